@@ -1,0 +1,182 @@
+// Handles: what a program holds in an aclrtStream, an aclTensor* and so on.
+//
+// A handle is a 64-bit value that no mapped address can have (non-canonical, bit 63 clear): a kind in
+// bits 56-62, a generation in bits 32-55, an index in bits 0-31. The object lives in a type-stable slot
+// that is never unmapped, so a stale, foreign or wrong-kind handle is found out by comparing numbers
+// and is an error code, never a crash. Slots come from a HandleTable, one per kind, and are reused with
+// the next generation.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "base/spin_lock.h"
+
+namespace belay {
+
+// Kinds are numbers 0x01..0x7e; they make bits 48-62 differ from bit 47, hence non-canonical.
+enum class HandleKind : uint8_t {
+  kStream = 0x11,
+  kEvent = 0x12,
+  kContext = 0x13,
+  kModel = 0x14,
+  kNotify = 0x15,
+  kStreamConfig = 0x16,
+  kTaskGroup = 0x17,
+  kPhysicalMemory = 0x18,
+  kTensor = 0x21,
+  kScalar = 0x22,
+  kIntArray = 0x23,
+  kFloatArray = 0x24,
+  kBoolArray = 0x25,
+  kTensorList = 0x26,
+  kScalarList = 0x27,
+  kExecutor = 0x28,
+  kDataBuffer = 0x31,
+  kTensorDesc = 0x32,
+};
+
+using HandleBits = uint64_t;
+
+constexpr HandleBits MakeHandle(HandleKind kind, uint32_t generation, uint32_t index) {
+  return uint64_t{static_cast<uint8_t>(kind)} << 56 | uint64_t{generation & 0xffffff} << 32 | index;
+}
+constexpr uint8_t KindOf(HandleBits h) { return static_cast<uint8_t>(h >> 56); }
+constexpr uint32_t GenerationOf(HandleBits h) { return (h >> 32) & 0xffffff; }
+constexpr uint32_t IndexOf(HandleBits h) { return static_cast<uint32_t>(h); }
+
+// A table of T. Find and the generation check take no lock; Create and Destroy take a short one.
+// A slot's memory outlives the object: a reader that raced with Destroy sees a changed generation.
+// Odd generations are live, even ones free, so a zeroed slot is free.
+template <class T, HandleKind kKind, uint32_t kMaxSlots = 1u << 24>
+class HandleTable {
+ public:
+  static constexpr uint32_t kChunkBits = 8;
+  static constexpr uint32_t kChunkSlots = 1u << kChunkBits;
+
+  struct Slot {
+    std::atomic<uint32_t> generation{0};
+    uint32_t index = 0;
+    uint32_t next_free = 0;
+    alignas(T) std::byte storage[sizeof(T)];
+    T* object() { return std::launder(reinterpret_cast<T*>(storage)); }
+  };
+
+  constexpr HandleTable() = default;
+
+  // Builds a T in a free slot and returns its handle; 0 when the table is full.
+  template <class... Args>
+  HandleBits Create(Args&&... args) {
+    Slot* slot = TakeSlot();
+    if (slot == nullptr) return 0;
+    try {
+      new (slot->storage) T(std::forward<Args>(args)...);
+    } catch (...) {
+      PutSlot(slot);
+      throw;
+    }
+    uint32_t generation = (slot->generation.load(std::memory_order_relaxed) + 1) & 0xffffff;
+    slot->generation.store(generation, std::memory_order_release);
+    live_.fetch_add(1, std::memory_order_relaxed);
+    return MakeHandle(kKind, generation, slot->index);
+  }
+
+  // The live object behind a handle, or null for null, stale, foreign and wrong-kind values.
+  T* Find(HandleBits handle) const noexcept {
+    if (KindOf(handle) != static_cast<uint8_t>(kKind)) [[unlikely]] return nullptr;
+    Slot* slot = SlotAt(IndexOf(handle));
+    if (slot == nullptr || GenerationOf(handle) % 2 == 0 ||
+        slot->generation.load(std::memory_order_acquire) != GenerationOf(handle)) [[unlikely]] {
+      return nullptr;
+    }
+    return slot->object();
+  }
+
+  // Retires the handle at once: exactly one of several racing callers gets the object, the others get
+  // null. The winner calls Recycle when nothing inside the core refers to the object any more.
+  T* Retire(HandleBits handle) noexcept {
+    if (Find(handle) == nullptr) return nullptr;
+    Slot* slot = SlotAt(IndexOf(handle));
+    uint32_t live = GenerationOf(handle);
+    if (!slot->generation.compare_exchange_strong(live, (live + 1) & 0xffffff,
+                                                  std::memory_order_acq_rel)) {
+      return nullptr;
+    }
+    live_.fetch_sub(1, std::memory_order_relaxed);
+    return slot->object();
+  }
+  void Recycle(T* object) noexcept {
+    object->~T();
+    PutSlot(SlotOf(object));
+  }
+  // Retire and Recycle in one step, for objects that nothing inside the core holds on to.
+  bool Destroy(HandleBits handle) noexcept {
+    T* object = Retire(handle);
+    if (object == nullptr) return false;
+    Recycle(object);
+    return true;
+  }
+
+  // The handle of a live object of this table.
+  HandleBits HandleOf(const T* object) const noexcept {
+    Slot* slot = SlotOf(const_cast<T*>(object));
+    return MakeHandle(kKind, slot->generation.load(std::memory_order_relaxed), slot->index);
+  }
+
+  uint32_t live() const { return live_.load(std::memory_order_relaxed); }
+
+  // Calls visit(T&) for each live object. The caller sees to it that none is destroyed meanwhile.
+  template <class Visit>
+  void ForEach(Visit visit) const {
+    uint32_t used = used_.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < used; ++i) {
+      Slot* slot = SlotAt(i);
+      if (slot->generation.load(std::memory_order_acquire) % 2 == 1) visit(*slot->object());
+    }
+  }
+
+ private:
+  static Slot* SlotOf(T* object) {
+    return reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(object) - offsetof(Slot, storage));
+  }
+  Slot* SlotAt(uint32_t index) const noexcept {
+    if (index >= used_.load(std::memory_order_acquire)) return nullptr;
+    return chunks_[index >> kChunkBits].load(std::memory_order_relaxed) + (index & (kChunkSlots - 1));
+  }
+  Slot* TakeSlot() {
+    std::lock_guard guard(lock_);
+    if (free_ != kNone) {
+      Slot* slot = SlotAt(free_);
+      free_ = slot->next_free;
+      return slot;
+    }
+    uint32_t index = used_.load(std::memory_order_relaxed);
+    if (index >= kMaxSlots) return nullptr;
+    if ((index & (kChunkSlots - 1)) == 0) {
+      chunks_[index >> kChunkBits].store(new Slot[kChunkSlots], std::memory_order_relaxed);
+    }
+    Slot* slot = chunks_[index >> kChunkBits].load(std::memory_order_relaxed) + (index & (kChunkSlots - 1));
+    slot->index = index;
+    used_.store(index + 1, std::memory_order_release);
+    return slot;
+  }
+  void PutSlot(Slot* slot) noexcept {
+    std::lock_guard guard(lock_);
+    slot->next_free = free_;
+    free_ = slot->index;
+  }
+
+  static constexpr uint32_t kNone = ~0u;
+  mutable SpinLock lock_;
+  uint32_t free_ = kNone;
+  std::atomic<uint32_t> used_{0};
+  std::atomic<uint32_t> live_{0};
+  std::atomic<Slot*> chunks_[kMaxSlots >> kChunkBits] = {};
+};
+
+}  // namespace belay
