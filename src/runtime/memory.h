@@ -1,0 +1,80 @@
+// Device and pinned host memory of the process: who owns a range, how big it is, where it lives.
+// Contract (the implementation is in memory.cc and arena.cc):
+//   - Lookup is one table look-up without tree or lock, from any thread, also while others allocate.
+//   - View is the only place where a device pointer becomes a pointer that the CPU may use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace belay::rt {
+
+enum class MemoryKind : uint8_t {
+  kHost,    // ordinary process memory, or not known at all
+  kDevice,  // aclrtMalloc and kin
+  kPinned,  // aclrtMallocHost and kin
+};
+
+// What is known of the address that was looked up.
+struct MemoryRange {
+  MemoryKind kind = MemoryKind::kHost;
+  int device = -1;         // owner for kDevice, else -1
+  uintptr_t base = 0;      // first byte of the block
+  size_t bytes = 0;        // as the caller asked for, plus the documented padding that may be used
+  bool live = false;       // false: freed, or inside an arena but not in any block
+  bool huge_pages = false;
+  // Bytes from `p` to the end of the block, 0 when p is outside.
+  size_t Remaining(const void* p) const {
+    auto a = reinterpret_cast<uintptr_t>(p);
+    return a < base || a - base > bytes ? 0 : bytes - (a - base);
+  }
+};
+
+MemoryRange Lookup(const void* p) noexcept;
+
+// Throws Error unless [p, p+bytes) lies inside one live block (device or pinned) or is ordinary host
+// memory. `argument` names the parameter in the message ("dst").
+MemoryRange CheckRange(const void* p, size_t bytes, const char* argument);
+
+// The CPU's pointer for [p, p+bytes): the identity unless the device range is mapped with an alias
+// offset (BELAY_ALIAS_OFFSET, used by a CI run and by check mode).
+void* View(void* p, size_t bytes) noexcept;
+inline const void* View(const void* p, size_t bytes) noexcept {
+  return View(const_cast<void*>(p), bytes);
+}
+
+struct AllocationRequest {
+  size_t bytes;
+  bool huge_only = false;    // fail rather than use ordinary pages
+  bool normal_only = false;  // ordinary pages
+};
+
+// Throws Error 207001 (message with free, total and the largest blocks) when the device is full.
+void* AllocateDevice(int device, const AllocationRequest& request);
+void* AllocatePinned(size_t bytes);
+void FreeDevice(void* p);  // throws Error for null, foreign, interior and freed pointers
+void FreePinned(void* p);
+
+struct MemoryInfo {
+  size_t free;
+  size_t total;
+};
+MemoryInfo DeviceMemoryInfo(int device);
+
+// Copies at memory speed (non-temporal stores and several cores only where they win). Ranges are CPU
+// pointers (after View) and do not overlap.
+void CopyBytes(void* dst, const void* src, size_t bytes);
+void FillBytes(void* dst, int value, size_t bytes);
+
+// Process life cycle: called by the first aclInit, in a forked child's first aclInit, and by
+// aclrtResetDevice when a device's last reference goes (frees its remaining blocks).
+struct MemoryConfig {
+  int devices;
+  size_t bytes_per_device;
+  ptrdiff_t alias_offset;
+};
+void StartMemory(const MemoryConfig& config);
+void RestartMemoryInChild(const MemoryConfig& config);
+void ReleaseDeviceMemory(int device);
+
+}  // namespace belay::rt

@@ -1,0 +1,137 @@
+// A Task: one unit of work for a stream. 64 bytes, moved by copying its bytes, so a stream's queue is
+// an array of tasks and submitting allocates nothing.
+//
+// A task body is a small struct (at most kTaskPayload bytes, safe to move by copying its bytes):
+//
+//   struct CopyTask {
+//     static constexpr const char* kName = "memcpy";
+//     void* dst; const void* src; size_t bytes;
+//     void Run() const;                          // throws Error to fail; runs again on each replay
+//     void Ranges(RangeVisitor& visit) const;    // what it reads and writes, for observers (optional)
+//   };
+//   stream.Submit(MakeTask(CopyTask{...}, bytes));
+//
+// A captured task stays in its graph and Run is called once per replay; its destructor runs when the
+// graph is destroyed. A live task runs once and is destroyed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace belay::rt {
+
+inline constexpr size_t kTaskPayload = 48;
+
+// Receives the byte ranges that a task touches.
+class RangeVisitor {
+ public:
+  virtual ~RangeVisitor() = default;
+  virtual void Reads(const void* begin, size_t bytes) = 0;
+  virtual void Writes(void* begin, size_t bytes) = 0;
+};
+
+// What the engine must know of a kind of task beyond how to run it.
+enum class TaskClass : uint8_t {
+  kCompute,   // runs to its end on the worker that has it
+  kRecord,    // event record: fulfils waits on this position of the stream
+  kWait,      // event wait: may park the stream
+  kReset,     // event reset
+  kHostCall,  // user code: runs on the callback pool, parks the stream meanwhile
+  kLaunch,    // replay of a TaskGraph
+  kPoll,      // waits for a value in memory: re-tried until Ready
+};
+
+struct TaskType {
+  const char* name;
+  TaskClass task_class;
+  void (*run)(const void* payload);
+  void (*destroy)(void* payload) noexcept;                    // null: trivial
+  void (*ranges)(const void* payload, RangeVisitor& visit);  // null: unknown
+  void (*describe)(const void* payload, std::string& out);   // null: the name says it all
+};
+
+// Roughly how long a task takes; decides whether a sleeping worker is woken for it.
+using TaskCost = uint32_t;  // nanoseconds, saturating
+inline constexpr TaskCost kUnknownCost = 1000;
+
+struct alignas(64) Task {
+  const TaskType* type = nullptr;
+  TaskCost cost = 0;
+  uint32_t call = 0;  // the id of the API function that submitted it (spec order); 0: none
+  alignas(8) std::byte payload[kTaskPayload];
+
+  template <class Body>
+  const Body& body() const {
+    return *std::launder(reinterpret_cast<const Body*>(payload));
+  }
+  template <class Body>
+  Body& body() {
+    return *std::launder(reinterpret_cast<Body*>(payload));
+  }
+  void Destroy() noexcept {
+    if (type->destroy != nullptr) type->destroy(payload);
+  }
+};
+static_assert(sizeof(Task) == 64);
+
+namespace detail {
+template <class Body>
+concept HasRanges = requires(const Body& b, RangeVisitor& v) { b.Ranges(v); };
+template <class Body>
+concept HasDescribe = requires(const Body& b, std::string& s) { b.Describe(s); };
+template <class Body>
+concept HasClass = requires { Body::kClass; };
+
+template <class Body>
+constexpr TaskClass ClassOf() {
+  if constexpr (HasClass<Body>) {
+    return Body::kClass;
+  } else {
+    return TaskClass::kCompute;
+  }
+}
+template <class Body>
+void RunBody(const void* p) {
+  static_cast<const Body*>(p)->Run();
+}
+template <class Body>
+void DestroyBody(void* p) noexcept {
+  static_cast<Body*>(p)->~Body();
+}
+template <class Body>
+void RangesOfBody(const void* p, RangeVisitor& v) {
+  if constexpr (HasRanges<Body>) static_cast<const Body*>(p)->Ranges(v);
+}
+template <class Body>
+void DescribeBody(const void* p, std::string& s) {
+  if constexpr (HasDescribe<Body>) static_cast<const Body*>(p)->Describe(s);
+}
+
+template <class Body>
+inline constexpr TaskType kTypeOf{
+    Body::kName,
+    ClassOf<Body>(),
+    &RunBody<Body>,
+    std::is_trivially_destructible_v<Body> ? nullptr : &DestroyBody<Body>,
+    HasRanges<Body> ? &RangesOfBody<Body> : nullptr,
+    HasDescribe<Body> ? &DescribeBody<Body> : nullptr,
+};
+}  // namespace detail
+
+template <class Body>
+Task MakeTask(Body body, TaskCost cost = kUnknownCost) {
+  static_assert(sizeof(Body) <= kTaskPayload, "keep large state behind a pointer that the body owns");
+  static_assert(alignof(Body) <= 8);
+  Task task;
+  task.type = &detail::kTypeOf<Body>;
+  task.cost = cost;
+  new (task.payload) Body(std::move(body));
+  return task;
+}
+
+}  // namespace belay::rt
