@@ -1,0 +1,15 @@
+# libbelay_core.so: all the state and all the work. The libraries that a program links hold thunks that
+# call into it, so that several of them in one process share one runtime.
+find_package(Threads REQUIRED)
+file(GLOB BELAY_ENTRIES CONFIGURE_DEPENDS ${BELAY_GEN}/entries/*.cc)
+add_library(belay_core SHARED ${CMAKE_BINARY_DIR}/empty.cc ${BELAY_ENTRIES})
+foreach(room base tensor runtime ops api)
+  target_sources(belay_core PRIVATE $<TARGET_OBJECTS:belay_${room}>)
+endforeach()
+target_link_libraries(belay_core PRIVATE belay_api Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(belay_core PRIVATE -Wl,-z,nodelete -Wl,-z,defs)
+install(TARGETS belay_core LIBRARY DESTINATION lib64 COMPONENT toolkit)
+
+# The public headers, for tests and examples that are built inside the tree.
+add_library(belay_interface INTERFACE)
+target_include_directories(belay_interface INTERFACE ${CMAKE_SOURCE_DIR}/include)
