@@ -1,4 +1,23 @@
-# What `make toolkit` installs: headers, libraries, tools, set_env.sh and the CMake package.
-if(EXISTS ${CMAKE_SOURCE_DIR}/include)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION include COMPONENT toolkit)
+# What `make toolkit` installs: a folder that may be moved, with the layout that build scripts for an
+# Ascend toolkit look for.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include DESTINATION . COMPONENT toolkit OPTIONAL)
+
+set(libraries "")
+if(EXISTS ${CMAKE_SOURCE_DIR}/src/libs/CMakeLists.txt)
+  get_directory_property(libraries DIRECTORY ${CMAKE_SOURCE_DIR}/src/libs BUILDSYSTEM_TARGETS)
 endif()
+foreach(library ${libraries})
+  get_target_property(type ${library} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    install(TARGETS ${library} LIBRARY DESTINATION lib64 COMPONENT toolkit)
+  endif()
+endforeach()
+
+configure_file(cmake/toolkit/CANNConfig.cmake.in ${CMAKE_BINARY_DIR}/toolkit-files/CANNConfig.cmake @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/toolkit-files/CANNConfig.cmake
+        DESTINATION lib64/cmake/CANN COMPONENT toolkit)
+
+# The rest depends on where the toolkit goes, which is known when it is installed.
+set(BELAY_SET_ENV_TEMPLATE ${CMAKE_SOURCE_DIR}/cmake/toolkit/set_env.sh.in)
+configure_file(cmake/toolkit/install.cmake.in ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake @ONLY)
+install(SCRIPT ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake COMPONENT toolkit)
