@@ -1,0 +1,258 @@
+#include "tensor/convert.h"
+
+// Built once per instruction set and chosen at run time. The plain loops below are what the compiler
+// vectorises well; only f16 needs instructions that it does not know.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tensor/convert.cc"
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef BELAY_TENSOR_CONVERT_ONCE
+#define BELAY_TENSOR_CONVERT_ONCE
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "tensor/half.h"
+
+namespace belay::tensor {
+
+using ConvertLoop = void (*)(void* dst, const void* src, int64_t n);
+
+// Order of the rows and columns of the loop table.
+inline constexpr DType kPlainTypes[] = {DType::kF32, DType::kF64, DType::kI8,  DType::kI16,
+                                        DType::kI32, DType::kI64, DType::kU8,  DType::kU16,
+                                        DType::kU32, DType::kU64, DType::kBool};
+inline constexpr int kPlainCount = 11;
+
+struct LoopTable {
+  ConvertLoop loop[kPlainCount][kPlainCount];  // [to][from]
+};
+
+}  // namespace belay::tensor
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::tensor {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+struct BoolByte {
+  uint8_t value;
+};
+
+template <class To, class From>
+inline To ConvertOne(From x) {
+  if constexpr (std::is_same_v<To, BoolByte>) {
+    if constexpr (std::is_same_v<From, BoolByte>) {
+      return {static_cast<uint8_t>(x.value != 0)};
+    } else {
+      return {static_cast<uint8_t>(x != 0)};
+    }
+  } else if constexpr (std::is_same_v<From, BoolByte>) {
+    return static_cast<To>(x.value != 0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr From kPastHigh = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    if (!(x >= kLow)) return x < kLow ? std::numeric_limits<To>::min() : To{0};
+    if (x >= kPastHigh) return std::numeric_limits<To>::max();
+    return static_cast<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class To, class From>
+void Loop(void* dst, const void* src, int64_t n) {
+  auto* to = static_cast<To*>(dst);
+  const auto* from = static_cast<const From*>(src);
+  for (int64_t i = 0; i < n; ++i) to[i] = ConvertOne<To, From>(from[i]);
+}
+
+template <class To, class... From>
+constexpr void FillRow(ConvertLoop* row) {
+  int i = 0;
+  ((row[i++] = &Loop<To, From>), ...);
+}
+template <class... T>
+constexpr LoopTable MakeTable() {
+  LoopTable table{};
+  int i = 0;
+  (FillRow<T, T...>(table.loop[i++]), ...);
+  return table;
+}
+constexpr LoopTable kLoops = MakeTable<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t,
+                                       uint16_t, uint32_t, uint64_t, BoolByte>();
+
+const LoopTable* Loops() { return &kLoops; }
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+// These targets convert in hardware, with subnormals and ties as the standard wants.
+HWY_ATTR void HalfToFloat(float* dst, const uint16_t* src, int64_t n) {
+  const hn::ScalableTag<float> wide;
+  const hn::Rebind<hwy::float16_t, decltype(wide)> narrow;
+  const auto step = static_cast<int64_t>(hn::Lanes(wide));
+  const auto* from = reinterpret_cast<const hwy::float16_t*>(src);
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    hn::StoreU(hn::PromoteTo(wide, hn::LoadU(narrow, from + i)), wide, dst + i);
+  }
+  for (; i < n; ++i) dst[i] = ToFloat(Half{src[i]});
+}
+HWY_ATTR void FloatToHalf(uint16_t* dst, const float* src, int64_t n) {
+  const hn::ScalableTag<float> wide;
+  const hn::Rebind<hwy::float16_t, decltype(wide)> narrow;
+  const auto step = static_cast<int64_t>(hn::Lanes(wide));
+  auto* to = reinterpret_cast<hwy::float16_t*>(dst);
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    hn::StoreU(hn::DemoteTo(narrow, hn::LoadU(wide, src + i)), narrow, to + i);
+  }
+  for (; i < n; ++i) dst[i] = ToHalf(src[i]).bits;
+}
+#else
+void HalfToFloat(float* dst, const uint16_t* src, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dst[i] = ToFloat(Half{src[i]});
+}
+void FloatToHalf(uint16_t* dst, const float* src, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dst[i] = ToHalf(src[i]).bits;
+}
+#endif
+
+void BFloat16ToFloat(float* dst, const uint16_t* src, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dst[i] = ToFloat(BFloat16{src[i]});
+}
+void FloatToBFloat16(uint16_t* dst, const float* src, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dst[i] = ToBFloat16(src[i]).bits;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::tensor
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::tensor {
+
+BELAY_SIMD_EXPORT(Loops);
+BELAY_SIMD_EXPORT(HalfToFloat);
+BELAY_SIMD_EXPORT(FloatToHalf);
+BELAY_SIMD_EXPORT(BFloat16ToFloat);
+BELAY_SIMD_EXPORT(FloatToBFloat16);
+
+namespace {
+
+constexpr int64_t kBlock = 512;
+
+struct PlainIndex {
+  int8_t at[kDTypeCount];
+};
+constexpr PlainIndex kIndex = [] {
+  PlainIndex index{};
+  for (auto& i : index.at) i = -1;
+  for (int i = 0; i < kPlainCount; ++i) index.at[static_cast<int>(kPlainTypes[i])] = static_cast<int8_t>(i);
+  return index;
+}();
+
+int IndexOf(DType type) {
+  auto value = static_cast<uint8_t>(type);
+  return value < kDTypeCount ? kIndex.at[value] : -1;
+}
+
+bool Is16BitFloat(DType type) { return type == DType::kF16 || type == DType::kBF16; }
+
+void Widen(DType from, float* dst, const void* src, int64_t n) {
+  const auto* bits = static_cast<const uint16_t*>(src);
+  if (from == DType::kF16) {
+    BELAY_SIMD_CALL(HalfToFloat)(dst, bits, n);
+  } else {
+    BELAY_SIMD_CALL(BFloat16ToFloat)(dst, bits, n);
+  }
+}
+void Narrow(DType to, void* dst, const float* src, int64_t n) {
+  auto* bits = static_cast<uint16_t*>(dst);
+  if (to == DType::kF16) {
+    BELAY_SIMD_CALL(FloatToHalf)(bits, src, n);
+  } else {
+    BELAY_SIMD_CALL(FloatToBFloat16)(bits, src, n);
+  }
+}
+void Plain(DType to, void* dst, DType from, const void* src, int64_t n) {
+  const LoopTable* loops = BELAY_SIMD_CALL(Loops)();
+  loops->loop[IndexOf(to)][IndexOf(from)](dst, src, n);
+}
+
+// One block by way of f32, which both 16-bit types go through.
+void ConvertBlock(DType to, void* dst, DType from, const void* src, int64_t n) {
+  alignas(64) float wide[kBlock];
+  if (Is16BitFloat(from)) {
+    Widen(from, wide, src, n);
+    if (Is16BitFloat(to)) return Narrow(to, dst, wide, n);
+    return Plain(to, dst, DType::kF32, wide, n);
+  }
+  Plain(DType::kF32, wide, from, src, n);
+  Narrow(to, dst, wide, n);
+}
+
+template <class T>
+void GatherAs(void* dst, const char* src, int64_t stride, int64_t n) {
+  auto* to = static_cast<T*>(dst);
+  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, src + i * stride, sizeof(T));
+}
+template <class T>
+void ScatterAs(char* dst, int64_t stride, const void* src, int64_t n) {
+  const auto* from = static_cast<const T*>(src);
+  for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * stride, from + i, sizeof(T));
+}
+struct Pair {
+  uint64_t a, b;
+};
+
+}  // namespace
+
+bool CanConvert(DType to, DType from) {
+  auto plain = [](DType type) { return Is16BitFloat(type) || IndexOf(type) >= 0; };
+  return to == from ? BytesOf(to) != 0 : plain(to) && plain(from);
+}
+
+void Convert(DType to, void* dst, DType from, const void* src, int64_t n) {
+  if (to == from && to != DType::kBool) {
+    if (dst != src) std::memcpy(dst, src, static_cast<size_t>(n) * BytesOf(to));
+    return;
+  }
+  if (from == DType::kF32 && Is16BitFloat(to)) return Narrow(to, dst, static_cast<const float*>(src), n);
+  if (to == DType::kF32 && Is16BitFloat(from)) return Widen(from, static_cast<float*>(dst), src, n);
+  if (!Is16BitFloat(to) && !Is16BitFloat(from)) return Plain(to, dst, from, src, n);
+  auto* out = static_cast<char*>(dst);
+  const auto* in = static_cast<const char*>(src);
+  for (int64_t i = 0; i < n; i += kBlock) {
+    ConvertBlock(to, out + i * static_cast<int64_t>(BytesOf(to)), from,
+                 in + i * static_cast<int64_t>(BytesOf(from)), n - i < kBlock ? n - i : kBlock);
+  }
+}
+
+void Gather(void* dst, const void* src, int64_t stride, int64_t n, size_t bytes) {
+  const auto* from = static_cast<const char*>(src);
+  switch (bytes) {
+    case 1: return GatherAs<uint8_t>(dst, from, stride, n);
+    case 2: return GatherAs<uint16_t>(dst, from, stride, n);
+    case 4: return GatherAs<uint32_t>(dst, from, stride, n);
+    case 8: return GatherAs<uint64_t>(dst, from, stride, n);
+    default: return GatherAs<Pair>(dst, from, stride, n);
+  }
+}
+
+void Scatter(void* dst, int64_t stride, const void* src, int64_t n, size_t bytes) {
+  auto* to = static_cast<char*>(dst);
+  switch (bytes) {
+    case 1: return ScatterAs<uint8_t>(to, stride, src, n);
+    case 2: return ScatterAs<uint16_t>(to, stride, src, n);
+    case 4: return ScatterAs<uint32_t>(to, stride, src, n);
+    case 8: return ScatterAs<uint64_t>(to, stride, src, n);
+    default: return ScatterAs<Pair>(to, stride, src, n);
+  }
+}
+
+}  // namespace belay::tensor
+#endif  // HWY_ONCE
