@@ -1,0 +1,99 @@
+"""include/: the C headers that programs compile against. Generated and committed, for they are read."""
+from __future__ import annotations
+
+import textwrap
+
+from model import Enum, ErrorCode, Function, Header, Spec, Struct
+
+_WIDTH = 100
+
+
+def comment(paragraphs: list[str]) -> str:
+    """A doc comment, one paragraph a list item."""
+    lines = [line for p in paragraphs if p
+             for line in textwrap.wrap(p, _WIDTH - 3, break_long_words=False, break_on_hyphens=False)]
+    if not lines:
+        return ''
+    if len(lines) == 1 and len(lines[0]) + 7 <= _WIDTH:
+        return f'/** {lines[0]} */\n'
+    return '/**\n' + ''.join(f' * {line}\n' for line in lines) + ' */\n'
+
+
+def wrapped(head: str, items: list[str], tail: str) -> str:
+    """`head(items)tail` on one line, or the items wrapped behind the parenthesis."""
+    line = f'{head}({", ".join(items)}){tail}'
+    if len(line) <= _WIDTH:
+        return line
+    body = textwrap.wrap(', '.join(items) + f'){tail}', _WIDTH - 4, break_long_words=False)
+    return f'{head}(\n' + '\n'.join('    ' + b for b in body)
+
+
+def function_text(function: Function) -> str:
+    proto = function.proto
+    errors = '; '.join(f'{code}: {text}' for code, text in function.errors.items())
+    doc = comment([function.brief, f'Errors: {errors}.' if errors else '',
+                   f'Page: {function.page}' if function.page else ''])
+    space = '' if proto.ret.endswith('*') else ' '
+    items = [p.decl for p in proto.params] + (['...'] if proto.variadic else [])
+    return doc + wrapped(f'{proto.ret}{space}{proto.name}', items or ['void'], ';') + '\n\n'
+
+
+def enum_text(enum: Enum) -> str:
+    values = ''.join(f'    {name} = {value},\n' for name, value in enum.values.items())
+    return comment([enum.brief]) + f'typedef enum {{\n{values.rstrip(chr(10)).rstrip(",")}\n}} {enum.name};\n\n'
+
+
+def struct_text(struct: Struct) -> str:
+    fields = ''.join(f'    {f.decl};\n' for f in struct.fields)
+    keyword = 'union' if struct.is_union else 'struct'
+    return f'typedef {keyword} {struct.name} {{\n{fields}}} {struct.name};\n\n'
+
+
+def error_text(error: ErrorCode) -> str:
+    """An object, not a macro, so that C++ programs may have the same name in a namespace."""
+    line = f'static const int {error.name} = {error.code};'
+    if not error.brief:
+        return line + '\n'
+    note = f'/* {error.brief} */'
+    return f'{line} {note}\n' if len(line) + len(note) < _WIDTH else f'{note}\n{line}\n'
+
+
+def types_text(spec: Spec, path: str) -> str:
+    text = ''
+    for group in (c for c in spec.constants if c.header == path):
+        text += f'/* {group.group} */\n'
+        text += ''.join(f'#define {n} {v}\n' for n, v in group.values.items()) + '\n'
+    for alias in (a for a in spec.aliases if a.header == path):
+        text += comment([alias.brief]) + f'typedef {alias.type} {alias.name};\n\n'
+    codes = [error_text(e) for e in spec.errors if e.header == path]
+    text += ''.join(codes) + ('\n' if codes else '')
+    text += ''.join(enum_text(e) for e in spec.enums if e.header == path)
+    handles = [h for h in spec.handles if h.header == path]
+    for handle in handles:
+        target = f'struct {handle.tag} ' if handle.is_struct else 'void *'
+        text += f'typedef {target}{handle.name};\n'
+    text += '\n' if handles else ''
+    for callback in (c for c in spec.callbacks if c.header == path):
+        proto = callback.proto
+        text += f'typedef {proto.ret} (*{proto.name})({proto.args()});\n\n'
+    return text + ''.join(struct_text(s) for s in spec.structs if s.header == path)
+
+
+def guard_of(path: str) -> str:
+    return 'BELAY_' + ''.join(c.upper() if c.isalnum() else '_' for c in path) + '_'
+
+
+def header_text(spec: Spec, header: Header) -> str:
+    guard = guard_of(header.path)
+    text = comment([header.brief + '. Belay implements this interface on the CPU.',
+                    'Generated from spec/ by gen/generate.py; edit there.'])
+    text += f'#ifndef {guard}\n#define {guard}\n\n'
+    text += '#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n'
+    text += ''.join(f'#include "{i}"\n' for i in header.includes) + '\n'
+    text += '#ifdef __cplusplus\nextern "C" {\n#endif\n\n' + types_text(spec, header.path)
+    text += ''.join(function_text(f) for f in spec.functions if f.header == header.path)
+    return text + f'#ifdef __cplusplus\n}}\n#endif\n\n#endif  /* {guard} */\n'
+
+
+def emit(spec: Spec) -> dict[str, str]:
+    return {header.path: header_text(spec, header) for header in spec.headers}

@@ -1,0 +1,38 @@
+"""docs/status.md: what works, function by function. No totals over all files: they would conflict in
+every merge; `generate.py --count` prints them."""
+from __future__ import annotations
+
+from collections import Counter
+
+from model import STATUSES, Function, Spec
+
+_TOP = '''# Status of every function
+
+Generated from `spec/` by `gen/generate.py --headers include`; do not edit.
+
+- **done**: works as documented, held by a conformance test.
+- **partial**: works; the note says what does not.
+- **absent**: fails with the documented "not supported" code and names itself in
+  `aclGetRecentErrMsg`. A name marked *not exported* is missing from the library until it works, because
+  the programs that want it look it up at run time and have a fallback.
+'''
+
+
+def row(function: Function) -> str:
+    note = function.note or ('' if function.exported else 'not exported')
+    return f'| {function.name} | {function.status} | {function.page} | {note} |\n'
+
+
+def counts(functions: list[Function]) -> str:
+    counter = Counter(f.status for f in functions)
+    return ', '.join(f'{counter[s]} {s}' for s in STATUSES)
+
+
+def emit(spec: Spec) -> dict[str, str]:
+    text = _TOP
+    for subject in spec.subjects():
+        functions = spec.of_subject(subject)
+        text += f'\n## {subject}: {counts(functions)}\n\n'
+        text += '| function | status | page | note |\n|---|---|---|---|\n'
+        text += ''.join(row(f) for f in functions)
+    return {'status.md': text}

@@ -1,0 +1,362 @@
+/**
+ * Types, error codes and helpers that every other header uses. Belay implements this interface on
+ * the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACL_ACL_BASE_H_
+#define BELAY_ACL_ACL_BASE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "acl/error_codes/rt_error_codes.h"
+#include "acl/error_codes/ge_error_codes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* macro acl_base.h */
+#define ACL_TENSOR_SHAPE_RANGE_NUM 2
+#define ACL_TENSOR_VALUE_RANGE_NUM 2
+#define ACL_UNKNOWN_RANK 0xFFFFFFFFFFFFFFFE
+
+/* package version text */
+#define ACL_PKG_VERSION_MAX_SIZE 128
+#define ACL_PKG_VERSION_PARTS_MAX_SIZE 64
+
+/** 0 is success; the codes are in this file and in error_codes/ */
+typedef int aclError;
+
+/** the bits of an IEEE half */
+typedef uint16_t aclFloat16;
+
+static const int ACL_ERROR_NONE = 0; /* success */
+static const int ACL_SUCCESS = 0; /* success */
+static const int ACL_ERROR_INVALID_PARAM = 100000; /* argument check failed */
+/* not initialised (aclInit, or the init call of the feature in use, is missing) */
+static const int ACL_ERROR_UNINITIALIZE = 100001;
+static const int ACL_ERROR_REPEAT_INITIALIZE = 100002; /* initialised or loaded a second time */
+static const int ACL_ERROR_INVALID_FILE = 100003; /* file missing or not accessible */
+static const int ACL_ERROR_WRITE_FILE = 100004; /* file cannot be written (path or permission) */
+static const int ACL_ERROR_INVALID_FILE_SIZE = 100005; /* file size not acceptable */
+static const int ACL_ERROR_PARSE_FILE = 100006; /* file content cannot be parsed */
+static const int ACL_ERROR_FILE_MISSING_ATTR = 100007; /* file lacks a required field */
+static const int ACL_ERROR_FILE_ATTR_INVALID = 100008; /* a field of the file has a bad value */
+static const int ACL_ERROR_INVALID_DUMP_CONFIG = 100009; /* dump configuration invalid */
+static const int ACL_ERROR_INVALID_PROFILING_CONFIG = 100010; /* profiling configuration invalid */
+static const int ACL_ERROR_INVALID_MODEL_ID = 100011; /* no model with this id */
+/* model cannot be deserialised (other version) */
+static const int ACL_ERROR_DESERIALIZE_MODEL = 100012;
+static const int ACL_ERROR_PARSE_MODEL = 100013; /* model cannot be parsed (other version) */
+static const int ACL_ERROR_READ_MODEL_FAILURE = 100014; /* model file cannot be read */
+static const int ACL_ERROR_MODEL_SIZE_INVALID = 100015; /* model size invalid (damaged file) */
+static const int ACL_ERROR_MODEL_MISSING_ATTR = 100016; /* model lacks attributes (other version) */
+static const int ACL_ERROR_MODEL_INPUT_NOT_MATCH = 100017; /* inputs do not fit the model */
+static const int ACL_ERROR_MODEL_OUTPUT_NOT_MATCH = 100018; /* outputs do not fit the model */
+static const int ACL_ERROR_MODEL_NOT_DYNAMIC = 100019; /* dynamic-shape call on a static model */
+static const int ACL_ERROR_OP_TYPE_NOT_MATCH = 100020; /* operator type differs */
+static const int ACL_ERROR_OP_INPUT_NOT_MATCH = 100021; /* operator inputs differ */
+static const int ACL_ERROR_OP_OUTPUT_NOT_MATCH = 100022; /* operator outputs differ */
+static const int ACL_ERROR_OP_ATTR_NOT_MATCH = 100023; /* operator attributes differ */
+static const int ACL_ERROR_OP_NOT_FOUND = 100024; /* no such operator */
+static const int ACL_ERROR_OP_LOAD_FAILED = 100025; /* operator model cannot be loaded */
+static const int ACL_ERROR_UNSUPPORTED_DATA_TYPE = 100026; /* data type unknown or not supported */
+static const int ACL_ERROR_FORMAT_NOT_MATCH = 100027; /* format does not fit */
+/* no selector registered for a binary-selected operator */
+static const int ACL_ERROR_BIN_SELECTOR_NOT_REGISTERED = 100028;
+static const int ACL_ERROR_KERNEL_NOT_FOUND = 100029; /* operator kernel not registered */
+static const int ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED = 100030; /* selector registered twice */
+static const int ACL_ERROR_KERNEL_ALREADY_REGISTERED = 100031; /* kernel registered twice */
+static const int ACL_ERROR_INVALID_QUEUE_ID = 100032; /* bad queue id */
+/* report thread subscribed twice for a stream */
+static const int ACL_ERROR_REPEAT_SUBSCRIBE = 100033;
+/* stream not subscribed (old; newer: ACL_ERROR_RT_STREAM_NO_CB_REG) */
+static const int ACL_ERROR_STREAM_NOT_SUBSCRIBE = 100034;
+/* thread not subscribed (old; newer: ACL_ERROR_RT_THREAD_SUBSCRIBE) */
+static const int ACL_ERROR_THREAD_NOT_SUBSCRIBE = 100035;
+/* waiting for a callback timed out (old; newer: ACL_ERROR_RT_REPORT_TIMEOUT) */
+static const int ACL_ERROR_WAIT_CALLBACK_TIMEOUT = 100036;
+static const int ACL_ERROR_REPEAT_FINALIZE = 100037; /* finalised a second time */
+/* no static AIPP information (old; newer: ACL_ERROR_GE_AIPP_NOT_EXIST) */
+static const int ACL_ERROR_NOT_STATIC_AIPP = 100038;
+/* linked against the compile-time stub library */
+static const int ACL_ERROR_COMPILING_STUB_MODE = 100039;
+static const int ACL_ERROR_GROUP_NOT_SET = 100040; /* no group set (aclrtSetGroup missing) */
+static const int ACL_ERROR_GROUP_NOT_CREATE = 100041; /* no such group */
+static const int ACL_ERROR_PROF_ALREADY_RUN = 100042; /* profiling already running on the device */
+static const int ACL_ERROR_PROF_NOT_RUN = 100043; /* profiling call before aclprofInit */
+/* dump already configured (aclInit file and aclmdlInitDump together) */
+static const int ACL_ERROR_DUMP_ALREADY_RUN = 100044;
+static const int ACL_ERROR_DUMP_NOT_RUN = 100045; /* dump call before aclmdlInitDump */
+/* same model subscribed twice for profiling */
+static const int ACL_ERROR_PROF_REPEAT_SUBSCRIBE = 148046;
+static const int ACL_ERROR_PROF_API_CONFLICT = 148047; /* the two profiling interfaces were mixed */
+/* max_opqueue_num value invalid */
+static const int ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG = 148048;
+static const int ACL_ERROR_INVALID_OPP_PATH = 148049; /* ASCEND_OPP_PATH unset or wrong */
+/* operator does not take dynamic shapes */
+static const int ACL_ERROR_OP_UNSUPPORTED_DYNAMIC = 148050;
+/* something that depends on the resource still lives (channel before its description) */
+static const int ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED = 148051;
+static const int ACL_ERROR_UNSUPPORTED_JPEG = 148052; /* JPEG coding not supported by the decoder */
+static const int ACL_ERROR_INVALID_BUNDLE_MODEL_ID = 148053; /* bundle model id invalid */
+static const int ACL_ERROR_BAD_ALLOC = 200000; /* out of memory */
+static const int ACL_ERROR_API_NOT_SUPPORT = 200001; /* function not supported by this interface */
+/* no such device (old; newer: ACL_ERROR_RT_INVALID_DEVICEID) */
+static const int ACL_ERROR_INVALID_DEVICE = 200002;
+static const int ACL_ERROR_MEMORY_ADDRESS_UNALIGNED = 200003; /* address not aligned */
+/* resources do not belong together (stream, context) */
+static const int ACL_ERROR_RESOURCE_NOT_MATCH = 200004;
+static const int ACL_ERROR_INVALID_RESOURCE_HANDLE = 200005; /* handle destroyed or in use */
+static const int ACL_ERROR_FEATURE_UNSUPPORTED = 200006; /* feature not supported */
+static const int ACL_ERROR_PROF_MODULES_UNSUPPORTED = 200007; /* profiling setting not supported */
+static const int ACL_ERROR_STORAGE_OVER_LIMIT = 300000; /* storage limit reached */
+static const int ACL_ERROR_INTERNAL_ERROR = 500000; /* unknown internal error */
+static const int ACL_ERROR_FAILURE = 500001; /* internal error in acl */
+static const int ACL_ERROR_GE_FAILURE = 500002; /* internal error in GE */
+static const int ACL_ERROR_RT_FAILURE = 500003; /* internal error in the runtime */
+static const int ACL_ERROR_DRV_FAILURE = 500004; /* internal error in the driver */
+static const int ACL_ERROR_PROFILING_FAILURE = 500005; /* internal error in profiling */
+
+typedef enum {
+    ACL_DT_UNDEFINED = -1,
+    ACL_FLOAT = 0,
+    ACL_FLOAT16 = 1,
+    ACL_INT8 = 2,
+    ACL_INT32 = 3,
+    ACL_UINT8 = 4,
+    ACL_INT16 = 6,
+    ACL_UINT16 = 7,
+    ACL_UINT32 = 8,
+    ACL_INT64 = 9,
+    ACL_UINT64 = 10,
+    ACL_DOUBLE = 11,
+    ACL_BOOL = 12,
+    ACL_STRING = 13,
+    ACL_COMPLEX64 = 16,
+    ACL_COMPLEX128 = 17,
+    ACL_BF16 = 27,
+    ACL_INT4 = 29,
+    ACL_UINT1 = 30,
+    ACL_COMPLEX32 = 33,
+    ACL_HIFLOAT8 = 34,
+    ACL_FLOAT8_E5M2 = 35,
+    ACL_FLOAT8_E4M3FN = 36,
+    ACL_FLOAT8_E8M0 = 37,
+    ACL_FLOAT6_E3M2 = 38,
+    ACL_FLOAT6_E2M3 = 39,
+    ACL_FLOAT4_E2M1 = 40,
+    ACL_FLOAT4_E1M2 = 41
+} aclDataType;
+
+typedef enum {
+    ACL_FORMAT_UNDEFINED = -1,
+    ACL_FORMAT_NCHW = 0,
+    ACL_FORMAT_NHWC = 1,
+    ACL_FORMAT_ND = 2,
+    ACL_FORMAT_NC1HWC0 = 3,
+    ACL_FORMAT_FRACTAL_Z = 4,
+    ACL_FORMAT_NC1HWC0_C04 = 12,
+    ACL_FORMAT_HWCN = 16,
+    ACL_FORMAT_NDHWC = 27,
+    ACL_FORMAT_FRACTAL_NZ = 29,
+    ACL_FORMAT_NCDHW = 30,
+    ACL_FORMAT_NDC1HWC0 = 32,
+    ACL_FRACTAL_Z_3D = 33,
+    ACL_FORMAT_NC = 35,
+    ACL_FORMAT_NCL = 47
+} aclFormat;
+
+typedef enum {
+    ACL_DEBUG = 0,
+    ACL_INFO = 1,
+    ACL_WARNING = 2,
+    ACL_ERROR = 3
+} aclLogLevel;
+
+typedef enum {
+    ACL_MEMTYPE_DEVICE = 0,
+    ACL_MEMTYPE_HOST = 1,
+    ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT = 2
+} aclMemType;
+
+typedef enum {
+    ACL_OPT_DETERMINISTIC = 0,
+    ACL_OPT_ENABLE_DEBUG_KERNEL = 1
+} aclSysParamOpt;
+
+typedef enum {
+    ACL_CANN_ATTR_UNDEFINED = -1,
+    ACL_CANN_ATTR_INF_NAN = 0,
+    ACL_CANN_ATTR_BF16 = 1,
+    ACL_CANN_ATTR_JIT_COMPILE = 2
+} aclCannAttr;
+
+typedef enum {
+    ACL_DEVICE_INFO_UNDEFINED = -1,
+    ACL_DEVICE_INFO_AI_CORE_NUM = 0,
+    ACL_DEVICE_INFO_VECTOR_CORE_NUM = 1,
+    ACL_DEVICE_INFO_L2_SIZE = 2
+} aclDeviceInfo;
+
+typedef enum {
+    ACL_PKG_NAME_CANN = 0,
+    ACL_PKG_NAME_RUNTIME = 1,
+    ACL_PKG_NAME_COMPILER = 2,
+    ACL_PKG_NAME_HCCL = 3,
+    ACL_PKG_NAME_TOOLKIT = 4,
+    ACL_PKG_NAME_OPP = 5,
+    ACL_PKG_NAME_OPP_KERNEL = 6,
+    ACL_PKG_NAME_DRIVER = 7
+} aclCANNPackageName;
+
+typedef void *aclrtStream;
+typedef void *aclrtEvent;
+typedef void *aclrtContext;
+typedef struct aclDataBuffer aclDataBuffer;
+typedef struct aclTensorDesc aclTensorDesc;
+
+typedef struct aclCANNPackageVersion {
+    char version[ACL_PKG_VERSION_MAX_SIZE];
+    char majorVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+    char minorVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+    char releaseVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+    char patchVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+    char reserved[ACL_PKG_VERSION_MAX_SIZE];
+} aclCANNPackageVersion;
+
+/** Element size in bytes of an aclDataType */
+size_t aclDataTypeSize(aclDataType dataType);
+
+/** Converts fp16 bits to float */
+float aclFloat16ToFloat(aclFloat16 value);
+
+/** Converts float to fp16 bits */
+aclFloat16 aclFloatToFloat16(float value);
+
+/** Wraps (pointer,size) without owning the memory; NULL on OOM */
+aclDataBuffer *aclCreateDataBuffer(void *data, size_t size);
+
+/** Frees only the wrapper, not the memory it points to */
+aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer);
+
+/** Repoints the wrapper to new memory */
+aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size);
+
+/** Address held by the wrapper */
+void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
+
+/** Size of the wrapper (32-bit era name) */
+uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer);
+
+/** Size held by the wrapper */
+size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
+
+/** Creates op/model tensor description (dtype, dims, format); NULL if params invalid */
+aclTensorDesc *aclCreateTensorDesc(
+    aclDataType dataType, int numDims, const int64_t *dims, aclFormat format);
+
+/** Frees a tensor description */
+void aclDestroyTensorDesc(const aclTensorDesc *desc);
+
+/** Sets min/max per dim for dynamic shapes */
+aclError aclSetTensorShapeRange(
+    aclTensorDesc *desc, size_t dimsCount, int64_t dimsRange[][ACL_TENSOR_SHAPE_RANGE_NUM]);
+
+/** Sets value ranges for a tensor description */
+aclError aclSetTensorValueRange(
+    aclTensorDesc *desc, size_t valueCount, int64_t valueRange[][ACL_TENSOR_VALUE_RANGE_NUM]);
+
+/** dtype; ACL_DT_UNDEFINED for NULL */
+aclDataType aclGetTensorDescType(const aclTensorDesc *desc);
+
+/** format; ACL_FORMAT_UNDEFINED for NULL */
+aclFormat aclGetTensorDescFormat(const aclTensorDesc *desc);
+
+/** Byte size; 0 for NULL */
+size_t aclGetTensorDescSize(const aclTensorDesc *desc);
+
+/** Element count of the description; header: 0 if description is NULL */
+size_t aclGetTensorDescElementCount(const aclTensorDesc *desc);
+
+/** Number of dims; ACL_UNKNOWN_RANK (0xFFFFFFFFFFFFFFFE) when dim is -2; 0 for NULL */
+size_t aclGetTensorDescNumDims(const aclTensorDesc *desc);
+
+/** Reads one dim (returns value) */
+int64_t aclGetTensorDescDim(const aclTensorDesc *desc, size_t index);
+
+/** Reads one dim */
+aclError aclGetTensorDescDimV2(const aclTensorDesc *desc, size_t index, int64_t *dimSize);
+
+/** Reads range of one dim into a caller array (dimRangeNum>=2) */
+aclError aclGetTensorDescDimRange(
+    const aclTensorDesc *desc, size_t index, size_t dimRangeNum, int64_t *dimRange);
+
+/** Names the tensor (optional inputs, dynamic inputs) */
+void aclSetTensorDescName(aclTensorDesc *desc, const char *name);
+
+/** Name stored in the description */
+const char *aclGetTensorDescName(aclTensorDesc *desc);
+
+/** Sets storage format */
+aclError aclSetTensorFormat(aclTensorDesc *desc, aclFormat format);
+
+/** Sets storage shape */
+aclError aclSetTensorShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
+
+/** Sets the original (logical) format */
+aclError aclSetTensorOriginFormat(aclTensorDesc *desc, aclFormat format);
+
+/** Sets the original (logical) shape */
+aclError aclSetTensorOriginShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
+
+/** Old form of aclSetTensorFormat */
+aclError aclSetTensorStorageFormat(aclTensorDesc *desc, aclFormat format);
+
+/** Old form of aclSetTensorShape */
+aclError aclSetTensorStorageShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
+
+/** Says tensor data lives in DEVICE/HOST/HOST_COMPILE_INDEPENDENT memory */
+aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType);
+
+/** Names the dynamic input a description belongs to */
+aclError aclSetTensorDynamicInput(aclTensorDesc *desc, const char *dynamicInputName);
+
+/** Marks the tensor as compile-time constant and copies host data */
+aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length);
+
+/** Tensor address kept by the description */
+void *aclGetTensorDescAddress(const aclTensorDesc *desc);
+
+/** Element of a description array */
+aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index);
+
+/** Reads device capability (AI core num, vector core num, L2 size) */
+aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value);
+
+/** Returns static string with the SoC name (e.g. Ascend910B3); NULL on failure */
+const char *aclrtGetSocName(void);
+
+/** Version of a CANN package */
+aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
+
+/** Version string by package name */
+aclError aclsysGetVersionStr(char *pkgName, char *versionStr);
+
+/** 1/0 whether a CANN capability (INF_NAN, BF16, JIT_COMPILE) is available */
+aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value);
+
+/** Lists capabilities supported by this environment (pointer to static array + count) */
+aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num);
+
+/** printf-style log entry into the CANN app log with level/func/file/line */
+void aclAppLog(
+    aclLogLevel logLevel, const char *func, const char *file, uint32_t line, const char *fmt, ...);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACL_ACL_BASE_H_ */

@@ -1,0 +1,51 @@
+/**
+ * Status codes and object types of the two-stage operators. Belay implements this interface on the
+ * CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNN_ACLNN_BASE_H_
+#define BELAY_ACLNN_ACLNN_BASE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "acl/acl_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** 0 is success */
+typedef int32_t aclnnStatus;
+
+static const int ACLNN_SUCCESS = 0; /* success */
+static const int ACLNN_ERR_PARAM_NULLPTR = 161001; /* a required argument of an operator is null */
+/* an argument of an operator is wrong: type, shape, range or index */
+static const int ACLNN_ERR_PARAM_INVALID = 161002;
+static const int ACLNN_ERR_RUNTIME_ERROR = 361001; /* a call into the runtime failed */
+static const int ACLNN_ERR_INNER_CREATE_EXECUTOR = 561101; /* the executor could not be made */
+static const int ACLNN_ERR_INNER_NOT_TRANS_EXECUTOR = 561102; /* the executor was not handed over */
+/* null where an object is needed, also a null executor */
+static const int ACLNN_ERR_INNER_NULLPTR = 561103;
+
+typedef struct aclTensor aclTensor;
+typedef struct aclScalar aclScalar;
+typedef struct aclIntArray aclIntArray;
+typedef struct aclFloatArray aclFloatArray;
+typedef struct aclBoolArray aclBoolArray;
+typedef struct aclTensorList aclTensorList;
+typedef struct aclScalarList aclScalarList;
+typedef struct aclOpExecutor aclOpExecutor;
+
+/** Optional init of aclnn library */
+aclnnStatus aclnnInit(const char *configPath);
+
+/** Optional deinit */
+aclnnStatus aclnnFinalize(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNN_ACLNN_BASE_H_ */
