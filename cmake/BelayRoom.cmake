@@ -10,7 +10,7 @@ set(BELAY_ROOMS_BELOW_runtime base tensor)
 set(BELAY_ROOMS_BELOW_ops base tensor)
 set(BELAY_ROOMS_BELOW_api base tensor runtime ops)
 
-file(WRITE ${CMAKE_BINARY_DIR}/empty.cc "// A room without source files yet.\n")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/empty.cc CONTENT "// A room without source files yet.\n")
 
 function(belay_room room)
   cmake_parse_arguments(ROOM "" "" "SOURCES;TESTS;LIBRARIES;TEST_LIBRARIES" ${ARGN})

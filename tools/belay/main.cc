@@ -1,0 +1,65 @@
+// The belay command: one subcommand per file.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "belay/info.h"
+#include "belay/run.h"
+
+namespace belay::tool {
+namespace {
+
+CLI::App* AddRun(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run a program with Belay in the place of a card");
+  run->add_option("--devices", options.devices, "How many devices there are (BELAY_DEVICES)")
+      ->check(CLI::Range(1, 64));
+  run->add_option("--device-memory", options.device_memory,
+                  "Memory of each device, such as 8G (BELAY_DEVICE_MEMORY)");
+  run->add_option("--soc", options.soc, "The name of the SoC, such as Ascend910B1 (BELAY_SOC)");
+  run->add_option("--run-mode", options.run_mode,
+                  "Whether the program takes itself to run on the host or on the device "
+                  "(BELAY_RUN_MODE)")
+      ->check(CLI::IsMember({"host", "device"}));
+  run->add_option("--workers", options.workers, "Threads that run tasks (BELAY_WORKERS)")
+      ->check(CLI::Range(1, 1024));
+  run->add_flag("--preload", options.preload,
+                "Load Belay's libraries first: for programs whose DT_RPATH names other ones");
+  run->add_option("command", options.command, "-- program and its arguments")->required();
+  run->positionals_at_end();
+  run->footer("The exit code is the program's; 127 when it was not found, 126 when it cannot start.");
+  return run;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Belay runs programs for Ascend cards on this machine's CPU.", "belay");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", BELAY_VERSION);
+  RunOptions options;
+  CLI::App* run = AddRun(app, options);
+  [[maybe_unused]] bool json = false;
+#ifdef BELAY_HAS_INFO
+  CLI::App* info = app.add_subcommand("info", "Say what a program would find here");
+  info->add_flag("--json", json, "As JSON");
+#endif
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;  // help and version are "errors" with code 0
+  }
+#ifdef BELAY_HAS_INFO
+  if (info->parsed()) return Info(json);
+#endif
+  return run->parsed() ? Run(options) : 0;
+}
+
+}  // namespace
+}  // namespace belay::tool
+
+int main(int argc, char** argv) {
+  try {
+    return belay::tool::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "belay: %s\n", error.what());
+    return 1;
+  }
+}

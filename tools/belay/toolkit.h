@@ -1,0 +1,14 @@
+// Where the toolkit is that this command belongs to, and the environment that programs find it by.
+#pragma once
+
+#include <string>
+
+namespace belay::tool {
+
+// The folder above the one this command lies in. Throws std::runtime_error if it has no lib64/.
+std::string ToolkitHome();
+
+// Sets what set_env.sh sets, for this process and what it starts.
+void SetToolkitEnvironment(const std::string& home);
+
+}  // namespace belay::tool
