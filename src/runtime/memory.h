@@ -2,10 +2,12 @@
 // Contract (the implementation is in memory.cc and arena.cc):
 //   - Lookup is one table look-up without tree or lock, from any thread, also while others allocate.
 //   - View is the only place where a device pointer becomes a pointer that the CPU may use.
+//   - Memory is named by address plus serial: an address may be handed out again, a serial never is.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace belay::rt {
 
@@ -21,6 +23,7 @@ struct MemoryRange {
   int device = -1;         // owner for kDevice, else -1
   uintptr_t base = 0;      // first byte of the block
   size_t bytes = 0;        // as the caller asked for, plus the documented padding that may be used
+  uint64_t serial = 0;     // odd: this allocation; even: what it was before it was freed; 0: none
   bool live = false;       // false: freed, or inside an arena but not in any block
   bool huge_pages = false;
   // Bytes from `p` to the end of the block, 0 when p is outside.
@@ -31,6 +34,13 @@ struct MemoryRange {
 };
 
 MemoryRange Lookup(const void* p) noexcept;
+
+// The serial of the live block that holds `p`, 0 when there is none. Capture records it, and replay
+// compares: another serial means that the block was freed (and the address perhaps handed out again).
+uint64_t BlockSerial(const void* p) noexcept;
+
+// "device 0 memory 0x7f... (1024 bytes, allocation 17), freed": how messages name an address.
+std::string DescribeAddress(const void* p);
 
 // Throws Error unless [p, p+bytes) lies inside one live block (device or pinned) or is ordinary host
 // memory. `argument` names the parameter in the message ("dst").
@@ -43,10 +53,14 @@ inline const void* View(const void* p, size_t bytes) noexcept {
   return View(const_cast<void*>(p), bytes);
 }
 
+// Which pages a program asked for. They decide what aclrtPointerGetAttributes reports; the arena takes
+// 2 MiB pages for every large block that the kernel gives them for.
+enum class PagePolicy : uint8_t { kHugeFirst, kHugeOnly, kNormalOnly };
+
 struct AllocationRequest {
   size_t bytes;
-  bool huge_only = false;    // fail rather than use ordinary pages
-  bool normal_only = false;  // ordinary pages
+  PagePolicy pages = PagePolicy::kHugeFirst;
+  bool padded = true;  // 32 spare bytes after the end, as aclrtMalloc documents
 };
 
 // Throws Error 207001 (message with free, total and the largest blocks) when the device is full.

@@ -1,0 +1,288 @@
+#include "runtime/arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include "runtime/arena_poison.h"
+
+namespace belay::rt {
+namespace {
+
+// Address space is opened in steps of this much, so that a wild pointer into the rest still faults.
+constexpr uint32_t kGrowPages = (64u << 20) >> kPageShift;
+
+constexpr size_t ClassBytes(SizeClass c) {
+  return IsSmall(c) ? detail::kSmallBytes[c] : LargeClassPages(c) << kPageShift;
+}
+
+}  // namespace
+
+Arena::Arena(AddressSpace* space, uint32_t first, uint32_t count, MemoryKind kind, int device,
+             size_t capacity)
+    : space_(*space), first_(first), end_(first + count), kind_(kind), device_(device),
+      capacity_(capacity), grown_(first) {
+  void* links = mmap(nullptr, sizeof(PageLink) * count, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (links == MAP_FAILED) throw std::bad_alloc();
+  links_ = static_cast<PageLink*>(links);
+}
+
+bool Arena::Charge(size_t bytes) {
+  size_t capacity = this->capacity();
+  if (bytes > capacity) return false;
+  if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= capacity) return true;
+  Uncharge(bytes);
+  return false;
+}
+
+void* Arena::Allocate(size_t bytes, Padding padding, bool huge_pages) {
+  if (bytes > capacity()) return nullptr;  // before the additions below can overflow
+  size_t charged = Padded(bytes, padding);
+  if (!Charge(charged)) return nullptr;
+  size_t need = charged + kRedZone;
+  uintptr_t block = need <= kMaxSmallBytes
+                        ? TakeSmall(SmallClassOf(need))
+                        : TakeLarge(LargeClassOf((need + kPageBytes - 1) >> kPageShift));
+  if (block == 0) {
+    Uncharge(charged);
+    return nullptr;
+  }
+  UnpoisonBlock(block, kGrantPadding ? charged : bytes);
+  BlockRecord& record = space_.record(block);
+  record.size.store(BlockRecord::SizeWord(bytes, padding, huge_pages), std::memory_order_relaxed);
+  record.serial.store(NextSerial(), std::memory_order_release);
+  return reinterpret_cast<void*>(block);
+}
+
+bool Arena::Free(uintptr_t block) {
+  uint32_t page = space_.PageOf(block);
+  PageEntry entry = space_.entry(page);
+  if (entry.empty() || space_.BlockStart(block, entry) != block) return false;
+  BlockRecord& record = space_.record(block);
+  uint64_t serial = record.serial.load(std::memory_order_acquire);
+  uint64_t size = record.size.load(std::memory_order_relaxed);
+  if (serial % 2 == 0 ||
+      !record.serial.compare_exchange_strong(serial, serial - 1, std::memory_order_acq_rel)) {
+    return false;
+  }
+  SizeClass c = entry.size_class();
+  PoisonBlock(block, ClassBytes(c));
+  if (IsSmall(c)) {
+    PutSmall(c, page, block);
+  } else {
+    PutLarge(c, page);
+  }
+  Uncharge(Padded(BlockRecord::Requested(size), BlockRecord::PaddingOf(size)));
+  return true;
+}
+
+// --- small blocks
+
+void Arena::Link(Bin& bin, Slab* slab) {
+  slab->previous = nullptr;
+  slab->next = bin.slabs;
+  if (bin.slabs != nullptr) bin.slabs->previous = slab;
+  bin.slabs = slab;
+}
+
+void Arena::Unlink(Bin& bin, Slab* slab) {
+  if (slab->next != nullptr) slab->next->previous = slab->previous;
+  (slab->previous != nullptr ? slab->previous->next : bin.slabs) = slab->next;
+}
+
+uintptr_t Arena::TakeFromSlab(Bin& bin, SizeClass c) {
+  Slab* slab = bin.slabs;
+  if (slab == nullptr) return 0;
+  uint32_t word = 0;
+  while (slab->bits[word] == 0) ++word;
+  uint32_t index = word * 64 + static_cast<uint32_t>(std::countr_zero(slab->bits[word]));
+  slab->bits[word] &= slab->bits[word] - 1;
+  if (slab->free == slab->blocks) cached_.fetch_sub(kPageBytes, std::memory_order_relaxed);
+  if (--slab->free == 0) Unlink(bin, slab);
+  return space_.AddressOf(slab->page) + uintptr_t{index} * detail::kSmallBytes[c];
+}
+
+uintptr_t Arena::TakeSmall(SizeClass c) {
+  Bin& bin = bins_[c];
+  {
+    std::lock_guard guard(bin.lock);
+    if (uintptr_t block = TakeFromSlab(bin, c)) return block;
+  }
+  std::lock_guard arena_guard(lock_);
+  uintptr_t page = Carve(c);
+  if (page == 0) return 0;
+  Slab* slab = NewSlab(c, space_.PageOf(page));
+  std::lock_guard guard(bin.lock);
+  Link(bin, slab);
+  return TakeFromSlab(bin, c);
+}
+
+Slab* Arena::NewSlab(SizeClass c, uint32_t page) {
+  auto* slab = new Slab{};
+  slab->page = page;
+  slab->blocks = slab->free = static_cast<uint16_t>(BlocksPerPage(c));
+  for (uint32_t i = 0; i < slab->blocks; ++i) slab->bits[i / 64] |= uint64_t{1} << i % 64;
+  link(page).slab = slab;
+  cached_.fetch_add(kPageBytes, std::memory_order_relaxed);
+  return slab;
+}
+
+void Arena::PutSmall(SizeClass c, uint32_t page, uintptr_t block) {
+  Bin& bin = bins_[c];
+  std::lock_guard guard(bin.lock);
+  Slab* slab = link(page).slab;
+  uint32_t index = BlockIndex(c, static_cast<uint32_t>(block - space_.AddressOf(page)));
+  slab->bits[index / 64] |= uint64_t{1} << index % 64;
+  if (slab->free++ == 0) Link(bin, slab);
+  if (slab->free == slab->blocks) cached_.fetch_add(kPageBytes, std::memory_order_relaxed);
+}
+
+// --- large blocks
+
+uintptr_t Arena::TakeLarge(SizeClass c) {
+  Bin& bin = bins_[c];
+  {
+    std::lock_guard guard(bin.lock);
+    if (uint32_t page = bin.run; page != kNoPage) {
+      bin.run = link(page).next_run;
+      cached_.fetch_sub(ClassBytes(c), std::memory_order_relaxed);
+      return space_.AddressOf(page);
+    }
+  }
+  std::lock_guard guard(lock_);
+  return Carve(c);
+}
+
+void Arena::PutLarge(SizeClass c, uint32_t page) {
+  Bin& bin = bins_[c];
+  std::lock_guard guard(bin.lock);
+  link(page).next_run = bin.run;
+  bin.run = page;
+  cached_.fetch_add(ClassBytes(c), std::memory_order_relaxed);
+}
+
+// --- the slow path, under lock_
+
+// New pages for a slab or a large block: their first address, or 0. From 2 MiB up a run starts on a
+// huge page; smaller ones fill what is left between those.
+uintptr_t Arena::Carve(SizeClass c) {
+  auto count = static_cast<uint32_t>(IsSmall(c) ? 1 : LargeClassPages(c));
+  if (count > end_ - first_) return 0;
+  if (used() + cached() > capacity()) Trim();
+  uint32_t alignment = count >= kPagesPerHugePage ? kPagesPerHugePage : 1;
+  uint32_t page = ranges_.Take(count, alignment);
+  if (page == FreeRanges::kNone && GrowTo(grown_ + count + alignment - 1)) {
+    page = ranges_.Take(count, alignment);
+  }
+  if (page == FreeRanges::kNone) {
+    Trim();
+    page = ranges_.Take(count, alignment);
+  }
+  if (page == FreeRanges::kNone) return 0;
+  PoisonBlock(space_.AddressOf(page), size_t{count} << kPageShift);
+  space_.SetEntries(page, count, PageEntry(page, c, device_, kind_));
+  return space_.AddressOf(page);
+}
+
+// Opens more of the address range, up to `end` or as much as there is.
+bool Arena::GrowTo(uint32_t end) {
+  uint32_t target = std::min(end_, std::max(end, grown_ + kGrowPages));
+  if (target == grown_ || !space_.Commit(grown_, target - grown_)) return false;
+  ranges_.Add(grown_, target - grown_);
+  grown_ = target;
+  return true;
+}
+
+void Arena::GiveBack(uint32_t first, uint32_t count) {
+  space_.SetEntries(first, count, PageEntry());
+  space_.Decommit(first, count);
+  ranges_.Add(first, count);
+  cached_.fetch_sub(size_t{count} << kPageShift, std::memory_order_relaxed);
+}
+
+void Arena::TrimSlabs(Bin& bin) {
+  for (Slab* slab = bin.slabs; slab != nullptr;) {
+    Slab* next = slab->next;
+    if (slab->free == slab->blocks) {
+      Unlink(bin, slab);
+      GiveBack(slab->page, 1);
+      delete slab;
+    }
+    slab = next;
+  }
+}
+
+void Arena::Trim() {
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    Bin& bin = bins_[c];
+    std::lock_guard guard(bin.lock);
+    if (IsSmall(c)) {
+      TrimSlabs(bin);
+      continue;
+    }
+    while (bin.run != kNoPage) {
+      uint32_t page = bin.run;
+      bin.run = link(page).next_run;
+      GiveBack(page, static_cast<uint32_t>(LargeClassPages(c)));
+    }
+  }
+}
+
+void Arena::Clear() {
+  std::lock_guard guard(lock_);
+  for (uint32_t page = first_; page < grown_;) {
+    PageEntry entry = space_.entry(page);
+    SizeClass c = entry.size_class();
+    uint32_t blocks = entry.empty() ? 0 : IsSmall(c) ? BlocksPerPage(c) : 1;
+    for (uint32_t i = 0; i < blocks; ++i) Free(space_.AddressOf(page) + size_t{i} * ClassBytes(c));
+    page += entry.empty() || IsSmall(c) ? 1 : static_cast<uint32_t>(LargeClassPages(c));
+  }
+  Trim();
+}
+
+std::vector<Arena::LiveBlock> Arena::LargestBlocks(size_t how_many) {
+  std::lock_guard guard(lock_);
+  std::vector<LiveBlock> blocks;
+  for (uint32_t page = first_; page < grown_;) {
+    PageEntry entry = space_.entry(page);
+    if (entry.empty() || IsSmall(entry.size_class())) {
+      ++page;
+      continue;
+    }
+    const BlockRecord& record = space_.record(space_.AddressOf(page));
+    uint64_t serial = record.serial.load(std::memory_order_acquire);
+    if (serial % 2 == 1) {
+      size_t bytes = BlockRecord::Requested(record.size.load(std::memory_order_relaxed));
+      blocks.push_back({space_.AddressOf(page), bytes, serial});
+    }
+    page += static_cast<uint32_t>(LargeClassPages(entry.size_class()));
+  }
+  size_t kept = std::min(how_many, blocks.size());
+  std::partial_sort(blocks.begin(), blocks.begin() + static_cast<ptrdiff_t>(kept), blocks.end(),
+                    [](const LiveBlock& a, const LiveBlock& b) { return a.bytes > b.bytes; });
+  blocks.resize(kept);
+  return blocks;
+}
+
+void Arena::ForgetAfterFork() {
+  UnpoisonBlock(space_.AddressOf(first_), size_t{grown_ - first_} << kPageShift);
+}
+
+void Arena::PoisonBlock(uintptr_t block, size_t bytes) {
+  Poison(block, bytes);
+  if (space_.alias_offset() != 0 && space_.IsDevice(block)) {
+    Poison(block + space_.alias_offset(), bytes);
+  }
+}
+
+void Arena::UnpoisonBlock(uintptr_t block, size_t bytes) {
+  Unpoison(block, bytes);
+  if (space_.alias_offset() != 0 && space_.IsDevice(block)) {
+    Unpoison(block + space_.alias_offset(), bytes);
+  }
+}
+
+}  // namespace belay::rt

@@ -1,0 +1,123 @@
+// An arena: the memory of one device, or the pinned host memory. It hands out blocks of its part of the
+// address space and keeps freed ones for the next request of their size class.
+//
+//   allocate, reused   one spin lock of the size class, two atomic additions
+//   free               the same; the page's entry names the class, so there is nothing to search
+//   first use          carves pages under the arena's lock
+//
+// Capacity is charged when a block is allocated, by its padded size. Cached blocks keep their memory
+// until capacity is needed for other sizes (Trim).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/spin_lock.h"
+#include "runtime/arena_pages.h"
+#include "runtime/arena_ranges.h"
+
+namespace belay::rt {
+
+// The blocks of one small class on one page. A set bit is a free block.
+struct Slab {
+  uint32_t page;
+  uint16_t blocks;
+  uint16_t free;
+  uint64_t bits[kPageBytes / kBlockAlignment / 64];
+  Slab* next;  // in its bin's list of slabs with free blocks
+  Slab* previous;
+};
+
+class Arena {
+ public:
+  // `first` and `count`: its pages of `space`. Page `first` is a multiple of a huge page.
+  Arena(AddressSpace* space, uint32_t first, uint32_t count, MemoryKind kind, int device,
+        size_t capacity);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // A block of `bytes` (not 0), or null when capacity or addresses are used up.
+  void* Allocate(size_t bytes, Padding padding, bool huge_pages);
+
+  // Frees the live block that starts at `block`. False when another thread freed it first, or it is
+  // not the start of a live block of this arena.
+  bool Free(uintptr_t block);
+
+  // Frees every block that is left and gives all memory back.
+  void Clear();
+
+  // Takes capacity without a block: physical memory for virtual addresses.
+  bool Charge(size_t bytes);
+  void Uncharge(size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  int device() const { return device_; }
+  size_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
+  void set_capacity(size_t bytes) { capacity_.store(bytes, std::memory_order_relaxed); }
+  size_t used() const { return used_.load(std::memory_order_relaxed); }
+  size_t cached() const { return cached_.load(std::memory_order_relaxed); }
+
+  struct LiveBlock {
+    uintptr_t address;
+    size_t bytes;
+    uint64_t serial;
+  };
+  // The largest live blocks of their own pages, for the message of a failed allocation.
+  std::vector<LiveBlock> LargestBlocks(size_t how_many);
+
+  // In a forked child, which does not have these addresses any more: other mappings may come to lie
+  // there, so what was poisoned is not.
+  void ForgetAfterFork();
+
+ private:
+  // The free blocks of one size class; on a cache line of its own.
+  struct alignas(64) Bin {
+    SpinLock lock;
+    uint32_t run = kNoPage;  // large: first page of the first cached run
+    Slab* slabs = nullptr;   // small: slabs with a free block
+  };
+  static constexpr uint32_t kNoPage = ~0u;
+
+  uintptr_t TakeSmall(SizeClass c);
+  uintptr_t TakeLarge(SizeClass c);
+  uintptr_t TakeFromSlab(Bin& bin, SizeClass c);
+  uintptr_t Carve(SizeClass c);
+  Slab* NewSlab(SizeClass c, uint32_t page);
+  void PutSmall(SizeClass c, uint32_t page, uintptr_t block);
+  void PutLarge(SizeClass c, uint32_t page);
+  bool GrowTo(uint32_t end);
+  // Gives the memory and addresses of cached blocks back; the caller holds lock_.
+  void Trim();
+  void TrimSlabs(Bin& bin);
+  void GiveBack(uint32_t first, uint32_t count);
+  void Link(Bin& bin, Slab* slab);
+  void Unlink(Bin& bin, Slab* slab);
+  void PoisonBlock(uintptr_t block, size_t bytes);
+  void UnpoisonBlock(uintptr_t block, size_t bytes);
+
+  struct PageLink {  // beside the page table, for the arena's own use
+    union {
+      Slab* slab;
+      uint32_t next_run;
+    };
+  };
+  PageLink& link(uint32_t page) { return links_[page - first_]; }
+
+  AddressSpace& space_;
+  const uint32_t first_;
+  const uint32_t end_;
+  const MemoryKind kind_;
+  const int device_;
+  std::atomic<size_t> capacity_;
+  alignas(64) std::atomic<size_t> used_{0};
+  std::atomic<size_t> cached_{0};
+  std::mutex lock_;
+  uint32_t grown_;  // pages below are readable and writable
+  FreeRanges ranges_;
+  PageLink* links_ = nullptr;
+  Bin bins_[kClasses];
+};
+
+}  // namespace belay::rt

@@ -1,0 +1,228 @@
+#include "runtime/memory_virtual.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "base/error.h"
+#include "runtime/memory_state.h"
+
+namespace belay::rt {
+namespace {
+
+constexpr int kBadArgument = 100000;
+constexpr int kBadHandle = 107017;
+constexpr int kOutOfMemory = 207001;
+
+uint32_t PagesFor(size_t bytes) {
+  return static_cast<uint32_t>((bytes + kPhysicalGranularity - 1) / kPhysicalGranularity *
+                               kPagesPerHugePage);
+}
+
+void CheckGranular(size_t bytes, const char* argument) {
+  if (bytes % kPhysicalGranularity == 0) return;
+  Fail(kBadArgument, "memory-granularity",
+       "{} is {} bytes; it must be a multiple of the granularity of physical memory, {} bytes "
+       "(aclrtMemGetAllocationGranularity)",
+       argument, bytes, kPhysicalGranularity);
+}
+
+}  // namespace
+
+VirtualMemory::VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count)
+    : space_(*space) {
+  free_.Add(first, count);
+}
+
+void* VirtualMemory::Reserve(size_t bytes, void* wanted) {
+  if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "a range of 0 bytes cannot be reserved");
+  if (bytes > space_.bytes()) {
+    Fail(kOutOfMemory, "memory-addresses-used-up",
+         "{} bytes of addresses were asked for; there are {} in all", bytes, space_.bytes());
+  }
+  std::lock_guard guard(lock_);
+  uint32_t count = PagesFor(bytes);
+  uint32_t first = FreeRanges::kNone;
+  auto address = reinterpret_cast<uintptr_t>(wanted);
+  if (space_.Contains(address) && (address - space_.base()) % kPhysicalGranularity == 0) {
+    first = free_.TakeAt(space_.PageOf(address), count);
+  }
+  if (first == FreeRanges::kNone) first = free_.Take(count, kPagesPerHugePage);
+  if (first == FreeRanges::kNone) {
+    Fail(kOutOfMemory, "memory-addresses-used-up",
+         "no range of {} bytes of addresses is left; release ranges that are not used any more "
+         "(aclrtReleaseMemAddress)",
+         bytes);
+  }
+  reserved_.emplace(first, count);
+  return reinterpret_cast<void*>(space_.AddressOf(first));
+}
+
+std::map<uint32_t, uint32_t>::iterator VirtualMemory::ReservationOf(uintptr_t address) {
+  if (!space_.Contains(address)) return reserved_.end();
+  uint32_t page = space_.PageOf(address);
+  auto it = reserved_.upper_bound(page);
+  if (it == reserved_.begin()) return reserved_.end();
+  --it;
+  return page - it->first < it->second ? it : reserved_.end();
+}
+
+void VirtualMemory::Release(void* range) {
+  std::lock_guard guard(lock_);
+  auto address = reinterpret_cast<uintptr_t>(range);
+  auto it = ReservationOf(address);
+  if (it == reserved_.end() || space_.AddressOf(it->first) != address) {
+    Fail(kBadArgument, "memory-not-reserved",
+         "{} is not the start of a range from aclrtReserveMemAddress (or it was released already)",
+         range);
+  }
+  auto mapping = mapped_.lower_bound(it->first);
+  if (mapping != mapped_.end() && mapping->second.reservation == it->first) {
+    Fail(kBadArgument, "memory-still-mapped",
+         "the range at {} still has physical memory mapped at {:#x}; call aclrtUnmapMem first", range,
+         space_.AddressOf(mapping->first));
+  }
+  free_.Add(it->first, it->second);
+  reserved_.erase(it);
+}
+
+HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
+  if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "0 bytes of physical memory");
+  CheckGranular(bytes, "size");
+  Arena& arena = DeviceArena(device);
+  if (!arena.Charge(bytes)) {
+    Fail(kOutOfMemory, "device-out-of-memory",
+         "device {} has {} of {} bytes free; {} bytes of physical memory were asked for", device,
+         arena.capacity() - arena.used(), arena.capacity(), bytes);
+  }
+  int file = memfd_create("belay-physical-memory", MFD_CLOEXEC);
+  HandleBits handle = 0;
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+    handle = physical_.Create(PhysicalMemory{file, device, bytes, 1, false});
+  }
+  if (handle == 0) {
+    if (file >= 0) close(file);
+    arena.Uncharge(bytes);
+    Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes (errno {})", bytes,
+         errno);
+  }
+  return handle;
+}
+
+// One user less; the last one gives the memory back. The caller holds lock_.
+void VirtualMemory::Drop(PhysicalMemory* memory) {
+  if (--memory->users != 0) return;
+  close(memory->file);
+  DeviceArena(memory->device).Uncharge(memory->bytes);
+  physical_.Destroy(physical_.HandleOf(memory));
+}
+
+namespace {
+[[noreturn]] void FailHandle(HandleBits handle) {
+  Fail(kBadHandle, "memory-physical-handle",
+       "{:#x} is no physical memory from aclrtMallocPhysical, or it was freed", handle);
+}
+}  // namespace
+
+void VirtualMemory::FreePhysical(HandleBits handle) {
+  std::lock_guard guard(lock_);
+  PhysicalMemory* memory = physical_.Find(handle);
+  if (memory == nullptr || memory->freed) FailHandle(handle);
+  memory->freed = true;
+  Drop(memory);
+}
+
+void VirtualMemory::Map(void* at, size_t bytes, size_t offset, HandleBits handle) {
+  std::lock_guard guard(lock_);
+  PhysicalMemory* memory = physical_.Find(handle);
+  if (memory == nullptr || memory->freed) FailHandle(handle);
+  CheckGranular(bytes, "size");
+  CheckGranular(offset, "offset");
+  if (bytes == 0 || offset > memory->bytes || bytes > memory->bytes - offset) {
+    Fail(kBadArgument, "memory-map-beyond-physical",
+         "{} bytes from offset {} do not fit physical memory of {} bytes", bytes, offset,
+         memory->bytes);
+  }
+  auto address = reinterpret_cast<uintptr_t>(at);
+  auto range = ReservationOf(address);
+  if (range == reserved_.end() || (address - space_.base()) % kPhysicalGranularity != 0 ||
+      PagesFor(bytes) > range->first + range->second - space_.PageOf(address)) {
+    Fail(kBadArgument, "memory-not-reserved",
+         "[{}, +{}) is not inside one range from aclrtReserveMemAddress at a multiple of {} bytes", at,
+         bytes, kPhysicalGranularity);
+  }
+  uint32_t first = space_.PageOf(address);
+  auto next = mapped_.upper_bound(first);
+  bool taken = next != mapped_.end() && next->first < first + PagesFor(bytes);
+  if (next != mapped_.begin()) {
+    auto previous = std::prev(next);
+    taken = taken || previous->first + previous->second.pages > first;
+  }
+  if (taken) {
+    Fail(kBadArgument, "memory-still-mapped",
+         "[{}, +{}) already has physical memory; call aclrtUnmapMem first", at, bytes);
+  }
+  Remap(first, PagesFor(bytes), memory, offset);
+  mapped_.emplace(first, Mapping{PagesFor(bytes), range->first, memory});
+  ++memory->users;
+}
+
+// Shows `memory`, or nothing, on these pages, and says so in the tables.
+void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* memory,
+                          size_t offset) {
+  size_t bytes = size_t{pages} << kPageShift;
+  uintptr_t address = space_.AddressOf(first);
+  BlockRecord& record = space_.record(address);
+  if (memory == nullptr) {
+    record.serial.fetch_sub(1, std::memory_order_release);
+    space_.SetEntries(first, pages, PageEntry());
+  }
+  int flags = memory == nullptr ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  for (ptrdiff_t alias : {ptrdiff_t{0}, space_.alias_offset()}) {
+    void* p = reinterpret_cast<void*>(address + static_cast<uintptr_t>(alias));
+    void* mapped = mmap(p, bytes, memory == nullptr ? PROT_NONE : PROT_READ | PROT_WRITE,
+                        flags | MAP_FIXED | MAP_NORESERVE, memory == nullptr ? -1 : memory->file,
+                        static_cast<off_t>(offset));
+    if (mapped == MAP_FAILED) {
+      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes (errno {})", bytes, errno);
+    }
+    madvise(p, bytes, MADV_DONTFORK);
+    if (space_.alias_offset() == 0) break;
+  }
+  if (memory == nullptr) return;
+  record.size.store(BlockRecord::SizeWord(bytes, Padding::kNone, true), std::memory_order_relaxed);
+  record.serial.store(NextSerial(), std::memory_order_release);
+  space_.SetEntries(first, pages, PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
+}
+
+VirtualMemory::Mappings::iterator VirtualMemory::Erase(Mappings::iterator mapping) {
+  Remap(mapping->first, mapping->second.pages, nullptr, 0);
+  Drop(mapping->second.memory);
+  return mapped_.erase(mapping);
+}
+
+void VirtualMemory::Unmap(void* at) {
+  std::lock_guard guard(lock_);
+  auto address = reinterpret_cast<uintptr_t>(at);
+  auto mapping = space_.Contains(address) ? mapped_.find(space_.PageOf(address)) : mapped_.end();
+  if (mapping == mapped_.end() || space_.AddressOf(mapping->first) != address) {
+    Fail(kBadArgument, "memory-not-mapped",
+         "{} is not an address that aclrtMapMem mapped memory at (or it was unmapped already)", at);
+  }
+  Erase(mapping);
+}
+
+void VirtualMemory::ReleaseDevice(int device) {
+  std::lock_guard guard(lock_);
+  for (auto it = mapped_.begin(); it != mapped_.end();) {
+    it = it->second.memory->device == device ? Erase(it) : std::next(it);
+  }
+  physical_.ForEach([&](PhysicalMemory& memory) {
+    if (memory.device != device || memory.freed) return;
+    memory.freed = true;
+    Drop(&memory);
+  });
+}
+
+}  // namespace belay::rt

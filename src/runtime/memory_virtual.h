@@ -1,0 +1,65 @@
+// Virtual memory: address ranges that a program reserves, physical memory that it maps into them piece
+// by piece (aclrtReserveMemAddress, aclrtMallocPhysical, aclrtMapMem). Real mappings of memory files,
+// so that two ranges, and later two processes, can show the same memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "base/handle_table.h"
+#include "runtime/arena_pages.h"
+#include "runtime/arena_ranges.h"
+
+namespace belay::rt {
+
+inline constexpr size_t kPhysicalGranularity = kHugePageBytes;
+
+// Physical memory: charged to its device until it is freed and no range shows it any more.
+struct PhysicalMemory {
+  int file;
+  int device;
+  size_t bytes;
+  uint32_t users;  // its handle, and each mapping
+  bool freed;
+};
+
+class VirtualMemory {
+ public:
+  // `first` and `count`: the pages of `space` that ranges are reserved from.
+  VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count);
+
+  // All throw Error for what cannot be done.
+  void* Reserve(size_t bytes, void* wanted);  // `wanted` is a wish: another range if it is taken
+  void Release(void* range);
+  HandleBits CreatePhysical(int device, size_t bytes);
+  void FreePhysical(HandleBits handle);
+  void Map(void* at, size_t bytes, size_t offset, HandleBits handle);
+  void Unmap(void* at);
+
+  // Unmaps and frees all memory of one device.
+  void ReleaseDevice(int device);
+
+ private:
+  struct Mapping {
+    uint32_t pages;
+    uint32_t reservation;  // first page of the range
+    PhysicalMemory* memory;
+  };
+  using Mappings = std::map<uint32_t, Mapping>;
+
+  std::map<uint32_t, uint32_t>::iterator ReservationOf(uintptr_t address);
+  void Remap(uint32_t first, uint32_t pages, const PhysicalMemory* memory, size_t offset);
+  Mappings::iterator Erase(Mappings::iterator mapping);
+  void Drop(PhysicalMemory* memory);
+
+  AddressSpace& space_;
+  std::mutex lock_;
+  FreeRanges free_;
+  std::map<uint32_t, uint32_t> reserved_;  // first page -> pages
+  Mappings mapped_;                        // by first page
+  HandleTable<PhysicalMemory, HandleKind::kPhysicalMemory, 1u << 20> physical_;
+};
+
+}  // namespace belay::rt
