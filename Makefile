@@ -2,10 +2,12 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build test toolkit clean
+.PHONY: help run build toolkit test test-sanitize check bench clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= build/toolkit
+CMAKE_QUIET = --log-level=WARNING >/dev/null
+CTEST = ctest --output-on-failure -j $(JOBS)
 
 help:             ## this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -13,8 +15,14 @@ help:             ## this list
 deps-%:
 	@scripts/install-deps $*
 
+run: toolkit      ## build the toolkit and run the cross-stream capture example
+	@. build/toolkit/set_env.sh && mkdir -p build/examples && \
+	  g++ -O2 examples/cross_stream_capture/main.cc -o build/examples/cross_stream_capture \
+	    -I$$ASCEND_TOOLKIT_HOME/include -L$$ASCEND_TOOLKIT_HOME/lib64 -lascendcl -lnnopbase -lopapi && \
+	  build/examples/cross_stream_capture
+
 build: deps-build
-	@cmake --preset dev -DBELAY_TESTS=OFF --log-level=WARNING >/dev/null
+	@cmake --preset dev -DBELAY_TESTS=OFF $(CMAKE_QUIET)
 	@cmake --build build -j $(JOBS)
 
 toolkit: build    ## fill build/toolkit (or PREFIX=dir) with what programs need
@@ -22,9 +30,28 @@ toolkit: build    ## fill build/toolkit (or PREFIX=dir) with what programs need
 	@echo "Toolkit in $(PREFIX). To use it: source $(PREFIX)/set_env.sh"
 
 test: deps-test   ## build everything and run every test
-	@cmake --preset dev -DBELAY_TESTS=ON --log-level=WARNING >/dev/null
+	@cmake --preset dev -DBELAY_TESTS=ON $(CMAKE_QUIET)
 	@cmake --build build -j $(JOBS)
-	@ctest --test-dir build --output-on-failure -j $(JOBS)
+	@$(CTEST) --test-dir build
+
+# ThreadSanitizer looks at our own threads: the operators' kernels are left to the other build.
+test-sanitize: deps-sanitize  ## the tests under AddressSanitizer, UBSan and ThreadSanitizer
+	@cmake --preset asan-ubsan $(CMAKE_QUIET)
+	@cmake --build build-asan -j $(JOBS)
+	@UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build-asan
+	@cmake --preset tsan $(CMAKE_QUIET)
+	@cmake --build build-tsan -j $(JOBS)
+	@TSAN_OPTIONS=second_deadlock_stack=1 $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance)'
+
+check: deps-build ## the arrows between rooms, sizes, message ids
+	@scripts/check-layers
+	@scripts/check-sizes
+	@scripts/check-messages
+
+bench: deps-bench ## build and run the benchmarks (ARGS= goes to Google Benchmark)
+	@cmake --preset release -DBELAY_TESTS=OFF $(CMAKE_QUIET)
+	@cmake --build build-release -j $(JOBS)
+	@scripts/run-bench build-release $(ARGS)
 
 clean:            ## remove what was built
 	@rm -rf build build-*

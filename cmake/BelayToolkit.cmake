@@ -2,17 +2,6 @@
 # Ascend toolkit look for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include DESTINATION . COMPONENT toolkit OPTIONAL)
 
-set(libraries "")
-if(EXISTS ${CMAKE_SOURCE_DIR}/src/libs/CMakeLists.txt)
-  get_directory_property(libraries DIRECTORY ${CMAKE_SOURCE_DIR}/src/libs BUILDSYSTEM_TARGETS)
-endif()
-foreach(library ${libraries})
-  get_target_property(type ${library} TYPE)
-  if(type STREQUAL "SHARED_LIBRARY")
-    install(TARGETS ${library} LIBRARY DESTINATION lib64 COMPONENT toolkit)
-  endif()
-endforeach()
-
 configure_file(cmake/toolkit/CANNConfig.cmake.in ${CMAKE_BINARY_DIR}/toolkit-files/CANNConfig.cmake @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/toolkit-files/CANNConfig.cmake
         DESTINATION lib64/cmake/CANN COMPONENT toolkit)
