@@ -5,7 +5,6 @@ An entry checks for null, turns handles into objects and calls the handler insid
 from __future__ import annotations
 
 from model import Function, Spec
-from emit_handlers import returns_status
 from prototype import Prototype
 
 _HEADER_TOP = '''// Generated from spec/ by gen/. Do not edit.
@@ -70,13 +69,13 @@ def body(spec: Spec, function: Function) -> str:
     args = [argument(spec, function, p) for p in function.proto.params]
     if function.proto.variadic:
         args.append('arguments')
-    keyword = '' if returns_status(function) or function.proto.ret == 'void' else 'return '
-    return f'{checks}    {keyword}api::{function.name}({", ".join(args)});\n'
+    keyword = 'return ' if function.returns_value and function.proto.ret != 'void' else ''
+    return f'{checks}    {keyword}api::{function.handler}({", ".join(args)});\n'
 
 
 def entry(spec: Spec, function: Function) -> str:
     proto = function.proto
-    if returns_status(function):
+    if not function.returns_value:
         run = f'return api::Run(Fn::{function.name}, [&]'
     elif proto.ret == 'void':
         run = f'static_cast<void>(api::Run(Fn::{function.name}, [&]'

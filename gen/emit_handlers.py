@@ -28,15 +28,11 @@ def param_type(spec: Spec, function: Function, param: Param) -> str:
     return f'{const}{handle.cls}{by} {param.name}'
 
 
-def returns_status(function: Function) -> bool:
-    return function.proto.ret in ('aclError', 'aclnnStatus')
-
-
 def declaration(spec: Spec, function: Function) -> str:
     params = [param_type(spec, function, p) for p in function.proto.params]
     if function.proto.variadic:
         params.append('va_list arguments')
-    ret = 'void' if returns_status(function) else function.proto.ret
+    ret = function.proto.ret if function.returns_value else 'void'
     space = '' if ret.endswith('*') else ' '
     return f'{ret}{space}{function.name}({", ".join(params)});'
 
@@ -59,5 +55,5 @@ def emit(spec: Spec) -> dict[str, str]:
     text = _TOP + includes + '\n' + forward_declarations(spec) + 'namespace belay::api {\n'
     for subject in spec.subjects():
         text += f'\n// {subject}\n'
-        text += ''.join(declaration(spec, f) + '\n' for f in spec.of_subject(subject) if f.subject)
+        text += ''.join(declaration(spec, f) + '\n' for f in spec.of_subject(subject) if not f.same_as)
     return {'api/handlers.h': text + '\n}  // namespace belay::api\n'}

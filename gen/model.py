@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from prototype import Param, Prototype
 
 STATUSES = ('done', 'partial', 'absent')
+STATUS_TYPES = ('aclError', 'aclnnStatus')  # a result that says how the call went
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,18 @@ class Function:
     null: dict[str, object] = field(default_factory=dict)  # parameter -> 'refuse' or a code
     optional: frozenset[str] = frozenset()              # parameters that may be null
     raw: frozenset[str] = frozenset()                   # handles passed on as they are
+    returns_value: bool = False                         # the result is an answer, not a status
+    same_as: str = ''                                   # the function whose handler serves this one
     note: str = ''                                      # for docs/status.md
     exported: bool = True
 
     @property
     def name(self) -> str:
         return self.proto.name
+
+    @property
+    def handler(self) -> str:
+        return self.same_as or self.name
 
     @property
     def works(self) -> bool:

@@ -6,13 +6,13 @@ from pathlib import Path
 import yaml
 
 import prototype
-from model import (STATUSES, Alias, Callback, Constants, Enum, ErrorCode, Family, Function, Handle,
+from model import (STATUSES, STATUS_TYPES, Alias, Callback, Constants, Enum, ErrorCode, Family, Function, Handle,
                    Header, Library, Spec, Struct)
 
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _FILE_KEYS = {'header', 'lib', 'family', 'functions'}
 _ROW_KEYS = {'fn', 'header', 'lib', 'family', 'brief', 'page', 'status', 'errors', 'init', 'fallback',
-             'null', 'optional', 'raw', 'slow', 'note'}
+             'null', 'optional', 'raw', 'returns', 'same_as', 'slow', 'note'}
 
 
 class SpecError(Exception):
@@ -57,7 +57,8 @@ def read_row(row: dict, subject: str, defaults: dict, families: dict[str, Family
         status=status, errors=row.get('errors', {}), needs_init=row.get('init', True),
         fallback=str(row.get('fallback', '')), null=row.get('null', {}),
         optional=frozenset(row.get('optional', ())), raw=frozenset(row.get('raw', ())),
-        note=row.get('note', ''))
+        returns_value=row.get('returns') == 'value' or proto.ret not in STATUS_TYPES,
+        same_as=row.get('same_as', ''), note=row.get('note', ''))
 
 
 def read_functions(root: Path, families: dict[str, Family]) -> list[Function]:

@@ -24,33 +24,38 @@ extern "C" {
 #define ACL_PATCH_VERSION 0
 
 /**
- * Process-wide init; configPath NULL or a JSON file ({} allowed); counted: +1 per call since
- * aclFinalizeReference exists (8.5 pages)
- * Page: aclcppdevg_03_1976
+ * Prepares the process: call it before anything else. configPath names a JSON file, or is NULL for
+ * the defaults. Calls are counted; each needs an aclFinalizeReference, or one aclFinalize ends them
+ * all.
+ * Errors: 100003: the file cannot be opened; 100006: the file is no valid JSON; 100008: a key has a
+ * bad value.
+ * Page: aclcppdevg_03_0022
  */
 aclError aclInit(const char *configPath);
 
 /**
- * Process-wide deinit: clears the aclInit count and deinitialises at once
- * Page: aclcppdevg_03_1974
+ * Ends the use of the interface at once, however often aclInit was called, and frees what is left.
+ * Errors: 100037: nothing to end.
+ * Page: aclcppdevg_03_0023
  */
 aclError aclFinalize(void);
 
 /**
- * Lowers the aclInit count by one and deinitialises only at 0; *refCount gets the count left (may
- * be NULL)
+ * Takes back one aclInit; the last one ends the use of the interface. *refCount becomes the number
+ * of calls still open (refCount may be NULL).
+ * Errors: 100037: nothing to end.
  * Page: aclcppdevg_03_1974
  */
 aclError aclFinalizeReference(uint64_t *refCount);
 
 /**
- * Returns and clears the text(s) of calls that failed in the same thread (default) or process
- * (err_msg_mode); several messages are joined, newest on top; NULL when it cannot get one
+ * The texts of this thread's failed calls since the last time, newest first, and forgets them; NULL
+ * when there are none. The text is valid until the next call.
  * Page: aclcppdevg_03_0028
  */
 const char *aclGetRecentErrMsg(void);
 
-/** Reports interface version triple (1.10.0 in the 2025-06 header) */
+/** The version of the interface as three numbers. */
 aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion);
 
 #ifdef __cplusplus

@@ -227,131 +227,143 @@ typedef struct aclCANNPackageVersion {
     char reserved[ACL_PKG_VERSION_MAX_SIZE];
 } aclCANNPackageVersion;
 
-/** Element size in bytes of an aclDataType */
+/** The bytes of one element; 0 for types without a whole number of bytes. */
 size_t aclDataTypeSize(aclDataType dataType);
 
-/** Converts fp16 bits to float */
+/** Half precision to single precision, exact. */
 float aclFloat16ToFloat(aclFloat16 value);
 
-/** Converts float to fp16 bits */
+/** Single precision to half precision, rounded to nearest even. */
 aclFloat16 aclFloatToFloat16(float value);
 
-/** Wraps (pointer,size) without owning the memory; NULL on OOM */
+/** A description of size bytes at data, which stay the caller's. NULL when memory is short. */
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size);
 
-/** Frees only the wrapper, not the memory it points to */
+/** Frees the description, not the memory. */
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer);
 
-/** Repoints the wrapper to new memory */
+/** Points the description to other memory. */
 aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size);
 
-/** Address held by the wrapper */
+/** The address in the description; NULL without one. */
 void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
 
-/** Size of the wrapper (32-bit era name) */
+/** The size in the description, cut to 32 bits. Deprecated: use aclGetDataBufferSizeV2. */
 uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer);
 
-/** Size held by the wrapper */
+/** The size in the description in bytes. */
 size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
 
-/** Creates op/model tensor description (dtype, dims, format); NULL if params invalid */
+/**
+ * A description of a tensor. A dimension of -1 is unknown; a single -2 means that not even the rank
+ * is known. NULL when an argument is wrong.
+ */
 aclTensorDesc *aclCreateTensorDesc(
     aclDataType dataType, int numDims, const int64_t *dims, aclFormat format);
 
-/** Frees a tensor description */
+/** Frees a description. */
 void aclDestroyTensorDesc(const aclTensorDesc *desc);
 
-/** Sets min/max per dim for dynamic shapes */
+/** The smallest and largest value of each dimension, for shapes that vary. */
 aclError aclSetTensorShapeRange(
     aclTensorDesc *desc, size_t dimsCount, int64_t dimsRange[][ACL_TENSOR_SHAPE_RANGE_NUM]);
 
-/** Sets value ranges for a tensor description */
+/** The ranges of the tensor's values. */
 aclError aclSetTensorValueRange(
     aclTensorDesc *desc, size_t valueCount, int64_t valueRange[][ACL_TENSOR_VALUE_RANGE_NUM]);
 
-/** dtype; ACL_DT_UNDEFINED for NULL */
+/** The data type; ACL_DT_UNDEFINED without a description. */
 aclDataType aclGetTensorDescType(const aclTensorDesc *desc);
 
-/** format; ACL_FORMAT_UNDEFINED for NULL */
+/** The format; ACL_FORMAT_UNDEFINED without a description. */
 aclFormat aclGetTensorDescFormat(const aclTensorDesc *desc);
 
-/** Byte size; 0 for NULL */
+/** The size in bytes; 0 without a description. */
 size_t aclGetTensorDescSize(const aclTensorDesc *desc);
 
-/** Element count of the description; header: 0 if description is NULL */
+/** The number of elements; 0 without a description. */
 size_t aclGetTensorDescElementCount(const aclTensorDesc *desc);
 
-/** Number of dims; ACL_UNKNOWN_RANK (0xFFFFFFFFFFFFFFFE) when dim is -2; 0 for NULL */
+/** The number of dimensions; ACL_UNKNOWN_RANK when it is not known, 0 without a description. */
 size_t aclGetTensorDescNumDims(const aclTensorDesc *desc);
 
-/** Reads one dim (returns value) */
+/** One dimension, or -1. Deprecated: use aclGetTensorDescDimV2. */
 int64_t aclGetTensorDescDim(const aclTensorDesc *desc, size_t index);
 
-/** Reads one dim */
+/**
+ * One dimension.
+ * Errors: 100000: no such dimension.
+ */
 aclError aclGetTensorDescDimV2(const aclTensorDesc *desc, size_t index, int64_t *dimSize);
 
-/** Reads range of one dim into a caller array (dimRangeNum>=2) */
+/** The range of one dimension, into dimRangeNum (at least 2) numbers. */
 aclError aclGetTensorDescDimRange(
     const aclTensorDesc *desc, size_t index, size_t dimRangeNum, int64_t *dimRange);
 
-/** Names the tensor (optional inputs, dynamic inputs) */
+/** Names the tensor. */
 void aclSetTensorDescName(aclTensorDesc *desc, const char *name);
 
-/** Name stored in the description */
+/** The name of the tensor. */
 const char *aclGetTensorDescName(aclTensorDesc *desc);
 
-/** Sets storage format */
+/** The format in memory. */
 aclError aclSetTensorFormat(aclTensorDesc *desc, aclFormat format);
 
-/** Sets storage shape */
+/** The shape in memory. */
 aclError aclSetTensorShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
 
-/** Sets the original (logical) format */
+/** The format that the numbers mean. */
 aclError aclSetTensorOriginFormat(aclTensorDesc *desc, aclFormat format);
 
-/** Sets the original (logical) shape */
+/** The shape that the numbers mean. */
 aclError aclSetTensorOriginShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
 
-/** Old form of aclSetTensorFormat */
+/** The format in memory. Deprecated: use aclSetTensorFormat. */
 aclError aclSetTensorStorageFormat(aclTensorDesc *desc, aclFormat format);
 
-/** Old form of aclSetTensorShape */
+/** The shape in memory. Deprecated: use aclSetTensorShape. */
 aclError aclSetTensorStorageShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
 
-/** Says tensor data lives in DEVICE/HOST/HOST_COMPILE_INDEPENDENT memory */
+/** Whether the tensor's data is on the device or on the host. */
 aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType);
 
-/** Names the dynamic input a description belongs to */
+/** Names the input of varying length that the tensor belongs to. */
 aclError aclSetTensorDynamicInput(aclTensorDesc *desc, const char *dynamicInputName);
 
-/** Marks the tensor as compile-time constant and copies host data */
+/** Marks the tensor as constant and copies its length bytes. */
 aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length);
 
-/** Tensor address kept by the description */
+/** The address kept in the description. */
 void *aclGetTensorDescAddress(const aclTensorDesc *desc);
 
-/** Element of a description array */
+/** One element of an array of descriptions. */
 aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index);
 
-/** Reads device capability (AI core num, vector core num, L2 size) */
+/**
+ * How many cores a device has, or the bytes of its L2 cache.
+ * Errors: 107001: no such device.
+ */
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value);
 
-/** Returns static string with the SoC name (e.g. Ascend910B3); NULL on failure */
+/** The name of the simulated processor, such as Ascend910B3. The text is static. */
 const char *aclrtGetSocName(void);
 
-/** Version of a CANN package */
+/** The version of one package of the toolkit, whole and in parts. */
 aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
 
-/** Version string by package name */
+/**
+ * The version of the package called pkgName as text; versionStr has room for
+ * ACL_PKG_VERSION_MAX_SIZE bytes.
+ */
 aclError aclsysGetVersionStr(char *pkgName, char *versionStr);
 
-/** 1/0 whether a CANN capability (INF_NAN, BF16, JIT_COMPILE) is available */
+/** *value is 1 when the toolkit has the ability, else 0. */
 aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value);
 
-/** Lists capabilities supported by this environment (pointer to static array + count) */
+/** The abilities that aclGetCannAttribute knows: a static array and its length. */
 aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num);
 
-/** printf-style log entry into the CANN app log with level/func/file/line */
+/** Writes a line to the application log, formatted as printf does. */
 void aclAppLog(
     aclLogLevel logLevel, const char *func, const char *file, uint32_t line, const char *fmt, ...);
 

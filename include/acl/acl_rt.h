@@ -424,746 +424,962 @@ typedef struct aclrtIpcEventHandle {
     char reserved[ACL_IPC_EVENT_HANDLE_SIZE];
 } aclrtIpcEventHandle;
 
-/** Binds a user thread (id) to process callbacks of a stream */
+/**
+ * Names the thread that runs the callbacks of a stream in aclrtProcessReport. A thread may serve
+ * several streams of one device.
+ * Errors: 107011: the stream has a thread already.
+ */
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 
-/** Queues host callback into stream, run by subscribed thread in ProcessReport */
+/**
+ * Puts a host callback into a stream. It runs in the subscribed thread; with ACL_CALLBACK_BLOCK
+ * later tasks wait for it. It must not call functions that wait, allocate or launch.
+ * Errors: 107015: no thread serves the stream.
+ */
 aclError aclrtLaunchCallback(
     aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream);
 
-/** Called in a loop by the subscribed thread; waits up to timeout ms and runs due callbacks */
+/**
+ * Runs the callbacks that are due, or waits up to timeout milliseconds for one; -1 waits for ever.
+ * Errors: 107012: the thread serves no stream; 107019: none came in time.
+ */
 aclError aclrtProcessReport(int32_t timeout);
 
-/** Unbinds thread and stream */
+/**
+ * Takes aclrtSubscribeReport back.
+ * Errors: 107011: the stream has no such thread.
+ */
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 
 /**
- * Queues host function run by an internal thread; always blocks later tasks of the stream
+ * Puts a host function into a stream: a thread of the runtime runs it and later tasks wait for it.
+ * It must not call the runtime.
  * Page: aclcppdevg_03_1959
  */
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
 
-/** Registers callback run when a task fails; NULL clears */
+/** Calls callback when a task fails; NULL removes it. */
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 
-/** Task id of the failed task */
+/** The number of the failed task; 0xFFFFFFFF without info. Only inside the exception callback. */
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Stream id of the failed task */
+/**
+ * The number of the failed task's stream; 0xFFFFFFFF without info. Only inside the exception
+ * callback.
+ */
 uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Thread id of the failed task */
+/**
+ * The number of the thread that issued the failed task; 0xFFFFFFFF without info. Only inside the
+ * exception callback.
+ */
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Device id of the failed task */
+/** The failed task's device; 0xFFFFFFFF without info. Only inside the exception callback. */
 uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Error code of the failed task */
+/**
+ * The code that the task failed with; 0xFFFFFFFF without info. Only inside the exception callback.
+ */
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
 
 /**
- * Starts capture: tasks on stream are stored, not run
+ * From here to aclmdlRICaptureEnd tasks issued to the stream are kept, not run. The mode says which
+ * calls that would spoil a capture are refused, and in which threads. Not for the default stream.
+ * Errors: 100000: the default stream or an unknown mode; 107003: stream of another context.
  * Page: aclcppdevg_03_1782
  */
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
 
 /**
- * Ends capture and returns the model instance
+ * Ends the capture and gives the model instance made of it. Streams that joined through events must
+ * have come back to this one.
+ * Errors: 107025: a joined stream did not come back; 107033: the capture was spoiled.
  * Page: aclcppdevg_03_1784
  */
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
 
 /**
- * Capture status of a stream and the instance being built
+ * Whether a capture has the stream (none, active or spoiled), and the instance it is making.
+ * *modelRI means nothing when there is none.
  * Page: aclcppdevg_03_1783
  */
 aclError aclmdlRICaptureGetInfo(
     aclrtStream stream, aclmdlRICaptureStatus *status, aclmdlRI *modelRI);
 
 /**
- * Sets the thread's capture mode to *mode and returns the previous one through *mode
+ * Sets the calling thread's mode for calls that a capture forbids to *mode, and puts the old one
+ * there.
  * Page: aclcppdevg_03_1788
  */
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode);
 
 /**
- * Marks the start of an updatable task group in a capture
+ * Operators issued from here to aclmdlRICaptureTaskGrpEnd form a group that can be replaced later.
+ * The stream must be in a capture.
+ * Errors: 507009: a task inside is no operator.
  * Page: aclcppdevg_03_1823
  */
 aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
 
 /**
- * Ends the group and returns its handle
+ * Ends the group and gives its handle.
  * Page: aclcppdevg_03_1824
  */
 aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
 
 /**
- * Starts updating a task group: following launches replace the recorded tasks
+ * Operators issued from here to aclmdlRICaptureTaskUpdateEnd replace those of the group, one by
+ * one. The stream must not be in a capture.
  * Page: aclcppdevg_03_1825
  */
 aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle);
 
 /**
- * Ends update; update itself is async
+ * Ends the replacement, which takes effect in the order of the stream.
  * Page: aclcppdevg_03_1826
  */
 aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 
 /**
- * Synchronous replay
+ * Runs the instance once and waits, at most timeout milliseconds; -1 waits for ever.
  * Page: aclcppdevg_03_1850
  */
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
 
 /**
- * Replays instance on stream; success means queued, not done
+ * Runs the instance once, in the order of the stream. NULL is the default stream.
+ * Errors: 107003: stream of another context.
  * Page: aclcppdevg_03_1822
  */
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
 
-/** Destroys instance */
+/**
+ * Destroys an instance. Destroy it before the streams, tensors and memory that its tasks use.
+ * Errors: 107017: no live instance.
+ */
 aclError aclmdlRIDestroy(aclmdlRI modelRI);
 
 /**
- * func(userData) is called when the instance is destroyed
+ * Calls func(userData) when the instance is destroyed.
  * Page: aclcppdevg_03_2152
  */
 aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void *userData);
 
 /**
- * Cancels a destroy callback
+ * Takes aclmdlRIDestroyRegisterCallback back.
  * Page: aclcppdevg_03_2153
  */
 aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func);
 
-/** Prints instance for debugging */
+/** Prints the instance's streams and tasks. */
 aclError aclmdlRIDebugPrint(aclmdlRI modelRI);
 
 /**
- * Writes the instance as JSON for chrome://tracing: model id, stream ids, task ids, task types
+ * Writes the instance to a file for chrome://tracing. flags is ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY
+ * or _VERBOSE.
+ * Errors: 107010: the file cannot be written.
  * Page: aclcppdevg_03_1988
  */
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t flags);
 
-/** Numeric id of instance */
+/** The number of an instance. */
 aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId);
 
 /**
- * Names the instance; last call wins
+ * Names an instance; the last name counts.
  * Page: aclcppdevg_03_1883
  */
 aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
 
 /**
- * Reads the name; empty string when none was set
+ * Copies the name, at most maxLen bytes with its end; empty when there is none.
  * Page: aclcppdevg_03_1884
  */
 aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
 
 /**
- * Streams of an instance; two calls: streams NULL gives the count in *numStreams, then an array of
- * that size is filled
+ * The streams of an instance. With streams NULL *numStreams becomes their number, else at most
+ * *numStreams are filled in.
  * Page: aclcppdevg_03_2146
  */
 aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams, uint32_t *numStreams);
 
 /**
- * Tasks of one stream of an instance; same two-call pattern
+ * The tasks of one stream of an instance. With tasks NULL *numTasks becomes their number, else at
+ * most *numTasks are filled in.
  * Page: aclcppdevg_03_2147
  */
 aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint32_t *numTasks);
 
 /**
- * Type of a task from GetTasksByStream
+ * What kind of task it is.
  * Page: aclcppdevg_03_2148
  */
 aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *type);
 
 /**
- * Sequence id of a task
+ * The number of a task in its instance.
  * Page: aclcppdevg_03_2175
  */
 aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id);
 
 /**
- * Explicit context on a device; becomes current for the calling thread; carries its own default
- * stream
+ * Makes a context with a default stream on a device and makes it the calling thread's own.
+ * Errors: 107001: no such device.
  */
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId);
 
-/** Destroys an explicitly created context only */
+/**
+ * Destroys a context made by aclrtCreateContext, and its default stream.
+ * Errors: 100000: the default context of a device; 107017: no live context.
+ */
 aclError aclrtDestroyContext(aclrtContext context);
 
 /**
- * Binds a context to the thread; last call wins; a context of another device switches the device
- * too
+ * Makes a context, and its device, that of the calling thread.
+ * Errors: 107017: no live context.
  * Page: aclcppdevg_03_0061
  */
 aclError aclrtSetCurrentContext(aclrtContext context);
 
-/** Current context of the thread */
+/**
+ * The context of the calling thread.
+ * Errors: 107002: the thread has none.
+ */
 aclError aclrtGetCurrentContext(aclrtContext *context);
 
-/** State of default context */
+/**
+ * *active is 1 when the default context of a device exists. flags is reserved and may be NULL.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
 
-/** Per-context system option (deterministic, debug kernel) */
+/**
+ * Sets an option of the current context.
+ * Errors: 107002: the thread has no context.
+ */
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 
-/** Reads per-context option */
+/**
+ * Reads an option of the current context.
+ * Errors: 107021: never set; 107002: the thread has no context.
+ */
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 
 /**
- * Selects device for the calling thread; implicitly creates the device default context + default
- * stream; all threads of a process that set one device share that one default context
+ * Makes the device, its default context and its default stream those of the calling thread, and
+ * counts one more user of the device. All threads that set a device share its default context.
+ * Errors: 107001: no such device.
  * Page: aclcppdevg_03_0039
  */
 aclError aclrtSetDevice(int32_t deviceId);
 
 /**
- * Drops one reference; at 0 waits for the tasks of the default context and stream, then frees them
- * and all streams made under the default context
+ * Counts one user of the device less. The last one waits for its work, then frees the default
+ * context, its streams and the device's memory.
+ * Errors: 107001: no such device; or nobody uses it: None.
  * Page: aclcppdevg_03_0040
  */
 aclError aclrtResetDevice(int32_t deviceId);
 
 /**
- * Frees device resources regardless of how many SetDevice calls were made
+ * Frees everything of the device at once, however many users it has.
+ * Errors: 107001: no such device; or nobody uses it: None.
  * Page: aclcppdevg_03_0041
  */
 aclError aclrtResetDeviceForce(int32_t deviceId);
 
-/** Device id of the current context of the calling thread */
+/**
+ * The device of the calling thread's context.
+ * Errors: 107002: the thread has no context.
+ */
 aclError aclrtGetDevice(int32_t *deviceId);
 
-/** Number of usable devices (uint32_t*) */
+/** How many devices the process may use. */
 aclError aclrtGetDeviceCount(uint32_t *count);
 
-/** ACL_HOST when app runs on host, ACL_DEVICE when on the device SoC */
+/** ACL_HOST when the program runs beside the device, ACL_DEVICE when it runs on it. */
 aclError aclrtGetRunMode(aclrtRunMode *runMode);
 
 /**
- * Blocks until all work of the current context's device is finished
+ * Waits until every stream of the current device has finished.
+ * Errors: 107002: the thread has no context.
  * Page: aclpythondevg_0120
  */
 aclError aclrtSynchronizeDevice(void);
 
-/** SynchronizeDevice with ms timeout, -1 forever */
+/**
+ * As aclrtSynchronizeDevice, for at most timeout milliseconds; -1 waits for ever.
+ * Errors: 107019: not finished in time; 107002: the thread has no context.
+ */
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 
-/** canAccessPeer=1 when P2P copy is possible between two devices */
+/**
+ * *canAccessPeer is 1 when the first device can copy from and to the memory of the second.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
 
-/** Allows current device to access peer memory; one direction */
+/**
+ * Lets the current device use the memory of another, in this direction only. flags is 0.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 
-/** Undoes EnablePeerAccess */
+/**
+ * Takes aclrtDeviceEnablePeerAccess back.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
-/** Reads device attribute */
+/**
+ * One attribute of a device, a number in the unit of the attribute (cores, bytes).
+ * Errors: 107001: no such device.
+ * Page: aclcppdevg_03_1876
+ */
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
 
-/** Device health: NORMAL/ABNORMAL */
+/**
+ * Whether the device works.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
 
-/** Fills cube/vector/aicpu/memory utilisation percentages */
+/**
+ * How busy the parts of a device are, in percent. utilizationExtend must be NULL.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *utilizationInfo);
 
-/** Kills running tasks and discards queued ones on a device; timeout ms, 0 = wait */
+/**
+ * Drops the tasks of all streams of a device and waits up to timeout milliseconds for the running
+ * ones (0: as long as it takes). Calls that wait for them fail afterwards.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 
-/** Host pid usable for IPC whitelists (container aware) */
+/** The process id as seen outside containers, for lists of processes that memory is shared with. */
 aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
 /**
- * 16-byte device uuid
+ * A number of 16 bytes that no other device has.
+ * Errors: 107001: no such device.
  * Page: aclcppdevg_03_2054
  */
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
 
-/** Maps ASCEND_RT_VISIBLE_DEVICES index to logic id */
+/**
+ * Which device an entry of ASCEND_RT_VISIBLE_DEVICES stands for.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
 
-/** Selects AI Core or Vector Core task scheduler */
+/** Chooses the task scheduler of the AI cores or of the vector cores. */
 aclError aclrtSetTsDevice(aclrtTsId tsId);
 
-/** Sets float overflow mode (saturation / inf-nan) of the device */
+/** Whether floating-point overflow saturates or gives infinity. */
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 
-/** Reads float overflow mode */
+/** What floating-point overflow does now. */
 aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 
-/** Limits cores per device for process */
+/**
+ * Lets the process use at most value cores of a kind on a device.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value);
 
-/** Reads it */
+/**
+ * How many cores of a kind the process may use on a device.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value);
 
-/** Clears it */
+/**
+ * Removes the limits of aclrtSetDeviceResLimit.
+ * Errors: 107001: no such device.
+ */
 aclError aclrtResetDeviceResLimit(int32_t deviceId);
 
-/** Effective core limit in thread */
+/** How many cores of a kind operators that this thread prepares may use. */
 aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 
-/** Event usable for sync, timing and progress */
+/**
+ * Makes an event for waiting, timing and progress. It must be reset with aclrtResetEvent before it
+ * is recorded again.
+ * Errors: 107002: the thread has no context; 207007: the device has no event left.
+ */
 aclError aclrtCreateEvent(aclrtEvent *event);
 
 /**
- * Event with flag bits
+ * Makes an event for what flag says (ACL_EVENT_ bits). Without ACL_EVENT_SYNC no stream can wait
+ * for it.
+ * Errors: 107002: the thread has no context; 207007: the device has no event left.
  * Page: aclcppdevg_03_0080
  */
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 
 /**
- * Event that can be re-recorded freely; hardware event taken only at record time
+ * Makes an event that may be recorded again and again without a reset; it takes a hardware event
+ * only while it is recorded.
+ * Errors: 107002: the thread has no context.
  * Page: aclcppdevg_03_0081
  */
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 
 /**
- * Destroys an event, also one not yet complete: does not block, resources go when it completes
- * (pages since 8.0, any constructor)
+ * Destroys an event without waiting; work that still needs it goes on.
+ * Errors: 107017: no live event.
  * Page: aclcppdevg_03_0082
  */
 aclError aclrtDestroyEvent(aclrtEvent event);
 
 /**
- * Async: the event captures all tasks issued so far on the stream
+ * The event stands for all tasks issued to the stream so far; a later record replaces this one.
+ * NULL is the default stream.
+ * Errors: 107003: stream or event of another context.
  * Page: aclcppdevg_03_0083
  */
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 
 /**
- * Record with DEFAULT or EXTERNAL visibility
+ * As aclrtRecordEvent; with ACL_EVENT_RECORD_EXTERNAL the record inside a capture can be seen from
+ * outside.
+ * Errors: 107003: stream or event of another context.
  * Page: aclcppdevg_03_2282
  */
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
 
-/** Async: returns event to unrecorded */
+/**
+ * When the stream gets there, the event is as if never recorded. Not for events of
+ * aclrtCreateEventExWithFlag.
+ * Errors: 107003: stream or event of another context.
+ */
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 
 /**
- * Async: tasks issued later on stream wait for the tasks captured in the event's latest record;
- * several streams may wait for one event
+ * Tasks issued to the stream from now on wait for the tasks of the event's latest record; the host
+ * does not wait. A wait can pull the stream into a capture. NULL is the default stream.
+ * Errors: 107003: stream or event of another context.
  * Page: aclcppdevg_03_0091
  */
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
 /**
- * StreamWaitEvent with its own limit
+ * As aclrtStreamWaitEvent, with a limit of its own in seconds; 0 is no limit.
+ * Errors: 107003: stream or event of another context.
  * Page: aclcppdevg_03_2051
  */
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
 
-/** Deprecated status query */
+/**
+ * Whether the event's record has been reached: ACL_EVENT_STATUS_COMPLETE is 0 here. Deprecated, and
+ * not for events of aclrtCreateEventExWithFlag.
+ */
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
 
-/** COMPLETE(1)/NOT_READY(0) of recorded tasks */
+/** Whether the event's record has been reached: ACL_EVENT_RECORDED_STATUS_COMPLETE is 1 here. */
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
 
-/** Whether tasks waiting on event have passed */
+/**
+ * Whether all waits issued for the event are over. Not for events of aclrtCreateEventExWithFlag.
+ */
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
 
-/** Blocks host until tasks captured in event finish */
+/**
+ * The host waits until the event's record has been reached.
+ * Errors: 107027: the event was recorded in a capture.
+ */
 aclError aclrtSynchronizeEvent(aclrtEvent event);
 
 /**
- * Same with timeout ms, -1 forever
+ * As aclrtSynchronizeEvent, for at most timeout milliseconds; -1 waits for ever.
+ * Errors: 507047: not reached in time; 107027: the event was recorded in a capture.
  * Page: aclcppdevg_03_0089
  */
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 
-/** Milliseconds (float) between two recorded events of the same stream */
+/**
+ * Milliseconds from one record to the other. Both must have been reached.
+ * Errors: 107006: an event has no time; 107007: the end is before the start.
+ */
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 
 /**
- * Microseconds since AI processor boot at event completion
+ * Microseconds on the device's clock when the record was reached.
+ * Errors: 107006: the event has no time.
  * Page: aclcppdevg_03_1780
  */
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
 
 /**
- * Numeric event id
+ * The number of an event.
  * Page: aclcppdevg_03_1865
  */
 aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
 
 /**
- * Seconds an op may wait on an event; process-wide, for StreamWaitEvent tasks issued later; last
- * call wins
+ * The limit in seconds of waits for events issued from now on, for the whole process; 0 is no
+ * limit. A call that synchronises reports a wait that took longer.
  * Page: aclcppdevg_03_0092
  */
 aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
-/** Seconds before AI core/CPU op is killed */
+/** The limit in seconds for one operator, for the whole process. */
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 
-/** Op timeout in microseconds; returns value actually applied */
+/** The limit in microseconds for one operator; *actualTimeout is the one in force. */
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
 
 /**
- * Creates a notify (device-side flag, set once, reset by the wait)
+ * Makes a notify: one stream sets it, another waits and clears it. flag is 0, or
+ * ACL_NOTIFY_DEVICE_USE_ONLY.
+ * Errors: 107002: the thread has no context; 207009: the device has no notify left.
  * Page: aclcppdevg_03_1860
  */
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
 
 /**
- * Destroys a notify
+ * Destroys a notify.
  * Page: aclcppdevg_03_1861
  */
 aclError aclrtDestroyNotify(aclrtNotify notify);
 
 /**
- * Async: sets the notify when the stream reaches it
+ * Sets the notify when the stream gets there. NULL is the default stream.
  * Page: aclcppdevg_03_1862
  */
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
 
 /**
- * Async: stream waits until the notify is set, then resets it
+ * The stream waits until the notify is set, and clears it. timeout is in seconds, 0 is no limit.
+ * NULL is the default stream.
  * Page: aclcppdevg_03_1863
  */
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
 
 /**
- * Numeric notify id
+ * The number of a notify.
  * Page: hcclopdevapi_07_0051
  */
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
 
 /**
- * Resets many notifies
+ * Clears num notifies.
  * Page: aclcppdevg_03_1938
  */
 aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
 
 /**
- * Returns and clears the thread's last runtime error
+ * The code of the last runtime call of this thread that failed, and sets it back to 0.
  * Page: aclcppdevg_03_0144
  */
 aclError aclrtGetLastError(aclrtLastErrLevel level);
 
 /**
- * Returns last runtime error of thread without clearing
+ * The code of the last runtime call of this thread that failed; leaves it as it is.
  * Page: aclcppdevg_03_0143
  */
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 
-/** Process-wide system option */
+/** Sets an option for the whole process. */
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 
-/** Reads it */
+/**
+ * Reads an option of the process.
+ * Errors: 107021: never set.
+ */
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 
 /**
- * Device memory, 64-byte aligned start; size rounded up to 32 then +32
+ * size bytes of device memory, 64-byte aligned, not initialised. The block is rounded up to 32
+ * bytes and 32 more. policy prefers huge or normal pages.
+ * Errors: 207001: the device is full; 107002: the thread has no context.
  * Page: aclcppdevg_03_0095
  */
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 
-/** As aclrtMalloc without the extra 32 bytes */
+/**
+ * As aclrtMalloc without the 32 bytes more.
+ * Errors: 207001: the device is full.
+ */
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 
-/** Cached device memory; pair with MemFlush/MemInvalidate */
+/**
+ * As aclrtMalloc, cached: see aclrtMemFlush and aclrtMemInvalidate.
+ * Errors: 207001: the device is full.
+ */
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 
 /**
- * aclrtMalloc with attributes (cfg); 64-byte aligned start
+ * As aclrtMalloc with attributes; cfg may be NULL.
+ * Errors: 207001: the device is full.
  * Page: aclcppdevg_03_1796
  */
 aclError aclrtMallocWithCfg(
     void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
 
 /**
- * Memory the device task scheduler can use (some graph-mode operators need it)
+ * As aclrtMallocWithCfg, for memory that the device's task scheduler uses.
+ * Errors: 207001: the device is full.
  * Page: aclcppdevg_03_1797
  */
 aclError aclrtMallocForTaskScheduler(
     void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
 
-/** Frees memory from aclrtMalloc family */
+/**
+ * Frees a block of aclrtMalloc and its relatives. Waits for nothing.
+ * Errors: 100000: no block starts there.
+ */
 aclError aclrtFree(void *devPtr);
 
 /**
- * Frees device memory after an implicit device synchronisation (tasks using it finish first)
+ * As aclrtFree after all tasks of the device have finished.
+ * Errors: 100000: no block starts there.
  * Page: aclcppdevg_03_2074
  */
 aclError aclrtFreeWithDevSync(void *devPtr);
 
 /**
- * Pinned host memory, 64-byte aligned start; on a SoC (RC form) it is device memory on normal pages
- * without that alignment
+ * size bytes of pinned host memory, 64-byte aligned, not initialised.
+ * Errors: 207001: not enough memory.
  * Page: aclcppdevg_03_0101
  */
 aclError aclrtMallocHost(void **hostPtr, size_t size);
 
-/** Pinned host memory with attributes (module id, device id, VA flag) */
+/**
+ * As aclrtMallocHost with attributes; cfg may be NULL.
+ * Errors: 207001: not enough memory.
+ */
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
 
-/** Frees memory from aclrtMallocHost(WithCfg) */
+/**
+ * Frees a block of aclrtMallocHost or aclrtMallocHostWithCfg.
+ * Errors: 100000: no block starts there.
+ */
 aclError aclrtFreeHost(void *hostPtr);
 
 /**
- * Frees pinned host memory (MallocHost, MallocHostWithCfg) after an implicit device synchronisation
+ * As aclrtFreeHost after all tasks of the device have finished.
+ * Errors: 100000: no block starts there.
  * Page: aclcppdevg_03_2075
  */
 aclError aclrtFreeHostWithDevSync(void *hostPtr);
 
-/** Flush cache range to DDR */
+/** Writes cached bytes of device memory back. */
 aclError aclrtMemFlush(void *devPtr, size_t size);
 
-/** Invalidate cache range */
+/** Drops cached bytes of device memory, so that the next read sees memory. */
 aclError aclrtMemInvalidate(void *devPtr, size_t size);
 
 /**
- * Synchronous copy, done at once, with no implicit device or stream synchronisation; host memory
- * may be unpinned
+ * Copies count bytes now; waits for no stream. The addresses decide the direction, whatever kind
+ * says. destMax is the size of the destination, at least count.
+ * Errors: 100000: a range is outside its block or count is over destMax; 107030: not allowed in the
+ * capture mode in force.
  * Page: aclcppdevg_03_0105
  */
 aclError aclrtMemcpy(
     void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind);
 
 /**
- * Async copy on stream with pinned host memory; with pageable host memory returns after the copy
- * finished (8.3 and later pages; older: unpredictable)
+ * Copies count bytes when the stream gets there. Pageable host memory is copied before the call
+ * returns. NULL is the default stream.
+ * Errors: 100000: a range is outside its block or count is over destMax; 107003: stream of another
+ * context.
  * Page: aclcppdevg_03_0106
  */
 aclError aclrtMemcpyAsync(
     void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream
     stream);
 
-/** Synchronous pitched copy */
+/**
+ * Copies height rows of width bytes, dpitch and spitch bytes apart, now.
+ * Errors: 100000: a row is wider than a pitch or outside its block.
+ */
 aclError aclrtMemcpy2d(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     aclrtMemcpyKind kind);
 
-/** Async pitched copy */
+/**
+ * Copies height rows of width bytes, dpitch and spitch bytes apart, when the stream gets there.
+ * Errors: 100000: a row is wider than a pitch or outside its block.
+ */
 aclError aclrtMemcpy2dAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     aclrtMemcpyKind kind, aclrtStream stream);
 
-/** Conditional-async copy variant */
+/** As aclrtMemcpyAsync; the call decides by the addresses whether it may return before the copy. */
 aclError aclrtMemcpyAsyncWithCondition(
     void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream
     stream);
 
 /**
- * Batch of sync copies, unordered
+ * numBatches copies now, in any order. attrs say where addresses live; attrsIndexes[i] is the first
+ * copy of attrs[i]. *failIndex is the copy that failed, or SIZE_MAX.
  * Page: aclcppdevg_03_1933
  */
 aclError aclrtMemcpyBatch(
     void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
     aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex);
 
-/** Async batch copy */
+/** As aclrtMemcpyBatch when the stream gets there. */
 aclError aclrtMemcpyBatchAsync(
     void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
     aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
     aclrtStream stream);
 
-/** Synchronous fill with byte value; detects host/device by address */
+/**
+ * Sets count bytes at an address of the host or the device to value now. maxCount is the size of
+ * the block.
+ * Errors: 100000: the range is outside its block or count is over maxCount; 107030: not allowed in
+ * the capture mode in force.
+ */
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
 
-/** Async fill on stream */
+/**
+ * Sets count bytes to value when the stream gets there. maxCount is the size of the block.
+ * Errors: 100000: the range is outside its block or count is over maxCount.
+ */
 aclError aclrtMemsetAsync(
     void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream);
 
-/** Free/total of a memory class (DDR/HBM, huge/normal, p2p) */
+/**
+ * Free and total bytes of a kind of memory of the current device.
+ * Errors: 107002: the thread has no context.
+ */
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
 /**
- * Per-component memory use, sorted descending
+ * Bytes in use by component, largest first: inputNum entries at most, *outputNum were filled.
  * Page: aclcppdevg_03_2125
  */
 aclError aclrtGetMemUsageInfo(
     int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum);
 
-/** Location/page size of any pointer */
+/**
+ * Where an address lives (host, device and which, or unknown) and the size of its pages in bytes.
+ */
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
 
 /**
- * Maps host memory for device access
+ * Makes host memory known to the device. ptr is 4096-byte aligned; *devPtr is its address for
+ * kernels.
  * Page: aclcppdevg_03_2229
  */
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr);
 
 /**
- * Registers host memory by flag bits
+ * As aclrtHostRegister with ACL_HOST_REG_ bits; aclrtHostGetDevicePointer gives the address.
  * Page: aclcppdevg_03_2128
  */
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
 
-/** Undoes HostRegister(V2) */
+/** Takes aclrtHostRegister or aclrtHostRegisterV2 back. */
 aclError aclrtHostUnregister(void *ptr);
 
 /**
- * Device address of registered host memory
+ * The address for kernels of registered host memory. flag is 0.
  * Page: aclcppdevg_03_2129
  */
 aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
 
-/** Async: writes value to device memory */
+/** Writes a 64-bit value to device memory when the stream gets there. flag is 0. */
 aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
 
 /**
- * Async: stream waits until the 64-bit value at devAddr satisfies comparison
+ * The stream waits until the 64-bit value at devAddr meets flag: at least (signed difference),
+ * equal, a common bit, or a bit that both lack.
  * Page: aclcppdevg_03_1848
  */
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
 
 /**
- * Async cache maintenance (prefetch etc.) on a device range
+ * A hint for the cache about a range of device memory.
  * Page: aclcppdevg_03_0123
  */
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
 
-/** Reserves VA range */
+/**
+ * Reserves size bytes of addresses without memory. alignment is 0; expectPtr is a wish or NULL;
+ * flags is 0 for normal pages, 1 for huge ones.
+ */
 aclError aclrtReserveMemAddress(
     void **virPtr, size_t size, size_t alignment, void *expectPtr, uint64_t flags);
 
-/** Releases a VA range */
+/** Gives reserved addresses back; nothing may be mapped there. */
 aclError aclrtReleaseMemAddress(void *virPtr);
 
-/** Physical allocation handle from prop */
+/**
+ * Device memory without an address: size is a multiple of the granularity, flags is 0.
+ * Errors: 207001: the device is full.
+ */
 aclError aclrtMallocPhysical(
     aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags);
 
-/** Releases physical handle */
+/** Frees memory of aclrtMallocPhysical; it stays until it is unmapped. */
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
-/** Maps a physical handle at a reserved VA */
+/** Maps size bytes of the memory, from offset on, at a reserved address. flags is 0. */
 aclError aclrtMapMem(
     void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags);
 
-/** Unmaps VA */
+/** Takes aclrtMapMem back. */
 aclError aclrtUnmapMem(void *virPtr);
 
-/** Minimum/recommended granularity for a prop (2 MB) */
+/** The unit in bytes of sizes for aclrtMallocPhysical. */
 aclError aclrtMemGetAllocationGranularity(
     aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option, size_t *granularity);
 
-/** New stream in current context, highest priority */
+/**
+ * Makes a stream of the highest priority in the current context.
+ * Errors: 107002: the thread has no context; 207008: the device has no stream left.
+ */
 aclError aclrtCreateStream(aclrtStream *stream);
 
-/** Stream with priority 0(highest)..7 and flag bits */
+/**
+ * Makes a stream. priority is 0 (highest) to 7, larger values count as 7; flag is ACL_STREAM_ bits,
+ * unknown ones are ignored.
+ * Errors: 107002: the thread has no context; 207008: the device has no stream left.
+ */
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
 
-/** Stream option object (for CreateStreamV2) */
+/** Makes an empty set of options for aclrtCreateStreamV2; NULL when memory is short. */
 aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
 
-/** Sets one stream option */
+/**
+ * Sets one option; attrValue points to valueSize bytes of the type that the option's name ends
+ * with.
+ */
 aclError aclrtSetStreamConfigOpt(
     aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr, const void *attrValue, size_t
     valueSize);
 
-/** Stream from config handle */
+/** Makes a stream from a set of options. */
 aclError aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
 
-/** Frees it */
+/** Frees a set of options. */
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 
 /**
- * Waits for pending tasks, then destroys
+ * Waits for the stream's tasks and destroys it.
+ * Errors: 107003: stream of another context; 107017: no live stream.
  * Page: aclcppdevg_03_0070
  */
 aclError aclrtDestroyStream(aclrtStream stream);
 
 /**
- * Destroys immediately, dropping unfinished tasks
+ * Destroys the stream at once; tasks that have not started are dropped.
+ * Errors: 107003: stream of another context; 107017: no live stream.
  * Page: aclcppdevg_03_0071
  */
 aclError aclrtDestroyStreamForce(aclrtStream stream);
 
-/** COMPLETE(0)/NOT_READY(1) for all tasks of the stream */
+/**
+ * Whether all tasks of the stream have finished (ACL_STREAM_STATUS_COMPLETE or _NOT_READY). NULL is
+ * the default stream.
+ * Errors: 107003: stream of another context; 107027: the stream is being captured.
+ */
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
 
-/** Blocks host until stream drained; returns first async task error */
+/**
+ * Waits until the stream has finished; returns the error of a task that failed. NULL is the default
+ * stream.
+ * Errors: 107003: stream of another context; 107027: the stream is being captured.
+ */
 aclError aclrtSynchronizeStream(aclrtStream stream);
 
 /**
- * Same with timeout in ms
+ * As aclrtSynchronizeStream, for at most timeout milliseconds; -1 waits for ever.
+ * Errors: 507046: not finished in time; 107003: stream of another context; 107027: the stream is
+ * being captured.
  * Page: aclcppdevg_03_0077
  */
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 
-/** Numeric stream id */
+/** The number of a stream. NULL is the default stream. */
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
 
 /**
- * Priority; smaller = higher
+ * The priority of a stream, 0 is the highest. NULL is the default stream.
  * Page: aclcppdevg_03_2120
  */
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
 
 /**
- * Flags given at creation, OR-ed; 0 when none were given
+ * The flags that a stream was made with. NULL is the default stream.
  * Page: aclcppdevg_03_2121
  */
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 
 /**
- * Number of streams still available on the current device
+ * How many more streams the current device can have.
+ * Errors: 107002: the thread has no context.
  * Page: aclcppdevg_03_1856
  */
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount);
 
-/** CONTINUE_ON_FAILURE(0, default) or STOP_ON_FAILURE(1) after a task fails */
+/**
+ * Whether a failed task stops the stream (ACL_STOP_ON_FAILURE) or the next one runs
+ * (ACL_CONTINUE_ON_FAILURE, the default). Stopping covers all streams of the context.
+ */
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 
 /**
- * Sets failure mode / overflow switch / tag / op-info cache
+ * Sets one attribute of a stream. NULL is the default stream.
  * Page: aclcppdevg_03_1874
  */
 aclError aclrtSetStreamAttribute(
     aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value);
 
 /**
- * Reads one attribute of a stream
+ * Reads one attribute of a stream. NULL is the default stream.
  * Page: aclcppdevg_03_1858
  */
 aclError aclrtGetStreamAttribute(
     aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value);
 
-/** Turns overflow detection of a stream on/off */
+/** Turns the detection of overflow in a stream's operators on (1) or off (0). */
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 
-/** Reads it (0 off, else on) */
+/** Whether overflow is detected in a stream's operators. */
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
 /**
- * Stops running and discards queued tasks of a stream
+ * Drops the tasks of a stream, the running one too. Calls that wait for the stream fail.
  * Page: aclcppdevg_03_1777
  */
 aclError aclrtStreamAbort(aclrtStream stream);
 
 /**
- * Stops the task running on the stream without discarding queued tasks
+ * Stops the running task of a stream; queued tasks stay.
  * Page: aclcppdevg_03_1997
  */
 aclError aclrtStreamStop(aclrtStream stream);
 
 /**
- * Called after every stream creation (CREATE_POST = 1) and before every destruction (DESTROY_PRE =
- * 2), default streams included
+ * Calls callback after each stream is made and before each is destroyed, default streams too. One
+ * callback a name; callback NULL removes it.
  * Page: aclcppdevg_03_1996
  */
 aclError aclrtRegStreamStateCallback(
     const char *regName, aclrtStreamStateCallback callback, void *args);
 
-/** Limits cube/vector cores for a stream */
+/** Lets the operators of a stream use at most value cores of a kind. */
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value);
 
-/** Reads stream core limit */
+/** How many cores of a kind the operators of a stream may use. */
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value);
 
-/** Removes stream core limit */
+/** Removes the limits of aclrtSetStreamResLimit. */
 aclError aclrtResetStreamResLimit(aclrtStream stream);
 
-/** Applies stream limits to ops prepared in this thread */
+/** Operators that this thread prepares keep to the core limits of the stream. */
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
 
-/** Undo */
+/** Takes aclrtUseStreamResInCurrentThread back. */
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 
 #ifdef __cplusplus

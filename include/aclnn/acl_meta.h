@@ -16,151 +16,178 @@
 extern "C" {
 #endif
 
-/** Tensor view: dims, strides, offset (elements), storage dims, device pointer; NULL on error */
+/**
+ * A view of memory: element i is at tensorData + (offset + sum of i[k] * stride[k]) elements.
+ * stride NULL means contiguous; storageDims give the elements of the storage, in any rank. The
+ * memory stays the caller's. NULL when an argument is wrong.
+ */
 aclTensor *aclCreateTensor(
     const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,
     int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum, void
     *tensorData);
 
-/** Re-initialises an existing tensor object in place */
+/** Makes an existing tensor another view, with the arguments of aclCreateTensor. */
 aclnnStatus aclInitTensor(
     aclTensor *tensor, const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const
     int64_t *stride, int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t
     storageDimsNum, void *tensorDataAddr);
 
-/** Frees view only */
+/** Frees the view, not the memory. */
 aclnnStatus aclDestroyTensor(const aclTensor *tensor);
 
-/** Allocates and returns view dims */
+/** The dimensions of the view in a new array, which the caller frees. */
 aclnnStatus aclGetViewShape(const aclTensor *tensor, int64_t **viewDims, uint64_t *viewDimsNum);
 
-/** Allocates and returns strides */
+/** The strides of the view in elements in a new array, which the caller frees. */
 aclnnStatus aclGetViewStrides(
     const aclTensor *tensor, int64_t **stridesValue, uint64_t *stridesNum);
 
-/** View offset in elements */
+/** The offset of the view in elements. */
 aclnnStatus aclGetViewOffset(const aclTensor *tensor, int64_t *offset);
 
-/** Allocates and returns storage dims */
+/** The dimensions of the storage in a new array, which the caller frees. */
 aclnnStatus aclGetStorageShape(
     const aclTensor *tensor, int64_t **storageDims, uint64_t *storageDimsNum);
 
-/** Tensor format */
+/** The format. */
 aclnnStatus aclGetFormat(const aclTensor *tensor, aclFormat *format);
 
-/** Tensor dtype */
+/** The data type. */
 aclnnStatus aclGetDataType(const aclTensor *tensor, aclDataType *dataType);
 
-/** Copies a scalar value of given dtype */
+/** A copy of the value of a type. */
 aclScalar *aclCreateScalar(void *value, aclDataType dataType);
 
-/** Frees */
+/** Frees a scalar. */
 aclnnStatus aclDestroyScalar(const aclScalar *scalar);
 
-/** Copies int64 values */
+/** A copy of size numbers. */
 aclIntArray *aclCreateIntArray(const int64_t *value, uint64_t size);
 
-/** Frees */
+/** Frees an array. */
 aclnnStatus aclDestroyIntArray(const aclIntArray *array);
 
-/** Element count */
+/** The number of elements. */
 aclnnStatus aclGetIntArraySize(const aclIntArray *array, uint64_t *size);
 
-/** Copies float values */
+/** A copy of size numbers. */
 aclFloatArray *aclCreateFloatArray(const float *value, uint64_t size);
 
-/** Frees */
+/** Frees an array. */
 aclnnStatus aclDestroyFloatArray(const aclFloatArray *array);
 
-/** Element count */
+/** The number of elements. */
 aclnnStatus aclGetFloatArraySize(const aclFloatArray *array, uint64_t *size);
 
-/** Copies bools */
+/** A copy of size truth values. */
 aclBoolArray *aclCreateBoolArray(const bool *value, uint64_t size);
 
-/** Frees */
+/** Frees an array. */
 aclnnStatus aclDestroyBoolArray(const aclBoolArray *array);
 
-/** Element count */
+/** The number of elements. */
 aclnnStatus aclGetBoolArraySize(const aclBoolArray *array, uint64_t *size);
 
-/**
- * Builds a list from tensor pointers; the list then owns the tensors (per comments in ggml-cann
- * acl_tensor.h)
- */
+/** A list of size tensors, which then belong to it. */
 aclTensorList *aclCreateTensorList(const aclTensor *const *value, uint64_t size);
 
-/** Frees list and the tensors in it */
+/** Frees a list and its tensors. */
 aclnnStatus aclDestroyTensorList(const aclTensorList *array);
 
-/** Tensor count */
+/** The number of tensors. */
 aclnnStatus aclGetTensorListSize(const aclTensorList *tensorList, uint64_t *size);
 
-/** List of scalars */
+/** A list of size scalars, which then belong to it. */
 aclScalarList *aclCreateScalarList(const aclScalar *const *value, uint64_t size);
 
-/** Frees list and scalars */
+/** Frees a list and its scalars. */
 aclnnStatus aclDestroyScalarList(const aclScalarList *array);
 
-/** Scalar count */
+/** The number of scalars. */
 aclnnStatus aclGetScalarListSize(const aclScalarList *scalarList, uint64_t *size);
 
-/** Makes executor reusable for repeated 2nd-phase calls */
+/**
+ * Lets the second stage run an executor many times. Call it right after the first stage.
+ * Page: operatorlist_00041
+ */
 aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor);
 
-/** Destroys a repeatable executor */
+/**
+ * Frees a repeatable executor; one that the second stage has used up is left alone.
+ * Page: operatorlist_00042
+ */
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor);
 
-/** Replaces data pointer bound in a repeatable executor */
+/**
+ * Gives a tensor of a repeatable executor, counted over inputs and outputs, other memory (32-byte
+ * aligned).
+ * Errors: 161002: no such tensor.
+ * Page: operatorlist_00047
+ */
 aclnnStatus aclSetTensorAddr(
     aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 
-/** Replaces data pointer bound in a repeatable executor */
+/**
+ * As aclSetTensorAddr, counted over the inputs.
+ * Errors: 161002: no such tensor.
+ */
 aclnnStatus aclSetInputTensorAddr(
     aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 
-/** Replaces data pointer bound in a repeatable executor */
+/**
+ * As aclSetTensorAddr, counted over the outputs.
+ * Errors: 161002: no such tensor.
+ */
 aclnnStatus aclSetOutputTensorAddr(
     aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 
-/** Replaces data pointer bound in a repeatable executor */
+/**
+ * As aclSetTensorAddr for tensor relativeIndex of the list that is parameter irIndex.
+ * Errors: 161002: no such tensor.
+ */
 aclnnStatus aclSetDynamicTensorAddr(
     aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors,
     void *addr);
 
-/** Replaces data pointer bound in a repeatable executor */
+/**
+ * As aclSetDynamicTensorAddr, counted over the inputs.
+ * Errors: 161002: no such tensor.
+ */
 aclnnStatus aclSetDynamicInputTensorAddr(
     aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors,
     void *addr);
 
-/** Replaces data pointer bound in a repeatable executor */
+/**
+ * As aclSetDynamicTensorAddr, counted over the outputs.
+ * Errors: 161002: no such tensor.
+ */
 aclnnStatus aclSetDynamicOutputTensorAddr(
     aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors,
     void *addr);
 
-/** Older capital-A spelling of aclSetTensorAddr */
+/** The older spelling of aclSetTensorAddr. */
 aclnnStatus AclSetTensorAddr(
     aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 
-/** Older capital-A spelling of aclSetInputTensorAddr */
+/** The older spelling of aclSetInputTensorAddr. */
 aclnnStatus AclSetInputTensorAddr(
     aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 
-/** Older capital-A spelling of aclSetOutputTensorAddr */
+/** The older spelling of aclSetOutputTensorAddr. */
 aclnnStatus AclSetOutputTensorAddr(
     aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 
-/** Older capital-A spelling of aclSetDynamicTensorAddr */
+/** The older spelling of aclSetDynamicTensorAddr. */
 aclnnStatus AclSetDynamicTensorAddr(
     aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors,
     void *addr);
 
-/** Older capital-A spelling of aclSetDynamicInputTensorAddr */
+/** The older spelling of aclSetDynamicInputTensorAddr. */
 aclnnStatus AclSetDynamicInputTensorAddr(
     aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors,
     void *addr);
 
-/** Older capital-A spelling of aclSetDynamicOutputTensorAddr */
+/** The older spelling of aclSetDynamicOutputTensorAddr. */
 aclnnStatus AclSetDynamicOutputTensorAddr(
     aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors,
     void *addr);

@@ -38,10 +38,10 @@ typedef struct aclTensorList aclTensorList;
 typedef struct aclScalarList aclScalarList;
 typedef struct aclOpExecutor aclOpExecutor;
 
-/** Optional init of aclnn library */
+/** Prepares the operators. Optional: the first use does it too. */
 aclnnStatus aclnnInit(const char *configPath);
 
-/** Optional deinit */
+/** Ends the use of the operators. Optional. */
 aclnnStatus aclnnFinalize(void);
 
 #ifdef __cplusplus
