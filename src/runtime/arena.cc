@@ -121,7 +121,13 @@ uintptr_t Arena::TakeSmall(SizeClass c) {
 }
 
 Slab* Arena::NewSlab(SizeClass c, uint32_t page) {
-  auto* slab = new Slab{};
+  Slab* slab = spare_slabs_;
+  if (slab != nullptr) {
+    spare_slabs_ = slab->next;
+  } else {
+    slab = &slabs_.emplace_back();
+  }
+  *slab = {};
   slab->page = page;
   slab->blocks = slab->free = static_cast<uint16_t>(BlocksPerPage(c));
   for (uint32_t i = 0; i < slab->blocks; ++i) slab->bits[i / 64] |= uint64_t{1} << i % 64;
@@ -209,7 +215,8 @@ void Arena::TrimSlabs(Bin& bin) {
     if (slab->free == slab->blocks) {
       Unlink(bin, slab);
       GiveBack(slab->page, 1);
-      delete slab;
+      slab->next = spare_slabs_;
+      spare_slabs_ = slab;
     }
     slab = next;
   }

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -116,6 +117,8 @@ class Arena {
   std::mutex lock_;
   uint32_t grown_;  // pages below are readable and writable
   FreeRanges ranges_;
+  std::deque<Slab> slabs_;
+  Slab* spare_slabs_ = nullptr;  // linked by next
   PageLink* links_ = nullptr;
   Bin bins_[kClasses];
 };

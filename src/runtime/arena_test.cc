@@ -205,6 +205,7 @@ TEST_F(ArenaTest, OneOfTwoFreesWins) {
 
 #ifdef BELAY_ASAN
 TEST_F(ArenaTest, OverrunsAndFreedBlocksAreCaught) {
+  Allocate(100);  // its red zone lies before the next one
   std::byte* p = Allocate(100);
   volatile std::byte* bytes = p;
   EXPECT_DEATH(bytes[100] = std::byte{1}, "use-after-poison");

@@ -308,6 +308,11 @@ bool Same(const MemoryConfig& a, const MemoryConfig& b) {
          a.alias_offset == b.alias_offset;
 }
 
+void Install(std::unique_ptr<MemoryState> memory) {
+  memory->previous = g_memory.load(std::memory_order_relaxed);
+  g_memory.store(memory.release(), std::memory_order_release);
+}
+
 }  // namespace
 
 void StartMemory(const MemoryConfig& config) {
@@ -316,16 +321,18 @@ void StartMemory(const MemoryConfig& config) {
   if (old != nullptr && Same(old->config, config)) return;
   // With other figures after aclFinalize: what is left of the old memory stays where it is, as
   // ordinary host memory.
-  g_memory.store(NewState(config).release(), std::memory_order_release);
+  Install(NewState(config));
 }
 
 void RestartMemoryInChild(const MemoryConfig& config) {
   new (&g_start_lock) std::mutex();
   g_registered.Clear();
+  PhysicalMemoryTable& physical = PhysicalMemories();
+  physical.ForEach([&](PhysicalMemory& memory) { physical.Retire(physical.HandleOf(&memory)); });
   if (MemoryState* old = g_memory.load(std::memory_order_acquire)) {
     for (auto& device : old->devices) device->ForgetAfterFork();
   }
-  g_memory.store(NewState(config).release(), std::memory_order_release);
+  Install(NewState(config));
 }
 
 void ReleaseDeviceMemory(int device) {

@@ -21,6 +21,7 @@ struct MemoryState {
   std::unique_ptr<VirtualMemory> virtual_memory;
   std::unique_ptr<Arena> pinned;
   uint32_t pages_per_device = 0;
+  MemoryState* previous = nullptr;  // what this one replaced; never used again, never freed
 
   // Which arena an address lies in, whether or not it is in a block; null: the virtual range.
   Arena* ArenaOf(uintptr_t address) const {

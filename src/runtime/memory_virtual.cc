@@ -28,7 +28,15 @@ void CheckGranular(size_t bytes, const char* argument) {
        argument, bytes, kPhysicalGranularity);
 }
 
+constinit PhysicalMemoryTable g_physical_memories;
+
+[[noreturn]] void FailFreed() {
+  Fail(kBadHandle, "memory-physical-freed", "this physical memory was freed (aclrtFreePhysical)");
+}
+
 }  // namespace
+
+PhysicalMemoryTable& PhysicalMemories() { return g_physical_memories; }
 
 VirtualMemory::VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count)
     : space_(*space) {
@@ -99,7 +107,7 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
   int file = memfd_create("belay-physical-memory", MFD_CLOEXEC);
   HandleBits handle = 0;
   if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-    handle = physical_.Create(PhysicalMemory{file, device, bytes, 1, false});
+    handle = g_physical_memories.Create(file, device, bytes);
   }
   if (handle == 0) {
     if (file >= 0) close(file);
@@ -115,34 +123,27 @@ void VirtualMemory::Drop(PhysicalMemory* memory) {
   if (--memory->users != 0) return;
   close(memory->file);
   DeviceArena(memory->device).Uncharge(memory->bytes);
-  physical_.Destroy(physical_.HandleOf(memory));
+  g_physical_memories.Recycle(memory);
 }
 
-namespace {
-[[noreturn]] void FailHandle(HandleBits handle) {
-  Fail(kBadHandle, "memory-physical-handle",
-       "{:#x} is no physical memory from aclrtMallocPhysical, or it was freed", handle);
-}
-}  // namespace
-
-void VirtualMemory::FreePhysical(HandleBits handle) {
+void VirtualMemory::FreePhysical(PhysicalMemory& memory) {
   std::lock_guard guard(lock_);
-  PhysicalMemory* memory = physical_.Find(handle);
-  if (memory == nullptr || memory->freed) FailHandle(handle);
-  memory->freed = true;
-  Drop(memory);
+  if (memory.freed || g_physical_memories.Retire(g_physical_memories.HandleOf(&memory)) == nullptr) {
+    FailFreed();
+  }
+  memory.freed = true;
+  Drop(&memory);
 }
 
-void VirtualMemory::Map(void* at, size_t bytes, size_t offset, HandleBits handle) {
+void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& memory) {
   std::lock_guard guard(lock_);
-  PhysicalMemory* memory = physical_.Find(handle);
-  if (memory == nullptr || memory->freed) FailHandle(handle);
+  if (memory.freed) FailFreed();
   CheckGranular(bytes, "size");
   CheckGranular(offset, "offset");
-  if (bytes == 0 || offset > memory->bytes || bytes > memory->bytes - offset) {
+  if (bytes == 0 || offset > memory.bytes || bytes > memory.bytes - offset) {
     Fail(kBadArgument, "memory-map-beyond-physical",
          "{} bytes from offset {} do not fit physical memory of {} bytes", bytes, offset,
-         memory->bytes);
+         memory.bytes);
   }
   auto address = reinterpret_cast<uintptr_t>(at);
   auto range = ReservationOf(address);
@@ -163,9 +164,9 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, HandleBits handle
     Fail(kBadArgument, "memory-still-mapped",
          "[{}, +{}) already has physical memory; call aclrtUnmapMem first", at, bytes);
   }
-  Remap(first, PagesFor(bytes), memory, offset);
-  mapped_.emplace(first, Mapping{PagesFor(bytes), range->first, memory});
-  ++memory->users;
+  Remap(first, PagesFor(bytes), &memory, offset);
+  mapped_.emplace(first, Mapping{PagesFor(bytes), range->first, &memory});
+  ++memory.users;
 }
 
 // Shows `memory`, or nothing, on these pages, and says so in the tables.
@@ -218,8 +219,9 @@ void VirtualMemory::ReleaseDevice(int device) {
   for (auto it = mapped_.begin(); it != mapped_.end();) {
     it = it->second.memory->device == device ? Erase(it) : std::next(it);
   }
-  physical_.ForEach([&](PhysicalMemory& memory) {
-    if (memory.device != device || memory.freed) return;
+  g_physical_memories.ForEach([&](PhysicalMemory& memory) {
+    if (memory.device != device) return;
+    if (g_physical_memories.Retire(g_physical_memories.HandleOf(&memory)) == nullptr) return;
     memory.freed = true;
     Drop(&memory);
   });

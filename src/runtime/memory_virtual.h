@@ -17,13 +17,18 @@ namespace belay::rt {
 inline constexpr size_t kPhysicalGranularity = kHugePageBytes;
 
 // Physical memory: charged to its device until it is freed and no range shows it any more.
-struct PhysicalMemory {
-  int file;
-  int device;
-  size_t bytes;
-  uint32_t users;  // its handle, and each mapping
-  bool freed;
+class PhysicalMemory {
+ public:
+  PhysicalMemory(int file, int device, size_t bytes) : file(file), device(device), bytes(bytes) {}
+  const int file;
+  const int device;
+  const size_t bytes;
+  uint32_t users = 1;  // its handle, and each mapping; under VirtualMemory's lock
+  bool freed = false;  // its handle is gone
 };
+
+using PhysicalMemoryTable = HandleTable<PhysicalMemory, HandleKind::kPhysicalMemory, 1u << 20>;
+PhysicalMemoryTable& PhysicalMemories();
 
 class VirtualMemory {
  public:
@@ -34,8 +39,8 @@ class VirtualMemory {
   void* Reserve(size_t bytes, void* wanted);  // `wanted` is a wish: another range if it is taken
   void Release(void* range);
   HandleBits CreatePhysical(int device, size_t bytes);
-  void FreePhysical(HandleBits handle);
-  void Map(void* at, size_t bytes, size_t offset, HandleBits handle);
+  void FreePhysical(PhysicalMemory& memory);
+  void Map(void* at, size_t bytes, size_t offset, PhysicalMemory& memory);
   void Unmap(void* at);
 
   // Unmaps and frees all memory of one device.
@@ -59,7 +64,6 @@ class VirtualMemory {
   FreeRanges free_;
   std::map<uint32_t, uint32_t> reserved_;  // first page -> pages
   Mappings mapped_;                        // by first page
-  HandleTable<PhysicalMemory, HandleKind::kPhysicalMemory, 1u << 20> physical_;
 };
 
 }  // namespace belay::rt
