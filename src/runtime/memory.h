@@ -76,7 +76,7 @@ struct MemoryInfo {
 MemoryInfo DeviceMemoryInfo(int device);
 
 // Copies at memory speed (non-temporal stores and several cores only where they win). Ranges are CPU
-// pointers (after View) and do not overlap.
+// pointers (after View); where they overlap, the bytes arrive as they were before.
 void CopyBytes(void* dst, const void* src, size_t bytes);
 void FillBytes(void* dst, int value, size_t bytes);
 
