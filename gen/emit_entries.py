@@ -95,7 +95,10 @@ def emit(spec: Spec) -> dict[str, str]:
               + ''.join(entry_declaration(f.proto) + ';\n' for f in exported) + '}  // extern "C"\n')
     files = {'api/entries.h': header}
     for subject in spec.subjects():
-        entries = ''.join(entry(spec, f) for f in spec.of_subject(subject) if f.exported)
-        files[f'entries/{subject}.cc'] = (
-            _SOURCE_TOP + 'extern "C" {\n\n' + entries + '}  // extern "C"\n\n}  // namespace belay\n')
+        entries = ''.join(entry(spec, f) for f in spec.of_subject(subject)
+                          if f.exported and not f.custom_entry)
+        if entries:
+            files[f'entries/{subject}.cc'] = (
+                _SOURCE_TOP + 'extern "C" {\n\n' + entries
+                + '}  // extern "C"\n\n}  // namespace belay\n')
     return files

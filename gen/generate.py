@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import read  # noqa: E402
 from model import Spec  # noqa: E402
 
-BUILD_OUTPUTS = ('emit_functions', 'emit_handlers', 'emit_entries', 'emit_thunks', 'emit_names')
+BUILD_OUTPUTS = ('emit_functions', 'emit_handlers', 'emit_entries', 'emit_thunks', 'emit_names',
+                 'emit_abi')
 
 
 def load(root: Path):

@@ -62,7 +62,8 @@ def parse(text: str) -> Prototype:
     match = _FUNCTION.match(text)
     if not match:
         raise ValueError(f'cannot read the prototype "{text}"')
-    parts = [p.strip() for p in match['params'].split(',') if p.strip() not in ('', 'void')]
+    inside = match['params'].strip()
+    parts = [] if inside in ('', 'void') else [p.strip() for p in inside.split(',')]
     variadic = bool(parts) and parts[-1] == '...'
     params = tuple(parse_param(p) for p in (parts[:-1] if variadic else parts))
     return Prototype(tidy(match['ret']), match['name'], params, variadic)
