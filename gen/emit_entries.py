@@ -7,9 +7,10 @@ from __future__ import annotations
 from model import Function, Spec
 from prototype import Prototype
 
-_HEADER_TOP = '''// Generated from spec/ by gen/. Do not edit.
-//
-// The way into libbelay_core.so: one entry for each exported function, called by the thunk of that name.
+_HEADER_TOP = '''/* Generated from spec/ by gen/. Do not edit.
+ *
+ * The way into libbelay_core.so: an entry for each exported function, called by the thunk of that name.
+ */
 #pragma once
 
 #include <stdarg.h>
@@ -36,7 +37,7 @@ using api::Fn;
 def entry_declaration(proto: Prototype, unused: bool = False) -> str:
     """An entry cannot take `...` from its thunk, so it takes the list."""
     decls = [p.decl for p in proto.params] + (['va_list arguments'] if proto.variadic else [])
-    args = ', '.join(('[[maybe_unused]] ' if unused else '') + d for d in decls)
+    args = ', '.join(('[[maybe_unused]] ' if unused else '') + d for d in decls) or 'void'
     space = '' if proto.ret.endswith('*') else ' '
     return f'BELAY_CORE_API {proto.ret}{space}belay_{proto.name}({args})'
 
@@ -91,8 +92,10 @@ def emit(spec: Spec) -> dict[str, str]:
     includes = ''.join(f'#include "{h.path}"\n' for h in spec.headers)
     exported = [f for f in spec.functions if f.exported]
     header = (_HEADER_TOP + includes
-              + '\n#define BELAY_CORE_API __attribute__((visibility("default")))\n\nextern "C" {\n'
-              + ''.join(entry_declaration(f.proto) + ';\n' for f in exported) + '}  // extern "C"\n')
+              + '\n#define BELAY_CORE_API __attribute__((visibility("default")))\n\n'
+              + '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+              + ''.join(entry_declaration(f.proto) + ';\n' for f in exported)
+              + '#ifdef __cplusplus\n}\n#endif\n')
     files = {'api/entries.h': header}
     for subject in spec.subjects():
         entries = ''.join(entry(spec, f) for f in spec.of_subject(subject)

@@ -1,14 +1,12 @@
-"""thunks/<library>.cc and .map: the libraries that programs link, which only call into the core."""
+"""thunks/<library>.c and .map: the libraries that programs link, which only call into the core."""
 from __future__ import annotations
 
 from model import Function, Library, Spec
 
-_TOP = '''// Generated from spec/ by gen/. Do not edit.
+_TOP = '''/* Generated from spec/ by gen/. Do not edit. */
 #include "api/entries.h"
 
 #define BELAY_EXPORT __attribute__((visibility("default")))
-
-extern "C" {
 
 '''
 
@@ -16,9 +14,10 @@ extern "C" {
 def thunk(function: Function) -> str:
     proto = function.proto
     args = ', '.join(p.name for p in proto.params)
-    head = f'BELAY_EXPORT {proto.declaration().replace("(void)", "()")}'
+    head = f'BELAY_EXPORT {proto.declaration()}'
     if not proto.variadic:
-        return f'{head} {{ return belay_{function.name}({args}); }}\n'
+        keyword = '' if proto.ret == 'void' else 'return '
+        return f'{head} {{ {keyword}belay_{function.name}({args}); }}\n'
     result = '' if proto.ret == 'void' else f'{proto.ret} result = '
     after = '' if proto.ret == 'void' else '  return result;\n'
     return (f'{head} {{\n  va_list arguments;\n  va_start(arguments, {proto.params[-1].name});\n'
@@ -34,8 +33,8 @@ def version_script(functions: list[Function]) -> str:
 def library_files(spec: Spec, library: Library) -> dict[str, str]:
     functions = [f for f in spec.functions if f.lib == library.name and f.exported]
     stem = library.name.removesuffix('.so')
-    source = _TOP + ''.join(thunk(f) for f in functions) + '\n}  // extern "C"\n'
-    return {f'thunks/{stem}.cc': source, f'thunks/{stem}.map': version_script(functions)}
+    source = _TOP + ''.join(thunk(f) for f in functions)
+    return {f'thunks/{stem}.c': source, f'thunks/{stem}.map': version_script(functions)}
 
 
 def emit(spec: Spec) -> dict[str, str]:

@@ -81,7 +81,7 @@ class ThunkTest(unittest.TestCase):
         self.assertNotIn(' f;', files['thunks/libt.map'])
         self.assertIn(' g;', files['thunks/libt.map'])
         self.assertIn(' h;', files['thunks/libt.map'])
-        self.assertNotIn('belay_f(', files['thunks/libt.cc'])
+        self.assertNotIn('belay_f(', files['thunks/libt.c'])
         self.assertIn('not exported', emit_status.emit(spec)['status.md'])
 
     def test_version_script_has_no_version(self):

@@ -5,13 +5,11 @@
 function(belay_thunk_library name)
   cmake_parse_arguments(THUNK "" "" "NEEDS" ${ARGN})
   set(script ${BELAY_GEN}/thunks/lib${name}.map)
-  add_library(${name} SHARED ${BELAY_GEN}/thunks/lib${name}.cc)
+  add_library(${name} SHARED ${BELAY_GEN}/thunks/lib${name}.c)
   target_include_directories(${name} PRIVATE ${BELAY_GEN} ${CMAKE_SOURCE_DIR}/include)
-  # Needed even by a library without a function yet; the C++ library is not.
-  target_link_libraries(${name} PRIVATE
-    -Wl,--push-state,--no-as-needed belay_core ${THUNK_NEEDS} -Wl,--pop-state)
+  target_link_libraries(${name} PRIVATE belay_core ${THUNK_NEEDS})
   target_link_options(${name} PRIVATE
-    -Wl,--version-script=${script} -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,now -Wl,--as-needed)
+    -Wl,--version-script=${script} -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,now -Wl,--no-as-needed)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${script} INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${name} LIBRARY DESTINATION lib64 COMPONENT toolkit)
 endfunction()
