@@ -16,21 +16,21 @@ deps-%:
 	@scripts/install-deps $*
 
 run: toolkit      ## build the toolkit and run the cross-stream capture example
-	@. build/toolkit/set_env.sh && mkdir -p build/examples && \
-	  g++ -O2 examples/cross_stream_capture/main.cc -o build/examples/cross_stream_capture \
+	@source $(PREFIX)/set_env.sh && \
+	  g++ examples/cross_stream_capture/main.cc -o build/cross_stream_capture \
 	    -I$$ASCEND_TOOLKIT_HOME/include -L$$ASCEND_TOOLKIT_HOME/lib64 -lascendcl -lnnopbase -lopapi && \
-	  build/examples/cross_stream_capture
+	  build/cross_stream_capture
 
 build: deps-build
-	@cmake --preset dev -DBELAY_TESTS=OFF $(CMAKE_QUIET)
-	@cmake --build build -j $(JOBS)
+	@cmake --preset dev $(CMAKE_QUIET)
+	@cmake --build build -j $(JOBS) --target toolkit
 
 toolkit: build    ## fill build/toolkit (or PREFIX=dir) with what programs need
 	@cmake --install build --prefix "$(abspath $(PREFIX))" --component toolkit >/dev/null
 	@echo "Toolkit in $(PREFIX). To use it: source $(PREFIX)/set_env.sh"
 
 test: deps-test   ## build everything and run every test
-	@cmake --preset dev -DBELAY_TESTS=ON $(CMAKE_QUIET)
+	@cmake --preset dev $(CMAKE_QUIET)
 	@cmake --build build -j $(JOBS)
 	@$(CTEST) --test-dir build
 

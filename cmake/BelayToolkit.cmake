@@ -10,3 +10,11 @@ install(FILES ${CMAKE_BINARY_DIR}/toolkit-files/CANNConfig.cmake
 set(BELAY_SET_ENV_TEMPLATE ${CMAKE_SOURCE_DIR}/cmake/toolkit/set_env.sh.in)
 configure_file(cmake/toolkit/install.cmake.in ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake COMPONENT toolkit)
+
+# Everything that is installed, without the tests.
+add_custom_target(toolkit DEPENDS belay_core)
+foreach(target belay ascendcl nnopbase opapi acl_op_compiler hccl)
+  if(TARGET ${target})
+    add_dependencies(toolkit ${target})
+  endif()
+endforeach()
