@@ -68,6 +68,7 @@ bool Arena::Free(uintptr_t block) {
       !record.serial.compare_exchange_strong(serial, serial - 1, std::memory_order_acq_rel)) {
     return false;
   }
+  CountFree();
   SizeClass c = entry.size_class();
   PoisonBlock(block, ClassBytes(c));
   if (IsSmall(c)) {

@@ -9,6 +9,7 @@ namespace belay::rt {
 namespace {
 
 constinit std::atomic<uint64_t> g_next_serial{1};
+constinit std::atomic<uint64_t> g_frees{0};
 
 constexpr size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
@@ -32,6 +33,8 @@ uintptr_t ReserveAligned(size_t bytes) {
 }  // namespace
 
 uint64_t NextSerial() noexcept { return g_next_serial.fetch_add(2, std::memory_order_relaxed); }
+void CountFree() noexcept { g_frees.fetch_add(1, std::memory_order_release); }
+uint64_t FreeCount() noexcept { return g_frees.load(std::memory_order_acquire); }
 
 bool AddressSpace::Reserve(size_t bytes, size_t device_bytes, ptrdiff_t alias_offset) {
   ptrdiff_t alias = 0;

@@ -61,6 +61,7 @@ struct BlockRecord {
 
 // Odd, and never the same twice in a process.
 uint64_t NextSerial() noexcept;
+void CountFree() noexcept;  // see FreeCount
 
 class AddressSpace {
  public:

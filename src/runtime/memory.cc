@@ -69,7 +69,7 @@ MemoryState& Memory() {
 Arena& DeviceArena(int device) {
   MemoryState& memory = Memory();
   if (device < 0 || static_cast<size_t>(device) >= memory.devices.size()) {
-    Fail(kBadDevice, "device-unknown", "device {} does not exist; there are {}", device,
+    Fail(kBadDevice, "device-id", "device {} does not exist; there are {}", device,
          memory.devices.size());
   }
   return *memory.devices[static_cast<size_t>(device)];

@@ -39,6 +39,10 @@ MemoryRange Lookup(const void* p) noexcept;
 // compares: another serial means that the block was freed (and the address perhaps handed out again).
 uint64_t BlockSerial(const void* p) noexcept;
 
+// Grows with each block freed or unmapped, and after it: as long as it stands still, every block that
+// was live still is.
+uint64_t FreeCount() noexcept;
+
 // "device 0 memory 0x7f... (1024 bytes, allocation 17), freed": how messages name an address.
 std::string DescribeAddress(const void* p);
 

@@ -66,7 +66,9 @@ TEST_P(MemoryTest, LooksUpEveryByteOfABlock) {
       EXPECT_EQ(BlockSerial(p + offset), range.serial);
     }
     uint64_t serial = BlockSerial(p);
+    uint64_t frees = FreeCount();
     FreeDevice(p);
+    EXPECT_GT(FreeCount(), frees);
     EXPECT_FALSE(Lookup(p).live);
     EXPECT_EQ(BlockSerial(p), 0u);
     ASSERT_EQ(Device(bytes, 1), p);

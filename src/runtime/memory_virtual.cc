@@ -177,6 +177,7 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
   BlockRecord& record = space_.record(address);
   if (memory == nullptr) {
     record.serial.fetch_sub(1, std::memory_order_release);
+    CountFree();
     space_.SetEntries(first, pages, PageEntry());
   }
   int flags = memory == nullptr ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
