@@ -92,7 +92,8 @@ def header_text(spec: Spec, header: Header) -> str:
     text += ''.join(f'#include "{i}"\n' for i in header.includes) + '\n'
     text += '#ifdef __cplusplus\nextern "C" {\n#endif\n\n' + types_text(spec, header.path)
     text += ''.join(function_text(f) for f in spec.functions if f.header == header.path)
-    return text + f'#ifdef __cplusplus\n}}\n#endif\n\n#endif  /* {guard} */\n'
+    text += '#ifdef __cplusplus\n}\n' + ''.join(f'\n#include "{i}"\n' for i in header.cpp_includes)
+    return text + f'#endif\n\n#endif  /* {guard} */\n'
 
 
 def emit(spec: Spec) -> dict[str, str]:

@@ -129,6 +129,7 @@ class Header:
     path: str
     brief: str
     includes: tuple[str, ...] = ()
+    cpp_includes: tuple[str, ...] = ()  # hand-written headers for C++ alone
 
 
 @dataclass

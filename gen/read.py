@@ -110,7 +110,8 @@ def read(root: Path) -> Spec:
         callbacks=[Callback(prototype.parse(r['fn']), r['header']) for r in types['callbacks']],
         structs=[_struct(row) for row in types['structs']],
         libraries=[Library(r['lib'], tuple(r.get('needs', ()))) for r in libs['libraries']],
-        headers=[Header(r['header'], r['brief'], tuple(r.get('includes', ())))
+        headers=[Header(r['header'], r['brief'], tuple(r.get('includes', ())),
+                        tuple(r.get('cpp_includes', ())))
                  for r in libs['headers']],
         linked=read_seen(root, 'linked'), looked_up=read_seen(root, 'dlsym'))
     return spec

@@ -17,7 +17,10 @@
 extern "C" {
 #endif
 
-/* macro acl_base.h */
+/* writes to the application log from here */
+#define ACL_APP_LOG(level, ...) aclAppLog(level, __func__, __FILE__, __LINE__, __VA_ARGS__)
+
+/* ranks and ranges of tensor descriptions */
 #define ACL_TENSOR_SHAPE_RANGE_NUM 2
 #define ACL_TENSOR_VALUE_RANGE_NUM 2
 #define ACL_UNKNOWN_RANK 0xFFFFFFFFFFFFFFFE

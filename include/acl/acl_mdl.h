@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* macro acl_mdl.h */
+/* limits, names and ways to load of models */
 #define ACL_DIM_ENDPOINTS 2
 #define ACL_MAX_DIM_CNT 128
 #define ACL_MAX_TENSOR_NAME_LEN 128

@@ -36,7 +36,7 @@ extern "C" {
 #define ACL_CONTINUE_ON_FAILURE 0x00000000u
 #define ACL_STOP_ON_FAILURE 0x00000001u
 
-/* macro acl_rt.h */
+/* sizes of arrays in structs */
 #define MAX_MEM_UCE_INFO_ARRAY_SIZE 128
 #define UCE_INFO_RESERVED_SIZE 14
 #define ACL_RT_MEM_UCE_INFO_MAX_NUM 20
@@ -1384,6 +1384,8 @@ aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 
 #ifdef __cplusplus
 }
+
+#include "acl/acl_rt_overloads.h"
 #endif
 
 #endif  /* BELAY_ACL_ACL_RT_H_ */

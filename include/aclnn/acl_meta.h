@@ -10,11 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aclnn/aclnn_base.h"
+#include "acl/acl_base.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** 0 is success */
+typedef int32_t aclnnStatus;
+
+typedef struct aclTensor aclTensor;
+typedef struct aclScalar aclScalar;
+typedef struct aclIntArray aclIntArray;
+typedef struct aclFloatArray aclFloatArray;
+typedef struct aclBoolArray aclBoolArray;
+typedef struct aclTensorList aclTensorList;
+typedef struct aclScalarList aclScalarList;
+typedef struct aclOpExecutor aclOpExecutor;
 
 /**
  * A view of memory: element i is at tensorData + (offset + sum of i[k] * stride[k]) elements.

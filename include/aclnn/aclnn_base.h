@@ -1,6 +1,6 @@
 /**
- * Status codes and object types of the two-stage operators. Belay implements this interface on the
- * CPU.
+ * Status codes of the two-stage operators, start and end of their use. Belay implements this
+ * interface on the CPU.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNN_ACLNN_BASE_H_
@@ -10,14 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "acl/acl_base.h"
+#include "aclnn/acl_meta.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** 0 is success */
-typedef int32_t aclnnStatus;
 
 static const int ACLNN_SUCCESS = 0; /* success */
 static const int ACLNN_ERR_PARAM_NULLPTR = 161001; /* a required argument of an operator is null */
@@ -28,15 +25,6 @@ static const int ACLNN_ERR_INNER_CREATE_EXECUTOR = 561101; /* the executor could
 static const int ACLNN_ERR_INNER_NOT_TRANS_EXECUTOR = 561102; /* the executor was not handed over */
 /* null where an object is needed, also a null executor */
 static const int ACLNN_ERR_INNER_NULLPTR = 561103;
-
-typedef struct aclTensor aclTensor;
-typedef struct aclScalar aclScalar;
-typedef struct aclIntArray aclIntArray;
-typedef struct aclFloatArray aclFloatArray;
-typedef struct aclBoolArray aclBoolArray;
-typedef struct aclTensorList aclTensorList;
-typedef struct aclScalarList aclScalarList;
-typedef struct aclOpExecutor aclOpExecutor;
 
 /** Prepares the operators. Optional: the first use does it too. */
 aclnnStatus aclnnInit(const char *configPath);

@@ -47,7 +47,16 @@ class HeadersTest(unittest.TestCase):
             aclTensor* tensor = aclCreateTensor(shape, 1, type, nullptr, 0, aclFormat::ACL_FORMAT_ND,
                                                 shape, 1, nullptr);
             if (aclInit(nullptr) != ACL_SUCCESS || tensor == nullptr) return ACL_ERROR_RT_PARAM_INVALID;
+            float* numbers = nullptr;
+            void* bytes = nullptr;
             aclError ret = aclrtCreateStream(&stream);
+            ret |= aclrtCreateStream(&stream, 0, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC);
+            ret |= aclrtMalloc(&bytes, 8, ACL_MEM_MALLOC_HUGE_FIRST);
+            ret |= aclrtMalloc((void**)&numbers, 8, ACL_MEM_MALLOC_HUGE_FIRST);
+            ret |= aclrtMalloc(&numbers, 8);
+            ret |= aclrtMemcpy(numbers, 8, shape, 8, ACL_MEMCPY_HOST_TO_DEVICE);
+            ret |= aclrtMemcpyAsync(bytes, 8, numbers, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
+            ret |= aclrtSynchronizeStream(stream) | aclrtSynchronizeStream(stream, -1);
             return ret == ACL_ERROR_NONE ? 0 : static_cast<int>(ret);
           }'''
         result = compile_text(text, STANDARDS[1][0], 'c++', 'c++11')
