@@ -47,6 +47,7 @@ check: deps-build ## the arrows between rooms, sizes, message ids
 	@scripts/check-layers
 	@scripts/check-sizes
 	@scripts/check-messages
+	@scripts/check-fidelity
 
 bench: deps-bench ## build and run the benchmarks (ARGS= goes to Google Benchmark)
 	@cmake --preset release -DBELAY_TESTS=OFF $(CMAKE_QUIET)
