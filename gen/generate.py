@@ -19,7 +19,7 @@ import read  # noqa: E402
 from model import Spec  # noqa: E402
 
 BUILD_OUTPUTS = ('emit_functions', 'emit_handlers', 'emit_entries', 'emit_thunks', 'emit_names',
-                 'emit_abi')
+                 'emit_abi', 'emit_calls')
 
 
 def load(root: Path):

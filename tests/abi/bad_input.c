@@ -1,0 +1,55 @@
+/* Every working function, called with what it must refuse: before aclInit, with each required argument
+ * null, with handles that are stale, foreign or of another kind, and after aclFinalize. Each time the
+ * code must be the documented one, with a text, and nothing may crash. */
+#include <stdalign.h>
+#include <stdio.h>
+
+#include "abi/calls.h"
+
+alignas(4096) unsigned char scratch[1 << 16];
+static int failures, checks;
+
+static void expect(const char *name, const char *what, int got, int wanted) {
+  const char *text = aclGetRecentErrMsg();
+  ++checks;
+  if (got == wanted && text != NULL) return;
+  ++failures;
+  printf("%s, %s: got %d, wanted %d; text: %s\n", name, what, got, wanted, text ? text : "none");
+}
+
+static void refuse_uninitialised(const char *when) {
+  for (const Call *call = calls; call->name; ++call)
+    if (call->needs_init) expect(call->name, when, call->call(0, 0), ACL_ERROR_UNINITIALIZE);
+}
+
+static void refuse_nulls(uintptr_t handle) {
+  for (const Call *call = calls; call->name; ++call)
+    for (const NullCase *bad = call->null_cases; bad->mask; ++bad)
+      expect(call->name, "null", call->call(bad->mask, handle), bad->code);
+}
+
+static void refuse_handles(const char *what, uintptr_t handle) {
+  for (const Call *call = calls; call->name; ++call)
+    if (call->takes_handle)
+      expect(call->name, what, call->call(0, handle), ACL_ERROR_RT_INVALID_HANDLE);
+}
+
+int main(void) {
+  aclrtEvent event = NULL;
+  aclrtNotify notify = NULL;
+  refuse_uninitialised("before aclInit");
+
+  if (aclInit(NULL) != 0 || aclrtSetDevice(0) != 0) return printf("no device\n"), 1;
+  if (aclrtCreateEvent(&event) != 0 || aclrtDestroyEvent(event) != 0) return printf("no event\n"), 1;
+  refuse_nulls((uintptr_t)event);
+  refuse_handles("a stale handle", (uintptr_t)event);
+  refuse_handles("a pointer that is no handle", (uintptr_t)scratch);
+  refuse_handles("all bits", UINTPTR_MAX);
+  if (aclrtCreateNotify(&notify, 0) == 0 && aclrtDestroyNotify(notify) == 0)
+    refuse_handles("a stale handle of another kind", (uintptr_t)notify);
+
+  if (aclrtResetDevice(0) != 0 || aclFinalize() != 0) return printf("no end\n"), 1;
+  refuse_uninitialised("after aclFinalize");
+  printf("%d checks, %d failures\n", checks, failures);
+  return failures != 0;
+}
