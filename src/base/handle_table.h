@@ -151,7 +151,7 @@ class HandleTable {
   Slot* TakeSlot() {
     std::lock_guard guard(lock_);
     if (free_ != kNone) {
-      Slot* slot = SlotAt(free_);
+      Slot* slot = SlotAt(free_ - 1);
       free_ = slot->next_free;
       return slot;
     }
@@ -168,10 +168,10 @@ class HandleTable {
   void PutSlot(Slot* slot) noexcept {
     std::lock_guard guard(lock_);
     slot->next_free = free_;
-    free_ = slot->index;
+    free_ = slot->index + 1;
   }
 
-  static constexpr uint32_t kNone = ~0u;
+  static constexpr uint32_t kNone = 0;  // free_ is an index + 1: a table of zeros takes no file space
   mutable SpinLock lock_;
   uint32_t free_ = kNone;
   std::atomic<uint32_t> used_{0};

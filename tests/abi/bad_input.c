@@ -39,7 +39,9 @@ int main(void) {
   aclrtNotify notify = NULL;
   refuse_uninitialised("before aclInit");
 
-  if (aclInit(NULL) != 0 || aclrtSetDevice(0) != 0) return printf("no device\n"), 1;
+  int started = aclInit(NULL);
+  if (started == ACL_ERROR_API_NOT_SUPPORT) return 77; /* nothing works yet: skipped */
+  if (started != 0 || aclrtSetDevice(0) != 0) return printf("no device\n"), 1;
   if (aclrtCreateEvent(&event) != 0 || aclrtDestroyEvent(event) != 0) return printf("no event\n"), 1;
   refuse_nulls((uintptr_t)event);
   refuse_handles("a stale handle", (uintptr_t)event);
