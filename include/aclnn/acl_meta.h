@@ -67,6 +67,18 @@ aclnnStatus aclGetFormat(const aclTensor *tensor, aclFormat *format);
 /** The data type. */
 aclnnStatus aclGetDataType(const aclTensor *tensor, aclDataType *dataType);
 
+/**
+ * Gives a tensor other memory (32-byte aligned) for its next use; not between the two stages.
+ * Page: operatorlist_00426
+ */
+aclnnStatus aclSetRawTensorAddr(aclTensor *tensor, void *addr);
+
+/**
+ * The address of a tensor's memory.
+ * Page: operatorlist_00426
+ */
+aclnnStatus aclGetRawTensorAddr(const aclTensor *tensor, void **addr);
+
 /** A copy of the value of a type. */
 aclScalar *aclCreateScalar(void *value, aclDataType dataType);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "tensor/codes.h"
 
 namespace belay::tensor {
 
@@ -19,28 +20,27 @@ constinit ScalarListTable g_scalar_lists;
 
 namespace {
 
-constexpr int kNull = 161001;     // ACLNN_ERR_PARAM_NULLPTR
-constexpr int kInvalid = 161002;  // ACLNN_ERR_PARAM_INVALID
-
 void CheckNotNegative(const char* field, const int64_t* values, uint64_t count) {
   if (values == nullptr && count != 0) {
-    Fail(kNull, "tensor-null-dims", "{} is null, but it should hold {} numbers", field, count);
+    Fail(kNullArgument, "tensor-null-dims", "{} is null, but it should hold {} numbers", field,
+         count);
   }
   for (uint64_t i = 0; i < count; ++i) {
     if (values[i] < 0) {
-      Fail(kInvalid, "tensor-negative", "{}[{}] is {}; it must not be negative", field, i, values[i]);
+      Fail(kInvalidArgument, "tensor-negative", "{}[{}] is {}; it must not be negative", field, i,
+           values[i]);
     }
   }
 }
 
 Shape CheckedShape(const TensorSpec& spec) {
   if (spec.rank > kMaxRank) {
-    Fail(kInvalid, "tensor-rank", "viewDimsNum is {}; a tensor has at most {} dimensions", spec.rank,
-         kMaxRank);
+    Fail(kInvalidArgument, "tensor-rank", "viewDimsNum is {}; a tensor has at most {} dimensions",
+         spec.rank, kMaxRank);
   }
   CheckNotNegative("viewDims", spec.dims, spec.rank);
   if (!CheckedCount({spec.dims, spec.rank})) {
-    Fail(kInvalid, "tensor-too-large", "the product of viewDims {} does not fit in 63 bits",
+    Fail(kInvalidArgument, "tensor-too-large", "the product of viewDims {} does not fit in 63 bits",
          Dims::Of(spec.dims, static_cast<int>(spec.rank)).ToString());
   }
   return Shape::Of(spec.dims, static_cast<int>(spec.rank));
@@ -55,14 +55,14 @@ Strides CheckedStrides(const TensorSpec& spec, const Shape& shape) {
 int64_t CheckedStorage(const TensorSpec& spec) {
   constexpr uint64_t kMaxStorageRank = 64;
   if (spec.storage_rank > kMaxStorageRank) {
-    Fail(kInvalid, "tensor-storage-rank", "storageDimsNum is {}; at most {} are possible",
+    Fail(kInvalidArgument, "tensor-storage-rank", "storageDimsNum is {}; at most {} are possible",
          spec.storage_rank, kMaxStorageRank);
   }
   CheckNotNegative("storageDims", spec.storage, spec.storage_rank);
   std::optional<int64_t> count = CheckedCount({spec.storage, spec.storage_rank});
   int64_t bits;
   if (!count || __builtin_mul_overflow(*count, int64_t{InfoOf(spec.dtype).bits}, &bits)) {
-    Fail(kInvalid, "tensor-too-large", "the storage of {} does not fit in 63 bits",
+    Fail(kInvalidArgument, "tensor-too-large", "the storage of {} does not fit in 63 bits",
          NameOf(spec.dtype));
   }
   return *count;
@@ -74,12 +74,14 @@ void CheckBounds(const Tensor& tensor) {
   if (extent == 0) return;
   int64_t end;
   if (!extent || __builtin_add_overflow(*extent, tensor.offset, &end)) {
-    Fail(kInvalid, "tensor-too-large", "the view {} with strides {} and offset {} overflows",
-         tensor.shape.ToString(), tensor.strides.ToString(), tensor.offset);
+    Fail(kInvalidArgument, "tensor-too-large",
+         "the view {} with strides {} and offset {} overflows", tensor.shape.ToString(),
+         tensor.strides.ToString(), tensor.offset);
   }
   if (end > tensor.storage_count) {
-    Fail(kInvalid, "tensor-out-of-storage",
-         "the view {} with strides {} and offset {} reaches element {}, but storageDims hold only {}",
+    Fail(kInvalidArgument, "tensor-out-of-storage",
+         "the view {} with strides {} and offset {} reaches element {}, but storageDims hold only "
+         "{}",
          tensor.shape.ToString(), tensor.strides.ToString(), tensor.offset, end - 1,
          tensor.storage_count);
   }
@@ -89,14 +91,15 @@ void CheckBounds(const Tensor& tensor) {
 
 Tensor MakeTensor(const TensorSpec& spec) {
   if (!IsKnown(spec.dtype)) {
-    Fail(kInvalid, "tensor-dtype", "dataType {} is not an aclDataType of a tensor",
+    Fail(kInvalidArgument, "tensor-dtype", "dataType {} is not an aclDataType of a tensor",
          static_cast<int>(spec.dtype));
   }
   if (NameOf(spec.format) == nullptr) {
-    Fail(kInvalid, "tensor-format", "format {} is not an aclFormat", static_cast<int>(spec.format));
+    Fail(kInvalidArgument, "tensor-format", "format {} is not an aclFormat",
+         static_cast<int>(spec.format));
   }
   if (spec.offset < 0) {
-    Fail(kInvalid, "tensor-negative", "offset is {}; it must not be negative", spec.offset);
+    Fail(kInvalidArgument, "tensor-negative", "offset is {}; it must not be negative", spec.offset);
   }
   Tensor tensor;
   tensor.dtype = spec.dtype;
@@ -118,12 +121,14 @@ Tensor MakeTensor(const TensorSpec& spec) {
   return tensor;
 }
 
-std::string Tensor::ToString() const { return fmt::format("{} {}", NameOf(dtype), shape.ToString()); }
+std::string Tensor::ToString() const {
+  return fmt::format("{} {}", NameOf(dtype), shape.ToString());
+}
 
 Scalar::Scalar(const void* value, DType dtype) : dtype_(dtype) {
-  if (value == nullptr) Fail(kNull, "scalar-null", "value is null");
+  if (value == nullptr) Fail(kNullArgument, "scalar-null", "value is null");
   if (BytesOf(dtype) == 0 || dtype == DType::kString) {
-    Fail(kInvalid, "scalar-dtype", "a scalar cannot hold {} ({})", NameOf(dtype),
+    Fail(kInvalidArgument, "scalar-dtype", "a scalar cannot hold {} ({})", NameOf(dtype),
          static_cast<int>(dtype));
   }
   std::memcpy(bytes_, value, BytesOf(dtype));

@@ -1,0 +1,150 @@
+"""The operators of spec/ops: their C functions for the model, and the tables that the core reads.
+
+  ops/kernels.h             what hand-written kernels must look like
+  entries/ops_<family>.cc   a table a family, and the handlers of its functions, which only name a table
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+import ops_model
+from emit_handlers import param_type
+from model import Function, Header, Spec
+from ops_model import KINDS, Form, Operator
+from prototype import Param, Prototype
+
+_TOP = '// Generated from spec/ops by gen/. Do not edit.\n'
+
+_ERRORS = {161001: 'a required argument is null',
+           161002: 'types, shapes or formats do not fit; aclGetRecentErrMsg says which'}
+
+_operators: list[Operator] = []
+
+
+def sentence(types: tuple[str, ...]) -> str:
+    return ', '.join(types[:-1]) + f' and {types[-1]}' if len(types) > 1 else types[0]
+
+
+def stage_1(op: Operator, form: Form, spec: Spec) -> Function:
+    params = [Param(p.ctype, p.name) for p in form.params]
+    params += [Param('uint64_t *', 'workspaceSize'), Param('aclOpExecutor **', 'executor')]
+    typed = sorted({p.types for p in op.params if p.types})
+    types = f' Types: {sentence(typed[0])}.' if len(typed) == 1 else ''
+    return Function(
+        Prototype('aclnnStatus', f'aclnn{form.name}GetWorkspaceSize', tuple(params)),
+        f'ops_{op.family}', op.header, 'libopapi.so', spec.families['aclnn'],
+        f'{op.brief} Checks the arguments and makes an executor; up to 8 dimensions, any strides.{types}',
+        op.page, 'done', _ERRORS | op.errors)
+
+
+def stage_2(op: Operator, form: Form, spec: Spec) -> Function:
+    params = (Param('void *', 'workspace'), Param('uint64_t', 'workspaceSize'),
+              Param('aclOpExecutor *', 'executor'), Param('aclrtStream', 'stream'))
+    return Function(
+        Prototype('aclnnStatus', f'aclnn{form.name}', params), f'ops_{op.family}', op.header,
+        'libopapi.so', spec.families['aclnn'],
+        'Enqueues the work and returns. An executor that is not repeatable is spent by it.', op.page,
+        'done', {561103: 'executor is null or spent'},
+        null={'executor': 561103}, optional=frozenset({'workspace'}), raw=frozenset({'executor'}))
+
+
+def extend(spec: Spec, root: Path) -> None:
+    """Adds the operators' C functions and headers to the model."""
+    _operators[:] = ops_model.read_operators(root)
+    known = {h.path for h in spec.headers}
+    for op in _operators:
+        if op.header not in known:
+            known.add(op.header)
+            briefs = ' '.join(o.brief for o in _operators if o.header == op.header)
+            spec.headers.append(Header(op.header, briefs.rstrip('.'), ('aclnn/aclnn_base.h',)))
+        for form in op.forms:
+            spec.functions += [stage_1(op, form, spec), stage_2(op, form, spec)]
+
+
+def call(op: Operator, text: str) -> str:
+    """`Rule(self, out)` of a row as C++ on Args."""
+    name, args = ops_model.split_call(text)
+    given = [f'a.{KINDS[op.params[op.index(n)].kind][2]}({op.index(n)})' for n in args]
+    return f'{name}({", ".join(given)})'
+
+
+def type_set(types: tuple[str, ...]) -> str:
+    names = [{'bf16': 'BF16'}.get(t, t.capitalize()) for t in types]
+    return 'TypeSet(' + ', '.join(f'DType::k{name}' for name in names) + ')'
+
+
+def op_table(op: Operator) -> str:
+    params = ''.join(f'    {{"{p.name}", {type_set(p.types)}}},\n' for p in op.params)
+    shape = f'[](const Args& a) {{ return rules::{call(op, op.shape)}; }}' if op.shape else 'nullptr'
+    dtype = f'[](const Args& a) {{ return rules::{call(op, op.dtype)}; }}' if op.dtype else 'nullptr'
+    args = ''.join(f', a.{KINDS[p.kind][2]}({i})' for i, p in enumerate(op.params))
+    return (f'constexpr Param k{op.name}Params[] = {{\n{params}}};\n'
+            f'constexpr Op k{op.name}Op{{\n    "{op.name}", k{op.name}Params, {op.out},\n'
+            f'    {shape},\n    {dtype},\n    [](Plan& p, const Args& a, DType compute) {{\n'
+            f'      kernels::{op.kernel}(p, compute{args});\n    }}}};\n')
+
+
+def access(op: Operator, param: ops_model.FormParam) -> str:
+    if not KINDS[param.kind][0].startswith('const aclTensor'):
+        return 'kNone'
+    if not param.is_out:
+        return 'kRead'
+    return 'kReadWrite' if len(param.indices) > 1 else 'kWrite'
+
+
+def form_table(op: Operator, form: Form) -> str:
+    params = ''.join(f'    {{"{p.name}", Access::{access(op, p)}, {p.indices[0]}}},\n'
+                     for p in form.params)
+    place = {i: at for at, p in enumerate(form.params) for i in p.indices}
+    places = ', '.join(str(place[i]) for i in range(len(op.params)))
+    return (f'constexpr FormParam k{form.name}FormParams[] = {{\n{params}}};\n'
+            f'constexpr Form k{form.name}Form{{"aclnn{form.name}", &k{op.name}Op, '
+            f'k{form.name}FormParams, {{{places}}}}};\n')
+
+
+def argument(param: ops_model.FormParam) -> str:
+    getter = KINDS[param.kind][2]
+    if param.ctype.endswith('*'):
+        return f'ops::Arg(&{param.name})'
+    cast = {'integer': 'int64_t', 'real': 'double', 'boolean': 'bool', 'dtype': 'tensor::DType'}[getter]
+    return f'ops::Arg(static_cast<{cast}>({param.name}))'
+
+
+def handlers(spec: Spec, op: Operator, form: Form) -> str:
+    functions = {f.name: f for f in spec.functions}
+    heads = []
+    for name in (f'aclnn{form.name}GetWorkspaceSize', f'aclnn{form.name}'):
+        params = ', '.join(param_type(spec, functions[name], p) for p in functions[name].proto.params)
+        heads.append(f'void {name}({params})')
+    args = ', '.join(argument(p) for p in form.params)
+    return (f'{heads[0]} {{\n  ops::Arg args[] = {{{args}}};\n'
+            f'  MakeExecutor(ops::k{form.name}Form, args, workspaceSize, executor);\n}}\n'
+            f'{heads[1]} {{\n  RunExecutor(ops::k{form.name}Form, workspace, workspaceSize, executor, stream);\n}}\n')
+
+
+def family_file(spec: Spec, operators: list[Operator]) -> str:
+    text = _TOP + ''.join(f'#include "{h}"\n' for h in (
+        'api/executor.h', 'api/handlers.h', 'ops/kernels.h', 'ops/rules.h', 'ops/schema.h'))
+    text += '\nnamespace belay::ops {\nnamespace {\n\n'
+    for op in operators:
+        text += op_table(op) + ''.join(form_table(op, form) for form in op.forms) + '\n'
+    text += '}  // namespace\n}  // namespace belay::ops\n\nnamespace belay::api {\n\n'
+    text += ''.join(handlers(spec, op, form) for op in operators for form in op.forms)
+    return text + '\n}  // namespace belay::api\n'
+
+
+def kernels_header(operators: list[Operator]) -> str:
+    declared = {}
+    for op in operators:
+        params = ', '.join(f'{KINDS[p.kind][1]} {p.name}' for p in op.params)
+        declared[f'void {op.kernel}(Plan& plan, DType compute, {params});\n'] = None
+    return (_TOP + '#pragma once\n\n#include "ops/schema.h"\n\nnamespace belay::ops::kernels {\n\n'
+            + ''.join(declared) + '\n}  // namespace belay::ops::kernels\n')
+
+
+def emit(spec: Spec) -> dict[str, str]:
+    files = {'ops/kernels.h': kernels_header(_operators)}
+    for family in dict.fromkeys(op.family for op in _operators):
+        mine = [op for op in _operators if op.family == family]
+        files[f'entries/operators_{family}.cc'] = family_file(spec, mine)
+    return files

@@ -1,0 +1,136 @@
+"""Reads spec/ops/*.yaml: operators, and the functions through which programs call them."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import read
+
+# kind of a parameter -> (its C type, what a rule or kernel gets, how Args gives it)
+KINDS = {
+    'tensor': ('const aclTensor *', 'const Operand&', 'operand'),
+    'operand': ('const aclTensor *', 'const Operand&', 'operand'),
+    'scalar': ('const aclScalar *', 'const Scalar&', 'scalar'),
+    'ints': ('const aclIntArray *', 'std::span<const int64_t>', 'ints'),
+    'int': ('int64_t', 'int64_t', 'integer'),
+    'int8': ('int8_t', 'int64_t', 'integer'),
+    'float': ('float', 'double', 'real'),
+    'double': ('double', 'double', 'real'),
+    'bool': ('bool', 'bool', 'boolean'),
+    'dtype': ('aclDataType', 'DType', 'dtype'),
+}
+_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors'}
+_CALL = re.compile(r'^(\w+)\((.*)\)$')
+
+
+@dataclass(frozen=True)
+class OpParam:
+    name: str
+    kind: str
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FormParam:
+    """An argument of a function: which parameters of the operator it is, and how C declares it."""
+    indices: tuple[int, ...]
+    kind: str
+    name: str
+    is_out: bool
+
+    @property
+    def ctype(self) -> str:
+        ctype = KINDS[self.kind][0]
+        return ctype.removeprefix('const ') if self.is_out else ctype
+
+
+@dataclass(frozen=True)
+class Form:
+    name: str  # without the prefix
+    params: tuple[FormParam, ...]
+
+
+@dataclass
+class Operator:
+    name: str
+    params: list[OpParam]
+    family: str
+    header: str
+    brief: str = ''
+    page: str = ''
+    shape: str = ''
+    dtype: str = ''
+    kernel: str = ''
+    forms: list[Form] = field(default_factory=list)
+    errors: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def out(self) -> int:
+        return next((i for i, p in enumerate(self.params) if p.name == 'out'), -1)
+
+    def index(self, name: str) -> int:
+        for i, param in enumerate(self.params):
+            if param.name == name:
+                return i
+        raise read.SpecError(f'{self.name}: no parameter is called {name}')
+
+
+def split_call(text: str) -> tuple[str, list[str]]:
+    """`Name(a, b: kind)` as the name and the texts between the commas."""
+    match = _CALL.match(' '.join(text.split()))
+    if not match:
+        raise read.SpecError(f'cannot read "{text}"')
+    return match[1], [a.strip() for a in match[2].split(',') if a.strip()]
+
+
+def split_param(text: str) -> tuple[str, str]:
+    name, _, kind = (part.strip() for part in text.partition(':'))
+    if kind and kind not in KINDS:
+        raise read.SpecError(f'"{text}": no kind of parameter is called {kind}')
+    return name, kind
+
+
+def read_form(op: Operator, text: str) -> Form:
+    name, args = split_call(text)
+    params = []
+    for arg in args:
+        who, kind = split_param(arg)
+        names = who.split('=')
+        indices = tuple(op.index(n) for n in names)
+        kind = kind or op.params[indices[0]].kind
+        is_out = op.out in indices
+        # A tensor that is written in place has that in its name.
+        in_place = is_out and (len(names) > 1 or name.startswith('Inplace'))
+        cname = ('self' if names[0] == 'out' else names[0]) + 'Ref' if in_place else names[0]
+        params.append(FormParam(indices, kind, cname, is_out))
+    return Form(name, tuple(params))
+
+
+def read_operator(row: dict, family: str, sets: dict) -> Operator:
+    unknown = set(row) - _ROW_KEYS
+    if unknown:
+        raise read.SpecError(f'{row.get("op")}: unknown key {", ".join(sorted(unknown))}')
+    name, texts = split_call(row['op'])
+    types = row.get('types', {})
+    types = types if isinstance(types, dict) else {'*': types}
+    params = []
+    for text in texts:
+        who, kind = split_param(text)
+        kind = kind or 'tensor'
+        typed = KINDS[kind][2] in ('operand', 'scalar')
+        chosen = types.get(who, types.get('*'))
+        params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else ()))
+    op = Operator(name, params, family, f'aclnnop/{row["header"]}.h', row.get('brief', ''),
+                  str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
+                  row.get('kernel', name), errors=row.get('errors', {}))
+    op.forms = [read_form(op, text) for text in row['forms']]
+    return op
+
+
+def read_operators(root: Path) -> list[Operator]:
+    operators = []
+    for path in sorted((root / 'ops').glob('*.yaml')):
+        content = read.load(path)
+        operators += [read_operator(r, path.stem, content['types']) for r in content['ops']]
+    return operators

@@ -1,0 +1,148 @@
+// Cast, copy and fill: one value in, one value out, whatever the types and strides.
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+#include "tensor/codes.h"
+#include "tensor/promote.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::Convert;
+using tensor::Gather;
+using tensor::Scatter;
+
+struct CopyBody {
+  LoopNest nest;  // out, in
+  DType to, from;
+  int64_t to_size, from_size;
+  int bindings[2];
+  bool stream;
+
+  void operator()(const Frame& frame) const {
+    char* base[2] = {frame.at[bindings[0]] + nest.offset(0),
+                     frame.at[bindings[1]] + nest.offset(1)};
+    if (base[0] == base[1] && to == from && nest.step(0) == nest.step(1)) return;  // onto itself
+    nest.WalkAll(
+        base, [this](char** at, int64_t n) { Row(at[0], at[1], n); },
+        [this] {
+          if (stream) StreamFence();
+        });
+  }
+
+  void Row(char* dst, const char* src, int64_t n) const {
+    bool packed_in = nest.step(1) == from_size;
+    bool packed_out = nest.step(0) == to_size;
+    if (packed_in && packed_out && !stream) return Convert(to, dst, from, src, n);
+    for (int64_t i = 0; i < n; i += kBlock) {
+      Block(dst + i * nest.step(0), src + i * nest.step(1), n - i < kBlock ? n - i : kBlock,
+            packed_in, packed_out);
+    }
+  }
+
+  void Block(char* dst, const char* src, int64_t n, bool packed_in, bool packed_out) const {
+    alignas(64) char gathered[kBlock * 16];
+    alignas(64) char converted[kBlock * 16];
+    const void* from_memory = src;
+    if (!packed_in) {
+      Gather(gathered, src, nest.step(1), n, static_cast<size_t>(from_size));
+      from_memory = gathered;
+    }
+    if (packed_out && !stream) return Convert(to, dst, from, from_memory, n);
+    const void* result = from_memory;
+    if (to != from || to == DType::kBool) {
+      Convert(to, converted, from, from_memory, n);
+      result = converted;
+    }
+    if (packed_out) {
+      StreamCopy(dst, result, static_cast<size_t>(n * to_size));
+    } else {
+      Scatter(dst, nest.step(0), result, n, static_cast<size_t>(to_size));
+    }
+  }
+};
+
+struct FillBody {
+  LoopNest nest;
+  unsigned char value[8];
+  int64_t size;
+  int binding;
+  bool stream;
+
+  void operator()(const Frame& frame) const {
+    char* base[1] = {frame.at[binding] + nest.offset(0)};
+    nest.WalkAll(
+        base, [this](char** at, int64_t n) { Row(at[0], n); },
+        [this] {
+          if (stream) StreamFence();
+        });
+  }
+
+  void Row(char* dst, int64_t n) const {
+    alignas(64) char block[kBlock * 8];
+    int64_t m = n < kBlock ? n : kBlock;
+    Gather(block, value, 0, m, static_cast<size_t>(size));
+    for (int64_t i = 0; i < n; i += m) {
+      int64_t k = n - i < m ? n - i : m;
+      char* to = dst + i * nest.step(0);
+      if (nest.step(0) != size) {
+        Scatter(to, nest.step(0), block, k, static_cast<size_t>(size));
+      } else if (stream) {
+        StreamCopy(to, block, static_cast<size_t>(k * size));
+      } else {
+        std::memcpy(to, block, static_cast<size_t>(k * size));
+      }
+    }
+  }
+};
+
+bool WorthStreaming(const LoopNest& nest, int64_t size) {
+  return nest.count() * size >= kStreamBytes && nest.step(0) == size;
+}
+
+void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
+  if (out.tensor->empty()) return;
+  CopyBody body;
+  body.nest = LoopNest(out.tensor->shape, {out, src});
+  body.to = out.dtype();
+  body.from = src.dtype();
+  body.to_size = static_cast<int64_t>(BytesOf(body.to));
+  body.from_size = static_cast<int64_t>(BytesOf(body.from));
+  body.bindings[0] = out.binding;
+  body.bindings[1] = src.binding;
+  body.stream = src.tensor->data != out.tensor->data && WorthStreaming(body.nest, body.to_size);
+  plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+namespace kernels {
+
+void Cast(Plan& plan, DType, const Operand& self, DType, const Operand& out) {
+  PlanCopy(plan, self, out);
+}
+
+void Copy(Plan& plan, DType, const Operand& src, const Operand& out) { PlanCopy(plan, src, out); }
+
+void Fill(Plan& plan, DType, const Scalar& value, const Operand& out) {
+  if (tensor::PromoteScalar(out.dtype(), value.dtype()) == DType::kUndefined) {
+    Fail(tensor::kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type",
+         NameOf(value.dtype()), out.name, NameOf(out.dtype()));
+  }
+  if (out.tensor->empty()) return;
+  FillBody body;
+  body.nest = LoopNest(out.tensor->shape, {out});
+  body.size = static_cast<int64_t>(BytesOf(out.dtype()));
+  Convert(out.dtype(), body.value, value.dtype(), value.data(), 1);
+  body.binding = out.binding;
+  body.stream = WorthStreaming(body.nest, body.size);
+  plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 8);
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,69 @@
+#include "ops/loop_nest.h"
+
+#include <utility>
+
+namespace belay::ops {
+
+LoopNest::LoopNest(const Shape& shape, std::initializer_list<Operand> operands) {
+  count_ = CountOf(shape);
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    if (shape[d] != 1) sizes_[rank_++] = shape[d];
+  }
+  for (const Operand& operand : operands) AddOperand(shape, operand);
+  if (rank_ == 0) {
+    rank_ = 1;
+    sizes_[0] = 1;
+    for (int k = 0; k < operands_; ++k) strides_[k][0] = 0;
+    return;
+  }
+  if (rank_ == 1) return;
+  SortByResult();
+  Merge();
+}
+
+void LoopNest::AddOperand(const Shape& shape, const Operand& operand) {
+  int k = operands_++;
+  if (operand.tensor == nullptr) {
+    for (int d = 0; d < rank_; ++d) strides_[k][d] = 0;
+    return;
+  }
+  const Tensor& tensor = *operand.tensor;
+  auto size = static_cast<int64_t>(BytesOf(tensor.dtype));
+  offset_[k] = tensor.offset * size;
+  int d = 0;
+  for (int i = 0; i < shape.rank(); ++i) {  // i counts from the innermost dimension
+    if (shape.back(i) == 1) continue;
+    bool repeats = i >= tensor.shape.rank() || tensor.shape.back(i) == 1;
+    strides_[k][d++] = repeats ? 0 : tensor.strides.back(i) * size;
+  }
+}
+
+// Insertion sort: ranks are small and mostly in order. The result's memory decides; where it
+// repeats (stride 0) the order stays.
+void LoopNest::SortByResult() {
+  for (int i = 1; i < rank_; ++i) {
+    for (int d = i; d > 0 && strides_[0][d] != 0 && strides_[0][d] < strides_[0][d - 1]; --d) {
+      std::swap(sizes_[d], sizes_[d - 1]);
+      for (int k = 0; k < operands_; ++k) std::swap(strides_[k][d], strides_[k][d - 1]);
+    }
+  }
+}
+
+void LoopNest::Merge() {
+  int last = 0;
+  for (int d = 1; d < rank_; ++d) {
+    bool fits = true;
+    for (int k = 0; k < operands_; ++k) {
+      fits = fits && strides_[k][d] == strides_[k][last] * sizes_[last];
+    }
+    if (fits) {
+      sizes_[last] *= sizes_[d];
+      continue;
+    }
+    sizes_[++last] = sizes_[d];
+    for (int k = 0; k < operands_; ++k) strides_[k][last] = strides_[k][d];
+  }
+  rank_ = last + 1;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,84 @@
+// Walking several strided operands of one shape together. Dimensions of size one are dropped, the
+// rest are put in the order of the result's memory and merged where all operands allow it, so that
+// a kernel sees few long rows instead of many short ones.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "base/parallel.h"
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+class LoopNest {
+ public:
+  static constexpr int kMaxOperands = 4;
+
+  LoopNest() = default;
+  // Every operand broadcasts to `shape`; the first one is the result. An operand that is a scalar
+  // is walked with stride 0 from wherever the caller points it.
+  LoopNest(const Shape& shape, std::initializer_list<Operand> operands);
+
+  int64_t count() const { return count_; }
+  int operands() const { return operands_; }
+  int64_t row() const { return sizes_[0]; }                         // elements of a whole row
+  int64_t step(int operand) const { return strides_[operand][0]; }  // bytes along a row
+  // Byte offset of the first element from the binding's address.
+  int64_t offset(int operand) const { return offset_[operand]; }
+
+  // Calls row(pointers, n) for pieces of rows that together are elements [begin, end) of the walk.
+  // `base` holds a pointer to the first element of each operand.
+  template <class Row>
+  void Walk(char* const* base, int64_t begin, int64_t end, Row row) const;
+
+  // The same over all elements, split over the cores when there are enough to be worth it. `after`
+  // runs on each core when its part is done.
+  template <class Row, class After>
+  void WalkAll(char* const* base, Row row, After after) const {
+    ParallelFor(count_, kGrain, [&](int64_t begin, int64_t end) {
+      Walk(base, begin, end, row);
+      after();
+    });
+  }
+
+  // Fewer elements than two of these run on the core that has them.
+  static constexpr int64_t kGrain = 128 * 1024;
+
+ private:
+  void AddOperand(const Shape& shape, const Operand& operand);
+  void SortByResult();
+  void Merge();
+
+  int rank_ = 0;  // at least 1 once built
+  int operands_ = 0;
+  int64_t count_ = 0;
+  int64_t sizes_[tensor::kMaxRank] = {};  // innermost first
+  int64_t strides_[kMaxOperands][tensor::kMaxRank];
+  int64_t offset_[kMaxOperands] = {};
+};
+
+template <class Row>
+void LoopNest::Walk(char* const* base, int64_t begin, int64_t end, Row row) const {
+  char* at[kMaxOperands];
+  int64_t index[tensor::kMaxRank];
+  int64_t rest = begin;
+  for (int d = 0; d < rank_; ++d) {
+    index[d] = rest % sizes_[d];
+    rest /= sizes_[d];
+  }
+  for (int64_t done = begin; done < end;) {
+    for (int k = 0; k < operands_; ++k) {
+      at[k] = base[k];
+      for (int d = 0; d < rank_; ++d) at[k] += index[d] * strides_[k][d];
+    }
+    int64_t n = sizes_[0] - index[0];
+    if (n > end - done) n = end - done;
+    row(at, n);
+    done += n;
+    index[0] = 0;
+    for (int d = 1; d < rank_ && ++index[d] == sizes_[d]; ++d) index[d] = 0;
+  }
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,101 @@
+#include "base/error.h"
+#include "ops/schema.h"
+#include "tensor/codes.h"
+#include "tensor/promote.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+void CheckType(DType dtype, const FormParam& param, const TypeSet& types) {
+  if (types.empty() || types.Has(dtype)) [[likely]]
+    return;
+  Fail(kInvalidArgument, "op-dtype", "{} is {}; this operator takes {}", param.name, NameOf(dtype),
+       types.ToString());
+}
+
+void CheckTensor(const Tensor& tensor, const FormParam& param, const TypeSet& types) {
+  CheckType(tensor.dtype, param, types);
+  if (!IsPlain(tensor.format)) [[unlikely]] {
+    Fail(kInvalidArgument, "op-format",
+         "{} has format {}, which operators of this version do not read; use ACL_FORMAT_ND",
+         param.name, NameOf(tensor.format));
+  }
+}
+
+void BindList(Plan& plan, const Form& form, int position, Arg& arg, const TypeSet& types) {
+  arg.binding = static_cast<int16_t>(plan.binding_count());
+  int relative = 0;
+  for (HandleBits item : arg.tensors->items) {
+    const FormParam& param = form.params[position];
+    const Tensor* tensor = tensor::g_tensors.Find(item);
+    if (tensor == nullptr) {
+      Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclTensor", param.name,
+           relative);
+    }
+    CheckTensor(*tensor, param, types);
+    plan.Bind(tensor, param.access, param.name, position, relative++);
+  }
+}
+
+void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
+  const FormParam& param = form.params[position];
+  const TypeSet& types = form.op->params[param.param].types;
+  switch (arg.kind) {
+    case ArgKind::kTensor:
+      if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, types);
+      arg.binding =
+          static_cast<int16_t>(plan.Bind(arg.tensor, param.access, param.name, position, 0));
+      break;
+    case ArgKind::kTensors:
+      if (arg.tensors != nullptr) BindList(plan, form, position, arg, types);
+      break;
+    case ArgKind::kScalar:
+      if (arg.scalar != nullptr) CheckType(arg.scalar->dtype(), param, types);
+      break;
+    default:
+      break;
+  }
+}
+
+void CheckOut(const Op& op, const Args& args, DType compute) {
+  const Tensor& out = args.tensor(op.out);
+  if (op.shape != nullptr) {
+    Shape shape = op.shape(args);
+    if (shape != out.shape) [[unlikely]] {
+      Fail(kInvalidArgument, "op-out-shape", "{} has shape {}, but the result has {}",
+           args.name(op.out), out.shape.ToString(), shape.ToString());
+    }
+  }
+  if (compute != DType::kUndefined && !CanCast(compute, out.dtype)) [[unlikely]] {
+    Fail(kInvalidArgument, "op-out-dtype", "the result is {}, which cannot be written to {} ({})",
+         NameOf(compute), args.name(op.out), NameOf(out.dtype));
+  }
+}
+
+}  // namespace
+
+PlanRef MakePlan(const Form& form, std::span<Arg> args) {
+  HandleBits handle = g_plans.Create(form.function);
+  if (handle == 0) {
+    Fail(tensor::kNoExecutor, "executor-limit",
+         "too many executors are alive; run or destroy some of them");
+  }
+  PlanRef plan(g_plans.Find(handle));
+  const Op& op = *form.op;
+  try {
+    for (size_t i = 0; i < args.size(); ++i)
+      CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
+    Args in_op_order(form, args.data());
+    DType compute = op.dtype != nullptr ? op.dtype(in_op_order) : DType::kUndefined;
+    if (op.out >= 0) CheckOut(op, in_op_order, compute);
+    op.plan(*plan, in_op_order, compute);
+  } catch (...) {
+    g_plans.Retire(handle);  // nobody has seen it; PlanRef recycles the slot
+    throw;
+  }
+  return plan;
+}
+
+}  // namespace belay::ops

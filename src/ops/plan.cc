@@ -1,0 +1,49 @@
+#include "ops/plan.h"
+
+#include "base/error.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+
+constinit PlanTable g_plans;
+
+int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, int param,
+               int relative) {
+  Binding binding{};
+  binding.name = name;
+  binding.access = access;
+  binding.param = static_cast<uint8_t>(param);
+  binding.relative = static_cast<uint16_t>(relative);
+  if (tensor != nullptr) {
+    binding.present = true;
+    binding.address = tensor->data;
+    // Both fit: the tensor's storage bounds them and is itself bounded.
+    auto size = static_cast<int64_t>(BytesOf(tensor->dtype));
+    int64_t extent = ExtentOf(tensor->shape, tensor->strides).value_or(0);
+    binding.first = extent == 0 ? 0 : tensor->offset * size;
+    binding.end = binding.first + extent * size;
+  }
+  if (binding_count_ == kInlineBindings) {
+    more_ = std::make_unique<std::vector<Binding>>(bindings_, bindings_ + kInlineBindings);
+  }
+  if (more_) {
+    more_->push_back(binding);
+  } else {
+    bindings_[binding_count_] = binding;
+  }
+  return binding_count_++;
+}
+
+bool Plan::TryRef() noexcept {
+  uint32_t refs = refs_.load(std::memory_order_relaxed);
+  while (refs != 0) {
+    if (refs_.compare_exchange_weak(refs, refs + 1, std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
+void Plan::Unref() noexcept {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) g_plans.Recycle(this);
+}
+
+}  // namespace belay::ops

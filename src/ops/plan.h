@@ -1,0 +1,153 @@
+// A Plan: one operator with everything that can be worked out before it runs: which tensors it
+// touches and how far, how much workspace it needs, which kernel does the work. It is what an
+// aclOpExecutor stands for, and every other front door makes the same object. A Plan owns all it
+// needs; the only things that belong to the caller are the addresses.
+//
+// Plans live in a handle table, so making one allocates nothing on the steady path. The handle
+// holds one reference and each task that will run the plan holds another.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/handle_table.h"
+#include "tensor/objects.h"
+
+namespace belay::ops {
+
+enum class Access : uint8_t { kNone = 0, kRead = 1, kWrite = 2, kReadWrite = 3 };
+constexpr bool Reads(Access a) { return static_cast<int>(a) & 1; }
+constexpr bool Writes(Access a) { return static_cast<int>(a) & 2; }
+
+// One tensor argument. The kernel touches bytes [first, end) from `address`; none when first ==
+// end.
+struct Binding {
+  void* address;
+  int64_t first;
+  int64_t end;
+  const char* name;   // as the function's prototype has it
+  uint16_t relative;  // position inside a tensor list
+  uint8_t param;      // position in the prototype
+  Access access;
+  bool present;  // false: an optional tensor that was not given
+};
+
+// What a kernel sees when it runs: the CPU's pointer for each binding, and the workspace.
+struct Frame {
+  char* const* at;
+  char* workspace;
+};
+
+class Plan {
+ public:
+  static constexpr size_t kInlineBody = 640;
+  static constexpr int kInlineBindings = 4;
+
+  explicit Plan(const char* function) : function_(function) {}
+  ~Plan() { DropBody(); }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  // --- while it is made ---
+
+  // Returns the number of the binding.
+  int Bind(const tensor::Tensor* tensor, Access access, const char* name, int param, int relative);
+
+  // What runs: a copyable callable `void operator()(const Frame&) const`. None: nothing to do.
+  template <class Body>
+  void SetBody(const Body& body);
+
+  void SetWorkspace(uint64_t bytes) { workspace_bytes_ = bytes; }
+  // Roughly how many nanoseconds a run takes.
+  void SetCost(uint64_t ns) { cost_ = ns > 0xffffffff ? 0xffffffff : static_cast<uint32_t>(ns); }
+
+  // --- afterwards ---
+
+  const char* function() const { return function_; }
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
+  uint32_t cost() const { return cost_; }
+  bool has_work() const { return run_ != nullptr; }
+  int binding_count() const { return binding_count_; }
+  const Binding& binding(int i) const { return Bindings()[i]; }
+  void SetAddress(int i, void* address) { Bindings()[i].address = address; }
+
+  bool repeatable() const { return repeatable_.load(std::memory_order_relaxed); }
+  void SetRepeatable() { repeatable_.store(true, std::memory_order_relaxed); }
+
+  void Run(const Frame& frame) const {
+    if (run_ != nullptr) run_(body_, frame);
+  }
+
+  // --- references ---
+
+  // Adds a reference unless the last one is already gone.
+  bool TryRef() noexcept;
+  void Unref() noexcept;
+
+ private:
+  Binding* Bindings() { return more_ ? more_->data() : bindings_; }
+  const Binding* Bindings() const { return more_ ? more_->data() : bindings_; }
+  void DropBody() noexcept {
+    if (destroy_ != nullptr) destroy_(body_);
+  }
+
+  const char* function_;
+  void (*run_)(const std::byte* body, const Frame& frame) = nullptr;
+  void (*destroy_)(std::byte* body) noexcept = nullptr;
+  uint64_t workspace_bytes_ = 0;
+  uint32_t cost_ = 500;
+  std::atomic<uint32_t> refs_{1};
+  std::atomic<bool> repeatable_{false};
+  uint16_t binding_count_ = 0;
+  std::unique_ptr<std::vector<Binding>> more_;  // all of them, once there are more than fit inline
+  Binding bindings_[kInlineBindings];
+  alignas(16) std::byte body_[kInlineBody];
+};
+
+using PlanTable = HandleTable<Plan, HandleKind::kExecutor, 1u << 20>;
+extern PlanTable g_plans;
+
+// A reference to a plan. Moving it is copying its bytes, so that a task can hold it.
+class PlanRef {
+ public:
+  // Takes over a reference that the caller has.
+  explicit PlanRef(Plan* plan) noexcept : plan_(plan) {}
+  PlanRef(PlanRef&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
+  PlanRef& operator=(PlanRef&&) = delete;
+  ~PlanRef() {
+    if (plan_ != nullptr) plan_->Unref();
+  }
+  Plan* operator->() const { return plan_; }
+  Plan& operator*() const { return *plan_; }
+  Plan* release() noexcept { return std::exchange(plan_, nullptr); }
+  explicit operator bool() const { return plan_ != nullptr; }
+
+ private:
+  Plan* plan_;
+};
+
+template <class Body>
+void Plan::SetBody(const Body& body) {
+  DropBody();
+  if constexpr (sizeof(Body) <= kInlineBody && alignof(Body) <= 16) {
+    new (body_) Body(body);
+    run_ = [](const std::byte* b, const Frame& f) { (*reinterpret_cast<const Body*>(b))(f); };
+    if constexpr (std::is_trivially_destructible_v<Body>) {
+      destroy_ = nullptr;
+    } else {
+      destroy_ = [](std::byte* b) noexcept { reinterpret_cast<Body*>(b)->~Body(); };
+    }
+  } else {
+    *reinterpret_cast<Body**>(body_) = new Body(body);
+    run_ = [](const std::byte* b, const Frame& f) { (**reinterpret_cast<Body* const*>(b))(f); };
+    destroy_ = [](std::byte* b) noexcept { delete *reinterpret_cast<Body**>(b); };
+  }
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,31 @@
+// The shape and type rules that rows of spec/ops name.
+#pragma once
+
+#include "ops/schema.h"
+
+namespace belay::ops::rules {
+
+// --- shapes of the result ---
+Shape Same(const Operand& self);
+Shape Broadcast(const Operand& self, const Operand& other);
+// self's shape, onto which `other` must broadcast.
+Shape BroadcastOnto(const Operand& self, const Operand& other);
+Shape Matrix(const Operand& self, const Operand& mat2);
+Shape BatchMatrix(const Operand& self, const Operand& mat2);
+Shape AnyMatrix(const Operand& self, const Operand& mat2);
+Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep);
+
+// --- types in which the result is computed ---
+// A scalar operand is weak; one that is a float but a whole number may join integers, because
+// programs pass every scalar as ACL_FLOAT.
+DType Promote(const Operand& self, const Operand& other, const Operand& out);
+// Also checks that alpha fits.
+DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha,
+                   const Operand& out);
+DType OfSelf(const Operand& self);
+// `dtype` must be out's type; self may be converted to it from anything.
+DType Wanted(DType dtype, const Operand& out);
+// FLOAT16 inputs may have a FLOAT result.
+DType MatrixType(const Operand& self, const Operand& mat2, const Operand& out);
+
+}  // namespace belay::ops::rules
