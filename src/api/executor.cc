@@ -1,0 +1,205 @@
+#if __has_include("runtime/stream.h")  // lands next
+// Executors: what stands between the two stages of an operator.
+#include "api/executor.h"
+
+#include <cstring>
+
+#include "aclnn/acl_meta.h"
+#include "api/handlers.h"
+#include "api/plan_task.h"
+#include "base/error.h"
+#include "runtime/memory.h"
+#include "runtime/stream.h"
+#include "tensor/codes.h"
+
+namespace belay::api {
+namespace {
+
+using ops::Binding;
+using ops::Plan;
+using ops::PlanRef;
+using tensor::kInnerNull;
+using tensor::kInvalidArgument;
+
+static_assert(tensor::kNullArgument == 161001 && tensor::kInvalidArgument == 161002);
+
+HandleBits BitsOf(const aclOpExecutor* executor) { return reinterpret_cast<HandleBits>(executor); }
+
+[[noreturn, gnu::cold]] void FailSpent() {
+  Fail(kInnerNull, "executor-spent",
+       "this executor is not alive: the second stage has used it up, or it was destroyed. Run the "
+       "first "
+       "stage again, or call aclSetAclOpExecutorRepeatable before the second");
+}
+
+Plan& NeedPlan(const aclOpExecutor* executor) {
+  Plan* plan = ops::g_plans.Find(BitsOf(executor));
+  if (plan == nullptr) FailSpent();
+  return *plan;
+}
+
+// A reference for one task: the handle's own when this run spends the executor.
+PlanRef TakeForRun(aclOpExecutor* executor) {
+  HandleBits bits = BitsOf(executor);
+  Plan& plan = NeedPlan(executor);
+  if (!plan.repeatable()) {
+    if (ops::g_plans.Retire(bits) == nullptr) FailSpent();
+    return PlanRef(&plan);
+  }
+  // Another thread may destroy the executor meanwhile; then the slot may even hold another plan.
+  if (!plan.TryRef()) FailSpent();
+  PlanRef ref(&plan);
+  if (ops::g_plans.Find(bits) != &plan) FailSpent();
+  return ref;
+}
+
+void CheckAddress(const char* name, const void* address, int64_t end) {
+  if (address == nullptr) [[unlikely]] {
+    Fail(kInvalidArgument, "op-address-null",
+         "{} has no data: its address is null, {} bytes are used", name, end);
+  }
+  rt::MemoryRange range = rt::Lookup(address);
+  if (range.kind == rt::MemoryKind::kDevice && range.live &&
+      range.Remaining(address) >= static_cast<size_t>(end)) [[likely]] {
+    return;
+  }
+  if (range.kind != rt::MemoryKind::kDevice) {
+    Fail(kInvalidArgument, "op-address-host",
+         "{} lies at {}, which is host memory; operators work on memory from aclrtMalloc", name,
+         address);
+  }
+  if (!range.live) {
+    Fail(kInvalidArgument, "op-address-freed",
+         "{} lies at {}, in device memory that is not allocated (any more)", name, address);
+  }
+  Fail(kInvalidArgument, "op-address-short",
+       "{} lies at {} and uses {} bytes, but its block has only {} from there", name, address, end,
+       range.Remaining(address));
+}
+
+void CheckAddresses(const Plan& plan, const void* workspace, uint64_t workspace_size) {
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    const Binding& binding = plan.binding(i);
+    if (binding.end != 0) CheckAddress(binding.name, binding.address, binding.end);
+  }
+  uint64_t need = plan.workspace_bytes();
+  if (need == 0) [[likely]]
+    return;
+  if (workspace_size < need) {
+    Fail(kInvalidArgument, "op-workspace-short",
+         "the workspace has {} bytes; the first stage asked for {}", workspace_size, need);
+  }
+  CheckAddress("workspace", workspace, static_cast<int64_t>(need));
+}
+
+// The binding that is the index-th among those with the access; -1 when there are fewer.
+template <class Wanted>
+int FindBinding(const Plan& plan, size_t index, Wanted wanted) {
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    if (wanted(plan.binding(i).access) && index-- == 0) return i;
+  }
+  return -1;
+}
+
+// The same for member `relative` of the list that is the index-th such parameter.
+template <class Wanted>
+int FindMember(const Plan& plan, size_t index, size_t relative, Wanted wanted) {
+  int param = -1;
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    const Binding& binding = plan.binding(i);
+    if (!wanted(binding.access)) continue;
+    if (binding.param != param) {
+      if (param != -1 && index-- == 0) return -1;
+      param = binding.param;
+    }
+    if (index == 0 && binding.relative == relative) return i;
+  }
+  return -1;
+}
+
+void SetAddress(Plan& plan, int binding, void* address) {
+  if (binding < 0 || !plan.binding(binding).present) {
+    Fail(kInvalidArgument, "executor-no-such-tensor",
+         "{} has no such tensor, or it was null in the first stage", plan.function());
+  }
+  if (reinterpret_cast<uintptr_t>(address) % 32 != 0) {
+    Fail(kInvalidArgument, "executor-alignment", "the address {} is not a multiple of 32", address);
+  }
+  plan.SetAddress(binding, address);
+}
+
+bool Any(ops::Access) { return true; }
+
+}  // namespace
+
+void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* workspace_size,
+                  aclOpExecutor** executor) {
+  PlanRef plan = ops::MakePlan(form, args);
+  *workspace_size = plan->workspace_bytes();
+  *executor = reinterpret_cast<aclOpExecutor*>(ops::g_plans.HandleOf(plan.release()));
+}
+
+void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size,
+                 aclOpExecutor* executor, rt::Stream& stream) {
+  const Plan& plan = NeedPlan(executor);
+  if (plan.function() != form.function) [[unlikely]] {
+    Fail(kInvalidArgument, "executor-other-function",
+         "this executor was made by {}GetWorkspaceSize; run it with {}", plan.function(),
+         plan.function());
+  }
+  CheckAddresses(plan, workspace, workspace_size);
+  PlanRef ref = TakeForRun(executor);
+  if (!ref->has_work()) return;
+  uint32_t cost = ref->cost();
+  stream.Submit(rt::MakeTask(PlanTask(std::move(ref), workspace), cost));
+}
+
+void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor).SetRepeatable(); }
+
+// An executor that is used up is left alone: programs keep them all and destroy them at exit.
+void aclDestroyAclOpExecutor(aclOpExecutor* executor) {
+  if (Plan* plan = ops::g_plans.Retire(BitsOf(executor))) return plan->Unref();
+  if (KindOf(BitsOf(executor)) != static_cast<uint8_t>(HandleKind::kExecutor)) FailSpent();
+}
+
+void aclSetTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&, void* addr) {
+  Plan& plan = NeedPlan(executor);
+  SetAddress(plan, FindBinding(plan, index, Any), addr);
+}
+void aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&,
+                           void* addr) {
+  Plan& plan = NeedPlan(executor);
+  SetAddress(plan, FindBinding(plan, index, ops::Reads), addr);
+}
+void aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&,
+                            void* addr) {
+  Plan& plan = NeedPlan(executor);
+  SetAddress(plan, FindBinding(plan, index, ops::Writes), addr);
+}
+void aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,
+                             tensor::TensorList&, void* addr) {
+  Plan& plan = NeedPlan(executor);
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    const Binding& binding = plan.binding(i);
+    if (binding.param == irIndex && binding.relative == relativeIndex)
+      return SetAddress(plan, i, addr);
+  }
+  SetAddress(plan, -1, addr);
+}
+void aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                  const size_t relativeIndex, tensor::TensorList&, void* addr) {
+  Plan& plan = NeedPlan(executor);
+  SetAddress(plan, FindMember(plan, irIndex, relativeIndex, ops::Reads), addr);
+}
+void aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
+                                   const size_t relativeIndex, tensor::TensorList&, void* addr) {
+  Plan& plan = NeedPlan(executor);
+  SetAddress(plan, FindMember(plan, irIndex, relativeIndex, ops::Writes), addr);
+}
+
+// The operators need no preparation; both exist for programs that call them.
+void aclnnInit(const char*) {}
+void aclnnFinalize() {}
+
+}  // namespace belay::api
+#endif
