@@ -25,7 +25,7 @@ using Things = HandleTable<Thing, HandleKind::kEvent, 1024>;
 using OtherThings = HandleTable<Thing, HandleKind::kStream, 1024>;
 
 TEST(HandleTable, FindsWhatItMade) {
-  Things table;
+  static Things table;  // its slots are never given back
   HandleBits a = table.Create(1);
   HandleBits b = table.Create(2);
   ASSERT_NE(a, b);
@@ -39,7 +39,7 @@ TEST(HandleTable, FindsWhatItMade) {
 }
 
 TEST(HandleTable, HandleIsNoAddressAndNoNegativeNumber) {
-  Things table;
+  static Things table;  // its slots are never given back
   HandleBits handle = table.Create(1);
   // Canonical user addresses have bits 47-63 clear, kernel ones have them set.
   EXPECT_NE(handle >> 47, 0u);
@@ -48,7 +48,7 @@ TEST(HandleTable, HandleIsNoAddressAndNoNegativeNumber) {
 }
 
 TEST(HandleTable, StaleHandleFindsNothingAlsoAfterTheSlotIsReused) {
-  Things table;
+  static Things table;  // its slots are never given back
   HandleBits first = table.Create(1);
   uint32_t slot = IndexOf(first);
   ASSERT_TRUE(table.Destroy(first));
@@ -65,8 +65,8 @@ TEST(HandleTable, StaleHandleFindsNothingAlsoAfterTheSlotIsReused) {
 }
 
 TEST(HandleTable, WrongKindFindsNothing) {
-  Things events;
-  OtherThings streams;
+  static Things events;
+  static OtherThings streams;
   HandleBits event = events.Create(1);
   HandleBits stream = streams.Create(2);
   ASSERT_EQ(IndexOf(event), IndexOf(stream));
@@ -78,7 +78,7 @@ TEST(HandleTable, WrongKindFindsNothing) {
 }
 
 TEST(HandleTable, ForeignValuesFindNothing) {
-  Things table;
+  static Things table;  // its slots are never given back
   HandleBits live = table.Create(1);
   int local = 0;
   const HandleBits foreign[] = {
@@ -98,7 +98,7 @@ TEST(HandleTable, ForeignValuesFindNothing) {
 }
 
 TEST(HandleTable, SlotOfAThrowingConstructorIsUsedAgain) {
-  Things table;
+  static Things table;  // its slots are never given back
   EXPECT_THROW(table.Create(-1), std::invalid_argument);
   EXPECT_EQ(table.live(), 0u);
   HandleBits handle = table.Create(1);
@@ -107,7 +107,7 @@ TEST(HandleTable, SlotOfAThrowingConstructorIsUsedAgain) {
 }
 
 TEST(HandleTable, FullTableGivesZeroAndRecovers) {
-  Things table;
+  static Things table;  // its slots are never given back
   std::vector<HandleBits> handles;
   for (int i = 0; i < 1024; ++i) handles.push_back(table.Create(i));
   EXPECT_EQ(std::set<HandleBits>(handles.begin(), handles.end()).size(), 1024u);
@@ -120,7 +120,7 @@ TEST(HandleTable, FullTableGivesZeroAndRecovers) {
 }
 
 TEST(HandleTable, RetiredObjectLivesUntilItIsRecycled) {
-  Things table;
+  static Things table;  // its slots are never given back
   HandleBits handle = table.Create(5);
   Thing* thing = table.Retire(handle);
   ASSERT_NE(thing, nullptr);
@@ -135,7 +135,7 @@ TEST(HandleTable, RetiredObjectLivesUntilItIsRecycled) {
 }
 
 TEST(HandleTable, ForEachVisitsTheLiveOnes) {
-  Things table;
+  static Things table;  // its slots are never given back
   HandleBits a = table.Create(1);
   HandleBits b = table.Create(2);
   HandleBits c = table.Create(4);
@@ -150,7 +150,7 @@ TEST(HandleTable, ForEachVisitsTheLiveOnes) {
 TEST(HandleTable, ExactlyOneOfRacingRetiresWins) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 2000;
-  static Things table;
+  static Things table;  // its slots are never given back
   std::vector<HandleBits> handles;
   for (int i = 0; i < kRounds; ++i) {
     handles.push_back(table.Create(i));
@@ -178,7 +178,7 @@ TEST(HandleTable, ExactlyOneOfRacingRetiresWins) {
 // Each thread makes and destroys its own objects and keeps asking for its own stale handles. A slot
 // travels between the threads, its old handles must not come back to life on the way.
 TEST(HandleTable, ChurnFromSeveralThreadsKeepsHandlesApart) {
-  static Things table;
+  static Things table;  // its slots are never given back
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
