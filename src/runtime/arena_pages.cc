@@ -8,7 +8,8 @@
 namespace belay::rt {
 namespace {
 
-constinit std::atomic<uint64_t> g_next_serial{1};
+// Not from 1: the serial of a freed block is one less, and 0 means that there never was a block.
+constinit std::atomic<uint64_t> g_next_serial{3};
 constinit std::atomic<uint64_t> g_frees{0};
 
 constexpr size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
