@@ -28,6 +28,17 @@ def counts(functions: list[Function]) -> str:
     return ', '.join(f'{counter[s]} {s}' for s in STATUSES)
 
 
+def missing(spec: Spec) -> str:
+    """What real programs link and nobody can link here yet; a line a name, so that merges are easy."""
+    known = {f.name for f in spec.functions}
+    text = '\n# Names without a row\n\nA program that links one of these does not start yet.\n'
+    for program, names in spec.linked.items():
+        lacking = sorted(names - known)
+        text += f'\n## {program}: {len(lacking)} of {len(names)} names\n'
+        text += '\n' + ''.join(f'- {name}\n' for name in lacking) if lacking else ''
+    return text
+
+
 def emit(spec: Spec) -> dict[str, str]:
     text = _TOP
     for subject in spec.subjects():
@@ -35,4 +46,4 @@ def emit(spec: Spec) -> dict[str, str]:
         text += f'\n## {subject}: {counts(functions)}\n\n'
         text += '| function | status | page | note |\n|---|---|---|---|\n'
         text += ''.join(row(f) for f in functions)
-    return {'status.md': text}
+    return {'status.md': text + missing(spec)}

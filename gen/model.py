@@ -145,8 +145,8 @@ class Spec:
     structs: list[Struct]
     libraries: list[Library]
     headers: list[Header]
-    linked: frozenset[str] = frozenset()  # names that real programs link
-    looked_up: frozenset[str] = frozenset()  # names that they look up with dlsym
+    linked: dict[str, frozenset[str]] = field(default_factory=dict)     # program: names it links
+    looked_up: dict[str, frozenset[str]] = field(default_factory=dict)  # program: names it looks up
 
     def subjects(self) -> list[str]:
         return list(dict.fromkeys(f.subject for f in self.functions))

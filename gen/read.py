@@ -70,11 +70,11 @@ def read_functions(root: Path, families: dict[str, Family]) -> list[Function]:
     return functions
 
 
-def read_seen(root: Path, how: str) -> frozenset[str]:
-    names = set()
-    for path in (root / 'seen').glob(f'*.{how}.sym'):
-        names |= {line for line in path.read_text().split('\n') if line and line[0] != '#'}
-    return frozenset(names)
+def read_seen(root: Path, how: str) -> dict[str, frozenset[str]]:
+    """The names that each program needs: `linked` at load, `dlsym` when it looks them up."""
+    return {path.name.split('.')[0]:
+            frozenset(n for n in path.read_text().split('\n') if n and n[0] != '#')
+            for path in sorted((root / 'seen').glob(f'*.{how}.sym'))}
 
 
 def read_errors(content: dict) -> list[ErrorCode]:
@@ -128,6 +128,7 @@ def finish(spec: Spec) -> Spec:
             raise SpecError(f'{function.name}: {function.lib} is not in libs.yaml')
         seen[function.name] = function.subject
         # A program that only looks a name up has a fallback, so the name appears when it works.
-        only_looked_up = function.name in spec.looked_up and function.name not in spec.linked
+        only_looked_up = (any(function.name in names for names in spec.looked_up.values())
+                          and not any(function.name in names for names in spec.linked.values()))
         function.exported = function.works or not only_looked_up
     return spec

@@ -22,5 +22,5 @@ def spec_of(*rows, linked=(), looked_up=()):
         enums=[], constants=[], errors=[], families={'rt': RT}, aliases=[],
         callbacks=[Callback(prototype.parse('void aclCallback(void *data)'), 'acl/t.h')], structs=[],
         libraries=[Library('libt.so')], headers=[Header('acl/t.h', 'Things')],
-        linked=frozenset(linked), looked_up=frozenset(looked_up))
+        linked={'a': frozenset(linked)}, looked_up={'b': frozenset(looked_up)})
     return read.finish(spec)

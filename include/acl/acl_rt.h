@@ -1234,6 +1234,24 @@ aclError aclrtMemGetAllocationGranularity(
     aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option, size_t *granularity);
 
 /**
+ * A number by which other processes can import memory of aclrtMallocPhysical. flags 0: only those
+ * that aclrtMemSetPidToShareableHandle names.
+ */
+aclError aclrtMemExportToShareableHandle(
+    aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags, uint64_t
+    *shareableHandle);
+
+/**
+ * Memory that another process exported.
+ * Errors: 107001: no such device.
+ */
+aclError aclrtMemImportFromShareableHandle(
+    uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle);
+
+/** The processes that may import exported memory; see aclrtDeviceGetBareTgid. */
+aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum);
+
+/**
  * Makes a stream of the highest priority in the current context.
  * Errors: 107002: the thread has no context; 207008: the device has no stream left.
  */
