@@ -53,6 +53,10 @@ constexpr uint32_t IndexOf(HandleBits h) { return static_cast<uint32_t>(h); }
 // A table of T. Find and the generation check take no lock; Create and Destroy take a short one.
 // A slot's memory outlives the object: a reader that raced with Destroy sees a changed generation.
 // Odd generations are live, even ones free, so a zeroed slot is free.
+//
+// A T with `static constexpr bool kPersistent = true` is built once per slot and never destroyed:
+// Create calls T::Open(args...), Recycle calls T::Close(). Its counters then only grow, and core code
+// may keep a T* for ever (a stream position, say) instead of a reference count.
 template <class T, HandleKind kKind, uint32_t kMaxSlots = 1u << 24>
 class HandleTable {
  public:
@@ -75,7 +79,11 @@ class HandleTable {
     Slot* slot = TakeSlot();
     if (slot == nullptr) return 0;
     try {
-      new (slot->storage) T(std::forward<Args>(args)...);
+      if constexpr (kIsPersistent) {
+        slot->object()->Open(std::forward<Args>(args)...);
+      } else {
+        new (slot->storage) T(std::forward<Args>(args)...);
+      }
     } catch (...) {
       PutSlot(slot);
       throw;
@@ -111,7 +119,11 @@ class HandleTable {
     return slot->object();
   }
   void Recycle(T* object) noexcept {
-    object->~T();
+    if constexpr (kIsPersistent) {
+      object->Close();
+    } else {
+      object->~T();
+    }
     PutSlot(SlotOf(object));
   }
   // Retire and Recycle in one step, for objects that nothing inside the core holds on to.
@@ -121,6 +133,9 @@ class HandleTable {
     Recycle(object);
     return true;
   }
+
+  // Forgets every slot without running a destructor: a forked child starts afresh with it.
+  void AbandonInChild() noexcept { new (this) HandleTable(); }
 
   // The handle of a live object of this table.
   HandleBits HandleOf(const T* object) const noexcept {
@@ -141,6 +156,8 @@ class HandleTable {
   }
 
  private:
+  static constexpr bool kIsPersistent = requires { T::kPersistent; };
+
   static Slot* SlotOf(T* object) {
     return reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(object) - offsetof(Slot, storage));
   }
@@ -160,8 +177,10 @@ class HandleTable {
     if ((index & (kChunkSlots - 1)) == 0) {
       chunks_[index >> kChunkBits].store(new Slot[kChunkSlots], std::memory_order_relaxed);
     }
-    Slot* slot = chunks_[index >> kChunkBits].load(std::memory_order_relaxed) + (index & (kChunkSlots - 1));
+    Slot* slot =
+        chunks_[index >> kChunkBits].load(std::memory_order_relaxed) + (index & (kChunkSlots - 1));
     slot->index = index;
+    if constexpr (kIsPersistent) new (slot->storage) T();
     used_.store(index + 1, std::memory_order_release);
     return slot;
   }

@@ -11,6 +11,9 @@
 //   };
 //   stream.Submit(MakeTask(CopyTask{...}, bytes));
 //
+// A body that may have to wait has `bool Proceed(Stream&) const` instead of Run: true when done, false
+// when it has parked the stream (it is asked again when the stream is made ready).
+//
 // A captured task stays in its graph and Run is called once per replay; its destructor runs when the
 // graph is destroyed. A live task runs once and is destroyed.
 #pragma once
@@ -35,6 +38,11 @@ class RangeVisitor {
   virtual void Writes(void* begin, size_t bytes) = 0;
 };
 
+class Stream;
+
+// The API function that the calling thread is in (its place in the table of functions; 0: none).
+inline constinit thread_local uint32_t t_current_call = 0;
+
 // What the engine must know of a kind of task beyond how to run it.
 enum class TaskClass : uint8_t {
   kCompute,   // runs to its end on the worker that has it
@@ -43,13 +51,14 @@ enum class TaskClass : uint8_t {
   kReset,     // event reset
   kHostCall,  // user code: runs on the callback pool, parks the stream meanwhile
   kLaunch,    // replay of a TaskGraph
-  kPoll,      // waits for a value in memory: re-tried until Ready
+  kPoll,      // waits for a value in memory
 };
 
 struct TaskType {
   const char* name;
   TaskClass task_class;
-  void (*run)(const void* payload);
+  void (*run)(const void* payload);                          // null: see proceed
+  bool (*proceed)(const void* payload, Stream& stream);      // null: see run
   void (*destroy)(void* payload) noexcept;                    // null: trivial
   void (*ranges)(const void* payload, RangeVisitor& visit);  // null: unknown
   void (*describe)(const void* payload, std::string& out);   // null: the name says it all
@@ -96,8 +105,16 @@ constexpr TaskClass ClassOf() {
   }
 }
 template <class Body>
+concept HasProceed = requires(const Body& b, Stream& s) { b.Proceed(s); };
+
+template <class Body>
 void RunBody(const void* p) {
-  static_cast<const Body*>(p)->Run();
+  if constexpr (!HasProceed<Body>) static_cast<const Body*>(p)->Run();
+}
+template <class Body>
+bool ProceedBody(const void* p, Stream& stream) {
+  if constexpr (HasProceed<Body>) return static_cast<const Body*>(p)->Proceed(stream);
+  return true;
 }
 template <class Body>
 void DestroyBody(void* p) noexcept {
@@ -116,7 +133,8 @@ template <class Body>
 inline constexpr TaskType kTypeOf{
     Body::kName,
     ClassOf<Body>(),
-    &RunBody<Body>,
+    HasProceed<Body> ? nullptr : &RunBody<Body>,
+    HasProceed<Body> ? &ProceedBody<Body> : nullptr,
     std::is_trivially_destructible_v<Body> ? nullptr : &DestroyBody<Body>,
     HasRanges<Body> ? &RangesOfBody<Body> : nullptr,
     HasDescribe<Body> ? &DescribeBody<Body> : nullptr,
@@ -130,6 +148,7 @@ Task MakeTask(Body body, TaskCost cost = kUnknownCost) {
   Task task;
   task.type = &detail::kTypeOf<Body>;
   task.cost = cost;
+  task.call = t_current_call;
   new (task.payload) Body(std::move(body));
   return task;
 }

@@ -1,0 +1,60 @@
+#include "api/call.h"
+
+#include <new>
+
+#include "api/error_trail.h"
+#include "runtime/capture.h"
+
+namespace belay::api {
+namespace {
+
+int Report(Fn fn, int code, const char* id, const std::string& sentence) {
+  try {
+    PushError(code, FormatError(code, InfoOf(fn).name, id, sentence));
+  } catch (const std::bad_alloc&) {
+    // No memory for the text: the code must do.
+  }
+  return code;
+}
+
+// A thread-safe place for names: installed when the library is loaded.
+const bool g_namer_installed = [] {
+  rt::SetCallNamer([](uint32_t call) {
+    return call == 0 || call > static_cast<uint32_t>(Fn::kCount) ? "a call"
+                                                                 : kFunctions[call - 1].name;
+  });
+  return true;
+}();
+
+}  // namespace
+
+int ReportCurrentException(Fn fn) {
+  (void)g_namer_installed;
+  try {
+    throw;
+  } catch (const Error& error) {
+    return Report(fn, error.code(), error.id(), error.sentence());
+  } catch (const std::bad_alloc&) {
+    return Report(fn, 200000, "out-of-memory", "host memory ran out");
+  } catch (const std::exception& error) {
+    return Report(fn, 500000, "internal", error.what());
+  } catch (...) {
+    return Report(fn, 500000, "internal", "an exception of an unknown type");
+  }
+}
+
+void RefuseNotRunning(Fn fn) {
+  (void)fn;
+  switch (rt::StateOfProcess()) {
+    case rt::ProcessState::kForked:
+      Fail(100001, "forked-child",
+           "this process was forked from one that uses Belay; nothing of the parent's devices exists here, "
+           "call aclInit to start afresh");
+    case rt::ProcessState::kFinalized:
+      Fail(100001, "after-finalize", "aclFinalize was called; call aclInit again first");
+    default:
+      Fail(100001, "before-init", "aclInit was not called; call it first");
+  }
+}
+
+}  // namespace belay::api

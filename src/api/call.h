@@ -1,0 +1,69 @@
+// The guard around every exported function, written once. It refuses calls before aclInit, sets which
+// function the thread is in, and turns an Error into its code and a message for aclGetRecentErrMsg.
+#pragma once
+
+#include <cxxabi.h>
+
+#include <utility>
+
+#include "api/functions.h"
+#include "base/error.h"
+#include "runtime/process.h"
+#include "runtime/task.h"
+
+namespace belay::api {
+
+// Says in the caller's error trail what went wrong (call it inside a catch block) and gives the code.
+[[gnu::cold, gnu::noinline]] int ReportCurrentException(Fn fn);
+// Throws 100001 with the reason why nothing works now.
+[[noreturn, gnu::cold, gnu::noinline]] void RefuseNotRunning(Fn fn);
+
+// The function that the thread is in, for messages and for the tasks that it submits.
+class CallScope {
+ public:
+  explicit CallScope(Fn fn)
+      : outer_(std::exchange(rt::t_current_call, static_cast<uint32_t>(fn) + 1)) {}
+  ~CallScope() { rt::t_current_call = outer_; }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+
+ private:
+  uint32_t outer_;
+};
+
+inline void CheckRunning(Fn fn) {
+  if (!rt::Running() && InfoOf(fn).needs_init) [[unlikely]] RefuseNotRunning(fn);
+}
+
+// Runs a handler; its status code is the result. A thread that is being cancelled unwinds through here
+// (glibc's forced unwinding must not be swallowed).
+template <class Body>
+int Run(Fn fn, Body&& body) {
+  CallScope scope(fn);
+  try {
+    CheckRunning(fn);
+    body();
+    return 0;
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return ReportCurrentException(fn);
+  }
+}
+
+// The same for a function that returns something else than a status.
+template <class Value, class Body>
+Value RunValue(Fn fn, Value on_error, Body&& body) {
+  CallScope scope(fn);
+  try {
+    CheckRunning(fn);
+    return body();
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    ReportCurrentException(fn);
+    return on_error;
+  }
+}
+
+}  // namespace belay::api

@@ -1,0 +1,15 @@
+// The JSON file of aclInit.
+#pragma once
+
+namespace belay::api {
+
+struct InitConfig {
+  int default_device = -1;
+  bool errors_per_process = false;
+};
+
+// Null gives the defaults. Throws 100003 (file), 100006 (syntax, with line and column) or 100008 (value,
+// with its key).
+InitConfig ReadInitConfig(const char* path);
+
+}  // namespace belay::api

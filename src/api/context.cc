@@ -1,0 +1,52 @@
+// Contexts: life, the calling thread's own, options.
+#include <array>
+#include <mutex>
+
+#include "api/convert.h"
+#include "api/handlers.h"
+#include "api/system_options.h"
+#include "runtime/callback_pool.h"
+#include "runtime/context.h"
+
+namespace belay::api {
+
+void aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
+  rt::Device& device = rt::DeviceAt(deviceId);
+  HandleBits handle = rt::Contexts().Create(device, false);
+  if (handle == 0) Fail(207005, "context-limit", "the process holds as many contexts as Belay can number");
+  rt::SetCurrentContext(*rt::Contexts().Find(handle));
+  *context = AsHandle<aclrtContext>(handle);
+}
+
+void aclrtDestroyContext(rt::Context& context) {
+  if (context.is_default()) {
+    Fail(100000, "context-default",
+         "context {:#x} is the default context of device {}; aclrtResetDevice frees it", context.handle(),
+         context.device().id());
+  }
+  HandleBits handle = context.handle();
+  context.Shutdown(false);
+  rt::Contexts().Destroy(handle);
+}
+
+void aclrtSetCurrentContext(rt::Context& context) { rt::SetCurrentContext(context); }
+
+void aclrtGetCurrentContext(aclrtContext* context) {
+  *context = AsHandle<aclrtContext>(rt::CurrentContext().handle());
+}
+
+void aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
+  *active = rt::DeviceAt(deviceId).default_context() != nullptr ? 1 : 0;
+  if (flags != nullptr) *flags = 0;
+}
+
+void aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  SetSystemOption(rt::CurrentContext().handle(), opt, value);
+}
+void aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
+  *value = GetSystemOption(rt::CurrentContext().handle(), opt);
+}
+void aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) { SetSystemOption(0, opt, value); }
+void aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) { *value = GetSystemOption(0, opt); }
+
+}  // namespace belay::api

@@ -1,0 +1,87 @@
+// Handles of the interface and the objects behind them.
+#pragma once
+
+#include "base/error.h"
+#include "base/handle_table.h"
+#include "runtime/context.h"
+#include "runtime/event.h"
+#include "runtime/model_ri.h"
+#include "tensor/objects.h"
+
+namespace belay::api {
+
+template <class Handle>
+HandleBits BitsOf(Handle handle) {
+  return reinterpret_cast<HandleBits>(handle);
+}
+template <class Handle>
+Handle AsHandle(HandleBits bits) {
+  return reinterpret_cast<Handle>(bits);
+}
+
+// What a kind of object is called, and where its handles are looked up.
+template <class T>
+struct ObjectTraits;
+template <>
+struct ObjectTraits<rt::Stream> {
+  static constexpr const char* kName = "a stream";
+  static rt::Stream* Find(HandleBits h) { return &rt::ResolveStream(h, "stream"); }
+};
+template <>
+struct ObjectTraits<rt::Event> {
+  static constexpr const char* kName = "an event";
+  static rt::Event* Find(HandleBits h) { return rt::Events().Find(h); }
+};
+template <>
+struct ObjectTraits<rt::Context> {
+  static constexpr const char* kName = "a context";
+  static rt::Context* Find(HandleBits h) { return rt::Contexts().Find(h); }
+};
+template <>
+struct ObjectTraits<rt::ModelRI> {
+  static constexpr const char* kName = "a model instance";
+  static rt::ModelRI* Find(HandleBits h) { return rt::Models().Find(h); }
+};
+
+#define BELAY_TENSOR_OBJECT(Type, table, name)                        \
+  template <>                                                         \
+  struct ObjectTraits<tensor::Type> {                                 \
+    static constexpr const char* kName = name;                        \
+    static tensor::Type* Find(HandleBits h) { return table.Find(h); } \
+  };
+BELAY_TENSOR_OBJECT(Tensor, tensor::g_tensors, "a tensor")
+BELAY_TENSOR_OBJECT(Scalar, tensor::g_scalars, "a scalar")
+BELAY_TENSOR_OBJECT(IntArray, tensor::g_int_arrays, "an array of integers")
+BELAY_TENSOR_OBJECT(FloatArray, tensor::g_float_arrays, "an array of floats")
+BELAY_TENSOR_OBJECT(BoolArray, tensor::g_bool_arrays, "an array of booleans")
+BELAY_TENSOR_OBJECT(TensorList, tensor::g_tensor_lists, "a list of tensors")
+BELAY_TENSOR_OBJECT(ScalarList, tensor::g_scalar_lists, "a list of scalars")
+#undef BELAY_TENSOR_OBJECT
+
+[[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument,
+                                                 HandleBits handle, int code) {
+  Fail(code, "handle", "{} = {:#x} is not {}: it was destroyed, or never was one", argument, handle,
+       what);
+}
+
+template <class T, class Handle>
+T& Need(Handle handle, const char* argument) {
+  using Traits = ObjectTraits<std::remove_const_t<T>>;
+  T* object = Traits::Find(BitsOf(handle));
+  if (object == nullptr) [[unlikely]] {
+    RefuseHandle(Traits::kName, argument, BitsOf(handle), 107017);
+  }
+  return *object;
+}
+
+template <class T, class Handle>
+T* Optional(Handle handle, const char* argument) {
+  return BitsOf(handle) == 0 ? nullptr : &Need<T>(handle, argument);
+}
+
+template <class Handle>
+rt::Stream& StreamArg(Handle handle, const char* argument) {
+  return rt::ResolveStream(BitsOf(handle), argument);
+}
+
+}  // namespace belay::api

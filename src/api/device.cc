@@ -1,0 +1,109 @@
+// Devices: choosing, resetting, waiting for all of one, peers, what they are.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "api/convert.h"
+#include "api/handlers.h"
+#include "api/wait.h"
+#include "base/clock.h"
+#include "runtime/capture.h"
+#include "runtime/engine.h"
+#include "runtime/settings.h"
+
+namespace belay::api {
+namespace {
+
+std::atomic<int> g_saturation{ACL_RT_OVERFLOW_MODE_INFNAN};
+
+void SynchronizeDevice(const char* call, int64_t deadline_ns) {
+  RefuseInCallback(call);
+  rt::Device& device = rt::CurrentContext().device();
+  rt::CheckNoCaptureOn(device.id(), call);
+  bool reached = true;
+  std::unique_ptr<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &reached);
+  if (!reached) {
+    Fail(107019, "wait-timeout", "device {} had not finished at the end of the time limit", device.id());
+  }
+  Surface(std::move(failure));
+}
+
+}  // namespace
+
+void aclrtSetDevice(int32_t deviceId) { rt::SetCurrentContext(rt::DeviceAt(deviceId).Use()); }
+
+void aclrtResetDevice(int32_t deviceId) {
+  RefuseInCallback("aclrtResetDevice");
+  rt::DeviceAt(deviceId).Release(false);
+}
+void aclrtResetDeviceForce(int32_t deviceId) {
+  RefuseInCallback("aclrtResetDeviceForce");
+  rt::DeviceAt(deviceId).Release(true);
+}
+
+void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }
+void aclrtGetDeviceCount(uint32_t* count) { *count = static_cast<uint32_t>(rt::DeviceCount()); }
+
+void aclrtGetRunMode(aclrtRunMode* runMode) {
+  *runMode = rt::CurrentSettings().device_mode ? ACL_DEVICE : ACL_HOST;
+}
+
+void aclrtSynchronizeDevice() { SynchronizeDevice("aclrtSynchronizeDevice", -1); }
+void aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+  SynchronizeDevice("aclrtSynchronizeDeviceWithTimeout", DeadlineOf(timeout));
+}
+
+// --- peers -------------------------------------------------------------------------------------------------
+
+void aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
+  *canAccessPeer = &rt::DeviceAt(deviceId) != &rt::DeviceAt(peerDeviceId) ? 1 : 0;
+}
+
+void aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
+  if (flags != 0) Fail(107000, "peer-flags", "flags = {}; it is reserved, pass 0", flags);
+  rt::Device& device = rt::CurrentContext().device();
+  if (&rt::DeviceAt(peerDeviceId) == &device) {
+    Fail(107001, "peer-self", "device {} is the current device; name the other one", peerDeviceId);
+  }
+  device.peers.fetch_or(uint64_t{1} << peerDeviceId);
+}
+
+void aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+  rt::DeviceAt(peerDeviceId);
+  rt::CurrentContext().device().peers.fetch_and(~(uint64_t{1} << peerDeviceId));
+}
+
+// --- what devices are ----------------------------------------------------------------------------------------
+
+void aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
+  rt::DeviceAt(deviceId);
+  *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
+}
+
+void aclrtDeviceGetBareTgid(int32_t* pid) { *pid = static_cast<int32_t>(getpid()); }
+
+void aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
+  rt::DeviceAt(deviceId);
+  std::memcpy(uuid->bytes, "belay-device-", 13);
+  uuid->bytes[13] = 0;
+  uuid->bytes[14] = static_cast<char>(deviceId >> 8);
+  uuid->bytes[15] = static_cast<char>(deviceId);
+}
+
+void aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
+  *logicDevId = rt::DeviceAt(userDevid).id();
+}
+
+void aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
+  if (mode != ACL_RT_OVERFLOW_MODE_SATURATION && mode != ACL_RT_OVERFLOW_MODE_INFNAN) {
+    Fail(107000, "overflow-mode", "mode = {}; use ACL_RT_OVERFLOW_MODE_SATURATION or _INFNAN",
+         static_cast<int>(mode));
+  }
+  g_saturation.store(mode);
+}
+void aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
+  *mode = static_cast<aclrtFloatOverflowMode>(g_saturation.load());
+}
+
+}  // namespace belay::api

@@ -1,0 +1,119 @@
+#include "api/error_trail.h"
+
+#include <fmt/format.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "api/names.h"
+
+namespace belay::api {
+namespace {
+
+constexpr size_t kMost = 64;  // texts kept; older ones are lost, as the page says they may be
+
+struct Trail {
+  std::deque<std::string> texts;  // newest first
+  void Push(std::string text) {
+    texts.push_front(std::move(text));
+    if (texts.size() > kMost) texts.pop_back();
+  }
+};
+
+struct ThreadState {
+  Trail trail;
+  std::string taken;
+  int last_error = 0;
+};
+
+ThreadState& Mine() {
+  thread_local ThreadState state;
+  return state;
+}
+
+struct ProcessTrail {
+  std::mutex lock;
+  Trail trail;
+};
+ProcessTrail& Shared() {
+  static auto* shared = new ProcessTrail;
+  return *shared;
+}
+std::atomic<bool> g_per_process{false};
+
+// The family that log readers know: EE runtime, EH interface, EZ operators; x9999 internal.
+const char* Family(int code) {
+  switch (code / 1000) {
+    case 161:
+      return "EZ1001";
+    case 361:
+    case 561:
+      return "EZ9999";
+    case 500:
+    case 507:
+      return "EE9999";
+    case 200:
+    case 207:
+      return "EL0004";
+    case 107:
+      return "EE1001";
+    default:
+      return "EH0001";
+  }
+}
+
+std::string Now() {
+  timeval now;
+  gettimeofday(&now, nullptr);
+  tm local;
+  localtime_r(&now.tv_sec, &local);
+  return fmt::format("{:04}-{:02}-{:02}-{:02}:{:02}:{:02}.{:03}.{:03}", local.tm_year + 1900,
+                     local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
+                     now.tv_usec / 1000, now.tv_usec % 1000);
+}
+
+}  // namespace
+
+std::string FormatError(int code, const char* function, const char* id, const std::string& sentence) {
+  const char* name = ErrorName(code);
+  return fmt::format("{}: [PID: {}] {} {} failed: {}.\n        Error code: {}{}{}{} [{}]\n", Family(code),
+                     getpid(), Now(), function, sentence, code, name == nullptr ? "" : " (",
+                     name == nullptr ? "" : name, name == nullptr ? "" : ")", id);
+}
+
+void PushError(int code, std::string text) {
+  ThreadState& mine = Mine();
+  mine.last_error = code;
+  if (!g_per_process.load(std::memory_order_relaxed)) {
+    mine.trail.Push(std::move(text));
+    return;
+  }
+  std::lock_guard guard(Shared().lock);
+  Shared().trail.Push(std::move(text));
+}
+
+const char* TakeErrors() {
+  ThreadState& mine = Mine();
+  std::deque<std::string> texts;
+  if (g_per_process.load(std::memory_order_relaxed)) {
+    std::lock_guard guard(Shared().lock);
+    texts.swap(Shared().trail.texts);
+  } else {
+    texts.swap(mine.trail.texts);
+  }
+  mine.taken.clear();
+  for (const std::string& text : texts) mine.taken += text;
+  return texts.empty() ? nullptr : mine.taken.c_str();
+}
+
+void KeepErrorsPerProcess(bool process) { g_per_process.store(process); }
+
+int LastError() { return Mine().last_error; }
+int TakeLastError() { return std::exchange(Mine().last_error, 0); }
+
+}  // namespace belay::api

@@ -1,0 +1,150 @@
+// Events: life, records, waits, time.
+#include "api/convert.h"
+#include "api/handlers.h"
+#include "api/wait.h"
+#include "base/clock.h"
+#include "runtime/capture.h"
+#include "runtime/engine.h"
+
+namespace belay::api {
+namespace {
+
+constexpr uint32_t kIpc = 0x40;
+constexpr uint32_t kExternal = 0x20;
+constexpr uint32_t kAllFlags = 0x7b;
+std::atomic<uint32_t> g_next_id{0};
+std::atomic<uint32_t> g_wait_limit_s{0};  // aclrtSetOpWaitTimeout; 0: none
+
+aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags) {
+  bool lone = flags == kIpc || flags == kExternal;
+  if (flags == 0 || (flags & ~kAllFlags) != 0 || (!lone && (flags & (kIpc | kExternal)) != 0)) {
+    Fail(107000, "event-flag",
+         "flag = {:#x}; use ACL_EVENT_SYNC (0x1), ACL_EVENT_CAPTURE_STREAM_PROGRESS (0x2) and "
+         "ACL_EVENT_TIME_LINE (0x8), which may be combined, or ACL_EVENT_IPC or ACL_EVENT_EXTERNAL alone",
+         flags);
+  }
+  rt::Device& device = rt::CurrentContext().device();
+  device.TakeEventSlot();
+  HandleBits handle = rt::Events().Create(device, kind, flags, g_next_id.fetch_add(1, std::memory_order_relaxed));
+  if (handle == 0) {
+    device.ReturnEventSlot();
+    Fail(207007, "event-table-full", "the process holds as many events as Belay can number");
+  }
+  return AsHandle<aclrtEvent>(handle);
+}
+
+void NeedSync(const rt::Event& event) {
+  if (event.may_sync_streams()) [[likely]] return;
+  Fail(107000, "event-no-sync",
+       "event {} was created with flag {:#x}; only an event with ACL_EVENT_SYNC can make a stream wait or be reset",
+       event.id(), event.flags());
+}
+
+void RefuseEx(const rt::Event& event, const char* call) {
+  if (event.kind() != rt::EventKind::kEx) [[likely]] return;
+  Fail(107000, "event-ex",
+       "{} is not for events made by aclrtCreateEventExWithFlag (event {}); record it again instead of resetting "
+       "it, and ask aclrtQueryEventStatus",
+       call, event.id());
+}
+
+void Wait(rt::Stream& stream, rt::Event& event, uint32_t seconds) {
+  NeedSync(event);
+  event.MakeWait(stream, int64_t{seconds} * 1'000'000'000);
+}
+
+void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
+  RefuseInCallback(call);
+  rt::Event::Binding binding = event.LatestRecord();
+  if (binding.stream == nullptr) {
+    if (event.kind() == rt::EventKind::kEx) return;
+    Fail(107000, "event-unrecorded", "event {} was not recorded (or was reset since), so {} would never return",
+         event.id(), call);
+  }
+  if (!rt::TheEngine().WaitFor(*binding.stream, binding.position, deadline_ns)) {
+    Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout", "event {} was not complete at the end of the time limit",
+         event.id());
+  }
+  if (binding.stream->failed()) [[unlikely]] Surface(binding.stream->TakeFailure());
+}
+
+uint64_t TimeOf(rt::Event& event, const char* argument) {
+  uint64_t ticks = event.ticks();
+  if (ticks != 0) return ticks;
+  Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "event-no-time",
+       "{} (event {}) has no time: {}", argument, event.id(),
+       event.keeps_time() ? "its latest record has not run; record it and synchronise its stream first"
+                          : "create it with ACL_EVENT_TIME_LINE");
+}
+
+}  // namespace
+
+void aclrtCreateEvent(aclrtEvent* event) { *event = CreateEvent(rt::EventKind::kPlain, 0xb); }
+void aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+  *event = CreateEvent(rt::EventKind::kFlagged, flag);
+}
+void aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) { *event = CreateEvent(rt::EventKind::kEx, flag); }
+
+void aclrtDestroyEvent(rt::Event& event) {
+  HandleBits handle = rt::Events().HandleOf(&event);
+  rt::Device& device = event.device();
+  if (rt::Events().Destroy(handle)) device.ReturnEventSlot();
+}
+
+void aclrtRecordEvent(rt::Event& event, rt::Stream& stream) { event.Record(stream); }
+
+void aclrtResetEvent(rt::Event& event, rt::Stream& stream) {
+  RefuseEx(event, "aclrtResetEvent");
+  NeedSync(event);
+  event.Reset(stream);
+}
+
+void aclrtStreamWaitEvent(rt::Stream& stream, rt::Event& event) {
+  Wait(stream, event, g_wait_limit_s.load(std::memory_order_relaxed));
+}
+
+void aclrtStreamWaitEventWithTimeout(rt::Stream& stream, rt::Event& event, int32_t timeout) {
+  if (timeout < 0) Fail(107000, "timeout", "timeout = {} s; use 0 for no limit, or a number of seconds", timeout);
+  Wait(stream, event, static_cast<uint32_t>(timeout));
+}
+
+void aclrtSetOpWaitTimeout(uint32_t timeout) { g_wait_limit_s.store(timeout); }
+
+void aclrtQueryEvent(rt::Event& event, aclrtEventStatus* status) {
+  RefuseEx(event, "aclrtQueryEvent");
+  *status = event.Complete() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+}
+
+void aclrtQueryEventStatus(rt::Event& event, aclrtEventRecordedStatus* status) {
+  *status = event.Complete() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+}
+
+void aclrtQueryEventWaitStatus(rt::Event& event, aclrtEventWaitStatus* status) {
+  RefuseEx(event, "aclrtQueryEventWaitStatus");
+  NeedSync(event);
+  *status = event.AllWaitsPassed() ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+}
+
+void aclrtSynchronizeEvent(rt::Event& event) { Synchronize(event, "aclrtSynchronizeEvent", -1); }
+void aclrtSynchronizeEventWithTimeout(rt::Event& event, int32_t timeout) {
+  Synchronize(event, "aclrtSynchronizeEventWithTimeout", DeadlineOf(timeout));
+}
+
+void aclrtEventElapsedTime(float* ms, rt::Event& startEvent, rt::Event& endEvent) {
+  uint64_t start = TimeOf(startEvent, "startEvent");
+  uint64_t end = TimeOf(endEvent, "endEvent");
+  if (end < start) {
+    Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "event-time-reversed",
+         "endEvent (event {}) was reached before startEvent (event {}); give them in the order of their records",
+         endEvent.id(), startEvent.id());
+  }
+  *ms = static_cast<float>(TicksToNs(end - start) / 1e6);
+}
+
+void aclrtEventGetTimestamp(rt::Event& event, uint64_t* timestamp) {
+  *timestamp = static_cast<uint64_t>(TicksToNs(TimeOf(event, "event")) / 1e3);
+}
+
+void aclrtGetEventId(rt::Event& event, uint32_t* eventId) { *eventId = event.id(); }
+
+}  // namespace belay::api

@@ -1,0 +1,99 @@
+#include "api/graph_print.h"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/capture.h"
+
+namespace belay::api {
+namespace {
+
+constexpr size_t kColumn = 26;
+
+// Streams in the order in which they joined; the main one is first.
+std::vector<uint32_t> StreamsOf(const rt::TaskGraph& graph) {
+  std::vector<uint32_t> streams;
+  for (const rt::CaptureNode& node : graph.nodes()) {
+    if (std::find(streams.begin(), streams.end(), node.stream_id) == streams.end()) streams.push_back(node.stream_id);
+  }
+  return streams;
+}
+
+std::string Label(const rt::CaptureNode& node) {
+  if (node.kind == rt::CaptureNode::Kind::kTask) return node.name();
+  return fmt::format("{} {}", node.name(), node.event_id);
+}
+
+class RangePrinter final : public rt::RangeVisitor {
+ public:
+  nlohmann::json list = nlohmann::json::array();
+  void Reads(const void* begin, size_t bytes) override { Add("read", begin, bytes); }
+  void Writes(void* begin, size_t bytes) override { Add("write", begin, bytes); }
+
+ private:
+  void Add(const char* what, const void* begin, size_t bytes) {
+    list.push_back({{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
+  }
+};
+
+}  // namespace
+
+void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
+  std::vector<uint32_t> streams = StreamsOf(graph);
+  std::string text = fmt::format("model {}: {} tasks on {} stream{}\n       ", model, graph.order().size(),
+                                 streams.size(), streams.size() == 1 ? "" : "s");
+  for (uint32_t stream : streams) text += fmt::format("{:<{}}", fmt::format("stream {}", stream), kColumn);
+  text += '\n';
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const rt::CaptureNode& node = graph.nodes()[n];
+    text += fmt::format("{:>5}  ", n);
+    for (uint32_t stream : streams) {
+      if (stream != node.stream_id) {
+        text += fmt::format("{:<{}}", "|", kColumn);
+        continue;
+      }
+      std::string after;
+      for (uint32_t before : node.after) {
+        if (graph.nodes()[before].stream_id != node.stream_id) after += fmt::format(" <- {}", before);
+      }
+      text += fmt::format("{:<{}}", "o " + Label(node) + after, kColumn);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path, bool verbose) {
+  using Json = nlohmann::json;
+  Json events = Json::array();
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const rt::CaptureNode& node = graph.nodes()[n];
+    Json args = {{"model_id", model}, {"stream_id", node.stream_id}, {"task_id", n}, {"task_type", node.name()},
+                 {"submitted_by", rt::CallName(node.call)}, {"after", node.after}};
+    if (node.kind != rt::CaptureNode::Kind::kTask) args["event_id"] = node.event_id;
+    if (verbose && node.kind == rt::CaptureNode::Kind::kTask && node.task.type->ranges != nullptr) {
+      RangePrinter ranges;
+      node.task.type->ranges(node.task.payload, ranges);
+      args["memory"] = ranges.list;
+    }
+    events.push_back({{"ph", "X"}, {"name", node.name()}, {"pid", model}, {"tid", node.stream_id}, {"ts", n},
+                      {"dur", 1}, {"args", args}});
+  }
+  std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path, "w"), &fclose);
+  if (file == nullptr) {
+    Fail(107009, "json-file", "'{}' cannot be opened for writing; name a file in a folder that exists", path);
+  }
+  std::string text = Json{{"traceEvents", events}}.dump(1);
+  if (fwrite(text.data(), 1, text.size(), file.get()) != text.size() || fflush(file.get()) != 0) {
+    Fail(107010, "json-file", "'{}' cannot be written", path);
+  }
+}
+
+}  // namespace belay::api

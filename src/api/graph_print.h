@@ -1,0 +1,15 @@
+// A captured graph as text in the terminal and as JSON for chrome://tracing.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/task_graph.h"
+
+namespace belay::api {
+
+// One column a stream, one row a node, to standard output.
+void PrintGraph(const rt::TaskGraph& graph, uint32_t model);
+// Throws 107009 or 107010 when the file cannot be opened or written.
+void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path, bool verbose);
+
+}  // namespace belay::api

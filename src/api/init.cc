@@ -1,0 +1,58 @@
+// Start and end of use, versions, error texts.
+#include <cstring>
+
+#include "api/config.h"
+#include "api/error_trail.h"
+#include "api/handlers.h"
+#include "api/second_copy.h"
+#include "base/error.h"
+#include "runtime/process.h"
+#include "runtime/settings.h"
+
+namespace belay::api {
+namespace {
+
+void NeedStarted() {
+  if (rt::Running()) return;
+  Fail(100037, "finalize-twice", "there is nothing to end: aclInit was not called, or aclFinalize was already");
+}
+
+}  // namespace
+
+void aclInit(const char* configPath) {
+  RefuseSecondCopy();
+  InitConfig config = ReadInitConfig(configPath);
+  rt::Start(config.default_device);
+  KeepErrorsPerProcess(config.errors_per_process);
+}
+
+void aclFinalize() {
+  NeedStarted();
+  rt::Stop();
+}
+
+void aclFinalizeReference(uint64_t* refCount) {
+  NeedStarted();
+  uint64_t left = rt::StopOne();
+  if (refCount != nullptr) *refCount = left;
+}
+
+const char* aclGetRecentErrMsg() { return TakeErrors(); }
+
+aclError aclrtGetLastError(aclrtLastErrLevel) { return TakeLastError(); }
+aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return LastError(); }
+
+// The version of the interface, as its header of 2025 counts it.
+void aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
+  *majorVersion = 1;
+  *minorVersion = 10;
+  *patchVersion = 0;
+}
+
+const char* aclrtGetSocName() {
+  if (rt::Running()) return rt::CurrentSettings().soc.c_str();
+  const char* soc = getenv("BELAY_SOC");
+  return soc != nullptr && *soc != '\0' ? soc : "Ascend910B3";
+}
+
+}  // namespace belay::api

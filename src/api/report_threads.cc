@@ -1,0 +1,146 @@
+#include "api/report_threads.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "runtime/callback_pool.h"
+#include "runtime/context.h"
+
+namespace belay::api {
+namespace {
+
+struct DueCall {
+  void (*function)(void*);
+  void* argument;
+  rt::Stream* parked;  // goes on when the call has returned; null: it did not wait
+};
+
+// The callbacks that one subscribed thread has to run.
+struct Mailbox {
+  std::mutex lock;
+  std::condition_variable more;
+  std::deque<DueCall> calls;
+  int device = 0;
+  int streams = 0;
+};
+
+struct Subscriptions {
+  std::mutex lock;
+  std::map<uint64_t, std::shared_ptr<Mailbox>> threads;
+  std::map<HandleBits, uint64_t> streams;
+};
+Subscriptions& All() {
+  static auto* all = new Subscriptions;
+  return *all;
+}
+
+std::shared_ptr<Mailbox> MailboxOf(HandleBits stream) {
+  std::lock_guard guard(All().lock);
+  auto it = All().streams.find(stream);
+  return it == All().streams.end() ? nullptr : All().threads[it->second];
+}
+
+struct ReportTask {
+  static constexpr const char* kName = "callback";
+  static constexpr rt::TaskClass kClass = rt::TaskClass::kHostCall;
+  void (*function)(void*);
+  void* argument;
+  bool blocks;
+
+  bool Proceed(rt::Stream& stream) const {
+    if (stream.TakeCallbackDone()) return true;
+    std::shared_ptr<Mailbox> mailbox = MailboxOf(stream.handle());
+    if (mailbox == nullptr) {
+      Fail(107015, "callback-unsubscribed", "no thread is subscribed to stream {} any more", stream.id());
+    }
+    DueCall call{function, argument, blocks ? &stream : nullptr};
+    bool waits = blocks;
+    std::lock_guard guard(mailbox->lock);
+    if (waits) stream.Park(rt::ParkReason::kCallback, nullptr);
+    mailbox->calls.push_back(call);
+    mailbox->more.notify_one();
+    return !waits;
+  }
+};
+
+}  // namespace
+
+void SubscribeReport(uint64_t thread, rt::Stream& stream) {
+  std::lock_guard guard(All().lock);
+  if (!All().streams.try_emplace(stream.handle(), thread).second) {
+    Fail(107011, "callback-subscribed", "stream {} has a subscribed thread already; unsubscribe it first", stream.id());
+  }
+  std::shared_ptr<Mailbox>& mailbox = All().threads[thread];
+  int device = stream.context().device().id();
+  if (mailbox == nullptr) {
+    mailbox = std::make_shared<Mailbox>();
+    mailbox->device = device;
+  } else if (mailbox->device != device) {
+    All().streams.erase(stream.handle());
+    Fail(107012, "callback-two-devices", "the thread serves streams of device {}; use another thread for device {}",
+         mailbox->device, device);
+  }
+  ++mailbox->streams;
+}
+
+void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
+  std::lock_guard guard(All().lock);
+  auto it = All().streams.find(stream.handle());
+  if (it == All().streams.end()) {
+    Fail(107011, "callback-not-subscribed", "no thread is subscribed to stream {}", stream.id());
+  }
+  if (it->second != thread) {
+    Fail(107012, "callback-other-thread", "another thread is subscribed to stream {}", stream.id());
+  }
+  All().streams.erase(it);
+  auto mailbox = All().threads.find(thread);
+  if (--mailbox->second->streams == 0) All().threads.erase(mailbox);
+}
+
+void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, bool blocks) {
+  if (MailboxOf(stream.handle()) == nullptr) {
+    Fail(107015, "callback-not-subscribed",
+         "no thread is subscribed to stream {}; call aclrtSubscribeReport first", stream.id());
+  }
+  stream.Submit(rt::MakeTask(ReportTask{function, argument, blocks}, 20));
+}
+
+void ProcessReport(int64_t deadline_ns) {
+  std::shared_ptr<Mailbox> mailbox;
+  {
+    std::lock_guard guard(All().lock);
+    auto it = All().threads.find(static_cast<uint64_t>(pthread_self()));
+    if (it != All().threads.end()) mailbox = it->second;
+  }
+  if (mailbox == nullptr) {
+    Fail(107012, "callback-not-subscribed", "this thread is subscribed to no stream; call aclrtSubscribeReport first");
+  }
+  std::unique_lock guard(mailbox->lock);
+  auto due = [&] { return !mailbox->calls.empty(); };
+  if (deadline_ns < 0) {
+    mailbox->more.wait(guard, due);
+  } else if (!mailbox->more.wait_for(guard, std::chrono::nanoseconds(deadline_ns - NowNs()), due)) {
+    Fail(107019, "callback-none", "no callback became due within the time limit");
+  }
+  while (due()) {
+    DueCall call = mailbox->calls.front();
+    mailbox->calls.pop_front();
+    guard.unlock();
+    {
+      rt::CallbackScope scope;
+      call.function(call.argument);
+    }
+    if (call.parked != nullptr) call.parked->CallbackDone();
+    guard.lock();
+  }
+}
+
+}  // namespace belay::api

@@ -1,0 +1,150 @@
+// Streams: life, waiting, attributes, failure behaviour.
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "api/convert.h"
+#include "api/handlers.h"
+#include "api/stream_callbacks.h"
+#include "api/wait.h"
+#include "runtime/capture.h"
+#include "runtime/engine.h"
+
+namespace belay::api {
+namespace {
+
+constexpr uint32_t kLowestPriority = 7;
+constexpr uint32_t kKnownFlags = 0x3f;
+// Streams of these kinds are driven by the device: a host that synchronises does not wait.
+constexpr uint32_t kNoSync = ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
+
+void CreateStream(aclrtStream* stream, uint32_t priority, uint32_t flags) {
+  rt::Stream& created = rt::CurrentContext().CreateStream({priority, flags});
+  *stream = AsHandle<aclrtStream>(created.handle());
+  TellStreamState(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
+}
+
+void DestroyStream(rt::Stream& stream, bool force) {
+  if (stream.options().is_default) {
+    Fail(107000, "stream-default", "the default stream goes with its context; it cannot be destroyed");
+  }
+  TellStreamState(AsHandle<aclrtStream>(stream.handle()), ACL_RT_STREAM_STATE_DESTROY_PRE);
+  rt::Context::DestroyStream(stream, force);
+}
+
+}  // namespace
+
+void aclrtCreateStream(aclrtStream* stream) { CreateStream(stream, 0, 0); }
+
+void aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
+  CreateStream(stream, std::min(priority, kLowestPriority), (flag & ~kKnownFlags) == 0 ? flag : 0);
+}
+
+void aclrtDestroyStream(rt::Stream& stream) {
+  RefuseInCallback("aclrtDestroyStream");
+  DestroyStream(stream, false);
+}
+void aclrtDestroyStreamForce(rt::Stream& stream) {
+  RefuseInCallback("aclrtDestroyStreamForce");
+  DestroyStream(stream, true);
+}
+
+void aclrtStreamQuery(rt::Stream& stream, aclrtStreamStatus* status) {
+  rt::CheckNotCaptured(stream, "aclrtStreamQuery");
+  *status = stream.Idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+}
+
+void aclrtSynchronizeStream(rt::Stream& stream) {
+  RefuseInCallback("aclrtSynchronizeStream");
+  rt::CheckNotCaptured(stream, "aclrtSynchronizeStream");
+  WaitForStream(stream, -1, 0);
+}
+
+void aclrtSynchronizeStreamWithTimeout(rt::Stream& stream, int32_t timeout) {
+  RefuseInCallback("aclrtSynchronizeStreamWithTimeout");
+  rt::CheckNotCaptured(stream, "aclrtSynchronizeStreamWithTimeout");
+  int64_t deadline = DeadlineOf(timeout);
+  if ((stream.options().flags & kNoSync) != 0) return;
+  WaitForStream(stream, deadline, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+}
+
+void aclrtStreamGetId(rt::Stream& stream, int32_t* streamId) { *streamId = static_cast<int32_t>(stream.id()); }
+void aclrtStreamGetPriority(rt::Stream& stream, uint32_t* priority) { *priority = stream.options().priority; }
+void aclrtStreamGetFlags(rt::Stream& stream, uint32_t* flags) { *flags = stream.options().flags; }
+void aclrtGetStreamAvailableNum(uint32_t* streamCount) {
+  *streamCount = static_cast<uint32_t>(rt::CurrentContext().device().streams_available());
+}
+
+// --- attributes ------------------------------------------------------------------------------------------
+
+void aclrtSetStreamFailureMode(rt::Stream& stream, uint64_t mode) {
+  if (stream.options().is_default) {
+    Fail(107000, "stream-default", "the failure mode of the default stream cannot be set");
+  }
+  if (mode > 1) Fail(107000, "failure-mode", "mode = {}; use 0 (go on) or 1 (stop on failure)", mode);
+  if (stream.attributes.failure_mode_set) {
+    Fail(107000, "failure-mode-twice", "the failure mode of stream {} was set before; it can be set once", stream.id());
+  }
+  stream.attributes.failure_mode_set = true;
+  stream.SetStopOnFailure(mode == 1);
+}
+
+void aclrtSetStreamOverflowSwitch(rt::Stream& stream, uint32_t flag) { stream.attributes.overflow_switch = flag; }
+void aclrtGetStreamOverflowSwitch(rt::Stream& stream, uint32_t* flag) { *flag = stream.attributes.overflow_switch; }
+
+void aclrtSetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue* value) {
+  switch (static_cast<int>(stmAttrType)) {
+    case 1:
+      return aclrtSetStreamFailureMode(stream, value->failureMode);
+    case 2:
+      stream.attributes.overflow_switch = value->overflowSwitch;
+      return;
+    case 3:
+      stream.attributes.user_tag = value->userCustomTag;
+      return;
+    case 4:
+      stream.attributes.cache_op_info = value->cacheOpInfoSwitch;
+      return;
+    default:
+      Fail(107000, "stream-attribute", "stmAttrType = {} is not an attribute that can be set",
+           static_cast<int>(stmAttrType));
+  }
+}
+
+void aclrtGetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue* value) {
+  switch (static_cast<int>(stmAttrType)) {
+    case 1:
+      value->failureMode = stream.stop_on_failure() ? 1 : 0;
+      return;
+    case 2:
+      value->overflowSwitch = stream.attributes.overflow_switch;
+      return;
+    case 3:
+      value->userCustomTag = stream.attributes.user_tag;
+      return;
+    case 4:
+      value->cacheOpInfoSwitch = stream.attributes.cache_op_info;
+      return;
+    default:
+      Fail(107000, "stream-attribute", "stmAttrType = {} is not an attribute", static_cast<int>(stmAttrType));
+  }
+}
+
+void aclrtStreamAbort(rt::Stream& stream) {
+  if (stream.options().is_default) {
+    Fail(107000, "stream-default", "the default stream cannot be aborted");
+  }
+  RefuseInCallback("aclrtStreamAbort");
+  stream.Drop();
+  stream.CancelPark(stream.park_serial());
+  rt::TheEngine().WaitFor(stream, stream.tail(), -1);
+  stream.StopDropping();
+}
+
+// --- callbacks on creation and destruction -----------------------------------------------------------------
+
+void aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallback callback, void* args) {
+  RegisterStreamStateCallback(regName, callback, args);
+}
+
+}  // namespace belay::api

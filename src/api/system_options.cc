@@ -1,0 +1,50 @@
+#include "api/system_options.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+
+namespace belay::api {
+namespace {
+
+constexpr int kOptions = 3;
+
+struct Options {
+  std::mutex lock;
+  std::map<std::pair<HandleBits, int>, int64_t> values;
+};
+Options& All() {
+  static auto* options = new Options;
+  return *options;
+}
+
+void CheckOption(int option) {
+  if (option >= 0 && option < kOptions) return;
+  Fail(107000, "system-option", "opt = {} does not exist; options are 0 to {}", option, kOptions - 1);
+}
+
+}  // namespace
+
+void SetSystemOption(HandleBits owner, int option, int64_t value) {
+  CheckOption(option);
+  if (value != 0 && value != 1) {
+    Fail(107000, "system-option", "value = {} of option {}; use 0 (off) or 1 (on)", value, option);
+  }
+  std::lock_guard guard(All().lock);
+  All().values[{owner, option}] = value;
+}
+
+int64_t GetSystemOption(HandleBits owner, int option) {
+  CheckOption(option);
+  std::lock_guard guard(All().lock);
+  auto it = All().values.find({owner, option});
+  if (it == All().values.end()) {
+    Fail(107021, "system-option-unset", "option {} was not set {}", option,
+         owner == 0 ? "in this process" : "in this context");
+  }
+  return it->second;
+}
+
+}  // namespace belay::api

@@ -1,0 +1,15 @@
+// aclSysParamOpt values, of a context or (owner 0) of the process. Belay is deterministic whatever they
+// say; they are kept for programs that read them back.
+#pragma once
+
+#include "acl/acl_base.h"
+#include "base/handle_table.h"
+
+namespace belay::api {
+
+// Throws 107000 for an option or a value that does not exist.
+void SetSystemOption(HandleBits owner, int option, int64_t value);
+// Throws 107021 when it was never set.
+int64_t GetSystemOption(HandleBits owner, int option);
+
+}  // namespace belay::api

@@ -1,0 +1,40 @@
+#include "api/wait.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "runtime/callback_pool.h"
+#include "runtime/capture.h"
+#include "runtime/engine.h"
+
+namespace belay::api {
+
+void RefuseInCallback(const char* call) {
+  if (!rt::InCallback()) [[likely]] return;
+  Fail(100000, "wait-in-callback",
+       "{} inside a callback would wait for the stream that runs the callback; leave the callback first", call);
+}
+
+int64_t DeadlineOf(int32_t timeout_ms) {
+  if (timeout_ms == -1) return -1;
+  if (timeout_ms < 0) {
+    Fail(107000, "timeout", "timeout = {} ms; use -1 to wait for ever, or a number of milliseconds", timeout_ms);
+  }
+  return NowNs() + int64_t{timeout_ms} * 1'000'000;
+}
+
+void Surface(std::unique_ptr<rt::TaskFailure> failure) {
+  if (failure == nullptr) return;
+  Fail(failure->code, failure->id, "task {} of the stream (a {}, submitted by {}) failed: {}", failure->position,
+       failure->task, rt::CallName(failure->call), failure->sentence);
+}
+
+void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
+  uint64_t tail = stream.tail();
+  if (!stream.Reached(tail) && !rt::TheEngine().WaitFor(stream, tail, deadline_ns)) {
+    Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit", stream.id(),
+         tail - stream.completed());
+  }
+  if (stream.failed()) [[unlikely]] Surface(stream.TakeFailure());
+}
+
+}  // namespace belay::api

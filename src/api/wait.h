@@ -1,0 +1,25 @@
+// What the waiting calls share: time limits, what they refuse, and how a failed task surfaces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/stream.h"
+
+namespace belay::api {
+
+// Waiting inside a callback would wait for itself. Throws 100000.
+void RefuseInCallback(const char* call);
+
+// A limit in milliseconds as the pages define it: -1 for ever, else at least 0. Throws 107000 otherwise.
+// The result is a NowNs deadline, or -1.
+int64_t DeadlineOf(int32_t timeout_ms);
+
+// Waits for all that is on the stream now; surfaces its first failure. Throws timeout_code when the
+// deadline comes first.
+void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code);
+
+// Throws what a failed task left, with the task and the call that submitted it.
+void Surface(std::unique_ptr<rt::TaskFailure> failure);
+
+}  // namespace belay::api

@@ -1,0 +1,27 @@
+// Threads that run user code queued on streams. The pool grows whenever all its threads are busy, so a
+// callback that blocks starves nobody; waiting calls inside a callback are refused (InCallback).
+#pragma once
+
+#include <cstdint>
+
+namespace belay::rt {
+
+using HostFunction = void (*)(void*);
+
+// Runs function(argument) on a callback thread, then done(context) on the same thread.
+void RunOnCallbackThread(HostFunction function, void* argument, void (*done)(void*), void* context);
+
+// Whether the calling thread is inside a callback.
+bool InCallback();
+
+// Marks the calling thread as being inside a callback while in scope (aclrtProcessReport).
+class CallbackScope {
+ public:
+  CallbackScope();
+  ~CallbackScope();
+};
+
+// Forgets threads and queue (a forked child has neither).
+void AbandonCallbacksInChild();
+
+}  // namespace belay::rt

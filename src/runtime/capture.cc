@@ -1,0 +1,415 @@
+#include "runtime/capture.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "base/error.h"
+#include "runtime/context.h"
+#include "runtime/model_ri.h"
+#include "runtime/thread_engine.h"
+
+namespace belay::rt {
+namespace {
+
+std::atomic<uint64_t> g_next_capture{0};
+std::atomic<uint32_t> g_next_model{0};
+std::atomic<CallNamer> g_namer{nullptr};
+
+uint64_t ThisThread() { return static_cast<uint64_t>(pthread_self()); }
+
+}  // namespace
+
+// All captures that are under way. Capture objects are never freed, only re-used, so that a stream's
+// pointer to one may be followed at any time.
+class CaptureRegistry {
+ public:
+  static CaptureRegistry& Get() {
+    static auto* registry = new CaptureRegistry;
+    return *registry;
+  }
+  Capture& New() {
+    std::lock_guard guard(lock_);
+    Capture* capture;
+    if (free_.empty()) {
+      capture = new Capture;
+    } else {
+      capture = free_.back();
+      free_.pop_back();
+    }
+    active_.push_back(capture);
+    count_.store(active_.size(), std::memory_order_release);
+    return *capture;
+  }
+  void Retire(Capture& capture) {
+    std::lock_guard guard(lock_);
+    std::erase(active_, &capture);
+    free_.push_back(&capture);
+    count_.store(active_.size(), std::memory_order_release);
+  }
+  bool none() const { return count_.load(std::memory_order_acquire) == 0; }
+  std::vector<Capture*> Active() {
+    std::lock_guard guard(lock_);
+    return active_;
+  }
+  Capture* Find(uint64_t id) {
+    std::lock_guard guard(lock_);
+    for (Capture* capture : active_) {
+      if (capture->id() == id) return capture;
+    }
+    return nullptr;
+  }
+  void ThreadGone(uint64_t thread) {
+    for (Capture* capture : Active()) {
+      std::lock_guard guard(capture->lock_);
+      if (capture->thread_ != thread || capture->mode_ == CaptureMode::kRelaxed) continue;
+      capture->thread_gone_ = true;
+      capture->SpoilLocked(capture->main_->id(), "the end of the thread that began it");
+    }
+  }
+
+ private:
+  std::mutex lock_;
+  std::vector<Capture*> active_;
+  std::vector<Capture*> free_;
+  std::atomic<size_t> count_{0};
+};
+
+namespace {
+
+// The thread's mode, and its last word when it ends in the middle of a capture of its own.
+struct ThreadMode {
+  CaptureMode mode = CaptureMode::kGlobal;
+  bool began = false;
+  ~ThreadMode() {
+    if (began && !CaptureRegistry::Get().none()) CaptureRegistry::Get().ThreadGone(ThisThread());
+  }
+};
+thread_local ThreadMode t_mode;
+
+}  // namespace
+
+const char* CaptureNode::name() const {
+  switch (kind) {
+    case Kind::kRecord:
+      return "event record";
+    case Kind::kWait:
+      return "event wait";
+    case Kind::kTask:
+      break;
+  }
+  return task.type->name;
+}
+
+void SetCallNamer(CallNamer namer) { g_namer.store(namer); }
+const char* CallName(uint32_t call) {
+  CallNamer namer = g_namer.load(std::memory_order_relaxed);
+  return namer == nullptr ? "a call" : namer(call);
+}
+
+// --- begin and end -----------------------------------------------------------------------------------------
+
+CaptureState Capture::Apply(CaptureCommand command) {
+  CaptureState next = Next(state(), command);
+  if (next != CaptureState::kRefused) state_.store(next, std::memory_order_release);
+  return next;
+}
+
+bool Capture::begun_by_this_thread() const { return thread_ == ThisThread(); }
+
+void Capture::Begin(Stream& main, CaptureMode mode) {
+  if (main.options().is_default) {
+    Fail(107000, "capture-default-stream",
+         "the default stream cannot be captured; create a stream with aclrtCreateStream");
+  }
+  if (main.capture() != nullptr) {
+    Fail(107030, "capture-twice", "stream {} is being captured already", main.id());
+  }
+  Capture& capture = CaptureRegistry::Get().New();
+  std::lock_guard guard(capture.lock_);
+  capture.Apply(CaptureCommand::kBegin);
+  capture.mode_ = mode;
+  capture.id_ = g_next_capture.fetch_add(1) + 1;
+  capture.thread_ = ThisThread();
+  capture.thread_gone_ = false;
+  capture.outer_mode_ = t_mode.mode;
+  t_mode.mode = mode;
+  t_mode.began = true;
+  capture.main_ = &main;
+  capture.nodes_.clear();
+  capture.spoiled_by_.clear();
+  HandleBits handle = Models().Create(main.context().device(), g_next_model.fetch_add(1));
+  if (handle == 0) Fail(207010, "model-limit", "the process holds as many models as Belay can number");
+  capture.model_ = Models().Find(handle);
+  capture.members_ = {{&main, kNoNode}};
+  main.SetCapture(&capture);
+}
+
+void Capture::CheckEnd(Stream& main) {
+  if (&main != main_) {
+    Fail(107000, "capture-end-stream",
+         "stream {} only joined the capture; end it on stream {}, where it began", main.id(), main_->id());
+  }
+  if (mode_ != CaptureMode::kRelaxed && !begun_by_this_thread() && !thread_gone_) {
+    Fail(107030, "capture-end-thread",
+         "the capture of stream {} was begun by another thread; only that thread may end it unless the mode "
+         "is ACL_MODEL_RI_CAPTURE_MODE_RELAXED",
+         main.id());
+  }
+}
+
+ModelRI& Capture::End(Stream& main) {
+  Capture* capture = main.capture();
+  if (capture == nullptr) {
+    Fail(107000, "capture-not-begun", "stream {} is not being captured; call aclmdlRICaptureBegin first",
+         main.id());
+  }
+  std::unique_lock guard(capture->lock_);
+  capture->CheckEnd(main);
+  ModelRI& model = *capture->model_;
+  capture->ReleaseStreams();
+  if (capture->begun_by_this_thread()) t_mode.mode = capture->outer_mode_;
+  bool spoiled = capture->state() == CaptureState::kInvalidated;
+  capture->Apply(CaptureCommand::kEnd);
+  std::vector<CaptureNode> nodes = std::move(capture->nodes_);
+  capture->nodes_.clear();
+  std::string spoiled_by = capture->spoiled_by_;
+  std::vector<Member> members = std::move(capture->members_);
+  guard.unlock();
+  CaptureRegistry::Get().Retire(*capture);
+  try {
+    if (spoiled) {
+      Fail(107033, "capture-invalidated", "the capture of stream {} cannot become a model: {}", main.id(),
+           spoiled_by);
+    }
+    CheckClosed(nodes, members, main);
+  } catch (const Error&) {
+    for (CaptureNode& node : nodes) {
+      if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
+    }
+    ModelRI::Destroy(model);
+    throw;
+  }
+  ThreadEngine* engine = TheThreadEngine();
+  model.Finish(std::make_unique<TaskGraph>(std::move(nodes), engine == nullptr ? 1 : engine->workers()));
+  return model;
+}
+
+void Capture::ReleaseStreams() {
+  for (Member& member : members_) member.stream->SetCapture(nullptr);
+}
+
+// Every node must lead to the last one of the main stream: what does not is work that nobody waits for.
+void Capture::CheckClosed(const std::vector<CaptureNode>& nodes, const std::vector<Member>& members,
+                          Stream& main) {
+  std::vector<bool> reached(nodes.size(), false);
+  std::vector<uint32_t> open;
+  if (members.front().last != kNoNode) open.push_back(members.front().last);
+  while (!open.empty()) {
+    uint32_t n = open.back();
+    open.pop_back();
+    if (reached[n]) continue;
+    reached[n] = true;
+    open.insert(open.end(), nodes[n].after.begin(), nodes[n].after.end());
+  }
+  for (uint32_t n = 0; n < nodes.size(); ++n) {
+    if (reached[n]) continue;
+    bool came_back = std::any_of(nodes.begin(), nodes.begin() + n, [&](const CaptureNode& earlier) {
+      return earlier.stream_id == nodes[n].stream_id && reached[static_cast<size_t>(&earlier - nodes.data())];
+    });
+    const char* id = came_back ? "capture-task-after-return" : "capture-not-joined";
+    Fail(107025, id,
+         "stream {} {} the main stream {} of the capture: its {} (node {}, submitted by {}) leads nowhere; "
+         "call aclrtRecordEvent on stream {} after it and aclrtStreamWaitEvent on a stream that leads to "
+         "stream {} before aclmdlRICaptureEnd",
+         nodes[n].stream_id, came_back ? "was given work after it had returned to" : "never returned to",
+         main.id(), nodes[n].name(), n, CallName(nodes[n].call), nodes[n].stream_id, main.id());
+  }
+}
+
+// --- what streams hand over --------------------------------------------------------------------------------
+
+uint32_t* Capture::LastNodeOf(Stream& stream) {
+  for (Member& member : members_) {
+    if (member.stream == &stream) return &member.last;
+  }
+  return nullptr;
+}
+
+void Capture::RefuseIfSpoiled() {
+  if (state() != CaptureState::kInvalidated) return;
+  Fail(107033, "capture-invalidated", "the capture is invalid: {}; end it with aclmdlRICaptureEnd",
+       spoiled_by_);
+}
+
+uint32_t Capture::AddNode(uint32_t* last, CaptureNode&& node) {
+  if (*last != kNoNode) node.after.push_back(*last);
+  nodes_.push_back(std::move(node));
+  *last = static_cast<uint32_t>(nodes_.size() - 1);
+  return *last;
+}
+
+bool Capture::Add(Stream& stream, Task&& task) {
+  std::lock_guard guard(lock_);
+  uint32_t* last = LastNodeOf(stream);
+  if (stream.capture() != this || last == nullptr) return false;
+  if (state() == CaptureState::kInvalidated) task.Destroy();
+  RefuseIfSpoiled();
+  CaptureNode node{.kind = CaptureNode::Kind::kTask, .task = task, .stream_id = stream.id(),
+                   .call = task.call, .event_id = 0, .after = {}};
+  AddNode(last, std::move(node));
+  return true;
+}
+
+bool Capture::Record(Stream& stream, Event& event, CapturePoint* point) {
+  std::lock_guard guard(lock_);
+  uint32_t* last = LastNodeOf(stream);
+  if (stream.capture() != this || last == nullptr) return false;
+  RefuseIfSpoiled();
+  CaptureNode node{.kind = CaptureNode::Kind::kRecord, .task = {}, .stream_id = stream.id(),
+                   .call = t_current_call, .event_id = event.id(), .after = {}};
+  *point = {id_, AddNode(last, std::move(node)), event.id()};
+  return true;
+}
+
+void Capture::Wait(Stream& stream, const CapturePoint& point) {
+  std::lock_guard guard(lock_);
+  if (state() == CaptureState::kNone || id_ != point.capture_id) {
+    Fail(107027, "event-captured", "the capture that recorded the event ended while the call was under way");
+  }
+  RefuseIfSpoiled();
+  uint32_t* last = LastNodeOf(stream);
+  if (last == nullptr) {
+    CheckMayJoin(stream);
+    Apply(CaptureCommand::kJoin);
+    members_.push_back({&stream, kNoNode});
+    last = &members_.back().last;
+    stream.SetCapture(this);
+  }
+  CaptureNode node{.kind = CaptureNode::Kind::kWait, .task = {}, .stream_id = stream.id(),
+                   .call = t_current_call, .event_id = point.event_id, .after = {point.node}};
+  AddNode(last, std::move(node));
+}
+
+// Under lock_. A stream that cannot join spoils the capture: what follows would be lost in the graph.
+void Capture::CheckMayJoin(Stream& stream) {
+  const char* why = nullptr;
+  if (stream.options().is_default) {
+    why = "the default stream";
+  } else if (Capture* other = stream.capture(); other != nullptr && other != this) {
+    why = "a stream of another capture";
+  } else if (&stream.context() != &main_->context()) {
+    why = "a stream of another context";
+  }
+  if (why == nullptr) return;
+  SpoilLocked(stream.id(), "an attempt to join a stream that cannot join");
+  Fail(107030, "capture-join",
+       "stream {} is {}: it cannot join the capture of stream {} by waiting for one of its events; use a "
+       "stream of the same context that was created with aclrtCreateStream and is not being captured",
+       stream.id(), why, main_->id());
+}
+
+void Capture::SpoilLocked(uint32_t stream_id, const char* what) {
+  if (state() != CaptureState::kActive) return;
+  Apply(CaptureCommand::kSpoil);
+  spoiled_by_ = fmt::format("{} on stream {} ({}, after {} captured task{}) is not allowed in a capture", what,
+                            stream_id, CallName(t_current_call), nodes_.size(),
+                            nodes_.size() == 1 ? "" : "s");
+}
+
+void Capture::Spoil(Stream& stream, const char* what) {
+  std::lock_guard guard(lock_);
+  SpoilLocked(stream.id(), what);
+}
+
+void Capture::Leave(Stream& stream) {
+  std::unique_lock guard(lock_);
+  if (stream.capture() != this) return;
+  SpoilLocked(stream.id(), "the destruction of a stream");
+  stream.SetCapture(nullptr);
+  std::erase_if(members_, [&](const Member& m) { return m.stream == &stream && &stream != main_; });
+  if (&stream != main_) return;
+  // Nobody can end the capture any more: drop it.
+  ReleaseStreams();
+  members_.clear();
+  for (CaptureNode& node : nodes_) {
+    if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
+  }
+  nodes_.clear();
+  Apply(CaptureCommand::kEnd);
+  ModelRI& model = *model_;
+  guard.unlock();
+  CaptureRegistry::Get().Retire(*this);
+  ModelRI::Destroy(model);
+}
+
+// --- what captures forbid ----------------------------------------------------------------------------------
+
+namespace {
+
+bool Forbids(const Capture& capture) {
+  if (capture.begun_by_this_thread()) return t_mode.mode != CaptureMode::kRelaxed;
+  return capture.mode() == CaptureMode::kGlobal && t_mode.mode == CaptureMode::kGlobal;
+}
+
+}  // namespace
+
+void CheckCaptureAllows(const char* call) {
+  CaptureRegistry& registry = CaptureRegistry::Get();
+  if (registry.none()) [[likely]] return;
+  for (Capture* capture : registry.Active()) {
+    if (!Forbids(*capture)) continue;
+    uint32_t stream = capture->main().id();
+    capture->Spoil(capture->main(), "a synchronous or unsafe call");
+    Fail(107030, "capture-unsafe-call",
+         "{} is not allowed while stream {} is being captured in this mode; make it before or after the "
+         "capture, or around it switch with aclmdlRICaptureThreadExchangeMode to "
+         "ACL_MODEL_RI_CAPTURE_MODE_RELAXED",
+         call, stream);
+  }
+}
+
+void CheckNotCaptured(Stream& stream, const char* call) {
+  Capture* capture = stream.capture();
+  if (capture == nullptr) [[likely]] return;
+  capture->Spoil(stream, "a query or synchronise of the stream");
+  Fail(107027, "capture-stream-query",
+       "{} on stream {}, which is being captured: its tasks have not run and will only run in the model; end "
+       "the capture first",
+       call, stream.id());
+}
+
+void CheckNoCaptureOn(int device, const char* call) {
+  CaptureRegistry& registry = CaptureRegistry::Get();
+  if (registry.none()) [[likely]] return;
+  for (Capture* capture : registry.Active()) {
+    if (capture->main().context().device().id() != device) continue;
+    uint32_t stream = capture->main().id();
+    capture->Spoil(capture->main(), "a synchronise of the whole device");
+    Fail(107027, "capture-device-sync",
+         "{} waits for all streams of device {}, but stream {} is being captured; end the capture first", call,
+         device, stream);
+  }
+}
+
+bool JoinCapture(Stream& stream, const CapturePoint& point) {
+  Capture* capture = CaptureRegistry::Get().Find(point.capture_id);
+  if (capture == nullptr) return false;
+  capture->Wait(stream, point);
+  return true;
+}
+
+void SpoilCapture(uint64_t capture_id, const char* what) {
+  Capture* capture = CaptureRegistry::Get().Find(capture_id);
+  if (capture != nullptr) capture->Spoil(capture->main(), what);
+}
+
+void LeaveCapture(Stream& stream) {
+  if (Capture* capture = stream.capture(); capture != nullptr) capture->Leave(stream);
+}
+
+CaptureMode ExchangeThreadMode(CaptureMode mode) { return std::exchange(t_mode.mode, mode); }
+
+}  // namespace belay::rt

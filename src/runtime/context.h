@@ -1,0 +1,103 @@
+// Devices and contexts, and which of them the calling thread uses.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/handle_table.h"
+#include "runtime/stream.h"
+
+namespace belay::rt {
+
+class Device;
+
+// A context owns streams. Every device has one default context; programs may create more.
+class Context {
+ public:
+  Context(Device& device, bool is_default);
+
+  Device& device() const { return device_; }
+  bool is_default() const { return is_default_; }
+  HandleBits handle() const;
+  // Created with the context; NULL as a stream argument means it.
+  Stream& default_stream() const { return *default_stream_; }
+
+  // New stream of this context. Throws 207008 at the device's limit.
+  Stream& CreateStream(const StreamOptions& options);
+  // Waits for the tasks unless `force`, which drops them.
+  static void DestroyStream(Stream& stream, bool force);
+  // All streams of the context, the default one first.
+  std::vector<Stream*> Streams();
+  // Destroys the streams; afterwards the context can be recycled.
+  void Shutdown(bool force);
+
+ private:
+  Device& device_;
+  const bool is_default_;
+  Stream* default_stream_ = nullptr;
+  std::mutex lock_;
+  std::vector<Stream*> streams_;
+};
+
+using ContextTable = HandleTable<Context, HandleKind::kContext, 1u << 16>;
+ContextTable& Contexts();
+
+class Device {
+ public:
+  explicit Device(int id) : id_(id) {}
+  int id() const { return id_; }
+
+  // aclrtSetDevice: counts, and builds the default context when needed.
+  Context& Use();
+  // aclrtResetDevice: the last reset waits for the tasks of the default context and frees everything.
+  void Release(bool force);
+  // The default context, or null while the device is not in use.
+  Context* default_context() const { return default_context_.load(std::memory_order_acquire); }
+  int uses() const { return uses_; }
+
+  // Counting against the documented limits. Throw 207008 / 207007.
+  void TakeStreamSlot();
+  void ReturnStreamSlot() { streams_.fetch_sub(1, std::memory_order_relaxed); }
+  void TakeEventSlot();
+  void ReturnEventSlot() { events_.fetch_sub(1, std::memory_order_relaxed); }
+  int streams_available() const;
+
+  // Peer access of this device to others, one bit a device.
+  std::atomic<uint64_t> peers{0};
+
+  // Waits for all streams of all contexts of the device; the first failure stored on one of them is
+  // taken and returned (null: none). False in *reached when the deadline came first.
+  std::unique_ptr<TaskFailure> Synchronize(int64_t deadline_ns, bool* reached);
+
+ private:
+  const int id_;
+  std::mutex lock_;
+  int uses_ = 0;
+  std::atomic<Context*> default_context_{nullptr};
+  std::atomic<int> streams_{0};
+  std::atomic<int> events_{0};
+};
+
+// Devices that programs see (BELAY_DEVICES and ASCEND_RT_VISIBLE_DEVICES applied).
+int DeviceCount();
+Device& DeviceAt(int id);       // throws 107001
+void CreateDevices(int count);  // once a process (and again in a forked child)
+void SetStreamLimit(int streams);
+
+// --- the calling thread ------------------------------------------------------------------------------
+
+// The thread's context: the one it set last, else the default device's (aclInit JSON). Null: none, or
+// the one it had is gone.
+Context* CurrentContextOrNull();
+Context& CurrentContext();  // throws 107002
+void SetCurrentContext(Context& context);
+int CurrentDeviceOrZero();  // for memory calls, which work without a context
+void SetDefaultDevice(int device);  // -1: none
+
+// A stream argument: null is the default stream of the current context. Throws 107017 for a handle that
+// is none, 107002 without a context, 107003 for a stream of another context.
+Stream& ResolveStream(HandleBits handle, const char* argument);
+
+}  // namespace belay::rt

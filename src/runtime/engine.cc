@@ -1,0 +1,58 @@
+#include "runtime/engine.h"
+
+#include <atomic>
+
+#include "runtime/stream.h"
+
+namespace belay::rt {
+namespace {
+
+constinit std::atomic<Engine*> g_engine{nullptr};
+constinit thread_local Runner* t_runner = nullptr;
+
+}  // namespace
+
+Engine& TheEngine() { return *g_engine.load(std::memory_order_acquire); }
+void InstallEngine(Engine* engine) { g_engine.store(engine, std::memory_order_release); }
+
+Runner::Runner() : outer_(t_runner) { t_runner = this; }
+
+Runner::~Runner() {
+  if (kept_ != nullptr) Share();
+  EndRun();
+  t_runner = outer_;
+}
+
+Runner* Runner::Current() { return t_runner; }
+
+bool Runner::Keep(Stream& stream, TaskCost cost) {
+  if (kept_ != nullptr) return false;
+  kept_ = &stream;
+  kept_cost_ = cost;
+  spent_ = 0;
+  return true;
+}
+
+Stream* Runner::Take() {
+  Stream* stream = kept_;
+  kept_ = nullptr;
+  return stream;
+}
+
+void Runner::Share() {
+  Stream* stream = Take();
+  TheEngine().MakeReady(*stream, kept_cost_);
+}
+
+void Runner::NoteLength(TaskCost cost) {
+  bool is_long = cost >= kLongTask;
+  if (is_long == in_long_task_) return;
+  in_long_task_ = is_long;
+  if (is_long) {
+    TheEngine().EnterLongTask();
+  } else {
+    TheEngine().LeaveLongTask();
+  }
+}
+
+}  // namespace belay::rt

@@ -1,0 +1,75 @@
+// Who runs ready streams. Two engines: threads (thread_engine.h), and one for tests that runs the task
+// that the test picks (step_engine.h). One is installed at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "runtime/task.h"
+
+namespace belay::rt {
+
+class Stream;
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // `stream` has just become ready; its next task costs about `cost`.
+  virtual void MakeReady(Stream& stream, TaskCost cost) = 0;
+  // A worker is about to spend long inside one task, or comes back: others must not count on it.
+  virtual void EnterLongTask() {}
+  virtual void LeaveLongTask() {}
+
+  // Blocks the calling host thread until the stream has completed `position`; false when the deadline
+  // (NowNs, negative: none) came first. Without a deadline it may run tasks meanwhile.
+  virtual bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) = 0;
+
+  // Watches a parked stream: cancels its wait at the deadline.
+  virtual void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) = 0;
+  // Watches a stream parked by a poll: fulfils it when ready() says so.
+  virtual void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) = 0;
+};
+
+// Tasks from here on are worth waking a sleeping worker for: about what a wake costs.
+inline constexpr TaskCost kLongTask = 50'000;
+
+Engine& TheEngine();
+void InstallEngine(Engine* engine);
+
+// While a thread runs streams it has a Runner: the place for the one stream that its last task made
+// ready, so that the successor runs here, while its data is in this core's cache, without a lock.
+class Runner {
+ public:
+  Runner();
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  static Runner* Current();
+
+  // Keeps a stream for later if there is none yet; false: the caller makes it ready for everybody.
+  bool Keep(Stream& stream, TaskCost cost);
+  // The kept stream, or null.
+  Stream* Take();
+  // Called before each task: once work worth sharing is ahead, gives the kept stream to everybody.
+  void BeforeTask(TaskCost cost) {
+    if (kept_ != nullptr && (spent_ += cost) > kShareAfter) [[unlikely]] Share();
+    if (in_long_task_ || cost >= kLongTask) [[unlikely]] NoteLength(cost);
+  }
+  // Called when a stream was run to its end or parked.
+  void EndRun() {
+    if (in_long_task_) [[unlikely]] NoteLength(0);
+  }
+
+ private:
+  static constexpr uint64_t kShareAfter = 3000;  // ns
+  void Share();
+  void NoteLength(TaskCost cost);
+  bool in_long_task_ = false;
+  Stream* kept_ = nullptr;
+  TaskCost kept_cost_ = 0;
+  uint64_t spent_ = 0;
+  Runner* outer_;
+};
+
+}  // namespace belay::rt

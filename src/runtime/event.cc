@@ -1,0 +1,284 @@
+#include "runtime/event.h"
+
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "runtime/capture.h"
+#include "runtime/engine.h"
+
+namespace belay::rt {
+namespace {
+
+constinit EventTable g_events;
+
+constexpr uint32_t kSync = 0x1;
+constexpr uint32_t kTimeLine = 0x8;
+
+// The record itself is its position; the body only stamps the time.
+struct RecordTask {
+  static constexpr const char* kName = "event record";
+  static constexpr TaskClass kClass = TaskClass::kRecord;
+  Event* event;  // null: the event keeps no time
+  uint64_t record;
+  void Run() const {
+    if (event != nullptr) event->RecordReached(record);
+  }
+};
+
+struct WaitTask {
+  static constexpr const char* kName = "event wait";
+  static constexpr TaskClass kClass = TaskClass::kWait;
+  Stream* source;
+  uint64_t position;
+  Event* event;  // null: nobody counts passed waits
+  uint64_t life;
+  WaitTicket* ticket;
+  int64_t limit_ns;
+
+  WaitTask(Event::Binding b, Event* e, uint64_t l, WaitTicket* t, int64_t limit)
+      : source(b.stream), position(b.position), event(e), life(l), ticket(t), limit_ns(limit) {}
+  WaitTask(WaitTask&& o) noexcept : WaitTask({o.source, o.position}, o.event, o.life, o.ticket, o.limit_ns) {
+    o.ticket = nullptr;
+  }
+  ~WaitTask() {
+    if (ticket != nullptr) Event::Return(ticket);
+  }
+
+  bool Proceed(Stream& stream) const {
+    if (stream.TakeTimedOut()) {
+      Fail(107020, "event-wait-timeout",
+           "the stream waited longer than its limit of {} s for an event that was not recorded in time",
+           limit_ns / 1'000'000'000);
+    }
+    int64_t limit = limit_ns;  // once parked, this body may be gone
+    if (uint64_t park = ParkIfNeeded(stream); park != 0) {
+      if (limit > 0) TheEngine().WatchDeadline(stream, park, NowNs() + limit);
+      return false;
+    }
+    if (event != nullptr) event->WaitPassed(life);
+    return true;
+  }
+
+ private:
+  uint64_t ParkIfNeeded(Stream& stream) const {
+    if (ticket == nullptr) return stream.ParkUntil(*source, position);
+    if (uint64_t park = ticket->event->Redeem(*ticket, stream); park != 0) return park;
+    return stream.ParkUntil(*ticket->source, ticket->position);
+  }
+};
+
+}  // namespace
+
+EventTable& Events() { return g_events; }
+
+EventState Event::Apply(EventCommand command) {
+  EventState next = Next(state_, command);
+  if (next != EventState::kRefused) state_ = next;
+  return next;
+}
+
+void Event::Open(Device& device, EventKind kind, uint32_t flags, uint32_t id) {
+  std::lock_guard guard(lock_);
+  Apply(EventCommand::kCreate);
+  device_ = &device;
+  kind_ = kind;
+  flags_ = flags;
+  id_ = id;
+  binding_ = {};
+  point_ = {};
+  ticks_ = 0;
+  ++life_;
+  waits_issued_ = waits_passed_ = 0;
+}
+
+void Event::Close() {
+  std::vector<Stream*> parked;
+  {
+    std::lock_guard guard(lock_);
+    Apply(EventCommand::kDestroy);
+    ++life_;
+    ++record_;
+    for (WaitTicket* ticket : tickets_) {
+      ticket->orphaned = true;
+      if (ticket->parked != nullptr) parked.push_back(std::exchange(ticket->parked, nullptr));
+    }
+    tickets_.clear();
+  }
+  for (Stream* stream : parked) stream->Fulfil();
+}
+
+bool Event::keeps_time() const {
+  return kind_ == EventKind::kPlain || (flags_ & kTimeLine) != 0 || (flags_ == 0x2);
+}
+bool Event::may_sync_streams() const {
+  return kind_ == EventKind::kPlain || (flags_ & kSync) != 0 || (flags_ & 0x60) != 0;
+}
+
+// --- records -------------------------------------------------------------------------------------------
+
+void Event::Record(Stream& stream) {
+  for (;;) {
+    if (Capture* capture = stream.capture(); capture != nullptr) {
+      CapturePoint point;
+      if (!capture->Record(stream, *this, &point)) continue;  // it ended meanwhile
+      std::lock_guard guard(lock_);
+      Apply(EventCommand::kRecordInCapture);
+      point_ = point;
+      return;
+    }
+    uint64_t record;
+    {
+      std::lock_guard guard(lock_);
+      record = ++record_;
+      ticks_ = 0;
+    }
+    // Not under lock_: a full stream makes the call wait, and tasks take lock_.
+    uint64_t position =
+        stream.Submit(MakeTask(RecordTask{keeps_time() ? this : nullptr, record}, 20));
+    if (position == 0) continue;  // a capture began meanwhile; it holds an unused record
+    BindLive(stream, position, record);
+    return;
+  }
+}
+
+// Binds the event unless a later record has, and answers the waits that were issued before any record.
+void Event::BindLive(Stream& stream, uint64_t position, uint64_t record) {
+  std::vector<Stream*> parked;
+  {
+    std::lock_guard guard(lock_);
+    if (record == record_) {
+      Apply(EventCommand::kRecord);
+      binding_ = {&stream, position};
+    }
+    if (tickets_.empty()) [[likely]] return;
+    for (WaitTicket* ticket : tickets_) {
+      ticket->source = &stream;
+      ticket->position = position;
+      if (ticket->parked != nullptr) parked.push_back(std::exchange(ticket->parked, nullptr));
+    }
+    tickets_.clear();
+  }
+  for (Stream* waiter : parked) waiter->Fulfil();
+}
+
+void Event::RecordReached(uint64_t record) {
+  uint64_t now = Ticks();
+  std::lock_guard guard(lock_);
+  if (record == record_) ticks_ = now;
+}
+
+uint64_t Event::ticks() {
+  std::lock_guard guard(lock_);
+  return ticks_;
+}
+
+// --- waits -----------------------------------------------------------------------------------------------
+
+void Event::MakeWait(Stream& stream, int64_t limit_ns) {
+  std::unique_lock guard(lock_);
+  if (state_ == EventState::kCaptured) {
+    CapturePoint point = point_;
+    guard.unlock();
+    WaitInCapture(stream, point);
+    return;
+  }
+  if (Capture* capture = stream.capture(); capture != nullptr) {
+    guard.unlock();
+    capture->Spoil(stream, "a wait on an event that was recorded outside of the capture");
+    Fail(107030, "capture-outside-event",
+         "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
+         "hold the wait; record the event on a stream of the capture first",
+         stream.id(), id_, state_ == EventState::kRecorded ? "recorded" : "never recorded");
+  }
+  WaitTicket* ticket = nullptr;
+  if (state_ == EventState::kUnrecorded) {
+    if (kind_ == EventKind::kEx) return;  // nothing recorded: nothing to wait for
+    ticket = new WaitTicket{this};
+    tickets_.push_back(ticket);
+  }
+  ++waits_issued_;
+  uint64_t life = life_;
+  Binding binding = binding_;
+  bool counted = kind_ != EventKind::kEx;
+  guard.unlock();
+  stream.Submit(
+      MakeTask(WaitTask(binding, counted ? this : nullptr, life, ticket, limit_ns), 20));
+}
+
+void Event::WaitInCapture(Stream& stream, const CapturePoint& point) {
+  if (JoinCapture(stream, point)) return;
+  Fail(107027, "event-captured",
+       "event {} was last recorded in a capture that has ended: its record happens inside the model, not "
+       "on a stream; record it again before stream {} waits for it",
+       id_, stream.id());
+}
+
+void Event::WaitPassed(uint64_t life) {
+  std::lock_guard guard(lock_);
+  if (life == life_) ++waits_passed_;
+}
+
+bool Event::AllWaitsPassed() {
+  std::lock_guard guard(lock_);
+  return waits_passed_ == waits_issued_;
+}
+
+uint64_t Event::Redeem(WaitTicket& ticket, Stream& stream) {
+  std::lock_guard guard(lock_);
+  if (ticket.orphaned) {
+    Fail(107017, "event-destroyed-unrecorded",
+         "the stream waited for an event that was destroyed before any record");
+  }
+  if (ticket.source != nullptr) return 0;
+  ticket.parked = &stream;
+  return stream.Park(ParkReason::kTicket, &ticket);
+}
+
+void Event::Return(WaitTicket* ticket) {
+  {
+    Event& event = *ticket->event;
+    std::lock_guard guard(event.lock_);
+    std::erase(event.tickets_, ticket);
+  }
+  delete ticket;
+}
+
+bool Event::CancelTicket(WaitTicket& ticket, Stream& stream) {
+  std::lock_guard guard(ticket.event->lock_);
+  if (ticket.parked != &stream) return false;
+  ticket.parked = nullptr;
+  return true;
+}
+
+// --- the host's questions -----------------------------------------------------------------------------------
+
+void Event::Reset(Stream& stream) {
+  std::lock_guard guard(lock_);
+  if (stream.capture() != nullptr) return;  // inside a graph an event is an edge: nothing to undo
+  Apply(EventCommand::kReset);
+  binding_ = {};
+  ++record_;
+  ticks_ = 0;
+}
+
+Event::Binding Event::LatestRecord() {
+  std::lock_guard guard(lock_);
+  if (state_ == EventState::kCaptured) {
+    uint64_t capture = point_.capture_id;
+    SpoilCapture(capture, "a query or synchronise of an event recorded in the capture");
+    Fail(107027, "event-captured-query",
+         "event {} was recorded in a capture: the record is part of the model and has no time on the host; "
+         "record it on a stream that is not being captured before asking for it",
+         id_);
+  }
+  return binding_;
+}
+
+bool Event::Complete() {
+  Binding binding = LatestRecord();
+  if (binding.stream == nullptr) return kind_ == EventKind::kEx;
+  return binding.stream->Reached(binding.position);
+}
+
+}  // namespace belay::rt

@@ -1,0 +1,105 @@
+// Events. A record binds the event to a position of a stream; a wait copies the binding that is latest
+// when it is called, so later records do not affect it. A wait on a plain event that was never recorded
+// holds a ticket, which the next record fills in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/handle_table.h"
+#include "base/spin_lock.h"
+#include "runtime/event_state.h"
+#include "runtime/stream.h"
+
+namespace belay::rt {
+
+class Device;
+class Event;
+
+// The three constructors differ in rules (acl pages 0080, 0081).
+enum class EventKind : uint8_t { kPlain, kFlagged, kEx };
+
+// A place in a capture: the record node that a wait on the event depends on.
+struct CapturePoint {
+  uint64_t capture_id = 0;
+  uint32_t node = 0;
+  uint32_t event_id = 0;
+};
+
+// A wait that was issued before any record. Owned by its wait task; listed by the event.
+struct WaitTicket {
+  Event* event = nullptr;
+  Stream* source = nullptr;  // set by the record that answers the wait
+  uint64_t position = 0;
+  Stream* parked = nullptr;
+  bool orphaned = false;  // the event was destroyed without a record
+};
+
+class Event {
+ public:
+  static constexpr bool kPersistent = true;
+
+  void Open(Device& device, EventKind kind, uint32_t flags, uint32_t id);
+  void Close();
+
+  // Queues a record on the stream, or notes it in the stream's capture.
+  void Record(Stream& stream);
+  // Makes `stream` wait, at most limit_ns nanoseconds (0: for ever). In a capture it is an edge.
+  void MakeWait(Stream& stream, int64_t limit_ns);
+  void Reset(Stream& stream);
+
+  // The position that a host must wait for; {null, 0} when there is none. Throws for captured events.
+  struct Binding {
+    Stream* stream = nullptr;
+    uint64_t position = 0;
+  };
+  Binding LatestRecord();
+  bool Complete();  // an unrecorded Ex event counts as complete, a plain one does not
+
+  // Whether all waits issued on this event have passed.
+  bool AllWaitsPassed();
+  // Ticks of the latest record once it has run, else 0.
+  uint64_t ticks();
+  bool keeps_time() const;
+  bool may_sync_streams() const;  // usable in MakeWait and Reset
+
+  EventKind kind() const { return kind_; }
+  uint32_t flags() const { return flags_; }
+  uint32_t id() const { return id_; }
+  Device& device() const { return *device_; }
+  EventState state() const { return state_; }
+  uint64_t captured_by() const { return point_.capture_id; }
+
+  // Called by tasks. They hold no reference: `record` and `life` tell whether the event has moved on.
+  void RecordReached(uint64_t record);
+  void WaitPassed(uint64_t life);
+  uint64_t Redeem(WaitTicket& ticket, Stream& stream);  // the park, 0: a record answered the wait
+  static void Return(WaitTicket* ticket);
+  static bool CancelTicket(WaitTicket& ticket, Stream& stream);
+
+ private:
+  EventState Apply(EventCommand command);
+  void BindLive(Stream& stream, uint64_t position, uint64_t record);
+  void WaitInCapture(Stream& stream, const CapturePoint& point);
+
+  SpinLock lock_;
+  EventState state_ = EventState::kDestroyed;
+  EventKind kind_ = EventKind::kPlain;
+  uint32_t flags_ = 0;
+  uint32_t id_ = 0;
+  Device* device_ = nullptr;
+  Binding binding_;
+  CapturePoint point_;
+  std::vector<WaitTicket*> tickets_;
+  uint64_t life_ = 0;    // odd while alive; never reset
+  uint64_t record_ = 0;  // records ever issued on this slot; never reset
+  uint64_t ticks_ = 0;   // of record_, once it has run
+  uint64_t waits_issued_ = 0;
+  uint64_t waits_passed_ = 0;
+};
+
+using EventTable = HandleTable<Event, HandleKind::kEvent, 1u << 20>;
+EventTable& Events();
+
+}  // namespace belay::rt

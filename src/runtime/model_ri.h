@@ -1,0 +1,67 @@
+// A model instance (aclmdlRI): a finished TaskGraph that programs execute again and again, or the graph
+// that a capture is still building.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/handle_table.h"
+#include "runtime/event.h"
+#include "runtime/replay.h"
+#include "runtime/task_graph.h"
+
+namespace belay::rt {
+
+class ModelRI {
+ public:
+  ModelRI(Device& device, uint32_t id) : device_(device), id_(id) {}
+
+  uint32_t id() const { return id_; }
+  Device& device() const { return device_; }
+  bool building() const { return graph_ == nullptr; }
+  const TaskGraph& graph() const { return *graph_; }
+  void Finish(std::unique_ptr<TaskGraph> graph);
+
+  // Queues one replay. Replays of one instance run one after another, in the order of these calls.
+  // Throws when memory that the graph uses was freed, or when the stream cannot take it.
+  void Execute(Stream& stream);
+  // Where the latest replay was queued.
+  Event::Binding last_launch();
+
+  // Runs (or goes on with) the replay at the head of `stream`; false: it parked the stream.
+  bool Proceed(Stream& stream) { return replay_->Proceed(stream); }
+
+  void SetName(std::string name);
+  std::string name();
+  using DestroyCallback = void (*)(void*);
+  void AddDestroyCallback(DestroyCallback callback, void* data);
+  bool RemoveDestroyCallback(DestroyCallback callback);
+
+  // Drops the handle; the instance goes when its queued replays have run.
+  static void Destroy(ModelRI& model);
+  void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref();
+
+ private:
+  void CheckBlocks();
+
+  Device& device_;
+  const uint32_t id_;
+  std::atomic<uint32_t> refs_{1};
+  std::unique_ptr<TaskGraph> graph_;
+  std::unique_ptr<Replay> replay_;
+
+  std::mutex lock_;
+  Event::Binding last_;
+  uint64_t checked_frees_ = ~uint64_t{0};  // FreeCount() when the blocks were last looked at
+  std::string name_;
+  std::vector<std::pair<DestroyCallback, void*>> callbacks_;
+};
+
+using ModelTable = HandleTable<ModelRI, HandleKind::kModel, 1u << 20>;
+ModelTable& Models();
+
+}  // namespace belay::rt

@@ -1,0 +1,47 @@
+// Waiting for a 64-bit value in device memory (aclrtValueWait).
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/engine.h"
+#include "runtime/stream.h"
+#include "runtime/task.h"
+
+namespace belay::rt {
+
+// The comparisons of aclrtValueWait, by their numbers.
+enum class PollTest : uint32_t { kGreaterEqual = 0, kEqual = 1, kAnd = 2, kNor = 3 };
+
+struct PollTask {
+  static constexpr const char* kName = "value wait";
+  static constexpr TaskClass kClass = TaskClass::kPoll;
+  const uint64_t* address;  // CPU address (after View)
+  uint64_t value;
+  PollTest test;
+
+  bool Ready() const {
+    uint64_t now = __atomic_load_n(address, __ATOMIC_ACQUIRE);
+    switch (test) {
+      case PollTest::kGreaterEqual:
+        return static_cast<int64_t>(now - value) >= 0;
+      case PollTest::kEqual:
+        return now == value;
+      case PollTest::kAnd:
+        return (now & value) != 0;
+      case PollTest::kNor:
+        return ~(now | value) != 0;
+    }
+    return true;
+  }
+
+  bool Proceed(Stream& stream) const {
+    if (Ready() || stream.TakeTimedOut()) return true;
+    PollTask copy = *this;  // once parked, this body may be gone
+    uint64_t park = stream.Park(ParkReason::kPoll, nullptr);
+    TheEngine().WatchPoll(stream, park, [copy] { return copy.Ready(); });
+    return false;
+  }
+  void Ranges(RangeVisitor& visit) const { visit.Reads(address, 8); }
+};
+
+}  // namespace belay::rt

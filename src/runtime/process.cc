@@ -1,0 +1,146 @@
+#include "runtime/process.h"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fork.h"
+#include "runtime/callback_pool.h"
+#include "runtime/context.h"
+#include "runtime/event.h"
+#include "runtime/memory.h"
+#include "runtime/model_ri.h"
+#include "runtime/settings.h"
+#include "runtime/task_queue.h"
+#include "runtime/thread_engine.h"
+
+namespace belay::rt {
+
+constinit std::atomic<ProcessState> g_process_state{ProcessState::kNotStarted};
+
+namespace {
+
+constinit std::mutex g_lock;
+constinit uint64_t g_starts = 0;
+constinit ThreadEngine* g_engine = nullptr;
+constinit int g_default_device = -1;
+
+void SetState(ProcessState state) { g_process_state.store(state, std::memory_order_release); }
+
+// In the child of fork only the calling thread is left: the workers are gone, and locks may be held by
+// threads that are gone too. Nothing works until aclInit starts afresh.
+void OnForkInChild() {
+  if (StateOfProcess() == ProcessState::kRunning) SetState(ProcessState::kForked);
+}
+
+// exit() runs this before the destructors of libraries that were loaded earlier: no task may run then.
+void OnExit() {
+  if (StateOfProcess() != ProcessState::kRunning || g_engine == nullptr) return;
+  Streams().ForEach([](Stream& stream) { stream.Drop(); });
+  g_engine->Stop();
+}
+
+void ForgetParent() {
+  new (&g_lock) std::mutex;
+  Streams().AbandonInChild();
+  Events().AbandonInChild();
+  Contexts().AbandonInChild();
+  Models().AbandonInChild();
+  AbandonTaskChunksInChild();
+  AbandonCallbacksInChild();
+  RunChildRestartHooks();
+  InstallEngine(nullptr);
+  g_engine = nullptr;  // its threads do not exist here; the object is left alone
+  g_starts = 0;
+}
+
+MemoryConfig MemoryOf(const Settings& settings) {
+  return {settings.devices, settings.device_bytes, settings.alias_offset};
+}
+
+void StartEngine(const Settings& settings) {
+  g_engine = new ThreadEngine({settings.workers, settings.help});
+  InstallThreadEngine(g_engine);
+}
+
+void StartFirst(int default_device) {
+  Settings settings = ReadSettings();
+  if (settings.devices == 0) {
+    Fail(207004, "no-device", "ASCEND_RT_VISIBLE_DEVICES leaves no device of those that exist");
+  }
+  StartClock();
+  SetStreamDepth(settings.stream_depth);
+  SetStreamLimit(settings.stream_limit);
+  UseSettings(settings);
+  if (StateOfProcess() == ProcessState::kForked) {
+    RestartMemoryInChild(MemoryOf(settings));
+  } else {
+    StartMemory(MemoryOf(settings));
+  }
+  CreateDevices(settings.devices);
+  if (default_device >= 0) DeviceAt(default_device);  // throws when there is none
+  SetDefaultDevice(default_device);
+  g_default_device = default_device;
+  StartEngine(settings);
+  static const bool hooked = [] {
+    pthread_atfork(nullptr, nullptr, &OnForkInChild);
+    std::atexit(&OnExit);
+    return true;
+  }();
+  (void)hooked;
+}
+
+void StopLocked() {
+  g_starts = 0;
+  for (int i = 0; i < DeviceCount(); ++i) {
+    if (DeviceAt(i).default_context() != nullptr) DeviceAt(i).Release(true);
+  }
+  Contexts().ForEach([](Context& context) {
+    context.Shutdown(true);
+    Contexts().Destroy(context.handle());
+  });
+  Events().ForEach([](Event& event) {
+    event.device().ReturnEventSlot();
+    Events().Destroy(Events().HandleOf(&event));
+  });
+  Models().ForEach([](ModelRI& model) { ModelRI::Destroy(model); });
+  for (int i = 0; i < DeviceCount(); ++i) ReleaseDeviceMemory(i);
+  InstallThreadEngine(nullptr);
+  delete std::exchange(g_engine, nullptr);
+  SetState(ProcessState::kFinalized);
+}
+
+}  // namespace
+
+void Start(int default_device) {
+  if (StateOfProcess() == ProcessState::kForked) ForgetParent();
+  std::lock_guard guard(g_lock);
+  if (StateOfProcess() == ProcessState::kRunning) {
+    if (default_device >= 0 && default_device != g_default_device) {
+      Fail(100002, "init-again",
+           "aclInit was called before with another default device ({}); call aclFinalize first", g_default_device);
+    }
+    ++g_starts;
+    return;
+  }
+  StartFirst(default_device);
+  g_starts = 1;
+  SetState(ProcessState::kRunning);
+}
+
+uint64_t StopOne() {
+  std::lock_guard guard(g_lock);
+  if (g_starts > 1) return --g_starts;
+  StopLocked();
+  return 0;
+}
+
+void Stop() {
+  std::lock_guard guard(g_lock);
+  StopLocked();
+}
+
+}  // namespace belay::rt

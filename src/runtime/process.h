@@ -1,0 +1,25 @@
+// The life of the runtime in a process: counted aclInit, aclFinalize, fork and exit.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace belay::rt {
+
+enum class ProcessState : uint8_t { kNotStarted, kRunning, kFinalized, kForked };
+
+extern std::atomic<ProcessState> g_process_state;
+inline bool Running() {
+  return g_process_state.load(std::memory_order_relaxed) == ProcessState::kRunning;
+}
+inline ProcessState StateOfProcess() { return g_process_state.load(std::memory_order_acquire); }
+
+// One more aclInit. The first one (also after a finalize, or in a forked child) starts the runtime with
+// the settings of the environment; default_device is -1 for none. A later one may not change it.
+void Start(int default_device);
+// aclFinalizeReference: one aclInit less; stops at zero. Returns what is left.
+uint64_t StopOne();
+// aclFinalize: stops at once.
+void Stop();
+
+}  // namespace belay::rt

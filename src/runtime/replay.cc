@@ -1,0 +1,209 @@
+#include "runtime/replay.h"
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "runtime/host_call.h"
+#include "runtime/poll.h"
+
+namespace belay::rt {
+namespace {
+constexpr int kIdleSweeps = 4000;  // sweeps without progress before a joined worker leaves
+}  // namespace
+
+Replay::Replay(const TaskGraph& graph)
+    : graph_(graph), lanes_(new Lane[graph.lanes().size()]), lane_count_(graph.lanes().size()) {
+  for (size_t i = 0; i < lane_count_; ++i) calls_.push_back({this, &lanes_[i]});
+}
+
+bool Replay::Proceed(Stream& stream) {
+  if (!graph_.use_lanes()) {
+    RunProgram();
+    return true;
+  }
+  if (!started_) Start();
+  if (!RunLanes(stream)) return false;
+  started_ = false;
+  if (failure_ != nullptr) {
+    std::unique_ptr<TaskFailure> failure = std::move(failure_);
+    throw Error(failure->code, failure->id, std::move(failure->sentence));
+  }
+  return true;
+}
+
+// One runner: the tasks in order. A failing task ends the replay, its results would be wrong anyway.
+void Replay::RunProgram() {
+  for (const Task& task : graph_.program()) task.type->run(task.payload);
+}
+
+void Replay::Start() {
+  for (size_t i = 0; i < lane_count_; ++i) {
+    lanes_[i].progress.store(0, std::memory_order_relaxed);
+    lanes_[i].call_pending = false;
+    lanes_[i].call_done.store(false, std::memory_order_relaxed);
+  }
+  lanes_done_.store(0, std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
+  started_ = true;
+}
+
+// True: the replay is over. False: the stream is parked until something outside happens.
+bool Replay::RunLanes(Stream& stream) {
+  ThreadEngine* engine = TheThreadEngine();
+  bool share = engine != nullptr && lane_count_ > 1;
+  for (;;) {
+    if (share) engine->Publish(*this, static_cast<int>(lane_count_) - 1, graph_.cost() >= kLongTask);
+    while (!Done()) {
+      bool moved = false;
+      if (SweepLanes(&moved)) break;
+      if (!moved) CpuRelax();
+    }
+    if (share) engine->Withdraw(*this);
+    if (Done()) return true;
+    {
+      std::lock_guard guard(lock_);
+      outside_changed_ = false;
+    }
+    // Alone now: what a leaving worker unblocked is seen by one more sweep.
+    bool moved = false;
+    SweepLanes(&moved);
+    if (Done()) return true;
+    if (!moved && ParkForOutside(stream)) return false;
+  }
+}
+
+// Nothing but host functions and polled values can move the launch: give the runner back.
+bool Replay::ParkForOutside(Stream& stream) {
+  bool polls = false;
+  for (size_t i = 0; i < lane_count_; ++i) polls |= PollOf(i) != nullptr;
+  std::lock_guard guard(lock_);
+  if (outside_changed_) return false;
+  parked_ = &stream;
+  uint64_t park = stream.Park(ParkReason::kLaunch, this);
+  if (polls) TheEngine().WatchPoll(stream, park, [this] { return AnyPollReady(); });
+  return true;
+}
+
+void Replay::Work() {
+  DefaultFloatMode float_mode;
+  for (int idle = 0; idle < kIdleSweeps && !Done();) {
+    bool moved = false;
+    if (SweepLanes(&moved)) return;
+    if (moved) {
+      idle = 0;
+    } else {
+      ++idle;
+      CpuRelax();
+    }
+  }
+}
+
+// Tries every lane once. True when nobody else is inside a lane and nothing can move before something
+// outside does.
+bool Replay::SweepLanes(bool* moved) {
+  size_t outside = 0;
+  bool others = false;
+  for (size_t i = 0; i < lane_count_; ++i) {
+    Lane& lane = lanes_[i];
+    const std::vector<LaneItem>& items = graph_.lanes()[i];
+    uint32_t before = lane.progress.load(std::memory_order_acquire);
+    if (before > items.size()) continue;
+    if (lane.owned.load(std::memory_order_relaxed) || lane.owned.exchange(true, std::memory_order_acquire)) {
+      others = true;
+      continue;
+    }
+    LaneEnd end = LaneEnd::kDone;
+    if (lane.progress.load(std::memory_order_relaxed) <= items.size()) end = RunLane(lane, items);
+    if (lane.progress.load(std::memory_order_relaxed) != before) *moved = true;
+    outside += end == LaneEnd::kOutside;
+    lane.owned.store(false, std::memory_order_release);
+  }
+  return outside > 0 && !others && !*moved;
+}
+
+// Runs a lane as far as it goes. A finished lane shows one more than its number of items.
+Replay::LaneEnd Replay::RunLane(Lane& lane, const std::vector<LaneItem>& items) {
+  uint32_t at = lane.progress.load(std::memory_order_relaxed);
+  for (; at < items.size(); ++at) {
+    const LaneItem& item = items[at];
+    const LaneGoal* goal = graph_.goals() + item.first_goal;
+    for (uint32_t g = 0; g < item.goals; ++g, ++goal) {
+      if (lanes_[goal->lane].progress.load(std::memory_order_acquire) < goal->progress) {
+        return LaneEnd::kBlocked;
+      }
+    }
+    if (item.task->type->run != nullptr) [[likely]] {
+      RunTask(*item.task);
+    } else if (!RunBlocking(lane, *item.task)) {
+      return LaneEnd::kOutside;
+    }
+    lane.progress.store(at + 1, std::memory_order_release);
+  }
+  lane.progress.store(at + 1, std::memory_order_release);
+  lanes_done_.fetch_add(1, std::memory_order_acq_rel);
+  return LaneEnd::kDone;
+}
+
+void Replay::RunTask(const Task& task) {
+  if (failed_.load(std::memory_order_relaxed)) return;
+  try {
+    task.type->run(task.payload);
+  } catch (const Error& error) {
+    std::lock_guard guard(lock_);
+    failed_.store(true, std::memory_order_relaxed);
+    if (failure_ == nullptr) {
+      failure_ = std::make_unique<TaskFailure>(
+          TaskFailure{error.code(), error.id(), error.sentence(), task.type->name, task.call, 0});
+    }
+  }
+}
+
+// A task that waits for the outside. True when it is over.
+bool Replay::RunBlocking(Lane& lane, const Task& task) {
+  if (failed_.load(std::memory_order_relaxed) && !lane.call_pending) return true;
+  if (task.type->task_class == TaskClass::kPoll) return task.body<PollTask>().Ready();
+  if (lane.call_pending) {
+    if (!lane.call_done.load(std::memory_order_acquire)) return false;
+    lane.call_pending = false;
+    lane.call_done.store(false, std::memory_order_relaxed);
+    return true;
+  }
+  lane.call_pending = true;
+  const auto& call = task.body<HostCallTask>();
+  RunOnCallbackThread(call.function, call.argument, &Replay::CallDone,
+                      &calls_[static_cast<size_t>(&lane - lanes_.get())]);
+  return false;
+}
+
+void Replay::CallDone(void* context) {
+  auto [replay, lane] = *static_cast<LaneCall*>(context);
+  Stream* stream = nullptr;
+  {
+    std::lock_guard guard(replay->lock_);
+    lane->call_done.store(true, std::memory_order_release);
+    replay->outside_changed_ = true;
+    stream = std::exchange(replay->parked_, nullptr);
+  }
+  if (stream != nullptr) stream->Fulfil();
+}
+
+// The poll that a lane stands at, or null.
+const PollTask* Replay::PollOf(size_t lane) const {
+  const std::vector<LaneItem>& items = graph_.lanes()[lane];
+  uint32_t at = lanes_[lane].progress.load(std::memory_order_acquire);
+  if (at >= items.size() || items[at].task->type->task_class != TaskClass::kPoll) return nullptr;
+  return &items[at].task->body<PollTask>();
+}
+
+// From the timekeeper, while the stream is parked.
+bool Replay::AnyPollReady() {
+  for (size_t i = 0; i < lane_count_; ++i) {
+    const PollTask* poll = PollOf(i);
+    if (poll == nullptr || !poll->Ready()) continue;
+    std::lock_guard guard(lock_);
+    parked_ = nullptr;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace belay::rt

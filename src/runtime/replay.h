@@ -1,0 +1,66 @@
+// One replay of a TaskGraph at a time: the counters of a launch.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/stream.h"
+#include "runtime/task_graph.h"
+#include "runtime/thread_engine.h"
+
+namespace belay::rt {
+
+struct PollTask;
+
+class Replay final : private Offer {
+ public:
+  explicit Replay(const TaskGraph& graph);
+
+  // Runs the graph for the launch task at the head of `stream`, with what other workers join in.
+  // False: nothing can go on before something outside happens; the stream is parked. Throws the first
+  // failure of a task when all is done.
+  bool Proceed(Stream& stream);
+
+ private:
+  struct alignas(64) Lane {
+    std::atomic<uint32_t> progress{0};
+    std::atomic<bool> owned{false};
+    std::atomic<bool> call_done{false};
+    bool call_pending = false;  // a host function of this lane is under way (owner only)
+  };
+  enum class LaneEnd { kDone, kBlocked, kOutside };
+
+  void RunProgram();
+  void Start();
+  bool RunLanes(Stream& stream);
+  bool ParkForOutside(Stream& stream);
+  void Work() override;
+  bool SweepLanes(bool* moved);
+  LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
+  bool RunBlocking(Lane& lane, const Task& task);
+  void RunTask(const Task& task);
+  static void CallDone(void* lane_call);
+  const PollTask* PollOf(size_t lane) const;
+  bool AnyPollReady();
+  bool Done() const { return lanes_done_.load(std::memory_order_acquire) == lane_count_; }
+
+  const TaskGraph& graph_;
+  std::unique_ptr<Lane[]> lanes_;
+  size_t lane_count_;
+  bool started_ = false;
+  std::atomic<uint32_t> lanes_done_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex lock_;
+  std::unique_ptr<TaskFailure> failure_;   // the first one, under lock_
+  Stream* parked_ = nullptr;               // under lock_
+  bool outside_changed_ = false;           // under lock_
+  struct LaneCall {
+    Replay* replay;
+    Lane* lane;
+  };
+  std::vector<LaneCall> calls_;  // one a lane: the context of its host function
+};
+
+}  // namespace belay::rt

@@ -1,0 +1,132 @@
+#include "runtime/settings.h"
+
+#include <sched.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace belay::rt {
+namespace {
+
+[[noreturn]] void Refuse(const char* name, std::string_view value, const char* wanted) {
+  Fail(100000, "setting", "{} = '{}' cannot be used; set it to {}, or unset it", name, value, wanted);
+}
+
+bool Read(const char* name, std::string_view* value) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return false;
+  *value = text;
+  return true;
+}
+
+uint64_t Number(const char* name, std::string_view value, uint64_t least, uint64_t most) {
+  uint64_t number = 0;
+  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  bool whole = error == std::errc() && end == value.data() + value.size();
+  if (!whole || number < least || number > most) {
+    Refuse(name, value, fmt::format("a whole number from {} to {}", least, most).c_str());
+  }
+  return number;
+}
+
+void ReadNumber(const char* name, uint64_t least, uint64_t most, auto* out) {
+  std::string_view value;
+  if (Read(name, &value)) *out = static_cast<std::decay_t<decltype(*out)>>(Number(name, value, least, most));
+}
+
+// "1073741824", "512M", "4G".
+size_t Bytes(const char* name, std::string_view value) {
+  constexpr std::string_view kSuffixes = "KMG";
+  std::string_view digits = value;
+  int shift = 0;
+  size_t suffix = kSuffixes.find(static_cast<char>(std::toupper(value.back())));
+  if (suffix != std::string_view::npos) {
+    shift = 10 * static_cast<int>(suffix + 1);
+    digits.remove_suffix(1);
+  }
+  return Number(name, digits, 1, (uint64_t{1} << 46) >> shift) << shift;
+}
+
+// What memory limit the control group sets; 0: none.
+uint64_t ControlGroupLimit() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    uint64_t limit = 0;
+    if (file >> limit) return limit;
+  }
+  return 0;
+}
+
+uint64_t UsableMemory() {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0) return uint64_t{4} << 30;
+  uint64_t ram = uint64_t{info.totalram} * info.mem_unit;
+  uint64_t limit = ControlGroupLimit();
+  return limit == 0 ? ram : std::min(ram, limit);
+}
+
+int UsableCores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(1, CPU_COUNT(&cores));
+  return std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+// As on a card: the list selects and renumbers devices; the first that does not exist ends it.
+int VisibleDevices(int devices) {
+  std::string_view list;
+  if (!Read("ASCEND_RT_VISIBLE_DEVICES", &list)) return devices;
+  std::set<int> seen;
+  while (!list.empty()) {
+    std::string_view item = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), item.size() + 1));
+    int id = -1;
+    auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), id);
+    bool whole = error == std::errc() && end == item.data() + item.size();
+    if (!whole || id < 0 || id >= devices || !seen.insert(id).second) break;
+  }
+  return static_cast<int>(seen.size());
+}
+
+Settings g_settings;
+
+}  // namespace
+
+Settings ReadSettings() {
+  Settings s;
+  ReadNumber("BELAY_DEVICES", 1, 64, &s.devices);
+  int all = s.devices;
+  s.devices = VisibleDevices(s.devices);
+  std::string_view value;
+  if (Read("BELAY_DEVICE_MEMORY", &value)) {
+    s.device_bytes = Bytes("BELAY_DEVICE_MEMORY", value);
+  } else {
+    s.device_bytes = UsableMemory() / 2 / static_cast<unsigned>(all) / (2 << 20) * (2 << 20);
+  }
+  uint64_t alias = 0;
+  ReadNumber("BELAY_ALIAS_OFFSET", 0, uint64_t{1} << 46, &alias);
+  s.alias_offset = static_cast<ptrdiff_t>(alias);
+  s.workers = UsableCores();
+  ReadNumber("BELAY_WORKERS", 1, 1024, &s.workers);
+  ReadNumber("BELAY_STREAM_DEPTH", 1, 1u << 24, &s.stream_depth);
+  ReadNumber("BELAY_STREAM_LIMIT", 1, 1u << 20, &s.stream_limit);
+  if (Read("BELAY_HELP", &value)) s.help = Number("BELAY_HELP", value, 0, 1) == 1;
+  if (Read("BELAY_RUN_MODE", &value)) {
+    if (value != "host" && value != "device") Refuse("BELAY_RUN_MODE", value, "host or device");
+    s.device_mode = value == "device";
+  }
+  if (Read("BELAY_SOC", &value)) s.soc = value;
+  return s;
+}
+
+const Settings& CurrentSettings() { return g_settings; }
+void UseSettings(Settings settings) { g_settings = std::move(settings); }
+
+}  // namespace belay::rt

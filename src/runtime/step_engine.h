@@ -1,0 +1,49 @@
+// An engine without threads for tests: it keeps the ready streams in a list and runs exactly the task
+// that the test picks, so every interleaving of a small program can be walked.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "runtime/stream.h"
+
+namespace belay::rt {
+
+class StepEngine final : public Engine {
+ public:
+  void MakeReady(Stream& stream, TaskCost) override { ready_.push_back(&stream); }
+  bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) override;
+  void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t) override {
+    watched_.push_back({&stream, park_serial});
+  }
+  void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) override {
+    polls_.push_back({&stream, park_serial, std::move(ready)});
+  }
+
+  // Streams that could run a task now, in the order in which they became ready.
+  const std::vector<Stream*>& ready();
+  // Runs one task of the i-th ready stream.
+  void Step(size_t i);
+  // Runs first-ready-first until nothing is ready.
+  void RunAll();
+  // Ends all watched waits as if their time were up.
+  void ExpireDeadlines();
+
+ private:
+  struct Watched {
+    Stream* stream;
+    uint64_t park_serial;
+  };
+  struct Poll {
+    Stream* stream;
+    uint64_t park_serial;
+    std::function<bool()> ready;
+  };
+  std::vector<Stream*> ready_;
+  std::vector<Watched> watched_;
+  std::vector<Poll> polls_;
+};
+
+}  // namespace belay::rt

@@ -1,0 +1,186 @@
+#include "runtime/stream.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/futex.h"
+#include "runtime/capture.h"
+#include "runtime/engine.h"
+
+namespace belay::rt {
+namespace {
+
+constinit StreamTable g_streams;
+constinit std::atomic<uint64_t> g_depth{65536};
+
+}  // namespace
+
+StreamTable& Streams() { return g_streams; }
+uint64_t StreamDepth() { return g_depth.load(std::memory_order_relaxed); }
+void SetStreamDepth(uint64_t depth) { g_depth.store(std::max<uint64_t>(depth, 1)); }
+
+HandleBits Stream::handle() const { return g_streams.HandleOf(this); }
+
+StreamState Stream::Apply(StreamCommand command) {
+  StreamState next = Next(state_.load(std::memory_order_relaxed), command);
+  if (next != StreamState::kRefused) state_.store(next, std::memory_order_relaxed);
+  return next;
+}
+
+void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
+  std::lock_guard guard(lock_);
+  Apply(StreamCommand::kOpen);
+  context_ = &context;
+  options_ = options;
+  id_ = id;
+  gate_ = false;
+  stop_on_failure_ = false;
+  room_until_ = queue_.tail() + StreamDepth();
+  dropping_.store(false, std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
+  failure_.reset();
+  attributes = {};
+}
+
+void Stream::Close() {
+  std::lock_guard guard(lock_);
+  Apply(StreamCommand::kClose);
+  gate_ = true;
+  queue_.Release();
+  failure_.reset();
+  capture_.store(nullptr, std::memory_order_relaxed);
+}
+
+// --- submitting --------------------------------------------------------------------------------------
+
+uint64_t Stream::Submit(Task&& task) {
+  lock_.lock();
+  if (gate_ || queue_.tail() >= room_until_) [[unlikely]] {
+    lock_.unlock();
+    return SubmitSlow(std::move(task));
+  }
+  TaskCost cost = task.cost;
+  queue_.Push(task);
+  uint64_t position = queue_.Publish();
+  bool was_idle = state_.load(std::memory_order_relaxed) == StreamState::kIdle;
+  Apply(StreamCommand::kSubmit);
+  lock_.unlock();
+  if (was_idle) TheEngine().MakeReady(*this, cost);
+  return position;
+}
+
+uint64_t Stream::SubmitSlow(Task&& task) {
+  for (;;) {
+    if (Capture* capture = this->capture(); capture != nullptr) {
+      if (capture->Add(*this, std::move(task))) return 0;
+      continue;  // the capture ended meanwhile
+    }
+    lock_.lock();
+    if (state() == StreamState::kClosed) {
+      lock_.unlock();
+      task.Destroy();
+      Fail(107017, "stream-destroyed", "the stream was destroyed while the call was under way");
+    }
+    if (stop_on_failure_ && failed()) {
+      int code = failure_ ? failure_->code : 507011;
+      std::string why = failure_ ? failure_->sentence : "reported earlier";
+      lock_.unlock();
+      task.Destroy();
+      Fail(code, "stream-stopped",
+           "stream {} stops on failure and a task of it failed ({}); destroy it and create a new one",
+           id_, why);
+    }
+    gate_ = capture() != nullptr;
+    room_until_ = completed() + StreamDepth();
+    bool room = queue_.tail() < room_until_;
+    lock_.unlock();
+    if (!room) {
+      WaitForRoom();
+    } else if (capture() == nullptr) {
+      return Submit(std::move(task));
+    }
+  }
+}
+
+void Stream::WaitForRoom() {
+  // As a full hardware queue: the caller waits until an eighth of the tasks is done, not for one slot.
+  uint64_t depth = StreamDepth();
+  uint64_t enough = tail() - depth + std::max<uint64_t>(depth / 8, 1);
+  TheEngine().WaitFor(*this, enough, -1);
+}
+
+void Stream::SetCapture(Capture* capture) {
+  std::lock_guard guard(lock_);
+  capture_.store(capture, std::memory_order_release);
+  gate_ = true;  // the slow path clears it when there is no reason left
+}
+
+void Stream::SetStopOnFailure(bool on) {
+  std::lock_guard guard(lock_);
+  stop_on_failure_ = on;
+  gate_ = true;
+}
+
+// --- failures ----------------------------------------------------------------------------------------
+
+void Stream::StoreFailure(std::unique_ptr<TaskFailure> failure) {
+  std::lock_guard guard(lock_);
+  if (failure_ == nullptr) failure_ = std::move(failure);
+  failed_.store(true, std::memory_order_relaxed);
+  if (stop_on_failure_) {
+    gate_ = true;
+    dropping_.store(true, std::memory_order_relaxed);
+  }
+}
+
+std::unique_ptr<TaskFailure> Stream::TakeFailure() {
+  if (!failed()) return nullptr;
+  std::lock_guard guard(lock_);
+  if (!stop_on_failure_) failed_.store(false, std::memory_order_relaxed);
+  return std::move(failure_);
+}
+
+void Stream::Drop() { dropping_.store(true, std::memory_order_relaxed); }
+void Stream::StopDropping() {
+  if (!(stop_on_failure_ && failed())) dropping_.store(false, std::memory_order_relaxed);
+}
+
+// --- host threads that sleep ---------------------------------------------------------------------------
+
+bool Stream::SleepUntil(uint64_t position, int64_t deadline_ns) {
+  for (;;) {
+    uint32_t epoch;
+    {
+      std::lock_guard guard(lock_);
+      if (Reached(position)) return true;
+      epoch = host_epoch_.load(std::memory_order_relaxed);
+      if (position < host_target_.load(std::memory_order_relaxed)) {
+        host_target_.store(position, std::memory_order_relaxed);
+      }
+    }
+    int64_t left = -1;
+    if (deadline_ns >= 0) {
+      left = deadline_ns - NowNs();
+      if (left <= 0) return Reached(position);
+    }
+    // The bound repairs the one case that the runner may miss: the target was set between two tasks of
+    // a queue that never empties.
+    constexpr int64_t kRecheck = 20'000'000;
+    FutexWait(host_epoch_, epoch, left < 0 ? kRecheck : std::min(left, kRecheck));
+    if (Reached(position)) return true;
+  }
+}
+
+void Stream::WakeHosts(uint64_t position) {
+  {
+    std::lock_guard guard(lock_);
+    if (position < host_target_.load(std::memory_order_relaxed)) return;
+    host_target_.store(UINT64_MAX, std::memory_order_relaxed);
+    host_epoch_.fetch_add(1, std::memory_order_relaxed);
+  }
+  FutexWake(host_epoch_);
+}
+
+}  // namespace belay::rt

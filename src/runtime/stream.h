@@ -1,0 +1,190 @@
+// A stream: a FIFO of tasks with at most one running. It is not a thread: whoever took it (a worker, or
+// a host thread that waits and helps) runs it until it is empty or has to wait.
+//
+// A position is the number of tasks submitted to the stream up to and including one task. Positions
+// only grow, also when the slot is re-used for another stream, so "this stream, that position" stands
+// for an event's record without any allocation or reference count.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/handle_table.h"
+#include "base/spin_lock.h"
+#include "runtime/stream_state.h"
+#include "runtime/task.h"
+#include "runtime/task_queue.h"
+
+namespace belay::rt {
+
+class Capture;
+class Context;
+class Engine;
+
+// The first failure of a stream since it was last reported.
+struct TaskFailure {
+  int code;
+  const char* id;
+  std::string sentence;
+  const char* task;   // the kind of task, "memcpy"
+  uint32_t call;      // the API function that submitted it (Task::call)
+  uint64_t position;  // of the task on its stream
+};
+
+struct StreamOptions {
+  uint32_t priority = 0;
+  uint32_t flags = 0;
+  bool is_default = false;
+};
+
+// Why a parked stream waits; also tells a canceller where to unlink it.
+enum class ParkReason : uint8_t { kNone, kPosition, kTicket, kCallback, kPoll, kLaunch };
+
+class Stream {
+ public:
+  static constexpr bool kPersistent = true;
+
+  // Called by the handle table. Close needs a drained stream.
+  void Open(Context& context, const StreamOptions& options, uint32_t id);
+  void Close();
+
+  // --- the one door ------------------------------------------------------------------------------
+  // Queues a task (or hands it to the capture that the stream is part of) and returns its position (0
+  // when captured). Many threads may submit. Blocks while the stream holds StreamDepth() tasks.
+  // Throws Error when the stream refuses work; the task is destroyed then.
+  uint64_t Submit(Task&& task);
+
+  uint64_t tail() const { return queue_.tail(); }
+  uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
+  bool Reached(uint64_t position) const { return completed() >= position; }
+  bool Idle() const { return Reached(tail()); }
+
+  // Takes (and so clears) the stored failure, if any.
+  std::unique_ptr<TaskFailure> TakeFailure();
+  void StoreFailure(std::unique_ptr<TaskFailure> failure);
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+
+  // --- the runner's side: worker threads, helping hosts, the step engine ----------------------------
+  bool TryTake();  // Ready -> Running
+  enum class RunResult { kDrained, kParked, kYielded };
+  // Runs tasks until the queue is empty, a task parks the stream, or position `until` is reached
+  // (then the stream is made ready again for others). The caller took the stream.
+  RunResult Run(uint64_t until);
+
+  // --- waiting -----------------------------------------------------------------------------------
+  // Called by a task body on the running stream: parks until `source` reaches `position` and returns
+  // the serial number of the park, 0 when the position was reached already (the stream still runs).
+  // Once parked, the stream may be running elsewhere: the body must not touch itself again.
+  uint64_t ParkUntil(Stream& source, uint64_t position);
+  // Parks for another reason. The caller holds whatever lock makes the later Fulfil come after this.
+  uint64_t Park(ParkReason reason, void* where);
+  // Parked -> Ready, and tells the engine.
+  void Fulfil();
+  // From the callback thread: the host function that parked the stream has returned.
+  void CallbackDone() {
+    callback_done_ = true;
+    Fulfil();
+  }
+  bool TakeCallbackDone() { return std::exchange(callback_done_, false); }
+  // Ends a park by position, ticket or poll early (time limit, abort); false when there was none.
+  bool CancelPark(uint64_t serial);
+
+  // Host threads sleep here until `position` is reached or the deadline (NowNs; negative: none) is past.
+  bool SleepUntil(uint64_t position, int64_t deadline_ns);
+
+  // --- life --------------------------------------------------------------------------------------
+  // From now on tasks are dropped instead of run; their records still let others go on.
+  void Drop();
+  void StopDropping();
+
+  HandleBits handle() const;
+  uint32_t id() const { return id_; }
+  Context& context() const { return *context_; }
+  const StreamOptions& options() const { return options_; }
+  StreamState state() const { return state_.load(std::memory_order_relaxed); }
+  ParkReason park_reason() const { return park_reason_; }
+  uint64_t park_serial() const { return park_serial_; }
+  // Whether the park that just ended was cancelled; clears it.
+  bool TakeTimedOut() { return std::exchange(timed_out_, false); }
+  Stream* parked_on() const;        // for a park by position: the stream waited for
+  uint64_t parked_position() const { return wait_position_; }
+
+  // Failure mode 1 (ACL_STOP_ON_FAILURE): after a failure nothing more is accepted.
+  void SetStopOnFailure(bool on);
+  bool stop_on_failure() const { return stop_on_failure_; }
+
+  // Capture: set and cleared by Capture under its own lock.
+  Capture* capture() const { return capture_.load(std::memory_order_acquire); }
+  void SetCapture(Capture* capture);
+
+  // Free for api use: attributes that have no effect on execution.
+  struct Attributes {
+    bool failure_mode_set = false;
+    uint32_t overflow_switch = 0;
+    uint32_t user_tag = 0;
+    uint32_t cache_op_info = 0;
+  } attributes;
+
+ private:
+  StreamState Apply(StreamCommand command);  // under lock_
+  uint64_t SubmitSlow(Task&& task);
+  void WaitForRoom();
+  bool RunFront(Task& task);
+  void Complete(uint64_t position);
+  void CompleteRecord(uint64_t position);
+  void WakeHosts(uint64_t position);
+  bool TryDrain();
+  bool Unlink(Stream& waiter);
+  void Yield();
+  std::unique_ptr<TaskFailure> MakeFailure(const Error& error, const Task& task) const;
+
+  // Producers.
+  SpinLock lock_;
+  std::atomic<StreamState> state_{StreamState::kClosed};
+  bool gate_ = false;  // Submit must take the slow path: capturing, stopped, or closed
+  bool stop_on_failure_ = false;
+  uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
+  TaskQueue queue_;
+
+  // The runner.
+  alignas(64) std::atomic<uint64_t> completed_{0};
+  std::atomic<uint64_t> host_target_{UINT64_MAX};  // least position that a sleeping host waits for
+  std::atomic<uint32_t> host_epoch_{0};
+  std::atomic<bool> dropping_{false};
+  std::atomic<bool> failed_{false};
+  bool timed_out_ = false;
+  bool callback_done_ = false;
+  uint64_t head_ = 0;
+
+  // Waiting: streams parked until this one reaches a position, and this stream's own park.
+  SpinLock wait_lock_;
+  Stream* waiters_ = nullptr;
+  Stream* next_waiter_ = nullptr;  // in the list of the stream that this one waits for
+  uint64_t wait_position_ = 0;
+  uint64_t park_serial_ = 0;
+  ParkReason park_reason_ = ParkReason::kNone;
+  void* parked_at_ = nullptr;
+
+  std::atomic<Capture*> capture_{nullptr};
+  Context* context_ = nullptr;
+  StreamOptions options_;
+  uint32_t id_ = 0;
+  std::unique_ptr<TaskFailure> failure_;  // under lock_
+
+  // The engine's ready list (its lock).
+  friend class ReadyList;
+  Stream* ready_next_ = nullptr;
+  bool in_ready_list_ = false;
+};
+
+using StreamTable = HandleTable<Stream, HandleKind::kStream, 1u << 20>;
+StreamTable& Streams();
+
+// Tasks that one stream may hold (BELAY_STREAM_DEPTH, default 65,536).
+uint64_t StreamDepth();
+void SetStreamDepth(uint64_t depth);
+
+}  // namespace belay::rt

@@ -1,0 +1,151 @@
+#include "runtime/task_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "runtime/memory.h"
+
+namespace belay::rt {
+namespace {
+
+constexpr uint64_t kHandOver = 150;       // ns that a dependency between two cores costs
+constexpr uint64_t kWorthSplitting = 8000;  // ns of work below which one runner is faster
+
+bool MayBlock(const Task& task) { return task.type->run == nullptr; }
+
+class BlockCollector final : public RangeVisitor {
+ public:
+  explicit BlockCollector(std::vector<TaskGraph::Block>* blocks) : blocks_(blocks) {}
+  void Reads(const void* begin, size_t) override { Note(begin); }
+  void Writes(void* begin, size_t) override { Note(begin); }
+  uint32_t node = 0;
+
+ private:
+  void Note(const void* address) {
+    uint64_t serial = BlockSerial(address);
+    if (serial == 0) return;  // ordinary host memory: nobody tells when it goes
+    if (seen_.emplace(serial, node).second) blocks_->push_back({address, serial, node});
+  }
+  std::vector<TaskGraph::Block>* blocks_;
+  std::unordered_map<uint64_t, uint32_t> seen_;
+};
+
+}  // namespace
+
+TaskGraph::TaskGraph(std::vector<CaptureNode> nodes, int width) : nodes_(std::move(nodes)) {
+  SkipEdgesOnly();
+  bool may_block = false;
+  program_.reserve(order_.size());
+  for (uint32_t n : order_) {
+    program_.push_back(nodes_[n].task);
+    cost_ += nodes_[n].task.cost;
+    may_block |= MayBlock(nodes_[n].task);
+  }
+  if (may_block) {
+    // A branch that blocks must hold up nobody else: one lane a captured stream.
+    AssignLanesByStream();
+    use_lanes_ = true;
+  } else if (width > 1 && cost_ >= kWorthSplitting) {
+    AssignLanes(width);
+  }
+  CollectBlocks();
+}
+
+TaskGraph::~TaskGraph() {
+  for (CaptureNode& node : nodes_) {
+    if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
+  }
+}
+
+void TaskGraph::SkipEdgesOnly() {
+  needs_.resize(nodes_.size());
+  for (uint32_t n = 0; n < nodes_.size(); ++n) {
+    std::vector<uint32_t>& needs = needs_[n];
+    for (uint32_t before : nodes_[n].after) {
+      if (nodes_[before].kind == CaptureNode::Kind::kTask) {
+        needs.push_back(before);
+      } else {
+        needs.insert(needs.end(), needs_[before].begin(), needs_[before].end());
+      }
+    }
+    std::sort(needs.begin(), needs.end());
+    needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
+    if (nodes_[n].kind == CaptureNode::Kind::kTask) order_.push_back(n);
+  }
+}
+
+// List scheduling: each task goes to the lane where it would end first, a hand-over counted.
+void TaskGraph::AssignLanes(int width) {
+  std::vector<uint64_t> lane_free(static_cast<size_t>(width), 0);
+  std::vector<uint64_t> end(nodes_.size(), 0);
+  std::vector<uint32_t> lane_of(nodes_.size(), 0);
+  for (uint32_t n : order_) {
+    uint64_t best_end = UINT64_MAX;
+    uint32_t best = 0;
+    for (uint32_t lane = 0; lane < lane_free.size(); ++lane) {
+      uint64_t start = lane_free[lane];
+      for (uint32_t d : needs_[n]) {
+        start = std::max(start, end[d] + (lane_of[d] == lane ? 0 : kHandOver));
+      }
+      uint64_t ends = start + nodes_[n].task.cost;
+      if (ends < best_end) {
+        best_end = ends;
+        best = lane;
+      }
+    }
+    lane_of[n] = best;
+    end[n] = lane_free[best] = best_end;
+  }
+  uint64_t makespan = *std::max_element(lane_free.begin(), lane_free.end());
+  use_lanes_ = makespan * 100 < cost_ * 85;
+  if (use_lanes_) FillLanes(lane_of, static_cast<uint32_t>(width));
+}
+
+void TaskGraph::AssignLanesByStream() {
+  std::map<uint32_t, uint32_t> lane_of_stream;
+  std::vector<uint32_t> lane_of(nodes_.size(), 0);
+  for (uint32_t n : order_) {
+    auto [it, fresh] = lane_of_stream.try_emplace(nodes_[n].stream_id,
+                                                  static_cast<uint32_t>(lane_of_stream.size()));
+    lane_of[n] = it->second;
+  }
+  FillLanes(lane_of, static_cast<uint32_t>(lane_of_stream.size()));
+}
+
+void TaskGraph::FillLanes(const std::vector<uint32_t>& lane_of, uint32_t lanes) {
+  lanes_.resize(lanes);
+  std::vector<uint32_t> place(nodes_.size(), 0);  // 1-based position in its lane
+  // What each lane is already known to have waited for: a goal that this covers is left out.
+  std::vector<std::vector<uint32_t>> known(lanes, std::vector<uint32_t>(lanes, 0));
+  for (uint32_t n : order_) {
+    uint32_t lane = lane_of[n];
+    auto first = static_cast<uint32_t>(goals_.size());
+    for (uint32_t d : needs_[n]) {
+      uint32_t other = lane_of[d];
+      if (other == lane || place[d] <= known[lane][other]) continue;
+      known[lane][other] = place[d];
+      auto same = std::find_if(goals_.begin() + first, goals_.end(),
+                               [&](const LaneGoal& g) { return g.lane == other; });
+      if (same != goals_.end()) {
+        same->progress = place[d];
+      } else {
+        goals_.push_back({other, place[d]});
+      }
+    }
+    auto count = static_cast<uint32_t>(goals_.size()) - first;
+    lanes_[lane].push_back({&nodes_[n].task, first, count});
+    place[n] = static_cast<uint32_t>(lanes_[lane].size());
+  }
+}
+
+void TaskGraph::CollectBlocks() {
+  BlockCollector collector(&blocks_);
+  for (uint32_t n : order_) {
+    const Task& task = nodes_[n].task;
+    collector.node = n;
+    if (task.type->ranges != nullptr) task.type->ranges(task.payload, collector);
+  }
+}
+
+}  // namespace belay::rt

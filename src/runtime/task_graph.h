@@ -1,0 +1,77 @@
+// A TaskGraph: the finished DAG of a capture, immutable, launched as one task again and again.
+//
+// Records and waits are edges and vanish from what is run. The rest has a topological order (`order`)
+// for one runner, and a split into lanes for several: a lane is a sequence that one runner executes,
+// and an item may wait until another lane has made some progress.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/capture.h"
+
+namespace belay::rt {
+
+// "Lane `lane` has finished `progress` items."
+struct LaneGoal {
+  uint32_t lane;
+  uint32_t progress;
+};
+
+struct LaneItem {
+  const Task* task;
+  uint32_t first_goal;
+  uint32_t goals;
+};
+
+class TaskGraph {
+ public:
+  // `width`: runners that may work on one launch.
+  TaskGraph(std::vector<CaptureNode> nodes, int width);
+  ~TaskGraph();
+  TaskGraph(const TaskGraph&) = delete;
+  TaskGraph& operator=(const TaskGraph&) = delete;
+
+  const std::vector<CaptureNode>& nodes() const { return nodes_; }
+  // Node indices of the tasks that run, dependencies first.
+  const std::vector<uint32_t>& order() const { return order_; }
+  // For each node: the tasks that it directly needs, with records and waits skipped.
+  const std::vector<std::vector<uint32_t>>& needs() const { return needs_; }
+
+  // The tasks of `order`, bytes beside bytes, for the runner's loop.
+  const std::vector<Task>& program() const { return program_; }
+  const std::vector<std::vector<LaneItem>>& lanes() const { return lanes_; }
+  const LaneGoal* goals() const { return goals_.data(); }
+
+  // Whether several runners are worth it (or tasks may block, so that lanes are needed at all).
+  bool use_lanes() const { return use_lanes_; }
+  uint64_t cost() const { return cost_; }
+
+  // Blocks of memory that the tasks touch, as they were at the capture.
+  struct Block {
+    const void* address;
+    uint64_t serial;
+    uint32_t node;
+  };
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  void SkipEdgesOnly();
+  void AssignLanes(int width);
+  void AssignLanesByStream();
+  void FillLanes(const std::vector<uint32_t>& lane_of, uint32_t lanes);
+  void CollectBlocks();
+
+  std::vector<CaptureNode> nodes_;
+  std::vector<uint32_t> order_;
+  std::vector<std::vector<uint32_t>> needs_;
+  std::vector<Task> program_;
+  std::vector<std::vector<LaneItem>> lanes_;
+  std::vector<LaneGoal> goals_;
+  std::vector<Block> blocks_;
+  bool use_lanes_ = false;
+  uint64_t cost_ = 0;
+};
+
+}  // namespace belay::rt

@@ -1,0 +1,292 @@
+#include "runtime/thread_engine.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/thread.h"
+#include "runtime/parallel_backend.h"
+#include "runtime/stream.h"
+
+namespace belay::rt {
+namespace {
+
+constexpr int64_t kSearchNs = 1'000'000;   // a worker without work spins this long before it sleeps
+constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
+constexpr uint64_t kHelpStack = 256 << 10; // a helping host runs kernels on its own stack
+
+constinit thread_local bool t_is_worker = false;
+constinit std::atomic<ThreadEngine*> g_thread_engine{nullptr};
+
+}  // namespace
+
+// --- ready list ------------------------------------------------------------------------------------------
+
+bool ReadyList::Push(Stream& stream) {
+  if (stream.in_ready_list_) return false;
+  stream.in_ready_list_ = true;
+  stream.ready_next_ = nullptr;
+  if (first_ == nullptr) {
+    first_ = &stream;
+  } else {
+    last_->ready_next_ = &stream;
+  }
+  last_ = &stream;
+  return true;
+}
+
+Stream* ReadyList::Pop() {
+  Stream* stream = first_;
+  if (stream == nullptr) return nullptr;
+  first_ = stream->ready_next_;
+  stream->in_ready_list_ = false;
+  return stream;
+}
+
+ThreadEngine* TheThreadEngine() { return g_thread_engine.load(std::memory_order_acquire); }
+
+void InstallThreadEngine(ThreadEngine* engine) {
+  g_thread_engine.store(engine, std::memory_order_release);
+  InstallEngine(engine);
+  InstallParallelBackend(engine == nullptr ? 1 : engine->workers());
+}
+
+// --- life ------------------------------------------------------------------------------------------------
+
+ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) {
+  threads_.reserve(config.workers);
+  for (int i = 0; i < config.workers; ++i) {
+    pthread_t thread;
+    std::string name = "belay-work-" + std::to_string(i);
+    if (!StartThread(&thread, name.c_str(), &ThreadEngine::WorkerMain, this)) break;
+    threads_.push_back(thread);
+  }
+  if (threads_.empty()) {
+    Fail(207005, "no-worker-thread",
+         "no worker thread could be started; raise the limit on processes (ulimit -u)");
+  }
+}
+
+ThreadEngine::~ThreadEngine() { Stop(); }
+
+void ThreadEngine::Stop() {
+  stop_.store(true, std::memory_order_release);
+  work_.store(true, std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_release);
+  FutexWake(epoch_);
+  for (pthread_t thread : threads_) pthread_join(thread, nullptr);
+  threads_.clear();
+  timekeeper_.Stop();
+  stopped_.store(true, std::memory_order_release);
+}
+
+void* ThreadEngine::WorkerMain(void* self) {
+  t_is_worker = true;
+  static_cast<ThreadEngine*>(self)->Work();
+  return nullptr;
+}
+
+// --- workers -----------------------------------------------------------------------------------------------
+
+void ThreadEngine::Work() {
+  Runner runner;
+  while (!stop_.load(std::memory_order_acquire)) {
+    Stream* stream = runner.Take();
+    if (stream == nullptr) stream = NextStream();
+    if (stream != nullptr && stream->TryTake()) {
+      stream->Run(UINT64_MAX);
+      runner.EndRun();
+    }
+  }
+}
+
+// A stream to try, or null after offered work was done or when stopping.
+Stream* ThreadEngine::NextStream() {
+  std::unique_lock lock(lock_);
+  for (;;) {
+    if (stop_.load(std::memory_order_relaxed)) return nullptr;
+    if (JoinOffer()) return nullptr;
+    if (Stream* stream = ready_.Pop()) {
+      if (ready_.empty() && offers_ == nullptr) work_.store(false, std::memory_order_relaxed);
+      return stream;
+    }
+    work_.store(false, std::memory_order_relaxed);
+    if (searching_ == 0) {
+      ++searching_;
+      lock.unlock();
+      SearchForAWhile();
+      lock.lock();
+      --searching_;
+      if (work_.load(std::memory_order_relaxed)) continue;
+    }
+    ++sleeping_;
+    uint32_t epoch = epoch_.load(std::memory_order_relaxed);
+    lock.unlock();
+    FutexWait(epoch_, epoch, -1);
+    lock.lock();
+    --sleeping_;
+    if (waking_ > 0) --waking_;
+  }
+}
+
+void ThreadEngine::SearchForAWhile() {
+  int64_t end = NowNs() + kSearchNs;
+  while (NowNs() < end) {
+    for (int i = 0; i < 32; ++i) {
+      if (work_.load(std::memory_order_acquire)) return;
+      CpuRelax();
+    }
+  }
+}
+
+// Under lock_: whether the push of a task must wake a sleeper, so that it starts in good time.
+bool ThreadEngine::ShouldWake(TaskCost cost) const {
+  if (sleeping_ - waking_ <= 0) return false;
+  if (searching_ > 0 || waking_ > 0) return false;
+  int awake = static_cast<int>(threads_.size()) - sleeping_;
+  return awake - in_long_task_ <= 0 || cost >= kLongTask;
+}
+
+void ThreadEngine::WakeOne() {
+  epoch_.fetch_add(1, std::memory_order_release);
+  FutexWake(epoch_, 1);
+}
+
+void ThreadEngine::MakeReady(Stream& stream, TaskCost cost) {
+  bool wake;
+  {
+    std::lock_guard guard(lock_);
+    if (!ready_.Push(stream)) return;
+    work_.store(true, std::memory_order_release);
+    wake = ShouldWake(cost);
+    if (wake) ++waking_;
+  }
+  if (wake) WakeOne();
+}
+
+void ThreadEngine::EnterLongTask() {
+  bool wake;
+  {
+    std::lock_guard guard(lock_);
+    ++in_long_task_;
+    wake = !ready_.empty() && ShouldWake(0);
+    if (wake) ++waking_;
+  }
+  if (wake) WakeOne();
+}
+
+void ThreadEngine::LeaveLongTask() {
+  std::lock_guard guard(lock_);
+  --in_long_task_;
+}
+
+// --- offers ------------------------------------------------------------------------------------------------
+
+void ThreadEngine::Publish(Offer& offer, int seats, bool wake) {
+  int wakes = 0;
+  {
+    std::lock_guard guard(lock_);
+    offer.seats_ = seats;
+    offer.next_ = offers_;
+    offers_ = &offer;
+    work_.store(true, std::memory_order_release);
+    if (wake) wakes = std::min(seats - searching_, sleeping_ - waking_);
+    if (wakes > 0) waking_ += wakes;
+  }
+  if (wakes > 0) {
+    epoch_.fetch_add(1, std::memory_order_release);
+    FutexWake(epoch_, wakes);
+  }
+}
+
+// Under lock_ (which it leaves meanwhile): works on an offer with a free seat, if there is one.
+bool ThreadEngine::JoinOffer() {
+  Offer* offer = offers_;
+  while (offer != nullptr && offer->seats_ == 0) offer = offer->next_;
+  if (offer == nullptr) return false;
+  --offer->seats_;
+  ++offer->working_;
+  lock_.unlock();
+  offer->Work();
+  lock_.lock();
+  --offer->working_;
+  return true;
+}
+
+void ThreadEngine::Withdraw(Offer& offer) {
+  std::unique_lock lock(lock_);
+  Offer** link = &offers_;
+  while (*link != nullptr && *link != &offer) link = &(*link)->next_;
+  if (*link != nullptr) *link = offer.next_;
+  for (int spins = 0; offer.working_ > 0; ++spins) {
+    lock.unlock();
+    if (spins < 1000) {
+      CpuRelax();
+    } else {
+      sched_yield();
+    }
+    lock.lock();
+  }
+}
+
+// --- waiting hosts -------------------------------------------------------------------------------------------
+
+bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) {
+  if (stream.Reached(position)) return true;
+  // After Stop (exit is under way) nobody else runs tasks.
+  bool stopped = stopped_.load(std::memory_order_acquire);
+  bool help = (config_.help || stopped) && deadline_ns < 0 && !t_is_worker &&
+              Runner::Current() == nullptr && StackLeft() >= kHelpStack;
+  int64_t spin_end = NowNs() + kHostSpinNs;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (stream.Reached(position)) return true;
+      if (help && HelpOnce(stream, position)) {
+        spin_end = NowNs() + kHostSpinNs;
+      } else {
+        CpuRelax();
+      }
+    }
+  } while (NowNs() < spin_end);
+  return !stopped && stream.SleepUntil(position, deadline_ns);
+}
+
+// Runs a ready stream that `position` depends on, directly or through waits; false when there is none.
+bool ThreadEngine::HelpOnce(Stream& stream, uint64_t position) {
+  Stream* target = &stream;
+  for (int hops = 0; hops < 64; ++hops) {
+    StreamState state = target->state();
+    if (state == StreamState::kReady) {
+      if (!target->TryTake()) return false;
+      NoCancellation no_cancellation;
+      DefaultFloatMode float_mode;
+      Runner runner;
+      target->Run(position);
+      // What became ready here belongs to the same web of waits: go on while it leads to the goal.
+      while (!stream.Reached(position)) {
+        Stream* next = runner.Take();
+        if (next == nullptr || !next->TryTake()) break;
+        next->Run(next == &stream ? position : UINT64_MAX);
+      }
+      return true;
+    }
+    Stream* source = target->parked_on();
+    if (source == nullptr) return false;
+    position = target->parked_position();
+    target = source;
+  }
+  return false;
+}
+
+void ThreadEngine::WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) {
+  timekeeper_.WatchDeadline(stream, park_serial, deadline_ns);
+}
+
+void ThreadEngine::WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) {
+  timekeeper_.WatchPoll(stream, park_serial, std::move(ready));
+}
+
+}  // namespace belay::rt

@@ -1,0 +1,108 @@
+// The engine that programs use: a fixed pool of workers that run whatever stream is ready.
+//
+//   - Work starts without being waited for: a worker that finds nothing searches for about a
+//     millisecond, then sleeps. A push wakes a sleeper only when nobody is searching and every awake
+//     worker is inside a long task, or the task itself is long: a wake costs the pusher 5-7 us.
+//   - A host that waits without a deadline runs tasks that its wait depends on.
+//   - Everything that decides about sleeping happens under one lock that is taken only when a stream
+//     changes from idle to ready, so no fence is needed anywhere.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/spin_lock.h"
+#include "runtime/engine.h"
+#include "runtime/timekeeper.h"
+
+namespace belay::rt {
+
+// Streams that are ready, oldest first. A stream stands in it at most once; an entry may be stale (a
+// helping host took the stream), so whoever pops it still has to take the stream.
+class ReadyList {
+ public:
+  bool Push(Stream& stream);
+  Stream* Pop();
+  bool empty() const { return first_ == nullptr; }
+
+ private:
+  Stream* first_ = nullptr;
+  Stream* last_ = nullptr;
+};
+
+// Work that several workers may do together: pieces of a ParallelFor, branches of a graph launch.
+class Offer {
+ public:
+  virtual ~Offer() = default;
+  // Does a share and returns when there is nothing left to take.
+  virtual void Work() = 0;
+
+ private:
+  friend class ThreadEngine;
+  Offer* next_ = nullptr;
+  int seats_ = 0;    // workers that may still join
+  int working_ = 0;  // workers inside Work
+};
+
+struct ThreadEngineConfig {
+  int workers = 2;
+  bool help = true;
+};
+
+class ThreadEngine final : public Engine {
+ public:
+  explicit ThreadEngine(const ThreadEngineConfig& config);
+  ~ThreadEngine() override;  // stops the workers after their current task
+
+  void MakeReady(Stream& stream, TaskCost cost) override;
+  void EnterLongTask() override;
+  void LeaveLongTask() override;
+  bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) override;
+  void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) override;
+  void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) override;
+
+  // Lets up to `seats` workers join; `wake` also wakes sleeping ones.
+  void Publish(Offer& offer, int seats, bool wake);
+  // No worker joins any more; returns when the last one has left Work.
+  void Withdraw(Offer& offer);
+  int workers() const { return static_cast<int>(threads_.size()); }
+
+  void Stop();
+
+ private:
+  static void* WorkerMain(void* self);
+  void Work();
+  Stream* NextStream();
+  bool HelpOnce(Stream& stream, uint64_t position);
+  bool ShouldWake(TaskCost cost) const;
+  void SearchForAWhile();
+  void WakeOne();
+  bool JoinOffer();
+
+  const ThreadEngineConfig config_;
+  std::vector<pthread_t> threads_;
+  Timekeeper timekeeper_;
+
+  SpinLock lock_;
+  ReadyList ready_;
+  Offer* offers_ = nullptr;
+  int searching_ = 0;
+  int sleeping_ = 0;
+  int in_long_task_ = 0;
+  int waking_ = 0;  // sleepers that were woken and have not taken the lock yet
+  std::atomic<bool> work_{false};  // there is a ready stream or an offer with a free seat
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> stopped_{false};
+  std::atomic<uint32_t> epoch_{0};
+};
+
+// The installed thread engine, or null when another engine is installed. Installing one also lends its
+// workers to ParallelFor.
+ThreadEngine* TheThreadEngine();
+void InstallThreadEngine(ThreadEngine* engine);
+
+}  // namespace belay::rt
