@@ -1,5 +1,6 @@
 #include "api/graph_print.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/lane_drawing.h"
 #include "runtime/capture.h"
 
 namespace belay::api {
@@ -29,24 +31,33 @@ std::string Label(const rt::CaptureNode& node) {
   return fmt::format("{} {}", node.name(), node.event_id);
 }
 
-class RangePrinter final : public rt::RangeVisitor {
- public:
-  nlohmann::json list = nlohmann::json::array();
-  void Reads(const void* begin, size_t bytes) override { Add("read", begin, bytes); }
-  void Writes(void* begin, size_t bytes) override { Add("write", begin, bytes); }
-
- private:
-  void Add(const char* what, const void* begin, size_t bytes) {
-    list.push_back({{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
+// One lane a stream, for graphs of a few tasks; empty for others.
+std::string Drawing(const rt::TaskGraph& graph, const std::vector<uint32_t>& streams) {
+  constexpr size_t kLongestLabel = 28;
+  std::vector<std::string> lanes;
+  for (uint32_t stream : streams) lanes.push_back(fmt::format("stream {} ", stream));
+  std::vector<LaneStep> steps;
+  std::map<uint32_t, int> step_of;
+  for (uint32_t n = 0; n < graph.nodes().size(); ++n) {
+    const rt::CaptureNode& node = graph.nodes()[n];
+    if (node.kind != rt::CaptureNode::Kind::kTask) continue;
+    step_of[n] = static_cast<int>(steps.size());
+    auto lane = std::find(streams.begin(), streams.end(), node.stream_id) - streams.begin();
+    LaneStep step{node.name(), static_cast<int>(lane), {}};
+    std::string described;
+    if (node.task.type->describe != nullptr) node.task.type->describe(node.task.payload, described);
+    if (!described.empty() && described.size() <= kLongestLabel) step.label = described;
+    for (uint32_t need : graph.needs()[n]) {
+      if (graph.nodes()[need].stream_id != node.stream_id) step.after.push_back(step_of[need]);
+    }
+    steps.push_back(std::move(step));
   }
-};
+  return DrawLanes(lanes, steps);
+}
 
-}  // namespace
-
-void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
-  std::vector<uint32_t> streams = StreamsOf(graph);
-  std::string text = fmt::format("model {}: {} tasks on {} stream{}\n       ", model, graph.order().size(),
-                                 streams.size(), streams.size() == 1 ? "" : "s");
+// One column a stream, one row a node.
+std::string Table(const rt::TaskGraph& graph, const std::vector<uint32_t>& streams) {
+  std::string text(7, ' ');
   for (uint32_t stream : streams) text += fmt::format("{:<{}}", fmt::format("stream {}", stream), kColumn);
   text += '\n';
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
@@ -66,6 +77,29 @@ void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
+  return text;
+}
+
+class RangePrinter final : public rt::RangeVisitor {
+ public:
+  nlohmann::json list = nlohmann::json::array();
+  void Reads(const void* begin, size_t bytes) override { Add("read", begin, bytes); }
+  void Writes(void* begin, size_t bytes) override { Add("write", begin, bytes); }
+
+ private:
+  void Add(const char* what, const void* begin, size_t bytes) {
+    list.push_back({{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
+  }
+};
+
+}  // namespace
+
+void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
+  std::vector<uint32_t> streams = StreamsOf(graph);
+  std::string text = fmt::format("model {}: {} tasks on {} stream{}\n", model, graph.order().size(),
+                                 streams.size(), streams.size() == 1 ? "" : "s");
+  std::string drawing = Drawing(graph, streams);
+  text += drawing.empty() ? Table(graph, streams) : drawing;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
