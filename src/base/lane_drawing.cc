@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace belay {
 namespace {
 
@@ -98,6 +100,16 @@ class LaneDrawing {
     return canvas.Render();
   }
 
+  std::string List() const {
+    std::string out;
+    for (int step = 0; step < Count(); ++step) {
+      out += fmt::format("{}: [{}] {}", lanes_[steps_[step].lane], step, steps_[step].label);
+      for (int source : steps_[step].after) out += fmt::format(", after [{}]", source);
+      out += "\n";
+    }
+    return out;
+  }
+
  private:
   struct Edge {
     int source;
@@ -189,9 +201,9 @@ class LaneDrawing {
 }  // namespace
 
 std::string DrawLanes(const std::vector<std::string>& lanes, const std::vector<LaneStep>& steps) {
-  if (lanes.empty() || steps.empty()) return "";
+  if (lanes.empty() || steps.empty()) return "(empty)\n";
   LaneDrawing drawing(lanes, steps);
-  return drawing.Fits() ? drawing.Draw() : "";
+  return drawing.Fits() ? drawing.Draw() : drawing.List();
 }
 
 }  // namespace belay

@@ -28,6 +28,79 @@ Shape BroadcastOnto(const Operand& self, const Operand& other) {
   return self.shape();
 }
 
+namespace {
+
+[[noreturn, gnu::cold]] void FailMatrix(const Operand& self, const Operand& mat2,
+                                        const char* wanted) {
+  Fail(kInvalidArgument, "op-matrix-shape", "{} {} and {} {} cannot be multiplied: {}", self.name,
+       self.shape().ToString(), mat2.name, mat2.shape().ToString(), wanted);
+}
+
+void CheckRanks(const Operand& self, const Operand& mat2, int rank, const char* wanted) {
+  if (self.shape().rank() != rank || mat2.shape().rank() != rank) FailMatrix(self, mat2, wanted);
+}
+
+// The sizes before the last two.
+Shape BatchOf(const Shape& shape) {
+  return Shape::Of(shape.data(), shape.rank() > 2 ? shape.rank() - 2 : 0);
+}
+
+}  // namespace
+
+Shape Matrix(const Operand& self, const Operand& mat2) {
+  CheckRanks(self, mat2, 2, "both need two dimensions");
+  return AnyMatrix(self, mat2);
+}
+
+Shape BatchMatrix(const Operand& self, const Operand& mat2) {
+  CheckRanks(self, mat2, 3, "both need three dimensions");
+  return AnyMatrix(self, mat2);
+}
+
+Shape AnyMatrix(const Operand& self, const Operand& mat2) {
+  const Shape& a = self.tensor->shape;
+  const Shape& b = mat2.tensor->shape;
+  constexpr int kMostDims = 6;
+  if (a.rank() < 1 || b.rank() < 1 || a.rank() > kMostDims || b.rank() > kMostDims) {
+    FailMatrix(self, mat2, "each needs one to six dimensions");
+  }
+  int64_t depth = b.rank() == 1 ? b[0] : b.back(1);
+  if (a.back(0) != depth) FailMatrix(self, mat2, "the inner sizes differ");
+  std::optional<Shape> shape = BroadcastShapes(BatchOf(a), BatchOf(b));
+  if (!shape) FailMatrix(self, mat2, "the batches do not broadcast");
+  if (a.rank() > 1) shape->push_back(a.back(1));
+  if (b.rank() > 1) shape->push_back(b.back(0));
+  return *shape;
+}
+
+Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep) {
+  const Shape& shape = self.tensor->shape;
+  uint32_t mask = ReducedDims(self, dims);
+  Shape result;
+  for (int i = 0; i < shape.rank(); ++i) {
+    bool folded = (mask >> i & 1) != 0;
+    if (!folded || keep) result.push_back(folded ? 1 : shape[i]);
+  }
+  return result;
+}
+
+uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims) {
+  int rank = self.tensor->shape.rank();
+  uint32_t mask = dims.empty() ? (1u << rank) - 1 : 0;
+  for (int64_t dim : dims) mask |= 1u << WrapDim(self, dim);
+  return mask;
+}
+
+int WrapDim(const Operand& self, int64_t dim) {
+  int rank = self.tensor->shape.rank();
+  int64_t limit = rank == 0 ? 1 : rank;  // a tensor without dimensions takes 0 and -1
+  if (dim < -limit || dim >= limit) {
+    Fail(kInvalidArgument, "op-dim", "dimension {} is not one of {}, which has {}", dim, self.name,
+         rank);
+  }
+  return static_cast<int>(dim < 0 ? dim + limit : dim);
+}
+
 DType Promote(const Operand& self, const Operand& other, const Operand& out) {
   DType type;
   if (other.tensor != nullptr) {
@@ -64,6 +137,15 @@ DType Wanted(DType dtype, const Operand& out) {
          NameOf(out.dtype()));
   }
   return dtype;
+}
+
+DType MatrixType(const Operand& self, const Operand& mat2, const Operand& out) {
+  DType type = Promote(self, mat2, out);
+  if (out.dtype() != type && !(type == DType::kF16 && out.dtype() == DType::kF32)) {
+    Fail(kInvalidArgument, "op-out-dtype", "the result is {}, which cannot be written to {} ({})",
+         NameOf(type), out.name, NameOf(out.dtype()));
+  }
+  return type;
 }
 
 }  // namespace belay::ops::rules

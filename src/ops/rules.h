@@ -15,6 +15,11 @@ Shape BatchMatrix(const Operand& self, const Operand& mat2);
 Shape AnyMatrix(const Operand& self, const Operand& mat2);
 Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep);
 
+// Bit i: dimension i is folded away. No dims at all mean every one.
+uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims);
+// A dimension counted from either end, as one counted from the front.
+int WrapDim(const Operand& self, int64_t dim);
+
 // --- types in which the result is computed ---
 // A scalar operand is weak; one that is a float but a whole number may join integers, because
 // programs pass every scalar as ACL_FLOAT.

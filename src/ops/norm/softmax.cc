@@ -1,0 +1,153 @@
+// Softmax along one dimension. Each row is converted to f32 (or f64), and there the largest element
+// is subtracted first, so nothing overflows. Rows that do not lie along memory are taken a few side
+// by side, as their elements do.
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "ops/kernels.h"
+#include "ops/loop_nest.h"
+#include "ops/norm/softmax_loops.h"
+#include "ops/pipeline.h"
+#include "ops/rules.h"
+
+namespace belay::ops {
+namespace {
+
+// A row's length and its steps through memory.
+struct Axis {
+  int64_t size;
+  int64_t in_step, out_step;  // bytes
+};
+
+template <class T>
+struct SoftmaxBody {
+  LoopNest rows;  // out, in: the first elements of the rows
+  Axis axis;
+  Lane in, out;  // along the rows, or across them when they lie side by side
+  int bindings[2];
+  bool side_by_side;
+  const SoftmaxLoops<T>* loops;
+
+  static constexpr int64_t kTile = 64;  // rows side by side
+
+  void operator()(const Frame& frame) const {
+    char* base[2] = {frame.at[bindings[0]] + rows.offset(0),
+                     frame.at[bindings[1]] + rows.offset(1)};
+    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size);
+    ParallelFor(rows.count(), grain, [&](int64_t begin, int64_t end) {
+      bool buffered = side_by_side || !in.direct() || !out.direct();
+      int64_t width = side_by_side ? kTile : 1;
+      auto buffer = buffered ? std::make_unique_for_overwrite<T[]>(
+                                   static_cast<size_t>(std::max(axis.size, kBlock) * width))
+                             : nullptr;
+      rows.Walk(base, begin, end,
+                [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
+    });
+  }
+
+  void Rows(char* dst, const char* src, int64_t n, T* buffer) const {
+    if (side_by_side) {
+      for (int64_t i = 0; i < n; i += kTile) {
+        Tile(dst + i * rows.step(0), src + i * rows.step(1), std::min(kTile, n - i), buffer);
+      }
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) Row(dst + i * rows.step(0), src + i * rows.step(1), buffer);
+  }
+
+  void Row(char* dst, const char* src, T* buffer) const {
+    const T* x = in.direct() ? reinterpret_cast<const T*>(src) : Gathered(src, buffer);
+    T* y = out.direct() ? reinterpret_cast<T*>(dst) : buffer;
+    T sum = loops->exp_sum(y, x, loops->max(x, axis.size), axis.size);
+    loops->scale(y, 1 / sum, axis.size);
+    if (out.direct()) return;
+    for (int64_t i = 0; i < axis.size; i += kBlock) {
+      out.Store(dst + i * axis.out_step, y + i, std::min(kBlock, axis.size - i), false);
+    }
+  }
+
+  const T* Gathered(const char* src, T* buffer) const {
+    for (int64_t i = 0; i < axis.size; i += kBlock) {
+      int64_t n = std::min(kBlock, axis.size - i);
+      const void* block = in.Load(buffer + i, src + i * axis.in_step, n);
+      if (block != buffer + i) std::copy_n(static_cast<const T*>(block), n, buffer + i);
+    }
+    return buffer;
+  }
+
+  // `n` rows at a time; buffer holds element k of each row at buffer[k * n].
+  void Tile(char* dst, const char* src, int64_t n, T* buffer) const {
+    alignas(64) T most[kTile], sum[kTile], row[kTile];
+    std::fill(most, most + n, -std::numeric_limits<T>::infinity());
+    std::fill(sum, sum + n, T{0});
+    for (int64_t k = 0; k < axis.size; ++k) {
+      loops->max_of(most, static_cast<const T*>(in.Load(row, src + k * axis.in_step, n)), n);
+    }
+    for (int64_t k = 0; k < axis.size; ++k) {
+      const auto* x = static_cast<const T*>(in.Load(row, src + k * axis.in_step, n));
+      loops->exp_add(buffer + k * n, sum, x, most, n);
+    }
+    for (int64_t i = 0; i < n; ++i) sum[i] = 1 / sum[i];
+    for (int64_t k = 0; k < axis.size; ++k) {
+      loops->scale_by(buffer + k * n, sum, n);
+      out.Store(dst + k * axis.out_step, buffer + k * n, n, false);
+    }
+  }
+};
+
+Tensor WithoutDim(const Tensor& t, int dim) {
+  Tensor rest;
+  rest.dtype = t.dtype;
+  rest.offset = t.offset;
+  for (int i = 0; i < t.shape.rank(); ++i) {
+    if (i == dim) continue;
+    rest.shape.push_back(t.shape[i]);
+    rest.strides.push_back(t.strides[i]);
+  }
+  return rest;
+}
+
+int64_t StepOf(const Tensor& t, int dim) {
+  return t.shape.rank() == 0 ? 0 : t.strides[dim] * static_cast<int64_t>(BytesOf(t.dtype));
+}
+
+template <class T>
+void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int dim,
+                 const Operand& out) {
+  Tensor in_rest = WithoutDim(*self.tensor, dim);
+  Tensor out_rest = WithoutDim(*out.tensor, dim);
+  SoftmaxBody<T> body;
+  body.rows = LoopNest(in_rest.shape, {Operand{&out_rest}, Operand{&in_rest}});
+  int64_t size = self.tensor->shape.rank() == 0 ? 1 : self.tensor->shape[dim];
+  body.axis = {size, StepOf(*self.tensor, dim), StepOf(*out.tensor, dim)};
+  auto element = static_cast<int64_t>(BytesOf(self.dtype()));
+  body.side_by_side = body.axis.in_step != element && body.rows.step(1) == element &&
+                      body.rows.row() > 1 && size > 1;
+  body.in =
+      Lane(self.dtype(), self.dtype(), body.side_by_side ? body.rows.step(1) : body.axis.in_step);
+  body.out =
+      Lane(out.dtype(), self.dtype(), body.side_by_side ? body.rows.step(0) : body.axis.out_step);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  body.loops = &loops;
+  plan.SetCost(50 + static_cast<uint64_t>(self.tensor->count()));
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+namespace kernels {
+
+void Softmax(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& out) {
+  int wrapped = rules::WrapDim(self, dim);
+  if (out.tensor->empty()) return;
+  if (ComputeType(compute) == DType::kF64) {
+    PlanSoftmax(plan, BestSoftmaxLoopsF64(), self, wrapped, out);
+  } else {
+    PlanSoftmax(plan, BestSoftmaxLoopsF32(), self, wrapped, out);
+  }
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,143 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/norm/softmax_loops.cc"
+#include "ops/norm/softmax_loops.h"
+
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef BELAY_OPS_SOFTMAX_ONCE
+#define BELAY_OPS_SOFTMAX_ONCE
+#include <cmath>
+#include <limits>
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// e^x for x <= 0, to about one unit in the last place; 0 below the normal numbers, NaN for NaN.
+// x = n ln 2 + r with n whole and |r| <= (ln 2) / 2. ln 2 comes in two parts, the first of so few
+// bits that n times it is exact. e^r is a polynomial through the Chebyshev points of that interval
+// (relative error 1e-8), and 2^n goes straight into the exponent.
+template <class D, class V>
+HWY_INLINE HWY_ATTR V ExpOfNegative(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const auto n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  auto r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, 1.42860682e-6f), r);
+  auto p = hn::MulAdd(hn::Set(d, 1.39261761e-3f), r, hn::Set(d, 8.36317307e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.16665547e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.66665770e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, n));
+  const auto result = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+  const auto normal = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Zero(d), result);
+  return hn::IfThenElse(hn::Eq(x, x), normal, x);
+}
+
+HWY_ATTR float MaxF32(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  const auto least = hn::Set(d, -std::numeric_limits<float>::infinity());
+  auto a = least, b = least;
+  int64_t i = 0;
+  for (; i + 2 * step <= n; i += 2 * step) {
+    const auto v = hn::LoadU(d, x + i), w = hn::LoadU(d, x + i + step);
+    a = hn::IfThenElse(hn::Gt(v, a), v, a);
+    b = hn::IfThenElse(hn::Gt(w, b), w, b);
+  }
+  float most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+  for (; i < n; ++i) most = x[i] > most ? x[i] : most;
+  return most;
+}
+
+HWY_ATTR float ExpSumF32(float* out, const float* x, float most, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, most);
+  auto sum_a = hn::Zero(d), sum_b = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + 2 * step <= n; i += 2 * step) {
+    const auto a = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i), shift));
+    const auto b = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i + step), shift));
+    sum_a = hn::Add(sum_a, a);
+    sum_b = hn::Add(sum_b, b);
+    hn::StoreU(a, d, out + i);
+    hn::StoreU(b, d, out + i + step);
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum_a, sum_b)));
+  const hn::CappedTag<float, 1> one;
+  for (; i < n; ++i) {
+    out[i] = hn::GetLane(ExpOfNegative(one, hn::Set(one, x[i] - most)));
+    sum += out[i];
+  }
+  return sum;
+}
+
+HWY_ATTR void ExpAddF32(float* out, float* sum, const float* x, const float* most, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    const auto v = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, most + i)));
+    hn::StoreU(v, d, out + i);
+    hn::StoreU(hn::Add(hn::LoadU(d, sum + i), v), d, sum + i);
+  }
+  const hn::CappedTag<float, 1> one;
+  for (; i < n; ++i) {
+    out[i] = hn::GetLane(ExpOfNegative(one, hn::Set(one, x[i] - most[i])));
+    sum[i] += out[i];
+  }
+}
+
+double MaxF64(const double* x, int64_t n) {
+  double most = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) most = x[i] > most ? x[i] : most;
+  return most;
+}
+double ExpSumF64(double* out, const double* x, double most, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += out[i] = std::exp(x[i] - most);
+  return sum;
+}
+void ExpAddF64(double* out, double* sum, const double* x, const double* most, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sum[i] += out[i] = std::exp(x[i] - most[i]);
+}
+
+template <class T>
+void Scale(T* out, T factor, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] *= factor;
+}
+template <class T>
+void MaxOf(T* most, const T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) most[i] = x[i] > most[i] ? x[i] : most[i];
+}
+template <class T>
+void ScaleBy(T* out, const T* factor, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] *= factor[i];
+}
+
+constexpr SoftmaxLoops<float> kLoopsF32{&MaxF32,       &ExpSumF32, &Scale<float>,
+                                        &MaxOf<float>, &ExpAddF32, &ScaleBy<float>};
+constexpr SoftmaxLoops<double> kLoopsF64{&MaxF64,        &ExpSumF64, &Scale<double>,
+                                         &MaxOf<double>, &ExpAddF64, &ScaleBy<double>};
+const SoftmaxLoops<float>& LoopsF32() { return kLoopsF32; }
+const SoftmaxLoops<double>& LoopsF64() { return kLoopsF64; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+BELAY_SIMD_EXPORT(LoopsF32);
+BELAY_SIMD_EXPORT(LoopsF64);
+const SoftmaxLoops<float>& BestSoftmaxLoopsF32() { return BELAY_SIMD_CALL(LoopsF32)(); }
+const SoftmaxLoops<double>& BestSoftmaxLoopsF64() { return BELAY_SIMD_CALL(LoopsF64)(); }
+}  // namespace belay::ops
+#endif

@@ -1,0 +1,22 @@
+// The arithmetic of softmax on packed rows.
+#pragma once
+
+#include <cstdint>
+
+namespace belay::ops {
+
+template <class T>
+struct SoftmaxLoops {
+  T (*max)(const T* x, int64_t n);  // NaN is ignored, -inf when there is nothing
+  T (*exp_sum)(T* out, const T* x, T most, int64_t n);  // out = exp(x - most); the sum of out
+  void (*scale)(T* out, T factor, int64_t n);
+  // The same for rows side by side: element i of each array belongs to row i.
+  void (*max_of)(T* most, const T* x, int64_t n);
+  void (*exp_add)(T* out, T* sum, const T* x, const T* most, int64_t n);
+  void (*scale_by)(T* out, const T* factor, int64_t n);
+};
+
+const SoftmaxLoops<float>& BestSoftmaxLoopsF32();
+const SoftmaxLoops<double>& BestSoftmaxLoopsF64();
+
+}  // namespace belay::ops
