@@ -91,10 +91,7 @@ def main() -> int:
     if options.count:
         print(importlib.import_module('emit_status').counts(spec.functions))
     if options.out:
-        files = build_files(spec, operators)
-        if not (options.spec.resolve().parent / 'src/api/call.h').exists():
-            files = {n: t for n, t in files.items() if not n.startswith('entries/')}
-        write_build(options.out, files)
+        write_build(options.out, build_files(spec, operators))
     if options.headers:
         files = committed_files(spec, options.headers)
         if options.check:

@@ -6,6 +6,7 @@
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/model_ri.h"
+#include "tensor/description.h"
 #include "tensor/objects.h"
 
 namespace belay::api {
@@ -56,6 +57,8 @@ BELAY_TENSOR_OBJECT(FloatArray, tensor::g_float_arrays, "an array of floats")
 BELAY_TENSOR_OBJECT(BoolArray, tensor::g_bool_arrays, "an array of booleans")
 BELAY_TENSOR_OBJECT(TensorList, tensor::g_tensor_lists, "a list of tensors")
 BELAY_TENSOR_OBJECT(ScalarList, tensor::g_scalar_lists, "a list of scalars")
+BELAY_TENSOR_OBJECT(DataBuffer, tensor::g_data_buffers, "a data buffer")
+BELAY_TENSOR_OBJECT(TensorDesc, tensor::g_tensor_descs, "a tensor description")
 #undef BELAY_TENSOR_OBJECT
 
 [[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument,

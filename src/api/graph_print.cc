@@ -1,5 +1,6 @@
 #include "api/graph_print.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/lane_drawing.h"
 #include "runtime/capture.h"
 
 namespace belay::api {
@@ -19,8 +21,7 @@ constexpr size_t kColumn = 26;
 std::vector<uint32_t> StreamsOf(const rt::TaskGraph& graph) {
   std::vector<uint32_t> streams;
   for (const rt::CaptureNode& node : graph.nodes()) {
-    if (std::find(streams.begin(), streams.end(), node.stream_id) == streams.end())
-      streams.push_back(node.stream_id);
+    if (std::find(streams.begin(), streams.end(), node.stream_id) == streams.end()) streams.push_back(node.stream_id);
   }
   return streams;
 }
@@ -28,6 +29,55 @@ std::vector<uint32_t> StreamsOf(const rt::TaskGraph& graph) {
 std::string Label(const rt::CaptureNode& node) {
   if (node.kind == rt::CaptureNode::Kind::kTask) return node.name();
   return fmt::format("{} {}", node.name(), node.event_id);
+}
+
+// One lane a stream, for graphs of a few tasks; empty for others.
+std::string Drawing(const rt::TaskGraph& graph, const std::vector<uint32_t>& streams) {
+  constexpr size_t kLongestLabel = 28;
+  std::vector<std::string> lanes;
+  for (uint32_t stream : streams) lanes.push_back(fmt::format("stream {} ", stream));
+  std::vector<LaneStep> steps;
+  std::map<uint32_t, int> step_of;
+  for (uint32_t n = 0; n < graph.nodes().size(); ++n) {
+    const rt::CaptureNode& node = graph.nodes()[n];
+    if (node.kind != rt::CaptureNode::Kind::kTask) continue;
+    step_of[n] = static_cast<int>(steps.size());
+    auto lane = std::find(streams.begin(), streams.end(), node.stream_id) - streams.begin();
+    LaneStep step{node.name(), static_cast<int>(lane), {}};
+    std::string described;
+    if (node.task.type->describe != nullptr) node.task.type->describe(node.task.payload, described);
+    if (!described.empty() && described.size() <= kLongestLabel) step.label = described;
+    for (uint32_t need : graph.needs()[n]) {
+      if (graph.nodes()[need].stream_id != node.stream_id) step.after.push_back(step_of[need]);
+    }
+    steps.push_back(std::move(step));
+  }
+  return DrawLanes(lanes, steps);
+}
+
+// One column a stream, one row a node.
+std::string Table(const rt::TaskGraph& graph, const std::vector<uint32_t>& streams) {
+  std::string text(7, ' ');
+  for (uint32_t stream : streams) text += fmt::format("{:<{}}", fmt::format("stream {}", stream), kColumn);
+  text += '\n';
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const rt::CaptureNode& node = graph.nodes()[n];
+    text += fmt::format("{:>5}  ", n);
+    for (uint32_t stream : streams) {
+      if (stream != node.stream_id) {
+        text += fmt::format("{:<{}}", "|", kColumn);
+        continue;
+      }
+      std::string after;
+      for (uint32_t before : node.after) {
+        if (graph.nodes()[before].stream_id != node.stream_id) after += fmt::format(" <- {}", before);
+      }
+      text += fmt::format("{:<{}}", "o " + Label(node) + after, kColumn);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  }
+  return text;
 }
 
 class RangePrinter final : public rt::RangeVisitor {
@@ -46,30 +96,10 @@ class RangePrinter final : public rt::RangeVisitor {
 
 void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
   std::vector<uint32_t> streams = StreamsOf(graph);
-  std::string text =
-      fmt::format("model {}: {} tasks on {} stream{}\n       ", model, graph.order().size(),
-                  streams.size(), streams.size() == 1 ? "" : "s");
-  for (uint32_t stream : streams)
-    text += fmt::format("{:<{}}", fmt::format("stream {}", stream), kColumn);
-  text += '\n';
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    const rt::CaptureNode& node = graph.nodes()[n];
-    text += fmt::format("{:>5}  ", n);
-    for (uint32_t stream : streams) {
-      if (stream != node.stream_id) {
-        text += fmt::format("{:<{}}", "|", kColumn);
-        continue;
-      }
-      std::string after;
-      for (uint32_t before : node.after) {
-        if (graph.nodes()[before].stream_id != node.stream_id)
-          after += fmt::format(" <- {}", before);
-      }
-      text += fmt::format("{:<{}}", "o " + Label(node) + after, kColumn);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += '\n';
-  }
+  std::string text = fmt::format("model {}: {} tasks on {} stream{}\n", model, graph.order().size(),
+                                 streams.size(), streams.size() == 1 ? "" : "s");
+  std::string drawing = Drawing(graph, streams);
+  text += drawing.empty() ? Table(graph, streams) : drawing;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -79,30 +109,20 @@ void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path
   Json events = Json::array();
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const rt::CaptureNode& node = graph.nodes()[n];
-    Json args = {{"model_id", model},
-                 {"stream_id", node.stream_id},
-                 {"task_id", n},
-                 {"task_type", node.name()},
-                 {"submitted_by", rt::CallName(node.call)},
-                 {"after", node.after}};
+    Json args = {{"model_id", model}, {"stream_id", node.stream_id}, {"task_id", n}, {"task_type", node.name()},
+                 {"submitted_by", rt::CallName(node.call)}, {"after", node.after}};
     if (node.kind != rt::CaptureNode::Kind::kTask) args["event_id"] = node.event_id;
     if (verbose && node.kind == rt::CaptureNode::Kind::kTask && node.task.type->ranges != nullptr) {
       RangePrinter ranges;
       node.task.type->ranges(node.task.payload, ranges);
       args["memory"] = ranges.list;
     }
-    events.push_back({{"ph", "X"},
-                      {"name", node.name()},
-                      {"pid", model},
-                      {"tid", node.stream_id},
-                      {"ts", n},
-                      {"dur", 1},
-                      {"args", args}});
+    events.push_back({{"ph", "X"}, {"name", node.name()}, {"pid", model}, {"tid", node.stream_id}, {"ts", n},
+                      {"dur", 1}, {"args", args}});
   }
   std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path, "w"), &fclose);
   if (file == nullptr) {
-    Fail(107009, "json-file",
-         "'{}' cannot be opened for writing; name a file in a folder that exists", path);
+    Fail(107009, "json-file", "'{}' cannot be opened for writing; name a file in a folder that exists", path);
   }
   std::string text = Json{{"traceEvents", events}}.dump(1);
   if (fwrite(text.data(), 1, text.size(), file.get()) != text.size() || fflush(file.get()) != 0) {

@@ -7,7 +7,7 @@
 
 namespace belay::api {
 
-// One column a stream, one row a node, to standard output.
+// To standard output: a drawing with a lane for each stream, or a table when the graph is large.
 void PrintGraph(const rt::TaskGraph& graph, uint32_t model);
 // Throws 107009 or 107010 when the file cannot be opened or written.
 void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path, bool verbose);

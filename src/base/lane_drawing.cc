@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace belay {
 namespace {
 
@@ -100,16 +98,6 @@ class LaneDrawing {
     return canvas.Render();
   }
 
-  std::string List() const {
-    std::string out;
-    for (int step = 0; step < Count(); ++step) {
-      out += fmt::format("{}: [{}] {}", lanes_[steps_[step].lane], step, steps_[step].label);
-      for (int source : steps_[step].after) out += fmt::format(", after [{}]", source);
-      out += "\n";
-    }
-    return out;
-  }
-
  private:
   struct Edge {
     int source;
@@ -201,9 +189,9 @@ class LaneDrawing {
 }  // namespace
 
 std::string DrawLanes(const std::vector<std::string>& lanes, const std::vector<LaneStep>& steps) {
-  if (lanes.empty() || steps.empty()) return "(empty)\n";
+  if (lanes.empty() || steps.empty()) return "";
   LaneDrawing drawing(lanes, steps);
-  return drawing.Fits() ? drawing.Draw() : drawing.List();
+  return drawing.Fits() ? drawing.Draw() : "";
 }
 
 }  // namespace belay

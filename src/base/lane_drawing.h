@@ -16,7 +16,7 @@ struct LaneStep {
   std::vector<int> after;  // indices of earlier steps that it waits for beyond its own lane
 };
 
-// Lines that end in a newline. A graph too wide or too high for a terminal becomes a list.
+// Lines that end in a newline; empty for a graph too wide, too high or too tangled to be drawn clearly.
 std::string DrawLanes(const std::vector<std::string>& lanes, const std::vector<LaneStep>& steps);
 
 }  // namespace belay

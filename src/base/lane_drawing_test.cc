@@ -37,20 +37,18 @@ TEST(LaneDrawing, ALineThatPassesOverALaneIsNotJoinedToIt) {
             "c     └─ w\n");
 }
 
-TEST(LaneDrawing, WhatCannotBeDrawnClearlyIsListed) {
+TEST(LaneDrawing, WhatCannotBeDrawnClearlyIsNotDrawn) {
   // The line from x would have to run past y in its own lane and past v in the other.
   EXPECT_EQ(DrawLanes({"a", "b"},
                       {{"x", 0, {}}, {"y", 0, {}}, {"u", 1, {}}, {"v", 1, {}}, {"w", 1, {0}}}),
-            "a: [0] x\na: [1] y\nb: [2] u\nb: [3] v\nb: [4] w, after [0]\n");
+            "");
 }
 
-TEST(LaneDrawing, WideGraphsAreListed) {
-  std::vector<LaneStep> steps(100, {"copy", 0, {}});
-  std::string list = DrawLanes({"a"}, steps);
-  EXPECT_EQ(list.substr(0, 22), "a: [0] copy\na: [1] cop");
+TEST(LaneDrawing, WideGraphsAreNotDrawn) {
+  EXPECT_EQ(DrawLanes({"a"}, std::vector<LaneStep>(100, {"copy", 0, {}})), "");
 }
 
-TEST(LaneDrawing, EmptyGraph) { EXPECT_EQ(DrawLanes({"a"}, {}), "(empty)\n"); }
+TEST(LaneDrawing, EmptyGraph) { EXPECT_EQ(DrawLanes({"a"}, {}), ""); }
 
 }  // namespace
 }  // namespace belay

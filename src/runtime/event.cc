@@ -87,7 +87,6 @@ void Event::Open(Device& device, EventKind kind, uint32_t flags, uint32_t id) {
   id_ = id;
   binding_ = {};
   point_ = {};
-  ticks_ = 0;
   ++life_;
   waits_issued_ = waits_passed_ = 0;
 }
@@ -98,7 +97,7 @@ void Event::Close() {
     std::lock_guard guard(lock_);
     Apply(EventCommand::kDestroy);
     ++life_;
-    ++record_;
+    bound_record_ = record_.fetch_add(1, std::memory_order_relaxed) + 1;
     for (WaitTicket* ticket : tickets_) {
       ticket->orphaned = true;
       if (ticket->parked != nullptr) parked.push_back(std::exchange(ticket->parked, nullptr));
@@ -127,12 +126,7 @@ void Event::Record(Stream& stream) {
       point_ = point;
       return;
     }
-    uint64_t record;
-    {
-      std::lock_guard guard(lock_);
-      record = ++record_;
-      ticks_ = 0;
-    }
+    uint64_t record = record_.fetch_add(1, std::memory_order_relaxed) + 1;
     // Not under lock_: a full stream makes the call wait, and tasks take lock_.
     uint64_t position =
         stream.Submit(MakeTask(RecordTask{keeps_time() ? this : nullptr, record}, 20));
@@ -147,7 +141,8 @@ void Event::BindLive(Stream& stream, uint64_t position, uint64_t record) {
   std::vector<Stream*> parked;
   {
     std::lock_guard guard(lock_);
-    if (record == record_) {
+    if (record >= bound_record_) {
+      bound_record_ = record;
       Apply(EventCommand::kRecord);
       binding_ = {&stream, position};
     }
@@ -165,12 +160,14 @@ void Event::BindLive(Stream& stream, uint64_t position, uint64_t record) {
 void Event::RecordReached(uint64_t record) {
   uint64_t now = Ticks();
   std::lock_guard guard(lock_);
-  if (record == record_) ticks_ = now;
+  if (record < ticks_record_) return;
+  ticks_record_ = record;
+  ticks_ = now;
 }
 
 uint64_t Event::ticks() {
   std::lock_guard guard(lock_);
-  return ticks_;
+  return ticks_record_ == record_.load(std::memory_order_relaxed) ? ticks_ : 0;
 }
 
 // --- waits -----------------------------------------------------------------------------------------------
@@ -258,8 +255,7 @@ void Event::Reset(Stream& stream) {
   if (stream.capture() != nullptr) return;  // inside a graph an event is an edge: nothing to undo
   Apply(EventCommand::kReset);
   binding_ = {};
-  ++record_;
-  ticks_ = 0;
+  bound_record_ = record_.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 Event::Binding Event::LatestRecord() {

@@ -79,6 +79,9 @@ void ThreadEngine::Stop() {
   FutexWake(epoch_);
   for (pthread_t thread : threads_) pthread_join(thread, nullptr);
   threads_.clear();
+  // Streams outlive the engine: none may believe that it still stands in this list.
+  while (ready_.Pop() != nullptr) {
+  }
   timekeeper_.Stop();
   stopped_.store(true, std::memory_order_release);
 }
