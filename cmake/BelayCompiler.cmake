@@ -24,6 +24,9 @@ set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib64")
 
 add_compile_options(-Wall -Wextra)
+# Thread-local variables without a call: every function of the interface reads one. What they need is far
+# below what the loader keeps free for libraries that are opened later.
+add_compile_options(-ftls-model=initial-exec)
 if(BELAY_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -10,9 +10,11 @@
 #include "runtime/memory.h"
 
 namespace belay::rt {
-namespace {
 
 constinit ContextTable g_contexts;
+
+namespace {
+
 std::deque<Device>& DeviceList() {
   static auto* devices = new std::deque<Device>;  // immortal: threads may ask during exit
   return *devices;
@@ -23,11 +25,7 @@ std::atomic<int> g_stream_limit{1984};
 std::atomic<uint32_t> g_next_stream_id{0};
 std::atomic<int> g_default_device{-1};
 
-constinit thread_local HandleBits t_context = 0;
-
 }  // namespace
-
-ContextTable& Contexts() { return g_contexts; }
 
 int DeviceCount() { return static_cast<int>(DeviceList().size()); }
 
@@ -196,7 +194,7 @@ int CurrentDeviceOrZero() {
   return context == nullptr ? 0 : context->device().id();
 }
 
-Stream& ResolveStream(HandleBits handle, const char* argument) {
+Stream& ResolveStreamSlow(HandleBits handle, const char* argument) {
   Context& context = CurrentContext();
   if (handle == 0) return context.default_stream();
   Stream* stream = rt::Streams().Find(handle);

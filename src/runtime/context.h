@@ -42,7 +42,8 @@ class Context {
 };
 
 using ContextTable = HandleTable<Context, HandleKind::kContext, 1u << 16>;
-ContextTable& Contexts();
+extern ContextTable g_contexts;
+inline ContextTable& Contexts() { return g_contexts; }
 
 class Device {
  public:
@@ -88,6 +89,9 @@ void SetStreamLimit(int streams);
 
 // --- the calling thread ------------------------------------------------------------------------------
 
+// The handle of the context that the thread set last; 0: none.
+inline constinit thread_local HandleBits t_context = 0;
+
 // The thread's context: the one it set last, else the default device's (aclInit JSON). Null: none, or
 // the one it had is gone.
 Context* CurrentContextOrNull();
@@ -98,6 +102,11 @@ void SetDefaultDevice(int device);  // -1: none
 
 // A stream argument: null is the default stream of the current context. Throws 107017 for a handle that
 // is none, 107002 without a context, 107003 for a stream of another context.
-Stream& ResolveStream(HandleBits handle, const char* argument);
+Stream& ResolveStreamSlow(HandleBits handle, const char* argument);
+inline Stream& ResolveStream(HandleBits handle, const char* argument) {
+  Stream* stream = Streams().Find(handle);
+  if (stream != nullptr && Contexts().Find(t_context) == &stream->context()) [[likely]] return *stream;
+  return ResolveStreamSlow(handle, argument);
+}
 
 }  // namespace belay::rt

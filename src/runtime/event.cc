@@ -8,9 +8,10 @@
 #include "runtime/engine.h"
 
 namespace belay::rt {
-namespace {
 
 constinit EventTable g_events;
+
+namespace {
 
 constexpr uint32_t kSync = 0x1;
 constexpr uint32_t kTimeLine = 0x8;
@@ -69,8 +70,6 @@ struct WaitTask {
 };
 
 }  // namespace
-
-EventTable& Events() { return g_events; }
 
 EventState Event::Apply(EventCommand command) {
   EventState next = Next(state_, command);

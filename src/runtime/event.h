@@ -102,6 +102,7 @@ class Event {
 };
 
 using EventTable = HandleTable<Event, HandleKind::kEvent, 1u << 20>;
-EventTable& Events();
+extern EventTable g_events;
+inline EventTable& Events() { return g_events; }
 
 }  // namespace belay::rt

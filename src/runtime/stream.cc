@@ -10,14 +10,15 @@
 #include "runtime/engine.h"
 
 namespace belay::rt {
-namespace {
 
 constinit StreamTable g_streams;
+
+namespace {
+
 constinit std::atomic<uint64_t> g_depth{65536};
 
 }  // namespace
 
-StreamTable& Streams() { return g_streams; }
 uint64_t StreamDepth() { return g_depth.load(std::memory_order_relaxed); }
 void SetStreamDepth(uint64_t depth) { g_depth.store(std::max<uint64_t>(depth, 1)); }
 

@@ -181,7 +181,8 @@ class Stream {
 };
 
 using StreamTable = HandleTable<Stream, HandleKind::kStream, 1u << 20>;
-StreamTable& Streams();
+extern StreamTable g_streams;
+inline StreamTable& Streams() { return g_streams; }
 
 // Tasks that one stream may hold (BELAY_STREAM_DEPTH, default 65,536).
 uint64_t StreamDepth();

@@ -36,35 +36,26 @@ void TaskQueue::GiveChunk(TaskChunk* chunk) {
   g_pool.free = chunk;
 }
 
-void TaskQueue::Push(const Task& task) {
-  if (tail_chunk_ == nullptr || tail_index_ == TaskChunk::kTasks) [[unlikely]] {
-    TaskChunk* chunk = TakeChunk();
-    if (tail_chunk_ == nullptr) {
-      first_chunk_.store(chunk, std::memory_order_relaxed);
-    } else {
-      tail_chunk_->next.store(chunk, std::memory_order_relaxed);
-    }
-    tail_chunk_ = chunk;
-    tail_index_ = 0;
+void TaskQueue::AddChunk() {
+  TaskChunk* chunk = TakeChunk();
+  if (tail_chunk_ == nullptr) {
+    first_chunk_.store(chunk, std::memory_order_relaxed);
+  } else {
+    tail_chunk_->next.store(chunk, std::memory_order_relaxed);
   }
-  Task& slot = tail_chunk_->tasks[tail_index_++];
-  std::memcpy(static_cast<void*>(&slot), &task, sizeof(Task));
-  // The consumer read the next slots last: ask for their lines before they are needed, so that the
-  // locked instruction of the next push does not wait for them.
-  __builtin_prefetch(&slot + 2, 1);
+  tail_chunk_ = chunk;
+  tail_index_ = 0;
 }
 
-Task& TaskQueue::Front() {
-  if (head_chunk_ == nullptr) [[unlikely]] {
+void TaskQueue::NextChunk() {
+  TaskChunk* done = head_chunk_;
+  head_index_ = 0;
+  if (done == nullptr) {
     head_chunk_ = first_chunk_.load(std::memory_order_relaxed);
-    head_index_ = 0;
-  } else if (head_index_ == TaskChunk::kTasks) [[unlikely]] {
-    TaskChunk* done = head_chunk_;
-    head_chunk_ = done->next.load(std::memory_order_relaxed);
-    head_index_ = 0;
-    GiveChunk(done);
+    return;
   }
-  return head_chunk_->tasks[head_index_];
+  head_chunk_ = done->next.load(std::memory_order_relaxed);
+  GiveChunk(done);
 }
 
 void TaskQueue::Release() {
@@ -77,7 +68,7 @@ void TaskQueue::Release() {
   tail_chunk_ = nullptr;
   head_chunk_ = nullptr;
   first_chunk_.store(nullptr, std::memory_order_relaxed);
-  tail_index_ = head_index_ = 0;
+  tail_index_ = head_index_ = TaskChunk::kTasks;
 }
 
 void AbandonTaskChunksInChild() {

@@ -21,7 +21,14 @@ static_assert(sizeof(TaskChunk) == 1024);
 class TaskQueue {
  public:
   // Producer side. Push stores the task; it becomes visible to the consumer with Publish.
-  void Push(const Task& task);
+  void Push(const Task& task) {
+    if (tail_index_ == TaskChunk::kTasks) [[unlikely]] AddChunk();
+    Task& slot = tail_chunk_->tasks[tail_index_++];
+    std::memcpy(static_cast<void*>(&slot), &task, sizeof(Task));
+    // The consumer read the next slots last: ask for their lines before they are needed, so that the
+    // locked instruction of the next push does not wait for them.
+    __builtin_prefetch(&slot + 2, 1);
+  }
   uint64_t Publish() {
     uint64_t tail = tail_.load(std::memory_order_relaxed) + 1;
     tail_.store(tail, std::memory_order_release);
@@ -31,23 +38,28 @@ class TaskQueue {
   uint64_t tail() const { return tail_.load(std::memory_order_acquire); }
 
   // Consumer side: the next task (call only when tail() is ahead of what was popped), and leaving it.
-  Task& Front();
+  Task& Front() {
+    if (head_index_ == TaskChunk::kTasks) [[unlikely]] NextChunk();
+    return head_chunk_->tasks[head_index_];
+  }
   void Pop() { ++head_index_; }
 
   // Gives all chunks back. Neither side is active.
   void Release();
 
  private:
+  void AddChunk();
+  void NextChunk();
   TaskChunk* TakeChunk();
   void GiveChunk(TaskChunk* chunk);
 
   std::atomic<uint64_t> tail_{0};
   TaskChunk* tail_chunk_ = nullptr;
-  uint32_t tail_index_ = 0;
+  uint32_t tail_index_ = TaskChunk::kTasks;  // full: the first push takes a chunk
   std::atomic<TaskChunk*> first_chunk_{nullptr};
 
   alignas(64) TaskChunk* head_chunk_ = nullptr;
-  uint32_t head_index_ = 0;
+  uint32_t head_index_ = TaskChunk::kTasks;
   std::atomic<TaskChunk*> spare_{nullptr};
 };
 
