@@ -2,7 +2,9 @@
 
 #include <new>
 
+#include "base/error.h"
 #include "base/spin_lock.h"
+#include "runtime/memory_state.h"
 
 namespace belay::rt {
 
@@ -87,6 +89,43 @@ void RegisteredRanges::Clear() {
   new (&lock_) std::mutex();
   version_.store(0, std::memory_order_relaxed);
   count_.store(0, std::memory_order_release);
+}
+
+// --- the ranges of this process
+
+namespace {
+constexpr int kBadArgument = 100000;
+constexpr size_t kAlignment = 4096;
+}  // namespace
+
+void RegisterHost(void* p, size_t bytes, uint32_t flags) {
+  auto address = reinterpret_cast<uintptr_t>(p);
+  if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "0 bytes of host memory at {}", p);
+  if (address % kAlignment != 0) {
+    Fail(kBadArgument, "register-unaligned", "{} is not a multiple of {} bytes", p, kAlignment);
+  }
+  MemoryRange range = CheckRange(p, bytes, "ptr");
+  if (range.kind == MemoryKind::kDevice) {
+    Fail(kBadArgument, "register-device-memory", "{} is not host memory", DescribeAddress(p));
+  }
+  switch (g_registered.Add({address, bytes, flags})) {
+    case RegisteredRanges::Added::kYes:
+      return;
+    case RegisteredRanges::Added::kOverlaps:
+      Fail(kBadArgument, "register-twice", "a part of [{}, +{}) is registered already", p, bytes);
+    case RegisteredRanges::Added::kFull:
+      Fail(207001, "register-too-many", "too many ranges of host memory are registered");
+  }
+}
+
+void UnregisterHost(void* p) {
+  if (g_registered.Remove(reinterpret_cast<uintptr_t>(p))) return;
+  Fail(kBadArgument, "register-not-found",
+       "no range of host memory that starts at {} is registered (or it was unregistered already)", p);
+}
+
+RegisteredRange FindRegistered(const void* p) noexcept {
+  return g_registered.Find(reinterpret_cast<uintptr_t>(p));
 }
 
 }  // namespace belay::rt

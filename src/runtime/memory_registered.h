@@ -44,4 +44,9 @@ class RegisteredRanges {
   Slot slots_[kMax];  // sorted by base, disjoint
 };
 
+// The ranges of this process. Register and Unregister throw Error for what cannot be done.
+void RegisterHost(void* p, size_t bytes, uint32_t flags);
+void UnregisterHost(void* p);
+RegisteredRange FindRegistered(const void* p) noexcept;  // bytes is 0 when there is none
+
 }  // namespace belay::rt
