@@ -98,7 +98,7 @@ void aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy policy)
 }
 
 void aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
-  aclrtMalloc(devPtr, size, policy);
+  api::aclrtMalloc(devPtr, size, policy);
 }
 
 void aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
@@ -108,7 +108,7 @@ void aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
 
 void aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
                                  aclrtMallocConfig* cfg) {
-  aclrtMallocWithCfg(devPtr, size, policy, cfg);
+  api::aclrtMallocWithCfg(devPtr, size, policy, cfg);
 }
 
 void aclrtFree(void* devPtr) { rt::FreeDevice(devPtr); }

@@ -133,7 +133,7 @@ void aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, 
 
 void aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src, size_t count,
                                    aclrtMemcpyKind kind, rt::Stream& stream) {
-  aclrtMemcpyAsync(dst, destMax, src, count, kind, stream);
+  api::aclrtMemcpyAsync(dst, destMax, src, count, kind, stream);
 }
 
 void aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
