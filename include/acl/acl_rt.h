@@ -996,7 +996,7 @@ aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 /**
  * size bytes of device memory, 64-byte aligned, not initialised. The block is rounded up to 32
  * bytes and 32 more. policy prefers huge or normal pages.
- * Errors: 207001: the device is full; 107002: the thread has no context.
+ * Errors: 207001: the device is full.
  * Page: aclcppdevg_03_0095
  */
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
@@ -1146,10 +1146,7 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 aclError aclrtMemsetAsync(
     void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream);
 
-/**
- * Free and total bytes of a kind of memory of the current device.
- * Errors: 107002: the thread has no context.
- */
+/** Free and total bytes of a kind of memory of the current device. */
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
 /**

@@ -5,6 +5,7 @@
 #include "base/handle_table.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
+#include "runtime/memory_virtual.h"
 #include "runtime/model_ri.h"
 #include "tensor/description.h"
 #include "tensor/objects.h"
@@ -42,6 +43,11 @@ template <>
 struct ObjectTraits<rt::ModelRI> {
   static constexpr const char* kName = "a model instance";
   static rt::ModelRI* Find(HandleBits h) { return rt::Models().Find(h); }
+};
+template <>
+struct ObjectTraits<rt::PhysicalMemory> {
+  static constexpr const char* kName = "physical memory";
+  static rt::PhysicalMemory* Find(HandleBits h) { return rt::PhysicalMemories().Find(h); }
 };
 
 #define BELAY_TENSOR_OBJECT(Type, table, name)                        \
