@@ -185,7 +185,7 @@ TEST_F(Access, AllocatingIsAllowedInACapture) {
   EXPECT_EQ(p[63], 3);
   EXPECT_EQ(aclrtFree(p), kOk);
   EXPECT_NE(aclmdlRIExecuteAsync(model, stream_), kOk) << "its memory was freed";
-  EXPECT_THAT(LastMessage(), HasSubstr("64 bytes"));
+  EXPECT_THAT(LastMessage(), HasSubstr("freed"));
   EXPECT_EQ(aclmdlRIDestroy(model), kOk);
 }
 
