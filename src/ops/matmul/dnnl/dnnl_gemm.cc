@@ -1,0 +1,142 @@
+// libbelay_dnnl.so: oneDNN behind one function. It computes on the calling thread only: Belay
+// splits large products over its own workers. (libgomp would make a team of threads for each of
+// them, burn their time after every call, and hang in a forked child.)
+#include <omp.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <tuple>
+
+#include "ops/matmul/gemm.h"
+
+namespace {
+
+using belay::ops::Gemm;
+using belay::ops::GemmMatrix;
+using belay::ops::GemmType;
+using dnnl::memory;
+
+// One thread for oneDNN while this lives. The thread may be the program's own, which helps Belay
+// while it waits, so its setting is put back.
+class SingleThreaded {
+ public:
+  SingleThreaded() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~SingleThreaded() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+memory::data_type TypeOf(GemmType type) {
+  return type == GemmType::kF32 ? memory::data_type::f32 : memory::data_type::bf16;
+}
+
+memory::desc Describe(int64_t rows, int64_t columns, GemmType type, int64_t ld, bool transposed) {
+  memory::dims strides = transposed ? memory::dims{1, ld} : memory::dims{ld, 1};
+  return memory::desc({rows, columns}, TypeOf(type), strides);
+}
+
+dnnl::matmul::primitive_desc DescribeGemm(const Gemm& g, const dnnl::engine& engine) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::matmul::desc desc(Describe(g.m, g.k, g.in, g.a.ld, g.a.transposed),
+                          Describe(g.k, g.n, g.in, g.b.ld, g.b.transposed),
+                          Describe(g.m, g.n, g.out, g.ldc, false));
+  return dnnl::matmul::primitive_desc(desc, attributes, engine);
+}
+
+// What one thread keeps: its stream, and the primitives that it used last.
+struct PerThread {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  struct Ready {
+    dnnl::matmul primitive;
+    memory::desc a, b, c, scratch;
+    std::unique_ptr<memory> scratchpad;
+  };
+  using Key =
+      std::tuple<int64_t, int64_t, int64_t, int64_t, bool, int64_t, bool, int64_t, int, int>;
+  std::map<Key, Ready> ready;
+
+  Ready& Find(const Gemm& g) {
+    constexpr size_t kMost = 256;
+    Key key{g.m,
+            g.n,
+            g.k,
+            g.a.ld,
+            g.a.transposed,
+            g.b.ld,
+            g.b.transposed,
+            g.ldc,
+            static_cast<int>(g.in),
+            static_cast<int>(g.out)};
+    auto found = ready.find(key);
+    if (found != ready.end()) return found->second;
+    if (ready.size() >= kMost) ready.clear();
+    auto pd = DescribeGemm(g, engine);
+    Ready made{dnnl::matmul(pd), pd.src_desc(),        pd.weights_desc(),
+               pd.dst_desc(),    pd.scratchpad_desc(), nullptr};
+    made.scratchpad = std::make_unique<memory>(made.scratch, engine);
+    return ready.emplace(key, std::move(made)).first->second;
+  }
+};
+
+PerThread& ThisThread() {
+  thread_local PerThread mine;
+  return mine;
+}
+
+bool RunF32(const Gemm& g) {
+  return dnnl_sgemm(g.a.transposed ? 'T' : 'N', g.b.transposed ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
+                    static_cast<const float*>(g.a.data), g.a.ld,
+                    static_cast<const float*>(g.b.data), g.b.ld, 0.0f, static_cast<float*>(g.c),
+                    g.ldc) == dnnl_success;
+}
+
+bool RunPrimitive(const Gemm& g) {
+  PerThread& mine = ThisThread();
+  PerThread::Ready& ready = mine.Find(g);
+  memory a(ready.a, mine.engine, const_cast<void*>(g.a.data));
+  memory b(ready.b, mine.engine, const_cast<void*>(g.b.data));
+  memory c(ready.c, mine.engine, g.c);
+  ready.primitive.execute(mine.stream, {{DNNL_ARG_SRC, a},
+                                        {DNNL_ARG_WEIGHTS, b},
+                                        {DNNL_ARG_DST, c},
+                                        {DNNL_ARG_SCRATCHPAD, *ready.scratchpad}});
+  return true;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) bool belay_dnnl_gemm(const Gemm& gemm) {
+  SingleThreaded scope;
+  try {
+    return gemm.in == GemmType::kF32 && gemm.out == GemmType::kF32 ? RunF32(gemm)
+                                                                   : RunPrimitive(gemm);
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+extern "C" __attribute__((visibility("default"))) bool belay_dnnl_has_bf16() {
+  SingleThreaded scope;
+  try {
+    dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+    Gemm probe{16,
+               16,
+               16,
+               {nullptr, 16, false},
+               {nullptr, 16, false},
+               nullptr,
+               16,
+               GemmType::kBF16,
+               GemmType::kF32};
+    auto pd = DescribeGemm(probe, engine);
+    // Its reference implementation takes every type but is slower than converting to f32.
+    return std::strstr(pd.impl_info_str(), "ref") == nullptr;
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}

@@ -1,0 +1,351 @@
+// Matrix products: Mm, BatchMatMul and Matmul are one kernel. Operands in a type or a layout that
+// the backend does not take are first converted into the workspace; products are f32 (or bf16 where
+// the processor has it) with f32 accumulation.
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/loop_nest.h"
+#include "ops/matmul/gemm.h"
+#include "ops/pipeline.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// The last two dimensions of a tensor as a matrix, and the ones before as batches.
+struct MatrixView {
+  int64_t rows, columns;
+  int64_t row_stride, column_stride;  // elements
+  Shape batch, batch_strides;
+};
+
+enum class VectorIs { kRow, kColumn };
+
+MatrixView ViewOf(const Tensor& t, VectorIs vector) {
+  int rank = t.shape.rank();
+  MatrixView view{};
+  if (rank == 1 && vector == VectorIs::kRow) {
+    view = {1, t.shape[0], 0, t.strides[0], {}, {}};
+  } else if (rank == 1) {
+    view = {t.shape[0], 1, t.strides[0], 0, {}, {}};
+  } else {
+    view = {t.shape.back(1), t.shape.back(0), t.strides.back(1), t.strides.back(0), {}, {}};
+    view.batch = Shape::Of(t.shape.data(), rank - 2);
+    view.batch_strides = Shape::Of(t.strides.data(), rank - 2);
+  }
+  return view;
+}
+
+// The result lacks the dimension that a vector operand lacks.
+MatrixView ResultView(const Tensor& out, bool row_missing, bool column_missing) {
+  Tensor full = out;
+  if (column_missing) full.shape.push_back(1), full.strides.push_back(0);
+  if (row_missing) {
+    Shape shape, strides;
+    for (int i = 0; i < full.shape.rank(); ++i) {
+      if (i == full.shape.rank() - 1) shape.push_back(1), strides.push_back(0);
+      shape.push_back(full.shape[i]);
+      strides.push_back(full.strides[i]);
+    }
+    full.shape = shape;
+    full.strides = strides;
+  }
+  return ViewOf(full, VectorIs::kRow);
+}
+
+// How the backend sees a matrix: packed rows, or packed columns (transposed).
+struct Layout {
+  bool usable;
+  bool transposed;
+  int64_t ld;
+};
+
+Layout LayoutOf(const MatrixView& v) {
+  bool rows_packed =
+      (v.column_stride == 1 || v.columns == 1) && (v.row_stride >= v.columns || v.rows == 1);
+  if (rows_packed) return {true, false, v.rows == 1 ? v.columns : v.row_stride};
+  bool columns_packed =
+      (v.row_stride == 1 || v.rows == 1) && (v.column_stride >= v.rows || v.columns == 1);
+  if (columns_packed) return {true, true, v.columns == 1 ? v.rows : v.column_stride};
+  return {false, false, v.columns};
+}
+
+// One operand: where the backend finds it, and how it gets there.
+struct Side {
+  int binding;
+  Layout layout;
+  int64_t offset;                           // bytes from the binding, or into the workspace
+  int64_t batch_strides[tensor::kMaxRank];  // bytes, innermost first; 0 where it repeats
+  bool converted;                           // lies in the workspace
+  LoopNest nest;                            // for the conversion: result, source
+  Lane lane;
+
+  char* Base(const Frame& frame) const {
+    return (converted ? frame.workspace : frame.at[binding]) + offset;
+  }
+};
+
+struct MatmulBody {
+  Side a, b, c;
+  int64_t m, n, k;
+  int batch_rank;
+  int64_t batch_sizes[tensor::kMaxRank];  // innermost first
+  int64_t batches;
+  int64_t row_parts, column_parts;
+  int64_t in_size, out_size;
+  GemmType in, out;
+  const GemmBackend* backend;
+  bool split;
+
+  void operator()(const Frame& frame) const {
+    if (a.converted) LoadSide(a, frame);
+    if (b.converted) LoadSide(b, frame);
+    char *pa = a.Base(frame), *pb = b.Base(frame), *pc = c.Base(frame);
+    int64_t parts = batches * row_parts * column_parts;
+    ParallelFor(parts, split ? 1 : parts, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) RunPart(part, pa, pb, pc);
+    });
+    if (c.converted) StoreResult(frame);
+  }
+
+  static void LoadSide(const Side& side, const Frame& frame) {
+    char* base[2] = {side.Base(frame), frame.at[side.binding] + side.nest.offset(1)};
+    side.nest.WalkAll(
+        base,
+        [&side](char** at, int64_t n) {
+          for (int64_t i = 0; i < n; i += kBlock) {
+            int64_t count = std::min(kBlock, n - i);
+            char* to = at[0] + i * kFloat;
+            const void* block = side.lane.Load(to, at[1] + i * side.nest.step(1), count);
+            if (block != to) std::memcpy(to, block, static_cast<size_t>(count * kFloat));
+          }
+        },
+        [] {});
+  }
+
+  void StoreResult(const Frame& frame) const {
+    char* base[2] = {frame.at[c.binding] + c.nest.offset(0), c.Base(frame)};
+    c.nest.WalkAll(
+        base,
+        [this](char** at, int64_t n) {
+          alignas(64) float gathered[kBlock];
+          for (int64_t i = 0; i < n; i += kBlock) {
+            int64_t count = std::min(kBlock, n - i);
+            const char* from = at[1] + i * c.nest.step(1);
+            if (c.nest.step(1) != kFloat) {
+              tensor::Gather(gathered, from, c.nest.step(1), count, kFloat);
+              from = reinterpret_cast<const char*>(gathered);
+            }
+            c.lane.Store(at[0] + i * c.nest.step(0), from, count, false);
+          }
+        },
+        [] {});
+  }
+
+  // One block of the result of one batch.
+  void RunPart(int64_t part, const char* pa, const char* pb, char* pc) const {
+    int64_t column_part = part % column_parts;
+    int64_t row_part = part / column_parts % row_parts;
+    int64_t batch = part / column_parts / row_parts;
+    for (int d = 0; d < batch_rank; ++d) {
+      int64_t index = batch % batch_sizes[d];
+      batch /= batch_sizes[d];
+      pa += index * a.batch_strides[d];
+      pb += index * b.batch_strides[d];
+      pc += index * c.batch_strides[d];
+    }
+    int64_t row0 = m * row_part / row_parts, row1 = m * (row_part + 1) / row_parts;
+    int64_t col0 = n * column_part / column_parts, col1 = n * (column_part + 1) / column_parts;
+    pa += row0 * (a.layout.transposed ? 1 : a.layout.ld) * in_size;
+    pb += col0 * (b.layout.transposed ? b.layout.ld : 1) * in_size;
+    pc += (row0 * c.layout.ld + col0) * out_size;
+    Gemm gemm{row1 - row0,
+              col1 - col0,
+              k,
+              {pa, a.layout.ld, a.layout.transposed},
+              {pb, b.layout.ld, b.layout.transposed},
+              pc,
+              c.layout.ld,
+              in,
+              out};
+    if (!backend->run(gemm)) {
+      Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}",
+           backend->name, gemm.m, gemm.k, gemm.n);
+    }
+  }
+};
+
+// A packed stand-in for `view` in the workspace with the same batches, in the order of
+// `transposed`.
+Tensor Packed(const Tensor& t, const MatrixView& view, bool transposed) {
+  Tensor packed;
+  packed.dtype = DType::kF32;
+  packed.shape = t.shape;
+  packed.strides = PackedStrides(t.shape);
+  if (transposed && t.shape.rank() >= 2) {
+    packed.strides.back(0) = view.rows;
+    packed.strides.back(1) = 1;
+  }
+  return packed;
+}
+
+// What is being put together: the body, and where the workspace's next free byte is.
+struct Builder {
+  MatmulBody body;
+  int64_t workspace = 0;
+
+  int64_t Reserve(int64_t elements) {
+    int64_t at = workspace;
+    workspace += (elements * kFloat + 63) / 64 * 64;
+    return at;
+  }
+
+  void SetBatches(Side& side, const MatrixView& view, int64_t size) {
+    for (int d = 0; d < body.batch_rank; ++d) {
+      bool repeats = d >= view.batch.rank() || view.batch.back(d) == 1;
+      side.batch_strides[d] = repeats ? 0 : view.batch_strides.back(d) * size;
+    }
+  }
+
+  void SetInput(Side& side, const Operand& operand, VectorIs vector, DType rounded, bool convert) {
+    const Tensor& t = *operand.tensor;
+    MatrixView view = ViewOf(t, vector);
+    side.binding = operand.binding;
+    side.layout = LayoutOf(view);
+    side.converted = convert || !side.layout.usable;
+    if (!side.converted) {
+      side.offset = t.offset * body.in_size;
+      return SetBatches(side, view, body.in_size);
+    }
+    Tensor packed = Packed(t, view, side.layout.transposed);
+    side.nest = LoopNest(t.shape, {Operand{&packed}, operand});
+    side.lane = Lane(t.dtype, rounded, side.nest.step(1));
+    side.offset = Reserve(t.count());
+    MatrixView in_workspace = ViewOf(packed, vector);
+    side.layout = LayoutOf(in_workspace);
+    SetBatches(side, in_workspace, kFloat);
+  }
+
+  void SetResult(const Operand& out, bool row_missing, bool column_missing, bool convert) {
+    Side& side = body.c;
+    const Tensor& t = *out.tensor;
+    MatrixView view = ResultView(t, row_missing, column_missing);
+    side.binding = out.binding;
+    side.layout = LayoutOf(view);
+    side.converted = convert || !side.layout.usable || side.layout.transposed;
+    if (!side.converted) {
+      side.offset = t.offset * body.out_size;
+      return SetBatches(side, view, body.out_size);
+    }
+    Tensor packed = Packed(t, view, false);
+    side.nest = LoopNest(t.shape, {out, Operand{&packed}});
+    side.lane = Lane(t.dtype, DType::kF32, side.nest.step(0));
+    side.offset = Reserve(t.count());
+    MatrixView in_workspace = ResultView(packed, row_missing, column_missing);
+    side.layout = LayoutOf(in_workspace);
+    SetBatches(side, in_workspace, kFloat);
+  }
+
+  // Batches of a over one matrix b are one taller product.
+  void FoldBatches() {
+    while (body.batch_rank > 0 && body.b.batch_strides[0] == 0 && !body.a.layout.transposed &&
+           body.a.batch_strides[0] == body.m * body.a.layout.ld * body.in_size &&
+           body.c.batch_strides[0] == body.m * body.c.layout.ld * body.out_size) {
+      body.m *= body.batch_sizes[0];
+      body.batches /= body.batch_sizes[0];
+      --body.batch_rank;
+      for (int d = 0; d < body.batch_rank; ++d) {
+        body.batch_sizes[d] = body.batch_sizes[d + 1];
+        for (Side* side : {&body.a, &body.b, &body.c}) {
+          side->batch_strides[d] = side->batch_strides[d + 1];
+        }
+      }
+    }
+  }
+
+  // Parts of equal work for the cores, when there is enough of it.
+  void Split() {
+    constexpr double kWorthSplitting = 4e6;  // about 20 us
+    constexpr int64_t kLeast = 32;           // rows or columns of a part
+    double work = 2.0 * static_cast<double>(body.m) * static_cast<double>(body.n) *
+                  static_cast<double>(body.k) * static_cast<double>(body.batches);
+    int64_t width = ParallelWidth();
+    body.row_parts = body.column_parts = 1;
+    body.split = work >= kWorthSplitting && width > 1;
+    if (!body.split || body.batches >= width) return;
+    int64_t parts = (width + body.batches - 1) / body.batches;
+    if (body.m >= body.n) {
+      body.row_parts = std::clamp<int64_t>(body.m / kLeast, 1, parts);
+    } else {
+      body.column_parts = std::clamp<int64_t>(body.n / kLeast, 1, parts);
+    }
+  }
+};
+
+bool IsBFloat16(const Operand& operand, VectorIs vector) {
+  return operand.dtype() == DType::kBF16 && LayoutOf(ViewOf(*operand.tensor, vector)).usable;
+}
+
+void CheckMathType(int64_t type) {
+  constexpr int64_t kUseHf32 = 3;
+  if (type < 0 || type > kUseHf32) {
+    Fail(tensor::kInvalidArgument, "op-cube-math-type", "cubeMathType is {}; it is 0, 1, 2 or 3",
+         type);
+  }
+}
+
+}  // namespace
+
+namespace kernels {
+
+void Matmul(Plan& plan, DType compute, const Operand& self, const Operand& mat2, int64_t math_type,
+            const Operand& out) {
+  constexpr int64_t kUseFp16 = 2;
+  CheckMathType(math_type);
+  if (out.tensor->empty()) return;
+  MatrixView view_a = ViewOf(*self.tensor, VectorIs::kRow);
+  if (view_a.columns == 0) {
+    int64_t zero = 0;
+    return Fill(plan, compute, Scalar(&zero, DType::kI64), out);
+  }
+  bool row_missing = self.tensor->shape.rank() == 1;
+  bool column_missing = mat2.tensor->shape.rank() == 1;
+  MatrixView view_c = ResultView(*out.tensor, row_missing, column_missing);
+  Builder builder;
+  MatmulBody& body = builder.body;
+  body.backend = &BestGemm();
+  body.m = view_c.rows, body.n = view_c.columns, body.k = view_a.columns;
+  body.batch_rank = view_c.batch.rank();
+  body.batches = CountOf(view_c.batch);
+  for (int d = 0; d < body.batch_rank; ++d) body.batch_sizes[d] = view_c.batch.back(d);
+
+  Layout layout_c = LayoutOf(view_c);
+  bool bf16 = body.backend->bf16 && IsBFloat16(self, VectorIs::kRow) &&
+              IsBFloat16(mat2, VectorIs::kColumn) && layout_c.usable && !layout_c.transposed;
+  body.in = bf16 ? GemmType::kBF16 : GemmType::kF32;
+  body.out = bf16 && out.dtype() == DType::kBF16 ? GemmType::kBF16 : GemmType::kF32;
+  body.in_size = bf16 ? 2 : kFloat;
+  body.out_size = body.out == GemmType::kBF16 ? 2 : kFloat;
+  // f32 inputs are first rounded to f16 when the caller says so, and inputs of two types to their
+  // common one.
+  DType rounded = compute == DType::kF32 && math_type == kUseFp16 ? DType::kF16 : compute;
+  auto must_convert = [&](const Operand& x) {
+    return !bf16 && (x.dtype() != DType::kF32 || rounded != DType::kF32);
+  };
+  builder.SetInput(body.a, self, VectorIs::kRow, rounded, must_convert(self));
+  builder.SetInput(body.b, mat2, VectorIs::kColumn, rounded, must_convert(mat2));
+  builder.SetResult(out, row_missing, column_missing, !bf16 && out.dtype() != DType::kF32);
+  builder.FoldBatches();
+  builder.Split();
+  plan.SetWorkspace(static_cast<uint64_t>(builder.workspace));
+  plan.SetCost(1000 +
+               static_cast<uint64_t>(body.m * body.n) / 8 * static_cast<uint64_t>(body.k) / 8);
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/matmul/gemm.h"
+#include "ops/reference/reference.h"
+#include "ops/rules.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using testing::Layout;
+using testing::Sample;
+
+struct Case {
+  Shape a, b;
+  DType type_a = DType::kF32, type_b = DType::kF32, type_out = DType::kF32;
+  Layout layout_a = Layout::kPacked, layout_b = Layout::kPacked, layout_out = Layout::kPacked;
+  int math_type = 0;
+};
+
+double Error(const Case& c) {
+  std::mt19937 rng(3);
+  Sample a(c.type_a, c.a, c.layout_a), b(c.type_b, c.b, c.layout_b);
+  a.Randomise(rng, 2), b.Randomise(rng, 2);
+  Sample out(c.type_out, rules::AnyMatrix({&a.tensor}, {&b.tensor}), c.layout_out);
+  Sample want = out.Copied();
+  reference::Matmul(a.tensor, b.tensor, want.tensor, c.math_type == 2);
+  PlanRef plan = testing::NewPlan();
+  Operand self = a.BoundTo(*plan, Access::kRead, "self");
+  Operand mat2 = b.BoundTo(*plan, Access::kRead, "mat2");
+  Operand result = out.BoundTo(*plan, Access::kWrite, "out");
+  kernels::Matmul(*plan, rules::MatrixType(self, mat2, result), self, mat2, c.math_type, result);
+  testing::RunPlan(*plan);
+  return testing::Distance(out.tensor, want.tensor);
+}
+
+TEST(Matmul, ShapesAndBatches) {
+  const std::pair<Shape, Shape> shapes[] = {{{2, 3}, {3, 4}},
+                                            {{1, 1}, {1, 1}},
+                                            {{65, 33}, {33, 70}},
+                                            {{7}, {7}},
+                                            {{7}, {7, 3}},
+                                            {{3, 7}, {7}},
+                                            {{2, 3, 7}, {7}},
+                                            {{7}, {2, 7, 3}},
+                                            {{5, 2, 3}, {5, 3, 4}},
+                                            {{5, 2, 3}, {3, 4}},
+                                            {{2, 3}, {5, 3, 4}},
+                                            {{5, 1, 2, 3}, {6, 3, 2}},
+                                            {{0, 3}, {3, 4}},
+                                            {{2, 0}, {0, 4}},
+                                            {{2, 3}, {3, 0}},
+                                            {{0, 2, 3}, {0, 3, 4}},
+                                            {{2, 1, 2, 2, 3, 2}, {2, 1, 2, 3}},
+                                            {{1, 2, 3}, {4, 3, 2}}};
+  for (const auto& [a, b] : shapes)
+    EXPECT_LE(Error({a, b}), 1e-5) << a.ToString() << " x " << b.ToString();
+}
+
+TEST(Matmul, LayoutsAndTypes) {
+  const Layout layouts[] = {Layout::kPacked, Layout::kTransposed, Layout::kStepped,
+                            Layout::kRepeated, Layout::kOffset};
+  const std::tuple<DType, DType, DType, double> types[] = {
+      {DType::kF32, DType::kF32, DType::kF32, 1e-5},
+      {DType::kF16, DType::kF16, DType::kF16, 1e-3},
+      {DType::kF16, DType::kF16, DType::kF32, 1e-5},
+      {DType::kBF16, DType::kBF16, DType::kBF16, 8e-3},
+      {DType::kF16, DType::kF32, DType::kF32, 1e-5},
+      {DType::kBF16, DType::kF32, DType::kF32, 1e-5}};
+  for (const auto& [a, b, out, allowed] : types) {
+    for (Layout la : layouts) {
+      for (Layout lb : layouts) {
+        for (Layout lc : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+          EXPECT_LE(Error({{3, 9, 17}, {3, 17, 5}, a, b, out, la, lb, lc}), allowed)
+              << NameOf(a) << " x " << NameOf(b) << " layouts " << int(la) << int(lb) << int(lc);
+        }
+      }
+    }
+  }
+}
+
+TEST(Matmul, MathTypeTwoRoundsToHalf) {
+  EXPECT_LE(Error({{8, 40},
+                   {40, 8},
+                   DType::kF32,
+                   DType::kF32,
+                   DType::kF32,
+                   Layout::kPacked,
+                   Layout::kPacked,
+                   Layout::kPacked,
+                   2}),
+            1e-5);
+  EXPECT_THROW(Error({{2, 2},
+                      {2, 2},
+                      DType::kF32,
+                      DType::kF32,
+                      DType::kF32,
+                      Layout::kPacked,
+                      Layout::kPacked,
+                      Layout::kPacked,
+                      4}),
+               belay::Error);
+}
+
+TEST(Matmul, PlainLoopsAgreeWithTheBackend) {
+  std::mt19937 rng(9);
+  Sample a(DType::kF32, {37, 150}), b(DType::kF32, {150, 300});
+  a.Randomise(rng, 1), b.Randomise(rng, 1);
+  for (bool ta : {false, true}) {
+    for (bool tb : {false, true}) {
+      std::vector<float> x(37 * 300), y(37 * 300);
+      Gemm g{37,
+             300,
+             150,
+             {a.tensor.data, ta ? 37 : 150, ta},
+             {b.tensor.data, tb ? 150 : 300, tb},
+             x.data(),
+             300,
+             GemmType::kF32,
+             GemmType::kF32};
+      ASSERT_TRUE(PlainGemm().run(g));
+      g.c = y.data();
+      ASSERT_TRUE(BestGemm().run(g));
+      for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-4);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::ops
