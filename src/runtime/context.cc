@@ -170,7 +170,9 @@ void Context::Shutdown(bool force) {
 // --- the calling thread ----------------------------------------------------------------------------------
 
 Context* CurrentContextOrNull() {
-  if (t_context != 0) [[likely]] return g_contexts.Find(t_context);
+  if (t_context != 0) [[likely]] {
+    if (Context* context = g_contexts.Find(t_context)) [[likely]] return context;
+  }
   int device = g_default_device.load(std::memory_order_relaxed);
   if (device < 0) return nullptr;
   Context* context = DeviceAt(device).default_context();

@@ -1,0 +1,155 @@
+// Devices: choice, reference count, waiting, peers, what they have.
+#include <cstring>
+
+#include "runtime_fixture.h"
+
+namespace conformance {
+namespace {
+
+class Device : public RuntimeTest {
+ protected:
+  static int32_t Current() {
+    int32_t device = -1;
+    EXPECT_EQ(aclrtGetDevice(&device), ACL_SUCCESS);
+    return device;
+  }
+};
+
+TEST_F(Device, CountAndChoice) {
+  uint32_t count = 0;
+  EXPECT_EQ(aclrtGetDeviceCount(&count), ACL_SUCCESS);
+  ASSERT_EQ(count, 2u);
+  EXPECT_EQ(Current(), 0);
+  EXPECT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(Current(), 1);
+  EXPECT_EQ(aclrtSetDevice(2), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtSetDevice(-1), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(Current(), 1);
+  EXPECT_EQ(aclrtResetDevice(1), ACL_SUCCESS);
+}
+
+TEST_F(Device, AThreadHasNoneUntilItChooses) {
+  std::thread([] {
+    int32_t device = -1;
+    EXPECT_EQ(aclrtGetDevice(&device), ACL_ERROR_RT_CONTEXT_NULL);
+    EXPECT_EQ(aclrtSynchronizeDevice(), ACL_ERROR_RT_CONTEXT_NULL);
+    EXPECT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+    EXPECT_EQ(Current(), 1);
+    EXPECT_EQ(aclrtResetDevice(1), ACL_SUCCESS);
+  }).join();
+  EXPECT_EQ(Current(), 0);
+}
+
+TEST_F(Device, ResetsAreCounted) {
+  aclrtStream stream = NewStream();
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS) << "one use is left";
+  EXPECT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_CONTEXT_NULL) << "gone with the device";
+  EXPECT_NE(aclrtResetDevice(0), ACL_SUCCESS) << "nobody uses it";
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
+}
+
+TEST_F(Device, ForceIgnoresTheCount) {
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDeviceForce(0), ACL_SUCCESS);
+  EXPECT_NE(aclrtResetDeviceForce(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+}
+
+TEST_F(Device, RunMode) {
+  aclrtRunMode mode = ACL_DEVICE;
+  EXPECT_EQ(aclrtGetRunMode(&mode), ACL_SUCCESS);
+  EXPECT_EQ(mode, ACL_HOST);
+}
+
+TEST_F(Device, SynchronizeWaitsForEveryStream) {
+  aclrtStream first = NewStream(), second = NewStream();
+  uint64_t* word = NewWord();
+  Gate gate;
+  gate.Close(first);
+  EXPECT_EQ(aclrtValueWrite(word, 1, 0, first), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeDeviceWithTimeout(1), ACL_ERROR_RT_WAIT_TIMEOUT);
+  EXPECT_EQ(aclrtSynchronizeDeviceWithTimeout(-2), ACL_ERROR_RT_PARAM_INVALID);
+  gate.Open();
+  EXPECT_EQ(aclrtMemsetAsync(word + 1, 8, 1, 8, second), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);
+  EXPECT_EQ(word[0], 1u);
+  EXPECT_EQ(word[1], 0x0101010101010101u);
+  EXPECT_EQ(aclrtSynchronizeDeviceWithTimeout(-1), ACL_SUCCESS);
+}
+
+TEST_F(Device, Peers) {
+  int32_t can = -1;
+  EXPECT_EQ(aclrtDeviceCanAccessPeer(&can, 0, 1), ACL_SUCCESS);
+  EXPECT_EQ(can, 1);
+  EXPECT_EQ(aclrtDeviceCanAccessPeer(&can, 0, 0), ACL_SUCCESS);
+  EXPECT_EQ(can, 0);
+  EXPECT_EQ(aclrtDeviceCanAccessPeer(&can, 0, 9), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtDeviceEnablePeerAccess(1, 0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDeviceEnablePeerAccess(1, 1), ACL_ERROR_RT_PARAM_INVALID) << "reserved flag";
+  EXPECT_NE(aclrtDeviceEnablePeerAccess(0, 0), ACL_SUCCESS) << "itself";
+  EXPECT_EQ(aclrtDeviceDisablePeerAccess(1), ACL_SUCCESS);
+}
+
+TEST_F(Device, WhatItHas) {
+  int64_t cores = 0, vector = 0, bytes = 0, same = 0;
+  size_t free = 0, total = 0;
+  EXPECT_EQ(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_CUBE_CORE_NUM, &cores), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_VECTOR_CORE_NUM, &vector), ACL_SUCCESS);
+  EXPECT_GT(cores, 0);
+  EXPECT_GT(vector, 0);
+  EXPECT_EQ(aclGetDeviceCapability(0, ACL_DEVICE_INFO_AI_CORE_NUM, &same), ACL_SUCCESS);
+  EXPECT_EQ(same, cores);
+  EXPECT_EQ(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, &bytes), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), ACL_SUCCESS);
+  EXPECT_EQ(static_cast<size_t>(bytes), total);
+  EXPECT_EQ(aclrtGetDeviceInfo(7, ACL_DEV_ATTR_CUBE_CORE_NUM, &cores),
+            ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_NE(aclrtGetDeviceInfo(0, static_cast<aclrtDevAttr>(12345), &cores), ACL_SUCCESS);
+  EXPECT_NE(aclGetDeviceCapability(0, ACL_DEVICE_INFO_UNDEFINED, &cores), ACL_SUCCESS);
+  EXPECT_EQ(aclGetDeviceCapability(7, ACL_DEVICE_INFO_L2_SIZE, &cores),
+            ACL_ERROR_RT_INVALID_DEVICEID);
+}
+
+TEST_F(Device, CoreLimits) {
+  uint32_t all = 0, value = 0;
+  EXPECT_EQ(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &all), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, all + 1), ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, 2), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value), ACL_SUCCESS);
+  EXPECT_EQ(value, 2u);
+  EXPECT_EQ(aclrtResetDeviceResLimit(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &value), ACL_SUCCESS);
+  EXPECT_EQ(value, all);
+}
+
+TEST_F(Device, Identity) {
+  aclrtUuid first, second;
+  aclrtDeviceStatus status = ACL_RT_DEVICE_STATUS_END;
+  int32_t pid = 0, logic = -1;
+  EXPECT_EQ(aclrtDeviceGetUuid(0, &first), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDeviceGetUuid(1, &second), ACL_SUCCESS);
+  EXPECT_NE(std::memcmp(first.bytes, second.bytes, sizeof first.bytes), 0);
+  EXPECT_EQ(aclrtDeviceGetUuid(5, &first), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtQueryDeviceStatus(0, &status), ACL_SUCCESS);
+  EXPECT_EQ(status, ACL_RT_DEVICE_STATUS_NORMAL);
+  EXPECT_EQ(aclrtDeviceGetBareTgid(&pid), ACL_SUCCESS);
+  EXPECT_GT(pid, 0);
+  EXPECT_EQ(aclrtGetLogicDevIdByUserDevId(1, &logic), ACL_SUCCESS);
+  EXPECT_EQ(logic, 1);
+  EXPECT_EQ(aclrtGetLogicDevIdByUserDevId(5, &logic), ACL_ERROR_RT_INVALID_DEVICEID);
+}
+
+TEST_F(Device, OverflowMode) {
+  aclrtFloatOverflowMode mode = ACL_RT_OVERFLOW_MODE_UNDEF;
+  EXPECT_EQ(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_INFNAN), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetDeviceSatMode(&mode), ACL_SUCCESS);
+  EXPECT_EQ(mode, ACL_RT_OVERFLOW_MODE_INFNAN);
+  EXPECT_EQ(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_UNDEF), ACL_ERROR_RT_PARAM_INVALID);
+}
+
+}  // namespace
+}  // namespace conformance
