@@ -13,7 +13,7 @@ install(SCRIPT ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake COMPONENT toolkit
 
 # Everything that is installed, without the tests.
 add_custom_target(toolkit DEPENDS belay_core)
-foreach(target belay ascendcl nnopbase opapi acl_op_compiler hccl)
+foreach(target belay belay_dnnl ascendcl nnopbase opapi acl_op_compiler hccl)
   if(TARGET ${target})
     add_dependencies(toolkit ${target})
   endif()

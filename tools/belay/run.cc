@@ -23,7 +23,9 @@ void Preload(const std::string& home) {
   const char* old = std::getenv("LD_PRELOAD");
   std::string list = old == nullptr ? "" : old;
   for (const auto& entry : std::filesystem::directory_iterator(home + "/lib64")) {
-    if (entry.path().extension() != ".so") continue;
+    std::string name = entry.path().filename().string();
+    bool linked_by_programs = entry.path().extension() == ".so" && name.rfind("libbelay_", 0) != 0;
+    if (!linked_by_programs) continue;
     if (!list.empty()) list += ":";
     list += entry.path().string();
   }
