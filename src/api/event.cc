@@ -142,7 +142,7 @@ void aclrtEventElapsedTime(float* ms, rt::Event& startEvent, rt::Event& endEvent
 }
 
 void aclrtEventGetTimestamp(rt::Event& event, uint64_t* timestamp) {
-  *timestamp = static_cast<uint64_t>(TicksToNs(TimeOf(event, "event")) / 1e3);
+  *timestamp = static_cast<uint64_t>(TickTimeNs(TimeOf(event, "event")) / 1000);
 }
 
 void aclrtGetEventId(rt::Event& event, uint32_t* eventId) { *eventId = event.id(); }

@@ -23,4 +23,10 @@ double TicksToNs(uint64_t ticks) {
   return static_cast<double>(ticks) * static_cast<double>(ns) / static_cast<double>(base);
 }
 
+int64_t TickTimeNs(uint64_t ticks) {
+  static const double rate = TicksToNs(1'000'000'000) / 1e9;
+  auto since = static_cast<int64_t>(ticks - g_start_ticks.load(std::memory_order_relaxed));
+  return g_start_ns.load(std::memory_order_relaxed) + static_cast<int64_t>(since * rate);
+}
+
 }  // namespace belay

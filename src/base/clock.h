@@ -14,7 +14,7 @@ inline int64_t NowNs() {
   return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-// A free-running counter (about 10 ns a read); TicksToNs makes it comparable with NowNs.
+// A free-running counter (about 10 ns a read). TicksToNs measures spans, TickTimeNs gives points in time.
 inline uint64_t Ticks() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -29,6 +29,9 @@ inline uint64_t Ticks() {
 
 // Nanoseconds that `ticks` span. The rate is measured against CLOCK_MONOTONIC from StartClock on.
 double TicksToNs(uint64_t ticks);
+// The point in time of a counter value, on NowNs's scale. Later ticks never give an earlier time: the
+// rate is the one of the first use.
+int64_t TickTimeNs(uint64_t ticks);
 void StartClock();
 
 }  // namespace belay

@@ -397,6 +397,9 @@ void CheckNoCaptureOn(int device, const char* call) {
 bool JoinCapture(Stream& stream, const CapturePoint& point) {
   Capture* capture = CaptureRegistry::Get().Find(point.capture_id);
   if (capture == nullptr) return false;
+  // Two captures that meet could not be replayed one without the other: both fail.
+  Capture* other = stream.capture();
+  if (other != nullptr && other != capture) other->Spoil(stream, "a wait for an event of another capture");
   capture->Wait(stream, point);
   return true;
 }

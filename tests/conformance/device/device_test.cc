@@ -65,6 +65,16 @@ TEST_F(Device, RunMode) {
   EXPECT_EQ(mode, ACL_HOST);
 }
 
+TEST(RunMode, OfTheEnvironment) {
+  aclrtRunMode mode = ACL_HOST;
+  setenv("BELAY_RUN_MODE", "device", 1);
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetRunMode(&mode), ACL_SUCCESS);
+  EXPECT_EQ(mode, ACL_DEVICE);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  unsetenv("BELAY_RUN_MODE");
+}
+
 TEST_F(Device, SynchronizeWaitsForEveryStream) {
   aclrtStream first = NewStream(), second = NewStream();
   uint64_t* word = NewWord();

@@ -129,6 +129,20 @@ TEST_F(Event, ResetMakesItUnrecorded) {
   EXPECT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
 }
 
+TEST_F(Event, MayBeRecordedAgain) {
+  aclrtStream stream = NewStream();
+  aclrtEvent event = NewPlain();
+  EXPECT_EQ(aclrtRecordEvent(event, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
+  Gate gate;
+  gate.Close(stream);
+  EXPECT_EQ(aclrtRecordEvent(event, stream), ACL_SUCCESS) << "without a reset";
+  EXPECT_FALSE(Complete(event));
+  gate.Open();
+  EXPECT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
+  EXPECT_TRUE(Complete(event));
+}
+
 TEST_F(Event, SeveralStreamsWaitForOne) {
   aclrtStream main = NewStream();
   aclrtEvent event = NewEx();

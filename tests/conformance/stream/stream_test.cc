@@ -74,6 +74,20 @@ TEST_F(Stream, WorkStartsWithoutBeingWaitedFor) {
   EXPECT_EQ(*word, 7u);
 }
 
+TEST_F(Stream, ACopyArrivesWhereTheHostSpins) {
+  aclrtStream stream = NewStream();
+  uint64_t* word = NewWord();
+  void* pinned = nullptr;
+  ASSERT_EQ(aclrtMallocHost(&pinned, 64), ACL_SUCCESS);
+  auto* flag = static_cast<volatile uint64_t*>(pinned);
+  *flag = 0;
+  Write(word, 3, stream);
+  EXPECT_EQ(aclrtMemcpyAsync(pinned, 8, word, 8, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
+  while (*flag != 3) continue;
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtFreeHost(pinned), ACL_SUCCESS);
+}
+
 TEST_F(Stream, DestroyWaitsAndForceDoesNot) {
   uint64_t* word = NewWord();
   aclrtStream stream = NewStream();
