@@ -71,8 +71,8 @@ struct Buffers {
 };
 
 void Sizes(benchmark::internal::Benchmark* b) {
-  for (int64_t bytes : {32, 4 << 10, 64 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20,
-                        32 << 20, 64 << 20, 256 << 20}) {
+  for (int64_t bytes : {32, 4 << 10, 64 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20,
+                        16 << 20, 32 << 20, 64 << 20, 256 << 20}) {
     b->Arg(bytes);
   }
   b->UseRealTime();

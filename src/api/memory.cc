@@ -1,5 +1,5 @@
-// Memory: allocation, attributes, registration of host memory, virtual memory. Copies and fills are in
-// memory_copy.cc.
+// Memory: allocation, attributes, registration of host memory, virtual memory. Copies and fills are
+// in memory_copy.cc.
 #include "runtime/memory.h"
 
 #include "api/handlers.h"
@@ -14,8 +14,8 @@ namespace {
 constexpr int kBadArgument = 100000;
 constexpr int kNotSupported = 207000;
 
-// A policy is one of ACL_MEM_MALLOC_* with a band width and an access bit; what is out of range takes
-// huge pages where they fit.
+// A policy is one of ACL_MEM_MALLOC_* with a band width and an access bit; what is out of range
+// takes huge pages where they fit.
 rt::PagePolicy PagesOf(aclrtMemMallocPolicy policy) {
   switch (static_cast<unsigned>(policy) & 0xff) {
     case ACL_MEM_MALLOC_HUGE_ONLY:
@@ -45,7 +45,8 @@ void* Allocate(int device, size_t size, aclrtMemMallocPolicy policy, bool padded
 int DeviceOf(const aclrtMallocConfig* cfg, int fallback) {
   if (cfg == nullptr) return fallback;
   if (cfg->numAttrs > 0 && cfg->attrs == nullptr) {
-    Fail(kBadArgument, "malloc-config", "cfg->attrs is null and cfg->numAttrs is {}", cfg->numAttrs);
+    Fail(kBadArgument, "malloc-config", "cfg->attrs is null and cfg->numAttrs is {}",
+         cfg->numAttrs);
   }
   int device = fallback;
   for (size_t i = 0; i < cfg->numAttrs; ++i) {
@@ -84,7 +85,8 @@ int CheckedOwner(const void* p, const char* argument) {
 rt::VirtualMemory& Virtual() { return *rt::Memory().virtual_memory; }
 
 void CheckFlagsZero(uint64_t flags) {
-  if (flags != 0) Fail(kBadArgument, "flags-reserved", "flags is {:#x}; it is reserved and must be 0", flags);
+  if (flags != 0)
+    Fail(kBadArgument, "flags-reserved", "flags is {:#x}; it is reserved and must be 0", flags);
 }
 
 }  // namespace
@@ -218,7 +220,8 @@ void aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* 
          alignment, rt::kPhysicalGranularity);
   }
   if (flags > 1) {
-    Fail(kBadArgument, "reserve-flags", "flags is {:#x}; 0 is normal pages, 1 is huge pages", flags);
+    Fail(kBadArgument, "reserve-flags", "flags is {:#x}; 0 is normal pages, 1 is huge pages",
+         flags);
   }
   *virPtr = Virtual().Reserve(size, expectPtr);
 }
@@ -230,7 +233,8 @@ void aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrtPhys
   CheckFlagsZero(flags);
   if (prop->location.type != ACL_MEM_LOCATION_TYPE_DEVICE) {
     Fail(kNotSupported, "physical-location",
-         "prop->location.type is {}; physical memory is device memory (ACL_MEM_LOCATION_TYPE_DEVICE)",
+         "prop->location.type is {}; physical memory is device memory "
+         "(ACL_MEM_LOCATION_TYPE_DEVICE)",
          static_cast<int>(prop->location.type));
   }
   if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE ||
@@ -260,8 +264,8 @@ void aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop, aclrtMemGranul
   }
   if (option != ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM &&
       option != ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
-    Fail(kBadArgument, "granularity-option", "option is {}; 0 is the minimum, 1 what is recommended",
-         static_cast<int>(option));
+    Fail(kBadArgument, "granularity-option",
+         "option is {}; 0 is the minimum, 1 what is recommended", static_cast<int>(option));
   }
   *granularity = rt::kPhysicalGranularity;
 }

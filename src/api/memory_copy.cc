@@ -1,5 +1,5 @@
-// Copies and fills, at once and on streams. The addresses decide what a copy is, whatever its kind says;
-// everything is checked before anything is done.
+// Copies and fills, at once and on streams. The addresses decide what a copy is, whatever its kind
+// says; everything is checked before anything is done.
 #include <vector>
 
 #include "api/handlers.h"
@@ -46,8 +46,8 @@ void CheckCount(size_t count, size_t max, const char* max_name) {
   if (count == 0) Fail(kBadArgument, "copy-size-zero", "count is 0; there is nothing to do");
   if (count > max) {
     Fail(kBadArgument, "copy-beyond-max",
-         "count is {} and {} is {}: the destination is smaller than what goes there", count, max_name,
-         max);
+         "count is {} and {} is {}: the destination is smaller than what goes there", count,
+         max_name, max);
   }
 }
 
@@ -66,13 +66,14 @@ Ends CheckFill(const void* dst, size_t max, size_t count) {
 // The bytes from the first row to the end of the last one.
 size_t CheckedExtent(size_t pitch, size_t width, size_t height, const char* name) {
   if (width > pitch) {
-    Fail(kBadArgument, "copy-pitch", "width is {} and {} is {}: rows would overlap", width, name, pitch);
+    Fail(kBadArgument, "copy-pitch", "width is {} and {} is {}: rows would overlap", width, name,
+         pitch);
   }
   size_t extent = 0;
   if (__builtin_mul_overflow(pitch, height - 1, &extent) ||
       __builtin_add_overflow(extent, width, &extent)) {
-    Fail(kBadArgument, "copy-pitch", "{} rows of {} {} bytes do not fit in any memory", height, name,
-         pitch);
+    Fail(kBadArgument, "copy-pitch", "{} rows of {} {} bytes do not fit in any memory", height,
+         name, pitch);
   }
   return extent;
 }
@@ -87,8 +88,8 @@ Ends CheckCopy2d(const rt::Copy2dTask& t) {
   return EndsOf(rt::CheckRange(t.dst, to, "dst"), rt::CheckRange(t.src, from, "src"));
 }
 
-// Memory that is not pinned may be gone when the stream gets to the task, so the call waits until it
-// has: an unsafe call while a capture is under way.
+// Memory that is not pinned may be gone when the stream gets to the task, so the call waits until
+// it has: an unsafe call while a capture is under way.
 [[gnu::cold, gnu::noinline]] void SubmitAndWait(rt::Stream& stream, rt::Task&& task,
                                                 const char* call) {
   rt::CheckCaptureAllows(call);
@@ -105,8 +106,8 @@ void SubmitTo(rt::Stream& stream, const Body& body, size_t bytes, Ends ends, con
   }
 }
 
-// On a card this copy is accepted and its task fails (when the program runs on the device itself, every
-// copy is one within the device).
+// On a card this copy is accepted and its task fails (when the program runs on the device itself,
+// every copy is one within the device).
 bool Refused(Ends ends) { return ends.host_to_host && !rt::CurrentSettings().device_mode; }
 
 void SubmitCopy(rt::Stream& stream, const rt::CopyTask& task, Ends ends, const char* call) {
@@ -151,7 +152,8 @@ void aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch
   if (Refused(ends)) {
     stream.Submit(rt::MakeTask(rt::HostToHostTask{dst, src, width * height}));
   } else {
-    SubmitTo(stream, task, width * height, ends, "aclrtMemcpy2dAsync with memory that is not pinned");
+    SubmitTo(stream, task, width * height, ends,
+             "aclrtMemcpy2dAsync with memory that is not pinned");
   }
 }
 
@@ -191,8 +193,8 @@ struct Batch {
 void Batch::CheckShape() const {
   if (count == 0) Fail(kBadArgument, "copy-batch", "numBatches is 0; there is nothing to do");
   if (attr_count == 0 || attr_count > count) {
-    Fail(kBadArgument, "copy-batch", "numAttrs is {}; it is between 1 and numBatches, {}", attr_count,
-         count);
+    Fail(kBadArgument, "copy-batch", "numAttrs is {}; it is between 1 and numBatches, {}",
+         attr_count, count);
   }
   for (size_t i = 0; i < attr_count; ++i) {
     bool rising = i == 0 ? attr_starts[0] == 0 : attr_starts[i] > attr_starts[i - 1];
@@ -275,22 +277,25 @@ void CheckValueAddress(const void* p) {
          rt::DescribeAddress(p));
   }
   if (reinterpret_cast<uintptr_t>(p) % sizeof(uint64_t) != 0) {
-    Fail(kBadArgument, "value-unaligned", "devAddr is {}; a value lies at a multiple of 8 bytes", p);
+    Fail(kBadArgument, "value-unaligned", "devAddr is {}; a value lies at a multiple of 8 bytes",
+         p);
   }
 }
 }  // namespace
 
 void aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, rt::Stream& stream) {
-  if (flag != 0) Fail(kBadArgument, "flags-reserved", "flag is {}; it is reserved and must be 0", flag);
+  if (flag != 0)
+    Fail(kBadArgument, "flags-reserved", "flag is {}; it is reserved and must be 0", flag);
   CheckValueAddress(devAddr);
   stream.Submit(rt::MakeTask(rt::ValueWriteTask{devAddr, value}, rt::CopyCost(8)));
 }
 
 void aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, rt::Stream& stream) {
   if (flag > ACL_STREAM_WAIT_VALUE_NOR) {
-    Fail(kBadArgument, "value-wait-flag",
-         "flag is {}; 0 waits for at least, 1 for equal, 2 for a common bit, 3 for a bit in neither",
-         flag);
+    Fail(
+        kBadArgument, "value-wait-flag",
+        "flag is {}; 0 waits for at least, 1 for equal, 2 for a common bit, 3 for a bit in neither",
+        flag);
   }
   CheckValueAddress(devAddr);
   auto* address = static_cast<const uint64_t*>(rt::View(devAddr, sizeof(uint64_t)));
@@ -299,7 +304,8 @@ void aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, rt::Stream& st
 
 void aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, rt::Stream& stream) {
   if (cmoType != ACL_RT_CMO_TYPE_PREFETCH) {
-    bool known = static_cast<int>(cmoType) > 0 && static_cast<int>(cmoType) <= ACL_RT_CMO_TYPE_FLUSH;
+    bool known =
+        static_cast<int>(cmoType) > 0 && static_cast<int>(cmoType) <= ACL_RT_CMO_TYPE_FLUSH;
     Fail(known ? kNotSupported : kBadArgument, "cmo-type",
          "cmoType is {}; only ACL_RT_CMO_TYPE_PREFETCH is supported", static_cast<int>(cmoType));
   }

@@ -22,8 +22,13 @@ constexpr size_t ClassBytes(SizeClass c) {
 
 Arena::Arena(AddressSpace* space, uint32_t first, uint32_t count, MemoryKind kind, int device,
              size_t capacity)
-    : space_(*space), first_(first), end_(first + count), kind_(kind), device_(device),
-      capacity_(capacity), grown_(first) {
+    : space_(*space),
+      first_(first),
+      end_(first + count),
+      kind_(kind),
+      device_(device),
+      capacity_(capacity),
+      grown_(first) {
   void* links = mmap(nullptr, sizeof(PageLink) * count, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (links == MAP_FAILED) throw std::bad_alloc();

@@ -1,12 +1,12 @@
-// An arena: the memory of one device, or the pinned host memory. It hands out blocks of its part of the
-// address space and keeps freed ones for the next request of their size class.
+// An arena: the memory of one device, or the pinned host memory. It hands out blocks of its part of
+// the address space and keeps freed ones for the next request of their size class.
 //
 //   allocate, reused   one spin lock of the size class, two atomic additions
 //   free               the same; the page's entry names the class, so there is nothing to search
 //   first use          carves pages under the arena's lock
 //
-// Capacity is charged when a block is allocated, by its padded size. Cached blocks keep their memory
-// until capacity is needed for other sizes (Trim).
+// Capacity is charged when a block is allocated, by its padded size. Cached blocks keep their
+// memory until capacity is needed for other sizes (Trim).
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
-// The address space of the process's devices: one reserved range, and beside it two tables that say for
-// every address which block it is in. The tables are as long as the range, are never unmapped and take
-// memory only where they are written, so a look-up is a few loads, whatever other threads do.
+// The address space of the process's devices: one reserved range, and beside it two tables that say
+// for every address which block it is in. The tables are as long as the range, are never unmapped
+// and take memory only where they are written, so a look-up is a few loads, whatever other threads
+// do.
 //
 //   pages:  a word for each 64 KiB: which block or size class the page belongs to
 //   blocks: a record for each 64 bytes, used where a block starts: its serial and its size
@@ -37,9 +38,9 @@ class PageEntry {
 
 // Spare bytes after a block that a program may use.
 enum class Padding : uint8_t {
-  kNone,      // none: pinned memory
-  kAlign32,   // up to a multiple of 32: aclrtMallocAlign32
-  kDocumented // up to a multiple of 32 and 32 more: aclrtMalloc
+  kNone,       // none: pinned memory
+  kAlign32,    // up to a multiple of 32: aclrtMallocAlign32
+  kDocumented  // up to a multiple of 32 and 32 more: aclrtMalloc
 };
 constexpr size_t Padded(size_t bytes, Padding padding) {
   if (padding == Padding::kNone) return bytes;
@@ -69,9 +70,9 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
 
-  // Reserves `bytes` (a multiple of 2 MiB). The first `device_bytes` are device memory: a forked child
-  // does not get them, and they have a second mapping at +alias_offset unless that is zero. False when
-  // the system refuses.
+  // Reserves `bytes` (a multiple of 2 MiB). The first `device_bytes` are device memory: a forked
+  // child does not get them, and they have a second mapping at +alias_offset unless that is zero.
+  // False when the system refuses.
   bool Reserve(size_t bytes, size_t device_bytes, ptrdiff_t alias_offset);
 
   uintptr_t base() const { return base_; }
@@ -96,11 +97,12 @@ class AddressSpace {
     uintptr_t head = AddressOf(entry.head());
     SizeClass c = entry.size_class();
     if (!IsSmall(c)) return head;
-    return head + uintptr_t{BlockIndex(c, static_cast<uint32_t>(address - head))} *
-                      detail::kSmallBytes[c];
+    return head +
+           uintptr_t{BlockIndex(c, static_cast<uint32_t>(address - head))} * detail::kSmallBytes[c];
   }
 
-  // Makes pages readable and writable; gives their memory back. A false Commit left nothing changed.
+  // Makes pages readable and writable; gives their memory back. A false Commit left nothing
+  // changed.
   bool Commit(uint32_t first, uint32_t count);
   void Decommit(uint32_t first, uint32_t count);
 

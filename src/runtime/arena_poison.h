@@ -1,6 +1,7 @@
-// In builds with AddressSanitizer every block has a red zone behind it, and what is not allocated is
-// poisoned, so a kernel that runs over the end of its output is caught at the instruction that does it.
-// There the documented padding is not granted either: it would hide overruns of a few elements.
+// In builds with AddressSanitizer every block has a red zone behind it, and what is not allocated
+// is poisoned, so a kernel that runs over the end of its output is caught at the instruction that
+// does it. There the documented padding is not granted either: it would hide overruns of a few
+// elements.
 #pragma once
 
 #include <cstddef>

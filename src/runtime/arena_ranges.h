@@ -1,5 +1,5 @@
-// Which pages of an arena are free: a set of disjoint ranges that merge when they touch. Used under the
-// arena's lock, only when a block is carved or its memory given back.
+// Which pages of an arena are free: a set of disjoint ranges that merge when they touch. Used under
+// the arena's lock, only when a block is carved or its memory given back.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class FreeRanges {
   void Insert(uint32_t first, uint32_t count);
   void Erase(std::map<uint32_t, uint32_t>::iterator range);
 
-  std::map<uint32_t, uint32_t> by_start_;               // first page -> count
-  std::set<std::pair<uint32_t, uint32_t>> by_size_;     // count, first page
+  std::map<uint32_t, uint32_t> by_start_;            // first page -> count
+  std::set<std::pair<uint32_t, uint32_t>> by_size_;  // count, first page
 };
 
 }  // namespace belay::rt

@@ -1,7 +1,7 @@
-// Size classes of an arena. Small blocks (up to 32 KiB) share a 64 KiB page of one class: steps of 64
-// bytes up to 1 KiB, then four classes a doubling. Large blocks are runs of pages: every count up to
-// 16, then eight classes a doubling, so at most an eighth of the address range (never of the memory,
-// which is taken when touched) is lost to rounding.
+// Size classes of an arena. Small blocks (up to 32 KiB) share a 64 KiB page of one class: steps of
+// 64 bytes up to 1 KiB, then four classes a doubling. Large blocks are runs of pages: every count
+// up to 16, then eight classes a doubling, so at most an eighth of the address range (never of the
+// memory, which is taken when touched) is lost to rounding.
 #pragma once
 
 #include <array>
@@ -22,12 +22,13 @@ inline constexpr SizeClass kSmallClasses = 36;
 inline constexpr size_t kMaxSmallBytes = 32 * 1024;
 inline constexpr SizeClass kLargeClasses = 200;
 inline constexpr SizeClass kClasses = kSmallClasses + kLargeClasses;
-inline constexpr SizeClass kMappedClass = 255;  // a range of virtual memory with physical memory in it
+inline constexpr SizeClass kMappedClass =
+    255;  // a range of virtual memory with physical memory in it
 
 constexpr bool IsSmall(SizeClass c) { return c < kSmallClasses; }
 
-// Buckets with 2^kBits classes a doubling: exact below 2^(kBits+1), then the top kBits+1 bits, rounded
-// up.
+// Buckets with 2^kBits classes a doubling: exact below 2^(kBits+1), then the top kBits+1 bits,
+// rounded up.
 template <int kBits>
 constexpr uint32_t BucketOf(uint64_t n) {
   if (n < (uint64_t{2} << kBits)) return static_cast<uint32_t>(n);
@@ -66,8 +67,8 @@ constexpr auto kSmallBytes = [] {
   for (SizeClass c = 0; c < kSmallClasses; ++c) table[c] = SmallClassBytes(c);
   return table;
 }();
-// floor(x / size) == x * reciprocal >> 32 for every x below a page: reciprocals are rounded up, and the
-// error x * size / 2^32 stays below 1 / size.
+// floor(x / size) == x * reciprocal >> 32 for every x below a page: reciprocals are rounded up, and
+// the error x * size / 2^32 stays below 1 / size.
 constexpr auto kReciprocals = [] {
   std::array<uint32_t, kSmallClasses> table{};
   for (SizeClass c = 0; c < kSmallClasses; ++c) {

@@ -115,8 +115,8 @@ TEST_F(ArenaTest, ClearFreesWhatIsLeft) {
   EXPECT_NE(Allocate(100), nullptr);
 }
 
-// Random allocations and frees against a model: blocks are disjoint, keep their bytes, and capacity is
-// the sum of what lives.
+// Random allocations and frees against a model: blocks are disjoint, keep their bytes, and capacity
+// is the sum of what lives.
 TEST_F(ArenaTest, RandomAgainstModel) {
   struct Block {
     std::byte* p;
@@ -140,7 +140,8 @@ TEST_F(ArenaTest, RandomAgainstModel) {
       auto at = reinterpret_cast<uintptr_t>(p);
       auto next = extents.lower_bound(at);
       ASSERT_TRUE(next == extents.end() || at + bytes <= next->first);
-      ASSERT_TRUE(next == extents.begin() || std::prev(next)->first + std::prev(next)->second <= at);
+      ASSERT_TRUE(next == extents.begin() ||
+                  std::prev(next)->first + std::prev(next)->second <= at);
       extents[at] = bytes;
       charged += Padded(bytes, Padding::kDocumented);
       auto mark = static_cast<std::byte>(random());

@@ -1,5 +1,5 @@
-// What copies and fills look like as tasks. Addresses are the program's; View turns them into the CPU's
-// at the moment of the work, so a captured task follows its memory.
+// What copies and fills look like as tasks. Addresses are the program's; View turns them into the
+// CPU's at the moment of the work, so a captured task follows its memory.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +92,8 @@ struct HostToHostTask {
 
   void Run() const {
     Fail(207000, "copy-host-to-host",
-         "an asynchronous copy of {} bytes between two host addresses ({} to {}) is not supported; use "
+         "an asynchronous copy of {} bytes between two host addresses ({} to {}) is not supported; "
+         "use "
          "aclrtMemcpy",
          bytes, src, dst);
   }

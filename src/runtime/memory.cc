@@ -94,7 +94,8 @@ MemoryRange Lookup(const void* p) noexcept {
   range.bytes = kGrantPadding ? Padded(requested, BlockRecord::PaddingOf(size)) : requested;
   range.huge_pages = BlockRecord::HugePages(size);
   range.live = range.serial % 2 == 1;
-  if (entry.size_class() == kMappedClass) [[unlikely]] ExtendMapped(space, range);
+  if (entry.size_class() == kMappedClass) [[unlikely]]
+    ExtendMapped(space, range);
   return range;
 }
 
@@ -105,7 +106,8 @@ uint64_t BlockSerial(const void* p) noexcept {
 
 void* View(void* p, size_t /*bytes*/) noexcept {
   const MemoryState* memory = g_memory.load(std::memory_order_relaxed);
-  if (memory == nullptr || memory->space.alias_offset() == 0) [[likely]] return p;
+  if (memory == nullptr || memory->space.alias_offset() == 0) [[likely]]
+    return p;
   if (!memory->space.IsDevice(reinterpret_cast<uintptr_t>(p))) return p;
   return static_cast<std::byte*>(p) + memory->space.alias_offset();
 }
@@ -117,10 +119,11 @@ std::string DescribeAddress(const void* p) {
   if (range.kind == MemoryKind::kHost) return fmt::format("{} (ordinary host memory)", p);
   std::string where = range.kind == MemoryKind::kPinned ? "pinned host memory"
                       : range.device < 0                ? "virtual memory"
-                                                        : fmt::format("memory of device {}", range.device);
+                                         : fmt::format("memory of device {}", range.device);
   if (range.serial == 0 && !range.live) return fmt::format("{} ({}, in no block)", p, where);
   if (range.serial == 0) {
-    return fmt::format("{} (host memory registered at {:#x}, {} bytes)", p, range.base, range.bytes);
+    return fmt::format("{} (host memory registered at {:#x}, {} bytes)", p, range.base,
+                       range.bytes);
   }
   uint64_t allocation = (range.serial + 1) / 2;
   uintptr_t offset = reinterpret_cast<uintptr_t>(p) - range.base;
@@ -141,8 +144,9 @@ namespace {
          "{} is {}: no memory is allocated there; free memory only after its last use", argument,
          DescribeAddress(p));
   }
-  Fail(kBadArgument, "memory-beyond-block", "{} is {}: {} bytes from there go {} bytes past its end",
-       argument, DescribeAddress(p), bytes, bytes - range.Remaining(p));
+  Fail(kBadArgument, "memory-beyond-block",
+       "{} is {}: {} bytes from there go {} bytes past its end", argument, DescribeAddress(p),
+       bytes, bytes - range.Remaining(p));
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void FailHostRange(const void* p, size_t bytes,
@@ -157,7 +161,8 @@ namespace {
 MemoryRange CheckRange(const void* p, size_t bytes, const char* argument) {
   MemoryRange range = Lookup(p);
   if (range.live) [[likely]] {
-    if (bytes <= range.Remaining(p)) [[likely]] return range;
+    if (bytes <= range.Remaining(p)) [[likely]]
+      return range;
     FailRange(p, bytes, range, argument);
   }
   if (range.kind != MemoryKind::kHost) FailRange(p, bytes, range, argument);
@@ -186,11 +191,13 @@ namespace {
   }
   size_t used = std::min(arena.used(), arena.capacity());
   size_t free = arena.capacity() - used;
-  std::string what = arena.device() < 0 ? "pinned host memory" : fmt::format("device {}", arena.device());
+  std::string what =
+      arena.device() < 0 ? "pinned host memory" : fmt::format("device {}", arena.device());
   Fail(kOutOfMemory, "device-out-of-memory",
        "{} cannot give {} bytes: {} of {} bytes are free{}{}. Free memory, or raise the capacity "
        "(BELAY_DEVICE_MEMORY)",
-       what, bytes, free, arena.capacity(), largest.empty() ? "" : "; the largest blocks: ", largest);
+       what, bytes, free, arena.capacity(),
+       largest.empty() ? "" : "; the largest blocks: ", largest);
 }
 
 void* AllocateFrom(Arena& arena, const AllocationRequest& request, Padding padding) {
@@ -276,7 +283,8 @@ std::unique_ptr<MemoryState> NewState(const MemoryConfig& config) {
     auto memory = std::make_unique<MemoryState>();
     auto devices = static_cast<size_t>(config.devices);
     size_t each = RoundToHuge(std::max(config.bytes_per_device * generous, kGiB / 4));
-    size_t mapped = RoundToHuge(2 * generous * std::max(config.bytes_per_device * devices, 8 * kGiB));
+    size_t mapped =
+        RoundToHuge(2 * generous * std::max(config.bytes_per_device * devices, 8 * kGiB));
     size_t pinned = RoundToHuge(ram * generous);
     size_t device_bytes = each * devices + mapped;
     if (!memory->space.Reserve(device_bytes + pinned, device_bytes, config.alias_offset)) continue;
@@ -285,10 +293,9 @@ std::unique_ptr<MemoryState> NewState(const MemoryConfig& config) {
     memory->pages_per_device = static_cast<uint32_t>(each >> kPageShift);
     uint32_t page = 0;
     for (int i = 0; i < config.devices; ++i, page += memory->pages_per_device) {
-      memory->devices.push_back(std::make_unique<Arena>(&memory->space, page,
-                                                        memory->pages_per_device,
-                                                        MemoryKind::kDevice, i,
-                                                        config.bytes_per_device));
+      memory->devices.push_back(
+          std::make_unique<Arena>(&memory->space, page, memory->pages_per_device,
+                                  MemoryKind::kDevice, i, config.bytes_per_device));
     }
     auto mapped_pages = static_cast<uint32_t>(mapped >> kPageShift);
     memory->virtual_memory = std::make_unique<VirtualMemory>(&memory->space, page, mapped_pages);

@@ -1,8 +1,10 @@
 // Device and pinned host memory of the process: who owns a range, how big it is, where it lives.
 // Contract (the implementation is in memory.cc and arena.cc):
-//   - Lookup is one table look-up without tree or lock, from any thread, also while others allocate.
+//   - Lookup is one table look-up without tree or lock, from any thread, also while others
+//   allocate.
 //   - View is the only place where a device pointer becomes a pointer that the CPU may use.
-//   - Memory is named by address plus serial: an address may be handed out again, a serial never is.
+//   - Memory is named by address plus serial: an address may be handed out again, a serial never
+//   is.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +22,11 @@ enum class MemoryKind : uint8_t {
 // What is known of the address that was looked up.
 struct MemoryRange {
   MemoryKind kind = MemoryKind::kHost;
-  int device = -1;         // owner for kDevice, else -1
-  uintptr_t base = 0;      // first byte of the block
-  size_t bytes = 0;        // as the caller asked for, plus the documented padding that may be used
-  uint64_t serial = 0;     // odd: this allocation; even: what it was before it was freed; 0: none
-  bool live = false;       // false: freed, or inside an arena but not in any block
+  int device = -1;      // owner for kDevice, else -1
+  uintptr_t base = 0;   // first byte of the block
+  size_t bytes = 0;     // as the caller asked for, plus the documented padding that may be used
+  uint64_t serial = 0;  // odd: this allocation; even: what it was before it was freed; 0: none
+  bool live = false;    // false: freed, or inside an arena but not in any block
   bool huge_pages = false;
   // Bytes from `p` to the end of the block, 0 when p is outside.
   size_t Remaining(const void* p) const {
@@ -36,18 +38,19 @@ struct MemoryRange {
 MemoryRange Lookup(const void* p) noexcept;
 
 // The serial of the live block that holds `p`, 0 when there is none. Capture records it, and replay
-// compares: another serial means that the block was freed (and the address perhaps handed out again).
+// compares: another serial means that the block was freed (and the address perhaps handed out
+// again).
 uint64_t BlockSerial(const void* p) noexcept;
 
-// Grows with each block freed or unmapped, and after it: as long as it stands still, every block that
-// was live still is.
+// Grows with each block freed or unmapped, and after it: as long as it stands still, every block
+// that was live still is.
 uint64_t FreeCount() noexcept;
 
 // "device 0 memory 0x7f... (1024 bytes, allocation 17), freed": how messages name an address.
 std::string DescribeAddress(const void* p);
 
-// Throws Error unless [p, p+bytes) lies inside one live block (device or pinned) or is ordinary host
-// memory. `argument` names the parameter in the message ("dst").
+// Throws Error unless [p, p+bytes) lies inside one live block (device or pinned) or is ordinary
+// host memory. `argument` names the parameter in the message ("dst").
 MemoryRange CheckRange(const void* p, size_t bytes, const char* argument);
 
 // The CPU's pointer for [p, p+bytes): the identity unless the device range is mapped with an alias
@@ -57,8 +60,8 @@ inline const void* View(const void* p, size_t bytes) noexcept {
   return View(const_cast<void*>(p), bytes);
 }
 
-// Which pages a program asked for. They decide what aclrtPointerGetAttributes reports; the arena takes
-// 2 MiB pages for every large block that the kernel gives them for.
+// Which pages a program asked for. They decide what aclrtPointerGetAttributes reports; the arena
+// takes 2 MiB pages for every large block that the kernel gives them for.
 enum class PagePolicy : uint8_t { kHugeFirst, kHugeOnly, kNormalOnly };
 
 struct AllocationRequest {
@@ -79,8 +82,8 @@ struct MemoryInfo {
 };
 MemoryInfo DeviceMemoryInfo(int device);
 
-// Copies at memory speed (non-temporal stores and several cores only where they win). Ranges are CPU
-// pointers (after View); where they overlap, the bytes arrive as they were before.
+// Copies at memory speed (non-temporal stores and several cores only where they win). Ranges are
+// CPU pointers (after View); where they overlap, the bytes arrive as they were before.
 void CopyBytes(void* dst, const void* src, size_t bytes);
 void FillBytes(void* dst, int value, size_t bytes);
 

@@ -1,5 +1,6 @@
-// Host memory that the program registered (aclrtHostRegister): ordinary memory that counts as pinned.
-// Registering is rare and takes a lock. Looking up takes none: readers retry when a writer was at work.
+// Host memory that the program registered (aclrtHostRegister): ordinary memory that counts as
+// pinned. Registering is rare and takes a lock. Looking up takes none: readers retry when a writer
+// was at work.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// All memory of the process, behind one pointer: a forked child makes a new one and forgets the old.
+// All memory of the process, behind one pointer: a forked child makes a new one and forgets the
+// old.
 #pragma once
 
 #include <atomic>

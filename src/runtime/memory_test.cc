@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "runtime/arena_poison.h"
+#include "runtime/copy_task.h"
 #include "runtime/memory_state.h"
 
 namespace belay::rt {
@@ -122,8 +123,9 @@ TEST_P(MemoryTest, CheckRangeRefusesWhatIsNotThere) {
   EXPECT_EQ(freed.code(), 100000);
   EXPECT_THAT(freed.sentence(), HasSubstr("which was freed"));
   EXPECT_EQ(Caught([&] { CheckRange(nullptr, 1, "src"); }).code(), 100000);
-  EXPECT_EQ(Caught([&] { CheckRange(reinterpret_cast<void*>(uintptr_t{0x1200} << 48), 1, "src"); })
-                .code(),
+  EXPECT_EQ(Caught([&] {
+              CheckRange(reinterpret_cast<void*>(uintptr_t{0x1200} << 48), 1, "src");
+            }).code(),
             100000);
 }
 
@@ -154,8 +156,8 @@ TEST_P(MemoryTest, AFullDeviceSaysWhatFillsIt) {
   EXPECT_EQ(DeviceMemoryInfo(1).free, kCapacity) << "devices do not share capacity";
   Error full = Caught([] { Device(kCapacity / 2); });
   EXPECT_EQ(full.code(), 207001);
-  EXPECT_THAT(full.sentence(), HasSubstr(std::to_string(kCapacity / 2 - 32) + " of " +
-                                         std::to_string(kCapacity)));
+  EXPECT_THAT(full.sentence(),
+              HasSubstr(std::to_string(kCapacity / 2 - 32) + " of " + std::to_string(kCapacity)));
   EXPECT_THAT(full.sentence(), HasSubstr(fmt::format("{} bytes at {}", kCapacity / 2, (void*)big)));
   EXPECT_EQ(Caught([] { Device(0); }).code(), 100000);
   EXPECT_EQ(Caught([] { AllocateDevice(9, {.bytes = 1}); }).code(), 107001);
@@ -251,6 +253,17 @@ TEST_P(MemoryTest, AForkedChildStartsAfresh) {
   EXPECT_EQ(device[1023], std::byte{8});
   FreePinned(pinned);
 }
+
+#ifdef BELAY_ASAN
+TEST_P(MemoryTest, ATaskThatOverrunsItsBlockIsCaught) {
+  std::byte* p = Device(1000);
+  EXPECT_DEATH((FillTask{p, 1001, 0}.Run()), "use-after-poison");
+  std::byte* other = Device(1 << 20);
+  EXPECT_DEATH((CopyTask{p, other, 1001}.Run()), "use-after-poison");
+  FreeDevice(other);
+  EXPECT_DEATH((CopyTask{p, other, 10}.Run()), "use-after-poison");
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Plain, MemoryTest, testing::Values(0));
 INSTANTIATE_TEST_SUITE_P(Aliased, MemoryTest, testing::Values(ptrdiff_t{1} << 21));

@@ -38,8 +38,7 @@ constinit PhysicalMemoryTable g_physical_memories;
 
 PhysicalMemoryTable& PhysicalMemories() { return g_physical_memories; }
 
-VirtualMemory::VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count)
-    : space_(*space) {
+VirtualMemory::VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count) : space_(*space) {
   free_.Add(first, count);
 }
 
@@ -88,8 +87,8 @@ void VirtualMemory::Release(void* range) {
   auto mapping = mapped_.lower_bound(it->first);
   if (mapping != mapped_.end() && mapping->second.reservation == it->first) {
     Fail(kBadArgument, "memory-still-mapped",
-         "the range at {} still has physical memory mapped at {:#x}; call aclrtUnmapMem first", range,
-         space_.AddressOf(mapping->first));
+         "the range at {} still has physical memory mapped at {:#x}; call aclrtUnmapMem first",
+         range, space_.AddressOf(mapping->first));
   }
   free_.Add(it->first, it->second);
   reserved_.erase(it);
@@ -112,8 +111,8 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
   if (handle == 0) {
     if (file >= 0) close(file);
     arena.Uncharge(bytes);
-    Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes (errno {})", bytes,
-         errno);
+    Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes (errno {})",
+         bytes, errno);
   }
   return handle;
 }
@@ -128,7 +127,8 @@ void VirtualMemory::Drop(PhysicalMemory* memory) {
 
 void VirtualMemory::FreePhysical(PhysicalMemory& memory) {
   std::lock_guard guard(lock_);
-  if (memory.freed || g_physical_memories.Retire(g_physical_memories.HandleOf(&memory)) == nullptr) {
+  if (memory.freed ||
+      g_physical_memories.Retire(g_physical_memories.HandleOf(&memory)) == nullptr) {
     FailFreed();
   }
   memory.freed = true;
@@ -150,8 +150,8 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
   if (range == reserved_.end() || (address - space_.base()) % kPhysicalGranularity != 0 ||
       PagesFor(bytes) > range->first + range->second - space_.PageOf(address)) {
     Fail(kBadArgument, "memory-not-reserved",
-         "[{}, +{}) is not inside one range from aclrtReserveMemAddress at a multiple of {} bytes", at,
-         bytes, kPhysicalGranularity);
+         "[{}, +{}) is not inside one range from aclrtReserveMemAddress at a multiple of {} bytes",
+         at, bytes, kPhysicalGranularity);
   }
   uint32_t first = space_.PageOf(address);
   auto next = mapped_.upper_bound(first);
@@ -169,7 +169,9 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
   ++memory.users;
 }
 
-// Shows `memory`, or nothing, on these pages, and says so in the tables.
+// Shows `memory`, or nothing, on these pages, and says so in the tables. Nothing is fresh memory
+// without content: a task that is still queued (an error of the program) must not bring the process
+// down.
 void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* memory,
                           size_t offset) {
   size_t bytes = size_t{pages} << kPageShift;
@@ -183,11 +185,11 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
   int flags = memory == nullptr ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   for (ptrdiff_t alias : {ptrdiff_t{0}, space_.alias_offset()}) {
     void* p = reinterpret_cast<void*>(address + static_cast<uintptr_t>(alias));
-    void* mapped = mmap(p, bytes, memory == nullptr ? PROT_NONE : PROT_READ | PROT_WRITE,
-                        flags | MAP_FIXED | MAP_NORESERVE, memory == nullptr ? -1 : memory->file,
-                        static_cast<off_t>(offset));
+    void* mapped = mmap(p, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE,
+                        memory == nullptr ? -1 : memory->file, static_cast<off_t>(offset));
     if (mapped == MAP_FAILED) {
-      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes (errno {})", bytes, errno);
+      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes (errno {})", bytes,
+           errno);
     }
     madvise(p, bytes, MADV_DONTFORK);
     if (space_.alias_offset() == 0) break;
@@ -195,7 +197,8 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
   if (memory == nullptr) return;
   record.size.store(BlockRecord::SizeWord(bytes, Padding::kNone, true), std::memory_order_relaxed);
   record.serial.store(NextSerial(), std::memory_order_release);
-  space_.SetEntries(first, pages, PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
+  space_.SetEntries(first, pages,
+                    PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
 }
 
 VirtualMemory::Mappings::iterator VirtualMemory::Erase(Mappings::iterator mapping) {

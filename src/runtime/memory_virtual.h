@@ -1,6 +1,6 @@
-// Virtual memory: address ranges that a program reserves, physical memory that it maps into them piece
-// by piece (aclrtReserveMemAddress, aclrtMallocPhysical, aclrtMapMem). Real mappings of memory files,
-// so that two ranges, and later two processes, can show the same memory.
+// Virtual memory: address ranges that a program reserves, physical memory that it maps into them
+// piece by piece (aclrtReserveMemAddress, aclrtMallocPhysical, aclrtMapMem). Real mappings of
+// memory files, so that two ranges, and later two processes, can show the same memory.
 #pragma once
 
 #include <cstddef>

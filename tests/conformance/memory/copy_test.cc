@@ -53,7 +53,8 @@ TEST_F(Copy, TheAddressesDecideWhateverTheKind) {
   for (int kind : {0, 1, 2, 3, 4, 99}) {
     std::memset(device_, kind + 1, kBytes);
     std::memset(other_, 0, kBytes);
-    ASSERT_EQ(aclrtMemcpy(other_, kBytes, device_, kBytes, static_cast<aclrtMemcpyKind>(kind)), kOk);
+    ASSERT_EQ(aclrtMemcpy(other_, kBytes, device_, kBytes, static_cast<aclrtMemcpyKind>(kind)),
+              kOk);
     EXPECT_EQ(other_[kBytes - 1], kind + 1);
   }
 }
@@ -90,7 +91,8 @@ TEST_F(Copy, PageableMemoryIsCopiedBeforeTheCallReturns) {
 TEST_F(Copy, HostToHostOnAStreamFailsOnceInTheWait) {
   uint8_t* other = Pinned(kBytes);
   std::memset(other, 0x11, kBytes);
-  ASSERT_EQ(aclrtMemcpyAsync(other, kBytes, pinned_, kBytes, ACL_MEMCPY_HOST_TO_HOST, stream_), kOk);
+  ASSERT_EQ(aclrtMemcpyAsync(other, kBytes, pinned_, kBytes, ACL_MEMCPY_HOST_TO_HOST, stream_),
+            kOk);
   EXPECT_EQ(aclrtSynchronizeStream(stream_), kNotSupported);
   EXPECT_THAT(LastMessage(), HasSubstr("aclrtMemcpy"));
   EXPECT_EQ(other[0], 0x11) << "nothing was copied";
@@ -171,19 +173,22 @@ TEST_F(Copy, RowsWithPitches) {
     EXPECT_EQ(std::memcmp(device_ + row * 64, pinned_ + row * 100, 40), 0);
     EXPECT_EQ(device_[row * 64 + 40], 0) << "between the rows nothing is written";
   }
-  ASSERT_EQ(aclrtMemcpy2dAsync(other_, 40, device_, 64, 40, 10, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
-            kOk);
+  ASSERT_EQ(
+      aclrtMemcpy2dAsync(other_, 40, device_, 64, 40, 10, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
+      kOk);
   Sync();
   EXPECT_EQ(std::memcmp(other_ + 9 * 40, pinned_ + 900, 40), 0);
   std::vector<uint8_t> host(400);
-  ASSERT_EQ(aclrtMemcpy2dAsync(host.data(), 40, other_, 40, 40, 10, ACL_MEMCPY_DEVICE_TO_HOST, stream_),
-            kOk);
+  ASSERT_EQ(
+      aclrtMemcpy2dAsync(host.data(), 40, other_, 40, 40, 10, ACL_MEMCPY_DEVICE_TO_HOST, stream_),
+      kOk);
   EXPECT_EQ(std::memcmp(host.data(), other_, 400), 0) << "pageable: copied when the call returns";
 }
 
 TEST_F(Copy, RowsAreChecked) {
   auto now = [&](size_t dpitch, size_t spitch, size_t width, size_t height) {
-    return aclrtMemcpy2d(device_, dpitch, pinned_, spitch, width, height, ACL_MEMCPY_HOST_TO_DEVICE);
+    return aclrtMemcpy2d(device_, dpitch, pinned_, spitch, width, height,
+                         ACL_MEMCPY_HOST_TO_DEVICE);
   };
   auto later = [&](size_t dpitch, size_t spitch, size_t width, size_t height) {
     return aclrtMemcpy2dAsync(device_, dpitch, pinned_, spitch, width, height,

@@ -130,12 +130,13 @@ TEST_F(Virtual, PhysicalMemoryIsChecked) {
   EXPECT_EQ(aclrtFreePhysical(handle), kOk);
   EXPECT_EQ(aclrtFreePhysical(handle), kBadHandle) << "twice";
   size_t granularity = 0;
-  EXPECT_EQ(aclrtMemGetAllocationGranularity(nullptr, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM,
-                                             &granularity),
-            kBadArgument);
+  EXPECT_EQ(
+      aclrtMemGetAllocationGranularity(nullptr, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity),
+      kBadArgument);
   prop = Properties();
-  EXPECT_EQ(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF, &granularity),
-            kBadArgument);
+  EXPECT_EQ(
+      aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF, &granularity),
+      kBadArgument);
 }
 
 TEST_F(Virtual, MappingsAreChecked) {
