@@ -60,6 +60,7 @@ class LoopNest {
 
 template <class Row>
 void LoopNest::Walk(char* const* base, int64_t begin, int64_t end, Row row) const {
+  if (begin >= end) return;
   char* at[kMaxOperands];
   int64_t index[tensor::kMaxRank];
   int64_t rest = begin;
