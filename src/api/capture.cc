@@ -41,10 +41,9 @@ void aclmdlRICaptureEnd(rt::Stream& stream, aclmdlRI* modelRI) {
 }
 
 void aclmdlRICaptureGetInfo(rt::Stream& stream, aclmdlRICaptureStatus* status, aclmdlRI* modelRI) {
-  rt::Capture* capture = stream.capture();
-  rt::CaptureState state = capture == nullptr ? rt::CaptureState::kNone : capture->state();
-  *status = static_cast<aclmdlRICaptureStatus>(state);
-  if (modelRI != nullptr && state != rt::CaptureState::kNone) *modelRI = HandleOf(capture->model());
+  rt::Capture::Info info = rt::Capture::InfoOf(stream);
+  *status = static_cast<aclmdlRICaptureStatus>(info.state);
+  if (modelRI != nullptr && info.model != nullptr) *modelRI = HandleOf(*info.model);
 }
 
 void aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {

@@ -11,11 +11,9 @@
 namespace belay::api {
 
 void aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
-  rt::Device& device = rt::DeviceAt(deviceId);
-  HandleBits handle = rt::Contexts().Create(device, false);
-  if (handle == 0) Fail(207005, "context-limit", "the process holds as many contexts as Belay can number");
-  rt::SetCurrentContext(*rt::Contexts().Find(handle));
-  *context = AsHandle<aclrtContext>(handle);
+  rt::Context& created = rt::CreateContext(rt::DeviceAt(deviceId), false);
+  rt::SetCurrentContext(created);
+  *context = AsHandle<aclrtContext>(created.handle());
 }
 
 void aclrtDestroyContext(rt::Context& context) {
@@ -24,9 +22,7 @@ void aclrtDestroyContext(rt::Context& context) {
          "context {:#x} is the default context of device {}; aclrtResetDevice frees it", context.handle(),
          context.device().id());
   }
-  HandleBits handle = context.handle();
-  context.Shutdown(false);
-  rt::Contexts().Destroy(handle);
+  rt::DestroyContext(context, false);
 }
 
 void aclrtSetCurrentContext(rt::Context& context) { rt::SetCurrentContext(context); }

@@ -136,7 +136,6 @@ void aclrtStreamAbort(rt::Stream& stream) {
   }
   RefuseInCallback("aclrtStreamAbort");
   stream.Drop();
-  stream.CancelPark(stream.park_serial());
   rt::TheEngine().WaitFor(stream, stream.tail(), -1);
   stream.StopDropping();
 }

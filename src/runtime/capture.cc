@@ -1,8 +1,5 @@
 #include "runtime/capture.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <deque>
 
@@ -18,61 +15,75 @@ std::atomic<uint64_t> g_next_capture{0};
 std::atomic<uint32_t> g_next_model{0};
 std::atomic<CallNamer> g_namer{nullptr};
 
-uint64_t ThisThread() { return static_cast<uint64_t>(pthread_self()); }
+// A number that no other thread ever has (a pthread_t is used again).
+uint64_t ThisThread() {
+  static std::atomic<uint64_t> next{0};
+  thread_local const uint64_t id = next.fetch_add(1) + 1;
+  return id;
+}
 
 }  // namespace
 
 // All captures that are under way. Capture objects are never freed, only re-used, so that a stream's
-// pointer to one may be followed at any time.
+// pointer to one may be followed at any time; who it belongs to is checked under its lock. What a
+// snapshot holds is written only while the capture is not under way.
 class CaptureRegistry {
  public:
-  static CaptureRegistry& Get() {
-    static auto* registry = new CaptureRegistry;
-    return *registry;
-  }
-  Capture& New() {
-    std::lock_guard guard(lock_);
+  struct UnderWay {
     Capture* capture;
-    if (free_.empty()) {
-      capture = new Capture;
-    } else {
-      capture = free_.back();
-      free_.pop_back();
-    }
-    active_.push_back(capture);
-    count_.store(active_.size(), std::memory_order_release);
+    uint64_t id;
+    uint64_t thread;
+    CaptureMode mode;
+    Stream* main;
+  };
+  static CaptureRegistry& Get() { return *Slot(); }
+  static CaptureRegistry*& Slot() {
+    static auto* registry = new CaptureRegistry;
+    return registry;
+  }
+  Capture& Take() {
+    std::lock_guard guard(lock_);
+    if (free_.empty()) return *new Capture;
+    Capture* capture = free_.back();
+    free_.pop_back();
     return *capture;
+  }
+  void Publish(Capture& capture) {
+    std::lock_guard guard(lock_);
+    active_.push_back({&capture, capture.id_, capture.thread_, capture.mode_, capture.main_});
+    count_.store(active_.size(), std::memory_order_release);
   }
   void Retire(Capture& capture) {
     std::lock_guard guard(lock_);
-    std::erase(active_, &capture);
+    std::erase_if(active_, [&](const UnderWay& u) { return u.capture == &capture; });
     free_.push_back(&capture);
     count_.store(active_.size(), std::memory_order_release);
   }
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
-  std::vector<Capture*> Active() {
+  std::vector<UnderWay> Active() {
     std::lock_guard guard(lock_);
     return active_;
   }
   Capture* Find(uint64_t id) {
     std::lock_guard guard(lock_);
-    for (Capture* capture : active_) {
-      if (capture->id() == id) return capture;
+    for (const UnderWay& u : active_) {
+      if (u.id == id) return u.capture;
     }
     return nullptr;
   }
   void ThreadGone(uint64_t thread) {
-    for (Capture* capture : Active()) {
-      std::lock_guard guard(capture->lock_);
-      if (capture->thread_ != thread || capture->mode_ == CaptureMode::kRelaxed) continue;
-      capture->thread_gone_ = true;
-      capture->SpoilLocked(capture->main_->id(), "the end of the thread that began it");
+    for (const UnderWay& u : Active()) {
+      if (u.thread != thread || u.mode == CaptureMode::kRelaxed) continue;
+      std::lock_guard guard(u.capture->lock_);
+      if (u.capture->id_ != u.id) continue;
+      u.capture->thread_gone_ = true;
+      u.capture->SpoilLocked(u.main->id(), "the end of the thread that began it");
     }
   }
 
  private:
   std::mutex lock_;
-  std::vector<Capture*> active_;
+  std::vector<UnderWay> active_;
   std::vector<Capture*> free_;
   std::atomic<size_t> count_{0};
 };
@@ -82,9 +93,9 @@ namespace {
 // The thread's mode, and its last word when it ends in the middle of a capture of its own.
 struct ThreadMode {
   CaptureMode mode = CaptureMode::kGlobal;
-  bool began = false;
+  uint64_t began = 0;  // the thread's number, once it has begun a capture
   ~ThreadMode() {
-    if (began && !CaptureRegistry::Get().none()) CaptureRegistry::Get().ThreadGone(ThisThread());
+    if (began != 0 && !CaptureRegistry::Get().none()) CaptureRegistry::Get().ThreadGone(began);
   }
 };
 thread_local ThreadMode t_mode;
@@ -117,34 +128,43 @@ CaptureState Capture::Apply(CaptureCommand command) {
   return next;
 }
 
-bool Capture::begun_by_this_thread() const { return thread_ == ThisThread(); }
-
 void Capture::Begin(Stream& main, CaptureMode mode) {
   if (main.options().is_default) {
     Fail(107000, "capture-default-stream",
          "the default stream cannot be captured; create a stream with aclrtCreateStream");
   }
-  if (main.capture() != nullptr) {
-    Fail(107030, "capture-twice", "stream {} is being captured already", main.id());
-  }
-  Capture& capture = CaptureRegistry::Get().New();
-  std::lock_guard guard(capture.lock_);
-  capture.Apply(CaptureCommand::kBegin);
-  capture.mode_ = mode;
-  capture.id_ = g_next_capture.fetch_add(1) + 1;
-  capture.thread_ = ThisThread();
-  capture.thread_gone_ = false;
-  capture.outer_mode_ = t_mode.mode;
-  t_mode.mode = mode;
-  t_mode.began = true;
-  capture.main_ = &main;
-  capture.nodes_.clear();
-  capture.spoiled_by_.clear();
   HandleBits handle = Models().Create(main.context().device(), g_next_model.fetch_add(1));
   if (handle == 0) Fail(207010, "model-limit", "the process holds as many models as Belay can number");
-  capture.model_ = Models().Find(handle);
-  capture.members_ = {{&main, kNoNode}};
-  main.SetCapture(&capture);
+  ModelRI* model = Models().Find(handle);
+  CaptureRegistry& registry = CaptureRegistry::Get();
+  Capture& capture = registry.Take();
+  {
+    std::lock_guard guard(capture.lock_);
+    if (main.EnterCapture(&capture)) {
+      capture.Start(main, mode, *model);
+      registry.Publish(capture);
+      return;
+    }
+  }
+  registry.Retire(capture);
+  ModelRI::Destroy(*model);
+  Fail(107030, "capture-twice", "stream {} is being captured already", main.id());
+}
+
+// Under lock_.
+void Capture::Start(Stream& main, CaptureMode mode, ModelRI& model) {
+  Apply(CaptureCommand::kBegin);
+  mode_ = mode;
+  id_ = g_next_capture.fetch_add(1) + 1;
+  thread_ = ThisThread();
+  thread_gone_ = false;
+  outer_mode_ = std::exchange(t_mode.mode, mode);
+  t_mode.began = thread_;
+  main_ = &main;
+  model_ = &model;
+  nodes_.clear();
+  spoiled_by_.clear();
+  members_ = {{&main, kNoNode}};
 }
 
 void Capture::CheckEnd(Stream& main) {
@@ -152,7 +172,7 @@ void Capture::CheckEnd(Stream& main) {
     Fail(107000, "capture-end-stream",
          "stream {} only joined the capture; end it on stream {}, where it began", main.id(), main_->id());
   }
-  if (mode_ != CaptureMode::kRelaxed && !begun_by_this_thread() && !thread_gone_) {
+  if (mode_ != CaptureMode::kRelaxed && thread_ != ThisThread() && !thread_gone_) {
     Fail(107030, "capture-end-thread",
          "the capture of stream {} was begun by another thread; only that thread may end it unless the mode "
          "is ACL_MODEL_RI_CAPTURE_MODE_RELAXED",
@@ -162,21 +182,23 @@ void Capture::CheckEnd(Stream& main) {
 
 ModelRI& Capture::End(Stream& main) {
   Capture* capture = main.capture();
-  if (capture == nullptr) {
+  std::unique_lock<std::mutex> guard;
+  if (capture != nullptr) guard = std::unique_lock(capture->lock_);
+  if (capture == nullptr || main.capture() != capture) {
     Fail(107000, "capture-not-begun", "stream {} is not being captured; call aclmdlRICaptureBegin first",
          main.id());
   }
-  std::unique_lock guard(capture->lock_);
   capture->CheckEnd(main);
   ModelRI& model = *capture->model_;
   capture->ReleaseStreams();
-  if (capture->begun_by_this_thread()) t_mode.mode = capture->outer_mode_;
+  if (capture->thread_ == ThisThread()) t_mode.mode = capture->outer_mode_;
   bool spoiled = capture->state() == CaptureState::kInvalidated;
   capture->Apply(CaptureCommand::kEnd);
   std::vector<CaptureNode> nodes = std::move(capture->nodes_);
   capture->nodes_.clear();
-  std::string spoiled_by = capture->spoiled_by_;
+  std::string spoiled_by = std::move(capture->spoiled_by_);
   std::vector<Member> members = std::move(capture->members_);
+  capture->members_.clear();
   guard.unlock();
   CaptureRegistry::Get().Retire(*capture);
   try {
@@ -198,7 +220,7 @@ ModelRI& Capture::End(Stream& main) {
 }
 
 void Capture::ReleaseStreams() {
-  for (Member& member : members_) member.stream->SetCapture(nullptr);
+  for (Member& member : members_) member.stream->LeaveCapture();
 }
 
 // Every node must lead to the last one of the main stream: what does not is work that nobody waits for.
@@ -283,10 +305,10 @@ void Capture::Wait(Stream& stream, const CapturePoint& point) {
   uint32_t* last = LastNodeOf(stream);
   if (last == nullptr) {
     CheckMayJoin(stream);
+    if (!stream.EnterCapture(this)) CheckMayJoin(stream);  // another capture was faster
     Apply(CaptureCommand::kJoin);
     members_.push_back({&stream, kNoNode});
     last = &members_.back().last;
-    stream.SetCapture(this);
   }
   CaptureNode node{.kind = CaptureNode::Kind::kWait, .task = {}, .stream_id = stream.id(),
                    .call = t_current_call, .event_id = point.event_id, .after = {point.node}};
@@ -302,6 +324,8 @@ void Capture::CheckMayJoin(Stream& stream) {
     why = "a stream of another capture";
   } else if (&stream.context() != &main_->context()) {
     why = "a stream of another context";
+  } else if (stream.closing()) {
+    why = "being destroyed";
   }
   if (why == nullptr) return;
   SpoilLocked(stream.id(), "an attempt to join a stream that cannot join");
@@ -319,19 +343,28 @@ void Capture::SpoilLocked(uint32_t stream_id, const char* what) {
                             nodes_.size() == 1 ? "" : "s");
 }
 
-void Capture::Spoil(Stream& stream, const char* what) {
+void Capture::Spoil(uint64_t id, const char* what) {
   std::lock_guard guard(lock_);
-  SpoilLocked(stream.id(), what);
+  if (id_ == id) SpoilLocked(main_->id(), what);
+}
+
+Capture::Info Capture::InfoOf(Stream& stream) {
+  Capture* capture = stream.capture();
+  if (capture == nullptr) return {};
+  std::lock_guard guard(capture->lock_);
+  if (stream.capture() != capture) return {};
+  return {capture->state(), capture->model_};
 }
 
 void Capture::Leave(Stream& stream) {
   std::unique_lock guard(lock_);
   if (stream.capture() != this) return;
   SpoilLocked(stream.id(), "the destruction of a stream");
-  stream.SetCapture(nullptr);
+  stream.LeaveCapture();
   std::erase_if(members_, [&](const Member& m) { return m.stream == &stream && &stream != main_; });
   if (&stream != main_) return;
   // Nobody can end the capture any more: drop it.
+  if (thread_ == ThisThread()) t_mode.mode = outer_mode_;
   ReleaseStreams();
   members_.clear();
   for (CaptureNode& node : nodes_) {
@@ -349,9 +382,9 @@ void Capture::Leave(Stream& stream) {
 
 namespace {
 
-bool Forbids(const Capture& capture) {
-  if (capture.begun_by_this_thread()) return t_mode.mode != CaptureMode::kRelaxed;
-  return capture.mode() == CaptureMode::kGlobal && t_mode.mode == CaptureMode::kGlobal;
+bool Forbids(const CaptureRegistry::UnderWay& capture) {
+  if (capture.thread == ThisThread()) return t_mode.mode != CaptureMode::kRelaxed;
+  return capture.mode == CaptureMode::kGlobal && t_mode.mode == CaptureMode::kGlobal;
 }
 
 }  // namespace
@@ -359,22 +392,20 @@ bool Forbids(const Capture& capture) {
 void CheckCaptureAllows(const char* call) {
   CaptureRegistry& registry = CaptureRegistry::Get();
   if (registry.none()) [[likely]] return;
-  for (Capture* capture : registry.Active()) {
-    if (!Forbids(*capture)) continue;
-    uint32_t stream = capture->main().id();
-    capture->Spoil(capture->main(), "a synchronous or unsafe call");
+  for (const CaptureRegistry::UnderWay& u : registry.Active()) {
+    if (!Forbids(u)) continue;
+    u.capture->Spoil(u.id, "a synchronous or unsafe call");
     Fail(107030, "capture-unsafe-call",
          "{} is not allowed while stream {} is being captured in this mode; make it before or after the "
          "capture, or around it switch with aclmdlRICaptureThreadExchangeMode to "
          "ACL_MODEL_RI_CAPTURE_MODE_RELAXED",
-         call, stream);
+         call, u.main->id());
   }
 }
 
 void CheckNotCaptured(Stream& stream, const char* call) {
-  Capture* capture = stream.capture();
-  if (capture == nullptr) [[likely]] return;
-  capture->Spoil(stream, "a query or synchronise of the stream");
+  if (stream.capture() == nullptr) [[likely]] return;
+  SpoilCaptureOf(stream, "a query or synchronise of the stream");
   Fail(107027, "capture-stream-query",
        "{} on stream {}, which is being captured: its tasks have not run and will only run in the model; end "
        "the capture first",
@@ -384,14 +415,22 @@ void CheckNotCaptured(Stream& stream, const char* call) {
 void CheckNoCaptureOn(int device, const char* call) {
   CaptureRegistry& registry = CaptureRegistry::Get();
   if (registry.none()) [[likely]] return;
-  for (Capture* capture : registry.Active()) {
-    if (capture->main().context().device().id() != device) continue;
-    uint32_t stream = capture->main().id();
-    capture->Spoil(capture->main(), "a synchronise of the whole device");
+  for (const CaptureRegistry::UnderWay& u : registry.Active()) {
+    if (u.main->context().device().id() != device) continue;
+    u.capture->Spoil(u.id, "a synchronise of the whole device");
     Fail(107027, "capture-device-sync",
          "{} waits for all streams of device {}, but stream {} is being captured; end the capture first", call,
-         device, stream);
+         device, u.main->id());
   }
+}
+
+void SpoilCaptureOf(Stream& stream, const char* what) {
+  if (Capture* capture = stream.capture(); capture != nullptr) capture->SpoilFor(stream, what);
+}
+
+void Capture::SpoilFor(Stream& stream, const char* what) {
+  std::lock_guard guard(lock_);
+  if (stream.capture() == this) SpoilLocked(stream.id(), what);
 }
 
 bool JoinCapture(Stream& stream, const CapturePoint& point) {
@@ -406,11 +445,16 @@ bool JoinCapture(Stream& stream, const CapturePoint& point) {
 
 void SpoilCapture(uint64_t capture_id, const char* what) {
   Capture* capture = CaptureRegistry::Get().Find(capture_id);
-  if (capture != nullptr) capture->Spoil(capture->main(), what);
+  if (capture != nullptr) capture->Spoil(capture_id, what);
 }
 
 void LeaveCapture(Stream& stream) {
   if (Capture* capture = stream.capture(); capture != nullptr) capture->Leave(stream);
+}
+
+void AbandonCapturesInChild() {
+  CaptureRegistry::Slot() = new CaptureRegistry;
+  t_mode = {};
 }
 
 CaptureMode ExchangeThreadMode(CaptureMode mode) { return std::exchange(t_mode.mode, mode); }

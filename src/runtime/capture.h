@@ -70,17 +70,20 @@ class Capture {
   // From JoinCapture: `stream` waits for the point; it joins if it is not captured yet.
   void Wait(Stream& stream, const CapturePoint& point);
   // A call that the capture does not allow: the capture can only fail from now on.
-  void Spoil(Stream& stream, const char* what);
+  void Spoil(uint64_t id, const char* what);
+  void SpoilFor(Stream& stream, const char* what);
   void Leave(Stream& stream);
 
-  CaptureState state() const { return state_.load(std::memory_order_acquire); }
-  CaptureMode mode() const { return mode_; }
-  uint64_t id() const { return id_; }
-  bool begun_by_this_thread() const;
-  Stream& main() const { return *main_; }
-  ModelRI& model() const { return *model_; }
+  // What the capture that the stream is part of is up to.
+  struct Info {
+    CaptureState state = CaptureState::kNone;
+    ModelRI* model = nullptr;
+  };
+  static Info InfoOf(Stream& stream);
 
  private:
+  CaptureState state() const { return state_.load(std::memory_order_acquire); }
+  void Start(Stream& main, CaptureMode mode, ModelRI& model);
   friend class CaptureRegistry;
   CaptureState Apply(CaptureCommand command);
   void SpoilLocked(uint32_t stream_id, const char* what);
@@ -122,11 +125,15 @@ void CheckNoCaptureOn(int device, const char* call);
 // A wait on a point of a capture. False when that capture is over.
 bool JoinCapture(Stream& stream, const CapturePoint& point);
 void SpoilCapture(uint64_t capture_id, const char* what);
+void SpoilCaptureOf(Stream& stream, const char* what);  // if it is part of one
 // The stream dies: its capture, if any, is invalidated.
 void LeaveCapture(Stream& stream);
 
 // aclmdlRICaptureThreadExchangeMode.
 CaptureMode ExchangeThreadMode(CaptureMode mode);
+
+// Forgets all captures (a forked child: their streams are gone).
+void AbandonCapturesInChild();
 
 // Names API functions in messages; the api room installs it.
 using CallNamer = const char* (*)(uint32_t call);

@@ -20,6 +20,9 @@ std::deque<Device>& DeviceList() {
   return *devices;
 }
 
+// Held while somebody walks over all contexts, and while one goes.
+constinit std::mutex g_context_life;
+
 constexpr int kEventLimit = 65536;  // acl pages 0080, 0081: A2, A3
 std::atomic<int> g_stream_limit{1984};
 std::atomic<uint32_t> g_next_stream_id{0};
@@ -38,6 +41,7 @@ Device& DeviceAt(int id) {
 }
 
 void CreateDevices(int count) {
+  new (&g_context_life) std::mutex;  // in a forked child another thread may have held it
   DeviceList().clear();
   for (int i = 0; i < count; ++i) DeviceList().emplace_back(i);
 }
@@ -49,13 +53,12 @@ void SetDefaultDevice(int device) { g_default_device.store(device); }
 
 Context& Device::Use() {
   std::lock_guard guard(lock_);
-  ++uses_;
   Context* context = default_context();
   if (context == nullptr) {
-    HandleBits handle = g_contexts.Create(*this, true);
-    context = g_contexts.Find(handle);
+    context = &CreateContext(*this, true);
     default_context_.store(context, std::memory_order_release);
   }
+  ++uses_;
   return *context;
 }
 
@@ -67,8 +70,7 @@ void Device::Release(bool force) {
   uses_ = force ? 0 : uses_ - 1;
   if (uses_ > 0) return;
   Context* context = default_context_.exchange(nullptr);
-  context->Shutdown(force);
-  g_contexts.Destroy(context->handle());
+  DestroyContext(*context, force);
   ReleaseDeviceMemory(id_);
 }
 
@@ -97,10 +99,13 @@ int Device::streams_available() const {
 std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, bool* reached) {
   *reached = true;
   std::vector<std::pair<Stream*, uint64_t>> goals;
-  g_contexts.ForEach([&](Context& context) {
-    if (&context.device() != this) return;
-    for (Stream* stream : context.Streams()) goals.emplace_back(stream, stream->tail());
-  });
+  {
+    std::lock_guard guard(g_context_life);
+    g_contexts.ForEach([&](Context& context) {
+      if (&context.device() != this) return;
+      for (Stream* stream : context.Streams()) goals.emplace_back(stream, stream->tail());
+    });
+  }
   for (auto [stream, position] : goals) {
     if (!TheEngine().WaitFor(*stream, position, deadline_ns)) *reached = false;
   }
@@ -113,6 +118,19 @@ std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, bool* reac
 }
 
 // --- context -------------------------------------------------------------------------------------------
+
+Context& CreateContext(Device& device, bool is_default) {
+  HandleBits handle = g_contexts.Create(device, is_default);
+  if (handle == 0) Fail(207005, "context-limit", "the process holds as many contexts as Belay can number");
+  return *g_contexts.Find(handle);
+}
+
+void DestroyContext(Context& context, bool force) {
+  HandleBits handle = context.handle();
+  context.Shutdown(force);
+  std::lock_guard guard(g_context_life);
+  g_contexts.Destroy(handle);
+}
 
 Context::Context(Device& device, bool is_default) : device_(device), is_default_(is_default) {
   default_stream_ = &CreateStream({.is_default = true});
@@ -143,11 +161,9 @@ void Context::DestroyStream(Stream& stream, bool force) {
     *it = context.streams_.back();
     context.streams_.pop_back();
   }
+  stream.StopAccepting();
   LeaveCapture(stream);
-  if (force) {
-    stream.Drop();
-    stream.CancelPark(stream.park_serial());
-  }
+  if (force) stream.Drop();
   TheEngine().WaitFor(stream, stream.tail(), -1);
   rt::Streams().Retire(stream.handle());
   // The runner may be between completing the last task and leaving the stream.

@@ -44,6 +44,8 @@ class Context {
 using ContextTable = HandleTable<Context, HandleKind::kContext, 1u << 16>;
 extern ContextTable g_contexts;
 inline ContextTable& Contexts() { return g_contexts; }
+Context& CreateContext(Device& device, bool is_default);  // throws 207005, 207008 at a limit
+void DestroyContext(Context& context, bool force);        // Shutdown, and recycles it
 
 class Device {
  public:

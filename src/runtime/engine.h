@@ -27,8 +27,11 @@ class Engine {
 
   // Watches a parked stream: cancels its wait at the deadline.
   virtual void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) = 0;
-  // Watches a stream parked by a poll: fulfils it when ready() says so.
+  // Watches a stream that is about to park with this serial number: once it has parked, and ready()
+  // says so, fulfils it.
   virtual void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) = 0;
+  // Takes the stream off the watch, and says whether it was watched. Afterwards ready() is not called.
+  virtual bool ForgetPoll(Stream& stream) = 0;
 };
 
 // Tasks from here on are worth waking a sleeping worker for: about what a wake costs.

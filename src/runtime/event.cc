@@ -39,11 +39,12 @@ struct WaitTask {
 
   WaitTask(Event::Binding b, Event* e, uint64_t l, WaitTicket* t, int64_t limit)
       : source(b.stream), position(b.position), event(e), life(l), ticket(t), limit_ns(limit) {}
-  WaitTask(WaitTask&& o) noexcept : WaitTask({o.source, o.position}, o.event, o.life, o.ticket, o.limit_ns) {
-    o.ticket = nullptr;
-  }
+  WaitTask(WaitTask&& o) noexcept
+      : source(o.source), position(o.position), event(std::exchange(o.event, nullptr)), life(o.life),
+        ticket(std::exchange(o.ticket, nullptr)), limit_ns(o.limit_ns) {}
   ~WaitTask() {
     if (ticket != nullptr) Event::Return(ticket);
+    if (event != nullptr) event->WaitPassed(life);  // also when it was dropped or ran out of time
   }
 
   bool Proceed(Stream& stream) const {
@@ -53,19 +54,19 @@ struct WaitTask {
            limit_ns / 1'000'000'000);
     }
     int64_t limit = limit_ns;  // once parked, this body may be gone
-    if (uint64_t park = ParkIfNeeded(stream); park != 0) {
-      if (limit > 0) TheEngine().WatchDeadline(stream, park, NowNs() + limit);
-      return false;
-    }
-    if (event != nullptr) event->WaitPassed(life);
-    return true;
+    uint64_t park = ParkIfNeeded(stream);
+    if (park == 0) return true;
+    if (limit > 0) TheEngine().WatchDeadline(stream, park, NowNs() + limit);
+    return false;
   }
 
  private:
   uint64_t ParkIfNeeded(Stream& stream) const {
-    if (ticket == nullptr) return stream.ParkUntil(*source, position);
-    if (uint64_t park = ticket->event->Redeem(*ticket, stream); park != 0) return park;
-    return stream.ParkUntil(*ticket->source, ticket->position);
+    Event::Binding answer{source, position};
+    if (ticket != nullptr) {
+      if (uint64_t park = ticket->event->Redeem(*ticket, stream, &answer); park != 0) return park;
+    }
+    return answer.stream == nullptr ? 0 : stream.ParkUntil(*answer.stream, answer.position);
   }
 };
 
@@ -128,8 +129,8 @@ void Event::Record(Stream& stream) {
     uint64_t record = record_.fetch_add(1, std::memory_order_relaxed) + 1;
     // Not under lock_: a full stream makes the call wait, and tasks take lock_.
     uint64_t position =
-        stream.Submit(MakeTask(RecordTask{keeps_time() ? this : nullptr, record}, 20));
-    if (position == 0) continue;  // a capture began meanwhile; it holds an unused record
+        stream.SubmitLive(MakeTask(RecordTask{keeps_time() ? this : nullptr, record}, 20));
+    if (position == 0) continue;  // a capture began meanwhile
     BindLive(stream, position, record);
     return;
   }
@@ -172,34 +173,41 @@ uint64_t Event::ticks() {
 // --- waits -----------------------------------------------------------------------------------------------
 
 void Event::MakeWait(Stream& stream, int64_t limit_ns) {
+  while (!TryMakeWait(stream, limit_ns)) {
+  }
+}
+
+// False when a capture of the stream began meanwhile.
+bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
   std::unique_lock guard(lock_);
   if (state_ == EventState::kCaptured) {
     CapturePoint point = point_;
     guard.unlock();
     WaitInCapture(stream, point);
-    return;
+    return true;
   }
-  if (Capture* capture = stream.capture(); capture != nullptr) {
+  if (stream.capture() != nullptr) {
+    EventState state = state_;
     guard.unlock();
-    capture->Spoil(stream, "a wait on an event that was recorded outside of the capture");
+    SpoilCaptureOf(stream, "a wait on an event that was recorded outside of the capture");
     Fail(107030, "capture-outside-event",
          "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
          "hold the wait; record the event on a stream of the capture first",
-         stream.id(), id_, state_ == EventState::kRecorded ? "recorded" : "never recorded");
+         stream.id(), id_, state == EventState::kRecorded ? "recorded" : "never recorded");
   }
   WaitTicket* ticket = nullptr;
   if (state_ == EventState::kUnrecorded) {
-    if (kind_ == EventKind::kEx) return;  // nothing recorded: nothing to wait for
+    if (kind_ == EventKind::kEx) return true;  // nothing recorded: nothing to wait for
     ticket = new WaitTicket{this};
     tickets_.push_back(ticket);
   }
-  ++waits_issued_;
+  bool counted = kind_ != EventKind::kEx;
+  if (counted) ++waits_issued_;
   uint64_t life = life_;
   Binding binding = binding_;
-  bool counted = kind_ != EventKind::kEx;
   guard.unlock();
-  stream.Submit(
-      MakeTask(WaitTask(binding, counted ? this : nullptr, life, ticket, limit_ns), 20));
+  WaitTask task(binding, counted ? this : nullptr, life, ticket, limit_ns);
+  return stream.SubmitLive(MakeTask(std::move(task), 20)) != 0;
 }
 
 void Event::WaitInCapture(Stream& stream, const CapturePoint& point) {
@@ -220,15 +228,18 @@ bool Event::AllWaitsPassed() {
   return waits_passed_ == waits_issued_;
 }
 
-uint64_t Event::Redeem(WaitTicket& ticket, Stream& stream) {
+uint64_t Event::Redeem(WaitTicket& ticket, Stream& stream, Binding* answer) {
   std::lock_guard guard(lock_);
   if (ticket.orphaned) {
     Fail(107017, "event-destroyed-unrecorded",
          "the stream waited for an event that was destroyed before any record");
   }
+  *answer = {ticket.source, ticket.position};
   if (ticket.source != nullptr) return 0;
   ticket.parked = &stream;
-  return stream.Park(ParkReason::kTicket, &ticket);
+  uint64_t park = stream.Park({ParkReason::kTicket, &ticket, &Event::CancelTicket});
+  if (park == 0) ticket.parked = nullptr;
+  return park;
 }
 
 void Event::Return(WaitTicket* ticket) {
@@ -240,11 +251,13 @@ void Event::Return(WaitTicket* ticket) {
   delete ticket;
 }
 
-bool Event::CancelTicket(WaitTicket& ticket, Stream& stream) {
-  std::lock_guard guard(ticket.event->lock_);
-  if (ticket.parked != &stream) return false;
+CancelResult Event::CancelTicket(void* where, Stream& stream) {
+  auto& ticket = *static_cast<WaitTicket*>(where);
+  std::unique_lock guard(ticket.event->lock_, std::try_to_lock);
+  if (!guard.owns_lock()) return CancelResult::kBusy;
+  if (ticket.parked != &stream) return CancelResult::kGone;
   ticket.parked = nullptr;
-  return true;
+  return CancelResult::kDone;
 }
 
 // --- the host's questions -----------------------------------------------------------------------------------
@@ -258,9 +271,10 @@ void Event::Reset(Stream& stream) {
 }
 
 Event::Binding Event::LatestRecord() {
-  std::lock_guard guard(lock_);
+  std::unique_lock guard(lock_);
   if (state_ == EventState::kCaptured) {
     uint64_t capture = point_.capture_id;
+    guard.unlock();
     SpoilCapture(capture, "a query or synchronise of an event recorded in the capture");
     Fail(107027, "event-captured-query",
          "event {} was recorded in a capture: the record is part of the model and has no time on the host; "

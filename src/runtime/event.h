@@ -74,13 +74,15 @@ class Event {
   // Called by tasks. They hold no reference: `record` and `life` tell whether the event has moved on.
   void RecordReached(uint64_t record);
   void WaitPassed(uint64_t life);
-  uint64_t Redeem(WaitTicket& ticket, Stream& stream);  // the park, 0: a record answered the wait
+  // The park; 0 when a record answered the wait (*answer), or the stream is being dropped (no answer).
+  uint64_t Redeem(WaitTicket& ticket, Stream& stream, Binding* answer);
   static void Return(WaitTicket* ticket);
-  static bool CancelTicket(WaitTicket& ticket, Stream& stream);
 
  private:
   EventState Apply(EventCommand command);
   void BindLive(Stream& stream, uint64_t position, uint64_t record);
+  bool TryMakeWait(Stream& stream, int64_t limit_ns);
+  static CancelResult CancelTicket(void* ticket, Stream& stream);
   void WaitInCapture(Stream& stream, const CapturePoint& point);
 
   SpinLock lock_;

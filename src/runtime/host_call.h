@@ -19,9 +19,15 @@ struct HostCallTask {
   bool Proceed(Stream& stream) const {
     if (stream.TakeCallbackDone()) return true;
     HostCallTask copy = *this;  // once parked, this body may be gone
-    stream.Park(ParkReason::kCallback, nullptr);
-    RunOnCallbackThread(copy.function, copy.argument, [](void* s) { static_cast<Stream*>(s)->CallbackDone(); },
-                        &stream);
+    stream.Park({ParkReason::kCallback});
+    try {
+      RunOnCallbackThread(copy.function, copy.argument, [](void* s) { static_cast<Stream*>(s)->CallbackDone(); },
+                          &stream);
+    } catch (const Error& error) {
+      stream.StoreFailure(std::make_unique<TaskFailure>(
+          TaskFailure{error.code(), error.id(), error.sentence(), kName, 0, stream.completed() + 1}));
+      stream.CallbackDone();
+    }
     return false;
   }
 };

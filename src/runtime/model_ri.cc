@@ -14,22 +14,16 @@ struct LaunchTask {
   static constexpr const char* kName = "model launch";
   static constexpr TaskClass kClass = TaskClass::kLaunch;
   ModelRI* model;
+  uint64_t turn;
 
-  explicit LaunchTask(ModelRI& m) : model(&m) { m.Ref(); }
-  LaunchTask(LaunchTask&& o) noexcept : model(std::exchange(o.model, nullptr)) {}
+  LaunchTask(ModelRI& m, uint64_t t) : model(&m), turn(t) { m.Ref(); }
+  LaunchTask(LaunchTask&& o) noexcept : model(std::exchange(o.model, nullptr)), turn(o.turn) {}
   ~LaunchTask() {
-    if (model != nullptr) model->Unref();
+    if (model == nullptr) return;
+    model->EndTurn(turn);
+    model->Unref();
   }
-  bool Proceed(Stream& stream) const { return model->Proceed(stream); }
-};
-
-// An earlier replay of the instance was queued on another stream: this one comes after it.
-struct AfterLaunchTask {
-  static constexpr const char* kName = "wait for the previous launch";
-  static constexpr TaskClass kClass = TaskClass::kWait;
-  Stream* source;
-  uint64_t position;
-  bool Proceed(Stream& stream) const { return stream.ParkUntil(*source, position) == 0; }
+  bool Proceed(Stream& stream) const { return model->Proceed(stream, turn); }
 };
 
 }  // namespace
@@ -39,6 +33,7 @@ ModelTable& Models() { return g_models; }
 void ModelRI::Finish(std::unique_ptr<TaskGraph> graph) {
   replay_ = std::make_unique<Replay>(*graph);
   graph_ = std::move(graph);
+  finished_.store(true, std::memory_order_release);
 }
 
 void ModelRI::CheckBlocks() {
@@ -59,24 +54,83 @@ void ModelRI::Execute(Stream& stream) {
   if (building()) {
     Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", id_);
   }
-  if (Capture* capture = stream.capture(); capture != nullptr) {
-    capture->Spoil(stream, "the execution of a model");
+  std::lock_guard guard(submit_lock_);
+  CheckBlocks();
+  auto cost = static_cast<TaskCost>(std::min<uint64_t>(graph_->cost(), 1u << 30));
+  uint64_t turn = AddTurn(stream);
+  uint64_t position = stream.SubmitLive(MakeTask(LaunchTask(*this, turn), cost));
+  if (position == 0) {
+    SpoilCaptureOf(stream, "the execution of a model");
     Fail(107030, "capture-execute",
          "stream {} is being captured: a model cannot be executed inside a capture; use another stream, or "
          "end the capture first",
          stream.id());
   }
-  std::lock_guard guard(lock_);
-  CheckBlocks();
-  if (last_.stream != nullptr && last_.stream != &stream && !last_.stream->Reached(last_.position)) {
-    stream.Submit(MakeTask(AfterLaunchTask{last_.stream, last_.position}, 20));
+  std::lock_guard turns(turns_lock_);
+  last_ = {&stream, position};
+  if (!turns_.empty() && turns_.back().number == turn) turns_.back().position = position;
+}
+
+// --- turns ---------------------------------------------------------------------------------------------
+
+uint64_t ModelRI::AddTurn(Stream& stream) {
+  std::lock_guard guard(turns_lock_);
+  turns_.push_back({++turns_taken_, &stream, 0, nullptr});
+  return turns_taken_;
+}
+
+// True when all earlier replays are over; else the stream is parked until they are.
+bool ModelRI::MyTurn(Stream& stream, uint64_t turn, bool* dropped) {
+  std::lock_guard guard(turns_lock_);
+  if (turns_.front().number == turn) return true;
+  auto mine = std::lower_bound(turns_.begin(), turns_.end(), turn,
+                               [](const Turn& t, uint64_t number) { return t.number < number; });
+  const Turn& first = turns_.front();
+  mine->parked = &stream;
+  // Without a position (its Execute has not returned) nobody can tell how far a host should help.
+  Stream* source = first.position == 0 ? nullptr : first.stream;
+  if (stream.Park({ParkReason::kTurn, this, &ModelRI::CancelTurn, source, first.position}) == 0) {
+    mine->parked = nullptr;
+    *dropped = true;
   }
-  auto cost = static_cast<TaskCost>(std::min<uint64_t>(graph_->cost(), 1u << 30));
-  last_ = {&stream, stream.Submit(MakeTask(LaunchTask(*this), cost))};
+  return false;
+}
+
+bool ModelRI::Proceed(Stream& stream, uint64_t turn) {
+  bool dropped = false;
+  stream.TakeTimedOut();  // a launch knows no time limit
+  if (!MyTurn(stream, turn, &dropped)) return dropped;
+  return replay_->Proceed(stream);
+}
+
+void ModelRI::EndTurn(uint64_t turn) {
+  Stream* next = nullptr;
+  {
+    std::lock_guard guard(turns_lock_);
+    if (turns_.front().number == turn) [[likely]] {
+      turns_.pop_front();
+      if (!turns_.empty()) next = std::exchange(turns_.front().parked, nullptr);
+    } else {
+      std::erase_if(turns_, [&](const Turn& t) { return t.number == turn; });
+    }
+  }
+  if (next != nullptr) next->Fulfil();
+}
+
+CancelResult ModelRI::CancelTurn(void* model, Stream& stream) {
+  auto& self = *static_cast<ModelRI*>(model);
+  std::unique_lock guard(self.turns_lock_, std::try_to_lock);
+  if (!guard.owns_lock()) return CancelResult::kBusy;
+  for (Turn& turn : self.turns_) {
+    if (turn.parked != &stream) continue;
+    turn.parked = nullptr;
+    return CancelResult::kDone;
+  }
+  return CancelResult::kGone;
 }
 
 Event::Binding ModelRI::last_launch() {
-  std::lock_guard guard(lock_);
+  std::lock_guard guard(turns_lock_);
   return last_;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,7 +22,7 @@ class ModelRI {
 
   uint32_t id() const { return id_; }
   Device& device() const { return device_; }
-  bool building() const { return graph_ == nullptr; }
+  bool building() const { return !finished_.load(std::memory_order_acquire); }
   const TaskGraph& graph() const { return *graph_; }
   void Finish(std::unique_ptr<TaskGraph> graph);
 
@@ -31,8 +32,10 @@ class ModelRI {
   // Where the latest replay was queued.
   Event::Binding last_launch();
 
-  // Runs (or goes on with) the replay at the head of `stream`; false: it parked the stream.
-  bool Proceed(Stream& stream) { return replay_->Proceed(stream); }
+  // Runs (or goes on with) the replay with this turn, at the head of `stream`; false: it parked the
+  // stream. EndTurn when the launch is over, or was dropped.
+  bool Proceed(Stream& stream, uint64_t turn);
+  void EndTurn(uint64_t turn);
 
   void SetName(std::string name);
   std::string name();
@@ -46,16 +49,32 @@ class ModelRI {
   void Unref();
 
  private:
+  // A replay that was asked for and is not over. They run one after another, whatever their streams.
+  struct Turn {
+    uint64_t number;
+    Stream* stream;
+    uint64_t position;  // 0 until Execute knows it
+    Stream* parked;     // waiting at this turn
+  };
   void CheckBlocks();
+  uint64_t AddTurn(Stream& stream);
+  bool MyTurn(Stream& stream, uint64_t turn, bool* dropped);
+  static CancelResult CancelTurn(void* model, Stream& stream);
 
   Device& device_;
   const uint32_t id_;
   std::atomic<uint32_t> refs_{1};
   std::unique_ptr<TaskGraph> graph_;
   std::unique_ptr<Replay> replay_;
+  std::atomic<bool> finished_{false};
+
+  std::mutex submit_lock_;  // held over Submit, which may wait for room: tasks never take it
+  SpinLock turns_lock_;
+  std::deque<Turn> turns_;
+  uint64_t turns_taken_ = 0;
+  Event::Binding last_;
 
   std::mutex lock_;
-  Event::Binding last_;
   uint64_t checked_frees_ = ~uint64_t{0};  // FreeCount() when the blocks were last looked at
   std::string name_;
   std::vector<std::pair<DestroyCallback, void*>> callbacks_;

@@ -36,10 +36,15 @@ struct PollTask {
 
   bool Proceed(Stream& stream) const {
     if (Ready() || stream.TakeTimedOut()) return true;
-    PollTask copy = *this;  // once parked, this body may be gone
-    uint64_t park = stream.Park(ParkReason::kPoll, nullptr);
-    TheEngine().WatchPoll(stream, park, [copy] { return copy.Ready(); });
-    return false;
+    // Watched before it is parked: once parked, the stream may be running elsewhere.
+    PollTask copy = *this;
+    TheEngine().WatchPoll(stream, stream.park_serial() + 1, [copy] { return copy.Ready(); });
+    if (stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel}) != 0) return false;
+    TheEngine().ForgetPoll(stream);
+    return true;
+  }
+  static CancelResult Cancel(void*, Stream& stream) {
+    return TheEngine().ForgetPoll(stream) ? CancelResult::kDone : CancelResult::kGone;
   }
   void Ranges(RangeVisitor& visit) const { visit.Reads(address, 8); }
 };

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/callback_pool.h"
+#include "runtime/capture.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/memory.h"
@@ -51,6 +52,7 @@ void ForgetParent() {
   Models().AbandonInChild();
   AbandonTaskChunksInChild();
   AbandonCallbacksInChild();
+  AbandonCapturesInChild();
   RunChildRestartHooks();
   InstallEngine(nullptr);
   g_engine = nullptr;  // its threads do not exist here; the object is left alone
@@ -98,16 +100,14 @@ void StopLocked() {
   for (int i = 0; i < DeviceCount(); ++i) {
     if (DeviceAt(i).default_context() != nullptr) DeviceAt(i).Release(true);
   }
-  Contexts().ForEach([](Context& context) {
-    context.Shutdown(true);
-    Contexts().Destroy(context.handle());
-  });
+  Contexts().ForEach([](Context& context) { DestroyContext(context, true); });
   Events().ForEach([](Event& event) {
     event.device().ReturnEventSlot();
     Events().Destroy(Events().HandleOf(&event));
   });
   Models().ForEach([](ModelRI& model) { ModelRI::Destroy(model); });
   for (int i = 0; i < DeviceCount(); ++i) ReleaseDeviceMemory(i);
+  g_engine->Stop();  // before it is uninstalled: workers that leave still use it
   InstallThreadEngine(nullptr);
   delete std::exchange(g_engine, nullptr);
   SetState(ProcessState::kFinalized);

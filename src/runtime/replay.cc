@@ -16,17 +16,24 @@ Replay::Replay(const TaskGraph& graph)
 }
 
 bool Replay::Proceed(Stream& stream) {
+  if (!started_ && stream.dropping()) return true;
   if (!graph_.use_lanes()) {
     RunProgram();
     return true;
   }
+  if (watched_) TheEngine().ForgetPoll(stream);
+  watched_ = false;
   if (!started_) Start();
+  // In the middle of a replay only what is under way is waited for.
+  if (stream.dropping()) failed_.store(true, std::memory_order_relaxed);
   if (!RunLanes(stream)) return false;
   started_ = false;
-  if (failure_ != nullptr) {
-    std::unique_ptr<TaskFailure> failure = std::move(failure_);
-    throw Error(failure->code, failure->id, std::move(failure->sentence));
+  std::unique_ptr<TaskFailure> failure;
+  {
+    std::lock_guard guard(lock_);  // the last CallDone has left it then
+    failure = std::move(failure_);
   }
+  if (failure != nullptr) throw Error(failure->code, failure->id, std::move(failure->sentence));
   return true;
 }
 
@@ -74,13 +81,30 @@ bool Replay::RunLanes(Stream& stream) {
 // Nothing but host functions and polled values can move the launch: give the runner back.
 bool Replay::ParkForOutside(Stream& stream) {
   bool polls = false;
-  for (size_t i = 0; i < lane_count_; ++i) polls |= PollOf(i) != nullptr;
+  bool calls = false;
+  for (size_t i = 0; i < lane_count_; ++i) {
+    polls |= PollOf(i) != nullptr;
+    calls |= lanes_[i].call_pending;
+  }
   std::lock_guard guard(lock_);
   if (outside_changed_) return false;
+  watched_ = polls;
+  if (polls) TheEngine().WatchPoll(stream, stream.park_serial() + 1, [this] { return AnyPollReady(); });
   parked_ = &stream;
-  uint64_t park = stream.Park(ParkReason::kLaunch, this);
-  if (polls) TheEngine().WatchPoll(stream, park, [this] { return AnyPollReady(); });
-  return true;
+  // A host function that runs cannot be taken back: only a park for values alone ends early.
+  if (stream.Park({ParkReason::kLaunch, this, calls ? nullptr : &Replay::CancelPark}) != 0) return true;
+  parked_ = nullptr;
+  failed_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+CancelResult Replay::CancelPark(void* where, Stream& stream) {
+  auto& replay = *static_cast<Replay*>(where);
+  std::unique_lock guard(replay.lock_, std::try_to_lock);
+  if (!guard.owns_lock()) return CancelResult::kBusy;
+  if (replay.parked_ != &stream) return CancelResult::kGone;
+  replay.parked_ = nullptr;
+  return CancelResult::kDone;
 }
 
 void Replay::Work() {
@@ -148,13 +172,18 @@ void Replay::RunTask(const Task& task) {
   try {
     task.type->run(task.payload);
   } catch (const Error& error) {
-    std::lock_guard guard(lock_);
-    failed_.store(true, std::memory_order_relaxed);
-    if (failure_ == nullptr) {
-      failure_ = std::make_unique<TaskFailure>(
-          TaskFailure{error.code(), error.id(), error.sentence(), task.type->name, task.call, 0});
-    }
+    Failed(task, error);
+  } catch (const std::exception& error) {
+    Failed(task, Error(500000, "task-exception", error.what()));
   }
+}
+
+void Replay::Failed(const Task& task, const Error& error) {
+  auto failure = std::make_unique<TaskFailure>(
+      TaskFailure{error.code(), error.id(), error.sentence(), task.type->name, task.call, 0});
+  failed_.store(true, std::memory_order_relaxed);
+  std::lock_guard guard(lock_);
+  if (failure_ == nullptr) failure_ = std::move(failure);
 }
 
 // A task that waits for the outside. True when it is over.
@@ -169,8 +198,14 @@ bool Replay::RunBlocking(Lane& lane, const Task& task) {
   }
   lane.call_pending = true;
   const auto& call = task.body<HostCallTask>();
-  RunOnCallbackThread(call.function, call.argument, &Replay::CallDone,
-                      &calls_[static_cast<size_t>(&lane - lanes_.get())]);
+  try {
+    RunOnCallbackThread(call.function, call.argument, &Replay::CallDone,
+                        &calls_[static_cast<size_t>(&lane - lanes_.get())]);
+  } catch (const Error& error) {
+    lane.call_pending = false;
+    Failed(task, error);
+    return true;
+  }
   return false;
 }
 
@@ -194,12 +229,13 @@ const PollTask* Replay::PollOf(size_t lane) const {
   return &items[at].task->body<PollTask>();
 }
 
-// From the timekeeper, while the stream is parked.
+// From the timekeeper, which holds its own lock: it may only try this one.
 bool Replay::AnyPollReady() {
+  std::unique_lock guard(lock_, std::try_to_lock);
+  if (!guard.owns_lock() || parked_ == nullptr) return false;
   for (size_t i = 0; i < lane_count_; ++i) {
     const PollTask* poll = PollOf(i);
     if (poll == nullptr || !poll->Ready()) continue;
-    std::lock_guard guard(lock_);
     parked_ = nullptr;
     return true;
   }

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/spin_lock.h"
 #include "runtime/stream.h"
 #include "runtime/task_graph.h"
 #include "runtime/thread_engine.h"
@@ -41,6 +41,8 @@ class Replay final : private Offer {
   LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
   bool RunBlocking(Lane& lane, const Task& task);
   void RunTask(const Task& task);
+  void Failed(const Task& task, const Error& error);
+  static CancelResult CancelPark(void* replay, Stream& stream);
   static void CallDone(void* lane_call);
   const PollTask* PollOf(size_t lane) const;
   bool AnyPollReady();
@@ -50,9 +52,10 @@ class Replay final : private Offer {
   std::unique_ptr<Lane[]> lanes_;
   size_t lane_count_;
   bool started_ = false;
+  bool watched_ = false;  // the timekeeper looks at polled values
   std::atomic<uint32_t> lanes_done_{0};
   std::atomic<bool> failed_{false};
-  std::mutex lock_;
+  SpinLock lock_;  // its holder may be the last to touch the replay: unlocking is one store
   std::unique_ptr<TaskFailure> failure_;   // the first one, under lock_
   Stream* parked_ = nullptr;               // under lock_
   bool outside_changed_ = false;           // under lock_

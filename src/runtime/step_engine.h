@@ -21,6 +21,9 @@ class StepEngine final : public Engine {
   void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) override {
     polls_.push_back({&stream, park_serial, std::move(ready)});
   }
+  bool ForgetPoll(Stream& stream) override {
+    return std::erase_if(polls_, [&](const Poll& p) { return p.stream == &stream; }) > 0;
+  }
 
   // Streams that could run a task now, in the order in which they became ready.
   const std::vector<Stream*>& ready();
@@ -28,6 +31,8 @@ class StepEngine final : public Engine {
   void Step(size_t i);
   // Runs first-ready-first until nothing is ready.
   void RunAll();
+  // Drops a stream that is going away from the list.
+  void Forget(Stream& stream) { std::erase(ready_, &stream); }
   // Ends all watched waits as if their time were up.
   void ExpireDeadlines();
 

@@ -38,6 +38,9 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   id_ = id;
   gate_ = false;
   stop_on_failure_ = false;
+  closing_ = false;
+  timed_out_ = false;
+  callback_done_ = false;
   room_until_ = queue_.tail() + StreamDepth();
   dropping_.store(false, std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
@@ -46,9 +49,18 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
 }
 
 void Stream::Close() {
+  {
+    std::lock_guard guard(lock_);
+    Apply(StreamCommand::kClose);
+    gate_ = true;
+  }
+  // Only after the engine has stopped there is anything left.
+  for (; head_ < queue_.tail(); ++head_) {
+    queue_.Front().Destroy();
+    queue_.Pop();
+  }
+  CompleteRecord(head_);
   std::lock_guard guard(lock_);
-  Apply(StreamCommand::kClose);
-  gate_ = true;
   queue_.Release();
   failure_.reset();
   capture_.store(nullptr, std::memory_order_relaxed);
@@ -56,30 +68,46 @@ void Stream::Close() {
 
 // --- submitting --------------------------------------------------------------------------------------
 
-uint64_t Stream::Submit(Task&& task) {
+inline bool Stream::TryPush(const Task& task, uint64_t* position) {
   lock_.lock();
   if (gate_ || queue_.tail() >= room_until_) [[unlikely]] {
     lock_.unlock();
-    return SubmitSlow(std::move(task));
+    return false;
   }
   TaskCost cost = task.cost;
   queue_.Push(task);
-  uint64_t position = queue_.Publish();
+  *position = queue_.Publish();
   bool was_idle = state_.load(std::memory_order_relaxed) == StreamState::kIdle;
   Apply(StreamCommand::kSubmit);
   lock_.unlock();
   if (was_idle) TheEngine().MakeReady(*this, cost);
-  return position;
+  return true;
 }
 
-uint64_t Stream::SubmitSlow(Task&& task) {
+uint64_t Stream::Submit(Task&& task) {
+  uint64_t position;
+  if (TryPush(task, &position)) [[likely]] return position;
+  return SubmitSlow(std::move(task), false);
+}
+
+uint64_t Stream::SubmitLive(Task&& task) {
+  uint64_t position;
+  if (TryPush(task, &position)) [[likely]] return position;
+  return SubmitSlow(std::move(task), true);
+}
+
+uint64_t Stream::SubmitSlow(Task&& task, bool live) {
   for (;;) {
     if (Capture* capture = this->capture(); capture != nullptr) {
+      if (live) {
+        task.Destroy();
+        return 0;
+      }
       if (capture->Add(*this, std::move(task))) return 0;
       continue;  // the capture ended meanwhile
     }
     lock_.lock();
-    if (state() == StreamState::kClosed) {
+    if (closing_ || state() == StreamState::kClosed) {
       lock_.unlock();
       task.Destroy();
       Fail(107017, "stream-destroyed", "the stream was destroyed while the call was under way");
@@ -97,10 +125,11 @@ uint64_t Stream::SubmitSlow(Task&& task) {
     room_until_ = completed() + StreamDepth();
     bool room = queue_.tail() < room_until_;
     lock_.unlock();
+    uint64_t position;
     if (!room) {
       WaitForRoom();
-    } else if (capture() == nullptr) {
-      return Submit(std::move(task));
+    } else if (TryPush(task, &position)) {
+      return position;
     }
   }
 }
@@ -112,10 +141,17 @@ void Stream::WaitForRoom() {
   TheEngine().WaitFor(*this, enough, -1);
 }
 
-void Stream::SetCapture(Capture* capture) {
+bool Stream::EnterCapture(Capture* capture) {
   std::lock_guard guard(lock_);
+  if (closing_ || this->capture() != nullptr) return false;
   capture_.store(capture, std::memory_order_release);
   gate_ = true;  // the slow path clears it when there is no reason left
+  return true;
+}
+
+void Stream::LeaveCapture() {
+  std::lock_guard guard(lock_);
+  capture_.store(nullptr, std::memory_order_release);
 }
 
 void Stream::SetStopOnFailure(bool on) {
@@ -143,8 +179,20 @@ std::unique_ptr<TaskFailure> Stream::TakeFailure() {
   return std::move(failure_);
 }
 
-void Stream::Drop() { dropping_.store(true, std::memory_order_relaxed); }
+void Stream::Drop() {
+  {
+    std::lock_guard guard(lock_);
+    dropping_.store(true, std::memory_order_relaxed);
+  }
+  CancelPark(park_serial());  // a later park is refused
+}
+void Stream::StopAccepting() {
+  std::lock_guard guard(lock_);
+  closing_ = true;
+  gate_ = true;
+}
 void Stream::StopDropping() {
+  std::lock_guard guard(lock_);
   if (!(stop_on_failure_ && failed())) dropping_.store(false, std::memory_order_relaxed);
 }
 

@@ -40,8 +40,20 @@ struct StreamOptions {
   bool is_default = false;
 };
 
-// Why a parked stream waits; also tells a canceller where to unlink it.
-enum class ParkReason : uint8_t { kNone, kPosition, kTicket, kCallback, kPoll, kLaunch };
+// Why a parked stream waits.
+enum class ParkReason : uint8_t { kNone, kPosition, kTicket, kCallback, kPoll, kLaunch, kTurn };
+
+// Where a parked stream waits, and how to take it off that place before it is fulfilled. `cancel` is
+// called while the stream's lock keeps it parked, so `where` is alive; since others take the locks the
+// other way round it may only try the lock of that place.
+enum class CancelResult : uint8_t { kDone, kGone, kBusy };
+struct ParkPlace {
+  ParkReason reason = ParkReason::kNone;
+  void* where = nullptr;
+  CancelResult (*cancel)(void* where, Stream& stream) = nullptr;  // null: cannot end early
+  Stream* source = nullptr;  // the stream that has to get on, if it is known, and how far
+  uint64_t position = 0;
+};
 
 class Stream {
  public:
@@ -56,6 +68,8 @@ class Stream {
   // when captured). Many threads may submit. Blocks while the stream holds StreamDepth() tasks.
   // Throws Error when the stream refuses work; the task is destroyed then.
   uint64_t Submit(Task&& task);
+  // For tasks that make no sense inside a graph: 0 when a capture has begun; the task is destroyed.
+  uint64_t SubmitLive(Task&& task);
 
   uint64_t tail() const { return queue_.tail(); }
   uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
@@ -71,17 +85,18 @@ class Stream {
   bool TryTake();  // Ready -> Running
   enum class RunResult { kDrained, kParked, kYielded };
   // Runs tasks until the queue is empty, a task parks the stream, or position `until` is reached
-  // (then the stream is made ready again for others). The caller took the stream.
-  RunResult Run(uint64_t until);
+  // (then the stream is made ready again for others), or *stop is set. The caller took the stream.
+  RunResult Run(uint64_t until, const std::atomic<bool>* stop = nullptr);
 
   // --- waiting -----------------------------------------------------------------------------------
   // Called by a task body on the running stream: parks until `source` reaches `position` and returns
   // the serial number of the park, 0 when the position was reached already (the stream still runs).
   // Once parked, the stream may be running elsewhere: the body must not touch itself again.
   uint64_t ParkUntil(Stream& source, uint64_t position);
-  // Parks for another reason. The caller holds whatever lock makes the later Fulfil come after this.
-  uint64_t Park(ParkReason reason, void* where);
-  // Parked -> Ready, and tells the engine.
+  // Parks elsewhere. The caller holds whatever lock makes the later Fulfil come after this. 0 when the
+  // stream is being dropped and so has nothing to wait for.
+  uint64_t Park(const ParkPlace& place);
+  // Parked -> Ready, and tells the engine. Once a park, by whoever took the stream off its place.
   void Fulfil();
   // From the callback thread: the host function that parked the stream has returned.
   void CallbackDone() {
@@ -89,28 +104,30 @@ class Stream {
     Fulfil();
   }
   bool TakeCallbackDone() { return std::exchange(callback_done_, false); }
-  // Ends a park by position, ticket or poll early (time limit, abort); false when there was none.
+  // Ends a park early (time limit, abort); false when it was over or cannot end early.
   bool CancelPark(uint64_t serial);
 
   // Host threads sleep here until `position` is reached or the deadline (NowNs; negative: none) is past.
   bool SleepUntil(uint64_t position, int64_t deadline_ns);
 
   // --- life --------------------------------------------------------------------------------------
-  // From now on tasks are dropped instead of run; their records still let others go on.
+  // From now on tasks are dropped instead of run; their records still let others go on. Ends a park.
   void Drop();
   void StopDropping();
+  bool dropping() const { return dropping_.load(std::memory_order_relaxed); }
+  // From now on Submit fails: the stream is about to be closed.
+  void StopAccepting();
 
   HandleBits handle() const;
   uint32_t id() const { return id_; }
   Context& context() const { return *context_; }
   const StreamOptions& options() const { return options_; }
   StreamState state() const { return state_.load(std::memory_order_relaxed); }
-  ParkReason park_reason() const { return park_reason_; }
-  uint64_t park_serial() const { return park_serial_; }
+  uint64_t park_serial() const { return park_serial_.load(std::memory_order_relaxed); }
   // Whether the park that just ended was cancelled; clears it.
   bool TakeTimedOut() { return std::exchange(timed_out_, false); }
-  Stream* parked_on() const;        // for a park by position: the stream waited for
-  uint64_t parked_position() const { return wait_position_; }
+  // What a parked stream waits for, if that is a position of another stream; else a null stream.
+  ParkPlace parked_at();
 
   // Failure mode 1 (ACL_STOP_ON_FAILURE): after a failure nothing more is accepted.
   void SetStopOnFailure(bool on);
@@ -118,7 +135,9 @@ class Stream {
 
   // Capture: set and cleared by Capture under its own lock.
   Capture* capture() const { return capture_.load(std::memory_order_acquire); }
-  void SetCapture(Capture* capture);
+  bool EnterCapture(Capture* capture);  // false: it is in one already, or is being closed
+  void LeaveCapture();
+  bool closing() const { return closing_; }
 
   // Free for api use: attributes that have no effect on execution.
   struct Attributes {
@@ -130,15 +149,17 @@ class Stream {
 
  private:
   StreamState Apply(StreamCommand command);  // under lock_
-  uint64_t SubmitSlow(Task&& task);
+  bool TryPush(const Task& task, uint64_t* position);
+  uint64_t SubmitSlow(Task&& task, bool live);
   void WaitForRoom();
   bool RunFront(Task& task);
   void Complete(uint64_t position);
   void CompleteRecord(uint64_t position);
   void WakeHosts(uint64_t position);
   bool TryDrain();
-  bool Unlink(Stream& waiter);
+  static CancelResult Unlink(void* source, Stream& waiter);
   void Yield();
+  void Offered();
   std::unique_ptr<TaskFailure> MakeFailure(const Error& error, const Task& task) const;
 
   // Producers.
@@ -146,6 +167,7 @@ class Stream {
   std::atomic<StreamState> state_{StreamState::kClosed};
   bool gate_ = false;  // Submit must take the slow path: capturing, stopped, or closed
   bool stop_on_failure_ = false;
+  std::atomic<bool> closing_{false};
   uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
   TaskQueue queue_;
 
@@ -164,9 +186,8 @@ class Stream {
   Stream* waiters_ = nullptr;
   Stream* next_waiter_ = nullptr;  // in the list of the stream that this one waits for
   uint64_t wait_position_ = 0;
-  uint64_t park_serial_ = 0;
-  ParkReason park_reason_ = ParkReason::kNone;
-  void* parked_at_ = nullptr;
+  std::atomic<uint64_t> park_serial_{0};  // under lock_
+  ParkPlace place_;                       // under lock_
 
   std::atomic<Capture*> capture_{nullptr};
   Context* context_ = nullptr;

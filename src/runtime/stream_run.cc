@@ -14,10 +14,12 @@ bool Stream::TryTake() {
   return Apply(StreamCommand::kTake) == StreamState::kRunning;
 }
 
-Stream::RunResult Stream::Run(uint64_t until) {
+Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
   Runner* runner = Runner::Current();
   for (;;) {
     uint64_t tail = queue_.tail();
+    // A host may feed the stream for ever.
+    if (stop != nullptr && stop->load(std::memory_order_relaxed) && head_ < tail) [[unlikely]] until = 0;
     while (head_ < tail) {
       if (head_ >= until) {
         Yield();
@@ -40,7 +42,8 @@ Stream::RunResult Stream::Run(uint64_t until) {
 // running it: nothing of the stream may be touched).
 bool Stream::RunFront(Task& task) {
   const TaskType& type = *task.type;
-  if (!dropping_.load(std::memory_order_relaxed)) [[likely]] {
+  // A launch is asked even when the stream is dropped: it may be in the middle of its replay.
+  if (!dropping() || type.task_class == TaskClass::kLaunch) [[likely]] {
     try {
       if (type.run != nullptr) [[likely]] {
         type.run(task.payload);
@@ -51,7 +54,11 @@ bool Stream::RunFront(Task& task) {
       StoreFailure(MakeFailure(error, task));
     } catch (const std::bad_alloc&) {
       StoreFailure(MakeFailure(Error(207001, "task-out-of-memory", "host memory ran out"), task));
+    } catch (const std::exception& error) {
+      StoreFailure(MakeFailure(Error(500000, "task-exception", error.what()), task));
     }
+  } else {
+    timed_out_ = callback_done_ = false;
   }
   bool record = type.task_class == TaskClass::kRecord || type.task_class == TaskClass::kLaunch;
   if (type.destroy != nullptr) type.destroy(task.payload);
@@ -119,19 +126,29 @@ void Stream::CompleteRecord(uint64_t position) {
   }
 }
 
-uint64_t Stream::Park(ParkReason reason, void* where) {
-  std::lock_guard guard(lock_);
-  Apply(StreamCommand::kPark);
-  park_reason_ = reason;
-  parked_at_ = where;
-  return ++park_serial_;
+uint64_t Stream::Park(const ParkPlace& place) {
+  uint64_t serial;
+  bool hosts = false;
+  {
+    std::lock_guard guard(lock_);
+    if (dropping() && place.cancel != nullptr) return 0;
+    Apply(StreamCommand::kPark);
+    place_ = place;
+    serial = park_serial() + 1;
+    park_serial_.store(serial, std::memory_order_relaxed);
+    hosts = completed() >= host_target_.load(std::memory_order_relaxed);
+  }
+  // A host that went to sleep while the previous task ended has waited for nothing else.
+  if (hosts) [[unlikely]] WakeHosts(UINT64_MAX - 1);
+  return serial;
 }
 
 uint64_t Stream::ParkUntil(Stream& source, uint64_t position) {
   std::lock_guard guard(source.wait_lock_);
   if (source.Reached(position)) return 0;
   wait_position_ = position;
-  uint64_t serial = Park(ParkReason::kPosition, &source);
+  uint64_t serial = Park({ParkReason::kPosition, &source, &Stream::Unlink, &source, position});
+  if (serial == 0) return 0;
   next_waiter_ = source.waiters_;
   source.waiters_ = this;
   return serial;
@@ -141,50 +158,54 @@ void Stream::Fulfil() {
   {
     std::lock_guard guard(lock_);
     if (Apply(StreamCommand::kFulfil) != StreamState::kReady) return;
-    park_reason_ = ParkReason::kNone;
+    place_ = {};
   }
+  Offered();
+}
+
+// The stream has become ready: it runs on this thread next, or on any.
+void Stream::Offered() {
   Runner* runner = Runner::Current();
   if (runner != nullptr && runner->Keep(*this, kUnknownCost)) return;
   TheEngine().MakeReady(*this, kUnknownCost);
 }
 
-Stream* Stream::parked_on() const {
-  return state() == StreamState::kParked && park_reason_ == ParkReason::kPosition
-             ? static_cast<Stream*>(parked_at_)
-             : nullptr;
+ParkPlace Stream::parked_at() {
+  if (state() != StreamState::kParked) return {};
+  std::lock_guard guard(lock_);
+  return state() == StreamState::kParked ? place_ : ParkPlace{};
 }
 
 bool Stream::CancelPark(uint64_t serial) {
-  ParkReason reason;
-  void* where;
-  {
-    std::lock_guard guard(lock_);
-    if (state() != StreamState::kParked || park_serial_ != serial) return false;
-    reason = park_reason_;
-    where = parked_at_;
+  for (;;) {
+    {
+      std::lock_guard guard(lock_);
+      if (state() != StreamState::kParked || park_serial() != serial || place_.cancel == nullptr) return false;
+      CancelResult result = place_.cancel(place_.where, *this);
+      if (result == CancelResult::kGone) return false;
+      if (result == CancelResult::kDone) {
+        timed_out_ = true;
+        place_ = {};
+        Apply(StreamCommand::kFulfil);
+        break;
+      }
+    }
+    CpuRelax();
   }
-  bool unlinked = false;
-  if (reason == ParkReason::kPosition) {
-    unlinked = static_cast<Stream*>(where)->Unlink(*this);
-  } else if (reason == ParkReason::kTicket) {
-    unlinked = Event::CancelTicket(*static_cast<WaitTicket*>(where), *this);
-  } else if (reason == ParkReason::kPoll) {
-    unlinked = true;  // the timekeeper forgets a poll whose park has ended
-  }
-  if (!unlinked) return false;
-  timed_out_ = true;
-  Fulfil();
+  Offered();
   return true;
 }
 
-// Takes a waiter off the list; false when it was fulfilled meanwhile.
-bool Stream::Unlink(Stream& waiter) {
-  std::lock_guard guard(wait_lock_);
-  Stream** link = &waiters_;
+// Takes a waiter off the list of the stream that it waits for.
+CancelResult Stream::Unlink(void* source, Stream& waiter) {
+  Stream& stream = *static_cast<Stream*>(source);
+  std::unique_lock guard(stream.wait_lock_, std::try_to_lock);
+  if (!guard.owns_lock()) return CancelResult::kBusy;
+  Stream** link = &stream.waiters_;
   while (*link != nullptr && *link != &waiter) link = &(*link)->next_waiter_;
-  if (*link == nullptr) return false;
+  if (*link == nullptr) return CancelResult::kGone;
   *link = waiter.next_waiter_;
-  return true;
+  return CancelResult::kDone;
 }
 
 }  // namespace belay::rt

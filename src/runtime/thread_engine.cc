@@ -100,7 +100,7 @@ void ThreadEngine::Work() {
     Stream* stream = runner.Take();
     if (stream == nullptr) stream = NextStream();
     if (stream != nullptr && stream->TryTake()) {
-      stream->Run(UINT64_MAX);
+      stream->Run(UINT64_MAX, &stop_);
       runner.EndRun();
     }
   }
@@ -276,10 +276,10 @@ bool ThreadEngine::HelpOnce(Stream& stream, uint64_t position) {
       }
       return true;
     }
-    Stream* source = target->parked_on();
-    if (source == nullptr) return false;
-    position = target->parked_position();
-    target = source;
+    ParkPlace place = target->parked_at();
+    if (place.source == nullptr) return false;
+    position = place.position;
+    target = place.source;
   }
   return false;
 }

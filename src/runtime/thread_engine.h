@@ -64,6 +64,7 @@ class ThreadEngine final : public Engine {
   bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) override;
   void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) override;
   void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) override;
+  bool ForgetPoll(Stream& stream) override { return timekeeper_.ForgetPoll(stream); }
 
   // Lets up to `seats` workers join; `wake` also wakes sleeping ones.
   void Publish(Offer& offer, int seats, bool wake);

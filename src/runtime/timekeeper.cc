@@ -30,22 +30,30 @@ void Timekeeper::WatchPoll(Stream& stream, uint64_t park_serial, std::function<b
   Kick();
 }
 
+bool Timekeeper::ForgetPoll(Stream& stream) {
+  std::lock_guard guard(lock_);
+  return std::erase_if(polls_, [&](const Poll& p) { return p.stream == &stream; }) > 0;
+}
+
 void Timekeeper::Kick() {
   {
     std::lock_guard guard(lock_);
-    if (!started_) started_ = StartThread(&thread_, "belay-time", &Timekeeper::Main, this);
+    if (!started_ && !stop_.load(std::memory_order_relaxed)) started_ = StartThread(&thread_, "belay-time", &Timekeeper::Main, this);
   }
   epoch_.fetch_add(1, std::memory_order_release);
   FutexWake(epoch_);
 }
 
 void Timekeeper::Stop() {
-  if (!started_) return;
-  stop_.store(true, std::memory_order_release);
+  {
+    std::lock_guard guard(lock_);
+    stop_.store(true, std::memory_order_release);  // nothing starts from now on
+    if (!started_) return;
+    started_ = false;
+  }
   epoch_.fetch_add(1, std::memory_order_release);
   FutexWake(epoch_);
   pthread_join(thread_, nullptr);
-  started_ = false;
 }
 
 void* Timekeeper::Main(void* self) {
@@ -69,6 +77,7 @@ int64_t Timekeeper::CheckAll(int64_t now) {
   {
     std::lock_guard guard(lock_);
     std::erase_if(deadlines_, [&](const Deadline& d) {
+      if (d.stream->park_serial() != d.park_serial) return true;  // that park is over
       if (d.at_ns > now) {
         sleep = sleep < 0 ? d.at_ns - now : std::min(sleep, d.at_ns - now);
         return false;
@@ -77,11 +86,7 @@ int64_t Timekeeper::CheckAll(int64_t now) {
       return true;
     });
     std::erase_if(polls_, [&](const Poll& p) {
-      // A stream that was aborted meanwhile has left this park.
-      if (p.stream->park_serial() != p.park_serial || p.stream->state() != StreamState::kParked) {
-        return true;
-      }
-      if (!p.ready()) return false;
+      if (p.stream->park_serial() < p.park_serial || !p.ready()) return false;
       ready.push_back(p.stream);
       return true;
     });

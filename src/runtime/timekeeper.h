@@ -22,6 +22,7 @@ class Timekeeper {
 
   void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns);
   void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready);
+  bool ForgetPoll(Stream& stream);
   void Stop();
 
  private:
