@@ -30,6 +30,7 @@ struct Mailbox {
   std::deque<DueCall> calls;
   int device = 0;
   int streams = 0;
+  bool closed = false;  // no thread looks into it any more
 };
 
 struct Subscriptions {
@@ -48,6 +49,20 @@ std::shared_ptr<Mailbox> MailboxOf(HandleBits stream) {
   return it == All().streams.end() ? nullptr : All().threads[it->second];
 }
 
+// Takes the call that parked a stream out of its mailbox, unless a thread runs it already.
+rt::CancelResult CancelReport(void*, rt::Stream& stream) {
+  std::unique_lock all(All().lock, std::try_to_lock);
+  if (!all.owns_lock()) return rt::CancelResult::kBusy;
+  for (auto& [thread, mailbox] : All().threads) {
+    std::unique_lock guard(mailbox->lock, std::try_to_lock);
+    if (!guard.owns_lock()) return rt::CancelResult::kBusy;
+    if (std::erase_if(mailbox->calls, [&](const DueCall& c) { return c.parked == &stream; }) > 0) {
+      return rt::CancelResult::kDone;
+    }
+  }
+  return rt::CancelResult::kGone;
+}
+
 struct ReportTask {
   static constexpr const char* kName = "callback";
   static constexpr rt::TaskClass kClass = rt::TaskClass::kHostCall;
@@ -56,7 +71,7 @@ struct ReportTask {
   bool blocks;
 
   bool Proceed(rt::Stream& stream) const {
-    if (stream.TakeCallbackDone()) return true;
+    if (stream.TakeCallbackDone() || stream.TakeTimedOut()) return true;
     std::shared_ptr<Mailbox> mailbox = MailboxOf(stream.handle());
     if (mailbox == nullptr) {
       Fail(107015, "callback-unsubscribed", "no thread is subscribed to stream {} any more", stream.id());
@@ -64,7 +79,8 @@ struct ReportTask {
     DueCall call{function, argument, blocks ? &stream : nullptr};
     bool waits = blocks;
     std::lock_guard guard(mailbox->lock);
-    if (waits) stream.Park(rt::ParkReason::kCallback, nullptr);
+    if (mailbox->closed) return true;
+    if (waits && stream.Park({rt::ParkReason::kCallback, nullptr, &CancelReport}) == 0) return true;
     mailbox->calls.push_back(call);
     mailbox->more.notify_one();
     return !waits;
@@ -91,8 +107,21 @@ void SubscribeReport(uint64_t thread, rt::Stream& stream) {
   ++mailbox->streams;
 }
 
+// Nobody will run these calls any more: the streams that they hold up go on without them.
+static void DropCalls(Mailbox& mailbox) {
+  std::deque<DueCall> calls;
+  {
+    std::lock_guard guard(mailbox.lock);
+    mailbox.closed = true;
+    calls.swap(mailbox.calls);
+  }
+  for (const DueCall& call : calls) {
+    if (call.parked != nullptr) call.parked->CallbackDone();
+  }
+}
+
 void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
-  std::lock_guard guard(All().lock);
+  std::unique_lock guard(All().lock);
   auto it = All().streams.find(stream.handle());
   if (it == All().streams.end()) {
     Fail(107011, "callback-not-subscribed", "no thread is subscribed to stream {}", stream.id());
@@ -102,7 +131,11 @@ void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
   }
   All().streams.erase(it);
   auto mailbox = All().threads.find(thread);
-  if (--mailbox->second->streams == 0) All().threads.erase(mailbox);
+  if (--mailbox->second->streams > 0) return;
+  std::shared_ptr<Mailbox> last = mailbox->second;
+  All().threads.erase(mailbox);
+  guard.unlock();
+  DropCalls(*last);
 }
 
 void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, bool blocks) {
