@@ -13,6 +13,7 @@
 // name, value of one element from a, b and alpha
 #define BELAY_BINARY_OPERATORS(X) \
   X(Add, a + alpha * b)           \
+  X(Sub, a - alpha * b)           \
   X(Mul, a* b)
 #endif
 
