@@ -438,7 +438,7 @@ bool JoinCapture(Stream& stream, const CapturePoint& point) {
   if (capture == nullptr) return false;
   // Two captures that meet could not be replayed one without the other: both fail.
   Capture* other = stream.capture();
-  if (other != nullptr && other != capture) other->Spoil(stream, "a wait for an event of another capture");
+  if (other != nullptr && other != capture) other->SpoilFor(stream, "a wait for an event of another capture");
   capture->Wait(stream, point);
   return true;
 }
