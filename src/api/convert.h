@@ -7,6 +7,7 @@
 #include "runtime/event.h"
 #include "runtime/memory_virtual.h"
 #include "runtime/model_ri.h"
+#include "runtime/notify.h"
 #include "tensor/description.h"
 #include "tensor/objects.h"
 
@@ -38,6 +39,11 @@ template <>
 struct ObjectTraits<rt::Context> {
   static constexpr const char* kName = "a context";
   static rt::Context* Find(HandleBits h) { return rt::Contexts().Find(h); }
+};
+template <>
+struct ObjectTraits<rt::Notify> {
+  static constexpr const char* kName = "a notify";
+  static rt::Notify* Find(HandleBits h) { return rt::g_notifies.Find(h); }
 };
 template <>
 struct ObjectTraits<rt::ModelRI> {

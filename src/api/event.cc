@@ -93,6 +93,15 @@ void aclrtDestroyEvent(rt::Event& event) {
 
 void aclrtRecordEvent(rt::Event& event, rt::Stream& stream) { event.Record(stream); }
 
+void aclrtRecordEventWithFlag(rt::Event& event, rt::Stream& stream, uint32_t flag) {
+  if (flag == ACL_EVENT_RECORD_DEFAULT) return event.Record(stream);
+  if (flag != ACL_EVENT_RECORD_EXTERNAL) {
+    Fail(107000, "record-flag", "flag = {}; use ACL_EVENT_RECORD_DEFAULT or ACL_EVENT_RECORD_EXTERNAL", flag);
+  }
+  Fail(207000, "record-external",
+       "records that are visible outside their capture (ACL_EVENT_RECORD_EXTERNAL) are not supported yet");
+}
+
 void aclrtResetEvent(rt::Event& event, rt::Stream& stream) {
   RefuseEx(event, "aclrtResetEvent");
   NeedSync(event);

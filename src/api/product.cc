@@ -3,6 +3,8 @@
 
 #include <array>
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <string_view>
 
 #include "api/handlers.h"
@@ -55,6 +57,29 @@ std::atomic<uint32_t>& LimitOf(int device, aclrtDevResLimitType type) {
 uint32_t CoresOf(aclrtDevResLimitType type) {
   return type == ACL_RT_DEV_RES_CUBE_CORE ? ProductInUse().cube_cores : ProductInUse().vector_cores;
 }
+
+// Limits of streams, and the stream whose limits a thread uses.
+using StreamLimits = std::array<uint32_t, 2>;
+std::mutex g_stream_lock;
+std::map<uint32_t, StreamLimits>& LimitsOfStreams() {
+  static auto* limits = new std::map<uint32_t, StreamLimits>;
+  return *limits;
+}
+thread_local int64_t t_stream_in_use = -1;
+
+uint32_t StreamLimit(uint32_t stream, aclrtDevResLimitType type) {
+  std::lock_guard guard(g_stream_lock);
+  auto it = LimitsOfStreams().find(stream);
+  return it == LimitsOfStreams().end() ? 0 : it->second[type];
+}
+
+void CheckLimit(aclrtDevResLimitType type, uint32_t value) {
+  if (value != 0 && value <= CoresOf(type)) return;
+  Fail(107000, "core-limit", "value = {}; the device has {} such cores", value, CoresOf(type));
+}
+
+// For the whole process, in microseconds; kept and reported, nothing is stopped by them.
+std::atomic<uint64_t> g_operator_limit_us{0};
 
 uint32_t LimitInForce(int device, aclrtDevResLimitType type) {
   uint32_t limit = LimitOf(device, type).load();
@@ -115,9 +140,7 @@ void aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t
 
 void aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
   std::atomic<uint32_t>& limit = LimitOf(deviceId, type);
-  if (value == 0 || value > CoresOf(type)) {
-    Fail(107000, "core-limit", "value = {}; the device has {} such cores", value, CoresOf(type));
-  }
+  CheckLimit(type, value);
   limit.store(value);
 }
 
@@ -130,8 +153,45 @@ void aclrtResetDeviceResLimit(int32_t deviceId) {
   LimitOf(deviceId, ACL_RT_DEV_RES_VECTOR_CORE).store(0);
 }
 
+void aclrtSetStreamResLimit(rt::Stream& stream, aclrtDevResLimitType type, uint32_t value) {
+  LimitOf(stream.context().device().id(), type);
+  CheckLimit(type, value);
+  std::lock_guard guard(g_stream_lock);
+  LimitsOfStreams()[stream.id()][type] = value;
+}
+
+void aclrtGetStreamResLimit(rt::Stream& stream, aclrtDevResLimitType type, uint32_t* value) {
+  uint32_t device = LimitInForce(stream.context().device().id(), type);
+  uint32_t limit = StreamLimit(stream.id(), type);
+  *value = limit == 0 ? device : limit;
+}
+
+void aclrtResetStreamResLimit(rt::Stream& stream) {
+  std::lock_guard guard(g_stream_lock);
+  LimitsOfStreams().erase(stream.id());
+}
+
+void aclrtUseStreamResInCurrentThread(rt::Stream& stream) { t_stream_in_use = stream.id(); }
+void aclrtUnuseStreamResInCurrentThread(rt::Stream& stream) {
+  if (t_stream_in_use != stream.id()) {
+    Fail(107000, "core-limit-unused", "this thread does not use the limits of stream {}", stream.id());
+  }
+  t_stream_in_use = -1;
+}
+
 void aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
-  *value = LimitInForce(rt::CurrentContext().device().id(), type);
+  uint32_t device = LimitInForce(rt::CurrentContext().device().id(), type);
+  uint32_t limit = t_stream_in_use < 0 ? 0 : StreamLimit(static_cast<uint32_t>(t_stream_in_use), type);
+  *value = limit == 0 ? device : limit;
+}
+
+void aclrtSetOpExecuteTimeOut(uint32_t timeout) {
+  g_operator_limit_us.store(uint64_t{timeout} * 1'000'000);
+}
+
+void aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) {
+  g_operator_limit_us.store(timeout);
+  *actualTimeout = timeout;
 }
 
 }  // namespace belay::api

@@ -1,8 +1,10 @@
-// Waiting for a 64-bit value in device memory (aclrtValueWait).
+// Waiting for a 64-bit value in device memory (aclrtValueWait), and for a notify.
 #pragma once
 
 #include <cstdint>
 
+#include "base/clock.h"
+#include "base/error.h"
 #include "runtime/engine.h"
 #include "runtime/stream.h"
 #include "runtime/task.h"
@@ -18,6 +20,7 @@ struct PollTask {
   const uint64_t* address;  // CPU address (after View)
   uint64_t value;
   PollTest test;
+  int64_t limit_ns = 0;  // 0: none. Replays of a captured wait do not look at it.
 
   bool Ready() const {
     uint64_t now = __atomic_load_n(address, __ATOMIC_ACQUIRE);
@@ -35,11 +38,21 @@ struct PollTask {
   }
 
   bool Proceed(Stream& stream) const {
-    if (Ready() || stream.TakeTimedOut()) return true;
+    bool cancelled = stream.TakeTimedOut();
+    if (Ready() || (cancelled && limit_ns == 0)) return true;
+    if (cancelled) {
+      Fail(107020, "notify-wait-timeout",
+           "the stream waited longer than its limit of {} s for a notify that nobody set",
+           limit_ns / 1'000'000'000);
+    }
     // Watched before it is parked: once parked, the stream may be running elsewhere.
     PollTask copy = *this;
     TheEngine().WatchPoll(stream, stream.park_serial() + 1, [copy] { return copy.Ready(); });
-    if (stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel}) != 0) return false;
+    uint64_t park = stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel});
+    if (park != 0) {
+      if (copy.limit_ns > 0) TheEngine().WatchDeadline(stream, park, NowNs() + copy.limit_ns);
+      return false;
+    }
     TheEngine().ForgetPoll(stream);
     return true;
   }

@@ -209,6 +209,22 @@ TEST_F(Event, WaitLimits) {
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS) << "a failure is told once";
 }
 
+TEST_F(Event, RecordsWithAFlag) {
+  aclrtEvent event = NewEx();
+  EXPECT_EQ(aclrtRecordEventWithFlag(event, nullptr, ACL_EVENT_RECORD_DEFAULT), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
+  EXPECT_EQ(aclrtRecordEventWithFlag(event, nullptr, ACL_EVENT_RECORD_EXTERNAL),
+            ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  EXPECT_EQ(aclrtRecordEventWithFlag(event, nullptr, 9), ACL_ERROR_RT_PARAM_INVALID);
+}
+
+TEST_F(Event, LimitsOfOperators) {
+  uint64_t actual = 0;
+  EXPECT_EQ(aclrtSetOpExecuteTimeOut(10), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetOpExecuteTimeOutV2(2'000'000, &actual), ACL_SUCCESS);
+  EXPECT_EQ(actual, 2'000'000u);
+}
+
 TEST_F(Event, Numbers) {
   uint32_t first = 0, second = 0;
   EXPECT_EQ(aclrtGetEventId(NewPlain(), &first), ACL_SUCCESS);

@@ -184,6 +184,25 @@ TEST_F(Stream, Attributes) {
   EXPECT_EQ(on, 1u);
 }
 
+TEST_F(Stream, CoreLimits) {
+  aclrtStream stream = NewStream();
+  uint32_t all = 0, value = 0;
+  EXPECT_EQ(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, &all), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, all + 1),
+            ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, 3), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_VECTOR_CORE, &value), ACL_SUCCESS);
+  EXPECT_EQ(value, all);
+  EXPECT_EQ(aclrtUseStreamResInCurrentThread(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_VECTOR_CORE, &value), ACL_SUCCESS);
+  EXPECT_EQ(value, 3u);
+  EXPECT_EQ(aclrtUnuseStreamResInCurrentThread(stream), ACL_SUCCESS);
+  EXPECT_NE(aclrtUnuseStreamResInCurrentThread(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetStreamResLimit(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, &value), ACL_SUCCESS);
+  EXPECT_EQ(value, all);
+}
+
 struct Seen {
   std::vector<std::pair<aclrtStream, aclrtStreamState>> events;
   static void Note(aclrtStream stream, aclrtStreamState state, void* args) {

@@ -1,0 +1,72 @@
+#include "runtime/notify.h"
+
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "runtime/poll.h"
+#include "runtime/task.h"
+
+namespace belay::rt {
+
+constinit NotifyTable g_notifies;
+
+namespace {
+
+constexpr int kMostPerDevice = 8192;  // Atlas A2 and A3
+constexpr size_t kDevices = 64;
+std::array<std::atomic<int>, kDevices> g_live;
+std::atomic<uint32_t> g_next_id{0};
+
+std::atomic<int>& LiveOn(const Device& device) {
+  return g_live[static_cast<size_t>(device.id()) % kDevices];
+}
+
+// Sets or clears the flag, and keeps the notify alive until it has.
+struct NotifyTask {
+  static constexpr const char* kName = "notify";
+  Notify* notify;
+  bool set;
+
+  NotifyTask(Notify& n, bool s) : notify(&n), set(s) { notify->Ref(); }
+  NotifyTask(NotifyTask&& o) noexcept : notify(std::exchange(o.notify, nullptr)), set(o.set) {}
+  ~NotifyTask() {
+    if (notify != nullptr) notify->Unref();
+  }
+  void Run() const { set ? notify->Set() : notify->Clear(); }
+};
+
+}  // namespace
+
+Notify& Notify::Create(Device& device) {
+  if (LiveOn(device).fetch_add(1) >= kMostPerDevice) {
+    LiveOn(device).fetch_sub(1);
+    Fail(207009, "notify-limit", "device {} has its {} notifies; destroy some with aclrtDestroyNotify",
+         device.id(), kMostPerDevice);
+  }
+  HandleBits handle = g_notifies.Create(device, g_next_id.fetch_add(1));
+  return *g_notifies.Find(handle);
+}
+
+void Notify::Destroy(Notify& notify) {
+  if (g_notifies.Retire(g_notifies.HandleOf(&notify)) != nullptr) notify.Unref();
+}
+
+void Notify::Unref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  LiveOn(device_).fetch_sub(1);
+  g_notifies.Recycle(this);
+}
+
+void Notify::Record(Stream& stream) { stream.Submit(MakeTask(NotifyTask(*this, true))); }
+
+void Notify::WaitAndReset(Stream& stream, int64_t limit_ns) {
+  static_assert(sizeof(flag_) == sizeof(uint64_t));
+  auto* word = reinterpret_cast<const uint64_t*>(&flag_);
+  // The task that clears the flag follows the wait on the same stream; it keeps the notify for both.
+  NotifyTask clear(*this, false);
+  stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns}));
+  stream.Submit(MakeTask(std::move(clear)));
+}
+
+}  // namespace belay::rt
