@@ -8,6 +8,7 @@
 #include "api/handlers.h"
 #include "api/wait.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 #include "runtime/settings.h"
@@ -22,6 +23,7 @@ void SynchronizeDevice(const char* call, int64_t deadline_ns) {
   rt::Device& device = rt::CurrentContext().device();
   rt::CheckNoCaptureOn(device.id(), call);
   bool reached = true;
+  MayBeCancelled may_be_cancelled;
   std::unique_ptr<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &reached);
   if (!reached) {
     Fail(107019, "wait-timeout", "device {} had not finished at the end of the time limit", device.id());

@@ -1,6 +1,7 @@
 #include "api/error_trail.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "api/names.h"
+#include "base/fork.h"
 
 namespace belay::api {
 namespace {
@@ -31,19 +33,33 @@ struct ThreadState {
   int last_error = 0;
 };
 
+// Not a thread_local object: those of the first thread are destroyed before the destructors of static
+// objects run, which may call functions of the interface too.
+constinit thread_local ThreadState* t_state = nullptr;
+
+pthread_key_t MakeKey() {
+  pthread_key_t key;
+  pthread_key_create(&key, [](void* state) {
+    t_state = nullptr;
+    delete static_cast<ThreadState*>(state);
+  });
+  return key;
+}
+
 ThreadState& Mine() {
-  thread_local ThreadState state;
-  return state;
+  static const pthread_key_t key = MakeKey();
+  if (t_state == nullptr) {
+    t_state = new ThreadState;
+    pthread_setspecific(key, t_state);
+  }
+  return *t_state;
 }
 
 struct ProcessTrail {
   std::mutex lock;
   Trail trail;
 };
-ProcessTrail& Shared() {
-  static auto* shared = new ProcessTrail;
-  return *shared;
-}
+ProcessTrail& Shared() { return PerProcess<ProcessTrail>::Get(); }
 std::atomic<bool> g_per_process{false};
 
 // The family that log readers know: EE runtime, EH interface, EZ operators; x9999 internal.

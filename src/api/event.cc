@@ -61,7 +61,7 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
     Fail(107000, "event-unrecorded", "event {} was not recorded (or was reset since), so {} would never return",
          event.id(), call);
   }
-  if (!rt::TheEngine().WaitFor(*binding.stream, binding.position, deadline_ns)) {
+  if (!WaitUntil(*binding.stream, binding.position, deadline_ns)) {
     Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout", "event {} was not complete at the end of the time limit",
          event.id());
   }

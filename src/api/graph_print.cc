@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/lane_drawing.h"
+#include "base/thread.h"
 #include "runtime/capture.h"
 
 namespace belay::api {
@@ -100,6 +101,7 @@ void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
                                  streams.size(), streams.size() == 1 ? "" : "s");
   std::string drawing = Drawing(graph, streams);
   text += drawing.empty() ? Table(graph, streams) : drawing;
+  NoCancellation no_cancellation;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -120,6 +122,7 @@ void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path
     events.push_back({{"ph", "X"}, {"name", node.name()}, {"pid", model}, {"tid", node.stream_id}, {"ts", n},
                       {"dur", 1}, {"args", args}});
   }
+  NoCancellation no_cancellation;
   std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path, "w"), &fclose);
   if (file == nullptr) {
     Fail(107009, "json-file", "'{}' cannot be opened for writing; name a file in a folder that exists", path);

@@ -6,6 +6,7 @@
 #include "api/handlers.h"
 #include "api/second_copy.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
 
@@ -19,7 +20,10 @@ void NeedStarted() {
 
 }  // namespace
 
+// A thread that is cancelled half way through one of these would leave the runtime half started or half
+// ended: they are no cancellation points.
 void aclInit(const char* configPath) {
+  NoCancellation no_cancellation;
   RefuseSecondCopy();
   InitConfig config = ReadInitConfig(configPath);
   rt::Start(config.default_device);
@@ -27,11 +31,13 @@ void aclInit(const char* configPath) {
 }
 
 void aclFinalize() {
+  NoCancellation no_cancellation;
   NeedStarted();
   rt::Stop();
 }
 
 void aclFinalizeReference(uint64_t* refCount) {
+  NoCancellation no_cancellation;
   NeedStarted();
   uint64_t left = rt::StopOne();
   if (refCount != nullptr) *refCount = left;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
 
@@ -21,6 +22,14 @@ struct DueCall {
   void (*function)(void*);
   void* argument;
   rt::Stream* parked;  // goes on when the call has returned; null: it did not wait
+};
+
+// The stream goes on also when the function ends its thread (pthread_exit, pthread_cancel).
+struct Completion {
+  rt::Stream* parked;
+  ~Completion() {
+    if (parked != nullptr) parked->CallbackDone();
+  }
 };
 
 // The callbacks that one subscribed thread has to run.
@@ -38,10 +47,7 @@ struct Subscriptions {
   std::map<uint64_t, std::shared_ptr<Mailbox>> threads;
   std::map<HandleBits, uint64_t> streams;
 };
-Subscriptions& All() {
-  static auto* all = new Subscriptions;
-  return *all;
-}
+Subscriptions& All() { return PerProcess<Subscriptions>::Get(); }
 
 std::shared_ptr<Mailbox> MailboxOf(HandleBits stream) {
   std::lock_guard guard(All().lock);
@@ -168,10 +174,10 @@ void ProcessReport(int64_t deadline_ns) {
     mailbox->calls.pop_front();
     guard.unlock();
     {
+      Completion completion{call.parked};
       rt::CallbackScope scope;
       call.function(call.argument);
     }
-    if (call.parked != nullptr) call.parked->CallbackDone();
     guard.lock();
   }
 }

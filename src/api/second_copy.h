@@ -3,7 +3,7 @@
 
 namespace belay::api {
 
-// Throws 500001 naming both files when libbelay_core.so is loaded from more than one place.
+// Throws 500001 naming two files when libraries of a toolkit are loaded from more than one folder.
 void RefuseSecondCopy();
 
 }  // namespace belay::api

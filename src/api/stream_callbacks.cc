@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork.h"
 
 namespace belay::api {
 namespace {
@@ -19,10 +20,7 @@ struct Registry {
   std::mutex lock;
   std::map<std::string, Listener> listeners;
 };
-Registry& TheRegistry() {
-  static auto* registry = new Registry;
-  return *registry;
-}
+Registry& TheRegistry() { return PerProcess<Registry>::Get(); }
 std::atomic<bool> g_any{false};
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fork.h"
 
 namespace belay::api {
 namespace {
@@ -15,10 +16,7 @@ struct Options {
   std::mutex lock;
   std::map<std::pair<HandleBits, int>, int64_t> values;
 };
-Options& All() {
-  static auto* options = new Options;
-  return *options;
-}
+Options& All() { return PerProcess<Options>::Get(); }
 
 void CheckOption(int option) {
   if (option >= 0 && option < kOptions) return;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
@@ -28,9 +29,17 @@ void Surface(std::unique_ptr<rt::TaskFailure> failure) {
        failure->task, rt::CallName(failure->call), failure->sentence);
 }
 
+bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns) {
+  MayBeCancelled may_be_cancelled;
+  if (rt::TheEngine().WaitFor(stream, position, deadline_ns)) return true;
+  if (deadline_ns >= 0) return false;
+  Fail(100001, "process-ending",
+       "the process is ending: the workers have stopped, and nothing will let stream {} go on", stream.id());
+}
+
 void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
   uint64_t tail = stream.tail();
-  if (!stream.Reached(tail) && !rt::TheEngine().WaitFor(stream, tail, deadline_ns)) {
+  if (!stream.Reached(tail) && !WaitUntil(stream, tail, deadline_ns)) {
     Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit", stream.id(),
          tail - stream.completed());
   }

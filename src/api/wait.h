@@ -15,6 +15,10 @@ void RefuseInCallback(const char* call);
 // The result is a NowNs deadline, or -1.
 int64_t DeadlineOf(int32_t timeout_ms);
 
+// Waits until the stream has completed `position`; false when the deadline comes first. pthread_cancel
+// may end the wait.
+bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns);
+
 // Waits for all that is on the stream now; surfaces its first failure. Throws timeout_code when the
 // deadline comes first.
 void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code);

@@ -1,25 +1,32 @@
 #include "base/fork.h"
 
+#include <pthread.h>
+
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 
 namespace belay {
 namespace {
 
-constinit std::array<void (*)(), 64> g_hooks{};
-constinit size_t g_count = 0;
+using Hook = void (*)();
+constinit std::array<std::atomic<Hook>, 64> g_hooks{};
+constinit std::atomic<size_t> g_count{0};
+
+void RunHooks() {
+  for (const std::atomic<Hook>& hook : g_hooks) {
+    if (Hook run = hook.load(std::memory_order_acquire)) run();
+  }
+}
 
 }  // namespace
 
-void AtChildRestart(void (*hook)()) {
-  for (size_t i = 0; i < g_count; ++i) {
-    if (g_hooks[i] == hook) return;
-  }
-  if (g_count < g_hooks.size()) g_hooks[g_count++] = hook;
-}
-
-void RunChildRestartHooks() {
-  for (size_t i = 0; i < g_count; ++i) g_hooks[i]();
+bool AtForkInChild(void (*hook)()) {
+  size_t index = g_count.fetch_add(1);
+  if (index == g_hooks.size()) std::abort();  // a constant of this file is too small
+  g_hooks[index].store(hook, std::memory_order_release);
+  if (index == 0) pthread_atfork(nullptr, nullptr, &RunHooks);
+  return true;
 }
 
 }  // namespace belay

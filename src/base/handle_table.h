@@ -136,6 +136,8 @@ class HandleTable {
 
   // Forgets every slot without running a destructor: a forked child starts afresh with it.
   void AbandonInChild() noexcept { new (this) HandleTable(); }
+  // In a forked child that keeps the objects: a thread of the parent may have held the lock.
+  void UnlockInChild() noexcept { new (&lock_) SpinLock; }
 
   // The handle of a live object of this table.
   HandleBits HandleOf(const T* object) const noexcept {

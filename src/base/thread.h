@@ -1,9 +1,8 @@
-// Threads of the runtime: named, with all signals blocked, so that a program's handlers run on its own
+// Threads of the runtime: named, with signals blocked, so that a program's handlers run on its own
 // threads; and the floating-point mode that tasks see.
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <cstdint>
 
@@ -13,16 +12,9 @@
 
 namespace belay {
 
-// Starts a thread with the given name (15 characters at most); false when the system refuses.
-inline bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument) {
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  bool ok = pthread_create(thread, nullptr, main, argument) == 0;
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  if (ok) pthread_setname_np(*thread, name);
-  return ok;
-}
+// Starts a thread with the given name (15 characters at most); false when the system refuses. The thread
+// has the default floating-point environment, whatever its creator has.
+bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument);
 
 // The default floating-point environment (round to nearest, no flush to zero) while in scope.
 class DefaultFloatMode {
@@ -68,7 +60,24 @@ class NoCancellation {
   int saved_;
 };
 
-// Bytes of stack left below the caller, as far as the system tells.
+// While in scope, a wait of the runtime acts on a pending pthread_cancel. Only waits that leave nothing
+// half done are entered this way.
+class MayBeCancelled {
+ public:
+  MayBeCancelled() { t_on_ = true; }
+  ~MayBeCancelled() { t_on_ = false; }
+  MayBeCancelled(const MayBeCancelled&) = delete;
+  MayBeCancelled& operator=(const MayBeCancelled&) = delete;
+
+  static void Check() {
+    if (t_on_) pthread_testcancel();
+  }
+
+ private:
+  inline static constinit thread_local bool t_on_ = false;
+};
+
+// Bytes of stack left below the caller; 0 where that is unknown, as on the stack of a coroutine.
 uint64_t StackLeft();
 
 }  // namespace belay

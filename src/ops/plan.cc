@@ -1,11 +1,16 @@
 #include "ops/plan.h"
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
 
 constinit PlanTable g_plans;
+
+namespace {
+[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_plans>();
+}  // namespace
 
 int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, int param,
                int relative) {

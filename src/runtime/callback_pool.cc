@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/thread.h"
 
 namespace belay::rt {
@@ -25,16 +26,19 @@ struct Pool {
   int idle = 0;
 };
 
-// Immortal: callback threads may outlive main.
-Pool*& ThePool() {
-  static auto* pool = new Pool;
-  return pool;
-}
-
 constinit thread_local int t_depth = 0;
 
+// A child that was forked by a callback runs none itself.
+[[maybe_unused]] const bool g_at_fork = AtForkInChild([] { t_depth = 0; });
+
+// The stream goes on also when the function ends its thread (pthread_exit, pthread_cancel).
+struct Completion {
+  const Job& job;
+  ~Completion() { job.done(job.context); }
+};
+
 void* CallbackMain(void*) {
-  Pool& pool = *ThePool();
+  Pool& pool = PerProcess<Pool>::Get();
   std::unique_lock guard(pool.lock);
   for (;;) {
     while (pool.jobs.empty()) {
@@ -46,10 +50,10 @@ void* CallbackMain(void*) {
     pool.jobs.pop_front();
     guard.unlock();
     {
+      Completion completion{job};
       CallbackScope scope;
       job.function(job.argument);
     }
-    job.done(job.context);
     guard.lock();
   }
 }
@@ -61,7 +65,7 @@ CallbackScope::~CallbackScope() { --t_depth; }
 bool InCallback() { return t_depth > 0; }
 
 void RunOnCallbackThread(HostFunction function, void* argument, void (*done)(void*), void* context) {
-  Pool& pool = *ThePool();
+  Pool& pool = PerProcess<Pool>::Get();
   std::lock_guard guard(pool.lock);
   pool.jobs.push_back({function, argument, done, context});
   if (static_cast<size_t>(pool.idle) >= pool.jobs.size()) {
@@ -79,7 +83,5 @@ void RunOnCallbackThread(HostFunction function, void* argument, void (*done)(voi
     pool.more.notify_one();
   }
 }
-
-void AbandonCallbacksInChild() { ThePool() = new Pool; }
 
 }  // namespace belay::rt

@@ -21,7 +21,4 @@ class CallbackScope {
   ~CallbackScope();
 };
 
-// Forgets threads and queue (a forked child has neither).
-void AbandonCallbacksInChild();
-
 }  // namespace belay::rt

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "runtime/context.h"
 #include "runtime/model_ri.h"
 #include "runtime/thread_engine.h"
@@ -36,11 +37,7 @@ class CaptureRegistry {
     CaptureMode mode;
     Stream* main;
   };
-  static CaptureRegistry& Get() { return *Slot(); }
-  static CaptureRegistry*& Slot() {
-    static auto* registry = new CaptureRegistry;
-    return registry;
-  }
+  static CaptureRegistry& Get() { return PerProcess<CaptureRegistry>::Get(); }
   Capture& Take() {
     std::lock_guard guard(lock_);
     if (free_.empty()) return *new Capture;
@@ -99,6 +96,10 @@ struct ThreadMode {
   }
 };
 thread_local ThreadMode t_mode;
+[[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
+  t_mode.mode = CaptureMode::kGlobal;
+  t_mode.began = false;
+});
 
 }  // namespace
 
@@ -450,11 +451,6 @@ void SpoilCapture(uint64_t capture_id, const char* what) {
 
 void LeaveCapture(Stream& stream) {
   if (Capture* capture = stream.capture(); capture != nullptr) capture->Leave(stream);
-}
-
-void AbandonCapturesInChild() {
-  CaptureRegistry::Slot() = new CaptureRegistry;
-  t_mode = {};
 }
 
 CaptureMode ExchangeThreadMode(CaptureMode mode) { return std::exchange(t_mode.mode, mode); }

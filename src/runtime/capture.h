@@ -132,9 +132,6 @@ void LeaveCapture(Stream& stream);
 // aclmdlRICaptureThreadExchangeMode.
 CaptureMode ExchangeThreadMode(CaptureMode mode);
 
-// Forgets all captures (a forked child: their streams are gone).
-void AbandonCapturesInChild();
-
 // Names API functions in messages; the api room installs it.
 using CallNamer = const char* (*)(uint32_t call);
 void SetCallNamer(CallNamer namer);

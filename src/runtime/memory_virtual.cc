@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "runtime/memory_state.h"
 
 namespace belay::rt {
@@ -29,6 +30,7 @@ void CheckGranular(size_t bytes, const char* argument) {
 }
 
 constinit PhysicalMemoryTable g_physical_memories;
+[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_physical_memories>();
 
 [[noreturn]] void FailFreed() {
   Fail(kBadHandle, "memory-physical-freed", "this physical memory was freed (aclrtFreePhysical)");

@@ -1,15 +1,11 @@
 #include "runtime/process.h"
 
-#include <pthread.h>
-
 #include <cstdlib>
 #include <mutex>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
-#include "runtime/callback_pool.h"
-#include "runtime/capture.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/memory.h"
@@ -32,29 +28,40 @@ constinit int g_default_device = -1;
 void SetState(ProcessState state) { g_process_state.store(state, std::memory_order_release); }
 
 // In the child of fork only the calling thread is left: the workers are gone, and locks may be held by
-// threads that are gone too. Nothing works until aclInit starts afresh.
+// threads that are gone too. Nothing works until aclInit starts afresh. The parent may have been in any
+// state, in the middle of aclInit too.
 void OnForkInChild() {
-  if (StateOfProcess() == ProcessState::kRunning) SetState(ProcessState::kForked);
+  SetState(ProcessState::kForked);
+  new (&g_lock) std::mutex;
 }
 
-// exit() runs this before the destructors of libraries that were loaded earlier: no task may run then.
+// exit() runs this before the destructors of libraries that were loaded earlier: no worker may run a task
+// then. What waits is dropped; what destructors still submit is run by the thread that synchronises.
 void OnExit() {
-  if (StateOfProcess() != ProcessState::kRunning || g_engine == nullptr) return;
+  if (StateOfProcess() != ProcessState::kRunning) return;
+  // A callback that calls exit() may be what another thread waits for in aclFinalize.
+  std::unique_lock guard(g_lock, std::try_to_lock);
   Streams().ForEach([](Stream& stream) { stream.Drop(); });
-  g_engine->Stop();
+  if (!guard.owns_lock() || g_engine == nullptr) return;
+  if (g_engine->StopForExit()) Streams().ForEach([](Stream& stream) { stream.StopDropping(); });
+}
+
+void HookProcess() {
+  static const bool hooked = [] {
+    AtForkInChild(&OnForkInChild);
+    std::atexit(&OnExit);
+    return true;
+  }();
+  (void)hooked;
 }
 
 void ForgetParent() {
-  new (&g_lock) std::mutex;
   Streams().AbandonInChild();
   Events().AbandonInChild();
   Contexts().AbandonInChild();
   Models().AbandonInChild();
   AbandonTaskChunksInChild();
-  AbandonCallbacksInChild();
-  AbandonCapturesInChild();
-  RunChildRestartHooks();
-  InstallEngine(nullptr);
+  InstallThreadEngine(nullptr);
   g_engine = nullptr;  // its threads do not exist here; the object is left alone
   g_starts = 0;
 }
@@ -87,12 +94,6 @@ void StartFirst(int default_device) {
   SetDefaultDevice(default_device);
   g_default_device = default_device;
   StartEngine(settings);
-  static const bool hooked = [] {
-    pthread_atfork(nullptr, nullptr, &OnForkInChild);
-    std::atexit(&OnExit);
-    return true;
-  }();
-  (void)hooked;
 }
 
 void StopLocked() {
@@ -116,6 +117,7 @@ void StopLocked() {
 }  // namespace
 
 void Start(int default_device) {
+  HookProcess();
   if (StateOfProcess() == ProcessState::kForked) ForgetParent();
   std::lock_guard guard(g_lock);
   if (StateOfProcess() == ProcessState::kRunning) {

@@ -95,7 +95,11 @@ int VisibleDevices(int devices) {
   return static_cast<int>(seen.size());
 }
 
-Settings g_settings;
+// Never destroyed: destructors of static objects may still call functions of the interface.
+Settings& InForce() {
+  static auto* settings = new Settings;
+  return *settings;
+}
 
 }  // namespace
 
@@ -126,7 +130,7 @@ Settings ReadSettings() {
   return s;
 }
 
-const Settings& CurrentSettings() { return g_settings; }
-void UseSettings(Settings settings) { g_settings = std::move(settings); }
+const Settings& CurrentSettings() { return InForce(); }
+void UseSettings(Settings settings) { InForce() = std::move(settings); }
 
 }  // namespace belay::rt

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/futex.h"
+#include "base/thread.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 
@@ -214,6 +215,7 @@ bool Stream::SleepUntil(uint64_t position, int64_t deadline_ns) {
       left = deadline_ns - NowNs();
       if (left <= 0) return Reached(position);
     }
+    MayBeCancelled::Check();
     // The bound repairs the one case that the runner may miss: the target was set between two tasks of
     // a queue that never empties.
     constexpr int64_t kRecheck = 20'000'000;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kSearchNs = 1'000'000;   // a worker without work spins this long before it sleeps
 constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
+constexpr int kExitSeconds = 2;            // that exit() waits for running tasks
 constexpr uint64_t kHelpStack = 256 << 10; // a helping host runs kernels on its own stack
 
 constinit thread_local bool t_is_worker = false;
@@ -72,13 +73,34 @@ ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) {
 
 ThreadEngine::~ThreadEngine() { Stop(); }
 
-void ThreadEngine::Stop() {
+void ThreadEngine::TellToStop() {
   stop_.store(true, std::memory_order_release);
   work_.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
   FutexWake(epoch_);
+}
+
+void ThreadEngine::Stop() {
+  TellToStop();
   for (pthread_t thread : threads_) pthread_join(thread, nullptr);
   threads_.clear();
+  Stopped();
+}
+
+bool ThreadEngine::StopForExit() {
+  TellToStop();
+  timespec limit;
+  clock_gettime(CLOCK_MONOTONIC, &limit);
+  limit.tv_sec += kExitSeconds;
+  std::erase_if(threads_, [&](pthread_t thread) {
+    return pthread_clockjoin_np(thread, nullptr, CLOCK_MONOTONIC, &limit) == 0;
+  });
+  if (threads_.empty()) Stopped();
+  stopped_.store(true, std::memory_order_release);
+  return threads_.empty();
+}
+
+void ThreadEngine::Stopped() {
   // Streams outlive the engine: none may believe that it still stands in this list.
   while (ready_.Pop() != nullptr) {
   }
@@ -241,7 +263,7 @@ bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_n
   if (stream.Reached(position)) return true;
   // After Stop (exit is under way) nobody else runs tasks.
   bool stopped = stopped_.load(std::memory_order_acquire);
-  bool help = (config_.help || stopped) && deadline_ns < 0 && !t_is_worker &&
+  bool help = (stopped || (config_.help && deadline_ns < 0)) && !t_is_worker &&
               Runner::Current() == nullptr && StackLeft() >= kHelpStack;
   int64_t spin_end = NowNs() + kHostSpinNs;
   do {

@@ -73,8 +73,12 @@ class ThreadEngine final : public Engine {
   int workers() const { return static_cast<int>(threads_.size()); }
 
   void Stop();
+  // The same, but leaves a worker alone that a long task or a deadlock of the program keeps; false then.
+  bool StopForExit();
 
  private:
+  void TellToStop();
+  void Stopped();
   static void* WorkerMain(void* self);
   void Work();
   Stream* NextStream();

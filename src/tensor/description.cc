@@ -1,11 +1,16 @@
 #include "tensor/description.h"
 
 #include "base/error.h"
+#include "base/fork.h"
 
 namespace belay::tensor {
 
 constinit HandleTable<DataBuffer, HandleKind::kDataBuffer> g_data_buffers;
 constinit HandleTable<TensorDesc, HandleKind::kTensorDesc> g_tensor_descs;
+
+namespace {
+[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_data_buffers, g_tensor_descs>();
+}  // namespace
 
 uint64_t TensorDesc::count() const {
   uint64_t count = 1;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "tensor/codes.h"
 
 namespace belay::tensor {
@@ -17,6 +18,12 @@ constinit FloatArrayTable g_float_arrays;
 constinit BoolArrayTable g_bool_arrays;
 constinit TensorListTable g_tensor_lists;
 constinit ScalarListTable g_scalar_lists;
+
+namespace {
+[[maybe_unused]] const bool g_at_fork =
+    UnlockInChild<g_tensors, g_scalars, g_int_arrays, g_float_arrays, g_bool_arrays, g_tensor_lists,
+                  g_scalar_lists>();
+}  // namespace
 
 namespace {
 
