@@ -1,0 +1,447 @@
+// Ring 4: the state machines with threads, to be run under ThreadSanitizer. Nothing here sleeps: a test
+// ends when its work is done, and a watchdog (the test's time limit) notices when it is not.
+#include <pthread.h>
+
+#include <array>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "runtime/host_call.h"
+#include "runtime/poll.h"
+#include "runtime/ring_support.h"
+#include "runtime/settings.h"
+#include "runtime/thread_engine.h"
+
+namespace belay::rt::rings {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr int kRounds = 300;
+#else
+constexpr int kRounds = 3000;
+#endif
+
+class ThreadRing : public testing::Test {
+ protected:
+  void SetUp() override {
+    Device& device = TheDevice();
+    Settings settings = ReadSettings();  // the suite also runs with BELAY_WORKERS=1 and BELAY_HELP=0
+    engine_ = std::make_unique<ThreadEngine>(
+        ThreadEngineConfig{std::min(settings.workers, 4), settings.help});
+    InstallThreadEngine(engine_.get());
+    context_ = &CreateContext(device, false);
+  }
+  void TearDown() override {
+    DestroyContext(*context_, true);
+    engine_->Stop();
+    InstallThreadEngine(nullptr);
+  }
+  Stream& NewStream() { return context_->CreateStream({}); }
+  static void Wait(Stream& stream) { TheEngine().WaitFor(stream, stream.tail(), -1); }
+  static void Run(int threads, const std::function<void(int)>& body) {
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t) all.emplace_back(body, t);
+    for (std::thread& thread : all) thread.join();
+  }
+
+  std::unique_ptr<ThreadEngine> engine_;
+  Context* context_ = nullptr;
+};
+
+// Counts without atomics: only the stream's order makes it right, and ThreadSanitizer knows.
+struct AddTask {
+  static constexpr const char* kName = "add";
+  int64_t* counter;
+  int64_t amount;
+  void Run() const { *counter += amount; }
+};
+struct CopyCountTask {
+  static constexpr const char* kName = "copy count";
+  const int64_t* from;
+  int64_t* to;
+  void Run() const { *to = *from; }
+};
+
+TEST_F(ThreadRing, ManyThreadsSubmitToOneStream) {
+  Stream& stream = NewStream();
+  int64_t counter = 0;
+  Run(4, [&](int) {
+    for (int i = 0; i < kRounds; ++i) stream.Submit(MakeTask(AddTask{&counter, 1}));
+    Wait(stream);
+  });
+  EXPECT_EQ(counter, 4 * kRounds);
+}
+
+TEST_F(ThreadRing, AFullStreamHoldsItsSubmittersUp) {
+  SetStreamDepth(4);
+  Stream& stream = NewStream();
+  int64_t counter = 0;
+  Run(3, [&](int) {
+    for (int i = 0; i < kRounds; ++i) {
+      uint64_t position = stream.Submit(MakeTask(AddTask{&counter, 1}));
+      EXPECT_LE(position, stream.completed() + 4 + 1);
+    }
+  });
+  Wait(stream);
+  EXPECT_EQ(counter, 3 * kRounds);
+  SetStreamDepth(65536);
+}
+
+TEST_F(ThreadRing, RecordsAndWaitsOrderStreams) {
+  constexpr int kPairs = 3;
+  Run(kPairs, [&](int) {
+    Stream& a = NewStream();
+    Stream& b = NewStream();
+    Event& there = NewEvent();
+    Event& back = NewEvent();
+    int64_t value = 0, seen = 0;
+    for (int i = 1; i <= kRounds; ++i) {
+      a.Submit(MakeTask(AddTask{&value, 1}));
+      there.Record(a);
+      there.MakeWait(b, 0);
+      b.Submit(MakeTask(CopyCountTask{&value, &seen}));
+      back.Record(b);
+      back.MakeWait(a, 0);
+    }
+    Wait(b);
+    EXPECT_EQ(seen, kRounds);
+    Context::DestroyStream(b, false);
+    Context::DestroyStream(a, false);
+    DestroyEvent(there);
+    DestroyEvent(back);
+  });
+}
+
+// The order of creation that hangs a runtime whose workers block in waits: all waits first.
+TEST_F(ThreadRing, WaitingStreamsBlockNoWorker) {
+  for (bool waits_first : {true, false}) {
+    constexpr int kStreams = 40;
+    std::vector<Stream*> streams;
+    for (int i = 0; i < kStreams; ++i) streams.push_back(&NewStream());
+    Event& event = NewEvent();
+    int64_t value = 0;
+    std::array<int64_t, kStreams> seen{};
+    auto wait = [&](int i) {
+      event.MakeWait(*streams[i], 0);
+      streams[i]->Submit(MakeTask(CopyCountTask{&value, &seen[i]}));
+    };
+    auto record = [&] {
+      streams[0]->Submit(MakeTask(AddTask{&value, 7}));
+      event.Record(*streams[0]);
+    };
+    if (!waits_first) record();
+    for (int i = kStreams - 1; i > 0; --i) wait(i);
+    if (waits_first) record();
+    for (int i = 1; i < kStreams; ++i) {
+      Wait(*streams[i]);
+      EXPECT_EQ(seen[i], 7);
+    }
+    for (Stream* stream : streams) Context::DestroyStream(*stream, false);
+    DestroyEvent(event);
+  }
+}
+
+TEST_F(ThreadRing, WorkStartsWithoutBeingWaitedFor) {
+  for (int i = 0; i < kRounds / 10; ++i) {
+    Stream& stream = NewStream();
+    int64_t value = 0;
+    uint64_t position = stream.Submit(MakeTask(AddTask{&value, 1}));
+    while (!stream.Reached(position)) CpuRelax();  // the host only looks
+    EXPECT_EQ(value, 1);
+    Context::DestroyStream(stream, false);
+  }
+}
+
+// Two tasks that can only end together.
+struct MeetTask {
+  static constexpr const char* kName = "meet";
+  std::atomic<int>* here;
+  void Run() const {
+    here->fetch_add(1);
+    while (here->load() < 2) CpuRelax();
+  }
+};
+TEST_F(ThreadRing, TwoStreamsOverlap) {
+  if (engine_->workers() < 2) GTEST_SKIP() << "one worker runs one task at a time";
+  for (int i = 0; i < 20; ++i) {
+    Stream& a = NewStream();
+    Stream& b = NewStream();
+    std::atomic<int> here{0};
+    a.Submit(MakeTask(MeetTask{&here}, kLongTask));
+    b.Submit(MakeTask(MeetTask{&here}, kLongTask));
+    while (!a.Idle() || !b.Idle()) CpuRelax();
+    Context::DestroyStream(a, false);
+    Context::DestroyStream(b, false);
+  }
+}
+
+void Count(void* counter) { ++*static_cast<int64_t*>(counter); }
+
+TEST_F(ThreadRing, HostFunctionsAreOrderedWithTasks) {
+  Run(3, [&](int) {
+    Stream& stream = NewStream();
+    int64_t counter = 0;
+    for (int i = 0; i < kRounds / 10; ++i) {
+      stream.Submit(MakeTask(AddTask{&counter, 1}));
+      stream.Submit(MakeTask(HostCallTask{&Count, &counter}));
+    }
+    Wait(stream);
+    EXPECT_EQ(counter, 2 * (kRounds / 10));
+    Context::DestroyStream(stream, false);
+  });
+}
+
+// --- captures and replays --------------------------------------------------------------------------------
+
+// A fork and join over two streams with a host function on each branch if `calls`.
+ModelRI& CaptureForkJoin(Context& context, int64_t* left, int64_t* right, int64_t* sum, bool calls, TaskCost cost) {
+  Stream& a = context.CreateStream({});
+  Stream& b = context.CreateStream({});
+  Event& fork = NewEvent();
+  Event& join = NewEvent();
+  Capture::Begin(a, CaptureMode::kThreadLocal);
+  fork.Record(a);
+  fork.MakeWait(b, 0);
+  a.Submit(MakeTask(AddTask{left, 1}, cost));
+  b.Submit(MakeTask(AddTask{right, 1}, cost));
+  if (calls) {
+    a.Submit(MakeTask(HostCallTask{&Count, left}));
+    b.Submit(MakeTask(HostCallTask{&Count, right}));
+  }
+  join.Record(b);
+  join.MakeWait(a, 0);
+  a.Submit(MakeTask(CopyCountTask{left, sum}));
+  a.Submit(MakeTask(AddTask{sum, 0}));
+  a.Submit(MakeTask(CopyCountTask{right, sum + 1}));
+  ModelRI& model = Capture::End(a);
+  Context::DestroyStream(a, false);
+  Context::DestroyStream(b, false);
+  DestroyEvent(fork);
+  DestroyEvent(join);
+  return model;
+}
+
+TEST_F(ThreadRing, OneInstanceIsReplayedFromManyThreads) {
+  for (auto [calls, cost] : {std::pair{false, 10u}, {false, 20'000u}, {true, 10u}}) {
+    int64_t left = 0, right = 0, sum[2] = {};
+    ModelRI& model = CaptureForkJoin(*context_, &left, &right, sum, calls, cost);
+    int rounds = calls ? kRounds / 30 : kRounds / 3;
+    Run(4, [&](int) {
+      Stream& stream = NewStream();
+      for (int i = 0; i < rounds; ++i) {
+        model.Execute(stream);
+        if (i % 16 == 0) Wait(stream);
+      }
+      Wait(stream);
+      Context::DestroyStream(stream, false);
+    });
+    int64_t wanted = 4 * rounds * (calls ? 2 : 1);
+    EXPECT_EQ(left, wanted);
+    EXPECT_EQ(right, wanted);
+    EXPECT_EQ(sum[0], wanted);
+    EXPECT_EQ(sum[1], wanted);
+    ModelRI::Destroy(model);
+  }
+}
+
+TEST_F(ThreadRing, AnInstanceMayBeDestroyedWhileItIsQueued) {
+  for (int i = 0; i < kRounds / 10; ++i) {
+    int64_t left = 0, right = 0, sum[2] = {};
+    ModelRI& model = CaptureForkJoin(*context_, &left, &right, sum, i % 4 == 0, 10);
+    Stream& a = NewStream();
+    Stream& b = NewStream();
+    model.Execute(a);
+    model.Execute(b);
+    ModelRI::Destroy(model);
+    Wait(a);
+    Wait(b);
+    EXPECT_EQ(left, i % 4 == 0 ? 4 : 2);
+    Context::DestroyStream(a, false);
+    Context::DestroyStream(b, false);
+  }
+}
+
+// Streams that are dropped at any moment lose tasks, but never their order, and never hang.
+TEST_F(ThreadRing, StreamsAreDroppedWhileTheyWork) {
+  int64_t left = 0, right = 0, sum[2] = {};
+  ModelRI& model = CaptureForkJoin(*context_, &left, &right, sum, true, 10);
+  Run(3, [&](int t) {
+    for (int i = 0; i < kRounds / 30; ++i) {
+      Stream& a = NewStream();
+      Stream& b = NewStream();
+      Event& event = NewEvent();
+      int64_t value = 0;
+      if (t == 0) event.MakeWait(b, 1'000'000'000);
+      a.Submit(MakeTask(AddTask{&value, 1}));
+      event.Record(a);
+      event.MakeWait(b, i % 2 == 0 ? 0 : 1'000'000'000);
+      model.Execute(b);
+      b.Submit(MakeTask(HostCallTask{&Count, &value}));
+      model.Execute(a);
+      if (i % 3 == 0) DestroyEvent(event);
+      Context::DestroyStream(b, i % 2 == 0);
+      Context::DestroyStream(a, i % 4 < 2);
+      if (i % 3 != 0) DestroyEvent(event);
+    }
+  });
+  Stream& last = NewStream();
+  int64_t before = left;
+  model.Execute(last);  // the instance is whole after all that
+  Wait(last);
+  EXPECT_EQ(left, before + 2);
+  ModelRI::Destroy(model);
+}
+
+TEST_F(ThreadRing, AWaitThatNobodyFulfilsEndsWithItsStream) {
+  for (int i = 0; i < kRounds / 10; ++i) {
+    Stream& waiting = NewStream();
+    Event& event = NewEvent();
+    event.MakeWait(waiting, 0);
+    waiting.Submit(MakeTask(EmptyTask{}));
+    if (i % 2 == 0) Context::DestroyStream(waiting, true);
+    DestroyEvent(event);
+    if (i % 2 != 0) Context::DestroyStream(waiting, false);
+  }
+}
+
+TEST_F(ThreadRing, AWaitWithALimitFails) {
+  Stream& waiting = NewStream();
+  Event& event = NewEvent();
+  event.MakeWait(waiting, 1'000'000);
+  waiting.Submit(MakeTask(EmptyTask{}));
+  Wait(waiting);
+  std::unique_ptr<TaskFailure> failure = waiting.TakeFailure();
+  ASSERT_NE(failure, nullptr);
+  EXPECT_EQ(failure->code, 107020);
+  EXPECT_TRUE(event.AllWaitsPassed());
+  DestroyEvent(event);
+}
+
+struct StoreTask {
+  static constexpr const char* kName = "store";
+  uint64_t* to;
+  uint64_t value;
+  void Run() const { __atomic_store_n(to, value, __ATOMIC_RELEASE); }
+};
+
+TEST_F(ThreadRing, PolledValuesLetStreamsGoOn) {
+  Run(2, [&](int) {
+    Stream& a = NewStream();
+    Stream& b = NewStream();
+    auto value = std::make_unique<uint64_t>(0);
+    for (uint64_t i = 1; i <= kRounds / 30; ++i) {
+      b.Submit(MakeTask(PollTask{value.get(), i, PollTest::kEqual}));
+      a.Submit(MakeTask(StoreTask{value.get(), i}));
+      Wait(b);
+    }
+    b.Submit(MakeTask(PollTask{value.get(), 1u << 30, PollTest::kEqual}));
+    Context::DestroyStream(b, true);
+    value.reset();  // nobody looks at it any more
+    Context::DestroyStream(a, false);
+  });
+}
+
+// One thread ends the capture while others submit to its streams: each task is in the graph or live.
+TEST_F(ThreadRing, CapturesEndWhileOthersSubmit) {
+  for (int i = 0; i < kRounds / 10; ++i) {
+    Stream& stream = NewStream();
+    Event& event = NewEvent();
+    int64_t counter = 0;
+    std::atomic<int> live{0};
+    std::thread other([&] {
+      for (int n = 0; n < 20; ++n) {
+        CodeOf([&] {
+          if (stream.Submit(MakeTask(AddTask{&counter, 1})) != 0) live.fetch_add(1);
+        });
+        if (n % 5 == 0) CodeOf([&] { event.Record(stream); });
+        if (n % 5 == 1) CodeOf([&] { event.MakeWait(stream, 0); });
+        CodeOf([&] { CheckNotCaptured(stream, "this test"); });
+      }
+    });
+    ModelRI* model = nullptr;
+    Capture::Begin(stream, CaptureMode::kRelaxed);
+    CodeOf([&] { stream.Submit(MakeTask(AddTask{&counter, 0})); });
+    CodeOf([&] { model = &Capture::End(stream); });
+    other.join();
+    Wait(stream);
+    EXPECT_EQ(counter, live.load());
+    if (model != nullptr) ModelRI::Destroy(*model);
+    Context::DestroyStream(stream, false);
+    DestroyEvent(event);
+  }
+}
+
+TEST_F(ThreadRing, OneOfManyBeginsAndEndsACapture) {
+  for (int i = 0; i < kRounds / 30; ++i) {
+    Stream& stream = NewStream();
+    std::atomic<int> begun{0}, ended{0};
+    Run(3, [&](int) {
+      if (CodeOf([&] { Capture::Begin(stream, CaptureMode::kRelaxed); }) == 0) begun.fetch_add(1);
+      CodeOf([&] { CheckCaptureAllows("this test"); });
+      if (CodeOf([&] { ModelRI::Destroy(Capture::End(stream)); }) == 0) ended.fetch_add(1);
+    });
+    EXPECT_GE(begun.load(), 1);
+    EXPECT_LE(ended.load(), begun.load());
+    Context::DestroyStream(stream, true);
+  }
+}
+
+TEST_F(ThreadRing, AStreamThatIsDestroyedLeavesItsCapture) {
+  for (int i = 0; i < kRounds / 30; ++i) {
+    Stream& main = NewStream();
+    Stream& joined = NewStream();
+    Event& event = NewEvent();
+    int64_t counter = 0;
+    Capture::Begin(main, CaptureMode::kRelaxed);
+    event.Record(main);
+    event.MakeWait(joined, 0);
+    std::thread other([&] { Context::DestroyStream(i % 2 == 0 ? main : joined, false); });
+    CodeOf([&] { (i % 2 == 0 ? joined : main).Submit(MakeTask(AddTask{&counter, 1})); });
+    other.join();
+    if (i % 2 != 0) {
+      EXPECT_EQ(CodeOf([&] { Capture::End(main); }), 107033);
+    }
+    Context::DestroyStream(i % 2 == 0 ? joined : main, false);
+    DestroyEvent(event);
+  }
+}
+
+TEST_F(ThreadRing, ContextsGoWhileADeviceIsSynchronised) {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    bool reached;
+    while (!stop.load()) TheDevice().Synchronize(-1, &reached);
+  });
+  for (int i = 0; i < kRounds / 10; ++i) {
+    Context& context = CreateContext(TheDevice(), false);
+    Stream& stream = context.CreateStream({});
+    int64_t value = 0;
+    stream.Submit(MakeTask(AddTask{&value, 1}));
+    DestroyContext(context, i % 2 == 0);
+  }
+  stop.store(true);
+  other.join();
+}
+
+TEST_F(ThreadRing, AnEngineStopsWhileItIsFed) {
+  Stream& stream = NewStream();
+  int64_t value = 0;
+  std::atomic<bool> fed{false};
+  std::thread feeder([&] {
+    for (int i = 0; i < kRounds; ++i) {
+      stream.Submit(MakeTask(AddTask{&value, 1}));
+      fed.store(true);
+    }
+  });
+  while (!fed.load()) CpuRelax();
+  engine_->Stop();
+  feeder.join();
+  Wait(stream);  // after the stop a waiting host runs what is left
+  EXPECT_EQ(value, kRounds);
+}
+
+}  // namespace
+}  // namespace belay::rt::rings
