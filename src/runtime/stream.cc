@@ -163,7 +163,13 @@ void Stream::SetStopOnFailure(bool on) {
 
 // --- failures ----------------------------------------------------------------------------------------
 
+namespace {
+std::atomic<FailureObserver> g_failure_observer{nullptr};
+}
+void SetFailureObserver(FailureObserver observer) { g_failure_observer.store(observer); }
+
 void Stream::StoreFailure(std::unique_ptr<TaskFailure> failure) {
+  if (FailureObserver observe = g_failure_observer.load()) observe(*this, *failure);
   std::lock_guard guard(lock_);
   if (failure_ == nullptr) failure_ = std::move(failure);
   failed_.store(true, std::memory_order_relaxed);

@@ -34,6 +34,10 @@ struct TaskFailure {
   uint64_t position;  // of the task on its stream
 };
 
+// Told of each failure before anybody who waits for the stream learns of it; null: nobody.
+using FailureObserver = void (*)(const Stream&, const TaskFailure&);
+void SetFailureObserver(FailureObserver observer);
+
 struct StreamOptions {
   uint32_t priority = 0;
   uint32_t flags = 0;
