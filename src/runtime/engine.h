@@ -2,6 +2,7 @@
 // that the test picks (step_engine.h). One is installed at a time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 
@@ -14,6 +15,9 @@ class Stream;
 class Engine {
  public:
   virtual ~Engine() = default;
+
+  // Whether streams wait for a worker. A hint, for whoever could take one soon.
+  bool has_ready() const { return has_ready_.load(std::memory_order_relaxed); }
 
   // `stream` has just become ready; its next task costs about `cost`.
   virtual void MakeReady(Stream& stream, TaskCost cost) = 0;
@@ -32,6 +36,9 @@ class Engine {
   virtual void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) = 0;
   // Takes the stream off the watch, and says whether it was watched. Afterwards ready() is not called.
   virtual bool ForgetPoll(Stream& stream) = 0;
+
+ protected:
+  std::atomic<bool> has_ready_{false};
 };
 
 // Tasks from here on are worth waking a sleeping worker for: about what a wake costs.
@@ -52,6 +59,7 @@ class Runner {
 
   // Keeps a stream for later if there is none yet; false: the caller makes it ready for everybody.
   bool Keep(Stream& stream, TaskCost cost);
+  bool keeps() const { return kept_ != nullptr; }
   // The kept stream, or null.
   Stream* Take();
   // Called before each task: once work worth sharing is ahead, gives the kept stream to everybody.

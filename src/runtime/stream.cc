@@ -32,8 +32,9 @@ StreamState Stream::Apply(StreamCommand command) {
 }
 
 void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
-  std::lock_guard guard(lock_);
+  std::scoped_lock guard(lock_, run_lock_);
   Apply(StreamCommand::kOpen);
+  idle_ = true;
   context_ = &context;
   options_ = options;
   id_ = id;
@@ -51,7 +52,7 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
 
 void Stream::Close() {
   {
-    std::lock_guard guard(lock_);
+    std::scoped_lock guard(lock_, run_lock_);
     Apply(StreamCommand::kClose);
     gate_ = true;
   }
@@ -78,11 +79,20 @@ inline bool Stream::TryPush(const Task& task, uint64_t* position) {
   TaskCost cost = task.cost;
   queue_.Push(task);
   *position = queue_.Publish();
-  bool was_idle = state_.load(std::memory_order_relaxed) == StreamState::kIdle;
-  Apply(StreamCommand::kSubmit);
+  bool was_idle = idle_;
+  idle_ = false;
   lock_.unlock();
-  if (was_idle) TheEngine().MakeReady(*this, cost);
+  if (was_idle) MakeReady(cost);
   return true;
+}
+
+// The first task of an idle stream. Tasks that others submit meanwhile only queue behind it.
+void Stream::MakeReady(TaskCost cost) {
+  {
+    std::lock_guard guard(run_lock_);
+    Apply(StreamCommand::kSubmit);
+  }
+  TheEngine().MakeReady(*this, cost);
 }
 
 uint64_t Stream::Submit(Task&& task) {
@@ -188,7 +198,7 @@ std::unique_ptr<TaskFailure> Stream::TakeFailure() {
 
 void Stream::Drop() {
   {
-    std::lock_guard guard(lock_);
+    std::lock_guard guard(run_lock_);
     dropping_.store(true, std::memory_order_relaxed);
   }
   CancelPark(park_serial());  // a later park is refused
@@ -199,7 +209,7 @@ void Stream::StopAccepting() {
   gate_ = true;
 }
 void Stream::StopDropping() {
-  std::lock_guard guard(lock_);
+  std::scoped_lock guard(lock_, run_lock_);
   if (!(stop_on_failure_ && failed())) dropping_.store(false, std::memory_order_relaxed);
 }
 
@@ -209,7 +219,7 @@ bool Stream::SleepUntil(uint64_t position, int64_t deadline_ns) {
   for (;;) {
     uint32_t epoch;
     {
-      std::lock_guard guard(lock_);
+      std::lock_guard guard(run_lock_);
       if (Reached(position)) return true;
       epoch = host_epoch_.load(std::memory_order_relaxed);
       if (position < host_target_.load(std::memory_order_relaxed)) {
@@ -232,7 +242,7 @@ bool Stream::SleepUntil(uint64_t position, int64_t deadline_ns) {
 
 void Stream::WakeHosts(uint64_t position) {
   {
-    std::lock_guard guard(lock_);
+    std::lock_guard guard(run_lock_);
     if (position < host_target_.load(std::memory_order_relaxed)) return;
     host_target_.store(UINT64_MAX, std::memory_order_relaxed);
     host_epoch_.fetch_add(1, std::memory_order_relaxed);

@@ -152,7 +152,8 @@ class Stream {
   } attributes;
 
  private:
-  StreamState Apply(StreamCommand command);  // under lock_
+  StreamState Apply(StreamCommand command);  // under run_lock_
+  void MakeReady(TaskCost cost);
   bool TryPush(const Task& task, uint64_t* position);
   uint64_t SubmitSlow(Task&& task, bool live);
   void WaitForRoom();
@@ -160,15 +161,17 @@ class Stream {
   void Complete(uint64_t position);
   void CompleteRecord(uint64_t position);
   void WakeHosts(uint64_t position);
+  bool Linger(uint64_t tail) const;
   bool TryDrain();
   static CancelResult Unlink(void* source, Stream& waiter);
   void Yield();
   void Offered();
   std::unique_ptr<TaskFailure> MakeFailure(const Error& error, const Task& task) const;
 
-  // Producers.
+  // Producers. Whoever runs the stream takes this lock only to find it empty, so that the two sides
+  // seldom fight for a cache line. Order: lock_ before run_lock_.
   SpinLock lock_;
-  std::atomic<StreamState> state_{StreamState::kClosed};
+  bool idle_ = false;  // state_ is kIdle: the next push makes the stream ready
   bool gate_ = false;  // Submit must take the slow path: capturing, stopped, or closed
   bool stop_on_failure_ = false;
   std::atomic<bool> closing_{false};
@@ -176,7 +179,9 @@ class Stream {
   TaskQueue queue_;
 
   // The runner.
-  alignas(64) std::atomic<uint64_t> completed_{0};
+  alignas(64) SpinLock run_lock_;
+  std::atomic<StreamState> state_{StreamState::kClosed};
+  std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> host_target_{UINT64_MAX};  // least position that a sleeping host waits for
   std::atomic<uint32_t> host_epoch_{0};
   std::atomic<bool> dropping_{false};
@@ -190,8 +195,8 @@ class Stream {
   Stream* waiters_ = nullptr;
   Stream* next_waiter_ = nullptr;  // in the list of the stream that this one waits for
   uint64_t wait_position_ = 0;
-  std::atomic<uint64_t> park_serial_{0};  // under lock_
-  ParkPlace place_;                       // under lock_
+  std::atomic<uint64_t> park_serial_{0};  // under run_lock_
+  ParkPlace place_;                       // under run_lock_
 
   std::atomic<Capture*> capture_{nullptr};
   Context* context_ = nullptr;

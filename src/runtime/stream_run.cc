@@ -7,10 +7,17 @@
 #include "runtime/stream.h"
 
 namespace belay::rt {
+namespace {
+
+constexpr uint64_t kFedBatch = 2;
+constexpr int kLooks = 4;
+constexpr int kPausesALook = 48;
+
+}  // namespace
 
 bool Stream::TryTake() {
   if (state() != StreamState::kReady) return false;
-  std::lock_guard guard(lock_);
+  std::lock_guard guard(run_lock_);
   return Apply(StreamCommand::kTake) == StreamState::kRunning;
 }
 
@@ -18,6 +25,7 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
   Runner* runner = Runner::Current();
   for (;;) {
     uint64_t tail = queue_.tail();
+    uint64_t begin = head_;
     // A host may feed the stream for ever.
     if (stop != nullptr && stop->load(std::memory_order_relaxed) && head_ < tail) [[unlikely]] until = 0;
     while (head_ < tail) {
@@ -29,13 +37,22 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
       if (runner != nullptr) runner->BeforeTask(task.cost);
       if (!RunFront(task)) return RunResult::kParked;
     }
-    // Linger: a host that feeds the stream pays for a push only, not for waking and hand-over.
-    if (head_ < until) {
-      for (int i = 0; i < 24 && queue_.tail() == tail; ++i) CpuRelax();
-      if (queue_.tail() != tail) continue;
-    }
+    bool fed = head_ - begin >= kFedBatch && head_ < until && !(runner != nullptr && runner->keeps());
+    if (fed && Linger(tail)) continue;
     if (TryDrain()) return RunResult::kDrained;
   }
+}
+
+// A host is feeding the stream faster than one task at a time: wait a moment for more, so that it pays
+// for pushes only, not for waking and handing over. The queue is looked at rarely, because each look takes
+// the producer's cache line away.
+bool Stream::Linger(uint64_t tail) const {
+  for (int look = 0; look < kLooks; ++look) {
+    for (int i = 0; i < kPausesALook; ++i) CpuRelax();
+    if (queue_.tail() != tail) return true;
+    if (TheEngine().has_ready()) return false;
+  }
+  return false;
 }
 
 // Runs the task at the head; false when it parked the stream (whose next owner may then already be
@@ -80,22 +97,23 @@ std::unique_ptr<TaskFailure> Stream::MakeFailure(const Error& error, const Task&
 
 void Stream::Yield() {
   {
-    std::lock_guard guard(lock_);
+    std::lock_guard guard(run_lock_);
     Apply(StreamCommand::kYield);
   }
   TheEngine().MakeReady(*this, kUnknownCost);
 }
 
 bool Stream::TryDrain() {
-  lock_.lock();
-  if (queue_.tail() != head_) {
-    lock_.unlock();
-    return false;
-  }
   uint64_t head = head_;
-  Apply(StreamCommand::kDrain);
-  bool hosts = head >= host_target_.load(std::memory_order_relaxed);
-  lock_.unlock();
+  bool hosts;
+  {
+    std::lock_guard guard(lock_);
+    if (queue_.tail() != head) return false;
+    std::lock_guard run_guard(run_lock_);
+    idle_ = true;
+    Apply(StreamCommand::kDrain);
+    hosts = head >= host_target_.load(std::memory_order_relaxed);
+  }
   if (hosts) WakeHosts(head);
   return true;
 }
@@ -130,7 +148,7 @@ uint64_t Stream::Park(const ParkPlace& place) {
   uint64_t serial;
   bool hosts = false;
   {
-    std::lock_guard guard(lock_);
+    std::lock_guard guard(run_lock_);
     if (dropping() && place.cancel != nullptr) return 0;
     Apply(StreamCommand::kPark);
     place_ = place;
@@ -156,7 +174,7 @@ uint64_t Stream::ParkUntil(Stream& source, uint64_t position) {
 
 void Stream::Fulfil() {
   {
-    std::lock_guard guard(lock_);
+    std::lock_guard guard(run_lock_);
     if (Apply(StreamCommand::kFulfil) != StreamState::kReady) return;
     place_ = {};
   }
@@ -172,14 +190,14 @@ void Stream::Offered() {
 
 ParkPlace Stream::parked_at() {
   if (state() != StreamState::kParked) return {};
-  std::lock_guard guard(lock_);
+  std::lock_guard guard(run_lock_);
   return state() == StreamState::kParked ? place_ : ParkPlace{};
 }
 
 bool Stream::CancelPark(uint64_t serial) {
   for (;;) {
     {
-      std::lock_guard guard(lock_);
+      std::lock_guard guard(run_lock_);
       if (state() != StreamState::kParked || park_serial() != serial || place_.cancel == nullptr) return false;
       CancelResult result = place_.cancel(place_.where, *this);
       if (result == CancelResult::kGone) return false;

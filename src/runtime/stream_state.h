@@ -6,7 +6,7 @@
 //                                       +---Fulfil---- Parked
 //
 // A stream is a FIFO of tasks with at most one running: whoever applied Take (a worker, or a host
-// thread that waits and helps) runs it until Drain, Park or Yield. Changes happen under Stream::lock_.
+// thread that waits and helps) runs it until Drain, Park or Yield. Changes happen under Stream::run_lock_.
 #pragma once
 
 #include <array>

@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kSearchNs = 1'000'000;   // a worker without work spins this long before it sleeps
 constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
 constexpr int kExitSeconds = 2;            // that exit() waits for running tasks
+constexpr TaskCost kWorthSharing = 2000;   // ns: below, moving work to another core costs more
+constexpr int kPausesBeforeSmallWork = 256;  // a few microseconds
 constexpr uint64_t kHelpStack = 256 << 10; // a helping host runs kernels on its own stack
 
 constinit thread_local bool t_is_worker = false;
@@ -134,10 +136,12 @@ Stream* ThreadEngine::NextStream() {
   for (;;) {
     if (stop_.load(std::memory_order_relaxed)) return nullptr;
     if (JoinOffer()) return nullptr;
-    if (Stream* stream = ready_.Pop()) {
-      if (ready_.empty() && offers_ == nullptr) work_.store(false, std::memory_order_relaxed);
-      return stream;
+    Stream* stream = ready_.Pop();
+    if (ready_.empty()) {
+      has_ready_.store(false, std::memory_order_relaxed);
+      if (offers_ == nullptr) work_.store(false, std::memory_order_relaxed);
     }
+    if (stream != nullptr) return stream;
     work_.store(false, std::memory_order_relaxed);
     if (searching_ == 0) {
       ++searching_;
@@ -145,7 +149,7 @@ Stream* ThreadEngine::NextStream() {
       SearchForAWhile();
       lock.lock();
       --searching_;
-      if (work_.load(std::memory_order_relaxed)) continue;
+      if (has_ready() || work_.load(std::memory_order_relaxed)) continue;
     }
     ++sleeping_;
     uint32_t epoch = epoch_.load(std::memory_order_relaxed);
@@ -160,11 +164,19 @@ Stream* ThreadEngine::NextStream() {
 void ThreadEngine::SearchForAWhile() {
   int64_t end = NowNs() + kSearchNs;
   while (NowNs() < end) {
-    for (int i = 0; i < 32; ++i) {
+    for (int i = 0; i < kPausesBeforeSmallWork; ++i) {
       if (work_.load(std::memory_order_acquire)) return;
       CpuRelax();
     }
+    if (has_ready()) return;
   }
+}
+
+// Under lock_: whether the searching worker should take a new ready stream at once. Small work that a
+// worker beside can take in a moment stays on that worker's core.
+bool ThreadEngine::Urgent(TaskCost cost) const {
+  int running = static_cast<int>(threads_.size()) - sleeping_ - searching_ - in_long_task_;
+  return cost >= kWorthSharing || running <= 0;
 }
 
 // Under lock_: whether the push of a task must wake a sleeper, so that it starts in good time.
@@ -185,7 +197,8 @@ void ThreadEngine::MakeReady(Stream& stream, TaskCost cost) {
   {
     std::lock_guard guard(lock_);
     if (!ready_.Push(stream)) return;
-    work_.store(true, std::memory_order_release);
+    has_ready_.store(true, std::memory_order_relaxed);
+    if (Urgent(cost)) work_.store(true, std::memory_order_release);
     wake = ShouldWake(cost);
     if (wake) ++waking_;
   }

@@ -83,6 +83,7 @@ class ThreadEngine final : public Engine {
   void Work();
   Stream* NextStream();
   bool HelpOnce(Stream& stream, uint64_t position);
+  bool Urgent(TaskCost cost) const;
   bool ShouldWake(TaskCost cost) const;
   void SearchForAWhile();
   void WakeOne();
@@ -99,7 +100,7 @@ class ThreadEngine final : public Engine {
   int sleeping_ = 0;
   int in_long_task_ = 0;
   int waking_ = 0;  // sleepers that were woken and have not taken the lock yet
-  std::atomic<bool> work_{false};  // there is a ready stream or an offer with a free seat
+  std::atomic<bool> work_{false};  // there is a stream or an offer that a searching worker should take
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};
   std::atomic<uint32_t> epoch_{0};
