@@ -73,7 +73,7 @@ void AddBothStages(benchmark::State& state) {
     aclnnAdd(nullptr, 0, executor, stream);
   });
 }
-BENCHMARK(AddBothStages)->UseManualTime();
+BENCHMARK(AddBothStages)->UseManualTime()->Iterations(100);
 
 void AddRepeatable(benchmark::State& state) {
   Tensor a({8}), b({8}), c({8});
@@ -86,7 +86,7 @@ void AddRepeatable(benchmark::State& state) {
   TimeSubmission(state, stream, [&] { aclnnAdd(nullptr, 0, executor, stream); });
   CHECK_ACL(aclDestroyAclOpExecutor(executor));
 }
-BENCHMARK(AddRepeatable)->UseManualTime();
+BENCHMARK(AddRepeatable)->UseManualTime()->Iterations(100);
 
 // Runs an executor again and again, waiting each time.
 template <class StageOne, class StageTwo>
