@@ -19,13 +19,16 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // e^x for x <= 0, to about one unit in the last place; 0 below the normal numbers, NaN for NaN.
-// x = n ln 2 + r with n whole and |r| <= (ln 2) / 2. ln 2 comes in two parts, the first of so few
-// bits that n times it is exact. e^r is a polynomial through the Chebyshev points of that interval
-// (relative error 1e-8), and 2^n goes straight into the exponent.
+// x = n ln 2 + r with n whole and |r| <= (ln 2) / 2. Adding 1.5 * 2^23 rounds to a whole number and
+// leaves it in the low bits of the sum, from where it goes straight into the exponent. ln 2 comes in two
+// parts, the first of so few bits that n times it is exact. e^r is a polynomial through the Chebyshev
+// points of its interval (relative error 1e-8).
 template <class D, class V>
 HWY_INLINE HWY_ATTR V ExpOfNegative(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const auto n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  const auto rounder = hn::Set(d, 12582912.0f);
+  const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), rounder);
+  const auto n = hn::Sub(shifted, rounder);
   auto r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
   r = hn::NegMulAdd(n, hn::Set(d, 1.42860682e-6f), r);
   auto p = hn::MulAdd(hn::Set(d, 1.39261761e-3f), r, hn::Set(d, 8.36317307e-3f));
@@ -34,7 +37,7 @@ HWY_INLINE HWY_ATTR V ExpOfNegative(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, n));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   const auto result = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
   const auto normal = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Zero(d), result);
   return hn::IfThenElse(hn::Eq(x, x), normal, x);
@@ -47,9 +50,8 @@ HWY_ATTR float MaxF32(const float* x, int64_t n) {
   auto a = least, b = least;
   int64_t i = 0;
   for (; i + 2 * step <= n; i += 2 * step) {
-    const auto v = hn::LoadU(d, x + i), w = hn::LoadU(d, x + i + step);
-    a = hn::IfThenElse(hn::Gt(v, a), v, a);
-    b = hn::IfThenElse(hn::Gt(w, b), w, b);
+    a = hn::Max(a, hn::LoadU(d, x + i));
+    b = hn::Max(b, hn::LoadU(d, x + i + step));
   }
   float most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
   for (; i < n; ++i) most = x[i] > most ? x[i] : most;
