@@ -7,6 +7,7 @@
 #include "api/handlers.h"
 #include "api/plan_task.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
 #include "tensor/codes.h"
@@ -133,6 +134,7 @@ bool Any(ops::Access) { return true; }
 
 void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* workspace_size,
                   aclOpExecutor** executor) {
+  DefaultFloatMode mode;  // for the conversion of scalars: the caller may round or flush otherwise
   PlanRef plan = ops::MakePlan(form, args);
   *workspace_size = plan->workspace_bytes();
   *executor = reinterpret_cast<aclOpExecutor*>(ops::g_plans.HandleOf(plan.release()));
