@@ -3,6 +3,7 @@
 #include <new>
 
 #include "api/error_trail.h"
+#include "api/log.h"
 #include "runtime/capture.h"
 
 namespace belay::api {
@@ -10,6 +11,7 @@ namespace {
 
 int Report(Fn fn, int code, const char* id, const std::string& sentence) {
   try {
+    LogError(InfoOf(fn).name, code, id, sentence);
     PushError(code, FormatError(code, InfoOf(fn).name, id, sentence));
   } catch (const std::bad_alloc&) {
     // No memory for the text: the code must do.

@@ -6,6 +6,7 @@
 
 #include "api/convert.h"
 #include "api/handlers.h"
+#include "api/log.h"
 #include "api/wait.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -33,15 +34,20 @@ void SynchronizeDevice(const char* call, int64_t deadline_ns) {
 
 }  // namespace
 
-void aclrtSetDevice(int32_t deviceId) { rt::SetCurrentContext(rt::DeviceAt(deviceId).Use()); }
+void aclrtSetDevice(int32_t deviceId) {
+  rt::SetCurrentContext(rt::DeviceAt(deviceId).Use());
+  LogInfo({}, "aclrtSetDevice: device {}", deviceId);
+}
 
 void aclrtResetDevice(int32_t deviceId) {
   RefuseInCallback("aclrtResetDevice");
   rt::DeviceAt(deviceId).Release(false);
+  LogInfo({}, "aclrtResetDevice: device {}", deviceId);
 }
 void aclrtResetDeviceForce(int32_t deviceId) {
   RefuseInCallback("aclrtResetDeviceForce");
   rt::DeviceAt(deviceId).Release(true);
+  LogInfo({}, "aclrtResetDeviceForce: device {}", deviceId);
 }
 
 void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "api/names.h"
+#include "base/clock.h"
 #include "base/fork.h"
 
 namespace belay::api {
@@ -83,22 +82,12 @@ const char* Family(int code) {
   }
 }
 
-std::string Now() {
-  timeval now;
-  gettimeofday(&now, nullptr);
-  tm local;
-  localtime_r(&now.tv_sec, &local);
-  return fmt::format("{:04}-{:02}-{:02}-{:02}:{:02}:{:02}.{:03}.{:03}", local.tm_year + 1900,
-                     local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
-                     now.tv_usec / 1000, now.tv_usec % 1000);
-}
-
 }  // namespace
 
 std::string FormatError(int code, const char* function, const char* id, const std::string& sentence) {
   const char* name = ErrorName(code);
   return fmt::format("{}: [PID: {}] {} {} failed: {}.\n        Error code: {}{}{}{} [{}]\n", Family(code),
-                     getpid(), Now(), function, sentence, code, name == nullptr ? "" : " (",
+                     getpid(), WallTime(), function, sentence, code, name == nullptr ? "" : " (",
                      name == nullptr ? "" : name, name == nullptr ? "" : ")", id);
 }
 

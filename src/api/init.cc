@@ -4,9 +4,11 @@
 #include "api/config.h"
 #include "api/error_trail.h"
 #include "api/handlers.h"
+#include "api/log.h"
 #include "api/second_copy.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "runtime/context.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
 
@@ -24,22 +26,26 @@ void NeedStarted() {
 // ended: they are no cancellation points.
 void aclInit(const char* configPath) {
   NoCancellation no_cancellation;
+  ReadLogSettings();
   RefuseSecondCopy();
   InitConfig config = ReadInitConfig(configPath);
   rt::Start(config.default_device);
   KeepErrorsPerProcess(config.errors_per_process);
+  LogInfo({}, "aclInit: {} devices", rt::DeviceCount());
 }
 
 void aclFinalize() {
   NoCancellation no_cancellation;
   NeedStarted();
   rt::Stop();
+  LogInfo({}, "aclFinalize");
 }
 
 void aclFinalizeReference(uint64_t* refCount) {
   NoCancellation no_cancellation;
   NeedStarted();
   uint64_t left = rt::StopOne();
+  LogInfo({}, "aclFinalizeReference: {} left", left);
   if (refCount != nullptr) *refCount = left;
 }
 

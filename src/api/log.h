@@ -1,23 +1,32 @@
 // The process's log, steered by the variables that users of the interface know:
 //   ASCEND_GLOBAL_LOG_LEVEL       0 debug, 1 info, 2 warning, 3 error (default), 4 nothing
-//   ASCEND_SLOG_PRINT_TO_STDOUT   1: lines go to standard output
-//   ASCEND_PROCESS_LOG_PATH       a folder: lines go to <folder>/debug/plog/plog-<pid>_<time>.log
-// Without the last two nothing is written.
+//   ASCEND_SLOG_PRINT_TO_STDOUT   1: lines go to standard output instead of to a file
+//   ASCEND_PROCESS_LOG_PATH       the folder of log files; else $ASCEND_WORK_PATH/log, else
+//                                 $HOME/ascend/log. Files: <folder>/debug/plog/plog-<pid>_<time>.log
 #pragma once
 
-#include <string_view>
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "base/log.h"
 
 namespace belay::api {
 
-enum class LogLevel : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
-
-// Whether a line of this level would go anywhere; ask before formatting.
-bool LogWanted(LogLevel level);
-
-// Writes one line: level, module ("APP"), process, local time, then the text.
-void Log(LogLevel level, const char* module, std::string_view text);
-
-// Reads the environment anew; aclInit does it, also in a forked child.
+// Reads the environment; done once before the first line, and anew by aclInit.
 void ReadLogSettings();
+void EnsureLogSettings();
+
+// A failed call. The line is the message without its frame.
+void LogError(const char* function, int code, const char* id, const std::string& sentence);
+
+// What a call of the interface did, for those who ask for level 1.
+template <class... Args>
+void LogInfo(LogPlace place, fmt::format_string<Args...> text, Args&&... args) {
+  if (LogWanted(LogLevel::kInfo)) [[unlikely]] {
+    WriteLog(LogLevel::kInfo, "ASCENDCL", fmt::format(text, std::forward<Args>(args)...), place);
+  }
+}
 
 }  // namespace belay::api

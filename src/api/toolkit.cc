@@ -69,12 +69,12 @@ void aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num) {
 
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
                const char* fmt, va_list arguments) {
+  EnsureLogSettings();
   auto level = static_cast<LogLevel>(logLevel);
   if (logLevel < ACL_DEBUG || logLevel > ACL_ERROR || !LogWanted(level)) return;
   char text[1024];
   vsnprintf(text, sizeof text, fmt, arguments);
-  Log(level, "APP", fmt::format("[{}:{}]{}: {}", file == nullptr ? "" : file, line,
-                                func == nullptr ? "" : func, text));
+  WriteLog(level, "APP", fmt::format("{}: {}", func == nullptr ? "" : func, text), {file == nullptr ? "" : file, line});
 }
 
 }  // namespace belay::api

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <string>
 
 namespace belay {
 
@@ -33,5 +34,9 @@ double TicksToNs(uint64_t ticks);
 // rate is the one of the first use.
 int64_t TickTimeNs(uint64_t ticks);
 void StartClock();
+
+// The local time as "2026-01-31-12:00:00.123.456". Unlike localtime_r it takes no lock, which a forked
+// child could find held; the offset from UTC is asked for anew every few minutes.
+std::string WallTime();
 
 }  // namespace belay

@@ -9,6 +9,7 @@ mkdir -p "$scratch"
 cd "$scratch" || exit 1
 unset ASCEND_TOOLKIT_HOME ASCEND_HOME_PATH ASCEND_OPP_PATH ASCEND_AICPU_PATH TOOLCHAIN_HOME
 unset LD_LIBRARY_PATH PYTHONPATH
+export ASCEND_PROCESS_LOG_PATH=$scratch/log
 bash "$script" "$toolkit" "$scratch" "$@"
 status=$?
 [[ -z $reason ]] && exit $status
