@@ -62,6 +62,15 @@ void aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   SynchronizeDevice("aclrtSynchronizeDeviceWithTimeout", DeadlineOf(timeout));
 }
 
+void aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
+  RefuseInCallback("aclrtDeviceTaskAbort");
+  int64_t deadline = timeout == 0 ? -1 : NowNs() + int64_t{timeout} * 1'000'000;
+  if (!rt::DeviceAt(deviceId).Abort(deadline)) {
+    Fail(107019, "wait-timeout", "a task of device {} was still running at the end of the time limit",
+         deviceId);
+  }
+}
+
 // --- peers -------------------------------------------------------------------------------------------------
 
 void aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {

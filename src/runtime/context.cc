@@ -96,16 +96,34 @@ int Device::streams_available() const {
   return std::max(0, g_stream_limit.load() - streams_.load());
 }
 
+std::vector<Stream*> Device::AllStreams() const {
+  std::vector<Stream*> all;
+  std::lock_guard guard(g_context_life);
+  g_contexts.ForEach([&](Context& context) {
+    if (&context.device() != this) return;
+    for (Stream* stream : context.Streams()) all.push_back(stream);
+  });
+  return all;
+}
+
+bool Device::Abort(int64_t deadline_ns) {
+  std::vector<Stream*> streams = AllStreams();
+  bool ended = true;
+  for (Stream* stream : streams) stream->Drop();
+  for (Stream* stream : streams) {
+    ended &= TheEngine().WaitFor(*stream, stream->tail(), deadline_ns);
+    stream->StoreFailure(std::make_unique<TaskFailure>(
+        TaskFailure{107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)",
+                    "task", 0, stream->tail()}));
+    stream->StopDropping();
+  }
+  return ended;
+}
+
 std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, bool* reached) {
   *reached = true;
   std::vector<std::pair<Stream*, uint64_t>> goals;
-  {
-    std::lock_guard guard(g_context_life);
-    g_contexts.ForEach([&](Context& context) {
-      if (&context.device() != this) return;
-      for (Stream* stream : context.Streams()) goals.emplace_back(stream, stream->tail());
-    });
-  }
+  for (Stream* stream : AllStreams()) goals.emplace_back(stream, stream->tail());
   for (auto [stream, position] : goals) {
     if (!TheEngine().WaitFor(*stream, position, deadline_ns)) *reached = false;
   }

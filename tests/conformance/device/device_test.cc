@@ -91,6 +91,22 @@ TEST_F(Device, SynchronizeWaitsForEveryStream) {
   EXPECT_EQ(aclrtSynchronizeDeviceWithTimeout(-1), ACL_SUCCESS);
 }
 
+TEST_F(Device, AbortDropsWhatIsQueued) {
+  aclrtStream stream = NewStream();
+  uint64_t* word = NewWord();
+  Gate gate;
+  gate.Close(stream);
+  EXPECT_EQ(aclrtValueWrite(word, 1, 0, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDeviceTaskAbort(0, 0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_DEVICE_TASK_ABORT);
+  EXPECT_EQ(*word, 0u);
+  EXPECT_EQ(aclrtSynchronizeDevice(), ACL_ERROR_RT_DEVICE_TASK_ABORT) << "the other streams";
+  EXPECT_EQ(aclrtValueWrite(word, 2, 0, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS) << "it was told once";
+  EXPECT_EQ(*word, 2u);
+  EXPECT_EQ(aclrtDeviceTaskAbort(9, 0), ACL_ERROR_RT_INVALID_DEVICEID);
+}
+
 TEST_F(Device, Peers) {
   int32_t can = -1;
   EXPECT_EQ(aclrtDeviceCanAccessPeer(&can, 0, 1), ACL_SUCCESS);
