@@ -21,6 +21,15 @@ expect arguments "$("$belay" run -- printf '%s|' --devices 9 -- -x 'a b' '')" "-
 "$belay" run -- ./nothing-here 2>err.txt; expect "not found" $? 127
 expect "not found says" "$(cat err.txt)" "belay run: cannot start ./nothing-here: No such file or directory"
 "$belay" run -- / 2>err.txt; expect "not a program" $? 126
+printf '#!/no/such/shell\n' >script && chmod +x script
+"$belay" run -- ./script 2>err.txt; expect "no interpreter" $? 126
+expect "no interpreter says" "$(cat err.txt)" \
+  "belay run: cannot start ./script: the interpreter or loader that it names does not exist"
+printf 'exit 9\n' >script; "$belay" run -- ./script; expect "a script without an interpreter line" $? 9
+"$belay" run -- sh -c 'kill -SEGV $$'; expect "a fault" $? 139
+"$belay" run -- sh -c 'trap "" INT; kill -INT $$; exit 4'; expect "an ignored signal" $? 4
+(trap '' HUP; "$belay" run -- sh -c 'kill -HUP $$; exit 5'); expect "a signal that was ignored before" $? 5
+expect "standard input" "$(echo through | "$belay" run -- cat)" through
 "$belay" run >out.txt 2>&1; expect "no program" $? 2
 "$belay" run --devices 0 -- true >out.txt 2>&1; expect "bad number" $? 2
 "$belay" run --run-mode moon -- true >out.txt 2>&1; expect "bad mode" $? 2

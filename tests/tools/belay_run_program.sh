@@ -13,4 +13,20 @@ mkdir wrong && cp "$toolkit"/lib64/*.so wrong/ && printf 'not a library' >wrong/
   -Wl,--disable-new-dtags -Wl,-rpath,"$PWD/wrong" || exit 1
 "$toolkit/bin/belay" run -- ./rpath >/dev/null 2>&1 && { echo "RPATH did not matter"; failed=1; }
 "$toolkit/bin/belay" run --preload -- ./rpath >/dev/null || failed=1
+
+# Another toolkit in the environment, and libraries of the program's own, do not get in the way.
+mkdir other && printf 'int nothing;' | "$CC" -x c - -shared -fPIC -o other/libascendcl.so && cp other/libascendcl.so other/libfree.so
+LD_LIBRARY_PATH=$PWD/other ASCEND_TOOLKIT_HOME=/opt/other "$toolkit/bin/belay" run -- ./transfers >other.txt || failed=1
+cmp -s other.txt two.txt || { echo "another toolkit got in the way"; failed=1; }
+
+# What cannot be helped is said.
+printf 'int main(void) { return 3; }' | "$CC" -x c - -static -o static || exit 1
+"$toolkit/bin/belay" run -- ./static 2>err.txt; [[ $? -eq 3 ]] || failed=1
+grep -q 'static is statically linked and loads no libraries' err.txt || { cat err.txt; failed=1; }
+cp transfers setuid && chmod u+s setuid && "$toolkit/bin/belay" run -- ./setuid >/dev/null 2>err.txt
+grep -q 'setuid changes its user or group' err.txt || { cat err.txt; failed=1; }
+# The machine of an ELF file is in its bytes 18 and 19; 243 is RISC-V.
+cp transfers foreign && printf '\363\000' | dd of=foreign bs=1 seek=18 conv=notrunc status=none
+"$toolkit/bin/belay" run -- ./foreign 2>err.txt; [[ $? -eq 126 ]] || failed=1
+grep -q 'it is a program for another processor' err.txt || { cat err.txt; failed=1; }
 exit $failed

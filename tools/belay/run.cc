@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "belay/program_file.h"
 #include "belay/toolkit.h"
 
 namespace belay::tool {
@@ -32,6 +33,28 @@ void Preload(const std::string& home) {
   setenv("LD_PRELOAD", list.c_str(), 1);
 }
 
+// Starts it all the same: what it starts in turn may be what uses a card.
+void SayWhatWillNotWork(const ProgramFile& program) {
+  const char* why = program.kind == ProgramKind::kStatic ? "is statically linked and loads no libraries"
+                    : program.changes_user ? "changes its user or group, so the system ignores LD_LIBRARY_PATH for it"
+                                           : nullptr;
+  if (why == nullptr) return;
+  std::fprintf(stderr, "belay run: %s %s: Belay has no effect on it\n", program.path.c_str(), why);
+}
+
+int Explain(const ProgramFile& program, int error) {
+  const char* path = program.path.c_str();
+  if (error == ENOEXEC && program.kind == ProgramKind::kForeign) {
+    std::fprintf(stderr, "belay run: cannot start %s: it is a program for another processor\n", path);
+  } else if (error == ENOENT && program.kind != ProgramKind::kMissing) {
+    std::fprintf(stderr, "belay run: cannot start %s: the interpreter or loader that it names does not exist\n", path);
+    return 126;
+  } else {
+    std::fprintf(stderr, "belay run: cannot start %s: %s\n", path, std::strerror(error));
+  }
+  return error == ENOENT ? 127 : 126;
+}
+
 }  // namespace
 
 int Run(const RunOptions& options) {
@@ -49,11 +72,15 @@ int Run(const RunOptions& options) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-
-  int error = errno;
-  std::fprintf(stderr, "belay run: cannot start %s: %s\n", arguments[0], std::strerror(error));
-  return error == ENOENT ? 127 : 126;
+  ProgramFile program = FindProgram(options.command[0]);
+  SayWhatWillNotWork(program);
+  // execvp would hand a binary that the system refuses to a shell, as if it were a script.
+  if (program.kind == ProgramKind::kForeign) {
+    execv(program.path.c_str(), arguments.data());
+  } else {
+    execvp(arguments[0], arguments.data());
+  }
+  return Explain(program, errno);
 }
 
 }  // namespace belay::tool
