@@ -109,12 +109,12 @@ std::vector<Stream*> Device::AllStreams() const {
 bool Device::Abort(int64_t deadline_ns) {
   std::vector<Stream*> streams = AllStreams();
   bool ended = true;
+  const Error aborted = Error(107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)");
   for (Stream* stream : streams) stream->Drop();
   for (Stream* stream : streams) {
     ended &= TheEngine().WaitFor(*stream, stream->tail(), deadline_ns);
     stream->StoreFailure(std::make_unique<TaskFailure>(
-        TaskFailure{107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)",
-                    "task", 0, stream->tail()}));
+        TaskFailure{aborted.code(), aborted.id(), aborted.sentence(), "task", 0, stream->tail()}));
     stream->StopDropping();
   }
   return ended;
