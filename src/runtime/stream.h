@@ -164,7 +164,7 @@ class Stream {
   bool Linger(uint64_t tail) const;
   bool TryDrain();
   static CancelResult Unlink(void* source, Stream& waiter);
-  void Yield();
+  void Yield(TaskCost cost);
   void Offered();
   std::unique_ptr<TaskFailure> MakeFailure(const Error& error, const Task& task) const;
 

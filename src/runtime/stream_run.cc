@@ -9,6 +9,9 @@
 namespace belay::rt {
 namespace {
 
+// Nanoseconds of work after which a stream gives way to others that are ready: a host that feeds one
+// stream for ever starves nobody.
+constexpr uint64_t kTurn = 100'000;
 constexpr uint64_t kFedBatch = 2;
 constexpr int kLooks = 4;
 constexpr int kPausesALook = 48;
@@ -23,6 +26,7 @@ bool Stream::TryTake() {
 
 Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
   Runner* runner = Runner::Current();
+  uint64_t spent = 0;
   for (;;) {
     uint64_t tail = queue_.tail();
     uint64_t begin = head_;
@@ -30,10 +34,18 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
     if (stop != nullptr && stop->load(std::memory_order_relaxed) && head_ < tail) [[unlikely]] until = 0;
     while (head_ < tail) {
       if (head_ >= until) {
-        Yield();
+        Yield(kUnknownCost);
         return RunResult::kYielded;
       }
       Task& task = queue_.Front();
+      spent += task.cost;
+      if (spent > kTurn && until == UINT64_MAX) [[unlikely]] {
+        spent = 0;
+        if (TheEngine().has_ready()) {
+          Yield(kLongTask);  // and wakes a worker that sleeps: there is work for two
+          return RunResult::kYielded;
+        }
+      }
       if (runner != nullptr) runner->BeforeTask(task.cost);
       if (!RunFront(task)) return RunResult::kParked;
     }
@@ -95,12 +107,12 @@ std::unique_ptr<TaskFailure> Stream::MakeFailure(const Error& error, const Task&
                                                    task.type->name, task.call, head_ + 1});
 }
 
-void Stream::Yield() {
+void Stream::Yield(TaskCost cost) {
   {
     std::lock_guard guard(run_lock_);
     Apply(StreamCommand::kYield);
   }
-  TheEngine().MakeReady(*this, kUnknownCost);
+  TheEngine().MakeReady(*this, cost);
 }
 
 bool Stream::TryDrain() {

@@ -143,7 +143,7 @@ Stream* ThreadEngine::NextStream() {
     }
     if (stream != nullptr) return stream;
     work_.store(false, std::memory_order_relaxed);
-    if (searching_ == 0) {
+    if (searching_ == 0 && !Crowded()) {
       ++searching_;
       lock.unlock();
       SearchForAWhile();
@@ -169,7 +169,17 @@ void ThreadEngine::SearchForAWhile() {
       CpuRelax();
     }
     if (has_ready()) return;
+    std::lock_guard guard(lock_);
+    if (Crowded()) return;
   }
+}
+
+// Under lock_: whether workers and waiting hosts keep all cores busy, so that a worker that spins would
+// take one of them away.
+bool ThreadEngine::Crowded() const {
+  int running = static_cast<int>(threads_.size()) - sleeping_ - searching_;
+  if (t_is_worker && searching_ == 0) --running;  // the caller, which has nothing to run
+  return running + hosts_.load(std::memory_order_relaxed) >= static_cast<int>(threads_.size());
 }
 
 // Under lock_: whether the searching worker should take a new ready stream at once. Small work that a
@@ -231,7 +241,7 @@ void ThreadEngine::Publish(Offer& offer, int seats, bool wake) {
     offer.next_ = offers_;
     offers_ = &offer;
     work_.store(true, std::memory_order_release);
-    if (wake) wakes = std::min(seats - searching_, sleeping_ - waking_);
+    if (wake && !Crowded()) wakes = std::min(seats - searching_, sleeping_ - waking_);
     if (wakes > 0) waking_ += wakes;
   }
   if (wakes > 0) {
@@ -246,27 +256,27 @@ bool ThreadEngine::JoinOffer() {
   while (offer != nullptr && offer->seats_ == 0) offer = offer->next_;
   if (offer == nullptr) return false;
   --offer->seats_;
-  ++offer->working_;
+  offer->working_.fetch_add(1, std::memory_order_relaxed);
   lock_.unlock();
   offer->Work();
+  offer->working_.fetch_sub(1, std::memory_order_release);  // from here on the offer may be gone
   lock_.lock();
-  --offer->working_;
   return true;
 }
 
 void ThreadEngine::Withdraw(Offer& offer) {
-  std::unique_lock lock(lock_);
-  Offer** link = &offers_;
-  while (*link != nullptr && *link != &offer) link = &(*link)->next_;
-  if (*link != nullptr) *link = offer.next_;
-  for (int spins = 0; offer.working_ > 0; ++spins) {
-    lock.unlock();
-    if (spins < 1000) {
+  {
+    std::lock_guard guard(lock_);
+    Offer** link = &offers_;
+    while (*link != nullptr && *link != &offer) link = &(*link)->next_;
+    if (*link != nullptr) *link = offer.next_;
+  }
+  for (int spins = 0; offer.working_.load(std::memory_order_acquire) > 0; ++spins) {
+    if (spins < 10'000) {
       CpuRelax();
     } else {
       sched_yield();
     }
-    lock.lock();
   }
 }
 
@@ -278,18 +288,28 @@ bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_n
   bool stopped = stopped_.load(std::memory_order_acquire);
   bool help = (stopped || (config_.help && deadline_ns < 0)) && !t_is_worker &&
               Runner::Current() == nullptr && StackLeft() >= kHelpStack;
+  if (SpinFor(stream, position, help)) return true;
+  return !stopped && stream.SleepUntil(position, deadline_ns);
+}
+
+// Waits without sleeping, and runs tasks if it may, while there is progress; false when it gave up.
+bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
+  hosts_.fetch_add(1, std::memory_order_relaxed);
+  bool reached = false;
   int64_t spin_end = NowNs() + kHostSpinNs;
   do {
-    for (int i = 0; i < 32; ++i) {
-      if (stream.Reached(position)) return true;
+    for (int i = 0; i < 32 && !reached; ++i) {
+      reached = stream.Reached(position);
+      if (reached) break;
       if (help && HelpOnce(stream, position)) {
         spin_end = NowNs() + kHostSpinNs;
       } else {
         CpuRelax();
       }
     }
-  } while (NowNs() < spin_end);
-  return !stopped && stream.SleepUntil(position, deadline_ns);
+  } while (!reached && NowNs() < spin_end);
+  hosts_.fetch_sub(1, std::memory_order_relaxed);
+  return reached;
 }
 
 // Runs a ready stream that `position` depends on, directly or through waits; false when there is none.

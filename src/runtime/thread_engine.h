@@ -44,8 +44,8 @@ class Offer {
  private:
   friend class ThreadEngine;
   Offer* next_ = nullptr;
-  int seats_ = 0;    // workers that may still join
-  int working_ = 0;  // workers inside Work
+  int seats_ = 0;  // workers that may still join
+  std::atomic<int> working_{0};  // workers inside Work
 };
 
 struct ThreadEngineConfig {
@@ -83,6 +83,8 @@ class ThreadEngine final : public Engine {
   void Work();
   Stream* NextStream();
   bool HelpOnce(Stream& stream, uint64_t position);
+  bool SpinFor(Stream& stream, uint64_t position, bool help);
+  bool Crowded() const;
   bool Urgent(TaskCost cost) const;
   bool ShouldWake(TaskCost cost) const;
   void SearchForAWhile();
@@ -101,6 +103,7 @@ class ThreadEngine final : public Engine {
   int in_long_task_ = 0;
   int waking_ = 0;  // sleepers that were woken and have not taken the lock yet
   std::atomic<bool> work_{false};  // there is a stream or an offer that a searching worker should take
+  std::atomic<int> hosts_{0};  // waiting host threads that are awake: each has a core
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};
   std::atomic<uint32_t> epoch_{0};
