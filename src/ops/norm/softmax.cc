@@ -29,7 +29,7 @@ struct SoftmaxBody {
   bool side_by_side;
   const SoftmaxLoops<T>* loops;
 
-  static constexpr int64_t kTile = 64;  // rows side by side
+  static constexpr int64_t kTile = 256;  // rows side by side
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + rows.offset(0),

@@ -157,6 +157,15 @@ TEST_F(AddTest, TheBlockMustBeLargeEnough) {
   EXPECT_EQ(aclDestroyTensor(result), kOk);
 }
 
+TEST_F(AddTest, PrivateFormatsAreRefused) {
+  int64_t dims[] = {8};
+  aclTensor* tiled =
+      aclCreateTensor(dims, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_FRACTAL_NZ, dims, 1, memory_[0]);
+  EXPECT_EQ(aclnnAddGetWorkspaceSize(tiled, other_, alpha_, out_, &size_, &executor_), kInvalid);
+  EXPECT_THAT(Message(), HasSubstr("ACL_FORMAT_FRACTAL_NZ"));
+  EXPECT_EQ(aclDestroyTensor(tiled), kOk);
+}
+
 TEST_F(AddTest, WithoutElementsNoMemoryIsNeeded) {
   aclTensor* none = Make({0, 3}, nullptr);
   ASSERT_EQ(aclnnAddGetWorkspaceSize(none, none, alpha_, none, &size_, &executor_), kOk);
