@@ -276,16 +276,20 @@ size_t PhysicalMemoryOfMachine() {
 }
 
 // Reserves several times the capacity, so that fragmentation costs addresses and not memory. Less
-// where the system limits addresses.
+// where the system limits addresses; the last attempt (0) takes no more than the capacity needs.
 std::unique_ptr<MemoryState> NewState(const MemoryConfig& config) {
   size_t ram = PhysicalMemoryOfMachine();
-  for (size_t generous : {4, 2, 1}) {
+  for (size_t generous : {4, 2, 1, 0}) {
     auto memory = std::make_unique<MemoryState>();
     auto devices = static_cast<size_t>(config.devices);
-    size_t each = RoundToHuge(std::max(config.bytes_per_device * generous, kGiB / 4));
-    size_t mapped =
-        RoundToHuge(2 * generous * std::max(config.bytes_per_device * devices, 8 * kGiB));
+    size_t total = config.bytes_per_device * devices;
+    size_t each = RoundToHuge(config.bytes_per_device * std::max<size_t>(generous, 1));
+    size_t mapped = RoundToHuge(2 * generous * std::max(total, 8 * kGiB));
     size_t pinned = RoundToHuge(ram * generous);
+    if (generous == 0) {
+      mapped = RoundToHuge(total);
+      pinned = RoundToHuge(std::max(total, kGiB));
+    }
     size_t device_bytes = each * devices + mapped;
     if (!memory->space.Reserve(device_bytes + pinned, device_bytes, config.alias_offset)) continue;
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -293,6 +294,27 @@ TEST(RegisteredRangesTest, FindsWhileOthersChange) {
   EXPECT_FALSE(ranges.Remove(0x20000));
   EXPECT_TRUE(ranges.Remove(0x10000));
   EXPECT_EQ(ranges.Find(0x10123).bytes, 0u);
+}
+
+TEST(MemoryLimits, AFewAddressesAreEnough) {
+#if defined(BELAY_ASAN) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve more addresses than any limit allows";
+#else
+  pid_t child = fork();
+  if (child == 0) {
+    rlimit limit{size_t{6} << 30, size_t{6} << 30};
+    setrlimit(RLIMIT_AS, &limit);
+    RestartMemoryInChild(kConfig);
+    void* device = AllocateDevice(1, {.bytes = kCapacity / 2});
+    void* pinned = AllocatePinned(kCapacity);
+    std::memset(device, 1, kCapacity / 2);
+    std::memset(pinned, 1, 1000);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+#endif
 }
 
 // Bytes of this process's mapping around `address` that lie on huge pages, from /proc/self/smaps.
