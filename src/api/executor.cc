@@ -32,25 +32,22 @@ HandleBits BitsOf(const aclOpExecutor* executor) { return reinterpret_cast<Handl
        "stage again, or call aclSetAclOpExecutorRepeatable before the second");
 }
 
-Plan& NeedPlan(const aclOpExecutor* executor) {
-  Plan* plan = ops::g_plans.Find(BitsOf(executor));
-  if (plan == nullptr) FailSpent();
-  return *plan;
+// A reference to a live plan. Another thread may destroy the executor meanwhile, and its slot may
+// even hold another plan by now; so the handle is looked up again once the plan cannot go away.
+PlanRef NeedPlan(const aclOpExecutor* executor) {
+  HandleBits bits = BitsOf(executor);
+  Plan* plan = ops::g_plans.Find(bits);
+  if (plan == nullptr || !plan->TryRef()) FailSpent();
+  PlanRef ref(plan);
+  if (ops::g_plans.Find(bits) != plan) FailSpent();
+  return ref;
 }
 
-// A reference for one task: the handle's own when this run spends the executor.
-PlanRef TakeForRun(aclOpExecutor* executor) {
-  HandleBits bits = BitsOf(executor);
-  Plan& plan = NeedPlan(executor);
-  if (!plan.repeatable()) {
-    if (ops::g_plans.Retire(bits) == nullptr) FailSpent();
-    return PlanRef(&plan);
-  }
-  // Another thread may destroy the executor meanwhile; then the slot may even hold another plan.
-  if (!plan.TryRef()) FailSpent();
-  PlanRef ref(&plan);
-  if (ops::g_plans.Find(bits) != &plan) FailSpent();
-  return ref;
+// Takes the handle away, and with it the handle's reference; exactly one caller gets through.
+void Spend(aclOpExecutor* executor) {
+  Plan* plan = ops::g_plans.Retire(BitsOf(executor));
+  if (plan == nullptr) FailSpent();
+  plan->Unref();
 }
 
 void CheckAddress(const char* name, const void* address, int64_t end) {
@@ -142,20 +139,20 @@ void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* wor
 
 void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size,
                  aclOpExecutor* executor, rt::Stream& stream) {
-  const Plan& plan = NeedPlan(executor);
-  if (plan.function() != form.function) [[unlikely]] {
+  PlanRef plan = NeedPlan(executor);
+  if (plan->function() != form.function) [[unlikely]] {
     Fail(kInvalidArgument, "executor-other-function",
-         "this executor was made by {}GetWorkspaceSize; run it with {}", plan.function(),
-         plan.function());
+         "this executor was made by {}GetWorkspaceSize; run it with {}", plan->function(),
+         plan->function());
   }
-  CheckAddresses(plan, workspace, workspace_size);
-  PlanRef ref = TakeForRun(executor);
-  if (!ref->has_work()) return;
-  uint32_t cost = ref->cost();
-  stream.Submit(rt::MakeTask(PlanTask(std::move(ref), workspace), cost));
+  CheckAddresses(*plan, workspace, workspace_size);
+  if (!plan->repeatable()) Spend(executor);
+  if (!plan->has_work()) return;
+  uint32_t cost = plan->cost();
+  stream.Submit(rt::MakeTask(PlanTask(std::move(plan), workspace), cost));
 }
 
-void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor).SetRepeatable(); }
+void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor)->SetRepeatable(); }
 
 // An executor that is used up is left alone: programs keep them all and destroy them at exit.
 void aclDestroyAclOpExecutor(aclOpExecutor* executor) {
@@ -164,38 +161,39 @@ void aclDestroyAclOpExecutor(aclOpExecutor* executor) {
 }
 
 void aclSetTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&, void* addr) {
-  Plan& plan = NeedPlan(executor);
-  SetAddress(plan, FindBinding(plan, index, Any), addr);
+  PlanRef plan = NeedPlan(executor);
+  SetAddress(*plan, FindBinding(*plan, index, Any), addr);
 }
 void aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&,
                            void* addr) {
-  Plan& plan = NeedPlan(executor);
-  SetAddress(plan, FindBinding(plan, index, ops::Reads), addr);
+  PlanRef plan = NeedPlan(executor);
+  SetAddress(*plan, FindBinding(*plan, index, ops::Reads), addr);
 }
 void aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&,
                             void* addr) {
-  Plan& plan = NeedPlan(executor);
-  SetAddress(plan, FindBinding(plan, index, ops::Writes), addr);
+  PlanRef plan = NeedPlan(executor);
+  SetAddress(*plan, FindBinding(*plan, index, ops::Writes), addr);
 }
 void aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,
                              tensor::TensorList&, void* addr) {
-  Plan& plan = NeedPlan(executor);
-  for (int i = 0; i < plan.binding_count(); ++i) {
-    const Binding& binding = plan.binding(i);
-    if (binding.param == irIndex && binding.relative == relativeIndex)
-      return SetAddress(plan, i, addr);
+  PlanRef plan = NeedPlan(executor);
+  for (int i = 0; i < plan->binding_count(); ++i) {
+    const Binding& binding = plan->binding(i);
+    if (binding.param == irIndex && binding.relative == relativeIndex) {
+      return SetAddress(*plan, i, addr);
+    }
   }
-  SetAddress(plan, -1, addr);
+  SetAddress(*plan, -1, addr);
 }
 void aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
                                   const size_t relativeIndex, tensor::TensorList&, void* addr) {
-  Plan& plan = NeedPlan(executor);
-  SetAddress(plan, FindMember(plan, irIndex, relativeIndex, ops::Reads), addr);
+  PlanRef plan = NeedPlan(executor);
+  SetAddress(*plan, FindMember(*plan, irIndex, relativeIndex, ops::Reads), addr);
 }
 void aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
                                    const size_t relativeIndex, tensor::TensorList&, void* addr) {
-  Plan& plan = NeedPlan(executor);
-  SetAddress(plan, FindMember(plan, irIndex, relativeIndex, ops::Writes), addr);
+  PlanRef plan = NeedPlan(executor);
+  SetAddress(*plan, FindMember(*plan, irIndex, relativeIndex, ops::Writes), addr);
 }
 
 // The operators need no preparation; both exist for programs that call them.
