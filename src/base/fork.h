@@ -23,23 +23,31 @@ template <class T>
 class PerProcess {
  public:
   static T& Get() {
-    T* object = g_object.load(std::memory_order_acquire);
-    return object != nullptr ? *object : Make();
+    Holder* holder = g_holder.load(std::memory_order_acquire);
+    return holder != nullptr ? holder->object : Make();
   }
 
  private:
+  struct Holder {
+    T object;
+    Holder* parents = nullptr;  // kept, so that leak checkers see that it is known
+  };
+
   static T& Make() {
     static const bool hooked = AtForkInChild(&Forget);
     (void)hooked;
-    auto fresh = std::make_unique<T>();
-    T* first = nullptr;
-    if (g_object.compare_exchange_strong(first, fresh.get())) return *fresh.release();
-    return *first;
+    auto fresh = std::make_unique<Holder>();
+    fresh->parents = g_parents;
+    Holder* first = nullptr;
+    if (g_holder.compare_exchange_strong(first, fresh.get())) return fresh.release()->object;
+    return first->object;
   }
-  static void Forget() { g_parents = g_object.exchange(nullptr); }
+  static void Forget() {
+    if (Holder* parents = g_holder.exchange(nullptr)) g_parents = parents;
+  }
 
-  inline static constinit std::atomic<T*> g_object{nullptr};
-  inline static constinit T* g_parents = nullptr;  // so that leak checkers see that it is known
+  inline static constinit std::atomic<Holder*> g_holder{nullptr};
+  inline static constinit Holder* g_parents = nullptr;
 };
 
 }  // namespace belay

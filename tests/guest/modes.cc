@@ -100,6 +100,7 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 
 // The whole program under a limit, in a child: it works, or says in an error what is missing.
 void UnderLimit(int resource, rlim_t limit) {
+  guest::SkipUnderSanitizers();
   pid_t child = fork();
   if (child == 0) {
     rlimit both{limit, limit};
@@ -214,6 +215,7 @@ SCENARIO(few_open_files) { UnderLimit(RLIMIT_NOFILE, 3); }
 SCENARIO(no_core_of_locked_memory) { UnderLimit(RLIMIT_MEMLOCK, 0); }
 
 SCENARIO(no_new_threads) {
+  guest::SkipUnderSanitizers();
   if (getuid() == 0) {
     // The limit does not hold for root: become somebody else for it.
     EXPECT(setgid(65534) == 0 && setuid(65534) == 0);
