@@ -10,7 +10,7 @@ CMAKE_QUIET = --log-level=WARNING >/dev/null
 CTEST = ctest --output-on-failure -j $(JOBS)
 
 help:             ## this list
-	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps-%:
 	@scripts/install-deps $*
@@ -43,11 +43,12 @@ test-sanitize: deps-sanitize  ## the tests under AddressSanitizer, UBSan and Thr
 	@cmake --build build-tsan -j $(JOBS)
 	@TSAN_OPTIONS=second_deadlock_stack=1 $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance)'
 
-check: deps-build ## the arrows between rooms, sizes, message ids
+check: deps-build ## what the sources promise: layers, sizes, message ids, tests and files that documents name
 	@scripts/check-layers
 	@scripts/check-sizes
 	@scripts/check-messages
 	@scripts/check-fidelity
+	@scripts/check-paths
 
 bench: deps-bench ## build and run the benchmarks (ARGS= goes to Google Benchmark)
 	@cmake --preset release -DBELAY_TESTS=OFF $(CMAKE_QUIET)

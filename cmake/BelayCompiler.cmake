@@ -52,6 +52,12 @@ if(BELAY_SANITIZE)
   endif()
 endif()
 
+# A library says what it needs. Clang leaves a sanitizer's runtime to the program, so not there.
+set(BELAY_NO_UNDEFINED -Wl,-z,defs)
+if(BELAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(BELAY_NO_UNDEFINED "")
+endif()
+
 macro(belay_add_subdirectory_if_present dir)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/CMakeLists.txt)
     add_subdirectory(${dir})

@@ -9,7 +9,7 @@ endforeach()
 target_link_libraries(belay_core PRIVATE belay_api Threads::Threads ${CMAKE_DL_LIBS})
 set(BELAY_CORE_EXPORTS ${CMAKE_SOURCE_DIR}/src/libs/libbelay_core/exports.map)
 target_link_options(belay_core PRIVATE
-  -Wl,-z,nodelete -Wl,-z,defs -Wl,--version-script=${BELAY_CORE_EXPORTS})
+  -Wl,-z,nodelete ${BELAY_NO_UNDEFINED} -Wl,--version-script=${BELAY_CORE_EXPORTS})
 set_target_properties(belay_core PROPERTIES LINK_DEPENDS ${BELAY_CORE_EXPORTS})
 install(TARGETS belay_core LIBRARY DESTINATION lib64 COMPONENT toolkit)
 

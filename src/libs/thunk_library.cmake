@@ -9,7 +9,7 @@ function(belay_thunk_library name)
   target_include_directories(${name} PRIVATE ${BELAY_GEN} ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(${name} PRIVATE belay_core ${THUNK_NEEDS})
   target_link_options(${name} PRIVATE
-    -Wl,--version-script=${script} -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,now -Wl,--no-as-needed)
+    -Wl,--version-script=${script} -Wl,-z,nodelete ${BELAY_NO_UNDEFINED} -Wl,-z,now -Wl,--no-as-needed)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${script} INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${name} LIBRARY DESTINATION lib64 COMPONENT toolkit)
 endfunction()
