@@ -1,5 +1,8 @@
 // The end of a process: with tasks running, without aclFinalize, from a callback, from other threads, and
 // calls by destructors of static objects.
+#include <signal.h>
+#include <sys/time.h>
+
 #include "scenario.h"
 
 using guest::Gate;
@@ -122,6 +125,20 @@ SCENARIO(from_a_callback_while_main_finalizes) {
   std::thread([] { gate.open = true; }).detach();
   aclFinalize();  // waits for the callback, which ends the process
   for (;;) pause();
+}
+
+// Not allowed, and often done: the thread may be anywhere in the library when the signal comes.
+SCENARIO(from_a_signal_handler) {
+  Start();
+  TheWork().Allocate();
+  aclrtStream stream = TheWork().NewStream();
+  signal(SIGALRM, [](int) { std::exit(0); });
+  itimerval once{{0, 0}, {0, 3000}};
+  setitimer(ITIMER_REAL, &once, nullptr);
+  for (;;) {
+    for (int i = 0; i < 100; ++i) TheWork().Fill(stream, 1);
+    OK(aclrtSynchronizeStream(stream));
+  }
 }
 
 SCENARIO(while_another_thread_submits) {
