@@ -58,3 +58,14 @@ function(belay_test name)
     DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
                ENVIRONMENT "ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
 endfunction()
+
+# The whole program once more with a waiting host that does not help, and with one worker.
+function(belay_test_variants name)
+  foreach(variant no_help:BELAY_HELP=0 one_worker:BELAY_WORKERS=1)
+    string(REPLACE ":" ";" parts ${variant})
+    list(GET parts 0 suffix)
+    list(GET parts 1 setting)
+    add_test(NAME ${name}:${suffix} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name}:${suffix} PROPERTIES ENVIRONMENT ${setting} TIMEOUT 300 LABELS variant)
+  endforeach()
+endfunction()
