@@ -55,7 +55,7 @@ void CheckAddress(const char* name, const void* address, int64_t end) {
     Fail(kInvalidArgument, "op-address-null",
          "{} has no data: its address is null, {} bytes are used", name, end);
   }
-  rt::MemoryRange range = rt::Lookup(address);
+  rt::MemoryRange range = rt::Lookup(address, static_cast<size_t>(end));
   if (range.kind == rt::MemoryKind::kDevice && range.live &&
       range.Remaining(address) >= static_cast<size_t>(end)) [[likely]] {
     return;

@@ -49,9 +49,11 @@ MemoryRange LookupUnused(const MemoryState& memory, uintptr_t address) noexcept 
 }
 
 // Mapped memory goes on where the next mapping of the same device follows without a gap.
-void ExtendMapped(const AddressSpace& space, MemoryRange& range) noexcept {
-  for (uintptr_t next = range.base + range.bytes; space.Contains(next);
-       next = range.base + range.bytes) {
+void ExtendMapped(const AddressSpace& space, const void* p, size_t bytes,
+                  MemoryRange& range) noexcept {
+  while (range.Remaining(p) < bytes) {
+    uintptr_t next = range.base + range.bytes;
+    if (!space.Contains(next)) return;
     PageEntry entry = space.entry(space.PageOf(next));
     if (entry.size_class() != kMappedClass || entry.device() != range.device) return;
     range.bytes += BlockRecord::Requested(space.record(next).size.load(std::memory_order_relaxed));
@@ -75,7 +77,7 @@ Arena& DeviceArena(int device) {
   return *memory.devices[static_cast<size_t>(device)];
 }
 
-MemoryRange Lookup(const void* p) noexcept {
+MemoryRange Lookup(const void* p, size_t bytes) noexcept {
   auto address = reinterpret_cast<uintptr_t>(p);
   const MemoryState* memory = g_memory.load(std::memory_order_acquire);
   if (memory == nullptr || !memory->space.Contains(address)) return LookupOutside(address);
@@ -95,7 +97,7 @@ MemoryRange Lookup(const void* p) noexcept {
   range.huge_pages = BlockRecord::HugePages(size);
   range.live = range.serial % 2 == 1;
   if (entry.size_class() == kMappedClass) [[unlikely]]
-    ExtendMapped(space, range);
+    ExtendMapped(space, p, bytes, range);
   return range;
 }
 
@@ -159,7 +161,7 @@ namespace {
 }  // namespace
 
 MemoryRange CheckRange(const void* p, size_t bytes, const char* argument) {
-  MemoryRange range = Lookup(p);
+  MemoryRange range = Lookup(p, bytes);
   if (range.live) [[likely]] {
     if (bytes <= range.Remaining(p)) [[likely]]
       return range;

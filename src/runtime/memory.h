@@ -35,7 +35,9 @@ struct MemoryRange {
   }
 };
 
-MemoryRange Lookup(const void* p) noexcept;
+// What holds `p`. A range that was mapped piece by piece (aclrtMapMem) is followed until `bytes` from `p`
+// are covered, or a piece is missing.
+MemoryRange Lookup(const void* p, size_t bytes = 1) noexcept;
 
 // The serial of the live block that holds `p`, 0 when there is none. Capture records it, and replay
 // compares: another serial means that the block was freed (and the address perhaps handed out

@@ -193,7 +193,8 @@ TEST_P(MemoryTest, VirtualMemoryIsRealMappings) {
   memory.Map(range + kPiece, kPiece, kPiece, second);
   memory.Map(range + 3 * kPiece, kPiece, kPiece, second);  // the same memory again
   EXPECT_EQ(Lookup(range).device, 1);
-  EXPECT_EQ(Lookup(range + 5).Remaining(range + 5), 2 * kPiece - 5) << "two mappings are one range";
+  EXPECT_EQ(Lookup(range + 5, 2 * kPiece).Remaining(range + 5), 2 * kPiece - 5)
+      << "two mappings are one range";
   EXPECT_EQ(Caught([&] { CheckRange(range, 2 * kPiece, "dst"); }).code(), 0);
   EXPECT_EQ(Caught([&] { CheckRange(range, 2 * kPiece + 1, "dst"); }).code(), 100000);
   FillBytes(View(range, 2 * kPiece), 3, 2 * kPiece);
