@@ -27,12 +27,37 @@ struct RecordTask {
   }
 };
 
+void FailIfTimedOut(Stream& stream, int64_t limit_ns) {
+  if (!stream.TakeTimedOut()) return;
+  Fail(107020, "event-wait-timeout",
+       "the stream waited longer than its limit of {} s for an event that was not recorded in time",
+       limit_ns / 1'000'000'000);
+}
+
+// What nearly all waits are: for a record that was known at the call, and nobody counts them.
+struct PositionWaitTask {
+  static constexpr const char* kName = "event wait";
+  static constexpr TaskClass kClass = TaskClass::kWait;
+  Stream* source;
+  uint64_t position;
+  int64_t limit_ns;
+
+  bool Proceed(Stream& stream) const {
+    FailIfTimedOut(stream, limit_ns);
+    int64_t limit = limit_ns;  // once parked, this body may be gone
+    uint64_t park = stream.ParkUntil(*source, position);
+    if (park == 0) return true;
+    if (limit > 0) TheEngine().WatchDeadline(stream, park, NowNs() + limit);
+    return false;
+  }
+};
+
 struct WaitTask {
   static constexpr const char* kName = "event wait";
   static constexpr TaskClass kClass = TaskClass::kWait;
   Stream* source;
   uint64_t position;
-  Event* event;  // null: nobody counts passed waits
+  Event* event;  // counts passed waits; null once moved from
   uint64_t life;
   WaitTicket* ticket;
   int64_t limit_ns;
@@ -48,11 +73,7 @@ struct WaitTask {
   }
 
   bool Proceed(Stream& stream) const {
-    if (stream.TakeTimedOut()) {
-      Fail(107020, "event-wait-timeout",
-           "the stream waited longer than its limit of {} s for an event that was not recorded in time",
-           limit_ns / 1'000'000'000);
-    }
+    FailIfTimedOut(stream, limit_ns);
     int64_t limit = limit_ns;  // once parked, this body may be gone
     uint64_t park = ParkIfNeeded(stream);
     if (park == 0) return true;
@@ -201,12 +222,16 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
     ticket = new WaitTicket{this};
     tickets_.push_back(ticket);
   }
-  bool counted = kind_ != EventKind::kEx;
-  if (counted) ++waits_issued_;
-  uint64_t life = life_;
   Binding binding = binding_;
+  if (kind_ == EventKind::kEx) {
+    guard.unlock();
+    PositionWaitTask task{binding.stream, binding.position, limit_ns};
+    return stream.SubmitLive(MakeTask(task, 20)) != 0;
+  }
+  ++waits_issued_;
+  uint64_t life = life_;
   guard.unlock();
-  WaitTask task(binding, counted ? this : nullptr, life, ticket, limit_ns);
+  WaitTask task(binding, this, life, ticket, limit_ns);
   return stream.SubmitLive(MakeTask(std::move(task), 20)) != 0;
 }
 
