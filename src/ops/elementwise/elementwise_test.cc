@@ -147,6 +147,41 @@ TEST_P(Elementwise, FillConvertsItsValue) {
   }
 }
 
+// Results of this size are written past the cache, also where they are not aligned.
+TEST(Large, AddCopyAndFill) {
+  const int64_t n = (int64_t{8} << 20) + 1003;
+  Sample a(DType::kF32, {n}), b(DType::kI32, {n}), out(DType::kF32, {n}, Layout::kOffset);
+  auto* x = static_cast<float*>(a.tensor.data);
+  auto* y = static_cast<int32_t*>(b.tensor.data);
+  auto* z = static_cast<float*>(out.tensor.data) + out.tensor.offset;
+  for (int64_t i = 0; i < n; ++i)
+    x[i] = static_cast<float>(i % 1000), y[i] = static_cast<int32_t>(i % 7);
+  auto run = [&](auto make) {
+    std::fill(z, z + n, -1.0f);
+    PlanRef plan = NewPlan();
+    make(*plan);
+    testing::RunPlan(*plan);
+  };
+  int64_t two = 2;
+  run([&](Plan& plan) {
+    Operand self = a.BoundTo(plan, Access::kRead, "self"),
+            other = b.BoundTo(plan, Access::kRead, "other");
+    kernels::Add(plan, DType::kF32, self, other, Scalar(&two, DType::kI64),
+                 out.BoundTo(plan, Access::kWrite, "out"));
+  });
+  for (int64_t i = 0; i < n; ++i) ASSERT_EQ(z[i], x[i] + 2 * static_cast<float>(y[i])) << i;
+  run([&](Plan& plan) {
+    Operand src = b.BoundTo(plan, Access::kRead, "src");
+    kernels::Copy(plan, DType::kF32, src, out.BoundTo(plan, Access::kWrite, "selfRef"));
+  });
+  for (int64_t i = 0; i < n; ++i) ASSERT_EQ(z[i], static_cast<float>(y[i])) << i;
+  run([&](Plan& plan) {
+    kernels::Fill(plan, DType::kF32, Scalar(&two, DType::kI64),
+                  out.BoundTo(plan, Access::kWrite, "selfRef"));
+  });
+  for (int64_t i = 0; i < n; ++i) ASSERT_EQ(z[i], 2) << i;
+}
+
 TEST(Plans, ReturnTheirSlots) {
   uint32_t before = g_plans.live();
   HandleBits handle = g_plans.Create("test");
