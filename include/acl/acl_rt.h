@@ -487,7 +487,8 @@ uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
 /**
  * From here to aclmdlRICaptureEnd tasks issued to the stream are kept, not run. The mode says which
  * calls that would spoil a capture are refused, and in which threads. Not for the default stream.
- * Errors: 100000: the default stream or an unknown mode; 107003: stream of another context.
+ * Errors: 107000: the default stream or an unknown mode; 107003: stream of another context; 107030:
+ * the stream is being captured.
  * Page: aclcppdevg_03_1782
  */
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
@@ -495,7 +496,9 @@ aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
 /**
  * Ends the capture and gives the model instance made of it. Streams that joined through events must
  * have come back to this one.
- * Errors: 107025: a joined stream did not come back; 107033: the capture was spoiled.
+ * Errors: 107000: no capture began on this stream; 107025: a joined stream did not come back, or
+ * got work after its return; 107030: another thread began the capture; 107033: the capture was
+ * spoiled.
  * Page: aclcppdevg_03_1784
  */
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
@@ -544,13 +547,15 @@ aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 
 /**
  * Runs the instance once and waits, at most timeout milliseconds; -1 waits for ever.
+ * Errors: 107019: not finished in time; 107004: the current context is on another device.
  * Page: aclcppdevg_03_1850
  */
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
 
 /**
  * Runs the instance once, in the order of the stream. NULL is the default stream.
- * Errors: 107003: stream of another context.
+ * Errors: 107000: memory that the instance uses was freed; 107003: stream of another context;
+ * 107004: stream of another device; 107030: the stream is being captured.
  * Page: aclcppdevg_03_1822
  */
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
@@ -579,7 +584,7 @@ aclError aclmdlRIDebugPrint(aclmdlRI modelRI);
 /**
  * Writes the instance to a file for chrome://tracing. flags is ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY
  * or _VERBOSE.
- * Errors: 107010: the file cannot be written.
+ * Errors: 107009: the file cannot be opened; 107010: the file cannot be written.
  * Page: aclcppdevg_03_1988
  */
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t flags);
@@ -756,7 +761,7 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
 /**
  * Drops the tasks of all streams of a device and waits up to timeout milliseconds for the running
  * ones (0: as long as it takes). Calls that wait for them fail afterwards.
- * Errors: 107001: no such device.
+ * Errors: 107001: no such device; 107019: a task still ran at the end of the time limit.
  */
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 

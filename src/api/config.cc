@@ -1,18 +1,22 @@
 #include "api/config.h"
 
-#include <algorithm>
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "api/json_place.h"
 #include "base/error.h"
 
 namespace belay::api {
 namespace {
 
 using Json = nlohmann::json;
+using Keys = std::vector<std::string>;
 
 constexpr int kMostLevels = 10;  // of { and of [, says the page
 constexpr size_t kMostBytes = 10 << 20;
@@ -50,64 +54,69 @@ void CheckNesting(const char* path, const std::string& text) {
   }
 }
 
-Json Parse(const char* path, const std::string& text) {
-  CheckNesting(path, text);
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-    auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n');
-    size_t line_start = text.rfind('\n', at == 0 ? 0 : at - 1);
-    size_t column = at - (line_start == std::string::npos || at == 0 ? 0 : line_start + 1) + 1;
-    Fail(100006, "init-file-syntax", "{}:{}:{}: not valid JSON", path, line, column);
+// A file, parsed, and what messages say about it.
+class ConfigFile {
+ public:
+  explicit ConfigFile(const char* path) : path_(path), text_(ReadFile(path)) {
+    if (text_.find_first_not_of(" \t\r\n") == std::string::npos) text_ = "{}";
+    CheckNesting(path, text_);
+    try {
+      root_ = Json::parse(text_);
+    } catch (const Json::parse_error& error) {
+      Fail(100006, "init-file-syntax", "{}:{}: not valid JSON", path, PlaceOf(text_, error.byte == 0 ? 0 : error.byte - 1));
+    }
+    if (!root_.is_object()) Fail(100006, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
   }
-}
 
-// Values are strings in all examples; a plain number is understood too.
-int Number(const char* path, const std::string& key, const Json& value, int most) {
-  int number = -1;
-  if (value.is_number_integer()) {
-    number = value.get<int64_t>() > most ? -1 : value.get<int>();
-  } else if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) number = -1;
+  // The value behind the keys, outermost first; null when it is not there.
+  const Json* Find(const Keys& keys) const {
+    const Json* value = &root_;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (!value->is_object()) Refuse(Keys(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(i)), *value, "an object { }");
+      auto it = value->find(keys[i]);
+      if (it == value->end()) return nullptr;
+      value = &*it;
+    }
+    return value;
   }
-  if (number < 0 || number > most) {
-    Fail(100008, "init-file-value", "{}: key {} is {}; it must be a whole number from 0 to {}, as a string", path,
-         key, value.dump(), most);
-  }
-  return number;
-}
 
-const Json* Member(const char* path, const Json& object, const char* key, Json::value_t type) {
-  auto it = object.find(key);
-  if (it == object.end()) return nullptr;
-  if (type != Json::value_t::null && it->type() != type) {
-    Fail(100008, "init-file-value", "{}: key {} is {}; it must be an object {{ }}", path, key, it->dump());
+  // Values are strings in all examples; a plain number is understood too.
+  int Number(const Keys& keys, int most, int missing) const {
+    const Json* value = Find(keys);
+    if (value == nullptr) return missing;
+    int number = -1;
+    if (value->is_number_integer()) {
+      number = value->get<int64_t>() > most ? -1 : value->get<int>();
+    } else if (value->is_string()) {
+      const auto& text = value->get_ref<const std::string&>();
+      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (error != std::errc() || end != text.data() + text.size()) number = -1;
+    }
+    if (number < 0 || number > most) {
+      Refuse(keys, *value, fmt::format("a whole number from 0 to {}, as a string", most));
+    }
+    return number;
   }
-  return &*it;
-}
+
+ private:
+  [[noreturn]] void Refuse(const Keys& keys, const Json& value, const std::string& wanted) const {
+    Fail(100008, "init-file-value", "{}:{}: key {} is {}; it must be {}", path_, PlaceOf(text_, keys),
+         fmt::join(keys, "."), value.dump(), wanted);
+  }
+
+  const char* path_;
+  std::string text_;
+  Json root_;
+};
 
 }  // namespace
 
 InitConfig ReadInitConfig(const char* path) {
   InitConfig config;
   if (path == nullptr) return config;
-  std::string text = ReadFile(path);
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return config;
-  Json root = Parse(path, text);
-  if (!root.is_object()) {
-    Fail(100006, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
-  }
-  if (const Json* device = Member(path, root, "defaultDevice", Json::value_t::object)) {
-    if (const Json* id = Member(path, *device, "default_device", Json::value_t::null)) {
-      config.default_device = Number(path, "defaultDevice.default_device", *id, 1 << 20);
-    }
-  }
-  if (const Json* mode = Member(path, root, "err_msg_mode", Json::value_t::null)) {
-    config.errors_per_process = Number(path, "err_msg_mode", *mode, 1) == 1;
-  }
+  ConfigFile file(path);
+  config.default_device = file.Number({"defaultDevice", "default_device"}, 1 << 20, -1);
+  config.errors_per_process = file.Number({"err_msg_mode"}, 1, 0) == 1;
   return config;
 }
 

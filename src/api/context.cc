@@ -5,6 +5,7 @@
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/system_options.h"
+#include "api/wait.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
 
@@ -22,6 +23,7 @@ void aclrtDestroyContext(rt::Context& context) {
          "context {:#x} is the default context of device {}; aclrtResetDevice frees it", context.handle(),
          context.device().id());
   }
+  RefuseInCallback("aclrtDestroyContext");
   rt::DestroyContext(context, false);
 }
 

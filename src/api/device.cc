@@ -7,6 +7,7 @@
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/log.h"
+#include "api/process_options.h"
 #include "api/wait.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -17,7 +18,10 @@
 namespace belay::api {
 namespace {
 
-std::atomic<int> g_saturation{ACL_RT_OVERFLOW_MODE_INFNAN};
+// Which of all devices this is, where ASCEND_RT_VISIBLE_DEVICES hides some.
+int WhichOfAll(int device) {
+  return rt::CurrentSettings().visible[static_cast<size_t>(rt::DeviceAt(device).id())];
+}
 
 void SynchronizeDevice(const char* call, int64_t deadline_ns) {
   RefuseInCallback(call);
@@ -66,8 +70,8 @@ void aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   RefuseInCallback("aclrtDeviceTaskAbort");
   int64_t deadline = timeout == 0 ? -1 : NowNs() + int64_t{timeout} * 1'000'000;
   if (!rt::DeviceAt(deviceId).Abort(deadline)) {
-    Fail(107019, "wait-timeout", "a task of device {} was still running at the end of the time limit",
-         deviceId);
+    Fail(107019, "wait-timeout",
+         "a task of device {} still ran at the end of the time limit; call again to go on waiting for it", deviceId);
   }
 }
 
@@ -101,15 +105,15 @@ void aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
 void aclrtDeviceGetBareTgid(int32_t* pid) { *pid = static_cast<int32_t>(getpid()); }
 
 void aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
-  rt::DeviceAt(deviceId);
+  int which = WhichOfAll(deviceId);
   std::memcpy(uuid->bytes, "belay-device-", 13);
   uuid->bytes[13] = 0;
-  uuid->bytes[14] = static_cast<char>(deviceId >> 8);
-  uuid->bytes[15] = static_cast<char>(deviceId);
+  uuid->bytes[14] = static_cast<char>(which >> 8);
+  uuid->bytes[15] = static_cast<char>(which);
 }
 
 void aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
-  *logicDevId = rt::DeviceAt(userDevid).id();
+  *logicDevId = WhichOfAll(userDevid);
 }
 
 void aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
@@ -117,10 +121,10 @@ void aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
     Fail(107000, "overflow-mode", "mode = {}; use ACL_RT_OVERFLOW_MODE_SATURATION or _INFNAN",
          static_cast<int>(mode));
   }
-  g_saturation.store(mode);
+  Options().saturation.store(mode);
 }
 void aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
-  *mode = static_cast<aclrtFloatOverflowMode>(g_saturation.load());
+  *mode = static_cast<aclrtFloatOverflowMode>(Options().saturation.load());
 }
 
 }  // namespace belay::api

@@ -1,6 +1,7 @@
 // Events: life, records, waits, time.
 #include "api/convert.h"
 #include "api/handlers.h"
+#include "api/process_options.h"
 #include "api/wait.h"
 #include "base/clock.h"
 #include "runtime/capture.h"
@@ -13,7 +14,6 @@ constexpr uint32_t kIpc = 0x40;
 constexpr uint32_t kExternal = 0x20;
 constexpr uint32_t kAllFlags = 0x7b;
 std::atomic<uint32_t> g_next_id{0};
-std::atomic<uint32_t> g_wait_limit_s{0};  // aclrtSetOpWaitTimeout; 0: none
 
 aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags) {
   bool lone = flags == kIpc || flags == kExternal;
@@ -68,6 +68,11 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
   if (binding.stream->failed()) [[unlikely]] Surface(binding.stream->TakeFailure());
 }
 
+void RefuseIpc(const rt::Event& event, const char* call) {
+  if (event.flags() != kIpc) [[likely]] return;
+  Fail(107000, "event-ipc", "{} is not for events made with ACL_EVENT_IPC; create the event with other flags", call);
+}
+
 uint64_t TimeOf(rt::Event& event, const char* argument) {
   uint64_t ticks = event.ticks();
   if (ticks != 0) return ticks;
@@ -109,7 +114,7 @@ void aclrtResetEvent(rt::Event& event, rt::Stream& stream) {
 }
 
 void aclrtStreamWaitEvent(rt::Stream& stream, rt::Event& event) {
-  Wait(stream, event, g_wait_limit_s.load(std::memory_order_relaxed));
+  Wait(stream, event, Options().wait_limit_s.load(std::memory_order_relaxed));
 }
 
 void aclrtStreamWaitEventWithTimeout(rt::Stream& stream, rt::Event& event, int32_t timeout) {
@@ -117,7 +122,7 @@ void aclrtStreamWaitEventWithTimeout(rt::Stream& stream, rt::Event& event, int32
   Wait(stream, event, static_cast<uint32_t>(timeout));
 }
 
-void aclrtSetOpWaitTimeout(uint32_t timeout) { g_wait_limit_s.store(timeout); }
+void aclrtSetOpWaitTimeout(uint32_t timeout) { Options().wait_limit_s.store(timeout); }
 
 void aclrtQueryEvent(rt::Event& event, aclrtEventStatus* status) {
   RefuseEx(event, "aclrtQueryEvent");
@@ -140,6 +145,8 @@ void aclrtSynchronizeEventWithTimeout(rt::Event& event, int32_t timeout) {
 }
 
 void aclrtEventElapsedTime(float* ms, rt::Event& startEvent, rt::Event& endEvent) {
+  RefuseIpc(startEvent, "aclrtEventElapsedTime");
+  RefuseIpc(endEvent, "aclrtEventElapsedTime");
   uint64_t start = TimeOf(startEvent, "startEvent");
   uint64_t end = TimeOf(endEvent, "endEvent");
   if (end < start) {
@@ -151,9 +158,13 @@ void aclrtEventElapsedTime(float* ms, rt::Event& startEvent, rt::Event& endEvent
 }
 
 void aclrtEventGetTimestamp(rt::Event& event, uint64_t* timestamp) {
+  RefuseIpc(event, "aclrtEventGetTimestamp");
   *timestamp = static_cast<uint64_t>(TickTimeNs(TimeOf(event, "event")) / 1000);
 }
 
-void aclrtGetEventId(rt::Event& event, uint32_t* eventId) { *eventId = event.id(); }
+void aclrtGetEventId(rt::Event& event, uint32_t* eventId) {
+  RefuseIpc(event, "aclrtGetEventId");
+  *eventId = event.id();
+}
 
 }  // namespace belay::api

@@ -5,7 +5,10 @@
 #include "api/error_trail.h"
 #include "api/handlers.h"
 #include "api/log.h"
+#include "api/process_options.h"
+#include "api/report_threads.h"
 #include "api/second_copy.h"
+#include "api/wait.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "runtime/context.h"
@@ -29,6 +32,10 @@ void aclInit(const char* configPath) {
   ReadLogSettings();
   RefuseSecondCopy();
   InitConfig config = ReadInitConfig(configPath);
+  if (!rt::Running()) {
+    Options().Reset();
+    ForgetSubscriptions();
+  }
   rt::Start(config.default_device);
   KeepErrorsPerProcess(config.errors_per_process);
   LogInfo({}, "aclInit: {} devices", rt::DeviceCount());
@@ -37,6 +44,7 @@ void aclInit(const char* configPath) {
 void aclFinalize() {
   NoCancellation no_cancellation;
   NeedStarted();
+  RefuseInCallback("aclFinalize");
   rt::Stop();
   LogInfo({}, "aclFinalize");
 }
@@ -44,6 +52,7 @@ void aclFinalize() {
 void aclFinalizeReference(uint64_t* refCount) {
   NoCancellation no_cancellation;
   NeedStarted();
+  RefuseInCallback("aclFinalizeReference");
   uint64_t left = rt::StopOne();
   LogInfo({}, "aclFinalizeReference: {} left", left);
   if (refCount != nullptr) *refCount = left;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/callback_pool.h"
+#include "runtime/capture.h"
 #include "runtime/context.h"
 
 namespace belay::api {
@@ -120,6 +121,7 @@ static void DropCalls(Mailbox& mailbox) {
     std::lock_guard guard(mailbox.lock);
     mailbox.closed = true;
     calls.swap(mailbox.calls);
+    mailbox.more.notify_all();
   }
   for (const DueCall& call : calls) {
     if (call.parked != nullptr) call.parked->CallbackDone();
@@ -130,10 +132,12 @@ void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
   std::unique_lock guard(All().lock);
   auto it = All().streams.find(stream.handle());
   if (it == All().streams.end()) {
-    Fail(107011, "callback-not-subscribed", "no thread is subscribed to stream {}", stream.id());
+    Fail(107011, "callback-not-subscribed", "no thread is subscribed to stream {}; call aclrtSubscribeReport first",
+         stream.id());
   }
   if (it->second != thread) {
-    Fail(107012, "callback-other-thread", "another thread is subscribed to stream {}", stream.id());
+    Fail(107012, "callback-other-thread", "thread {:#x} is subscribed to stream {}, not thread {:#x}; name that one",
+         it->second, stream.id(), thread);
   }
   All().streams.erase(it);
   auto mailbox = All().threads.find(thread);
@@ -144,10 +148,38 @@ void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
   DropCalls(*last);
 }
 
+void ForgetSubscription(HandleBits stream) {
+  std::shared_ptr<Mailbox> last;
+  {
+    std::lock_guard guard(All().lock);
+    auto it = All().streams.find(stream);
+    if (it == All().streams.end()) return;
+    auto mailbox = All().threads.find(it->second);
+    All().streams.erase(it);
+    if (--mailbox->second->streams > 0) return;
+    last = mailbox->second;
+    All().threads.erase(mailbox);
+  }
+  DropCalls(*last);
+}
+
+void ForgetSubscriptions() {
+  std::lock_guard guard(All().lock);
+  All().streams.clear();
+  All().threads.clear();
+}
+
 void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, bool blocks) {
   if (MailboxOf(stream.handle()) == nullptr) {
     Fail(107015, "callback-not-subscribed",
          "no thread is subscribed to stream {}; call aclrtSubscribeReport first", stream.id());
+  }
+  if (stream.capture() != nullptr) {
+    rt::SpoilCaptureOf(stream, "a callback for a subscribed thread");
+    Fail(107030, "capture-callback",
+         "stream {} is being captured: a callback that a subscribed thread runs cannot be part of a model; use "
+         "aclrtLaunchHostFunc instead",
+         stream.id());
   }
   stream.Submit(rt::MakeTask(ReportTask{function, argument, blocks}, 20));
 }
@@ -159,16 +191,19 @@ void ProcessReport(int64_t deadline_ns) {
     auto it = All().threads.find(static_cast<uint64_t>(pthread_self()));
     if (it != All().threads.end()) mailbox = it->second;
   }
-  if (mailbox == nullptr) {
+  auto refuse = [] {
     Fail(107012, "callback-not-subscribed", "this thread is subscribed to no stream; call aclrtSubscribeReport first");
-  }
+  };
+  if (mailbox == nullptr) refuse();
   std::unique_lock guard(mailbox->lock);
   auto due = [&] { return !mailbox->calls.empty(); };
+  auto over = [&] { return due() || mailbox->closed; };
   if (deadline_ns < 0) {
-    mailbox->more.wait(guard, due);
-  } else if (!mailbox->more.wait_for(guard, std::chrono::nanoseconds(deadline_ns - NowNs()), due)) {
-    Fail(107019, "callback-none", "no callback became due within the time limit");
+    mailbox->more.wait(guard, over);
+  } else if (!mailbox->more.wait_for(guard, std::chrono::nanoseconds(deadline_ns - NowNs()), over)) {
+    Fail(107019, "callback-none", "no callback became due within the time limit; call again to go on waiting");
   }
+  if (!due()) refuse();
   while (due()) {
     DueCall call = mailbox->calls.front();
     mailbox->calls.pop_front();

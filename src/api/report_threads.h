@@ -16,4 +16,8 @@ void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, b
 // calling thread did not subscribe, 107019 when nothing came.
 void ProcessReport(int64_t deadline_ns);
 
+// The stream has gone, or (aclInit) all of them have.
+void ForgetSubscription(HandleBits stream);
+void ForgetSubscriptions();
+
 }  // namespace belay::api

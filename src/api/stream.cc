@@ -5,6 +5,7 @@
 
 #include "api/convert.h"
 #include "api/handlers.h"
+#include "api/report_threads.h"
 #include "api/stream_callbacks.h"
 #include "api/wait.h"
 #include "runtime/capture.h"
@@ -29,7 +30,9 @@ void DestroyStream(rt::Stream& stream, bool force) {
     Fail(107000, "stream-default", "the default stream goes with its context; it cannot be destroyed");
   }
   TellStreamState(AsHandle<aclrtStream>(stream.handle()), ACL_RT_STREAM_STATE_DESTROY_PRE);
+  HandleBits handle = stream.handle();
   rt::Context::DestroyStream(stream, force);
+  ForgetSubscription(handle);
 }
 
 }  // namespace
@@ -135,6 +138,8 @@ void aclrtStreamAbort(rt::Stream& stream) {
     Fail(107000, "stream-default", "the default stream cannot be aborted");
   }
   RefuseInCallback("aclrtStreamAbort");
+  rt::CheckNotCaptured(stream, "aclrtStreamAbort");
+  stream.NoteAbort();
   stream.Drop();
   rt::TheEngine().WaitFor(stream, stream.tail(), -1);
   stream.StopDropping();

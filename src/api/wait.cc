@@ -39,9 +39,14 @@ bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns) {
 
 void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
   uint64_t tail = stream.tail();
+  uint32_t aborts = stream.aborts();
   if (!stream.Reached(tail) && !WaitUntil(stream, tail, deadline_ns)) {
     Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit", stream.id(),
          tail - stream.completed());
+  }
+  if (stream.aborts() != aborts) [[unlikely]] {
+    Fail(107022, "stream-aborted", "the tasks of stream {} were dropped while this call waited for them; submit them again",
+         stream.id());
   }
   if (stream.failed()) [[unlikely]] Surface(stream.TakeFailure());
 }

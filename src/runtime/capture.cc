@@ -159,7 +159,6 @@ void Capture::Start(Stream& main, CaptureMode mode, ModelRI& model) {
   id_ = g_next_capture.fetch_add(1) + 1;
   thread_ = ThisThread();
   thread_gone_ = false;
-  outer_mode_ = std::exchange(t_mode.mode, mode);
   t_mode.began = thread_;
   main_ = &main;
   model_ = &model;
@@ -192,7 +191,6 @@ ModelRI& Capture::End(Stream& main) {
   capture->CheckEnd(main);
   ModelRI& model = *capture->model_;
   capture->ReleaseStreams();
-  if (capture->thread_ == ThisThread()) t_mode.mode = capture->outer_mode_;
   bool spoiled = capture->state() == CaptureState::kInvalidated;
   capture->Apply(CaptureCommand::kEnd);
   std::vector<CaptureNode> nodes = std::move(capture->nodes_);
@@ -365,7 +363,6 @@ void Capture::Leave(Stream& stream) {
   std::erase_if(members_, [&](const Member& m) { return m.stream == &stream && &stream != main_; });
   if (&stream != main_) return;
   // Nobody can end the capture any more: drop it.
-  if (thread_ == ThisThread()) t_mode.mode = outer_mode_;
   ReleaseStreams();
   members_.clear();
   for (CaptureNode& node : nodes_) {
@@ -384,7 +381,8 @@ void Capture::Leave(Stream& stream) {
 namespace {
 
 bool Forbids(const CaptureRegistry::UnderWay& capture) {
-  if (capture.thread == ThisThread()) return t_mode.mode != CaptureMode::kRelaxed;
+  if (t_mode.mode == CaptureMode::kRelaxed) return false;
+  if (capture.thread == ThisThread()) return capture.mode != CaptureMode::kRelaxed;
   return capture.mode == CaptureMode::kGlobal && t_mode.mode == CaptureMode::kGlobal;
 }
 
@@ -439,7 +437,7 @@ bool JoinCapture(Stream& stream, const CapturePoint& point) {
   if (capture == nullptr) return false;
   // Two captures that meet could not be replayed one without the other: both fail.
   Capture* other = stream.capture();
-  if (other != nullptr && other != capture) other->SpoilFor(stream, "a wait for an event of another capture");
+  if (other != nullptr && other != capture) other->SpoilFor(stream, "a wait on an event of another capture");
   capture->Wait(stream, point);
   return true;
 }

@@ -104,7 +104,6 @@ class Capture {
   std::mutex lock_;
   std::atomic<CaptureState> state_{CaptureState::kNone};
   CaptureMode mode_ = CaptureMode::kGlobal;
-  CaptureMode outer_mode_ = CaptureMode::kGlobal;  // of the thread, before Begin
   uint64_t id_ = 0;
   uint64_t thread_ = 0;
   bool thread_gone_ = false;

@@ -71,7 +71,20 @@ void Device::Release(bool force) {
   if (uses_ > 0) return;
   Context* context = default_context_.exchange(nullptr);
   DestroyContext(*context, force);
+  DestroyOtherContexts(force);
   ReleaseDeviceMemory(id_);
+}
+
+// Contexts that the program did not destroy before the last reset: their memory goes now.
+void Device::DestroyOtherContexts(bool force) {
+  std::vector<Context*> left;
+  {
+    std::lock_guard guard(g_context_life);
+    g_contexts.ForEach([&](Context& context) {
+      if (&context.device() == this) left.push_back(&context);
+    });
+  }
+  for (Context* context : left) DestroyContext(*context, force);
 }
 
 void Device::TakeStreamSlot() {
@@ -108,16 +121,17 @@ std::vector<Stream*> Device::AllStreams() const {
 
 bool Device::Abort(int64_t deadline_ns) {
   std::vector<Stream*> streams = AllStreams();
-  bool ended = true;
-  const Error aborted = Error(107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)");
+  bool all_ended = true;
   for (Stream* stream : streams) stream->Drop();
   for (Stream* stream : streams) {
-    ended &= TheEngine().WaitFor(*stream, stream->tail(), deadline_ns);
-    stream->StoreFailure(std::make_unique<TaskFailure>(
-        TaskFailure{aborted.code(), aborted.id(), aborted.sentence(), "task", 0, stream->tail()}));
-    stream->StopDropping();
+    stream->NoteAbort(Error(107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)"));
+    if (TheEngine().WaitFor(*stream, stream->tail(), deadline_ns)) {
+      stream->StopDropping();
+    } else {
+      all_ended = false;  // goes on dropping: nothing queued may run when the long task ends
+    }
   }
-  return ended;
+  return all_ended;
 }
 
 std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, bool* reached) {

@@ -79,6 +79,7 @@ class Device {
 
  private:
   std::vector<Stream*> AllStreams() const;
+  void DestroyOtherContexts(bool force);
 
   const int id_;
   std::mutex lock_;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kSync = 0x1;
 constexpr uint32_t kTimeLine = 0x8;
+constexpr uint32_t kIpc = 0x40;
 
 // The record itself is its position; the body only stamps the time.
 struct RecordTask {
@@ -140,6 +141,13 @@ bool Event::may_sync_streams() const {
 void Event::Record(Stream& stream) {
   for (;;) {
     if (Capture* capture = stream.capture(); capture != nullptr) {
+      if ((flags_ & kIpc) != 0) {
+        capture->SpoilFor(stream, "the record of an event with ACL_EVENT_IPC");
+        Fail(107030, "capture-ipc-event",
+             "event {} was created with ACL_EVENT_IPC and cannot be part of a capture; record another event on "
+             "stream {}, or end the capture first",
+             id_, stream.id());
+      }
       CapturePoint point;
       if (!capture->Record(stream, *this, &point)) continue;  // it ended meanwhile
       std::lock_guard guard(lock_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "runtime/context.h"
 #include "runtime/memory.h"
 
 namespace belay::rt {
@@ -53,6 +54,11 @@ void ModelRI::CheckBlocks() {
 void ModelRI::Execute(Stream& stream) {
   if (building()) {
     Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", id_);
+  }
+  if (&stream.context().device() != &device_) {
+    Fail(107004, "model-device",
+         "model {} was captured on device {}, stream {} is on device {}; execute it on a stream of its own device",
+         id_, device_.id(), stream.id(), stream.context().device().id());
   }
   std::lock_guard guard(submit_lock_);
   CheckBlocks();

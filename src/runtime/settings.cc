@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
-#include <set>
+#include <numeric>
 #include <string_view>
 
 #include "base/error.h"
@@ -80,19 +80,22 @@ int UsableCores() {
 }
 
 // As on a card: the list selects and renumbers devices; the first that does not exist ends it.
-int VisibleDevices(int devices) {
+std::vector<int> VisibleDevices(int devices) {
+  std::vector<int> visible(static_cast<size_t>(devices));
+  std::iota(visible.begin(), visible.end(), 0);
   std::string_view list;
-  if (!Read("ASCEND_RT_VISIBLE_DEVICES", &list)) return devices;
-  std::set<int> seen;
+  if (!Read("ASCEND_RT_VISIBLE_DEVICES", &list)) return visible;
+  visible.clear();
   while (!list.empty()) {
     std::string_view item = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), item.size() + 1));
     int id = -1;
     auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), id);
     bool whole = error == std::errc() && end == item.data() + item.size();
-    if (!whole || id < 0 || id >= devices || !seen.insert(id).second) break;
+    if (!whole || id < 0 || id >= devices || std::find(visible.begin(), visible.end(), id) != visible.end()) break;
+    visible.push_back(id);
   }
-  return static_cast<int>(seen.size());
+  return visible;
 }
 
 // Never destroyed: destructors of static objects may still call functions of the interface.
@@ -107,7 +110,8 @@ Settings ReadSettings() {
   Settings s;
   ReadNumber("BELAY_DEVICES", 1, 64, &s.devices);
   int all = s.devices;
-  s.devices = VisibleDevices(s.devices);
+  s.visible = VisibleDevices(s.devices);
+  s.devices = static_cast<int>(s.visible.size());
   std::string_view value;
   if (Read("BELAY_DEVICE_MEMORY", &value)) {
     s.device_bytes = Bytes("BELAY_DEVICE_MEMORY", value);

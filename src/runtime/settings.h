@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace belay::rt {
 
 struct Settings {
   int devices = 2;               // BELAY_DEVICES, cut down by ASCEND_RT_VISIBLE_DEVICES
+  std::vector<int> visible;      // which of all devices each of them is
   size_t device_bytes = 0;       // BELAY_DEVICE_MEMORY (bytes, or with K, M, G), of each device
   ptrdiff_t alias_offset = 0;    // BELAY_ALIAS_OFFSET
   int workers = 0;               // BELAY_WORKERS, default: the cores this process may use

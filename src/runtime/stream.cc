@@ -8,6 +8,7 @@
 #include "base/futex.h"
 #include "base/thread.h"
 #include "runtime/capture.h"
+#include "runtime/context.h"
 #include "runtime/engine.h"
 
 namespace belay::rt {
@@ -40,6 +41,7 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   id_ = id;
   gate_ = false;
   stop_on_failure_ = false;
+  stopped_ = false;
   closing_ = false;
   timed_out_ = false;
   callback_done_ = false;
@@ -123,14 +125,13 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       task.Destroy();
       Fail(107017, "stream-destroyed", "the stream was destroyed while the call was under way");
     }
-    if (stop_on_failure_ && failed()) {
-      int code = failure_ ? failure_->code : 507011;
-      std::string why = failure_ ? failure_->sentence : "reported earlier";
+    if (stopped_) {
+      int code = stop_code_;
+      std::string why = stop_reason_;
       lock_.unlock();
       task.Destroy();
-      Fail(code, "stream-stopped",
-           "stream {} stops on failure and a task of it failed ({}); destroy it and create a new one",
-           id_, why);
+      Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one", id_,
+           why);
     }
     gate_ = capture() != nullptr;
     room_until_ = completed() + StreamDepth();
@@ -180,19 +181,45 @@ void SetFailureObserver(FailureObserver observer) { g_failure_observer.store(obs
 
 void Stream::StoreFailure(std::unique_ptr<TaskFailure> failure) {
   if (FailureObserver observe = g_failure_observer.load()) observe(*this, *failure);
-  std::lock_guard guard(lock_);
-  if (failure_ == nullptr) failure_ = std::move(failure);
-  failed_.store(true, std::memory_order_relaxed);
-  if (stop_on_failure_) {
-    gate_ = true;
-    dropping_.store(true, std::memory_order_relaxed);
+  int code = failure->code;
+  std::string why;
+  {
+    std::lock_guard guard(lock_);
+    if (stop_on_failure_) {
+      why = fmt::format("a task of stream {}, which stops on failure, failed ({})", id_, failure->sentence);
+      dropping_.store(true, std::memory_order_relaxed);
+    }
+    if (failure_ == nullptr) failure_ = std::move(failure);
+    failed_.store(true, std::memory_order_relaxed);
   }
+  if (why.empty()) [[likely]] return;
+  for (Stream* stream : context_->Streams()) {
+    if (!stream->options().is_default) stream->StopWorking(code, why);
+  }
+}
+
+void Stream::NoteAbort(const Error& error) {
+  std::lock_guard guard(lock_);
+  if (failure_ == nullptr) {
+    failure_ = std::make_unique<TaskFailure>(
+        TaskFailure{error.code(), error.id(), error.sentence(), "task", 0, completed() + 1});
+  }
+  failed_.store(true, std::memory_order_relaxed);
+}
+
+void Stream::StopWorking(int code, const std::string& why) {
+  std::lock_guard guard(lock_);
+  if (stopped_ || state() == StreamState::kClosed) return;
+  stopped_ = true;
+  stop_code_ = code;
+  stop_reason_ = why;
+  gate_ = true;
 }
 
 std::unique_ptr<TaskFailure> Stream::TakeFailure() {
   if (!failed()) return nullptr;
   std::lock_guard guard(lock_);
-  if (!stop_on_failure_) failed_.store(false, std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
   return std::move(failure_);
 }
 
@@ -210,7 +237,7 @@ void Stream::StopAccepting() {
 }
 void Stream::StopDropping() {
   std::scoped_lock guard(lock_, run_lock_);
-  if (!(stop_on_failure_ && failed())) dropping_.store(false, std::memory_order_relaxed);
+  if (!stopped_) dropping_.store(false, std::memory_order_relaxed);
 }
 
 // --- host threads that sleep ---------------------------------------------------------------------------

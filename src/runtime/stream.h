@@ -118,6 +118,10 @@ class Stream {
   // From now on tasks are dropped instead of run; their records still let others go on. Ends a park.
   void Drop();
   void StopDropping();
+  // Counts what aborted the stream's tasks: who waited meanwhile did not get what it waited for.
+  void NoteAbort() { aborts_.fetch_add(1); }
+  void NoteAbort(const Error& error);  // and the next synchronise fails with it
+  uint32_t aborts() const { return aborts_.load(std::memory_order_relaxed); }
   bool dropping() const { return dropping_.load(std::memory_order_relaxed); }
   // From now on Submit fails: the stream is about to be closed.
   void StopAccepting();
@@ -133,8 +137,10 @@ class Stream {
   // What a parked stream waits for, if that is a position of another stream; else a null stream.
   ParkPlace parked_at();
 
-  // Failure mode 1 (ACL_STOP_ON_FAILURE): after a failure nothing more is accepted.
+  // Failure mode 1 (ACL_STOP_ON_FAILURE): after a failure nothing more is accepted, here and on the other
+  // streams that the program created in the context.
   void SetStopOnFailure(bool on);
+  void StopWorking(int code, const std::string& why);
   bool stop_on_failure() const { return stop_on_failure_; }
 
   // Capture: set and cleared by Capture under its own lock.
@@ -174,6 +180,9 @@ class Stream {
   bool idle_ = false;  // state_ is kIdle: the next push makes the stream ready
   bool gate_ = false;  // Submit must take the slow path: capturing, stopped, or closed
   bool stop_on_failure_ = false;
+  bool stopped_ = false;
+  int stop_code_ = 0;
+  std::string stop_reason_;
   std::atomic<bool> closing_{false};
   uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
   TaskQueue queue_;
@@ -186,6 +195,7 @@ class Stream {
   std::atomic<uint32_t> host_epoch_{0};
   std::atomic<bool> dropping_{false};
   std::atomic<bool> failed_{false};
+  std::atomic<uint32_t> aborts_{0};
   bool timed_out_ = false;
   bool callback_done_ = false;
   uint64_t head_ = 0;
