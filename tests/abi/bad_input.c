@@ -47,6 +47,10 @@ int main(void) {
   refuse_handles("a stale handle", (uintptr_t)event);
   refuse_handles("a pointer that is no handle", (uintptr_t)scratch);
   refuse_handles("all bits", UINTPTR_MAX);
+  /* Values that look like handles of each kind, with places and generations that were never given out. */
+  for (uintptr_t kind = 0x10; kind < 0x40; ++kind)
+    for (uintptr_t place = 0; place < 3; ++place)
+      refuse_handles("a number like a handle", kind << 56 | (uintptr_t)0xabcdef << 32 | place * 0x7ffffff1u);
   if (aclrtCreateNotify(&notify, 0) == 0 && aclrtDestroyNotify(notify) == 0)
     refuse_handles("a stale handle of another kind", (uintptr_t)notify);
 
