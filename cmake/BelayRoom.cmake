@@ -59,13 +59,14 @@ function(belay_test name)
                ENVIRONMENT "ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
 endfunction()
 
-# The whole program once more with a waiting host that does not help, and with one worker.
+# The whole program once more with a waiting host that does not help, and with one worker. More arguments
+# go to the program.
 function(belay_test_variants name)
   foreach(variant no_help:BELAY_HELP=0 one_worker:BELAY_WORKERS=1)
     string(REPLACE ":" ";" parts ${variant})
     list(GET parts 0 suffix)
     list(GET parts 1 setting)
-    add_test(NAME ${name}:${suffix} COMMAND ${name} --gtest_brief=1)
+    add_test(NAME ${name}:${suffix} COMMAND ${name} --gtest_brief=1 ${ARGN})
     set_tests_properties(${name}:${suffix} PROPERTIES ENVIRONMENT ${setting} TIMEOUT 300 LABELS variant)
   endforeach()
 endfunction()
