@@ -36,9 +36,10 @@ inline void CheckRunning(Fn fn) {
 }
 
 // Runs a handler; its status code is the result. A thread that is being cancelled unwinds through here
-// (glibc's forced unwinding must not be swallowed).
+// (glibc's forced unwinding must not be swallowed; it has no exception object, which UBSan takes for a
+// null reference).
 template <class Body>
-int Run(Fn fn, Body&& body) {
+[[gnu::no_sanitize("undefined")]] int Run(Fn fn, Body&& body) {
   CallScope scope(fn);
   try {
     CheckRunning(fn);
@@ -53,7 +54,7 @@ int Run(Fn fn, Body&& body) {
 
 // The same for a function that returns something else than a status.
 template <class Value, class Body>
-Value RunValue(Fn fn, Value on_error, Body&& body) {
+[[gnu::no_sanitize("undefined")]] Value RunValue(Fn fn, Value on_error, Body&& body) {
   CallScope scope(fn);
   try {
     CheckRunning(fn);
