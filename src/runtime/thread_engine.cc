@@ -61,12 +61,14 @@ void InstallThreadEngine(ThreadEngine* engine) {
 
 ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) {
   threads_.reserve(config.workers);
+  width_.store(config.workers, std::memory_order_relaxed);
   for (int i = 0; i < config.workers; ++i) {
     pthread_t thread;
     std::string name = "belay-work-" + std::to_string(i);
     if (!StartThread(&thread, name.c_str(), &ThreadEngine::WorkerMain, this)) break;
     threads_.push_back(thread);
   }
+  width_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
   if (threads_.empty()) {
     Fail(207005, "no-worker-thread",
          "no worker thread could be started; raise the limit on processes (ulimit -u)");
@@ -177,15 +179,15 @@ void ThreadEngine::SearchForAWhile() {
 // Under lock_: whether workers and waiting hosts keep all cores busy, so that a worker that spins would
 // take one of them away.
 bool ThreadEngine::Crowded() const {
-  int running = static_cast<int>(threads_.size()) - sleeping_ - searching_;
+  int running = workers() - sleeping_ - searching_;
   if (t_is_worker && searching_ == 0) --running;  // the caller, which has nothing to run
-  return running + hosts_.load(std::memory_order_relaxed) >= static_cast<int>(threads_.size());
+  return running + hosts_.load(std::memory_order_relaxed) >= workers();
 }
 
 // Under lock_: whether the searching worker should take a new ready stream at once. Small work that a
 // worker beside can take in a moment stays on that worker's core.
 bool ThreadEngine::Urgent(TaskCost cost) const {
-  int running = static_cast<int>(threads_.size()) - sleeping_ - searching_ - in_long_task_;
+  int running = workers() - sleeping_ - searching_ - in_long_task_;
   return cost >= kWorthSharing || running <= 0;
 }
 
@@ -193,13 +195,15 @@ bool ThreadEngine::Urgent(TaskCost cost) const {
 bool ThreadEngine::ShouldWake(TaskCost cost) const {
   if (sleeping_ - waking_ <= 0) return false;
   if (searching_ > 0 || waking_ > 0) return false;
-  int awake = static_cast<int>(threads_.size()) - sleeping_;
+  int awake = workers() - sleeping_;
   return awake - in_long_task_ <= 0 || cost >= kLongTask;
 }
 
-void ThreadEngine::WakeOne() {
+// Under lock_: counts one sleeper as woken. FutexWake follows without the lock; it does not look at the
+// word, so it does not matter that what the push set off may have ended the engine by then.
+void ThreadEngine::CallOne() {
+  ++waking_;
   epoch_.fetch_add(1, std::memory_order_release);
-  FutexWake(epoch_, 1);
 }
 
 void ThreadEngine::MakeReady(Stream& stream, TaskCost cost) {
@@ -210,9 +214,9 @@ void ThreadEngine::MakeReady(Stream& stream, TaskCost cost) {
     has_ready_.store(true, std::memory_order_relaxed);
     if (Urgent(cost)) work_.store(true, std::memory_order_release);
     wake = ShouldWake(cost);
-    if (wake) ++waking_;
+    if (wake) CallOne();
   }
-  if (wake) WakeOne();
+  if (wake) FutexWake(epoch_, 1);
 }
 
 void ThreadEngine::EnterLongTask() {
@@ -221,9 +225,9 @@ void ThreadEngine::EnterLongTask() {
     std::lock_guard guard(lock_);
     ++in_long_task_;
     wake = !ready_.empty() && ShouldWake(0);
-    if (wake) ++waking_;
+    if (wake) CallOne();
   }
-  if (wake) WakeOne();
+  if (wake) FutexWake(epoch_, 1);
 }
 
 void ThreadEngine::LeaveLongTask() {
@@ -242,10 +246,12 @@ void ThreadEngine::Publish(Offer& offer, int seats, bool wake) {
     offers_ = &offer;
     work_.store(true, std::memory_order_release);
     if (wake && !Crowded()) wakes = std::min(seats - searching_, sleeping_ - waking_);
-    if (wakes > 0) waking_ += wakes;
+    if (wakes > 0) {
+      waking_ += wakes;
+      epoch_.fetch_add(1, std::memory_order_release);
+    }
   }
   if (wakes > 0) {
-    epoch_.fetch_add(1, std::memory_order_release);
     FutexWake(epoch_, wakes);
   }
 }

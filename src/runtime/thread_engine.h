@@ -70,7 +70,7 @@ class ThreadEngine final : public Engine {
   void Publish(Offer& offer, int seats, bool wake);
   // No worker joins any more; returns when the last one has left Work.
   void Withdraw(Offer& offer);
-  int workers() const { return static_cast<int>(threads_.size()); }
+  int workers() const { return width_.load(std::memory_order_relaxed); }
 
   void Stop();
   // The same, but leaves a worker alone that a long task or a deadlock of the program keeps; false then.
@@ -88,11 +88,12 @@ class ThreadEngine final : public Engine {
   bool Urgent(TaskCost cost) const;
   bool ShouldWake(TaskCost cost) const;
   void SearchForAWhile();
-  void WakeOne();
+  void CallOne();
   bool JoinOffer();
 
   const ThreadEngineConfig config_;
   std::vector<pthread_t> threads_;
+  std::atomic<int> width_{0};  // how many there are; workers ask while more are being started
   Timekeeper timekeeper_;
 
   SpinLock lock_;
