@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -57,10 +59,18 @@ inline std::vector<void*> ForeignHandles() {
   return handles;
 }
 
-// A function of the program, queued on a stream. The function object lives as long as the stream may
-// call it: for ever.
+// Keeps a function object for as long as a stream may call it: for ever, but where leak checkers see it.
+inline std::function<void()>* Keep(std::function<void()> function) {
+  static auto* lock = new std::mutex;
+  static auto* kept = new std::deque<std::function<void()>>;
+  std::lock_guard guard(*lock);
+  kept->push_back(std::move(function));
+  return &kept->back();
+}
+
+// A function of the program, queued on a stream.
 inline void Call(aclrtStream stream, std::function<void()> function) {
-  auto* kept = new std::function<void()>(std::move(function));
+  std::function<void()>* kept = Keep(std::move(function));
   ASSERT_OK(aclrtLaunchHostFunc(stream, [](void* f) { (*static_cast<std::function<void()>*>(f))(); }, kept));
 }
 
