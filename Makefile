@@ -47,7 +47,7 @@ test-sanitize: deps-sanitize  ## the tests under AddressSanitizer, UBSan and Thr
 	  $(CTEST) --test-dir build-asan -R '$(FORGETFUL)'
 	@cmake --preset tsan $(CMAKE_QUIET)
 	@cmake --build build-tsan -j $(JOBS)
-	@TSAN_OPTIONS=second_deadlock_stack=1 $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance|stress)'
+	@TSAN_OPTIONS=second_deadlock_stack=1:die_after_fork=0 $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance|stress)'
 
 check: deps-build ## what the sources promise: layers, sizes, message ids, tests and files that documents name
 	@scripts/check-layers

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "peek.h"
 
 namespace conformance {
 

@@ -26,7 +26,7 @@ TEST_F(CaptureBeginEnd, TasksIssuedBeforeRunAtOnce) {
   int32_t* to = NewDevice();
   EXPECT_OK(Copy(to, from, main_));
   EXPECT_OK(Begin());
-  while (*static_cast<volatile int32_t*>(to) == 0) {
+  while (Peek(to) == 0) {
   }
   End();
 }

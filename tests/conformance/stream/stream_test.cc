@@ -1,6 +1,7 @@
 // Streams: life, waiting, attributes, failure behaviour, callbacks on their life.
 #include <vector>
 
+#include "peek.h"
 #include "runtime_fixture.h"
 
 namespace conformance {
@@ -79,11 +80,11 @@ TEST_F(Stream, ACopyArrivesWhereTheHostSpins) {
   uint64_t* word = NewWord();
   void* pinned = nullptr;
   ASSERT_EQ(aclrtMallocHost(&pinned, 64), ACL_SUCCESS);
-  auto* flag = static_cast<volatile uint64_t*>(pinned);
+  auto* flag = static_cast<uint64_t*>(pinned);
   *flag = 0;
   Write(word, 3, stream);
   EXPECT_EQ(aclrtMemcpyAsync(pinned, 8, word, 8, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
-  while (*flag != 3) continue;
+  while (Peek(flag) != 3) continue;
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
   EXPECT_EQ(aclrtFreeHost(pinned), ACL_SUCCESS);
 }
