@@ -105,8 +105,12 @@ bool ThreadEngine::StopForExit() {
 }
 
 void ThreadEngine::Stopped() {
-  // Streams outlive the engine: none may believe that it still stands in this list.
-  while (ready_.Pop() != nullptr) {
+  {
+    // Streams outlive the engine: none may believe that it still stands in this list. A callback that
+    // has just returned may be adding one.
+    std::lock_guard guard(lock_);
+    while (ready_.Pop() != nullptr) {
+    }
   }
   timekeeper_.Stop();
   stopped_.store(true, std::memory_order_release);
