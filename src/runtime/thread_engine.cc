@@ -311,7 +311,7 @@ bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
     for (int i = 0; i < 32 && !reached; ++i) {
       reached = stream.Reached(position);
       if (reached) break;
-      if (help && HelpOnce(stream, position)) {
+      if (help && (HelpOnce(stream, position) || HelpWithOffer())) {
         spin_end = NowNs() + kHostSpinNs;
       } else {
         CpuRelax();
@@ -320,6 +320,15 @@ bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
   } while (!reached && NowNs() < spin_end);
   hosts_.fetch_sub(1, std::memory_order_relaxed);
   return reached;
+}
+
+// Takes a seat at work that is being shared out: what the host waits for is most likely that.
+bool ThreadEngine::HelpWithOffer() {
+  if (!work_.load(std::memory_order_relaxed)) return false;
+  NoCancellation no_cancellation;
+  DefaultFloatMode float_mode;
+  std::lock_guard guard(lock_);
+  return JoinOffer();
 }
 
 // Runs a ready stream that `position` depends on, directly or through waits; false when there is none.

@@ -83,6 +83,7 @@ class ThreadEngine final : public Engine {
   void Work();
   Stream* NextStream();
   bool HelpOnce(Stream& stream, uint64_t position);
+  bool HelpWithOffer();
   bool SpinFor(Stream& stream, uint64_t position, bool help);
   bool Crowded() const;
   bool Urgent(TaskCost cost) const;
