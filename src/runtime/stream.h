@@ -164,7 +164,6 @@ class Stream {
   uint64_t SubmitSlow(Task&& task, bool live);
   void WaitForRoom();
   bool RunFront(Task& task);
-  void Complete(uint64_t position);
   void CompleteRecord(uint64_t position);
   void WakeHosts(uint64_t position);
   bool Linger(uint64_t tail) const;
