@@ -1,7 +1,9 @@
 """The operators of spec/ops: their C functions for the model, and the tables that the core reads.
 
-  ops/kernels.h             what hand-written kernels must look like
-  entries/ops_<family>.cc   a table a family, and the handlers of its functions, which only name a table
+  ops/kernels.h                   what hand-written kernels must look like
+  ops/forms.h                     the forms by name, for every door
+  ops/tables/<family>.cc          their tables
+  entries/operators_<family>.cc   the handlers of the C functions, which only name a form
 """
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def stage_1(op: Operator, form: Form, spec: Spec) -> Function:
         Prototype('aclnnStatus', f'aclnn{form.name}GetWorkspaceSize', tuple(params)),
         f'ops_{op.family}', op.header, 'libopapi.so', spec.families['aclnn'],
         f'{op.brief} Checks the arguments and makes an executor; up to 8 dimensions, any strides.{types}',
-        op.page, 'done', _ERRORS | op.errors)
+        op.page, 'done', _ERRORS | op.errors,
+        optional=frozenset(p.name for p in form.params if p.optional))
 
 
 def stage_2(op: Operator, form: Form, spec: Spec) -> Function:
@@ -74,7 +77,7 @@ def type_set(types: tuple[str, ...]) -> str:
 
 
 def op_table(op: Operator) -> str:
-    params = ''.join(f'    {{"{p.name}", {type_set(p.types)}}},\n' for p in op.params)
+    params = ''.join(f'    {{"{p.name}", {type_set(p.types)}{", true" * p.optional}}},\n' for p in op.params)
     shape = f'[](const Args& a) {{ return rules::{call(op, op.shape)}; }}' if op.shape else 'nullptr'
     dtype = f'[](const Args& a) {{ return rules::{call(op, op.dtype)}; }}' if op.dtype else 'nullptr'
     args = ''.join(f', a.{KINDS[p.kind][2]}({i})' for i, p in enumerate(op.params))
@@ -85,7 +88,7 @@ def op_table(op: Operator) -> str:
 
 
 def access(op: Operator, param: ops_model.FormParam) -> str:
-    if not KINDS[param.kind][0].startswith('const aclTensor'):
+    if KINDS[param.kind][2] not in ('operand', 'operands'):
         return 'kNone'
     if not param.is_out:
         return 'kRead'
@@ -98,12 +101,14 @@ def form_table(op: Operator, form: Form) -> str:
     place = {i: at for at, p in enumerate(form.params) for i in p.indices}
     places = ', '.join(str(place[i]) for i in range(len(op.params)))
     return (f'constexpr FormParam k{form.name}FormParams[] = {{\n{params}}};\n'
-            f'constexpr Form k{form.name}Form{{"aclnn{form.name}", &k{op.name}Op, '
+            f'constinit const Form forms::{form.name}{{"aclnn{form.name}", &k{op.name}Op, '
             f'k{form.name}FormParams, {{{places}}}}};\n')
 
 
 def argument(param: ops_model.FormParam) -> str:
     getter = KINDS[param.kind][2]
+    if getter == 'string' or param.optional:
+        return f'ops::Arg({param.name})'
     if param.ctype.endswith('*'):
         return f'ops::Arg(&{param.name})'
     cast = {'integer': 'int64_t', 'real': 'double', 'boolean': 'bool', 'dtype': 'tensor::DType'}[getter]
@@ -118,19 +123,32 @@ def handlers(spec: Spec, op: Operator, form: Form) -> str:
         heads.append(f'void {name}({params})')
     args = ', '.join(argument(p) for p in form.params)
     return (f'{heads[0]} {{\n  ops::Arg args[] = {{{args}}};\n'
-            f'  MakeExecutor(ops::k{form.name}Form, args, workspaceSize, executor);\n}}\n'
-            f'{heads[1]} {{\n  RunExecutor(ops::k{form.name}Form, workspace, workspaceSize, executor, stream);\n}}\n')
+            f'  MakeExecutor(ops::forms::{form.name}, args, workspaceSize, executor);\n}}\n'
+            f'{heads[1]} {{\n  RunExecutor(ops::forms::{form.name}, workspace, workspaceSize, executor, stream);\n}}\n')
 
 
-def family_file(spec: Spec, operators: list[Operator]) -> str:
-    text = _TOP + ''.join(f'#include "{h}"\n' for h in (
-        'api/executor.h', 'api/handlers.h', 'ops/kernels.h', 'ops/rules.h', 'ops/schema.h'))
-    text += '\nnamespace belay::ops {\nnamespace {\n\n'
-    for op in operators:
-        text += op_table(op) + ''.join(form_table(op, form) for form in op.forms) + '\n'
-    text += '}  // namespace\n}  // namespace belay::ops\n\nnamespace belay::api {\n\n'
+def includes(*headers: str) -> str:
+    return _TOP + ''.join(f'#include "{h}"\n' for h in headers)
+
+
+def table_file(operators: list[Operator]) -> str:
+    text = includes('ops/forms.h', 'ops/kernels.h', 'ops/rules.h')
+    text += '\nnamespace belay::ops {\nnamespace {\n\n' + ''.join(map(op_table, operators))
+    text += '\n}  // namespace\n\n'
+    return text + ''.join(form_table(op, form) for op in operators for form in op.forms) + '\n}  // namespace belay::ops\n'
+
+
+def handler_file(spec: Spec, operators: list[Operator]) -> str:
+    text = includes('api/executor.h', 'api/handlers.h', 'ops/forms.h')
+    text += '\nnamespace belay::api {\n\n'
     text += ''.join(handlers(spec, op, form) for op in operators for form in op.forms)
     return text + '\n}  // namespace belay::api\n'
+
+
+def forms_header(operators: list[Operator]) -> str:
+    names = ''.join(f'extern const Form {form.name};\n' for op in operators for form in op.forms)
+    return (_TOP + '#pragma once\n\n#include "ops/schema.h"\n\nnamespace belay::ops::forms {\n\n'
+            + names + '\n}  // namespace belay::ops::forms\n')
 
 
 def kernels_header(operators: list[Operator]) -> str:
@@ -143,8 +161,9 @@ def kernels_header(operators: list[Operator]) -> str:
 
 
 def emit(spec: Spec) -> dict[str, str]:
-    files = {'ops/kernels.h': kernels_header(_operators)}
+    files = {'ops/kernels.h': kernels_header(_operators), 'ops/forms.h': forms_header(_operators)}
     for family in dict.fromkeys(op.family for op in _operators):
         mine = [op for op in _operators if op.family == family]
-        files[f'entries/operators_{family}.cc'] = family_file(spec, mine)
+        files[f'ops/tables/{family}.cc'] = table_file(mine)
+        files[f'entries/operators_{family}.cc'] = handler_file(spec, mine)
     return files

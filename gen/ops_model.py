@@ -11,6 +11,9 @@ import read
 KINDS = {
     'tensor': ('const aclTensor *', 'const Operand&', 'operand'),
     'operand': ('const aclTensor *', 'const Operand&', 'operand'),
+    'out': ('const aclTensor *', 'const Operand&', 'operand'),  # written, beside the one called `out`
+    'tensors': ('const aclTensorList *', 'const OperandList&', 'operands'),
+    'outs': ('const aclTensorList *', 'const OperandList&', 'operands'),
     'scalar': ('const aclScalar *', 'const Scalar&', 'scalar'),
     'ints': ('const aclIntArray *', 'std::span<const int64_t>', 'ints'),
     'int': ('int64_t', 'int64_t', 'integer'),
@@ -19,6 +22,7 @@ KINDS = {
     'double': ('double', 'double', 'real'),
     'bool': ('bool', 'bool', 'boolean'),
     'dtype': ('aclDataType', 'DType', 'dtype'),
+    'string': ('const char *', 'const char*', 'string'),
 }
 _ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
@@ -29,6 +33,11 @@ class OpParam:
     name: str
     kind: str
     types: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def is_out(self) -> bool:
+        return self.name == 'out' or self.kind in ('out', 'outs')
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class FormParam:
     kind: str
     name: str
     is_out: bool
+    optional: bool = False
 
     @property
     def ctype(self) -> str:
@@ -91,6 +101,11 @@ def split_param(text: str) -> tuple[str, str]:
     return name, kind
 
 
+def split_optional(name: str) -> tuple[str, bool]:
+    """`bias?` as the name and whether the argument may be null."""
+    return name.removesuffix('?'), name.endswith('?')
+
+
 def read_form(op: Operator, text: str) -> Form:
     name, args = split_call(text)
     params = []
@@ -99,11 +114,12 @@ def read_form(op: Operator, text: str) -> Form:
         names = who.split('=')
         indices = tuple(op.index(n) for n in names)
         kind = kind or op.params[indices[0]].kind
-        is_out = op.out in indices
+        is_out = any(op.params[i].is_out for i in indices)
         # A tensor that is written in place has that in its name.
         in_place = is_out and (len(names) > 1 or name.startswith('Inplace'))
         cname = ('self' if names[0] == 'out' else names[0]) + 'Ref' if in_place else names[0]
-        params.append(FormParam(indices, kind, cname, is_out))
+        optional = all(op.params[i].optional for i in indices)
+        params.append(FormParam(indices, kind, cname, is_out, optional))
     return Form(name, tuple(params))
 
 
@@ -117,10 +133,11 @@ def read_operator(row: dict, family: str, sets: dict) -> Operator:
     params = []
     for text in texts:
         who, kind = split_param(text)
+        who, optional = split_optional(who)
         kind = kind or 'tensor'
-        typed = KINDS[kind][2] in ('operand', 'scalar')
+        typed = KINDS[kind][2] in ('operand', 'operands', 'scalar')
         chosen = types.get(who, types.get('*'))
-        params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else ()))
+        params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional))
     op = Operator(name, params, family, f'aclnnop/{row["header"]}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}))

@@ -76,6 +76,17 @@ void CheckOut(const Op& op, const Args& args, DType compute) {
 
 }  // namespace
 
+OperandList Args::operands(int param) const {
+  const Arg& arg = at(param);
+  OperandList list;
+  if (arg.tensors == nullptr) return list;
+  for (HandleBits item : arg.tensors->items) {
+    int binding = arg.binding + static_cast<int>(list.size());
+    list.push_back({tensor::g_tensors.Find(item), nullptr, binding, name(param)});
+  }
+  return list;
+}
+
 PlanRef MakePlan(const Form& form, std::span<Arg> args) {
   HandleBits handle = g_plans.Create(form.function);
   if (handle == 0) {

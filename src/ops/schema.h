@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "ops/plan.h"
 #include "tensor/objects.h"
@@ -74,9 +75,12 @@ struct Operand {
   int binding = -1;
   const char* name = "";
 
+  bool present() const { return tensor != nullptr || scalar != nullptr; }
   DType dtype() const { return tensor != nullptr ? tensor->dtype : scalar->dtype(); }
   Shape shape() const { return tensor != nullptr ? tensor->shape : Shape{}; }
 };
+
+using OperandList = std::vector<Operand>;
 
 struct Form;
 
@@ -87,13 +91,19 @@ class Args {
 
   const char* name(int param) const;
   Operand operand(int param) const;
+  OperandList operands(int param) const;  // the members of a list; none where it was not given
   const Tensor& tensor(int param) const { return *at(param).tensor; }
   const Scalar& scalar(int param) const { return *at(param).scalar; }
-  std::span<const int64_t> ints(int param) const { return at(param).ints->items; }
+  // Empty where the array is optional and was not given.
+  std::span<const int64_t> ints(int param) const {
+    const tensor::IntArray* array = at(param).ints;
+    return array == nullptr ? std::span<const int64_t>() : array->items;
+  }
   int64_t integer(int param) const { return at(param).integer; }
   double real(int param) const { return at(param).real; }
   bool boolean(int param) const { return at(param).integer != 0; }
   DType dtype(int param) const { return static_cast<DType>(at(param).integer); }
+  const char* string(int param) const { return at(param).string; }
 
  private:
   const Arg& at(int param) const;
