@@ -1,10 +1,8 @@
 // Looking into an instance: the drawing, the file for chrome://tracing, its streams and tasks.
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "captures.h"
+#include "temp_file.h"
 
 namespace {
 
@@ -21,18 +19,10 @@ class CapturePrint : public Captures {
     EXPECT_OK(aclrtMemsetAsync(NewDevice(), 4, 0, 4, side_));
     Link(side_, main_);
     model_ = End();
-    path_ = testing::TempDir() + "belay_capture_" + std::to_string(getpid()) + ".json";
   }
-  void TearDown() override {
-    remove(path_.c_str());
-    Captures::TearDown();
-  }
-  json Written() {
-    std::ifstream file(path_);
-    return json::parse(file);
-  }
+  json Written() { return json::parse(file_.Read()); }
   aclmdlRI model_ = nullptr;
-  std::string path_;
+  TempFile file_;
 };
 
 TEST_F(CapturePrint, DrawsStreamsAndTasks) {
@@ -50,7 +40,7 @@ TEST_F(CapturePrint, DrawsStreamsAndTasks) {
 TEST_F(CapturePrint, WritesJsonForTracing) {
   uint32_t id = 0;
   EXPECT_OK(aclmdlRIGetId(model_, &id));
-  EXPECT_OK(aclmdlRIDebugJsonPrint(model_, path_.c_str(), ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY));
+  EXPECT_OK(aclmdlRIDebugJsonPrint(model_, file_.path(), ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY));
   json events = Written().at("traceEvents");
   EXPECT_EQ(events.size(), 6u) << "two tasks, two records, two waits";
   for (const json& event : events) {
@@ -64,7 +54,7 @@ TEST_F(CapturePrint, WritesJsonForTracing) {
 }
 
 TEST_F(CapturePrint, VerboseAddsWhatTasksTouch) {
-  EXPECT_OK(aclmdlRIDebugJsonPrint(model_, path_.c_str(), ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE));
+  EXPECT_OK(aclmdlRIDebugJsonPrint(model_, file_.path(), ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE));
   json first = Written().at("traceEvents").at(0).at("args");
   EXPECT_EQ(first.at("submitted_by"), "aclrtMemcpyAsync");
   EXPECT_EQ(first.at("memory").size(), 2u);
@@ -74,7 +64,7 @@ TEST_F(CapturePrint, AFileThatCannotBeWrittenIsNamed) {
   EXPECT_REFUSED(ACL_ERROR_RT_FILE_OPEN, aclmdlRIDebugJsonPrint(model_, "/no/such/folder/a.json", 0),
                  "/no/such/folder/a.json.*folder that exists");
   EXPECT_REFUSED(ACL_ERROR_RT_FILE_WRITE, aclmdlRIDebugJsonPrint(model_, "/dev/full", 0), "/dev/full.*written");
-  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclmdlRIDebugJsonPrint(model_, path_.c_str(), 2), "flags = 2");
+  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclmdlRIDebugJsonPrint(model_, file_.path(), 2), "flags = 2");
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclmdlRIDebugJsonPrint(model_, nullptr, 0), "path is null");
 }
 

@@ -1,9 +1,8 @@
 // Model instances: running them, in what order, their names and pictures, their end.
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "capture_fixture.h"
+#include "temp_file.h"
 
 namespace conformance {
 namespace {
@@ -116,18 +115,15 @@ TEST_F(Replay, NamesAndNumbers) {
 
 TEST_F(Replay, Pictures) {
   aclmdlRI model = SimpleModel();
-  std::string path = testing::TempDir() + "belay_model.json";
+  TempFile file;
   testing::internal::CaptureStdout();
   EXPECT_EQ(aclmdlRIDebugPrint(model), ACL_SUCCESS);
   EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::HasSubstr("memcpy"));
-  EXPECT_EQ(aclmdlRIDebugJsonPrint(model, path.c_str(), ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE),
+  EXPECT_EQ(aclmdlRIDebugJsonPrint(model, file.path(), ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE),
             ACL_SUCCESS);
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  EXPECT_THAT(text.str(), testing::HasSubstr("\"name\""));
+  EXPECT_THAT(file.Read(), testing::HasSubstr("\"name\""));
   EXPECT_NE(aclmdlRIDebugJsonPrint(model, "/nowhere/at/all.json", 0), ACL_SUCCESS);
-  EXPECT_NE(aclmdlRIDebugJsonPrint(model, path.c_str(), 7), ACL_SUCCESS);
-  remove(path.c_str());
+  EXPECT_NE(aclmdlRIDebugJsonPrint(model, file.path(), 7), ACL_SUCCESS);
 }
 
 TEST_F(Replay, TheEndIsReported) {

@@ -1,8 +1,8 @@
 // The file of aclInit, counted starts, and what the environment says.
 #include <cstdlib>
-#include <fstream>
 
 #include "fixture.h"
+#include "temp_file.h"
 
 namespace {
 
@@ -13,17 +13,13 @@ class InitFile : public ::testing::Test {
   void TearDown() override {
     aclFinalize();
     TakeMessage();
-    remove(path_.c_str());
   }
-  const char* Write(const std::string& text) {
-    std::ofstream(path_) << text;
-    return path_.c_str();
-  }
+  const char* Write(const std::string& text) { return file_.Write(text); }
   void Refuse(aclError code, const std::string& text, const std::string& words) {
     SCOPED_TRACE(text);
-    EXPECT_REFUSED(code, aclInit(Write(text)), (path_ + words).c_str());
+    EXPECT_REFUSED(code, aclInit(Write(text)), (file_.path() + words).c_str());
   }
-  std::string path_ = testing::TempDir() + "belay_init_" + std::to_string(getpid()) + ".json";
+  TempFile file_;
 };
 
 TEST_F(InitFile, BadSyntaxIsNamedByLineAndColumn) {

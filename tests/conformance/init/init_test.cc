@@ -1,22 +1,9 @@
 // Start and end of use, error texts, versions, options, the log.
-#include <fstream>
-
 #include "runtime_fixture.h"
+#include "temp_file.h"
 
 namespace conformance {
 namespace {
-
-class ConfigFile {
- public:
-  explicit ConfigFile(const std::string& text) : path_(testing::TempDir() + "belay_init.json") {
-    std::ofstream(path_) << text;
-  }
-  ~ConfigFile() { remove(path_.c_str()); }
-  const char* path() const { return path_.c_str(); }
-
- private:
-  std::string path_;
-};
 
 TEST(Init, CallsAreCounted) {
   uint64_t left = 99;
@@ -41,7 +28,7 @@ TEST(Init, FinalizeEndsAllAtOnce) {
 }
 
 TEST(Init, DefaultDeviceOfTheFile) {
-  ConfigFile file(R"({"defaultDevice": {"default_device": "1"}})");
+  TempFile file(R"({"defaultDevice": {"default_device": "1"}})");
   int32_t device = -1;
   ASSERT_EQ(aclInit(file.path()), ACL_SUCCESS);
   EXPECT_EQ(aclrtGetDevice(&device), ACL_SUCCESS);
@@ -55,23 +42,23 @@ TEST(Init, DefaultDeviceOfTheFile) {
 TEST(Init, BadFilesAreRefused) {
   EXPECT_EQ(aclInit("/nowhere/acl.json"), ACL_ERROR_INVALID_FILE);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("/nowhere/acl.json"));
-  ConfigFile syntax("{\n  \"err_msg_mode\": \"1\",\n  oops\n}");
+  TempFile syntax("{\n  \"err_msg_mode\": \"1\",\n  oops\n}");
   EXPECT_EQ(aclInit(syntax.path()), ACL_ERROR_PARSE_FILE);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("3")) << "the line";
-  ConfigFile value(R"({"err_msg_mode": "7"})");
+  TempFile value(R"({"err_msg_mode": "7"})");
   EXPECT_NE(aclInit(value.path()), ACL_SUCCESS);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("err_msg_mode"));
   EXPECT_EQ(aclFinalize(), ACL_ERROR_REPEAT_FINALIZE) << "none of them started anything";
 }
 
 TEST(Init, AnEmptyObjectIsAFile) {
-  ConfigFile file("{}");
+  TempFile file("{}");
   EXPECT_EQ(aclInit(file.path()), ACL_SUCCESS);
   EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
 }
 
 TEST(Init, ErrorsOfTheProcess) {
-  ConfigFile file(R"({"err_msg_mode": "1"})");
+  TempFile file(R"({"err_msg_mode": "1"})");
   ASSERT_EQ(aclInit(file.path()), ACL_SUCCESS);
   std::thread([] { aclrtSetDevice(999); }).join();
   EXPECT_THAT(LastMessage(), testing::HasSubstr("999"));
