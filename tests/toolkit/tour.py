@@ -27,7 +27,7 @@ def commands(text):
 
 def main():
     shell = subprocess.Popen(["bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True)
+                             stderr=subprocess.STDOUT, encoding="utf-8")
     for command, expected in commands(open(sys.argv[1], encoding="utf-8").read()):
         shell.stdin.write(f"{command}\nstatus=$?; printf '\\n%s %s\\n' '{END}' $status\n")
         shell.stdin.flush()
