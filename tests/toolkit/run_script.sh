@@ -1,7 +1,8 @@
 #!/bin/bash
 # run_script.sh REASON script toolkit scratch [args...]: runs a toolkit test in an empty scratch folder,
 # with none of the variables that set_env.sh sets, nor those by which the make that runs the tests would
-# tell another make that it is its child (which then says which folder it enters). A REASON says why the script cannot pass yet.
+# tell another make that it is its child (which then says which folder it enters). A REASON says why the
+# script cannot pass yet.
 set -u
 reason=$1 script=$2 toolkit=$3 scratch=$4
 shift 4

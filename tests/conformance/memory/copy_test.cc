@@ -69,11 +69,13 @@ TEST_F(Copy, OnAStreamInOrder) {
   ASSERT_EQ(aclrtMemcpyAsyncWithCondition(other_, kBytes, device_, kBytes,
                                           ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
             kOk);
+  Sync();
+  ASSERT_EQ(aclrtMemsetAsync(other_, kBytes, 0, kBytes, nullptr), kOk);
   ASSERT_EQ(aclrtMemcpyAsync(other_, kBytes, device_, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, nullptr),
             kOk)
       << "NULL is the default stream";
   ASSERT_EQ(aclrtSynchronizeStream(nullptr), kOk);
-  Sync();
+  EXPECT_EQ(std::memcmp(other_, pinned_, kBytes), 0);
   EXPECT_EQ(aclrtFreeHost(back), kOk);
 }
 
