@@ -3,7 +3,7 @@
 find_package(Threads REQUIRED)
 file(GLOB BELAY_ENTRIES CONFIGURE_DEPENDS ${BELAY_GEN}/entries/*.cc)
 add_library(belay_core SHARED ${CMAKE_BINARY_DIR}/empty.cc ${BELAY_ENTRIES})
-foreach(room base tensor runtime ops api)
+foreach(room base tensor runtime ops graph api)
   target_sources(belay_core PRIVATE $<TARGET_OBJECTS:belay_${room}>)
 endforeach()
 target_link_libraries(belay_core PRIVATE belay_api Threads::Threads ${CMAKE_DL_LIBS})

@@ -8,7 +8,8 @@ set(BELAY_ROOMS_BELOW_base "")
 set(BELAY_ROOMS_BELOW_tensor base)
 set(BELAY_ROOMS_BELOW_runtime base tensor)
 set(BELAY_ROOMS_BELOW_ops base tensor)
-set(BELAY_ROOMS_BELOW_api base tensor runtime ops)
+set(BELAY_ROOMS_BELOW_graph base tensor runtime ops)
+set(BELAY_ROOMS_BELOW_api base tensor runtime ops graph)
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/empty.cc CONTENT "// A room without source files yet.\n")
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import emit_graph  # noqa: E402
+import graph_model  # noqa: E402
 import read  # noqa: E402
 from model import Spec  # noqa: E402
 
@@ -32,12 +34,13 @@ def load(root: Path):
     return read.finish(spec), operators
 
 
-def build_files(spec: Spec, operators) -> dict[str, str]:
+def build_files(spec: Spec, operators, root: Path) -> dict[str, str]:
     files = {}
     for name in BUILD_OUTPUTS:
         files |= importlib.import_module(name).emit(spec)
     if operators:
         files |= operators.emit(spec)
+    files |= emit_graph.emit(graph_model.read_graph_ops(root))
     return files
 
 
@@ -91,7 +94,7 @@ def main() -> int:
     if options.count:
         print(importlib.import_module('emit_status').counts(spec.functions))
     if options.out:
-        write_build(options.out, build_files(spec, operators))
+        write_build(options.out, build_files(spec, operators, options.spec))
     if options.headers:
         files = committed_files(spec, options.headers)
         if options.check:

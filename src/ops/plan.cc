@@ -51,4 +51,19 @@ void Plan::Unref() noexcept {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) g_plans.Recycle(this);
 }
 
+PlanRef NewPlan(const char* name) {
+  HandleBits handle = g_plans.Create(name);
+  if (handle == 0) {
+    Fail(tensor::kNoExecutor, "executor-limit",
+         "too many executors are alive; run or destroy some of them");
+  }
+  PlanRef plan(g_plans.Find(handle));
+  return WithoutHandle(std::move(plan));
+}
+
+PlanRef WithoutHandle(PlanRef plan) {
+  g_plans.Retire(g_plans.HandleOf(&*plan));
+  return plan;
+}
+
 }  // namespace belay::ops

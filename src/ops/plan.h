@@ -110,6 +110,12 @@ class Plan {
   alignas(16) std::byte body_[kInlineBody];
 };
 
+class PlanRef;
+// A plan of its own that no handle names: what graphs keep. Throws Error when there is no room.
+PlanRef NewPlan(const char* name);
+// The plan of a call, taken away from its handle.
+PlanRef WithoutHandle(PlanRef plan);
+
 using PlanTable = HandleTable<Plan, HandleKind::kExecutor, 1u << 20>;
 extern PlanTable g_plans;
 

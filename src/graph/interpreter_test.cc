@@ -1,0 +1,89 @@
+#include "graph/interpreter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace belay::graph {
+namespace {
+
+Constant Floats(const Shape& shape, std::initializer_list<float> values) {
+  auto tensor = std::make_shared<HostTensor>(DType::kF32, shape);
+  std::copy(values.begin(), values.end(), tensor->as<float>());
+  return tensor;
+}
+
+ValueType F32(const Shape& shape) { return {DType::kF32, Format::kND, true, shape}; }
+
+TEST(Interpreter, RunsNodesInOrder) {
+  Graph graph;
+  Port x{graph.AddInput("x", F32({2, 2}))};
+  Port two = graph.AddConstant("two", Floats({}, {2}));
+  Port twice{graph.Add({.name = "mul", .type = "Mul", .inputs = {x, two}})};
+  Port product{graph.Add({.name = "matmul", .type = "BatchMatMul", .inputs = {twice, x}})};
+  Port order = graph.AddConstant("perm", IntsConstant(std::vector<int64_t>{1, 0}));
+  graph.outputs = {{{graph.Add({.name = "t", .type = "Transpose", .inputs = {product, order}})}, "y"}};
+  std::vector<Constant> outputs = Evaluate(graph, std::vector{Floats({2, 2}, {1, 2, 3, 4})});
+  std::vector<double> values = outputs.at(0)->Reals();
+  EXPECT_THAT(values, testing::ElementsAre(14, 30, 20, 44));
+}
+
+TEST(Interpreter, ReshapesWithoutCopying) {
+  Graph graph;
+  Port x{graph.AddInput("x", F32({2, 3}))};
+  Port shape = graph.AddConstant("shape", IntsConstant(std::vector<int64_t>{-1, 2}));
+  graph.outputs = {{{graph.Add({.name = "r", .type = "Reshape", .inputs = {x, shape}})}, "y"}};
+  Constant input = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  Constant output = Evaluate(graph, std::vector{input}).at(0);
+  EXPECT_EQ(output->shape(), (Shape{3, 2}));
+  EXPECT_EQ(output->data(), input->data());
+}
+
+TEST(Interpreter, BranchesByTheValue) {
+  auto branch = [](double value) {
+    auto graph = std::make_shared<Graph>();
+    graph->outputs = {{graph->AddConstant("c", RealConstant(value)), "out"}};
+    return graph;
+  };
+  Graph graph;
+  Port condition{graph.AddInput("cond", {DType::kBool, Format::kND, true, {}})};
+  Node node{.name = "if", .type = "If", .inputs = {condition}};
+  node.attributes["then_branch"] = branch(1);
+  node.attributes["else_branch"] = branch(2);
+  graph.outputs = {{{graph.Add(node)}, "y"}};
+  EXPECT_EQ(Evaluate(graph, std::vector{IntConstant(1, DType::kBool)})[0]->Reals()[0], 1);
+  EXPECT_EQ(Evaluate(graph, std::vector{IntConstant(0, DType::kBool)})[0]->Reals()[0], 2);
+}
+
+TEST(Interpreter, ErrorsNameTheNode) {
+  Graph graph;
+  Port x{graph.AddInput("x", F32({2}))};
+  Port y{graph.AddInput("y", F32({3}))};
+  graph.outputs = {{{graph.Add({.name = "sum", .type = "Add", .inputs = {x, y}})}, "z"}};
+  try {
+    Evaluate(graph, std::vector{Floats({2}, {1, 2}), Floats({3}, {1, 2, 3})});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.sentence(), testing::AllOf(testing::HasSubstr("'sum'"), testing::HasSubstr("[3]")));
+  }
+}
+
+TEST(SortNodes, FindsACycle) {
+  Graph graph;
+  graph.nodes = {{.name = "a", .type = "Identity", .inputs = {{1, 0}}}, {.name = "b", .type = "Identity", .inputs = {{0, 0}}}};
+  EXPECT_THROW(SortNodes(graph), Error);
+}
+
+TEST(SortNodes, PutsUsersBehind) {
+  Graph graph;
+  graph.nodes = {{.name = "user", .type = "Identity", .inputs = {{1, 0}}}, {.name = "x", .type = "Data"}};
+  graph.inputs = {1};
+  graph.outputs = {{{0, 0}, "y"}};
+  SortNodes(graph);
+  EXPECT_EQ(graph.nodes[0].name, "x");
+  EXPECT_EQ(graph.outputs[0].port.node, 1);
+}
+
+}  // namespace
+}  // namespace belay::graph

@@ -1,0 +1,87 @@
+#include "graph/op_schema.h"
+
+#include <charconv>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "graph/codes.h"
+
+namespace belay::graph {
+namespace {
+
+template <class T>
+T NumberIn(std::string_view text) {
+  T value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+template <class Use>
+void ForEachPart(std::string_view text, Use use) {
+  while (!text.empty()) {
+    size_t comma = text.find(',');
+    use(text.substr(0, comma));
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+}
+
+template <class T>
+std::vector<T> NumbersIn(std::string_view text) {
+  std::vector<T> values;
+  ForEachPart(text, [&](std::string_view part) { values.push_back(NumberIn<T>(part)); });
+  return values;
+}
+
+Attribute Fallback(const AttributeSchema& schema) {
+  std::string_view text = schema.fallback;
+  switch (schema.kind) {
+    case AttributeKind::kInt:
+      return NumberIn<int64_t>(text);
+    case AttributeKind::kFloat:
+      return NumberIn<double>(text);
+    case AttributeKind::kBool:
+      return text == "true";
+    case AttributeKind::kString:
+      return std::string(text);
+    case AttributeKind::kType:
+      return tensor::DTypeNamed(schema.fallback);
+    case AttributeKind::kInts:
+      return NumbersIn<int64_t>(text);
+    case AttributeKind::kFloats:
+      return NumbersIn<double>(text);
+    case AttributeKind::kStrings: {
+      std::vector<std::string> parts;
+      ForEachPart(text, [&](std::string_view part) { parts.emplace_back(part); });
+      return parts;
+    }
+    case AttributeKind::kTensor:
+      return Constant();
+    case AttributeKind::kGraph:
+      return std::shared_ptr<Graph>();
+  }
+  return int64_t{0};
+}
+
+}  // namespace
+
+const OpSchema* FindOp(std::string_view type) {
+  static const auto* table = [] {
+    auto* map = new std::unordered_map<std::string_view, const OpSchema*>;
+    for (const OpSchema& op : AllOps()) map->emplace(op.type, &op);
+    return map;
+  }();
+  auto it = table->find(type);
+  return it == table->end() ? nullptr : it->second;
+}
+
+Attribute AttributeOf(const Node& node, const AttributeSchema& schema) {
+  auto it = node.attributes.find(schema.name);
+  if (it != node.attributes.end()) return it->second;
+  if (!schema.required) return Fallback(schema);
+  Fail(kGraphInvalid, "graph-attribute-missing", "node '{}' ({}) has no attribute '{}', which it needs", node.name,
+       node.type, schema.name);
+}
+
+}  // namespace belay::graph

@@ -1,0 +1,46 @@
+// What the generated table says about the operators of graphs (spec/graph): their inputs, attributes and
+// outputs, and the function that turns a node into plans.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "graph/ir.h"
+
+namespace belay::graph {
+
+class Translation;
+
+enum class PortKind : uint8_t { kRequired, kOptional, kDynamic };
+
+struct PortSchema {
+  const char* name;
+  PortKind kind;
+};
+
+enum class AttributeKind : uint8_t { kInt, kFloat, kBool, kString, kType, kInts, kFloats, kStrings, kTensor, kGraph };
+
+struct AttributeSchema {
+  const char* name;
+  AttributeKind kind;
+  bool required;
+  const char* fallback;  // as written in the row: "1", "0.5", "true", "1,1,1,1", "NHWC"
+};
+
+struct OpSchema {
+  const char* type;
+  std::span<const PortSchema> inputs;
+  std::span<const PortSchema> outputs;
+  std::span<const AttributeSchema> attributes;
+  void (*translate)(Translation& node);
+};
+
+// Null when there is no such operator.
+const OpSchema* FindOp(std::string_view type);
+std::span<const OpSchema> AllOps();
+
+// The attribute's value, or what the row says when the node has none; throws Error that names node and
+// attribute when it is required and missing, or of the wrong kind.
+Attribute AttributeOf(const Node& node, const AttributeSchema& schema);
+
+}  // namespace belay::graph

@@ -1,0 +1,209 @@
+#include "graph/translation.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "graph/codes.h"
+
+namespace belay::graph {
+namespace {
+
+// While plans are made, a tensor's address is only a mark that tells which value it is.
+constexpr int kMarkShift = 40;
+void* MarkOf(int number) { return reinterpret_cast<void*>(static_cast<uintptr_t>(number + 1) << kMarkShift); }
+int NumberOf(const void* mark) { return static_cast<int>(reinterpret_cast<uintptr_t>(mark) >> kMarkShift) - 1; }
+
+void CheckInputs(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs) {
+  for (size_t i = 0; i < schema.inputs.size(); ++i) {
+    const PortSchema& port = schema.inputs[i];
+    if (port.kind == PortKind::kDynamic) return;  // what follows has no fixed place
+    if (port.kind == PortKind::kRequired && (i >= inputs.size() || !inputs[i].present)) {
+      Fail(kGraphInvalid, "graph-input-absent", "node '{}' ({}) lacks its input '{}'", node.name, node.type,
+           port.name);
+    }
+  }
+  if (inputs.size() > schema.inputs.size()) {
+    Fail(kGraphInvalid, "graph-input-count", "node '{}' ({}) has {} inputs; it takes {} at most", node.name,
+         node.type, inputs.size(), schema.inputs.size());
+  }
+}
+
+}  // namespace
+
+Translation::Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs)
+    : node_(node), schema_(schema), inputs_(inputs.begin(), inputs.end()) {
+  CheckInputs(node, schema, inputs);
+  result_.inputs = static_cast<int>(inputs.size());
+  result_.outputs = node.outputs;
+  result_.values.resize(inputs.size() + static_cast<size_t>(node.outputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    result_.values[i].dtype = inputs[i].dtype;
+    result_.values[i].shape = inputs[i].shape;
+    tensors_.push_back(NewTensor(static_cast<int>(i)));
+  }
+}
+
+Tensor Translation::NewTensor(int number) const {
+  const LocalValue& value = result_.values[static_cast<size_t>(number)];
+  Tensor tensor;
+  tensor.dtype = value.dtype;
+  tensor.shape = value.shape;
+  tensor.strides = tensor::PackedStrides(value.shape);
+  tensor.storage_count = tensor.count();
+  tensor.data = MarkOf(number);
+  return tensor;
+}
+
+const Tensor& Translation::in(int i) const {
+  if (!has(i)) Refuse("input " + std::to_string(i) + " is missing");
+  return tensors_[static_cast<size_t>(i)];
+}
+
+const HostTensor& Translation::value(int i) const {
+  in(i);
+  const Constant& known = inputs_[static_cast<size_t>(i)].value;
+  if (known == nullptr) throw NeedsValue{i};
+  return *known;
+}
+
+Constant Translation::constant(int i) const {
+  const KnownInput& input = inputs_[static_cast<size_t>(i)];
+  return input.constant ? input.value : nullptr;
+}
+
+const AttributeSchema& Translation::Schema(std::string_view name) const {
+  for (const AttributeSchema& schema : schema_.attributes) {
+    if (name == schema.name) return schema;
+  }
+  Refuse("there is no attribute '" + std::string(name) + "'");
+}
+
+void Translation::Refuse(const std::string& sentence) const {
+  Fail(kGraphInvalid, "graph-node", "node '{}' ({}): {}", node_.name, node_.type, sentence);
+}
+
+Tensor Translation::Out(int i, DType dtype, const Shape& shape) {
+  for (int64_t size : shape) {
+    if (size < 0) Refuse("its output would have the shape " + shape.ToString());
+  }
+  LocalValue& value = result_.values[static_cast<size_t>(result_.inputs + i)];
+  value.dtype = dtype;
+  value.shape = shape;
+  return NewTensor(result_.inputs + i);
+}
+
+Tensor Translation::Temporary(DType dtype, const Shape& shape) {
+  result_.values.push_back({dtype, shape, -1, nullptr});
+  return NewTensor(static_cast<int>(result_.values.size()) - 1);
+}
+
+void Translation::OutSame(int i, const Tensor& source, const Shape& shape) {
+  if (!IsPacked(source.shape, source.strides) || source.offset != 0 || CountOf(shape) != source.count()) {
+    if (CountOf(shape) != source.count()) {
+      Refuse("a tensor of shape " + source.shape.ToString() + " cannot get the shape " + shape.ToString());
+    }
+    return Copy(Reshaped(Packed(source), shape), Out(i, source.dtype, shape));
+  }
+  LocalValue& value = result_.values[static_cast<size_t>(result_.inputs + i)];
+  value.dtype = source.dtype;
+  value.shape = shape;
+  value.same_memory_as = NumberOf(source.data);
+}
+
+void Translation::OutValue(int i, Constant value) {
+  LocalValue& out = result_.values[static_cast<size_t>(result_.inputs + i)];
+  out.dtype = value->dtype();
+  out.shape = value->shape();
+  out.given = std::move(value);
+}
+
+void Translation::AddStep(ops::PlanRef plan) {
+  std::vector<int> values;
+  for (int i = 0; i < plan->binding_count(); ++i) {
+    const ops::Binding& binding = plan->binding(i);
+    values.push_back(binding.present ? NumberOf(binding.address) : -1);
+  }
+  if (plan->has_work()) result_.steps.push_back({std::move(plan), std::move(values)});
+}
+
+ops::PlanRef Translation::NewPlan(const char* name) { return ops::NewPlan(name); }
+
+void Translation::Run(const ops::Form& form, std::initializer_list<Arg> args) {
+  DefaultFloatMode mode;
+  std::vector<Arg> in_call_order(args);
+  AddStep(ops::WithoutHandle(ops::MakePlan(form, in_call_order)));
+}
+
+Tensor Translation::View(const Tensor& tensor, const Shape& shape, const tensor::Strides& strides, int64_t offset) {
+  Tensor view = tensor;
+  view.shape = shape;
+  view.strides = strides;
+  view.offset += offset;
+  return view;
+}
+
+Tensor Translation::Reshaped(const Tensor& packed, const Shape& shape) {
+  return View(packed, shape, tensor::PackedStrides(shape));
+}
+
+Tensor Translation::Transposed(const Tensor& tensor, std::span<const int64_t> order) {
+  Shape shape, strides;
+  for (int64_t axis : order) {
+    shape.push_back(tensor.shape[static_cast<int>(axis)]);
+    strides.push_back(tensor.strides[static_cast<int>(axis)]);
+  }
+  return View(tensor, shape, strides);
+}
+
+Tensor Translation::Cast(const Tensor& source, DType dtype) {
+  if (source.dtype == dtype) return source;
+  Tensor result = Temporary(dtype, source.shape);
+  Copy(source, result);
+  return result;
+}
+
+Tensor Translation::Packed(const Tensor& source) {
+  if (IsPacked(source.shape, source.strides) && source.offset == 0) return source;
+  Tensor result = Temporary(source.dtype, source.shape);
+  Copy(source, result);
+  return result;
+}
+
+void Translation::Copy(const Tensor& source, const Tensor& destination) {
+  Run(ops::forms::InplaceCopy, {Arg(&destination), Arg(&source)});
+}
+
+int Translation::Axis(int64_t axis, int rank) const {
+  if (axis < -rank || axis >= rank) {
+    Refuse("axis " + std::to_string(axis) + " is not one of a tensor with " + std::to_string(rank) + " dimensions");
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Translated Translation::Finish() {
+  for (int i = 0; i < result_.outputs; ++i) {
+    if (result_.values[static_cast<size_t>(result_.inputs + i)].dtype == DType::kUndefined) {
+      Refuse("its output " + std::to_string(i) + " is not computed by this version");
+    }
+  }
+  return std::move(result_);
+}
+
+Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs) {
+  const OpSchema* schema = FindOp(node.type);
+  if (schema == nullptr || schema->translate == nullptr) {
+    Fail(kUnsupported, "graph-op-unknown", "node '{}': there is no operator '{}' in this version", node.name, node.type);
+  }
+  Translation translation(node, *schema, inputs);
+  try {
+    schema->translate(translation);
+  } catch (const Error& error) {
+    if (std::strcmp(error.id(), "graph-node") == 0) throw;
+    Fail(error.code(), error.id(), "node '{}' ({}): {}", node.name, node.type, error.sentence());
+  }
+  return translation.Finish();
+}
+
+}  // namespace belay::graph
