@@ -521,13 +521,16 @@ aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode);
 /**
  * Operators issued from here to aclmdlRICaptureTaskGrpEnd form a group that can be replaced later.
  * The stream must be in a capture.
- * Errors: 507009: a task inside is no operator.
+ * Errors: 107000: the stream is not being captured, or has a group open; 107033: the capture was
+ * spoiled; 507009: returned by calls inside that issue something else than an operator.
  * Page: aclcppdevg_03_1823
  */
 aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
 
 /**
- * Ends the group and gives its handle.
+ * Ends the group and gives its handle, which is valid until the instance is destroyed.
+ * Errors: 107000: the stream is not being captured, or has no group open; 107033: the capture was
+ * spoiled.
  * Page: aclcppdevg_03_1824
  */
 aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
@@ -535,12 +538,19 @@ aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
 /**
  * Operators issued from here to aclmdlRICaptureTaskUpdateEnd replace those of the group, one by
  * one. The stream must not be in a capture.
+ * Errors: 107000: the stream is being captured or updates a group already, or the capture of the
+ * group has not ended; 107004: stream of another device than the group's; 107017: no group, or its
+ * instance was destroyed; 507009: returned by calls inside that issue something else than an
+ * operator.
  * Page: aclcppdevg_03_1825
  */
 aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle);
 
 /**
- * Ends the replacement, which takes effect in the order of the stream.
+ * Ends the replacement, which takes effect in the order of the stream: the next replay that reaches
+ * the group after that runs the new operators.
+ * Errors: 107000: no update began on this stream, or the number of operators differs from the
+ * group's.
  * Page: aclcppdevg_03_1826
  */
 aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
@@ -605,27 +615,31 @@ aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
 aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
 
 /**
- * The streams of an instance. With streams NULL *numStreams becomes their number, else at most
- * *numStreams are filled in.
+ * The streams of an instance. With streams NULL *numStreams becomes their number, else it says how
+ * many fit. They are good for aclmdlRIGetTasksByStream, until the instance is destroyed.
+ * Errors: 107000: the instance is being captured, or the array is too short.
  * Page: aclcppdevg_03_2146
  */
 aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams, uint32_t *numStreams);
 
 /**
- * The tasks of one stream of an instance. With tasks NULL *numTasks becomes their number, else at
- * most *numTasks are filled in.
+ * The tasks of one stream of an instance. With tasks NULL *numTasks becomes their number, else it
+ * says how many fit.
+ * Errors: 107000: the array is too short; 107017: not a stream of a live instance.
  * Page: aclcppdevg_03_2147
  */
 aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint32_t *numTasks);
 
 /**
  * What kind of task it is.
+ * Errors: 107017: not a task of a live instance.
  * Page: aclcppdevg_03_2148
  */
 aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *type);
 
 /**
- * The number of a task in its instance.
+ * The number of a task in its instance, counted in the order of the capture.
+ * Errors: 107017: not a task of a live instance.
  * Page: aclcppdevg_03_2175
  */
 aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id);

@@ -8,6 +8,7 @@
 #include "api/wait.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
+#include "runtime/task_group.h"
 
 namespace belay::api {
 namespace {
@@ -27,6 +28,36 @@ const rt::TaskGraph& GraphOf(rt::ModelRI& model) {
     Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", model.id());
   }
   return model.graph();
+}
+
+// The two calls of the interface that fill an array: null asks how long it has to be.
+template <class Handle>
+void FillArray(const std::vector<HandleBits>& from, Handle* to, uint32_t* count, const char* what) {
+  auto total = static_cast<uint32_t>(from.size());
+  if (to != nullptr) {
+    if (*count < total) {
+      Fail(107000, "array-short", "the array has room for {} {}, there are {}; ask for the number with a null array",
+           *count, what, total);
+    }
+    for (uint32_t i = 0; i < total; ++i) to[i] = AsHandle<Handle>(from[i]);
+  }
+  *count = total;
+}
+
+aclmdlRITaskType TypeOf(const rt::ModelTask& task) {
+  if (task.node == rt::CaptureNode::Kind::kRecord) return ACL_MODEL_RI_TASK_EVENT_RECORD;
+  if (task.node == rt::CaptureNode::Kind::kWait) return ACL_MODEL_RI_TASK_EVENT_WAIT;
+  switch (task.kind) {
+    case rt::TaskKind::kOperator:
+      return ACL_MODEL_RI_TASK_KERNEL;
+    case rt::TaskKind::kValueWrite:
+      return ACL_MODEL_RI_TASK_VALUE_WRITE;
+    case rt::TaskKind::kValueWait:
+      return ACL_MODEL_RI_TASK_VALUE_WAIT;
+    case rt::TaskKind::kOther:
+      break;
+  }
+  return ACL_MODEL_RI_TASK_DEFAULT;
 }
 
 }  // namespace
@@ -49,6 +80,16 @@ void aclmdlRICaptureGetInfo(rt::Stream& stream, aclmdlRICaptureStatus* status, a
 void aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
   *mode = static_cast<aclmdlRICaptureMode>(rt::ExchangeThreadMode(ModeOf(*mode)));
 }
+
+void aclmdlRICaptureTaskGrpBegin(rt::Stream& stream) { rt::Capture::BeginGroup(stream); }
+void aclmdlRICaptureTaskGrpEnd(rt::Stream& stream, aclrtTaskGrp* handle) {
+  *handle = nullptr;
+  *handle = AsHandle<aclrtTaskGrp>(rt::TaskGroups().HandleOf(&rt::Capture::EndGroup(stream)));
+}
+void aclmdlRICaptureTaskUpdateBegin(rt::Stream& stream, rt::TaskGroup& handle) {
+  rt::TaskUpdate::Begin(stream, handle);
+}
+void aclmdlRICaptureTaskUpdateEnd(rt::Stream& stream) { rt::TaskUpdate::End(stream); }
 
 void aclmdlRIExecuteAsync(rt::ModelRI& modelRI, rt::Stream& stream) { modelRI.Execute(stream); }
 
@@ -75,6 +116,24 @@ void aclmdlRIDestroyUnregisterCallback(rt::ModelRI& modelRI, aclrtCallback func)
 }
 
 void aclmdlRIGetId(rt::ModelRI& modelRI, uint32_t* modelRIId) { *modelRIId = modelRI.id(); }
+
+void aclmdlRIGetStreams(rt::ModelRI& modelRI, aclrtStream* streams, uint32_t* numStreams) {
+  GraphOf(modelRI);
+  FillArray(modelRI.Streams(), streams, numStreams, "streams");
+}
+
+void aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* tasks, uint32_t* numTasks) {
+  rt::ModelStream* place = rt::ModelStreams().Find(BitsOf(stream));
+  if (place == nullptr) {
+    Fail(107017, "model-stream",
+         "stream = {:#x} is not a stream of a model, as aclmdlRIGetStreams gives them, or the model was destroyed",
+         BitsOf(stream));
+  }
+  FillArray(place->tasks, tasks, numTasks, "tasks");
+}
+
+void aclmdlRITaskGetType(rt::ModelTask& task, aclmdlRITaskType* type) { *type = TypeOf(task); }
+void aclmdlRITaskGetSeqId(rt::ModelTask& task, uint32_t* id) { *id = task.sequence; }
 
 void aclmdlRISetName(rt::ModelRI& modelRI, const char* name) { modelRI.SetName(name); }
 

@@ -8,6 +8,7 @@
 #include "runtime/memory_virtual.h"
 #include "runtime/model_ri.h"
 #include "runtime/notify.h"
+#include "runtime/task_group.h"
 #include "tensor/description.h"
 #include "tensor/objects.h"
 
@@ -49,6 +50,16 @@ template <>
 struct ObjectTraits<rt::ModelRI> {
   static constexpr const char* kName = "a model instance";
   static rt::ModelRI* Find(HandleBits h) { return rt::Models().Find(h); }
+};
+template <>
+struct ObjectTraits<rt::ModelTask> {
+  static constexpr const char* kName = "a task of a model";
+  static rt::ModelTask* Find(HandleBits h) { return rt::ModelTasks().Find(h); }
+};
+template <>
+struct ObjectTraits<rt::TaskGroup> {
+  static constexpr const char* kName = "a task group";
+  static rt::TaskGroup* Find(HandleBits h) { return rt::TaskGroups().Find(h); }
 };
 template <>
 struct ObjectTraits<rt::PhysicalMemory> {

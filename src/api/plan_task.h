@@ -13,6 +13,7 @@ namespace belay::api {
 class PlanTask {
  public:
   static constexpr const char* kName = "operator";
+  static constexpr rt::TaskKind kKind = rt::TaskKind::kOperator;
 
   PlanTask(ops::PlanRef plan, void* workspace);
   PlanTask(PlanTask&& other) noexcept;

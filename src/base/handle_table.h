@@ -29,6 +29,8 @@ enum class HandleKind : uint8_t {
   kStreamConfig = 0x16,
   kTaskGroup = 0x17,
   kPhysicalMemory = 0x18,
+  kModelStream = 0x19,
+  kModelTask = 0x1a,
   kTensor = 0x21,
   kScalar = 0x22,
   kIntArray = 0x23,

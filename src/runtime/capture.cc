@@ -7,6 +7,7 @@
 #include "base/fork.h"
 #include "runtime/context.h"
 #include "runtime/model_ri.h"
+#include "runtime/task_group.h"
 #include "runtime/thread_engine.h"
 
 namespace belay::rt {
@@ -164,6 +165,7 @@ void Capture::Start(Stream& main, CaptureMode mode, ModelRI& model) {
   model_ = &model;
   nodes_.clear();
   spoiled_by_.clear();
+  groups_.clear();
   members_ = {{&main, kNoNode}};
 }
 
@@ -198,6 +200,8 @@ ModelRI& Capture::End(Stream& main) {
   std::string spoiled_by = std::move(capture->spoiled_by_);
   std::vector<Member> members = std::move(capture->members_);
   capture->members_.clear();
+  std::vector<TaskGroup*> groups = std::move(capture->groups_);
+  capture->groups_.clear();
   guard.unlock();
   CaptureRegistry::Get().Retire(*capture);
   try {
@@ -205,16 +209,19 @@ ModelRI& Capture::End(Stream& main) {
       Fail(107033, "capture-invalidated", "the capture of stream {} cannot become a model: {}", main.id(),
            spoiled_by);
     }
+    CheckGroups(members);
     CheckClosed(nodes, members, main);
   } catch (const Error&) {
     for (CaptureNode& node : nodes) {
       if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
     }
+    for (TaskGroup* group : groups) group->Release();
     ModelRI::Destroy(model);
     throw;
   }
   ThreadEngine* engine = TheThreadEngine();
-  model.Finish(std::make_unique<TaskGraph>(std::move(nodes), engine == nullptr ? 1 : engine->workers()));
+  int width = engine == nullptr ? 1 : engine->workers();
+  model.Finish(std::make_unique<TaskGraph>(std::move(nodes), width, std::move(groups)));
   return model;
 }
 
@@ -252,9 +259,9 @@ void Capture::CheckClosed(const std::vector<CaptureNode>& nodes, const std::vect
 
 // --- what streams hand over --------------------------------------------------------------------------------
 
-uint32_t* Capture::LastNodeOf(Stream& stream) {
+Capture::Member* Capture::MemberOf(Stream& stream) {
   for (Member& member : members_) {
-    if (member.stream == &stream) return &member.last;
+    if (member.stream == &stream) return &member;
   }
   return nullptr;
 }
@@ -274,24 +281,29 @@ uint32_t Capture::AddNode(uint32_t* last, CaptureNode&& node) {
 
 bool Capture::Add(Stream& stream, Task&& task) {
   std::lock_guard guard(lock_);
-  uint32_t* last = LastNodeOf(stream);
-  if (stream.capture() != this || last == nullptr) return false;
-  if (state() == CaptureState::kInvalidated) task.Destroy();
+  Member* member = MemberOf(stream);
+  if (stream.capture() != this || member == nullptr) return false;
+  TaskGroup* group = member->group;
+  bool fits = group == nullptr || task.type->kind == TaskKind::kOperator;
+  const char* name = task.type->name;
+  if (state() == CaptureState::kInvalidated || !fits) task.Destroy();
   RefuseIfSpoiled();
+  if (!fits) RefuseInGroup(*member, name);
   CaptureNode node{.kind = CaptureNode::Kind::kTask, .task = task, .stream_id = stream.id(),
-                   .call = task.call, .event_id = 0, .after = {}};
-  AddNode(last, std::move(node));
+                   .call = task.call, .event_id = 0, .after = {}, .group = group};
+  AddNode(&member->last, std::move(node));
   return true;
 }
 
 bool Capture::Record(Stream& stream, Event& event, CapturePoint* point) {
   std::lock_guard guard(lock_);
-  uint32_t* last = LastNodeOf(stream);
-  if (stream.capture() != this || last == nullptr) return false;
+  Member* member = MemberOf(stream);
+  if (stream.capture() != this || member == nullptr) return false;
   RefuseIfSpoiled();
+  if (member->group != nullptr) RefuseInGroup(*member, "event record");
   CaptureNode node{.kind = CaptureNode::Kind::kRecord, .task = {}, .stream_id = stream.id(),
                    .call = t_current_call, .event_id = event.id(), .after = {}};
-  *point = {id_, AddNode(last, std::move(node)), event.id()};
+  *point = {id_, AddNode(&member->last, std::move(node)), event.id()};
   return true;
 }
 
@@ -301,17 +313,18 @@ void Capture::Wait(Stream& stream, const CapturePoint& point) {
     Fail(107027, "event-captured", "the capture that recorded the event ended while the call was under way");
   }
   RefuseIfSpoiled();
-  uint32_t* last = LastNodeOf(stream);
-  if (last == nullptr) {
+  Member* member = MemberOf(stream);
+  if (member == nullptr) {
     CheckMayJoin(stream);
     if (!stream.EnterCapture(this)) CheckMayJoin(stream);  // another capture was faster
     Apply(CaptureCommand::kJoin);
     members_.push_back({&stream, kNoNode});
-    last = &members_.back().last;
+    member = &members_.back();
   }
+  if (member->group != nullptr) RefuseInGroup(*member, "event wait");
   CaptureNode node{.kind = CaptureNode::Kind::kWait, .task = {}, .stream_id = stream.id(),
                    .call = t_current_call, .event_id = point.event_id, .after = {point.node}};
-  AddNode(last, std::move(node));
+  AddNode(&member->last, std::move(node));
 }
 
 // Under lock_. A stream that cannot join spoils the capture: what follows would be lost in the graph.
@@ -325,6 +338,8 @@ void Capture::CheckMayJoin(Stream& stream) {
     why = "a stream of another context";
   } else if (stream.closing()) {
     why = "being destroyed";
+  } else if (stream.updating()) {
+    why = "collecting a task update";
   }
   if (why == nullptr) return;
   SpoilLocked(stream.id(), "an attempt to join a stream that cannot join");
@@ -369,11 +384,66 @@ void Capture::Leave(Stream& stream) {
     if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
   }
   nodes_.clear();
+  for (TaskGroup* group : std::exchange(groups_, {})) group->Release();
   Apply(CaptureCommand::kEnd);
   ModelRI& model = *model_;
   guard.unlock();
   CaptureRegistry::Get().Retire(*this);
   ModelRI::Destroy(model);
+}
+
+// --- task groups -------------------------------------------------------------------------------------------
+
+Capture& Capture::OfMember(Stream& stream, std::unique_lock<std::mutex>* guard) {
+  Capture* capture = stream.capture();
+  if (capture != nullptr) *guard = std::unique_lock(capture->lock_);
+  if (capture == nullptr || stream.capture() != capture) {
+    Fail(107000, "group-not-capturing",
+         "stream {} is not being captured; a task group is part of a capture (aclmdlRICaptureBegin)", stream.id());
+  }
+  capture->RefuseIfSpoiled();
+  return *capture;
+}
+
+void Capture::BeginGroup(Stream& stream) {
+  std::unique_lock<std::mutex> guard;
+  Capture& capture = OfMember(stream, &guard);
+  Member& member = *capture.MemberOf(stream);
+  if (member.group != nullptr) {
+    Fail(107000, "group-twice", "stream {} has a task group open already; end it with aclmdlRICaptureTaskGrpEnd",
+         stream.id());
+  }
+  HandleBits handle = TaskGroups().Create(stream.context().device(), capture.model_->id());
+  if (handle == 0) Fail(207010, "model-limit", "the process holds as many task groups as Belay can number");
+  member.group = TaskGroups().Find(handle);
+  capture.groups_.push_back(member.group);
+}
+
+TaskGroup& Capture::EndGroup(Stream& stream) {
+  std::unique_lock<std::mutex> guard;
+  Capture& capture = OfMember(stream, &guard);
+  TaskGroup* group = std::exchange(capture.MemberOf(stream)->group, nullptr);
+  if (group == nullptr) {
+    Fail(107000, "group-not-begun", "stream {} has no task group open; begin one with aclmdlRICaptureTaskGrpBegin",
+         stream.id());
+  }
+  return *group;
+}
+
+void Capture::RefuseInGroup(const Member& member, const char* what) {
+  Fail(507009, "group-task-kind",
+       "stream {} has a task group open, which takes operators only, not a {}; end the group first, the capture "
+       "goes on",
+       member.stream->id(), what);
+}
+
+void Capture::CheckGroups(const std::vector<Member>& members) {
+  for (const Member& member : members) {
+    if (member.group == nullptr) continue;
+    Fail(107033, "capture-group-open",
+         "the capture ended while stream {} had a task group open; call aclmdlRICaptureTaskGrpEnd first",
+         member.stream->id());
+  }
 }
 
 // --- what captures forbid ----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@
 namespace belay::rt {
 
 class ModelRI;
+class TaskGroup;
 
 enum class CaptureMode : uint8_t { kGlobal, kThreadLocal, kRelaxed };
 
@@ -50,6 +51,7 @@ struct CaptureNode {
   uint32_t call;             // the API function that submitted it
   uint32_t event_id = 0;     // kRecord, kWait
   std::vector<uint32_t> after;  // earlier nodes that this one needs
+  TaskGroup* group = nullptr;   // that the task is part of
 
   const char* name() const;
 };
@@ -69,6 +71,10 @@ class Capture {
   bool Record(Stream& stream, Event& event, CapturePoint* point);
   // From JoinCapture: `stream` waits for the point; it joins if it is not captured yet.
   void Wait(Stream& stream, const CapturePoint& point);
+  // The operators that the stream is given in between form a group. Throw when the stream is not being
+  // captured, has a group open, or has none.
+  static void BeginGroup(Stream& stream);
+  static TaskGroup& EndGroup(Stream& stream);
   // A call that the capture does not allow: the capture can only fail from now on.
   void Spoil(uint64_t id, const char* what);
   void SpoilFor(Stream& stream, const char* what);
@@ -87,12 +93,16 @@ class Capture {
   friend class CaptureRegistry;
   CaptureState Apply(CaptureCommand command);
   void SpoilLocked(uint32_t stream_id, const char* what);
-  uint32_t* LastNodeOf(Stream& stream);
   static constexpr uint32_t kNoNode = ~0u;
   struct Member {
     Stream* stream;
     uint32_t last;  // its latest node, kNoNode when it has none
+    TaskGroup* group = nullptr;  // that is open on it
   };
+  Member* MemberOf(Stream& stream);
+  static Capture& OfMember(Stream& stream, std::unique_lock<std::mutex>* guard);
+  static void RefuseInGroup(const Member& member, const char* what);
+  static void CheckGroups(const std::vector<Member>& members);
   uint32_t AddNode(uint32_t* last, CaptureNode&& node);
   void RefuseIfSpoiled();
   void ReleaseStreams();
@@ -111,6 +121,7 @@ class Capture {
   ModelRI* model_ = nullptr;
   std::vector<Member> members_;
   std::vector<CaptureNode> nodes_;
+  std::vector<TaskGroup*> groups_;
   std::string spoiled_by_;
 };
 

@@ -102,6 +102,7 @@ struct HostToHostTask {
 // Writes a 64-bit value (aclrtValueWrite), in one piece.
 struct ValueWriteTask {
   static constexpr const char* kName = "value write";
+  static constexpr TaskKind kKind = TaskKind::kValueWrite;
   void* address;
   uint64_t value;
 

@@ -140,6 +140,12 @@ Event::Binding ModelRI::last_launch() {
   return last_;
 }
 
+std::vector<HandleBits> ModelRI::Streams() {
+  std::lock_guard guard(lock_);
+  if (inventory_ == nullptr) inventory_ = std::make_unique<ModelInventory>(*graph_);
+  return inventory_->streams();
+}
+
 void ModelRI::SetName(std::string name) {
   std::lock_guard guard(lock_);
   name_ = std::move(name);
@@ -160,7 +166,12 @@ bool ModelRI::RemoveDestroyCallback(DestroyCallback callback) {
 }
 
 void ModelRI::Destroy(ModelRI& model) {
-  if (g_models.Retire(g_models.HandleOf(&model)) != nullptr) model.Unref();
+  if (g_models.Retire(g_models.HandleOf(&model)) == nullptr) return;
+  {
+    std::lock_guard guard(model.lock_);
+    model.inventory_.reset();  // the handles of its tasks go with its own, queued replays or not
+  }
+  model.Unref();
 }
 
 void ModelRI::Unref() {

@@ -11,6 +11,7 @@
 
 #include "base/handle_table.h"
 #include "runtime/event.h"
+#include "runtime/model_tasks.h"
 #include "runtime/replay.h"
 #include "runtime/task_graph.h"
 
@@ -36,6 +37,9 @@ class ModelRI {
   // stream. EndTurn when the launch is over, or was dropped.
   bool Proceed(Stream& stream, uint64_t turn);
   void EndTurn(uint64_t turn);
+
+  // Handles of its streams; made when first asked for.
+  std::vector<HandleBits> Streams();
 
   void SetName(std::string name);
   std::string name();
@@ -77,6 +81,7 @@ class ModelRI {
   std::mutex lock_;
   uint64_t checked_frees_ = ~uint64_t{0};  // FreeCount() when the blocks were last looked at
   std::string name_;
+  std::unique_ptr<ModelInventory> inventory_;
   std::vector<std::pair<DestroyCallback, void*>> callbacks_;
 };
 

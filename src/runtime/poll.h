@@ -17,6 +17,7 @@ enum class PollTest : uint32_t { kGreaterEqual = 0, kEqual = 1, kAnd = 2, kNor =
 struct PollTask {
   static constexpr const char* kName = "value wait";
   static constexpr TaskClass kClass = TaskClass::kPoll;
+  static constexpr TaskKind kKind = TaskKind::kValueWait;
   const uint64_t* address;  // CPU address (after View)
   uint64_t value;
   PollTest test;

@@ -10,6 +10,7 @@
 #include "runtime/capture.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
+#include "runtime/task_group.h"
 
 namespace belay::rt {
 
@@ -58,6 +59,7 @@ void Stream::Close() {
     Apply(StreamCommand::kClose);
     gate_ = true;
   }
+  TakeUpdate();
   // Only after the engine has stopped there is anything left.
   for (; head_ < queue_.tail(); ++head_) {
     queue_.Front().Destroy();
@@ -133,6 +135,12 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one", id_,
            why);
     }
+    if (update_ != nullptr) {
+      bool taken = update_->Take(task);
+      lock_.unlock();
+      if (!taken) TaskUpdate::Refuse(*this, std::move(task));
+      return 0;
+    }
     gate_ = capture() != nullptr;
     room_until_ = completed() + StreamDepth();
     bool room = queue_.tail() < room_until_;
@@ -155,7 +163,7 @@ void Stream::WaitForRoom() {
 
 bool Stream::EnterCapture(Capture* capture) {
   std::lock_guard guard(lock_);
-  if (closing_ || this->capture() != nullptr) return false;
+  if (closing_ || this->capture() != nullptr || update_ != nullptr) return false;
   capture_.store(capture, std::memory_order_release);
   gate_ = true;  // the slow path clears it when there is no reason left
   return true;
@@ -164,6 +172,24 @@ bool Stream::EnterCapture(Capture* capture) {
 void Stream::LeaveCapture() {
   std::lock_guard guard(lock_);
   capture_.store(nullptr, std::memory_order_release);
+}
+
+bool Stream::BeginUpdate(std::unique_ptr<TaskUpdate> update) {
+  std::lock_guard guard(lock_);
+  if (closing_ || capture() != nullptr || update_ != nullptr) return false;
+  update_ = update.release();
+  gate_ = true;
+  return true;
+}
+
+std::unique_ptr<TaskUpdate> Stream::TakeUpdate() {
+  std::lock_guard guard(lock_);
+  return std::unique_ptr<TaskUpdate>(std::exchange(update_, nullptr));
+}
+
+bool Stream::updating() {
+  std::lock_guard guard(lock_);
+  return update_ != nullptr;
 }
 
 void Stream::SetStopOnFailure(bool on) {

@@ -23,6 +23,7 @@ namespace belay::rt {
 class Capture;
 class Context;
 class Engine;
+class TaskUpdate;
 
 // The first failure of a stream since it was last reported.
 struct TaskFailure {
@@ -149,6 +150,11 @@ class Stream {
   void LeaveCapture();
   bool closing() const { return closing_; }
 
+  // Between aclmdlRICaptureTaskUpdateBegin and End what is submitted goes to the update.
+  bool BeginUpdate(std::unique_ptr<TaskUpdate> update);  // false: there is one, or a capture
+  std::unique_ptr<TaskUpdate> TakeUpdate();
+  bool updating();
+
   // Free for api use: attributes that have no effect on execution.
   struct Attributes {
     bool failure_mode_set = false;
@@ -183,6 +189,7 @@ class Stream {
   int stop_code_ = 0;
   std::string stop_reason_;
   std::atomic<bool> closing_{false};
+  TaskUpdate* update_ = nullptr;  // owned; not a unique_ptr, for which its class would have to be known here
   uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
   TaskQueue queue_;
 

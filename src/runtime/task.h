@@ -54,6 +54,9 @@ enum class TaskClass : uint8_t {
   kPoll,      // waits for a value in memory
 };
 
+// What a program is told that a task of a model is, and which tasks it may replace there.
+enum class TaskKind : uint8_t { kOther, kOperator, kValueWrite, kValueWait };
+
 struct TaskType {
   const char* name;
   TaskClass task_class;
@@ -62,6 +65,7 @@ struct TaskType {
   void (*destroy)(void* payload) noexcept;                    // null: trivial
   void (*ranges)(const void* payload, RangeVisitor& visit);  // null: unknown
   void (*describe)(const void* payload, std::string& out);   // null: the name says it all
+  TaskKind kind;
 };
 
 // Roughly how long a task takes; decides whether a sleeping worker is woken for it.
@@ -105,6 +109,16 @@ constexpr TaskClass ClassOf() {
   }
 }
 template <class Body>
+concept HasKind = requires { Body::kKind; };
+template <class Body>
+constexpr TaskKind KindOfBody() {
+  if constexpr (HasKind<Body>) {
+    return Body::kKind;
+  } else {
+    return TaskKind::kOther;
+  }
+}
+template <class Body>
 concept HasProceed = requires(const Body& b, Stream& s) { b.Proceed(s); };
 
 template <class Body>
@@ -138,6 +152,7 @@ inline constexpr TaskType kTypeOf{
     std::is_trivially_destructible_v<Body> ? nullptr : &DestroyBody<Body>,
     HasRanges<Body> ? &RangesOfBody<Body> : nullptr,
     HasDescribe<Body> ? &DescribeBody<Body> : nullptr,
+    KindOfBody<Body>(),
 };
 }  // namespace detail
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
-#include "runtime/memory.h"
+#include "runtime/task_group.h"
 
 namespace belay::rt {
 namespace {
@@ -14,26 +13,14 @@ constexpr uint64_t kWorthSplitting = 8000;  // ns of work below which one runner
 
 bool MayBlock(const Task& task) { return task.type->run == nullptr; }
 
-class BlockCollector final : public RangeVisitor {
- public:
-  explicit BlockCollector(std::vector<TaskGraph::Block>* blocks) : blocks_(blocks) {}
-  void Reads(const void* begin, size_t) override { Note(begin); }
-  void Writes(void* begin, size_t) override { Note(begin); }
-  uint32_t node = 0;
-
- private:
-  void Note(const void* address) {
-    uint64_t serial = BlockSerial(address);
-    if (serial == 0) return;  // ordinary host memory: nobody tells when it goes
-    if (seen_.emplace(serial, node).second) blocks_->push_back({address, serial, node});
-  }
-  std::vector<TaskGraph::Block>* blocks_;
-  std::unordered_map<uint64_t, uint32_t> seen_;
-};
-
 }  // namespace
 
-TaskGraph::TaskGraph(std::vector<CaptureNode> nodes, int width) : nodes_(std::move(nodes)) {
+TaskGraph::TaskGraph(std::vector<CaptureNode> nodes, int width, std::vector<TaskGroup*> groups)
+    : nodes_(std::move(nodes)), groups_(std::move(groups)) {
+  for (CaptureNode& node : nodes_) {
+    if (node.group != nullptr) node.task = node.group->Adopt(std::move(node.task));
+  }
+  for (TaskGroup* group : groups_) group->Seal();
   SkipEdgesOnly();
   bool may_block = false;
   program_.reserve(order_.size());
@@ -56,6 +43,7 @@ TaskGraph::~TaskGraph() {
   for (CaptureNode& node : nodes_) {
     if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
   }
+  for (TaskGroup* group : groups_) group->Release();
 }
 
 void TaskGraph::SkipEdgesOnly() {
@@ -143,6 +131,7 @@ void TaskGraph::CollectBlocks() {
   BlockCollector collector(&blocks_);
   for (uint32_t n : order_) {
     const Task& task = nodes_[n].task;
+    if (nodes_[n].group != nullptr) continue;  // a group looks after its own, which change
     collector.node = n;
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, collector);
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/block_use.h"
 #include "runtime/capture.h"
 
 namespace belay::rt {
@@ -28,7 +29,7 @@ struct LaneItem {
 class TaskGraph {
  public:
   // `width`: runners that may work on one launch.
-  TaskGraph(std::vector<CaptureNode> nodes, int width);
+  TaskGraph(std::vector<CaptureNode> nodes, int width, std::vector<TaskGroup*> groups = {});
   ~TaskGraph();
   TaskGraph(const TaskGraph&) = delete;
   TaskGraph& operator=(const TaskGraph&) = delete;
@@ -49,11 +50,7 @@ class TaskGraph {
   uint64_t cost() const { return cost_; }
 
   // Blocks of memory that the tasks touch, as they were at the capture.
-  struct Block {
-    const void* address;
-    uint64_t serial;
-    uint32_t node;
-  };
+  using Block = UsedBlock;
   const std::vector<Block>& blocks() const { return blocks_; }
 
  private:
@@ -64,6 +61,7 @@ class TaskGraph {
   void CollectBlocks();
 
   std::vector<CaptureNode> nodes_;
+  std::vector<TaskGroup*> groups_;  // what aclmdlRICaptureTaskGrpBegin marked; released with the graph
   std::vector<uint32_t> order_;
   std::vector<std::vector<uint32_t>> needs_;
   std::vector<Task> program_;

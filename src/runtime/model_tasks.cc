@@ -1,0 +1,51 @@
+#include "runtime/model_tasks.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "base/fork.h"
+#include "runtime/task_graph.h"
+
+namespace belay::rt {
+namespace {
+
+constinit ModelTaskTable g_model_tasks;
+constinit ModelStreamTable g_model_streams;
+[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_model_tasks, g_model_streams>();
+
+}  // namespace
+
+ModelTaskTable& ModelTasks() { return g_model_tasks; }
+ModelStreamTable& ModelStreams() { return g_model_streams; }
+
+ModelInventory::ModelInventory(const TaskGraph& graph) {
+  std::map<uint32_t, ModelStream*> known;
+  for (uint32_t n = 0; n < graph.nodes().size(); ++n) {
+    const CaptureNode& node = graph.nodes()[n];
+    ModelStream*& stream = known[node.stream_id];
+    if (stream == nullptr) {
+      HandleBits handle = g_model_streams.Create();
+      stream = g_model_streams.Find(handle);
+      if (stream != nullptr) streams_.push_back(handle);
+    }
+    TaskKind kind = node.kind == CaptureNode::Kind::kTask ? node.task.type->kind : TaskKind::kOther;
+    HandleBits task = stream == nullptr ? 0 : g_model_tasks.Create(node.kind, kind, n);
+    if (task == 0) {
+      Clear();
+      Fail(207010, "model-task-limit", "the process asked about more tasks of models than Belay can number");
+    }
+    stream->tasks.push_back(task);
+  }
+}
+
+ModelInventory::~ModelInventory() { Clear(); }
+
+void ModelInventory::Clear() {
+  for (HandleBits handle : streams_) {
+    for (HandleBits task : g_model_streams.Find(handle)->tasks) g_model_tasks.Destroy(task);
+    g_model_streams.Destroy(handle);
+  }
+  streams_.clear();
+}
+
+}  // namespace belay::rt
