@@ -1,0 +1,127 @@
+// libbelay_onnx.so: reads the protobuf of ONNX into the plain structures of onnx/model.h. A library of its
+// own, so that protobuf is loaded with the first model only and none of its symbols meet a program's.
+#include "graph/onnx/reader/reader.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <climits>
+
+#include "onnx.pb.h"
+
+namespace {
+
+namespace pb = ::onnx;
+using namespace belay::graph::onnx;  // NOLINT: this file translates from one to the other
+
+TensorData Tensor(const pb::TensorProto& from) {
+  TensorData to;
+  to.name = from.name();
+  to.type = from.data_type();
+  to.dims.assign(from.dims().begin(), from.dims().end());
+  to.raw = from.raw_data();
+  to.floats.assign(from.float_data().begin(), from.float_data().end());
+  to.int32s.assign(from.int32_data().begin(), from.int32_data().end());
+  to.int64s.assign(from.int64_data().begin(), from.int64_data().end());
+  to.doubles.assign(from.double_data().begin(), from.double_data().end());
+  to.uint64s.assign(from.uint64_data().begin(), from.uint64_data().end());
+  to.strings.assign(from.string_data().begin(), from.string_data().end());
+  if (from.data_location() == pb::TensorProto::EXTERNAL) {
+    for (const auto& entry : from.external_data()) to.external[entry.key()] = entry.value();
+    to.external.try_emplace("location");
+  }
+  return to;
+}
+
+GraphData Graph(const pb::GraphProto& from);
+
+AttributeData Attribute(const pb::AttributeProto& from) {
+  AttributeData to;
+  to.name = from.name();
+  to.type = from.type();
+  to.f = from.f();
+  to.i = from.i();
+  to.s = from.s();
+  if (from.has_t()) to.tensor = std::make_shared<TensorData>(Tensor(from.t()));
+  if (from.has_g()) to.graph = std::make_shared<GraphData>(Graph(from.g()));
+  to.floats.assign(from.floats().begin(), from.floats().end());
+  to.ints.assign(from.ints().begin(), from.ints().end());
+  to.strings.assign(from.strings().begin(), from.strings().end());
+  return to;
+}
+
+NodeData Node(const pb::NodeProto& from) {
+  NodeData to;
+  to.name = from.name();
+  to.type = from.op_type();
+  to.domain = from.domain();
+  to.inputs.assign(from.input().begin(), from.input().end());
+  to.outputs.assign(from.output().begin(), from.output().end());
+  for (const auto& attribute : from.attribute()) to.attributes.push_back(Attribute(attribute));
+  return to;
+}
+
+ValueData Value(const pb::ValueInfoProto& from) {
+  ValueData to;
+  to.name = from.name();
+  to.is_tensor = from.type().has_tensor_type();
+  if (!to.is_tensor) return to;
+  const auto& tensor = from.type().tensor_type();
+  to.type = tensor.elem_type();
+  to.rank_known = tensor.has_shape();
+  for (const auto& dim : tensor.shape().dim()) to.dims.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+  return to;
+}
+
+GraphData Graph(const pb::GraphProto& from) {
+  GraphData to;
+  to.name = from.name();
+  for (const auto& node : from.node()) to.nodes.push_back(Node(node));
+  for (const auto& constant : from.initializer()) to.constants.push_back(Tensor(constant));
+  for (const auto& input : from.input()) to.inputs.push_back(Value(input));
+  for (const auto& output : from.output()) to.outputs.push_back(Value(output));
+  return to;
+}
+
+FunctionData Function(const pb::FunctionProto& from) {
+  FunctionData to{from.domain(), from.name(), {}, {}, {}};
+  to.inputs.assign(from.input().begin(), from.input().end());
+  to.outputs.assign(from.output().begin(), from.output().end());
+  for (const auto& node : from.node()) to.nodes.push_back(Node(node));
+  return to;
+}
+
+template <class Message>
+bool Parse(Message& message, const char* bytes, size_t size) {
+  if (size > INT_MAX) return false;
+  google::protobuf::io::ArrayInputStream stream(bytes, static_cast<int>(size));
+  google::protobuf::io::CodedInputStream coded(&stream);
+  coded.SetTotalBytesLimit(INT_MAX);
+  coded.SetRecursionLimit(64);  // graphs inside graphs
+  return message.ParseFromCodedStream(&coded) && coded.ConsumedEntireMessage();
+}
+
+}  // namespace
+
+bool belay_read_onnx(const char* bytes, size_t size, ModelData* model) try {
+  auto proto = std::make_shared<pb::ModelProto>();
+  if (!Parse(*proto, bytes, size) || !proto->has_graph()) return false;
+  model->ir_version = proto->ir_version();
+  for (const auto& set : proto->opset_import()) model->opsets[set.domain()] = set.version();
+  for (const auto& function : proto->functions()) model->functions.push_back(Function(function));
+  model->graph = Graph(proto->graph());
+  model->owner = std::move(proto);
+  return true;
+} catch (const std::exception&) {  // memory
+  return false;
+}
+
+bool belay_read_onnx_tensor(const char* bytes, size_t size, TensorData* tensor, std::shared_ptr<const void>* owner) try {
+  auto proto = std::make_shared<pb::TensorProto>();
+  if (!Parse(*proto, bytes, size)) return false;
+  *tensor = Tensor(*proto);
+  *owner = std::move(proto);
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
