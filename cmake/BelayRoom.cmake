@@ -55,6 +55,9 @@ function(belay_test name)
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
+  if(NOT TEST_LABELS)
+    set(TEST_LABELS unit)  # an empty value would make the next word one
+  endif()
   gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
                ENVIRONMENT "ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
@@ -68,6 +71,7 @@ function(belay_test_variants name)
     list(GET parts 0 suffix)
     list(GET parts 1 setting)
     add_test(NAME ${name}:${suffix} COMMAND ${name} --gtest_brief=1 ${ARGN})
-    set_tests_properties(${name}:${suffix} PROPERTIES ENVIRONMENT ${setting} TIMEOUT 300 LABELS variant)
+    set_tests_properties(${name}:${suffix} PROPERTIES TIMEOUT 300 LABELS variant
+      ENVIRONMENT "${setting};ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
   endforeach()
 endfunction()

@@ -39,7 +39,7 @@ void Tell(void* argument) {
 // On a thread for user code, but before a waiting host learns of the failure.
 void Observe(const rt::Stream& stream, const rt::TaskFailure& failure) {
   if (g_callback.load() == nullptr) return;
-  Report report{{static_cast<uint32_t>(failure.position), stream.id(),
+  Report report{{static_cast<uint32_t>(failure.number), stream.id(),
                  static_cast<uint32_t>(stream.context().device().id()),
                  static_cast<uint32_t>(failure.code)}};
   auto told = [](void* context) { static_cast<Report*>(context)->told.release(); };

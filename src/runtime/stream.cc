@@ -46,7 +46,8 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   closing_ = false;
   timed_out_ = false;
   callback_done_ = false;
-  room_until_ = queue_.tail() + StreamDepth();
+  opened_at_ = queue_.tail();
+  room_until_ = opened_at_ + StreamDepth();
   dropping_.store(false, std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
   failure_.reset();
@@ -228,7 +229,7 @@ void Stream::NoteAbort(const Error& error) {
   std::lock_guard guard(lock_);
   if (failure_ == nullptr) {
     failure_ = std::make_unique<TaskFailure>(
-        TaskFailure{error.code(), error.id(), error.sentence(), "task", 0, completed() + 1});
+        TaskFailure{error.code(), error.id(), error.sentence(), "task", 0, completed() + 1 - opened_at_});
   }
   failed_.store(true, std::memory_order_relaxed);
 }

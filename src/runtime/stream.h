@@ -32,7 +32,7 @@ struct TaskFailure {
   std::string sentence;
   const char* task;   // the kind of task, "memcpy"
   uint32_t call;      // the API function that submitted it (Task::call)
-  uint64_t position;  // of the task on its stream
+  uint64_t number;    // of the task on its stream, from 1
 };
 
 // Told of each failure before anybody who waits for the stream learns of it; null: nobody.
@@ -190,6 +190,7 @@ class Stream {
   std::string stop_reason_;
   std::atomic<bool> closing_{false};
   TaskUpdate* update_ = nullptr;  // owned; not a unique_ptr, for which its class would have to be known here
+  uint64_t opened_at_ = 0;   // positions count on from the stream that had the slot before
   uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
   TaskQueue queue_;
 

@@ -104,7 +104,7 @@ bool Stream::RunFront(Task& task) {
 
 std::unique_ptr<TaskFailure> Stream::MakeFailure(const Error& error, const Task& task) const {
   return std::make_unique<TaskFailure>(TaskFailure{error.code(), error.id(), error.sentence(),
-                                                   task.type->name, task.call, head_ + 1});
+                                                   task.type->name, task.call, head_ + 1 - opened_at_});
 }
 
 void Stream::Yield(TaskCost cost) {

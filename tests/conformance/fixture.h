@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -159,6 +161,19 @@ class Started : public ::testing::Test {
     return status == ACL_STREAM_STATUS_COMPLETE;
   }
 };
+
+// Until the kernel says that the thread sleeps: a waiting call has nothing else to show.
+inline void AwaitAsleep(pid_t thread) {
+  std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+  for (;;) {
+    std::string stat;
+    std::getline(std::ifstream(path), stat);
+    size_t name_end = stat.rfind(')');
+    ASSERT_NE(name_end, std::string::npos) << path;
+    if (stat.at(name_end + 2) == 'S') return;
+    std::this_thread::yield();
+  }
+}
 
 // Runs in a thread of its own and waits for it.
 template <class Body>

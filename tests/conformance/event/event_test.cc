@@ -174,7 +174,6 @@ TEST_F(Event, ElapsedTime) {
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
   EXPECT_EQ(aclrtEventElapsedTime(&ms, start, end), ACL_SUCCESS);
   EXPECT_GT(ms, 0);
-  EXPECT_LT(ms, 10'000);
   EXPECT_EQ(aclrtEventElapsedTime(&ms, end, start), ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL);
   uint64_t first = 0, second = 0;
   EXPECT_EQ(aclrtEventGetTimestamp(start, &first), ACL_SUCCESS);

@@ -9,15 +9,22 @@ using namespace conformance;
 
 class EventTime : public Started {};
 
+using Clock = std::chrono::steady_clock;
+
 void Spin(std::chrono::microseconds time) {
-  auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
+  auto end = Clock::now() + time;
+  while (Clock::now() < end) {
   }
+}
+
+double MillisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
 TEST_F(EventTime, ElapsedIsRealMilliseconds) {
   aclrtStream stream = NewStream();
   aclrtEvent start = NewEvent(), end = NewEvent(ACL_EVENT_TIME_LINE);
+  auto before = Clock::now();
   EXPECT_OK(aclrtRecordEvent(start, stream));
   Call(stream, [] { Spin(std::chrono::milliseconds(20)); });
   EXPECT_OK(aclrtRecordEvent(end, stream));
@@ -25,7 +32,7 @@ TEST_F(EventTime, ElapsedIsRealMilliseconds) {
   float ms = 0;
   EXPECT_OK(aclrtEventElapsedTime(&ms, start, end));
   EXPECT_GE(ms, 19.9f);
-  EXPECT_LT(ms, 5000.0f);
+  EXPECT_LE(ms, MillisecondsSince(before) * 1.001) << "not longer than the host's clock saw";
   EXPECT_OK(aclrtEventElapsedTime(&ms, start, start));
   EXPECT_EQ(ms, 0.0f);
 }
@@ -67,6 +74,7 @@ TEST_F(EventTime, AnEventWithoutTimeLineHasNone) {
 
 TEST_F(EventTime, TimestampsCountMicroseconds) {
   aclrtEvent first = NewEvent(), second = NewEvent();
+  auto before = Clock::now();
   EXPECT_OK(aclrtRecordEvent(first, nullptr));
   Call(nullptr, [] { Spin(std::chrono::milliseconds(5)); });
   EXPECT_OK(aclrtRecordEvent(second, nullptr));
@@ -75,7 +83,7 @@ TEST_F(EventTime, TimestampsCountMicroseconds) {
   EXPECT_OK(aclrtEventGetTimestamp(first, &a));
   EXPECT_OK(aclrtEventGetTimestamp(second, &b));
   EXPECT_GE(b - a, 4990u);
-  EXPECT_LT(b - a, 5'000'000u);
+  EXPECT_LE(static_cast<double>(b - a), MillisecondsSince(before) * 1000 + 1);
   float ms = 0;
   EXPECT_OK(aclrtEventElapsedTime(&ms, first, second));
   EXPECT_NEAR(ms, static_cast<float>(b - a) / 1000, 0.05);

@@ -33,7 +33,11 @@ class StreamFailure : public Started {
 };
 
 TEST_F(StreamFailure, ByDefaultLaterTasksRunAndTheErrorIsToldOnce) {
-  aclrtStream stream = NewStream();
+  aclrtStream before = NewStream();
+  Mark(before, ' ');
+  EXPECT_OK(aclrtDestroyStream(before));
+  order_.clear();
+  aclrtStream stream = NewStream();  // with the memory of the one before; its tasks count from 1
   Fail(stream);
   Mark(stream, 'a');
   EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(stream),
@@ -113,14 +117,14 @@ TEST_F(StreamFailure, AbortTellsThoseWhoWait) {
   aclrtStream stream = NewStream();
   aclrtContext context = CurrentContext();
   EXPECT_OK(aclrtStreamWaitEvent(stream, NewEvent()));
-  std::atomic<bool> waiting{false};
+  std::atomic<int> waiting{0};
   std::thread waiter([&] {
     EXPECT_OK(aclrtSetCurrentContext(context));
-    waiting = true;
+    waiting = gettid();
     EXPECT_REFUSED(ACL_ERROR_RT_DEVICE_TASK_ABORT, aclrtSynchronizeStream(stream), "dropped while this call waited");
   });
-  while (!waiting) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // there is no way to see that it waits
+  while (waiting == 0) std::this_thread::yield();
+  AwaitAsleep(waiting);
   EXPECT_OK(aclrtStreamAbort(stream));
   waiter.join();
 }
