@@ -51,7 +51,7 @@ void ModelRI::CheckBlocks() {
   checked_frees_ = frees;
 }
 
-void ModelRI::Execute(Stream& stream) {
+void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments) {
   if (building()) {
     Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", id_);
   }
@@ -63,7 +63,7 @@ void ModelRI::Execute(Stream& stream) {
   std::lock_guard guard(submit_lock_);
   CheckBlocks();
   auto cost = static_cast<TaskCost>(std::min<uint64_t>(graph_->cost(), 1u << 30));
-  uint64_t turn = AddTurn(stream);
+  uint64_t turn = AddTurn(stream, std::move(arguments));
   uint64_t position = stream.SubmitLive(MakeTask(LaunchTask(*this, turn), cost));
   if (position == 0) {
     SpoilCaptureOf(stream, "the execution of a model");
@@ -79,23 +79,26 @@ void ModelRI::Execute(Stream& stream) {
 
 // --- turns ---------------------------------------------------------------------------------------------
 
-uint64_t ModelRI::AddTurn(Stream& stream) {
+uint64_t ModelRI::AddTurn(Stream& stream, std::unique_ptr<LaunchArguments> arguments) {
   std::lock_guard guard(turns_lock_);
-  turns_.push_back({++turns_taken_, &stream, 0, nullptr});
+  turns_.push_back({++turns_taken_, &stream, 0, nullptr, std::move(arguments), false});
   return turns_taken_;
 }
 
 // True when all earlier replays are over; else the stream is parked until they are.
 bool ModelRI::MyTurn(Stream& stream, uint64_t turn, bool* dropped) {
   std::lock_guard guard(turns_lock_);
-  if (turns_.front().number == turn) return true;
+  Turn& front = turns_.front();
+  if (front.number == turn) {
+    if (front.arguments != nullptr && !std::exchange(front.bound, true)) front.arguments->Bind();
+    return true;
+  }
   auto mine = std::lower_bound(turns_.begin(), turns_.end(), turn,
                                [](const Turn& t, uint64_t number) { return t.number < number; });
-  const Turn& first = turns_.front();
   mine->parked = &stream;
   // Without a position (its Execute has not returned) nobody can tell how far a host should help.
-  Stream* source = first.position == 0 ? nullptr : first.stream;
-  if (stream.Park({ParkReason::kTurn, this, &ModelRI::CancelTurn, source, first.position}) == 0) {
+  Stream* source = front.position == 0 ? nullptr : front.stream;
+  if (stream.Park({ParkReason::kTurn, this, &ModelRI::CancelTurn, source, front.position}) == 0) {
     mine->parked = nullptr;
     *dropped = true;
   }
@@ -111,13 +114,19 @@ bool ModelRI::Proceed(Stream& stream, uint64_t turn) {
 
 void ModelRI::EndTurn(uint64_t turn) {
   Stream* next = nullptr;
+  std::unique_ptr<LaunchArguments> arguments;  // goes when the lock is free
   {
     std::lock_guard guard(turns_lock_);
     if (turns_.front().number == turn) [[likely]] {
+      arguments = std::move(turns_.front().arguments);
       turns_.pop_front();
       if (!turns_.empty()) next = std::exchange(turns_.front().parked, nullptr);
     } else {
-      std::erase_if(turns_, [&](const Turn& t) { return t.number == turn; });
+      std::erase_if(turns_, [&](Turn& t) {
+        if (t.number != turn) return false;
+        arguments = std::move(t.arguments);
+        return true;
+      });
     }
   }
   if (next != nullptr) next->Fulfil();

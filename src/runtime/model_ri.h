@@ -17,6 +17,14 @@
 
 namespace belay::rt {
 
+// What one replay works on, for graphs whose tasks look their addresses up when they run.
+class LaunchArguments {
+ public:
+  virtual ~LaunchArguments() = default;
+  // The replay is about to begin, and the one before it is over.
+  virtual void Bind() noexcept = 0;
+};
+
 class ModelRI {
  public:
   ModelRI(Device& device, uint32_t id) : device_(device), id_(id) {}
@@ -29,7 +37,7 @@ class ModelRI {
 
   // Queues one replay. Replays of one instance run one after another, in the order of these calls.
   // Throws when memory that the graph uses was freed, or when the stream cannot take it.
-  void Execute(Stream& stream);
+  void Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments = nullptr);
   // Where the latest replay was queued.
   Event::Binding last_launch();
 
@@ -59,9 +67,11 @@ class ModelRI {
     Stream* stream;
     uint64_t position;  // 0 until Execute knows it
     Stream* parked;     // waiting at this turn
+    std::unique_ptr<LaunchArguments> arguments;
+    bool bound = false;
   };
   void CheckBlocks();
-  uint64_t AddTurn(Stream& stream);
+  uint64_t AddTurn(Stream& stream, std::unique_ptr<LaunchArguments> arguments);
   bool MyTurn(Stream& stream, uint64_t turn, bool* dropped);
   static CancelResult CancelTurn(void* model, Stream& stream);
 

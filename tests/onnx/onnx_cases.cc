@@ -1,5 +1,5 @@
-// onnx_cases [-v] FOLDER...: each folder holds model.onnx and test_data_set_0/{input,output}_N.pb, as ONNX's
-// backend tests write them. Runs the model by the interpreter and compares, with their tolerances.
+// onnx_cases [-c] FOLDER...: each folder holds model.onnx and test_data_set_0/{input,output}_N.pb, as ONNX's
+// backend tests write them. Runs the model by the interpreter (-c: compiled) and compares, with their tolerances.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +11,8 @@
 #include "graph/interpreter.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
+#include "graph/program.h"
+#include "graph/specialise.h"
 
 namespace {
 
@@ -50,9 +52,33 @@ std::string Difference(const HostTensor& got, const HostTensor& want) {
   return "";
 }
 
+std::vector<Constant> RunCompiled(const Graph& graph, const std::vector<Constant>& inputs) {
+  std::vector<ValueType> types;
+  for (const Constant& input : inputs) types.push_back({input->dtype(), Format::kND, true, input->shape()});
+  Specialised specialised = Specialise(graph, types);
+  if (!specialised.dynamic_at.empty()) return Evaluate(specialised.graph, inputs);
+  Program program(specialised.graph);
+  HostTensor work(DType::kU8, Shape{static_cast<int64_t>(program.work_bytes())});
+  std::vector<char*> bases{reinterpret_cast<char*>(work.mutable_data()), nullptr};
+  for (const Constant& input : inputs) {
+    bases.push_back(reinterpret_cast<char*>(const_cast<std::byte*>(input->data())));
+  }
+  std::vector<Constant> outputs;
+  for (const ModelPort& port : program.outputs()) {
+    auto output = std::make_shared<HostTensor>(port.type.dtype, port.type.shape);
+    bases.push_back(reinterpret_cast<char*>(output->mutable_data()));
+    outputs.push_back(std::move(output));
+  }
+  for (const Kernel& kernel : program.kernels()) Program::Run(kernel, bases.data());
+  return outputs;
+}
+
+bool g_compile = false;
+
 std::string RunCase(const fs::path& folder) try {
   Graph graph = onnx::Import(onnx::ReadModel(onnx::ReadFile((folder / "model.onnx").string())), folder.string());
-  std::vector<Constant> outputs = Evaluate(graph, ReadAll(folder, "input"));
+  std::vector<Constant> inputs = ReadAll(folder, "input");
+  std::vector<Constant> outputs = g_compile ? RunCompiled(graph, inputs) : Evaluate(graph, inputs);
   std::vector<Constant> wanted = ReadAll(folder, "output");
   if (outputs.size() != wanted.size()) return "another number of outputs";
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -70,7 +96,8 @@ std::string RunCase(const fs::path& folder) try {
 
 int main(int count, char** arguments) {
   int passed = 0, failed = 0;
-  for (int i = 1; i < count; ++i) {
+  g_compile = count > 1 && std::strcmp(arguments[1], "-c") == 0;
+  for (int i = g_compile ? 2 : 1; i < count; ++i) {
     std::string difference = RunCase(arguments[i]);
     ++(difference.empty() ? passed : failed);
     if (!difference.empty()) {

@@ -1,0 +1,231 @@
+#include "graph/instance.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "graph/codes.h"
+#include "graph/interpreter.h"
+#include "graph/specialise.h"
+#include "runtime/context.h"
+#include "runtime/memory.h"
+#include "runtime/thread_engine.h"
+
+namespace belay::graph {
+
+// What one execution works on, from its call until it is over.
+class InstanceArguments final : public rt::LaunchArguments {
+ public:
+  InstanceArguments(std::shared_ptr<Instance> instance, std::span<const Buffer> inputs,
+                    std::span<const Buffer> outputs, std::shared_ptr<DynamicResult> result)
+      : instance_(std::move(instance)),
+        inputs_(inputs.begin(), inputs.end()),
+        outputs_(outputs.begin(), outputs.end()),
+        result_(std::move(result)) {}
+  void Bind() noexcept override { instance_->Bind(inputs_, outputs_, result_); }
+
+ private:
+  std::shared_ptr<Instance> instance_;
+  std::vector<Buffer> inputs_, outputs_;
+  std::shared_ptr<DynamicResult> result_;
+};
+
+namespace {
+
+rt::CaptureNode NodeOf(rt::Task task, std::vector<uint32_t> after) {
+  rt::CaptureNode node{};
+  node.kind = rt::CaptureNode::Kind::kTask;
+  node.task = task;
+  node.call = task.call;
+  node.after = std::move(after);
+  return node;
+}
+
+char* ViewOf(const Buffer& buffer) { return static_cast<char*>(rt::View(buffer.data, buffer.bytes)); }
+
+// Device memory of the instance; it may go with the device before the instance does.
+class OwnMemory {
+ public:
+  OwnMemory() = default;
+  OwnMemory(int device, size_t bytes) : data_(rt::AllocateDevice(device, {.bytes = bytes})), serial_(rt::BlockSerial(data_)) {}
+  OwnMemory(OwnMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), serial_(other.serial_) {}
+  OwnMemory& operator=(OwnMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(serial_, other.serial_);
+    return *this;
+  }
+  ~OwnMemory() {
+    if (data_ != nullptr && rt::BlockSerial(data_) == serial_) rt::FreeDevice(data_);
+  }
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+  uint64_t serial_ = 0;
+};
+
+class StaticInstance final : public Instance {
+ public:
+  StaticInstance(rt::Device& device, const Graph& graph, Buffer work) : Instance(device), program_(graph) {
+    inputs_ = program_.inputs();
+    outputs_ = program_.outputs();
+    bases_.resize(program_.base_count());
+    if (work.bytes < program_.work_bytes()) {
+      memory_ = OwnMemory(device.id(), program_.work_bytes());
+      work = {memory_.data(), program_.work_bytes()};
+    }
+    bases_[kWorkBase] = ViewOf(work);
+    std::vector<rt::CaptureNode> nodes;
+    for (const Kernel& kernel : program_.kernels()) {
+      nodes.push_back(NodeOf(rt::MakeTask(KernelTask{this, &kernel}, kernel.plan->cost()), kernel.after));
+    }
+    Finish(std::move(nodes));
+  }
+
+  uint64_t work_bytes() const override { return program_.work_bytes(); }
+  uint64_t weight_bytes() const override { return program_.weight_bytes(); }
+  bool dynamic() const override { return false; }
+  const Program* program() const override { return &program_; }
+
+ private:
+  struct KernelTask {
+    static constexpr const char* kName = "operator";
+    StaticInstance* instance;
+    const Kernel* kernel;
+    void Run() const { Program::Run(*kernel, instance->bases_.data()); }
+    void Describe(std::string& out) const { out = kernel->type + " " + kernel->name; }
+  };
+
+  void Bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+            const std::shared_ptr<DynamicResult>&) override {
+    auto at = bases_.begin() + kFirstPortBase;
+    for (const Buffer& buffer : inputs) *at++ = ViewOf(buffer);
+    for (const Buffer& buffer : outputs) *at++ = ViewOf(buffer);
+  }
+
+  Program program_;
+  OwnMemory memory_;
+  std::vector<char*> bases_;
+};
+
+class DynamicInstance final : public Instance {
+ public:
+  DynamicInstance(rt::Device& device, Graph graph) : Instance(device), graph_(std::move(graph)) {
+    for (int input : graph_.inputs) {
+      const Node& node = graph_.nodes[static_cast<size_t>(input)];
+      inputs_.push_back(PortOf(node.name, node.types[0]));
+    }
+    for (const GraphOutput& output : graph_.outputs) {
+      const Node& node = graph_.nodes[static_cast<size_t>(output.port.node)];
+      outputs_.push_back(PortOf(output.name, node.types[static_cast<size_t>(output.port.output)]));
+    }
+    for (const Node& node : graph_.nodes) {
+      if (Constant constant = ConstantOf(node)) weights_ += constant->bytes();
+    }
+    std::vector<rt::CaptureNode> nodes;
+    nodes.push_back(NodeOf(rt::MakeTask(InterpretTask{this}, 1'000'000), {}));
+    Finish(std::move(nodes));
+  }
+
+  uint64_t work_bytes() const override { return 0; }
+  uint64_t weight_bytes() const override { return weights_; }
+  bool dynamic() const override { return true; }
+  const Program* program() const override { return nullptr; }
+
+ private:
+  struct InterpretTask {
+    static constexpr const char* kName = "dynamic model";
+    DynamicInstance* instance;
+    void Run() const { instance->Run(); }
+  };
+
+  void Bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+            const std::shared_ptr<DynamicResult>& result) override {
+    bound_inputs_.assign(inputs.begin(), inputs.end());
+    bound_outputs_.assign(outputs.begin(), outputs.end());
+    result_ = result;
+  }
+
+  void Run() {
+    std::vector<Constant> inputs;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const ValueType& type = inputs_[i].type;
+      inputs.push_back(std::make_shared<HostTensor>(type.dtype, type.shape, ViewOf(bound_inputs_[i]), nullptr));
+    }
+    std::vector<Constant> outputs = Evaluate(graph_, inputs);
+    for (size_t i = 0; i < outputs.size(); ++i) Deliver(i, *outputs[i]);
+    if (result_ != nullptr) result_->outputs = Detached(std::move(outputs), inputs);
+    result_ = nullptr;
+  }
+
+  void Deliver(size_t i, const HostTensor& value) {
+    const Buffer& buffer = bound_outputs_[i];
+    if (buffer.data == nullptr) return;
+    if (buffer.bytes < value.bytes()) {
+      Fail(kShapeInvalid, "model-output-short",
+           "output {} ('{}') became {} bytes ({}), but its buffer has {}; give a larger one, or none", i,
+           outputs_[i].name, value.bytes(), value.shape().ToString(), buffer.bytes);
+    }
+    std::memcpy(ViewOf(buffer), value.data(), value.bytes());
+  }
+
+  // The caller's input buffers may go before the result does.
+  static std::vector<Constant> Detached(std::vector<Constant> outputs, const std::vector<Constant>& inputs) {
+    for (Constant& output : outputs) {
+      for (const Constant& input : inputs) {
+        if (output->data() != input->data() || output->bytes() == 0) continue;
+        auto copy = std::make_shared<HostTensor>(output->dtype(), output->shape());
+        std::memcpy(copy->mutable_data(), output->data(), output->bytes());
+        output = copy;
+        break;
+      }
+    }
+    return outputs;
+  }
+
+  Graph graph_;
+  uint64_t weights_ = 0;
+  std::vector<Buffer> bound_inputs_, bound_outputs_;
+  std::shared_ptr<DynamicResult> result_;
+};
+
+void CheckBuffers(std::span<const Buffer> buffers, const std::vector<ModelPort>& ports, const char* what) {
+  if (buffers.size() != ports.size()) {
+    Fail(100000, "model-buffer-count", "the model has {} {}s, but {} buffers were given", ports.size(), what,
+         buffers.size());
+  }
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (!ports[i].type.concrete() || buffers[i].bytes >= ports[i].bytes) continue;
+    Fail(100000, "model-buffer-short", "{} {} ('{}', {}) needs {} bytes, but its buffer has {}", what, i,
+         ports[i].name, ports[i].type.ToString(), ports[i].bytes, buffers[i].bytes);
+  }
+}
+
+}  // namespace
+
+Instance::Instance(rt::Device& device) : device_(device) {
+  HandleBits handle = rt::Models().Create(device, 0u);
+  if (handle == 0) Fail(207010, "model-limit", "too many models are loaded; unload some of them");
+  model_.reset(rt::Models().Find(handle));
+}
+
+void Instance::Finish(std::vector<rt::CaptureNode> nodes) {
+  rt::ThreadEngine* engine = rt::TheThreadEngine();
+  model_->Finish(std::make_unique<rt::TaskGraph>(std::move(nodes), engine == nullptr ? 1 : engine->workers()));
+}
+
+void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                       std::shared_ptr<DynamicResult> result) {
+  CheckBuffers(inputs, inputs_, "input");
+  CheckBuffers(outputs, outputs_, "output");
+  model_->Execute(stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, std::move(result)));
+}
+
+std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
+                                       Buffer work) {
+  Specialised specialised = Specialise(graph, inputs);
+  if (specialised.dynamic_at.empty()) return std::make_shared<StaticInstance>(device, specialised.graph, work);
+  return std::make_shared<DynamicInstance>(device, std::move(specialised.graph));
+}
+
+}  // namespace belay::graph

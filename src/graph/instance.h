@@ -1,0 +1,63 @@
+// A graph that can run on a device for one set of input shapes: a compiled program with its memory and its
+// replay engine, or, where only the data decides shapes, the graph and the interpreter.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/program.h"
+#include "runtime/model_ri.h"
+
+namespace belay::graph {
+
+struct Buffer {
+  void* data = nullptr;
+  size_t bytes = 0;
+};
+
+// What an execution of a dynamic graph leaves: its outputs, when the task has run.
+struct DynamicResult {
+  std::vector<Constant> outputs;
+};
+
+class Instance : public std::enable_shared_from_this<Instance> {
+ public:
+  virtual ~Instance() = default;
+
+  const std::vector<ModelPort>& inputs() const { return inputs_; }
+  const std::vector<ModelPort>& outputs() const { return outputs_; }
+  virtual uint64_t work_bytes() const = 0;
+  virtual uint64_t weight_bytes() const = 0;
+  virtual bool dynamic() const = 0;
+  // Null for dynamic ones.
+  virtual const Program* program() const = 0;
+
+  // Queues one execution. The buffers are as large as the ports say; what they hold is copied, not they.
+  // Executions of one instance run one after another. An output of a dynamic graph without data is only
+  // left in `result`.
+  void Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+               std::shared_ptr<DynamicResult> result = nullptr);
+
+ protected:
+  friend class InstanceArguments;
+  explicit Instance(rt::Device& device);
+  void Finish(std::vector<rt::CaptureNode> nodes);
+  // The memory of the execution that begins.
+  virtual void Bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                    const std::shared_ptr<DynamicResult>& result) = 0;
+
+  struct ModelDeleter {
+    void operator()(rt::ModelRI* model) const { rt::ModelRI::Destroy(*model); }
+  };
+  rt::Device& device_;
+  std::vector<ModelPort> inputs_, outputs_;
+  std::unique_ptr<rt::ModelRI, ModelDeleter> model_;
+};
+
+// Specialises the graph for these types and makes it ready to run. `work` may be memory of the caller that
+// is large enough; otherwise the instance has its own.
+std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
+                                       Buffer work = {});
+
+}  // namespace belay::graph

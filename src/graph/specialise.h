@@ -1,0 +1,23 @@
+// The first step of compiling: with the types of the inputs fixed, works out the type of every value, and
+// replaces what depends on constants only by its result.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "graph/ir.h"
+
+namespace belay::graph {
+
+struct Specialised {
+  Graph graph;
+  // Empty, or the name of the first node whose result's shape only the data decides. Types behind it are
+  // not known, and such a graph is interpreted.
+  std::string dynamic_at;
+};
+
+// `inputs`: concrete types, in the order of the graph's inputs.
+Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs);
+
+}  // namespace belay::graph
