@@ -20,6 +20,12 @@ Shape Broadcast(const Operand& self, const Operand& other) {
   return *shape;
 }
 
+Shape BroadcastAll(const Operand& a, const Operand& b, const Operand& c) {
+  Tensor both;
+  both.shape = Broadcast(a, b);
+  return Broadcast({&both, nullptr, -1, a.name}, c);
+}
+
 Shape BroadcastOnto(const Operand& self, const Operand& other) {
   if (!BroadcastsTo(other.shape(), self.shape())) {
     Fail(kInvalidArgument, "op-broadcast", "{} {} does not broadcast to {} {}", other.name,
@@ -101,22 +107,56 @@ int WrapDim(const Operand& self, int64_t dim) {
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }
 
-DType Promote(const Operand& self, const Operand& other, const Operand& out) {
-  DType type;
-  if (other.tensor != nullptr) {
-    type = tensor::Promote(self.dtype(), other.dtype());
-  } else {
-    type = PromoteScalar(self.dtype(), other.dtype());
-    if (!CanCast(type, out.dtype()) && CanCast(self.dtype(), out.dtype()) &&
-        other.scalar->IsWhole()) {
-      type = self.dtype();
-    }
-  }
+DType Common(const Operand& self, const Operand& other) {
+  DType type = other.tensor != nullptr ? tensor::Promote(self.dtype(), other.dtype())
+                                       : PromoteScalar(self.dtype(), other.dtype());
   if (type == DType::kUndefined) {
     Fail(kInvalidArgument, "op-promote", "{} ({}) and {} ({}) have no common type", self.name,
          NameOf(self.dtype()), other.name, NameOf(other.dtype()));
   }
   return type;
+}
+
+DType Promote(const Operand& self, const Operand& other, const Operand& out) {
+  DType type = Common(self, other);
+  bool weak = other.tensor == nullptr && !CanCast(type, out.dtype()) &&
+              CanCast(self.dtype(), out.dtype()) && other.scalar->IsWhole();
+  return weak ? self.dtype() : type;
+}
+
+DType PromoteAll(const Operand& a, const Operand& b, const Operand& c) {
+  Tensor both;
+  both.dtype = Common(a, b);
+  return Common({&both, nullptr, -1, a.name}, c);
+}
+
+namespace {
+
+DType FloatFor(DType type, const Operand& out) {
+  if (IsFloat(type)) return type;
+  return out.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+}
+
+}  // namespace
+
+DType FloatType(const Operand& self, const Operand& out) { return FloatFor(self.dtype(), out); }
+
+DType PromoteFloat(const Operand& self, const Operand& other, const Operand& out) {
+  return FloatFor(Common(self, other), out);
+}
+
+DType PromoteDiv(const Operand& self, const Operand& other, int64_t mode, const Operand& out) {
+  if (mode < 0 || mode > 2) {
+    Fail(kInvalidArgument, "op-div-mode", "mode is {}; it is 0, 1 or 2", mode);
+  }
+  return mode == 0 ? PromoteFloat(self, other, out) : Promote(self, other, out);
+}
+
+DType Truth(const Operand&) { return DType::kBool; }
+
+DType Truth(const Operand& self, const Operand& other) {
+  Common(self, other);
+  return DType::kBool;
 }
 
 DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha,

@@ -8,6 +8,7 @@ namespace belay::ops::rules {
 // --- shapes of the result ---
 Shape Same(const Operand& self);
 Shape Broadcast(const Operand& self, const Operand& other);
+Shape BroadcastAll(const Operand& a, const Operand& b, const Operand& c);
 // self's shape, onto which `other` must broadcast.
 Shape BroadcastOnto(const Operand& self, const Operand& other);
 Shape Matrix(const Operand& self, const Operand& mat2);
@@ -24,9 +25,20 @@ int WrapDim(const Operand& self, int64_t dim);
 // A scalar operand is weak; one that is a float but a whole number may join integers, because
 // programs pass every scalar as ACL_FLOAT.
 DType Promote(const Operand& self, const Operand& other, const Operand& out);
+// The same whatever the result is written to.
+DType Common(const Operand& self, const Operand& other);
+DType PromoteAll(const Operand& a, const Operand& b, const Operand& c);
 // Also checks that alpha fits.
 DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha,
                    const Operand& out);
+// Functions into the real numbers compute integers as FLOAT, or as DOUBLE when the result is that.
+DType FloatType(const Operand& self, const Operand& out);
+DType PromoteFloat(const Operand& self, const Operand& other, const Operand& out);
+// Only mode 0, the exact quotient, leaves the integers.
+DType PromoteDiv(const Operand& self, const Operand& other, int64_t mode, const Operand& out);
+// BOOL, which every type may receive; the operands must have a common type.
+DType Truth(const Operand& self);
+DType Truth(const Operand& self, const Operand& other);
 DType OfSelf(const Operand& self);
 // `dtype` must be out's type; self may be converted to it from anything.
 DType Wanted(DType dtype, const Operand& out);

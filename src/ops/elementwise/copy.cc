@@ -144,5 +144,15 @@ void Fill(Plan& plan, DType, const Scalar& value, const Operand& out) {
   plan.SetBody(body);
 }
 
+void Zero(Plan& plan, DType compute, const Operand& out) {
+  const int64_t zero = 0;
+  Fill(plan, compute, Scalar(&zero, DType::kI64), out);
+}
+
+void One(Plan& plan, DType compute, const Operand& out) {
+  const int64_t one = 1;
+  Fill(plan, compute, Scalar(&one, DType::kI64), out);
+}
+
 }  // namespace kernels
 }  // namespace belay::ops

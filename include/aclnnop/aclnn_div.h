@@ -1,0 +1,166 @@
+/**
+ * out = self / other, with broadcasting; integers are divided as FLOAT. out = self / other, with
+ * broadcasting; mode 1 drops the fraction, mode 2 rounds down. Belay implements this interface on
+ * the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_DIV_H_
+#define BELAY_ACLNNOP_ACLNN_DIV_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
+ * i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnDivGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *other, aclTensor *out, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnDiv(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
+ * i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnDivsGetWorkspaceSize(
+    const aclTensor *self, const aclScalar *other, aclTensor *out, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnDivs(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
+ * i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceDivGetWorkspaceSize(
+    aclTensor *selfRef, const aclTensor *other, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceDiv(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
+ * i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceDivsGetWorkspaceSize(
+    aclTensor *selfRef, const aclScalar *other, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceDivs(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self / other, with broadcasting; mode 1 drops the fraction, mode 2 rounds down. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8,
+ * i16, i32, i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnDivModGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *other, int mode, aclTensor *out, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnDivMod(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self / other, with broadcasting; mode 1 drops the fraction, mode 2 rounds down. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8,
+ * i16, i32, i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnDivModsGetWorkspaceSize(
+    const aclTensor *self, const aclScalar *other, int mode, aclTensor *out, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnDivMods(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self / other, with broadcasting; mode 1 drops the fraction, mode 2 rounds down. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8,
+ * i16, i32, i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceDivModGetWorkspaceSize(
+    aclTensor *selfRef, const aclTensor *other, int mode, uint64_t *workspaceSize, aclOpExecutor
+    **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceDivMod(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self / other, with broadcasting; mode 1 drops the fraction, mode 2 rounds down. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8,
+ * i16, i32, i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceDivModsGetWorkspaceSize(
+    aclTensor *selfRef, const aclScalar *other, int mode, uint64_t *workspaceSize, aclOpExecutor
+    **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceDivMods(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_DIV_H_ */

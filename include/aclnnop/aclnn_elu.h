@@ -1,0 +1,59 @@
+/**
+ * out = scale * self, or scale * alpha * (exp(inputScale * self) - 1) where self is not positive.
+ * Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_ELU_H_
+#define BELAY_ACLNNOP_ACLNN_ELU_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = scale * self, or scale * alpha * (exp(inputScale * self) - 1) where self is not positive.
+ * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16,
+ * bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnEluGetWorkspaceSize(
+    const aclTensor *self, const aclScalar *alpha, const aclScalar *scale, const aclScalar
+    *inputScale, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnElu(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = scale * self, or scale * alpha * (exp(inputScale * self) - 1) where self is not positive.
+ * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16,
+ * bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceEluGetWorkspaceSize(
+    aclTensor *selfRef, const aclScalar *alpha, const aclScalar *scale, const aclScalar *inputScale,
+    uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceElu(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_ELU_H_ */

@@ -1,0 +1,91 @@
+/**
+ * out = self + weight * (end - self), with broadcasting. Belay implements this interface on the
+ * CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_LERP_H_
+#define BELAY_ACLNNOP_ACLNN_LERP_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnLerpGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *end, const aclTensor *weight, aclTensor *out, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnLerp(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnLerpsGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *end, const aclScalar *weight, aclTensor *out, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnLerps(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceLerpGetWorkspaceSize(
+    aclTensor *selfRef, const aclTensor *end, const aclTensor *weight, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceLerp(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceLerpsGetWorkspaceSize(
+    aclTensor *selfRef, const aclTensor *end, const aclScalar *weight, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceLerps(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_LERP_H_ */

@@ -1,0 +1,56 @@
+/**
+ * out = self with NaN and the infinities replaced. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_NAN_TO_NUM_H_
+#define BELAY_ACLNNOP_ACLNN_NAN_TO_NUM_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = self with NaN and the infinities replaced. Checks the arguments and makes an executor; up
+ * to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnNanToNumGetWorkspaceSize(
+    const aclTensor *self, float nan, float posinf, float neginf, aclTensor *out, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnNanToNum(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self with NaN and the infinities replaced. Checks the arguments and makes an executor; up
+ * to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and bool.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceNanToNumGetWorkspaceSize(
+    aclTensor *selfRef, float nan, float posinf, float neginf, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceNanToNum(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_NAN_TO_NUM_H_ */

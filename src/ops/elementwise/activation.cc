@@ -1,0 +1,141 @@
+// Functions of one float: exponentials, logarithms, and what networks put behind a layer. One line
+// each; the loops are compiled for each instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/elementwise/activation.cc"
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "ops/elementwise/math-inl.h"
+
+#ifndef BELAY_OPS_ACTIVATION_ONCE
+#define BELAY_OPS_ACTIVATION_ONCE
+#include <cmath>
+
+#include "ops/elementwise/unlisted.h"
+#include "ops/elementwise/loops.h"
+#include "ops/kernels.h"
+
+#define BELAY_FLOAT_FUNCTIONS(X)                                                    \
+  X(Exp, Exp(a))                                                                    \
+  X(Expm1, Expm1(a))                                                                \
+  X(Log, Log(a))                                                                    \
+  X(Log1p, Log1p(a))                                                                \
+  X(Tanh, Tanh(a))                                                                  \
+  X(Erf, Erf(a))                                                                    \
+  X(Sigmoid, Sigmoid(a))                                                            \
+  X(LogSigmoid, (a < 0 ? a : T{0}) - Log1p(Exp(-std::fabs(a))))                     \
+  X(Silu, a* Sigmoid(a))                                                            \
+  X(Gelu, T(0.5) * a * (1 + Erf(a * T(0.70710678118654752))))                       \
+  X(GeluTanh, a* Sigmoid(T(1.5957691216057308) * (a + T(0.044715) * a * a * a)))    \
+  X(Mish, a > 20 ? a : Ratio(Exp(a > 20 ? T{20} : a), a))                           \
+  X(Softsign, a / (1 + std::fabs(a)))
+#define BELAY_FUNCTIONS_WITH_ATTRIBUTES(X)                                          \
+  X(Swish, a* Sigmoid(p* a))                                                        \
+  X(ExpOf, Exp(p * a + q))                                                          \
+  X(LogOf, Log(p * a + q) * r)                                                      \
+  X(Elu, q * (a > 0 ? a : p * Expm1(r * a)))                                        \
+  X(Softplus, p* a > q ? a : ((p * a > 0 ? p * a : T{0}) + Log1p(Exp(-std::fabs(p * a)))) / p) \
+  X(HardSigmoid, Between01(p * a + q))                                              \
+  X(HardSwish, a* Between01(a * T(1.0 / 6) + T(0.5)))
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+template <class T>
+inline T Between01(T x) {
+  return x < 0 ? T{0} : x > 1 ? T{1} : x;
+}
+// a tanh(log(1 + e)) without the logarithm
+template <class T>
+inline T Ratio(T e, T a) {
+  T n = e * (e + 2);
+  return a * (n / (n + 2));
+}
+
+#define BELAY_DEFINE_FLOAT(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
+BELAY_FLOAT_FUNCTIONS(BELAY_DEFINE_FLOAT)
+BELAY_FUNCTIONS_WITH_ATTRIBUTES(BELAY_DEFINE_FLOAT)
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+
+#define BELAY_EXPORT_LOOPS(Name, value) BELAY_SIMD_EXPORT(Name##Loops);
+BELAY_FLOAT_FUNCTIONS(BELAY_EXPORT_LOOPS)
+BELAY_FUNCTIONS_WITH_ATTRIBUTES(BELAY_EXPORT_LOOPS)
+
+namespace kernels {
+
+#define BELAY_DEFINE_KERNEL(Name, value)                                                   \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {          \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out);         \
+  }
+BELAY_FLOAT_FUNCTIONS(BELAY_DEFINE_KERNEL)
+BELAY_DEFINE_KERNEL(HardSwish, )
+
+#define BELAY_DEFINE_KERNEL_OF_TWO(Name)                                                   \
+  void Name(Plan& plan, DType compute, const Operand& self, double p, double q,            \
+            const Operand& out) {                                                          \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self},                   \
+                  LoopAttributes({p, q}), out);                                            \
+  }
+BELAY_DEFINE_KERNEL_OF_TWO(ExpOf)
+BELAY_DEFINE_KERNEL_OF_TWO(HardSigmoid)
+void LogOf(Plan& plan, DType compute, const Operand& self, double scale, double shift,
+           double factor, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(LogOfLoops)(), compute, {self},
+                LoopAttributes({scale, shift, factor}), out);
+}
+
+void GeluV2(Plan& plan, DType compute, const Operand& self, int64_t approximate,
+            const Operand& out) {
+  approximate == 1 ? GeluTanh(plan, compute, self, out) : Gelu(plan, compute, self, out);
+}
+
+void HardSigmoid(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  HardSigmoid(plan, compute, self, 1.0 / 6, 0.5, out);
+}
+
+// Without beta it is 1.
+void Swish(Plan& plan, DType compute, const Operand& self, const Operand& beta,
+           const Operand& out) {
+  LoopAttributes factor({beta.present() ? beta.scalar->ToDouble() : 1.0});
+  PlanPointwise(plan, BELAY_SIMD_CALL(SwishLoops)(), compute, {self}, factor, out);
+}
+
+void Elu(Plan& plan, DType compute, const Operand& self, const Scalar& alpha, const Scalar& scale,
+         const Scalar& input_scale, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self},
+                LoopAttributes({&alpha, &scale, &input_scale}), out);
+}
+
+void Celu(Plan& plan, DType compute, const Operand& self, const Scalar& alpha,
+          const Operand& out) {
+  double a = alpha.ToDouble();
+  PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self}, LoopAttributes({a, 1, 1 / a}),
+                out);
+}
+
+void Selu(Plan& plan, DType compute, const Operand& self, double alpha, double gamma,
+          const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self},
+                LoopAttributes({alpha, gamma, 1}), out);
+}
+void Selu(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  Selu(plan, compute, self, 1.6732632423543772, 1.0507009873554805, out);
+}
+
+void Softplus(Plan& plan, DType compute, const Operand& self, const Scalar& beta,
+              const Scalar& threshold, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(SoftplusLoops)(), compute, {self},
+                LoopAttributes({&beta, &threshold}), out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
+#endif  // HWY_ONCE

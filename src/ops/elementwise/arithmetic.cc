@@ -1,0 +1,162 @@
+// Arithmetic and comparisons: one line each. The loops are compiled for each instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/elementwise/arithmetic.cc"
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef BELAY_OPS_ARITHMETIC_ONCE
+#define BELAY_OPS_ARITHMETIC_ONCE
+#include "base/error.h"
+#include "ops/elementwise/loops.h"
+#include "ops/elementwise/unlisted.h"
+#include "ops/kernels.h"
+#include "ops/rules.h"
+#include "tensor/codes.h"
+
+// a NaN in either operand is the result
+#define BELAY_BINARY_OPERATORS(X)              \
+  X(Add, a + p * b)                            \
+  X(Sub, a - p * b)                            \
+  X(Rsub, b - p * a)                           \
+  X(Mul, a* b)                                 \
+  X(Maximum, a > b || a != a ? a : b)          \
+  X(Minimum, a < b || a != a ? a : b)          \
+  X(SquaredDifference, (a - b) * (a - b))      \
+  X(PreluOf, a < 0 ? a * b : a)
+#define BELAY_COMPARISONS(X)                   \
+  X(Equal, a == b)                             \
+  X(NotEqual, a != b)                          \
+  X(Greater, a > b)                            \
+  X(GreaterEqual, a >= b)                      \
+  X(Less, a < b)                               \
+  X(LessEqual, a <= b)                         \
+  X(LogicalAnd, (a != 0) & (b != 0))           \
+  X(LogicalOr, (a != 0) | (b != 0))            \
+  X(LogicalXor, (a != 0) != (b != 0))
+#define BELAY_TERNARY_OPERATORS(X)             \
+  X(Select, a != 0 ? b : c)                    \
+  X(Clip, a < b ? (b < c ? b : c) : (a > c ? c : a)) \
+  X(AddScaledProduct, a + p * b * c)           \
+  X(Interpolate, a + c * (b - a))
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+#define BELAY_DEFINE_BINARY(Name, value) \
+  BELAY_BINARY_LOOP(Name, value)         \
+  BELAY_LOOPS_OF_ALL(Name)
+#define BELAY_DEFINE_TERNARY(Name, value) \
+  BELAY_TERNARY_LOOP(Name, value)         \
+  BELAY_LOOPS_OF_ALL(Name)
+BELAY_BINARY_OPERATORS(BELAY_DEFINE_BINARY)
+BELAY_COMPARISONS(BELAY_DEFINE_BINARY)
+BELAY_TERNARY_OPERATORS(BELAY_DEFINE_TERNARY)
+
+BELAY_BINARY_LOOP(RealDiv, a / b)
+BELAY_LOOPS_OF_FLOATS(RealDiv)
+BELAY_TERNARY_LOOP(AddScaledQuotient, a + p * b / c)
+BELAY_LOOPS_OF_FLOATS(AddScaledQuotient)
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+
+#define BELAY_EXPORT_LOOPS(Name, value) BELAY_SIMD_EXPORT(Name##Loops);
+BELAY_BINARY_OPERATORS(BELAY_EXPORT_LOOPS)
+BELAY_COMPARISONS(BELAY_EXPORT_LOOPS)
+BELAY_TERNARY_OPERATORS(BELAY_EXPORT_LOOPS)
+BELAY_EXPORT_LOOPS(RealDiv, )
+BELAY_EXPORT_LOOPS(AddScaledQuotient, )
+
+namespace kernels {
+
+#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                            \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other,          \
+            const Operand& out) {                                                          \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other}, {}, out);  \
+  }
+BELAY_DEFINE_BINARY_KERNEL(Mul, )
+BELAY_DEFINE_BINARY_KERNEL(Maximum, )
+BELAY_DEFINE_BINARY_KERNEL(Minimum, )
+BELAY_DEFINE_BINARY_KERNEL(SquaredDifference, )
+BELAY_DEFINE_BINARY_KERNEL(PreluOf, )
+BELAY_DEFINE_BINARY_KERNEL(RealDiv, )
+
+// A weight for each channel: for each index of the second dimension.
+void Prelu(Plan& plan, DType compute, const Operand& self, const Operand& weight,
+           const Operand& out) {
+  const Shape& shape = self.tensor->shape;
+  int64_t channels = shape.rank() < 2 ? 1 : shape[1];
+  int64_t weights = weight.tensor->count();
+  if (weights != 1 && weights != channels) {
+    Fail(tensor::kInvalidArgument, "op-weight-shape", "{} has {} elements; it has 1, or {}",
+         weight.name, weights, channels);
+  }
+  Tensor view = *weight.tensor;
+  int rank = view.shape.rank();
+  int64_t step = weights == 1 ? 0 : view.strides[rank - 1];
+  view.shape = Shape::Filled(shape.rank(), 1);
+  view.strides = Shape::Filled(shape.rank(), 0);
+  if (weights != 1) view.shape[1] = weights, view.strides[1] = step;
+  PreluOf(plan, compute, self, {&view, nullptr, weight.binding, weight.name}, out);
+}
+
+#define BELAY_DEFINE_SCALED_KERNEL(Name)                                                   \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other,          \
+            const Scalar& alpha, const Operand& out) {                                     \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other},            \
+                  LoopAttributes({&alpha}), out);                                          \
+  }
+BELAY_DEFINE_SCALED_KERNEL(Add)
+BELAY_DEFINE_SCALED_KERNEL(Sub)
+BELAY_DEFINE_SCALED_KERNEL(Rsub)
+
+// The result is a truth value, whatever the type in which the operands are compared.
+#define BELAY_DEFINE_COMPARISON(Name, value)                                               \
+  void Name(Plan& plan, DType, const Operand& self, const Operand& other,                  \
+            const Operand& out) {                                                          \
+    DType compared = rules::Common(self, other);                                           \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compared, {self, other}, {}, out); \
+  }
+BELAY_COMPARISONS(BELAY_DEFINE_COMPARISON)
+
+void Where(Plan& plan, DType compute, const Operand& condition, const Operand& self,
+           const Operand& other, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(SelectLoops)(), compute, {condition, self, other}, {}, out);
+}
+
+// An absent bound is the end of the compute type.
+void Clamp(Plan& plan, DType compute, const Operand& self, const Operand& min, const Operand& max,
+           const Operand& out) {
+  if (!min.present() && !max.present()) return Copy(plan, compute, self, out);
+  if (!max.present()) return Maximum(plan, compute, self, min, out);
+  if (!min.present()) return Minimum(plan, compute, self, max, out);
+  PlanPointwise(plan, BELAY_SIMD_CALL(ClipLoops)(), compute, {self, min, max}, {}, out);
+}
+
+void Addcmul(Plan& plan, DType compute, const Operand& self, const Operand& tensor1,
+             const Operand& tensor2, const Scalar& value, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(AddScaledProductLoops)(), compute, {self, tensor1, tensor2},
+                LoopAttributes({&value}), out);
+}
+
+void Addcdiv(Plan& plan, DType compute, const Operand& self, const Operand& tensor1,
+             const Operand& tensor2, const Scalar& value, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(AddScaledQuotientLoops)(), compute, {self, tensor1, tensor2},
+                LoopAttributes({&value}), out);
+}
+
+void Lerp(Plan& plan, DType compute, const Operand& self, const Operand& end,
+          const Operand& weight, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(InterpolateLoops)(), compute, {self, end, weight}, {}, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
+#endif  // HWY_ONCE

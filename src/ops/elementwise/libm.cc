@@ -1,0 +1,144 @@
+// Functions that the C library computes, and integer ones that do not become vectors: one line each.
+#include <cmath>
+
+#include "ops/elementwise/loops.h"
+#include "ops/elementwise/unlisted.h"
+#include "ops/kernels.h"
+
+namespace belay::ops {
+namespace {
+
+// Nothing below traps: a divisor of 0 gives 0, and the least number divided by -1 wraps.
+template <class T>
+T Quotient(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::trunc(a / b);
+  } else {
+    if (b == 0) return 0;
+    if (b + 1 == 0 && std::is_signed_v<T>) return 0 - a;
+    return a / b;
+  }
+}
+
+// The remainder has the sign of the dividend,
+template <class T>
+T Remainder(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::fmod(a, b);
+  } else {
+    if (b == 0 || (b + 1 == 0 && std::is_signed_v<T>)) return 0;
+    return a % b;
+  }
+}
+
+// or that of the divisor.
+template <class T>
+T Modulo(T a, T b) {
+  T rest = Remainder(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+template <class T>
+T FloorQuotient(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::floor(a / b);
+  } else {
+    T whole = Quotient(a, b), rest = Remainder(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? whole - 1 : whole;
+  }
+}
+
+// A negative power of an integer is what is left of the fraction.
+template <class T>
+T Power(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::pow(a, b);
+  } else {
+    if (b < 0) return a == 1 ? 1 : a + 1 == 0 ? (b % 2 != 0 ? a : T{1}) : T{0};
+    T result = 1;
+    for (; b != 0; b /= 2, a = a * a) {
+      if (b % 2 != 0) result = result * a;
+    }
+    return result;
+  }
+}
+
+template <class T>
+T ShiftedLeft(T a, T b) {
+  using Bits = std::make_unsigned_t<T>;
+  return b >= static_cast<T>(sizeof(T) * 8) ? T{0} : static_cast<T>(static_cast<Bits>(a) << b);
+}
+template <class T>
+T ShiftedRight(T a, T b) {
+  return b >= static_cast<T>(sizeof(T) * 8) ? T{0} : static_cast<T>(a >> b);
+}
+
+#define BELAY_LIBM_FUNCTIONS(X)  \
+  X(Sin, std::sin(a))            \
+  X(Cos, std::cos(a))            \
+  X(Tan, std::tan(a))            \
+  X(Asin, std::asin(a))          \
+  X(Acos, std::acos(a))          \
+  X(Atan, std::atan(a))          \
+  X(Sinh, std::sinh(a))          \
+  X(Cosh, std::cosh(a))          \
+  X(Asinh, std::asinh(a))        \
+  X(Acosh, std::acosh(a))        \
+  X(Atanh, std::atanh(a))        \
+  X(Log2, std::log2(a))          \
+  X(Log10, std::log10(a))        \
+  X(Exp2, std::exp2(a))          \
+  X(Erfc, std::erfc(a))
+#define BELAY_OPERATORS_OF_ALL(X) \
+  X(TruncDiv, Quotient(a, b))     \
+  X(FloorDiv, FloorQuotient(a, b)) \
+  X(Remainder, Modulo(a, b))      \
+  X(Fmod, Remainder(a, b))        \
+  X(Pow, Power(a, b))
+#define BELAY_OPERATORS_OF_INTS(X) \
+  X(BitwiseAnd, a& b)              \
+  X(BitwiseOr, a | b)              \
+  X(BitwiseXor, a ^ b)             \
+  X(LeftShift, ShiftedLeft(a, b))  \
+  X(RightShift, ShiftedRight(a, b))
+
+#define BELAY_DEFINE_FUNCTION(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
+#define BELAY_DEFINE_OF_ALL(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_ALL(Name)
+#define BELAY_DEFINE_OF_INTS(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_INTS(Name)
+BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_FUNCTION)
+BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_OF_ALL)
+BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_OF_INTS)
+BELAY_BINARY_LOOP(Atan2, std::atan2(a, b))
+BELAY_LOOPS_OF_FLOATS(Atan2)
+BELAY_UNARY_LOOP(Frac, a - std::trunc(a))
+BELAY_LOOPS_OF_FLOATS(Frac)
+
+}  // namespace
+
+namespace kernels {
+
+#define BELAY_DEFINE_UNARY_KERNEL(Name, value)                                    \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) { \
+    PlanPointwise(plan, Name##Loops(), compute, {self}, {}, out);                 \
+  }
+#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                   \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, \
+            const Operand& out) {                                                 \
+    PlanPointwise(plan, Name##Loops(), compute, {self, other}, {}, out);          \
+  }
+BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_UNARY_KERNEL)
+BELAY_DEFINE_UNARY_KERNEL(Frac, )
+BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_BINARY_KERNEL)
+BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_BINARY_KERNEL)
+BELAY_DEFINE_BINARY_KERNEL(Atan2, )
+
+// mode 0: the exact quotient; 1: towards zero; 2: down
+void DivMod(Plan& plan, DType compute, const Operand& self, const Operand& other, int64_t mode,
+            const Operand& out) {
+  if (mode == 1) return TruncDiv(plan, compute, self, other, out);
+  if (mode == 2) return FloorDiv(plan, compute, self, other, out);
+  RealDiv(plan, compute, self, other, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,163 @@
+#include "ops/elementwise/pointwise.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
+  switch (ComputeType(compute)) {
+    case DType::kF32:
+      return loops.f32;
+    case DType::kF64:
+      return loops.f64;
+    case DType::kI64:
+      return compute == DType::kU64 ? loops.u64 : loops.i64;
+    default:
+      return loops.i32;
+  }
+}
+
+struct PointwiseBody {
+  LoopNest nest;                // out, then the operands
+  Lane lanes[1 + kMostInputs];  // the same
+  PointwiseLoop loop;
+  LoopAttributes attributes;
+  int16_t bindings[1 + kMostInputs];  // -1: the constant
+  uint64_t constants[kMostInputs];    // scalar operands in the compute type
+  int8_t inputs;
+  bool stream;
+  bool direct;
+
+  void operator()(const Frame& frame) const {
+    char* base[1 + kMostInputs];
+    for (int k = 0; k <= inputs; ++k) {
+      base[k] = bindings[k] >= 0
+                    ? frame.at[bindings[k]] + nest.offset(k)
+                    : reinterpret_cast<char*>(const_cast<uint64_t*>(&constants[k - 1]));
+    }
+    if (direct) {
+      nest.WalkAll(
+          base,
+          [this](char** at, int64_t n) {
+            const void* in[kMostInputs] = {};
+            for (int k = 0; k < inputs; ++k) in[k] = at[k + 1];
+            loop(at[0], in, attributes, n);
+          },
+          [] {});
+    } else {
+      nest.WalkAll(
+          base, [this](char** at, int64_t n) { Row(at, n); },
+          [this] {
+            if (stream) StreamFence();
+          });
+    }
+  }
+
+  void Row(char** at, int64_t n) const {
+    alignas(64) char buffers[1 + kMostInputs][kBlock * 8];
+    const void* in[kMostInputs] = {};
+    for (int64_t i = 0; i < n; i += kBlock) {
+      int64_t m = n - i < kBlock ? n - i : kBlock;
+      for (int k = 0; k < inputs; ++k) {
+        const Lane& lane = lanes[k + 1];
+        if (lane.repeats() && i != 0) continue;  // the buffer still holds the value
+        in[k] = lane.Load(buffers[k], at[k + 1] + i * lane.step(), m);
+      }
+      char* dst = at[0] + i * lanes[0].step();
+      if (lanes[0].direct() && !stream) {
+        loop(dst, in, attributes, m);
+      } else {
+        loop(buffers[kMostInputs], in, attributes, m);
+        lanes[0].Store(dst, buffers[kMostInputs], m, stream);
+      }
+    }
+  }
+};
+
+// The scalar in the compute type, by way of the type that the tensors are computed in where that is
+// an integer type: there a scalar wraps as an element would.
+uint64_t Constant(const Scalar& scalar, DType compute) {
+  uint64_t value = 0;
+  Convert(ComputeType(compute), &value, scalar.dtype(), scalar.data(), 1);
+  return value;
+}
+
+void SetOperand(PointwiseBody& body, int k, const Operand& operand, DType compute) {
+  body.bindings[k] = static_cast<int16_t>(operand.binding);
+  if (operand.tensor != nullptr) {
+    body.lanes[k] = Lane(operand.dtype(), compute, body.nest.step(k));
+  } else {
+    body.constants[k - 1] = Constant(*operand.scalar, compute);
+    body.lanes[k] = Lane(ComputeType(compute), ComputeType(compute), 0);
+  }
+}
+
+LoopNest NestOf(const Operand& out, std::initializer_list<Operand> in) {
+  const Operand* i = in.begin();
+  const Shape& shape = out.tensor->shape;
+  switch (in.size()) {
+    case 1:
+      return LoopNest(shape, {out, i[0]});
+    case 2:
+      return LoopNest(shape, {out, i[0], i[1]});
+    default:
+      return LoopNest(shape, {out, i[0], i[1], i[2]});
+  }
+}
+
+}  // namespace
+
+LoopAttributes::LoopAttributes(std::initializer_list<double> values) {
+  int k = 0;
+  for (double value : values) {
+    real[k] = value;
+    integer[k++] = std::isfinite(value) ? static_cast<int64_t>(value) : 0;
+  }
+}
+
+LoopAttributes::LoopAttributes(std::initializer_list<const Scalar*> values) {
+  int k = 0;
+  for (const Scalar* value : values) {
+    real[k] = value->ToDouble();
+    integer[k++] = value->ToInt();
+  }
+}
+
+void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute,
+                   std::initializer_list<Operand> in, const LoopAttributes& attributes,
+                   const Operand& out) {
+  PointwiseBody body;
+  body.loop = LoopFor(loops, compute);
+  if (body.loop == nullptr) {
+    Fail(tensor::kInvalidArgument, "op-dtype", "{} does not compute {}", plan.function(),
+         NameOf(compute));
+  }
+  if (out.tensor->empty()) return;
+  body.nest = NestOf(out, in);
+  body.attributes = attributes;
+  body.inputs = static_cast<int8_t>(in.size());
+  SetOperand(body, 0, out, compute);
+  body.direct = body.lanes[0].direct();
+  bool in_place = false;
+  int k = 0;
+  for (const Operand& operand : in) {
+    SetOperand(body, ++k, operand, compute);
+    body.direct = body.direct && body.lanes[k].direct();
+    in_place = in_place || (operand.tensor != nullptr && (out.binding == operand.binding ||
+                                                          out.tensor->data == operand.tensor->data));
+  }
+  auto bytes = body.nest.count() * static_cast<int64_t>(BytesOf(out.dtype()));
+  body.stream = !in_place && bytes >= kStreamBytes &&
+                body.lanes[0].step() == static_cast<int64_t>(BytesOf(out.dtype()));
+  body.direct = body.direct && !body.stream;
+  plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
+  plan.SetBody(body);
+}
+
+}  // namespace belay::ops

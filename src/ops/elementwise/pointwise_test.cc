@@ -1,0 +1,224 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/simd_targets.h"
+#include "ops/elementwise/unlisted.h"
+#include "ops/kernels.h"
+#include "ops/reference/reference.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using reference::Real;
+using testing::Layout;
+using testing::Sample;
+
+class Pointwise : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (simd::SetLevel(GetParam()) != GetParam()) GTEST_SKIP() << "this processor lacks the level";
+  }
+  void TearDown() override { simd::SetLevel(9); }
+  std::mt19937 rng_{9};
+};
+INSTANTIATE_TEST_SUITE_P(Simd, Pointwise, ::testing::Values(0, 1, 2));
+
+using UnaryKernel = void (*)(Plan&, DType, const Operand&, const Operand&);
+struct Function {
+  const char* name;
+  UnaryKernel kernel;
+  Real (*exact)(Real);
+  double low, high;
+  double allowed = 4e-7;  // relative to the larger of 1 and the result
+};
+
+Real ExactSigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
+
+const Function kFunctions[] = {
+    {"Exp", kernels::Exp, [](Real x) { return std::exp(x); }, -20, 3},
+    {"Expm1", kernels::Expm1, [](Real x) { return std::expm1(x); }, -20, 3},
+    {"Log", kernels::Log, [](Real x) { return std::log(x); }, 1e-30, 1e4},
+    {"Log1p", kernels::Log1p, [](Real x) { return std::log1p(x); }, -0.9999, 1e4},
+    {"Tanh", kernels::Tanh, [](Real x) { return std::tanh(x); }, -12, 12},
+    {"Erf", kernels::Erf, [](Real x) { return std::erf(x); }, -6, 6},
+    {"Sigmoid", kernels::Sigmoid, ExactSigmoid, -30, 30},
+    {"LogSigmoid", kernels::LogSigmoid, [](Real x) { return -std::log1p(std::exp(-x)); }, -30, 30},
+    {"Silu", kernels::Silu, [](Real x) { return x * ExactSigmoid(x); }, -30, 30},
+    {"Gelu", kernels::Gelu, [](Real x) { return x / 2 * std::erfc(-x / std::sqrt(Real{2})); }, -9, 9},
+    {"GeluTanh", kernels::GeluTanh,
+     [](Real x) { return x / 2 * (1 + std::tanh(0.7978845608028654L * (x + 0.044715L * x * x * x))); }, -9, 9},
+    {"Mish", kernels::Mish, [](Real x) { return x * std::tanh(std::log1p(std::exp(x))); }, -30, 30},
+    {"Softsign", kernels::Softsign, [](Real x) { return x / (1 + std::fabs(x)); }, -30, 30},
+    {"HardSwish", kernels::HardSwish,
+     [](Real x) { return x * std::min(Real{1}, std::max(Real{0}, x / 6 + 0.5L)); }, -5, 5},
+    {"Sqrt", kernels::Sqrt, [](Real x) { return std::sqrt(x); }, 0, 1e5},
+    {"Rsqrt", kernels::Rsqrt, [](Real x) { return 1 / std::sqrt(x); }, 1e-3, 1e5},
+    {"Reciprocal", kernels::Reciprocal, [](Real x) { return 1 / x; }, 0.1, 1e5},
+    {"Sin", kernels::Sin, [](Real x) { return std::sin(x); }, -50, 50},
+    {"Atanh", kernels::Atanh, [](Real x) { return std::atanh(x); }, -0.99, 0.99, 1e-6},
+    {"Floor", kernels::Floor, [](Real x) { return std::floor(x); }, -9, 9},
+    {"Ceil", kernels::Ceil, [](Real x) { return std::ceil(x); }, -9, 9},
+    {"Trunc", kernels::Trunc, [](Real x) { return std::trunc(x); }, -9, 9},
+    {"Abs", kernels::Abs, [](Real x) { return std::fabs(x); }, -9, 9},
+    {"Relu", kernels::Relu, [](Real x) { return std::max(Real{0}, x); }, -9, 9},
+};
+
+double Compare(const Function& function, DType type, Layout layout, std::mt19937& rng) {
+  Sample in(type, {3, 1409}, layout), out(type, {3, 1409}, layout);
+  std::uniform_real_distribution<double> pick(function.low, function.high);
+  reference::ForEach(in.tensor.shape, [&](const Shape& i) { reference::Set(in.tensor, i, pick(rng)); });
+  PlanRef plan = testing::NewPlan();
+  Operand self = in.BoundTo(*plan, Access::kRead, "self");
+  function.kernel(*plan, type, self, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  Sample want = out.Copied();
+  reference::ForEach(in.tensor.shape, [&](const Shape& i) {
+    reference::Set(want.tensor, i, function.exact(reference::Get(in.tensor, i)));
+  });
+  return testing::Distance(out.tensor, want.tensor);
+}
+
+TEST_P(Pointwise, FunctionsOfFloats) {
+  for (const Function& function : kFunctions) {
+    EXPECT_LE(Compare(function, DType::kF32, Layout::kPacked, rng_), function.allowed) << function.name;
+    EXPECT_LE(Compare(function, DType::kF64, Layout::kTransposed, rng_), 4e-15) << function.name;
+    EXPECT_LE(Compare(function, DType::kF16, Layout::kStepped, rng_), 1.1e-3) << function.name;
+    EXPECT_LE(Compare(function, DType::kBF16, Layout::kPacked, rng_), 9e-3) << function.name;
+  }
+}
+
+float At(UnaryKernel kernel, float x) {
+  Sample in(DType::kF32, {1}), out(DType::kF32, {1});
+  *static_cast<float*>(in.tensor.data) = x;
+  PlanRef plan = testing::NewPlan();
+  Operand self = in.BoundTo(*plan, Access::kRead, "self");
+  kernel(*plan, DType::kF32, self, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  return *static_cast<float*>(out.tensor.data);
+}
+
+TEST_P(Pointwise, SpecialValues) {
+  constexpr float kInf = INFINITY;
+  EXPECT_EQ(At(kernels::Exp, kInf), kInf);
+  EXPECT_EQ(At(kernels::Exp, -kInf), 0);
+  EXPECT_EQ(At(kernels::Exp, 89), kInf);
+  EXPECT_NEAR(At(kernels::Exp, 88.5f) / 2.7247e38f, 1, 1e-3);
+  EXPECT_NEAR(At(kernels::Exp, -100) / 3.7835e-44f, 1, 0.02);
+  EXPECT_EQ(At(kernels::Log, 0), -kInf);
+  EXPECT_EQ(At(kernels::Log, kInf), kInf);
+  EXPECT_NEAR(At(kernels::Log, 1e-42f), -96.7085f, 1e-3);
+  EXPECT_TRUE(std::isnan(At(kernels::Log, -1)));
+  EXPECT_EQ(At(kernels::Log1p, -1), -kInf);
+  EXPECT_EQ(At(kernels::Tanh, kInf), 1);
+  EXPECT_EQ(At(kernels::Erf, -kInf), -1);
+  EXPECT_EQ(At(kernels::Sigmoid, -kInf), 0);
+  EXPECT_NEAR(At(kernels::Tanh, 1e-6f) / 1e-6f, 1, 1e-6);
+  EXPECT_NEAR(At(kernels::Log1p, 1e-6f) / 1e-6f, 1, 1e-6);
+  for (UnaryKernel kernel : {kernels::Exp, kernels::Log, kernels::Tanh, kernels::Erf, kernels::Relu,
+                             kernels::Sigmoid, kernels::Gelu, kernels::Sign, kernels::Mish}) {
+    EXPECT_TRUE(std::isnan(At(kernel, NAN)));
+  }
+  EXPECT_EQ(At(kernels::Round, 2.5f), 2);
+  EXPECT_EQ(At(kernels::Round, -1.5f), -2);
+}
+
+using BinaryKernel = void (*)(Plan&, DType, const Operand&, const Operand&, const Operand&);
+struct Operator {
+  const char* name;
+  BinaryKernel kernel;
+  Real (*exact)(Real, Real);
+  bool truth = false;
+  bool integers_only = false;
+};
+
+Real Modulo(Real a, Real b) { return a - std::floor(a / b) * b; }
+int64_t Int(Real x) { return static_cast<int64_t>(x); }
+
+const Operator kOperators[] = {
+    {"Maximum", kernels::Maximum, [](Real a, Real b) { return std::max(a, b); }},
+    {"Minimum", kernels::Minimum, [](Real a, Real b) { return std::min(a, b); }},
+    {"FloorDiv", kernels::FloorDiv, [](Real a, Real b) { return std::floor(a / b); }},
+    {"TruncDiv", kernels::TruncDiv, [](Real a, Real b) { return std::trunc(a / b); }},
+    {"Remainder", kernels::Remainder, Modulo},
+    {"Fmod", kernels::Fmod, [](Real a, Real b) { return std::fmod(a, b); }},
+    {"Equal", kernels::Equal, [](Real a, Real b) { return Real(a == b); }, true},
+    {"NotEqual", kernels::NotEqual, [](Real a, Real b) { return Real(a != b); }, true},
+    {"Greater", kernels::Greater, [](Real a, Real b) { return Real(a > b); }, true},
+    {"GreaterEqual", kernels::GreaterEqual, [](Real a, Real b) { return Real(a >= b); }, true},
+    {"Less", kernels::Less, [](Real a, Real b) { return Real(a < b); }, true},
+    {"LessEqual", kernels::LessEqual, [](Real a, Real b) { return Real(a <= b); }, true},
+    {"LogicalAnd", kernels::LogicalAnd, [](Real a, Real b) { return Real(a != 0 && b != 0); }, true},
+    {"LogicalOr", kernels::LogicalOr, [](Real a, Real b) { return Real(a != 0 || b != 0); }, true},
+    {"LogicalXor", kernels::LogicalXor, [](Real a, Real b) { return Real((a != 0) != (b != 0)); }, true},
+    {"BitwiseAnd", kernels::BitwiseAnd, [](Real a, Real b) { return Real(Int(a) & Int(b)); }, false, true},
+    {"BitwiseOr", kernels::BitwiseOr, [](Real a, Real b) { return Real(Int(a) | Int(b)); }, false, true},
+    {"BitwiseXor", kernels::BitwiseXor, [](Real a, Real b) { return Real(Int(a) ^ Int(b)); }, false, true},
+};
+
+TEST_P(Pointwise, OperatorsOfAllTypes) {
+  const DType types[] = {DType::kF32, DType::kF16, DType::kF64, DType::kI8,  DType::kI16, DType::kI32,
+                         DType::kI64, DType::kU8,  DType::kU16, DType::kU32, DType::kU64};
+  for (const Operator& op : kOperators) {
+    for (DType type : types) {
+      if (op.integers_only && IsFloat(type)) continue;
+      DType result = op.truth ? DType::kBool : type;
+      Sample a(type, {5, 37}, Layout::kTransposed), b(type, {37}), out(result, {5, 37});
+      std::uniform_int_distribution<int> pick(InfoOf(type).is_signed ? -9 : 0, 9);
+      reference::ForEach(a.tensor.shape, [&](const Shape& i) { reference::Set(a.tensor, i, pick(rng_)); });
+      reference::ForEach(b.tensor.shape, [&](const Shape& i) {
+        int value = pick(rng_);
+        reference::Set(b.tensor, i, value == 0 ? 3 : value);
+      });
+      PlanRef plan = testing::NewPlan();
+      Operand self = a.BoundTo(*plan, Access::kRead, "self"), other = b.BoundTo(*plan, Access::kRead, "other");
+      op.kernel(*plan, type, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+      testing::RunPlan(*plan);
+      Sample want = out.Copied();
+      reference::ForEach(out.tensor.shape, [&](const Shape& i) {
+        Real y = reference::Get(b.tensor, Shape{i[1]});
+        reference::Set(want.tensor, i, op.exact(reference::Get(a.tensor, i), y));
+      });
+      EXPECT_EQ(testing::Distance(out.tensor, want.tensor), 0) << op.name << " of " << NameOf(type);
+    }
+  }
+}
+
+TEST_P(Pointwise, IntegerDivisionNeverTraps) {
+  Sample a(DType::kI32, {4}), b(DType::kI32, {4}), out(DType::kI32, {4});
+  const int32_t left[] = {7, INT32_MIN, -7, 0}, right[] = {0, -1, 2, 0};
+  std::copy_n(left, 4, static_cast<int32_t*>(a.tensor.data));
+  std::copy_n(right, 4, static_cast<int32_t*>(b.tensor.data));
+  const auto* y = static_cast<const int32_t*>(out.tensor.data);
+  for (auto [kernel, want] : {std::pair{&kernels::TruncDiv, -3}, {&kernels::FloorDiv, -4},
+                              {&kernels::Fmod, -1}, {&kernels::Remainder, 1}}) {
+    PlanRef plan = testing::NewPlan();
+    Operand self = a.BoundTo(*plan, Access::kRead, "self"), other = b.BoundTo(*plan, Access::kRead, "other");
+    kernel(*plan, DType::kI32, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    EXPECT_EQ(y[0], 0);
+    EXPECT_EQ(y[2], want);
+    EXPECT_EQ(y[3], 0);
+  }
+}
+
+TEST_P(Pointwise, WhereTakesOneSideOrTheOther) {
+  for (DType type : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kBool}) {
+    Sample condition(DType::kBool, {4, 1}), a(type, {4, 600}, Layout::kStepped), b(type, {600}), out(type, {4, 600});
+    condition.Randomise(rng_), a.Randomise(rng_), b.Randomise(rng_);
+    PlanRef plan = testing::NewPlan();
+    Operand c = condition.BoundTo(*plan, Access::kRead, "condition"),
+            self = a.BoundTo(*plan, Access::kRead, "self"), other = b.BoundTo(*plan, Access::kRead, "other");
+    kernels::Where(*plan, type, c, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    reference::ForEach(out.tensor.shape, [&](const Shape& i) {
+      Real want = reference::Get(condition.tensor, Shape{i[0], 0}) != 0 ? reference::Get(a.tensor, i)
+                                                                        : reference::Get(b.tensor, Shape{i[1]});
+      ASSERT_EQ(reference::Get(out.tensor, i), want);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace belay::ops

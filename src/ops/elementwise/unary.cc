@@ -1,0 +1,164 @@
+// Functions of one operand that every type has, and the roundings of floats: one line each. The loops
+// are compiled for each instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/elementwise/unary.cc"
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef BELAY_OPS_UNARY_ONCE
+#define BELAY_OPS_UNARY_ONCE
+#include <cmath>
+#include <limits>
+
+#include "ops/elementwise/loops.h"
+#include "ops/elementwise/unlisted.h"
+#include "ops/kernels.h"
+#include "ops/rules.h"
+
+#define BELAY_UNARY_OPERATORS(X)                          \
+  X(Abs, a > 0 ? a : 0 - a)                               \
+  X(Neg, -a)                                              \
+  X(Relu, a < 0 ? T{0} : a)                               \
+  X(Square, a* a)                                         \
+  X(Sign, a != a ? a : static_cast<T>((a > 0) - (a < 0)))
+#define BELAY_ROUNDINGS(X)                                \
+  X(Floor, std::floor(a))                                 \
+  X(Ceil, std::ceil(a))                                   \
+  X(Round, std::nearbyint(a))                             \
+  X(Trunc, std::trunc(a))
+#define BELAY_FLOAT_OPERATORS(X)                          \
+  X(Sqrt, std::sqrt(a))                                   \
+  X(Rsqrt, 1 / std::sqrt(a))                              \
+  X(Reciprocal, 1 / a)
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+#define BELAY_DEFINE_ALL(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_ALL(Name)
+#define BELAY_DEFINE_FLOAT(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
+BELAY_UNARY_OPERATORS(BELAY_DEFINE_ALL)
+BELAY_ROUNDINGS(BELAY_DEFINE_FLOAT)
+BELAY_FLOAT_OPERATORS(BELAY_DEFINE_FLOAT)
+
+BELAY_DEFINE_ALL(LogicalNot, a == 0)
+BELAY_DEFINE_ALL(LeakyRelu, a > 0 ? a : p * a)
+BELAY_DEFINE_ALL(Threshold, a > p ? a : q)
+BELAY_DEFINE_ALL(Shrink, a < -p ? a + q : a > p ? a - q : T{0})
+BELAY_DEFINE_FLOAT(IsNan, a != a)
+BELAY_DEFINE_FLOAT(IsInf, (a > std::numeric_limits<T>::max() && p != 0) ||
+                              (a < std::numeric_limits<T>::lowest() && q != 0))
+BELAY_DEFINE_FLOAT(IsFinite, std::fabs(a) <= std::numeric_limits<T>::max())
+BELAY_DEFINE_FLOAT(NanToNum, a != a ? p
+                             : a > std::numeric_limits<T>::max() ? q
+                             : a < std::numeric_limits<T>::lowest() ? r : a)
+
+BELAY_UNARY_LOOP(BitwiseNot, ~a)
+BELAY_LOOPS_OF_INTS(BitwiseNot)
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+
+#define BELAY_EXPORT_LOOPS(Name, value) BELAY_SIMD_EXPORT(Name##Loops);
+BELAY_UNARY_OPERATORS(BELAY_EXPORT_LOOPS)
+BELAY_ROUNDINGS(BELAY_EXPORT_LOOPS)
+BELAY_FLOAT_OPERATORS(BELAY_EXPORT_LOOPS)
+BELAY_EXPORT_LOOPS(LogicalNot, )
+BELAY_EXPORT_LOOPS(LeakyRelu, )
+BELAY_EXPORT_LOOPS(Threshold, )
+BELAY_EXPORT_LOOPS(Shrink, )
+BELAY_EXPORT_LOOPS(IsNan, )
+BELAY_EXPORT_LOOPS(IsInf, )
+BELAY_EXPORT_LOOPS(IsFinite, )
+BELAY_EXPORT_LOOPS(NanToNum, )
+BELAY_EXPORT_LOOPS(BitwiseNot, )
+
+namespace kernels {
+
+#define BELAY_DEFINE_KERNEL(Name, value)                                                   \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {          \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out);         \
+  }
+BELAY_UNARY_OPERATORS(BELAY_DEFINE_KERNEL)
+BELAY_FLOAT_OPERATORS(BELAY_DEFINE_KERNEL)
+
+// Whole numbers stay as they are.
+#define BELAY_DEFINE_ROUNDING(Name, value)                                                 \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {          \
+    if (!IsFloat(compute)) return Copy(plan, compute, self, out);                          \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out);         \
+  }
+BELAY_ROUNDINGS(BELAY_DEFINE_ROUNDING)
+
+void LogicalNot(Plan& plan, DType, const Operand& self, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(LogicalNotLoops)(), self.dtype(), {self}, {}, out);
+}
+
+// The complement of a truth value is the other one.
+void BitwiseNot(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  if (compute == DType::kBool) return LogicalNot(plan, compute, self, out);
+  PlanPointwise(plan, BELAY_SIMD_CALL(BitwiseNotLoops)(), compute, {self}, {}, out);
+}
+
+void IsNan(Plan& plan, DType, const Operand& self, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(IsNanLoops)(), FloatTypeOf(self.dtype()), {self}, {}, out);
+}
+
+void IsInf(Plan& plan, DType, const Operand& self, bool positive, bool negative,
+           const Operand& out) {
+  LoopAttributes signs({positive ? 1.0 : 0.0, negative ? 1.0 : 0.0});
+  PlanPointwise(plan, BELAY_SIMD_CALL(IsInfLoops)(), FloatTypeOf(self.dtype()), {self}, signs, out);
+}
+void IsPosInf(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  IsInf(plan, compute, self, true, false, out);
+}
+void IsNegInf(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  IsInf(plan, compute, self, false, true, out);
+}
+
+void IsFinite(Plan& plan, DType, const Operand& self, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(IsFiniteLoops)(), FloatTypeOf(self.dtype()), {self}, {}, out);
+}
+
+void NanToNum(Plan& plan, DType compute, const Operand& self, double nan, double positive,
+              double negative, const Operand& out) {
+  if (!IsFloat(compute)) return Copy(plan, compute, self, out);
+  PlanPointwise(plan, BELAY_SIMD_CALL(NanToNumLoops)(), compute, {self},
+                LoopAttributes({nan, positive, negative}), out);
+}
+
+void LeakyRelu(Plan& plan, DType compute, const Operand& self, const Scalar& slope,
+               const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(LeakyReluLoops)(), compute, {self}, LoopAttributes({&slope}),
+                out);
+}
+
+void Threshold(Plan& plan, DType compute, const Operand& self, const Scalar& threshold,
+               const Scalar& value, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(ThresholdLoops)(), compute, {self},
+                LoopAttributes({&threshold, &value}), out);
+}
+
+void Shrink(Plan& plan, DType compute, const Operand& self, double lambd, double bias,
+            const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(ShrinkLoops)(), compute, {self},
+                LoopAttributes({lambd, bias}), out);
+}
+void Softshrink(Plan& plan, DType compute, const Operand& self, const Scalar& lambd,
+                const Operand& out) {
+  Shrink(plan, compute, self, lambd.ToDouble(), lambd.ToDouble(), out);
+}
+void Hardshrink(Plan& plan, DType compute, const Operand& self, const Scalar& lambd,
+                const Operand& out) {
+  Shrink(plan, compute, self, lambd.ToDouble(), 0, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
+#endif  // HWY_ONCE
