@@ -1,0 +1,52 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "graph/interpreter.h"
+
+namespace belay::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pointwise;
+using ::testing::DoubleNear;
+
+Constant Floats(const Shape& shape, std::initializer_list<float> values) {
+  auto tensor = std::make_shared<HostTensor>(DType::kF32, shape);
+  std::copy(values.begin(), values.end(), tensor->as<float>());
+  return tensor;
+}
+
+std::vector<double> Results(const std::string& type, const std::vector<Constant>& inputs, Attributes attributes = {}) {
+  Node node{.name = "n", .type = type, .attributes = std::move(attributes)};
+  for (size_t i = 0; i < inputs.size(); ++i) node.inputs.push_back({static_cast<int>(i), 0});
+  return EvaluateNode(node, inputs).at(0)->Reals();
+}
+
+TEST(ElementwiseNodes, ExponentialsHaveABaseAScaleAndAShift) {
+  Constant x = Floats({3}, {0, 1, 2});
+  EXPECT_THAT(Results("Exp", {x}), Pointwise(DoubleNear(1e-5), std::vector<double>{1, 2.718282, 7.389056}));
+  EXPECT_THAT(Results("Exp", {x}, {{"base", 2.0}, {"scale", 2.0}, {"shift", 1.0}}),
+              Pointwise(DoubleNear(1e-4), std::vector<double>{2, 8, 32}));
+  EXPECT_THAT(Results("Log", {x}, {{"base", 2.0}, {"scale", 3.0}, {"shift", 1.0}}),
+              Pointwise(DoubleNear(1e-5), std::vector<double>{0, 2, 2.807355}));
+}
+
+TEST(ElementwiseNodes, MeansFoldAnyNumberOfInputs) {
+  Constant column = Floats({2, 1}, {3, 6}), row = Floats({2}, {0, 3});
+  EXPECT_THAT(Results("Mean", {column, row, row}), ElementsAre(1, 3, 2, 4));
+  EXPECT_THAT(Results("Max", {row}), ElementsAre(0, 3));
+}
+
+TEST(ElementwiseNodes, IntegersDivideWithoutARemainder) {
+  EXPECT_THAT(Results("Div", {IntsConstant(std::vector<int64_t>{-7, 8}), IntConstant(2)}), ElementsAre(-3, 4));
+}
+
+TEST(ElementwiseNodes, ShapesThatDoNotBroadcastAreRefused) {
+  Constant a = Floats({2}, {1, 2}), b = Floats({3}, {1, 2, 3});
+  EXPECT_THROW(Results("Maximum", {a, b}), Error);
+  EXPECT_THROW(Results("Sin", {IntConstant(2)}), Error);
+}
+
+}  // namespace
+}  // namespace belay::graph

@@ -1,0 +1,86 @@
+#include "graph/ops/pointwise.h"
+
+#include "tensor/convert.h"
+#include "tensor/promote.h"
+
+namespace belay::graph::translate {
+namespace {
+
+using ops::Access;
+
+Operand Bound(ops::Plan& plan, const Tensor& tensor, Access access, const char* name) {
+  return {&tensor, nullptr, plan.Bind(&tensor, access, name, plan.binding_count(), 0), name};
+}
+
+void RequireNumbers(const Translation& node, DType type) {
+  if (!tensor::CanConvert(DType::kF32, type)) {
+    node.Refuse(std::string(NameOf(type)) + " is not supported here");
+  }
+}
+
+const Scalar& One() {
+  static const int64_t value = 1;
+  static const Scalar one(&value, DType::kI64);
+  return one;
+}
+
+}  // namespace
+
+Operand Read(ops::Plan& plan, const Tensor& tensor, const char* name) {
+  return Bound(plan, tensor, Access::kRead, name);
+}
+Operand Write(ops::Plan& plan, const Tensor& tensor, const char* name) {
+  return Bound(plan, tensor, Access::kWrite, name);
+}
+Operand ReadWrite(ops::Plan& plan, const Tensor& tensor, const char* name) {
+  return Bound(plan, tensor, Access::kReadWrite, name);
+}
+
+DType CommonType(const Translation& node, DType a, DType b) {
+  RequireNumbers(node, a);
+  RequireNumbers(node, b);
+  DType type = tensor::Promote(a, b);
+  if (type == DType::kUndefined) {
+    node.Refuse(std::string(NameOf(a)) + " and " + NameOf(b) + " have no common type");
+  }
+  return type;
+}
+
+Shape BroadcastOf(const Translation& node, const std::vector<Shape>& shapes) {
+  Shape all;
+  for (const Shape& shape : shapes) {
+    auto both = tensor::BroadcastShapes(all, shape);
+    if (!both) {
+      node.Refuse("shapes " + all.ToString() + " and " + shape.ToString() + " do not broadcast to one another");
+    }
+    all = *both;
+  }
+  return all;
+}
+
+void RunUnary(Translation& node, const char* name, UnaryKernel kernel, const Tensor& x, const Tensor& out) {
+  RequireNumbers(node, x.dtype);
+  node.Step(name, [&](ops::Plan& plan) {
+    Operand operand = Read(plan, x, "x");
+    kernel(plan, x.dtype, operand, Write(plan, out, "y"));
+  });
+}
+
+void RunBinary(Translation& node, const char* name, BinaryKernel kernel, DType compute, const Tensor& x1,
+               const Tensor& x2, const Tensor& out) {
+  RequireNumbers(node, x1.dtype);
+  RequireNumbers(node, x2.dtype);
+  node.Step(name, [&](ops::Plan& plan) {
+    Operand left = Read(plan, x1, "x1"), right = Read(plan, x2, "x2");
+    kernel(plan, compute, left, right, Write(plan, out, "y"));
+  });
+}
+
+void AddKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out) {
+  ops::kernels::Add(plan, compute, x1, x2, One(), out);
+}
+void SubKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out) {
+  ops::kernels::Sub(plan, compute, x1, x2, One(), out);
+}
+
+}  // namespace belay::graph::translate
