@@ -202,6 +202,287 @@ typedef struct aclmdlExeOMDesc {
     size_t reserved[9];
 } aclmdlExeOMDesc;
 
+/**
+ * The bytes of work memory and of constants that the model in the file needs.
+ * Errors: 145002: the file cannot be read; 545001: the file is no model of Belay.
+ */
+aclError aclmdlQuerySize(const char *fileName, size_t *workSize, size_t *weightSize);
+
+/**
+ * The same for a model in memory.
+ * Errors: 545001: the bytes are no model of Belay.
+ */
+aclError aclmdlQuerySizeFromMem(
+    const void *model, size_t modelSize, size_t *workSize, size_t *weightSize);
+
+/**
+ * Loads a model on the current device. Its constants are used where they lie in the file, which
+ * processes share.
+ * Errors: 145002: the file cannot be read; 545001: the file is no model of Belay; 107002: no device
+ * is set.
+ */
+aclError aclmdlLoadFromFile(const char *modelPath, uint32_t *modelId);
+
+/**
+ * Loads a model from host memory, which may be freed afterwards.
+ * Errors: 545001: the bytes are no model of Belay; 107002: no device is set.
+ */
+aclError aclmdlLoadFromMem(const void *model, size_t modelSize, uint32_t *modelId);
+
+/**
+ * Loads with work memory of the caller, who frees it after unloading. The memory for constants must
+ * be as large as aclmdlQuerySize says, but Belay leaves them in the file.
+ * Errors: 100000: memory that is given is too small.
+ */
+aclError aclmdlLoadFromFileWithMem(
+    const char *modelPath, uint32_t *modelId, void *workPtr, size_t workSize, void *weightPtr,
+    size_t weightSize);
+
+/**
+ * The same from host memory.
+ * Errors: 100000: memory that is given is too small.
+ */
+aclError aclmdlLoadFromMemWithMem(
+    const void *model, size_t modelSize, uint32_t *modelId, void *workPtr, size_t workSize, void
+    *weightPtr, size_t weightSize);
+
+/** An empty set of options for aclmdlLoadWithConfig. */
+aclmdlConfigHandle *aclmdlCreateConfigHandle(void);
+
+/** Frees it. */
+aclError aclmdlDestroyConfigHandle(aclmdlConfigHandle *handle);
+
+/**
+ * Sets one option; attrValue points to the value, which has the size that the attribute's name
+ * tells.
+ * Errors: 100000: unknown attribute or wrong size.
+ */
+aclError aclmdlSetConfigOpt(
+    aclmdlConfigHandle *handle, aclmdlConfigAttr attr, const void *attrValue, size_t valueSize);
+
+/**
+ * Loads in the way that ACL_MDL_LOAD_TYPE_SIZET names. Queues are not supported.
+ * Errors: 100000: an option that the way of loading needs is missing; 200001: loading with queues.
+ */
+aclError aclmdlLoadWithConfig(const aclmdlConfigHandle *handle, uint32_t *modelId);
+
+/**
+ * Unloads. Executions that are queued still run.
+ * Errors: 145003: no such model.
+ */
+aclError aclmdlUnload(uint32_t modelId);
+
+/** An empty description. */
+aclmdlDesc *aclmdlCreateDesc(void);
+
+/** Frees it, and the names that it handed out. */
+aclError aclmdlDestroyDesc(aclmdlDesc *modelDesc);
+
+/**
+ * Fills the description from a loaded model.
+ * Errors: 145003: no such model.
+ */
+aclError aclmdlGetDesc(aclmdlDesc *modelDesc, uint32_t modelId);
+
+/** Fills it from a file, without loading. */
+aclError aclmdlGetDescFromFile(aclmdlDesc *modelDesc, const char *modelPath);
+
+/** Fills it from a model in memory, without loading. */
+aclError aclmdlGetDescFromMem(aclmdlDesc *modelDesc, const void *model, size_t modelSize);
+
+/** The number of inputs; the one that chooses among gears counts. */
+size_t aclmdlGetNumInputs(aclmdlDesc *modelDesc);
+
+/** The number of outputs. */
+size_t aclmdlGetNumOutputs(aclmdlDesc *modelDesc);
+
+/** Bytes of an input; with gears the largest; 0 when sizes are open. */
+size_t aclmdlGetInputSizeByIndex(aclmdlDesc *modelDesc, size_t index);
+
+/** Bytes of an output; with gears the largest; 0 when only the data decides. */
+size_t aclmdlGetOutputSizeByIndex(aclmdlDesc *modelDesc, size_t index);
+
+/**
+ * Name and sizes of an input, -1 where a size is open.
+ * Errors: 100000: no such index.
+ */
+aclError aclmdlGetInputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
+
+/**
+ * The same without what image preprocessing changes; Belay has none.
+ * Errors: 100000: no such index.
+ */
+aclError aclmdlGetInputDimsV2(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
+
+/**
+ * Name and sizes of an output; with gears the largest, -1 where only the data decides.
+ * Errors: 100000: no such index.
+ */
+aclError aclmdlGetOutputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
+
+/**
+ * The sizes for the gear that was chosen last, the largest when none was.
+ * Errors: 100000: no such index.
+ */
+aclError aclmdlGetCurOutputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
+
+/**
+ * Smallest and largest size of each dimension; -1 as the largest where there is no limit.
+ * Errors: 100000: no such index.
+ */
+aclError aclmdlGetInputDimsRange(
+    const aclmdlDesc *modelDesc, size_t index, aclmdlIODimsRange *dimsRange);
+
+/** The name; it lives as long as the description. "" for a wrong index. */
+const char *aclmdlGetInputNameByIndex(const aclmdlDesc *modelDesc, size_t index);
+
+/** The name; it lives as long as the description. "" for a wrong index. */
+const char *aclmdlGetOutputNameByIndex(const aclmdlDesc *modelDesc, size_t index);
+
+/**
+ * The index of the input of that name.
+ * Errors: 100000: no such name.
+ */
+aclError aclmdlGetInputIndexByName(const aclmdlDesc *modelDesc, const char *name, size_t *index);
+
+/**
+ * The index of the output of that name.
+ * Errors: 100000: no such name.
+ */
+aclError aclmdlGetOutputIndexByName(const aclmdlDesc *modelDesc, const char *name, size_t *index);
+
+/** The name itself, as Belay does not shorten names; NULL when no input or output has it. */
+const char *aclmdlGetTensorRealName(const aclmdlDesc *modelDesc, const char *name);
+
+/** The format of an input. */
+aclFormat aclmdlGetInputFormat(const aclmdlDesc *modelDesc, size_t index);
+
+/** The format of an output. */
+aclFormat aclmdlGetOutputFormat(const aclmdlDesc *modelDesc, size_t index);
+
+/** The element type of an input. */
+aclDataType aclmdlGetInputDataType(const aclmdlDesc *modelDesc, size_t index);
+
+/** The element type of an output. */
+aclDataType aclmdlGetOutputDataType(const aclmdlDesc *modelDesc, size_t index);
+
+/** The batch sizes that the model was built for; none when it has no such gears. */
+aclError aclmdlGetDynamicBatch(const aclmdlDesc *modelDesc, aclmdlBatch *batch);
+
+/** The heights and widths that the model was built for. index is -1 or any input. */
+aclError aclmdlGetDynamicHW(const aclmdlDesc *modelDesc, size_t index, aclmdlHW *hw);
+
+/**
+ * The number of gears of dimensions. index must be -1.
+ * Errors: 100000: index is not -1.
+ */
+aclError aclmdlGetInputDynamicGearCount(
+    const aclmdlDesc *modelDesc, size_t index, size_t *gearCount);
+
+/**
+ * The gears, each with the sizes of all inputs one behind the other. index must be -1.
+ * Errors: 100000: index is not -1 or gearCount is not the number of gears.
+ */
+aclError aclmdlGetInputDynamicDims(
+    const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims, size_t gearCount);
+
+/** An empty list of buffers. */
+aclmdlDataset *aclmdlCreateDataset(void);
+
+/** Frees the list; buffers and memory stay. */
+aclError aclmdlDestroyDataset(const aclmdlDataset *dataset);
+
+/**
+ * Appends a buffer.
+ * Errors: 107017: dataBuffer is not a live data buffer.
+ */
+aclError aclmdlAddDatasetBuffer(aclmdlDataset *dataset, aclDataBuffer *dataBuffer);
+
+/** The number of buffers. */
+size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset *dataset);
+
+/** The buffer at that place; NULL when there is none. */
+aclDataBuffer *aclmdlGetDatasetBuffer(const aclmdlDataset *dataset, size_t index);
+
+/**
+ * The shape with which the buffer at that place is passed, for inputs whose sizes are open.
+ * Errors: 100000: no such index; 107017: tensorDesc is not a live description.
+ */
+aclError aclmdlSetDatasetTensorDesc(
+    aclmdlDataset *dataset, aclTensorDesc *tensorDesc, size_t index);
+
+/**
+ * The description of the buffer at that place; after an execution that of the output. NULL without
+ * one.
+ */
+aclTensorDesc *aclmdlGetDatasetTensorDesc(const aclmdlDataset *dataset, size_t index);
+
+/**
+ * Runs the model and waits for it. Outputs without memory get some of the model's.
+ * Errors: 145003: no such model; 100000: buffers are missing or too small.
+ */
+aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output);
+
+/**
+ * Queues one run. The datasets may be destroyed at once; the memory must stay.
+ * Errors: 145003: no such model; 100000: buffers are missing or too small; 107003: a stream of
+ * another device.
+ */
+aclError aclmdlExecuteAsync(
+    uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream);
+
+/**
+ * Runs the model on the stream and waits for it, no longer than the configuration allows.
+ * Errors: 145003: no such model; 100000: buffers are missing or too small; 107020: it took too
+ * long.
+ */
+aclError aclmdlExecuteV2(
+    uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream, const
+    aclmdlExecConfigHandle *handle);
+
+/**
+ * Queues one run on the stream.
+ * Errors: 145003: no such model; 100000: buffers are missing or too small.
+ */
+aclError aclmdlExecuteAsyncV2(
+    uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream, const
+    aclmdlExecConfigHandle *handle);
+
+/** An empty set of options for aclmdlExecuteV2. */
+aclmdlExecConfigHandle *aclmdlCreateExecConfigHandle(void);
+
+/** Frees it. */
+aclError aclmdlDestroyExecConfigHandle(const aclmdlExecConfigHandle *handle);
+
+/**
+ * Sets one option. Time limits are kept; the others have no meaning here.
+ * Errors: 100000: unknown attribute or wrong size.
+ */
+aclError aclmdlSetExecConfigOpt(
+    aclmdlExecConfigHandle *handle, aclmdlExecConfigAttr attr, const void *attrValue, size_t
+    valueSize);
+
+/**
+ * Chooses the batch size. index is that of the input ACL_DYNAMIC_TENSOR_NAME.
+ * Errors: 145003: no such model; 145013: the model was not built for this size.
+ */
+aclError aclmdlSetDynamicBatchSize(
+    uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t batchSize);
+
+/**
+ * Chooses height and width.
+ * Errors: 145003: no such model; 145013: the model was not built for this size.
+ */
+aclError aclmdlSetDynamicHWSize(
+    uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t height, uint64_t width);
+
+/**
+ * Chooses a gear by the sizes of all inputs, one behind the other.
+ * Errors: 145003: no such model; 145013: the model was not built for these sizes.
+ */
+aclError aclmdlSetInputDynamicDims(
+    uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlIODims *dims);
+
 #ifdef __cplusplus
 }
 #endif

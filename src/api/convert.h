@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/handle_table.h"
+#include "graph/model.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/memory_virtual.h"
@@ -83,6 +84,18 @@ BELAY_TENSOR_OBJECT(ScalarList, tensor::g_scalar_lists, "a list of scalars")
 BELAY_TENSOR_OBJECT(DataBuffer, tensor::g_data_buffers, "a data buffer")
 BELAY_TENSOR_OBJECT(TensorDesc, tensor::g_tensor_descs, "a tensor description")
 #undef BELAY_TENSOR_OBJECT
+
+#define BELAY_GRAPH_OBJECT(Type, table, name)                        \
+  template <>                                                        \
+  struct ObjectTraits<graph::Type> {                                 \
+    static constexpr const char* kName = name;                       \
+    static graph::Type* Find(HandleBits h) { return table.Find(h); } \
+  };
+BELAY_GRAPH_OBJECT(Dataset, graph::g_datasets, "a dataset")
+BELAY_GRAPH_OBJECT(ModelDescription, graph::g_model_descriptions, "a model description")
+BELAY_GRAPH_OBJECT(ModelConfig, graph::g_model_configs, "a configuration for loading")
+BELAY_GRAPH_OBJECT(ExecConfig, graph::g_exec_configs, "a configuration for execution")
+#undef BELAY_GRAPH_OBJECT
 
 [[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument,
                                                  HandleBits handle, int code) {

@@ -41,6 +41,12 @@ enum class HandleKind : uint8_t {
   kExecutor = 0x28,
   kDataBuffer = 0x31,
   kTensorDesc = 0x32,
+  kDataset = 0x33,
+  kModelDescription = 0x34,
+  kModelConfig = 0x35,
+  kExecConfig = 0x36,
+  kOpAttributes = 0x37,
+  kOpHandle = 0x38,
 };
 
 using HandleBits = uint64_t;

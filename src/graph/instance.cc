@@ -58,6 +58,7 @@ class OwnMemory {
     if (data_ != nullptr && rt::BlockSerial(data_) == serial_) rt::FreeDevice(data_);
   }
   void* data() const { return data_; }
+  bool lost() const { return data_ != nullptr && rt::BlockSerial(data_) != serial_; }
 
  private:
   void* data_ = nullptr;
@@ -86,6 +87,7 @@ class StaticInstance final : public Instance {
   uint64_t weight_bytes() const override { return program_.weight_bytes(); }
   bool dynamic() const override { return false; }
   const Program* program() const override { return &program_; }
+  bool alive() const override { return !memory_.lost(); }
 
  private:
   struct KernelTask {
@@ -131,6 +133,7 @@ class DynamicInstance final : public Instance {
   uint64_t weight_bytes() const override { return weights_; }
   bool dynamic() const override { return true; }
   const Program* program() const override { return nullptr; }
+  bool alive() const override { return true; }
 
  private:
   struct InterpretTask {
@@ -216,6 +219,9 @@ void Instance::Finish(std::vector<rt::CaptureNode> nodes) {
 
 void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                        std::shared_ptr<DynamicResult> result) {
+  if (!alive()) {
+    Fail(545001, "model-memory-gone", "the device was reset since the model was loaded, and its memory is gone; load it again");
+  }
   CheckBuffers(inputs, inputs_, "input");
   CheckBuffers(outputs, outputs_, "output");
   model_->Execute(stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, std::move(result)));

@@ -32,6 +32,8 @@ class Instance : public std::enable_shared_from_this<Instance> {
   virtual bool dynamic() const = 0;
   // Null for dynamic ones.
   virtual const Program* program() const = 0;
+  // False: the device was reset, and the memory of the instance went with it.
+  virtual bool alive() const = 0;
 
   // Queues one execution. The buffers are as large as the ports say; what they hold is copied, not they.
   // Executions of one instance run one after another. An output of a dynamic graph without data is only

@@ -1,0 +1,270 @@
+// Loading and describing models.
+#include "graph/model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "acl/acl_mdl.h"
+#include "api/convert.h"
+#include "api/handlers.h"
+#include "base/error.h"
+#include "runtime/context.h"
+
+namespace belay::api {
+namespace {
+
+using graph::Buffer;
+using graph::Model;
+using graph::ModelConfig;
+using graph::ModelDescription;
+using graph::ModelFile;
+using graph::ModelPort;
+
+void Load(ModelFile file, uint32_t* id, Buffer work = {}) {
+  rt::Device& device = rt::CurrentContext().device();
+  *id = graph::AddModel(std::make_shared<Model>(device, std::move(file), work));
+}
+
+void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {
+  rt::Device& device = rt::CurrentContext().device();
+  auto model = std::make_shared<Model>(device, std::move(file), work);
+  auto check = [](const char* what, Buffer given, uint64_t need) {
+    if (given.data == nullptr || given.bytes >= need) return;
+    Fail(100000, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)", what, given.bytes, need);
+  };
+  check("workPtr", work, model->work_bytes());
+  check("weightPtr", weights, model->weight_bytes());
+  *id = graph::AddModel(std::move(model));
+}
+
+// The sizes without loading: a model on the current device, or on the first one.
+void QuerySize(ModelFile file, size_t* work, size_t* weights) {
+  Model model(rt::DeviceAt(rt::CurrentDeviceOrZero()), std::move(file), {});
+  // Programs allocate what they are told, and zero bytes cannot be allocated.
+  *work = std::max<size_t>(model.work_bytes(), 64);
+  *weights = std::max<size_t>(model.weight_bytes(), 64);
+}
+
+const ModelPort& PortAt(const std::vector<ModelPort>& ports, size_t index, const char* what) {
+  if (index < ports.size()) return ports[index];
+  Fail(100000, "model-index", "there is no {} {}; the model has {}", what, index, ports.size());
+}
+
+void FillDims(const std::string& name, const tensor::Shape& shape, bool rank_known, aclmdlIODims* dims) {
+  std::memset(dims, 0, sizeof *dims);
+  std::strncpy(dims->name, name.c_str(), sizeof dims->name - 1);
+  dims->dimCount = static_cast<size_t>(shape.rank());
+  std::copy(shape.begin(), shape.end(), dims->dims);
+  if (rank_known) return;
+  dims->dimCount = 1;
+  dims->dims[0] = -1;
+}
+
+void InputDims(const ModelDescription& description, size_t index, aclmdlIODims* dims) {
+  const ModelPort& port = PortAt(description.inputs, index, "input");
+  FillDims(port.name, description.declared[index], port.type.rank_known, dims);
+}
+
+void OutputDims(const ModelDescription& description, size_t index, aclmdlIODims* dims) {
+  const ModelPort& port = PortAt(description.outputs, index, "output");
+  FillDims(port.name, port.type.shape, port.type.rank_known, dims);
+}
+
+size_t IndexOf(const std::vector<ModelPort>& ports, const char* name, const char* what) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].name == name) return i;
+  }
+  Fail(100000, "model-name", "the model has no {} called '{}'", what, name);
+}
+
+void NeedNoIndex(size_t index) {
+  if (index == static_cast<size_t>(-1)) return;
+  Fail(100000, "model-gear-index", "index is {}; gears belong to the whole model, so it must be -1", index);
+}
+
+template <class T>
+void Take(T* to, const void* value, size_t size) {
+  if (size != sizeof *to) Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", size, sizeof *to);
+  std::memcpy(to, value, size);
+}
+
+}  // namespace
+
+void aclmdlQuerySize(const char* fileName, size_t* workSize, size_t* weightSize) {
+  QuerySize(graph::ReadModelFile(fileName), workSize, weightSize);
+}
+void aclmdlQuerySizeFromMem(const void* model, size_t modelSize, size_t* workSize, size_t* weightSize) {
+  QuerySize(graph::ReadModelCopy(model, modelSize), workSize, weightSize);
+}
+void aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId) { Load(graph::ReadModelFile(modelPath), modelId); }
+void aclmdlLoadFromMem(const void* model, size_t modelSize, uint32_t* modelId) {
+  Load(graph::ReadModelCopy(model, modelSize), modelId);
+}
+void aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId, void* workPtr, size_t workSize,
+                               void* weightPtr, size_t weightSize) {
+  LoadWithMemory(graph::ReadModelFile(modelPath), modelId, {workPtr, workSize}, {weightPtr, weightSize});
+}
+void aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t* modelId, void* workPtr, size_t workSize,
+                              void* weightPtr, size_t weightSize) {
+  LoadWithMemory(graph::ReadModelCopy(model, modelSize), modelId, {workPtr, workSize}, {weightPtr, weightSize});
+}
+
+aclmdlConfigHandle* aclmdlCreateConfigHandle() {
+  return AsHandle<aclmdlConfigHandle*>(graph::g_model_configs.Create());
+}
+void aclmdlDestroyConfigHandle(ModelConfig& handle) {
+  graph::g_model_configs.Destroy(graph::g_model_configs.HandleOf(&handle));
+}
+
+void aclmdlSetConfigOpt(ModelConfig& config, aclmdlConfigAttr attr, const void* attrValue, size_t valueSize) {
+  switch (attr) {
+    case ACL_MDL_PRIORITY_INT32: return Take(&config.priority, attrValue, valueSize);
+    case ACL_MDL_LOAD_TYPE_SIZET: return Take(&config.load_type, attrValue, valueSize);
+    case ACL_MDL_MEM_ADDR_PTR: return Take(&config.model, attrValue, valueSize);
+    case ACL_MDL_MEM_SIZET: return Take(&config.model_bytes, attrValue, valueSize);
+    case ACL_MDL_WEIGHT_ADDR_PTR: return Take(&config.weights, attrValue, valueSize);
+    case ACL_MDL_WEIGHT_SIZET: return Take(&config.weight_bytes, attrValue, valueSize);
+    case ACL_MDL_WORKSPACE_ADDR_PTR: return Take(&config.work, attrValue, valueSize);
+    case ACL_MDL_WORKSPACE_SIZET: return Take(&config.work_bytes, attrValue, valueSize);
+    case ACL_MDL_PATH_PTR: {
+      const char* path = nullptr;
+      Take(&path, attrValue, valueSize);
+      config.path = path == nullptr ? "" : path;
+      return;
+    }
+    case ACL_MDL_WORKSPACE_MEM_OPTIMIZE: return;
+    default:
+      Fail(200001, "config-attribute", "attribute {} is not supported; models are loaded from a file or from memory", static_cast<int>(attr));
+  }
+}
+
+void aclmdlLoadWithConfig(const ModelConfig& config, uint32_t* modelId) {
+  bool from_file = config.load_type == ACL_MDL_LOAD_FROM_FILE || config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM;
+  bool from_memory = config.load_type == ACL_MDL_LOAD_FROM_MEM || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM;
+  if (!from_file && !from_memory) {
+    Fail(config.load_type == 0 ? 100000 : 200001, "config-load-type",
+         "ACL_MDL_LOAD_TYPE_SIZET is {}; set it to one of ACL_MDL_LOAD_FROM_FILE, _MEM and their _WITH_MEM forms", config.load_type);
+  }
+  if (from_file ? config.path.empty() : config.model == nullptr) {
+    Fail(100000, "config-missing", "the configuration lacks {}", from_file ? "ACL_MDL_PATH_PTR" : "ACL_MDL_MEM_ADDR_PTR");
+  }
+  ModelFile file = from_file ? graph::ReadModelFile(config.path) : graph::ReadModelCopy(config.model, config.model_bytes);
+  LoadWithMemory(std::move(file), modelId, {config.work, config.work_bytes},
+                 {const_cast<void*>(static_cast<const void*>(config.weights)), config.weight_bytes});
+}
+
+void aclmdlUnload(uint32_t modelId) { graph::RemoveModel(modelId); }
+
+// --- description ---------------------------------------------------------------------------------------
+
+aclmdlDesc* aclmdlCreateDesc() { return AsHandle<aclmdlDesc*>(graph::g_model_descriptions.Create()); }
+void aclmdlDestroyDesc(ModelDescription& modelDesc) {
+  graph::g_model_descriptions.Destroy(graph::g_model_descriptions.HandleOf(&modelDesc));
+}
+void aclmdlGetDesc(ModelDescription& modelDesc, uint32_t modelId) {
+  modelDesc = graph::FindModel(modelId)->description();
+}
+void aclmdlGetDescFromFile(ModelDescription& modelDesc, const char* modelPath) {
+  modelDesc = Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelFile(modelPath), {}).description();
+}
+void aclmdlGetDescFromMem(ModelDescription& modelDesc, const void* model, size_t modelSize) {
+  modelDesc = Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelCopy(model, modelSize), {}).description();
+}
+
+size_t aclmdlGetNumInputs(ModelDescription& modelDesc) { return modelDesc.inputs.size(); }
+size_t aclmdlGetNumOutputs(ModelDescription& modelDesc) { return modelDesc.outputs.size(); }
+size_t aclmdlGetInputSizeByIndex(ModelDescription& modelDesc, size_t index) {
+  return PortAt(modelDesc.inputs, index, "input").bytes;
+}
+size_t aclmdlGetOutputSizeByIndex(ModelDescription& modelDesc, size_t index) {
+  return PortAt(modelDesc.outputs, index, "output").bytes;
+}
+void aclmdlGetInputDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
+  InputDims(modelDesc, index, dims);
+}
+void aclmdlGetInputDimsV2(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
+  InputDims(modelDesc, index, dims);
+}
+void aclmdlGetOutputDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
+  OutputDims(modelDesc, index, dims);
+}
+void aclmdlGetCurOutputDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
+  OutputDims(modelDesc, index, dims);
+}
+void aclmdlGetInputDimsRange(const ModelDescription& modelDesc, size_t index, aclmdlIODimsRange* dimsRange) {
+  PortAt(modelDesc.inputs, index, "input");
+  const tensor::Shape& shape = modelDesc.declared[index];
+  dimsRange->rangeCount = static_cast<size_t>(shape.rank());
+  for (int i = 0; i < shape.rank(); ++i) {
+    dimsRange->range[i][0] = shape[i] < 0 ? 1 : shape[i];
+    dimsRange->range[i][1] = shape[i];
+  }
+}
+const char* aclmdlGetInputNameByIndex(const ModelDescription& modelDesc, size_t index) {
+  return PortAt(modelDesc.inputs, index, "input").name.c_str();
+}
+const char* aclmdlGetOutputNameByIndex(const ModelDescription& modelDesc, size_t index) {
+  return PortAt(modelDesc.outputs, index, "output").name.c_str();
+}
+void aclmdlGetInputIndexByName(const ModelDescription& modelDesc, const char* name, size_t* index) {
+  *index = IndexOf(modelDesc.inputs, name, "input");
+}
+void aclmdlGetOutputIndexByName(const ModelDescription& modelDesc, const char* name, size_t* index) {
+  *index = IndexOf(modelDesc.outputs, name, "output");
+}
+const char* aclmdlGetTensorRealName(const ModelDescription& modelDesc, const char* name) {
+  for (const auto* ports : {&modelDesc.inputs, &modelDesc.outputs}) {
+    for (const ModelPort& port : *ports) {
+      if (port.name == name) return port.name.c_str();
+    }
+  }
+  return nullptr;
+}
+aclFormat aclmdlGetInputFormat(const ModelDescription& modelDesc, size_t index) {
+  return static_cast<aclFormat>(PortAt(modelDesc.inputs, index, "input").type.format);
+}
+aclFormat aclmdlGetOutputFormat(const ModelDescription& modelDesc, size_t index) {
+  return static_cast<aclFormat>(PortAt(modelDesc.outputs, index, "output").type.format);
+}
+aclDataType aclmdlGetInputDataType(const ModelDescription& modelDesc, size_t index) {
+  return static_cast<aclDataType>(PortAt(modelDesc.inputs, index, "input").type.dtype);
+}
+aclDataType aclmdlGetOutputDataType(const ModelDescription& modelDesc, size_t index) {
+  return static_cast<aclDataType>(PortAt(modelDesc.outputs, index, "output").type.dtype);
+}
+
+// --- gears ---------------------------------------------------------------------------------------------
+
+void aclmdlGetDynamicBatch(const ModelDescription& modelDesc, aclmdlBatch* batch) {
+  *batch = {};
+  if (modelDesc.gears.kind != graph::Gears::kBatch) return;
+  for (const auto& gear : modelDesc.gears.values) batch->batch[batch->batchCount++] = static_cast<uint64_t>(gear[0]);
+}
+void aclmdlGetDynamicHW(const ModelDescription& modelDesc, size_t, aclmdlHW* hw) {
+  *hw = {};
+  if (modelDesc.gears.kind != graph::Gears::kImage) return;
+  for (const auto& gear : modelDesc.gears.values) {
+    hw->hw[hw->hwCount][0] = static_cast<uint64_t>(gear[0]);
+    hw->hw[hw->hwCount++][1] = static_cast<uint64_t>(gear[1]);
+  }
+}
+void aclmdlGetInputDynamicGearCount(const ModelDescription& modelDesc, size_t index, size_t* gearCount) {
+  NeedNoIndex(index);
+  *gearCount = modelDesc.gears.kind == graph::Gears::kDims ? modelDesc.gears.values.size() : 0;
+}
+void aclmdlGetInputDynamicDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims, size_t gearCount) {
+  NeedNoIndex(index);
+  size_t gears = modelDesc.gears.kind == graph::Gears::kDims ? modelDesc.gears.values.size() : 0;
+  if (gearCount != gears) Fail(100000, "model-gear-count", "gearCount is {}; the model has {} gears", gearCount, gears);
+  for (size_t g = 0; g < gears; ++g) {
+    dims[g] = {};
+    size_t next = 0;
+    for (size_t i = 0; i + 1 < modelDesc.declared.size(); ++i) {
+      for (int64_t size : modelDesc.declared[i]) {
+        dims[g].dims[dims[g].dimCount++] = size < 0 ? modelDesc.gears.values[g][next++] : size;
+      }
+    }
+  }
+}
+
+}  // namespace belay::api

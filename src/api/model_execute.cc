@@ -1,0 +1,231 @@
+// Datasets, and running models with them.
+#include <algorithm>
+
+#include "acl/acl_mdl.h"
+#include "api/convert.h"
+#include "api/handlers.h"
+#include "api/wait.h"
+#include "base/error.h"
+#include "graph/model.h"
+#include "runtime/context.h"
+
+namespace belay::api {
+namespace {
+
+using graph::Buffer;
+using graph::Dataset;
+using graph::Gears;
+using graph::Instance;
+using graph::Model;
+using graph::ModelPort;
+using graph::ValueType;
+
+tensor::DataBuffer& BufferAt(const Dataset& dataset, size_t index) {
+  return Need<tensor::DataBuffer>(AsHandle<aclDataBuffer*>(dataset.items[index].buffer), "a buffer of the dataset");
+}
+
+Dataset::Item& ItemAt(Dataset& dataset, size_t index) {
+  if (index < dataset.items.size()) return dataset.items[index];
+  Fail(100000, "dataset-index", "there is no buffer {}; the dataset has {}", index, dataset.items.size());
+}
+
+std::vector<Buffer> BuffersOf(const Dataset& dataset, size_t count, const char* what) {
+  if (dataset.items.size() < count) {
+    Fail(100000, "model-buffer-count", "the model has {} {}s, but {} buffers were given", count, what, dataset.items.size());
+  }
+  std::vector<Buffer> buffers;
+  for (size_t i = 0; i < count; ++i) {
+    const tensor::DataBuffer& buffer = BufferAt(dataset, i);
+    buffers.push_back({buffer.data, buffer.bytes});
+    if (buffer.data != nullptr && buffer.bytes != 0) rt::CheckRange(buffer.data, buffer.bytes, what);
+  }
+  return buffers;
+}
+
+// The one size that is open follows from the bytes of the buffer.
+void SizeFromBytes(ValueType& type, size_t bytes) {
+  int open = -1;
+  int64_t known = static_cast<int64_t>(BytesOf(type.dtype));
+  for (int i = 0; i < type.shape.rank(); ++i) {
+    if (type.shape[i] >= 0) {
+      known *= type.shape[i];
+    } else if (open >= 0) {
+      return;
+    } else {
+      open = i;
+    }
+  }
+  if (open >= 0 && known > 0 && static_cast<int64_t>(bytes) % known == 0) type.shape[open] = static_cast<int64_t>(bytes) / known;
+}
+
+void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
+  auto& description = Need<tensor::TensorDesc>(AsHandle<aclTensorDesc*>(handle), "a description of the dataset");
+  bool fits = description.dims.size() <= tensor::kMaxRank;
+  tensor::Shape shape;
+  for (size_t i = 0; fits && i < description.dims.size(); ++i) {
+    shape.push_back(description.dims[i]);
+    int at = static_cast<int>(i);
+    fits = !type.rank_known || (at < type.shape.rank() && (type.shape[at] < 0 || type.shape[at] == description.dims[i]));
+  }
+  if (!fits || (type.rank_known && shape.rank() != type.shape.rank())) {
+    Fail(145021, "model-input-shape", "input {} is passed as {}, but the model declares {}", index, shape.ToString(), type.ToString());
+  }
+  type.rank_known = true;
+  type.shape = shape;
+}
+
+std::vector<ValueType> TypesFor(const Model& model, const Dataset& input) {
+  if (model.file().gears.kind != Gears::kNone) {
+    if (!input.gear.empty()) return model.TypesOfGear(input.gear);
+    Fail(100000, "model-gear-none", "the model was built for several sizes and none was chosen; call aclmdlSetDynamicBatchSize, aclmdlSetDynamicHWSize or aclmdlSetInputDynamicDims first");
+  }
+  std::vector<ValueType> types = model.DeclaredTypes();
+  for (size_t i = 0; i < types.size() && i < input.items.size(); ++i) {
+    if (types[i].concrete()) continue;
+    if (input.items[i].description != 0) {
+      ApplyDescription(types[i], input.items[i].description, i);
+    } else if (types[i].rank_known) {
+      SizeFromBytes(types[i], BufferAt(input, i).bytes);
+    }
+  }
+  return types;
+}
+
+void DescribeOutput(Dataset::Item& item, tensor::DType dtype, const tensor::Shape& shape) {
+  tensor::TensorDesc* description = tensor::g_tensor_descs.Find(item.description);
+  if (description == nullptr) {
+    item.description = tensor::g_tensor_descs.Create(tensor::TensorDesc{});
+    item.owns_description = true;
+    description = tensor::g_tensor_descs.Find(item.description);
+  }
+  if (description == nullptr) return;
+  description->dtype = dtype;
+  description->format = description->storage_format = description->origin_format = tensor::Format::kND;
+  description->dims = description->storage_dims = description->origin_dims = {shape.begin(), shape.end()};
+}
+
+void DescribeOutputs(const Instance& instance, Dataset& output) {
+  for (size_t i = 0; i < instance.outputs().size(); ++i) {
+    const ValueType& type = instance.outputs()[i].type;
+    if (type.concrete()) DescribeOutput(output.items[i], type.dtype, type.shape);
+  }
+}
+
+// What only the execution could tell: shapes, and memory where the caller gave none.
+void DeliverDynamic(Model& model, const graph::DynamicResult& result, Dataset& output) {
+  for (size_t i = 0; i < result.outputs.size(); ++i) {
+    const graph::HostTensor& value = *result.outputs[i];
+    DescribeOutput(output.items[i], value.dtype(), value.shape());
+    tensor::DataBuffer& buffer = BufferAt(output, i);
+    if (buffer.data == nullptr) buffer = {model.Keep(value), value.bytes()};
+  }
+}
+
+struct Run {
+  std::shared_ptr<Model> model;
+  std::shared_ptr<Instance> instance;
+  std::shared_ptr<graph::DynamicResult> result;
+};
+
+Run Enqueue(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stream, bool waits) {
+  Run run{graph::FindModel(id), nullptr, nullptr};
+  run.instance = run.model->InstanceFor(TypesFor(*run.model, input));
+  std::vector<Buffer> inputs = BuffersOf(input, run.instance->inputs().size(), "input");
+  std::vector<Buffer> outputs = BuffersOf(output, run.instance->outputs().size(), "output");
+  if (run.instance->dynamic() && waits) run.result = std::make_shared<graph::DynamicResult>();
+  run.instance->Execute(stream, inputs, outputs, run.result);
+  DescribeOutputs(*run.instance, output);
+  return run;
+}
+
+void RunAndWait(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stream, int32_t limit_ms) {
+  RefuseInCallback("aclmdlExecute");
+  Run run = Enqueue(id, input, output, stream, true);
+  WaitForStream(stream, DeadlineOf(limit_ms), 107020);
+  if (run.result != nullptr) DeliverDynamic(*run.model, *run.result, output);
+}
+
+void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::vector<int64_t> gear) {
+  std::shared_ptr<Model> model = graph::FindModel(id);
+  ItemAt(dataset, index);
+  if (model->file().gears.kind != kind) {
+    Fail(145013, "model-gear-kind", "model {} was not built for sizes of this kind", id);
+  }
+  model->TypesOfGear(gear);  // throws for one that it was not built for
+  dataset.gear = std::move(gear);
+}
+
+}  // namespace
+
+aclmdlDataset* aclmdlCreateDataset() { return AsHandle<aclmdlDataset*>(graph::g_datasets.Create()); }
+void aclmdlDestroyDataset(const Dataset& dataset) { graph::g_datasets.Destroy(graph::g_datasets.HandleOf(&dataset)); }
+void aclmdlAddDatasetBuffer(Dataset& dataset, aclDataBuffer* dataBuffer) {
+  Need<tensor::DataBuffer>(dataBuffer, "dataBuffer");
+  dataset.items.push_back({BitsOf(dataBuffer), 0, false});
+}
+size_t aclmdlGetDatasetNumBuffers(const Dataset& dataset) { return dataset.items.size(); }
+aclDataBuffer* aclmdlGetDatasetBuffer(const Dataset& dataset, size_t index) {
+  return index < dataset.items.size() ? AsHandle<aclDataBuffer*>(dataset.items[index].buffer) : nullptr;
+}
+void aclmdlSetDatasetTensorDesc(Dataset& dataset, aclTensorDesc* tensorDesc, size_t index) {
+  Need<tensor::TensorDesc>(tensorDesc, "tensorDesc");
+  Dataset::Item& item = ItemAt(dataset, index);
+  if (item.owns_description) tensor::g_tensor_descs.Destroy(item.description);
+  item.description = BitsOf(tensorDesc);
+  item.owns_description = false;
+}
+aclTensorDesc* aclmdlGetDatasetTensorDesc(const Dataset& dataset, size_t index) {
+  return index < dataset.items.size() ? AsHandle<aclTensorDesc*>(dataset.items[index].description) : nullptr;
+}
+
+void aclmdlExecute(uint32_t modelId, const Dataset& input, Dataset& output) {
+  RunAndWait(modelId, input, output, graph::FindModel(modelId)->OwnStream(rt::CurrentContext()), -1);
+}
+void aclmdlExecuteAsync(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream) {
+  Enqueue(modelId, input, output, stream, false);
+}
+void aclmdlExecuteV2(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream,
+                     const graph::ExecConfig& handle) {
+  RunAndWait(modelId, input, output, stream, handle.stream_timeout_ms);
+}
+void aclmdlExecuteAsyncV2(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream,
+                          const graph::ExecConfig&) {
+  Enqueue(modelId, input, output, stream, false);
+}
+
+aclmdlExecConfigHandle* aclmdlCreateExecConfigHandle() {
+  return AsHandle<aclmdlExecConfigHandle*>(graph::g_exec_configs.Create());
+}
+void aclmdlDestroyExecConfigHandle(const graph::ExecConfig& handle) {
+  graph::g_exec_configs.Destroy(graph::g_exec_configs.HandleOf(&handle));
+}
+void aclmdlSetExecConfigOpt(graph::ExecConfig& handle, aclmdlExecConfigAttr attr, const void* attrValue, size_t valueSize) {
+  if (attr < ACL_MDL_STREAM_SYNC_TIMEOUT || attr > ACL_MDL_MEC_TIMETHR_SIZET) {
+    Fail(100000, "config-attribute", "there is no attribute {}", static_cast<int>(attr));
+  }
+  if (attr != ACL_MDL_STREAM_SYNC_TIMEOUT) return;
+  if (valueSize != sizeof(int32_t)) Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", valueSize, sizeof(int32_t));
+  handle.stream_timeout_ms = *static_cast<const int32_t*>(attrValue);
+}
+
+void aclmdlSetDynamicBatchSize(uint32_t modelId, Dataset& dataset, size_t index, uint64_t batchSize) {
+  Choose(modelId, dataset, index, Gears::kBatch, {static_cast<int64_t>(batchSize)});
+}
+void aclmdlSetDynamicHWSize(uint32_t modelId, Dataset& dataset, size_t index, uint64_t height, uint64_t width) {
+  Choose(modelId, dataset, index, Gears::kImage, {static_cast<int64_t>(height), static_cast<int64_t>(width)});
+}
+// The numbers of all inputs; those that were open make the gear.
+void aclmdlSetInputDynamicDims(uint32_t modelId, Dataset& dataset, size_t index, const aclmdlIODims* dims) {
+  std::vector<int64_t> gear;
+  size_t next = 0;
+  for (const ValueType& type : graph::FindModel(modelId)->DeclaredTypes()) {
+    for (int64_t size : type.shape) {
+      if (next == dims->dimCount || next == ACL_MAX_DIM_CNT) Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have more", dims->dimCount);
+      int64_t given = dims->dims[next++];
+      if (size < 0) gear.push_back(given);
+    }
+  }
+  Choose(modelId, dataset, index, Gears::kDims, std::move(gear));
+}
+
+}  // namespace belay::api

@@ -1,0 +1,160 @@
+#include "graph/build_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+#include "graph/codes.h"
+#include "graph/passes/passes.h"
+#include "graph/specialise.h"
+
+namespace belay::graph {
+namespace {
+
+[[noreturn]] void BadOption(std::string_view key, std::string_view value, std::string_view reason) {
+  Fail(kGraphInvalid, "build-option", "E10001: option {} has the value '{}': {}", key, value, reason);
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    size_t end = text.find(separator);
+    if (end != 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return parts;
+}
+
+bool ParseInt(std::string_view text, int64_t* value) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// A size, -1, or a range a~b, which stands for "not known".
+int64_t ParseSize(std::string_view text, std::string_view whole) {
+  int64_t size = 0;
+  if (text.find('~') != std::string_view::npos) return kUnknownDim;
+  if (!ParseInt(text, &size) || size < -1 || size > INT32_MAX) {
+    Fail(kGraphInvalid, "build-input-shape", "E10002: '{}' is no shape; write \"input_name1:n1,c1,h1,w1;input_name2:n2\"", whole);
+  }
+  return size;
+}
+
+std::vector<std::vector<int64_t>> ParseGears(std::string_view key, std::string_view text, char between) {
+  std::vector<std::vector<int64_t>> gears;
+  for (std::string_view gear : Split(text, between)) {
+    std::vector<int64_t>& values = gears.emplace_back();
+    for (std::string_view part : Split(gear, ',')) {
+      if (!ParseInt(part, &values.emplace_back()) || values.back() <= 0) BadOption(key, text, "gears are positive numbers");
+    }
+  }
+  if (gears.empty() || gears.size() > 100) BadOption(key, text, "between 1 and 100 gears are possible");
+  return gears;
+}
+
+// What the compiler of a card uses and Belay has no use for; accepted, so that command lines work.
+bool HasNoEffect(std::string_view key) {
+  static const auto* keys = new std::set<std::string, std::less<>>{
+      "ge.socVersion", "ge.exec.deviceId", "ge.graphRunMode", "ge.session_device_id", "ge.exec.op_precision_mode",
+      "ge.exec.modify_mixlist", "ge.exec.allow_hf32", "ge.deterministic", "ge.deterministicLevel",
+      "ge.opSelectImplmode", "ge.optypelistForImplmode", "ge.engineType", "ge.bufferOptimize",
+      "ge.enableCompressWeight", "compress_weight_conf", "ge.enableSingleStream", "input_format", "output", "log",
+      "ge.streamNum", "ge.headStream", "ge.perfLevel", "ge.encryptMode", "ge.frameworkType",
+      "ge.op_compiler_cache_mode", "ge.op_compiler_cache_dir", "ge.debugDir", "ge.opDebugLevel",
+      "ge.shape_generalized_build_mode", "ge.performance_mode", "ge.build_inner_model", "ge.disableOptimizations",
+      "ge.jit_compile", "ge.featureBaseRefreshable", "ge.exec.staticMemoryPolicy", "ge.exec.atomicCleanPolicy",
+      "ge.exec.reuseZeroCopyMemory", "ge.exec.disableReuseMemory", "ge.autoTuneMode", "ge.aicoreNum",
+      "ge.enableSmallChannel", "ge.fusionSwitchFile", "ge.mdl_bank_path", "ge.op_bank_path", "ge.externalWeight",
+      "ge.display_model_info", "ge.customizeDtypes", "ge.exec.precision_mode", "ge.exec.precision_mode_v2"};
+  return keys->count(key) != 0;
+}
+
+bool HasEffect(std::string_view key) {
+  static const auto* keys = new std::set<std::string, std::less<>>{
+      "input_shape", "ge.inputShape", "input_shape_range", "ge.dynamicBatchSize", "ge.dynamicImageSize",
+      "ge.dynamicDims", "ge.dynamicNodeType"};
+  return keys->count(key) != 0;
+}
+
+std::string_view Value(const BuildOptions& options, const char* key, const char* other = "") {
+  auto it = options.find(key);
+  if (it == options.end()) it = options.find(other);
+  return it == options.end() ? std::string_view() : it->second;
+}
+
+Gears GearsOf(const BuildOptions& options) {
+  std::string_view batch = Value(options, "ge.dynamicBatchSize"), image = Value(options, "ge.dynamicImageSize"),
+                   dims = Value(options, "ge.dynamicDims");
+  if (!batch.empty() + !image.empty() + !dims.empty() > 1) {
+    Fail(kGraphInvalid, "build-gears", "E10009: only one of dynamic_batch_size, dynamic_image_size and dynamic_dims may be given");
+  }
+  if (!batch.empty()) return {Gears::kBatch, ParseGears("dynamic_batch_size", batch, ',')};
+  if (!image.empty()) return {Gears::kImage, ParseGears("dynamic_image_size", image, ';')};
+  if (!dims.empty()) return {Gears::kDims, ParseGears("dynamic_dims", dims, ';')};
+  return {};
+}
+
+void ApplyShapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
+  for (int input : graph.inputs) {
+    Node& node = graph.nodes[static_cast<size_t>(input)];
+    auto it = shapes.find(node.name);
+    if (it == shapes.end()) continue;  // names that are not inputs are ignored, as on a card
+    const ValueType& declared = node.types[0];
+    if (declared.rank_known && declared.shape.rank() != it->second.rank()) {
+      Fail(kGraphInvalid, "build-input-shape", "E10002: input_shape gives '{}' the shape {}, but the model declares {}", node.name,
+           it->second.ToString(), declared.ToString());
+    }
+    node.types[0].rank_known = true;
+    node.types[0].shape = it->second;
+  }
+}
+
+bool AllConcrete(const Graph& graph) {
+  return std::all_of(graph.inputs.begin(), graph.inputs.end(), [&](int input) {
+    return graph.nodes[static_cast<size_t>(input)].types[0].concrete();
+  });
+}
+
+}  // namespace
+
+std::map<std::string, Shape> ParseShapes(const std::string& text) {
+  std::map<std::string, Shape> shapes;
+  for (std::string_view entry : Split(text, ';')) {
+    size_t colon = entry.rfind(':');  // names may hold colons too
+    std::string name(entry.substr(0, colon));
+    Shape& shape = shapes[name];
+    if (colon == std::string_view::npos) continue;  // a scalar
+    for (std::string_view size : Split(entry.substr(colon + 1), ',')) {
+      if (shape.rank() == tensor::kMaxRank) Fail(kShapeInvalid, "build-input-shape", "E10002: '{}' has more than eight sizes", entry);
+      shape.push_back(ParseSize(size, text));
+    }
+  }
+  return shapes;
+}
+
+void CheckBuildOptions(const BuildOptions& options) {
+  for (const auto& [key, value] : options) {
+    if (!HasEffect(key) && !HasNoEffect(key)) BadOption(key, value, "there is no such option");
+  }
+}
+
+ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
+  CheckBuildOptions(options);
+  ModelFile file{from, GearsOf(options), options};
+  SortNodes(file.graph);
+  ApplyShapes(file.graph, ParseShapes(std::string(Value(options, "input_shape", "ge.inputShape"))));
+  if (AllConcrete(file.graph)) {
+    std::vector<ValueType> types;
+    for (int input : file.graph.inputs) types.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0]);
+    file.graph = Specialise(file.graph, types).graph;
+    Optimise(file.graph);
+  }
+  RemoveDeadNodes(file.graph);
+  return file;
+}
+
+}  // namespace belay::graph

@@ -1,0 +1,23 @@
+// Compiling a graph into a model file, with the options of atc and of aclgrphBuildModel.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "graph/om/om.h"
+
+namespace belay::graph {
+
+// Options by the names of GE ("input_shape", "ge.exec.precision_mode", ...). Throws Error that names an
+// option which is unknown or has a bad value.
+using BuildOptions = std::map<std::string, std::string>;
+
+// Process-wide ones, for aclgrphBuildInitialize: checked like the others.
+void CheckBuildOptions(const BuildOptions& options);
+
+ModelFile BuildModel(const Graph& graph, const BuildOptions& options);
+
+// "name:1,3,-1;other:4;scalar" as shapes by name.
+std::map<std::string, Shape> ParseShapes(const std::string& text);
+
+}  // namespace belay::graph

@@ -1,0 +1,230 @@
+#include "graph/model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/fork.h"
+#include "graph/codes.h"
+#include "runtime/context.h"
+#include "runtime/memory.h"
+
+namespace belay::graph {
+
+constinit HandleTable<ModelDescription, HandleKind::kModelDescription> g_model_descriptions;
+constinit HandleTable<Dataset, HandleKind::kDataset> g_datasets;
+constinit HandleTable<ModelConfig, HandleKind::kModelConfig> g_model_configs;
+constinit HandleTable<ExecConfig, HandleKind::kExecConfig> g_exec_configs;
+
+namespace {
+
+constexpr size_t kMostInstances = 64;
+constexpr size_t kMostKept = 64;
+
+[[maybe_unused]] const bool g_at_fork =
+    UnlockInChild<g_model_descriptions, g_datasets, g_model_configs, g_exec_configs>();
+
+bool SameTypes(const std::vector<ValueType>& a, const std::vector<ValueType>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ValueType& x, const ValueType& y) {
+    return x.dtype == y.dtype && x.rank_known == y.rank_known && x.shape == y.shape;
+  });
+}
+
+// The gear puts its numbers where sizes are open, in the order of the inputs; a batch size everywhere.
+void ApplyGear(std::vector<ValueType>& types, Gears::Kind kind, const std::vector<int64_t>& gear) {
+  size_t next = 0;
+  for (ValueType& type : types) {
+    for (int64_t& size : std::span(const_cast<int64_t*>(type.shape.begin()), static_cast<size_t>(type.shape.rank()))) {
+      if (size >= 0) continue;
+      if (kind == Gears::kBatch) {
+        size = gear[0];
+      } else {
+        if (next == gear.size()) Fail(kShapeInvalid, "model-gear", "the gear has {} sizes, but more are open", gear.size());
+        size = gear[next++];
+      }
+    }
+    if (kind == Gears::kImage) next = 0;
+  }
+}
+
+int64_t Product(const std::vector<int64_t>& gear) {
+  int64_t product = 1;
+  for (int64_t size : gear) product *= size;
+  return product;
+}
+
+std::vector<ValueType> TypesOf(const Graph& graph) {
+  std::vector<ValueType> types;
+  for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
+  return types;
+}
+
+bool AllConcrete(const std::vector<ValueType>& types) {
+  return std::all_of(types.begin(), types.end(), [](const ValueType& type) { return type.concrete(); });
+}
+
+const std::vector<int64_t>& LargestGear(const Gears& gears) {
+  return *std::max_element(gears.values.begin(), gears.values.end(),
+                           [](const auto& a, const auto& b) { return Product(a) < Product(b); });
+}
+
+struct Registry {
+  std::mutex lock;
+  std::map<uint32_t, std::shared_ptr<Model>> models;
+  uint32_t last = 0;
+};
+Registry& TheRegistry() { return PerProcess<Registry>::Get(); }
+
+}  // namespace
+
+Dataset::~Dataset() {
+  for (const Item& item : items) {
+    if (item.owns_description) tensor::g_tensor_descs.Destroy(item.description);
+  }
+}
+
+Model::Model(rt::Device& device, ModelFile file, Buffer work)
+    : device_(device), file_(std::move(file)), work_(work) {
+  MainInstance();  // what cannot run is refused while it is loaded
+}
+
+Model::~Model() {
+  while (!kept_.empty()) FreeOldest();
+  if (rt::Stream* stream = stream_ == 0 ? nullptr : rt::Streams().Find(stream_)) {
+    rt::Context::DestroyStream(*stream, false);
+  }
+}
+
+std::vector<ValueType> Model::DeclaredTypes() const { return TypesOf(file_.graph); }
+
+std::vector<ValueType> Model::TypesOfGear(const std::vector<int64_t>& gear) const {
+  if (std::find(file_.gears.values.begin(), file_.gears.values.end(), gear) == file_.gears.values.end()) {
+    Fail(145013, "model-gear-unknown", "the model was not built for {}; see aclmdlGetDynamicBatch and kin",
+         Shape::Of(gear.data(), static_cast<int>(std::min<size_t>(gear.size(), tensor::kMaxRank))).ToString());
+  }
+  std::vector<ValueType> types = DeclaredTypes();
+  ApplyGear(types, file_.gears.kind, gear);
+  return types;
+}
+
+std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& inputs) {
+  std::lock_guard guard(lock_);
+  for (auto it = instances_.begin(); it != instances_.end(); ++it) {
+    if (!SameTypes(it->inputs, inputs)) continue;
+    instances_.splice(instances_.begin(), instances_, it);
+    return instances_.front().instance;
+  }
+  Buffer work = instances_.empty() ? work_ : Buffer{};  // one block cannot serve two at once
+  instances_.push_front({inputs, MakeInstance(device_, file_.graph, inputs, work)});
+  if (instances_.size() > kMostInstances) instances_.pop_back();
+  return instances_.front().instance;
+}
+
+std::shared_ptr<Instance> Model::MainInstance() {
+  if (file_.gears.kind != Gears::kNone) return InstanceFor(TypesOfGear(LargestGear(file_.gears)));
+  std::vector<ValueType> types = DeclaredTypes();
+  return AllConcrete(types) ? InstanceFor(types) : nullptr;
+}
+
+const ModelDescription& Model::description() {
+  std::shared_ptr<Instance> main = MainInstance();
+  std::lock_guard guard(lock_);
+  if (!description_) description_ = Describe(file_, main.get());
+  return *description_;
+}
+
+uint64_t Model::work_bytes() {
+  std::shared_ptr<Instance> main = MainInstance();
+  return main == nullptr ? 0 : main->work_bytes();
+}
+
+uint64_t Model::weight_bytes() {
+  std::shared_ptr<Instance> main = MainInstance();
+  return main == nullptr ? 0 : main->weight_bytes();
+}
+
+rt::Stream& Model::OwnStream(rt::Context& context) {
+  std::lock_guard guard(lock_);
+  rt::Stream* stream = stream_ == 0 ? nullptr : rt::Streams().Find(stream_);
+  if (stream == nullptr) {
+    stream = &context.CreateStream({});
+    stream_ = rt::Streams().HandleOf(stream);
+  }
+  return *stream;
+}
+
+void* Model::Keep(const HostTensor& value) {
+  void* data = rt::AllocateDevice(device_.id(), {.bytes = std::max<size_t>(value.bytes(), 1)});
+  std::memcpy(rt::View(data, value.bytes()), value.data(), value.bytes());
+  std::lock_guard guard(lock_);
+  kept_.push_back({data, rt::BlockSerial(data)});
+  if (kept_.size() > kMostKept) FreeOldest();
+  return data;
+}
+
+void Model::FreeOldest() {
+  auto [data, serial] = kept_.front();
+  kept_.pop_front();
+  if (rt::BlockSerial(data) == serial) rt::FreeDevice(data);  // a program may have freed it itself
+}
+
+ModelDescription Describe(const ModelFile& file, Instance* main) {
+  ModelDescription description;
+  description.gears = file.gears;
+  for (int input : file.graph.inputs) {
+    const Node& node = file.graph.nodes[static_cast<size_t>(input)];
+    description.inputs.push_back(PortOf(node.name, node.types[0]));
+    description.declared.push_back(node.types[0].shape);
+  }
+  if (main != nullptr) {
+    description.inputs = main->inputs();
+    description.outputs = main->outputs();
+  } else {
+    for (const GraphOutput& output : file.graph.outputs) {
+      const Node& node = file.graph.nodes[static_cast<size_t>(output.port.node)];
+      description.outputs.push_back(PortOf(output.name, node.types[static_cast<size_t>(output.port.output)]));
+    }
+  }
+  if (file.gears.kind != Gears::kNone) {
+    int64_t numbers = file.gears.kind == Gears::kBatch ? 1 : static_cast<int64_t>(file.gears.values[0].size());
+    description.inputs.push_back(PortOf(kGearInputName, {DType::kI32, Format::kND, true, {numbers}}));
+    description.declared.push_back({numbers});
+  }
+  return description;
+}
+
+uint32_t AddModel(std::shared_ptr<Model> model) {
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.lock);
+  registry.models[++registry.last] = std::move(model);
+  return registry.last;
+}
+
+std::shared_ptr<Model> FindModel(uint32_t id) {
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.lock);
+  auto it = registry.models.find(id);
+  if (it != registry.models.end()) return it->second;
+  Fail(145003, "model-id", "there is no loaded model {}: it was unloaded, or the number is another thing's", id);
+}
+
+void RemoveModel(uint32_t id) {
+  std::shared_ptr<Model> model = FindModel(id);
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.lock);
+  registry.models.erase(id);
+}
+
+void RemoveModelsOf(int device) {
+  std::vector<std::shared_ptr<Model>> gone;
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.lock);
+  for (auto it = registry.models.begin(); it != registry.models.end();) {
+    bool mine = device < 0 || it->second->device().id() == device;
+    if (mine) gone.push_back(std::move(it->second));
+    it = mine ? registry.models.erase(it) : std::next(it);
+  }
+}
+
+}  // namespace belay::graph

@@ -1,0 +1,154 @@
+#include "graph/om/om.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "graph/codes.h"
+#include "graph/om/format.h"
+#include "graph/om/text.h"
+
+namespace belay::graph {
+namespace {
+
+using om::Header;
+using om::Json;
+
+size_t Rounded(size_t bytes) { return (bytes + om::kAlignment - 1) / om::kAlignment * om::kAlignment; }
+
+std::shared_ptr<std::byte> Aligned(size_t bytes) {
+  void* memory = std::aligned_alloc(om::kAlignment, Rounded(bytes) + om::kAlignment);
+  if (memory == nullptr) Fail(kMemoryExhausted, "graph-memory", "a model of {} bytes does not fit in memory", bytes);
+  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+}
+
+std::span<const std::byte> BytesOf(const void* data, size_t size) {
+  return {static_cast<const std::byte*>(data), size};
+}
+
+// The header, when these bytes begin with one that holds together.
+Header HeaderOf(std::span<const std::byte> bytes) {
+  if (bytes.size() >= 4 && std::memcmp(bytes.data(), "IMOD", 4) == 0) {
+    Fail(kModelLoad, "om-vendor",
+         "this model was compiled by the vendor's atc for a card, and only a card can run it; compile the ONNX file "
+         "again with Belay's atc");
+  }
+  Header header;
+  if (bytes.size() < sizeof header || std::memcmp(bytes.data(), om::kMagic, sizeof om::kMagic) != 0) {
+    Fail(kModelLoad, "om-magic", "these {} bytes are no model that Belay's atc has written", bytes.size());
+  }
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version != om::kVersion) {
+    Fail(kModelLoad, "om-version", "the model has version {} of the format; this Belay reads version {}. Compile it again",
+         header.version, om::kVersion);
+  }
+  auto inside = [&](uint64_t offset, uint64_t size) { return offset <= bytes.size() && size <= bytes.size() - offset; };
+  bool whole = header.header_sum == om::Checksum(bytes.first(offsetof(Header, header_sum))) &&
+               header.file_bytes <= bytes.size() && inside(header.text_offset, header.text_bytes) &&
+               inside(header.data_offset, header.data_bytes) && header.data_offset % om::kAlignment == 0;
+  if (!whole) {
+    Fail(kModelLoad, "om-damaged", "the model is damaged or cut off: {} bytes are there, {} were written", bytes.size(),
+         header.file_bytes);
+  }
+  return header;
+}
+
+struct Mapping {
+  void* data = MAP_FAILED;
+  size_t size = 0;
+  ~Mapping() {
+    if (data != MAP_FAILED) munmap(data, size);
+  }
+};
+
+}  // namespace
+
+ModelBytes WriteModel(const ModelFile& file) {
+  om::Writer writer;
+  std::string text = writer.Write(file).dump(-1, ' ', false, Json::error_handler_t::replace);
+  Header header{};
+  std::memcpy(header.magic, om::kMagic, sizeof header.magic);
+  header.version = om::kVersion;
+  header.header_bytes = sizeof header;
+  header.text_offset = sizeof header;
+  header.text_bytes = text.size();
+  header.data_offset = Rounded(sizeof header + text.size());
+  header.data_bytes = writer.data_bytes();
+  header.file_bytes = header.data_offset + header.data_bytes;
+  ModelBytes bytes{Aligned(header.file_bytes), header.file_bytes};
+  std::byte* at = bytes.data.get();
+  std::memset(at, 0, header.file_bytes);
+  std::memcpy(at + header.text_offset, text.data(), text.size());
+  for (const auto& piece : writer.pieces()) {
+    std::memcpy(at + header.data_offset + piece.offset, piece.constant->data(), piece.constant->bytes());
+  }
+  header.text_sum = om::Checksum({at + header.text_offset, header.text_bytes});
+  header.data_sum = om::Checksum({at + header.data_offset, header.data_bytes});
+  header.header_sum = om::Checksum(BytesOf(&header, offsetof(Header, header_sum)));
+  std::memcpy(at, &header, sizeof header);
+  return bytes;
+}
+
+ModelFile ReadModelBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+  Header header = HeaderOf(bytes);
+  auto text = bytes.subspan(header.text_offset, header.text_bytes);
+  if (om::Checksum(text) != header.text_sum) {
+    Fail(kModelLoad, "om-damaged", "the model is damaged: the checksum of its description is wrong");
+  }
+  const char* begin = reinterpret_cast<const char*>(text.data());
+  try {
+    om::Reader reader(bytes.subspan(header.data_offset, header.data_bytes), std::move(owner));
+    return reader.Read(Json::parse(begin, begin + text.size()));
+  } catch (const nlohmann::json::exception& error) {
+    Fail(kModelLoad, "om-text", "the model is damaged: {}", error.what());
+  }
+}
+
+ModelFile ReadModelFile(const std::string& path) {
+  auto mapping = std::make_shared<Mapping>();
+  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat about {};
+  if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+    mapping->size = static_cast<size_t>(about.st_size);
+    mapping->data = mmap(nullptr, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
+  }
+  int reason = errno;
+  if (file >= 0) close(file);
+  if (mapping->data == MAP_FAILED) {
+    Fail(145002, "om-file", "the model '{}' cannot be read: {}", path,
+         file < 0 ? std::strerror(reason) : "it is empty or no ordinary file");
+  }
+  return ReadModelBytes(BytesOf(mapping->data, mapping->size), mapping);
+}
+
+ModelFile ReadModelCopy(const void* data, size_t size) {
+  HeaderOf(BytesOf(data, size));
+  std::shared_ptr<std::byte> copy = Aligned(size);
+  std::memcpy(copy.get(), data, size);
+  return ReadModelBytes(BytesOf(copy.get(), size), copy);
+}
+
+void SaveModel(const std::string& path, const void* data, size_t size) {
+  int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+  const char* at = static_cast<const char*>(data);
+  size_t left = size;
+  while (file >= 0 && left > 0) {
+    ssize_t written = write(file, at, left);
+    if (written <= 0) break;
+    at += written;
+    left -= static_cast<size_t>(written);
+  }
+  int reason = errno;
+  bool closed = file >= 0 && close(file) == 0;
+  if (!closed || left != 0) {
+    Fail(kFileUnwritable, "om-write", "the model cannot be written to '{}': {}", path, std::strerror(reason));
+  }
+}
+
+}  // namespace belay::graph

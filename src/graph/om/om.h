@@ -1,0 +1,47 @@
+// The `.om` container of Belay (docs/om.md): a graph as text and its constants as one block of aligned
+// bytes, which is used where it lies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/ir.h"
+
+namespace belay::graph {
+
+// Input sizes that a model was built for, chosen from when it runs.
+struct Gears {
+  enum Kind : uint8_t { kNone, kBatch, kImage, kDims } kind = kNone;
+  std::vector<std::vector<int64_t>> values;  // one number, height and width, or one for each unknown size
+};
+
+struct ModelFile {
+  Graph graph;
+  Gears gears;
+  std::map<std::string, std::string> options;  // with which it was built
+};
+
+struct ModelBytes {
+  std::shared_ptr<std::byte> data;
+  size_t size = 0;
+};
+
+ModelBytes WriteModel(const ModelFile& file);
+
+// Reads what WriteModel wrote. Constants are views of the bytes, which `owner` keeps alive and which lie at
+// a multiple of 64. Throws Error for anything else, whatever the bytes are.
+ModelFile ReadModelBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+// Maps the file.
+ModelFile ReadModelFile(const std::string& path);
+// Copies the bytes, so that the caller may free them.
+ModelFile ReadModelCopy(const void* data, size_t size);
+
+void SaveModel(const std::string& path, const void* data, size_t size);
+
+}  // namespace belay::graph
