@@ -1,5 +1,8 @@
-// Operators that only arrange what others computed.
+// Operators that only look at shapes or give the same elements another one.
+#include <limits>
+
 #include "graph/onnx/importer.h"
+#include "graph/onnx/read_model.h"
 
 namespace belay::graph::onnx {
 namespace {
@@ -11,12 +14,84 @@ void Reshape(OnnxNode& node) {
   node.Become("Reshape", {node.in(0), shape}, {{"allowzero", node.Int("allowzero", 0)}});
 }
 
-void Transpose(OnnxNode& node) {
-  if (node.HasAttribute("perm")) return node.Become("TransposeD", {{"perm", node.Ints("perm")}});
-  node.Become("TransposeD", {{"perm", std::vector<int64_t>{}}});
+void Transpose(OnnxNode& node) { node.Become("TransposeD", {{"perm", node.Ints("perm")}}); }
+
+void ShapeOf(OnnxNode& node) {
+  node.Become("Shape", {{"dtype", DType::kI64},
+                        {"start", node.Int("start", 0)},
+                        {"end", node.Int("end", std::numeric_limits<int64_t>::max())}});
 }
 
-constexpr ImportRow kRows[] = {{"Identity", Identity}, {"Reshape", Reshape}, {"Transpose", Transpose}};
+void Size(OnnxNode& node) { node.Become("Size", {{"dtype", DType::kI64}}); }
+
+void Squeeze(OnnxNode& node) {
+  if (node.opset() >= 13) return node.Become("SqueezeV3");
+  node.Become("Squeeze", {{"axis", node.Ints("axes")}});
+}
+
+void Unsqueeze(OnnxNode& node) {
+  if (node.opset() >= 13) return node.Become("UnsqueezeV3");
+  node.Become("Unsqueeze", {{"axes", node.Ints("axes")}});
+}
+
+void Flatten(OnnxNode& node) { node.Become("Flatten", {{"axis", node.Int("axis", 1)}}); }
+
+void ConstantOfShape(OnnxNode& node) {
+  Constant value = node.Value("value");
+  if (value == nullptr) value = RealConstant(0);
+  node.Become("Fill", std::vector<Port>{node.in(0), node.Const(value)});
+}
+
+Constant RealsConstant(const std::vector<double>& values) {
+  auto tensor = std::make_shared<HostTensor>(DType::kF32, Shape{static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) tensor->as<float>()[i] = static_cast<float>(values[i]);
+  return tensor;
+}
+
+void ConstantNode(OnnxNode& node) {
+  Constant value = node.Value("value");
+  if (node.HasAttribute("value_int")) value = IntConstant(node.Int("value_int", 0));
+  if (node.HasAttribute("value_ints")) value = IntsConstant(node.Ints("value_ints"));
+  if (node.HasAttribute("value_float")) value = RealConstant(node.Float("value_float", 0));
+  if (node.HasAttribute("value_floats")) value = RealsConstant(node.Floats("value_floats"));
+  if (value == nullptr) node.Refuse("only constants of numbers are supported");
+  node.Out(0, node.Const(value));
+}
+
+// Ones of the shape of the input: what a dropout that drops nothing says that it kept.
+Port AllKept(OnnxNode& node) {
+  Port shape = node.Add("Shape", {node.in(0)}, {{"dtype", DType::kI64}});
+  DType type = node.opset() < 10 ? DType::kF32 : DType::kBool;
+  return node.Add("Fill", {shape, node.Const(IntConstant(1, type))});
+}
+
+void Dropout(OnnxNode& node) {
+  Constant training = node.constant(2), ratio = node.constant(1);
+  bool trains = node.has(2) && (training == nullptr || training->Ints().at(0) != 0);
+  bool drops = !node.has(1) || ratio == nullptr || ratio->Reals().at(0) != 0;
+  if (trains && drops) node.Refuse("dropping out while training is not supported; export the model for inference");
+  node.Out(0, node.Add("Identity", {node.in(0)}));
+  if (node.wants(1)) node.Out(1, AllKept(node));
+}
+
+void EyeLike(OnnxNode& node) {
+  bool like = !node.HasAttribute("dtype");
+  DType type = like ? DType::kF32 : TypeOf(static_cast<int32_t>(node.Int("dtype", 1)));
+  node.Become("EyeLike", {{"k", node.Int("k", 0)}, {"dtype", type}, {"like_input", like}});
+}
+
+void CastLike(OnnxNode& node) { node.Become("CastLike"); }
+
+constexpr ImportRow kRows[] = {
+    {"Identity", Identity},   {"Reshape", Reshape},
+    {"Transpose", Transpose}, {"Shape", ShapeOf},
+    {"Size", Size},           {"Squeeze", Squeeze},
+    {"Unsqueeze", Unsqueeze}, {"Flatten", Flatten},
+    {"Expand", ImportSame},   {"ConstantOfShape", ConstantOfShape},
+    {"Range", ImportSame},    {"Constant", ConstantNode},
+    {"Dropout", Dropout},     {"EyeLike", EyeLike},
+    {"CastLike", CastLike},
+};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/kernels.h"
+#include "ops/layout/transposed.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
@@ -104,7 +105,7 @@ bool WorthStreaming(const LoopNest& nest, int64_t size) {
 }
 
 void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
-  if (out.tensor->empty()) return;
+  if (out.tensor->empty() || PlanTransposed(plan, src, out)) return;
   CopyBody body;
   body.nest = LoopNest(out.tensor->shape, {out, src});
   body.to = out.dtype();

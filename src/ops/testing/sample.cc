@@ -23,8 +23,11 @@ Sample::Sample(DType dtype, const Shape& shape, Layout layout) {
     }
   }
   if (layout == Layout::kStepped) {
-    for (int i = 0; i < rank; ++i)
-      tensor.strides[i] = tensor.strides[i] * 2 + (i + 1 < rank ? 2 : 0);
+    int64_t step = 2;
+    for (int i = rank - 1; i >= 0; --i) {
+      tensor.strides[i] = step;
+      step = step * std::max<int64_t>(shape[i], 1) + 2;
+    }
   }
   if (layout == Layout::kRepeated && rank > 0) tensor.strides[rank - 1] = 0;
   if (layout == Layout::kOffset) tensor.offset = 5;

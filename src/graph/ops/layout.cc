@@ -1,0 +1,186 @@
+// Operators that take tensors apart and put them together.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/ops/axes.h"
+#include "graph/translation.h"
+#include "graph/translations.h"
+
+namespace belay::graph::translate {
+namespace {
+
+// Inputs [first, end) one behind the other.
+void Join(Translation& node, int first, int end, int64_t dim) {
+  if (first >= end) node.Refuse("there is nothing to join");
+  Shape shape = node.shape(first);
+  int axis = node.Axis(dim, shape.rank());
+  shape[axis] = 0;
+  for (int i = first; i < end; ++i) {
+    Shape other = node.shape(i);
+    if (other.rank() != shape.rank()) node.Refuse("its inputs have different numbers of dimensions");
+    shape[axis] += other[axis];
+    other[axis] = shape[axis];
+    if (other != shape) {
+      node.Refuse("input " + std::to_string(i) + " of shape " + node.shape(i).ToString() +
+                  " does not fit behind the others, which need " + shape.ToString());
+    }
+  }
+  if (end - first == 1) return node.OutSame(0, node.in(first), shape);
+  Tensor out = node.Out(0, node.dtype(first), shape);
+  int64_t offset = 0;
+  for (int i = first; i < end; ++i) {
+    if (node.in(i).empty()) continue;
+    node.Copy(node.in(i), Part(out, axis, offset, node.shape(i)[axis]));
+    offset += node.shape(i)[axis];
+  }
+}
+
+void Cut(Translation& node, int input, int64_t dim, const std::vector<int64_t>& sizes) {
+  const Tensor& x = node.in(input);
+  int axis = node.Axis(dim, x.shape.rank());
+  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != x.shape[axis] ||
+      static_cast<int>(sizes.size()) != node.output_count()) {
+    node.Refuse("pieces of " + std::to_string(sizes.size()) + " sizes do not make up dimension " +
+                std::to_string(axis) + " of " + x.shape.ToString() + " in " + std::to_string(node.output_count()) +
+                " outputs");
+  }
+  int64_t first = 0;
+  for (int i = 0; i < node.output_count(); ++i) {
+    Tensor part = Part(x, axis, first, sizes[static_cast<size_t>(i)]);
+    first += sizes[static_cast<size_t>(i)];
+    node.Copy(part, node.Out(i, x.dtype, part.shape));
+  }
+}
+
+// Equal pieces; the last one may be smaller.
+std::vector<int64_t> EvenSizes(Translation& node, int input, int64_t dim, int64_t pieces) {
+  if (pieces < 1) node.Refuse("it must be cut into at least one piece");
+  int64_t size = node.shape(input)[node.Axis(dim, node.shape(input).rank())];
+  int64_t each = (size + pieces - 1) / pieces;
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < pieces; ++i) sizes.push_back(std::clamp<int64_t>(size - i * each, 0, each));
+  return sizes;
+}
+
+std::vector<int64_t> WithOpenSize(Translation& node, std::vector<int64_t> sizes, int64_t dim) {
+  int64_t rest = node.shape(0)[node.Axis(dim, node.shape(0).rank())];
+  for (int64_t size : sizes) rest -= std::max<int64_t>(size, 0);
+  for (int64_t& size : sizes) {
+    if (size == -1) size = rest;
+  }
+  return sizes;
+}
+
+void Blocks(Translation& node, const Shape& split, std::span<const int64_t> order, const Shape& shape) {
+  Tensor view = Translation::Transposed(Translation::Reshaped(node.in(0), split), order);
+  Tensor out = node.Out(0, view.dtype, shape);
+  node.Copy(view, Translation::Reshaped(out, view.shape));
+}
+
+struct Image {
+  int64_t n, c, h, w, block;
+  bool nchw;
+};
+
+Image ImageOf(Translation& node) {
+  const Shape& s = node.shape(0);
+  if (s.rank() != 4) node.Refuse("the input has shape " + s.ToString() + "; four dimensions are needed");
+  bool nchw = node.String("data_format") == "NCHW";
+  int64_t block = node.Int("block_size");
+  if (block < 1) node.Refuse("block_size must be positive");
+  return nchw ? Image{s[0], s[1], s[2], s[3], block, true} : Image{s[0], s[3], s[1], s[2], block, false};
+}
+
+}  // namespace
+
+void Concat(Translation& node) { Join(node, 1, node.input_count(), node.ints(0).at(0)); }
+void ConcatV2(Translation& node) {
+  int last = node.input_count() - 1;
+  Join(node, 0, last, node.ints(last).at(0));
+}
+void ConcatD(Translation& node) { Join(node, 0, node.input_count(), node.Int("concat_dim")); }
+
+void Pack(Translation& node) {
+  Shape shape = node.shape(0);
+  int axis = node.Axis(node.Int("axis"), shape.rank() + 1);
+  Shape whole = WithDim(node, shape, axis, node.input_count());
+  Tensor out = node.Out(0, node.dtype(0), whole);
+  for (int i = 0; i < node.input_count(); ++i) {
+    if (node.shape(i) != shape) node.Refuse("its inputs have different shapes");
+    node.Copy(node.in(i), WithoutDim(out, axis, i));
+  }
+}
+
+void Unpack(Translation& node) {
+  const Tensor& x = node.in(0);
+  int axis = node.Axis(node.Int("axis"), x.shape.rank());
+  if (x.shape[axis] != node.output_count()) node.Refuse("it has another number of outputs than the dimension has elements");
+  for (int i = 0; i < node.output_count(); ++i) {
+    Tensor part = WithoutDim(x, axis, i);
+    node.Copy(part, node.Out(i, x.dtype, part.shape));
+  }
+}
+
+void Split(Translation& node) {
+  int64_t dim = node.ints(0).at(0);
+  Cut(node, 1, dim, EvenSizes(node, 1, dim, node.Int("num_split")));
+}
+void SplitD(Translation& node) {
+  int64_t dim = node.Int("split_dim");
+  Cut(node, 0, dim, EvenSizes(node, 0, dim, node.Int("num_split")));
+}
+void SplitV(Translation& node) {
+  int64_t dim = node.ints(2).at(0);
+  Cut(node, 0, dim, WithOpenSize(node, node.ints(1), dim));
+}
+void SplitVD(Translation& node) {
+  int64_t dim = node.Int("split_dim");
+  Cut(node, 0, dim, WithOpenSize(node, node.Ints("size_splits"), dim));
+}
+
+// Channels hold the pixels of a block: (block, block, depth) in mode DCR, (depth, block, block) in CRD.
+void DepthToSpace(Translation& node) {
+  Image s = ImageOf(node);
+  int64_t b = s.block, depth = s.c / (b * b);
+  if (depth * b * b != s.c) node.Refuse("the channels do not divide into blocks");
+  bool columns_first = node.String("mode") == "DCR";
+  if (!s.nchw) {
+    constexpr int64_t kDcr[] = {0, 1, 3, 2, 4, 5}, kCrd[] = {0, 1, 4, 2, 5, 3};
+    Shape split = columns_first ? Shape{s.n, s.h, s.w, b, b, depth} : Shape{s.n, s.h, s.w, depth, b, b};
+    return Blocks(node, split, columns_first ? kDcr : kCrd, {s.n, s.h * b, s.w * b, depth});
+  }
+  constexpr int64_t kDcr[] = {0, 3, 4, 1, 5, 2}, kCrd[] = {0, 1, 4, 2, 5, 3};
+  Shape split = columns_first ? Shape{s.n, b, b, depth, s.h, s.w} : Shape{s.n, depth, b, b, s.h, s.w};
+  Blocks(node, split, columns_first ? kDcr : kCrd, {s.n, depth, s.h * b, s.w * b});
+}
+
+void SpaceToDepth(Translation& node) {
+  Image s = ImageOf(node);
+  int64_t b = s.block, h = s.h / b, w = s.w / b;
+  if (h * b != s.h || w * b != s.w) node.Refuse("the image does not divide into blocks");
+  if (!s.nchw) {
+    constexpr int64_t kOrder[] = {0, 1, 3, 2, 4, 5};
+    return Blocks(node, {s.n, h, b, w, b, s.c}, kOrder, {s.n, h, w, b * b * s.c});
+  }
+  constexpr int64_t kOrder[] = {0, 3, 5, 1, 2, 4};
+  Blocks(node, {s.n, s.c, h, b, w, b}, kOrder, {s.n, b * b * s.c, h, w});
+}
+
+// Each member of the batch has the first seq_lengths elements of the sequence turned round.
+void ReverseSequence(Translation& node) {
+  const Tensor& x = node.in(0);
+  int seq = node.Axis(node.Int("seq_dim"), x.shape.rank()), batch = node.Axis(node.Int("batch_dim"), x.shape.rank());
+  std::vector<int64_t> lengths = node.ints(1);
+  if (static_cast<int64_t>(lengths.size()) != x.shape[batch]) node.Refuse("seq_lengths needs a number for each member");
+  Tensor out = node.Out(0, x.dtype, x.shape);
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    int64_t length = lengths[i], size = x.shape[seq];
+    if (length < 0 || length > size) node.Refuse("a length of " + std::to_string(length) + " is out of range");
+    Tensor from = Part(x, batch, static_cast<int64_t>(i), 1), to = Part(out, batch, static_cast<int64_t>(i), 1);
+    std::vector<ops::AxisMap> maps = Identities(from.shape);
+    std::reverse(maps[static_cast<size_t>(seq)].begin(), maps[static_cast<size_t>(seq)].begin() + length);
+    Rearrange(node, from, to, maps);
+  }
+}
+
+}  // namespace belay::graph::translate

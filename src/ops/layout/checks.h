@@ -1,0 +1,14 @@
+// What operators that move elements ask of their arguments.
+#pragma once
+
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+// Throw Error 161002.
+void CheckShape(const Operand& out, const Shape& wanted);
+void CheckSameType(const Operand& self, const Operand& out);
+// As many numbers as there must be.
+void CheckLength(const char* name, int64_t seen, int64_t wanted);
+
+}  // namespace belay::ops

@@ -1,0 +1,207 @@
+// Results that are a rearrangement of one tensor.
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/rearranged.h"
+#include "ops/layout/strided_copy.h"
+#include "ops/layout/transposed.h"
+#include "ops/rules.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+std::vector<AxisMap> IdentityMaps(const Shape& shape) {
+  std::vector<AxisMap> maps;
+  for (int64_t size : shape) maps.push_back(IdentityMap(size));
+  return maps;
+}
+
+Shape LengthsOf(const std::vector<AxisMap>& maps) {
+  Shape shape;
+  for (const AxisMap& map : maps) shape.push_back(static_cast<int64_t>(map.size()));
+  return shape;
+}
+
+void Rearrange(Plan& plan, const Operand& self, const Operand& out, const std::vector<AxisMap>& maps,
+               const void* fill = nullptr) {
+  CheckSameType(self, out);
+  CheckShape(out, LengthsOf(maps));
+  PlanRearranged(plan, self, out, maps, fill);
+}
+
+struct CopyOnly {
+  StridedCopy copy;
+  int bindings[2];
+  void operator()(const Frame& frame) const { copy.Run(frame.at[bindings[0]], frame.at[bindings[1]]); }
+};
+
+void PlanCopyOf(Plan& plan, const Operand& self, const Tensor& view, const Operand& out) {
+  CheckSameType(self, out);
+  CheckShape(out, view.shape);
+  if (view.empty()) return;
+  Operand viewed{&view, nullptr, self.binding, self.name};
+  if (PlanTransposed(plan, viewed, out)) return;
+  plan.SetCost(20 + static_cast<uint64_t>(view.count()) / 4);
+  plan.SetBody(CopyOnly{StridedCopy(*out.tensor, view), {out.binding, self.binding}});
+}
+
+// `pairs`: (before, after) from the last dimension on.
+void Pad(Plan& plan, const Operand& self, std::span<const int64_t> pairs, PadMode mode, const void* fill,
+         const Operand& out) {
+  const Shape& shape = self.tensor->shape;
+  auto padded = static_cast<int>(pairs.size() / 2);
+  if (pairs.size() % 2 != 0 || padded > shape.rank()) {
+    Fail(kInvalidArgument, "op-pad-pairs", "{} paddings do not fit {} dimensions: two for each, from the last one on",
+         pairs.size(), shape.rank());
+  }
+  std::vector<AxisMap> maps = IdentityMaps(shape);
+  for (int i = 0; i < padded; ++i) {
+    auto at = static_cast<size_t>(2 * i);
+    auto d = static_cast<size_t>(shape.rank() - 1 - i);
+    int64_t before = pairs[at], after = pairs[at + 1];
+    bool too_far = mode == PadMode::kReflect && std::max(before, after) >= shape.back(i);
+    if (too_far && shape.back(i) > 0) {
+      Fail(kInvalidArgument, "op-pad", "a dimension of {} elements cannot be padded by {} and {}: reflection needs less",
+           shape.back(i), before, after);
+    }
+    maps[d] = PaddedMap(shape.back(i), before, after, mode);
+  }
+  Rearrange(plan, self, out, maps, fill);
+}
+
+int64_t ClampedPlace(int64_t place, int64_t size) {
+  if (place < 0) place += size;
+  return std::clamp<int64_t>(place, 0, size);
+}
+
+}  // namespace
+
+namespace kernels {
+
+void Permute(Plan& plan, DType, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+  const Tensor& from = *self.tensor;
+  CheckLength("dims", static_cast<int64_t>(dims.size()), from.shape.rank());
+  Tensor view = from;
+  uint32_t seen = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    int dim = rules::WrapDim(self, dims[i]);
+    seen |= 1u << dim;
+    view.shape[static_cast<int>(i)] = from.shape[dim];
+    view.strides[static_cast<int>(i)] = from.strides[dim];
+  }
+  if (seen != (1u << dims.size()) - 1) Fail(kInvalidArgument, "op-permutation", "dims names a dimension twice");
+  PlanCopyOf(plan, self, view, out);
+}
+
+void Slice(Plan& plan, DType, const Operand& self, int64_t dim, int64_t start, int64_t end, int64_t step,
+           const Operand& out) {
+  if (step < 1) Fail(kInvalidArgument, "op-step", "step is {}; it must be positive", step);
+  int axis = rules::WrapDim(self, dim);
+  Tensor view = *self.tensor;
+  if (view.shape.rank() == 0) Fail(kInvalidArgument, "op-dim", "{} has no dimension to slice", self.name);
+  int64_t size = view.shape[axis];
+  start = ClampedPlace(start, size);
+  end = std::max(ClampedPlace(end, size), start);
+  view.offset += start * view.strides[axis];
+  view.shape[axis] = (end - start + step - 1) / step;
+  view.strides[axis] *= step;
+  PlanCopyOf(plan, self, view, out);
+}
+
+void Roll(Plan& plan, DType, const Operand& x, std::span<const int64_t> shifts, std::span<const int64_t> dims,
+          const Operand& out) {
+  CheckShape(out, x.tensor->shape);
+  Operand flat = x, flat_out = out;
+  Tensor self = *x.tensor, to = *out.tensor;
+  bool flatten = dims.empty() && shifts.size() == 1;
+  if (flatten && IsPacked(self.shape, self.strides) && IsPacked(to.shape, to.strides)) {
+    self.shape = to.shape = Shape{self.count()};
+    self.strides = to.strides = Shape{1};
+    flat.tensor = &self;
+    flat_out.tensor = &to;
+  } else {
+    CheckLength("shifts", static_cast<int64_t>(shifts.size()), static_cast<int64_t>(dims.size()));
+  }
+  std::vector<AxisMap> maps = IdentityMaps(flat.tensor->shape);
+  for (size_t i = 0; i < shifts.size() && !flat.tensor->empty(); ++i) {
+    AxisMap& map = maps[dims.empty() ? 0 : static_cast<size_t>(rules::WrapDim(flat, dims[i]))];
+    auto n = static_cast<int64_t>(map.size());
+    int64_t by = (shifts[i] % n + n) % n;
+    std::rotate(map.begin(), map.end() - by, map.end());
+  }
+  Rearrange(plan, flat, flat_out, maps);
+}
+
+void Flip(Plan& plan, DType, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+  std::vector<AxisMap> maps = IdentityMaps(self.tensor->shape);
+  for (int64_t dim : dims) {
+    if (maps.empty()) continue;
+    AxisMap& map = maps[static_cast<size_t>(rules::WrapDim(self, dim))];
+    std::reverse(map.begin(), map.end());
+  }
+  Rearrange(plan, self, out, maps);
+}
+
+void Repeat(Plan& plan, DType, const Operand& self, std::span<const int64_t> repeats, const Operand& out) {
+  int rank = static_cast<int>(repeats.size());
+  const Shape& shape = self.tensor->shape;
+  if (rank < shape.rank() || rank > tensor::kMaxRank) {
+    Fail(kInvalidArgument, "op-repeats", "{} repeats do not fit {} dimensions", rank, shape.rank());
+  }
+  Tensor view = *self.tensor;
+  view.shape = view.strides = Shape::Filled(rank, 1);
+  std::vector<AxisMap> maps;
+  for (int d = 0; d < rank; ++d) {
+    int from = d - (rank - shape.rank());
+    if (from >= 0) {
+      view.shape[d] = shape[from];
+      view.strides[d] = self.tensor->strides[from];
+    }
+    int64_t times = repeats[static_cast<size_t>(d)];
+    if (times < 0) Fail(kInvalidArgument, "op-repeats", "repeats[{}] is {}; it must not be negative", d, times);
+    AxisMap map;
+    for (int64_t i = 0; i < times * view.shape[d]; ++i) map.push_back(i % view.shape[d]);
+    maps.push_back(std::move(map));
+  }
+  Rearrange(plan, {&view, nullptr, self.binding, self.name}, out, maps);
+}
+
+void RepeatInterleave(Plan& plan, DType, const Operand& self, int64_t repeats, int64_t dim, int64_t size,
+                      const Operand& out) {
+  auto axis = static_cast<size_t>(rules::WrapDim(self, dim));
+  if (repeats < 0) Fail(kInvalidArgument, "op-repeats", "repeats is {}; it must not be negative", repeats);
+  std::vector<AxisMap> maps = IdentityMaps(self.tensor->shape);
+  if (maps.empty()) Fail(kInvalidArgument, "op-dim", "{} has no dimension to repeat along", self.name);
+  auto n = static_cast<int64_t>(maps[axis].size());
+  CheckLength("the repeated dimension", n * repeats, size);
+  maps[axis].clear();
+  for (int64_t i = 0; i < size; ++i) maps[axis].push_back(i / repeats);
+  Rearrange(plan, self, out, maps);
+}
+
+void ConstantPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> pad, const Scalar& value,
+                 const Operand& out) {
+  unsigned char fill[16] = {};
+  if (!tensor::CanConvert(out.dtype(), value.dtype())) {
+    Fail(kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type", NameOf(value.dtype()),
+         self.name, NameOf(self.dtype()));
+  }
+  tensor::Convert(out.dtype(), fill, value.dtype(), value.data(), 1);
+  Pad(plan, self, pad, PadMode::kConstant, fill, out);
+}
+
+void ReflectionPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> padding, const Operand& out) {
+  Pad(plan, self, padding, PadMode::kReflect, nullptr, out);
+}
+
+void ReplicationPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> padding, const Operand& out) {
+  Pad(plan, self, padding, PadMode::kEdge, nullptr, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,220 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "ops/forms.h"
+#include "ops/reference/reference.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using reference::ForEach;
+using reference::Get;
+using tensor::IntArray;
+using testing::Layout;
+using testing::Sample;
+
+const std::vector<DType> kTypes = {DType::kF32, DType::kF16, DType::kI8, DType::kI64};
+const std::vector<Layout> kLayouts = {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kOffset};
+
+IntArray Ints(std::initializer_list<int64_t> values) { return {values.begin(), values.size()}; }
+
+void Call(const Form& form, std::vector<Arg> args) { testing::RunPlan(*WithoutHandle(MakePlan(form, args))); }
+
+// The index in the input for one of the output; none: zero.
+using Source = std::function<std::optional<Shape>(const Shape&)>;
+
+// Runs `call` for all types and layouts and compares with what `source` says.
+void Check(const Shape& in_shape, const Shape& out_shape, const Source& source,
+           const std::function<void(const Tensor&, const Tensor&)>& call) {
+  std::mt19937 rng(7);
+  for (DType type : kTypes) {
+    for (Layout in_layout : kLayouts) {
+      for (Layout out_layout : kLayouts) {
+        Sample in(type, in_shape, in_layout), out(type, out_shape, out_layout);
+        in.Randomise(rng);
+        out.Randomise(rng);
+        call(in.tensor, out.tensor);
+        int wrong = 0;
+        ForEach(out_shape, [&](const Shape& i) {
+          std::optional<Shape> from = source(i);
+          wrong += Get(out.tensor, i) != (from ? Get(in.tensor, *from) : 0);
+        });
+        ASSERT_EQ(wrong, 0) << NameOf(type) << " layouts " << int(in_layout) << " " << int(out_layout);
+      }
+    }
+  }
+}
+
+TEST(Layout, PermutesEveryWay) {
+  std::vector<int64_t> order = {0, 1, 2};
+  Shape shape{19, 33, 21};
+  do {
+    Shape out;
+    for (int64_t d : order) out.push_back(shape[static_cast<int>(d)]);
+    IntArray dims(order.data(), order.size());
+    Check(shape, out,
+          [&](const Shape& i) {
+            Shape from = i;
+            for (int d = 0; d < 3; ++d) from[static_cast<int>(order[static_cast<size_t>(d)])] = i[d];
+            return std::optional(from);
+          },
+          [&](const Tensor& in, const Tensor& result) { Call(forms::Permute, {Arg(&in), Arg(&dims), Arg(&result)}); });
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST(Layout, CopiesTransposedViewsOfOddSizes) {
+  std::mt19937 rng(3);
+  for (int64_t rows : {1, 3, 15, 16, 17, 70, 200}) {
+    for (int64_t columns : {4, 16, 31, 129}) {
+      Sample in(DType::kF32, {2, rows, columns}, Layout::kTransposed), out(DType::kF32, {2, rows, columns});
+      in.Randomise(rng);
+      Call(forms::InplaceCopy, {Arg(&out.tensor), Arg(&in.tensor)});
+      EXPECT_EQ(testing::Distance(out.tensor, in.tensor), 0) << rows << " x " << columns;
+    }
+  }
+}
+
+TEST(Layout, Slices) {
+  for (auto [start, end, step] : {std::tuple{1, 9, 1}, {0, 100, 3}, {-7, -1, 2}, {5, 2, 1}}) {
+    int64_t first = start < 0 ? start + 9 : start, last = std::min(end < 0 ? end + 9 : end, 9);
+    int64_t count = std::max<int64_t>(0, (last - first + step - 1) / step);
+    Check({4, 9, 5}, {4, count, 5}, [&](const Shape& i) { return Shape{i[0], first + i[1] * step, i[2]}; },
+          [&](const Tensor& in, const Tensor& out) {
+            Call(forms::Slice, {Arg(&in), Arg(int64_t{1}), Arg(int64_t{start}), Arg(int64_t{end}), Arg(int64_t{step}),
+                               Arg(&out)});
+          });
+  }
+}
+
+TEST(Layout, RollsAndFlips) {
+  IntArray shifts = Ints({2, -3}), dims = Ints({0, -1}), both = Ints({0, 2});
+  Check({5, 3, 7}, {5, 3, 7}, [](const Shape& i) { return Shape{(i[0] + 3) % 5, i[1], (i[2] + 3) % 7}; },
+        [&](const Tensor& in, const Tensor& out) {
+          Call(forms::Roll, {Arg(&in), Arg(&shifts), Arg(&dims), Arg(&out)});
+        });
+  Check({5, 3, 7}, {5, 3, 7}, [](const Shape& i) { return Shape{4 - i[0], i[1], 6 - i[2]}; },
+        [&](const Tensor& in, const Tensor& out) { Call(forms::Flip, {Arg(&in), Arg(&both), Arg(&out)}); });
+}
+
+TEST(Layout, RollsAsOneRow) {
+  Sample in(DType::kI32, {2, 3}), out(DType::kI32, {2, 3});
+  for (int i = 0; i < 6; ++i) static_cast<int32_t*>(in.tensor.data)[i] = i;
+  IntArray shifts = Ints({2}), dims = Ints({});
+  Call(forms::Roll, {Arg(&in.tensor), Arg(&shifts), Arg(&dims), Arg(&out.tensor)});
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<int32_t*>(out.tensor.data)[i], (i + 4) % 6);
+}
+
+TEST(Layout, Repeats) {
+  IntArray repeats = Ints({2, 1, 3});
+  Check({4, 5}, {2, 4, 15}, [](const Shape& i) { return Shape{i[1], i[2] % 5}; },
+        [&](const Tensor& in, const Tensor& out) { Call(forms::Repeat, {Arg(&in), Arg(&repeats), Arg(&out)}); });
+  Check({4, 5}, {4, 10}, [](const Shape& i) { return Shape{i[0], i[1] / 2}; },
+        [&](const Tensor& in, const Tensor& out) {
+          Call(forms::RepeatInterleaveIntWithDim,
+              {Arg(&in), Arg(int64_t{2}), Arg(int64_t{1}), Arg(int64_t{10}), Arg(&out)});
+        });
+}
+
+TEST(Layout, PadsWithZerosAndCuts) {
+  IntArray pad = Ints({2, -1, 0, 0, 1, 3});
+  float zero = 0;
+  Scalar value(&zero, DType::kF32);
+  Check({3, 4, 6}, {7, 4, 7},
+        [](const Shape& i) -> std::optional<Shape> {
+          Shape from{i[0] - 1, i[1], i[2] - 2};
+          if (from[0] < 0 || from[0] >= 3 || from[2] < 0) return std::nullopt;
+          return from;
+        },
+        [&](const Tensor& in, const Tensor& out) {
+          Call(forms::ConstantPadNd, {Arg(&in), Arg(&pad), Arg(&value), Arg(&out)});
+        });
+}
+
+TEST(Layout, PadsByReflectionAndReplication) {
+  IntArray pad = Ints({2, 3, 1, 0});
+  auto mirrored = [](int64_t i, int64_t n) { return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i; };
+  auto nearest = [](int64_t i, int64_t n) { return std::clamp<int64_t>(i, 0, n - 1); };
+  Check({2, 4, 5}, {2, 5, 10}, [&](const Shape& i) { return Shape{i[0], mirrored(i[1] - 1, 4), mirrored(i[2] - 2, 5)}; },
+        [&](const Tensor& in, const Tensor& out) { Call(forms::ReflectionPad2d, {Arg(&in), Arg(&pad), Arg(&out)}); });
+  Check({2, 4, 5}, {2, 5, 10}, [&](const Shape& i) { return Shape{i[0], nearest(i[1] - 1, 4), nearest(i[2] - 2, 5)}; },
+        [&](const Tensor& in, const Tensor& out) { Call(forms::ReplicationPad2d, {Arg(&in), Arg(&pad), Arg(&out)}); });
+}
+
+TEST(Layout, RefusesToReflectTooFar) {
+  Sample in(DType::kF32, {2, 3}), out(DType::kF32, {2, 6});
+  IntArray pad = Ints({3, 0});
+  EXPECT_THROW(Call(forms::ReflectionPad1d, {Arg(&in.tensor), Arg(&pad), Arg(&out.tensor)}), Error);
+}
+
+TEST(Layout, KeepsTriangles) {
+  for (int64_t diagonal : {-100, -2, 0, 3, 100}) {
+    auto kept = [&](bool upper) {
+      return [=](const Shape& i) -> std::optional<Shape> {
+        bool keep = upper ? i[2] >= i[1] + diagonal : i[2] <= i[1] + diagonal;
+        return keep ? std::optional(i) : std::nullopt;
+      };
+    };
+    Check({2, 5, 7}, {2, 5, 7}, kept(true), [&](const Tensor& in, const Tensor& out) {
+      Call(forms::Triu, {Arg(&in), Arg(diagonal), Arg(&out)});
+    });
+    Check({2, 5, 7}, {2, 5, 7}, kept(false), [&](const Tensor& in, const Tensor& out) {
+      Call(forms::Tril, {Arg(&in), Arg(diagonal), Arg(&out)});
+    });
+  }
+}
+
+// A list whose members are samples; its handles die with it.
+struct List {
+  explicit List(std::initializer_list<const Tensor*> tensors) {
+    for (const Tensor* tensor : tensors) list.items.push_back(tensor::g_tensors.Create(*tensor));
+  }
+  tensor::TensorList list;
+};
+
+TEST(Layout, JoinsAndSplits) {
+  std::mt19937 rng(1);
+  Sample a(DType::kF32, {3, 2}), b(DType::kF16, {3, 4}, Layout::kTransposed), joined(DType::kF32, {3, 6});
+  a.Randomise(rng);
+  b.Randomise(rng);
+  List parts({&a.tensor, &b.tensor});
+  Call(forms::Cat, {Arg(&parts.list), Arg(int64_t{1}), Arg(&joined.tensor)});
+  Sample c(DType::kF32, {3, 2}), d(DType::kF32, {3, 4}, Layout::kStepped);
+  List pieces({&c.tensor, &d.tensor});
+  IntArray sizes = Ints({2, 4});
+  Call(forms::SplitWithSize, {Arg(&joined.tensor), Arg(&sizes), Arg(int64_t{-1}), Arg(&pieces.list)});
+  EXPECT_EQ(testing::Distance(c.tensor, a.tensor), 0);
+  EXPECT_EQ(testing::Distance(d.tensor, b.tensor), 0);
+}
+
+TEST(Layout, Stacks) {
+  std::mt19937 rng(1);
+  Sample a(DType::kI32, {3, 2}), b(DType::kI32, {3, 2}, Layout::kTransposed), out(DType::kI32, {3, 2, 2});
+  a.Randomise(rng);
+  b.Randomise(rng);
+  List parts({&a.tensor, &b.tensor});
+  Call(forms::Stack, {Arg(&parts.list), Arg(int64_t{1}), Arg(&out.tensor)});
+  ForEach({3, 2}, [&](const Shape& i) {
+    EXPECT_EQ(Get(out.tensor, {i[0], 0, i[1]}), Get(a.tensor, i));
+    EXPECT_EQ(Get(out.tensor, {i[0], 1, i[1]}), Get(b.tensor, i));
+  });
+}
+
+TEST(Layout, MakesRangesAndIdentities) {
+  float start = 1.5f, step = -0.25f;
+  Scalar first(&start, DType::kF32), by(&step, DType::kF32);
+  Sample range(DType::kF16, {1000}), eye(DType::kI8, {3, 5}, Layout::kTransposed), line(DType::kF64, {5});
+  Call(forms::Arange, {Arg(&first), Arg(&first), Arg(&by), Arg(&range.tensor)});
+  for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(Get(range.tensor, {i}), 1.5L - 0.25L * i);
+  Call(forms::Eye, {Arg(int64_t{3}), Arg(int64_t{5}), Arg(&eye.tensor)});
+  ForEach({3, 5}, [&](const Shape& i) { EXPECT_EQ(Get(eye.tensor, i), i[0] == i[1] ? 1 : 0); });
+  int64_t end = 3;
+  Scalar last(&end, DType::kI64);
+  Call(forms::Linspace, {Arg(&first), Arg(&last), Arg(int64_t{5}), Arg(&line.tensor)});
+  for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(Get(line.tensor, {i}), 1.5L + 0.375L * i);
+}
+
+}  // namespace
+}  // namespace belay::ops

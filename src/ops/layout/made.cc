@@ -1,0 +1,188 @@
+// Tensors that are made from a rule (ranges, identity matrices), and triangles of others.
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/eye.h"
+#include "ops/layout/moves.h"
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+// out[i] = start + i * step in T.
+template <class T>
+struct RangeBodyOf {
+  T start, step;
+  int64_t count, out_step, offset;
+  DType type;
+  int binding;
+
+  void operator()(const Frame& frame) const {
+    char* out = frame.at[binding] + offset;
+    alignas(64) T values[kBlock];
+    alignas(64) char converted[kBlock * 8];
+    auto bytes = static_cast<int64_t>(BytesOf(type));
+    DType from = std::is_same_v<T, double> ? DType::kF64 : DType::kI64;
+    for (int64_t i = 0; i < count; i += kBlock) {
+      int64_t n = std::min(kBlock, count - i);
+      for (int64_t k = 0; k < n; ++k) values[k] = static_cast<T>(start + static_cast<T>(i + k) * step);
+      tensor::Convert(type, converted, from, values, n);
+      MoveRow(out + i * out_step, out_step, converted, bytes, n, bytes);
+    }
+  }
+};
+
+template <class T>
+void PlanRange(Plan& plan, T start, T step, const Operand& out) {
+  const Tensor& to = *out.tensor;
+  if (to.empty()) return;
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  int64_t out_step = to.shape.rank() == 0 ? bytes : to.strides[0] * bytes;
+  plan.SetCost(20 + static_cast<uint64_t>(to.count()));
+  plan.SetBody(RangeBodyOf<T>{start, step, to.count(), out_step, to.offset * bytes, to.dtype, out.binding});
+}
+
+bool Whole(const Scalar& scalar) { return !IsFloat(scalar.dtype()); }
+
+void CheckVector(const Operand& out) {
+  if (out.tensor->shape.rank() <= 1) return;
+  Fail(kInvalidArgument, "op-out-shape", "{} has shape {}, but the result is a vector", out.name,
+       out.tensor->shape.ToString());
+}
+
+void PlanSteps(Plan& plan, const Scalar& start, const Scalar& step, const Operand& out) {
+  CheckVector(out);
+  if (step.ToDouble() == 0) Fail(kInvalidArgument, "op-step", "step is 0");
+  if (Whole(start) && Whole(step)) return PlanRange(plan, start.ToInt(), step.ToInt(), out);
+  PlanRange(plan, start.ToDouble(), step.ToDouble(), out);
+}
+
+// Keeps the elements of one side of a diagonal and clears the rest.
+struct TriangleBody {
+  std::vector<int64_t> out_rows, in_rows;  // byte offsets
+  int64_t height, width, diagonal;
+  int64_t out_step, in_step, bytes;
+  bool upper;
+  int bindings[2];
+
+  void operator()(const Frame& frame) const {
+    ParallelFor(static_cast<int64_t>(out_rows.size()), std::max<int64_t>(1, 128 * 1024 / width),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    auto at = static_cast<size_t>(i);
+                    Row(frame.at[bindings[0]] + out_rows[at], frame.at[bindings[1]] + in_rows[at], i % height);
+                  }
+                });
+  }
+
+  void Row(char* out, const char* in, int64_t row) const {
+    int64_t edge = std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, width);
+    int64_t kept = upper ? edge : 0, kept_end = upper ? width : edge;
+    if (out != in || out_step != in_step) {
+      MoveRow(out + kept * out_step, out_step, in + kept * in_step, in_step, kept_end - kept, bytes);
+    }
+    Clear(out, 0, kept);
+    Clear(out, kept_end, width);
+  }
+
+  void Clear(char* out, int64_t begin, int64_t end) const {
+    for (int64_t i = begin; i < end; ++i) std::memset(out + i * out_step, 0, static_cast<size_t>(bytes));
+  }
+};
+
+std::vector<int64_t> RowOffsets(const Tensor& t) {
+  auto bytes = static_cast<int64_t>(BytesOf(t.dtype));
+  Shape rows = Shape::Of(t.shape.data(), t.shape.rank() - 1);
+  std::vector<int64_t> offsets = OffsetsOf(rows, t.strides, bytes);
+  for (int64_t& offset : offsets) offset += t.offset * bytes;
+  return offsets;
+}
+
+void PlanTriangle(Plan& plan, const Operand& self, int64_t diagonal, bool upper, const Operand& out) {
+  CheckSameType(self, out);
+  CheckShape(out, self.tensor->shape);
+  const Tensor& from = *self.tensor;
+  const Tensor& to = *out.tensor;
+  if (to.shape.rank() < 2) {
+    Fail(kInvalidArgument, "op-triangle", "{} has shape {}; a triangle needs two dimensions", self.name,
+         to.shape.ToString());
+  }
+  if (to.empty()) return;
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  int64_t height = to.shape.back(1), width = to.shape.back(0);
+  diagonal = std::clamp(diagonal, -height - 1, width + 1);
+  plan.SetCost(20 + static_cast<uint64_t>(to.count()) / 2);
+  plan.SetBody(TriangleBody{RowOffsets(to), RowOffsets(from), height, width, diagonal, to.strides.back(0) * bytes,
+                            from.strides.back(0) * bytes, bytes, upper, {out.binding, self.binding}});
+}
+
+struct EyeBody {
+  int64_t offset, height, width, diagonal;
+  int64_t row_step, step, bytes;
+  unsigned char one[16];
+  int binding;
+
+  void operator()(const Frame& frame) const {
+    char* out = frame.at[binding] + offset;
+    for (int64_t i = 0; i < height; ++i) {
+      for (int64_t k = 0; k < width; ++k) {
+        char* to = out + i * row_step + k * step;
+        if (k == i + diagonal) {
+          std::memcpy(to, one, static_cast<size_t>(bytes));
+        } else {
+          std::memset(to, 0, static_cast<size_t>(bytes));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+namespace kernels {
+
+void Arange(Plan& plan, DType, const Scalar& start, const Scalar& /*end*/, const Scalar& step, const Operand& out) {
+  PlanSteps(plan, start, step, out);
+}
+
+void Linspace(Plan& plan, DType, const Scalar& start, const Scalar& end, int64_t steps, const Operand& out) {
+  CheckVector(out);
+  CheckLength("out", out.tensor->count(), steps);
+  double first = start.ToDouble();
+  PlanRange(plan, first, steps > 1 ? (end.ToDouble() - first) / static_cast<double>(steps - 1) : 0.0, out);
+}
+
+void Tril(Plan& plan, DType, const Operand& self, int64_t diagonal, const Operand& out) {
+  PlanTriangle(plan, self, diagonal, false, out);
+}
+
+void Triu(Plan& plan, DType, const Operand& self, int64_t diagonal, const Operand& out) {
+  PlanTriangle(plan, self, diagonal, true, out);
+}
+
+void Eye(Plan& plan, DType, int64_t n, int64_t m, const Operand& out) { DiagonalOnes(plan, n, m, 0, out); }
+
+}  // namespace kernels
+
+void DiagonalOnes(Plan& plan, int64_t height, int64_t width, int64_t diagonal, const Operand& out) {
+  CheckShape(out, {height, width});
+  const Tensor& to = *out.tensor;
+  if (to.empty()) return;
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  EyeBody body{to.offset * bytes, height, width, diagonal, to.strides[0] * bytes, to.strides[1] * bytes, bytes, {},
+               out.binding};
+  int64_t one = 1;
+  tensor::Convert(to.dtype, body.one, DType::kI64, &one, 1);
+  plan.SetCost(20 + static_cast<uint64_t>(to.count()));
+  plan.SetBody(body);
+}
+
+}  // namespace belay::ops

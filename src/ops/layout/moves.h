@@ -1,0 +1,20 @@
+// Moving elements without looking at them: rows with any steps, and packed blocks that repeat.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/dims.h"
+
+namespace belay::ops {
+
+// n elements of `bytes` bytes from src to dst. Steps are in bytes and may be negative or zero.
+void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t n, int64_t bytes);
+
+// The same with a place in `src` for each element: offsets in bytes.
+void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes);
+
+// The byte offset of each element of a view, in row-major order.
+std::vector<int64_t> OffsetsOf(const tensor::Shape& shape, const tensor::Strides& strides, int64_t bytes);
+
+}  // namespace belay::ops

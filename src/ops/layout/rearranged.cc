@@ -1,0 +1,224 @@
+#include "ops/layout/rearranged.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/layout/moves.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+// Neighbours in the result that are evenly spaced in the source.
+struct Run {
+  int64_t begin, count;
+  int64_t source, step;  // bytes
+  bool filled;
+};
+
+struct Axis {
+  int64_t size = 1, step = 0;    // of the result, in bytes
+  std::vector<int64_t> sources;  // bytes, kNoSource
+};
+
+struct RearrangedBody {
+  std::vector<Axis> outer;  // outermost first
+  Axis inner;
+  std::vector<Run> runs;  // of `inner`; none where its elements are better picked one by one
+  bool gaps = false;      // of `inner`
+  int64_t rows = 1;
+  int64_t element;  // bytes that move together
+  std::vector<char> fill;
+  int64_t offsets[2];
+  int bindings[2];
+
+  void operator()(const Frame& frame) const {
+    char* out = frame.at[bindings[0]] + offsets[0];
+    const char* in = frame.at[bindings[1]] + offsets[1];
+    int64_t grain = std::max<int64_t>(1, 256 * 1024 / (inner.size * element));
+    ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) Place(out, in, row);
+    });
+  }
+
+  void Place(char* out, const char* in, int64_t row) const {
+    bool filled = false;
+    for (size_t d = outer.size(); d-- > 0;) {
+      const Axis& axis = outer[d];
+      int64_t i = row % axis.size;
+      row /= axis.size;
+      out += i * axis.step;
+      int64_t source = axis.sources[static_cast<size_t>(i)];
+      filled = filled || source == kNoSource;
+      in += source;
+    }
+    if (filled) return Fill(out, inner.size);
+    Row(out, in);
+  }
+
+  void Row(char* out, const char* in) const {
+    if (runs.empty() && !gaps) return PickRow(out, inner.step, in, inner.sources.data(), inner.size, element);
+    if (runs.empty()) return PickOrFill(out, in);
+    for (const Run& run : runs) {
+      char* to = out + run.begin * inner.step;
+      if (run.filled) {
+        Fill(to, run.count);
+      } else {
+        MoveRow(to, inner.step, in + run.source, run.step, run.count, element);
+      }
+    }
+  }
+
+  void PickOrFill(char* out, const char* in) const {
+    for (int64_t i = 0; i < inner.size; ++i) {
+      int64_t source = inner.sources[static_cast<size_t>(i)];
+      if (source == kNoSource) {
+        Fill(out + i * inner.step, 1);
+      } else {
+        std::memcpy(out + i * inner.step, in + source, static_cast<size_t>(element));
+      }
+    }
+  }
+
+  void Fill(char* out, int64_t n) const {
+    if (inner.step == element) return FillBytes(out, n * element);
+    for (int64_t i = 0; i < n; ++i) FillBytes(out + i * inner.step, element);
+  }
+
+  void FillBytes(char* out, int64_t bytes) const {
+    auto pattern = static_cast<int64_t>(fill.size());
+    for (int64_t i = 0; i < bytes; i += pattern) {
+      std::memcpy(out + i, fill.data(), static_cast<size_t>(std::min(pattern, bytes - i)));
+    }
+  }
+};
+
+bool IsIdentity(const AxisMap& map, int64_t size) {
+  if (static_cast<int64_t>(map.size()) != size) return false;
+  for (int64_t i = 0; i < size; ++i) {
+    if (map[static_cast<size_t>(i)] != i) return false;
+  }
+  return true;
+}
+
+std::vector<Run> RunsOf(const std::vector<int64_t>& sources) {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    int64_t source = sources[i];
+    bool filled = source == kNoSource;
+    Run* last = runs.empty() ? nullptr : &runs.back();
+    if (last != nullptr && last->filled == filled) {
+      if (last->count == 1) last->step = source - last->source;
+      if (filled || source == last->source + last->step * last->count) {
+        ++last->count;
+        continue;
+      }
+    }
+    runs.push_back({static_cast<int64_t>(i), 1, source, 0, filled});
+  }
+  return runs;
+}
+
+Axis AxisOf(const AxisMap& map, int64_t out_step, int64_t in_step) {
+  Axis axis{static_cast<int64_t>(map.size()), out_step, {}};
+  for (int64_t source : map) axis.sources.push_back(source == kNoSource ? kNoSource : source * in_step);
+  return axis;
+}
+
+std::vector<char> Pattern(const void* fill, int64_t bytes) {
+  std::vector<char> pattern(static_cast<size_t>(bytes) * 256, 0);
+  for (size_t i = 0; fill != nullptr && i < 256; ++i) {
+    std::memcpy(pattern.data() + i * static_cast<size_t>(bytes), fill, static_cast<size_t>(bytes));
+  }
+  return pattern;
+}
+
+void ChooseInner(RearrangedBody& body) {
+  const std::vector<int64_t>& sources = body.inner.sources;
+  body.gaps = std::count(sources.begin(), sources.end(), kNoSource) != 0;
+  body.runs = RunsOf(sources);
+  if (body.runs.size() > 4 && body.runs.size() * 4 > sources.size()) body.runs.clear();
+}
+
+[[noreturn]] void FailPad(int64_t size, int64_t before, int64_t after, const char* why) {
+  Fail(tensor::kInvalidArgument, "op-pad", "a dimension of {} elements cannot be padded by {} and {}: {}", size,
+       before, after, why);
+}
+
+// The place of i in a row of n that is continued as the mode says.
+int64_t Continued(int64_t i, int64_t n, PadMode mode) {
+  if (i >= 0 && i < n) return i;
+  switch (mode) {
+    case PadMode::kConstant:
+      return kNoSource;
+    case PadMode::kEdge:
+      return i < 0 ? 0 : n - 1;
+    case PadMode::kWrap:
+      return (i % n + n) % n;
+    case PadMode::kReflect:
+      break;
+  }
+  if (n == 1) return 0;
+  int64_t period = 2 * (n - 1);
+  int64_t k = (i % period + period) % period;
+  return k < n ? k : period - k;
+}
+
+}  // namespace
+
+AxisMap IdentityMap(int64_t size) { return SteppedMap(0, 1, size); }
+
+AxisMap SteppedMap(int64_t start, int64_t step, int64_t count) {
+  AxisMap map;
+  map.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) map.push_back(start + i * step);
+  return map;
+}
+
+AxisMap PaddedMap(int64_t size, int64_t before, int64_t after, PadMode mode) {
+  int64_t length = size + before + after;
+  if (length < 0) FailPad(size, before, after, "more is cut off than there is");
+  if (size == 0 && length > 0 && mode != PadMode::kConstant) FailPad(size, before, after, "it has no elements");
+  AxisMap map;
+  for (int64_t i = 0; i < length; ++i) map.push_back(Continued(i - before, size, mode));
+  return map;
+}
+
+void PlanRearranged(Plan& plan, const Operand& self, const Operand& out, const std::vector<AxisMap>& maps,
+                    const void* fill) {
+  const Tensor& from = *self.tensor;
+  const Tensor& to = *out.tensor;
+  if (to.empty()) return;
+  RearrangedBody body;
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  body.element = bytes;
+  body.fill = Pattern(fill, bytes);
+  int rank = to.shape.rank();
+  // Whole rows of both sides move together.
+  while (rank > 1 && to.strides[rank - 1] * bytes == body.element && from.strides[rank - 1] * bytes == body.element &&
+         IsIdentity(maps[static_cast<size_t>(rank - 1)], from.shape[rank - 1])) {
+    body.element *= to.shape[--rank];
+  }
+  for (int d = 0; d < rank; ++d) {
+    Axis axis = AxisOf(maps[static_cast<size_t>(d)], to.strides[d] * bytes, from.strides[d] * bytes);
+    if (d + 1 == rank) {
+      body.inner = std::move(axis);
+    } else {
+      body.rows *= axis.size;
+      body.outer.push_back(std::move(axis));
+    }
+  }
+  if (rank == 0) body.inner = {1, bytes, {0}};
+  ChooseInner(body);
+  body.offsets[0] = to.offset * bytes;
+  body.offsets[1] = from.offset * bytes;
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  plan.SetCost(50 + static_cast<uint64_t>(to.count()) / 2);
+  plan.SetBody(body);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,151 @@
+#include "ops/layout/transposed.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+
+namespace belay::ops {
+namespace {
+
+struct Dim {
+  int64_t size, out, in;  // steps in bytes
+};
+
+// The dimensions by the result's memory, innermost first, merged where both sides allow it.
+struct Nest {
+  Dim dims[tensor::kMaxRank];
+  int rank = 0;
+
+  Nest(const Tensor& out, const Tensor& in) {
+    auto bytes = static_cast<int64_t>(BytesOf(out.dtype));
+    for (int i = out.shape.rank() - 1; i >= 0; --i) {
+      if (out.shape[i] != 1) dims[rank++] = {out.shape[i], out.strides[i] * bytes, in.strides[i] * bytes};
+    }
+    std::stable_sort(dims, dims + rank, [](const Dim& a, const Dim& b) { return a.out < b.out; });
+    int last = 0;
+    for (int i = 1; i < rank; ++i) {
+      Dim& inner = dims[last];
+      if (dims[i].out == inner.out * inner.size && dims[i].in == inner.in * inner.size) {
+        inner.size *= dims[i].size;
+      } else {
+        dims[++last] = dims[i];
+      }
+    }
+    if (rank > 0) rank = last + 1;
+  }
+};
+
+template <class T>
+void Block(char* dst, int64_t dst_row, const char* src, int64_t src_row, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      std::memcpy(dst + r * dst_row + c * static_cast<int64_t>(sizeof(T)),
+                  src + c * src_row + r * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    }
+  }
+}
+
+// dst[r][c] = src[c][r]
+template <class T>
+void Tiles(char* dst, int64_t dst_row, const char* src, int64_t src_row, int64_t rows, int64_t columns) {
+  constexpr int64_t kSide = 16;
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  for (int64_t c = 0; c < columns; c += kSide) {
+    for (int64_t r = 0; r < rows; r += kSide) {
+      char* to = dst + r * dst_row + c * kBytes;
+      const char* from = src + c * src_row + r * kBytes;
+      if (rows - r >= kSide && columns - c >= kSide) {
+        Block<T>(to, dst_row, from, src_row, kSide, kSide);
+      } else {
+        Block<T>(to, dst_row, from, src_row, std::min(kSide, rows - r), std::min(kSide, columns - c));
+      }
+    }
+  }
+}
+
+struct TransposedBody {
+  using Kernel = void (*)(char*, int64_t, const char*, int64_t, int64_t, int64_t);
+
+  Dim column, row;  // along the result's memory, along the source's
+  Dim outer[tensor::kMaxRank];
+  int rank = 0;
+  int64_t outer_count = 1;
+  int64_t strips;  // of kStrip rows
+  int64_t offsets[2];
+  int bindings[2];
+  Kernel kernel;
+
+  static constexpr int64_t kStrip = 64;
+  static constexpr int64_t kGrain = 64 * 1024;  // elements
+
+  void operator()(const Frame& frame) const {
+    char* out = frame.at[bindings[0]] + offsets[0];
+    const char* in = frame.at[bindings[1]] + offsets[1];
+    int64_t grain = std::max<int64_t>(1, kGrain / (column.size * std::min(kStrip, row.size)));
+    ParallelFor(outer_count * strips, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) Strip(out, in, i / strips, i % strips * kStrip);
+    });
+  }
+
+  void Strip(char* out, const char* in, int64_t place, int64_t first) const {
+    for (int d = 0; d < rank; ++d) {
+      int64_t i = place % outer[d].size;
+      place /= outer[d].size;
+      out += i * outer[d].out;
+      in += i * outer[d].in;
+    }
+    kernel(out + first * row.out, row.out, in + first * row.in, column.in,
+           std::min(kStrip, row.size - first), column.size);
+  }
+};
+
+TransposedBody::Kernel KernelFor(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return &Tiles<uint8_t>;
+    case 2:
+      return &Tiles<uint16_t>;
+    case 4:
+      return &Tiles<uint32_t>;
+    case 8:
+      return &Tiles<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+bool PlanTransposed(Plan& plan, const Operand& src, const Operand& out) {
+  constexpr int64_t kSmallest = 256, kShortest = 4;
+  const Tensor& to = *out.tensor;
+  const Tensor& from = *src.tensor;
+  if (to.dtype != from.dtype || to.shape != from.shape || to.count() < kSmallest) return false;
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  Nest nest(to, from);
+  const Dim& column = nest.dims[0];
+  if (column.out != bytes || column.in == bytes || column.size < kShortest) return false;
+  int row = 1;
+  while (row < nest.rank && nest.dims[row].in != bytes) ++row;
+  TransposedBody body;
+  body.kernel = KernelFor(bytes);
+  if (row >= nest.rank || nest.dims[row].size < kShortest || body.kernel == nullptr) return false;
+  body.column = column;
+  body.row = nest.dims[row];
+  for (int d = 1; d < nest.rank; ++d) {
+    if (d == row) continue;
+    body.outer[body.rank++] = nest.dims[d];
+    body.outer_count *= nest.dims[d].size;
+  }
+  body.strips = (body.row.size + TransposedBody::kStrip - 1) / TransposedBody::kStrip;
+  body.offsets[0] = to.offset * bytes;
+  body.offsets[1] = from.offset * bytes;
+  body.bindings[0] = out.binding;
+  body.bindings[1] = src.binding;
+  plan.SetCost(20 + static_cast<uint64_t>(to.count()) / 2);
+  plan.SetBody(body);
+  return true;
+}
+
+}  // namespace belay::ops
