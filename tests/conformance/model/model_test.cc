@@ -1,0 +1,298 @@
+// Models: atc's file through aclmdl*.
+#include <acl/acl_mdl.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "../support/onnx_builder.h"
+#include "runtime_fixture.h"
+
+namespace conformance {
+namespace {
+
+constexpr uint32_t kModelIdInvalid = 145003;
+constexpr uint32_t kNoModel = 545001;
+
+// Compiles the bytes; the path of the .om.
+std::string Compile(const std::string& onnx, const std::string& options = "") {
+  char folder[] = "/tmp/belay_model_XXXXXX";
+  EXPECT_NE(mkdtemp(folder), nullptr);
+  std::string base = std::string(folder) + "/m";
+  std::ofstream(base + ".onnx", std::ios::binary) << onnx;
+  std::string command = std::string(BELAY_ATC) + " --framework=5 --model=" + base + ".onnx --output=" + base + " " + options + " >" + base + ".txt";
+  EXPECT_EQ(std::system(command.c_str()), 0) << std::ifstream(base + ".txt").rdbuf();
+  return base + ".om";
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Device memory with its data buffer.
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(size_t bytes) : bytes_(bytes) {
+    EXPECT_EQ(aclrtMalloc(&data_, std::max<size_t>(bytes, 1), ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    buffer_ = aclCreateDataBuffer(data_, bytes);
+  }
+  ~DeviceBuffer() {
+    EXPECT_EQ(aclDestroyDataBuffer(buffer_), ACL_SUCCESS);
+    EXPECT_EQ(aclrtFree(data_), ACL_SUCCESS);
+  }
+  aclDataBuffer* buffer() { return buffer_; }
+  float* floats() { return static_cast<float*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_;
+  aclDataBuffer* buffer_;
+};
+
+class Dataset {
+ public:
+  Dataset() : dataset_(aclmdlCreateDataset()) {}
+  explicit Dataset(aclDataBuffer* buffer) : Dataset() { Add(buffer); }
+  ~Dataset() { EXPECT_EQ(aclmdlDestroyDataset(dataset_), ACL_SUCCESS); }
+  void Add(aclDataBuffer* buffer) { EXPECT_EQ(aclmdlAddDatasetBuffer(dataset_, buffer), ACL_SUCCESS); }
+  aclmdlDataset* get() { return dataset_; }
+
+ private:
+  aclmdlDataset* dataset_;
+};
+
+class Model : public RuntimeTest {
+ public:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    desc_ = aclmdlCreateDesc();
+  }
+  void TearDown() override {
+    EXPECT_EQ(aclmdlDestroyDesc(desc_), ACL_SUCCESS);
+    RuntimeTest::TearDown();
+  }
+  uint32_t Load(const std::string& path) {
+    uint32_t id = 0;
+    EXPECT_EQ(aclmdlLoadFromFile(path.c_str(), &id), ACL_SUCCESS) << aclGetRecentErrMsg();
+    EXPECT_EQ(aclmdlGetDesc(desc_, id), ACL_SUCCESS);
+    return id;
+  }
+  aclmdlDesc* desc_ = nullptr;
+};
+
+void Fill(DeviceBuffer& buffer, int count) {
+  for (int i = 0; i < count; ++i) buffer.floats()[i] = static_cast<float>(i);
+}
+
+TEST_F(Model, RunsAndWaits) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({2, 3})));
+  DeviceBuffer x(24), y(24);
+  Fill(x, 6);
+  Dataset in(x.buffer()), out(y.buffer());
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS) << aclGetRecentErrMsg();
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(y.floats()[i], 6.0f * static_cast<float>(i));
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), kModelIdInvalid);
+  EXPECT_EQ(aclmdlUnload(id), kModelIdInvalid);
+}
+
+TEST_F(Model, RunsOnAStreamAfterItsDatasetsAreGone) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({4})));
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  DeviceBuffer x(16), y(16);
+  Fill(x, 4);
+  {
+    Dataset in(x.buffer()), out(y.buffer());
+    ASSERT_EQ(aclmdlExecuteAsync(id, in.get(), out.get(), stream), ACL_SUCCESS);
+  }
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS) << "what is queued still runs";
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[3], 18.0f);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(Model, DescribesItself) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({2, 3})));
+  EXPECT_EQ(aclmdlGetNumInputs(desc_), 1u);
+  EXPECT_EQ(aclmdlGetNumOutputs(desc_), 1u);
+  EXPECT_EQ(aclmdlGetInputSizeByIndex(desc_, 0), 24u);
+  EXPECT_EQ(aclmdlGetOutputSizeByIndex(desc_, 0), 24u);
+  EXPECT_STREQ(aclmdlGetInputNameByIndex(desc_, 0), "x");
+  EXPECT_STREQ(aclmdlGetOutputNameByIndex(desc_, 0), "y");
+  EXPECT_EQ(aclmdlGetInputDataType(desc_, 0), ACL_FLOAT);
+  EXPECT_EQ(aclmdlGetOutputDataType(desc_, 0), ACL_FLOAT);
+  EXPECT_EQ(aclmdlGetInputFormat(desc_, 0), ACL_FORMAT_ND);
+  aclmdlIODims dims;
+  ASSERT_EQ(aclmdlGetOutputDims(desc_, 0, &dims), ACL_SUCCESS);
+  EXPECT_EQ(dims.dimCount, 2u);
+  EXPECT_EQ(dims.dims[1], 3);
+  EXPECT_STREQ(dims.name, "y");
+  size_t index = 9;
+  EXPECT_EQ(aclmdlGetInputIndexByName(desc_, "x", &index), ACL_SUCCESS);
+  EXPECT_EQ(index, 0u);
+  EXPECT_EQ(aclmdlGetOutputIndexByName(desc_, "z", &index), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlGetInputDims(desc_, 1, &dims), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlGetInputSizeByIndex(desc_, 7), 0u);
+  EXPECT_EQ(aclmdlGetTensorRealName(desc_, "nobody"), nullptr);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
+TEST_F(Model, LoadsFromMemoryAndWithMemory) {
+  std::string path = Compile(onnx_builder::SixTimes({1000}));
+  size_t work = 0, weights = 0;
+  ASSERT_EQ(aclmdlQuerySize(path.c_str(), &work, &weights), ACL_SUCCESS);
+  ASSERT_GT(work, 0u);
+  ASSERT_GT(weights, 0u);
+  DeviceBuffer work_memory(work), weight_memory(weights), x(4000), y(4000);
+  Fill(x, 1000);
+  std::string bytes = ReadAll(path);
+  uint32_t id = 0;
+  ASSERT_EQ(aclmdlLoadFromMemWithMem(bytes.data(), bytes.size(), &id, work_memory.floats(), work,
+                                     weight_memory.floats(), weights),
+            ACL_SUCCESS);
+  bytes.assign(bytes.size(), 'x');
+  Dataset in(x.buffer()), out(y.buffer());
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[999], 5994.0f);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlLoadFromFileWithMem(path.c_str(), &id, work_memory.floats(), work, weight_memory.floats(), 1),
+            ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(Model, LoadsByConfiguration) {
+  std::string path = Compile(onnx_builder::SixTimes({1}));
+  aclmdlConfigHandle* config = aclmdlCreateConfigHandle();
+  uint32_t id = 0;
+  EXPECT_EQ(aclmdlLoadWithConfig(config, &id), ACL_ERROR_INVALID_PARAM) << "no way of loading was chosen";
+  size_t type = ACL_MDL_LOAD_FROM_FILE;
+  EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_LOAD_TYPE_SIZET, &type, 3), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_LOAD_TYPE_SIZET, &type, sizeof type), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlLoadWithConfig(config, &id), ACL_ERROR_INVALID_PARAM) << "no path";
+  const char* text = path.c_str();
+  EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_PATH_PTR, &text, sizeof text), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlLoadWithConfig(config, &id), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlDestroyConfigHandle(config), ACL_SUCCESS);
+}
+
+TEST_F(Model, WrongFilesAreRefused) {
+  uint32_t id = 0;
+  EXPECT_EQ(aclmdlLoadFromFile("/nowhere/model.om", &id), 145002u);
+  EXPECT_EQ(aclmdlLoadFromFile(nullptr, &id), ACL_ERROR_INVALID_PARAM);
+  std::string path = Compile(onnx_builder::SixTimes({5}));
+  std::string bytes = ReadAll(path);
+  for (size_t cut : {size_t{0}, size_t{10}, size_t{127}, size_t{200}, bytes.size() - 1}) {
+    EXPECT_NE(aclmdlLoadFromMem(bytes.data(), cut, &id), ACL_SUCCESS) << cut;
+  }
+  for (size_t at = 0; at < 400 && at < bytes.size(); at += 3) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 0x41);
+    bool used = at < 80 || (at >= 128 && changed[at] != bytes[at]);
+    if (used) EXPECT_EQ(aclmdlLoadFromMem(changed.data(), changed.size(), &id), kNoModel) << at;
+  }
+  std::string vendor = "IMOD and more";
+  EXPECT_EQ(aclmdlLoadFromMem(vendor.data(), vendor.size(), &id), kNoModel);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("atc"));
+}
+
+TEST_F(Model, WrongBuffersAreRefused) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({4})));
+  DeviceBuffer x(16), y(16), small(8);
+  Dataset in(x.buffer()), out(y.buffer()), none, short_one(small.buffer());
+  EXPECT_EQ(aclmdlExecute(id, none.get(), out.get()), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlExecute(id, short_one.get(), out.get()), ACL_ERROR_INVALID_PARAM);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("16 bytes"));
+  EXPECT_EQ(aclmdlExecute(id, in.get(), short_one.get()), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlExecute(id, nullptr, out.get()), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlExecute(id + 77, in.get(), out.get()), kModelIdInvalid);
+  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
+TEST_F(Model, BatchGears) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2}), "--input_shape='x:-1,2' --dynamic_batch_size=1,4"));
+  ASSERT_EQ(aclmdlGetNumInputs(desc_), 2u);
+  EXPECT_EQ(aclmdlGetInputSizeByIndex(desc_, 0), 32u) << "the largest";
+  aclmdlBatch batch;
+  ASSERT_EQ(aclmdlGetDynamicBatch(desc_, &batch), ACL_SUCCESS);
+  EXPECT_EQ(batch.batchCount, 2u);
+  EXPECT_EQ(batch.batch[1], 4u);
+  size_t index = 0;
+  ASSERT_EQ(aclmdlGetInputIndexByName(desc_, ACL_DYNAMIC_TENSOR_NAME, &index), ACL_SUCCESS);
+  EXPECT_EQ(index, 1u);
+  DeviceBuffer x(32), y(32), gear(4);
+  Fill(x, 8);
+  Dataset in(x.buffer()), out(y.buffer());
+  in.Add(gear.buffer());
+  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_INVALID_PARAM) << "none was chosen";
+  EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), index, 3), 145013u);
+  ASSERT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), index, 1), ACL_SUCCESS);
+  y.floats()[2] = -1;
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[1], 6.0f);
+  EXPECT_EQ(y.floats()[2], -1.0f) << "beyond the batch";
+  ASSERT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), index, 4), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[7], 42.0f);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
+TEST_F(Model, OpenSizesFollowTheBuffersOrTheirDescriptions) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2})));
+  EXPECT_EQ(aclmdlGetInputSizeByIndex(desc_, 0), 0u);
+  DeviceBuffer x(24), y(24);
+  Fill(x, 6);
+  Dataset in(x.buffer()), out(y.buffer());
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS) << aclGetRecentErrMsg();
+  EXPECT_EQ(y.floats()[5], 30.0f);
+  aclTensorDesc* got = aclmdlGetDatasetTensorDesc(out.get(), 0);
+  ASSERT_NE(got, nullptr);
+  int64_t rows = 0;
+  EXPECT_EQ(aclGetTensorDescDimV2(got, 0, &rows), ACL_SUCCESS);
+  EXPECT_EQ(rows, 3);
+  int64_t dims[] = {2, 2};
+  aclTensorDesc* desc = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
+  ASSERT_EQ(aclmdlSetDatasetTensorDesc(in.get(), desc, 0), ACL_SUCCESS);
+  y.floats()[5] = -1;
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[5], -1.0f);
+  EXPECT_EQ(aclmdlSetDatasetTensorDesc(in.get(), desc, 3), ACL_ERROR_INVALID_PARAM);
+  aclDestroyTensorDesc(desc);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
+TEST_F(Model, SeveralThreadsRunOneModel) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({64})));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([id, t] {
+      ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+      DeviceBuffer x(256), y(256);
+      Dataset in(x.buffer()), out(y.buffer());
+      for (int round = 0; round < 50; ++round) {
+        for (int i = 0; i < 64; ++i) x.floats()[i] = static_cast<float>(t * 1000 + round + i);
+        ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+        for (int i = 0; i < 64; ++i) ASSERT_EQ(y.floats()[i], 6 * x.floats()[i]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
+TEST_F(Model, HandlesAreChecked) {
+  aclmdlDataset* dataset = aclmdlCreateDataset();
+  EXPECT_EQ(aclmdlAddDatasetBuffer(dataset, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlGetDatasetNumBuffers(dataset), 0u);
+  EXPECT_EQ(aclmdlGetDatasetBuffer(dataset, 0), nullptr);
+  EXPECT_EQ(aclmdlDestroyDataset(dataset), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlDestroyDataset(dataset), ACL_ERROR_RT_INVALID_HANDLE) << "stale";
+  EXPECT_EQ(aclmdlGetNumInputs(reinterpret_cast<aclmdlDesc*>(dataset)), 0u);
+  EXPECT_EQ(aclmdlDestroyDesc(nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
+}  // namespace
+}  // namespace conformance

@@ -1,0 +1,143 @@
+#include "atc/commands.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "graph/build_model.h"
+#include "graph/om/text.h"
+#include "graph/onnx/importer.h"
+#include "graph/onnx/read_model.h"
+#include "graph/program.h"
+#include "graph/specialise.h"
+
+namespace atc {
+namespace {
+
+using belay::Fail;
+namespace graph = belay::graph;
+
+// atc's names of the options of graph/build_model.h.
+constexpr struct {
+  const char* option;
+  const char* key;
+} kBuildKeys[] = {
+    {"input_shape", "input_shape"},
+    {"input_shape_range", "input_shape_range"},
+    {"dynamic_batch_size", "ge.dynamicBatchSize"},
+    {"dynamic_image_size", "ge.dynamicImageSize"},
+    {"dynamic_dims", "ge.dynamicDims"},
+    {"input_format", "input_format"},
+    {"precision_mode", "ge.exec.precision_mode"},
+    {"precision_mode_v2", "ge.exec.precision_mode_v2"},
+    {"soc_version", "ge.socVersion"},
+};
+
+graph::BuildOptions BuildOptionsOf(const Options& options) {
+  graph::BuildOptions build;
+  for (const auto& [option, key] : kBuildKeys) {
+    if (!options.Get(option).empty()) build[key] = options.Get(option);
+  }
+  if (options.Has("precision_mode") && options.Has("precision_mode_v2")) {
+    Fail(100000, "atc-exclusive", "E10047: --precision_mode and --precision_mode_v2 exclude one another");
+  }
+  return build;
+}
+
+std::string Needed(const Options& options, const char* name) {
+  std::string value = options.Get(name);
+  if (value.empty()) Fail(100000, "atc-option-missing", "E10004: option --{} is needed", name);
+  return value;
+}
+
+graph::Graph ImportModel(const Options& options) {
+  std::string framework = Needed(options, "framework");
+  if (framework != "5") {
+    Fail(200001, "atc-framework", "E10001: --framework is {}; only 5 (ONNX) is supported. Export the model to ONNX", framework);
+  }
+  std::filesystem::path path = Needed(options, "model");
+  std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  return graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(path.string())), folder);
+}
+
+graph::ModelFile OpenModel(const Options& options) { return graph::ReadModelFile(Needed(options, "om")); }
+
+void PrintPorts(const char* what, const std::vector<graph::ModelPort>& ports) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    std::puts(fmt::format("{} {}: {} {}", what, i, ports[i].name, ports[i].type.ToString()).c_str());
+  }
+}
+
+std::vector<graph::ValueType> InputTypes(const graph::Graph& graph) {
+  std::vector<graph::ValueType> types;
+  for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
+  return types;
+}
+
+void PrintProgram(const graph::Graph& graph) {
+  graph::Program program(graph);
+  PrintPorts("output", program.outputs());
+  const graph::MemoryPlan& memory = program.memory();
+  std::puts(fmt::format("kernels: {}", program.kernels().size()).c_str());
+  std::puts(fmt::format("work memory: {} bytes, {:.2f} x the most that is alive at once", memory.bytes,
+                        memory.lower_bound == 0 ? 1.0 : static_cast<double>(memory.bytes) / static_cast<double>(memory.lower_bound)).c_str());
+  std::puts(fmt::format("constants: {} bytes", program.weight_bytes()).c_str());
+}
+
+}  // namespace
+
+void Compile(const Options& options) {
+  std::string output = Needed(options, "output");
+  graph::ModelBytes bytes = graph::WriteModel(graph::BuildModel(ImportModel(options), BuildOptionsOf(options)));
+  graph::SaveModel(output + ".om", bytes.data.get(), bytes.size);
+}
+
+void WriteJson(const Options& options) {
+  graph::ModelFile file;
+  if (options.Has("om")) {
+    file = OpenModel(options);
+  } else {
+    file.graph = ImportModel(options);
+  }
+  std::string path = Needed(options, "json");
+  std::ofstream out(path);
+  out << graph::om::Writer().Write(file).dump(2, ' ', false, graph::om::Json::error_handler_t::replace) << '\n';
+  if (!out.flush()) Fail(100004, "atc-write", "'{}' cannot be written", path);
+}
+
+void Check(const Options& options) {
+  graph::BuildModel(ImportModel(options), BuildOptionsOf(options));
+  std::string path = options.Get("check_report");
+  std::ofstream(path) << "{\"result\": \"success\"}\n";
+}
+
+void ShowInfo(const Options& options) {
+  graph::ModelFile file = OpenModel(options);
+  for (const auto& [key, value] : file.options) std::puts(fmt::format("option {}: {}", key, value).c_str());
+  std::vector<graph::ValueType> types = InputTypes(file.graph);
+  bool concrete = true;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const graph::Node& node = file.graph.nodes[static_cast<size_t>(file.graph.inputs[i])];
+    std::puts(fmt::format("input {}: {} {}", i, node.name, types[i].ToString()).c_str());
+    concrete &= types[i].concrete();
+  }
+  for (const auto& gear : file.gears.values) std::puts(fmt::format("gear: {}", fmt::join(gear, ",")).c_str());
+  std::map<std::string, int> operators;
+  for (const graph::Node& node : file.graph.nodes) ++operators[node.type];
+  for (const auto& [type, count] : operators) std::puts(fmt::format("operator {}: {}", type, count).c_str());
+  if (!concrete) return;
+  graph::Specialised specialised = graph::Specialise(file.graph, types);
+  if (specialised.dynamic_at.empty()) {
+    PrintProgram(specialised.graph);
+  } else {
+    std::puts(fmt::format("the data decides the shape of node '{}': the model is interpreted from there", specialised.dynamic_at).c_str());
+  }
+}
+
+}  // namespace atc
