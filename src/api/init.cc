@@ -11,6 +11,7 @@
 #include "api/wait.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "graph/model.h"
 #include "runtime/context.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
@@ -46,6 +47,7 @@ void aclFinalize() {
   NeedStarted();
   RefuseInCallback("aclFinalize");
   rt::Stop();
+  graph::RemoveModelsOf(-1);
   LogInfo({}, "aclFinalize");
 }
 
@@ -54,6 +56,7 @@ void aclFinalizeReference(uint64_t* refCount) {
   NeedStarted();
   RefuseInCallback("aclFinalizeReference");
   uint64_t left = rt::StopOne();
+  if (left == 0) graph::RemoveModelsOf(-1);
   LogInfo({}, "aclFinalizeReference: {} left", left);
   if (refCount != nullptr) *refCount = left;
 }
