@@ -1,14 +1,13 @@
-// libbelay_dnnl.so: oneDNN behind one function. It computes on the calling thread only: Belay
+// libbelay_dnnl.so: oneDNN behind a few functions. It computes on the calling thread only: Belay
 // splits large products over its own workers. (libgomp would make a team of threads for each of
 // them, burn their time after every call, and hang in a forked child.)
-#include <omp.h>
-
 #include <cstring>
 #include <map>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
 
+#include "ops/matmul/dnnl/single_threaded.h"
 #include "ops/matmul/gemm.h"
 
 namespace {
@@ -16,18 +15,8 @@ namespace {
 using belay::ops::Gemm;
 using belay::ops::GemmMatrix;
 using belay::ops::GemmType;
+using belay::ops::SingleThreaded;
 using dnnl::memory;
-
-// One thread for oneDNN while this lives. The thread may be the program's own, which helps Belay
-// while it waits, so its setting is put back.
-class SingleThreaded {
- public:
-  SingleThreaded() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~SingleThreaded() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-};
 
 memory::data_type TypeOf(GemmType type) {
   return type == GemmType::kF32 ? memory::data_type::f32 : memory::data_type::bf16;

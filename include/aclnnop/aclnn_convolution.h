@@ -1,0 +1,61 @@
+/**
+ * output = the convolution of input [n, c, spatial...] with weight, or its transpose. out = the
+ * convolution of each channel of self with its own kernels. Belay implements this interface on the
+ * CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_CONVOLUTION_H_
+#define BELAY_ACLNNOP_ACLNN_CONVOLUTION_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * output = the convolution of input [n, c, spatial...] with weight, or its transpose. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnConvolutionGetWorkspaceSize(
+    const aclTensor *input, const aclTensor *weight, const aclTensor *bias, const aclIntArray
+    *stride, const aclIntArray *padding, const aclIntArray *dilation, bool transposed, const
+    aclIntArray *outputPadding, int64_t groups, aclTensor *output, int8_t cubeMathType, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnConvolution(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = the convolution of each channel of self with its own kernels. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnConvDepthwise2dGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *weight, const aclIntArray *kernelSize, const aclTensor
+    *bias, const aclIntArray *stride, const aclIntArray *padding, const aclIntArray *dilation,
+    aclTensor *out, int8_t cubeMathType, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnConvDepthwise2d(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_CONVOLUTION_H_ */

@@ -1,0 +1,135 @@
+#include "ops/conv/channels_last.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace belay::ops {
+namespace {
+
+// A tile of both fits in the first-level cache.
+constexpr int64_t kTileRows = 16, kTileColumns = 64;
+
+void TransposeTile(const float* from, float* to, int64_t rows, int64_t columns, int64_t from_ld,
+                   int64_t to_ld) {
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t r = 0; r < rows; ++r) to[c * to_ld + r] = from[r * from_ld + c];
+  }
+}
+
+}  // namespace
+
+void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
+  const int64_t tiles = (columns + kTileColumns - 1) / kTileColumns;
+  const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (rows * kTileColumns));
+  ParallelFor(batch * tiles, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t image = tile / tiles * rows * columns;
+      const int64_t c = tile % tiles * kTileColumns, n = std::min(kTileColumns, columns - c);
+      for (int64_t r = 0; r < rows; r += kTileRows) {
+        TransposeTile(from + image + r * columns + c, to + image + c * rows + r,
+                      std::min(kTileRows, rows - r), n, columns, rows);
+      }
+    }
+  });
+}
+
+tensor::Strides ChannelsLastStrides(const Shape& shape) {
+  tensor::Strides strides = PackedStrides(shape);
+  int64_t step = shape[1];
+  for (int d = shape.rank() - 1; d >= 2; --d) {
+    strides[d] = step;
+    step *= shape[d];
+  }
+  strides[1] = 1;
+  return strides;
+}
+
+Tensor PackedLike(const Shape& shape, DType dtype, bool channels_last) {
+  Tensor packed;
+  packed.dtype = dtype;
+  packed.shape = shape;
+  packed.strides = channels_last ? ChannelsLastStrides(shape) : PackedStrides(shape);
+  packed.storage_count = packed.count();
+  return packed;
+}
+
+bool SameLayout(const Shape& shape, const tensor::Strides& a, const tensor::Strides& b) {
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (shape[d] != 1 && a[d] != b[d]) return false;
+  }
+  return true;
+}
+
+Conversion::Conversion(const Operand& operand, const Tensor& packed, bool loading) {
+  const Tensor& t = *operand.tensor;
+  auto size = static_cast<int64_t>(BytesOf(packed.dtype));
+  bytes_ = packed.count() * size;
+  offset_ = t.offset * static_cast<int64_t>(BytesOf(t.dtype));
+  needed_ = t.dtype != packed.dtype || !SameLayout(t.shape, t.strides, packed.strides);
+  if (!needed_) return;
+  element_ = size;
+  FindPlainTranspose(operand, packed);
+  Tensor origin = t;
+  origin.offset = 0;
+  if (loading) {
+    nest_ = LoopNest(t.shape, {Operand{&packed}, Operand{&origin}});
+    lane_ = Lane(t.dtype, packed.dtype, nest_.step(1));
+  } else {
+    nest_ = LoopNest(t.shape, {Operand{&origin}, Operand{&packed}});
+    lane_ = Lane(t.dtype, packed.dtype, nest_.step(0));
+  }
+}
+
+void Conversion::FindPlainTranspose(const Operand& operand, const Tensor& packed) {
+  const Tensor& t = *operand.tensor;
+  if (t.dtype != DType::kF32 || packed.dtype != DType::kF32 || t.shape.rank() < 3) return;
+  if (!IsPacked(t.shape, t.strides)) return;
+  if (!SameLayout(t.shape, packed.strides, ChannelsLastStrides(t.shape))) return;
+  batch_ = t.shape[0];
+  channels_ = t.shape[1];
+  pixels_ = t.count() / std::max<int64_t>(1, batch_ * channels_);
+}
+
+void Conversion::Load(const char* operand, char* packed) const {
+  if (batch_ > 0) {
+    return TransposeFloats(reinterpret_cast<const float*>(operand),
+                           reinterpret_cast<float*>(packed), batch_, channels_, pixels_);
+  }
+  char* base[2] = {packed, const_cast<char*>(operand)};
+  nest_.WalkAll(
+      base,
+      [this](char** at, int64_t n) {
+        for (int64_t i = 0; i < n; i += kBlock) {
+          const int64_t count = std::min(kBlock, n - i);
+          char* to = at[0] + i * element_;
+          const void* block = lane_.Load(to, at[1] + i * nest_.step(1), count);
+          if (block != to) std::memcpy(to, block, static_cast<size_t>(count * element_));
+        }
+      },
+      [] {});
+}
+
+void Conversion::Store(char* operand, const char* packed) const {
+  if (batch_ > 0) {
+    return TransposeFloats(reinterpret_cast<const float*>(packed),
+                           reinterpret_cast<float*>(operand), batch_, pixels_, channels_);
+  }
+  char* base[2] = {operand, const_cast<char*>(packed)};
+  nest_.WalkAll(
+      base,
+      [this](char** at, int64_t n) {
+        alignas(64) char gathered[kBlock * 8];
+        for (int64_t i = 0; i < n; i += kBlock) {
+          const int64_t count = std::min(kBlock, n - i);
+          const char* from = at[1] + i * nest_.step(1);
+          if (nest_.step(1) != element_) {
+            tensor::Gather(gathered, from, nest_.step(1), count, static_cast<size_t>(element_));
+            from = gathered;
+          }
+          lane_.Store(at[0] + i * nest_.step(0), from, count, false);
+        }
+      },
+      [] {});
+}
+
+}  // namespace belay::ops

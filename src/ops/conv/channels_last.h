@@ -1,0 +1,47 @@
+// Tensors on their way into the packed form that a backend reads (another element type, another
+// order of dimensions) and back.
+#pragma once
+
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+
+namespace belay::ops {
+
+// [batch][rows][columns] to [batch][columns][rows], over the cores.
+void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns);
+
+// One operand of a plan and the packed tensor that stands for it in the workspace.
+class Conversion {
+ public:
+  Conversion() = default;
+  // `packed` has the operand's shape, and strides of its own. `loading`: the operand is read.
+  Conversion(const Operand& operand, const Tensor& packed, bool loading);
+
+  // The operand is already what the packed tensor would be: it can be used as it is.
+  bool needed() const { return needed_; }
+  int64_t bytes() const { return bytes_; }  // of the packed tensor
+
+  void Load(const char* operand, char* packed) const;
+  void Store(char* operand, const char* packed) const;
+
+  // Where the operand's first element lies behind its binding.
+  int64_t offset() const { return offset_; }
+
+ private:
+  void FindPlainTranspose(const Operand& operand, const Tensor& packed);
+
+  bool needed_ = false;
+  int64_t bytes_ = 0, offset_ = 0, element_ = 0;
+  LoopNest nest_;
+  Lane lane_;
+  int64_t batch_ = 0, channels_ = 0, pixels_ = 0;  // of a transpose of floats; else 0
+};
+
+// The strides of a tensor of this shape [n, c, spatial...] whose channels come last in memory.
+tensor::Strides ChannelsLastStrides(const Shape& shape);
+// A tensor of the type and shape, packed or with its channels last.
+Tensor PackedLike(const Shape& shape, DType dtype, bool channels_last);
+// Each element where `strides` has it; dimensions of one element do not matter.
+bool SameLayout(const Shape& shape, const tensor::Strides& a, const tensor::Strides& b);
+
+}  // namespace belay::ops

@@ -1,0 +1,322 @@
+// A convolution as a plan: what lies otherwise is converted into the workspace, weights that never
+// change are packed once, and the parts run on the cores.
+#include "ops/conv/conv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "ops/conv/channels_last.h"
+#include "ops/conv/conv_parts.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+// The primitives of the parts, by one backend.
+class ReadyConv {
+ public:
+  ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts)
+      : backend_(backend) {
+    for (const ConvPart& part : parts) {
+      const ConvPrimitive* primitive = Find(whole, part.geometry);
+      if (primitive == nullptr) {
+        Drop();
+        break;
+      }
+      parts_.push_back({primitive, part.src, part.dst, part.geometry});
+    }
+  }
+  ReadyConv(const ReadyConv&) = delete;
+  ~ReadyConv() { Drop(); }
+
+  struct Part {
+    const ConvPrimitive* primitive;
+    int64_t src, dst;
+    ConvGeometry geometry;
+  };
+
+  bool usable() const { return !parts_.empty(); }
+  const std::vector<Part>& parts() const { return parts_; }
+  const ConvBackend& backend() const { return backend_; }
+  int64_t weight_bytes() const { return backend_.weight_bytes(*parts_[0].primitive); }
+  int64_t scratch_bytes() const {
+    int64_t most = 0;
+    for (const Part& part : parts_) most = std::max(most, backend_.scratch_bytes(*part.primitive));
+    return (most + 63) / 64 * 64;
+  }
+  void Pack(const char* plain, char* packed) const {
+    if (!backend_.pack(*parts_[0].primitive, plain, packed)) {
+      Fail(tensor::kRuntimeFailure, "conv-backend", "the convolution's weights could not be packed");
+    }
+  }
+
+ private:
+  const ConvPrimitive* Find(const ConvSpec& whole, const ConvGeometry& geometry) {
+    for (const Part& part : parts_) {
+      if (part.geometry == geometry) return part.primitive;
+    }
+    ConvSpec spec = whole;
+    spec.geometry = geometry;
+    ConvPrimitive* made = backend_.make(spec, owned_.empty() ? nullptr : owned_[0]);
+    if (made != nullptr) owned_.push_back(made);
+    return made;
+  }
+  void Drop() {
+    for (ConvPrimitive* primitive : owned_) backend_.drop(primitive);
+    owned_.clear();
+    parts_.clear();
+  }
+
+  const ConvBackend& backend_;
+  std::vector<ConvPrimitive*> owned_;
+  std::vector<Part> parts_;
+};
+
+// An operand in the plan: its binding, and where it lies when it has to be converted.
+struct Place {
+  int binding = -1;
+  Conversion conversion;
+  int64_t workspace = 0;
+
+  const char* Loaded(const Frame& frame) const {
+    const char* at = frame.at[binding] + conversion.offset();
+    if (!conversion.needed()) return at;
+    conversion.Load(at, frame.workspace + workspace);
+    return frame.workspace + workspace;
+  }
+};
+
+struct ConvBody {
+  std::shared_ptr<const ReadyConv> ready;
+  std::shared_ptr<const char[]> packed_weights, ready_bias;  // null: made at each run
+  Place input, weight, bias, residual, out;
+  int64_t packed_at = 0, scratch_at = 0, element = 4;
+
+  void operator()(const Frame& frame) const {
+    ConvCall call{};
+    call.src = input.Loaded(frame);
+    call.weights = Weights(frame);
+    call.bias = ready_bias != nullptr     ? ready_bias.get()
+                : bias.binding >= 0 ? bias.Loaded(frame)
+                                          : nullptr;
+    char* at = frame.at[out.binding] + out.conversion.offset();
+    char* result = out.conversion.needed() ? frame.workspace + out.workspace : at;
+    const char* added = Added(frame, result);
+    call.dst = result;
+    const auto& parts = ready->parts();
+    ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) RunPart(i, call, added, frame);
+    });
+    if (out.conversion.needed()) out.conversion.Store(at, result);
+  }
+
+  const char* Weights(const Frame& frame) const {
+    if (packed_weights != nullptr) return packed_weights.get();
+    char* packed = frame.workspace + packed_at;
+    ready->Pack(weight.Loaded(frame), packed);
+    return packed;
+  }
+
+  // What the parts must still copy into the result before they add to it; null: nothing.
+  const char* Added(const Frame& frame, char* result) const {
+    if (residual.binding < 0) return nullptr;
+    const char* at = frame.at[residual.binding] + residual.conversion.offset();
+    if (!residual.conversion.needed()) return at == result ? nullptr : at;
+    residual.conversion.Load(at, result);
+    return nullptr;
+  }
+
+  void RunPart(int64_t i, const ConvCall& whole, const char* added, const Frame& frame) const {
+    const ReadyConv::Part& part = ready->parts()[static_cast<size_t>(i)];
+    const ConvGeometry& g = part.geometry;
+    ConvCall call = whole;
+    call.src = static_cast<const char*>(whole.src) + part.src * element;
+    char* dst = static_cast<char*>(whole.dst) + part.dst * element;
+    call.dst = dst;
+    call.scratch = frame.workspace + scratch_at + i * ready->scratch_bytes();
+    if (added != nullptr) {
+      int64_t count = g.batch * g.out[0] * g.out[1] * g.out[2] * g.out_channels;
+      std::memcpy(dst, added + part.dst * element, static_cast<size_t>(count * element));
+    }
+    if (!ready->backend().run(*part.primitive, call)) {
+      Fail(tensor::kRuntimeFailure, "conv-backend", "the backend refused a convolution");
+    }
+  }
+};
+
+[[noreturn, gnu::cold]] void FailShape(const ConvArgs& args, const char* wanted) {
+  Fail(kInvalidArgument, "conv-shape", "{} {}, {} {} and {} {} do not fit together: {}",
+       args.input.name, args.input.shape().ToString(), args.weight.name,
+       args.weight.shape().ToString(), args.out.name, args.out.shape().ToString(), wanted);
+}
+
+void CheckRanks(const ConvArgs& args) {
+  const int rank = args.input.shape().rank();
+  if (rank < 3 || rank > 5) FailShape(args, "one to three spatial dimensions are supported");
+  if (args.weight.shape().rank() != rank || args.out.shape().rank() != rank)
+    FailShape(args, "all have the same number of dimensions");
+  const auto spatial = static_cast<size_t>(rank - 2);
+  for (auto list : {args.strides, args.dilations, args.before, args.after}) {
+    if (list.size() != spatial)
+      FailShape(args, "strides, paddings and dilations have one number for each spatial dimension");
+  }
+  for (int64_t value : args.strides) {
+    if (value < 1) FailShape(args, "a stride is at least 1");
+  }
+  for (int64_t value : args.dilations) {
+    if (value < 1) FailShape(args, "a dilation is at least 1");
+  }
+}
+
+void CheckChannels(const ConvArgs& args) {
+  const Shape in = args.input.shape(), w = args.weight.shape(), out = args.out.shape();
+  if (args.groups < 1 || in[1] % args.groups != 0) FailShape(args, "the groups divide the channels");
+  const bool fits = args.transposed ? w[0] == in[1] && w[1] * args.groups == out[1]
+                                    : w[1] * args.groups == in[1] && w[0] == out[1];
+  if (!fits || w[0] % args.groups != 0) FailShape(args, "the channels of the weights do not match");
+  if (in[0] != out[0]) FailShape(args, "the batches differ");
+  if (args.bias.present() && args.bias.tensor->count() != out[1])
+    FailShape(args, "the bias has one element for each channel of the result");
+  if (args.residual.present() && args.residual.shape() != out)
+    FailShape(args, "what is added has the shape of the result");
+}
+
+ConvGeometry GeometryOf(const ConvArgs& args) {
+  const Shape in = args.input.shape(), w = args.weight.shape(), out = args.out.shape();
+  ConvGeometry g{};
+  g.batch = in[0], g.groups = args.groups, g.in_channels = in[1], g.out_channels = out[1];
+  g.transposed = args.transposed;
+  const int spatial = in.rank() - 2, first = 3 - spatial;
+  for (int d = 0; d < 3; ++d) {
+    g.in[d] = g.out[d] = g.kernel[d] = g.stride[d] = g.dilation[d] = 1;
+    if (d < first) continue;
+    const int i = d - first;
+    const auto k = static_cast<size_t>(i);
+    g.in[d] = in[i + 2], g.out[d] = out[i + 2], g.kernel[d] = w[i + 2];
+    g.stride[d] = args.strides[k], g.dilation[d] = args.dilations[k];
+    g.before[d] = args.before[k], g.after[d] = args.after[k];
+    const int64_t from = g.transposed ? g.out[d] : g.in[d], to = g.transposed ? g.in[d] : g.out[d];
+    const int64_t want =
+        ConvOutputSize(from, g.kernel[d], g.stride[d], g.dilation[d], g.before[d], g.after[d]);
+    // A transposed convolution may leave rows at the end that no tap reaches (output padding).
+    if (want != to) FailShape(args, "the spatial sizes do not match");
+  }
+  return g;
+}
+
+// What is being put together: the body, and where the workspace's next free byte is.
+class Builder {
+ public:
+  Builder(const ConvArgs& args, DType type) : args_(args), type_(type) {
+    body_.element = static_cast<int64_t>(BytesOf(type));
+  }
+
+  void Build(Plan& plan, const ConvGeometry& geometry) {
+    ConvSpec spec{geometry, type_ == DType::kF64 ? ConvType::kF64 : ConvType::kF32,
+                  args_.bias.present(), args_.residual.present(), args_.activation};
+    Ready(spec);
+    body_.input = Placed(args_.input, true, true);
+    body_.out = Placed(args_.out, true, false);
+    if (args_.residual.present()) {
+      body_.residual.binding = args_.residual.binding;
+      body_.residual.conversion =
+          Conversion(args_.residual, PackedLike(args_.residual.shape(), type_, true), true);
+    }
+    Weights();
+    Bias();
+    body_.scratch_at =
+        Reserve(body_.ready->scratch_bytes() * static_cast<int64_t>(body_.ready->parts().size()));
+    plan.SetWorkspace(static_cast<uint64_t>(workspace_));
+    plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(spec.geometry) / 100));
+    plan.SetBody(body_);
+  }
+
+ private:
+  void Ready(const ConvSpec& spec) {
+    const ConvGeometry flat = Flattened(spec.geometry);
+    if (const ConvBackend* best = OneDnnConv(); best != nullptr && type_ == DType::kF32) {
+      body_.ready = std::make_shared<ReadyConv>(*best, spec, CutConv(flat, ParallelWidth()));
+      if (!body_.ready->usable())
+        body_.ready = std::make_shared<ReadyConv>(*best, spec, CutConv(flat, 1));
+      if (body_.ready->usable()) return;
+    }
+    body_.ready = std::make_shared<ReadyConv>(PlainConv(), spec, CutConv(flat, ParallelWidth()));
+  }
+
+  int64_t Reserve(int64_t bytes) {
+    const int64_t at = workspace_;
+    workspace_ += (bytes + 63) / 64 * 64;
+    return at;
+  }
+
+  Place Placed(const Operand& operand, bool channels_last, bool loading) {
+    Place place;
+    place.binding = operand.binding;
+    place.conversion = Conversion(operand, PackedLike(operand.shape(), type_, channels_last), loading);
+    if (place.conversion.needed()) place.workspace = Reserve(place.conversion.bytes());
+    return place;
+  }
+
+  void Weights() {
+    if (args_.constant_weight == nullptr) {
+      body_.weight = Placed(args_.weight, false, true);
+      body_.packed_at = Reserve(body_.ready->weight_bytes());
+      return;
+    }
+    const auto plain = Constant(args_.weight, args_.constant_weight);
+    auto packed = std::shared_ptr<char[]>(new char[static_cast<size_t>(body_.ready->weight_bytes())]);
+    body_.ready->Pack(plain.get(), packed.get());
+    body_.packed_weights = packed;
+  }
+
+  void Bias() {
+    if (!args_.bias.present()) return;
+    if (args_.constant_bias == nullptr) {
+      body_.bias = Placed(args_.bias, false, true);
+    } else {
+      body_.ready_bias = Constant(args_.bias, args_.constant_bias);
+    }
+  }
+
+  std::shared_ptr<char[]> Constant(const Operand& operand, const void* elements) const {
+    Conversion conversion(operand, PackedLike(operand.shape(), type_, false), true);
+    auto bytes = std::shared_ptr<char[]>(new char[static_cast<size_t>(conversion.bytes())]);
+    const char* from = static_cast<const char*>(elements) + conversion.offset();
+    if (conversion.needed()) {
+      conversion.Load(from, bytes.get());
+    } else {
+      std::memcpy(bytes.get(), from, static_cast<size_t>(conversion.bytes()));
+    }
+    return bytes;
+  }
+
+  const ConvArgs& args_;
+  const DType type_;
+  ConvBody body_;
+  int64_t workspace_ = 0;
+};
+
+}  // namespace
+
+int64_t ConvOutputSize(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t before,
+                       int64_t after) {
+  const int64_t reach = in + before + after - ((kernel - 1) * dilation + 1);
+  return reach < 0 ? 0 : reach / stride + 1;
+}
+
+void PlanConv(Plan& plan, const ConvArgs& args) {
+  CheckRanks(args);
+  CheckChannels(args);
+  const ConvGeometry geometry = GeometryOf(args);
+  if (args.out.tensor->empty()) return;
+  if (args.input.tensor->empty() || args.weight.tensor->empty())
+    FailShape(args, "an input without elements has no result");
+  const bool f32 = ComputeType(args.input.dtype()) == DType::kF32;
+  Builder(args, f32 ? DType::kF32 : DType::kF64).Build(plan, geometry);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,33 @@
+// Convolutions as plans.
+#pragma once
+
+#include <span>
+
+#include "ops/conv/activation.h"
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+// Tensors have the dimensions [n, c, spatial...] and weights [out, in / group, kernel...] (transposed:
+// [in, out / group, kernel...]); how they lie in memory is in their strides. Channels last is read
+// and written as it is, other layouts are converted around the work.
+struct ConvArgs {
+  Operand input, weight, bias, residual, out;  // bias and residual may be absent
+  std::span<const int64_t> strides, dilations, before, after;  // one for each spatial dimension
+  int64_t groups = 1;
+  bool transposed = false;
+  Activation activation = {};
+  // The elements of the weights or the bias where they never change: what can be done with them is
+  // done now, and they need no binding.
+  const void* constant_weight = nullptr;
+  const void* constant_bias = nullptr;
+};
+
+// Throws Error 161002 when the shapes do not fit together.
+void PlanConv(Plan& plan, const ConvArgs& args);
+
+// The size of one dimension of the result.
+int64_t ConvOutputSize(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t before,
+                       int64_t after);
+
+}  // namespace belay::ops

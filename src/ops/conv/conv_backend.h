@@ -1,0 +1,58 @@
+// One convolution of packed tensors, and who can compute it. Activations lie channels last
+// ([batch][depth][height][width][channel]): there a part of the rows is a tensor of its own, so the
+// cores share a convolution by rows, and products with the weights read memory in order.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/conv/activation.h"
+
+namespace belay::ops {
+
+// Three spatial dimensions always: missing ones come first, with size and kernel 1.
+struct ConvGeometry {
+  int64_t batch, groups, in_channels, out_channels;
+  int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
+  bool transposed;  // the gradient of a convolution: kernel taps scatter
+
+  bool operator==(const ConvGeometry&) const = default;
+};
+
+enum class ConvType : int32_t { kF32, kF64 };
+
+// The structures are shared with libbelay_dnnl.so, which is built from the same sources.
+struct ConvSpec {
+  ConvGeometry geometry;
+  ConvType type;
+  bool bias;
+  bool residual;  // the result is added to what the output holds, before the activation
+  Activation activation;
+};
+
+struct ConvPrimitive;  // a ConvSpec made ready
+
+struct ConvCall {
+  const void* src;
+  const void* weights;  // packed
+  const void* bias;
+  void* dst;
+  void* scratch;
+};
+
+struct ConvBackend {
+  // Null: cannot. With `like`, the weights are packed as that one's are.
+  ConvPrimitive* (*make)(const ConvSpec& spec, const ConvPrimitive* like);
+  void (*drop)(ConvPrimitive* primitive);
+  int64_t (*weight_bytes)(const ConvPrimitive& primitive);
+  int64_t (*scratch_bytes)(const ConvPrimitive& primitive);
+  // From [groups][out / group][in / group][kernel...]; transposed: [groups][in][out][kernel...].
+  bool (*pack)(const ConvPrimitive& primitive, const void* weights, void* packed);
+  // Computes on the calling thread.
+  bool (*run)(const ConvPrimitive& primitive, const ConvCall& call);
+};
+
+// oneDNN; null where its library is missing.
+const ConvBackend* OneDnnConv();
+const ConvBackend& PlainConv();
+
+}  // namespace belay::ops

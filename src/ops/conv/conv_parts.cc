@@ -1,0 +1,105 @@
+#include "ops/conv/conv_parts.h"
+
+#include <algorithm>
+
+namespace belay::ops {
+namespace {
+
+int64_t Pixels(const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+// The dimension whose ranges are contiguous within one image; 3: none.
+int OuterDimension(const ConvGeometry& g) {
+  for (int d = 0; d < 3; ++d) {
+    if (g.out[d] != 1) return d;
+    if (g.in[d] != 1) return 3;
+  }
+  return 3;
+}
+
+// Rows [begin, end) of the result and what they read. False: they read nothing.
+bool CutRows(const ConvGeometry& g, int d, int64_t begin, int64_t end, ConvPart* part) {
+  ConvGeometry& cut = part->geometry;
+  int64_t first, last;
+  if (g.transposed) {
+    first = begin / g.stride[d];
+    last = end / g.stride[d];
+  } else {
+    const int64_t from = begin * g.stride[d] - g.before[d];
+    const int64_t to = (end - 1) * g.stride[d] - g.before[d] + (g.kernel[d] - 1) * g.dilation[d] + 1;
+    first = std::max<int64_t>(from, 0);
+    last = std::min(to, g.in[d]);
+    cut.before[d] = first - from;
+    cut.after[d] = std::max<int64_t>(to - g.in[d], 0);
+  }
+  cut.out[d] = end - begin;
+  cut.in[d] = last - first;
+  part->src += first * (Pixels(g.in) / g.in[d]) * g.in_channels;
+  part->dst += begin * (Pixels(g.out) / g.out[d]) * g.out_channels;
+  return last > first;
+}
+
+// A transposed convolution's rows depend on one input row each only when taps do not overlap.
+bool CanCutRows(const ConvGeometry& g, int d) {
+  if (d == 3) return false;
+  if (!g.transposed) return true;
+  return g.kernel[d] == g.stride[d] && g.dilation[d] == 1 && g.before[d] == 0 &&
+         g.out[d] == g.in[d] * g.stride[d];
+}
+
+std::vector<ConvPart> CutBatch(const ConvGeometry& whole, int64_t width) {
+  std::vector<ConvPart> parts;
+  for (int64_t i = 0; i < width; ++i) {
+    const int64_t begin = whole.batch * i / width, end = whole.batch * (i + 1) / width;
+    if (end == begin) continue;
+    ConvPart part{whole, begin * Pixels(whole.in) * whole.in_channels,
+                  begin * Pixels(whole.out) * whole.out_channels};
+    part.geometry.batch = end - begin;
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+double ConvFlops(const ConvGeometry& g) {
+  const int64_t* pixels = g.transposed ? g.in : g.out;
+  return 2.0 * static_cast<double>(g.batch * Pixels(pixels)) * static_cast<double>(g.out_channels) *
+         static_cast<double>(g.in_channels / g.groups) *
+         static_cast<double>(g.kernel[0] * g.kernel[1] * g.kernel[2]);
+}
+
+ConvGeometry Flattened(const ConvGeometry& g) {
+  for (int d = 0; d < 3; ++d) {
+    if (g.kernel[d] != 1 || g.stride[d] != 1 || g.before[d] != 0 || g.after[d] != 0) return g;
+  }
+  if (g.transposed) return g;
+  ConvGeometry flat = g;
+  const int64_t rows = g.batch * Pixels(g.in);
+  flat.batch = 1;
+  std::fill(flat.in, flat.in + 2, 1), std::fill(flat.out, flat.out + 2, 1);
+  flat.in[2] = flat.out[2] = rows;
+  return flat;
+}
+
+std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width) {
+  constexpr double kWorthCutting = 2e6;  // about 15 us
+  std::vector<ConvPart> one{{whole, 0, 0}};
+  if (width <= 1 || ConvFlops(whole) < kWorthCutting) return one;
+  std::vector<ConvPart> images = CutBatch(whole, std::min<int64_t>(whole.batch, width));
+  const int d = OuterDimension(whole);
+  if (whole.batch >= width || !CanCutRows(whole, d)) return images;
+  std::vector<ConvPart> parts;
+  const int64_t unit = whole.transposed ? whole.stride[d] : 1;
+  const int64_t rows = whole.out[d] / unit;
+  const int64_t cuts = std::min<int64_t>(rows, (width + whole.batch - 1) / whole.batch);
+  for (const ConvPart& image : images) {
+    for (int64_t i = 0; i < cuts; ++i) {
+      ConvPart part = image;
+      if (!CutRows(whole, d, rows * i / cuts * unit, rows * (i + 1) / cuts * unit, &part)) return images;
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,24 @@
+// A convolution cut into parts of equal work for the cores.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/conv/conv_backend.h"
+
+namespace belay::ops {
+
+struct ConvPart {
+  ConvGeometry geometry;
+  int64_t src, dst;  // elements from the start of the packed tensors
+};
+
+// At most about `width` parts; one where there is too little work, or no way to cut it.
+std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width);
+
+double ConvFlops(const ConvGeometry& geometry);
+
+// Where one dimension does not need to be three: a product of matrices.
+ConvGeometry Flattened(const ConvGeometry& geometry);
+
+}  // namespace belay::ops

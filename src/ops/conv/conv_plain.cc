@@ -1,0 +1,140 @@
+// The convolution in plain loops: right everywhere, for machines without oneDNN and for types that
+// it does not take. Weights are packed as [group][tap][in channel][out channel], so that the
+// innermost loop runs along memory.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "ops/conv/conv_backend.h"
+
+namespace belay::ops {
+
+struct ConvPrimitive {
+  ConvSpec spec;
+};
+
+namespace {
+
+int64_t Taps(const ConvGeometry& g) { return g.kernel[0] * g.kernel[1] * g.kernel[2]; }
+
+int64_t WeightCount(const ConvGeometry& g) {
+  return Taps(g) * g.in_channels * (g.out_channels / g.groups);
+}
+
+// Where tap k of output position `out` reads along one dimension; -1: nothing there.
+int64_t Source(const ConvGeometry& g, int d, int64_t out, int64_t k) {
+  int64_t at;
+  if (!g.transposed) {
+    at = out * g.stride[d] - g.before[d] + k * g.dilation[d];
+  } else {
+    at = out + g.before[d] - k * g.dilation[d];
+    if (at % g.stride[d] != 0) return -1;
+    at /= g.stride[d];
+  }
+  return at < 0 || at >= g.in[d] ? -1 : at;
+}
+
+template <class T>
+void Pack(const ConvGeometry& g, const T* from, T* to) {
+  const int64_t taps = Taps(g), in = g.in_channels / g.groups, out = g.out_channels / g.groups;
+  for (int64_t group = 0; group < g.groups; ++group) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t i = 0; i < in; ++i) {
+        for (int64_t o = 0; o < out; ++o) {
+          int64_t pair = g.transposed ? i * out + o : o * in + i;
+          *to++ = from[(group * in * out + pair) * taps + tap];
+        }
+      }
+    }
+  }
+}
+
+// Adds one tap to the sums of all groups.
+template <class T>
+void AddTap(const ConvGeometry& g, const T* src, const T* weights, int64_t group_step, T* sums) {
+  const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups;
+  for (int64_t group = 0; group < g.groups; ++group) {
+    const T* w = weights + group * group_step;
+    for (int64_t i = 0; i < in; ++i) {
+      const T x = src[group * in + i];
+      T* sum = sums + group * out;
+      for (int64_t o = 0; o < out; ++o) sum[o] += x * w[i * out + o];
+    }
+  }
+}
+
+// The sums of one output position over all taps.
+template <class T>
+void Sum(const ConvGeometry& g, const T* image, const T* weights, const int64_t* at, T* sums) {
+  const int64_t pair = g.in_channels / g.groups * (g.out_channels / g.groups);
+  for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+    const int64_t z = Source(g, 0, at[0], kd);
+    for (int64_t kh = 0; z >= 0 && kh < g.kernel[1]; ++kh) {
+      const int64_t y = Source(g, 1, at[1], kh);
+      for (int64_t kw = 0; y >= 0 && kw < g.kernel[2]; ++kw) {
+        const int64_t x = Source(g, 2, at[2], kw);
+        if (x < 0) continue;
+        const int64_t tap = (kd * g.kernel[1] + kh) * g.kernel[2] + kw;
+        AddTap(g, image + ((z * g.in[1] + y) * g.in[2] + x) * g.in_channels, weights + tap * pair,
+               pair * Taps(g), sums);
+      }
+    }
+  }
+}
+
+template <class T>
+void Run(const ConvSpec& spec, const ConvCall& call) {
+  const ConvGeometry& g = spec.geometry;
+  const auto* src = static_cast<const T*>(call.src);
+  const auto* bias = static_cast<const T*>(call.bias);
+  auto* dst = static_cast<T*>(call.dst);
+  const int64_t image = g.in[0] * g.in[1] * g.in[2] * g.in_channels;
+  std::vector<T> sums(static_cast<size_t>(g.out_channels));
+  for (int64_t n = 0; n < g.batch; ++n) {
+    int64_t at[3];
+    for (at[0] = 0; at[0] < g.out[0]; ++at[0]) {
+      for (at[1] = 0; at[1] < g.out[1]; ++at[1]) {
+        for (at[2] = 0; at[2] < g.out[2]; ++at[2], dst += g.out_channels) {
+          for (size_t c = 0; c < sums.size(); ++c) {
+            sums[c] = (spec.bias ? bias[c] : T{0}) + (spec.residual ? dst[c] : T{0});
+          }
+          Sum(g, src + n * image, static_cast<const T*>(call.weights), at, sums.data());
+          for (size_t c = 0; c < sums.size(); ++c) {
+            dst[c] = static_cast<T>(Activate(spec.activation, sums[c]));
+          }
+        }
+      }
+    }
+  }
+}
+
+const ConvBackend kPlain = {
+    [](const ConvSpec& spec, const ConvPrimitive*) { return new ConvPrimitive{spec}; },
+    [](ConvPrimitive* primitive) { delete primitive; },
+    [](const ConvPrimitive& p) {
+      return WeightCount(p.spec.geometry) * (p.spec.type == ConvType::kF64 ? 8 : 4);
+    },
+    [](const ConvPrimitive&) { return int64_t{0}; },
+    [](const ConvPrimitive& p, const void* weights, void* packed) {
+      if (p.spec.type == ConvType::kF64) {
+        Pack(p.spec.geometry, static_cast<const double*>(weights), static_cast<double*>(packed));
+      } else {
+        Pack(p.spec.geometry, static_cast<const float*>(weights), static_cast<float*>(packed));
+      }
+      return true;
+    },
+    [](const ConvPrimitive& p, const ConvCall& call) {
+      if (p.spec.type == ConvType::kF64) {
+        Run<double>(p.spec, call);
+      } else {
+        Run<float>(p.spec, call);
+      }
+      return true;
+    },
+};
+
+}  // namespace
+
+const ConvBackend& PlainConv() { return kPlain; }
+
+}  // namespace belay::ops

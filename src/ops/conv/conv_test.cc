@@ -1,0 +1,239 @@
+#include "ops/conv/conv.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "ops/conv/channels_last.h"
+#include "ops/conv/conv_backend.h"
+#include "ops/conv/conv_parts.h"
+#include "ops/kernels.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using testing::Layout;
+using testing::Sample;
+
+struct Case {
+  Shape in, weight;
+  std::vector<int64_t> strides, dilations, before, after;
+  int64_t groups = 1;
+  bool transposed = false;
+  DType dtype = DType::kF32;
+  Layout layout = Layout::kPacked;
+  bool channels_last = false;
+  Activation activation = {};
+  bool residual = false;
+  bool constant = false;
+};
+
+Shape ResultShape(const Case& c) {
+  Shape shape{c.in[0], c.transposed ? c.weight[1] * c.groups : c.weight[0]};
+  for (size_t i = 0; i < c.strides.size(); ++i) {
+    int d = static_cast<int>(i) + 2;
+    if (c.transposed) {
+      shape.push_back((c.in[d] - 1) * c.strides[i] + (c.weight[d] - 1) * c.dilations[i] + 1 -
+                      c.before[i] - c.after[i]);
+    } else {
+      shape.push_back(ConvOutputSize(c.in[d], c.weight[d], c.strides[i], c.dilations[i],
+                                     c.before[i], c.after[i]));
+    }
+  }
+  return shape;
+}
+
+double At(const Tensor& t, const int64_t* index) {
+  int64_t at = t.offset;
+  for (int d = 0; d < t.shape.rank(); ++d) at += index[d] * t.strides[d];
+  double value;
+  const char* data = static_cast<const char*>(t.data) + at * static_cast<int64_t>(BytesOf(t.dtype));
+  tensor::Convert(DType::kF64, &value, t.dtype, data, 1);
+  return value;
+}
+
+// Every input element times every tap, wherever it lands: the definition turned round.
+std::vector<double> Scattered(const Case& c, const Tensor& x, const Tensor& w, const Shape& out) {
+  std::vector<double> sums(static_cast<size_t>(CountOf(out)), 0.0);
+  int rank = c.in.rank();
+  int64_t in_group = c.in[1] / c.groups, out_group = out[1] / c.groups;
+  tensor::Strides steps = PackedStrides(out);
+  int64_t count = CountOf(c.in), taps = CountOf(c.weight) / c.weight[0] / c.weight[1];
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t index[8], rest = i;
+    for (int d = rank - 1; d >= 0; --d) index[d] = rest % c.in[d], rest /= c.in[d];
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      int64_t weight_index[8] = {}, place = index[0] * steps[0], left = tap;
+      bool inside = true;
+      for (int d = rank - 1; d >= 2; --d) {
+        auto k = static_cast<size_t>(d - 2);
+        weight_index[d] = left % c.weight[d], left /= c.weight[d];
+        int64_t at = c.transposed ? index[d] * c.strides[k] + weight_index[d] * c.dilations[k] - c.before[k]
+                                  : index[d] + c.before[k] - weight_index[d] * c.dilations[k];
+        if (!c.transposed) {
+          inside = inside && at % c.strides[k] == 0;
+          at = at >= 0 ? at / c.strides[k] : -1;
+        }
+        inside = inside && at >= 0 && at < out[d];
+        place += at * steps[d];
+      }
+      if (!inside) continue;
+      int64_t group = index[1] / in_group;
+      for (int64_t o = 0; o < out_group; ++o) {
+        weight_index[0] = c.transposed ? index[1] : group * out_group + o;
+        weight_index[1] = c.transposed ? o : index[1] % in_group;
+        sums[static_cast<size_t>(place + (group * out_group + o) * steps[1])] +=
+            At(x, index) * At(w, weight_index);
+      }
+    }
+  }
+  return sums;
+}
+
+Tensor ChannelsLast(Sample& sample) {
+  Tensor t = sample.tensor;
+  t.strides = ChannelsLastStrides(t.shape);
+  return t;
+}
+
+double Error(const Case& c) {
+  std::mt19937 rng(5);
+  Shape shape = ResultShape(c);
+  Sample x(c.dtype, c.in, c.layout), w(c.dtype, c.weight, c.layout), b(c.dtype, {shape[1]});
+  Sample add(c.dtype, shape, c.layout), out(c.dtype, shape, c.layout);
+  for (Sample* s : {&x, &w, &b, &add}) s->Randomise(rng, 2);
+  if (c.channels_last) {
+    for (Sample* s : {&x, &add, &out}) s->tensor = ChannelsLast(*s);
+  }
+  PlanRef plan = testing::NewPlan();
+  ConvArgs args{.input = x.BoundTo(*plan, Access::kRead, "x"),
+                .weight = {&w.tensor, nullptr, -1, "w"},
+                .bias = b.BoundTo(*plan, Access::kRead, "b"),
+                .residual = {},
+                .out = out.BoundTo(*plan, Access::kWrite, "y"),
+                .strides = c.strides,
+                .dilations = c.dilations,
+                .before = c.before,
+                .after = c.after,
+                .groups = c.groups,
+                .transposed = c.transposed,
+                .activation = c.activation,
+                .constant_weight = c.constant ? w.tensor.data : nullptr};
+  if (!c.constant) args.weight = w.BoundTo(*plan, Access::kRead, "w");
+  if (c.residual) args.residual = add.BoundTo(*plan, Access::kRead, "r");
+  PlanConv(*plan, args);
+  testing::RunPlan(*plan);
+
+  std::vector<double> want = Scattered(c, x.tensor, w.tensor, shape);
+  double worst = 0;
+  for (int64_t i = 0; i < CountOf(shape); ++i) {
+    int64_t index[8], rest = i;
+    for (int d = shape.rank() - 1; d >= 0; --d) index[d] = rest % shape[d], rest /= shape[d];
+    double value = want[static_cast<size_t>(i)] + At(b.tensor, index + 1);
+    if (c.residual) value += At(add.tensor, index);
+    value = Activate(c.activation, value);
+    worst = std::max(worst, std::abs(value - At(out.tensor, index)) / std::max(1.0, std::abs(value)));
+  }
+  return worst;
+}
+
+const std::vector<Case> kShapes = {
+    {{1, 3, 7, 8}, {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {{2, 3, 9, 8}, {5, 3, 3, 2}, {2, 1}, {1, 2}, {0, 1}, {2, 0}},
+    {{2, 8, 6, 6}, {16, 8, 1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+    {{1, 8, 6, 5}, {8, 1, 3, 3}, {1, 2}, {1, 1}, {1, 1}, {1, 1}, 8},
+    {{2, 6, 6, 5}, {12, 1, 5, 3}, {1, 1}, {1, 1}, {2, 1}, {2, 1}, 6},
+    {{1, 6, 6, 5}, {4, 3, 3, 3}, {1, 1}, {2, 2}, {2, 2}, {2, 2}, 2},
+    {{2, 4, 11}, {6, 4, 3}, {2}, {1}, {1}, {0}},
+    {{1, 2, 5, 6, 4}, {3, 2, 3, 2, 1}, {1, 2, 1}, {1, 1, 1}, {1, 0, 0}, {0, 1, 0}},
+    {{1, 20, 40, 33}, {33, 20, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    {{1, 3, 4, 5}, {3, 6, 3, 3}, {2, 2}, {1, 1}, {1, 0}, {1, 0}, 1, true},
+    {{2, 4, 3, 3}, {4, 2, 2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 2, true},
+    {{1, 3, 5}, {3, 2, 3}, {1}, {2}, {1}, {1}, 1, true},
+};
+
+TEST(Conv, ShapesOfEveryKind) {
+  for (size_t i = 0; i < kShapes.size(); ++i) EXPECT_LE(Error(kShapes[i]), 1e-5) << "case " << i;
+}
+
+TEST(Conv, LayoutsTypesAndConstants) {
+  for (size_t i = 0; i < kShapes.size(); ++i) {
+    for (auto [dtype, allowed] : {std::pair{DType::kF32, 1e-5}, {DType::kF16, 1e-3},
+                                  {DType::kBF16, 8e-3}, {DType::kF64, 1e-12}}) {
+      Case c = kShapes[i];
+      c.dtype = dtype, c.residual = true, c.constant = true;
+      EXPECT_LE(Error(c), allowed) << "case " << i << " " << NameOf(dtype);
+      c.layout = Layout::kTransposed;
+      EXPECT_LE(Error(c), allowed) << "transposed, case " << i << " " << NameOf(dtype);
+      c.layout = Layout::kPacked, c.channels_last = true;
+      EXPECT_LE(Error(c), allowed) << "channels last, case " << i << " " << NameOf(dtype);
+    }
+  }
+}
+
+TEST(Conv, Activations) {
+  using enum ActivationKind;
+  for (Activation a : {Activation{kRelu}, {kRelu, 0.1f}, {kClip, -1, 2}, {kSigmoid}, {kTanh},
+                       {kHardSwish}, {kHardSigmoid, 0.2f, 0.5f}, {kSwish, 1}, {kGelu}, {kGeluTanh},
+                       {kElu, 1}, {kMish}, {kSoftplus}}) {
+    for (bool residual : {false, true}) {
+      for (size_t shape : {size_t{0}, size_t{2}, size_t{3}, size_t{9}}) {
+        Case c = kShapes[shape];
+        c.activation = a, c.residual = residual, c.channels_last = true;
+        EXPECT_LE(Error(c), 2e-4) << "kind " << static_cast<int>(a.kind) << " case " << shape;
+      }
+    }
+  }
+}
+
+// A backend that cuts as for `width` cores gives what the whole one does.
+TEST(Conv, PartsOfBothBackendsAgree) {
+  std::mt19937 rng(7);
+  std::uniform_real_distribution<float> random(-1, 1);
+  ConvGeometry g{1, 1, 40, 48, {1, 31, 33}, {1, 31, 33}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1},
+                 {0, 1, 1}, false};
+  std::vector<float> src(40 * 31 * 33), weights(40 * 48 * 9), want(48 * 31 * 33), got(want.size());
+  for (auto* list : {&src, &weights}) std::generate(list->begin(), list->end(), [&] { return random(rng); });
+  auto run = [&](const ConvBackend& backend, int width, std::vector<float>* dst) {
+    std::vector<char> packed, scratch;
+    ConvPrimitive* first = nullptr;
+    for (const ConvPart& part : CutConv(g, width)) {
+      ConvSpec spec{part.geometry, ConvType::kF32, false, false, {}};
+      ConvPrimitive* made = backend.make(spec, first);
+      ASSERT_NE(made, nullptr);
+      if (first == nullptr) {
+        first = made;
+        packed.resize(static_cast<size_t>(backend.weight_bytes(*made)));
+        ASSERT_TRUE(backend.pack(*made, weights.data(), packed.data()));
+      }
+      scratch.resize(static_cast<size_t>(backend.scratch_bytes(*made)));
+      ConvCall call{src.data() + part.src, packed.data(), nullptr, dst->data() + part.dst, scratch.data()};
+      ASSERT_TRUE(backend.run(*made, call));
+      if (made != first) backend.drop(made);
+    }
+    backend.drop(first);
+  };
+  run(PlainConv(), 1, &want);
+  std::vector<const ConvBackend*> backends{&PlainConv()};
+  if (OneDnnConv() != nullptr) backends.push_back(OneDnnConv());
+  for (const ConvBackend* backend : backends) {
+    for (int width : {1, 2, 3, 64}) {
+      std::fill(got.begin(), got.end(), -1.0f);
+      run(*backend, width, &got);
+      for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << width;
+    }
+  }
+}
+
+TEST(Conv, WrongShapesSayWhatIsWrong) {
+  Case c = kShapes[0];
+  c.weight = {4, 2, 3, 3};
+  EXPECT_THROW(Error(c), belay::Error);
+  c = kShapes[0], c.groups = 2;
+  EXPECT_THROW(Error(c), belay::Error);
+  c = kShapes[0], c.strides = {1};
+  EXPECT_THROW(Error(c), belay::Error);
+}
+
+}  // namespace
+}  // namespace belay::ops

@@ -1,0 +1,189 @@
+// Convolutions by oneDNN on the calling thread. A primitive is made once for each shape of a part
+// and used by any number of threads; its scratch memory comes with the call.
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "ops/conv/conv_backend.h"
+#include "ops/matmul/dnnl/single_threaded.h"
+
+using belay::ops::Activation;
+using belay::ops::ActivationKind;
+using belay::ops::ConvGeometry;
+using belay::ops::ConvSpec;
+using belay::ops::SingleThreaded;
+using dnnl::algorithm;
+using dnnl::memory;
+
+struct belay::ops::ConvPrimitive {
+  dnnl::primitive primitive;
+  memory::desc src, weights, bias, dst, scratch, plain_weights;
+  bool has_bias;
+};
+
+namespace {
+
+using belay::ops::ConvPrimitive;
+
+void Append(dnnl::post_ops& posts, algorithm kind, float alpha = 0, float beta = 0) {
+  posts.append_eltwise(1.0f, kind, alpha, beta);
+}
+
+void AppendActivation(dnnl::post_ops& posts, const Activation& a) {
+  switch (a.kind) {
+    using enum ActivationKind;
+    case kNone: return;
+    case kRelu: return Append(posts, algorithm::eltwise_relu, a.alpha);
+    case kClip: return Append(posts, algorithm::eltwise_clip, a.alpha, a.beta);
+    case kSigmoid: return Append(posts, algorithm::eltwise_logistic);
+    case kTanh: return Append(posts, algorithm::eltwise_tanh);
+    case kHardSwish: return Append(posts, algorithm::eltwise_hardswish);
+    case kHardSigmoid:
+      Append(posts, algorithm::eltwise_linear, a.alpha, a.beta);
+      return Append(posts, algorithm::eltwise_clip, 0, 1);
+    case kSwish: return Append(posts, algorithm::eltwise_swish, a.alpha);
+    case kGelu: return Append(posts, algorithm::eltwise_gelu_erf);
+    case kGeluTanh: return Append(posts, algorithm::eltwise_gelu_tanh);
+    case kElu: return Append(posts, algorithm::eltwise_elu, a.alpha);
+    case kMish: return Append(posts, algorithm::eltwise_mish);
+    case kSoftplus: return Append(posts, algorithm::eltwise_soft_relu);
+  }
+}
+
+dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
+  dnnl::post_ops posts;
+  if (spec.residual) posts.append_sum(1.0f);
+  AppendActivation(posts, spec.activation);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_post_ops(posts);
+  return attributes;
+}
+
+// A geometry with the two or three spatial dimensions that it needs.
+struct Dims {
+  explicit Dims(const ConvGeometry& geometry)
+      : g(geometry), first(g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0) {}
+
+  memory::desc Activations(int64_t channels, const int64_t* sizes) const {
+    memory::dims dims{g.batch, channels};
+    dims.insert(dims.end(), sizes + first, sizes + 3);
+    auto tag = first == 1 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
+    return memory::desc(dims, memory::data_type::f32, tag);
+  }
+
+  memory::dims WeightSizes() const {
+    memory::dims dims{g.out_channels / g.groups, g.in_channels / g.groups};
+    if (g.groups > 1) dims.insert(dims.begin(), g.groups);
+    dims.insert(dims.end(), g.kernel + first, g.kernel + 3);
+    return dims;
+  }
+
+  memory::desc AnyWeights() const {
+    return memory::desc(WeightSizes(), memory::data_type::f32, memory::format_tag::any);
+  }
+
+  // As the caller has them; a transposed convolution's have the two channel dimensions swapped.
+  memory::desc PlainWeights() const {
+    memory::dims sizes = WeightSizes(), strides(sizes.size());
+    int64_t step = 1;
+    for (size_t i = sizes.size(); i-- > 0; step *= sizes[i]) strides[i] = step;
+    if (g.transposed) {
+      size_t out = g.groups > 1 ? 1 : 0;
+      int64_t taps = strides[out + 1];
+      strides[out] = taps;
+      strides[out + 1] = taps * sizes[out];
+    }
+    return memory::desc(sizes, memory::data_type::f32, strides);
+  }
+
+  memory::dims Of(const int64_t* values, int64_t less = 0) const {
+    memory::dims dims(values + first, values + 3);
+    for (int64_t& value : dims) value -= less;
+    return dims;
+  }
+
+  const ConvGeometry& g;
+  int first;
+};
+
+template <class Operation>
+std::unique_ptr<ConvPrimitive> Make(const ConvSpec& spec, const ConvPrimitive* like) {
+  const ConvGeometry& g = spec.geometry;
+  Dims dims(g);
+  memory::desc src = dims.Activations(g.in_channels, g.in);
+  memory::desc dst = dims.Activations(g.out_channels, g.out);
+  memory::desc weights = like != nullptr ? like->weights : dims.AnyWeights();
+  memory::desc bias({g.out_channels}, memory::data_type::f32, memory::format_tag::x);
+  if (!spec.bias) bias = memory::desc();
+  constexpr auto direct = std::is_same_v<Operation, dnnl::convolution_forward>
+                              ? algorithm::convolution_direct
+                              : algorithm::deconvolution_direct;
+  typename Operation::desc desc(dnnl::prop_kind::forward_inference, direct, src, weights, bias, dst,
+                                dims.Of(g.stride), dims.Of(g.dilation, 1), dims.Of(g.before),
+                                dims.Of(g.after));
+  typename Operation::primitive_desc pd(desc, AttributesOf(spec), belay::ops::TheEngine());
+  return std::unique_ptr<ConvPrimitive>(
+      new ConvPrimitive{Operation(pd), src, pd.weights_desc(), bias, dst, pd.scratchpad_desc(),
+                        dims.PlainWeights(), spec.bias});
+}
+
+ConvPrimitive* MakePrimitive(const ConvSpec& spec, const ConvPrimitive* like) {
+  SingleThreaded scope;
+  if (spec.type != belay::ops::ConvType::kF32) return nullptr;
+  try {
+    return (spec.geometry.transposed ? Make<dnnl::deconvolution_forward>(spec, like)
+                                     : Make<dnnl::convolution_forward>(spec, like))
+        .release();
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+bool Pack(const ConvPrimitive& p, const void* weights, void* packed) {
+  SingleThreaded scope;
+  try {
+    const dnnl::engine& engine = belay::ops::TheEngine();
+    memory from(p.plain_weights, engine, const_cast<void*>(weights)), to(p.weights, engine, packed);
+    dnnl::reorder(from, to).execute(belay::ops::ThisThreadsStream(), from, to);
+    return true;
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+bool Run(const ConvPrimitive& p, const belay::ops::ConvCall& call) {
+  SingleThreaded scope;
+  try {
+    const dnnl::engine& engine = belay::ops::TheEngine();
+    memory src(p.src, engine, const_cast<void*>(call.src));
+    memory weights(p.weights, engine, const_cast<void*>(call.weights));
+    memory dst(p.dst, engine, call.dst);
+    memory scratch(p.scratch, engine, call.scratch);
+    memory bias = p.has_bias ? memory(p.bias, engine, const_cast<void*>(call.bias)) : memory();
+    std::array<dnnl_exec_arg_t, 5> args{{{DNNL_ARG_SRC, src.get()},
+                                         {DNNL_ARG_WEIGHTS, weights.get()},
+                                         {DNNL_ARG_DST, dst.get()},
+                                         {DNNL_ARG_SCRATCHPAD, scratch.get()},
+                                         {DNNL_ARG_BIAS, p.has_bias ? bias.get() : nullptr}}};
+    return dnnl_primitive_execute(p.primitive.get(), belay::ops::ThisThreadsStream().get(),
+                                  p.has_bias ? 5 : 4, args.data()) == dnnl_success;
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+const belay::ops::ConvBackend kOneDnn = {
+    &MakePrimitive,
+    [](ConvPrimitive* p) { delete p; },
+    [](const ConvPrimitive& p) { return static_cast<int64_t>(p.weights.get_size()); },
+    [](const ConvPrimitive& p) { return static_cast<int64_t>(p.scratch.get_size()); },
+    &Pack,
+    &Run,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const belay::ops::ConvBackend* belay_dnnl_conv() {
+  return &kOneDnn;
+}
