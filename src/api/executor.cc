@@ -37,17 +37,19 @@ HandleBits BitsOf(const aclOpExecutor* executor) { return reinterpret_cast<Handl
 PlanRef NeedPlan(const aclOpExecutor* executor) {
   HandleBits bits = BitsOf(executor);
   Plan* plan = ops::g_plans.Find(bits);
-  if (plan == nullptr || !plan->TryRef()) FailSpent();
+  if (plan == nullptr || !(plan->repeatable() ? plan->TryLease() : plan->TryRef())) FailSpent();
   PlanRef ref(plan);
   if (ops::g_plans.Find(bits) != plan) FailSpent();
   return ref;
 }
 
-// Takes the handle away, and with it the handle's reference; exactly one caller gets through.
-void Spend(aclOpExecutor* executor) {
+// Takes the handle away, and with it the handle's references; exactly one caller gets true.
+bool TryRetire(aclOpExecutor* executor) {
   Plan* plan = ops::g_plans.Retire(BitsOf(executor));
-  if (plan == nullptr) FailSpent();
+  if (plan == nullptr) return false;
+  plan->EndLease();
   plan->Unref();
+  return true;
 }
 
 void CheckAddress(const char* name, const void* address, int64_t end) {
@@ -146,7 +148,7 @@ void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size
          plan->function());
   }
   CheckAddresses(*plan, workspace, workspace_size);
-  if (!plan->repeatable()) Spend(executor);
+  if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
   if (!plan->has_work()) return;
   uint32_t cost = plan->cost();
   stream.Submit(rt::MakeTask(PlanTask(std::move(plan), workspace), cost));
@@ -156,7 +158,7 @@ void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor)
 
 // An executor that is used up is left alone: programs keep them all and destroy them at exit.
 void aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  if (Plan* plan = ops::g_plans.Retire(BitsOf(executor))) return plan->Unref();
+  if (TryRetire(executor)) return;
   if (KindOf(BitsOf(executor)) != static_cast<uint8_t>(HandleKind::kExecutor)) FailSpent();
 }
 

@@ -54,7 +54,9 @@ void aclrtDestroyStreamForce(rt::Stream& stream) {
 
 void aclrtStreamQuery(rt::Stream& stream, aclrtStreamStatus* status) {
   rt::CheckNotCaptured(stream, "aclrtStreamQuery");
-  *status = stream.Idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+  bool idle = stream.Idle();
+  if (!idle) stream.Hurry();
+  *status = idle ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
 }
 
 void aclrtSynchronizeStream(rt::Stream& stream) {

@@ -15,6 +15,7 @@
 #include <new>
 #include <utility>
 
+#include "base/cache_line.h"
 #include "base/spin_lock.h"
 
 namespace belay {
@@ -177,9 +178,13 @@ class HandleTable {
   }
   Slot* TakeSlot() {
     std::lock_guard guard(lock_);
+    if (free_ == kNone && returned_.load(std::memory_order_relaxed) != kNone) {
+      free_ = returned_.exchange(kNone, std::memory_order_acquire);
+    }
     if (free_ != kNone) {
       Slot* slot = SlotAt(free_ - 1);
       free_ = slot->next_free;
+      if (free_ != kNone) PrefetchLines(SlotAt(free_ - 1));
       return slot;
     }
     uint32_t index = used_.load(std::memory_order_relaxed);
@@ -194,17 +199,26 @@ class HandleTable {
     used_.store(index + 1, std::memory_order_release);
     return slot;
   }
+  // The next object's memory is on its way while this one is made.
+  static void PrefetchLines(Slot* slot) {
+    auto* at = reinterpret_cast<char*>(slot);
+    for (size_t i = 0; i < sizeof(Slot); i += kCacheLine) PrefetchForWrite(at + i);
+  }
+  // Most objects of some kinds are made on one thread and end on another. That one adds to a list which the
+  // maker takes as a whole when it has no more, so they seldom touch the same line.
   void PutSlot(Slot* slot) noexcept {
-    std::lock_guard guard(lock_);
-    slot->next_free = free_;
-    free_ = slot->index + 1;
+    slot->next_free = returned_.load(std::memory_order_relaxed);
+    while (!returned_.compare_exchange_weak(slot->next_free, slot->index + 1,
+                                            std::memory_order_acq_rel)) {
+    }
   }
 
   static constexpr uint32_t kNone = 0;  // free_ is an index + 1: a table of zeros takes no file space
   mutable SpinLock lock_;
   uint32_t free_ = kNone;
-  std::atomic<uint32_t> used_{0};
   std::atomic<uint32_t> live_{0};
+  alignas(64) std::atomic<uint32_t> returned_{kNone};  // a list as free_ is one
+  alignas(64) std::atomic<uint32_t> used_{0};
   std::atomic<Slot*> chunks_[kMaxSlots >> kChunkBits] = {};
 };
 

@@ -103,7 +103,7 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
     if (op.out >= 0) CheckOut(op, in_op_order, compute);
     op.plan(*plan, in_op_order, compute);
   } catch (...) {
-    g_plans.Retire(handle);  // nobody has seen it; PlanRef recycles the slot
+    if (g_plans.Retire(handle) != nullptr) plan->EndLease();  // PlanRef recycles the slot
     throw;
   }
   return plan;

@@ -48,7 +48,35 @@ bool Plan::TryRef() noexcept {
 }
 
 void Plan::Unref() noexcept {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) g_plans.Recycle(this);
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  DropBody();
+  LeaveMarks(&function_, sizeof function_);
+  LeaveMarks(bindings_, sizeof bindings_);
+  LeaveMarks(body_, body_bytes_);
+  g_plans.Recycle(this);
+}
+
+bool Plan::TryLease() noexcept {
+  int32_t left = leased_.load(std::memory_order_relaxed);
+  while (left > 0) {
+    if (leased_.compare_exchange_weak(left, left - 1, std::memory_order_acquire)) return true;
+  }
+  if (left == kLeaseEnded) return false;
+  constexpr uint32_t kLease = 256;
+  uint32_t refs = refs_.load(std::memory_order_relaxed);
+  do {
+    if (refs == 0) return false;
+  } while (!refs_.compare_exchange_weak(refs, refs + kLease, std::memory_order_acquire));
+  // Another thread may have been first, or the lease may have ended: then this keeps the one it needs.
+  if (!leased_.compare_exchange_strong(left, kLease - 1, std::memory_order_release)) {
+    refs_.fetch_sub(kLease - 1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void Plan::EndLease() noexcept {
+  int32_t left = leased_.exchange(kLeaseEnded, std::memory_order_acq_rel);
+  if (left > 0) refs_.fetch_sub(static_cast<uint32_t>(left), std::memory_order_relaxed);
 }
 
 PlanRef NewPlan(const char* name) {

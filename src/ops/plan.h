@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cache_line.h"
 #include "base/handle_table.h"
 #include "tensor/objects.h"
 
@@ -44,7 +45,7 @@ struct Frame {
   char* workspace;
 };
 
-class Plan {
+class alignas(kCacheLine) Plan {
  public:
   static constexpr size_t kInlineBody = 640;
   static constexpr int kInlineBindings = 4;
@@ -89,12 +90,18 @@ class Plan {
   // Adds a reference unless the last one is already gone.
   bool TryRef() noexcept;
   void Unref() noexcept;
+  // The same for a plan that runs again and again. Takes many references at once and hands them out, so
+  // that the count stays on the core where the tasks end.
+  bool TryLease() noexcept;
+  // Gives back what was not handed out. For whoever has retired the handle.
+  void EndLease() noexcept;
 
  private:
   Binding* Bindings() { return more_ ? more_->data() : bindings_; }
   const Binding* Bindings() const { return more_ ? more_->data() : bindings_; }
   void DropBody() noexcept {
     if (destroy_ != nullptr) destroy_(body_);
+    destroy_ = nullptr;
   }
 
   const char* function_;
@@ -102,12 +109,17 @@ class Plan {
   void (*destroy_)(std::byte* body) noexcept = nullptr;
   uint64_t workspace_bytes_ = 0;
   uint32_t cost_ = 500;
-  std::atomic<uint32_t> refs_{1};
   std::atomic<bool> repeatable_{false};
   uint16_t binding_count_ = 0;
+  uint16_t body_bytes_ = 0;
   std::unique_ptr<std::vector<Binding>> more_;  // all of them, once there are more than fit inline
   Binding bindings_[kInlineBindings];
   alignas(16) std::byte body_[kInlineBody];
+
+  // Apart from what both sides read, and from each other: tasks end on one core and are made on another.
+  static constexpr int32_t kLeaseEnded = -1;
+  alignas(kCacheLine) std::atomic<uint32_t> refs_{1};
+  alignas(kCacheLine) std::atomic<int32_t> leased_{0};
 };
 
 class PlanRef;
@@ -143,6 +155,7 @@ void Plan::SetBody(const Body& body) {
   DropBody();
   if constexpr (sizeof(Body) <= kInlineBody && alignof(Body) <= 16) {
     new (body_) Body(body);
+    body_bytes_ = sizeof(Body);
     run_ = [](const std::byte* b, const Frame& f) { (*reinterpret_cast<const Body*>(b))(f); };
     if constexpr (std::is_trivially_destructible_v<Body>) {
       destroy_ = nullptr;
@@ -151,6 +164,7 @@ void Plan::SetBody(const Body& body) {
     }
   } else {
     *reinterpret_cast<Body**>(body_) = new Body(body);
+    body_bytes_ = sizeof(Body*);
     run_ = [](const std::byte* b, const Frame& f) { (**reinterpret_cast<Body* const*>(b))(f); };
     destroy_ = [](std::byte* b) noexcept { delete *reinterpret_cast<Body**>(b); };
   }

@@ -1,11 +1,16 @@
 #include "runtime/engine.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "runtime/stream.h"
 
 namespace belay::rt {
 namespace {
+
+constexpr int64_t kMostLag = 8000;  // ns
+constexpr uint64_t kFullBatch = 32;
+constexpr uint64_t kSmallBatch = 8;
 
 constinit std::atomic<Engine*> g_engine{nullptr};
 constinit thread_local Runner* t_runner = nullptr;
@@ -39,9 +44,21 @@ Stream* Runner::Take() {
   return stream;
 }
 
+// Each look at a queue takes cache lines away from whoever feeds it, so looks should find many tasks. The
+// time between looks follows the rate at which they come.
+int64_t Runner::Lag() {
+  if (tasks_ >= kFullBatch) {
+    lag_ = std::min(lag_ * 2, kMostLag);
+  } else if (tasks_ < kSmallBatch) {
+    lag_ = std::max(lag_ / 2, kLeastLag);
+  }
+  tasks_ = 0;
+  return lag_;
+}
+
 void Runner::Share() {
   Stream* stream = Take();
-  TheEngine().MakeReady(*stream, kept_cost_);
+  TheEngine().MakeReady(*stream, std::max(kept_cost_, kWorthSharing));
 }
 
 void Runner::NoteLength(TaskCost cost) {

@@ -18,12 +18,18 @@ class Engine {
 
   // Whether streams wait for a worker. A hint, for whoever could take one soon.
   bool has_ready() const { return has_ready_.load(std::memory_order_relaxed); }
+  // Whether something waits that should be taken at once.
+  bool has_urgent() const { return has_urgent_.load(std::memory_order_acquire); }
 
   // `stream` has just become ready; its next task costs about `cost`.
   virtual void MakeReady(Stream& stream, TaskCost cost) = 0;
   // A worker is about to spend long inside one task, or comes back: others must not count on it.
   virtual void EnterLongTask() {}
   virtual void LeaveLongTask() {}
+  // A host asks for a ready stream again and again: it should not be left alone for a moment.
+  void Hurry() {
+    if (has_ready() && !has_urgent()) has_urgent_.store(true, std::memory_order_release);
+  }
 
   // Blocks the calling host thread until the stream has completed `position`; false when the deadline
   // (NowNs, negative: none) came first. Without a deadline it may run tasks meanwhile.
@@ -38,11 +44,15 @@ class Engine {
   virtual bool ForgetPoll(Stream& stream) = 0;
 
  protected:
-  std::atomic<bool> has_ready_{false};
+  // Looked at all the time, written seldom: apart from what is written often.
+  alignas(64) std::atomic<bool> has_ready_{false};
+  std::atomic<bool> has_urgent_{false};
 };
 
 // Tasks from here on are worth waking a sleeping worker for: about what a wake costs.
 inline constexpr TaskCost kLongTask = 50'000;
+// And from here on worth moving to another core.
+inline constexpr TaskCost kWorthSharing = 2000;
 
 Engine& TheEngine();
 void InstallEngine(Engine* engine);
@@ -64,9 +74,12 @@ class Runner {
   Stream* Take();
   // Called before each task: once work worth sharing is ahead, gives the kept stream to everybody.
   void BeforeTask(TaskCost cost) {
+    ++tasks_;
     if (kept_ != nullptr && (spent_ += cost) > kShareAfter) [[unlikely]] Share();
     if (in_long_task_ || cost >= kLongTask) [[unlikely]] NoteLength(cost);
   }
+  // How many nanoseconds a stream that somebody feeds is left alone before the next look at it.
+  int64_t Lag();
   // Called when a stream was run to its end or parked.
   void EndRun() {
     if (in_long_task_) [[unlikely]] NoteLength(0);
@@ -74,12 +87,15 @@ class Runner {
 
  private:
   static constexpr uint64_t kShareAfter = 3000;  // ns
+  static constexpr int64_t kLeastLag = 1000;     // ns
   void Share();
   void NoteLength(TaskCost cost);
   bool in_long_task_ = false;
   Stream* kept_ = nullptr;
   TaskCost kept_cost_ = 0;
   uint64_t spent_ = 0;
+  uint64_t tasks_ = 0;  // since Lag was asked last
+  int64_t lag_ = kLeastLag;
   Runner* outer_;
 };
 

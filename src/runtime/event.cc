@@ -320,7 +320,9 @@ Event::Binding Event::LatestRecord() {
 bool Event::Complete() {
   Binding binding = LatestRecord();
   if (binding.stream == nullptr) return kind_ == EventKind::kEx;
-  return binding.stream->Reached(binding.position);
+  if (binding.stream->Reached(binding.position)) return true;
+  binding.stream->Hurry();
+  return false;
 }
 
 }  // namespace belay::rt

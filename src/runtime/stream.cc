@@ -63,7 +63,7 @@ void Stream::Close() {
   TakeUpdate();
   // Only after the engine has stopped there is anything left.
   for (; head_ < queue_.tail(); ++head_) {
-    queue_.Front().Destroy();
+    queue_.Front(queue_.tail() - head_).Destroy();
     queue_.Pop();
   }
   CompleteRecord(head_);

@@ -80,6 +80,8 @@ class Stream {
   uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
   bool Reached(uint64_t position) const { return completed() >= position; }
   bool Idle() const { return Reached(tail()); }
+  // A host wants the stream to get on now: it should not be left alone for a moment to gather tasks.
+  void Hurry();
 
   // Takes (and so clears) the stored failure, if any.
   std::unique_ptr<TaskFailure> TakeFailure();
@@ -172,7 +174,7 @@ class Stream {
   bool RunFront(Task& task);
   void CompleteRecord(uint64_t position);
   void WakeHosts(uint64_t position);
-  bool Linger(uint64_t tail) const;
+  bool Linger(uint64_t tail, int64_t lag_ns);
   bool TryDrain();
   static CancelResult Unlink(void* source, Stream& waiter);
   void Yield(TaskCost cost);
@@ -181,31 +183,33 @@ class Stream {
 
   // Producers. Whoever runs the stream takes this lock only to find it empty, so that the two sides
   // seldom fight for a cache line. Order: lock_ before run_lock_.
-  SpinLock lock_;
+  alignas(64) SpinLock lock_;
   bool idle_ = false;  // state_ is kIdle: the next push makes the stream ready
   bool gate_ = false;  // Submit must take the slow path: capturing, stopped, or closed
   bool stop_on_failure_ = false;
   bool stopped_ = false;
-  int stop_code_ = 0;
-  std::string stop_reason_;
   std::atomic<bool> closing_{false};
-  TaskUpdate* update_ = nullptr;  // owned; not a unique_ptr, for which its class would have to be known here
-  uint64_t opened_at_ = 0;   // positions count on from the stream that had the slot before
+  uint32_t id_ = 0;
   uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
+  std::atomic<Capture*> capture_{nullptr};
+  Context* context_ = nullptr;
+  StreamOptions options_;
   TaskQueue queue_;
 
   // The runner.
   alignas(64) SpinLock run_lock_;
   std::atomic<StreamState> state_{StreamState::kClosed};
+  std::atomic<bool> dropping_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> hurry_{false};
+  bool timed_out_ = false;
+  bool callback_done_ = false;
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> host_target_{UINT64_MAX};  // least position that a sleeping host waits for
   std::atomic<uint32_t> host_epoch_{0};
-  std::atomic<bool> dropping_{false};
-  std::atomic<bool> failed_{false};
   std::atomic<uint32_t> aborts_{0};
-  bool timed_out_ = false;
-  bool callback_done_ = false;
   uint64_t head_ = 0;
+  uint64_t seen_tail_ = 0;  // the tail when the runner looked last
 
   // Waiting: streams parked until this one reaches a position, and this stream's own park.
   SpinLock wait_lock_;
@@ -215,11 +219,12 @@ class Stream {
   std::atomic<uint64_t> park_serial_{0};  // under run_lock_
   ParkPlace place_;                       // under run_lock_
 
-  std::atomic<Capture*> capture_{nullptr};
-  Context* context_ = nullptr;
-  StreamOptions options_;
-  uint32_t id_ = 0;
-  std::unique_ptr<TaskFailure> failure_;  // under lock_
+  // Seldom touched, under lock_.
+  TaskUpdate* update_ = nullptr;  // owned; not a unique_ptr, for which its class would have to be known here
+  uint64_t opened_at_ = 0;        // positions count on from the stream that had the slot before
+  int stop_code_ = 0;
+  std::string stop_reason_;
+  std::unique_ptr<TaskFailure> failure_;
 
   // The engine's ready list (its lock).
   friend class ReadyList;

@@ -1,6 +1,7 @@
 // The runner's side of a stream: running its tasks, parking it, letting others go on.
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "runtime/engine.h"
 #include "runtime/event.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr uint64_t kTurn = 100'000;
 constexpr uint64_t kFedBatch = 2;
 constexpr int kLooks = 4;
-constexpr int kPausesALook = 48;
+constexpr int kPausesBetweenSignals = 4;
 
 }  // namespace
 
@@ -27,9 +28,11 @@ bool Stream::TryTake() {
 Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
   Runner* runner = Runner::Current();
   uint64_t spent = 0;
+  uint64_t begin = head_;
+  bool lingered = false;
   for (;;) {
-    uint64_t tail = queue_.tail();
-    uint64_t begin = head_;
+    if (seen_tail_ <= head_) seen_tail_ = queue_.tail();
+    uint64_t tail = seen_tail_;
     // A host may feed the stream for ever.
     if (stop != nullptr && stop->load(std::memory_order_relaxed) && head_ < tail) [[unlikely]] until = 0;
     while (head_ < tail) {
@@ -37,7 +40,7 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
         Yield(kUnknownCost);
         return RunResult::kYielded;
       }
-      Task& task = queue_.Front();
+      Task& task = queue_.Front(tail - head_);
       spent += task.cost;
       if (spent > kTurn && until == UINT64_MAX) [[unlikely]] {
         spent = 0;
@@ -49,22 +52,42 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
       if (runner != nullptr) runner->BeforeTask(task.cost);
       if (!RunFront(task)) return RunResult::kParked;
     }
-    bool fed = head_ - begin >= kFedBatch && head_ < until && !(runner != nullptr && runner->keeps());
-    if (fed && Linger(tail)) continue;
+    // Only workers (they bring a flag) have time to wait for more; once, while others wait for them.
+    bool fed = stop != nullptr && head_ - begin >= kFedBatch && !runner->keeps();
+    if (fed && !(lingered && TheEngine().has_ready())) {
+      lingered = true;
+      begin = head_;
+      if (Linger(tail, runner->Lag())) continue;
+    }
     if (TryDrain()) return RunResult::kDrained;
   }
 }
 
 // A host is feeding the stream faster than one task at a time: wait a moment for more, so that it pays
 // for pushes only, not for waking and handing over. The queue is looked at rarely, because each look takes
-// the producer's cache line away.
-bool Stream::Linger(uint64_t tail) const {
+// the producer's cache line away; what is looked at in between is seldom written.
+bool Stream::Linger(uint64_t tail, int64_t lag_ns) {
+  const Engine& engine = TheEngine();
   for (int look = 0; look < kLooks; ++look) {
-    for (int i = 0; i < kPausesALook; ++i) CpuRelax();
+    int64_t end = NowNs() + lag_ns;
+    bool called = false;
+    while (!called && NowNs() < end) {
+      for (int i = 0; i < kPausesBetweenSignals; ++i) CpuRelax();
+      called = hurry_.load(std::memory_order_relaxed) || engine.has_urgent();
+    }
+    if (called) hurry_.store(false, std::memory_order_relaxed);
     if (queue_.tail() != tail) return true;
-    if (TheEngine().has_ready()) return false;
+    if (called || engine.has_ready()) return false;
   }
   return false;
+}
+
+void Stream::Hurry() {
+  StreamState now = state();
+  if (now == StreamState::kReady) TheEngine().Hurry();
+  if (now == StreamState::kRunning && !hurry_.load(std::memory_order_relaxed)) {
+    hurry_.store(true, std::memory_order_relaxed);
+  }
 }
 
 // Runs the task at the head; false when it parked the stream (whose next owner may then already be
@@ -115,12 +138,16 @@ void Stream::Yield(TaskCost cost) {
   TheEngine().MakeReady(*this, cost);
 }
 
+// Whoever holds the lock is most likely pushing a task: waiting for it would only slow down both.
 bool Stream::TryDrain() {
   uint64_t head = head_;
   bool hosts;
   {
-    std::lock_guard guard(lock_);
-    if (queue_.tail() != head) return false;
+    std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard.owns_lock() || queue_.tail() != head) {
+      CpuRelax();
+      return false;
+    }
     std::lock_guard run_guard(run_lock_);
     idle_ = true;
     Apply(StreamCommand::kDrain);

@@ -17,8 +17,8 @@ namespace {
 constexpr int64_t kSearchNs = 1'000'000;   // a worker without work spins this long before it sleeps
 constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
 constexpr int kExitSeconds = 2;            // that exit() waits for running tasks
-constexpr TaskCost kWorthSharing = 2000;   // ns: below, moving work to another core costs more
-constexpr int kPausesBeforeSmallWork = 256;  // a few microseconds
+constexpr int kPausesBetweenLooks = 64;     // one or two microseconds
+constexpr int64_t kPatienceNs = 25'000;      // with small work that another worker will come to
 constexpr uint64_t kHelpStack = 256 << 10; // a helping host runs kernels on its own stack
 
 constinit thread_local bool t_is_worker = false;
@@ -79,7 +79,7 @@ ThreadEngine::~ThreadEngine() { Stop(); }
 
 void ThreadEngine::TellToStop() {
   stop_.store(true, std::memory_order_release);
-  work_.store(true, std::memory_order_release);
+  has_urgent_.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
   FutexWake(epoch_);
 }
@@ -145,17 +145,20 @@ Stream* ThreadEngine::NextStream() {
     Stream* stream = ready_.Pop();
     if (ready_.empty()) {
       has_ready_.store(false, std::memory_order_relaxed);
-      if (offers_ == nullptr) work_.store(false, std::memory_order_relaxed);
+      if (offers_ == nullptr) has_urgent_.store(false, std::memory_order_relaxed);
     }
-    if (stream != nullptr) return stream;
-    work_.store(false, std::memory_order_relaxed);
+    if (stream != nullptr) {
+      ++taken_;
+      return stream;
+    }
+    has_urgent_.store(false, std::memory_order_relaxed);
     if (searching_ == 0 && !Crowded()) {
       ++searching_;
       lock.unlock();
       SearchForAWhile();
       lock.lock();
       --searching_;
-      if (has_ready() || work_.load(std::memory_order_relaxed)) continue;
+      if (has_ready() || has_urgent_.load(std::memory_order_relaxed)) continue;
     }
     ++sleeping_;
     uint32_t epoch = epoch_.load(std::memory_order_relaxed);
@@ -168,16 +171,27 @@ Stream* ThreadEngine::NextStream() {
 }
 
 void ThreadEngine::SearchForAWhile() {
-  int64_t end = NowNs() + kSearchNs;
-  while (NowNs() < end) {
-    for (int i = 0; i < kPausesBeforeSmallWork; ++i) {
-      if (work_.load(std::memory_order_acquire)) return;
+  int64_t now = NowNs();
+  int64_t end = now + kSearchNs;
+  Sight sight;
+  while (now < end) {
+    for (int i = 0; i < kPausesBetweenLooks; ++i) {
+      if (has_urgent()) return;
       CpuRelax();
     }
-    if (has_ready()) return;
+    now = NowNs();
     std::lock_guard guard(lock_);
-    if (Crowded()) return;
+    if (ready_.empty() ? Crowded() : WorthTaking(sight, now)) return;
+    sight = {made_ready_, taken_, ready_.empty() || taken_ != sight.taken ? now : sight.since};
   }
+}
+
+// Under lock_: whether a searching worker should take small work from the list. Not at once: a host that
+// has submitted one small task will submit more, or wait and run it itself, and a worker that is running
+// small work comes back soon; each of them has the data in its cache.
+bool ThreadEngine::WorthTaking(const Sight& before, int64_t now) const {
+  if (taken_ == before.taken && now - before.since >= kPatienceNs) return true;
+  return made_ready_ == before.made_ready && !OthersAtSmallWork();
 }
 
 // Under lock_: whether workers and waiting hosts keep all cores busy, so that a worker that spins would
@@ -188,11 +202,9 @@ bool ThreadEngine::Crowded() const {
   return running + hosts_.load(std::memory_order_relaxed) >= workers();
 }
 
-// Under lock_: whether the searching worker should take a new ready stream at once. Small work that a
-// worker beside can take in a moment stays on that worker's core.
-bool ThreadEngine::Urgent(TaskCost cost) const {
-  int running = workers() - sleeping_ - searching_ - in_long_task_;
-  return cost >= kWorthSharing || running <= 0;
+// Under lock_: whether some worker is running streams and comes back to the list soon.
+bool ThreadEngine::OthersAtSmallWork() const {
+  return workers() - sleeping_ - searching_ - in_long_task_ > 0;
 }
 
 // Under lock_: whether the push of a task must wake a sleeper, so that it starts in good time.
@@ -214,9 +226,10 @@ void ThreadEngine::MakeReady(Stream& stream, TaskCost cost) {
   bool wake;
   {
     std::lock_guard guard(lock_);
-    if (!ready_.Push(stream)) return;
-    has_ready_.store(true, std::memory_order_relaxed);
-    if (Urgent(cost)) work_.store(true, std::memory_order_release);
+    ++made_ready_;
+    if (cost >= kWorthSharing) has_urgent_.store(true, std::memory_order_release);
+    if (!ready_.Push(stream)) return;  // it stands there since before somebody took it beside the list
+    if (!has_ready()) has_ready_.store(true, std::memory_order_relaxed);
     wake = ShouldWake(cost);
     if (wake) CallOne();
   }
@@ -248,7 +261,7 @@ void ThreadEngine::Publish(Offer& offer, int seats, bool wake) {
     offer.seats_ = seats;
     offer.next_ = offers_;
     offers_ = &offer;
-    work_.store(true, std::memory_order_release);
+    has_urgent_.store(true, std::memory_order_release);
     if (wake && !Crowded()) wakes = std::min(seats - searching_, sleeping_ - waking_);
     if (wakes > 0) {
       waking_ += wakes;
@@ -314,6 +327,7 @@ bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
       if (help && (HelpOnce(stream, position) || HelpWithOffer())) {
         spin_end = NowNs() + kHostSpinNs;
       } else {
+        if (!help) stream.Hurry();
         CpuRelax();
       }
     }
@@ -324,7 +338,7 @@ bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
 
 // Takes a seat at work that is being shared out: what the host waits for is most likely that.
 bool ThreadEngine::HelpWithOffer() {
-  if (!work_.load(std::memory_order_relaxed)) return false;
+  if (!has_urgent_.load(std::memory_order_relaxed)) return false;
   NoCancellation no_cancellation;
   DefaultFloatMode float_mode;
   std::lock_guard guard(lock_);
@@ -350,6 +364,7 @@ bool ThreadEngine::HelpOnce(Stream& stream, uint64_t position) {
       }
       return true;
     }
+    if (state == StreamState::kRunning) target->Hurry();
     ParkPlace place = target->parked_at();
     if (place.source == nullptr) return false;
     position = place.position;

@@ -86,7 +86,14 @@ class ThreadEngine final : public Engine {
   bool HelpWithOffer();
   bool SpinFor(Stream& stream, uint64_t position, bool help);
   bool Crowded() const;
-  bool Urgent(TaskCost cost) const;
+  bool OthersAtSmallWork() const;
+  // What a searching worker saw at its last look at the list.
+  struct Sight {
+    uint64_t made_ready = 0;
+    uint64_t taken = 0;
+    int64_t since = 0;  // nobody has taken anything that stands there
+  };
+  bool WorthTaking(const Sight& before, int64_t now) const;
   bool ShouldWake(TaskCost cost) const;
   void SearchForAWhile();
   void CallOne();
@@ -97,14 +104,15 @@ class ThreadEngine final : public Engine {
   std::atomic<int> width_{0};  // how many there are; workers ask while more are being started
   Timekeeper timekeeper_;
 
-  SpinLock lock_;
+  alignas(64) SpinLock lock_;
   ReadyList ready_;
+  uint64_t made_ready_ = 0;  // how often a stream became ready, and was taken from the list
+  uint64_t taken_ = 0;
   Offer* offers_ = nullptr;
   int searching_ = 0;
   int sleeping_ = 0;
   int in_long_task_ = 0;
   int waking_ = 0;  // sleepers that were woken and have not taken the lock yet
-  std::atomic<bool> work_{false};  // there is a stream or an offer that a searching worker should take
   std::atomic<int> hosts_{0};  // waiting host threads that are awake: each has a core
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};
