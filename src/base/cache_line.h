@@ -11,10 +11,12 @@ namespace belay {
 
 inline constexpr size_t kCacheLine = 64;
 
-// Writes to each line of memory whose content is of no use any more.
+// Writes to each line of memory whose content is of no use any more. Lines that were not read belong to it,
+// too, when they lie behind others that were: the CPU fetches ahead.
 inline void LeaveMarks(void* begin, size_t bytes) {
   auto* at = static_cast<volatile char*>(begin);
   for (size_t i = 0; i < bytes; i += kCacheLine) at[i] = 0;
+  if (bytes > 0) at[bytes - 1] = 0;
 }
 
 // Asks for a line that will be written. On x86 the builtin asks for a copy to read, unless a CPU that knows

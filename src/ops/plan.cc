@@ -53,6 +53,7 @@ void Plan::Unref() noexcept {
   LeaveMarks(&function_, sizeof function_);
   LeaveMarks(bindings_, sizeof bindings_);
   LeaveMarks(body_, body_bytes_);
+  LeaveMarks(&leased_, sizeof leased_);
   g_plans.Recycle(this);
 }
 
