@@ -12,6 +12,7 @@
 
 #include "acl/acl_base.h"
 #include "acl/acl_rt.h"
+#include "acl/acl_op.h"
 #include "acl/acl_mdl.h"
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/handle_table.h"
 #include "graph/model.h"
+#include "graph/single_op.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/memory_virtual.h"
@@ -95,6 +96,8 @@ BELAY_GRAPH_OBJECT(Dataset, graph::g_datasets, "a dataset")
 BELAY_GRAPH_OBJECT(ModelDescription, graph::g_model_descriptions, "a model description")
 BELAY_GRAPH_OBJECT(ModelConfig, graph::g_model_configs, "a configuration for loading")
 BELAY_GRAPH_OBJECT(ExecConfig, graph::g_exec_configs, "a configuration for execution")
+BELAY_GRAPH_OBJECT(OpAttributes, graph::g_op_attributes, "a set of attributes")
+BELAY_GRAPH_OBJECT(OpHandle, graph::g_op_handles, "a handle of an operator")
 #undef BELAY_GRAPH_OBJECT
 
 [[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument,

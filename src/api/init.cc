@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "graph/model.h"
+#include "graph/single_op.h"
 #include "runtime/context.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
@@ -22,6 +23,11 @@ namespace {
 void NeedStarted() {
   if (rt::Running()) return;
   Fail(100037, "finalize-twice", "there is nothing to end: aclInit was not called, or aclFinalize was already");
+}
+
+void ForgetModels() {
+  graph::RemoveModelsOf(-1);
+  graph::ForgetPreparedOps();
 }
 
 }  // namespace
@@ -47,7 +53,7 @@ void aclFinalize() {
   NeedStarted();
   RefuseInCallback("aclFinalize");
   rt::Stop();
-  graph::RemoveModelsOf(-1);
+  ForgetModels();
   LogInfo({}, "aclFinalize");
 }
 
@@ -56,7 +62,7 @@ void aclFinalizeReference(uint64_t* refCount) {
   NeedStarted();
   RefuseInCallback("aclFinalizeReference");
   uint64_t left = rt::StopOne();
-  if (left == 0) graph::RemoveModelsOf(-1);
+  if (left == 0) ForgetModels();
   LogInfo({}, "aclFinalizeReference: {} left", left);
   if (refCount != nullptr) *refCount = left;
 }

@@ -67,7 +67,8 @@ class OwnMemory {
 
 class StaticInstance final : public Instance {
  public:
-  StaticInstance(rt::Device& device, const Graph& graph, Buffer work) : Instance(device), program_(graph) {
+  StaticInstance(rt::Device& device, const Graph& graph, Buffer work, bool outputs_apart)
+      : Instance(device), program_(graph, outputs_apart) {
     inputs_ = program_.inputs();
     outputs_ = program_.outputs();
     bases_.resize(program_.base_count());
@@ -228,9 +229,11 @@ void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::
 }
 
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
-                                       Buffer work) {
+                                       Buffer work, bool outputs_apart) {
   Specialised specialised = Specialise(graph, inputs);
-  if (specialised.dynamic_at.empty()) return std::make_shared<StaticInstance>(device, specialised.graph, work);
+  if (specialised.dynamic_at.empty()) {
+    return std::make_shared<StaticInstance>(device, specialised.graph, work, outputs_apart);
+  }
   return std::make_shared<DynamicInstance>(device, std::move(specialised.graph));
 }
 

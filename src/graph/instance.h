@@ -60,6 +60,6 @@ class Instance : public std::enable_shared_from_this<Instance> {
 // Specialises the graph for these types and makes it ready to run. `work` may be memory of the caller that
 // is large enough; otherwise the instance has its own.
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
-                                       Buffer work = {});
+                                       Buffer work = {}, bool outputs_apart = false);
 
 }  // namespace belay::graph

@@ -26,7 +26,8 @@ ModelPort PortOf(std::string name, const ValueType& type) {
 // Builds a program node by node. A storage is a stretch of memory; several values may be views of one.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Graph& graph, Program& program) : graph_(graph), program_(program) {}
+  ProgramBuilder(const Graph& graph, Program& program, bool outputs_apart)
+      : graph_(graph), program_(program), outputs_apart_(outputs_apart) {}
 
   void Build() {
     values_.resize(graph_.nodes.size());
@@ -188,7 +189,8 @@ class ProgramBuilder {
     size_t number = graph_.inputs.size() + index;
     program_.outputs_.push_back(PortOf(output.name, {value.dtype, Format::kND, true, value.shape}));
     int storage = StorageOf(value);
-    if (storages_[static_cast<size_t>(storage)].kind == Storage::kWork) return MakePort(storage, number);
+    bool is_work = storages_[static_cast<size_t>(storage)].kind == Storage::kWork;
+    if (is_work && !outputs_apart_) return MakePort(storage, number);
     if (value.constant == nullptr && CountOf(value.shape) == 0) return;
     CopyTo(NewPort(number, program_.outputs_.back().bytes), value);
   }
@@ -292,6 +294,7 @@ class ProgramBuilder {
 
   const Graph& graph_;
   Program& program_;
+  const bool outputs_apart_;
   std::vector<std::vector<Value>> values_;  // of each node's outputs
   std::vector<Storage> storages_;
   std::unordered_map<const HostTensor*, int> constants_;
@@ -299,7 +302,7 @@ class ProgramBuilder {
   std::vector<int> owners_;             // storages that hold a stretch of the work memory
 };
 
-Program::Program(const Graph& graph) { ProgramBuilder(graph, *this).Build(); }
+Program::Program(const Graph& graph, bool outputs_apart) { ProgramBuilder(graph, *this, outputs_apart).Build(); }
 
 void Program::Run(const Kernel& kernel, char* const* bases) {
   constexpr size_t kOnStack = 16;

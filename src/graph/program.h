@@ -41,7 +41,9 @@ struct ModelPort {
 class Program {
  public:
   // Compiles a specialised graph that is not dynamic.
-  explicit Program(const Graph& graph);
+  // `outputs_apart`: results are copied to the outputs at the end, because an output may be the memory of an
+  // input too.
+  explicit Program(const Graph& graph, bool outputs_apart = false);
 
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const std::vector<ModelPort>& inputs() const { return inputs_; }

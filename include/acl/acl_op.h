@@ -1,0 +1,180 @@
+/**
+ * Single operators. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACL_ACL_OP_H_
+#define BELAY_ACL_ACL_OP_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "acl/acl_base.h"
+#include "acl/acl_rt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    ACL_ENGINE_SYS = 0,
+    ACL_ENGINE_AICORE = 1,
+    ACL_ENGINE_VECTOR = 2
+} aclopEngineType;
+
+typedef struct aclopAttr aclopAttr;
+typedef struct aclopHandle aclopHandle;
+
+/** An empty set of attributes. */
+aclopAttr *aclopCreateAttr(void);
+
+/** Frees it. */
+void aclopDestroyAttr(const aclopAttr *attr);
+
+/** A truth value. The name and the value are copied. */
+aclError aclopSetAttrBool(aclopAttr *attr, const char *attrName, uint8_t attrValue);
+
+/** A whole number. The name and the value are copied. */
+aclError aclopSetAttrInt(aclopAttr *attr, const char *attrName, int64_t attrValue);
+
+/** A number. The name and the value are copied. */
+aclError aclopSetAttrFloat(aclopAttr *attr, const char *attrName, float attrValue);
+
+/** A text. The name and the value are copied. */
+aclError aclopSetAttrString(aclopAttr *attr, const char *attrName, const char *attrValue);
+
+/** An element type. The name and the value are copied. */
+aclError aclopSetAttrDataType(aclopAttr *attr, const char *attrName, aclDataType attrValue);
+
+/**
+ * Truth values, kept as whole numbers. They are copied.
+ * Errors: 100000: a negative count; or no values: None.
+ */
+aclError aclopSetAttrListBool(
+    aclopAttr *attr, const char *attrName, int numValues, const uint8_t *values);
+
+/**
+ * Whole numbers. They are copied.
+ * Errors: 100000: a negative count; or no values: None.
+ */
+aclError aclopSetAttrListInt(
+    aclopAttr *attr, const char *attrName, int numValues, const int64_t *values);
+
+/**
+ * Numbers. They are copied.
+ * Errors: 100000: a negative count; or no values: None.
+ */
+aclError aclopSetAttrListFloat(
+    aclopAttr *attr, const char *attrName, int numValues, const float *values);
+
+/**
+ * Element types, kept as their numbers. They are copied.
+ * Errors: 100000: a negative count; or no values: None.
+ */
+aclError aclopSetAttrListDataType(
+    aclopAttr *attr, const char *attrName, int numValues, const aclDataType values[]);
+
+/**
+ * Texts. They are copied.
+ * Errors: 100000: a negative count; or no values: None.
+ */
+aclError aclopSetAttrListString(
+    aclopAttr *attr, const char *attrName, int numValues, const char **values);
+
+/**
+ * Lists of whole numbers, kept one behind the other, with their lengths under the name with
+ * ".lengths".
+ * Errors: 100000: a negative count; or no values: None.
+ */
+aclError aclopSetAttrListListInt(
+    aclopAttr *attr, const char *attrName, int numLists, const int *numValues, const int64_t *const
+    values[]);
+
+/**
+ * Runs one operator on the stream; here it need not have been compiled before.
+ * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
+ * is no such operator here.
+ */
+aclError aclopExecute(
+    const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer
+    *const inputs[], int numOutputs, const aclTensorDesc *const outputDesc[], aclDataBuffer *const
+    outputs[], const aclopAttr *attr, aclrtStream stream);
+
+/**
+ * The same, and writes the shapes of the results to outputDesc.
+ * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
+ * is no such operator here.
+ */
+aclError aclopExecuteV2(
+    const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
+    numOutputs, aclTensorDesc *outputDesc[], aclDataBuffer *outputs[], aclopAttr *attr, aclrtStream
+    stream);
+
+/**
+ * Writes type and shape of the results to outputDesc. Where elements of an input decide, its buffer
+ * must be readable.
+ * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
+ * is no such operator here.
+ */
+aclError aclopInferShape(
+    const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
+    numOutputs, aclTensorDesc *outputDesc[], aclopAttr *attr);
+
+/**
+ * An operator with its descriptions and attributes, to be run with aclopExecWithHandle.
+ * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
+ * is no such operator here.
+ */
+aclError aclopCreateHandle(
+    const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
+    aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopHandle **handle);
+
+/** Frees it. */
+void aclopDestroyHandle(aclopHandle *handle);
+
+/**
+ * Runs the operator of the handle on the stream.
+ * Errors: 100000: other numbers of inputs or outputs than the handle has; or buffers that are too
+ * small: None.
+ */
+aclError aclopExecWithHandle(
+    aclopHandle *handle, int numInputs, const aclDataBuffer *const inputs[], int numOutputs,
+    aclDataBuffer *const outputs[], aclrtStream stream);
+
+/**
+ * Converts the elements of a tensor.
+ * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
+ * is no such operator here.
+ */
+aclError aclopCast(
+    const aclTensorDesc *srcDesc, const aclDataBuffer *srcBuffer, const aclTensorDesc *dstDesc,
+    aclDataBuffer *dstBuffer, uint8_t truncate, aclrtStream stream);
+
+/**
+ * A handle that converts the elements of a tensor.
+ * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
+ * is no such operator here.
+ */
+aclError aclopCreateHandleForCast(
+    aclTensorDesc *srcDesc, aclTensorDesc *dstDesc, uint8_t truncate, aclopHandle **handle);
+
+/**
+ * The folder must exist. Belay has every operator built in and loads nothing from it.
+ * Errors: 100003: no such folder.
+ */
+aclError aclopSetModelDir(const char *modelDir);
+
+/**
+ * How many prepared operators are kept.
+ * Errors: 100000: zero.
+ */
+aclError aclopSetMaxOpQueueNum(uint64_t maxOpNum);
+
+/** Models of single operators that were compiled for a card cannot run here. */
+aclError aclopLoad(const void *model, size_t modelSize);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACL_ACL_OP_H_ */

@@ -1,0 +1,283 @@
+// Single operators by name.
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "acl/acl_op.h"
+#include "acl/acl_op_compiler.h"
+#include "api/convert.h"
+#include "api/handlers.h"
+#include "base/error.h"
+#include "base/fork.h"
+#include "graph/single_op.h"
+#include "runtime/context.h"
+#include "runtime/memory.h"
+
+namespace belay::api {
+namespace {
+
+using graph::Buffer;
+using graph::OpArgument;
+using graph::OpAttributes;
+using graph::OpHandle;
+using graph::SingleOp;
+using graph::ValueType;
+using tensor::DType;
+using tensor::TensorDesc;
+
+using DescList = const aclTensorDesc* const*;
+using BufferList = const aclDataBuffer* const*;
+
+void CheckCount(int count, const void* list, const char* what) {
+  if (count < 0 || (count > 0 && list == nullptr)) {
+    Fail(100000, "op-arguments", "there are {} {}, but the array of them is {}", count, what, list);
+  }
+}
+
+// A missing optional argument is described as having no type.
+OpArgument ArgumentOf(const TensorDesc& desc) {
+  OpArgument argument;
+  argument.present = desc.dtype != DType::kUndefined;
+  if (!argument.present) return argument;
+  if (desc.dims.size() > tensor::kMaxRank) {
+    Fail(145021, "op-rank", "a tensor has {} dimensions; eight are supported", desc.dims.size());
+  }
+  argument.type = {desc.dtype, desc.format, desc.rank_is_known(), tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
+  if (desc.is_constant) {
+    auto value = std::make_shared<graph::HostTensor>(desc.dtype, argument.type.shape);
+    std::copy_n(desc.constant.begin(), std::min(desc.constant.size(), value->bytes()), value->mutable_data());
+    argument.value = std::move(value);
+  }
+  return argument;
+}
+
+SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, DescList outputDesc, const OpAttributes* attributes) {
+  CheckCount(inputs, inputDesc, "inputs");
+  CheckCount(outputs, outputDesc, "outputs");
+  SingleOp op{type, {}, outputs, {}};
+  for (int i = 0; i < inputs; ++i) op.inputs.push_back(ArgumentOf(Need<TensorDesc>(const_cast<aclTensorDesc*>(inputDesc[i]), "inputDesc[]")));
+  if (attributes != nullptr) op.attributes = attributes->values;
+  return op;
+}
+
+Buffer BufferOf(const aclDataBuffer* handle, const char* what) {
+  auto& buffer = Need<tensor::DataBuffer>(const_cast<aclDataBuffer*>(handle), what);
+  if (buffer.data != nullptr && buffer.bytes != 0) rt::CheckRange(buffer.data, buffer.bytes, what);
+  return {buffer.data, buffer.bytes};
+}
+
+bool Overlap(const Buffer& a, const Buffer& b) {
+  auto pa = reinterpret_cast<uintptr_t>(a.data), pb = reinterpret_cast<uintptr_t>(b.data);
+  return pa < pb + b.bytes && pb < pa + a.bytes;
+}
+
+bool AnyOverlap(const std::vector<Buffer>& inputs, const std::vector<Buffer>& outputs) {
+  for (const Buffer& output : outputs) {
+    for (const Buffer& input : inputs) {
+      if (Overlap(input, output)) return true;
+    }
+  }
+  return false;
+}
+
+std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, BufferList outputs, rt::Stream& stream) {
+  std::vector<Buffer> in, out;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (op.inputs[i].present && op.inputs[i].value == nullptr) in.push_back(BufferOf(inputs[i], "inputs[]"));
+  }
+  for (int i = 0; i < op.outputs; ++i) out.push_back(BufferOf(outputs[i], "outputs[]"));
+  auto instance = graph::InstanceOf(stream.context().device(), op, AnyOverlap(in, out));
+  instance->Execute(stream, in, out);
+  return instance;
+}
+
+void WriteShape(aclTensorDesc* handle, const ValueType& type) {
+  auto& desc = Need<TensorDesc>(handle, "outputDesc[]");
+  desc.dtype = type.dtype;
+  desc.dims = desc.storage_dims = desc.origin_dims = {type.shape.begin(), type.shape.end()};
+}
+
+void Run(const char* type, int inputs, DescList inputDesc, BufferList in, int outputs, DescList outputDesc,
+         aclDataBuffer* const* out, const OpAttributes* attributes, rt::Stream& stream) {
+  SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
+  CheckCount(inputs, in, "inputs");
+  CheckCount(outputs, out, "outputs");
+  Execute(op, in, out, stream);
+}
+
+void RunAndDescribe(const char* type, int inputs, aclTensorDesc** inputDesc, aclDataBuffer** in, int outputs,
+                    aclTensorDesc** outputDesc, aclDataBuffer** out, const OpAttributes* attributes, rt::Stream& stream) {
+  SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
+  CheckCount(inputs, in, "inputs");
+  CheckCount(outputs, out, "outputs");
+  auto instance = Execute(op, in, out, stream);
+  for (size_t i = 0; i < instance->outputs().size(); ++i) {
+    if (instance->outputs()[i].type.concrete()) WriteShape(outputDesc[i], instance->outputs()[i].type);
+  }
+}
+
+template <class T, class From>
+std::vector<T> ListOf(int count, const From* values) {
+  CheckCount(count, values, "values");
+  return {values, values + count};
+}
+
+SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
+  SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}};
+  op.attributes["dst_type"] = to.dtype;
+  return op;
+}
+
+struct CompileOptions {
+  std::mutex lock;
+  std::map<int, std::string> values;
+};
+CompileOptions& TheCompileOptions() { return PerProcess<CompileOptions>::Get(); }
+
+void CheckOption(aclCompileOpt opt) {
+  if (opt < ACL_PRECISION_MODE || opt > ACL_OP_DEBUG_OPTION) Fail(100000, "op-compile-option", "there is no option {}", static_cast<int>(opt));
+}
+
+}  // namespace
+
+aclopAttr* aclopCreateAttr() { return AsHandle<aclopAttr*>(graph::g_op_attributes.Create()); }
+void aclopDestroyAttr(const OpAttributes& attr) { graph::g_op_attributes.Destroy(graph::g_op_attributes.HandleOf(&attr)); }
+void aclopSetAttrBool(OpAttributes& attr, const char* attrName, uint8_t attrValue) { attr.values[attrName] = attrValue != 0; }
+void aclopSetAttrInt(OpAttributes& attr, const char* attrName, int64_t attrValue) { attr.values[attrName] = attrValue; }
+void aclopSetAttrFloat(OpAttributes& attr, const char* attrName, float attrValue) {
+  attr.values[attrName] = static_cast<double>(attrValue);
+}
+void aclopSetAttrString(OpAttributes& attr, const char* attrName, const char* attrValue) {
+  attr.values[attrName] = std::string(attrValue);
+}
+void aclopSetAttrDataType(OpAttributes& attr, const char* attrName, aclDataType attrValue) {
+  attr.values[attrName] = static_cast<DType>(attrValue);
+}
+void aclopSetAttrListBool(OpAttributes& attr, const char* attrName, int numValues, const uint8_t* values) {
+  attr.values[attrName] = ListOf<int64_t>(numValues, values);
+}
+void aclopSetAttrListInt(OpAttributes& attr, const char* attrName, int numValues, const int64_t* values) {
+  attr.values[attrName] = ListOf<int64_t>(numValues, values);
+}
+void aclopSetAttrListFloat(OpAttributes& attr, const char* attrName, int numValues, const float* values) {
+  attr.values[attrName] = ListOf<double>(numValues, values);
+}
+void aclopSetAttrListDataType(OpAttributes& attr, const char* attrName, int numValues, const aclDataType values[]) {
+  attr.values[attrName] = ListOf<int64_t>(numValues, values);
+}
+void aclopSetAttrListString(OpAttributes& attr, const char* attrName, int numValues, const char** values) {
+  attr.values[attrName] = ListOf<std::string>(numValues, values);
+}
+void aclopSetAttrListListInt(OpAttributes& attr, const char* attrName, int numLists, const int* numValues,
+                             const int64_t* const values[]) {
+  auto lengths = ListOf<int64_t>(numLists, numValues);
+  std::vector<int64_t> all;
+  for (int i = 0; i < numLists; ++i) {
+    auto list = ListOf<int64_t>(numValues[i], values[i]);
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  attr.values[attrName] = std::move(all);
+  attr.values[std::string(attrName) + ".lengths"] = std::move(lengths);
+}
+
+void aclopCompileAndExecute(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
+                            const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
+                            aclDataBuffer* const outputs[], const OpAttributes* attr, aclopEngineType,
+                            aclopCompileType, const char*, rt::Stream& stream) {
+  Run(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+}
+void aclopExecute(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
+                  const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
+                  aclDataBuffer* const outputs[], const OpAttributes* attr, rt::Stream& stream) {
+  Run(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+}
+void aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
+                              int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,
+                              aclopEngineType, aclopCompileType, const char*, rt::Stream& stream) {
+  RunAndDescribe(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+}
+void aclopExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
+                    int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,
+                    rt::Stream& stream) {
+  RunAndDescribe(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+}
+void aclopCompile(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
+                  const aclTensorDesc* const outputDesc[], const OpAttributes* attr, aclopEngineType, aclopCompileType,
+                  const char*) {
+  graph::InstanceOf(rt::CurrentContext().device(), OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, attr), false);
+}
+
+void aclopInferShape(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
+                     int numOutputs, aclTensorDesc* outputDesc[], OpAttributes* attr) {
+  SingleOp op = OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, attr);
+  for (size_t i = 0; i < op.inputs.size() && inputs != nullptr; ++i) {
+    OpArgument& input = op.inputs[i];
+    if (!input.present || input.value != nullptr || !input.type.concrete()) continue;
+    Buffer buffer = BufferOf(inputs[i], "inputs[]");
+    size_t bytes = graph::PackedBytes(input.type.dtype, CountOf(input.type.shape));
+    if (buffer.data == nullptr || buffer.bytes < bytes) continue;
+    input.value = std::make_shared<graph::HostTensor>(input.type.dtype, input.type.shape, rt::View(buffer.data, bytes), nullptr);
+  }
+  std::vector<ValueType> types = graph::InferOutputs(op);
+  for (size_t i = 0; i < types.size(); ++i) WriteShape(outputDesc[i], types[i]);
+}
+
+void aclopCreateHandle(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
+                       const aclTensorDesc* const outputDesc[], const OpAttributes* opAttr, aclopHandle** handle) {
+  OpHandle made{OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, opAttr)};
+  *handle = AsHandle<aclopHandle*>(graph::g_op_handles.Create(std::move(made)));
+}
+void aclopCreateHandleForCast(TensorDesc& srcDesc, TensorDesc& dstDesc, uint8_t, aclopHandle** handle) {
+  *handle = AsHandle<aclopHandle*>(graph::g_op_handles.Create(OpHandle{CastOp(srcDesc, dstDesc)}));
+}
+void aclopDestroyHandle(OpHandle& handle) { graph::g_op_handles.Destroy(graph::g_op_handles.HandleOf(&handle)); }
+void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* const inputs[], int numOutputs,
+                         aclDataBuffer* const outputs[], rt::Stream& stream) {
+  if (static_cast<size_t>(numInputs) != handle.op.inputs.size() || numOutputs != handle.op.outputs) {
+    Fail(100000, "op-arguments", "the handle has {} inputs and {} outputs; {} and {} were passed", handle.op.inputs.size(), handle.op.outputs, numInputs, numOutputs);
+  }
+  CheckCount(numInputs, inputs, "inputs");
+  CheckCount(numOutputs, outputs, "outputs");
+  Execute(handle.op, inputs, outputs, stream);
+}
+
+void aclopCast(const TensorDesc& srcDesc, const tensor::DataBuffer& srcBuffer, const TensorDesc& dstDesc,
+               tensor::DataBuffer& dstBuffer, uint8_t, rt::Stream& stream) {
+  Buffer in{srcBuffer.data, srcBuffer.bytes}, out{dstBuffer.data, dstBuffer.bytes};
+  graph::InstanceOf(stream.context().device(), CastOp(srcDesc, dstDesc), Overlap(in, out))
+      ->Execute(stream, std::span(&in, 1), std::span(&out, 1));
+}
+
+void aclopSetModelDir(const char* modelDir) {
+  if (std::filesystem::is_directory(modelDir)) return;
+  Fail(100003, "op-model-dir", "'{}' is no folder", modelDir);
+}
+void aclopSetMaxOpQueueNum(uint64_t maxOpNum) {
+  if (maxOpNum == 0) Fail(100000, "op-queue", "maxOpNum must be at least 1");
+  graph::SetMostKept(maxOpNum);
+}
+void aclopSetCompileFlag(aclOpCompileFlag flag) {
+  if (flag != ACL_OP_COMPILE_DEFAULT && flag != ACL_OP_COMPILE_FUZZ) {
+    Fail(100000, "op-compile-flag", "there is no flag {}", static_cast<int>(flag));
+  }
+}
+
+void aclSetCompileopt(aclCompileOpt opt, const char* value) {
+  CheckOption(opt);
+  std::lock_guard guard(TheCompileOptions().lock);
+  TheCompileOptions().values[opt] = value;
+}
+size_t aclGetCompileoptSize(aclCompileOpt opt) {
+  std::lock_guard guard(TheCompileOptions().lock);
+  auto it = TheCompileOptions().values.find(opt);
+  return it == TheCompileOptions().values.end() ? 0 : it->second.size() + 1;
+}
+void aclGetCompileopt(aclCompileOpt opt, char* value, size_t length) {
+  CheckOption(opt);
+  std::lock_guard guard(TheCompileOptions().lock);
+  const std::string& text = TheCompileOptions().values[opt];
+  if (length < text.size() + 1) Fail(100000, "op-compile-option-size", "length is {}; the value needs {}", length, text.size() + 1);
+  std::copy_n(text.c_str(), text.size() + 1, value);
+}
+
+}  // namespace belay::api

@@ -1,0 +1,158 @@
+#include "graph/single_op.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/fork.h"
+#include "graph/codes.h"
+#include "graph/translation.h"
+#include "runtime/context.h"
+
+namespace belay::graph {
+
+constinit HandleTable<OpAttributes, HandleKind::kOpAttributes> g_op_attributes;
+constinit HandleTable<OpHandle, HandleKind::kOpHandle> g_op_handles;
+
+namespace {
+
+[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_op_attributes, g_op_handles>();
+
+struct Prepared {
+  std::mutex lock;
+  std::unordered_map<std::string, std::shared_ptr<Instance>> ops;
+  size_t most = 1024;
+};
+Prepared& ThePrepared() { return PerProcess<Prepared>::Get(); }
+
+void Append(std::string& key, const void* bytes, size_t count) {
+  key.append(static_cast<const char*>(bytes), count);
+}
+
+template <class T>
+void AppendNumbers(std::string& key, std::span<const T> numbers) {
+  size_t count = numbers.size();
+  Append(key, &count, sizeof count);
+  Append(key, numbers.data(), numbers.size_bytes());
+}
+
+struct KeyOfAttribute {
+  std::string& key;
+  void operator()(int64_t v) const { Append(key, &v, sizeof v); }
+  void operator()(double v) const { Append(key, &v, sizeof v); }
+  void operator()(bool v) const { key += v ? 't' : 'f'; }
+  void operator()(DType v) const { key += static_cast<char>(v); }
+  void operator()(const std::string& v) const { key += v + '\0'; }
+  void operator()(const std::vector<int64_t>& v) const { AppendNumbers<int64_t>(key, v); }
+  void operator()(const std::vector<double>& v) const { AppendNumbers<double>(key, v); }
+  void operator()(const std::vector<std::string>& v) const {
+    for (const std::string& text : v) key += text + '\0';
+  }
+  void operator()(const Constant& v) const {
+    if (v != nullptr) Append(key, v->data(), v->bytes());
+  }
+  void operator()(const std::shared_ptr<Graph>&) const {}
+};
+
+// What two calls must have in common to be the same to us.
+std::string KeyOf(int device, const SingleOp& op, bool outputs_apart) {
+  std::string key = op.type + '\0';
+  key += static_cast<char>(device);
+  key += outputs_apart ? 'a' : 'i';
+  key += static_cast<char>(op.outputs);
+  for (const OpArgument& input : op.inputs) {
+    key += input.present ? static_cast<char>(input.type.dtype) : '-';
+    AppendNumbers<int64_t>(key, {input.type.shape.data(), static_cast<size_t>(input.type.shape.rank())});
+    if (input.value != nullptr) Append(key, input.value->data(), input.value->bytes());
+  }
+  for (const auto& [name, value] : op.attributes) {
+    key += name + '\0';
+    key += static_cast<char>(value.index());
+    std::visit(KeyOfAttribute{key}, value);
+  }
+  return key;
+}
+
+Node NodeOf(const SingleOp& op) {
+  Node node{.name = op.type, .type = op.type};
+  node.attributes = op.attributes;
+  node.outputs = op.outputs;
+  return node;
+}
+
+Graph GraphOf(const SingleOp& op, std::vector<ValueType>* types) {
+  Graph graph;
+  graph.name = op.type;
+  Node node = NodeOf(op);
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const OpArgument& input = op.inputs[i];
+    std::string name = "input" + std::to_string(i);
+    if (!input.present) {
+      node.inputs.push_back({});
+    } else if (input.value != nullptr) {
+      node.inputs.push_back(graph.AddConstant(name, input.value));
+    } else {
+      node.inputs.push_back({graph.AddInput(name, input.type)});
+      types->push_back(input.type);
+    }
+  }
+  while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
+  int number = graph.Add(std::move(node));
+  for (int i = 0; i < op.outputs; ++i) graph.outputs.push_back({{number, i}, "output" + std::to_string(i)});
+  return graph;
+}
+
+}  // namespace
+
+std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, bool outputs_apart) {
+  std::string key = KeyOf(device.id(), op, outputs_apart);
+  Prepared& prepared = ThePrepared();
+  {
+    std::lock_guard guard(prepared.lock);
+    auto it = prepared.ops.find(key);
+    if (it != prepared.ops.end() && it->second->alive()) return it->second;
+  }
+  std::vector<ValueType> types;
+  Graph graph = GraphOf(op, &types);
+  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {}, outputs_apart);
+  std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
+  std::lock_guard guard(prepared.lock);
+  if (prepared.ops.size() >= prepared.most) gone.swap(prepared.ops);
+  prepared.ops[key] = instance;
+  return instance;
+}
+
+std::vector<ValueType> InferOutputs(const SingleOp& op) {
+  std::vector<KnownInput> known;
+  for (const OpArgument& input : op.inputs) {
+    known.push_back({input.present, input.type.dtype, input.type.shape, input.value, input.value != nullptr});
+  }
+  while (!known.empty() && !known.back().present) known.pop_back();
+  Node node = NodeOf(op);
+  std::vector<ValueType> types;
+  try {
+    Translated translated = TranslateNode(node, known);
+    for (int i = 0; i < translated.outputs; ++i) {
+      const LocalValue& value = translated.values[static_cast<size_t>(translated.inputs + i)];
+      types.push_back({value.dtype, Format::kND, true, value.shape});
+    }
+  } catch (const NeedsValue& needs) {
+    Fail(100000, "op-shape-open", "the elements of input {} of {} decide the shape of the result; pass them", needs.input, op.type);
+  }
+  return types;
+}
+
+void SetMostKept(size_t count) {
+  Prepared& prepared = ThePrepared();
+  std::lock_guard guard(prepared.lock);
+  prepared.most = count;
+}
+
+void ForgetPreparedOps() {
+  std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
+  Prepared& prepared = ThePrepared();
+  std::lock_guard guard(prepared.lock);
+  gone.swap(prepared.ops);
+}
+
+}  // namespace belay::graph

@@ -1,0 +1,52 @@
+// One operator run by its name: a graph of one node, kept for the next call with the same types.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/handle_table.h"
+#include "graph/instance.h"
+
+namespace belay::graph {
+
+// aclopAttr
+struct OpAttributes {
+  Attributes values;
+};
+
+// An argument of a single operator.
+struct OpArgument {
+  bool present = true;
+  ValueType type;
+  Constant value;  // elements that are given with the description; such an input has no buffer
+};
+
+struct SingleOp {
+  std::string type;
+  std::vector<OpArgument> inputs;
+  int outputs = 0;
+  Attributes attributes;
+};
+
+// aclopHandle
+struct OpHandle {
+  SingleOp op;
+};
+
+extern HandleTable<OpAttributes, HandleKind::kOpAttributes> g_op_attributes;
+extern HandleTable<OpHandle, HandleKind::kOpHandle> g_op_handles;
+
+// Ready to run on the device. Its inputs are those that are present and not constant. `outputs_apart`:
+// outputs may lie where inputs lie.
+std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, bool outputs_apart);
+
+// Types of the results. Throws Error where elements of an input decide and are not given.
+std::vector<ValueType> InferOutputs(const SingleOp& op);
+
+// How many prepared operators are kept.
+void SetMostKept(size_t count);
+void ForgetPreparedOps();
+
+}  // namespace belay::graph

@@ -1,0 +1,158 @@
+// Single operators by name.
+#include <acl/acl_op_compiler.h>
+
+#include "runtime_fixture.h"
+
+namespace conformance {
+namespace {
+
+// A tensor of floats in device memory with its description and buffer.
+class Floats {
+ public:
+  explicit Floats(std::vector<int64_t> dims, std::vector<float> values = {}) {
+    count_ = 1;
+    for (int64_t size : dims) count_ *= static_cast<size_t>(size);
+    EXPECT_EQ(aclrtMalloc(&data_, std::max<size_t>(count_ * 4, 4), ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    std::copy(values.begin(), values.end(), at());
+    desc_ = aclCreateTensorDesc(ACL_FLOAT, static_cast<int>(dims.size()), dims.data(), ACL_FORMAT_ND);
+    buffer_ = aclCreateDataBuffer(data_, count_ * 4);
+  }
+  ~Floats() {
+    aclDestroyTensorDesc(desc_);
+    EXPECT_EQ(aclDestroyDataBuffer(buffer_), ACL_SUCCESS);
+    EXPECT_EQ(aclrtFree(data_), ACL_SUCCESS);
+  }
+  float* at() { return static_cast<float*>(data_); }
+  std::vector<float> values() { return {at(), at() + count_}; }
+  aclTensorDesc* desc() { return desc_; }
+  aclDataBuffer* buffer() { return buffer_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t count_;
+  aclTensorDesc* desc_;
+  aclDataBuffer* buffer_;
+};
+
+class Op : public RuntimeTest {
+ public:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    attr_ = aclopCreateAttr();
+  }
+  void TearDown() override {
+    aclopDestroyAttr(attr_);
+    RuntimeTest::TearDown();
+  }
+  aclError Run(const char* type, std::vector<Floats*> inputs, Floats& output) {
+    std::vector<const aclTensorDesc*> in_desc;
+    std::vector<const aclDataBuffer*> in;
+    for (Floats* input : inputs) in_desc.push_back(input->desc()), in.push_back(input->buffer());
+    const aclTensorDesc* out_desc = output.desc();
+    aclDataBuffer* out = output.buffer();
+    aclError error = aclopCompileAndExecute(type, static_cast<int>(inputs.size()), in_desc.data(), in.data(), 1,
+                                            &out_desc, &out, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr);
+    return error != ACL_SUCCESS ? error : aclrtSynchronizeStream(nullptr);
+  }
+  aclopAttr* attr_ = nullptr;
+};
+
+TEST_F(Op, RunsByName) {
+  Floats a({3}, {1, 2, 3}), b({3}, {10, 20, 30}), y({3});
+  ASSERT_EQ(Run("Add", {&a, &b}, y), ACL_SUCCESS) << aclGetRecentErrMsg();
+  EXPECT_THAT(y.values(), testing::ElementsAre(11, 22, 33));
+  EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
+}
+
+TEST_F(Op, TakesAttributes) {
+  Floats a({2, 2}, {1, 2, 3, 4}), b({2, 2}, {1, 0, 0, 2}), y({2, 2});
+  ASSERT_EQ(aclopSetAttrBool(attr_, "adj_x1", 1), ACL_SUCCESS);
+  ASSERT_EQ(Run("BatchMatMul", {&a, &b}, y), ACL_SUCCESS);
+  EXPECT_THAT(y.values(), testing::ElementsAre(1, 6, 2, 8));
+  int64_t order[] = {1, 0};
+  ASSERT_EQ(aclopSetAttrListInt(attr_, "perm", 2, order), ACL_SUCCESS);
+  ASSERT_EQ(Run("TransposeD", {&a}, y), ACL_SUCCESS);
+  EXPECT_THAT(y.values(), testing::ElementsAre(1, 3, 2, 4));
+  EXPECT_EQ(aclopSetAttrListInt(attr_, "perm", -1, order), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopSetAttrListInt(attr_, "perm", 1, nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(Op, OutputsMayBeInputs) {
+  Floats a({2, 2}, {1, 2, 3, 4}), b({2, 2}, {2, 0, 0, 2});
+  ASSERT_EQ(Run("BatchMatMul", {&a, &b}, a), ACL_SUCCESS);
+  EXPECT_THAT(a.values(), testing::ElementsAre(2, 4, 6, 8));
+}
+
+TEST_F(Op, ASecondCallUsesOtherMemory) {
+  Floats a({2}, {1, 2}), b({2}, {5, 6}), y({2}), z({2});
+  ASSERT_EQ(Run("Mul", {&a, &b}, y), ACL_SUCCESS);
+  ASSERT_EQ(Run("Mul", {&b, &b}, z), ACL_SUCCESS);
+  EXPECT_THAT(y.values(), testing::ElementsAre(5, 12));
+  EXPECT_THAT(z.values(), testing::ElementsAre(25, 36));
+}
+
+TEST_F(Op, WritesTheShapeOfTheResult) {
+  Floats a({2, 3}, {1, 2, 3, 4, 5, 6}), b({3}, {1, 1, 1}), y({2, 3});
+  int64_t wrong[] = {7};
+  aclTensorDesc* in_desc[] = {a.desc(), b.desc()};
+  aclDataBuffer* in[] = {a.buffer(), b.buffer()};
+  aclTensorDesc* out_desc = aclCreateTensorDesc(ACL_FLOAT, 1, wrong, ACL_FORMAT_ND);
+  aclDataBuffer* out = y.buffer();
+  ASSERT_EQ(aclopExecuteV2("Sub", 2, in_desc, in, 1, &out_desc, &out, nullptr, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclGetTensorDescNumDims(out_desc), 2u);
+  int64_t size = 0;
+  EXPECT_EQ(aclGetTensorDescDimV2(out_desc, 1, &size), ACL_SUCCESS);
+  EXPECT_EQ(size, 3);
+  EXPECT_EQ(y.at()[5], 5.0f);
+  ASSERT_EQ(aclopInferShape("Add", 2, in_desc, in, 1, &out_desc, nullptr), ACL_SUCCESS);
+  aclDestroyTensorDesc(out_desc);
+}
+
+TEST_F(Op, HandlesAndCasts) {
+  Floats a({2}, {1.5f, -2.5f}), b({2}, {1, 1}), y({2});
+  const aclTensorDesc* in_desc[] = {a.desc(), b.desc()};
+  const aclDataBuffer* in[] = {a.buffer(), b.buffer()};
+  const aclTensorDesc* out_desc[] = {y.desc()};
+  aclDataBuffer* out[] = {y.buffer()};
+  aclopHandle* handle = nullptr;
+  ASSERT_EQ(aclopCreateHandle("Add", 2, in_desc, 1, out_desc, nullptr, &handle), ACL_SUCCESS);
+  EXPECT_EQ(aclopExecWithHandle(handle, 1, in, 1, out, nullptr), ACL_ERROR_INVALID_PARAM);
+  ASSERT_EQ(aclopExecWithHandle(handle, 2, in, 1, out, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_THAT(y.values(), testing::ElementsAre(2.5f, -1.5f));
+  aclopDestroyHandle(handle);
+  int64_t dims[] = {2};
+  aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 1, dims, ACL_FORMAT_ND);
+  ASSERT_EQ(aclopCast(a.desc(), a.buffer(), ints, y.buffer(), 0, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<int32_t*>(y.at())[1], -2);
+  aclDestroyTensorDesc(ints);
+}
+
+TEST_F(Op, RefusesWhatDoesNotFit) {
+  Floats a({3}, {1, 2, 3}), b({2}, {1, 2}), y({3}), small({1});
+  EXPECT_EQ(Run("Add", {&a, &b}, y), 145000u);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("[2]"));
+  EXPECT_EQ(Run("NoSuchOperator", {&a}, y), 200001u);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("NoSuchOperator"));
+  EXPECT_EQ(Run("Add", {&a}, y), 145000u) << "an input is missing";
+  EXPECT_EQ(Run("Add", {&a, &a}, small), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopExecute("Add", 2, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopExecute(nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopSetModelDir("/no/such/folder"), ACL_ERROR_INVALID_FILE);
+  EXPECT_EQ(aclopSetMaxOpQueueNum(0), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(Op, OptionsAreKept) {
+  char text[32] = {};
+  ASSERT_EQ(aclSetCompileopt(ACL_PRECISION_MODE, "allow_fp32_to_fp16"), ACL_SUCCESS);
+  EXPECT_EQ(aclGetCompileoptSize(ACL_PRECISION_MODE), 19u);
+  EXPECT_EQ(aclGetCompileopt(ACL_PRECISION_MODE, text, 18), ACL_ERROR_INVALID_PARAM);
+  ASSERT_EQ(aclGetCompileopt(ACL_PRECISION_MODE, text, sizeof text), ACL_SUCCESS);
+  EXPECT_STREQ(text, "allow_fp32_to_fp16");
+  EXPECT_EQ(aclSetCompileopt(static_cast<aclCompileOpt>(99), "1"), ACL_ERROR_INVALID_PARAM);
+}
+
+}  // namespace
+}  // namespace conformance
