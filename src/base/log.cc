@@ -118,8 +118,10 @@ void Write(const std::string& line) {
 
 }  // namespace
 
-LogPlace::LogPlace(std::source_location here) : name(here.file_name()), number(here.line()) {
+LogPlace LogPlace::Here(const char* file, long line) {
+  std::string_view name = file;
   name.remove_prefix(name.rfind('/') + 1);
+  return {name, line};
 }
 
 void ConfigureLog(LogConfig config) {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -36,11 +35,11 @@ struct LogPlace {
   long number;
 
   LogPlace(std::string_view place, long at) : name(place), number(at) {}
-  // NOLINTNEXTLINE: the default argument is meant to be taken where the line is logged.
-  LogPlace(std::source_location here = std::source_location::current());
+  // Where the line is logged: default arguments belong to the caller. (Clang 14 has no source_location.)
+  static LogPlace Here(const char* file = __builtin_FILE(), long line = __builtin_LINE());
 };
 
 // One line: "[ERROR] MODULE(process,program):date [place]thread text". Ask LogWanted first. errno stays.
-void WriteLog(LogLevel level, const char* module, std::string_view text, LogPlace place = {});
+void WriteLog(LogLevel level, const char* module, std::string_view text, LogPlace place = LogPlace::Here());
 
 }  // namespace belay

@@ -1,3 +1,7 @@
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 
 #include "base/simd_targets.h"
@@ -7,13 +11,20 @@ namespace {
 
 constinit std::atomic<int> g_level{-1};
 
+#if defined(__x86_64__)
+// Clang 14's __builtin_cpu_supports does not know this one.
+bool HasF16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 int Detect() {
 #if defined(__x86_64__)
   // Highway compiles its AVX2 variant with all of these, so all must be there.
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
               __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("f16c") && __builtin_cpu_supports("aes") &&
-              __builtin_cpu_supports("pclmul");
+              __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul") && HasF16c();
   if (!avx2) return 0;
   bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
