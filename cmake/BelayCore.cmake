@@ -11,7 +11,7 @@ set(BELAY_CORE_EXPORTS ${CMAKE_SOURCE_DIR}/src/libs/libbelay_core/exports.map)
 target_link_options(belay_core PRIVATE
   -Wl,-z,nodelete ${BELAY_NO_UNDEFINED} -Wl,--version-script=${BELAY_CORE_EXPORTS})
 set_target_properties(belay_core PROPERTIES LINK_DEPENDS ${BELAY_CORE_EXPORTS} INSTALL_RPATH "$ORIGIN")
-install(TARGETS belay_core LIBRARY DESTINATION lib64 COMPONENT toolkit)
+belay_install(belay_core)
 
 # The public headers, for tests and examples that are built inside the tree.
 add_library(belay_interface INTERFACE)

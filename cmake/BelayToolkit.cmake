@@ -12,9 +12,5 @@ configure_file(cmake/toolkit/install.cmake.in ${CMAKE_BINARY_DIR}/toolkit-files/
 install(SCRIPT ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake COMPONENT toolkit)
 
 # Everything that is installed, without the tests.
-add_custom_target(toolkit DEPENDS belay_core)
-foreach(target belay belay_dnnl ascendcl nnopbase opapi acl_op_compiler hccl)
-  if(TARGET ${target})
-    add_dependencies(toolkit ${target})
-  endif()
-endforeach()
+get_property(targets GLOBAL PROPERTY BELAY_TOOLKIT_TARGETS)
+add_custom_target(toolkit DEPENDS ${targets})
