@@ -90,6 +90,12 @@ Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep) {
   return result;
 }
 
+Shape ReducedOne(const Operand& self, int64_t dim, bool keep) {
+  return Reduced(self, std::span(&dim, 1), keep);
+}
+
+Shape ReducedAll(const Operand&) { return {}; }
+
 uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims) {
   int rank = self.tensor->shape.rank();
   uint32_t mask = dims.empty() ? (1u << rank) - 1 : 0;

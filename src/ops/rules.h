@@ -15,6 +15,8 @@ Shape Matrix(const Operand& self, const Operand& mat2);
 Shape BatchMatrix(const Operand& self, const Operand& mat2);
 Shape AnyMatrix(const Operand& self, const Operand& mat2);
 Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep);
+Shape ReducedOne(const Operand& self, int64_t dim, bool keep);
+Shape ReducedAll(const Operand& self);
 
 // Bit i: dimension i is folded away. No dims at all mean every one.
 uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims);

@@ -1,0 +1,134 @@
+// Positions of the largest and least elements. Lines whose elements do not lie along memory are taken
+// a block side by side, as their elements do.
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/pipeline.h"
+#include "ops/reduce/along_axis.h"
+#include "ops/reduce/reduce.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::Convert;
+
+template <class T>
+struct ArgBody {
+  LoopNest lines;  // values, indices, in: the first elements
+  int64_t size;
+  int64_t step;  // bytes along a line
+  Lane in;       // along a line, or across lines that lie side by side
+  DType computed, value_type, index_type;
+  int bindings[3];  // of an absent output: the input's, and its type is not defined
+  bool side_by_side;
+  Extreme extreme;
+
+  void operator()(const Frame& frame) const {
+    char* base[3];
+    for (int k = 0; k < 3; ++k) {
+      base[k] = frame.at[bindings[k]] + lines.offset(k);
+    }
+    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / size);
+    ParallelFor(lines.count(), grain, [&](int64_t begin, int64_t end) {
+      lines.Walk(base, begin, end, [this](char** at, int64_t n) {
+        int64_t width = side_by_side ? kBlock : 1;
+        for (int64_t i = 0; i < n; i += width) {
+          int64_t m = std::min(width, n - i);
+          Lines(at[0] + i * lines.step(0), at[1] + i * lines.step(1), at[2] + i * lines.step(2), m);
+        }
+      });
+    });
+  }
+
+  // A NaN is larger and less than everything else.
+  bool Better(T x, T best) const {
+    bool strictly = extreme.largest ? x > best : x < best;
+    return strictly || (x != x && best == best) || (extreme.last && x == best);
+  }
+
+  // m lines side by side, or one.
+  void Lines(char* out, char* indices, const char* src, int64_t m) const {
+    alignas(64) T best[kBlock], buffer[kBlock];
+    alignas(64) int64_t where[kBlock];
+    if (side_by_side) {
+      for (int64_t k = 0; k < size; ++k) {
+        const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, m));
+        for (int64_t i = 0; i < m; ++i) {
+          bool better = k == 0 || Better(x[i], best[i]);
+          best[i] = better ? x[i] : best[i];
+          where[i] = better ? k : where[i];
+        }
+      }
+    } else {
+      where[0] = 0;
+      for (int64_t k = 0; k < size; k += kBlock) {
+        int64_t n = std::min(kBlock, size - k);
+        const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, n));
+        if (k == 0) best[0] = x[0];
+        for (int64_t i = 0; i < n; ++i) {
+          if (Better(x[i], best[0])) best[0] = x[i], where[0] = k + i;
+        }
+      }
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      if (IsKnown(value_type)) Convert(value_type, out + i * lines.step(0), computed, &best[i], 1);
+      if (IsKnown(index_type)) {
+        Convert(index_type, indices + i * lines.step(1), DType::kI64, &where[i], 1);
+      }
+    }
+  }
+};
+
+template <class T>
+void PlanAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, int dim,
+            const Operand& values, const Operand& indices) {
+  const Tensor& in = *self.tensor;
+  Tensor rest = WithoutDim(in, dim);
+  auto part = [&](const Operand& out) {
+    if (!out.present()) return rest;
+    return out.shape().rank() == in.shape.rank() ? WithoutDim(*out.tensor, dim) : *out.tensor;
+  };
+  Tensor values_rest = part(values), indices_rest = part(indices);
+  ArgBody<T> body;
+  body.lines = LoopNest(rest.shape, {Operand{&values_rest}, Operand{&indices_rest}, Operand{&rest}});
+  body.size = SizeOf(in, dim);
+  body.step = StepOf(in, dim);
+  auto element = static_cast<int64_t>(BytesOf(in.dtype));
+  body.side_by_side = body.step != element && body.lines.step(2) == element && body.size > 1;
+  body.in = Lane(in.dtype, computed, body.side_by_side ? element : body.step);
+  body.computed = ComputeType(computed);
+  body.value_type = values.present() ? values.dtype() : DType::kUndefined;
+  body.index_type = indices.present() ? indices.dtype() : DType::kUndefined;
+  body.bindings[0] = values.present() ? values.binding : self.binding;
+  body.bindings[1] = indices.present() ? indices.binding : self.binding;
+  body.bindings[2] = self.binding;
+  body.extreme = extreme;
+  plan.SetCost(50 + static_cast<uint64_t>(in.count()));
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanArg(Plan& plan, Extreme extreme, const Operand& self, int dim, const Operand& values,
+             const Operand& indices) {
+  const Operand& out = indices.present() ? indices : values;
+  if (out.tensor->empty()) return;
+  if (SizeOf(*self.tensor, dim) == 0) {
+    Fail(tensor::kInvalidArgument, "op-empty-dim", "dimension {} of {} is empty: it has no {} element",
+         dim, self.name, extreme.largest ? "largest" : "least");
+  }
+  DType type = self.dtype();
+  switch (ComputeType(type)) {
+    case DType::kF32:
+      return PlanAs<float>(plan, type, extreme, self, dim, values, indices);
+    case DType::kF64:
+      return PlanAs<double>(plan, type, extreme, self, dim, values, indices);
+    case DType::kI64:
+      return PlanAs<int64_t>(plan, type, extreme, self, dim, values, indices);
+    default:
+      return PlanAs<int32_t>(plan, type, extreme, self, dim, values, indices);
+  }
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,125 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/reduce/fold_loops.cc"
+#include "ops/reduce/fold_loops.h"
+
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "ops/elementwise/math-inl.h"
+
+#ifndef BELAY_OPS_FOLD_ONCE
+#define BELAY_OPS_FOLD_ONCE
+#include <cmath>
+#include <limits>
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+inline int64_t Exp(int64_t x) { return static_cast<int64_t>(std::exp(static_cast<double>(x))); }
+
+template <class T>
+constexpr T Lowest() {
+  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                     : std::numeric_limits<T>::lowest();
+}
+template <class T>
+constexpr T Highest() {
+  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
+                                     : std::numeric_limits<T>::max();
+}
+
+// name, first value, an element x with the parameter p, two folded values a and b
+#define BELAY_FOLDS(X)                                                              \
+  X(Sum, T{0}, x, a + b)                                                            \
+  X(SumOfSizes, T{0}, x < 0 ? -x : x, a + b)                                        \
+  X(SumOfSquares, T{0}, (x - p) * (x - p), a + b)                                   \
+  X(SumOfPowers, T{0}, static_cast<T>(std::pow(x < 0 ? -x : x, p)), a + b)          \
+  X(SumOfExps, T{0}, Exp(static_cast<T>(x - p)), a + b)                             \
+  X(Count, T{0}, x != 0 ? T{1} : T{0}, a + b)                                       \
+  X(Product, T{1}, x, a* b)                                                         \
+  X(Max, Lowest<T>(), x, b > a || b != b ? b : a)                                   \
+  X(Min, Highest<T>(), x, b < a || b != b ? b : a)                                  \
+  X(MaxOfSizes, T{0}, x < 0 ? -x : x, b > a || b != b ? b : a)                      \
+  X(MinOfSizes, Highest<T>(), x < 0 ? -x : x, b < a || b != b ? b : a)
+
+#define BELAY_DEFINE_FOLD(Name, start, element, merged)                 \
+  struct Name {                                                         \
+    template <class T>                                                  \
+    static T Start() {                                                  \
+      return start;                                                     \
+    }                                                                   \
+    template <class T>                                                  \
+    static T Element(T x, [[maybe_unused]] T p) {                       \
+      return element;                                                   \
+    }                                                                   \
+    template <class T>                                                  \
+    static T Merge(T a, T b) {                                          \
+      return merged;                                                    \
+    }                                                                   \
+  };
+BELAY_FOLDS(BELAY_DEFINE_FOLD)
+
+constexpr int kLanes = 64;
+
+template <class T, class F>
+T FoldRow(const T* x, int64_t n, T p) {
+  alignas(64) T lane[kLanes];
+  for (T& value : lane) value = F::template Start<T>();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) lane[k] = F::Merge(lane[k], F::Element(x[i + k], p));
+  }
+  for (int k = 0; i < n; ++i, ++k) lane[k] = F::Merge(lane[k], F::Element(x[i], p));
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int k = 0; k < width; ++k) lane[k] = F::Merge(lane[k], lane[k + width]);
+  }
+  return lane[0];
+}
+
+template <class T, class F>
+void FoldInto(T* acc, const T* x, int64_t n, T p) {
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) acc[i] = F::Merge(acc[i], F::Element(x[i], p));
+}
+
+template <class T, class F>
+void MergeInto(T* acc, const T* x, int64_t n) {
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) acc[i] = F::Merge(acc[i], x[i]);
+}
+
+template <class T>
+const FoldLoops<T>* Loops() {
+#define BELAY_FOLD_ROW(Name, start, element, merged)                              \
+  {Name::template Start<T>(), &FoldRow<T, Name>, &FoldInto<T, Name>, &MergeInto<T, Name>, \
+   &Name::template Merge<T>},
+  static const FoldLoops<T> loops[kFolds] = {BELAY_FOLDS(BELAY_FOLD_ROW)};
+  return loops;
+}
+const FoldLoops<float>* FoldsF32() { return Loops<float>(); }
+const FoldLoops<double>* FoldsF64() { return Loops<double>(); }
+const FoldLoops<int64_t>* FoldsI64() { return Loops<int64_t>(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+BELAY_SIMD_EXPORT(FoldsF32);
+BELAY_SIMD_EXPORT(FoldsF64);
+BELAY_SIMD_EXPORT(FoldsI64);
+template <>
+const FoldLoops<float>& BestFoldLoops(Fold fold) {
+  return BELAY_SIMD_CALL(FoldsF32)()[static_cast<int>(fold)];
+}
+template <>
+const FoldLoops<double>& BestFoldLoops(Fold fold) {
+  return BELAY_SIMD_CALL(FoldsF64)()[static_cast<int>(fold)];
+}
+template <>
+const FoldLoops<int64_t>& BestFoldLoops(Fold fold) {
+  return BELAY_SIMD_CALL(FoldsI64)()[static_cast<int>(fold)];
+}
+}  // namespace belay::ops
+#endif

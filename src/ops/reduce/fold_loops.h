@@ -1,0 +1,44 @@
+// Folding packed elements into one. Floats are folded in 64 lanes and the lanes pairwise, in an order
+// that does not depend on the processor, so the error of a sum grows with the logarithm of the count and
+// every machine gives the same number.
+#pragma once
+
+#include <cstdint>
+
+namespace belay::ops {
+
+enum class Fold : uint8_t {
+  kSum,
+  kSumOfSizes,    // |x|
+  kSumOfSquares,  // (x - p)^2
+  kSumOfPowers,   // |x|^p
+  kSumOfExps,     // exp(x - p)
+  kCount,         // of what is not zero
+  kProduct,
+  kMax,
+  kMin,
+  kMaxOfSizes,
+  kMinOfSizes,
+};
+inline constexpr int kFolds = 11;
+
+template <class T>
+struct FoldLoops {
+  T start;  // folded with anything gives that
+  T (*fold)(const T* x, int64_t n, T p);
+  // acc[i] with x[i]: an element, or what is folded already
+  void (*fold_into)(T* acc, const T* x, int64_t n, T p);
+  void (*merge_into)(T* acc, const T* x, int64_t n);
+  T (*merge)(T a, T b);
+};
+
+template <class T>
+const FoldLoops<T>& BestFoldLoops(Fold fold);
+template <>
+const FoldLoops<float>& BestFoldLoops(Fold fold);
+template <>
+const FoldLoops<double>& BestFoldLoops(Fold fold);
+template <>
+const FoldLoops<int64_t>& BestFoldLoops(Fold fold);
+
+}  // namespace belay::ops

@@ -1,0 +1,138 @@
+// The reductions as programs call them.
+#include "ops/kernels.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/reduce/reduce.h"
+#include "ops/rules.h"
+#include "tensor/codes.h"
+
+namespace belay::ops::kernels {
+namespace {
+
+using Dims = std::span<const int64_t>;
+
+constexpr Reduction kSum{};
+constexpr Reduction kMean{.finish = Finish::kDivide};
+constexpr Reduction kProduct{.fold = Fold::kProduct};
+constexpr Reduction kMax{.fold = Fold::kMax};
+constexpr Reduction kMin{.fold = Fold::kMin};
+
+void Over(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
+          const Operand& out) {
+  PlanReduce(plan, how, type, self, rules::ReducedDims(self, dims), out);
+}
+
+Reduction NormOf(double p) {
+  if (p == 0) return {.fold = Fold::kCount};
+  if (p == 1) return {.fold = Fold::kSumOfSizes};
+  if (p == 2) return {.fold = Fold::kSumOfSquares, .finish = Finish::kRoot};
+  if (std::isinf(p)) return {.fold = p > 0 ? Fold::kMaxOfSizes : Fold::kMinOfSizes};
+  return {.fold = Fold::kSumOfPowers, .finish = Finish::kRoot, .power = p};
+}
+
+Reduction SpreadOf(int64_t correction, bool root) {
+  return {.fold = Fold::kSumOfSquares,
+          .finish = Finish::kDivide,
+          .divisor = -static_cast<double>(correction),
+          .around_mean = true,
+          .root_of_quotient = root};
+}
+
+}  // namespace
+
+void ReduceSum(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType,
+               const Operand& out) {
+  Over(plan, kSum, wanted, self, dims, out);
+}
+void Mean(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType,
+          const Operand& out) {
+  Over(plan, kMean, wanted, self, dims, out);
+}
+void Amax(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Operand& out) {
+  Over(plan, kMax, type, self, dims, out);
+}
+void Amin(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Operand& out) {
+  Over(plan, kMin, type, self, dims, out);
+}
+void Max(Plan& plan, DType type, const Operand& self, const Operand& out) {
+  Over(plan, kMax, type, self, {}, out);
+}
+void Min(Plan& plan, DType type, const Operand& self, const Operand& out) {
+  Over(plan, kMin, type, self, {}, out);
+}
+void Prod(Plan& plan, DType wanted, const Operand& self, DType, const Operand& out) {
+  Over(plan, kProduct, wanted, self, {}, out);
+}
+void ProdDim(Plan& plan, DType wanted, const Operand& self, int64_t dim, bool, DType,
+             const Operand& out) {
+  Over(plan, kProduct, wanted, self, Dims(&dim, 1), out);
+}
+// Elements become truth values first.
+void All(Plan& plan, DType, const Operand& self, Dims dims, bool, const Operand& out) {
+  Over(plan, kMin, DType::kBool, self, dims, out);
+}
+void Any(Plan& plan, DType, const Operand& self, Dims dims, bool, const Operand& out) {
+  Over(plan, kMax, DType::kBool, self, dims, out);
+}
+void LogSumExp(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Operand& out) {
+  Over(plan, {.fold = Fold::kSumOfExps, .finish = Finish::kLog, .around_max = true}, type, self, dims, out);
+}
+void Norm(Plan& plan, DType type, const Operand& self, const Operand& p, Dims dims, bool,
+          const Operand& out) {
+  Over(plan, NormOf(p.present() ? p.scalar->ToDouble() : 2), type, self, dims, out);
+}
+void VectorNorm(Plan& plan, DType type, const Operand& self, const Scalar& p, Dims dims, bool,
+                DType, const Operand& out) {
+  Over(plan, NormOf(p.ToDouble()), type, self, dims, out);
+}
+void Var(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correction, bool,
+         const Operand& out) {
+  Over(plan, SpreadOf(correction, false), type, self, dims, out);
+}
+void Std(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correction, bool,
+         const Operand& out) {
+  Over(plan, SpreadOf(correction, true), type, self, dims, out);
+}
+
+void ArgMax(Plan& plan, DType, const Operand& self, int64_t dim, bool, const Operand& out) {
+  PlanArg(plan, {.largest = true}, self, rules::WrapDim(self, dim), {}, out);
+}
+void ArgMin(Plan& plan, DType, const Operand& self, int64_t dim, bool, const Operand& out) {
+  PlanArg(plan, {.largest = false}, self, rules::WrapDim(self, dim), {}, out);
+}
+
+namespace {
+
+void Extremes(Plan& plan, bool largest, const Operand& self, int64_t dim, bool keep,
+              const Operand& out, const Operand& indices) {
+  Shape shape = rules::Reduced(self, Dims(&dim, 1), keep);
+  if (indices.shape() != shape) {
+    Fail(tensor::kInvalidArgument, "op-out-shape", "{} has shape {}, but the result has {}",
+         indices.name, indices.shape().ToString(), shape.ToString());
+  }
+  PlanArg(plan, {.largest = largest}, self, rules::WrapDim(self, dim), out, indices);
+}
+
+}  // namespace
+
+void MaxDim(Plan& plan, DType, const Operand& self, int64_t dim, bool keep, const Operand& out,
+            const Operand& indices) {
+  Extremes(plan, true, self, dim, keep, out, indices);
+}
+void MinDim(Plan& plan, DType, const Operand& self, int64_t dim, bool keep, const Operand& out,
+            const Operand& indices) {
+  Extremes(plan, false, self, dim, keep, out, indices);
+}
+
+void Cumsum(Plan& plan, DType wanted, const Operand& self, int64_t dim, DType,
+            const Operand& out) {
+  PlanScan(plan, {}, wanted, self, rules::WrapDim(self, dim), out);
+}
+void Cumprod(Plan& plan, DType wanted, const Operand& self, const Scalar& dim, DType,
+             const Operand& out) {
+  PlanScan(plan, {.product = true}, wanted, self, rules::WrapDim(self, dim.ToInt()), out);
+}
+
+}  // namespace belay::ops::kernels

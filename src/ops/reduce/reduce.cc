@@ -1,0 +1,301 @@
+// Folds over any set of dimensions. Which way round to walk depends on the memory: either one result
+// at a time along what is folded, or a row of results side by side.
+#include "ops/reduce/reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::Convert;
+
+template <class T>
+constexpr DType kTypeOf = DType::kF32;
+template <>
+constexpr DType kTypeOf<double> = DType::kF64;
+template <>
+constexpr DType kTypeOf<int64_t> = DType::kI64;
+
+// Folds numbers in a tree, whatever their count, with one partial result a level: the level's bit in
+// `count` says whether it holds one.
+template <class T>
+class Cascade {
+ public:
+  explicit Cascade(const FoldLoops<T>& loops) : loops_(loops) {}
+  void Add(T value) {
+    int level = 0;
+    for (uint64_t c = count_++; c & 1; c >>= 1) value = loops_.merge(level_[level++], value);
+    level_[level] = value;
+  }
+  T Total() const {
+    T total = loops_.start;
+    for (int level = 0; level < 64; ++level) {
+      if (count_ >> level & 1) total = loops_.merge(level_[level], total);
+    }
+    return total;
+  }
+
+ private:
+  const FoldLoops<T>& loops_;
+  uint64_t count_ = 0;
+  T level_[64];
+};
+
+template <class T>
+struct ReduceBody {
+  LoopNest kept;    // out, in
+  LoopNest folded;  // in
+  Lane in;          // along whichever of the two is walked in blocks
+  DType computed;   // of a loaded block
+  DType wanted;     // the result is rounded or wrapped to it, then stored
+  DType stored;
+  int bindings[2];
+  bool side_by_side;
+  Reduction how;
+  const FoldLoops<T>* loops;
+  const FoldLoops<T>* before;  // what p comes from; null: it is given
+  T of_nothing;                // what is folded of no elements
+
+  // Folded elements that one core folds before it hands on a partial result. A constant, so that the
+  // order of operations does not depend on how many cores there are.
+  static constexpr int64_t kChunk = 64 * 1024;
+
+  void operator()(const Frame& frame) const {
+    char* out = frame.at[bindings[0]] + kept.offset(0);
+    // An empty input has no memory; nothing is read then.
+    char* in_base = folded.count() == 0 ? out : frame.at[bindings[1]] + folded.offset(0);
+    char* base[2] = {out, in_base};
+    if (folded.count() > kChunk && kept.count() < ParallelWidth() && !side_by_side) {
+      return kept.Walk(base, 0, kept.count(),
+                       [this](char** at, int64_t n) { Results(at[0], at[1], n, true); });
+    }
+    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(folded.count(), 1));
+    ParallelFor(kept.count(), grain, [&](int64_t begin, int64_t end) {
+      kept.Walk(base, begin, end,
+                [this](char** at, int64_t n) { Results(at[0], at[1], n, false); });
+    });
+  }
+
+  // n results, `kept.step` apart.
+  void Results(char* out, const char* in_base, int64_t n, bool split) const {
+    if (side_by_side) {
+      for (int64_t i = 0; i < n; i += kBlock) {
+        Block(out + i * kept.step(0), in_base + i * kept.step(1), std::min(kBlock, n - i));
+      }
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) Result(out + i * kept.step(0), in_base + i * kept.step(1), split);
+  }
+
+  void Result(char* out, const char* base, bool split) const {
+    T p = static_cast<T>(how.power);
+    if (folded.count() == 0) return Store(out, of_nothing, p);
+    if (before != nullptr) {
+      p = All(*before, base, T{0}, split);
+      if (how.around_mean) p = static_cast<T>(p / static_cast<T>(std::max<int64_t>(folded.count(), 1)));
+      if (!std::isfinite(static_cast<double>(p))) p = how.around_max ? T{0} : p;
+    }
+    Store(out, All(*loops, base, p, split), p);
+  }
+
+  // All folded elements for the result whose first one is at `base`. `split`: the cores share them.
+  T All(const FoldLoops<T>& l, const char* base, T p, bool split) const {
+    if (folded.count() <= kChunk) return Range(l, base, 0, folded.count(), p);
+    int64_t chunks = (folded.count() + kChunk - 1) / kChunk;
+    std::vector<T> partial(static_cast<size_t>(chunks));
+    auto part = [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        partial[static_cast<size_t>(c)] =
+            Range(l, base, c * kChunk, std::min(folded.count(), (c + 1) * kChunk), p);
+      }
+    };
+    split ? ParallelFor(chunks, 1, part) : part(0, chunks);
+    Cascade<T> cascade(l);
+    for (T value : partial) cascade.Add(value);
+    return cascade.Total();
+  }
+
+  T Range(const FoldLoops<T>& l, const char* base, int64_t begin, int64_t end, T p) const {
+    Cascade<T> cascade(l);
+    char* start[1] = {const_cast<char*>(base)};
+    folded.Walk(start, begin, end, [&](char** at, int64_t n) {
+      alignas(64) T buffer[kBlock];
+      for (int64_t i = 0; i < n; i += kBlock) {
+        int64_t m = std::min(kBlock, n - i);
+        cascade.Add(l.fold(Load(buffer, at[0] + i * folded.step(0), m), m, p));
+      }
+    });
+    return cascade.Total();
+  }
+
+  // n <= kBlock results side by side: whole rows are folded. Rows in groups, groups in supergroups, so
+  // that no running sum takes more than kGroup additions at a level.
+  void Block(char* out, const char* in_base, int64_t n) const {
+    constexpr int kLevels = 4;
+    constexpr uint64_t kGroup = 64;
+    alignas(64) T sums[kLevels][kBlock];
+    alignas(64) T buffer[kBlock];
+    std::fill(&sums[0][0], &sums[0][0] + kLevels * kBlock, loops->start);
+    uint64_t rows = 0;
+    T p = static_cast<T>(how.power);
+    char* start[1] = {const_cast<char*>(in_base)};
+    folded.Walk(start, 0, folded.count(), [&](char** at, int64_t m) {
+      for (int64_t j = 0; j < m; ++j) {
+        loops->fold_into(sums[0], Load(buffer, at[0] + j * folded.step(0), n), n, p);
+        uint64_t done = ++rows;
+        for (int level = 0; level + 1 < kLevels && done % kGroup == 0; ++level, done /= kGroup) {
+          loops->merge_into(sums[level + 1], sums[level], n);
+          std::fill(sums[level], sums[level] + n, loops->start);
+        }
+      }
+    });
+    for (int level = 0; level + 1 < kLevels; ++level) {
+      loops->merge_into(sums[level + 1], sums[level], n);
+    }
+    for (int64_t i = 0; i < n; ++i) Store(out + i * kept.step(0), sums[kLevels - 1][i], p);
+  }
+
+  // n <= kBlock elements as the accumulator's type.
+  const T* Load(T* buffer, const char* src, int64_t n) const {
+    if (computed == kTypeOf<T>) return static_cast<const T*>(in.Load(buffer, src, n));
+    alignas(64) char narrow[kBlock * 8];
+    Convert(kTypeOf<T>, buffer, computed, in.Load(narrow, src, n), n);
+    return buffer;
+  }
+
+  T Finished(T total, T p) const {
+    switch (how.finish) {
+      case Finish::kNone:
+        return total;
+      case Finish::kDivide:
+        if constexpr (std::is_floating_point_v<T>) {
+          T quotient = total / static_cast<T>(std::max(0.0, folded.count() + how.divisor));
+          return how.root_of_quotient ? std::sqrt(quotient) : quotient;
+        } else {
+          return folded.count() == 0 ? 0 : total / folded.count();
+        }
+      case Finish::kRoot:
+        return static_cast<T>(how.power == 0 ? std::sqrt(static_cast<double>(total))
+                                             : std::pow(static_cast<double>(total), 1 / how.power));
+      default:
+        return static_cast<T>(std::log(static_cast<double>(total)) +
+                              (how.around_max ? static_cast<double>(p) : 0));
+    }
+  }
+
+  void Store(char* out, T total, T p) const {
+    alignas(8) char value[8];
+    T finished = Finished(total, p);
+    Convert(wanted, value, kTypeOf<T>, &finished, 1);
+    Convert(stored, out, wanted, value, 1);
+  }
+};
+
+// Tensors with only some of the dimensions of `t`.
+Tensor Part(const Tensor& t, const Shape& shape, const Shape& strides) {
+  Tensor part;
+  part.dtype = t.dtype;
+  part.shape = shape;
+  part.strides = strides;
+  part.offset = t.offset;
+  return part;
+}
+
+// Splits self (and out, whose folded dimensions have size one or are gone) into what is kept and
+// what is folded.
+template <class T>
+void SplitDims(ReduceBody<T>& body, const Operand& self, const Operand& out, uint32_t mask) {
+  const Tensor& in = *self.tensor;
+  const Tensor& result = *out.tensor;
+  Shape kept, folded;
+  Shape kept_strides, folded_strides, out_strides;
+  bool same_rank = result.shape.rank() == in.shape.rank();
+  int o = 0;
+  for (int i = 0; i < in.shape.rank(); ++i) {
+    if (mask >> i & 1) {
+      folded.push_back(in.shape[i]);
+      folded_strides.push_back(in.strides[i]);
+      if (same_rank) ++o;
+      continue;
+    }
+    kept.push_back(in.shape[i]);
+    kept_strides.push_back(in.strides[i]);
+    out_strides.push_back(result.strides[o++]);
+  }
+  Tensor kept_in = Part(in, kept, kept_strides);
+  kept_in.offset = 0;  // counted once, by the folded part
+  Tensor kept_out = Part(result, kept, out_strides);
+  Tensor folded_in = Part(in, folded, folded_strides);
+  body.kept = LoopNest(kept, {Operand{&kept_out}, Operand{&kept_in}});
+  body.folded = LoopNest(folded, {Operand{&folded_in}});
+}
+
+// What p comes from, where it is not given.
+template <class T>
+const FoldLoops<T>* Before(const Reduction& how) {
+  if (how.around_mean) return &BestFoldLoops<T>(Fold::kSum);
+  return how.around_max ? &BestFoldLoops<T>(Fold::kMax) : nullptr;
+}
+
+// The least and the greatest number of an integer type.
+int64_t LeastOf(DType type) {
+  const tensor::DTypeInfo& info = InfoOf(type);
+  return info.is_signed ? -(int64_t{1} << (info.bits - 2)) * 2 : 0;
+}
+int64_t GreatestOf(DType type) {
+  if (type == DType::kBool) return 1;
+  const tensor::DTypeInfo& info = InfoOf(type);
+  return static_cast<int64_t>(~uint64_t{0} >> (64 - info.bits + (info.is_signed ? 1 : 0)));
+}
+
+template <class T>
+T OfNothing(Fold fold, DType type, T start) {
+  if (IsFloat(type)) return start;
+  if (fold == Fold::kMax) return static_cast<T>(LeastOf(type));
+  return fold == Fold::kMin ? static_cast<T>(GreatestOf(type)) : start;
+}
+
+template <class T>
+void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self, uint32_t mask,
+            const Operand& out) {
+  ReduceBody<T> body;
+  SplitDims(body, self, out, mask);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  body.wanted = wanted;
+  body.stored = out.dtype();
+  body.computed = ComputeType(wanted);
+  body.how = how;
+  body.loops = &BestFoldLoops<T>(how.fold);
+  body.before = Before<T>(how);
+  body.of_nothing = OfNothing(how.fold, wanted, body.loops->start);
+  // Neighbours in memory are results: fold rows. Otherwise they are what is folded.
+  bool many = body.kept.count() > 1 && body.kept.row() > 1 && body.kept.step(1) != 0;
+  body.side_by_side = body.before == nullptr && body.folded.count() > 0 && many &&
+                      (body.folded.count() == 1 || body.kept.step(1) < body.folded.step(0));
+  body.in = Lane(self.dtype(), wanted, body.side_by_side ? body.kept.step(1) : body.folded.step(0));
+  plan.SetCost(30 + static_cast<uint64_t>(self.tensor->count()) / 8);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self,
+                uint32_t mask, const Operand& out) {
+  if (out.tensor->empty()) return;
+  switch (ComputeType(type)) {
+    case DType::kF32:
+      return PlanAs<float>(plan, reduction, type, self, mask, out);
+    case DType::kF64:
+      return PlanAs<double>(plan, reduction, type, self, mask, out);
+    default:
+      return PlanAs<int64_t>(plan, reduction, type, self, mask, out);
+  }
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,306 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "ops/kernels.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reference/reference.h"
+#include "ops/rules.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using testing::Layout;
+using testing::Sample;
+
+double SumError(DType from, DType to, const Shape& shape, Layout layout, std::vector<int64_t> dims,
+                bool keep, std::mt19937& rng) {
+  Sample in(from, shape, layout);
+  in.Randomise(rng);
+  Sample out(to, rules::Reduced({&in.tensor}, dims, keep),
+             layout == Layout::kRepeated ? Layout::kPacked : layout);
+  Sample want = out.Copied();
+  reference::Sum(in.tensor, dims, keep, to, want.tensor);
+  PlanRef plan = testing::NewPlan();
+  Operand self = in.BoundTo(*plan, Access::kRead, "self");
+  kernels::ReduceSum(*plan, to, self, dims, keep, to, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  return testing::Distance(out.tensor, want.tensor);
+}
+
+double Allowed(DType type) {
+  switch (type) {
+    case DType::kF32:
+      return 1e-6;
+    case DType::kF16:
+      return 1e-3;
+    case DType::kBF16:
+      return 8e-3;
+    case DType::kF64:
+      return 1e-14;
+    default:
+      return 0;
+  }
+}
+
+TEST(Sum, AllTypesAndLayouts) {
+  std::mt19937 rng(7);
+  for (DType from : testing::kArithmetic) {
+    for (DType to : testing::kArithmetic) {
+      for (Layout layout :
+           {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated}) {
+        for (const std::vector<int64_t>& dims :
+             std::vector<std::vector<int64_t>>{{0}, {1}, {-1}, {0, 2}, {1, 2}, {}}) {
+          EXPECT_LE(SumError(from, to, {3, 70, 11}, layout, dims, dims.size() == 1, rng),
+                    Allowed(to))
+              << NameOf(from) << " to " << NameOf(to) << " layout " << static_cast<int>(layout)
+              << " dims " << dims.size();
+        }
+      }
+    }
+  }
+}
+
+TEST(Sum, OddShapes) {
+  std::mt19937 rng(8);
+  const Layout packed = Layout::kPacked;
+  EXPECT_EQ(SumError(DType::kF32, DType::kF32, {}, packed, {}, false, rng), 0);
+  EXPECT_EQ(SumError(DType::kF32, DType::kF32, {}, packed, {-1}, false, rng), 0);
+  EXPECT_EQ(SumError(DType::kF32, DType::kF32, {0, 3}, packed, {0}, false, rng), 0);
+  EXPECT_EQ(SumError(DType::kF32, DType::kF32, {3, 0}, packed, {0}, false, rng), 0);
+  EXPECT_LE(
+      SumError(DType::kF32, DType::kF32, {2, 3, 1, 2, 1, 2, 3, 2}, packed, {1, 3, 7}, true, rng),
+      1e-6);
+  EXPECT_LE(SumError(DType::kF32, DType::kF32, {300000}, packed, {}, false, rng), 1e-6);
+  EXPECT_LE(SumError(DType::kF16, DType::kF32, {9000, 3}, packed, {0}, false, rng), 1e-6);
+  EXPECT_LE(SumError(DType::kF32, DType::kF32, {1000, 40}, packed, {0}, false, rng), 1e-6);
+}
+
+// A plain running sum in f32 is wrong from the eighth digit on and stops growing at 2^24.
+TEST(Sum, StaysAccurateOverManyElements) {
+  const int64_t n = 20'000'000;
+  Sample in(DType::kF32, {n}), out(DType::kF32, {});
+  auto* x = static_cast<float*>(in.tensor.data);
+  for (int64_t i = 0; i < n; ++i) x[i] = 1.1f;
+  PlanRef plan = testing::NewPlan();
+  Operand self = in.BoundTo(*plan, Access::kRead, "self");
+  kernels::ReduceSum(*plan, DType::kF32, self, {}, false, DType::kF32,
+                     out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  EXPECT_NEAR(*static_cast<float*>(out.tensor.data) / (static_cast<double>(1.1f) * n), 1, 1e-7);
+}
+
+using reference::Real;
+
+// The elements that fold into each result, by the result's index.
+std::map<std::vector<int64_t>, std::vector<Real>> Groups(const Tensor& in, const std::vector<int64_t>& dims) {
+  std::map<std::vector<int64_t>, std::vector<Real>> groups;
+  reference::ForEach(in.shape, [&](const Shape& i) {
+    std::vector<int64_t> key;
+    for (int d = 0; d < i.rank(); ++d) {
+      bool folded = dims.empty();
+      for (int64_t dim : dims) folded = folded || (dim + i.rank()) % i.rank() == d;
+      if (!folded) key.push_back(i[d]);
+    }
+    groups[key].push_back(reference::Get(in, i));
+  });
+  return groups;
+}
+
+using Values = const std::vector<Real>&;
+struct FoldCase {
+  const char* name;
+  void (*plan)(Plan&, DType, const Operand& self, std::span<const int64_t> dims, const Operand& out);
+  Real (*exact)(Values);
+  double allowed = 2e-6;
+};
+
+template <auto kKernel>
+void Plain(Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+  kKernel(plan, type, self, dims, false, out);
+}
+template <int kP>
+void Norm(Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+  double p = kP > 90 ? INFINITY : kP;
+  Scalar scalar(&p, DType::kF64);
+  kernels::Norm(plan, type, self, {nullptr, &scalar, -1, "p"}, dims, false, out);
+}
+Real MeanOf(Values v) {
+  Real sum = 0;
+  for (Real x : v) sum += x;
+  return sum / v.size();
+}
+Real VarianceOf(Values v) {
+  Real mean = MeanOf(v), sum = 0;
+  for (Real x : v) sum += (x - mean) * (x - mean);
+  return sum / (v.size() - 1);
+}
+template <int kP>
+Real PowersOf(Values v) {
+  Real sum = 0;
+  for (Real x : v) sum += std::pow(std::fabs(x), Real{kP});
+  return std::pow(sum, Real{1} / kP);
+}
+
+const FoldCase kFoldCases[] = {
+    {"Mean", [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+       kernels::Mean(plan, type, self, dims, false, type, out);
+     }, MeanOf},
+    {"Amax", Plain<kernels::Amax>, [](Values v) { return *std::max_element(v.begin(), v.end()); }},
+    {"Amin", Plain<kernels::Amin>, [](Values v) { return *std::min_element(v.begin(), v.end()); }},
+    {"LogSumExp", Plain<kernels::LogSumExp>, [](Values v) {
+       Real sum = 0;
+       for (Real x : v) sum += std::exp(x);
+       return std::log(sum);
+     }},
+    {"Var", [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+       kernels::Var(plan, type, self, dims, 1, false, out);
+     }, VarianceOf},
+    {"Std", [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+       kernels::Std(plan, type, self, dims, 1, false, out);
+     }, [](Values v) { return std::sqrt(VarianceOf(v)); }},
+    {"L1", Norm<1>, PowersOf<1>},
+    {"L2", Norm<2>, PowersOf<2>},
+    {"L3", Norm<3>, PowersOf<3>},
+    {"LInf", Norm<99>, [](Values v) {
+       Real most = 0;
+       for (Real x : v) most = std::max(most, std::fabs(x));
+       return most;
+     }},
+};
+
+double FoldError(const FoldCase& fold, DType type, Layout layout, const std::vector<int64_t>& dims, std::mt19937& rng) {
+  Sample in(type, {3, 70, 11}, layout);
+  in.Randomise(rng);
+  Sample out(type, rules::Reduced({&in.tensor}, dims, false));
+  PlanRef plan = testing::NewPlan();
+  Operand self = in.BoundTo(*plan, Access::kRead, "self");
+  fold.plan(*plan, type, self, dims, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  Sample want = out.Copied();
+  auto groups = Groups(in.tensor, dims);
+  reference::ForEach(out.tensor.shape, [&](const Shape& i) {
+    reference::Set(want.tensor, i, fold.exact(groups.at(std::vector<int64_t>(i.begin(), i.end()))));
+  });
+  return testing::Distance(out.tensor, want.tensor);
+}
+
+TEST(Folds, AgreeWithPlainOnes) {
+  std::mt19937 rng(11);
+  for (const FoldCase& fold : kFoldCases) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+      for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{{0}, {1}, {-1}, {0, 2}, {}}) {
+        EXPECT_LE(FoldError(fold, DType::kF32, layout, dims, rng), fold.allowed) << fold.name;
+        EXPECT_LE(FoldError(fold, DType::kF64, layout, dims, rng), 1e-13) << fold.name;
+        EXPECT_LE(FoldError(fold, DType::kF16, layout, dims, rng), 1.1e-3) << fold.name;
+      }
+    }
+  }
+  for (DType type : {DType::kI8, DType::kU8, DType::kI32, DType::kI64, DType::kBool}) {
+    for (int k : {1, 2}) EXPECT_EQ(FoldError(kFoldCases[k], type, Layout::kPacked, {1}, rng), 0) << NameOf(type);
+  }
+}
+
+TEST(Folds, TruthValues) {
+  std::mt19937 rng(12);
+  Sample in(DType::kF32, {40, 3});
+  in.Randomise(rng, 1);
+  for (bool all : {false, true}) {
+    Sample out(DType::kBool, {40});
+    PlanRef plan = testing::NewPlan();
+    Operand self = in.BoundTo(*plan, Access::kRead, "self");
+    const int64_t dims[] = {1};
+    (all ? kernels::All : kernels::Any)(*plan, DType::kBool, self, std::span(dims), false, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    auto groups = Groups(in.tensor, {1});
+    for (int64_t i = 0; i < 40; ++i) {
+      Values v = groups.at({i});
+      bool want = all ? std::all_of(v.begin(), v.end(), [](Real x) { return x != 0; })
+                      : std::any_of(v.begin(), v.end(), [](Real x) { return x != 0; });
+      EXPECT_EQ(reference::Get(out.tensor, {i}), want);
+    }
+  }
+}
+
+TEST(Folds, OfNothing) {
+  for (auto [type, least] : {std::pair<DType, Real>{DType::kF32, -INFINITY}, {DType::kI32, INT32_MIN}, {DType::kU8, 0}}) {
+    Sample in(type, {2, 0}), out(type, {2});
+    PlanRef plan = testing::NewPlan();
+    Operand self = in.BoundTo(*plan, Access::kRead, "self");
+    const int64_t dims[] = {1};
+    kernels::Amax(*plan, type, self, dims, false, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    EXPECT_EQ(reference::Get(out.tensor, {1}), least);
+  }
+}
+
+TEST(Arg, FirstAndLastOfAllLayouts) {
+  std::mt19937 rng(13);
+  for (DType type : testing::kArithmetic) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+      for (int dim : {0, 1, 2}) {
+        for (Extreme extreme : {Extreme{true, false}, Extreme{true, true}, Extreme{false, false}}) {
+          Sample in(type, {2, 20, 600}, layout);
+          in.Randomise(rng, 3);
+          Shape shape = rules::ReducedOne({&in.tensor}, dim, true);
+          Sample values(type, shape), indices(DType::kI32, shape);
+          PlanRef plan = testing::NewPlan();
+          Operand self = in.BoundTo(*plan, Access::kRead, "self"), v = values.BoundTo(*plan, Access::kWrite, "values");
+          PlanArg(*plan, extreme, self, dim, v, indices.BoundTo(*plan, Access::kWrite, "indices"));
+          testing::RunPlan(*plan);
+          int64_t wrong = 0;
+          reference::ForEach(shape, [&](Shape i) {
+            Shape at = i;
+            at[dim] = static_cast<int64_t>(reference::Get(indices.tensor, i));
+            Real best = reference::Get(values.tensor, i);
+            wrong += reference::Get(in.tensor, at) != best;
+            for (Shape k = i; k[dim] < in.tensor.shape[dim]; ++k[dim]) {
+              Real x = reference::Get(in.tensor, k);
+              wrong += extreme.largest ? x > best : x < best;
+              wrong += x == best && (extreme.last ? k[dim] > at[dim] : k[dim] < at[dim]);
+            }
+          });
+          ASSERT_EQ(wrong, 0) << NameOf(type) << " dim " << dim;
+        }
+      }
+      if (type != DType::kF32) break;
+    }
+  }
+}
+
+TEST(Running, SumsOfAllTypesAndLayouts) {
+  std::mt19937 rng(14);
+  for (DType type : {DType::kF32, DType::kF16, DType::kF64, DType::kI32, DType::kI64, DType::kU8}) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+      for (int dim : {0, 1}) {
+        for (int variant = 0; variant < 4; ++variant) {
+          Sample in(type, {9, 550}, layout), out(type, {9, 550});
+          in.Randomise(rng, 2);
+          bool exclusive = variant & 1, reverse = variant & 2;
+          PlanRef plan = testing::NewPlan();
+          Operand self = in.BoundTo(*plan, Access::kRead, "self");
+          PlanScan(*plan, {false, exclusive, reverse}, type, self, dim, out.BoundTo(*plan, Access::kWrite, "out"));
+          testing::RunPlan(*plan);
+          Sample want = out.Copied();
+          Shape outer = in.tensor.shape;
+          int64_t size = std::exchange(outer[dim], 1);
+          reference::ForEach(outer, [&](Shape i) {
+            Real sum = 0;
+            for (int64_t k = 0; k < size; ++k) {
+              i[dim] = reverse ? size - 1 - k : k;
+              Real x = reference::Get(in.tensor, i);
+              reference::Set(want.tensor, i, exclusive ? sum : sum + x);
+              sum += x;
+            }
+          });
+          ASSERT_LE(testing::Distance(out.tensor, want.tensor), type == DType::kF16 ? 1e-3 : 1e-6) << NameOf(type);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::ops

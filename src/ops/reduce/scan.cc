@@ -1,0 +1,103 @@
+// Running sums and products. They are kept in f64 for floats, so that a long one loses nothing.
+#include <algorithm>
+
+#include "ops/pipeline.h"
+#include "ops/reduce/along_axis.h"
+#include "ops/reduce/reduce.h"
+
+namespace belay::ops {
+namespace {
+
+template <class T, class Acc>
+struct ScanBody {
+  LoopNest lines;  // out, in: the first elements, or the last ones where it runs backwards
+  Axis axis;       // steps are negative where it runs backwards
+  Lane in, out;    // along a line, or across lines that lie side by side
+  int bindings[2];
+  bool side_by_side;
+  Scan how;
+
+  void operator()(const Frame& frame) const {
+    char* base[2];
+    int64_t steps[2] = {axis.out_step, axis.in_step};
+    for (int k = 0; k < 2; ++k) {
+      base[k] = frame.at[bindings[k]] + lines.offset(k);
+      if (steps[k] < 0) base[k] -= (axis.size - 1) * steps[k];
+    }
+    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size);
+    ParallelFor(lines.count(), grain, [&](int64_t begin, int64_t end) {
+      lines.Walk(base, begin, end, [this](char** at, int64_t n) {
+        int64_t width = side_by_side ? kBlock : 1;
+        for (int64_t i = 0; i < n; i += width) {
+          char* dst = at[0] + i * lines.step(0);
+          const char* src = at[1] + i * lines.step(1);
+          side_by_side ? Across(dst, src, std::min(width, n - i)) : Along(dst, src);
+        }
+      });
+    });
+  }
+
+  T Next(Acc& acc, T x) const {
+    Acc before = acc;
+    acc = how.product ? acc * static_cast<Acc>(x) : acc + static_cast<Acc>(x);
+    return static_cast<T>(how.exclusive ? before : acc);
+  }
+
+  void Along(char* dst, const char* src) const {
+    alignas(64) T buffer[kBlock], results[kBlock];
+    Acc acc = how.product ? 1 : 0;
+    for (int64_t k = 0; k < axis.size; k += kBlock) {
+      int64_t n = std::min(kBlock, axis.size - k);
+      const auto* x = static_cast<const T*>(in.Load(buffer, src + k * axis.in_step, n));
+      for (int64_t i = 0; i < n; ++i) results[i] = Next(acc, x[i]);
+      out.Store(dst + k * axis.out_step, results, n, false);
+    }
+  }
+
+  void Across(char* dst, const char* src, int64_t m) const {
+    alignas(64) T buffer[kBlock], results[kBlock];
+    alignas(64) Acc acc[kBlock];
+    std::fill(acc, acc + m, Acc(how.product ? 1 : 0));
+    for (int64_t k = 0; k < axis.size; ++k) {
+      const auto* x = static_cast<const T*>(in.Load(buffer, src + k * axis.in_step, m));
+      for (int64_t i = 0; i < m; ++i) results[i] = Next(acc[i], x[i]);
+      out.Store(dst + k * axis.out_step, results, m, false);
+    }
+  }
+};
+
+template <class T, class Acc>
+void PlanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
+  Tensor in_rest = WithoutDim(*self.tensor, dim), out_rest = WithoutDim(*out.tensor, dim);
+  ScanBody<T, Acc> body;
+  body.lines = LoopNest(in_rest.shape, {Operand{&out_rest}, Operand{&in_rest}});
+  int64_t sign = scan.reverse ? -1 : 1;
+  body.axis = {SizeOf(*self.tensor, dim), sign * StepOf(*self.tensor, dim), sign * StepOf(*out.tensor, dim)};
+  auto element = static_cast<int64_t>(BytesOf(self.dtype()));
+  body.side_by_side = body.lines.step(1) == element && body.lines.row() > 1;
+  body.in = Lane(self.dtype(), type, body.side_by_side ? body.lines.step(1) : body.axis.in_step);
+  body.out = Lane(out.dtype(), type, body.side_by_side ? body.lines.step(0) : body.axis.out_step);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  body.how = scan;
+  plan.SetCost(50 + static_cast<uint64_t>(self.tensor->count()));
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanScan(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
+  if (out.tensor->empty()) return;
+  switch (ComputeType(type)) {
+    case DType::kF32:
+      return PlanAs<float, double>(plan, scan, type, self, dim, out);
+    case DType::kF64:
+      return PlanAs<double, double>(plan, scan, type, self, dim, out);
+    case DType::kI64:
+      return PlanAs<int64_t, uint64_t>(plan, scan, type, self, dim, out);
+    default:
+      return PlanAs<int32_t, uint32_t>(plan, scan, type, self, dim, out);
+  }
+}
+
+}  // namespace belay::ops
