@@ -11,6 +11,7 @@
 #include "graph/interpreter.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
+#include "graph/passes/passes.h"
 #include "graph/program.h"
 #include "graph/specialise.h"
 
@@ -57,6 +58,7 @@ std::vector<Constant> RunCompiled(const Graph& graph, const std::vector<Constant
   for (const Constant& input : inputs) types.push_back({input->dtype(), Format::kND, true, input->shape()});
   Specialised specialised = Specialise(graph, types);
   if (!specialised.dynamic_at.empty()) return Evaluate(specialised.graph, inputs);
+  Optimise(specialised.graph);
   Program program(specialised.graph);
   HostTensor work(DType::kU8, Shape{static_cast<int64_t>(program.work_bytes())});
   std::vector<char*> bases{reinterpret_cast<char*>(work.mutable_data()), nullptr};

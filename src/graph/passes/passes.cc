@@ -2,6 +2,10 @@
 
 namespace belay::graph {
 
-void Optimise(Graph& graph) { RemoveDeadNodes(graph); }
+void Optimise(Graph& graph) {
+  FuseConvolutions(graph);
+  ChooseLayouts(graph);
+  RemoveDeadNodes(graph);
+}
 
 }  // namespace belay::graph

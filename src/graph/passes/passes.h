@@ -8,4 +8,8 @@ namespace belay::graph {
 // All passes, in their order.
 void Optimise(Graph& graph);
 
+void FuseConvolutions(Graph& graph);
+// Keeps images with their channels last between the operators that work better so.
+void ChooseLayouts(Graph& graph);
+
 }  // namespace belay::graph

@@ -1,0 +1,37 @@
+// What passes that look for patterns need: who uses a value, and putting another in its place.
+#pragma once
+
+#include <vector>
+
+#include "graph/ir.h"
+
+namespace belay::graph {
+
+class Editor {
+ public:
+  explicit Editor(Graph& graph);
+
+  Graph& graph() { return graph_; }
+  Node& at(int node) { return graph_.nodes[static_cast<size_t>(node)]; }
+  const ValueType& TypeOf(const Port& port) const;
+  Constant ConstantAt(const Port& port) const;
+  // The only node that reads the value, or -1 when there are several, or it leaves the graph.
+  int OnlyUser(const Port& port) const;
+  // Whoever read `old` reads `now`.
+  void Replace(const Port& old, const Port& now);
+  // The node computes something else from now on; its outputs stay where they are.
+  void Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes);
+  Port AddConstant(const std::string& name, Constant value);
+
+ private:
+  void Count();
+
+  Graph& graph_;
+  struct Use {
+    Port port;
+    int user;
+  };
+  std::vector<std::vector<Use>> uses_;  // of each node's outputs; user -1: an output of the graph
+};
+
+}  // namespace belay::graph

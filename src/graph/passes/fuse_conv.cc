@@ -1,0 +1,226 @@
+// Convolutions take over what follows them: the scale and shift of a batch normalisation go into the
+// weights; a bias, a residual and an activation are applied while the result is in the registers.
+#include <cmath>
+#include <map>
+
+#include "graph/op_schema.h"
+#include "graph/passes/editor.h"
+#include "graph/passes/passes.h"
+
+namespace belay::graph {
+namespace {
+
+bool IsConvolution(const Node& node) { return node.type == "Conv2D" || node.type == "FusedConv2D"; }
+
+// An attribute with its default from the table.
+Attribute Get(const Node& node, std::string_view name) {
+  for (const AttributeSchema& schema : FindOp(node.type)->attributes) {
+    if (name == schema.name) return AttributeOf(node, schema);
+  }
+  return int64_t{0};
+}
+double Real(const Node& node, std::string_view name) {
+  Attribute value = Get(node, name);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  const auto* whole = std::get_if<int64_t>(&value);
+  return whole == nullptr ? 0 : static_cast<double>(*whole);
+}
+
+class ConvFuser {
+ public:
+  explicit ConvFuser(Graph& graph) : edit_(graph) {}
+
+  void Run() {
+    for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
+      int node = static_cast<int>(n);
+      if (!IsConvolution(edit_.at(node)) || !IsPlain(node)) continue;
+      while (FoldFollower(node)) {
+      }
+      TakeResidual(node);
+      TakeActivation(node);
+    }
+  }
+
+ private:
+  struct PerChannel {
+    std::vector<double> scale, shift;
+  };
+
+  bool IsPlain(int n) {
+    const Node& node = edit_.at(n);
+    const ValueType& type = node.types[0];
+    auto format = std::get<std::string>(Get(node, "data_format"));
+    auto filter_format = std::get<std::string>(Get(node, "filter_format"));
+    return type.concrete() && type.dtype == DType::kF32 && type.shape.rank() == 4 && format == "NCHW" &&
+           (filter_format.empty() || filter_format == "NCHW") && std::get<std::string>(Get(node, "auto_pad")) != "";
+  }
+
+  int64_t Channels(int n) { return edit_.at(n).types[0].shape[1]; }
+
+  // The elements of a constant with one for each channel; also a single one for all.
+  std::vector<double> ChannelValues(const Port& port, int64_t channels, bool vector_only) {
+    Constant constant = edit_.ConstantAt(port);
+    if (constant == nullptr || !IsFloat(constant->dtype())) return {};
+    const Shape& shape = constant->shape();
+    std::vector<double> values = constant->Reals();
+    if (values.size() == 1) return std::vector<double>(static_cast<size_t>(channels), values[0]);
+    bool fits = static_cast<int64_t>(values.size()) == channels;
+    if (!vector_only) fits = fits && shape.rank() >= 3 && shape.rank() <= 4 && shape.back(2) == channels;
+    return fits ? values : std::vector<double>();
+  }
+
+  bool FoldFollower(int n) {
+    int user = edit_.OnlyUser({n, 0});
+    if (user < 0) return false;
+    PerChannel change = ChangeOf(n, user);
+    if (change.scale.empty() || !Apply(n, change)) return false;
+    edit_.Replace({user, 0}, {n, 0});
+    return true;
+  }
+
+  // y = scale * x + shift for each channel, when that is all the node does.
+  PerChannel ChangeOf(int n, int user) {
+    const Node& node = edit_.at(user);
+    auto channels = static_cast<size_t>(Channels(n));
+    if ((node.type == "BNInfer" || node.type == "BatchNorm") && node.inputs[0] == Port{n, 0}) return BatchNorm(node, channels);
+    if (node.inputs.size() != 2 || (node.type != "Add" && node.type != "Mul" && node.type != "Sub")) return {};
+    bool first = node.inputs[0] == Port{n, 0};
+    if (node.type == "Sub" && !first) return {};
+    if (node.types[0].shape != edit_.at(n).types[0].shape) return {};
+    std::vector<double> values = ChannelValues(node.inputs[first ? 1 : 0], Channels(n), false);
+    if (values.empty()) return {};
+    if (node.type == "Mul") return {values, std::vector<double>(channels, 0)};
+    if (node.type == "Sub") {
+      for (double& value : values) value = -value;
+    }
+    return {std::vector<double>(channels, 1), values};
+  }
+
+  PerChannel BatchNorm(const Node& node, size_t channels) {
+    // Its other results are statistics that are computed in training only.
+    if (const auto* training = FindAttribute<bool>(node, "is_training"); training != nullptr && *training) return {};
+    if (node.inputs.size() < 5) return {};
+    std::vector<double> values[4];
+    for (size_t i = 0; i < 4; ++i) {
+      values[i] = ChannelValues(node.inputs[i + 1], static_cast<int64_t>(channels), true);
+      if (values[i].empty()) return {};
+    }
+    double epsilon = Real(node, "epsilon");
+    PerChannel change;
+    for (size_t c = 0; c < channels; ++c) {
+      double scale = values[0][c] / std::sqrt(values[3][c] + epsilon);
+      change.scale.push_back(scale);
+      change.shift.push_back(values[1][c] - values[2][c] * scale);
+    }
+    return change;
+  }
+
+  // False: the weights are no constants, or something else follows already.
+  bool Apply(int n, const PerChannel& change) {
+    const Node node = edit_.at(n);
+    Constant weight = edit_.ConstantAt(node.inputs[1]);
+    bool has_bias = node.inputs.size() > 2 && node.inputs[2].present();
+    Constant bias = has_bias ? edit_.ConstantAt(node.inputs[2]) : nullptr;
+    if (weight == nullptr || weight->dtype() != DType::kF32 || (has_bias && bias == nullptr) || node.inputs.size() > 3) return false;
+    auto channels = static_cast<size_t>(Channels(n));
+    auto scaled = std::make_shared<HostTensor>(DType::kF32, weight->shape());
+    auto per_channel = static_cast<size_t>(weight->count()) / channels;
+    for (size_t i = 0; i < static_cast<size_t>(weight->count()); ++i) {
+      scaled->as<float>()[i] = static_cast<float>(weight->as<float>()[i] * change.scale[i / per_channel]);
+    }
+    auto shifted = std::make_shared<HostTensor>(DType::kF32, Shape{static_cast<int64_t>(channels)});
+    std::vector<double> old = bias == nullptr ? std::vector<double>(channels, 0) : bias->Reals();
+    for (size_t c = 0; c < channels; ++c) {
+      shifted->as<float>()[c] = static_cast<float>(old[c] * change.scale[c] + change.shift[c]);
+    }
+    Port w = edit_.AddConstant(node.name + "_weight", std::move(scaled));
+    Port b = edit_.AddConstant(node.name + "_bias", std::move(shifted));
+    edit_.Rewrite(n, "FusedConv2D", {node.inputs[0], w, b}, FusedAttributes(node));
+    return true;
+  }
+
+  static Attributes FusedAttributes(const Node& node) {
+    Attributes attributes;
+    for (const char* name : {"strides", "pads", "dilations", "groups", "data_format", "filter_format", "auto_pad",
+                             "activation", "alpha", "beta"}) {
+      auto it = node.attributes.find(name);
+      if (it != node.attributes.end()) attributes[name] = it->second;
+    }
+    attributes["data_format"] = std::get<std::string>(Get(node, "data_format"));
+    auto groups = std::get<int64_t>(Get(node, "groups"));
+    if (node.type == "Conv2D" && groups == 0) groups = std::get<int64_t>(Get(node, "group"));
+    attributes["groups"] = groups;
+    return attributes;
+  }
+
+  void MakeFused(int n) {
+    const Node node = edit_.at(n);
+    if (node.type == "FusedConv2D") return;
+    std::vector<Port> inputs(node.inputs.begin(), node.inputs.begin() + static_cast<ptrdiff_t>(std::min<size_t>(node.inputs.size(), 3)));
+    edit_.Rewrite(n, "FusedConv2D", std::move(inputs), FusedAttributes(node));
+  }
+
+  void TakeResidual(int n) {
+    int user = edit_.OnlyUser({n, 0});
+    if (user < 0 || edit_.at(user).type != "Add") return;
+    const Node add = edit_.at(user);
+    Port other = add.inputs[0] == Port{n, 0} ? add.inputs[1] : add.inputs[0];
+    const ValueType& type = edit_.TypeOf(other);
+    if (other == Port{n, 0} || type.shape != edit_.at(n).types[0].shape || type.dtype != DType::kF32) return;
+    MakeFused(n);
+    Node& conv = edit_.at(n);
+    std::vector<Port> inputs = conv.inputs;
+    inputs.resize(3);
+    inputs.push_back(other);
+    edit_.Rewrite(n, "FusedConv2D", std::move(inputs), conv.attributes);
+    edit_.Replace({user, 0}, {n, 0});
+  }
+
+  struct Activation {
+    std::string name;
+    double alpha = 0, beta = 0;
+  };
+
+  Activation ActivationOf(const Node& node) {
+    static const std::map<std::string, std::string> plain{{"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"},
+                                                          {"HardSwish", "hardswish"}, {"Mish", "mish"}};
+    if (auto it = plain.find(node.type); it != plain.end()) return {it->second};
+    if (node.type == "LeakyRelu") return {"relu", Real(node, "negative_slope")};
+    if (node.type == "Relu6") return {"clip", 0, 6};
+    if (node.type == "HardSigmoid") return {"hardsigmoid", Real(node, "alpha"), Real(node, "beta")};
+    if (node.type == "Swish") return {"swish", Real(node, "scale")};
+    if (node.type == "ClipByValueV2" && node.inputs.size() == 3) {
+      Constant low = edit_.ConstantAt(node.inputs[1]), high = edit_.ConstantAt(node.inputs[2]);
+      if (low != nullptr && high != nullptr && low->count() == 1 && high->count() == 1) {
+        return {"clip", low->Reals()[0], high->Reals()[0]};
+      }
+    }
+    return {};
+  }
+
+  void TakeActivation(int n) {
+    int user = edit_.OnlyUser({n, 0});
+    if (user < 0 || edit_.at(user).inputs[0] != Port{n, 0}) return;
+    Activation activation = ActivationOf(edit_.at(user));
+    if (activation.name.empty()) return;
+    MakeFused(n);
+    Attributes attributes = edit_.at(n).attributes;
+    attributes["activation"] = activation.name;
+    attributes["alpha"] = activation.alpha;
+    attributes["beta"] = activation.beta;
+    edit_.Rewrite(n, "FusedConv2D", edit_.at(n).inputs, std::move(attributes));
+    edit_.Replace({user, 0}, {n, 0});
+  }
+
+  Editor edit_;
+};
+
+}  // namespace
+
+void FuseConvolutions(Graph& graph) {
+  ConvFuser(graph).Run();
+  SortNodes(graph);
+  RemoveDeadNodes(graph);
+}
+
+}  // namespace belay::graph

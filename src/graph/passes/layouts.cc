@@ -1,0 +1,203 @@
+// Convolutions work on images whose channels come last. Models have them first, so images are turned
+// where a run of such operators begins and back where it ends, and what lies between works on turned
+// images as well.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/op_schema.h"
+#include "graph/passes/passes.h"
+
+namespace belay::graph {
+namespace {
+
+const std::vector<int64_t> kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
+
+// Work on any layout, element by element; inputs broadcast.
+bool IsElementwise(const std::string& type) {
+  static const std::set<std::string, std::less<>> types{
+      "Add", "Sub", "Mul", "Div", "RealDiv", "Maximum", "Minimum", "Relu", "Relu6", "LeakyRelu", "Sigmoid", "Tanh",
+      "HardSwish", "HardSigmoid", "Swish", "Mish", "Gelu", "Elu", "Softplus", "ClipByValueV2", "Abs", "Neg", "Exp",
+      "Sqrt", "Identity"};
+  return types.count(type) != 0;
+}
+
+// Have a data_format of their own.
+bool IsImageOperator(const Node& node) {
+  static const std::set<std::string, std::less<>> types{"FusedConv2D", "Conv2D", "MaxPoolV3", "AvgPoolV2"};
+  return types.count(node.type) != 0;
+}
+
+bool IsImage(const ValueType& type) { return type.concrete() && type.shape.rank() == 4; }
+
+Shape Turned(const Shape& shape, const std::vector<int64_t>& order) {
+  Shape turned;
+  for (int64_t axis : order) turned.push_back(shape[static_cast<int>(axis)]);
+  return turned;
+}
+
+// Builds the graph anew; each value may exist in both layouts.
+class LayoutChooser {
+ public:
+  explicit LayoutChooser(const Graph& from) : from_(from) { to_.name = from.name; }
+
+  Graph Run() {
+    for (int input : from_.inputs) {
+      const Node& node = from_.nodes[static_cast<size_t>(input)];
+      first_[{input, 0}] = {to_.AddInput(node.name, node.types[0]), 0};
+    }
+    for (size_t n = 0; n < from_.nodes.size(); ++n) {
+      if (from_.nodes[n].type != kDataType) Visit(static_cast<int>(n));
+    }
+    for (const GraphOutput& output : from_.outputs) to_.outputs.push_back({First(output.port), output.name});
+    return std::move(to_);
+  }
+
+ private:
+  const ValueType& TypeOf(const Port& port) const {
+    return from_.nodes[static_cast<size_t>(port.node)].types[static_cast<size_t>(port.output)];
+  }
+
+  void Visit(int n) {
+    const Node& node = from_.nodes[static_cast<size_t>(n)];
+    if (IsImageOperator(node) && WantsLast(node)) return AddImageOperator(n, node);
+    if (IsElementwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
+    if ((node.type == "ConcatV2D" || node.type == "ConcatD") && AnyLastOnly(node)) {
+      if (const auto* axis = FindAttribute<int64_t>(node, "concat_dim"); axis != nullptr && AllImages(node)) {
+        return AddConcat(n, node, *axis);
+      }
+    }
+    Node copy = node;
+    for (Port& port : copy.inputs) port = First(port);
+    AddWith(first_, n, std::move(copy));
+  }
+
+  bool WantsLast(const Node& node) const {
+    const auto* format = FindAttribute<std::string>(node, "data_format");
+    const auto* filter = FindAttribute<std::string>(node, "filter_format");
+    bool plain = filter == nullptr || filter->empty() || *filter == "NCHW";
+    bool first = format != nullptr && *format == "NCHW";
+    return first && plain && IsImage(node.types[0]) && node.outputs == 1 && node.types[0].dtype == DType::kF32 &&
+           IsImage(TypeOf(node.inputs[0]));
+  }
+
+  bool AnyLastOnly(const Node& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Port& port) {
+      return port.present() && last_.count(port) != 0 && first_.count(port) == 0;
+    });
+  }
+  bool AllImages(const Node& node) const {
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](const Port& port) { return port.present() && IsImage(TypeOf(port)); });
+  }
+  // Images, scalars, and constants that can be turned.
+  bool AllTurnable(const Node& node) const {
+    return IsImage(node.types[0]) && std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Port& port) {
+             if (!port.present()) return true;
+             const ValueType& type = TypeOf(port);
+             return IsImage(type) || (type.concrete() && CountOf(type.shape) == 1) ||
+                    ConstantOf(from_.nodes[static_cast<size_t>(port.node)]) != nullptr;
+           });
+  }
+
+  void AddImageOperator(int n, const Node& node) {
+    Node copy = node;
+    for (size_t i = 0; i < copy.inputs.size(); ++i) {
+      bool image = i == 0 || i == 3;  // x and the residual
+      copy.inputs[i] = image ? Last(node.inputs[i]) : First(node.inputs[i]);
+    }
+    copy.attributes["data_format"] = std::string("NHWC");
+    if (node.type == "FusedConv2D" || node.type == "Conv2D") {
+      copy.attributes["filter_format"] = std::string("NCHW");
+    }
+    for (const char* name : {"ksize", "strides", "dilations"}) TurnList(copy, name);
+    AddLast(n, std::move(copy));
+  }
+
+  // Lists with one number for each dimension.
+  static void TurnList(Node& node, const char* name) {
+    auto it = node.attributes.find(name);
+    auto* list = it == node.attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&it->second);
+    if (list == nullptr || list->size() != 4) return;
+    std::vector<int64_t> turned;
+    for (int64_t axis : kToLast) turned.push_back((*list)[static_cast<size_t>(axis)]);
+    *list = turned;
+  }
+
+  void AddElementwise(int n, const Node& node) {
+    Node copy = node;
+    for (Port& port : copy.inputs) port = TurnedOperand(port);
+    AddLast(n, std::move(copy));
+  }
+
+  Port TurnedOperand(const Port& port) {
+    if (!port.present()) return {};
+    const ValueType& type = TypeOf(port);
+    if (IsImage(type)) return Last(port);
+    Constant constant = ConstantOf(from_.nodes[static_cast<size_t>(port.node)]);
+    if (constant == nullptr || constant->count() == 1) return First(port);
+    Shape shape = constant->shape();
+    Shape full = Shape::Filled(4, 1);
+    for (int i = 0; i < shape.rank(); ++i) full.back(i) = shape.back(i);
+    Port same = to_.AddConstant(from_.nodes[static_cast<size_t>(port.node)].name,
+                                std::make_shared<HostTensor>(constant->dtype(), full, constant->data(), constant));
+    return AddTurn(same, {type.dtype, Format::kND, true, full}, kToLast);
+  }
+
+  void AddConcat(int n, const Node& node, int64_t axis) {
+    Node copy = node;
+    for (Port& port : copy.inputs) port = Last(port);
+    int64_t wrapped = axis < 0 ? axis + 4 : axis;
+    copy.attributes["concat_dim"] = static_cast<int64_t>(std::find(kToLast.begin(), kToLast.end(), wrapped) - kToLast.begin());
+    AddLast(n, std::move(copy));
+  }
+
+  void AddLast(int n, Node copy) {
+    for (ValueType& type : copy.types) type.shape = Turned(type.shape, kToLast);
+    AddWith(last_, n, std::move(copy));
+  }
+
+  void AddWith(std::map<Port, Port>& where, int n, Node copy) {
+    for (int& before : copy.after) before = -1;
+    std::erase(copy.after, -1);
+    int outputs = copy.outputs;
+    int added = to_.Add(std::move(copy));
+    for (int i = 0; i < outputs; ++i) where[{n, i}] = {added, i};
+  }
+
+  Port First(const Port& port) {
+    if (!port.present()) return {};
+    auto it = first_.find(port);
+    if (it != first_.end()) return it->second;
+    return first_[port] = AddTurn(last_.at(port), TypeOf(port), kToFirst, true);
+  }
+
+  Port Last(const Port& port) {
+    if (!port.present()) return {};
+    auto it = last_.find(port);
+    if (it != last_.end()) return it->second;
+    return last_[port] = AddTurn(first_.at(port), TypeOf(port), kToLast);
+  }
+
+  // `type` is that with the channels first.
+  Port AddTurn(const Port& port, const ValueType& type, const std::vector<int64_t>& order, bool back = false) {
+    Node turn{.name = to_.nodes[static_cast<size_t>(port.node)].name + (back ? "_first" : "_last"), .type = "TransposeD", .inputs = {port}};
+    turn.attributes["perm"] = order;
+    turn.types = {type};
+    if (!back) turn.types[0].shape = Turned(type.shape, order);
+    return {to_.Add(std::move(turn)), 0};
+  }
+
+  const Graph& from_;
+  Graph to_;
+  std::map<Port, Port> first_, last_;  // by old port
+};
+
+}  // namespace
+
+void ChooseLayouts(Graph& graph) {
+  bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), IsImageOperator);
+  if (any) graph = LayoutChooser(graph).Run();
+}
+
+}  // namespace belay::graph
