@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build toolkit test test-sanitize test-asan test-tsan fuzz check bench clean
+.PHONY: help run build toolkit test test-sanitize test-clients test-asan test-tsan fuzz check bench clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= build/toolkit
@@ -53,6 +53,9 @@ fuzz: deps-fuzz   ## run each fuzzer for 60 seconds (SECONDS_EACH=), ARGS= goes 
 	@cmake --preset fuzz $(CMAKE_QUIET)
 	@cmake --build build-fuzz -j $(JOBS) --target fuzzers
 	@scripts/run-fuzz build-fuzz $(SECONDS_EACH) $(ARGS)
+
+test-clients: toolkit deps-clients  ## onnxruntime-cann from PyPI, on the toolkit (MODES= some of its modes)
+	@scripts/test-clients $(PREFIX) $(MODES)
 
 check: deps-build ## what the sources promise: layers, sizes, message ids, tests and files that documents name
 	@scripts/check-layers
