@@ -114,7 +114,8 @@ class Specialiser {
 
   // A node that depends on constants only.
   bool Fold(int number, const Node& node, const std::vector<KnownInput>& known) {
-    if (IsRandom(node.type)) return false;
+    // A loop may run for ever: that is not for the compiler to find out.
+    if (IsRandom(node.type) || FindControl(node.type) != nullptr) return false;
     std::vector<Constant> inputs;
     size_t bytes = 0;
     for (const KnownInput& input : known) {

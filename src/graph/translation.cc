@@ -84,10 +84,16 @@ void Translation::Refuse(const std::string& sentence) const {
   Fail(kGraphInvalid, "graph-node", "node '{}' ({}): {}", node_.name, node_.type, sentence);
 }
 
+// Sizes that the model decides, so they may be anything.
+void Translation::CheckShape(const Shape& shape) const {
+  constexpr int64_t kMostElements = int64_t{1} << 40;
+  auto count = tensor::CheckedCount({shape.begin(), shape.end()});
+  bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
+  if (negative || !count || *count > kMostElements) Refuse("a result would have the shape " + shape.ToString());
+}
+
 Tensor Translation::Out(int i, DType dtype, const Shape& shape) {
-  for (int64_t size : shape) {
-    if (size < 0) Refuse("its output would have the shape " + shape.ToString());
-  }
+  CheckShape(shape);
   LocalValue& value = result_.values[static_cast<size_t>(result_.inputs + i)];
   value.dtype = dtype;
   value.shape = shape;
@@ -95,11 +101,13 @@ Tensor Translation::Out(int i, DType dtype, const Shape& shape) {
 }
 
 Tensor Translation::Temporary(DType dtype, const Shape& shape) {
+  CheckShape(shape);
   result_.values.push_back({dtype, shape, -1, nullptr});
   return NewTensor(static_cast<int>(result_.values.size()) - 1);
 }
 
 void Translation::OutSame(int i, const Tensor& source, const Shape& shape) {
+  CheckShape(shape);
   if (!IsPacked(source.shape, source.strides) || source.offset != 0 || CountOf(shape) != source.count()) {
     if (CountOf(shape) != source.count()) {
       Refuse("a tensor of shape " + source.shape.ToString() + " cannot get the shape " + shape.ToString());
@@ -202,6 +210,8 @@ Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs) {
   } catch (const Error& error) {
     if (std::strcmp(error.id(), "graph-node") == 0) throw;
     Fail(error.code(), error.id(), "node '{}' ({}): {}", node.name, node.type, error.sentence());
+  } catch (const std::exception& error) {  // an attribute or a constant with fewer elements than expected
+    Fail(kGraphInvalid, "graph-node", "node '{}' ({}): {}", node.name, node.type, error.what());
   }
   return translation.Finish();
 }

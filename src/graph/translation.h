@@ -127,6 +127,7 @@ class Translation {
   T Get(std::string_view name) const;
   const AttributeSchema& Schema(std::string_view name) const;
   Tensor NewTensor(int number) const;
+  void CheckShape(const Shape& shape) const;
   static ops::PlanRef NewPlan(const char* name);
   void AddStep(ops::PlanRef plan);
 

@@ -116,7 +116,13 @@ void Scope::ImportNode(const NodeData& node) {
          OnnxNode(*this, node, opset).DisplayName(), domain, opset, node.type);
   }
   OnnxNode imported(*this, node, opset);
-  it->second(imported);
+  try {
+    it->second(imported);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {  // an attribute with fewer elements than expected
+    imported.Refuse(error.what());
+  }
   for (const std::string& output : node.outputs) {
     if (!output.empty() && !Knows(output)) imported.Refuse("its output '" + output + "' is not computed by this version");
   }
