@@ -94,12 +94,12 @@ class HandleTable {
         new (slot->storage) T(std::forward<Args>(args)...);
       }
     } catch (...) {
+      retired_.fetch_add(1, std::memory_order_relaxed);
       PutSlot(slot);
       throw;
     }
     uint32_t generation = (slot->generation.load(std::memory_order_relaxed) + 1) & 0xffffff;
     slot->generation.store(generation, std::memory_order_release);
-    live_.fetch_add(1, std::memory_order_relaxed);
     return MakeHandle(kKind, generation, slot->index);
   }
 
@@ -124,7 +124,7 @@ class HandleTable {
                                                   std::memory_order_acq_rel)) {
       return nullptr;
     }
-    live_.fetch_sub(1, std::memory_order_relaxed);
+    retired_.fetch_add(1, std::memory_order_relaxed);
     return slot->object();
   }
   void Recycle(T* object) noexcept {
@@ -154,7 +154,9 @@ class HandleTable {
     return MakeHandle(kKind, slot->generation.load(std::memory_order_relaxed), slot->index);
   }
 
-  uint32_t live() const { return live_.load(std::memory_order_relaxed); }
+  uint32_t live() const {
+    return created_.load(std::memory_order_relaxed) - retired_.load(std::memory_order_relaxed);
+  }
 
   // Calls visit(T&) for each live object. The caller sees to it that none is destroyed meanwhile.
   template <class Visit>
@@ -185,6 +187,7 @@ class HandleTable {
       Slot* slot = SlotAt(free_ - 1);
       free_ = slot->next_free;
       if (free_ != kNone) PrefetchLines(SlotAt(free_ - 1));
+      CountCreated();
       return slot;
     }
     uint32_t index = used_.load(std::memory_order_relaxed);
@@ -197,7 +200,11 @@ class HandleTable {
     slot->index = index;
     if constexpr (kIsPersistent) new (slot->storage) T();
     used_.store(index + 1, std::memory_order_release);
+    CountCreated();
     return slot;
+  }
+  void CountCreated() {
+    created_.store(created_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   // The next object's memory is on its way while this one is made.
   static void PrefetchLines(Slot* slot) {
@@ -216,7 +223,8 @@ class HandleTable {
   static constexpr uint32_t kNone = 0;  // free_ is an index + 1: a table of zeros takes no file space
   mutable SpinLock lock_;
   uint32_t free_ = kNone;
-  std::atomic<uint32_t> live_{0};
+  std::atomic<uint32_t> created_{0};  // under lock_
+  std::atomic<uint32_t> retired_{0};
   alignas(64) std::atomic<uint32_t> returned_{kNone};  // a list as free_ is one
   alignas(64) std::atomic<uint32_t> used_{0};
   std::atomic<Slot*> chunks_[kMaxSlots >> kChunkBits] = {};

@@ -7,13 +7,13 @@ namespace belay::ops {
 LoopNest::LoopNest(const Shape& shape, std::initializer_list<Operand> operands) {
   count_ = CountOf(shape);
   for (int d = shape.rank() - 1; d >= 0; --d) {
-    if (shape[d] != 1) sizes_[rank_++] = shape[d];
+    if (shape[d] != 1) dims_[rank_++].size = shape[d];
   }
   for (const Operand& operand : operands) AddOperand(shape, operand);
   if (rank_ == 0) {
     rank_ = 1;
-    sizes_[0] = 1;
-    for (int k = 0; k < operands_; ++k) strides_[k][0] = 0;
+    dims_[0].size = 1;
+    for (int k = 0; k < operands_; ++k) dims_[0].stride[k] = 0;
     return;
   }
   if (rank_ == 1) return;
@@ -24,7 +24,7 @@ LoopNest::LoopNest(const Shape& shape, std::initializer_list<Operand> operands) 
 void LoopNest::AddOperand(const Shape& shape, const Operand& operand) {
   int k = operands_++;
   if (operand.tensor == nullptr) {
-    for (int d = 0; d < rank_; ++d) strides_[k][d] = 0;
+    for (int d = 0; d < rank_; ++d) dims_[d].stride[k] = 0;
     return;
   }
   const Tensor& tensor = *operand.tensor;
@@ -34,7 +34,7 @@ void LoopNest::AddOperand(const Shape& shape, const Operand& operand) {
   for (int i = 0; i < shape.rank(); ++i) {  // i counts from the innermost dimension
     if (shape.back(i) == 1) continue;
     bool repeats = i >= tensor.shape.rank() || tensor.shape.back(i) == 1;
-    strides_[k][d++] = repeats ? 0 : tensor.strides.back(i) * size;
+    dims_[d++].stride[k] = repeats ? 0 : tensor.strides.back(i) * size;
   }
 }
 
@@ -42,9 +42,8 @@ void LoopNest::AddOperand(const Shape& shape, const Operand& operand) {
 // repeats (stride 0) the order stays.
 void LoopNest::SortByResult() {
   for (int i = 1; i < rank_; ++i) {
-    for (int d = i; d > 0 && strides_[0][d] != 0 && strides_[0][d] < strides_[0][d - 1]; --d) {
-      std::swap(sizes_[d], sizes_[d - 1]);
-      for (int k = 0; k < operands_; ++k) std::swap(strides_[k][d], strides_[k][d - 1]);
+    for (int d = i; d > 0 && dims_[d].stride[0] != 0 && dims_[d].stride[0] < dims_[d - 1].stride[0]; --d) {
+      std::swap(dims_[d], dims_[d - 1]);
     }
   }
 }
@@ -54,14 +53,13 @@ void LoopNest::Merge() {
   for (int d = 1; d < rank_; ++d) {
     bool fits = true;
     for (int k = 0; k < operands_; ++k) {
-      fits = fits && strides_[k][d] == strides_[k][last] * sizes_[last];
+      fits = fits && dims_[d].stride[k] == dims_[last].stride[k] * dims_[last].size;
     }
     if (fits) {
-      sizes_[last] *= sizes_[d];
+      dims_[last].size *= dims_[d].size;
       continue;
     }
-    sizes_[++last] = sizes_[d];
-    for (int k = 0; k < operands_; ++k) strides_[k][last] = strides_[k][d];
+    dims_[++last] = dims_[d];
   }
   rank_ = last + 1;
 }

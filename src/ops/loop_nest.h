@@ -3,6 +3,7 @@
 // a kernel sees few long rows instead of many short ones.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 
@@ -16,14 +17,16 @@ class LoopNest {
   static constexpr int kMaxOperands = 4;
 
   LoopNest() = default;
+  LoopNest(const LoopNest& other) { *this = other; }
+  LoopNest& operator=(const LoopNest& other);  // copies the dimensions that there are: mostly one
   // Every operand broadcasts to `shape`; the first one is the result. An operand that is a scalar
   // is walked with stride 0 from wherever the caller points it.
   LoopNest(const Shape& shape, std::initializer_list<Operand> operands);
 
   int64_t count() const { return count_; }
   int operands() const { return operands_; }
-  int64_t row() const { return sizes_[0]; }                         // elements of a whole row
-  int64_t step(int operand) const { return strides_[operand][0]; }  // bytes along a row
+  int64_t row() const { return dims_[0].size; }                       // elements of a whole row
+  int64_t step(int operand) const { return dims_[0].stride[operand]; }  // bytes along a row
   // Byte offset of the first element from the binding's address.
   int64_t offset(int operand) const { return offset_[operand]; }
 
@@ -53,10 +56,22 @@ class LoopNest {
   int rank_ = 0;  // at least 1 once built
   int operands_ = 0;
   int64_t count_ = 0;
-  int64_t sizes_[tensor::kMaxRank] = {};  // innermost first
-  int64_t strides_[kMaxOperands][tensor::kMaxRank];
   int64_t offset_[kMaxOperands] = {};
+  struct Dim {
+    int64_t size;
+    int64_t stride[kMaxOperands];  // bytes
+  };
+  Dim dims_[tensor::kMaxRank];  // innermost first
 };
+
+inline LoopNest& LoopNest::operator=(const LoopNest& other) {
+  rank_ = other.rank_;
+  operands_ = other.operands_;
+  count_ = other.count_;
+  std::copy_n(other.offset_, kMaxOperands, offset_);
+  std::copy_n(other.dims_, other.rank_, dims_);
+  return *this;
+}
 
 template <class Row>
 void LoopNest::Walk(char* const* base, int64_t begin, int64_t end, Row row) const {
@@ -65,20 +80,20 @@ void LoopNest::Walk(char* const* base, int64_t begin, int64_t end, Row row) cons
   int64_t index[tensor::kMaxRank];
   int64_t rest = begin;
   for (int d = 0; d < rank_; ++d) {
-    index[d] = rest % sizes_[d];
-    rest /= sizes_[d];
+    index[d] = rest % dims_[d].size;
+    rest /= dims_[d].size;
   }
   for (int64_t done = begin; done < end;) {
     for (int k = 0; k < operands_; ++k) {
       at[k] = base[k];
-      for (int d = 0; d < rank_; ++d) at[k] += index[d] * strides_[k][d];
+      for (int d = 0; d < rank_; ++d) at[k] += index[d] * dims_[d].stride[k];
     }
-    int64_t n = sizes_[0] - index[0];
+    int64_t n = dims_[0].size - index[0];
     if (n > end - done) n = end - done;
     row(at, n);
     done += n;
     index[0] = 0;
-    for (int d = 1; d < rank_ && ++index[d] == sizes_[d]; ++d) index[d] = 0;
+    for (int d = 1; d < rank_ && ++index[d] == dims_[d].size; ++d) index[d] = 0;
   }
 }
 

@@ -57,12 +57,18 @@ void Plan::Unref() noexcept {
   g_plans.Recycle(this);
 }
 
+void Plan::SetRepeatable() {
+  int32_t none = kNoLease;
+  leased_.compare_exchange_strong(none, 0, std::memory_order_relaxed);
+  repeatable_.store(true, std::memory_order_release);
+}
+
 bool Plan::TryLease() noexcept {
   int32_t left = leased_.load(std::memory_order_relaxed);
   while (left > 0) {
     if (leased_.compare_exchange_weak(left, left - 1, std::memory_order_acquire)) return true;
   }
-  if (left == kLeaseEnded) return false;
+  if (left != 0) return false;
   constexpr uint32_t kLease = 256;
   uint32_t refs = refs_.load(std::memory_order_relaxed);
   do {
@@ -76,6 +82,7 @@ bool Plan::TryLease() noexcept {
 }
 
 void Plan::EndLease() noexcept {
+  if (leased_.load(std::memory_order_relaxed) == kNoLease) return;  // nor will it get one
   int32_t left = leased_.exchange(kLeaseEnded, std::memory_order_acq_rel);
   if (left > 0) refs_.fetch_sub(static_cast<uint32_t>(left), std::memory_order_relaxed);
 }

@@ -78,8 +78,8 @@ class alignas(kCacheLine) Plan {
   const Binding& binding(int i) const { return Bindings()[i]; }
   void SetAddress(int i, void* address) { Bindings()[i].address = address; }
 
-  bool repeatable() const { return repeatable_.load(std::memory_order_relaxed); }
-  void SetRepeatable() { repeatable_.store(true, std::memory_order_relaxed); }
+  bool repeatable() const { return repeatable_.load(std::memory_order_acquire); }
+  void SetRepeatable();
 
   void Run(const Frame& frame) const {
     if (run_ != nullptr) run_(body_, frame);
@@ -117,9 +117,10 @@ class alignas(kCacheLine) Plan {
   alignas(16) std::byte body_[kInlineBody];
 
   // Apart from what both sides read, and from each other: tasks end on one core and are made on another.
-  static constexpr int32_t kLeaseEnded = -1;
+  static constexpr int32_t kNoLease = -1;  // not repeatable
+  static constexpr int32_t kLeaseEnded = -2;
   alignas(kCacheLine) std::atomic<uint32_t> refs_{1};
-  alignas(kCacheLine) std::atomic<int32_t> leased_{0};
+  alignas(kCacheLine) std::atomic<int32_t> leased_{kNoLease};
 };
 
 class PlanRef;

@@ -24,8 +24,7 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
 }
 
 struct PointwiseBody {
-  LoopNest nest;                // out, then the operands
-  Lane lanes[1 + kMostInputs];  // the same
+  Lane lanes[1 + kMostInputs];  // of out, then of the operands
   PointwiseLoop loop;
   LoopAttributes attributes;
   int16_t bindings[1 + kMostInputs];  // -1: the constant
@@ -33,6 +32,7 @@ struct PointwiseBody {
   int8_t inputs;
   bool stream;
   bool direct;
+  LoopNest nest;  // the same; last, because most of it is mostly empty
 
   void operator()(const Frame& frame) const {
     char* base[1 + kMostInputs];
