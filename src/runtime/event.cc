@@ -28,11 +28,19 @@ struct RecordTask {
   }
 };
 
-void FailIfTimedOut(Stream& stream, int64_t limit_ns) {
-  if (!stream.TakeTimedOut()) return;
-  Fail(107020, "event-wait-timeout",
-       "the stream waited longer than its limit of {} s for an event that was not recorded in time",
-       limit_ns / 1'000'000'000);
+// True when the wait is over, false when park() has parked the stream (its serial number, else 0). The limit
+// is a copy: once parked, the body that asks may be gone.
+template <class Park>
+bool WaitWithin(Stream& stream, int64_t limit_ns, Park park) {
+  if (stream.TakeTimedOut()) {
+    Fail(107020, "event-wait-timeout",
+         "the stream waited longer than its limit of {} s for an event that was not recorded in time",
+         limit_ns / 1'000'000'000);
+  }
+  uint64_t serial = park();
+  if (serial == 0) return true;
+  if (limit_ns > 0) TheEngine().WatchDeadline(stream, serial, NowNs() + limit_ns);
+  return false;
 }
 
 // What nearly all waits are: for a record that was known at the call, and nobody counts them.
@@ -44,12 +52,7 @@ struct PositionWaitTask {
   int64_t limit_ns;
 
   bool Proceed(Stream& stream) const {
-    FailIfTimedOut(stream, limit_ns);
-    int64_t limit = limit_ns;  // once parked, this body may be gone
-    uint64_t park = stream.ParkUntil(*source, position);
-    if (park == 0) return true;
-    if (limit > 0) TheEngine().WatchDeadline(stream, park, NowNs() + limit);
-    return false;
+    return WaitWithin(stream, limit_ns, [&] { return stream.ParkUntil(*source, position); });
   }
 };
 
@@ -74,12 +77,7 @@ struct WaitTask {
   }
 
   bool Proceed(Stream& stream) const {
-    FailIfTimedOut(stream, limit_ns);
-    int64_t limit = limit_ns;  // once parked, this body may be gone
-    uint64_t park = ParkIfNeeded(stream);
-    if (park == 0) return true;
-    if (limit > 0) TheEngine().WatchDeadline(stream, park, NowNs() + limit);
-    return false;
+    return WaitWithin(stream, limit_ns, [&] { return ParkIfNeeded(stream); });
   }
 
  private:
