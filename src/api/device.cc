@@ -40,18 +40,18 @@ void SynchronizeDevice(const char* call, int64_t deadline_ns) {
 
 void aclrtSetDevice(int32_t deviceId) {
   rt::SetCurrentContext(rt::DeviceAt(deviceId).Use());
-  LogInfo({}, "aclrtSetDevice: device {}", deviceId);
+  LogInfo(LogPlace::Here(), "aclrtSetDevice: device {}", deviceId);
 }
 
 void aclrtResetDevice(int32_t deviceId) {
   RefuseInCallback("aclrtResetDevice");
   rt::DeviceAt(deviceId).Release(false);
-  LogInfo({}, "aclrtResetDevice: device {}", deviceId);
+  LogInfo(LogPlace::Here(), "aclrtResetDevice: device {}", deviceId);
 }
 void aclrtResetDeviceForce(int32_t deviceId) {
   RefuseInCallback("aclrtResetDeviceForce");
   rt::DeviceAt(deviceId).Release(true);
-  LogInfo({}, "aclrtResetDeviceForce: device {}", deviceId);
+  LogInfo(LogPlace::Here(), "aclrtResetDeviceForce: device {}", deviceId);
 }
 
 void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }

@@ -45,7 +45,7 @@ void aclInit(const char* configPath) {
   }
   rt::Start(config.default_device);
   KeepErrorsPerProcess(config.errors_per_process);
-  LogInfo({}, "aclInit: {} devices", rt::DeviceCount());
+  LogInfo(LogPlace::Here(), "aclInit: {} devices", rt::DeviceCount());
 }
 
 void aclFinalize() {
@@ -54,7 +54,7 @@ void aclFinalize() {
   RefuseInCallback("aclFinalize");
   rt::Stop();
   ForgetModels();
-  LogInfo({}, "aclFinalize");
+  LogInfo(LogPlace::Here(), "aclFinalize");
 }
 
 void aclFinalizeReference(uint64_t* refCount) {
@@ -63,7 +63,7 @@ void aclFinalizeReference(uint64_t* refCount) {
   RefuseInCallback("aclFinalizeReference");
   uint64_t left = rt::StopOne();
   if (left == 0) ForgetModels();
-  LogInfo({}, "aclFinalizeReference: {} left", left);
+  LogInfo(LogPlace::Here(), "aclFinalizeReference: {} left", left);
   if (refCount != nullptr) *refCount = left;
 }
 
