@@ -79,10 +79,109 @@ std::vector<Constant> Loop(const Node& node, std::span<const Constant> inputs) {
   return values;
 }
 
+int64_t NumberAt(const Node& node, std::string_view name, size_t i) {
+  const auto* numbers = FindAttribute<std::vector<int64_t>>(node, name);
+  return numbers == nullptr || i >= numbers->size() ? 0 : (*numbers)[i];
+}
+
+int AxisOf(const Node& node, std::string_view name, size_t i, int rank) {
+  int64_t axis = NumberAt(node, name, i);
+  if (axis < -rank || axis >= rank) Fail(kGraphInvalid, "graph-scan-axis", "node '{}': axis {} of {}", node.name, axis, rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+// Element `index` along an axis, as a tensor without it; or its place when `whole` is to be filled.
+struct SliceWalk {
+  int64_t outer = 1, inner_bytes, stride_bytes;
+
+  SliceWalk(const HostTensor& whole, int axis) {
+    int64_t inner = 1;
+    for (int i = 0; i < axis; ++i) outer *= whole.shape()[i];
+    for (int i = axis + 1; i < whole.shape().rank(); ++i) inner *= whole.shape()[i];
+    inner_bytes = static_cast<int64_t>(PackedBytes(whole.dtype(), inner));
+    stride_bytes = inner_bytes * whole.shape()[axis];
+  }
+};
+
+Shape Without(const Shape& shape, int axis) {
+  Shape rest;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (i != axis) rest.push_back(shape[i]);
+  }
+  return rest;
+}
+
+Constant SliceOf(const HostTensor& whole, int axis, int64_t index) {
+  auto slice = std::make_shared<HostTensor>(whole.dtype(), Without(whole.shape(), axis));
+  SliceWalk walk(whole, axis);
+  for (int64_t o = 0; o < walk.outer; ++o) {
+    std::copy_n(whole.data() + o * walk.stride_bytes + index * walk.inner_bytes, walk.inner_bytes,
+                slice->mutable_data() + o * walk.inner_bytes);
+  }
+  return slice;
+}
+
+// What Stacked gathered along the first axis, along another one.
+Constant StackedAlong(const std::vector<Constant>& items, int axis) {
+  Constant first = Stacked(items);
+  if (axis == 0) return first;
+  Shape shape;
+  Shape one = items[0]->shape();
+  for (int i = 0; i <= one.rank(); ++i) {
+    shape.push_back(i == axis ? static_cast<int64_t>(items.size()) : one[i < axis ? i : i - 1]);
+  }
+  auto whole = std::make_shared<HostTensor>(first->dtype(), shape);
+  SliceWalk walk(*whole, axis);
+  for (size_t index = 0; index < items.size(); ++index) {
+    for (int64_t o = 0; o < walk.outer; ++o) {
+      std::copy_n(items[index]->data() + o * walk.inner_bytes, walk.inner_bytes,
+                  whole->mutable_data() + o * walk.stride_bytes + static_cast<int64_t>(index) * walk.inner_bytes);
+    }
+  }
+  return whole;
+}
+
+// states, what is scanned, captured values. The body takes the states and a slice of each scanned tensor,
+// and gives the states and what is gathered.
+std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
+  const Graph& body = Body(node, "body");
+  auto states = static_cast<size_t>(*FindAttribute<int64_t>(node, "states"));
+  auto scanned = static_cast<size_t>(*FindAttribute<int64_t>(node, "scanned"));
+  std::vector<Constant> values(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(states));
+  std::span<const Constant> sequences = inputs.subspan(states, scanned), captured = inputs.subspan(states + scanned);
+  std::vector<int> axes;
+  int64_t length = 0;
+  for (size_t i = 0; i < scanned; ++i) {
+    axes.push_back(AxisOf(node, "input_axes", i, sequences[i]->shape().rank()));
+    length = sequences[i]->shape()[axes[i]];
+  }
+  std::vector<std::vector<Constant>> gathered(body.outputs.size() - states);
+  for (int64_t step = 0; step < length; ++step) {
+    std::vector<Constant> arguments = values;
+    for (size_t i = 0; i < scanned; ++i) {
+      bool backwards = NumberAt(node, "input_directions", i) != 0;
+      arguments.push_back(SliceOf(*sequences[i], axes[i], backwards ? length - 1 - step : step));
+    }
+    arguments.insert(arguments.end(), captured.begin(), captured.end());
+    std::vector<Constant> results = Evaluate(body, arguments);
+    values.assign(results.begin(), results.begin() + static_cast<ptrdiff_t>(states));
+    for (size_t i = 0; i < gathered.size(); ++i) {
+      auto place = NumberAt(node, "output_directions", i) != 0 ? gathered[i].begin() : gathered[i].end();
+      gathered[i].insert(place, results[states + i]);
+    }
+  }
+  for (size_t i = 0; i < gathered.size(); ++i) {
+    if (gathered[i].empty()) Fail(kShapeInvalid, "graph-scan-empty", "node '{}' scans a sequence without elements", node.name);
+    values.push_back(StackedAlong(gathered[i], AxisOf(node, "output_axes", i, gathered[i][0]->shape().rank() + 1)));
+  }
+  return values;
+}
+
 }  // namespace
 
 ControlFunction FindControl(std::string_view type) {
-  static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{{"If", If}, {"Loop", Loop}};
+  static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{
+      {"If", If}, {"Loop", Loop}, {"Scan", Scan}};
   auto it = table->find(type);
   return it == table->end() ? nullptr : it->second;
 }
