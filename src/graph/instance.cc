@@ -119,8 +119,7 @@ class DynamicInstance final : public Instance {
       inputs_.push_back(PortOf(node.name, node.types[0]));
     }
     for (const GraphOutput& output : graph_.outputs) {
-      const Node& node = graph_.nodes[static_cast<size_t>(output.port.node)];
-      outputs_.push_back(PortOf(output.name, node.types[static_cast<size_t>(output.port.output)]));
+      outputs_.push_back(PortOf(output.name, TypeOfOutput(graph_, output)));
     }
     for (const Node& node : graph_.nodes) {
       if (Constant constant = ConstantOf(node)) weights_ += constant->bytes();

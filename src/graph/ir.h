@@ -60,6 +60,7 @@ struct Node {
 struct GraphOutput {
   Port port;
   std::string name;
+  ValueType declared = {};  // what the model says of it, which may be nothing
 };
 
 struct Graph {

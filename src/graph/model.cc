@@ -182,8 +182,7 @@ ModelDescription Describe(const ModelFile& file, Instance* main) {
     description.outputs = main->outputs();
   } else {
     for (const GraphOutput& output : file.graph.outputs) {
-      const Node& node = file.graph.nodes[static_cast<size_t>(output.port.node)];
-      description.outputs.push_back(PortOf(output.name, node.types[static_cast<size_t>(output.port.output)]));
+      description.outputs.push_back(PortOf(output.name, TypeOfOutput(file.graph, output)));
     }
   }
   if (file.gears.kind != Gears::kNone) {

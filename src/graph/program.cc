@@ -23,6 +23,11 @@ ModelPort PortOf(std::string name, const ValueType& type) {
   return port;
 }
 
+ValueType TypeOfOutput(const Graph& graph, const GraphOutput& output) {
+  const ValueType& type = graph.nodes[static_cast<size_t>(output.port.node)].types[static_cast<size_t>(output.port.output)];
+  return type.rank_known ? type : output.declared;
+}
+
 // Builds a program node by node. A storage is a stretch of memory; several values may be views of one.
 class ProgramBuilder {
  public:

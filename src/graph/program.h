@@ -64,5 +64,7 @@ class Program {
 };
 
 ModelPort PortOf(std::string name, const ValueType& type);
+// What is known of an output: by its node, or else by the model's word.
+ValueType TypeOfOutput(const Graph& graph, const GraphOutput& output);
 
 }  // namespace belay::graph

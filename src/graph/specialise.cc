@@ -34,7 +34,7 @@ class Specialiser {
     for (size_t n = 0; n < from_.nodes.size(); ++n) {
       if (from_.nodes[n].type != kDataType) Visit(static_cast<int>(n), from_.nodes[n]);
     }
-    for (const GraphOutput& output : from_.outputs) graph().outputs.push_back({Moved(output.port), output.name});
+    for (const GraphOutput& output : from_.outputs) graph().outputs.push_back({Moved(output.port), output.name, output.declared});
     RemoveDeadNodes(graph());
     return std::move(result_);
   }

@@ -77,7 +77,7 @@ Json Writer::GraphText(const Graph& graph) {
   Json nodes = Json::array(), outputs = Json::array();
   for (const Node& node : graph.nodes) nodes.push_back(NodeText(node));
   for (const GraphOutput& output : graph.outputs) {
-    outputs.push_back({{"name", output.name}, {"port", PortText(output.port)}});
+    outputs.push_back({{"name", output.name}, {"port", PortText(output.port)}, {"type", TypeOfValueText(output.declared)}});
   }
   return {{"name", graph.name}, {"nodes", std::move(nodes)}, {"inputs", graph.inputs}, {"outputs", std::move(outputs)}};
 }
@@ -154,7 +154,8 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
     if (!known || graph.nodes[static_cast<size_t>(input)].type != kDataType) Damaged("an input is no Data node");
   }
   for (const Json& output : text.at("outputs")) {
-    graph.outputs.push_back({PortFrom(output.at("port")), output.at("name").get<std::string>()});
+    graph.outputs.push_back(
+        {PortFrom(output.at("port")), output.at("name").get<std::string>(), TypeOfValueFrom(output.at("type"))});
     if (!graph.outputs.back().port.present()) Damaged("an output comes from nowhere");
   }
   SortNodes(graph);  // also checks every port

@@ -49,6 +49,15 @@ ValueType TypeOfValue(const ValueData& value) {
   return type;
 }
 
+// Of an output: only for information, so what cannot be said is left out.
+ValueType DeclaredType(const ValueData& value) {
+  ValueType type{TypeOf(value.type), Format::kND, value.rank_known && value.dims.size() <= tensor::kMaxRank, {}};
+  for (size_t i = 0; type.rank_known && i < value.dims.size(); ++i) {
+    type.shape.push_back(value.dims[i] < 0 ? kUnknownDim : value.dims[i]);
+  }
+  return type;
+}
+
 void CollectFree(const GraphData& body, std::set<std::string>* free) {
   std::set<std::string> own;
   for (const ValueData& input : body.inputs) own.insert(input.name);
@@ -95,7 +104,7 @@ void Scope::Import(const GraphData& data) {
   }
   ImportNodes(data.nodes);
   for (const ValueData& output : data.outputs) {
-    graph_.outputs.push_back({Find(output.name, "the output of graph '" + data.name + "'"), output.name});
+    graph_.outputs.push_back({Find(output.name, "the output of graph '" + data.name + "'"), output.name, DeclaredType(output)});
   }
 }
 

@@ -49,7 +49,7 @@ class LayoutChooser {
     for (size_t n = 0; n < from_.nodes.size(); ++n) {
       if (from_.nodes[n].type != kDataType) Visit(static_cast<int>(n));
     }
-    for (const GraphOutput& output : from_.outputs) to_.outputs.push_back({First(output.port), output.name});
+    for (const GraphOutput& output : from_.outputs) to_.outputs.push_back({First(output.port), output.name, output.declared});
     return std::move(to_);
   }
 
