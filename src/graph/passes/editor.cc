@@ -42,6 +42,9 @@ void Editor::Replace(const Port& old, const Port& now) {
     if (output.port == old) output.port = now;
   }
   Count();
+  if (!uses_[static_cast<size_t>(old.node)].empty()) return;
+  at(old.node).inputs.clear();  // it is dead: what it read has one user less
+  Count();
 }
 
 void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes) {

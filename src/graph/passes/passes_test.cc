@@ -1,0 +1,135 @@
+#include "graph/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "graph/interpreter.h"
+#include "graph/program.h"
+#include "graph/specialise.h"
+
+namespace belay::graph {
+namespace {
+
+class Builder {
+ public:
+  Port Input(const Shape& shape) { return {graph.AddInput("x", {DType::kF32, Format::kND, true, shape})}; }
+  Port Random(const Shape& shape, double low = -1, double high = 1) {
+    auto tensor = std::make_shared<HostTensor>(DType::kF32, shape);
+    std::uniform_real_distribution<float> values(static_cast<float>(low), static_cast<float>(high));
+    for (int64_t i = 0; i < tensor->count(); ++i) tensor->as<float>()[i] = values(random_);
+    return graph.AddConstant("c", std::move(tensor));
+  }
+  Port Add(const char* type, std::vector<Port> inputs, Attributes attributes = {}) {
+    Node node{.name = type + std::to_string(graph.nodes.size()), .type = type, .inputs = std::move(inputs)};
+    node.attributes = std::move(attributes);
+    return {graph.Add(std::move(node))};
+  }
+  Port Conv(Port x, int64_t in, int64_t out, int64_t kernel, int64_t stride = 1, bool bias = true) {
+    std::vector<int64_t> pads(4, kernel / 2);
+    std::vector<Port> inputs{x, Random({out, in, kernel, kernel})};
+    if (bias) inputs.push_back(Random({out}));
+    return Add("Conv2D", inputs, {{"strides", std::vector<int64_t>{stride, stride}}, {"pads", pads}, {"groups", int64_t{1}}, {"data_format", std::string("NCHW")}});
+  }
+  Constant RandomInput(const Shape& shape) {
+    Port port = Random(shape);
+    Constant value = ConstantOf(graph.nodes.back());
+    graph.nodes.pop_back();
+    return value;
+  }
+  Graph graph;
+
+ private:
+  std::mt19937 random_{42};
+};
+
+int Count(const Graph& graph, const std::string& type) {
+  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.type == type; }));
+}
+
+std::vector<Constant> RunProgram(const Graph& graph, const std::vector<Constant>& inputs) {
+  Program program(graph);
+  HostTensor work(DType::kU8, Shape{static_cast<int64_t>(program.work_bytes())});
+  std::vector<char*> bases{reinterpret_cast<char*>(work.mutable_data()), nullptr};
+  for (const Constant& input : inputs) bases.push_back(reinterpret_cast<char*>(const_cast<std::byte*>(input->data())));
+  std::vector<Constant> outputs;
+  for (const ModelPort& port : program.outputs()) {
+    auto output = std::make_shared<HostTensor>(port.type.dtype, port.type.shape);
+    bases.push_back(reinterpret_cast<char*>(output->mutable_data()));
+    outputs.push_back(std::move(output));
+  }
+  for (const Kernel& kernel : program.kernels()) Program::Run(kernel, bases.data());
+  return outputs;
+}
+
+// The optimised graph computes what the plain one does.
+Graph Check(Builder& builder, Port output, const Shape& shape) {
+  builder.graph.outputs = {{output, "y"}};
+  Constant input = builder.RandomInput(shape);
+  Constant want = Evaluate(builder.graph, std::vector{input}).at(0);
+  std::vector<ValueType> types{{DType::kF32, Format::kND, true, shape}};
+  Graph graph = Specialise(builder.graph, types).graph;
+  Optimise(graph);
+  Constant got = RunProgram(graph, {input}).at(0);
+  EXPECT_EQ(got->shape(), want->shape());
+  for (int64_t i = 0; i < want->count() && got->shape() == want->shape(); ++i) {
+    float w = want->as<float>()[i];
+    EXPECT_NEAR(got->as<float>()[i], w, 1e-4 * (1 + std::abs(w))) << i;
+    if (testing::Test::HasFailure()) break;
+  }
+  return graph;
+}
+
+TEST(Passes, AConvolutionTakesScaleShiftAndActivation) {
+  Builder b;
+  Port x = b.Input({2, 3, 7, 6});
+  Port y = b.Conv(x, 3, 5, 3, 2);
+  y = b.Add("Mul", {y, b.Random({5, 1, 1})});
+  y = b.Add("Add", {b.Random({1, 5, 1, 1}), y});
+  y = b.Add("Relu", {y});
+  Graph graph = Check(b, y, {2, 3, 7, 6});
+  EXPECT_EQ(Count(graph, "FusedConv2D"), 1);
+  EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Add") + Count(graph, "Relu"), 0);
+}
+
+TEST(Passes, AResidualBlock) {
+  Builder b;
+  Port x = b.Input({1, 8, 9, 9});
+  Port y = b.Add("Relu", {b.Conv(x, 8, 8, 3)});
+  y = b.Conv(y, 8, 8, 3, 1, false);
+  y = b.Add("HardSwish", {b.Add("Add", {y, x})});
+  Graph graph = Check(b, y, {1, 8, 9, 9});
+  EXPECT_EQ(Count(graph, "FusedConv2D"), 2);
+  EXPECT_EQ(Count(graph, "Add"), 0);
+  EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
+}
+
+TEST(Passes, WhatOthersReadStays) {
+  Builder b;
+  Port x = b.Input({1, 4, 5, 5});
+  Port c = b.Conv(x, 4, 4, 1);
+  Port y = b.Add("Mul", {b.Add("Relu", {c}), b.Add("Sigmoid", {c})});
+  Graph graph = Check(b, y, {1, 4, 5, 5});
+  EXPECT_EQ(Count(graph, "Relu"), 1);
+  EXPECT_EQ(Count(graph, "TransposeD"), 2) << "what is between works on turned images";
+}
+
+TEST(Passes, JoinedAlongTheChannels) {
+  Builder b;
+  Port x = b.Input({1, 4, 6, 6});
+  Port y = b.Add("ConcatD", {b.Conv(x, 4, 3, 3), b.Conv(x, 4, 2, 1)}, {{"concat_dim", int64_t{1}}, {"N", int64_t{2}}});
+  Graph graph = Check(b, b.Conv(y, 5, 2, 3), {1, 4, 6, 6});
+  EXPECT_EQ(Count(graph, "TransposeD"), 2);
+}
+
+TEST(Passes, SmallConstantsAreTurnedToo) {
+  Builder b;
+  Port x = b.Input({1, 4, 6, 6});
+  Port c = b.Conv(x, 4, 3, 3);
+  Port y = b.Add("Sub", {b.Random({3, 1, 1}), c});
+  Check(b, b.Add("Mul", {y, b.Random({6})}), {1, 4, 6, 6});
+}
+
+}  // namespace
+}  // namespace belay::graph
