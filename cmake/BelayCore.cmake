@@ -3,9 +3,11 @@
 find_package(Threads REQUIRED)
 file(GLOB BELAY_ENTRIES CONFIGURE_DEPENDS ${BELAY_GEN}/entries/*.cc)
 add_library(belay_core SHARED ${CMAKE_BINARY_DIR}/empty.cc ${BELAY_ENTRIES})
-foreach(room base tensor runtime ops graph api)
+foreach(room base tensor runtime ops graph api ge)
   target_sources(belay_core PRIVATE $<TARGET_OBJECTS:belay_${room}>)
 endforeach()
+target_sources(belay_core PRIVATE $<TARGET_OBJECTS:belay_ge_old_strings> ${BELAY_GE_OUT}/ge_core.c)
+add_dependencies(belay_core belay_ge_symbols)
 target_link_libraries(belay_core PRIVATE belay_api Threads::Threads ${CMAKE_DL_LIBS})
 set(BELAY_CORE_EXPORTS ${CMAKE_SOURCE_DIR}/src/libs/libbelay_core/exports.map)
 target_link_options(belay_core PRIVATE

@@ -10,6 +10,7 @@ set(BELAY_ROOMS_BELOW_runtime base tensor)
 set(BELAY_ROOMS_BELOW_ops base tensor)
 set(BELAY_ROOMS_BELOW_graph base tensor runtime ops)
 set(BELAY_ROOMS_BELOW_api base tensor runtime ops graph)
+set(BELAY_ROOMS_BELOW_ge base tensor runtime ops graph api)
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/empty.cc CONTENT "// A room without source files yet.\n")
 

@@ -1,0 +1,61 @@
+#include "ge/guard.h"
+
+#include <new>
+#include <string_view>
+
+#include "api/error_trail.h"
+#include "api/log.h"
+#include "ge/codes.h"
+#include "ge/ge_error_codes.h"
+
+namespace belay::graph_interface {
+namespace {
+
+struct Texts {
+  std::string error, warning;
+};
+
+// Left behind when the thread ends late: destructors of other libraries may still ask.
+Texts& Mine() {
+  static thread_local Texts* texts = new Texts;
+  return *texts;
+}
+
+uint32_t Report(const char* function, int code, const char* id, const std::string& sentence) {
+  try {
+    std::string text = api::FormatError(code, function, id, sentence);
+    api::LogError(function, code, id, sentence);
+    Mine().error = text;
+    api::PushError(code, std::move(text));
+  } catch (const std::bad_alloc&) {
+    // No memory for the text: the status must do.
+  }
+  bool argument = code == kBadArgument || std::string_view(id).starts_with("build-");
+  return argument ? ge::GRAPH_PARAM_INVALID : ge::GRAPH_FAILED;
+}
+
+}  // namespace
+
+uint32_t ReportCurrentException(const char* function) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return Report(function, error.code(), error.id(), error.sentence());
+  } catch (const std::bad_alloc&) {
+    return Report(function, 200000, "out-of-memory", "host memory ran out");
+  } catch (const std::exception& error) {
+    return Report(function, 500000, "internal", error.what());
+  } catch (...) {
+    return Report(function, 500000, "internal", "an exception of an unknown type");
+  }
+}
+
+const std::string& LastErrorText() { return Mine().error; }
+const std::string& LastWarningText() { return Mine().warning; }
+
+void Warn(const char* function, std::string text) {
+  if (LogWanted(LogLevel::kWarning)) WriteLog(LogLevel::kWarning, "GE", std::string(function) + ": " + text, {});
+  Mine().warning = std::move(text);
+}
+
+}  // namespace belay::graph_interface

@@ -1,0 +1,122 @@
+// ONNX bytes to a graph, to a model in memory, to results: the way that onnxruntime's provider goes.
+#include <acl/acl_mdl.h>
+#include <ge/ge_ir_build.h>
+#include <parser/onnx_parser.h>
+
+#include <cstdio>
+
+#include "conformance/runtime_fixture.h"
+#include "support/onnx_builder.h"
+
+namespace conformance {
+namespace {
+
+using testing::HasSubstr;
+using Options = std::map<ge::AscendString, ge::AscendString>;
+
+class Onnx : public RuntimeTest {
+ protected:
+  void TearDown() override {
+    ge::aclgrphBuildFinalize();
+    RuntimeTest::TearDown();
+  }
+  static ge::Graph Parsed(const std::string& bytes) {
+    ge::Graph graph("parsed");
+    EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {}, graph), ge::GRAPH_SUCCESS) << LastMessage();
+    return graph;
+  }
+  static ge::ModelBufferData Built(const ge::Graph& graph, const Options& options) {
+    ge::ModelBufferData model;
+    EXPECT_EQ(ge::aclgrphBuildModel(graph, options, model), ge::GRAPH_SUCCESS) << LastMessage();
+    return model;
+  }
+};
+
+void* NewBuffer(aclmdlDataset* dataset, size_t bytes) {
+  void* data = nullptr;
+  EXPECT_EQ(aclrtMalloc(&data, bytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlAddDatasetBuffer(dataset, aclCreateDataBuffer(data, bytes)), ACL_SUCCESS);
+  return data;
+}
+
+void Destroy(aclmdlDataset* dataset) {
+  EXPECT_EQ(aclDestroyDataBuffer(aclmdlGetDatasetBuffer(dataset, 0)), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlDestroyDataset(dataset), ACL_SUCCESS);
+}
+
+TEST_F(Onnx, AModelInMemoryIsParsedBuiltLoadedAndRun) {
+  Options global = {{"ge.socVersion", aclrtGetSocName()}};
+  ge::Graph graph = Parsed(onnx_builder::SixTimes({-1, 2}));
+  ASSERT_EQ(ge::aclgrphBuildInitialize(global), ge::GRAPH_SUCCESS);
+  ge::ModelBufferData model = Built(graph, {{"input_shape", "x:3,2"}});
+  uint32_t id = 0;
+  ASSERT_EQ(aclmdlLoadFromMem(model.data.get(), model.length, &id), ACL_SUCCESS) << LastMessage();
+  aclmdlDataset *in = aclmdlCreateDataset(), *out = aclmdlCreateDataset();
+  float* x = static_cast<float*>(NewBuffer(in, 6 * sizeof(float)));
+  float* y = static_cast<float*>(NewBuffer(out, 6 * sizeof(float)));
+  std::vector<float> values = {1, 2, 3, 4, 5, -6}, result(6);
+  ASSERT_EQ(aclrtMemcpy(x, 24, values.data(), 24, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlExecute(id, in, out), ACL_SUCCESS) << LastMessage();
+  ASSERT_EQ(aclrtMemcpy(result.data(), 24, y, 24, ACL_MEMCPY_DEVICE_TO_HOST), ACL_SUCCESS);
+  EXPECT_THAT(result, testing::ElementsAre(6, 12, 18, 24, 30, -36));
+  Destroy(in);
+  Destroy(out);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
+TEST_F(Onnx, AnOperatorThatIsNotThereIsNamed) {
+  onnx_builder::Model model;
+  model.inputs = {onnx_builder::Value("x", {2})};
+  model.outputs = {onnx_builder::Value("y", {2})};
+  model.nodes = {onnx_builder::Node("Frobnicate", {"x"}, {"y"})};
+  std::string bytes = model.Bytes();
+  ge::Graph graph;
+  EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {}, graph), ge::GRAPH_FAILED);
+  EXPECT_THAT(LastMessage(), HasSubstr("Frobnicate"));
+}
+
+TEST_F(Onnx, BytesThatAreNoModelAreRefused) {
+  ge::Graph graph("g");
+  EXPECT_EQ(ge::aclgrphParseONNXFromMem("\xff\xff\xff", 3, {}, graph), ge::GRAPH_FAILED);
+  EXPECT_EQ(ge::aclgrphParseONNXFromMem(nullptr, 3, {}, graph), ge::GRAPH_PARAM_INVALID);
+  EXPECT_EQ(ge::aclgrphParseONNX("/no/such/file.onnx", {}, graph), ge::GRAPH_FAILED);
+  EXPECT_EQ(ge::aclgrphParseONNX(nullptr, {}, graph), ge::GRAPH_PARAM_INVALID);
+}
+
+TEST_F(Onnx, AnUnknownOptionIsNamed) {
+  ge::ModelBufferData model;
+  ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{"ge.frob", "1"}}, model), ge::GRAPH_PARAM_INVALID);
+  EXPECT_THAT(LastMessage(), HasSubstr("ge.frob"));
+  Options global = {{"ge.frob", "1"}};
+  EXPECT_EQ(ge::aclgrphBuildInitialize(global), ge::GRAPH_PARAM_INVALID);
+  std::string bytes = onnx_builder::SixTimes({2});
+  EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {{"frob", "1"}}, graph), ge::GRAPH_PARAM_INVALID);
+}
+
+TEST_F(Onnx, AnEmptyGraphIsNotBuilt) {
+  ge::ModelBufferData model;
+  EXPECT_NE(ge::aclgrphBuildModel(ge::Graph(), Options{}, model), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphBuildModel(ge::Graph("g"), Options{}, model), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphBuildModel(std::vector<ge::Graph>(2), Options{}, model), ge::GRAPH_SUCCESS);
+}
+
+TEST_F(Onnx, SavingAddsTheSuffix) {
+  ge::ModelBufferData model = Built(Parsed(onnx_builder::SixTimes({2})), {});
+  std::string base = testing::TempDir() + "belay_ge_saved";
+  ASSERT_EQ(ge::aclgrphSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
+  uint32_t id = 0;
+  EXPECT_EQ(aclmdlLoadFromFile((base + ".om").c_str(), &id), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+  std::remove((base + ".om").c_str());
+  EXPECT_EQ(ge::aclgrphSaveModel("/no/such/folder/m", model), ge::GRAPH_FAILED);
+  EXPECT_NE(ge::aclgrphSaveModel(base.c_str(), ge::ModelBufferData{}), ge::GRAPH_SUCCESS);
+}
+
+TEST_F(Onnx, FinalizeNeedsNoInitialize) {
+  ge::aclgrphBuildFinalize();
+  ge::aclgrphBuildFinalize();
+}
+
+}  // namespace
+}  // namespace conformance
