@@ -54,7 +54,7 @@ const std::string& LastErrorText() { return Mine().error; }
 const std::string& LastWarningText() { return Mine().warning; }
 
 void Warn(const char* function, std::string text) {
-  if (LogWanted(LogLevel::kWarning)) WriteLog(LogLevel::kWarning, "GE", std::string(function) + ": " + text, {});
+  if (LogWanted(LogLevel::kWarning)) WriteLog(LogLevel::kWarning, "GE", std::string(function) + ": " + text);
   Mine().warning = std::move(text);
 }
 
