@@ -13,5 +13,5 @@ function(belay_ge_library name)
   target_link_options(${name} PRIVATE
     -Wl,--version-script=${script} -Wl,-z,nodelete ${BELAY_NO_UNDEFINED} -Wl,-z,now -Wl,--no-as-needed)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${script} INSTALL_RPATH "$ORIGIN")
-  install(TARGETS ${name} LIBRARY DESTINATION lib64 COMPONENT toolkit)
+  belay_install(${name})
 endfunction()
