@@ -58,6 +58,8 @@ struct CaptureNode {
 
 class Capture {
  public:
+  CaptureState state() const { return state_.load(std::memory_order_acquire); }
+
   // Starts on `main`. Throws when it is a default stream or is being captured already.
   static void Begin(Stream& main, CaptureMode mode);
   // Ends the capture whose main stream this is; the model holds its graph. Throws when the capture was
@@ -88,7 +90,6 @@ class Capture {
   static Info InfoOf(Stream& stream);
 
  private:
-  CaptureState state() const { return state_.load(std::memory_order_acquire); }
   void Start(Stream& main, CaptureMode mode, ModelRI& model);
   friend class CaptureRegistry;
   CaptureState Apply(CaptureCommand command);
