@@ -6,7 +6,17 @@ namespace {
 
 void MatMul(OnnxNode& node) { node.Become("BatchMatMul"); }
 
-constexpr ImportRow kRows[] = {{"MatMul", MatMul}};
+void Gemm(OnnxNode& node) {
+  std::vector<Port> inputs{node.in(0), node.in(1)};
+  if (node.has(2)) inputs.push_back(node.in(2));
+  node.Become("Gemm", inputs,
+              {{"transpose_a", node.Int("transA", 0) != 0},
+               {"transpose_b", node.Int("transB", 0) != 0},
+               {"alpha", node.Float("alpha", 1)},
+               {"beta", node.Float("beta", 1)}});
+}
+
+constexpr ImportRow kRows[] = {{"MatMul", MatMul}, {"Gemm", Gemm}, {"MatMulInteger", ImportSame}};
 
 }  // namespace
 

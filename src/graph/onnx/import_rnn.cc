@@ -2,7 +2,25 @@
 #include "graph/onnx/importer.h"
 
 namespace belay::graph::onnx {
+namespace {
 
-std::span<const ImportRow> RnnImports() { return {}; }
+void Recurrent(OnnxNode& node) {
+  Attributes attributes{{"direction", node.String("direction", "forward")},
+                        {"hidden_size", node.Int("hidden_size", 0)},
+                        {"layout", node.Int("layout", 0)},
+                        {"clip", node.Float("clip", 0)},
+                        {"activations", node.Strings("activations")},
+                        {"activation_alpha", node.Floats("activation_alpha")},
+                        {"activation_beta", node.Floats("activation_beta")}};
+  if (node.type() == "GRU") attributes["linear_before_reset"] = node.Int("linear_before_reset", 0);
+  if (node.type() == "LSTM") attributes["input_forget"] = node.Int("input_forget", 0);
+  node.Become(node.type(), attributes);
+}
+
+constexpr ImportRow kRows[] = {{"RNN", Recurrent}, {"GRU", Recurrent}, {"LSTM", Recurrent}};
+
+}  // namespace
+
+std::span<const ImportRow> RnnImports() { return kRows; }
 
 }  // namespace belay::graph::onnx

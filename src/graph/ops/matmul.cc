@@ -1,8 +1,39 @@
 // Products of matrices.
+#include "graph/ops/integers.h"
+#include "graph/ops/window.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
+#include "ops/conv/activation.h"
+#include "ops/kernels.h"
+#include "ops/matmul/integer.h"
+#include "ops/matmul/linear.h"
 
-namespace belay::graph::translate {
+namespace belay::graph {
+
+// As numpy.matmul: vectors, and batches that broadcast.
+Shape ProductShape(const Translation& node, const Shape& a, const Shape& b) {
+  int ra = a.rank(), rb = b.rank();
+  if (ra == 0 || rb == 0) node.Refuse("scalars cannot be multiplied as matrices");
+  int64_t inner_a = a.back(0), inner_b = rb == 1 ? b[0] : b.back(1);
+  auto batch = tensor::BroadcastShapes(Shape::Of(a.data(), ra < 2 ? 0 : ra - 2), Shape::Of(b.data(), rb < 2 ? 0 : rb - 2));
+  if (inner_a != inner_b || !batch) {
+    node.Refuse("matrices of " + a.ToString() + " and " + b.ToString() + " cannot be multiplied");
+  }
+  Shape shape = *batch;
+  if (ra > 1) shape.push_back(a.back(1));
+  if (rb > 1) shape.push_back(b.back(0));
+  return shape;
+}
+
+void IntegerProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums) {
+  node.Step("IntegerProduct", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    ops::Operand x = bind.Read(a, "x1"), y = bind.Read(b, "x2");
+    ops::PlanIntegerProduct(plan, x, y, bind.Write(sums, "y"));
+  });
+}
+
+namespace translate {
 namespace {
 
 Tensor LastTwoSwapped(const Tensor& tensor) {
@@ -19,36 +50,142 @@ Tensor Side(const Translation& node, int input, bool swap) {
   return LastTwoSwapped(tensor);
 }
 
-// As numpy.matmul: vectors, and batches that broadcast.
-Shape ProductShape(const Translation& node, const Tensor& a, const Tensor& b) {
-  int ra = a.shape.rank(), rb = b.shape.rank();
-  if (ra == 0 || rb == 0) node.Refuse("scalars cannot be multiplied as matrices");
-  int64_t inner_a = a.shape.back(0), inner_b = rb == 1 ? b.shape[0] : b.shape.back(1);
-  auto batch = tensor::BroadcastShapes(Shape::Of(a.shape.data(), ra < 2 ? 0 : ra - 2),
-                                       Shape::Of(b.shape.data(), rb < 2 ? 0 : rb - 2));
-  if (inner_a != inner_b || !batch) {
-    node.Refuse("matrices of " + a.shape.ToString() + " and " + b.shape.ToString() + " cannot be multiplied");
-  }
-  Shape shape = *batch;
-  if (ra > 1) shape.push_back(a.shape.back(1));
-  if (rb > 1) shape.push_back(b.shape.back(0));
-  return shape;
+// What is computed with weights that never change, packed ahead.
+struct Linear {
+  Tensor x, weight;  // [..., k], [n, k]
+  int weight_input = 1, bias = -1, residual = -1;
+  ops::Activation activation = {};
+};
+
+void AddLinear(Translation& node, const char* name, const Linear& linear) {
+  Shape shape = linear.x.shape;
+  shape.back(0) = linear.weight.shape[0];
+  Tensor out = node.Out(0, linear.x.dtype, shape);
+  Constant weight = node.constant(linear.weight_input);
+  Constant bias = linear.bias < 0 ? nullptr : node.constant(linear.bias);
+  node.Step(name, [&](ops::Plan& plan) {
+    Binder bind(plan);
+    ops::LinearArgs args{.x = bind.Read(linear.x, "x1"),
+                         .weight = {&linear.weight, nullptr, -1, "x2"},
+                         .bias = {},
+                         .residual = {},
+                         .out = {},
+                         .activation = linear.activation};
+    args.constant_weight = weight == nullptr ? nullptr : weight->data();
+    if (weight == nullptr) args.weight = bind.Read(linear.weight, "x2");
+    if (linear.bias >= 0) {
+      const Tensor& b = node.in(linear.bias);
+      args.bias = bias == nullptr ? bind.Read(b, "bias") : ops::Operand{&b, nullptr, -1, "bias"};
+      args.constant_bias = bias == nullptr ? nullptr : bias->data();
+    }
+    if (linear.residual >= 0) args.residual = bind.Read(node.in(linear.residual), "residual");
+    args.out = bind.Write(out, "y");
+    ops::PlanLinear(plan, args);
+  });
 }
 
-void Product(Translation& node, bool swap_1, bool swap_2) {
+bool IsRowOf(const Shape& bias, int64_t n) { return CountOf(bias) == n && (bias.rank() <= 1 || bias.back(0) == n); }
+
+// Weights that can be packed ahead, under a batch of rows.
+bool CanBeLinear(const Translation& node, const Tensor& x, const Tensor& weight, int input) {
+  return node.constant(input) != nullptr && weight.shape.rank() == 2 && x.shape.rank() >= 2 && !x.empty() &&
+         !weight.empty() && x.shape.back(0) == weight.shape[0] && IsPacked(x.shape, x.strides) &&
+         tensor::IsFloat(x.dtype) && x.dtype != DType::kF64;
+}
+
+void AddProduct(Translation& node, const char* name, const Tensor& a, const Tensor& b, const Tensor* c, double alpha,
+                double beta) {
+  Tensor out = node.Out(0, a.dtype, ProductShape(node, a.shape, b.shape));
+  node.Step(name, [&](ops::Plan& plan) {
+    Binder bind(plan);
+    ops::AddProductArgs args;
+    args.mat1 = bind.Read(a, "x1"), args.mat2 = bind.Read(b, "x2");
+    if (c != nullptr) args.self = bind.Read(*c, "bias");
+    args.out = bind.Write(out, "y");
+    args.alpha = alpha, args.beta = beta;
+    ops::PlanAddProduct(plan, args);
+  });
+}
+
+void Integers(Translation& node, const Tensor& a, const Tensor& b, DType type) {
+  Shape shape = ProductShape(node, a.shape, b.shape);
+  Tensor out = node.Out(0, type, shape), sums = type == DType::kI32 ? out : node.Temporary(DType::kI32, shape);
+  IntegerProduct(node, node.Cast(node.Packed(a), DType::kI32), node.Cast(node.Packed(b), DType::kI32), sums);
+  if (type != DType::kI32) node.Copy(sums, out);
+}
+
+void Product(Translation& node, bool swap_1, bool swap_2, int bias) {
   Tensor a = Side(node, 0, swap_1), b = Side(node, 1, swap_2);
-  Shape shape = ProductShape(node, a, b);
-  Tensor out = node.Out(0, node.dtype(0), shape);
+  bool has_bias = bias >= 0 && node.has(bias);
+  if (tensor::IsInt(a.dtype) && !has_bias) return Integers(node, a, b, a.dtype);
+  if (CanBeLinear(node, a, b, 1) && (!has_bias || IsRowOf(node.shape(bias), b.shape[1]))) {
+    return AddLinear(node, "MatMul", {a, LastTwoSwapped(b), 1, has_bias ? bias : -1});
+  }
+  if (has_bias) return AddProduct(node, "MatMul", a, b, &node.in(bias), 1, 1);
+  Tensor out = node.Out(0, node.dtype(0), ProductShape(node, a.shape, b.shape));
   node.Run(ops::forms::Matmul, {Arg(&a), Arg(&b), Arg(&out), Arg(int64_t{0})});
 }
 
 }  // namespace
 
-void BatchMatMul(Translation& node) { Product(node, node.Bool("adj_x1"), node.Bool("adj_x2")); }
+void BatchMatMul(Translation& node) { Product(node, node.Bool("adj_x1"), node.Bool("adj_x2"), -1); }
+void BatchMatMulV2(Translation& node) { Product(node, node.Bool("adj_x1"), node.Bool("adj_x2"), 2); }
+void MatMulV2(Translation& node) { Product(node, node.Bool("transpose_x1"), node.Bool("transpose_x2"), 2); }
 
-void MatMulV2(Translation& node) {
-  Product(node, node.Bool("transpose_x1"), node.Bool("transpose_x2"));
-  if (node.has(2)) node.Refuse("a bias is not supported yet");
+void FusedMatMul(Translation& node) {
+  Tensor weight = node.Bool("transpose_x2") ? node.in(1) : Side(node, 1, true);
+  if (weight.shape.rank() != 2 || node.shape(0).rank() < 2 || node.shape(0).back(0) != weight.shape[1]) {
+    node.Refuse("x1 " + node.shape(0).ToString() + " is not multiplied by a matrix of fitting size");
+  }
+  Linear linear{node.in(0), weight, 1, node.has(2) ? 2 : -1, node.has(3) ? 3 : -1};
+  std::string activation = node.String("activation");
+  if (!ops::FindActivation(activation, &linear.activation.kind)) node.Refuse("there is no activation '" + activation + "'");
+  linear.activation.alpha = static_cast<float>(node.Float("alpha"));
+  linear.activation.beta = static_cast<float>(node.Float("beta"));
+  AddLinear(node, "FusedMatMul", linear);
 }
 
-}  // namespace belay::graph::translate
+namespace {
+
+void GemmWith(Translation& node, double alpha, double beta) {
+  Tensor a = Side(node, 0, node.Bool("transpose_a")), b = Side(node, 1, node.Bool("transpose_b"));
+  bool has_c = node.has(2) && beta != 0;
+  if (alpha == 1 && beta == 1 && CanBeLinear(node, a, b, 1) && (!has_c || IsRowOf(node.shape(2), b.shape[1]))) {
+    return AddLinear(node, "Gemm", {a, LastTwoSwapped(b), 1, has_c ? 2 : -1});
+  }
+  AddProduct(node, "Gemm", a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
+}
+
+}  // namespace
+
+void GEMM(Translation& node) { GemmWith(node, node.value(3).Reals().at(0), node.value(4).Reals().at(0)); }
+void Gemm(Translation& node) { GemmWith(node, node.Float("alpha"), node.Float("beta")); }
+
+// The dimensions from `axis` on are one row.
+void FullyConnection(Translation& node) {
+  const Tensor& x = node.in(0);
+  int axis = node.Axis(node.Int("axis"), x.shape.rank());
+  Shape rows;
+  int64_t k = 1;
+  for (int d = 0; d < x.shape.rank(); ++d) {
+    if (d < axis) rows.push_back(x.shape[d]);
+    if (d >= axis) k *= x.shape[d];
+  }
+  rows.push_back(k);
+  const Tensor& w = node.in(1);
+  bool swap = node.Bool("transpose");
+  int64_t n = node.Int("num_output");
+  if (w.count() != n * k) node.Refuse("the weights have another size than num_output times a row");
+  Tensor weight = swap ? LastTwoSwapped(Translation::Reshaped(w, {k, n})) : Translation::Reshaped(w, {n, k});
+  AddLinear(node, "FullyConnection", {Translation::Reshaped(x, rows), weight, 1, node.has(2) ? 2 : -1});
+}
+
+void MatMulInteger(Translation& node) {
+  // A zero point for each row of x1 stands in a vector.
+  Tensor a = WithoutZero(node, node.in(0), node.has(2) ? &node.in(2) : nullptr, -2);
+  Tensor b = WithoutZero(node, node.in(1), node.has(3) ? &node.in(3) : nullptr, -1);
+  IntegerProduct(node, a, b, node.Out(0, DType::kI32, ProductShape(node, a.shape, b.shape)));
+}
+
+}  // namespace translate
+}  // namespace belay::graph

@@ -238,7 +238,8 @@ class Builder {
  private:
   void Ready(const ConvSpec& spec) {
     const ConvGeometry flat = Flattened(spec.geometry);
-    if (const ConvBackend* best = OneDnnConv(); best != nullptr && type_ == DType::kF32) {
+    const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
+    if (best != nullptr && type_ == DType::kF32) {
       body_.ready = std::make_shared<ReadyConv>(*best, spec, CutConv(flat, ParallelWidth()));
       if (!body_.ready->usable())
         body_.ready = std::make_shared<ReadyConv>(*best, spec, CutConv(flat, 1));

@@ -54,5 +54,7 @@ struct ConvBackend {
 // oneDNN; null where its library is missing.
 const ConvBackend* OneDnnConv();
 const ConvBackend& PlainConv();
+// Transposed convolutions as oneDNN's products of matrices whose columns are added up; null as above.
+const ConvBackend* TransposedConv();
 
 }  // namespace belay::ops

@@ -21,8 +21,11 @@ bool CutRows(const ConvGeometry& g, int d, int64_t begin, int64_t end, ConvPart*
   ConvGeometry& cut = part->geometry;
   int64_t first, last;
   if (g.transposed) {
-    first = begin / g.stride[d];
-    last = end / g.stride[d];
+    // Input row i reaches the rows from i * stride - before on.
+    const int64_t from = begin + g.before[d] - (g.kernel[d] - 1) * g.dilation[d];
+    first = from <= 0 ? 0 : (from + g.stride[d] - 1) / g.stride[d];
+    last = std::min((end - 1 + g.before[d]) / g.stride[d] + 1, g.in[d]);
+    cut.before[d] = g.before[d] + begin - first * g.stride[d];
   } else {
     const int64_t from = begin * g.stride[d] - g.before[d];
     const int64_t to = (end - 1) * g.stride[d] - g.before[d] + (g.kernel[d] - 1) * g.dilation[d] + 1;
@@ -36,14 +39,6 @@ bool CutRows(const ConvGeometry& g, int d, int64_t begin, int64_t end, ConvPart*
   part->src += first * (Pixels(g.in) / g.in[d]) * g.in_channels;
   part->dst += begin * (Pixels(g.out) / g.out[d]) * g.out_channels;
   return last > first;
-}
-
-// A transposed convolution's rows depend on one input row each only when taps do not overlap.
-bool CanCutRows(const ConvGeometry& g, int d) {
-  if (d == 3) return false;
-  if (!g.transposed) return true;
-  return g.kernel[d] == g.stride[d] && g.dilation[d] == 1 && g.before[d] == 0 &&
-         g.out[d] == g.in[d] * g.stride[d];
 }
 
 std::vector<ConvPart> CutBatch(const ConvGeometry& whole, int64_t width) {
@@ -81,25 +76,27 @@ ConvGeometry Flattened(const ConvGeometry& g) {
   return flat;
 }
 
-std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width) {
-  constexpr double kWorthCutting = 2e6;  // about 15 us
-  std::vector<ConvPart> one{{whole, 0, 0}};
-  if (width <= 1 || ConvFlops(whole) < kWorthCutting) return one;
+std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width) {
   std::vector<ConvPart> images = CutBatch(whole, std::min<int64_t>(whole.batch, width));
   const int d = OuterDimension(whole);
-  if (whole.batch >= width || !CanCutRows(whole, d)) return images;
+  if (whole.batch >= width || d == 3) return images;
   std::vector<ConvPart> parts;
-  const int64_t unit = whole.transposed ? whole.stride[d] : 1;
-  const int64_t rows = whole.out[d] / unit;
+  const int64_t rows = whole.out[d];
   const int64_t cuts = std::min<int64_t>(rows, (width + whole.batch - 1) / whole.batch);
   for (const ConvPart& image : images) {
     for (int64_t i = 0; i < cuts; ++i) {
       ConvPart part = image;
-      if (!CutRows(whole, d, rows * i / cuts * unit, rows * (i + 1) / cuts * unit, &part)) return images;
+      if (!CutRows(whole, d, rows * i / cuts, rows * (i + 1) / cuts, &part)) return images;
       parts.push_back(part);
     }
   }
   return parts;
+}
+
+std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width) {
+  constexpr double kWorthCutting = 2e6;  // about 15 us
+  if (width <= 1 || ConvFlops(whole) < kWorthCutting) return {{whole, 0, 0}};
+  return CutRowsEvenly(whole, width);
 }
 
 }  // namespace belay::ops

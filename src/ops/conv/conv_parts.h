@@ -16,6 +16,9 @@ struct ConvPart {
 // At most about `width` parts; one where there is too little work, or no way to cut it.
 std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width);
 
+// The same however little work there is.
+std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width);
+
 double ConvFlops(const ConvGeometry& geometry);
 
 // Where one dimension does not need to be three: a product of matrices.

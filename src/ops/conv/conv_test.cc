@@ -186,6 +186,32 @@ TEST(Conv, Activations) {
   }
 }
 
+TEST(Conv, TransposedRowsAreCutAnywhere) {
+  ConvGeometry g{1, 1, 3, 2, {1, 5, 4}, {1, 12, 9}, {1, 4, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}, true};
+  std::mt19937 rng(7);
+  std::uniform_real_distribution<float> random(-1, 1);
+  std::vector<float> src(3 * 5 * 4), weights(3 * 2 * 4 * 3), want(2 * 12 * 9), got(want.size());
+  for (auto* list : {&src, &weights}) std::generate(list->begin(), list->end(), [&] { return random(rng); });
+  auto run = [&](const ConvBackend& backend, const ConvPart& part, std::vector<float>* dst) {
+    ConvPrimitive* made = backend.make({part.geometry, ConvType::kF32, false, false, {}}, nullptr);
+    ASSERT_NE(made, nullptr);
+    std::vector<char> packed(static_cast<size_t>(backend.weight_bytes(*made)));
+    std::vector<char> scratch(static_cast<size_t>(backend.scratch_bytes(*made)) + 64);
+    ASSERT_TRUE(backend.pack(*made, weights.data(), packed.data()));
+    ASSERT_TRUE(backend.run(*made, {src.data() + part.src, packed.data(), nullptr, dst->data() + part.dst, scratch.data()}));
+    backend.drop(made);
+  };
+  run(PlainConv(), {g, 0, 0}, &want);
+  for (const ConvBackend* backend : {&PlainConv(), TransposedConv()}) {
+    if (backend == nullptr) continue;
+    for (int width : {1, 2, 5, 12}) {
+      std::fill(got.begin(), got.end(), -1.0f);
+      for (const ConvPart& part : CutRowsEvenly(g, width)) run(*backend, part, &got);
+      for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5) << width << " at " << i;
+    }
+  }
+}
+
 // A backend that cuts as for `width` cores gives what the whole one does.
 TEST(Conv, PartsOfBothBackendsAgree) {
   std::mt19937 rng(7);

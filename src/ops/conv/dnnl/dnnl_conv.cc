@@ -83,17 +83,11 @@ struct Dims {
     return memory::desc(WeightSizes(), memory::data_type::f32, memory::format_tag::any);
   }
 
-  // As the caller has them; a transposed convolution's have the two channel dimensions swapped.
+  // As the caller has them.
   memory::desc PlainWeights() const {
     memory::dims sizes = WeightSizes(), strides(sizes.size());
     int64_t step = 1;
     for (size_t i = sizes.size(); i-- > 0; step *= sizes[i]) strides[i] = step;
-    if (g.transposed) {
-      size_t out = g.groups > 1 ? 1 : 0;
-      int64_t taps = strides[out + 1];
-      strides[out] = taps;
-      strides[out + 1] = taps * sizes[out];
-    }
     return memory::desc(sizes, memory::data_type::f32, strides);
   }
 
@@ -107,7 +101,6 @@ struct Dims {
   int first;
 };
 
-template <class Operation>
 std::unique_ptr<ConvPrimitive> Make(const ConvSpec& spec, const ConvPrimitive* like) {
   const ConvGeometry& g = spec.geometry;
   Dims dims(g);
@@ -116,25 +109,22 @@ std::unique_ptr<ConvPrimitive> Make(const ConvSpec& spec, const ConvPrimitive* l
   memory::desc weights = like != nullptr ? like->weights : dims.AnyWeights();
   memory::desc bias({g.out_channels}, memory::data_type::f32, memory::format_tag::x);
   if (!spec.bias) bias = memory::desc();
-  constexpr auto direct = std::is_same_v<Operation, dnnl::convolution_forward>
-                              ? algorithm::convolution_direct
-                              : algorithm::deconvolution_direct;
-  typename Operation::desc desc(dnnl::prop_kind::forward_inference, direct, src, weights, bias, dst,
-                                dims.Of(g.stride), dims.Of(g.dilation, 1), dims.Of(g.before),
-                                dims.Of(g.after));
-  typename Operation::primitive_desc pd(desc, AttributesOf(spec), belay::ops::TheEngine());
+  dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference,
+                                       algorithm::convolution_direct, src, weights, bias, dst,
+                                       dims.Of(g.stride), dims.Of(g.dilation, 1), dims.Of(g.before),
+                                       dims.Of(g.after));
+  dnnl::convolution_forward::primitive_desc pd(desc, AttributesOf(spec), belay::ops::TheEngine());
   return std::unique_ptr<ConvPrimitive>(
-      new ConvPrimitive{Operation(pd), src, pd.weights_desc(), bias, dst, pd.scratchpad_desc(),
-                        dims.PlainWeights(), spec.bias});
+      new ConvPrimitive{dnnl::convolution_forward(pd), src, pd.weights_desc(), bias, dst,
+                        pd.scratchpad_desc(), dims.PlainWeights(), spec.bias});
 }
 
+// Its transposed convolutions are tens of times slower than products of matrices.
 ConvPrimitive* MakePrimitive(const ConvSpec& spec, const ConvPrimitive* like) {
   SingleThreaded scope;
-  if (spec.type != belay::ops::ConvType::kF32) return nullptr;
+  if (spec.type != belay::ops::ConvType::kF32 || spec.geometry.transposed) return nullptr;
   try {
-    return (spec.geometry.transposed ? Make<dnnl::deconvolution_forward>(spec, like)
-                                     : Make<dnnl::convolution_forward>(spec, like))
-        .release();
+    return Make(spec, like).release();
   } catch (const dnnl::error&) {
     return nullptr;
   }

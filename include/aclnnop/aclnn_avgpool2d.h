@@ -1,0 +1,41 @@
+/**
+ * out = the mean of each window of the last two dimensions of self. Belay implements this interface
+ * on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_AVGPOOL2D_H_
+#define BELAY_ACLNNOP_ACLNN_AVGPOOL2D_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = the mean of each window of the last two dimensions of self. Checks the arguments and makes
+ * an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnAvgPool2dGetWorkspaceSize(
+    const aclTensor *self, const aclIntArray *kernelSize, const aclIntArray *strides, const
+    aclIntArray *paddings, bool ceilMode, bool countIncludePad, int64_t divisorOverride, int8_t
+    cubeMathType, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnAvgPool2d(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_AVGPOOL2D_H_ */

@@ -1,0 +1,41 @@
+/**
+ * out = the largest element of each window, indices = where in its plane it lies. Belay implements
+ * this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_MAX_POOL2D_WITH_INDICES_H_
+#define BELAY_ACLNNOP_ACLNN_MAX_POOL2D_WITH_INDICES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = the largest element of each window, indices = where in its plane it lies. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnMaxPool2dWithIndicesGetWorkspaceSize(
+    const aclTensor *self, const aclIntArray *kernelSize, const aclIntArray *stride, const
+    aclIntArray *padding, const aclIntArray *dilation, bool ceilMode, aclTensor *out, aclTensor
+    *indices, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnMaxPool2dWithIndices(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_MAX_POOL2D_WITH_INDICES_H_ */

@@ -1,0 +1,14 @@
+// Pieces that the quantised operators share.
+#pragma once
+
+#include "graph/translation.h"
+
+namespace belay::graph {
+
+Shape ProductShape(const Translation& node, const Shape& a, const Shape& b);
+// sums = a x b, all i32 and packed.
+void IntegerProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums);
+// x - zero as i32. `zero` is one number, or one for each element along `axis` (null: nothing to subtract).
+Tensor WithoutZero(Translation& node, const Tensor& x, const Tensor* zero, int axis);
+
+}  // namespace belay::graph

@@ -1,0 +1,161 @@
+// Pooling.
+#include "ops/pool/pool.h"
+
+#include "graph/ops/window.h"
+#include "graph/translation.h"
+#include "graph/translations.h"
+#include "ops/pool/unpool.h"
+
+namespace belay::graph::translate {
+namespace {
+
+struct Pooled {
+  Tensor x;
+  bool channels_last;
+  Shape shape;  // of the result, channels first
+  std::vector<ops::PoolSpans> spans;
+};
+
+Pooled Adaptive(const Translation& node, bool channels_last, const std::vector<int64_t>& sizes) {
+  Pooled pooled{ChannelsFirst(node.in(0), channels_last), channels_last, {}, {}};
+  pooled.shape = {pooled.x.shape[0], pooled.x.shape[1]};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    pooled.shape.push_back(sizes[i]);
+    pooled.spans.push_back(ops::AdaptiveSpans(pooled.x.shape[static_cast<int>(i) + 2], sizes[i]));
+  }
+  return pooled;
+}
+
+Pooled Sliding(const Translation& node, bool channels_last, std::string_view padding, bool ceil) {
+  Pooled pooled{ChannelsFirst(node.in(0), channels_last), channels_last, {}, {}};
+  const Shape& in = pooled.x.shape;
+  if (in.rank() < 3) node.Refuse("the input has no spatial dimension");
+  std::vector<int64_t> kernel = SpatialOf(node, node.Ints("ksize"), in.rank(), channels_last, 1);
+  Window w = ReadWindow(node, SpatialSizes(in), kernel, channels_last, padding, PadOrder::kPairs);
+  pooled.shape = {in[0], in[1]};
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    ops::PoolDimension d{in[static_cast<int>(i) + 2], w.kernel[i], w.strides[i], w.dilations[i], w.before[i], w.after[i]};
+    bool same = padding.starts_with("SAME");
+    int64_t size = same ? (d.in + d.stride - 1) / d.stride : ops::PoolOutputSize(d, ceil);
+    if (size < 1) node.Refuse("the window is larger than the padded input " + in.ToString());
+    pooled.shape.push_back(size);
+    pooled.spans.push_back(ops::SlidingSpans(d, size));
+  }
+  return pooled;
+}
+
+Pooled Global(const Translation& node, bool channels_last) {
+  if (node.shape(0).rank() < 3) node.Refuse("the input has no spatial dimension");
+  return Adaptive(node, channels_last, std::vector<int64_t>(static_cast<size_t>(node.shape(0).rank() - 2), 1));
+}
+
+// `args` holds what is special about the node.
+void AddPool(Translation& node, const char* name, const Pooled& pooled, ops::PoolArgs args) {
+  Shape declared = WithLayout(pooled.shape, pooled.channels_last);
+  Tensor out = ChannelsFirst(node.Out(0, node.dtype(0), declared), pooled.channels_last);
+  Tensor places;
+  if (node.output_count() > 1) places = ChannelsFirst(node.Out(1, DType::kI64, declared), pooled.channels_last);
+  node.Step(name, [&](ops::Plan& plan) {
+    Binder bind(plan);
+    args.input = bind.Read(pooled.x, "x");
+    args.out = bind.Write(out, "y");
+    if (node.output_count() > 1) args.places = bind.Write(places, "indices");
+    args.spans = pooled.spans;
+    ops::PlanPool(plan, args);
+  });
+}
+
+ops::PoolArgs Of(ops::PoolKind kind) {
+  return {.kind = kind, .input = {}, .out = {}, .places = {}, .spans = {}};
+}
+
+// The types whose attributes are ksize, padding_mode, global_pooling and ceil_mode.
+Pooled Modern(const Translation& node) {
+  bool channels_last = ChannelsLast(node.String("data_format"));
+  if (node.Bool("global_pooling")) return Global(node, channels_last);
+  return Sliding(node, channels_last, node.String("padding_mode"), node.Bool("ceil_mode"));
+}
+
+}  // namespace
+
+void MaxPoolV3(Translation& node) { AddPool(node, "MaxPoolV3", Modern(node), Of(ops::PoolKind::kMax)); }
+
+void MaxPool(Translation& node) {
+  AddPool(node, "MaxPool", Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
+          Of(ops::PoolKind::kMax));
+}
+
+void MaxPool3D(Translation& node) {
+  AddPool(node, "MaxPool3D",
+          Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), node.Int("ceil_mode") != 0),
+          Of(ops::PoolKind::kMax));
+}
+
+void MaxPoolWithIndices(Translation& node) {
+  ops::PoolArgs args = Of(ops::PoolKind::kMax);
+  args.column_major = node.Int("storage_order") == 1;
+  bool channels_last = ChannelsLast(node.String("data_format"));
+  AddPool(node, "MaxPoolWithIndices",
+          Sliding(node, channels_last, node.String("padding_mode"), node.Bool("ceil_mode")), args);
+}
+
+void AvgPoolV2(Translation& node) {
+  ops::PoolArgs args = Of(ops::PoolKind::kMean);
+  args.count_padding = !node.Bool("exclusive");
+  args.divisor = node.Int("divisor_override");
+  Pooled pooled = Modern(node);
+  // A window that sticks out in ceil mode counts whole, as in ONNX.
+  if (args.count_padding && !node.Bool("global_pooling")) {
+    std::vector<int64_t> kernel = SpatialOf(node, node.Ints("ksize"), node.shape(0).rank(), pooled.channels_last, 1);
+    for (size_t d = 0; d < kernel.size(); ++d) {
+      for (ops::PoolSpan& span : pooled.spans[d]) span.padded = kernel[d];
+    }
+  }
+  AddPool(node, "AvgPoolV2", pooled, args);
+}
+
+void AvgPool(Translation& node) {
+  AddPool(node, "AvgPool", Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
+          Of(ops::PoolKind::kMean));
+}
+
+void LpPool(Translation& node) {
+  ops::PoolArgs args = Of(ops::PoolKind::kNorm);
+  args.norm = static_cast<double>(node.Int("p"));
+  AddPool(node, "LpPool", Modern(node), args);
+}
+
+void AdaptiveAvgPool2d(Translation& node) {
+  std::vector<int64_t> sizes = node.Ints("output_size");
+  if (node.shape(0).rank() != 4) node.Refuse("the input has four dimensions");
+  if (sizes.size() == 1) sizes.push_back(sizes[0]);
+  if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1) node.Refuse("output_size is two positive numbers");
+  AddPool(node, "AdaptiveAvgPool2d", Adaptive(node, false, sizes), Of(ops::PoolKind::kMean));
+}
+
+// The indices count in a tensor of the size that the windows come from, even where output_shape is larger.
+void MaxUnpool(Translation& node) {
+  const Shape& in = node.shape(0);
+  if (in.rank() < 3 || node.shape(1) != in) node.Refuse("x and indices have one shape with spatial dimensions");
+  std::vector<int64_t> kernel = SpatialOf(node, node.Ints("ksize"), in.rank(), false, 1);
+  Window w = ReadWindow(node, SpatialSizes(in), kernel, false, "NOTSET", PadOrder::kPairs);
+  Shape natural{in[0], in[1]};
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    natural.push_back((in[static_cast<int>(i) + 2] - 1) * w.strides[i] + w.kernel[i] - w.before[i] - w.after[i]);
+  }
+  Shape shape = natural;
+  if (node.has(2)) {
+    std::vector<int64_t> wanted = node.ints(2);
+    shape = Shape::Of(wanted.data(), static_cast<int>(std::min<size_t>(wanted.size(), tensor::kMaxRank)));
+  }
+  if (shape.rank() != in.rank()) node.Refuse("output_shape has another number of dimensions");
+  Tensor out = node.Out(0, node.dtype(0), shape);
+  Tensor places = node.Cast(node.in(1), DType::kI64);
+  node.Step("MaxUnpool", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    ops::Operand x = bind.Read(node.in(0), "x"), at = bind.Read(places, "indices");
+    ops::PlanUnpool(plan, x, at, natural, bind.Write(out, "y"));
+  });
+}
+
+}  // namespace belay::graph::translate

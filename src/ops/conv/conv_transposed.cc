@@ -1,0 +1,158 @@
+// Transposed convolutions: one product of matrices gives what each input pixel sends to each tap
+// ([pixel][group][tap][channel]), and each output row adds up what reaches it.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "ops/conv/conv_backend.h"
+
+namespace belay::ops {
+namespace {
+
+struct Transposed {
+  ConvSpec spec;
+  ConvPrimitive* product;
+  int64_t columns;  // floats that the product gives
+
+  ~Transposed() { OneDnnConv()->drop(product); }
+};
+
+const Transposed& Of(const ConvPrimitive& primitive) {
+  return reinterpret_cast<const Transposed&>(primitive);
+}
+
+int64_t Taps(const ConvGeometry& g) { return g.kernel[0] * g.kernel[1] * g.kernel[2]; }
+
+// Each pixel times all taps: a convolution with a kernel of one.
+ConvSpec ProductOf(const ConvGeometry& g) {
+  ConvGeometry p{};
+  p.batch = 1, p.groups = g.groups, p.in_channels = g.in_channels;
+  p.out_channels = g.out_channels * Taps(g);
+  for (int d = 0; d < 3; ++d) p.in[d] = p.out[d] = p.kernel[d] = p.stride[d] = p.dilation[d] = 1;
+  p.in[2] = p.out[2] = g.batch * g.in[0] * g.in[1] * g.in[2];
+  return {p, ConvType::kF32, false, false, {}};
+}
+
+ConvPrimitive* Make(const ConvSpec& spec, const ConvPrimitive* like) {
+  if (spec.type != ConvType::kF32 || !spec.geometry.transposed) return nullptr;
+  const ConvSpec product = ProductOf(spec.geometry);
+  ConvPrimitive* made = OneDnnConv()->make(product, like == nullptr ? nullptr : Of(*like).product);
+  if (made == nullptr) return nullptr;
+  auto whole = std::unique_ptr<Transposed>(
+      new Transposed{spec, made, product.geometry.out[2] * product.geometry.out_channels});
+  return reinterpret_cast<ConvPrimitive*>(whole.release());
+}
+
+// From [group][in][out][tap] to the product's [group][tap][out][in].
+bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed) {
+  const ConvGeometry& g = Of(primitive).spec.geometry;
+  const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups, taps = Taps(g);
+  const auto* from = static_cast<const float*>(weights);
+  std::vector<float> turned(static_cast<size_t>(g.groups * in * out * taps));
+  for (int64_t group = 0; group < g.groups; ++group) {
+    for (int64_t i = 0; i < in; ++i) {
+      for (int64_t o = 0; o < out; ++o) {
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          turned[static_cast<size_t>(((group * taps + tap) * out + o) * in + i)] = *from++;
+        }
+      }
+    }
+  }
+  return OneDnnConv()->pack(*Of(primitive).product, turned.data(), packed);
+}
+
+// Adds up one output row.
+class Row {
+ public:
+  Row(const ConvGeometry& g, const float* columns, int64_t image)
+      : g_(g), columns_(columns), image_(image) {}
+
+  void Add(int64_t z, int64_t y, float* to) const {
+    for (int64_t a = 0; a < g_.kernel[0]; ++a) {
+      const int64_t from_z = Source(0, z, a);
+      for (int64_t b = 0; from_z >= 0 && b < g_.kernel[1]; ++b) {
+        const int64_t from_y = Source(1, y, b);
+        for (int64_t c = 0; from_y >= 0 && c < g_.kernel[2]; ++c) {
+          AddTap((image_ * g_.in[0] + from_z) * g_.in[1] + from_y, c,
+                 (a * g_.kernel[1] + b) * g_.kernel[2] + c, to);
+        }
+      }
+    }
+  }
+
+ private:
+  // The input position whose tap k falls on `out`; -1: none.
+  int64_t Source(int d, int64_t out, int64_t k) const {
+    const int64_t at = out + g_.before[d] - k * g_.dilation[d];
+    return at < 0 || at % g_.stride[d] != 0 || at / g_.stride[d] >= g_.in[d] ? -1 : at / g_.stride[d];
+  }
+
+  // What all pixels of an input row send through one tap.
+  void AddTap(int64_t row, int64_t c, int64_t tap, float* to) const {
+    const int64_t out = g_.out_channels / g_.groups, taps = Taps(g_), shift = c * g_.dilation[2] - g_.before[2];
+    const int64_t pixel = g_.out_channels * taps;
+    for (int64_t i = 0; i < g_.in[2]; ++i) {
+      const int64_t x = i * g_.stride[2] + shift;
+      if (x < 0 || x >= g_.out[2]) continue;
+      const float* from = columns_ + (row * g_.in[2] + i) * pixel + tap * out;
+      float* sum = to + x * g_.out_channels;
+      for (int64_t group = 0; group < g_.groups; ++group) {
+        for (int64_t o = 0; o < out; ++o) sum[group * out + o] += from[group * taps * out + o];
+      }
+    }
+  }
+
+  const ConvGeometry& g_;
+  const float* columns_;
+  const int64_t image_;
+};
+
+void ActivateAll(const Activation& activation, float* x, int64_t n) {
+  if (activation.kind == ActivationKind::kNone) return;
+  if (activation.kind == ActivationKind::kRelu) {
+    for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? activation.alpha * x[i] : x[i];
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(Activate(activation, static_cast<double>(x[i])));
+}
+
+bool Run(const ConvPrimitive& primitive, const ConvCall& call) {
+  const Transposed& whole = Of(primitive);
+  const ConvSpec& spec = whole.spec;
+  const ConvGeometry& g = spec.geometry;
+  auto* columns = static_cast<float*>(call.scratch);
+  const ConvCall product{call.src, call.weights, nullptr, columns, columns + (whole.columns + 15) / 16 * 16};
+  if (!OneDnnConv()->run(*whole.product, product)) return false;
+  const auto* bias = static_cast<const float*>(call.bias);
+  const int64_t width = g.out[2] * g.out_channels;
+  auto* to = static_cast<float*>(call.dst);
+  for (int64_t n = 0; n < g.batch; ++n) {
+    const Row row(g, columns, n);
+    for (int64_t y = 0; y < g.out[0] * g.out[1]; ++y, to += width) {
+      if (!spec.residual) std::fill(to, to + width, 0.0f);
+      for (int64_t x = 0; spec.bias && x < g.out[2]; ++x) {
+        for (int64_t o = 0; o < g.out_channels; ++o) to[x * g.out_channels + o] += bias[o];
+      }
+      row.Add(y / g.out[1], y % g.out[1], to);
+      ActivateAll(spec.activation, to, width);
+    }
+  }
+  return true;
+}
+
+const ConvBackend kTransposed = {
+    &Make,
+    [](ConvPrimitive* p) { delete reinterpret_cast<Transposed*>(p); },
+    [](const ConvPrimitive& p) { return OneDnnConv()->weight_bytes(*Of(p).product); },
+    [](const ConvPrimitive& p) {
+      return (Of(p).columns + 16) * 4 + OneDnnConv()->scratch_bytes(*Of(p).product);
+    },
+    &Pack,
+    &Run,
+};
+
+}  // namespace
+
+const ConvBackend* TransposedConv() { return OneDnnConv() == nullptr ? nullptr : &kTransposed; }
+
+}  // namespace belay::ops

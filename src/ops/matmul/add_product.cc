@@ -1,0 +1,115 @@
+// A product of matrices that is added to something.
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/loop_nest.h"
+#include "ops/matmul/linear.h"
+#include "ops/pipeline.h"
+#include "ops/rules.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+struct AddProductBody {
+  std::shared_ptr<PlanRef> product;  // mat1 x mat2 into the workspace, as f32
+  int mat1, mat2, self, out;
+  int64_t inner_at;  // the product's own workspace
+  LoopNest nest;     // out, product, self
+  Lane self_lane, out_lane;
+  float alpha, beta;
+
+  void operator()(const Frame& frame) const {
+    char* sums = frame.workspace;
+    if (alpha != 0) {
+      char* at[] = {frame.at[mat1], frame.at[mat2], sums};
+      (*product)->Run({at, frame.workspace + inner_at});
+    }
+    char* base[3] = {frame.at[out] + nest.offset(0), sums,
+                     self < 0 ? sums : frame.at[self] + nest.offset(2)};
+    nest.WalkAll(base, [this](char** at, int64_t n) { Row(at, n); }, [] {});
+  }
+
+  void Row(char** at, int64_t n) const {
+    alignas(64) float sum[kBlock], added[kBlock];
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t count = std::min(kBlock, n - i);
+      const char* from = at[1] + i * nest.step(1);
+      for (int64_t k = 0; k < count; ++k) {
+        const auto* x = reinterpret_cast<const float*>(from + k * nest.step(1));
+        sum[k] = alpha == 0 ? 0 : alpha * *x;
+      }
+      if (self >= 0 && beta != 0) {
+        const auto* x = static_cast<const float*>(
+            self_lane.Load(added, at[2] + i * nest.step(2), count));
+        for (int64_t k = 0; k < count; ++k) sum[k] += beta * x[k];
+      }
+      out_lane.Store(at[0] + i * nest.step(0), sum, count, false);
+    }
+  }
+};
+
+Tensor PackedFloats(const Shape& shape) {
+  Tensor t;
+  t.dtype = DType::kF32;
+  t.shape = shape;
+  t.strides = PackedStrides(shape);
+  t.storage_count = t.count();
+  return t;
+}
+
+}  // namespace
+
+void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
+  const Shape shape = rules::AnyMatrix(args.mat1, args.mat2);
+  if (shape != args.out.shape() || (args.self.present() && !BroadcastsTo(args.self.shape(), shape))) {
+    Fail(tensor::kInvalidArgument, "op-matrix-shape",
+         "the product has the shape {}; {} has {}, and what is added must broadcast to it",
+         shape.ToString(), args.out.name, args.out.shape().ToString());
+  }
+  if (args.out.tensor->empty()) return;
+  Tensor sums = PackedFloats(shape);
+  auto product = std::make_shared<PlanRef>(NewPlan("product"));
+  Operand mat1 = args.mat1, mat2 = args.mat2;
+  mat1.binding = (*product)->Bind(mat1.tensor, Access::kRead, "mat1", 0, 0);
+  mat2.binding = (*product)->Bind(mat2.tensor, Access::kRead, "mat2", 1, 0);
+  Operand into{&sums, nullptr, (*product)->Bind(&sums, Access::kWrite, "product", 2, 0), "product"};
+  const DType type = rules::Promote(mat1, mat2, into);
+  kernels::Matmul(**product, type, mat1, mat2, args.math_type, into);
+
+  Tensor nothing = PackedFloats(Shape{});
+  Operand self = args.self.present() ? args.self : Operand{&nothing};
+  AddProductBody body{.product = product,
+                      .mat1 = args.mat1.binding,
+                      .mat2 = args.mat2.binding,
+                      .self = args.self.present() ? args.self.binding : -1,
+                      .out = args.out.binding,
+                      .inner_at = (sums.count() * 4 + 63) / 64 * 64,
+                      .nest = LoopNest(shape, {args.out, Operand{&sums}, self}),
+                      .self_lane = {},
+                      .out_lane = {},
+                      .alpha = static_cast<float>(args.alpha),
+                      .beta = static_cast<float>(args.beta)};
+  body.self_lane = Lane(self.dtype(), DType::kF32, body.nest.step(2));
+  body.out_lane = Lane(args.out.dtype(), DType::kF32, body.nest.step(0));
+  plan.SetWorkspace(static_cast<uint64_t>(body.inner_at) + (*product)->workspace_bytes());
+  plan.SetCost((*product)->cost() + static_cast<uint64_t>(sums.count()));
+  plan.SetBody(body);
+}
+
+namespace kernels {
+
+void Addmm(Plan& plan, DType, const Operand& self, const Operand& mat1, const Operand& mat2,
+           const Scalar& beta, const Scalar& alpha, const Operand& out, int64_t math_type) {
+  PlanAddProduct(plan, {self, mat1, mat2, out, beta.ToDouble(), alpha.ToDouble(), math_type});
+}
+
+void Addmv(Plan& plan, DType, const Operand& self, const Operand& mat, const Operand& vec,
+           const Scalar& alpha, const Scalar& beta, const Operand& out, int64_t math_type) {
+  PlanAddProduct(plan, {self, mat, vec, out, beta.ToDouble(), alpha.ToDouble(), math_type});
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

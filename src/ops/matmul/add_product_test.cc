@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "ops/matmul/integer.h"
+#include "ops/matmul/linear.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using testing::Layout;
+using testing::Sample;
+
+double Value(const Sample& s, int64_t i, int64_t j) {
+  const Tensor& t = s.tensor;
+  const int64_t at = t.offset + i * t.strides.back(1) + j * t.strides.back(0);
+  double value;
+  tensor::Convert(DType::kF64, &value, t.dtype,
+                  static_cast<const char*>(t.data) + at * static_cast<int64_t>(BytesOf(t.dtype)), 1);
+  return value;
+}
+
+TEST(AddProduct, ScalesAndBroadcasts) {
+  std::mt19937 rng(1);
+  for (auto [dtype, allowed] : {std::pair{DType::kF32, 1e-5}, {DType::kF16, 2e-3}}) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed}) {
+      for (const Shape& added : {Shape{6, 5}, Shape{5}, Shape{6, 1}, Shape{}}) {
+        Sample a(dtype, {6, 7}, layout), b(dtype, {7, 5}, layout), c(dtype, added), out(dtype, {6, 5}, layout);
+        for (Sample* s : {&a, &b, &c}) s->Randomise(rng, 2);
+        PlanRef plan = testing::NewPlan();
+        AddProductArgs args;
+        args.self = c.BoundTo(*plan, Access::kRead, "c"), args.mat1 = a.BoundTo(*plan, Access::kRead, "a");
+        args.mat2 = b.BoundTo(*plan, Access::kRead, "b"), args.out = out.BoundTo(*plan, Access::kWrite, "y");
+        args.beta = 0.5, args.alpha = 2;
+        PlanAddProduct(*plan, args);
+        testing::RunPlan(*plan);
+        Tensor wide = c.tensor;
+        wide.strides = BroadcastStrides(c.tensor.shape, c.tensor.strides, {6, 5}), wide.shape = {6, 5};
+        Sample view = c.Copied();
+        view.tensor.shape = wide.shape, view.tensor.strides = wide.strides;
+        for (int64_t i = 0; i < 6; ++i) {
+          for (int64_t j = 0; j < 5; ++j) {
+            double want = 0.5 * Value(view, i, j);
+            for (int64_t k = 0; k < 7; ++k) want += 2 * Value(a, i, k) * Value(b, k, j);
+            EXPECT_NEAR(Value(out, i, j), want, allowed * std::max(1.0, std::abs(want)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Linear, WeightsAheadAndAtTheRun) {
+  std::mt19937 rng(2);
+  for (bool constant : {false, true}) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed}) {
+      Sample x(DType::kF32, {2, 3, 9}), w(DType::kF32, {17, 9}, layout), b(DType::kF32, {17});
+      Sample add(DType::kF32, {2, 3, 17}), y(DType::kF32, {2, 3, 17});
+      for (Sample* s : {&x, &w, &b, &add}) s->Randomise(rng, 2);
+      PlanRef plan = testing::NewPlan();
+      LinearArgs args{.x = x.BoundTo(*plan, Access::kRead, "x"), .weight = {&w.tensor, nullptr, -1, "w"},
+                      .bias = b.BoundTo(*plan, Access::kRead, "b"),
+                      .residual = add.BoundTo(*plan, Access::kRead, "r"),
+                      .out = y.BoundTo(*plan, Access::kWrite, "y"),
+                      .activation = {ActivationKind::kRelu}};
+      args.constant_weight = constant ? w.tensor.data : nullptr;
+      if (!constant) args.weight = w.BoundTo(*plan, Access::kRead, "w");
+      PlanLinear(*plan, args);
+      testing::RunPlan(*plan);
+      for (int64_t i = 0; i < 6; ++i) {
+        for (int64_t j = 0; j < 17; ++j) {
+          double want = static_cast<float*>(b.tensor.data)[j] + static_cast<float*>(add.tensor.data)[i * 17 + j];
+          for (int64_t k = 0; k < 9; ++k) want += static_cast<float*>(x.tensor.data)[i * 9 + k] * Value(w, j, k);
+          EXPECT_NEAR(static_cast<float*>(y.tensor.data)[i * 17 + j], std::max(want, 0.0), 1e-4);
+        }
+      }
+    }
+  }
+}
+
+TEST(Linear, OneRow) {
+  std::mt19937 rng(6);
+  Sample x(DType::kF32, {1, 37}), w(DType::kF32, {21, 37}, Layout::kTransposed), b(DType::kF16, {21});
+  Sample y(DType::kF32, {1, 21});
+  for (Sample* s : {&x, &w, &b}) s->Randomise(rng, 2);
+  PlanRef plan = testing::NewPlan();
+  LinearArgs args{.x = x.BoundTo(*plan, Access::kRead, "x"), .weight = {&w.tensor, nullptr, -1, "w"},
+                  .bias = {&b.tensor, nullptr, -1, "b"}, .residual = {},
+                  .out = y.BoundTo(*plan, Access::kWrite, "y")};
+  args.constant_weight = w.tensor.data, args.constant_bias = b.tensor.data;
+  PlanLinear(*plan, args);
+  testing::RunPlan(*plan);
+  Sample bias = b.Copied();
+  bias.tensor.shape = {1, 21}, bias.tensor.strides = {21, 1};
+  for (int64_t j = 0; j < 21; ++j) {
+    double want = Value(bias, 0, j);
+    for (int64_t k = 0; k < 37; ++k) want += Value(x, 0, k) * Value(w, j, k);
+    EXPECT_NEAR(Value(y, 0, j), want, 1e-4);
+  }
+}
+
+TEST(IntegerProduct, BatchesBroadcastAndSumsWrap) {
+  std::mt19937 rng(4);
+  Sample a(DType::kI32, {2, 1, 3, 4}), b(DType::kI32, {5, 4, 2}), out(DType::kI32, {2, 5, 3, 2});
+  a.Randomise(rng, 9), b.Randomise(rng, 9);
+  auto* x = static_cast<int32_t*>(a.tensor.data);
+  auto* y = static_cast<int32_t*>(b.tensor.data);
+  x[0] = y[0] = 1 << 20;
+  PlanRef plan = testing::NewPlan();
+  Operand left = a.BoundTo(*plan, Access::kRead, "a"), right = b.BoundTo(*plan, Access::kRead, "b");
+  PlanIntegerProduct(*plan, left, right, out.BoundTo(*plan, Access::kWrite, "y"));
+  testing::RunPlan(*plan);
+  for (int64_t i = 0; i < 2 * 5 * 3 * 2; ++i) {
+    int64_t column = i % 2, row = i / 2 % 3, second = i / 6 % 5, first = i / 30;
+    uint32_t want = 0;
+    for (int64_t k = 0; k < 4; ++k) {
+      want += static_cast<uint32_t>(x[first * 12 + row * 4 + k]) * static_cast<uint32_t>(y[second * 8 + k * 2 + column]);
+    }
+    EXPECT_EQ(static_cast<uint32_t*>(out.tensor.data)[i], want);
+  }
+}
+
+}  // namespace
+}  // namespace belay::ops

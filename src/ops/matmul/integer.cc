@@ -1,0 +1,77 @@
+#include "ops/matmul/integer.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+
+namespace belay::ops {
+namespace {
+
+struct IntegerProductBody {
+  int a, b, out;
+  int64_t m, n, k, batches;
+  int batch_rank;
+  int64_t sizes[tensor::kMaxRank], steps_a[tensor::kMaxRank], steps_b[tensor::kMaxRank];
+
+  void operator()(const Frame& frame) const {
+    const int64_t grain = std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, n * k));
+    ParallelFor(batches * m, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) Row(frame, row);
+    });
+  }
+
+  void Row(const Frame& frame, int64_t row) const {
+    int64_t batch = row / m, from_a = 0, from_b = 0;
+    for (int d = batch_rank - 1; d >= 0; --d) {
+      const int64_t index = batch % sizes[d];
+      batch /= sizes[d];
+      from_a += index * steps_a[d];
+      from_b += index * steps_b[d];
+    }
+    // Sums wrap as the hardware's do.
+    const auto* x = reinterpret_cast<const uint32_t*>(frame.at[a]) + from_a + row % m * k;
+    const auto* y = reinterpret_cast<const uint32_t*>(frame.at[b]) + from_b;
+    auto* sum = reinterpret_cast<uint32_t*>(frame.at[out]) + row * n;
+    std::fill(sum, sum + n, 0u);
+    for (int64_t i = 0; i < k; ++i) {
+      const uint32_t factor = x[i];
+      for (int64_t j = 0; j < n; ++j) sum[j] += factor * y[i * n + j];
+    }
+  }
+};
+
+// How far apart the batches of one operand lie, along the batch dimensions of the result.
+void SetSteps(const Shape& shape, int batch_rank, int64_t matrix, int64_t* steps) {
+  int64_t step = matrix;
+  for (int i = 0; i < batch_rank; ++i) {
+    const int d = batch_rank - 1 - i;
+    const bool there = i + 2 < shape.rank();
+    const int64_t size = there ? shape.back(i + 2) : 1;
+    steps[d] = size == 1 ? 0 : step;
+    step *= size;
+  }
+}
+
+}  // namespace
+
+void PlanIntegerProduct(Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
+  if (out.tensor->empty()) return;
+  const Shape left = a.shape(), right = b.shape(), shape = out.shape();
+  IntegerProductBody body{};
+  body.a = a.binding, body.b = b.binding, body.out = out.binding;
+  body.k = left.back(0);
+  body.m = left.rank() > 1 ? left.back(1) : 1;
+  body.n = right.rank() > 1 ? right.back(0) : 1;
+  body.batch_rank = std::max(0, std::max(left.rank(), right.rank()) - 2);
+  body.batches = 1;
+  for (int d = 0; d < body.batch_rank; ++d) {
+    body.sizes[d] = shape[d];
+    body.batches *= shape[d];
+  }
+  SetSteps(left, body.batch_rank, body.m * body.k, body.steps_a);
+  SetSteps(right, body.batch_rank, body.k * body.n, body.steps_b);
+  plan.SetCost(500 + static_cast<uint64_t>(body.batches * body.m * body.n * body.k) / 4);
+  plan.SetBody(body);
+}
+
+}  // namespace belay::ops

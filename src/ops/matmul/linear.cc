@@ -1,0 +1,122 @@
+#include "ops/matmul/linear.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/conv/channels_last.h"
+#include "ops/conv/conv.h"
+#include "ops/matmul/gemv.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+// [..., k] as one row of pixels with k channels.
+Tensor AsPixels(const Tensor& t) {
+  const int64_t k = t.shape.back(0), rows = k == 0 ? 0 : t.count() / k;
+  Tensor view = t;
+  view.shape = {1, k, 1, rows};
+  view.strides = {rows * k, 1, rows * k, k};
+  return view;
+}
+
+Tensor AsKernels(const Tensor& t) {
+  Tensor view = t;
+  view.shape = {t.shape[0], t.shape[1], 1, 1};
+  view.strides = {t.strides[0], t.strides[1], 1, 1};
+  return view;
+}
+
+// One row of x: nothing to reuse, so the weights go by once, each core's rows of them.
+struct VectorBody {
+  std::shared_ptr<const float[]> weight, bias;  // bias null: bound, or there is none
+  int x, bound_bias, residual, out;
+  int64_t n, k;
+  Activation activation;
+  GemvLoop loop;
+
+  void operator()(const Frame& frame) const {
+    const auto* from = reinterpret_cast<const float*>(frame.at[x]);
+    auto* to = reinterpret_cast<float*>(frame.at[out]);
+    auto bound = [&](int binding) { return binding < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[binding]); };
+    const float* added = bias != nullptr ? bias.get() : bound(bound_bias);
+    const float* rest = bound(residual);
+    ParallelFor(n, std::max<int64_t>(16, 64 * 1024 / k), [&](int64_t begin, int64_t end) {
+      std::vector<float> sums(static_cast<size_t>(end - begin));
+      loop(weight.get() + begin * k, k, from, k, end - begin, sums.data());
+      for (int64_t i = begin; i < end; ++i) {
+        double sum = sums[static_cast<size_t>(i - begin)];
+        if (added != nullptr) sum += added[i];
+        if (rest != nullptr) sum += rest[i];
+        to[i] = static_cast<float>(Activate(activation, sum));
+      }
+    });
+  }
+};
+
+std::shared_ptr<const float[]> ConstantFloats(const Operand& operand, const void* elements) {
+  Conversion conversion(operand, PackedLike(operand.shape(), DType::kF32, false), true);
+  auto floats = std::shared_ptr<float[]>(new float[static_cast<size_t>(operand.tensor->count())]);
+  const char* from = static_cast<const char*>(elements) + conversion.offset();
+  if (conversion.needed()) {
+    conversion.Load(from, reinterpret_cast<char*>(floats.get()));
+  } else {
+    std::memcpy(floats.get(), from, static_cast<size_t>(conversion.bytes()));
+  }
+  return floats;
+}
+
+bool IsVectorCase(const LinearArgs& args) {
+  if (args.constant_weight == nullptr || args.x.dtype() != DType::kF32) return false;
+  if (args.bias.present() && args.constant_bias == nullptr && args.bias.dtype() != DType::kF32) return false;
+  return args.x.tensor->count() == args.x.shape().back(0) && args.x.tensor->offset == 0 &&
+         args.weight.shape()[1] == args.x.shape().back(0) && !args.weight.tensor->empty();
+}
+
+void PlanVector(Plan& plan, const LinearArgs& args) {
+  VectorBody body{ConstantFloats(args.weight, args.constant_weight),
+                  args.constant_bias == nullptr ? nullptr : ConstantFloats(args.bias, args.constant_bias),
+                  args.x.binding,
+                  args.bias.present() ? args.bias.binding : -1,
+                  args.residual.present() ? args.residual.binding : -1,
+                  args.out.binding,
+                  args.weight.shape()[0],
+                  args.weight.shape()[1],
+                  args.activation,
+                  BestGemv()};
+  plan.SetCost(200 + static_cast<uint64_t>(body.n * body.k) / 8);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanLinear(Plan& plan, const LinearArgs& args) {
+  if (IsVectorCase(args)) return PlanVector(plan, args);
+  static constexpr int64_t kOne[] = {1, 1}, kNone[] = {0, 0};
+  Tensor x = AsPixels(*args.x.tensor), out = AsPixels(*args.out.tensor);
+  Tensor weight = AsKernels(*args.weight.tensor), residual;
+  ConvArgs conv{.input = args.x,
+                .weight = args.weight,
+                .bias = args.bias,
+                .residual = args.residual,
+                .out = args.out,
+                .strides = kOne,
+                .dilations = kOne,
+                .before = kNone,
+                .after = kNone,
+                .activation = args.activation,
+                .constant_weight = args.constant_weight,
+                .constant_bias = args.constant_bias};
+  conv.input.tensor = &x, conv.weight.tensor = &weight, conv.out.tensor = &out;
+  if (args.residual.present()) {
+    residual = AsPixels(*args.residual.tensor);
+    conv.residual.tensor = &residual;
+  }
+  PlanConv(plan, conv);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,231 @@
+// All channels of a pixel are worked on together, so tensors are taken channels last; others are
+// converted around the work, as for convolutions.
+#include "ops/pool/pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/conv/channels_last.h"
+#include "ops/pool/pool_loops.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+struct PoolShape {
+  PoolKind kind;
+  int64_t batch, channels, in[3], out[3];
+  PoolSpans spans[3];
+  bool count_padding, places_in_plane, column_major;
+  int64_t divisor;
+  double norm;
+};
+
+// The windows of one output row.
+template <class T>
+class PoolRow {
+ public:
+  PoolRow(const PoolShape& shape, const PoolLoops<T>& loops, const T* image, int64_t n)
+      : s_(shape), loops_(loops), image_(image), n_(n) {}
+
+  void Pixel(const PoolSpan& z, const PoolSpan& y, const PoolSpan& x, T* to, int64_t* places) const {
+    const bool max = s_.kind == PoolKind::kMax;
+    std::fill(to, to + s_.channels, max ? -std::numeric_limits<T>::infinity() : T{0});
+    if (places != nullptr) std::fill(places, places + s_.channels, int64_t{0});
+    for (int64_t a = 0; a < z.count; ++a) {
+      for (int64_t b = 0; b < y.count; ++b) {
+        for (int64_t c = 0; c < x.count; ++c) {
+          Take(z.first + a * z.step, y.first + b * y.step, x.first + c * x.step, to, places);
+        }
+      }
+    }
+    Finish(z, y, x, to);
+    if (places != nullptr) FinishPlaces(places);
+  }
+
+ private:
+  void Take(int64_t z, int64_t y, int64_t x, T* to, int64_t* places) const {
+    const T* from = image_ + ((z * s_.in[1] + y) * s_.in[2] + x) * s_.channels;
+    if (s_.kind == PoolKind::kMean) return loops_.add(to, from, s_.channels);
+    if (s_.kind == PoolKind::kNorm) return TakeNorm(from, to);
+    if (places == nullptr) return loops_.max(to, from, s_.channels);
+    const int64_t place = s_.column_major ? (x * s_.in[1] + y) * s_.in[0] + z
+                                          : (z * s_.in[1] + y) * s_.in[2] + x;
+    loops_.max_place(to, places, from, place, s_.channels);
+  }
+
+  void TakeNorm(const T* from, T* to) const {
+    if (s_.norm == 2) return loops_.add_square(to, from, s_.channels);
+    if (s_.norm == 1) return loops_.add_size(to, from, s_.channels);
+    for (int64_t c = 0; c < s_.channels; ++c)
+      to[c] += static_cast<T>(std::pow(std::abs(from[c]), s_.norm));
+  }
+
+  void Finish(const PoolSpan& z, const PoolSpan& y, const PoolSpan& x, T* to) const {
+    if (s_.kind == PoolKind::kNorm && s_.norm != 1) {
+      for (int64_t c = 0; c < s_.channels; ++c)
+        to[c] = s_.norm == 2 ? std::sqrt(to[c]) : static_cast<T>(std::pow(to[c], 1 / s_.norm));
+    }
+    if (s_.kind != PoolKind::kMean) return;
+    int64_t count = s_.count_padding ? z.padded * y.padded * x.padded : z.count * y.count * x.count;
+    if (s_.divisor != 0) count = s_.divisor;
+    loops_.scale(to, T{1} / static_cast<T>(std::max<int64_t>(count, 1)), s_.channels);
+  }
+
+  void FinishPlaces(int64_t* places) const {
+    if (s_.places_in_plane) return;
+    const int64_t plane = s_.in[0] * s_.in[1] * s_.in[2];
+    for (int64_t c = 0; c < s_.channels; ++c) places[c] += (n_ * s_.channels + c) * plane;
+  }
+
+  const PoolShape& s_;
+  const PoolLoops<T>& loops_;
+  const T* image_;
+  const int64_t n_;
+};
+
+template <class T>
+struct PoolBody {
+  std::shared_ptr<const PoolShape> shape;
+  const PoolLoops<T>* loops;
+  Conversion in, out, places;
+  int in_binding, out_binding, places_binding;
+  int64_t in_at, out_at, places_at;  // in the workspace
+
+  void operator()(const Frame& frame) const {
+    const char* from = frame.at[in_binding] + in.offset();
+    if (in.needed()) {
+      in.Load(from, frame.workspace + in_at);
+      from = frame.workspace + in_at;
+    }
+    char* to = frame.at[out_binding] + out.offset();
+    char* result = out.needed() ? frame.workspace + out_at : to;
+    char* noted = places_binding < 0 ? nullptr : frame.at[places_binding] + places.offset();
+    char* note = places.needed() ? frame.workspace + places_at : noted;
+    Rows(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result),
+         reinterpret_cast<int64_t*>(note));
+    if (out.needed()) out.Store(to, result);
+    if (places.needed()) places.Store(noted, note);
+  }
+
+  void Rows(const T* from, T* to, int64_t* note) const {
+    const PoolShape& s = *shape;
+    const int64_t rows = s.batch * s.out[0] * s.out[1], row = s.out[2] * s.channels;
+    const int64_t image = s.in[0] * s.in[1] * s.in[2] * s.channels;
+    const int64_t seen = s.spans[0][0].count * s.spans[1][0].count * s.spans[2][0].count + 1;
+    const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(1, row * seen));
+    ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const int64_t y = r % s.out[1], z = r / s.out[1] % s.out[0], n = r / s.out[1] / s.out[0];
+        PoolRow<T> windows(s, *loops, from + n * image, n);
+        for (int64_t x = 0; x < s.out[2]; ++x) {
+          const int64_t at = r * row + x * s.channels;
+          windows.Pixel(s.spans[0][static_cast<size_t>(z)], s.spans[1][static_cast<size_t>(y)],
+                        s.spans[2][static_cast<size_t>(x)], to + at, note == nullptr ? nullptr : note + at);
+        }
+      }
+    });
+  }
+};
+
+PoolShape ShapeOf(const PoolArgs& args) {
+  const Shape in = args.input.shape(), out = args.out.shape();
+  const int spatial = in.rank() - 2;
+  if (spatial < 1 || spatial > 3 || out.rank() != in.rank() || in[0] != out[0] || in[1] != out[1] ||
+      args.spans.size() != static_cast<size_t>(spatial)) {
+    Fail(tensor::kInvalidArgument, "pool-shape", "{} {} cannot be pooled to {} {}", args.input.name,
+         in.ToString(), args.out.name, out.ToString());
+  }
+  PoolShape s{args.kind, in[0], in[1], {1, 1, 1}, {1, 1, 1}, {}, args.count_padding,
+              args.places_in_plane, args.column_major, args.divisor, args.norm};
+  for (int d = 0; d < 3; ++d) {
+    const int i = d - (3 - spatial);
+    if (i < 0) {
+      s.spans[d] = {{0, 1, 1, 1}};
+      continue;
+    }
+    s.in[d] = in[i + 2], s.out[d] = out[i + 2];
+    s.spans[d] = args.spans[static_cast<size_t>(i)];
+    if (static_cast<int64_t>(s.spans[d].size()) != s.out[d]) {
+      Fail(tensor::kInvalidArgument, "pool-shape", "{} has the shape {}, but there are {} windows",
+           args.out.name, out.ToString(), s.spans[d].size());
+    }
+  }
+  return s;
+}
+
+template <class T>
+void PlanFor(Plan& plan, const PoolArgs& args, const PoolLoops<T>& loops, DType type) {
+  PoolBody<T> body{};
+  body.shape = std::make_shared<PoolShape>(ShapeOf(args));
+  body.loops = &loops;
+  body.in = Conversion(args.input, PackedLike(args.input.shape(), type, true), true);
+  body.out = Conversion(args.out, PackedLike(args.out.shape(), type, true), false);
+  body.in_binding = args.input.binding, body.out_binding = args.out.binding;
+  body.places_binding = -1;
+  int64_t workspace = 0;
+  auto reserve = [&](const Conversion& conversion) {
+    const int64_t at = workspace;
+    if (conversion.needed()) workspace += (conversion.bytes() + 63) / 64 * 64;
+    return at;
+  };
+  body.in_at = reserve(body.in), body.out_at = reserve(body.out);
+  if (args.places.present()) {
+    body.places = Conversion(args.places, PackedLike(args.out.shape(), DType::kI64, true), false);
+    body.places_binding = args.places.binding;
+    body.places_at = reserve(body.places);
+  }
+  plan.SetWorkspace(static_cast<uint64_t>(workspace));
+  plan.SetCost(500 + static_cast<uint64_t>(args.input.tensor->count()) / 4);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+int64_t PoolOutputSize(const PoolDimension& d, bool ceil) {
+  const int64_t reach = d.in + d.before + d.after - ((d.kernel - 1) * d.dilation + 1);
+  if (reach < 0 && !ceil) return 0;
+  int64_t out = (reach + (ceil ? d.stride - 1 : 0)) / d.stride + 1;
+  if (ceil && out > 1 && (out - 1) * d.stride >= d.in + d.before) --out;
+  return std::max<int64_t>(out, 0);
+}
+
+PoolSpans SlidingSpans(const PoolDimension& d, int64_t out) {
+  PoolSpans spans;
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t start = i * d.stride - d.before;
+    auto taps_below = [&](int64_t limit) {  // how many taps lie before `limit`
+      const int64_t room = limit - start;
+      return room <= 0 ? 0 : std::min(d.kernel, (room + d.dilation - 1) / d.dilation);
+    };
+    const int64_t outside = taps_below(0);
+    spans.push_back({start + outside * d.dilation, taps_below(d.in) - outside, d.dilation,
+                     taps_below(d.in + d.after)});
+  }
+  return spans;
+}
+
+PoolSpans AdaptiveSpans(int64_t in, int64_t out) {
+  PoolSpans spans;
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t first = i * in / out, last = ((i + 1) * in + out - 1) / out;
+    spans.push_back({first, last - first, 1, last - first});
+  }
+  return spans;
+}
+
+void PlanPool(Plan& plan, const PoolArgs& args) {
+  if (args.out.tensor->empty()) return;
+  // f32 holds the small integers exactly, f64 all that matter here.
+  const DType type = args.input.dtype();
+  const bool small = type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;
+  if (small || ComputeType(type) == DType::kF32) {
+    PlanFor(plan, args, BestPoolLoopsF32(), DType::kF32);
+  } else {
+    PlanFor(plan, args, BestPoolLoopsF64(), DType::kF64);
+  }
+}
+
+}  // namespace belay::ops

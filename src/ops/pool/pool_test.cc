@@ -1,0 +1,150 @@
+#include "ops/pool/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/conv/channels_last.h"
+#include "ops/forms.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using testing::Layout;
+using testing::Sample;
+
+struct Case {
+  PoolKind kind;
+  Shape in;
+  std::vector<PoolDimension> dims;  // `in` is filled in
+  bool ceil = false, count_padding = false, channels_last = false;
+  double norm = 2;
+  DType dtype = DType::kF32;
+};
+
+double At(const Tensor& t, const std::vector<int64_t>& index) {
+  int64_t at = t.offset;
+  for (size_t d = 0; d < index.size(); ++d) at += index[d] * t.strides[static_cast<int>(d)];
+  double value;
+  tensor::Convert(DType::kF64, &value, t.dtype,
+                  static_cast<const char*>(t.data) + at * static_cast<int64_t>(BytesOf(t.dtype)), 1);
+  return value;
+}
+
+// One window by its definition: every tap of the kernel is looked at.
+double Window(const Case& c, const Tensor& x, const std::vector<int64_t>& out) {
+  double most = -std::numeric_limits<double>::infinity(), sum = 0, norm = 0;
+  int64_t inside = 0, counted = 0, taps = 1;
+  for (const PoolDimension& d : c.dims) taps *= d.kernel;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    std::vector<int64_t> index = out;
+    bool in_image = true, in_padding = true;
+    int64_t rest = tap;
+    for (size_t d = c.dims.size(); d-- > 0;) {
+      const PoolDimension& dim = c.dims[d];
+      index[d + 2] = out[d + 2] * dim.stride - dim.before + rest % dim.kernel * dim.dilation;
+      rest /= dim.kernel;
+      in_image = in_image && index[d + 2] >= 0 && index[d + 2] < dim.in;
+      in_padding = in_padding && index[d + 2] < dim.in + dim.after;
+    }
+    counted += in_padding;
+    if (!in_image) continue;
+    ++inside;
+    double value = At(x, index);
+    most = std::max(most, value), sum += value, norm += std::pow(std::abs(value), c.norm);
+  }
+  if (c.kind == PoolKind::kMax) return most;
+  if (c.kind == PoolKind::kNorm) return std::pow(norm, 1 / c.norm);
+  return sum / static_cast<double>(c.count_padding ? counted : inside);
+}
+
+double Error(Case c) {
+  std::mt19937 rng(11);
+  Shape shape{c.in[0], c.in[1]};
+  std::vector<PoolSpans> spans;
+  for (size_t d = 0; d < c.dims.size(); ++d) {
+    c.dims[d].in = c.in[static_cast<int>(d) + 2];
+    shape.push_back(PoolOutputSize(c.dims[d], c.ceil));
+    spans.push_back(SlidingSpans(c.dims[d], shape.back(0)));
+  }
+  Sample x(c.dtype, c.in), y(c.dtype, shape);
+  x.Randomise(rng);
+  if (c.channels_last) {
+    x.tensor.strides = ChannelsLastStrides(c.in);
+    y.tensor.strides = ChannelsLastStrides(shape);
+  }
+  PlanRef plan = testing::NewPlan();
+  PoolArgs args{.kind = c.kind, .input = x.BoundTo(*plan, Access::kRead, "x"),
+                .out = y.BoundTo(*plan, Access::kWrite, "y"), .places = {}, .spans = spans};
+  args.count_padding = c.count_padding, args.norm = c.norm;
+  PlanPool(*plan, args);
+  testing::RunPlan(*plan);
+  double worst = 0;
+  for (int64_t i = 0; i < CountOf(shape); ++i) {
+    std::vector<int64_t> index(static_cast<size_t>(shape.rank()));
+    int64_t rest = i;
+    for (int d = shape.rank() - 1; d >= 0; --d) index[static_cast<size_t>(d)] = rest % shape[d], rest /= shape[d];
+    double want = Window(c, x.tensor, index);
+    worst = std::max(worst, std::abs(want - At(y.tensor, index)) / std::max(1.0, std::abs(want)));
+  }
+  return worst;
+}
+
+TEST(Pool, KindsShapesAndLayouts) {
+  const std::vector<std::pair<Shape, std::vector<PoolDimension>>> shapes = {
+      {{2, 3, 9}, {{0, 3, 2, 1, 1, 0}}},
+      {{1, 5, 8, 7}, {{0, 3, 2, 1, 1, 1}, {0, 2, 1, 2, 0, 1}}},
+      {{2, 2, 6, 5}, {{0, 3, 3, 1, 1, 1}, {0, 3, 2, 1, 0, 2}}},
+      {{1, 2, 4, 5, 6}, {{0, 2, 1, 1, 0, 0}, {0, 3, 2, 1, 1, 1}, {0, 2, 2, 2, 1, 0}}}};
+  for (PoolKind kind : {PoolKind::kMax, PoolKind::kMean, PoolKind::kNorm}) {
+    for (const auto& [in, dims] : shapes) {
+      for (int flags = 0; flags < 8; ++flags) {
+        for (double norm : {1.0, 2.0, 3.0}) {
+          Case c{kind, in, dims, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, norm};
+          EXPECT_LE(Error(c), 1e-5) << in.ToString() << " kind " << int(kind) << " flags " << flags;
+        }
+      }
+    }
+  }
+}
+
+TEST(Pool, Types) {
+  for (auto [dtype, allowed] : {std::pair{DType::kF16, 1e-3}, {DType::kBF16, 8e-3}, {DType::kF64, 1e-12},
+                                {DType::kI8, 0.0}, {DType::kU8, 0.0}, {DType::kI64, 0.0}}) {
+    Case c{PoolKind::kMax, {1, 3, 6, 5}, {{0, 3, 2, 1, 1, 1}, {0, 2, 1, 1, 0, 0}}};
+    c.dtype = dtype;
+    EXPECT_LE(Error(c), allowed) << NameOf(dtype);
+  }
+}
+
+TEST(Pool, AdaptiveWindowsCoverTheInput) {
+  PoolSpans spans = AdaptiveSpans(7, 3);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(spans[0].first, 0);
+  EXPECT_EQ(spans[0].count, 3);
+  EXPECT_EQ(spans[1].first, 2);
+  EXPECT_EQ(spans[1].count, 3);
+  EXPECT_EQ(spans[2].first, 4);
+  EXPECT_EQ(spans[2].count, 3);
+}
+
+TEST(Pool, PlacesOfTheLargest) {
+  Sample x(DType::kF32, {1, 2, 2, 4}), y(DType::kF32, {1, 2, 1, 2}), places(DType::kI64, {1, 2, 1, 2});
+  const float values[] = {1, 5, 2, 2, 3, 4, 9, 0, -1, -2, -3, -4, -5, -6, -7, -1};
+  std::copy_n(values, 16, static_cast<float*>(x.tensor.data));
+  PlanRef plan = testing::NewPlan();
+  PoolArgs args{.kind = PoolKind::kMax, .input = x.BoundTo(*plan, Access::kRead, "x"),
+                .out = y.BoundTo(*plan, Access::kWrite, "y"),
+                .places = places.BoundTo(*plan, Access::kWrite, "indices"),
+                .spans = {SlidingSpans({2, 2, 2, 1, 0, 0}, 1), SlidingSpans({4, 2, 2, 1, 0, 0}, 2)}};
+  PlanPool(*plan, args);
+  testing::RunPlan(*plan);
+  const auto* at = static_cast<const int64_t*>(places.tensor.data);
+  EXPECT_EQ(std::vector<int64_t>(at, at + 4), (std::vector<int64_t>{1, 6, 8, 15}));
+}
+
+}  // namespace
+}  // namespace belay::ops

@@ -1,0 +1,13 @@
+// The reverse of taking the largest: values go back to where they came from.
+#pragma once
+
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+// out = 0, but x where `places` (i64, packed like x) says: numbers of elements of a tensor of the
+// shape `natural`, which is the first corner of out.
+void PlanUnpool(Plan& plan, const Operand& x, const Operand& places, const Shape& natural,
+                const Operand& out);
+
+}  // namespace belay::ops

@@ -1,0 +1,106 @@
+#include "ops/quant/quant.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/quant/quant_loops.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+struct QuantBody {
+  int x, scale, zero, out;
+  int64_t outer, axis, inner, block;  // block 0: one scale for each element of the axis
+  QuantLoops::Loop loop;
+  QuantRange range;
+
+  void operator()(const Frame& frame) const {
+    const auto* from = reinterpret_cast<const float*>(frame.at[x]);
+    auto* to = reinterpret_cast<float*>(frame.at[out]);
+    const auto* s = reinterpret_cast<const float*>(frame.at[scale]);
+    const auto* z = zero < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[zero]);
+    std::vector<float> none(z == nullptr ? static_cast<size_t>(std::max(inner, axis)) : 0, 0.0f);
+    if (inner == 1 && block == 0) return Whole(from, to, s, z == nullptr ? none.data() : z);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t a = 0; a < axis; ++a) {
+        const int64_t at = (o * axis + a) * inner;
+        int64_t which = a, step = 0;
+        if (block > 0) {
+          const int64_t blocks = (axis + block - 1) / block;
+          which = (o * blocks + a / block) * inner, step = 1;
+        }
+        loop(to + at, from + at, s + which, z == nullptr ? none.data() : z + which, step, inner, range);
+      }
+    }
+  }
+
+  // Rows along which the scales run.
+  void Whole(const float* from, float* to, const float* s, const float* z) const {
+    for (int64_t o = 0; o < outer; ++o) loop(to + o * axis, from + o * axis, s, z, 1, axis, range);
+  }
+};
+
+QuantLoops::Loop LoopOf(QuantStep step) {
+  const QuantLoops& loops = BestQuantLoops();
+  if (step == QuantStep::kQuantize) return loops.quantize;
+  return step == QuantStep::kRequantize ? loops.requantize : loops.dequantize;
+}
+
+struct DynamicQuantBody {
+  int x, y, scale, zero;
+  int64_t count;
+
+  void operator()(const Frame& frame) const {
+    const auto* from = reinterpret_cast<const float*>(frame.at[x]);
+    float least = 0, most = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      least = std::min(least, from[i]);
+      most = std::max(most, from[i]);
+    }
+    const float step = (most - least) / 255;
+    const float shift = step == 0 ? 0 : std::clamp(std::nearbyint(-least / step), 0.0f, 255.0f);
+    *reinterpret_cast<float*>(frame.at[scale]) = step;
+    *reinterpret_cast<uint8_t*>(frame.at[zero]) = static_cast<uint8_t>(shift);
+    auto* to = reinterpret_cast<uint8_t*>(frame.at[y]);
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = step == 0 ? 0 : std::nearbyint(from[i] / step);
+      to[i] = static_cast<uint8_t>(std::clamp(value + shift, 0.0f, 255.0f));
+    }
+  }
+};
+
+}  // namespace
+
+void PlanQuant(Plan& plan, const QuantArgs& args) {
+  const Shape shape = args.x.shape();
+  if (args.out.tensor->empty()) return;
+  QuantBody body{args.x.binding, args.scale.binding,
+                 args.zero.present() ? args.zero.binding : -1, args.out.binding,
+                 1, 1, 1, args.block, LoopOf(args.step),
+                 {static_cast<float>(args.least), static_cast<float>(args.most)}};
+  const int64_t scales = args.scale.tensor->count();
+  for (int d = 0; d < shape.rank(); ++d) {
+    int64_t& part = d < args.axis ? body.outer : d == args.axis ? body.axis : body.inner;
+    part *= shape[d];
+  }
+  const int64_t blocks = args.block > 0 ? (body.axis + args.block - 1) / args.block : body.axis;
+  const int64_t wanted = args.axis < 0 ? 1 : args.block > 0 ? body.outer * blocks * body.inner : blocks;
+  if (scales != wanted || (args.zero.present() && args.zero.tensor->count() != wanted)) {
+    Fail(tensor::kInvalidArgument, "quant-scales", "{} scales were given for {} {}, which needs {}",
+         scales, args.x.name, shape.ToString(), wanted);
+  }
+  plan.SetCost(200 + static_cast<uint64_t>(args.x.tensor->count()) / 4);
+  plan.SetBody(body);
+}
+
+void PlanDynamicQuant(Plan& plan, const Operand& x, const Operand& y, const Operand& scale,
+                      const Operand& zero) {
+  plan.SetCost(200 + static_cast<uint64_t>(x.tensor->count()));
+  plan.SetBody(DynamicQuantBody{x.binding, y.binding, scale.binding, zero.binding, x.tensor->count()});
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,235 @@
+// The products with the inputs of all steps are one product of matrices, done first; then the steps
+// follow one another. The two directions do not depend on each other and share the cores.
+#include "ops/rnn/rnn.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/matmul/gemm.h"
+#include "ops/matmul/gemv.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+int64_t GatesOf(RnnCell cell) {
+  return cell == RnnCell::kLstm ? 4 : cell == RnnCell::kGru ? 3 : 1;
+}
+
+// c = a x b^T (b is [n, k]).
+void Multiply(const float* a, int64_t m, int64_t k, const float* b, int64_t n, float* c, int64_t ldc) {
+  constexpr int64_t kFewRows = 2;
+  if (m <= kFewRows) {
+    for (int64_t i = 0; i < m; ++i) BestGemv()(b, k, a + i * k, k, n, c + i * ldc);
+    return;
+  }
+  Gemm gemm{m, n, k, {a, k, false}, {b, k, true}, c, ldc, GemmType::kF32, GemmType::kF32};
+  if (!BestGemm().run(gemm)) PlainGemm().run(gemm);
+}
+
+// The addresses of one run; null where an operand is absent.
+struct RnnMemory {
+  const float *x, *w, *r, *bias, *first_h, *first_c, *peepholes;
+  const int32_t* lengths;
+  float *y, *last_h, *last_c;
+};
+
+// One direction of one run.
+class RnnDirection {
+ public:
+  RnnDirection(const RnnArgs& args, const RnnMemory& memory, int64_t direction, float* scratch)
+      : a_(args), m_(memory), d_(direction), gates_(GatesOf(args.cell)), width_(gates_ * args.hidden) {
+    from_x_ = scratch;
+    from_h_ = from_x_ + a_.steps * a_.batch * width_;
+    h_ = from_h_ + a_.batch * width_;
+    c_ = h_ + a_.batch * a_.hidden;
+    reset_ = c_ + a_.batch * a_.hidden;
+    functions_ = a_.functions.data() + d_ * static_cast<int64_t>(a_.functions.size()) / a_.directions;
+  }
+
+  static int64_t ScratchFloats(const RnnArgs& a) {
+    const int64_t width = GatesOf(a.cell) * a.hidden;
+    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden;
+  }
+
+  void Run() {
+    const bool reverse = a_.reverse || d_ == 1;
+    Multiply(m_.x, a_.steps * a_.batch, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_, width_);
+    LoadState(m_.first_h, h_);
+    LoadState(m_.first_c, c_);
+    for (int64_t t = 0; t < a_.steps; ++t) Step(t, reverse);
+    StoreState(h_, m_.last_h);
+    StoreState(c_, m_.last_c);
+  }
+
+ private:
+  // Where a state of the batch lies in [directions, batch, hidden] or [batch, directions, hidden].
+  int64_t StateAt(int64_t b) const {
+    return (a_.batch_first ? b * a_.directions + d_ : d_ * a_.batch + b) * a_.hidden;
+  }
+  void LoadState(const float* from, float* to) const {
+    for (int64_t b = 0; b < a_.batch; ++b) {
+      float* row = to + b * a_.hidden;
+      if (from == nullptr) {
+        std::fill(row, row + a_.hidden, 0.0f);
+      } else {
+        std::copy_n(from + StateAt(b), a_.hidden, row);
+      }
+    }
+  }
+  void StoreState(const float* from, float* to) const {
+    for (int64_t b = 0; to != nullptr && b < a_.batch; ++b)
+      std::copy_n(from + b * a_.hidden, a_.hidden, to + StateAt(b));
+  }
+
+  int64_t Length(int64_t b) const { return m_.lengths == nullptr ? a_.steps : m_.lengths[b]; }
+
+  void Step(int64_t t, bool reverse) {
+    const float* r = m_.r + d_ * width_ * a_.hidden;
+    const bool late = a_.cell == RnnCell::kGru && !a_.reset_after;  // the last gate needs the reset one
+    Multiply(h_, a_.batch, a_.hidden, r, late ? 2 * a_.hidden : width_, from_h_, width_);
+    if (late) {
+      for (int64_t b = 0; b < a_.batch; ++b) {
+        if (t < Length(b)) ResetRow(b, Position(b, t, reverse));
+      }
+      Multiply(reset_, a_.batch, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden,
+               from_h_ + 2 * a_.hidden, width_);
+    }
+    for (int64_t b = 0; b < a_.batch; ++b) {
+      const bool runs = t < Length(b);
+      const int64_t at = runs ? Position(b, t, reverse) : t;
+      if (runs) Row(b, at);
+      if (m_.y != nullptr) WriteY(b, at, runs);
+    }
+  }
+
+  int64_t Position(int64_t b, int64_t t, bool reverse) const { return reverse ? Length(b) - 1 - t : t; }
+
+  void WriteY(int64_t b, int64_t t, bool runs) const {
+    const int64_t row = a_.batch_first ? (b * a_.steps + t) * a_.directions + d_
+                                       : (t * a_.directions + d_) * a_.batch + b;
+    float* to = m_.y + row * a_.hidden;
+    if (runs) {
+      std::copy_n(h_ + b * a_.hidden, a_.hidden, to);
+    } else {
+      std::fill(to, to + a_.hidden, 0.0f);
+    }
+  }
+
+  const float* FromX(int64_t b, int64_t t) const {
+    return from_x_ + (a_.batch_first ? b * a_.steps + t : t * a_.batch + b) * width_;
+  }
+  // The bias of a gate, of the inputs' product or the states'.
+  float Bias(bool recurrent, int64_t gate, int64_t i) const {
+    return m_.bias == nullptr ? 0 : m_.bias[(d_ * 2 + (recurrent ? 1 : 0)) * width_ + gate * a_.hidden + i];
+  }
+  float Apply(int function, float x) const {
+    const RnnFunction& f = functions_[function];
+    return f.apply(a_.clip > 0 ? std::clamp(x, -a_.clip, a_.clip) : x, f.alpha, f.beta);
+  }
+
+  // Both products and both biases of a gate.
+  float Sum(const float* x, const float* h, int64_t gate, int64_t i) const {
+    const int64_t at = gate * a_.hidden + i;
+    return x[at] + h[at] + Bias(false, gate, i) + Bias(true, gate, i);
+  }
+
+  void Row(int64_t b, int64_t t) {
+    const float *x = FromX(b, t), *h = from_h_ + b * width_;
+    if (a_.cell == RnnCell::kLstm) return LstmRow(b, x, h);
+    if (a_.cell == RnnCell::kGru) return GruRow(b, x, h);
+    for (int64_t i = 0; i < a_.hidden; ++i) h_[b * a_.hidden + i] = Apply(0, Sum(x, h, 0, i));
+  }
+
+  void LstmRow(int64_t b, const float* x, const float* h) {
+    const float* p = m_.peepholes == nullptr ? nullptr : m_.peepholes + d_ * 3 * a_.hidden;
+    for (int64_t i = 0; i < a_.hidden; ++i) {
+      float& c = c_[b * a_.hidden + i];
+      const float in = Apply(0, Sum(x, h, 0, i) + (p == nullptr ? 0 : p[i] * c));
+      const float kept = p == nullptr ? 0 : p[2 * a_.hidden + i] * c;
+      const float forget = a_.coupled_forget ? 1 - in : Apply(0, Sum(x, h, 2, i) + kept);
+      c = forget * c + in * Apply(1, Sum(x, h, 3, i));
+      const float out = Apply(0, Sum(x, h, 1, i) + (p == nullptr ? 0 : p[a_.hidden + i] * c));
+      const RnnFunction& f = functions_[2];
+      h_[b * a_.hidden + i] = out * f.apply(c, f.alpha, f.beta);
+    }
+  }
+
+  void ResetRow(int64_t b, int64_t t) {
+    const float *x = FromX(b, t), *h = from_h_ + b * width_;
+    for (int64_t i = 0; i < a_.hidden; ++i)
+      reset_[b * a_.hidden + i] = Apply(0, Sum(x, h, 1, i)) * h_[b * a_.hidden + i];
+  }
+
+  void GruRow(int64_t b, const float* x, const float* h) {
+    const int64_t last = 2 * a_.hidden;
+    for (int64_t i = 0; i < a_.hidden; ++i) {
+      const float update = Apply(0, Sum(x, h, 0, i));
+      float seen = h[last + i] + Bias(true, 2, i);
+      if (a_.reset_after) seen *= Apply(0, Sum(x, h, 1, i));
+      const float fresh = Apply(1, x[last + i] + Bias(false, 2, i) + seen);
+      float& state = h_[b * a_.hidden + i];
+      state = (1 - update) * fresh + update * state;
+    }
+  }
+
+  const RnnArgs& a_;
+  const RnnMemory& m_;
+  const int64_t d_, gates_, width_;
+  const RnnFunction* functions_;
+  float *from_x_, *from_h_, *h_, *c_, *reset_;
+};
+
+struct RnnBody {
+  std::shared_ptr<const RnnArgs> args;
+
+  void operator()(const Frame& frame) const {
+    const RnnArgs& a = *args;
+    auto at = [&](const Operand& operand) {
+      return operand.binding < 0 ? nullptr : reinterpret_cast<float*>(frame.at[operand.binding]);
+    };
+    const RnnMemory memory{at(a.x),       at(a.w),       at(a.r),
+                           at(a.bias),    at(a.first_h), at(a.first_c),
+                           at(a.peepholes), reinterpret_cast<const int32_t*>(at(a.lengths)),
+                           at(a.y),       at(a.last_h),  at(a.last_c)};
+    const int64_t floats = RnnDirection::ScratchFloats(a);
+    ParallelFor(a.directions, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t d = begin; d < end; ++d) {
+        RnnDirection(a, memory, d, reinterpret_cast<float*>(frame.workspace) + d * floats).Run();
+      }
+    });
+  }
+};
+
+void CheckSize(const Operand& operand, int64_t count) {
+  if (operand.binding < 0 || operand.tensor->count() == count) return;
+  Fail(tensor::kInvalidArgument, "rnn-shape", "{} has the shape {}, which is not {} elements",
+       operand.name, operand.shape().ToString(), count);
+}
+
+}  // namespace
+
+void PlanRnn(Plan& plan, const RnnArgs& args) {
+  const int64_t width = GatesOf(args.cell) * args.hidden, d = args.directions;
+  CheckSize(args.x, args.steps * args.batch * args.inputs);
+  CheckSize(args.w, d * width * args.inputs);
+  CheckSize(args.r, d * width * args.hidden);
+  CheckSize(args.bias, d * 2 * width);
+  CheckSize(args.lengths, args.batch);
+  for (const Operand* state : {&args.first_h, &args.first_c}) CheckSize(*state, d * args.batch * args.hidden);
+  CheckSize(args.peepholes, d * 3 * args.hidden);
+  auto kept = std::make_shared<RnnArgs>(args);
+  // The tensors belong to the caller; only bindings and sizes are used from here on.
+  for (Operand* operand : {&kept->x, &kept->w, &kept->r, &kept->bias, &kept->lengths, &kept->first_h,
+                           &kept->first_c, &kept->peepholes, &kept->y, &kept->last_h, &kept->last_c}) {
+    operand->tensor = nullptr;
+  }
+  plan.SetWorkspace(static_cast<uint64_t>(d * RnnDirection::ScratchFloats(args)) * sizeof(float));
+  plan.SetCost(1000 + static_cast<uint64_t>(d * args.steps * args.batch * width * (args.inputs + args.hidden)) / 40);
+  plan.SetBody(RnnBody{kept});
+}
+
+}  // namespace belay::ops

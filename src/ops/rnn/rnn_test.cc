@@ -1,0 +1,86 @@
+#include "ops/rnn/rnn.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using testing::Sample;
+
+double Value(const Sample& s, int64_t i) { return static_cast<const float*>(s.tensor.data)[i]; }
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// What ONNX's pages say of an LSTM, one number at a time.
+TEST(Rnn, LstmOfTwoDirectionsWithLengths) {
+  constexpr int64_t kSteps = 4, kBatch = 2, kIn = 3, kHidden = 2, kDirs = 2;
+  std::mt19937 rng(3);
+  Sample x(DType::kF32, {kSteps, kBatch, kIn}), w(DType::kF32, {kDirs, 4 * kHidden, kIn});
+  Sample r(DType::kF32, {kDirs, 4 * kHidden, kHidden}), b(DType::kF32, {kDirs, 8 * kHidden});
+  Sample lengths(DType::kI32, {kBatch}), y(DType::kF32, {kSteps, kDirs, kBatch, kHidden});
+  Sample h(DType::kF32, {kDirs, kBatch, kHidden}), c(DType::kF32, {kDirs, kBatch, kHidden});
+  for (Sample* s : {&x, &w, &r, &b}) s->Randomise(rng, 1);
+  static_cast<int32_t*>(lengths.tensor.data)[0] = 4;
+  static_cast<int32_t*>(lengths.tensor.data)[1] = 2;
+  PlanRef plan = testing::NewPlan();
+  RnnArgs args{};
+  args.cell = RnnCell::kLstm;
+  args.x = x.BoundTo(*plan, Access::kRead, "x"), args.w = w.BoundTo(*plan, Access::kRead, "w");
+  args.r = r.BoundTo(*plan, Access::kRead, "r"), args.bias = b.BoundTo(*plan, Access::kRead, "b");
+  args.lengths = lengths.BoundTo(*plan, Access::kRead, "lengths");
+  args.y = y.BoundTo(*plan, Access::kWrite, "y");
+  args.last_h = h.BoundTo(*plan, Access::kWrite, "h"), args.last_c = c.BoundTo(*plan, Access::kWrite, "c");
+  args.steps = kSteps, args.batch = kBatch, args.inputs = kIn, args.hidden = kHidden, args.directions = kDirs;
+  for (int i = 0; i < 2; ++i) {
+    for (const char* name : {"Sigmoid", "Tanh", "Tanh"}) args.functions.push_back(FindRnnFunction(name));
+  }
+  PlanRnn(*plan, args);
+  testing::RunPlan(*plan);
+
+  for (int64_t d = 0; d < kDirs; ++d) {
+    for (int64_t n = 0; n < kBatch; ++n) {
+      double state[kHidden] = {}, cell[kHidden] = {};
+      const int64_t length = n == 0 ? 4 : 2;
+      for (int64_t t = 0; t < length; ++t) {
+        const int64_t at = d == 0 ? t : length - 1 - t;
+        double gate[4][kHidden];
+        for (int64_t g = 0; g < 4 * kHidden; ++g) {
+          double sum = Value(b, d * 8 * kHidden + g) + Value(b, d * 8 * kHidden + 4 * kHidden + g);
+          for (int64_t k = 0; k < kIn; ++k)
+            sum += Value(x, (at * kBatch + n) * kIn + k) * Value(w, (d * 4 * kHidden + g) * kIn + k);
+          for (int64_t k = 0; k < kHidden; ++k)
+            sum += state[k] * Value(r, (d * 4 * kHidden + g) * kHidden + k);
+          gate[g / kHidden][g % kHidden] = sum;
+        }
+        for (int64_t k = 0; k < kHidden; ++k) {
+          cell[k] = Sigmoid(gate[2][k]) * cell[k] + Sigmoid(gate[0][k]) * std::tanh(gate[3][k]);
+          state[k] = Sigmoid(gate[1][k]) * std::tanh(cell[k]);
+          EXPECT_NEAR(Value(y, ((at * kDirs + d) * kBatch + n) * kHidden + k), state[k], 1e-5);
+        }
+      }
+      for (int64_t k = 0; k < kHidden; ++k) {
+        EXPECT_NEAR(Value(h, (d * kBatch + n) * kHidden + k), state[k], 1e-5);
+        EXPECT_NEAR(Value(c, (d * kBatch + n) * kHidden + k), cell[k], 1e-5);
+        if (length < kSteps) {
+          EXPECT_EQ(Value(y, ((3 * kDirs + d) * kBatch + n) * kHidden + k), 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Rnn, SizesThatDoNotFitAreRefused) {
+  Sample x(DType::kF32, {1, 1, 3}), w(DType::kF32, {1, 2, 4});
+  PlanRef plan = testing::NewPlan();
+  RnnArgs args{};
+  args.x = x.BoundTo(*plan, Access::kRead, "x"), args.w = w.BoundTo(*plan, Access::kRead, "w");
+  args.steps = args.batch = args.directions = 1, args.inputs = 3, args.hidden = 2;
+  EXPECT_THROW(PlanRnn(*plan, args), belay::Error);
+}
+
+}  // namespace
+}  // namespace belay::ops
