@@ -114,6 +114,9 @@ TEST_F(EventWait, APlainEventNeverRecordedParksTheStreamUntilItIs) {
     EXPECT_OK(aclrtStreamWaitEvent(second, event));
     Mark(second, 'b');
     EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(second, 5), "unfinished");
+    aclrtEventWaitStatus waits;
+    EXPECT_OK(aclrtQueryEventWaitStatus(event, &waits));
+    EXPECT_EQ(waits, ACL_EVENT_WAIT_STATUS_NOT_READY);
     Mark(first, 'a');
     EXPECT_OK(aclrtRecordEvent(event, first));
     EXPECT_OK(aclrtSynchronizeStream(second));
@@ -291,6 +294,13 @@ TEST_F(EventWait, OpWaitTimeoutHoldsForWaitsIssuedLater) {
   EXPECT_OK(aclrtSetOpWaitTimeout(0));
   EXPECT_OK(aclrtRecordEvent(event, after));
   EXPECT_OK(aclrtSynchronizeStream(before));
+}
+
+TEST_F(EventWait, LimitsOfOperatorsAreAccepted) {
+  uint64_t actual = 0;
+  EXPECT_OK(aclrtSetOpExecuteTimeOut(10));
+  EXPECT_OK(aclrtSetOpExecuteTimeOutV2(2'000'000, &actual));
+  EXPECT_EQ(actual, 2'000'000u);
 }
 
 TEST_F(EventWait, OpWaitTimeoutEndsWithAclFinalize) {
