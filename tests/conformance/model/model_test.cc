@@ -264,6 +264,98 @@ TEST_F(Model, OpenSizesFollowTheBuffersOrTheirDescriptions) {
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
 }
 
+TEST_F(Model, DescribesItselfWithoutBeingLoaded) {
+  std::string path = Compile(onnx_builder::SixTimes({2, 3}));
+  std::string bytes = ReadAll(path);
+  ASSERT_EQ(aclmdlGetDescFromFile(desc_, path.c_str()), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlGetOutputSizeByIndex(desc_, 0), 24u);
+  aclmdlDesc* other = aclmdlCreateDesc();
+  ASSERT_EQ(aclmdlGetDescFromMem(other, bytes.data(), bytes.size()), ACL_SUCCESS);
+  EXPECT_STREQ(aclmdlGetOutputNameByIndex(other, 0), "y");
+  EXPECT_EQ(aclmdlGetOutputFormat(other, 0), ACL_FORMAT_ND);
+  aclmdlIODims dims;
+  ASSERT_EQ(aclmdlGetInputDimsV2(other, 0, &dims), ACL_SUCCESS);
+  EXPECT_EQ(dims.dims[0], 2);
+  ASSERT_EQ(aclmdlGetCurOutputDims(other, 0, &dims), ACL_SUCCESS);
+  EXPECT_EQ(dims.dims[1], 3);
+  EXPECT_EQ(aclmdlGetCurOutputDims(other, 1, &dims), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlGetDescFromMem(other, bytes.data(), 20), kNoModel);
+  EXPECT_EQ(aclmdlDestroyDesc(other), ACL_SUCCESS);
+  size_t work = 0, weights = 0;
+  EXPECT_EQ(aclmdlQuerySizeFromMem(bytes.data(), bytes.size(), &work, &weights), ACL_SUCCESS);
+  EXPECT_GT(work, 0u);
+  EXPECT_EQ(aclmdlQuerySizeFromMem(bytes.data(), 20, &work, &weights), kNoModel);
+}
+
+TEST_F(Model, RunsWithAConfiguration) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({4})));
+  aclrtStream stream = NewStream();
+  aclmdlExecConfigHandle* config = aclmdlCreateExecConfigHandle();
+  int32_t limit = 5000;
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &limit, 2), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &limit, sizeof limit), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, static_cast<aclmdlExecConfigAttr>(99), &limit, sizeof limit), ACL_ERROR_INVALID_PARAM);
+  DeviceBuffer x(16), y(16);
+  Fill(x, 4);
+  Dataset in(x.buffer()), out(y.buffer());
+  ASSERT_EQ(aclmdlExecuteV2(id, in.get(), out.get(), stream, config), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[3], 18.0f);
+  y.floats()[3] = 0;
+  ASSERT_EQ(aclmdlExecuteAsyncV2(id, in.get(), out.get(), stream, config), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[3], 18.0f);
+  EXPECT_EQ(aclmdlExecuteAsyncV2(id + 5, in.get(), out.get(), stream, config), kModelIdInvalid);
+  EXPECT_EQ(aclmdlDestroyExecConfigHandle(config), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlDestroyExecConfigHandle(config), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(Model, ImageGears) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({1, -1, -1}), "--input_shape='x:1,-1,-1' --dynamic_image_size='2,3;4,5'"));
+  aclmdlHW sizes;
+  ASSERT_EQ(aclmdlGetDynamicHW(desc_, static_cast<size_t>(-1), &sizes), ACL_SUCCESS);
+  ASSERT_EQ(sizes.hwCount, 2u);
+  EXPECT_EQ(sizes.hw[1][0], 4u);
+  EXPECT_EQ(sizes.hw[1][1], 5u);
+  DeviceBuffer x(80), y(80), gear(8);
+  Fill(x, 20);
+  Dataset in(x.buffer()), out(y.buffer());
+  in.Add(gear.buffer());
+  EXPECT_EQ(aclmdlSetDynamicHWSize(id, in.get(), 1, 9, 9), 145013u);
+  ASSERT_EQ(aclmdlSetDynamicHWSize(id, in.get(), 1, 4, 5), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 1, 4), 145013u) << "the model has gears of another kind";
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[19], 114.0f);
+}
+
+TEST_F(Model, GearsOfAnySizes) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2, -1}), "--input_shape='x:-1,2,-1' --dynamic_dims='1,2;3,1'"));
+  size_t count = 0;
+  EXPECT_EQ(aclmdlGetInputDynamicGearCount(desc_, 0, &count), ACL_ERROR_INVALID_PARAM) << "-1, as gears are the model's";
+  ASSERT_EQ(aclmdlGetInputDynamicGearCount(desc_, static_cast<size_t>(-1), &count), ACL_SUCCESS);
+  ASSERT_EQ(count, 2u);
+  aclmdlIODims gears[2];
+  EXPECT_EQ(aclmdlGetInputDynamicDims(desc_, static_cast<size_t>(-1), gears, 1), ACL_ERROR_INVALID_PARAM);
+  ASSERT_EQ(aclmdlGetInputDynamicDims(desc_, static_cast<size_t>(-1), gears, 2), ACL_SUCCESS);
+  EXPECT_EQ(gears[1].dimCount, 3u);
+  EXPECT_EQ(gears[1].dims[0], 3);
+  EXPECT_EQ(gears[1].dims[1], 2);
+  aclmdlIODimsRange range;
+  ASSERT_EQ(aclmdlGetInputDimsRange(desc_, 0, &range), ACL_SUCCESS);
+  EXPECT_EQ(range.rangeCount, 3u);
+  EXPECT_EQ(range.range[1][0], 2);
+  EXPECT_EQ(range.range[2][1], -1);
+  DeviceBuffer x(24), y(24), gear(8);
+  Fill(x, 6);
+  Dataset in(x.buffer()), out(y.buffer());
+  in.Add(gear.buffer());
+  ASSERT_EQ(aclmdlSetInputDynamicDims(id, in.get(), 1, &gears[1]), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(y.floats()[5], 30.0f);
+  gears[1].dims[0] = 7;
+  EXPECT_EQ(aclmdlSetInputDynamicDims(id, in.get(), 1, &gears[1]), 145013u);
+}
+
 TEST_F(Model, SeveralThreadsRunOneModel) {
   uint32_t id = Load(Compile(onnx_builder::SixTimes({64})));
   std::vector<std::thread> threads;

@@ -144,6 +144,56 @@ TEST_F(Op, RefusesWhatDoesNotFit) {
   EXPECT_EQ(aclopSetMaxOpQueueNum(0), ACL_ERROR_INVALID_PARAM);
 }
 
+TEST_F(Op, AttributesOfAllKinds) {
+  EXPECT_EQ(aclopSetAttrInt(attr_, "i", 3), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrFloat(attr_, "f", 0.5f), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrString(attr_, "s", "text"), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrString(attr_, "s", nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopSetAttrInt(attr_, nullptr, 3), ACL_ERROR_INVALID_PARAM);
+  uint8_t bools[] = {1, 0};
+  float floats[] = {1, 2};
+  aclDataType types[] = {ACL_FLOAT, ACL_INT8};
+  const char* texts[] = {"a", "b"};
+  int counts[] = {1, 2};
+  int64_t first[] = {1}, second[] = {2, 3};
+  const int64_t* lists[] = {first, second};
+  EXPECT_EQ(aclopSetAttrListBool(attr_, "bs", 2, bools), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrListFloat(attr_, "fs", 2, floats), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrListFloat(attr_, "fs", 2, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopSetAttrListDataType(attr_, "ts", 2, types), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrListString(attr_, "ss", 2, texts), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrListListInt(attr_, "ls", 2, counts, lists), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetAttrListListInt(attr_, "ls", -1, counts, lists), ACL_ERROR_INVALID_PARAM);
+  Floats a({2}, {1, 2}), y({2});
+  ASSERT_EQ(Run("Relu", {&a}, y), ACL_SUCCESS) << "attributes that an operator does not have are left alone";
+}
+
+TEST_F(Op, PreparedAhead) {
+  Floats a({2}, {1.5f, 2.5f}), y({2});
+  const aclTensorDesc* in_desc[] = {a.desc()};
+  int64_t dims[] = {2};
+  aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 1, dims, ACL_FORMAT_ND);
+  const aclTensorDesc* out_desc[] = {ints};
+  ASSERT_EQ(aclopSetAttrDataType(attr_, "dst_type", ACL_INT32), ACL_SUCCESS);
+  ASSERT_EQ(aclopCompile("Cast", 1, in_desc, 1, out_desc, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclopCompile("NoSuchOperator", 1, in_desc, 1, out_desc, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr), 200001u);
+  aclopHandle* handle = nullptr;
+  ASSERT_EQ(aclopCreateHandleForCast(a.desc(), ints, 0, &handle), ACL_SUCCESS);
+  const aclDataBuffer* in[] = {a.buffer()};
+  aclDataBuffer* out[] = {y.buffer()};
+  ASSERT_EQ(aclopExecWithHandle(handle, 1, in, 1, out, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<int32_t*>(y.at())[1], 2);
+  aclopDestroyHandle(handle);
+  aclTensorDesc* in_v2[] = {a.desc()};
+  aclDataBuffer* in_buffers[] = {a.buffer()};
+  ASSERT_EQ(aclopCompileAndExecuteV2("Cast", 1, in_v2, in_buffers, 1, &ints, out, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  aclDestroyTensorDesc(ints);
+  EXPECT_EQ(aclopSetCompileFlag(ACL_OP_COMPILE_FUZZ), ACL_SUCCESS);
+  EXPECT_EQ(aclopSetCompileFlag(static_cast<aclOpCompileFlag>(7)), ACL_ERROR_INVALID_PARAM);
+}
+
 TEST_F(Op, OptionsAreKept) {
   char text[32] = {};
   ASSERT_EQ(aclSetCompileopt(ACL_PRECISION_MODE, "allow_fp32_to_fp16"), ACL_SUCCESS);
