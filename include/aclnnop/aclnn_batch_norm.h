@@ -1,0 +1,42 @@
+/**
+ * out = input normalised for each channel, by this batch when training, by the running statistics
+ * otherwise. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_BATCH_NORM_H_
+#define BELAY_ACLNNOP_ACLNN_BATCH_NORM_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = input normalised for each channel, by this batch when training, by the running statistics
+ * otherwise. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types:
+ * f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnBatchNormGetWorkspaceSize(
+    const aclTensor *input, const aclTensor *weight, const aclTensor *bias, aclTensor *runningMean,
+    aclTensor *runningVar, bool training, double momentum, double eps, aclTensor *out, aclTensor
+    *saveMean, aclTensor *saveInvstd, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnBatchNorm(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_BATCH_NORM_H_ */

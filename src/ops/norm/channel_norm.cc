@@ -1,0 +1,156 @@
+// Normalisations by given statistics, or by neighbouring channels.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/loop_nest.h"
+#include "ops/norm/norm_loops.h"
+#include "ops/norm/normalise.h"
+#include "ops/pipeline.h"
+
+namespace belay::ops {
+namespace {
+
+// One number from an operand of one dimension, as T.
+struct Numbers {
+  int binding = -1;
+  DType type = DType::kUndefined;
+  int64_t offset = 0, step = 0;  // bytes
+
+  Numbers() = default;
+  explicit Numbers(const Operand& operand) {
+    if (!operand.present()) return;
+    const Tensor& t = *operand.tensor;
+    binding = operand.binding;
+    type = t.dtype;
+    offset = t.offset * static_cast<int64_t>(BytesOf(type));
+    step = (t.shape.rank() == 0 ? 0 : t.strides[0]) * static_cast<int64_t>(BytesOf(type));
+  }
+  double At(const Frame& frame, int64_t i, double missing) const {
+    if (binding < 0) return missing;
+    double value;
+    Convert(DType::kF64, &value, type, frame.at[binding] + offset + i * step, 1);
+    return value;
+  }
+};
+
+template <class T>
+struct ChannelBody {
+  LoopNest slice;  // out, x of one channel
+  Lane out, in;
+  int64_t channels, out_step, in_step;  // bytes between channels
+  Numbers weight, bias, mean, variance;
+  double epsilon;
+  int bindings[2];
+  const NormLoops<T>* loops;
+
+  void operator()(const Frame& frame) const {
+    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(slice.count(), 1));
+    ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) Channel(frame, c);
+    });
+  }
+
+  void Channel(const Frame& frame, int64_t c) const {
+    double factor = weight.At(frame, c, 1) / std::sqrt(variance.At(frame, c, 1) + epsilon);
+    T scale = static_cast<T>(factor), shift = static_cast<T>(bias.At(frame, c, 0) - mean.At(frame, c, 0) * factor);
+    char* base[2] = {frame.at[bindings[0]] + slice.offset(0) + c * out_step,
+                     frame.at[bindings[1]] + slice.offset(1) + c * in_step};
+    slice.Walk(base, 0, slice.count(), [&](char** at, int64_t n) {
+      alignas(64) T x[kBlock], y[kBlock];
+      for (int64_t i = 0; i < n; i += kBlock) {
+        int64_t m = std::min(kBlock, n - i);
+        char* dst = at[0] + i * slice.step(0);
+        T* to = out.direct() ? reinterpret_cast<T*>(dst) : y;
+        loops->scale(to, static_cast<const T*>(in.Load(x, at[1] + i * slice.step(1), m)), scale, shift, m);
+        if (to == y) out.Store(dst, y, m, false);
+      }
+    });
+  }
+};
+
+template <class T>
+void PlanAs(Plan& plan, double epsilon, DType compute, const ChannelOperands& o, int channel) {
+  Tensor x = *o.x.tensor, out = *o.out.tensor;
+  ChannelBody<T> body;
+  body.channels = x.shape[channel];
+  body.in_step = x.strides[channel] * static_cast<int64_t>(BytesOf(x.dtype));
+  body.out_step = out.strides[channel] * static_cast<int64_t>(BytesOf(out.dtype));
+  x.shape[channel] = out.shape[channel] = 1;
+  body.slice = LoopNest(x.shape, {Operand{&out}, Operand{&x}});
+  body.out = Lane(out.dtype, compute, body.slice.step(0));
+  body.in = Lane(x.dtype, compute, body.slice.step(1));
+  body.weight = Numbers(o.weight);
+  body.bias = Numbers(o.bias);
+  body.mean = Numbers(o.mean);
+  body.variance = Numbers(o.variance);
+  body.epsilon = epsilon;
+  body.bindings[0] = o.out.binding;
+  body.bindings[1] = o.x.binding;
+  body.loops = &BestNormLoops<T>();
+  plan.SetCost(50 + static_cast<uint64_t>(o.x.tensor->count()) / 4);
+  plan.SetBody(body);
+}
+
+// All in f32, or in f64 for f64; a block of positions at a time.
+template <class T>
+struct ResponseBody {
+  LocalResponse how;
+  int64_t batch, channels, positions;
+  DType type;
+  int bindings[2];
+  const NormLoops<T>* loops;
+
+  void operator()(const Frame& frame) const {
+    Lane lane(type, type, static_cast<int64_t>(BytesOf(type)));
+    int64_t blocks = (positions + kBlock - 1) / kBlock;
+    ParallelFor(batch * blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        int64_t at = k % blocks * kBlock;
+        Block(frame, lane, k / blocks * channels * positions + at, std::min(kBlock, positions - at));
+      }
+    });
+  }
+
+  void Block(const Frame& frame, const Lane& lane, int64_t first, int64_t n) const {
+    alignas(64) T sums[kBlock], buffer[kBlock], y[kBlock];
+    auto address = [&](int binding, int64_t c) { return frame.at[bindings[binding]] + (first + c * positions) * lane.step(); };
+    for (int64_t c = 0; c < channels; ++c) {
+      std::fill(sums, sums + n, T{0});
+      int64_t low = std::max<int64_t>(0, c - (how.size - 1) / 2), high = std::min(channels - 1, c + how.size / 2);
+      for (int64_t k = low; k <= high; ++k) {
+        loops->add_squares(sums, static_cast<const T*>(lane.Load(buffer, address(1, k), n)), n);
+      }
+      const auto* x = static_cast<const T*>(lane.Load(buffer, address(1, c), n));
+      T share = static_cast<T>(how.alpha / static_cast<double>(how.size));
+      for (int64_t i = 0; i < n; ++i) {
+        y[i] = x[i] / std::pow(static_cast<T>(how.bias) + share * sums[i], static_cast<T>(how.beta));
+      }
+      lane.Store(address(0, c), y, n, false);
+    }
+  }
+};
+
+template <class T>
+void PlanResponse(Plan& plan, const LocalResponse& how, const Operand& x, const Operand& out) {
+  const Shape& shape = x.tensor->shape;
+  ResponseBody<T> body{how, shape[0], shape[1], x.tensor->count() / (shape[0] * shape[1]), x.dtype(),
+                       {out.binding, x.binding}, &BestNormLoops<T>()};
+  plan.SetCost(50 + static_cast<uint64_t>(x.tensor->count() * how.size));
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanChannelNorm(Plan& plan, double epsilon, DType compute, const ChannelOperands& operands,
+                     int channel) {
+  if (operands.out.tensor->empty()) return;
+  if (ComputeType(compute) == DType::kF64) return PlanAs<double>(plan, epsilon, compute, operands, channel);
+  PlanAs<float>(plan, epsilon, compute, operands, channel);
+}
+
+void PlanLocalResponse(Plan& plan, const LocalResponse& how, const Operand& x, const Operand& out) {
+  if (out.tensor->empty()) return;
+  ComputeType(x.dtype()) == DType::kF64 ? PlanResponse<double>(plan, how, x, out) : PlanResponse<float>(plan, how, x, out);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,234 @@
+// The normalisations as programs call them.
+#include "ops/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/norm/normalise.h"
+#include "ops/rules.h"
+#include "ops/sequence.h"
+#include "tensor/codes.h"
+
+namespace belay::ops::kernels {
+namespace {
+
+using Dims = std::span<const int64_t>;
+
+void CheckCount(const Operand& operand, int64_t wanted) {
+  if (!operand.present() || operand.tensor->count() == wanted) return;
+  Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has {} elements; the operator needs {}",
+       operand.name, operand.shape().ToString(), operand.tensor->count(), wanted);
+}
+
+// The last `count` dimensions.
+uint32_t LastDims(int rank, int count) { return ((1u << count) - 1) << (rank - count); }
+
+int64_t CountOver(const Shape& shape, uint32_t mask, bool inside) {
+  int64_t count = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (((mask >> i & 1) != 0) == inside) count *= shape[i];
+  }
+  return count;
+}
+
+// Views that live as long as a plan is made.
+struct Views {
+  Tensor tensors[4];
+  int used = 0;
+
+  Operand Of(const Operand& operand, const Shape& like, int first) {
+    if (!operand.present()) return {};
+    Tensor& view = tensors[used++];
+    view = Spread(*operand.tensor, like, first);
+    return {&view, nullptr, operand.binding, operand.name};
+  }
+};
+
+// Weights have the last dimensions, statistics the others.
+void NormaliseLast(Plan& plan, const Normalisation& how, DType compute, const NormOperands& given, int dims) {
+  const Shape& shape = given.x.shape();
+  uint32_t mask = LastDims(shape.rank(), dims);
+  CheckCount(given.weight, CountOver(shape, mask, true));
+  CheckCount(given.bias, CountOver(shape, mask, true));
+  CheckCount(given.shift, CountOver(shape, mask, false));
+  CheckCount(given.factor, CountOver(shape, mask, false));
+  Views views;
+  NormOperands operands = given;
+  operands.weight = views.Of(given.weight, shape, shape.rank() - dims);
+  operands.bias = views.Of(given.bias, shape, shape.rank() - dims);
+  operands.shift = views.Of(given.shift, shape, 0);
+  operands.factor = views.Of(given.factor, shape, 0);
+  PlanNormalise(plan, how, compute, operands, mask);
+}
+
+}  // namespace
+
+void LayerNorm(Plan& plan, DType compute, const Operand& input, Dims normalized, const Operand& weight,
+               const Operand& bias, double eps, const Operand& out, const Operand& mean, const Operand& rstd) {
+  const Shape& shape = input.shape();
+  auto dims = static_cast<int>(normalized.size());
+  if (dims > shape.rank() || !std::equal(normalized.begin(), normalized.end(), shape.end() - dims)) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "normalizedShape is not the end of {} {}", input.name,
+         shape.ToString());
+  }
+  NormaliseLast(plan, {.epsilon = eps}, compute, {input, out, weight, bias, mean, rstd}, dims);
+}
+
+void RmsNorm(Plan& plan, DType compute, const Operand& x, const Operand& gamma, double epsilon,
+             const Operand& out, const Operand& rstd) {
+  int dims = std::min(gamma.shape().rank(), x.shape().rank());
+  Normalisation how{.statistic = Statistic::kMeanSquare, .epsilon = epsilon};
+  NormaliseLast(plan, how, compute, {x, out, gamma, {}, {}, rstd}, dims);
+}
+
+void AddRmsNorm(Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& gamma,
+                double epsilon, const Operand& out, const Operand& rstd, const Operand& sum) {
+  if (sum.shape() != x1.shape() || x2.shape() != x1.shape()) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{}, {} and {} do not have one shape", x1.name, x2.name, sum.name);
+  }
+  const int64_t one = 1;
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { Add(part, compute, x1, x2, Scalar(&one, DType::kI64), sum); });
+  parts.Add([&](Plan& part) { RmsNorm(part, compute, sum, gamma, epsilon, out, rstd); });
+  parts.Finish();
+}
+
+namespace {
+
+// Dimension 1 as two: groups, and the channels of one.
+Tensor Grouped(const Tensor& t, int64_t groups) {
+  Tensor view = t;
+  view.shape = {t.shape[0], groups, t.shape[1] / groups};
+  view.strides = {t.strides[0], t.strides[1] * (t.shape[1] / groups), t.strides[1]};
+  for (int i = 2; i < t.shape.rank(); ++i) {
+    view.shape.push_back(t.shape[i]);
+    view.strides.push_back(t.strides[i]);
+  }
+  return view;
+}
+
+// A weight for each channel, as a view of what Grouped gives.
+Tensor GroupedWeight(const Operand& weight, const Shape& like) {
+  Tensor view = *weight.tensor;
+  int64_t step = view.shape.rank() == 0 ? 0 : view.strides[view.shape.rank() - 1];
+  view.shape = like;
+  view.strides = Shape::Filled(like.rank(), 0);
+  view.strides[1] = step * like[2];
+  view.strides[2] = step;
+  return view;
+}
+
+}  // namespace
+
+void GroupNorm(Plan& plan, DType compute, const Operand& self, const Operand& gamma, const Operand& beta, int64_t,
+               int64_t, int64_t, int64_t group, double eps, const Operand& out, const Operand& mean,
+               const Operand& rstd) {
+  const Shape& shape = self.shape();
+  if (shape.rank() < 2 || shape.rank() >= tensor::kMaxRank || group <= 0 || shape[1] % group != 0) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} cannot be cut into {} groups of channels", self.name,
+         shape.ToString(), group);
+  }
+  CheckCount(gamma, shape[1]);
+  CheckCount(beta, shape[1]);
+  CheckCount(mean, shape[0] * group);
+  CheckCount(rstd, shape[0] * group);
+  Tensor x = Grouped(*self.tensor, group), y = Grouped(*out.tensor, group), weight, bias;
+  NormOperands operands{{&x, nullptr, self.binding, self.name}, {&y, nullptr, out.binding, out.name}, {}, {}, {}, {}};
+  if (gamma.present()) weight = GroupedWeight(gamma, x.shape), operands.weight = {&weight, nullptr, gamma.binding, gamma.name};
+  if (beta.present()) bias = GroupedWeight(beta, x.shape), operands.bias = {&bias, nullptr, beta.binding, beta.name};
+  Views views;
+  operands.shift = views.Of(mean, x.shape, 0);
+  operands.factor = views.Of(rstd, x.shape, 0);
+  PlanNormalise(plan, {.epsilon = eps}, compute, operands, LastDims(x.shape.rank(), x.shape.rank() - 2));
+}
+
+void LogSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& out) {
+  int wrapped = rules::WrapDim(self, dim);
+  uint32_t mask = self.shape().rank() == 0 ? 0 : 1u << wrapped;
+  PlanNormalise(plan, {.statistic = Statistic::kLogSumExp}, compute, {self, out, {}, {}, {}, {}}, mask);
+}
+
+namespace {
+
+// running = (1 - momentum) * running + momentum * what this batch has; the variance without its bias.
+struct UpdateBody {
+  int bindings[3];  // running, mean of the batch, 1 / deviation of the batch; -1 where there is none
+  DType type, batch_type;
+  int64_t offset, step, batch_offset, batch_step;  // bytes
+  int64_t channels;
+  double momentum, eps, correction;
+  bool variance;
+
+  void operator()(const Frame& frame) const {
+    for (int64_t c = 0; c < channels; ++c) {
+      double old, now;
+      char* running = frame.at[bindings[0]] + offset + c * step;
+      Convert(DType::kF64, &old, type, running, 1);
+      Convert(DType::kF64, &now, batch_type, frame.at[bindings[1]] + batch_offset + c * batch_step, 1);
+      if (variance) now = (1 / (now * now) - eps) * correction;
+      double value = (1 - momentum) * old + momentum * now;
+      Convert(type, running, DType::kF64, &value, 1);
+    }
+  }
+};
+
+void AddUpdate(Sequence& parts, const Operand& running, const Operand& batch, const UpdateBody& shared,
+               bool variance) {
+  if (!running.present() || !batch.present()) return;
+  UpdateBody body = shared;
+  body.bindings[0] = running.binding;
+  body.bindings[1] = batch.binding;
+  body.type = running.dtype();
+  body.batch_type = batch.dtype();
+  auto size = static_cast<int64_t>(BytesOf(body.type)), batch_size = static_cast<int64_t>(BytesOf(body.batch_type));
+  body.offset = running.tensor->offset * size;
+  body.step = running.tensor->strides[0] * size;
+  body.batch_offset = batch.tensor->offset * batch_size;
+  body.batch_step = batch.tensor->strides[0] * batch_size;
+  body.variance = variance;
+  parts.Add([&](Plan& part) { part.SetBody(body); });
+}
+
+void CheckChannels(const Operand& operand, int64_t channels) {
+  if (!operand.present()) return;
+  CheckCount(operand, channels);
+  if (operand.shape().rank() != 1) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} needs one dimension", operand.name,
+         operand.shape().ToString());
+  }
+}
+
+}  // namespace
+
+void BatchNorm(Plan& plan, DType compute, const Operand& input, const Operand& weight, const Operand& bias,
+               const Operand& running_mean, const Operand& running_var, bool training, double momentum, double eps,
+               const Operand& out, const Operand& save_mean, const Operand& save_invstd) {
+  const Shape& shape = input.shape();
+  if (shape.rank() < 2) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has no dimension of channels", input.name, shape.ToString());
+  }
+  for (const Operand* o : {&weight, &bias, &running_mean, &running_var}) CheckChannels(*o, shape[1]);
+  if (!training) {
+    return PlanChannelNorm(plan, eps, compute, {input, out, weight, bias, running_mean, running_var}, 1);
+  }
+  CheckChannels(save_mean, shape[1]);
+  CheckChannels(save_invstd, shape[1]);
+  Views weights, statistics;
+  NormOperands operands{input, out, weights.Of(weight, shape, 1), weights.Of(bias, shape, 1),
+                        statistics.Of(save_mean, shape, 1), statistics.Of(save_invstd, shape, 1)};
+  uint32_t mask = LastDims(shape.rank(), shape.rank()) & ~2u;
+  auto count = static_cast<double>(shape[1] == 0 ? 0 : input.tensor->count() / shape[1]);
+  UpdateBody update{};
+  update.channels = shape[1];
+  update.momentum = momentum;
+  update.eps = eps;
+  update.correction = count > 1 ? count / (count - 1) : 1;
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { PlanNormalise(part, {.epsilon = eps}, compute, operands, mask); });
+  AddUpdate(parts, running_mean, save_mean, update, false);
+  AddUpdate(parts, running_var, save_invstd, update, true);
+  parts.Finish();
+}
+
+}  // namespace belay::ops::kernels

@@ -1,0 +1,228 @@
+#include "ops/norm/normalise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "ops/loop_nest.h"
+#include "ops/norm/norm_loops.h"
+#include "ops/pipeline.h"
+#include "ops/reduce/fold_loops.h"
+
+namespace belay::ops {
+namespace {
+
+// The slices in row-major order, and where each operand's part of one starts.
+struct Slices {
+  static constexpr int kMost = 6;
+  int rank = 0;
+  int64_t count = 1;
+  int64_t sizes[tensor::kMaxRank];
+  int64_t steps[kMost][tensor::kMaxRank] = {};  // bytes
+
+  void Add(int64_t size, const int64_t* step_of) {
+    sizes[rank] = size;
+    for (int k = 0; k < kMost; ++k) steps[k][rank] = step_of[k];
+    ++rank;
+    count *= size;
+  }
+  void Locate(int64_t slice, int64_t* offsets) const {
+    std::fill(offsets, offsets + kMost, 0);
+    for (int d = rank - 1; d >= 0; --d) {
+      int64_t index = slice % sizes[d];
+      slice /= sizes[d];
+      for (int k = 0; k < kMost; ++k) offsets[k] += index * steps[k][d];
+    }
+  }
+};
+
+enum Slot { kOut, kX, kWeight, kBias, kShift, kFactor };
+
+template <class T>
+struct NormBody {
+  Slices slices;
+  LoopNest inner;  // out, x, weight, bias of one slice
+  Lane lanes[4];   // the same
+  Normalisation how;
+  int bindings[Slices::kMost];  // of absent ones x's
+  int64_t offsets[Slices::kMost];
+  DType stat_type[2];  // of the statistics that are written; not defined where they are not
+  bool weighted, biased;
+  const NormLoops<T>* loops;
+
+  struct Statistics {
+    T shift = 0, factor = 1;
+  };
+
+  void operator()(const Frame& frame) const {
+    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 8 / std::max<int64_t>(inner.count(), 1));
+    ParallelFor(slices.count, grain, [&](int64_t begin, int64_t end) {
+      auto buffer = std::make_unique_for_overwrite<T[]>(Direct() ? 0 : static_cast<size_t>(inner.count()));
+      int64_t place[Slices::kMost];
+      for (int64_t s = begin; s < end; ++s) {
+        slices.Locate(s, place);
+        char* at[Slices::kMost];
+        for (int k = 0; k < Slices::kMost; ++k) at[k] = frame.at[bindings[k]] + offsets[k] + place[k];
+        Slice(at, buffer.get());
+      }
+    });
+  }
+
+  bool Direct() const {
+    return how.statistic != Statistic::kFirstMax && lanes[kX].direct() && inner.row() == inner.count();
+  }
+
+  void Slice(char** at, T* buffer) const {
+    const T* x = Direct() ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
+    if (how.statistic == Statistic::kFirstMax) KeepFirstMax(buffer);
+    Statistics found = StatisticsOf(x, inner.count());
+    int64_t done = 0;
+    inner.Walk(at, 0, inner.count(), [&](char** p, int64_t n) {
+      alignas(64) T y[kBlock], weights[kBlock], biases[kBlock];
+      const void* w = nullptr;
+      const void* b = nullptr;
+      for (int64_t i = 0; i < n; i += kBlock) {
+        int64_t m = std::min(kBlock, n - i);
+        if (weighted && (i == 0 || !lanes[kWeight].repeats())) w = Part(kWeight, weights, p, i, m);
+        if (biased && (i == 0 || !lanes[kBias].repeats())) b = Part(kBias, biases, p, i, m);
+        char* dst = p[kOut] + i * inner.step(kOut);
+        T* to = lanes[kOut].direct() ? reinterpret_cast<T*>(dst) : y;
+        loops->apply(to, x + done, static_cast<const T*>(w), static_cast<const T*>(b), found.shift,
+                     found.factor, m);
+        if (to == y) lanes[kOut].Store(dst, y, m, false);
+        done += m;
+      }
+    });
+    T values[2] = {found.shift, found.factor};
+    for (int k = 0; k < 2; ++k) {
+      if (IsKnown(stat_type[k])) Convert(stat_type[k], at[kShift + k], Type(), &values[k], 1);
+    }
+  }
+
+  static constexpr DType Type() { return sizeof(T) == 8 ? DType::kF64 : DType::kF32; }
+
+  const void* Part(Slot slot, T* buffer, char** p, int64_t i, int64_t m) const {
+    return lanes[slot].Load(buffer, p[slot] + i * inner.step(slot), m);
+  }
+
+  const T* Gathered(char** at, T* buffer) const {
+    T* next = buffer;
+    inner.Walk(at, 0, inner.count(), [&](char** p, int64_t n) {
+      for (int64_t i = 0; i < n; i += kBlock) {
+        int64_t m = std::min(kBlock, n - i);
+        const void* block = Part(kX, next, p, i, m);
+        if (block != next) std::copy_n(static_cast<const T*>(block), m, next);
+        next += m;
+      }
+    });
+    return buffer;
+  }
+
+  void KeepFirstMax(T* x) const {
+    int64_t n = inner.count(), first = std::max_element(x, x + n) - x;
+    std::fill(x, x + n, T{0});
+    x[first] = 1;
+  }
+
+  // In pieces, whose results are added in f64.
+  double Folded(Fold fold, const T* x, int64_t n, T p) const {
+    constexpr int64_t kPiece = 4096;
+    const FoldLoops<T>& f = BestFoldLoops<T>(fold);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += kPiece) sum += static_cast<double>(f.fold(x + i, std::min(kPiece, n - i), p));
+    return sum;
+  }
+
+  static double Inverse(double size) { return size == 0 ? 0 : 1 / size; }
+
+  Statistics StatisticsOf(const T* x, int64_t n) const {
+    auto count = static_cast<double>(n);
+    switch (how.statistic) {
+      case Statistic::kMoments: {
+        T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) / count);
+        double variance = Folded(Fold::kSumOfSquares, x, n, mean) / count;
+        double root = how.epsilon_outside ? std::sqrt(variance) + how.epsilon : std::sqrt(variance + how.epsilon);
+        return {mean, static_cast<T>(1 / root)};
+      }
+      case Statistic::kMeanSquare:
+        return {0, static_cast<T>(1 / std::sqrt(Folded(Fold::kSumOfSquares, x, n, 0) / count + how.epsilon))};
+      case Statistic::kSizes:
+        return {0, static_cast<T>(Inverse(Folded(Fold::kSumOfSizes, x, n, 0)))};
+      case Statistic::kLength:
+        return {0, static_cast<T>(Inverse(std::sqrt(Folded(Fold::kSumOfSquares, x, n, 0))))};
+      case Statistic::kLogSumExp: {
+        T most = BestFoldLoops<T>(Fold::kMax).fold(x, n, 0);
+        return {static_cast<T>(most + std::log(Folded(Fold::kSumOfExps, x, n, most))), 1};
+      }
+      default:
+        return {};
+    }
+  }
+};
+
+// Operands with only the dimensions of a slice, or as they are.
+Tensor SliceOf(const Tensor& t, uint32_t mask) {
+  Tensor part;
+  part.dtype = t.dtype;
+  for (int i = 0; i < t.shape.rank(); ++i) {
+    if (!(mask >> i & 1)) continue;
+    part.shape.push_back(t.shape[i]);
+    part.strides.push_back(t.strides[i]);
+  }
+  return part;
+}
+
+template <class T>
+void PlanAs(Plan& plan, const Normalisation& how, DType compute, const NormOperands& o, uint32_t mask) {
+  const Operand* all[] = {&o.out, &o.x, &o.weight, &o.bias, &o.shift, &o.factor};
+  NormBody<T> body;
+  for (int k = 0; k < Slices::kMost; ++k) {
+    if (!all[k]->present()) all[k] = &o.x;
+    body.bindings[k] = all[k]->binding;
+    body.offsets[k] = all[k]->tensor->offset * static_cast<int64_t>(BytesOf(all[k]->dtype()));
+  }
+  for (int i = 0; i < o.x.shape().rank(); ++i) {
+    if (mask >> i & 1) continue;
+    int64_t steps[Slices::kMost];
+    for (int k = 0; k < Slices::kMost; ++k) {
+      steps[k] = all[k]->tensor->strides[i] * static_cast<int64_t>(BytesOf(all[k]->dtype()));
+    }
+    body.slices.Add(o.x.shape()[i], steps);
+  }
+  Tensor parts[4];
+  for (int k = 0; k < 4; ++k) parts[k] = SliceOf(*all[k]->tensor, mask);
+  body.inner = LoopNest(parts[kX].shape, {Operand{&parts[0]}, Operand{&parts[1]}, Operand{&parts[2]}, Operand{&parts[3]}});
+  for (int k = 0; k < 4; ++k) {
+    // Weights take part as they are; only x and the result are of the type that is computed.
+    body.lanes[k] = Lane(parts[k].dtype, k < 2 ? compute : body.Type(), body.inner.step(k));
+  }
+  body.how = how;
+  body.stat_type[0] = o.shift.present() ? o.shift.dtype() : DType::kUndefined;
+  body.stat_type[1] = o.factor.present() ? o.factor.dtype() : DType::kUndefined;
+  body.weighted = o.weight.present();
+  body.biased = o.bias.present();
+  body.loops = &BestNormLoops<T>();
+  plan.SetCost(50 + static_cast<uint64_t>(o.x.tensor->count()));
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
+                   uint32_t mask) {
+  if (operands.out.tensor->empty()) return;
+  if (ComputeType(compute) == DType::kF64) return PlanAs<double>(plan, how, compute, operands, mask);
+  PlanAs<float>(plan, how, compute, operands, mask);
+}
+
+Tensor Spread(const Tensor& tensor, const Shape& like, int first) {
+  Tensor view = tensor;
+  view.shape = like;
+  view.strides = Shape::Filled(like.rank(), 0);
+  for (int i = 0; i < tensor.shape.rank(); ++i) {
+    if (tensor.shape[i] != 1) view.strides[first + i] = tensor.strides[i];
+  }
+  return view;
+}
+
+}  // namespace belay::ops
