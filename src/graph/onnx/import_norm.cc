@@ -4,12 +4,109 @@
 namespace belay::graph::onnx {
 namespace {
 
+// Before opset 13 all dimensions from the axis on are one, and the axis is 1 unless it is given.
+int64_t SoftmaxAxis(const OnnxNode& node) { return node.Int("axis", node.opset() < 13 ? 1 : -1); }
+
 void Softmax(OnnxNode& node) {
-  if (node.opset() < 13) node.Refuse("softmax of opsets before 13 is not supported yet");
-  node.Become("SoftmaxV2", {{"axes", std::vector<int64_t>{node.Int("axis", -1)}}});
+  node.Become(node.type() == "Softmax" ? "SoftmaxV2" : "LogSoftmaxV2",
+              {{"axes", std::vector<int64_t>{SoftmaxAxis(node)}}, {"flatten", node.opset() < 13}});
 }
 
-constexpr ImportRow kRows[] = {{"Softmax", Softmax}};
+void Hardmax(OnnxNode& node) {
+  node.Become("HardMax", {{"axis", SoftmaxAxis(node)}, {"flatten", node.opset() < 13}});
+}
+
+// The results behind y are running statistics, which only training has.
+void BatchNormalization(OnnxNode& node) {
+  bool training = node.Int("training_mode", 0) != 0;
+  Attributes attributes{{"epsilon", node.Float("epsilon", 1e-5)},
+                        {"data_format", std::string("NCHW")},
+                        {"is_training", training},
+                        {"exponential_avg_factor", 1 - node.Float("momentum", 0.9)}};
+  int outputs = training ? node.output_count() : 1;
+  Port first = node.Add("BatchNorm", node.inputs(), std::move(attributes), outputs);
+  for (int i = 0; i < outputs; ++i) node.Out(i, OnnxNode::OutputOf(first, i));
+}
+
+void Layer(OnnxNode& node, std::string_view type, std::vector<Port> inputs, Attributes attributes) {
+  Port first = node.Add(type, std::move(inputs), std::move(attributes), node.output_count());
+  for (int i = 0; i < node.output_count(); ++i) node.Out(i, OnnxNode::OutputOf(first, i));
+}
+
+void LayerNormalization(OnnxNode& node) {
+  int64_t axis = node.Int("axis", -1);
+  Layer(node, "LayerNormV3", node.inputs(),
+        {{"begin_norm_axis", axis}, {"begin_params_axis", axis}, {"epsilon", node.Float("epsilon", 1e-5)}});
+}
+
+void RmsNormalization(OnnxNode& node) {
+  Layer(node, "RmsNorm", node.inputs(), {{"epsilon", node.Float("epsilon", 1e-5)}});
+}
+
+// com.microsoft: the sum of input, skip and bias is normalised; it is the fourth result.
+void SkipLayer(OnnxNode& node, bool simplified) {
+  int bias = simplified ? 3 : 4;
+  Port sum = node.Add("Add", {node.in(0), node.in(1)});
+  if (node.has(bias)) sum = node.Add("Add", {sum, node.in(bias)});
+  double epsilon = node.Float("epsilon", 1e-12);
+  bool statistics = node.wants(1) || node.wants(2);
+  if (statistics && simplified) node.Refuse("its statistics are not supported as results");
+  int outputs = statistics ? 3 : 1;
+  Port first;
+  if (simplified) {
+    first = node.Add("RmsNorm", {sum, node.in(2)}, {{"epsilon", epsilon}}, outputs);
+  } else {
+    std::vector<Port> inputs{sum, node.in(2)};
+    if (node.has(3)) inputs.push_back(node.in(3));
+    first = node.Add("LayerNormV3", std::move(inputs), {{"begin_norm_axis", int64_t{-1}}, {"epsilon", epsilon}}, outputs);
+  }
+  for (int i = 0; i < outputs; ++i) node.Out(i, OnnxNode::OutputOf(first, i));
+  if (node.wants(3)) node.Out(3, sum);
+}
+void SkipLayerNormalization(OnnxNode& node) { SkipLayer(node, false); }
+void SkipSimplifiedLayerNormalization(OnnxNode& node) { SkipLayer(node, true); }
+
+void InstanceNormalization(OnnxNode& node) {
+  node.Become("InstanceNorm", {{"epsilon", node.Float("epsilon", 1e-5)}, {"data_format", std::string("NCHW")}});
+}
+
+// The weights are those of groups before opset 21.
+void GroupNormalization(OnnxNode& node) {
+  node.Become("GroupNorm", {{"num_groups", node.Int("num_groups", 1)},
+                            {"eps", node.Float("epsilon", 1e-5)},
+                            {"data_format", std::string("NCHW")},
+                            {"per_group", node.opset() < 21}});
+}
+
+void LpNormalization(OnnxNode& node) {
+  node.Become("LpNormalization", {{"axis", node.Int("axis", -1)}, {"p", node.Int("p", 2)}});
+}
+
+void MeanVarianceNormalization(OnnxNode& node) { node.Become("MVNV2", {{"axes", node.Ints("axes", {0, 2, 3})}}); }
+
+void Lrn(OnnxNode& node) {
+  node.Become("LRN", {{"size", node.Int("size", 0)},
+                      {"alpha", node.Float("alpha", 1e-4)},
+                      {"beta", node.Float("beta", 0.75)},
+                      {"bias", node.Float("bias", 1)}});
+}
+
+constexpr ImportRow kRows[] = {
+    {"Softmax", Softmax},
+    {"LogSoftmax", Softmax},
+    {"Hardmax", Hardmax},
+    {"BatchNormalization", BatchNormalization},
+    {"LayerNormalization", LayerNormalization},
+    {"RMSNormalization", RmsNormalization},
+    {"SimplifiedLayerNormalization", RmsNormalization},
+    {"SkipLayerNormalization", SkipLayerNormalization, "com.microsoft"},
+    {"SkipSimplifiedLayerNormalization", SkipSimplifiedLayerNormalization, "com.microsoft"},
+    {"InstanceNormalization", InstanceNormalization},
+    {"GroupNormalization", GroupNormalization},
+    {"LpNormalization", LpNormalization},
+    {"MeanVarianceNormalization", MeanVarianceNormalization},
+    {"LRN", Lrn},
+};
 
 }  // namespace
 

@@ -10,7 +10,8 @@
 #include "ops/sequence.h"
 #include "tensor/codes.h"
 
-namespace belay::ops::kernels {
+namespace belay::ops {
+namespace kernels {
 namespace {
 
 using Dims = std::span<const int64_t>;
@@ -108,14 +109,14 @@ Tensor Grouped(const Tensor& t, int64_t groups) {
   return view;
 }
 
-// A weight for each channel, as a view of what Grouped gives.
-Tensor GroupedWeight(const Operand& weight, const Shape& like) {
+// A weight for each channel or group, as a view of what Grouped gives.
+Tensor GroupedWeight(const Operand& weight, const Shape& like, bool per_group) {
   Tensor view = *weight.tensor;
   int64_t step = view.shape.rank() == 0 ? 0 : view.strides[view.shape.rank() - 1];
   view.shape = like;
   view.strides = Shape::Filled(like.rank(), 0);
-  view.strides[1] = step * like[2];
-  view.strides[2] = step;
+  view.strides[1] = per_group ? step : step * like[2];
+  view.strides[2] = per_group ? 0 : step;
   return view;
 }
 
@@ -124,23 +125,7 @@ Tensor GroupedWeight(const Operand& weight, const Shape& like) {
 void GroupNorm(Plan& plan, DType compute, const Operand& self, const Operand& gamma, const Operand& beta, int64_t,
                int64_t, int64_t, int64_t group, double eps, const Operand& out, const Operand& mean,
                const Operand& rstd) {
-  const Shape& shape = self.shape();
-  if (shape.rank() < 2 || shape.rank() >= tensor::kMaxRank || group <= 0 || shape[1] % group != 0) {
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} cannot be cut into {} groups of channels", self.name,
-         shape.ToString(), group);
-  }
-  CheckCount(gamma, shape[1]);
-  CheckCount(beta, shape[1]);
-  CheckCount(mean, shape[0] * group);
-  CheckCount(rstd, shape[0] * group);
-  Tensor x = Grouped(*self.tensor, group), y = Grouped(*out.tensor, group), weight, bias;
-  NormOperands operands{{&x, nullptr, self.binding, self.name}, {&y, nullptr, out.binding, out.name}, {}, {}, {}, {}};
-  if (gamma.present()) weight = GroupedWeight(gamma, x.shape), operands.weight = {&weight, nullptr, gamma.binding, gamma.name};
-  if (beta.present()) bias = GroupedWeight(beta, x.shape), operands.bias = {&bias, nullptr, beta.binding, beta.name};
-  Views views;
-  operands.shift = views.Of(mean, x.shape, 0);
-  operands.factor = views.Of(rstd, x.shape, 0);
-  PlanNormalise(plan, {.epsilon = eps}, compute, operands, LastDims(x.shape.rank(), x.shape.rank() - 2));
+  PlanGroupNorm(plan, eps, compute, {self, out, gamma, beta, mean, rstd}, group, false);
 }
 
 void LogSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& out) {
@@ -231,4 +216,29 @@ void BatchNorm(Plan& plan, DType compute, const Operand& input, const Operand& w
   parts.Finish();
 }
 
-}  // namespace belay::ops::kernels
+}  // namespace kernels
+
+void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands& given, int64_t groups,
+                   bool per_group) {
+  using namespace kernels;  // NOLINT: the helpers above
+  const Shape& shape = given.x.shape();
+  if (shape.rank() < 2 || shape.rank() >= tensor::kMaxRank || groups <= 0 || shape[1] % groups != 0) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} cannot be cut into {} groups of channels", given.x.name,
+         shape.ToString(), groups);
+  }
+  CheckCount(given.weight, per_group ? groups : shape[1]);
+  CheckCount(given.bias, per_group ? groups : shape[1]);
+  CheckCount(given.shift, shape[0] * groups);
+  CheckCount(given.factor, shape[0] * groups);
+  Tensor x = Grouped(*given.x.tensor, groups), y = Grouped(*given.out.tensor, groups), weight, bias;
+  auto view = [](const Tensor& tensor, const Operand& of) { return Operand{&tensor, nullptr, of.binding, of.name}; };
+  NormOperands operands{view(x, given.x), view(y, given.out), {}, {}, {}, {}};
+  if (given.weight.present()) weight = GroupedWeight(given.weight, x.shape, per_group), operands.weight = view(weight, given.weight);
+  if (given.bias.present()) bias = GroupedWeight(given.bias, x.shape, per_group), operands.bias = view(bias, given.bias);
+  Views views;
+  operands.shift = views.Of(given.shift, x.shape, 0);
+  operands.factor = views.Of(given.factor, x.shape, 0);
+  PlanNormalise(plan, {.epsilon = epsilon}, compute, operands, LastDims(x.shape.rank(), x.shape.rank() - 2));
+}
+
+}  // namespace belay::ops

@@ -33,6 +33,11 @@ struct NormOperands {
 void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
                    uint32_t mask);
 
+// Groups of channels, which are dimension 1. The weights have one dimension, with an element for each
+// channel, or for each group; the statistics have one for each group of each batch member.
+void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands& operands,
+                   int64_t groups, bool per_group);
+
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias for each index of dimension `channel`; the
 // four have one dimension, weight and bias may be absent.
 struct ChannelOperands {

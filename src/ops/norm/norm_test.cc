@@ -1,0 +1,175 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "ops/kernels.h"
+#include "ops/norm/normalise.h"
+#include "ops/reference/reference.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using reference::Real;
+using testing::Layout;
+using testing::Sample;
+
+struct Moments {
+  Real mean = 0, variance = 0, square = 0;
+};
+
+// Over all elements whose index agrees with `at` in the dimensions outside the mask.
+Moments MomentsOf(const Tensor& x, const Shape& at, uint32_t mask) {
+  Moments m;
+  Real count = 0;
+  Shape part = x.shape;
+  for (int i = 0; i < part.rank(); ++i) {
+    if (!(mask >> i & 1)) part[i] = 1;
+  }
+  auto each = [&](auto visit) {
+    reference::ForEach(part, [&](Shape i) {
+      for (int d = 0; d < i.rank(); ++d) {
+        if (!(mask >> d & 1)) i[d] = at[d];
+      }
+      visit(reference::Get(x, i));
+    });
+  };
+  each([&](Real v) { m.mean += v, m.square += v * v, ++count; });
+  m.mean /= count, m.square /= count;
+  each([&](Real v) { m.variance += (v - m.mean) * (v - m.mean) / count; });
+  return m;
+}
+
+constexpr Layout kLayouts[] = {Layout::kPacked, Layout::kTransposed, Layout::kStepped};
+
+TEST(Norm, LayersOfAllLayouts) {
+  std::mt19937 rng(3);
+  for (auto [type, allowed] : {std::pair{DType::kF32, 2e-6}, {DType::kF64, 1e-13}, {DType::kF16, 2e-3}}) {
+    for (Layout layout : kLayouts) {
+      for (bool weights : {false, true}) {
+        Sample x(type, {3, 5, 4, 33}, layout), out(type, {3, 5, 4, 33}, layout), gamma(type, {4, 33}), beta(DType::kF32, {4, 33});
+        Sample mean(DType::kF32, {3, 5, 1, 1}), rstd(DType::kF32, {3, 5});
+        x.Randomise(rng), gamma.Randomise(rng, 2), beta.Randomise(rng, 2);
+        PlanRef plan = testing::NewPlan();
+        Operand in = x.BoundTo(*plan, Access::kRead, "x"), w, b;
+        if (weights) w = gamma.BoundTo(*plan, Access::kRead, "gamma"), b = beta.BoundTo(*plan, Access::kRead, "beta");
+        const int64_t shape[] = {4, 33};
+        Operand m = mean.BoundTo(*plan, Access::kWrite, "mean"), r = rstd.BoundTo(*plan, Access::kWrite, "rstd");
+        kernels::LayerNorm(*plan, type, in, std::span(shape), w, b, 1e-5, out.BoundTo(*plan, Access::kWrite, "out"), m, r);
+        testing::RunPlan(*plan);
+        Sample want = out.Copied();
+        std::optional<Moments> moments;
+        reference::ForEach(x.tensor.shape, [&](const Shape& i) {
+          if (i[2] == 0 && i[3] == 0) moments = MomentsOf(x.tensor, i, 0b1100);
+          Real y = (reference::Get(x.tensor, i) - moments->mean) / std::sqrt(moments->variance + 1e-5L);
+          Shape at{i[2], i[3]};
+          if (weights) y = y * reference::Get(gamma.tensor, at) + reference::Get(beta.tensor, at);
+          reference::Set(want.tensor, i, y);
+          EXPECT_NEAR(double(reference::Get(mean.tensor, {i[0], i[1], 0, 0})), double(moments->mean), 1e-5);
+          EXPECT_NEAR(double(reference::Get(rstd.tensor, {i[0], i[1]})), double(1 / std::sqrt(moments->variance + 1e-5L)), 1e-5);
+        });
+        EXPECT_LE(testing::Distance(out.tensor, want.tensor), allowed) << NameOf(type);
+      }
+    }
+  }
+}
+
+TEST(Norm, GroupsOfChannels) {
+  std::mt19937 rng(4);
+  for (Layout layout : kLayouts) {
+    Sample x(DType::kF32, {2, 6, 5, 7}, layout), out(DType::kF32, {2, 6, 5, 7}), gamma(DType::kF32, {6}), beta(DType::kF32, {6});
+    x.Randomise(rng), gamma.Randomise(rng), beta.Randomise(rng);
+    PlanRef plan = testing::NewPlan();
+    Operand in = x.BoundTo(*plan, Access::kRead, "x"), w = gamma.BoundTo(*plan, Access::kRead, "gamma"),
+            b = beta.BoundTo(*plan, Access::kRead, "beta");
+    kernels::GroupNorm(*plan, DType::kF32, in, w, b, 2, 6, 35, 3, 1e-5, out.BoundTo(*plan, Access::kWrite, "out"), {}, {});
+    testing::RunPlan(*plan);
+    reference::ForEach(x.tensor.shape, [&](const Shape& i) {
+      Real sum = 0, squares = 0;
+      reference::ForEach({2, 5, 7}, [&](const Shape& k) {
+        Real v = reference::Get(x.tensor, {i[0], i[1] / 2 * 2 + k[0], k[1], k[2]});
+        sum += v / 70, squares += v * v / 70;
+      });
+      Real want = (reference::Get(x.tensor, i) - sum) / std::sqrt(squares - sum * sum + 1e-5L) *
+                      reference::Get(gamma.tensor, {i[1]}) + reference::Get(beta.tensor, {i[1]});
+      ASSERT_NEAR(double(reference::Get(out.tensor, i)), double(want), 3e-5);
+    });
+  }
+}
+
+TEST(Norm, RootMeanSquareAfterASum) {
+  std::mt19937 rng(5);
+  Sample a(DType::kF32, {4, 40}), b(DType::kF32, {4, 40}), gamma(DType::kF32, {40}), out(DType::kF32, {4, 40}),
+      rstd(DType::kF32, {4, 1}), sum(DType::kF32, {4, 40});
+  a.Randomise(rng), b.Randomise(rng), gamma.Randomise(rng);
+  PlanRef plan = testing::NewPlan();
+  Operand x1 = a.BoundTo(*plan, Access::kRead, "x1"), x2 = b.BoundTo(*plan, Access::kRead, "x2"),
+          w = gamma.BoundTo(*plan, Access::kRead, "gamma"), y = out.BoundTo(*plan, Access::kWrite, "y"),
+          r = rstd.BoundTo(*plan, Access::kWrite, "rstd");
+  kernels::AddRmsNorm(*plan, DType::kF32, x1, x2, w, 1e-6, y, r, sum.BoundTo(*plan, Access::kWrite, "x"));
+  testing::RunPlan(*plan);
+  reference::ForEach(a.tensor.shape, [&](const Shape& i) {
+    Real x = reference::Get(a.tensor, i) + reference::Get(b.tensor, i);
+    EXPECT_EQ(reference::Get(sum.tensor, i), x);
+    Real factor = 1 / std::sqrt(MomentsOf(sum.tensor, i, 0b10).square + 1e-6L);
+    EXPECT_NEAR(double(reference::Get(out.tensor, i)), double(x * factor * reference::Get(gamma.tensor, {i[1]})), 2e-5);
+  });
+}
+
+TEST(Norm, BatchesInTrainingAndAfter) {
+  std::mt19937 rng(6);
+  Sample x(DType::kF32, {4, 3, 9}), out(DType::kF32, {4, 3, 9}), weight(DType::kF32, {3}), bias(DType::kF32, {3}),
+      running_mean(DType::kF32, {3}), running_var(DType::kF32, {3}), mean(DType::kF32, {3}), invstd(DType::kF32, {3});
+  x.Randomise(rng), weight.Randomise(rng), bias.Randomise(rng), running_mean.Randomise(rng);
+  for (int64_t c = 0; c < 3; ++c) reference::Set(running_var.tensor, {c}, 2);
+  Sample old_mean = running_mean.Copied();
+  for (bool training : {true, false}) {
+    PlanRef plan = testing::NewPlan();
+    Operand in = x.BoundTo(*plan, Access::kRead, "x"), w = weight.BoundTo(*plan, Access::kRead, "weight"),
+            b = bias.BoundTo(*plan, Access::kRead, "bias"), rm = running_mean.BoundTo(*plan, Access::kReadWrite, "rm"),
+            rv = running_var.BoundTo(*plan, Access::kReadWrite, "rv"), y = out.BoundTo(*plan, Access::kWrite, "out"),
+            m = mean.BoundTo(*plan, Access::kWrite, "mean"), s = invstd.BoundTo(*plan, Access::kWrite, "invstd");
+    kernels::BatchNorm(*plan, DType::kF32, in, w, b, rm, rv, training, 0.1, 1e-5, y, m, s);
+    testing::RunPlan(*plan);
+    reference::ForEach(x.tensor.shape, [&](const Shape& i) {
+      Shape c{i[1]};
+      Moments now = MomentsOf(x.tensor, i, 0b101);
+      if (training) {
+        EXPECT_NEAR(double(reference::Get(running_mean.tensor, c)),
+                    double(0.9L * reference::Get(old_mean.tensor, c) + 0.1L * now.mean), 1e-5);
+        EXPECT_NEAR(double(reference::Get(running_var.tensor, c)), double(0.9L * 2 + 0.1L * now.variance * 36 / 35), 1e-4);
+      } else {
+        now.mean = reference::Get(running_mean.tensor, c), now.variance = reference::Get(running_var.tensor, c);
+      }
+      Real want = (reference::Get(x.tensor, i) - now.mean) / std::sqrt(now.variance + 1e-5L) *
+                      reference::Get(weight.tensor, c) + reference::Get(bias.tensor, c);
+      EXPECT_NEAR(double(reference::Get(out.tensor, i)), double(want), 5e-5);
+    });
+  }
+}
+
+TEST(Norm, LogSoftmaxOfAllDims) {
+  std::mt19937 rng(7);
+  for (int dim : {0, 1, 2}) {
+    for (Layout layout : kLayouts) {
+      Sample x(DType::kF32, {5, 33, 7}, layout), out(DType::kF32, {5, 33, 7});
+      x.Randomise(rng, 20);
+      PlanRef plan = testing::NewPlan();
+      Operand in = x.BoundTo(*plan, Access::kRead, "x");
+      kernels::LogSoftmax(*plan, DType::kF32, in, dim, out.BoundTo(*plan, Access::kWrite, "out"));
+      testing::RunPlan(*plan);
+      Sample want = out.Copied();
+      reference::ForEach(x.tensor.shape, [&](Shape i) {
+        Real sum = 0, value = reference::Get(x.tensor, i);
+        Shape at = i;
+        for (i[dim] = 0; i[dim] < x.tensor.shape[dim]; ++i[dim]) sum += std::exp(reference::Get(x.tensor, i));
+        reference::Set(want.tensor, at, value - std::log(sum));
+      });
+      EXPECT_LE(testing::Distance(out.tensor, want.tensor), 3e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::ops
