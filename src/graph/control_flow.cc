@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/codes.h"
 #include "graph/interpreter.h"
+#include "graph/sequence.h"
 
 namespace belay::graph {
 namespace {
@@ -183,7 +184,7 @@ ControlFunction FindControl(std::string_view type) {
   static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{
       {"If", If}, {"Loop", Loop}, {"Scan", Scan}};
   auto it = table->find(type);
-  return it == table->end() ? nullptr : it->second;
+  return it == table->end() ? FindSequenceOp(type) : it->second;
 }
 
 }  // namespace belay::graph

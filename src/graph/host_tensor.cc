@@ -63,6 +63,12 @@ HostTensor::HostTensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(
 HostTensor::HostTensor(DType dtype, const Shape& shape, const void* data, std::shared_ptr<const void> owner)
     : dtype_(dtype), shape_(shape), data_(static_cast<const std::byte*>(data)), owner_(std::move(owner)) {}
 
+HostTensor::HostTensor(Members members)
+    : dtype_(DType::kUndefined),
+      shape_{0},
+      data_(nullptr),
+      members_(std::make_shared<const Members>(std::move(members))) {}
+
 size_t HostTensor::bytes() const { return PackedBytes(dtype_, count()); }
 
 std::vector<int64_t> HostTensor::Ints() const { return Converted<int64_t>(*this, DType::kI64); }

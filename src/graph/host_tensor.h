@@ -23,6 +23,9 @@ class HostTensor {
   HostTensor(DType dtype, const Shape& shape);
   // Somebody else's bytes, which `owner` keeps alive.
   HostTensor(DType dtype, const Shape& shape, const void* data, std::shared_ptr<const void> owner);
+  // A sequence of tensors, which only the interpreter knows: a value of no type and no elements.
+  using Members = std::vector<std::shared_ptr<const HostTensor>>;
+  explicit HostTensor(Members members);
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -39,6 +42,9 @@ class HostTensor {
     return reinterpret_cast<T*>(const_cast<std::byte*>(data_));
   }
 
+  // Null for what is no sequence.
+  const Members* members() const { return members_.get(); }
+
   // The elements converted, in order.
   std::vector<int64_t> Ints() const;
   std::vector<double> Reals() const;
@@ -48,6 +54,7 @@ class HostTensor {
   Shape shape_;
   const std::byte* data_;
   std::shared_ptr<const void> owner_;
+  std::shared_ptr<const Members> members_;
 };
 
 using Constant = std::shared_ptr<const HostTensor>;

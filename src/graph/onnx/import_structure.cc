@@ -82,6 +82,16 @@ void EyeLike(OnnxNode& node) {
 
 void CastLike(OnnxNode& node) { node.Become("CastLike"); }
 
+void Einsum(OnnxNode& node) { node.Become("Einsum", {{"equation", node.String("equation", "")}}); }
+
+void SplitToSequence(OnnxNode& node) {
+  node.Become("SplitToSequence", {{"axis", node.Int("axis", 0)}, {"keepdims", node.Int("keepdims", 1)}});
+}
+
+void ConcatFromSequence(OnnxNode& node) {
+  node.Become("ConcatFromSequence", {{"axis", node.Int("axis", 0)}, {"new_axis", node.Int("new_axis", 0)}});
+}
+
 constexpr ImportRow kRows[] = {
     {"Identity", Identity},   {"Reshape", Reshape},
     {"Transpose", Transpose}, {"Shape", ShapeOf},
@@ -90,7 +100,15 @@ constexpr ImportRow kRows[] = {
     {"Expand", ImportSame},   {"ConstantOfShape", ConstantOfShape},
     {"Range", ImportSame},    {"Constant", ConstantNode},
     {"Dropout", Dropout},     {"EyeLike", EyeLike},
-    {"CastLike", CastLike},
+    {"CastLike", CastLike},   {"Einsum", Einsum},
+    {"SequenceConstruct", ImportSame},
+    {"SequenceEmpty", ImportSame},
+    {"SequenceInsert", ImportSame},
+    {"SequenceErase", ImportSame},
+    {"SequenceAt", ImportSame},
+    {"SequenceLength", ImportSame},
+    {"SplitToSequence", SplitToSequence},
+    {"ConcatFromSequence", ConcatFromSequence},
 };
 
 }  // namespace

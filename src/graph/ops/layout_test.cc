@@ -83,5 +83,47 @@ TEST(LayoutOps, PacksAndUnpacks) {
   EXPECT_THAT(Outputs(unpack, {packed})[1]->Reals(), ElementsAre(1, 1));
 }
 
+Constant Einsum(const char* equation, std::vector<Constant> inputs) {
+  Node node{.name = "n", .type = "Einsum"};
+  node.attributes["equation"] = std::string(equation);
+  return Outputs(node, std::move(inputs))[0];
+}
+
+TEST(EinsumOp, AddsUpInEveryWay) {
+  Constant a = Counting({2, 3});
+  EXPECT_THAT(Einsum("ij->ji", {a})->Reals(), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(Einsum("ij->", {a})->Reals(), ElementsAre(15));
+  EXPECT_THAT(Einsum("ii->i", {Counting({3, 3})})->Reals(), ElementsAre(0, 4, 8));
+  EXPECT_THAT(Einsum("ij,kj->ik", {a, a})->Reals(), ElementsAre(5, 14, 14, 50));
+  EXPECT_THAT(Einsum("...j,j", {a, Counting({3})})->Reals(), ElementsAre(5, 14));
+  EXPECT_THAT(Einsum("ij,i,j->j", {a, Counting({2}), Counting({3})})->Reals(), ElementsAre(0, 4, 10));
+}
+
+TEST(EinsumOp, MatricesAndTermsAgree) {
+  Constant a = Counting({4, 2, 3}), b = Counting({3, 4, 5});
+  auto with_one = std::make_shared<HostTensor>(DType::kF32, Shape{1});
+  with_one->as<float>()[0] = 1;
+  EXPECT_EQ(Einsum("bij,jbk->kbi", {a, b})->Reals(), Einsum("bij,jbk,z->kbi", {a, b, with_one})->Reals());
+}
+
+TEST(IndexOps, NonZeroGivesPlaces) {
+  Node node{.name = "n", .type = "NonZero"};
+  node.attributes["transpose"] = true;
+  EXPECT_THAT(Outputs(node, {Counting({2, 2})})[0]->Ints(), ElementsAre(0, 1, 1, 1, 0, 1));
+}
+
+TEST(IndexOps, TopKKeepsTheBest) {
+  auto best = Outputs({.name = "n", .type = "TopKV2", .outputs = 2}, {Counting({2, 3}), Ints({2})});
+  EXPECT_THAT(best[0]->Reals(), ElementsAre(2, 1, 5, 4));
+  EXPECT_THAT(best[1]->Ints(), ElementsAre(2, 1, 2, 1));
+}
+
+TEST(ResizeOps, ImagesOfBothFormats) {
+  Node node{.name = "n", .type = "ResizeNearestNeighborV2"};
+  node.attributes["data_format"] = std::string("NHWC");
+  Constant out = Outputs(node, {Counting({1, 1, 2, 2}), Ints({1, 4})})[0];
+  EXPECT_THAT(out->Reals(), ElementsAre(0, 1, 0, 1, 2, 3, 2, 3));
+}
+
 }  // namespace
 }  // namespace belay::graph

@@ -1,0 +1,41 @@
+/**
+ * out = input read at the places of grid; modes are linear, nearest, cubic and zeros, border,
+ * reflection. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_GRID_SAMPLER2D_H_
+#define BELAY_ACLNNOP_ACLNN_GRID_SAMPLER2D_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = input read at the places of grid; modes are linear, nearest, cubic and zeros, border,
+ * reflection. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types:
+ * f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnGridSampler2DGetWorkspaceSize(
+    const aclTensor *input, const aclTensor *grid, int64_t interpolationMode, int64_t paddingMode,
+    bool alignCorners, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnGridSampler2D(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_GRID_SAMPLER2D_H_ */

@@ -1,0 +1,40 @@
+/**
+ * out = self with slice i of source, times alpha, added to the slice index[i] of dim. Belay
+ * implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_INDEX_ADD_H_
+#define BELAY_ACLNNOP_ACLNN_INDEX_ADD_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = self with slice i of source, times alpha, added to the slice index[i] of dim. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnIndexAddGetWorkspaceSize(
+    const aclTensor *self, int64_t dim, const aclTensor *index, const aclTensor *source, const
+    aclScalar *alpha, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnIndexAdd(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_INDEX_ADD_H_ */

@@ -1,0 +1,68 @@
+// Operators that put rows in order or choose the best of them.
+#include "graph/ops/bind.h"
+#include "graph/translation.h"
+#include "graph/translations.h"
+#include "ops/sort/nms.h"
+#include "ops/sort/sort.h"
+
+namespace belay::graph::translate {
+namespace {
+
+void Ordered(Translation& node, int64_t dim, const ops::SortOrder& order, DType index_type) {
+  Shape shape = node.shape(0);
+  int axis = shape.rank() == 0 ? 0 : node.Axis(dim, shape.rank());
+  if (order.keep >= 0 && shape.rank() > 0) {
+    if (order.keep > shape[axis]) node.Refuse("k is larger than dimension " + std::to_string(axis));
+    shape[axis] = order.keep;
+  }
+  Tensor values = node.Out(0, node.dtype(0), shape);
+  Tensor indices = node.output_count() > 1 ? node.Out(1, index_type, shape) : node.Temporary(index_type, shape);
+  node.Step("Sort", [&](ops::Plan& plan) {
+    ops::Operand in = ReadFrom(plan, node.in(0), "x");
+    ops::Operand first = WrittenTo(plan, values, "values"), second = WrittenTo(plan, indices, "indices");
+    ops::PlanSort(plan, in, axis, order, &first, &second);
+  });
+}
+
+ops::SortOrder Best(const Translation& node, int64_t k) {
+  if (k < 0) node.Refuse("k is negative");
+  return {.descending = node.Bool("largest"), .keep = k};
+}
+
+double RealOr(const Translation& node, int input, double missing) {
+  if (!node.has(input) || node.value(input).count() == 0) return missing;
+  return node.value(input).Reals()[0];
+}
+
+}  // namespace
+
+void TopK(Translation& node) { Ordered(node, node.Int("dim"), Best(node, node.ints(1).at(0)), DType::kI32); }
+void TopKV2(Translation& node) {
+  Ordered(node, node.Int("dim"), Best(node, node.ints(1).at(0)), node.Type("indices_dtype"));
+}
+void TopKD(Translation& node) {
+  Ordered(node, node.Int("dim"), Best(node, node.Int("k")), node.Type("indices_dtype"));
+}
+
+void Sort(Translation& node) { Ordered(node, node.Int("axis"), {.descending = node.Bool("descending")}, DType::kI32); }
+
+void NonMaxSuppressionV7(Translation& node) {
+  const Shape& boxes = node.shape(0);
+  const Shape& scores = node.shape(1);
+  if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || scores[0] != boxes[0] || scores[2] != boxes[1]) {
+    node.Refuse("boxes of " + boxes.ToString() + " and scores of " + scores.ToString() + " do not fit together");
+  }
+  ops::BoxChoice choice;
+  choice.most = static_cast<int64_t>(RealOr(node, 2, static_cast<double>(node.Int("max_boxes_size"))));
+  choice.overlap = RealOr(node, 3, 0);
+  choice.has_least_score = node.has(4);
+  choice.least_score = RealOr(node, 4, 0);
+  choice.centred = node.Int("center_point_box") != 0;
+  auto chosen =
+      ops::ChooseBoxes(node.value(0).Reals(), node.value(1).Reals(), boxes[0], scores[1], boxes[1], choice);
+  auto result = std::make_shared<HostTensor>(DType::kI64, Shape{static_cast<int64_t>(chosen.size()), 3});
+  for (size_t i = 0; i < chosen.size(); ++i) std::copy(chosen[i].begin(), chosen[i].end(), result->as<int64_t>() + 3 * i);
+  node.OutValue(0, result);
+}
+
+}  // namespace belay::graph::translate

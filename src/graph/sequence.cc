@@ -1,0 +1,121 @@
+#include "graph/sequence.h"
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "graph/codes.h"
+#include "graph/interpreter.h"
+
+namespace belay::graph {
+namespace {
+
+using Members = HostTensor::Members;
+using Inputs = std::span<const Constant>;
+
+const Members& MembersOf(const Node& node, const Constant& value) {
+  if (value != nullptr && value->members() != nullptr) return *value->members();
+  Fail(kGraphInvalid, "graph-sequence", "node '{}' ({}) needs a sequence, but gets a tensor", node.name, node.type);
+}
+
+std::vector<Constant> Sequence(Members members) { return {std::make_shared<HostTensor>(std::move(members))}; }
+
+// A place among `count` members; negative ones count from the end.
+size_t PlaceOf(const Node& node, const Constant& position, size_t count) {
+  int64_t place = position->Ints().at(0), size = static_cast<int64_t>(count);
+  if (place < -size || place >= size) {
+    Fail(kGraphInvalid, "graph-sequence-place", "node '{}' ({}) asks for member {} of {}", node.name, node.type, place,
+         count);
+  }
+  return static_cast<size_t>(place < 0 ? place + size : place);
+}
+
+bool Given(Inputs inputs, size_t i) { return i < inputs.size() && inputs[i] != nullptr; }
+
+std::vector<Constant> Construct(const Node&, Inputs inputs) { return Sequence({inputs.begin(), inputs.end()}); }
+std::vector<Constant> Empty(const Node&, Inputs) { return Sequence({}); }
+
+std::vector<Constant> Insert(const Node& node, Inputs inputs) {
+  Members members = MembersOf(node, inputs[0]);
+  size_t place = members.size();
+  if (Given(inputs, 2)) {
+    int64_t wanted = inputs[2]->Ints().at(0);
+    if (wanted != static_cast<int64_t>(place)) place = PlaceOf(node, inputs[2], members.size());
+  }
+  members.insert(members.begin() + static_cast<ptrdiff_t>(place), inputs[1]);
+  return Sequence(std::move(members));
+}
+
+std::vector<Constant> Erase(const Node& node, Inputs inputs) {
+  Members members = MembersOf(node, inputs[0]);
+  Constant last = IntConstant(-1);
+  size_t place = PlaceOf(node, Given(inputs, 1) ? inputs[1] : last, members.size());
+  members.erase(members.begin() + static_cast<ptrdiff_t>(place));
+  return Sequence(std::move(members));
+}
+
+std::vector<Constant> At(const Node& node, Inputs inputs) {
+  const Members& members = MembersOf(node, inputs[0]);
+  return {members[PlaceOf(node, inputs[1], members.size())]};
+}
+
+std::vector<Constant> Length(const Node& node, Inputs inputs) {
+  return {IntConstant(static_cast<int64_t>(MembersOf(node, inputs[0]).size()))};
+}
+
+int64_t IntOf(const Node& node, std::string_view name, int64_t missing) {
+  const auto* value = FindAttribute<int64_t>(node, name);
+  return value == nullptr ? missing : *value;
+}
+
+// The sizes of the pieces: as listed, or all of one size but the last.
+std::vector<int64_t> PieceSizes(const Node& node, int64_t whole, const Constant& split) {
+  if (split != nullptr && split->shape().rank() > 0) return split->Ints();
+  int64_t each = split == nullptr ? 1 : split->Ints().at(0);
+  if (each < 1) Fail(kGraphInvalid, "graph-sequence-split", "node '{}' cuts pieces of {} elements", node.name, each);
+  std::vector<int64_t> sizes;
+  for (int64_t rest = whole; rest > 0; rest -= each) sizes.push_back(std::min(rest, each));
+  return sizes;
+}
+
+std::vector<Constant> Split(const Node& node, Inputs inputs) {
+  const Shape& shape = inputs[0]->shape();
+  int64_t axis = IntOf(node, "axis", 0);
+  if (axis < 0) axis += shape.rank();
+  if (axis < 0 || axis >= shape.rank()) {
+    Fail(kGraphInvalid, "graph-sequence-split", "node '{}' cuts along dimension {} of {}", node.name, axis,
+         shape.ToString());
+  }
+  Constant split = Given(inputs, 1) ? inputs[1] : nullptr;
+  std::vector<int64_t> sizes = PieceSizes(node, shape[static_cast<int>(axis)], split);
+  Node cut{.name = node.name, .type = "SplitVD", .outputs = static_cast<int>(sizes.size())};
+  cut.attributes["size_splits"] = sizes;
+  cut.attributes["split_dim"] = axis;
+  std::vector<Constant> pieces = EvaluateNode(cut, inputs.first(1));
+  if (split == nullptr && IntOf(node, "keepdims", 1) == 0) {
+    Node drop{.name = node.name, .type = "Squeeze"};
+    drop.attributes["axis"] = std::vector<int64_t>{axis};
+    for (Constant& piece : pieces) piece = EvaluateNode(drop, std::span(&piece, 1))[0];
+  }
+  return Sequence(std::move(pieces));
+}
+
+std::vector<Constant> Concat(const Node& node, Inputs inputs) {
+  const Members& members = MembersOf(node, inputs[0]);
+  bool stack = IntOf(node, "new_axis", 0) != 0;
+  Node join{.name = node.name, .type = stack ? "Pack" : "ConcatD"};
+  join.attributes[stack ? "axis" : "concat_dim"] = IntOf(node, "axis", 0);
+  return EvaluateNode(join, members);
+}
+
+}  // namespace
+
+ControlFunction FindSequenceOp(std::string_view type) {
+  static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{
+      {"SequenceConstruct", Construct}, {"SequenceEmpty", Empty},   {"SequenceInsert", Insert},
+      {"SequenceErase", Erase},         {"SequenceAt", At},         {"SequenceLength", Length},
+      {"SplitToSequence", Split},       {"ConcatFromSequence", Concat}};
+  auto it = table->find(type);
+  return it == table->end() ? nullptr : it->second;
+}
+
+}  // namespace belay::graph

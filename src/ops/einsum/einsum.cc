@@ -1,0 +1,90 @@
+#include "ops/einsum/einsum.h"
+
+#include "base/parallel.h"
+#include "ops/pipeline.h"
+
+namespace belay::ops {
+namespace {
+
+template <class T>
+struct SumBody {
+  LabelledSum sum;
+  DType type, compute;
+  std::vector<int64_t> counts, offsets;  // of the operands: elements, bytes to the first one
+  std::vector<int> bindings;             // of the operands, then of the result
+  int64_t results, out_offset;
+
+  void operator()(const Frame& frame) const {
+    std::vector<std::vector<T>> values;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      values.emplace_back(static_cast<size_t>(counts[i]));
+      tensor::Convert(compute, values[i].data(), type, frame.at[bindings[i]] + offsets[i], counts[i]);
+    }
+    std::vector<T> out(static_cast<size_t>(results));
+    ParallelFor(results, 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[static_cast<size_t>(i)] = Element(values, i);
+    });
+    tensor::Convert(type, frame.at[bindings.back()] + out_offset, compute, out.data(), results);
+  }
+
+  T Element(const std::vector<std::vector<T>>& values, int64_t place) const {
+    std::vector<const T*> at;
+    for (const auto& operand : values) at.push_back(operand.data());
+    for (int label = sum.result_labels - 1; label >= 0; --label) {
+      auto l = static_cast<size_t>(label);
+      int64_t i = place % sum.sizes[l];
+      place /= sum.sizes[l];
+      for (size_t k = 0; k < at.size(); ++k) at[k] += i * sum.strides[k][l];
+    }
+    return Summed(at, static_cast<size_t>(sum.result_labels));
+  }
+
+  T Summed(const std::vector<const T*>& from, size_t label) const {
+    if (label == sum.sizes.size()) {
+      T product = 1;
+      for (const T* value : from) product *= *value;
+      return product;
+    }
+    std::vector<const T*> at = from;
+    T total = 0;
+    for (int64_t i = 0; i < sum.sizes[label]; ++i) {
+      total += Summed(at, label + 1);
+      for (size_t k = 0; k < at.size(); ++k) at[k] += sum.strides[k][label];
+    }
+    return total;
+  }
+};
+
+template <class T>
+void PlanIn(Plan& plan, DType compute, const OperandList& operands, const LabelledSum& sum, const Operand& out) {
+  SumBody<T> body;
+  body.sum = sum;
+  body.type = out.dtype();
+  body.compute = compute;
+  auto bytes = static_cast<int64_t>(BytesOf(body.type));
+  for (const Operand& operand : operands) {
+    body.counts.push_back(operand.tensor->count());
+    body.offsets.push_back(operand.tensor->offset * bytes);
+    body.bindings.push_back(operand.binding);
+  }
+  body.bindings.push_back(out.binding);
+  body.results = out.tensor->count();
+  body.out_offset = out.tensor->offset * bytes;
+  int64_t products = 1;
+  for (int64_t size : sum.sizes) products *= size;
+  plan.SetCost(200 + static_cast<uint64_t>(products) * 5);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanLabelledSum(Plan& plan, const OperandList& operands, const LabelledSum& sum, const Operand& out) {
+  if (out.tensor->empty()) return;
+  if (IsFloat(out.dtype())) {
+    PlanIn<double>(plan, DType::kF64, operands, sum, out);
+  } else {
+    PlanIn<int64_t>(plan, DType::kI64, operands, sum, out);
+  }
+}
+
+}  // namespace belay::ops

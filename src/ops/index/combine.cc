@@ -1,0 +1,71 @@
+#include "ops/index/combine.h"
+
+#include <algorithm>
+
+#include "ops/layout/moves.h"
+
+namespace belay::ops {
+namespace {
+
+template <class T>
+T Combined(Combination how, T a, T b, T factor) {
+  switch (how) {
+    case Combination::kReplace:
+      return b;
+    case Combination::kAdd:
+      return static_cast<T>(a + b * factor);
+    case Combination::kMultiply:
+      return static_cast<T>(a * b);
+    case Combination::kMax:
+      return a < b || b != b ? b : a;
+    case Combination::kMin:
+      return b < a || b != b ? b : a;
+  }
+  return b;
+}
+
+}  // namespace
+
+Combiner::Combiner(DType type, Combination how, int64_t to_step, int64_t from_step, double factor)
+    : to_(type, type, to_step),
+      from_(type, type, from_step),
+      compute_(ComputeType(type)),
+      how_(how),
+      to_step_(to_step),
+      from_step_(from_step),
+      bytes_(static_cast<int64_t>(BytesOf(type))),
+      factor_(factor) {}
+
+template <class T>
+void Combiner::Blocks(char* to, const char* from, int64_t n) const {
+  alignas(64) T a[kBlock], b[kBlock], result[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    int64_t m = std::min(kBlock, n - i);
+    const T* x = static_cast<const T*>(to_.Load(a, to + i * to_step_, m));
+    const T* y = static_cast<const T*>(from_.Load(b, from + i * from_step_, m));
+    for (int64_t k = 0; k < m; ++k) result[k] = Combined(how_, x[k], y[k], static_cast<T>(factor_));
+    to_.Store(to + i * to_step_, result, m, false);
+  }
+}
+
+void Combiner::operator()(char* to, const char* from, int64_t n) const {
+  if (how_ == Combination::kReplace) return MoveRow(to, to_step_, from, from_step_, n, bytes_);
+  switch (compute_) {
+    case DType::kF32:
+      return Blocks<float>(to, from, n);
+    case DType::kF64:
+      return Blocks<double>(to, from, n);
+    default:
+      return compute_ == DType::kI32 ? Blocks<int32_t>(to, from, n) : Blocks<int64_t>(to, from, n);
+  }
+}
+
+BlockCombiner::BlockCombiner(const Tensor& to, const Tensor& from, Combination how, double factor)
+    : nest_(to.shape, {Operand{&to}, Operand{&from}}), row_(to.dtype, how, nest_.step(0), nest_.step(1), factor) {}
+
+void BlockCombiner::operator()(char* to, const char* from) const {
+  char* base[2] = {to, const_cast<char*>(from)};
+  nest_.Walk(base, 0, nest_.count(), [this](char** at, int64_t n) { row_(at[0], at[1], n); });
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,46 @@
+// Writing values where there are some already: over them, added to them, ...
+#pragma once
+
+#include <string_view>
+
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+
+namespace belay::ops {
+
+enum class Combination : uint8_t { kReplace, kAdd, kMultiply, kMax, kMin };
+
+// Rows of one type.
+class Combiner {
+ public:
+  Combiner() = default;
+  // Steps in bytes. `factor` scales what comes in, where it is added.
+  Combiner(DType type, Combination how, int64_t to_step, int64_t from_step, double factor = 1);
+  void operator()(char* to, const char* from, int64_t n) const;
+
+ private:
+  template <class T>
+  void Blocks(char* to, const char* from, int64_t n) const;
+
+  Lane to_, from_;
+  DType compute_ = DType::kUndefined;
+  Combination how_ = Combination::kReplace;
+  int64_t to_step_ = 0, from_step_ = 0, bytes_ = 0;
+  double factor_ = 1;
+};
+
+// A whole block of several dimensions.
+class BlockCombiner {
+ public:
+  BlockCombiner() = default;
+  BlockCombiner(const Tensor& to, const Tensor& from, Combination how, double factor = 1);
+  int64_t count() const { return nest_.count(); }
+  // From the first elements of the blocks.
+  void operator()(char* to, const char* from) const;
+
+ private:
+  LoopNest nest_;
+  Combiner row_;
+};
+
+}  // namespace belay::ops

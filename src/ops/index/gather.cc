@@ -1,0 +1,259 @@
+#include "ops/index/gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/index/indices.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/moves.h"
+#include "ops/rules.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+// Dimensions [first, end) of a view, at its own offset 0.
+Tensor DimsOf(const Tensor& t, int first, int end) {
+  Tensor part;
+  part.dtype = t.dtype;
+  for (int d = first; d < end; ++d) {
+    part.shape.push_back(t.shape[d]);
+    part.strides.push_back(t.strides[d]);
+  }
+  return part;
+}
+
+std::vector<int64_t> Offsets(const Tensor& t, int first, int end) {
+  Tensor part = DimsOf(t, first, end);
+  return OffsetsOf(part.shape, part.strides, static_cast<int64_t>(BytesOf(t.dtype)));
+}
+
+int64_t OffsetOf(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
+
+// Blocks of elements from places that indices name.
+struct GatherBody {
+  Indices index;
+  std::vector<int64_t> outer_out, outer_in;  // byte offsets
+  std::vector<int64_t> index_out;
+  int64_t shared;  // consecutive outer places that share their indices
+  int64_t size, step;
+  StridedCopy block;
+  int64_t bytes;
+  int64_t offsets[2];
+  int bindings[3];  // out, self, index
+
+  void operator()(const Frame& frame) const {
+    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    char* out = frame.at[bindings[0]] + offsets[0];
+    const char* in = frame.at[bindings[1]] + offsets[1];
+    auto each = static_cast<int64_t>(index_out.size());
+    int64_t grain = std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, block.count()));
+    ParallelFor(static_cast<int64_t>(outer_out.size()) * each, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        auto outer = static_cast<size_t>(i / each);
+        int64_t place = places[static_cast<size_t>(i / each / shared * each + i % each)];
+        char* to = out + outer_out[outer] + index_out[static_cast<size_t>(i % each)];
+        const char* from = in + outer_in[outer] + place * step;
+        if (block.count() == 1) {
+          MoveRow(to, bytes, from, bytes, 1, bytes);
+        } else {
+          block.RunHere(to, from);
+        }
+      }
+    });
+  }
+};
+
+// out[i] = self[..., index[i], ...] along one dimension, for equal ranks.
+struct GatherElementsBody {
+  Indices index;
+  LoopNest nest;  // places, out, self
+  int64_t size, step, bytes;
+  int bindings[3];
+
+  void operator()(const Frame& frame) const {
+    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
+                     frame.at[bindings[1]] + nest.offset(2)};
+    nest.WalkAll(
+        base,
+        [this](char** at, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            int64_t place;
+            std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
+            MoveRow(at[1] + i * nest.step(1), bytes, at[2] + i * nest.step(2) + place * step, bytes, 1, bytes);
+          }
+        },
+        [] {});
+  }
+};
+
+struct GatherNdBody {
+  Indices index;
+  int64_t rows_a_batch, depth;
+  std::vector<int64_t> sizes, steps;  // of the indexed dimensions
+  std::vector<int64_t> batch_in, row_out;
+  StridedCopy block;
+  int64_t offsets[2];
+  int bindings[3];
+
+  void operator()(const Frame& frame) const {
+    std::vector<int64_t> numbers = index.Read(frame.at[bindings[2]]);
+    char* out = frame.at[bindings[0]] + offsets[0];
+    const char* in = frame.at[bindings[1]] + offsets[1];
+    for (size_t row = 0; row < row_out.size(); ++row) {
+      const char* from = in + batch_in[row / static_cast<size_t>(rows_a_batch)];
+      for (size_t k = 0; k < static_cast<size_t>(depth); ++k) {
+        from += CheckedPlace(numbers[row * static_cast<size_t>(depth) + k], sizes[k]) * steps[k];
+      }
+      block.RunHere(out + row_out[row], from);
+    }
+  }
+};
+
+void CheckIndexType(const Operand& index) {
+  if (IsInt(index.dtype())) return;
+  Fail(kInvalidArgument, "op-dtype", "{} is {}; indices are ACL_INT32 or ACL_INT64", index.name, NameOf(index.dtype()));
+}
+
+}  // namespace
+
+Shape GatheredShape(const Shape& self, int dim, int batch_dims, const Shape& index) {
+  Shape shape;
+  if (self.rank() + index.rank() - batch_dims - 1 > tensor::kMaxRank) {
+    Fail(kInvalidArgument, "op-rank", "the result would have more than eight dimensions");
+  }
+  for (int d = 0; d < dim; ++d) shape.push_back(self[d]);
+  for (int d = batch_dims; d < index.rank(); ++d) shape.push_back(index[d]);
+  for (int d = dim + 1; d < self.rank(); ++d) shape.push_back(self[d]);
+  return shape;
+}
+
+void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const Operand& index, const Operand& out) {
+  const Tensor& from = *self.tensor;
+  const Tensor& to = *out.tensor;
+  CheckIndexType(index);
+  CheckSameType(self, out);
+  if (from.shape.rank() == 0) Fail(kInvalidArgument, "op-dim", "{} has no dimension to pick from", self.name);
+  CheckShape(out, GatheredShape(from.shape, dim, batch_dims, index.tensor->shape));
+  if (to.empty()) return;
+  int behind = dim + index.tensor->shape.rank() - batch_dims;
+  GatherBody body;
+  body.index = Indices(*index.tensor);
+  body.outer_out = Offsets(to, 0, dim);
+  body.outer_in = Offsets(from, 0, dim);
+  body.index_out = Offsets(to, dim, behind);
+  body.shared = 1;
+  for (int d = batch_dims; d < dim; ++d) body.shared *= from.shape[d];
+  body.size = from.shape[dim];
+  body.bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  body.step = from.strides[dim] * body.bytes;
+  body.block = StridedCopy(DimsOf(to, behind, to.shape.rank()), DimsOf(from, dim + 1, from.shape.rank()));
+  body.offsets[0] = OffsetOf(to);
+  body.offsets[1] = OffsetOf(from);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  body.bindings[2] = index.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(to.count()) / 2);
+  plan.SetBody(body);
+}
+
+void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand& index, const Operand& out) {
+  const Tensor& from = *self.tensor;
+  const Tensor& to = *out.tensor;
+  const Shape& names = index.tensor->shape;
+  CheckIndexType(index);
+  CheckSameType(self, out);
+  int64_t depth = names.rank() == 0 ? 0 : names.back(0);
+  if (depth < 1 || batch_dims + depth > from.shape.rank() || batch_dims >= names.rank()) {
+    Fail(kInvalidArgument, "op-index-depth", "{} of shape {} does not name elements of {} {}", index.name,
+         names.ToString(), self.name, from.shape.ToString());
+  }
+  int behind = batch_dims + static_cast<int>(depth);
+  Shape wanted = Shape::Of(names.data(), names.rank() - 1);
+  for (int d = behind; d < from.shape.rank(); ++d) wanted.push_back(from.shape[d]);
+  CheckShape(out, wanted);
+  if (to.empty()) return;
+  GatherNdBody body;
+  body.index = Indices(*index.tensor);
+  body.depth = depth;
+  body.batch_in = Offsets(from, 0, batch_dims);
+  body.row_out = Offsets(to, 0, names.rank() - 1);
+  body.rows_a_batch = static_cast<int64_t>(body.row_out.size() / body.batch_in.size());
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  for (int d = batch_dims; d < behind; ++d) {
+    body.sizes.push_back(from.shape[d]);
+    body.steps.push_back(from.strides[d] * bytes);
+  }
+  body.block = StridedCopy(DimsOf(to, names.rank() - 1, to.shape.rank()), DimsOf(from, behind, from.shape.rank()));
+  body.offsets[0] = OffsetOf(to);
+  body.offsets[1] = OffsetOf(from);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  body.bindings[2] = index.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(to.count()));
+  plan.SetBody(body);
+}
+
+namespace kernels {
+
+void GatherAxis(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& out) {
+  PlanGather(plan, self, rules::WrapDim(self, dim), 0, index, out);
+}
+
+void GatherV3(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, int64_t batchDims,
+              int64_t /*mode*/, const Operand& out) {
+  int axis = rules::WrapDim(self, dim);
+  if (batchDims < 0 || batchDims > axis || batchDims > index.tensor->shape.rank()) {
+    Fail(kInvalidArgument, "op-dim", "batchDims is {}, beyond dimension {} or {}", batchDims, axis, index.name);
+  }
+  PlanGather(plan, self, axis, static_cast<int>(batchDims), index, out);
+}
+
+void Embedding(Plan& plan, DType, const Operand& weight, const Operand& indices, const Operand& out) {
+  PlanGather(plan, weight, 0, 0, indices, out);
+}
+
+void Gather(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& out) {
+  int axis = rules::WrapDim(self, dim);
+  CheckIndexType(index);
+  CheckSameType(self, out);
+  CheckShape(out, index.tensor->shape);
+  if (out.tensor->empty()) return;
+  CheckLength("the shape of index", index.tensor->shape.rank(), self.tensor->shape.rank());
+  Tensor from = *self.tensor;
+  GatherElementsBody body;
+  body.bytes = static_cast<int64_t>(BytesOf(from.dtype));
+  bool scalar = from.shape.rank() == 0;
+  body.size = scalar ? 1 : from.shape[axis];
+  body.step = scalar ? 0 : from.strides[axis] * body.bytes;
+  for (int d = 0; d < from.shape.rank(); ++d) {
+    if (d != axis && index.tensor->shape[d] > from.shape[d]) {
+      Fail(kInvalidArgument, "op-index-shape", "{} of shape {} is larger than {} {}", index.name,
+           index.tensor->shape.ToString(), self.name, self.tensor->shape.ToString());
+    }
+  }
+  from.shape = index.tensor->shape;
+  if (!scalar) from.strides[axis] = 0;
+  Tensor places = PackedPlaces(from.shape);
+  body.index = Indices(*index.tensor);
+  body.nest = LoopNest(from.shape, {Operand{&places}, out, Operand{&from}});
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  body.bindings[2] = index.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(places.count()) * 2);
+  plan.SetBody(body);
+}
+
+void GatherNd(Plan& plan, DType, const Operand& self, const Operand& indices, bool /*negativeIndexSupport*/,
+              const Operand& out) {
+  PlanGatherNd(plan, self, 0, indices, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,189 @@
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "ops/forms.h"
+#include "ops/index/scatter.h"
+#include "ops/reference/reference.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using reference::ForEach;
+using reference::Get;
+using reference::Set;
+using testing::Layout;
+using testing::Sample;
+
+constexpr Layout kLayouts[] = {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kOffset};
+constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kI8, DType::kF64};
+
+void Call(const Form& form, std::vector<Arg> args) { testing::RunPlan(*WithoutHandle(MakePlan(form, args))); }
+
+// Places in a dimension, some of them counted from its end.
+Sample Places(DType type, const Shape& shape, int64_t size, std::mt19937& rng, Layout layout = Layout::kPacked) {
+  Sample places(type, shape, layout);
+  std::uniform_int_distribution<int64_t> pick(-size, size - 1);
+  ForEach(shape, [&](const Shape& i) { Set(places.tensor, i, static_cast<reference::Real>(pick(rng))); });
+  return places;
+}
+
+int64_t PlaceAt(const Sample& places, const Shape& i, int64_t size) {
+  auto place = static_cast<int64_t>(Get(places.tensor, i));
+  return place < 0 ? place + size : place;
+}
+
+TEST(Index, GathersSlices) {
+  std::mt19937 rng(2);
+  for (DType type : kTypes) {
+    for (Layout layout : kLayouts) {
+      Sample in(type, {4, 6, 5}, layout), out(type, {4, 2, 3, 5}, layout);
+      in.Randomise(rng);
+      Sample index = Places(DType::kI32, {2, 3}, 6, rng, layout);
+      Call(forms::GatherV2, {Arg(&in.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&out.tensor)});
+      ForEach(out.tensor.shape, [&](const Shape& i) {
+        ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, {i[0], PlaceAt(index, {i[1], i[2]}, 6), i[3]}));
+      });
+    }
+  }
+}
+
+TEST(Index, GathersBatchByBatch) {
+  std::mt19937 rng(2);
+  Sample in(DType::kF32, {3, 2, 7, 4}), out(DType::kF32, {3, 2, 5, 4});
+  in.Randomise(rng);
+  Sample index = Places(DType::kI64, {3, 5}, 7, rng);
+  Call(forms::GatherV3, {Arg(&in.tensor), Arg(int64_t{2}), Arg(&index.tensor), Arg(int64_t{1}), Arg(int64_t{0}),
+                         Arg(&out.tensor)});
+  ForEach(out.tensor.shape, [&](const Shape& i) {
+    ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, {i[0], i[1], PlaceAt(index, {i[0], i[2]}, 7), i[3]}));
+  });
+}
+
+TEST(Index, AnIndexBeyondTheEndIsAnErrorOfTheTask) {
+  Sample in(DType::kF32, {4, 2}), out(DType::kF32, {3, 2}), index(DType::kI64, {3});
+  for (int64_t bad : {4, -5, 1000000000}) {
+    Set(index.tensor, {1}, static_cast<reference::Real>(bad));
+    EXPECT_THROW(Call(forms::Embedding, {Arg(&in.tensor), Arg(&index.tensor), Arg(&out.tensor)}), Error);
+    EXPECT_THROW(Call(forms::InplaceIndexCopy, {Arg(&in.tensor), Arg(int64_t{0}), Arg(&index.tensor), Arg(&out.tensor)}),
+                 Error);
+  }
+}
+
+TEST(Index, GathersElements) {
+  std::mt19937 rng(2);
+  for (Layout layout : kLayouts) {
+    for (int dim = 0; dim < 3; ++dim) {
+      Sample in(DType::kF16, {4, 6, 5}, layout), out(DType::kF16, {3, 4, 5}, layout);
+      in.Randomise(rng);
+      Sample index = Places(DType::kI64, {3, 4, 5}, in.tensor.shape[dim], rng, layout);
+      Call(forms::Gather, {Arg(&in.tensor), Arg(int64_t{dim}), Arg(&index.tensor), Arg(&out.tensor)});
+      ForEach(out.tensor.shape, [&](const Shape& i) {
+        Shape from = i;
+        from[dim] = PlaceAt(index, i, in.tensor.shape[dim]);
+        ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, from));
+      });
+    }
+  }
+}
+
+reference::Real Combined(Combination how, reference::Real a, reference::Real b) {
+  switch (how) {
+    case Combination::kAdd:
+      return a + b;
+    case Combination::kMultiply:
+      return a * b;
+    case Combination::kMax:
+      return std::max(a, b);
+    case Combination::kMin:
+      return std::min(a, b);
+    default:
+      return b;
+  }
+}
+
+constexpr Combination kCombinations[] = {Combination::kReplace, Combination::kAdd, Combination::kMultiply,
+                                         Combination::kMax, Combination::kMin};
+
+TEST(Index, ScattersElementsInOrder) {
+  std::mt19937 rng(4);
+  for (Combination how : kCombinations) {
+    for (DType type : {DType::kF32, DType::kI32, DType::kF64, DType::kI64}) {
+      Sample in(type, {4, 6}, Layout::kTransposed), source(type, {4, 3}), out(type, {4, 6}, Layout::kStepped);
+      in.Randomise(rng, 3);
+      source.Randomise(rng, 3);
+      Sample index = Places(DType::kI32, {4, 3}, 6, rng);
+      PlanRef plan = testing::NewPlan();
+      Operand self = in.BoundTo(*plan, Access::kRead, "self"), places = index.BoundTo(*plan, Access::kRead, "index");
+      Operand from = source.BoundTo(*plan, Access::kRead, "src");
+      PlanScatterElements(*plan, self, 1, places, from, how, out.BoundTo(*plan, Access::kWrite, "out"));
+      testing::RunPlan(*plan);
+      Sample want(type, {4, 6});
+      reference::Copy(in.tensor, want.tensor);
+      ForEach({4, 3}, [&](const Shape& i) {
+        Shape to{i[0], PlaceAt(index, i, 6)};
+        Set(want.tensor, to, Combined(how, Get(want.tensor, to), Get(source.tensor, i)));
+      });
+      EXPECT_EQ(testing::Distance(out.tensor, want.tensor), 0) << NameOf(type) << " " << int(how);
+    }
+  }
+}
+
+TEST(Index, ScattersBlocks) {
+  std::mt19937 rng(4);
+  Sample in(DType::kF32, {4, 6, 3}), updates(DType::kF32, {5, 3}, Layout::kStepped), out(DType::kF32, {4, 6, 3});
+  in.Randomise(rng);
+  updates.Randomise(rng);
+  Sample index = Places(DType::kI64, {5, 2}, 4, rng);
+  Call(forms::ScatterNd, {Arg(&in.tensor), Arg(&index.tensor), Arg(&updates.tensor), Arg(&out.tensor)});
+  for (int64_t i = 0; i < 5; ++i) {
+    for (int64_t k = 0; k < 3; ++k) {
+      Set(in.tensor, {PlaceAt(index, {i, 0}, 4), PlaceAt(index, {i, 1}, 6), k}, Get(updates.tensor, {i, k}));
+    }
+  }
+  EXPECT_EQ(testing::Distance(out.tensor, in.tensor), 0);
+}
+
+TEST(Index, CopiesAddsAndFillsRows) {
+  std::mt19937 rng(6);
+  for (Layout layout : kLayouts) {
+    Sample self(DType::kF32, {5, 4}, layout), source(DType::kF32, {5, 2}, layout), out(DType::kF32, {5, 4}, layout);
+    self.Randomise(rng);
+    source.Randomise(rng);
+    Sample index(DType::kI64, {2});
+    Set(index.tensor, {0}, 3);
+    Set(index.tensor, {1}, -3);
+    float two = 2;
+    Scalar alpha(&two, DType::kF32);
+    Call(forms::IndexAdd, {Arg(&self.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&source.tensor), Arg(&alpha),
+                           Arg(&out.tensor)});
+    Sample filled = self.Copied(), copied = self.Copied();
+    int64_t list[] = {3, -3};
+    tensor::IntArray places(list, 2);
+    Call(forms::InplaceIndexFillTensor, {Arg(&filled.tensor), Arg(int64_t{1}), Arg(&places), Arg(&alpha)});
+    Call(forms::InplaceIndexCopy, {Arg(&copied.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&source.tensor)});
+    ForEach({5, 4}, [&](const Shape& i) {
+      int64_t from = i[1] == 3 ? 0 : i[1] == 1 ? 1 : -1;
+      auto before = Get(self.tensor, i), moved = from < 0 ? 0 : Get(source.tensor, {i[0], from});
+      EXPECT_EQ(Get(out.tensor, i), before + 2 * moved);
+      EXPECT_EQ(Get(filled.tensor, i), from < 0 ? before : 2);
+      EXPECT_EQ(Get(copied.tensor, i), from < 0 ? before : moved);
+    });
+  }
+}
+
+TEST(Index, OneHotLeavesOutWhatIsBeyond) {
+  Sample index(DType::kI32, {3}), on(DType::kF16, {}), off(DType::kF16, {1}), out(DType::kF16, {4, 3});
+  for (int i = 0; i < 3; ++i) static_cast<int32_t*>(index.tensor.data)[i] = std::array{-1, 2, 9}[static_cast<size_t>(i)];
+  Set(on.tensor, {}, 5);
+  Set(off.tensor, {0}, -1);
+  Call(forms::OneHot, {Arg(&index.tensor), Arg(int64_t{4}), Arg(&on.tensor), Arg(&off.tensor), Arg(int64_t{0}),
+                       Arg(&out.tensor)});
+  ForEach({4, 3}, [&](const Shape& i) {
+    bool hot = (i[1] == 0 && i[0] == 3) || (i[1] == 1 && i[0] == 2);
+    EXPECT_EQ(Get(out.tensor, i), hot ? 5 : -1);
+  });
+}
+
+}  // namespace
+}  // namespace belay::ops

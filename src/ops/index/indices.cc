@@ -1,0 +1,37 @@
+#include "ops/index/indices.h"
+
+#include "base/error.h"
+
+namespace belay::ops {
+
+int64_t CheckedPlace(int64_t index, int64_t size) {
+  if (index >= 0 ? index < size : index >= -size) [[likely]] {
+    return index < 0 ? index + size : index;
+  }
+  Fail(kIndexFault, "op-index-range", "index {} is beyond a dimension of {} elements", index, size);
+}
+
+Indices::Indices(const Tensor& tensor) : copy_(PackedPlaces(tensor.shape), tensor) {}
+
+std::vector<int64_t> Indices::Read(const char* address) const {
+  std::vector<int64_t> values(static_cast<size_t>(count()));
+  copy_.Run(reinterpret_cast<char*>(values.data()), address);
+  return values;
+}
+
+std::vector<int64_t> Indices::Places(const char* address, int64_t size) const {
+  std::vector<int64_t> values = Read(address);
+  for (int64_t& value : values) value = CheckedPlace(value, size);
+  return values;
+}
+
+Tensor PackedPlaces(const Shape& shape) {
+  Tensor tensor;
+  tensor.dtype = DType::kI64;
+  tensor.shape = shape;
+  tensor.strides = PackedStrides(shape);
+  tensor.storage_count = tensor.count();
+  return tensor;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,35 @@
+// Tensors of indices, which kernels read as packed places.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/layout/strided_copy.h"
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+inline constexpr int kIndexFault = 507035;  // ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
+
+// Counts from the end when negative; throws Error for what is beyond the dimension's `size`.
+int64_t CheckedPlace(int64_t index, int64_t size);
+
+class Indices {
+ public:
+  Indices() = default;
+  explicit Indices(const Tensor& tensor);
+
+  int64_t count() const { return copy_.count(); }
+  // The numbers as they are, row by row.
+  std::vector<int64_t> Read(const char* address) const;
+  // Places in a dimension of `size` elements.
+  std::vector<int64_t> Places(const char* address, int64_t size) const;
+
+ private:
+  StridedCopy copy_;
+};
+
+// A packed tensor of i64, to be walked together with others in row-major order.
+Tensor PackedPlaces(const Shape& shape);
+
+}  // namespace belay::ops

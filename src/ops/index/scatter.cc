@@ -1,0 +1,324 @@
+#include "ops/index/scatter.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/index/indices.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/moves.h"
+#include "ops/rules.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+Tensor DimsOf(const Tensor& t, int first, int end) {
+  Tensor part;
+  part.dtype = t.dtype;
+  for (int d = first; d < end; ++d) {
+    part.shape.push_back(t.shape[d]);
+    part.strides.push_back(t.strides[d]);
+  }
+  return part;
+}
+
+std::vector<int64_t> Offsets(const Tensor& t, int first, int end) {
+  Tensor part = DimsOf(t, first, end);
+  return OffsetsOf(part.shape, part.strides, static_cast<int64_t>(BytesOf(t.dtype)));
+}
+
+int64_t OffsetOf(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
+
+// The input becomes the result before anything is written to it, unless they are one tensor.
+struct Start {
+  StridedCopy copy;
+  int out = -1, self = -1;
+  Start() = default;
+  Start(const Operand& result, const Operand& input) : out(result.binding), self(input.binding) {
+    if (out != self) copy = StridedCopy(*result.tensor, *input.tensor);
+  }
+  void Run(const Frame& frame) const {
+    if (out != self) copy.Run(frame.at[out], frame.at[self]);
+  }
+};
+
+void CheckScatter(const Operand& self, const Operand& index, const Operand& source, const Operand& out) {
+  if (!IsInt(index.dtype())) {
+    Fail(kInvalidArgument, "op-dtype", "{} is {}; indices are ACL_INT32 or ACL_INT64", index.name,
+         NameOf(index.dtype()));
+  }
+  CheckSameType(self, out);
+  CheckSameType(source, out);
+  CheckShape(out, self.tensor->shape);
+}
+
+struct ScatterElementsBody {
+  Start start;
+  Indices index;
+  LoopNest nest;  // places, out, source
+  Combiner combine;
+  int64_t size, step;
+  int bindings[3];
+
+  void operator()(const Frame& frame) const {
+    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    start.Run(frame);
+    char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
+                     frame.at[bindings[1]] + nest.offset(2)};
+    nest.Walk(base, 0, nest.count(), [this](char** at, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        int64_t place;
+        std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
+        combine(at[1] + i * nest.step(1) + place * step, at[2] + i * nest.step(2), 1);
+      }
+    });
+  }
+};
+
+struct ScatterNdBody {
+  Start start;
+  Indices index;
+  int64_t depth;
+  std::vector<int64_t> sizes, steps, row_in;
+  BlockCombiner combine;
+  int64_t offsets[2];
+  int bindings[3];
+
+  void operator()(const Frame& frame) const {
+    std::vector<int64_t> numbers = index.Read(frame.at[bindings[2]]);
+    auto each = static_cast<size_t>(depth);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = CheckedPlace(numbers[i], sizes[i % each]);
+    start.Run(frame);
+    char* out = frame.at[bindings[0]] + offsets[0];
+    const char* in = frame.at[bindings[1]] + offsets[1];
+    for (size_t row = 0; row < row_in.size(); ++row) {
+      char* to = out;
+      for (size_t k = 0; k < each; ++k) to += numbers[row * each + k] * steps[k];
+      combine(to, in + row_in[row]);
+    }
+  }
+};
+
+struct ScatterRowsBody {
+  Start start;
+  Indices index;
+  std::vector<int64_t> outer_out, outer_in;
+  BlockCombiner combine;
+  int64_t size, out_step, in_step;
+  int64_t offsets[2];
+  int bindings[3];
+
+  void operator()(const Frame& frame) const {
+    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    start.Run(frame);
+    char* out = frame.at[bindings[0]] + offsets[0];
+    const char* in = frame.at[bindings[1]] + offsets[1];
+    for (size_t o = 0; o < outer_out.size(); ++o) {
+      for (size_t i = 0; i < places.size(); ++i) {
+        combine(out + outer_out[o] + places[i] * out_step, in + outer_in[o] + static_cast<int64_t>(i) * in_step);
+      }
+    }
+  }
+};
+
+struct OneHotBody {
+  Indices index;
+  LoopNest nest;  // places, out without the axis
+  int64_t depth, step, bytes;
+  int64_t value_offsets[2];
+  int bindings[4];  // out, index, on, off
+
+  void operator()(const Frame& frame) const {
+    std::vector<int64_t> places = index.Read(frame.at[bindings[1]]);
+    const char* on = frame.at[bindings[2]] + value_offsets[0];
+    const char* off = frame.at[bindings[3]] + value_offsets[1];
+    char* base[2] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1)};
+    nest.WalkAll(
+        base,
+        [&](char** at, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            int64_t place;
+            std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
+            char* to = at[1] + i * nest.step(1);
+            MoveRow(to, step, off, 0, depth, bytes);
+            if (place < 0) place += depth;
+            if (place >= 0 && place < depth) MoveRow(to + place * step, bytes, on, bytes, 1, bytes);
+          }
+        },
+        [] {});
+  }
+};
+
+Combination Reduction(int64_t number) {
+  if (number < 0 || number > 4) Fail(kInvalidArgument, "op-reduction", "there is no reduction {}", number);
+  return static_cast<Combination>(number);
+}
+
+}  // namespace
+
+void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
+                         Combination how, const Operand& out) {
+  int axis = rules::WrapDim(out, dim);
+  CheckScatter(self, index, source, out);
+  const Shape& shape = index.tensor->shape;
+  Tensor to = *out.tensor, from = *source.tensor;
+  CheckLength("the shape of index", shape.rank(), to.shape.rank());
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (shape[d] > from.shape[d] || (d != axis && shape[d] > to.shape[d])) {
+      Fail(kInvalidArgument, "op-index-shape", "{} of shape {} is larger than {} {} or {} {}", index.name,
+           shape.ToString(), source.name, from.shape.ToString(), out.name, to.shape.ToString());
+    }
+  }
+  ScatterElementsBody body;
+  body.start = Start(out, self);
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  bool scalar = to.shape.rank() == 0;
+  body.size = scalar ? 1 : to.shape[axis];
+  body.step = scalar ? 0 : to.strides[axis] * bytes;
+  if (!scalar) to.strides[axis] = 0;
+  to.shape = from.shape = shape;
+  Tensor places = PackedPlaces(shape);
+  body.index = Indices(*index.tensor);
+  body.nest = LoopNest(shape, {Operand{&places}, Operand{&to}, Operand{&from}});
+  body.combine = Combiner(to.dtype, how, bytes, bytes);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = source.binding;
+  body.bindings[2] = index.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() + places.count() * 4));
+  plan.SetBody(body);
+}
+
+void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const Operand& updates, Combination how,
+                   const Operand& out) {
+  CheckScatter(self, index, updates, out);
+  const Tensor& to = *out.tensor;
+  const Tensor& from = *updates.tensor;
+  const Shape& names = index.tensor->shape;
+  int64_t depth = names.rank() == 0 ? 0 : names.back(0);
+  if (depth < 1 || depth > to.shape.rank()) {
+    Fail(kInvalidArgument, "op-index-depth", "{} of shape {} does not name elements of {} {}", index.name,
+         names.ToString(), out.name, to.shape.ToString());
+  }
+  int rows = names.rank() - 1, behind = static_cast<int>(depth);
+  Shape wanted = Shape::Of(names.data(), rows);
+  for (int d = behind; d < to.shape.rank(); ++d) wanted.push_back(to.shape[d]);
+  CheckShape(updates, wanted);
+  ScatterNdBody body;
+  body.start = Start(out, self);
+  body.index = Indices(*index.tensor);
+  body.depth = depth;
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  for (int d = 0; d < behind; ++d) {
+    body.sizes.push_back(to.shape[d]);
+    body.steps.push_back(to.strides[d] * bytes);
+  }
+  body.row_in = Offsets(from, 0, rows);
+  body.combine = BlockCombiner(DimsOf(to, behind, to.shape.rank()), DimsOf(from, rows, from.shape.rank()), how);
+  body.offsets[0] = OffsetOf(to);
+  body.offsets[1] = OffsetOf(from);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = updates.binding;
+  body.bindings[2] = index.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(to.count() + from.count()));
+  plan.SetBody(body);
+}
+
+void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
+                     Combination how, double factor, const Operand& out) {
+  int axis = rules::WrapDim(out, dim);
+  CheckScatter(self, index, source, out);
+  const Tensor& to = *out.tensor;
+  const Tensor& from = *source.tensor;
+  if (to.shape.rank() == 0) Fail(kInvalidArgument, "op-dim", "{} has no dimension to write along", out.name);
+  Shape wanted = to.shape;
+  wanted[axis] = index.tensor->count();
+  CheckShape(source, wanted);
+  ScatterRowsBody body;
+  body.start = Start(out, self);
+  body.index = Indices(*index.tensor);
+  body.outer_out = Offsets(to, 0, axis);
+  body.outer_in = Offsets(from, 0, axis);
+  int rank = to.shape.rank();
+  body.combine = BlockCombiner(DimsOf(to, axis + 1, rank), DimsOf(from, axis + 1, rank), how, factor);
+  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  body.size = to.shape[axis];
+  body.out_step = to.strides[axis] * bytes;
+  body.in_step = from.strides[axis] * bytes;
+  body.offsets[0] = OffsetOf(to);
+  body.offsets[1] = OffsetOf(from);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = source.binding;
+  body.bindings[2] = index.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(from.count() + (self.binding == out.binding ? 0 : to.count())));
+  plan.SetBody(body);
+}
+
+void PlanOneHot(Plan& plan, const Operand& index, int axis, const Operand& on, const Operand& off, const Operand& out) {
+  CheckSameType(on, out);
+  CheckSameType(off, out);
+  Tensor to = *out.tensor;
+  Tensor rest = DimsOf(to, 0, axis), behind = DimsOf(to, axis + 1, to.shape.rank());
+  for (int d = 0; d < behind.shape.rank(); ++d) {
+    rest.shape.push_back(behind.shape[d]);
+    rest.strides.push_back(behind.strides[d]);
+  }
+  rest.offset = to.offset;
+  CheckShape(index, rest.shape);
+  CheckLength("each value", on.tensor->count() + off.tensor->count(), 2);
+  if (to.empty()) return;
+  OneHotBody body;
+  body.index = Indices(*index.tensor);
+  Tensor places = PackedPlaces(rest.shape);
+  body.nest = LoopNest(rest.shape, {Operand{&places}, Operand{&rest}});
+  body.bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  body.depth = to.shape[axis];
+  body.step = to.strides[axis] * body.bytes;
+  body.value_offsets[0] = OffsetOf(*on.tensor);
+  body.value_offsets[1] = OffsetOf(*off.tensor);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = index.binding;
+  body.bindings[2] = on.binding;
+  body.bindings[3] = off.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(to.count()));
+  plan.SetBody(body);
+}
+
+namespace kernels {
+
+void Scatter(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& src,
+             int64_t reduction, const Operand& out) {
+  PlanScatterElements(plan, self, dim, index, src, Reduction(reduction), out);
+}
+
+void ScatterAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& src,
+                const Operand& out) {
+  PlanScatterElements(plan, self, dim, index, src, Combination::kAdd, out);
+}
+
+void ScatterNd(Plan& plan, DType, const Operand& data, const Operand& indices, const Operand& updates,
+               const Operand& out) {
+  PlanScatterNd(plan, data, indices, updates, Combination::kReplace, out);
+}
+
+void IndexCopy(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
+               const Operand& out) {
+  PlanScatterRows(plan, self, dim, index, source, Combination::kReplace, 1, out);
+}
+
+void IndexAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
+              const Scalar& alpha, const Operand& out) {
+  PlanScatterRows(plan, self, dim, index, source, Combination::kAdd, alpha.ToDouble(), out);
+}
+
+void OneHot(Plan& plan, DType, const Operand& self, int64_t depth, const Operand& onValue, const Operand& offValue,
+            int64_t axis, const Operand& out) {
+  int at = rules::WrapDim(out, axis);
+  CheckLength("the one-hot dimension", out.tensor->shape.rank() == 0 ? 0 : out.tensor->shape[at], depth);
+  PlanOneHot(plan, self, at, onValue, offValue, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,270 @@
+#include "ops/resize/grid_sample.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/strided_copy.h"
+#include "ops/resize/taps.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+constexpr int kMostDims = 3;
+
+Tensor PackedOf(DType dtype, const Shape& shape) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  tensor.strides = PackedStrides(shape);
+  return tensor;
+}
+
+// The elements of one dimension that a place is made of.
+template <class T>
+struct Taps {
+  int count = 0;
+  int64_t index[4];
+  T weight[4];
+};
+
+template <class T>
+T Reflected(T x, T low, T high) {
+  T range = high - low;
+  if (range <= 0) return low;
+  T away = x < low ? low - x : x - high;
+  if (away <= 0) return x;
+  auto turns = static_cast<int64_t>(away / range);
+  T rest = away - static_cast<T>(turns) * range;
+  bool from_low = (x < low) == (turns % 2 == 0);
+  return from_low ? low + rest : high - rest;
+}
+
+template <class T>
+struct SampleBody {
+  Shape in_shape, out_shape;
+  int64_t batches, channels, points, dims;
+  StridedCopy load, load_grid, store;
+  SampleMode mode;
+  SamplePadding padding;
+  bool align;
+  int bindings[3];
+
+  void operator()(const Frame& frame) const {
+    std::vector<T> image(static_cast<size_t>(CountOf(in_shape))), out(static_cast<size_t>(CountOf(out_shape)));
+    std::vector<T> grid(static_cast<size_t>(batches * points * dims));
+    load.Run(reinterpret_cast<char*>(image.data()), frame.at[bindings[1]]);
+    load_grid.Run(reinterpret_cast<char*>(grid.data()), frame.at[bindings[2]]);
+    int64_t pixels = image.empty() ? 0 : CountOf(in_shape) / (batches * channels);
+    ParallelFor(batches * points, 256, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        Taps<T> taps[kMostDims];
+        for (int d = 0; d < dims; ++d) {
+          taps[d] = TapsAt(grid[static_cast<size_t>(i * dims + dims - 1 - d)], in_shape[d + 2]);
+        }
+        int64_t batch = i / points;
+        for (int64_t c = 0; c < channels; ++c) {
+          const T* plane = image.data() + (batch * channels + c) * pixels;
+          out[static_cast<size_t>((batch * channels + c) * points + i % points)] = Sum(plane, taps, 0, 0);
+        }
+      }
+    });
+    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(out.data()));
+  }
+
+  T Sum(const T* plane, const Taps<T>* taps, int d, int64_t place) const {
+    T sum = 0;
+    for (int k = 0; k < taps[d].count; ++k) {
+      int64_t at = place * in_shape[d + 2] + taps[d].index[k];
+      sum += taps[d].weight[k] * (d + 1 == dims ? plane[at] : Sum(plane, taps, d + 1, at));
+    }
+    return sum;
+  }
+
+  T Low() const { return align ? T{0} : T{-0.5}; }
+  T High(int64_t size) const { return static_cast<T>(size) - (align ? T{1} : T{0.5}); }
+
+  void AddTap(Taps<T>& taps, int64_t index, T weight, int64_t size) const {
+    if (index < 0 || index >= size) {
+      if (padding == SamplePadding::kZeros) return;
+      if (padding == SamplePadding::kBorder) {
+        index = index < 0 ? 0 : size - 1;
+      } else {
+        index = static_cast<int64_t>(Reflected(static_cast<T>(index), Low(), High(size)));
+        index = std::clamp<int64_t>(index, 0, size - 1);
+      }
+    }
+    taps.index[taps.count] = index;
+    taps.weight[taps.count++] = weight;
+  }
+
+  Taps<T> TapsAt(T coordinate, int64_t size) const {
+    constexpr T kFarthest = 1e9;  // so that it fits in an integer; NaN goes there too
+    auto n = static_cast<T>(size);
+    T x = align ? (coordinate + 1) / 2 * (n - 1) : ((coordinate + 1) * n - 1) / 2;
+    if (mode == SampleMode::kNearest) x = std::nearbyint(x);
+    if (!(x > -kFarthest)) x = -kFarthest;
+    x = std::min(x, kFarthest);
+    if (x < Low() || x > High(size)) {
+      if (padding == SamplePadding::kBorder) x = std::clamp(x, T{0}, n - 1);
+      if (padding == SamplePadding::kReflection) x = Reflected(x, Low(), High(size));
+    }
+    Taps<T> taps;
+    T low = std::floor(x), rest = x - low;
+    auto left = static_cast<int64_t>(low);
+    if (mode == SampleMode::kNearest) {
+      AddTap(taps, static_cast<int64_t>(std::nearbyint(x)), 1, size);
+    } else if (mode == SampleMode::kLinear) {
+      AddTap(taps, left, 1 - rest, size);
+      AddTap(taps, left + 1, rest, size);
+    } else {
+      double weights[4];
+      CubicWeights(rest, -0.75, weights);
+      for (int k = 0; k < 4; ++k) AddTap(taps, left - 1 + k, static_cast<T>(weights[k]), size);
+    }
+    return taps;
+  }
+};
+
+template <class T>
+void PlanSampleIn(Plan& plan, DType compute, const Operand& self, const Operand& grid, SampleMode mode,
+                  SamplePadding padding, bool align, const Operand& out) {
+  SampleBody<T> body;
+  body.in_shape = self.tensor->shape;
+  body.out_shape = out.tensor->shape;
+  body.batches = body.in_shape[0];
+  body.channels = body.in_shape[1];
+  body.dims = body.in_shape.rank() - 2;
+  body.points = 1;
+  for (int d = 2; d < body.out_shape.rank(); ++d) body.points *= body.out_shape[d];
+  body.load = StridedCopy(PackedOf(compute, body.in_shape), *self.tensor);
+  body.load_grid = StridedCopy(PackedOf(compute, grid.tensor->shape), *grid.tensor);
+  body.store = StridedCopy(*out.tensor, PackedOf(compute, body.out_shape));
+  body.mode = mode;
+  body.padding = padding;
+  body.align = align;
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  body.bindings[2] = grid.binding;
+  plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 20);
+  plan.SetBody(body);
+}
+
+template <class T>
+struct AffineBody {
+  Shape shape;  // of the grid
+  StridedCopy load, store;
+  bool align;
+  int bindings[2];
+
+  void operator()(const Frame& frame) const {
+    int64_t dims = shape.back(0), points = CountOf(shape) / (shape[0] * dims);
+    std::vector<T> theta(static_cast<size_t>(shape[0] * dims * (dims + 1))), grid(static_cast<size_t>(CountOf(shape)));
+    load.Run(reinterpret_cast<char*>(theta.data()), frame.at[bindings[1]]);
+    for (int64_t i = 0; i < shape[0] * points; ++i) {
+      T place[kMostDims + 1];
+      place[dims] = 1;
+      int64_t rest = i % points;
+      for (int64_t d = 0; d < dims; ++d) {  // the last dimension's coordinate comes first
+        int64_t size = shape[static_cast<int>(dims - d)];
+        place[d] = Coordinate(rest % size, size);
+        rest /= size;
+      }
+      for (int64_t r = 0; r < dims; ++r) {
+        const T* row = theta.data() + (i / points * dims + r) * (dims + 1);
+        T sum = 0;
+        for (int64_t c = 0; c <= dims; ++c) sum += row[c] * place[c];
+        grid[static_cast<size_t>(i * dims + r)] = sum;
+      }
+    }
+    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(grid.data()));
+  }
+
+  T Coordinate(int64_t i, int64_t size) const {
+    auto n = static_cast<T>(size);
+    if (align) return size == 1 ? T{0} : static_cast<T>(i) * 2 / (n - 1) - 1;
+    return (static_cast<T>(i) * 2 + 1) / n - 1;
+  }
+};
+
+template <class T>
+void PlanAffineIn(Plan& plan, DType compute, const Operand& theta, bool align, const Operand& out) {
+  AffineBody<T> body{out.tensor->shape, StridedCopy(PackedOf(compute, theta.tensor->shape), *theta.tensor),
+                     StridedCopy(*out.tensor, PackedOf(compute, out.tensor->shape)), align, {out.binding, theta.binding}};
+  plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 4);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanGridSample(Plan& plan, const Operand& self, const Operand& grid, SampleMode mode, SamplePadding padding,
+                    bool align_corners, const Operand& out) {
+  CheckSameType(self, out);
+  const Shape& image = self.tensor->shape;
+  const Shape& places = grid.tensor->shape;
+  int dims = image.rank() - 2;
+  if (dims < 1 || dims > kMostDims || places.rank() != image.rank() || places.back(0) != dims || places[0] != image[0]) {
+    Fail(kInvalidArgument, "op-grid", "{} of shape {} and {} of shape {} do not fit together", self.name,
+         image.ToString(), grid.name, places.ToString());
+  }
+  Shape wanted{image[0], image[1]};
+  for (int d = 1; d <= dims; ++d) wanted.push_back(places[d]);
+  CheckShape(out, wanted);
+  for (int d = 2; d < image.rank(); ++d) {
+    if (image[d] == 0) Fail(kInvalidArgument, "op-grid", "{} of shape {} has no pixels", self.name, image.ToString());
+  }
+  if (out.tensor->empty()) return;
+  if (self.dtype() == DType::kF64) {
+    PlanSampleIn<double>(plan, DType::kF64, self, grid, mode, padding, align_corners, out);
+  } else {
+    PlanSampleIn<float>(plan, DType::kF32, self, grid, mode, padding, align_corners, out);
+  }
+}
+
+void PlanAffineGrid(Plan& plan, const Operand& theta, bool align_corners, const Operand& out) {
+  CheckSameType(theta, out);
+  const Shape& grid = out.tensor->shape;
+  int64_t dims = grid.rank() < 3 ? 0 : grid.back(0);
+  if (dims < 1 || dims > kMostDims || grid.rank() != dims + 2) {
+    Fail(kInvalidArgument, "op-grid", "{} of shape {} is no grid", out.name, grid.ToString());
+  }
+  CheckShape(theta, {grid[0], dims, dims + 1});
+  if (out.tensor->empty()) return;
+  if (out.dtype() == DType::kF64) {
+    PlanAffineIn<double>(plan, DType::kF64, theta, align_corners, out);
+  } else {
+    PlanAffineIn<float>(plan, DType::kF32, theta, align_corners, out);
+  }
+}
+
+namespace kernels {
+
+void GridSampler(Plan& plan, DType, const Operand& input, const Operand& grid, int64_t interpolationMode,
+                 int64_t paddingMode, bool alignCorners, const Operand& out) {
+  if (interpolationMode < 0 || interpolationMode > 2 || paddingMode < 0 || paddingMode > 2) {
+    Fail(kInvalidArgument, "op-grid", "interpolationMode {} or paddingMode {} is not one of 0, 1 and 2",
+         interpolationMode, paddingMode);
+  }
+  PlanGridSample(plan, input, grid, static_cast<SampleMode>(interpolationMode), static_cast<SamplePadding>(paddingMode),
+                 alignCorners, out);
+}
+
+void AffineGrid(Plan& plan, DType, const Operand& theta, std::span<const int64_t> size, bool alignCorners,
+                const Operand& out) {
+  Shape wanted;
+  CheckLength("size", static_cast<int64_t>(size.size()), out.tensor->shape.rank());
+  wanted.push_back(size[0]);
+  for (size_t d = 2; d < size.size(); ++d) wanted.push_back(size[d]);
+  wanted.push_back(static_cast<int64_t>(size.size()) - 2);
+  CheckShape(out, wanted);
+  PlanAffineGrid(plan, theta, alignCorners, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

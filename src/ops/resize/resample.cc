@@ -1,0 +1,119 @@
+#include "ops/resize/resample.h"
+
+#include <cmath>
+
+#include "base/parallel.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/strided_copy.h"
+
+namespace belay::ops {
+namespace {
+
+Tensor PackedOf(DType dtype, const Shape& shape) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  tensor.strides = PackedStrides(shape);
+  return tensor;
+}
+
+template <class T>
+struct ResampleBody {
+  std::vector<AxisTaps> taps;
+  Shape in_shape, out_shape;
+  StridedCopy load, store;
+  bool whole, extrapolates;
+  T extrapolation;
+  int bindings[2];
+
+  void operator()(const Frame& frame) const {
+    Shape shape = in_shape;
+    std::vector<T> values(static_cast<size_t>(CountOf(shape))), next;
+    load.Run(reinterpret_cast<char*>(values.data()), frame.at[bindings[1]]);
+    for (int d = 0; d < shape.rank(); ++d) {
+      const AxisTaps& axis = taps[static_cast<size_t>(d)];
+      if (axis.identity()) continue;
+      Along(values, next, shape, d, axis);
+      values.swap(next);
+    }
+    if (whole) {
+      for (T& value : values) value = std::nearbyint(value);
+    }
+    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values.data()));
+  }
+
+  void Along(const std::vector<T>& from, std::vector<T>& to, Shape& shape, int d, const AxisTaps& axis) const {
+    int64_t outer = 1, inner = 1;
+    for (int i = 0; i < d; ++i) outer *= shape[i];
+    for (int i = d + 1; i < shape.rank(); ++i) inner *= shape[i];
+    shape[d] = axis.out;
+    to.resize(static_cast<size_t>(outer * axis.out * inner));
+    std::vector<T> weights(axis.weight.begin(), axis.weight.end());
+    int64_t grain = std::max<int64_t>(1, 16 * 1024 / inner);
+    ParallelFor(outer * axis.out, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* source = from.data() + row / axis.out * axis.in * inner;
+        Row(source, to.data() + row * inner, static_cast<size_t>(row % axis.out), inner, axis, weights);
+      }
+    });
+  }
+
+  void Row(const T* from, T* to, size_t at, int64_t inner, const AxisTaps& axis, const std::vector<T>& weights) const {
+    if (extrapolates && axis.outside[at]) {
+      std::fill(to, to + inner, extrapolation);
+      return;
+    }
+    auto first = static_cast<size_t>(axis.begin[at]), end = static_cast<size_t>(axis.begin[at + 1]);
+    if (inner == 1) {
+      T sum = 0;
+      for (size_t k = first; k < end; ++k) sum += weights[k] * from[axis.index[k]];
+      *to = sum;
+      return;
+    }
+    std::fill(to, to + inner, T{0});
+    for (size_t k = first; k < end; ++k) {
+      const T* x = from + axis.index[k] * inner;
+      T weight = weights[k];
+      for (int64_t i = 0; i < inner; ++i) to[i] += weight * x[i];
+    }
+  }
+};
+
+template <class T>
+void PlanIn(Plan& plan, DType compute, const Operand& self, const Operand& out, std::vector<AxisTaps> taps,
+            double extrapolation) {
+  ResampleBody<T> body;
+  body.in_shape = self.tensor->shape;
+  body.out_shape = out.tensor->shape;
+  body.load = StridedCopy(PackedOf(compute, body.in_shape), *self.tensor);
+  body.store = StridedCopy(*out.tensor, PackedOf(compute, body.out_shape));
+  body.whole = !IsFloat(out.dtype());
+  body.extrapolates = false;
+  for (const AxisTaps& axis : taps) {
+    for (bool outside : axis.outside) body.extrapolates = body.extrapolates || outside;
+  }
+  body.extrapolation = static_cast<T>(extrapolation);
+  body.taps = std::move(taps);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  plan.SetCost(200 + static_cast<uint64_t>(self.tensor->count() + out.tensor->count()) * 4);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanResample(Plan& plan, const Operand& self, const Operand& out, std::vector<AxisTaps> taps,
+                  double extrapolation) {
+  CheckSameType(self, out);
+  Shape wanted;
+  for (const AxisTaps& axis : taps) wanted.push_back(axis.out);
+  CheckShape(out, wanted);
+  if (out.tensor->empty()) return;
+  if (out.dtype() == DType::kF64) {
+    PlanIn<double>(plan, DType::kF64, self, out, std::move(taps), extrapolation);
+  } else {
+    PlanIn<float>(plan, DType::kF32, self, out, std::move(taps), extrapolation);
+  }
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/forms.h"
+#include "ops/reference/reference.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using reference::ForEach;
+using reference::Get;
+using reference::Real;
+using reference::Set;
+using testing::Layout;
+using testing::Sample;
+
+void Call(const Form& form, std::vector<Arg> args) { testing::RunPlan(*WithoutHandle(MakePlan(form, args))); }
+
+int64_t Clamp(int64_t i, int64_t n) { return std::clamp<int64_t>(i, 0, n - 1); }
+
+TEST(Upsample, NearestTakesTheElementBefore) {
+  std::mt19937 rng(1);
+  for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+    Sample in(DType::kF16, {2, 3, 5, 4}, layout), out(DType::kF16, {2, 3, 7, 12}, layout);
+    in.Randomise(rng);
+    int64_t numbers[] = {7, 12};
+    tensor::IntArray size(numbers, 2);
+    Call(forms::UpsampleNearest2d, {Arg(&in.tensor), Arg(&size), Arg(&out.tensor)});
+    ForEach(out.tensor.shape, [&](const Shape& i) {
+      ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, {i[0], i[1], i[2] * 5 / 7, i[3] / 3}));
+    });
+  }
+}
+
+// Between the four elements around the place that pixel centres map to.
+Real Bilinear(const Tensor& in, const Shape& i, const Shape& out, bool align) {
+  Real sum = 0, place[2];
+  for (int d = 0; d < 2; ++d) {
+    auto n = static_cast<Real>(in.shape[d + 2]), m = static_cast<Real>(out[d + 2]), x = static_cast<Real>(i[d + 2]);
+    place[d] = align ? x * (n - 1) / (m - 1) : (x + 0.5L) * n / m - 0.5L;
+  }
+  auto top = static_cast<int64_t>(std::floor(place[0])), left = static_cast<int64_t>(std::floor(place[1]));
+  for (int64_t y : {top, top + 1}) {
+    for (int64_t x : {left, left + 1}) {
+      Real weight = (1 - std::fabs(place[0] - y)) * (1 - std::fabs(place[1] - x));
+      sum += weight * Get(in, {i[0], i[1], Clamp(y, in.shape[2]), Clamp(x, in.shape[3])});
+    }
+  }
+  return sum;
+}
+
+TEST(Upsample, BilinearBothWays) {
+  std::mt19937 rng(1);
+  for (auto [type, allowed] : {std::pair{DType::kF32, 1e-6}, {DType::kF64, 1e-14}, {DType::kF16, 1e-3}}) {
+    for (bool align : {false, true}) {
+      for (const Shape& shape : {Shape{2, 3, 7, 11}, Shape{2, 3, 3, 2}}) {
+        Sample in(type, {2, 3, 5, 4}), out(type, shape, Layout::kTransposed), want(type, shape);
+        in.Randomise(rng);
+        int64_t numbers[] = {shape[2], shape[3]};
+        tensor::IntArray size(numbers, 2);
+        Call(forms::UpsampleBilinear2d, {Arg(&in.tensor), Arg(&size), Arg(align), Arg(0.0), Arg(0.0), Arg(&out.tensor)});
+        ForEach(shape, [&](const Shape& i) { Set(want.tensor, i, Bilinear(in.tensor, i, shape, align)); });
+        EXPECT_LE(testing::Distance(out.tensor, want.tensor), allowed) << NameOf(type) << align;
+      }
+    }
+  }
+}
+
+// Around a single one the result is the cubic itself, with -3/4 for its free coefficient.
+TEST(Upsample, CubicShowsItsWeights) {
+  Sample in(DType::kF64, {1, 1, 1, 9}), out(DType::kF64, {1, 1, 1, 27});
+  Set(in.tensor, {0, 0, 0, 4}, 1);
+  int64_t numbers[] = {1, 27};
+  tensor::IntArray size(numbers, 2);
+  Call(forms::UpsampleBicubic2d, {Arg(&in.tensor), Arg(&size), Arg(false), Arg(0.0), Arg(0.0), Arg(&out.tensor)});
+  for (auto [at, want] : {std::pair{13, 1.0}, {14, 43.0 / 54}, {12, 43.0 / 54}, {17, -1.0 / 9}, {19, 0.0}}) {
+    EXPECT_NEAR(static_cast<double>(Get(out.tensor, {0, 0, 0, at})), want, 1e-12) << at;
+  }
+}
+
+TEST(GridSampler, AnIdentityGridGivesTheImageBack) {
+  std::mt19937 rng(1);
+  Sample in(DType::kF32, {2, 3, 4, 5}), out(DType::kF32, {2, 3, 4, 5});
+  Sample theta(DType::kF32, {2, 2, 3}), grid(DType::kF32, {2, 4, 5, 2}, Layout::kStepped);
+  in.Randomise(rng);
+  for (int64_t n = 0; n < 2; ++n) {
+    Set(theta.tensor, {n, 0, 0}, 1);
+    Set(theta.tensor, {n, 1, 1}, 1);
+  }
+  int64_t numbers[] = {2, 3, 4, 5};
+  tensor::IntArray size(numbers, 4);
+  for (bool align : {false, true}) {
+    Call(forms::AffineGrid, {Arg(&theta.tensor), Arg(&size), Arg(align), Arg(&grid.tensor)});
+    for (int64_t mode : {0, 1, 2}) {
+      Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(mode), Arg(int64_t{0}), Arg(align),
+                                  Arg(&out.tensor)});
+      EXPECT_LE(testing::Distance(out.tensor, in.tensor), 1e-5) << mode << align;
+    }
+  }
+}
+
+TEST(GridSampler, PaddingDecidesWhatLiesOutside) {
+  Sample in(DType::kF32, {1, 1, 1, 3}), grid(DType::kF32, {1, 1, 2, 2}), out(DType::kF32, {1, 1, 1, 2});
+  for (int64_t k = 0; k < 3; ++k) Set(in.tensor, {0, 0, 0, k}, 10 + k);
+  Set(grid.tensor, {0, 0, 0, 0}, 2);  // place 4 of an image that ends at 2.5
+  Set(grid.tensor, {0, 0, 1, 0}, NAN);
+  const double wanted[] = {0, 12, 11};
+  for (int64_t padding : {0, 1, 2}) {
+    Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(int64_t{0}), Arg(padding), Arg(false),
+                                Arg(&out.tensor)});
+    EXPECT_EQ(Get(out.tensor, {0, 0, 0, 0}), wanted[padding]) << padding;
+  }
+}
+
+TEST(GridSampler, RefusesAGridOfOtherDimensions) {
+  Sample in(DType::kF32, {1, 1, 2, 3}), grid(DType::kF32, {1, 1, 2, 3}), out(DType::kF32, {1, 1, 1, 2});
+  EXPECT_THROW(Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(int64_t{0}), Arg(int64_t{0}),
+                                           Arg(false), Arg(&out.tensor)}),
+               Error);
+}
+
+}  // namespace
+}  // namespace belay::ops

@@ -1,0 +1,111 @@
+// The aclnn functions that resize the last dimensions of a tensor to a given size.
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/rearranged.h"
+#include "ops/resize/resample.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+void CheckSize(const Operand& self, std::span<const int64_t> size, int rank, const Operand& out) {
+  CheckSameType(self, out);
+  CheckLength("outputSize", static_cast<int64_t>(size.size()), rank);
+  const Shape& shape = self.tensor->shape;
+  if (shape.rank() != rank + 2) {
+    Fail(kInvalidArgument, "op-resize-rank", "{} has shape {}; {} dimensions are needed", self.name, shape.ToString(),
+         rank + 2);
+  }
+  Shape wanted{shape[0], shape[1]};
+  for (int64_t n : size) {
+    if (n < 1) Fail(kInvalidArgument, "op-resize-size", "outputSize names a size of {}", n);
+    wanted.push_back(n);
+  }
+  for (int d = 2; d < shape.rank(); ++d) {
+    if (shape[d] == 0) Fail(kInvalidArgument, "op-resize-size", "{} has no elements to resize", self.name);
+  }
+  CheckShape(out, wanted);
+}
+
+// out[i] = self[floor(i * in / out)]
+void Nearest(Plan& plan, const Operand& self, std::span<const int64_t> size, std::span<const double> scales,
+             const Operand& out) {
+  CheckSize(self, size, static_cast<int>(size.size()), out);
+  std::vector<AxisMap> maps;
+  for (int d = 0; d < out.tensor->shape.rank(); ++d) {
+    int64_t in = self.tensor->shape[d], n = out.tensor->shape[d];
+    double given = d >= 2 && !scales.empty() ? scales[static_cast<size_t>(d - 2)] : 0;
+    auto step = static_cast<float>(given > 0 ? 1 / given : static_cast<double>(in) / static_cast<double>(n));
+    AxisMap map;
+    for (int64_t i = 0; i < n; ++i) {
+      map.push_back(d < 2 ? i : std::min(static_cast<int64_t>(std::floor(static_cast<float>(i) * step)), in - 1));
+    }
+    maps.push_back(std::move(map));
+  }
+  PlanRearranged(plan, self, out, maps, nullptr);
+}
+
+void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool align, std::span<const double> scales,
+            const Filter& filter, const Operand& out) {
+  CheckSize(self, size, static_cast<int>(size.size()), out);
+  std::vector<AxisTaps> taps;
+  for (int d = 0; d < out.tensor->shape.rank(); ++d) {
+    AxisResize axis{.in = self.tensor->shape[d], .out = out.tensor->shape[d]};
+    axis.scale = static_cast<double>(axis.out) / static_cast<double>(axis.in);
+    if (d >= 2 && !align && scales[static_cast<size_t>(d - 2)] > 0) axis.scale = scales[static_cast<size_t>(d - 2)];
+    axis.coordinates = align ? Coordinates::kAlignCorners : Coordinates::kHalfPixel;
+    if (d < 2) axis.coordinates = Coordinates::kAsymmetric;
+    taps.push_back(TapsOf(axis, filter));
+  }
+  PlanResample(plan, self, out, std::move(taps), 0);
+}
+
+}  // namespace
+
+namespace kernels {
+
+void UpsampleNearest1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 1);
+  Nearest(plan, self, outputSize, {}, out);
+}
+void UpsampleNearest2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
+  Nearest(plan, self, outputSize, {}, out);
+}
+void UpsampleNearest2dV2(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, double scaleH,
+                         double scaleW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
+  const double scales[] = {scaleH, scaleW};
+  Nearest(plan, self, outputSize, scales, out);
+}
+void UpsampleLinear1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
+                      double scales, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 1);
+  Smooth(plan, self, outputSize, alignCorners, {&scales, 1}, {}, out);
+}
+void UpsampleBilinear2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
+                        double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
+  const double scales[] = {scalesH, scalesW};
+  Smooth(plan, self, outputSize, alignCorners, scales, {}, out);
+}
+void UpsampleBicubic2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
+                       double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
+  const double scales[] = {scalesH, scalesW};
+  Smooth(plan, self, outputSize, alignCorners, scales, {.cubic = true}, out);
+}
+void UpsampleTrilinear3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
+                         double scalesD, double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 3);
+  const double scales[] = {scalesD, scalesH, scalesW};
+  Smooth(plan, self, outputSize, alignCorners, scales, {}, out);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,183 @@
+#include "ops/sort/sort.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/layout/moves.h"
+#include "ops/pipeline.h"
+#include "ops/rules.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+// One result or the input: where its rows begin and how they run.
+struct Side {
+  std::vector<int64_t> rows;  // byte offsets
+  int64_t step = 0;
+  int binding = -1;
+};
+
+Side SideOf(const Operand& operand, int axis) {
+  const Tensor& t = *operand.tensor;
+  auto bytes = static_cast<int64_t>(BytesOf(t.dtype));
+  Shape shape, strides;
+  for (int d = 0; d < t.shape.rank(); ++d) {
+    if (d == axis) continue;
+    shape.push_back(t.shape[d]);
+    strides.push_back(t.strides[d]);
+  }
+  Side side{OffsetsOf(shape, strides, bytes), t.shape.rank() == 0 ? bytes : t.strides[axis] * bytes, operand.binding};
+  for (int64_t& row : side.rows) row += t.offset * bytes;
+  return side;
+}
+
+template <class T>
+bool Before(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a != a || b != b) return a == a;  // NaN is the largest
+  }
+  return a < b;
+}
+
+template <class T>
+struct SortBody {
+  Side in, values, indices;
+  DType type, index_type;
+  int64_t size, keep;
+  bool descending, is_unsigned;
+
+  void operator()(const Frame& frame) const {
+    int64_t grain = std::max<int64_t>(1, 8 * 1024 / std::max<int64_t>(1, size));
+    ParallelFor(static_cast<int64_t>(in.rows.size()), grain, [&](int64_t begin, int64_t end) {
+      std::vector<T> row(static_cast<size_t>(size));
+      std::vector<int64_t> order(static_cast<size_t>(size));
+      for (int64_t i = begin; i < end; ++i) Row(frame, static_cast<size_t>(i), row, order);
+    });
+  }
+
+  void Row(const Frame& frame, size_t i, std::vector<T>& row, std::vector<int64_t>& order) const {
+    const char* from = frame.at[in.binding] + in.rows[i];
+    Load(from, row);
+    std::iota(order.begin(), order.end(), int64_t{0});
+    Order(row, order);
+    auto bytes = static_cast<int64_t>(BytesOf(type));
+    for (int64_t k = 0; values.binding >= 0 && k < keep; ++k) {
+      MoveRow(frame.at[values.binding] + values.rows[i] + k * values.step, bytes,
+              from + order[static_cast<size_t>(k)] * in.step, bytes, 1, bytes);
+    }
+    if (indices.binding >= 0) StoreIndices(frame.at[indices.binding] + indices.rows[i], order);
+  }
+
+  void Load(const char* from, std::vector<T>& row) const {
+    Lane lane(type, type, in.step);
+    alignas(64) T block[kBlock];
+    for (int64_t k = 0; k < size; k += kBlock) {
+      int64_t n = std::min(kBlock, size - k);
+      const auto* loaded = static_cast<const T*>(lane.Load(block, from + k * in.step, n));
+      std::copy_n(loaded, n, row.begin() + k);
+    }
+    if constexpr (std::is_same_v<T, int64_t>) {
+      if (!is_unsigned) return;
+      for (T& value : row) value = static_cast<T>(static_cast<uint64_t>(value) ^ (uint64_t{1} << 63));
+    }
+  }
+
+  void Order(const std::vector<T>& row, std::vector<int64_t>& order) const {
+    auto before = [&](int64_t a, int64_t b) {
+      T x = row[static_cast<size_t>(a)], y = row[static_cast<size_t>(b)];
+      if (descending ? Before(y, x) : Before(x, y)) return true;
+      if (descending ? Before(x, y) : Before(y, x)) return false;
+      return a < b;
+    };
+    if (keep < size) {
+      auto middle = order.begin() + keep;
+      if (keep > 0) std::nth_element(order.begin(), middle - 1, order.end(), before);
+      std::sort(order.begin(), middle, before);
+      return;
+    }
+    std::sort(order.begin(), order.end(), before);
+  }
+
+  void StoreIndices(char* to, const std::vector<int64_t>& order) const {
+    auto bytes = static_cast<int64_t>(BytesOf(index_type));
+    for (int64_t k = 0; k < keep; ++k) {
+      alignas(8) char number[8];
+      tensor::Convert(index_type, number, DType::kI64, &order[static_cast<size_t>(k)], 1);
+      MoveRow(to + k * indices.step, bytes, number, bytes, 1, bytes);
+    }
+  }
+};
+
+template <class T>
+void PlanRows(Plan& plan, const Operand& self, int axis, const SortOrder& order, const Operand* values,
+              const Operand* indices) {
+  SortBody<T> body;
+  const Shape& shape = self.tensor->shape;
+  body.in = SideOf(self, axis);
+  if (values != nullptr) body.values = SideOf(*values, axis);
+  if (indices != nullptr) body.indices = SideOf(*indices, axis);
+  body.type = self.dtype();
+  body.index_type = indices != nullptr ? indices->dtype() : DType::kI64;
+  body.size = shape.rank() == 0 ? 1 : shape[axis];
+  body.keep = order.keep < 0 ? body.size : order.keep;
+  body.descending = order.descending;
+  body.is_unsigned = self.dtype() == DType::kU64;
+  plan.SetCost(100 + static_cast<uint64_t>(self.tensor->count()) * 20);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanSort(Plan& plan, const Operand& self, int64_t dim, const SortOrder& order, const Operand* values,
+              const Operand* indices) {
+  int axis = rules::WrapDim(self, dim);
+  Shape wanted = self.tensor->shape;
+  int64_t size = wanted.rank() == 0 ? 1 : wanted[axis];
+  if (order.keep > size || order.keep < -1) {
+    Fail(kInvalidArgument, "op-topk", "{} elements cannot be taken from {}", order.keep, size);
+  }
+  if (order.keep >= 0 && wanted.rank() > 0) wanted[axis] = order.keep;
+  if (values != nullptr) {
+    CheckShape(*values, wanted);
+    CheckSameType(self, *values);
+  }
+  if (indices != nullptr) CheckShape(*indices, wanted);
+  if (CountOf(wanted) == 0) return;
+  switch (ComputeType(self.dtype())) {
+    case DType::kF64:
+      return PlanRows<double>(plan, self, axis, order, values, indices);
+    case DType::kF32:
+      return PlanRows<float>(plan, self, axis, order, values, indices);
+    case DType::kI64:
+      return PlanRows<int64_t>(plan, self, axis, order, values, indices);
+    default:
+      return PlanRows<int32_t>(plan, self, axis, order, values, indices);
+  }
+}
+
+namespace kernels {
+
+void Argsort(Plan& plan, DType, const Operand& self, int64_t dim, bool descending, const Operand& out) {
+  PlanSort(plan, self, dim, {.descending = descending}, nullptr, &out);
+}
+
+void Sort(Plan& plan, DType, const Operand& self, bool /*stable*/, int64_t dim, bool descending, const Operand& values,
+          const Operand& indices) {
+  PlanSort(plan, self, dim, {.descending = descending}, &values, &indices);
+}
+
+void Topk(Plan& plan, DType, const Operand& self, int64_t k, int64_t dim, bool largest, bool /*sorted*/,
+          const Operand& values, const Operand& indices) {
+  PlanSort(plan, self, dim, {.descending = largest, .keep = k}, &values, &indices);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/forms.h"
+#include "ops/reference/reference.h"
+#include "ops/sort/nms.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using reference::Get;
+using reference::Set;
+using testing::Layout;
+using testing::Sample;
+
+void Call(const Form& form, std::vector<Arg> args) { testing::RunPlan(*WithoutHandle(MakePlan(form, args))); }
+
+// By insertion: slow, stable and plain.
+std::vector<int64_t> InOrder(const std::vector<reference::Real>& row, bool descending) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < row.size(); ++i) {
+    auto at = order.begin();
+    while (at != order.end() && !(descending ? row[static_cast<size_t>(*at)] < row[i] : row[i] < row[static_cast<size_t>(*at)])) ++at;
+    order.insert(at, static_cast<int64_t>(i));
+  }
+  return order;
+}
+
+TEST(Sort, AllTypesAndLayouts) {
+  std::mt19937 rng(8);
+  for (DType type : {DType::kF32, DType::kF16, DType::kI8, DType::kI64, DType::kU64, DType::kF64}) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+      for (bool descending : {false, true}) {
+        Sample in(type, {4, 30}, layout), values(type, {4, 30}, layout), indices(DType::kI64, {4, 30});
+        in.Randomise(rng);
+        Call(forms::Sort, {Arg(&in.tensor), Arg(true), Arg(int64_t{-1}), Arg(descending), Arg(&values.tensor),
+                           Arg(&indices.tensor)});
+        Sample top(type, {4, 7}), places(DType::kI32, {4, 7});
+        Call(forms::Topk, {Arg(&in.tensor), Arg(int64_t{7}), Arg(int64_t{1}), Arg(descending), Arg(true),
+                           Arg(&top.tensor), Arg(&places.tensor)});
+        for (int64_t r = 0; r < 4; ++r) {
+          std::vector<reference::Real> row;
+          for (int64_t k = 0; k < 30; ++k) row.push_back(Get(in.tensor, {r, k}));
+          std::vector<int64_t> order = InOrder(row, descending);
+          for (int64_t k = 0; k < 30; ++k) {
+            int64_t at = order[static_cast<size_t>(k)];
+            ASSERT_EQ(Get(indices.tensor, {r, k}), at) << NameOf(type);
+            ASSERT_EQ(Get(values.tensor, {r, k}), row[static_cast<size_t>(at)]);
+            if (k >= 7) continue;
+            ASSERT_EQ(Get(places.tensor, {r, k}), at);
+            ASSERT_EQ(Get(top.tensor, {r, k}), row[static_cast<size_t>(at)]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sort, NanIsTheLargest) {
+  Sample in(DType::kF32, {3}), out(DType::kI64, {3});
+  Set(in.tensor, {0}, NAN);
+  Set(in.tensor, {1}, INFINITY);
+  Call(forms::Argsort, {Arg(&in.tensor), Arg(int64_t{0}), Arg(true), Arg(&out.tensor)});
+  EXPECT_EQ(Get(out.tensor, {0}), 0);
+  EXPECT_EQ(Get(out.tensor, {2}), 2);
+}
+
+TEST(Boxes, CoveredOnesAreLeftOut) {
+  std::vector<double> boxes = {0, 0, 2, 2, 0, 0, 2, 1.8, 5, 5, 6, 6}, scores = {0.5, 0.9, 0.1};
+  BoxChoice choice{.most = 3, .overlap = 0.5};
+  auto chosen = ChooseBoxes(boxes, scores, 1, 1, 3, choice);
+  ASSERT_EQ(chosen.size(), 2u);
+  EXPECT_EQ(chosen[0][2], 1);
+  EXPECT_EQ(chosen[1][2], 2);
+}
+
+}  // namespace
+}  // namespace belay::ops
