@@ -698,14 +698,14 @@ aclError aclrtSetDevice(int32_t deviceId);
 /**
  * Counts one user of the device less. The last one waits for its work, then frees the default
  * context, its streams and the device's memory.
- * Errors: 107001: no such device; or nobody uses it: None.
+ * Errors: 107001: no such device, or nobody uses it.
  * Page: aclcppdevg_03_0040
  */
 aclError aclrtResetDevice(int32_t deviceId);
 
 /**
  * Frees everything of the device at once, however many users it has.
- * Errors: 107001: no such device; or nobody uses it: None.
+ * Errors: 107001: no such device, or nobody uses it.
  * Page: aclcppdevg_03_0041
  */
 aclError aclrtResetDeviceForce(int32_t deviceId);
@@ -767,8 +767,9 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
 
 /**
- * How busy the parts of a device are, in percent. utilizationExtend must be NULL.
- * Errors: 107001: no such device.
+ * How busy the parts of a device are, in percent; -1 for its memory. utilizationExtend must be
+ * NULL.
+ * Errors: 107000: utilizationExtend is not NULL; 107001: no such device.
  */
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *utilizationInfo);
 
@@ -866,7 +867,9 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 /**
  * As aclrtRecordEvent; with ACL_EVENT_RECORD_EXTERNAL the record inside a capture can be seen from
  * outside.
- * Errors: 107003: stream or event of another context.
+ * Errors: 107000: unknown flag; or EXTERNAL and the event is none of aclrtCreateEventExWithFlag
+ * with ACL_EVENT_SYNC alone, was recorded by aclrtRecordEvent, or the stream is not being captured;
+ * 107003: stream or event of another context.
  * Page: aclcppdevg_03_2282
  */
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
@@ -1170,6 +1173,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
 /**
  * Bytes in use by component, largest first: inputNum entries at most, *outputNum were filled.
+ * Errors: 107001: no such device.
  * Page: aclcppdevg_03_2125
  */
 aclError aclrtGetMemUsageInfo(
@@ -1280,21 +1284,29 @@ aclError aclrtCreateStream(aclrtStream *stream);
  */
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
 
-/** Makes an empty set of options for aclrtCreateStreamV2; NULL when memory is short. */
+/** Makes a set of options for aclrtCreateStreamV2; NULL when memory is short. */
 aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
 
 /**
- * Sets one option; attrValue points to valueSize bytes of the type that the option's name ends
- * with.
+ * Sets one option; attrValue points to valueSize bytes of the type of the option: a pointer, two
+ * size_t and a uint32_t.
+ * Errors: 107000: no such option, or the size is not that of its type; 107017: no set of options.
  */
 aclError aclrtSetStreamConfigOpt(
     aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr, const void *attrValue, size_t
     valueSize);
 
-/** Makes a stream from a set of options. */
+/**
+ * Makes a stream from a set of options. Its working memory has no use here.
+ * Errors: 107002: the thread has no context; 107017: no set of options; 207008: the device has no
+ * stream left.
+ */
 aclError aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
 
-/** Frees a set of options. */
+/**
+ * Frees a set of options.
+ * Errors: 107017: no set of options.
+ */
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 
 /**
@@ -1389,6 +1401,8 @@ aclError aclrtStreamAbort(aclrtStream stream);
 
 /**
  * Stops the running task of a stream; queued tasks stay.
+ * Errors: 107017: no live stream; 207000: the stream was not made with ACL_STREAM_DEVICE_USE_ONLY,
+ * or a task is running.
  * Page: aclcppdevg_03_1997
  */
 aclError aclrtStreamStop(aclrtStream stream);

@@ -50,6 +50,8 @@ aclmdlRITaskType TypeOf(const rt::ModelTask& task) {
   switch (task.kind) {
     case rt::TaskKind::kOperator:
       return ACL_MODEL_RI_TASK_KERNEL;
+    case rt::TaskKind::kEventRecord:
+      return ACL_MODEL_RI_TASK_EVENT_RECORD;
     case rt::TaskKind::kValueWrite:
       return ACL_MODEL_RI_TASK_VALUE_WRITE;
     case rt::TaskKind::kValueWait:

@@ -1,8 +1,12 @@
 // Devices: choosing, resetting, waiting for all of one, peers, what they are.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <ctime>
+#include <mutex>
+#include <utility>
 
 #include "api/convert.h"
 #include "api/handlers.h"
@@ -14,6 +18,7 @@
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 #include "runtime/settings.h"
+#include "runtime/thread_engine.h"
 
 namespace belay::api {
 namespace {
@@ -21,6 +26,26 @@ namespace {
 // Which of all devices this is, where ASCEND_RT_VISIBLE_DEVICES hides some.
 int WhichOfAll(int device) {
   return rt::CurrentSettings().visible[static_cast<size_t>(rt::DeviceAt(device).id())];
+}
+
+// How much of the cores that run tasks the process has used since it was last asked, or since its start.
+int32_t BusyPercent() {
+  static std::mutex lock;
+  static int64_t last_wall = 0;
+  static int64_t last_cpu = 0;
+  auto read = [](clockid_t clock) {
+    timespec t{};
+    clock_gettime(clock, &t);
+    return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  };
+  std::lock_guard guard(lock);
+  int64_t wall = read(CLOCK_MONOTONIC);
+  int64_t cpu = read(CLOCK_PROCESS_CPUTIME_ID);
+  rt::ThreadEngine* engine = rt::TheThreadEngine();
+  int64_t cores = engine == nullptr ? 1 : std::max(engine->workers(), 1);
+  int64_t passed = std::max<int64_t>((wall - std::exchange(last_wall, wall)) * cores, 1);
+  int64_t used = cpu - std::exchange(last_cpu, cpu);
+  return static_cast<int32_t>(std::clamp<int64_t>(used * 100 / passed, 0, 100));
 }
 
 void SynchronizeDevice(const char* call, int64_t deadline_ns) {
@@ -100,6 +125,15 @@ void aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
 void aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
   rt::DeviceAt(deviceId);
   *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
+}
+
+void aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* utilizationInfo) {
+  rt::DeviceAt(deviceId);
+  if (utilizationInfo->utilizationExtend != nullptr) {
+    Fail(107000, "utilization-extend", "utilizationExtend is reserved; set it to null");
+  }
+  int32_t percent = BusyPercent();
+  *utilizationInfo = {percent, percent, percent, -1, nullptr};
 }
 
 void aclrtDeviceGetBareTgid(int32_t* pid) { *pid = static_cast<int32_t>(getpid()); }

@@ -1,9 +1,13 @@
 // Events: life, records, waits, time.
+#include <chrono>
+#include <thread>
+
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/process_options.h"
 #include "api/wait.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 
@@ -53,6 +57,20 @@ void Wait(rt::Stream& stream, rt::Event& event, uint32_t seconds) {
   event.MakeWait(stream, int64_t{seconds} * 1'000'000'000);
 }
 
+// A record inside a model is fulfilled in the middle of its launch, which may go on to wait for the host.
+void SynchronizeExternal(rt::Event& event, rt::Stream& stream, int64_t deadline_ns) {
+  MayBeCancelled may_be_cancelled;
+  constexpr auto kLongestPause = std::chrono::microseconds(200);
+  for (auto pause = std::chrono::microseconds(5); !event.Complete(); pause = std::min(2 * pause, kLongestPause)) {
+    if (deadline_ns >= 0 && NowNs() >= deadline_ns) {
+      Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout", "event {} was not complete at the end of the time limit",
+           event.id());
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  if (stream.failed()) [[unlikely]] Surface(stream.TakeFailure());
+}
+
 void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
   RefuseInCallback(call);
   rt::Event::Binding binding = event.LatestRecord();
@@ -61,6 +79,7 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
     Fail(107000, "event-unrecorded", "event {} was not recorded (or was reset since), so {} would never return",
          event.id(), call);
   }
+  if (event.IsExternal()) return SynchronizeExternal(event, *binding.stream, deadline_ns);
   if (!WaitUntil(*binding.stream, binding.position, deadline_ns)) {
     Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout", "event {} was not complete at the end of the time limit",
          event.id());
@@ -103,8 +122,7 @@ void aclrtRecordEventWithFlag(rt::Event& event, rt::Stream& stream, uint32_t fla
   if (flag != ACL_EVENT_RECORD_EXTERNAL) {
     Fail(107000, "record-flag", "flag = {}; use ACL_EVENT_RECORD_DEFAULT or ACL_EVENT_RECORD_EXTERNAL", flag);
   }
-  Fail(207000, "record-external",
-       "records that are visible outside their capture (ACL_EVENT_RECORD_EXTERNAL) are not supported yet");
+  event.RecordExternal(stream);
 }
 
 void aclrtResetEvent(rt::Event& event, rt::Stream& stream) {

@@ -149,6 +149,17 @@ void aclrtMemInvalidate(void* devPtr, size_t size) { CheckDeviceRange(devPtr, si
 
 // --- what is known of memory
 
+// Everything is charged to one component: what the program asked for.
+void aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo, size_t inputNum, size_t* outputNum) {
+  rt::MemoryUse use = rt::DeviceMemoryUse(deviceId);
+  *outputNum = std::min<size_t>(inputNum, 1);
+  if (inputNum == 0) return;
+  memUsageInfo[0] = {};
+  std::strcpy(memUsageInfo[0].name, "APP");
+  memUsageInfo[0].curMemSize = use.now;
+  memUsageInfo[0].memPeakSize = use.most;
+}
+
 void aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
   // One pool serves every kind of memory and every size of page.
   if (static_cast<int>(attr) < ACL_DDR_MEM || static_cast<int>(attr) > ACL_MEM_P2P_HUGE1G) {

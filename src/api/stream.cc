@@ -147,6 +147,20 @@ void aclrtStreamAbort(rt::Stream& stream) {
   stream.StopDropping();
 }
 
+// Nothing that runs on a CPU can be stopped in the middle and kept, so only a stream that runs nothing stops.
+void aclrtStreamStop(rt::Stream& stream) {
+  if ((stream.options().flags & ACL_STREAM_DEVICE_USE_ONLY) == 0) {
+    Fail(207000, "stream-stop",
+         "aclrtStreamStop is for streams made with ACL_STREAM_DEVICE_USE_ONLY; use aclrtStreamAbort for stream {}",
+         stream.id());
+  }
+  if (stream.Idle()) return;
+  Fail(207000, "stream-stop-running",
+       "stream {} runs a task, which aclrtStreamStop cannot stop here; use aclrtDestroyStreamForce, which drops what "
+       "is queued behind it",
+       stream.id());
+}
+
 // --- callbacks on creation and destruction -----------------------------------------------------------------
 
 void aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallback callback, void* args) {

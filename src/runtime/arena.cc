@@ -38,7 +38,13 @@ Arena::Arena(AddressSpace* space, uint32_t first, uint32_t count, MemoryKind kin
 bool Arena::Charge(size_t bytes) {
   size_t capacity = this->capacity();
   if (bytes > capacity) return false;
-  if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= capacity) return true;
+  size_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (used <= capacity) [[likely]] {
+    size_t most = most_used_.load(std::memory_order_relaxed);
+    while (used > most && !most_used_.compare_exchange_weak(most, used, std::memory_order_relaxed)) {
+    }
+    return true;
+  }
   Uncharge(bytes);
   return false;
 }

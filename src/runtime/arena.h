@@ -58,6 +58,7 @@ class Arena {
   size_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
   void set_capacity(size_t bytes) { capacity_.store(bytes, std::memory_order_relaxed); }
   size_t used() const { return used_.load(std::memory_order_relaxed); }
+  size_t most_used() const { return most_used_.load(std::memory_order_relaxed); }
   size_t cached() const { return cached_.load(std::memory_order_relaxed); }
 
   struct LiveBlock {
@@ -114,6 +115,7 @@ class Arena {
   std::atomic<size_t> capacity_;
   alignas(64) std::atomic<size_t> used_{0};
   std::atomic<size_t> cached_{0};
+  std::atomic<size_t> most_used_{0};
   std::mutex lock_;
   uint32_t grown_;  // pages below are readable and writable
   FreeRanges ranges_;

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
+#include "runtime/external_record.h"
+#include "runtime/poll.h"
 
 namespace belay::rt {
 
@@ -107,6 +109,7 @@ void Event::Open(Device& device, EventKind kind, uint32_t flags, uint32_t id) {
   id_ = id;
   binding_ = {};
   point_ = {};
+  external_ = 0;
   ++life_;
   waits_issued_ = waits_passed_ = 0;
 }
@@ -172,6 +175,7 @@ void Event::BindLive(Stream& stream, uint64_t position, uint64_t record) {
       bound_record_ = record;
       Apply(EventCommand::kRecord);
       binding_ = {&stream, position};
+      external_ = 0;
     }
     if (tickets_.empty()) [[likely]] return;
     for (WaitTicket* ticket : tickets_) {
@@ -195,6 +199,58 @@ void Event::RecordReached(uint64_t record) {
 uint64_t Event::ticks() {
   std::lock_guard guard(lock_);
   return ticks_record_ == record_.load(std::memory_order_relaxed) ? ticks_ : 0;
+}
+
+// --- records inside a model ------------------------------------------------------------------------------
+
+void Event::RecordExternal(Stream& stream) {
+  if (kind_ != EventKind::kEx || flags_ != kSync) {
+    Fail(107000, "external-event",
+         "event {} cannot be recorded with ACL_EVENT_RECORD_EXTERNAL; create it by aclrtCreateEventExWithFlag with "
+         "ACL_EVENT_SYNC and nothing else",
+         id_);
+  }
+  if (stream.capture() == nullptr) {
+    Fail(107000, "external-not-capturing",
+         "stream {} is not being captured; ACL_EVENT_RECORD_EXTERNAL is for records inside a capture, elsewhere "
+         "every record can be seen (aclrtRecordEvent)",
+         stream.id());
+  }
+  {
+    std::lock_guard guard(lock_);
+    if (state_ != EventState::kUnrecorded) {
+      Fail(107000, "external-recorded-before",
+           "event {} was recorded by aclrtRecordEvent before; use another event for records with "
+           "ACL_EVENT_RECORD_EXTERNAL",
+           id_);
+    }
+  }
+  stream.Submit(MakeTask(ExternalRecordTask{std::make_unique<ExternalRecord>(*this)}, 20));
+}
+
+uint64_t Event::life() {
+  std::lock_guard guard(lock_);
+  return life_;
+}
+
+uint64_t Event::IssueExternal(uint64_t life, const Binding& launch) {
+  std::lock_guard guard(lock_);
+  if (life != life_) return 0;
+  external_ = ++external_issued_;
+  binding_ = launch;
+  return external_;
+}
+
+void Event::FulfilExternal(uint64_t record) {
+  std::lock_guard guard(lock_);
+  if (external_done_.load(std::memory_order_relaxed) < record) {
+    external_done_.store(record, std::memory_order_release);
+  }
+}
+
+bool Event::IsExternal() {
+  std::lock_guard guard(lock_);
+  return external_ != 0;
 }
 
 // --- waits -----------------------------------------------------------------------------------------------
@@ -221,6 +277,13 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
          "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
          "hold the wait; record the event on a stream of the capture first",
          stream.id(), id_, state == EventState::kRecorded ? "recorded" : "never recorded");
+  }
+  if (external_ != 0) [[unlikely]] {
+    static_assert(sizeof(external_done_) == sizeof(uint64_t));
+    auto* done = reinterpret_cast<const uint64_t*>(&external_done_);
+    PollTask task{done, external_, PollTest::kGreaterEqual, limit_ns};
+    guard.unlock();
+    return stream.SubmitLive(MakeTask(task)) != 0;
   }
   WaitTicket* ticket = nullptr;
   if (state_ == EventState::kUnrecorded) {
@@ -316,6 +379,10 @@ Event::Binding Event::LatestRecord() {
 }
 
 bool Event::Complete() {
+  {
+    std::lock_guard guard(lock_);
+    if (external_ != 0) return external_done_.load(std::memory_order_acquire) >= external_;
+  }
   Binding binding = LatestRecord();
   if (binding.stream == nullptr) return kind_ == EventKind::kEx;
   if (binding.stream->Reached(binding.position)) return true;

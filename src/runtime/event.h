@@ -45,6 +45,8 @@ class Event {
 
   // Queues a record on the stream, or notes it in the stream's capture.
   void Record(Stream& stream);
+  // Notes a record in the stream's capture that waits outside of the model can see.
+  void RecordExternal(Stream& stream);
   // Makes `stream` wait, at most limit_ns nanoseconds (0: for ever). In a capture it is an edge.
   void MakeWait(Stream& stream, int64_t limit_ns);
   void Reset(Stream& stream);
@@ -56,6 +58,13 @@ class Event {
   };
   Binding LatestRecord();
   bool Complete();  // an unrecorded Ex event counts as complete, a plain one does not
+
+  // A record inside a model: issued with each launch, 0 when this life of the event is over.
+  uint64_t life();
+  uint64_t IssueExternal(uint64_t life, const Binding& launch);
+  void FulfilExternal(uint64_t record);
+  // Host threads wait here for the latest record when it is inside a model; false: it is not.
+  bool IsExternal();
 
   // Whether all waits issued on this event have passed.
   bool AllWaitsPassed();
@@ -99,6 +108,9 @@ class Event {
   uint64_t bound_record_ = 0;        // the record that binding_ belongs to
   uint64_t ticks_record_ = 0;        // the latest record that has run, and when
   uint64_t ticks_ = 0;
+  uint64_t external_ = 0;         // the latest record, when it is inside a model
+  uint64_t external_issued_ = 0;  // never reset, and so is this:
+  std::atomic<uint64_t> external_done_{0};
   uint64_t waits_issued_ = 0;
   uint64_t waits_passed_ = 0;
 };

@@ -265,6 +265,11 @@ MemoryInfo DeviceMemoryInfo(int device) {
   return {total - std::min(arena.used(), total), total};
 }
 
+MemoryUse DeviceMemoryUse(int device) {
+  const Arena& arena = DeviceArena(device);
+  return {arena.used(), arena.most_used()};
+}
+
 // --- life cycle
 
 namespace {

@@ -84,6 +84,12 @@ struct MemoryInfo {
 };
 MemoryInfo DeviceMemoryInfo(int device);
 
+struct MemoryUse {
+  size_t now;
+  size_t most;  // since the process began
+};
+MemoryUse DeviceMemoryUse(int device);
+
 // Copies at memory speed (non-temporal stores and several cores only where they win). Ranges are
 // CPU pointers (after View); where they overlap, the bytes arrive as they were before.
 void CopyBytes(void* dst, const void* src, size_t bytes);

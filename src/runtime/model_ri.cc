@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "runtime/context.h"
+#include "runtime/external_record.h"
 #include "runtime/memory.h"
 
 namespace belay::rt {
@@ -64,6 +65,7 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
   CheckBlocks();
   auto cost = static_cast<TaskCost>(std::min<uint64_t>(graph_->cost(), 1u << 30));
   uint64_t turn = AddTurn(stream, std::move(arguments));
+  for (ExternalRecord* record : graph_->external_records()) record->Issue(turn, {&stream, stream.tail() + 1});
   uint64_t position = stream.SubmitLive(MakeTask(LaunchTask(*this, turn), cost));
   if (position == 0) {
     SpoilCaptureOf(stream, "the execution of a model");
@@ -113,6 +115,7 @@ bool ModelRI::Proceed(Stream& stream, uint64_t turn) {
 }
 
 void ModelRI::EndTurn(uint64_t turn) {
+  for (ExternalRecord* record : graph_->external_records()) record->Over(turn);
   Stream* next = nullptr;
   std::unique_ptr<LaunchArguments> arguments;  // goes when the lock is free
   {

@@ -43,7 +43,7 @@ struct PollTask {
     if (Ready() || (cancelled && limit_ns == 0)) return true;
     if (cancelled) {
       Fail(107020, "notify-wait-timeout",
-           "the stream waited longer than its limit of {} s for a notify that nobody set",
+           "the stream waited longer than its limit of {} s for a notify that nobody set, or for a model to reach a record",
            limit_ns / 1'000'000'000);
     }
     // Watched before it is parked: once parked, the stream may be running elsewhere.

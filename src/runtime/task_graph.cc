@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/external_record.h"
 #include "runtime/task_group.h"
 
 namespace belay::rt {
@@ -26,6 +27,9 @@ TaskGraph::TaskGraph(std::vector<CaptureNode> nodes, int width, std::vector<Task
   program_.reserve(order_.size());
   for (uint32_t n : order_) {
     program_.push_back(nodes_[n].task);
+    if (nodes_[n].task.type->kind == TaskKind::kEventRecord) {
+      external_records_.push_back(nodes_[n].task.body<ExternalRecordTask>().record.get());
+    }
     cost_ += nodes_[n].task.cost;
     may_block |= MayBlock(nodes_[n].task);
   }

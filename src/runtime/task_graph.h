@@ -14,6 +14,8 @@
 
 namespace belay::rt {
 
+class ExternalRecord;
+
 // "Lane `lane` has finished `progress` items."
 struct LaneGoal {
   uint32_t lane;
@@ -53,6 +55,9 @@ class TaskGraph {
   using Block = UsedBlock;
   const std::vector<Block>& blocks() const { return blocks_; }
 
+  // Records that can be seen outside of the model.
+  const std::vector<ExternalRecord*>& external_records() const { return external_records_; }
+
  private:
   void SkipEdgesOnly();
   void AssignLanes(int width);
@@ -68,6 +73,7 @@ class TaskGraph {
   std::vector<std::vector<LaneItem>> lanes_;
   std::vector<LaneGoal> goals_;
   std::vector<Block> blocks_;
+  std::vector<ExternalRecord*> external_records_;
   bool use_lanes_ = false;
   uint64_t cost_ = 0;
 };

@@ -1,4 +1,5 @@
 // Devices: choice, reference count, waiting, peers, what they have.
+#include <chrono>
 #include <cstring>
 
 #include "runtime_fixture.h"
@@ -150,6 +151,29 @@ TEST_F(Device, CoreLimits) {
   EXPECT_EQ(aclrtResetDeviceResLimit(0), ACL_SUCCESS);
   EXPECT_EQ(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &value), ACL_SUCCESS);
   EXPECT_EQ(value, all);
+}
+
+TEST_F(Device, Utilization) {
+  aclrtUtilizationInfo info = {};
+  EXPECT_EQ(aclrtGetDeviceUtilizationRate(0, &info), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetDeviceUtilizationRate(0, &info), ACL_SUCCESS);
+  for (int32_t percent : {info.cubeUtilization, info.vectorUtilization, info.aicpuUtilization}) {
+    EXPECT_GE(percent, 0);
+    EXPECT_LE(percent, 100);
+  }
+  EXPECT_EQ(info.memoryUtilization, -1) << "as on a card";
+  aclrtStream stream = NewStream();
+  auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  while (std::chrono::steady_clock::now() < until) {
+    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  }
+  EXPECT_EQ(aclrtGetDeviceUtilizationRate(1, &info), ACL_SUCCESS);
+  EXPECT_GT(info.cubeUtilization, 0) << "the process was busy since it was last asked";
+  EXPECT_EQ(aclrtGetDeviceUtilizationRate(99, &info), 107001);
+  EXPECT_EQ(aclrtGetDeviceUtilizationRate(-1, &info), 107001);
+  EXPECT_EQ(aclrtGetDeviceUtilizationRate(0, nullptr), 100000);
+  info.utilizationExtend = reinterpret_cast<aclrtUtilizationExtendInfo*>(&info);
+  EXPECT_EQ(aclrtGetDeviceUtilizationRate(0, &info), 107000);
 }
 
 TEST_F(Device, Identity) {

@@ -233,4 +233,27 @@ TEST(AllocationWithoutInit, IsRefused) {
 }
 
 }  // namespace
+TEST_F(Allocation, UsageByComponent) {
+  aclrtMemUsageInfo before[2] = {};
+  aclrtMemUsageInfo after[2] = {};
+  size_t filled = 0;
+  ASSERT_EQ(aclrtGetMemUsageInfo(0, before, 2, &filled), kOk);
+  ASSERT_EQ(filled, 1u);
+  EXPECT_STREQ(before[0].name, "APP");
+  uint8_t* p = Device(1 << 20);
+  EXPECT_EQ(aclrtGetMemUsageInfo(0, after, 2, &filled), kOk);
+  EXPECT_GE(after[0].curMemSize, before[0].curMemSize + (1 << 20));
+  EXPECT_GE(after[0].memPeakSize, after[0].curMemSize);
+  EXPECT_EQ(aclrtFree(p), kOk);
+  aclrtMemUsageInfo last = {};
+  EXPECT_EQ(aclrtGetMemUsageInfo(0, &last, 1, &filled), kOk);
+  EXPECT_EQ(last.curMemSize, before[0].curMemSize);
+  EXPECT_EQ(last.memPeakSize, after[0].memPeakSize) << "the peak stays";
+  EXPECT_EQ(aclrtGetMemUsageInfo(0, &last, 0, &filled), kOk);
+  EXPECT_EQ(filled, 0u);
+  EXPECT_EQ(aclrtGetMemUsageInfo(99, &last, 1, &filled), 107001);
+  EXPECT_EQ(aclrtGetMemUsageInfo(0, nullptr, 1, &filled), kBadArgument);
+  EXPECT_EQ(aclrtGetMemUsageInfo(0, &last, 1, nullptr), kBadArgument);
+}
+
 }  // namespace conformance
