@@ -68,6 +68,14 @@ extern "C" {
 #define ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT 0x0UL
 #define ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x02UL
 
+/* memory between processes */
+#define ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT 0x0UL
+#define ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x1UL
+#define ACL_RT_IPC_MEM_IMPORT_FLAG_DEFAULT 0x0UL
+#define ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x1UL
+#define ACL_RT_VMM_EXPORT_FLAG_DEFAULT 0x0UL
+#define ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x1UL
+
 /* debug print flag */
 #define ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY 0x0UL
 #define ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE 0x1UL
@@ -989,6 +997,47 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
 
 /**
+ * A text by which other processes can import the notify; len is 65 at least. flags 0: only those
+ * that aclrtNotifySetImportPid names; 1: any of the same user.
+ * Errors: 100000: unknown flags; 107000: len is too small, or the notify came from another process;
+ * 107017: no live notify.
+ * Page: aclcppdevg_03_1939
+ */
+aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags);
+
+/**
+ * The processes that may import a notify that was exported; see aclrtDeviceGetBareTgid.
+ * Errors: 100000: no process or too many; 107000: the notify was not exported; 107017: no live
+ * notify.
+ * Page: aclcppdevg_03_1940
+ */
+aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num);
+
+/**
+ * The notify of another process, by its key.
+ * Errors: 100000: unknown flags, exported by this process, or this process was not named; 107002:
+ * the thread has no context; 107017: no such export (any more); 507022: the system refuses access
+ * to the other process.
+ * Page: aclcppdevg_03_1941
+ */
+aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags);
+
+/**
+ * What other processes open an event made with ACL_EVENT_IPC by.
+ * Errors: 107000: the event was made without ACL_EVENT_IPC, or came from another process; 107017:
+ * no live event.
+ * Page: aclcppdevg_03_2094
+ */
+aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle);
+
+/**
+ * The event of another process.
+ * Errors: 100000: an event of this process; 107002: the thread has no context; 107017: no such
+ * event (any more); 507022: the system refuses access to the other process.
+ */
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event);
+
+/**
  * Clears num notifies.
  * Page: aclcppdevg_03_1938
  */
@@ -1254,22 +1303,62 @@ aclError aclrtMemGetAllocationGranularity(
     aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option, size_t *granularity);
 
 /**
- * A number by which other processes can import memory of aclrtMallocPhysical. flags 0: only those
- * that aclrtMemSetPidToShareableHandle names.
+ * A number by which other processes can import memory of aclrtMallocPhysical, until it is freed.
+ * flags 0: only those that aclrtMemSetPidToShareableHandle names; 1: any of the same user.
+ * Errors: 100000: unknown flags or handleType, or the memory was exported before; 107017: no live
+ * handle.
+ * Page: aclcppdevg_03_0118
  */
 aclError aclrtMemExportToShareableHandle(
     aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags, uint64_t
     *shareableHandle);
 
 /**
- * Memory that another process exported.
- * Errors: 107001: no such device.
+ * Memory that another process exported, as memory of a device of this one.
+ * Errors: 100000: exported by this process, or this process was not named; 107001: no such device;
+ * 107017: no such export (any more); 507022: the system refuses access to the other process.
+ * Page: aclcppdevg_03_0121
  */
 aclError aclrtMemImportFromShareableHandle(
     uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle);
 
-/** The processes that may import exported memory; see aclrtDeviceGetBareTgid. */
+/**
+ * The processes that may import exported memory; see aclrtDeviceGetBareTgid.
+ * Errors: 100000: no process or too many; 107017: not exported by this process.
+ */
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum);
+
+/**
+ * A text of 65 bytes by which other processes can import a part of a block of aclrtMalloc, until
+ * aclrtIpcMemClose. flags 0: only those that aclrtIpcMemSetImportPid names; 1: any of the same
+ * user.
+ * Errors: 100000: not inside a live block of device memory, len is not 65, or unknown flags;
+ * 507022: the system gave no memory to share.
+ * Page: aclcppdevg_03_1934
+ */
+aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags);
+
+/**
+ * The processes that may import memory by its key; see aclrtDeviceGetBareTgid.
+ * Errors: 100000: no process or too many; 107017: not exported by this process.
+ */
+aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num);
+
+/**
+ * The memory of another process, by its key, at an address of this one. flags 1 enables peer access
+ * to its device as well.
+ * Errors: 100000: unknown flags, exported by this process, imported before, or this process was not
+ * named; 107017: no such export (any more); 507022: the system refuses access to the other process.
+ * Page: aclcppdevg_03_1936
+ */
+aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags);
+
+/**
+ * Ends an import, or an export; importers close before the exporter does. The exporter's memory is
+ * freed by aclrtFree.
+ * Errors: 107017: the process has neither exported nor imported it.
+ */
+aclError aclrtIpcMemClose(const char *key);
 
 /**
  * Makes a stream of the highest priority in the current context.

@@ -1,10 +1,12 @@
 // Events: life, records, waits, time.
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/process_options.h"
+#include "api/sharing.h"
 #include "api/wait.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -19,7 +21,8 @@ constexpr uint32_t kExternal = 0x20;
 constexpr uint32_t kAllFlags = 0x7b;
 std::atomic<uint32_t> g_next_id{0};
 
-aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags) {
+// `foreign`: what another process shares of an event with ACL_EVENT_IPC.
+aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags, std::atomic<uint64_t>* foreign = nullptr) {
   bool lone = flags == kIpc || flags == kExternal;
   if (flags == 0 || (flags & ~kAllFlags) != 0 || (!lone && (flags & (kIpc | kExternal)) != 0)) {
     Fail(107000, "event-flag",
@@ -33,6 +36,10 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags) {
   if (handle == 0) {
     device.ReturnEventSlot();
     Fail(207007, "event-table-full", "the process holds as many events as Belay can number");
+  }
+  if (flags == kIpc) {
+    bool ours = foreign == nullptr;
+    rt::Events().Find(handle)->Share(ours ? rt::Offers::Get().TakeWords(2) : foreign, ours);
   }
   return AsHandle<aclrtEvent>(handle);
 }
@@ -57,8 +64,9 @@ void Wait(rt::Stream& stream, rt::Event& event, uint32_t seconds) {
   event.MakeWait(stream, int64_t{seconds} * 1'000'000'000);
 }
 
-// A record inside a model is fulfilled in the middle of its launch, which may go on to wait for the host.
-void SynchronizeExternal(rt::Event& event, rt::Stream& stream, int64_t deadline_ns) {
+// A record inside a model is fulfilled in the middle of its launch, which may go on to wait for the host;
+// one of another process is on no stream that is known here.
+void SynchronizePolled(rt::Event& event, rt::Stream* stream, int64_t deadline_ns) {
   MayBeCancelled may_be_cancelled;
   constexpr auto kLongestPause = std::chrono::microseconds(200);
   for (auto pause = std::chrono::microseconds(5); !event.Complete(); pause = std::min(2 * pause, kLongestPause)) {
@@ -68,18 +76,18 @@ void SynchronizeExternal(rt::Event& event, rt::Stream& stream, int64_t deadline_
     }
     std::this_thread::sleep_for(pause);
   }
-  if (stream.failed()) [[unlikely]] Surface(stream.TakeFailure());
+  if (stream != nullptr && stream->failed()) [[unlikely]] Surface(stream->TakeFailure());
 }
 
 void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
   RefuseInCallback(call);
   rt::Event::Binding binding = event.LatestRecord();
+  if (event.IsPolled()) return SynchronizePolled(event, binding.stream, deadline_ns);
   if (binding.stream == nullptr) {
     if (event.kind() == rt::EventKind::kEx) return;
     Fail(107000, "event-unrecorded", "event {} was not recorded (or was reset since), so {} would never return",
          event.id(), call);
   }
-  if (event.IsExternal()) return SynchronizeExternal(event, *binding.stream, deadline_ns);
   if (!WaitUntil(*binding.stream, binding.position, deadline_ns)) {
     Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout", "event {} was not complete at the end of the time limit",
          event.id());
@@ -113,6 +121,16 @@ void aclrtDestroyEvent(rt::Event& event) {
   HandleBits handle = rt::Events().HandleOf(&event);
   rt::Device& device = event.device();
   if (rt::Events().Destroy(handle)) device.ReturnEventSlot();
+}
+
+void aclrtIpcGetEventHandle(rt::Event& event, aclrtIpcEventHandle* handle) {
+  CopyKey(event.Offer(), handle->reserved, sizeof handle->reserved);
+}
+
+void aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event) {
+  rt::CurrentContext();
+  rt::OfferName name = rt::NameOf(std::string(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved)));
+  *event = CreateEvent(rt::EventKind::kFlagged, kIpc, rt::OpenOffer(name, rt::OfferKind::kEvent).words);
 }
 
 void aclrtRecordEvent(rt::Event& event, rt::Stream& stream) { event.Record(stream); }

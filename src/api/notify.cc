@@ -1,8 +1,11 @@
 // Notifies: one stream sets, another waits and clears.
 #include "runtime/notify.h"
 
+#include <cstring>
+
 #include "api/convert.h"
 #include "api/handlers.h"
+#include "api/sharing.h"
 
 namespace belay::api {
 
@@ -28,6 +31,23 @@ void aclrtGetNotifyId(rt::Notify& notify, uint32_t* notifyId) { *notifyId = noti
 void aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
   for (size_t i = 0; i < num; ++i) Need<rt::Notify>(notifies[i], "notifies");
   for (size_t i = 0; i < num; ++i) Need<rt::Notify>(notifies[i], "notifies").Clear();
+}
+
+void aclrtNotifyGetExportKey(rt::Notify& notify, char* key, size_t len, uint64_t flags) {
+  if (len < kKeyBytes) Fail(107000, "share-key-length", "len = {}; a key takes {} bytes", len, kKeyBytes);
+  CheckExportFlags(flags);
+  CopyKey(notify.Offer(flags == 1), key, len);
+}
+
+void aclrtNotifySetImportPid(rt::Notify& notify, int32_t* pid, size_t num) { notify.Allow(Pids(pid, num)); }
+
+void aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
+  if (flags != ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT && flags != ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
+    Fail(100000, "share-flags", "flags = {:#x}; use 0, or 2 to enable peer access as well", flags);
+  }
+  rt::OfferName name = rt::NameOf(std::string(key, strnlen(key, kKeyBytes)));
+  rt::Notify& made = rt::Notify::Import(rt::CurrentContext().device(), name);
+  *notify = AsHandle<aclrtNotify>(rt::g_notifies.HandleOf(&made));
 }
 
 }  // namespace belay::api

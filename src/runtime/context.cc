@@ -1,7 +1,9 @@
 #include "runtime/context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
+#include <thread>
 
 #include "base/error.h"
 #include "runtime/capture.h"
@@ -132,6 +134,17 @@ bool Device::Abort(int64_t deadline_ns) {
     }
   }
   return all_ended;
+}
+
+void Device::Quiesce() {
+  for (Stream* stream : AllStreams()) {
+    uint64_t goal = stream->tail();
+    for (StreamState state = stream->state();
+         !stream->Reached(goal) && (state == StreamState::kReady || state == StreamState::kRunning);
+         state = stream->state()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
 }
 
 std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, bool* reached) {

@@ -126,6 +126,11 @@ void Event::Close() {
       if (ticket->parked != nullptr) parked.push_back(std::exchange(ticket->parked, nullptr));
     }
     tickets_.clear();
+    if (Sharing shared = std::exchange(sharing_, {}); shared.ours) {
+      bool offered = shared.offer.nonce != 0;
+      if (offered) Offers::Get().Withdraw(shared.offer);
+      Offers::Get().ReturnWords(shared.words, 2, offered);
+    }
   }
   for (Stream* stream : parked) stream->Fulfil();
 }
@@ -156,6 +161,7 @@ void Event::Record(Stream& stream) {
       point_ = point;
       return;
     }
+    if (sharing_.words != nullptr) [[unlikely]] return RecordShared(stream);
     uint64_t record = record_.fetch_add(1, std::memory_order_relaxed) + 1;
     // Not under lock_: a full stream makes the call wait, and tasks take lock_.
     uint64_t position =
@@ -248,9 +254,61 @@ void Event::FulfilExternal(uint64_t record) {
   }
 }
 
-bool Event::IsExternal() {
+bool Event::IsPolled() {
   std::lock_guard guard(lock_);
-  return external_ != 0;
+  return external_ != 0 || (sharing_.words != nullptr && sharing_.words[0].load(std::memory_order_acquire) != 0);
+}
+
+// --- records that other processes see --------------------------------------------------------------------
+
+namespace {
+
+// Counts as done when it is dropped, too: what waits elsewhere must go on.
+struct SharedRecordTask {
+  static constexpr const char* kName = "event record";
+  std::atomic<uint64_t>* done;
+  uint64_t record;
+
+  SharedRecordTask(std::atomic<uint64_t>* d, uint64_t r) : done(d), record(r) {}
+  SharedRecordTask(SharedRecordTask&& o) noexcept : done(std::exchange(o.done, nullptr)), record(o.record) {}
+  ~SharedRecordTask() {
+    if (done != nullptr) Run();
+  }
+  void Run() const {
+    uint64_t before = done->load(std::memory_order_relaxed);
+    while (before < record && !done->compare_exchange_weak(before, record, std::memory_order_release)) {
+    }
+  }
+};
+
+}  // namespace
+
+void Event::Share(std::atomic<uint64_t>* words, bool ours) {
+  std::lock_guard guard(lock_);
+  sharing_ = {words, ours, {}};
+}
+
+OfferName Event::Offer() {
+  std::lock_guard guard(lock_);
+  if (sharing_.words == nullptr || !sharing_.ours) {
+    Fail(107000, "event-not-ours",
+         "event {} {}; the process that creates an event with ACL_EVENT_IPC gives it to others", id_,
+         sharing_.words == nullptr ? "was created without ACL_EVENT_IPC" : "came from another process");
+  }
+  if (sharing_.offer.nonce == 0) {
+    sharing_.offer =
+        Offers::Get().Add({OfferKind::kEvent, -1, 0, true, Offers::Get().OffsetOf(sharing_.words), 16});
+  }
+  return sharing_.offer;
+}
+
+void Event::RecordShared(Stream& stream) {
+  uint64_t record = sharing_.words[0].fetch_add(1, std::memory_order_acq_rel) + 1;
+  uint64_t position = stream.SubmitLive(MakeTask(SharedRecordTask(&sharing_.words[1], record), 20));
+  if (position == 0) return Record(stream);  // a capture began meanwhile, and refuses it
+  std::lock_guard guard(lock_);
+  Apply(EventCommand::kRecord);
+  binding_ = {&stream, position};
 }
 
 // --- waits -----------------------------------------------------------------------------------------------
@@ -277,6 +335,12 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
          "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
          "hold the wait; record the event on a stream of the capture first",
          stream.id(), id_, state == EventState::kRecorded ? "recorded" : "never recorded");
+  }
+  if (sharing_.words != nullptr) [[unlikely]] {
+    auto* done = reinterpret_cast<const uint64_t*>(&sharing_.words[1]);
+    PollTask task{done, sharing_.words[0].load(std::memory_order_acquire), PollTest::kGreaterEqual, limit_ns};
+    guard.unlock();
+    return stream.SubmitLive(MakeTask(task)) != 0;
   }
   if (external_ != 0) [[unlikely]] {
     static_assert(sizeof(external_done_) == sizeof(uint64_t));
@@ -381,6 +445,11 @@ Event::Binding Event::LatestRecord() {
 bool Event::Complete() {
   {
     std::lock_guard guard(lock_);
+    if (sharing_.words != nullptr) {
+      uint64_t issued = sharing_.words[0].load(std::memory_order_acquire);
+      if (issued == 0) return kind_ == EventKind::kEx;
+      return sharing_.words[1].load(std::memory_order_acquire) >= issued;
+    }
     if (external_ != 0) return external_done_.load(std::memory_order_acquire) >= external_;
   }
   Binding binding = LatestRecord();

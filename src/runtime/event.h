@@ -10,6 +10,7 @@
 #include "base/handle_table.h"
 #include "base/spin_lock.h"
 #include "runtime/event_state.h"
+#include "runtime/offers.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
@@ -63,8 +64,13 @@ class Event {
   uint64_t life();
   uint64_t IssueExternal(uint64_t life, const Binding& launch);
   void FulfilExternal(uint64_t record);
-  // Host threads wait here for the latest record when it is inside a model; false: it is not.
-  bool IsExternal();
+  // The latest record is inside a model, or in a process that may be another: completion is looked for,
+  // not waited for at a position.
+  bool IsPolled();
+
+  // ACL_EVENT_IPC: two words count the records that were issued and those that are done, for all processes.
+  void Share(std::atomic<uint64_t>* words, bool ours);
+  OfferName Offer();  // throws for an event that another process offers
 
   // Whether all waits issued on this event have passed.
   bool AllWaitsPassed();
@@ -108,6 +114,13 @@ class Event {
   uint64_t bound_record_ = 0;        // the record that binding_ belongs to
   uint64_t ticks_record_ = 0;        // the latest record that has run, and when
   uint64_t ticks_ = 0;
+  void RecordShared(Stream& stream);
+
+  struct Sharing {
+    std::atomic<uint64_t>* words = nullptr;  // issued, done
+    bool ours = false;
+    OfferName offer;
+  } sharing_;
   uint64_t external_ = 0;         // the latest record, when it is inside a model
   uint64_t external_issued_ = 0;  // never reset, and so is this:
   std::atomic<uint64_t> external_done_{0};

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "runtime/arena_poison.h"
+#include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
 
 namespace belay::rt {
@@ -53,7 +54,7 @@ void ExtendMapped(const AddressSpace& space, const void* p, size_t bytes,
                   MemoryRange& range) noexcept {
   while (range.Remaining(p) < bytes) {
     uintptr_t next = range.base + range.bytes;
-    if (!space.Contains(next)) return;
+    if (!space.Contains(next) || next % kPageBytes != 0) return;
     PageEntry entry = space.entry(space.PageOf(next));
     if (entry.size_class() != kMappedClass || entry.device() != range.device) return;
     range.bytes += BlockRecord::Requested(space.record(next).size.load(std::memory_order_relaxed));
@@ -242,6 +243,7 @@ void FreeBlock(void* p, MemoryKind kind) {
   if (memory == nullptr || !memory->space.Contains(address)) FailFree(p, kind);
   Arena* arena = memory->ArenaOf(address);
   bool wanted = arena != nullptr && (arena->device() >= 0) == (kind == MemoryKind::kDevice);
+  if (wanted && kind == MemoryKind::kDevice) SharedMemory::Get().BeforeFree(address);
   if (!wanted || !arena->Free(address)) FailFree(p, kind);
 }
 
@@ -355,6 +357,7 @@ void RestartMemoryInChild(const MemoryConfig& config) {
 
 void ReleaseDeviceMemory(int device) {
   Arena& arena = DeviceArena(device);
+  SharedMemory::Get().BeforeRelease(device);
   Memory().virtual_memory->ReleaseDevice(device);
   arena.Clear();
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
 
 namespace belay::rt {
@@ -45,12 +46,16 @@ VirtualMemory::VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count
 }
 
 void* VirtualMemory::Reserve(size_t bytes, void* wanted) {
+  std::lock_guard guard(lock_);
+  return ReserveLocked(bytes, wanted);
+}
+
+void* VirtualMemory::ReserveLocked(size_t bytes, void* wanted) {
   if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "a range of 0 bytes cannot be reserved");
   if (bytes > space_.bytes()) {
     Fail(kOutOfMemory, "memory-addresses-used-up",
          "{} bytes of addresses were asked for; there are {} in all", bytes, space_.bytes());
   }
-  std::lock_guard guard(lock_);
   uint32_t count = PagesFor(bytes);
   uint32_t first = FreeRanges::kNone;
   auto address = reinterpret_cast<uintptr_t>(wanted);
@@ -108,7 +113,7 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
   int file = memfd_create("belay-physical-memory", MFD_CLOEXEC);
   HandleBits handle = 0;
   if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-    handle = g_physical_memories.Create(file, device, bytes);
+    handle = g_physical_memories.Create(file, device, bytes, true);
   }
   if (handle == 0) {
     if (file >= 0) close(file);
@@ -122,8 +127,9 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
 // One user less; the last one gives the memory back. The caller holds lock_.
 void VirtualMemory::Drop(PhysicalMemory* memory) {
   if (--memory->users != 0) return;
+  if (memory->offer.nonce != 0) Offers::Get().Withdraw(memory->offer);
   close(memory->file);
-  DeviceArena(memory->device).Uncharge(memory->bytes);
+  if (memory->charged) DeviceArena(memory->device).Uncharge(memory->bytes);
   g_physical_memories.Recycle(memory);
 }
 
@@ -166,7 +172,7 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
     Fail(kBadArgument, "memory-still-mapped",
          "[{}, +{}) already has physical memory; call aclrtUnmapMem first", at, bytes);
   }
-  Remap(first, PagesFor(bytes), &memory, offset);
+  Remap(first, PagesFor(bytes), &memory, offset, bytes);
   mapped_.emplace(first, Mapping{PagesFor(bytes), range->first, &memory});
   ++memory.users;
 }
@@ -175,8 +181,8 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
 // without content: a task that is still queued (an error of the program) must not bring the process
 // down.
 void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* memory,
-                          size_t offset) {
-  size_t bytes = size_t{pages} << kPageShift;
+                          size_t offset, size_t usable) {
+  size_t bytes = memory == nullptr ? size_t{pages} << kPageShift : usable;
   uintptr_t address = space_.AddressOf(first);
   BlockRecord& record = space_.record(address);
   if (memory == nullptr) {
@@ -197,14 +203,14 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
     if (space_.alias_offset() == 0) break;
   }
   if (memory == nullptr) return;
-  record.size.store(BlockRecord::SizeWord(bytes, Padding::kNone, true), std::memory_order_relaxed);
+  record.size.store(BlockRecord::SizeWord(usable, Padding::kNone, true), std::memory_order_relaxed);
   record.serial.store(NextSerial(), std::memory_order_release);
   space_.SetEntries(first, pages,
                     PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
 }
 
 VirtualMemory::Mappings::iterator VirtualMemory::Erase(Mappings::iterator mapping) {
-  Remap(mapping->first, mapping->second.pages, nullptr, 0);
+  Remap(mapping->first, mapping->second.pages, nullptr, 0, 0);
   Drop(mapping->second.memory);
   return mapped_.erase(mapping);
 }
@@ -218,6 +224,56 @@ void VirtualMemory::Unmap(void* at) {
          "{} is not an address that aclrtMapMem mapped memory at (or it was unmapped already)", at);
   }
   Erase(mapping);
+}
+
+// --- sharing with other processes
+
+OfferName VirtualMemory::Export(PhysicalMemory& memory, bool anybody) {
+  std::lock_guard guard(lock_);
+  if (memory.freed) FailFreed();
+  if (memory.offer.nonce != 0 || !memory.charged) {
+    Fail(kBadArgument, "share-twice",
+         "this physical memory {}; one handle has one shareable handle",
+         memory.charged ? "was exported already" : "is another process's, which exported it");
+  }
+  memory.offer = Offers::Get().Add({OfferKind::kPhysicalMemory, memory.file,
+                                    NumberAmongAll(memory.device), anybody, 0, memory.bytes});
+  return memory.offer;
+}
+
+HandleBits VirtualMemory::ImportPhysical(int file, int device, size_t bytes) {
+  HandleBits handle = g_physical_memories.Create(file, device, bytes, false);
+  if (handle != 0) return handle;
+  close(file);
+  Fail(kOutOfMemory, "memory-file", "the process holds as much physical memory as it can number");
+}
+
+void* VirtualMemory::MapFile(int file, uint64_t offset, size_t bytes, int device) {
+  constexpr size_t kSystemPage = 4096;
+  size_t before = offset % kSystemPage;  // a mapping starts on a page
+  size_t usable = before + bytes;
+  std::lock_guard guard(lock_);
+  void* range = ReserveLocked(usable, nullptr);
+  uint32_t first = space_.PageOf(reinterpret_cast<uintptr_t>(range));
+  PhysicalMemory* memory =
+      g_physical_memories.Find(g_physical_memories.Create(file, device, usable, false));
+  memory->freed = true;  // no program has its handle; the mapping is its only user
+  g_physical_memories.Retire(g_physical_memories.HandleOf(memory));
+  auto pages = static_cast<uint32_t>((usable + kPageBytes - 1) / kPageBytes);
+  Remap(first, pages, memory, offset - before, usable);
+  mapped_.emplace(first, Mapping{pages, first, memory});
+  return static_cast<std::byte*>(range) + before;
+}
+
+void VirtualMemory::UnmapFile(void* p) {
+  std::lock_guard guard(lock_);
+  auto address = reinterpret_cast<uintptr_t>(p);
+  auto mapping = space_.Contains(address) ? mapped_.find(space_.PageOf(address)) : mapped_.end();
+  if (mapping == mapped_.end()) return;  // gone with its device
+  auto range = reserved_.find(mapping->first);
+  Erase(mapping);
+  free_.Add(range->first, range->second);
+  reserved_.erase(range);
 }
 
 void VirtualMemory::ReleaseDevice(int device) {

@@ -38,14 +38,45 @@ struct NotifyTask {
 
 }  // namespace
 
-Notify& Notify::Create(Device& device) {
+Notify& Notify::Make(Device& device, std::atomic<uint64_t>* flag, bool ours) {
   if (LiveOn(device).fetch_add(1) >= kMostPerDevice) {
     LiveOn(device).fetch_sub(1);
+    if (ours) Offers::Get().ReturnWords(flag, 1, false);
     Fail(207009, "notify-limit", "device {} has its {} notifies; destroy some with aclrtDestroyNotify",
          device.id(), kMostPerDevice);
   }
-  HandleBits handle = g_notifies.Create(device, g_next_id.fetch_add(1));
+  HandleBits handle = g_notifies.Create(device, g_next_id.fetch_add(1), flag, ours);
   return *g_notifies.Find(handle);
+}
+
+Notify& Notify::Create(Device& device) { return Make(device, Offers::Get().TakeWords(1), true); }
+
+Notify& Notify::Import(Device& device, const OfferName& name) {
+  return Make(device, OpenOffer(name, OfferKind::kNotify).words, false);
+}
+
+Notify::~Notify() {
+  if (!ours_) return;
+  bool offered = offer_.nonce != 0;
+  if (offered) Offers::Get().Withdraw(offer_);
+  Offers::Get().ReturnWords(flag_, 1, offered);
+}
+
+OfferName Notify::Offer(bool anybody) {
+  std::lock_guard guard(lock_);
+  if (!ours_) {
+    Fail(107000, "notify-not-ours", "notify {} came from another process, which offers it to others", id_);
+  }
+  if (offer_.nonce == 0) {
+    offer_ = Offers::Get().Add({OfferKind::kNotify, -1, 0, anybody, Offers::Get().OffsetOf(flag_), 8});
+  }
+  return offer_;
+}
+
+void Notify::Allow(std::span<const int32_t> pids) {
+  std::lock_guard guard(lock_);
+  if (Offers::Get().Allow(offer_, pids)) return;
+  Fail(107000, "notify-not-exported", "notify {} was not exported; call aclrtNotifyGetExportKey first", id_);
 }
 
 void Notify::Destroy(Notify& notify) {
@@ -61,8 +92,8 @@ void Notify::Unref() {
 void Notify::Record(Stream& stream) { stream.Submit(MakeTask(NotifyTask(*this, true))); }
 
 void Notify::WaitAndReset(Stream& stream, int64_t limit_ns) {
-  static_assert(sizeof(flag_) == sizeof(uint64_t));
-  auto* word = reinterpret_cast<const uint64_t*>(&flag_);
+  static_assert(sizeof(*flag_) == sizeof(uint64_t));
+  auto* word = reinterpret_cast<const uint64_t*>(flag_);
   // The task that clears the flag follows the wait on the same stream; it keeps the notify for both.
   NotifyTask clear(*this, false);
   stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns}));
