@@ -6,8 +6,8 @@
 namespace belay::graph {
 
 Shape ProductShape(const Translation& node, const Shape& a, const Shape& b);
-// sums = a x b, all i32 and packed.
-void IntegerProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums);
+// sums = a x b, all packed and i32, i64 or f64.
+void ExactProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums);
 // x - zero as i32. `zero` is one number, or one for each element along `axis` (null: nothing to subtract).
 Tensor WithoutZero(Translation& node, const Tensor& x, const Tensor* zero, int axis);
 

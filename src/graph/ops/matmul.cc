@@ -5,7 +5,7 @@
 #include "graph/translations.h"
 #include "ops/conv/activation.h"
 #include "ops/kernels.h"
-#include "ops/matmul/integer.h"
+#include "ops/matmul/exact.h"
 #include "ops/matmul/linear.h"
 
 namespace belay::graph {
@@ -25,11 +25,11 @@ Shape ProductShape(const Translation& node, const Shape& a, const Shape& b) {
   return shape;
 }
 
-void IntegerProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums) {
-  node.Step("IntegerProduct", [&](ops::Plan& plan) {
+void ExactProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums) {
+  node.Step("ExactProduct", [&](ops::Plan& plan) {
     Binder bind(plan);
     ops::Operand x = bind.Read(a, "x1"), y = bind.Read(b, "x2");
-    ops::PlanIntegerProduct(plan, x, y, bind.Write(sums, "y"));
+    ops::PlanExactProduct(plan, x, y, bind.Write(sums, "y"));
   });
 }
 
@@ -107,17 +107,39 @@ void AddProduct(Translation& node, const char* name, const Tensor& a, const Tens
   });
 }
 
-void Integers(Translation& node, const Tensor& a, const Tensor& b, DType type) {
+// The type in which the plain loops multiply; kUndefined: the libraries take it.
+DType ExactType(DType type) {
+  if (type == DType::kF64 || type == DType::kI64 || type == DType::kU64 || type == DType::kU32) {
+    return type == DType::kF64 ? type : DType::kI64;
+  }
+  return tensor::IsInt(type) ? DType::kI32 : DType::kUndefined;
+}
+
+// alpha * (a x b) + beta * c.
+void Exactly(Translation& node, const Tensor& a, const Tensor& b, const Tensor* c, double alpha, double beta) {
+  DType type = ExactType(a.dtype);
   Shape shape = ProductShape(node, a.shape, b.shape);
-  Tensor out = node.Out(0, type, shape), sums = type == DType::kI32 ? out : node.Temporary(DType::kI32, shape);
-  IntegerProduct(node, node.Cast(node.Packed(a), DType::kI32), node.Cast(node.Packed(b), DType::kI32), sums);
-  if (type != DType::kI32) node.Copy(sums, out);
+  Tensor out = node.Out(0, a.dtype, shape);
+  Tensor sums = node.Temporary(type, shape);
+  ExactProduct(node, node.Cast(node.Packed(a), type), node.Cast(node.Packed(b), type), sums);
+  Scalar first(&alpha, DType::kF64), second(&beta, DType::kF64);
+  if (alpha != 1) {
+    Tensor scaled = node.Temporary(type, shape);
+    node.Run(ops::forms::Muls, {Arg(&sums), Arg(&first), Arg(&scaled)});
+    sums = scaled;
+  }
+  if (c != nullptr) {
+    Tensor other = node.Cast(*c, type), added = node.Temporary(type, shape);
+    node.Run(ops::forms::Add, {Arg(&sums), Arg(&other), Arg(&second), Arg(&added)});
+    sums = added;
+  }
+  node.Copy(sums, out);
 }
 
 void Product(Translation& node, bool swap_1, bool swap_2, int bias) {
   Tensor a = Side(node, 0, swap_1), b = Side(node, 1, swap_2);
   bool has_bias = bias >= 0 && node.has(bias);
-  if (tensor::IsInt(a.dtype) && !has_bias) return Integers(node, a, b, a.dtype);
+  if (ExactType(a.dtype) != DType::kUndefined) return Exactly(node, a, b, has_bias ? &node.in(bias) : nullptr, 1, 1);
   if (CanBeLinear(node, a, b, 1) && (!has_bias || IsRowOf(node.shape(bias), b.shape[1]))) {
     return AddLinear(node, "MatMul", {a, LastTwoSwapped(b), 1, has_bias ? bias : -1});
   }
@@ -150,6 +172,7 @@ namespace {
 void GemmWith(Translation& node, double alpha, double beta) {
   Tensor a = Side(node, 0, node.Bool("transpose_a")), b = Side(node, 1, node.Bool("transpose_b"));
   bool has_c = node.has(2) && beta != 0;
+  if (ExactType(a.dtype) != DType::kUndefined) return Exactly(node, a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
   if (alpha == 1 && beta == 1 && CanBeLinear(node, a, b, 1) && (!has_c || IsRowOf(node.shape(2), b.shape[1]))) {
     return AddLinear(node, "Gemm", {a, LastTwoSwapped(b), 1, has_c ? 2 : -1});
   }
@@ -184,7 +207,7 @@ void MatMulInteger(Translation& node) {
   // A zero point for each row of x1 stands in a vector.
   Tensor a = WithoutZero(node, node.in(0), node.has(2) ? &node.in(2) : nullptr, -2);
   Tensor b = WithoutZero(node, node.in(1), node.has(3) ? &node.in(3) : nullptr, -1);
-  IntegerProduct(node, a, b, node.Out(0, DType::kI32, ProductShape(node, a.shape, b.shape)));
+  ExactProduct(node, a, b, node.Out(0, DType::kI32, ProductShape(node, a.shape, b.shape)));
 }
 
 }  // namespace translate

@@ -160,7 +160,7 @@ void Requantize(Translation& node, const Tensor& sums, const Tensor& scale, int 
 void QLinearMatMul(Translation& node) {
   Tensor a = WithoutZero(node, node.in(0), &node.in(2), -2), b = WithoutZero(node, node.in(3), &node.in(5), -1);
   Tensor sums = node.Temporary(DType::kI32, ProductShape(node, a.shape, b.shape));
-  IntegerProduct(node, a, b, sums);
+  ExactProduct(node, a, b, sums);
   if (node.in(1).count() != 1) node.Refuse("one scale for each row of a is not supported");
   Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, sums.shape.rank() - 1);
 }

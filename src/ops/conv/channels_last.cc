@@ -1,7 +1,9 @@
 #include "ops/conv/channels_last.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace belay::ops {
 namespace {
@@ -31,6 +33,14 @@ void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, 
       }
     }
   });
+}
+
+std::shared_ptr<char[]> AlignedBytes(int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  const int64_t whole = (std::max<int64_t>(bytes, 1) + kLine - 1) / kLine * kLine;
+  auto* memory = static_cast<char*>(std::aligned_alloc(kLine, static_cast<size_t>(whole)));
+  if (memory == nullptr) throw std::bad_alloc();
+  return std::shared_ptr<char[]>(memory, std::free);
 }
 
 tensor::Strides ChannelsLastStrides(const Shape& shape) {

@@ -2,6 +2,8 @@
 // order of dimensions) and back.
 #pragma once
 
+#include <memory>
+
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 
@@ -36,6 +38,9 @@ class Conversion {
   Lane lane_;
   int64_t batch_ = 0, channels_ = 0, pixels_ = 0;  // of a transpose of floats; else 0
 };
+
+// Memory that starts on a line of the cache, as vector kernels like it.
+std::shared_ptr<char[]> AlignedBytes(int64_t bytes);
 
 // The strides of a tensor of this shape [n, c, spatial...] whose channels come last in memory.
 tensor::Strides ChannelsLastStrides(const Shape& shape);

@@ -269,7 +269,7 @@ class Builder {
       return;
     }
     const auto plain = Constant(args_.weight, args_.constant_weight);
-    auto packed = std::shared_ptr<char[]>(new char[static_cast<size_t>(body_.ready->weight_bytes())]);
+    auto packed = AlignedBytes(body_.ready->weight_bytes());
     body_.ready->Pack(plain.get(), packed.get());
     body_.packed_weights = packed;
   }
@@ -285,7 +285,7 @@ class Builder {
 
   std::shared_ptr<char[]> Constant(const Operand& operand, const void* elements) const {
     Conversion conversion(operand, PackedLike(operand.shape(), type_, false), true);
-    auto bytes = std::shared_ptr<char[]>(new char[static_cast<size_t>(conversion.bytes())]);
+    auto bytes = AlignedBytes(conversion.bytes());
     const char* from = static_cast<const char*>(elements) + conversion.offset();
     if (conversion.needed()) {
       conversion.Load(from, bytes.get());

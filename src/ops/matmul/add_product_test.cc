@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "ops/matmul/integer.h"
+#include "ops/matmul/exact.h"
 #include "ops/matmul/linear.h"
 #include "ops/testing/sample.h"
 
@@ -99,7 +99,7 @@ TEST(Linear, OneRow) {
   }
 }
 
-TEST(IntegerProduct, BatchesBroadcastAndSumsWrap) {
+TEST(ExactProduct, BatchesBroadcastAndSumsWrap) {
   std::mt19937 rng(4);
   Sample a(DType::kI32, {2, 1, 3, 4}), b(DType::kI32, {5, 4, 2}), out(DType::kI32, {2, 5, 3, 2});
   a.Randomise(rng, 9), b.Randomise(rng, 9);
@@ -108,7 +108,7 @@ TEST(IntegerProduct, BatchesBroadcastAndSumsWrap) {
   x[0] = y[0] = 1 << 20;
   PlanRef plan = testing::NewPlan();
   Operand left = a.BoundTo(*plan, Access::kRead, "a"), right = b.BoundTo(*plan, Access::kRead, "b");
-  PlanIntegerProduct(*plan, left, right, out.BoundTo(*plan, Access::kWrite, "y"));
+  PlanExactProduct(*plan, left, right, out.BoundTo(*plan, Access::kWrite, "y"));
   testing::RunPlan(*plan);
   for (int64_t i = 0; i < 2 * 5 * 3 * 2; ++i) {
     int64_t column = i % 2, row = i / 2 % 3, second = i / 6 % 5, first = i / 30;

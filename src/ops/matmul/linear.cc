@@ -60,14 +60,15 @@ struct VectorBody {
 
 std::shared_ptr<const float[]> ConstantFloats(const Operand& operand, const void* elements) {
   Conversion conversion(operand, PackedLike(operand.shape(), DType::kF32, false), true);
-  auto floats = std::shared_ptr<float[]>(new float[static_cast<size_t>(operand.tensor->count())]);
+  const auto bytes = AlignedBytes(conversion.bytes());
+  auto* floats = reinterpret_cast<float*>(bytes.get());
   const char* from = static_cast<const char*>(elements) + conversion.offset();
   if (conversion.needed()) {
-    conversion.Load(from, reinterpret_cast<char*>(floats.get()));
+    conversion.Load(from, bytes.get());
   } else {
-    std::memcpy(floats.get(), from, static_cast<size_t>(conversion.bytes()));
+    std::memcpy(bytes.get(), from, static_cast<size_t>(conversion.bytes()));
   }
-  return floats;
+  return {bytes, floats};
 }
 
 bool IsVectorCase(const LinearArgs& args) {

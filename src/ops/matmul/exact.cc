@@ -1,4 +1,4 @@
-#include "ops/matmul/integer.h"
+#include "ops/matmul/exact.h"
 
 #include <algorithm>
 
@@ -7,7 +7,8 @@
 namespace belay::ops {
 namespace {
 
-struct IntegerProductBody {
+template <class T>
+struct ExactBody {
   int a, b, out;
   int64_t m, n, k, batches;
   int batch_rank;
@@ -28,13 +29,12 @@ struct IntegerProductBody {
       from_a += index * steps_a[d];
       from_b += index * steps_b[d];
     }
-    // Sums wrap as the hardware's do.
-    const auto* x = reinterpret_cast<const uint32_t*>(frame.at[a]) + from_a + row % m * k;
-    const auto* y = reinterpret_cast<const uint32_t*>(frame.at[b]) + from_b;
-    auto* sum = reinterpret_cast<uint32_t*>(frame.at[out]) + row * n;
-    std::fill(sum, sum + n, 0u);
+    const auto* x = reinterpret_cast<const T*>(frame.at[a]) + from_a + row % m * k;
+    const auto* y = reinterpret_cast<const T*>(frame.at[b]) + from_b;
+    auto* sum = reinterpret_cast<T*>(frame.at[out]) + row * n;
+    std::fill(sum, sum + n, T{0});
     for (int64_t i = 0; i < k; ++i) {
-      const uint32_t factor = x[i];
+      const T factor = x[i];
       for (int64_t j = 0; j < n; ++j) sum[j] += factor * y[i * n + j];
     }
   }
@@ -52,12 +52,10 @@ void SetSteps(const Shape& shape, int batch_rank, int64_t matrix, int64_t* steps
   }
 }
 
-}  // namespace
-
-void PlanIntegerProduct(Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
-  if (out.tensor->empty()) return;
+template <class T>
+void PlanFor(Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
   const Shape left = a.shape(), right = b.shape(), shape = out.shape();
-  IntegerProductBody body{};
+  ExactBody<T> body{};
   body.a = a.binding, body.b = b.binding, body.out = out.binding;
   body.k = left.back(0);
   body.m = left.rank() > 1 ? left.back(1) : 1;
@@ -72,6 +70,16 @@ void PlanIntegerProduct(Plan& plan, const Operand& a, const Operand& b, const Op
   SetSteps(right, body.batch_rank, body.k * body.n, body.steps_b);
   plan.SetCost(500 + static_cast<uint64_t>(body.batches * body.m * body.n * body.k) / 4);
   plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanExactProduct(Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
+  if (out.tensor->empty()) return;
+  // Unsigned, so that sums wrap as the hardware's do.
+  if (out.dtype() == DType::kF64) return PlanFor<double>(plan, a, b, out);
+  if (BytesOf(out.dtype()) == sizeof(uint64_t)) return PlanFor<uint64_t>(plan, a, b, out);
+  PlanFor<uint32_t>(plan, a, b, out);
 }
 
 }  // namespace belay::ops

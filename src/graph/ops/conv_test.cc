@@ -1,0 +1,104 @@
+// Convolutions as nodes of graphs.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.h"
+#include "graph/interpreter.h"
+
+namespace belay::graph {
+namespace {
+
+Constant Random(const Shape& shape, unsigned seed) {
+  std::mt19937 rng(seed);
+  std::uniform_int_distribution<int> values(-3, 3);
+  auto tensor = std::make_shared<HostTensor>(DType::kF32, shape);
+  for (int64_t i = 0; i < tensor->count(); ++i) tensor->as<float>()[i] = static_cast<float>(values(rng));
+  return tensor;
+}
+
+Constant Turned(const Constant& x, std::vector<int64_t> order) {
+  Node node{.name = "t", .type = "TransposeD"};
+  node.attributes["perm"] = std::move(order);
+  return EvaluateNode(node, std::vector{x})[0];
+}
+
+using Ints = std::vector<int64_t>;
+
+std::vector<double> Reals(const Node& node, const std::vector<Constant>& inputs) {
+  return EvaluateNode(node, inputs)[0]->Reals();
+}
+
+TEST(ConvNodes, LayoutsOfImagesAndFiltersAgree) {
+  Constant x = Random({2, 4, 6, 5}, 1), w = Random({6, 2, 3, 3}, 2), b = Random({6}, 3);
+  Node node{.name = "c", .type = "Conv2D"};
+  node.attributes = {{"strides", Ints{1, 1, 2, 1}}, {"pads", Ints{1, 0, 1, 1}}, {"data_format", std::string("NCHW")}, {"groups", int64_t{2}}};
+  Constant first = EvaluateNode(node, std::vector{x, w, b})[0];
+  EXPECT_EQ(first->shape(), (Shape{2, 6, 3, 5}));
+  node.attributes["data_format"] = std::string("NHWC");
+  node.attributes["strides"] = Ints{1, 2, 1, 1};
+  Constant last = EvaluateNode(node, std::vector{Turned(x, {0, 2, 3, 1}), Turned(w, {2, 3, 1, 0}), b})[0];
+  EXPECT_EQ(last->shape(), (Shape{2, 3, 5, 6}));
+  EXPECT_EQ(Turned(last, {0, 3, 1, 2})->Reals(), first->Reals());
+}
+
+// A caller of single operators hands over ONNX's attributes, whose pads are in another order.
+TEST(ConvNodes, AttributesOfOnnxAreTakenInItsOrder) {
+  Constant x = Random({1, 1, 5, 4}, 1), w = Random({1, 1, 3, 3}, 2);
+  Node ge{.name = "a", .type = "Conv2D"}, onnx{.name = "b", .type = "Conv2D"};
+  ge.attributes = {{"pads", Ints{2, 0, 1, 0}}, {"strides", Ints{1, 1, 1, 1}}, {"data_format", std::string("NCHW")}};
+  onnx.attributes = {{"pads", Ints{2, 1, 0, 0}}, {"strides", Ints{1, 1, 1, 1}}, {"group", int64_t{1}}};
+  EXPECT_EQ(Reals(ge, {x, w}), Reals(onnx, {x, w}));
+}
+
+TEST(ConvNodes, FusedIsTheSameAsItsParts) {
+  Constant x = Random({1, 3, 5, 5}, 1), w = Random({4, 3, 3, 3}, 2), b = Random({4}, 3), r = Random({1, 4, 5, 5}, 4);
+  Node conv{.name = "c", .type = "Conv2D"}, fused{.name = "f", .type = "FusedConv2D"};
+  conv.attributes = {{"pads", Ints{1, 1, 1, 1}}, {"data_format", std::string("NCHW")}};
+  fused.attributes = {{"pads", Ints{1, 1, 1, 1}}, {"activation", std::string("relu")}};
+  std::vector<double> parts = Reals(conv, {x, w, b}), added = r->Reals(), got = Reals(fused, {x, w, b, r});
+  for (size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(got[i], std::max(0.0, parts[i] + added[i])) << i;
+  fused.attributes["activation"] = std::string("no such");
+  EXPECT_THROW(Reals(fused, {x, w, b, r}), Error);
+}
+
+TEST(ConvNodes, DepthwiseChannelsHaveTheirMultiples) {
+  Constant x = Random({1, 5, 4, 3}, 1), w = Random({3, 2, 3, 2}, 2);  // [h, w, channels, multiple]
+  Node depthwise{.name = "d", .type = "DepthwiseConv2D"}, grouped{.name = "g", .type = "Conv2D"};
+  depthwise.attributes = {{"data_format", std::string("NHWC")}, {"pads", Ints{1, 1, 0, 0}}};
+  grouped.attributes = {{"data_format", std::string("NHWC")}, {"pads", Ints{1, 1, 0, 0}}, {"filter_format", std::string("NCHW")}};
+  Constant filter = Turned(w, {2, 3, 0, 1});  // [channels, multiple, h, w]
+  auto kernels = std::make_shared<HostTensor>(DType::kF32, Shape{6, 1, 3, 2}, filter->data(), filter);
+  EXPECT_EQ(Reals(depthwise, {x, w}), Reals(grouped, {x, kernels}));
+}
+
+TEST(ConvNodes, BackpropIsTheTransposedConvolution) {
+  Constant y = Random({1, 2, 3, 3}, 1), w = Random({2, 3, 3, 3}, 2);
+  Node back{.name = "b", .type = "Conv2DBackpropInputD"}, transposed{.name = "t", .type = "ConvTranspose"};
+  back.attributes = {{"input_size", Ints{1, 3, 6, 6}}, {"strides", Ints{1, 1, 2, 2}}, {"pads", Ints{1, 1, 1, 1}},
+                     {"data_format", std::string("NCHW")}};
+  transposed.attributes = {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}};
+  EXPECT_EQ(Reals(back, {w, y}), Reals(transposed, {y, w}));
+}
+
+TEST(MatmulNodes, TypesThatNoLibraryTakes) {
+  auto tensor = [](const Shape& shape, std::initializer_list<int64_t> values) {
+    auto made = std::make_shared<HostTensor>(DType::kI64, shape);
+    std::copy(values.begin(), values.end(), made->as<int64_t>());
+    return made;
+  };
+  Node node{.name = "m", .type = "BatchMatMul"};
+  Constant a = tensor({1, 2}, {int64_t{1} << 40, 3}), b = tensor({2, 1}, {5, 7});
+  EXPECT_EQ(EvaluateNode(node, std::vector{a, b})[0]->Ints(), (Ints{(int64_t{5} << 40) + 21}));
+  Node gemm{.name = "g", .type = "Gemm"};
+  gemm.attributes = {{"alpha", 2.0}, {"beta", 3.0}};
+  auto real = [](const Shape& shape, std::initializer_list<double> values) {
+    auto made = std::make_shared<HostTensor>(DType::kF64, shape);
+    std::copy(values.begin(), values.end(), made->as<double>());
+    return made;
+  };
+  EXPECT_EQ(Reals(gemm, {real({1, 2}, {1, 2}), real({2, 1}, {3, 4}), real({1}, {5})}), (std::vector<double>{37}));
+}
+
+}  // namespace
+}  // namespace belay::graph
