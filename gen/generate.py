@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import emit_ge  # noqa: E402
 import emit_graph  # noqa: E402
 import graph_model  # noqa: E402
 import read  # noqa: E402
@@ -40,7 +41,8 @@ def build_files(spec: Spec, operators, root: Path) -> dict[str, str]:
         files |= importlib.import_module(name).emit(spec)
     if operators:
         files |= operators.emit(spec)
-    files |= emit_graph.emit(graph_model.read_graph_ops(root))
+    graph_ops = graph_model.read_graph_ops(root)
+    files |= emit_graph.emit(graph_ops) | emit_ge.emit(graph_ops)
     return files
 
 

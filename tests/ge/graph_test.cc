@@ -1,0 +1,278 @@
+// Operators, graphs and nodes.
+#include <ge/ge_ir_build.h>
+#include <graph/operator_factory.h>
+
+#include <cstdio>
+
+#include "ge/session_fixture.h"
+
+namespace conformance {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+std::string NameOf(const ge::GNode& node) {
+  ge::AscendString name;
+  node.GetName(name);
+  return name.GetString();
+}
+
+ge::GNode NodeNamed(const ge::Graph& graph, const std::string& name) {
+  for (const ge::GNode& node : graph.GetDirectNode()) {
+    if (NameOf(node) == name) return node;
+  }
+  return {};
+}
+
+std::vector<std::string> NamesOf(const ge::Graph& graph) {
+  std::vector<std::string> names;
+  graph.GetAllOpName(names);
+  return names;
+}
+
+TEST(GeOperator, AnEmptyOneKnowsNothing) {
+  ge::Operator none;
+  ge::AscendString text;
+  int64_t number = 0;
+  EXPECT_TRUE(none.IsEmpty());
+  EXPECT_NE(none.GetName(text), ge::GRAPH_SUCCESS);
+  EXPECT_NE(none.GetOpType(text), ge::GRAPH_SUCCESS);
+  EXPECT_NE(none.SetAttr("a", int64_t{1}).GetAttr("a", number), ge::GRAPH_SUCCESS);
+  EXPECT_NE(none.InferShapeAndType(), ge::GRAPH_SUCCESS);
+  EXPECT_NE(none.VerifyAllAttr(), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(none.GetInputsSize(), 0u);
+  none.BreakConnect();
+}
+
+TEST(GeOperator, TheFactoryKnowsTypes) {
+  ge::Operator relu = ge::OperatorFactory::CreateOperator("r", "Relu");
+  EXPECT_EQ(relu.GetName(), "r");
+  EXPECT_EQ(relu.GetOpType(), "Relu");
+  EXPECT_EQ(relu.GetInputsSize(), 1u);
+  EXPECT_EQ(relu.GetOutputsSize(), 1u);
+  EXPECT_TRUE(ge::OperatorFactory::CreateOperator("r", "Frobnicate").IsEmpty());
+  EXPECT_TRUE(ge::OperatorFactory::IsExistOp("Relu"));
+  EXPECT_FALSE(ge::OperatorFactory::IsExistOp("Frobnicate"));
+  std::vector<ge::AscendString> types;
+  EXPECT_EQ(ge::OperatorFactory::GetOpsTypeList(types), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(types, testing::Contains(ge::AscendString("Relu")));
+}
+
+TEST(GeOperator, AttributesAreOfTheirTypes) {
+  ge::Operator op("o", "Relu");
+  op.SetAttr("i", int64_t{5}).SetAttr("f", 2.5f).SetAttr("b", true).SetAttr("s", "text").SetAttr("list", {1, 2});
+  op.SetAttr("types", std::vector<ge::DataType>{ge::DT_INT8}).SetAttr("big", int64_t{1} << 40);
+  int64_t wide = 0;
+  int32_t narrow = 0;
+  float real = 0;
+  bool flag = false;
+  std::string text;
+  std::vector<int32_t> list;
+  EXPECT_EQ(op.GetAttr("i", wide), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(op.GetAttr("i", narrow), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(op.GetAttr("f", real), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(op.GetAttr("b", flag), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(op.GetAttr(std::string("s"), text), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(op.GetAttr("list", list), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(wide, 5);
+  EXPECT_EQ(narrow, 5);
+  EXPECT_EQ(real, 2.5f);
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(text, "text");
+  EXPECT_THAT(list, ElementsAre(1, 2));
+  EXPECT_NE(op.GetAttr("f", wide), ge::GRAPH_SUCCESS);
+  EXPECT_NE(op.GetAttr("big", narrow), ge::GRAPH_SUCCESS);
+  EXPECT_NE(op.GetAttr("none", wide), ge::GRAPH_SUCCESS);
+  auto types = op.GetAllAttrNamesAndTypes();
+  EXPECT_EQ(types["list"], "VT_LIST_INT");
+  EXPECT_EQ(types["s"], "VT_STRING");
+}
+
+TEST(GeOperator, AttributesOfPortsAndDefaults) {
+  ge::op::Reshape op("o");
+  op.SetInputAttr(0, "a", int64_t{3}).SetOutputAttr("y", "b", "text");
+  int64_t number = 0;
+  ge::AscendString text;
+  EXPECT_EQ(op.GetInputAttr("x", "a", number), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(number, 3);
+  EXPECT_EQ(op.GetOutputAttr(0, "b", text), ge::GRAPH_SUCCESS);
+  EXPECT_NE(op.GetInputAttr(7, "a", number), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(op.get_attr_num_axes(), -1);  // the type's default
+  std::map<ge::AscendString, ge::AscendString> all;
+  EXPECT_EQ(op.GetAllIrAttrNamesAndTypes(all), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(all["axis"], ge::AscendString("VT_INT"));
+  EXPECT_NE(ge::op::Cast("c").VerifyAllAttr(), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(ge::op::Cast("c").set_attr_dst_type(ge::DT_FLOAT16).VerifyAllAttr(), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeOperator, DescriptionsAreFoundByNameAndNumber) {
+  ge::op::Add add("a");
+  EXPECT_EQ(add.update_input_desc_x1(FloatDesc({2, 3})), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(add.GetInputDesc(0).GetShape().GetDims(), ElementsAre(2, 3));
+  EXPECT_THAT(add.GetInputDesc("x1").GetShape().GetDims(), ElementsAre(2, 3));
+  ge::TensorDesc desc;
+  EXPECT_NE(add.TryGetInputDesc("none", desc), ge::GRAPH_SUCCESS);
+  EXPECT_NE(add.UpdateOutputDesc("none", desc), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeOperator, InfersShapesOfItsOutputs) {
+  auto add = ge::op::Add("a").set_input_x1(Input("x", {2, 1})).set_input_x2(Input("z", {3}));
+  ASSERT_EQ(add.InferShapeAndType(), ge::GRAPH_SUCCESS) << LastMessage();
+  EXPECT_THAT(add.get_output_desc_y().GetShape().GetDims(), ElementsAre(2, 3));
+  auto open = ge::op::Relu("r").set_input_x(Input("x", {-1}));
+  ASSERT_EQ(open.InferShapeAndType(), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(open.get_output_desc_y().GetShape().GetDims(), ElementsAre(-2));
+  auto wrong = ge::op::Add("a").set_input_x1(Input("x", {2})).set_input_x2(Input("z", {3}));
+  EXPECT_NE(wrong.InferShapeAndType(), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeOperator, ReadsConstants) {
+  auto add = ge::op::Add("a").set_input_x1(Input("x", {2})).set_input_x2(Constant("c", {2}, {1, 2}));
+  ge::Tensor value;
+  ASSERT_EQ(add.GetInputConstData("x2", value), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(ValuesOf(value), ElementsAre(1, 2));
+  EXPECT_NE(add.GetInputConstData("x1", value), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeOperator, ListsOfInputs) {
+  ge::op::ShapeN op("s");
+  op.create_dynamic_input_x(2).create_dynamic_output_y(2);
+  op.set_dynamic_input_x(0, Input("a", {2})).set_dynamic_input_x(1, Input("b", {3, 4}));
+  EXPECT_EQ(op.GetDynamicInputNum("x"), 2);
+  EXPECT_EQ(op.GetDynamicOutputNum("y"), 2);
+  EXPECT_EQ(op.GetDynamicOutputNum("none"), 0);
+  EXPECT_EQ(op.update_dynamic_input_desc_x(1, FloatDesc({3, 4})), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(op.get_dynamic_input_desc_x(1).GetShape().GetDims(), ElementsAre(3, 4));
+}
+
+TEST(GeGraph, IsFilledFromItsInputs) {
+  ge::Graph graph = AddAndRelu({3}, 1);
+  EXPECT_TRUE(graph.IsValid());
+  EXPECT_FALSE(ge::Graph("g").IsValid());
+  EXPECT_FALSE(ge::Graph().IsValid());
+  EXPECT_EQ(graph.GetName(), "add_and_relu");
+  EXPECT_THAT(NamesOf(graph), UnorderedElementsAre("x", "add", "c", "relu"));
+  ge::Operator found;
+  EXPECT_EQ(graph.FindOpByName("relu", found), ge::GRAPH_SUCCESS);
+  EXPECT_NE(graph.FindOpByName("none", found), ge::GRAPH_SUCCESS);
+  std::vector<ge::Operator> constants;
+  EXPECT_EQ(graph.FindOpByType("Const", constants), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(constants.size(), 1u);
+}
+
+TEST(GeGraph, OperatorsAreAddedOnce) {
+  ge::Graph graph("g");
+  EXPECT_EQ(graph.AddOp(Input("x", {1})), ge::GRAPH_SUCCESS);
+  EXPECT_NE(graph.AddOp(Input("x", {1})), ge::GRAPH_SUCCESS);
+  EXPECT_NE(graph.AddOp(ge::Operator()), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeGraph, NodesCanBeLookedAt) {
+  ge::Graph graph = AddAndRelu({3}, 1);
+  ge::GNode add = NodeNamed(graph, "add"), relu = NodeNamed(graph, "relu");
+  ge::AscendString type;
+  EXPECT_EQ(add.GetType(type), ge::GRAPH_SUCCESS);
+  EXPECT_STREQ(type.GetString(), "Add");
+  EXPECT_EQ(NameOf(*relu.GetInDataNodesAndPortIndexs(0).first), "add");
+  EXPECT_EQ(relu.GetInDataNodesAndPortIndexs(1).first, nullptr);
+  auto readers = add.GetOutDataNodesAndPortIndexs(0);
+  ASSERT_EQ(readers.size(), 1u);
+  EXPECT_EQ(NameOf(*readers[0].first), "relu");
+  ge::Tensor value;
+  EXPECT_EQ(add.GetInputConstData(1, value), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(add.GetInputConstData(0, value), ge::GRAPH_NODE_WITHOUT_CONST_INPUT);
+  EXPECT_EQ(add.GetInputConstData(9, value), ge::GRAPH_FAILED);
+  int32_t index = -1;
+  EXPECT_EQ(add.GetInputIndexByName("x2", index), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(index, 1);
+  EXPECT_NE(add.GetOutputIndexByName("none", index), ge::GRAPH_SUCCESS);
+  int64_t mark = 7, read = 0;
+  EXPECT_EQ(add.SetAttr("mark", mark), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(add.GetAttr("mark", read), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(read, 7);
+  EXPECT_TRUE(add.HasAttr("mark"));
+  EXPECT_FALSE(add.HasAttr("none"));
+  EXPECT_NE(ge::GNode().GetType(type), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeGraph, EdgesAreCutAndLaid) {
+  ge::Graph graph = AddAndRelu({3}, 1);
+  ge::GNode x = NodeNamed(graph, "x"), add = NodeNamed(graph, "add"), relu = NodeNamed(graph, "relu");
+  EXPECT_NE(graph.AddDataEdge(x, 0, relu, 0), ge::GRAPH_SUCCESS);  // it is connected
+  EXPECT_EQ(graph.RemoveEdge(add, 0, relu, 0), ge::GRAPH_SUCCESS);
+  EXPECT_NE(graph.RemoveEdge(add, 0, relu, 0), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(graph.AddDataEdge(x, 0, relu, 0), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(graph.AddControlEdge(add, relu), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(relu.GetInControlNodes().size(), 1u);
+  EXPECT_EQ(add.GetOutControlNodes().size(), 1u);
+  EXPECT_EQ(graph.RemoveEdge(add, -1, relu, -1), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(graph.RemoveNode(add), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(NamesOf(graph), testing::Not(testing::Contains("add")));
+  ge::GNode abs = graph.AddNodeByOp(ge::op::Abs("abs"));
+  EXPECT_EQ(NameOf(abs), "abs");
+}
+
+TEST(GeGraph, WrongConnectionsAreToldWhenItIsBuilt) {
+  ge::Graph graph("g");
+  auto x = Input("x", {1});
+  ge::Operator relu("relu", "Relu");
+  relu.SetInput("frob", x);
+  relu.SetInput("x", x);
+  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{relu});
+  ge::ModelBufferData model;
+  EXPECT_NE(ge::aclgrphBuildModel(graph, GeOptions(), model), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(LastMessage(), testing::AllOf(HasSubstr("relu"), HasSubstr("frob")));
+}
+
+TEST(GeGraph, AnInputWithoutATypeIsNamed) {
+  ge::op::Data x("x");
+  ge::Graph graph("g");
+  graph.SetInputs({x}).SetOutputs({ge::op::Relu("r").set_input_x(x)});
+  ge::ModelBufferData model;
+  EXPECT_NE(ge::aclgrphBuildModel(graph, GeOptions(), model), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(LastMessage(), HasSubstr("update_input_desc_x"));
+}
+
+TEST(GeGraph, AnUnknownOperatorIsNamed) {
+  auto x = Input("x", {1});
+  ge::Operator frob("f", "Frobnicate");
+  frob.SetInput("x", x);
+  ge::Graph graph("g");
+  graph.SetInputs({x}).SetOutputs({frob});
+  ge::ModelBufferData model;
+  EXPECT_NE(ge::aclgrphBuildModel(graph, GeOptions(), model), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(LastMessage(), HasSubstr("Frobnicate"));
+}
+
+TEST(GeGraph, IsWrittenAndReadBack) {
+  std::string path = testing::TempDir() + "belay_ge_graph";
+  ge::Graph graph = AddAndRelu({3}, 1), read;
+  ASSERT_EQ(graph.SaveToFile(path.c_str()), ge::GRAPH_SUCCESS) << LastMessage();
+  ASSERT_EQ(read.LoadFromFile(path.c_str()), ge::GRAPH_SUCCESS) << LastMessage();
+  EXPECT_THAT(NamesOf(read), UnorderedElementsAre("x", "add", "c", "relu"));
+  std::remove(path.c_str());
+  EXPECT_NE(read.LoadFromFile("/no/such/file"), ge::GRAPH_SUCCESS);
+  EXPECT_NE(read.LoadFromSerializedModelArray("abc", 3), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::Graph().SaveToFile(path.c_str()), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeGraph, IsConstructedFromInputs) {
+  auto x = Input("x", {1});
+  auto relu = ge::op::Relu("relu").set_input_x(x);
+  ge::GraphPtr graph = ge::Graph::ConstructFromInputs({x}, "g");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_THAT(NamesOf(*graph), UnorderedElementsAre("x", "relu"));
+  EXPECT_EQ(ge::Graph::ConstructFromInputs({}, "g"), nullptr);
+}
+
+TEST(GeGraph, TheVersionOfTheInterface) {
+  int32_t major = 0, minor = -1, patch = -1;
+  EXPECT_EQ(ge::aclgrphGetIRVersion(&major, &minor, &patch), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(major, 1);
+  EXPECT_NE(ge::aclgrphGetIRVersion(nullptr, &minor, &patch), ge::GRAPH_SUCCESS);
+}
+
+}  // namespace
+}  // namespace conformance

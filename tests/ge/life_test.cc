@@ -1,0 +1,92 @@
+// GEInitialize, aclInit and their ends, in every order.
+#include "ge/session_fixture.h"
+
+namespace conformance {
+namespace {
+
+using testing::HasSubstr;
+
+std::string GeError() { return ge::GEGetErrorMsgV2().GetString(); }
+
+float RunOnce(ge::Session& session) {
+  std::vector<ge::Tensor> outputs;
+  EXPECT_EQ(session.RunGraph(1, {Floats({1}, {1})}, outputs), ge::SUCCESS) << GeError();
+  return outputs.empty() ? -1 : ValuesOf(outputs[0])[0];
+}
+
+TEST(GeLife, WithoutAclInit) {
+  ASSERT_EQ(ge::GEInitialize(GeOptions()), ge::SUCCESS) << GeError();
+  ASSERT_EQ(ge::GEInitialize(GeOptions()), ge::SUCCESS);
+  {
+    ge::Session session{GeOptions()};
+    EXPECT_NE(session.GetSessionId(), 0u);
+    ASSERT_EQ(session.AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
+    EXPECT_EQ(RunOnce(session), 2);
+  }
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+  int32_t count = 0;
+  EXPECT_NE(aclrtSetDevice(0), ACL_SUCCESS);  // what GEInitialize started has ended
+  (void)count;
+}
+
+TEST(GeLife, GeFirstAndEndedFirst) {
+  ASSERT_EQ(ge::GEInitialize(GeOptions()), ge::SUCCESS);
+  auto session = std::make_unique<ge::Session>(GeOptions());
+  ASSERT_EQ(session->AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(RunOnce(*session), 2);
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);  // aclInit holds the runtime
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+}
+
+TEST(GeLife, AclEndsFirst) {
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  ASSERT_EQ(ge::GEInitialize(GeOptions()), ge::SUCCESS);
+  ge::Session session{GeOptions()};
+  ASSERT_EQ(session.AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
+  EXPECT_EQ(RunOnce(session), 2);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  std::vector<ge::Tensor> outputs;
+  EXPECT_NE(session.RunGraph(1, {Floats({1}, {1})}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("aclInit"));
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(RunOnce(session), 2);  // loaded again
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+}
+
+TEST(GeLife, SessionsThatOutliveTheEngineSaySo) {
+  ASSERT_EQ(ge::GEInitialize(GeOptions()), ge::SUCCESS);
+  ge::Session session{GeOptions()};
+  ASSERT_EQ(session.AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
+  EXPECT_EQ(RunOnce(session), 2);
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+  EXPECT_NE(session.CompileGraph(1), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("GEInitialize"));
+  ASSERT_EQ(ge::GEInitialize(GeOptions()), ge::SUCCESS);
+  EXPECT_NE(session.CompileGraph(1), ge::SUCCESS);
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+}
+
+TEST(GeLife, ASessionBeforeTheEngineSaysSo) {
+  ge::Session session{GeOptions()};
+  EXPECT_EQ(session.GetSessionId(), 0u);
+  EXPECT_NE(session.AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("GEInitialize"));
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+  EXPECT_THAT(std::string(ge::GEGetWarningMsgV2().GetString()), HasSubstr("GEInitialize"));
+}
+
+TEST(GeLife, OptionsAreCheckedOrSaidToBeIgnored) {
+  EXPECT_NE(ge::GEInitialize(GeOptions{{"ge.exec.deviceId", "99"}}), ge::SUCCESS);
+  EXPECT_NE(ge::GEInitialize(GeOptions{{"ge.exec.deviceId", "x"}}), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("ge.exec.deviceId"));
+  ASSERT_EQ(ge::GEInitialize(std::map<std::string, std::string>{{"ge.frob", "1"}}), ge::SUCCESS);
+  EXPECT_THAT(ge::GEGetWarningMsg(), HasSubstr("ge.frob"));
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+}
+
+}  // namespace
+}  // namespace conformance

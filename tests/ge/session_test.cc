@@ -1,0 +1,286 @@
+// Sessions: graphs that are added, compiled and run in every way.
+#include "ge/session_fixture.h"
+
+#include <ge/ge_ir_build.h>
+
+#include <future>
+
+namespace conformance {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string GeError() { return ge::GEGetErrorMsgV2().GetString(); }
+
+class Session : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    ASSERT_EQ(ge::GEInitialize(GeOptions{{"ge.exec.deviceId", "0"}, {"ge.graphRunMode", "0"}}), ge::SUCCESS) << GeError();
+    session_ = std::make_unique<ge::Session>(GeOptions());
+  }
+  void TearDown() override {
+    session_.reset();
+    EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+    RuntimeTest::TearDown();
+  }
+  void Add(uint32_t id, const ge::Graph& graph) { ASSERT_EQ(session_->AddGraph(id, graph), ge::SUCCESS) << GeError(); }
+  std::vector<float> Run(uint32_t id, const ge::Tensor& input) {
+    std::vector<ge::Tensor> outputs;
+    EXPECT_EQ(session_->RunGraph(id, {input}, outputs), ge::SUCCESS) << GeError();
+    return outputs.empty() ? std::vector<float>() : ValuesOf(outputs[0]);
+  }
+  std::unique_ptr<ge::Session> session_;
+};
+
+// Device memory as a tensor.
+ge::Tensor OnDevice(const std::vector<int64_t>& dims, const std::vector<float>& values) {
+  void* data = nullptr;
+  size_t bytes = values.size() * sizeof(float);
+  EXPECT_EQ(aclrtMalloc(&data, bytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemcpy(data, bytes, values.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
+  ge::TensorDesc desc = FloatDesc(dims);
+  desc.SetPlacement(ge::kPlacementDevice);
+  ge::Tensor tensor(desc);
+  tensor.SetData(static_cast<uint8_t*>(data), bytes, [](uint8_t* at) { aclrtFree(at); });
+  return tensor;
+}
+
+std::vector<float> FromDevice(const ge::Tensor& tensor) {
+  std::vector<float> values(tensor.GetSize() / sizeof(float));
+  EXPECT_EQ(aclrtMemcpy(values.data(), tensor.GetSize(), tensor.GetData(), tensor.GetSize(), ACL_MEMCPY_DEVICE_TO_HOST), ACL_SUCCESS);
+  return values;
+}
+
+TEST_F(Session, RunsAGraphWithHostTensors) {
+  Add(1, AddAndRelu({3}, 1));
+  EXPECT_TRUE(session_->IsGraphNeedRebuild(1));
+  EXPECT_THAT(Run(1, Floats({3}, {1, -5, 0})), ElementsAre(2, 0, 1));
+  EXPECT_FALSE(session_->IsGraphNeedRebuild(1));
+  EXPECT_THAT(Run(1, Floats({3}, {2, 2, 2})), ElementsAre(3, 3, 3));
+}
+
+TEST_F(Session, RunsAGraphOnAStreamWithDeviceTensors) {
+  Add(1, AddAndRelu({3}, 1));
+  aclrtStream stream = NewStream();
+  std::vector<ge::Tensor> outputs = {OnDevice({3}, {0, 0, 0})};
+  ge::Tensor input = OnDevice({3}, {1, -5, 0});
+  const uint8_t* given = outputs[0].GetData();
+  ASSERT_EQ(session_->RunGraphWithStreamAsync(1, stream, {input}, outputs), ge::SUCCESS) << GeError();
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(outputs[0].GetData(), given);
+  EXPECT_THAT(FromDevice(outputs[0]), ElementsAre(2, 0, 1));
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(Session, ARunOnAStreamComesInItsTurn) {
+  Add(1, AddAndRelu({1}, 1));
+  Gate gate;
+  aclrtStream stream = NewStream();
+  gate.Close(stream);
+  std::vector<ge::Tensor> outputs = {OnDevice({1}, {-1})};
+  ge::Tensor input = OnDevice({1}, {41});
+  ASSERT_EQ(session_->RunGraphWithStreamAsync(1, stream, {input}, outputs), ge::SUCCESS) << GeError();
+  EXPECT_THAT(FromDevice(outputs[0]), ElementsAre(-1));
+  gate.Open();
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_THAT(FromDevice(outputs[0]), ElementsAre(42));
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(Session, OutputsWithoutMemoryGetSome) {
+  Add(1, AddAndRelu({2}, 1));
+  aclrtStream stream = NewStream();
+  std::vector<ge::Tensor> outputs;
+  ge::Tensor input = OnDevice({2}, {1, 2});
+  ASSERT_EQ(session_->RunGraphWithStreamAsync(1, stream, {input}, outputs), ge::SUCCESS) << GeError();
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].GetPlacement(), ge::kPlacementDevice);
+  EXPECT_THAT(outputs[0].GetTensorDesc().GetShape().GetDims(), ElementsAre(2));
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+class CountingAllocator : public ge::Allocator {
+ public:
+  ge::MemBlock* Malloc(size_t size) override {
+    ++blocks;
+    void* data = nullptr;
+    aclrtMalloc(&data, size, ACL_MEM_MALLOC_HUGE_FIRST);
+    return new ge::MemBlock(*this, data, size);
+  }
+  void Free(ge::MemBlock* block) override {
+    --blocks;
+    aclrtFree(block->GetAddr());
+    delete block;
+  }
+  int blocks = 0;
+};
+
+TEST_F(Session, TheAllocatorOfAStreamGivesMemoryForOutputs) {
+  Add(1, AddAndRelu({2}, 1));
+  aclrtStream stream = NewStream();
+  auto allocator = std::make_shared<CountingAllocator>();
+  EXPECT_NE(session_->RegisterExternalAllocator(stream, nullptr), ge::SUCCESS);
+  EXPECT_NE(session_->UnregisterExternalAllocator(stream), ge::SUCCESS);
+  ASSERT_EQ(session_->RegisterExternalAllocator(stream, allocator), ge::SUCCESS);
+  {
+    std::vector<ge::Tensor> outputs;
+    ASSERT_EQ(session_->RunGraphWithStreamAsync(1, stream, {OnDevice({2}, {1, 2})}, outputs), ge::SUCCESS) << GeError();
+    EXPECT_EQ(allocator->blocks, 1);
+    ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  }
+  EXPECT_EQ(allocator->blocks, 0);
+  EXPECT_EQ(session_->UnregisterExternalAllocator(stream), ge::SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(Session, LaterRunsTellTheirCallbacksInOrder) {
+  Add(1, AddAndRelu({1}, 1));
+  std::vector<float> seen;
+  std::promise<void> done;
+  for (int i = 0; i < 3; ++i) {
+    auto callback = [&, i](ge::Status status, std::vector<ge::Tensor>& outputs) {
+      EXPECT_EQ(status, ge::SUCCESS);
+      seen.push_back(ValuesOf(outputs.at(0))[0]);
+      if (i == 2) done.set_value();
+    };
+    ASSERT_EQ(session_->RunGraphAsync(1, {Floats({1}, {static_cast<float>(i)})}, callback), ge::SUCCESS);
+  }
+  done.get_future().wait();
+  EXPECT_THAT(seen, ElementsAre(1, 2, 3));
+}
+
+TEST_F(Session, OpenSizesAreCompiledWhenTheyComeUp) {
+  Add(1, AddAndRelu({-1, 2}, 1));
+  EXPECT_THAT(Run(1, Floats({1, 2}, {1, 2})), ElementsAre(2, 3));
+  EXPECT_THAT(Run(1, Floats({2, 2}, {1, 2, 3, 4})), ElementsAre(2, 3, 4, 5));
+  std::vector<ge::Tensor> outputs;
+  EXPECT_NE(session_->RunGraph(1, {Floats({1, 3}, {1, 2, 3})}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("input 0"));
+}
+
+TEST_F(Session, InputsThatDoNotFitAreRefused) {
+  Add(1, AddAndRelu({3}, 1));
+  std::vector<ge::Tensor> outputs;
+  EXPECT_NE(session_->RunGraph(1, {}, outputs), ge::SUCCESS);
+  EXPECT_NE(session_->RunGraph(1, {Floats({2}, {1, 2})}, outputs), ge::SUCCESS);
+  EXPECT_NE(session_->RunGraph(2, {Floats({3}, {1, 2, 3})}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("no graph 2"));
+  EXPECT_NE(session_->RunGraphWithStreamAsync(1, reinterpret_cast<void*>(1), {OnDevice({3}, {1, 2, 3})}, outputs), ge::SUCCESS);
+}
+
+TEST_F(Session, GraphsHaveNumbersOfTheirOwn) {
+  Add(1, AddAndRelu({1}, 1));
+  EXPECT_NE(session_->AddGraph(1, AddAndRelu({1}, 2)), ge::SUCCESS);
+  Add(2, AddAndRelu({1}, 2));
+  EXPECT_THAT(Run(2, Floats({1}, {1})), ElementsAre(3));
+  EXPECT_EQ(session_->RemoveGraph(1), ge::SUCCESS);
+  EXPECT_NE(session_->RemoveGraph(1), ge::SUCCESS);
+  Add(1, AddAndRelu({1}, 4));
+  EXPECT_THAT(Run(1, Floats({1}, {1})), ElementsAre(5));
+  EXPECT_NE(session_->AddGraph(9, ge::Graph()), ge::SUCCESS);
+  EXPECT_NE(session_->AddGraph(9, ge::Graph("empty")), ge::SUCCESS);
+}
+
+TEST_F(Session, ASummaryTellsSizesAndOutputs) {
+  Add(1, AddAndRelu({3}, 1));
+  EXPECT_EQ(session_->GetCompiledGraphSummary(1), nullptr);
+  ASSERT_EQ(session_->CompileGraph(1), ge::SUCCESS) << GeError();
+  auto summary = session_->GetCompiledGraphSummary(1);
+  ASSERT_NE(summary, nullptr);
+  EXPECT_TRUE(summary->IsStatic());
+  std::vector<ge::Shape> shapes;
+  std::vector<ge::DataType> types;
+  size_t bytes = 0, count = 0;
+  bool refreshable = false;
+  ASSERT_EQ(summary->GetOutputShapes(shapes), ge::SUCCESS);
+  ASSERT_EQ(summary->GetOutputDtypes(types), ge::SUCCESS);
+  EXPECT_THAT(shapes.at(0).GetDims(), ElementsAre(3));
+  EXPECT_THAT(types, ElementsAre(ge::DT_FLOAT));
+  EXPECT_EQ(summary->GetFeatureMemorySize(bytes), ge::SUCCESS);
+  EXPECT_EQ(summary->GetConstMemorySize(bytes), ge::SUCCESS);
+  EXPECT_EQ(summary->GetFixedFeatureMemorySize(bytes), ge::SUCCESS);
+  EXPECT_EQ(bytes, 0u);
+  EXPECT_EQ(summary->GetStreamNum(count), ge::SUCCESS);
+  EXPECT_EQ(summary->GetFeatureMemoryBaseRefreshable(refreshable), ge::SUCCESS);
+  EXPECT_TRUE(refreshable);
+}
+
+TEST_F(Session, ASummaryOfOpenSizesKnowsNone) {
+  Add(1, AddAndRelu({-1}, 1));
+  ASSERT_EQ(session_->CompileGraph(1), ge::SUCCESS) << GeError();
+  auto summary = session_->GetCompiledGraphSummary(1);
+  ASSERT_NE(summary, nullptr);
+  EXPECT_FALSE(summary->IsStatic());
+  std::vector<ge::Shape> shapes;
+  EXPECT_NE(summary->GetOutputShapes(shapes), ge::SUCCESS);
+}
+
+TEST_F(Session, MemoryOfTheProgramIsUsed) {
+  Add(1, AddAndRelu({3}, 1));
+  void* memory = nullptr;
+  ASSERT_EQ(aclrtMalloc(&memory, 1 << 16, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  ASSERT_EQ(session_->CompileGraph(1), ge::SUCCESS);
+  EXPECT_EQ(session_->SetGraphConstMemoryBase(1, memory, 1 << 15), ge::SUCCESS) << GeError();
+  EXPECT_NE(session_->SetGraphConstMemoryBase(1, memory, 1 << 15), ge::SUCCESS);
+  EXPECT_EQ(session_->SetGraphFixedFeatureMemoryBase(1, nullptr, 0), ge::SUCCESS);
+  EXPECT_EQ(session_->UpdateGraphFeatureMemoryBase(1, memory, 1 << 15), ge::SUCCESS) << GeError();
+  EXPECT_EQ(session_->UpdateGraphRefreshableFeatureMemoryBase(1, memory, 1 << 15), ge::SUCCESS);
+  EXPECT_NE(session_->UpdateGraphFeatureMemoryBase(1, nullptr, 0), ge::SUCCESS);
+  EXPECT_THAT(Run(1, Floats({3}, {1, 2, 3})), ElementsAre(2, 3, 4));
+  EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+}
+
+TEST_F(Session, BuildGraphTakesTheSizesOfTheInputs) {
+  Add(1, AddAndRelu({-1}, 1));
+  ASSERT_EQ(session_->BuildGraph(1, std::vector<ge::Tensor>{Floats({2}, {0, 0})}), ge::SUCCESS) << GeError();
+  EXPECT_TRUE(session_->GetCompiledGraphSummary(1)->IsStatic());
+  Add(2, AddAndRelu({-1}, 1));
+  EXPECT_EQ(session_->BuildGraph(2, std::vector<ge::InputTensorInfo>{{ge::DT_FLOAT, {4}, nullptr, 0}}), ge::SUCCESS);
+  Add(3, AddAndRelu({-1}, 1));
+  EXPECT_NE(session_->BuildGraph(3, std::vector<ge::Tensor>{}), ge::FAILED);  // the graph's own sizes
+  EXPECT_NE(session_->BuildGraph(4, std::vector<ge::Tensor>{}), ge::SUCCESS);
+}
+
+TEST_F(Session, ASavedModelIsLoaded) {
+  ge::ModelBufferData model;
+  ASSERT_EQ(ge::aclgrphBuildModel(AddAndRelu({2}, 1), GeOptions(), model), ge::GRAPH_SUCCESS) << LastMessage();
+  std::string base = testing::TempDir() + "belay_ge_session";
+  ASSERT_EQ(ge::aclgrphSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
+  ASSERT_EQ(session_->LoadGraph(5, {}, base + ".om"), ge::SUCCESS) << GeError();
+  EXPECT_THAT(Run(5, Floats({2}, {1, 2})), ElementsAre(2, 3));
+  std::remove((base + ".om").c_str());
+  EXPECT_NE(session_->LoadGraph(6, {}, "/no/such.om"), ge::SUCCESS);
+}
+
+TEST_F(Session, ACopyDoesNotFollowItsGraph) {
+  ge::Graph graph = AddAndRelu({1}, 1);
+  ASSERT_EQ(session_->AddGraphWithCopy(1, graph), ge::SUCCESS) << GeError();
+  ge::Operator add;
+  ASSERT_EQ(graph.FindOpByName("add", add), ge::GRAPH_SUCCESS);
+  add.SetInput("x2", Constant("d", {1}, {100}));
+  Add(2, graph);
+  EXPECT_THAT(Run(1, Floats({1}, {1})), ElementsAre(2));
+  EXPECT_THAT(Run(2, Floats({1}, {1})), ElementsAre(101));
+}
+
+TEST_F(Session, SeveralThreadsAndSessionsRunAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      ge::Session session{GeOptions()};
+      ASSERT_EQ(session.AddGraph(1, AddAndRelu({1}, static_cast<float>(t))), ge::SUCCESS);
+      for (int i = 0; i < 10; ++i) {
+        std::vector<ge::Tensor> outputs;
+        ASSERT_EQ(session.RunGraph(1, {Floats({1}, {static_cast<float>(i)})}, outputs), ge::SUCCESS);
+        EXPECT_THAT(ValuesOf(outputs[0]), ElementsAre(static_cast<float>(i + t)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace conformance
