@@ -8,28 +8,49 @@
 namespace belay::ops {
 namespace {
 
-// A tile of both fits in the first-level cache.
-constexpr int64_t kTileRows = 16, kTileColumns = 64;
+// A block has whole lines of the cache on both sides. Each line is read and written once and at once:
+// rows of images are often a multiple of a page apart, where few lines can stay in the cache together.
+constexpr int64_t kSide = 16;
 
-void TransposeTile(const float* from, float* to, int64_t rows, int64_t columns, int64_t from_ld,
+void TransposeBlock(const float* from, float* to, int64_t from_ld, int64_t to_ld) {
+  alignas(64) float block[kSide][kSide];
+  for (int64_t r = 0; r < kSide; ++r) std::memcpy(block[r], from + r * from_ld, sizeof block[r]);
+  for (int64_t c = 0; c < kSide; ++c) {
+    alignas(64) float column[kSide];
+    for (int64_t r = 0; r < kSide; ++r) column[r] = block[r][c];
+    std::memcpy(to + c * to_ld, column, sizeof column);
+  }
+}
+
+// At the edges.
+void TransposeRest(const float* from, float* to, int64_t rows, int64_t columns, int64_t from_ld,
                    int64_t to_ld) {
-  for (int64_t c = 0; c < columns; ++c) {
-    for (int64_t r = 0; r < rows; ++r) to[c * to_ld + r] = from[r * from_ld + c];
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) to[c * to_ld + r] = from[r * from_ld + c];
   }
 }
 
 }  // namespace
 
 void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
-  const int64_t tiles = (columns + kTileColumns - 1) / kTileColumns;
-  const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (rows * kTileColumns));
-  ParallelFor(batch * tiles, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t image = tile / tiles * rows * columns;
-      const int64_t c = tile % tiles * kTileColumns, n = std::min(kTileColumns, columns - c);
-      for (int64_t r = 0; r < rows; r += kTileRows) {
-        TransposeTile(from + image + r * columns + c, to + image + c * rows + r,
-                      std::min(kTileRows, rows - r), n, columns, rows);
+  const int64_t down = (rows + kSide - 1) / kSide, across = (columns + kSide - 1) / kSide;
+  // The longer side is shared; along the shorter one blocks follow each other.
+  const bool by_columns = across >= down;
+  const int64_t strips = by_columns ? across : down, length = by_columns ? down : across;
+  const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (length * kSide * kSide));
+  ParallelFor(batch * strips, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t strip = begin; strip < end; ++strip) {
+      const int64_t image = strip / strips * rows * columns;
+      for (int64_t i = 0; i < length; ++i) {
+        const int64_t r = (by_columns ? i : strip % strips) * kSide;
+        const int64_t c = (by_columns ? strip % strips : i) * kSide;
+        const float* source = from + image + r * columns + c;
+        float* target = to + image + c * rows + r;
+        if (r + kSide <= rows && c + kSide <= columns) {
+          TransposeBlock(source, target, columns, rows);
+        } else {
+          TransposeRest(source, target, std::min(kSide, rows - r), std::min(kSide, columns - c), columns, rows);
+        }
       }
     }
   });

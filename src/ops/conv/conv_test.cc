@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_backend.h"
@@ -247,6 +249,21 @@ TEST(Conv, PartsOfBothBackendsAgree) {
       std::fill(got.begin(), got.end(), -1.0f);
       run(*backend, width, &got);
       for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << width;
+    }
+  }
+}
+
+TEST(Conv, TransposesOfEverySize) {
+  for (auto [batch, rows, columns] : {std::array<int64_t, 3>{1, 1, 1}, {2, 3, 40}, {1, 16, 16}, {1, 33, 50}, {3, 70, 5}, {1, 200, 130}}) {
+    std::vector<float> from(static_cast<size_t>(batch * rows * columns)), to(from.size(), -1.0f);
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+    TransposeFloats(from.data(), to.data(), batch, rows, columns);
+    for (int64_t n = 0; n < batch; ++n) {
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < columns; ++c) {
+          ASSERT_EQ(to[static_cast<size_t>((n * columns + c) * rows + r)], from[static_cast<size_t>((n * rows + r) * columns + c)]);
+        }
+      }
     }
   }
 }
