@@ -29,12 +29,20 @@ size_t PlaceOf(const Node& node, const Constant& position, size_t count) {
   return static_cast<size_t>(place < 0 ? place + size : place);
 }
 
+void Need(const Node& node, Inputs inputs, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (i < inputs.size() && inputs[i] != nullptr) continue;
+    Fail(kGraphInvalid, "graph-input-absent", "node '{}' ({}) lacks its input {}", node.name, node.type, i);
+  }
+}
+
 bool Given(Inputs inputs, size_t i) { return i < inputs.size() && inputs[i] != nullptr; }
 
 std::vector<Constant> Construct(const Node&, Inputs inputs) { return Sequence({inputs.begin(), inputs.end()}); }
 std::vector<Constant> Empty(const Node&, Inputs) { return Sequence({}); }
 
 std::vector<Constant> Insert(const Node& node, Inputs inputs) {
+  Need(node, inputs, 2);
   Members members = MembersOf(node, inputs[0]);
   size_t place = members.size();
   if (Given(inputs, 2)) {
@@ -46,6 +54,7 @@ std::vector<Constant> Insert(const Node& node, Inputs inputs) {
 }
 
 std::vector<Constant> Erase(const Node& node, Inputs inputs) {
+  Need(node, inputs, 1);
   Members members = MembersOf(node, inputs[0]);
   Constant last = IntConstant(-1);
   size_t place = PlaceOf(node, Given(inputs, 1) ? inputs[1] : last, members.size());
@@ -54,11 +63,13 @@ std::vector<Constant> Erase(const Node& node, Inputs inputs) {
 }
 
 std::vector<Constant> At(const Node& node, Inputs inputs) {
+  Need(node, inputs, 2);
   const Members& members = MembersOf(node, inputs[0]);
   return {members[PlaceOf(node, inputs[1], members.size())]};
 }
 
 std::vector<Constant> Length(const Node& node, Inputs inputs) {
+  Need(node, inputs, 1);
   return {IntConstant(static_cast<int64_t>(MembersOf(node, inputs[0]).size()))};
 }
 
@@ -78,6 +89,7 @@ std::vector<int64_t> PieceSizes(const Node& node, int64_t whole, const Constant&
 }
 
 std::vector<Constant> Split(const Node& node, Inputs inputs) {
+  Need(node, inputs, 1);
   const Shape& shape = inputs[0]->shape();
   int64_t axis = IntOf(node, "axis", 0);
   if (axis < 0) axis += shape.rank();
@@ -100,6 +112,7 @@ std::vector<Constant> Split(const Node& node, Inputs inputs) {
 }
 
 std::vector<Constant> Concat(const Node& node, Inputs inputs) {
+  Need(node, inputs, 1);
   const Members& members = MembersOf(node, inputs[0]);
   bool stack = IntOf(node, "new_axis", 0) != 0;
   Node join{.name = node.name, .type = stack ? "Pack" : "ConcatD"};

@@ -65,11 +65,11 @@ Port AllKept(OnnxNode& node) {
   return node.Add("Fill", {shape, node.Const(IntConstant(1, type))});
 }
 
+// Before opset 12 nothing ever trains, and the ratio is an attribute without effect.
 void Dropout(OnnxNode& node) {
-  Constant training = node.constant(2), ratio = node.constant(1);
-  bool trains = node.has(2) && (training == nullptr || training->Ints().at(0) != 0);
-  bool drops = !node.has(1) || ratio == nullptr || ratio->Reals().at(0) != 0;
-  if (trains && drops) node.Refuse("dropping out while training is not supported; export the model for inference");
+  if (node.opset() >= 12) {
+    return node.Become("Dropout", {{"seed", node.Int("seed", 0)}, {"seeded", node.HasAttribute("seed")}});
+  }
   node.Out(0, node.Add("Identity", {node.in(0)}));
   if (node.wants(1)) node.Out(1, AllKept(node));
 }

@@ -119,6 +119,7 @@ Equation EquationOf(Translation& node) {
   if (equation.result.size() > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
   for (char label : equation.result) {
     if (equation.sizes.count(label) == 0) node.Refuse(std::string("no input has '") + label + "'");
+    if (std::count(equation.result.begin(), equation.result.end(), label) != 1) node.Refuse("the result has a label twice");
   }
   return equation;
 }

@@ -1,6 +1,8 @@
 // Operators that pick and place elements by index.
 #include <numeric>
 
+#include "base/error.h"
+#include "graph/codes.h"
 #include "graph/ops/axes.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
@@ -60,6 +62,9 @@ void OneHotOf(Translation& node, int64_t depth, const Tensor& on, const Tensor& 
 
 std::vector<uint8_t> TruthOf(const HostTensor& x) {
   std::vector<uint8_t> truth(static_cast<size_t>(x.count()));
+  if (!tensor::CanConvert(DType::kBool, x.dtype())) {
+    Fail(kTypeInvalid, "graph-constant-type", "{} values cannot be used as conditions", NameOf(x.dtype()));
+  }
   tensor::Convert(DType::kBool, truth.data(), x.dtype(), x.data(), x.count());
   return truth;
 }
@@ -93,6 +98,7 @@ Constant PlaceTable(const HostTensor& x, bool dims_first, DType dtype) {
       table.as<int64_t>()[dims_first ? d * count + i : i * rank + d] = places[static_cast<size_t>(i)][d];
     }
   }
+  if (!IsInt(dtype)) Fail(kTypeInvalid, "graph-constant-type", "places cannot be given as {}", NameOf(dtype));
   auto result = std::make_shared<HostTensor>(dtype, table.shape());
   tensor::Convert(dtype, result->mutable_data(), DType::kI64, table.data(), table.count());
   return result;

@@ -54,7 +54,7 @@ void Cut(Translation& node, int input, int64_t dim, const std::vector<int64_t>& 
 
 // Equal pieces; the last one may be smaller.
 std::vector<int64_t> EvenSizes(Translation& node, int input, int64_t dim, int64_t pieces) {
-  if (pieces < 1) node.Refuse("it must be cut into at least one piece");
+  if (pieces != node.output_count()) node.Refuse("it has another number of outputs than of pieces");
   int64_t size = node.shape(input)[node.Axis(dim, node.shape(input).rank())];
   int64_t each = (size + pieces - 1) / pieces;
   std::vector<int64_t> sizes;
@@ -171,6 +171,7 @@ void ReverseSequence(Translation& node) {
   const Tensor& x = node.in(0);
   int seq = node.Axis(node.Int("seq_dim"), x.shape.rank()), batch = node.Axis(node.Int("batch_dim"), x.shape.rank());
   std::vector<int64_t> lengths = node.ints(1);
+  if (seq == batch) node.Refuse("the sequence and the batch are one dimension");
   if (static_cast<int64_t>(lengths.size()) != x.shape[batch]) node.Refuse("seq_lengths needs a number for each member");
   Tensor out = node.Out(0, x.dtype, x.shape);
   for (size_t i = 0; i < lengths.size(); ++i) {

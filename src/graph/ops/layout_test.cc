@@ -89,6 +89,18 @@ Constant Einsum(const char* equation, std::vector<Constant> inputs) {
   return Outputs(node, std::move(inputs))[0];
 }
 
+TEST(DropoutOp, DropsOnlyWhenItTrains) {
+  Node node{.name = "n", .type = "Dropout", .outputs = 2};
+  node.attributes["seeded"] = true;
+  Constant x = Counting({1000}), ratio = RealConstant(0.25), training = IntConstant(1, DType::kBool);
+  EXPECT_EQ(Outputs(node, {x, ratio})[0]->Reals(), x->Reals());
+  std::vector<Constant> dropped = Outputs(node, {x, ratio, training});
+  std::vector<double> mask = dropped[1]->Reals(), values = dropped[0]->Reals();
+  EXPECT_NEAR(std::count(mask.begin(), mask.end(), 1.0), 750, 50);
+  for (size_t i = 0; i < mask.size(); ++i) EXPECT_NEAR(values[i], mask[i] * static_cast<double>(i) / 0.75, 1e-3);
+  EXPECT_EQ(Outputs(node, {x, ratio, training})[1]->Reals(), mask);
+}
+
 TEST(EinsumOp, AddsUpInEveryWay) {
   Constant a = Counting({2, 3});
   EXPECT_THAT(Einsum("ij->ji", {a})->Reals(), ElementsAre(0, 3, 1, 4, 2, 5));

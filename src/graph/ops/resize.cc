@@ -42,7 +42,7 @@ std::vector<AxisResize> Unchanged(const Shape& shape) {
 void SetScales(const Translation& node, std::vector<AxisResize>& resized, const std::vector<double>& scales) {
   if (scales.size() != resized.size()) node.Refuse("scales needs a number for each axis");
   for (size_t i = 0; i < resized.size(); ++i) {
-    if (scales[i] <= 0) node.Refuse("a scale is not positive");
+    if (!(scales[i] > 0) || scales[i] > 1e9) node.Refuse("a scale is not positive, or beyond reason");
     resized[i].scale = scales[i];
     resized[i].out = static_cast<int64_t>(std::floor(static_cast<double>(resized[i].in) * scales[i]));
   }
@@ -99,6 +99,7 @@ std::vector<AxisResize> AxesOf(Translation& node) {
   SetRegion(node, resized);
   for (size_t i = 0; i < axes.size(); ++i) all[static_cast<size_t>(node.Axis(axes[i], shape.rank()))] = resized[i];
   for (const AxisResize& axis : all) {
+    if (axis.out < 0 || axis.out > int64_t{1} << 33) node.Refuse("a size is beyond reason");
     if (axis.in == 0 && axis.out != 0) node.Refuse("a dimension without elements cannot grow");
   }
   return all;
@@ -108,6 +109,7 @@ void Nearest(Translation& node, const std::vector<AxisResize>& axes, ops::Roundi
   std::vector<ops::AxisMap> maps;
   for (const AxisResize& axis : axes) maps.push_back(ops::NearestOf(axis, rounding));
   unsigned char fill[16] = {};
+  if (!tensor::CanConvert(node.dtype(0), DType::kF64)) node.Refuse("this type cannot be resized");
   tensor::Convert(node.dtype(0), fill, DType::kF64, &extrapolation, 1);
   OutRearranged(node, node.in(0), maps, fill);
 }

@@ -22,6 +22,7 @@ int64_t CountBetween(int64_t start, int64_t end, int64_t step) {
 
 // As Python cuts a list; beyond the ends is the end.
 Cutting Clamped(int64_t size, int64_t start, int64_t end, int64_t step) {
+  step = std::clamp(step, -size - 1, size + 1);
   auto from_behind = [size](int64_t at) { return at < 0 ? at + size : at; };
   int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
   start = std::clamp(from_behind(start), low, high);
@@ -113,7 +114,7 @@ class StridedSpec {
     if (Set(masks_.begin, i)) c.start = step > 0 ? 0 : size - 1;
     int64_t last = step > 0 ? size : -1;
     if (!Set(masks_.end, i)) last = Clamped(size, end_[i], end_[i], step).start;
-    c.count = CountBetween(c.start, last, step);
+    c.count = CountBetween(c.start, last, c.step);
     cuttings_.push_back(c);
     result_.push_back(c.count);
   }
@@ -153,7 +154,7 @@ void SliceOf(Translation& node, const std::vector<int64_t>& offsets, const std::
   for (size_t i = 0; i < offsets.size(); ++i) {
     int64_t whole = shape[static_cast<int>(i)];
     int64_t size = sizes[i] == -1 ? whole - offsets[i] : sizes[i];
-    if (offsets[i] < 0 || size < 0 || offsets[i] + size > whole) node.Refuse("the slice is not inside of the input");
+    if (offsets[i] < 0 || offsets[i] > whole || size < 0 || size > whole - offsets[i]) node.Refuse("the slice is not inside of the input");
     cuttings.push_back({offsets[i], 1, size});
   }
   OutSlice(node, cuttings);
@@ -222,7 +223,7 @@ void TileBy(Translation& node, std::vector<int64_t> multiples) {
       view.shape[at] = shape[static_cast<int>(d - lead)];
       view.strides[at] = node.in(0).strides[static_cast<int>(d - lead)];
     }
-    if (multiples[d] < 0) node.Refuse("a tensor cannot be repeated " + std::to_string(multiples[d]) + " times");
+    if (multiples[d] < 0 || multiples[d] > int64_t{1} << 33) node.Refuse("a tensor cannot be repeated " + std::to_string(multiples[d]) + " times");
     ops::AxisMap map;
     for (int64_t i = 0; i < multiples[d] * view.shape[at]; ++i) map.push_back(i % view.shape[at]);
     maps.push_back(std::move(map));

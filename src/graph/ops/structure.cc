@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/error.h"
+#include "graph/codes.h"
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
@@ -56,6 +58,9 @@ void Permute(Translation& node, std::vector<int64_t> order) {
 }
 
 Constant Numbers(std::span<const int64_t> values, DType dtype, const Shape& shape) {
+  if (!tensor::CanConvert(dtype, DType::kI64)) {
+    Fail(kTypeInvalid, "graph-constant-type", "numbers cannot be given as {}", NameOf(dtype));
+  }
   auto tensor = std::make_shared<HostTensor>(dtype, shape);
   tensor::Convert(dtype, tensor->mutable_data(), DType::kI64, values.data(), static_cast<int64_t>(values.size()));
   return tensor;
@@ -138,6 +143,7 @@ Constant RangeOf(const Translation& node, T start, T limit, T delta, DType dtype
   if (delta == 0) node.Refuse("delta is 0");
   double length = (static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta);
   double most = node.Bool("is_closed") ? std::floor(length) + 1 : std::ceil(length);
+  if (most > 1e10) node.Refuse("a range of " + std::to_string(most) + " numbers is beyond reason");
   std::vector<T> values(static_cast<size_t>(std::max(0.0, most)));
   for (size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<T>(i) * delta;
   auto tensor = std::make_shared<HostTensor>(dtype, Shape{static_cast<int64_t>(values.size())});
@@ -170,7 +176,10 @@ void ShapeN(Translation& node) {
   }
 }
 
-void Size(Translation& node) { node.OutValue(0, IntConstant(node.in(0).count(), node.Type("dtype"))); }
+void Size(Translation& node) {
+  int64_t count = node.in(0).count();
+  node.OutValue(0, Numbers({&count, 1}, node.Type("dtype"), {}));
+}
 void Rank(Translation& node) { node.OutValue(0, IntConstant(node.shape(0).rank(), DType::kI32)); }
 
 void Squeeze(Translation& node) { DropAxes(node, node.Ints("axis")); }

@@ -1,6 +1,7 @@
 #include "ops/einsum/einsum.h"
 
 #include "base/parallel.h"
+#include "ops/layout/checks.h"
 #include "ops/pipeline.h"
 
 namespace belay::ops {
@@ -79,6 +80,7 @@ void PlanIn(Plan& plan, DType compute, const OperandList& operands, const Labell
 }  // namespace
 
 void PlanLabelledSum(Plan& plan, const OperandList& operands, const LabelledSum& sum, const Operand& out) {
+  CheckNumeric(out);
   if (out.tensor->empty()) return;
   if (IsFloat(out.dtype())) {
     PlanIn<double>(plan, DType::kF64, operands, sum, out);

@@ -121,6 +121,14 @@ void CheckIndexType(const Operand& index) {
   Fail(kInvalidArgument, "op-dtype", "{} is {}; indices are ACL_INT32 or ACL_INT64", index.name, NameOf(index.dtype()));
 }
 
+void CheckBatches(const Shape& self, const Shape& index, int batch_dims) {
+  for (int d = 0; d < batch_dims; ++d) {
+    if (self[d] == index[d]) continue;
+    Fail(kInvalidArgument, "op-index-shape", "tensors of {} and indices of {} have different batches",
+         self.ToString(), index.ToString());
+  }
+}
+
 }  // namespace
 
 Shape GatheredShape(const Shape& self, int dim, int batch_dims, const Shape& index) {
@@ -140,6 +148,7 @@ void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const 
   CheckIndexType(index);
   CheckSameType(self, out);
   if (from.shape.rank() == 0) Fail(kInvalidArgument, "op-dim", "{} has no dimension to pick from", self.name);
+  CheckBatches(from.shape, index.tensor->shape, batch_dims);
   CheckShape(out, GatheredShape(from.shape, dim, batch_dims, index.tensor->shape));
   if (to.empty()) return;
   int behind = dim + index.tensor->shape.rank() - batch_dims;
@@ -174,6 +183,7 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
     Fail(kInvalidArgument, "op-index-depth", "{} of shape {} does not name elements of {} {}", index.name,
          names.ToString(), self.name, from.shape.ToString());
   }
+  CheckBatches(from.shape, names, batch_dims);
   int behind = batch_dims + static_cast<int>(depth);
   Shape wanted = Shape::Of(names.data(), names.rank() - 1);
   for (int d = behind; d < from.shape.rank(); ++d) wanted.push_back(from.shape[d]);

@@ -45,7 +45,8 @@ struct Start {
   }
 };
 
-void CheckScatter(const Operand& self, const Operand& index, const Operand& source, const Operand& out) {
+void CheckScatter(const Operand& self, const Operand& index, const Operand& source, Combination how,
+                  const Operand& out) {
   if (!IsInt(index.dtype())) {
     Fail(kInvalidArgument, "op-dtype", "{} is {}; indices are ACL_INT32 or ACL_INT64", index.name,
          NameOf(index.dtype()));
@@ -53,6 +54,7 @@ void CheckScatter(const Operand& self, const Operand& index, const Operand& sour
   CheckSameType(self, out);
   CheckSameType(source, out);
   CheckShape(out, self.tensor->shape);
+  if (how != Combination::kReplace) CheckNumeric(out);
 }
 
 struct ScatterElementsBody {
@@ -162,10 +164,11 @@ Combination Reduction(int64_t number) {
 void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
                          Combination how, const Operand& out) {
   int axis = rules::WrapDim(out, dim);
-  CheckScatter(self, index, source, out);
+  CheckScatter(self, index, source, how, out);
   const Shape& shape = index.tensor->shape;
   Tensor to = *out.tensor, from = *source.tensor;
   CheckLength("the shape of index", shape.rank(), to.shape.rank());
+  CheckLength("the shape of the source", from.shape.rank(), shape.rank());
   for (int d = 0; d < shape.rank(); ++d) {
     if (shape[d] > from.shape[d] || (d != axis && shape[d] > to.shape[d])) {
       Fail(kInvalidArgument, "op-index-shape", "{} of shape {} is larger than {} {} or {} {}", index.name,
@@ -193,7 +196,7 @@ void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Ope
 
 void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const Operand& updates, Combination how,
                    const Operand& out) {
-  CheckScatter(self, index, updates, out);
+  CheckScatter(self, index, updates, how, out);
   const Tensor& to = *out.tensor;
   const Tensor& from = *updates.tensor;
   const Shape& names = index.tensor->shape;
@@ -229,7 +232,7 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
 void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
                      Combination how, double factor, const Operand& out) {
   int axis = rules::WrapDim(out, dim);
-  CheckScatter(self, index, source, out);
+  CheckScatter(self, index, source, how, out);
   const Tensor& to = *out.tensor;
   const Tensor& from = *source.tensor;
   if (to.shape.rank() == 0) Fail(kInvalidArgument, "op-dim", "{} has no dimension to write along", out.name);
@@ -257,6 +260,7 @@ void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand
 }
 
 void PlanOneHot(Plan& plan, const Operand& index, int axis, const Operand& on, const Operand& off, const Operand& out) {
+  CheckNumeric(index);
   CheckSameType(on, out);
   CheckSameType(off, out);
   Tensor to = *out.tensor;

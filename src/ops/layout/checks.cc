@@ -17,6 +17,12 @@ void CheckSameType(const Operand& self, const Operand& out) {
        NameOf(self.dtype()), out.name, NameOf(out.dtype()));
 }
 
+void CheckNumeric(const Operand& operand) {
+  if (tensor::CanConvert(DType::kF64, operand.dtype())) return;
+  Fail(tensor::kInvalidArgument, "op-numeric", "{} is {}, with which this operator cannot compute", operand.name,
+       NameOf(operand.dtype()));
+}
+
 void CheckLength(const char* name, int64_t seen, int64_t wanted) {
   if (seen == wanted) return;
   Fail(tensor::kInvalidArgument, "op-length", "{} has {} numbers; {} are needed", name, seen, wanted);

@@ -8,6 +8,8 @@ namespace belay::ops {
 // Throw Error 161002.
 void CheckShape(const Operand& out, const Shape& wanted);
 void CheckSameType(const Operand& self, const Operand& out);
+// Of a type that one can compute with: no complex numbers, nothing smaller than a byte.
+void CheckNumeric(const Operand& operand);
 // As many numbers as there must be.
 void CheckLength(const char* name, int64_t seen, int64_t wanted);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "ops/layout/checks.h"
 #include "tensor/convert.h"
 
 namespace belay::ops {
@@ -62,6 +63,7 @@ int64_t PlaceOf(const std::vector<PatchAxis>& axes, int64_t block, int64_t patch
 }  // namespace
 
 void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out, const std::vector<PatchAxis>& axes) {
+  CheckNumeric(out);
   if (out.tensor->empty()) return;
   ColumnsBody body;
   body.axes = axes;

@@ -1,6 +1,7 @@
 #include "ops/layout/rearranged.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -179,6 +180,8 @@ AxisMap SteppedMap(int64_t start, int64_t step, int64_t count) {
 }
 
 AxisMap PaddedMap(int64_t size, int64_t before, int64_t after, PadMode mode) {
+  constexpr int64_t kMost = int64_t{1} << 33;
+  if (std::max(std::abs(before), std::abs(after)) > kMost) FailPad(size, before, after, "that is too much");
   int64_t length = size + before + after;
   if (length < 0) FailPad(size, before, after, "more is cut off than there is");
   if (size == 0 && length > 0 && mode != PadMode::kConstant) FailPad(size, before, after, "it has no elements");
@@ -191,6 +194,9 @@ void PlanRearranged(Plan& plan, const Operand& self, const Operand& out, const s
                     const void* fill) {
   const Tensor& from = *self.tensor;
   const Tensor& to = *out.tensor;
+  if (BytesOf(to.dtype) == 0) {
+    Fail(tensor::kInvalidArgument, "op-numeric", "{} is {}, which this operator cannot move", out.name, NameOf(to.dtype));
+  }
   if (to.empty()) return;
   RearrangedBody body;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));

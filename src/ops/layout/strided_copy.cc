@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "ops/layout/moves.h"
 #include "ops/pipeline.h"
+#include "tensor/codes.h"
 
 namespace belay::ops {
 
@@ -12,7 +14,10 @@ StridedCopy::StridedCopy(const Tensor& out, const Tensor& in)
       to_(out.dtype),
       from_(in.dtype),
       to_bytes_(static_cast<int64_t>(BytesOf(out.dtype))),
-      from_bytes_(static_cast<int64_t>(BytesOf(in.dtype))) {}
+      from_bytes_(static_cast<int64_t>(BytesOf(in.dtype))) {
+  if (tensor::CanConvert(to_, from_)) return;
+  Fail(tensor::kInvalidArgument, "op-promote", "{} and {} have no common type", NameOf(from_), NameOf(to_));
+}
 
 void StridedCopy::Run(char* out, const char* in) const {
   char* base[2] = {out + nest_.offset(0), const_cast<char*>(in) + nest_.offset(1)};

@@ -15,6 +15,9 @@ double Kernel(double distance, const Filter& filter) {
   return 0;
 }
 
+// A region of no sensible numbers makes no sensible image, but no fault either.
+double Finite(double place) { return std::fabs(place) < 1e15 ? place : 0; }
+
 }  // namespace
 
 double AxisResize::PlaceOf(int64_t at) const {
@@ -67,7 +70,7 @@ AxisTaps TapsOf(const AxisResize& axis, const Filter& filter) {
   auto first = static_cast<int64_t>(std::floor((filter.cubic ? -2 : -1) / narrow)) + 1;
   int64_t last = 1 - first;
   for (int64_t i = 0; i < axis.out; ++i) {
-    double place = axis.PlaceOf(i);
+    double place = Finite(axis.PlaceOf(i));
     auto left = static_cast<int64_t>(std::ceil(place)) - 1;  // so that the rest is in (0, 1]
     size_t begin = taps.weight.size();
     double sum = 0;
@@ -89,7 +92,7 @@ AxisTaps TapsOf(const AxisResize& axis, const Filter& filter) {
 std::vector<int64_t> NearestOf(const AxisResize& axis, Rounding rounding) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < axis.out; ++i) {
-    double place = axis.PlaceOf(i), low = std::floor(place), rest = place - low;
+    double place = Finite(axis.PlaceOf(i)), low = std::floor(place), rest = place - low;
     bool up = rounding == Rounding::kCeil ? rest > 0
               : rounding == Rounding::kPreferFloor ? rest > 0.5
               : rounding == Rounding::kPreferCeil ? rest >= 0.5 : false;

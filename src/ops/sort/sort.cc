@@ -138,6 +138,7 @@ void PlanRows(Plan& plan, const Operand& self, int axis, const SortOrder& order,
 
 void PlanSort(Plan& plan, const Operand& self, int64_t dim, const SortOrder& order, const Operand* values,
               const Operand* indices) {
+  CheckNumeric(self);
   int axis = rules::WrapDim(self, dim);
   Shape wanted = self.tensor->shape;
   int64_t size = wanted.rank() == 0 ? 1 : wanted[axis];
