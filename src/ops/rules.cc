@@ -96,6 +96,16 @@ Shape ReducedOne(const Operand& self, int64_t dim, bool keep) {
 
 Shape ReducedAll(const Operand&) { return {}; }
 
+Shape Halved(const Operand& self, int64_t dim) {
+  int axis = WrapDim(self, dim);
+  Shape shape = self.shape();
+  if (shape.rank() == 0 || shape[axis] % 2 != 0) {
+    Fail(kInvalidArgument, "op-odd-size", "{} {} cannot be halved along dimension {}", self.name, shape.ToString(), dim);
+  }
+  shape[axis] /= 2;
+  return shape;
+}
+
 uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims) {
   int rank = self.tensor->shape.rank();
   uint32_t mask = dims.empty() ? (1u << rank) - 1 : 0;

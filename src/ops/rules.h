@@ -17,6 +17,8 @@ Shape AnyMatrix(const Operand& self, const Operand& mat2);
 Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep);
 Shape ReducedOne(const Operand& self, int64_t dim, bool keep);
 Shape ReducedAll(const Operand& self);
+// Half of the size along dim, which must be even.
+Shape Halved(const Operand& self, int64_t dim);
 
 // Bit i: dimension i is folded away. No dims at all mean every one.
 uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims);

@@ -171,5 +171,55 @@ TEST(Norm, LogSoftmaxOfAllDims) {
   }
 }
 
+TEST(Gated, HalvesOfAllDims) {
+  std::mt19937 rng(8);
+  for (int dim : {0, 1}) {
+    Sample x(DType::kF32, {6, 44}), out(DType::kF32, dim == 0 ? Shape{3, 44} : Shape{6, 22}), gelu = out;
+    x.Randomise(rng, 4);
+    gelu.tensor.data = gelu.storage.data();
+    auto check = [&](Real (*activation)(Real), bool left) {
+      reference::ForEach(out.tensor.shape, [&](const Shape& i) {
+        Shape other = i;
+        other[dim] += out.tensor.shape[dim];
+        Real a = reference::Get(x.tensor, left ? i : other), b = reference::Get(x.tensor, left ? other : i);
+        ASSERT_NEAR(double(reference::Get(out.tensor, i)), double(activation(a) * b), 1e-5);
+      });
+    };
+    PlanRef plan = testing::NewPlan();
+    Operand in = x.BoundTo(*plan, Access::kRead, "x");
+    kernels::SwiGlu(*plan, DType::kF32, in, dim, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    check([](Real v) { return v / (1 + std::exp(-v)); }, true);
+    PlanRef second = testing::NewPlan();
+    in = x.BoundTo(*second, Access::kRead, "x");
+    Operand y = out.BoundTo(*second, Access::kWrite, "out");
+    kernels::GeGlu(*second, DType::kF32, in, dim, 0, false, y, gelu.BoundTo(*second, Access::kWrite, "outGelu"));
+    testing::RunPlan(*second);
+    check([](Real v) { return v / 2 * std::erfc(-v / std::sqrt(Real{2})); }, false);
+  }
+}
+
+TEST(CrossEntropy, AndItsGradient) {
+  std::mt19937 rng(9);
+  Sample x(DType::kF32, {7, 600}), labels(DType::kF32, {7, 600}, Layout::kTransposed), loss(DType::kF32, {7}),
+      backprop(DType::kF32, {7, 600});
+  x.Randomise(rng), labels.Randomise(rng, 1);
+  PlanRef plan = testing::NewPlan();
+  Operand in = x.BoundTo(*plan, Access::kRead, "features"), want = labels.BoundTo(*plan, Access::kRead, "labels"),
+          l = loss.BoundTo(*plan, Access::kWrite, "loss");
+  kernels::SoftmaxCrossEntropy(*plan, DType::kF32, in, want, l, backprop.BoundTo(*plan, Access::kWrite, "backprop"));
+  testing::RunPlan(*plan);
+  for (int64_t r = 0; r < 7; ++r) {
+    Real sum = 0, total = 0;
+    for (int64_t c = 0; c < 600; ++c) sum += std::exp(reference::Get(x.tensor, {r, c}));
+    for (int64_t c = 0; c < 600; ++c) {
+      Real value = reference::Get(x.tensor, {r, c}), label = reference::Get(labels.tensor, {r, c});
+      total -= label * (value - std::log(sum));
+      EXPECT_NEAR(double(reference::Get(backprop.tensor, {r, c})), double(std::exp(value) / sum - label), 1e-6);
+    }
+    EXPECT_NEAR(double(reference::Get(loss.tensor, {r})) / double(total), 1, 1e-5);
+  }
+}
+
 }  // namespace
 }  // namespace belay::ops

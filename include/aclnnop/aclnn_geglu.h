@@ -1,0 +1,40 @@
+/**
+ * outGelu = gelu of a half of self along dim, out = the same times the other half. Belay implements
+ * this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_GEGLU_H_
+#define BELAY_ACLNNOP_ACLNN_GEGLU_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * outGelu = gelu of a half of self along dim, out = the same times the other half. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnGeGluV3GetWorkspaceSize(
+    const aclTensor *self, int64_t dim, int64_t approximate, bool activateLeft, aclTensor *out,
+    aclTensor *outGelu, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnGeGluV3(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_GEGLU_H_ */

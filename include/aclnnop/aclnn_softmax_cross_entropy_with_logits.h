@@ -1,0 +1,41 @@
+/**
+ * loss = the cross entropy of softmax(features) and labels for each row; backprop = its gradient.
+ * Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_SOFTMAX_CROSS_ENTROPY_WITH_LOGITS_H_
+#define BELAY_ACLNNOP_ACLNN_SOFTMAX_CROSS_ENTROPY_WITH_LOGITS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * loss = the cross entropy of softmax(features) and labels for each row; backprop = its gradient.
+ * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and
+ * bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnSoftmaxCrossEntropyWithLogitsGetWorkspaceSize(
+    const aclTensor *features, const aclTensor *labels, aclTensor *loss, aclTensor *backprop,
+    uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnSoftmaxCrossEntropyWithLogits(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_SOFTMAX_CROSS_ENTROPY_WITH_LOGITS_H_ */

@@ -1,0 +1,88 @@
+// Softmax and its distance from given distributions, a row at a time.
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+#include "ops/reduce/fold_loops.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+struct Rows {
+  int binding = -1;
+  DType type = DType::kUndefined;
+  int64_t offset = 0, row_step = 0, step = 0;  // bytes
+
+  Rows() = default;
+  explicit Rows(const Operand& operand) : binding(operand.binding), type(operand.dtype()) {
+    auto size = static_cast<int64_t>(BytesOf(type));
+    const Tensor& t = *operand.tensor;
+    offset = t.offset * size;
+    row_step = t.strides[0] * size;
+    step = t.shape.rank() > 1 ? t.strides[1] * size : 0;
+  }
+  char* At(const Frame& frame, int64_t row) const { return frame.at[binding] + offset + row * row_step; }
+
+  void Load(const Frame& frame, int64_t row, float* to, int64_t n) const {
+    Lane lane(type, type, step);
+    for (int64_t i = 0; i < n; i += kBlock) {
+      int64_t m = std::min(kBlock, n - i);
+      const void* block = lane.Load(to + i, At(frame, row) + i * step, m);
+      if (block != to + i) std::copy_n(static_cast<const float*>(block), m, to + i);
+    }
+  }
+};
+
+struct CrossEntropyBody {
+  Rows features, labels, loss, backprop;
+  int64_t count, classes;
+
+  void operator()(const Frame& frame) const {
+    ParallelFor(count, std::max<int64_t>(1, 16 * 1024 / classes), [&](int64_t begin, int64_t end) {
+      std::vector<float> x(static_cast<size_t>(classes)), y(static_cast<size_t>(classes));
+      for (int64_t r = begin; r < end; ++r) Row(frame, r, x.data(), y.data());
+    });
+  }
+
+  void Row(const Frame& frame, int64_t r, float* x, float* y) const {
+    features.Load(frame, r, x, classes);
+    labels.Load(frame, r, y, classes);
+    float most = BestFoldLoops<float>(Fold::kMax).fold(x, classes, 0);
+    float sum = BestFoldLoops<float>(Fold::kSumOfExps).fold(x, classes, most);
+    float level = most + std::log(sum);
+    double total = 0;
+    for (int64_t i = 0; i < classes; ++i) {
+      total += y[i] == 0 ? 0.0 : static_cast<double>(y[i]) * static_cast<double>(level - x[i]);
+      x[i] = std::exp(x[i] - level) - y[i];
+    }
+    Convert(loss.type, loss.At(frame, r), DType::kF64, &total, 1);
+    Lane lane(backprop.type, backprop.type, backprop.step);
+    for (int64_t i = 0; i < classes; i += kBlock) {
+      lane.Store(backprop.At(frame, r) + i * backprop.step, x + i, std::min(kBlock, classes - i), false);
+    }
+  }
+};
+
+}  // namespace
+
+namespace kernels {
+
+void SoftmaxCrossEntropy(Plan& plan, DType, const Operand& features, const Operand& labels, const Operand& loss,
+                         const Operand& backprop) {
+  const Shape& shape = features.shape();
+  bool fits = shape.rank() == 2 && labels.shape() == shape && backprop.shape() == shape && loss.shape() == Shape{shape[0]};
+  if (!fits) {
+    Fail(tensor::kInvalidArgument, "op-loss-shape", "features {}, labels {}, loss {} and backprop {} do not fit together",
+         shape.ToString(), labels.shape().ToString(), loss.shape().ToString(), backprop.shape().ToString());
+  }
+  if (features.tensor->empty()) return;
+  plan.SetCost(100 + static_cast<uint64_t>(features.tensor->count()) * 2);
+  plan.SetBody(CrossEntropyBody{Rows(features), Rows(labels), Rows(loss), Rows(backprop), shape[0], shape[1]});
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
