@@ -1,11 +1,13 @@
 #include "ge/ge_ir_build.h"
 
+#include <cstring>
 #include <mutex>
 
 #include "base/error.h"
 #include "ge/codes.h"
 #include "ge/graph_impl.h"
 #include "ge/guard.h"
+#include "ge/operator_impl.h"
 #include "ge/options.h"
 #include "graph/build_model.h"
 
@@ -38,6 +40,48 @@ void Build(const Graph& graph, const Options& options, ModelBufferData& model) {
   belay::graph::ModelBytes bytes = belay::graph::WriteModel(file);
   model.data = std::shared_ptr<uint8_t>(bytes.data, reinterpret_cast<uint8_t*>(bytes.data.get()));
   model.length = bytes.size;
+}
+
+// "relu = Relu(add:0)  -> ACL_FLOAT [3]", a line a node.
+std::string TextOf(const belay::graph::Graph& graph) {
+  std::string text = "graph " + graph.name + "\n";
+  auto port = [&](const belay::graph::Port& from) {
+    if (!from.present()) return std::string("-");
+    return graph.nodes[static_cast<size_t>(from.node)].name + ":" + std::to_string(from.output);
+  };
+  for (const belay::graph::Node& node : graph.nodes) {
+    text += "  " + node.name + " = " + node.type + "(";
+    for (size_t i = 0; i < node.inputs.size(); ++i) text += (i == 0 ? "" : ", ") + port(node.inputs[i]);
+    text += ")";
+    for (const auto& type : node.types) {
+      if (type.dtype != belay::graph::DType::kUndefined) text += "  -> " + type.ToString();
+    }
+    text += "\n";
+  }
+  for (const auto& output : graph.outputs) text += "  output " + output.name + " = " + port(output.port) + "\n";
+  return text;
+}
+
+// Inputs called x0, x1, ... for those of the operator, and all of its outputs.
+Graph GraphOf(const char_t* type, const std::vector<TensorDesc>& inputs, const std::vector<TensorDesc>& outputs) {
+  NodePtr node = OperatorImpl::Make(type, type);
+  if (node->schema == nullptr) Fail(kNotSupported, "ge-operator-type", "there is no operator type '{}'", type);
+  if (inputs.size() > node->inputs.size() || outputs.size() > node->outputs.size()) {
+    Fail(kBadArgument, "ge-input-count", "'{}' has {} inputs and {} outputs, but {} and {} were given", type, node->inputs.size(),
+         node->outputs.size(), inputs.size(), outputs.size());
+  }
+  std::vector<Operator> data;
+  Operator op = OperatorImpl::Facade(node);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    data.emplace_back(("x" + std::to_string(i)).c_str(), "Data");
+    data.back().SetAttr("index", static_cast<int64_t>(i));
+    data.back().UpdateOutputDesc("y", inputs[i]);
+    op.SetInput(static_cast<uint32_t>(i), data.back(), 0u);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) op.UpdateOutputDesc(node->outputs[i].name.c_str(), outputs[i]);
+  Graph graph(type);
+  graph.SetInputs(data).SetOutputs(std::vector<Operator>{op});
+  return graph;
 }
 
 }  // namespace
@@ -91,6 +135,20 @@ graphStatus aclgrphGetIRVersion(int32_t* major_version, int32_t* minor_version, 
     *minor_version = 0;
     *patch_version = 0;
   });
+}
+
+
+graphStatus aclgrphDumpGraph(const Graph& graph, const char_t* file, const size_t len) {
+  return Guarded("aclgrphDumpGraph", [&] {
+    if (file == nullptr) Fail(kBadArgument, "ge-null", "file is null");
+    std::string text = TextOf(GraphImpl::Of(graph).Lower());
+    belay::graph::SaveModel(std::string(file, strnlen(file, len)), text.data(), text.size());
+  });
+}
+
+graphStatus aclgrphGenerateForOp(const AscendString& op_type, const std::vector<TensorDesc>& inputs,
+                                 const std::vector<TensorDesc>& outputs, Graph& graph) {
+  return Guarded("aclgrphGenerateForOp", [&] { graph = GraphOf(op_type.GetString(), inputs, outputs); });
 }
 
 }  // namespace ge

@@ -3,6 +3,8 @@
 #include <graph/operator_factory.h>
 
 #include <cstdio>
+#include <fstream>
+#include <sstream>
 
 #include "ge/session_fixture.h"
 
@@ -265,6 +267,27 @@ TEST(GeGraph, IsConstructedFromInputs) {
   ASSERT_NE(graph, nullptr);
   EXPECT_THAT(NamesOf(*graph), UnorderedElementsAre("x", "relu"));
   EXPECT_EQ(ge::Graph::ConstructFromInputs({}, "g"), nullptr);
+}
+
+TEST(GeGraph, IsDumpedAsText) {
+  std::string path = testing::TempDir() + "belay_ge_dump";
+  ASSERT_EQ(ge::aclgrphDumpGraph(AddAndRelu({3}, 1), path.c_str(), path.size()), ge::GRAPH_SUCCESS);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("relu = Relu(add:0)"));
+  std::remove(path.c_str());
+  EXPECT_NE(ge::aclgrphDumpGraph(ge::Graph("g"), path.c_str(), path.size()), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphDumpGraph(AddAndRelu({3}, 1), nullptr, 0), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeGraph, IsMadeOfOneOperator) {
+  ge::Graph graph;
+  ASSERT_EQ(ge::aclgrphGenerateForOp("Add", {FloatDesc({2}), FloatDesc({2})}, {FloatDesc({2})}, graph), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(NamesOf(graph), UnorderedElementsAre("x0", "x1", "Add"));
+  ge::ModelBufferData model;
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, GeOptions(), model), ge::GRAPH_SUCCESS) << LastMessage();
+  EXPECT_NE(ge::aclgrphGenerateForOp("Frobnicate", {}, {}, graph), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphGenerateForOp("Relu", {FloatDesc({2}), FloatDesc({2})}, {}, graph), ge::GRAPH_SUCCESS);
 }
 
 TEST(GeGraph, TheVersionOfTheInterface) {

@@ -7,6 +7,7 @@ shift 3
 compiler=$CXX
 [[ $source == *.c ]] && compiler=$CC
 "$compiler" -Wall -Wextra -Werror "$source" -o program -I"$ASCEND_TOOLKIT_HOME/include" \
+  -I"$ASCEND_OPP_PATH/built-in/op_proto/inc" \
   -L"$ASCEND_TOOLKIT_HOME/lib64" "${@/#/-l}"
 ./program >got.txt || { echo "exit code $?"; cat got.txt; exit 1; }
 python3 "$BELAY_SOURCE/tests/toolkit/compare_output.py" "$(dirname "$source")/expected.txt" got.txt
