@@ -37,17 +37,20 @@ test: deps-test   ## build everything and run every test
 
 test-sanitize: test-asan test-tsan  ## the tests under AddressSanitizer, UBSan and ThreadSanitizer
 
-# Tests of guests (exit, fork, signals) are not ready for sanitizers yet: three of them fail there.
+# Tests of guests (exit, fork, signals) have not passed under AddressSanitizer as a whole yet.
 test-asan: deps-sanitize
 	@cmake --preset asan-ubsan $(CMAKE_QUIET)
 	@cmake --build build-asan -j $(JOBS)
 	@UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build-asan -E '^guest:'
 
-# ThreadSanitizer looks at our own threads: the operators' kernels are left to the other build.
+# ThreadSanitizer looks at our own threads: the operators' kernels are left to the other build. Workers that
+# exit() joins with a time limit, which ThreadSanitizer does not know, would be reported as leaked threads.
+# guest:fork is not built: ThreadSanitizer does not support threads in a forked child.
 test-tsan: deps-sanitize
 	@cmake --preset tsan $(CMAKE_QUIET)
 	@cmake --build build-tsan -j $(JOBS)
-	@TSAN_OPTIONS=second_deadlock_stack=1:die_after_fork=0 $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance|stress)'
+	@TSAN_OPTIONS=second_deadlock_stack=1:die_after_fork=0:report_thread_leaks=0 \
+	  $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance|stress|guest)'
 
 fuzz: deps-fuzz   ## run each fuzzer for 60 seconds (SECONDS_EACH=), ARGS= goes to libFuzzer
 	@cmake --preset fuzz $(CMAKE_QUIET)

@@ -52,6 +52,7 @@ void RefuseNotRunning(Fn fn) {
       Fail(100001, "forked-child",
            "this process was forked from one that uses Belay; nothing of the parent's devices exists here, "
            "call aclInit to start afresh");
+    case rt::ProcessState::kEnding:
     case rt::ProcessState::kFinalized:
       Fail(100001, "after-finalize", "aclFinalize was called; call aclInit again first");
     default:

@@ -8,6 +8,7 @@
 
 #include "api/functions.h"
 #include "base/error.h"
+#include "runtime/in_flight.h"
 #include "runtime/process.h"
 #include "runtime/task.h"
 
@@ -18,17 +19,25 @@ namespace belay::api {
 // Throws 100001 with the reason why nothing works now.
 [[noreturn, gnu::cold, gnu::noinline]] void RefuseNotRunning(Fn fn);
 
-// The function that the thread is in, for messages and for the tasks that it submits.
+// The function that the thread is in, for messages and for the tasks that it submits; and that it is in
+// one at all, for aclFinalize.
 class CallScope {
  public:
   explicit CallScope(Fn fn)
-      : outer_(std::exchange(rt::t_current_call, static_cast<uint32_t>(fn) + 1)) {}
-  ~CallScope() { rt::t_current_call = outer_; }
+      : record_(rt::ThisThreadsCalls()),
+        outer_(std::exchange(rt::t_current_call, static_cast<uint32_t>(fn) + 1)) {
+    if (outer_ == 0) [[likely]] record_.Enter();
+  }
+  ~CallScope() {
+    rt::t_current_call = outer_;
+    if (outer_ == 0) [[likely]] record_.Leave();
+  }
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
 
  private:
-  uint32_t outer_;
+  rt::CallRecord& record_;
+  const uint32_t outer_;
 };
 
 inline void CheckRunning(Fn fn) {

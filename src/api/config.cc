@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -98,6 +99,16 @@ class ConfigFile {
     return number;
   }
 
+  // The outermost keys that nobody looks at.
+  std::string Others(std::initializer_list<const char*> known) const {
+    std::string others;
+    for (const auto& [key, value] : root_.items()) {
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      others += (others.empty() ? "" : ", ") + key;
+    }
+    return others;
+  }
+
  private:
   [[noreturn]] void Refuse(const Keys& keys, const Json& value, const std::string& wanted) const {
     Fail(100008, "init-file-value", "{}:{}: key {} is {}; it must be {}", path_, PlaceOf(text_, keys),
@@ -117,6 +128,7 @@ InitConfig ReadInitConfig(const char* path) {
   ConfigFile file(path);
   config.default_device = file.Number({"defaultDevice", "default_device"}, 1 << 20, -1);
   config.errors_per_process = file.Number({"err_msg_mode"}, 1, 0) == 1;
+  config.without_effect = file.Others({"defaultDevice", "err_msg_mode"});
   return config;
 }
 

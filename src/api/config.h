@@ -1,11 +1,14 @@
 // The JSON file of aclInit.
 #pragma once
 
+#include <string>
+
 namespace belay::api {
 
 struct InitConfig {
   int default_device = -1;
   bool errors_per_process = false;
+  std::string without_effect;  // keys that are understood elsewhere but have no effect here, "dump, profiler"
 };
 
 // Null gives the defaults. Throws 100003 (file), 100006 (syntax, with line and column) or 100008 (value,

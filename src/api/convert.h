@@ -106,14 +106,39 @@ BELAY_GRAPH_OBJECT(OpHandle, graph::g_op_handles, "a handle of an operator")
        what);
 }
 
+// An argument that stays alive for as long as the call, whoever destroys it meanwhile.
+template <class T>
+class Pinned {
+ public:
+  explicit Pinned(T& object) : object_(object) {}
+  ~Pinned() { object_.Unref(); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  operator T&() const { return object_; }
+  T* operator->() const { return &object_; }
+
+ private:
+  T& object_;
+};
+
+// The object behind a handle: a T&, or a Pinned<T> when objects of this kind are counted.
 template <class T, class Handle>
-T& Need(Handle handle, const char* argument) {
+decltype(auto) Need(Handle handle, const char* argument) {
   using Traits = ObjectTraits<std::remove_const_t<T>>;
-  T* object = Traits::Find(BitsOf(handle));
-  if (object == nullptr) [[unlikely]] {
-    RefuseHandle(Traits::kName, argument, BitsOf(handle), 107017);
+  HandleBits bits = BitsOf(handle);
+  T* object = Traits::Find(bits);
+  if (object == nullptr) [[unlikely]] RefuseHandle(Traits::kName, argument, bits, 107017);
+  if constexpr (requires { object->TryRef(); }) {
+    if (!object->TryRef()) [[unlikely]] RefuseHandle(Traits::kName, argument, bits, 107017);
+    // What was counted may be the next object in this slot.
+    if (Traits::Find(bits) != object) [[unlikely]] {
+      object->Unref();
+      RefuseHandle(Traits::kName, argument, bits, 107017);
+    }
+    return Pinned<T>(*object);
+  } else {
+    return static_cast<T&>(*object);
   }
-  return *object;
 }
 
 template <class T, class Handle>

@@ -55,6 +55,7 @@ void SynchronizeDevice(const char* call, int64_t deadline_ns) {
   bool reached = true;
   MayBeCancelled may_be_cancelled;
   std::unique_ptr<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &reached);
+  CheckNotEnded("a wait for all streams of a device");
   if (!reached) {
     Fail(107019, "wait-timeout", "device {} had not finished at the end of the time limit", device.id());
   }

@@ -20,11 +20,6 @@
 namespace belay::api {
 namespace {
 
-void NeedStarted() {
-  if (rt::Running()) return;
-  Fail(100037, "finalize-twice", "there is nothing to end: aclInit was not called, or aclFinalize was already");
-}
-
 void ForgetModels() {
   graph::RemoveModelsOf(-1);
   graph::ForgetPreparedOps();
@@ -39,18 +34,18 @@ void aclInit(const char* configPath) {
   ReadLogSettings();
   RefuseSecondCopy();
   InitConfig config = ReadInitConfig(configPath);
-  if (!rt::Running()) {
-    Options().Reset();
-    ForgetSubscriptions();
-  }
+  if (!rt::Running()) Options().Reset();
+  rt::SetCallReleaser(&CloseReports);
   rt::Start(config.default_device);
   KeepErrorsPerProcess(config.errors_per_process);
+  if (!config.without_effect.empty()) {
+    LogWarning(LogPlace::Here(), "aclInit: {} has no effect for these keys: {}", configPath, config.without_effect);
+  }
   LogInfo(LogPlace::Here(), "aclInit: {} devices", rt::DeviceCount());
 }
 
 void aclFinalize() {
   NoCancellation no_cancellation;
-  NeedStarted();
   RefuseInCallback("aclFinalize");
   rt::Stop();
   ForgetModels();
@@ -59,7 +54,6 @@ void aclFinalize() {
 
 void aclFinalizeReference(uint64_t* refCount) {
   NoCancellation no_cancellation;
-  NeedStarted();
   RefuseInCallback("aclFinalizeReference");
   uint64_t left = rt::StopOne();
   if (left == 0) ForgetModels();

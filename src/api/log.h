@@ -29,4 +29,12 @@ void LogInfo(LogPlace place, fmt::format_string<Args...> text, Args&&... args) {
   }
 }
 
+// What a program asked for and does not get, where that is no error (level 2).
+template <class... Args>
+void LogWarning(LogPlace place, fmt::format_string<Args...> text, Args&&... args) {
+  if (LogWanted(LogLevel::kWarning)) [[unlikely]] {
+    WriteLog(LogLevel::kWarning, "ASCENDCL", fmt::format(text, std::forward<Args>(args)...), place);
+  }
+}
+
 }  // namespace belay::api

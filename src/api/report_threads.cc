@@ -9,12 +9,14 @@
 #include <memory>
 #include <mutex>
 
+#include "api/wait.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/context.h"
+#include "runtime/in_flight.h"
 
 namespace belay::api {
 namespace {
@@ -163,10 +165,14 @@ void ForgetSubscription(HandleBits stream) {
   DropCalls(*last);
 }
 
-void ForgetSubscriptions() {
-  std::lock_guard guard(All().lock);
-  All().streams.clear();
-  All().threads.clear();
+void CloseReports() {
+  std::map<uint64_t, std::shared_ptr<Mailbox>> threads;
+  {
+    std::lock_guard guard(All().lock);
+    threads.swap(All().threads);
+    All().streams.clear();
+  }
+  for (auto& [thread, mailbox] : threads) DropCalls(*mailbox);
 }
 
 void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, bool blocks) {
@@ -203,12 +209,14 @@ void ProcessReport(int64_t deadline_ns) {
   } else if (!mailbox->more.wait_for(guard, std::chrono::nanoseconds(deadline_ns - NowNs()), over)) {
     Fail(107019, "callback-none", "no callback became due within the time limit; call again to go on waiting");
   }
+  CheckNotEnded("a wait for callbacks");
   if (!due()) refuse();
   while (due()) {
     DueCall call = mailbox->calls.front();
     mailbox->calls.pop_front();
     guard.unlock();
     {
+      rt::OutsideCalls outside;
       Completion completion{call.parked};
       rt::CallbackScope scope;
       call.function(call.argument);

@@ -16,8 +16,9 @@ void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, b
 // calling thread did not subscribe, 107019 when nothing came.
 void ProcessReport(int64_t deadline_ns);
 
-// The stream has gone, or (aclInit) all of them have.
+// The stream has gone.
 void ForgetSubscription(HandleBits stream);
-void ForgetSubscriptions();
+// aclFinalize: no thread waits for callbacks any more.
+void CloseReports();
 
 }  // namespace belay::api

@@ -6,6 +6,7 @@
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
+#include "runtime/process.h"
 
 namespace belay::api {
 
@@ -29,9 +30,18 @@ void Surface(std::unique_ptr<rt::TaskFailure> failure) {
        failure->task, rt::CallName(failure->call), failure->sentence);
 }
 
+void CheckNotEnded(const char* what) {
+  if (rt::StateOfProcess() != rt::ProcessState::kEnding) [[likely]] return;
+  Fail(100001, "ended-meanwhile", "aclFinalize, called by another thread, ended {} before it was over", what);
+}
+
 bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns) {
-  MayBeCancelled may_be_cancelled;
-  if (rt::TheEngine().WaitFor(stream, position, deadline_ns)) return true;
+  {
+    MayBeCancelled may_be_cancelled;
+    bool reached = rt::TheEngine().WaitFor(stream, position, deadline_ns);
+    CheckNotEnded("a wait for tasks");
+    if (reached) return true;
+  }
   if (deadline_ns >= 0) return false;
   Fail(100001, "process-ending",
        "the process is ending: the workers have stopped, and nothing will let stream {} go on", stream.id());

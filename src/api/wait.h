@@ -15,6 +15,9 @@ void RefuseInCallback(const char* call);
 // The result is a NowNs deadline, or -1.
 int64_t DeadlineOf(int32_t timeout_ms);
 
+// After a wait: throws 100001 when aclFinalize ended it.
+void CheckNotEnded(const char* what);
+
 // Waits until the stream has completed `position`; false when the deadline comes first. pthread_cancel
 // may end the wait.
 bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns);

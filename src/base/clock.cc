@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "base/fork.h"
+
 namespace belay {
 namespace {
 std::atomic<int64_t> g_start_ns{0};
@@ -12,10 +14,15 @@ std::atomic<uint64_t> g_start_ticks{0};
 constexpr int64_t kOffsetHolds = 600;  // seconds
 std::atomic<int64_t> g_offset_read{0};
 std::atomic<int64_t> g_offset{0};
+// localtime takes a lock that a thread of the parent may have held: a forked child stays with the offset
+// that the parent knew.
+std::atomic<bool> g_forked{false};
+[[maybe_unused]] const bool g_at_fork = AtForkInChild([] { g_forked.store(true); });
 
 int64_t OffsetFromUtc(int64_t now) {
   int64_t read = g_offset_read.load(std::memory_order_acquire);
   if (read != 0 && now - read < kOffsetHolds && now >= read) return g_offset.load(std::memory_order_relaxed);
+  if (g_forked.load(std::memory_order_relaxed)) return g_offset.load(std::memory_order_relaxed);
   auto seconds = static_cast<time_t>(now);
   tm local;
   localtime_r(&seconds, &local);

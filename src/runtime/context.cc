@@ -1,11 +1,12 @@
 #include "runtime/context.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <deque>
 #include <thread>
 
 #include "base/error.h"
+#include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 #include "runtime/event.h"
@@ -17,13 +18,8 @@ constinit ContextTable g_contexts;
 
 namespace {
 
-std::deque<Device>& DeviceList() {
-  static auto* devices = new std::deque<Device>;  // immortal: threads may ask during exit
-  return *devices;
-}
-
-// Held while somebody walks over all contexts, and while one goes.
-constinit std::mutex g_context_life;
+constinit std::array<Device, kMostDevices> g_devices{};
+constinit std::atomic<int> g_device_count{0};
 
 constexpr int kEventLimit = 65536;  // acl pages 0080, 0081: A2, A3
 std::atomic<int> g_stream_limit{1984};
@@ -32,20 +28,19 @@ std::atomic<int> g_default_device{-1};
 
 }  // namespace
 
-int DeviceCount() { return static_cast<int>(DeviceList().size()); }
+int DeviceCount() { return g_device_count.load(std::memory_order_acquire); }
 
 Device& DeviceAt(int id) {
   if (id < 0 || id >= DeviceCount()) {
     Fail(107001, "device-id", "device {} does not exist; this process sees devices 0 to {}", id,
          DeviceCount() - 1);
   }
-  return DeviceList()[static_cast<size_t>(id)];
+  return g_devices[static_cast<size_t>(id)];
 }
 
 void CreateDevices(int count) {
-  new (&g_context_life) std::mutex;  // in a forked child another thread may have held it
-  DeviceList().clear();
-  for (int i = 0; i < count; ++i) DeviceList().emplace_back(i);
+  for (Device& device : g_devices) device.Renew();
+  g_device_count.store(count, std::memory_order_release);
 }
 
 void SetStreamLimit(int streams) { g_stream_limit.store(streams); }
@@ -53,8 +48,35 @@ void SetDefaultDevice(int device) { g_default_device.store(device); }
 
 // --- device --------------------------------------------------------------------------------------------
 
+int Device::id() const { return static_cast<int>(this - g_devices.data()); }
+
+// No call is in flight: what is left is of a life that has ended, or (in a forked child) of the parent,
+// one of whose threads may have held the lock.
+void Device::Renew() {
+  new (&lock_) std::mutex;
+  uses_ = 0;
+  releasing_.store(false, std::memory_order_relaxed);
+  default_context_.store(nullptr, std::memory_order_relaxed);
+  streams_.store(0, std::memory_order_relaxed);
+  events_.store(0, std::memory_order_relaxed);
+  peers.store(0, std::memory_order_relaxed);
+}
+
 Context& Device::Use() {
-  std::lock_guard guard(lock_);
+  for (;;) {
+    {
+      std::lock_guard guard(lock_);
+      if (!releasing_.load(std::memory_order_relaxed)) return UseLocked();
+    }
+    if (InCallback()) {
+      Fail(107002, "device-resetting",
+           "device {} is being reset, which waits for this callback: it cannot be set here", id());
+    }
+    releasing_.wait(true);
+  }
+}
+
+Context& Device::UseLocked() {
   Context* context = default_context();
   if (context == nullptr) {
     context = &CreateContext(*this, true);
@@ -64,29 +86,45 @@ Context& Device::Use() {
   return *context;
 }
 
+// The tasks are waited for without the lock: their callbacks may ask for the device.
 void Device::Release(bool force) {
-  std::lock_guard guard(lock_);
-  if (uses_ == 0) {
-    Fail(107002, "device-not-set", "device {} is not in use: it was never set, or was reset already", id_);
+  Context* context;
+  {
+    std::unique_lock guard(lock_);
+    if (force && releasing_.load(std::memory_order_relaxed)) {
+      guard.unlock();
+      return HastenRelease();
+    }
+    if (uses_ == 0) {
+      Fail(107002, "device-not-set", "device {} is not in use: it was never set, or was reset already", id());
+    }
+    uses_ = force ? 0 : uses_ - 1;
+    if (uses_ > 0) return;
+    releasing_.store(true, std::memory_order_relaxed);
+    context = default_context_.exchange(nullptr);
   }
-  uses_ = force ? 0 : uses_ - 1;
-  if (uses_ > 0) return;
-  Context* context = default_context_.exchange(nullptr);
   DestroyContext(*context, force);
   DestroyOtherContexts(force);
-  ReleaseDeviceMemory(id_);
+  ReleaseDeviceMemory(id());
+  releasing_.store(false, std::memory_order_release);
+  releasing_.notify_all();
+}
+
+// Another thread's reset is under way and waits for tasks: they are dropped.
+void Device::HastenRelease() {
+  rt::Streams().ForEach([&](Stream& stream) {
+    if (&stream.context().device() != this) return;
+    stream.NoteAbort();
+    stream.Drop();
+  });
+  releasing_.wait(true);
 }
 
 // Contexts that the program did not destroy before the last reset: their memory goes now.
 void Device::DestroyOtherContexts(bool force) {
-  std::vector<Context*> left;
-  {
-    std::lock_guard guard(g_context_life);
-    g_contexts.ForEach([&](Context& context) {
-      if (&context.device() == this) left.push_back(&context);
-    });
-  }
-  for (Context* context : left) DestroyContext(*context, force);
+  g_contexts.ForEach([&](Context& context) {
+    if (&context.device() == this) DestroyContext(context, force);
+  });
 }
 
 void Device::TakeStreamSlot() {
@@ -95,7 +133,7 @@ void Device::TakeStreamSlot() {
   streams_.fetch_sub(1, std::memory_order_relaxed);
   Fail(207008, "stream-limit",
        "device {} has {} streams, as many as the card allows; destroy some, or raise BELAY_STREAM_LIMIT",
-       id_, limit);
+       id(), limit);
 }
 
 void Device::TakeEventSlot() {
@@ -104,7 +142,7 @@ void Device::TakeEventSlot() {
   events_.fetch_sub(1, std::memory_order_relaxed);
   Fail(207007, "event-limit",
        "device {} has {} events, as many as the card allows; destroy some, or raise BELAY_STREAM_LIMIT",
-       id_, limit);
+       id(), limit);
 }
 
 int Device::streams_available() const {
@@ -113,7 +151,6 @@ int Device::streams_available() const {
 
 std::vector<Stream*> Device::AllStreams() const {
   std::vector<Stream*> all;
-  std::lock_guard guard(g_context_life);
   g_contexts.ForEach([&](Context& context) {
     if (&context.device() != this) return;
     for (Stream* stream : context.Streams()) all.push_back(stream);
@@ -173,28 +210,44 @@ Context& CreateContext(Device& device, bool is_default) {
 void DestroyContext(Context& context, bool force) {
   HandleBits handle = context.handle();
   context.Shutdown(force);
-  std::lock_guard guard(g_context_life);
   g_contexts.Destroy(handle);
 }
 
-Context::Context(Device& device, bool is_default) : device_(device), is_default_(is_default) {
+void Context::Open(Device& device, bool is_default) {
+  device_ = &device;
+  is_default_ = is_default;
+  {
+    std::lock_guard guard(lock_);
+    open_ = true;
+    streams_.clear();
+  }
   default_stream_ = &CreateStream({.is_default = true});
 }
 
 HandleBits Context::handle() const { return g_contexts.HandleOf(this); }
 
 Stream& Context::CreateStream(const StreamOptions& options) {
-  device_.TakeStreamSlot();
+  Device& device = this->device();
+  device.TakeStreamSlot();
   uint32_t id = g_next_stream_id.fetch_add(1, std::memory_order_relaxed);
   HandleBits handle = rt::Streams().Create(*this, options, id);
   if (handle == 0) {
-    device_.ReturnStreamSlot();
+    device.ReturnStreamSlot();
     Fail(207008, "stream-table-full", "the process holds as many streams as Belay can number");
   }
   Stream* stream = rt::Streams().Find(handle);
-  std::lock_guard guard(lock_);
-  streams_.push_back(stream);
+  if (!Add(*stream)) {
+    rt::Streams().Destroy(handle);
+    device.ReturnStreamSlot();
+    Fail(107017, "context-destroyed", "the context was destroyed while the call was under way");
+  }
   return *stream;
+}
+
+bool Context::Add(Stream& stream) {
+  std::lock_guard guard(lock_);
+  if (open_) streams_.push_back(&stream);
+  return open_;
 }
 
 void Context::DestroyStream(Stream& stream, bool force) {
@@ -208,13 +261,16 @@ void Context::DestroyStream(Stream& stream, bool force) {
   }
   stream.StopAccepting();
   LeaveCapture(stream);
-  if (force) stream.Drop();
+  if (force) {
+    stream.NoteAbort();  // for whoever waits for its tasks
+    stream.Drop();
+  }
   TheEngine().WaitFor(stream, stream.tail(), -1);
   rt::Streams().Retire(stream.handle());
   // The runner may be between completing the last task and leaving the stream.
   while (stream.state() == StreamState::kRunning) CpuRelax();
   rt::Streams().Recycle(&stream);
-  context.device_.ReturnStreamSlot();
+  context.device().ReturnStreamSlot();
 }
 
 std::vector<Stream*> Context::Streams() {
@@ -223,7 +279,12 @@ std::vector<Stream*> Context::Streams() {
 }
 
 void Context::Shutdown(bool force) {
-  std::vector<Stream*> streams = Streams();
+  std::vector<Stream*> streams;
+  {
+    std::lock_guard guard(lock_);
+    open_ = false;
+    streams = streams_;
+  }
   std::reverse(streams.begin(), streams.end());
   for (Stream* stream : streams) DestroyStream(*stream, force);
 }

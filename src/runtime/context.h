@@ -7,38 +7,48 @@
 #include <vector>
 
 #include "base/handle_table.h"
+#include "base/relaxed.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
 
 class Device;
 
-// A context owns streams. Every device has one default context; programs may create more.
+// A context owns streams. Every device has one default context; programs may create more. The object is
+// never destroyed, only opened again, so that a call may be in the middle of one that another thread
+// destroys: it is refused then, or acts on what has taken the slot.
 class Context {
  public:
-  Context(Device& device, bool is_default);
+  static constexpr bool kPersistent = true;
 
-  Device& device() const { return device_; }
+  // Called by the handle table.
+  void Open(Device& device, bool is_default);
+  void Close() {}
+
+  Device& device() const { return *static_cast<Device*>(device_); }
   bool is_default() const { return is_default_; }
   HandleBits handle() const;
   // Created with the context; NULL as a stream argument means it.
-  Stream& default_stream() const { return *default_stream_; }
+  Stream& default_stream() const { return *static_cast<Stream*>(default_stream_); }
 
-  // New stream of this context. Throws 207008 at the device's limit.
+  // New stream of this context. Throws 207008 at the device's limit, 107017 when the context has gone.
   Stream& CreateStream(const StreamOptions& options);
   // Waits for the tasks unless `force`, which drops them.
   static void DestroyStream(Stream& stream, bool force);
   // All streams of the context, the default one first.
   std::vector<Stream*> Streams();
-  // Destroys the streams; afterwards the context can be recycled.
+  // Destroys the streams and takes no new ones.
   void Shutdown(bool force);
 
  private:
-  Device& device_;
-  const bool is_default_;
-  Stream* default_stream_ = nullptr;
+  bool Add(Stream& stream);
+
+  Relaxed<Device*> device_ = nullptr;
+  Relaxed<bool> is_default_ = false;
+  Relaxed<Stream*> default_stream_ = nullptr;
   std::mutex lock_;
-  std::vector<Stream*> streams_;
+  bool open_ = false;             // under lock_
+  std::vector<Stream*> streams_;  // under lock_
 };
 
 using ContextTable = HandleTable<Context, HandleKind::kContext, 1u << 16>;
@@ -47,10 +57,10 @@ inline ContextTable& Contexts() { return g_contexts; }
 Context& CreateContext(Device& device, bool is_default);  // throws 207005, 207008 at a limit
 void DestroyContext(Context& context, bool force);        // Shutdown, and recycles it
 
+// All that there can be exist from the start, and for ever.
 class Device {
  public:
-  explicit Device(int id) : id_(id) {}
-  int id() const { return id_; }
+  int id() const;
 
   // aclrtSetDevice: counts, and builds the default context when needed.
   Context& Use();
@@ -58,7 +68,6 @@ class Device {
   void Release(bool force);
   // The default context, or null while the device is not in use.
   Context* default_context() const { return default_context_.load(std::memory_order_acquire); }
-  int uses() const { return uses_; }
 
   // Counting against the documented limits. Throw 207008 / 207007.
   void TakeStreamSlot();
@@ -82,10 +91,14 @@ class Device {
  private:
   std::vector<Stream*> AllStreams() const;
   void DestroyOtherContexts(bool force);
+  friend void CreateDevices(int count);
+  void Renew();
+  Context& UseLocked();
+  void HastenRelease();
 
-  const int id_;
   std::mutex lock_;
-  int uses_ = 0;
+  std::atomic<bool> releasing_{false};  // changes under lock_ to true: the last reset is under way
+  int uses_ = 0;  // under lock_
   std::atomic<Context*> default_context_{nullptr};
   std::atomic<int> streams_{0};
   std::atomic<int> events_{0};
@@ -94,7 +107,8 @@ class Device {
 // Devices that programs see (BELAY_DEVICES and ASCEND_RT_VISIBLE_DEVICES applied).
 int DeviceCount();
 Device& DeviceAt(int id);       // throws 107001
-void CreateDevices(int count);  // once a process (and again in a forked child)
+inline constexpr int kMostDevices = 64;
+void CreateDevices(int count);  // at aclInit: puts them in the state of a fresh process
 void SetStreamLimit(int streams);
 
 // --- the calling thread ------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ void Event::Record(Stream& stream) {
         Fail(107030, "capture-ipc-event",
              "event {} was created with ACL_EVENT_IPC and cannot be part of a capture; record another event on "
              "stream {}, or end the capture first",
-             id_, stream.id());
+             id(), stream.id());
       }
       CapturePoint point;
       if (!capture->Record(stream, *this, &point)) continue;  // it ended meanwhile
@@ -214,7 +214,7 @@ void Event::RecordExternal(Stream& stream) {
     Fail(107000, "external-event",
          "event {} cannot be recorded with ACL_EVENT_RECORD_EXTERNAL; create it by aclrtCreateEventExWithFlag with "
          "ACL_EVENT_SYNC and nothing else",
-         id_);
+         id());
   }
   if (stream.capture() == nullptr) {
     Fail(107000, "external-not-capturing",
@@ -228,7 +228,7 @@ void Event::RecordExternal(Stream& stream) {
       Fail(107000, "external-recorded-before",
            "event {} was recorded by aclrtRecordEvent before; use another event for records with "
            "ACL_EVENT_RECORD_EXTERNAL",
-           id_);
+           id());
     }
   }
   stream.Submit(MakeTask(ExternalRecordTask{std::make_unique<ExternalRecord>(*this)}, 20));
@@ -292,7 +292,7 @@ OfferName Event::Offer() {
   std::lock_guard guard(lock_);
   if (sharing_.words == nullptr || !sharing_.ours) {
     Fail(107000, "event-not-ours",
-         "event {} {}; the process that creates an event with ACL_EVENT_IPC gives it to others", id_,
+         "event {} {}; the process that creates an event with ACL_EVENT_IPC gives it to others", id(),
          sharing_.words == nullptr ? "was created without ACL_EVENT_IPC" : "came from another process");
   }
   if (sharing_.offer.nonce == 0) {
@@ -334,7 +334,7 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
     Fail(107030, "capture-outside-event",
          "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
          "hold the wait; record the event on a stream of the capture first",
-         stream.id(), id_, state == EventState::kRecorded ? "recorded" : "never recorded");
+         stream.id(), id(), state == EventState::kRecorded ? "recorded" : "never recorded");
   }
   if (sharing_.words != nullptr) [[unlikely]] {
     auto* done = reinterpret_cast<const uint64_t*>(&sharing_.words[1]);
@@ -373,7 +373,7 @@ void Event::WaitInCapture(Stream& stream, const CapturePoint& point) {
   Fail(107027, "event-captured",
        "event {} was last recorded in a capture that has ended: its record happens inside the model, not "
        "on a stream; record it again before stream {} waits for it",
-       id_, stream.id());
+       id(), stream.id());
 }
 
 void Event::WaitPassed(uint64_t life) {
@@ -437,7 +437,7 @@ Event::Binding Event::LatestRecord() {
     Fail(107027, "event-captured-query",
          "event {} was recorded in a capture: the record is part of the model and has no time on the host; "
          "record it on a stream that is not being captured before asking for it",
-         id_);
+         id());
   }
   return binding_;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/handle_table.h"
+#include "base/relaxed.h"
 #include "base/spin_lock.h"
 #include "runtime/event_state.h"
 #include "runtime/offers.h"
@@ -82,7 +83,7 @@ class Event {
   EventKind kind() const { return kind_; }
   uint32_t flags() const { return flags_; }
   uint32_t id() const { return id_; }
-  Device& device() const { return *device_; }
+  Device& device() const { return *static_cast<Device*>(device_); }
   EventState state() const { return state_; }
   uint64_t captured_by() const { return point_.capture_id; }
 
@@ -102,10 +103,10 @@ class Event {
 
   SpinLock lock_;
   EventState state_ = EventState::kDestroyed;
-  EventKind kind_ = EventKind::kPlain;
-  uint32_t flags_ = 0;
-  uint32_t id_ = 0;
-  Device* device_ = nullptr;
+  Relaxed<EventKind> kind_ = EventKind::kPlain;
+  Relaxed<uint32_t> flags_ = 0;
+  Relaxed<uint32_t> id_ = 0;
+  Relaxed<Device*> device_ = nullptr;
   Binding binding_;
   CapturePoint point_;
   std::vector<WaitTicket*> tickets_;

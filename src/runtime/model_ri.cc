@@ -32,6 +32,24 @@ struct LaunchTask {
 
 ModelTable& Models() { return g_models; }
 
+void ModelRI::Open(Device& device, uint32_t id) {
+  device_ = &device;
+  id_ = id;
+  checked_frees_ = ~uint64_t{0};
+  refs_.Start();
+}
+
+void ModelRI::Close() {
+  finished_.store(false, std::memory_order_relaxed);
+  replay_.reset();
+  graph_.reset();
+  turns_.clear();
+  last_ = {};
+  name_.clear();
+  inventory_.reset();
+  callbacks_.clear();
+}
+
 void ModelRI::Finish(std::unique_ptr<TaskGraph> graph) {
   replay_ = std::make_unique<Replay>(*graph);
   graph_ = std::move(graph);
@@ -56,10 +74,10 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
   if (building()) {
     Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", id_);
   }
-  if (&stream.context().device() != &device_) {
+  if (&stream.context().device() != device_) {
     Fail(107004, "model-device",
          "model {} was captured on device {}, stream {} is on device {}; execute it on a stream of its own device",
-         id_, device_.id(), stream.id(), stream.context().device().id());
+         id_, device_->id(), stream.id(), stream.context().device().id());
   }
   std::lock_guard guard(submit_lock_);
   CheckBlocks();
@@ -187,7 +205,7 @@ void ModelRI::Destroy(ModelRI& model) {
 }
 
 void ModelRI::Unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!refs_.Drop()) return;
   auto callbacks = std::move(callbacks_);
   g_models.Recycle(this);
   for (auto [callback, data] : callbacks) callback(data);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/handle_table.h"
+#include "base/ref_count.h"
 #include "runtime/event.h"
 #include "runtime/model_tasks.h"
 #include "runtime/replay.h"
@@ -27,10 +28,14 @@ class LaunchArguments {
 
 class ModelRI {
  public:
-  ModelRI(Device& device, uint32_t id) : device_(device), id_(id) {}
+  static constexpr bool kPersistent = true;
+
+  // Called by the handle table.
+  void Open(Device& device, uint32_t id);
+  void Close();
 
   uint32_t id() const { return id_; }
-  Device& device() const { return device_; }
+  Device& device() const { return *device_; }
   bool building() const { return !finished_.load(std::memory_order_acquire); }
   const TaskGraph& graph() const { return *graph_; }
   void Finish(std::unique_ptr<TaskGraph> graph);
@@ -57,7 +62,8 @@ class ModelRI {
 
   // Drops the handle; the instance goes when its queued replays have run.
   static void Destroy(ModelRI& model);
-  void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Ref() { refs_.Add(); }
+  bool TryRef() { return refs_.TryAdd(); }
   void Unref();
 
  private:
@@ -75,9 +81,9 @@ class ModelRI {
   bool MyTurn(Stream& stream, uint64_t turn, bool* dropped);
   static CancelResult CancelTurn(void* model, Stream& stream);
 
-  Device& device_;
-  const uint32_t id_;
-  std::atomic<uint32_t> refs_{1};
+  Device* device_ = nullptr;
+  uint32_t id_ = 0;
+  RefCount refs_;
   std::unique_ptr<TaskGraph> graph_;
   std::unique_ptr<Replay> replay_;
   std::atomic<bool> finished_{false};

@@ -38,6 +38,15 @@ struct NotifyTask {
 
 }  // namespace
 
+void Notify::Open(Device& device, uint32_t id, std::atomic<uint64_t>* flag, bool ours) {
+  device_ = &device;
+  id_ = id;
+  flag_ = flag;
+  ours_ = ours;
+  offer_ = {};
+  refs_.Start();
+}
+
 Notify& Notify::Make(Device& device, std::atomic<uint64_t>* flag, bool ours) {
   if (LiveOn(device).fetch_add(1) >= kMostPerDevice) {
     LiveOn(device).fetch_sub(1);
@@ -55,7 +64,7 @@ Notify& Notify::Import(Device& device, const OfferName& name) {
   return Make(device, OpenOffer(name, OfferKind::kNotify).words, false);
 }
 
-Notify::~Notify() {
+void Notify::Close() {
   if (!ours_) return;
   bool offered = offer_.nonce != 0;
   if (offered) Offers::Get().Withdraw(offer_);
@@ -84,8 +93,8 @@ void Notify::Destroy(Notify& notify) {
 }
 
 void Notify::Unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  LiveOn(device_).fetch_sub(1);
+  if (!refs_.Drop()) return;
+  LiveOn(*device_).fetch_sub(1);
   g_notifies.Recycle(this);
 }
 

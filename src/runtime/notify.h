@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/handle_table.h"
+#include "base/ref_count.h"
 #include "runtime/context.h"
 #include "runtime/offers.h"
 #include "runtime/stream.h"
@@ -15,9 +16,11 @@ namespace belay::rt {
 
 class Notify {
  public:
-  Notify(Device& device, uint32_t id, std::atomic<uint64_t>* flag, bool ours)
-      : device_(device), id_(id), flag_(flag), ours_(ours) {}
-  ~Notify();
+  static constexpr bool kPersistent = true;
+
+  // Called by the handle table.
+  void Open(Device& device, uint32_t id, std::atomic<uint64_t>* flag, bool ours);
+  void Close();
 
   // Throws 207009 at the device's limit.
   static Notify& Create(Device& device);
@@ -27,7 +30,7 @@ class Notify {
   static void Destroy(Notify& notify);
 
   uint32_t id() const { return id_; }
-  Device& device() const { return device_; }
+  Device& device() const { return *device_; }
 
   // When the stream gets there: sets the flag; waits for it (at most `limit_ns`, 0: for ever) and clears
   // it. One stream waits for a notify at a time.
@@ -41,19 +44,20 @@ class Notify {
   OfferName Offer(bool anybody);
   void Allow(std::span<const int32_t> pids);
 
-  void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Ref() { refs_.Add(); }
+  bool TryRef() { return refs_.TryAdd(); }
   void Unref();
 
  private:
   static Notify& Make(Device& device, std::atomic<uint64_t>* flag, bool ours);
 
-  Device& device_;
-  const uint32_t id_;
-  std::atomic<uint64_t>* const flag_;  // where other processes may see it, too
-  const bool ours_;
+  Device* device_ = nullptr;
+  uint32_t id_ = 0;
+  std::atomic<uint64_t>* flag_ = nullptr;  // where other processes may see it, too
+  bool ours_ = false;
   std::mutex lock_;
   OfferName offer_;
-  std::atomic<uint32_t> refs_{1};
+  RefCount refs_;
 };
 
 using NotifyTable = HandleTable<Notify, HandleKind::kNotify, 1u << 20>;

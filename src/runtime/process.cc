@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
+#include "runtime/in_flight.h"
 #include "runtime/memory.h"
 #include "runtime/model_ri.h"
 #include "runtime/settings.h"
@@ -24,6 +25,7 @@ constinit std::mutex g_lock;
 constinit uint64_t g_starts = 0;
 constinit ThreadEngine* g_engine = nullptr;
 constinit int g_default_device = -1;
+constinit std::atomic<void (*)()> g_release_calls{nullptr};
 
 void SetState(ProcessState state) { g_process_state.store(state, std::memory_order_release); }
 
@@ -38,10 +40,10 @@ void OnForkInChild() {
 // exit() runs this before the destructors of libraries that were loaded earlier: no worker may run a task
 // then. What waits is dropped; what destructors still submit is run by the thread that synchronises.
 void OnExit() {
-  if (StateOfProcess() != ProcessState::kRunning) return;
+  if (!Running() && StateOfProcess() != ProcessState::kEnding) return;
   // A callback that calls exit() may be what another thread waits for in aclFinalize.
   std::unique_lock guard(g_lock, std::try_to_lock);
-  Streams().ForEach([](Stream& stream) { stream.Drop(); });
+  Streams().ForEach([](Stream& stream) { stream.CutShort(); });
   if (!guard.owns_lock() || g_engine == nullptr) return;
   if (g_engine->StopForExit()) Streams().ForEach([](Stream& stream) { stream.StopDropping(); });
 }
@@ -61,7 +63,6 @@ void ForgetParent() {
   Contexts().AbandonInChild();
   Models().AbandonInChild();
   AbandonTaskChunksInChild();
-  InstallThreadEngine(nullptr);
   g_engine = nullptr;  // its threads do not exist here; the object is left alone
   g_starts = 0;
 }
@@ -71,7 +72,11 @@ MemoryConfig MemoryOf(const Settings& settings) {
 }
 
 void StartEngine(const Settings& settings) {
-  g_engine = new ThreadEngine({settings.workers, settings.help});
+  if (g_engine == nullptr) {
+    g_engine = new ThreadEngine({settings.workers, settings.help});
+  } else {
+    g_engine->Restart({settings.workers, settings.help});
+  }
   InstallThreadEngine(g_engine);
 }
 
@@ -96,8 +101,19 @@ void StartFirst(int default_device) {
   StartEngine(settings);
 }
 
+// Nothing may hold up a call that is in flight any more: what streams hold is dropped.
+void FreeCalls() {
+  Streams().ForEach([](Stream& stream) { stream.Drop(); });
+  if (void (*release)() = g_release_calls.load()) release();
+}
+
 void StopLocked() {
+  if (!Running()) {
+    Fail(100037, "finalize-twice", "there is nothing to end: aclInit was not called, or aclFinalize was already");
+  }
   g_starts = 0;
+  SetState(ProcessState::kEnding);
+  WaitForCallsInFlight(&FreeCalls);
   for (int i = 0; i < DeviceCount(); ++i) {
     if (DeviceAt(i).default_context() != nullptr) DeviceAt(i).Release(true);
   }
@@ -108,9 +124,7 @@ void StopLocked() {
   });
   Models().ForEach([](ModelRI& model) { ModelRI::Destroy(model); });
   for (int i = 0; i < DeviceCount(); ++i) ReleaseDeviceMemory(i);
-  g_engine->Stop();  // before it is uninstalled: workers that leave still use it
-  InstallThreadEngine(nullptr);
-  delete std::exchange(g_engine, nullptr);
+  g_engine->Stop();  // it stays installed, without workers: a callback that ends late may still ask it
   SetState(ProcessState::kFinalized);
 }
 
@@ -118,6 +132,8 @@ void StopLocked() {
 
 void Start(int default_device) {
   HookProcess();
+  PrepareCallFence();
+  OutsideCalls outside;  // the one who has the lock may be waiting for calls in flight
   if (StateOfProcess() == ProcessState::kForked) ForgetParent();
   std::lock_guard guard(g_lock);
   if (StateOfProcess() == ProcessState::kRunning) {
@@ -134,15 +150,19 @@ void Start(int default_device) {
 }
 
 uint64_t StopOne() {
+  OutsideCalls outside;
   std::lock_guard guard(g_lock);
-  if (g_starts > 1) return --g_starts;
+  if (Running() && g_starts > 1) return --g_starts;
   StopLocked();
   return 0;
 }
 
 void Stop() {
+  OutsideCalls outside;
   std::lock_guard guard(g_lock);
   StopLocked();
 }
+
+void SetCallReleaser(void (*release)()) { g_release_calls.store(release); }
 
 }  // namespace belay::rt

@@ -6,11 +6,12 @@
 
 namespace belay::rt {
 
-enum class ProcessState : uint8_t { kNotStarted, kRunning, kFinalized, kForked };
+// kEnding: aclFinalize has begun; calls are refused, those in flight come to their end.
+enum class ProcessState : uint8_t { kNotStarted, kRunning, kEnding, kFinalized, kForked };
 
 extern std::atomic<ProcessState> g_process_state;
 inline bool Running() {
-  return g_process_state.load(std::memory_order_relaxed) == ProcessState::kRunning;
+  return g_process_state.load(std::memory_order_acquire) == ProcessState::kRunning;
 }
 inline ProcessState StateOfProcess() { return g_process_state.load(std::memory_order_acquire); }
 
@@ -19,7 +20,10 @@ inline ProcessState StateOfProcess() { return g_process_state.load(std::memory_o
 void Start(int default_device);
 // aclFinalizeReference: one aclInit less; stops at zero. Returns what is left.
 uint64_t StopOne();
-// aclFinalize: stops at once.
+// aclFinalize: stops at once. Calls that other threads are in return before anything is torn down.
 void Stop();
+// Called while calls in flight are waited for, perhaps many times: it sets free those that wait for
+// something that the runtime knows nothing of. One for the process.
+void SetCallReleaser(void (*release)());
 
 }  // namespace belay::rt

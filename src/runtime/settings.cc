@@ -1,5 +1,6 @@
 #include "runtime/settings.h"
 
+#include <atomic>
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -99,9 +100,13 @@ std::vector<int> VisibleDevices(int devices) {
 }
 
 // Never destroyed: destructors of static objects may still call functions of the interface.
-Settings& InForce() {
-  static auto* settings = new Settings;
-  return *settings;
+struct Kept {
+  Settings settings;
+  Kept* previous = nullptr;  // programs keep pointers to its texts
+};
+std::atomic<Kept*>& InForce() {
+  static std::atomic<Kept*> settings{new Kept};
+  return settings;
 }
 
 }  // namespace
@@ -134,7 +139,11 @@ Settings ReadSettings() {
   return s;
 }
 
-const Settings& CurrentSettings() { return InForce(); }
-void UseSettings(Settings settings) { InForce() = std::move(settings); }
+const Settings& CurrentSettings() { return InForce().load(std::memory_order_acquire)->settings; }
+void UseSettings(Settings settings) {
+  Kept* last = InForce().load(std::memory_order_acquire);
+  if (last->settings == settings) return;
+  InForce().store(new Kept{std::move(settings), last}, std::memory_order_release);
+}
 
 }  // namespace belay::rt

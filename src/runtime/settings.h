@@ -19,6 +19,7 @@ struct Settings {
   int stream_limit = 1984;       // BELAY_STREAM_LIMIT
   bool device_mode = false;      // BELAY_RUN_MODE=device
   std::string soc = "Ascend910B3";  // BELAY_SOC
+  bool operator==(const Settings&) const = default;
 };
 
 // Reads the environment. Throws 100000 naming the variable and the value that cannot be used.

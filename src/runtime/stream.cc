@@ -38,7 +38,9 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   Apply(StreamCommand::kOpen);
   idle_ = true;
   context_ = &context;
-  options_ = options;
+  priority_ = options.priority;
+  flags_ = options.flags;
+  is_default_ = options.is_default;
   id_ = id;
   gate_ = false;
   stop_on_failure_ = false;
@@ -48,6 +50,7 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   callback_done_ = false;
   opened_at_ = queue_.tail();
   room_until_ = opened_at_ + StreamDepth();
+  cut_short_.store(false, std::memory_order_relaxed);
   dropping_.store(false, std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
   failure_.reset();
@@ -133,7 +136,7 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       std::string why = stop_reason_;
       lock_.unlock();
       task.Destroy();
-      Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one", id_,
+      Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one", id(),
            why);
     }
     if (update_ != nullptr) {
@@ -213,14 +216,14 @@ void Stream::StoreFailure(std::unique_ptr<TaskFailure> failure) {
   {
     std::lock_guard guard(lock_);
     if (stop_on_failure_) {
-      why = fmt::format("a task of stream {}, which stops on failure, failed ({})", id_, failure->sentence);
+      why = fmt::format("a task of stream {}, which stops on failure, failed ({})", id(), failure->sentence);
       dropping_.store(true, std::memory_order_relaxed);
     }
     if (failure_ == nullptr) failure_ = std::move(failure);
     failed_.store(true, std::memory_order_relaxed);
   }
   if (why.empty()) [[likely]] return;
-  for (Stream* stream : context_->Streams()) {
+  for (Stream* stream : context().Streams()) {
     if (!stream->options().is_default) stream->StopWorking(code, why);
   }
 }
@@ -247,6 +250,11 @@ std::unique_ptr<TaskFailure> Stream::TakeFailure() {
   if (!failed()) return nullptr;
   std::lock_guard guard(lock_);
   failed_.store(false, std::memory_order_relaxed);
+  if (cut_short_.exchange(false) && failure_ == nullptr) {
+    return std::make_unique<TaskFailure>(
+        TaskFailure{100001, "process-ending", "the process is ending: what was not yet done was dropped", "task", 0,
+                    completed() - opened_at_});
+  }
   return std::move(failure_);
 }
 
@@ -256,6 +264,13 @@ void Stream::Drop() {
     dropping_.store(true, std::memory_order_relaxed);
   }
   CancelPark(park_serial());  // a later park is refused
+}
+void Stream::CutShort() {
+  if (!Idle()) {
+    cut_short_.store(true);
+    failed_.store(true);
+  }
+  Drop();
 }
 void Stream::StopAccepting() {
   std::lock_guard guard(lock_);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/handle_table.h"
+#include "base/relaxed.h"
 #include "base/spin_lock.h"
 #include "runtime/stream_state.h"
 #include "runtime/task.h"
@@ -121,6 +122,8 @@ class Stream {
   // From now on tasks are dropped instead of run; their records still let others go on. Ends a park.
   void Drop();
   void StopDropping();
+  // The process ends: Drop, and who asks later learns that there was something left.
+  void CutShort();
   // Counts what aborted the stream's tasks: who waited meanwhile did not get what it waited for.
   void NoteAbort() { aborts_.fetch_add(1); }
   void NoteAbort(const Error& error);  // and the next synchronise fails with it
@@ -131,8 +134,8 @@ class Stream {
 
   HandleBits handle() const;
   uint32_t id() const { return id_; }
-  Context& context() const { return *context_; }
-  const StreamOptions& options() const { return options_; }
+  Context& context() const { return *static_cast<Context*>(context_); }
+  StreamOptions options() const { return {priority_, flags_, is_default_}; }
   StreamState state() const { return state_.load(std::memory_order_relaxed); }
   uint64_t park_serial() const { return park_serial_.load(std::memory_order_relaxed); }
   // Whether the park that just ended was cancelled; clears it.
@@ -189,11 +192,13 @@ class Stream {
   bool stop_on_failure_ = false;
   bool stopped_ = false;
   std::atomic<bool> closing_{false};
-  uint32_t id_ = 0;
+  Relaxed<uint32_t> id_ = 0;
   uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
   std::atomic<Capture*> capture_{nullptr};
-  Context* context_ = nullptr;
-  StreamOptions options_;
+  Relaxed<Context*> context_ = nullptr;
+  Relaxed<uint32_t> priority_ = 0;
+  Relaxed<uint32_t> flags_ = 0;
+  Relaxed<bool> is_default_ = false;
   TaskQueue queue_;
 
   // The runner.
@@ -202,6 +207,7 @@ class Stream {
   std::atomic<bool> dropping_{false};
   std::atomic<bool> failed_{false};
   std::atomic<bool> hurry_{false};
+  std::atomic<bool> cut_short_{false};
   bool timed_out_ = false;
   bool callback_done_ = false;
   std::atomic<uint64_t> completed_{0};

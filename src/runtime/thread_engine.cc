@@ -59,10 +59,27 @@ void InstallThreadEngine(ThreadEngine* engine) {
 
 // --- life ------------------------------------------------------------------------------------------------
 
-ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) {
-  threads_.reserve(config.workers);
-  width_.store(config.workers, std::memory_order_relaxed);
-  for (int i = 0; i < config.workers; ++i) {
+ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) { StartWorkers(); }
+
+void ThreadEngine::Restart(const ThreadEngineConfig& config) {
+  config_ = config;
+  {
+    std::lock_guard guard(lock_);
+    while (ready_.Pop() != nullptr) {  // of streams that were closed meanwhile
+    }
+    has_ready_.store(false, std::memory_order_relaxed);
+    waking_ = 0;
+  }
+  timekeeper_.Restart();
+  stop_.store(false, std::memory_order_release);
+  stopped_.store(false, std::memory_order_release);
+  StartWorkers();
+}
+
+void ThreadEngine::StartWorkers() {
+  threads_.reserve(config_.workers);
+  width_.store(config_.workers, std::memory_order_relaxed);
+  for (int i = 0; i < config_.workers; ++i) {
     pthread_t thread;
     std::string name = "belay-work-" + std::to_string(i);
     if (!StartThread(&thread, name.c_str(), &ThreadEngine::WorkerMain, this)) break;

@@ -73,10 +73,13 @@ class ThreadEngine final : public Engine {
   int workers() const { return width_.load(std::memory_order_relaxed); }
 
   void Stop();
-  // The same, but leaves a worker alone that a long task or a deadlock of the program keeps; false then.
+  // After Stop: workers again. The object stays the same, so that nobody ever holds a pointer to none.
+  void Restart(const ThreadEngineConfig& config);
+  // As Stop, but leaves a worker alone that a long task or a deadlock of the program keeps; false then.
   bool StopForExit();
 
  private:
+  void StartWorkers();
   void TellToStop();
   void Stopped();
   static void* WorkerMain(void* self);
@@ -99,7 +102,7 @@ class ThreadEngine final : public Engine {
   void CallOne();
   bool JoinOffer();
 
-  const ThreadEngineConfig config_;
+  ThreadEngineConfig config_;
   std::vector<pthread_t> threads_;
   std::atomic<int> width_{0};  // how many there are; workers ask while more are being started
   Timekeeper timekeeper_;

@@ -56,6 +56,13 @@ void Timekeeper::Stop() {
   pthread_join(thread_, nullptr);
 }
 
+void Timekeeper::Restart() {
+  std::lock_guard guard(lock_);
+  deadlines_.clear();
+  polls_.clear();
+  stop_.store(false, std::memory_order_release);
+}
+
 void* Timekeeper::Main(void* self) {
   static_cast<Timekeeper*>(self)->Watch();
   return nullptr;

@@ -24,6 +24,7 @@ class Timekeeper {
   void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready);
   bool ForgetPoll(Stream& stream);
   void Stop();
+  void Restart();
 
  private:
   struct Deadline {

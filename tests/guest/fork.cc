@@ -11,7 +11,7 @@ extern char** environ;
 
 #if defined(__SANITIZE_ADDRESS__)
 // A child leaves what was the parent's alone, which looks like leaks to its exit.
-extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif
 
 namespace {

@@ -57,6 +57,18 @@ SCENARIO(the_work_path_wins_over_home) {
   EXPECT(!fs::exists(folder.path + "/home"));
 }
 
+SCENARIO(keys_of_the_init_file_without_effect_are_named) {
+  Folder folder;
+  fs::create_directories(folder.path);
+  setenv("ASCEND_GLOBAL_LOG_LEVEL", "2", 1);
+  std::string file = folder.path + "/acl.json";
+  std::ofstream(file) << R"({"err_msg_mode": "0", "dump": {"dump_path": "x"}, "max_opqueue_num": "10000"})";
+  OK(aclInit(file.c_str()));
+  std::string text = folder.Text("/home/ascend/log");
+  EXPECT(Has(text, "[WARNING] ASCENDCL(") && Has(text, "no effect for these keys: dump, max_opqueue_num"));
+  OK(aclFinalize());
+}
+
 SCENARIO(the_log_path_wins_over_both) {
   Folder folder;
   setenv("ASCEND_WORK_PATH", (folder.path + "/work").c_str(), 1);

@@ -38,6 +38,13 @@ inline void SkipUnderSanitizers() {
 #endif
 }
 
+// Where its thread in the background would be counted as one of ours.
+inline void SkipUnderThreadSanitizer() {
+#if defined(__SANITIZE_THREAD__)
+  _exit(77);
+#endif
+}
+
 [[noreturn]] inline void FailedAt(const char* file, int line, const char* what, int code = 0) {
   const char* text = code == 0 ? nullptr : aclGetRecentErrMsg();
   std::fprintf(stderr, "%s:%d: %s", file, line, what);

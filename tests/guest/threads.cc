@@ -285,6 +285,7 @@ SCENARIO(two_hundred_threads) {
 
 // A program's handlers run on its own threads; a fault is reported by the thread that made it.
 SCENARIO(workers_are_named_and_block_signals) {
+  guest::SkipUnderThreadSanitizer();
   size_t own = Threads().size();
   Start();
   aclrtStream stream = NewStream();

@@ -1,0 +1,115 @@
+#include "runtime/in_flight.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/fork.h"
+#include "runtime/task.h"
+
+namespace belay::rt {
+namespace {
+
+struct ListedRecord {
+  CallRecord calls;
+  std::atomic<bool> taken{true};
+  ListedRecord* next = nullptr;
+};
+
+constinit std::atomic<ListedRecord*> g_records{nullptr};
+// Of a thread for which there was no memory: nobody waits for its calls.
+constinit thread_local CallRecord t_unlisted;
+
+// The parent's threads do not exist in the child; nor may their calls be waited for.
+[[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
+  g_records.store(nullptr, std::memory_order_relaxed);
+  t_call_record = nullptr;
+});
+
+pthread_key_t MakeKey() {
+  pthread_key_t key;
+  pthread_key_create(&key, [](void* record) {
+    t_call_record = nullptr;  // destructors that run later take another one
+    static_cast<ListedRecord*>(record)->taken.store(false, std::memory_order_release);
+  });
+  return key;
+}
+
+ListedRecord* TakeRecord() noexcept {
+  for (ListedRecord* r = g_records.load(std::memory_order_acquire); r != nullptr; r = r->next) {
+    bool free = false;
+    if (!r->taken.load(std::memory_order_relaxed) && r->taken.compare_exchange_strong(free, true)) return r;
+  }
+  auto* fresh = new (std::nothrow) ListedRecord;
+  if (fresh == nullptr) return nullptr;
+  fresh->next = g_records.load(std::memory_order_relaxed);
+  while (!g_records.compare_exchange_weak(fresh->next, fresh, std::memory_order_release)) {
+  }
+  return fresh;
+}
+
+long Membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+void SleepNs(long ns) {
+  timespec t{0, ns};
+  nanosleep(&t, nullptr);
+}
+
+// After this, every store that another thread made before it looked at the state of the process is seen,
+// or that thread will see the new state.
+void FenceEverywhere() {
+  if (Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  // Refused by the system: no store stays in a core's buffer for milliseconds.
+  SleepNs(5'000'000);
+}
+
+}  // namespace
+
+CallRecord& EnlistThread() noexcept {
+  static const pthread_key_t key = MakeKey();
+  ListedRecord* record = TakeRecord();
+  t_call_record = record != nullptr ? &record->calls : &t_unlisted;
+  if (record != nullptr) pthread_setspecific(key, record);
+  return *t_call_record;
+}
+
+OutsideCalls::OutsideCalls() : record_(&ThisThreadsCalls()), call_(std::exchange(t_current_call, 0u)) {
+  if (record_->inside()) {
+    record_->Leave();
+  } else {
+    record_ = nullptr;
+  }
+}
+
+OutsideCalls::~OutsideCalls() {
+  t_current_call = call_;
+  if (record_ != nullptr) record_->Enter();
+}
+
+void WaitForCallsInFlight(void (*nudge)()) {
+  FenceEverywhere();
+  nudge();
+  for (ListedRecord* r = g_records.load(std::memory_order_acquire); r != nullptr; r = r->next) {
+    if (&r->calls == t_call_record) continue;
+    uint64_t seen = r->calls.sequence.load(std::memory_order_acquire);
+    if (seen % 2 == 0) continue;
+    for (long pause = 20'000; r->calls.sequence.load(std::memory_order_acquire) == seen;) {
+      SleepNs(pause);
+      if (pause < 1'000'000) pause *= 2;
+      nudge();
+    }
+  }
+}
+
+void PrepareCallFence() {
+  static const bool registered = Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  (void)registered;
+}
+
+}  // namespace belay::rt
