@@ -55,7 +55,7 @@ void ExpectRefused(aclError code, Call&& call, std::string what, const char* wor
 inline std::vector<void*> ForeignHandles() {
   static int somewhere;
   std::vector<void*> handles = {&somewhere, reinterpret_cast<void*>(1), reinterpret_cast<void*>(-1)};
-  for (uint64_t bits : {0xdeadbeefull, 0x1100000100000000ull, 0x12ffffff00000001ull, 0x7fffffffffffffffull,
+  for (uint64_t bits : {0xdeadbeefull, 0x11fffff100000000ull, 0x12ffffff00000001ull, 0x7fffffffffffffffull,
                         0x8000000000000000ull, 0x13000001ffffffffull}) {
     handles.push_back(reinterpret_cast<void*>(bits));
   }

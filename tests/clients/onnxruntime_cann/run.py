@@ -11,6 +11,7 @@ import collections
 import multiprocessing
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -60,7 +61,7 @@ def run_case(mode, model, inputs, outputs, tolerance):
             if outputs is None:
                 outputs = session_of(model, ['CPUExecutionProvider']).run(None, inputs)
         except Exception as error:  # noqa: BLE001: whatever goes wrong is the result of the case
-            return ' '.join(str(error).split())[-400:]
+            return re.sub(r'.*Status Message:', '', ' '.join(str(error).split()))[-200:] + heard()
         finally:
             os.chdir('/')
     for i, (one, want) in enumerate(zip(got, outputs)):
@@ -70,7 +71,20 @@ def run_case(mode, model, inputs, outputs, tolerance):
     return ''
 
 
+def heard():
+    """What the toolkit's log said of the failure: the provider keeps it to itself."""
+    folder = pathlib.Path(os.environ['ASCEND_PROCESS_LOG_PATH'])
+    found = ''
+    for path in folder.rglob('*.log'):
+        text = path.read_text(errors='replace')
+        match = re.search(r'failed: (.*?)(?:\n|$)', text)
+        found = f' ({match[1][:200]})' if match else found
+        path.unlink()
+    return found
+
+
 def work(connection, mode):
+    os.environ.setdefault('ASCEND_PROCESS_LOG_PATH', tempfile.mkdtemp())
     while True:
         case = connection.recv()
         if case is None:
