@@ -86,6 +86,20 @@ class BELAY_GE_API Session {
   Status RegisterExternalAllocator(const void* const stream, AllocatorPtr allocator) const;
   Status UnregisterExternalAllocator(const void* const stream) const;
 
+  // Of the type MEMORY_TYPE_DEFAULT only.
+  Status SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type, const void* const memory, size_t size);
+
+  // Not supported: graphs have no variables, save no checkpoints, and are not spread over devices. These fail
+  // and say so.
+  Status GetVariables(const std::vector<std::string>& var_names, std::vector<Tensor>& var_values);
+  Status GetVariables(const std::vector<AscendString>& var_names, std::vector<Tensor>& var_values);
+  Status RegisterCallBackFunc(const std::string& key, const pCallBackFunc& callback);
+  Status RegisterCallBackFunc(const char* key, const session::pCallBackFunc& callback);
+  Status RunGraphDistribute(uint32_t graph_id, const std::map<int32_t, std::vector<Tensor>>& device_to_inputs,
+                            std::map<int32_t, std::vector<Tensor>>& device_to_outputs);
+  Status ShardGraphsToFile(const char_t* file_path = "./") const;
+  Status SaveGraphsToPb(const char_t* file_path) const;
+
   uint64_t GetSessionId() const;
 
  private:

@@ -31,6 +31,12 @@ struct InputTensorInfo {
 // Told of the end of RunGraphAsync: its status and the outputs. Called on a thread of the session.
 using RunAsyncCallback = std::function<void(Status, std::vector<ge::Tensor>&)>;
 
+// What RegisterCallBackFunc would be given.
+using pCallBackFunc = std::function<Status(uint32_t graph_id, const std::map<std::string, ge::Tensor>& params_list)>;
+namespace session {
+using pCallBackFunc = std::function<Status(uint32_t graph_id, const std::map<AscendString, ge::Tensor>& params_list)>;
+}
+
 enum class MemoryType : uint32_t {
   MEMORY_TYPE_DEFAULT = 0,
   MEMORY_TYPE_P2P = 1

@@ -9,6 +9,7 @@
 #include "../graph/tensor.h"
 #include "../graph/types.h"
 #include "ge_error_codes.h"
+#include "ge_feature_memory.h"
 
 namespace ge {
 
@@ -34,6 +35,8 @@ class __attribute__((visibility("default"))) CompiledGraphSummary {
   Status GetEventNum(size_t& num) const;
   Status GetOutputShapes(std::vector<ge::Shape>& shapes) const;
   Status GetOutputDtypes(std::vector<ge::DataType>& dtypes) const;
+  // The memory between operators, by type.
+  std::vector<FeatureMemoryPtr> GetAllFeatureMemoryTypeSize() const;
   // Inputs and outputs that must be the same memory.
   Status GetIOIndexesWithSameAddr(std::vector<std::pair<uint32_t, uint32_t>>& io_indexes) const;
 

@@ -1,5 +1,7 @@
 #include "ge/guard.h"
 
+#include <pthread.h>
+
 #include <new>
 #include <string_view>
 
@@ -15,10 +17,24 @@ struct Texts {
   std::string error, warning;
 };
 
-// Left behind when the thread ends late: destructors of other libraries may still ask.
+// Not a thread_local object: those of the first thread end before the destructors of static objects run,
+// which may call functions of the interface too.
+constinit thread_local Texts* t_texts = nullptr;
+
 Texts& Mine() {
-  static thread_local Texts* texts = new Texts;
-  return *texts;
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    pthread_key_create(&made, [](void* texts) {
+      t_texts = nullptr;
+      delete static_cast<Texts*>(texts);
+    });
+    return made;
+  }();
+  if (t_texts == nullptr) {
+    t_texts = new Texts;
+    pthread_setspecific(key, t_texts);
+  }
+  return *t_texts;
 }
 
 uint32_t Report(const char* function, int code, const char* id, const std::string& sentence) {

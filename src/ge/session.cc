@@ -16,6 +16,14 @@ namespace ge {
 using belay::Fail;
 using namespace belay::graph_interface;  // NOLINT
 
+namespace {
+
+Status Refused(const char* function, const char* why) {
+  return Guarded(function, [&] { Fail(kNotSupported, "ge-not-supported", "{} is not supported: {}", function, why); });
+}
+
+}  // namespace
+
 Status GEInitialize(const std::map<AscendString, AscendString>& options) {
   return Guarded("GEInitialize", [&] { StartEngine(OptionsOf(options)); });
 }
@@ -173,6 +181,29 @@ Status Session::RegisterExternalAllocator(const void* const stream, AllocatorPtr
 }
 Status Session::UnregisterExternalAllocator(const void* const stream) const {
   return Guarded("Session::UnregisterExternalAllocator", [&] { FindSession(sessionId_)->SetAllocator(stream, nullptr); });
+}
+
+Status Session::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type, const void* const memory, size_t size) {
+  if (type == MemoryType::MEMORY_TYPE_DEFAULT) return SetGraphFixedFeatureMemoryBase(graph_id, memory, size);
+  return Refused("Session::SetGraphFixedFeatureMemoryBaseWithType", "there is one type of memory, MEMORY_TYPE_DEFAULT");
+}
+
+// --- what a session of Belay does not do ---------------------------------------------------------------
+
+Status Session::GetVariables(const std::vector<AscendString>&, std::vector<Tensor>&) {
+  return Refused("Session::GetVariables", "graphs have no variables");
+}
+Status Session::RegisterCallBackFunc(const char*, const session::pCallBackFunc&) {
+  return Refused("Session::RegisterCallBackFunc", "graphs have no variables, so that there is nothing to save or to summarise");
+}
+Status Session::RunGraphDistribute(uint32_t, const std::map<int32_t, std::vector<Tensor>>&, std::map<int32_t, std::vector<Tensor>>&) {
+  return Refused("Session::RunGraphDistribute", "a graph runs on one device; add it to a session for each");
+}
+Status Session::ShardGraphsToFile(const char_t*) const {
+  return Refused("Session::ShardGraphsToFile", "graphs are not cut into parts");
+}
+Status Session::SaveGraphsToPb(const char_t*) const {
+  return Refused("Session::SaveGraphsToPb", "the vendor's format of graphs is not written; Graph::SaveToFile writes Belay's");
 }
 
 }  // namespace ge

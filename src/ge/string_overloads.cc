@@ -226,4 +226,11 @@ Status Session::LoadGraph(const uint32_t graph_id, const std::map<std::string, s
   return LoadSessionGraph(sessionId_, graph_id, Converted(options), om_file_path.c_str());
 }
 
+Status Session::GetVariables(const std::vector<std::string>& var_names, std::vector<Tensor>& var_values) {
+  return GetVariables(ConvertedAll(var_names), var_values);
+}
+Status Session::RegisterCallBackFunc(const std::string& key, const pCallBackFunc&) {
+  return RegisterCallBackFunc(key.c_str(), session::pCallBackFunc());
+}
+
 }  // namespace ge

@@ -21,7 +21,27 @@ CompiledGraphSummaryPtr SummaryData::Of(belay::graph::Model& model) {
   return summary;
 }
 
+class FeatureMemory::FeatureMemoryData {
+ public:
+  static FeatureMemoryPtr Of(size_t bytes) {
+    FeatureMemoryPtr memory(new FeatureMemory);
+    memory->data_ = std::make_shared<FeatureMemoryData>();
+    memory->data_->bytes = bytes;
+    return memory;
+  }
+  size_t bytes = 0;
+};
+
+FeatureMemory::~FeatureMemory() = default;
+MemoryType FeatureMemory::GetType() const { return MemoryType::MEMORY_TYPE_DEFAULT; }
+size_t FeatureMemory::GetSize() const { return data_->bytes; }
+bool FeatureMemory::IsFixed() const { return false; }
+
 CompiledGraphSummary::~CompiledGraphSummary() = default;
+std::vector<FeatureMemoryPtr> CompiledGraphSummary::GetAllFeatureMemoryTypeSize() const {
+  if (!data_->is_static) return {};
+  return {FeatureMemory::FeatureMemoryData::Of(data_->work_bytes)};
+}
 
 namespace {
 

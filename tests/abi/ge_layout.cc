@@ -15,6 +15,7 @@ static_assert(sizeof(ge::AttrValue) == 16, "");
 static_assert(sizeof(ge::Operator) == 24, "");
 static_assert(sizeof(ge::Session) == 8, "");
 static_assert(sizeof(ge::CompiledGraphSummary) == 16, "");
+static_assert(sizeof(ge::FeatureMemory) == 16, "");
 static_assert(sizeof(ge::ModelBufferData) == 24, "");
 static_assert(offsetof(ge::ModelBufferData, length) == 16, "");
 static_assert(sizeof(ge::MemBlock) == 40, "");

@@ -16,7 +16,7 @@ LINKED = {'onnxruntime': ['fmk_onnx_parser'], 'torchair': ['ge_runner', 'fmk_par
 HEADERS = ['ge/ge_api.h', 'ge/ge_ir_build.h', 'ge/ge_api_types.h', 'ge/ge_allocator.h', 'ge/ge_graph_compile_summary.h',
            'ge/ge_error_codes.h', 'graph/graph.h', 'graph/operator.h', 'graph/operator_factory.h', 'graph/tensor.h',
            'graph/types.h', 'graph/ascend_string.h', 'graph/attr_value.h', 'graph/gnode.h', 'graph/ge_error_codes.h',
-           'parser/onnx_parser.h']
+           'parser/onnx_parser.h', 'parser/tensorflow_parser.h', 'parser/caffe_parser.h', 'ge/ge_feature_memory.h']
 
 
 def rows():

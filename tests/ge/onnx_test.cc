@@ -1,7 +1,9 @@
 // ONNX bytes to a graph, to a model in memory, to results: the way that onnxruntime's provider goes.
 #include <acl/acl_mdl.h>
 #include <ge/ge_ir_build.h>
+#include <parser/caffe_parser.h>
 #include <parser/onnx_parser.h>
+#include <parser/tensorflow_parser.h>
 
 #include <cstdio>
 
@@ -81,6 +83,15 @@ TEST_F(Onnx, BytesThatAreNoModelAreRefused) {
   EXPECT_EQ(ge::aclgrphParseONNXFromMem(nullptr, 3, {}, graph), ge::GRAPH_PARAM_INVALID);
   EXPECT_EQ(ge::aclgrphParseONNX("/no/such/file.onnx", {}, graph), ge::GRAPH_FAILED);
   EXPECT_EQ(ge::aclgrphParseONNX(nullptr, {}, graph), ge::GRAPH_PARAM_INVALID);
+}
+
+TEST_F(Onnx, OtherFormatsAreRefused) {
+  ge::Graph graph("g");
+  EXPECT_NE(ge::aclgrphParseTensorFlow("m.pb", graph), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphParseTensorFlow("m.pb", {}, graph), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphParseCaffe("m.prototxt", "m.caffemodel", graph), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphParseCaffe("m.prototxt", "m.caffemodel", {}, graph), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(LastMessage(), HasSubstr("ONNX"));
 }
 
 TEST_F(Onnx, AnUnknownOptionIsNamed) {

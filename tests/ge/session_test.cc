@@ -206,6 +206,10 @@ TEST_F(Session, ASummaryTellsSizesAndOutputs) {
   EXPECT_EQ(summary->GetStreamNum(count), ge::SUCCESS);
   EXPECT_EQ(summary->GetFeatureMemoryBaseRefreshable(refreshable), ge::SUCCESS);
   EXPECT_TRUE(refreshable);
+  auto memories = summary->GetAllFeatureMemoryTypeSize();
+  ASSERT_EQ(memories.size(), 1u);
+  EXPECT_FALSE(memories[0]->IsFixed());
+  EXPECT_EQ(memories[0]->GetType(), ge::MemoryType::MEMORY_TYPE_DEFAULT);
 }
 
 TEST_F(Session, ASummaryOfOpenSizesKnowsNone) {
@@ -264,6 +268,22 @@ TEST_F(Session, ACopyDoesNotFollowItsGraph) {
   Add(2, graph);
   EXPECT_THAT(Run(1, Floats({1}, {1})), ElementsAre(2));
   EXPECT_THAT(Run(2, Floats({1}, {1})), ElementsAre(101));
+}
+
+TEST_F(Session, WhatIsNotSupportedSaysSo) {
+  std::vector<ge::Tensor> values;
+  std::map<int32_t, std::vector<ge::Tensor>> spread;
+  Add(1, AddAndRelu({1}, 1));
+  EXPECT_NE(session_->GetVariables(std::vector<ge::AscendString>{"v"}, values), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("GetVariables"));
+  EXPECT_NE(session_->GetVariables(std::vector<std::string>{"v"}, values), ge::SUCCESS);
+  EXPECT_NE(session_->RegisterCallBackFunc("Save", ge::session::pCallBackFunc()), ge::SUCCESS);
+  EXPECT_NE(session_->RegisterCallBackFunc(std::string("Save"), ge::pCallBackFunc()), ge::SUCCESS);
+  EXPECT_NE(session_->RunGraphDistribute(1, spread, spread), ge::SUCCESS);
+  EXPECT_NE(session_->ShardGraphsToFile(), ge::SUCCESS);
+  EXPECT_NE(session_->SaveGraphsToPb("x"), ge::SUCCESS);
+  EXPECT_NE(session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_P2P, nullptr, 0), ge::SUCCESS);
+  EXPECT_EQ(session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_DEFAULT, nullptr, 0), ge::SUCCESS);
 }
 
 TEST_F(Session, SeveralThreadsAndSessionsRunAtOnce) {
