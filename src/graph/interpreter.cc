@@ -26,7 +26,9 @@ std::vector<KnownInput> Known(std::span<const Constant> inputs) {
 class Frames {
  public:
   Frames(const Translated& node, std::span<const Constant> inputs) : node_(node), values_(node.values.size()) {
-    for (size_t i = 0; i < node.values.size(); ++i) values_[i] = Make(i, inputs);
+    for (size_t i = 0; i < node.values.size(); ++i) {
+      if (values_[i] == nullptr) values_[i] = Make(i, inputs);  // an output that is the same memory made it
+    }
   }
 
   void Run(const Step& step) {

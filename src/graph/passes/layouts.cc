@@ -24,7 +24,7 @@ bool IsElementwise(const std::string& type) {
 
 // Have a data_format of their own.
 bool IsImageOperator(const Node& node) {
-  static const std::set<std::string, std::less<>> types{"FusedConv2D", "Conv2D", "MaxPoolV3", "AvgPoolV2"};
+  static const std::set<std::string, std::less<>> types{"FusedConv2D", "Conv2D", "ConvTranspose", "MaxPoolV3", "AvgPoolV2"};
   return types.count(node.type) != 0;
 }
 
@@ -76,7 +76,7 @@ class LayoutChooser {
     const auto* format = FindAttribute<std::string>(node, "data_format");
     const auto* filter = FindAttribute<std::string>(node, "filter_format");
     bool plain = filter == nullptr || filter->empty() || *filter == "NCHW";
-    bool first = format != nullptr && *format == "NCHW";
+    bool first = format == nullptr ? node.type != "Conv2D" : *format == "NCHW";  // their defaults
     return first && plain && IsImage(node.types[0]) && node.outputs == 1 && node.types[0].dtype == DType::kF32 &&
            IsImage(TypeOf(node.inputs[0]));
   }

@@ -3,7 +3,9 @@
 namespace belay::graph {
 
 void Optimise(Graph& graph) {
+  FindGelus(graph);
   FuseConvolutions(graph);
+  FuseProducts(graph);
   ChooseLayouts(graph);
   RemoveDeadNodes(graph);
 }

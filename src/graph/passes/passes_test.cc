@@ -123,6 +123,30 @@ TEST(Passes, JoinedAlongTheChannels) {
   EXPECT_EQ(Count(graph, "TransposeD"), 2);
 }
 
+TEST(Passes, AFullyConnectedLayerWithGelu) {
+  Builder b;
+  Port x = b.Input({2, 5, 8});
+  Port u = b.Add("Add", {b.Add("BatchMatMul", {x, b.Random({8, 12})}), b.Random({12})});
+  auto number = [&](double value) { return b.graph.AddConstant("n", RealConstant(value)); };
+  Port erf = b.Add("Erf", {b.Add("Mul", {u, number(0.70710678)})});
+  Port y = b.Add("Mul", {b.Add("Mul", {u, b.Add("Add", {erf, number(1)})}), number(0.5)});
+  y = b.Add("BatchMatMul", {y, b.Random({12, 3})});
+  Graph graph = Check(b, b.Add("Add", {b.Random({3}), y}), {2, 5, 8});
+  EXPECT_EQ(Count(graph, "FusedMatMul"), 2);
+  EXPECT_EQ(Count(graph, "Erf") + Count(graph, "Gelu") + Count(graph, "Add"), 0);
+}
+
+TEST(Passes, PoolsAndTransposedConvolutionsToo) {
+  Builder b;
+  Port x = b.Input({1, 4, 8, 8});
+  Port y = b.Add("MaxPoolV3", {b.Conv(x, 4, 6, 3)}, {{"ksize", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
+  Port s = b.Add("Sigmoid", {b.Conv(b.Add("AvgPoolV2", {y}, {{"global_pooling", true}}), 6, 6, 1)});
+  y = b.Add("Mul", {y, s});
+  y = b.Add("ConvTranspose", {y, b.Random({6, 3, 2, 2})}, {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}});
+  Graph graph = Check(b, y, {1, 4, 8, 8});
+  EXPECT_EQ(Count(graph, "TransposeD"), 2);
+}
+
 TEST(Passes, SmallConstantsAreTurnedToo) {
   Builder b;
   Port x = b.Input({1, 4, 6, 6});
