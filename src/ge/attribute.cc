@@ -103,4 +103,27 @@ graphStatus AttrValue::GetValue(AscendString& val) { return Get(impl->value, &va
 graphStatus AttrValue::GetValue(INT& val) const { return Get(impl->value, &val) ? GRAPH_SUCCESS : GRAPH_FAILED; }
 graphStatus AttrValue::GetValue(FLOAT& val) const { return Get(impl->value, &val) ? GRAPH_SUCCESS : GRAPH_FAILED; }
 
+
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
+#define BOTH(T)                                                        \
+  graphStatus AttrValue::SetAttrValue(const T& v) const {              \
+    Put(impl->value, v);                                               \
+    return GRAPH_SUCCESS;                                              \
+  }                                                                    \
+  graphStatus AttrValue::GetAttrValue(T& v) const { return Get(impl->value, &v) ? GRAPH_SUCCESS : GRAPH_FAILED; }
+BOTH(int64_t)
+BOTH(float32_t)
+BOTH(AscendString)
+BOTH(bool)
+BOTH(Tensor)
+BOTH(std::vector<int64_t>)
+BOTH(std::vector<float32_t>)
+BOTH(std::vector<AscendString>)
+BOTH(std::vector<bool>)
+BOTH(std::vector<Tensor>)
+BOTH(std::vector<std::vector<int64_t>>)
+BOTH(std::vector<DataType>)
+BOTH(DataType)
+// NOLINTEND(bugprone-macro-parentheses)
+
 }  // namespace ge

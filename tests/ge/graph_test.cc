@@ -92,6 +92,27 @@ TEST(GeOperator, AttributesAreOfTheirTypes) {
   EXPECT_EQ(types["s"], "VT_STRING");
 }
 
+TEST(GeOperator, ValuesOfAnyType) {
+  ge::AttrValue value;
+  int64_t number = 0;
+  EXPECT_NE(value.GetAttrValue(number), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(value.SetAttrValue(int64_t{4}), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(value.GetAttrValue(number), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(number, 4);
+  int32_t narrow = 0;
+  EXPECT_EQ(value.GetValue<ge::AttrValue::INT>(narrow), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(narrow, 4);
+  ge::Operator op("o", "Relu");
+  op.SetAttr("a", std::move(value));
+  EXPECT_EQ(op.GetAttr("a", number), ge::GRAPH_SUCCESS);
+  ge::AttrValue text;
+  op.SetAttr("s", "words");
+  EXPECT_EQ(op.GetAttr("s", text), ge::GRAPH_SUCCESS);
+  std::string words;
+  EXPECT_EQ(text.GetValue<ge::AttrValue::STR>(words), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(words, "words");
+}
+
 TEST(GeOperator, AttributesOfPortsAndDefaults) {
   ge::op::Reshape op("o");
   op.SetInputAttr(0, "a", int64_t{3}).SetOutputAttr("y", "b", "text");

@@ -161,6 +161,55 @@ TEST_F(Session, OpenSizesAreCompiledWhenTheyComeUp) {
   EXPECT_THAT(GeError(), HasSubstr("input 0"));
 }
 
+// The elements of the second input are the sizes of the output.
+ge::Graph ReshapeByData() {
+  ge::Graph graph("reshape");
+  auto x = Input("x", {4});
+  ge::op::Data shape("shape");
+  ge::TensorDesc desc(ge::Shape({2}), ge::FORMAT_ND, ge::DT_INT64);
+  shape.set_attr_index(1).update_input_desc_x(desc);
+  shape.update_output_desc_y(desc);
+  auto relu = ge::op::Relu("relu").set_input_x(ge::op::Reshape("reshape").set_input_x(x).set_input_shape(shape));
+  graph.SetInputs({x, shape}).SetOutputs({relu});
+  return graph;
+}
+
+ge::Tensor Sizes(int64_t rows, int64_t columns) {
+  int64_t sizes[] = {rows, columns};
+  return ge::Tensor(ge::TensorDesc(ge::Shape({2}), ge::FORMAT_ND, ge::DT_INT64), reinterpret_cast<const uint8_t*>(sizes), sizeof sizes);
+}
+
+TEST_F(Session, SizesThatOnlyTheDataDecides) {
+  Add(1, ReshapeByData());
+  std::vector<ge::Tensor> outputs;
+  ASSERT_EQ(session_->RunGraph(1, {Floats({4}, {1, 2, 3, -4}), Sizes(2, 2)}, outputs), ge::SUCCESS) << GeError();
+  EXPECT_THAT(ValuesOf(outputs.at(0)), ElementsAre(1, 2, 3, 0));
+  EXPECT_THAT(outputs[0].GetTensorDesc().GetShape().GetDims(), ElementsAre(2, 2));
+  ASSERT_EQ(session_->RunGraph(1, {Floats({4}, {1, 2, 3, -4}), Sizes(1, 4)}, outputs), ge::SUCCESS) << GeError();
+  EXPECT_THAT(outputs[0].GetTensorDesc().GetShape().GetDims(), ElementsAre(1, 4));
+  EXPECT_FALSE(session_->GetCompiledGraphSummary(1)->IsStatic());
+}
+
+TEST_F(Session, SizesThatOnlyTheDataDecidesOnAStream) {
+  Add(1, ReshapeByData());
+  aclrtStream stream = NewStream();
+  int64_t sizes[] = {4, 1};
+  void* data = nullptr;
+  ASSERT_EQ(aclrtMalloc(&data, sizeof sizes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  ASSERT_EQ(aclrtMemcpy(data, sizeof sizes, sizes, sizeof sizes, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
+  ge::Tensor shape = Sizes(0, 0);
+  shape.ResetData(static_cast<uint8_t*>(data), sizeof sizes, [](uint8_t* at) { aclrtFree(at); });
+  ge::Tensor x = OnDevice({4}, {1, 2, 3, 4});
+  std::vector<ge::Tensor> outputs;
+  ASSERT_EQ(session_->RunGraphWithStreamAsync(1, stream, {x, shape}, outputs), ge::SUCCESS) << GeError();
+  EXPECT_THAT(outputs.at(0).GetTensorDesc().GetShape().GetDims(), ElementsAre(4, 1));
+  EXPECT_THAT(FromDevice(outputs[0]), ElementsAre(1, 2, 3, 4));
+  outputs = {OnDevice({1}, {0})};  // too small
+  EXPECT_NE(session_->RunGraphWithStreamAsync(1, stream, {x, shape}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("output 0"));
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
 TEST_F(Session, InputsThatDoNotFitAreRefused) {
   Add(1, AddAndRelu({3}, 1));
   std::vector<ge::Tensor> outputs;
