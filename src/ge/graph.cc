@@ -1,10 +1,13 @@
 // Graphs as programs fill them.
 #include "graph/graph.h"
 
+#include <cstring>
+
 #include "base/error.h"
 #include "ge/codes.h"
 #include "ge/graph_impl.h"
 #include "ge/guard.h"
+#include "graph/om/format.h"
 #include "graph/om/om.h"
 
 namespace ge {
@@ -154,6 +157,10 @@ graphStatus Graph::LoadFromFile(const char_t* file_name) {
 graphStatus Graph::LoadFromSerializedModelArray(const void* serialized_model, size_t size) {
   return Guarded("Graph::LoadFromSerializedModelArray", [&] {
     if (serialized_model == nullptr) Fail(kBadArgument, "ge-null", "serialized_model is null");
+    if (size < sizeof belay::graph::om::kMagic || std::memcmp(serialized_model, belay::graph::om::kMagic, sizeof belay::graph::om::kMagic) != 0) {
+      Fail(kNotSupported, "ge-serialized-graph",
+           "these {} bytes are no graph of Belay's; the protobuf messages that other tools make of graphs are not read", size);
+    }
     GraphImpl::Of(*this).Adopt(belay::graph::ReadModelCopy(serialized_model, size).graph);
   });
 }

@@ -278,6 +278,8 @@ TEST(GeGraph, IsWrittenAndReadBack) {
   std::remove(path.c_str());
   EXPECT_NE(read.LoadFromFile("/no/such/file"), ge::GRAPH_SUCCESS);
   EXPECT_NE(read.LoadFromSerializedModelArray("abc", 3), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(LastMessage(), HasSubstr("protobuf"));
+  EXPECT_NE(read.LoadFromSerializedModelArray(nullptr, 0), ge::GRAPH_SUCCESS);
   EXPECT_NE(ge::Graph().SaveToFile(path.c_str()), ge::GRAPH_SUCCESS);
 }
 
