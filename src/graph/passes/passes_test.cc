@@ -33,7 +33,7 @@ class Builder {
     return Add("Conv2D", inputs, {{"strides", std::vector<int64_t>{stride, stride}}, {"pads", pads}, {"groups", int64_t{1}}, {"data_format", std::string("NCHW")}});
   }
   Constant RandomInput(const Shape& shape) {
-    Port port = Random(shape);
+    Random(shape);
     Constant value = ConstantOf(graph.nodes.back());
     graph.nodes.pop_back();
     return value;
