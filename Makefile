@@ -37,11 +37,17 @@ test: deps-test   ## build everything and run every test
 
 test-sanitize: test-asan test-tsan  ## the tests under AddressSanitizer, UBSan and ThreadSanitizer
 
+# The search for leaks itself crashes in these ("Tracer caught signal 11"), where the whole program runs in one
+# process with oneDNN loaded half way; each of their tests also runs alone, with the search.
+FORGETFUL = ^conformance_(op|model|network):(no_help|one_worker|two_views)$$
+
 # Tests of guests (exit, fork, signals) have not passed under AddressSanitizer as a whole yet.
 test-asan: deps-sanitize
 	@cmake --preset asan-ubsan $(CMAKE_QUIET)
 	@cmake --build build-asan -j $(JOBS)
-	@UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build-asan -E '^guest:'
+	@UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build-asan -E '^guest:|$(FORGETFUL)'
+	@UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0 \
+	  $(CTEST) --test-dir build-asan -R '$(FORGETFUL)'
 
 # ThreadSanitizer looks at our own threads: the operators' kernels are left to the other build. Workers that
 # exit() joins with a time limit, which ThreadSanitizer does not know, would be reported as leaked threads.
