@@ -182,7 +182,7 @@ class ConvFuser {
   };
 
   Activation ActivationOf(const Node& node) {
-    static const std::map<std::string, std::string> plain{{"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"},
+    static const auto& plain = *new std::map<std::string, std::string>{{"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"},
                                                           {"HardSwish", "hardswish"}, {"Mish", "mish"}};
     if (auto it = plain.find(node.type); it != plain.end()) return {it->second};
     if (node.type == "LeakyRelu") return {"relu", Real(node, "negative_slope")};

@@ -2,6 +2,7 @@
 // where a run of such operators begins and back where it ends, and what lies between works on turned
 // images as well.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -11,11 +12,13 @@
 namespace belay::graph {
 namespace {
 
-const std::vector<int64_t> kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
+// Never destroyed: compiling may still be under way when the process exits.
+using Order = std::array<int64_t, 4>;
+constexpr Order kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
 
 // Work on any layout, element by element; inputs broadcast.
 bool IsElementwise(const std::string& type) {
-  static const std::set<std::string, std::less<>> types{
+  static const auto& types = *new std::set<std::string, std::less<>>{
       "Add", "Sub", "Mul", "Div", "RealDiv", "Maximum", "Minimum", "Relu", "Relu6", "LeakyRelu", "Sigmoid", "Tanh",
       "HardSwish", "HardSigmoid", "Swish", "Mish", "Gelu", "Elu", "Softplus", "ClipByValueV2", "Abs", "Neg", "Exp",
       "Sqrt", "Identity"};
@@ -24,13 +27,13 @@ bool IsElementwise(const std::string& type) {
 
 // Have a data_format of their own.
 bool IsImageOperator(const Node& node) {
-  static const std::set<std::string, std::less<>> types{"FusedConv2D", "Conv2D", "ConvTranspose", "MaxPoolV3", "AvgPoolV2"};
+  static const auto& types = *new std::set<std::string, std::less<>>{"FusedConv2D", "Conv2D", "ConvTranspose", "MaxPoolV3", "AvgPoolV2"};
   return types.count(node.type) != 0;
 }
 
 bool IsImage(const ValueType& type) { return type.concrete() && type.shape.rank() == 4; }
 
-Shape Turned(const Shape& shape, const std::vector<int64_t>& order) {
+Shape Turned(const Shape& shape, const Order& order) {
   Shape turned;
   for (int64_t axis : order) turned.push_back(shape[static_cast<int>(axis)]);
   return turned;
@@ -180,9 +183,9 @@ class LayoutChooser {
   }
 
   // `type` is that with the channels first.
-  Port AddTurn(const Port& port, const ValueType& type, const std::vector<int64_t>& order, bool back = false) {
+  Port AddTurn(const Port& port, const ValueType& type, const Order& order, bool back = false) {
     Node turn{.name = to_.nodes[static_cast<size_t>(port.node)].name + (back ? "_first" : "_last"), .type = "TransposeD", .inputs = {port}};
-    turn.attributes["perm"] = order;
+    turn.attributes["perm"] = std::vector<int64_t>(order.begin(), order.end());
     turn.types = {type};
     if (!back) turn.types[0].shape = Turned(type.shape, order);
     return {to_.Add(std::move(turn)), 0};
