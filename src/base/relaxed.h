@@ -11,6 +11,8 @@ class Relaxed {
  public:
   constexpr Relaxed() = default;
   constexpr Relaxed(T value) : value_(value) {}
+  Relaxed(const Relaxed& other) : value_(static_cast<T>(other)) {}
+  Relaxed& operator=(const Relaxed& other) { return *this = static_cast<T>(other); }
   operator T() const { return value_.load(std::memory_order_relaxed); }
   Relaxed& operator=(T value) {
     value_.store(value, std::memory_order_relaxed);

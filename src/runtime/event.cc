@@ -256,7 +256,8 @@ void Event::FulfilExternal(uint64_t record) {
 
 bool Event::IsPolled() {
   std::lock_guard guard(lock_);
-  return external_ != 0 || (sharing_.words != nullptr && sharing_.words[0].load(std::memory_order_acquire) != 0);
+  std::atomic<uint64_t>* words = sharing_.words;
+  return external_ != 0 || (words != nullptr && words[0].load(std::memory_order_acquire) != 0);
 }
 
 // --- records that other processes see --------------------------------------------------------------------
@@ -303,8 +304,10 @@ OfferName Event::Offer() {
 }
 
 void Event::RecordShared(Stream& stream) {
-  uint64_t record = sharing_.words[0].fetch_add(1, std::memory_order_acq_rel) + 1;
-  uint64_t position = stream.SubmitLive(MakeTask(SharedRecordTask(&sharing_.words[1], record), 20));
+  std::atomic<uint64_t>* words = sharing_.words;
+  if (words == nullptr) return Record(stream);  // another thread destroys the event meanwhile
+  uint64_t record = words[0].fetch_add(1, std::memory_order_acq_rel) + 1;
+  uint64_t position = stream.SubmitLive(MakeTask(SharedRecordTask(&words[1], record), 20));
   if (position == 0) return Record(stream);  // a capture began meanwhile, and refuses it
   std::lock_guard guard(lock_);
   Apply(EventCommand::kRecord);
@@ -337,8 +340,9 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
          stream.id(), id(), state == EventState::kRecorded ? "recorded" : "never recorded");
   }
   if (sharing_.words != nullptr) [[unlikely]] {
-    auto* done = reinterpret_cast<const uint64_t*>(&sharing_.words[1]);
-    PollTask task{done, sharing_.words[0].load(std::memory_order_acquire), PollTest::kGreaterEqual, limit_ns};
+    std::atomic<uint64_t>* words = sharing_.words;
+    auto* done = reinterpret_cast<const uint64_t*>(&words[1]);
+    PollTask task{done, words[0].load(std::memory_order_acquire), PollTest::kGreaterEqual, limit_ns};
     guard.unlock();
     return stream.SubmitLive(MakeTask(task)) != 0;
   }
@@ -446,9 +450,10 @@ bool Event::Complete() {
   {
     std::lock_guard guard(lock_);
     if (sharing_.words != nullptr) {
-      uint64_t issued = sharing_.words[0].load(std::memory_order_acquire);
+      std::atomic<uint64_t>* words = sharing_.words;
+      uint64_t issued = words[0].load(std::memory_order_acquire);
       if (issued == 0) return kind_ == EventKind::kEx;
-      return sharing_.words[1].load(std::memory_order_acquire) >= issued;
+      return words[1].load(std::memory_order_acquire) >= issued;
     }
     if (external_ != 0) return external_done_.load(std::memory_order_acquire) >= external_;
   }

@@ -118,7 +118,7 @@ class Event {
   void RecordShared(Stream& stream);
 
   struct Sharing {
-    std::atomic<uint64_t>* words = nullptr;  // issued, done
+    Relaxed<std::atomic<uint64_t>*> words = nullptr;  // issued, done; a record reads it without the lock
     bool ours = false;
     OfferName offer;
   } sharing_;
