@@ -41,10 +41,8 @@ test-sanitize: test-asan test-tsan  ## the tests under AddressSanitizer, UBSan a
 # process with oneDNN loaded half way; each of their tests also runs alone, with the search.
 FORGETFUL = ^conformance_(op|model|network):(no_help|one_worker|two_views)$$
 
-# Tests of guests (exit, fork, signals) have not passed under AddressSanitizer as a whole yet. Those of the graph
-# interface pass each in a process of its own; in one process Session.TheAllocatorOfAStreamGivesMemoryForOutputs
-# reads a block that was freed, which is to be found out.
-KNOWN_TO_FAIL = ^guest:|^ge_interface:(no_help|one_worker|two_views)$$
+# Tests of guests (exit, fork, signals) have not passed under AddressSanitizer as a whole yet.
+KNOWN_TO_FAIL = ^guest:
 
 test-asan: deps-sanitize
 	@cmake --preset asan-ubsan $(CMAKE_QUIET)

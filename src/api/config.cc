@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/json_place.h"
@@ -55,6 +56,12 @@ void CheckNesting(const char* path, const std::string& text) {
   }
 }
 
+// What stands between the first two ' of a sentence of the parser's: the number that is too large for it.
+std::string Quoted(std::string_view sentence) {
+  size_t begin = std::min(sentence.find('\''), sentence.size() - 1) + 1;
+  return std::string(sentence.substr(begin, sentence.find('\'', begin) - begin));
+}
+
 // A file, parsed, and what messages say about it.
 class ConfigFile {
  public:
@@ -65,6 +72,9 @@ class ConfigFile {
       root_ = Json::parse(text_);
     } catch (const Json::parse_error& error) {
       Fail(100006, "init-file-syntax", "{}:{}: not valid JSON", path, PlaceOf(text_, error.byte == 0 ? 0 : error.byte - 1));
+    } catch (const Json::out_of_range& error) {
+      std::string number = Quoted(error.what());
+      Fail(100006, "init-file-number", "{}:{}: the number {} is too large", path, PlaceOf(text_, text_.find(number)), number);
     }
     if (!root_.is_object()) Fail(100006, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
   }

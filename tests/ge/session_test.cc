@@ -126,8 +126,9 @@ TEST_F(Session, TheAllocatorOfAStreamGivesMemoryForOutputs) {
   EXPECT_NE(session_->UnregisterExternalAllocator(stream), ge::SUCCESS);
   ASSERT_EQ(session_->RegisterExternalAllocator(stream, allocator), ge::SUCCESS);
   {
+    ge::Tensor input = OnDevice({2}, {1, 2});
     std::vector<ge::Tensor> outputs;
-    ASSERT_EQ(session_->RunGraphWithStreamAsync(1, stream, {OnDevice({2}, {1, 2})}, outputs), ge::SUCCESS) << GeError();
+    ASSERT_EQ(session_->RunGraphWithStreamAsync(1, stream, {input}, outputs), ge::SUCCESS) << GeError();
     EXPECT_EQ(allocator->blocks, 1);
     ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
   }

@@ -45,6 +45,9 @@ TEST(Init, BadFilesAreRefused) {
   TempFile syntax("{\n  \"err_msg_mode\": \"1\",\n  oops\n}");
   EXPECT_EQ(aclInit(syntax.path()), ACL_ERROR_PARSE_FILE);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("3")) << "the line";
+  TempFile number("{\n  \"size\": 1e999}");
+  EXPECT_EQ(aclInit(number.path()), ACL_ERROR_PARSE_FILE);
+  EXPECT_THAT(LastMessage(), testing::AllOf(testing::HasSubstr(":2:11"), testing::HasSubstr("1e999")));
   TempFile value(R"({"err_msg_mode": "7"})");
   EXPECT_NE(aclInit(value.path()), ACL_SUCCESS);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("err_msg_mode"));
