@@ -12,13 +12,12 @@
 namespace belay::api {
 namespace {
 
-// The release whose documented behaviour is followed; programs choose their paths by it.
-constexpr int kMajor = 9, kMinor = 0, kPatch = 0;
+constexpr int kVersion[] = {BELAY_CANN_VERSION};  // major, minor, patch: from CMakeLists.txt
 
 constexpr const char* kPackages[] = {"cann", "runtime", "compiler",   "hccl",
                                      "toolkit", "opp",  "opp_kernel", "driver"};
 
-std::string Version() { return fmt::format("{}.{}.{}", kMajor, kMinor, kPatch); }
+std::string Version() { return fmt::format("{}", fmt::join(kVersion, ".")); }
 
 template <size_t kSize>
 void Put(char (&field)[kSize], const std::string& text) {
@@ -36,10 +35,10 @@ void aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* versio
     Fail(100000, "package-name", "package {} is none of aclCANNPackageName", static_cast<int>(name));
   }
   Put(version->version, Version());
-  Put(version->majorVersion, fmt::to_string(kMajor));
-  Put(version->minorVersion, fmt::to_string(kMinor));
+  Put(version->majorVersion, fmt::to_string(kVersion[0]));
+  Put(version->minorVersion, fmt::to_string(kVersion[1]));
   Put(version->releaseVersion, "");
-  Put(version->patchVersion, fmt::to_string(kPatch));
+  Put(version->patchVersion, fmt::to_string(kVersion[2]));
   Put(version->reserved, "");
 }
 

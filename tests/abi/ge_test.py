@@ -9,7 +9,7 @@ from pathlib import Path
 LIB64 = Path(os.environ['BELAY_LIB64'])
 SPEC = Path(os.environ['BELAY_SPEC'])
 INCLUDE = Path(os.environ['BELAY_INCLUDE'])
-LIBRARIES = ['graph', 'graph_base', 'ge_compiler', 'ge_runner', 'fmk_onnx_parser', 'fmk_parser', 'exe_graph',
+LIBRARIES = ['graph', 'graph_base', 'ge_compiler', 'ge_runner', 'fmk_onnx_parser', 'fmk_parser', 'opsproto', 'exe_graph',
              'ascend_protobuf']
 # What each client's binaries are linked with.
 LINKED = {'onnxruntime': ['fmk_onnx_parser'], 'torchair': ['ge_runner', 'fmk_parser', 'graph']}

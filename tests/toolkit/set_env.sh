@@ -17,10 +17,13 @@ expect() {  # what got wanted
     failed=1
   fi
 }
-wanted() {  # home [rest of the lists]
-  local h=$1
+wanted() {  # home [rest of the lists] [folder first in PATH]
+  local h=$1 tbe=$1/opp/built-in/op_impl/ai_core/tbe
+  local plugins=$h/lib64/plugin/opskernel:$h/lib64/plugin/nnengine
+  local tiling=$tbe/op_tiling/lib/linux/$(uname -m):$tbe/op_tiling
   printf '%s\n' "home=$h" "home2=$h" "opp=$h/opp" "aicpu=$h" "chain=$h/toolkit" \
-    "ld=$h/lib64${2:+:$2}" "py=$h/python/site-packages${2:+:$2}" "path=$h/bin:$PATH"
+    "ld=$h/lib64:$plugins:$tiling:$h/tools/aml/lib64${2:+:$2}" "py=$h/python/site-packages:$tbe${2:+:$2}" \
+    "path=${3:+$3:}$h/bin:$h/compiler/ccec_compiler/bin:$PATH"
 }
 
 toolkit=$(cd "$toolkit" && pwd -P)
@@ -39,9 +42,17 @@ expect "through a link" "$(run ". '$scratch/link/set_env.sh'")" "$(wanted "$tool
 expect "no trace left" \
   "$("$shell" -c ". '$toolkit/set_env.sh'; set" | grep -i '^_\?_belay' | grep -v "^_=" || true)" ""
 expect "status" "$("$shell" -c ". '$toolkit/set_env.sh' && echo good")" good
-if [[ $shell != dash ]]; then
-  expect "with an argument" "$(run "source '$toolkit/set_env.sh' --force")" "$(wanted "$toolkit")"
+expect "with an argument" "$(run ". '$toolkit/set_env.sh' --force")" "$(wanted "$toolkit")"
+if [[ $shell == dash ]]; then  # which hands on no arguments: the file sees those that are set
+  npu_smi="set -- --with-npu-smi; . '$toolkit/set_env.sh'"
+else
+  npu_smi=". '$toolkit/set_env.sh' --force --with-npu-smi"
 fi
+expect "with npu-smi" "$(run "$npu_smi")" "$(wanted "$toolkit" "" "$toolkit/libexec")"
+expect "with npu-smi, twice" "$(run "$npu_smi; $npu_smi")" "$(wanted "$toolkit" "" "$toolkit/libexec")"
+expect "the same as belay run" \
+  "$("$toolkit/bin/belay" run -- sh -c 'echo "$LD_LIBRARY_PATH $PYTHONPATH $PATH"')" \
+  "$("$shell" -c ". '$toolkit/set_env.sh'; echo \"\$LD_LIBRARY_PATH \$PYTHONPATH \$PATH\"")"
 
 # Moved after the installation: the folder where it was installed is gone.
 mkdir "$scratch/new place"

@@ -1,27 +1,38 @@
 #include "belay/toolkit.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
 
 namespace belay::tool {
 namespace {
 
-// Puts `folder` first in the list `name` and takes out its other mentions, as set_env.sh does.
-void Prepend(const char* name, const std::string& folder) {
-  const char* old = std::getenv(name);
-  std::string rest = old == nullptr ? "" : old;
-  std::string list = folder;
-  while (!rest.empty()) {
-    size_t colon = rest.find(':');
-    std::string entry = rest.substr(0, colon);
-    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
-    if (!entry.empty() && entry != folder) list += ":" + entry;
+// Puts `folders` of the toolkit first in the list `name` and takes out their other mentions, as set_env.sh does.
+void Prepend(const char* name, const std::string& home, std::vector<std::string> folders) {
+  std::string list;
+  for (std::string& folder : folders) {
+    folder = home + "/" + folder;
+    list += (list.empty() ? "" : ":") + folder;
+  }
+  for (const std::string& entry : ListOf(name)) {
+    if (std::find(folders.begin(), folders.end(), entry) == folders.end()) list += ":" + entry;
   }
   setenv(name, list.c_str(), 1);
 }
 
 }  // namespace
+
+std::vector<std::string> ListOf(const char* name) {
+  const char* value = std::getenv(name);
+  std::istringstream text(value == nullptr ? "" : value);
+  std::vector<std::string> entries;
+  for (std::string entry; std::getline(text, entry, ':');) {
+    if (!entry.empty()) entries.push_back(entry);
+  }
+  return entries;
+}
 
 std::string ToolkitHome() {
   namespace fs = std::filesystem;
@@ -39,9 +50,12 @@ void SetToolkitEnvironment(const std::string& home) {
   }
   setenv("ASCEND_OPP_PATH", (home + "/opp").c_str(), 1);
   setenv("TOOLCHAIN_HOME", (home + "/toolkit").c_str(), 1);
-  Prepend("LD_LIBRARY_PATH", home + "/lib64");
-  Prepend("PYTHONPATH", home + "/python/site-packages");
-  Prepend("PATH", home + "/bin");
+  const std::string operators = "opp/built-in/op_impl/ai_core/tbe";
+  Prepend("LD_LIBRARY_PATH", home,
+          {"lib64", "lib64/plugin/opskernel", "lib64/plugin/nnengine",
+           operators + "/op_tiling/lib/linux/" BELAY_ARCH, operators + "/op_tiling", "tools/aml/lib64"});
+  Prepend("PYTHONPATH", home, {"python/site-packages", operators});
+  Prepend("PATH", home, {"bin", "compiler/ccec_compiler/bin"});
 }
 
 }  // namespace belay::tool

@@ -1,0 +1,2 @@
+int Provide();
+int main() { return Provide(); }
