@@ -9,7 +9,7 @@
 namespace belay::api {
 
 void aclrtLaunchHostFunc(rt::Stream& stream, aclrtHostFunc fn, void* args) {
-  stream.Submit(rt::MakeTask(rt::HostCallTask{fn, args}, 20));
+  stream.Submit(rt::MakeTask(rt::HostCallTask(fn, args), 20));
 }
 
 void aclrtSubscribeReport(uint64_t threadId, rt::Stream& stream) { SubscribeReport(threadId, stream); }

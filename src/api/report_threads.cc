@@ -14,24 +14,25 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/callback_pool.h"
-#include "runtime/capture.h"
 #include "runtime/context.h"
+#include "runtime/host_call.h"
 #include "runtime/in_flight.h"
 
 namespace belay::api {
 namespace {
 
 struct DueCall {
-  void (*function)(void*);
+  rt::HostFunction function;
   void* argument;
-  rt::Stream* parked;  // goes on when the call has returned; null: it did not wait
+  rt::HostFunction done;  // null: nobody waits for the call
+  void* context;
 };
 
-// The stream goes on also when the function ends its thread (pthread_exit, pthread_cancel).
+// Who waits goes on also when the function ends its thread (pthread_exit, pthread_cancel).
 struct Completion {
-  rt::Stream* parked;
+  const DueCall& call;
   ~Completion() {
-    if (parked != nullptr) parked->CallbackDone();
+    if (call.done != nullptr) call.done(call.context);
   }
 };
 
@@ -58,16 +59,15 @@ std::shared_ptr<Mailbox> MailboxOf(HandleBits stream) {
   return it == All().streams.end() ? nullptr : All().threads[it->second];
 }
 
-// Takes the call that parked a stream out of its mailbox, unless a thread runs it already.
-rt::CancelResult CancelReport(void*, rt::Stream& stream) {
+// Takes the call that `context` waits for out of its mailbox, unless a thread runs it already.
+rt::CancelResult Withdraw(void* context) {
   std::unique_lock all(All().lock, std::try_to_lock);
   if (!all.owns_lock()) return rt::CancelResult::kBusy;
   for (auto& [thread, mailbox] : All().threads) {
     std::unique_lock guard(mailbox->lock, std::try_to_lock);
     if (!guard.owns_lock()) return rt::CancelResult::kBusy;
-    if (std::erase_if(mailbox->calls, [&](const DueCall& c) { return c.parked == &stream; }) > 0) {
-      return rt::CancelResult::kDone;
-    }
+    auto waits = [&](const DueCall& c) { return c.done != nullptr && c.context == context; };
+    if (std::erase_if(mailbox->calls, waits) > 0) return rt::CancelResult::kDone;
   }
   return rt::CancelResult::kGone;
 }
@@ -75,26 +75,46 @@ rt::CancelResult CancelReport(void*, rt::Stream& stream) {
 struct ReportTask {
   static constexpr const char* kName = "callback";
   static constexpr rt::TaskClass kClass = rt::TaskClass::kHostCall;
-  void (*function)(void*);
-  void* argument;
+  rt::HostCall call;
+  HandleBits subscribed;  // the stream, whose thread runs the call; a replay may be on another one
   bool blocks;
+
+  // In a replay.
+  static void Start(const rt::HostCall& call, rt::HostFunction done, void* context) {
+    const auto& task = reinterpret_cast<const ReportTask&>(call);
+    bool posted = task.Post(done, context, [] { return true; });
+    if (!task.blocks || !posted) done(context);
+  }
 
   bool Proceed(rt::Stream& stream) const {
     if (stream.TakeCallbackDone() || stream.TakeTimedOut()) return true;
-    std::shared_ptr<Mailbox> mailbox = MailboxOf(stream.handle());
+    bool waits = blocks;  // once parked, this body may be gone
+    auto done = [](void* s) { static_cast<rt::Stream*>(s)->CallbackDone(); };
+    bool posted = Post(done, &stream, [&] {
+      return !waits || stream.Park({rt::ParkReason::kCallback, &stream, [](void* s, rt::Stream&) { return Withdraw(s); }}) != 0;
+    });
+    return !waits || !posted;
+  }
+
+ private:
+  // Leaves the call to the subscribed thread. `ready` is asked while that cannot begin it yet; false: it is
+  // not to be run. False when it will not run. Throws when no thread is subscribed.
+  template <class Ready>
+  bool Post(rt::HostFunction done, void* context, Ready&& ready) const {
+    std::shared_ptr<Mailbox> mailbox = MailboxOf(subscribed);
     if (mailbox == nullptr) {
-      Fail(107015, "callback-unsubscribed", "no thread is subscribed to stream {} any more", stream.id());
+      Fail(107015, "callback-unsubscribed", "no thread is subscribed any more to the stream that the callback was launched on");
     }
-    DueCall call{function, argument, blocks ? &stream : nullptr};
-    bool waits = blocks;
+    DueCall due{call.function, call.argument, blocks ? done : nullptr, context};
     std::lock_guard guard(mailbox->lock);
-    if (mailbox->closed) return true;
-    if (waits && stream.Park({rt::ParkReason::kCallback, nullptr, &CancelReport}) == 0) return true;
-    mailbox->calls.push_back(call);
+    if (mailbox->closed || !ready()) return false;
+    mailbox->calls.push_back(due);
     mailbox->more.notify_one();
-    return !waits;
+    return true;
   }
 };
+
+constexpr rt::HostCallScheme kSubscribedThread{&ReportTask::Start, &Withdraw};
 
 }  // namespace
 
@@ -126,7 +146,7 @@ static void DropCalls(Mailbox& mailbox) {
     mailbox.more.notify_all();
   }
   for (const DueCall& call : calls) {
-    if (call.parked != nullptr) call.parked->CallbackDone();
+    if (call.done != nullptr) call.done(call.context);
   }
 }
 
@@ -180,14 +200,8 @@ void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, b
     Fail(107015, "callback-not-subscribed",
          "no thread is subscribed to stream {}; call aclrtSubscribeReport first", stream.id());
   }
-  if (stream.capture() != nullptr) {
-    rt::SpoilCaptureOf(stream, "a callback for a subscribed thread");
-    Fail(107030, "capture-callback",
-         "stream {} is being captured: a callback that a subscribed thread runs cannot be part of a model; use "
-         "aclrtLaunchHostFunc instead",
-         stream.id());
-  }
-  stream.Submit(rt::MakeTask(ReportTask{function, argument, blocks}, 20));
+  ReportTask task{{function, argument, &kSubscribedThread}, stream.handle(), blocks};
+  stream.Submit(rt::MakeTask(task, 20));
 }
 
 void ProcessReport(int64_t deadline_ns) {
@@ -217,7 +231,7 @@ void ProcessReport(int64_t deadline_ns) {
     guard.unlock();
     {
       rt::OutsideCalls outside;
-      Completion completion{call.parked};
+      Completion completion{call};
       rt::CallbackScope scope;
       call.function(call.argument);
     }

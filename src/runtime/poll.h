@@ -21,7 +21,7 @@ struct PollTask {
   const uint64_t* address;  // CPU address (after View)
   uint64_t value;
   PollTest test;
-  int64_t limit_ns = 0;  // 0: none. Replays of a captured wait do not look at it.
+  int64_t limit_ns = 0;  // 0: none
 
   bool Ready() const {
     uint64_t now = __atomic_load_n(address, __ATOMIC_ACQUIRE);
@@ -41,11 +41,7 @@ struct PollTask {
   bool Proceed(Stream& stream) const {
     bool cancelled = stream.TakeTimedOut();
     if (Ready() || (cancelled && limit_ns == 0)) return true;
-    if (cancelled) {
-      Fail(107020, "notify-wait-timeout",
-           "the stream waited longer than its limit of {} s for a notify that nobody set, or for a model to reach a record",
-           limit_ns / 1'000'000'000);
-    }
+    if (cancelled) throw Expired();
     // Watched before it is parked: once parked, the stream may be running elsewhere.
     PollTask copy = *this;
     TheEngine().WatchPoll(stream, stream.park_serial() + 1, [copy] { return copy.Ready(); });
@@ -56,6 +52,12 @@ struct PollTask {
     }
     TheEngine().ForgetPoll(stream);
     return true;
+  }
+  Error Expired() const {
+    return Error(107020, "notify-wait-timeout",
+                 fmt::format("the stream waited longer than its limit of {} s for a notify that nobody set, or for a "
+                             "model to reach a record",
+                             limit_ns / 1'000'000'000));
   }
   static CancelResult Cancel(void*, Stream& stream) {
     return TheEngine().ForgetPoll(stream) ? CancelResult::kDone : CancelResult::kGone;

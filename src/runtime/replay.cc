@@ -1,5 +1,6 @@
 #include "runtime/replay.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "runtime/host_call.h"
@@ -23,6 +24,7 @@ bool Replay::Proceed(Stream& stream) {
   }
   if (watched_) TheEngine().ForgetPoll(stream);
   watched_ = false;
+  stream.TakeTimedOut();  // the lanes look at the time themselves
   if (!started_) Start();
   // In the middle of a replay only what is under way is waited for.
   if (stream.dropping()) failed_.store(true, std::memory_order_relaxed);
@@ -46,6 +48,7 @@ void Replay::Start() {
   for (size_t i = 0; i < lane_count_; ++i) {
     lanes_[i].progress.store(0, std::memory_order_relaxed);
     lanes_[i].call_pending = false;
+    lanes_[i].wait_until_ns = 0;
     lanes_[i].call_done.store(false, std::memory_order_relaxed);
   }
   lanes_done_.store(0, std::memory_order_relaxed);
@@ -81,21 +84,32 @@ bool Replay::RunLanes(Stream& stream) {
 // Nothing but host functions and polled values can move the launch: give the runner back.
 bool Replay::ParkForOutside(Stream& stream) {
   bool polls = false;
-  bool calls = false;
+  bool can_end = true;
+  int64_t until = 0;
   for (size_t i = 0; i < lane_count_; ++i) {
+    const Task* task = BlockedAt(i);
+    if (task == nullptr) continue;
     polls |= PollOf(i) != nullptr;
-    calls |= lanes_[i].call_pending;
+    can_end &= !lanes_[i].call_pending || task->body<HostCall>().scheme->withdraw != nullptr;
+    int64_t own = lanes_[i].wait_until_ns;
+    if (own != 0 && (until == 0 || own < until)) until = own;
   }
-  std::lock_guard guard(lock_);
-  if (outside_changed_) return false;
-  watched_ = polls;
-  if (polls) TheEngine().WatchPoll(stream, stream.park_serial() + 1, [this] { return AnyPollReady(); });
-  parked_ = &stream;
-  // A host function that runs cannot be taken back: only a park for values alone ends early.
-  if (stream.Park({ParkReason::kLaunch, this, calls ? nullptr : &Replay::CancelPark}) != 0) return true;
-  parked_ = nullptr;
-  failed_.store(true, std::memory_order_relaxed);
-  return false;
+  uint64_t park = 0;
+  {
+    std::lock_guard guard(lock_);
+    if (outside_changed_) return false;
+    watched_ = polls;
+    if (polls) TheEngine().WatchPoll(stream, stream.park_serial() + 1, [this] { return AnyPollReady(); });
+    parked_ = &stream;
+    park = stream.Park({ParkReason::kLaunch, this, can_end ? &Replay::CancelPark : nullptr});
+    if (park == 0) {
+      parked_ = nullptr;
+      failed_.store(true, std::memory_order_relaxed);
+      return false;
+    }
+  }
+  if (until != 0) TheEngine().WatchDeadline(stream, park, until);
+  return true;
 }
 
 CancelResult Replay::CancelPark(void* where, Stream& stream) {
@@ -103,7 +117,20 @@ CancelResult Replay::CancelPark(void* where, Stream& stream) {
   std::unique_lock guard(replay.lock_, std::try_to_lock);
   if (!guard.owns_lock()) return CancelResult::kBusy;
   if (replay.parked_ != &stream) return CancelResult::kGone;
-  replay.parked_ = nullptr;
+  CancelResult result = stream.dropping() ? replay.WithdrawCalls() : CancelResult::kDone;
+  if (result == CancelResult::kDone) replay.parked_ = nullptr;
+  return result;
+}
+
+// Takes back the host functions that have not begun. Not kDone: one runs, and its end moves the launch.
+CancelResult Replay::WithdrawCalls() {
+  for (size_t i = 0; i < lane_count_; ++i) {
+    Lane& lane = lanes_[i];
+    if (!lane.call_pending || lane.call_done.load(std::memory_order_acquire)) continue;
+    CancelResult result = BlockedAt(i)->body<HostCall>().scheme->withdraw(&calls_[i]);
+    if (result != CancelResult::kDone) return result;
+    lane.call_done.store(true, std::memory_order_release);
+  }
   return CancelResult::kDone;
 }
 
@@ -189,18 +216,34 @@ void Replay::Failed(const Task& task, const Error& error) {
 // A task that waits for the outside. True when it is over.
 bool Replay::RunBlocking(Lane& lane, const Task& task) {
   if (failed_.load(std::memory_order_relaxed) && !lane.call_pending) return true;
-  if (task.type->task_class == TaskClass::kPoll) return task.body<PollTask>().Ready();
-  if (lane.call_pending) {
-    if (!lane.call_done.load(std::memory_order_acquire)) return false;
-    lane.call_pending = false;
-    lane.call_done.store(false, std::memory_order_relaxed);
-    return true;
+  if (task.type->task_class == TaskClass::kPoll) return RunPoll(lane, task);
+  if (!lane.call_pending) return StartCall(lane, task);
+  if (!lane.call_done.load(std::memory_order_acquire)) return false;
+  lane.call_pending = false;
+  lane.call_done.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+bool Replay::RunPoll(Lane& lane, const Task& task) {
+  const auto& poll = task.body<PollTask>();
+  bool over = poll.Ready();
+  if (!over && poll.limit_ns > 0) {
+    int64_t now = NowNs();
+    if (lane.wait_until_ns == 0) lane.wait_until_ns = now + poll.limit_ns;
+    if (now >= lane.wait_until_ns) {
+      Failed(task, poll.Expired());
+      over = true;
+    }
   }
+  if (over) lane.wait_until_ns = 0;
+  return over;
+}
+
+bool Replay::StartCall(Lane& lane, const Task& task) {
   lane.call_pending = true;
-  const auto& call = task.body<HostCallTask>();
+  const auto& call = task.body<HostCall>();
   try {
-    RunOnCallbackThread(call.function, call.argument, &Replay::CallDone,
-                        &calls_[static_cast<size_t>(&lane - lanes_.get())]);
+    call.scheme->start(call, &Replay::CallDone, &calls_[static_cast<size_t>(&lane - lanes_.get())]);
   } catch (const Error& error) {
     lane.call_pending = false;
     Failed(task, error);
@@ -221,12 +264,16 @@ void Replay::CallDone(void* context) {
   if (stream != nullptr) stream->Fulfil();
 }
 
-// The poll that a lane stands at, or null.
-const PollTask* Replay::PollOf(size_t lane) const {
+// The task that a lane stands at when it waits for the outside, or null.
+const Task* Replay::BlockedAt(size_t lane) const {
   const std::vector<LaneItem>& items = graph_.lanes()[lane];
   uint32_t at = lanes_[lane].progress.load(std::memory_order_acquire);
-  if (at >= items.size() || items[at].task->type->task_class != TaskClass::kPoll) return nullptr;
-  return &items[at].task->body<PollTask>();
+  return at < items.size() && items[at].task->type->run == nullptr ? items[at].task : nullptr;
+}
+
+const PollTask* Replay::PollOf(size_t lane) const {
+  const Task* task = BlockedAt(lane);
+  return task != nullptr && task->type->task_class == TaskClass::kPoll ? &task->body<PollTask>() : nullptr;
 }
 
 // From the timekeeper, which holds its own lock: it may only try this one.

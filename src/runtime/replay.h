@@ -29,6 +29,7 @@ class Replay final : private Offer {
     std::atomic<bool> owned{false};
     std::atomic<bool> call_done{false};
     bool call_pending = false;  // a host function of this lane is under way (owner only)
+    int64_t wait_until_ns = 0;  // when the wait that this lane stands at gives up; 0: never, or not begun
   };
   enum class LaneEnd { kDone, kBlocked, kOutside };
 
@@ -40,10 +41,14 @@ class Replay final : private Offer {
   bool SweepLanes(bool* moved);
   LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
   bool RunBlocking(Lane& lane, const Task& task);
+  bool RunPoll(Lane& lane, const Task& task);
+  bool StartCall(Lane& lane, const Task& task);
   void RunTask(const Task& task);
   void Failed(const Task& task, const Error& error);
   static CancelResult CancelPark(void* replay, Stream& stream);
   static void CallDone(void* lane_call);
+  CancelResult WithdrawCalls();
+  const Task* BlockedAt(size_t lane) const;
   const PollTask* PollOf(size_t lane) const;
   bool AnyPollReady();
   bool Done() const { return lanes_done_.load(std::memory_order_acquire) == lane_count_; }

@@ -186,7 +186,7 @@ TEST_F(ThreadRing, HostFunctionsAreOrderedWithTasks) {
     int64_t counter = 0;
     for (int i = 0; i < kRounds / 10; ++i) {
       stream.Submit(MakeTask(AddTask{&counter, 1}));
-      stream.Submit(MakeTask(HostCallTask{&Count, &counter}));
+      stream.Submit(MakeTask(HostCallTask(&Count, &counter)));
     }
     Wait(stream);
     EXPECT_EQ(counter, 2 * (kRounds / 10));
@@ -208,8 +208,8 @@ ModelRI& CaptureForkJoin(Context& context, int64_t* left, int64_t* right, int64_
   a.Submit(MakeTask(AddTask{left, 1}, cost));
   b.Submit(MakeTask(AddTask{right, 1}, cost));
   if (calls) {
-    a.Submit(MakeTask(HostCallTask{&Count, left}));
-    b.Submit(MakeTask(HostCallTask{&Count, right}));
+    a.Submit(MakeTask(HostCallTask(&Count, left)));
+    b.Submit(MakeTask(HostCallTask(&Count, right)));
   }
   join.Record(b);
   join.MakeWait(a, 0);
@@ -279,7 +279,7 @@ TEST_F(ThreadRing, StreamsAreDroppedWhileTheyWork) {
       event.Record(a);
       event.MakeWait(b, i % 2 == 0 ? 0 : 1'000'000'000);
       model.Execute(b);
-      b.Submit(MakeTask(HostCallTask{&Count, &value}));
+      b.Submit(MakeTask(HostCallTask(&Count, &value)));
       model.Execute(a);
       if (i % 3 == 0) DestroyEvent(event);
       Context::DestroyStream(b, i % 2 == 0);

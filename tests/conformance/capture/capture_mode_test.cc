@@ -183,15 +183,6 @@ TEST_F(CaptureMode, OtherStreamsAndDevicesGoOn) {
   EXPECT_OK(aclmdlRIDestroy(End()));
 }
 
-TEST_F(CaptureMode, CallbacksOfTheOldSchemeCannotBeCaptured) {
-  EXPECT_OK(aclrtSubscribeReport(static_cast<uint64_t>(pthread_self()), main_));
-  EXPECT_OK(Begin(kRelaxed));
-  EXPECT_REFUSED(kWrongMode, aclrtLaunchCallback([](void*) {}, nullptr, ACL_CALLBACK_BLOCK, main_),
-                 "aclrtLaunchHostFunc");
-  aclmdlRI model;
-  EXPECT_EQ(aclmdlRICaptureEnd(main_, &model), kInvalidated);
-}
-
 TEST_F(CaptureMode, PinnedCopiesAreCaptured) {
   int32_t* pinned = NewPinned(8);
   EXPECT_OK(Begin(kGlobal));
