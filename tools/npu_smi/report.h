@@ -1,0 +1,19 @@
+// What npu-smi prints. Programs cut it apart by line, column and name, so all of it is as documented.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "npu_smi/devices.h"
+
+namespace belay::npu_smi {
+
+std::string Table(const std::vector<Device>& devices);       // npu-smi info
+std::string List(const std::vector<Device>& devices);        // npu-smi info -l
+std::string ChipMapping(const std::vector<Device>& devices);  // npu-smi info -m
+
+// npu-smi info -t type, for one device. Throws std::invalid_argument for a type that there is not.
+std::string Details(const std::string& type, const Device& device);
+std::string DetailTypes();
+
+}  // namespace belay::npu_smi
