@@ -91,9 +91,10 @@ aclError aclopSetAttrListListInt(
     values[]);
 
 /**
- * Runs one operator on the stream; here it need not have been compiled before.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Runs one operator on the stream that was loaded or compiled before; as long as nothing was loaded
+ * it need not have been.
+ * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
+ * attributes do not fit the operator: None; 200001: there is no such operator here.
  */
 aclError aclopExecute(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer
@@ -102,8 +103,8 @@ aclError aclopExecute(
 
 /**
  * The same, and writes the shapes of the results to outputDesc.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
+ * attributes do not fit the operator: None; 200001: there is no such operator here.
  */
 aclError aclopExecuteV2(
     const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
@@ -122,8 +123,8 @@ aclError aclopInferShape(
 
 /**
  * An operator with its descriptions and attributes, to be run with aclopExecWithHandle.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
+ * attributes do not fit the operator: None; 200001: there is no such operator here.
  */
 aclError aclopCreateHandle(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
@@ -143,8 +144,8 @@ aclError aclopExecWithHandle(
 
 /**
  * Converts the elements of a tensor.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
+ * attributes do not fit the operator: None; 200001: there is no such operator here.
  */
 aclError aclopCast(
     const aclTensorDesc *srcDesc, const aclDataBuffer *srcBuffer, const aclTensorDesc *dstDesc,
@@ -152,26 +153,31 @@ aclError aclopCast(
 
 /**
  * A handle that converts the elements of a tensor.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
+ * attributes do not fit the operator: None; 200001: there is no such operator here.
  */
 aclError aclopCreateHandleForCast(
     aclTensorDesc *srcDesc, aclTensorDesc *dstDesc, uint8_t truncate, aclopHandle **handle);
 
 /**
- * The folder must exist. Belay has every operator built in and loads nothing from it.
- * Errors: 100003: no such folder.
+ * Loads every single-operator model (*.om) in the folder, in its folders and in theirs. From then
+ * on aclopExecute and kin run only what was loaded or compiled.
+ * Errors: 100002: a folder was set before; 100003: no such folder; 545001: a file is no
+ * single-operator model.
  */
 aclError aclopSetModelDir(const char *modelDir);
+
+/**
+ * Loads a single-operator model from memory, which may be freed afterwards.
+ * Errors: 545001: the bytes are no single-operator model.
+ */
+aclError aclopLoad(const void *model, size_t modelSize);
 
 /**
  * How many prepared operators are kept.
  * Errors: 100000: zero.
  */
 aclError aclopSetMaxOpQueueNum(uint64_t maxOpNum);
-
-/** Models of single operators that were compiled for a card cannot run here. */
-aclError aclopLoad(const void *model, size_t modelSize);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "graph/model.h"
-#include "graph/single_op.h"
+#include "graph/single_op_model.h"
 #include "runtime/context.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
@@ -23,6 +23,7 @@ namespace {
 void ForgetModels() {
   graph::RemoveModelsOf(-1);
   graph::ForgetPreparedOps();
+  graph::ForgetLoadedOps();
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // Single operators by name.
-#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -9,7 +8,7 @@
 #include "api/handlers.h"
 #include "base/error.h"
 #include "base/fork.h"
-#include "graph/single_op.h"
+#include "graph/single_op_model.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
 
@@ -34,15 +33,19 @@ void CheckCount(int count, const void* list, const char* what) {
   }
 }
 
+ValueType TypeOf(const TensorDesc& desc) {
+  if (desc.dims.size() > tensor::kMaxRank) {
+    Fail(145021, "op-rank", "a tensor has {} dimensions; eight are supported", desc.dims.size());
+  }
+  return {desc.dtype, desc.format, desc.rank_is_known(), tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
+}
+
 // A missing optional argument is described as having no type.
 OpArgument ArgumentOf(const TensorDesc& desc) {
   OpArgument argument;
   argument.present = desc.dtype != DType::kUndefined;
   if (!argument.present) return argument;
-  if (desc.dims.size() > tensor::kMaxRank) {
-    Fail(145021, "op-rank", "a tensor has {} dimensions; eight are supported", desc.dims.size());
-  }
-  argument.type = {desc.dtype, desc.format, desc.rank_is_known(), tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
+  argument.type = TypeOf(desc);
   if (desc.is_constant) {
     auto value = std::make_shared<graph::HostTensor>(desc.dtype, argument.type.shape);
     std::copy_n(desc.constant.begin(), std::min(desc.constant.size(), value->bytes()), value->mutable_data());
@@ -56,6 +59,7 @@ SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, Des
   CheckCount(outputs, outputDesc, "outputs");
   SingleOp op{type, {}, outputs, {}};
   for (int i = 0; i < inputs; ++i) op.inputs.push_back(ArgumentOf(Need<TensorDesc>(const_cast<aclTensorDesc*>(inputDesc[i]), "inputDesc[]")));
+  for (int i = 0; i < outputs; ++i) op.results.push_back(TypeOf(Need<TensorDesc>(const_cast<aclTensorDesc*>(outputDesc[i]), "outputDesc[]")));
   if (attributes != nullptr) op.attributes = attributes->values;
   return op;
 }
@@ -97,17 +101,22 @@ void WriteShape(aclTensorDesc* handle, const ValueType& type) {
   desc.dims = desc.storage_dims = desc.origin_dims = {type.shape.begin(), type.shape.end()};
 }
 
-void Run(const char* type, int inputs, DescList inputDesc, BufferList in, int outputs, DescList outputDesc,
+// Compiled by this call, or something that was loaded or compiled before.
+enum class Made { kNow, kBefore };
+
+void Run(Made made, const char* type, int inputs, DescList inputDesc, BufferList in, int outputs, DescList outputDesc,
          aclDataBuffer* const* out, const OpAttributes* attributes, rt::Stream& stream) {
   SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
+  if (made == Made::kBefore) graph::NeedLoaded(stream.context().device(), op);
   CheckCount(inputs, in, "inputs");
   CheckCount(outputs, out, "outputs");
   Execute(op, in, out, stream);
 }
 
-void RunAndDescribe(const char* type, int inputs, aclTensorDesc** inputDesc, aclDataBuffer** in, int outputs,
+void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inputDesc, aclDataBuffer** in, int outputs,
                     aclTensorDesc** outputDesc, aclDataBuffer** out, const OpAttributes* attributes, rt::Stream& stream) {
   SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
+  if (made == Made::kBefore) graph::NeedLoaded(stream.context().device(), op);
   CheckCount(inputs, in, "inputs");
   CheckCount(outputs, out, "outputs");
   auto instance = Execute(op, in, out, stream);
@@ -123,9 +132,14 @@ std::vector<T> ListOf(int count, const From* values) {
 }
 
 SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
-  SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}};
+  SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}, {TypeOf(to)}};
   op.attributes["dst_type"] = to.dtype;
   return op;
+}
+
+aclopHandle* HandleFor(SingleOp op) {
+  graph::NeedLoaded(rt::CurrentContext().device(), op);
+  return AsHandle<aclopHandle*>(graph::g_op_handles.Create(OpHandle{std::move(op)}));
 }
 
 struct CompileOptions {
@@ -184,22 +198,22 @@ void aclopCompileAndExecute(const char* opType, int numInputs, const aclTensorDe
                             const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
                             aclDataBuffer* const outputs[], const OpAttributes* attr, aclopEngineType,
                             aclopCompileType, const char*, rt::Stream& stream) {
-  Run(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  Run(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
 }
 void aclopExecute(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
                   const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
                   aclDataBuffer* const outputs[], const OpAttributes* attr, rt::Stream& stream) {
-  Run(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  Run(Made::kBefore, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
 }
 void aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
                               int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,
                               aclopEngineType, aclopCompileType, const char*, rt::Stream& stream) {
-  RunAndDescribe(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  RunAndDescribe(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
 }
 void aclopExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
                     int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,
                     rt::Stream& stream) {
-  RunAndDescribe(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  RunAndDescribe(Made::kBefore, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
 }
 void aclopCompile(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
                   const aclTensorDesc* const outputDesc[], const OpAttributes* attr, aclopEngineType, aclopCompileType,
@@ -224,11 +238,10 @@ void aclopInferShape(const char* opType, int numInputs, aclTensorDesc* inputDesc
 
 void aclopCreateHandle(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
                        const aclTensorDesc* const outputDesc[], const OpAttributes* opAttr, aclopHandle** handle) {
-  OpHandle made{OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, opAttr)};
-  *handle = AsHandle<aclopHandle*>(graph::g_op_handles.Create(std::move(made)));
+  *handle = HandleFor(OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, opAttr));
 }
 void aclopCreateHandleForCast(TensorDesc& srcDesc, TensorDesc& dstDesc, uint8_t, aclopHandle** handle) {
-  *handle = AsHandle<aclopHandle*>(graph::g_op_handles.Create(OpHandle{CastOp(srcDesc, dstDesc)}));
+  *handle = HandleFor(CastOp(srcDesc, dstDesc));
 }
 void aclopDestroyHandle(OpHandle& handle) { graph::g_op_handles.Destroy(graph::g_op_handles.HandleOf(&handle)); }
 void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* const inputs[], int numOutputs,
@@ -244,13 +257,15 @@ void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* c
 void aclopCast(const TensorDesc& srcDesc, const tensor::DataBuffer& srcBuffer, const TensorDesc& dstDesc,
                tensor::DataBuffer& dstBuffer, uint8_t, rt::Stream& stream) {
   Buffer in{srcBuffer.data, srcBuffer.bytes}, out{dstBuffer.data, dstBuffer.bytes};
-  graph::InstanceOf(stream.context().device(), CastOp(srcDesc, dstDesc), Overlap(in, out))
+  SingleOp op = CastOp(srcDesc, dstDesc);
+  graph::NeedLoaded(stream.context().device(), op);
+  graph::InstanceOf(stream.context().device(), op, Overlap(in, out))
       ->Execute(stream, std::span(&in, 1), std::span(&out, 1));
 }
 
-void aclopSetModelDir(const char* modelDir) {
-  if (std::filesystem::is_directory(modelDir)) return;
-  Fail(100003, "op-model-dir", "'{}' is no folder", modelDir);
+void aclopSetModelDir(const char* modelDir) { graph::LoadSingleOps(modelDir); }
+void aclopLoad(const void* model, size_t modelSize) {
+  graph::LoadSingleOp(graph::SingleOpOf(graph::ReadModelCopy(model, modelSize)));
 }
 void aclopSetMaxOpQueueNum(uint64_t maxOpNum) {
   if (maxOpNum == 0) Fail(100000, "op-queue", "maxOpNum must be at least 1");

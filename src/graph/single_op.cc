@@ -80,7 +80,9 @@ Node NodeOf(const SingleOp& op) {
   return node;
 }
 
-Graph GraphOf(const SingleOp& op, std::vector<ValueType>* types) {
+}  // namespace
+
+Graph GraphOf(const SingleOp& op) {
   Graph graph;
   graph.name = op.type;
   Node node = NodeOf(op);
@@ -91,18 +93,18 @@ Graph GraphOf(const SingleOp& op, std::vector<ValueType>* types) {
       node.inputs.push_back({});
     } else if (input.value != nullptr) {
       node.inputs.push_back(graph.AddConstant(name, input.value));
+      graph.nodes.back().types[0].format = input.type.format;
     } else {
       node.inputs.push_back({graph.AddInput(name, input.type)});
-      types->push_back(input.type);
     }
   }
   while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
   int number = graph.Add(std::move(node));
-  for (int i = 0; i < op.outputs; ++i) graph.outputs.push_back({{number, i}, "output" + std::to_string(i)});
+  for (int i = 0; i < op.outputs; ++i) {
+    graph.outputs.push_back({{number, i}, "output" + std::to_string(i)});
+  }
   return graph;
 }
-
-}  // namespace
 
 std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, bool outputs_apart) {
   std::string key = KeyOf(device.id(), op, outputs_apart);
@@ -112,8 +114,9 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, boo
     auto it = prepared.ops.find(key);
     if (it != prepared.ops.end() && it->second->alive()) return it->second;
   }
+  Graph graph = GraphOf(op);
   std::vector<ValueType> types;
-  Graph graph = GraphOf(op, &types);
+  for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
   std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {}, outputs_apart);
   std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
   std::lock_guard guard(prepared.lock);
@@ -140,6 +143,12 @@ std::vector<ValueType> InferOutputs(const SingleOp& op) {
     Fail(100000, "op-shape-open", "the elements of input {} of {} decide the shape of the result; pass them", needs.input, op.type);
   }
   return types;
+}
+
+bool IsPrepared(rt::Device& device, const SingleOp& op) {
+  Prepared& prepared = ThePrepared();
+  std::lock_guard guard(prepared.lock);
+  return prepared.ops.count(KeyOf(device.id(), op, false)) != 0 || prepared.ops.count(KeyOf(device.id(), op, true)) != 0;
 }
 
 void SetMostKept(size_t count) {

@@ -28,7 +28,11 @@ struct SingleOp {
   std::vector<OpArgument> inputs;
   int outputs = 0;
   Attributes attributes;
+  std::vector<ValueType> results = {};  // as the caller describes them; empty: not at all
 };
+
+// The operator as a node with its inputs and constants.
+Graph GraphOf(const SingleOp& op);
 
 // aclopHandle
 struct OpHandle {
@@ -44,6 +48,9 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, boo
 
 // Types of the results. Throws Error where elements of an input decide and are not given.
 std::vector<ValueType> InferOutputs(const SingleOp& op);
+
+// An instance for it is kept.
+bool IsPrepared(rt::Device& device, const SingleOp& op);
 
 // How many prepared operators are kept.
 void SetMostKept(size_t count);
