@@ -11,29 +11,12 @@
 #include "ops/layout/moves.h"
 #include "ops/rules.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
 
 using tensor::kInvalidArgument;
-
-// Dimensions [first, end) of a view, at its own offset 0.
-Tensor DimsOf(const Tensor& t, int first, int end) {
-  Tensor part;
-  part.dtype = t.dtype;
-  for (int d = first; d < end; ++d) {
-    part.shape.push_back(t.shape[d]);
-    part.strides.push_back(t.strides[d]);
-  }
-  return part;
-}
-
-std::vector<int64_t> Offsets(const Tensor& t, int first, int end) {
-  Tensor part = DimsOf(t, first, end);
-  return OffsetsOf(part.shape, part.strides, static_cast<int64_t>(BytesOf(t.dtype)));
-}
-
-int64_t OffsetOf(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
 
 // Blocks of elements from places that indices name.
 struct GatherBody {
@@ -154,9 +137,9 @@ void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const 
   int behind = dim + index.tensor->shape.rank() - batch_dims;
   GatherBody body;
   body.index = Indices(*index.tensor);
-  body.outer_out = Offsets(to, 0, dim);
-  body.outer_in = Offsets(from, 0, dim);
-  body.index_out = Offsets(to, dim, behind);
+  body.outer_out = OffsetsOf(to, 0, dim);
+  body.outer_in = OffsetsOf(from, 0, dim);
+  body.index_out = OffsetsOf(to, dim, behind);
   body.shared = 1;
   for (int d = batch_dims; d < dim; ++d) body.shared *= from.shape[d];
   body.size = from.shape[dim];
@@ -192,8 +175,8 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
   GatherNdBody body;
   body.index = Indices(*index.tensor);
   body.depth = depth;
-  body.batch_in = Offsets(from, 0, batch_dims);
-  body.row_out = Offsets(to, 0, names.rank() - 1);
+  body.batch_in = OffsetsOf(from, 0, batch_dims);
+  body.row_out = OffsetsOf(to, 0, names.rank() - 1);
   body.rows_a_batch = static_cast<int64_t>(body.row_out.size() / body.batch_in.size());
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
   for (int d = batch_dims; d < behind; ++d) {

@@ -1,6 +1,7 @@
 #include "ops/index/indices.h"
 
 #include "base/error.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 
@@ -25,13 +26,6 @@ std::vector<int64_t> Indices::Places(const char* address, int64_t size) const {
   return values;
 }
 
-Tensor PackedPlaces(const Shape& shape) {
-  Tensor tensor;
-  tensor.dtype = DType::kI64;
-  tensor.shape = shape;
-  tensor.strides = PackedStrides(shape);
-  tensor.storage_count = tensor.count();
-  return tensor;
-}
+Tensor PackedPlaces(const Shape& shape) { return PackedOf(DType::kI64, shape); }
 
 }  // namespace belay::ops

@@ -9,28 +9,12 @@
 #include "ops/layout/moves.h"
 #include "ops/rules.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
 
 using tensor::kInvalidArgument;
-
-Tensor DimsOf(const Tensor& t, int first, int end) {
-  Tensor part;
-  part.dtype = t.dtype;
-  for (int d = first; d < end; ++d) {
-    part.shape.push_back(t.shape[d]);
-    part.strides.push_back(t.strides[d]);
-  }
-  return part;
-}
-
-std::vector<int64_t> Offsets(const Tensor& t, int first, int end) {
-  Tensor part = DimsOf(t, first, end);
-  return OffsetsOf(part.shape, part.strides, static_cast<int64_t>(BytesOf(t.dtype)));
-}
-
-int64_t OffsetOf(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
 
 // The input becomes the result before anything is written to it, unless they are one tensor.
 struct Start {
@@ -218,7 +202,7 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
     body.sizes.push_back(to.shape[d]);
     body.steps.push_back(to.strides[d] * bytes);
   }
-  body.row_in = Offsets(from, 0, rows);
+  body.row_in = OffsetsOf(from, 0, rows);
   body.combine = BlockCombiner(DimsOf(to, behind, to.shape.rank()), DimsOf(from, rows, from.shape.rank()), how);
   body.offsets[0] = OffsetOf(to);
   body.offsets[1] = OffsetOf(from);
@@ -242,8 +226,8 @@ void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand
   ScatterRowsBody body;
   body.start = Start(out, self);
   body.index = Indices(*index.tensor);
-  body.outer_out = Offsets(to, 0, axis);
-  body.outer_in = Offsets(from, 0, axis);
+  body.outer_out = OffsetsOf(to, 0, axis);
+  body.outer_in = OffsetsOf(from, 0, axis);
   int rank = to.shape.rank();
   body.combine = BlockCombiner(DimsOf(to, axis + 1, rank), DimsOf(from, axis + 1, rank), how, factor);
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));

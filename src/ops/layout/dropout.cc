@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/pipeline.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -42,8 +43,6 @@ struct DropoutBody {
     }
   }
 };
-
-int64_t OffsetOf(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
 
 }  // namespace
 

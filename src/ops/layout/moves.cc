@@ -2,33 +2,41 @@
 
 #include <cstring>
 
+#include "tensor/views.h"
+
 namespace belay::ops {
 namespace {
 
-template <class T>
-T At(const char* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
+// Any number of bytes, when it is not known while compiling.
+struct AnyBytes {
+  int64_t bytes;
+  int64_t size() const { return bytes; }
+};
+template <int64_t kBytes>
+struct SomeBytes {
+  static constexpr int64_t size() { return kBytes; }
+};
+
+template <class Element>
+void Move(char* dst, const char* src, Element element) {
+  std::memcpy(dst, src, static_cast<size_t>(element.size()));
 }
 
-template <class T>
-void Put(char* to, T value) {
-  std::memcpy(to, &value, sizeof(T));
-}
-
-template <class T>
-void MoveAs(char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t n) {
-  if (dst_step == sizeof(T)) {
-    for (int64_t i = 0; i < n; ++i) Put(dst + i * sizeof(T), At<T>(src + i * src_step));
-    return;
+// move(element) with the size as a constant where that makes a loop of moves fast.
+template <class MoveAll>
+void WithSize(int64_t bytes, MoveAll&& move) {
+  switch (bytes) {
+    case 1:
+      return move(SomeBytes<1>());
+    case 2:
+      return move(SomeBytes<2>());
+    case 4:
+      return move(SomeBytes<4>());
+    case 8:
+      return move(SomeBytes<8>());
+    default:
+      return move(AnyBytes{bytes});
   }
-  for (int64_t i = 0; i < n; ++i) Put(dst + i * dst_step, At<T>(src + i * src_step));
-}
-
-template <class T>
-void PickAs(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) Put(dst + i * dst_step, At<T>(src + offsets[i]));
 }
 
 }  // namespace
@@ -38,37 +46,19 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
     std::memcpy(dst, src, static_cast<size_t>(n * bytes));
     return;
   }
-  switch (bytes) {
-    case 1:
-      return MoveAs<uint8_t>(dst, dst_step, src, src_step, n);
-    case 2:
-      return MoveAs<uint16_t>(dst, dst_step, src, src_step, n);
-    case 4:
-      return MoveAs<uint32_t>(dst, dst_step, src, src_step, n);
-    case 8:
-      return MoveAs<uint64_t>(dst, dst_step, src, src_step, n);
-    default:
-      for (int64_t i = 0; i < n; ++i) {
-        std::memcpy(dst + i * dst_step, src + i * src_step, static_cast<size_t>(bytes));
-      }
-  }
+  WithSize(bytes, [=](auto element) {
+    if (dst_step == element.size()) {
+      for (int64_t i = 0; i < n; ++i) Move(dst + i * element.size(), src + i * src_step, element);
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) Move(dst + i * dst_step, src + i * src_step, element);
+  });
 }
 
 void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes) {
-  switch (bytes) {
-    case 1:
-      return PickAs<uint8_t>(dst, dst_step, src, offsets, n);
-    case 2:
-      return PickAs<uint16_t>(dst, dst_step, src, offsets, n);
-    case 4:
-      return PickAs<uint32_t>(dst, dst_step, src, offsets, n);
-    case 8:
-      return PickAs<uint64_t>(dst, dst_step, src, offsets, n);
-    default:
-      for (int64_t i = 0; i < n; ++i) {
-        std::memcpy(dst + i * dst_step, src + offsets[i], static_cast<size_t>(bytes));
-      }
-  }
+  WithSize(bytes, [=](auto element) {
+    for (int64_t i = 0; i < n; ++i) Move(dst + i * dst_step, src + offsets[i], element);
+  });
 }
 
 std::vector<int64_t> OffsetsOf(const tensor::Shape& shape, const tensor::Strides& strides, int64_t bytes) {
@@ -82,6 +72,11 @@ std::vector<int64_t> OffsetsOf(const tensor::Shape& shape, const tensor::Strides
     offsets = std::move(inner);
   }
   return offsets;
+}
+
+std::vector<int64_t> OffsetsOf(const tensor::Tensor& t, int first, int end) {
+  tensor::Tensor part = tensor::DimsOf(t, first, end);
+  return OffsetsOf(part.shape, part.strides, static_cast<int64_t>(BytesOf(t.dtype)));
 }
 
 }  // namespace belay::ops

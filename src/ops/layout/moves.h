@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensor/dims.h"
+#include "tensor/objects.h"
 
 namespace belay::ops {
 
@@ -16,5 +17,7 @@ void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offset
 
 // The byte offset of each element of a view, in row-major order.
 std::vector<int64_t> OffsetsOf(const tensor::Shape& shape, const tensor::Strides& strides, int64_t bytes);
+// The same for dimensions [first, end) of a view, from its own offset 0.
+std::vector<int64_t> OffsetsOf(const tensor::Tensor& t, int first, int end);
 
 }  // namespace belay::ops

@@ -9,6 +9,7 @@
 #include "ops/pipeline.h"
 #include "ops/rules.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -51,15 +52,6 @@ struct AddProductBody {
   }
 };
 
-Tensor PackedFloats(const Shape& shape) {
-  Tensor t;
-  t.dtype = DType::kF32;
-  t.shape = shape;
-  t.strides = PackedStrides(shape);
-  t.storage_count = t.count();
-  return t;
-}
-
 }  // namespace
 
 void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
@@ -70,7 +62,7 @@ void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
          shape.ToString(), args.out.name, args.out.shape().ToString());
   }
   if (args.out.tensor->empty()) return;
-  Tensor sums = PackedFloats(shape);
+  Tensor sums = PackedOf(DType::kF32, shape);
   auto product = std::make_shared<PlanRef>(NewPlan("product"));
   Operand mat1 = args.mat1, mat2 = args.mat2;
   mat1.binding = (*product)->Bind(mat1.tensor, Access::kRead, "mat1", 0, 0);
@@ -79,7 +71,7 @@ void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
   const DType type = rules::Promote(mat1, mat2, into);
   kernels::Matmul(**product, type, mat1, mat2, args.math_type, into);
 
-  Tensor nothing = PackedFloats(Shape{});
+  Tensor nothing = PackedOf(DType::kF32, Shape{});
   Operand self = args.self.present() ? args.self : Operand{&nothing};
   AddProductBody body{.product = product,
                       .mat1 = args.mat1.binding,

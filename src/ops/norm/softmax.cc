@@ -9,16 +9,11 @@
 #include "ops/loop_nest.h"
 #include "ops/norm/softmax_loops.h"
 #include "ops/pipeline.h"
+#include "ops/reduce/along_axis.h"
 #include "ops/rules.h"
 
 namespace belay::ops {
 namespace {
-
-// A row's length and its steps through memory.
-struct Axis {
-  int64_t size;
-  int64_t in_step, out_step;  // bytes
-};
 
 template <class T>
 struct SoftmaxBody {
@@ -96,22 +91,6 @@ struct SoftmaxBody {
   }
 };
 
-Tensor WithoutDim(const Tensor& t, int dim) {
-  Tensor rest;
-  rest.dtype = t.dtype;
-  rest.offset = t.offset;
-  for (int i = 0; i < t.shape.rank(); ++i) {
-    if (i == dim) continue;
-    rest.shape.push_back(t.shape[i]);
-    rest.strides.push_back(t.strides[i]);
-  }
-  return rest;
-}
-
-int64_t StepOf(const Tensor& t, int dim) {
-  return t.shape.rank() == 0 ? 0 : t.strides[dim] * static_cast<int64_t>(BytesOf(t.dtype));
-}
-
 template <class T>
 void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int dim,
                  const Operand& out) {
@@ -119,7 +98,7 @@ void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, 
   Tensor out_rest = WithoutDim(*out.tensor, dim);
   SoftmaxBody<T> body;
   body.rows = LoopNest(in_rest.shape, {Operand{&out_rest}, Operand{&in_rest}});
-  int64_t size = self.tensor->shape.rank() == 0 ? 1 : self.tensor->shape[dim];
+  int64_t size = SizeOf(*self.tensor, dim);
   body.axis = {size, StepOf(*self.tensor, dim), StepOf(*out.tensor, dim)};
   auto element = static_cast<int64_t>(BytesOf(self.dtype()));
   body.side_by_side = body.axis.in_step != element && body.rows.step(1) == element &&

@@ -10,6 +10,7 @@
 #include "ops/layout/strided_copy.h"
 #include "ops/resize/taps.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -17,14 +18,6 @@ namespace {
 using tensor::kInvalidArgument;
 
 constexpr int kMostDims = 3;
-
-Tensor PackedOf(DType dtype, const Shape& shape) {
-  Tensor tensor;
-  tensor.dtype = dtype;
-  tensor.shape = shape;
-  tensor.strides = PackedStrides(shape);
-  return tensor;
-}
 
 // The elements of one dimension that a place is made of.
 template <class T>

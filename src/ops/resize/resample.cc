@@ -5,17 +5,10 @@
 #include "base/parallel.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/strided_copy.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
-
-Tensor PackedOf(DType dtype, const Shape& shape) {
-  Tensor tensor;
-  tensor.dtype = dtype;
-  tensor.shape = shape;
-  tensor.strides = PackedStrides(shape);
-  return tensor;
-}
 
 template <class T>
 struct ResampleBody {

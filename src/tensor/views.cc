@@ -1,0 +1,42 @@
+#include "tensor/views.h"
+
+namespace belay::tensor {
+
+Tensor PackedOf(DType dtype, const Shape& shape) {
+  Tensor packed;
+  packed.dtype = dtype;
+  packed.shape = shape;
+  packed.strides = PackedStrides(shape);
+  packed.storage_count = packed.count();
+  return packed;
+}
+
+Tensor DimsOf(const Tensor& t, int first, int end) {
+  Tensor part;
+  part.dtype = t.dtype;
+  for (int d = first; d < end; ++d) {
+    part.shape.push_back(t.shape[d]);
+    part.strides.push_back(t.strides[d]);
+  }
+  return part;
+}
+
+Tensor WithoutDim(const Tensor& t, int dim) {
+  Tensor rest;
+  rest.dtype = t.dtype;
+  rest.offset = t.offset;
+  for (int d = 0; d < t.shape.rank(); ++d) {
+    if (d == dim) continue;
+    rest.shape.push_back(t.shape[d]);
+    rest.strides.push_back(t.strides[d]);
+  }
+  return rest;
+}
+
+int64_t OffsetOf(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
+
+int64_t StepOf(const Tensor& t, int dim) {
+  return t.shape.rank() == 0 ? 0 : t.strides[dim] * static_cast<int64_t>(BytesOf(t.dtype));
+}
+
+}  // namespace belay::tensor
