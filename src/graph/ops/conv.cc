@@ -121,6 +121,8 @@ void FusedConv2D(Translation& node) {
   if (!ops::FindActivation(activation, &conv.activation.kind)) node.Refuse("there is no activation '" + activation + "'");
   conv.activation.alpha = static_cast<float>(node.Float("alpha"));
   conv.activation.beta = static_cast<float>(node.Float("beta"));
+  conv.activation.scale = static_cast<float>(node.Float("scale"));
+  conv.activation.shift = static_cast<float>(node.Float("shift"));
   AddStep(node, "FusedConv2D", inputs, conv, ResultShape(node, conv, conv.filter.shape[0]));
 }
 

@@ -2,6 +2,7 @@
 // weights; a bias, a residual and an activation are applied while the result is in the registers.
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "graph/op_schema.h"
 #include "graph/passes/editor.h"
@@ -33,11 +34,15 @@ class ConvFuser {
   void Run() {
     for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
       int node = static_cast<int>(n);
-      if (!IsConvolution(edit_.at(node)) || !IsPlain(node)) continue;
+      bool transposed = edit_.at(node).type == "ConvTranspose";
+      if ((!transposed && !IsConvolution(edit_.at(node))) || !IsPlain(node)) continue;
       while (FoldFollower(node)) {
       }
+      if (transposed) continue;
       TakeResidual(node);
       TakeActivation(node);
+      while (TakeScale(node)) {
+      }
     }
   }
 
@@ -123,11 +128,7 @@ class ConvFuser {
     Constant bias = has_bias ? edit_.ConstantAt(node.inputs[2]) : nullptr;
     if (weight == nullptr || weight->dtype() != DType::kF32 || (has_bias && bias == nullptr) || node.inputs.size() > 3) return false;
     auto channels = static_cast<size_t>(Channels(n));
-    auto scaled = std::make_shared<HostTensor>(DType::kF32, weight->shape());
-    auto per_channel = static_cast<size_t>(weight->count()) / channels;
-    for (size_t i = 0; i < static_cast<size_t>(weight->count()); ++i) {
-      scaled->as<float>()[i] = static_cast<float>(weight->as<float>()[i] * change.scale[i / per_channel]);
-    }
+    Constant scaled = Scaled(node, *weight, change.scale);
     auto shifted = std::make_shared<HostTensor>(DType::kF32, Shape{static_cast<int64_t>(channels)});
     std::vector<double> old = bias == nullptr ? std::vector<double>(channels, 0) : bias->Reals();
     for (size_t c = 0; c < channels; ++c) {
@@ -135,14 +136,30 @@ class ConvFuser {
     }
     Port w = edit_.AddConstant(node.name + "_weight", std::move(scaled));
     Port b = edit_.AddConstant(node.name + "_bias", std::move(shifted));
-    edit_.Rewrite(n, "FusedConv2D", {node.inputs[0], w, b}, FusedAttributes(node));
+    bool transposed = node.type == "ConvTranspose";
+    edit_.Rewrite(n, transposed ? node.type : "FusedConv2D", {node.inputs[0], w, b}, transposed ? node.attributes : FusedAttributes(node));
     return true;
+  }
+
+  // Weights are [out, in / groups, kernel...]; of a transposed convolution [in, out / groups, kernel...].
+  Constant Scaled(const Node& node, const HostTensor& weight, const std::vector<double>& scale) {
+    auto scaled = std::make_shared<HostTensor>(DType::kF32, weight.shape());
+    const Shape& shape = weight.shape();
+    bool transposed = node.type == "ConvTranspose";
+    int64_t groups = transposed ? std::get<int64_t>(Get(node, "groups")) : 1, taps = 1;
+    for (int d = 2; d < shape.rank(); ++d) taps *= shape[d];
+    for (int64_t i = 0; i < weight.count(); ++i) {
+      int64_t first = i / taps / shape[1];
+      int64_t channel = transposed ? first / (shape[0] / groups) * shape[1] + i / taps % shape[1] : first;
+      scaled->as<float>()[i] = static_cast<float>(weight.as<float>()[i] * scale[static_cast<size_t>(channel)]);
+    }
+    return scaled;
   }
 
   static Attributes FusedAttributes(const Node& node) {
     Attributes attributes;
     for (const char* name : {"strides", "pads", "dilations", "groups", "data_format", "filter_format", "auto_pad",
-                             "activation", "alpha", "beta"}) {
+                             "activation", "alpha", "beta", "scale", "shift"}) {
       auto it = node.attributes.find(name);
       if (it != node.attributes.end()) attributes[name] = it->second;
     }
@@ -210,6 +227,40 @@ class ConvFuser {
     attributes["beta"] = activation.beta;
     edit_.Rewrite(n, "FusedConv2D", edit_.at(n).inputs, std::move(attributes));
     edit_.Replace({user, 0}, {n, 0});
+  }
+
+  // One number for all elements; nothing when it is none.
+  std::optional<double> SingleValue(const Port& port) {
+    Constant constant = edit_.ConstantAt(port);
+    if (constant == nullptr || constant->count() != 1 || constant->dtype() != DType::kF32) return std::nullopt;
+    return constant->Reals()[0];
+  }
+
+  // A factor or a summand behind the activation.
+  bool TakeScale(int n) {
+    int user = edit_.OnlyUser({n, 0});
+    if (user < 0 || edit_.at(user).inputs.size() != 2 || edit_.at(n).type != "FusedConv2D") return false;
+    const Node& node = edit_.at(user);
+    if (node.types[0].shape != edit_.at(n).types[0].shape) return false;
+    bool first = node.inputs[0] == Port{n, 0};
+    std::optional<double> value = SingleValue(node.inputs[first ? 1 : 0]);
+    if (!value) return false;
+    double scale = Real(edit_.at(n), "scale"), shift = Real(edit_.at(n), "shift");
+    if (node.type == "Mul") {
+      scale *= *value, shift *= *value;
+    } else if (first && (node.type == "Div" || node.type == "RealDiv")) {
+      scale /= *value, shift /= *value;
+    } else if (node.type == "Add") {
+      shift += *value;
+    } else {
+      return false;
+    }
+    Attributes attributes = edit_.at(n).attributes;
+    attributes["scale"] = scale;
+    attributes["shift"] = shift;
+    edit_.Rewrite(n, "FusedConv2D", edit_.at(n).inputs, std::move(attributes));
+    edit_.Replace({user, 0}, {n, 0});
+    return true;
   }
 
   Editor edit_;

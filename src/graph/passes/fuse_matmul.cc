@@ -1,6 +1,4 @@
 // Products with constant matrices, as in fully connected layers, take over what follows them.
-#include <cmath>
-
 #include "graph/passes/editor.h"
 #include "graph/passes/passes.h"
 
@@ -8,72 +6,6 @@ namespace belay::graph {
 namespace {
 
 bool IsFloat32(const ValueType& type) { return type.concrete() && type.dtype == DType::kF32; }
-
-// The constant is a single element of about this value.
-bool IsAbout(const Editor& edit, const Port& port, double value) {
-  Constant constant = edit.ConstantAt(port);
-  if (constant == nullptr || constant->count() != 1 || !IsFloat(constant->dtype())) return false;
-  return std::abs(constant->Reals()[0] - value) < 1e-5 * std::abs(value);
-}
-
-class GeluFinder {
- public:
-  explicit GeluFinder(Graph& graph) : edit_(graph) {}
-
-  void Run() {
-    for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
-      if (edit_.at(static_cast<int>(n)).type == "Erf") Try(static_cast<int>(n));
-    }
-  }
-
- private:
-  static constexpr double kRoot = 0.70710678118;
-
-  // x, when the port is x / sqrt(2).
-  Port Unscaled(const Port& port) {
-    const Node& node = edit_.at(port.node);
-    if (node.inputs.size() != 2) return {};
-    if (node.type == "Mul" && IsAbout(edit_, node.inputs[1], kRoot)) return node.inputs[0];
-    if (node.type == "Mul" && IsAbout(edit_, node.inputs[0], kRoot)) return node.inputs[1];
-    if ((node.type == "Div" || node.type == "RealDiv") && IsAbout(edit_, node.inputs[1], 1 / kRoot)) return node.inputs[0];
-    return {};
-  }
-
-  // The only user, when it has this type and two inputs; the other input in `other`.
-  int UserWith(int node, const char* type, Port* other) {
-    int user = edit_.OnlyUser({node, 0});
-    if (user < 0 || edit_.at(user).type != type || edit_.at(user).inputs.size() != 2) return -1;
-    const auto& inputs = edit_.at(user).inputs;
-    *other = inputs[0] == Port{node, 0} ? inputs[1] : inputs[0];
-    return user;
-  }
-
-  bool IsHalf(const Port& port, const Port& x) {
-    const Node& node = edit_.at(port.node);
-    if (node.type != "Mul" || node.inputs.size() != 2) return false;
-    return (node.inputs[0] == x && IsAbout(edit_, node.inputs[1], 0.5)) ||
-           (node.inputs[1] == x && IsAbout(edit_, node.inputs[0], 0.5));
-  }
-
-  void Try(int erf) {
-    Port x = Unscaled(edit_.at(erf).inputs[0]), other;
-    if (!x.present()) return;
-    int sum = UserWith(erf, "Add", &other);
-    if (sum < 0 || !IsAbout(edit_, other, 1)) return;
-    int product = UserWith(sum, "Mul", &other);
-    if (product < 0) return;
-    int last = product;
-    if (!IsHalf(other, x)) {
-      bool half_first = IsAbout(edit_, other, 0.5);
-      if (!half_first && other != x) return;
-      last = UserWith(product, "Mul", &other);
-      if (last < 0 || !(half_first ? other == x : IsAbout(edit_, other, 0.5))) return;
-    }
-    edit_.Rewrite(last, "Gelu", {x}, {});
-  }
-
-  Editor edit_;
-};
 
 class ProductFuser {
  public:
@@ -133,21 +65,12 @@ class ProductFuser {
   Editor edit_;
 };
 
-void Tidy(Graph& graph) {
-  SortNodes(graph);
-  RemoveDeadNodes(graph);
-}
-
 }  // namespace
-
-void FindGelus(Graph& graph) {
-  GeluFinder(graph).Run();
-  Tidy(graph);
-}
 
 void FuseProducts(Graph& graph) {
   ProductFuser(graph).Run();
-  Tidy(graph);
+  SortNodes(graph);
+  RemoveDeadNodes(graph);
 }
 
 }  // namespace belay::graph

@@ -65,6 +65,7 @@ class LayoutChooser {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
     if (IsImageOperator(node) && WantsLast(node)) return AddImageOperator(n, node);
     if (IsElementwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
+    if (node.type == "Resize" && AnyLastOnly(node) && IsImage(node.types[0])) return AddResize(n, node);
     if ((node.type == "ConcatV2D" || node.type == "ConcatD") && AnyLastOnly(node)) {
       if (const auto* axis = FindAttribute<int64_t>(node, "concat_dim"); axis != nullptr && AllImages(node)) {
         return AddConcat(n, node, *axis);
@@ -147,11 +148,26 @@ class LayoutChooser {
     return AddTurn(same, {type.dtype, Format::kND, true, full}, kToLast);
   }
 
+  // Scales and sizes stay as they are: `axes` says to which dimension each belongs.
+  void AddResize(int n, const Node& node) {
+    Node copy = node;
+    for (size_t i = 0; i < copy.inputs.size(); ++i) copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
+    const auto* given = FindAttribute<std::vector<int64_t>>(node, "axes");
+    std::vector<int64_t> axes = given == nullptr || given->empty() ? std::vector<int64_t>{0, 1, 2, 3} : *given;
+    for (int64_t& axis : axes) axis = PlaceInLast(axis);
+    copy.attributes["axes"] = std::move(axes);
+    AddLast(n, std::move(copy));
+  }
+
+  static int64_t PlaceInLast(int64_t axis) {
+    int64_t wrapped = axis < 0 ? axis + 4 : axis;
+    return std::find(kToLast.begin(), kToLast.end(), wrapped) - kToLast.begin();
+  }
+
   void AddConcat(int n, const Node& node, int64_t axis) {
     Node copy = node;
     for (Port& port : copy.inputs) port = Last(port);
-    int64_t wrapped = axis < 0 ? axis + 4 : axis;
-    copy.attributes["concat_dim"] = static_cast<int64_t>(std::find(kToLast.begin(), kToLast.end(), wrapped) - kToLast.begin());
+    copy.attributes["concat_dim"] = PlaceInLast(axis);
     AddLast(n, std::move(copy));
   }
 

@@ -3,7 +3,7 @@
 namespace belay::graph {
 
 void Optimise(Graph& graph) {
-  FindGelus(graph);
+  FindActivations(graph);
   FuseConvolutions(graph);
   FuseProducts(graph);
   ChooseLayouts(graph);

@@ -8,8 +8,8 @@ namespace belay::graph {
 // All passes, in their order.
 void Optimise(Graph& graph);
 
-// x * (1 + erf(x / sqrt(2))) / 2, as exporters write it, becomes one Gelu.
-void FindGelus(Graph& graph);
+// What exporters write as several operators becomes one: Gelu, HardSwish.
+void FindActivations(Graph& graph);
 void FuseConvolutions(Graph& graph);
 // Products with constant matrices take over a bias, a residual and an activation.
 void FuseProducts(Graph& graph);

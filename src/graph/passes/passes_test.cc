@@ -105,6 +105,55 @@ TEST(Passes, AResidualBlock) {
   EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
 }
 
+TEST(Passes, AHardSwishInPartsWithAScaleBehindIt) {
+  for (bool divided_first : {false, true}) {
+    Builder b;
+    auto number = [&](double value) { return b.graph.AddConstant("n", RealConstant(value)); };
+    Port x = b.Conv(b.Input({1, 4, 5, 6}), 4, 8, 3);
+    Port ramp = b.Add("ClipByValueV2", {b.Add("Add", {x, number(3)}), number(0), number(6)});
+    Port y = divided_first ? b.Add("Mul", {b.Add("Mul", {number(1.0 / 6), ramp}), x})
+                           : b.Add("Div", {b.Add("Mul", {x, ramp}), number(6)});
+    y = b.Add("Add", {b.Add("Mul", {b.Random({1}), y}), b.Random({1})});
+    Graph graph = Check(b, y, {1, 4, 5, 6});
+    EXPECT_EQ(Count(graph, "FusedConv2D"), 1);
+    EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Add") + Count(graph, "HardSwish") + Count(graph, "Div"), 0);
+  }
+}
+
+TEST(Passes, WhatIsNoHardSwishStays) {
+  Builder b;
+  auto number = [&](double value) { return b.graph.AddConstant("n", RealConstant(value)); };
+  Port x = b.Input({2, 3});
+  Port ramp = b.Add("ClipByValueV2", {b.Add("Add", {x, number(3)}), number(0), number(5)});
+  Graph graph = Check(b, b.Add("Div", {b.Add("Mul", {x, ramp}), number(6)}), {2, 3});
+  EXPECT_EQ(Count(graph, "HardSwish"), 0);
+}
+
+TEST(Passes, ATransposedConvolutionTakesScaleAndShift) {
+  for (int64_t groups : {1, 2}) {
+    Builder b;
+    Port x = b.Input({1, 4, 3, 3});
+    Port y = b.Add("ConvTranspose", {x, b.Random({4, 3, 2, 2})},
+                   {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}, {"groups", groups}});
+    Shape channels{1, 3 * groups, 1, 1};
+    y = b.Add("Add", {b.Add("Mul", {y, b.Random(channels)}), b.Random(channels)});
+    Graph graph = Check(b, y, {1, 4, 3, 3});
+    EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Add"), 0);
+  }
+}
+
+TEST(Passes, ResizedImagesStayTurned) {
+  for (const char* mode : {"nearest", "linear"}) {
+    Builder b;
+    auto scales = std::make_shared<HostTensor>(DType::kF32, Shape{4});
+    for (int i = 0; i < 4; ++i) scales->as<float>()[i] = i < 2 ? 1 : static_cast<float>(i);
+    Port y = b.Conv(b.Input({1, 4, 5, 6}), 4, 3, 3);
+    y = b.Add("Resize", {y, {}, b.graph.AddConstant("scales", scales)}, {{"mode", std::string(mode)}});
+    Graph graph = Check(b, b.Conv(y, 3, 2, 1), {1, 4, 5, 6});
+    EXPECT_EQ(Count(graph, "TransposeD"), 2);
+  }
+}
+
 TEST(Passes, WhatOthersReadStays) {
   Builder b;
   Port x = b.Input({1, 4, 5, 5});

@@ -21,7 +21,9 @@ bool FindActivation(std::string_view name, ActivationKind* kind) {
   return false;
 }
 
-double Activate(const Activation& activation, double x) {
+namespace {
+
+double Unscaled(const Activation& activation, double x) {
   const double a = activation.alpha, b = activation.beta;
   auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
   auto softplus = [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); };
@@ -43,6 +45,13 @@ double Activate(const Activation& activation, double x) {
     case kSoftplus: return softplus(x);
   }
   return x;
+}
+
+}  // namespace
+
+double Activate(const Activation& activation, double x) {
+  const double y = Unscaled(activation, x);
+  return activation.scaled() ? activation.scale * y + activation.shift : y;
 }
 
 }  // namespace belay::ops

@@ -25,6 +25,9 @@ enum class ActivationKind : int32_t {
 struct Activation {
   ActivationKind kind = ActivationKind::kNone;
   float alpha = 0, beta = 0;
+  float scale = 1, shift = 0;  // of its result
+
+  bool scaled() const { return scale != 1 || shift != 0; }
 };
 
 // By the name that graphs use ("relu", "clip", "swish", ...; "": none). False: no such name.

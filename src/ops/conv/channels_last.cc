@@ -5,57 +5,9 @@
 #include <cstring>
 #include <new>
 
+#include "ops/layout/float_transpose.h"
+
 namespace belay::ops {
-namespace {
-
-// A block has whole lines of the cache on both sides. Each line is read and written once and at once:
-// rows of images are often a multiple of a page apart, where few lines can stay in the cache together.
-constexpr int64_t kSide = 16;
-
-void TransposeBlock(const float* from, float* to, int64_t from_ld, int64_t to_ld) {
-  alignas(64) float block[kSide][kSide];
-  for (int64_t r = 0; r < kSide; ++r) std::memcpy(block[r], from + r * from_ld, sizeof block[r]);
-  for (int64_t c = 0; c < kSide; ++c) {
-    alignas(64) float column[kSide];
-    for (int64_t r = 0; r < kSide; ++r) column[r] = block[r][c];
-    std::memcpy(to + c * to_ld, column, sizeof column);
-  }
-}
-
-// At the edges.
-void TransposeRest(const float* from, float* to, int64_t rows, int64_t columns, int64_t from_ld,
-                   int64_t to_ld) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) to[c * to_ld + r] = from[r * from_ld + c];
-  }
-}
-
-}  // namespace
-
-void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
-  const int64_t down = (rows + kSide - 1) / kSide, across = (columns + kSide - 1) / kSide;
-  // The longer side is shared; along the shorter one blocks follow each other.
-  const bool by_columns = across >= down;
-  const int64_t strips = by_columns ? across : down, length = by_columns ? down : across;
-  const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (length * kSide * kSide));
-  ParallelFor(batch * strips, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t strip = begin; strip < end; ++strip) {
-      const int64_t image = strip / strips * rows * columns;
-      for (int64_t i = 0; i < length; ++i) {
-        const int64_t r = (by_columns ? i : strip % strips) * kSide;
-        const int64_t c = (by_columns ? strip % strips : i) * kSide;
-        const float* source = from + image + r * columns + c;
-        float* target = to + image + c * rows + r;
-        if (r + kSide <= rows && c + kSide <= columns) {
-          TransposeBlock(source, target, columns, rows);
-        } else {
-          TransposeRest(source, target, std::min(kSide, rows - r), std::min(kSide, columns - c), columns, rows);
-        }
-      }
-    }
-  });
-}
-
 std::shared_ptr<char[]> AlignedBytes(int64_t bytes) {
   constexpr int64_t kLine = 64;
   const int64_t whole = (std::max<int64_t>(bytes, 1) + kLine - 1) / kLine * kLine;

@@ -9,9 +9,6 @@
 
 namespace belay::ops {
 
-// [batch][rows][columns] to [batch][columns][rows], over the cores.
-void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns);
-
 // One operand of a plan and the packed tensor that stands for it in the workspace.
 class Conversion {
  public:

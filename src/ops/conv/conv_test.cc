@@ -9,6 +9,7 @@
 #include "ops/conv/conv_backend.h"
 #include "ops/conv/conv_parts.h"
 #include "ops/kernels.h"
+#include "ops/layout/float_transpose.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -254,7 +255,7 @@ TEST(Conv, PartsOfBothBackendsAgree) {
 }
 
 TEST(Conv, TransposesOfEverySize) {
-  for (auto [batch, rows, columns] : {std::array<int64_t, 3>{1, 1, 1}, {2, 3, 40}, {1, 16, 16}, {1, 33, 50}, {3, 70, 5}, {1, 200, 130}}) {
+  for (auto [batch, rows, columns] : {std::array<int64_t, 3>{1, 1, 1}, {2, 3, 40}, {2, 3, 2100}, {1, 2100, 3}, {2, 4, 1025}, {1, 77, 2}, {1, 16, 16}, {1, 33, 50}, {3, 70, 5}, {1, 200, 130}}) {
     std::vector<float> from(static_cast<size_t>(batch * rows * columns)), to(from.size(), -1.0f);
     for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
     TransposeFloats(from.data(), to.data(), batch, rows, columns);

@@ -108,8 +108,8 @@ class Row {
 };
 
 void ActivateAll(const Activation& activation, float* x, int64_t n) {
-  if (activation.kind == ActivationKind::kNone) return;
-  if (activation.kind == ActivationKind::kRelu) {
+  if (activation.kind == ActivationKind::kNone && !activation.scaled()) return;
+  if (activation.kind == ActivationKind::kRelu && !activation.scaled()) {
     for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? activation.alpha * x[i] : x[i];
     return;
   }

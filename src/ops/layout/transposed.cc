@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "ops/layout/float_transpose.h"
 
 namespace belay::ops {
 namespace {
@@ -100,6 +101,34 @@ struct TransposedBody {
   }
 };
 
+// Where nothing lies between the elements.
+struct WholeBody {
+  int64_t batch, rows, columns;
+  int64_t offsets[2];
+  int bindings[2];
+
+  void operator()(const Frame& frame) const {
+    TransposeFloats(reinterpret_cast<const float*>(frame.at[bindings[1]] + offsets[1]),
+                    reinterpret_cast<float*>(frame.at[bindings[0]] + offsets[0]), batch, rows, columns);
+  }
+};
+
+// The dimensions are those of [batch][rows][columns] with the last two exchanged. False: they are not.
+bool PlanWhole(Plan& plan, const Nest& nest, const Operand& src, const Operand& out) {
+  constexpr int64_t kFloat = 4;
+  if (nest.rank < 2 || nest.rank > 3 || BytesOf(out.dtype()) != kFloat) return false;
+  const Dim &row = nest.dims[0], &column = nest.dims[1];
+  const Dim batch = nest.rank == 3 ? nest.dims[2] : Dim{1, 0, 0};
+  const int64_t image = row.size * column.size * kFloat;
+  if (row.out != kFloat || column.in != kFloat || row.in != column.size * kFloat || column.out != row.size * kFloat) return false;
+  if (batch.size != 1 && (batch.out != image || batch.in != image)) return false;
+  WholeBody body{batch.size, row.size, column.size,
+                 {out.tensor->offset * kFloat, src.tensor->offset * kFloat}, {out.binding, src.binding}};
+  plan.SetCost(20 + static_cast<uint64_t>(out.tensor->count()) / 4);
+  plan.SetBody(body);
+  return true;
+}
+
 TransposedBody::Kernel KernelFor(int64_t bytes) {
   switch (bytes) {
     case 1:
@@ -124,6 +153,7 @@ bool PlanTransposed(Plan& plan, const Operand& src, const Operand& out) {
   if (to.dtype != from.dtype || to.shape != from.shape || to.count() < kSmallest) return false;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
   Nest nest(to, from);
+  if (PlanWhole(plan, nest, src, out)) return true;
   const Dim& column = nest.dims[0];
   if (column.out != bytes || column.in == bytes || column.size < kShortest) return false;
   int row = 1;

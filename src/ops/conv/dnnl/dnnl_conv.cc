@@ -77,6 +77,7 @@ dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
   dnnl::post_ops posts;
   if (spec.residual) posts.append_sum(1.0f);
   AppendActivation(posts, spec.activation);
+  if (spec.activation.scaled()) Append(posts, algorithm::eltwise_linear, spec.activation.scale, spec.activation.shift);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_post_ops(posts);
