@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "belay/doctor.h"
 #include "belay/info.h"
 #include "belay/run.h"
 
@@ -36,6 +37,10 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", BELAY_VERSION);
   RunOptions options;
   CLI::App* run = AddRun(app, options);
+  CLI::App* doctor = app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
+  std::vector<std::string> examined;
+  doctor->add_option("program", examined, "Programs or libraries to look into");
+  doctor->footer("The exit code is 0, or 1 when there is a problem.");
   [[maybe_unused]] bool json = false;
 #ifdef BELAY_HAS_INFO
   CLI::App* info = app.add_subcommand("info", "Say what a program would find here");
@@ -49,6 +54,7 @@ int Main(int argc, char** argv) {
 #ifdef BELAY_HAS_INFO
   if (info->parsed()) return Info(json);
 #endif
+  if (doctor->parsed()) return Doctor(examined);
   return run->parsed() ? Run(options) : 0;
 }
 

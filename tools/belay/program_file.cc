@@ -1,22 +1,15 @@
 #include "belay/program_file.h"
 
-#include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <vector>
+#include <stdexcept>
+
+#include "belay/elf_file.h"
 
 namespace belay::tool {
 namespace {
-
-#if defined(__aarch64__)
-constexpr Elf64_Half kMachine = EM_AARCH64;
-#else
-constexpr Elf64_Half kMachine = EM_X86_64;
-#endif
 
 bool IsProgram(const std::string& path) {
   struct stat state;
@@ -37,21 +30,15 @@ std::string Search(const std::string& name) {
 }
 
 ProgramKind KindOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Elf64_Ehdr header = {};
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return ProgramKind::kOther;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return ProgramKind::kOther;
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine) return ProgramKind::kForeign;
-  // Only the program's own interpreter, the loader, loads shared libraries.
-  std::vector<Elf64_Phdr> parts(header.e_phnum);
-  file.seekg(static_cast<std::streamoff>(header.e_phoff));
-  if (!file.read(reinterpret_cast<char*>(parts.data()), static_cast<std::streamsize>(parts.size() * sizeof parts[0]))) {
+  try {
+    std::optional<ElfFile> elf = ReadElf(path);
+    if (!elf) return ProgramKind::kOther;
+    if (!elf->is_64_bit || elf->machine != OwnMachine()) return ProgramKind::kForeign;
+    // Only the program's own interpreter, the loader, loads shared libraries.
+    return elf->interpreter.empty() ? ProgramKind::kStatic : ProgramKind::kDynamic;
+  } catch (const std::runtime_error&) {
     return ProgramKind::kOther;
   }
-  for (const Elf64_Phdr& part : parts) {
-    if (part.p_type == PT_INTERP) return ProgramKind::kDynamic;
-  }
-  return ProgramKind::kStatic;
 }
 
 }  // namespace
