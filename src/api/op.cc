@@ -6,9 +6,12 @@
 #include "acl/acl_op_compiler.h"
 #include "api/convert.h"
 #include "api/handlers.h"
+#include "api/wait.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "graph/single_op_model.h"
+#include "runtime/callback_pool.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
 
@@ -61,6 +64,7 @@ SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, Des
   for (int i = 0; i < inputs; ++i) op.inputs.push_back(ArgumentOf(Need<TensorDesc>(const_cast<aclTensorDesc*>(inputDesc[i]), "inputDesc[]")));
   for (int i = 0; i < outputs; ++i) op.results.push_back(TypeOf(Need<TensorDesc>(const_cast<aclTensorDesc*>(outputDesc[i]), "outputDesc[]")));
   if (attributes != nullptr) op.attributes = attributes->values;
+  graph::FitPads(op);
   return op;
 }
 
@@ -95,6 +99,20 @@ std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, 
   return instance;
 }
 
+// Programs that compile and run an operator in one call copy its result with aclrtMemcpy, which waits for no
+// stream: onnxruntime does. A card is done by then; so are we, unless the stream waits for something.
+void LetRun(rt::Stream& stream, bool alone) {
+  constexpr int64_t kSlice = 1'000'000;
+  if (stream.capture() != nullptr || rt::InCallback()) return;
+  const uint64_t position = stream.tail();
+  while (!stream.Reached(position)) {
+    rt::ParkReason reason = stream.parked_at().reason;
+    bool own_launch = alone && reason == rt::ParkReason::kLaunch;
+    if (reason != rt::ParkReason::kNone && !own_launch) return;
+    WaitUntil(stream, position, NowNs() + kSlice);
+  }
+}
+
 void WriteShape(aclTensorDesc* handle, const ValueType& type) {
   auto& desc = Need<TensorDesc>(handle, "outputDesc[]");
   desc.dtype = type.dtype;
@@ -111,6 +129,13 @@ void Run(Made made, const char* type, int inputs, DescList inputDesc, BufferList
   CheckCount(inputs, in, "inputs");
   CheckCount(outputs, out, "outputs");
   Execute(op, in, out, stream);
+}
+
+template <class Submit>
+void AtOnce(rt::Stream& stream, const Submit& submit) {
+  const bool alone = stream.Idle();
+  submit();
+  LetRun(stream, alone);
 }
 
 void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inputDesc, aclDataBuffer** in, int outputs,
@@ -198,7 +223,7 @@ void aclopCompileAndExecute(const char* opType, int numInputs, const aclTensorDe
                             const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
                             aclDataBuffer* const outputs[], const OpAttributes* attr, aclopEngineType,
                             aclopCompileType, const char*, rt::Stream& stream) {
-  Run(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  AtOnce(stream, [&] { Run(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream); });
 }
 void aclopExecute(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
                   const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
@@ -208,7 +233,9 @@ void aclopExecute(const char* opType, int numInputs, const aclTensorDesc* const 
 void aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
                               int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,
                               aclopEngineType, aclopCompileType, const char*, rt::Stream& stream) {
-  RunAndDescribe(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  AtOnce(stream, [&] {
+    RunAndDescribe(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  });
 }
 void aclopExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
                     int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,

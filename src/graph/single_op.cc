@@ -106,6 +106,32 @@ Graph GraphOf(const SingleOp& op) {
   return graph;
 }
 
+namespace {
+
+bool GivesWhatIsDescribed(const SingleOp& op) {
+  try {
+    return InferOutputs(op)[0].shape == op.results[0].shape;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void FitPads(SingleOp& op) {
+  auto found = op.attributes.find("pads");
+  if (found == op.attributes.end() || op.results.empty() || !op.results[0].concrete()) return;
+  const auto* pads = std::get_if<std::vector<int64_t>>(&found->second);
+  if (pads == nullptr || pads->size() % 2 != 0) return;
+  const size_t half = pads->size() / 2;
+  std::vector<int64_t> ours;
+  for (size_t d = 0; d < half; ++d) ours.insert(ours.end(), {(*pads)[d], (*pads)[half + d]});
+  if (ours == *pads || GivesWhatIsDescribed(op)) return;
+  SingleOp other = op;
+  other.attributes["pads"] = std::move(ours);
+  if (GivesWhatIsDescribed(other)) op = std::move(other);
+}
+
 std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, bool outputs_apart) {
   std::string key = KeyOf(device.id(), op, outputs_apart);
   Prepared& prepared = ThePrepared();

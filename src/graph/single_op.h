@@ -46,6 +46,10 @@ extern HandleTable<OpHandle, HandleKind::kOpHandle> g_op_handles;
 // outputs may lie where inputs lie.
 std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, bool outputs_apart);
 
+// Some callers (onnxruntime) give the pads of a window in ONNX's order, all begins before all ends. Puts them
+// in ours where only that gives the output that the caller describes.
+void FitPads(SingleOp& op);
+
 // Types of the results. Throws Error where elements of an input decide and are not given.
 std::vector<ValueType> InferOutputs(const SingleOp& op);
 

@@ -147,6 +147,10 @@ T Translation::Get(std::string_view name) const {
   if constexpr (std::is_same_v<T, double>) {
     if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
   }
+  if constexpr (std::is_same_v<T, DType>) {  // callers also give the number of the type
+    const auto* number = std::get_if<int64_t>(&value);
+    if (number != nullptr && *number >= 0 && *number < tensor::kDTypeCount) return static_cast<DType>(*number);
+  }
   if (const T* found = std::get_if<T>(&value)) return *found;
   Refuse("attribute '" + std::string(name) + "' has the wrong type");
 }

@@ -77,6 +77,57 @@ TEST_F(Op, TakesAttributes) {
   EXPECT_EQ(aclopSetAttrListInt(attr_, "perm", 1, nullptr), ACL_ERROR_INVALID_PARAM);
 }
 
+TEST_F(Op, ATypeMayBeItsNumber) {
+  Floats x({2}, {1.5f, -2.5f}), y({2});
+  aclopSetAttrInt(attr_, "dst_type", ACL_FLOAT);
+  ASSERT_EQ(Run("Cast", {&x}, y), ACL_SUCCESS);
+  EXPECT_THAT(y.values(), testing::ElementsAre(1.5f, -2.5f));
+  aclopSetAttrInt(attr_, "dst_type", 1000);
+  EXPECT_EQ(Run("Cast", {&x}, y), 145000u);
+}
+
+// onnxruntime copies a result on with aclrtMemcpy, which waits for no stream.
+TEST_F(Op, CompiledAndRunInOneCallHasRunWhenTheStreamIsFree) {
+  constexpr int64_t kMany = 1 << 18;
+  Floats x({kMany}, std::vector<float>(kMany, 0.5f)), y({kMany});
+  const aclTensorDesc *in_desc = x.desc(), *out_desc = y.desc();
+  const aclDataBuffer* in = x.buffer();
+  aclDataBuffer* out = y.buffer();
+  aclrtStream stream;
+  aclrtEvent event;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtCreateEvent(&event), ACL_SUCCESS);
+  auto run = [&] {
+    return aclopCompileAndExecute("Neg", 1, &in_desc, &in, 1, &out_desc, &out, nullptr, ACL_ENGINE_SYS,
+                                  ACL_COMPILE_SYS, nullptr, stream);
+  };
+  ASSERT_EQ(run(), ACL_SUCCESS);
+  EXPECT_EQ(y.at()[kMany - 1], -0.5f);
+  std::fill_n(y.at(), kMany, 0.0f);
+  ASSERT_EQ(aclrtStreamWaitEvent(stream, event), ACL_SUCCESS);
+  ASSERT_EQ(run(), ACL_SUCCESS) << "and does not wait with a stream that waits";
+  EXPECT_EQ(y.at()[kMany - 1], 0.0f);
+  ASSERT_EQ(aclrtRecordEvent(event, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(y.at()[kMany - 1], -0.5f);
+  ASSERT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
+  ASSERT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(Op, PadsInTheOrderOfOnnxAreUnderstood) {
+  Floats x({1, 1, 2, 2}, {1, 2, 3, 4}), y({1, 1, 2, 2});
+  const int64_t ones[] = {1, 1, 1, 1}, ksize[] = {1, 1, 2, 2}, pads[] = {0, 0, 1, 1};
+  aclopSetAttrListInt(attr_, "ksize", 4, ksize);
+  aclopSetAttrListInt(attr_, "strides", 4, ones);
+  aclopSetAttrString(attr_, "padding_mode", "CALCULATED");
+  aclopSetAttrListInt(attr_, "pads", 4, pads);
+  ASSERT_EQ(Run("MaxPoolV3", {&x}, y), ACL_SUCCESS) << LastMessage();
+  EXPECT_THAT(y.values(), testing::ElementsAre(4, 4, 4, 4)) << "a row below, a column right";
+  Floats wide({1, 1, 1, 3});
+  ASSERT_EQ(Run("MaxPoolV3", {&x}, wide), ACL_SUCCESS) << LastMessage();
+  EXPECT_THAT(wide.values(), testing::ElementsAre(3, 4, 4)) << "a column left, a column right";
+}
+
 TEST_F(Op, OutputsMayBeInputs) {
   Floats a({2, 2}, {1, 2, 3, 4}), b({2, 2}, {2, 0, 0, 2});
   ASSERT_EQ(Run("BatchMatMul", {&a, &b}, a), ACL_SUCCESS);
