@@ -155,24 +155,25 @@ void AddPlainLoop(benchmark::State& state) {
 BENCHMARK(AddPlainLoop)->Arg(16 << 10)->Arg(1 << 20)->Arg(64 << 20)->UseRealTime();
 
 void Matmul(benchmark::State& state) {
-  int64_t n = state.range(0);
-  auto type = static_cast<aclDataType>(state.range(1));
-  Tensor a({n, n}, type), b({n, n}, type), c({n, n}, type);
+  int64_t m = state.range(0), n = state.range(1);
+  auto type = static_cast<aclDataType>(state.range(2));
+  Tensor a({m, n}, type), b({n, n}, type), c({m, n}, type);
   TimeRuns(
       state,
       [&](uint64_t* size, aclOpExecutor** executor) {
         return aclnnMmGetWorkspaceSize(a.handle, b.handle, c.handle, 0, size, executor);
       },
       aclnnMm);
-  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * static_cast<double>(n * n * n),
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * static_cast<double>(m * n * n),
                                                  benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(Matmul)
-    ->ArgNames({"n", "type"})
-    ->Args({256, ACL_FLOAT})
-    ->Args({1024, ACL_FLOAT})
-    ->Args({1024, ACL_FLOAT16})
-    ->Args({1024, ACL_BF16})
+    ->ArgNames({"m", "n", "type"})
+    ->Args({1, 1024, ACL_FLOAT})
+    ->Args({256, 256, ACL_FLOAT})
+    ->Args({1024, 1024, ACL_FLOAT})
+    ->Args({1024, 1024, ACL_FLOAT16})
+    ->Args({1024, 1024, ACL_BF16})
     ->UseRealTime();
 
 // oneDNN itself, with as many OpenMP threads as it is told.
@@ -186,18 +187,20 @@ void MatmulOneDnn(benchmark::State& state) {
                      ? nullptr
                      : reinterpret_cast<void (*)(int)>(dlsym(gomp, "omp_set_num_threads"));
   if (sgemm == nullptr || threads == nullptr) return state.SkipWithError("oneDNN is not installed");
-  threads(static_cast<int>(state.range(1)));
-  int64_t n = state.range(0);
-  Tensor a({n, n}), b({n, n}), c({n, n});
+  threads(static_cast<int>(state.range(2)));
+  int64_t m = state.range(0), n = state.range(1);
+  Tensor a({m, n}), b({n, n}), c({m, n});
   for (auto _ : state) {
-    sgemm('N', 'N', n, n, n, 1, a.floats(), n, b.floats(), n, 0, c.floats(), n);
+    sgemm('N', 'N', m, n, n, 1, a.floats(), n, b.floats(), n, 0, c.floats(), n);
   }
-  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * static_cast<double>(n * n * n),
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * static_cast<double>(m * n * n),
                                                  benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(MatmulOneDnn)
-    ->ArgNames({"n", "threads"})
-    ->ArgsProduct({{256, 1024}, {1, 2}})
+    ->ArgNames({"m", "n", "threads"})
+    ->ArgsProduct({{1}, {1024}, {1, 2}})
+    ->ArgsProduct({{256}, {256}, {1, 2}})
+    ->ArgsProduct({{1024}, {1024}, {1, 2}})
     ->UseRealTime();
 
 void Softmax(benchmark::State& state) {

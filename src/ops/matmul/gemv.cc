@@ -2,6 +2,8 @@
 #define HWY_TARGET_INCLUDE "ops/matmul/gemv.cc"
 #include "ops/matmul/gemv.h"
 
+#include <algorithm>
+
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
@@ -12,34 +14,91 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Four rows at a time share what is loaded of x.
-void FourRows(const float* w, int64_t ld, const float* x, int64_t columns, float* y) {
-  const hn::ScalableTag<float> d;
+constexpr int64_t kRows = 4;  // at a time: they share what is loaded of x, or of y
+
+// One element at a time, for what is left of a row: the same operations as in a whole vector.
+using Single = hn::CappedTag<float, 1>;
+
+struct FourRows {
+  const float *row0, *row1, *row2, *row3;
+};
+
+// Adds to sums[r] what row r makes of columns [from, ...), as many as fill vectors; returns where it stopped.
+template <class D>
+int64_t Dot(D d, const FourRows& w, const float* x, int64_t from, int64_t columns, float* sums) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
-  int64_t j = 0;
+  auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
+  int64_t j = from;
   for (; j + lanes <= columns; j += lanes) {
     const auto v = hn::LoadU(d, x + j);
-    a = hn::MulAdd(hn::LoadU(d, w + j), v, a);
-    b = hn::MulAdd(hn::LoadU(d, w + ld + j), v, b);
-    c = hn::MulAdd(hn::LoadU(d, w + 2 * ld + j), v, c);
-    e = hn::MulAdd(hn::LoadU(d, w + 3 * ld + j), v, e);
+    sum0 = hn::MulAdd(hn::LoadU(d, w.row0 + j), v, sum0);
+    sum1 = hn::MulAdd(hn::LoadU(d, w.row1 + j), v, sum1);
+    sum2 = hn::MulAdd(hn::LoadU(d, w.row2 + j), v, sum2);
+    sum3 = hn::MulAdd(hn::LoadU(d, w.row3 + j), v, sum3);
   }
-  float sums[4] = {hn::GetLane(hn::SumOfLanes(d, a)), hn::GetLane(hn::SumOfLanes(d, b)),
-                   hn::GetLane(hn::SumOfLanes(d, c)), hn::GetLane(hn::SumOfLanes(d, e))};
-  for (; j < columns; ++j) {
-    for (int r = 0; r < 4; ++r) sums[r] += w[r * ld + j] * x[j];
-  }
-  for (int r = 0; r < 4; ++r) y[r] = sums[r];
+  sums[0] += hn::GetLane(hn::SumOfLanes(d, sum0));
+  sums[1] += hn::GetLane(hn::SumOfLanes(d, sum1));
+  sums[2] += hn::GetLane(hn::SumOfLanes(d, sum2));
+  sums[3] += hn::GetLane(hn::SumOfLanes(d, sum3));
+  return j;
 }
 
+// The last block takes its last row several times over, so that there is one order of summing only.
 void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
-  int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) FourRows(w + i * ld, ld, x, columns, y + i);
-  for (; i < rows; ++i) {
-    float sum = 0;
-    for (int64_t j = 0; j < columns; ++j) sum += w[i * ld + j] * x[j];
-    y[i] = sum;
+  for (int64_t i = 0; i < rows; i += kRows) {
+    const int64_t last = std::min(kRows, rows - i) - 1;
+    const float* row = w + i * ld;
+    const FourRows four{row, row + std::min<int64_t>(1, last) * ld, row + std::min<int64_t>(2, last) * ld, row + last * ld};
+    float sums[kRows] = {};
+    const int64_t rest = Dot(hn::ScalableTag<float>(), four, x, 0, columns, sums);
+    Dot(Single(), four, x, rest, columns, sums);
+    std::copy_n(sums, last + 1, y + i);
+  }
+}
+
+// y[j] += x[0] * row0[j] + ... + x[3] * row3[j]; returns where it stopped.
+template <class D>
+int64_t AddFourRows(D d, const FourRows& w, const float* x, int64_t from, int64_t columns, float* y) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto x0 = hn::Set(d, x[0]), x1 = hn::Set(d, x[1]), x2 = hn::Set(d, x[2]), x3 = hn::Set(d, x[3]);
+  int64_t j = from;
+  for (; j + lanes <= columns; j += lanes) {
+    auto sum = hn::MulAdd(hn::LoadU(d, w.row0 + j), x0, hn::LoadU(d, y + j));
+    sum = hn::MulAdd(hn::LoadU(d, w.row1 + j), x1, sum);
+    sum = hn::MulAdd(hn::LoadU(d, w.row2 + j), x2, sum);
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, w.row3 + j), x3, sum), d, y + j);
+  }
+  return j;
+}
+
+template <class D>
+int64_t AddRow(D d, const float* w, float x, int64_t from, int64_t columns, float* y) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto v = hn::Set(d, x);
+  int64_t j = from;
+  for (; j + lanes <= columns; j += lanes) {
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, w + j), v, hn::LoadU(d, y + j)), d, y + j);
+  }
+  return j;
+}
+
+// So many columns at a time that their sums stay in the first cache.
+void TransposedGemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
+  constexpr int64_t kWide = 4096;
+  for (int64_t j = 0; j < columns; j += kWide) {
+    const int64_t wide = std::min(kWide, columns - j);
+    std::fill_n(y + j, wide, 0.0f);
+    const hn::ScalableTag<float> d;
+    int64_t i = 0;
+    for (; i + kRows <= rows; i += kRows) {
+      const float* row = w + i * ld + j;
+      const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld};
+      AddFourRows(Single(), four, x + i, AddFourRows(d, four, x + i, 0, wide, y + j), wide, y + j);
+    }
+    for (; i < rows; ++i) {
+      const float* row = w + i * ld + j;
+      AddRow(Single(), row, x[i], AddRow(d, row, x[i], 0, wide, y + j), wide, y + j);
+    }
   }
 }
 
@@ -50,6 +109,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace belay::ops {
 BELAY_SIMD_EXPORT(Gemv);
+BELAY_SIMD_EXPORT(TransposedGemv);
 GemvLoop BestGemv() { return BELAY_SIMD_CALL(Gemv); }
+GemvLoop BestTransposedGemv() { return BELAY_SIMD_CALL(TransposedGemv); }
 }  // namespace belay::ops
 #endif

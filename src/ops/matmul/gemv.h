@@ -1,4 +1,5 @@
-// A matrix times one vector, bound by how fast the matrix comes from memory.
+// A matrix times one vector, bound by how fast the matrix comes from memory. Every element of the result is
+// summed in the same order, wherever it stands: equal rows (columns) give equal bits.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +10,8 @@ namespace belay::ops {
 using GemvLoop = void (*)(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows,
                           float* y);
 GemvLoop BestGemv();
+
+// y[j] = the sum over i of x[i] * w[i * ld + j], for `columns` columns.
+GemvLoop BestTransposedGemv();
 
 }  // namespace belay::ops

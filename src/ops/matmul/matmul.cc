@@ -8,6 +8,7 @@
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/matmul/gemm.h"
+#include "ops/matmul/gemv.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
 
@@ -146,6 +147,18 @@ struct MatmulBody {
         [] {});
   }
 
+  // One row times a matrix, which goes by once: our own loops are as fast, and sum every column in one order.
+  static bool IsVector(const Gemm& g) {
+    return g.m == 1 && g.in == GemmType::kF32 && g.out == GemmType::kF32 && (!g.a.transposed || g.a.ld == 1);
+  }
+
+  static void RunVector(const Gemm& g) {
+    const auto *a = static_cast<const float*>(g.a.data), *b = static_cast<const float*>(g.b.data);
+    auto* c = static_cast<float*>(g.c);
+    if (g.b.transposed) return BestGemv()(b, g.b.ld, a, g.k, g.n, c);
+    BestTransposedGemv()(b, g.b.ld, a, g.n, g.k, c);
+  }
+
   // One block of the result of one batch.
   void RunPart(int64_t part, const char* pa, const char* pb, char* pc) const {
     int64_t column_part = part % column_parts;
@@ -172,6 +185,7 @@ struct MatmulBody {
               c.layout.ld,
               in,
               out};
+    if (IsVector(gemm)) return RunVector(gemm);
     if (!backend->run(gemm)) {
       Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}",
            backend->name, gemm.m, gemm.k, gemm.n);
@@ -269,13 +283,14 @@ struct Builder {
 
   // Parts of equal work for the cores, when there is enough of it.
   void Split() {
-    constexpr double kWorthSplitting = 4e6;  // about 20 us
-    constexpr int64_t kLeast = 32;           // rows or columns of a part
+    constexpr double kWorthSplitting = 4e6;        // about 20 us
+    constexpr double kVectorWorthSplitting = 4e5;  // its speed is that of the memory
+    constexpr int64_t kLeast = 32;                 // rows or columns of a part
     double work = 2.0 * static_cast<double>(body.m) * static_cast<double>(body.n) *
                   static_cast<double>(body.k) * static_cast<double>(body.batches);
     int64_t width = ParallelWidth();
     body.row_parts = body.column_parts = 1;
-    body.split = work >= kWorthSplitting && width > 1;
+    body.split = work >= (body.m == 1 ? kVectorWorthSplitting : kWorthSplitting) && width > 1;
     if (!body.split || body.batches >= width) return;
     int64_t parts = (width + body.batches - 1) / body.batches;
     if (body.m >= body.n) {
