@@ -14,7 +14,8 @@ struct Finding {
   std::string advice;  // what to do; may be empty
 };
 
-// The environment, the machine, and each program or library. The exit code: 1 when there is a problem.
+// The environment, the machine, and each program or library. The exit code: 1 when there is a
+// problem.
 int Doctor(const std::vector<std::string>& programs);
 
 // Variables that programs and the loader read, as far as they lead to this toolkit or away from it.

@@ -23,32 +23,40 @@ namespace {
 void ExamineAddresses(std::vector<Finding>& findings) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    findings.push_back({Verdict::kNote,
-                        "addresses are limited to " + std::to_string(limit.rlim_cur >> 20) +
-                            " MiB (ulimit -v); Belay reserves many times the memory that it uses",
-                        "if the runtime does not start: ulimit -v unlimited, or a smaller BELAY_DEVICE_MEMORY"});
+    findings.push_back(
+        {Verdict::kNote,
+         "addresses are limited to " + std::to_string(limit.rlim_cur >> 20) +
+             " MiB (ulimit -v); Belay reserves many times the memory that it uses",
+         "if the runtime does not start: ulimit -v unlimited, or a smaller BELAY_DEVICE_MEMORY"});
   }
   int policy = 0;
   std::ifstream("/proc/sys/vm/overcommit_memory") >> policy;
   if (policy == 2) {
     findings.push_back({Verdict::kNote,
-                        "the system does not overcommit memory (vm.overcommit_memory = 2); Belay reserves many times "
+                        "the system does not overcommit memory (vm.overcommit_memory = 2); Belay "
+                        "reserves many times "
                         "the memory that it uses",
-                        "if the runtime does not start: sysctl vm.overcommit_memory=0, or a smaller BELAY_DEVICE_MEMORY"});
+                        "if the runtime does not start: sysctl vm.overcommit_memory=0, or a "
+                        "smaller BELAY_DEVICE_MEMORY"});
   }
 }
 
-// A filter of system calls (as containers have) may refuse some that Belay can do without, at a cost.
+// A filter of system calls (as containers have) may refuse some that Belay can do without, at a
+// cost.
 void ExamineSystemCalls(std::vector<Finding>& findings) {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) < 0) {
-    findings.push_back({Verdict::kNote, "the system call membarrier is refused (seccomp?): starting and ending use a slower way", ""});
+    findings.push_back(
+        {Verdict::kNote,
+         "the system call membarrier is refused (seccomp?): starting and ending use a slower way",
+         ""});
   }
   int file = memfd_create("belay-doctor", MFD_CLOEXEC);
   if (file < 0) {
-    findings.push_back({Verdict::kProblem,
-                        std::string("the system call memfd_create is refused: ") + std::strerror(errno) +
-                            "; virtual memory and memory shared between processes do not work",
-                        "allow it in the container's seccomp profile (the defaults of docker and podman do)"});
+    findings.push_back(
+        {Verdict::kProblem,
+         std::string("the system call memfd_create is refused: ") + std::strerror(errno) +
+             "; virtual memory and memory shared between processes do not work",
+         "allow it in the container's seccomp profile (the defaults of docker and podman do)"});
   } else {
     close(file);
   }
@@ -57,13 +65,17 @@ void ExamineSystemCalls(std::vector<Finding>& findings) {
 void ExamineLogs(std::vector<Finding>& findings) {
   const char* folder = std::getenv("ASCEND_PROCESS_LOG_PATH");
   if (folder != nullptr && access(folder, F_OK) == 0 && access(folder, W_OK) != 0) {
-    findings.push_back({Verdict::kNote, std::string("nothing can be written in ") + folder + " (ASCEND_PROCESS_LOG_PATH): there will be no log files", ""});
+    findings.push_back({Verdict::kNote,
+                        std::string("nothing can be written in ") + folder +
+                            " (ASCEND_PROCESS_LOG_PATH): there will be no log files",
+                        ""});
   }
 }
 
 // What the process may use: the machine's memory, or less where a control group says so.
 uint64_t MemoryLimit() {
-  uint64_t machine = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t machine =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   uint64_t group = 0;
   std::ifstream("/sys/fs/cgroup/memory.max") >> group;  // "max" reads as nothing
   return group == 0 ? machine : std::min(machine, group);
@@ -84,12 +96,15 @@ void ExamineMemory(std::vector<Finding>& findings) {
   }
   if (promised <= MemoryLimit()) return;
   findings.push_back({Verdict::kNote,
-                      "the devices have " + std::to_string(promised >> 20) + " MiB together, and there are only " +
-                          std::to_string(MemoryLimit() >> 20) + ": a program that fills them is ended by the system",
+                      "the devices have " + std::to_string(promised >> 20) +
+                          " MiB together, and there are only " +
+                          std::to_string(MemoryLimit() >> 20) +
+                          ": a program that fills them is ended by the system",
                       "give them less: BELAY_DEVICE_MEMORY, BELAY_DEVICES"});
 }
 
-// What it says about settings, memory and processes is better than anything that could be guessed here.
+// What it says about settings, memory and processes is better than anything that could be guessed
+// here.
 void StartRuntime(std::vector<Finding>& findings) {
   aclError code = aclInit(nullptr);
   if (code == ACL_SUCCESS) code = aclrtSetDevice(0);
@@ -99,7 +114,9 @@ void StartRuntime(std::vector<Finding>& findings) {
     ExamineMemory(findings);
   } else {
     const char* text = aclGetRecentErrMsg();
-    findings.push_back({Verdict::kProblem, "the runtime does not start: " + (text == nullptr ? std::to_string(code) : std::string(text)),
+    findings.push_back({Verdict::kProblem,
+                        "the runtime does not start: " +
+                            (text == nullptr ? std::to_string(code) : std::string(text)),
                         "docs/messages.md says more"});
   }
   aclFinalize();

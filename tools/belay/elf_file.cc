@@ -27,7 +27,8 @@ class Bytes {
   }
 
   std::string_view Part(uint64_t offset, uint64_t size) const {
-    if (offset > bytes_.size() || size > bytes_.size() - offset) throw std::runtime_error("the file is damaged or cut off");
+    if (offset > bytes_.size() || size > bytes_.size() - offset)
+      throw std::runtime_error("the file is damaged or cut off");
     return bytes_.substr(offset, size);
   }
 
@@ -39,7 +40,8 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes), header_(bytes_.At<Elf64_Ehdr>(0)) {
     for (int i = 0; i < header_.e_shnum; ++i) {
-      sections_.push_back(bytes_.At<Elf64_Shdr>(header_.e_shoff + uint64_t{sizeof(Elf64_Shdr)} * i));
+      sections_.push_back(
+          bytes_.At<Elf64_Shdr>(header_.e_shoff + uint64_t{sizeof(Elf64_Shdr)} * i));
     }
   }
 
@@ -48,11 +50,20 @@ class Reader {
     ReadInterpreter(file);
     for (const Elf64_Shdr& section : sections_) {
       switch (section.sh_type) {
-        case SHT_DYNAMIC: ReadDynamic(section, file); break;
-        case SHT_DYNSYM: ReadSymbols(section, file); break;
-        case SHT_GNU_verneed: ReadNeededVersions(section, file); break;
-        case SHT_GNU_verdef: ReadVersions(section, file); break;
-        default: break;
+        case SHT_DYNAMIC:
+          ReadDynamic(section, file);
+          break;
+        case SHT_DYNSYM:
+          ReadSymbols(section, file);
+          break;
+        case SHT_GNU_verneed:
+          ReadNeededVersions(section, file);
+          break;
+        case SHT_GNU_verdef:
+          ReadVersions(section, file);
+          break;
+        default:
+          break;
       }
     }
   }
@@ -71,13 +82,15 @@ class Reader {
 
   template <typename T, typename F>
   void ForEach(const Elf64_Shdr& section, F&& use) const {
-    for (uint64_t i = 0; i < section.sh_size / sizeof(T); ++i) use(bytes_.At<T>(section.sh_offset + i * sizeof(T)));
+    for (uint64_t i = 0; i < section.sh_size / sizeof(T); ++i)
+      use(bytes_.At<T>(section.sh_offset + i * sizeof(T)));
   }
 
   void ReadInterpreter(ElfFile& file) const {
     for (int i = 0; i < header_.e_phnum; ++i) {
       auto part = bytes_.At<Elf64_Phdr>(header_.e_phoff + uint64_t{sizeof(Elf64_Phdr)} * i);
-      if (part.p_type == PT_INTERP) file.interpreter = bytes_.Part(part.p_offset, part.p_filesz).data();
+      if (part.p_type == PT_INTERP)
+        file.interpreter = bytes_.Part(part.p_offset, part.p_filesz).data();
     }
   }
 
@@ -86,16 +99,27 @@ class Reader {
     ForEach<Elf64_Dyn>(section, [&](const Elf64_Dyn& entry) {
       uint64_t value = entry.d_un.d_val;
       switch (entry.d_tag) {
-        case DT_NEEDED: file.needed.push_back(Text(strings, value)); break;
-        case DT_SONAME: file.soname = Text(strings, value); break;
-        case DT_RPATH: file.rpath = Text(strings, value); break;
-        case DT_RUNPATH: file.runpath = Text(strings, value); break;
-        case DT_FLAGS: file.bind_now |= (value & DF_BIND_NOW) != 0; break;
+        case DT_NEEDED:
+          file.needed.push_back(Text(strings, value));
+          break;
+        case DT_SONAME:
+          file.soname = Text(strings, value);
+          break;
+        case DT_RPATH:
+          file.rpath = Text(strings, value);
+          break;
+        case DT_RUNPATH:
+          file.runpath = Text(strings, value);
+          break;
+        case DT_FLAGS:
+          file.bind_now |= (value & DF_BIND_NOW) != 0;
+          break;
         case DT_FLAGS_1:
           file.bind_now |= (value & DF_1_NOW) != 0;
           file.is_library &= (value & DF_1_PIE) == 0;
           break;
-        default: break;
+        default:
+          break;
       }
     });
   }
@@ -105,7 +129,8 @@ class Reader {
     ForEach<Elf64_Sym>(section, [&](const Elf64_Sym& symbol) {
       int binding = ELF64_ST_BIND(symbol.st_info);
       if (symbol.st_name == 0 || binding == STB_LOCAL) return;
-      file.symbols.push_back({Text(strings, symbol.st_name), symbol.st_shndx != SHN_UNDEF, binding == STB_WEAK});
+      file.symbols.push_back(
+          {Text(strings, symbol.st_name), symbol.st_shndx != SHN_UNDEF, binding == STB_WEAK});
     });
   }
 
@@ -118,7 +143,8 @@ class Reader {
       uint64_t entry_at = at + need.vn_aux;
       for (int k = 0; k < need.vn_cnt; ++k) {
         auto entry = bytes_.At<Elf64_Vernaux>(entry_at);
-        if ((entry.vna_flags & VER_FLG_WEAK) == 0) versions.push_back(Text(strings, entry.vna_name));
+        if ((entry.vna_flags & VER_FLG_WEAK) == 0)
+          versions.push_back(Text(strings, entry.vna_name));
         entry_at += entry.vna_next;
       }
       at += need.vn_next;
@@ -130,7 +156,8 @@ class Reader {
     uint64_t at = section.sh_offset;
     for (uint32_t i = 0; i < section.sh_info; ++i) {
       auto version = bytes_.At<Elf64_Verdef>(at);
-      file.versions.push_back(Text(strings, bytes_.At<Elf64_Verdaux>(at + version.vd_aux).vda_name));
+      file.versions.push_back(
+          Text(strings, bytes_.At<Elf64_Verdaux>(at + version.vd_aux).vda_name));
       at += version.vd_next;
     }
   }
@@ -160,7 +187,8 @@ std::optional<ElfFile> ReadElf(const std::string& path) {
     throw std::runtime_error("cannot read " + path + ": " + why);
   }
   auto size = static_cast<size_t>(state.st_size);
-  void* p = S_ISREG(state.st_mode) && size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  void* p = S_ISREG(state.st_mode) && size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0)
+                                               : MAP_FAILED;
   close(fd);
   if (p == MAP_FAILED) return std::nullopt;
   std::optional<ElfFile> file;
@@ -185,12 +213,18 @@ uint16_t OwnMachine() {
 
 std::string MachineName(uint16_t machine) {
   switch (machine) {
-    case EM_X86_64: return "x86-64";
-    case EM_AARCH64: return "64-bit Arm";
-    case EM_386: return "32-bit x86";
-    case EM_ARM: return "32-bit Arm";
-    case EM_RISCV: return "RISC-V";
-    default: return "machine " + std::to_string(machine);
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "64-bit Arm";
+    case EM_386:
+      return "32-bit x86";
+    case EM_ARM:
+      return "32-bit Arm";
+    case EM_RISCV:
+      return "RISC-V";
+    default:
+      return "machine " + std::to_string(machine);
   }
 }
 

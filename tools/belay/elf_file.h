@@ -21,17 +21,17 @@ struct ElfFile {
   std::string interpreter;          // the loader that it names; only programs have one
   std::vector<std::string> needed;  // libraries, by name
   std::string soname;
-  std::string rpath;                // as written, with $ORIGIN
+  std::string rpath;  // as written, with $ORIGIN
   std::string runpath;
-  bool is_library = false;          // not a program, whether it has an interpreter or not
-  bool bind_now = false;            // all functions are looked up at the start
-  std::vector<ElfSymbol> symbols;   // of the dynamic symbol table
+  bool is_library = false;         // not a program, whether it has an interpreter or not
+  bool bind_now = false;           // all functions are looked up at the start
+  std::vector<ElfSymbol> symbols;  // of the dynamic symbol table
   std::map<std::string, std::vector<std::string>> needed_versions;  // by library
   std::vector<std::string> versions;                                // that it defines itself
 };
 
-// Nothing for a file that is no ELF file. Throws std::runtime_error for one that cannot be read or is damaged. Of a
-// file for another kind of processor only the first two fields are filled.
+// Nothing for a file that is no ELF file. Throws std::runtime_error for one that cannot be read or
+// is damaged. Of a file for another kind of processor only the first two fields are filled.
 std::optional<ElfFile> ReadElf(const std::string& path);
 std::optional<ElfFile> ParseElf(std::string_view bytes);
 

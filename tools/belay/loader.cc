@@ -28,7 +28,9 @@ std::multimap<std::string, std::string> ReadCache(const std::string& path) {
     if (at + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + at, sizeof value);
     return value;
   };
-  auto text = [&](uint32_t at) { return at < bytes.size() ? std::string(bytes.c_str() + at) : std::string(); };
+  auto text = [&](uint32_t at) {
+    return at < bytes.size() ? std::string(bytes.c_str() + at) : std::string();
+  };
   for (uint32_t i = 0; i < number(sizeof kMagic - 1); ++i) {
     size_t at = kHeader + i * kEntry;
     if (at + kEntry > bytes.size()) break;
@@ -47,7 +49,8 @@ std::vector<std::string> Split(const std::string& list) {
 std::string Expand(std::string folder, const std::string& file) {
   std::string origin = std::filesystem::absolute(file).parent_path().string();
   for (const char* word : {"${ORIGIN}", "$ORIGIN"}) {
-    for (size_t at; (at = folder.find(word)) != std::string::npos;) folder.replace(at, std::strlen(word), origin);
+    for (size_t at; (at = folder.find(word)) != std::string::npos;)
+      folder.replace(at, std::strlen(word), origin);
   }
   return folder.empty() ? "." : folder;
 }
@@ -55,7 +58,9 @@ std::string Expand(std::string folder, const std::string& file) {
 class Search {
  public:
   explicit Search(const std::vector<std::string>& more_folders)
-      : environment_(ListOf("LD_LIBRARY_PATH")), cache_(ReadCache("/etc/ld.so.cache")), more_folders_(more_folders) {}
+      : environment_(ListOf("LD_LIBRARY_PATH")),
+        cache_(ReadCache("/etc/ld.so.cache")),
+        more_folders_(more_folders) {}
 
   // `chain`: the file that asks, who asked for that one, and so on to the program.
   LoadedFile Find(const std::string& name, const std::vector<const LoadedFile*>& chain) const {
@@ -87,7 +92,8 @@ class Search {
   }
 
  private:
-  bool TakeFrom(const std::string& folders, const LoadedFile& owner, const char* what, LoadedFile& file) const {
+  bool TakeFrom(const std::string& folders, const LoadedFile& owner, const char* what,
+                LoadedFile& file) const {
     for (const std::string& folder : Split(folders)) {
       if (Take(Expand(folder, owner.path) + "/" + file.name, what + owner.path, file)) return true;
     }
@@ -112,7 +118,8 @@ class Search {
 
 }  // namespace
 
-std::vector<LoadedFile> FindLibraries(const std::string& program, const std::vector<std::string>& more_folders) {
+std::vector<LoadedFile> FindLibraries(const std::string& program,
+                                      const std::vector<std::string>& more_folders) {
   Search search(more_folders);
   std::vector<LoadedFile> files;
   std::vector<size_t> parent = {0};

@@ -1,11 +1,16 @@
 // The belay command: one subcommand per file.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "belay/doctor.h"
 #include "belay/info.h"
 #include "belay/run.h"
+#include "belay/toolkit.h"
 
 namespace belay::tool {
 namespace {
@@ -27,20 +32,33 @@ CLI::App* AddRun(CLI::App& app, RunOptions& options) {
                 "Load Belay's libraries first: for programs whose DT_RPATH names other ones");
   run->add_option("command", options.command, "-- program and its arguments")->required();
   run->positionals_at_end();
-  run->footer("The exit code is the program's; 127 when it was not found, 126 when it cannot start.");
+  run->footer(
+      "The exit code is the program's; 127 when it was not found, 126 when it cannot start.");
   return run;
 }
 
+// A program of its own draws: it is linked with the compiler of models.
+int StartGraph(char** arguments) {
+  std::string program = ToolkitHome() + "/libexec/belay-graph";
+  execv(program.c_str(), arguments);
+  throw std::runtime_error("cannot start " + program + ": " + std::strerror(errno));
+}
+
 int Main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "graph") return StartGraph(argv + 1);
   CLI::App app("Belay runs programs for Ascend cards on this machine's CPU.", "belay");
   app.require_subcommand(1);
   app.set_version_flag("--version", BELAY_VERSION);
   RunOptions options;
   CLI::App* run = AddRun(app, options);
-  CLI::App* doctor = app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "Find what would keep a program from running here, without running it");
   std::vector<std::string> examined;
   doctor->add_option("program", examined, "Programs or libraries to look into");
   doctor->footer("The exit code is 0, or 1 when there is a problem.");
+  app.add_subcommand(
+      "graph",
+      "Draw a compiled model: fused nodes, memory, time per node (see belay graph --help)");
   [[maybe_unused]] bool json = false;
 #ifdef BELAY_HAS_INFO
   CLI::App* info = app.add_subcommand("info", "Say what a program would find here");

@@ -11,7 +11,8 @@ namespace {
 void Check(aclError code, const char* call) {
   if (code == ACL_SUCCESS) return;
   const char* text = aclGetRecentErrMsg();
-  throw std::runtime_error(std::string(call) + " gave " + std::to_string(code) + (text == nullptr ? "" : std::string(": ") + text));
+  throw std::runtime_error(std::string(call) + " gave " + std::to_string(code) +
+                           (text == nullptr ? "" : std::string(": ") + text));
 }
 
 std::string ChipName() {
@@ -23,7 +24,8 @@ std::string ChipName() {
 }  // namespace
 
 std::vector<Device> ReadDevices() {
-  unsetenv("ASCEND_RT_VISIBLE_DEVICES");  // is about what one program sees; this command shows the machine
+  unsetenv("ASCEND_RT_VISIBLE_DEVICES");  // is about what one program sees; this command shows the
+                                          // machine
   Check(aclInit(nullptr), "aclInit");
   uint32_t count = 0;
   Check(aclrtGetDeviceCount(&count), "aclrtGetDeviceCount");

@@ -9,8 +9,8 @@ namespace belay::npu_smi {
 
 struct Device {
   uint32_t id = 0;
-  std::string chip;       // 910B3: the name of the SoC without its first word
-  uint64_t used_mb = 0;   // of its memory
+  std::string chip;      // 910B3: the name of the SoC without its first word
+  uint64_t used_mb = 0;  // of its memory
   uint64_t total_mb = 0;
 };
 

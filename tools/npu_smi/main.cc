@@ -1,4 +1,5 @@
-// npu-smi: tells scripts about the devices in the words of the card's own command. Only looking is possible.
+// npu-smi: tells scripts about the devices in the words of the card's own command. Only looking is
+// possible.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -28,12 +29,14 @@ std::string Report(const Options& options, const std::vector<Device>& devices) {
   if (options.id >= 0) chosen = {devices[static_cast<size_t>(options.id)]};
   if (options.type.empty()) return Table(chosen);
   std::string text;
-  for (const Device& device : chosen) text += (text.empty() ? "" : "\n") + Details(options.type, device);
+  for (const Device& device : chosen)
+    text += (text.empty() ? "" : "\n") + Details(options.type, device);
   return text;
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Shows the devices that Belay gives to programs, as npu-smi shows cards.", "npu-smi");
+  CLI::App app("Shows the devices that Belay gives to programs, as npu-smi shows cards.",
+               "npu-smi");
   app.set_version_flag("-v,--version", "npu-smi version: " BELAY_VERSION " (Belay)");
   app.require_subcommand(1);
   Options options;

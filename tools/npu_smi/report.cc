@@ -7,8 +7,12 @@
 namespace belay::npu_smi {
 namespace {
 
-const std::string kThin = "+---------------------------+---------------+----------------------------------------------------+\n";
-const std::string kThick = "+===========================+===============+====================================================+\n";
+const std::string kThin =
+    "+---------------------------+---------------+-------------------------------------------------"
+    "---+\n";
+const std::string kThick =
+    "+===========================+===============+================================================="
+    "===+\n";
 const std::string kWhole = "+" + std::string(96, '-') + "+\n";
 
 std::string Wide(const std::string& text) { return fmt::format("| {:<94} |\n", text); }
@@ -19,9 +23,12 @@ std::string Row(const std::string& left, const std::string& middle, const std::s
 
 std::string Usage(uint64_t used, uint64_t total) { return fmt::format("{:<5}/ {}", used, total); }
 
-std::string Line(const std::string& name, const std::string& value) { return fmt::format("\t{:<30} : {}\n", name, value); }
+std::string Line(const std::string& name, const std::string& value) {
+  return fmt::format("\t{:<30} : {}\n", name, value);
+}
 
-// A processor has none of these sensors and counters: 0 and NA are what the command shows for what is not there.
+// A processor has none of these sensors and counters: 0 and NA are what the command shows for what
+// is not there.
 struct Fact {
   const char* type;
   const char* name;
@@ -41,46 +48,83 @@ std::string UsedRate(const Device& device) {
 }
 
 constexpr Fact kFacts[] = {
-    {"board", "NPU ID", Id}, {"board", "Product Name", [](const Device&) -> std::string { return "Belay"; }},
-    {"board", "Model", Missing}, {"board", "Manufacturer", Missing}, {"board", "Serial Number", Missing},
-    {"board", "Software Version", Version}, {"board", "Firmware Version", Missing}, {"board", "Compatibility", Fine},
-    {"board", "Board ID", Missing}, {"board", "PCIe Bus Info", Missing}, {"board", "Chip ID", Zero},
-    {"board", "Chip Type", [](const Device&) -> std::string { return "Ascend"; }}, {"board", "Chip Name", Chip},
+    {"board", "NPU ID", Id},
+    {"board", "Product Name", [](const Device&) -> std::string { return "Belay"; }},
+    {"board", "Model", Missing},
+    {"board", "Manufacturer", Missing},
+    {"board", "Serial Number", Missing},
+    {"board", "Software Version", Version},
+    {"board", "Firmware Version", Missing},
+    {"board", "Compatibility", Fine},
+    {"board", "Board ID", Missing},
+    {"board", "PCIe Bus Info", Missing},
+    {"board", "Chip ID", Zero},
+    {"board", "Chip Type", [](const Device&) -> std::string { return "Ascend"; }},
+    {"board", "Chip Name", Chip},
     {"board", "Chip Count", One},
-    {"memory", "NPU ID", Id}, {"memory", "Chip Count", One}, {"memory", "DDR Capacity(MB)", Zero},
-    {"memory", "HBM Capacity(MB)", Capacity}, {"memory", "HBM Clock Speed(MHz)", Zero}, {"memory", "Chip ID", Zero},
-    {"usages", "NPU ID", Id}, {"usages", "Chip Count", One}, {"usages", "DDR Capacity(MB)", Zero},
-    {"usages", "DDR Usage Rate(%)", Zero}, {"usages", "HBM Capacity(MB)", Capacity},
-    {"usages", "HBM Usage Rate(%)", UsedRate}, {"usages", "Aicore Usage Rate(%)", Zero},
-    {"usages", "Aivector Usage Rate(%)", Zero}, {"usages", "Aicpu Usage Rate(%)", Zero},
-    {"usages", "Ctrlcpu Usage Rate(%)", Zero}, {"usages", "HBM Bandwidth Usage Rate(%)", Zero},
+    {"memory", "NPU ID", Id},
+    {"memory", "Chip Count", One},
+    {"memory", "DDR Capacity(MB)", Zero},
+    {"memory", "HBM Capacity(MB)", Capacity},
+    {"memory", "HBM Clock Speed(MHz)", Zero},
+    {"memory", "Chip ID", Zero},
+    {"usages", "NPU ID", Id},
+    {"usages", "Chip Count", One},
+    {"usages", "DDR Capacity(MB)", Zero},
+    {"usages", "DDR Usage Rate(%)", Zero},
+    {"usages", "HBM Capacity(MB)", Capacity},
+    {"usages", "HBM Usage Rate(%)", UsedRate},
+    {"usages", "Aicore Usage Rate(%)", Zero},
+    {"usages", "Aivector Usage Rate(%)", Zero},
+    {"usages", "Aicpu Usage Rate(%)", Zero},
+    {"usages", "Ctrlcpu Usage Rate(%)", Zero},
+    {"usages", "HBM Bandwidth Usage Rate(%)", Zero},
     {"usages", "Chip ID", Zero},
-    {"common", "NPU ID", Id}, {"common", "Chip Count", One}, {"common", "Chip ID", Zero},
-    {"common", "Memory Usage Rate(%)", Zero}, {"common", "HBM Usage Rate(%)", UsedRate},
-    {"common", "Aicore Usage Rate(%)", Zero}, {"common", "Aicore Freq(MHZ)", Zero}, {"common", "Temperature(C)", Zero},
+    {"common", "NPU ID", Id},
+    {"common", "Chip Count", One},
+    {"common", "Chip ID", Zero},
+    {"common", "Memory Usage Rate(%)", Zero},
+    {"common", "HBM Usage Rate(%)", UsedRate},
+    {"common", "Aicore Usage Rate(%)", Zero},
+    {"common", "Aicore Freq(MHZ)", Zero},
+    {"common", "Temperature(C)", Zero},
     {"common", "NPU Real-time Power(W)", Zero},
-    {"health", "NPU ID", Id}, {"health", "Chip ID", Zero}, {"health", "Health Status", Fine},
-    {"temp", "NPU ID", Id}, {"temp", "Chip ID", Zero}, {"temp", "NPU Temperature (C)", Zero},
-    {"power", "NPU ID", Id}, {"power", "Chip ID", Zero}, {"power", "NPU Real-time Power(W)", Zero},
-    {"product", "NPU ID", Id}, {"product", "Product Type", [](const Device&) -> std::string { return "Belay"; }},
+    {"health", "NPU ID", Id},
+    {"health", "Chip ID", Zero},
+    {"health", "Health Status", Fine},
+    {"temp", "NPU ID", Id},
+    {"temp", "Chip ID", Zero},
+    {"temp", "NPU Temperature (C)", Zero},
+    {"power", "NPU ID", Id},
+    {"power", "Chip ID", Zero},
+    {"power", "NPU Real-time Power(W)", Zero},
+    {"product", "NPU ID", Id},
+    {"product", "Product Type", [](const Device&) -> std::string { return "Belay"; }},
 };
 
 }  // namespace
 
 std::string Table(const std::vector<Device>& devices) {
   std::string text = kWhole;
-  text += Wide(fmt::format("{:<32} Version: {} (Belay: no card, a CPU)", "npu-smi " BELAY_VERSION, BELAY_VERSION));
+  text += Wide(fmt::format("{:<32} Version: {} (Belay: no card, a CPU)", "npu-smi " BELAY_VERSION,
+                           BELAY_VERSION));
   text += kThin;
   text += Row("NPU   Name", "Health", "Power(W)    Temp(C)           Hugepages-Usage(page)");
   text += Row("Chip", "Bus-Id", "AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)");
   text += kThick;
   for (const Device& device : devices) {
-    text += Row(fmt::format("{:<5} {}", device.id, device.chip), "OK", fmt::format("{:<11} {:<17} {}", "0.0", 0, Usage(0, 0)));
-    text += Row("0", "NA", fmt::format("{:<11} {:<17} {}", 0, Usage(0, 0), Usage(device.used_mb, device.total_mb)));
+    text += Row(fmt::format("{:<5} {}", device.id, device.chip), "OK",
+                fmt::format("{:<11} {:<17} {}", "0.0", 0, Usage(0, 0)));
+    text += Row(
+        "0", "NA",
+        fmt::format("{:<11} {:<17} {}", 0, Usage(0, 0), Usage(device.used_mb, device.total_mb)));
     text += kThick;
   }
   text += kThin;
-  text += "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n" + kThick;
+  text +=
+      "| NPU     Chip              | Process id    | Process name             | Process memory(MB) "
+      "     |\n" +
+      kThick;
   for (const Device& device : devices) {
     text += Wide(fmt::format("No running processes found in NPU {}", device.id)) + kThick;
   }
@@ -89,14 +133,16 @@ std::string Table(const std::vector<Device>& devices) {
 
 std::string List(const std::vector<Device>& devices) {
   std::string text = Line("Total Count", std::to_string(devices.size()));
-  for (const Device& device : devices) text += "\n" + Line("NPU ID", Id(device)) + Line("Chip Count", "1");
+  for (const Device& device : devices)
+    text += "\n" + Line("NPU ID", Id(device)) + Line("Chip Count", "1");
   return text;
 }
 
 std::string ChipMapping(const std::vector<Device>& devices) {
   constexpr const char* kRow = "\t{:<30} {:<30} {:<30} {}\n";
   std::string text = fmt::format(kRow, "NPU ID", "Chip ID", "Chip Logic ID", "Chip Name");
-  for (const Device& device : devices) text += fmt::format(kRow, device.id, 0, device.id, "Ascend " + device.chip);
+  for (const Device& device : devices)
+    text += fmt::format(kRow, device.id, 0, device.id, "Ascend " + device.chip);
   return text;
 }
 
@@ -105,7 +151,9 @@ std::string Details(const std::string& type, const Device& device) {
   for (const Fact& fact : kFacts) {
     if (type == fact.type) text += Line(fact.name, fact.value(device));
   }
-  if (text.empty()) throw std::invalid_argument("there is no type " + type + " here; " + DetailTypes() + " are there");
+  if (text.empty())
+    throw std::invalid_argument("there is no type " + type + " here; " + DetailTypes() +
+                                " are there");
   return text;
 }
 
@@ -113,7 +161,8 @@ std::string DetailTypes() {
   std::string types;
   const char* last = "";
   for (const Fact& fact : kFacts) {
-    if (std::string(last) != fact.type) types += (types.empty() ? "" : ", ") + std::string(fact.type);
+    if (std::string(last) != fact.type)
+      types += (types.empty() ? "" : ", ") + std::string(fact.type);
     last = fact.type;
   }
   return types;

@@ -1,4 +1,5 @@
-// What npu-smi prints. Programs cut it apart by line, column and name, so all of it is as documented.
+// What npu-smi prints. Programs cut it apart by line, column and name, so all of it is as
+// documented.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace belay::npu_smi {
 
-std::string Table(const std::vector<Device>& devices);       // npu-smi info
-std::string List(const std::vector<Device>& devices);        // npu-smi info -l
+std::string Table(const std::vector<Device>& devices);        // npu-smi info
+std::string List(const std::vector<Device>& devices);         // npu-smi info -l
 std::string ChipMapping(const std::vector<Device>& devices);  // npu-smi info -m
 
 // npu-smi info -t type, for one device. Throws std::invalid_argument for a type that there is not.

@@ -1,0 +1,119 @@
+// belay graph: draws a compiled model. A program of its own, because it is linked with the
+// compiler.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+
+#include "base/error.h"
+#include "belay_graph/picture.h"
+#include "graph/build_model.h"
+#include "graph/onnx/importer.h"
+#include "graph/onnx/read_model.h"
+
+namespace belay::graph_tool {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string format = "text";
+  std::string output;
+  std::string input_shape;
+  bool run = false;
+  int runs = 10;
+};
+
+graph::ModelFile Read(const Options& options) {
+  std::filesystem::path path = options.model;
+  if (path.extension() != ".onnx") return graph::ReadModelFile(options.model);
+  std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  graph::BuildOptions build;
+  if (!options.input_shape.empty()) build["input_shape"] = options.input_shape;
+  return graph::BuildModel(
+      graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(options.model)), folder),
+      build);
+}
+
+// The types of the inputs, with sizes that the file leaves open filled in.
+std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Options& options) {
+  std::map<std::string, tensor::Shape> given;
+  if (!options.input_shape.empty()) given = graph::ParseShapes(options.input_shape);
+  std::vector<graph::ValueType> types;
+  for (int input : graph.inputs) {
+    const graph::Node& node = graph.nodes[static_cast<size_t>(input)];
+    types.push_back(node.types[0]);
+    if (auto it = given.find(node.name); it != given.end()) {
+      types.back().shape = it->second;
+      types.back().rank_known = true;
+    }
+    if (!types.back().concrete()) {
+      throw std::invalid_argument("input '" + node.name + "' is " + types.back().ToString() +
+                                  "; say which sizes to draw it for: --input-shape \"" + node.name +
+                                  ":1,3,224,224\"");
+    }
+  }
+  return types;
+}
+
+std::string Draw(const Options& options) {
+  graph::ModelFile file = Read(options);
+  Picture picture =
+      MakePicture(file.graph, InputTypes(file.graph, options), {options.run ? options.runs : 0});
+  if (options.run && picture.runs == 0)
+    throw std::invalid_argument("this model has no kernels to time: " + picture.note);
+  if (picture.name.empty()) picture.name = std::filesystem::path(options.model).stem().string();
+  if (options.format == "dot") return WriteDot(picture);
+  return options.format == "svg" ? WriteSvg(picture) : WriteText(picture);
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Draws a compiled model: its fused nodes, the sizes of what flows between them, where the "
+      "memory plan puts it, and "
+      "how long each takes.",
+      "belay graph");
+  app.add_option("model", options.model,
+                 "A .om file of Belay, or an .onnx file, which is compiled first")
+      ->required()
+      ->check(CLI::ExistingFile);
+  app.add_option("--format", options.format, "text, dot (for graphviz) or svg")
+      ->check(CLI::IsMember({"text", "dot", "svg"}))
+      ->capture_default_str();
+  app.add_option("-o,--output", options.output, "The file to write, instead of standard output");
+  app.add_option("--input-shape", options.input_shape,
+                 "\"name:1,3,224,224;other:4\": sizes that the model leaves open");
+  app.add_flag("--run", options.run,
+               "Run it and tell the time of each node (BELAY_WORKERS says with how many cores)");
+  app.add_option("--runs", options.runs, "How many times to run it; medians are told")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  std::string text = Draw(options);
+  if (options.output.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+  std::ofstream file(options.output, std::ios::binary);
+  file << text;
+  if (!file.flush()) throw std::runtime_error("cannot write " + options.output);
+  return 0;
+}
+
+}  // namespace
+}  // namespace belay::graph_tool
+
+int main(int argc, char** argv) {
+  try {
+    return belay::graph_tool::Main(argc, argv);
+  } catch (const belay::Error& error) {
+    std::fprintf(stderr, "belay graph: %s\n", error.sentence().c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "belay graph: %s\n", error.what());
+  }
+  return 1;
+}

@@ -1,0 +1,14 @@
+// How long each kernel of a program takes.
+#pragma once
+
+#include <vector>
+
+#include "graph/program.h"
+
+namespace belay::graph_tool {
+
+// Microseconds of each kernel: the median of some runs, one kernel after another, each with all
+// workers. Inputs are random numbers between 0 and 1, integers are 0.
+std::vector<double> MeasureKernels(const graph::Program& program, int runs);
+
+}  // namespace belay::graph_tool
