@@ -9,72 +9,13 @@
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_parts.h"
+#include "ops/conv/ready_conv.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
 namespace {
 
 using tensor::kInvalidArgument;
-
-// The primitives of the parts, by one backend.
-class ReadyConv {
- public:
-  ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts)
-      : backend_(backend) {
-    for (const ConvPart& part : parts) {
-      const ConvPrimitive* primitive = Find(whole, part.geometry);
-      if (primitive == nullptr) {
-        Drop();
-        break;
-      }
-      parts_.push_back({primitive, part.src, part.dst, part.geometry});
-    }
-  }
-  ReadyConv(const ReadyConv&) = delete;
-  ~ReadyConv() { Drop(); }
-
-  struct Part {
-    const ConvPrimitive* primitive;
-    int64_t src, dst;
-    ConvGeometry geometry;
-  };
-
-  bool usable() const { return !parts_.empty(); }
-  const std::vector<Part>& parts() const { return parts_; }
-  const ConvBackend& backend() const { return backend_; }
-  int64_t weight_bytes() const { return backend_.weight_bytes(*parts_[0].primitive); }
-  int64_t scratch_bytes() const {
-    int64_t most = 0;
-    for (const Part& part : parts_) most = std::max(most, backend_.scratch_bytes(*part.primitive));
-    return (most + 63) / 64 * 64;
-  }
-  void Pack(const char* plain, char* packed) const {
-    if (!backend_.pack(*parts_[0].primitive, plain, packed)) {
-      Fail(tensor::kRuntimeFailure, "conv-backend", "the convolution's weights could not be packed");
-    }
-  }
-
- private:
-  const ConvPrimitive* Find(const ConvSpec& whole, const ConvGeometry& geometry) {
-    for (const Part& part : parts_) {
-      if (part.geometry == geometry) return part.primitive;
-    }
-    ConvSpec spec = whole;
-    spec.geometry = geometry;
-    ConvPrimitive* made = backend_.make(spec, owned_.empty() ? nullptr : owned_[0]);
-    if (made != nullptr) owned_.push_back(made);
-    return made;
-  }
-  void Drop() {
-    for (ConvPrimitive* primitive : owned_) backend_.drop(primitive);
-    owned_.clear();
-    parts_.clear();
-  }
-
-  const ConvBackend& backend_;
-  std::vector<ConvPrimitive*> owned_;
-  std::vector<Part> parts_;
-};
 
 // An operand in the plan: its binding, and where it lies when it has to be converted.
 struct Place {
@@ -135,6 +76,7 @@ struct ConvBody {
     const ConvGeometry& g = part.geometry;
     ConvCall call = whole;
     call.src = static_cast<const char*>(whole.src) + part.src * element;
+    call.weights = static_cast<const char*>(whole.weights) + part.weights;
     char* dst = static_cast<char*>(whole.dst) + part.dst * element;
     call.dst = dst;
     call.scratch = frame.workspace + scratch_at + i * ready->scratch_bytes();

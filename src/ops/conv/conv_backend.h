@@ -40,7 +40,7 @@ struct ConvCall {
 };
 
 struct ConvBackend {
-  // Null: cannot. With `like`, the weights are packed as that one's are.
+  // Null: cannot. With `like`, the weights are packed as that one's are; null where that would be slow.
   ConvPrimitive* (*make)(const ConvSpec& spec, const ConvPrimitive* like);
   void (*drop)(ConvPrimitive* primitive);
   int64_t (*weight_bytes)(const ConvPrimitive& primitive);

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "ops/conv/conv_backend.h"
@@ -125,22 +126,32 @@ struct Dims {
   int first;
 };
 
-std::unique_ptr<ConvPrimitive> Make(const ConvSpec& spec, const ConvPrimitive* like) {
+// `weights`: how they are to be packed.
+dnnl::convolution_forward::primitive_desc Describe(const ConvSpec& spec, const memory::desc& weights) {
   const ConvGeometry& g = spec.geometry;
-  Dims dims(g);
-  memory::desc src = dims.Activations(g.in_channels, g.in);
-  memory::desc dst = dims.Activations(g.out_channels, g.out);
-  memory::desc weights = like != nullptr ? like->weights : dims.AnyWeights();
-  memory::desc bias({g.out_channels}, memory::data_type::f32, memory::format_tag::x);
-  if (!spec.bias) bias = memory::desc();
-  dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference,
-                                       algorithm::convolution_direct, src, weights, bias, dst,
-                                       dims.Of(g.stride), dims.Of(g.dilation, 1), dims.Of(g.before),
-                                       dims.Of(g.after));
-  dnnl::convolution_forward::primitive_desc pd(desc, AttributesOf(spec), belay::ops::TheEngine());
-  return std::unique_ptr<ConvPrimitive>(
-      new ConvPrimitive{dnnl::convolution_forward(pd), src, pd.weights_desc(), bias, dst,
-                        pd.scratchpad_desc(), dims.PlainWeights(), spec.bias});
+  const Dims dims(g);
+  const memory::desc bias = spec.bias ? memory::desc({g.out_channels}, memory::data_type::f32, memory::format_tag::x)
+                                      : memory::desc();
+  dnnl::convolution_forward::desc desc(
+      dnnl::prop_kind::forward_inference, algorithm::convolution_direct, dims.Activations(g.in_channels, g.in),
+      weights, bias, dims.Activations(g.out_channels, g.out), dims.Of(g.stride), dims.Of(g.dilation, 1),
+      dims.Of(g.before), dims.Of(g.after));
+  return {desc, AttributesOf(spec), belay::ops::TheEngine()};
+}
+
+// The loops for everything that nothing faster takes: hundreds of times slower.
+bool IsReference(const dnnl::convolution_forward::primitive_desc& pd) {
+  return std::string_view(pd.impl_info_str()).starts_with("ref");
+}
+
+std::unique_ptr<ConvPrimitive> Make(const ConvSpec& spec, const ConvPrimitive* like) {
+  const Dims dims(spec.geometry);
+  auto pd = Describe(spec, like != nullptr ? like->weights : dims.AnyWeights());
+  // How a fast one wants its weights depends on the sizes of the images too.
+  if (like != nullptr && IsReference(pd) && !IsReference(Describe(spec, dims.AnyWeights()))) return nullptr;
+  return std::unique_ptr<ConvPrimitive>(new ConvPrimitive{dnnl::convolution_forward(pd), pd.src_desc(), pd.weights_desc(),
+                                                          pd.bias_desc(), pd.dst_desc(), pd.scratchpad_desc(),
+                                                          dims.PlainWeights(), spec.bias});
 }
 
 // Its transposed convolutions are tens of times slower than products of matrices.
