@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "base/sanitizer.h"
+
 namespace belay {
 namespace {
 
@@ -16,7 +18,7 @@ std::string OwnFolder() {
 // Among its own symbols before anybody else's: a program may bring another version of what the library
 // needs. Sanitizers refuse that flag.
 constexpr int kFlags = RTLD_NOW | RTLD_LOCAL
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(BELAY_ASAN) && !defined(BELAY_TSAN)
                        | RTLD_DEEPBIND
 #endif
     ;

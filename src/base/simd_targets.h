@@ -34,7 +34,7 @@ struct Variants {
   ((fn##BelayVariants).at[::belay::simd::Level()])
 #define BELAY_SIMD_EXPORT(fn)                                           \
   static constexpr ::belay::simd::Variants<decltype(N_AVX2::fn)> fn##BelayVariants { \
-    {&N_SCALAR::fn, &N_AVX2::fn, &N_AVX3::fn}                           \
+    {&HWY_STATIC_DISPATCH(fn), &N_AVX2::fn, &N_AVX3::fn}                           \
   }
 #else
 #define BELAY_SIMD_CALL(fn) HWY_STATIC_DISPATCH(fn)

@@ -7,13 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define BELAY_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define BELAY_ASAN 1
-#endif
-#endif
+#include "base/sanitizer.h"
 
 #ifdef BELAY_ASAN
 #include <sanitizer/asan_interface.h>

@@ -1,10 +1,9 @@
 // Copies and fills at the speed of the memory.
 //
-//   below 2 MiB          memcpy: glibc's is as good as it gets, and splitting costs more than it
-//   gives 2 MiB to 32 MiB      memcpy on several cores: each brings its own cache from 32 MiB up
-//   non-temporal stores on several cores. The copy does not fit the last-level
-//                        cache, and an ordinary store reads a line from memory only to overwrite
-//                        it.
+//   below 2 MiB       memcpy: glibc's is as good as it gets, and splitting costs more than it gives
+//   2 MiB to 32 MiB   memcpy on several cores: each brings its own cache
+//   from 32 MiB up    non-temporal stores on several cores: the copy does not fit the last-level cache, and
+//                     an ordinary store reads a line from memory only to overwrite it
 //
 // The 32 MiB are the cache that one group of cores shares on current servers; what the system
 // reports is no guide (virtual machines report the sum of all groups, and so does glibc's own
@@ -15,9 +14,10 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "base/sanitizer.h"
 #include "runtime/memory.h"
 
-#if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SSE2__) && !defined(BELAY_ASAN) && !defined(BELAY_TSAN)
 #define BELAY_STREAMING_STORES 1
 #include <emmintrin.h>
 #endif

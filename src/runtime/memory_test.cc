@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/sanitizer.h"
 #include "runtime/arena_poison.h"
 #include "runtime/copy_task.h"
 #include "runtime/memory_state.h"
@@ -298,7 +299,7 @@ TEST(RegisteredRangesTest, FindsWhileOthersChange) {
 }
 
 TEST(MemoryLimits, AFewAddressesAreEnough) {
-#if defined(BELAY_ASAN) || defined(__SANITIZE_THREAD__)
+#if defined(BELAY_ASAN) || defined(BELAY_TSAN)
   GTEST_SKIP() << "sanitizers reserve more addresses than any limit allows";
 #else
   pid_t child = fork();

@@ -29,7 +29,7 @@ ModelInventory::ModelInventory(const TaskGraph& graph) {
       if (stream != nullptr) streams_.push_back(handle);
     }
     TaskKind kind = node.kind == CaptureNode::Kind::kTask ? node.task.type->kind : TaskKind::kOther;
-    HandleBits task = stream == nullptr ? 0 : g_model_tasks.Create(node.kind, kind, n);
+    HandleBits task = stream == nullptr ? 0 : g_model_tasks.Create(ModelTask{node.kind, kind, n});
     if (task == 0) {
       Clear();
       Fail(207010, "model-task-limit", "the process asked about more tasks of models than Belay can number");

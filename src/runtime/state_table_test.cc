@@ -2,7 +2,9 @@
 // the state, the command is applied, and the state that is seen must be what the documentation calls legal,
 // written down here a second time as a list of edges. Then each transition in turn is removed from the real
 // table (in a forked child), and the ring must fail.
-#if defined(__SANITIZE_ADDRESS__)
+#include "base/sanitizer.h"
+
+#ifdef BELAY_ASAN
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -157,7 +159,7 @@ void CheckRing(const char* what, const State (&table)[kStates][kCommands], const
 }
 
 // Streams that no table knows are closed in any state, with what they hold: not what leak checkers look for.
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef BELAY_ASAN
 using NoLeaksWanted = __lsan::ScopedDisabler;
 #else
 struct NoLeaksWanted {};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/sanitizer.h"
 #include "base/thread.h"
 #include "runtime/host_call.h"
 #include "runtime/poll.h"
@@ -18,7 +19,7 @@
 namespace belay::rt::rings {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef BELAY_TSAN
 constexpr int kRounds = 300;
 #else
 constexpr int kRounds = 3000;

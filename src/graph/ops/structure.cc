@@ -30,7 +30,8 @@ Shape ResolvedShape(const Translation& node, const Shape& from, const std::vecto
       open = static_cast<int>(i);
       size = 1;
     }
-    product *= size;
+    if (size < 0) node.Refuse("a size is negative");
+    if (__builtin_mul_overflow(product, size, &product)) node.Refuse("the shape has more elements than can be counted");
     shape.push_back(size);
   }
   if (open >= 0) shape[open] = product == 0 ? 0 : CountOf(from) / product;
