@@ -303,13 +303,15 @@ size_t aclmdlGetInputSizeByIndex(aclmdlDesc *modelDesc, size_t index);
 size_t aclmdlGetOutputSizeByIndex(aclmdlDesc *modelDesc, size_t index);
 
 /**
- * Name and sizes of an input, -1 where a size is open.
+ * Name and sizes of an input, -1 where a size is open; of images that are preprocessed [n, h, w,
+ * c].
  * Errors: 100000: no such index.
  */
 aclError aclmdlGetInputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
 
 /**
- * The same without what image preprocessing changes; Belay has none.
+ * The same; of images that are preprocessed as bytes lie, so that the product of the sizes is that
+ * of aclmdlGetInputSizeByIndex.
  * Errors: 100000: no such index.
  */
 aclError aclmdlGetInputDimsV2(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
@@ -482,6 +484,133 @@ aclError aclmdlSetDynamicHWSize(
  */
 aclError aclmdlSetInputDynamicDims(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlIODims *dims);
+
+/** Parameters of dynamic AIPP for that many images; NULL on failure. */
+aclmdlAIPP *aclmdlCreateAIPP(uint64_t batchSize);
+
+/** Frees them. */
+aclError aclmdlDestroyAIPP(const aclmdlAIPP *aippParmsSet);
+
+/**
+ * The bytes that the parameters for that many images take in the dynamic AIPP input.
+ * Errors: 100000: batchSize is 0 or beyond reason.
+ */
+aclError aclmdlGetAippDataSize(uint64_t batchSize, size_t *size);
+
+/**
+ * The format of the images.
+ * Errors: 100000: no such format; 200006: a format that Belay does not read.
+ */
+aclError aclmdlSetAIPPInputFormat(aclmdlAIPP *aippParmsSet, aclAippInputFormat inputFormat);
+
+/**
+ * Conversion of colours, in 1/256: YUV takes the input biases off before, RGB adds the output
+ * biases afterwards.
+ * Errors: 100000: cscSwitch is neither 0 nor 1.
+ */
+aclError aclmdlSetAIPPCscParams(
+    aclmdlAIPP *aippParmsSet, int8_t cscSwitch, int16_t cscMatrixR0C0, int16_t cscMatrixR0C1,
+    int16_t cscMatrixR0C2, int16_t cscMatrixR1C0, int16_t cscMatrixR1C1, int16_t cscMatrixR1C2,
+    int16_t cscMatrixR2C0, int16_t cscMatrixR2C1, int16_t cscMatrixR2C2, uint8_t cscOutputBiasR0,
+    uint8_t cscOutputBiasR1, uint8_t cscOutputBiasR2, uint8_t cscInputBiasR0, uint8_t
+    cscInputBiasR1, uint8_t cscInputBiasR2);
+
+/**
+ * Swaps R and B, or U and V.
+ * Errors: 100000: neither 0 nor 1.
+ */
+aclError aclmdlSetAIPPRbuvSwapSwitch(aclmdlAIPP *aippParmsSet, int8_t rbuvSwapSwitch);
+
+/**
+ * Takes RGBX for XRGB.
+ * Errors: 100000: neither 0 nor 1.
+ */
+aclError aclmdlSetAIPPAxSwapSwitch(aclmdlAIPP *aippParmsSet, int8_t axSwapSwitch);
+
+/**
+ * Width and height of the images.
+ * Errors: 100000: a size that no image has.
+ */
+aclError aclmdlSetAIPPSrcImageSize(
+    aclmdlAIPP *aippParmsSet, int32_t srcImageSizeW, int32_t srcImageSizeH);
+
+/**
+ * Resizing, which is not supported: only scfSwitch 0 is taken.
+ * Errors: 100000: no such image or scfSwitch is neither 0 nor 1; 200006: scfSwitch is 1.
+ */
+aclError aclmdlSetAIPPScfParams(
+    aclmdlAIPP *aippParmsSet, int8_t scfSwitch, int32_t scfInputSizeW, int32_t scfInputSizeH,
+    int32_t scfOutputSizeW, int32_t scfOutputSizeH, uint64_t batchIndex);
+
+/**
+ * The region of one image of the batch that is used.
+ * Errors: 100000: no such image or cropSwitch is neither 0 nor 1.
+ */
+aclError aclmdlSetAIPPCropParams(
+    aclmdlAIPP *aippParmsSet, int8_t cropSwitch, int32_t cropStartPosW, int32_t cropStartPosH,
+    int32_t cropSizeW, int32_t cropSizeH, uint64_t batchIndex);
+
+/**
+ * What is put around one image of the batch, at most 32 pixels a side.
+ * Errors: 100000: no such image or a width from 0 to 32 is exceeded.
+ */
+aclError aclmdlSetAIPPPaddingParams(
+    aclmdlAIPP *aippParmsSet, int8_t paddingSwitch, int32_t paddingSizeTop, int32_t
+    paddingSizeBottom, int32_t paddingSizeLeft, int32_t paddingSizeRight, uint64_t batchIndex);
+
+/**
+ * What is taken off the channels of one image of the batch.
+ * Errors: 100000: no such image.
+ */
+aclError aclmdlSetAIPPDtcPixelMean(
+    aclmdlAIPP *aippParmsSet, int16_t dtcPixelMeanChn0, int16_t dtcPixelMeanChn1, int16_t
+    dtcPixelMeanChn2, int16_t dtcPixelMeanChn3, uint64_t batchIndex);
+
+/**
+ * What is taken off beside.
+ * Errors: 100000: no such image.
+ */
+aclError aclmdlSetAIPPDtcPixelMin(
+    aclmdlAIPP *aippParmsSet, float dtcPixelMinChn0, float dtcPixelMinChn1, float dtcPixelMinChn2,
+    float dtcPixelMinChn3, uint64_t batchIndex);
+
+/**
+ * By what the channels are multiplied then.
+ * Errors: 100000: no such image.
+ */
+aclError aclmdlSetAIPPPixelVarReci(
+    aclmdlAIPP *aippParmsSet, float dtcPixelVarReciChn0, float dtcPixelVarReciChn1, float
+    dtcPixelVarReciChn2, float dtcPixelVarReciChn3, uint64_t batchIndex);
+
+/**
+ * Writes the parameters to the buffer of the dynamic AIPP input index.
+ * Errors: 145003: no such model; 145015: input index is none; 100000: the images do not become what
+ * the network takes or the buffer is too small.
+ */
+aclError aclmdlSetInputAIPP(
+    uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlAIPP *aippParmsSet);
+
+/**
+ * The same; index is the input that takes the images.
+ * Errors: 145003: no such model; 145015: the input has no AIPP; 145016: its AIPP is static; 100000:
+ * the images do not become what the network takes or the buffer is too small.
+ */
+aclError aclmdlSetAIPPByInputIndex(
+    uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlAIPP *aippParmsSet);
+
+/**
+ * Whether images at that input are preprocessed, and where the parameters of dynamic AIPP go;
+ * 0xFFFFFFFF when there are none.
+ * Errors: 145003: no such model; 100000: no such input.
+ */
+aclError aclmdlGetAippType(
+    uint32_t modelId, size_t index, aclmdlInputAippType *type, size_t *dynamicAttachedDataIndex);
+
+/**
+ * The AIPP of an input: for a static one everything, for a dynamic one type and sizes.
+ * Errors: 145003: no such model; 145015: the input has no AIPP; 100000: no such input.
+ */
+aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo *aippInfo);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/handle_table.h"
+#include "graph/aipp/parameters.h"
 #include "graph/model.h"
 #include "graph/single_op.h"
 #include "runtime/context.h"
@@ -97,6 +98,7 @@ BELAY_GRAPH_OBJECT(ModelDescription, graph::g_model_descriptions, "a model descr
 BELAY_GRAPH_OBJECT(ModelConfig, graph::g_model_configs, "a configuration for loading")
 BELAY_GRAPH_OBJECT(ExecConfig, graph::g_exec_configs, "a configuration for execution")
 BELAY_GRAPH_OBJECT(OpAttributes, graph::g_op_attributes, "a set of attributes")
+BELAY_GRAPH_OBJECT(AippParameters, graph::g_aipp_parameters, "parameters of AIPP")
 BELAY_GRAPH_OBJECT(OpHandle, graph::g_op_handles, "a handle of an operator")
 #undef BELAY_GRAPH_OBJECT
 

@@ -60,9 +60,9 @@ void FillDims(const std::string& name, const tensor::Shape& shape, bool rank_kno
   dims->dims[0] = -1;
 }
 
-void InputDims(const ModelDescription& description, size_t index, aclmdlIODims* dims) {
+void InputDims(const ModelDescription& description, const std::vector<tensor::Shape>& shapes, size_t index, aclmdlIODims* dims) {
   const ModelPort& port = PortAt(description.inputs, index, "input");
-  FillDims(port.name, description.declared[index], port.type.rank_known, dims);
+  FillDims(port.name, shapes[index], port.type.rank_known, dims);
 }
 
 void OutputDims(const ModelDescription& description, size_t index, aclmdlIODims* dims) {
@@ -180,10 +180,10 @@ size_t aclmdlGetOutputSizeByIndex(ModelDescription& modelDesc, size_t index) {
   return PortAt(modelDesc.outputs, index, "output").bytes;
 }
 void aclmdlGetInputDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
-  InputDims(modelDesc, index, dims);
+  InputDims(modelDesc, modelDesc.declared, index, dims);
 }
 void aclmdlGetInputDimsV2(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
-  InputDims(modelDesc, index, dims);
+  InputDims(modelDesc, modelDesc.passed, index, dims);
 }
 void aclmdlGetOutputDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
   OutputDims(modelDesc, index, dims);

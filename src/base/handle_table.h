@@ -48,6 +48,7 @@ enum class HandleKind : uint8_t {
   kExecConfig = 0x36,
   kOpAttributes = 0x37,
   kOpHandle = 0x38,
+  kAippParameters = 0x39,
 };
 
 using HandleBits = uint64_t;

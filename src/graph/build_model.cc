@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "graph/aipp/insert.h"
 #include "graph/codes.h"
 #include "graph/passes/passes.h"
 #include "graph/specialise.h"
@@ -76,7 +77,7 @@ bool HasNoEffect(std::string_view key) {
 bool HasEffect(std::string_view key) {
   static const auto* keys = new std::set<std::string, std::less<>>{
       "input_shape", "ge.inputShape", "input_shape_range", "ge.dynamicBatchSize", "ge.dynamicImageSize",
-      "ge.dynamicDims", "ge.dynamicNodeType"};
+      "ge.dynamicDims", "ge.dynamicNodeType", "ge.insertOpFile"};
   return keys->count(key) != 0;
 }
 
@@ -147,6 +148,8 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
   ModelFile file{from, GearsOf(options), options};
   SortNodes(file.graph);
   ApplyShapes(file.graph, ParseShapes(std::string(Value(options, "input_shape", "ge.inputShape"))));
+  std::string aipp(Value(options, "ge.insertOpFile"));
+  if (!aipp.empty()) InsertAipp(file.graph, ReadAippFile(aipp), file.gears.kind);
   if (AllConcrete(file.graph)) {
     std::vector<ValueType> types;
     for (int input : file.graph.inputs) types.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0]);

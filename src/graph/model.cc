@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "graph/aipp/insert.h"
 #include "graph/codes.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -67,6 +68,13 @@ bool AllConcrete(const std::vector<ValueType>& types) {
 const std::vector<int64_t>& LargestGear(const Gears& gears) {
   return *std::max_element(gears.values.begin(), gears.values.end(),
                            [](const auto& a, const auto& b) { return Product(a) < Product(b); });
+}
+
+// [n, h, w, c] of images whose bytes have another shape.
+void AsPixels(const AippInput& aipp, Shape& images) {
+  if (aipp.config.dynamic) return;
+  if (aipp.config.source.format == ops::ImageFormat::kYuv420sp) images[1] = aipp.config.source.h;
+  images[3] = ops::MostChannels(aipp.config.source.format);
 }
 
 struct Registry {
@@ -175,7 +183,11 @@ ModelDescription Describe(const ModelFile& file, Instance* main) {
   for (int input : file.graph.inputs) {
     const Node& node = file.graph.nodes[static_cast<size_t>(input)];
     description.inputs.push_back(PortOf(node.name, node.types[0]));
-    description.declared.push_back(node.types[0].shape);
+    description.passed.push_back(node.types[0].shape);
+  }
+  description.declared = description.passed;
+  for (size_t i = 0; i < description.declared.size(); ++i) {
+    if (auto aipp = AippAt(file.graph, i)) AsPixels(*aipp, description.declared[i]);
   }
   if (main != nullptr) {
     description.inputs = main->inputs();
@@ -189,6 +201,7 @@ ModelDescription Describe(const ModelFile& file, Instance* main) {
     int64_t numbers = file.gears.kind == Gears::kBatch ? 1 : static_cast<int64_t>(file.gears.values[0].size());
     description.inputs.push_back(PortOf(kGearInputName, {DType::kI32, Format::kND, true, {numbers}}));
     description.declared.push_back({numbers});
+    description.passed.push_back({numbers});
   }
   return description;
 }

@@ -24,7 +24,8 @@ struct ModelDescription {
   std::vector<ModelPort> inputs;   // with gears: the largest; the input that chooses a gear comes last
   std::vector<ModelPort> outputs;
   Gears gears;
-  std::vector<Shape> declared;     // of the inputs, with -1 where a gear decides
+  std::vector<Shape> declared;     // of the inputs, with -1 where a gear decides; of images as pixels
+  std::vector<Shape> passed;       // the same; of images as bytes
   std::vector<std::string> real_names;
 };
 

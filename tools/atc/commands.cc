@@ -34,6 +34,7 @@ constexpr struct {
     {"dynamic_image_size", "ge.dynamicImageSize"},
     {"dynamic_dims", "ge.dynamicDims"},
     {"input_format", "input_format"},
+    {"insert_op_conf", "ge.insertOpFile"},
     {"precision_mode", "ge.exec.precision_mode"},
     {"precision_mode_v2", "ge.exec.precision_mode_v2"},
     {"soc_version", "ge.socVersion"},

@@ -1,0 +1,214 @@
+#include "ops/image/aipp.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace belay::ops {
+namespace {
+
+bool IsYuv(ImageFormat format) { return format == ImageFormat::kYuv420sp || format == ImageFormat::kYuv400; }
+
+struct Strides4 {
+  int64_t n, c, h, w;
+};
+
+// The pixels of one image, read as `channels` values.
+class Pixels {
+ public:
+  Pixels(const ImageSource& source, const uint8_t* bytes, int channels)
+      : source_(source), bytes_(bytes), wide_(channels == 4) {}
+
+  void Read(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
+    switch (source_.format) {
+      case ImageFormat::kYuv420sp: return ReadYuv(x, y, v);
+      case ImageFormat::kRgb888: return ReadRgb(x, y, v);
+      case ImageFormat::kXrgb8888: return ReadXrgb(x, y, v);
+      default: v[0] = bytes_[y * source_.w + x];
+    }
+  }
+
+ private:
+  void ReadYuv(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
+    const uint8_t* uv = bytes_ + (source_.h + y / 2) * source_.w + x / 2 * 2;
+    v[0] = bytes_[y * source_.w + x];
+    v[1] = uv[source_.swap_rb ? 1 : 0];
+    v[2] = uv[source_.swap_rb ? 0 : 1];
+  }
+  void ReadRgb(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
+    const uint8_t* at = bytes_ + (y * source_.w + x) * 3;
+    v[0] = at[source_.swap_rb ? 2 : 0];
+    v[1] = at[1];
+    v[2] = at[source_.swap_rb ? 0 : 2];
+  }
+  // X stands in front; it is dropped where three channels are wanted.
+  void ReadXrgb(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
+    const uint8_t* at = bytes_ + (y * source_.w + x) * 4;
+    size_t colours = source_.swap_ax ? 0 : 1, to = wide_ ? 1 : 0;
+    if (wide_) v[0] = at[source_.swap_ax ? 3 : 0];
+    for (size_t i = 0; i < 3; ++i) v[to + i] = at[colours + (source_.swap_rb ? 2 - i : i)];
+  }
+
+  const ImageSource& source_;
+  const uint8_t* bytes_;
+  bool wide_;
+};
+
+void ConvertColours(const ImageSource& source, std::array<int32_t, 4>& v) {
+  const std::array<int32_t, 4> from = v;
+  bool yuv = IsYuv(source.format);
+  for (size_t i = 0; i < 3; ++i) {
+    int32_t sum = 0;
+    for (size_t j = 0; j < 3; ++j) sum += source.matrix[3 * i + j] * (from[j] - (yuv ? source.input_bias[j] : 0));
+    v[i] = std::clamp((sum >> 8) + (yuv ? 0 : source.output_bias[i]), 0, 255);
+  }
+}
+
+struct PreprocessBody {
+  ImageSource source;
+  ImageRegion region;
+  int64_t count, channels, h, w;
+  Strides4 strides;
+  int64_t images_bytes, params_bytes;
+  int images, params, out;
+
+  void operator()(const Frame& frame) const {
+    std::vector<ImageRegion> regions;
+    ImageSource from = source;
+    if (params >= 0) from = ReadBatch(frame.at[params], regions);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(frame.at[images]);
+    auto* to = reinterpret_cast<float*>(frame.at[out]);
+    int64_t size = ImageBytes(from.format, from.h, from.w);
+    ParallelFor(count * h, std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(w, 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t n = row / h, y = row % h;
+        const ImageRegion& where = regions.empty() ? region : regions[static_cast<size_t>(n)];
+        Row(from, where, bytes + n * size, y, to + n * strides.n + y * strides.h);
+      }
+    });
+  }
+
+  // The bytes come from the program, which may not have set them, and may lie anywhere.
+  ImageSource ReadBatch(const char* bytes_of_batch, std::vector<ImageRegion>& regions) const {
+    ImageBatch batch;
+    std::memcpy(&batch, bytes_of_batch, sizeof batch);
+    if (batch.magic != kImageBatchMagic || batch.count != static_cast<uint64_t>(count) ||
+        static_cast<int64_t>(ImageBatchBytes(batch.count)) > params_bytes) {
+      Fail(145014, "aipp-not-set", "the parameters of dynamic AIPP were not set; call aclmdlSetInputAIPP before the execution");
+    }
+    regions.resize(batch.count);
+    std::memcpy(regions.data(), bytes_of_batch + offsetof(ImageBatch, region), regions.size() * sizeof(ImageRegion));
+    for (const ImageRegion& where : regions) {
+      if (auto reason = WhyNot(batch.source, where, channels, h, w)) Fail(145000, "aipp-image", "{}", *reason);
+    }
+    int64_t need = count * ImageBytes(batch.source.format, batch.source.h, batch.source.w);
+    if (need > images_bytes) Fail(145000, "aipp-image", "the images have {} bytes; the input has {} (max_src_image_size)", need, images_bytes);
+    return batch.source;
+  }
+
+  void Row(const ImageSource& from, const ImageRegion& where, const uint8_t* image, int64_t y, float* to) const {
+    int64_t left = where.padding ? where.left : 0, top = where.padding ? where.top : 0;
+    int64_t inner_h = where.crop ? where.crop_h : from.h, inner_w = where.crop ? where.crop_w : from.w;
+    bool inside = y >= top && y < top + inner_h;
+    int64_t begin = inside ? left : w, end = inside ? left + inner_w : w;
+    Fill(to, 0, begin, where.padding_value);
+    Fill(to, end, w, where.padding_value);
+    Pixels pixels(from, image, static_cast<int>(channels));
+    int64_t source_y = y - top + (where.crop ? where.crop_y : 0), source_x = (where.crop ? where.crop_x : 0) - left;
+    std::array<int32_t, 4> v{};
+    for (int64_t x = begin; x < end; ++x) {
+      pixels.Read(x + source_x, source_y, v);
+      if (from.convert) ConvertColours(from, v);
+      for (int64_t c = 0; c < channels; ++c) {
+        auto i = static_cast<size_t>(c);
+        float value = static_cast<float>(v[i]) - static_cast<float>(where.mean[i]) - where.least[i];
+        to[c * strides.c + x * strides.w] = value * where.factor[i];
+      }
+    }
+  }
+
+  void Fill(float* to, int64_t begin, int64_t end, float value) const {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t x = begin; x < end; ++x) to[c * strides.c + x * strides.w] = value;
+    }
+  }
+};
+
+}  // namespace
+
+Shape ImageShape(ImageFormat format, int64_t h, int64_t w) {
+  switch (format) {
+    case ImageFormat::kYuv420sp: return {h < 0 ? h : h * 3 / 2, w, 1};
+    case ImageFormat::kXrgb8888: return {h, w, 4};
+    case ImageFormat::kRgb888: return {h, w, 3};
+    default: return {h, w, 1};
+  }
+}
+
+int64_t ImageBytes(ImageFormat format, int64_t h, int64_t w) { return CountOf(ImageShape(format, h, w)); }
+
+int MostChannels(ImageFormat format) {
+  if (format == ImageFormat::kYuv400) return 1;
+  return format == ImageFormat::kXrgb8888 ? 4 : 3;
+}
+
+int64_t WidthAfter(const ImageSource& source, const ImageRegion& region) {
+  return (region.crop ? region.crop_w : source.w) + (region.padding ? int64_t{region.left} + region.right : 0);
+}
+int64_t HeightAfter(const ImageSource& source, const ImageRegion& region) {
+  return (region.crop ? region.crop_h : source.h) + (region.padding ? int64_t{region.top} + region.bottom : 0);
+}
+
+std::optional<std::string> WhyNot(const ImageSource& source, const ImageRegion& region, int64_t channels, int64_t h,
+                                  int64_t w) {
+  auto format = static_cast<int>(source.format);
+  if (format < 1 || format > 4) return fmt::format("input format {} is not supported", format);
+  if (source.w < 1 || source.h < 1 || source.w > 1 << 16 || source.h > 1 << 16) {
+    return fmt::format("an image of {} x {} pixels is not possible", source.w, source.h);
+  }
+  bool yuv = source.format == ImageFormat::kYuv420sp;
+  if (yuv && (source.w % 2 != 0 || source.h % 2 != 0)) return "width and height of a YUV420SP image must be even";
+  if (source.convert && (source.format == ImageFormat::kYuv400 || channels == 4)) {
+    return "only three channels can be converted to other colours";
+  }
+  if (channels < 1 || channels > MostChannels(source.format)) {
+    return fmt::format("the network takes {} channels; the image gives {} at most", channels, MostChannels(source.format));
+  }
+  if (region.crop) {
+    bool inside = region.crop_x >= 0 && region.crop_y >= 0 && region.crop_w > 0 && region.crop_h > 0 &&
+                  int64_t{region.crop_x} + region.crop_w <= source.w && int64_t{region.crop_y} + region.crop_h <= source.h;
+    if (!inside) {
+      return fmt::format("the region of {} x {} at ({}, {}) is not inside the image of {} x {}", region.crop_w, region.crop_h,
+                         region.crop_x, region.crop_y, source.w, source.h);
+    }
+    if (yuv && (region.crop_x % 2 != 0 || region.crop_y % 2 != 0)) return "a region of a YUV420SP image must begin at even places";
+  }
+  if (region.padding && (region.left < 0 || region.right < 0 || region.top < 0 || region.bottom < 0)) return "padding is negative";
+  if (WidthAfter(source, region) == w && HeightAfter(source, region) == h) return std::nullopt;
+  return fmt::format("the image becomes {} x {} (width x height), but the network takes {} x {}", WidthAfter(source, region),
+                     HeightAfter(source, region), w, h);
+}
+
+void PlanPreprocess(Plan& plan, const ImageArgs& args) {
+  const Tensor& out = *args.out.tensor;
+  PreprocessBody body{.source = args.source,
+                      .region = args.region,
+                      .count = out.shape[0],
+                      .channels = out.shape[1],
+                      .h = out.shape[2],
+                      .w = out.shape[3],
+                      .strides = {out.strides[0], out.strides[1], out.strides[2], out.strides[3]},
+                      .images_bytes = args.images.tensor->count(),
+                      .params_bytes = args.params.present() ? args.params.tensor->count() : 0,
+                      .images = args.images.binding,
+                      .params = args.params.present() ? args.params.binding : -1,
+                      .out = args.out.binding};
+  plan.SetCost(static_cast<uint64_t>(out.count()) * 3);
+  plan.SetBody(body);
+}
+
+}  // namespace belay::ops
