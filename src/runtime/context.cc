@@ -11,6 +11,7 @@
 #include "runtime/engine.h"
 #include "runtime/event.h"
 #include "runtime/memory.h"
+#include "runtime/notify.h"
 
 namespace belay::rt {
 
@@ -105,6 +106,7 @@ void Device::Release(bool force) {
   }
   DestroyContext(*context, force);
   DestroyOtherContexts(force);
+  Notify::DestroyAllOf(*this);
   ReleaseDeviceMemory(id());
   releasing_.store(false, std::memory_order_release);
   releasing_.notify_all();

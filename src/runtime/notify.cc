@@ -92,6 +92,17 @@ void Notify::Destroy(Notify& notify) {
   if (g_notifies.Retire(g_notifies.HandleOf(&notify)) != nullptr) notify.Unref();
 }
 
+void Notify::DestroyAllOf(const Device& device) {
+  g_notifies.ForEach([&](Notify& notify) {
+    if (&notify.device() == &device) Destroy(notify);
+  });
+}
+
+void Notify::AbandonAllInChild() {
+  g_notifies.AbandonInChild();
+  for (std::atomic<int>& live : g_live) live.store(0);
+}
+
 void Notify::Unref() {
   if (!refs_.Drop()) return;
   LiveOn(*device_).fetch_sub(1);

@@ -28,6 +28,10 @@ class Notify {
   static Notify& Import(Device& device, const OfferName& name);
   // Drops the handle; the notify goes when no queued task needs it.
   static void Destroy(Notify& notify);
+  // Those that nobody destroyed before the device was given back.
+  static void DestroyAllOf(const Device& device);
+  // In a forked child: they are the parent's.
+  static void AbandonAllInChild();
 
   uint32_t id() const { return id_; }
   Device& device() const { return *device_; }

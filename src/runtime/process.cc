@@ -11,6 +11,7 @@
 #include "runtime/in_flight.h"
 #include "runtime/memory.h"
 #include "runtime/model_ri.h"
+#include "runtime/notify.h"
 #include "runtime/settings.h"
 #include "runtime/task_queue.h"
 #include "runtime/thread_engine.h"
@@ -62,6 +63,7 @@ void ForgetParent() {
   Events().AbandonInChild();
   Contexts().AbandonInChild();
   Models().AbandonInChild();
+  Notify::AbandonAllInChild();
   AbandonTaskChunksInChild();
   g_engine = nullptr;  // its threads do not exist here; the object is left alone
   g_starts = 0;
@@ -123,7 +125,10 @@ void StopLocked() {
     Events().Destroy(Events().HandleOf(&event));
   });
   Models().ForEach([](ModelRI& model) { ModelRI::Destroy(model); });
-  for (int i = 0; i < DeviceCount(); ++i) ReleaseDeviceMemory(i);
+  for (int i = 0; i < DeviceCount(); ++i) {
+    Notify::DestroyAllOf(DeviceAt(i));
+    ReleaseDeviceMemory(i);
+  }
   g_engine->Stop();  // it stays installed, without workers: a callback that ends late may still ask it
   SetState(ProcessState::kFinalized);
 }

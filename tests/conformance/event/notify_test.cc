@@ -81,6 +81,19 @@ TEST_F(Notify, ADeviceHasOnlySoMany) {
   for (aclrtNotify notify : all) EXPECT_EQ(aclrtDestroyNotify(notify), ACL_SUCCESS);
 }
 
+TEST_F(Notify, EndsWithItsDevice) {
+  EXPECT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  aclrtNotify there = New();
+  EXPECT_EQ(aclrtResetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyNotify(there), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  aclrtNotify kept = New();
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyNotify(kept), ACL_ERROR_RT_INVALID_HANDLE);
+}
+
 TEST_F(Notify, InACapture) {
   aclrtStream main = NewStream(), side = NewStream();
   aclrtNotify notify = New();
