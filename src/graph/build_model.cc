@@ -155,6 +155,7 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
     for (int input : file.graph.inputs) types.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0]);
     file.graph = Specialise(file.graph, types).graph;
     Optimise(file.graph);
+    PackWeights(file.graph);
   }
   RemoveDeadNodes(file.graph);
   return file;

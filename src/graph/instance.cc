@@ -229,7 +229,7 @@ void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::
 
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
                                        Buffer work, bool outputs_apart) {
-  Specialised specialised = Specialise(graph, inputs);
+  Specialised specialised = Specialise(graph, inputs, Purpose::kTypes);  // the program makes the plans
   if (specialised.dynamic_at.empty()) {
     return std::make_shared<StaticInstance>(device, specialised.graph, work, outputs_apart);
   }

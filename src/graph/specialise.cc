@@ -24,7 +24,8 @@ bool IsRandom(const std::string& type) {
 
 class Specialiser {
  public:
-  Specialiser(const Graph& from, std::span<const ValueType> inputs) : from_(from), inputs_(inputs) {
+  Specialiser(const Graph& from, std::span<const ValueType> inputs, Purpose purpose)
+      : from_(from), inputs_(inputs), purpose_(purpose) {
     result_.graph.name = from.name;
   }
 
@@ -95,7 +96,7 @@ class Specialiser {
   bool TypeOutputs(int number, Node& node, const std::vector<KnownInput>& known) {
     Translated translated;
     try {
-      translated = TranslateNode(node, known);
+      translated = TranslateNode(node, known, purpose_);
     } catch (const NeedsValue&) {
       return false;
     }
@@ -154,13 +155,14 @@ class Specialiser {
 
   const Graph& from_;
   std::span<const ValueType> inputs_;
+  const Purpose purpose_;
   std::vector<std::vector<Port>> ports_;  // old node -> where its outputs are now
   Specialised result_;
 };
 
 }  // namespace
 
-Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs) {
+Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs, Purpose purpose) {
   if (inputs.size() != graph.inputs.size()) {
     Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph.name, graph.inputs.size(),
          inputs.size());
@@ -170,7 +172,7 @@ Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs) {
     Fail(kShapeInvalid, "graph-shape-open", "input {} of graph '{}' is {}: each of its sizes must be known here", i,
          graph.name, inputs[i].ToString());
   }
-  return Specialiser(graph, inputs).Run();
+  return Specialiser(graph, inputs, purpose).Run();
 }
 
 }  // namespace belay::graph

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "graph/ir.h"
+#include "graph/translation.h"
 
 namespace belay::graph {
 
@@ -17,7 +17,8 @@ struct Specialised {
   std::string dynamic_at;
 };
 
-// `inputs`: concrete types, in the order of the graph's inputs.
-Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs);
+// `inputs`: concrete types, in the order of the graph's inputs. kTypes: faster, but what no kernel takes is only
+// found when plans are made.
+Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs, Purpose purpose = Purpose::kPlans);
 
 }  // namespace belay::graph

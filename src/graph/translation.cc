@@ -32,8 +32,8 @@ void CheckInputs(const Node& node, const OpSchema& schema, std::span<const Known
 
 }  // namespace
 
-Translation::Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs)
-    : node_(node), schema_(schema), inputs_(inputs.begin(), inputs.end()) {
+Translation::Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs, Purpose purpose)
+    : node_(node), schema_(schema), purpose_(purpose), inputs_(inputs.begin(), inputs.end()) {
   CheckInputs(node, schema, inputs);
   result_.inputs = static_cast<int>(inputs.size());
   result_.outputs = node.outputs;
@@ -71,6 +71,26 @@ const HostTensor& Translation::value(int i) const {
 Constant Translation::constant(int i) const {
   const KnownInput& input = inputs_[static_cast<size_t>(i)];
   return input.constant ? input.value : nullptr;
+}
+
+std::optional<ops::PackedWeights> Translation::PackedInput(int i) const {
+  std::string layout = String("packed_layout");
+  if (layout.empty()) return std::nullopt;
+  value(i);
+  const Constant& bytes = inputs_[static_cast<size_t>(i)].value;
+  return ops::PackedWeights{std::move(layout), String("packed_for"), {bytes, reinterpret_cast<const char*>(bytes->data())}, static_cast<int64_t>(bytes->bytes())};
+}
+
+Tensor Translation::PackedShape() const {
+  std::vector<int64_t> sizes = Ints("packed_shape");
+  if (sizes.empty() || sizes.size() > static_cast<size_t>(tensor::kMaxRank)) Refuse("packed_shape is missing");
+  Tensor tensor;
+  tensor.dtype = DType::kF32;
+  tensor.shape = Shape::Of(sizes.data(), static_cast<int>(sizes.size()));
+  CheckShape(tensor.shape);
+  tensor.strides = tensor::PackedStrides(tensor.shape);
+  tensor.storage_count = tensor.count();
+  return tensor;
 }
 
 const AttributeSchema& Translation::Schema(std::string_view name) const {
@@ -139,6 +159,7 @@ void Translation::AddStep(ops::PlanRef plan) {
 ops::PlanRef Translation::NewPlan(const char* name) { return ops::NewPlan(name); }
 
 void Translation::Run(const ops::Form& form, std::initializer_list<Arg> args) {
+  if (purpose_ != Purpose::kPlans) return;
   DefaultFloatMode mode;
   std::vector<Arg> in_call_order(args);
   AddStep(ops::WithoutHandle(ops::MakePlan(form, in_call_order)));
@@ -199,12 +220,12 @@ Translated Translation::Finish() {
   return std::move(result_);
 }
 
-Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs) {
+Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs, Purpose purpose) {
   const OpSchema* schema = FindOp(node.type);
   if (schema == nullptr || schema->translate == nullptr) {
     Fail(kUnsupported, "graph-op-unknown", "node '{}': there is no operator '{}' in this version", node.name, node.type);
   }
-  Translation translation(node, *schema, inputs);
+  Translation translation(node, *schema, inputs, purpose);
   try {
     schema->translate(translation);
   } catch (const Error& error) {

@@ -10,6 +10,7 @@
 
 #include "graph/ir.h"
 #include "graph/op_schema.h"
+#include "ops/conv/weight_layout.h"
 #include "ops/forms.h"
 #include "ops/schema.h"
 
@@ -42,12 +43,20 @@ struct Step {
   std::vector<int> values;
 };
 
+// What a translation is wanted for.
+enum class Purpose : uint8_t {
+  kPlans,
+  kTypes,    // of the outputs: plans are not made, because that may take long
+  kPacking,  // weights that never change, packed as a plan would
+};
+
 // Values are numbered: inputs, then outputs, then intermediates.
 struct Translated {
   std::vector<LocalValue> values;
   int inputs = 0;
   int outputs = 0;
   std::vector<Step> steps;
+  std::optional<ops::PackedWeights> packed;
 };
 
 // Thrown where the elements of an input decide and are not known yet: the node can only be translated
@@ -58,7 +67,7 @@ struct NeedsValue {
 
 class Translation {
  public:
-  Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs);
+  Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs, Purpose purpose);
 
   // --- inputs ---
   int input_count() const { return static_cast<int>(inputs_.size()); }
@@ -72,6 +81,11 @@ class Translation {
   std::vector<int64_t> ints(int i) const { return value(i).Ints(); }
   // The elements of an input that never changes; null for others.
   Constant constant(int i) const;
+
+  // An input that holds weights as the compiler has packed them; the attributes packed_layout and packed_shape tell.
+  std::optional<ops::PackedWeights> PackedInput(int i) const;
+  // What stands for their elements: floats of the shape that they had.
+  Tensor PackedShape() const;
 
   // --- attributes, with the defaults of the row ---
   int64_t Int(std::string_view name) const { return Get<int64_t>(name); }
@@ -99,10 +113,15 @@ class Translation {
   // A step that is made by hand: `make` binds tensors and sets the body.
   template <class Make>
   void Step(const char* name, const Make& make) {
+    if (purpose_ == Purpose::kTypes) return;
     ops::PlanRef plan = NewPlan(name);
     make(*plan);
     AddStep(std::move(plan));
   }
+
+  // In place of a plan, where weights are to be packed.
+  bool packs() const { return purpose_ == Purpose::kPacking; }
+  void SetPacked(std::optional<ops::PackedWeights> weights) { result_.packed = std::move(weights); }
 
   // --- helpers ---
   // Views of the same memory.
@@ -133,13 +152,14 @@ class Translation {
 
   const Node& node_;
   const OpSchema& schema_;
+  const Purpose purpose_;
   std::vector<KnownInput> inputs_;
   std::vector<Tensor> tensors_;  // of the inputs
   Translated result_;
 };
 
 // Translates a node with inputs of these types. Errors name the node.
-Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs);
+Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs, Purpose purpose = Purpose::kPlans);
 
 template <class T>
 T Translation::Get(std::string_view name) const {

@@ -8,7 +8,8 @@
 namespace belay::graph::om {
 
 inline constexpr char kMagic[8] = {'B', 'E', 'L', 'A', 'Y', '-', 'O', 'M'};
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;  // 2: weights may be packed
+inline constexpr uint32_t kOldestVersion = 1;
 inline constexpr size_t kAlignment = 64;
 
 struct Header {

@@ -44,9 +44,9 @@ Header HeaderOf(std::span<const std::byte> bytes) {
     Fail(kModelLoad, "om-magic", "these {} bytes are no model that Belay's atc has written", bytes.size());
   }
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.version != om::kVersion) {
-    Fail(kModelLoad, "om-version", "the model has version {} of the format; this Belay reads version {}. Compile it again",
-         header.version, om::kVersion);
+  if (header.version < om::kOldestVersion || header.version > om::kVersion) {
+    Fail(kModelLoad, "om-version", "the model has version {} of the format; this Belay reads versions {} to {}. Compile it again",
+         header.version, om::kOldestVersion, om::kVersion);
   }
   auto inside = [&](uint64_t offset, uint64_t size) { return offset <= bytes.size() && size <= bytes.size() - offset; };
   bool whole = header.header_sum == om::Checksum(bytes.first(offsetof(Header, header_sum))) &&

@@ -37,6 +37,7 @@ struct Convolved {
   int64_t groups;
   bool transposed;
   ops::Activation activation;
+  std::optional<ops::PackedWeights> packed;  // instead of the filter's elements
 };
 
 const void* Elements(const Translation& node, int input) {
@@ -52,8 +53,9 @@ void AddStep(Translation& node, const char* name, const Inputs& inputs, const Co
     Binder bind(plan);
     ops::ConvArgs args;
     args.input = bind.Read(conv.x, "x");
-    args.constant_weight = Elements(node, inputs.filter);
-    args.weight = args.constant_weight == nullptr ? bind.Read(conv.filter, "filter")
+    args.packed_weight = conv.packed ? &*conv.packed : nullptr;
+    args.constant_weight = conv.packed ? nullptr : Elements(node, inputs.filter);
+    args.weight = args.constant_weight == nullptr && !conv.packed ? bind.Read(conv.filter, "filter")
                                                   : ops::Operand{&conv.filter, nullptr, -1, "filter"};
     if (inputs.bias >= 0) {
       args.constant_bias = Elements(node, inputs.bias);
@@ -65,6 +67,7 @@ void AddStep(Translation& node, const char* name, const Inputs& inputs, const Co
     args.strides = conv.window.strides, args.dilations = conv.window.dilations;
     args.before = conv.window.before, args.after = conv.window.after;
     args.groups = conv.groups, args.transposed = conv.transposed, args.activation = conv.activation;
+    if (node.packs()) return node.SetPacked(ops::PackConvWeights(args));
     ops::PlanConv(plan, args);
   });
 }
@@ -85,18 +88,33 @@ Shape ResultShape(const Translation& node, const Convolved& conv, int64_t channe
   return shape;
 }
 
-Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last) {
+Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last, const Tensor& filter) {
   Convolved conv{.x = ChannelsFirst(node.in(inputs.x), channels_last),
-                 .filter = FilterView(node, node.in(inputs.filter), channels_last),
+                 .filter = filter,
                  .channels_last = channels_last,
                  .window = {},
                  .groups = 1,
                  .transposed = false,
-                 .activation = {}};
+                 .activation = {},
+                 .packed = {}};
   if (conv.x.shape.rank() < 3) node.Refuse("the input has no spatial dimension");
   if (conv.filter.shape.rank() != conv.x.shape.rank()) node.Refuse("input and filter differ in their number of dimensions");
   conv.window = ReadWindow(node, SpatialSizes(conv.x.shape), KernelOf(conv.filter), channels_last,
                            node.String("auto_pad"), order);
+  return conv;
+}
+
+Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last) {
+  return Read(node, inputs, order, channels_last, FilterView(node, node.in(inputs.filter), channels_last));
+}
+
+// The filter may be packed.
+Convolved ReadFused(const Translation& node, const Inputs& inputs) {
+  bool channels_last = ChannelsLast(node.String("data_format"));
+  auto packed = node.PackedInput(inputs.filter);
+  if (!packed) return Read(node, inputs, PadOrder::kPairs, channels_last);
+  Convolved conv = Read(node, inputs, PadOrder::kPairs, channels_last, node.PackedShape());
+  conv.packed = std::move(packed);
   return conv;
 }
 
@@ -115,7 +133,7 @@ void Convolution(Translation& node) {
 
 void FusedConv2D(Translation& node) {
   Inputs inputs = InputsOf(node, 3);
-  Convolved conv = Read(node, inputs, PadOrder::kPairs, ChannelsLast(node.String("data_format")));
+  Convolved conv = ReadFused(node, inputs);
   conv.groups = conv.filter.shape[1] == 0 ? 1 : conv.x.shape[1] / conv.filter.shape[1];
   std::string activation = node.String("activation");
   if (!ops::FindActivation(activation, &conv.activation.kind)) node.Refuse("there is no activation '" + activation + "'");

@@ -55,6 +55,7 @@ struct Linear {
   Tensor x, weight;  // [..., k], [n, k]
   int weight_input = 1, bias = -1, residual = -1;
   ops::Activation activation = {};
+  std::optional<ops::PackedWeights> packed = {};  // instead of the weight's elements
 };
 
 void AddLinear(Translation& node, const char* name, const Linear& linear) {
@@ -71,8 +72,9 @@ void AddLinear(Translation& node, const char* name, const Linear& linear) {
                          .residual = {},
                          .out = {},
                          .activation = linear.activation};
-    args.constant_weight = weight == nullptr ? nullptr : weight->data();
-    if (weight == nullptr) args.weight = bind.Read(linear.weight, "x2");
+    args.packed_weight = linear.packed ? &*linear.packed : nullptr;
+    args.constant_weight = weight == nullptr || linear.packed ? nullptr : weight->data();
+    if (weight == nullptr && !linear.packed) args.weight = bind.Read(linear.weight, "x2");
     if (linear.bias >= 0) {
       const Tensor& b = node.in(linear.bias);
       args.bias = bias == nullptr ? bind.Read(b, "bias") : ops::Operand{&b, nullptr, -1, "bias"};
@@ -80,6 +82,7 @@ void AddLinear(Translation& node, const char* name, const Linear& linear) {
     }
     if (linear.residual >= 0) args.residual = bind.Read(node.in(linear.residual), "residual");
     args.out = bind.Write(out, "y");
+    if (node.packs()) return node.SetPacked(ops::PackLinearWeights(args));
     ops::PlanLinear(plan, args);
   });
 }
@@ -155,7 +158,8 @@ void BatchMatMulV2(Translation& node) { Product(node, node.Bool("adj_x1"), node.
 void MatMulV2(Translation& node) { Product(node, node.Bool("transpose_x1"), node.Bool("transpose_x2"), 2); }
 
 void FusedMatMul(Translation& node) {
-  Tensor weight = node.Bool("transpose_x2") ? node.in(1) : Side(node, 1, true);
+  auto packed = node.PackedInput(1);
+  Tensor weight = packed ? node.PackedShape() : node.Bool("transpose_x2") ? node.in(1) : Side(node, 1, true);
   if (weight.shape.rank() != 2 || node.shape(0).rank() < 2 || node.shape(0).back(0) != weight.shape[1]) {
     node.Refuse("x1 " + node.shape(0).ToString() + " is not multiplied by a matrix of fitting size");
   }
@@ -164,6 +168,7 @@ void FusedMatMul(Translation& node) {
   if (!ops::FindActivation(activation, &linear.activation.kind)) node.Refuse("there is no activation '" + activation + "'");
   linear.activation.alpha = static_cast<float>(node.Float("alpha"));
   linear.activation.beta = static_cast<float>(node.Float("beta"));
+  linear.packed = std::move(packed);
   AddLinear(node, "FusedMatMul", linear);
 }
 

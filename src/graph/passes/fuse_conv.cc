@@ -43,6 +43,7 @@ class ConvFuser {
       TakeActivation(node);
       while (TakeScale(node)) {
       }
+      if (edit_.ConstantAt(edit_.at(node).inputs[1]) != nullptr) MakeFused(node);
     }
   }
 
@@ -164,10 +165,19 @@ class ConvFuser {
       if (it != node.attributes.end()) attributes[name] = it->second;
     }
     attributes["data_format"] = std::get<std::string>(Get(node, "data_format"));
+    OrderPads(node, attributes);
     auto groups = std::get<int64_t>(Get(node, "groups"));
     if (node.type == "Conv2D" && groups == 0) groups = std::get<int64_t>(Get(node, "group"));
     attributes["groups"] = groups;
     return attributes;
+  }
+
+  // A node that says `group` has them in ONNX's order.
+  static void OrderPads(const Node& node, Attributes& attributes) {
+    auto it = attributes.find("pads");
+    auto* pads = it == attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&it->second);
+    if (pads == nullptr || pads->size() != 4 || node.attributes.count("group") == 0) return;
+    std::swap((*pads)[1], (*pads)[2]);
   }
 
   void MakeFused(int n) {

@@ -14,8 +14,11 @@ class ProductFuser {
   void Run() {
     for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
       int node = static_cast<int>(n);
-      if (!IsProduct(node)) continue;
-      if (!TakeBias(node)) continue;
+      if (!TakeGemm(node)) {
+        if (!IsProduct(node)) continue;
+        edit_.Rewrite(node, "FusedMatMul", edit_.at(node).inputs, {});
+        TakeBias(node);
+      }
       TakeActivation(node);
     }
   }
@@ -33,23 +36,42 @@ class ProductFuser {
     return matrix != nullptr && matrix->shape().rank() == 2 && IsFloat32(left) && left.shape.rank() >= 2;
   }
 
-  // Also makes it a FusedMatMul.
-  bool TakeBias(int n) {
+  // ONNX's form of the product of rows with a matrix and a bias.
+  bool TakeGemm(int n) {
+    const Node node = edit_.at(n);
+    if (node.type != "Gemm" || !IsFloat32(node.types[0]) || !IsFloat32(edit_.TypeOf(node.inputs[0]))) return false;
+    for (const char* name : {"alpha", "beta"}) {
+      const auto* factor = FindAttribute<double>(node, name);
+      if (node.attributes.count(name) != 0 && (factor == nullptr || *factor != 1)) return false;
+    }
+    const auto* turned = FindAttribute<bool>(node, "transpose_a");
+    Constant matrix = edit_.ConstantAt(node.inputs[1]);
+    if ((turned != nullptr && *turned) || matrix == nullptr || matrix->dtype() != DType::kF32 || matrix->shape().rank() != 2) return false;
+    bool biased = node.inputs.size() > 2 && node.inputs[2].present();
+    if (biased) {
+      const ValueType& bias = edit_.TypeOf(node.inputs[2]);
+      if (!IsFloat32(bias) || bias.shape.rank() != 1 || bias.shape[0] != node.types[0].shape.back(0)) return false;
+    }
+    const auto* turned_b = FindAttribute<bool>(node, "transpose_b");
+    edit_.Rewrite(n, "FusedMatMul", node.inputs, {{"transpose_x2", turned_b != nullptr && *turned_b}});
+    return true;
+  }
+
+  void TakeBias(int n) {
     int user = edit_.OnlyUser({n, 0});
-    if (user < 0 || edit_.at(user).type != "Add") return false;
+    if (user < 0 || edit_.at(user).type != "Add") return;
     const Node add = edit_.at(user);
     Port other = add.inputs[0] == Port{n, 0} ? add.inputs[1] : add.inputs[0];
     Constant bias = edit_.ConstantAt(other);
     const Shape& shape = edit_.at(n).types[0].shape;
     bool fits = bias != nullptr && bias->dtype() == DType::kF32 && bias->shape().rank() >= 1 &&
                 bias->count() == shape.back(0) && bias->shape().back(0) == bias->count() && add.types[0].shape == shape;
-    if (!fits) return false;
+    if (!fits) return;
     Shape flat{bias->count()};
     Port vector = edit_.AddConstant(add.name + "_bias", std::make_shared<HostTensor>(DType::kF32, flat, bias->data(), bias));
     const Node node = edit_.at(n);
     edit_.Rewrite(n, "FusedMatMul", {node.inputs[0], node.inputs[1], vector}, {});
     edit_.Replace({user, 0}, {n, 0});
-    return true;
   }
 
   void TakeActivation(int n) {
@@ -58,7 +80,9 @@ class ProductFuser {
     const std::string& type = edit_.at(user).type;
     const char* name = type == "Relu" ? "relu" : type == "Gelu" ? "gelu" : type == "Tanh" ? "tanh" : type == "Sigmoid" ? "sigmoid" : nullptr;
     if (name == nullptr) return;
-    edit_.Rewrite(n, "FusedMatMul", edit_.at(n).inputs, {{"activation", std::string(name)}});
+    Attributes attributes = edit_.at(n).attributes;
+    attributes["activation"] = std::string(name);
+    edit_.Rewrite(n, "FusedMatMul", edit_.at(n).inputs, std::move(attributes));
     edit_.Replace({user, 0}, {n, 0});
   }
 

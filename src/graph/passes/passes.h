@@ -15,5 +15,8 @@ void FuseConvolutions(Graph& graph);
 void FuseProducts(Graph& graph);
 // Keeps images with their channels last between the operators that work better so.
 void ChooseLayouts(Graph& graph);
+// Packs the weights of fused operators as this machine's kernels want them. For graphs that will only run:
+// other passes do not look into packed weights.
+void PackWeights(Graph& graph);
 
 }  // namespace belay::graph

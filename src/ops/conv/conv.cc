@@ -150,6 +150,16 @@ ConvGeometry GeometryOf(const ConvArgs& args) {
   return g;
 }
 
+ConvGeometry CheckedGeometry(const ConvArgs& args) {
+  CheckRanks(args);
+  CheckChannels(args);
+  return GeometryOf(args);
+}
+
+DType BackendType(const ConvArgs& args) {
+  return ComputeType(args.input.dtype()) == DType::kF32 ? DType::kF32 : DType::kF64;
+}
+
 // What is being put together: the body, and where the workspace's next free byte is.
 class Builder {
  public:
@@ -157,9 +167,19 @@ class Builder {
     body_.element = static_cast<int64_t>(BytesOf(type));
   }
 
+  std::optional<PackedWeights> Pack(const ConvGeometry& geometry) {
+    const ConvBackend* best = args_.transposed ? nullptr : OneDnnConv();
+    if (best == nullptr || type_ != DType::kF32 || args_.constant_weight == nullptr) return std::nullopt;
+    const ConvSpec spec = SpecOf(Flattened(geometry));
+    WeightLayout layout;
+    if (!LayoutForManyCores(*best, spec, &layout)) return std::nullopt;
+    const ReadyConv ready(*best, spec, {{spec.geometry, 0, 0}}, &layout);
+    if (ready.layout() == nullptr) return std::nullopt;
+    return PackedWeights{TextOf(*ready.layout()), best->machine(), PackedFor(ready), ready.weight_bytes()};
+  }
+
   void Build(Plan& plan, const ConvGeometry& geometry) {
-    ConvSpec spec{geometry, type_ == DType::kF64 ? ConvType::kF64 : ConvType::kF32,
-                  args_.bias.present(), args_.residual.present(), args_.activation};
+    const ConvSpec spec = SpecOf(Flattened(geometry));
     Ready(spec);
     body_.input = Placed(args_.input, true, true);
     body_.out = Placed(args_.out, true, false);
@@ -178,16 +198,28 @@ class Builder {
   }
 
  private:
+  ConvSpec SpecOf(const ConvGeometry& geometry) const {
+    return {geometry, type_ == DType::kF64 ? ConvType::kF64 : ConvType::kF32, args_.bias.present(),
+            args_.residual.present(), args_.activation};
+  }
+
   void Ready(const ConvSpec& spec) {
-    const ConvGeometry flat = Flattened(spec.geometry);
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
     if (best != nullptr && type_ == DType::kF32) {
-      body_.ready = std::make_shared<ReadyConv>(*best, spec, CutConv(flat, ParallelWidth()));
-      if (!body_.ready->usable())
-        body_.ready = std::make_shared<ReadyConv>(*best, spec, CutConv(flat, 1));
-      if (body_.ready->usable()) return;
+      for (int width : {ParallelWidth(), 1}) {
+        body_.ready = ReadyBy(*best, spec, width);
+        if (body_.ready->usable()) return;
+      }
     }
-    body_.ready = std::make_shared<ReadyConv>(PlainConv(), spec, CutConv(flat, ParallelWidth()));
+    body_.ready = ReadyBy(PlainConv(), spec, ParallelWidth());
+  }
+
+  std::shared_ptr<const ReadyConv> ReadyBy(const ConvBackend& backend, const ConvSpec& spec, int width) const {
+    bool stored = args_.packed_weight != nullptr && args_.packed_weight->machine == backend.machine();
+    WeightLayout layout;
+    if (stored) layout = ParseWeightLayout(args_.packed_weight->layout);
+    stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) && args_.packed_weight->bytes >= layout.count() * 4;
+    return std::make_shared<ReadyConv>(backend, spec, CutConv(spec.geometry, width), stored ? &layout : nullptr);
   }
 
   int64_t Reserve(int64_t bytes) {
@@ -205,15 +237,31 @@ class Builder {
   }
 
   void Weights() {
-    if (args_.constant_weight == nullptr) {
+    if (args_.constant_weight == nullptr && args_.packed_weight == nullptr) {
       body_.weight = Placed(args_.weight, false, true);
       body_.packed_at = Reserve(body_.ready->weight_bytes());
       return;
     }
-    const auto plain = Constant(args_.weight, args_.constant_weight);
-    auto packed = AlignedBytes(body_.ready->weight_bytes());
-    body_.ready->Pack(plain.get(), packed.get());
-    body_.packed_weights = packed;
+    const PackedWeights* packed = args_.packed_weight;
+    const WeightLayout* only = body_.ready->layout();
+    const bool fits = packed != nullptr && only != nullptr && packed->layout == TextOf(*only) &&
+                      packed->bytes >= body_.ready->weight_bytes();
+    body_.packed_weights = fits ? packed->data : PackedFor(*body_.ready);
+  }
+
+  std::shared_ptr<const char[]> PackedFor(const ReadyConv& ready) const {
+    const std::shared_ptr<const char[]> plain = PlainWeights();
+    auto packed = AlignedBytes(ready.weight_bytes());
+    ready.Pack(plain.get(), packed.get());
+    return packed;
+  }
+
+  std::shared_ptr<const char[]> PlainWeights() const {
+    if (args_.packed_weight == nullptr) return Constant(args_.weight, args_.constant_weight);
+    if (!ParseWeightLayout(args_.packed_weight->layout).HasSizes(WeightSizes(GeometryOf(args_)).data())) {
+      FailShape(args_, "the packed weights have other sizes");
+    }
+    return Unpacked(*args_.packed_weight);
   }
 
   void Bias() {
@@ -252,14 +300,17 @@ int64_t ConvOutputSize(int64_t in, int64_t kernel, int64_t stride, int64_t dilat
 }
 
 void PlanConv(Plan& plan, const ConvArgs& args) {
-  CheckRanks(args);
-  CheckChannels(args);
-  const ConvGeometry geometry = GeometryOf(args);
+  const ConvGeometry geometry = CheckedGeometry(args);
   if (args.out.tensor->empty()) return;
   if (args.input.tensor->empty() || args.weight.tensor->empty())
     FailShape(args, "an input without elements has no result");
-  const bool f32 = ComputeType(args.input.dtype()) == DType::kF32;
-  Builder(args, f32 ? DType::kF32 : DType::kF64).Build(plan, geometry);
+  Builder(args, BackendType(args)).Build(plan, geometry);
+}
+
+std::optional<PackedWeights> PackConvWeights(const ConvArgs& args) {
+  const ConvGeometry geometry = CheckedGeometry(args);
+  if (args.out.tensor->empty() || args.input.tensor->empty() || args.weight.tensor->empty()) return std::nullopt;
+  return Builder(args, BackendType(args)).Pack(geometry);
 }
 
 }  // namespace belay::ops

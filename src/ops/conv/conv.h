@@ -1,9 +1,11 @@
 // Convolutions as plans.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "ops/conv/activation.h"
+#include "ops/conv/weight_layout.h"
 #include "ops/schema.h"
 
 namespace belay::ops {
@@ -21,10 +23,15 @@ struct ConvArgs {
   // done now, and they need no binding.
   const void* constant_weight = nullptr;
   const void* constant_bias = nullptr;
+  const PackedWeights* packed_weight = nullptr;  // instead of constant_weight
 };
 
 // Throws Error 161002 when the shapes do not fit together.
 void PlanConv(Plan& plan, const ConvArgs& args);
+
+// Constant weights as a plan with these arguments would pack them; nothing where it would not, or where
+// they can only be packed where they are used.
+std::optional<PackedWeights> PackConvWeights(const ConvArgs& args);
 
 // The size of one dimension of the result.
 int64_t ConvOutputSize(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t before,

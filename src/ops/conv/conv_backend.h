@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ops/conv/activation.h"
+#include "ops/conv/weight_layout.h"
 
 namespace belay::ops {
 
@@ -40,10 +41,15 @@ struct ConvCall {
 };
 
 struct ConvBackend {
-  // Null: cannot. With `like`, the weights are packed as that one's are; null where that would be slow.
-  ConvPrimitive* (*make)(const ConvSpec& spec, const ConvPrimitive* like);
+  // The kind of processor that it computes for: another one may like other layouts better.
+  const char* (*machine)();
+  // How it wants the weights. False: it cannot compute this, or has no words for it.
+  bool (*layout)(const ConvSpec& spec, WeightLayout* layout);
+  // Whether it computes this well from weights that lie so; quicker than making it.
+  bool (*takes)(const ConvSpec& spec, const WeightLayout& layout);
+  // For weights that lie so. Null: cannot.
+  ConvPrimitive* (*make)(const ConvSpec& spec, const WeightLayout& layout);
   void (*drop)(ConvPrimitive* primitive);
-  int64_t (*weight_bytes)(const ConvPrimitive& primitive);
   int64_t (*scratch_bytes)(const ConvPrimitive& primitive);
   // From [groups][out / group][in / group][kernel...]; transposed: [groups][in][out][kernel...].
   bool (*pack)(const ConvPrimitive& primitive, const void* weights, void* packed);

@@ -17,10 +17,6 @@ namespace {
 
 int64_t Taps(const ConvGeometry& g) { return g.kernel[0] * g.kernel[1] * g.kernel[2]; }
 
-int64_t WeightCount(const ConvGeometry& g) {
-  return Taps(g) * g.in_channels * (g.out_channels / g.groups);
-}
-
 // Where tap k of output position `out` reads along one dimension; -1: nothing there.
 int64_t Source(const ConvGeometry& g, int d, int64_t out, int64_t k) {
   int64_t at;
@@ -108,12 +104,25 @@ void Run(const ConvSpec& spec, const ConvCall& call) {
   }
 }
 
+bool Layout(const ConvSpec& spec, WeightLayout* layout) {
+  const ConvGeometry& g = spec.geometry;
+  const int64_t out = g.out_channels / g.groups, in = g.in_channels / g.groups;
+  const int64_t sizes[] = {g.groups, out, in, g.kernel[0], g.kernel[1], g.kernel[2]};
+  *layout = PlainWeightLayout(sizes);
+  const int64_t strides[] = {Taps(g) * in * out, 1, out, g.kernel[1] * g.kernel[2] * in * out, g.kernel[2] * in * out, in * out};
+  std::copy_n(strides, WeightLayout::kRank, layout->strides);
+  return true;
+}
+
 const ConvBackend kPlain = {
-    [](const ConvSpec& spec, const ConvPrimitive*) { return new ConvPrimitive{spec}; },
-    [](ConvPrimitive* primitive) { delete primitive; },
-    [](const ConvPrimitive& p) {
-      return WeightCount(p.spec.geometry) * (p.spec.type == ConvType::kF64 ? 8 : 4);
+    [] { return "any"; },
+    &Layout,
+    [](const ConvSpec& spec, const WeightLayout& layout) {
+      WeightLayout only;
+      return Layout(spec, &only) && only == layout;
     },
+    [](const ConvSpec& spec, const WeightLayout&) { return new ConvPrimitive{spec}; },
+    [](ConvPrimitive* primitive) { delete primitive; },
     [](const ConvPrimitive&) { return int64_t{0}; },
     [](const ConvPrimitive& p, const void* weights, void* packed) {
       if (p.spec.type == ConvType::kF64) {

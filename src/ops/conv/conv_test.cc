@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
@@ -29,6 +30,7 @@ struct Case {
   Activation activation = {};
   bool residual = false;
   bool constant = false;
+  bool packed_ahead = false;
 };
 
 Shape ResultShape(const Case& c) {
@@ -123,6 +125,9 @@ double Error(const Case& c) {
                 .activation = c.activation,
                 .constant_weight = c.constant ? w.tensor.data : nullptr};
   if (!c.constant) args.weight = w.BoundTo(*plan, Access::kRead, "w");
+  std::optional<PackedWeights> packed;
+  if (c.packed_ahead) packed = PackConvWeights(args);
+  if (packed) args.packed_weight = &*packed, args.constant_weight = nullptr;
   if (c.residual) args.residual = add.BoundTo(*plan, Access::kRead, "r");
   PlanConv(*plan, args);
   testing::RunPlan(*plan);
@@ -196,9 +201,12 @@ TEST(Conv, TransposedRowsAreCutAnywhere) {
   std::vector<float> src(3 * 5 * 4), weights(3 * 2 * 4 * 3), want(2 * 12 * 9), got(want.size());
   for (auto* list : {&src, &weights}) std::generate(list->begin(), list->end(), [&] { return random(rng); });
   auto run = [&](const ConvBackend& backend, const ConvPart& part, std::vector<float>* dst) {
-    ConvPrimitive* made = backend.make({part.geometry, ConvType::kF32, false, false, {}}, nullptr);
+    const ConvSpec spec{part.geometry, ConvType::kF32, false, false, {}};
+    WeightLayout layout;
+    ASSERT_TRUE(backend.layout(spec, &layout));
+    ConvPrimitive* made = backend.make(spec, layout);
     ASSERT_NE(made, nullptr);
-    std::vector<char> packed(static_cast<size_t>(backend.weight_bytes(*made)));
+    std::vector<char> packed(static_cast<size_t>(layout.count() * 4));
     std::vector<char> scratch(static_cast<size_t>(backend.scratch_bytes(*made)) + 64);
     ASSERT_TRUE(backend.pack(*made, weights.data(), packed.data()));
     ASSERT_TRUE(backend.run(*made, {src.data() + part.src, packed.data(), nullptr, dst->data() + part.dst, scratch.data()}));
@@ -228,7 +236,7 @@ TEST(Conv, PartsOfBothBackendsAgree) {
     std::vector<float> weights(static_cast<size_t>(g.in_channels * g.out_channels * 9));
     for (auto* list : {&src, &weights}) std::generate(list->begin(), list->end(), [&] { return random(rng); });
     auto run = [&](const ConvBackend& backend, int width, std::vector<float>* dst) {
-      const ReadyConv ready(backend, {g, ConvType::kF32, false, false, {}}, CutConv(g, width));
+      const ReadyConv ready(backend, {g, ConvType::kF32, false, false, {}}, CutConv(g, width), nullptr);
       ASSERT_TRUE(ready.usable());
       std::vector<char> packed(static_cast<size_t>(ready.weight_bytes())), scratch(static_cast<size_t>(ready.scratch_bytes()));
       ready.Pack(reinterpret_cast<const char*>(weights.data()), packed.data());
@@ -261,6 +269,51 @@ TEST(Conv, TransposesOfEverySize) {
         }
       }
     }
+  }
+}
+
+TEST(Conv, WeightsPackedAhead) {
+  for (size_t i = 0; i < kShapes.size(); ++i) {
+    Case c = kShapes[i];
+    c.constant = c.packed_ahead = c.channels_last = true;
+    EXPECT_LE(Error(c), 1e-5) << "case " << i;
+  }
+}
+
+// Another machine, or another version of the library, wants them in another order.
+TEST(Conv, WeightsPackedInAnotherWay) {
+  const int64_t sizes[] = {2, 3, 5, 1, 2, 3};
+  WeightLayout plain = PlainWeightLayout(sizes), blocked = plain;
+  blocked.padded[1] = 4, blocked.padded[2] = 8;
+  const int64_t strides[] = {4 * 8 * 6, 2 * 8 * 6, 4 * 2 * 6, 0, 4 * 2 * 3, 4 * 2};
+  std::copy_n(strides, WeightLayout::kRank, blocked.strides);
+  blocked.block_count = 2;
+  blocked.block_dims[0] = 2, blocked.block_sizes[0] = 4;
+  blocked.block_dims[1] = 1, blocked.block_sizes[1] = 2;
+  EXPECT_EQ(TextOf(ParseWeightLayout(TextOf(blocked))), TextOf(blocked));
+  auto bytes = std::make_shared<std::vector<float>>(static_cast<size_t>(blocked.count()), -1.0f);
+  std::set<int64_t> places;
+  for (int64_t i = 0; i < plain.count(); ++i) {
+    int64_t index[WeightLayout::kRank], rest = i;
+    for (int d = WeightLayout::kRank - 1; d >= 0; --d) index[d] = rest % sizes[d], rest /= sizes[d];
+    EXPECT_EQ(plain.OffsetOf(index), i);
+    (*bytes)[static_cast<size_t>(blocked.OffsetOf(index))] = static_cast<float>(i);
+    EXPECT_TRUE(places.insert(blocked.OffsetOf(index)).second);
+  }
+  PackedWeights packed{TextOf(blocked), "any", {bytes, reinterpret_cast<const char*>(bytes->data())}, blocked.count() * 4};
+  auto unpacked = Unpacked(packed);
+  for (int64_t i = 0; i < plain.count(); ++i) {
+    ASSERT_EQ(reinterpret_cast<const float*>(unpacked.get())[i], static_cast<float>(i));
+  }
+  packed.bytes -= 4;
+  EXPECT_THROW(Unpacked(packed), belay::Error) << "cut off";
+  for (const char* bad : {"", "f32 sizes=1,2", "f64 sizes=1,1,1,1,1,1 padded=1,1,1,1,1,1 strides=1,1,1,1,1,1",
+                          "f32 sizes=1,1,2,1,1,1 padded=1,1,1,1,1,1 strides=1,1,1,1,1,1",
+                          "f32 sizes=1,1,1,1,1,1 padded=1,1,1,1,1,1 strides=1,1,1,1,1,1 9x2",
+                          "f32 sizes=1,1,1,1,1,1 padded=1,1,1,1,1,1 strides=1,1,1,1,1,1 1x0",
+                          "f32 sizes=1,1,1,1,1,2 padded=1,1,1,1,1,4 strides=1,1,1,1,1,1",
+                          "f32 sizes=1,1,1,1,1,2 padded=1,1,1,1,1,2 strides=1,1,1,1,1,999999"}) {
+    EXPECT_THROW(ParseWeightLayout(bad), belay::Error) << bad;
   }
 }
 

@@ -33,10 +33,13 @@ ConvSpec ProductOf(const ConvGeometry& g) {
   return {p, ConvType::kF32, false, false, {}};
 }
 
-ConvPrimitive* Make(const ConvSpec& spec, const ConvPrimitive* like) {
-  if (spec.type != ConvType::kF32 || !spec.geometry.transposed) return nullptr;
+bool Layout(const ConvSpec& spec, WeightLayout* layout) {
+  return spec.type == ConvType::kF32 && spec.geometry.transposed && OneDnnConv()->layout(ProductOf(spec.geometry), layout);
+}
+
+ConvPrimitive* Make(const ConvSpec& spec, const WeightLayout& layout) {
   const ConvSpec product = ProductOf(spec.geometry);
-  ConvPrimitive* made = OneDnnConv()->make(product, like == nullptr ? nullptr : Of(*like).product);
+  ConvPrimitive* made = OneDnnConv()->make(product, layout);
   if (made == nullptr) return nullptr;
   auto whole = std::unique_ptr<Transposed>(
       new Transposed{spec, made, product.geometry.out[2] * product.geometry.out_channels});
@@ -140,10 +143,16 @@ bool Run(const ConvPrimitive& primitive, const ConvCall& call) {
   return true;
 }
 
+bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
+  return OneDnnConv()->takes(ProductOf(spec.geometry), layout);
+}
+
 const ConvBackend kTransposed = {
+    [] { return OneDnnConv()->machine(); },
+    &Layout,
+    &Takes,
     &Make,
     [](ConvPrimitive* p) { delete reinterpret_cast<Transposed*>(p); },
-    [](const ConvPrimitive& p) { return OneDnnConv()->weight_bytes(*Of(p).product); },
     [](const ConvPrimitive& p) {
       return (Of(p).columns + 16) * 4 + OneDnnConv()->scratch_bytes(*Of(p).product);
     },

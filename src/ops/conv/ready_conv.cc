@@ -8,10 +8,56 @@ namespace {
 
 int64_t Rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+std::vector<ConvSpec> SpecsOf(const ConvSpec& whole, const std::vector<ConvPart>& parts) {
+  std::vector<ConvSpec> specs;
+  for (const ConvPart& part : parts) {
+    auto same = [&](const ConvSpec& spec) { return spec.geometry == part.geometry; };
+    if (std::any_of(specs.begin(), specs.end(), same)) continue;
+    specs.push_back(whole);
+    specs.back().geometry = part.geometry;
+  }
+  return specs;
+}
+
+bool TakenByAll(const ConvBackend& backend, const std::vector<ConvSpec>& specs, const WeightLayout& layout) {
+  return std::all_of(specs.begin(), specs.end(), [&](const ConvSpec& spec) { return backend.takes(spec, layout); });
+}
+
+// How a fast kernel wants its weights depends on the sizes of the images too. False: no two agree.
+bool CommonLayout(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts, WeightLayout* layout) {
+  const std::vector<ConvSpec> specs = SpecsOf(whole, parts);
+  if (backend.layout(whole, layout) && TakenByAll(backend, specs, *layout)) return true;
+  return std::any_of(specs.begin(), specs.end(), [&](const ConvSpec& spec) {
+    return backend.layout(spec, layout) && TakenByAll(backend, specs, *layout);
+  });
+}
+
 }  // namespace
 
-ReadyConv::ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts)
-    : backend_(backend) {
+std::array<int64_t, WeightLayout::kRank> WeightSizes(const ConvGeometry& g) {
+  return {g.groups, g.out_channels / g.groups, g.in_channels / g.groups, g.kernel[0], g.kernel[1], g.kernel[2]};
+}
+
+bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, WeightLayout* layout) {
+  for (int most = 16; most >= 1; most /= 2) {
+    std::vector<ConvPart> parts;
+    for (int cores = 1; cores <= most; cores *= 2) {
+      for (const ConvPart& part : CutConv(whole.geometry, cores)) parts.push_back(part);
+    }
+    if (CommonLayout(backend, whole, parts, layout)) return true;
+  }
+  return false;
+}
+
+ReadyConv::ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
+                     const WeightLayout* stored)
+    : backend_(backend), element_(whole.type == ConvType::kF64 ? 8 : 4) {
+  WeightLayout common;
+  if (stored != nullptr && TakenByAll(backend, SpecsOf(whole, parts), *stored)) {
+    NewPacking(*stored);
+  } else if (CommonLayout(backend, whole, parts, &common)) {
+    NewPacking(common);
+  }
   for (const ConvPart& part : parts) {
     if (Add(whole, part)) continue;
     Drop();
@@ -27,7 +73,7 @@ int64_t ReadyConv::scratch_bytes() const {
 
 void ReadyConv::Pack(const char* plain, char* packed) const {
   for (const Packing& packing : packings_) {
-    if (backend_.pack(*packing.primitive, plain, packed + packing.at)) continue;
+    if (packing.primitive == nullptr || backend_.pack(*packing.primitive, plain, packed + packing.at)) continue;
     Fail(tensor::kRuntimeFailure, "conv-backend", "the convolution's weights could not be packed");
   }
 }
@@ -40,26 +86,26 @@ bool ReadyConv::Add(const ConvSpec& whole, const ConvPart& part) {
   }
   ConvSpec spec = whole;
   spec.geometry = part.geometry;
-  const Packing packing = Make(spec);
-  if (packing.primitive == nullptr) return false;
-  parts_.push_back({packing.primitive, part.src, part.dst, packing.at, part.geometry});
+  for (Packing& packing : packings_) {
+    if (backend_.takes(spec, packing.layout) && MakeFor(spec, part, packing)) return true;
+  }
+  WeightLayout own;
+  return backend_.layout(spec, &own) && MakeFor(spec, part, NewPacking(own));
+}
+
+bool ReadyConv::MakeFor(const ConvSpec& spec, const ConvPart& part, Packing& packing) {
+  ConvPrimitive* made = backend_.make(spec, packing.layout);
+  if (made == nullptr) return false;
+  owned_.push_back(made);
+  if (packing.primitive == nullptr) packing.primitive = made;
+  parts_.push_back({made, part.src, part.dst, packing.at, part.geometry});
   return true;
 }
 
-ReadyConv::Packing ReadyConv::Make(const ConvSpec& spec) {
-  for (const Packing& packing : packings_) {
-    if (ConvPrimitive* made = backend_.make(spec, packing.primitive)) return {Owned(made), packing.at};
-  }
-  ConvPrimitive* made = backend_.make(spec, nullptr);
-  if (made == nullptr) return {};
-  packings_.push_back({Owned(made), weight_bytes_});
-  weight_bytes_ += Rounded(backend_.weight_bytes(*made));
+ReadyConv::Packing& ReadyConv::NewPacking(const WeightLayout& layout) {
+  packings_.push_back({layout, weight_bytes_, nullptr});
+  weight_bytes_ += Rounded(layout.count() * element_);
   return packings_.back();
-}
-
-ConvPrimitive* ReadyConv::Owned(ConvPrimitive* primitive) {
-  owned_.push_back(primitive);
-  return primitive;
 }
 
 void ReadyConv::Drop() {

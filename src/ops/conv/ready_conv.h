@@ -2,16 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "ops/conv/conv_backend.h"
 #include "ops/conv/conv_parts.h"
 
 namespace belay::ops {
 
 class ReadyConv {
  public:
-  ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts);
+  // `stored`: how the weights lie already; may be null.
+  ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts, const WeightLayout* stored);
   ReadyConv(const ReadyConv&) = delete;
   ~ReadyConv() { Drop(); }
 
@@ -26,27 +29,38 @@ class ReadyConv {
   bool usable() const { return !parts_.empty(); }
   const std::vector<Part>& parts() const { return parts_; }
   const ConvBackend& backend() const { return backend_; }
+  // Of the packed weights, when all parts agree; null otherwise.
+  const WeightLayout* layout() const { return packings_.size() == 1 ? &packings_[0].layout : nullptr; }
   int64_t weight_bytes() const { return weight_bytes_; }
   int64_t scratch_bytes() const;  // of one part
   void Pack(const char* plain, char* packed) const;
 
  private:
-  // Weights as this primitive and others want them.
+  // Weights as one or more parts want them.
   struct Packing {
-    const ConvPrimitive* primitive;
+    WeightLayout layout;
     int64_t at;
+    const ConvPrimitive* primitive;  // one that wants it; null: not yet
   };
 
   bool Add(const ConvSpec& whole, const ConvPart& part);
-  Packing Make(const ConvSpec& spec);
-  ConvPrimitive* Owned(ConvPrimitive* primitive);
+  bool MakeFor(const ConvSpec& spec, const ConvPart& part, Packing& packing);
+  Packing& NewPacking(const WeightLayout& layout);
   void Drop();
 
   const ConvBackend& backend_;
+  const int64_t element_;
   std::vector<ConvPrimitive*> owned_;
   std::vector<Part> parts_;
   std::vector<Packing> packings_;  // one where they agree
   int64_t weight_bytes_ = 0;
 };
+
+// The sizes of the weights as WeightLayout has them.
+std::array<int64_t, WeightLayout::kRank> WeightSizes(const ConvGeometry& geometry);
+
+// A layout that the parts for many numbers of cores take: whoever loads packed weights may have another
+// number. False: there is none, not even for one.
+bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, WeightLayout* layout);
 
 }  // namespace belay::ops

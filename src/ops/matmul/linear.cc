@@ -72,14 +72,29 @@ std::shared_ptr<const float[]> ConstantFloats(const Operand& operand, const void
 }
 
 bool IsVectorCase(const LinearArgs& args) {
-  if (args.constant_weight == nullptr || args.x.dtype() != DType::kF32) return false;
+  if ((args.constant_weight == nullptr && args.packed_weight == nullptr) || args.x.dtype() != DType::kF32) return false;
   if (args.bias.present() && args.constant_bias == nullptr && args.bias.dtype() != DType::kF32) return false;
   return args.x.tensor->count() == args.x.shape().back(0) && args.x.tensor->offset == 0 &&
          args.weight.shape()[1] == args.x.shape().back(0) && !args.weight.tensor->empty();
 }
 
+// [n, k], as they go by.
+WeightLayout RowsOf(const LinearArgs& args) {
+  const int64_t sizes[] = {1, args.weight.shape()[0], args.weight.shape()[1], 1, 1, 1};
+  return PlainWeightLayout(sizes);
+}
+
+std::shared_ptr<const float[]> Rows(const LinearArgs& args) {
+  if (args.packed_weight == nullptr) return ConstantFloats(args.weight, args.constant_weight);
+  if (!ParseWeightLayout(args.packed_weight->layout).HasSizes(RowsOf(args).sizes)) {
+    Fail(tensor::kInvalidArgument, "conv-shape", "the packed weights do not have the shape {}", args.weight.shape().ToString());
+  }
+  const std::shared_ptr<const char[]> bytes = Unpacked(*args.packed_weight);
+  return {bytes, reinterpret_cast<const float*>(bytes.get())};
+}
+
 void PlanVector(Plan& plan, const LinearArgs& args) {
-  VectorBody body{ConstantFloats(args.weight, args.constant_weight),
+  VectorBody body{Rows(args),
                   args.constant_bias == nullptr ? nullptr : ConstantFloats(args.bias, args.constant_bias),
                   args.x.binding,
                   args.bias.present() ? args.bias.binding : -1,
@@ -93,31 +108,51 @@ void PlanVector(Plan& plan, const LinearArgs& args) {
   plan.SetBody(body);
 }
 
+// The same as a convolution. It refers to its own tensors and to the arguments.
+class AsConv {
+ public:
+  explicit AsConv(const LinearArgs& args)
+      : x_(AsPixels(*args.x.tensor)), out_(AsPixels(*args.out.tensor)), weight_(AsKernels(*args.weight.tensor)) {
+    static constexpr int64_t kOne[] = {1, 1}, kNone[] = {0, 0};
+    conv_ = {.input = args.x,
+             .weight = args.weight,
+             .bias = args.bias,
+             .residual = args.residual,
+             .out = args.out,
+             .strides = kOne,
+             .dilations = kOne,
+             .before = kNone,
+             .after = kNone,
+             .activation = args.activation,
+             .constant_weight = args.constant_weight,
+             .constant_bias = args.constant_bias,
+             .packed_weight = args.packed_weight};
+    conv_.input.tensor = &x_, conv_.weight.tensor = &weight_, conv_.out.tensor = &out_;
+    if (!args.residual.present()) return;
+    residual_ = AsPixels(*args.residual.tensor);
+    conv_.residual.tensor = &residual_;
+  }
+  AsConv(const AsConv&) = delete;
+
+  const ConvArgs& args() const { return conv_; }
+
+ private:
+  Tensor x_, out_, weight_, residual_;
+  ConvArgs conv_;
+};
+
 }  // namespace
 
 void PlanLinear(Plan& plan, const LinearArgs& args) {
   if (IsVectorCase(args)) return PlanVector(plan, args);
-  static constexpr int64_t kOne[] = {1, 1}, kNone[] = {0, 0};
-  Tensor x = AsPixels(*args.x.tensor), out = AsPixels(*args.out.tensor);
-  Tensor weight = AsKernels(*args.weight.tensor), residual;
-  ConvArgs conv{.input = args.x,
-                .weight = args.weight,
-                .bias = args.bias,
-                .residual = args.residual,
-                .out = args.out,
-                .strides = kOne,
-                .dilations = kOne,
-                .before = kNone,
-                .after = kNone,
-                .activation = args.activation,
-                .constant_weight = args.constant_weight,
-                .constant_bias = args.constant_bias};
-  conv.input.tensor = &x, conv.weight.tensor = &weight, conv.out.tensor = &out;
-  if (args.residual.present()) {
-    residual = AsPixels(*args.residual.tensor);
-    conv.residual.tensor = &residual;
-  }
-  PlanConv(plan, conv);
+  PlanConv(plan, AsConv(args).args());
+}
+
+std::optional<PackedWeights> PackLinearWeights(const LinearArgs& args) {
+  if (!IsVectorCase(args)) return PackConvWeights(AsConv(args).args());
+  const std::shared_ptr<const float[]> rows = Rows(args);
+  const WeightLayout layout = RowsOf(args);
+  return PackedWeights{TextOf(layout), "any", {rows, reinterpret_cast<const char*>(rows.get())}, layout.count() * 4};
 }
 
 }  // namespace belay::ops

@@ -3,7 +3,10 @@
 // weights are packed ahead and the rows are shared by the cores in the same way.
 #pragma once
 
+#include <optional>
+
 #include "ops/conv/activation.h"
+#include "ops/conv/weight_layout.h"
 #include "ops/schema.h"
 
 namespace belay::ops {
@@ -13,7 +16,11 @@ struct LinearArgs {
   Activation activation = {};
   const void* constant_weight = nullptr;  // the elements, where they never change
   const void* constant_bias = nullptr;
+  const PackedWeights* packed_weight = nullptr;  // instead of constant_weight
 };
+
+// The constant weights as a plan with these arguments would pack them; nothing where it would not.
+std::optional<PackedWeights> PackLinearWeights(const LinearArgs& args);
 
 // x, out and residual are packed.
 void PlanLinear(Plan& plan, const LinearArgs& args);

@@ -1,0 +1,151 @@
+#include "ops/conv/weight_layout.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+
+#include "base/error.h"
+#include "ops/conv/channels_last.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+constexpr int64_t kElement = 4;
+constexpr int64_t kMostElements = int64_t{1} << 40, kMostBlock = 1024;
+
+[[noreturn, gnu::cold]] void FailText(std::string_view text) {
+  Fail(tensor::kInvalidArgument, "conv-weight-layout", "'{}' is no layout of weights", text);
+}
+
+// Reads "word=1,2,3 " away from the front of the text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : whole_(text), rest_(text) {}
+
+  void Word(std::string_view word) {
+    if (!rest_.starts_with(word)) FailText(whole_);
+    rest_.remove_prefix(word.size());
+  }
+  int64_t Number() {
+    int64_t value = 0;
+    auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc() || value < 0 || value > kMostElements) FailText(whole_);
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    return value;
+  }
+  void Numbers(std::string_view word, int64_t* to) {
+    Word(word);
+    for (int i = 0; i < WeightLayout::kRank; ++i) {
+      if (i > 0) Word(",");
+      to[i] = Number();
+    }
+  }
+  bool empty() const { return rest_.empty(); }
+
+ private:
+  std::string_view whole_, rest_;
+};
+
+// Whole blocks, one behind the other: no element lies outside. Kernels rely on it.
+bool HoldsTogether(const WeightLayout& layout) {
+  int64_t count = 1, last[WeightLayout::kRank];
+  for (int d = 0; d < WeightLayout::kRank; ++d) {
+    int64_t block = 1;
+    for (int b = 0; b < layout.block_count; ++b) {
+      if (layout.block_dims[b] == d) block *= layout.block_sizes[b];
+    }
+    if (layout.sizes[d] == 0 || (layout.sizes[d] + block - 1) / block * block != layout.padded[d]) return false;
+    if (count > kMostElements / layout.padded[d]) return false;
+    count *= layout.padded[d];
+    last[d] = layout.padded[d] - 1;
+  }
+  return layout.OffsetOf(last) == count - 1;
+}
+
+}  // namespace
+
+int64_t WeightLayout::count() const {
+  int64_t count = 1;
+  for (int64_t size : padded) count *= size;
+  return count;
+}
+
+int64_t WeightLayout::OffsetOf(const int64_t* index) const {
+  int64_t at[kRank], offset = 0, step = 1;
+  std::copy_n(index, kRank, at);
+  for (int b = block_count - 1; b >= 0; --b) {
+    int64_t& place = at[block_dims[b]];
+    offset += place % block_sizes[b] * step;
+    place /= block_sizes[b];
+    step *= block_sizes[b];
+  }
+  for (int d = 0; d < kRank; ++d) offset += at[d] * strides[d];
+  return offset;
+}
+
+bool operator==(const WeightLayout& a, const WeightLayout& b) { return TextOf(a) == TextOf(b); }
+
+std::string TextOf(const WeightLayout& layout) {
+  std::string text = fmt::format("f32 sizes={} padded={} strides={}", fmt::join(layout.sizes, ","),
+                                 fmt::join(layout.padded, ","), fmt::join(layout.strides, ","));
+  for (int b = 0; b < layout.block_count; ++b) {
+    text += fmt::format(" {}x{}", layout.block_dims[b], layout.block_sizes[b]);
+  }
+  return text;
+}
+
+WeightLayout ParseWeightLayout(std::string_view text) {
+  WeightLayout layout{};
+  Scanner scan(text);
+  scan.Numbers("f32 sizes=", layout.sizes);
+  scan.Numbers(" padded=", layout.padded);
+  scan.Numbers(" strides=", layout.strides);
+  while (!scan.empty()) {
+    if (layout.block_count == WeightLayout::kMostBlocks) FailText(text);
+    scan.Word(" ");
+    layout.block_dims[layout.block_count] = static_cast<int32_t>(std::min<int64_t>(scan.Number(), WeightLayout::kRank));
+    scan.Word("x");
+    layout.block_sizes[layout.block_count] = scan.Number();
+    if (layout.block_dims[layout.block_count] == WeightLayout::kRank ||
+        layout.block_sizes[layout.block_count] == 0 || layout.block_sizes[layout.block_count] > kMostBlock) {
+      FailText(text);
+    }
+    ++layout.block_count;
+  }
+  if (!HoldsTogether(layout)) FailText(text);
+  return layout;
+}
+
+WeightLayout PlainWeightLayout(const int64_t* sizes) {
+  WeightLayout layout{};
+  int64_t step = 1;
+  for (int d = WeightLayout::kRank - 1; d >= 0; --d) {
+    layout.sizes[d] = layout.padded[d] = sizes[d];
+    layout.strides[d] = step;
+    step *= sizes[d];
+  }
+  return layout;
+}
+
+std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
+  const WeightLayout layout = ParseWeightLayout(weights.layout);
+  if (layout.count() * kElement > weights.bytes) FailText(weights.layout);
+  if (layout == PlainWeightLayout(layout.sizes)) return weights.data;
+  const auto* from = reinterpret_cast<const float*>(weights.data.get());
+  int64_t count = 1;
+  for (int64_t size : layout.sizes) count *= size;
+  auto bytes = AlignedBytes(count * kElement);
+  auto* to = reinterpret_cast<float*>(bytes.get());
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t index[WeightLayout::kRank], rest = i;
+    for (int d = WeightLayout::kRank - 1; d >= 0; --d) index[d] = rest % layout.sizes[d], rest /= layout.sizes[d];
+    to[i] = from[layout.OffsetOf(index)];
+  }
+  return bytes;
+}
+
+}  // namespace belay::ops
