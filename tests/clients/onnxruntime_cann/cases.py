@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+import models
+
 warnings.filterwarnings('ignore')
 NEWEST_OPSET = 22
 # float, the integers of 8 to 64 bits, bool, float16, double: what a card and numpy both know.
@@ -107,7 +109,13 @@ def ocr_models():
         yield f'ocr:{kind}', model.SerializeToString(), inputs, None, (1e-2, 1e-3)
 
 
+def small_models():
+    for name, model, inputs in models.all_models():
+        yield f'model:{name}', model.SerializeToString(), inputs, None, (1e-3, 1e-5)
+
+
 def all_cases():
     yield from node_cases()
     yield from stored_cases()
+    yield from small_models()
     yield from ocr_models()
