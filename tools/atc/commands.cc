@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "atc/model_edits.h"
+#include "atc/single_ops.h"
 #include "base/error.h"
 #include "graph/build_model.h"
 #include "graph/om/text.h"
@@ -57,14 +59,20 @@ std::string Needed(const Options& options, const char* name) {
   return value;
 }
 
-graph::Graph ImportModel(const Options& options) {
+// `file`: the option that names the model.
+graph::Graph ImportModel(const Options& options, const char* file = "model") {
   std::string framework = Needed(options, "framework");
   if (framework != "5") {
     Fail(200001, "atc-framework", "E10001: --framework is {}; only 5 (ONNX) is supported. Export the model to ONNX", framework);
   }
-  std::filesystem::path path = Needed(options, "model");
+  std::filesystem::path path = Needed(options, file);
   std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  return graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(path.string())), folder);
+  graph::onnx::ModelData model = graph::onnx::ReadModel(graph::onnx::ReadFile(path.string()));
+  if (options.Has("out_nodes")) ChooseOutputs(model, options.Get("out_nodes"));
+  graph::Graph graph = graph::onnx::Import(model, folder);
+  if (options.Has("output_type")) ConvertOutputs(graph, options.Get("output_type"), options.Get("out_nodes"));
+  if (options.Has("input_fp16_nodes")) TakeHalfInputs(graph, options.Get("input_fp16_nodes"));
+  return graph;
 }
 
 graph::ModelFile OpenModel(const Options& options) { return graph::ReadModelFile(Needed(options, "om")); }
@@ -93,18 +101,30 @@ void PrintProgram(const graph::Graph& graph) {
 
 }  // namespace
 
-void Compile(const Options& options) {
+void Compile(const Options& options, Progress& progress) {
   std::string output = Needed(options, "output");
-  graph::ModelBytes bytes = graph::WriteModel(graph::BuildModel(ImportModel(options), BuildOptionsOf(options)));
+  if (options.Has("singleop")) {
+    if (options.Has("model") || options.Has("framework")) {
+      Fail(100000, "atc-exclusive", "E10047: --singleop describes operators, so there is no --model and no --framework");
+    }
+    progress.Step("compiling operators");
+    return CompileSingleOps(options.Get("singleop"), output);
+  }
+  progress.Step("reading the model");
+  graph::Graph graph = ImportModel(options);
+  progress.Step(fmt::format("compiling {} nodes", graph.nodes.size()));
+  graph::ModelFile file = graph::BuildModel(graph, BuildOptionsOf(options));
+  progress.Step("writing " + output + ".om");
+  graph::ModelBytes bytes = graph::WriteModel(file);
   graph::SaveModel(output + ".om", bytes.data.get(), bytes.size);
 }
 
 void WriteJson(const Options& options) {
   graph::ModelFile file;
-  if (options.Has("om")) {
-    file = OpenModel(options);
+  if (options.Has("framework")) {
+    file.graph = ImportModel(options, options.Has("om") ? "om" : "model");
   } else {
-    file.graph = ImportModel(options);
+    file = OpenModel(options);
   }
   std::string path = Needed(options, "json");
   std::ofstream out(path);
@@ -113,9 +133,19 @@ void WriteJson(const Options& options) {
 }
 
 void Check(const Options& options) {
-  graph::BuildModel(ImportModel(options), BuildOptionsOf(options));
   std::string path = options.Get("check_report");
-  std::ofstream(path) << "{\"result\": \"success\"}\n";
+  auto report = [&](const graph::om::Json& result) {
+    std::ofstream out(path);
+    out << result.dump(2, ' ', false, graph::om::Json::error_handler_t::replace) << '\n';
+    if (!out.flush()) Fail(100004, "atc-write", "'{}' cannot be written", path);
+  };
+  try {
+    graph::BuildModel(ImportModel(options), BuildOptionsOf(options));
+  } catch (const belay::Error& error) {
+    report({{"result", "failed"}, {"reason", error.sentence()}});
+    throw;
+  }
+  report({{"result", "success"}});
 }
 
 void ShowInfo(const Options& options) {

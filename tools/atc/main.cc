@@ -16,7 +16,11 @@ int Run(const atc::Options& options) {
   }
   std::string mode = options.Get("mode");
   if (mode == "0") {
-    atc::Compile(options);
+    atc::Progress progress(std::chrono::seconds(5), [](const std::string& line) {
+      std::puts(line.c_str());
+      std::fflush(stdout);
+    });
+    atc::Compile(options, progress);
   } else if (mode == "1") {
     atc::WriteJson(options);
   } else if (mode == "3") {

@@ -1,6 +1,7 @@
 #include "atc/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -34,15 +35,15 @@ constexpr Row kRows[] = {
     {"insert_op_conf", "", Effect::kUsed, "a file that configures the preprocessing of images (AIPP)"},
     {"precision_mode", "must_keep_origin_dtype", Effect::kUsed, "kept in the model; see docs/fidelity.md"},
     {"precision_mode_v2", "", Effect::kUsed, "the newer spelling"},
-    {"om", "", Effect::kUsed, "the .om file of modes 1 and 6"},
+    {"out_nodes", "", Effect::kUsed, "\"node:0;node:1\" (or names of tensors): outputs instead of the model's own"},
+    {"output_type", "", Effect::kUsed, "FP32, FP16, UINT8, ...: of all outputs, or \"node:0:FP16\" for those of out_nodes"},
+    {"input_fp16_nodes", "", Effect::kUsed, "\"name;name\": inputs that are given as FLOAT16"},
+    {"singleop", "", Effect::kUsed, "a JSON file that describes operators; output is the folder for their .om files"},
+    {"om", "", Effect::kUsed, "the .om file of modes 1 and 6; with framework=5, the ONNX file of mode 1"},
     {"json", "", Effect::kUsed, "where mode 1 writes"},
     {"check_report", "check_result.json", Effect::kUsed, "where mode 3 writes"},
     {"log", "null", Effect::kUsed, "debug, info, warning, error or null"},
     {"weight", "", Effect::kRefused, "only for Caffe"},
-    {"out_nodes", "", Effect::kRefused, "other outputs than the model's"},
-    {"output_type", "", Effect::kRefused, "another type for the outputs"},
-    {"input_fp16_nodes", "", Effect::kRefused, "inputs that become FLOAT16"},
-    {"singleop", "", Effect::kRefused, "models of single operators"},
     {"modify_mixlist", "", Effect::kNone, ""}, {"keep_dtype", "", Effect::kNone, ""},
     {"customize_dtypes", "", Effect::kNone, ""}, {"op_select_implmode", "", Effect::kNone, ""},
     {"optypelist_for_implmode", "", Effect::kNone, ""}, {"op_precision_mode", "", Effect::kNone, ""},
@@ -66,6 +67,26 @@ const Row* Find(const std::string& name) {
   return row == std::end(kRows) ? nullptr : row;
 }
 
+// What is one of a few words: a typing error would otherwise be of no effect.
+void CheckValue(const std::string& name, const std::string& value) {
+  struct Choice {
+    const char* option;
+    const char* code;
+    std::initializer_list<const char*> values;
+  };
+  static const Choice kChoices[] = {{"log", "E10010", {"debug", "info", "warning", "error", "null"}},
+                                    {"disable_reuse_memory", "E10006", {"0", "1"}},
+                                    {"enable_small_channel", "E10006", {"0", "1"}},
+                                    {"enable_single_stream", "E10005", {"true", "false"}},
+                                    {"enable_compress_weight", "E10005", {"true", "false"}}};
+  for (const Choice& choice : kChoices) {
+    if (name != choice.option) continue;
+    if (std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end()) return;
+    belay::Fail(100000, "atc-option-value", "{}: option --{} is '{}'; it is one of {}", choice.code, name, value,
+                fmt::join(choice.values, ", "));
+  }
+}
+
 void Add(Options& options, const std::string& name, const std::string& value) {
   const Row* row = Find(name);
   if (row == nullptr) {
@@ -75,6 +96,7 @@ void Add(Options& options, const std::string& name, const std::string& value) {
     belay::Fail(200001, "atc-option-refused", "E10001: option --{} ({}) is not supported by this version", name, row->help);
   }
   if (value.empty()) belay::Fail(100000, "atc-option-empty", "E10004: option --{} has no value", name);
+  CheckValue(name, value);
   if (row->effect == Effect::kNone) options.without_effect.push_back(name);
   options.values[name] = value;
 }
@@ -121,7 +143,7 @@ void PrintHelp() {
   std::string line = " ";
   for (const Row& row : kRows) {
     if (row.effect != Effect::kNone) continue;
-    if (line.size() + std::string(row.name).size() > 96) std::puts(line.c_str()), line = " ";
+    if (line.size() + std::string(row.name).size() > 96) std::puts(line.c_str()), line.assign(1, ' ');
     line += fmt::format(" --{}", row.name);
   }
   std::puts(line.c_str());

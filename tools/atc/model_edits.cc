@@ -1,0 +1,160 @@
+#include "atc/model_edits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+
+namespace atc {
+namespace {
+
+using belay::Fail;
+using belay::tensor::DType;
+namespace graph = belay::graph;
+namespace onnx = belay::graph::onnx;
+
+std::vector<std::string> Split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(';', begin), text.size());
+    std::string part = text.substr(begin, end - begin);
+    part.erase(0, part.find_first_not_of(' '));
+    part.erase(part.find_last_not_of(' ') + 1);
+    if (!part.empty()) parts.push_back(std::move(part));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// "conv1:0" as its name and number. Names may hold colons as well: the number is what stands behind
+// the last one.
+std::optional<std::pair<std::string, size_t>> NodeAndNumber(const std::string& text) {
+  size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  size_t number = 0;
+  const char* begin = text.data() + colon + 1;
+  const char* end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(begin, end, number);
+  if (error != std::errc() || rest != end || begin == end) return std::nullopt;
+  return std::pair(text.substr(0, colon), number);
+}
+
+bool HasTensor(const onnx::GraphData& data, const std::string& name) {
+  auto named = [&](const auto& value) { return value.name == name; };
+  return std::any_of(data.inputs.begin(), data.inputs.end(), named) ||
+         std::any_of(data.nodes.begin(), data.nodes.end(), [&](const onnx::NodeData& node) {
+           return std::find(node.outputs.begin(), node.outputs.end(), name) != node.outputs.end();
+         });
+}
+
+std::string TensorOf(const onnx::GraphData& data, const std::string& what) {
+  if (auto place = NodeAndNumber(what)) {
+    for (const onnx::NodeData& node : data.nodes) {
+      if (node.name != place->first) continue;
+      if (place->second < node.outputs.size() && !node.outputs[place->second].empty()) {
+        return node.outputs[place->second];
+      }
+      Fail(100000, "atc-out-nodes", "E10001: --out_nodes names '{}', but node '{}' has {} outputs",
+           what, node.name, node.outputs.size());
+    }
+  }
+  if (HasTensor(data, what)) return what;
+  Fail(100000, "atc-out-nodes",
+       "E10001: --out_nodes names '{}', but the model has no such node and output, and no tensor "
+       "of this name; write "
+       "\"node_name1:0;node_name2:1\"",
+       what);
+}
+
+DType TypeNamed(const std::string& name) {
+  constexpr std::pair<const char*, DType> kTypes[] = {
+      {"FP32", DType::kF32},   {"FP16", DType::kF16},   {"UINT8", DType::kU8},
+      {"INT8", DType::kI8},    {"UINT16", DType::kU16}, {"INT16", DType::kI16},
+      {"UINT32", DType::kU32}, {"INT32", DType::kI32},  {"UINT64", DType::kU64},
+      {"INT64", DType::kI64},  {"DOUBLE", DType::kF64}};
+  for (const auto& [known, type] : kTypes) {
+    if (name == known) return type;
+  }
+  Fail(100000, "atc-output-type",
+       "E10001: --output_type names the type '{}'; possible are FP32, FP16, DOUBLE, and INT and "
+       "UINT of 8, 16, 32 and 64",
+       name);
+}
+
+int AddCast(graph::Graph& graph, graph::Port from, const std::string& name, DType to) {
+  graph::Node cast{.name = name, .type = "Cast", .inputs = {from}};
+  cast.attributes["dst_type"] = to;
+  return graph.Add(std::move(cast));
+}
+
+void ConvertOutput(graph::Graph& graph, graph::GraphOutput& output, DType to) {
+  if (output.declared.dtype == to) return;
+  output.port = {AddCast(graph, output.port, output.name + "_as_output", to), 0};
+  output.declared.dtype = to;
+}
+
+}  // namespace
+
+void ChooseOutputs(onnx::ModelData& model, const std::string& out_nodes) {
+  std::vector<onnx::ValueData> outputs;
+  for (const std::string& what : Split(out_nodes)) {
+    onnx::ValueData output;
+    output.name = TensorOf(model.graph, what);
+    auto declared =
+        std::find_if(model.graph.outputs.begin(), model.graph.outputs.end(),
+                     [&](const onnx::ValueData& other) { return other.name == output.name; });
+    outputs.push_back(declared == model.graph.outputs.end() ? output : *declared);
+  }
+  model.graph.outputs = std::move(outputs);
+}
+
+void ConvertOutputs(graph::Graph& graph, const std::string& output_type,
+                    const std::string& out_nodes) {
+  if (output_type.find(':') == std::string::npos) {
+    for (graph::GraphOutput& output : graph.outputs)
+      ConvertOutput(graph, output, TypeNamed(output_type));
+    return;
+  }
+  std::vector<std::string> chosen = Split(out_nodes);
+  for (const std::string& entry : Split(output_type)) {
+    size_t colon = entry.rfind(':');
+    std::string place = entry.substr(0, colon);
+    auto it = std::find(chosen.begin(), chosen.end(), place);
+    if (it == chosen.end()) {
+      Fail(100000, "atc-output-type",
+           "E10001: --output_type gives a type for '{}', which --out_nodes does not name; name it "
+           "in both",
+           place);
+    }
+    size_t number = static_cast<size_t>(it - chosen.begin());
+    ConvertOutput(graph, graph.outputs[number],
+                  TypeNamed(colon == std::string::npos ? entry : entry.substr(colon + 1)));
+  }
+}
+
+void TakeHalfInputs(graph::Graph& graph, const std::string& names) {
+  for (const std::string& name : Split(names)) {
+    auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](int node) {
+      return graph.nodes[static_cast<size_t>(node)].name == name;
+    });
+    if (input == graph.inputs.end()) {
+      Fail(100000, "atc-input-fp16",
+           "E10001: --input_fp16_nodes names '{}', but the model has no such input", name);
+    }
+    graph::Port from{*input, 0};
+    size_t before = graph.nodes.size();
+    graph::ValueType& type = graph.nodes[static_cast<size_t>(*input)].types[0];
+    DType used = type.dtype;
+    type.dtype = DType::kF16;
+    graph::Port converted{AddCast(graph, from, name + "_from_fp16", used), 0};
+    for (size_t n = 0; n < before; ++n)
+      std::replace(graph.nodes[n].inputs.begin(), graph.nodes[n].inputs.end(), from, converted);
+    for (graph::GraphOutput& output : graph.outputs) {
+      if (output.port == from) output.port = converted;
+    }
+  }
+}
+
+}  // namespace atc

@@ -1,0 +1,58 @@
+#include "atc/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace atc {
+namespace {
+
+Options Parsed(std::vector<std::string> words) {
+  words.insert(words.begin(), "atc");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  return Parse(static_cast<int>(arguments.size()), arguments.data());
+}
+
+std::string ErrorOf(const std::vector<std::string>& words) {
+  try {
+    Parsed(words);
+  } catch (const belay::Error& error) {
+    return error.sentence();
+  }
+  return "";
+}
+
+TEST(Options, AreWrittenInEachForm) {
+  EXPECT_EQ(Parsed({"--model=a=b.onnx"}).Get("model"), "a=b.onnx");
+  EXPECT_EQ(Parsed({"-model", "m"}).Get("model"), "m");
+  EXPECT_EQ(Parsed({"model=m"}).Get("model"), "m");
+  EXPECT_EQ(Parsed({"--soc-version=S"}).Get("soc_version"), "S");
+  EXPECT_EQ(Parsed({}).Get("mode"), "0");
+  EXPECT_TRUE(Parsed({"--help"}).help);
+}
+
+TEST(Options, ThatAreUnknownOrEmptyAreRefused) {
+  EXPECT_THAT(ErrorOf({"--modle=m"}), testing::StartsWith("E10001: there is no option --modle"));
+  EXPECT_THAT(ErrorOf({"--model="}), testing::StartsWith("E10004"));
+  EXPECT_THAT(ErrorOf({"--model"}), testing::StartsWith("E10004"));
+  EXPECT_THAT(ErrorOf({"--weight=w"}), testing::HasSubstr("only for Caffe"));
+}
+
+TEST(Options, WithChoicesTakeNothingElse) {
+  EXPECT_THAT(ErrorOf({"--log=loud"}),
+              testing::StartsWith("E10010: option --log is 'loud'; it is one of debug, info"));
+  EXPECT_THAT(ErrorOf({"--disable_reuse_memory=2"}), testing::StartsWith("E10006"));
+  EXPECT_THAT(ErrorOf({"--enable_single_stream=1"}), testing::StartsWith("E10005"));
+  EXPECT_EQ(ErrorOf({"--log=error", "--disable_reuse_memory=1", "--enable_single_stream=true"}),
+            "");
+}
+
+TEST(Options, WithoutEffectAreTold) {
+  EXPECT_THAT(Parsed({"--op_debug_level=0", "--model=m"}).without_effect,
+              testing::ElementsAre("op_debug_level"));
+}
+
+}  // namespace
+}  // namespace atc
