@@ -6,6 +6,7 @@
 #include "acl/acl_op_compiler.h"
 #include "api/convert.h"
 #include "api/handlers.h"
+#include "api/run_op.h"
 #include "api/wait.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -74,29 +75,13 @@ Buffer BufferOf(const aclDataBuffer* handle, const char* what) {
   return {buffer.data, buffer.bytes};
 }
 
-bool Overlap(const Buffer& a, const Buffer& b) {
-  auto pa = reinterpret_cast<uintptr_t>(a.data), pb = reinterpret_cast<uintptr_t>(b.data);
-  return pa < pb + b.bytes && pb < pa + a.bytes;
-}
-
-bool AnyOverlap(const std::vector<Buffer>& inputs, const std::vector<Buffer>& outputs) {
-  for (const Buffer& output : outputs) {
-    for (const Buffer& input : inputs) {
-      if (Overlap(input, output)) return true;
-    }
-  }
-  return false;
-}
-
 std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, BufferList outputs, rt::Stream& stream) {
   std::vector<Buffer> in, out;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     if (op.inputs[i].present && op.inputs[i].value == nullptr) in.push_back(BufferOf(inputs[i], "inputs[]"));
   }
   for (int i = 0; i < op.outputs; ++i) out.push_back(BufferOf(outputs[i], "outputs[]"));
-  auto instance = graph::InstanceOf(stream.context().device(), op, AnyOverlap(in, out));
-  instance->Execute(stream, in, out);
-  return instance;
+  return RunOp(op, in, out, stream);
 }
 
 // Programs that compile and run an operator in one call copy its result with aclrtMemcpy, which waits for no
@@ -160,11 +145,6 @@ SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
   SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}, {TypeOf(to)}};
   op.attributes["dst_type"] = to.dtype;
   return op;
-}
-
-aclopHandle* HandleFor(SingleOp op) {
-  graph::NeedLoaded(rt::CurrentContext().device(), op);
-  return AsHandle<aclopHandle*>(graph::g_op_handles.Create(OpHandle{std::move(op)}));
 }
 
 struct CompileOptions {
@@ -265,10 +245,10 @@ void aclopInferShape(const char* opType, int numInputs, aclTensorDesc* inputDesc
 
 void aclopCreateHandle(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
                        const aclTensorDesc* const outputDesc[], const OpAttributes* opAttr, aclopHandle** handle) {
-  *handle = HandleFor(OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, opAttr));
+  *handle = NewOpHandle(OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, opAttr));
 }
 void aclopCreateHandleForCast(TensorDesc& srcDesc, TensorDesc& dstDesc, uint8_t, aclopHandle** handle) {
-  *handle = HandleFor(CastOp(srcDesc, dstDesc));
+  *handle = NewOpHandle(CastOp(srcDesc, dstDesc));
 }
 void aclopDestroyHandle(OpHandle& handle) { graph::g_op_handles.Destroy(graph::g_op_handles.HandleOf(&handle)); }
 void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* const inputs[], int numOutputs,
@@ -283,11 +263,9 @@ void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* c
 
 void aclopCast(const TensorDesc& srcDesc, const tensor::DataBuffer& srcBuffer, const TensorDesc& dstDesc,
                tensor::DataBuffer& dstBuffer, uint8_t, rt::Stream& stream) {
-  Buffer in{srcBuffer.data, srcBuffer.bytes}, out{dstBuffer.data, dstBuffer.bytes};
   SingleOp op = CastOp(srcDesc, dstDesc);
   graph::NeedLoaded(stream.context().device(), op);
-  graph::InstanceOf(stream.context().device(), op, Overlap(in, out))
-      ->Execute(stream, std::span(&in, 1), std::span(&out, 1));
+  RunOp(op, {{srcBuffer.data, srcBuffer.bytes}}, {{dstBuffer.data, dstBuffer.bytes}}, stream);
 }
 
 void aclopSetModelDir(const char* modelDir) { graph::LoadSingleOps(modelDir); }

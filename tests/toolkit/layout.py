@@ -59,8 +59,8 @@ def check_versions(home):
 
 
 def check_places(home):
-    linked = ['ascendcl', 'nnopbase', 'opapi', 'acl_op_compiler', 'graph', 'graph_base', 'ge_compiler', 'ge_runner',
-              'fmk_onnx_parser', 'opsproto', 'hccl']
+    linked = ['ascendcl', 'nnopbase', 'opapi', 'acl_op_compiler', 'acl_cblas', 'graph', 'graph_base', 'ge_compiler',
+              'ge_runner', 'fmk_onnx_parser', 'opsproto', 'hccl']
     stubs = ['lib64/stub', f'lib64/stub/linux/{ARCH}', 'runtime/lib64/stub', 'acllib/lib64/stub', 'compiler/lib64/stub',
              'fwkacllib/lib64/stub', f'{ARCH}-linux/devlib', f'{ARCH}-linux/devlib/linux/{ARCH}', f'{ARCH}-linux/lib64']
     for folder in stubs + ['lib64', 'runtime/lib64', f'opp/built-in/op_proto/lib/linux/{ARCH}']:

@@ -184,9 +184,43 @@ void GemmWith(Translation& node, double alpha, double beta) {
   AddProduct(node, "Gemm", a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
 }
 
+// alpha * (a x b) + beta * c with factors that only the execution knows. The result has the type of c, which may
+// be wider than that of a and b.
+void GemmOfTensors(Translation& node) {
+  Tensor a = Side(node, 0, node.Bool("transpose_a")), b = Side(node, 1, node.Bool("transpose_b"));
+  const Tensor& c = node.in(2);
+  Shape shape = ProductShape(node, a.shape, b.shape);
+  Tensor out = node.Out(0, c.dtype, shape);
+  DType exact = ExactType(a.dtype);
+  DType type = tensor::IsInt(c.dtype) || exact == DType::kF64 ? exact : DType::kF32;
+  if (type == DType::kUndefined) node.Refuse(std::string("a product of ") + NameOf(a.dtype) + " cannot be added to " + NameOf(c.dtype));
+  Tensor sums = node.Temporary(exact == DType::kUndefined ? type : exact, shape);
+  if (exact == DType::kUndefined) {
+    Tensor left = node.Cast(a, type), right = node.Cast(b, type);
+    node.Run(ops::forms::Matmul, {Arg(&left), Arg(&right), Arg(&sums), Arg(int64_t{0})});
+  } else {
+    ExactProduct(node, node.Cast(node.Packed(a), exact), node.Cast(node.Packed(b), exact), sums);
+    sums = node.Cast(sums, type);
+  }
+  auto times = [&](const Tensor& x, int factor) {
+    Tensor scale = node.Cast(node.in(factor), type), value = node.Cast(x, type), product = node.Temporary(type, shape);
+    node.Run(ops::forms::Mul, {Arg(&value), Arg(&scale), Arg(&product)});
+    return product;
+  };
+  Tensor first = times(sums, 3), second = times(c, 4), total = type == c.dtype ? out : node.Temporary(type, shape);
+  static const int64_t one = 1;
+  Scalar unit(&one, DType::kI64);
+  node.Run(ops::forms::Add, {Arg(&first), Arg(&second), Arg(&unit), Arg(&total)});
+  if (type != c.dtype) node.Copy(total, out);
+}
+
 }  // namespace
 
-void GEMM(Translation& node) { GemmWith(node, node.value(3).Reals().at(0), node.value(4).Reals().at(0)); }
+void GEMM(Translation& node) {
+  Constant alpha = node.constant(3), beta = node.constant(4);
+  bool fixed = alpha != nullptr && beta != nullptr && node.dtype(0) == node.dtype(2);
+  return fixed ? GemmWith(node, alpha->Reals().at(0), beta->Reals().at(0)) : GemmOfTensors(node);
+}
 void Gemm(Translation& node) { GemmWith(node, node.Float("alpha"), node.Float("beta")); }
 
 // The dimensions from `axis` on are one row.

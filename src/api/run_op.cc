@@ -1,0 +1,41 @@
+#include "api/run_op.h"
+
+#include <algorithm>
+
+#include "api/convert.h"
+#include "runtime/context.h"
+
+namespace belay::api {
+namespace {
+
+using graph::Buffer;
+
+bool Overlap(const Buffer& a, const Buffer& b) {
+  auto pa = reinterpret_cast<uintptr_t>(a.data), pb = reinterpret_cast<uintptr_t>(b.data);
+  return pa < pb + b.bytes && pb < pa + a.bytes;
+}
+
+bool AnyOverlap(const std::vector<Buffer>& inputs, const std::vector<Buffer>& outputs) {
+  for (const Buffer& output : outputs) {
+    for (const Buffer& input : inputs) {
+      if (Overlap(input, output)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::shared_ptr<graph::Instance> RunOp(const graph::SingleOp& op, const std::vector<Buffer>& inputs,
+                                       const std::vector<Buffer>& outputs, rt::Stream& stream) {
+  auto instance = graph::InstanceOf(stream.context().device(), op, AnyOverlap(inputs, outputs));
+  instance->Execute(stream, inputs, outputs);
+  return instance;
+}
+
+aclopHandle* NewOpHandle(graph::SingleOp op) {
+  graph::NeedLoaded(rt::CurrentContext().device(), op);
+  return AsHandle<aclopHandle*>(graph::g_op_handles.Create(graph::OpHandle{std::move(op)}));
+}
+
+}  // namespace belay::api
