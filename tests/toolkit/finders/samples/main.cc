@@ -1,0 +1,3 @@
+#include "acl/acl.h"
+
+int main() { return aclInit(nullptr) == ACL_SUCCESS ? aclFinalize() : 1; }
