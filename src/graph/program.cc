@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "graph/codes.h"
 #include "graph/translation.h"
 
@@ -36,6 +38,7 @@ class ProgramBuilder {
 
   void Build() {
     values_.resize(graph_.nodes.size());
+    TranslateAhead();
     for (size_t i = 0; i < graph_.inputs.size(); ++i) AddInput(i);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) AddNode(n);
     for (size_t i = 0; i < graph_.outputs.size(); ++i) AddOutput(i);
@@ -102,6 +105,36 @@ class ProgramBuilder {
     return &values_[static_cast<size_t>(port.node)][static_cast<size_t>(port.output)];
   }
 
+  // Kernels are generated on all cores. What fails here is translated again in its turn, and says why.
+  void TranslateAhead() {
+    ahead_.resize(graph_.nodes.size());
+    ParallelFor(static_cast<int64_t>(ahead_.size()), 1, [this](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) TranslateAhead(static_cast<size_t>(n));
+    });
+  }
+
+  void TranslateAhead(size_t n) {
+    const Node& node = graph_.nodes[n];
+    if (node.type == kDataType || ConstantOf(node) != nullptr) return;
+    std::vector<KnownInput> known;
+    for (const Port& port : node.inputs) {
+      if (!port.present()) {
+        known.push_back({});
+        continue;
+      }
+      const Node& from = graph_.nodes[static_cast<size_t>(port.node)];
+      const ValueType& type = from.types[static_cast<size_t>(port.output)];
+      if (!type.concrete()) return;
+      Constant value = ConstantOf(from);
+      known.push_back({true, type.dtype, type.shape, value, value != nullptr});
+    }
+    try {
+      ahead_[n] = TranslateNode(node, known);
+    } catch (const Error&) {
+    } catch (const NeedsValue&) {
+    }
+  }
+
   void AddNode(size_t n) {
     const Node& node = graph_.nodes[n];
     if (node.type == kDataType) return;
@@ -116,7 +149,7 @@ class ProgramBuilder {
                                        : KnownInput{true, value->dtype, value->shape, value->constant,
                                                     value->constant != nullptr});
     }
-    Translated translated = TranslateNode(node, known);
+    Translated translated = ahead_[n] ? std::move(*ahead_[n]) : TranslateNode(node, known);
     std::vector<Value> locals = AddValues(node, translated);
     for (Step& step : translated.steps) AddKernel(node, std::move(step), locals);
     values_[n].assign(locals.begin() + translated.inputs, locals.begin() + translated.inputs + translated.outputs);
@@ -300,6 +333,7 @@ class ProgramBuilder {
   const Graph& graph_;
   Program& program_;
   const bool outputs_apart_;
+  std::vector<std::optional<Translated>> ahead_;  // of the nodes
   std::vector<std::vector<Value>> values_;  // of each node's outputs
   std::vector<Storage> storages_;
   std::unordered_map<const HostTensor*, int> constants_;

@@ -52,17 +52,14 @@ bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, Weigh
 ReadyConv::ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
                      const WeightLayout* stored)
     : backend_(backend), element_(whole.type == ConvType::kF64 ? 8 : 4) {
-  WeightLayout common;
-  if (stored != nullptr && TakenByAll(backend, SpecsOf(whole, parts), *stored)) {
+  if (stored != nullptr) {
     NewPacking(*stored);
-  } else if (CommonLayout(backend, whole, parts, &common)) {
-    NewPacking(common);
-  }
-  for (const ConvPart& part : parts) {
-    if (Add(whole, part)) continue;
+    if (AddAll(whole, parts) && packings_.size() == 1) return;
     Drop();
-    break;
   }
+  WeightLayout common;
+  if (CommonLayout(backend, whole, parts, &common)) NewPacking(common);
+  if (!AddAll(whole, parts)) Drop();
 }
 
 int64_t ReadyConv::scratch_bytes() const {
@@ -78,6 +75,10 @@ void ReadyConv::Pack(const char* plain, char* packed) const {
   }
 }
 
+bool ReadyConv::AddAll(const ConvSpec& whole, const std::vector<ConvPart>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [&](const ConvPart& part) { return Add(whole, part); });
+}
+
 bool ReadyConv::Add(const ConvSpec& whole, const ConvPart& part) {
   for (const Part& other : parts_) {
     if (other.geometry != part.geometry) continue;
@@ -87,7 +88,7 @@ bool ReadyConv::Add(const ConvSpec& whole, const ConvPart& part) {
   ConvSpec spec = whole;
   spec.geometry = part.geometry;
   for (Packing& packing : packings_) {
-    if (backend_.takes(spec, packing.layout) && MakeFor(spec, part, packing)) return true;
+    if (MakeFor(spec, part, packing)) return true;
   }
   WeightLayout own;
   return backend_.layout(spec, &own) && MakeFor(spec, part, NewPacking(own));

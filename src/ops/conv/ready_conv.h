@@ -43,6 +43,7 @@ class ReadyConv {
     const ConvPrimitive* primitive;  // one that wants it; null: not yet
   };
 
+  bool AddAll(const ConvSpec& whole, const std::vector<ConvPart>& parts);
   bool Add(const ConvSpec& whole, const ConvPart& part);
   bool MakeFor(const ConvSpec& spec, const ConvPart& part, Packing& packing);
   Packing& NewPacking(const WeightLayout& layout);

@@ -20,7 +20,10 @@ class SingleThreaded {
 
 // One engine for the process, and a stream for each thread. Neither is ever destroyed.
 inline const dnnl::engine& TheEngine() {
-  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  static const auto* engine = [] {
+    dnnl::set_jit_profiling_flags(DNNL_JIT_PROFILE_NONE);  // telling a profiler of each kernel takes time
+    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return *engine;
 }
 
