@@ -1,4 +1,6 @@
-// ParallelFor over the engine's workers: pieces are handed out by a counter, so a slow core takes fewer.
+// ParallelFor over the engine's workers: pieces are handed out by a counter, so a slow core takes fewer. The
+// caller takes them from the front and others from the back: in a chain of operators each core then finds most
+// of what it needs in its own cache.
 #include "runtime/parallel_backend.h"
 
 #include <algorithm>
@@ -12,20 +14,31 @@ namespace {
 
 class RangeOffer final : public Offer {
  public:
-  RangeOffer(int64_t n, int64_t piece, RangeBody body) : n_(n), piece_(piece), body_(body) {}
-  void Work() override {
+  RangeOffer(int64_t n, int64_t piece, RangeBody body)
+      : n_(n), piece_(piece), pieces_(static_cast<uint64_t>((n + piece - 1) / piece)), body_(body) {}
+
+  void Work() override { Take(kBack); }
+  void WorkAsCaller() { Take(kFront); }
+
+ private:
+  // Both ends in one word: how many were taken from the front, and from the back.
+  static constexpr uint64_t kFront = 1, kBack = uint64_t{1} << 32, kFrontMask = kBack - 1;
+
+  void Take(uint64_t end) {
     for (;;) {
-      int64_t begin = next_.fetch_add(piece_, std::memory_order_relaxed);
-      if (begin >= n_) return;
-      body_(begin, std::min(n_, begin + piece_));
+      const uint64_t taken = taken_.fetch_add(end, std::memory_order_relaxed);
+      const uint64_t front = taken & kFrontMask, back = taken >> 32;
+      if (front + back >= pieces_) return;
+      const auto at = static_cast<int64_t>(end == kFront ? front : pieces_ - 1 - back) * piece_;
+      body_(at, std::min(n_, at + piece_));
     }
   }
 
- private:
   const int64_t n_;
   const int64_t piece_;
+  const uint64_t pieces_;
   const RangeBody body_;
-  alignas(64) std::atomic<int64_t> next_{0};
+  alignas(64) std::atomic<uint64_t> taken_{0};
 };
 
 void RunOverWorkers(int64_t n, int64_t grain, RangeBody body) {
@@ -35,11 +48,11 @@ void RunOverWorkers(int64_t n, int64_t grain, RangeBody body) {
   int64_t piece = std::max(grain, (n + width * 4 - 1) / (width * 4));
   RangeOffer offer(n, piece, body);
   if (engine == nullptr || width == 1) {
-    offer.Work();
+    offer.WorkAsCaller();
     return;
   }
   engine->Publish(offer, width - 1, true);
-  offer.Work();
+  offer.WorkAsCaller();
   engine->Withdraw(offer);
 }
 
