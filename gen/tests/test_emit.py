@@ -4,6 +4,7 @@ import samples  # first: it finds the generator
 import emit_entries
 import emit_handlers
 import emit_headers
+import emit_limits
 import emit_status
 import emit_thunks
 
@@ -86,6 +87,17 @@ class ThunkTest(unittest.TestCase):
 
     def test_version_script_has_no_version(self):
         self.assertTrue(emit_thunks.version_script([]).startswith('{'))
+
+
+class LimitsTest(unittest.TestCase):
+    def test_what_is_not_done(self):
+        spec = samples.spec_of(done('aclError f(int a)'),
+                               {'fn': 'aclError g(int a)', 'status': 'partial', 'note': 'says "half"'},
+                               {'fn': 'aclError h(int a)', 'status': 'absent', 'note': 'never'})
+        text = emit_limits.emit(spec)['tools/limits.h']
+        self.assertNotIn('{"f"', text)
+        self.assertIn('{"g", true, "says \\"half\\""},', text)
+        self.assertIn('{"h", false, "never"},', text)
 
 
 class HeaderTest(unittest.TestCase):

@@ -77,6 +77,12 @@ build version -L. -lone -Wl,-rpath,"$PWD" <<<'int one(void); int main(void) { re
 "$CC" -shared -fPIC one.c -o libone.so -Wl,--version-script=one.map
 doctor 1 "version needs V_2, which $PWD/libone.so does not have" ./version
 
+# A function of which not all works keeps no program from starting, but is told.
+build limited -lascendcl <<<'#include <acl/acl.h>
+int main(void) { return aclrtStreamStop(0) + aclrtGetThreadIdFromExceptionInfo(0); }'
+doctor 0 'note     ./limited uses aclrtStreamStop, of which not all works: a task that runs is not stopped' ./limited
+grep -q 'uses aclrtGetThreadIdFromExceptionInfo, which always fails' out.txt || { cat out.txt; failed=1; }
+
 # Files that no loader takes.
 cp good foreign && printf '\363\000' | dd of=foreign bs=1 seek=18 conv=notrunc status=none
 doctor 1 'it is for RISC-V' ./foreign

@@ -12,6 +12,7 @@
 #include "belay/doctor.h"
 #include "belay/loader.h"
 #include "belay/program_file.h"
+#include "tools/limits.h"
 
 namespace belay::tool {
 namespace {
@@ -63,6 +64,7 @@ class Examination {
     for (size_t i = 1; i < files_.size(); ++i) ExamineLibrary(files_[i]);
     ExamineVersions();
     ExamineSymbols();
+    ExamineLimits();
     bool problem = std::any_of(findings_.begin(), findings_.end(),
                                [](const Finding& f) { return f.verdict == Verdict::kProblem; });
     if (!problem)
@@ -168,6 +170,20 @@ class Examination {
       if (!others.empty() && IsProgram() && !unresolved_) {
         Note(Verdict::kProblem,
              file.path + " uses symbols that no library of it has: " + Shortened(others), when);
+      }
+    }
+  }
+
+  // Functions that are there, so that programs start, though not all of them works.
+  void ExamineLimits() {
+    for (const Limit& limit : kLimits) {
+      for (const LoadedFile& file : files_) {
+        bool uses = std::any_of(file.elf.symbols.begin(), file.elf.symbols.end(), [&](const ElfSymbol& symbol) {
+          return !symbol.defined && symbol.name == limit.function;
+        });
+        if (!uses) continue;
+        const char* what = limit.works ? ", of which not all works: " : ", which always fails: ";
+        Note(Verdict::kNote, file.path + " uses " + limit.function + what + limit.note);
       }
     }
   }
