@@ -66,6 +66,9 @@ expect "the last one sourced wins" \
 [[ $shell == dash ]] || expect "nested" \
   "$(echo ". '$moved/set_env.sh'" >"$scratch/outer.sh"; run ". '$scratch/outer.sh'")" "$(wanted "$moved")"
 
+ln -s "new place/kit/set_env.sh" "$scratch/set_env.sh"
+expect "a link to the file" "$(run ". '$scratch/set_env.sh'")" "$(wanted "$moved")"
+
 # A shell that names nothing (the text arrives by eval), and the folder of installation is gone.
 message=$("$shell" -c "eval \"\$(cat '$moved/set_env.sh')\"" 2>&1) && { echo "eval: no error"; failed=1; }
 grep -q "cannot tell where the Belay toolkit is" <<<"$message" || { echo "eval: $message"; failed=1; }

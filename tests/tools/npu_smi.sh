@@ -34,9 +34,11 @@ for type in common health temp power product; do
   npu-smi info -t $type -i 0 | grep -q 'NPU ID' || { echo "-t $type"; failed=1; }
 done
 
+expect "topology" "$(npu-smi info -t topo | awk 'NR <= 3 {print $1, $2, $3}')" $'NPU0 NPU1 CPU\nNPU0 X SYS\nNPU1 SYS X'
+expect "cores" "$(taskset -c 0 "$toolkit/libexec/npu-smi" info -t topo | awk 'NR == 2 {print $4}')" 0
 npu-smi info -t weather -i 0 2>err.txt; expect "no such type" $? 1
 expect "says" "$(cat err.txt)" \
-  "npu-smi: there is no type weather here; board, memory, usages, common, health, temp, power, product are there"
+  "npu-smi: there is no type weather here; topo, board, memory, usages, common, health, temp, power, product are there"
 npu-smi info -i 2 2>err.txt; expect "no such device" $? 1
 expect "says which" "$(cat err.txt)" "npu-smi: there is no NPU 2"
 npu-smi set -t ecc >/dev/null 2>&1; expect "nothing can be set" $? 1

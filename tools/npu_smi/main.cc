@@ -28,6 +28,7 @@ std::string Report(const Options& options, const std::vector<Device>& devices) {
   std::vector<Device> chosen = devices;
   if (options.id >= 0) chosen = {devices[static_cast<size_t>(options.id)]};
   if (options.type.empty()) return Table(chosen);
+  if (options.type == "topo") return Topology(devices);
   std::string text;
   for (const Device& device : chosen)
     text += (text.empty() ? "" : "\n") + Details(options.type, device);
@@ -43,7 +44,7 @@ int Main(int argc, char** argv) {
   CLI::App* info = app.add_subcommand("info", "The table of devices, or what an option asks for");
   info->add_flag("-l", options.list, "How many devices there are, and their numbers");
   info->add_flag("-m", options.mapping, "Which chips they have");
-  info->add_option("-t", options.type, "Details: " + DetailTypes());
+  info->add_option("-t", options.type, "Details: topo, " + DetailTypes());
   info->add_option("-i", options.id, "Only this NPU")->check(CLI::NonNegativeNumber);
   info->add_option("-c", options.chip, "Only this chip (each NPU has chip 0)");
   try {

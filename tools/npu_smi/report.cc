@@ -1,6 +1,7 @@
 #include "npu_smi/report.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <stdexcept>
 
@@ -25,6 +26,23 @@ std::string Usage(uint64_t used, uint64_t total) { return fmt::format("{:<5}/ {}
 
 std::string Line(const std::string& name, const std::string& value) {
   return fmt::format("\t{:<30} : {}\n", name, value);
+}
+
+// "0-3,8": the cores that this process may use, which are those of every device.
+std::string UsableCores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return "NA";
+  std::string text;
+  for (int first = 0; first < CPU_SETSIZE; ++first) {
+    if (!CPU_ISSET(first, &cores)) continue;
+    int last = first;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cores)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(first) +
+            (last > first ? "-" + std::to_string(last) : "");
+    first = last;
+  }
+  return text;
 }
 
 // A processor has none of these sensors and counters: 0 and NA are what the command shows for what
@@ -146,13 +164,30 @@ std::string ChipMapping(const std::vector<Device>& devices) {
   return text;
 }
 
+std::string Topology(const std::vector<Device>& devices) {
+  constexpr const char* kCell = "{:<11}";
+  std::string text = fmt::format(kCell, "");
+  for (const Device& device : devices) text += fmt::format(kCell, "NPU" + Id(device));
+  text += "CPU Affinity\n";
+  for (const Device& row : devices) {
+    text += fmt::format(kCell, "NPU" + Id(row));
+    for (const Device& column : devices)
+      text += fmt::format(kCell, row.id == column.id ? "X" : "SYS");
+    text += UsableCores() + "\n";
+  }
+  return text +
+         "\nLegend:\n\n"
+         "  X    = the device itself\n"
+         "  SYS  = by way of the memory of the host\n";
+}
+
 std::string Details(const std::string& type, const Device& device) {
   std::string text;
   for (const Fact& fact : kFacts) {
     if (type == fact.type) text += Line(fact.name, fact.value(device));
   }
   if (text.empty())
-    throw std::invalid_argument("there is no type " + type + " here; " + DetailTypes() +
+    throw std::invalid_argument("there is no type " + type + " here; topo, " + DetailTypes() +
                                 " are there");
   return text;
 }

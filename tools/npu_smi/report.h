@@ -13,6 +13,8 @@ std::string Table(const std::vector<Device>& devices);        // npu-smi info
 std::string List(const std::vector<Device>& devices);         // npu-smi info -l
 std::string ChipMapping(const std::vector<Device>& devices);  // npu-smi info -m
 
+std::string Topology(const std::vector<Device>& devices);    // npu-smi info -t topo
+
 // npu-smi info -t type, for one device. Throws std::invalid_argument for a type that there is not.
 std::string Details(const std::string& type, const Device& device);
 std::string DetailTypes();
