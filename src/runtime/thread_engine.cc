@@ -335,20 +335,26 @@ bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_n
 // Waits without sleeping, and runs tasks if it may, while there is progress; false when it gave up.
 bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
   hosts_.fetch_add(1, std::memory_order_relaxed);
-  bool reached = false;
-  int64_t spin_end = NowNs() + kHostSpinNs;
-  do {
-    for (int i = 0; i < 32 && !reached; ++i) {
-      reached = stream.Reached(position);
-      if (reached) break;
+  NoCancellation no_cancellation;  // in the middle of a task that it helps with
+  DefaultFloatMode float_mode;
+  bool reached = stream.Reached(position);
+  int64_t spin_end = 0;  // 0: there was progress since the last look at the clock
+  while (!reached) {
+    for (int idle = 0; idle < 32 && !reached; ++idle) {
       if (help && (HelpOnce(stream, position) || HelpWithOffer())) {
-        spin_end = NowNs() + kHostSpinNs;
+        spin_end = 0;
+        idle = 0;
       } else {
         if (!help) stream.Hurry();
         CpuRelax();
       }
+      reached = stream.Reached(position);
     }
-  } while (!reached && NowNs() < spin_end);
+    if (reached) break;
+    int64_t now = NowNs();
+    if (spin_end == 0) spin_end = now + kHostSpinNs;
+    if (now >= spin_end) break;
+  }
   hosts_.fetch_sub(1, std::memory_order_relaxed);
   return reached;
 }
@@ -356,8 +362,6 @@ bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
 // Takes a seat at work that is being shared out: what the host waits for is most likely that.
 bool ThreadEngine::HelpWithOffer() {
   if (!has_urgent_.load(std::memory_order_relaxed)) return false;
-  NoCancellation no_cancellation;
-  DefaultFloatMode float_mode;
   std::lock_guard guard(lock_);
   return JoinOffer();
 }
@@ -369,8 +373,6 @@ bool ThreadEngine::HelpOnce(Stream& stream, uint64_t position) {
     StreamState state = target->state();
     if (state == StreamState::kReady) {
       if (!target->TryTake()) return false;
-      NoCancellation no_cancellation;
-      DefaultFloatMode float_mode;
       Runner runner;
       target->Run(position);
       // What became ready here belongs to the same web of waits: go on while it leads to the goal.

@@ -1,5 +1,5 @@
 // The program that `belay run` is to start: any bytes have a kind.
-// With: tools/belay/program_file.cc
+// With: tools/belay/elf_file.cc tools/belay/program_file.cc
 #include "belay/program_file.h"
 
 #include "fuzz.h"
