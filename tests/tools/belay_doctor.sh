@@ -96,6 +96,6 @@ doctor 1 'the loader that it names, /lib/no-such-loader.so, does not exist' ./mu
 
 # The machine and the settings.
 BELAY_DEVICES=many doctor 1 'PROBLEM  the runtime does not start: .*BELAY_DEVICES'
-(ulimit -v 4000000; doctor 1 'addresses are limited to 3906 MiB'; exit $failed) || failed=1
+(export BELAY_DEVICE_MEMORY=8G; ulimit -v 4000000; doctor 1 'addresses are limited to 3906 MiB'; exit $failed) || failed=1
 BELAY_DEVICE_MEMORY=900G doctor 0 'note     the devices have 1843200 MiB together'
 exit $failed

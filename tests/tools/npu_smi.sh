@@ -35,7 +35,8 @@ for type in common health temp power product; do
 done
 
 expect "topology" "$(npu-smi info -t topo | awk 'NR <= 3 {print $1, $2, $3}')" $'NPU0 NPU1 CPU\nNPU0 X SYS\nNPU1 SYS X'
-expect "cores" "$(taskset -c 0 "$toolkit/libexec/npu-smi" info -t topo | awk 'NR == 2 {print $4}')" 0
+core=$(npu-smi info -t topo | awk 'NR == 2 {split($4, cores, /[-,]/); print cores[1]}')
+expect "cores" "$(taskset -c "$core" "$toolkit/libexec/npu-smi" info -t topo | awk 'NR == 2 {print $4}')" "$core"
 npu-smi info -t weather -i 0 2>err.txt; expect "no such type" $? 1
 expect "says" "$(cat err.txt)" \
   "npu-smi: there is no type weather here; topo, board, memory, usages, common, health, temp, power, product are there"

@@ -90,7 +90,7 @@ class Reader {
     for (int i = 0; i < header_.e_phnum; ++i) {
       auto part = bytes_.At<Elf64_Phdr>(header_.e_phoff + uint64_t{sizeof(Elf64_Phdr)} * i);
       if (part.p_type == PT_INTERP)
-        file.interpreter = bytes_.Part(part.p_offset, part.p_filesz).data();
+        file.interpreter = Text(bytes_.Part(part.p_offset, part.p_filesz), 0);
     }
   }
 
@@ -145,8 +145,10 @@ class Reader {
         auto entry = bytes_.At<Elf64_Vernaux>(entry_at);
         if ((entry.vna_flags & VER_FLG_WEAK) == 0)
           versions.push_back(Text(strings, entry.vna_name));
+        if (entry.vna_next == 0) break;
         entry_at += entry.vna_next;
       }
+      if (need.vn_next == 0) break;
       at += need.vn_next;
     }
   }
@@ -158,6 +160,7 @@ class Reader {
       auto version = bytes_.At<Elf64_Verdef>(at);
       file.versions.push_back(
           Text(strings, bytes_.At<Elf64_Verdaux>(at + version.vd_aux).vda_name));
+      if (version.vd_next == 0) break;
       at += version.vd_next;
     }
   }
