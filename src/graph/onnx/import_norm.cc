@@ -1,4 +1,6 @@
 // Normalisations and softmax.
+#include <limits>
+
 #include "graph/onnx/importer.h"
 
 namespace belay::graph::onnx {
@@ -91,7 +93,24 @@ void Lrn(OnnxNode& node) {
                       {"bias", node.Float("bias", 1)}});
 }
 
+// The likelihoods are given as logarithms. Without ignore_index every target is a class.
+Port LossOf(OnnxNode& node, Port likelihoods) {
+  return node.Add("NLLLoss", {likelihoods, node.in(1), node.in(2)},
+                  {{"reduction", node.String("reduction", "mean")},
+                   {"ignore_index", node.Int("ignore_index", std::numeric_limits<int64_t>::min())}});
+}
+
+void NegativeLogLikelihoodLoss(OnnxNode& node) { node.Out(0, LossOf(node, node.in(0))); }
+
+void SoftmaxCrossEntropyLoss(OnnxNode& node) {
+  Port likelihoods = node.Add("LogSoftmaxV2", {node.in(0)}, {{"axes", std::vector<int64_t>{1}}});
+  node.Out(0, LossOf(node, likelihoods));
+  if (node.wants(1)) node.Out(1, likelihoods);
+}
+
 constexpr ImportRow kRows[] = {
+    {"NegativeLogLikelihoodLoss", NegativeLogLikelihoodLoss},
+    {"SoftmaxCrossEntropyLoss", SoftmaxCrossEntropyLoss},
     {"Softmax", Softmax},
     {"LogSoftmax", Softmax},
     {"Hardmax", Hardmax},

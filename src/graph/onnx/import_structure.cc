@@ -92,7 +92,14 @@ void ConcatFromSequence(OnnxNode& node) {
   node.Become("ConcatFromSequence", {{"axis", node.Int("axis", 0)}, {"new_axis", node.Int("new_axis", 0)}});
 }
 
+// A value is there or not, and which of the two the model says: an optional tensor is a tensor.
+void OptionalHasElement(OnnxNode& node) {
+  node.Out(0, node.Const(IntConstant(node.has(0) ? 1 : 0, DType::kBool)));
+}
+
 constexpr ImportRow kRows[] = {
+    {"OptionalHasElement", OptionalHasElement},
+    {"OptionalGetElement", Identity},
     {"Identity", Identity},   {"Reshape", Reshape},
     {"Transpose", Transpose}, {"Shape", ShapeOf},
     {"Size", Size},           {"Squeeze", Squeeze},

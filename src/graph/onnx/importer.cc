@@ -18,7 +18,8 @@ const std::map<Key, ImportFunction>& Imports() {
     auto* map = new std::map<Key, ImportFunction>;
     for (auto family : {ControlImports, StructureImports, ElementwiseImports, ReduceImports, NormImports, IndexImports,
                         LayoutImports, SortImports, ResizeImports, ConvImports, MatmulImports, PoolImports, RnnImports,
-                        QuantImports, DetectImports}) {
+                        QuantImports, DetectImports, SignalImports,
+                        RandomImports}) {
       for (const ImportRow& row : family()) map->emplace(Key{row.domain, row.type}, row.import);
     }
     return map;

@@ -99,6 +99,8 @@ std::span<const ImportRow> PoolImports();
 std::span<const ImportRow> RnnImports();
 std::span<const ImportRow> QuantImports();
 std::span<const ImportRow> DetectImports();
+std::span<const ImportRow> SignalImports();
+std::span<const ImportRow> RandomImports();
 
 // For operators whose GE namesake takes the same inputs and attributes: `{"Relu", Same<"Relu">}` is
 // written as a row with this function and the ONNX name.

@@ -1,8 +1,10 @@
 // Normalisations and softmax.
 #include "ops/norm/normalise.h"
 
+#include "graph/ops/bind.h"
 #include "graph/ops/pointwise.h"
 #include "graph/translations.h"
+#include "ops/norm/nll.h"
 #include "ops/reduce/reduce.h"
 
 namespace belay::graph::translate {
@@ -283,6 +285,39 @@ void LRN(Translation& node) {
     Operand x = Read(plan, node.in(0), "x");
     ops::PlanLocalResponse(plan, {alpha, node.Float("beta"), node.Float("bias"), window}, x, Write(plan, out, "y"));
   });
+}
+
+void NLLLoss(Translation& node) {
+  RequireFloat(node);
+  const Shape& shape = node.shape(0);
+  if (shape.rank() < 1) node.Refuse("x has a dimension of classes");
+  const int axis = std::min(1, shape.rank() - 1);
+  Shape of_target;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (d != axis) of_target.push_back(shape[d]);
+  }
+  const bool fits = node.shape(1) == of_target && (!node.has(2) || node.shape(2) == Shape{shape[axis]});
+  if (!fits) node.Refuse("target is as x without its classes, and weight has one element for each class");
+  const std::string reduction = node.String("reduction");
+  if (reduction != "none" && reduction != "sum" && reduction != "mean") node.Refuse("reduction is none, sum or mean");
+  const Shape result = reduction == "none" ? of_target : Shape{};
+  Tensor x = node.Packed(node.Cast(node.in(0), DType::kF32)), target = node.Cast(node.in(1), DType::kI64);
+  if (shape.rank() == 1) x = Translation::Reshaped(x, {1, shape[0]});
+  Tensor weight = node.has(2) ? node.Cast(node.in(2), DType::kF32) : Tensor{};
+  const Tensor sum = node.Temporary(DType::kF32, result), total = node.Temporary(DType::kF32, {});
+  node.Step("NLLLoss", [&](ops::Plan& plan) {
+    ops::NllArgs args;
+    args.x = ReadFrom(plan, x, "x"), args.target = ReadFrom(plan, target, "target");
+    if (node.has(2)) args.weight = ReadFrom(plan, weight, "weight");
+    args.out = WrittenTo(plan, sum, "y"), args.total = WrittenTo(plan, total, "total_weight");
+    args.reduction = reduction == "none"  ? ops::LossReduction::kNone
+                     : reduction == "sum" ? ops::LossReduction::kSum
+                                          : ops::LossReduction::kMean;
+    args.ignored = node.Int("ignore_index");
+    ops::PlanNll(plan, args);
+  });
+  node.Copy(sum, node.Out(0, node.dtype(0), result));
+  if (node.output_count() > 1) node.Copy(total, node.Out(1, node.dtype(0), {}));
 }
 
 }  // namespace belay::graph::translate

@@ -1,0 +1,66 @@
+#include "ops/random/random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using testing::Sample;
+
+std::vector<double> Values(const Sample& sample) {
+  const auto* first = reinterpret_cast<const double*>(sample.storage.data()) + sample.tensor.offset;
+  return {first, first + sample.tensor.count()};
+}
+
+std::vector<double> Draw(Distribution distribution, std::optional<uint64_t> seed, int runs = 1) {
+  Sample y(DType::kF64, {100, 200});
+  PlanRef plan = testing::NewPlan();
+  PlanRandom(*plan, distribution, seed, y.BoundTo(*plan, Access::kWrite, "y"));
+  for (int i = 0; i < runs; ++i) testing::RunPlan(*plan);
+  return Values(y);
+}
+
+TEST(Random, HasItsMoments) {
+  for (Distribution distribution : {Distribution::kUniform, Distribution::kNormal}) {
+    const std::vector<double> values = Draw(distribution, 5);
+    double sum = 0, squares = 0;
+    for (double value : values) sum += value, squares += value * value;
+    const auto n = static_cast<double>(values.size());
+    const bool normal = distribution == Distribution::kNormal;
+    EXPECT_NEAR(sum / n, normal ? 0 : 0.5, 0.03);
+    EXPECT_NEAR(squares / n, normal ? 1 : 1.0 / 3, 0.05);
+    if (normal) continue;
+    EXPECT_TRUE(std::ranges::all_of(values, [](double value) { return value >= 0 && value < 1; }));
+  }
+}
+
+TEST(Random, ASeedGivesTheSameSequenceAndRunsGoOnInIt) {
+  EXPECT_EQ(Draw(Distribution::kNormal, 5), Draw(Distribution::kNormal, 5));
+  EXPECT_NE(Draw(Distribution::kNormal, 5), Draw(Distribution::kNormal, 6));
+  EXPECT_NE(Draw(Distribution::kNormal, 5), Draw(Distribution::kNormal, 5, 2));
+  EXPECT_NE(Draw(Distribution::kUniform, std::nullopt), Draw(Distribution::kUniform, std::nullopt));
+}
+
+TEST(Random, MultinomialDrawsAsOftenAsTheLogitsSay) {
+  Sample logits(DType::kF32, {2, 3}), y(DType::kI64, {2, 30000});
+  const float values[] = {std::log(1.0f) + 7, std::log(3.0f) + 7, std::log(6.0f) + 7, -INFINITY, 0, -INFINITY};
+  std::copy_n(values, 6, reinterpret_cast<float*>(logits.storage.data()) + logits.tensor.offset);
+  PlanRef plan = testing::NewPlan();
+  const Operand from = logits.BoundTo(*plan, Access::kRead, "logits");
+  PlanMultinomial(*plan, from, 9, y.BoundTo(*plan, Access::kWrite, "y"));
+  testing::RunPlan(*plan);
+  const auto* drawn = reinterpret_cast<const int64_t*>(y.storage.data()) + y.tensor.offset;
+  for (int64_t c = 0; c < 3; ++c) {
+    const double wanted = (c == 0 ? 1 : c == 1 ? 3 : 6) / 10.0;
+    EXPECT_NEAR(static_cast<double>(std::count(drawn, drawn + 30000, c)) / 30000, wanted, 0.02) << c;
+  }
+  EXPECT_EQ(std::count(drawn + 30000, drawn + 60000, 1), 30000);
+}
+
+}  // namespace
+}  // namespace belay::ops
