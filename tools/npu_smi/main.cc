@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "npu_smi/devices.h"
+#include "npu_smi/processes.h"
 #include "npu_smi/report.h"
 
 namespace belay::npu_smi {
@@ -18,7 +19,8 @@ struct Options {
   int chip = 0;
 };
 
-std::string Report(const Options& options, const std::vector<Device>& devices) {
+std::string Report(const Options& options, const std::vector<Device>& devices,
+                   const std::vector<Process>& processes) {
   if (options.list) return List(devices);
   if (options.mapping) return ChipMapping(devices);
   if (options.id >= static_cast<int>(devices.size())) {
@@ -27,7 +29,7 @@ std::string Report(const Options& options, const std::vector<Device>& devices) {
   if (options.chip != 0) throw std::invalid_argument("each NPU has one chip, 0");
   std::vector<Device> chosen = devices;
   if (options.id >= 0) chosen = {devices[static_cast<size_t>(options.id)]};
-  if (options.type.empty()) return Table(chosen);
+  if (options.type.empty()) return Table(chosen, processes);
   if (options.type == "topo") return Topology(devices);
   std::string text;
   for (const Device& device : chosen)
@@ -60,7 +62,9 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "npu-smi: %s\n", error.what());
     return 1;
   }
-  std::fputs(Report(options, devices).c_str(), stdout);
+  std::vector<Process> processes = ReadProcesses(devices.size());
+  AddUse(processes, devices);
+  std::fputs(Report(options, devices, processes).c_str(), stdout);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace belay::npu_smi {
@@ -120,9 +121,21 @@ constexpr Fact kFacts[] = {
     {"product", "Product Type", [](const Device&) -> std::string { return "Belay"; }},
 };
 
+std::string ProcessRows(const Device& device, const std::vector<Process>& processes) {
+  std::string rows;
+  for (const Process& process : processes) {
+    if (std::find(process.devices.begin(), process.devices.end(), device.id) ==
+        process.devices.end())
+      continue;
+    rows += fmt::format("| {:<7} {:<17} | {:<13} | {:<24.24} | {:<23} |\n", device.id, 0,
+                        process.pid, process.name, process.memory_mb);
+  }
+  return rows;
+}
+
 }  // namespace
 
-std::string Table(const std::vector<Device>& devices) {
+std::string Table(const std::vector<Device>& devices, const std::vector<Process>& processes) {
   std::string text = kWhole;
   text += Wide(fmt::format("{:<32} Version: {} (Belay: no card, a CPU)", "npu-smi " BELAY_VERSION,
                            BELAY_VERSION));
@@ -144,7 +157,10 @@ std::string Table(const std::vector<Device>& devices) {
       "     |\n" +
       kThick;
   for (const Device& device : devices) {
-    text += Wide(fmt::format("No running processes found in NPU {}", device.id)) + kThick;
+    std::string rows = ProcessRows(device, processes);
+    text += (rows.empty() ? Wide(fmt::format("No running processes found in NPU {}", device.id))
+                          : rows) +
+            kThick;
   }
   return text;
 }
