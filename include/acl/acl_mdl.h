@@ -272,6 +272,36 @@ aclError aclmdlLoadWithConfig(const aclmdlConfigHandle *handle, uint32_t *modelI
  */
 aclError aclmdlUnload(uint32_t modelId);
 
+/**
+ * Loads all models of a bundle: .om files one behind the other. They share no variables.
+ * Errors: 145002: the file cannot be read; 545001: it holds something else than models of Belay.
+ */
+aclError aclmdlBundleLoadFromFile(const char *modelPath, uint32_t *bundleId);
+
+/**
+ * The same from host memory, which may be freed afterwards.
+ * Errors: 545001: the bytes are something else than models of Belay.
+ */
+aclError aclmdlBundleLoadFromMem(const void *model, size_t modelSize, uint32_t *bundleId);
+
+/**
+ * Unloads all of its models. Executions that are queued still run.
+ * Errors: 145003: no such bundle.
+ */
+aclError aclmdlBundleUnload(uint32_t bundleId);
+
+/**
+ * The number of its models.
+ * Errors: 145003: no such bundle.
+ */
+aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t *modelNum);
+
+/**
+ * The number of one model, for every other function of models.
+ * Errors: 145003: no such bundle; 100000: no such index.
+ */
+aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t *modelId);
+
 /** An empty description. */
 aclmdlDesc *aclmdlCreateDesc(void);
 
@@ -611,6 +641,36 @@ aclError aclmdlGetAippType(
  * Errors: 145003: no such model; 145015: the input has no AIPP; 100000: no such input.
  */
 aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo *aippInfo);
+
+/** Models that read from and write to queues are not supported. */
+aclError aclmdlLoadFromFileWithQ(
+    const char *modelPath, uint32_t *modelId, const uint32_t *inputQ, size_t inputQNum, const
+    uint32_t *outputQ, size_t outputQNum);
+
+/** Models that read from and write to queues are not supported. */
+aclError aclmdlLoadFromMemWithQ(
+    const void *model, size_t modelSize, uint32_t *modelId, const uint32_t *inputQ, size_t
+    inputQNum, const uint32_t *outputQ, size_t outputQNum);
+
+/** The parts of a model that was compiled for a card; models of Belay have none. */
+aclError aclmdlQueryExeOMDesc(const char *fileName, aclmdlExeOMDesc *mdlPartitionSize);
+
+/** Dumps of operators are not written. */
+aclError aclmdlInitDump(void);
+
+/** Dumps of operators are not written. */
+aclError aclmdlSetDump(const char *dumpCfgPath);
+
+/** Dumps of operators are not written. */
+aclError aclmdlFinalizeDump(void);
+
+/** The operators that others were fused from are not kept. */
+const char *aclmdlGetOpAttr(aclmdlDesc *modelDesc, const char *opName, const char *attr);
+
+/** Which operator ran as a task is not kept; the message of the failure names it. */
+aclError aclmdlCreateAndGetOpDesc(
+    uint32_t deviceId, uint32_t streamId, uint32_t taskId, char *opName, size_t opNameLen,
+    aclTensorDesc **inputDesc, size_t *numInputs, aclTensorDesc **outputDesc, size_t *numOutputs);
 
 #ifdef __cplusplus
 }

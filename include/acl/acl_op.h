@@ -23,7 +23,12 @@ typedef enum {
 } aclopEngineType;
 
 typedef struct aclopAttr aclopAttr;
+typedef struct aclopKernelDesc aclopKernelDesc;
 typedef struct aclopHandle aclopHandle;
+
+typedef void (*aclDataDeallocator)(void *data, size_t length);
+
+typedef aclError (*aclopCompileFunc)(int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopKernelDesc *aclopKernelDesc);
 
 /** An empty set of attributes. */
 aclopAttr *aclopCreateAttr(void);
@@ -178,6 +183,37 @@ aclError aclopLoad(const void *model, size_t modelSize);
  * Errors: 100000: zero.
  */
 aclError aclopSetMaxOpQueueNum(uint64_t maxOpNum);
+
+/** Kernels for a card cannot run here. */
+aclError aclopCreateKernel(
+    const char *opType, const char *kernelId, const char *kernelName, void *binData, int binSize,
+    aclopEngineType enginetype, aclDataDeallocator deallocator);
+
+/** Kernels for a card cannot run here. */
+aclError aclopRegisterCompileFunc(const char *opType, aclopCompileFunc func);
+
+/** Kernels for a card cannot run here. */
+aclError aclopUnregisterCompileFunc(const char *opType);
+
+/** Kernels for a card cannot run here. */
+aclError aclopSetKernelArgs(
+    aclopKernelDesc *kernelDesc, const char *kernelId, uint32_t blockDim, const void *args, uint32_t
+    argSize);
+
+/** Kernels for a card cannot run here. */
+aclError aclopSetKernelWorkspaceSizes(
+    aclopKernelDesc *kernelDesc, int numWorkspaces, size_t *workspaceSizes);
+
+/** Kernels for a card cannot run here. */
+aclError aclopUpdateParams(
+    const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
+    aclTensorDesc *const outputDesc[], const aclopAttr *attr);
+
+/** Dumps of operators are not written. */
+aclError aclopStartDumpArgs(uint32_t dumpType, const char *path);
+
+/** Dumps of operators are not written. */
+aclError aclopStopDumpArgs(uint32_t dumpType);
 
 #ifdef __cplusplus
 }

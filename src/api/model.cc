@@ -25,6 +25,16 @@ void Load(ModelFile file, uint32_t* id, Buffer work = {}) {
   *id = graph::AddModel(std::make_shared<Model>(device, std::move(file), work));
 }
 
+// All of them, or none.
+void LoadBundle(std::vector<ModelFile> files, uint32_t* id) {
+  rt::Device& device = rt::CurrentContext().device();
+  std::vector<std::shared_ptr<Model>> models;
+  for (ModelFile& file : files) models.push_back(std::make_shared<Model>(device, std::move(file), Buffer{}));
+  std::vector<uint32_t> ids;
+  for (auto& model : models) ids.push_back(graph::AddModel(std::move(model)));
+  *id = graph::AddBundle(std::move(ids));
+}
+
 void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {
   rt::Device& device = rt::CurrentContext().device();
   auto model = std::make_shared<Model>(device, std::move(file), work);
@@ -155,6 +165,20 @@ void aclmdlLoadWithConfig(const ModelConfig& config, uint32_t* modelId) {
 
 void aclmdlUnload(uint32_t modelId) { graph::RemoveModel(modelId); }
 
+// --- bundles -------------------------------------------------------------------------------------------
+
+void aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId) { LoadBundle(graph::ReadBundleFile(modelPath), bundleId); }
+void aclmdlBundleLoadFromMem(const void* model, size_t modelSize, uint32_t* bundleId) {
+  LoadBundle(graph::ReadBundleCopy(model, modelSize), bundleId);
+}
+void aclmdlBundleUnload(uint32_t bundleId) { graph::RemoveBundle(bundleId); }
+void aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum) { *modelNum = graph::ModelsOfBundle(bundleId).size(); }
+void aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t* modelId) {
+  std::vector<uint32_t> models = graph::ModelsOfBundle(bundleId);
+  if (index >= models.size()) Fail(100000, "model-bundle-index", "there is no model {}; the bundle has {}", index, models.size());
+  *modelId = models[index];
+}
+
 // --- description ---------------------------------------------------------------------------------------
 
 aclmdlDesc* aclmdlCreateDesc() { return AsHandle<aclmdlDesc*>(graph::g_model_descriptions.Create()); }
@@ -163,6 +187,7 @@ void aclmdlDestroyDesc(ModelDescription& modelDesc) {
 }
 void aclmdlGetDesc(ModelDescription& modelDesc, uint32_t modelId) {
   modelDesc = graph::FindModel(modelId)->description();
+  modelDesc.model_id = modelId;
 }
 void aclmdlGetDescFromFile(ModelDescription& modelDesc, const char* modelPath) {
   modelDesc = Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelFile(modelPath), {}).description();
@@ -189,7 +214,12 @@ void aclmdlGetOutputDims(const ModelDescription& modelDesc, size_t index, aclmdl
   OutputDims(modelDesc, index, dims);
 }
 void aclmdlGetCurOutputDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims) {
-  OutputDims(modelDesc, index, dims);
+  std::shared_ptr<Model> model = graph::FindLoaded(modelDesc.model_id);
+  std::vector<int64_t> gear = model == nullptr ? std::vector<int64_t>() : model->chosen_gear();
+  if (gear.empty()) return OutputDims(modelDesc, index, dims);
+  std::vector<ModelPort> outputs = model->InstanceFor(model->TypesOfGear(gear))->outputs();
+  const ModelPort& port = PortAt(outputs, index, "output");
+  FillDims(port.name, port.type.shape, port.type.rank_known, dims);
 }
 void aclmdlGetInputDimsRange(const ModelDescription& modelDesc, size_t index, aclmdlIODimsRange* dimsRange) {
   PortAt(modelDesc.inputs, index, "input");

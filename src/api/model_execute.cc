@@ -152,7 +152,8 @@ void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::
     Fail(145013, "model-gear-kind", "model {} was not built for sizes of this kind", id);
   }
   model->TypesOfGear(gear);  // throws for one that it was not built for
-  dataset.gear = std::move(gear);
+  dataset.gear = gear;
+  model->Choose(std::move(gear));
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ void AsPixels(const AippInput& aipp, Shape& images) {
 struct Registry {
   std::mutex lock;
   std::map<uint32_t, std::shared_ptr<Model>> models;
-  uint32_t last = 0;
+  std::map<uint32_t, std::vector<uint32_t>> bundles;
+  uint32_t last = 0, last_bundle = 0;
 };
 Registry& TheRegistry() { return PerProcess<Registry>::Get(); }
 
@@ -133,6 +134,16 @@ std::shared_ptr<Instance> Model::MainInstance() {
   if (file_.gears.kind != Gears::kNone) return InstanceFor(TypesOfGear(LargestGear(file_.gears)));
   std::vector<ValueType> types = DeclaredTypes();
   return AllConcrete(types) ? InstanceFor(types) : nullptr;
+}
+
+void Model::Choose(std::vector<int64_t> gear) {
+  std::lock_guard guard(lock_);
+  chosen_gear_ = std::move(gear);
+}
+
+std::vector<int64_t> Model::chosen_gear() {
+  std::lock_guard guard(lock_);
+  return chosen_gear_;
 }
 
 const ModelDescription& Model::description() {
@@ -213,11 +224,15 @@ uint32_t AddModel(std::shared_ptr<Model> model) {
   return registry.last;
 }
 
-std::shared_ptr<Model> FindModel(uint32_t id) {
+std::shared_ptr<Model> FindLoaded(uint32_t id) {
   Registry& registry = TheRegistry();
   std::lock_guard guard(registry.lock);
   auto it = registry.models.find(id);
-  if (it != registry.models.end()) return it->second;
+  return it == registry.models.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<Model> FindModel(uint32_t id) {
+  if (auto model = FindLoaded(id)) return model;
   Fail(145003, "model-id", "there is no loaded model {}: it was unloaded, or the number is another thing's", id);
 }
 
@@ -226,6 +241,31 @@ void RemoveModel(uint32_t id) {
   Registry& registry = TheRegistry();
   std::lock_guard guard(registry.lock);
   registry.models.erase(id);
+}
+
+uint32_t AddBundle(std::vector<uint32_t> models) {
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.lock);
+  registry.bundles[++registry.last_bundle] = std::move(models);
+  return registry.last_bundle;
+}
+
+std::vector<uint32_t> ModelsOfBundle(uint32_t id) {
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.lock);
+  auto it = registry.bundles.find(id);
+  if (it != registry.bundles.end()) return it->second;
+  Fail(145003, "model-bundle", "there is no loaded bundle {}: it was unloaded, or the number is another thing's", id);
+}
+
+void RemoveBundle(uint32_t id) {
+  std::vector<uint32_t> models = ModelsOfBundle(id);
+  std::vector<std::shared_ptr<Model>> gone;  // destroyed when the lock is free again
+  for (uint32_t model : models) gone.push_back(FindLoaded(model));
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.lock);
+  for (uint32_t model : models) registry.models.erase(model);
+  registry.bundles.erase(id);
 }
 
 void RemoveModelsOf(int device) {
@@ -237,6 +277,7 @@ void RemoveModelsOf(int device) {
     if (mine) gone.push_back(std::move(it->second));
     it = mine ? registry.models.erase(it) : std::next(it);
   }
+  if (device < 0) registry.bundles.clear();
 }
 
 }  // namespace belay::graph

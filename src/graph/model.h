@@ -27,6 +27,7 @@ struct ModelDescription {
   std::vector<Shape> declared;     // of the inputs, with -1 where a gear decides; of images as pixels
   std::vector<Shape> passed;       // the same; of images as bytes
   std::vector<std::string> real_names;
+  uint32_t model_id = 0;           // 0: of a model that is not loaded
 };
 
 // aclmdlDataset: buffers in order, and what is said about single ones.
@@ -73,6 +74,9 @@ class Model {
   std::vector<ValueType> DeclaredTypes() const;
   // ... for a gear.
   std::vector<ValueType> TypesOfGear(const std::vector<int64_t>& gear) const;
+  // The gear that was chosen last, for whichever dataset; none: empty.
+  void Choose(std::vector<int64_t> gear);
+  std::vector<int64_t> chosen_gear();
   // Made when first asked for; the latest are kept.
   std::shared_ptr<Instance> InstanceFor(const std::vector<ValueType>& inputs);
   // Null when it can only be made for given shapes.
@@ -104,6 +108,7 @@ class Model {
   std::mutex lock_;
   std::list<Entry> instances_;  // the latest first
   std::optional<ModelDescription> description_;
+  std::vector<int64_t> chosen_gear_;
   HandleBits stream_ = 0;
   std::deque<KeptMemory> kept_;
 };
@@ -114,7 +119,13 @@ ModelDescription Describe(const ModelFile& file, Instance* main);
 // Loaded models by number.
 uint32_t AddModel(std::shared_ptr<Model> model);
 std::shared_ptr<Model> FindModel(uint32_t id);  // throws 145003
+std::shared_ptr<Model> FindLoaded(uint32_t id);  // null when there is none
 void RemoveModel(uint32_t id);                  // throws 145003
+// Models that were loaded together.
+uint32_t AddBundle(std::vector<uint32_t> models);
+std::vector<uint32_t> ModelsOfBundle(uint32_t id);  // throws 145003
+// Removes its models too, as far as they are still loaded.
+void RemoveBundle(uint32_t id);  // throws 145003
 // All of a device, or of all devices (-1).
 void RemoveModelsOf(int device);
 

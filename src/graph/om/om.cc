@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -67,6 +68,42 @@ struct Mapping {
   }
 };
 
+std::shared_ptr<Mapping> Mapped(const std::string& path) {
+  auto mapping = std::make_shared<Mapping>();
+  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat about {};
+  if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+    mapping->size = static_cast<size_t>(about.st_size);
+    mapping->data = mmap(nullptr, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
+  }
+  int reason = errno;
+  if (file >= 0) close(file);
+  if (mapping->data == MAP_FAILED) {
+    Fail(145002, "om-file", "the model '{}' cannot be read: {}", path,
+         file < 0 ? std::strerror(reason) : "it is empty or no ordinary file");
+  }
+  return mapping;
+}
+
+// The bytes begin with a header that holds together.
+std::shared_ptr<std::byte> Copied(const void* data, size_t size) {
+  HeaderOf(BytesOf(data, size));
+  std::shared_ptr<std::byte> copy = Aligned(size);
+  std::memcpy(copy.get(), data, size);
+  return copy;
+}
+
+std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
+  std::vector<ModelFile> models;
+  while (models.empty() || !bytes.empty()) {
+    size_t size = std::min(Rounded(HeaderOf(bytes).file_bytes), bytes.size());
+    if (size < sizeof(Header)) Fail(kModelLoad, "om-damaged", "a model of the bundle claims {} bytes", size);
+    models.push_back(ReadModelBytes(bytes.first(size), owner));
+    bytes = bytes.subspan(size);
+  }
+  return models;
+}
+
 }  // namespace
 
 ModelBytes WriteModel(const ModelFile& file) {
@@ -111,27 +148,23 @@ ModelFile ReadModelBytes(std::span<const std::byte> bytes, std::shared_ptr<const
 }
 
 ModelFile ReadModelFile(const std::string& path) {
-  auto mapping = std::make_shared<Mapping>();
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat about {};
-  if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
-    mapping->size = static_cast<size_t>(about.st_size);
-    mapping->data = mmap(nullptr, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
-  }
-  int reason = errno;
-  if (file >= 0) close(file);
-  if (mapping->data == MAP_FAILED) {
-    Fail(145002, "om-file", "the model '{}' cannot be read: {}", path,
-         file < 0 ? std::strerror(reason) : "it is empty or no ordinary file");
-  }
+  std::shared_ptr<Mapping> mapping = Mapped(path);
   return ReadModelBytes(BytesOf(mapping->data, mapping->size), mapping);
 }
 
 ModelFile ReadModelCopy(const void* data, size_t size) {
-  HeaderOf(BytesOf(data, size));
-  std::shared_ptr<std::byte> copy = Aligned(size);
-  std::memcpy(copy.get(), data, size);
+  std::shared_ptr<std::byte> copy = Copied(data, size);
   return ReadModelBytes(BytesOf(copy.get(), size), copy);
+}
+
+std::vector<ModelFile> ReadBundleFile(const std::string& path) {
+  std::shared_ptr<Mapping> mapping = Mapped(path);
+  return ReadBundle(BytesOf(mapping->data, mapping->size), mapping);
+}
+
+std::vector<ModelFile> ReadBundleCopy(const void* data, size_t size) {
+  std::shared_ptr<std::byte> copy = Copied(data, size);
+  return ReadBundle(BytesOf(copy.get(), size), copy);
 }
 
 void SaveModel(const std::string& path, const void* data, size_t size) {
