@@ -78,7 +78,16 @@ void CheckValue(const std::string& name, const std::string& value) {
                                     {"disable_reuse_memory", "E10006", {"0", "1"}},
                                     {"enable_small_channel", "E10006", {"0", "1"}},
                                     {"enable_single_stream", "E10005", {"true", "false"}},
-                                    {"enable_compress_weight", "E10005", {"true", "false"}}};
+                                    {"enable_compress_weight", "E10005", {"true", "false"}},
+                                    {"input_format", "E10001", {"NCHW", "NHWC", "ND"}},
+                                    {"precision_mode",
+                                     "E10001",
+                                     {"force_fp16", "force_fp32", "cube_fp16in_fp32out", "allow_fp32_to_fp16",
+                                      "allow_fp32_to_bf16", "must_keep_origin_dtype", "allow_mix_precision",
+                                      "allow_mix_precision_fp16", "allow_mix_precision_bf16"}},
+                                    {"precision_mode_v2",
+                                     "E10001",
+                                     {"fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16"}}};
   for (const Choice& choice : kChoices) {
     if (name != choice.option) continue;
     if (std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end()) return;
