@@ -34,73 +34,36 @@ struct ObjectTraits<rt::Stream> {
   static constexpr const char* kName = "a stream";
   static rt::Stream* Find(HandleBits h) { return &rt::ResolveStream(h, "stream"); }
 };
-template <>
-struct ObjectTraits<rt::Event> {
-  static constexpr const char* kName = "an event";
-  static rt::Event* Find(HandleBits h) { return rt::Events().Find(h); }
-};
-template <>
-struct ObjectTraits<rt::Context> {
-  static constexpr const char* kName = "a context";
-  static rt::Context* Find(HandleBits h) { return rt::Contexts().Find(h); }
-};
-template <>
-struct ObjectTraits<rt::Notify> {
-  static constexpr const char* kName = "a notify";
-  static rt::Notify* Find(HandleBits h) { return rt::g_notifies.Find(h); }
-};
-template <>
-struct ObjectTraits<rt::ModelRI> {
-  static constexpr const char* kName = "a model instance";
-  static rt::ModelRI* Find(HandleBits h) { return rt::Models().Find(h); }
-};
-template <>
-struct ObjectTraits<rt::ModelTask> {
-  static constexpr const char* kName = "a task of a model";
-  static rt::ModelTask* Find(HandleBits h) { return rt::ModelTasks().Find(h); }
-};
-template <>
-struct ObjectTraits<rt::TaskGroup> {
-  static constexpr const char* kName = "a task group";
-  static rt::TaskGroup* Find(HandleBits h) { return rt::TaskGroups().Find(h); }
-};
-template <>
-struct ObjectTraits<rt::PhysicalMemory> {
-  static constexpr const char* kName = "physical memory";
-  static rt::PhysicalMemory* Find(HandleBits h) { return rt::PhysicalMemories().Find(h); }
-};
-
-#define BELAY_TENSOR_OBJECT(Type, table, name)                        \
-  template <>                                                         \
-  struct ObjectTraits<tensor::Type> {                                 \
-    static constexpr const char* kName = name;                        \
-    static tensor::Type* Find(HandleBits h) { return table.Find(h); } \
+#define BELAY_OBJECT(Type, table, name)                     \
+  template <>                                               \
+  struct ObjectTraits<Type> {                               \
+    static constexpr const char* kName = name;              \
+    static Type* Find(HandleBits h) { return table.Find(h); } \
   };
-BELAY_TENSOR_OBJECT(Tensor, tensor::g_tensors, "a tensor")
-BELAY_TENSOR_OBJECT(Scalar, tensor::g_scalars, "a scalar")
-BELAY_TENSOR_OBJECT(IntArray, tensor::g_int_arrays, "an array of integers")
-BELAY_TENSOR_OBJECT(FloatArray, tensor::g_float_arrays, "an array of floats")
-BELAY_TENSOR_OBJECT(BoolArray, tensor::g_bool_arrays, "an array of booleans")
-BELAY_TENSOR_OBJECT(TensorList, tensor::g_tensor_lists, "a list of tensors")
-BELAY_TENSOR_OBJECT(ScalarList, tensor::g_scalar_lists, "a list of scalars")
-BELAY_TENSOR_OBJECT(DataBuffer, tensor::g_data_buffers, "a data buffer")
-BELAY_TENSOR_OBJECT(TensorDesc, tensor::g_tensor_descs, "a tensor description")
-#undef BELAY_TENSOR_OBJECT
-
-#define BELAY_GRAPH_OBJECT(Type, table, name)                        \
-  template <>                                                        \
-  struct ObjectTraits<graph::Type> {                                 \
-    static constexpr const char* kName = name;                       \
-    static graph::Type* Find(HandleBits h) { return table.Find(h); } \
-  };
-BELAY_GRAPH_OBJECT(Dataset, graph::g_datasets, "a dataset")
-BELAY_GRAPH_OBJECT(ModelDescription, graph::g_model_descriptions, "a model description")
-BELAY_GRAPH_OBJECT(ModelConfig, graph::g_model_configs, "a configuration for loading")
-BELAY_GRAPH_OBJECT(ExecConfig, graph::g_exec_configs, "a configuration for execution")
-BELAY_GRAPH_OBJECT(OpAttributes, graph::g_op_attributes, "a set of attributes")
-BELAY_GRAPH_OBJECT(AippParameters, graph::g_aipp_parameters, "parameters of AIPP")
-BELAY_GRAPH_OBJECT(OpHandle, graph::g_op_handles, "a handle of an operator")
-#undef BELAY_GRAPH_OBJECT
+BELAY_OBJECT(rt::Event, rt::Events(), "an event")
+BELAY_OBJECT(rt::Context, rt::Contexts(), "a context")
+BELAY_OBJECT(rt::Notify, rt::g_notifies, "a notify")
+BELAY_OBJECT(rt::ModelRI, rt::Models(), "a model instance")
+BELAY_OBJECT(rt::ModelTask, rt::ModelTasks(), "a task of a model")
+BELAY_OBJECT(rt::TaskGroup, rt::TaskGroups(), "a task group")
+BELAY_OBJECT(rt::PhysicalMemory, rt::PhysicalMemories(), "physical memory")
+BELAY_OBJECT(tensor::Tensor, tensor::g_tensors, "a tensor")
+BELAY_OBJECT(tensor::Scalar, tensor::g_scalars, "a scalar")
+BELAY_OBJECT(tensor::IntArray, tensor::g_int_arrays, "an array of integers")
+BELAY_OBJECT(tensor::FloatArray, tensor::g_float_arrays, "an array of floats")
+BELAY_OBJECT(tensor::BoolArray, tensor::g_bool_arrays, "an array of booleans")
+BELAY_OBJECT(tensor::TensorList, tensor::g_tensor_lists, "a list of tensors")
+BELAY_OBJECT(tensor::ScalarList, tensor::g_scalar_lists, "a list of scalars")
+BELAY_OBJECT(tensor::DataBuffer, tensor::g_data_buffers, "a data buffer")
+BELAY_OBJECT(tensor::TensorDesc, tensor::g_tensor_descs, "a tensor description")
+BELAY_OBJECT(graph::Dataset, graph::g_datasets, "a dataset")
+BELAY_OBJECT(graph::ModelDescription, graph::g_model_descriptions, "a model description")
+BELAY_OBJECT(graph::ModelConfig, graph::g_model_configs, "a configuration for loading")
+BELAY_OBJECT(graph::ExecConfig, graph::g_exec_configs, "a configuration for execution")
+BELAY_OBJECT(graph::OpAttributes, graph::g_op_attributes, "a set of attributes")
+BELAY_OBJECT(graph::AippParameters, graph::g_aipp_parameters, "parameters of AIPP")
+BELAY_OBJECT(graph::OpHandle, graph::g_op_handles, "a handle of an operator")
+#undef BELAY_OBJECT
 
 [[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument,
                                                  HandleBits handle, int code) {

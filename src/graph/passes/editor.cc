@@ -1,17 +1,27 @@
 #include "graph/passes/editor.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace belay::graph {
 
-Editor::Editor(Graph& graph) : graph_(graph) { Count(); }
+Editor::Editor(Graph& graph) : graph_(graph), uses_(graph.nodes.size()) {
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) Enlist(static_cast<int>(n));
+  for (const GraphOutput& output : graph_.outputs) UsesOf(output.port).push_back({output.port, kOutside});
+}
 
-void Editor::Count() {
-  uses_.assign(graph_.nodes.size(), {});
-  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-    for (const Port& port : graph_.nodes[n].inputs) {
-      if (port.present()) uses_[static_cast<size_t>(port.node)].push_back({port, static_cast<int>(n)});
-    }
+// The node is a user of what it reads.
+void Editor::Enlist(int user) {
+  for (const Port& port : at(user).inputs) {
+    if (port.present()) UsesOf(port).push_back({port, user});
   }
-  for (const GraphOutput& output : graph_.outputs) uses_[static_cast<size_t>(output.port.node)].push_back({output.port, -1});
+}
+
+// It is one no more.
+void Editor::Strike(int user) {
+  for (const Port& port : at(user).inputs) {
+    if (port.present()) std::erase_if(UsesOf(port), [&](const Use& use) { return use.user == user; });
+  }
 }
 
 const ValueType& Editor::TypeOf(const Port& port) const {
@@ -32,27 +42,33 @@ int Editor::OnlyUser(const Port& port) const {
   return count == 1 ? user : -1;
 }
 
-void Editor::Replace(const Port& old, const Port& now) {
-  for (Node& node : graph_.nodes) {
-    for (Port& port : node.inputs) {
-      if (port == old) port = now;
+void Editor::Replace(Port old, Port now) {
+  for (const Use& use : std::exchange(UsesOf(old), {})) {
+    if (use.port != old) {
+      UsesOf(old).push_back(use);  // of another output
+      continue;
+    }
+    UsesOf(now).push_back({now, use.user});
+    if (use.user != kOutside) {
+      std::replace(at(use.user).inputs.begin(), at(use.user).inputs.end(), old, now);
+      continue;
+    }
+    for (GraphOutput& output : graph_.outputs) {
+      if (output.port == old) output.port = now;
     }
   }
-  for (GraphOutput& output : graph_.outputs) {
-    if (output.port == old) output.port = now;
-  }
-  Count();
-  if (!uses_[static_cast<size_t>(old.node)].empty()) return;
-  at(old.node).inputs.clear();  // it is dead: what it read has one user less
-  Count();
+  if (!UsesOf(old).empty()) return;
+  Strike(old.node);  // it is dead: what it read has one user less
+  at(old.node).inputs.clear();
 }
 
 void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes) {
+  Strike(node);
   Node& changed = at(node);
   changed.type = std::move(type);
   changed.inputs = std::move(inputs);
   changed.attributes = std::move(attributes);
-  Count();
+  Enlist(node);
 }
 
 Port Editor::AddConstant(const std::string& name, Constant value) {

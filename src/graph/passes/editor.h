@@ -18,20 +18,23 @@ class Editor {
   // The only node that reads the value, or -1 when there are several, or it leaves the graph.
   int OnlyUser(const Port& port) const;
   // Whoever read `old` reads `now`.
-  void Replace(const Port& old, const Port& now);
+  void Replace(Port old, Port now);
   // The node computes something else from now on; its outputs stay where they are.
   void Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes);
   Port AddConstant(const std::string& name, Constant value);
 
  private:
-  void Count();
-
-  Graph& graph_;
+  static constexpr int kOutside = -1;  // the user of an output of the graph
   struct Use {
     Port port;
     int user;
   };
-  std::vector<std::vector<Use>> uses_;  // of each node's outputs; user -1: an output of the graph
+  std::vector<Use>& UsesOf(const Port& port) { return uses_[static_cast<size_t>(port.node)]; }
+  void Enlist(int user);
+  void Strike(int user);
+
+  Graph& graph_;
+  std::vector<std::vector<Use>> uses_;  // of each node's outputs, one entry an input that reads it
 };
 
 }  // namespace belay::graph
