@@ -16,7 +16,7 @@ constexpr const char* kDeviceMemory =
     "7f0000000000-7f0004000000 rw-p 00000000 00:00 0\nRss:  %KB% kB\nVmFlags: rd wr mr mw me dc nr "
     "hg\n"
     "7f0004000000-7f0008000000 ---p 00000000 00:00 0\nRss:      0 kB\nVmFlags: mr mw me dc nr hg\n"
-    "7f0008000000-7f0009000000 rw-p 00000000 00:00 0\nRss:   9999 kB\nVmFlags: rd wr mr mw me nr\n";
+    "7f0008000000-7f0009000000 rw-p 00000000 00:00 0\nRss:   9999 kB\nVmFlags: rd wr mr mw me nr hg\n";
 
 class Processes : public testing::Test {
  protected:
