@@ -10,6 +10,7 @@ namespace belay::rt {
 namespace {
 
 constexpr uint64_t kHandOver = 150;       // ns that a dependency between two cores costs
+constexpr uint64_t kMove = 400;           // ns that a captured stream loses which goes on on another core
 constexpr uint64_t kWorthSplitting = 8000;  // ns of work below which one runner is faster
 
 bool MayBlock(const Task& task) { return task.type->run == nullptr; }
@@ -67,13 +68,16 @@ void TaskGraph::SkipEdgesOnly() {
   }
 }
 
-// List scheduling: each task goes to the lane where it would end first, a hand-over counted.
+// List scheduling: each task goes to the lane where it would end first, a hand-over counted. What a captured
+// stream works on is most likely in the cache of the core that had its last task.
 void TaskGraph::AssignLanes(int width) {
+  std::map<uint32_t, uint32_t> lane_of_stream;
   std::vector<uint64_t> lane_free(static_cast<size_t>(width), 0);
   std::vector<uint64_t> end(nodes_.size(), 0);
   std::vector<uint32_t> lane_of(nodes_.size(), 0);
   for (uint32_t n : order_) {
-    uint64_t best_end = UINT64_MAX;
+    auto last = lane_of_stream.find(nodes_[n].stream_id);
+    uint64_t best_end = 0, least = UINT64_MAX;
     uint32_t best = 0;
     for (uint32_t lane = 0; lane < lane_free.size(); ++lane) {
       uint64_t start = lane_free[lane];
@@ -81,12 +85,14 @@ void TaskGraph::AssignLanes(int width) {
         start = std::max(start, end[d] + (lane_of[d] == lane ? 0 : kHandOver));
       }
       uint64_t ends = start + nodes_[n].task.cost;
-      if (ends < best_end) {
+      uint64_t loss = last == lane_of_stream.end() || last->second == lane ? 0 : kMove;
+      if (ends + loss < least) {
+        least = ends + loss;
         best_end = ends;
         best = lane;
       }
     }
-    lane_of[n] = best;
+    lane_of[n] = lane_of_stream[nodes_[n].stream_id] = best;
     end[n] = lane_free[best] = best_end;
   }
   uint64_t makespan = *std::max_element(lane_free.begin(), lane_free.end());
