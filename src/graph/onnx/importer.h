@@ -101,6 +101,7 @@ std::span<const ImportRow> QuantImports();
 std::span<const ImportRow> DetectImports();
 std::span<const ImportRow> SignalImports();
 std::span<const ImportRow> RandomImports();
+std::span<const ImportRow> ContribImports();
 
 // For operators whose GE namesake takes the same inputs and attributes: `{"Relu", Same<"Relu">}` is
 // written as a row with this function and the ONNX name.

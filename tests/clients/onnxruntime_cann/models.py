@@ -102,7 +102,8 @@ class Net:
 
     def model(self):
         graph = helper.make_graph(self.nodes, 'main', self.ins, self.outs, self.constants)
-        opsets = [helper.make_opsetid('', self.opset)]
+        domains = {'': self.opset} | {n.domain: 1 for n in self.nodes if n.domain}
+        opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
@@ -406,8 +407,30 @@ def generator():  # control flow: a loop whose number of turns is data
     return net
 
 
+def quantised():  # as onnxruntime's tools write it: in pairs around operators, and as operators of integers
+    net, own = Net(opset=13), {'domain': 'com.microsoft'}
+    steps = [np.float32(0.03), np.uint8(120)]
+    x = net.DequantizeLinear(net.QuantizeLinear(net.image(3, 16, 20), *steps), *steps)
+    weights = net.rng.integers(-100, 100, (8, 3, 3, 3)).astype(np.int8)
+    scales, zeros = (0.001 + 0.002 * net.rng.random(8)).astype(np.float32), np.zeros(8, np.int8)
+    y = net.Relu(net.Conv(x, net.DequantizeLinear(weights, scales, zeros, axis=0), net.weight(8), pads=[1] * 4))
+    y = net.QuantizeLinear(y, *steps)
+    weights = net.rng.integers(-100, 100, (8, 8, 1, 1)).astype(np.int8)
+    z = net.QLinearConv(y, *steps, weights, np.float32(0.004), np.int8(0), *steps, net.rng.integers(-900, 900, 8).astype(np.int32))
+    z = net.QLinearAdd(y, *steps, z, *steps, np.float32(0.041), np.uint8(100), **own)
+    z = net.QLinearGlobalAveragePool(z, np.float32(0.041), np.uint8(100), *steps, channels_last=0, **own)
+    z = net.QLinearMul(net.QLinearSigmoid(z, *steps, np.float32(1 / 255), np.uint8(0), **own), np.float32(1 / 255), np.uint8(0),
+                       z, *steps, np.float32(0.02), np.uint8(128), **own)
+    weights = net.rng.integers(-100, 100, (5, 8)).astype(np.int8)
+    net.output(net.QGemm(net.Flatten(z), np.float32(0.02), np.uint8(128), weights, np.float32(0.01), np.int8(0),
+                         net.rng.integers(-900, 900, 5).astype(np.int32), transB=1, **own))
+    net.output(net.MatMulIntegerToFloat(net.Flatten(z), weights.T.copy(), np.float32(0.02), np.float32(0.01), np.uint8(128),
+                                        np.int8(0), **own))
+    return net
+
+
 FAMILIES = [mobilenet_v2, mobilenet_v3, efficientnet, vit, yolo, bert, gpt2, llama, whisper, tagger, detr, sam,
-            super_resolution, unet, generator]
+            super_resolution, unet, generator, quantised]
 
 
 def all_models():

@@ -1,0 +1,108 @@
+// What onnxruntime's own tools put into models when they quantise or fuse (com.microsoft), as the operators that it
+// stands for.
+#include "graph/onnx/importer.h"
+
+namespace belay::graph::onnx {
+namespace {
+
+// Input `i` stands before its scale and its zero point.
+Port Real(OnnxNode& node, int i) {
+  return node.Add("DequantizeLinear", {node.in(i), node.in(i + 1), node.in(i + 2)});
+}
+
+// The result with the scale in input `scale`, before its zero point.
+void Quantised(OnnxNode& node, Port result, int scale) {
+  node.Out(0, node.Add("QuantizeLinear", {result, node.in(scale), node.in(scale + 1)}));
+}
+
+void QLinearAdd(OnnxNode& node) { Quantised(node, node.Add("Add", {Real(node, 0), Real(node, 3)}), 6); }
+void QLinearMul(OnnxNode& node) { Quantised(node, node.Add("Mul", {Real(node, 0), Real(node, 3)}), 6); }
+void QLinearSigmoid(OnnxNode& node) { Quantised(node, node.Add("Sigmoid", {Real(node, 0)}), 3); }
+
+void QLinearLeakyRelu(OnnxNode& node) {
+  Quantised(node, node.Add("LeakyRelu", {Real(node, 0)}, {{"negative_slope", node.Float("alpha", 0.01)}}), 3);
+}
+
+// Since opset 13 one dimension, before it all from the axis on.
+void QLinearSoftmax(OnnxNode& node) {
+  Attributes attributes{{"axes", std::vector<int64_t>{node.Int("axis", -1)}}, {"flatten", node.Int("opset", 13) < 13}};
+  Quantised(node, node.Add("SoftmaxV2", {Real(node, 0)}, attributes), 3);
+}
+
+void QLinearGlobalAveragePool(OnnxNode& node) {
+  if (node.Int("channels_last", 0) != 0) node.Refuse("channels_last is not supported");
+  Quantised(node, node.Add("AvgPoolV2", {Real(node, 0)}, {{"global_pooling", true}}), 3);
+}
+
+// The scale and zero point of the result come first.
+void QLinearConcat(OnnxNode& node) {
+  std::vector<Port> pieces;
+  for (int i = 2; i + 2 < node.input_count(); i += 3) pieces.push_back(Real(node, i));
+  Attributes attributes{{"concat_dim", node.Int("axis", 1)}, {"N", static_cast<int64_t>(pieces.size())}};
+  Quantised(node, node.Add("ConcatD", pieces, attributes), 0);
+}
+
+void QLinearWhere(OnnxNode& node) {
+  Quantised(node, node.Add("SelectV2", {node.in(0), Real(node, 1), Real(node, 4)}), 7);
+}
+
+// The bias is of i32, and its scale is the product of the other two.
+void QGemm(OnnxNode& node) {
+  const bool transposed = node.Int("transB", 0) != 0;
+  const double alpha = node.Float("alpha", 1);
+  Port a = Real(node, 0);
+  Port b = node.Add("DequantizeLinear", {node.in(3), node.in(4), node.in(5)}, {{"axis", int64_t{transposed ? 0 : 1}}});
+  Port y = node.Add("Gemm", {a, b}, {{"transpose_a", node.Int("transA", 0) != 0}, {"transpose_b", transposed}});
+  if (node.has(6)) {
+    Port bias = node.Add("Cast", {node.in(6)}, {{"dst_type", DType::kF32}});
+    y = node.Add("Add", {y, node.Add("Mul", {bias, node.Add("Mul", {node.in(1), node.in(4)})})});
+  }
+  if (alpha != 1) y = node.Add("Muls", {y}, {{"value", alpha}});
+  if (!node.has(7)) return node.Out(0, y);
+  Quantised(node, y, 7);
+}
+
+// A product of integers, times both scales, plus the bias.
+Port ScaledProduct(OnnxNode& node, std::vector<Port> integers, Port a_scale, Port b_scale, Port bias) {
+  Port sums = node.Add("Cast", {node.Add("MatMulInteger", std::move(integers))}, {{"dst_type", DType::kF32}});
+  Port y = node.Add("Mul", {sums, node.Add("Mul", {a_scale, b_scale})});
+  return bias.present() ? node.Add("Add", {y, bias}) : y;
+}
+
+void MatMulIntegerToFloat(OnnxNode& node) {
+  node.Out(0, ScaledProduct(node, {node.in(0), node.in(1), node.in(4), node.in(5)}, node.in(2), node.in(3), node.in(6)));
+}
+
+void DynamicQuantizeMatMul(OnnxNode& node) {
+  Port a = node.Add("DynamicQuantizeLinear", {node.in(0)}, {}, 3);
+  node.Out(0, ScaledProduct(node, {a, node.in(1), OnnxNode::OutputOf(a, 2), node.in(3)}, OnnxNode::OutputOf(a, 1),
+                            node.in(2), node.in(4)));
+}
+
+void FusedMatMul(OnnxNode& node) {
+  if (node.Int("transBatchA", 0) != 0 || node.Int("transBatchB", 0) != 0) node.Refuse("transBatchA and transBatchB are not supported");
+  Port y = node.Add("BatchMatMul", {node.in(0), node.in(1)},
+                    {{"adj_x1", node.Int("transA", 0) != 0}, {"adj_x2", node.Int("transB", 0) != 0}});
+  const double alpha = node.Float("alpha", 1);
+  node.Out(0, alpha == 1 ? y : node.Add("Muls", {y}, {{"value", alpha}}));
+}
+
+constexpr const char* kDomain = "com.microsoft";
+constexpr ImportRow kRows[] = {{"QLinearAdd", QLinearAdd, kDomain},
+                               {"QLinearMul", QLinearMul, kDomain},
+                               {"QLinearSigmoid", QLinearSigmoid, kDomain},
+                               {"QLinearLeakyRelu", QLinearLeakyRelu, kDomain},
+                               {"QLinearSoftmax", QLinearSoftmax, kDomain},
+                               {"QLinearGlobalAveragePool", QLinearGlobalAveragePool, kDomain},
+                               {"QLinearConcat", QLinearConcat, kDomain},
+                               {"QLinearWhere", QLinearWhere, kDomain},
+                               {"QGemm", QGemm, kDomain},
+                               {"MatMulIntegerToFloat", MatMulIntegerToFloat, kDomain},
+                               {"DynamicQuantizeMatMul", DynamicQuantizeMatMul, kDomain},
+                               {"FusedMatMul", FusedMatMul, kDomain}};
+
+}  // namespace
+
+std::span<const ImportRow> ContribImports() { return kRows; }
+
+}  // namespace belay::graph::onnx
