@@ -255,14 +255,16 @@ aclError aclmdlDestroyConfigHandle(aclmdlConfigHandle *handle);
 /**
  * Sets one option; attrValue points to the value, which has the size that the attribute's name
  * tells.
- * Errors: 100000: unknown attribute or wrong size.
+ * Errors: 100000: unknown attribute or wrong size; 200001: an attribute for queues or for models of
+ * a card.
  */
 aclError aclmdlSetConfigOpt(
     aclmdlConfigHandle *handle, aclmdlConfigAttr attr, const void *attrValue, size_t valueSize);
 
 /**
  * Loads in the way that ACL_MDL_LOAD_TYPE_SIZET names. Queues are not supported.
- * Errors: 100000: an option that the way of loading needs is missing; 200001: loading with queues.
+ * Errors: 100000: an option that the way of loading needs is missing; 145002: the file cannot be
+ * read; 545001: it is no model of Belay; 200001: loading with queues.
  */
 aclError aclmdlLoadWithConfig(const aclmdlConfigHandle *handle, uint32_t *modelId);
 

@@ -53,35 +53,35 @@ aclError aclopSetAttrDataType(aclopAttr *attr, const char *attrName, aclDataType
 
 /**
  * Truth values, kept as whole numbers. They are copied.
- * Errors: 100000: a negative count; or no values: None.
+ * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListBool(
     aclopAttr *attr, const char *attrName, int numValues, const uint8_t *values);
 
 /**
  * Whole numbers. They are copied.
- * Errors: 100000: a negative count; or no values: None.
+ * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListInt(
     aclopAttr *attr, const char *attrName, int numValues, const int64_t *values);
 
 /**
  * Numbers. They are copied.
- * Errors: 100000: a negative count; or no values: None.
+ * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListFloat(
     aclopAttr *attr, const char *attrName, int numValues, const float *values);
 
 /**
  * Element types, kept as their numbers. They are copied.
- * Errors: 100000: a negative count; or no values: None.
+ * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListDataType(
     aclopAttr *attr, const char *attrName, int numValues, const aclDataType values[]);
 
 /**
  * Texts. They are copied.
- * Errors: 100000: a negative count; or no values: None.
+ * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListString(
     aclopAttr *attr, const char *attrName, int numValues, const char **values);
@@ -89,7 +89,7 @@ aclError aclopSetAttrListString(
 /**
  * Lists of whole numbers, kept one behind the other, with their lengths under the name with
  * ".lengths".
- * Errors: 100000: a negative count; or no values: None.
+ * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListListInt(
     aclopAttr *attr, const char *attrName, int numLists, const int *numValues, const int64_t *const
@@ -98,8 +98,9 @@ aclError aclopSetAttrListListInt(
 /**
  * Runs one operator on the stream that was loaded or compiled before; as long as nothing was loaded
  * it need not have been.
- * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
- * attributes do not fit the operator: None; 200001: there is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
+ * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * such operator here.
  */
 aclError aclopExecute(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer
@@ -108,8 +109,9 @@ aclError aclopExecute(
 
 /**
  * The same, and writes the shapes of the results to outputDesc.
- * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
- * attributes do not fit the operator: None; 200001: there is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
+ * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * such operator here.
  */
 aclError aclopExecuteV2(
     const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
@@ -119,8 +121,8 @@ aclError aclopExecuteV2(
 /**
  * Writes type and shape of the results to outputDesc. Where elements of an input decide, its buffer
  * must be readable.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
+ * not fit the operator; 200001: there is no such operator here.
  */
 aclError aclopInferShape(
     const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
@@ -128,8 +130,9 @@ aclError aclopInferShape(
 
 /**
  * An operator with its descriptions and attributes, to be run with aclopExecWithHandle.
- * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
- * attributes do not fit the operator: None; 200001: there is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
+ * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * such operator here.
  */
 aclError aclopCreateHandle(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
@@ -140,8 +143,8 @@ void aclopDestroyHandle(aclopHandle *handle);
 
 /**
  * Runs the operator of the handle on the stream.
- * Errors: 100000: other numbers of inputs or outputs than the handle has; or buffers that are too
- * small: None.
+ * Errors: 100000: other numbers of inputs or outputs than the handle has, or buffers that are too
+ * small.
  */
 aclError aclopExecWithHandle(
     aclopHandle *handle, int numInputs, const aclDataBuffer *const inputs[], int numOutputs,
@@ -149,8 +152,9 @@ aclError aclopExecWithHandle(
 
 /**
  * Converts the elements of a tensor.
- * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
- * attributes do not fit the operator: None; 200001: there is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
+ * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * such operator here.
  */
 aclError aclopCast(
     const aclTensorDesc *srcDesc, const aclDataBuffer *srcBuffer, const aclTensorDesc *dstDesc,
@@ -158,8 +162,9 @@ aclError aclopCast(
 
 /**
  * A handle that converts the elements of a tensor.
- * Errors: 100024: models were loaded, but none for this call; 100000: descriptions; buffers or
- * attributes do not fit the operator: None; 200001: there is no such operator here.
+ * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
+ * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * such operator here.
  */
 aclError aclopCreateHandleForCast(
     aclTensorDesc *srcDesc, aclTensorDesc *dstDesc, uint8_t truncate, aclopHandle **handle);

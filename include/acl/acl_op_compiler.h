@@ -50,8 +50,8 @@ typedef enum {
 /**
  * Runs one operator on the stream; descriptions, buffers and attributes may be destroyed at once.
  * Prepared operators are kept for the next call with the same types.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
+ * not fit the operator; 200001: there is no such operator here.
  */
 aclError aclopCompileAndExecute(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer
@@ -61,8 +61,8 @@ aclError aclopCompileAndExecute(
 
 /**
  * The same, and writes the shapes of the results to outputDesc.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
+ * not fit the operator; 200001: there is no such operator here.
  */
 aclError aclopCompileAndExecuteV2(
     const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
@@ -72,8 +72,8 @@ aclError aclopCompileAndExecuteV2(
 
 /**
  * Prepares an operator for calls with these descriptions.
- * Errors: 100000: descriptions; buffers or attributes do not fit the operator: None; 200001: there
- * is no such operator here.
+ * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
+ * not fit the operator; 200001: there is no such operator here.
  */
 aclError aclopCompile(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
@@ -98,7 +98,7 @@ size_t aclGetCompileoptSize(aclCompileOpt opt);
 
 /**
  * The value that was set.
- * Errors: 100000: no such option; or length is too small: None.
+ * Errors: 100000: no such option, or length is too small.
  */
 aclError aclGetCompileopt(aclCompileOpt opt, char *value, size_t length);
 

@@ -144,7 +144,8 @@ void aclmdlSetConfigOpt(ModelConfig& config, aclmdlConfigAttr attr, const void* 
     }
     case ACL_MDL_WORKSPACE_MEM_OPTIMIZE: return;
     default:
-      Fail(200001, "config-attribute", "attribute {} is not supported; models are loaded from a file or from memory", static_cast<int>(attr));
+      Fail(attr > ACL_MDL_PRIORITY_INT32 && attr <= ACL_MDL_DYNAMIC_TASK_SIZET ? 200001 : 100000, "config-attribute",
+           "attribute {} is not supported; models are loaded from a file or from memory", static_cast<int>(attr));
   }
 }
 
@@ -152,7 +153,8 @@ void aclmdlLoadWithConfig(const ModelConfig& config, uint32_t* modelId) {
   bool from_file = config.load_type == ACL_MDL_LOAD_FROM_FILE || config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM;
   bool from_memory = config.load_type == ACL_MDL_LOAD_FROM_MEM || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM;
   if (!from_file && !from_memory) {
-    Fail(config.load_type == 0 ? 100000 : 200001, "config-load-type",
+    bool queues = config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_Q || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_Q;
+    Fail(queues ? 200001 : 100000, "config-load-type",
          "ACL_MDL_LOAD_TYPE_SIZET is {}; set it to one of ACL_MDL_LOAD_FROM_FILE, _MEM and their _WITH_MEM forms", config.load_type);
   }
   if (from_file ? config.path.empty() : config.model == nullptr) {
@@ -286,6 +288,11 @@ void aclmdlGetInputDynamicDims(const ModelDescription& modelDesc, size_t index, 
   NeedNoIndex(index);
   size_t gears = modelDesc.gears.kind == graph::Gears::kDims ? modelDesc.gears.values.size() : 0;
   if (gearCount != gears) Fail(100000, "model-gear-count", "gearCount is {}; the model has {} gears", gearCount, gears);
+  size_t sizes = 0;
+  for (const tensor::Shape& shape : modelDesc.declared) sizes += static_cast<size_t>(shape.rank());
+  if (sizes > ACL_MAX_DIM_CNT + 1) {  // the input that chooses the gear has one, which is not told
+    Fail(200006, "model-gear-sizes", "the inputs have {} sizes; aclmdlIODims holds {}", sizes - 1, ACL_MAX_DIM_CNT);
+  }
   for (size_t g = 0; g < gears; ++g) {
     dims[g] = {};
     size_t next = 0;

@@ -226,6 +226,7 @@ void aclmdlSetInputDynamicDims(uint32_t modelId, Dataset& dataset, size_t index,
       if (size < 0) gear.push_back(given);
     }
   }
+  if (next != dims->dimCount) Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have {}", dims->dimCount, next);
   Choose(modelId, dataset, index, Gears::kDims, std::move(gear));
 }
 

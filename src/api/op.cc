@@ -6,6 +6,7 @@
 #include "acl/acl_op_compiler.h"
 #include "api/convert.h"
 #include "api/handlers.h"
+#include "api/refuse.h"
 #include "api/run_op.h"
 #include "api/wait.h"
 #include "base/clock.h"
@@ -44,6 +45,13 @@ ValueType TypeOf(const TensorDesc& desc) {
   return {desc.dtype, desc.format, desc.rank_is_known(), tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
 }
 
+// A member of an array of handles.
+template <class T, class Handle>
+T& Member(Handle handle, const char* what) {
+  if (handle == nullptr) RefuseNull(what, 100000);
+  return Need<T>(const_cast<std::remove_const_t<std::remove_pointer_t<Handle>>*>(handle), what);
+}
+
 // A missing optional argument is described as having no type.
 OpArgument ArgumentOf(const TensorDesc& desc) {
   OpArgument argument;
@@ -62,15 +70,15 @@ SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, Des
   CheckCount(inputs, inputDesc, "inputs");
   CheckCount(outputs, outputDesc, "outputs");
   SingleOp op{type, {}, outputs, {}};
-  for (int i = 0; i < inputs; ++i) op.inputs.push_back(ArgumentOf(Need<TensorDesc>(const_cast<aclTensorDesc*>(inputDesc[i]), "inputDesc[]")));
-  for (int i = 0; i < outputs; ++i) op.results.push_back(TypeOf(Need<TensorDesc>(const_cast<aclTensorDesc*>(outputDesc[i]), "outputDesc[]")));
+  for (int i = 0; i < inputs; ++i) op.inputs.push_back(ArgumentOf(Member<TensorDesc>(inputDesc[i], "inputDesc[]")));
+  for (int i = 0; i < outputs; ++i) op.results.push_back(TypeOf(Member<TensorDesc>(outputDesc[i], "outputDesc[]")));
   if (attributes != nullptr) op.attributes = attributes->values;
   graph::FitPads(op);
   return op;
 }
 
 Buffer BufferOf(const aclDataBuffer* handle, const char* what) {
-  auto& buffer = Need<tensor::DataBuffer>(const_cast<aclDataBuffer*>(handle), what);
+  auto& buffer = Member<tensor::DataBuffer>(handle, what);
   if (buffer.data != nullptr && buffer.bytes != 0) rt::CheckRange(buffer.data, buffer.bytes, what);
   return {buffer.data, buffer.bytes};
 }
@@ -185,11 +193,16 @@ void aclopSetAttrListDataType(OpAttributes& attr, const char* attrName, int numV
   attr.values[attrName] = ListOf<int64_t>(numValues, values);
 }
 void aclopSetAttrListString(OpAttributes& attr, const char* attrName, int numValues, const char** values) {
+  CheckCount(numValues, values, "values");
+  for (int i = 0; i < numValues; ++i) {
+    if (values[i] == nullptr) RefuseNull("values[]", 100000);
+  }
   attr.values[attrName] = ListOf<std::string>(numValues, values);
 }
 void aclopSetAttrListListInt(OpAttributes& attr, const char* attrName, int numLists, const int* numValues,
                              const int64_t* const values[]) {
   auto lengths = ListOf<int64_t>(numLists, numValues);
+  CheckCount(numLists, values, "lists");
   std::vector<int64_t> all;
   for (int i = 0; i < numLists; ++i) {
     auto list = ListOf<int64_t>(numValues[i], values[i]);

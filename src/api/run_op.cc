@@ -34,7 +34,12 @@ std::shared_ptr<graph::Instance> RunOp(const graph::SingleOp& op, const std::vec
 }
 
 aclopHandle* NewOpHandle(graph::SingleOp op) {
-  graph::NeedLoaded(rt::CurrentContext().device(), op);
+  rt::Device& device = rt::CurrentContext().device();
+  graph::NeedLoaded(device, op);
+  bool open = std::any_of(op.inputs.begin(), op.inputs.end(), [](const graph::OpArgument& input) {
+    return input.present && !input.type.concrete();
+  });
+  if (!open) graph::InstanceOf(device, op, false);  // what cannot run has no handle, and the first run is fast
   return AsHandle<aclopHandle*>(graph::g_op_handles.Create(graph::OpHandle{std::move(op)}));
 }
 

@@ -1,6 +1,8 @@
 #include "graph/om/text.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "base/error.h"
@@ -62,6 +64,22 @@ double RealFrom(const Json& text) {
 }
 
 }  // namespace
+
+// Each gear has a number for whatever it decides; there are as many as atc makes at most.
+void CheckGears(const ModelFile& file) {
+  constexpr size_t kMostGears = 100;
+  size_t open = 0;
+  for (int input : file.graph.inputs) {
+    const Shape& shape = file.graph.nodes[static_cast<size_t>(input)].types[0].shape;
+    open += static_cast<size_t>(std::count(shape.begin(), shape.end(), kUnknownDim));
+  }
+  size_t numbers = file.gears.kind == Gears::kBatch ? 1 : file.gears.kind == Gears::kImage ? 2 : open;
+  bool fits = file.gears.kind != Gears::kNone && !file.gears.values.empty() && file.gears.values.size() <= kMostGears;
+  for (const std::vector<int64_t>& gear : file.gears.values) {
+    fits &= gear.size() == numbers && std::all_of(gear.begin(), gear.end(), [](int64_t size) { return size > 0 && size <= INT32_MAX; });
+  }
+  if (!fits) Damaged("the gears do not fit the inputs");
+}
 
 // --- writing -------------------------------------------------------------------------------------------
 
@@ -139,6 +157,7 @@ ModelFile Reader::Read(const Json& text) {
     if (kind < Gears::kNone || kind > Gears::kDims) Damaged("unknown gears");
     file.gears.kind = static_cast<Gears::Kind>(kind);
     file.gears.values = text["gears"].at("values").get<std::vector<std::vector<int64_t>>>();
+    CheckGears(file);
   }
   return file;
 }
