@@ -87,6 +87,20 @@ std::string_view Value(const BuildOptions& options, const char* key, const char*
   return it == options.end() ? std::string_view() : it->second;
 }
 
+// What a card computes in half precision by this option; values of the option that Belay has no use for are
+// accepted, since it computes in the types of the model.
+bool MayRoundToBfloat16(const BuildOptions& options) {
+  static const auto* modes = new std::set<std::string, std::less<>>{
+      "", "force_fp16", "force_fp32", "cube_fp16in_fp32out", "allow_fp32_to_fp16", "allow_fp32_to_bf16", "must_keep_origin_dtype",
+      "allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16"};
+  static const auto* newer = new std::set<std::string, std::less<>>{
+      "", "fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16", "cube_hif8", "mixed_hif8"};
+  std::string_view mode = Value(options, "ge.exec.precision_mode"), mode_v2 = Value(options, "ge.exec.precision_mode_v2");
+  if (modes->count(mode) == 0) BadOption("precision_mode", mode, "there is no such mode");
+  if (newer->count(mode_v2) == 0) BadOption("precision_mode_v2", mode_v2, "there is no such mode");
+  return mode == "allow_mix_precision" || mode == "allow_mix_precision_bf16" || mode_v2 == "mixed_bfloat16";
+}
+
 Gears GearsOf(const BuildOptions& options) {
   std::string_view batch = Value(options, "ge.dynamicBatchSize"), image = Value(options, "ge.dynamicImageSize"),
                    dims = Value(options, "ge.dynamicDims");
@@ -155,6 +169,7 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
     for (int input : file.graph.inputs) types.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0]);
     file.graph = Specialise(file.graph, types).graph;
     Optimise(file.graph);
+    if (MayRoundToBfloat16(options)) ComputeInBfloat16(file.graph);
     PackWeights(file.graph);
   }
   RemoveDeadNodes(file.graph);

@@ -40,16 +40,9 @@ uint64_t BestGap(const std::vector<Placed>& placed, const Lifetime& block) {
   return best == UINT64_MAX ? end : best;
 }
 
-}  // namespace
-
-// Large blocks first: the small ones then fill the gaps.
-MemoryPlan PlanMemory(const std::vector<Lifetime>& blocks) {
+MemoryPlan PlaceInOrder(const std::vector<Lifetime>& blocks, const std::vector<size_t>& order) {
   MemoryPlan plan;
   plan.offsets.resize(blocks.size());
-  plan.lower_bound = MostAlive(blocks);
-  std::vector<size_t> order(blocks.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
   std::vector<Placed> placed;
   for (size_t i : order) {
     uint64_t begin = BestGap(placed, blocks[i]);
@@ -61,6 +54,52 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& blocks) {
     placed.insert(place, {begin, end, &blocks[i]});
   }
   return plan;
+}
+
+int Length(const Lifetime& block) { return block.last - block.first + 1; }
+
+// Keeps the better plan.
+void Try(const std::vector<Lifetime>& blocks, const std::vector<size_t>& order, MemoryPlan& best) {
+  MemoryPlan plan = PlaceInOrder(blocks, order);
+  if (plan.bytes < best.bytes) best = std::move(plan);
+}
+
+// What sticks out at the top goes first the next time.
+void Improve(const std::vector<Lifetime>& blocks, std::vector<size_t> order, uint64_t lower_bound, MemoryPlan& best) {
+  constexpr int kTries = 64;
+  for (int i = 0; i < kTries && best.bytes > lower_bound + lower_bound / 50; ++i) {
+    const MemoryPlan plan = PlaceInOrder(blocks, order);
+    auto sticks_out = [&](size_t block) { return plan.offsets[block] + Rounded(blocks[block].bytes) == plan.bytes; };
+    std::stable_partition(order.begin(), order.end(), sticks_out);
+    Try(blocks, order, best);
+  }
+}
+
+}  // namespace
+
+// No order is best for all graphs: large blocks first, so that small ones fill the gaps; those first that live
+// long, or that are large and live long; or as they come.
+MemoryPlan PlanMemory(const std::vector<Lifetime>& blocks) {
+  using Before = bool (*)(const Lifetime& a, const Lifetime& b);
+  static constexpr Before kOrders[] = {
+      [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; },
+      [](const Lifetime& a, const Lifetime& b) { return a.bytes * static_cast<uint64_t>(Length(a)) > b.bytes * static_cast<uint64_t>(Length(b)); },
+      [](const Lifetime& a, const Lifetime& b) { return Length(a) > Length(b); },
+      [](const Lifetime& a, const Lifetime& b) { return a.first < b.first; },
+      [](const Lifetime& a, const Lifetime& b) { return a.last > b.last; }};
+  const uint64_t lower_bound = MostAlive(blocks);
+  MemoryPlan best;
+  best.bytes = UINT64_MAX;
+  for (Before before : kOrders) {
+    std::vector<size_t> order(blocks.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return before(blocks[a], blocks[b]); });
+    Try(blocks, order, best);
+    Improve(blocks, std::move(order), lower_bound, best);
+    if (best.bytes == lower_bound) break;
+  }
+  best.lower_bound = lower_bound;
+  return best;
 }
 
 }  // namespace belay::graph

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <random>
 
 namespace belay::graph {
@@ -35,6 +37,37 @@ TEST(MemoryPlan, AChainNeedsTwoBlocks) {
   MemoryPlan plan = PlanMemory(blocks);
   EXPECT_EQ(plan.bytes, 8192u);
   EXPECT_EQ(plan.lower_bound, 8192u);
+}
+
+// Layers as networks have them: a value for the next layer or the one after, sometimes one that is added much
+// later, sizes that shrink as the network goes on and grow again at its end.
+std::vector<Lifetime> Network(std::mt19937& random) {
+  std::vector<Lifetime> blocks;
+  const int layers = 20 + static_cast<int>(random() % 200);
+  double size = 1 << 22;
+  for (int layer = 0; layer < layers; ++layer) {
+    if (random() % 6 == 0) size *= layer * 3 < layers * 2 ? 0.5 : 2;
+    const uint64_t bytes = static_cast<uint64_t>(size * (1 + random() % 4) / 2) + random() % 64;
+    const int reach = random() % 5 == 0 ? 2 + static_cast<int>(random() % 20) : 1;
+    blocks.push_back({bytes, layer, std::min(layer + reach, layers)});
+    if (random() % 4 == 0) blocks.push_back({bytes / 16, layer, layer});  // a workspace
+  }
+  return blocks;
+}
+
+TEST(MemoryPlan, IsCloseToWhatIsAliveAtOnce) {
+  std::mt19937 random(11);
+  double worst = 1, sum = 0;
+  constexpr int kRounds = 200;
+  for (int round = 0; round < kRounds; ++round) {
+    MemoryPlan plan = PlanMemory(Network(random));
+    double ratio = static_cast<double>(plan.bytes) / static_cast<double>(plan.lower_bound);
+    EXPECT_LE(ratio, 1.15) << "round " << round;
+    worst = std::max(worst, ratio);
+    sum += ratio;
+  }
+  RecordProperty("worst", std::to_string(worst));
+  std::printf("planned / lower bound: mean %.4f, worst %.4f\n", sum / kRounds, worst);
 }
 
 }  // namespace

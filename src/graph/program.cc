@@ -42,6 +42,7 @@ class ProgramBuilder {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) AddInput(i);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) AddNode(n);
     for (size_t i = 0; i < graph_.outputs.size(); ++i) AddOutput(i);
+    ShareInPlace();
     PlaceWork();
     AddEdges();
     PlaceBindings();
@@ -250,6 +251,57 @@ class ProgramBuilder {
     });
     std::vector<Value> locals{value, {DType::kU8, to.shape, target, nullptr}};
     AddKernel(node, {std::move(plan), {0, 1}}, locals);
+  }
+
+  // A result that may lie on what is read for the last time does: a residual that is added to, an activation.
+  void ShareInPlace() {
+    std::vector<int> moved(storages_.size(), -1);
+    for (size_t k = 0; k < uses_.size(); ++k) {
+      for (Use& use : uses_[k]) {
+        if (use.storage >= 0 && moved[static_cast<size_t>(use.storage)] >= 0) use.storage = moved[static_cast<size_t>(use.storage)];
+      }
+      const int result = OnlyResult(k);
+      const int place = result < 0 ? -1 : PlaceFor(static_cast<int>(k), result);
+      if (place < 0) continue;
+      Storage& taken = storages_[static_cast<size_t>(place)];
+      Storage& gone = storages_[static_cast<size_t>(result)];
+      taken.last = gone.last;
+      gone.first = gone.last = -1;
+      moved[static_cast<size_t>(result)] = place;
+      for (Use& use : uses_[k]) {
+        if (use.storage == result) use.storage = place;
+      }
+    }
+  }
+
+  // The storage that the kernel writes, if it is one. (The workspace follows the bindings.)
+  int OnlyResult(size_t k) const {
+    int result = -1;
+    const auto bindings = static_cast<size_t>(program_.kernels_[k].plan->binding_count());
+    for (size_t b = 0; b < bindings; ++b) {
+      const Use& use = uses_[k][b];
+      if (!use.writes || use.storage < 0) continue;
+      if (result >= 0 && result != use.storage) return -1;
+      result = use.storage;
+    }
+    return result;
+  }
+
+  // A storage that this kernel reads through one binding, nobody reads later, and its result may lie on.
+  int PlaceFor(int k, int result) const {
+    const std::vector<Use>& uses = uses_[static_cast<size_t>(k)];
+    const Storage& mine = storages_[static_cast<size_t>(result)];
+    if (mine.kind != Storage::kWork || mine.first != k) return -1;
+    const ops::Plan& plan = *program_.kernels_[static_cast<size_t>(k)].plan;
+    for (int b = 0; b < plan.binding_count(); ++b) {
+      const int read = uses[static_cast<size_t>(b)].storage;
+      if (read < 0 || read == result || !plan.may_lie_on(b)) continue;
+      const Storage& other = storages_[static_cast<size_t>(read)];
+      auto same = [read](const Use& use) { return use.storage == read; };
+      const bool last = other.kind == Storage::kWork && other.last == k && other.bytes == mine.bytes;
+      if (last && std::count_if(uses.begin(), uses.end(), same) == 1) return read;
+    }
+    return -1;
   }
 
   void PlaceWork() {

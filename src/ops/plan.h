@@ -64,6 +64,11 @@ class alignas(kCacheLine) Plan {
   template <class Body>
   void SetBody(const Body& body);
 
+  // The result may lie where what is read through binding i does, in whole and in the same layout.
+  void MayLieOn(int i) {
+    if (i >= 0 && i < 16) may_lie_on_ = static_cast<uint16_t>(may_lie_on_ | 1u << i);
+  }
+
   void SetWorkspace(uint64_t bytes) { workspace_bytes_ = bytes; }
   // Roughly how many nanoseconds a run takes.
   void SetCost(uint64_t ns) { cost_ = ns > 0xffffffff ? 0xffffffff : static_cast<uint32_t>(ns); }
@@ -73,6 +78,7 @@ class alignas(kCacheLine) Plan {
   const char* function() const { return function_; }
   uint64_t workspace_bytes() const { return workspace_bytes_; }
   uint32_t cost() const { return cost_; }
+  bool may_lie_on(int i) const { return i < 16 && (may_lie_on_ >> i & 1u) != 0; }
   bool has_work() const { return run_ != nullptr; }
   int binding_count() const { return binding_count_; }
   const Binding& binding(int i) const { return Bindings()[i]; }
@@ -112,6 +118,7 @@ class alignas(kCacheLine) Plan {
   std::atomic<bool> repeatable_{false};
   uint16_t binding_count_ = 0;
   uint16_t body_bytes_ = 0;
+  uint16_t may_lie_on_ = 0;  // a bit for each binding
   std::unique_ptr<std::vector<Binding>> more_;  // all of them, once there are more than fit inline
   Binding bindings_[kInlineBindings];
   alignas(16) std::byte body_[kInlineBody];

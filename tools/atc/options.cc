@@ -33,7 +33,7 @@ constexpr Row kRows[] = {
     {"dynamic_dims", "", Effect::kUsed, "\"1,16;4,64\": values for all sizes of -1"},
     {"input_format", "", Effect::kUsed, "NCHW or ND"},
     {"insert_op_conf", "", Effect::kUsed, "a file that configures the preprocessing of images (AIPP)"},
-    {"precision_mode", "must_keep_origin_dtype", Effect::kUsed, "kept in the model; see docs/fidelity.md"},
+    {"precision_mode", "must_keep_origin_dtype", Effect::kUsed, "allow_mix_precision: large products in bf16; see docs/fidelity.md"},
     {"precision_mode_v2", "", Effect::kUsed, "the newer spelling"},
     {"out_nodes", "", Effect::kUsed, "\"node:0;node:1\" (or names of tensors): outputs instead of the model's own"},
     {"output_type", "", Effect::kUsed, "FP32, FP16, UINT8, ...: of all outputs, or \"node:0:FP16\" for those of out_nodes"},

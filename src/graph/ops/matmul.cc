@@ -56,6 +56,7 @@ struct Linear {
   int weight_input = 1, bias = -1, residual = -1;
   ops::Activation activation = {};
   std::optional<ops::PackedWeights> packed = {};  // instead of the weight's elements
+  bool bf16 = false;
 };
 
 void AddLinear(Translation& node, const char* name, const Linear& linear) {
@@ -82,6 +83,7 @@ void AddLinear(Translation& node, const char* name, const Linear& linear) {
     }
     if (linear.residual >= 0) args.residual = bind.Read(node.in(linear.residual), "residual");
     args.out = bind.Write(out, "y");
+    args.bf16 = linear.bf16;
     if (node.packs()) return node.SetPacked(ops::PackLinearWeights(args));
     ops::PlanLinear(plan, args);
   });
@@ -169,6 +171,7 @@ void FusedMatMul(Translation& node) {
   linear.activation.alpha = static_cast<float>(node.Float("alpha"));
   linear.activation.beta = static_cast<float>(node.Float("beta"));
   linear.packed = std::move(packed);
+  linear.bf16 = node.String("compute") == "bf16";
   AddLinear(node, "FusedMatMul", linear);
 }
 

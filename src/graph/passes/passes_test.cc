@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "graph/interpreter.h"
 #include "graph/program.h"
 #include "graph/specialise.h"
+#include "ops/conv/conv_backend.h"
 
 namespace belay::graph {
 namespace {
@@ -103,6 +105,57 @@ TEST(Passes, AResidualBlock) {
   EXPECT_EQ(Count(graph, "FusedConv2D"), 2);
   EXPECT_EQ(Count(graph, "Add"), 0);
   EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
+}
+
+// What is added to and what is activated lies where its result does, unless somebody still reads it.
+TEST(Passes, ResultsLieWhereWhatTheyAreMadeOfDid) {
+  for (bool read_later : {false, true}) {
+    Builder b;
+    Port x = b.Conv(b.Input({1, 8, 9, 9}), 8, 8, 3);
+    Port y = b.Add("Add", {b.Conv(b.Add("Relu", {b.Conv(x, 8, 8, 1)}), 8, 8, 3), x});
+    if (read_later) y = b.Add("Mul", {y, x});
+    Graph graph = Check(b, b.Conv(y, 8, 8, 1), {1, 8, 9, 9});
+    Program program(graph);
+    EXPECT_EQ(program.memory().bytes, program.memory().lower_bound);
+    auto in_place = std::count_if(program.kernels().begin(), program.kernels().end(), [](const Kernel& kernel) {
+      return kernel.type == "FusedConv2D" && kernel.plan->binding_count() == 3 && kernel.bindings[1].offset == kernel.bindings[2].offset;
+    });
+    EXPECT_EQ(in_place, read_later ? 0 : 1);
+  }
+}
+
+TEST(Passes, LargeProductsMayRoundToBfloat16) {
+  Builder b;
+  Port x = b.Input({1, 64, 20, 20});
+  Port y = b.Conv(x, 64, 64, 3);
+  y = b.Conv(y, 64, 2, 1);  // small
+  b.graph.outputs = {{y, "y"}};
+  std::vector<ValueType> types{{DType::kF32, Format::kND, true, {1, 64, 20, 20}}};
+  Graph graph = Specialise(b.graph, types).graph;
+  Optimise(graph);
+  Constant input = b.RandomInput({1, 64, 20, 20});
+  Constant want = RunProgram(graph, {input}).at(0);
+  ComputeInBfloat16(graph);
+  PackWeights(graph);
+  int rounded = 0, packed = 0;
+  for (const Node& node : graph.nodes) {
+    rounded += node.attributes.count("compute");
+    packed += node.attributes.count("packed_layout");
+  }
+  EXPECT_EQ(rounded, 1);
+  EXPECT_TRUE(packed == 2 || packed == 0) << "none without oneDNN";
+  Constant got = RunProgram(graph, {input}).at(0);
+  double error = 0, largest = 0;
+  for (int64_t i = 0; i < want->count(); ++i) {
+    error = std::max(error, std::abs(static_cast<double>(got->as<float>()[i]) - want->as<float>()[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(want->as<float>()[i])));
+  }
+  EXPECT_LE(error, largest * 2e-2);
+  ops::WeightLayout layout;
+  const ops::ConvSpec spec{{1, 1, 64, 64, {1, 8, 8}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {}, {}, false},
+                           ops::ConvType::kBF16, false, false, {}};
+  const bool rounds = ops::OneDnnConv() != nullptr && ops::OneDnnConv()->layout(spec, &layout);
+  EXPECT_EQ(error > largest * 1e-4, rounds);
 }
 
 TEST(Passes, AHardSwishInPartsWithAScaleBehindIt) {

@@ -11,6 +11,7 @@
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/ready_conv.h"
 #include "tensor/codes.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -36,6 +37,7 @@ struct ConvBody {
   std::shared_ptr<const char[]> packed_weights, ready_bias;  // null: made at each run
   Place input, weight, bias, residual, out;
   int64_t packed_at = 0, scratch_at = 0, element = 4;
+  int64_t rounded_at = 0, rounded_bytes = 0;  // what a part reads, rounded to bf16; 0: it is read as it is
 
   void operator()(const Frame& frame) const {
     ConvCall call{};
@@ -71,11 +73,20 @@ struct ConvBody {
     return nullptr;
   }
 
+  const void* Read(int64_t i, const char* src, const Frame& frame) const {
+    if (rounded_bytes == 0) return src;
+    char* rounded = frame.workspace + rounded_at + i * rounded_bytes;
+    tensor::Convert(DType::kBF16, rounded, DType::kF32, src, InputCount(ready->parts()[static_cast<size_t>(i)].geometry));
+    return rounded;
+  }
+
+  static int64_t InputCount(const ConvGeometry& g) { return g.batch * g.in[0] * g.in[1] * g.in[2] * g.in_channels; }
+
   void RunPart(int64_t i, const ConvCall& whole, const char* added, const Frame& frame) const {
     const ReadyConv::Part& part = ready->parts()[static_cast<size_t>(i)];
     const ConvGeometry& g = part.geometry;
     ConvCall call = whole;
-    call.src = static_cast<const char*>(whole.src) + part.src * element;
+    call.src = Read(i, static_cast<const char*>(whole.src) + part.src * element, frame);
     call.weights = static_cast<const char*>(whole.weights) + part.weights;
     char* dst = static_cast<char*>(whole.dst) + part.dst * element;
     call.dst = dst;
@@ -170,9 +181,13 @@ class Builder {
   std::optional<PackedWeights> Pack(const ConvGeometry& geometry) {
     const ConvBackend* best = args_.transposed ? nullptr : OneDnnConv();
     if (best == nullptr || type_ != DType::kF32 || args_.constant_weight == nullptr) return std::nullopt;
-    const ConvSpec spec = SpecOf(Flattened(geometry));
+    ConvSpec spec = SpecOf(Flattened(geometry));
     WeightLayout layout;
-    if (!LayoutForManyCores(*best, spec, &layout)) return std::nullopt;
+    spec.type = args_.bf16 ? ConvType::kBF16 : ConvType::kF32;
+    if (!LayoutForManyCores(*best, spec, &layout)) {
+      spec.type = ConvType::kF32;
+      if (!args_.bf16 || !LayoutForManyCores(*best, spec, &layout)) return std::nullopt;
+    }
     const ReadyConv ready(*best, spec, {{spec.geometry, 0, 0}}, &layout);
     if (ready.layout() == nullptr) return std::nullopt;
     return PackedWeights{TextOf(*ready.layout()), best->machine(), PackedFor(ready), ready.weight_bytes()};
@@ -187,6 +202,7 @@ class Builder {
       body_.residual.binding = args_.residual.binding;
       body_.residual.conversion =
           Conversion(args_.residual, PackedLike(args_.residual.shape(), type_, true), true);
+      if (!body_.residual.conversion.needed() && !body_.out.conversion.needed()) plan.MayLieOn(args_.residual.binding);
     }
     Weights();
     Bias();
@@ -205,6 +221,7 @@ class Builder {
 
   void Ready(const ConvSpec& spec) {
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
+    if (best != nullptr && type_ == DType::kF32 && args_.bf16 && !args_.transposed && ReadyRounded(*best, spec)) return;
     if (best != nullptr && type_ == DType::kF32) {
       for (int width : {ParallelWidth(), 1}) {
         body_.ready = ReadyBy(*best, spec, width);
@@ -214,11 +231,25 @@ class Builder {
     body_.ready = ReadyBy(PlainConv(), spec, ParallelWidth());
   }
 
+  // False: the processor has no such products.
+  bool ReadyRounded(const ConvBackend& backend, ConvSpec spec) {
+    spec.type = ConvType::kBF16;
+    auto ready = ReadyBy(backend, spec, ParallelWidth());
+    if (!ready->usable()) return false;
+    for (const ReadyConv::Part& part : ready->parts()) {
+      body_.rounded_bytes = std::max(body_.rounded_bytes, (ConvBody::InputCount(part.geometry) * 2 + 63) / 64 * 64);
+    }
+    body_.rounded_at = Reserve(body_.rounded_bytes * static_cast<int64_t>(ready->parts().size()));
+    body_.ready = std::move(ready);
+    return true;
+  }
+
   std::shared_ptr<const ReadyConv> ReadyBy(const ConvBackend& backend, const ConvSpec& spec, int width) const {
     bool stored = args_.packed_weight != nullptr && args_.packed_weight->machine == backend.machine();
     WeightLayout layout;
     if (stored) layout = ParseWeightLayout(args_.packed_weight->layout);
-    stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) && args_.packed_weight->bytes >= layout.count() * 4;
+    stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) && args_.packed_weight->bytes >= layout.bytes() &&
+             layout.bf16 == (spec.type == ConvType::kBF16);
     return std::make_shared<ReadyConv>(backend, spec, CutConv(spec.geometry, width), stored ? &layout : nullptr);
   }
 

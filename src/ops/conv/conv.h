@@ -24,6 +24,7 @@ struct ConvArgs {
   const void* constant_weight = nullptr;
   const void* constant_bias = nullptr;
   const PackedWeights* packed_weight = nullptr;  // instead of constant_weight
+  bool bf16 = false;  // f32 may be rounded to bf16 before it is multiplied, where that is faster
 };
 
 // Throws Error 161002 when the shapes do not fit together.

@@ -19,7 +19,8 @@ struct ConvGeometry {
   bool operator==(const ConvGeometry&) const = default;
 };
 
-enum class ConvType : int32_t { kF32, kF64 };
+// kBF16: what is read and the weights; bias, sums and the result are f32.
+enum class ConvType : int32_t { kF32, kF64, kBF16 };
 
 // The structures are shared with libbelay_dnnl.so, which is built from the same sources.
 struct ConvSpec {

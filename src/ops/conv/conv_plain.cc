@@ -105,6 +105,7 @@ void Run(const ConvSpec& spec, const ConvCall& call) {
 }
 
 bool Layout(const ConvSpec& spec, WeightLayout* layout) {
+  if (spec.type == ConvType::kBF16) return false;
   const ConvGeometry& g = spec.geometry;
   const int64_t out = g.out_channels / g.groups, in = g.in_channels / g.groups;
   const int64_t sizes[] = {g.groups, out, in, g.kernel[0], g.kernel[1], g.kernel[2]};

@@ -51,7 +51,7 @@ bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, Weigh
 
 ReadyConv::ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
                      const WeightLayout* stored)
-    : backend_(backend), element_(whole.type == ConvType::kF64 ? 8 : 4) {
+    : backend_(backend), element_(whole.type == ConvType::kF64 ? 8 : whole.type == ConvType::kBF16 ? 2 : 4) {
   if (stored != nullptr) {
     NewPacking(*stored);
     if (AddAll(whole, parts) && packings_.size() == 1) return;

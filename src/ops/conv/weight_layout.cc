@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
 #include "tensor/codes.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
 
-constexpr int64_t kElement = 4;
 constexpr int64_t kMostElements = int64_t{1} << 40, kMostBlock = 1024;
 
 [[noreturn, gnu::cold]] void FailText(std::string_view text) {
@@ -90,7 +90,7 @@ int64_t WeightLayout::OffsetOf(const int64_t* index) const {
 bool operator==(const WeightLayout& a, const WeightLayout& b) { return TextOf(a) == TextOf(b); }
 
 std::string TextOf(const WeightLayout& layout) {
-  std::string text = fmt::format("f32 sizes={} padded={} strides={}", fmt::join(layout.sizes, ","),
+  std::string text = fmt::format("{} sizes={} padded={} strides={}", layout.bf16 ? "bf16" : "f32", fmt::join(layout.sizes, ","),
                                  fmt::join(layout.padded, ","), fmt::join(layout.strides, ","));
   for (int b = 0; b < layout.block_count; ++b) {
     text += fmt::format(" {}x{}", layout.block_dims[b], layout.block_sizes[b]);
@@ -101,7 +101,9 @@ std::string TextOf(const WeightLayout& layout) {
 WeightLayout ParseWeightLayout(std::string_view text) {
   WeightLayout layout{};
   Scanner scan(text);
-  scan.Numbers("f32 sizes=", layout.sizes);
+  layout.bf16 = text.starts_with("bf16");
+  scan.Word(layout.bf16 ? "bf16" : "f32");
+  scan.Numbers(" sizes=", layout.sizes);
   scan.Numbers(" padded=", layout.padded);
   scan.Numbers(" strides=", layout.strides);
   while (!scan.empty()) {
@@ -133,17 +135,17 @@ WeightLayout PlainWeightLayout(const int64_t* sizes) {
 
 std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
   const WeightLayout layout = ParseWeightLayout(weights.layout);
-  if (layout.count() * kElement > weights.bytes) FailText(weights.layout);
+  if (layout.bytes() > weights.bytes) FailText(weights.layout);
   if (layout == PlainWeightLayout(layout.sizes)) return weights.data;
-  const auto* from = reinterpret_cast<const float*>(weights.data.get());
   int64_t count = 1;
   for (int64_t size : layout.sizes) count *= size;
-  auto bytes = AlignedBytes(count * kElement);
+  auto bytes = AlignedBytes(count * static_cast<int64_t>(sizeof(float)));
   auto* to = reinterpret_cast<float*>(bytes.get());
   for (int64_t i = 0; i < count; ++i) {
     int64_t index[WeightLayout::kRank], rest = i;
     for (int d = WeightLayout::kRank - 1; d >= 0; --d) index[d] = rest % layout.sizes[d], rest /= layout.sizes[d];
-    to[i] = from[layout.OffsetOf(index)];
+    tensor::Convert(DType::kF32, to + i, layout.bf16 ? DType::kBF16 : DType::kF32,
+                    weights.data.get() + layout.OffsetOf(index) * (layout.bf16 ? 2 : 4), 1);
   }
   return bytes;
 }

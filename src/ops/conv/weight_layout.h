@@ -15,6 +15,7 @@ struct WeightLayout {
   static constexpr int kRank = 6;
   static constexpr int kMostBlocks = 6;
 
+  bool bf16;               // else f32, or what the plain loops compute in
   int64_t sizes[kRank];
   int64_t padded[kRank];   // sizes rounded up to whole blocks
   int64_t strides[kRank];  // of the outermost blocks, in elements
@@ -23,6 +24,7 @@ struct WeightLayout {
   int64_t block_sizes[kMostBlocks];
 
   int64_t count() const;  // of elements, padding included
+  int64_t bytes() const { return count() * (bf16 ? 2 : 4); }
   int64_t OffsetOf(const int64_t* index) const;
   bool HasSizes(const int64_t* wanted) const { return std::equal(sizes, sizes + kRank, wanted); }
 };
@@ -41,7 +43,7 @@ std::string TextOf(const WeightLayout& layout);
 WeightLayout ParseWeightLayout(std::string_view text);
 // One element after the other, in the order of the dimensions.
 WeightLayout PlainWeightLayout(const int64_t* sizes);
-// The weights as PlainWeightLayout has them. Throws Error where data and layout do not fit together.
+// The weights as PlainWeightLayout has them, in f32. Throws Error where data and layout do not fit together.
 std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights);
 
 }  // namespace belay::ops

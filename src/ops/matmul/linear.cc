@@ -126,7 +126,8 @@ class AsConv {
              .activation = args.activation,
              .constant_weight = args.constant_weight,
              .constant_bias = args.constant_bias,
-             .packed_weight = args.packed_weight};
+             .packed_weight = args.packed_weight,
+             .bf16 = args.bf16};
     conv_.input.tensor = &x_, conv_.weight.tensor = &weight_, conv_.out.tensor = &out_;
     if (!args.residual.present()) return;
     residual_ = AsPixels(*args.residual.tensor);

@@ -17,6 +17,7 @@ struct LinearArgs {
   const void* constant_weight = nullptr;  // the elements, where they never change
   const void* constant_bias = nullptr;
   const PackedWeights* packed_weight = nullptr;  // instead of constant_weight
+  bool bf16 = false;                             // as for a convolution
 };
 
 // The constant weights as a plan with these arguments would pack them; nothing where it would not.

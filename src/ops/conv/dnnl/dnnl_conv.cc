@@ -88,14 +88,14 @@ dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
 
 // A geometry with the two or three spatial dimensions that it needs.
 struct Dims {
-  explicit Dims(const ConvGeometry& geometry)
-      : g(geometry), first(g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0) {}
+  explicit Dims(const ConvSpec& spec)
+      : g(spec.geometry), type(spec.type == belay::ops::ConvType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32), first(g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0) {}
 
-  memory::desc Activations(int64_t channels, const int64_t* sizes) const {
+  memory::desc Activations(int64_t channels, const int64_t* sizes, memory::data_type of) const {
     memory::dims dims{g.batch, channels};
     dims.insert(dims.end(), sizes + first, sizes + 3);
     auto tag = first == 1 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
-    return memory::desc(dims, memory::data_type::f32, tag);
+    return memory::desc(dims, of, tag);
   }
 
   memory::dims WeightSizes() const {
@@ -106,7 +106,7 @@ struct Dims {
   }
 
   memory::desc AnyWeights() const {
-    return memory::desc(WeightSizes(), memory::data_type::f32, memory::format_tag::any);
+    return memory::desc(WeightSizes(), type, memory::format_tag::any);
   }
 
   // The dimension of a WeightLayout that stands for dimension d of the weights.
@@ -121,6 +121,7 @@ struct Dims {
     const dnnl_blocking_desc_t& blocks = from.format_desc.blocking;
     if (from.format_kind != dnnl_blocked || from.extra.flags != 0 || blocks.inner_nblks > WeightLayout::kMostBlocks) return false;
     *to = {};
+    to->bf16 = type == memory::data_type::bf16;
     for (int d = 0; d < WeightLayout::kRank; ++d) to->sizes[d] = to->padded[d] = 1;
     for (int d = 0; d < from.ndims; ++d) {
       const int at = LayoutDim(d);
@@ -136,6 +137,7 @@ struct Dims {
 
   dnnl_memory_desc_t WeightsLaid(const WeightLayout& from) const {
     dnnl_memory_desc_t to = PlainWeights().data;
+    to.data_type = static_cast<dnnl_data_type_t>(type);
     dnnl_blocking_desc_t& blocks = to.format_desc.blocking;
     for (int d = 0; d < to.ndims; ++d) {
       const int at = LayoutDim(d);
@@ -164,6 +166,7 @@ struct Dims {
   }
 
   const ConvGeometry& g;
+  memory::data_type type;  // of what is multiplied
   int first;
 };
 
@@ -173,12 +176,12 @@ std::string_view Implementation(const Description& pd) { return pd.impl_info_str
 
 Description Describe(const ConvSpec& spec, const memory::desc& weights) {
   const ConvGeometry& g = spec.geometry;
-  Dims dims(g);
+  const Dims dims(spec);
   memory::desc bias({g.out_channels}, memory::data_type::f32, memory::format_tag::x);
   if (!spec.bias) bias = memory::desc();
   dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm::convolution_direct,
-                                       dims.Activations(g.in_channels, g.in), weights, bias,
-                                       dims.Activations(g.out_channels, g.out), dims.Of(g.stride),
+                                       dims.Activations(g.in_channels, g.in, dims.type), weights, bias,
+                                       dims.Activations(g.out_channels, g.out, memory::data_type::f32), dims.Of(g.stride),
                                        dims.Of(g.dilation, 1), dims.Of(g.before), dims.Of(g.after));
   Description found(desc, AttributesOf(spec), belay::ops::TheEngine());
   // Its first choice for one channel a group is a third slower than its second.
@@ -188,13 +191,19 @@ Description Describe(const ConvSpec& spec, const memory::desc& weights) {
 }
 
 // Its transposed convolutions are tens of times slower than products of matrices.
-bool CanTry(const ConvSpec& spec) { return spec.type == belay::ops::ConvType::kF32 && !spec.geometry.transposed; }
+bool CanTry(const ConvSpec& spec) {
+  using enum belay::ops::ConvType;
+  // Older processors have no products of bf16: oneDNN would only pretend.
+  static const bool has_bf16 = dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_bf16 ||
+                               dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+  return !spec.geometry.transposed && (spec.type == kF32 || (spec.type == kBF16 && has_bf16));
+}
 
 bool Layout(const ConvSpec& spec, WeightLayout* layout) {
   SingleThreaded scope;
   if (!CanTry(spec)) return false;
   try {
-    Dims dims(spec.geometry);
+    const Dims dims(spec);
     return dims.ReadLayout(Describe(spec, dims.AnyWeights()).weights_desc().data, layout);
   } catch (const dnnl::error&) {
     return false;
@@ -208,7 +217,7 @@ bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
   SingleThreaded scope;
   if (!CanTry(spec)) return false;
   try {
-    return IsFast(Describe(spec, Dims(spec.geometry).WeightsLaid(layout)));
+    return IsFast(Describe(spec, Dims(spec).WeightsLaid(layout)));
   } catch (const dnnl::error&) {
     return false;
   }
@@ -232,7 +241,7 @@ ConvPrimitive* MakePrimitive(const ConvSpec& spec, const WeightLayout& layout) {
   SingleThreaded scope;
   if (!CanTry(spec)) return nullptr;
   try {
-    Dims dims(spec.geometry);
+    const Dims dims(spec);
     const memory::desc weights(dims.WeightsLaid(layout));
     Description pd = Describe(spec, weights);
     if (!IsFast(pd)) return nullptr;
