@@ -155,6 +155,12 @@ void CheckBuildOptions(const BuildOptions& options) {
   for (const auto& [key, value] : options) {
     if (!HasEffect(key) && !HasNoEffect(key)) BadOption(key, value, "there is no such option");
   }
+  MayRoundToBfloat16(options);  // refuses modes that do not exist
+}
+
+void OptimiseFor(const BuildOptions& options, Graph& specialised) {
+  Optimise(specialised);
+  if (MayRoundToBfloat16(options)) ComputeInBfloat16(specialised);
 }
 
 ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
@@ -168,8 +174,7 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
     std::vector<ValueType> types;
     for (int input : file.graph.inputs) types.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0]);
     file.graph = Specialise(file.graph, types).graph;
-    Optimise(file.graph);
-    if (MayRoundToBfloat16(options)) ComputeInBfloat16(file.graph);
+    OptimiseFor(options, file.graph);
     PackWeights(file.graph);
   }
   RemoveDeadNodes(file.graph);

@@ -15,7 +15,10 @@ using BuildOptions = std::map<std::string, std::string>;
 // Process-wide ones, for aclgrphBuildInitialize: checked like the others.
 void CheckBuildOptions(const BuildOptions& options);
 
+// A graph whose sizes are all known is optimised here. One with open sizes stays as it is; whoever knows them
+// specialises and optimises it.
 ModelFile BuildModel(const Graph& graph, const BuildOptions& options);
+void OptimiseFor(const BuildOptions& options, Graph& specialised);
 
 // "name:1,3,-1;other:4;scalar" as shapes by name.
 std::map<std::string, Shape> ParseShapes(const std::string& text);

@@ -2,28 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "graph/specialise.h"
 
 namespace belay::graph {
 namespace {
 
-// x [256, 64] times a constant [64, 128]: two million products.
-Graph OneProduct() {
+// x [rows, 64] times a constant [64, 128]: with 256 rows two million products.
+Graph OneProduct(int64_t rows = 256) {
   Graph graph;
-  Port x{graph.AddInput("x", {DType::kF32, Format::kND, true, {256, 64}})};
+  Port x{graph.AddInput("x", {DType::kF32, Format::kND, true, {rows, 64}})};
   Port w = graph.AddConstant("w", std::make_shared<HostTensor>(DType::kF32, Shape{64, 128}));
   Node node{.name = "y", .type = "BatchMatMul", .inputs = {x, w}};
   graph.outputs = {{{graph.Add(std::move(node))}, "y"}};
   return graph;
 }
 
-bool Rounds(const BuildOptions& options) {
-  const ModelFile file = BuildModel(OneProduct(), options);
-  for (const Node& node : file.graph.nodes) {
-    if (node.attributes.count("compute") != 0) return true;
-  }
-  return false;
+bool Rounds(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.attributes.count("compute") != 0; });
 }
+bool Rounds(const BuildOptions& options) { return Rounds(BuildModel(OneProduct(), options).graph); }
 
 TEST(BuildModel, PrecisionModesThatRound) {
   EXPECT_FALSE(Rounds({}));
@@ -34,6 +35,16 @@ TEST(BuildModel, PrecisionModesThatRound) {
   EXPECT_TRUE(Rounds({{"ge.exec.precision_mode", "allow_mix_precision_bf16"}}));
   EXPECT_TRUE(Rounds({{"ge.exec.precision_mode_v2", "mixed_bfloat16"}}));
   EXPECT_FALSE(Rounds({{"ge.exec.precision_mode_v2", "origin"}}));
+}
+
+TEST(BuildModel, GraphsOfOpenSizesAreOptimisedOnceTheSizesAreKnown) {
+  const ModelFile file = BuildModel(OneProduct(-1), {{"ge.exec.precision_mode", "allow_mix_precision"}});
+  EXPECT_FALSE(Rounds(file.graph));
+  const ValueType known{DType::kF32, Format::kND, true, {256, 64}};
+  Graph graph = Specialise(file.graph, std::span(&known, 1)).graph;
+  OptimiseFor(file.options, graph);
+  EXPECT_TRUE(Rounds(graph));
+  EXPECT_THROW(BuildModel(OneProduct(-1), {{"ge.exec.precision_mode", "fast"}}), Error);
 }
 
 TEST(BuildModel, UnknownPrecisionModesAreRefused) {

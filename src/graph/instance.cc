@@ -228,10 +228,11 @@ void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::
 }
 
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
-                                       Buffer work, bool outputs_apart) {
+                                       const InstanceOptions& options) {
   Specialised specialised = Specialise(graph, inputs, Purpose::kTypes);  // the program makes the plans
   if (specialised.dynamic_at.empty()) {
-    return std::make_shared<StaticInstance>(device, specialised.graph, work, outputs_apart);
+    if (options.optimise != nullptr) OptimiseFor(*options.optimise, specialised.graph);
+    return std::make_shared<StaticInstance>(device, specialised.graph, options.work, options.outputs_apart);
   }
   return std::make_shared<DynamicInstance>(device, std::move(specialised.graph));
 }

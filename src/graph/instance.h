@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/build_model.h"
 #include "graph/program.h"
 #include "runtime/model_ri.h"
 
@@ -57,9 +58,14 @@ class Instance : public std::enable_shared_from_this<Instance> {
   std::unique_ptr<rt::ModelRI, ModelDeleter> model_;
 };
 
-// Specialises the graph for these types and makes it ready to run. `work` may be memory of the caller that
-// is large enough; otherwise the instance has its own.
+struct InstanceOptions {
+  Buffer work = {};            // memory of the caller that is large enough; otherwise the instance has its own
+  bool outputs_apart = false;  // no output may lie where an input does
+  const BuildOptions* optimise = nullptr;  // for a graph that was not optimised yet, since its sizes were open
+};
+
+// Specialises the graph for these types and makes it ready to run.
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
-                                       Buffer work = {}, bool outputs_apart = false);
+                                       const InstanceOptions& options = {});
 
 }  // namespace belay::graph

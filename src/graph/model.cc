@@ -124,8 +124,10 @@ std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& input
     instances_.splice(instances_.begin(), instances_, it);
     return instances_.front().instance;
   }
-  Buffer work = instances_.empty() ? work_ : Buffer{};  // one block cannot serve two at once
-  instances_.push_front({inputs, MakeInstance(device_, file_.graph, inputs, work)});
+  InstanceOptions options;
+  if (instances_.empty()) options.work = work_;  // one block cannot serve two at once
+  if (!AllConcrete(DeclaredTypes())) options.optimise = &file_.options;
+  instances_.push_front({inputs, MakeInstance(device_, file_.graph, inputs, options)});
   if (instances_.size() > kMostInstances) instances_.pop_back();
   return instances_.front().instance;
 }

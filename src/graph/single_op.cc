@@ -143,7 +143,7 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, boo
   Graph graph = GraphOf(op);
   std::vector<ValueType> types;
   for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
-  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {}, outputs_apart);
+  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {.outputs_apart = outputs_apart});
   std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
   std::lock_guard guard(prepared.lock);
   if (prepared.ops.size() >= prepared.most) gone.swap(prepared.ops);
