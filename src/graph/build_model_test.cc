@@ -20,11 +20,11 @@ Graph OneProduct(int64_t rows = 256) {
   return graph;
 }
 
-bool Rounds(const Graph& graph) {
+bool IsRounded(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return node.attributes.count("compute") != 0; });
 }
-bool Rounds(const BuildOptions& options) { return Rounds(BuildModel(OneProduct(), options).graph); }
+bool Rounds(const BuildOptions& options) { return IsRounded(BuildModel(OneProduct(), options).graph); }
 
 TEST(BuildModel, PrecisionModesThatRound) {
   EXPECT_FALSE(Rounds({}));
@@ -39,11 +39,11 @@ TEST(BuildModel, PrecisionModesThatRound) {
 
 TEST(BuildModel, GraphsOfOpenSizesAreOptimisedOnceTheSizesAreKnown) {
   const ModelFile file = BuildModel(OneProduct(-1), {{"ge.exec.precision_mode", "allow_mix_precision"}});
-  EXPECT_FALSE(Rounds(file.graph));
+  EXPECT_FALSE(IsRounded(file.graph));
   const ValueType known{DType::kF32, Format::kND, true, {256, 64}};
   Graph graph = Specialise(file.graph, std::span(&known, 1)).graph;
   OptimiseFor(file.options, graph);
-  EXPECT_TRUE(Rounds(graph));
+  EXPECT_TRUE(IsRounded(graph));
   EXPECT_THROW(BuildModel(OneProduct(-1), {{"ge.exec.precision_mode", "fast"}}), Error);
 }
 
