@@ -6,6 +6,7 @@
 #include <parser/tensorflow_parser.h>
 
 #include <cstdio>
+#include <fstream>
 
 #include "conformance/runtime_fixture.h"
 #include "support/onnx_builder.h"
@@ -103,6 +104,20 @@ TEST_F(Onnx, AnUnknownOptionIsNamed) {
   EXPECT_EQ(ge::aclgrphBuildInitialize(global), ge::GRAPH_PARAM_INVALID);
   std::string bytes = onnx_builder::SixTimes({2});
   EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {{"frob", "1"}}, graph), ge::GRAPH_PARAM_INVALID);
+}
+
+TEST_F(Onnx, ImagesArePreprocessedByAnOption) {
+  std::string conf = testing::TempDir() + "belay_ge_aipp.cfg";
+  std::ofstream(conf) << "aipp_op { aipp_mode: static input_format: RGB888_U8 }";
+  ge::ModelBufferData model = Built(Parsed(onnx_builder::SixTimes({1, 3, 4, 5})), {{"ge.insertOpFile", conf.c_str()}});
+  aclmdlDesc* desc = aclmdlCreateDesc();
+  ASSERT_EQ(aclmdlGetDescFromMem(desc, model.data.get(), model.length), ACL_SUCCESS) << LastMessage();
+  EXPECT_EQ(aclmdlGetInputSizeByIndex(desc, 0), 60u);
+  EXPECT_EQ(aclmdlGetInputDataType(desc, 0), ACL_UINT8);
+  EXPECT_EQ(aclmdlDestroyDesc(desc), ACL_SUCCESS);
+  ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{"ge.insertOpFile", conf.c_str()}}, model), ge::GRAPH_PARAM_INVALID) << "no images";
+  std::remove(conf.c_str());
 }
 
 TEST_F(Onnx, AnEmptyGraphIsNotBuilt) {

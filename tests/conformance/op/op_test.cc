@@ -245,6 +245,30 @@ TEST_F(Op, PreparedAhead) {
   EXPECT_EQ(aclopSetCompileFlag(static_cast<aclOpCompileFlag>(7)), ACL_ERROR_INVALID_PARAM);
 }
 
+TEST_F(Op, DequantisesWithPackedFactors) {
+  Floats memory({16});
+  auto* x = reinterpret_cast<int32_t*>(memory.at());
+  auto* factors = reinterpret_cast<uint64_t*>(memory.at() + 4);
+  x[0] = 2, x[1] = -4;
+  factors[0] = 0x3f000000;                  // 0.5
+  factors[1] = 0xdeadbeef40400000;          // 3, below something else
+  int64_t dims[] = {2};
+  aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 1, dims, ACL_FORMAT_ND);
+  aclTensorDesc* packed = aclCreateTensorDesc(ACL_UINT64, 1, dims, ACL_FORMAT_ND);
+  aclTensorDesc* floats = aclCreateTensorDesc(ACL_FLOAT, 1, dims, ACL_FORMAT_ND);
+  aclDataBuffer* buffers[] = {aclCreateDataBuffer(x, 8), aclCreateDataBuffer(factors, 16)};
+  aclDataBuffer* out = aclCreateDataBuffer(memory.at() + 12, 8);
+  const aclTensorDesc* in_desc[] = {ints, packed};
+  const aclTensorDesc* out_desc[] = {floats};
+  ASSERT_EQ(aclopCompileAndExecute("AscendDequant", 2, in_desc, buffers, 1, out_desc, &out, nullptr, ACL_ENGINE_SYS,
+                                   ACL_COMPILE_SYS, nullptr, nullptr), ACL_SUCCESS) << LastMessage();
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(memory.at()[12], 1.0f);
+  EXPECT_EQ(memory.at()[13], -12.0f);
+  for (aclDataBuffer* buffer : {buffers[0], buffers[1], out}) aclDestroyDataBuffer(buffer);
+  for (aclTensorDesc* desc : {ints, packed, floats}) aclDestroyTensorDesc(desc);
+}
+
 TEST_F(Op, OptionsAreKept) {
   char text[32] = {};
   ASSERT_EQ(aclSetCompileopt(ACL_PRECISION_MODE, "allow_fp32_to_fp16"), ACL_SUCCESS);
