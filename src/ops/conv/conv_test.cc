@@ -132,6 +132,7 @@ double Error(const Case& c) {
   if (packed) args.packed_weight = &*packed, args.constant_weight = nullptr;
   if (c.residual) args.residual = add.BoundTo(*plan, Access::kRead, "r");
   PlanConv(*plan, args);
+  if (packed) EXPECT_GT(packed->data.use_count(), 1) << "the plan reads them where they lie";
   testing::RunPlan(*plan);
 
   std::vector<double> want = Scattered(c, x.tensor, w.tensor, shape);

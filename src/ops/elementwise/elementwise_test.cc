@@ -77,6 +77,19 @@ TEST_P(Elementwise, AddOfOddShapes) {
   }
 }
 
+// One short row with many: as a scale of each channel with the pixels of an image.
+TEST_P(Elementwise, AddOfRowsThatRepeat) {
+  for (DType type : {DType::kF32, DType::kF64, DType::kI64, DType::kBF16}) {
+    for (auto [rows, row] : {std::pair<int64_t, int64_t>{1, 8}, {3, 8}, {1000, 3}, {129, 96}, {7, 256}, {5, 257}}) {
+      Sample x(type, {rows, row}), y(type, {1, row}), out(type, {rows, row});
+      x.Randomise(rng_), y.Randomise(rng_);
+      CheckAdd(x, y, out, 1);
+      CheckAdd(y, x, out, 1);
+      CheckAdd(y, y, out, 1);
+    }
+  }
+}
+
 TEST_P(Elementwise, AddInPlaceOverAnOperand) {
   Sample x(DType::kF16, {4, 700}), y(DType::kF16, {4, 700});
   x.Randomise(rng_), y.Randomise(rng_);

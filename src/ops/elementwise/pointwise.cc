@@ -1,6 +1,8 @@
 #include "ops/elementwise/pointwise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/error.h"
 #include "ops/loop_nest.h"
@@ -24,6 +26,8 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
 }
 
 struct PointwiseBody {
+  static constexpr int64_t kTogether = 1024;  // elements
+
   Lane lanes[1 + kMostInputs];  // of out, then of the operands
   PointwiseLoop loop;
   LoopAttributes attributes;
@@ -32,6 +36,7 @@ struct PointwiseBody {
   int8_t inputs;
   bool stream;
   bool direct;
+  uint8_t repeated = 0;  // operands whose one short row serves all rows; a bit each
   LoopNest nest;  // the same; last, because most of it is mostly empty
 
   void operator()(const Frame& frame) const {
@@ -41,7 +46,9 @@ struct PointwiseBody {
                     ? frame.at[bindings[k]] + nest.offset(k)
                     : reinterpret_cast<char*>(const_cast<uint64_t*>(&constants[k - 1]));
     }
-    if (direct) {
+    if (repeated != 0) {
+      RowsTogether(base);
+    } else if (direct) {
       nest.WalkAll(
           base,
           [this](char** at, int64_t n) {
@@ -57,6 +64,44 @@ struct PointwiseBody {
             if (stream) StreamFence();
           });
     }
+  }
+
+  // Rows of a few channels would cost a call each: what repeats is written out for many rows at a time.
+  void RowsTogether(char* const* base) const {
+    const int64_t row = nest.row(), rows = nest.count() / row, together = kTogether / row;
+    ParallelFor(rows, std::max<int64_t>(1, LoopNest::kGrain / row), [&](int64_t begin, int64_t end) {
+      alignas(64) char written[kMostInputs][kTogether * 8];
+      const void* in[kMostInputs] = {};
+      for (int k = 0; k < inputs; ++k) {
+        const int64_t bytes = row * nest.step(k + 1);
+        for (int64_t r = 0; Repeats(k) && r < std::min(together, end - begin); ++r) {
+          std::memcpy(written[k] + r * bytes, base[k + 1], static_cast<size_t>(bytes));
+        }
+        if (Repeats(k)) in[k] = written[k];
+      }
+      for (int64_t r = begin; r < end; r += together) {
+        for (int k = 0; k < inputs; ++k) {
+          if (!Repeats(k)) in[k] = base[k + 1] + r * row * nest.step(k + 1);
+        }
+        loop(base[0] + r * row * nest.step(0), in, attributes, std::min(together, end - r) * row);
+      }
+    });
+  }
+
+  bool Repeats(int k) const { return (repeated >> k & 1) != 0; }
+
+  // Sets `repeated` where that helps.
+  void FindRepeatedRows() {
+    if (!direct || !nest.has_two_levels() || nest.row() > kTogether / 4 || !nest.rows_follow(0)) return;
+    uint8_t found = 0;
+    for (int k = 0; k < inputs; ++k) {
+      if (nest.repeats_row(k + 1)) {
+        found = static_cast<uint8_t>(found | 1u << k);
+      } else if (!nest.rows_follow(k + 1)) {
+        return;
+      }
+    }
+    repeated = found;
   }
 
   void Row(char** at, int64_t n) const {
@@ -163,6 +208,7 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute,
   body.stream = !in_place && bytes >= kStreamBytes &&
                 body.lanes[0].step() == static_cast<int64_t>(BytesOf(out.dtype()));
   body.direct = body.direct && !body.stream;
+  body.FindRepeatedRows();
   plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
   plan.SetBody(body);
 }
