@@ -7,66 +7,62 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ops/image/row_loops.h"
 
 namespace belay::ops {
 namespace {
-
-bool IsYuv(ImageFormat format) { return format == ImageFormat::kYuv420sp || format == ImageFormat::kYuv400; }
 
 struct Strides4 {
   int64_t n, c, h, w;
 };
 
-// The pixels of one image, read as `channels` values.
-class Pixels {
+// The channels of a row of an image, each by itself.
+class PixelRow {
  public:
-  Pixels(const ImageSource& source, const uint8_t* bytes, int channels)
-      : source_(source), bytes_(bytes), wide_(channels == 4) {}
+  PixelRow(const ImageSource& source, int64_t channels, int64_t width)
+      : source_(source), wide_(channels == 4), width_(width), values_(static_cast<size_t>(4 * width)) {}
 
-  void Read(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
+  int32_t* channel(int64_t i) { return values_.data() + i * width_; }
+
+  // From (x, y) on, `count` pixels.
+  void Read(const uint8_t* image, int64_t x, int64_t y, int64_t count) {
     switch (source_.format) {
-      case ImageFormat::kYuv420sp: return ReadYuv(x, y, v);
-      case ImageFormat::kRgb888: return ReadRgb(x, y, v);
-      case ImageFormat::kXrgb8888: return ReadXrgb(x, y, v);
-      default: v[0] = bytes_[y * source_.w + x];
+      case ImageFormat::kYuv420sp: return ReadYuv(image, x, y, count);
+      case ImageFormat::kRgb888: return ReadColours(image + (y * source_.w + x) * 3, 3, 0, count);
+      case ImageFormat::kXrgb8888: return ReadXrgb(image + (y * source_.w + x) * 4, count);
+      default: WidenBytes(image + y * source_.w + x, 1, count, channel(0));
     }
   }
 
- private:
-  void ReadYuv(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
-    const uint8_t* uv = bytes_ + (source_.h + y / 2) * source_.w + x / 2 * 2;
-    v[0] = bytes_[y * source_.w + x];
-    v[1] = uv[source_.swap_rb ? 1 : 0];
-    v[2] = uv[source_.swap_rb ? 0 : 1];
+  void Convert(int64_t count) {
+    static constexpr std::array<int32_t, 3> kNothing{};
+    bool yuv = source_.format == ImageFormat::kYuv420sp;
+    ColourMatrix matrix{source_.matrix, yuv ? source_.input_bias : kNothing, yuv ? kNothing : source_.output_bias};
+    ConvertRow(matrix, channel(0), channel(1), channel(2), count);
   }
-  void ReadRgb(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
-    const uint8_t* at = bytes_ + (y * source_.w + x) * 3;
-    v[0] = at[source_.swap_rb ? 2 : 0];
-    v[1] = at[1];
-    v[2] = at[source_.swap_rb ? 0 : 2];
+
+ private:
+  // Regions begin at even places, so x is that of a pair.
+  void ReadYuv(const uint8_t* image, int64_t x, int64_t y, int64_t count) {
+    const uint8_t* uv = image + (source_.h + y / 2) * source_.w + x;
+    WidenBytes(image + y * source_.w + x, 1, count, channel(0));
+    WidenShared(uv + (source_.swap_rb ? 1 : 0), count, channel(1));
+    WidenShared(uv + (source_.swap_rb ? 0 : 1), count, channel(2));
+  }
+  void ReadColours(const uint8_t* at, int64_t step, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < 3; ++i) WidenBytes(at + (source_.swap_rb ? 2 - i : i), step, count, channel(first + i));
   }
   // X stands in front; it is dropped where three channels are wanted.
-  void ReadXrgb(int64_t x, int64_t y, std::array<int32_t, 4>& v) const {
-    const uint8_t* at = bytes_ + (y * source_.w + x) * 4;
-    size_t colours = source_.swap_ax ? 0 : 1, to = wide_ ? 1 : 0;
-    if (wide_) v[0] = at[source_.swap_ax ? 3 : 0];
-    for (size_t i = 0; i < 3; ++i) v[to + i] = at[colours + (source_.swap_rb ? 2 - i : i)];
+  void ReadXrgb(const uint8_t* at, int64_t count) {
+    if (wide_) WidenBytes(at + (source_.swap_ax ? 3 : 0), 4, count, channel(0));
+    ReadColours(at + (source_.swap_ax ? 0 : 1), 4, wide_ ? 1 : 0, count);
   }
 
   const ImageSource& source_;
-  const uint8_t* bytes_;
   bool wide_;
+  int64_t width_;
+  std::vector<int32_t> values_;
 };
-
-void ConvertColours(const ImageSource& source, std::array<int32_t, 4>& v) {
-  const std::array<int32_t, 4> from = v;
-  bool yuv = IsYuv(source.format);
-  for (size_t i = 0; i < 3; ++i) {
-    int32_t sum = 0;
-    for (size_t j = 0; j < 3; ++j) sum += source.matrix[3 * i + j] * (from[j] - (yuv ? source.input_bias[j] : 0));
-    v[i] = std::clamp((sum >> 8) + (yuv ? 0 : source.output_bias[i]), 0, 255);
-  }
-}
 
 struct PreprocessBody {
   ImageSource source;
@@ -84,10 +80,11 @@ struct PreprocessBody {
     auto* to = reinterpret_cast<float*>(frame.at[out]);
     int64_t size = ImageBytes(from.format, from.h, from.w);
     ParallelFor(count * h, std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(w, 1)), [&](int64_t begin, int64_t end) {
+      PixelRow pixels(from, channels, w);
       for (int64_t row = begin; row < end; ++row) {
         int64_t n = row / h, y = row % h;
         const ImageRegion& where = regions.empty() ? region : regions[static_cast<size_t>(n)];
-        Row(from, where, bytes + n * size, y, to + n * strides.n + y * strides.h);
+        Row(from, where, bytes + n * size, y, pixels, to + n * strides.n + y * strides.h);
       }
     });
   }
@@ -110,24 +107,18 @@ struct PreprocessBody {
     return batch.source;
   }
 
-  void Row(const ImageSource& from, const ImageRegion& where, const uint8_t* image, int64_t y, float* to) const {
+  void Row(const ImageSource& from, const ImageRegion& where, const uint8_t* image, int64_t y, PixelRow& pixels, float* to) const {
     int64_t left = where.padding ? where.left : 0, top = where.padding ? where.top : 0;
     int64_t inner_h = where.crop ? where.crop_h : from.h, inner_w = where.crop ? where.crop_w : from.w;
-    bool inside = y >= top && y < top + inner_h;
-    int64_t begin = inside ? left : w, end = inside ? left + inner_w : w;
-    Fill(to, 0, begin, where.padding_value);
-    Fill(to, end, w, where.padding_value);
-    Pixels pixels(from, image, static_cast<int>(channels));
-    int64_t source_y = y - top + (where.crop ? where.crop_y : 0), source_x = (where.crop ? where.crop_x : 0) - left;
-    std::array<int32_t, 4> v{};
-    for (int64_t x = begin; x < end; ++x) {
-      pixels.Read(x + source_x, source_y, v);
-      if (from.convert) ConvertColours(from, v);
-      for (int64_t c = 0; c < channels; ++c) {
-        auto i = static_cast<size_t>(c);
-        float value = static_cast<float>(v[i]) - static_cast<float>(where.mean[i]) - where.least[i];
-        to[c * strides.c + x * strides.w] = value * where.factor[i];
-      }
+    if (y < top || y >= top + inner_h) return Fill(to, 0, w, where.padding_value);
+    Fill(to, 0, left, where.padding_value);
+    Fill(to, left + inner_w, w, where.padding_value);
+    pixels.Read(image, where.crop ? where.crop_x : 0, y - top + (where.crop ? where.crop_y : 0), inner_w);
+    if (from.convert) pixels.Convert(inner_w);
+    for (int64_t c = 0; c < channels; ++c) {
+      auto i = static_cast<size_t>(c);
+      NormaliseRow(pixels.channel(c), inner_w, static_cast<float>(where.mean[i]), where.least[i], where.factor[i], strides.w,
+                   to + c * strides.c + left * strides.w);
     }
   }
 
