@@ -2,8 +2,10 @@
 // With: base tensor runtime ops graph
 #include "base/error.h"
 #include "fuzz.h"
+#include "graph/model.h"
 #include "graph/om/text.h"
 #include "graph/program.h"
+#include "graph/single_op_model.h"
 #include "graph/specialise.h"
 
 namespace {
@@ -11,6 +13,8 @@ namespace {
 using namespace belay::graph;  // NOLINT: a small program
 
 void Use(const ModelFile& file) {
+  Describe(file, nullptr);
+  if (file.options.count(kSingleOpOption) != 0) SingleOpOf(file);
   std::vector<ValueType> types;
   for (int input : file.graph.inputs) {
     const Node& node = file.graph.nodes[static_cast<size_t>(input)];

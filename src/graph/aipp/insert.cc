@@ -141,7 +141,9 @@ std::optional<AippInput> AippAt(const Graph& graph, size_t input) {
   const auto* order = FindAttribute<std::string>(*node, "data_format");
   const auto* type = FindAttribute<DType>(*node, "output_type");
   if (text == nullptr || features == nullptr || features->size() != 4) return std::nullopt;
+  const Shape& images = graph.nodes[static_cast<size_t>(graph.inputs[input])].types[0].shape;
   AippInput found{ParseAipp(*text, node->name)[0], *features, Format::kNCHW, type == nullptr ? DType::kF32 : *type, -1};
+  if (!found.config.dynamic && images.rank() != 4) return std::nullopt;  // a file that nobody compiled
   if (order != nullptr && *order == "NHWC") found.format = Format::kNHWC;
   if (node->inputs.size() > 1 && node->inputs[1].present()) found.params = static_cast<int>(PlaceOf(graph, node->inputs[1].node));
   return found;

@@ -170,7 +170,8 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
   graph.inputs = text.at("inputs").get<std::vector<int>>();
   for (int input : graph.inputs) {
     bool known = input >= 0 && static_cast<size_t>(input) < graph.nodes.size();
-    if (!known || graph.nodes[static_cast<size_t>(input)].type != kDataType) Damaged("an input is no Data node");
+    const Node* node = known ? &graph.nodes[static_cast<size_t>(input)] : nullptr;
+    if (node == nullptr || node->type != kDataType || node->outputs != 1) Damaged("an input is no Data node");
   }
   for (const Json& output : text.at("outputs")) {
     graph.outputs.push_back(

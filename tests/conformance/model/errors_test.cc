@@ -163,6 +163,22 @@ TEST_F(ModelErrors, OfGearsInAFile) {
   EXPECT_EQ(load(R"({"kind":7,"values":[[1]]})"), kDamaged);
 }
 
+TEST_F(ModelErrors, OfInputsInAFile) {
+  auto load = [&](const std::string& nodes, const std::string& inputs) {
+    std::string text = R"({"graph":{"name":"g","nodes":[)" + nodes + R"(],"inputs":)" + inputs + R"(,"outputs":[]},"options":{}})";
+    std::string file = om_builder::File(text);
+    return aclmdlGetDescFromMem(desc_, file.data(), file.size());
+  };
+  std::string data = R"({"name":"x","type":"Data","outputs":1,"types":[{"dtype":"u8","format":2,"shape":[6]}]})";
+  EXPECT_EQ(load(data, "[0]"), ACL_SUCCESS) << LastMessage();
+  EXPECT_EQ(load(data, "[1]"), kDamaged);
+  EXPECT_EQ(load(data, "[-1]"), kDamaged);
+  EXPECT_EQ(load(R"({"name":"x","type":"Data","outputs":0,"types":[]})", "[0]"), kDamaged) << "an input without a type";
+  std::string aipp = R"(,{"name":"a","type":"Aipp","outputs":1,"types":[{"dtype":"f32","format":2}],"inputs":[[0,0]],"attributes":{)"
+                     R"("aipp_config":{"s":"aipp_op { aipp_mode: static input_format: RGB888_U8 }"},"features":{"is":[1,3,1,2]}}})";
+  EXPECT_EQ(load(data + aipp, "[0]"), 145000u) << "images have four dimensions";
+}
+
 TEST_F(ModelErrors, OfMoreSizesThanADescriptionHolds) {
   onnx_builder::Model model;
   std::vector<std::string> names;
