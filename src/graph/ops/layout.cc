@@ -3,11 +3,26 @@
 #include <numeric>
 
 #include "graph/ops/axes.h"
+#include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
+#include "ops/layout/joined_rows.h"
 
 namespace belay::graph::translate {
 namespace {
+
+// In one pass, where the inputs are interleaved finely. False: they are not.
+bool JoinRows(Translation& node, int first, int end, int axis, const Tensor& out) {
+  constexpr int kMost = 64;
+  if (axis == 0 || out.empty() || end - first > kMost) return false;
+  bool done = false;
+  node.Step("Concat", [&](ops::Plan& plan) {
+    std::vector<ops::Operand> pieces;
+    for (int i = first; i < end; ++i) pieces.push_back(ReadFrom(plan, node.in(i), "x"));
+    done = ops::PlanJoinedRows(plan, pieces, axis, WrittenTo(plan, out, "y"));
+  });
+  return done;
+}
 
 // Inputs [first, end) one behind the other.
 void Join(Translation& node, int first, int end, int64_t dim) {
@@ -27,6 +42,7 @@ void Join(Translation& node, int first, int end, int64_t dim) {
   }
   if (end - first == 1) return node.OutSame(0, node.in(first), shape);
   Tensor out = node.Out(0, node.dtype(first), shape);
+  if (JoinRows(node, first, end, axis, out)) return;
   int64_t offset = 0;
   for (int i = first; i < end; ++i) {
     if (node.in(i).empty()) continue;

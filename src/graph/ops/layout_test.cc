@@ -34,6 +34,21 @@ TEST(StructureOps, FlattensFromAnyAxis) {
   EXPECT_EQ(Outputs(node, {Counting({2, 3, 4})})[0]->shape(), (Shape{6, 4}));
 }
 
+TEST(LayoutOps, ConcatOfManyShortRowsAndOfFewLongOnes) {
+  for (int64_t rows : {2, 40}) {
+    Node node{.name = "n", .type = "ConcatD"};
+    node.attributes["concat_dim"] = int64_t{2};
+    auto y = Outputs(node, {Counting({rows, 3, 2}), Counting({rows, 3, 5}), Counting({rows, 3, 0}), Counting({rows, 3, 1})})[0];
+    ASSERT_EQ(y->shape(), (Shape{rows, 3, 8}));
+    for (int64_t r = 0; r < rows * 3; ++r) {
+      const float* row = y->as<float>() + r * 8;
+      for (int64_t i = 0; i < 2; ++i) EXPECT_EQ(row[i], static_cast<float>(r * 2 + i));
+      for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(row[2 + i], static_cast<float>(r * 5 + i));
+      EXPECT_EQ(row[7], static_cast<float>(r));
+    }
+  }
+}
+
 TEST(StructureOps, UnsqueezeRefusesTheSameAxisTwice) {
   EXPECT_THROW(Outputs({.name = "n", .type = "UnsqueezeV3"}, {Counting({2}), Ints({0, -3})}), Error);
 }

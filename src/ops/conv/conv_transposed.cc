@@ -110,6 +110,27 @@ class Row {
   const int64_t image_;
 };
 
+// Each output pixel hears of one tap only, and the taps of an input row lie side by side as their pixels do.
+bool TapsDoNotMeet(const ConvSpec& spec) {
+  const ConvGeometry& g = spec.geometry;
+  for (int d = 0; d < 3; ++d) {
+    if (g.stride[d] != g.kernel[d] || g.before[d] != 0 || g.out[d] != g.in[d] * g.stride[d]) return false;
+    if (g.kernel[d] > 1 && g.dilation[d] != 1) return false;
+  }
+  return g.groups == 1 && !spec.residual;
+}
+
+// Writes output row y of image n; `bias` has an element for each channel of each tap of a row.
+void PlaceRow(const ConvGeometry& g, const float* columns, int64_t n, int64_t y, const float* bias, float* to) {
+  const int64_t side = g.kernel[2] * g.out_channels, z = y / g.out[1], up = y % g.out[1];
+  const int64_t row = (n * g.in[0] + z / g.stride[0]) * g.in[1] + up / g.stride[1];
+  const int64_t tap = z % g.stride[0] * g.kernel[1] + up % g.stride[1];
+  const float* from = columns + row * g.in[2] * Taps(g) * g.out_channels + tap * side;
+  for (int64_t i = 0; i < g.in[2]; ++i, from += Taps(g) * g.out_channels, to += side) {
+    for (int64_t j = 0; j < side; ++j) to[j] = from[j] + bias[j];
+  }
+}
+
 void ActivateAll(const Activation& activation, float* x, int64_t n) {
   if (activation.kind == ActivationKind::kNone && !activation.scaled()) return;
   if (activation.kind == ActivationKind::kRelu && !activation.scaled()) {
@@ -127,16 +148,23 @@ bool Run(const ConvPrimitive& primitive, const ConvCall& call) {
   const ConvCall product{call.src, call.weights, nullptr, columns, columns + (whole.columns + 15) / 16 * 16};
   if (!OneDnnConv()->run(*whole.product, product)) return false;
   const auto* bias = static_cast<const float*>(call.bias);
+  const bool apart = TapsDoNotMeet(spec);
+  std::vector<float> biases(static_cast<size_t>(apart ? g.kernel[2] * g.out_channels : 0));
+  for (size_t j = 0; spec.bias && j < biases.size(); ++j) biases[j] = bias[j % static_cast<size_t>(g.out_channels)];
   const int64_t width = g.out[2] * g.out_channels;
   auto* to = static_cast<float*>(call.dst);
   for (int64_t n = 0; n < g.batch; ++n) {
     const Row row(g, columns, n);
     for (int64_t y = 0; y < g.out[0] * g.out[1]; ++y, to += width) {
-      if (!spec.residual) std::fill(to, to + width, 0.0f);
-      for (int64_t x = 0; spec.bias && x < g.out[2]; ++x) {
-        for (int64_t o = 0; o < g.out_channels; ++o) to[x * g.out_channels + o] += bias[o];
+      if (apart) {
+        PlaceRow(g, columns, n, y, biases.data(), to);
+      } else {
+        if (!spec.residual) std::fill(to, to + width, 0.0f);
+        for (int64_t x = 0; spec.bias && x < g.out[2]; ++x) {
+          for (int64_t o = 0; o < g.out_channels; ++o) to[x * g.out_channels + o] += bias[o];
+        }
+        row.Add(y / g.out[1], y % g.out[1], to);
       }
-      row.Add(y / g.out[1], y % g.out[1], to);
       ActivateAll(spec.activation, to, width);
     }
   }
