@@ -4,6 +4,7 @@
 #include <acl/acl_mdl.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "../support/onnx_builder.h"
@@ -14,9 +15,15 @@ namespace conformance {
 constexpr uint32_t kModelIdInvalid = 145003;
 constexpr uint32_t kNoModel = 545001;
 
+// Of the test that runs; they go with it.
+inline std::vector<std::string>& Folders() {
+  static std::vector<std::string> folders;
+  return folders;
+}
 inline std::string NewFolder() {
   char folder[] = "/tmp/belay_model_XXXXXX";
   EXPECT_NE(mkdtemp(folder), nullptr);
+  Folders().push_back(folder);
   return folder;
 }
 
@@ -90,6 +97,8 @@ class ModelTest : public RuntimeTest {
   void TearDown() override {
     EXPECT_EQ(aclmdlDestroyDesc(desc_), ACL_SUCCESS);
     RuntimeTest::TearDown();
+    for (const std::string& folder : Folders()) std::filesystem::remove_all(folder);
+    Folders().clear();
   }
   uint32_t Load(const std::string& path) {
     uint32_t id = 0;
