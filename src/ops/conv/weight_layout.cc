@@ -4,13 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
 #include "tensor/codes.h"
-#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -65,6 +66,36 @@ bool HoldsTogether(const WeightLayout& layout) {
   }
   return layout.OffsetOf(last) == count - 1;
 }
+
+float WidenedAt(const char* data, int64_t offset) {
+  return std::bit_cast<float>(static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(data)[offset]) << 16);
+}
+
+// Walks over all elements in the order of the dimensions.
+class Offsets {
+ public:
+  explicit Offsets(const WeightLayout& layout) : layout_(layout) {
+    for (int d = 0; d < WeightLayout::kRank; ++d) {
+      int64_t index[WeightLayout::kRank] = {};
+      for (; index[d] < layout.sizes[d]; ++index[d]) parts_[d].push_back(layout.OffsetOf(index));
+    }
+  }
+
+  // Moves `index` on to the next element, which lies at what is returned.
+  int64_t Next(int64_t* index, int64_t offset) const {
+    for (int d = WeightLayout::kRank - 1; d >= 0; --d) {
+      const std::vector<int64_t>& part = parts_[d];
+      offset -= part[static_cast<size_t>(index[d])];
+      if (++index[d] < layout_.sizes[d]) return offset + part[static_cast<size_t>(index[d])];
+      index[d] = 0;
+    }
+    return 0;
+  }
+
+ private:
+  const WeightLayout& layout_;
+  std::vector<int64_t> parts_[WeightLayout::kRank];
+};
 
 }  // namespace
 
@@ -141,11 +172,12 @@ std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
   for (int64_t size : layout.sizes) count *= size;
   auto bytes = AlignedBytes(count * static_cast<int64_t>(sizeof(float)));
   auto* to = reinterpret_cast<float*>(bytes.get());
+  // Each dimension adds its part to the offset, whatever the others are.
+  const Offsets offsets(layout);
+  int64_t index[WeightLayout::kRank] = {}, offset = 0;
   for (int64_t i = 0; i < count; ++i) {
-    int64_t index[WeightLayout::kRank], rest = i;
-    for (int d = WeightLayout::kRank - 1; d >= 0; --d) index[d] = rest % layout.sizes[d], rest /= layout.sizes[d];
-    tensor::Convert(DType::kF32, to + i, layout.bf16 ? DType::kBF16 : DType::kF32,
-                    weights.data.get() + layout.OffsetOf(index) * (layout.bf16 ? 2 : 4), 1);
+    to[i] = layout.bf16 ? WidenedAt(weights.data.get(), offset) : reinterpret_cast<const float*>(weights.data.get())[offset];
+    offset = offsets.Next(index, offset);
   }
   return bytes;
 }
