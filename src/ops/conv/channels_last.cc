@@ -63,10 +63,19 @@ Conversion::Conversion(const Operand& operand, const Tensor& packed, bool loadin
   }
 }
 
+// [n, k] (and dimensions of 1) whose columns are packed: how most models have the weights of their products.
+static bool IsTurnedMatrix(const Tensor& t) {
+  return t.shape.rank() >= 2 && t.strides[0] == 1 && t.strides[1] == t.shape[0] && t.count() == t.shape[0] * t.shape[1];
+}
+
 void Conversion::FindPlainTranspose(const Operand& operand, const Tensor& packed) {
   const Tensor& t = *operand.tensor;
-  if (t.dtype != DType::kF32 || packed.dtype != DType::kF32 || t.shape.rank() < 3) return;
-  if (!IsPacked(t.shape, t.strides)) return;
+  if (t.dtype != DType::kF32 || packed.dtype != DType::kF32 || t.empty()) return;
+  if (IsTurnedMatrix(t) && IsPacked(t.shape, packed.strides)) {
+    batch_ = 1, channels_ = t.shape[1], pixels_ = t.shape[0];
+    return;
+  }
+  if (t.shape.rank() < 3 || !IsPacked(t.shape, t.strides)) return;
   if (!SameLayout(t.shape, packed.strides, ChannelsLastStrides(t.shape))) return;
   batch_ = t.shape[0];
   channels_ = t.shape[1];
