@@ -66,8 +66,10 @@ void Try(const std::vector<Lifetime>& blocks, const std::vector<size_t>& order, 
 
 // What sticks out at the top goes first the next time.
 void Improve(const std::vector<Lifetime>& blocks, std::vector<size_t> order, uint64_t lower_bound, MemoryPlan& best) {
-  constexpr int kTries = 64;
-  for (int i = 0; i < kTries && best.bytes > lower_bound + lower_bound / 50; ++i) {
+  // A try looks at most pairs of blocks: graphs of thousands are left as they are.
+  constexpr size_t kMostTries = 64, kMostPairs = 4'000'000;
+  const size_t tries = std::min(kMostTries, kMostPairs / (blocks.size() * blocks.size() + 1));
+  for (size_t i = 0; i < tries && best.bytes > lower_bound + lower_bound / 50; ++i) {
     const MemoryPlan plan = PlaceInOrder(blocks, order);
     auto sticks_out = [&](size_t block) { return plan.offsets[block] + Rounded(blocks[block].bytes) == plan.bytes; };
     std::stable_partition(order.begin(), order.end(), sticks_out);

@@ -342,6 +342,10 @@ class ProgramBuilder {
           after.push_back(static_cast<uint32_t>(writer[s]));
         }
       }
+      // Who comes after a writer comes after all who were before it.
+      for (const Use& use : uses_[k]) {
+        if (use.storage >= 0 && use.writes) users[static_cast<size_t>(use.storage)].clear();
+      }
       for (const Use& use : uses_[k]) {
         if (use.storage >= 0) users[static_cast<size_t>(use.storage)].push_back(static_cast<uint32_t>(k));
       }

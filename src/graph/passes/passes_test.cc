@@ -124,6 +124,15 @@ TEST(Passes, ResultsLieWhereWhatTheyAreMadeOfDid) {
   }
 }
 
+TEST(Passes, AChainInPlaceHasOneEdgeANode) {
+  Builder b;
+  Port y = b.Input({64});
+  for (int i = 0; i < 100; ++i) y = b.Add(i % 2 == 0 ? "Neg" : "Abs", {y});
+  Graph graph = Check(b, y, {64});
+  Program program(graph);
+  for (const Kernel& kernel : program.kernels()) EXPECT_LE(kernel.after.size(), 1u) << kernel.name;
+}
+
 TEST(Passes, LargeProductsMayRoundToBfloat16) {
   Builder b;
   Port x = b.Input({1, 64, 20, 20});
