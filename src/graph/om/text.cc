@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "graph/codes.h"
@@ -18,6 +19,23 @@ constexpr int kMostDepth = 32;  // graphs inside graphs
   Fail(kFileCorrupt, "om-text", "the model file is damaged: {}", what);
 }
 
+// A whole number that the type holds; the library would cut off what does not fit.
+template <class Number>
+Number NumberFrom(const Json& text) {
+  bool fits = text.is_number_unsigned() ? std::in_range<Number>(text.get<uint64_t>())
+                                        : text.is_number_integer() && std::in_range<Number>(text.get<int64_t>());
+  if (!fits) Damaged("a number is no whole number, or too large");
+  return text.get<Number>();
+}
+
+template <class Number>
+std::vector<Number> ListFrom(const Json& text) {
+  if (!text.is_array()) Damaged("a list is missing");
+  std::vector<Number> numbers;
+  for (const Json& number : text) numbers.push_back(NumberFrom<Number>(number));
+  return numbers;
+}
+
 const char* TypeText(DType dtype) { return tensor::InfoOf(dtype).name; }
 
 DType TypeFrom(const Json& text) {
@@ -26,7 +44,7 @@ DType TypeFrom(const Json& text) {
 }
 
 Shape ShapeFrom(const Json& text) {
-  auto dims = text.get<std::vector<int64_t>>();
+  auto dims = ListFrom<int64_t>(text);
   if (dims.size() > tensor::kMaxRank) Damaged("a shape has more than eight sizes");
   return Shape::Of(dims.data(), static_cast<int>(dims.size()));
 }
@@ -40,7 +58,7 @@ Json TypeOfValueText(const ValueType& type) {
 }
 
 ValueType TypeOfValueFrom(const Json& text) {
-  ValueType type{TypeFrom(text.at("dtype")), static_cast<Format>(text.at("format").get<int>()), false, {}};
+  ValueType type{TypeFrom(text.at("dtype")), static_cast<Format>(NumberFrom<int>(text.at("format"))), false, {}};
   if (text.contains("shape")) {
     type.rank_known = true;
     type.shape = ShapeFrom(text["shape"]);
@@ -49,7 +67,7 @@ ValueType TypeOfValueFrom(const Json& text) {
 }
 
 Json PortText(const Port& port) { return Json::array({port.node, port.output}); }
-Port PortFrom(const Json& text) { return {text.at(0).get<int>(), text.at(1).get<int>()}; }
+Port PortFrom(const Json& text) { return {NumberFrom<int>(text.at(0)), NumberFrom<int>(text.at(1))}; }
 
 // Numbers that JSON has no word for are written as text.
 Json RealText(double value) {
@@ -153,10 +171,10 @@ ModelFile Reader::Read(const Json& text) {
   file.graph = ReadGraph(text.at("graph"), 0);
   file.options = text.at("options").get<std::map<std::string, std::string>>();
   if (text.contains("gears")) {
-    int kind = text["gears"].at("kind").get<int>();
+    int kind = NumberFrom<int>(text["gears"].at("kind"));
     if (kind < Gears::kNone || kind > Gears::kDims) Damaged("unknown gears");
     file.gears.kind = static_cast<Gears::Kind>(kind);
-    file.gears.values = text["gears"].at("values").get<std::vector<std::vector<int64_t>>>();
+    for (const Json& gear : text["gears"].at("values")) file.gears.values.push_back(ListFrom<int64_t>(gear));
     CheckGears(file);
   }
   return file;
@@ -167,7 +185,7 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
   Graph graph;
   graph.name = text.at("name").get<std::string>();
   for (const Json& node : text.at("nodes")) graph.nodes.push_back(ReadNode(node, depth));
-  graph.inputs = text.at("inputs").get<std::vector<int>>();
+  graph.inputs = ListFrom<int>(text.at("inputs"));
   for (int input : graph.inputs) {
     bool known = input >= 0 && static_cast<size_t>(input) < graph.nodes.size();
     const Node* node = known ? &graph.nodes[static_cast<size_t>(input)] : nullptr;
@@ -184,13 +202,13 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
 
 Node Reader::ReadNode(const Json& text, int depth) {
   Node node{.name = text.at("name").get<std::string>(), .type = text.at("type").get<std::string>()};
-  node.outputs = text.at("outputs").get<int>();
+  node.outputs = NumberFrom<int>(text.at("outputs"));
   for (const Json& type : text.at("types")) node.types.push_back(TypeOfValueFrom(type));
   if (node.outputs < 0 || node.types.size() != static_cast<size_t>(node.outputs)) Damaged("outputs without types");
   if (text.contains("inputs")) {
     for (const Json& port : text["inputs"]) node.inputs.push_back(PortFrom(port));
   }
-  if (text.contains("after")) node.after = text["after"].get<std::vector<int>>();
+  if (text.contains("after")) node.after = ListFrom<int>(text["after"]);
   if (text.contains("attributes")) {
     for (const auto& [name, value] : text["attributes"].items()) node.attributes[name] = ReadAttribute(value, depth);
   }
@@ -201,12 +219,12 @@ Attribute Reader::ReadAttribute(const Json& text, int depth) {
   if (!text.is_object() || text.size() != 1) Damaged("an attribute without a kind");
   const std::string& kind = text.begin().key();
   const Json& value = text.begin().value();
-  if (kind == "i") return value.get<int64_t>();
+  if (kind == "i") return NumberFrom<int64_t>(value);
   if (kind == "f") return RealFrom(value);
   if (kind == "b") return value.get<bool>();
   if (kind == "s") return value.get<std::string>();
   if (kind == "t") return TypeFrom(value);
-  if (kind == "is") return value.get<std::vector<int64_t>>();
+  if (kind == "is") return ListFrom<int64_t>(value);
   if (kind == "ss") return value.get<std::vector<std::string>>();
   if (kind == "c") return value.is_null() ? Constant() : ReadConstant(value);
   if (kind == "fs") {
@@ -221,7 +239,7 @@ Attribute Reader::ReadAttribute(const Json& text, int depth) {
 Constant Reader::ReadConstant(const Json& text) {
   DType dtype = TypeFrom(text.at("dtype"));
   Shape shape = ShapeFrom(text.at("shape"));
-  auto offset = text.at("at").get<uint64_t>();
+  auto offset = NumberFrom<uint64_t>(text.at("at"));
   auto count = tensor::CheckedCount({shape.begin(), shape.end()});
   for (int64_t size : shape) {
     if (size < 0) Damaged("a constant has a negative size");
