@@ -20,6 +20,12 @@ struct ModelBufferData {
   uint64_t length;
 };
 
+// A graph of a bundle, and how it is compiled.
+struct GraphWithOptions {
+  ge::Graph graph;
+  std::map<AscendString, AscendString> build_options;
+};
+
 enum aclgrphAttrType {
   ATTR_TYPE_KEEP_DTYPE = 0,
   ATTR_TYPE_WEIGHT_COMPRESS = 1
@@ -48,6 +54,13 @@ BELAY_GE_API graphStatus aclgrphBuildModel(const std::vector<ge::Graph>& graphs,
 // Writes the model to "<output_file>.om".
 BELAY_GE_API graphStatus aclgrphSaveModel(const std::string& output_file, const ModelBufferData& model);
 BELAY_GE_API graphStatus aclgrphSaveModel(const char_t* output_file, const ModelBufferData& model);
+
+// Compiles several graphs into a bundle, for aclmdlBundleLoadFromMem and aclmdlBundleLoadFromFile. The models share
+// no variables.
+BELAY_GE_API graphStatus aclgrphBundleBuildModel(const std::vector<ge::GraphWithOptions>& graph_with_options,
+                                                 ModelBufferData& model);
+// Writes the bundle to "<output_file>.om".
+BELAY_GE_API graphStatus aclgrphBundleSaveModel(const char_t* output_file, const ModelBufferData& model);
 
 // The version of this interface.
 BELAY_GE_API graphStatus aclgrphGetIRVersion(int32_t* major_version, int32_t* minor_version, int32_t* patch_version);

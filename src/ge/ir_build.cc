@@ -35,11 +35,24 @@ Options WithGlobals(Options options) {
   return options;
 }
 
-void Build(const Graph& graph, const Options& options, ModelBufferData& model) {
-  belay::graph::ModelFile file = belay::graph::BuildModel(GraphImpl::Of(graph).Lower(), WithGlobals(options));
-  belay::graph::ModelBytes bytes = belay::graph::WriteModel(file);
+belay::graph::ModelFile Compiled(const Graph& graph, const Options& options) {
+  return belay::graph::BuildModel(GraphImpl::Of(graph).Lower(), WithGlobals(options));
+}
+
+void Give(const belay::graph::ModelBytes& bytes, ModelBufferData& model) {
   model.data = std::shared_ptr<uint8_t>(bytes.data, reinterpret_cast<uint8_t*>(bytes.data.get()));
   model.length = bytes.size;
+}
+
+void Build(const Graph& graph, const Options& options, ModelBufferData& model) {
+  Give(belay::graph::WriteModel(Compiled(graph, options)), model);
+}
+
+void Save(const char_t* output_file, const ModelBufferData& model) {
+  if (output_file == nullptr || model.data == nullptr) {
+    Fail(kBadArgument, "ge-null", "{} is null", output_file == nullptr ? "output_file" : "the model's data");
+  }
+  belay::graph::SaveModel(std::string(output_file) + ".om", model.data.get(), model.length);
 }
 
 // "relu = Relu(add:0)  -> ACL_FLOAT [3]", a line a node.
@@ -118,12 +131,20 @@ graphStatus aclgrphBuildModel(const std::vector<Graph>& graphs, const std::map<A
 }
 
 graphStatus aclgrphSaveModel(const char_t* output_file, const ModelBufferData& model) {
-  return Guarded("aclgrphSaveModel", [&] {
-    if (output_file == nullptr || model.data == nullptr) {
-      Fail(kBadArgument, "ge-null", "{} is null", output_file == nullptr ? "output_file" : "the model's data");
-    }
-    belay::graph::SaveModel(std::string(output_file) + ".om", model.data.get(), model.length);
+  return Guarded("aclgrphSaveModel", [&] { Save(output_file, model); });
+}
+
+graphStatus aclgrphBundleBuildModel(const std::vector<GraphWithOptions>& graph_with_options, ModelBufferData& model) {
+  return Guarded("aclgrphBundleBuildModel", [&] {
+    if (graph_with_options.empty()) Fail(kBadArgument, "build-graph-count", "no graphs were given; a bundle has at least one");
+    std::vector<belay::graph::ModelFile> models;
+    for (const GraphWithOptions& each : graph_with_options) models.push_back(Compiled(each.graph, OptionsOf(each.build_options)));
+    Give(belay::graph::WriteBundle(models), model);
   });
+}
+
+graphStatus aclgrphBundleSaveModel(const char_t* output_file, const ModelBufferData& model) {
+  return Guarded("aclgrphBundleSaveModel", [&] { Save(output_file, model); });
 }
 
 graphStatus aclgrphGetIRVersion(int32_t* major_version, int32_t* minor_version, int32_t* patch_version) {

@@ -120,6 +120,33 @@ TEST_F(Onnx, ImagesArePreprocessedByAnOption) {
   std::remove(conf.c_str());
 }
 
+TEST_F(Onnx, SeveralGraphsMakeABundle) {
+  std::vector<ge::GraphWithOptions> graphs = {{Parsed(onnx_builder::SixTimes({3})), {}},
+                                              {Parsed(onnx_builder::SixTimes({-1, 2})), {{"input_shape", "x:4,2"}}}};
+  ge::ModelBufferData model;
+  ASSERT_EQ(ge::aclgrphBundleBuildModel(graphs, model), ge::GRAPH_SUCCESS) << LastMessage();
+  std::string base = testing::TempDir() + "belay_ge_bundle";
+  ASSERT_EQ(ge::aclgrphBundleSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
+  uint32_t bundles[2] = {};
+  ASSERT_EQ(aclmdlBundleLoadFromMem(model.data.get(), model.length, &bundles[0]), ACL_SUCCESS) << LastMessage();
+  ASSERT_EQ(aclmdlBundleLoadFromFile((base + ".om").c_str(), &bundles[1]), ACL_SUCCESS) << LastMessage();
+  std::remove((base + ".om").c_str());
+  for (uint32_t bundle : bundles) {
+    uint32_t id = 0;
+    aclmdlDesc* desc = aclmdlCreateDesc();
+    ASSERT_EQ(aclmdlBundleGetModelId(bundle, 1, &id), ACL_SUCCESS);
+    ASSERT_EQ(aclmdlGetDesc(desc, id), ACL_SUCCESS);
+    EXPECT_EQ(aclmdlGetOutputSizeByIndex(desc, 0), 32u) << "each has its own options";
+    EXPECT_EQ(aclmdlDestroyDesc(desc), ACL_SUCCESS);
+    EXPECT_EQ(aclmdlBundleUnload(bundle), ACL_SUCCESS);
+  }
+  EXPECT_NE(ge::aclgrphBundleBuildModel({}, model), ge::GRAPH_SUCCESS);
+  graphs[0].build_options["ge.frob"] = "1";
+  EXPECT_EQ(ge::aclgrphBundleBuildModel(graphs, model), ge::GRAPH_PARAM_INVALID);
+  EXPECT_NE(ge::aclgrphBundleSaveModel(base.c_str(), ge::ModelBufferData{}), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphBundleSaveModel(nullptr, model), ge::GRAPH_SUCCESS);
+}
+
 TEST_F(Onnx, AnEmptyGraphIsNotBuilt) {
   ge::ModelBufferData model;
   EXPECT_NE(ge::aclgrphBuildModel(ge::Graph(), Options{}, model), ge::GRAPH_SUCCESS);

@@ -132,6 +132,20 @@ ModelBytes WriteModel(const ModelFile& file) {
   return bytes;
 }
 
+ModelBytes WriteBundle(const std::vector<ModelFile>& models) {
+  std::vector<ModelBytes> parts;
+  size_t size = 0;
+  for (const ModelFile& model : models) size += Rounded(parts.emplace_back(WriteModel(model)).size);
+  ModelBytes bundle{Aligned(size), size};
+  std::memset(bundle.data.get(), 0, size);
+  std::byte* at = bundle.data.get();
+  for (const ModelBytes& part : parts) {
+    std::memcpy(at, part.data.get(), part.size);
+    at += Rounded(part.size);
+  }
+  return bundle;
+}
+
 ModelFile ReadModelBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   Header header = HeaderOf(bytes);
   auto text = bytes.subspan(header.text_offset, header.text_bytes);

@@ -42,7 +42,8 @@ ModelFile ReadModelFile(const std::string& path);
 // Copies the bytes, so that the caller may free them.
 ModelFile ReadModelCopy(const void* data, size_t size);
 
-// Several models one behind the other, each at a multiple of 64: at least one. The same for files and copies.
+// Several models one behind the other, each at a multiple of 64: at least one.
+ModelBytes WriteBundle(const std::vector<ModelFile>& models);
 std::vector<ModelFile> ReadBundleFile(const std::string& path);
 std::vector<ModelFile> ReadBundleCopy(const void* data, size_t size);
 
