@@ -489,8 +489,8 @@ aclmdlExecConfigHandle *aclmdlCreateExecConfigHandle(void);
 aclError aclmdlDestroyExecConfigHandle(const aclmdlExecConfigHandle *handle);
 
 /**
- * Sets one option. Time limits are kept; the others have no meaning here.
- * Errors: 100000: unknown attribute or wrong size.
+ * Sets one option. The time limit for the stream is kept; the others have no meaning here.
+ * Errors: 100000: unknown attribute or wrong size or a negative time.
  */
 aclError aclmdlSetExecConfigOpt(
     aclmdlExecConfigHandle *handle, aclmdlExecConfigAttr attr, const void *attrValue, size_t

@@ -204,9 +204,13 @@ void aclmdlSetExecConfigOpt(graph::ExecConfig& handle, aclmdlExecConfigAttr attr
   if (attr < ACL_MDL_STREAM_SYNC_TIMEOUT || attr > ACL_MDL_MEC_TIMETHR_SIZET) {
     Fail(100000, "config-attribute", "there is no attribute {}", static_cast<int>(attr));
   }
-  if (attr != ACL_MDL_STREAM_SYNC_TIMEOUT) return;
-  if (valueSize != sizeof(int32_t)) Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", valueSize, sizeof(int32_t));
-  handle.stream_timeout_ms = *static_cast<const int32_t*>(attrValue);
+  bool limit = attr == ACL_MDL_STREAM_SYNC_TIMEOUT || attr == ACL_MDL_EVENT_SYNC_TIMEOUT;
+  size_t wanted = limit ? sizeof(int32_t) : sizeof(size_t);
+  if (valueSize != wanted) Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", valueSize, wanted);
+  if (!limit) return;
+  int32_t milliseconds = *static_cast<const int32_t*>(attrValue);
+  if (milliseconds < -1) Fail(100000, "config-time", "a time limit of {} ms; -1 means none", milliseconds);
+  if (attr == ACL_MDL_STREAM_SYNC_TIMEOUT) handle.stream_timeout_ms = milliseconds;
 }
 
 void aclmdlSetDynamicBatchSize(uint32_t modelId, Dataset& dataset, size_t index, uint64_t batchSize) {

@@ -267,6 +267,10 @@ TEST_F(ModelErrors, OfStreamsAndTheOrderOfCalls) {
   ASSERT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &limit, sizeof limit), ACL_SUCCESS);
   EXPECT_EQ(aclmdlExecuteV2(id, in.get(), out.get(), stream, config), 107020u) << "the stream stands still";
   EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, nullptr, sizeof limit), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_EVENT_SYNC_TIMEOUT, &limit, 8), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_WORK_SIZET, &limit, 4), ACL_ERROR_INVALID_PARAM);
+  int32_t negative = -2;
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &negative, 4), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlDestroyExecConfigHandle(config), ACL_SUCCESS);
   gate.Open();
   ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
