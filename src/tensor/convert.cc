@@ -217,6 +217,7 @@ bool CanConvert(DType to, DType from) {
 }
 
 void Convert(DType to, void* dst, DType from, const void* src, int64_t n) {
+  if (n == 0) return;  // then the addresses may be null, which memcpy does not take
   if (to == from && to != DType::kBool) {
     if (dst != src) std::memcpy(dst, src, static_cast<size_t>(n) * BytesOf(to));
     return;
