@@ -232,5 +232,9 @@ TEST(Lists, OwnTheirMembers) {
   EXPECT_EQ(g_scalars.Find(a), nullptr);
 }
 
+TEST(Convert, NothingHasNoAddress) {
+  for (DType type : {DType::kI64, DType::kF16, DType::kBool}) Convert(type, nullptr, DType::kI64, nullptr, 0);
+}
+
 }  // namespace
 }  // namespace belay::tensor
