@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -186,6 +187,9 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
   graph.name = text.at("name").get<std::string>();
   for (const Json& node : text.at("nodes")) graph.nodes.push_back(ReadNode(node, depth));
   graph.inputs = ListFrom<int>(text.at("inputs"));
+  const std::set<int> inputs(graph.inputs.begin(), graph.inputs.end());
+  const auto data = std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) { return node.type == kDataType; });
+  if (inputs.size() != graph.inputs.size() || static_cast<size_t>(data) != inputs.size()) Damaged("Data nodes and inputs differ");
   for (int input : graph.inputs) {
     bool known = input >= 0 && static_cast<size_t>(input) < graph.nodes.size();
     const Node* node = known ? &graph.nodes[static_cast<size_t>(input)] : nullptr;
