@@ -1,9 +1,11 @@
 // Results that are a rearrangement of one tensor.
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/rearranged.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/layout/transposed.h"
@@ -79,6 +81,50 @@ int64_t ClampedPlace(int64_t place, int64_t size) {
   return std::clamp<int64_t>(place, 0, size);
 }
 
+// A shift to the right of less than `size`.
+int64_t Wrapped(int64_t shift, size_t size) {
+  auto n = static_cast<int64_t>(size);
+  return (shift % n + n) % n;
+}
+
+// Moves each element from a place of its own to another: for views that no row of even steps covers.
+struct MoveEach {
+  std::vector<int64_t> to, from;  // bytes
+  size_t element;
+  int bindings[2];
+  void operator()(const Frame& frame) const {
+    for (size_t i = 0; i < to.size(); ++i) {
+      std::memcpy(frame.at[bindings[0]] + to[i], frame.at[bindings[1]] + from[i], element);
+    }
+  }
+};
+
+std::vector<int64_t> PlacesOf(const Tensor& view) {
+  auto bytes = static_cast<int64_t>(tensor::BytesOf(view.dtype));
+  std::vector<int64_t> places = OffsetsOf(view.shape, view.strides, bytes);
+  for (int64_t& place : places) place += view.offset * bytes;
+  return places;
+}
+
+void RollAsRow(Plan& plan, const Operand& x, int64_t shift, const Operand& out) {
+  CheckSameType(x, out);
+  CheckShape(out, x.tensor->shape);
+  if (x.tensor->empty()) return;
+  Tensor self = *x.tensor, to = *out.tensor;
+  if (IsPacked(self.shape, self.strides) && IsPacked(to.shape, to.strides)) {
+    self.shape = to.shape = Shape{self.count()};
+    self.strides = to.strides = Shape{1};
+    AxisMap map = IdentityMap(self.shape[0]);
+    std::rotate(map.begin(), map.end() - Wrapped(shift, map.size()), map.end());
+    return PlanRearranged(plan, {&self, nullptr, x.binding, x.name}, {&to, nullptr, out.binding, out.name}, {map},
+                          nullptr);
+  }
+  MoveEach body{PlacesOf(*out.tensor), PlacesOf(*x.tensor), tensor::BytesOf(x.dtype()), {out.binding, x.binding}};
+  std::rotate(body.from.begin(), body.from.end() - Wrapped(shift, body.from.size()), body.from.end());
+  plan.SetCost(20 + static_cast<uint64_t>(x.tensor->count()) / 4);
+  plan.SetBody(std::move(body));
+}
+
 }  // namespace
 
 namespace kernels {
@@ -116,25 +162,14 @@ void Slice(Plan& plan, DType, const Operand& self, int64_t dim, int64_t start, i
 void Roll(Plan& plan, DType, const Operand& x, std::span<const int64_t> shifts, std::span<const int64_t> dims,
           const Operand& out) {
   CheckShape(out, x.tensor->shape);
-  Operand flat = x, flat_out = out;
-  Tensor self = *x.tensor, to = *out.tensor;
-  bool flatten = dims.empty() && shifts.size() == 1;
-  if (flatten && IsPacked(self.shape, self.strides) && IsPacked(to.shape, to.strides)) {
-    self.shape = to.shape = Shape{self.count()};
-    self.strides = to.strides = Shape{1};
-    flat.tensor = &self;
-    flat_out.tensor = &to;
-  } else {
-    CheckLength("shifts", static_cast<int64_t>(shifts.size()), static_cast<int64_t>(dims.size()));
+  if (dims.empty() && shifts.size() == 1) return RollAsRow(plan, x, shifts[0], out);
+  CheckLength("shifts", static_cast<int64_t>(shifts.size()), static_cast<int64_t>(dims.size()));
+  std::vector<AxisMap> maps = IdentityMaps(x.tensor->shape);
+  for (size_t i = 0; i < shifts.size() && !x.tensor->empty(); ++i) {
+    AxisMap& map = maps[static_cast<size_t>(rules::WrapDim(x, dims[i]))];
+    std::rotate(map.begin(), map.end() - Wrapped(shifts[i], map.size()), map.end());
   }
-  std::vector<AxisMap> maps = IdentityMaps(flat.tensor->shape);
-  for (size_t i = 0; i < shifts.size() && !flat.tensor->empty(); ++i) {
-    AxisMap& map = maps[dims.empty() ? 0 : static_cast<size_t>(rules::WrapDim(flat, dims[i]))];
-    auto n = static_cast<int64_t>(map.size());
-    int64_t by = (shifts[i] % n + n) % n;
-    std::rotate(map.begin(), map.end() - by, map.end());
-  }
-  Rearrange(plan, flat, flat_out, maps);
+  Rearrange(plan, x, out, maps);
 }
 
 void Flip(Plan& plan, DType, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
@@ -187,11 +222,15 @@ void RepeatInterleave(Plan& plan, DType, const Operand& self, int64_t repeats, i
 void ConstantPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> pad, const Scalar& value,
                  const Operand& out) {
   unsigned char fill[16] = {};
-  if (!tensor::CanConvert(out.dtype(), value.dtype())) {
+  DType part = out.dtype();  // a real value is the first part of a complex one
+  if (tensor::IsComplex(part) && !tensor::IsComplex(value.dtype())) {
+    part = part == DType::kC128 ? DType::kF64 : DType::kF32;
+  }
+  if (!tensor::CanConvert(part, value.dtype())) {
     Fail(kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type", NameOf(value.dtype()),
          self.name, NameOf(self.dtype()));
   }
-  tensor::Convert(out.dtype(), fill, value.dtype(), value.data(), 1);
+  tensor::Convert(part, fill, value.dtype(), value.data(), 1);
   Pad(plan, self, pad, PadMode::kConstant, fill, out);
 }
 
