@@ -1,7 +1,9 @@
 /**
  * out = self, but not below clipValueMin nor above clipValueMax. out = self, but not below
  * clipValueMin nor above clipValueMax, with broadcasting. out = self, but not below clipValueMin.
- * out = self, but not above clipValueMax. Belay implements this interface on the CPU.
+ * out = self, but not below clipValueMin, with broadcasting. out = self, but not above
+ * clipValueMax. out = self, but not above clipValueMax, with broadcasting. Belay implements this
+ * interface on the CPU.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_CLAMP_H_
@@ -70,8 +72,8 @@ aclnnStatus aclnnClampMin(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 /**
- * out = self, but not below clipValueMin. Checks the arguments and makes an executor; up to 8
- * dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * out = self, but not below clipValueMin, with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -87,8 +89,8 @@ aclnnStatus aclnnClampMinTensor(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 /**
- * out = self, but not below clipValueMin. Checks the arguments and makes an executor; up to 8
- * dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * out = self, but not below clipValueMin, with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -126,23 +128,6 @@ aclnnStatus aclnnClampMax(
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
-aclnnStatus aclnnClampMaxTensorGetWorkspaceSize(
-    const aclTensor *self, const aclTensor *clipValueMax, aclTensor *out, uint64_t *workspaceSize,
-    aclOpExecutor **executor);
-
-/**
- * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 561103: executor is null or spent.
- */
-aclnnStatus aclnnClampMaxTensor(
-    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
-
-/**
- * out = self, but not above clipValueMax. Checks the arguments and makes an executor; up to 8
- * dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
- * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
- * aclGetRecentErrMsg says which.
- */
 aclnnStatus aclnnInplaceClampMaxGetWorkspaceSize(
     aclTensor *selfRef, const aclScalar *clipValueMax, uint64_t *workspaceSize, aclOpExecutor
     **executor);
@@ -155,8 +140,25 @@ aclnnStatus aclnnInplaceClampMax(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 /**
- * out = self, but not above clipValueMax. Checks the arguments and makes an executor; up to 8
- * dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * out = self, but not above clipValueMax, with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnClampMaxTensorGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *clipValueMax, aclTensor *out, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnClampMaxTensor(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = self, but not above clipValueMax, with broadcasting. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -17,7 +17,7 @@ extern "C" {
 
 /**
  * out = self / 6 + 1/2 cut to 0 and 1. Checks the arguments and makes an executor; up to 8
- * dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * dimensions, any strides. Types: f32, f16, bf16, f64 and i32.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -33,7 +33,7 @@ aclnnStatus aclnnHardsigmoid(
 
 /**
  * out = self / 6 + 1/2 cut to 0 and 1. Checks the arguments and makes an executor; up to 8
- * dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * dimensions, any strides. Types: f32, f16, bf16, f64 and i32.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -18,7 +18,7 @@ extern "C" {
 
 /**
  * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -35,7 +35,7 @@ aclnnStatus aclnnLerp(
 
 /**
  * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -52,7 +52,7 @@ aclnnStatus aclnnLerps(
 
 /**
  * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -69,7 +69,7 @@ aclnnStatus aclnnInplaceLerp(
 
 /**
  * out = self + weight * (end - self), with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

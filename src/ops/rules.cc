@@ -94,7 +94,9 @@ Shape ReducedOne(const Operand& self, int64_t dim, bool keep) {
   return Reduced(self, std::span(&dim, 1), keep);
 }
 
-Shape ReducedAll(const Operand&) { return {}; }
+Shape ReducedAll(const Operand&, const Operand& out) {
+  return out.shape() == Shape{1} ? Shape{1} : Shape{};
+}
 
 Shape Halved(const Operand& self, int64_t dim) {
   int axis = WrapDim(self, dim);

@@ -16,7 +16,8 @@ Shape BatchMatrix(const Operand& self, const Operand& mat2);
 Shape AnyMatrix(const Operand& self, const Operand& mat2);
 Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep);
 Shape ReducedOne(const Operand& self, int64_t dim, bool keep);
-Shape ReducedAll(const Operand& self);
+// No dimensions, or the one of size 1 that the pages give the result.
+Shape ReducedAll(const Operand& self, const Operand& out);
 // Half of the size along dim, which must be even.
 Shape Halved(const Operand& self, int64_t dim);
 

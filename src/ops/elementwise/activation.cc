@@ -97,8 +97,9 @@ void GeluV2(Plan& plan, DType compute, const Operand& self, int64_t approximate,
   approximate == 1 ? GeluTanh(plan, compute, self, out) : Gelu(plan, compute, self, out);
 }
 
+// Integers are computed as FLOAT.
 void HardSigmoid(Plan& plan, DType compute, const Operand& self, const Operand& out) {
-  HardSigmoid(plan, compute, self, 1.0 / 6, 0.5, out);
+  HardSigmoid(plan, tensor::IsFloat(compute) ? compute : DType::kF32, self, 1.0 / 6, 0.5, out);
 }
 
 // Without beta it is 1.
