@@ -1,0 +1,373 @@
+"""Functions that work element by element: one line names the functions, the type rule and the formula.
+
+A rule says in which type the formula is computed and what the output may be:
+  same     that of the first tensor, which the output has too
+  promote  the common type of all operands
+  float    that too, but integers are computed as FLOAT
+  truth    any; the output holds 0 and 1
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cases import Case, Table, Want
+from values import DTYPES, Random, Scalar, Tensor, exact, given
+
+TABLE = Table('elementwise')
+TENSORS = {'aclTensor'}
+MIXED = ('f32', 'f16', 'bf16', 'f64', 'i8', 'i16', 'i32', 'i64', 'u8', 'bool')
+FLOATS = ('f32', 'f16', 'bf16', 'f64')
+
+
+def promote(a: str, b: str) -> str:
+    """The common type as torch.promote_types gives it."""
+    if a == b:
+        return a
+    fa, fb = DTYPES[a].is_float, DTYPES[b].is_float
+    if fa != fb:
+        return a if fa else b
+    if fa:
+        return 'f32' if {a, b} == {'f16', 'bf16'} else max(a, b, key=lambda t: np.dtype(DTYPES[t].logical).itemsize
+                                                         - (t in ('f16', 'bf16')) * 4)
+    return str({'int8': 'i8', 'int16': 'i16', 'int32': 'i32', 'int64': 'i64', 'uint8': 'u8', 'bool': 'bool'}[
+        np.promote_types(DTYPES[a].numpy, DTYPES[b].numpy).name])
+
+
+def computing(array, dtype: str) -> np.ndarray:
+    """The values in the type of the formula: integers wrap in their own, floats have room in DOUBLE."""
+    kind = DTYPES[dtype]
+    return np.asarray(array).astype(np.float64 if kind.is_float else kind.numpy)
+
+
+@dataclass(frozen=True)
+class Formula:
+    rule: str
+    of: object  # called with the operands by their names
+    low: float = -4
+    high: float = 4
+    domain: dict = field(default_factory=dict)  # name -> (low, high), or a tuple of choices
+    weak: tuple = ()  # scalars that do not join the promotion
+    without: tuple = ()  # types left out: what they mean is not documented
+    special: bool = False  # also with NaN and the infinities
+    loose: float = 1
+
+    def limits(self, name: str):
+        return self.domain.get(name, (self.low, self.high))
+
+
+def draw_types(r: Random, form, formula: Formula, names: list[str]) -> dict[str, str]:
+    """Types for the tensors: mixed ones where they are promoted, else one for all."""
+    allowed = {n: [t for t in form.types[n] if t not in formula.without and t[0] != 'c'] for n in names}
+    common = [t for t in allowed[names[0]] if all(t in a for a in allowed.values())]
+    first = r.pick(common)
+    if formula.rule == 'same' or first not in MIXED or r.chance(0.6):
+        return dict.fromkeys(names, first)
+    types = {n: r.pick([t for t in allowed[n] if t in MIXED]) for n in names}
+    if form.in_place and not fits(joined(types.values()), types['self'], formula.rule):
+        types = dict.fromkeys(names, types['self'])
+    return types
+
+
+def joined(types) -> str:
+    result, *others = types
+    for other in others:
+        result = promote(result, other)
+    return result
+
+
+def fits(computed: str, out: str, rule: str) -> bool:
+    """Whether a result computed in this type may be stored as the other."""
+    level = [1 + DTYPES[t].is_float if t != 'bool' else 0 for t in (computed, out)]
+    return rule == 'truth' or level[0] <= level[1]
+
+
+def draw_scalar(r: Random, formula: Formula, name: str, dtype: str, takes_float: bool) -> Scalar:
+    limits = formula.limits(name)
+    if dtype == 'bool':
+        return Scalar(r.int(0, 1), 'bool')
+    if not DTYPES[dtype].is_float:
+        return Scalar(r.int(math.ceil(max(limits[0], 0 if dtype[0] == 'u' else limits[0])),
+                            math.floor(limits[1])), r.pick(['i64', 'i32'] + ['f32'] * takes_float))
+    # A value that every type of floats holds: in which one it joins is not documented.
+    return Scalar(float(exact(r.real(*limits), 'bf16')), r.pick(['f32', 'f64']))
+
+
+def draw_tensor(r: Random, formula: Formula, name: str, dtype: str, shape) -> Tensor:
+    tensor = r.tensor(dtype, shape, *formula.limits(name))
+    if formula.special and DTYPES[dtype].is_float and tensor.data.size and r.chance(0.3):
+        odd = r.rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], shape)
+        tensor = given(np.where(r.rng.random(shape) < 0.3, odd, tensor.data), dtype)
+    return tensor
+
+
+def make(formula: Formula):
+    def case(r: Random, form) -> Case:
+        inputs = [n for n in form.arguments if n in form.types and form.types[n] and
+                  (n not in form.outs or (form.in_place and n == 'self'))]
+        kinds = dict(zip(form.arguments, KINDS[form.name]))
+        tensors = [n for n in inputs if kinds[n] == 'aclTensor']
+        types = draw_types(r, form, formula, tensors)
+        whole = r.shape()
+        shapes = {n: whole if i == 0 or formula.rule == 'same' and n not in formula.domain.get('broadcast', ())
+                  else r.part(whole) for i, n in enumerate(tensors)}
+        computed = joined(types.values())
+        values, drawn = {}, {}
+        for name in form.arguments:
+            if name in tensors:
+                drawn[name] = draw_tensor(r, formula, name, types[name], shapes[name])
+                values[name] = drawn[name].data
+            elif kinds[name] == 'aclScalar':
+                drawn[name] = draw_scalar(r, formula, name, computed, 'f32' in (form.types[name] or 'f32'))
+                values[name] = np.float64(drawn[name].value)
+            elif name not in form.outs:
+                drawn[name] = values[name] = r.pick(formula.domain[name])
+        return finish(r, form, formula, drawn, values, computed)
+    return case
+
+
+def finish(r: Random, form, formula: Formula, drawn: dict, values: dict, computed: str) -> Case:
+    """The output's type, and the formula's value for it."""
+    if formula.rule == 'float' and not DTYPES[computed].is_float:
+        computed = 'f32'
+        join_as_integers(drawn)
+    if form.in_place:
+        out = drawn['self']
+        if formula.rule == 'float' and not DTYPES[out.dtype].is_float:
+            return make(formula)(r, form)  # drawn again: an integer cannot hold the result
+    else:
+        allowed = form.types['out'] or ('bool',)
+        wider = [t for t in allowed if t in MIXED and t[0] != 'c' and fits(computed, t, formula.rule)]
+        kept = computed if computed in allowed else r.pick(wider)
+        dtype = 'bool' if formula.rule == 'truth' else kept
+        if wider and formula.rule != 'same' and r.chance(0.2):
+            dtype = r.pick(wider)
+        if computed == 'f32' and dtype == 'f64' and formula.rule == 'float':
+            computed = 'f64' if not any(DTYPES[t.dtype].is_float for t in drawn.values()
+                                        if isinstance(t, Tensor)) else computed
+        out = None
+    with np.errstate(all='ignore'):
+        within = 'f64' if formula.rule == 'truth' else computed
+        operands = {n: computing(v, within) if isinstance(v, (np.ndarray, np.float64)) else v
+                    for n, v in values.items()}
+        value = np.asarray(formula.of(**operands))
+        value = value if formula.rule == 'truth' else value.astype(computing(0, computed).dtype)
+    if out is None:
+        drawn['out'] = Tensor(dtype, value.shape)
+        if DTYPES[dtype].is_float and not DTYPES[computed].is_float:
+            join_as_integers(drawn)
+    arguments = [drawn[n] for n in form.arguments]
+    place = form.arguments.index('self' if form.in_place else 'out')
+    final = exact(value, computed) if computed != arguments[place].dtype else value
+    return Case(arguments, {place: Want(final, computed='' if formula.rule == 'truth' else computed,
+                                        loose=formula.loose)})
+
+
+def join_as_integers(drawn: dict):
+    """A whole FLOAT scalar joins integers only where the output is an integer too."""
+    for name, value in drawn.items():
+        if isinstance(value, Scalar) and DTYPES[value.dtype].is_float:
+            drawn[name] = Scalar(value.value, 'i64')
+
+
+KINDS: dict[str, list[str]] = {}  # the C types of each function's arguments; set by oracle.py
+
+
+def add(names: str, rule: str, of, *limits, errors: str = '', **more):
+    TABLE.add(names, make(Formula(rule, of, *limits, **more)), errors, broadcasts=True)
+
+
+def each(function):
+    return np.vectorize(function, otypes=[np.float64])
+
+
+def pair(name: str) -> str:
+    """A function and its form in place."""
+    return f'{name} Inplace{name}'
+
+
+sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+softplus = lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))  # noqa: E731
+erf = each(math.erf)
+gelu = lambda x: x / 2 * (1 + erf(x / math.sqrt(2)))  # noqa: E731
+gelu_tanh = lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))  # noqa: E731
+
+# --- of one operand ---
+add('Abs', 'same', lambda self: np.abs(self), special=True)
+add(pair('Neg'), 'same', lambda self: -self, special=True)
+add('Sign', 'same', lambda self: np.sign(self if self.dtype != bool else self.astype(int)))
+for name, of in {'Floor': np.floor, 'Ceil': np.ceil, 'Round': np.rint, 'Trunc': np.trunc}.items():
+    add(pair(name), 'same', lambda self, of=of: of(self) if self.dtype.kind == 'f' else self, special=True)
+add(pair('Frac'), 'same', lambda self: self - np.trunc(self))
+for name, of, *limits in [
+        ('Sqrt', np.sqrt, 0, 9), ('Rsqrt', lambda x: 1 / np.sqrt(x), 0.1, 9), ('Reciprocal', lambda x: 1 / x),
+        ('Exp', np.exp), ('Exp2', np.exp2), ('Expm1', np.expm1), ('Log', np.log, 0, 9), ('Log2', np.log2, 0, 9),
+        ('Log10', np.log10, 0, 9), ('Log1p', np.log1p, -1, 9), ('Sin', np.sin), ('Cos', np.cos),
+        ('Tan', np.tan, -1.4, 1.4), ('Asin', np.arcsin, -1, 1), ('Acos', np.arccos, -1, 1), ('Atan', np.arctan),
+        ('Sinh', np.sinh), ('Cosh', np.cosh), ('Asinh', np.arcsinh), ('Acosh', np.arccosh, 1, 9),
+        ('Atanh', np.arctanh, -0.9, 0.9), ('Erf', erf), ('Erfc', each(math.erfc)), ('Tanh', np.tanh),
+        ('Sigmoid', sigmoid)]:
+    add(pair(name), 'float', lambda self, of=of: of(self), *limits, special=True)
+add(pair('LogicalNot'), 'truth', lambda self: self == 0, special=True)
+add('BitwiseNot', 'same', lambda self: ~self)
+add('IsFinite', 'truth', lambda self: np.isfinite(self), special=True)
+add('IsPosInf', 'truth', lambda self: self == np.inf, special=True)
+add('IsNegInf', 'truth', lambda self: self == -np.inf, special=True)
+add(pair('NanToNum'), 'same', lambda self, nan, posinf, neginf: np.nan_to_num(
+    self, nan=nan, posinf=posinf, neginf=neginf), special=True,
+    domain={'nan': (0.0, 1.5), 'posinf': (7.0, 9.5), 'neginf': (-7.0, -9.5)})
+
+# --- activations ---
+add(pair('Relu'), 'same', lambda self: np.maximum(self, self.dtype.type(0)), special=True)
+add('LogSigmoid', 'same', lambda self: -softplus(-self))
+add('Silu', 'same', lambda self: self * sigmoid(self))
+add(pair('Mish'), 'same', lambda self: self * np.tanh(softplus(self)))
+add('Gelu', 'same', lambda self: gelu(self))
+add('GeluV2', 'same', lambda x, approximate: gelu_tanh(x) if approximate else gelu(x), domain={'approximate': (0, 1)})
+add(pair('Hardswish'), 'same', lambda self: self * np.clip(self / 6 + 0.5, 0, 1), -6, 6)
+add(pair('Hardsigmoid'), 'same', lambda self: np.clip(self / 6 + 0.5, 0, 1), -6, 6)
+SELU = 1.0507009873554805, 1.6732632423543772
+add(pair('Selu'), 'same', lambda self: SELU[0] * np.where(self > 0, self, SELU[1] * np.expm1(np.minimum(self, 0))))
+add('Swish', 'same', lambda self, betaOptional: self * sigmoid(betaOptional * self))
+add(pair('LeakyRelu'), 'same', lambda self, negativeSlope: np.where(self > 0, self, self * negativeSlope))
+add(pair('Elu'), 'same', lambda self, alpha, scale, inputScale: scale * np.where(
+    self > 0, self, alpha * np.expm1(inputScale * np.minimum(self, 0))),
+    domain={n: (0.5, 2) for n in ('alpha', 'scale', 'inputScale')})
+add(pair('Celu'), 'same', lambda self, alpha: np.where(self > 0, self, alpha * np.expm1(np.minimum(self, 0) / alpha)),
+    domain={'alpha': (0.5, 2)})
+add('Softplus', 'same', lambda self, beta, threshold: np.where(
+    self * beta > threshold, self, softplus(self * beta) / beta), domain={'beta': (0.5, 2), 'threshold': (3.5, 20)},
+    loose=2)
+add('Softshrink', 'same', lambda self, lambd: np.sign(self) * np.maximum(np.abs(self) - lambd, 0),
+    domain={'lambd': (0, 2)})
+add('Hardshrink', 'same', lambda self, lambd: np.where(np.abs(self) > lambd, self, 0), domain={'lambd': (0, 2)})
+add(pair('Threshold'), 'same', lambda self, threshold, value: np.where(self > threshold, self, value))
+
+# --- arithmetic of two ---
+WHOLE = dict(low=-100, high=100)
+add(f'{pair("Add")} {pair("Adds")}', 'promote', lambda self, other, alpha: self + alpha * other, **WHOLE)
+add(f'{pair("Sub")} {pair("Subs")}', 'promote', lambda self, other, alpha: self - alpha * other, **WHOLE,
+    without=('bool',))
+add('Rsub Rsubs', 'promote', lambda self, other, alpha: other - alpha * self, **WHOLE, without=('bool',))
+add(f'{pair("Mul")} {pair("Muls")}', 'promote', lambda self, other: self * other, **WHOLE)
+add(f'{pair("Div")} {pair("Divs")}', 'float', lambda self, other: self / other, special=True,
+    domain={'other': (1, 4)})
+
+
+def div_mod(self, other, mode):
+    exactly = self / other if mode == 0 else np.true_divide(self, other)
+    return exactly if mode == 0 else [np.trunc, np.floor][mode - 1](exactly)
+
+
+def make_div_mod(r: Random, form) -> Case:
+    mode = r.pick((0, 1, 2))
+    rule = 'promote' if mode else 'float'
+    formula = Formula(rule, div_mod, domain={'other': (1, 4), 'mode': (mode,)}, without=('bool',))
+    return make(formula)(r, form)
+
+
+TABLE.add(f'{pair("DivMod")} {pair("DivMods")}', make_div_mod, broadcasts=True)
+POSITIVE = {'other': (1, 4)}
+add(f'{pair("FloorDivide")} {pair("FloorDivides")}', 'promote', lambda self, other: np.floor_divide(self, other),
+    domain=POSITIVE, without=('bool', 'f16', 'bf16'))
+add(f'{pair("RemainderTensorTensor")} {pair("RemainderTensorScalar")}', 'promote',
+    lambda self, other: np.remainder(self, other), domain=POSITIVE, without=('bool',))
+add(f'{pair("FmodTensor")} {pair("FmodScalar")}', 'promote', lambda self, other: np.fmod(self, other),
+    domain=POSITIVE, without=('bool',))
+add('Maximum', 'promote', lambda self, other: np.maximum(self, other), special=True)
+add('Minimum', 'promote', lambda self, other: np.minimum(self, other), special=True)
+add(pair('Atan2'), 'float', lambda self, other: np.arctan2(self, other), special=True)
+add(f'{pair("PowTensorScalar")} {pair("PowTensorTensor")} PowScalarTensor', 'promote',
+    lambda self, exponent: np.power(self, exponent), domain={'self': (1, 4), 'exponent': (0, 3)},
+    without=('bool',), loose=4)
+INTEGRAL = dict(low=-100, high=100)
+add(f'{pair("BitwiseAndTensor")} {pair("BitwiseAndScalar")}', 'promote', lambda self, other: self & other, **INTEGRAL)
+add('BitwiseOrTensor BitwiseOrScalar', 'promote', lambda self, other: self | other, **INTEGRAL)
+add(f'{pair("BitwiseXorTensor")} {pair("BitwiseXorScalar")}', 'promote', lambda self, other: self ^ other, **INTEGRAL)
+
+# --- comparisons ---
+for name, of in {'Eq': np.equal, 'Ne': np.not_equal, 'Gt': np.greater, 'Ge': np.greater_equal,
+                 'Lt': np.less, 'Le': np.less_equal}.items():
+    add(f'{pair(name + "Tensor")} {pair(name + "Scalar")}', 'truth', lambda self, other, of=of: of(self, other),
+        special=True)
+add(pair('LogicalAnd'), 'truth', lambda self, other: np.logical_and(self, other))
+add(pair('LogicalOr'), 'truth', lambda self, other: np.logical_or(self, other))
+add('LogicalXor', 'truth', lambda self, other: np.logical_xor(self, other))
+
+# --- of three ---
+LIMITS = {'clipValueMin': (-3, 0), 'clipValueMax': (0, 3)}
+add('Clamp', 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax), domain=LIMITS)
+add(pair('Hardtanh'), 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax),
+    domain=LIMITS)
+SPREAD = dict(LIMITS, broadcast=('clipValueMin', 'clipValueMax'))
+add('ClampTensor', 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax),
+    domain=SPREAD)
+clamp_min = lambda self, clipValueMin: np.maximum(self, clipValueMin)  # noqa: E731
+clamp_max = lambda self, clipValueMax: np.minimum(self, clipValueMax)  # noqa: E731
+add('ClampMin', 'same', clamp_min, domain=LIMITS, special=True)
+add(pair('ClampMax'), 'same', clamp_max, domain=LIMITS, special=True)
+add(pair('ClampMinTensor'), 'promote', clamp_min, special=True)
+add(pair('ClampMaxTensor'), 'promote', clamp_max, special=True)
+add(pair('Addcmul'), 'promote', lambda self, tensor1, tensor2, value: self + value * tensor1 * tensor2, loose=8)
+add(pair('Addcdiv'), 'promote', lambda self, tensor1, tensor2, value: self + value * tensor1 / tensor2,
+    domain={'tensor2': (1, 4)}, loose=8)
+add(f'{pair("Lerp")} {pair("Lerps")}', 'same', lambda self, end, weight: self + weight * (end - self),
+    domain={'weight': (0, 1), 'broadcast': ('end',)}, loose=4)
+
+
+@TABLE.case('SWhere', broadcasts=True)
+def where(r: Random, form) -> Case:
+    types = [r.pick([t for t in form.types[n] if t in MIXED]) for n in ('self', 'other')]
+    types = types if r.chance() else [r.pick(form.types['self'])] * 2
+    shape = r.shape()
+    condition = r.tensor(r.pick(form.types['condition']), shape, 0, 2)
+    self, other = [r.tensor(t, r.part(shape)) for t in types]
+    both = [np.broadcast_to(t.data, np.broadcast_shapes(shape, t.shape)) for t in (self, other)]
+    value = np.where(condition.data != 0, *both)
+    return Case([condition, self, other, Tensor(joined(types), value.shape)], {3: value})
+
+
+@TABLE.case('Prelu')
+def prelu(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    weight = r.tensor(dtype, (r.pick([1, shape[1]]) if len(shape) > 1 and shape[1] else 1,))
+    x = r.tensor(dtype, shape)
+    slope = weight.data.astype(np.float64)
+    slope = slope.reshape([-1] + [1] * (len(shape) - 2)) if len(shape) > 1 else slope.reshape(())
+    value = np.where(x.data >= 0, x.data, slope * x.data)
+    return Case([x, weight, Tensor(dtype, shape)], {2: value})
+
+
+# --- conversion and filling ---
+@TABLE.case('Cast')
+def cast(r: Random, form) -> Case:
+    source, to = r.pick(form.types['self']), r.pick(form.types['out'])
+    x = r.tensor(source, r.shape(), 0 if to[0] == 'u' else -90, 90)
+    value = np.trunc(x.data.astype(np.float64)) if not DTYPES[to].is_float and to != 'bool' else x.data
+    return Case([x, to, Tensor(to, x.shape)], {2: value != 0 if to == 'bool' else value})
+
+
+@TABLE.case('InplaceCopy', broadcasts=True)
+def inplace_copy(r: Random, form) -> Case:
+    source, to = r.pick(form.types['src']), r.pick(form.types['out' if 'out' in form.types else 'self'])
+    out = r.tensor(to, r.shape(), 0, 9)
+    part = r.part(out.shape)
+    x = r.tensor(source, part, 0 if to[0] == 'u' else -90, 90)
+    value = np.broadcast_to(x.data, out.shape)
+    value = np.trunc(value.astype(np.float64)) if not DTYPES[to].is_float and to != 'bool' else value
+    return Case([out, x], {0: value != 0 if to == 'bool' else value})
+
+
+@TABLE.case('InplaceFillScalar')
+def fill(r: Random, form) -> Case:
+    dtype = r.pick(form.types['self'])
+    out, value = r.tensor(dtype, r.shape(), 0, 9), r.int(0, 1 if dtype == 'bool' else 100)
+    return Case([out, Scalar(value, r.pick(['f32', 'i64']))], {0: np.full(out.shape, value)})
+
+
+@TABLE.case('InplaceZero InplaceOne')
+def constant(r: Random, form) -> Case:
+    out = r.tensor(r.pick(form.types['self']), r.shape(), 0, 9)
+    return Case([out], {0: np.full(out.shape, int(form.name == 'InplaceOne'))})

@@ -1,0 +1,155 @@
+"""Functions that arrange elements anew, and tensors made from a rule."""
+from __future__ import annotations
+
+import numpy as np
+
+from cases import Case, Table, Want
+from values import DTYPES, Random, Scalar, Tensor
+
+TABLE = Table('layout')
+
+
+def source(r: Random, form, low: int = 1, high: int = 5, filled: bool = False, name: str = 'self') -> Tensor:
+    return r.tensor(r.pick(form.types[name]), r.full(low, high) if filled else r.shape(low, high))
+
+
+def moved(x: Tensor, value: np.ndarray, *arguments) -> Case:
+    return Case([x, *arguments, Tensor(x.dtype, value.shape)], {1 + len(arguments): value})
+
+
+@TABLE.case('Permute')
+def permute(r: Random, form) -> Case:
+    x = source(r, form)
+    dims = [int(d) - (len(x.shape) if r.chance(0.3) else 0) for d in r.rng.permutation(len(x.shape))]
+    return moved(x, np.transpose(x.data, dims), dims)
+
+
+@TABLE.case('Slice')
+def slice_of(r: Random, form) -> Case:
+    x = source(r, form, filled=True)
+    dim = r.dim(len(x.shape))
+    size = x.shape[dim]
+    start, step = r.int(-size, size - 1), r.int(1, 3)
+    end = r.pick([size, 2**62, r.int(start % size, size)])
+    cut = (*[slice(None)] * (dim % len(x.shape)), slice(start, end, step))
+    return moved(x, x.data[cut], dim, start, end, step)
+
+
+@TABLE.case('Roll')
+def roll(r: Random, form) -> Case:
+    x = source(r, form, name='x')
+    dims = r.dims(len(x.shape))
+    shifts = [r.int(-7, 7) for _ in dims or [0]]
+    value = np.roll(x.data, shifts, dims) if dims else np.roll(x.data, shifts[0])
+    return moved(x, value, shifts, dims)
+
+
+@TABLE.case('Flip')
+def flip(r: Random, form) -> Case:
+    x = source(r, form)
+    dims = r.dims(len(x.shape))
+    return moved(x, np.flip(x.data, dims) if dims else x.data, dims)
+
+
+@TABLE.case('Repeat')
+def repeat(r: Random, form) -> Case:
+    x = source(r, form, 0, 3)
+    repeats = [r.int(0 if r.chance(0.1) else 1, 3) for _ in range(len(x.shape) + r.int(0, 1))]
+    return moved(x, np.tile(x.data, repeats), repeats)
+
+
+@TABLE.case('RepeatInterleaveIntWithDim')
+def repeat_interleave(r: Random, form) -> Case:
+    x = source(r, form, 1, 4)
+    dim, times = r.dim(len(x.shape)), r.int(1, 4)
+    value = np.repeat(x.data, times, axis=dim)
+    return moved(x, value, times, dim, value.shape[dim])
+
+
+@TABLE.case('ConstantPadNd')
+def constant_pad(r: Random, form) -> Case:
+    x = source(r, form, 1, 4, filled=True)
+    count, number = r.int(1, len(x.shape)), 1
+    pads = [(r.int(-1 if n > 2 else 0, 3), r.int(-1 if n > 2 else 0, 3)) for n in x.shape[::-1][:count]]
+    value = x.data
+    for axis, (before, after) in zip(range(-1, -count - 1, -1), pads):
+        cut = slice(max(-before, 0), value.shape[axis] - max(-after, 0))
+        value = np.moveaxis(np.moveaxis(value, axis, 0)[cut], 0, axis)
+        widths = [(0, 0)] * value.ndim
+        widths[axis] = (max(before, 0), max(after, 0))
+        value = np.pad(value, widths, constant_values=number)
+    return moved(x, value, [p for pair in pads for p in pair], Scalar(number, 'f32' if x.dtype != 'bool' else 'bool'))
+
+
+@TABLE.case(' '.join(f'{kind}Pad{n}d' for kind in ('Reflection', 'Replication') for n in (1, 2, 3)))
+def border_pad(r: Random, form) -> Case:
+    spatial, reflects = int(form.name[-2]), form.name.startswith('Reflection')
+    shape = tuple(r.int(1, 3) for _ in range(r.int(1, 2))) + tuple(r.int(2, 5) for _ in range(spatial))
+    x = r.tensor(r.pick(form.types['self']), shape)
+    pads = [(r.int(0, n - 1 if reflects else 4), r.int(0, n - 1 if reflects else 4)) for n in shape[::-1][:spatial]]
+    widths = [(0, 0)] * (len(shape) - spatial) + pads[::-1]
+    value = np.pad(x.data, widths, 'reflect' if reflects else 'edge')
+    return moved(x, value, [p for pair in pads for p in pair])
+
+
+@TABLE.case('Cat')
+def cat(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['tensors']), list(r.full(1, 4))
+    dim, parts = r.dim(len(shape)), []
+    for _ in range(r.int(1, 4)):
+        shape[dim] = r.int(0, 4)
+        parts.append(r.tensor(dtype, shape))
+    value = np.concatenate([p.data for p in parts], axis=dim)
+    return Case([parts, dim, Tensor(dtype, value.shape)], {2: value})
+
+
+@TABLE.case('Stack')
+def stack(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['tensors']), r.shape(0, 4)
+    parts = [r.tensor(dtype, shape) for _ in range(r.int(1, 4))]
+    dim = r.int(-len(shape) - 1, len(shape))
+    value = np.stack([p.data for p in parts], axis=dim)
+    return Case([parts, dim, Tensor(dtype, value.shape)], {2: value})
+
+
+@TABLE.case('SplitWithSize')
+def split(r: Random, form) -> Case:
+    sizes, shape = [r.int(1, 4) for _ in range(r.int(1, 4))], list(r.full(1, 4))
+    dim = r.dim(len(shape))
+    shape[dim] = sum(sizes)
+    x = r.tensor(r.pick(form.types['self']), shape)
+    pieces = np.split(x.data, np.cumsum(sizes)[:-1], axis=dim)
+    return Case([x, sizes, dim, [Tensor(x.dtype, p.shape) for p in pieces]], {3: pieces})
+
+
+@TABLE.case('Arange Range', without='shape')
+def arange(r: Random, form) -> Case:
+    dtype = r.pick([t for t in form.types['out'] if t != 'bool'])
+    start, step, count = r.int(0, 9), r.pick([1, 2, 3]), r.int(1, 12)
+    if DTYPES[dtype].is_float:
+        start, step = start / 2, step / 4
+    last = start + step * (count - 1)
+    end = last if form.name == 'Range' else last + step
+    scalars = [Scalar(v, 'f32' if DTYPES[dtype].is_float else 'i64') for v in (start, end, step)]
+    return Case([*scalars, Tensor(dtype, (count,))], {3: start + step * np.arange(count)})
+
+
+@TABLE.case('Linspace')
+def linspace(r: Random, form) -> Case:
+    dtype = r.pick([t for t in form.types['out'] if DTYPES[t].is_float])
+    start, end, steps = r.int(-9, 9), r.int(-9, 9), r.int(1, 12)
+    value = np.linspace(start, end, steps)
+    return Case([Scalar(start, 'f32'), Scalar(end, 'f32'), steps, Tensor(dtype, (steps,))], {3: Want(value, 9.0)})
+
+
+@TABLE.case('Eye')
+def eye(r: Random, form) -> Case:
+    n, m = r.int(1, 6), r.int(1, 6)
+    return Case([n, m, Tensor(r.pick(form.types['out']), (n, m))], {2: np.eye(n, m)})
+
+
+@TABLE.case('Tril InplaceTril Triu InplaceTriu')
+def triangle(r: Random, form) -> Case:
+    x, diagonal = source(r, form, 2), r.int(-3, 3)
+    value = (np.tril if 'Tril' in form.name else np.triu)(x.data, diagonal)
+    return Case([x, diagonal], {0: value}) if form.in_place else moved(x, value, diagonal)

@@ -1,0 +1,141 @@
+"""Products of matrices, and convolutions."""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from cases import Case, Table, Want
+from values import NCDHW, NCHW, NCL, Random, Scalar, Tensor, given
+
+TABLE = Table('linear')
+
+
+def product(r: Random, form, a: Tensor, b: Tensor) -> Case:
+    """name(self, mat2, out, cubeMathType); with 2 FLOAT inputs count as FLOAT16."""
+    math = r.pick([0, 1, 2]) if a.dtype == 'f32' else 0
+    left, right = a.data.astype(np.float64), b.data.astype(np.float64)
+    value, scale = np.matmul(left, right), np.matmul(np.abs(left), np.abs(right))
+    want = Want(value, scale, 'f16' if math == 2 else '')
+    return Case([a, b, Tensor(a.dtype, value.shape), math], {2: want})
+
+
+@TABLE.case('Mm')
+def mm(r: Random, form) -> Case:
+    dtype, (m, k, n) = r.pick(form.types['self']), r.full(3, 3, 20)
+    return product(r, form, r.tensor(dtype, (m, k)), r.tensor(dtype, (k, n)))
+
+
+@TABLE.case('BatchMatMul')
+def batch_matmul(r: Random, form) -> Case:
+    dtype, (batch, m, k, n) = r.pick(form.types['self']), r.full(4, 4, 9)
+    first, second = r.pick([(batch, batch), (1, batch), (batch, 1)])
+    return product(r, form, r.tensor(dtype, (first, m, k)), r.tensor(dtype, (second, k, n)))
+
+
+@TABLE.case('Matmul')
+def matmul(r: Random, form) -> Case:
+    dtype, (m, k, n), batch = r.pick(form.types['self']), r.full(3, 3, 9), r.full(0, 3, 3)
+    a = (k,) if r.chance(0.2) else r.part(batch) + (m, k)
+    b = (k,) if r.chance(0.2) else r.part(batch) + (k, n)
+    return product(r, form, r.tensor(dtype, a), r.tensor(dtype, b))
+
+
+def scalars(r: Random) -> tuple[Scalar, Scalar]:
+    return Scalar(r.pick([0.0, 1.0, -0.5, 2.0]), 'f32'), Scalar(r.pick([1.0, 0.25, -2.0]), 'f32')
+
+
+def added(form, tensors: list, beta: Scalar, alpha: Scalar, order: list) -> Case:
+    """beta * self + alpha * (a x b), in place or into out."""
+    own, left, right = [t.data.astype(np.float64) for t in tensors]
+    value = beta.value * own + alpha.value * np.matmul(left, right)
+    scale = abs(beta.value) * np.abs(own) + abs(alpha.value) * np.matmul(np.abs(left), np.abs(right))
+    want = Want(value, np.broadcast_to(scale, value.shape))
+    if form.in_place:
+        return Case([*tensors, *order, 0], {0: want})
+    return Case([*tensors, *order, Tensor(tensors[0].dtype, value.shape), 0], {5: want})
+
+
+@TABLE.case('Addmm InplaceAddmm Baddbmm InplaceBaddbmm Addmv')
+def addmm(r: Random, form) -> Case:
+    dtype, (batch, m, k, n) = r.pick(form.types['self']), r.full(4, 4, 9)
+    lead = (batch,) if 'bmm' in form.name else ()
+    tail = () if form.name == 'Addmv' else (n,)
+    result = (*lead, m, *tail)
+    own = result if form.in_place else r.part(result)
+    tensors = [r.tensor(dtype, s) for s in (own, (*lead, m, k), (*lead, k, *tail))]
+    beta, alpha = scalars(r)
+    return added(form, tensors, beta, alpha, [alpha, beta] if form.name == 'Addmv' else [beta, alpha])
+
+
+def convolve(x, weight, stride, padding, dilation, groups):
+    """[n, c, ...] with [out, c / groups, ...]: one product for each place of the kernel."""
+    spatial = x.ndim - 2
+    x = np.pad(x, [(0, 0), (0, 0)] + [(p, p) for p in padding])
+    sizes = [(x.shape[2 + i] - dilation[i] * (weight.shape[2 + i] - 1) - 1) // stride[i] + 1 for i in range(spatial)]
+    n, outs = x.shape[0], weight.shape[0]
+    result = np.zeros((n, groups, outs // groups, *sizes))
+    grouped = weight.reshape(groups, outs // groups, *weight.shape[1:])
+    for place in itertools.product(*map(range, weight.shape[2:])):
+        cut = tuple(slice(p * d, p * d + (m - 1) * s + 1, s) for p, d, m, s in zip(place, dilation, sizes, stride))
+        part = x[(slice(None), slice(None), *cut)].reshape(n, groups, -1, *sizes)
+        result += np.einsum('ngc...,goc->ngo...', part, grouped[(..., *place)])
+    return result.reshape(n, outs, *sizes)
+
+
+def convolve_back(x, weight, stride, padding, dilation, extra, groups):
+    """The transpose of that: every element of x spreads a kernel over the result."""
+    spatial, n = x.ndim - 2, x.shape[0]
+    outs = weight.shape[1] * groups
+    full = [(x.shape[2 + i] - 1) * stride[i] + dilation[i] * (weight.shape[2 + i] - 1) + 1 + extra[i]
+            for i in range(spatial)]
+    result = np.zeros((n, groups, weight.shape[1], *full))
+    parts = x.reshape(n, groups, -1, *x.shape[2:])
+    grouped = weight.reshape(groups, -1, *weight.shape[1:])
+    for place in itertools.product(*map(range, weight.shape[2:])):
+        cut = tuple(slice(p * d, p * d + (m - 1) * s + 1, s)
+                    for p, d, m, s in zip(place, dilation, x.shape[2:], stride))
+        result[(..., *cut)] += np.einsum('ngc...,gco->ngo...', parts, grouped[(..., *place)])
+    result = result.reshape(n, outs, *full)
+    return result[(..., *(slice(p, f - p) for p, f in zip(padding, full)))]
+
+
+@TABLE.case('Convolution')
+def convolution(r: Random, form) -> Case:
+    spatial, dtype = r.int(1, 3), r.pick(form.types['input'])
+    format = (NCL, NCHW, NCDHW)[spatial - 1]
+    groups, each, outs, back = r.int(1, 2), r.int(1, 3), r.int(1, 3), r.chance(0.4)
+    kernel = [r.int(1, 3) for _ in range(spatial)]
+    stride, dilation = [[r.int(1, 2) for _ in range(spatial)] for _ in range(2)]
+    padding = [r.int(0, k // 2) for k in kernel]
+    extra = [r.int(0, min(s, d) - 1 if min(s, d) > 1 else s - 1) if back else 0 for s, d in zip(stride, dilation)]
+    size = [r.int(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
+    x = r.tensor(dtype, (r.int(1, 2), groups * each, *size), format=format)
+    shape = (groups * each, outs, *kernel) if back else (groups * outs, each, *kernel)
+    weight = r.tensor(dtype, shape, -1, 1, format)
+    bias = r.tensor(dtype, (groups * outs,)) if r.chance() else None
+
+    def of(a, b):
+        return (convolve_back(a, b, stride, padding, dilation, extra, groups) if back
+                else convolve(a, b, stride, padding, dilation, groups))
+    a, b = x.data.astype(np.float64), weight.data.astype(np.float64)
+    shift = bias.data.astype(np.float64).reshape(-1, *[1] * spatial) if bias else 0
+    want = Want(of(a, b) + shift, of(np.abs(a), np.abs(b)) + 1)
+    out = Tensor(dtype, want.value.shape, format=format)
+    return Case([x, weight, bias, stride, padding, dilation, back, extra, groups, out, 0], {9: want})
+
+
+@TABLE.case('ConvDepthwise2d')
+def depthwise(r: Random, form) -> Case:
+    dtype, channels, times = r.pick(form.types['self']), r.int(1, 4), r.int(1, 2)
+    kernel, stride, dilation = [[r.int(1, 3), r.int(1, 3)] for _ in range(3)]
+    padding = [r.int(0, 1), r.int(0, 1)]
+    size = [r.int(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
+    x = r.tensor(dtype, (r.int(1, 2), channels, *size), format=NCHW)
+    weight = r.tensor(dtype, (channels * times, 1, *kernel), format=NCHW)
+    bias = r.tensor(dtype, (channels * times,)) if r.chance() else None
+    value, scale = [convolve(f(x.data.astype(np.float64)), f(weight.data.astype(np.float64)), stride, padding,
+                             dilation, channels) for f in (np.asarray, np.abs)]
+    value = value + (bias.data.astype(np.float64).reshape(-1, 1, 1) if bias else 0)
+    out = Tensor(dtype, value.shape, format=NCHW)
+    return Case([x, weight, kernel, bias, stride, padding, dilation, out, 0], {7: Want(value, scale + 1)})

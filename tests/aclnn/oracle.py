@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Runs the tables of functions against what is installed, and says what differs from numpy.
+
+  oracle.py FAMILY...    the cases and the documented errors of these families (or `all`)
+  oracle.py coverage     every function of include/aclnnop is in a table or in EXCEPTIONS
+
+BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions.
+"""
+import os
+import sys
+import zlib
+
+try:
+    import numpy as np
+except ImportError:
+    print('skipped: numpy is not installed (python3-numpy)')
+    sys.exit(77)
+
+import binding
+import cases
+import elementwise
+import errors
+import forms
+import index
+import layout
+import linear
+import normal
+import pixel
+import reduce
+from values import Random
+
+FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, normal, index, layout, pixel)}
+
+TIMES = 24  # cases for each function
+
+# Functions that no table can hold, and why.
+EXCEPTIONS: dict[str, str] = {}
+
+
+def generator(seed: int, name: str, number: int) -> np.random.Generator:
+    """Depends on nothing but these, so that one case can be run again alone."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode()), number])
+
+
+def run_function(device, row, form, seed: int, times: int) -> list[str]:
+    failures = []
+    for number in range(times):
+        rng = generator(seed, row.name, number)
+        try:
+            cases.check(device, row.name, row.make(Random(rng), form), rng)
+        except cases.Failure as failure:
+            failures.append(f'case {number}: {failure}')
+        except Exception as fault:  # so that a mistake in one row does not hide what others find
+            failures.append(f'case {number}: the table itself: {type(fault).__name__}: {fault}')
+    rng = generator(seed, row.name, times)
+    try:
+        return failures + errors.check(device, row, form, row.make(Random(rng, empty=0), form), rng)
+    except Exception as fault:
+        return failures + [f'errors: the table itself: {type(fault).__name__}: {fault}']
+
+
+def run_families(names: list[str]) -> int:
+    seed = int(os.environ.get('BELAY_SEED', '20260101'))
+    more = int(os.environ.get('BELAY_TIMES', '1'))
+    only = os.environ.get('BELAY_ONLY', '').split()
+    known = forms.read_forms()
+    device = binding.open_device()
+    elementwise.KINDS.update({n: [a.type for a in s] for n, s in device.signatures.items()})
+    failed, calls = 0, 0
+    for row in (row for name in names for row in FAMILIES[name].rows.values()):
+        if only and row.name not in only:
+            continue
+        failures = run_function(device, row, known[row.name], seed, TIMES * more)
+        calls += TIMES * more
+        failed += bool(failures)
+        for failure in failures[:3]:
+            print(f'{row.name}: {failure}')
+        if len(failures) > 3:
+            print(f'{row.name}: {len(failures) - 3} more')
+    device.close()
+    print(f'{calls} calls, {failed} functions failed; BELAY_SEED={seed}')
+    return int(failed > 0)
+
+
+def check_coverage() -> int:
+    declared = set(binding.read_signatures(binding.headers()))
+    held = {name for table in FAMILIES.values() for name in table.rows}
+    for name in sorted(declared - held - set(EXCEPTIONS)):
+        print(f'aclnn{name} is in no table of tests/aclnn and not in EXCEPTIONS')
+    for name in sorted((held | set(EXCEPTIONS)) - declared):
+        print(f'aclnn{name} is in tests/aclnn, but include/aclnnop does not declare it')
+    for name in sorted(held & set(EXCEPTIONS)):
+        print(f'aclnn{name} is in a table and in EXCEPTIONS')
+    print(f'{len(held)} of {len(declared)} functions are in a table')
+    return int(held | set(EXCEPTIONS) != declared or bool(held & set(EXCEPTIONS)))
+
+
+if __name__ == '__main__':
+    if sys.argv[1:] == ['coverage']:
+        sys.exit(check_coverage())
+    sys.exit(run_families(list(FAMILIES) if sys.argv[1:] == ['all'] else sys.argv[1:]))

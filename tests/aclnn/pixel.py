@@ -1,0 +1,215 @@
+"""Functions that look at images: pooling, resizing, sampling."""
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from cases import Case, Table, Want
+from values import DTYPES, NCDHW, NCHW, NCL, ND, Random, Tensor
+
+TABLE = Table('pixel')
+FORMATS = {1: NCL, 2: NCHW, 3: NCDHW}
+
+
+def image(r: Random, dtype: str, spatial: int = 2, least: int = 1, most: int = 8, low: float = -4) -> Tensor:
+    shape = (r.int(1, 2), r.int(1, 3), *[r.int(least, most) for _ in range(spatial)])
+    return r.tensor(dtype, shape, low, format=FORMATS[spatial])
+
+
+def out_of(x: Tensor, value: np.ndarray, dtype: str = '') -> Tensor:
+    return Tensor(dtype or x.dtype, value.shape, format=x.format)
+
+
+def pooled_size(size: int, kernel: int, stride: int, pads: tuple[int, int], ceil: bool) -> int:
+    span = size + sum(pads) - kernel
+    count = (-(-span // stride) if ceil else span // stride) + 1
+    # A window must begin inside of the image or of what is before it.
+    return count - 1 if ceil and (count - 1) * stride >= size + pads[0] else count
+
+
+def windows(x: np.ndarray, kernel, stride, pads, ceil):
+    """For each place of the result: where it is, and the bounds of its window before cutting."""
+    sizes = [pooled_size(n, k, s, p, ceil) for n, k, s, p in zip(x.shape[-2:], kernel, stride, pads)]
+    for place in np.ndindex(*sizes):
+        yield sizes, place, [(i * s - p[0], i * s - p[0] + k) for i, s, p, k in zip(place, stride, pads, kernel)]
+
+
+def cut(x: np.ndarray, bounds) -> np.ndarray:
+    (a, b), (c, d) = bounds
+    return x[..., max(a, 0):max(b, 0), max(c, 0):max(d, 0)]
+
+
+def pool_parameters(r: Random, x: Tensor):
+    kernel = [r.int(1, min(3, n)) for n in x.shape[-2:]]
+    return kernel, [r.int(1, 3), r.int(1, 3)], [r.int(0, k // 2) for k in kernel], r.chance()
+
+
+@TABLE.case('AvgPool2d')
+def avg_pool(r: Random, form) -> Case:
+    x = image(r, r.pick(form.types['self']))
+    kernel, stride, padding, ceil = pool_parameters(r, x)
+    counts_padding, divisor = r.chance(), r.pick([0, 0, 3])
+    pads = [(p, p) for p in padding]
+    data, value = x.data.astype(np.float64), None
+    for sizes, place, bounds in windows(data, kernel, stride, pads, ceil):
+        value = np.zeros((*x.shape[:2], *sizes)) if value is None else value
+        part = cut(data, bounds)
+        area = [min(b, n + p) - a for (a, b), n, p in zip(bounds, x.shape[-2:], padding)]
+        count = divisor or (area[0] * area[1] if counts_padding else part.shape[-1] * part.shape[-2])
+        value[(..., *place)] = part.sum((-1, -2)) / count
+    out = out_of(x, value)
+    return Case([x, kernel, stride, padding, ceil, counts_padding, divisor, 0, out], {8: Want(value, 4.0)})
+
+
+def max_pool_of(x: Tensor, kernel, stride, pads, ceil):
+    values = places = None
+    for sizes, place, bounds in windows(x.data, kernel, stride, pads, ceil):
+        if values is None:
+            values, places = [np.zeros((*x.shape[:2], *sizes), t) for t in (x.data.dtype, np.int64)]
+        part = cut(x.data, bounds)
+        flat = part.reshape(*x.shape[:2], -1)
+        best = flat.argmax(-1)
+        row, column = np.divmod(best, part.shape[-1])
+        values[(..., *place)] = flat.max(-1)
+        top, left = [max(a, 0) for a, _ in bounds]
+        places[(..., *place)] = (row + top) * x.shape[-1] + column + left
+    return values, places
+
+
+@TABLE.case('MaxPool')
+def max_pool(r: Random, form) -> Case:
+    x = image(r, r.pick(form.types['self']))
+    kernel, stride, padding, ceil = pool_parameters(r, x)
+    value, _ = max_pool_of(x, kernel, stride, [(p, p) for p in padding], ceil)
+    return Case([x, kernel, stride, 0, padding * 2, [1, 1], int(ceil), out_of(x, value)], {7: value})
+
+
+@TABLE.case('MaxPool2dWithIndices')
+def max_pool_indices(r: Random, form) -> Case:
+    x = image(r, r.pick(form.types['self']))
+    kernel, stride, padding, ceil = pool_parameters(r, x)
+    value, where = max_pool_of(x, kernel, stride, [(p, p) for p in padding], ceil)
+    outs = [out_of(x, value), out_of(x, where, r.pick(form.types['indices']))]
+    return Case([x, kernel, stride, padding, [1, 1], ceil, *outs], {6: value, 7: where})
+
+
+@TABLE.case('AdaptiveAvgPool2d')
+def adaptive_avg_pool(r: Random, form) -> Case:
+    x, size = image(r, r.pick(form.types['self'])), [r.int(1, 5), r.int(1, 5)]
+    value = np.zeros((*x.shape[:2], *size))
+    for place in np.ndindex(*size):
+        bounds = [(i * n // m, -(-(i + 1) * n // m)) for i, n, m in zip(place, x.shape[-2:], size)]
+        value[(..., *place)] = cut(x.data.astype(np.float64), bounds).mean((-1, -2))
+    return Case([x, size, out_of(x, value)], {2: Want(value, 4.0)})
+
+
+def ratios(sizes, wanted, scales) -> list[float]:
+    """How far one step of the result goes in the image."""
+    return [1 / s if s > 0 else n / m for n, m, s in zip(sizes, wanted, scales)]
+
+
+@TABLE.case('UpsampleNearest1d UpsampleNearest2d UpsampleNearest2dV2')
+def nearest(r: Random, form) -> Case:
+    spatial = 1 if form.name.endswith('1d') else 2
+    x = image(r, r.pick(form.types['self']), spatial)
+    size = [r.int(1, 12) for _ in range(spatial)]
+    value = x.data
+    for axis, (n, m) in enumerate(zip(x.shape[2:], size), 2):
+        value = value.take([min(int(np.floor(np.float32(i) * np.float32(n / m))), n - 1) for i in range(m)], axis)
+    scales = [0.0, 0.0] if form.name.endswith('V2') else []
+    return Case([x, size, *scales, out_of(x, value)], {2 + len(scales): value})
+
+
+def linear_weights(n: int, m: int, corners: bool) -> np.ndarray:
+    weights = np.zeros((m, n))
+    for i in range(m):
+        at = i * (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else max((i + 0.5) * n / m - 0.5, 0)
+        low = min(int(at), n - 1)
+        weights[i, low] += 1 - (at - low)
+        weights[i, min(low + 1, n - 1)] += at - low
+    return weights
+
+
+def cubic_weights(n: int, m: int, corners: bool) -> np.ndarray:
+    def of(distance: float, a: float = -0.75) -> float:
+        d = abs(distance)
+        return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((d - 5) * d + 8) * d * a - 4 * a if d < 2 else 0
+    weights = np.zeros((m, n))
+    for i in range(m):
+        at = i * (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else (i + 0.5) * n / m - 0.5
+        for j in range(math.floor(at) - 1, math.floor(at) + 3):
+            weights[i, min(max(j, 0), n - 1)] += of(at - j)
+    return weights
+
+
+@TABLE.case('UpsampleLinear1d UpsampleBilinear2d UpsampleBicubic2d UpsampleTrilinear3d')
+def interpolated(r: Random, form) -> Case:
+    spatial, corners = int(form.name[-2]), r.chance()
+    weights = cubic_weights if 'cubic' in form.name else linear_weights
+    x = image(r, r.pick([t for t in form.types['self'] if t != 'u8']), spatial, most=6)
+    size, value = [r.int(1, 9) for _ in range(spatial)], x.data.astype(np.float64)
+    for axis, m in enumerate(size, 2):
+        value = np.moveaxis(np.tensordot(weights(value.shape[axis], m, corners), value, (1, axis)), 0, axis)
+    return Case([x, size, corners, *[0.0] * spatial, out_of(x, value)], {3 + spatial: Want(value, 4.0, loose=4)})
+
+
+def unnormalise(at, size: int, corners: bool):
+    return (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
+
+
+def reflect(at, size: int, corners: bool):
+    low, span = (0, size - 1) if corners else (-0.5, size)
+    if span == 0:
+        return np.zeros_like(at)
+    folded = np.abs(at - low) % (2 * span)
+    return np.where(folded > span, 2 * span - folded, folded) + low
+
+
+def sample(plane: np.ndarray, places: list[np.ndarray], mode: int, padding: int, corners: bool) -> np.ndarray:
+    """plane is [c, spatial...]; places hold one array for each spatial dimension."""
+    sizes = plane.shape[1:]
+    if padding == 2:
+        places = [reflect(p, n, corners) for p, n in zip(places, sizes)]
+    if padding:
+        places = [np.clip(p, 0, n - 1) for p, n in zip(places, sizes)]
+    if mode == 1:
+        return pick(plane, [np.rint(p).astype(np.int64) for p in places])
+    low = [np.floor(p).astype(np.int64) for p in places]
+    value = np.zeros((plane.shape[0], *places[0].shape))
+    for corner in itertools.product((0, 1), repeat=len(sizes)):
+        weight = np.prod([(p - l) if c else 1 - (p - l) for p, l, c in zip(places, low, corner)], axis=0)
+        value += weight * pick(plane, [l + c for l, c in zip(low, corner)])
+    return value
+
+
+def pick(plane: np.ndarray, at: list[np.ndarray]) -> np.ndarray:
+    inside = np.all([(a >= 0) & (a < n) for a, n in zip(at, plane.shape[1:])], axis=0)
+    return plane[(slice(None), *[np.clip(a, 0, n - 1) for a, n in zip(at, plane.shape[1:])])] * inside
+
+
+@TABLE.case('GridSampler2D GridSampler3D')
+def grid_sampler(r: Random, form) -> Case:
+    spatial = int(form.name[-2])
+    dtype = r.pick([t for t in form.types['input'] if t in ('f32', 'f64')])
+    x = image(r, dtype, spatial, most=5)
+    mode, padding, corners = r.int(0, 1), r.int(0, 2), r.chance()
+    grid = r.tensor(dtype, (x.shape[0], *[r.int(1, 4) for _ in range(spatial)], spatial), -1.4, 1.4)
+    planes = []
+    for plane, where in zip(x.data.astype(np.float64), grid.data.astype(np.float64)):
+        places = [unnormalise(where[..., spatial - 1 - i], n, corners) for i, n in enumerate(x.shape[2:])]
+        planes.append(sample(plane, places, mode, padding, corners))
+    value = np.stack(planes)
+    return Case([x, grid, mode, padding, corners, out_of(x, value)], {5: Want(value, 8.0, loose=4)})
+
+
+@TABLE.case('AffineGrid')
+def affine_grid(r: Random, form) -> Case:
+    spatial, corners = r.int(2, 3), r.chance()
+    size = [r.int(1, 3), r.int(1, 3), *[r.int(1, 5) for _ in range(spatial)]]
+    theta = r.tensor(r.pick(form.types['theta']), (size[0], spatial, spatial + 1), -2, 2)
+    lines = [np.linspace(-1, 1, n) * (1 if corners else (n - 1) / n) if n > 1 else np.zeros(1) for n in size[2:]]
+    base = np.stack([*np.meshgrid(*lines, indexing='ij')[::-1], np.ones(size[2:])], axis=-1)
+    value = np.einsum('...k,njk->n...j', base, theta.data.astype(np.float64))
+    return Case([theta, size, corners, Tensor(theta.dtype, value.shape)], {3: Want(value, 8.0, loose=2)})

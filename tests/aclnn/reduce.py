@@ -1,0 +1,169 @@
+"""Functions that fold dimensions away, or run along one."""
+from __future__ import annotations
+
+import numpy as np
+
+from cases import Case, Table, Want
+from values import DTYPES, Random, Scalar, Tensor, exact
+
+TABLE = Table('reduce')
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """DOUBLE for floats, INT64 for integers, which a narrower result wraps around."""
+    return array.astype(np.float64) if array.dtype.kind == 'f' else array.astype(np.int64)
+
+
+def axes(dims: list[int], rank: int) -> tuple[int, ...]:
+    """No dims stand for all of them."""
+    return tuple(d % rank for d in dims) if dims else tuple(range(rank))
+
+
+def input_of(r: Random, form, filled: bool = False, low: float = -4, high: float = 4):
+    dtype = r.pick(form.types['self'])
+    shape = r.full(0) if filled else r.shape()
+    x = r.tensor(dtype, shape, low, high)
+    return x, r.dims(len(shape)), r.chance()
+
+
+def folding(names: str, of, types=lambda r, form, x: x.dtype, filled: bool = True, scale=None):
+    """name(self, dims, keep, [dtype,] out), with of(values, axes, keepdims) as the expectation."""
+    @TABLE.case(names)
+    def case(r: Random, form) -> Case:
+        x, dims, keep = input_of(r, form, filled)
+        dtype = types(r, form, x)
+        values = exact(x.data, dtype) if 'dtype' in form.arguments else x.data
+        values = wide(values) if values.dtype != bool or dtype != 'bool' else values
+        where = axes(dims, len(x.shape))
+        value = np.asarray(of(values, axis=where, keepdims=keep))
+        size = scale(np.abs(values), axis=where, keepdims=keep) if scale else 0.1
+        arguments = [x, dims, keep] + [dtype] * ('dtype' in form.arguments) + [Tensor(dtype, value.shape)]
+        return Case(arguments, {len(arguments) - 1: Want(value, size, x.dtype if DTYPES[x.dtype].is_float else '')})
+
+
+def converted(r: Random, form, x: Tensor) -> str:
+    """The dtype argument: self's own, or one that holds more."""
+    own = [x.dtype] if x.dtype in form.types['out'] else []
+    return r.pick(own * 2 + (['f32', 'f64'] if x.dtype != 'f64' else ['f64']))
+
+
+def truths(r: Random, form, x: Tensor) -> str:
+    return r.pick([t for t in ('bool', 'bool', 'u8') if t in form.types['out']])
+
+
+def mean(values, **how):
+    return np.mean(values.astype(np.float64), **how)
+
+
+def floats(r: Random, form, x: Tensor) -> str:
+    return x.dtype if DTYPES[x.dtype].is_float else r.pick(['f32', 'f64'])
+
+
+def log_sum_exp(values, **how):
+    return np.log(np.sum(np.exp(values), **how))
+
+
+folding('ReduceSum', lambda v, **how: np.any(v, **how) if v.dtype == bool else np.sum(v, **how), converted,
+        filled=False, scale=np.sum)
+folding('Mean', mean, lambda r, form, x: x.dtype if DTYPES[x.dtype].is_float else r.pick(['f32', 'f64']),
+        scale=mean)
+folding('Amax', np.max)
+folding('Amin', np.min)
+folding('All', np.all, truths, filled=False)
+folding('Any', np.any, truths, filled=False)
+folding('LogSumExp', log_sum_exp, floats)
+
+
+def whole(r: Random, value) -> np.ndarray:
+    """The result of folding everything: without dimensions, or of the shape [1] that the pages name."""
+    return np.asarray(value).reshape(r.pick([(), (1,)]))
+
+
+@TABLE.case('Max Min')
+def extreme(r: Random, form) -> Case:
+    x, _, _ = input_of(r, form, filled=True)
+    value = whole(r, (np.max if form.name == 'Max' else np.min)(x.data))
+    return Case([x, Tensor(x.dtype, value.shape)], {1: value})
+
+
+@TABLE.case('Prod')
+def prod(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.full(0, 3, 3), -2, 2)
+    dtype = converted(r, form, x)
+    value = whole(r, np.prod(wide(exact(x.data, dtype))))
+    return Case([x, dtype, Tensor(dtype, value.shape)], {2: Want(value, computed=dtype, loose=4)})
+
+
+@TABLE.case('ProdDim')
+def prod_dim(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.full(1), -2, 2)
+    dtype, dim, keep = converted(r, form, x), r.dim(len(x.shape)), r.chance()
+    value = np.prod(wide(exact(x.data, dtype)), axis=dim, keepdims=keep)
+    return Case([x, dim, keep, dtype, Tensor(dtype, value.shape)], {4: Want(value, computed=dtype, loose=4)})
+
+
+def norm_of(values: np.ndarray, p: float, where, keep: bool) -> np.ndarray:
+    size = np.abs(values.astype(np.float64))
+    if np.isinf(p):
+        return (np.max if p > 0 else np.min)(size, axis=where, keepdims=keep)
+    if p == 0:
+        return np.sum(size != 0, axis=where, keepdims=keep)
+    return np.sum(size ** p, axis=where, keepdims=keep) ** (1 / p)
+
+
+@TABLE.case('Norm')
+def norm(r: Random, form) -> Case:
+    x, dims, keep = input_of(r, form, filled=True)
+    p = r.pick([None, 0, 1, 2, 3, np.inf, -np.inf])
+    value = norm_of(x.data, 2 if p is None else p, axes(dims, len(x.shape)), keep)
+    scalar = None if p is None else Scalar(p, 'f32')
+    return Case([x, scalar, dims, keep, Tensor(x.dtype, value.shape)], {4: Want(value, loose=2)})
+
+
+@TABLE.case('LinalgVectorNorm')
+def vector_norm(r: Random, form) -> Case:
+    x, dims, keep = input_of(r, form, filled=True)
+    p, dtype = r.pick([0, 1, 2, 3]), r.pick([x.dtype, 'f32']) if x.dtype in ('f16', 'bf16') else x.dtype
+    value = norm_of(x.data, p, axes(dims, len(x.shape)), keep)
+    dims = dims if dims or r.chance() else None
+    return Case([x, Scalar(p, 'f32'), dims, keep, dtype, Tensor(dtype, value.shape)], {5: Want(value, loose=2)})
+
+
+@TABLE.case('VarCorrection Std')
+def variance(r: Random, form) -> Case:
+    x, dims, keep = input_of(r, form, filled=True)
+    correction, where = r.int(0, 1), axes(dims, len(x.shape))
+    dims = dims if dims or r.chance() else None
+    with np.errstate(all='ignore'):
+        count = int(np.prod([x.shape[a] for a in where], dtype=int)) - correction
+        middle = np.mean(x.data.astype(np.float64), axis=where, keepdims=True)
+        value = np.sum((x.data - middle) ** 2, axis=where, keepdims=keep) / np.float64(max(count, 0))
+        value = np.sqrt(value) if form.name == 'Std' else value
+    return Case([x, dims, correction, keep, Tensor(x.dtype, value.shape)], {4: Want(value, loose=2)})
+
+
+@TABLE.case('ArgMax ArgMin MaxDim MinDim')
+def extreme_along(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.full(1), -4, 4)
+    dim, keep = r.dim(len(x.shape)), r.chance()
+    largest = 'Max' in form.name
+    where = np.expand_dims((np.argmax if largest else np.argmin)(x.data, axis=dim), dim)
+    value = np.take_along_axis(x.data, where, dim)
+    where, value = (where, value) if keep else (where.squeeze(dim), value.squeeze(dim))
+    if form.name.startswith('Arg'):
+        return Case([x, dim, keep, Tensor(r.pick(form.types['out']), where.shape)], {3: where})
+    outs = [Tensor(x.dtype, value.shape), Tensor(r.pick(form.types['indices']), where.shape)]
+    return Case([x, dim, keep, *outs], {3: value, 4: where})
+
+
+@TABLE.case('Cumsum Cumprod')
+def cumulative(r: Random, form) -> Case:
+    first = 'input' if form.name == 'Cumprod' else 'self'
+    x = r.tensor(r.pick([t for t in form.types[first] if t != 'bool']), r.shape(1, 4, 5), -3, 3)
+    dtype, dim = converted(r, form, x), r.dim(len(x.shape))
+    values = wide(exact(x.data, dtype))
+    if form.name == 'Cumsum':
+        want = Want(np.cumsum(values, axis=dim), np.cumsum(np.abs(values), axis=dim), loose=2)
+        return Case([x, dim, dtype, Tensor(dtype, x.shape)], {3: want})
+    want = Want(np.cumprod(values, axis=dim), computed=dtype, loose=8)
+    return Case([x, Scalar(dim, 'i64'), dtype, Tensor(dtype, x.shape)], {3: want})

@@ -1,0 +1,225 @@
+"""Element types, tensors with their places in memory, and what a random case is made of."""
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import binding
+
+ND, NCHW, NCDHW, NCL = 2, 0, 30, 47
+
+
+@dataclass(frozen=True)
+class DType:
+    name: str
+    code: int  # aclDataType
+    numpy: type  # how its elements lie in memory
+    eps: float = 0  # what a result of this type may be off, relative to its size
+
+    @property
+    def is_float(self) -> bool:
+        return self.eps > 0 and self.name[0] != 'c'
+
+    @property
+    def logical(self):
+        """The numpy type with the values: BFLOAT16 has none of its own."""
+        return np.float32 if self.name == 'bf16' else self.numpy
+
+
+DTYPES = {d.name: d for d in (
+    DType('f32', 0, np.float32, 4e-6), DType('f16', 1, np.float16, 1.2e-3), DType('bf16', 27, np.uint16, 9e-3),
+    DType('f64', 11, np.float64, 1e-11), DType('i8', 2, np.int8), DType('i16', 6, np.int16),
+    DType('i32', 3, np.int32), DType('i64', 9, np.int64), DType('u8', 4, np.uint8),
+    DType('u16', 7, np.uint16), DType('u32', 8, np.uint32), DType('u64', 10, np.uint64),
+    DType('bool', 12, np.bool_), DType('c64', 16, np.complex64, 4e-6),
+    DType('c128', 17, np.complex128, 1e-11))}
+
+
+def to_memory(array: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype != 'bf16':
+        return array.astype(DTYPES[dtype].numpy)
+    bits = np.atleast_1d(array.astype(np.float32)).view(np.uint32).astype(np.int64)
+    rounded = ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(array), np.uint16(0x7fc0), rounded.reshape(array.shape))
+
+
+def from_memory(array: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype != 'bf16':
+        return array
+    wide = np.left_shift(np.atleast_1d(array).astype(np.uint32), 16, dtype=np.uint32)
+    return wide.view(np.float32).reshape(array.shape)
+
+
+def exact(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The values once they have been stored as dtype."""
+    with np.errstate(all='ignore'):
+        return from_memory(to_memory(np.asarray(array), dtype), dtype)
+
+
+@dataclass
+class Tensor:
+    """A tensor argument. `data` are its values before the call, or None where only the shape counts."""
+    dtype: str
+    shape: tuple[int, ...]
+    data: np.ndarray | None = None
+    format: int = ND
+
+
+@dataclass
+class Scalar:
+    value: float
+    dtype: str
+
+
+def given(array, dtype: str, format: int = ND) -> Tensor:
+    array = exact(array, dtype)
+    return Tensor(dtype, array.shape, array, format)
+
+
+@dataclass
+class Layout:
+    strides: list[int]
+    offset: int
+    length: int  # of the storage, in elements
+
+
+def packed(shape) -> list[int]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.insert(0, step)
+        step *= max(size, 1)
+    return strides
+
+
+def choose_layout(rng, tensor: Tensor, written: bool) -> Layout:
+    shape = tensor.shape
+    kind = rng.choice(['packed', 'packed', 'offset', 'transposed', 'step', 'repeated'])
+    strides, offset, tail = packed(shape), 0, 0
+    if kind in ('offset', 'step'):
+        offset, tail = int(rng.integers(1, 9)), int(rng.integers(0, 4))
+    if kind == 'transposed':
+        order = rng.permutation(len(shape))
+        for axis, stride in zip(order, packed([shape[a] for a in order])):
+            strides[axis] = stride
+    if kind == 'step':
+        strides = [s * 3 for s in packed([n + 1 for n in shape])]
+    if kind == 'repeated' and not written and 0 not in shape:
+        strides = repeat_strides(tensor.data)
+    last = sum((n - 1) * s for n, s in zip(shape, strides)) if 0 not in shape else -1
+    return Layout(strides, offset, offset + last + 1 + tail)
+
+
+def repeat_strides(data: np.ndarray) -> list[int]:
+    """Strides of 0 along the axes on which the values do not change."""
+    still = [n > 1 and bool(np.all(data == data.take([0], axis))) for axis, n in enumerate(data.shape)]
+    return [0 if s else p for s, p in zip(still, packed([1 if s else n for s, n in zip(still, data.shape)]))]
+
+
+class Bound:
+    """A tensor on the device: storage filled with rubbish, and the values in their places."""
+
+    def __init__(self, device: binding.Device, tensor: Tensor, layout: Layout, rng):
+        self.device, self.tensor, self.layout = device, tensor, layout
+        memory = DTYPES[tensor.dtype].numpy
+        size = np.dtype(memory).itemsize
+        self.storage = rng.integers(0, 2 if tensor.dtype == 'bool' else 100, layout.length * size,
+                                    np.uint8).view(memory)
+        if tensor.data is not None and tensor.data.size:
+            self.view(self.storage)[...] = to_memory(tensor.data, tensor.dtype)
+        self.address = device.malloc(self.storage.nbytes)
+        device.copy(self.address, self.storage.ctypes.data, self.storage.nbytes, binding.HOST_TO_DEVICE)
+        self.handle = self.create()
+
+    def view(self, storage: np.ndarray) -> np.ndarray:
+        size = storage.itemsize
+        return np.lib.stride_tricks.as_strided(storage[self.layout.offset:], self.tensor.shape,
+                                               [s * size for s in self.layout.strides])
+
+    def create(self) -> int:
+        rank = len(self.tensor.shape)
+        ints = ctypes.c_int64 * rank
+        return self.device.create(
+            'Tensor', ints(*self.tensor.shape), ctypes.c_uint64(rank), DTYPES[self.tensor.dtype].code,
+            ints(*self.layout.strides), ctypes.c_int64(self.layout.offset), self.tensor.format,
+            (ctypes.c_int64 * 1)(self.layout.length), ctypes.c_uint64(1), ctypes.c_void_p(self.address))
+
+    def read(self) -> tuple[np.ndarray, bool]:
+        """The values now, and whether the storage around them is as it was."""
+        now = np.empty_like(self.storage)
+        self.device.copy(now.ctypes.data, self.address, now.nbytes, binding.DEVICE_TO_HOST)
+        if 0 in self.tensor.shape:
+            return np.zeros(self.tensor.shape, DTYPES[self.tensor.dtype].logical), True
+        values = self.view(now).copy()
+        self.view(self.storage)[...] = values
+        intact = now.tobytes() == self.storage.tobytes()
+        return from_memory(values, self.tensor.dtype), intact
+
+    def destroy(self, with_handle: bool = True):
+        if with_handle:
+            self.device.destroy('Tensor', self.handle)
+        self.device.free(self.address)
+
+
+@dataclass
+class Random:
+    """Draws the parts of a case."""
+    rng: np.random.Generator
+    empty: float = 0.05  # how often a shape may have a dimension of 0
+
+    def int(self, low: int, high: int) -> int:
+        return int(self.rng.integers(low, high + 1))
+
+    def real(self, low: float, high: float) -> float:
+        return float(np.float32(self.rng.uniform(low, high)))
+
+    def chance(self, p: float = 0.5) -> bool:
+        return bool(self.rng.random() < p)
+
+    def pick(self, items):
+        return items[int(self.rng.integers(len(items)))]
+
+    def shape(self, low: int = 0, high: int = 5, size: int = 6) -> tuple[int, ...]:
+        shape = [self.int(1, size) for _ in range(self.int(low, high))]
+        if shape and self.chance(self.empty):
+            shape[self.int(0, len(shape) - 1)] = 0
+        return tuple(shape)
+
+    def full(self, low: int = 1, high: int = 5, size: int = 6) -> tuple[int, ...]:
+        """A shape without a 0."""
+        return tuple(self.int(1, size) for _ in range(self.int(low, high)))
+
+    def part(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """A shape that broadcasts onto this one."""
+        short = shape[self.int(0, len(shape)):] if self.chance(0.3) else shape
+        return tuple(1 if self.chance(0.2) else n for n in short)
+
+    def dim(self, rank: int) -> int:
+        return self.int(-rank, rank - 1) if rank else self.int(-1, 0)
+
+    def dims(self, rank: int) -> list[int]:
+        """Some dimensions, from either end, none twice."""
+        chosen = self.rng.permutation(rank)[:self.int(0, rank)]
+        return [int(d) - (rank if self.chance(0.3) else 0) for d in chosen]
+
+    def array(self, dtype: str, shape, low: float = -4, high: float = 4) -> np.ndarray:
+        kind = DTYPES[dtype]
+        if dtype == 'bool':
+            values = self.rng.integers(0, 2, shape)
+        elif dtype[0] == 'c':
+            values = self.rng.uniform(low, high, shape) + 1j * self.rng.uniform(low, high, shape)
+        elif kind.is_float:
+            values = self.rng.uniform(low, high, shape)
+        else:
+            low = max(low, 0) if dtype[0] == 'u' else low
+            values = self.rng.integers(math.ceil(low), math.floor(high) + 1, shape)
+        values = np.asarray(values)
+        if values.ndim and values.size and self.chance(0.15):  # so that a stride of 0 can be chosen
+            axis = self.int(0, values.ndim - 1)
+            values = np.broadcast_to(values.take([0], axis), shape)
+        return exact(values, dtype)
+
+    def tensor(self, dtype: str, shape, low: float = -4, high: float = 4, format: int = ND) -> Tensor:
+        return given(self.array(dtype, shape, low, high), dtype, format)
