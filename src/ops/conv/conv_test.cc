@@ -130,11 +130,19 @@ double Error(const Case& c) {
   args.bf16 = c.bf16;
   std::optional<PackedWeights> packed;
   if (c.packed_ahead) packed = PackConvWeights(args);
-  if (packed && c.plainly) packed = PackedWeights{TextOf(PlainWeightLayout(ParseWeightLayout(packed->layout).sizes)), "another", Unpacked(*packed), w.tensor.count() * 4};
-  if (packed) args.packed_weight = &*packed, args.constant_weight = nullptr;
+  if (packed && c.plainly) {
+    const std::string plain = TextOf(PlainWeightLayout(ParseWeightLayout(packed->layout).sizes));
+    packed = PackedWeights{plain, "another", Unpacked(*packed), w.tensor.count() * 4};
+  }
+  if (packed) {
+    args.packed_weight = &*packed;
+    args.constant_weight = nullptr;
+  }
   if (c.residual) args.residual = add.BoundTo(*plan, Access::kRead, "r");
   PlanConv(*plan, args);
-  if (packed && !c.plainly) EXPECT_GT(packed->data.use_count(), 1) << "the plan reads them where they lie";
+  if (packed && !c.plainly) {
+    EXPECT_GT(packed->data.use_count(), 1) << "the plan reads them where they lie";
+  }
   testing::RunPlan(*plan);
 
   std::vector<double> want = Scattered(c, x.tensor, w.tensor, shape);
