@@ -180,9 +180,11 @@ def one_hot(r: Random, form) -> Case:
 
 
 def ordered(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
-    """Where the elements stand that come in order; equal ones keep theirs."""
+    """Where the elements stand that come in order; equal ones keep theirs. NaN is the largest."""
     if values.ndim == 0:
         return np.zeros((), np.int64)
+    if values.dtype.kind == 'f':
+        values = np.where(np.isnan(values), np.inf, values)  # no other value is infinite
     key = values.astype(np.float64) if values.dtype.kind in 'fb' else values.astype(object)
     return np.argsort(-key if descending else key, axis=dim, kind='stable').astype(np.int64)
 
@@ -190,6 +192,8 @@ def ordered(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
 @TABLE.case('Argsort Sort')
 def sort(r: Random, form) -> Case:
     x = r.tensor(r.pick(form.types['self']), r.shape(0, 4))
+    if DTYPES[x.dtype].is_float and r.chance(0.3):
+        x = given(np.where(r.rng.random(x.shape) < 0.2, np.nan, x.data), x.dtype)
     dim, descending = r.dim(len(x.shape)), r.chance()
     where = ordered(x.data, dim, descending)
     if form.name == 'Argsort':

@@ -98,8 +98,9 @@ def cat(r: Random, form) -> Case:
     dim, parts = r.dim(len(shape)), []
     for _ in range(r.int(1, 4)):
         shape[dim] = r.int(0, 4)
-        parts.append(r.tensor(dtype, shape))
-    value = np.concatenate([p.data for p in parts], axis=dim)
+        narrower = [t for t in ('i8', 'i16', dtype) if dtype in ('f32', 'f64', 'i32', 'i64')] or [dtype]
+        parts.append(r.tensor(r.pick(narrower), shape))
+    value = np.concatenate([p.data.astype(DTYPES[dtype].logical) for p in parts], axis=dim)
     return Case([parts, dim, Tensor(dtype, value.shape)], {2: value})
 
 

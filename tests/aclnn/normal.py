@@ -83,6 +83,9 @@ def group_norm(r: Random, form) -> Case:
     outs = [Tensor(x.dtype, x.shape)] + [Tensor(x.dtype, (n, group)) for _ in range(2)]
     wants = {8: Want(value, 8 + np.max(rstd), loose=4), 9: Want(mean.reshape(n, group), 4.0),
              10: Want(rstd.reshape(n, group), rstd.reshape(n, group), loose=4)}
+    if r.chance(0.2):
+        outs[1:] = [None, None]
+        del wants[9], wants[10]
     return Case([x, gamma, beta, n, c, area, group, 1e-5, *outs], wants)
 
 
@@ -106,6 +109,9 @@ def batch_norm(r: Random, form) -> Case:
     else:
         value = (wide(x) - wide(running[0]).reshape(column)) / np.sqrt(wide(running[1]).reshape(column) + 1e-5)
         saved = [None, None]
+    if training and r.chance(0.3):
+        running = [None, None]
+        del wants[3], wants[4]
     value = value * (wide(weight).reshape(column) if weight else 1) + (wide(bias).reshape(column) if bias else 0)
     wants[8] = Want(value, 16 + np.max(rstd), loose=4)
     out = Tensor(x.dtype, x.shape, format=x.format)

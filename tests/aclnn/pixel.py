@@ -105,11 +105,6 @@ def adaptive_avg_pool(r: Random, form) -> Case:
     return Case([x, size, out_of(x, value)], {2: Want(value, 4.0)})
 
 
-def ratios(sizes, wanted, scales) -> list[float]:
-    """How far one step of the result goes in the image."""
-    return [1 / s if s > 0 else n / m for n, m, s in zip(sizes, wanted, scales)]
-
-
 @TABLE.case('UpsampleNearest1d UpsampleNearest2d UpsampleNearest2dV2')
 def nearest(r: Random, form) -> Case:
     spatial = 1 if form.name.endswith('1d') else 2
@@ -132,15 +127,17 @@ def linear_weights(n: int, m: int, corners: bool) -> np.ndarray:
     return weights
 
 
+def cubic(distance: float, a: float = -0.75) -> float:
+    d = abs(distance)
+    return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((d - 5) * d + 8) * d * a - 4 * a if d < 2 else 0
+
+
 def cubic_weights(n: int, m: int, corners: bool) -> np.ndarray:
-    def of(distance: float, a: float = -0.75) -> float:
-        d = abs(distance)
-        return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((d - 5) * d + 8) * d * a - 4 * a if d < 2 else 0
     weights = np.zeros((m, n))
     for i in range(m):
         at = i * (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else (i + 0.5) * n / m - 0.5
         for j in range(math.floor(at) - 1, math.floor(at) + 3):
-            weights[i, min(max(j, 0), n - 1)] += of(at - j)
+            weights[i, min(max(j, 0), n - 1)] += cubic(at - j)
     return weights
 
 
@@ -184,6 +181,20 @@ def sample(plane: np.ndarray, places: list[np.ndarray], mode: int, padding: int,
     return value
 
 
+def sample_cubic(plane: np.ndarray, places: list[np.ndarray], padding: int, corners: bool) -> np.ndarray:
+    """Here each of the 16 neighbours is put back inside, not the place itself."""
+    value = np.zeros((plane.shape[0], *places[0].shape))
+    for step in itertools.product(range(-1, 3), repeat=2):
+        at = [np.floor(p) + s for p, s in zip(places, step)]
+        weight = np.prod([[cubic(d) for d in (p - a).flat] for p, a in zip(places, at)], axis=0)
+        if padding == 2:
+            at = [reflect(a, n, corners) for a, n in zip(at, plane.shape[1:])]
+        if padding:
+            at = [np.clip(a, 0, n - 1) for a, n in zip(at, plane.shape[1:])]
+        value += weight.reshape(at[0].shape) * pick(plane, [np.rint(a).astype(np.int64) for a in at])
+    return value
+
+
 def pick(plane: np.ndarray, at: list[np.ndarray]) -> np.ndarray:
     inside = np.all([(a >= 0) & (a < n) for a, n in zip(at, plane.shape[1:])], axis=0)
     return plane[(slice(None), *[np.clip(a, 0, n - 1) for a, n in zip(at, plane.shape[1:])])] * inside
@@ -194,12 +205,13 @@ def grid_sampler(r: Random, form) -> Case:
     spatial = int(form.name[-2])
     dtype = r.pick([t for t in form.types['input'] if t in ('f32', 'f64')])
     x = image(r, dtype, spatial, most=5)
-    mode, padding, corners = r.int(0, 1), r.int(0, 2), r.chance()
+    mode, padding, corners = r.int(0, 4 - spatial), r.int(0, 2), r.chance()
     grid = r.tensor(dtype, (x.shape[0], *[r.int(1, 4) for _ in range(spatial)], spatial), -1.4, 1.4)
     planes = []
     for plane, where in zip(x.data.astype(np.float64), grid.data.astype(np.float64)):
         places = [unnormalise(where[..., spatial - 1 - i], n, corners) for i, n in enumerate(x.shape[2:])]
-        planes.append(sample(plane, places, mode, padding, corners))
+        planes.append(sample_cubic(plane, places, padding, corners) if mode == 2 else
+                      sample(plane, places, mode, padding, corners))
     value = np.stack(planes)
     return Case([x, grid, mode, padding, corners, out_of(x, value)], {5: Want(value, 8.0, loose=4)})
 

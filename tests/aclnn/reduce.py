@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from cases import Case, Table, Want
-from values import DTYPES, Random, Scalar, Tensor, exact
+from values import DTYPES, Random, Scalar, Tensor, exact, given
 
 TABLE = Table('reduce')
 
@@ -19,11 +19,17 @@ def axes(dims: list[int], rank: int) -> tuple[int, ...]:
     return tuple(d % rank for d in dims) if dims else tuple(range(rank))
 
 
-def input_of(r: Random, form, filled: bool = False, low: float = -4, high: float = 4):
+def input_of(r: Random, form, filled: bool = False):
     dtype = r.pick(form.types['self'])
     shape = r.full(0) if filled else r.shape()
-    x = r.tensor(dtype, shape, low, high)
-    return x, r.dims(len(shape)), r.chance()
+    return r.tensor(dtype, shape), r.dims(len(shape)), r.chance()
+
+
+def with_nan(r: Random, x: Tensor) -> Tensor:
+    """Sometimes a NaN among the floats: the largest and the least of them are NaN then."""
+    if DTYPES[x.dtype].is_float and r.chance(0.3):
+        return given(np.where(r.rng.random(x.shape) < 0.1, np.nan, x.data), x.dtype)
+    return x
 
 
 def folding(names: str, of, types=lambda r, form, x: x.dtype, filled: bool = True, scale=None):
@@ -31,6 +37,7 @@ def folding(names: str, of, types=lambda r, form, x: x.dtype, filled: bool = Tru
     @TABLE.case(names)
     def case(r: Random, form) -> Case:
         x, dims, keep = input_of(r, form, filled)
+        x = with_nan(r, x) if names in ('Amax', 'Amin', 'Any', 'All') else x
         dtype = types(r, form, x)
         values = exact(x.data, dtype) if 'dtype' in form.arguments else x.data
         values = wide(values) if values.dtype != bool or dtype != 'bool' else values
@@ -81,7 +88,7 @@ def whole(r: Random, value) -> np.ndarray:
 
 @TABLE.case('Max Min')
 def extreme(r: Random, form) -> Case:
-    x, _, _ = input_of(r, form, filled=True)
+    x = with_nan(r, input_of(r, form, filled=True)[0])
     value = whole(r, (np.max if form.name == 'Max' else np.min)(x.data))
     return Case([x, Tensor(x.dtype, value.shape)], {1: value})
 
@@ -144,7 +151,7 @@ def variance(r: Random, form) -> Case:
 
 @TABLE.case('ArgMax ArgMin MaxDim MinDim')
 def extreme_along(r: Random, form) -> Case:
-    x = r.tensor(r.pick(form.types['self']), r.full(1), -4, 4)
+    x = with_nan(r, r.tensor(r.pick(form.types['self']), r.full(1)))
     dim, keep = r.dim(len(x.shape)), r.chance()
     largest = 'Max' in form.name
     where = np.expand_dims((np.argmax if largest else np.argmin)(x.data, axis=dim), dim)

@@ -182,10 +182,16 @@ class Random:
         return items[int(self.rng.integers(len(items)))]
 
     def shape(self, low: int = 0, high: int = 5, size: int = 6) -> tuple[int, ...]:
-        shape = [self.int(1, size) for _ in range(self.int(low, high))]
+        shape = self.unusual() if low <= 1 and high == 5 and self.chance(0.1) else list(self.full(low, high, size))
         if shape and self.chance(self.empty):
             shape[self.int(0, len(shape) - 1)] = 0
         return tuple(shape)
+
+    def unusual(self) -> list[int]:
+        """As many dimensions as there may be, or so many elements that loops are split and unrolled."""
+        if self.chance():
+            return [self.int(1, 3) for _ in range(self.int(6, 8))]
+        return [self.int(1, 3), self.int(1000, 9000)]
 
     def full(self, low: int = 1, high: int = 5, size: int = 6) -> tuple[int, ...]:
         """A shape without a 0."""
