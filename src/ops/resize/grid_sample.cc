@@ -105,7 +105,8 @@ struct SampleBody {
     if (!(x > -kFarthest)) x = -kFarthest;
     x = std::min(x, kFarthest);
     if (x < Low() || x > High(size)) {
-      if (padding == SamplePadding::kBorder) x = std::clamp(x, T{0}, n - 1);
+      // The cubic's sixteen neighbours are each put back on their own, which gives other weights.
+      if (padding == SamplePadding::kBorder && mode != SampleMode::kCubic) x = std::clamp(x, T{0}, n - 1);
       if (padding == SamplePadding::kReflection) x = Reflected(x, Low(), High(size));
     }
     Taps<T> taps;
@@ -243,6 +244,10 @@ void GridSampler(Plan& plan, DType, const Operand& input, const Operand& grid, i
   if (interpolationMode < 0 || interpolationMode > 2 || paddingMode < 0 || paddingMode > 2) {
     Fail(kInvalidArgument, "op-grid", "interpolationMode {} or paddingMode {} is not one of 0, 1 and 2",
          interpolationMode, paddingMode);
+  }
+  if (interpolationMode == 2 && input.shape().rank() != 4) {
+    Fail(kInvalidArgument, "op-grid", "interpolationMode 2 (cubic) is for images of two dimensions; {} has shape {}",
+         input.name, input.shape().ToString());
   }
   PlanGridSample(plan, input, grid, static_cast<SampleMode>(interpolationMode), static_cast<SamplePadding>(paddingMode),
                  alignCorners, out);
