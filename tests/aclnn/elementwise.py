@@ -53,6 +53,7 @@ class Formula:
     without: tuple = ()  # types left out: what they mean is not documented
     special: bool = False  # also with NaN and the infinities
     loose: float = 1
+    scale: object = None  # like `of`: the size of the terms, where they may cancel each other
 
     def limits(self, name: str):
         return self.domain.get(name, (self.low, self.high))
@@ -154,6 +155,8 @@ def finish(r: Random, form, formula: Formula, drawn: dict, values: dict, compute
                     for n, v in values.items()}
         value = np.asarray(formula.of(**operands))
         value = value if formula.rule == 'truth' else value.astype(computing(0, computed).dtype)
+        sizes = {n: np.abs(computing(v, 'f64')) for n, v in operands.items()} if formula.scale else {}
+        scale = formula.scale(**sizes) if formula.scale else 0.1
     if out is None:
         drawn['out'] = Tensor(dtype, value.shape)
         if DTYPES[dtype].is_float and not DTYPES[computed].is_float:
@@ -161,8 +164,7 @@ def finish(r: Random, form, formula: Formula, drawn: dict, values: dict, compute
     arguments = [drawn[n] for n in form.arguments]
     place = form.arguments.index('self' if form.in_place else 'out')
     final = exact(value, computed) if computed != arguments[place].dtype else value
-    return Case(arguments, {place: Want(final, computed='' if formula.rule == 'truth' else computed,
-                                        loose=formula.loose)})
+    return Case(arguments, {place: Want(final, scale, '' if formula.rule == 'truth' else computed, formula.loose)})
 
 
 def join_as_integers(drawn: dict):
@@ -247,10 +249,11 @@ add(pair('Threshold'), 'same', lambda self, threshold, value: np.where(self > th
 
 # --- arithmetic of two ---
 WHOLE = dict(low=-100, high=100)
-add(f'{pair("Add")} {pair("Adds")}', 'promote', lambda self, other, alpha: self + alpha * other, **WHOLE)
-add(f'{pair("Sub")} {pair("Subs")}', 'promote', lambda self, other, alpha: self - alpha * other, **WHOLE,
+TERMS = dict(WHOLE, scale=lambda self, other, alpha: self + other + alpha * np.maximum(self, other))
+add(f'{pair("Add")} {pair("Adds")}', 'promote', lambda self, other, alpha: self + alpha * other, **TERMS)
+add(f'{pair("Sub")} {pair("Subs")}', 'promote', lambda self, other, alpha: self - alpha * other, **TERMS,
     without=('bool',))
-add('Rsub Rsubs', 'promote', lambda self, other, alpha: other - alpha * self, **WHOLE, without=('bool',))
+add('Rsub Rsubs', 'promote', lambda self, other, alpha: other - alpha * self, **TERMS, without=('bool',))
 add(f'{pair("Mul")} {pair("Muls")}', 'promote', lambda self, other: self * other, **WHOLE)
 add(f'{pair("Div")} {pair("Divs")}', 'float', lambda self, other: self / other, special=True,
     domain={'other': (1, 4)})
@@ -310,11 +313,12 @@ add('ClampMin', 'same', clamp_min, domain=LIMITS, special=True)
 add(pair('ClampMax'), 'same', clamp_max, domain=LIMITS, special=True)
 add(pair('ClampMinTensor'), 'promote', clamp_min, special=True)
 add(pair('ClampMaxTensor'), 'promote', clamp_max, special=True)
-add(pair('Addcmul'), 'promote', lambda self, tensor1, tensor2, value: self + value * tensor1 * tensor2, loose=8)
+add(pair('Addcmul'), 'promote', lambda self, tensor1, tensor2, value: self + value * tensor1 * tensor2, loose=2,
+    scale=lambda self, tensor1, tensor2, value: self + value * tensor1 * tensor2)
 add(pair('Addcdiv'), 'promote', lambda self, tensor1, tensor2, value: self + value * tensor1 / tensor2,
-    domain={'tensor2': (1, 4)}, loose=8)
+    domain={'tensor2': (1, 4)}, loose=2, scale=lambda self, tensor1, tensor2, value: self + value * tensor1 / tensor2)
 add(f'{pair("Lerp")} {pair("Lerps")}', 'same', lambda self, end, weight: self + weight * (end - self),
-    domain={'weight': (0, 1), 'broadcast': ('end',)}, loose=4)
+    domain={'weight': (0, 1), 'broadcast': ('end',)}, loose=2, scale=lambda self, end, weight: self + end)
 
 
 @TABLE.case('SWhere', broadcasts=True)
