@@ -208,7 +208,18 @@ void GatherV3(Plan& plan, DType, const Operand& self, int64_t dim, const Operand
   PlanGather(plan, self, axis, static_cast<int>(batchDims), index, out);
 }
 
+void IndexSelect(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& index,
+                 const Operand& out) {
+  if (index.shape().rank() > 1) {
+    Fail(kInvalidArgument, "op-rank", "{} has shape {}; it is a vector", index.name, index.shape().ToString());
+  }
+  GatherAxis(plan, compute, self, dim, index, out);
+}
+
 void Embedding(Plan& plan, DType, const Operand& weight, const Operand& indices, const Operand& out) {
+  if (weight.shape().rank() != 2) {
+    Fail(kInvalidArgument, "op-rank", "{} has shape {}; it is a matrix", weight.name, weight.shape().ToString());
+  }
   PlanGather(plan, weight, 0, 0, indices, out);
 }
 

@@ -116,6 +116,10 @@ void SplitWithSize(Plan& plan, DType, const Operand& self, std::span<const int64
     body.pieces.push_back({StridedCopy(*outs[i].tensor, part), outs[i].binding, self.binding});
     first += sizes[i];
   }
+  if (self.tensor->shape.rank() > 0 && first != self.tensor->shape[axis]) {
+    Fail(kInvalidArgument, "op-split", "splitSizes sum to {}, but dimension {} has {}", first, axis,
+         self.tensor->shape[axis]);
+  }
   SetPieces(plan, std::move(body));
 }
 
