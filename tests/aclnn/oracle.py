@@ -2,6 +2,7 @@
 """Runs the tables of functions against what is installed, and says what differs from numpy.
 
   oracle.py FAMILY...    the cases and the documented errors of these families (or `all`)
+  oracle.py refusals     calls that one function alone must refuse
   oracle.py coverage     every function of include/aclnnop is in a table or in EXCEPTIONS
 
 BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions.
@@ -27,6 +28,7 @@ import linear
 import normal
 import pixel
 import reduce
+import refusals
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, normal, index, layout, pixel)}
@@ -82,6 +84,16 @@ def run_families(names: list[str]) -> int:
     return int(failed > 0)
 
 
+def run_refusals() -> int:
+    device = binding.open_device()
+    failures = refusals.check(device, np.random.default_rng(1))
+    device.close()
+    for failure in failures:
+        print(failure)
+    print(f'{len(refusals.CALLS)} calls, {len(failures)} were not refused as they should be')
+    return int(bool(failures))
+
+
 def check_coverage() -> int:
     declared = set(binding.read_signatures(binding.headers()))
     held = {name for table in FAMILIES.values() for name in table.rows}
@@ -98,4 +110,6 @@ def check_coverage() -> int:
 if __name__ == '__main__':
     if sys.argv[1:] == ['coverage']:
         sys.exit(check_coverage())
+    if sys.argv[1:] == ['refusals']:
+        sys.exit(run_refusals())
     sys.exit(run_families(list(FAMILIES) if sys.argv[1:] == ['all'] else sys.argv[1:]))

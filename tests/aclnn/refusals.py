@@ -1,0 +1,68 @@
+"""Calls that one function alone must refuse with 161002: one line each, the arguments in C's order."""
+from __future__ import annotations
+
+import numpy as np
+
+import errors
+from binding import BAD_ARGUMENT
+from cases import Case
+from values import Scalar, Tensor, given
+
+
+def t(*shape, dtype: str = 'f32') -> Tensor:
+    """An input of ones."""
+    return given(np.ones(shape), dtype)
+
+
+def o(*shape, dtype: str = 'f32') -> Tensor:
+    return Tensor(dtype, shape)
+
+
+ONE, NONE = Scalar(1, 'f32'), Scalar(0, 'f32')
+IMAGE = t(1, 3, 5, 5)
+CALLS = [
+    ('a mode that is none', 'DivMod', t(3), t(3), 5, o(3)),
+    ('a matrix of indices', 'IndexSelect', t(3, 4), 0, t(2, 2, dtype='i64'), o(2, 2, 4)),
+    ('a table of one dimension', 'Embedding', t(3), t(2, dtype='i64'), o(2)),
+    ('a reduction that is none', 'Scatter', t(3, 5), 0, t(2, 2, dtype='i64'), t(2, 2), 7, o(3, 5)),
+    ('more indices than sources', 'Scatter', t(3, 5), 0, t(2, 3, dtype='i64'), t(2, 2), 0, o(3, 5)),
+    ('more than there are', 'Topk', t(3, 4), 5, 1, True, True, o(3, 5), o(3, 5, dtype='i64')),
+    ('ranks that differ', 'Cat', [t(3, 4), t(3, 4, 1)], 0, o(6, 4)),
+    ('sizes that differ', 'Cat', [t(3, 4), t(3, 5)], 0, o(6, 4)),
+    ('shapes that differ', 'Stack', [t(3), t(4)], 0, o(2, 3)),
+    ('pieces that leave a rest', 'SplitWithSize', t(3, 5), [1, 1], 0, [o(1, 5), o(1, 5)]),
+    ('pieces that are too large', 'SplitWithSize', t(3, 5), [1, 3], 0, [o(1, 5), o(3, 5)]),
+    ('a dimension twice', 'Permute', t(3, 4), [0, 0], o(3, 3)),
+    ('a dimension left out', 'Permute', t(3, 4), [0], o(3)),
+    ('a step of 0', 'Slice', t(3, 4), 0, 0, 3, 0, o(3, 4)),
+    ('a step of 0', 'Arange', NONE, ONE, NONE, o(3)),
+    ('fewer repeats than dimensions', 'Repeat', t(3, 5), [2], o(6, 5)),
+    ('a negative repeat', 'Repeat', t(3, 5), [2, -1], o(6, 5)),
+    ('more shifts than dimensions', 'Roll', t(3, 5), [1, 2], [0], o(3, 5)),
+    ('a mirror image beyond the other end', 'ReflectionPad1d', t(3, 5), [5, 0], o(3, 10)),
+    ('half a pair', 'ConstantPadNd', t(3, 5), [1], NONE, o(3, 6)),
+    ('a size that is odd', 'SwiGlu', t(3, 5), 1, o(3, 2)),
+    ('another shape than the end', 'LayerNorm', t(3, 5), [4], None, None, 1e-5, o(3, 5), None, None),
+    ('a type that is not the result\'s', 'ReduceSum', t(3, 5), [0], False, 'f16', o(5)),
+    ('a type that is not the result\'s', 'Cast', t(3), 'f16', o(3)),
+    ('inner sizes that differ', 'Mm', t(3, 4), t(3, 4), o(3, 4), 0),
+    ('a math type that is none', 'Mm', t(3, 4), t(4, 3), o(3, 3), 9),
+    ('batches that differ', 'BatchMatMul', t(2, 3, 4), t(3, 4, 3), o(2, 3, 3), 0),
+    ('a weight too few', 'Prelu', t(3, 5), t(4), o(3, 5)),
+    ('automatic padding', 'MaxPool', t(1, 1, 4, 4), [2, 2], [2, 2], 1, [0] * 4, [1, 1], 0, o(1, 1, 2, 2)),
+    ('channels that differ', 'Convolution', IMAGE, t(4, 2, 3, 3), None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
+     o(1, 4, 3, 3), 0),
+    ('a stride of 0', 'Convolution', IMAGE, t(4, 3, 3, 3), None, [0, 1], [0, 0], [1, 1], False, [0, 0], 1,
+     o(1, 4, 3, 3), 0),
+    ('a size of 0', 'UpsampleNearest2d', t(1, 1, 3, 5), [0, 2], o(1, 1, 0, 2)),
+    ('three dimensions', 'UpsampleBilinear2d', t(1, 3, 5), [2, 2], True, 0.0, 0.0, o(1, 2, 2)),
+    ('a cube of cubics', 'GridSampler3D', t(1, 1, 2, 2, 2), t(1, 2, 2, 2, 3), 2, 0, True, o(1, 1, 2, 2, 2)),
+    ('another batch', 'AffineGrid', t(2, 2, 3), [3, 1, 2, 2], True, o(3, 2, 2, 2)),
+]
+
+
+def check(device, rng) -> list[str]:
+    failures = []
+    for what, name, *arguments in CALLS:
+        failures += [f'{name}: {f}' for f in errors.expect(device, name, Case(arguments, {}), rng, BAD_ARGUMENT, what)]
+    return failures
