@@ -4,6 +4,7 @@ namespace belay::graph {
 
 void Optimise(Graph& graph) {
   FindActivations(graph);
+  FindLayerNorms(graph);
   FuseConvolutions(graph);
   FuseProducts(graph);
   ChooseLayouts(graph);

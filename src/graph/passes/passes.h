@@ -10,6 +10,7 @@ void Optimise(Graph& graph);
 
 // What exporters write as several operators becomes one: Gelu, HardSwish.
 void FindActivations(Graph& graph);
+void FindLayerNorms(Graph& graph);
 void FuseConvolutions(Graph& graph);
 // Products with constant matrices take over a bias, a residual and an activation.
 void FuseProducts(Graph& graph);

@@ -247,6 +247,43 @@ TEST(Passes, AFullyConnectedLayerWithGelu) {
   EXPECT_EQ(Count(graph, "Erf") + Count(graph, "Gelu") + Count(graph, "Add"), 0);
 }
 
+// The parts of layer normalisation as exporters write them; `axes` of its second mean.
+Port LayerNormInParts(Builder& b, Port x, const char* square, bool weighted, std::vector<int64_t> axes = {-1}) {
+  const Shape row{7};
+  auto number = [&](double value) { return b.graph.AddConstant("n", RealConstant(value)); };
+  auto mean = [&](Port of, std::vector<int64_t> over) {
+    return b.Add("ReduceMean", {of, b.graph.AddConstant("axes", IntsConstant(over))}, {{"keep_dims", true}});
+  };
+  Port d = b.Add("Sub", {x, mean(x, {-1})});
+  Port squares = b.Add(square, {d, square == std::string("Mul") ? d : number(2)});
+  Port y = b.Add("Div", {d, b.Add("Sqrt", {b.Add("Add", {mean(squares, axes), number(1e-5)})})});
+  return weighted ? b.Add("Add", {b.Random({1, 1, 7}), b.Add("Mul", {y, b.Random(row)})}) : y;
+}
+
+TEST(Passes, LayerNormalisationInParts) {
+  for (bool weighted : {false, true}) {
+    for (const char* square : {"Pow", "Mul"}) {
+      Builder b;
+      Port y = LayerNormInParts(b, b.Input({2, 5, 7}), square, weighted);
+      Graph graph = Check(b, y, {2, 5, 7});
+      EXPECT_EQ(Count(graph, "LayerNormV3"), 1);
+      EXPECT_EQ(graph.nodes.size(), weighted ? 4u : 2u) << "the input, the operator and its weights";
+    }
+  }
+}
+
+TEST(Passes, WhatIsNoLayerNormalisationStays) {
+  Builder other_axis;
+  Port y = LayerNormInParts(other_axis, other_axis.Input({2, 5, 7}), "Pow", true, {1});
+  EXPECT_EQ(Count(Check(other_axis, y, {2, 5, 7}), "LayerNormV3"), 0);
+  Builder weight_of_all;
+  y = LayerNormInParts(weight_of_all, weight_of_all.Input({2, 5, 7}), "Mul", false);
+  y = weight_of_all.Add("Mul", {y, weight_of_all.Random({5, 7})});
+  Graph graph = Check(weight_of_all, y, {2, 5, 7});
+  EXPECT_EQ(Count(graph, "LayerNormV3"), 1);
+  EXPECT_EQ(Count(graph, "Mul"), 1) << "one weight for each element is no gamma";
+}
+
 TEST(Passes, PoolsAndTransposedConvolutionsToo) {
   Builder b;
   Port x = b.Input({1, 4, 8, 8});
