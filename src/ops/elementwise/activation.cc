@@ -11,9 +11,11 @@
 #define BELAY_OPS_ACTIVATION_ONCE
 #include <cmath>
 
+#include "base/error.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/elementwise/loops.h"
 #include "ops/kernels.h"
+#include "tensor/codes.h"
 
 #define BELAY_FLOAT_FUNCTIONS(X)                                                    \
   X(Exp, Exp(a))                                                                    \
@@ -94,6 +96,10 @@ void LogOf(Plan& plan, DType compute, const Operand& self, double scale, double 
 
 void GeluV2(Plan& plan, DType compute, const Operand& self, int64_t approximate,
             const Operand& out) {
+  if (approximate != 0 && approximate != 1) {
+    Fail(tensor::kInvalidArgument, "op-gelu-approximate", "approximate is {}; it is 0 (the exact function) or 1 (with tanh)",
+         approximate);
+  }
   approximate == 1 ? GeluTanh(plan, compute, self, out) : Gelu(plan, compute, self, out);
 }
 

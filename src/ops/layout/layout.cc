@@ -174,10 +174,13 @@ void Roll(Plan& plan, DType, const Operand& x, std::span<const int64_t> shifts, 
 
 void Flip(Plan& plan, DType, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
   std::vector<AxisMap> maps = IdentityMaps(self.tensor->shape);
+  uint32_t turned = 0;
   for (int64_t dim : dims) {
     if (maps.empty()) continue;
-    AxisMap& map = maps[static_cast<size_t>(rules::WrapDim(self, dim))];
-    std::reverse(map.begin(), map.end());
+    int at = rules::WrapDim(self, dim);
+    if ((turned >> at & 1) != 0) Fail(kInvalidArgument, "op-dims-twice", "dims names dimension {} twice", at);
+    turned |= 1u << at;
+    std::reverse(maps[static_cast<size_t>(at)].begin(), maps[static_cast<size_t>(at)].end());
   }
   Rearrange(plan, self, out, maps);
 }

@@ -149,7 +149,11 @@ struct EyeBody {
 
 namespace kernels {
 
-void Arange(Plan& plan, DType, const Scalar& start, const Scalar& /*end*/, const Scalar& step, const Operand& out) {
+void Arange(Plan& plan, DType, const Scalar& start, const Scalar& end, const Scalar& step, const Operand& out) {
+  if ((end.ToDouble() - start.ToDouble()) * step.ToDouble() < 0) {
+    Fail(kInvalidArgument, "op-step", "step is {}, which leads from start, {}, away from end, {}", step.ToDouble(),
+         start.ToDouble(), end.ToDouble());
+  }
   PlanSteps(plan, start, step, out);
 }
 
