@@ -41,13 +41,14 @@ test-sanitize: test-asan test-tsan  ## the tests under AddressSanitizer, UBSan a
 # process with oneDNN loaded half way; each of their tests also runs alone, with the search.
 FORGETFUL = ^conformance_(op|model|network):(no_help|one_worker|two_views)$$
 
-# Threads of these programs go on using device memory that another one gives back: the finding would be right.
-USE_AFTER_FREE = ^guest:ending\..*under_fire$$
+# Left out: programs whose threads go on using device memory that another one gives back (the finding would be
+# right), and one that calls exit in a signal handler, where the sanitizer waits for its own allocator's lock.
+NOT_UNDER_ASAN = ^guest:(ending\..*under_fire|exit\.from_a_signal_handler)$$
 
 test-asan: deps-sanitize
 	@cmake --preset asan-ubsan $(CMAKE_QUIET)
 	@cmake --build build-asan -j $(JOBS)
-	@UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build-asan -E '$(USE_AFTER_FREE)|$(FORGETFUL)'
+	@UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build-asan -E '$(NOT_UNDER_ASAN)|$(FORGETFUL)'
 	@UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0 \
 	  $(CTEST) --test-dir build-asan -R '$(FORGETFUL)'
 
