@@ -5,6 +5,7 @@ namespace belay::graph {
 void Optimise(Graph& graph) {
   FindActivations(graph);
   FindLayerNorms(graph);
+  FuseAttention(graph);
   FuseConvolutions(graph);
   FuseProducts(graph);
   ChooseLayouts(graph);

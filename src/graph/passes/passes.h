@@ -11,6 +11,8 @@ void Optimise(Graph& graph);
 // What exporters write as several operators becomes one: Gelu, HardSwish.
 void FindActivations(Graph& graph);
 void FindLayerNorms(Graph& graph);
+// Scores, softmax and the product with values become one node, with the transpositions around them.
+void FuseAttention(Graph& graph);
 void FuseConvolutions(Graph& graph);
 // Products with constant matrices take over a bias, a residual and an activation.
 void FuseProducts(Graph& graph);

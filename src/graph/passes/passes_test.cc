@@ -284,6 +284,54 @@ TEST(Passes, WhatIsNoLayerNormalisationStays) {
   EXPECT_EQ(Count(graph, "Mul"), 1) << "one weight for each element is no gamma";
 }
 
+// Attention with three heads of four, as BERT writes it: rows of 12, taken apart and put together again.
+struct AttentionParts {
+  bool masked = false, key_swapped = false, read_twice = false, divided = false;
+  int64_t softmax_axis = -1;
+
+  Port Make(Builder& b, Port x) const {
+    auto reshaped = [&](Port from, const std::vector<int64_t>& sizes) {
+      return b.Add("Reshape", {from, b.graph.AddConstant("sizes", IntsConstant(sizes))});
+    };
+    auto head = [&](std::vector<int64_t> perm) {
+      Port split = reshaped(b.Add("BatchMatMul", {x, b.Random({12, 12})}), {2, 5, 3, 4});
+      return b.Add("TransposeD", {split}, {{"perm", std::move(perm)}});
+    };
+    Port key = head(key_swapped ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0, 2, 3, 1});
+    Port scores = b.Add("BatchMatMul", {head({0, 2, 1, 3}), key}, {{"adj_x2", key_swapped}});
+    Port factor = b.graph.AddConstant("n", RealConstant(divided ? 2.0 : 0.5));
+    Port y = b.Add(divided ? "Div" : "Mul", {scores, factor});
+    if (masked) y = b.Add("Add", {b.Random({2, 1, 1, 5}, -5, 5), y});
+    y = b.Add("SoftmaxV2", {y}, {{"axes", std::vector<int64_t>{softmax_axis}}});
+    y = b.Add("BatchMatMul", {y, head({0, 2, 1, 3})});
+    y = reshaped(b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}), {2, 5, 12});
+    if (read_twice) y = b.Add("Add", {y, b.Add("ReduceSum", {scores, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2, 3}))})});
+    return y;
+  }
+};
+
+TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
+  const AttentionParts plain{}, masked{.masked = true}, swapped{.masked = true, .key_swapped = true, .divided = true};
+  for (const AttentionParts& parts : {plain, masked, swapped}) {
+    Builder b;
+    Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
+    EXPECT_EQ(Count(graph, "FusedAttention"), 1);
+    EXPECT_EQ(Count(graph, "FusedMatMul"), 3);
+    EXPECT_EQ(Count(graph, "SoftmaxV2") + Count(graph, "TransposeD") + Count(graph, "BatchMatMul"), 0);
+    EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Div") + Count(graph, "Add"), 0);
+  }
+}
+
+TEST(Passes, WhatIsNoAttentionStays) {
+  const AttentionParts scores_read{.read_twice = true}, other_axis{.softmax_axis = 2};
+  for (const AttentionParts& parts : {scores_read, other_axis}) {
+    Builder b;
+    Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
+    EXPECT_EQ(Count(graph, "FusedAttention"), 0);
+    EXPECT_EQ(Count(graph, "SoftmaxV2"), 1);
+  }
+}
+
 TEST(Passes, PoolsAndTransposedConvolutionsToo) {
   Builder b;
   Port x = b.Input({1, 4, 8, 8});

@@ -1,0 +1,79 @@
+// Attention as one node, which the pass makes of its parts.
+#include "graph/ops/bind.h"
+#include "graph/translation.h"
+#include "graph/translations.h"
+#include "ops/matmul/attention.h"
+
+namespace belay::graph::translate {
+namespace {
+
+std::vector<int64_t> Order(const Translation& node, const char* name) {
+  std::vector<int64_t> order = node.Ints(name);
+  if (order.empty()) order = {0, 1, 2, 3};
+  std::vector<bool> seen(4);
+  for (int64_t axis : order) {
+    if (order.size() != 4 || axis < 0 || axis > 3 || seen[static_cast<size_t>(axis)]) {
+      node.Refuse(std::string(name) + " is no order of four dimensions");
+    }
+    seen[static_cast<size_t>(axis)] = true;
+  }
+  return order;
+}
+
+// With four dimensions, in that order.
+Tensor Ordered(const Translation& node, int input, const char* name) {
+  const std::vector<int64_t> order = Order(node, name);
+  if (node.dtype(input) != DType::kF32 || node.shape(input).rank() != 4) node.Refuse("four dimensions of float are attended to");
+  return Translation::Transposed(node.in(input), order);
+}
+
+Tensor RowsAlong(Translation& node, const Tensor& t) { return t.strides.back(0) == 1 ? t : node.Packed(t); }
+Tensor RowsOrColumnsAlong(Translation& node, const Tensor& t) { return t.strides.back(1) == 1 ? t : RowsAlong(node, t); }
+
+Tensor MaskFor(const Translation& node, const Shape& scores) {
+  Tensor mask = node.in(3);
+  if (mask.dtype != DType::kF32 || tensor::BroadcastShapes(mask.shape, scores) != scores) {
+    node.Refuse("the mask " + mask.shape.ToString() + " does not fit scores of " + scores.ToString());
+  }
+  mask.strides = tensor::BroadcastStrides(mask.shape, mask.strides, scores);
+  mask.shape = scores;
+  return mask;
+}
+
+// The result as the node gives it, seen in the order of the computation.
+Tensor Result(Translation& node, const Shape& shape) {
+  const std::vector<int64_t> order = Order(node, "perm_y");
+  Shape given;
+  std::vector<int64_t> back(4);
+  for (size_t i = 0; i < 4; ++i) {
+    given.push_back(shape[static_cast<int>(order[i])]);
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  if (order[3] != 3) node.Refuse("perm_y keeps the last dimension where it is");
+  return Translation::Transposed(node.Out(0, DType::kF32, given), back);
+}
+
+}  // namespace
+
+void FusedAttention(Translation& node) {
+  const Tensor query = RowsAlong(node, Ordered(node, 0, "perm_x1"));
+  const Tensor key = RowsOrColumnsAlong(node, Ordered(node, 1, "perm_x2"));
+  const Tensor value = RowsOrColumnsAlong(node, Ordered(node, 2, "perm_x3"));
+  const Shape &q = query.shape, &k = key.shape, &v = value.shape;
+  const bool fits = q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1] && q[3] == k[2] && k[3] == v[2];
+  if (!fits || q[3] == 0 || k[3] == 0) node.Refuse("query, key and value do not fit each other");
+  Tensor mask;
+  if (node.has(3)) mask = MaskFor(node, {q[0], q[1], q[2], k[3]});
+  const Tensor out = Result(node, {q[0], q[1], q[2], v[3]});
+  node.Step("FusedAttention", [&](ops::Plan& plan) {
+    ops::AttentionArgs args;
+    args.query = ReadFrom(plan, query, "x1"), args.key = ReadFrom(plan, key, "x2");
+    args.value = ReadFrom(plan, value, "x3");
+    if (node.has(3)) args.mask = ReadFrom(plan, mask, "mask");
+    args.out = WrittenTo(plan, out, "y");
+    args.scale = static_cast<float>(node.Float("scale"));
+    ops::PlanAttention(plan, args);
+  });
+}
+
+}  // namespace belay::graph::translate

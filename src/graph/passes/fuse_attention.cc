@@ -1,0 +1,173 @@
+// The parts of attention, softmax(scale * query x key + mask) x value, become one node, and so do transpositions
+// around them, because the node reads and writes its operands in any order of their dimensions.
+#include <optional>
+
+#include "graph/passes/editor.h"
+#include "graph/passes/passes.h"
+
+namespace belay::graph {
+namespace {
+
+using Order = std::vector<int64_t>;
+
+class AttentionFuser {
+ public:
+  explicit AttentionFuser(Graph& graph) : edit_(graph) {}
+
+  void Run() {
+    for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
+      if (IsProduct(static_cast<int>(n))) Try(static_cast<int>(n));
+    }
+  }
+
+ private:
+  static constexpr int kRank = 4;
+  // An operand of a product: what it is made of by transposing and scaling.
+  struct Operand {
+    Port port;
+    Order order{0, 1, 2, 3};
+    double scale = 1;
+  };
+  struct Scores {
+    int product;
+    double scale;
+    Port mask;
+  };
+
+  bool IsFloat4(const Port& port) {
+    const ValueType& type = edit_.TypeOf(port);
+    return type.concrete() && type.dtype == DType::kF32 && type.shape.rank() == kRank;
+  }
+
+  static bool Flag(const Node& node, const char* name) {
+    const auto* flag = FindAttribute<bool>(node, name);
+    return flag != nullptr && *flag;
+  }
+
+  bool IsProduct(int n) {
+    const Node& node = edit_.at(n);
+    return node.type == "BatchMatMul" && node.inputs.size() == 2 && IsFloat4({n, 0}) && IsFloat4(node.inputs[0]) &&
+           IsFloat4(node.inputs[1]) && !Flag(node, "adj_x1");
+  }
+
+  std::optional<double> Number(const Port& port) {
+    Constant constant = edit_.ConstantAt(port);
+    if (constant == nullptr || constant->count() != 1 || constant->shape().rank() > kRank) return {};
+    return constant->Reals()[0];
+  }
+
+  // Steps over a multiplication or division by a number: the port is `scale` times what is returned.
+  Port Unscaled(const Port& port, double* scale) {
+    const Node& node = edit_.at(port.node);
+    if (node.inputs.size() != 2) return port;
+    if (node.type == "Mul") {
+      for (size_t side : {0, 1}) {
+        if (auto factor = Number(node.inputs[1 - side])) return *scale *= *factor, node.inputs[side];
+      }
+    }
+    if (node.type != "Div" && node.type != "RealDiv") return port;
+    auto divisor = Number(node.inputs[1]);
+    return divisor && *divisor != 0 ? (*scale /= *divisor, node.inputs[0]) : port;
+  }
+
+  Operand OperandAt(const Port& port, bool swapped, bool may_scale) {
+    Operand operand{port};
+    if (swapped) std::swap(operand.order[2], operand.order[3]);
+    for (;;) {
+      const Node& node = edit_.at(operand.port.node);
+      Port before = may_scale ? Unscaled(operand.port, &operand.scale) : operand.port;
+      const auto* perm = FindAttribute<Order>(node, "perm");
+      if (node.type == "TransposeD" && perm != nullptr && perm->size() == kRank) {
+        for (int64_t& axis : operand.order) axis = (*perm)[static_cast<size_t>(axis)];
+        before = node.inputs[0];
+      }
+      if (before == operand.port || !IsFloat4(before)) return operand;
+      operand.port = before;
+    }
+  }
+
+  // The product that the port is `scale` times; nothing between is read by others.
+  std::optional<Scores> Scaled(Port port) {
+    Scores scores{-1, 1, {}};
+    for (;;) {
+      if (edit_.OnlyUser(port) < 0) return {};
+      if (IsProduct(port.node)) break;
+      Port before = Unscaled(port, &scores.scale);
+      if (before == port) return {};
+      port = before;
+    }
+    scores.product = port.node;
+    return scores;
+  }
+
+  // The same, perhaps with a mask added.
+  std::optional<Scores> ScoresAt(const Port& port) {
+    const Node& node = edit_.at(port.node);
+    if (node.type != "Add" || node.inputs.size() != 2) return Scaled(port);
+    if (edit_.OnlyUser(port) < 0) return {};
+    for (size_t side : {0, 1}) {
+      auto scores = Scaled(node.inputs[side]);
+      const ValueType& mask = edit_.TypeOf(node.inputs[1 - side]);
+      if (!scores || !mask.concrete() || mask.dtype != DType::kF32) continue;
+      if (edit_.TypeOf({scores->product, 0}).shape != node.types[0].shape) continue;
+      scores->mask = node.inputs[1 - side];
+      return scores;
+    }
+    return {};
+  }
+
+  bool IsSoftmaxOfRows(const Node& node) {
+    const auto* axes = FindAttribute<std::vector<int64_t>>(node, "axes");
+    return node.type == "SoftmaxV2" && axes != nullptr && axes->size() == 1 && ((*axes)[0] == -1 || (*axes)[0] == kRank - 1);
+  }
+
+  bool SameBatches(int product) {
+    const Node& node = edit_.at(product);
+    const Shape &a = edit_.TypeOf(node.inputs[0]).shape, &b = edit_.TypeOf(node.inputs[1]).shape;
+    return a[0] == b[0] && a[1] == b[1];
+  }
+
+  // The transposition behind the node that leaves rows whole, and its order.
+  int TransposedBehind(int n, Order* order) {
+    int user = edit_.OnlyUser({n, 0});
+    if (user < 0 || edit_.at(user).type != "TransposeD") return n;
+    const auto* perm = FindAttribute<Order>(edit_.at(user), "perm");
+    if (perm == nullptr || perm->size() != kRank || perm->back() != kRank - 1) return n;
+    *order = *perm;
+    return user;
+  }
+
+  void Try(int n) {
+    const Port weights = edit_.at(n).inputs[0];
+    if (!IsSoftmaxOfRows(edit_.at(weights.node)) || edit_.OnlyUser(weights) != n || !SameBatches(n)) return;
+    const auto scores = ScoresAt(edit_.at(weights.node).inputs[0]);
+    if (!scores || !SameBatches(scores->product) || edit_.TypeOf({scores->product, 0}).shape.back(0) == 0) return;
+    const Node& product = edit_.at(scores->product);
+    if (edit_.TypeOf(product.inputs[0]).shape.back(0) == 0) return;
+    const Operand query = OperandAt(product.inputs[0], false, true);
+    const Operand key = OperandAt(product.inputs[1], Flag(product, "adj_x2"), true);
+    const Operand value = OperandAt(edit_.at(n).inputs[1], Flag(edit_.at(n), "adj_x2"), false);
+    Order out{0, 1, 2, 3};
+    const int last = TransposedBehind(n, &out);
+    std::vector<Port> inputs{query.port, key.port, value.port};
+    if (scores->mask.present()) inputs.push_back(scores->mask);
+    edit_.Rewrite(last, "FusedAttention", std::move(inputs),
+                  {{"scale", scores->scale * query.scale * key.scale},
+                   {"perm_x1", query.order},
+                   {"perm_x2", key.order},
+                   {"perm_x3", value.order},
+                   {"perm_y", out}});
+  }
+
+  Editor edit_;
+};
+
+}  // namespace
+
+void FuseAttention(Graph& graph) {
+  AttentionFuser(graph).Run();
+  SortNodes(graph);
+  RemoveDeadNodes(graph);
+}
+
+}  // namespace belay::graph
