@@ -37,10 +37,6 @@ test: deps-test   ## build everything and run every test
 
 test-sanitize: test-asan test-tsan  ## the tests under AddressSanitizer, UBSan and ThreadSanitizer
 
-# The search for leaks itself crashes in these ("Tracer caught signal 11"), where the whole program runs in one
-# process with oneDNN loaded half way; each of their tests also runs alone, with the search.
-FORGETFUL = ^conformance_(op|model|network):(no_help|one_worker|two_views)$$
-
 # Left out: programs whose threads go on using device memory that another one gives back (the finding would be
 # right), and one that calls exit in a signal handler, where the sanitizer waits for its own allocator's lock.
 NOT_UNDER_ASAN = ^guest:(ending\..*under_fire|exit\.from_a_signal_handler)$$
@@ -48,9 +44,7 @@ NOT_UNDER_ASAN = ^guest:(ending\..*under_fire|exit\.from_a_signal_handler)$$
 test-asan: deps-sanitize
 	@cmake --preset asan-ubsan $(CMAKE_QUIET)
 	@cmake --build build-asan -j $(JOBS)
-	@UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build-asan -E '$(NOT_UNDER_ASAN)|$(FORGETFUL)'
-	@UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0 \
-	  $(CTEST) --test-dir build-asan -R '$(FORGETFUL)'
+	@scripts/test-asan build-asan -j $(JOBS) -E '$(NOT_UNDER_ASAN)'
 
 # ThreadSanitizer looks at our own threads: the operators' kernels are left to the other build. Workers that
 # exit() joins with a time limit, which ThreadSanitizer does not know, would be reported as leaked threads.
