@@ -19,6 +19,7 @@ class ProductFuser {
         edit_.Rewrite(node, "FusedMatMul", edit_.at(node).inputs, {});
         TakeBias(node);
       }
+      TakeResidual(node);
       TakeActivation(node);
     }
   }
@@ -71,6 +72,21 @@ class ProductFuser {
     Port vector = edit_.AddConstant(add.name + "_bias", std::make_shared<HostTensor>(DType::kF32, flat, bias->data(), bias));
     const Node node = edit_.at(n);
     edit_.Rewrite(n, "FusedMatMul", {node.inputs[0], node.inputs[1], vector}, {});
+    edit_.Replace({user, 0}, {n, 0});
+  }
+
+  // What is added as a whole: it has an element for each of the product's.
+  void TakeResidual(int n) {
+    int user = edit_.OnlyUser({n, 0});
+    if (user < 0 || edit_.at(user).type != "Add" || edit_.at(user).inputs.size() != 2) return;
+    const auto& added = edit_.at(user).inputs;
+    const Port other = added[0] == Port{n, 0} ? added[1] : added[0];
+    const ValueType &type = edit_.TypeOf(other), &product = edit_.at(n).types[0];
+    if (!IsFloat32(type) || type.shape != product.shape) return;
+    std::vector<Port> inputs = edit_.at(n).inputs;
+    inputs.resize(3);
+    inputs.push_back(other);
+    edit_.Rewrite(n, "FusedMatMul", std::move(inputs), edit_.at(n).attributes);
     edit_.Replace({user, 0}, {n, 0});
   }
 

@@ -247,6 +247,19 @@ TEST(Passes, AFullyConnectedLayerWithGelu) {
   EXPECT_EQ(Count(graph, "Erf") + Count(graph, "Gelu") + Count(graph, "Add"), 0);
 }
 
+TEST(Passes, AFullyConnectedLayerTakesWhatIsAddedToAllOfIt) {
+  for (bool whole : {false, true}) {
+    Builder b;
+    Port x = b.Input({2, 5, 8});
+    Port y = b.Add("Add", {b.Add("BatchMatMul", {x, b.Random({8, 8})}), b.Random({8})});
+    Port other = whole ? x : b.Add("ReduceSum", {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{1}))}, {{"keep_dims", true}});
+    y = b.Add("Relu", {b.Add("Add", {other, y})});
+    Graph graph = Check(b, y, {2, 5, 8});
+    EXPECT_EQ(Count(graph, "FusedMatMul"), 1);
+    EXPECT_EQ(Count(graph, "Add") + Count(graph, "Relu"), whole ? 0 : 2);
+  }
+}
+
 // The parts of layer normalisation as exporters write them; `axes` of its second mean.
 Port LayerNormInParts(Builder& b, Port x, const char* square, bool weighted, std::vector<int64_t> axes = {-1}) {
   const Shape row{7};
