@@ -13,6 +13,7 @@ Tensor FilterView(const Translation& node, const Tensor& filter, bool channels_l
   std::string format = node.String("filter_format");
   if (format.empty()) format = channels_last ? "HWCN" : "NCHW";
   int rank = filter.shape.rank();
+  if (rank < 3) node.Refuse("the filter has no spatial dimension");
   if (format == "NCHW" || format == "NCDHW") return filter;
   if (format == "NHWC" || format == "NDHWC") return ChannelsFirst(filter, true);
   if (format != "HWCN" && format != "DHWCN") node.Refuse("filter_format is NCHW, NHWC or HWCN");
