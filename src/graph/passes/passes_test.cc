@@ -300,6 +300,7 @@ TEST(Passes, WhatIsNoLayerNormalisationStays) {
 // Attention with three heads of four, as BERT writes it: rows of 12, taken apart and put together again.
 struct AttentionParts {
   bool masked = false, key_swapped = false, read_twice = false, divided = false;
+  bool scaled_before = false, query_columns = false;
   int64_t softmax_axis = -1;
 
   Port Make(Builder& b, Port x) const {
@@ -311,7 +312,15 @@ struct AttentionParts {
       return b.Add("TransposeD", {split}, {{"perm", std::move(perm)}});
     };
     Port key = head(key_swapped ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0, 2, 3, 1});
-    Port scores = b.Add("BatchMatMul", {head({0, 2, 1, 3}), key}, {{"adj_x2", key_swapped}});
+    Port query = head({0, 2, 1, 3});
+    if (query_columns) {
+      query = b.Add("TransposeD", {reshaped(query, {2, 3, 4, 5})}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    }
+    if (scaled_before) {
+      query = b.Add("Mul", {query, b.graph.AddConstant("n", RealConstant(0.7))});
+      key = b.Add("Mul", {b.graph.AddConstant("n", RealConstant(0.6)), key});
+    }
+    Port scores = b.Add("BatchMatMul", {query, key}, {{"adj_x2", key_swapped}});
     Port factor = b.graph.AddConstant("n", RealConstant(divided ? 2.0 : 0.5));
     Port y = b.Add(divided ? "Div" : "Mul", {scores, factor});
     if (masked) y = b.Add("Add", {b.Random({2, 1, 1, 5}, -5, 5), y});
@@ -325,12 +334,14 @@ struct AttentionParts {
 
 TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
   const AttentionParts plain{}, masked{.masked = true}, swapped{.masked = true, .key_swapped = true, .divided = true};
-  for (const AttentionParts& parts : {plain, masked, swapped}) {
+  const AttentionParts before{.scaled_before = true}, columns{.query_columns = true};
+  for (const AttentionParts& parts : {plain, masked, swapped, before, columns}) {
     Builder b;
     Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
     EXPECT_EQ(Count(graph, "FusedAttention"), 1);
     EXPECT_EQ(Count(graph, "FusedMatMul"), 3);
-    EXPECT_EQ(Count(graph, "SoftmaxV2") + Count(graph, "TransposeD") + Count(graph, "BatchMatMul"), 0);
+    EXPECT_EQ(Count(graph, "SoftmaxV2") + Count(graph, "BatchMatMul"), 0);
+    EXPECT_EQ(Count(graph, "TransposeD"), parts.query_columns ? 1 : 0) << "one is before a reshape";
     EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Div") + Count(graph, "Add"), 0);
   }
 }
