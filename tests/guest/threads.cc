@@ -4,6 +4,7 @@
 #include <sys/time.h>
 
 #include <dirent.h>
+#include <algorithm>
 #include <fstream>
 #include <set>
 
@@ -296,18 +297,23 @@ SCENARIO(workers_are_named_and_block_signals) {
   OK(aclrtRecordEvent(event, NewStream()));
   OK(aclrtSynchronizeStream(stream));
   auto bit = [](int signal) { return uint64_t{1} << (signal - 1); };
-  size_t named = 0;
+  auto is_named = [](const auto& thread) { return thread.first.rfind("belay-", 0) == 0; };
+  // A thread names itself, when it begins to run.
+  auto threads = Threads();
+  auto all_named = [&] {
+    return static_cast<size_t>(std::count_if(threads.begin(), threads.end(), is_named)) == threads.size() - own;
+  };
+  for (; !all_named(); threads = Threads()) std::this_thread::yield();
   std::set<std::string> kinds;
-  for (const auto& [name, blocked] : Threads()) {
-    if (name.rfind("belay-", 0) != 0) continue;
-    ++named;
+  for (const auto& thread : threads) {
+    if (!is_named(thread)) continue;
+    const auto& [name, blocked] = thread;
     kinds.insert(name.substr(0, 10));
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGUSR1, SIGCHLD, SIGPROF, SIGRTMIN}) {
       EXPECT((blocked & bit(signal)) != 0);
     }
     for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) EXPECT((blocked & bit(fault)) == 0);
   }
-  EXPECT(named == Threads().size() - own);
   EXPECT(kinds.count("belay-work") == 1 && kinds.count("belay-call") == 1);
   sigset_t mine;
   pthread_sigmask(SIG_SETMASK, nullptr, &mine);
