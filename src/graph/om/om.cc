@@ -1,8 +1,6 @@
 #include "graph/om/om.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "graph/codes.h"
 #include "graph/om/format.h"
 #include "graph/om/text.h"
@@ -60,29 +59,11 @@ Header HeaderOf(std::span<const std::byte> bytes) {
   return header;
 }
 
-struct Mapping {
-  void* data = MAP_FAILED;
-  size_t size = 0;
-  ~Mapping() {
-    if (data != MAP_FAILED) munmap(data, size);
-  }
-};
-
-std::shared_ptr<Mapping> Mapped(const std::string& path) {
-  auto mapping = std::make_shared<Mapping>();
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat about {};
-  if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
-    mapping->size = static_cast<size_t>(about.st_size);
-    mapping->data = mmap(nullptr, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
-  }
-  int reason = errno;
-  if (file >= 0) close(file);
-  if (mapping->data == MAP_FAILED) {
-    Fail(145002, "om-file", "the model '{}' cannot be read: {}", path,
-         file < 0 ? std::strerror(reason) : "it is empty or no ordinary file");
-  }
-  return mapping;
+std::shared_ptr<const MappedFile> Mapped(const std::string& path) {
+  std::string reason;
+  auto file = MapFile(path, &reason);
+  if (file == nullptr) Fail(145002, "om-file", "the model '{}' cannot be read: {}", path, reason);
+  return file;
 }
 
 // The bytes begin with a header that holds together.
@@ -162,8 +143,8 @@ ModelFile ReadModelBytes(std::span<const std::byte> bytes, std::shared_ptr<const
 }
 
 ModelFile ReadModelFile(const std::string& path) {
-  std::shared_ptr<Mapping> mapping = Mapped(path);
-  return ReadModelBytes(BytesOf(mapping->data, mapping->size), mapping);
+  auto file = Mapped(path);
+  return ReadModelBytes(file->bytes(), file);
 }
 
 ModelFile ReadModelCopy(const void* data, size_t size) {
@@ -172,8 +153,8 @@ ModelFile ReadModelCopy(const void* data, size_t size) {
 }
 
 std::vector<ModelFile> ReadBundleFile(const std::string& path) {
-  std::shared_ptr<Mapping> mapping = Mapped(path);
-  return ReadBundle(BytesOf(mapping->data, mapping->size), mapping);
+  auto file = Mapped(path);
+  return ReadBundle(file->bytes(), file);
 }
 
 std::vector<ModelFile> ReadBundleCopy(const void* data, size_t size) {

@@ -1,10 +1,6 @@
 #include "graph/onnx/read_model.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstring>
@@ -14,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/library.h"
+#include "base/mapped_file.h"
 #include "graph/codes.h"
 #include "graph/onnx/reader/reader.h"
 #include "tensor/convert.h"
@@ -41,30 +38,6 @@ const Reader& TheReader() {
          reader.reason);
   }
   return reader;
-}
-
-// A file that stays mapped as long as somebody uses its bytes.
-struct Mapping {
-  void* data = MAP_FAILED;
-  size_t size = 0;
-  ~Mapping() {
-    if (data != MAP_FAILED) munmap(data, size);
-  }
-};
-
-std::shared_ptr<Mapping> Map(const std::string& path) {
-  auto mapping = std::make_shared<Mapping>();
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat about {};
-  if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
-    mapping->size = static_cast<size_t>(about.st_size);
-    mapping->data = mmap(nullptr, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
-  }
-  if (file >= 0) close(file);
-  if (mapping->data == MAP_FAILED) {
-    Fail(kFileUnreadable, "onnx-external-file", "the file '{}', which holds tensors of the model, cannot be read", path);
-  }
-  return mapping;
 }
 
 uint64_t Number(const TensorData& data, const char* key, uint64_t missing) {
@@ -100,15 +73,21 @@ std::string SafePath(const TensorData& data, const std::string& folder) {
 }
 
 Constant External(const TensorData& data, DType dtype, const Shape& shape, const std::string& folder) {
-  auto mapping = Map(SafePath(data, folder));
+  const std::string path = SafePath(data, folder);
+  std::string reason;
+  auto file = MapFile(path, &reason);
+  if (file == nullptr) {
+    Fail(kFileUnreadable, "onnx-external-file", "the file '{}', which holds tensors of the model, cannot be read", path);
+  }
   uint64_t offset = Number(data, "offset", 0);
   size_t bytes = PackedBytes(dtype, CountOf(shape));
-  if (offset > mapping->size || mapping->size - offset < bytes) {
+  const size_t size = file->bytes().size();
+  if (offset > size || size - offset < bytes) {
     Fail(kFileCorrupt, "onnx-external", "tensor '{}' needs {} bytes at {} of a file that has {}", data.name, bytes,
-         offset, mapping->size);
+         offset, size);
   }
-  const char* at = static_cast<const char*>(mapping->data) + offset;
-  if (reinterpret_cast<uintptr_t>(at) % 8 == 0) return std::make_shared<HostTensor>(dtype, shape, at, mapping);
+  const std::byte* at = file->bytes().data() + offset;
+  if (reinterpret_cast<uintptr_t>(at) % 8 == 0) return std::make_shared<HostTensor>(dtype, shape, at, file);
   auto copy = std::make_shared<HostTensor>(dtype, shape);
   std::memcpy(copy->mutable_data(), at, bytes);
   return copy;
