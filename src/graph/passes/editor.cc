@@ -32,6 +32,12 @@ Constant Editor::ConstantAt(const Port& port) const {
   return port.present() ? ConstantOf(graph_.nodes[static_cast<size_t>(port.node)]) : nullptr;
 }
 
+std::optional<double> Editor::NumberAt(const Port& port) const {
+  Constant constant = ConstantAt(port);
+  if (constant == nullptr || constant->count() != 1) return {};
+  return constant->Reals()[0];
+}
+
 int Editor::OnlyUser(const Port& port) const {
   int user = -1, count = 0;
   for (const Use& use : uses_[static_cast<size_t>(port.node)]) {

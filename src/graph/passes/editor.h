@@ -1,6 +1,7 @@
 // What passes that look for patterns need: who uses a value, and putting another in its place.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "graph/ir.h"
@@ -15,6 +16,8 @@ class Editor {
   Node& at(int node) { return graph_.nodes[static_cast<size_t>(node)]; }
   const ValueType& TypeOf(const Port& port) const;
   Constant ConstantAt(const Port& port) const;
+  // The element of a constant that has just one.
+  std::optional<double> NumberAt(const Port& port) const;
   // The only node that reads the value, or -1 when there are several, or it leaves the graph.
   int OnlyUser(const Port& port) const;
   // Whoever read `old` reads `now`.

@@ -10,9 +10,8 @@ namespace {
 
 // The constant is a single element of about this value.
 bool IsAbout(const Editor& edit, const Port& port, double value) {
-  Constant constant = edit.ConstantAt(port);
-  if (constant == nullptr || constant->count() != 1 || !IsFloat(constant->dtype())) return false;
-  return std::abs(constant->Reals()[0] - value) < 1e-5 * std::abs(value);
+  auto number = edit.NumberAt(port);
+  return number && IsFloat(edit.ConstantAt(port)->dtype()) && std::abs(*number - value) < 1e-5 * std::abs(value);
 }
 
 class GeluFinder {
@@ -92,18 +91,13 @@ class HardSwishFinder {
   Port Ramp(int n) {
     const Node& clip = edit_.at(n);
     bool plain = clip.type == "Relu6";
-    bool bounded = clip.type == "ClipByValueV2" && clip.inputs.size() == 3 && IsZero(clip.inputs[1]) &&
+    bool bounded = clip.type == "ClipByValueV2" && clip.inputs.size() == 3 && edit_.NumberAt(clip.inputs[1]) == 0 &&
                    IsAbout(edit_, clip.inputs[2], 6);
     if (!plain && !bounded) return {};
     const Node& sum = edit_.at(clip.inputs[0].node);
     if (sum.type != "Add" || edit_.OnlyUser(clip.inputs[0]) != n) return {};
     if (IsAbout(edit_, sum.inputs[1], 3)) return sum.inputs[0];
     return IsAbout(edit_, sum.inputs[0], 3) ? sum.inputs[1] : Port{};
-  }
-
-  bool IsZero(const Port& port) {
-    Constant constant = edit_.ConstantAt(port);
-    return constant != nullptr && constant->count() == 1 && constant->Reals()[0] == 0;
   }
 
   // The user that divides by six.

@@ -62,13 +62,7 @@ class LayerNormFinder {
     if (node.type == "Square") return node.inputs[0];
     if (node.inputs.size() != 2) return {};
     if (node.type == "Mul" && node.inputs[0] == node.inputs[1]) return node.inputs[0];
-    return node.type == "Pow" && Number(node.inputs[1]) == 2 ? node.inputs[0] : Port{};
-  }
-
-  std::optional<double> Number(const Port& port) {
-    Constant constant = edit_.ConstantAt(port);
-    if (constant == nullptr || constant->count() != 1) return {};
-    return constant->Reals()[0];
+    return node.type == "Pow" && edit_.NumberAt(node.inputs[1]) == 2 ? node.inputs[0] : Port{};
   }
 
   // Whether the port is sqrt(mean of the deviation's squares + epsilon).
@@ -77,7 +71,7 @@ class LayerNormFinder {
     const Node& sum = edit_.at(edit_.at(port.node).inputs[0].node);
     if (sum.type != "Add") return {};
     for (size_t side : {0, 1}) {
-      std::optional<double> epsilon = Number(sum.inputs[1 - side]);
+      std::optional<double> epsilon = edit_.NumberAt(sum.inputs[1 - side]);
       if (!epsilon || MeanAxis(sum.inputs[side]) != deviation.axis) continue;
       Port root = Root(edit_.at(sum.inputs[side].node).inputs[0]);
       if (root.present() && DeviationAt(root) == deviation) return epsilon;

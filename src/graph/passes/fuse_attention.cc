@@ -51,9 +51,8 @@ class AttentionFuser {
   }
 
   std::optional<double> Number(const Port& port) {
-    Constant constant = edit_.ConstantAt(port);
-    if (constant == nullptr || constant->count() != 1 || constant->shape().rank() > kRank) return {};
-    return constant->Reals()[0];
+    auto number = edit_.NumberAt(port);
+    return number && edit_.ConstantAt(port)->shape().rank() <= kRank ? number : std::nullopt;
   }
 
   // Steps over a multiplication or division by a number: the port is `scale` times what is returned.

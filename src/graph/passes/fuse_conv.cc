@@ -241,9 +241,8 @@ class ConvFuser {
 
   // One number for all elements; nothing when it is none.
   std::optional<double> SingleValue(const Port& port) {
-    Constant constant = edit_.ConstantAt(port);
-    if (constant == nullptr || constant->count() != 1 || constant->dtype() != DType::kF32) return std::nullopt;
-    return constant->Reals()[0];
+    auto number = edit_.NumberAt(port);
+    return number && edit_.ConstantAt(port)->dtype() == DType::kF32 ? number : std::nullopt;
   }
 
   // A factor or a summand behind the activation.
