@@ -128,12 +128,6 @@ void ApplyShapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
   }
 }
 
-bool AllConcrete(const Graph& graph) {
-  return std::all_of(graph.inputs.begin(), graph.inputs.end(), [&](int input) {
-    return graph.nodes[static_cast<size_t>(input)].types[0].concrete();
-  });
-}
-
 }  // namespace
 
 std::map<std::string, Shape> ParseShapes(const std::string& text) {
@@ -170,9 +164,7 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
   ApplyShapes(file.graph, ParseShapes(std::string(Value(options, "input_shape", "ge.inputShape"))));
   std::string aipp(Value(options, "ge.insertOpFile"));
   if (!aipp.empty()) InsertAipp(file.graph, ReadAippFile(aipp), file.gears.kind);
-  if (AllConcrete(file.graph)) {
-    std::vector<ValueType> types;
-    for (int input : file.graph.inputs) types.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0]);
+  if (std::vector<ValueType> types = InputTypes(file.graph); AllConcrete(types)) {
     file.graph = Specialise(file.graph, types).graph;
     OptimiseFor(options, file.graph);
     PackWeights(file.graph);

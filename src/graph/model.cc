@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "graph/aipp/insert.h"
 #include "graph/codes.h"
+#include "graph/specialise.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
 
@@ -55,16 +56,6 @@ int64_t Product(const std::vector<int64_t>& gear) {
   return product;
 }
 
-std::vector<ValueType> TypesOf(const Graph& graph) {
-  std::vector<ValueType> types;
-  for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
-  return types;
-}
-
-bool AllConcrete(const std::vector<ValueType>& types) {
-  return std::all_of(types.begin(), types.end(), [](const ValueType& type) { return type.concrete(); });
-}
-
 const std::vector<int64_t>& LargestGear(const Gears& gears) {
   return *std::max_element(gears.values.begin(), gears.values.end(),
                            [](const auto& a, const auto& b) { return Product(a) < Product(b); });
@@ -105,7 +96,7 @@ Model::~Model() {
   }
 }
 
-std::vector<ValueType> Model::DeclaredTypes() const { return TypesOf(file_.graph); }
+std::vector<ValueType> Model::DeclaredTypes() const { return InputTypes(file_.graph); }
 
 std::vector<ValueType> Model::TypesOfGear(const std::vector<int64_t>& gear) const {
   if (std::find(file_.gears.values.begin(), file_.gears.values.end(), gear) == file_.gears.values.end()) {

@@ -162,6 +162,16 @@ class Specialiser {
 
 }  // namespace
 
+std::vector<ValueType> InputTypes(const Graph& graph) {
+  std::vector<ValueType> types;
+  for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
+  return types;
+}
+
+bool AllConcrete(std::span<const ValueType> types) {
+  return std::all_of(types.begin(), types.end(), [](const ValueType& type) { return type.concrete(); });
+}
+
 Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs, Purpose purpose) {
   if (inputs.size() != graph.inputs.size()) {
     Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph.name, graph.inputs.size(),

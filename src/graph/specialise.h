@@ -5,10 +5,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "graph/translation.h"
 
 namespace belay::graph {
+
+// Of a graph's inputs, in their order, as they are declared.
+std::vector<ValueType> InputTypes(const Graph& graph);
+bool AllConcrete(std::span<const ValueType> types);
 
 struct Specialised {
   Graph graph;

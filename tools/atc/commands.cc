@@ -83,12 +83,6 @@ void PrintPorts(const char* what, const std::vector<graph::ModelPort>& ports) {
   }
 }
 
-std::vector<graph::ValueType> InputTypes(const graph::Graph& graph) {
-  std::vector<graph::ValueType> types;
-  for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
-  return types;
-}
-
 void PrintProgram(const graph::Graph& graph) {
   graph::Program program(graph);
   PrintPorts("output", program.outputs());
@@ -151,18 +145,16 @@ void Check(const Options& options) {
 void ShowInfo(const Options& options) {
   graph::ModelFile file = OpenModel(options);
   for (const auto& [key, value] : file.options) std::puts(fmt::format("option {}: {}", key, value).c_str());
-  std::vector<graph::ValueType> types = InputTypes(file.graph);
-  bool concrete = true;
+  std::vector<graph::ValueType> types = graph::InputTypes(file.graph);
   for (size_t i = 0; i < types.size(); ++i) {
     const graph::Node& node = file.graph.nodes[static_cast<size_t>(file.graph.inputs[i])];
     std::puts(fmt::format("input {}: {} {}", i, node.name, types[i].ToString()).c_str());
-    concrete &= types[i].concrete();
   }
   for (const auto& gear : file.gears.values) std::puts(fmt::format("gear: {}", fmt::join(gear, ",")).c_str());
   std::map<std::string, int> operators;
   for (const graph::Node& node : file.graph.nodes) ++operators[node.type];
   for (const auto& [type, count] : operators) std::puts(fmt::format("operator {}: {}", type, count).c_str());
-  if (!concrete) return;
+  if (!graph::AllConcrete(types)) return;
   graph::Specialised specialised = graph::Specialise(file.graph, types);
   if (specialised.dynamic_at.empty()) {
     PrintProgram(specialised.graph);
