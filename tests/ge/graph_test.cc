@@ -2,11 +2,11 @@
 #include <ge/ge_ir_build.h>
 #include <graph/operator_factory.h>
 
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include "ge/session_fixture.h"
+#include "support/temp_folder.h"
 
 namespace conformance {
 namespace {
@@ -270,12 +270,12 @@ TEST(GeGraph, AnUnknownOperatorIsNamed) {
 }
 
 TEST(GeGraph, IsWrittenAndReadBack) {
-  std::string path = testing::TempDir() + "belay_ge_graph";
+  TempFolder folder;
+  std::string path = folder / "graph";
   ge::Graph graph = AddAndRelu({3}, 1), read;
   ASSERT_EQ(graph.SaveToFile(path.c_str()), ge::GRAPH_SUCCESS) << LastMessage();
   ASSERT_EQ(read.LoadFromFile(path.c_str()), ge::GRAPH_SUCCESS) << LastMessage();
   EXPECT_THAT(NamesOf(read), UnorderedElementsAre("x", "add", "c", "relu"));
-  std::remove(path.c_str());
   EXPECT_NE(read.LoadFromFile("/no/such/file"), ge::GRAPH_SUCCESS);
   EXPECT_NE(read.LoadFromSerializedModelArray("abc", 3), ge::GRAPH_SUCCESS);
   EXPECT_THAT(LastMessage(), HasSubstr("protobuf"));
@@ -293,12 +293,12 @@ TEST(GeGraph, IsConstructedFromInputs) {
 }
 
 TEST(GeGraph, IsDumpedAsText) {
-  std::string path = testing::TempDir() + "belay_ge_dump";
+  TempFolder folder;
+  std::string path = folder / "dump";
   ASSERT_EQ(ge::aclgrphDumpGraph(AddAndRelu({3}, 1), path.c_str(), path.size()), ge::GRAPH_SUCCESS);
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   EXPECT_THAT(text.str(), HasSubstr("relu = Relu(add:0)"));
-  std::remove(path.c_str());
   EXPECT_NE(ge::aclgrphDumpGraph(ge::Graph("g"), path.c_str(), path.size()), ge::GRAPH_SUCCESS);
   EXPECT_NE(ge::aclgrphDumpGraph(AddAndRelu({3}, 1), nullptr, 0), ge::GRAPH_SUCCESS);
 }

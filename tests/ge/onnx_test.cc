@@ -5,11 +5,11 @@
 #include <parser/onnx_parser.h>
 #include <parser/tensorflow_parser.h>
 
-#include <cstdio>
 #include <fstream>
 
 #include "conformance/runtime_fixture.h"
 #include "support/onnx_builder.h"
+#include "support/temp_folder.h"
 
 namespace conformance {
 namespace {
@@ -107,7 +107,8 @@ TEST_F(Onnx, AnUnknownOptionIsNamed) {
 }
 
 TEST_F(Onnx, ImagesArePreprocessedByAnOption) {
-  std::string conf = testing::TempDir() + "belay_ge_aipp.cfg";
+  TempFolder folder;
+  std::string conf = folder / "aipp.cfg";
   std::ofstream(conf) << "aipp_op { aipp_mode: static input_format: RGB888_U8 }";
   ge::ModelBufferData model = Built(Parsed(onnx_builder::SixTimes({1, 3, 4, 5})), {{"ge.insertOpFile", conf.c_str()}});
   aclmdlDesc* desc = aclmdlCreateDesc();
@@ -117,7 +118,6 @@ TEST_F(Onnx, ImagesArePreprocessedByAnOption) {
   EXPECT_EQ(aclmdlDestroyDesc(desc), ACL_SUCCESS);
   ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
   EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{"ge.insertOpFile", conf.c_str()}}, model), ge::GRAPH_PARAM_INVALID) << "no images";
-  std::remove(conf.c_str());
 }
 
 TEST_F(Onnx, SeveralGraphsMakeABundle) {
@@ -125,12 +125,12 @@ TEST_F(Onnx, SeveralGraphsMakeABundle) {
                                               {Parsed(onnx_builder::SixTimes({-1, 2})), {{"input_shape", "x:4,2"}}}};
   ge::ModelBufferData model;
   ASSERT_EQ(ge::aclgrphBundleBuildModel(graphs, model), ge::GRAPH_SUCCESS) << LastMessage();
-  std::string base = testing::TempDir() + "belay_ge_bundle";
+  TempFolder folder;
+  std::string base = folder / "bundle";
   ASSERT_EQ(ge::aclgrphBundleSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
   uint32_t bundles[2] = {};
   ASSERT_EQ(aclmdlBundleLoadFromMem(model.data.get(), model.length, &bundles[0]), ACL_SUCCESS) << LastMessage();
   ASSERT_EQ(aclmdlBundleLoadFromFile((base + ".om").c_str(), &bundles[1]), ACL_SUCCESS) << LastMessage();
-  std::remove((base + ".om").c_str());
   for (uint32_t bundle : bundles) {
     uint32_t id = 0;
     aclmdlDesc* desc = aclmdlCreateDesc();
@@ -156,12 +156,12 @@ TEST_F(Onnx, AnEmptyGraphIsNotBuilt) {
 
 TEST_F(Onnx, SavingAddsTheSuffix) {
   ge::ModelBufferData model = Built(Parsed(onnx_builder::SixTimes({2})), {});
-  std::string base = testing::TempDir() + "belay_ge_saved";
+  TempFolder folder;
+  std::string base = folder / "saved";
   ASSERT_EQ(ge::aclgrphSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
   uint32_t id = 0;
   EXPECT_EQ(aclmdlLoadFromFile((base + ".om").c_str(), &id), ACL_SUCCESS);
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
-  std::remove((base + ".om").c_str());
   EXPECT_EQ(ge::aclgrphSaveModel("/no/such/folder/m", model), ge::GRAPH_FAILED);
   EXPECT_NE(ge::aclgrphSaveModel(base.c_str(), ge::ModelBufferData{}), ge::GRAPH_SUCCESS);
 }

@@ -1,5 +1,6 @@
 // Sessions: graphs that are added, compiled and run in every way.
 #include "ge/session_fixture.h"
+#include "support/temp_folder.h"
 
 #include <ge/ge_ir_build.h>
 
@@ -301,11 +302,11 @@ TEST_F(Session, BuildGraphTakesTheSizesOfTheInputs) {
 TEST_F(Session, ASavedModelIsLoaded) {
   ge::ModelBufferData model;
   ASSERT_EQ(ge::aclgrphBuildModel(AddAndRelu({2}, 1), GeOptions(), model), ge::GRAPH_SUCCESS) << LastMessage();
-  std::string base = testing::TempDir() + "belay_ge_session";
+  TempFolder folder;
+  std::string base = folder / "m";
   ASSERT_EQ(ge::aclgrphSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
   ASSERT_EQ(session_->LoadGraph(5, {}, base + ".om"), ge::SUCCESS) << GeError();
   EXPECT_THAT(Run(5, Floats({2}, {1, 2})), ElementsAre(2, 3));
-  std::remove((base + ".om").c_str());
   EXPECT_NE(session_->LoadGraph(6, {}, "/no/such.om"), ge::SUCCESS);
 }
 

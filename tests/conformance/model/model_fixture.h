@@ -4,10 +4,11 @@
 #include <acl/acl_mdl.h>
 
 #include <cstdlib>
-#include <filesystem>
+#include <deque>
 #include <fstream>
 
 #include "../support/onnx_builder.h"
+#include "../support/temp_folder.h"
 #include "runtime_fixture.h"
 
 namespace conformance {
@@ -16,16 +17,11 @@ constexpr uint32_t kModelIdInvalid = 145003;
 constexpr uint32_t kNoModel = 545001;
 
 // Of the test that runs; they go with it.
-inline std::vector<std::string>& Folders() {
-  static std::vector<std::string> folders;
+inline std::deque<TempFolder>& Folders() {
+  static std::deque<TempFolder> folders;
   return folders;
 }
-inline std::string NewFolder() {
-  char folder[] = "/tmp/belay_model_XXXXXX";
-  EXPECT_NE(mkdtemp(folder), nullptr);
-  Folders().push_back(folder);
-  return folder;
-}
+inline std::string NewFolder() { return Folders().emplace_back().path(); }
 
 // What atc says of the bytes: its exit status and its output.
 struct Compiled {
@@ -97,7 +93,6 @@ class ModelTest : public RuntimeTest {
   void TearDown() override {
     EXPECT_EQ(aclmdlDestroyDesc(desc_), ACL_SUCCESS);
     RuntimeTest::TearDown();
-    for (const std::string& folder : Folders()) std::filesystem::remove_all(folder);
     Folders().clear();
   }
   uint32_t Load(const std::string& path) {

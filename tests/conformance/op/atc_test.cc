@@ -4,9 +4,9 @@
 
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "../support/temp_folder.h"
 #include "runtime_fixture.h"
 
 namespace conformance {
@@ -27,9 +27,6 @@ class CompiledAhead : public RuntimeTest {
  public:
   void SetUp() override {
     RuntimeTest::SetUp();
-    char folder[] = "/tmp/belay_ahead_XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
     std::ofstream(folder_ / "ops.json") << kOps;
     std::string command = std::string(BELAY_ATC) + " --singleop=" + (folder_ / "ops.json").string() + " --output=" +
                           (folder_ / "op_models").string() + " --soc_version=Ascend310 >" + (folder_ / "log").string();
@@ -40,7 +37,6 @@ class CompiledAhead : public RuntimeTest {
   }
   void TearDown() override {
     EXPECT_EQ(aclrtFree(memory_), ACL_SUCCESS);
-    std::filesystem::remove_all(folder_);
     RuntimeTest::TearDown();
   }
 
@@ -53,7 +49,7 @@ class CompiledAhead : public RuntimeTest {
                         ACL_COMPUTE_HIGH_PRECISION, nullptr);
   }
 
-  std::filesystem::path folder_;
+  TempFolder folder_;
   void* memory_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "../support/om_builder.h"
+#include "../support/temp_folder.h"
 #include "runtime_fixture.h"
 
 namespace conformance {
@@ -17,9 +18,6 @@ class LoadedOps : public RuntimeTest {
  public:
   void SetUp() override {
     RuntimeTest::SetUp();
-    char folder[] = "/tmp/belay_ops_XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
     ASSERT_EQ(aclrtMalloc(&memory_, 3 * kBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
     for (int i = 0; i < 6; ++i) At(0)[i] = static_cast<float>(i), At(1)[i] = 10;
     for (int i = 0; i < 3; ++i) buffers_[i] = aclCreateDataBuffer(At(i), kBytes);
@@ -27,7 +25,6 @@ class LoadedOps : public RuntimeTest {
   void TearDown() override {
     for (aclDataBuffer* buffer : buffers_) EXPECT_EQ(aclDestroyDataBuffer(buffer), ACL_SUCCESS);
     EXPECT_EQ(aclrtFree(memory_), ACL_SUCCESS);
-    std::filesystem::remove_all(folder_);
     RuntimeTest::TearDown();
   }
 
@@ -52,7 +49,7 @@ class LoadedOps : public RuntimeTest {
     return error != ACL_SUCCESS ? error : aclrtSynchronizeStream(nullptr);
   }
 
-  std::filesystem::path folder_;
+  TempFolder folder_;
   void* memory_ = nullptr;
   aclDataBuffer* buffers_[3] = {};
 };
@@ -95,16 +92,16 @@ TEST_F(LoadedOps, AFolderIsSearchedThreeLevelsDeep) {
   Write("a/b/sub.om", om_builder::BinaryOp("Sub", "[2,3]"));
   Write("a/b/c/mul.om", om_builder::BinaryOp("Mul", "[2,3]"));
   Write("notes.txt", "no model");
-  ASSERT_EQ(aclopSetModelDir(folder_.c_str()), ACL_SUCCESS) << LastMessage();
+  ASSERT_EQ(aclopSetModelDir(folder_.path().c_str()), ACL_SUCCESS) << LastMessage();
   EXPECT_EQ(Run("Add", 3), ACL_SUCCESS);
   EXPECT_EQ(Run("Sub", 3), ACL_SUCCESS);
   EXPECT_EQ(Run("Mul", 3), ACL_ERROR_OP_NOT_FOUND);
-  EXPECT_EQ(aclopSetModelDir(folder_.c_str()), ACL_ERROR_REPEAT_INITIALIZE);
+  EXPECT_EQ(aclopSetModelDir(folder_.path().c_str()), ACL_ERROR_REPEAT_INITIALIZE);
 }
 
 TEST_F(LoadedOps, ABadFileIsNamed) {
   Write("bad.om", "IMOD of a card");
-  EXPECT_EQ(aclopSetModelDir(folder_.c_str()), kNoModel);
+  EXPECT_EQ(aclopSetModelDir(folder_.path().c_str()), kNoModel);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("bad.om"));
   EXPECT_EQ(aclopSetModelDir("/no/such/folder"), ACL_ERROR_INVALID_FILE);
   EXPECT_EQ(aclopSetModelDir(nullptr), ACL_ERROR_INVALID_PARAM);
