@@ -35,6 +35,7 @@ uint64_t BytesOf(const ValueType& type) { return graph::PortOf("", type).bytes; 
 // activation behind.
 std::string TypeWithFused(const Node& node) {
   std::string text = node.type;
+  if (text == "FusedPointwise") return *graph::FindAttribute<std::string>(node, "steps");
   if (text == "FusedAttention") return node.inputs.size() > 3 ? text + " + mask" : text;
   if (!node.type.starts_with("Fused")) return text;
   constexpr const char* kOptional[] = {"bias", "residual"};

@@ -9,6 +9,7 @@ void Optimise(Graph& graph) {
   FuseConvolutions(graph);
   FuseProducts(graph);
   ChooseLayouts(graph);
+  FusePointwise(graph);
   RemoveDeadNodes(graph);
 }
 

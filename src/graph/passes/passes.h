@@ -18,6 +18,8 @@ void FuseConvolutions(Graph& graph);
 void FuseProducts(Graph& graph);
 // Keeps images with their channels last between the operators that work better so.
 void ChooseLayouts(Graph& graph);
+// Runs of pointwise operators on many elements become one node that goes over memory once.
+void FusePointwise(Graph& graph);
 // Lets convolutions and products round to bf16 what they multiply, where there is enough of it.
 void ComputeInBfloat16(Graph& graph);
 // Packs the weights of fused operators as this machine's kernels want them. For graphs that will only run:

@@ -356,6 +356,48 @@ TEST(Passes, WhatIsNoAttentionStays) {
   }
 }
 
+TEST(Passes, ARunOfPointwiseOperatorsIsOneNode) {
+  const Shape shape{300, 125, 70};
+  for (const Shape& row : {Shape{70}, Shape{1, 125, 70}, Shape{1}}) {
+    Builder b;
+    Port x = b.Input(shape);
+    Port y = b.Add("Mul", {b.Random(row), b.Add("Abs", {x})});
+    y = b.Add("Sub", {b.Random(shape), y});
+    y = b.Add("Tanh", {b.Add("Div", {y, b.Random({}, 1, 2)})});
+    y = b.Add("Add", {b.Add("Mul", {y, x}), b.Add("ReduceSum", {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2}))})});
+    Graph graph = Check(b, y, shape);
+    EXPECT_EQ(Count(graph, "FusedPointwise"), 1);
+    EXPECT_EQ(graph.nodes.size(), 7u) << "the input, the sum and its axes, three constants, and the run";
+  }
+}
+
+// A run ends after eight, before what others read, before rows of another size, and where its shape grows; a small one stays.
+TEST(Passes, WhereARunOfPointwiseOperatorsEnds) {
+  const Shape shape{7000, 300};
+  Builder longer;
+  Port y = longer.Input(shape);
+  for (int i = 0; i < 9; ++i) y = longer.Add("Neg", {y});
+  Graph graph = Check(longer, y, shape);
+  EXPECT_EQ(Count(graph, "FusedPointwise"), 1);
+  EXPECT_EQ(Count(graph, "Neg"), 1);
+  Builder read;
+  y = read.Add("Abs", {read.Add("Neg", {read.Input(shape)})});
+  y = read.Add("Sub", {read.Add("SoftmaxV2", {read.Add("Tanh", {y})}), y});
+  graph = Check(read, y, shape);
+  EXPECT_EQ(Count(graph, "FusedPointwise"), 1);
+  EXPECT_EQ(Count(graph, "Tanh"), 1);
+  Builder rows;
+  y = rows.Add("Mul", {rows.Add("Mul", {rows.Input(shape), rows.Random({300})}), rows.Random({7000, 1})});
+  graph = Check(rows, y, shape);
+  EXPECT_EQ(Count(graph, "FusedPointwise"), 0);
+  Builder grows;
+  y = grows.Add("Mul", {grows.Add("Neg", {grows.Input(shape)}), grows.Random({2, 1, 1})});
+  EXPECT_EQ(Count(Check(grows, y, shape), "FusedPointwise"), 0);
+  Builder small;
+  y = small.Add("Abs", {small.Add("Neg", {small.Input({4, 3})})});
+  EXPECT_EQ(Count(Check(small, y, {4, 3}), "FusedPointwise"), 0);
+}
+
 TEST(Passes, PoolsAndTransposedConvolutionsToo) {
   Builder b;
   Port x = b.Input({1, 4, 8, 8});
