@@ -10,6 +10,7 @@
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/ready_conv.h"
+#include "ops/conv/winograd.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
 
@@ -179,18 +180,14 @@ class Builder {
   }
 
   std::optional<PackedWeights> Pack(const ConvGeometry& geometry) {
-    const ConvBackend* best = args_.transposed ? nullptr : OneDnnConv();
-    if (best == nullptr || type_ != DType::kF32 || args_.constant_weight == nullptr) return std::nullopt;
+    if (args_.transposed || type_ != DType::kF32 || args_.constant_weight == nullptr) return std::nullopt;
     ConvSpec spec = SpecOf(Flattened(geometry));
-    WeightLayout layout;
-    spec.type = args_.bf16 ? ConvType::kBF16 : ConvType::kF32;
-    if (!LayoutForManyCores(*best, spec, &layout)) {
-      spec.type = ConvType::kF32;
-      if (!args_.bf16 || !LayoutForManyCores(*best, spec, &layout)) return std::nullopt;
+    if (args_.bf16) {
+      ConvSpec rounded = spec;
+      rounded.type = ConvType::kBF16;
+      if (auto packed = PackBy(OneDnnConv(), rounded)) return packed;
     }
-    const ReadyConv ready(*best, spec, {{spec.geometry, 0, 0}}, &layout);
-    if (ready.layout() == nullptr) return std::nullopt;
-    return PackedWeights{TextOf(*ready.layout()), best->machine(), PackedFor(ready), ready.weight_bytes()};
+    return PackBy(WinogradPays(spec) ? &WinogradConv() : OneDnnConv(), spec);
   }
 
   void Build(Plan& plan, const ConvGeometry& geometry) {
@@ -219,9 +216,24 @@ class Builder {
             args_.residual.present(), args_.activation};
   }
 
+  // Nothing without a backend, or where there is no layout for many cores.
+  std::optional<PackedWeights> PackBy(const ConvBackend* backend, const ConvSpec& spec) const {
+    WeightLayout layout;
+    if (backend == nullptr || !LayoutForManyCores(*backend, spec, &layout)) return std::nullopt;
+    const ReadyConv ready(*backend, spec, {{spec.geometry, 0, 0}}, &layout);
+    if (ready.layout() == nullptr) return std::nullopt;
+    return PackedWeights{TextOf(*ready.layout()), backend->machine(), PackedFor(ready), ready.weight_bytes()};
+  }
+
+  // Weights that change would have to be mixed at each run.
+  bool ByWinograd(const ConvSpec& spec) const {
+    return (args_.constant_weight != nullptr || args_.packed_weight != nullptr) && WinogradPays(spec);
+  }
+
   void Ready(const ConvSpec& spec) {
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
     if (best != nullptr && type_ == DType::kF32 && args_.bf16 && !args_.transposed && ReadyRounded(*best, spec)) return;
+    if (ByWinograd(spec)) best = &WinogradConv();
     if (best != nullptr && type_ == DType::kF32) {
       for (int width : {ParallelWidth(), 1}) {
         body_.ready = ReadyBy(*best, spec, width);

@@ -6,9 +6,11 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/simd_targets.h"
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_backend.h"
 #include "ops/conv/ready_conv.h"
+#include "ops/conv/winograd.h"
 #include "ops/kernels.h"
 #include "ops/layout/float_transpose.h"
 #include "ops/testing/sample.h"
@@ -32,6 +34,7 @@ struct Case {
   bool constant = false;
   bool packed_ahead = false;
   bool plainly = false;  // ... in an order that no kernel wants
+  bool mixed = false;    // ... as Winograd's method wants them
   bool bf16 = false;
 };
 
@@ -142,6 +145,7 @@ double Error(const Case& c) {
   PlanConv(*plan, args);
   if (packed && !c.plainly) {
     EXPECT_GT(packed->data.use_count(), 1) << "the plan reads them where they lie";
+    EXPECT_EQ(ParseWeightLayout(packed->layout).mixed, c.mixed);
   }
   testing::RunPlan(*plan);
 
@@ -244,7 +248,8 @@ TEST(Conv, PartsOfBothBackendsAgree) {
   std::uniform_real_distribution<float> random(-1, 1);
   for (const ConvGeometry& g :
        {ConvGeometry{1, 1, 40, 48, {1, 31, 33}, {1, 31, 33}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false},
-        ConvGeometry{1, 1, 48, 192, {1, 16, 40}, {1, 8, 20}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 0, 0}, false}}) {
+        ConvGeometry{1, 1, 48, 192, {1, 16, 40}, {1, 8, 20}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 0, 0}, false},
+        ConvGeometry{1, 1, 32, 48, {1, 31, 33}, {1, 30, 34}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 2}, {0, 0, 1}, false}}) {
     const int64_t in = g.in_channels * g.in[1] * g.in[2], out = g.out_channels * g.out[1] * g.out[2];
     std::vector<float> src(static_cast<size_t>(in)), want(static_cast<size_t>(out)), got(want.size());
     std::vector<float> weights(static_cast<size_t>(g.in_channels * g.out_channels * 9));
@@ -260,15 +265,63 @@ TEST(Conv, PartsOfBothBackendsAgree) {
       }
     };
     run(PlainConv(), 1, &want);
-    for (const ConvBackend* backend : {&PlainConv(), OneDnnConv()}) {
+    for (const ConvBackend* backend : {&PlainConv(), OneDnnConv(), &WinogradConv()}) {
       for (int width : {1, 2, 3, 64}) {
-        if (backend == nullptr) continue;
+        const bool fits = backend != &WinogradConv() || WinogradFits({g, ConvType::kF32, false, false, {}});
+        if (backend == nullptr || !fits) continue;
         std::fill(got.begin(), got.end(), -1.0f);
         run(*backend, width, &got);
         for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 2e-4) << width;
       }
     }
   }
+}
+
+// Kernels of three by three over many channels, which PlanConv computes so.
+const std::vector<Case> kWinogradShapes = {
+    {{2, 16, 8, 9}, {24, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {{1, 23, 9, 8}, {17, 23, 3, 3}, {1, 1}, {1, 1}, {0, 2}, {1, 0}},
+    {{1, 16, 7, 7}, {33, 16, 3, 3}, {1, 1}, {1, 1}, {2, 0}, {0, 3}},
+};
+
+TEST(Conv, ByWinogradOnEveryProcessor) {
+  using enum ActivationKind;
+  for (int level : {0, 1, 2}) {
+    if (simd::SetLevel(level) != level) continue;
+    for (size_t i = 0; i < kWinogradShapes.size(); ++i) {
+      Case c = kWinogradShapes[i];
+      c.constant = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i;
+      c.channels_last = c.residual = c.packed_ahead = c.mixed = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
+    }
+    for (Activation a : {Activation{kRelu, 0.1f}, {kClip, -1, 2}, {kSigmoid, 0, 0, 2, 1}, {kHardSwish}, {kSwish, 1}, {kMish}}) {
+      Case c = kWinogradShapes[0];
+      c.constant = c.residual = true;
+      c.activation = a;
+      EXPECT_LE(Error(c), 2e-4) << "kind " << static_cast<int>(a.kind);
+    }
+  }
+  simd::SetLevel(9);
+}
+
+TEST(Conv, WeightsMixedForWinogradServeOthers) {
+  for (Case c : kWinogradShapes) {
+    c.constant = c.packed_ahead = c.plainly = true;
+    EXPECT_LE(Error(c), 1e-5) << "unmixed, and mixed once more";
+  }
+  const int64_t sizes[] = {1, 32, 16, 1, 3, 3};
+  const ConvSpec spec{{1, 1, 16, 32, {1, 9, 9}, {1, 9, 9}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false},
+                      ConvType::kF32, false, false, {}};
+  WeightLayout layout;
+  ASSERT_TRUE(WinogradConv().layout(spec, &layout));
+  EXPECT_TRUE(layout.HasSizes(sizes));
+  EXPECT_EQ(layout.count(), 32 * 16 * 16);
+  EXPECT_EQ(TextOf(ParseWeightLayout(TextOf(layout))), TextOf(layout));
+  layout.mixed = false;
+  EXPECT_THROW(ParseWeightLayout(TextOf(layout)), belay::Error);
+  EXPECT_FALSE(WinogradConv().takes(spec, layout));
+  EXPECT_FALSE(OneDnnConv() != nullptr && OneDnnConv()->takes(spec, layout));
 }
 
 TEST(Conv, TransposesOfEverySize) {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
+#include "ops/conv/winograd.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -59,11 +60,12 @@ bool HoldsTogether(const WeightLayout& layout) {
     for (int b = 0; b < layout.block_count; ++b) {
       if (layout.block_dims[b] == d) block *= layout.block_sizes[b];
     }
-    if (layout.sizes[d] == 0 || (layout.sizes[d] + block - 1) / block * block != layout.padded[d]) return false;
+    if (layout.sizes[d] == 0 || (layout.laid(d) + block - 1) / block * block != layout.padded[d]) return false;
     if (count > kMostElements / layout.padded[d]) return false;
     count *= layout.padded[d];
     last[d] = layout.padded[d] - 1;
   }
+  if (layout.mixed && (layout.sizes[4] != 3 || layout.sizes[5] != 3)) return false;
   return layout.OffsetOf(last) == count - 1;
 }
 
@@ -77,7 +79,7 @@ class Offsets {
   explicit Offsets(const WeightLayout& layout) : layout_(layout) {
     for (int d = 0; d < WeightLayout::kRank; ++d) {
       int64_t index[WeightLayout::kRank] = {};
-      for (; index[d] < layout.sizes[d]; ++index[d]) parts_[d].push_back(layout.OffsetOf(index));
+      for (; index[d] < layout.laid(d); ++index[d]) parts_[d].push_back(layout.OffsetOf(index));
     }
   }
 
@@ -86,7 +88,7 @@ class Offsets {
     for (int d = WeightLayout::kRank - 1; d >= 0; --d) {
       const std::vector<int64_t>& part = parts_[d];
       offset -= part[static_cast<size_t>(index[d])];
-      if (++index[d] < layout_.sizes[d]) return offset + part[static_cast<size_t>(index[d])];
+      if (++index[d] < layout_.laid(d)) return offset + part[static_cast<size_t>(index[d])];
       index[d] = 0;
     }
     return 0;
@@ -121,8 +123,8 @@ int64_t WeightLayout::OffsetOf(const int64_t* index) const {
 bool operator==(const WeightLayout& a, const WeightLayout& b) { return TextOf(a) == TextOf(b); }
 
 std::string TextOf(const WeightLayout& layout) {
-  std::string text = fmt::format("{} sizes={} padded={} strides={}", layout.bf16 ? "bf16" : "f32", fmt::join(layout.sizes, ","),
-                                 fmt::join(layout.padded, ","), fmt::join(layout.strides, ","));
+  std::string text = fmt::format("{}{} sizes={} padded={} strides={}", layout.bf16 ? "bf16" : "f32", layout.mixed ? " mixed" : "",
+                                 fmt::join(layout.sizes, ","), fmt::join(layout.padded, ","), fmt::join(layout.strides, ","));
   for (int b = 0; b < layout.block_count; ++b) {
     text += fmt::format(" {}x{}", layout.block_dims[b], layout.block_sizes[b]);
   }
@@ -134,6 +136,8 @@ WeightLayout ParseWeightLayout(std::string_view text) {
   Scanner scan(text);
   layout.bf16 = text.starts_with("bf16");
   scan.Word(layout.bf16 ? "bf16" : "f32");
+  layout.mixed = text.starts_with("f32 mixed");
+  if (layout.mixed) scan.Word(" mixed");
   scan.Numbers(" sizes=", layout.sizes);
   scan.Numbers(" padded=", layout.padded);
   scan.Numbers(" strides=", layout.strides);
@@ -164,13 +168,27 @@ WeightLayout PlainWeightLayout(const int64_t* sizes) {
   return layout;
 }
 
+namespace {
+
+std::shared_ptr<char[]> Floats(int64_t count) { return AlignedBytes(count * static_cast<int64_t>(sizeof(float))); }
+
+std::shared_ptr<const char[]> Unmixed(const char* mixed, int64_t kernels) {
+  auto bytes = Floats(9 * kernels);
+  for (int64_t i = 0; i < kernels; ++i) {
+    UnmixKernel(reinterpret_cast<const float*>(mixed) + 16 * i, reinterpret_cast<float*>(bytes.get()) + 9 * i);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
   const WeightLayout layout = ParseWeightLayout(weights.layout);
   if (layout.bytes() > weights.bytes) FailText(weights.layout);
   if (layout == PlainWeightLayout(layout.sizes)) return weights.data;
   int64_t count = 1;
-  for (int64_t size : layout.sizes) count *= size;
-  auto bytes = AlignedBytes(count * static_cast<int64_t>(sizeof(float)));
+  for (int d = 0; d < WeightLayout::kRank; ++d) count *= layout.laid(d);
+  auto bytes = Floats(count);
   auto* to = reinterpret_cast<float*>(bytes.get());
   // Each dimension adds its part to the offset, whatever the others are.
   const Offsets offsets(layout);
@@ -179,6 +197,7 @@ std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
     to[i] = layout.bf16 ? WidenedAt(weights.data.get(), offset) : reinterpret_cast<const float*>(weights.data.get())[offset];
     offset = offsets.Next(index, offset);
   }
+  if (layout.mixed) return Unmixed(bytes.get(), count / 16);
   return bytes;
 }
 

@@ -1,0 +1,207 @@
+#include "ops/conv/winograd.h"
+
+#include <algorithm>
+
+#include "ops/conv/winograd_loops.h"
+
+namespace belay::ops {
+namespace {
+
+constexpr int64_t kTile = 4, kResult = 2;  // pixels along each dimension
+
+int64_t Columns(const ConvGeometry& g) { return (g.out_channels + kPanel - 1) / kPanel * kPanel; }
+
+int64_t TilesAlong(const ConvGeometry& g, int d) { return (g.out[d] + kResult - 1) / kResult; }
+
+int64_t TileCount(const ConvGeometry& g) { return g.batch * TilesAlong(g, 1) * TilesAlong(g, 2); }
+
+// Tiles at a time: what is made of them stays in the second cache while there are few channels, and the weights are
+// read seldom while there are many.
+int64_t TilesTogether(const ConvGeometry& g) {
+  constexpr int64_t kBytes = 768 * 1024, kFewest = 48;
+  const int64_t tiles = TileCount(g), one = kTilePixels * (g.in_channels + Columns(g)) * static_cast<int64_t>(sizeof(float));
+  const int64_t most = std::max(kFewest, kBytes / one), blocks = (tiles + most - 1) / most;
+  return (tiles + blocks - 1) / blocks;
+}
+
+struct Winograd {
+  explicit Winograd(const ConvSpec& of) : spec(of), together(TilesTogether(of.geometry)), columns(Columns(of.geometry)) {}
+
+  int64_t scratch_floats() const { return spec.geometry.in_channels * (1 + kTilePixels * together) + kTilePixels * together * columns; }
+
+  ConvSpec spec;
+  int64_t together, columns;
+  WinogradLoops loops = BestWinogradLoops();
+};
+
+const Winograd& Of(const ConvPrimitive& primitive) { return reinterpret_cast<const Winograd&>(primitive); }
+
+// One call: the tiles of all images in order, block by block.
+class Run {
+ public:
+  Run(const Winograd& winograd, const ConvCall& call)
+      : winograd_(winograd), g_(winograd.spec.geometry), call_(call), nothing_(static_cast<float*>(call.scratch)),
+        gathered_(nothing_ + g_.in_channels), products_(gathered_ + kTilePixels * winograd.together * g_.in_channels) {
+    std::fill_n(nothing_, g_.in_channels, 0.0f);
+  }
+
+  void All() {
+    const int64_t tiles = TileCount(g_);
+    for (int64_t begin = 0; begin < tiles; begin += winograd_.together) Block(begin, std::min(begin + winograd_.together, tiles));
+  }
+
+ private:
+  struct Place {
+    int64_t image, row, column;  // of the first pixel of the result
+  };
+
+  Place PlaceOf(int64_t tile) const {
+    const int64_t across = TilesAlong(g_, 2), down = TilesAlong(g_, 1);
+    return {tile / across / down, tile / across % down * kResult, tile % across * kResult};
+  }
+
+  void Block(int64_t begin, int64_t end) {
+    const int64_t rows = end - begin, gathered = rows * g_.in_channels, products = rows * winograd_.columns;
+    for (int64_t t = begin; t < end; ++t) Gather(PlaceOf(t), gathered_ + (t - begin) * g_.in_channels, gathered);
+    const auto* weights = static_cast<const float*>(call_.weights);
+    for (int p = 0; p < kTilePixels; ++p) {
+      winograd_.loops.multiply(gathered_ + p * gathered, weights + p * g_.in_channels * winograd_.columns, rows, g_.in_channels,
+                               winograd_.columns, products_ + p * products);
+    }
+    for (int64_t t = begin; t < end; ++t) Scatter(PlaceOf(t), products_ + (t - begin) * winograd_.columns, products);
+  }
+
+  void Gather(const Place& place, float* to, int64_t step) const {
+    const float* pixels[kTilePixels];
+    const auto* image = static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
+    for (int64_t i = 0; i < kTilePixels; ++i) {
+      const int64_t y = place.row - g_.before[1] + i / kTile, x = place.column - g_.before[2] + i % kTile;
+      const bool inside = y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
+      pixels[i] = inside ? image + (y * g_.in[2] + x) * g_.in_channels : nothing_;
+    }
+    winograd_.loops.gather(pixels, g_.in_channels, to, step);
+  }
+
+  void Scatter(const Place& place, const float* from, int64_t step) const {
+    float* pixels[kResultPixels];
+    auto* image = static_cast<float*>(call_.dst) + place.image * g_.out[1] * g_.out[2] * g_.out_channels;
+    for (int64_t i = 0; i < kResultPixels; ++i) {
+      const int64_t y = place.row + i / kResult, x = place.column + i % kResult;
+      pixels[i] = y < g_.out[1] && x < g_.out[2] ? image + (y * g_.out[2] + x) * g_.out_channels : nullptr;
+    }
+    const ConvSpec& spec = winograd_.spec;
+    const auto* bias = spec.bias ? static_cast<const float*>(call_.bias) : nullptr;
+    winograd_.loops.scatter(from, step, bias, g_.out_channels, spec.residual, pixels);
+    for (float* pixel : pixels) {
+      if (pixel != nullptr) winograd_.loops.activate(spec.activation, pixel, g_.out_channels);
+    }
+  }
+
+  const Winograd& winograd_;
+  const ConvGeometry& g_;
+  const ConvCall& call_;
+  float *nothing_, *gathered_, *products_;
+};
+
+// [tile row][tile column][out / kPanel][in][kPanel]
+bool Layout(const ConvSpec& spec, WeightLayout* layout) {
+  if (!WinogradFits(spec)) return false;
+  const ConvGeometry& g = spec.geometry;
+  const int64_t matrix = Columns(g) * g.in_channels;
+  *layout = {.bf16 = false,
+             .mixed = true,
+             .sizes = {1, g.out_channels, g.in_channels, 1, 3, 3},
+             .padded = {1, Columns(g), g.in_channels, 1, kTile, kTile},
+             .strides = {kTilePixels * matrix, kPanel * g.in_channels, kPanel, kTilePixels * matrix, kTile * matrix, matrix},
+             .block_count = 1,
+             .block_dims = {1},
+             .block_sizes = {kPanel}};
+  return true;
+}
+
+bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
+  WeightLayout only;
+  return Layout(spec, &only) && only == layout;
+}
+
+bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed) {
+  const ConvSpec& spec = Of(primitive).spec;
+  const ConvGeometry& g = spec.geometry;
+  const int64_t matrix = Columns(g) * g.in_channels;
+  const auto* from = static_cast<const float*>(weights);
+  auto* to = static_cast<float*>(packed);
+  std::fill_n(to, kTilePixels * matrix, 0.0f);
+  for (int64_t o = 0; o < g.out_channels; ++o) {
+    for (int64_t i = 0; i < g.in_channels; ++i, from += 9) {
+      float mixed[kTilePixels];
+      MixKernel(from, mixed);
+      float* at = to + (o / kPanel * g.in_channels + i) * kPanel + o % kPanel;
+      for (int p = 0; p < kTilePixels; ++p) at[p * matrix] = mixed[p];
+    }
+  }
+  return true;
+}
+
+const ConvBackend kWinograd = {
+    [] { return "winograd"; },  // every processor
+    &Layout,
+    &Takes,
+    [](const ConvSpec& spec, const WeightLayout& layout) {
+      return Takes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec)) : nullptr;
+    },
+    [](ConvPrimitive* p) { delete reinterpret_cast<Winograd*>(p); },
+    [](const ConvPrimitive& p) { return Of(p).scratch_floats() * static_cast<int64_t>(sizeof(float)); },
+    &Pack,
+    [](const ConvPrimitive& p, const ConvCall& call) {
+      Run(Of(p), call).All();
+      return true;
+    },
+};
+
+// Three become four.
+void Mix(const float* from, int64_t from_step, float* to, int64_t to_step) {
+  const float a = from[0], b = from[from_step], c = from[2 * from_step];
+  to[0] = a;
+  to[to_step] = 0.5f * (a + b + c);
+  to[2 * to_step] = 0.5f * (a - b + c);
+  to[3 * to_step] = c;
+}
+
+void Unmix(const float* from, int64_t from_step, float* to, int64_t to_step) {
+  to[0] = from[0];
+  to[to_step] = from[from_step] - from[2 * from_step];
+  to[2 * to_step] = from[3 * from_step];
+}
+
+}  // namespace
+
+bool WinogradFits(const ConvSpec& spec) {
+  const ConvGeometry& g = spec.geometry;
+  for (int d = 0; d < 3; ++d) {
+    if (g.kernel[d] != (d == 0 ? 1 : 3) || g.stride[d] != 1 || g.dilation[d] != 1) return false;
+  }
+  return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 &&
+         HasActivationLoop(spec.activation.kind);
+}
+
+bool WinogradPays(const ConvSpec& spec) {
+  constexpr int64_t kFewestChannels = 16, kFewestTiles = 16;
+  const ConvGeometry& g = spec.geometry;
+  return WinogradFits(spec) && std::min(g.in_channels, g.out_channels) >= kFewestChannels && TileCount(g) >= kFewestTiles;
+}
+
+void MixKernel(const float* kernel, float* mixed) {
+  float rows[12];
+  for (int c = 0; c < 3; ++c) Mix(kernel + c, 3, rows + c, 3);
+  for (int r = 0; r < 4; ++r) Mix(rows + 3 * r, 1, mixed + 4 * r, 1);
+}
+
+void UnmixKernel(const float* mixed, float* kernel) {
+  float rows[12];
+  for (int r = 0; r < 4; ++r) Unmix(mixed + 4 * r, 1, rows + 3 * r, 1);
+  for (int c = 0; c < 3; ++c) Unmix(rows + c, 3, kernel + c, 3);
+}
+
+const ConvBackend& WinogradConv() { return kWinograd; }
+
+}  // namespace belay::ops
