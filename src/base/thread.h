@@ -79,5 +79,7 @@ class MayBeCancelled {
 
 // Bytes of stack left below the caller; 0 where that is unknown, as on the stack of a coroutine.
 uint64_t StackLeft();
+// As much as a thread of the program must have left before it runs tasks.
+inline constexpr uint64_t kTaskStack = 256 << 10;
 
 }  // namespace belay

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/relaxed.h"
 #include "runtime/task.h"
 
 namespace belay::rt {
@@ -31,6 +32,9 @@ class Engine {
     if (has_ready() && !has_urgent()) has_urgent_.store(true, std::memory_order_release);
   }
 
+  // Whether threads that submit run small tasks themselves.
+  bool runs_at_once() const { return runs_at_once_; }
+
   // Blocks the calling host thread until the stream has completed `position`; false when the deadline
   // (NowNs, negative: none) came first. Without a deadline it may run tasks meanwhile.
   virtual bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) = 0;
@@ -47,8 +51,12 @@ class Engine {
   // Looked at all the time, written seldom: apart from what is written often.
   alignas(64) std::atomic<bool> has_ready_{false};
   std::atomic<bool> has_urgent_{false};
+  Relaxed<bool> runs_at_once_ = false;
 };
 
+// Up to here a task is not worth handing over: the thread that submits it to an idle stream has run it
+// before another core would have its cache lines.
+inline constexpr TaskCost kAtOnce = 200;
 // Tasks from here on are worth waking a sleeping worker for: about what a wake costs.
 inline constexpr TaskCost kLongTask = 50'000;
 // And from here on worth moving to another core.

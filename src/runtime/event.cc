@@ -56,6 +56,7 @@ struct PositionWaitTask {
   bool Proceed(Stream& stream) const {
     return WaitWithin(stream, limit_ns, [&] { return stream.ParkUntil(*source, position); });
   }
+  bool Passed() const { return source->Reached(position); }
 };
 
 struct WaitTask {
@@ -81,6 +82,7 @@ struct WaitTask {
   bool Proceed(Stream& stream) const {
     return WaitWithin(stream, limit_ns, [&] { return ParkIfNeeded(stream); });
   }
+  bool Passed() const { return ticket == nullptr && source != nullptr && source->Reached(position); }
 
  private:
   uint64_t ParkIfNeeded(Stream& stream) const {

@@ -78,13 +78,17 @@ void Stream::Close() {
 
 // --- submitting --------------------------------------------------------------------------------------
 
-inline bool Stream::TryPush(const Task& task, uint64_t* position) {
+inline bool Stream::TryPush(Task& task, uint64_t* position) {
   lock_.lock();
   if (gate_ || queue_.tail() >= room_until_) [[unlikely]] {
     lock_.unlock();
     return false;
   }
   TaskCost cost = task.cost;
+  if (idle_ && cost <= kAtOnce && MayRunAtOnce(task)) {
+    *position = RunAtOnce(task);
+    return true;
+  }
   queue_.Push(task);
   *position = queue_.Publish();
   bool was_idle = idle_;

@@ -171,10 +171,14 @@ class Stream {
  private:
   StreamState Apply(StreamCommand command);  // under run_lock_
   void MakeReady(TaskCost cost);
-  bool TryPush(const Task& task, uint64_t* position);
+  bool TryPush(Task& task, uint64_t* position);
+  bool MayRunAtOnce(const Task& task) const;
+  uint64_t RunAtOnce(Task& task);
   uint64_t SubmitSlow(Task&& task, bool live);
   void WaitForRoom();
   bool RunFront(Task& task);
+  template <class Body>
+  std::unique_ptr<TaskFailure> Attempt(const Task& task, Body run) const;
   void CompleteRecord(uint64_t position);
   void WakeHosts(uint64_t position);
   bool Linger(uint64_t tail, int64_t lag_ns);
@@ -185,7 +189,7 @@ class Stream {
   std::unique_ptr<TaskFailure> MakeFailure(const Error& error, const Task& task) const;
 
   // Producers. Whoever runs the stream takes this lock only to find it empty, so that the two sides
-  // seldom fight for a cache line. Order: lock_ before run_lock_.
+  // seldom fight for a cache line. Order: lock_ before run_lock_, and before what a small task takes.
   alignas(64) SpinLock lock_;
   bool idle_ = false;  // state_ is kIdle: the next push makes the stream ready
   bool gate_ = false;  // Submit must take the slow path: capturing, stopped, or closed

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "runtime/engine.h"
 #include "runtime/event.h"
 #include "runtime/stream.h"
@@ -96,19 +97,16 @@ bool Stream::RunFront(Task& task) {
   const TaskType& type = *task.type;
   // A launch is asked even when the stream is dropped: it may be in the middle of its replay.
   if (!dropping() || type.task_class == TaskClass::kLaunch) [[likely]] {
-    try {
+    bool parked = false;
+    std::unique_ptr<TaskFailure> failure = Attempt(task, [&] {
       if (type.run != nullptr) [[likely]] {
         type.run(task.payload);
-      } else if (!type.proceed(task.payload, *this)) {
-        return false;
+      } else {
+        parked = !type.proceed(task.payload, *this);
       }
-    } catch (const Error& error) {
-      StoreFailure(MakeFailure(error, task));
-    } catch (const std::bad_alloc&) {
-      StoreFailure(MakeFailure(Error(207001, "task-out-of-memory", "host memory ran out"), task));
-    } catch (const std::exception& error) {
-      StoreFailure(MakeFailure(Error(500000, "task-exception", error.what()), task));
-    }
+    });
+    if (parked) return false;
+    if (failure != nullptr) [[unlikely]] StoreFailure(std::move(failure));
   } else {
     timed_out_ = callback_done_ = false;
   }
@@ -123,6 +121,50 @@ bool Stream::RunFront(Task& task) {
   }
   if (position >= host_target_.load(std::memory_order_relaxed)) [[unlikely]] WakeHosts(position);
   return true;
+}
+
+// What `run`, which runs the task, has failed with; else null.
+template <class Body>
+std::unique_ptr<TaskFailure> Stream::Attempt(const Task& task, Body run) const {
+  try {
+    run();
+    return nullptr;
+  } catch (const Error& error) {
+    return MakeFailure(error, task);
+  } catch (const std::bad_alloc&) {
+    return MakeFailure(Error(207001, "task-out-of-memory", "host memory ran out"), task);
+  } catch (const std::exception& error) {
+    return MakeFailure(Error(500000, "task-exception", error.what()), task);
+  }
+}
+
+// --- small tasks, run by the thread that submits them ------------------------------------------------------
+
+// Under lock_, when the stream is idle: whether the calling thread may run the task here and now.
+bool Stream::MayRunAtOnce(const Task& task) const {
+  const TaskType& type = *task.type;
+  bool ready = type.run != nullptr || (type.passed != nullptr && type.passed(task.payload));
+  return ready && !dropping() && TheEngine().runs_at_once() && StackLeft() >= kTaskStack;
+}
+
+// Under lock_, which it gives back. Who holds it while the stream is idle is the only one to run it, and as
+// long as nobody knows of the task's position nobody can wait for it: so there is nothing to tell anyone.
+uint64_t Stream::RunAtOnce(Task& task) {
+  std::unique_ptr<TaskFailure> failure;
+  uint64_t position;
+  {
+    std::lock_guard guard(lock_, std::adopt_lock);
+    NoCancellation no_cancellation;
+    DefaultFloatMode float_mode;
+    const TaskType& type = *task.type;
+    if (type.run != nullptr) failure = Attempt(task, [&] { type.run(task.payload); });
+    if (type.destroy != nullptr) type.destroy(task.payload);
+    position = ++head_;
+    completed_.store(position, std::memory_order_release);
+    queue_.Publish();
+  }
+  if (failure != nullptr) [[unlikely]] StoreFailure(std::move(failure));
+  return position;
 }
 
 std::unique_ptr<TaskFailure> Stream::MakeFailure(const Error& error, const Task& task) const {

@@ -14,6 +14,9 @@
 // A body that may have to wait has `bool Proceed(Stream&) const` instead of Run: true when done, false
 // when it has parked the stream (it is asked again when the stream is made ready).
 //
+// It may also have `bool Passed() const`, true when there is nothing left to wait for: then Proceed need not
+// be called.
+//
 // A captured task stays in its graph and Run is called once per replay; its destructor runs when the
 // graph is destroyed. A live task runs once and is destroyed.
 #pragma once
@@ -62,6 +65,7 @@ struct TaskType {
   TaskClass task_class;
   void (*run)(const void* payload);                          // null: see proceed
   bool (*proceed)(const void* payload, Stream& stream);      // null: see run
+  bool (*passed)(const void* payload);                        // null: not known before it proceeds
   void (*destroy)(void* payload) noexcept;                    // null: trivial
   void (*ranges)(const void* payload, RangeVisitor& visit);  // null: unknown
   void (*describe)(const void* payload, std::string& out);   // null: the name says it all
@@ -120,6 +124,8 @@ constexpr TaskKind KindOfBody() {
 }
 template <class Body>
 concept HasProceed = requires(const Body& b, Stream& s) { b.Proceed(s); };
+template <class Body>
+concept HasPassed = requires(const Body& b) { b.Passed(); };
 
 template <class Body>
 void RunBody(const void* p) {
@@ -129,6 +135,11 @@ template <class Body>
 bool ProceedBody(const void* p, Stream& stream) {
   if constexpr (HasProceed<Body>) return static_cast<const Body*>(p)->Proceed(stream);
   return true;
+}
+template <class Body>
+bool PassedBody(const void* p) {
+  if constexpr (HasPassed<Body>) return static_cast<const Body*>(p)->Passed();
+  return false;
 }
 template <class Body>
 void DestroyBody(void* p) noexcept {
@@ -149,6 +160,7 @@ inline constexpr TaskType kTypeOf{
     ClassOf<Body>(),
     HasProceed<Body> ? nullptr : &RunBody<Body>,
     HasProceed<Body> ? &ProceedBody<Body> : nullptr,
+    HasPassed<Body> ? &PassedBody<Body> : nullptr,
     std::is_trivially_destructible_v<Body> ? nullptr : &DestroyBody<Body>,
     HasRanges<Body> ? &RangesOfBody<Body> : nullptr,
     HasDescribe<Body> ? &DescribeBody<Body> : nullptr,

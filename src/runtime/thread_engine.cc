@@ -19,7 +19,6 @@ constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
 constexpr int kExitSeconds = 2;            // that exit() waits for running tasks
 constexpr int kPausesBetweenLooks = 64;     // one or two microseconds
 constexpr int64_t kPatienceNs = 25'000;      // with small work that another worker will come to
-constexpr uint64_t kHelpStack = 256 << 10; // a helping host runs kernels on its own stack
 
 constinit thread_local bool t_is_worker = false;
 constinit std::atomic<ThreadEngine*> g_thread_engine{nullptr};
@@ -59,10 +58,14 @@ void InstallThreadEngine(ThreadEngine* engine) {
 
 // --- life ------------------------------------------------------------------------------------------------
 
-ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) { StartWorkers(); }
+ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) {
+  runs_at_once_ = config.help;
+  StartWorkers();
+}
 
 void ThreadEngine::Restart(const ThreadEngineConfig& config) {
   config_ = config;
+  runs_at_once_ = config.help;
   {
     std::lock_guard guard(lock_);
     while (ready_.Pop() != nullptr) {  // of streams that were closed meanwhile
@@ -327,7 +330,7 @@ bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_n
   // After Stop (exit is under way) nobody else runs tasks.
   bool stopped = stopped_.load(std::memory_order_acquire);
   bool help = (stopped || (config_.help && deadline_ns < 0)) && !t_is_worker &&
-              Runner::Current() == nullptr && StackLeft() >= kHelpStack;
+              Runner::Current() == nullptr && StackLeft() >= kTaskStack;
   if (SpinFor(stream, position, help)) return true;
   return !stopped && stream.SleepUntil(position, deadline_ns);
 }

@@ -66,14 +66,21 @@ struct CopyCountTask {
   void Run() const { *to = *from; }
 };
 
+// So small that the thread that submits it may run it.
+constexpr TaskCost kSmall = 20;
+
 TEST_F(ThreadRing, ManyThreadsSubmitToOneStream) {
-  Stream& stream = NewStream();
-  int64_t counter = 0;
-  Run(4, [&](int) {
-    for (int i = 0; i < kRounds; ++i) stream.Submit(MakeTask(AddTask{&counter, 1}));
-    Wait(stream);
-  });
-  EXPECT_EQ(counter, 4 * kRounds);
+  for (int of_a_hundred : {0, 50, 99, 100}) {  // that are small
+    Stream& stream = NewStream();
+    int64_t counter = 0;
+    Run(4, [&](int) {
+      for (int i = 0; i < kRounds; ++i) {
+        stream.Submit(MakeTask(AddTask{&counter, 1}, i % 100 < of_a_hundred ? kSmall : kUnknownCost));
+      }
+      Wait(stream);
+    });
+    EXPECT_EQ(counter, 4 * kRounds);
+  }
 }
 
 TEST_F(ThreadRing, AFullStreamHoldsItsSubmittersUp) {
@@ -93,17 +100,17 @@ TEST_F(ThreadRing, AFullStreamHoldsItsSubmittersUp) {
 
 TEST_F(ThreadRing, RecordsAndWaitsOrderStreams) {
   constexpr int kPairs = 3;
-  Run(kPairs, [&](int) {
+  Run(kPairs, [&](int pair) {
     Stream& a = NewStream();
     Stream& b = NewStream();
     Event& there = NewEvent();
     Event& back = NewEvent();
     int64_t value = 0, seen = 0;
     for (int i = 1; i <= kRounds; ++i) {
-      a.Submit(MakeTask(AddTask{&value, 1}));
+      a.Submit(MakeTask(AddTask{&value, 1}, pair == 0 ? kSmall : kUnknownCost));
       there.Record(a);
       there.MakeWait(b, 0);
-      b.Submit(MakeTask(CopyCountTask{&value, &seen}));
+      b.Submit(MakeTask(CopyCountTask{&value, &seen}, pair != 2 || i % 7 == 0 ? kSmall : kUnknownCost));
       back.Record(b);
       back.MakeWait(a, 0);
     }
@@ -154,6 +161,95 @@ TEST_F(ThreadRing, WorkStartsWithoutBeingWaitedFor) {
     EXPECT_EQ(value, 1);
     Context::DestroyStream(stream, false);
   }
+}
+
+// --- small tasks, run by the thread that submits them ------------------------------------------------------
+
+struct NoteThreadTask {
+  static constexpr const char* kName = "note thread";
+  std::atomic<pthread_t>* ran_on;
+  void Run() const { ran_on->store(pthread_self()); }
+};
+
+// Which thread runs a task of this cost that the calling thread submits to an idle stream.
+pthread_t RunnerOf(Stream& stream, TaskCost cost) {
+  std::atomic<pthread_t> ran_on{};
+  uint64_t position = stream.Submit(MakeTask(NoteThreadTask{&ran_on}, cost));
+  while (!stream.Reached(position)) CpuRelax();  // and so does not help
+  while (!stream.Idle() || stream.state() != StreamState::kIdle) CpuRelax();
+  return ran_on.load();
+}
+
+TEST_F(ThreadRing, SmallTasksRunWhereTheyAreSubmitted) {
+  Stream& stream = NewStream();
+  EXPECT_EQ(RunnerOf(stream, kAtOnce) == pthread_self(), ReadSettings().help);
+  EXPECT_NE(RunnerOf(stream, kAtOnce + 1), pthread_self());
+  EXPECT_EQ(RunnerOf(stream, kSmall) == pthread_self(), ReadSettings().help);
+}
+
+TEST_F(ThreadRing, ThreadsWithLittleStackRunNothing) {
+  Stream& stream = NewStream();
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, kTaskStack / 2), 0);
+  auto body = [](void* stream) -> void* {
+    EXPECT_NE(RunnerOf(*static_cast<Stream*>(stream), kSmall), pthread_self());
+    return nullptr;
+  };
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, &attributes, body, &stream), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+TEST_F(ThreadRing, SmallTasksStayBehindWhatTheStreamHolds) {
+  Stream& stream = NewStream();
+  Stream& other = NewStream();
+  Event& event = NewEvent();
+  int64_t value = 1, seen = 0;
+  event.MakeWait(stream, 0);
+  stream.Submit(MakeTask(CopyCountTask{&value, &seen}, kSmall));
+  EXPECT_FALSE(stream.Idle());
+  other.Submit(MakeTask(AddTask{&value, 6}, kSmall));
+  event.Record(other);
+  Wait(stream);
+  EXPECT_EQ(seen, 7);
+  EXPECT_TRUE(event.AllWaitsPassed());
+  event.MakeWait(stream, 0);  // the record has been reached: nothing to wait for
+  Wait(stream);
+  EXPECT_TRUE(event.AllWaitsPassed());
+  DestroyEvent(event);
+}
+
+struct FailTask {
+  static constexpr const char* kName = "fail";
+  void Run() const { Fail(507899, "a-test", "it was to fail"); }
+};
+
+TEST_F(ThreadRing, AFailureOfASmallTaskIsKeptForWhoWaits) {
+  Stream& stream = NewStream();
+  stream.Submit(MakeTask(EmptyTask{}, kSmall));
+  EXPECT_EQ(CodeOf([&] { stream.Submit(MakeTask(FailTask{}, kSmall)); }), 0);
+  Wait(stream);
+  std::unique_ptr<TaskFailure> failure = stream.TakeFailure();
+  ASSERT_NE(failure, nullptr);
+  EXPECT_EQ(failure->code, 507899);
+  EXPECT_STREQ(failure->task, "fail");
+  EXPECT_EQ(failure->number, 2u);
+  EXPECT_EQ(stream.TakeFailure(), nullptr);
+}
+
+TEST_F(ThreadRing, ADroppedStreamRunsNoSmallTask) {
+  Stream& stream = NewStream();
+  int64_t counter = 0;
+  stream.Drop();
+  stream.Submit(MakeTask(AddTask{&counter, 1}, kSmall));
+  Wait(stream);
+  EXPECT_EQ(counter, 0);
+  stream.StopDropping();
+  stream.Submit(MakeTask(AddTask{&counter, 1}, kSmall));
+  Wait(stream);
+  EXPECT_EQ(counter, 1);
 }
 
 // Two tasks that can only end together.
