@@ -45,8 +45,10 @@ double Median(std::vector<double>& values) {
 
 }  // namespace
 
+Workers::Workers() { rt::Start(-1); }
+Workers::~Workers() { rt::Stop(); }
+
 std::vector<double> MeasureKernels(const graph::Program& program, int runs) {
-  rt::Start(-1);  // the workers that kernels share
   std::vector<Memory> memory;
   memory.push_back(Allocate(program.work_bytes()));
   std::vector<char*> bases = {memory.back().get(), nullptr};  // constants have addresses
@@ -69,7 +71,6 @@ std::vector<double> MeasureKernels(const graph::Program& program, int runs) {
   }
   std::vector<double> medians;
   for (std::vector<double>& values : times) medians.push_back(Median(values));
-  rt::Stop();
   return medians;
 }
 

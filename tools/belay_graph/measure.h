@@ -7,6 +7,14 @@
 
 namespace belay::graph_tool {
 
+// While one lives kernels are made for all workers, and shared by them.
+class Workers {
+ public:
+  Workers();
+  ~Workers();
+  Workers(const Workers&) = delete;
+};
+
 // Microseconds of each kernel: the median of some runs, one kernel after another, each with all
 // workers. Inputs are random numbers between 0 and 1, integers are 0.
 std::vector<double> MeasureKernels(const graph::Program& program, int runs);

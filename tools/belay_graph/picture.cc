@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <optional>
 #include <unordered_set>
 
 #include "belay_graph/measure.h"
@@ -169,6 +170,8 @@ Picture MakePicture(const Graph& graph, const std::vector<ValueType>& inputs,
         specialised.dynamic_at);
     return picture;
   }
+  std::optional<Workers> workers;
+  if (options.runs > 0) workers.emplace();
   graph::Program program(specialised.graph);
   picture.runs = options.runs;
   drawer.AddProgram(
