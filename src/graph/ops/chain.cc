@@ -55,7 +55,8 @@ std::vector<Step> StepsOf(const Translation& node) {
     const ChainOperator* what = FindChainOperator(name);
     if (what == nullptr) node.Refuse("there is no step '" + std::string(name) + "'");
     const bool beside = what->binary != nullptr;
-    if (beside && !node.has(++operand)) node.Refuse("step '" + std::string(name) + "' has no operand");
+    if (beside && !node.has(++operand))
+      node.Refuse("step '" + std::string(name) + "' has no operand");
     steps.push_back({what, second, beside ? operand : 0});
     at = end + 1;
   }
@@ -69,7 +70,8 @@ int64_t CommonRow(const Translation& node, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     if (step.operand == 0) continue;
     const int64_t row = RowOf(node.shape(step.operand), node.shape(0));
-    const bool fits = row >= 0 && (row <= 1 || common == 1 || row == common) && node.dtype(step.operand) == DType::kF32;
+    const bool fits = row >= 0 && (row <= 1 || common == 1 || row == common) &&
+                      node.dtype(step.operand) == DType::kF32;
     if (!fits) node.Refuse("an operand does not fit the rows of x");
     common = std::max(common, row);
   }
@@ -91,12 +93,14 @@ ops::PlanRef PlanStep(const Translation& node, const Step& step, int64_t rows, i
   if (step.what->unary != nullptr) {
     step.what->unary(*plan, DType::kF32, x, y);
   } else {
-    step.what->binary(*plan, DType::kF32, step.value_second ? other : x, step.value_second ? x : other, y);
+    step.what->binary(*plan, DType::kF32, step.value_second ? other : x,
+                      step.value_second ? x : other, y);
   }
   return plan;
 }
 
-std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<Step>& steps, int64_t rows, int64_t row) {
+std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<Step>& steps,
+                                    int64_t rows, int64_t row) {
   std::vector<ops::PlanRef> plans;
   for (const Step& step : steps) {
     if (rows > 0) plans.push_back(PlanStep(node, step, rows, row));
@@ -107,7 +111,8 @@ std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<S
 }  // namespace
 
 const ChainOperator* FindChainOperator(std::string_view type) {
-  const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const auto& o) { return o.type == type; });
+  const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                   [&](const auto& o) { return o.type == type; });
   return found == std::end(kOperators) ? nullptr : found;
 }
 
@@ -140,11 +145,13 @@ void FusedPointwise(Translation& node) {
       ops::ChainStep& made = args.steps.emplace_back();
       if (step.operand == 0) continue;
       const bool whole = RowOf(node.shape(step.operand), node.shape(0)) == 0;
-      made = {whole ? ops::Spread::kWhole : ops::Spread::kRows, ReadFrom(plan, node.in(step.operand), "operand")};
+      made = {whole ? ops::Spread::kWhole : ops::Spread::kRows,
+              ReadFrom(plan, node.in(step.operand), "operand")};
     }
     args.out = WrittenTo(plan, out, "y");
     const int64_t block = ops::ChainBlockRows(args.rows, row);
-    ops::PlanChain(plan, args, PlanSteps(node, steps, block, row), PlanSteps(node, steps, args.rows % block, row));
+    ops::PlanChain(plan, args, PlanSteps(node, steps, block, row),
+                   PlanSteps(node, steps, args.rows % block, row));
   });
 }
 

@@ -17,8 +17,8 @@ struct ChainOperator {
 // Null for others. None of these has attributes that matter.
 const ChainOperator* FindChainOperator(std::string_view type);
 
-// The elements of a row of `shape` that a value of f32 repeats itself in: 0 where it has an element for each, 1 for a
-// single one; -1 where neither it nor a row of it repeats.
+// The elements of a row of `shape` that a value of f32 repeats itself in: 0 where it has an element
+// for each, 1 for a single one; -1 where neither it nor a row of it repeats.
 int64_t RowOf(const Shape& value, const Shape& shape);
 
 }  // namespace belay::graph::translate

@@ -15,39 +15,51 @@ int64_t TilesAlong(const ConvGeometry& g, int d) { return (g.out[d] + kResult - 
 
 int64_t TileCount(const ConvGeometry& g) { return g.batch * TilesAlong(g, 1) * TilesAlong(g, 2); }
 
-// Tiles at a time: what is made of them stays in the second cache while there are few channels, and the weights are
-// read seldom while there are many.
+// Tiles at a time: what is made of them stays in the second cache while there are few channels, and
+// the weights are read seldom while there are many.
 int64_t TilesTogether(const ConvGeometry& g) {
   constexpr int64_t kBytes = 768 * 1024, kFewest = 48;
-  const int64_t tiles = TileCount(g), one = kTilePixels * (g.in_channels + Columns(g)) * static_cast<int64_t>(sizeof(float));
+  const int64_t tiles = TileCount(g), one = kTilePixels * (g.in_channels + Columns(g)) *
+                                            static_cast<int64_t>(sizeof(float));
   const int64_t most = std::max(kFewest, kBytes / one), blocks = (tiles + most - 1) / most;
   return (tiles + blocks - 1) / blocks;
 }
 
 struct Winograd {
-  explicit Winograd(const ConvSpec& of) : spec(of), together(TilesTogether(of.geometry)), columns(Columns(of.geometry)) {}
+  explicit Winograd(const ConvSpec& of)
+      : spec(of), together(TilesTogether(of.geometry)), columns(Columns(of.geometry)) {}
 
-  int64_t scratch_floats() const { return spec.geometry.in_channels * (1 + kTilePixels * together) + kTilePixels * together * columns; }
+  int64_t scratch_floats() const {
+    return spec.geometry.in_channels * (1 + kTilePixels * together) +
+           kTilePixels * together * columns;
+  }
 
   ConvSpec spec;
   int64_t together, columns;
   WinogradLoops loops = BestWinogradLoops();
 };
 
-const Winograd& Of(const ConvPrimitive& primitive) { return reinterpret_cast<const Winograd&>(primitive); }
+const Winograd& Of(const ConvPrimitive& primitive) {
+  return reinterpret_cast<const Winograd&>(primitive);
+}
 
 // One call: the tiles of all images in order, block by block.
 class Run {
  public:
   Run(const Winograd& winograd, const ConvCall& call)
-      : winograd_(winograd), g_(winograd.spec.geometry), call_(call), nothing_(static_cast<float*>(call.scratch)),
-        gathered_(nothing_ + g_.in_channels), products_(gathered_ + kTilePixels * winograd.together * g_.in_channels) {
+      : winograd_(winograd),
+        g_(winograd.spec.geometry),
+        call_(call),
+        nothing_(static_cast<float*>(call.scratch)),
+        gathered_(nothing_ + g_.in_channels),
+        products_(gathered_ + kTilePixels * winograd.together * g_.in_channels) {
     std::fill_n(nothing_, g_.in_channels, 0.0f);
   }
 
   void All() {
     const int64_t tiles = TileCount(g_);
-    for (int64_t begin = 0; begin < tiles; begin += winograd_.together) Block(begin, std::min(begin + winograd_.together, tiles));
+    for (int64_t begin = 0; begin < tiles; begin += winograd_.together)
+      Block(begin, std::min(begin + winograd_.together, tiles));
   }
 
  private:
@@ -61,21 +73,27 @@ class Run {
   }
 
   void Block(int64_t begin, int64_t end) {
-    const int64_t rows = end - begin, gathered = rows * g_.in_channels, products = rows * winograd_.columns;
-    for (int64_t t = begin; t < end; ++t) Gather(PlaceOf(t), gathered_ + (t - begin) * g_.in_channels, gathered);
+    const int64_t rows = end - begin, gathered = rows * g_.in_channels,
+                  products = rows * winograd_.columns;
+    for (int64_t t = begin; t < end; ++t)
+      Gather(PlaceOf(t), gathered_ + (t - begin) * g_.in_channels, gathered);
     const auto* weights = static_cast<const float*>(call_.weights);
     for (int p = 0; p < kTilePixels; ++p) {
-      winograd_.loops.multiply(gathered_ + p * gathered, weights + p * g_.in_channels * winograd_.columns, rows, g_.in_channels,
-                               winograd_.columns, products_ + p * products);
+      winograd_.loops.multiply(gathered_ + p * gathered,
+                               weights + p * g_.in_channels * winograd_.columns, rows,
+                               g_.in_channels, winograd_.columns, products_ + p * products);
     }
-    for (int64_t t = begin; t < end; ++t) Scatter(PlaceOf(t), products_ + (t - begin) * winograd_.columns, products);
+    for (int64_t t = begin; t < end; ++t)
+      Scatter(PlaceOf(t), products_ + (t - begin) * winograd_.columns, products);
   }
 
   void Gather(const Place& place, float* to, int64_t step) const {
     const float* pixels[kTilePixels];
-    const auto* image = static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
+    const auto* image =
+        static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
     for (int64_t i = 0; i < kTilePixels; ++i) {
-      const int64_t y = place.row - g_.before[1] + i / kTile, x = place.column - g_.before[2] + i % kTile;
+      const int64_t y = place.row - g_.before[1] + i / kTile,
+                    x = place.column - g_.before[2] + i % kTile;
       const bool inside = y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
       pixels[i] = inside ? image + (y * g_.in[2] + x) * g_.in_channels : nothing_;
     }
@@ -84,10 +102,12 @@ class Run {
 
   void Scatter(const Place& place, const float* from, int64_t step) const {
     float* pixels[kResultPixels];
-    auto* image = static_cast<float*>(call_.dst) + place.image * g_.out[1] * g_.out[2] * g_.out_channels;
+    auto* image =
+        static_cast<float*>(call_.dst) + place.image * g_.out[1] * g_.out[2] * g_.out_channels;
     for (int64_t i = 0; i < kResultPixels; ++i) {
       const int64_t y = place.row + i / kResult, x = place.column + i % kResult;
-      pixels[i] = y < g_.out[1] && x < g_.out[2] ? image + (y * g_.out[2] + x) * g_.out_channels : nullptr;
+      pixels[i] =
+          y < g_.out[1] && x < g_.out[2] ? image + (y * g_.out[2] + x) * g_.out_channels : nullptr;
     }
     const ConvSpec& spec = winograd_.spec;
     const auto* bias = spec.bias ? static_cast<const float*>(call_.bias) : nullptr;
@@ -112,7 +132,8 @@ bool Layout(const ConvSpec& spec, WeightLayout* layout) {
              .mixed = true,
              .sizes = {1, g.out_channels, g.in_channels, 1, 3, 3},
              .padded = {1, Columns(g), g.in_channels, 1, kTile, kTile},
-             .strides = {kTilePixels * matrix, kPanel * g.in_channels, kPanel, kTilePixels * matrix, kTile * matrix, matrix},
+             .strides = {kTilePixels * matrix, kPanel * g.in_channels, kPanel, kTilePixels * matrix,
+                         kTile * matrix, matrix},
              .block_count = 1,
              .block_dims = {1},
              .block_sizes = {kPanel}};
@@ -150,7 +171,9 @@ const ConvBackend kWinograd = {
       return Takes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec)) : nullptr;
     },
     [](ConvPrimitive* p) { delete reinterpret_cast<Winograd*>(p); },
-    [](const ConvPrimitive& p) { return Of(p).scratch_floats() * static_cast<int64_t>(sizeof(float)); },
+    [](const ConvPrimitive& p) {
+      return Of(p).scratch_floats() * static_cast<int64_t>(sizeof(float));
+    },
     &Pack,
     [](const ConvPrimitive& p, const ConvCall& call) {
       Run(Of(p), call).All();
@@ -180,14 +203,15 @@ bool WinogradFits(const ConvSpec& spec) {
   for (int d = 0; d < 3; ++d) {
     if (g.kernel[d] != (d == 0 ? 1 : 3) || g.stride[d] != 1 || g.dilation[d] != 1) return false;
   }
-  return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 &&
-         HasActivationLoop(spec.activation.kind);
+  return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.in[0] == 1 &&
+         g.out[0] == 1 && HasActivationLoop(spec.activation.kind);
 }
 
 bool WinogradPays(const ConvSpec& spec) {
   constexpr int64_t kFewestChannels = 16, kFewestTiles = 16;
   const ConvGeometry& g = spec.geometry;
-  return WinogradFits(spec) && std::min(g.in_channels, g.out_channels) >= kFewestChannels && TileCount(g) >= kFewestTiles;
+  return WinogradFits(spec) && std::min(g.in_channels, g.out_channels) >= kFewestChannels &&
+         TileCount(g) >= kFewestTiles;
 }
 
 void MixKernel(const float* kernel, float* mixed) {

@@ -1,5 +1,5 @@
-// The inner loops of winograd.cc. Tiles are four by four pixels of the input and two by two of the result; what
-// is made of them lies as sixteen matrices with a row of channels for each tile.
+// The inner loops of winograd.cc. Tiles are four by four pixels of the input and two by two of the
+// result; what is made of them lies as sixteen matrices with a row of channels for each tile.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,14 @@ struct WinogradLoops {
   // Mixes the pixels of a tile; element p of a channel goes to to[p * step + channel].
   void (*gather)(const float* const* pixels, int64_t channels, float* to, int64_t step);
   // products = tiles x weights: [rows][depth] times [columns / kPanel][depth][kPanel].
-  void (*multiply)(const float* tiles, const float* weights, int64_t rows, int64_t depth, int64_t columns, float* products);
-  // The result from sixteen products: added to the bias, which may be null, and, if `add`, to what is there. A null
-  // pixel lies outside.
-  void (*scatter)(const float* products, int64_t step, const float* bias, int64_t channels, bool add, float* const* pixels);
-  void (*activate)(const Activation& activation, float* values, int64_t count);  // of the kinds of HasActivationLoop
+  void (*multiply)(const float* tiles, const float* weights, int64_t rows, int64_t depth,
+                   int64_t columns, float* products);
+  // The result from sixteen products: added to the bias, which may be null, and, if `add`, to what
+  // is there. A null pixel lies outside.
+  void (*scatter)(const float* products, int64_t step, const float* bias, int64_t channels,
+                  bool add, float* const* pixels);
+  void (*activate)(const Activation& activation, float* values,
+                   int64_t count);  // of the kinds of HasActivationLoop
 };
 
 bool HasActivationLoop(ActivationKind kind);

@@ -25,10 +25,13 @@ struct ChainBody {
 
   void operator()(const Frame& frame) const {
     const int64_t blocks = (rows + together - 1) / together;
-    ParallelFor(blocks, std::max<int64_t>(1, LoopNest::kGrain / (together * row)), [&](int64_t begin, int64_t end) {
-      auto buffer = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(together * row));
-      for (int64_t block = begin; block < end; ++block) Block(frame, block, reinterpret_cast<char*>(buffer.get()));
-    });
+    ParallelFor(blocks, std::max<int64_t>(1, LoopNest::kGrain / (together * row)),
+                [&](int64_t begin, int64_t end) {
+                  auto buffer =
+                      std::make_unique_for_overwrite<float[]>(static_cast<size_t>(together * row));
+                  for (int64_t block = begin; block < end; ++block)
+                    Block(frame, block, reinterpret_cast<char*>(buffer.get()));
+                });
   }
 
   void Block(const Frame& frame, int64_t block, char* buffer) const {
@@ -57,7 +60,8 @@ int64_t ChainBlockRows(int64_t rows, int64_t row) {
   return std::min(rows, std::max<int64_t>(1, kTogether / row));
 }
 
-void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole, std::vector<PlanRef> rest) {
+void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole,
+               std::vector<PlanRef> rest) {
   auto chain = std::make_shared<Chain>();
   chain->whole = std::move(whole), chain->rest = std::move(rest);
   plan.MayLieOn(args.x.binding);
@@ -67,7 +71,8 @@ void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole, st
   }
   const int64_t count = args.rows * args.row;
   plan.SetCost(50 + static_cast<uint64_t>(count) / 4 * args.steps.size());
-  plan.SetBody(ChainBody{chain, args.x.binding, args.out.binding, args.rows, args.row, ChainBlockRows(args.rows, args.row)});
+  plan.SetBody(ChainBody{chain, args.x.binding, args.out.binding, args.rows, args.row,
+                         ChainBlockRows(args.rows, args.row)});
 }
 
 }  // namespace belay::ops

@@ -1,5 +1,5 @@
-// Pointwise operators one after the other on a block of rows at a time, so that what they hand on stays in the
-// cache.
+// Pointwise operators one after the other on a block of rows at a time, so that what they hand on
+// stays in the cache.
 #pragma once
 
 #include <vector>
@@ -28,8 +28,10 @@ struct ChainArgs {
 
 // Rows of a block: a few thousand elements.
 int64_t ChainBlockRows(int64_t rows, int64_t row);
-// `whole` and `rest` are the plans of the steps for blocks of ChainBlockRows, and for the rows that are left. Their
-// bindings are the value that is handed on, what the step reads beside it, and the result; they need no workspace.
-void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole, std::vector<PlanRef> rest);
+// `whole` and `rest` are the plans of the steps for blocks of ChainBlockRows, and for the rows that
+// are left. Their bindings are the value that is handed on, what the step reads beside it, and the
+// result; they need no workspace.
+void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole,
+               std::vector<PlanRef> rest);
 
 }  // namespace belay::ops
