@@ -78,7 +78,8 @@ void DFT(Translation& node) {
 
 // Frames that overlap, times the window, transformed.
 void STFT(Translation& node) {
-  Tensor signal = Numbers(node, node.in(0));
+  const Shape& given = node.shape(0);  // torch's exporter leaves the 1 of real numbers out
+  Tensor signal = Numbers(node, given.rank() == 2 ? Translation::Reshaped(node.Packed(node.in(0)), {given[0], given[1], 1}) : node.in(0));
   if (signal.shape.rank() != 3) node.Refuse("signal has three dimensions");
   const int64_t step = Whole(node, 1, "frame_step");
   if (!node.has(2) && !node.has(3)) node.Refuse("it has neither a window nor frame_length");

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ops/matmul/exact.h"
+#include "ops/matmul/integer.h"
 #include "ops/matmul/linear.h"
 #include "ops/testing/sample.h"
 
@@ -97,6 +98,58 @@ TEST(Linear, OneRow) {
     for (int64_t k = 0; k < 37; ++k) want += Value(x, 0, k) * Value(w, j, k);
     EXPECT_NEAR(Value(y, 0, j), want, 1e-4);
   }
+}
+
+double ByteAt(const Sample& s, int64_t i) {
+  const auto* bytes = static_cast<const uint8_t*>(s.tensor.data);
+  return s.tensor.dtype == DType::kI8 ? static_cast<int8_t>(bytes[i]) : bytes[i];
+}
+
+void CheckIntegerProduct(DType left, DType right, int64_t m, int64_t zeros) {
+  constexpr int64_t kK = 67, kN = 21;
+  std::mt19937 rng(5);
+  Sample a(left, {m, kK}), b(right, {kK, kN}), za(left, {}), zb(right, {zeros}), out(DType::kI32, {m, kN});
+  for (Sample* s : {&a, &b, &za, &zb}) {
+    for (int64_t i = 0; i < s->tensor.count(); ++i) static_cast<uint8_t*>(s->tensor.data)[i] = static_cast<uint8_t>(rng());
+  }
+  PlanRef plan = testing::NewPlan();
+  IntegerProductArgs args{a.BoundTo(*plan, Access::kRead, "a"), b.BoundTo(*plan, Access::kRead, "b"),
+                          za.BoundTo(*plan, Access::kRead, "za"), zb.BoundTo(*plan, Access::kRead, "zb"), {}};
+  args.out = out.BoundTo(*plan, Access::kWrite, "y");
+  PlanIntegerProduct(*plan, args);
+  testing::RunPlan(*plan);
+  for (int64_t i = 0; i < m * kN; ++i) {
+    double want = 0;
+    for (int64_t k = 0; k < kK; ++k) {
+      want += (ByteAt(a, i / kN * kK + k) - ByteAt(za, 0)) * (ByteAt(b, k * kN + i % kN) - ByteAt(zb, zeros == 1 ? 0 : i % kN));
+    }
+    ASSERT_EQ(static_cast<int32_t*>(out.tensor.data)[i], want) << NameOf(left) << " x " << NameOf(right) << " at " << i;
+  }
+}
+
+TEST(IntegerProduct, BytesOfBothSignsAndTheirZeroPoints) {
+  for (DType left : {DType::kU8, DType::kI8}) {
+    for (DType right : {DType::kU8, DType::kI8}) {
+      for (int64_t m : {1, 5, 40}) {
+        CheckIntegerProduct(left, right, m, 1);
+        CheckIntegerProduct(left, right, m, 21);
+      }
+    }
+  }
+}
+
+TEST(IntegerProduct, PlainLoopsAndTheLibraryAgree) {
+  std::mt19937 rng(6);
+  std::vector<uint8_t> a(7 * 90);
+  std::vector<int8_t> b(90 * 30);
+  for (auto& x : a) x = static_cast<uint8_t>(rng());
+  for (auto& x : b) x = static_cast<int8_t>(rng());
+  std::vector<int32_t> plain(7 * 30), best(7 * 30, 1);
+  IntegerGemm gemm{7, 30, 90, a.data(), 90, 200, b.data(), 30, -100, plain.data(), 30};
+  ASSERT_TRUE(PlainIntegerGemm(gemm));
+  gemm.c = best.data();
+  ASSERT_TRUE(BestIntegerGemm()(gemm));
+  EXPECT_EQ(plain, best);
 }
 
 TEST(ExactProduct, BatchesBroadcastAndSumsWrap) {

@@ -1,7 +1,6 @@
 #include "ops/quant/quant.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/error.h"
@@ -55,21 +54,10 @@ struct DynamicQuantBody {
   int64_t count;
 
   void operator()(const Frame& frame) const {
-    const auto* from = reinterpret_cast<const float*>(frame.at[x]);
-    float least = 0, most = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      least = std::min(least, from[i]);
-      most = std::max(most, from[i]);
-    }
-    const float step = (most - least) / 255;
-    const float shift = step == 0 ? 0 : std::clamp(std::nearbyint(-least / step), 0.0f, 255.0f);
-    *reinterpret_cast<float*>(frame.at[scale]) = step;
-    *reinterpret_cast<uint8_t*>(frame.at[zero]) = static_cast<uint8_t>(shift);
-    auto* to = reinterpret_cast<uint8_t*>(frame.at[y]);
-    for (int64_t i = 0; i < count; ++i) {
-      const float value = step == 0 ? 0 : std::nearbyint(from[i] / step);
-      to[i] = static_cast<uint8_t>(std::clamp(value + shift, 0.0f, 255.0f));
-    }
+    const ByteScale made = QuantizeToBytes(reinterpret_cast<const float*>(frame.at[x]), count,
+                                           reinterpret_cast<uint8_t*>(frame.at[y]));
+    *reinterpret_cast<float*>(frame.at[scale]) = made.scale;
+    *reinterpret_cast<uint8_t*>(frame.at[zero]) = made.zero;
   }
 };
 

@@ -2,6 +2,9 @@
 #define HWY_TARGET_INCLUDE "ops/quant/quant_loops.cc"
 #include "ops/quant/quant_loops.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
@@ -46,7 +49,27 @@ void Dequantize(float* __restrict__ out, const float* __restrict__ x,
   for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - zero[i * step]) * scale[i * step];
 }
 
-constexpr QuantLoops kQuantLoops{&Quantize, &Requantize, &Dequantize};
+QuantRange RangeOf(const float* x, int64_t n) {
+  constexpr int64_t kLanes = 16;  // independent, so that the loop becomes one of vectors
+  float least[kLanes] = {}, most[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      least[j] = x[i + j] < least[j] ? x[i + j] : least[j];
+      most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
+    }
+  }
+  for (; i < n; ++i) least[0] = std::min(least[0], x[i]), most[0] = std::max(most[0], x[i]);
+  return {*std::min_element(least, least + kLanes), *std::max_element(most, most + kLanes)};
+}
+
+void ToBytes(uint8_t* __restrict__ out, const float* __restrict__ x, float scale, float zero, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<uint8_t>(static_cast<int32_t>(Kept(Whole(x[i] / scale) + zero, {0, 255})));
+  }
+}
+
+constexpr QuantLoops kQuantLoops{&Quantize, &Requantize, &Dequantize, &RangeOf, &ToBytes};
 const QuantLoops& QuantLoopsHere() { return kQuantLoops; }
 
 }  // namespace HWY_NAMESPACE
@@ -57,5 +80,18 @@ HWY_AFTER_NAMESPACE();
 namespace belay::ops {
 BELAY_SIMD_EXPORT(QuantLoopsHere);
 const QuantLoops& BestQuantLoops() { return BELAY_SIMD_CALL(QuantLoopsHere)(); }
+
+ByteScale QuantizeToBytes(const float* x, int64_t n, uint8_t* out) {
+  const QuantLoops& loops = BestQuantLoops();
+  const QuantRange range = loops.range(x, n);
+  const float scale = (range.most - range.least) / 255;
+  if (scale == 0) {
+    std::fill_n(out, n, uint8_t{0});
+    return {0, 0};
+  }
+  const float zero = std::clamp(std::nearbyint(-range.least / scale), 0.0f, 255.0f);
+  loops.to_bytes(out, x, scale, zero, n);
+  return {scale, static_cast<uint8_t>(zero)};
+}
 }  // namespace belay::ops
 #endif

@@ -10,6 +10,8 @@
 #include "base/parallel.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/gemv.h"
+#include "ops/matmul/integer.h"
+#include "ops/rnn/byte_weights.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -35,6 +37,8 @@ struct RnnMemory {
   const float *x, *w, *r, *bias, *first_h, *first_c, *peepholes;
   const int32_t* lengths;
   float *y, *last_h, *last_c;
+  const float *w_scale, *r_scale;  // of bytes
+  const uint8_t *w_zero, *r_zero;
 };
 
 // One direction of one run.
@@ -47,17 +51,23 @@ class RnnDirection {
     h_ = from_h_ + a_.batch * width_;
     c_ = h_ + a_.batch * a_.hidden;
     reset_ = c_ + a_.batch * a_.hidden;
+    bytes_ = reinterpret_cast<uint8_t*>(reset_ + a_.batch * a_.hidden);
     functions_ = a_.functions.data() + d_ * static_cast<int64_t>(a_.functions.size()) / a_.directions;
   }
 
   static int64_t ScratchFloats(const RnnArgs& a) {
     const int64_t width = GatesOf(a.cell) * a.hidden;
-    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden;
+    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden + (ScratchBytes(a) + 3) / 4;
   }
 
   void Run() {
     const bool reverse = a_.reverse || d_ == 1;
-    Multiply(m_.x, a_.steps * a_.batch, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_, width_);
+    if (HasBytes(a_)) {
+      SetBytes();
+      MultiplyBytes(m_.x, a_.steps * a_.batch, w_bytes_, bytes_, from_x_);
+    } else {
+      Multiply(m_.x, a_.steps * a_.batch, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_, width_);
+    }
     LoadState(m_.first_h, h_);
     LoadState(m_.first_c, c_);
     for (int64_t t = 0; t < a_.steps; ++t) Step(t, reverse);
@@ -66,6 +76,35 @@ class RnnDirection {
   }
 
  private:
+  static bool HasBytes(const RnnArgs& a) { return a.w_bytes.scale.binding >= 0; }
+
+  // For what is rounded to bytes, and for weights that are moved to the other sign.
+  static int64_t ScratchBytes(const RnnArgs& a) {
+    if (!HasBytes(a)) return 0;
+    const int64_t width = GatesOf(a.cell) * a.hidden;
+    return a.batch * std::max(a.steps * a.inputs, a.hidden) + (a.w_bytes.is_signed ? 0 : a.inputs * width) +
+           (a.r_bytes.is_signed ? 0 : a.hidden * width);
+  }
+
+  // The weights of this direction.
+  void SetBytes() {
+    uint8_t* room = bytes_ + a_.batch * std::max(a_.steps * a_.inputs, a_.hidden);
+    auto set = [&](const RnnBytes& given, const float* all, const float* scale, const uint8_t* zero, int64_t k) {
+      const auto* values = reinterpret_cast<const uint8_t*>(all) + d_ * k * width_;
+      const int64_t scales = given.by_column ? width_ : 1;
+      uint8_t first = zero == nullptr ? 0 : zero[d_ * scales];  // those of the columns are the same
+      if (!given.is_signed) {
+        MoveBytes(values, k * width_, room);
+        values = room, room += k * width_;
+        first = Moved(first);
+      }
+      return ByteWeights{reinterpret_cast<const int8_t*>(values), static_cast<int8_t>(first), scale + d_ * scales,
+                         given.by_column, k, width_};
+    };
+    w_bytes_ = set(a_.w_bytes, m_.w, m_.w_scale, m_.w_zero, a_.inputs);
+    r_bytes_ = set(a_.r_bytes, m_.r, m_.r_scale, m_.r_zero, a_.hidden);
+  }
+
   // Where a state of the batch lies in [directions, batch, hidden] or [batch, directions, hidden].
   int64_t StateAt(int64_t b) const {
     return (a_.batch_first ? b * a_.directions + d_ : d_ * a_.batch + b) * a_.hidden;
@@ -89,6 +128,10 @@ class RnnDirection {
 
   void Step(int64_t t, bool reverse) {
     const float* r = m_.r + d_ * width_ * a_.hidden;
+    if (HasBytes(a_)) {
+      MultiplyBytes(h_, a_.batch, r_bytes_, bytes_, from_h_);
+      return Rows(t, reverse);
+    }
     const bool late = a_.cell == RnnCell::kGru && !a_.reset_after;  // the last gate needs the reset one
     Multiply(h_, a_.batch, a_.hidden, r, late ? 2 * a_.hidden : width_, from_h_, width_);
     if (late) {
@@ -98,6 +141,10 @@ class RnnDirection {
       Multiply(reset_, a_.batch, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden,
                from_h_ + 2 * a_.hidden, width_);
     }
+    Rows(t, reverse);
+  }
+
+  void Rows(int64_t t, bool reverse) {
     for (int64_t b = 0; b < a_.batch; ++b) {
       const bool runs = t < Length(b);
       const int64_t at = runs ? Position(b, t, reverse) : t;
@@ -181,6 +228,8 @@ class RnnDirection {
   const int64_t d_, gates_, width_;
   const RnnFunction* functions_;
   float *from_x_, *from_h_, *h_, *c_, *reset_;
+  uint8_t* bytes_;
+  ByteWeights w_bytes_{}, r_bytes_{};
 };
 
 struct RnnBody {
@@ -194,7 +243,10 @@ struct RnnBody {
     const RnnMemory memory{at(a.x),       at(a.w),       at(a.r),
                            at(a.bias),    at(a.first_h), at(a.first_c),
                            at(a.peepholes), reinterpret_cast<const int32_t*>(at(a.lengths)),
-                           at(a.y),       at(a.last_h),  at(a.last_c)};
+                           at(a.y),       at(a.last_h),  at(a.last_c),
+                           at(a.w_bytes.scale), at(a.r_bytes.scale),
+                           reinterpret_cast<const uint8_t*>(at(a.w_bytes.zero)),
+                           reinterpret_cast<const uint8_t*>(at(a.r_bytes.zero))};
     const int64_t floats = RnnDirection::ScratchFloats(a);
     ParallelFor(a.directions, 1, [&](int64_t begin, int64_t end) {
       for (int64_t d = begin; d < end; ++d) {
@@ -224,7 +276,8 @@ void PlanRnn(Plan& plan, const RnnArgs& args) {
   auto kept = std::make_shared<RnnArgs>(args);
   // The tensors belong to the caller; only bindings and sizes are used from here on.
   for (Operand* operand : {&kept->x, &kept->w, &kept->r, &kept->bias, &kept->lengths, &kept->first_h,
-                           &kept->first_c, &kept->peepholes, &kept->y, &kept->last_h, &kept->last_c}) {
+                           &kept->first_c, &kept->peepholes, &kept->y, &kept->last_h, &kept->last_c,
+                           &kept->w_bytes.scale, &kept->w_bytes.zero, &kept->r_bytes.scale, &kept->r_bytes.zero}) {
     operand->tensor = nullptr;
   }
   plan.SetWorkspace(static_cast<uint64_t>(d * RnnDirection::ScratchFloats(args)) * sizeof(float));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "base/error.h"
 #include "ops/testing/sample.h"
@@ -70,6 +71,62 @@ TEST(Rnn, LstmOfTwoDirectionsWithLengths) {
         }
       }
     }
+  }
+}
+
+// Weights of bytes mean what they stand for, but for what is lost where x and the states are rounded.
+void CheckByteLstm(DType type, bool by_column) {
+  constexpr int64_t kSteps = 5, kBatch = 2, kIn = 6, kHidden = 8, kDirs = 2, kWidth = 4 * kHidden;
+  std::mt19937 rng(8);
+  const Shape scales = by_column ? Shape{kDirs, kWidth} : Shape{kDirs};
+  Sample x(DType::kF32, {kSteps, kBatch, kIn}), y(DType::kF32, {kSteps, kDirs, kBatch, kHidden}), near = y.Copied();
+  Sample w(type, {kDirs, kIn, kWidth}), r(type, {kDirs, kHidden, kWidth}), real_w(DType::kF32, {kDirs, kWidth, kIn});
+  Sample real_r(DType::kF32, {kDirs, kWidth, kHidden}), scale(DType::kF32, scales), zero(type, scales);
+  x.Randomise(rng, 2);
+  const uint8_t middle = type == DType::kU8 ? 130 : 0;
+  for (int64_t i = 0; i < zero.tensor.count(); ++i) {
+    static_cast<uint8_t*>(zero.tensor.data)[i] = middle;
+    static_cast<float*>(scale.tensor.data)[i] = 0.004f + 0.0002f * static_cast<float>(i % 13);
+  }
+  for (auto [bytes, real, k] : {std::tuple{&w, &real_w, kIn}, std::tuple{&r, &real_r, kHidden}}) {
+    for (int64_t i = 0; i < kDirs * k * kWidth; ++i) {
+      const auto byte = static_cast<uint8_t>(rng());
+      static_cast<uint8_t*>(bytes->tensor.data)[i] = byte;
+      const int64_t d = i / (k * kWidth), column = i % kWidth, row = i / kWidth % k;
+      const double value = (type == DType::kU8 ? byte : static_cast<int8_t>(byte)) - middle;
+      static_cast<float*>(real->tensor.data)[(d * kWidth + column) * k + row] =
+          static_cast<float>(value * Value(scale, by_column ? d * kWidth + column : d));
+    }
+  }
+  for (bool bytes : {true, false}) {
+    PlanRef plan = testing::NewPlan();
+    RnnArgs args{};
+    args.cell = RnnCell::kLstm;
+    args.x = x.BoundTo(*plan, Access::kRead, "x");
+    args.w = (bytes ? w : real_w).BoundTo(*plan, Access::kRead, "w");
+    args.r = (bytes ? r : real_r).BoundTo(*plan, Access::kRead, "r");
+    if (bytes) {
+      args.w_bytes = {scale.BoundTo(*plan, Access::kRead, "s"), zero.BoundTo(*plan, Access::kRead, "z"), type == DType::kI8, by_column};
+      args.r_bytes = args.w_bytes;
+    }
+    args.y = (bytes ? y : near).BoundTo(*plan, Access::kWrite, "y");
+    args.steps = kSteps, args.batch = kBatch, args.inputs = kIn, args.hidden = kHidden, args.directions = kDirs;
+    for (int i = 0; i < 2; ++i) {
+      for (const char* name : {"Sigmoid", "Tanh", "Tanh"}) args.functions.push_back(FindRnnFunction(name));
+    }
+    PlanRnn(*plan, args);
+    testing::RunPlan(*plan);
+  }
+  double furthest = 0;
+  for (int64_t i = 0; i < y.tensor.count(); ++i) furthest = std::max(furthest, std::fabs(Value(y, i) - Value(near, i)));
+  EXPECT_LT(furthest, 0.02);
+  EXPECT_GT(furthest, 1e-5);  // x and the states are rounded
+}
+
+TEST(Rnn, LstmWithWeightsOfBytes) {
+  for (DType type : {DType::kI8, DType::kU8}) {
+    CheckByteLstm(type, false);
+    CheckByteLstm(type, true);
   }
 }
 

@@ -429,8 +429,35 @@ def quantised():  # as onnxruntime's tools write it: in pairs around operators, 
     return net
 
 
+def quantised_dynamically():  # what quantize_dynamic makes of recurrent networks
+    net, own, width, hidden = Net(opset=17), {'domain': 'com.microsoft'}, 12, 16
+    y = net.input('x', ['steps', 'batch', width], net.rng.standard_normal((7, 1, width)).astype(np.float32))
+    for kind, columns in ((np.int8, 4 * hidden), (np.uint8, 0)):
+        low = np.iinfo(kind).min + 1
+        weights = [net.rng.integers(low, low + 254, (2, k, 4 * hidden)).astype(kind) for k in (width, hidden)]
+        scale = (0.002 + 0.002 * net.rng.random((2, columns) if columns else 2)).astype(np.float32)
+        zero = np.full(scale.shape, 0 if kind == np.int8 else 127, kind)
+        y, *_ = net.DynamicQuantizeLSTM(y, *weights, net.weight(2, 8 * hidden, scale=0.1), '', '', '', '', scale, zero, scale, zero,
+                                        outputs=3, direction='bidirectional', hidden_size=hidden, **own)
+        y = net.Reshape(net.Transpose(y, perm=[0, 2, 1, 3]), np.array([0, 0, -1]))
+        width = 2 * hidden
+    y, scale, zero = net.DynamicQuantizeLinear(y, outputs=3)
+    weights = net.rng.integers(-100, 100, (width, 9)).astype(np.int8)
+    sums = net.Cast(net.MatMulInteger(y, weights, zero, np.zeros(9, np.int8)), to=FLOAT)
+    net.output(net.Add(net.Mul(sums, net.Mul(scale, (0.01 * net.rng.random(9)).astype(np.float32))), net.weight(9)))
+    return net
+
+
+def spectrum():  # as torch writes it: the signal has no dimension for real and imaginary parts
+    net = Net(opset=17)
+    signal = net.input('x', [1, 'samples'], net.rng.standard_normal((1, 80)).astype(np.float32))
+    window = np.hanning(16).astype(np.float32)
+    net.output(net.STFT(signal, np.int64(4), window, np.int64(16), onesided=1))
+    return net
+
+
 FAMILIES = [mobilenet_v2, mobilenet_v3, efficientnet, vit, yolo, bert, gpt2, llama, whisper, tagger, detr, sam,
-            super_resolution, unet, generator, quantised]
+            super_resolution, unet, generator, quantised, quantised_dynamically, spectrum]
 
 
 def all_models():

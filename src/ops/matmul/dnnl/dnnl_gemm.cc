@@ -9,12 +9,14 @@
 
 #include "ops/matmul/dnnl/single_threaded.h"
 #include "ops/matmul/gemm.h"
+#include "ops/matmul/integer.h"
 
 namespace {
 
 using belay::ops::Gemm;
 using belay::ops::GemmMatrix;
 using belay::ops::GemmType;
+using belay::ops::IntegerGemm;
 using belay::ops::SingleThreaded;
 using dnnl::memory;
 
@@ -107,6 +109,13 @@ extern "C" __attribute__((visibility("default"))) bool belay_dnnl_gemm(const Gem
   } catch (const dnnl::error&) {
     return false;
   }
+}
+
+extern "C" __attribute__((visibility("default"))) bool belay_dnnl_integer_gemm(const IntegerGemm& g) {
+  SingleThreaded scope;
+  const int32_t nothing = 0;  // is added to every sum
+  return dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb, g.b_zero, 0.0f, g.c,
+                           g.ldc, &nothing) == dnnl_success;
 }
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_has_bf16() {

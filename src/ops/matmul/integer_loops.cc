@@ -1,0 +1,41 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/matmul/integer_loops.cc"
+#include <algorithm>
+
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "ops/matmul/integer.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+void AddRow(const int8_t* __restrict__ b, int32_t b_zero, int32_t factor, int64_t n, int32_t* __restrict__ sums) {
+  for (int64_t j = 0; j < n; ++j) sums[j] += factor * (b[j] - b_zero);
+}
+
+void IntegerRows(const IntegerGemm& g) {
+  for (int64_t i = 0; i < g.m; ++i) {
+    int32_t* sums = g.c + i * g.ldc;
+    std::fill_n(sums, g.n, 0);
+    for (int64_t p = 0; p < g.k; ++p) {
+      const int32_t factor = g.a[i * g.lda + p] - g.a_zero;
+      if (factor != 0) AddRow(g.b + p * g.ldb, g.b_zero, factor, g.n, sums);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+BELAY_SIMD_EXPORT(IntegerRows);
+bool PlainIntegerGemm(const IntegerGemm& gemm) {
+  BELAY_SIMD_CALL(IntegerRows)(gemm);
+  return true;
+}
+}  // namespace belay::ops
+#endif
