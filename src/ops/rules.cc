@@ -111,7 +111,13 @@ Shape Halved(const Operand& self, int64_t dim) {
 uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims) {
   int rank = self.tensor->shape.rank();
   uint32_t mask = dims.empty() ? (1u << rank) - 1 : 0;
-  for (int64_t dim : dims) mask |= 1u << WrapDim(self, dim);
+  for (int64_t dim : dims) {
+    uint32_t bit = 1u << WrapDim(self, dim);
+    if ((mask & bit) != 0) {
+      Fail(kInvalidArgument, "op-dim-twice", "dimension {} of {} is named twice; a dimension is folded once", dim, self.name);
+    }
+    mask |= bit;
+  }
   return mask;
 }
 

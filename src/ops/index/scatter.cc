@@ -303,6 +303,9 @@ void IndexAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand
 
 void OneHot(Plan& plan, DType, const Operand& self, int64_t depth, const Operand& onValue, const Operand& offValue,
             int64_t axis, const Operand& out) {
+  if (axis < -1) {
+    Fail(tensor::kInvalidArgument, "op-one-hot-axis", "axis is {}; it is -1 (the last) or counts from 0", axis);
+  }
   int at = rules::WrapDim(out, axis);
   CheckLength("the one-hot dimension", out.tensor->shape.rank() == 0 ? 0 : out.tensor->shape[at], depth);
   PlanOneHot(plan, self, at, onValue, offValue, out);

@@ -69,8 +69,8 @@ void LayerNorm(Plan& plan, DType compute, const Operand& input, Dims normalized,
                const Operand& bias, double eps, const Operand& out, const Operand& mean, const Operand& rstd) {
   const Shape& shape = input.shape();
   auto dims = static_cast<int>(normalized.size());
-  if (dims > shape.rank() || !std::equal(normalized.begin(), normalized.end(), shape.end() - dims)) {
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "normalizedShape is not the end of {} {}", input.name,
+  if (dims == 0 || dims > shape.rank() || !std::equal(normalized.begin(), normalized.end(), shape.end() - dims)) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "normalizedShape has {} sizes; it repeats the last sizes of {} {}", dims, input.name,
          shape.ToString());
   }
   NormaliseLast(plan, {.epsilon = eps}, compute, {input, out, weight, bias, mean, rstd}, dims);

@@ -24,6 +24,10 @@ void Over(Plan& plan, const Reduction& how, DType type, const Operand& self, Dim
   PlanReduce(plan, how, type, self, rules::ReducedDims(self, dims), out);
 }
 
+void CheckNotEmpty(const Operand& self, const char* which) {
+  if (self.tensor->empty()) Fail(tensor::kInvalidArgument, "op-empty-dim", "{} is empty: it has no {} element", self.name, which);
+}
+
 Reduction NormOf(double p) {
   if (p == 0) return {.fold = Fold::kCount};
   if (p == 1) return {.fold = Fold::kSumOfSizes};
@@ -57,9 +61,11 @@ void Amin(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Op
   Over(plan, kMin, type, self, dims, out);
 }
 void Max(Plan& plan, DType type, const Operand& self, const Operand& out) {
+  CheckNotEmpty(self, "largest");
   Over(plan, kMax, type, self, {}, out);
 }
 void Min(Plan& plan, DType type, const Operand& self, const Operand& out) {
+  CheckNotEmpty(self, "least");
   Over(plan, kMin, type, self, {}, out);
 }
 void Prod(Plan& plan, DType wanted, const Operand& self, DType, const Operand& out) {
