@@ -47,12 +47,11 @@ void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {
   *id = graph::AddModel(std::move(model));
 }
 
-// The sizes without loading: a model on the current device, or on the first one.
-void QuerySize(ModelFile file, size_t* work, size_t* weights) {
-  Model model(rt::DeviceAt(rt::CurrentDeviceOrZero()), std::move(file), {});
+void QuerySize(const ModelFile& file, size_t* work, size_t* weights) {
+  graph::Needs needs = graph::NeedsOf(file);
   // Programs allocate what they are told, and zero bytes cannot be allocated.
-  *work = std::max<size_t>(model.work_bytes(), 64);
-  *weights = std::max<size_t>(model.weight_bytes(), 64);
+  *work = std::max<size_t>(needs.work_bytes, 64);
+  *weights = std::max<size_t>(needs.weight_bytes, 64);
 }
 
 const ModelPort& PortAt(const std::vector<ModelPort>& ports, size_t index, const char* what) {

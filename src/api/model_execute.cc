@@ -1,5 +1,6 @@
 // Datasets, and running models with them.
 #include <algorithm>
+#include <utility>
 
 #include "acl/acl_mdl.h"
 #include "api/convert.h"
@@ -127,8 +128,8 @@ struct Run {
   std::shared_ptr<graph::DynamicResult> result;
 };
 
-Run Enqueue(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stream, bool waits) {
-  Run run{graph::FindModel(id), nullptr, nullptr};
+Run Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream, bool waits) {
+  Run run{std::move(model), nullptr, nullptr};
   run.instance = run.model->InstanceFor(TypesFor(*run.model, input));
   std::vector<Buffer> inputs = BuffersOf(input, run.instance->inputs().size(), "input");
   std::vector<Buffer> outputs = BuffersOf(output, run.instance->outputs().size(), "output");
@@ -138,9 +139,10 @@ Run Enqueue(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stre
   return run;
 }
 
-void RunAndWait(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stream, int32_t limit_ms) {
+void RunAndWait(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream,
+                int32_t limit_ms) {
   RefuseInCallback("aclmdlExecute");
-  Run run = Enqueue(id, input, output, stream, true);
+  Run run = Enqueue(std::move(model), input, output, stream, true);
   WaitForStream(stream, DeadlineOf(limit_ms), 107020);
   if (run.result != nullptr) DeliverDynamic(*run.model, *run.result, output);
 }
@@ -180,18 +182,20 @@ aclTensorDesc* aclmdlGetDatasetTensorDesc(const Dataset& dataset, size_t index) 
 }
 
 void aclmdlExecute(uint32_t modelId, const Dataset& input, Dataset& output) {
-  RunAndWait(modelId, input, output, graph::FindModel(modelId)->OwnStream(rt::CurrentContext()), -1);
+  std::shared_ptr<Model> model = graph::FindModel(modelId);
+  rt::Stream& stream = model->OwnStream(rt::CurrentContext());
+  RunAndWait(std::move(model), input, output, stream, -1);
 }
 void aclmdlExecuteAsync(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream) {
-  Enqueue(modelId, input, output, stream, false);
+  Enqueue(graph::FindModel(modelId), input, output, stream, false);
 }
 void aclmdlExecuteV2(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream,
                      const graph::ExecConfig& handle) {
-  RunAndWait(modelId, input, output, stream, handle.stream_timeout_ms);
+  RunAndWait(graph::FindModel(modelId), input, output, stream, handle.stream_timeout_ms);
 }
 void aclmdlExecuteAsyncV2(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream,
                           const graph::ExecConfig&) {
-  Enqueue(modelId, input, output, stream, false);
+  Enqueue(graph::FindModel(modelId), input, output, stream, false);
 }
 
 aclmdlExecConfigHandle* aclmdlCreateExecConfigHandle() {

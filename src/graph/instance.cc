@@ -111,6 +111,14 @@ class StaticInstance final : public Instance {
   std::vector<char*> bases_;
 };
 
+uint64_t ConstantBytes(const Graph& graph) {
+  uint64_t bytes = 0;
+  for (const Node& node : graph.nodes) {
+    if (Constant constant = ConstantOf(node)) bytes += constant->bytes();
+  }
+  return bytes;
+}
+
 class DynamicInstance final : public Instance {
  public:
   DynamicInstance(rt::Device& device, Graph graph) : Instance(device), graph_(std::move(graph)) {
@@ -121,9 +129,7 @@ class DynamicInstance final : public Instance {
     for (const GraphOutput& output : graph_.outputs) {
       outputs_.push_back(PortOf(output.name, TypeOfOutput(graph_, output)));
     }
-    for (const Node& node : graph_.nodes) {
-      if (Constant constant = ConstantOf(node)) weights_ += constant->bytes();
-    }
+    weights_ = ConstantBytes(graph_);
     std::vector<rt::CaptureNode> nodes;
     nodes.push_back(NodeOf(rt::MakeTask(InterpretTask{this}, 1'000'000), {}));
     Finish(std::move(nodes));
@@ -204,6 +210,13 @@ void CheckBuffers(std::span<const Buffer> buffers, const std::vector<ModelPort>&
   }
 }
 
+// For a program or, where only the data decides shapes, for the interpreter.
+Specialised Prepared(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise) {
+  Specialised specialised = Specialise(graph, inputs, Purpose::kTypes);  // the program makes the plans
+  if (specialised.dynamic_at.empty() && optimise != nullptr) OptimiseFor(*optimise, specialised.graph);
+  return specialised;
+}
+
 }  // namespace
 
 Instance::Instance(rt::Device& device) : device_(device) {
@@ -227,11 +240,17 @@ void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::
   model_->Execute(stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, std::move(result)));
 }
 
+Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise) {
+  Specialised specialised = Prepared(graph, inputs, optimise);
+  if (!specialised.dynamic_at.empty()) return {0, ConstantBytes(specialised.graph)};
+  Program program(specialised.graph);
+  return {program.work_bytes(), program.weight_bytes()};
+}
+
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
                                        const InstanceOptions& options) {
-  Specialised specialised = Specialise(graph, inputs, Purpose::kTypes);  // the program makes the plans
+  Specialised specialised = Prepared(graph, inputs, options.optimise);
   if (specialised.dynamic_at.empty()) {
-    if (options.optimise != nullptr) OptimiseFor(*options.optimise, specialised.graph);
     return std::make_shared<StaticInstance>(device, specialised.graph, options.work, options.outputs_apart);
   }
   return std::make_shared<DynamicInstance>(device, std::move(specialised.graph));

@@ -64,6 +64,13 @@ struct InstanceOptions {
   const BuildOptions* optimise = nullptr;  // for a graph that was not optimised yet, since its sizes were open
 };
 
+// What a graph takes on a device when it runs with these types.
+struct Needs {
+  uint64_t work_bytes = 0;
+  uint64_t weight_bytes = 0;  // packed ones as they are packed
+};
+Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise);
+
 // Specialises the graph for these types and makes it ready to run.
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
                                        const InstanceOptions& options = {});

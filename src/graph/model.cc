@@ -61,6 +61,29 @@ const std::vector<int64_t>& LargestGear(const Gears& gears) {
                            [](const auto& a, const auto& b) { return Product(a) < Product(b); });
 }
 
+std::vector<ValueType> TypesOfGear(const ModelFile& file, const std::vector<int64_t>& gear) {
+  if (std::find(file.gears.values.begin(), file.gears.values.end(), gear) == file.gears.values.end()) {
+    Fail(145013, "model-gear-unknown", "the model was not built for {}; see aclmdlGetDynamicBatch and kin",
+         Shape::Of(gear.data(), static_cast<int>(std::min<size_t>(gear.size(), tensor::kMaxRank))).ToString());
+  }
+  std::vector<ValueType> types = InputTypes(file.graph);
+  ApplyGear(types, file.gears.kind, gear);
+  return types;
+}
+
+// Those that a model is loaded for; none where they come with the data.
+std::optional<std::vector<ValueType>> MainTypes(const ModelFile& file) {
+  if (file.gears.kind != Gears::kNone) return TypesOfGear(file, LargestGear(file.gears));
+  std::vector<ValueType> types = InputTypes(file.graph);
+  if (!AllConcrete(types)) return std::nullopt;
+  return types;
+}
+
+// Optimised when shapes are known, where they were open in the file.
+const BuildOptions* LateOptions(const ModelFile& file) {
+  return AllConcrete(InputTypes(file.graph)) ? nullptr : &file.options;
+}
+
 // [n, h, w, c] of images whose bytes have another shape.
 void AsPixels(const AippInput& aipp, Shape& images) {
   if (aipp.config.dynamic) return;
@@ -99,13 +122,7 @@ Model::~Model() {
 std::vector<ValueType> Model::DeclaredTypes() const { return InputTypes(file_.graph); }
 
 std::vector<ValueType> Model::TypesOfGear(const std::vector<int64_t>& gear) const {
-  if (std::find(file_.gears.values.begin(), file_.gears.values.end(), gear) == file_.gears.values.end()) {
-    Fail(145013, "model-gear-unknown", "the model was not built for {}; see aclmdlGetDynamicBatch and kin",
-         Shape::Of(gear.data(), static_cast<int>(std::min<size_t>(gear.size(), tensor::kMaxRank))).ToString());
-  }
-  std::vector<ValueType> types = DeclaredTypes();
-  ApplyGear(types, file_.gears.kind, gear);
-  return types;
+  return graph::TypesOfGear(file_, gear);
 }
 
 std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& inputs) {
@@ -117,16 +134,15 @@ std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& input
   }
   InstanceOptions options;
   if (instances_.empty()) options.work = work_;  // one block cannot serve two at once
-  if (!AllConcrete(DeclaredTypes())) options.optimise = &file_.options;
+  options.optimise = LateOptions(file_);
   instances_.push_front({inputs, MakeInstance(device_, file_.graph, inputs, options)});
   if (instances_.size() > kMostInstances) instances_.pop_back();
   return instances_.front().instance;
 }
 
 std::shared_ptr<Instance> Model::MainInstance() {
-  if (file_.gears.kind != Gears::kNone) return InstanceFor(TypesOfGear(LargestGear(file_.gears)));
-  std::vector<ValueType> types = DeclaredTypes();
-  return AllConcrete(types) ? InstanceFor(types) : nullptr;
+  std::optional<std::vector<ValueType>> types = MainTypes(file_);
+  return types ? InstanceFor(*types) : nullptr;
 }
 
 void Model::Choose(std::vector<int64_t> gear) {
@@ -179,6 +195,11 @@ void Model::FreeOldest() {
   auto [data, serial] = kept_.front();
   kept_.pop_front();
   if (rt::BlockSerial(data) == serial) rt::FreeDevice(data);  // a program may have freed it itself
+}
+
+Needs NeedsOf(const ModelFile& file) {
+  std::optional<std::vector<ValueType>> types = MainTypes(file);
+  return types ? NeedsOf(file.graph, *types, LateOptions(file)) : Needs{};
 }
 
 ModelDescription Describe(const ModelFile& file, Instance* main) {

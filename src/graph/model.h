@@ -113,6 +113,8 @@ class Model {
   std::deque<KeptMemory> kept_;
 };
 
+// What a model takes once it is loaded. Where the shapes come with the data it takes nothing ahead.
+Needs NeedsOf(const ModelFile& file);
 // What the file says, without loading it on a device.
 ModelDescription Describe(const ModelFile& file, Instance* main);
 
