@@ -2,7 +2,10 @@
 # call into it, so that several of them in one process share one runtime.
 find_package(Threads REQUIRED)
 file(GLOB BELAY_ENTRIES CONFIGURE_DEPENDS ${BELAY_GEN}/entries/*.cc)
-add_library(belay_core SHARED ${CMAKE_BINARY_DIR}/empty.cc ${BELAY_ENTRIES})
+add_library(belay_entries OBJECT ${BELAY_ENTRIES})
+target_link_libraries(belay_entries PRIVATE belay_api)
+belay_precompiled_headers(belay_entries)
+add_library(belay_core SHARED $<TARGET_OBJECTS:belay_entries>)
 foreach(room base tensor runtime ops graph api ge)
   target_sources(belay_core PRIVATE $<TARGET_OBJECTS:belay_${room}>)
 endforeach()

@@ -3,9 +3,6 @@
 
 #include "base/error.h"
 #include "base/handle_table.h"
-#include "graph/aipp/parameters.h"
-#include "graph/model.h"
-#include "graph/single_op.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/memory_virtual.h"
@@ -14,6 +11,16 @@
 #include "runtime/task_group.h"
 #include "tensor/description.h"
 #include "tensor/objects.h"
+
+namespace belay::graph {
+struct AippParameters;
+struct Dataset;
+struct ExecConfig;
+struct ModelConfig;
+struct ModelDescription;
+struct OpAttributes;
+struct OpHandle;
+}  // namespace belay::graph
 
 namespace belay::api {
 
@@ -56,14 +63,22 @@ BELAY_OBJECT(tensor::TensorList, tensor::g_tensor_lists, "a list of tensors")
 BELAY_OBJECT(tensor::ScalarList, tensor::g_scalar_lists, "a list of scalars")
 BELAY_OBJECT(tensor::DataBuffer, tensor::g_data_buffers, "a data buffer")
 BELAY_OBJECT(tensor::TensorDesc, tensor::g_tensor_descs, "a tensor description")
-BELAY_OBJECT(graph::Dataset, graph::g_datasets, "a dataset")
-BELAY_OBJECT(graph::ModelDescription, graph::g_model_descriptions, "a model description")
-BELAY_OBJECT(graph::ModelConfig, graph::g_model_configs, "a configuration for loading")
-BELAY_OBJECT(graph::ExecConfig, graph::g_exec_configs, "a configuration for execution")
-BELAY_OBJECT(graph::OpAttributes, graph::g_op_attributes, "a set of attributes")
-BELAY_OBJECT(graph::AippParameters, graph::g_aipp_parameters, "parameters of AIPP")
-BELAY_OBJECT(graph::OpHandle, graph::g_op_handles, "a handle of an operator")
 #undef BELAY_OBJECT
+// Looked up in graph_objects.cc, so that not every file that converts a handle reads what a graph is.
+#define BELAY_GRAPH_OBJECT(Type, name)     \
+  template <>                             \
+  struct ObjectTraits<Type> {             \
+    static constexpr const char* kName = name; \
+    static Type* Find(HandleBits h);      \
+  };
+BELAY_GRAPH_OBJECT(graph::Dataset, "a dataset")
+BELAY_GRAPH_OBJECT(graph::ModelDescription, "a model description")
+BELAY_GRAPH_OBJECT(graph::ModelConfig, "a configuration for loading")
+BELAY_GRAPH_OBJECT(graph::ExecConfig, "a configuration for execution")
+BELAY_GRAPH_OBJECT(graph::OpAttributes, "a set of attributes")
+BELAY_GRAPH_OBJECT(graph::AippParameters, "parameters of AIPP")
+BELAY_GRAPH_OBJECT(graph::OpHandle, "a handle of an operator")
+#undef BELAY_GRAPH_OBJECT
 
 [[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument,
                                                  HandleBits handle, int code) {

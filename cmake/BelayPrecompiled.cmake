@@ -1,0 +1,52 @@
+# Headers of others that nearly every source includes are read once instead of once for each source, where more
+# than a third of the time of a build went. Our own are not among them: a change in one of those would compile
+# everything again. A source still includes what it uses; clang and the cross compiler, which go without
+# precompiled headers, say so where one forgot (.ci/run).
+#
+#   belay_precompiled_headers(target)   of a room, a library or a program, or a test of it
+set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <deque> <functional> <limits>
+    <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <unordered_map> <utility>
+    <vector> <fmt/format.h>)
+set(BELAY_PRECOMPILED_TESTS ${BELAY_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
+set(BELAY_PRECOMPILE OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING)
+  set(BELAY_PRECOMPILE ON)
+endif()
+
+# The compiler accepts them where its options are those they were compiled with; a program's are others than a
+# library's.
+function(belay_precompile kind option)
+  add_library(belay_precompiled_${kind} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/empty.cc)
+  target_precompile_headers(belay_precompiled_${kind} PRIVATE ${ARGN})
+  set_target_properties(belay_precompiled_${kind} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(belay_precompiled_${kind} PRIVATE ${option})
+endfunction()
+if(BELAY_PRECOMPILE)
+  belay_precompile(libraries -fPIC ${BELAY_PRECOMPILED})
+  belay_precompile(programs -fPIE ${BELAY_PRECOMPILED})
+endif()
+if(BELAY_PRECOMPILE AND BELAY_TESTS)
+  belay_precompile(tests -fPIE ${BELAY_PRECOMPILED_TESTS})
+  target_link_libraries(belay_precompiled_tests PRIVATE GTest::gmock)
+endif()
+
+function(belay_precompiled_headers target)
+  get_target_property(type ${target} TYPE)
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  set(kind libraries)
+  if(type STREQUAL "EXECUTABLE")
+    set(kind programs)
+  endif()
+  if("GTest::gmock" IN_LIST libraries)
+    set(kind tests)
+  endif()
+  if(BELAY_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM belay_precompiled_${kind})
+  endif()
+endfunction()
+
+# A source that reads its command line with CLI11. All of that is in headers, runs once, and takes six seconds to
+# optimise.
+function(belay_reads_command_line source)
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
