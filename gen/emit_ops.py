@@ -76,8 +76,14 @@ def type_set(types: tuple[str, ...]) -> str:
     return 'TypeSet(' + ', '.join(f'DType::k{name}' for name in names) + ')'
 
 
+def flags(param: ops_model.OpParam) -> str:
+    if param.is_weight:
+        return f', {str(param.optional).lower()}, true'
+    return ', true' * param.optional
+
+
 def op_table(op: Operator) -> str:
-    params = ''.join(f'    {{"{p.name}", {type_set(p.types)}{", true" * p.optional}}},\n' for p in op.params)
+    params = ''.join(f'    {{"{p.name}", {type_set(p.types)}{flags(p)}}},\n' for p in op.params)
     shape = f'[](const Args& a) {{ return rules::{call(op, op.shape)}; }}' if op.shape else 'nullptr'
     dtype = f'[](const Args& a) {{ return rules::{call(op, op.dtype)}; }}' if op.dtype else 'nullptr'
     args = ''.join(f', a.{KINDS[p.kind][2]}({i})' for i, p in enumerate(op.params))

@@ -25,7 +25,7 @@ KINDS = {
     'dtype': ('aclDataType', 'DType', 'dtype'),
     'string': ('const char *', 'const char*', 'string'),
 }
-_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors'}
+_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 
 
@@ -35,6 +35,7 @@ class OpParam:
     kind: str
     types: tuple[str, ...] = ()
     optional: bool = False
+    is_weight: bool = False
 
     @property
     def is_out(self) -> bool:
@@ -138,7 +139,8 @@ def read_operator(row: dict, family: str, sets: dict) -> Operator:
         kind = kind or 'tensor'
         typed = KINDS[kind][2] in ('operand', 'operands', 'scalar')
         chosen = types.get(who, types.get('*'))
-        params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional))
+        params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional,
+                              who == row.get('weight')))
     op = Operator(name, params, family, f'aclnnop/{row["header"]}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}))

@@ -315,6 +315,9 @@ typedef void *aclmdlRI;
 typedef void *aclmdlRITask;
 typedef void *aclrtTaskGrp;
 typedef void *aclrtNotify;
+typedef void *aclrtBinHandle;
+typedef void *aclrtFuncHandle;
+typedef struct aclrtBinaryLoadOptions aclrtBinaryLoadOptions;
 typedef void *aclrtDrvMemHandle;
 typedef struct rtExceptionInfo aclrtExceptionInfo;
 typedef struct aclrtUtilizationExtendInfo aclrtUtilizationExtendInfo;
@@ -724,7 +727,7 @@ aclError aclrtResetDeviceForce(int32_t deviceId);
  */
 aclError aclrtGetDevice(int32_t *deviceId);
 
-/** How many devices the process may use. */
+/** How many devices the process may use, also before aclInit. */
 aclError aclrtGetDeviceCount(uint32_t *count);
 
 /** ACL_HOST when the program runs beside the device, ACL_DEVICE when it runs on it. */
@@ -1058,11 +1061,26 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 /** Sets an option for the whole process. */
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 
-/**
- * Reads an option of the process.
- * Errors: 107021: never set.
- */
+/** Reads an option of the process; 0 where it was never set. */
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
+
+/**
+ * Kernels for a card cannot run here.
+ * Page: aclcppdevg_03_1896
+ */
+aclError aclrtBinaryLoadFromData(
+    const void *data, size_t length, const aclrtBinaryLoadOptions *options, aclrtBinHandle
+    *binHandle);
+
+/** Kernels for a card cannot run here. */
+aclError aclrtBinaryGetFunction(
+    const aclrtBinHandle binHandle, const char *kernelName, aclrtFuncHandle *funcHandle);
+
+/**
+ * Kernels for a card cannot run here.
+ * Page: aclcppdevg_03_1795
+ */
+aclError aclrtGetFunctionAddr(aclrtFuncHandle funcHandle, void **aicAddr, void **aivAddr);
 
 /**
  * size bytes of device memory, 64-byte aligned, not initialised. The block is rounded up to 32

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
+#include "runtime/process.h"
 #include "runtime/settings.h"
 #include "runtime/thread_engine.h"
 
@@ -81,7 +82,10 @@ void aclrtResetDeviceForce(int32_t deviceId) {
 }
 
 void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }
-void aclrtGetDeviceCount(uint32_t* count) { *count = static_cast<uint32_t>(rt::DeviceCount()); }
+// Programs ask before aclInit whether it is worth calling (torch_npu does).
+void aclrtGetDeviceCount(uint32_t* count) {
+  *count = static_cast<uint32_t>(rt::Running() ? rt::DeviceCount() : rt::ReadSettings().devices);
+}
 
 void aclrtGetRunMode(aclrtRunMode* runMode) {
   *runMode = rt::CurrentSettings().device_mode ? ACL_DEVICE : ACL_HOST;

@@ -157,7 +157,8 @@ SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
 
 struct CompileOptions {
   std::mutex lock;
-  std::map<int, std::string> values;
+  // Operators are not compiled when they are called; torch_npu asks for this, and calls aclnn functions when it is so.
+  std::map<int, std::string> values{{ACL_OP_JIT_COMPILE, "disable"}};
 };
 CompileOptions& TheCompileOptions() { return PerProcess<CompileOptions>::Get(); }
 

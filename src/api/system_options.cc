@@ -38,11 +38,9 @@ int64_t GetSystemOption(HandleBits owner, int option) {
   CheckOption(option);
   std::lock_guard guard(All().lock);
   auto it = All().values.find({owner, option});
-  if (it == All().values.end()) {
-    Fail(107021, "system-option-unset", "option {} was not set {}", option,
-         owner == 0 ? "in this process" : "in this context");
-  }
-  return it->second;
+  if (it != All().values.end()) return it->second;
+  if (owner == 0) return 0;
+  Fail(107021, "system-option-unset", "option {} was not set in this context", option);
 }
 
 }  // namespace belay::api

@@ -9,7 +9,7 @@ namespace belay::api {
 
 // Throws 107000 for an option or a value that does not exist.
 void SetSystemOption(HandleBits owner, int option, int64_t value);
-// Throws 107021 when it was never set.
+// Of what was never set: off for the process (torch_npu reads it first), and 107021 for a context.
 int64_t GetSystemOption(HandleBits owner, int option);
 
 }  // namespace belay::api

@@ -14,8 +14,9 @@ namespace {
 
 constexpr int kVersion[] = {BELAY_CANN_VERSION};  // major, minor, patch: from CMakeLists.txt
 
-constexpr const char* kPackages[] = {"cann", "runtime", "compiler",   "hccl",
-                                     "toolkit", "opp",  "opp_kernel", "driver"};
+// Since 8.5 the operators come in packages of their own.
+constexpr const char* kPackages[] = {"cann",   "runtime",  "compiler", "hccl",            "toolkit", "opp",       "opp_kernel",
+                                     "driver", "ops_math", "ops_nn",   "ops_transformer", "ops_cv",  "ops_legacy"};
 
 std::string Version() { return fmt::format("{}", fmt::join(kVersion, ".")); }
 

@@ -15,16 +15,23 @@ void CheckType(DType dtype, const FormParam& param, const TypeSet& types) {
        types.ToString());
 }
 
-void CheckTensor(const Tensor& tensor, const FormParam& param, const TypeSet& types) {
-  CheckType(tensor.dtype, param, types);
-  if (!IsPlain(tensor.format)) [[unlikely]] {
+// A matrix that aclnnTransMatmulWeight has arranged is called FRACTAL_NZ, and lies as it lay before. A storage of more
+// dimensions than the matrix is made of a card's tiles.
+bool IsArrangedWeight(const Tensor& tensor, const Param& param) {
+  return param.is_weight && tensor.format == tensor::Format::kFractalNZ &&
+         static_cast<int>(tensor.storage.size()) <= tensor.shape.rank();
+}
+
+void CheckTensor(const Tensor& tensor, const FormParam& param, const Param& in_op) {
+  CheckType(tensor.dtype, param, in_op.types);
+  if (!IsPlain(tensor.format) && !IsArrangedWeight(tensor, in_op)) [[unlikely]] {
     Fail(kInvalidArgument, "op-format",
          "{} has format {}, which operators of this version do not read; use ACL_FORMAT_ND",
          param.name, NameOf(tensor.format));
   }
 }
 
-void BindList(Plan& plan, const Form& form, int position, Arg& arg, const TypeSet& types) {
+void BindList(Plan& plan, const Form& form, int position, Arg& arg, const Param& in_op) {
   arg.binding = static_cast<int16_t>(plan.binding_count());
   int relative = 0;
   for (HandleBits item : arg.tensors->items) {
@@ -34,25 +41,25 @@ void BindList(Plan& plan, const Form& form, int position, Arg& arg, const TypeSe
       Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclTensor", param.name,
            relative);
     }
-    CheckTensor(*tensor, param, types);
+    CheckTensor(*tensor, param, in_op);
     plan.Bind(tensor, param.access, param.name, position, relative++);
   }
 }
 
 void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
   const FormParam& param = form.params[position];
-  const TypeSet& types = form.op->params[param.param].types;
+  const Param& in_op = form.op->params[param.param];
   switch (arg.kind) {
     case ArgKind::kTensor:
-      if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, types);
+      if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, in_op);
       arg.binding =
           static_cast<int16_t>(plan.Bind(arg.tensor, param.access, param.name, position, 0));
       break;
     case ArgKind::kTensors:
-      if (arg.tensors != nullptr) BindList(plan, form, position, arg, types);
+      if (arg.tensors != nullptr) BindList(plan, form, position, arg, in_op);
       break;
     case ArgKind::kScalar:
-      if (arg.scalar != nullptr) CheckType(arg.scalar->dtype(), param, types);
+      if (arg.scalar != nullptr) CheckType(arg.scalar->dtype(), param, in_op.types);
       break;
     default:
       break;

@@ -23,10 +23,10 @@ int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, in
     binding.present = true;
     binding.address = tensor->data;
     // Both fit: the tensor's storage bounds them and is itself bounded.
-    auto size = static_cast<int64_t>(BytesOf(tensor->dtype));
+    const int64_t bits = InfoOf(tensor->dtype).bits;
     int64_t extent = ExtentOf(tensor->shape, tensor->strides).value_or(0);
-    binding.first = extent == 0 ? 0 : tensor->offset * size;
-    binding.end = binding.first + extent * size;
+    binding.first = extent == 0 ? 0 : tensor->offset * bits / 8;
+    binding.end = extent == 0 ? 0 : ((tensor->offset + extent) * bits + 7) / 8;
   }
   if (binding_count_ == kInlineBindings) {
     more_ = std::make_unique<std::vector<Binding>>(bindings_, bindings_ + kInlineBindings);

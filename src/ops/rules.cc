@@ -63,6 +63,11 @@ Shape BatchMatrix(const Operand& self, const Operand& mat2) {
   return AnyMatrix(self, mat2);
 }
 
+Shape MatrixTimesVector(const Operand& self, const Operand& vec) {
+  if (self.shape().rank() != 2 || vec.shape().rank() != 1) FailMatrix(self, vec, "a matrix and a vector are needed");
+  return AnyMatrix(self, vec);
+}
+
 Shape AnyMatrix(const Operand& self, const Operand& mat2) {
   const Shape& a = self.tensor->shape;
   const Shape& b = mat2.tensor->shape;

@@ -14,6 +14,7 @@ Shape BroadcastOnto(const Operand& self, const Operand& other);
 Shape Matrix(const Operand& self, const Operand& mat2);
 Shape BatchMatrix(const Operand& self, const Operand& mat2);
 Shape AnyMatrix(const Operand& self, const Operand& mat2);
+Shape MatrixTimesVector(const Operand& self, const Operand& vec);
 Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep);
 Shape ReducedOne(const Operand& self, int64_t dim, bool keep);
 // No dimensions, or the one of size 1 that the pages give the result.

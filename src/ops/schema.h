@@ -19,7 +19,7 @@ using tensor::Shape;
 using tensor::Tensor;
 using tensor::TypeSet;
 
-inline constexpr int kMaxParams = 32;
+inline constexpr int kMaxParams = 40;
 
 enum class ArgKind : uint8_t {
   kTensor,
@@ -116,6 +116,7 @@ struct Param {
   const char* name;
   TypeSet types;  // of a tensor or scalar; empty: whatever the operator's rules take
   bool optional = false;
+  bool is_weight = false;  // may have the format that aclnnTransMatmulWeight gives
 };
 
 struct Op {

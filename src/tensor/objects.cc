@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -59,7 +60,9 @@ Strides CheckedStrides(const TensorSpec& spec, const Shape& shape) {
   return Strides::Of(spec.strides, shape.rank());
 }
 
-int64_t CheckedStorage(const TensorSpec& spec) {
+int64_t CheckedStorage(const TensorSpec& spec, const Shape& shape) {
+  // ggml computes a size below 0 for a view without elements.
+  if (CountOf(shape) == 0) return 0;
   constexpr uint64_t kMaxStorageRank = 64;
   if (spec.storage_rank > kMaxStorageRank) {
     Fail(kInvalidArgument, "tensor-storage-rank", "storageDimsNum is {}; at most {} are possible",
@@ -75,8 +78,9 @@ int64_t CheckedStorage(const TensorSpec& spec) {
   return *count;
 }
 
-// The storage must hold every element of the view.
-void CheckBounds(const Tensor& tensor) {
+// The storage must hold every element of the view. Programs may count it from the view's first element (ggml does):
+// what is really there is checked when the tensor is used.
+void CheckBounds(Tensor& tensor) {
   std::optional<int64_t> extent = ExtentOf(tensor.shape, tensor.strides);
   if (extent == 0) return;
   int64_t end;
@@ -85,13 +89,17 @@ void CheckBounds(const Tensor& tensor) {
          "the view {} with strides {} and offset {} overflows", tensor.shape.ToString(),
          tensor.strides.ToString(), tensor.offset);
   }
-  if (end > tensor.storage_count) {
-    Fail(kInvalidArgument, "tensor-out-of-storage",
-         "the view {} with strides {} and offset {} reaches element {}, but storageDims hold only "
-         "{}",
-         tensor.shape.ToString(), tensor.strides.ToString(), tensor.offset, end - 1,
-         tensor.storage_count);
+  int64_t bits;
+  if (__builtin_mul_overflow(end, int64_t{InfoOf(tensor.dtype).bits}, &bits)) {
+    Fail(kInvalidArgument, "tensor-too-large", "the view {} with offset {} does not fit in 63 bits",
+         tensor.shape.ToString(), tensor.offset);
   }
+  if (*extent > tensor.storage_count) {
+    Fail(kInvalidArgument, "tensor-out-of-storage",
+         "the view {} with strides {} spans {} elements, but storageDims hold only {}", tensor.shape.ToString(),
+         tensor.strides.ToString(), *extent, tensor.storage_count);
+  }
+  tensor.storage_count = std::max(tensor.storage_count, end);
 }
 
 }  // namespace
@@ -115,7 +123,7 @@ Tensor MakeTensor(const TensorSpec& spec) {
   tensor.strides = CheckedStrides(spec, tensor.shape);
   tensor.offset = spec.offset;
   tensor.data = spec.data;
-  tensor.storage_count = CheckedStorage(spec);
+  tensor.storage_count = CheckedStorage(spec, tensor.shape);
   if (spec.storage != nullptr) {
     tensor.storage.assign(spec.storage, spec.storage + spec.storage_rank);
   } else if (std::optional<int64_t> extent = ExtentOf(tensor.shape, tensor.strides)) {

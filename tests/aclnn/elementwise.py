@@ -333,6 +333,23 @@ def where(r: Random, form) -> Case:
     return Case([condition, self, other, Tensor(joined(types), value.shape)], {3: value})
 
 
+@TABLE.case('Sum')
+def sum_of_tensors(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['tensors']), r.shape(1, 4)
+    parts = [r.tensor(dtype, shape if i == 0 else r.part(shape)) for i in range(r.int(1, 4))]
+    value = sum(np.broadcast_to(p.data, shape).astype(np.float64) for p in parts)
+    scale = sum(np.abs(np.broadcast_to(p.data, shape).astype(np.float64)) for p in parts)
+    return Case([parts, Tensor(dtype, shape)], {1: Want(value, scale, loose=len(parts))})
+
+
+@TABLE.case('InplaceMaskedFillScalar')
+def masked_fill(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    x, mask = r.tensor(dtype, shape), r.tensor('bool', r.part(shape))
+    value = Scalar(r.int(0, 1) if dtype == 'bool' else r.int(-3, 3) if dtype[0] != 'u' else 2, dtype)
+    return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), np.asarray(value.value, x.data.dtype), x.data)})
+
+
 @TABLE.case('Prelu')
 def prelu(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()

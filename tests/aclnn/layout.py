@@ -154,3 +154,20 @@ def triangle(r: Random, form) -> Case:
     x, diagonal = source(r, form, 2), r.int(-3, 3)
     value = (np.tril if 'Tril' in form.name else np.triu)(x.data, diagonal)
     return Case([x, diagonal], {0: value}) if form.in_place else moved(x, value, diagonal)
+
+
+@TABLE.case('Im2col')
+def im2col(r: Random, form) -> Case:
+    dtype, batch, channels = r.pick(form.types['self']), r.int(1, 2), r.int(1, 3)
+    kernel, dilation, stride = [[r.int(1, 3), r.int(1, 3)] for _ in range(3)]
+    padding = [r.int(0, 2), r.int(0, 2)]
+    size = [r.int(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
+    x = r.tensor(dtype, (batch, channels, *size)[r.int(0, 1) if batch == 1 else 0:])
+    images = np.pad(x.data.reshape(batch, channels, *size), [(0, 0), (0, 0)] + [(p, p) for p in padding])
+    places = []
+    for y, z in np.ndindex(*kernel):
+        cut = images[:, :, y * dilation[0]:, z * dilation[1]:]
+        ends = [n + 2 * p - d * (k - 1) for n, p, d, k in zip(size, padding, dilation, kernel)]
+        places.append(cut[:, :, :ends[0]:stride[0], :ends[1]:stride[1]].reshape(batch, channels, -1))
+    value = np.stack(places, 2).reshape(batch, channels * len(places), -1)
+    return moved(x, value if len(x.shape) == 4 else value[0], kernel, dilation, padding, stride)

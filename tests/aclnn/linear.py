@@ -41,6 +41,65 @@ def matmul(r: Random, form) -> Case:
     return product(r, form, r.tensor(dtype, a), r.tensor(dtype, b))
 
 
+@TABLE.case('Mv')
+def mv(r: Random, form) -> Case:
+    dtype, (m, k) = r.pick(form.types['self']), r.full(2, 2, 20)
+    return product(r, form, r.tensor(dtype, (m, k)), r.tensor(dtype, (k,)))
+
+
+@TABLE.case('Ger')
+def outer(r: Random, form) -> Case:
+    dtype, (m, n) = r.pick(form.types['self']), r.full(2, 2, 9)
+    a, b = r.tensor(dtype, (m,)), r.tensor(dtype, (n,))
+    return Case([a, b, Tensor(dtype, (m, n))], {2: np.multiply.outer(a.data, b.data)})
+
+
+@TABLE.case('TransMatmulWeight')
+def arranged(r: Random, form) -> Case:
+    """The bytes stay: what reads the matrix as FRACTAL_NZ reads them as they are."""
+    weight = r.tensor(r.pick(form.types['mmWeight']), r.full(2, 4, 20))
+    return Case([weight], {0: weight.data})
+
+
+@TABLE.case('WeightQuantBatchMatmulV2')
+def weight_quant(r: Random, form) -> Case:
+    dtype, (m, k, n) = r.pick(form.types['x']), r.full(3, 3, 12)
+    group = r.pick([0, 0, r.int(1, k)])
+    groups = -(-k // group) if group else 1
+    x, weight = r.tensor(dtype, (m, k), -1, 1), r.tensor('i8', (k, n), -100, 100)
+    shape = (groups, n) if group else r.pick([(1,), (n,), (1, n)])
+    scale = r.tensor(dtype, shape, 0.01, 0.02)
+    shift = r.tensor(dtype, shape, -3, 3) if r.chance() else None
+    bias = r.tensor(dtype, (n,)) if r.chance() else None
+
+    def spread(values):
+        values = np.broadcast_to(values.data.astype(np.float64), (groups, n) if group else np.broadcast_shapes(shape, (1, n)))
+        return np.repeat(values, group or k, axis=0)[:k]
+    wide = (weight.data.astype(np.float64) + (spread(shift) if shift else 0)) * spread(scale)
+    a = x.data.astype(np.float64)
+    value = a @ wide + (bias.data.astype(np.float64) if bias else 0)
+    want = Want(value, np.abs(a) @ np.abs(wide) + 1)
+    return Case([x, weight, scale, shift, None, None, bias, group, Tensor(dtype, (m, n))], {8: want})
+
+
+@TABLE.case('TriangularSolve')
+def triangular(r: Random, form) -> Case:
+    dtype, (batch, n, k) = r.pick(form.types['self']), r.full(3, 3, 6)
+    upper, transpose, unit = r.chance(), r.chance(), r.chance()
+    shapes = r.pick([((batch, n, k), (batch, n, n)), ((batch, n, k), (n, n)), ((n, k), (1, n, n))])
+    b, full = r.tensor(dtype, shapes[0]), r.array(dtype, shapes[1], -1, 1)
+    full = full + np.eye(n) * 3 * np.where(np.diagonal(full, 0, -2, -1)[..., None] < 0, -1, 1)
+    a = given(full, dtype)
+    matrix = (np.triu if upper else np.tril)(a.data.astype(np.float64))
+    if unit:
+        matrix = matrix * (1 - np.eye(n)) + np.eye(n)
+    matrix = np.swapaxes(matrix, -1, -2) if transpose else matrix
+    value = np.linalg.solve(matrix, np.broadcast_to(b.data.astype(np.float64), np.broadcast_shapes(
+        b.shape[:-2], a.shape[:-2]) + (n, k)))
+    outs = [Tensor(dtype, value.shape), Tensor(dtype, a.shape)]
+    return Case([b, a, upper, transpose, unit, *outs], {5: Want(value, np.max(np.abs(value)) * 30 + 1), 6: a.data})
+
+
 def scalars(r: Random) -> tuple[Scalar, Scalar]:
     return Scalar(r.pick([0.0, 1.0, -0.5, 2.0]), 'f32'), Scalar(r.pick([1.0, 0.25, -2.0]), 'f32')
 

@@ -17,6 +17,7 @@ except ImportError:
     print('skipped: numpy is not installed (python3-numpy)')
     sys.exit(77)
 
+import attention
 import binding
 import cases
 import elementwise
@@ -31,7 +32,7 @@ import reduce
 import refusals
 from values import Random
 
-FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, normal, index, layout, pixel)}
+FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel)}
 
 TIMES = 24  # cases for each function
 

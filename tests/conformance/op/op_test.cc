@@ -271,6 +271,9 @@ TEST_F(Op, DequantisesWithPackedFactors) {
 
 TEST_F(Op, OptionsAreKept) {
   char text[32] = {};
+  EXPECT_EQ(aclGetCompileoptSize(ACL_OP_JIT_COMPILE), 8u);
+  ASSERT_EQ(aclGetCompileopt(ACL_OP_JIT_COMPILE, text, sizeof text), ACL_SUCCESS);
+  EXPECT_STREQ(text, "disable") << "of what a process has not set";
   ASSERT_EQ(aclSetCompileopt(ACL_PRECISION_MODE, "allow_fp32_to_fp16"), ACL_SUCCESS);
   EXPECT_EQ(aclGetCompileoptSize(ACL_PRECISION_MODE), 19u);
   EXPECT_EQ(aclGetCompileopt(ACL_PRECISION_MODE, text, 18), ACL_ERROR_INVALID_PARAM);

@@ -1,0 +1,53 @@
+/**
+ * out = softmax(query x key * scaleValue + pseShift, where attenMask does not forbid it) x value
+ * for each head. Layouts BSH, BSND and BNSD; without quantisation, pages and prefixes. Belay
+ * implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_FUSED_INFER_ATTENTION_SCORE_V2_H_
+#define BELAY_ACLNNOP_ACLNN_FUSED_INFER_ATTENTION_SCORE_V2_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = softmax(query x key * scaleValue + pseShift, where attenMask does not forbid it) x value
+ * for each head. Layouts BSH, BSND and BNSD; without quantisation, pages and prefixes. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnFusedInferAttentionScoreV2GetWorkspaceSize(
+    const aclTensor *query, const aclTensorList *key, const aclTensorList *value, const aclTensor
+    *pseShift, const aclTensor *attenMask, const aclIntArray *actualSeqLengths, const aclIntArray
+    *actualSeqLengthsKv, const aclTensor *deqScale1, const aclTensor *quantScale1, const aclTensor
+    *deqScale2, const aclTensor *quantScale2, const aclTensor *quantOffset2, const aclTensor
+    *antiquantScale, const aclTensor *antiquantOffset, const aclTensor *blockTable, const aclTensor
+    *queryPaddingSize, const aclTensor *kvPaddingSize, const aclTensor *keyAntiquantScale, const
+    aclTensor *keyAntiquantOffset, const aclTensor *valueAntiquantScale, const aclTensor
+    *valueAntiquantOffset, const aclTensor *keySharedPrefix, const aclTensor *valueSharedPrefix,
+    const aclIntArray *actualSharedPrefixLen, int64_t numHeads, double scaleValue, int64_t
+    preTokens, int64_t nextTokens, const char *inputLayout, int64_t numKeyValueHeads, int64_t
+    sparseMode, int64_t innerPrecise, int64_t blockSize, int64_t antiquantMode, bool softmaxLseFlag,
+    int64_t keyAntiquantMode, int64_t valueAntiquantMode, aclTensor *out, aclTensor *softmaxLse,
+    uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnFusedInferAttentionScoreV2(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_FUSED_INFER_ATTENTION_SCORE_V2_H_ */

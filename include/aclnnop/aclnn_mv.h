@@ -1,0 +1,39 @@
+/**
+ * out = self x vec, a matrix and a vector. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_MV_H_
+#define BELAY_ACLNNOP_ACLNN_MV_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = self x vec, a matrix and a vector. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnMvGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *vec, aclTensor *out, int8_t cubeMathType, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnMv(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_MV_H_ */

@@ -1,0 +1,22 @@
+/**
+ * The recurrent gated delta rule: no function yet. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_RECURRENT_GATED_DELTA_RULE_H_
+#define BELAY_ACLNNOP_ACLNN_RECURRENT_GATED_DELTA_RULE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_RECURRENT_GATED_DELTA_RULE_H_ */

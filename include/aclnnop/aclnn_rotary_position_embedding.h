@@ -1,0 +1,42 @@
+/**
+ * out = x * cos + turned x * sin along the last dimension. mode 0 turns halves, 1 neighbours, 2
+ * halves of halves; 3 first brings the even places before the odd ones. Belay implements this
+ * interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_ROTARY_POSITION_EMBEDDING_H_
+#define BELAY_ACLNNOP_ACLNN_ROTARY_POSITION_EMBEDDING_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = x * cos + turned x * sin along the last dimension. mode 0 turns halves, 1 neighbours, 2
+ * halves of halves; 3 first brings the even places before the odd ones. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnRotaryPositionEmbeddingGetWorkspaceSize(
+    const aclTensor *x, const aclTensor *cos, const aclTensor *sin, int64_t mode, aclTensor *out,
+    uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnRotaryPositionEmbedding(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_ROTARY_POSITION_EMBEDDING_H_ */

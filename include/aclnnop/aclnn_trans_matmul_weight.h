@@ -1,0 +1,48 @@
+/**
+ * Arranging matrices for the products that take them as ACL_FORMAT_FRACTAL_NZ. Belay implements
+ * this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_TRANS_MATMUL_WEIGHT_H_
+#define BELAY_ACLNNOP_ACLNN_TRANS_MATMUL_WEIGHT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * How many elements the memory of a matrix of this shape must hold for aclnnTransMatmulWeight: both
+ * sizes in whole tiles of 16 x 16, of 16 x 32 for ACL_INT8.
+ * Errors: 161002: no shape of two dimensions, or another type.
+ */
+aclnnStatus aclnnCalculateMatmulWeightSizeV2(
+    const aclIntArray *tensorShape, aclDataType dataType, uint64_t *weightTensorSize);
+
+/**
+ * Arranges a matrix for the products that take it as ACL_FORMAT_FRACTAL_NZ. Here that is the order
+ * that it has. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types:
+ * f32, f16, bf16 and i8.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnTransMatmulWeightGetWorkspaceSize(
+    aclTensor *mmWeightRef, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnTransMatmulWeight(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_TRANS_MATMUL_WEIGHT_H_ */

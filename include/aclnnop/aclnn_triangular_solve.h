@@ -1,0 +1,41 @@
+/**
+ * xOut = the x of A x = self (of its transpose, where that is asked for), A being triangular; mOut
+ * = A. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_TRIANGULAR_SOLVE_H_
+#define BELAY_ACLNNOP_ACLNN_TRIANGULAR_SOLVE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * xOut = the x of A x = self (of its transpose, where that is asked for), A being triangular; mOut
+ * = A. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32 and
+ * f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnTriangularSolveGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *A, bool upper, bool transpose, bool unitriangular,
+    aclTensor *xOut, aclTensor *mOut, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnTriangularSolve(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_TRIANGULAR_SOLVE_H_ */

@@ -1,0 +1,44 @@
+/**
+ * out = x x ((weight + antiquantOffset) * antiquantScale) + bias, with small integers as weights;
+ * scale and offset are one number, or one for each column, or one for each antiquantGroupSize rows
+ * of each column. Belay implements this interface on the CPU.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_WEIGHT_QUANT_BATCH_MATMUL_V2_H_
+#define BELAY_ACLNNOP_ACLNN_WEIGHT_QUANT_BATCH_MATMUL_V2_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * out = x x ((weight + antiquantOffset) * antiquantScale) + bias, with small integers as weights;
+ * scale and offset are one number, or one for each column, or one for each antiquantGroupSize rows
+ * of each column. Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnWeightQuantBatchMatmulV2GetWorkspaceSize(
+    const aclTensor *x, const aclTensor *weight, const aclTensor *antiquantScale, const aclTensor
+    *antiquantOffset, const aclTensor *quantScale, const aclTensor *quantOffset, const aclTensor
+    *bias, int antiquantGroupSize, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor
+    **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 561103: executor is null or spent.
+ */
+aclnnStatus aclnnWeightQuantBatchMatmulV2(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_WEIGHT_QUANT_BATCH_MATMUL_V2_H_ */

@@ -1,0 +1,55 @@
+// Operators that are others in a row, or others on views.
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/rules.h"
+#include "ops/sequence.h"
+#include "tensor/codes.h"
+#include "tensor/dims.h"
+
+namespace belay::ops::kernels {
+
+void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
+  if (tensors.empty()) Fail(tensor::kInvalidArgument, "op-empty-list", "tensors is empty; it needs one or more tensors");
+  Shape shape = tensors[0].shape();
+  for (const Operand& each : tensors) {
+    CheckSameType(each, out);
+    const std::optional<Shape> wider = BroadcastShapes(shape, each.shape());
+    if (!wider) {
+      Fail(tensor::kInvalidArgument, "op-broadcast", "a tensor of {} does not broadcast to the others, which make {}",
+           each.shape().ToString(), shape.ToString());
+    }
+    shape = *wider;
+  }
+  CheckShape(out, shape);
+  const int64_t one = 1;
+  const Scalar alpha(&one, DType::kI64);
+  Sequence parts(plan);
+  if (tensors.size() == 1) {
+    parts.Add([&](Plan& part) { Copy(part, out.dtype(), tensors[0], out); });
+  } else {
+    parts.Add([&](Plan& part) { Add(part, out.dtype(), tensors[0], tensors[1], alpha, out); });
+  }
+  for (size_t i = 2; i < tensors.size(); ++i) {
+    parts.Add([&](Plan& part) { Add(part, out.dtype(), out, tensors[i], alpha, out); });
+  }
+  parts.Finish();
+}
+
+void OuterProduct(Plan& plan, DType compute, const Operand& self, const Operand& vec2, const Operand& out) {
+  if (self.shape().rank() != 1 || vec2.shape().rank() != 1) {
+    Fail(tensor::kInvalidArgument, "op-vector", "{} has shape {} and {} has {}; both need one dimension", self.name,
+         self.shape().ToString(), vec2.name, vec2.shape().ToString());
+  }
+  CheckShape(out, Shape{self.shape()[0], vec2.shape()[0]});
+  Tensor column = *self.tensor;
+  column.shape.push_back(1);
+  column.strides.push_back(0);
+  Mul(plan, compute, {&column, nullptr, self.binding, self.name}, vec2, out);
+}
+
+void MaskedFill(Plan& plan, DType, const Operand& self, const Operand& mask, const Scalar& value, const Operand& out) {
+  Where(plan, out.dtype(), mask, {nullptr, &value, -1, "value"}, self, out);
+}
+
+}  // namespace belay::ops::kernels

@@ -1,0 +1,132 @@
+// Rotary position embedding: each row is turned by angles whose cosines and sines are given.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/loop_nest.h"
+#include "ops/pipeline.h"
+#include "tensor/codes.h"
+#include "tensor/views.h"
+
+namespace belay::ops {
+namespace {
+
+enum Mode : int64_t { kHalf, kInterleave, kQuarter, kInterleaveHalf, kModes };
+
+// turned[i] = sign * x[from]; base: the place of x that stays at i.
+struct Turn {
+  int64_t base, from;
+  float sign;
+};
+
+Turn TurnOf(Mode mode, int64_t i, int64_t size) {
+  const int64_t half = size / 2, quarter = size / 4;
+  switch (mode) {
+    case kInterleave:
+      return i % 2 == 0 ? Turn{i, i + 1, -1} : Turn{i, i - 1, 1};
+    case kQuarter:
+      return i % half < quarter ? Turn{i, i + quarter, -1} : Turn{i, i - quarter, 1};
+    case kInterleaveHalf:
+      return i < half ? Turn{2 * i, 2 * i + 1, -1} : Turn{2 * (i - half) + 1, 2 * (i - half), 1};
+    default:
+      return i < half ? Turn{i, i + half, -1} : Turn{i, i - half, 1};
+  }
+}
+
+struct RotaryBody {
+  enum { kOut, kX, kCos, kSin, kOperands };
+
+  LoopNest rows;
+  int bindings[kOperands];
+  Lane lanes[kOperands];  // along a row
+  int64_t size;
+  std::vector<Turn> turns;
+
+  void operator()(const Frame& frame) const {
+    char* base[kOperands];
+    for (int k = 0; k < kOperands; ++k) base[k] = frame.at[bindings[k]] + rows.offset(k);
+    rows.WalkAll(
+        base,
+        [this](char** at, int64_t n) {
+          std::vector<float> buffer(static_cast<size_t>(size * kOperands));
+          for (int64_t i = 0; i < n; ++i) {
+            Row({at[0] + i * rows.step(0), at[1] + i * rows.step(1), at[2] + i * rows.step(2), at[3] + i * rows.step(3)},
+                buffer.data());
+          }
+        },
+        [] {});
+  }
+
+  struct RowAt {
+    char *out, *x, *cos, *sin;
+  };
+
+  void Row(const RowAt& at, float* buffer) const {
+    float *y = buffer, *x = y + size, *cos = x + size, *sin = cos + size;
+    Load(lanes[kX], x, at.x);
+    Load(lanes[kCos], cos, at.cos);
+    Load(lanes[kSin], sin, at.sin);
+    for (int64_t i = 0; i < size; ++i) {
+      const Turn& turn = turns[static_cast<size_t>(i)];
+      y[i] = x[turn.base] * cos[i] + turn.sign * x[turn.from] * sin[i];
+    }
+    for (int64_t i = 0; i < size; i += kBlock) {
+      lanes[kOut].Store(at.out + i * lanes[kOut].step(), y + i, std::min(kBlock, size - i), false);
+    }
+  }
+
+  void Load(const Lane& lane, float* to, const char* from) const {
+    for (int64_t i = 0; i < size; i += kBlock) {
+      const int64_t count = std::min(kBlock, size - i);
+      const void* block = lane.Load(to + i, from + i * lane.step(), count);
+      if (block != to + i) std::memcpy(to + i, block, static_cast<size_t>(count) * sizeof(float));
+    }
+  }
+};
+
+void CheckAngles(const Operand& x, const Operand& angles) {
+  const Shape &a = angles.shape(), &b = x.shape();
+  if (a.rank() == b.rank() && a.back(0) == b.back(0) && BroadcastsTo(a, b) && angles.dtype() == x.dtype()) return;
+  Fail(tensor::kInvalidArgument, "rotary-angles",
+       "{} is {} and {} is {}; it needs x's type and number of dimensions, its last size, and must broadcast to it",
+       angles.name, angles.tensor->ToString(), x.name, x.tensor->ToString());
+}
+
+}  // namespace
+
+namespace kernels {
+
+void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand& cos, const Operand& sin, int64_t mode,
+                             const Operand& out) {
+  if (mode < 0 || mode >= kModes) {
+    Fail(tensor::kInvalidArgument, "rotary-mode", "mode is {}; it is 0, 1, 2 or 3", mode);
+  }
+  const int rank = x.shape().rank();
+  const int64_t parts = mode == kQuarter ? 4 : 2;
+  if (rank < 1 || x.shape().back(0) % parts != 0) {
+    Fail(tensor::kInvalidArgument, "rotary-size", "x has shape {}; its last size must be a multiple of {}",
+         x.shape().ToString(), parts);
+  }
+  CheckAngles(x, cos);
+  CheckAngles(x, sin);
+  if (out.tensor->empty()) return;
+  RotaryBody body;
+  const Operand* operands[] = {&out, &x, &cos, &sin};
+  Tensor heads[RotaryBody::kOperands];
+  for (int k = 0; k < RotaryBody::kOperands; ++k) {
+    heads[k] = tensor::WithoutDim(*operands[k]->tensor, rank - 1);
+    body.bindings[k] = operands[k]->binding;
+    body.lanes[k] = Lane(operands[k]->dtype(), DType::kF32, tensor::StepOf(*operands[k]->tensor, rank - 1));
+  }
+  body.size = x.shape().back(0);
+  body.rows = LoopNest(heads[0].shape, {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}, Operand{&heads[3]}});
+  for (int64_t i = 0; i < body.size; ++i) body.turns.push_back(TurnOf(static_cast<Mode>(mode), i, body.size));
+  plan.MayLieOn(x.binding);  // a row is read before it is written
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,133 @@
+// Products with weights of small integers: the weights become floats in the workspace, then it is a product as any.
+#include <memory>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/float_copy.h"
+#include "ops/kernels.h"
+#include "ops/matmul/linear.h"
+#include "tensor/codes.h"
+#include "tensor/views.h"
+
+namespace belay::ops {
+namespace {
+
+int64_t AlignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// The scales or offsets, as floats in the workspace.
+struct Factors {
+  FloatCopy values;
+  int64_t at = 0;  // bytes
+  int64_t group_step = 0, column_step = 0;
+
+  void Load(const Frame& frame) const {
+    if (values.present()) values.Load(reinterpret_cast<float*>(frame.workspace + at), frame);
+  }
+  float Get(const Frame& frame, int64_t group, int64_t column) const {
+    return reinterpret_cast<const float*>(frame.workspace + at)[group * group_step + column * column_step];
+  }
+};
+
+struct WeightQuantBody {
+  std::shared_ptr<PlanRef> product;  // x, weights in the workspace, bias, out
+  int x, weight, bias, out;
+  Factors scale, shift;
+  int64_t rows, columns, group;           // of the weights
+  int64_t offset, row_step, column_step;  // in elements
+  bool four_bits;
+  int64_t weights_at, inner_at;  // bytes
+
+  void operator()(const Frame& frame) const {
+    scale.Load(frame);
+    shift.Load(frame);
+    const auto* from = reinterpret_cast<const uint8_t*>(frame.at[weight]);
+    auto* to = reinterpret_cast<float*>(frame.workspace + weights_at);
+    ParallelFor(rows, std::max<int64_t>(1, 65536 / columns), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          const float added = shift.values.present() ? shift.Get(frame, i / group, j) : 0;
+          const float value = static_cast<float>(Value(from, offset + i * row_step + j * column_step));
+          to[i * columns + j] = (value + added) * scale.Get(frame, i / group, j);
+        }
+      }
+    });
+    char* at[] = {frame.at[x], frame.workspace + weights_at, bias < 0 ? nullptr : frame.at[bias], frame.at[out]};
+    (*product)->Run({at, frame.workspace + inner_at});
+  }
+
+  // Of two elements in a byte the first one has the low bits.
+  int Value(const uint8_t* from, int64_t element) const {
+    if (!four_bits) return static_cast<int8_t>(from[element]);
+    const int bits = element % 2 == 0 ? from[element / 2] & 15 : from[element / 2] >> 4;
+    return bits < 8 ? bits : bits - 16;
+  }
+};
+
+// One number; one for each column, as [n] or [1, n]; or [groups, n].
+Factors FactorsOf(const Operand& operand, int64_t columns, int64_t groups) {
+  Factors factors;
+  const Shape& shape = operand.shape();
+  const bool one = shape.rank() >= 1 && operand.tensor->count() == 1;
+  const bool by_column = shape.rank() >= 1 && shape.back(0) == columns && operand.tensor->count() == columns;
+  const bool by_group = shape.rank() == 2 && shape == Shape{groups, columns};
+  if (!one && !by_column && !by_group) {
+    Fail(tensor::kInvalidArgument, "quant-factors",
+         "{} has shape {}; it holds one number, one for each of {} columns, or [{}, {}]", operand.name,
+         shape.ToString(), columns, groups, columns);
+  }
+  factors.values = FloatCopy(operand);
+  factors.column_step = one && columns != 1 ? 0 : 1;
+  factors.group_step = by_group && groups > 1 ? columns : 0;
+  return factors;
+}
+
+void RefuseRequantising(const Operand& scale, const Operand& offset) {
+  for (const Operand* operand : {&scale, &offset}) {
+    if (!operand->present()) continue;
+    Fail(tensor::kInvalidArgument, "quant-result", "{} is given, but results are not quantised here; pass null",
+         operand->name);
+  }
+}
+
+}  // namespace
+
+namespace kernels {
+
+void WeightQuantBatchMatmul(Plan& plan, DType, const Operand& x, const Operand& weight, const Operand& scale,
+                            const Operand& shift, const Operand& quant_scale, const Operand& quant_offset,
+                            const Operand& bias, int64_t group_size, const Operand& out) {
+  RefuseRequantising(quant_scale, quant_offset);
+  if (group_size < 0) {
+    Fail(tensor::kInvalidArgument, "quant-group", "antiquantGroupSize is {}; it is 0 or the rows of a group", group_size);
+  }
+  const Tensor& w = *weight.tensor;
+  WeightQuantBody body{};
+  body.rows = w.shape[0], body.columns = w.shape[1];
+  body.group = group_size == 0 ? std::max<int64_t>(body.rows, 1) : group_size;
+  const int64_t groups = (body.rows + body.group - 1) / body.group;
+  body.scale = FactorsOf(scale, body.columns, groups);
+  if (shift.present()) body.shift = FactorsOf(shift, body.columns, groups);
+  body.shift.at = AlignUp(scale.tensor->count() * 4);
+  body.weights_at = body.shift.at + AlignUp(shift.present() ? shift.tensor->count() * 4 : 0);
+  body.inner_at = body.weights_at + AlignUp(w.count() * 4);
+  body.offset = w.offset, body.row_step = w.strides[0], body.column_step = w.strides[1];
+  body.four_bits = weight.dtype() == DType::kI4;
+  body.x = x.binding, body.weight = weight.binding, body.out = out.binding;
+  body.bias = bias.present() ? bias.binding : -1;
+
+  const Tensor floats = tensor::PackedOf(DType::kF32, w.shape);
+  body.product = std::make_shared<PlanRef>(NewPlan("product"));
+  AddProductArgs args;
+  args.mat1 = {x.tensor, nullptr, 0, x.name};
+  args.mat2 = {&floats, nullptr, 1, weight.name};
+  if (bias.present()) args.self = {bias.tensor, nullptr, 2, bias.name};
+  args.out = {out.tensor, nullptr, 3, out.name};
+  PlanAddProduct(**body.product, args);
+  if (out.tensor->empty()) return;
+  plan.SetWorkspace(static_cast<uint64_t>(body.inner_at) + (*body.product)->workspace_bytes());
+  plan.SetCost((*body.product)->cost() + static_cast<uint64_t>(w.count()));
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
