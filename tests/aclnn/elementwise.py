@@ -346,8 +346,9 @@ def sum_of_tensors(r: Random, form) -> Case:
 def masked_fill(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()
     x, mask = r.tensor(dtype, shape), r.tensor('bool', r.part(shape))
-    value = Scalar(r.int(0, 1) if dtype == 'bool' else r.int(-3, 3) if dtype[0] != 'u' else 2, dtype)
-    return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), np.asarray(value.value, x.data.dtype), x.data)})
+    number = r.int(0, 1) if dtype == 'bool' else r.int(0 if dtype[0] == 'u' else -3, 3)
+    value = Scalar(number, 'f32' if dtype == 'bf16' else dtype)
+    return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), x.data.dtype.type(number), x.data)})
 
 
 @TABLE.case('Prelu')

@@ -1,5 +1,7 @@
 // Start and end of use, error texts, versions, options, the log.
 #include "runtime_fixture.h"
+#include "runtime/rt.h"
+#include "toolchain/prof_api.h"
 #include "temp_file.h"
 
 namespace conformance {
@@ -107,6 +109,22 @@ TEST(Versions, WithoutInit) {
   EXPECT_EQ(minor, ACL_MINOR_VERSION);
   EXPECT_EQ(patch, ACL_PATCH_VERSION);
   EXPECT_EQ(std::string(aclrtGetSocName()).rfind("Ascend", 0), 0u);
+}
+
+TEST(Profiling, TheClockGoesForwardAndNothingIsTaken) {
+  const uint64_t before = MsprofSysCycleTime();
+  EXPECT_GT(before, 0u);
+  EXPECT_GE(MsprofSysCycleTime(), before);
+  EXPECT_NE(MsprofReportApi(0, nullptr), 0);
+  EXPECT_NE(MsprofRegisterCallback(1, nullptr), 0);
+}
+
+// A program with kernels for a card loads, and is told when it launches one.
+TEST(Kernels, AreRefused) {
+  void* handle = nullptr;
+  EXPECT_EQ(rtDevBinaryRegister(nullptr, &handle), 207000);
+  EXPECT_EQ(rtKernelLaunch(nullptr, 1, nullptr, 0, nullptr, nullptr), 207000);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("rtKernelLaunch"));
 }
 
 // torch_npu asks whether there is a device, and calls aclInit only then.

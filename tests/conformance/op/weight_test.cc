@@ -1,6 +1,7 @@
 // Matrices that are arranged for products ahead of time.
 #include <aclnnop/aclnn_mm.h>
 #include <aclnnop/aclnn_trans_matmul_weight.h>
+#include <aclnnop/aclnn_weight_quant_batch_matmul_v2.h>
 
 #include <algorithm>
 #include <vector>
@@ -67,6 +68,29 @@ TEST_F(Weight, NeedsWholeTiles) {
   EXPECT_EQ(aclnnCalculateMatmulWeightSizeV2(one, ACL_FLOAT16, &elements), 161002);
   EXPECT_EQ(aclnnCalculateMatmulWeightSizeV2(shape, ACL_INT32, &elements), 161002);
   for (aclIntArray* array : {shape, one}) EXPECT_EQ(aclDestroyIntArray(array), 0);
+}
+
+// Two numbers in a byte, the first in the low bits: rows (1, -2), (7, -8), transposed in memory.
+TEST_F(Weight, OfFourBitsIsUnpacked) {
+  const uint16_t halves[] = {aclFloatToFloat16(1), aclFloatToFloat16(10), aclFloatToFloat16(0.5f), aclFloatToFloat16(2)};
+  const uint8_t nibbles[] = {0x71, 0x8e};
+  void *data = nullptr, *small = nullptr, *result = nullptr;
+  for (void** memory : {&data, &small, &result}) ASSERT_EQ(aclrtMalloc(memory, 64, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  std::copy(std::begin(halves), std::end(halves), static_cast<uint16_t*>(data));
+  std::copy(std::begin(nibbles), std::end(nibbles), static_cast<uint8_t*>(small));
+  const int64_t row[] = {1, 2}, square[] = {2, 2}, turned[] = {1, 2}, length[] = {4};
+  aclTensor* x = aclCreateTensor(row, 2, ACL_FLOAT16, nullptr, 0, ACL_FORMAT_ND, length, 1, data);
+  aclTensor* scale = aclCreateTensor(row, 2, ACL_FLOAT16, nullptr, 2, ACL_FORMAT_ND, length, 1, data);
+  aclTensor* weight = aclCreateTensor(square, 2, ACL_INT4, turned, 0, ACL_FORMAT_ND, length, 1, small);
+  aclTensor* out = aclCreateTensor(row, 2, ACL_FLOAT16, nullptr, 0, ACL_FORMAT_ND, length, 1, result);
+  EXPECT_EQ(Call([&](uint64_t* s, aclOpExecutor** e) {
+    return aclnnWeightQuantBatchMatmulV2GetWorkspaceSize(x, weight, scale, nullptr, nullptr, nullptr, nullptr, 0, out, s, e);
+  }, aclnnWeightQuantBatchMatmulV2), 0) << LastMessage();
+  const auto* values = static_cast<const uint16_t*>(result);
+  EXPECT_EQ(aclFloat16ToFloat(values[0]), 0.5f * (1 + 70));
+  EXPECT_EQ(aclFloat16ToFloat(values[1]), 2.0f * (-2 - 80));
+  for (aclTensor* t : {x, scale, weight, out}) EXPECT_EQ(aclDestroyTensor(t), 0);
+  for (void* memory : {data, small, result}) EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
 }
 
 }  // namespace
