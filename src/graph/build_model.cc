@@ -134,6 +134,7 @@ std::map<std::string, Shape> ParseShapes(const std::string& text) {
   std::map<std::string, Shape> shapes;
   for (std::string_view entry : Split(text, ';')) {
     size_t colon = entry.rfind(':');  // names may hold colons too
+    if (colon != std::string_view::npos && colon > 0 && entry[colon - 1] == ':') colon = std::string_view::npos;  // "onnx::x"
     std::string name(entry.substr(0, colon));
     Shape& shape = shapes[name];
     if (colon == std::string_view::npos) continue;  // a scalar

@@ -47,6 +47,16 @@ TEST(BuildModel, GraphsOfOpenSizesAreOptimisedOnceTheSizesAreKnown) {
   EXPECT_THROW(BuildModel(OneProduct(-1), {{"ge.exec.precision_mode", "fast"}}), Error);
 }
 
+TEST(BuildModel, ShapesOfInputsWhoseNamesHoldColons) {
+  const auto shapes = ParseShapes("a:0:1,2;onnx::scale;onnx::Gather_3:4;s");
+  ASSERT_EQ(shapes.size(), 4u);
+  EXPECT_EQ(shapes.at("a:0"), (Shape{1, 2}));
+  EXPECT_EQ(shapes.at("onnx::scale"), Shape{});
+  EXPECT_EQ(shapes.at("onnx::Gather_3"), Shape{4});
+  EXPECT_EQ(shapes.at("s"), Shape{});
+  EXPECT_THROW(ParseShapes("a:two"), Error);
+}
+
 TEST(BuildModel, UnknownPrecisionModesAreRefused) {
   EXPECT_THROW(Rounds({{"ge.exec.precision_mode", "fast"}}), Error);
   EXPECT_THROW(Rounds({{"ge.exec.precision_mode_v2", "allow_mix_precision"}}), Error);

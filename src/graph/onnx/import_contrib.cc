@@ -1,6 +1,7 @@
 // What onnxruntime's own tools put into models when they quantise or fuse (com.microsoft), as the operators that it
 // stands for.
 #include "graph/onnx/importer.h"
+#include "graph/onnx/window_attributes.h"
 
 namespace belay::graph::onnx {
 namespace {
@@ -32,6 +33,15 @@ void QLinearSoftmax(OnnxNode& node) {
 void QLinearGlobalAveragePool(OnnxNode& node) {
   if (node.Int("channels_last", 0) != 0) node.Refuse("channels_last is not supported");
   Quantised(node, node.Add("AvgPoolV2", {Real(node, 0)}, {{"global_pooling", true}}), 3);
+}
+
+void QLinearAveragePool(OnnxNode& node) {
+  if (node.Int("channels_last", 0) != 0) node.Refuse("channels_last is not supported");
+  // onnxruntime adds the zero point before it rounds, which decides means that lie between two bytes.
+  Port steps = node.Add("RealDiv", {node.Add("AvgPoolV2", {Real(node, 0)}, AveragePoolAttributes(node)), node.in(3)});
+  Port moved = node.Add("Add", {steps, node.Add("Cast", {node.in(4)}, {{"dst_type", DType::kF32}})});
+  Port one = node.Add("RealDiv", {node.in(3), node.in(3)}), none = node.Add("Sub", {node.in(4), node.in(4)});
+  node.Out(0, node.Add("QuantizeLinear", {moved, one, none}));
 }
 
 // The scale and zero point of the result come first.
@@ -94,6 +104,7 @@ constexpr ImportRow kRows[] = {{"QLinearAdd", QLinearAdd, kDomain},
                                {"QLinearLeakyRelu", QLinearLeakyRelu, kDomain},
                                {"QLinearSoftmax", QLinearSoftmax, kDomain},
                                {"QLinearGlobalAveragePool", QLinearGlobalAveragePool, kDomain},
+                               {"QLinearAveragePool", QLinearAveragePool, kDomain},
                                {"QLinearConcat", QLinearConcat, kDomain},
                                {"QLinearWhere", QLinearWhere, kDomain},
                                {"QGemm", QGemm, kDomain},

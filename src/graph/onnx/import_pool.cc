@@ -23,11 +23,7 @@ void MaxPool(OnnxNode& node) {
   node.Become("MaxPoolWithIndices", {node.in(0)}, attributes);
 }
 
-void AveragePool(OnnxNode& node) {
-  Attributes attributes = PoolAttributes(node);
-  attributes["exclusive"] = node.Int("count_include_pad", 0) == 0;
-  node.Become("AvgPoolV2", {node.in(0)}, attributes);
-}
+void AveragePool(OnnxNode& node) { node.Become("AvgPoolV2", {node.in(0)}, AveragePoolAttributes(node)); }
 
 void LpPool(OnnxNode& node) {
   Attributes attributes = PoolAttributes(node);
@@ -59,6 +55,12 @@ constexpr ImportRow kRows[] = {{"MaxPool", MaxPool},
                                {"MaxUnpool", MaxUnpool}};
 
 }  // namespace
+
+Attributes AveragePoolAttributes(const OnnxNode& node) {
+  Attributes attributes = PoolAttributes(node);
+  attributes["exclusive"] = node.Int("count_include_pad", 0) == 0;
+  return attributes;
+}
 
 std::span<const ImportRow> PoolImports() { return kRows; }
 

@@ -1,4 +1,9 @@
 // Quantised operators.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "graph/host_tensor.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/window_attributes.h"
 
@@ -11,15 +16,76 @@ void Quantize(OnnxNode& node) {
                             {"output_dtype", node.Int("output_dtype", 0)}});
 }
 
-void Convolve(OnnxNode& node) {
+Attributes ConvAttributes(const OnnxNode& node) {
   Attributes attributes = WindowAttributes(node);
   attributes["groups"] = node.Int("group", 1);
-  node.Become(node.type(), attributes);
+  return attributes;
+}
+
+// The inputs of a convolution of integers.
+struct IntegerConv {
+  int x, x_zero, w, w_zero;
+};
+
+// Integers less their zero points as f32. `channels`: how many there are where each has a zero point of its own.
+Port WithoutZero(OnnxNode& node, int values, int zero, int64_t channels) {
+  auto scale = std::make_shared<HostTensor>(DType::kF32, channels > 1 ? Shape{channels} : Shape{});
+  std::fill_n(scale->as<float>(), scale->count(), 1.0f);
+  std::vector<Port> inputs{node.in(values), node.Const(scale)};
+  if (node.has(zero)) inputs.push_back(node.in(zero));
+  return node.Add("DequantizeLinear", inputs, {{"axis", int64_t{0}}});
+}
+
+// The sums of products as f32 by an ordinary convolution, which has everything that makes it fast. Absent where the
+// weights are not known yet.
+Port SumsOfProducts(OnnxNode& node, const IntegerConv& conv, int bias) {
+  Constant weights = node.constant(conv.w), zeros = node.has(conv.w_zero) ? node.constant(conv.w_zero) : nullptr;
+  if (weights == nullptr || weights->shape().rank() < 3 || (node.has(conv.w_zero) && zeros == nullptr)) return {};
+  Attributes attributes = ConvAttributes(node);
+  attributes["data_format"] = std::string("NCHW");
+  std::vector<Port> inputs{WithoutZero(node, conv.x, conv.x_zero, 1),
+                           WithoutZero(node, conv.w, conv.w_zero, zeros == nullptr ? 1 : zeros->count())};
+  if (node.has(bias)) inputs.push_back(node.Add("Cast", {node.in(bias)}, {{"dst_type", DType::kF32}}));
+  return node.Add(weights->shape().rank() == 5 ? "Conv3D" : "Conv2D", inputs, attributes);
+}
+
+// Whether f32 holds every sum that the weights can give.
+bool FitsF32(OnnxNode& node, const IntegerConv& conv) {
+  Constant weights = node.constant(conv.w), zeros = node.has(conv.w_zero) ? node.constant(conv.w_zero) : nullptr;
+  if (weights == nullptr || weights->shape().rank() < 1 || weights->shape()[0] == 0) return false;
+  const int64_t rows = weights->shape()[0], each = weights->count() / rows, count = zeros == nullptr ? 0 : zeros->count();
+  auto byte = [](const Constant& tensor, int64_t i) -> int64_t {
+    return tensor->dtype() == DType::kI8 ? tensor->as<int8_t>()[i] : tensor->as<uint8_t>()[i];
+  };
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t zero = count == 0 ? 0 : byte(zeros, count == 1 ? 0 : row);
+    int64_t most = 0;
+    for (int64_t i = 0; i < each; ++i) most += 255 * std::abs(byte(weights, row * each + i) - zero);
+    if (most > (1 << 24)) return false;
+  }
+  return true;
+}
+
+void ConvInteger(OnnxNode& node) {
+  constexpr IntegerConv kConv{0, 2, 1, 3};
+  Port sums = FitsF32(node, kConv) ? SumsOfProducts(node, kConv, 4) : Port{};
+  if (!sums.present()) return node.Become(node.type(), ConvAttributes(node));
+  node.Out(0, node.Add("Cast", {sums}, {{"dst_type", DType::kI32}}));
+}
+
+// The sums are rounded to bytes, so that a last bit which f32 cannot hold does not show.
+void QLinearConv(OnnxNode& node) {
+  Port sums = SumsOfProducts(node, {0, 2, 3, 5}, 8);
+  if (!sums.present()) return node.Become(node.type(), ConvAttributes(node));
+  Port scale = node.Add("Div", {node.Add("Mul", {node.in(4), node.in(1)}), node.in(6)});
+  node.Out(0, node.Add("Requantize", {sums, scale, node.in(7)}, {{"axis", int64_t{1}}}));
 }
 
 constexpr ImportRow kRows[] = {{"QuantizeLinear", Quantize},   {"DequantizeLinear", Quantize},
                                {"DynamicQuantizeLinear", ImportSame}, {"QLinearMatMul", ImportSame},
-                               {"ConvInteger", Convolve},      {"QLinearConv", Convolve}};
+                               {"ConvInteger", ConvInteger},   {"QLinearConv", QLinearConv},
+                               {"QuantizeLinear", Quantize, "com.microsoft"},
+                               {"DequantizeLinear", Quantize, "com.microsoft"}};
 
 }  // namespace
 

@@ -34,6 +34,36 @@ void ExactProduct(Translation& node, const Tensor& a, const Tensor& b, const Ten
   });
 }
 
+namespace {
+
+// Whether the product of bytes takes it: one matrix for all rows of the left factor, which have one zero point.
+bool TakesBytes(const Integers& left, const Integers& right) {
+  const Shape& b = right.values.shape;
+  const int64_t zeros = right.zero == nullptr ? 1 : right.zero->count();
+  return IsByte(left.values.dtype) && IsByte(right.values.dtype) && left.values.shape.rank() >= 1 && b.rank() == 2 &&
+         (left.zero == nullptr || left.zero->count() == 1) &&
+         (zeros == 1 || (zeros == b[1] && right.zero->shape.back(0) == zeros));
+}
+
+}  // namespace
+
+void IntegerProduct(Translation& node, const Integers& left, const Integers& right, const Tensor& sums) {
+  if (!TakesBytes(left, right)) {
+    Tensor a = WithoutZero(node, left.values, left.zero, -2);  // a zero point for each row stands in a vector
+    return ExactProduct(node, a, WithoutZero(node, right.values, right.zero, -1), sums);
+  }
+  Tensor x = node.Packed(left.values), w = node.Packed(right.values);
+  Tensor zeros = right.zero == nullptr ? Tensor{} : node.Packed(*right.zero);
+  node.Step("IntegerProduct", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    ops::IntegerProductArgs args{bind.Read(x, "x1"), bind.Read(w, "x2"), {}, {}, {}};
+    if (left.zero != nullptr) args.a_zero = bind.Read(*left.zero, "x1_zero");
+    if (right.zero != nullptr) args.b_zero = bind.Read(zeros, "x2_zero");
+    args.out = bind.Write(sums, "y");
+    ops::PlanIntegerProduct(plan, args);
+  });
+}
+
 namespace translate {
 namespace {
 
@@ -246,37 +276,9 @@ void FullyConnection(Translation& node) {
   AddLinear(node, "FullyConnection", {Translation::Reshaped(x, rows), weight, 1, node.has(2) ? 2 : -1});
 }
 
-namespace {
-
-bool IsByte(DType type) { return type == DType::kU8 || type == DType::kI8; }
-
-// Whether the product of bytes takes it: one matrix b for all rows of a, and one zero point of a.
-bool TakesBytes(const Translation& node) {
-  const Shape &a = node.shape(0), &b = node.shape(1);
-  return IsByte(node.dtype(0)) && IsByte(node.dtype(1)) && a.rank() >= 1 && b.rank() == 2 &&
-         (!node.has(2) || node.in(2).count() == 1) &&
-         (!node.has(3) || node.in(3).count() == 1 || (node.in(3).count() == b[1] && node.shape(3).back(0) == b[1]));
-}
-
-}  // namespace
-
 void MatMulInteger(Translation& node) {
-  if (TakesBytes(node)) {
-    Tensor x = node.Packed(node.in(0)), w = node.Packed(node.in(1)), zeros = node.has(3) ? node.Packed(node.in(3)) : Tensor{};
-    Tensor sums = node.Out(0, DType::kI32, ProductShape(node, x.shape, w.shape));
-    return node.Step("MatMulInteger", [&](ops::Plan& plan) {
-      Binder bind(plan);
-      ops::IntegerProductArgs args{bind.Read(x, "x1"), bind.Read(w, "x2"), {}, {}, {}};
-      if (node.has(2)) args.a_zero = bind.Read(node.in(2), "x1_zero");
-      if (node.has(3)) args.b_zero = bind.Read(zeros, "x2_zero");
-      args.out = bind.Write(sums, "y");
-      ops::PlanIntegerProduct(plan, args);
-    });
-  }
-  // A zero point for each row of x1 stands in a vector.
-  Tensor a = WithoutZero(node, node.in(0), node.has(2) ? &node.in(2) : nullptr, -2);
-  Tensor b = WithoutZero(node, node.in(1), node.has(3) ? &node.in(3) : nullptr, -1);
-  ExactProduct(node, a, b, node.Out(0, DType::kI32, ProductShape(node, a.shape, b.shape)));
+  IntegerProduct(node, {node.in(0), node.has(2) ? &node.in(2) : nullptr}, {node.in(1), node.has(3) ? &node.in(3) : nullptr},
+                 node.Out(0, DType::kI32, ProductShape(node, node.shape(0), node.shape(1))));
 }
 
 }  // namespace translate

@@ -72,9 +72,11 @@ struct Scales {
 
 void AddQuant(Translation& node, ops::QuantStep step, const Tensor& x, const Scales& scales, const Tensor& out,
               Limits limits) {
-  Tensor from = node.Cast(node.Packed(x), DType::kF32), scale = node.Cast(scales.scale, DType::kF32), zero;
+  const bool reads_bytes = step == ops::QuantStep::kDequantize && IsByte(x.dtype);
+  Tensor from = reads_bytes ? node.Packed(x) : node.Cast(node.Packed(x), DType::kF32), scale = node.Cast(scales.scale, DType::kF32), zero;
   if (scales.zero != nullptr) zero = node.Cast(*scales.zero, DType::kF32);
-  Tensor to = out.dtype == DType::kF32 ? out : node.Temporary(DType::kF32, out.shape);
+  const bool direct = out.dtype == DType::kF32 || (step != ops::QuantStep::kDequantize && IsByte(out.dtype));
+  Tensor to = direct ? out : node.Temporary(DType::kF32, out.shape);
   node.Step("Quantize", [&](ops::Plan& plan) {
     Binder bind(plan);
     ops::QuantArgs args{.step = step, .x = bind.Read(from, "x"), .scale = bind.Read(scale, "scale"), .zero = {}, .out = {}};
@@ -84,7 +86,7 @@ void AddQuant(Translation& node, ops::QuantStep step, const Tensor& x, const Sca
     args.least = limits.least, args.most = limits.most;
     ops::PlanQuant(plan, args);
   });
-  if (out.dtype != DType::kF32) node.Copy(to, out);
+  if (!direct) node.Copy(to, out);
 }
 
 Scales ReadScales(const Translation& node) {
@@ -158,11 +160,15 @@ void Requantize(Translation& node, const Tensor& sums, const Tensor& scale, int 
 }  // namespace
 
 void QLinearMatMul(Translation& node) {
-  Tensor a = WithoutZero(node, node.in(0), &node.in(2), -2), b = WithoutZero(node, node.in(3), &node.in(5), -1);
-  Tensor sums = node.Temporary(DType::kI32, ProductShape(node, a.shape, b.shape));
-  ExactProduct(node, a, b, sums);
+  Tensor sums = node.Temporary(DType::kI32, ProductShape(node, node.shape(0), node.shape(3)));
+  IntegerProduct(node, {node.in(0), &node.in(2)}, {node.in(3), &node.in(5)}, sums);
   if (node.in(1).count() != 1) node.Refuse("one scale for each row of a is not supported");
   Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, sums.shape.rank() - 1);
+}
+
+// Sums of products, of one scale or one for each element along the axis.
+void Requantize(Translation& node) {
+  Requantize(node, node.in(0), node.Cast(node.in(1), DType::kF32), 2, node.Axis(node.Int("axis"), node.shape(0).rank()));
 }
 
 namespace {

@@ -31,6 +31,13 @@ bool IsImageOperator(const Node& node) {
   return types.count(node.type) != 0;
 }
 
+// Have one scale for all elements, or one for each along an axis.
+bool IsQuantisation(const Node& node) {
+  static const auto& types = *new std::set<std::string, std::less<>>{"QuantizeLinear", "DequantizeLinear", "Requantize"};
+  const auto* block = FindAttribute<int64_t>(node, "block_size");
+  return types.count(node.type) != 0 && (block == nullptr || *block == 0);
+}
+
 bool IsImage(const ValueType& type) { return type.concrete() && type.shape.rank() == 4; }
 
 Shape Turned(const Shape& shape, const Order& order) {
@@ -65,6 +72,7 @@ class LayoutChooser {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
     if (IsImageOperator(node) && WantsLast(node)) return AddImageOperator(n, node);
     if (IsElementwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
+    if (IsQuantisation(node) && last_.count(node.inputs[0]) != 0 && IsImage(node.types[0])) return AddQuantisation(n, node);
     if (node.type == "Resize" && AnyLastOnly(node) && IsImage(node.types[0])) return AddResize(n, node);
     if ((node.type == "ConcatV2D" || node.type == "ConcatD") && AnyLastOnly(node)) {
       if (const auto* axis = FindAttribute<int64_t>(node, "concat_dim"); axis != nullptr && AllImages(node)) {
@@ -156,6 +164,14 @@ class LayoutChooser {
     std::vector<int64_t> axes = given == nullptr || given->empty() ? std::vector<int64_t>{0, 1, 2, 3} : *given;
     for (int64_t& axis : axes) axis = PlaceInLast(axis);
     copy.attributes["axes"] = std::move(axes);
+    AddLast(n, std::move(copy));
+  }
+
+  void AddQuantisation(int n, const Node& node) {
+    Node copy = node;
+    for (size_t i = 0; i < copy.inputs.size(); ++i) copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
+    const auto* axis = FindAttribute<int64_t>(node, "axis");
+    copy.attributes["axis"] = PlaceInLast(axis == nullptr ? 1 : *axis);
     AddLast(n, std::move(copy));
   }
 

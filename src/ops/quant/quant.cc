@@ -16,10 +16,11 @@ struct QuantBody {
   int64_t outer, axis, inner, block;  // block 0: one scale for each element of the axis
   QuantLoops::Loop loop;
   QuantRange range;
+  int64_t x_bytes, out_bytes;
 
   void operator()(const Frame& frame) const {
-    const auto* from = reinterpret_cast<const float*>(frame.at[x]);
-    auto* to = reinterpret_cast<float*>(frame.at[out]);
+    const char* from = frame.at[x];
+    char* to = frame.at[out];
     const auto* s = reinterpret_cast<const float*>(frame.at[scale]);
     const auto* z = zero < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[zero]);
     std::vector<float> none(z == nullptr ? static_cast<size_t>(std::max(inner, axis)) : 0, 0.0f);
@@ -32,21 +33,25 @@ struct QuantBody {
           const int64_t blocks = (axis + block - 1) / block;
           which = (o * blocks + a / block) * inner, step = 1;
         }
-        loop(to + at, from + at, s + which, z == nullptr ? none.data() : z + which, step, inner, range);
+        loop(to + at * out_bytes, from + at * x_bytes, s + which, z == nullptr ? none.data() : z + which, step, inner, range);
       }
     }
   }
 
   // Rows along which the scales run.
-  void Whole(const float* from, float* to, const float* s, const float* z) const {
-    for (int64_t o = 0; o < outer; ++o) loop(to + o * axis, from + o * axis, s, z, 1, axis, range);
+  void Whole(const char* from, char* to, const float* s, const float* z) const {
+    for (int64_t o = 0; o < outer; ++o) loop(to + o * axis * out_bytes, from + o * axis * x_bytes, s, z, 1, axis, range);
   }
 };
 
-QuantLoops::Loop LoopOf(QuantStep step) {
+QuantLoops::Loop LoopOf(const QuantArgs& args) {
   const QuantLoops& loops = BestQuantLoops();
-  if (step == QuantStep::kQuantize) return loops.quantize;
-  return step == QuantStep::kRequantize ? loops.requantize : loops.dequantize;
+  const DType integers = args.step == QuantStep::kDequantize ? args.x.dtype() : args.out.dtype();
+  const int type = static_cast<int>(integers == DType::kU8   ? QuantType::kU8
+                                    : integers == DType::kI8 ? QuantType::kI8
+                                                             : QuantType::kF32);
+  if (args.step == QuantStep::kQuantize) return loops.quantize[type];
+  return args.step == QuantStep::kRequantize ? loops.requantize[type] : loops.dequantize[type];
 }
 
 struct DynamicQuantBody {
@@ -68,8 +73,9 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
   if (args.out.tensor->empty()) return;
   QuantBody body{args.x.binding, args.scale.binding,
                  args.zero.present() ? args.zero.binding : -1, args.out.binding,
-                 1, 1, 1, args.block, LoopOf(args.step),
-                 {static_cast<float>(args.least), static_cast<float>(args.most)}};
+                 1, 1, 1, args.block, LoopOf(args),
+                 {static_cast<float>(args.least), static_cast<float>(args.most)},
+                 static_cast<int64_t>(BytesOf(args.x.dtype())), static_cast<int64_t>(BytesOf(args.out.dtype()))};
   const int64_t scales = args.scale.tensor->count();
   for (int d = 0; d < shape.rank(); ++d) {
     int64_t& part = d < args.axis ? body.outer : d == args.axis ? body.axis : body.inner;

@@ -1,5 +1,5 @@
-// From numbers to small integers and back. Everything here is f32 and packed; the small types are
-// converted around it.
+// From numbers to small integers and back. Everything here is packed, and f32 but for integers of 8 bits; the
+// others are converted around it.
 #pragma once
 
 #include "ops/schema.h"

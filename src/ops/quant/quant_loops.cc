@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
@@ -26,27 +27,49 @@ inline float Kept(float x, QuantRange range) {
   return low > range.most ? range.most : low;
 }
 
-void Quantize(float* __restrict__ out, const float* __restrict__ x, const float* __restrict__ scale,
-              const float* __restrict__ zero, int64_t step, int64_t n, QuantRange range) {
+template <class T>
+inline T Integer(float x) {
+  if constexpr (std::is_same_v<T, float>) return x;
+  else return static_cast<T>(static_cast<int32_t>(x));
+}
+
+template <class T>
+void Quantize(void* to, const void* from, const float* __restrict__ scale, const float* __restrict__ zero,
+              int64_t step, int64_t n, QuantRange range) {
+  auto* __restrict__ out = static_cast<T*>(to);
+  const auto* __restrict__ x = static_cast<const float*>(from);
   if (step == 0) {
     const float s = *scale, z = *zero;
-    for (int64_t i = 0; i < n; ++i) out[i] = Kept(Whole(x[i] / s) + z, range);
+    for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] / s) + z, range));
     return;
   }
-  for (int64_t i = 0; i < n; ++i) out[i] = Kept(Whole(x[i] / scale[i]) + zero[i], range);
+  for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] / scale[i]) + zero[i], range));
 }
 
-void Requantize(float* __restrict__ out, const float* __restrict__ x,
-                const float* __restrict__ scale, const float* __restrict__ zero, int64_t step,
-                int64_t n, QuantRange range) {
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = Kept(Whole(x[i] * scale[i * step]) + zero[i * step], range);
+template <class T>
+void Requantize(void* to, const void* from, const float* __restrict__ scale, const float* __restrict__ zero,
+                int64_t step, int64_t n, QuantRange range) {
+  auto* __restrict__ out = static_cast<T*>(to);
+  const auto* __restrict__ x = static_cast<const float*>(from);
+  if (step == 0) {
+    const float s = *scale, z = *zero;
+    for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] * s) + z, range));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] * scale[i]) + zero[i], range));
 }
 
-void Dequantize(float* __restrict__ out, const float* __restrict__ x,
-                const float* __restrict__ scale, const float* __restrict__ zero, int64_t step,
-                int64_t n, QuantRange) {
-  for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - zero[i * step]) * scale[i * step];
+template <class T>
+void Dequantize(void* to, const void* from, const float* __restrict__ scale, const float* __restrict__ zero,
+                int64_t step, int64_t n, QuantRange) {
+  auto* __restrict__ out = static_cast<float*>(to);
+  const auto* __restrict__ x = static_cast<const T*>(from);
+  if (step == 0) {
+    const float s = *scale, z = *zero;
+    for (int64_t i = 0; i < n; ++i) out[i] = (static_cast<float>(x[i]) - z) * s;
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = (static_cast<float>(x[i]) - zero[i]) * scale[i];
 }
 
 QuantRange RangeOf(const float* x, int64_t n) {
@@ -63,13 +86,10 @@ QuantRange RangeOf(const float* x, int64_t n) {
   return {*std::min_element(least, least + kLanes), *std::max_element(most, most + kLanes)};
 }
 
-void ToBytes(uint8_t* __restrict__ out, const float* __restrict__ x, float scale, float zero, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    out[i] = static_cast<uint8_t>(static_cast<int32_t>(Kept(Whole(x[i] / scale) + zero, {0, 255})));
-  }
-}
-
-constexpr QuantLoops kQuantLoops{&Quantize, &Requantize, &Dequantize, &RangeOf, &ToBytes};
+constexpr QuantLoops kQuantLoops{{&Quantize<float>, &Quantize<uint8_t>, &Quantize<int8_t>},
+                                 {&Requantize<float>, &Requantize<uint8_t>, &Requantize<int8_t>},
+                                 {&Dequantize<float>, &Dequantize<uint8_t>, &Dequantize<int8_t>},
+                                 &RangeOf};
 const QuantLoops& QuantLoopsHere() { return kQuantLoops; }
 
 }  // namespace HWY_NAMESPACE
@@ -90,7 +110,7 @@ ByteScale QuantizeToBytes(const float* x, int64_t n, uint8_t* out) {
     return {0, 0};
   }
   const float zero = std::clamp(std::nearbyint(-range.least / scale), 0.0f, 255.0f);
-  loops.to_bytes(out, x, scale, zero, n);
+  loops.quantize[static_cast<int>(QuantType::kU8)](out, x, &scale, &zero, 0, n, {0, 255});
   return {scale, static_cast<uint8_t>(zero)};
 }
 }  // namespace belay::ops

@@ -1,4 +1,4 @@
-// The arithmetic of quantisation on packed floats.
+// The arithmetic of quantisation on packed elements.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,16 @@ struct QuantRange {
   float least, most;
 };
 
-// One scale and zero for all n elements, or one for each (step 1).
+// What stands on the side of the integers.
+enum class QuantType : int { kF32, kU8, kI8 };
+
+// One scale and zero for all n elements, or one for each (step 1). By the type of the integers.
 struct QuantLoops {
-  using Loop = void (*)(float* out, const float* x, const float* scale, const float* zero,
-                        int64_t step, int64_t n, QuantRange range);
-  Loop quantize, requantize, dequantize;
+  using Loop = void (*)(void* out, const void* x, const float* scale, const float* zero, int64_t step, int64_t n,
+                        QuantRange range);
+  Loop quantize[3], requantize[3], dequantize[3];
   // The least and the greatest of n elements and 0.
   QuantRange (*range)(const float* x, int64_t n);
-  void (*to_bytes)(uint8_t* out, const float* x, float scale, float zero, int64_t n);
 };
 
 const QuantLoops& BestQuantLoops();

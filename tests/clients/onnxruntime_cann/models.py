@@ -429,6 +429,23 @@ def quantised():  # as onnxruntime's tools write it: in pairs around operators, 
     return net
 
 
+def quantised_to_16_bits():  # and bytes whose weights are known
+    net, own = Net(opset=17), {'domain': 'com.microsoft'}
+    steps, fine = [np.float32(0.03), np.uint8(120)], [np.float32(0.0001), np.uint16(33000)]
+    image = net.image(3, 12, 14)
+    x = net.DequantizeLinear(net.QuantizeLinear(image, *fine, **own), *fine, **own)
+    net.output(net.conv(x, 3, 4))
+    weights = net.rng.integers(-100, 100, (6, 3, 3, 3)).astype(np.int8)
+    scales, zeros = (0.001 + 0.002 * net.rng.random(6)).astype(np.float32), np.zeros(6, np.int8)
+    y = net.QLinearConv(net.QuantizeLinear(image, *steps), *steps, weights, scales, zeros, *steps,
+                        net.rng.integers(-900, 900, 6).astype(np.int32), pads=[1] * 4)
+    y = net.QLinearAveragePool(y, *steps, *steps, kernel_shape=[2, 2], strides=[2, 2], channels_last=0, **own)
+    net.output(y, TensorProto.UINT8)
+    weights = net.rng.integers(-100, 100, (4, 6, 1, 1)).astype(np.int8)
+    net.output(net.ConvInteger(y, weights, np.uint8(120)), TensorProto.INT32)
+    return net
+
+
 def quantised_dynamically():  # what quantize_dynamic makes of recurrent networks
     net, own, width, hidden = Net(opset=17), {'domain': 'com.microsoft'}, 12, 16
     y = net.input('x', ['steps', 'batch', width], net.rng.standard_normal((7, 1, width)).astype(np.float32))
@@ -457,7 +474,7 @@ def spectrum():  # as torch writes it: the signal has no dimension for real and 
 
 
 FAMILIES = [mobilenet_v2, mobilenet_v3, efficientnet, vit, yolo, bert, gpt2, llama, whisper, tagger, detr, sam,
-            super_resolution, unet, generator, quantised, quantised_dynamically, spectrum]
+            super_resolution, unet, generator, quantised, quantised_to_16_bits, quantised_dynamically, spectrum]
 
 
 def all_models():
