@@ -77,6 +77,14 @@ void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attri
   Enlist(node);
 }
 
+Port Editor::AddNode(const std::string& name, std::string type, std::vector<Port> inputs, const ValueType& output) {
+  Node node{.name = name, .type = std::move(type), .inputs = std::move(inputs), .types = {output}};
+  const Port port{graph_.Add(std::move(node))};
+  uses_.emplace_back();
+  Enlist(port.node);
+  return port;
+}
+
 Port Editor::AddConstant(const std::string& name, Constant value) {
   Port port = graph_.AddConstant(name, std::move(value));
   uses_.emplace_back();

@@ -24,6 +24,8 @@ class Editor {
   void Replace(Port old, Port now);
   // The node computes something else from now on; its outputs stay where they are.
   void Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes);
+  // A node with one output.
+  Port AddNode(const std::string& name, std::string type, std::vector<Port> inputs, const ValueType& output);
   Port AddConstant(const std::string& name, Constant value);
 
  private:

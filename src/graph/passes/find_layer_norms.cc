@@ -1,4 +1,5 @@
-// Layer normalisation that exporters write as means, differences and a root becomes one operator.
+// Layer normalisation, and that by the root of the mean square, which exporters write as means,
+// differences and a root, becomes one operator.
 #include <algorithm>
 #include <optional>
 
@@ -14,8 +15,7 @@ class LayerNormFinder {
 
   void Run() {
     for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
-      const std::string& type = edit_.at(static_cast<int>(n)).type;
-      if (type == "Div" || type == "RealDiv") Try(static_cast<int>(n));
+      Try(static_cast<int>(n));
     }
   }
 
@@ -27,11 +27,13 @@ class LayerNormFinder {
     bool operator==(const Deviation&) const = default;
   };
 
-  // The first of the dimensions of a mean that keeps its rank, when they are the last ones; -1: it is another node.
+  // The first of the dimensions of a mean that keeps its rank, when they are the last ones; -1: it
+  // is another node.
   int MeanAxis(const Port& port) {
     const Node& node = edit_.at(port.node);
     const auto* keeps = FindAttribute<bool>(node, "keep_dims");
-    if ((node.type != "ReduceMean" && node.type != "ReduceMeanD") || keeps == nullptr || !*keeps) return -1;
+    if ((node.type != "ReduceMean" && node.type != "ReduceMeanD") || keeps == nullptr || !*keeps)
+      return -1;
     std::vector<int64_t> axes;
     if (const auto* listed = FindAttribute<std::vector<int64_t>>(node, "axes")) axes = *listed;
     if (node.inputs.size() > 1) {
@@ -65,16 +67,17 @@ class LayerNormFinder {
     return node.type == "Pow" && edit_.NumberAt(node.inputs[1]) == 2 ? node.inputs[0] : Port{};
   }
 
-  // Whether the port is sqrt(mean of the deviation's squares + epsilon).
-  std::optional<double> EpsilonOf(const Port& port, const Deviation& deviation) {
-    if (edit_.at(port.node).type != "Sqrt") return {};
-    const Node& sum = edit_.at(edit_.at(port.node).inputs[0].node);
-    if (sum.type != "Add") return {};
+  // Epsilon, when the port is the mean of squares of what `is_squared` takes, over the dimensions
+  // from `axis` on, and a number.
+  template <class IsSquared>
+  std::optional<double> EpsilonOf(const Port& port, int axis, IsSquared is_squared) {
+    const Node& sum = edit_.at(port.node);
+    if (sum.type != "Add" || sum.inputs.size() != 2) return {};
     for (size_t side : {0, 1}) {
       std::optional<double> epsilon = edit_.NumberAt(sum.inputs[1 - side]);
-      if (!epsilon || MeanAxis(sum.inputs[side]) != deviation.axis) continue;
-      Port root = Root(edit_.at(sum.inputs[side].node).inputs[0]);
-      if (root.present() && DeviationAt(root) == deviation) return epsilon;
+      if (!epsilon || MeanAxis(sum.inputs[side]) != axis) continue;
+      const Port root = Root(edit_.at(sum.inputs[side].node).inputs[0]);
+      if (root.present() && is_squared(root)) return epsilon;
     }
     return {};
   }
@@ -96,20 +99,69 @@ class LayerNormFinder {
     return other;
   }
 
+  Port UnderRoot(const Port& port) {
+    const Node& node = edit_.at(port.node);
+    return node.type == "Sqrt" ? node.inputs[0] : Port{};
+  }
+
+  // What stands under the root when the port is one over a root.
+  Port UnderInverseRoot(const Port& port) {
+    const Node& node = edit_.at(port.node);
+    if (node.type == "Rsqrt") return node.inputs[0];
+    if (node.type == "Reciprocal") return UnderRoot(node.inputs[0]);
+    const bool quotient =
+        (node.type == "Div" || node.type == "RealDiv") && edit_.NumberAt(node.inputs[0]) == 1;
+    return quotient ? UnderRoot(node.inputs[1]) : Port{};
+  }
+
   void Try(int n) {
-    const Node& quotient = edit_.at(n);
-    const auto deviation = DeviationAt(quotient.inputs[0]);
-    if (!deviation) return;
-    const auto epsilon = EpsilonOf(quotient.inputs[1], *deviation);
-    const ValueType& x = edit_.TypeOf(deviation->x);
-    if (!epsilon || x.dtype != DType::kF32) return;
+    const Node& node = edit_.at(n);
+    if (node.inputs.size() != 2) return;
+    if (node.type == "Div" || node.type == "RealDiv") {
+      TryQuotient(n, node.inputs[0], UnderRoot(node.inputs[1]));
+    } else if (node.type == "Mul") {
+      const std::vector<Port> factors = node.inputs;
+      for (size_t side : {0, 1}) {
+        if (TryQuotient(n, factors[side], UnderInverseRoot(factors[1 - side]))) return;
+      }
+    }
+  }
+
+  // Whether node `n`, the dividend over a root, was a normalisation.
+  bool TryQuotient(int n, const Port& dividend, const Port& under_root) {
+    if (!under_root.present() || edit_.TypeOf(dividend).dtype != DType::kF32) return false;
+    if (const auto deviation = DeviationAt(dividend))
+      return TryLayerNorm(n, *deviation, under_root);
+    return TryRmsNorm(n, dividend, under_root);
+  }
+
+  bool TryLayerNorm(int n, const Deviation& deviation, const Port& under_root) {
+    const auto epsilon = EpsilonOf(under_root, deviation.axis, [&](const Port& root) {
+      return DeviationAt(root) == deviation;
+    });
+    if (!epsilon) return false;
     int last = n;
-    const Port gamma = WeightBehind(last, "Mul", *deviation);
+    const Port gamma = WeightBehind(last, "Mul", deviation);
     if (gamma.present()) last = edit_.OnlyUser({last, 0});
-    const Port beta = WeightBehind(last, "Add", *deviation);
+    const Port beta = WeightBehind(last, "Add", deviation);
     if (beta.present()) last = edit_.OnlyUser({last, 0});
-    edit_.Rewrite(last, "LayerNormV3", {deviation->x, gamma, beta},
-                  {{"begin_norm_axis", int64_t{deviation->axis}}, {"epsilon", *epsilon}});
+    edit_.Rewrite(last, "LayerNormV3", {deviation.x, gamma, beta},
+                  {{"begin_norm_axis", int64_t{deviation.axis}}, {"epsilon", *epsilon}});
+    return true;
+  }
+
+  // Its operator has a weight for each element of the last dimension.
+  bool TryRmsNorm(int n, const Port& x, const Port& under_root) {
+    const ValueType& type = edit_.TypeOf(x);
+    if (!type.concrete() || type.shape.rank() == 0) return false;
+    const Deviation last_dimension{x, type.shape.rank() - 1};
+    const auto epsilon =
+        EpsilonOf(under_root, last_dimension.axis, [&](const Port& root) { return root == x; });
+    if (!epsilon) return false;
+    const Port gamma = WeightBehind(n, "Mul", last_dimension);
+    if (!gamma.present() || edit_.TypeOf(gamma).shape.rank() != 1) return false;
+    edit_.Rewrite(edit_.OnlyUser({n, 0}), "RmsNorm", {x, gamma}, {{"epsilon", *epsilon}});
+    return true;
   }
 
   Editor edit_;

@@ -1,5 +1,6 @@
-// The parts of attention, softmax(scale * query x key + mask) x value, become one node, and so do transpositions
-// around them, because the node reads and writes its operands in any order of their dimensions.
+// The parts of attention, softmax(scale * query x key + mask) x value, become one node, and so do
+// transpositions around them, because the node reads and writes its operands in any order of their
+// dimensions.
 #include <optional>
 
 #include "graph/passes/editor.h"
@@ -29,9 +30,13 @@ class AttentionFuser {
     double scale = 1;
   };
   struct Scores {
-    int product;
-    double scale;
-    Port mask;
+    int product = -1;
+    double scale = 1;
+    Port mask = {};  // added to them
+    // ... or put in their place, so low that nothing is left of them, where the condition says so:
+    Port condition = {};
+    bool where_true = false;
+    double lowest = 0;
   };
 
   bool IsFloat4(const Port& port) {
@@ -46,8 +51,8 @@ class AttentionFuser {
 
   bool IsProduct(int n) {
     const Node& node = edit_.at(n);
-    return node.type == "BatchMatMul" && node.inputs.size() == 2 && IsFloat4({n, 0}) && IsFloat4(node.inputs[0]) &&
-           IsFloat4(node.inputs[1]) && !Flag(node, "adj_x1");
+    return node.type == "BatchMatMul" && node.inputs.size() == 2 && IsFloat4({n, 0}) &&
+           IsFloat4(node.inputs[0]) && IsFloat4(node.inputs[1]) && !Flag(node, "adj_x1");
   }
 
   std::optional<double> Number(const Port& port) {
@@ -55,13 +60,15 @@ class AttentionFuser {
     return number && edit_.ConstantAt(port)->shape().rank() <= kRank ? number : std::nullopt;
   }
 
-  // Steps over a multiplication or division by a number: the port is `scale` times what is returned.
+  // Steps over a multiplication or division by a number: the port is `scale` times what is
+  // returned.
   Port Unscaled(const Port& port, double* scale) {
     const Node& node = edit_.at(port.node);
     if (node.inputs.size() != 2) return port;
     if (node.type == "Mul") {
       for (size_t side : {0, 1}) {
-        if (auto factor = Number(node.inputs[1 - side])) return *scale *= *factor, node.inputs[side];
+        if (auto factor = Number(node.inputs[1 - side]))
+          return *scale *= *factor, node.inputs[side];
       }
     }
     if (node.type != "Div" && node.type != "RealDiv") return port;
@@ -87,7 +94,7 @@ class AttentionFuser {
 
   // The product that the port is `scale` times; nothing between is read by others.
   std::optional<Scores> Scaled(Port port) {
-    Scores scores{-1, 1, {}};
+    Scores scores;
     for (;;) {
       if (edit_.OnlyUser(port) < 0) return {};
       if (IsProduct(port.node)) break;
@@ -99,11 +106,12 @@ class AttentionFuser {
     return scores;
   }
 
-  // The same, perhaps with a mask added.
+  // The same, perhaps masked.
   std::optional<Scores> ScoresAt(const Port& port) {
     const Node& node = edit_.at(port.node);
-    if (node.type != "Add" || node.inputs.size() != 2) return Scaled(port);
     if (edit_.OnlyUser(port) < 0) return {};
+    if (node.type == "SelectV2" && node.inputs.size() == 3) return SelectedScores(node);
+    if (node.type != "Add" || node.inputs.size() != 2) return Scaled(port);
     for (size_t side : {0, 1}) {
       auto scores = Scaled(node.inputs[side]);
       const ValueType& mask = edit_.TypeOf(node.inputs[1 - side]);
@@ -115,9 +123,38 @@ class AttentionFuser {
     return {};
   }
 
+  std::optional<Scores> SelectedScores(const Node& select) {
+    constexpr double kLow = -1e30;  // added to a score it is itself
+    for (size_t side : {1, 2}) {
+      const auto number = edit_.NumberAt(select.inputs[3 - side]);
+      if (!number || *number > kLow) continue;
+      auto scores = Scaled(select.inputs[side]);
+      if (!scores || edit_.TypeOf({scores->product, 0}).shape != select.types[0].shape) return {};
+      if (!edit_.TypeOf(select.inputs[0]).concrete()) return {};
+      scores->condition = select.inputs[0], scores->lowest = *number,
+      scores->where_true = side == 2;
+      return scores;
+    }
+    return {};
+  }
+
+  // The condition as a mask: the number where it puts that, zero elsewhere.
+  Port MaskOf(const Scores& scores) {
+    if (!scores.condition.present()) return scores.mask;
+    ValueType type = edit_.TypeOf(scores.condition);
+    type.dtype = DType::kF32;
+    const std::string name = edit_.at(scores.product).name;
+    const Port zero = edit_.AddConstant(name + "_zero", RealConstant(0));
+    const Port lowest = edit_.AddConstant(name + "_lowest", RealConstant(scores.lowest));
+    const Port then = scores.where_true ? lowest : zero,
+               otherwise = scores.where_true ? zero : lowest;
+    return edit_.AddNode(name + "_mask", "SelectV2", {scores.condition, then, otherwise}, type);
+  }
+
   bool IsSoftmaxOfRows(const Node& node) {
     const auto* axes = FindAttribute<std::vector<int64_t>>(node, "axes");
-    return node.type == "SoftmaxV2" && axes != nullptr && axes->size() == 1 && ((*axes)[0] == -1 || (*axes)[0] == kRank - 1);
+    return node.type == "SoftmaxV2" && axes != nullptr && axes->size() == 1 &&
+           ((*axes)[0] == -1 || (*axes)[0] == kRank - 1);
   }
 
   bool SameBatches(int product) {
@@ -138,9 +175,12 @@ class AttentionFuser {
 
   void Try(int n) {
     const Port weights = edit_.at(n).inputs[0];
-    if (!IsSoftmaxOfRows(edit_.at(weights.node)) || edit_.OnlyUser(weights) != n || !SameBatches(n)) return;
+    if (!IsSoftmaxOfRows(edit_.at(weights.node)) || edit_.OnlyUser(weights) != n || !SameBatches(n))
+      return;
     const auto scores = ScoresAt(edit_.at(weights.node).inputs[0]);
-    if (!scores || !SameBatches(scores->product) || edit_.TypeOf({scores->product, 0}).shape.back(0) == 0) return;
+    if (!scores || !SameBatches(scores->product) ||
+        edit_.TypeOf({scores->product, 0}).shape.back(0) == 0)
+      return;
     const Node& product = edit_.at(scores->product);
     if (edit_.TypeOf(product.inputs[0]).shape.back(0) == 0) return;
     const Operand query = OperandAt(product.inputs[0], false, true);
@@ -149,7 +189,7 @@ class AttentionFuser {
     Order out{0, 1, 2, 3};
     const int last = TransposedBehind(n, &out);
     std::vector<Port> inputs{query.port, key.port, value.port};
-    if (scores->mask.present()) inputs.push_back(scores->mask);
+    if (const Port mask = MaskOf(*scores); mask.present()) inputs.push_back(mask);
     edit_.Rewrite(last, "FusedAttention", std::move(inputs),
                   {{"scale", scores->scale * query.scale * key.scale},
                    {"perm_x1", query.order},

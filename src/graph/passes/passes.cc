@@ -3,6 +3,7 @@
 namespace belay::graph {
 
 void Optimise(Graph& graph) {
+  RemoveCopies(graph);
   FindActivations(graph);
   FindLayerNorms(graph);
   FuseAttention(graph);

@@ -8,8 +8,11 @@ namespace belay::graph {
 // All passes, in their order.
 void Optimise(Graph& graph);
 
+// Values are read where they come from, not behind operators that copy them.
+void RemoveCopies(Graph& graph);
 // What exporters write as several operators becomes one: Gelu, HardSwish.
 void FindActivations(Graph& graph);
+// The same with layer normalisation, and that by the root of the mean square.
 void FindLayerNorms(Graph& graph);
 // Scores, softmax and the product with values become one node, with the transpositions around them.
 void FuseAttention(Graph& graph);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "graph/interpreter.h"
@@ -260,8 +261,19 @@ TEST(Passes, AFullyConnectedLayerTakesWhatIsAddedToAllOfIt) {
   }
 }
 
+// x over the root, written in one of four ways.
+Port OverRoot(Builder& b, Port x, Port square, const std::string& way) {
+  if (way == "Rsqrt") return b.Add("Mul", {b.Add("Rsqrt", {square}), x});
+  Port root = b.Add("Sqrt", {square});
+  if (way == "Reciprocal") return b.Add("Mul", {x, b.Add("Reciprocal", {root})});
+  if (way == "one over") return b.Add("Mul", {x, b.Add("Div", {b.graph.AddConstant("n", RealConstant(1)), root})});
+  return b.Add("Div", {x, root});
+}
+const std::vector<std::string> kWaysOver = {"Div", "one over", "Reciprocal", "Rsqrt"};
+
 // The parts of layer normalisation as exporters write them; `axes` of its second mean.
-Port LayerNormInParts(Builder& b, Port x, const char* square, bool weighted, std::vector<int64_t> axes = {-1}) {
+Port LayerNormInParts(Builder& b, Port x, const char* square, bool weighted, std::vector<int64_t> axes = {-1},
+                      const std::string& way = "Div") {
   const Shape row{7};
   auto number = [&](double value) { return b.graph.AddConstant("n", RealConstant(value)); };
   auto mean = [&](Port of, std::vector<int64_t> over) {
@@ -269,7 +281,7 @@ Port LayerNormInParts(Builder& b, Port x, const char* square, bool weighted, std
   };
   Port d = b.Add("Sub", {x, mean(x, {-1})});
   Port squares = b.Add(square, {d, square == std::string("Mul") ? d : number(2)});
-  Port y = b.Add("Div", {d, b.Add("Sqrt", {b.Add("Add", {mean(squares, axes), number(1e-5)})})});
+  Port y = OverRoot(b, d, b.Add("Add", {mean(squares, axes), number(1e-5)}), way);
   return weighted ? b.Add("Add", {b.Random({1, 1, 7}), b.Add("Mul", {y, b.Random(row)})}) : y;
 }
 
@@ -283,6 +295,46 @@ TEST(Passes, LayerNormalisationInParts) {
       EXPECT_EQ(graph.nodes.size(), weighted ? 4u : 2u) << "the input, the operator and its weights";
     }
   }
+  for (const std::string& way : kWaysOver) {
+    Builder b;
+    Port y = LayerNormInParts(b, b.Input({2, 5, 7}), "Pow", true, {-1}, way);
+    EXPECT_EQ(Count(Check(b, y, {2, 5, 7}), "LayerNormV3"), 1) << way;
+  }
+}
+
+TEST(Passes, NormalisationByTheRootOfTheMeanSquare) {
+  auto parts = [](Builder& b, Port squared, Port x, const std::string& way, int64_t axis) {
+    Port square = b.Add("Pow", {squared, b.graph.AddConstant("n", RealConstant(2))});
+    Port axes = b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{axis}));
+    Port mean = b.Add("ReduceMean", {square, axes}, {{"keep_dims", true}});
+    mean = b.Add("Add", {b.graph.AddConstant("n", RealConstant(1e-6)), mean});
+    return b.Add("Mul", {b.Random({7}), OverRoot(b, x, mean, way)});
+  };
+  for (const std::string& way : kWaysOver) {
+    Builder b;
+    Port x = b.Input({2, 5, 7});
+    Graph graph = Check(b, parts(b, x, x, way, -1), {2, 5, 7});
+    EXPECT_EQ(Count(graph, "RmsNorm"), 1) << way;
+    EXPECT_EQ(graph.nodes.size(), 3u) << "the input, the operator and its weight";
+  }
+  Builder other_axis, other_value;
+  Port x = other_axis.Input({2, 5, 7});
+  EXPECT_EQ(Count(Check(other_axis, parts(other_axis, x, x, "Rsqrt", 1), {2, 5, 7}), "RmsNorm"), 0);
+  x = other_value.Input({2, 5, 7});
+  Port y = parts(other_value, x, other_value.Add("Abs", {x}), "Div", -1);
+  EXPECT_EQ(Count(Check(other_value, y, {2, 5, 7}), "RmsNorm"), 0);
+}
+
+TEST(Passes, CopiesAreReadThrough) {
+  Builder b;
+  Port x = b.Input({2, 3});
+  Port sizes = b.graph.AddConstant("sizes", IntsConstant(std::vector<int64_t>{2, 3}));
+  Port y = b.Add("Reshape", {b.Add("Identity", {x}), sizes});
+  y = b.Add("Expand", {b.Add("Cast", {y}, {{"dst_type", DType::kF32}}), sizes});
+  Graph graph = Check(b, b.Add("Abs", {y}), {2, 3});
+  EXPECT_EQ(graph.nodes.size(), 2u) << "the input and its size";
+  Builder only;  // what leaves the graph is a copy still
+  EXPECT_EQ(Check(only, only.Add("Identity", {only.Input({2, 3})}), {2, 3}).outputs.size(), 1u);
 }
 
 TEST(Passes, WhatIsNoLayerNormalisationStays) {
@@ -301,6 +353,8 @@ TEST(Passes, WhatIsNoLayerNormalisationStays) {
 struct AttentionParts {
   bool masked = false, key_swapped = false, read_twice = false, divided = false;
   bool scaled_before = false, query_columns = false;
+  int selected = 0;  // where a condition is false (1) or true (2) a low number stands for the scores
+  double low = -1e38;
   int64_t softmax_axis = -1;
 
   Port Make(Builder& b, Port x) const {
@@ -324,7 +378,13 @@ struct AttentionParts {
     Port factor = b.graph.AddConstant("n", RealConstant(divided ? 2.0 : 0.5));
     Port y = b.Add(divided ? "Div" : "Mul", {scores, factor});
     if (masked) y = b.Add("Add", {b.Random({2, 1, 1, 5}, -5, 5), y});
+    if (selected > 0) {
+      Port condition = b.Add("Less", {b.Random({5, 5}), b.graph.AddConstant("n", RealConstant(0.1))});
+      Port lowest = b.graph.AddConstant("n", RealConstant(low));
+      y = b.Add("SelectV2", {condition, selected == 1 ? y : lowest, selected == 1 ? lowest : y});
+    }
     y = b.Add("SoftmaxV2", {y}, {{"axes", std::vector<int64_t>{softmax_axis}}});
+    y = b.Add("Cast", {y}, {{"dst_type", DType::kF32}});
     y = b.Add("BatchMatMul", {y, head({0, 2, 1, 3})});
     y = reshaped(b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}), {2, 5, 12});
     if (read_twice) y = b.Add("Add", {y, b.Add("ReduceSum", {scores, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2, 3}))})});
@@ -335,7 +395,8 @@ struct AttentionParts {
 TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
   const AttentionParts plain{}, masked{.masked = true}, swapped{.masked = true, .key_swapped = true, .divided = true};
   const AttentionParts before{.scaled_before = true}, columns{.query_columns = true};
-  for (const AttentionParts& parts : {plain, masked, swapped, before, columns}) {
+  const AttentionParts where_true{.selected = 1}, where_false{.selected = 2, .low = -std::numeric_limits<double>::infinity()};
+  for (const AttentionParts& parts : {plain, masked, swapped, before, columns, where_true, where_false}) {
     Builder b;
     Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
     EXPECT_EQ(Count(graph, "FusedAttention"), 1);
@@ -347,8 +408,8 @@ TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
 }
 
 TEST(Passes, WhatIsNoAttentionStays) {
-  const AttentionParts scores_read{.read_twice = true}, other_axis{.softmax_axis = 2};
-  for (const AttentionParts& parts : {scores_read, other_axis}) {
+  const AttentionParts scores_read{.read_twice = true}, other_axis{.softmax_axis = 2}, not_low{.selected = 1, .low = -2};
+  for (const AttentionParts& parts : {scores_read, other_axis, not_low}) {
     Builder b;
     Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
     EXPECT_EQ(Count(graph, "FusedAttention"), 0);
