@@ -1,39 +1,56 @@
 // Attention as one node, which the pass makes of its parts.
+#include "ops/matmul/attention.h"
+
+#include <algorithm>
+#include <numeric>
+
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
-#include "ops/matmul/attention.h"
 
 namespace belay::graph::translate {
 namespace {
 
 std::vector<int64_t> Order(const Translation& node, const char* name) {
-  std::vector<int64_t> order = node.Ints(name);
-  if (order.empty()) order = {0, 1, 2, 3};
-  std::vector<bool> seen(4);
-  for (int64_t axis : order) {
-    if (order.size() != 4 || axis < 0 || axis > 3 || seen[static_cast<size_t>(axis)]) {
-      node.Refuse(std::string(name) + " is no order of four dimensions");
-    }
-    seen[static_cast<size_t>(axis)] = true;
-  }
+  const auto rank = static_cast<size_t>(node.shape(0).rank());
+  std::vector<int64_t> order = node.Ints(name), sorted = order, all(rank);
+  std::iota(all.begin(), all.end(), 0);
+  if (order.empty()) return all;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != all) node.Refuse(std::string(name) + " is no order of the dimensions");
   return order;
+}
+
+// Four dimensions of three.
+Tensor WithBatch(Tensor t) {
+  if (t.shape.rank() == 4) return t;
+  t.shape = {1, t.shape[0], t.shape[1], t.shape[2]};
+  t.strides = {t.strides[0], t.strides[0], t.strides[1], t.strides[2]};
+  return t;
 }
 
 // With four dimensions, in that order.
 Tensor Ordered(const Translation& node, int input, const char* name) {
-  const std::vector<int64_t> order = Order(node, name);
-  if (node.dtype(input) != DType::kF32 || node.shape(input).rank() != 4) node.Refuse("four dimensions of float are attended to");
-  return Translation::Transposed(node.in(input), order);
+  const int rank = node.shape(input).rank();
+  if (node.dtype(input) != DType::kF32 || (rank != 3 && rank != 4) ||
+      rank != node.shape(0).rank()) {
+    node.Refuse("three or four dimensions of float are attended to");
+  }
+  return WithBatch(Translation::Transposed(node.in(input), Order(node, name)));
 }
 
-Tensor RowsAlong(Translation& node, const Tensor& t) { return t.strides.back(0) == 1 ? t : node.Packed(t); }
-Tensor RowsOrColumnsAlong(Translation& node, const Tensor& t) { return t.strides.back(1) == 1 ? t : RowsAlong(node, t); }
+Tensor RowsAlong(Translation& node, const Tensor& t) {
+  return t.strides.back(0) == 1 ? t : node.Packed(t);
+}
+Tensor RowsOrColumnsAlong(Translation& node, const Tensor& t) {
+  return t.strides.back(1) == 1 ? t : RowsAlong(node, t);
+}
 
 Tensor MaskFor(const Translation& node, const Shape& scores) {
   Tensor mask = node.in(3);
   if (mask.dtype != DType::kF32 || tensor::BroadcastShapes(mask.shape, scores) != scores) {
-    node.Refuse("the mask " + mask.shape.ToString() + " does not fit scores of " + scores.ToString());
+    node.Refuse("the mask " + mask.shape.ToString() + " does not fit scores of " +
+                scores.ToString());
   }
   mask.strides = tensor::BroadcastStrides(mask.shape, mask.strides, scores);
   mask.shape = scores;
@@ -43,14 +60,15 @@ Tensor MaskFor(const Translation& node, const Shape& scores) {
 // The result as the node gives it, seen in the order of the computation.
 Tensor Result(Translation& node, const Shape& shape) {
   const std::vector<int64_t> order = Order(node, "perm_y");
+  const auto rank = static_cast<int>(order.size());
   Shape given;
-  std::vector<int64_t> back(4);
-  for (size_t i = 0; i < 4; ++i) {
-    given.push_back(shape[static_cast<int>(order[i])]);
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    given.push_back(shape[4 - rank + static_cast<int>(order[i])]);
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
-  if (order[3] != 3) node.Refuse("perm_y keeps the last dimension where it is");
-  return Translation::Transposed(node.Out(0, DType::kF32, given), back);
+  if (order.back() != rank - 1) node.Refuse("perm_y keeps the last dimension where it is");
+  return WithBatch(Translation::Transposed(node.Out(0, DType::kF32, given), back));
 }
 
 }  // namespace
@@ -60,7 +78,8 @@ void FusedAttention(Translation& node) {
   const Tensor key = RowsOrColumnsAlong(node, Ordered(node, 1, "perm_x2"));
   const Tensor value = RowsOrColumnsAlong(node, Ordered(node, 2, "perm_x3"));
   const Shape &q = query.shape, &k = key.shape, &v = value.shape;
-  const bool fits = q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1] && q[3] == k[2] && k[3] == v[2];
+  const bool fits =
+      q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1] && q[3] == k[2] && k[3] == v[2];
   if (!fits || q[3] == 0 || k[3] == 0) node.Refuse("query, key and value do not fit each other");
   Tensor mask;
   if (node.has(3)) mask = MaskFor(node, {q[0], q[1], q[2], k[3]});

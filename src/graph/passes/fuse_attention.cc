@@ -1,6 +1,7 @@
 // The parts of attention, softmax(scale * query x key + mask) x value, become one node, and so do
 // transpositions around them, because the node reads and writes its operands in any order of their
 // dimensions.
+#include <numeric>
 #include <optional>
 
 #include "graph/passes/editor.h"
@@ -16,17 +17,19 @@ class AttentionFuser {
   explicit AttentionFuser(Graph& graph) : edit_(graph) {}
 
   void Run() {
-    for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
-      if (IsProduct(static_cast<int>(n))) Try(static_cast<int>(n));
+    for (int rank : {3, 4}) {
+      rank_ = rank;
+      for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
+        if (IsProduct(static_cast<int>(n))) Try(static_cast<int>(n));
+      }
     }
   }
 
  private:
-  static constexpr int kRank = 4;
   // An operand of a product: what it is made of by transposing and scaling.
   struct Operand {
     Port port;
-    Order order{0, 1, 2, 3};
+    Order order;
     double scale = 1;
   };
   struct Scores {
@@ -39,9 +42,15 @@ class AttentionFuser {
     double lowest = 0;
   };
 
-  bool IsFloat4(const Port& port) {
+  Order InOrder() const {
+    Order order(static_cast<size_t>(rank_));
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+  }
+
+  bool IsMatrices(const Port& port) {
     const ValueType& type = edit_.TypeOf(port);
-    return type.concrete() && type.dtype == DType::kF32 && type.shape.rank() == kRank;
+    return type.concrete() && type.dtype == DType::kF32 && type.shape.rank() == rank_;
   }
 
   static bool Flag(const Node& node, const char* name) {
@@ -51,13 +60,13 @@ class AttentionFuser {
 
   bool IsProduct(int n) {
     const Node& node = edit_.at(n);
-    return node.type == "BatchMatMul" && node.inputs.size() == 2 && IsFloat4({n, 0}) &&
-           IsFloat4(node.inputs[0]) && IsFloat4(node.inputs[1]) && !Flag(node, "adj_x1");
+    return node.type == "BatchMatMul" && node.inputs.size() == 2 && IsMatrices({n, 0}) &&
+           IsMatrices(node.inputs[0]) && IsMatrices(node.inputs[1]) && !Flag(node, "adj_x1");
   }
 
   std::optional<double> Number(const Port& port) {
     auto number = edit_.NumberAt(port);
-    return number && edit_.ConstantAt(port)->shape().rank() <= kRank ? number : std::nullopt;
+    return number && edit_.ConstantAt(port)->shape().rank() <= rank_ ? number : std::nullopt;
   }
 
   // Steps over a multiplication or division by a number: the port is `scale` times what is
@@ -77,17 +86,17 @@ class AttentionFuser {
   }
 
   Operand OperandAt(const Port& port, bool swapped, bool may_scale) {
-    Operand operand{port};
-    if (swapped) std::swap(operand.order[2], operand.order[3]);
+    Operand operand{port, InOrder()};
+    if (swapped) std::swap(operand.order.end()[-2], operand.order.end()[-1]);
     for (;;) {
       const Node& node = edit_.at(operand.port.node);
       Port before = may_scale ? Unscaled(operand.port, &operand.scale) : operand.port;
       const auto* perm = FindAttribute<Order>(node, "perm");
-      if (node.type == "TransposeD" && perm != nullptr && perm->size() == kRank) {
+      if (node.type == "TransposeD" && perm != nullptr && perm->size() == operand.order.size()) {
         for (int64_t& axis : operand.order) axis = (*perm)[static_cast<size_t>(axis)];
         before = node.inputs[0];
       }
-      if (before == operand.port || !IsFloat4(before)) return operand;
+      if (before == operand.port || !IsMatrices(before)) return operand;
       operand.port = before;
     }
   }
@@ -154,13 +163,16 @@ class AttentionFuser {
   bool IsSoftmaxOfRows(const Node& node) {
     const auto* axes = FindAttribute<std::vector<int64_t>>(node, "axes");
     return node.type == "SoftmaxV2" && axes != nullptr && axes->size() == 1 &&
-           ((*axes)[0] == -1 || (*axes)[0] == kRank - 1);
+           ((*axes)[0] == -1 || (*axes)[0] == rank_ - 1);
   }
 
   bool SameBatches(int product) {
     const Node& node = edit_.at(product);
     const Shape &a = edit_.TypeOf(node.inputs[0]).shape, &b = edit_.TypeOf(node.inputs[1]).shape;
-    return a[0] == b[0] && a[1] == b[1];
+    for (int d = 0; d < rank_ - 2; ++d) {
+      if (a[d] != b[d]) return false;
+    }
+    return true;
   }
 
   // The transposition behind the node that leaves rows whole, and its order.
@@ -168,7 +180,7 @@ class AttentionFuser {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).type != "TransposeD") return n;
     const auto* perm = FindAttribute<Order>(edit_.at(user), "perm");
-    if (perm == nullptr || perm->size() != kRank || perm->back() != kRank - 1) return n;
+    if (perm == nullptr || perm->size() != order->size() || perm->back() != rank_ - 1) return n;
     *order = *perm;
     return user;
   }
@@ -186,7 +198,7 @@ class AttentionFuser {
     const Operand query = OperandAt(product.inputs[0], false, true);
     const Operand key = OperandAt(product.inputs[1], Flag(product, "adj_x2"), true);
     const Operand value = OperandAt(edit_.at(n).inputs[1], Flag(edit_.at(n), "adj_x2"), false);
-    Order out{0, 1, 2, 3};
+    Order out = InOrder();
     const int last = TransposedBehind(n, &out);
     std::vector<Port> inputs{query.port, key.port, value.port};
     if (const Port mask = MaskOf(*scores); mask.present()) inputs.push_back(mask);
@@ -199,6 +211,7 @@ class AttentionFuser {
   }
 
   Editor edit_;
+  int rank_ = 0;  // of the matrices, dimensions of batches included
 };
 
 }  // namespace

@@ -407,6 +407,21 @@ TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
   }
 }
 
+// Heads that were folded into the batch, as older exporters write it.
+TEST(Passes, AttentionOfThreeDimensions) {
+  for (bool masked : {false, true}) {
+    Builder b;
+    Port x = b.Input({6, 5, 4});
+    Port key = b.Add("TransposeD", {b.Add("BatchMatMul", {x, b.Random({4, 4})})}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    Port scores = b.Add("BatchMatMul", {b.Add("Mul", {x, b.graph.AddConstant("n", RealConstant(0.5))}), key});
+    if (masked) scores = b.Add("Add", {scores, b.Random({6, 1, 5}, -5, 5)});
+    Port y = b.Add("BatchMatMul", {b.Add("SoftmaxV2", {scores}, {{"axes", std::vector<int64_t>{2}}}), x});
+    Graph graph = Check(b, b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{1, 0, 2}}}), {6, 5, 4});
+    EXPECT_EQ(Count(graph, "FusedAttention"), 1);
+    EXPECT_EQ(Count(graph, "SoftmaxV2") + Count(graph, "BatchMatMul") + Count(graph, "TransposeD"), 0);
+  }
+}
+
 TEST(Passes, WhatIsNoAttentionStays) {
   const AttentionParts scores_read{.read_twice = true}, other_axis{.softmax_axis = 2}, not_low{.selected = 1, .low = -2};
   for (const AttentionParts& parts : {scores_read, other_axis, not_low}) {
