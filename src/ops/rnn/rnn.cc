@@ -12,6 +12,7 @@
 #include "ops/matmul/gemv.h"
 #include "ops/matmul/integer.h"
 #include "ops/rnn/byte_weights.h"
+#include "ops/rnn/gate_loops.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -53,6 +54,7 @@ class RnnDirection {
     reset_ = c_ + a_.batch * a_.hidden;
     bytes_ = reinterpret_cast<uint8_t*>(reset_ + a_.batch * a_.hidden);
     functions_ = a_.functions.data() + d_ * static_cast<int64_t>(a_.functions.size()) / a_.directions;
+    usual_ = IsUsual(a_, m_, functions_);
   }
 
   static int64_t ScratchFloats(const RnnArgs& a) {
@@ -184,7 +186,26 @@ class RnnDirection {
     return x[at] + h[at] + Bias(false, gate, i) + Bias(true, gate, i);
   }
 
+  // Whether the gates go through sigmoid and tanh and nothing else.
+  static bool IsUsual(const RnnArgs& a, const RnnMemory& m, const RnnFunction* functions) {
+    static const auto sigmoid = FindRnnFunction("sigmoid").apply, tanh = FindRnnFunction("tanh").apply;
+    if (a.cell == RnnCell::kPlain || a.clip > 0 || a.coupled_forget || m.peepholes != nullptr) return false;
+    return functions[0].apply == sigmoid && functions[1].apply == tanh && (a.cell == RnnCell::kGru || functions[2].apply == tanh);
+  }
+
+  GateSums Sums(int64_t b, int64_t t) const {
+    const float* bias = m_.bias == nullptr ? nullptr : m_.bias + d_ * 2 * width_;
+    return {FromX(b, t), from_h_ + b * width_, bias, bias == nullptr ? nullptr : bias + width_};
+  }
+
+  void UsualRow(int64_t b, int64_t t) {
+    float* state = h_ + b * a_.hidden;
+    if (a_.cell == RnnCell::kGru) return BestGateLoops().gru(Sums(b, t), a_.hidden, a_.reset_after, state);
+    BestGateLoops().lstm(Sums(b, t), a_.hidden, c_ + b * a_.hidden, state);
+  }
+
   void Row(int64_t b, int64_t t) {
+    if (usual_) return UsualRow(b, t);
     const float *x = FromX(b, t), *h = from_h_ + b * width_;
     if (a_.cell == RnnCell::kLstm) return LstmRow(b, x, h);
     if (a_.cell == RnnCell::kGru) return GruRow(b, x, h);
@@ -206,6 +227,7 @@ class RnnDirection {
   }
 
   void ResetRow(int64_t b, int64_t t) {
+    if (usual_) return BestGateLoops().reset(Sums(b, t), a_.hidden, h_ + b * a_.hidden, reset_ + b * a_.hidden);
     const float *x = FromX(b, t), *h = from_h_ + b * width_;
     for (int64_t i = 0; i < a_.hidden; ++i)
       reset_[b * a_.hidden + i] = Apply(0, Sum(x, h, 1, i)) * h_[b * a_.hidden + i];
@@ -227,6 +249,7 @@ class RnnDirection {
   const RnnMemory& m_;
   const int64_t d_, gates_, width_;
   const RnnFunction* functions_;
+  bool usual_;
   float *from_x_, *from_h_, *h_, *c_, *reset_;
   uint8_t* bytes_;
   ByteWeights w_bytes_{}, r_bytes_{};

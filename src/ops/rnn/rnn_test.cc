@@ -74,6 +74,41 @@ TEST(Rnn, LstmOfTwoDirectionsWithLengths) {
   }
 }
 
+// The vector loops of the usual functions against the same functions given as others.
+void CheckUsualGates(RnnCell cell, bool reset_after, bool has_bias) {
+  constexpr int64_t kSteps = 3, kBatch = 2, kIn = 5, kHidden = 70;
+  const int64_t width = (cell == RnnCell::kGru ? 3 : 4) * kHidden;
+  std::mt19937 rng(9);
+  Sample x(DType::kF32, {kSteps, kBatch, kIn}), w(DType::kF32, {1, width, kIn}), r(DType::kF32, {1, width, kHidden});
+  Sample b(DType::kF32, {1, 2 * width}), y(DType::kF32, {kSteps, 1, kBatch, kHidden}), plain = y.Copied();
+  for (Sample* s : {&x, &w, &r, &b}) s->Randomise(rng, 1);
+  for (bool usual : {true, false}) {
+    PlanRef plan = testing::NewPlan();
+    RnnArgs args{};
+    args.cell = cell, args.reset_after = reset_after;
+    args.x = x.BoundTo(*plan, Access::kRead, "x"), args.w = w.BoundTo(*plan, Access::kRead, "w");
+    args.r = r.BoundTo(*plan, Access::kRead, "r");
+    if (has_bias) args.bias = b.BoundTo(*plan, Access::kRead, "b");
+    args.y = (usual ? y : plain).BoundTo(*plan, Access::kWrite, "y");
+    args.steps = kSteps, args.batch = kBatch, args.inputs = kIn, args.hidden = kHidden, args.directions = 1;
+    const RnnFunction sigmoid{[](float v, float, float) { return 1 / (1 + std::exp(-v)); }, 0, 0};
+    const RnnFunction tanh{[](float v, float, float) { return std::tanh(v); }, 0, 0};
+    args.functions = {usual ? FindRnnFunction("Sigmoid") : sigmoid, usual ? FindRnnFunction("Tanh") : tanh};
+    if (cell == RnnCell::kLstm) args.functions.push_back(args.functions[1]);
+    PlanRnn(*plan, args);
+    testing::RunPlan(*plan);
+  }
+  EXPECT_LT(testing::Distance(y.tensor, plain.tensor), 2e-6);
+}
+
+TEST(Rnn, UsualGatesInVectorsAreThoseOfTheirFunctions) {
+  for (bool has_bias : {true, false}) {
+    CheckUsualGates(RnnCell::kLstm, false, has_bias);
+    CheckUsualGates(RnnCell::kGru, false, has_bias);
+    CheckUsualGates(RnnCell::kGru, true, has_bias);
+  }
+}
+
 // Weights of bytes mean what they stand for, but for what is lost where x and the states are rounded.
 void CheckByteLstm(DType type, bool by_column) {
   constexpr int64_t kSteps = 5, kBatch = 2, kIn = 6, kHidden = 8, kDirs = 2, kWidth = 4 * kHidden;
