@@ -66,6 +66,10 @@ BELAY_GE_API graphStatus aclgrphBundleSaveModel(const char_t* output_file, const
 BELAY_GE_API graphStatus aclgrphGetIRVersion(int32_t* major_version, int32_t* minor_version, int32_t* patch_version);
 // Writes the graph as readable text to the file, whose name has `len` bytes.
 BELAY_GE_API graphStatus aclgrphDumpGraph(const ge::Graph& graph, const char_t* file, const size_t len);
+// Marks the operators that the file names, each on a line of its own or behind a semicolon. ATTR_TYPE_KEEP_DTYPE: they
+// compute in their own type whatever the precision mode of the build allows. ATTR_TYPE_WEIGHT_COMPRESS: weights are
+// not compressed here, so nothing changes.
+BELAY_GE_API graphStatus aclgrphSetOpAttr(Graph& graph, aclgrphAttrType attr_type, const char_t* cfg_path);
 // A graph of one operator, with an input for each of `inputs`.
 BELAY_GE_API graphStatus aclgrphGenerateForOp(const AscendString& op_type, const std::vector<TensorDesc>& inputs,
                                               const std::vector<TensorDesc>& outputs, Graph& graph);

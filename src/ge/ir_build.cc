@@ -10,6 +10,7 @@
 #include "ge/operator_impl.h"
 #include "ge/options.h"
 #include "graph/build_model.h"
+#include "graph/operator_list.h"
 
 namespace ge {
 namespace {
@@ -164,6 +165,24 @@ graphStatus aclgrphDumpGraph(const Graph& graph, const char_t* file, const size_
     if (file == nullptr) Fail(kBadArgument, "ge-null", "file is null");
     std::string text = TextOf(GraphImpl::Of(graph).Lower());
     belay::graph::SaveModel(std::string(file, strnlen(file, len)), text.data(), text.size());
+  });
+}
+
+graphStatus aclgrphSetOpAttr(Graph& graph, aclgrphAttrType attr_type, const char_t* cfg_path) {
+  return Guarded("aclgrphSetOpAttr", [&] {
+    if (cfg_path == nullptr) Fail(kBadArgument, "ge-null", "cfg_path is null");
+    if (attr_type != ATTR_TYPE_KEEP_DTYPE && attr_type != ATTR_TYPE_WEIGHT_COMPRESS) {
+      Fail(kBadArgument, "ge-attr-type", "there is no attr_type {}; it is 0 (keep_dtype) or 1 (weight_compress)",
+           static_cast<int>(attr_type));
+    }
+    belay::graph::OperatorList list(cfg_path);
+    std::vector<NodePtr> listed;
+    for (const NodePtr& node : GraphImpl::Of(graph).Nodes()) {
+      if (list.Holds(node->name, node->type)) listed.push_back(node);
+    }
+    list.NeedAllFound();
+    if (attr_type == ATTR_TYPE_WEIGHT_COMPRESS) return;
+    for (const NodePtr& node : listed) node->attributes[belay::graph::kKeepType] = true;
   });
 }
 

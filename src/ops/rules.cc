@@ -119,7 +119,7 @@ uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims) {
   for (int64_t dim : dims) {
     uint32_t bit = 1u << WrapDim(self, dim);
     if ((mask & bit) != 0) {
-      Fail(kInvalidArgument, "op-dim-twice", "dimension {} of {} is named twice; a dimension is folded once", dim, self.name);
+      Fail(kInvalidArgument, "op-dims-twice", "dimension {} of {} is named twice; a dimension is folded once", dim, self.name);
     }
     mask |= bit;
   }

@@ -303,6 +303,44 @@ TEST(GeGraph, IsDumpedAsText) {
   EXPECT_NE(ge::aclgrphDumpGraph(AddAndRelu({3}, 1), nullptr, 0), ge::GRAPH_SUCCESS);
 }
 
+TEST(GeGraph, OperatorsOfAListKeepTheirType) {
+  TempFolder folder;
+  std::string path = folder / "list.cfg";
+  auto write = [&](const char* text) { std::ofstream(path) << text; };
+  auto keeps = [](const ge::Graph& graph, const char* name) {
+    bool value = false;
+    return NodeNamed(graph, name).GetAttr("keep_dtype", value) == ge::GRAPH_SUCCESS && value;
+  };
+  ge::Graph graph = AddAndRelu({3}, 1);
+  write("# not this: relu\nadd\r\n");
+  ASSERT_EQ(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_KEEP_DTYPE, path.c_str()), ge::GRAPH_SUCCESS);
+  EXPECT_TRUE(keeps(graph, "add"));
+  EXPECT_FALSE(keeps(graph, "relu"));
+  write("add; relu\n");
+  graph = AddAndRelu({3}, 1);
+  ASSERT_EQ(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_WEIGHT_COMPRESS, path.c_str()), ge::GRAPH_SUCCESS);
+  EXPECT_FALSE(keeps(graph, "add"));
+  write("OpType::Relu\n");
+  ASSERT_EQ(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_KEEP_DTYPE, path.c_str()), ge::GRAPH_SUCCESS);
+  EXPECT_TRUE(keeps(graph, "relu"));
+  EXPECT_FALSE(keeps(graph, "add"));
+  ge::ModelBufferData model;
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, std::map<ge::AscendString, ge::AscendString>(), model), ge::GRAPH_SUCCESS);
+}
+
+TEST(GeGraph, AListOfOperatorsMustFit) {
+  TempFolder folder;
+  std::string path = folder / "list.cfg";
+  ge::Graph graph = AddAndRelu({3}, 1);
+  EXPECT_NE(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_KEEP_DTYPE, path.c_str()), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(LastMessage(), HasSubstr("cannot be read"));
+  std::ofstream(path) << "add\nmul\n";
+  EXPECT_NE(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_KEEP_DTYPE, path.c_str()), ge::GRAPH_SUCCESS);
+  EXPECT_THAT(LastMessage(), HasSubstr("'mul'"));
+  EXPECT_NE(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_KEEP_DTYPE, nullptr), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphSetOpAttr(graph, static_cast<ge::aclgrphAttrType>(2), path.c_str()), ge::GRAPH_SUCCESS);
+}
+
 TEST(GeGraph, IsMadeOfOneOperator) {
   ge::Graph graph;
   ASSERT_EQ(ge::aclgrphGenerateForOp("Add", {FloatDesc({2}), FloatDesc({2})}, {FloatDesc({2})}, graph), ge::GRAPH_SUCCESS);

@@ -37,6 +37,11 @@ compile --model=branches.onnx --output=mixed --out_nodes="node_y:0;node_middle:0
 shows mixed.om ' output +y +f32 '
 shows mixed.om ' output +middle +i32 '
 fails 'which --out_nodes does not name' --model=branches.onnx --output=mixed --output_type="node_middle:0:INT32"
+echo node_left >list.cfg
+compile --model=branches.onnx --output=kept --keep_dtype=list.cfg || say "keep_dtype"
+atc --mode=1 --om=kept.om --json=kept.json >out.txt 2>&1 && grep -q keep_dtype kept.json || say "keep_dtype of an operator"
+echo node_wrong >>list.cfg
+fails "'node_wrong'" --model=branches.onnx --output=kept --keep_dtype=list.cfg
 compile --model=branches.onnx --output=fp16 --input_fp16_nodes=x || say "input_fp16_nodes"
 shows fp16.om ' input +x +f16 '
 

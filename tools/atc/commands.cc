@@ -16,6 +16,7 @@
 #include "graph/om/text.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
+#include "graph/operator_list.h"
 #include "graph/program.h"
 #include "graph/specialise.h"
 
@@ -106,6 +107,7 @@ void Compile(const Options& options, Progress& progress) {
   }
   progress.Step("reading the model");
   graph::Graph graph = ImportModel(options);
+  if (options.Has("keep_dtype")) graph::KeepTypes(graph, options.Get("keep_dtype"));
   progress.Step(fmt::format("compiling {} nodes", graph.nodes.size()));
   graph::ModelFile file = graph::BuildModel(graph, BuildOptionsOf(options));
   progress.Step("writing " + output + ".om");

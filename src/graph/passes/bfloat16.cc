@@ -1,5 +1,6 @@
 // Mixed precision: large products round what they multiply to bf16 and add up in f32. Values between operators
 // stay f32, so that nothing else loses precision.
+#include "graph/operator_list.h"
 #include "graph/passes/passes.h"
 
 namespace belay::graph {
@@ -31,6 +32,7 @@ int64_t Products(const Graph& graph, const Node& node) {
 void ComputeInBfloat16(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (node.type != "FusedConv2D" && node.type != "FusedMatMul") continue;
+    if (FindAttribute<bool>(node, kKeepType) != nullptr) continue;
     if (Products(graph, node) >= kFewestProducts) node.attributes["compute"] = std::string("bf16");
   }
 }

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "graph/interpreter.h"
+#include "graph/operator_list.h"
 #include "graph/program.h"
 #include "graph/specialise.h"
 #include "ops/conv/conv_backend.h"
@@ -166,6 +167,21 @@ TEST(Passes, LargeProductsMayRoundToBfloat16) {
                            ops::ConvType::kBF16, false, false, {}};
   const bool rounds = ops::OneDnnConv() != nullptr && ops::OneDnnConv()->layout(spec, &layout);
   EXPECT_EQ(error > largest * 1e-4, rounds);
+}
+
+TEST(Passes, WhatKeepsItsTypeDoesNotRound) {
+  for (bool keeps : {false, true}) {
+    Builder b;
+    Port y = b.Conv(b.Input({1, 64, 20, 20}), 64, 64, 3);
+    if (keeps) b.graph.nodes[static_cast<size_t>(y.node)].attributes[kKeepType] = true;
+    b.graph.outputs = {{b.Add("Relu", {y}), "y"}};
+    std::vector<ValueType> types{{DType::kF32, Format::kND, true, {1, 64, 20, 20}}};
+    Graph graph = Specialise(b.graph, types).graph;
+    Optimise(graph);
+    ComputeInBfloat16(graph);
+    auto rounds = [](const Node& node) { return node.attributes.count("compute") != 0; };
+    EXPECT_EQ(std::count_if(graph.nodes.begin(), graph.nodes.end(), rounds), keeps ? 0 : 1);
+  }
 }
 
 TEST(Passes, AHardSwishInPartsWithAScaleBehindIt) {
