@@ -286,6 +286,7 @@ class Builder {
       return;
     }
     const PackedWeights* packed = args_.packed_weight;
+    if (packed != nullptr && type_ != DType::kF32) FailShape(args_, "packed weights are multiplied with FLOAT");
     const WeightLayout* only = body_.ready->layout();
     const bool fits = packed != nullptr && only != nullptr && packed->layout == TextOf(*only) &&
                       packed->bytes >= body_.ready->weight_bytes();

@@ -419,5 +419,24 @@ TEST(Conv, WrongShapesSayWhatIsWrong) {
   EXPECT_THROW(Error(c), belay::Error);
 }
 
+TEST(Conv, PackedWeightsAreOfFloats) {
+  Sample x(DType::kF64, {1, 4, 2, 2}), w(DType::kF64, {6, 4, 3, 3}), out(DType::kF64, {1, 6, 2, 2});
+  const int64_t sizes[] = {1, 6, 4, 1, 3, 3};
+  const PackedWeights packed{TextOf(PlainWeightLayout(sizes)), "any", AlignedBytes(6 * 4 * 9 * 4), 6 * 4 * 9 * 4};
+  const std::vector<int64_t> ones = {1, 1};
+  PlanRef plan = testing::NewPlan();
+  ConvArgs args{.input = x.BoundTo(*plan, Access::kRead, "x"),
+                .weight = {&w.tensor, nullptr, -1, "w"},
+                .bias = {},
+                .residual = {},
+                .out = out.BoundTo(*plan, Access::kWrite, "y"),
+                .strides = ones,
+                .dilations = ones,
+                .before = ones,
+                .after = ones};
+  args.packed_weight = &packed;
+  EXPECT_THROW(PlanConv(*plan, args), belay::Error);
+}
+
 }  // namespace
 }  // namespace belay::ops
