@@ -39,6 +39,11 @@ def missing(spec: Spec) -> str:
     return text
 
 
+def graph_interface(spec: Spec) -> str:
+    text = '\n# The graph interface\n\nWhat is documented and missing in namespace `ge`:\n\n'
+    return text + ''.join(f'- {names}: {why}\n' for names, why in spec.graph_absent)
+
+
 def emit(spec: Spec) -> dict[str, str]:
     text = _TOP
     for subject in spec.subjects():
@@ -46,4 +51,4 @@ def emit(spec: Spec) -> dict[str, str]:
         text += f'\n## {subject}: {counts(functions)}\n\n'
         text += '| function | status | page | note |\n|---|---|---|---|\n'
         text += ''.join(row(f) for f in functions)
-    return {'status.md': text + missing(spec)}
+    return {'status.md': text + graph_interface(spec) + missing(spec)}

@@ -113,7 +113,8 @@ def read(root: Path) -> Spec:
         headers=[Header(r['header'], r['brief'], tuple(r.get('includes', ())),
                         tuple(r.get('cpp_includes', ())))
                  for r in libs['headers']],
-        linked=read_seen(root, 'linked'), looked_up=read_seen(root, 'dlsym'))
+        linked=read_seen(root, 'linked'), looked_up=read_seen(root, 'dlsym'),
+        graph_absent=[(r['names'], r['why']) for r in load(root / 'ge' / 'absent.yaml')['absent']])
     return spec
 
 
