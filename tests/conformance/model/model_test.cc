@@ -214,6 +214,28 @@ TEST_F(Model, DescribesItselfWithoutBeingLoaded) {
   EXPECT_EQ(aclmdlQuerySizeFromMem(bytes.data(), 20, &work, &weights), kNoModel);
 }
 
+TEST_F(Model, SizesAreToldWithoutRoomForTheModel) {
+  const std::vector<int64_t> dims{1 << 18, 4};
+  onnx_builder::Model model;
+  model.inputs = {onnx_builder::Value("x", dims)};
+  model.outputs = {onnx_builder::Value("y", dims)};
+  model.nodes = {onnx_builder::Node("Softmax", {"x"}, {"once"}), onnx_builder::Node("Softmax", {"once"}, {"twice"}),
+                 onnx_builder::Node("Add", {"once", "twice"}, {"y"})};
+  std::string path = Compile(model.Bytes());
+  std::vector<void*> blocks;
+  size_t free = 0, total = 0;
+  ASSERT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), ACL_SUCCESS);
+  for (size_t size = free; size >= 1 << 20; size /= 2) {
+    for (void* block; aclrtMalloc(&block, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS;) blocks.push_back(block);
+  }
+  uint32_t id = 0;
+  EXPECT_NE(aclmdlLoadFromFile(path.c_str(), &id), ACL_SUCCESS);
+  size_t work = 0, weights = 0;
+  EXPECT_EQ(aclmdlQuerySize(path.c_str(), &work, &weights), ACL_SUCCESS);
+  EXPECT_GE(work, size_t{4} << 20);
+  for (void* block : blocks) EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
+}
+
 TEST_F(Model, RunsWithAConfiguration) {
   uint32_t id = Load(Compile(onnx_builder::SixTimes({4})));
   aclrtStream stream = NewStream();
