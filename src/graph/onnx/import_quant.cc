@@ -37,16 +37,17 @@ Port WithoutZero(OnnxNode& node, int values, int zero, int64_t channels) {
 }
 
 // The sums of products as f32 by an ordinary convolution, which has everything that makes it fast. Absent where the
-// weights are not known yet.
+// weights are not known yet, or not those of images.
 Port SumsOfProducts(OnnxNode& node, const IntegerConv& conv, int bias) {
   Constant weights = node.constant(conv.w), zeros = node.has(conv.w_zero) ? node.constant(conv.w_zero) : nullptr;
-  if (weights == nullptr || weights->shape().rank() < 3 || (node.has(conv.w_zero) && zeros == nullptr)) return {};
+  if (weights == nullptr || weights->shape().rank() != 4 || (node.has(conv.w_zero) && zeros == nullptr)) return {};
   Attributes attributes = ConvAttributes(node);
   attributes["data_format"] = std::string("NCHW");
   std::vector<Port> inputs{WithoutZero(node, conv.x, conv.x_zero, 1),
                            WithoutZero(node, conv.w, conv.w_zero, zeros == nullptr ? 1 : zeros->count())};
   if (node.has(bias)) inputs.push_back(node.Add("Cast", {node.in(bias)}, {{"dst_type", DType::kF32}}));
-  return node.Add(weights->shape().rank() == 5 ? "Conv3D" : "Conv2D", inputs, attributes);
+  attributes["compute"] = std::string("exact");
+  return node.Add("FusedConv2D", inputs, attributes);
 }
 
 // Whether f32 holds every sum that the weights can give.

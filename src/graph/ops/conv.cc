@@ -39,7 +39,7 @@ struct Convolved {
   bool transposed;
   ops::Activation activation;
   std::optional<ops::PackedWeights> packed;  // instead of the filter's elements
-  bool bf16 = false;
+  bool exact = false, bf16 = false;
 };
 
 const void* Elements(const Translation& node, int input) {
@@ -69,7 +69,7 @@ void AddStep(Translation& node, const char* name, const Inputs& inputs, const Co
     args.strides = conv.window.strides, args.dilations = conv.window.dilations;
     args.before = conv.window.before, args.after = conv.window.after;
     args.groups = conv.groups, args.transposed = conv.transposed, args.activation = conv.activation;
-    args.bf16 = conv.bf16;
+    args.exact = conv.exact, args.bf16 = conv.bf16;
     if (node.packs()) return node.SetPacked(ops::PackConvWeights(args));
     ops::PlanConv(plan, args);
   });
@@ -144,7 +144,7 @@ void FusedConv2D(Translation& node) {
   conv.activation.beta = static_cast<float>(node.Float("beta"));
   conv.activation.scale = static_cast<float>(node.Float("scale"));
   conv.activation.shift = static_cast<float>(node.Float("shift"));
-  conv.bf16 = node.String("compute") == "bf16";
+  conv.exact = node.String("compute") == "exact", conv.bf16 = node.String("compute") == "bf16";
   AddStep(node, "FusedConv2D", inputs, conv, ResultShape(node, conv, conv.filter.shape[0]));
 }
 

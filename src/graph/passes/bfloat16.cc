@@ -32,7 +32,7 @@ int64_t Products(const Graph& graph, const Node& node) {
 void ComputeInBfloat16(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (node.type != "FusedConv2D" && node.type != "FusedMatMul") continue;
-    if (FindAttribute<bool>(node, kKeepType) != nullptr) continue;
+    if (FindAttribute<bool>(node, kKeepType) != nullptr || node.attributes.count("compute") != 0) continue;
     if (Products(graph, node) >= kFewestProducts) node.attributes["compute"] = std::string("bf16");
   }
 }

@@ -187,7 +187,7 @@ class Builder {
       rounded.type = ConvType::kBF16;
       if (auto packed = PackBy(OneDnnConv(), rounded)) return packed;
     }
-    return PackBy(WinogradPays(spec) ? &WinogradConv() : OneDnnConv(), spec);
+    return PackBy(!args_.exact && WinogradPays(spec) ? &WinogradConv() : OneDnnConv(), spec);
   }
 
   void Build(Plan& plan, const ConvGeometry& geometry) {
@@ -227,7 +227,7 @@ class Builder {
 
   // Weights that change would have to be mixed at each run.
   bool ByWinograd(const ConvSpec& spec) const {
-    return (args_.constant_weight != nullptr || args_.packed_weight != nullptr) && WinogradPays(spec);
+    return (args_.constant_weight != nullptr || args_.packed_weight != nullptr) && !args_.exact && WinogradPays(spec);
   }
 
   void Ready(const ConvSpec& spec) {

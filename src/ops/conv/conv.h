@@ -24,6 +24,7 @@ struct ConvArgs {
   const void* constant_weight = nullptr;
   const void* constant_bias = nullptr;
   const PackedWeights* packed_weight = nullptr;  // instead of constant_weight
+  bool exact = false;  // every product is added up as it is: whole numbers give whole numbers
   bool bf16 = false;  // f32 may be rounded to bf16 before it is multiplied, where that is faster
 };
 

@@ -52,14 +52,16 @@ class RnnDirection {
     h_ = from_h_ + a_.batch * width_;
     c_ = h_ + a_.batch * a_.hidden;
     reset_ = c_ + a_.batch * a_.hidden;
-    bytes_ = reinterpret_cast<uint8_t*>(reset_ + a_.batch * a_.hidden);
+    turned_ = reset_ + a_.batch * a_.hidden;
+    bytes_ = reinterpret_cast<uint8_t*>(turned_ + (TurnsWeights(a_) ? width_ * a_.hidden : 0));
     functions_ = a_.functions.data() + d_ * static_cast<int64_t>(a_.functions.size()) / a_.directions;
     usual_ = IsUsual(a_, m_, functions_);
   }
 
   static int64_t ScratchFloats(const RnnArgs& a) {
     const int64_t width = GatesOf(a.cell) * a.hidden;
-    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden + (ScratchBytes(a) + 3) / 4;
+    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden + (TurnsWeights(a) ? width * a.hidden : 0) +
+           (ScratchBytes(a) + 3) / 4;
   }
 
   void Run() {
@@ -70,6 +72,7 @@ class RnnDirection {
     } else {
       Multiply(m_.x, a_.steps * a_.batch, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_, width_);
     }
+    if (TurnsWeights(a_)) TurnWeights();
     LoadState(m_.first_h, h_);
     LoadState(m_.first_c, c_);
     for (int64_t t = 0; t < a_.steps; ++t) Step(t, reverse);
@@ -78,6 +81,20 @@ class RnnDirection {
   }
 
  private:
+  // Rows of few weights are summed faster side by side than each along itself.
+  static bool TurnsWeights(const RnnArgs& a) {
+    constexpr int64_t kFewRows = 2, kShort = 128, kManySteps = 4;
+    return !HasBytes(a) && a.batch <= kFewRows && a.hidden <= kShort && a.steps >= kManySteps &&
+           (a.cell != RnnCell::kGru || a.reset_after);
+  }
+
+  void TurnWeights() {
+    const float* r = m_.r + d_ * width_ * a_.hidden;
+    for (int64_t i = 0; i < width_; ++i) {
+      for (int64_t k = 0; k < a_.hidden; ++k) turned_[k * width_ + i] = r[i * a_.hidden + k];
+    }
+  }
+
   static bool HasBytes(const RnnArgs& a) { return a.w_bytes.scale.binding >= 0; }
 
   // For what is rounded to bytes, and for weights that are moved to the other sign.
@@ -132,6 +149,12 @@ class RnnDirection {
     const float* r = m_.r + d_ * width_ * a_.hidden;
     if (HasBytes(a_)) {
       MultiplyBytes(h_, a_.batch, r_bytes_, bytes_, from_h_);
+      return Rows(t, reverse);
+    }
+    if (TurnsWeights(a_)) {
+      for (int64_t b = 0; b < a_.batch; ++b) {
+        BestTransposedGemv()(turned_, width_, h_ + b * a_.hidden, width_, a_.hidden, from_h_ + b * width_);
+      }
       return Rows(t, reverse);
     }
     const bool late = a_.cell == RnnCell::kGru && !a_.reset_after;  // the last gate needs the reset one
@@ -250,7 +273,7 @@ class RnnDirection {
   const int64_t d_, gates_, width_;
   const RnnFunction* functions_;
   bool usual_;
-  float *from_x_, *from_h_, *h_, *c_, *reset_;
+  float *from_x_, *from_h_, *h_, *c_, *reset_, *turned_;
   uint8_t* bytes_;
   ByteWeights w_bytes_{}, r_bytes_{};
 };

@@ -443,6 +443,10 @@ def quantised_to_16_bits():  # and bytes whose weights are known
     net.output(y, TensorProto.UINT8)
     weights = net.rng.integers(-100, 100, (4, 6, 1, 1)).astype(np.int8)
     net.output(net.ConvInteger(y, weights, np.uint8(120)), TensorProto.INT32)
+    bright = net.Add(net.Abs(image), np.float32(2.5))  # large sums of many channels: other ways of convolving round them
+    wide = net.Concat(*[net.QuantizeLinear(net.Mul(bright, np.float32(1 + 0.1 * i)), *steps) for i in range(12)], axis=1)
+    weights = net.rng.integers(60, 127, (20, 36, 3, 3)).astype(np.int8)
+    net.output(net.ConvInteger(wide, weights, pads=[1] * 4), TensorProto.INT32)
     return net
 
 
