@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/operator_list.h"
+
 namespace belay::graph {
 
 Editor::Editor(Graph& graph) : graph_(graph), uses_(graph.nodes.size()) {
@@ -71,6 +73,7 @@ void Editor::Replace(Port old, Port now) {
 void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes) {
   Strike(node);
   Node& changed = at(node);
+  if (const bool* keeps = FindAttribute<bool>(changed, kKeepType)) attributes[kKeepType] = *keeps;
   changed.type = std::move(type);
   changed.inputs = std::move(inputs);
   changed.attributes = std::move(attributes);

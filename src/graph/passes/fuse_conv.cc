@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "graph/op_schema.h"
-#include "graph/operator_list.h"
 #include "graph/passes/editor.h"
 #include "graph/passes/passes.h"
 
@@ -161,7 +160,7 @@ class ConvFuser {
   static Attributes FusedAttributes(const Node& node) {
     Attributes attributes;
     for (const char* name : {"strides", "pads", "dilations", "groups", "data_format", "filter_format", "auto_pad",
-                             "activation", "alpha", "beta", "scale", "shift", kKeepType}) {
+                             "activation", "alpha", "beta", "scale", "shift"}) {
       auto it = node.attributes.find(name);
       if (it != node.attributes.end()) attributes[name] = it->second;
     }

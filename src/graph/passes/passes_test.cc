@@ -170,12 +170,14 @@ TEST(Passes, LargeProductsMayRoundToBfloat16) {
 }
 
 TEST(Passes, WhatKeepsItsTypeDoesNotRound) {
-  for (bool keeps : {false, true}) {
+  for (auto [keeps, product] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
     Builder b;
-    Port y = b.Conv(b.Input({1, 64, 20, 20}), 64, 64, 3);
+    Shape shape = product ? Shape{256, 256} : Shape{1, 64, 20, 20};
+    Port x = b.Input(shape);
+    Port y = product ? b.Add("BatchMatMul", {x, b.Random({256, 256})}) : b.Conv(x, 64, 64, 3);
     if (keeps) b.graph.nodes[static_cast<size_t>(y.node)].attributes[kKeepType] = true;
     b.graph.outputs = {{b.Add("Relu", {y}), "y"}};
-    std::vector<ValueType> types{{DType::kF32, Format::kND, true, {1, 64, 20, 20}}};
+    std::vector<ValueType> types{{DType::kF32, Format::kND, true, shape}};
     Graph graph = Specialise(b.graph, types).graph;
     Optimise(graph);
     ComputeInBfloat16(graph);
