@@ -60,9 +60,13 @@ bool FitsF32(OnnxNode& node, const IntegerConv& conv) {
   };
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t zero = count == 0 ? 0 : byte(zeros, count == 1 ? 0 : row);
-    int64_t most = 0;
-    for (int64_t i = 0; i < each; ++i) most += 255 * std::abs(byte(weights, row * each + i) - zero);
-    if (most > (1 << 24)) return false;
+    // What lies above x's zero point and what lies below are at most 255 apart, so that one sign's weights set the limit.
+    int64_t above = 0, below = 0;
+    for (int64_t i = 0; i < each; ++i) {
+      const int64_t weight = byte(weights, row * each + i) - zero;
+      (weight > 0 ? above : below) += std::abs(weight);
+    }
+    if (255 * std::max(above, below) > (1 << 24)) return false;
   }
   return true;
 }

@@ -88,10 +88,6 @@ IntegerGemmFunction BestIntegerGemm() {
   return best;
 }
 
-void MoveBytes(const uint8_t* from, int64_t count, uint8_t* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = Moved(from[i]);
-}
-
 void PlanIntegerProduct(Plan& plan, const IntegerProductArgs& args) {
   if (args.out.tensor->empty()) return;
   IntegerBody body{};

@@ -11,6 +11,10 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
+void AllMoved(const uint8_t* __restrict__ from, int64_t count, uint8_t* __restrict__ to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = Moved(from[i]);
+}
+
 void AddRow(const int8_t* __restrict__ b, int32_t b_zero, int32_t factor, int64_t n, int32_t* __restrict__ sums) {
   for (int64_t j = 0; j < n; ++j) sums[j] += factor * (b[j] - b_zero);
 }
@@ -33,6 +37,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace belay::ops {
 BELAY_SIMD_EXPORT(IntegerRows);
+BELAY_SIMD_EXPORT(AllMoved);
+void MoveBytes(const uint8_t* from, int64_t count, uint8_t* to) { BELAY_SIMD_CALL(AllMoved)(from, count, to); }
 bool PlainIntegerGemm(const IntegerGemm& gemm) {
   BELAY_SIMD_CALL(IntegerRows)(gemm);
   return true;
