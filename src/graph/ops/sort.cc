@@ -34,6 +34,11 @@ double RealOr(const Translation& node, int input, double missing) {
   return node.value(input).Reals()[0];
 }
 
+int64_t WholeOr(const Translation& node, int input, int64_t missing) {
+  if (!node.has(input) || node.value(input).count() == 0) return missing;
+  return node.ints(input)[0];
+}
+
 }  // namespace
 
 void TopK(Translation& node) { Ordered(node, node.Int("dim"), Best(node, node.ints(1).at(0)), DType::kI32); }
@@ -53,7 +58,7 @@ void NonMaxSuppressionV7(Translation& node) {
     node.Refuse("boxes of " + boxes.ToString() + " and scores of " + scores.ToString() + " do not fit together");
   }
   ops::BoxChoice choice;
-  choice.most = static_cast<int64_t>(RealOr(node, 2, static_cast<double>(node.Int("max_boxes_size"))));
+  choice.most = WholeOr(node, 2, node.Int("max_boxes_size"));  // torch writes the largest number for all
   choice.overlap = RealOr(node, 3, 0);
   choice.has_least_score = node.has(4);
   choice.least_score = RealOr(node, 4, 0);

@@ -429,6 +429,23 @@ def quantised():  # as onnxruntime's tools write it: in pairs around operators, 
     return net
 
 
+def detector():  # as torchvision's end: boxes of all levels and classes, moved apart by class, as many as there are
+    net, count = Net(opset=11), 60
+    corners = net.rng.random((count, 2)) * 60
+    boxes = net.input('boxes', ['n', 4], np.concatenate([corners, corners + 5 + 20 * net.rng.random((count, 2))], 1).astype(np.float32))
+    scores = net.input('scores', ['n'], net.rng.random(count).astype(np.float32))
+    labels = net.input('labels', ['n'], net.rng.integers(0, 4, count))
+    apart = net.Mul(net.Cast(labels, to=FLOAT), net.Add(net.ReduceMax(boxes, keepdims=0), np.float32(1)))
+    moved = net.Add(boxes, net.Unsqueeze(apart, axes=[1]))
+    chosen = net.NonMaxSuppression(net.Unsqueeze(moved, axes=[0]), net.Unsqueeze(net.Unsqueeze(scores, axes=[0]), axes=[0]),
+                                   np.array([2 ** 63 - 1]), np.float32([0.5]))
+    keep = net.Squeeze(net.Gather(chosen, np.array([2]), axis=1), axes=[1])
+    keep = net.Slice(keep, np.array([0]), np.array([20]), np.array([0]))
+    net.output(net.Gather(boxes, keep, axis=0))
+    net.output(net.Gather(labels, keep, axis=0), INT64)
+    return net
+
+
 def quantised_to_16_bits():  # and bytes whose weights are known
     net, own = Net(opset=17), {'domain': 'com.microsoft'}
     steps, fine = [np.float32(0.03), np.uint8(120)], [np.float32(0.0001), np.uint16(33000)]
@@ -478,7 +495,7 @@ def spectrum():  # as torch writes it: the signal has no dimension for real and 
 
 
 FAMILIES = [mobilenet_v2, mobilenet_v3, efficientnet, vit, yolo, bert, gpt2, llama, whisper, tagger, detr, sam,
-            super_resolution, unet, generator, quantised, quantised_to_16_bits, quantised_dynamically, spectrum]
+            super_resolution, unet, generator, detector, quantised, quantised_to_16_bits, quantised_dynamically, spectrum]
 
 
 def all_models():
