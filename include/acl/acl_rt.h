@@ -730,7 +730,10 @@ aclError aclrtGetDevice(int32_t *deviceId);
 /** How many devices the process may use, also before aclInit. */
 aclError aclrtGetDeviceCount(uint32_t *count);
 
-/** ACL_HOST when the program runs beside the device, ACL_DEVICE when it runs on it. */
+/**
+ * ACL_HOST when the program runs beside the device, ACL_DEVICE when it runs on it; also before
+ * aclInit.
+ */
 aclError aclrtGetRunMode(aclrtRunMode *runMode);
 
 /**

@@ -20,6 +20,37 @@ constexpr const char* PRECISION_MODE = "ge.exec.precision_mode";
 constexpr const char* SOC_VERSION = "ge.socVersion";
 constexpr const char* INPUT_SHAPE = "ge.inputShape";
 
+// Names of options for aclgrphBuildInitialize and aclgrphBuildModel.
+namespace ir_option {
+constexpr const char* SOC_VERSION = "ge.socVersion";
+constexpr const char* PRECISION_MODE = "ge.exec.precision_mode";
+constexpr const char* PRECISION_MODE_V2 = "ge.exec.precision_mode_v2";
+constexpr const char* MODIFY_MIXLIST = "ge.exec.modify_mixlist";
+constexpr const char* OP_PRECISION_MODE = "ge.exec.op_precision_mode";
+constexpr const char* ALLOW_HF32 = "ge.exec.allow_hf32";
+constexpr const char* DETERMINISTIC = "ge.deterministic";
+constexpr const char* OP_SELECT_IMPL_MODE = "ge.opSelectImplmode";
+constexpr const char* OPTYPELIST_FOR_IMPLMODE = "ge.optypelistForImplmode";
+constexpr const char* CORE_TYPE = "ge.engineType";
+constexpr const char* BUFFER_OPTIMIZE = "ge.bufferOptimize";
+constexpr const char* ENABLE_COMPRESS_WEIGHT = "ge.enableCompressWeight";
+constexpr const char* COMPRESS_WEIGHT_CONF = "compress_weight_conf";
+constexpr const char* ENABLE_SINGLE_STREAM = "ge.enableSingleStream";
+constexpr const char* INPUT_FORMAT = "input_format";
+constexpr const char* INPUT_SHAPE = "input_shape";
+constexpr const char* INPUT_SHAPE_RANGE = "input_shape_range";
+constexpr const char* INPUT_FP16_NODES = "ge.INPUT_NODES_SET_FP16";
+constexpr const char* INSERT_OP_FILE = "ge.insertOpFile";
+constexpr const char* LOG_LEVEL = "log";
+constexpr const char* OP_COMPILER_CACHE_MODE = "ge.op_compiler_cache_mode";
+constexpr const char* OP_COMPILER_CACHE_DIR = "ge.op_compiler_cache_dir";
+constexpr const char* DEBUG_DIR = "ge.debugDir";
+constexpr const char* OP_DEBUG_LEVEL = "ge.opDebugLevel";
+constexpr const char* EXTERNAL_WEIGHT = "ge.externalWeight";
+constexpr const char* SHAPE_GENERALIZED_BUILD_MODE = "ge.shape_generalized_build_mode";
+constexpr const char* PERFORMANCE_MODE = "ge.performance_mode";
+}  // namespace ir_option
+
 // What an input of BuildGraph is, without its contents.
 struct InputTensorInfo {
   uint32_t data_type;

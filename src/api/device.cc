@@ -82,13 +82,14 @@ void aclrtResetDeviceForce(int32_t deviceId) {
 }
 
 void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }
-// Programs ask before aclInit whether it is worth calling (torch_npu does).
+// Programs ask this and the run mode before aclInit (torch_npu, samples of the vendor).
 void aclrtGetDeviceCount(uint32_t* count) {
   *count = static_cast<uint32_t>(rt::Running() ? rt::DeviceCount() : rt::ReadSettings().devices);
 }
 
 void aclrtGetRunMode(aclrtRunMode* runMode) {
-  *runMode = rt::CurrentSettings().device_mode ? ACL_DEVICE : ACL_HOST;
+  const bool device = rt::Running() ? rt::CurrentSettings().device_mode : rt::ReadSettings().device_mode;
+  *runMode = device ? ACL_DEVICE : ACL_HOST;
 }
 
 void aclrtSynchronizeDevice() { SynchronizeDevice("aclrtSynchronizeDevice", -1); }

@@ -1,11 +1,13 @@
 #include "graph/single_op.h"
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/fork.h"
 #include "graph/codes.h"
+#include "graph/op_schema.h"
 #include "graph/translation.h"
 #include "runtime/context.h"
 
@@ -62,6 +64,7 @@ std::string KeyOf(int device, const SingleOp& op, bool outputs_apart) {
   key += static_cast<char>(op.outputs);
   for (const OpArgument& input : op.inputs) {
     key += input.present ? static_cast<char>(input.type.dtype) : '-';
+    key += static_cast<char>(input.type.format);
     AppendNumbers<int64_t>(key, {input.type.shape.data(), static_cast<size_t>(input.type.shape.rank())});
     if (input.value != nullptr) Append(key, input.value->data(), input.value->bytes());
   }
@@ -73,10 +76,30 @@ std::string KeyOf(int device, const SingleOp& op, bool outputs_apart) {
   return key;
 }
 
+// How a filter lies, where its description says it: it need not be as data_format has it for the image.
+const char* FilterFormat(const SingleOp& op) {
+  constexpr size_t kFilter = 1;
+  if (op.inputs.size() <= kFilter) return nullptr;
+  switch (op.inputs[kFilter].type.format) {
+    case Format::kNCHW: return "NCHW";
+    case Format::kNCDHW: return "NCDHW";
+    case Format::kHWCN: return "HWCN";
+    default: return nullptr;
+  }
+}
+
+bool HasFilterFormat(const OpSchema* schema) {
+  return schema != nullptr && std::any_of(schema->attributes.begin(), schema->attributes.end(), [](const auto& attribute) {
+    return std::string_view(attribute.name) == "filter_format";
+  });
+}
+
 Node NodeOf(const SingleOp& op) {
   Node node{.name = op.type, .type = op.type};
   node.attributes = op.attributes;
   node.outputs = op.outputs;
+  const char* format = FilterFormat(op);
+  if (format != nullptr && HasFilterFormat(FindOp(op.type))) node.attributes.emplace("filter_format", std::string(format));
   return node;
 }
 

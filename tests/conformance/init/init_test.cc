@@ -130,7 +130,10 @@ TEST(Kernels, AreRefused) {
 // torch_npu asks whether there is a device, and calls aclInit only then.
 TEST(DeviceCount, WithoutInit) {
   uint32_t before = 0, after = 0;
+  aclrtRunMode mode = ACL_DEVICE;
   EXPECT_EQ(aclrtGetDeviceCount(&before), ACL_SUCCESS);
+  EXPECT_EQ(aclrtGetRunMode(&mode), ACL_SUCCESS) << "samples of the vendor ask first";
+  EXPECT_EQ(mode, ACL_HOST);
   ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
   EXPECT_EQ(aclrtGetDeviceCount(&after), ACL_SUCCESS);
   EXPECT_EQ(aclFinalize(), ACL_SUCCESS);

@@ -9,12 +9,12 @@ namespace {
 // A tensor of floats in device memory with its description and buffer.
 class Floats {
  public:
-  explicit Floats(std::vector<int64_t> dims, std::vector<float> values = {}) {
+  explicit Floats(std::vector<int64_t> dims, std::vector<float> values = {}, aclFormat format = ACL_FORMAT_ND) {
     count_ = 1;
     for (int64_t size : dims) count_ *= static_cast<size_t>(size);
     EXPECT_EQ(aclrtMalloc(&data_, std::max<size_t>(count_ * 4, 4), ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
     std::copy(values.begin(), values.end(), at());
-    desc_ = aclCreateTensorDesc(ACL_FLOAT, static_cast<int>(dims.size()), dims.data(), ACL_FORMAT_ND);
+    desc_ = aclCreateTensorDesc(ACL_FLOAT, static_cast<int>(dims.size()), dims.data(), format);
     buffer_ = aclCreateDataBuffer(data_, count_ * 4);
   }
   ~Floats() {
@@ -112,6 +112,20 @@ TEST_F(Op, CompiledAndRunInOneCallHasRunWhenTheStreamIsFree) {
   EXPECT_EQ(y.at()[kMany - 1], -0.5f);
   ASSERT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
   ASSERT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+// As samples of the vendor call it: the image's channels are last, the filter's are not.
+TEST_F(Op, AFilterLiesAsItIsDescribed) {
+  Floats x({1, 1, 1, 2}, {10, 1}, ACL_FORMAT_NHWC), filter({3, 2, 1, 1}, {1, 2, 3, 4, 5, 6}, ACL_FORMAT_NCHW);
+  Floats y({1, 1, 1, 3}, {}, ACL_FORMAT_NHWC);
+  const int64_t ones[] = {1, 1, 1, 1}, none[] = {0, 0, 0, 0};
+  aclopSetAttrListInt(attr_, "strides", 4, ones);
+  aclopSetAttrListInt(attr_, "pads", 4, none);
+  ASSERT_EQ(Run("Conv2D", {&x, &filter}, y), ACL_SUCCESS) << LastMessage();
+  EXPECT_THAT(y.values(), testing::ElementsAre(12, 34, 56));
+  Floats turned({1, 1, 2, 3}, {1, 3, 5, 2, 4, 6}, ACL_FORMAT_HWCN);
+  ASSERT_EQ(Run("Conv2D", {&x, &turned}, y), ACL_SUCCESS) << LastMessage();
+  EXPECT_THAT(y.values(), testing::ElementsAre(12, 34, 56));
 }
 
 TEST_F(Op, PadsInTheOrderOfOnnxAreUnderstood) {
