@@ -94,6 +94,8 @@ bool HasFilterFormat(const OpSchema* schema) {
   });
 }
 
+}  // namespace
+
 Node NodeOf(const SingleOp& op) {
   Node node{.name = op.type, .type = op.type};
   node.attributes = op.attributes;
@@ -102,8 +104,6 @@ Node NodeOf(const SingleOp& op) {
   if (format != nullptr && HasFilterFormat(FindOp(op.type))) node.attributes.emplace("filter_format", std::string(format));
   return node;
 }
-
-}  // namespace
 
 Graph GraphOf(const SingleOp& op) {
   Graph graph;

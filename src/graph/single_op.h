@@ -31,6 +31,8 @@ struct SingleOp {
   std::vector<ValueType> results = {};  // as the caller describes them; empty: not at all
 };
 
+// The operator as a node without inputs, with the attributes that follow from the descriptions.
+Node NodeOf(const SingleOp& op);
 // The operator as a node with its inputs and constants.
 Graph GraphOf(const SingleOp& op);
 

@@ -55,8 +55,7 @@ std::span<const OpArgument> Given(const SingleOp& op) {
 
 // The value, or what the operator has when none is given.
 std::optional<Attribute> ValueOf(const SingleOp& op, const AttributeSchema& schema) {
-  Node node{.name = op.type, .type = op.type};
-  node.attributes = op.attributes;
+  const Node node = NodeOf(op);
   if (schema.required && node.attributes.find(schema.name) == node.attributes.end()) return std::nullopt;
   Attribute value = AttributeOf(node, schema);
   const auto* whole = std::get_if<int64_t>(&value);

@@ -21,7 +21,12 @@ constexpr const char* kOps = R"([
    "attr": [{"name": "transpose_a", "type": "bool", "value": false}, {"name": "transpose_b", "type": "bool", "value": false}]},
   {"op": "Cast", "input_desc": [{"format": "ND", "shape": [-1], "type": "float16"}],
    "output_desc": [{"format": "ND", "shape": [-1], "type": "float"}],
-   "attr": [{"name": "dst_type", "type": "data_type", "value": "float"}]}])";
+   "attr": [{"name": "dst_type", "type": "data_type", "value": "float"}]},
+  {"op": "Conv2D", "input_desc": [{"format": "NHWC", "shape": [1, 1, 1, 2], "type": "float16"},
+                                  {"format": "NCHW", "shape": [3, 2, 1, 1], "type": "float16"}],
+   "output_desc": [{"format": "NHWC", "shape": [1, 1, 1, 3], "type": "float16"}],
+   "attr": [{"name": "strides", "type": "list_int", "value": [1, 1, 1, 1]},
+            {"name": "pads", "type": "list_int", "value": [0, 0, 0, 0]}]}])";
 
 class CompiledAhead : public RuntimeTest {
  public:
@@ -61,6 +66,27 @@ TEST_F(CompiledAhead, ProductsRunWhereTheyWereCompiledFor) {
   EXPECT_EQ(Gemm(ACL_TRANS_N, 8, 4, 8), ACL_ERROR_OP_NOT_FOUND);
   EXPECT_EQ(Gemm(ACL_TRANS_T, 16, 4, 8), ACL_ERROR_OP_NOT_FOUND) << "another attribute and another shape";
   EXPECT_THAT(LastMessage(), testing::HasSubstr("[8, 16]"));
+}
+
+TEST_F(CompiledAhead, AFilterIsFoundAsItIsDescribed) {
+  const int64_t image[] = {1, 1, 1, 2}, kernel[] = {3, 2, 1, 1}, result[] = {1, 1, 1, 3}, ones[] = {1, 1, 1, 1}, none[4] = {};
+  const aclTensorDesc* in[] = {aclCreateTensorDesc(ACL_FLOAT16, 4, image, ACL_FORMAT_NHWC),
+                               aclCreateTensorDesc(ACL_FLOAT16, 4, kernel, ACL_FORMAT_NCHW)};
+  const aclTensorDesc* out[] = {aclCreateTensorDesc(ACL_FLOAT16, 4, result, ACL_FORMAT_NHWC)};
+  aclDataBuffer* from[] = {aclCreateDataBuffer(At(0), 4), aclCreateDataBuffer(At(1), 12)};
+  aclDataBuffer* to[] = {aclCreateDataBuffer(At(2), 6)};
+  aclopAttr* attributes = aclopCreateAttr();
+  aclopSetAttrListInt(attributes, "strides", 4, ones);
+  aclopSetAttrListInt(attributes, "pads", 4, none);
+  Fill(0, 3);
+  At(1)[5] = aclFloatToFloat16(7);
+  EXPECT_EQ(aclopExecute("Conv2D", 2, in, from, 1, out, to, attributes, nullptr), ACL_SUCCESS) << LastMessage();
+  EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclFloat16ToFloat(At(2)[1]), 6.0f);
+  EXPECT_EQ(aclFloat16ToFloat(At(2)[2]), 24.0f);
+  aclopDestroyAttr(attributes);
+  for (aclDataBuffer* buffer : {from[0], from[1], to[0]}) EXPECT_EQ(aclDestroyDataBuffer(buffer), ACL_SUCCESS);
+  for (const aclTensorDesc* desc : {in[0], in[1], out[0]}) aclDestroyTensorDesc(desc);
 }
 
 TEST_F(CompiledAhead, SizesThatWereLeftOpenServeAll) {
