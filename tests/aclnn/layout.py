@@ -132,7 +132,8 @@ def arange(r: Random, form) -> Case:
     last = start + step * (count - 1)
     end = last if form.name == 'Range' else last + step
     scalars = [Scalar(v, 'f32' if DTYPES[dtype].is_float else 'i64') for v in (start, end, step)]
-    return Case([*scalars, Tensor(dtype, (count,))], {3: start + step * np.arange(count)})
+    shape = r.pick([(count,), (count,), (1, 1, 1, count)])  # ggml's tensors have four dimensions
+    return Case([*scalars, Tensor(dtype, shape)], {3: (start + step * np.arange(count)).reshape(shape)})
 
 
 @TABLE.case('Linspace')

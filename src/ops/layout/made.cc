@@ -45,15 +45,17 @@ void PlanRange(Plan& plan, T start, T step, const Operand& out) {
   const Tensor& to = *out.tensor;
   if (to.empty()) return;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
-  int64_t out_step = to.shape.rank() == 0 ? bytes : to.strides[0] * bytes;
+  int64_t out_step = to.shape.rank() == 0 ? bytes : to.strides.back(0) * bytes;
   plan.SetCost(20 + static_cast<uint64_t>(to.count()));
   plan.SetBody(RangeBodyOf<T>{start, step, to.count(), out_step, to.offset * bytes, to.dtype, out.binding});
 }
 
 bool Whole(const Scalar& scalar) { return !IsFloat(scalar.dtype()); }
 
+// Dimensions of 1 before the vector's are allowed: ggml's tensors have four.
 void CheckVector(const Operand& out) {
-  if (out.tensor->shape.rank() <= 1) return;
+  const Shape& shape = out.tensor->shape;
+  if (shape.rank() <= 1 || shape.back(0) == out.tensor->count()) return;
   Fail(kInvalidArgument, "op-out-shape", "{} has shape {}, but the result is a vector", out.name,
        out.tensor->shape.ToString());
 }
