@@ -103,6 +103,11 @@ Shape ReducedAll(const Operand&, const Operand& out) {
   return out.shape() == Shape{1} ? Shape{1} : Shape{};
 }
 
+Shape ReducedOrOne(const Operand& self, std::span<const int64_t> dims, bool keep, const Operand& out) {
+  const Shape shape = Reduced(self, dims, keep);
+  return shape.rank() == 0 ? ReducedAll(self, out) : shape;
+}
+
 Shape Halved(const Operand& self, int64_t dim) {
   int axis = WrapDim(self, dim);
   Shape shape = self.shape();

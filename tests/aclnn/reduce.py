@@ -43,6 +43,7 @@ def folding(names: str, of, types=lambda r, form, x: x.dtype, filled: bool = Tru
         values = wide(values) if values.dtype != bool or dtype != 'bool' else values
         where = axes(dims, len(x.shape))
         value = np.asarray(of(values, axis=where, keepdims=keep))
+        value = whole(r, value) if names == 'ReduceSum' and value.ndim == 0 else value
         size = scale(np.abs(values), axis=where, keepdims=keep) if scale else 0.1
         arguments = [x, dims, keep] + [dtype] * ('dtype' in form.arguments) + [Tensor(dtype, value.shape)]
         return Case(arguments, {len(arguments) - 1: Want(value, size, x.dtype if DTYPES[x.dtype].is_float else '')})

@@ -241,7 +241,7 @@ void FusedInferAttentionScore(
     const Operand& mask, std::span<const int64_t>, std::span<const int64_t> lengths, const Operand& a, const Operand& b,
     const Operand& c, const Operand& d, const Operand& e, const Operand& f, const Operand& g, const Operand& h,
     const Operand& i, const Operand& j, const Operand& k, const Operand& l, const Operand& m, const Operand& n,
-    const Operand& o, const Operand& p, std::span<const int64_t> prefix, int64_t heads, double scale, int64_t, int64_t,
+    const Operand& o, const Operand& p, std::span<const int64_t> prefix, int64_t heads, double scale, int64_t before, int64_t after,
     const char* layout, int64_t key_heads, int64_t sparse, int64_t, int64_t, int64_t, bool with_lse, int64_t, int64_t,
     const Operand& out, const Operand&) {
   RefuseGiven({&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l, &m, &n, &o, &p});
@@ -253,6 +253,9 @@ void FusedInferAttentionScore(
   if (out.tensor->empty()) return;
   InferAttentionBody body;
   const Shape scores{all.query.shape[0], all.query.shape[1], all.query.shape[2], all.key.shape[2]};
+  if (sparse == kMasked && (before < scores[2] || after < scores[3])) {
+    Refuse("preTokens and nextTokens that leave keys out are not there yet");
+  }
   body.mask = MaskOf({shift, mask, lengths, sparse}, scores, &all.mask);
   body.copies[kQuery] = FloatCopy(query), body.copies[kKey] = FloatCopy(keys[0]);
   body.copies[kValue] = FloatCopy(values[0]), body.out = FloatCopy(out);
