@@ -1,8 +1,7 @@
 // A packed f32 stand-in for an operand, for kernels that compute on packed floats only.
 #pragma once
 
-#include "ops/loop_nest.h"
-#include "ops/pipeline.h"
+#include "ops/conv/channels_last.h"
 
 namespace belay::ops {
 
@@ -12,15 +11,12 @@ class FloatCopy {
   explicit FloatCopy(const Operand& operand);
 
   bool present() const { return binding_ >= 0; }
-  int64_t count() const { return load_.count(); }
   void Load(float* to, const Frame& frame) const;
   void Store(const Frame& frame, const float* from) const;
 
  private:
   int binding_ = -1;
-  LoopNest load_;   // stand-in, operand
-  LoopNest store_;  // operand, stand-in
-  Lane load_lane_, store_lane_;
+  Conversion load_, store_;
 };
 
 }  // namespace belay::ops

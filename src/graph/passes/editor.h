@@ -43,4 +43,7 @@ class Editor {
   std::vector<std::vector<Use>> uses_;  // of each node's outputs, one entry an input that reads it
 };
 
+// By either of its names.
+inline bool IsDivision(const Node& node) { return node.type == "Div" || node.type == "RealDiv"; }
+
 }  // namespace belay::graph

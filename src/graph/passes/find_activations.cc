@@ -33,7 +33,7 @@ class GeluFinder {
     if (node.inputs.size() != 2) return {};
     if (node.type == "Mul" && IsAbout(edit_, node.inputs[1], kRoot)) return node.inputs[0];
     if (node.type == "Mul" && IsAbout(edit_, node.inputs[0], kRoot)) return node.inputs[1];
-    if ((node.type == "Div" || node.type == "RealDiv") && IsAbout(edit_, node.inputs[1], 1 / kRoot)) return node.inputs[0];
+    if (IsDivision(node) && IsAbout(edit_, node.inputs[1], 1 / kRoot)) return node.inputs[0];
     return {};
   }
 
@@ -105,7 +105,7 @@ class HardSwishFinder {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).inputs.size() != 2) return -1;
     const Node& node = edit_.at(user);
-    bool divides = (node.type == "Div" || node.type == "RealDiv") && node.inputs[0] == Port{n, 0} && IsAbout(edit_, node.inputs[1], 6);
+    bool divides = IsDivision(node) && node.inputs[0] == Port{n, 0} && IsAbout(edit_, node.inputs[1], 6);
     bool multiplies = node.type == "Mul" && (IsAbout(edit_, node.inputs[0], 1.0 / 6) || IsAbout(edit_, node.inputs[1], 1.0 / 6));
     return divides || multiplies ? user : -1;
   }

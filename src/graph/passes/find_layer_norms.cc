@@ -109,15 +109,14 @@ class LayerNormFinder {
     const Node& node = edit_.at(port.node);
     if (node.type == "Rsqrt") return node.inputs[0];
     if (node.type == "Reciprocal") return UnderRoot(node.inputs[0]);
-    const bool quotient =
-        (node.type == "Div" || node.type == "RealDiv") && edit_.NumberAt(node.inputs[0]) == 1;
+    const bool quotient = IsDivision(node) && edit_.NumberAt(node.inputs[0]) == 1;
     return quotient ? UnderRoot(node.inputs[1]) : Port{};
   }
 
   void Try(int n) {
     const Node& node = edit_.at(n);
     if (node.inputs.size() != 2) return;
-    if (node.type == "Div" || node.type == "RealDiv") {
+    if (IsDivision(node)) {
       TryQuotient(n, node.inputs[0], UnderRoot(node.inputs[1]));
     } else if (node.type == "Mul") {
       const std::vector<Port> factors = node.inputs;

@@ -80,7 +80,7 @@ class AttentionFuser {
           return *scale *= *factor, node.inputs[side];
       }
     }
-    if (node.type != "Div" && node.type != "RealDiv") return port;
+    if (!IsDivision(node)) return port;
     auto divisor = Number(node.inputs[1]);
     return divisor && *divisor != 0 ? (*scale /= *divisor, node.inputs[0]) : port;
   }

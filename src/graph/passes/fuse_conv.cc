@@ -257,7 +257,7 @@ class ConvFuser {
     double scale = Real(edit_.at(n), "scale"), shift = Real(edit_.at(n), "shift");
     if (node.type == "Mul") {
       scale *= *value, shift *= *value;
-    } else if (first && (node.type == "Div" || node.type == "RealDiv")) {
+    } else if (first && IsDivision(node)) {
       scale /= *value, shift /= *value;
     } else if (node.type == "Add") {
       shift += *value;

@@ -181,13 +181,13 @@ class Builder {
 
   std::optional<PackedWeights> Pack(const ConvGeometry& geometry) {
     if (args_.transposed || type_ != DType::kF32 || args_.constant_weight == nullptr) return std::nullopt;
-    ConvSpec spec = SpecOf(Flattened(geometry));
+    const ConvSpec spec = SpecOf(Flattened(geometry));
     if (args_.bf16) {
       ConvSpec rounded = spec;
       rounded.type = ConvType::kBF16;
       if (auto packed = PackBy(OneDnnConv(), rounded)) return packed;
     }
-    return PackBy(!args_.exact && WinogradPays(spec) ? &WinogradConv() : OneDnnConv(), spec);
+    return PackBy(ByWinograd(spec) ? &WinogradConv() : OneDnnConv(), spec);
   }
 
   void Build(Plan& plan, const ConvGeometry& geometry) {

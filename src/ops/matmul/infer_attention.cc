@@ -1,7 +1,6 @@
 // Attention as inference calls it: heads in one of several layouts, groups of which share a key and a value, half floats.
 // The operands become floats in the workspace; each member of a group is one attention over views of them.
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>

@@ -33,30 +33,31 @@ inline T Integer(float x) {
   else return static_cast<T>(static_cast<int32_t>(x));
 }
 
-template <class T>
-void Quantize(void* to, const void* from, const float* __restrict__ scale, const float* __restrict__ zero,
-              int64_t step, int64_t n, QuantRange range) {
+template <class T, class Steps>
+inline void QuantizeBy(Steps steps, void* to, const void* from, const float* __restrict__ scale,
+                       const float* __restrict__ zero, int64_t step, int64_t n, QuantRange range) {
   auto* __restrict__ out = static_cast<T*>(to);
   const auto* __restrict__ x = static_cast<const float*>(from);
   if (step == 0) {
     const float s = *scale, z = *zero;
-    for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] / s) + z, range));
+    for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(steps(x[i], s)) + z, range));
     return;
   }
-  for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] / scale[i]) + zero[i], range));
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = Integer<T>(Kept(Whole(steps(x[i], scale[i])) + zero[i], range));
+  }
 }
 
 template <class T>
-void Requantize(void* to, const void* from, const float* __restrict__ scale, const float* __restrict__ zero,
-                int64_t step, int64_t n, QuantRange range) {
-  auto* __restrict__ out = static_cast<T*>(to);
-  const auto* __restrict__ x = static_cast<const float*>(from);
-  if (step == 0) {
-    const float s = *scale, z = *zero;
-    for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] * s) + z, range));
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i) out[i] = Integer<T>(Kept(Whole(x[i] * scale[i]) + zero[i], range));
+void Quantize(void* to, const void* from, const float* scale, const float* zero, int64_t step, int64_t n,
+              QuantRange range) {
+  QuantizeBy<T>([](float x, float s) { return x / s; }, to, from, scale, zero, step, n, range);
+}
+
+template <class T>
+void Requantize(void* to, const void* from, const float* scale, const float* zero, int64_t step, int64_t n,
+                QuantRange range) {
+  QuantizeBy<T>([](float x, float s) { return x * s; }, to, from, scale, zero, step, n, range);
 }
 
 template <class T>
