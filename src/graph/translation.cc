@@ -112,9 +112,14 @@ void Translation::CheckShape(const Shape& shape) const {
   if (negative || !count || *count > kMostElements) Refuse("a result would have the shape " + shape.ToString());
 }
 
+LocalValue& Translation::Output(int i) {
+  if (i >= result_.outputs) Refuse("it has " + std::to_string(result_.outputs) + " outputs, and needs more");
+  return result_.values[static_cast<size_t>(result_.inputs + i)];
+}
+
 Tensor Translation::Out(int i, DType dtype, const Shape& shape) {
   CheckShape(shape);
-  LocalValue& value = result_.values[static_cast<size_t>(result_.inputs + i)];
+  LocalValue& value = Output(i);
   value.dtype = dtype;
   value.shape = shape;
   return NewTensor(result_.inputs + i);
@@ -134,14 +139,14 @@ void Translation::OutSame(int i, const Tensor& source, const Shape& shape) {
     }
     return Copy(Reshaped(Packed(source), shape), Out(i, source.dtype, shape));
   }
-  LocalValue& value = result_.values[static_cast<size_t>(result_.inputs + i)];
+  LocalValue& value = Output(i);
   value.dtype = source.dtype;
   value.shape = shape;
   value.same_memory_as = NumberOf(source.data);
 }
 
 void Translation::OutValue(int i, Constant value) {
-  LocalValue& out = result_.values[static_cast<size_t>(result_.inputs + i)];
+  LocalValue& out = Output(i);
   out.dtype = value->dtype();
   out.shape = value->shape();
   out.given = std::move(value);

@@ -146,6 +146,7 @@ class Translation {
   T Get(std::string_view name) const;
   const AttributeSchema& Schema(std::string_view name) const;
   Tensor NewTensor(int number) const;
+  LocalValue& Output(int i);
   void CheckShape(const Shape& shape) const;
   static ops::PlanRef NewPlan(const char* name);
   void AddStep(ops::PlanRef plan);

@@ -6,13 +6,22 @@
 // Complex, sub-byte and 8-bit float types are not converted (CanConvert is false).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "tensor/dtype.h"
 
 namespace belay::tensor {
 
 bool CanConvert(DType to, DType from);
+
+// One number, by the same rule.
+inline int64_t ToInteger(double value) {
+  if (std::isnan(value)) return 0;
+  if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
+  return value <= -0x1p63 ? std::numeric_limits<int64_t>::min() : static_cast<int64_t>(value);
+}
 
 // dst and src are packed arrays of n elements that do not overlap, unless they are equal and the
 // element sizes are too.

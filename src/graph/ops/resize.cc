@@ -7,6 +7,7 @@
 #include "graph/translations.h"
 #include "ops/resize/grid_sample.h"
 #include "ops/resize/resample.h"
+#include "tensor/convert.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -44,7 +45,7 @@ void SetScales(const Translation& node, std::vector<AxisResize>& resized, const 
   for (size_t i = 0; i < resized.size(); ++i) {
     if (!(scales[i] > 0) || scales[i] > 1e9) node.Refuse("a scale is not positive, or beyond reason");
     resized[i].scale = scales[i];
-    resized[i].out = static_cast<int64_t>(std::floor(static_cast<double>(resized[i].in) * scales[i]));
+    resized[i].out = tensor::ToInteger(static_cast<double>(resized[i].in) * scales[i]);
   }
 }
 
@@ -63,7 +64,7 @@ void SetSizes(const Translation& node, std::vector<AxisResize>& resized, const s
   if (policy != "not_larger" && policy != "not_smaller") node.Refuse("there is no policy '" + policy + "'");
   for (AxisResize& axis : resized) {
     axis.scale = policy == "not_larger" ? least : most;
-    axis.out = static_cast<int64_t>(std::floor(axis.scale * static_cast<double>(axis.in) + 0.5));
+    axis.out = tensor::ToInteger(axis.scale * static_cast<double>(axis.in) + 0.5);
   }
 }
 

@@ -113,7 +113,7 @@ void MelWeightMatrix(Translation& node) {
   std::vector<int64_t> edges;
   for (int64_t i = 0; i < count + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (low + step * static_cast<double>(i)) / 2595) - 1);
-    edges.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
+    edges.push_back(tensor::ToInteger(std::floor(static_cast<double>(length + 1) * hertz / rate)));
     if (edges.back() < 0 || edges.back() >= rows) node.Refuse("an edge lies outside of the spectrum");
   }
   std::vector<double> weights(static_cast<size_t>(rows * count));

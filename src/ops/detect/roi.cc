@@ -3,9 +3,16 @@
 
 #include "base/parallel.h"
 #include "ops/detect/detect.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
+
+// Boxes are data, so they may be anything: what lies beyond every image is as good as far beyond it.
+int64_t Bounded(float place) {
+  constexpr int64_t kFar = int64_t{1} << 31;
+  return std::clamp(tensor::ToInteger(place), -kFar, kFar);
+}
 
 // Four pixels around a point and their weights.
 struct Corners {
@@ -51,8 +58,8 @@ struct RoiAlignBody {
     float w = roi[2] * scale - shift - x0, h = roi[3] * scale - shift - y0;
     if (!half_pixel) w = std::max(w, 1.0f), h = std::max(h, 1.0f);
     const float bin_h = h / static_cast<float>(ph), bin_w = w / static_cast<float>(pw);
-    const int64_t grid_h = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bin_h));
-    const int64_t grid_w = sampling > 0 ? sampling : static_cast<int64_t>(std::ceil(bin_w));
+    const int64_t grid_h = sampling > 0 ? sampling : Bounded(std::ceil(bin_h));
+    const int64_t grid_w = sampling > 0 ? sampling : Bounded(std::ceil(bin_w));
     const float* from = reinterpret_cast<const float*>(frame.at[x]) + image * channels * height * width;
     float* to = reinterpret_cast<float*>(frame.at[out]) + r * channels * ph * pw;
     for (int64_t i = 0; i < ph; ++i) {
@@ -114,8 +121,8 @@ struct RoiPoolBody {
 
   void Roi(const Frame& frame, int64_t r) const {
     const float* roi = reinterpret_cast<const float*>(frame.at[rois]) + r * 5;
-    const int64_t image = std::clamp<int64_t>(static_cast<int64_t>(roi[0]), 0, images - 1);
-    auto corner = [&](int k) { return static_cast<int64_t>(std::round(roi[k] * scale)); };
+    const int64_t image = std::clamp<int64_t>(Bounded(roi[0]), 0, images - 1);
+    auto corner = [&](int k) { return Bounded(std::round(roi[k] * scale)); };
     const int64_t x0 = corner(1), y0 = corner(2);
     const int64_t w = std::max<int64_t>(corner(3) - x0 + 1, 1), h = std::max<int64_t>(corner(4) - y0 + 1, 1);
     const float bin_h = static_cast<float>(h) / static_cast<float>(ph), bin_w = static_cast<float>(w) / static_cast<float>(pw);
@@ -123,7 +130,7 @@ struct RoiPoolBody {
     float* to = reinterpret_cast<float*>(frame.at[out]) + r * channels * ph * pw;
     auto bound = [](int64_t i, float bin, int64_t origin, int64_t limit, bool up) {
       const float edge = static_cast<float>(i) * bin;
-      return std::clamp<int64_t>(static_cast<int64_t>(up ? std::ceil(edge) : std::floor(edge)) + origin, 0, limit);
+      return std::clamp<int64_t>(Bounded(up ? std::ceil(edge) : std::floor(edge)) + origin, 0, limit);
     };
     for (int64_t i = 0; i < ph; ++i) {
       const int64_t top = bound(i, bin_h, y0, height, false), bottom = bound(i + 1, bin_h, y0, height, true);

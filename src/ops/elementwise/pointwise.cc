@@ -8,6 +8,7 @@
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -168,7 +169,7 @@ LoopAttributes::LoopAttributes(std::initializer_list<double> values) {
   int k = 0;
   for (double value : values) {
     real[k] = value;
-    integer[k++] = std::isfinite(value) ? static_cast<int64_t>(value) : 0;
+    integer[k++] = tensor::ToInteger(value);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/convert.h"
+
 namespace belay::ops {
 namespace {
 
@@ -67,7 +69,7 @@ AxisTaps TapsOf(const AxisResize& axis, const Filter& filter) {
   taps.begin.push_back(0);
   // Shrinking, the filter becomes wider, so that no element is skipped.
   double narrow = filter.antialias ? std::min(axis.scale, 1.0) : 1;
-  auto first = static_cast<int64_t>(std::floor((filter.cubic ? -2 : -1) / narrow)) + 1;
+  auto first = tensor::ToInteger(std::floor((filter.cubic ? -2 : -1) / narrow)) + 1;
   int64_t last = 1 - first;
   for (int64_t i = 0; i < axis.out; ++i) {
     double place = Finite(axis.PlaceOf(i));

@@ -7,6 +7,7 @@
 #include "ops/layout/rearranged.h"
 #include "ops/resize/resample.h"
 #include "tensor/codes.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -43,7 +44,7 @@ void Nearest(Plan& plan, const Operand& self, std::span<const int64_t> size, std
     auto step = static_cast<float>(given > 0 ? 1 / given : static_cast<double>(in) / static_cast<double>(n));
     AxisMap map;
     for (int64_t i = 0; i < n; ++i) {
-      map.push_back(d < 2 ? i : std::min(static_cast<int64_t>(std::floor(static_cast<float>(i) * step)), in - 1));
+      map.push_back(d < 2 ? i : std::min(tensor::ToInteger(static_cast<float>(i) * step), in - 1));
     }
     maps.push_back(std::move(map));
   }
