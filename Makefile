@@ -64,7 +64,8 @@ fuzz: deps-fuzz   ## run each fuzzer for 60 seconds (SECONDS_EACH=), ARGS= goes 
 test-clients: toolkit deps-clients  ## onnxruntime-cann from PyPI, on the toolkit (MODES= some of its modes)
 	@scripts/test-clients $(PREFIX) $(MODES)
 
-check: deps-build ## what the sources promise: layers, sizes, message ids, tests and files that documents name
+check: deps-check ## what the sources promise: format, layers, sizes, message ids, tests and files that documents name
+	@scripts/check-format
 	@scripts/check-layers
 	@scripts/check-sizes
 	@scripts/check-messages

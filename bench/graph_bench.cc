@@ -36,14 +36,14 @@ Shape ShapeOf(int64_t which) {
 void CopyNode(int node, size_t bytes, aclrtStream stream) {
   bench::Device& d = bench::Device::Get();
   // Each node of a layer has its own lines, as real operators have.
-  size_t at = bytes > 4096 ? (static_cast<size_t>(node) % 8) * kMicrosecond
-                           : (static_cast<size_t>(node) % 64) * 64;
+  size_t at =
+      bytes > 4096 ? (static_cast<size_t>(node) % 8) * kMicrosecond : (static_cast<size_t>(node) % 64) * 64;
   aclrtMemcpyAsync(d.to + at, bytes, d.from + at, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
 }
 void CopyBody(int node, size_t bytes) {
   bench::Device& d = bench::Device::Get();
-  size_t at = bytes > 4096 ? (static_cast<size_t>(node) % 8) * kMicrosecond
-                           : (static_cast<size_t>(node) % 64) * 64;
+  size_t at =
+      bytes > 4096 ? (static_cast<size_t>(node) % 8) * kMicrosecond : (static_cast<size_t>(node) % 64) * 64;
   std::memcpy(d.to + at, d.from + at, bytes);
   benchmark::ClobberMemory();
 }
@@ -58,7 +58,8 @@ aclmdlRI Capture(const Shape& shape, size_t bytes, std::vector<aclrtStream>& str
   CHECK_ACL(aclmdlRICaptureBegin(streams[0], ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
   aclrtEvent start = events.back();
   CHECK_ACL(aclrtRecordEvent(start, streams[0]));
-  for (int i = 1; i < shape.streams; ++i) CHECK_ACL(aclrtStreamWaitEvent(streams[static_cast<size_t>(i)], start));
+  for (int i = 1; i < shape.streams; ++i)
+    CHECK_ACL(aclrtStreamWaitEvent(streams[static_cast<size_t>(i)], start));
   for (int n = 0; n < shape.dag.nodes; ++n) {
     int s = shape.stream_of(n);
     aclrtStream stream = streams[static_cast<size_t>(s)];
@@ -100,7 +101,8 @@ void Replay_oneTBB(benchmark::State& state) {
   flow::graph graph;
   std::vector<std::unique_ptr<Node>> nodes;
   for (int i = 0; i < shape.dag.nodes; ++i) {
-    nodes.push_back(std::make_unique<Node>(graph, [i, bytes](const flow::continue_msg&) { CopyBody(i, bytes); }));
+    nodes.push_back(
+        std::make_unique<Node>(graph, [i, bytes](const flow::continue_msg&) { CopyBody(i, bytes); }));
   }
   std::vector<int> in(nodes.size());
   for (auto [from, to] : shape.dag.edges) {

@@ -71,8 +71,8 @@ struct Buffers {
 };
 
 void Sizes(benchmark::internal::Benchmark* b) {
-  for (int64_t bytes : {32, 4 << 10, 64 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20,
-                        16 << 20, 32 << 20, 64 << 20, 256 << 20}) {
+  for (int64_t bytes : {32, 4 << 10, 64 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20,
+                        32 << 20, 64 << 20, 256 << 20}) {
     b->Arg(bytes);
   }
   b->UseRealTime();
@@ -108,8 +108,7 @@ void CopyAsync(benchmark::State& state) {
   int64_t batch = bytes < (1 << 20) ? 1000 : 1;
   while (state.KeepRunningBatch(batch)) {
     for (int64_t i = 0; i < batch; ++i) {
-      Check(aclrtMemcpyAsync(buffers.to, bytes, buffers.from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE,
-                             stream));
+      Check(aclrtMemcpyAsync(buffers.to, bytes, buffers.from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     }
     Check(aclrtSynchronizeStream(stream));
   }

@@ -52,8 +52,8 @@ void Run(const char* path, int runs) {
     if (i >= 3) times.push_back(Ms(begin));
   }
   std::sort(times.begin(), times.end());
-  std::printf("%-48s load %7.1f ms   run %8.3f ms (%.3f .. %.3f)\n", path, load, times[times.size() / 2], times.front(),
-              times.back());
+  std::printf("%-48s load %7.1f ms   run %8.3f ms (%.3f .. %.3f)\n", path, load, times[times.size() / 2],
+              times.front(), times.back());
   Check(aclmdlUnload(id), "aclmdlUnload");
 }
 

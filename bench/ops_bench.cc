@@ -178,14 +178,13 @@ BENCHMARK(Matmul)
 
 // oneDNN itself, with as many OpenMP threads as it is told.
 void MatmulOneDnn(benchmark::State& state) {
-  using Sgemm = int (*)(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t,
-                        const float*, int64_t, float, float*, int64_t);
+  using Sgemm = int (*)(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*,
+                        int64_t, float, float*, int64_t);
   void* dnnl = dlopen("libdnnl.so.2", RTLD_NOW);
   void* gomp = dlopen("libgomp.so.1", RTLD_NOW);
   auto sgemm = dnnl == nullptr ? nullptr : reinterpret_cast<Sgemm>(dlsym(dnnl, "dnnl_sgemm"));
-  auto threads = gomp == nullptr
-                     ? nullptr
-                     : reinterpret_cast<void (*)(int)>(dlsym(gomp, "omp_set_num_threads"));
+  auto threads =
+      gomp == nullptr ? nullptr : reinterpret_cast<void (*)(int)>(dlsym(gomp, "omp_set_num_threads"));
   if (sgemm == nullptr || threads == nullptr) return state.SkipWithError("oneDNN is not installed");
   threads(static_cast<int>(state.range(2)));
   int64_t m = state.range(0), n = state.range(1);
@@ -226,8 +225,7 @@ void Sum(benchmark::State& state) {
   TimeRuns(
       state,
       [&](uint64_t* size, aclOpExecutor** executor) {
-        return aclnnReduceSumGetWorkspaceSize(x.handle, dims, false, ACL_FLOAT, y.handle, size,
-                                              executor);
+        return aclnnReduceSumGetWorkspaceSize(x.handle, dims, false, ACL_FLOAT, y.handle, size, executor);
       },
       aclnnReduceSum);
   aclDestroyIntArray(dims);

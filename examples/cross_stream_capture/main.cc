@@ -75,10 +75,10 @@ struct Step {
     CHECK(one == nullptr);
     CHECK(aclnnMulGetWorkspaceSize(x.tensor, twos.tensor, doubled.tensor, &times.workspace_bytes,
                                    &times.executor));
-    CHECK(aclnnAddGetWorkspaceSize(x.tensor, halves.tensor, one, shifted.tensor,
-                                   &plus.workspace_bytes, &plus.executor));
-    CHECK(aclnnAddGetWorkspaceSize(doubled.tensor, shifted.tensor, one, y.tensor,
-                                   &sum.workspace_bytes, &sum.executor));
+    CHECK(aclnnAddGetWorkspaceSize(x.tensor, halves.tensor, one, shifted.tensor, &plus.workspace_bytes,
+                                   &plus.executor));
+    CHECK(aclnnAddGetWorkspaceSize(doubled.tensor, shifted.tensor, one, y.tensor, &sum.workspace_bytes,
+                                   &sum.executor));
     for (Operation* operation : {&times, &plus, &sum}) operation->GetWorkspace();
   }
   ~Step() {

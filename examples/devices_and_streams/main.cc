@@ -16,12 +16,12 @@ std::string Carry(aclrtStream stream) {
   CHECK(aclrtMalloc(&device, sizeof(kMessage), ACL_MEM_MALLOC_NORMAL_ONLY));
   CHECK(aclrtMallocHost(&host, sizeof(kMessage)));
   std::snprintf(static_cast<char*>(host), sizeof(kMessage), "%s", kMessage);
-  CHECK(aclrtMemcpyAsync(device, sizeof(kMessage), host, sizeof(kMessage),
-                         ACL_MEMCPY_HOST_TO_DEVICE, stream));
+  CHECK(
+      aclrtMemcpyAsync(device, sizeof(kMessage), host, sizeof(kMessage), ACL_MEMCPY_HOST_TO_DEVICE, stream));
   CHECK(aclrtSynchronizeStream(stream));
   static_cast<char*>(host)[0] = '\0';
-  CHECK(aclrtMemcpyAsync(host, sizeof(kMessage), device, sizeof(kMessage),
-                         ACL_MEMCPY_DEVICE_TO_HOST, stream));
+  CHECK(
+      aclrtMemcpyAsync(host, sizeof(kMessage), device, sizeof(kMessage), ACL_MEMCPY_DEVICE_TO_HOST, stream));
   CHECK(aclrtSynchronizeStream(stream));
   std::string carried(static_cast<char*>(host));
   CHECK(aclrtFreeHost(host));
@@ -78,8 +78,7 @@ int main() {
   aclrtRunMode mode = ACL_HOST;
   CHECK(aclrtGetRunMode(&mode));
   CHECK(aclrtResetDevice(0));
-  std::printf("%u devices; this program runs on the %s\n", devices,
-              mode == ACL_HOST ? "host" : "device");
+  std::printf("%u devices; this program runs on the %s\n", devices, mode == ACL_HOST ? "host" : "device");
 
   UseWhatComesWithTheDevice();
   UseOwnStream();

@@ -23,8 +23,7 @@ int main() {
   char host[128] = {};
   void* device = nullptr;
   CHECK(aclrtMalloc(&device, 64, ACL_MEM_MALLOC_NORMAL_ONLY));
-  Report("too long a copy",
-         aclrtMemcpy(device, 4096, host, sizeof(host) * 8, ACL_MEMCPY_HOST_TO_DEVICE));
+  Report("too long a copy", aclrtMemcpy(device, 4096, host, sizeof(host) * 8, ACL_MEMCPY_HOST_TO_DEVICE));
   Report("the wrong free", aclrtFreeHost(device));
 
   aclrtStream stream = nullptr;

@@ -1,5 +1,5 @@
-// A model compiled into a file in C++, then loaded and run as programs do with the files that atc makes: twice
-// the input, plus one, with as many rows as each run wants.
+// A model compiled into a file in C++, then loaded and run as programs do with the files that atc makes:
+// twice the input, plus one, with as many rows as each run wants.
 #include <cstdio>
 #include <map>
 #include <vector>

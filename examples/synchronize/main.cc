@@ -75,8 +75,7 @@ void WaitForTheDevice(const std::vector<aclrtStream>& streams, const std::vector
   std::vector<void*> buffers;
   for (size_t i = 0; i < streams.size(); ++i) {
     buffers.push_back(OnDevice());
-    CHECK(aclrtMemcpyAsync(buffers[i], kBytes, sources[i], kBytes, ACL_MEMCPY_HOST_TO_DEVICE,
-                           streams[i]));
+    CHECK(aclrtMemcpyAsync(buffers[i], kBytes, sources[i], kBytes, ACL_MEMCPY_HOST_TO_DEVICE, streams[i]));
   }
   CHECK(aclrtSynchronizeDevice());
   for (size_t i = 0; i < streams.size(); ++i) {

@@ -29,7 +29,8 @@ bool Switch(int8_t value, const char* name) {
 
 ImageRegion& RegionAt(AippParameters& parameters, uint64_t index) {
   if (index < parameters.regions.size()) return parameters.regions[index];
-  Fail(100000, "aipp-batch-index", "batchIndex is {}; the parameters are for {} images", index, parameters.regions.size());
+  Fail(100000, "aipp-batch-index", "batchIndex is {}; the parameters are for {} images", index,
+       parameters.regions.size());
 }
 
 template <class T>
@@ -40,23 +41,30 @@ T Within(T value, T least, T most, const char* name) {
 
 size_t InputAt(const Model& model, size_t index) {
   if (index < model.file().graph.inputs.size()) return index;
-  Fail(100000, "model-index", "there is no input {}; the model has {}", index, model.file().graph.inputs.size());
+  Fail(100000, "model-index", "there is no input {}; the model has {}", index,
+       model.file().graph.inputs.size());
 }
 
 AippInput NeedAipp(const Model& model, size_t index) {
   if (auto found = graph::AippAt(model.file().graph, index)) return *found;
-  Fail(145015, "aipp-none", "input {} has no AIPP; the model was built without --insert_op_conf for it", index);
+  Fail(145015, "aipp-none", "input {} has no AIPP; the model was built without --insert_op_conf for it",
+       index);
 }
 
 // Puts the parameters where the network's extra input reads them.
 void Set(const AippInput& input, const graph::Dataset& dataset, const AippParameters& parameters) {
-  if (input.params < 0) Fail(145016, "aipp-static", "the model was built with static AIPP, whose parameters are fixed");
+  if (input.params < 0)
+    Fail(145016, "aipp-static", "the model was built with static AIPP, whose parameters are fixed");
   std::vector<std::byte> bytes = parameters.BytesFor(input);
   auto index = static_cast<size_t>(input.params);
-  if (index >= dataset.items.size()) Fail(100000, "dataset-index", "there is no buffer {}; the dataset has {}", index, dataset.items.size());
-  auto& buffer = Need<tensor::DataBuffer>(AsHandle<aclDataBuffer*>(dataset.items[index].buffer), "a buffer of the dataset");
+  if (index >= dataset.items.size())
+    Fail(100000, "dataset-index", "there is no buffer {}; the dataset has {}", index, dataset.items.size());
+  auto& buffer = Need<tensor::DataBuffer>(AsHandle<aclDataBuffer*>(dataset.items[index].buffer),
+                                          "a buffer of the dataset");
   if (buffer.data == nullptr || buffer.bytes < bytes.size()) {
-    Fail(100000, "aipp-buffer", "the buffer of the dynamic AIPP input has {} bytes; it needs {} (aclmdlGetInputSizeByIndex)", buffer.bytes, bytes.size());
+    Fail(100000, "aipp-buffer",
+         "the buffer of the dynamic AIPP input has {} bytes; it needs {} (aclmdlGetInputSizeByIndex)",
+         buffer.bytes, bytes.size());
   }
   rt::CheckRange(buffer.data, bytes.size(), "the buffer of the dynamic AIPP input");
   std::memcpy(rt::View(buffer.data, bytes.size()), bytes.data(), bytes.size());
@@ -94,10 +102,13 @@ void FillStatic(const ops::ImageSource& s, const ImageRegion& r, aclAippInfo* in
   info->matrixR0C0 = s.matrix[0], info->matrixR0C1 = s.matrix[1], info->matrixR0C2 = s.matrix[2];
   info->matrixR1C0 = s.matrix[3], info->matrixR1C1 = s.matrix[4], info->matrixR1C2 = s.matrix[5];
   info->matrixR2C0 = s.matrix[6], info->matrixR2C1 = s.matrix[7], info->matrixR2C2 = s.matrix[8];
-  info->outputBias0 = s.output_bias[0], info->outputBias1 = s.output_bias[1], info->outputBias2 = s.output_bias[2];
+  info->outputBias0 = s.output_bias[0], info->outputBias1 = s.output_bias[1],
+  info->outputBias2 = s.output_bias[2];
   info->inputBias0 = s.input_bias[0], info->inputBias1 = s.input_bias[1], info->inputBias2 = s.input_bias[2];
-  info->meanChn0 = r.mean[0], info->meanChn1 = r.mean[1], info->meanChn2 = r.mean[2], info->meanChn3 = r.mean[3];
-  info->minChn0 = r.least[0], info->minChn1 = r.least[1], info->minChn2 = r.least[2], info->minChn3 = r.least[3];
+  info->meanChn0 = r.mean[0], info->meanChn1 = r.mean[1], info->meanChn2 = r.mean[2],
+  info->meanChn3 = r.mean[3];
+  info->minChn0 = r.least[0], info->minChn1 = r.least[1], info->minChn2 = r.least[2],
+  info->minChn3 = r.least[3];
   info->varReciChn0 = r.factor[0], info->varReciChn1 = r.factor[1];
   info->varReciChn2 = r.factor[2], info->varReciChn3 = r.factor[3];
 }
@@ -105,27 +116,34 @@ void FillStatic(const ops::ImageSource& s, const ImageRegion& r, aclAippInfo* in
 }  // namespace
 
 aclmdlAIPP* aclmdlCreateAIPP(uint64_t batchSize) {
-  if (batchSize == 0 || batchSize > kMostImages) Fail(100000, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
-  return AsHandle<aclmdlAIPP*>(graph::g_aipp_parameters.Create(AippParameters{{}, std::vector<ImageRegion>(batchSize)}));
+  if (batchSize == 0 || batchSize > kMostImages)
+    Fail(100000, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
+  return AsHandle<aclmdlAIPP*>(
+      graph::g_aipp_parameters.Create(AippParameters{{}, std::vector<ImageRegion>(batchSize)}));
 }
 void aclmdlDestroyAIPP(const AippParameters& parameters) {
   graph::g_aipp_parameters.Destroy(graph::g_aipp_parameters.HandleOf(&parameters));
 }
 void aclmdlGetAippDataSize(uint64_t batchSize, size_t* size) {
-  if (batchSize == 0 || batchSize > kMostImages) Fail(100000, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
+  if (batchSize == 0 || batchSize > kMostImages)
+    Fail(100000, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
   *size = ops::ImageBatchBytes(batchSize);
 }
 
 void aclmdlSetAIPPInputFormat(AippParameters& parameters, aclAippInputFormat inputFormat) {
-  if (inputFormat < ACL_YUV420SP_U8 || inputFormat > ACL_RAW24) Fail(100000, "aipp-format", "there is no input format {}", static_cast<int>(inputFormat));
+  if (inputFormat < ACL_YUV420SP_U8 || inputFormat > ACL_RAW24)
+    Fail(100000, "aipp-format", "there is no input format {}", static_cast<int>(inputFormat));
   if (inputFormat > ACL_YUV400_U8) {
-    Fail(200006, "aipp-format", "input format {} is not supported; YUV420SP_U8, XRGB8888_U8, RGB888_U8 and YUV400_U8 are", static_cast<int>(inputFormat));
+    Fail(200006, "aipp-format",
+         "input format {} is not supported; YUV420SP_U8, XRGB8888_U8, RGB888_U8 and YUV400_U8 are",
+         static_cast<int>(inputFormat));
   }
   parameters.source.format = static_cast<ops::ImageFormat>(inputFormat);
 }
-void aclmdlSetAIPPCscParams(AippParameters& parameters, int8_t cscSwitch, int16_t cscMatrixR0C0, int16_t cscMatrixR0C1,
-                            int16_t cscMatrixR0C2, int16_t cscMatrixR1C0, int16_t cscMatrixR1C1, int16_t cscMatrixR1C2,
-                            int16_t cscMatrixR2C0, int16_t cscMatrixR2C1, int16_t cscMatrixR2C2, uint8_t cscOutputBiasR0,
+void aclmdlSetAIPPCscParams(AippParameters& parameters, int8_t cscSwitch, int16_t cscMatrixR0C0,
+                            int16_t cscMatrixR0C1, int16_t cscMatrixR0C2, int16_t cscMatrixR1C0,
+                            int16_t cscMatrixR1C1, int16_t cscMatrixR1C2, int16_t cscMatrixR2C0,
+                            int16_t cscMatrixR2C1, int16_t cscMatrixR2C2, uint8_t cscOutputBiasR0,
                             uint8_t cscOutputBiasR1, uint8_t cscOutputBiasR2, uint8_t cscInputBiasR0,
                             uint8_t cscInputBiasR1, uint8_t cscInputBiasR2) {
   parameters.source.convert = Switch(cscSwitch, "cscSwitch");
@@ -144,12 +162,15 @@ void aclmdlSetAIPPSrcImageSize(AippParameters& parameters, int32_t srcImageSizeW
   parameters.source.w = Within(srcImageSizeW, 1, 1 << 16, "srcImageSizeW");
   parameters.source.h = Within(srcImageSizeH, 1, 1 << 16, "srcImageSizeH");
 }
-void aclmdlSetAIPPScfParams(AippParameters& parameters, int8_t scfSwitch, int32_t, int32_t, int32_t, int32_t, uint64_t batchIndex) {
+void aclmdlSetAIPPScfParams(AippParameters& parameters, int8_t scfSwitch, int32_t, int32_t, int32_t, int32_t,
+                            uint64_t batchIndex) {
   RegionAt(parameters, batchIndex);
-  if (Switch(scfSwitch, "scfSwitch")) Fail(200006, "aipp-resize", "AIPP cannot resize images; resize them before, or in the network");
+  if (Switch(scfSwitch, "scfSwitch"))
+    Fail(200006, "aipp-resize", "AIPP cannot resize images; resize them before, or in the network");
 }
-void aclmdlSetAIPPCropParams(AippParameters& parameters, int8_t cropSwitch, int32_t cropStartPosW, int32_t cropStartPosH,
-                             int32_t cropSizeW, int32_t cropSizeH, uint64_t batchIndex) {
+void aclmdlSetAIPPCropParams(AippParameters& parameters, int8_t cropSwitch, int32_t cropStartPosW,
+                             int32_t cropStartPosH, int32_t cropSizeW, int32_t cropSizeH,
+                             uint64_t batchIndex) {
   ImageRegion& region = RegionAt(parameters, batchIndex);
   region.crop = Switch(cropSwitch, "cropSwitch");
   region.crop_x = cropStartPosW, region.crop_y = cropStartPosH;
@@ -168,38 +189,47 @@ void aclmdlSetAIPPPaddingParams(AippParameters& parameters, int8_t paddingSwitch
 }
 void aclmdlSetAIPPDtcPixelMean(AippParameters& parameters, int16_t dtcPixelMeanChn0, int16_t dtcPixelMeanChn1,
                                int16_t dtcPixelMeanChn2, int16_t dtcPixelMeanChn3, uint64_t batchIndex) {
-  RegionAt(parameters, batchIndex).mean = {dtcPixelMeanChn0, dtcPixelMeanChn1, dtcPixelMeanChn2, dtcPixelMeanChn3};
+  RegionAt(parameters, batchIndex).mean = {dtcPixelMeanChn0, dtcPixelMeanChn1, dtcPixelMeanChn2,
+                                           dtcPixelMeanChn3};
 }
-void aclmdlSetAIPPDtcPixelMin(AippParameters& parameters, float dtcPixelMinChn0, float dtcPixelMinChn1, float dtcPixelMinChn2,
-                              float dtcPixelMinChn3, uint64_t batchIndex) {
-  RegionAt(parameters, batchIndex).least = {dtcPixelMinChn0, dtcPixelMinChn1, dtcPixelMinChn2, dtcPixelMinChn3};
+void aclmdlSetAIPPDtcPixelMin(AippParameters& parameters, float dtcPixelMinChn0, float dtcPixelMinChn1,
+                              float dtcPixelMinChn2, float dtcPixelMinChn3, uint64_t batchIndex) {
+  RegionAt(parameters, batchIndex).least = {dtcPixelMinChn0, dtcPixelMinChn1, dtcPixelMinChn2,
+                                            dtcPixelMinChn3};
 }
-void aclmdlSetAIPPPixelVarReci(AippParameters& parameters, float dtcPixelVarReciChn0, float dtcPixelVarReciChn1,
-                               float dtcPixelVarReciChn2, float dtcPixelVarReciChn3, uint64_t batchIndex) {
-  RegionAt(parameters, batchIndex).factor = {dtcPixelVarReciChn0, dtcPixelVarReciChn1, dtcPixelVarReciChn2, dtcPixelVarReciChn3};
+void aclmdlSetAIPPPixelVarReci(AippParameters& parameters, float dtcPixelVarReciChn0,
+                               float dtcPixelVarReciChn1, float dtcPixelVarReciChn2,
+                               float dtcPixelVarReciChn3, uint64_t batchIndex) {
+  RegionAt(parameters, batchIndex).factor = {dtcPixelVarReciChn0, dtcPixelVarReciChn1, dtcPixelVarReciChn2,
+                                             dtcPixelVarReciChn3};
 }
 
-void aclmdlSetInputAIPP(uint32_t modelId, graph::Dataset& dataset, size_t index, const AippParameters& parameters) {
+void aclmdlSetInputAIPP(uint32_t modelId, graph::Dataset& dataset, size_t index,
+                        const AippParameters& parameters) {
   std::shared_ptr<Model> model = graph::FindModel(modelId);
   auto images = graph::ImagesFor(model->file().graph, InputAt(*model, index));
-  if (!images) Fail(145015, "aipp-none", "input {} takes no parameters of dynamic AIPP; aclmdlGetAippType tells which one does", index);
+  if (!images)
+    Fail(145015, "aipp-none",
+         "input {} takes no parameters of dynamic AIPP; aclmdlGetAippType tells which one does", index);
   Set(NeedAipp(*model, *images), dataset, parameters);
 }
-void aclmdlSetAIPPByInputIndex(uint32_t modelId, graph::Dataset& dataset, size_t index, const AippParameters& parameters) {
+void aclmdlSetAIPPByInputIndex(uint32_t modelId, graph::Dataset& dataset, size_t index,
+                               const AippParameters& parameters) {
   std::shared_ptr<Model> model = graph::FindModel(modelId);
   Set(NeedAipp(*model, InputAt(*model, index)), dataset, parameters);
 }
 
-void aclmdlGetAippType(uint32_t modelId, size_t index, aclmdlInputAippType* type, size_t* dynamicAttachedDataIndex) {
+void aclmdlGetAippType(uint32_t modelId, size_t index, aclmdlInputAippType* type,
+                       size_t* dynamicAttachedDataIndex) {
   std::shared_ptr<Model> model = graph::FindModel(modelId);
   const graph::Graph& graph = model->file().graph;
   auto aipp = graph::AippAt(graph, InputAt(*model, index));
   bool dynamic = aipp && aipp->params >= 0;
   *dynamicAttachedDataIndex = dynamic ? static_cast<size_t>(aipp->params) : ACL_INVALID_NODE_INDEX;
-  *type = dynamic                           ? ACL_DATA_WITH_DYNAMIC_AIPP
-          : aipp                            ? ACL_DATA_WITH_STATIC_AIPP
-          : graph::ImagesFor(graph, index)  ? ACL_DYNAMIC_AIPP_NODE
-                                            : ACL_DATA_WITHOUT_AIPP;
+  *type = dynamic                          ? ACL_DATA_WITH_DYNAMIC_AIPP
+          : aipp                           ? ACL_DATA_WITH_STATIC_AIPP
+          : graph::ImagesFor(graph, index) ? ACL_DYNAMIC_AIPP_NODE
+                                           : ACL_DATA_WITHOUT_AIPP;
 }
 
 void aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo* aippInfo) {
@@ -219,7 +249,8 @@ void aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo* aippInf
     aippInfo->shapeCount = 1;
     return FillShapes(input, name, model->DeclaredTypes()[index], &aippInfo->outDims[0]);
   }
-  for (const auto& gear : gears) FillShapes(input, name, model->TypesOfGear(gear)[index], &aippInfo->outDims[aippInfo->shapeCount++]);
+  for (const auto& gear : gears)
+    FillShapes(input, name, model->TypesOfGear(gear)[index], &aippInfo->outDims[aippInfo->shapeCount++]);
 }
 
 }  // namespace belay::api

@@ -23,8 +23,8 @@ std::vector<tensor::Range> CheckedRanges(size_t count, int64_t ranges[][2]) {
   for (size_t i = 0; i < count; ++i) {
     result[i] = {ranges[i][0], ranges[i][1]};
     if (result[i][1] != -1 && result[i][0] > result[i][1]) {
-      Fail(100000, "description-range", "range {} is [{}, {}]: its end is before its start", i,
-           result[i][0], result[i][1]);
+      Fail(100000, "description-range", "range {} is [{}, {}]: its end is before its start", i, result[i][0],
+           result[i][1]);
     }
   }
   return result;
@@ -32,9 +32,7 @@ std::vector<tensor::Range> CheckedRanges(size_t count, int64_t ranges[][2]) {
 
 }  // namespace
 
-size_t aclDataTypeSize(aclDataType dataType) {
-  return tensor::BytesOf(static_cast<DType>(dataType));
-}
+size_t aclDataTypeSize(aclDataType dataType) { return tensor::BytesOf(static_cast<DType>(dataType)); }
 
 float aclFloat16ToFloat(aclFloat16 value) { return ToFloat(tensor::Half{value}); }
 
@@ -48,9 +46,7 @@ void aclDestroyDataBuffer(const DataBuffer& dataBuffer) {
   tensor::g_data_buffers.Destroy(tensor::g_data_buffers.HandleOf(&dataBuffer));
 }
 
-void aclUpdateDataBuffer(DataBuffer& dataBuffer, void* data, size_t size) {
-  dataBuffer = {data, size};
-}
+void aclUpdateDataBuffer(DataBuffer& dataBuffer, void* data, size_t size) { dataBuffer = {data, size}; }
 
 void* aclGetDataBufferAddr(const DataBuffer& dataBuffer) { return dataBuffer.data; }
 
@@ -60,8 +56,7 @@ uint32_t aclGetDataBufferSize(const DataBuffer& dataBuffer) {
 
 size_t aclGetDataBufferSizeV2(const DataBuffer& dataBuffer) { return dataBuffer.bytes; }
 
-aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int64_t* dims,
-                                   aclFormat format) {
+aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int64_t* dims, aclFormat format) {
   TensorDesc desc;
   desc.dtype = static_cast<DType>(dataType);
   desc.format = desc.storage_format = desc.origin_format = FormatOf(format);
@@ -86,13 +81,9 @@ void aclSetTensorValueRange(TensorDesc& desc, size_t valueCount,
   desc.value_ranges = CheckedRanges(valueCount, valueRange);
 }
 
-aclDataType aclGetTensorDescType(const TensorDesc& desc) {
-  return static_cast<aclDataType>(desc.dtype);
-}
+aclDataType aclGetTensorDescType(const TensorDesc& desc) { return static_cast<aclDataType>(desc.dtype); }
 
-aclFormat aclGetTensorDescFormat(const TensorDesc& desc) {
-  return static_cast<aclFormat>(desc.format);
-}
+aclFormat aclGetTensorDescFormat(const TensorDesc& desc) { return static_cast<aclFormat>(desc.format); }
 
 size_t aclGetTensorDescSize(const TensorDesc& desc) { return desc.bytes(); }
 
@@ -108,8 +99,7 @@ void aclGetTensorDescDimV2(const TensorDesc& desc, size_t index, int64_t* dimSiz
   *dimSize = desc.dim(index);
 }
 
-void aclGetTensorDescDimRange(const TensorDesc& desc, size_t index, size_t dimRangeNum,
-                              int64_t* dimRange) {
+void aclGetTensorDescDimRange(const TensorDesc& desc, size_t index, size_t dimRangeNum, int64_t* dimRange) {
   if (dimRangeNum < 2) {
     Fail(100000, "description-range", "a range is two numbers; there is room for {}", dimRangeNum);
   }
@@ -118,23 +108,17 @@ void aclGetTensorDescDimRange(const TensorDesc& desc, size_t index, size_t dimRa
   dimRange[1] = range[1];
 }
 
-void aclSetTensorDescName(TensorDesc& desc, const char* name) {
-  desc.name = name == nullptr ? "" : name;
-}
+void aclSetTensorDescName(TensorDesc& desc, const char* name) { desc.name = name == nullptr ? "" : name; }
 
 const char* aclGetTensorDescName(TensorDesc& desc) { return desc.name.c_str(); }
 
-void aclSetTensorFormat(TensorDesc& desc, aclFormat format) {
-  desc.storage_format = FormatOf(format);
-}
+void aclSetTensorFormat(TensorDesc& desc, aclFormat format) { desc.storage_format = FormatOf(format); }
 
 void aclSetTensorShape(TensorDesc& desc, int numDims, const int64_t* dims) {
   desc.storage_dims = CheckedDims(dims, numDims);
 }
 
-void aclSetTensorOriginFormat(TensorDesc& desc, aclFormat format) {
-  desc.origin_format = FormatOf(format);
-}
+void aclSetTensorOriginFormat(TensorDesc& desc, aclFormat format) { desc.origin_format = FormatOf(format); }
 
 void aclSetTensorOriginShape(TensorDesc& desc, int numDims, const int64_t* dims) {
   desc.origin_dims = CheckedDims(dims, numDims);

@@ -22,8 +22,7 @@ int Report(Fn fn, int code, const char* id, const std::string& sentence) {
 // A thread-safe place for names: installed when the library is loaded.
 const bool g_namer_installed = [] {
   rt::SetCallNamer([](uint32_t call) {
-    return call == 0 || call > static_cast<uint32_t>(Fn::kCount) ? "a call"
-                                                                 : kFunctions[call - 1].name;
+    return call == 0 || call > static_cast<uint32_t>(Fn::kCount) ? "a call" : kFunctions[call - 1].name;
   });
   return true;
 }();

@@ -26,11 +26,13 @@ class CallScope {
   explicit CallScope(Fn fn)
       : record_(rt::ThisThreadsCalls()),
         outer_(std::exchange(rt::t_current_call, static_cast<uint32_t>(fn) + 1)) {
-    if (outer_ == 0) [[likely]] record_.Enter();
+    if (outer_ == 0) [[likely]]
+      record_.Enter();
   }
   ~CallScope() {
     rt::t_current_call = outer_;
-    if (outer_ == 0) [[likely]] record_.Leave();
+    if (outer_ == 0) [[likely]]
+      record_.Leave();
   }
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
@@ -41,7 +43,8 @@ class CallScope {
 };
 
 inline void CheckRunning(Fn fn) {
-  if (!rt::Running() && InfoOf(fn).needs_init) [[unlikely]] RefuseNotRunning(fn);
+  if (!rt::Running() && InfoOf(fn).needs_init) [[unlikely]]
+    RefuseNotRunning(fn);
 }
 
 // Runs a handler; its status code is the result. A thread that is being cancelled unwinds through here

@@ -15,7 +15,8 @@ void aclrtLaunchHostFunc(rt::Stream& stream, aclrtHostFunc fn, void* args) {
 void aclrtSubscribeReport(uint64_t threadId, rt::Stream& stream) { SubscribeReport(threadId, stream); }
 void aclrtUnSubscribeReport(uint64_t threadId, rt::Stream& stream) { UnsubscribeReport(threadId, stream); }
 
-void aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType, rt::Stream& stream) {
+void aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
+                         rt::Stream& stream) {
   if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
     Fail(107000, "callback-block-type", "blockType = {}; use ACL_CALLBACK_NO_BLOCK or ACL_CALLBACK_BLOCK",
          static_cast<int>(blockType));

@@ -25,7 +25,8 @@ aclmdlRI HandleOf(rt::ModelRI& model) { return AsHandle<aclmdlRI>(rt::Models().H
 
 const rt::TaskGraph& GraphOf(rt::ModelRI& model) {
   if (model.building()) {
-    Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", model.id());
+    Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first",
+         model.id());
   }
   return model.graph();
 }
@@ -36,8 +37,9 @@ void FillArray(const std::vector<HandleBits>& from, Handle* to, uint32_t* count,
   auto total = static_cast<uint32_t>(from.size());
   if (to != nullptr) {
     if (*count < total) {
-      Fail(107000, "array-short", "the array has room for {} {}, there are {}; ask for the number with a null array",
-           *count, what, total);
+      Fail(107000, "array-short",
+           "the array has room for {} {}, there are {}; ask for the number with a null array", *count, what,
+           total);
     }
     for (uint32_t i = 0; i < total; ++i) to[i] = AsHandle<Handle>(from[i]);
   }
@@ -127,9 +129,10 @@ void aclmdlRIGetStreams(rt::ModelRI& modelRI, aclrtStream* streams, uint32_t* nu
 void aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* tasks, uint32_t* numTasks) {
   rt::ModelStream* place = rt::ModelStreams().Find(BitsOf(stream));
   if (place == nullptr) {
-    Fail(107017, "model-stream",
-         "stream = {:#x} is not a stream of a model, as aclmdlRIGetStreams gives them, or the model was destroyed",
-         BitsOf(stream));
+    Fail(
+        107017, "model-stream",
+        "stream = {:#x} is not a stream of a model, as aclmdlRIGetStreams gives them, or the model was destroyed",
+        BitsOf(stream));
   }
   FillArray(place->tasks, tasks, numTasks, "tasks");
 }

@@ -71,19 +71,23 @@ class ConfigFile {
     try {
       root_ = Json::parse(text_);
     } catch (const Json::parse_error& error) {
-      Fail(100006, "init-file-syntax", "{}:{}: not valid JSON", path, PlaceOf(text_, error.byte == 0 ? 0 : error.byte - 1));
+      Fail(100006, "init-file-syntax", "{}:{}: not valid JSON", path,
+           PlaceOf(text_, error.byte == 0 ? 0 : error.byte - 1));
     } catch (const Json::out_of_range& error) {
       std::string number = Quoted(error.what());
-      Fail(100006, "init-file-number", "{}:{}: the number {} is too large", path, PlaceOf(text_, text_.find(number)), number);
+      Fail(100006, "init-file-number", "{}:{}: the number {} is too large", path,
+           PlaceOf(text_, text_.find(number)), number);
     }
-    if (!root_.is_object()) Fail(100006, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
+    if (!root_.is_object())
+      Fail(100006, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
   }
 
   // The value behind the keys, outermost first; null when it is not there.
   const Json* Find(const Keys& keys) const {
     const Json* value = &root_;
     for (size_t i = 0; i < keys.size(); ++i) {
-      if (!value->is_object()) Refuse(Keys(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(i)), *value, "an object { }");
+      if (!value->is_object())
+        Refuse(Keys(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(i)), *value, "an object { }");
       auto it = value->find(keys[i]);
       if (it == value->end()) return nullptr;
       value = &*it;

@@ -41,10 +41,10 @@ struct ObjectTraits<rt::Stream> {
   static constexpr const char* kName = "a stream";
   static rt::Stream* Find(HandleBits h) { return &rt::ResolveStream(h, "stream"); }
 };
-#define BELAY_OBJECT(Type, table, name)                     \
-  template <>                                               \
-  struct ObjectTraits<Type> {                               \
-    static constexpr const char* kName = name;              \
+#define BELAY_OBJECT(Type, table, name)                       \
+  template <>                                                 \
+  struct ObjectTraits<Type> {                                 \
+    static constexpr const char* kName = name;                \
     static Type* Find(HandleBits h) { return table.Find(h); } \
   };
 BELAY_OBJECT(rt::Event, rt::Events(), "an event")
@@ -65,11 +65,11 @@ BELAY_OBJECT(tensor::DataBuffer, tensor::g_data_buffers, "a data buffer")
 BELAY_OBJECT(tensor::TensorDesc, tensor::g_tensor_descs, "a tensor description")
 #undef BELAY_OBJECT
 // Looked up in graph_objects.cc, so that not every file that converts a handle reads what a graph is.
-#define BELAY_GRAPH_OBJECT(Type, name)     \
-  template <>                             \
-  struct ObjectTraits<Type> {             \
+#define BELAY_GRAPH_OBJECT(Type, name)         \
+  template <>                                  \
+  struct ObjectTraits<Type> {                  \
     static constexpr const char* kName = name; \
-    static Type* Find(HandleBits h);      \
+    static Type* Find(HandleBits h);           \
   };
 BELAY_GRAPH_OBJECT(graph::Dataset, "a dataset")
 BELAY_GRAPH_OBJECT(graph::ModelDescription, "a model description")
@@ -80,10 +80,9 @@ BELAY_GRAPH_OBJECT(graph::AippParameters, "parameters of AIPP")
 BELAY_GRAPH_OBJECT(graph::OpHandle, "a handle of an operator")
 #undef BELAY_GRAPH_OBJECT
 
-[[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument,
-                                                 HandleBits handle, int code) {
-  Fail(code, "handle", "{} = {:#x} is not {}: it was destroyed, or never was one", argument, handle,
-       what);
+[[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument, HandleBits handle,
+                                                 int code) {
+  Fail(code, "handle", "{} = {:#x} is not {}: it was destroyed, or never was one", argument, handle, what);
 }
 
 // An argument that stays alive for as long as the call, whoever destroys it meanwhile.
@@ -107,9 +106,11 @@ decltype(auto) Need(Handle handle, const char* argument) {
   using Traits = ObjectTraits<std::remove_const_t<T>>;
   HandleBits bits = BitsOf(handle);
   T* object = Traits::Find(bits);
-  if (object == nullptr) [[unlikely]] RefuseHandle(Traits::kName, argument, bits, 107017);
+  if (object == nullptr) [[unlikely]]
+    RefuseHandle(Traits::kName, argument, bits, 107017);
   if constexpr (requires { object->TryRef(); }) {
-    if (!object->TryRef()) [[unlikely]] RefuseHandle(Traits::kName, argument, bits, 107017);
+    if (!object->TryRef()) [[unlikely]]
+      RefuseHandle(Traits::kName, argument, bits, 107017);
     // What was counted may be the next object in this slot.
     if (Traits::Find(bits) != object) [[unlikely]] {
       object->Unref();

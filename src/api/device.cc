@@ -102,7 +102,8 @@ void aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   int64_t deadline = timeout == 0 ? -1 : NowNs() + int64_t{timeout} * 1'000'000;
   if (!rt::DeviceAt(deviceId).Abort(deadline)) {
     Fail(107019, "wait-timeout",
-         "a task of device {} still ran at the end of the time limit; call again to go on waiting for it", deviceId);
+         "a task of device {} still ran at the end of the time limit; call again to go on waiting for it",
+         deviceId);
   }
 }
 
@@ -126,7 +127,8 @@ void aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
   rt::CurrentContext().device().peers.fetch_and(~(uint64_t{1} << peerDeviceId));
 }
 
-// --- what devices are ----------------------------------------------------------------------------------------
+// --- what devices are
+// ----------------------------------------------------------------------------------------
 
 void aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
   rt::DeviceAt(deviceId);

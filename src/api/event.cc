@@ -32,7 +32,8 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags, std::atomic<uint64_t>
   }
   rt::Device& device = rt::CurrentContext().device();
   device.TakeEventSlot();
-  HandleBits handle = rt::Events().Create(device, kind, flags, g_next_id.fetch_add(1, std::memory_order_relaxed));
+  HandleBits handle =
+      rt::Events().Create(device, kind, flags, g_next_id.fetch_add(1, std::memory_order_relaxed));
   if (handle == 0) {
     device.ReturnEventSlot();
     Fail(207007, "event-table-full", "the process holds as many events as Belay can number");
@@ -45,18 +46,22 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags, std::atomic<uint64_t>
 }
 
 void NeedSync(const rt::Event& event) {
-  if (event.may_sync_streams()) [[likely]] return;
-  Fail(107000, "event-no-sync",
-       "event {} was created with flag {:#x}; only an event with ACL_EVENT_SYNC can make a stream wait or be reset",
-       event.id(), event.flags());
+  if (event.may_sync_streams()) [[likely]]
+    return;
+  Fail(
+      107000, "event-no-sync",
+      "event {} was created with flag {:#x}; only an event with ACL_EVENT_SYNC can make a stream wait or be reset",
+      event.id(), event.flags());
 }
 
 void RefuseEx(const rt::Event& event, const char* call) {
-  if (event.kind() != rt::EventKind::kEx) [[likely]] return;
-  Fail(107000, "event-ex",
-       "{} is not for events made by aclrtCreateEventExWithFlag (event {}); record it again instead of resetting "
-       "it, and ask aclrtQueryEventStatus",
-       call, event.id());
+  if (event.kind() != rt::EventKind::kEx) [[likely]]
+    return;
+  Fail(
+      107000, "event-ex",
+      "{} is not for events made by aclrtCreateEventExWithFlag (event {}); record it again instead of resetting "
+      "it, and ask aclrtQueryEventStatus",
+      call, event.id());
 }
 
 void Wait(rt::Stream& stream, rt::Event& event, uint32_t seconds) {
@@ -69,14 +74,16 @@ void Wait(rt::Stream& stream, rt::Event& event, uint32_t seconds) {
 void SynchronizePolled(rt::Event& event, rt::Stream* stream, int64_t deadline_ns) {
   MayBeCancelled may_be_cancelled;
   constexpr auto kLongestPause = std::chrono::microseconds(200);
-  for (auto pause = std::chrono::microseconds(5); !event.Complete(); pause = std::min(2 * pause, kLongestPause)) {
+  for (auto pause = std::chrono::microseconds(5); !event.Complete();
+       pause = std::min(2 * pause, kLongestPause)) {
     if (deadline_ns >= 0 && NowNs() >= deadline_ns) {
-      Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout", "event {} was not complete at the end of the time limit",
-           event.id());
+      Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout",
+           "event {} was not complete at the end of the time limit", event.id());
     }
     std::this_thread::sleep_for(pause);
   }
-  if (stream != nullptr && stream->failed()) [[unlikely]] Surface(stream->TakeFailure());
+  if (stream != nullptr && stream->failed()) [[unlikely]]
+    Surface(stream->TakeFailure());
 }
 
 void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
@@ -85,26 +92,29 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
   if (event.IsPolled()) return SynchronizePolled(event, binding.stream, deadline_ns);
   if (binding.stream == nullptr) {
     if (event.kind() == rt::EventKind::kEx) return;
-    Fail(107000, "event-unrecorded", "event {} was not recorded (or was reset since), so {} would never return",
-         event.id(), call);
+    Fail(107000, "event-unrecorded",
+         "event {} was not recorded (or was reset since), so {} would never return", event.id(), call);
   }
   if (!WaitUntil(*binding.stream, binding.position, deadline_ns)) {
-    Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout", "event {} was not complete at the end of the time limit",
-         event.id());
+    Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout",
+         "event {} was not complete at the end of the time limit", event.id());
   }
-  if (binding.stream->failed()) [[unlikely]] Surface(binding.stream->TakeFailure());
+  if (binding.stream->failed()) [[unlikely]]
+    Surface(binding.stream->TakeFailure());
 }
 
 void RefuseIpc(const rt::Event& event, const char* call) {
-  if (event.flags() != kIpc) [[likely]] return;
-  Fail(107000, "event-ipc", "{} is not for events made with ACL_EVENT_IPC; create the event with other flags", call);
+  if (event.flags() != kIpc) [[likely]]
+    return;
+  Fail(107000, "event-ipc", "{} is not for events made with ACL_EVENT_IPC; create the event with other flags",
+       call);
 }
 
 uint64_t TimeOf(rt::Event& event, const char* argument) {
   uint64_t ticks = event.ticks();
   if (ticks != 0) return ticks;
-  Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "event-no-time",
-       "{} (event {}) has no time: {}", argument, event.id(),
+  Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "event-no-time", "{} (event {}) has no time: {}", argument,
+       event.id(),
        event.keeps_time() ? "its latest record has not run; record it and synchronise its stream first"
                           : "create it with ACL_EVENT_TIME_LINE");
 }
@@ -115,7 +125,9 @@ void aclrtCreateEvent(aclrtEvent* event) { *event = CreateEvent(rt::EventKind::k
 void aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
   *event = CreateEvent(rt::EventKind::kFlagged, flag);
 }
-void aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) { *event = CreateEvent(rt::EventKind::kEx, flag); }
+void aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+  *event = CreateEvent(rt::EventKind::kEx, flag);
+}
 
 void aclrtDestroyEvent(rt::Event& event) {
   HandleBits handle = rt::Events().HandleOf(&event);
@@ -129,7 +141,8 @@ void aclrtIpcGetEventHandle(rt::Event& event, aclrtIpcEventHandle* handle) {
 
 void aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event) {
   rt::CurrentContext();
-  rt::OfferName name = rt::NameOf(std::string(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved)));
+  rt::OfferName name =
+      rt::NameOf(std::string(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved)));
   *event = CreateEvent(rt::EventKind::kFlagged, kIpc, rt::OpenOffer(name, rt::OfferKind::kEvent).words);
 }
 
@@ -154,7 +167,8 @@ void aclrtStreamWaitEvent(rt::Stream& stream, rt::Event& event) {
 }
 
 void aclrtStreamWaitEventWithTimeout(rt::Stream& stream, rt::Event& event, int32_t timeout) {
-  if (timeout < 0) Fail(107000, "timeout", "timeout = {} s; use 0 for no limit, or a number of seconds", timeout);
+  if (timeout < 0)
+    Fail(107000, "timeout", "timeout = {} s; use 0 for no limit, or a number of seconds", timeout);
   Wait(stream, event, static_cast<uint32_t>(timeout));
 }
 
@@ -186,9 +200,10 @@ void aclrtEventElapsedTime(float* ms, rt::Event& startEvent, rt::Event& endEvent
   uint64_t start = TimeOf(startEvent, "startEvent");
   uint64_t end = TimeOf(endEvent, "endEvent");
   if (end < start) {
-    Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "event-time-reversed",
-         "endEvent (event {}) was reached before startEvent (event {}); give them in the order of their records",
-         endEvent.id(), startEvent.id());
+    Fail(
+        ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "event-time-reversed",
+        "endEvent (event {}) was reached before startEvent (event {}); give them in the order of their records",
+        endEvent.id(), startEvent.id());
   }
   *ms = static_cast<float>(TicksToNs(end - start) / 1e6);
 }

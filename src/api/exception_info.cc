@@ -40,8 +40,7 @@ void Tell(void* argument) {
 void Observe(const rt::Stream& stream, const rt::TaskFailure& failure) {
   if (g_callback.load() == nullptr) return;
   Report report{{static_cast<uint32_t>(failure.number), stream.id(),
-                 static_cast<uint32_t>(stream.context().device().id()),
-                 static_cast<uint32_t>(failure.code)}};
+                 static_cast<uint32_t>(stream.context().device().id()), static_cast<uint32_t>(failure.code)}};
   auto told = [](void* context) { static_cast<Report*>(context)->told.release(); };
   rt::RunOnCallbackThread(Tell, &report, told, &report);
   report.told.acquire();
@@ -49,8 +48,10 @@ void Observe(const rt::Stream& stream, const rt::TaskFailure& failure) {
 
 const aclrtExceptionInfo& Checked(const aclrtExceptionInfo* info) {
   if (info != t_info) {
-    Fail(100000, "exception-info", "info = {} is not the failure that this thread is being told of; ask "
-         "inside the callback of aclrtSetExceptionInfoCallback", static_cast<const void*>(info));
+    Fail(100000, "exception-info",
+         "info = {} is not the failure that this thread is being told of; ask "
+         "inside the callback of aclrtSetExceptionInfoCallback",
+         static_cast<const void*>(info));
   }
   return *info;
 }
@@ -63,14 +64,8 @@ void aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
 }
 
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) { return Checked(info).task; }
-uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return Checked(info).stream;
-}
-uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return Checked(info).device;
-}
-uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return Checked(info).code;
-}
+uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) { return Checked(info).stream; }
+uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info) { return Checked(info).device; }
+uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) { return Checked(info).code; }
 
 }  // namespace belay::api

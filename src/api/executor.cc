@@ -54,8 +54,8 @@ bool TryRetire(aclOpExecutor* executor) {
 
 void CheckAddress(const char* name, const void* address, int64_t end) {
   if (address == nullptr) [[unlikely]] {
-    Fail(kInvalidArgument, "op-address-null",
-         "{} has no data: its address is null, {} bytes are used", name, end);
+    Fail(kInvalidArgument, "op-address-null", "{} has no data: its address is null, {} bytes are used", name,
+         end);
   }
   rt::MemoryRange range = rt::Lookup(address, static_cast<size_t>(end));
   if (range.kind == rt::MemoryKind::kDevice && range.live &&
@@ -64,8 +64,7 @@ void CheckAddress(const char* name, const void* address, int64_t end) {
   }
   if (range.kind != rt::MemoryKind::kDevice) {
     Fail(kInvalidArgument, "op-address-host",
-         "{} lies at {}, which is host memory; operators work on memory from aclrtMalloc", name,
-         address);
+         "{} lies at {}, which is host memory; operators work on memory from aclrtMalloc", name, address);
   }
   if (!range.live) {
     Fail(kInvalidArgument, "op-address-freed",
@@ -85,8 +84,8 @@ void CheckAddresses(const Plan& plan, const void* workspace, uint64_t workspace_
   if (need == 0) [[likely]]
     return;
   if (workspace_size < need) {
-    Fail(kInvalidArgument, "op-workspace-short",
-         "the workspace has {} bytes; the first stage asked for {}", workspace_size, need);
+    Fail(kInvalidArgument, "op-workspace-short", "the workspace has {} bytes; the first stage asked for {}",
+         workspace_size, need);
   }
   CheckAddress("workspace", workspace, static_cast<int64_t>(need));
 }
@@ -139,13 +138,12 @@ void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* wor
   *executor = reinterpret_cast<aclOpExecutor*>(ops::g_plans.HandleOf(plan.release()));
 }
 
-void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size,
-                 aclOpExecutor* executor, rt::Stream& stream) {
+void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
+                 rt::Stream& stream) {
   PlanRef plan = NeedPlan(executor);
   if (plan->function() != form.function) [[unlikely]] {
     Fail(kInvalidArgument, "executor-other-function",
-         "this executor was made by {}GetWorkspaceSize; run it with {}", plan->function(),
-         plan->function());
+         "this executor was made by {}GetWorkspaceSize; run it with {}", plan->function(), plan->function());
   }
   CheckAddresses(*plan, workspace, workspace_size);
   if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
@@ -166,13 +164,11 @@ void aclSetTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tenso
   PlanRef plan = NeedPlan(executor);
   SetAddress(*plan, FindBinding(*plan, index, Any), addr);
 }
-void aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&,
-                           void* addr) {
+void aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&, void* addr) {
   PlanRef plan = NeedPlan(executor);
   SetAddress(*plan, FindBinding(*plan, index, ops::Reads), addr);
 }
-void aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&,
-                            void* addr) {
+void aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&, void* addr) {
   PlanRef plan = NeedPlan(executor);
   SetAddress(*plan, FindBinding(*plan, index, ops::Writes), addr);
 }
@@ -187,13 +183,13 @@ void aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex, const size
   }
   SetAddress(*plan, -1, addr);
 }
-void aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
-                                  const size_t relativeIndex, tensor::TensorList&, void* addr) {
+void aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,
+                                  tensor::TensorList&, void* addr) {
   PlanRef plan = NeedPlan(executor);
   SetAddress(*plan, FindMember(*plan, irIndex, relativeIndex, ops::Reads), addr);
 }
-void aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
-                                   const size_t relativeIndex, tensor::TensorList&, void* addr) {
+void aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,
+                                   tensor::TensorList&, void* addr) {
   PlanRef plan = NeedPlan(executor);
   SetAddress(*plan, FindMember(*plan, irIndex, relativeIndex, ops::Writes), addr);
 }

@@ -19,7 +19,7 @@ void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* wor
                   aclOpExecutor** executor);
 
 // Stage 2: checks the addresses and submits the plan. Spends the executor unless it is repeatable.
-void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size,
-                 aclOpExecutor* executor, rt::Stream& stream);
+void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
+                 rt::Stream& stream);
 
 }  // namespace belay::api

@@ -22,7 +22,8 @@ constexpr size_t kColumn = 26;
 std::vector<uint32_t> StreamsOf(const rt::TaskGraph& graph) {
   std::vector<uint32_t> streams;
   for (const rt::CaptureNode& node : graph.nodes()) {
-    if (std::find(streams.begin(), streams.end(), node.stream_id) == streams.end()) streams.push_back(node.stream_id);
+    if (std::find(streams.begin(), streams.end(), node.stream_id) == streams.end())
+      streams.push_back(node.stream_id);
   }
   return streams;
 }
@@ -111,16 +112,25 @@ void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path
   Json events = Json::array();
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const rt::CaptureNode& node = graph.nodes()[n];
-    Json args = {{"model_id", model}, {"stream_id", node.stream_id}, {"task_id", n}, {"task_type", node.name()},
-                 {"submitted_by", rt::CallName(node.call)}, {"after", node.after}};
+    Json args = {{"model_id", model},
+                 {"stream_id", node.stream_id},
+                 {"task_id", n},
+                 {"task_type", node.name()},
+                 {"submitted_by", rt::CallName(node.call)},
+                 {"after", node.after}};
     if (node.kind != rt::CaptureNode::Kind::kTask) args["event_id"] = node.event_id;
     if (verbose && node.kind == rt::CaptureNode::Kind::kTask && node.task.type->ranges != nullptr) {
       RangePrinter ranges;
       node.task.type->ranges(node.task.payload, ranges);
       args["memory"] = ranges.list;
     }
-    events.push_back({{"ph", "X"}, {"name", node.name()}, {"pid", model}, {"tid", node.stream_id}, {"ts", n},
-                      {"dur", 1}, {"args", args}});
+    events.push_back({{"ph", "X"},
+                      {"name", node.name()},
+                      {"pid", model},
+                      {"tid", node.stream_id},
+                      {"ts", n},
+                      {"dur", 1},
+                      {"args", args}});
   }
   NoCancellation no_cancellation;
   std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path, "w"), &fclose);

@@ -40,7 +40,8 @@ void aclInit(const char* configPath) {
   rt::Start(config.default_device);
   KeepErrorsPerProcess(config.errors_per_process);
   if (!config.without_effect.empty()) {
-    LogWarning(LogPlace::Here(), "aclInit: {} has no effect for these keys: {}", configPath, config.without_effect);
+    LogWarning(LogPlace::Here(), "aclInit: {} has no effect for these keys: {}", configPath,
+               config.without_effect);
   }
   LogInfo(LogPlace::Here(), "aclInit: {} devices", rt::DeviceCount());
 }

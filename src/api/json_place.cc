@@ -25,7 +25,8 @@ class Walker {
     } else if (Peek() == '"') {
       SkipString();
     } else {
-      while (at_ < text_.size() && std::string_view(",}] \t\r\n").find(text_[at_]) == std::string_view::npos) ++at_;
+      while (at_ < text_.size() && std::string_view(",}] \t\r\n").find(text_[at_]) == std::string_view::npos)
+        ++at_;
     }
     return wanted ? begin : found;
   }
@@ -33,7 +34,8 @@ class Walker {
  private:
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   void SkipSpace() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+      ++at_;
   }
   std::string_view SkipString() {
     size_t begin = ++at_;

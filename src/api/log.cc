@@ -50,7 +50,8 @@ void EnsureLogSettings() {
 void LogError(const char* function, int code, const char* id, const std::string& sentence) {
   EnsureLogSettings();
   if (!LogWanted(LogLevel::kError)) return;
-  WriteLog(LogLevel::kError, "ASCENDCL", fmt::format("{} failed: {} [{}]", function, sentence, id), {function, code});
+  WriteLog(LogLevel::kError, "ASCENDCL", fmt::format("{} failed: {} [{}]", function, sentence, id),
+           {function, code});
 }
 
 }  // namespace belay::api

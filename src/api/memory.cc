@@ -45,8 +45,7 @@ void* Allocate(int device, size_t size, aclrtMemMallocPolicy policy, bool padded
 int DeviceOf(const aclrtMallocConfig* cfg, int fallback) {
   if (cfg == nullptr) return fallback;
   if (cfg->numAttrs > 0 && cfg->attrs == nullptr) {
-    Fail(kBadArgument, "malloc-config", "cfg->attrs is null and cfg->numAttrs is {}",
-         cfg->numAttrs);
+    Fail(kBadArgument, "malloc-config", "cfg->attrs is null and cfg->numAttrs is {}", cfg->numAttrs);
   }
   int device = fallback;
   for (size_t i = 0; i < cfg->numAttrs; ++i) {
@@ -85,8 +84,7 @@ int CheckedOwner(const void* p, const char* argument) {
 rt::VirtualMemory& Virtual() { return *rt::Memory().virtual_memory; }
 
 void CheckFlagsZero(uint64_t flags) {
-  if (flags != 0)
-    Fail(kBadArgument, "flags-reserved", "flags is {:#x}; it is reserved and must be 0", flags);
+  if (flags != 0) Fail(kBadArgument, "flags-reserved", "flags is {:#x}; it is reserved and must be 0", flags);
 }
 
 }  // namespace
@@ -103,8 +101,7 @@ void aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy) 
   api::aclrtMalloc(devPtr, size, policy);
 }
 
-void aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
-                        aclrtMallocConfig* cfg) {
+void aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig* cfg) {
   *devPtr = Allocate(DeviceOf(cfg, rt::CurrentDeviceOrZero()), size, policy, PaddedBy(policy));
 }
 
@@ -150,7 +147,8 @@ void aclrtMemInvalidate(void* devPtr, size_t size) { CheckDeviceRange(devPtr, si
 // --- what is known of memory
 
 // Everything is charged to one component: what the program asked for.
-void aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo, size_t inputNum, size_t* outputNum) {
+void aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo, size_t inputNum,
+                          size_t* outputNum) {
   rt::MemoryUse use = rt::DeviceMemoryUse(deviceId);
   *outputNum = std::min<size_t>(inputNum, 1);
   if (inputNum == 0) return;
@@ -163,8 +161,7 @@ void aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo, siz
 void aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
   // One pool serves every kind of memory and every size of page.
   if (static_cast<int>(attr) < ACL_DDR_MEM || static_cast<int>(attr) > ACL_MEM_P2P_HUGE1G) {
-    Fail(kBadArgument, "memory-attribute", "attr is {}, which no kind of memory has",
-         static_cast<int>(attr));
+    Fail(kBadArgument, "memory-attribute", "attr is {}, which no kind of memory has", static_cast<int>(attr));
   }
   rt::MemoryInfo info = rt::DeviceMemoryInfo(rt::CurrentDeviceOrZero());
   *free = info.free;
@@ -223,16 +220,14 @@ void aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
 
 // --- virtual memory
 
-void aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr,
-                            uint64_t flags) {
+void aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, void* expectPtr, uint64_t flags) {
   if (alignment != 0) {
     Fail(kBadArgument, "reserve-alignment",
-         "alignment is {}; it is reserved and must be 0 (ranges start at multiples of {} bytes)",
-         alignment, rt::kPhysicalGranularity);
+         "alignment is {}; it is reserved and must be 0 (ranges start at multiples of {} bytes)", alignment,
+         rt::kPhysicalGranularity);
   }
   if (flags > 1) {
-    Fail(kBadArgument, "reserve-flags", "flags is {:#x}; 0 is normal pages, 1 is huge pages",
-         flags);
+    Fail(kBadArgument, "reserve-flags", "flags is {:#x}; 0 is normal pages, 1 is huge pages", flags);
   }
   *virPtr = Virtual().Reserve(size, expectPtr);
 }
@@ -260,8 +255,7 @@ void aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrtPhys
 
 void aclrtFreePhysical(rt::PhysicalMemory& handle) { Virtual().FreePhysical(handle); }
 
-void aclrtMapMem(void* virPtr, size_t size, size_t offset, rt::PhysicalMemory& handle,
-                 uint64_t flags) {
+void aclrtMapMem(void* virPtr, size_t size, size_t offset, rt::PhysicalMemory& handle, uint64_t flags) {
   CheckFlagsZero(flags);
   Virtual().Map(virPtr, size, offset, handle);
 }
@@ -273,10 +267,9 @@ void aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop, aclrtMemGranul
   if (prop->location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
     rt::DeviceAt(static_cast<int>(prop->location.id));
   }
-  if (option != ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM &&
-      option != ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
-    Fail(kBadArgument, "granularity-option",
-         "option is {}; 0 is the minimum, 1 what is recommended", static_cast<int>(option));
+  if (option != ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM && option != ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
+    Fail(kBadArgument, "granularity-option", "option is {}; 0 is the minimum, 1 what is recommended",
+         static_cast<int>(option));
   }
   *granularity = rt::kPhysicalGranularity;
 }

@@ -24,8 +24,7 @@ struct Ends {
   bool pageable = false;  // touches host memory that is not pinned: the call waits for the task
 };
 
-[[gnu::cold, gnu::noinline]] void CheckPeers(const rt::MemoryRange& dst,
-                                             const rt::MemoryRange& src) {
+[[gnu::cold, gnu::noinline]] void CheckPeers(const rt::MemoryRange& dst, const rt::MemoryRange& src) {
   uint64_t dst_peers = rt::DeviceAt(dst.device).peers.load(std::memory_order_relaxed);
   uint64_t src_peers = rt::DeviceAt(src.device).peers.load(std::memory_order_relaxed);
   if ((dst_peers >> src.device & 1) != 0 || (src_peers >> dst.device & 1) != 0) return;
@@ -46,8 +45,7 @@ void CheckCount(size_t count, size_t max, const char* max_name) {
   if (count == 0) Fail(kBadArgument, "copy-size-zero", "count is 0; there is nothing to do");
   if (count > max) {
     Fail(kBadArgument, "copy-beyond-max",
-         "count is {} and {} is {}: the destination is smaller than what goes there", count,
-         max_name, max);
+         "count is {} and {} is {}: the destination is smaller than what goes there", count, max_name, max);
   }
 }
 
@@ -66,22 +64,19 @@ Ends CheckFill(const void* dst, size_t max, size_t count) {
 // The bytes from the first row to the end of the last one.
 size_t CheckedExtent(size_t pitch, size_t width, size_t height, const char* name) {
   if (width > pitch) {
-    Fail(kBadArgument, "copy-pitch", "width is {} and {} is {}: rows would overlap", width, name,
-         pitch);
+    Fail(kBadArgument, "copy-pitch", "width is {} and {} is {}: rows would overlap", width, name, pitch);
   }
   size_t extent = 0;
-  if (__builtin_mul_overflow(pitch, height - 1, &extent) ||
-      __builtin_add_overflow(extent, width, &extent)) {
-    Fail(kBadArgument, "copy-pitch", "{} rows of {} {} bytes do not fit in any memory", height,
-         name, pitch);
+  if (__builtin_mul_overflow(pitch, height - 1, &extent) || __builtin_add_overflow(extent, width, &extent)) {
+    Fail(kBadArgument, "copy-pitch", "{} rows of {} {} bytes do not fit in any memory", height, name, pitch);
   }
   return extent;
 }
 
 Ends CheckCopy2d(const rt::Copy2dTask& t) {
   if (t.width == 0 || t.height == 0) {
-    Fail(kBadArgument, "copy-size-zero", "width is {} and height is {}; there is nothing to do",
-         t.width, t.height);
+    Fail(kBadArgument, "copy-size-zero", "width is {} and height is {}; there is nothing to do", t.width,
+         t.height);
   }
   size_t to = CheckedExtent(t.dst_pitch, t.width, t.height, "dpitch");
   size_t from = CheckedExtent(t.src_pitch, t.width, t.height, "spitch");
@@ -90,8 +85,7 @@ Ends CheckCopy2d(const rt::Copy2dTask& t) {
 
 // Memory that is not pinned may be gone when the stream gets to the task, so the call waits until
 // it has: an unsafe call while a capture is under way.
-[[gnu::cold, gnu::noinline]] void SubmitAndWait(rt::Stream& stream, rt::Task&& task,
-                                                const char* call) {
+[[gnu::cold, gnu::noinline]] void SubmitAndWait(rt::Stream& stream, rt::Task&& task, const char* call) {
   rt::CheckCaptureAllows(call);
   uint64_t position = stream.Submit(std::move(task));
   if (position != 0) rt::TheEngine().WaitFor(stream, position, -1);
@@ -137,23 +131,22 @@ void aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src, s
   api::aclrtMemcpyAsync(dst, destMax, src, count, kind, stream);
 }
 
-void aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
-                   size_t height, aclrtMemcpyKind) {
+void aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
+                   aclrtMemcpyKind) {
   rt::Copy2dTask task{dst, dpitch, src, spitch, width, height};
   CheckCopy2d(task);
   rt::CheckCaptureAllows("aclrtMemcpy2d");
   task.Run();
 }
 
-void aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
-                        size_t height, aclrtMemcpyKind, rt::Stream& stream) {
+void aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
+                        aclrtMemcpyKind, rt::Stream& stream) {
   rt::Copy2dTask task{dst, dpitch, src, spitch, width, height};
   Ends ends = CheckCopy2d(task);
   if (Refused(ends)) {
     stream.Submit(rt::MakeTask(rt::HostToHostTask{dst, src, width * height}));
   } else {
-    SubmitTo(stream, task, width * height, ends,
-             "aclrtMemcpy2dAsync with memory that is not pinned");
+    SubmitTo(stream, task, width * height, ends, "aclrtMemcpy2dAsync with memory that is not pinned");
   }
 }
 
@@ -163,8 +156,7 @@ void aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
   rt::FillTask{devPtr, count, value}.Run();
 }
 
-void aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
-                      rt::Stream& stream) {
+void aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count, rt::Stream& stream) {
   Ends ends = CheckFill(devPtr, maxCount, count);
   SubmitTo(stream, rt::FillTask{devPtr, count, value}, count, ends,
            "aclrtMemsetAsync on memory that is not pinned");
@@ -193,8 +185,7 @@ struct Batch {
 void Batch::CheckShape() const {
   if (count == 0) Fail(kBadArgument, "copy-batch", "numBatches is 0; there is nothing to do");
   if (attr_count == 0 || attr_count > count) {
-    Fail(kBadArgument, "copy-batch", "numAttrs is {}; it is between 1 and numBatches, {}",
-         attr_count, count);
+    Fail(kBadArgument, "copy-batch", "numAttrs is {}; it is between 1 and numBatches, {}", attr_count, count);
   }
   for (size_t i = 0; i < attr_count; ++i) {
     bool rising = i == 0 ? attr_starts[0] == 0 : attr_starts[i] > attr_starts[i - 1];
@@ -213,8 +204,7 @@ void CheckLocation(const aclrtMemLocation& location, const rt::MemoryRange& rang
   if (device == wants_device && (!device || static_cast<int>(location.id) == range.device)) return;
   Fail(kBadArgument, "copy-batch-location",
        "copy {}: its attribute says that {} is on {} {}, but it is on {} {}", i, end,
-       wants_device ? "device" : "host", location.id, device ? "device" : "host",
-       device ? range.device : 0);
+       wants_device ? "device" : "host", location.id, device ? "device" : "host", device ? range.device : 0);
 }
 
 Ends Batch::CheckOne(size_t i, const aclrtMemcpyBatchAttr& attr) const {
@@ -242,17 +232,16 @@ std::vector<Ends> Batch::Check(size_t* fail_index) const {
 }  // namespace
 
 void aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes, size_t numBatches,
-                      aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes, size_t numAttrs,
-                      size_t* failIndex) {
+                      aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes, size_t numAttrs, size_t* failIndex) {
   Batch batch{dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
   batch.Check(failIndex);
   rt::CheckCaptureAllows("aclrtMemcpyBatch");
   for (size_t i = 0; i < numBatches; ++i) rt::CopyTask{dsts[i], srcs[i], sizes[i]}.Run();
 }
 
-void aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
-                           size_t numBatches, aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
-                           size_t numAttrs, size_t* failIndex, rt::Stream& stream) {
+void aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes, size_t numBatches,
+                           aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes, size_t numAttrs,
+                           size_t* failIndex, rt::Stream& stream) {
   Batch batch{dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
   std::vector<Ends> ends = batch.Check(failIndex);
   for (size_t i = 0; i < numBatches; ++i) {
@@ -277,25 +266,21 @@ void CheckValueAddress(const void* p) {
          rt::DescribeAddress(p));
   }
   if (reinterpret_cast<uintptr_t>(p) % sizeof(uint64_t) != 0) {
-    Fail(kBadArgument, "value-unaligned", "devAddr is {}; a value lies at a multiple of 8 bytes",
-         p);
+    Fail(kBadArgument, "value-unaligned", "devAddr is {}; a value lies at a multiple of 8 bytes", p);
   }
 }
 }  // namespace
 
 void aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, rt::Stream& stream) {
-  if (flag != 0)
-    Fail(kBadArgument, "flags-reserved", "flag is {}; it is reserved and must be 0", flag);
+  if (flag != 0) Fail(kBadArgument, "flags-reserved", "flag is {}; it is reserved and must be 0", flag);
   CheckValueAddress(devAddr);
   stream.Submit(rt::MakeTask(rt::ValueWriteTask{devAddr, value}, rt::CopyCost(8)));
 }
 
 void aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, rt::Stream& stream) {
   if (flag > ACL_STREAM_WAIT_VALUE_NOR) {
-    Fail(
-        kBadArgument, "value-wait-flag",
-        "flag is {}; 0 waits for at least, 1 for equal, 2 for a common bit, 3 for a bit in neither",
-        flag);
+    Fail(kBadArgument, "value-wait-flag",
+         "flag is {}; 0 waits for at least, 1 for equal, 2 for a common bit, 3 for a bit in neither", flag);
   }
   CheckValueAddress(devAddr);
   auto* address = static_cast<const uint64_t*>(rt::View(devAddr, sizeof(uint64_t)));
@@ -304,8 +289,7 @@ void aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, rt::Stream& st
 
 void aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, rt::Stream& stream) {
   if (cmoType != ACL_RT_CMO_TYPE_PREFETCH) {
-    bool known =
-        static_cast<int>(cmoType) > 0 && static_cast<int>(cmoType) <= ACL_RT_CMO_TYPE_FLUSH;
+    bool known = static_cast<int>(cmoType) > 0 && static_cast<int>(cmoType) <= ACL_RT_CMO_TYPE_FLUSH;
     Fail(known ? kNotSupported : kBadArgument, "cmo-type",
          "cmoType is {}; only ACL_RT_CMO_TYPE_PREFETCH is supported", static_cast<int>(cmoType));
   }

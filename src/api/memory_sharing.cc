@@ -18,7 +18,8 @@ constexpr int kBadArgument = 100000;
 
 void CheckExportFlags(uint64_t flags) {
   if (flags <= 1) return;
-  Fail(kBadArgument, "share-flags", "flags = {:#x}; use 0 (named processes only) or 1 (any process of the user)", flags);
+  Fail(kBadArgument, "share-flags",
+       "flags = {:#x}; use 0 (named processes only) or 1 (any process of the user)", flags);
 }
 
 void CopyKey(const rt::OfferName& name, char* key, size_t length) {
@@ -28,13 +29,15 @@ void CopyKey(const rt::OfferName& name, char* key, size_t length) {
 }
 
 std::span<const int32_t> Pids(const int32_t* pid, size_t count) {
-  if (count == 0) Fail(kBadArgument, "share-pids", "no process is named; give the number of processes in pid");
+  if (count == 0)
+    Fail(kBadArgument, "share-pids", "no process is named; give the number of processes in pid");
   return {pid, count};
 }
 
 void aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, uint64_t flags) {
   RefuseInCallback("aclrtIpcMemGetExportKey");
-  if (len != kKeyBytes) Fail(kBadArgument, "share-key-length", "len = {}; a key takes {} bytes", len, kKeyBytes);
+  if (len != kKeyBytes)
+    Fail(kBadArgument, "share-key-length", "len = {}; a key takes {} bytes", len, kKeyBytes);
   CheckExportFlags(flags);
   rt::MemoryRange block = rt::CheckRange(devPtr, size, "devPtr");
   if (block.device >= 0) rt::DeviceAt(block.device).Quiesce();
@@ -48,7 +51,8 @@ void aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
 }
 
 void aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) {
-  if (flags > 1) Fail(kBadArgument, "share-flags", "flags = {:#x}; use 0, or 1 to enable peer access as well", flags);
+  if (flags > 1)
+    Fail(kBadArgument, "share-flags", "flags = {:#x}; use 0, or 1 to enable peer access as well", flags);
   int device = 0;
   void* p = rt::SharedMemory::Get().Import(rt::NameOf(std::string(key, strnlen(key, kKeyBytes))), &device);
   rt::Context* context = rt::CurrentContextOrNull();
@@ -64,8 +68,8 @@ void aclrtIpcMemClose(const char* key) {
 
 // --- physical memory -------------------------------------------------------------------------------------
 
-void aclrtMemExportToShareableHandle(rt::PhysicalMemory& handle, aclrtMemHandleType handleType, uint64_t flags,
-                                     uint64_t* shareableHandle) {
+void aclrtMemExportToShareableHandle(rt::PhysicalMemory& handle, aclrtMemHandleType handleType,
+                                     uint64_t flags, uint64_t* shareableHandle) {
   if (handleType != ACL_MEM_HANDLE_TYPE_NONE) {
     Fail(kBadArgument, "physical-properties", "handleType is {}; it is 0", static_cast<int>(handleType));
   }
@@ -76,10 +80,12 @@ void aclrtMemExportToShareableHandle(rt::PhysicalMemory& handle, aclrtMemHandleT
 void aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid, size_t pidNum) {
   rt::OfferName name = rt::NameOf(shareableHandle);
   if (rt::Offers::Get().Allow(name, Pids(pid, pidNum))) return;
-  Fail(107017, "share-not-open", "this process has not exported {:#x}, or freed that memory", shareableHandle);
+  Fail(107017, "share-not-open", "this process has not exported {:#x}, or freed that memory",
+       shareableHandle);
 }
 
-void aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle* handle) {
+void aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId,
+                                       aclrtDrvMemHandle* handle) {
   rt::DeviceAt(deviceId);
   rt::ForeignOffer offer = rt::OpenOffer(rt::NameOf(shareableHandle), rt::OfferKind::kPhysicalMemory);
   *handle = AsHandle<aclrtDrvMemHandle>(

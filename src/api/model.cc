@@ -40,7 +40,8 @@ void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {
   auto model = std::make_shared<Model>(device, std::move(file), work);
   auto check = [](const char* what, Buffer given, uint64_t need) {
     if (given.data == nullptr || given.bytes >= need) return;
-    Fail(100000, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)", what, given.bytes, need);
+    Fail(100000, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)", what,
+         given.bytes, need);
   };
   check("workPtr", work, model->work_bytes());
   check("weightPtr", weights, model->weight_bytes());
@@ -69,7 +70,8 @@ void FillDims(const std::string& name, const tensor::Shape& shape, bool rank_kno
   dims->dims[0] = -1;
 }
 
-void InputDims(const ModelDescription& description, const std::vector<tensor::Shape>& shapes, size_t index, aclmdlIODims* dims) {
+void InputDims(const ModelDescription& description, const std::vector<tensor::Shape>& shapes, size_t index,
+               aclmdlIODims* dims) {
   const ModelPort& port = PortAt(description.inputs, index, "input");
   FillDims(port.name, shapes[index], port.type.rank_known, dims);
 }
@@ -93,7 +95,8 @@ void NeedNoIndex(size_t index) {
 
 template <class T>
 void Take(T* to, const void* value, size_t size) {
-  if (size != sizeof *to) Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", size, sizeof *to);
+  if (size != sizeof *to)
+    Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", size, sizeof *to);
   std::memcpy(to, value, size);
 }
 
@@ -105,7 +108,9 @@ void aclmdlQuerySize(const char* fileName, size_t* workSize, size_t* weightSize)
 void aclmdlQuerySizeFromMem(const void* model, size_t modelSize, size_t* workSize, size_t* weightSize) {
   QuerySize(graph::ReadModelCopy(model, modelSize), workSize, weightSize);
 }
-void aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId) { Load(graph::ReadModelFile(modelPath), modelId); }
+void aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId) {
+  Load(graph::ReadModelFile(modelPath), modelId);
+}
 void aclmdlLoadFromMem(const void* model, size_t modelSize, uint32_t* modelId) {
   Load(graph::ReadModelCopy(model, modelSize), modelId);
 }
@@ -113,9 +118,10 @@ void aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId, void* w
                                void* weightPtr, size_t weightSize) {
   LoadWithMemory(graph::ReadModelFile(modelPath), modelId, {workPtr, workSize}, {weightPtr, weightSize});
 }
-void aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t* modelId, void* workPtr, size_t workSize,
-                              void* weightPtr, size_t weightSize) {
-  LoadWithMemory(graph::ReadModelCopy(model, modelSize), modelId, {workPtr, workSize}, {weightPtr, weightSize});
+void aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t* modelId, void* workPtr,
+                              size_t workSize, void* weightPtr, size_t weightSize) {
+  LoadWithMemory(graph::ReadModelCopy(model, modelSize), modelId, {workPtr, workSize},
+                 {weightPtr, weightSize});
 }
 
 aclmdlConfigHandle* aclmdlCreateConfigHandle() {
@@ -127,39 +133,56 @@ void aclmdlDestroyConfigHandle(ModelConfig& handle) {
 
 void aclmdlSetConfigOpt(ModelConfig& config, aclmdlConfigAttr attr, const void* attrValue, size_t valueSize) {
   switch (attr) {
-    case ACL_MDL_PRIORITY_INT32: return Take(&config.priority, attrValue, valueSize);
-    case ACL_MDL_LOAD_TYPE_SIZET: return Take(&config.load_type, attrValue, valueSize);
-    case ACL_MDL_MEM_ADDR_PTR: return Take(&config.model, attrValue, valueSize);
-    case ACL_MDL_MEM_SIZET: return Take(&config.model_bytes, attrValue, valueSize);
-    case ACL_MDL_WEIGHT_ADDR_PTR: return Take(&config.weights, attrValue, valueSize);
-    case ACL_MDL_WEIGHT_SIZET: return Take(&config.weight_bytes, attrValue, valueSize);
-    case ACL_MDL_WORKSPACE_ADDR_PTR: return Take(&config.work, attrValue, valueSize);
-    case ACL_MDL_WORKSPACE_SIZET: return Take(&config.work_bytes, attrValue, valueSize);
+    case ACL_MDL_PRIORITY_INT32:
+      return Take(&config.priority, attrValue, valueSize);
+    case ACL_MDL_LOAD_TYPE_SIZET:
+      return Take(&config.load_type, attrValue, valueSize);
+    case ACL_MDL_MEM_ADDR_PTR:
+      return Take(&config.model, attrValue, valueSize);
+    case ACL_MDL_MEM_SIZET:
+      return Take(&config.model_bytes, attrValue, valueSize);
+    case ACL_MDL_WEIGHT_ADDR_PTR:
+      return Take(&config.weights, attrValue, valueSize);
+    case ACL_MDL_WEIGHT_SIZET:
+      return Take(&config.weight_bytes, attrValue, valueSize);
+    case ACL_MDL_WORKSPACE_ADDR_PTR:
+      return Take(&config.work, attrValue, valueSize);
+    case ACL_MDL_WORKSPACE_SIZET:
+      return Take(&config.work_bytes, attrValue, valueSize);
     case ACL_MDL_PATH_PTR: {
       const char* path = nullptr;
       Take(&path, attrValue, valueSize);
       config.path = path == nullptr ? "" : path;
       return;
     }
-    case ACL_MDL_WORKSPACE_MEM_OPTIMIZE: return;
+    case ACL_MDL_WORKSPACE_MEM_OPTIMIZE:
+      return;
     default:
-      Fail(attr > ACL_MDL_PRIORITY_INT32 && attr <= ACL_MDL_DYNAMIC_TASK_SIZET ? 200001 : 100000, "config-attribute",
-           "attribute {} is not supported; models are loaded from a file or from memory", static_cast<int>(attr));
+      Fail(attr > ACL_MDL_PRIORITY_INT32 && attr <= ACL_MDL_DYNAMIC_TASK_SIZET ? 200001 : 100000,
+           "config-attribute", "attribute {} is not supported; models are loaded from a file or from memory",
+           static_cast<int>(attr));
   }
 }
 
 void aclmdlLoadWithConfig(const ModelConfig& config, uint32_t* modelId) {
-  bool from_file = config.load_type == ACL_MDL_LOAD_FROM_FILE || config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM;
-  bool from_memory = config.load_type == ACL_MDL_LOAD_FROM_MEM || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM;
+  bool from_file =
+      config.load_type == ACL_MDL_LOAD_FROM_FILE || config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM;
+  bool from_memory =
+      config.load_type == ACL_MDL_LOAD_FROM_MEM || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM;
   if (!from_file && !from_memory) {
-    bool queues = config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_Q || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_Q;
-    Fail(queues ? 200001 : 100000, "config-load-type",
-         "ACL_MDL_LOAD_TYPE_SIZET is {}; set it to one of ACL_MDL_LOAD_FROM_FILE, _MEM and their _WITH_MEM forms", config.load_type);
+    bool queues =
+        config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_Q || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_Q;
+    Fail(
+        queues ? 200001 : 100000, "config-load-type",
+        "ACL_MDL_LOAD_TYPE_SIZET is {}; set it to one of ACL_MDL_LOAD_FROM_FILE, _MEM and their _WITH_MEM forms",
+        config.load_type);
   }
   if (from_file ? config.path.empty() : config.model == nullptr) {
-    Fail(100000, "config-missing", "the configuration lacks {}", from_file ? "ACL_MDL_PATH_PTR" : "ACL_MDL_MEM_ADDR_PTR");
+    Fail(100000, "config-missing", "the configuration lacks {}",
+         from_file ? "ACL_MDL_PATH_PTR" : "ACL_MDL_MEM_ADDR_PTR");
   }
-  ModelFile file = from_file ? graph::ReadModelFile(config.path) : graph::ReadModelCopy(config.model, config.model_bytes);
+  ModelFile file =
+      from_file ? graph::ReadModelFile(config.path) : graph::ReadModelCopy(config.model, config.model_bytes);
   LoadWithMemory(std::move(file), modelId, {config.work, config.work_bytes},
                  {const_cast<void*>(static_cast<const void*>(config.weights)), config.weight_bytes});
 }
@@ -168,15 +191,20 @@ void aclmdlUnload(uint32_t modelId) { graph::RemoveModel(modelId); }
 
 // --- bundles -------------------------------------------------------------------------------------------
 
-void aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId) { LoadBundle(graph::ReadBundleFile(modelPath), bundleId); }
+void aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId) {
+  LoadBundle(graph::ReadBundleFile(modelPath), bundleId);
+}
 void aclmdlBundleLoadFromMem(const void* model, size_t modelSize, uint32_t* bundleId) {
   LoadBundle(graph::ReadBundleCopy(model, modelSize), bundleId);
 }
 void aclmdlBundleUnload(uint32_t bundleId) { graph::RemoveBundle(bundleId); }
-void aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum) { *modelNum = graph::ModelsOfBundle(bundleId).size(); }
+void aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum) {
+  *modelNum = graph::ModelsOfBundle(bundleId).size();
+}
 void aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t* modelId) {
   std::vector<uint32_t> models = graph::ModelsOfBundle(bundleId);
-  if (index >= models.size()) Fail(100000, "model-bundle-index", "there is no model {}; the bundle has {}", index, models.size());
+  if (index >= models.size())
+    Fail(100000, "model-bundle-index", "there is no model {}; the bundle has {}", index, models.size());
   *modelId = models[index];
 }
 
@@ -191,10 +219,12 @@ void aclmdlGetDesc(ModelDescription& modelDesc, uint32_t modelId) {
   modelDesc.model_id = modelId;
 }
 void aclmdlGetDescFromFile(ModelDescription& modelDesc, const char* modelPath) {
-  modelDesc = Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelFile(modelPath), {}).description();
+  modelDesc =
+      Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelFile(modelPath), {}).description();
 }
 void aclmdlGetDescFromMem(ModelDescription& modelDesc, const void* model, size_t modelSize) {
-  modelDesc = Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelCopy(model, modelSize), {}).description();
+  modelDesc = Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelCopy(model, modelSize), {})
+                  .description();
 }
 
 size_t aclmdlGetNumInputs(ModelDescription& modelDesc) { return modelDesc.inputs.size(); }
@@ -269,7 +299,8 @@ aclDataType aclmdlGetOutputDataType(const ModelDescription& modelDesc, size_t in
 void aclmdlGetDynamicBatch(const ModelDescription& modelDesc, aclmdlBatch* batch) {
   *batch = {};
   if (modelDesc.gears.kind != graph::Gears::kBatch) return;
-  for (const auto& gear : modelDesc.gears.values) batch->batch[batch->batchCount++] = static_cast<uint64_t>(gear[0]);
+  for (const auto& gear : modelDesc.gears.values)
+    batch->batch[batch->batchCount++] = static_cast<uint64_t>(gear[0]);
 }
 void aclmdlGetDynamicHW(const ModelDescription& modelDesc, size_t, aclmdlHW* hw) {
   *hw = {};
@@ -283,14 +314,17 @@ void aclmdlGetInputDynamicGearCount(const ModelDescription& modelDesc, size_t in
   NeedNoIndex(index);
   *gearCount = modelDesc.gears.kind == graph::Gears::kDims ? modelDesc.gears.values.size() : 0;
 }
-void aclmdlGetInputDynamicDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims, size_t gearCount) {
+void aclmdlGetInputDynamicDims(const ModelDescription& modelDesc, size_t index, aclmdlIODims* dims,
+                               size_t gearCount) {
   NeedNoIndex(index);
   size_t gears = modelDesc.gears.kind == graph::Gears::kDims ? modelDesc.gears.values.size() : 0;
-  if (gearCount != gears) Fail(100000, "model-gear-count", "gearCount is {}; the model has {} gears", gearCount, gears);
+  if (gearCount != gears)
+    Fail(100000, "model-gear-count", "gearCount is {}; the model has {} gears", gearCount, gears);
   size_t sizes = 0;
   for (const tensor::Shape& shape : modelDesc.declared) sizes += static_cast<size_t>(shape.rank());
   if (sizes > ACL_MAX_DIM_CNT + 1) {  // the input that chooses the gear has one, which is not told
-    Fail(200006, "model-gear-sizes", "the inputs have {} sizes; aclmdlIODims holds {}", sizes - 1, ACL_MAX_DIM_CNT);
+    Fail(200006, "model-gear-sizes", "the inputs have {} sizes; aclmdlIODims holds {}", sizes - 1,
+         ACL_MAX_DIM_CNT);
   }
   for (size_t g = 0; g < gears; ++g) {
     dims[g] = {};

@@ -22,7 +22,8 @@ using graph::ModelPort;
 using graph::ValueType;
 
 tensor::DataBuffer& BufferAt(const Dataset& dataset, size_t index) {
-  return Need<tensor::DataBuffer>(AsHandle<aclDataBuffer*>(dataset.items[index].buffer), "a buffer of the dataset");
+  return Need<tensor::DataBuffer>(AsHandle<aclDataBuffer*>(dataset.items[index].buffer),
+                                  "a buffer of the dataset");
 }
 
 Dataset::Item& ItemAt(Dataset& dataset, size_t index) {
@@ -32,7 +33,8 @@ Dataset::Item& ItemAt(Dataset& dataset, size_t index) {
 
 std::vector<Buffer> BuffersOf(const Dataset& dataset, size_t count, const char* what) {
   if (dataset.items.size() < count) {
-    Fail(100000, "model-buffer-count", "the model has {} {}s, but {} buffers were given", count, what, dataset.items.size());
+    Fail(100000, "model-buffer-count", "the model has {} {}s, but {} buffers were given", count, what,
+         dataset.items.size());
   }
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < count; ++i) {
@@ -56,20 +58,24 @@ void SizeFromBytes(ValueType& type, size_t bytes) {
       open = i;
     }
   }
-  if (open >= 0 && known > 0 && static_cast<int64_t>(bytes) % known == 0) type.shape[open] = static_cast<int64_t>(bytes) / known;
+  if (open >= 0 && known > 0 && static_cast<int64_t>(bytes) % known == 0)
+    type.shape[open] = static_cast<int64_t>(bytes) / known;
 }
 
 void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
-  auto& description = Need<tensor::TensorDesc>(AsHandle<aclTensorDesc*>(handle), "a description of the dataset");
+  auto& description =
+      Need<tensor::TensorDesc>(AsHandle<aclTensorDesc*>(handle), "a description of the dataset");
   bool fits = description.dims.size() <= tensor::kMaxRank;
   tensor::Shape shape;
   for (size_t i = 0; fits && i < description.dims.size(); ++i) {
     shape.push_back(description.dims[i]);
     int at = static_cast<int>(i);
-    fits = !type.rank_known || (at < type.shape.rank() && (type.shape[at] < 0 || type.shape[at] == description.dims[i]));
+    fits = !type.rank_known ||
+           (at < type.shape.rank() && (type.shape[at] < 0 || type.shape[at] == description.dims[i]));
   }
   if (!fits || (type.rank_known && shape.rank() != type.shape.rank())) {
-    Fail(145021, "model-input-shape", "input {} is passed as {}, but the model declares {}", index, shape.ToString(), type.ToString());
+    Fail(145021, "model-input-shape", "input {} is passed as {}, but the model declares {}", index,
+         shape.ToString(), type.ToString());
   }
   type.rank_known = true;
   type.shape = shape;
@@ -78,7 +84,9 @@ void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
 std::vector<ValueType> TypesFor(const Model& model, const Dataset& input) {
   if (model.file().gears.kind != Gears::kNone) {
     if (!input.gear.empty()) return model.TypesOfGear(input.gear);
-    Fail(100000, "model-gear-none", "the model was built for several sizes and none was chosen; call aclmdlSetDynamicBatchSize, aclmdlSetDynamicHWSize or aclmdlSetInputDynamicDims first");
+    Fail(
+        100000, "model-gear-none",
+        "the model was built for several sizes and none was chosen; call aclmdlSetDynamicBatchSize, aclmdlSetDynamicHWSize or aclmdlSetInputDynamicDims first");
   }
   std::vector<ValueType> types = model.DeclaredTypes();
   for (size_t i = 0; i < types.size() && i < input.items.size(); ++i) {
@@ -128,7 +136,8 @@ struct Run {
   std::shared_ptr<graph::DynamicResult> result;
 };
 
-Run Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream, bool waits) {
+Run Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream,
+            bool waits) {
   Run run{std::move(model), nullptr, nullptr};
   run.instance = run.model->InstanceFor(TypesFor(*run.model, input));
   std::vector<Buffer> inputs = BuffersOf(input, run.instance->inputs().size(), "input");
@@ -161,7 +170,9 @@ void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::
 }  // namespace
 
 aclmdlDataset* aclmdlCreateDataset() { return AsHandle<aclmdlDataset*>(graph::g_datasets.Create()); }
-void aclmdlDestroyDataset(const Dataset& dataset) { graph::g_datasets.Destroy(graph::g_datasets.HandleOf(&dataset)); }
+void aclmdlDestroyDataset(const Dataset& dataset) {
+  graph::g_datasets.Destroy(graph::g_datasets.HandleOf(&dataset));
+}
 void aclmdlAddDatasetBuffer(Dataset& dataset, aclDataBuffer* dataBuffer) {
   Need<tensor::DataBuffer>(dataBuffer, "dataBuffer");
   dataset.items.push_back({BitsOf(dataBuffer), 0, false});
@@ -204,13 +215,15 @@ aclmdlExecConfigHandle* aclmdlCreateExecConfigHandle() {
 void aclmdlDestroyExecConfigHandle(const graph::ExecConfig& handle) {
   graph::g_exec_configs.Destroy(graph::g_exec_configs.HandleOf(&handle));
 }
-void aclmdlSetExecConfigOpt(graph::ExecConfig& handle, aclmdlExecConfigAttr attr, const void* attrValue, size_t valueSize) {
+void aclmdlSetExecConfigOpt(graph::ExecConfig& handle, aclmdlExecConfigAttr attr, const void* attrValue,
+                            size_t valueSize) {
   if (attr < ACL_MDL_STREAM_SYNC_TIMEOUT || attr > ACL_MDL_MEC_TIMETHR_SIZET) {
     Fail(100000, "config-attribute", "there is no attribute {}", static_cast<int>(attr));
   }
   bool limit = attr == ACL_MDL_STREAM_SYNC_TIMEOUT || attr == ACL_MDL_EVENT_SYNC_TIMEOUT;
   size_t wanted = limit ? sizeof(int32_t) : sizeof(size_t);
-  if (valueSize != wanted) Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", valueSize, wanted);
+  if (valueSize != wanted)
+    Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", valueSize, wanted);
   if (!limit) return;
   int32_t milliseconds = *static_cast<const int32_t*>(attrValue);
   if (milliseconds < -1) Fail(100000, "config-time", "a time limit of {} ms; -1 means none", milliseconds);
@@ -220,7 +233,8 @@ void aclmdlSetExecConfigOpt(graph::ExecConfig& handle, aclmdlExecConfigAttr attr
 void aclmdlSetDynamicBatchSize(uint32_t modelId, Dataset& dataset, size_t index, uint64_t batchSize) {
   Choose(modelId, dataset, index, Gears::kBatch, {static_cast<int64_t>(batchSize)});
 }
-void aclmdlSetDynamicHWSize(uint32_t modelId, Dataset& dataset, size_t index, uint64_t height, uint64_t width) {
+void aclmdlSetDynamicHWSize(uint32_t modelId, Dataset& dataset, size_t index, uint64_t height,
+                            uint64_t width) {
   Choose(modelId, dataset, index, Gears::kImage, {static_cast<int64_t>(height), static_cast<int64_t>(width)});
 }
 // The numbers of all inputs; those that were open make the gear.
@@ -229,12 +243,14 @@ void aclmdlSetInputDynamicDims(uint32_t modelId, Dataset& dataset, size_t index,
   size_t next = 0;
   for (const ValueType& type : graph::FindModel(modelId)->DeclaredTypes()) {
     for (int64_t size : type.shape) {
-      if (next == dims->dimCount || next == ACL_MAX_DIM_CNT) Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have more", dims->dimCount);
+      if (next == dims->dimCount || next == ACL_MAX_DIM_CNT)
+        Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have more", dims->dimCount);
       int64_t given = dims->dims[next++];
       if (size < 0) gear.push_back(given);
     }
   }
-  if (next != dims->dimCount) Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have {}", dims->dimCount, next);
+  if (next != dims->dimCount)
+    Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have {}", dims->dimCount, next);
   Choose(modelId, dataset, index, Gears::kDims, std::move(gear));
 }
 

@@ -11,8 +11,7 @@ namespace belay::api {
 
 void aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
   if (flag != ACL_NOTIFY_DEFAULT && flag != ACL_NOTIFY_DEVICE_USE_ONLY) {
-    Fail(107000, "notify-flag", "flag = {:#x}; use ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY",
-         flag);
+    Fail(107000, "notify-flag", "flag = {:#x}; use ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY", flag);
   }
   rt::Notify& made = rt::Notify::Create(rt::CurrentContext().device());
   *notify = AsHandle<aclrtNotify>(rt::g_notifies.HandleOf(&made));

@@ -42,7 +42,8 @@ ValueType TypeOf(const TensorDesc& desc) {
   if (desc.dims.size() > tensor::kMaxRank) {
     Fail(145021, "op-rank", "a tensor has {} dimensions; eight are supported", desc.dims.size());
   }
-  return {desc.dtype, desc.format, desc.rank_is_known(), tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
+  return {desc.dtype, desc.format, desc.rank_is_known(),
+          tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
 }
 
 // A member of an array of handles.
@@ -66,12 +67,15 @@ OpArgument ArgumentOf(const TensorDesc& desc) {
   return argument;
 }
 
-SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, DescList outputDesc, const OpAttributes* attributes) {
+SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, DescList outputDesc,
+              const OpAttributes* attributes) {
   CheckCount(inputs, inputDesc, "inputs");
   CheckCount(outputs, outputDesc, "outputs");
   SingleOp op{type, {}, outputs, {}};
-  for (int i = 0; i < inputs; ++i) op.inputs.push_back(ArgumentOf(Member<TensorDesc>(inputDesc[i], "inputDesc[]")));
-  for (int i = 0; i < outputs; ++i) op.results.push_back(TypeOf(Member<TensorDesc>(outputDesc[i], "outputDesc[]")));
+  for (int i = 0; i < inputs; ++i)
+    op.inputs.push_back(ArgumentOf(Member<TensorDesc>(inputDesc[i], "inputDesc[]")));
+  for (int i = 0; i < outputs; ++i)
+    op.results.push_back(TypeOf(Member<TensorDesc>(outputDesc[i], "outputDesc[]")));
   if (attributes != nullptr) op.attributes = attributes->values;
   graph::FitPads(op);
   return op;
@@ -83,7 +87,8 @@ Buffer BufferOf(const aclDataBuffer* handle, const char* what) {
   return {buffer.data, buffer.bytes};
 }
 
-std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, BufferList outputs, rt::Stream& stream) {
+std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, BufferList outputs,
+                                         rt::Stream& stream) {
   std::vector<Buffer> in, out;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     if (op.inputs[i].present && op.inputs[i].value == nullptr) in.push_back(BufferOf(inputs[i], "inputs[]"));
@@ -115,8 +120,8 @@ void WriteShape(aclTensorDesc* handle, const ValueType& type) {
 // Compiled by this call, or something that was loaded or compiled before.
 enum class Made { kNow, kBefore };
 
-void Run(Made made, const char* type, int inputs, DescList inputDesc, BufferList in, int outputs, DescList outputDesc,
-         aclDataBuffer* const* out, const OpAttributes* attributes, rt::Stream& stream) {
+void Run(Made made, const char* type, int inputs, DescList inputDesc, BufferList in, int outputs,
+         DescList outputDesc, aclDataBuffer* const* out, const OpAttributes* attributes, rt::Stream& stream) {
   SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
   if (made == Made::kBefore) graph::NeedLoaded(stream.context().device(), op);
   CheckCount(inputs, in, "inputs");
@@ -131,8 +136,9 @@ void AtOnce(rt::Stream& stream, const Submit& submit) {
   LetRun(stream, alone);
 }
 
-void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inputDesc, aclDataBuffer** in, int outputs,
-                    aclTensorDesc** outputDesc, aclDataBuffer** out, const OpAttributes* attributes, rt::Stream& stream) {
+void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inputDesc, aclDataBuffer** in,
+                    int outputs, aclTensorDesc** outputDesc, aclDataBuffer** out,
+                    const OpAttributes* attributes, rt::Stream& stream) {
   SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
   if (made == Made::kBefore) graph::NeedLoaded(stream.context().device(), op);
   CheckCount(inputs, in, "inputs");
@@ -157,21 +163,29 @@ SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
 
 struct CompileOptions {
   std::mutex lock;
-  // Operators are not compiled when they are called; torch_npu asks for this, and calls aclnn functions when it is so.
+  // Operators are not compiled when they are called; torch_npu asks for this, and calls aclnn functions when
+  // it is so.
   std::map<int, std::string> values{{ACL_OP_JIT_COMPILE, "disable"}};
 };
 CompileOptions& TheCompileOptions() { return PerProcess<CompileOptions>::Get(); }
 
 void CheckOption(aclCompileOpt opt) {
-  if (opt < ACL_PRECISION_MODE || opt > ACL_OP_DEBUG_OPTION) Fail(100000, "op-compile-option", "there is no option {}", static_cast<int>(opt));
+  if (opt < ACL_PRECISION_MODE || opt > ACL_OP_DEBUG_OPTION)
+    Fail(100000, "op-compile-option", "there is no option {}", static_cast<int>(opt));
 }
 
 }  // namespace
 
 aclopAttr* aclopCreateAttr() { return AsHandle<aclopAttr*>(graph::g_op_attributes.Create()); }
-void aclopDestroyAttr(const OpAttributes& attr) { graph::g_op_attributes.Destroy(graph::g_op_attributes.HandleOf(&attr)); }
-void aclopSetAttrBool(OpAttributes& attr, const char* attrName, uint8_t attrValue) { attr.values[attrName] = attrValue != 0; }
-void aclopSetAttrInt(OpAttributes& attr, const char* attrName, int64_t attrValue) { attr.values[attrName] = attrValue; }
+void aclopDestroyAttr(const OpAttributes& attr) {
+  graph::g_op_attributes.Destroy(graph::g_op_attributes.HandleOf(&attr));
+}
+void aclopSetAttrBool(OpAttributes& attr, const char* attrName, uint8_t attrValue) {
+  attr.values[attrName] = attrValue != 0;
+}
+void aclopSetAttrInt(OpAttributes& attr, const char* attrName, int64_t attrValue) {
+  attr.values[attrName] = attrValue;
+}
 void aclopSetAttrFloat(OpAttributes& attr, const char* attrName, float attrValue) {
   attr.values[attrName] = static_cast<double>(attrValue);
 }
@@ -190,7 +204,8 @@ void aclopSetAttrListInt(OpAttributes& attr, const char* attrName, int numValues
 void aclopSetAttrListFloat(OpAttributes& attr, const char* attrName, int numValues, const float* values) {
   attr.values[attrName] = ListOf<double>(numValues, values);
 }
-void aclopSetAttrListDataType(OpAttributes& attr, const char* attrName, int numValues, const aclDataType values[]) {
+void aclopSetAttrListDataType(OpAttributes& attr, const char* attrName, int numValues,
+                              const aclDataType values[]) {
   attr.values[attrName] = ListOf<int64_t>(numValues, values);
 }
 void aclopSetAttrListString(OpAttributes& attr, const char* attrName, int numValues, const char** values) {
@@ -214,32 +229,40 @@ void aclopSetAttrListListInt(OpAttributes& attr, const char* attrName, int numLi
 }
 
 void aclopCompileAndExecute(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
-                            const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
-                            aclDataBuffer* const outputs[], const OpAttributes* attr, aclopEngineType,
-                            aclopCompileType, const char*, rt::Stream& stream) {
-  AtOnce(stream, [&] { Run(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream); });
+                            const aclDataBuffer* const inputs[], int numOutputs,
+                            const aclTensorDesc* const outputDesc[], aclDataBuffer* const outputs[],
+                            const OpAttributes* attr, aclopEngineType, aclopCompileType, const char*,
+                            rt::Stream& stream) {
+  AtOnce(stream, [&] {
+    Run(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  });
 }
 void aclopExecute(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
-                  const aclDataBuffer* const inputs[], int numOutputs, const aclTensorDesc* const outputDesc[],
-                  aclDataBuffer* const outputs[], const OpAttributes* attr, rt::Stream& stream) {
+                  const aclDataBuffer* const inputs[], int numOutputs,
+                  const aclTensorDesc* const outputDesc[], aclDataBuffer* const outputs[],
+                  const OpAttributes* attr, rt::Stream& stream) {
   Run(Made::kBefore, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
 }
-void aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
-                              int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,
-                              aclopEngineType, aclopCompileType, const char*, rt::Stream& stream) {
+void aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[],
+                              aclDataBuffer* inputs[], int numOutputs, aclTensorDesc* outputDesc[],
+                              aclDataBuffer* outputs[], OpAttributes* attr, aclopEngineType, aclopCompileType,
+                              const char*, rt::Stream& stream) {
   AtOnce(stream, [&] {
-    RunAndDescribe(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+    RunAndDescribe(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr,
+                   stream);
   });
 }
 void aclopExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
                     int numOutputs, aclTensorDesc* outputDesc[], aclDataBuffer* outputs[], OpAttributes* attr,
                     rt::Stream& stream) {
-  RunAndDescribe(Made::kBefore, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  RunAndDescribe(Made::kBefore, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr,
+                 stream);
 }
 void aclopCompile(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
-                  const aclTensorDesc* const outputDesc[], const OpAttributes* attr, aclopEngineType, aclopCompileType,
-                  const char*) {
-  graph::InstanceOf(rt::CurrentContext().device(), OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, attr), false);
+                  const aclTensorDesc* const outputDesc[], const OpAttributes* attr, aclopEngineType,
+                  aclopCompileType, const char*) {
+  graph::InstanceOf(rt::CurrentContext().device(),
+                    OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, attr), false);
 }
 
 void aclopInferShape(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],
@@ -251,24 +274,29 @@ void aclopInferShape(const char* opType, int numInputs, aclTensorDesc* inputDesc
     Buffer buffer = BufferOf(inputs[i], "inputs[]");
     size_t bytes = graph::PackedBytes(input.type.dtype, CountOf(input.type.shape));
     if (buffer.data == nullptr || buffer.bytes < bytes) continue;
-    input.value = std::make_shared<graph::HostTensor>(input.type.dtype, input.type.shape, rt::View(buffer.data, bytes), nullptr);
+    input.value = std::make_shared<graph::HostTensor>(input.type.dtype, input.type.shape,
+                                                      rt::View(buffer.data, bytes), nullptr);
   }
   std::vector<ValueType> types = graph::InferOutputs(op);
   for (size_t i = 0; i < types.size(); ++i) WriteShape(outputDesc[i], types[i]);
 }
 
-void aclopCreateHandle(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
-                       const aclTensorDesc* const outputDesc[], const OpAttributes* opAttr, aclopHandle** handle) {
+void aclopCreateHandle(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
+                       int numOutputs, const aclTensorDesc* const outputDesc[], const OpAttributes* opAttr,
+                       aclopHandle** handle) {
   *handle = NewOpHandle(OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, opAttr));
 }
 void aclopCreateHandleForCast(TensorDesc& srcDesc, TensorDesc& dstDesc, uint8_t, aclopHandle** handle) {
   *handle = NewOpHandle(CastOp(srcDesc, dstDesc));
 }
-void aclopDestroyHandle(OpHandle& handle) { graph::g_op_handles.Destroy(graph::g_op_handles.HandleOf(&handle)); }
+void aclopDestroyHandle(OpHandle& handle) {
+  graph::g_op_handles.Destroy(graph::g_op_handles.HandleOf(&handle));
+}
 void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* const inputs[], int numOutputs,
                          aclDataBuffer* const outputs[], rt::Stream& stream) {
   if (static_cast<size_t>(numInputs) != handle.op.inputs.size() || numOutputs != handle.op.outputs) {
-    Fail(100000, "op-arguments", "the handle has {} inputs and {} outputs; {} and {} were passed", handle.op.inputs.size(), handle.op.outputs, numInputs, numOutputs);
+    Fail(100000, "op-arguments", "the handle has {} inputs and {} outputs; {} and {} were passed",
+         handle.op.inputs.size(), handle.op.outputs, numInputs, numOutputs);
   }
   CheckCount(numInputs, inputs, "inputs");
   CheckCount(numOutputs, outputs, "outputs");
@@ -310,7 +338,8 @@ void aclGetCompileopt(aclCompileOpt opt, char* value, size_t length) {
   CheckOption(opt);
   std::lock_guard guard(TheCompileOptions().lock);
   const std::string& text = TheCompileOptions().values[opt];
-  if (length < text.size() + 1) Fail(100000, "op-compile-option-size", "length is {}; the value needs {}", length, text.size() + 1);
+  if (length < text.size() + 1)
+    Fail(100000, "op-compile-option-size", "length is {}; the value needs {}", length, text.size() + 1);
   std::copy_n(text.c_str(), text.size() + 1, value);
 }
 

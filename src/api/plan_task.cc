@@ -16,8 +16,7 @@ PlanTask::PlanTask(ops::PlanRef plan, void* workspace)
   for (int i = 0; i < n; ++i) to[i] = plan_->binding(i).address;
 }
 
-PlanTask::PlanTask(PlanTask&& other) noexcept
-    : plan_(std::move(other.plan_)), workspace_(other.workspace_) {
+PlanTask::PlanTask(PlanTask&& other) noexcept : plan_(std::move(other.plan_)), workspace_(other.workspace_) {
   std::memcpy(inline_, other.inline_, sizeof inline_);
 }
 

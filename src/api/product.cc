@@ -27,8 +27,8 @@ struct Product {
 constexpr int64_t kMiB = 1 << 20;
 // The first one stands for every name that is not in the list.
 constexpr Product kProducts[] = {
-    {"Ascend910B3", 20, 40, 6, 192 * kMiB}, {"Ascend910B1", 24, 48, 6, 192 * kMiB},
-    {"Ascend910B2", 24, 48, 6, 192 * kMiB}, {"Ascend910B4", 20, 40, 6, 96 * kMiB},
+    {"Ascend910B3", 20, 40, 6, 192 * kMiB},  {"Ascend910B1", 24, 48, 6, 192 * kMiB},
+    {"Ascend910B2", 24, 48, 6, 192 * kMiB},  {"Ascend910B4", 20, 40, 6, 96 * kMiB},
     {"Ascend910_93", 24, 48, 6, 192 * kMiB}, {"Ascend310P", 8, 7, 4, 16 * kMiB},
 };
 
@@ -185,9 +185,7 @@ void aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
   *value = limit == 0 ? device : limit;
 }
 
-void aclrtSetOpExecuteTimeOut(uint32_t timeout) {
-  g_operator_limit_us.store(uint64_t{timeout} * 1'000'000);
-}
+void aclrtSetOpExecuteTimeOut(uint32_t timeout) { g_operator_limit_us.store(uint64_t{timeout} * 1'000'000); }
 
 void aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) {
   g_operator_limit_us.store(timeout);

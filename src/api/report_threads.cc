@@ -91,7 +91,8 @@ struct ReportTask {
     bool waits = blocks;  // once parked, this body may be gone
     auto done = [](void* s) { static_cast<rt::Stream*>(s)->CallbackDone(); };
     bool posted = Post(done, &stream, [&] {
-      return !waits || stream.Park({rt::ParkReason::kCallback, &stream, [](void* s, rt::Stream&) { return Withdraw(s); }}) != 0;
+      return !waits || stream.Park({rt::ParkReason::kCallback, &stream,
+                                    [](void* s, rt::Stream&) { return Withdraw(s); }}) != 0;
     });
     return !waits || !posted;
   }
@@ -103,7 +104,8 @@ struct ReportTask {
   bool Post(rt::HostFunction done, void* context, Ready&& ready) const {
     std::shared_ptr<Mailbox> mailbox = MailboxOf(subscribed);
     if (mailbox == nullptr) {
-      Fail(107015, "callback-unsubscribed", "no thread is subscribed any more to the stream that the callback was launched on");
+      Fail(107015, "callback-unsubscribed",
+           "no thread is subscribed any more to the stream that the callback was launched on");
     }
     DueCall due{call.function, call.argument, blocks ? done : nullptr, context};
     std::lock_guard guard(mailbox->lock);
@@ -121,7 +123,8 @@ constexpr rt::HostCallScheme kSubscribedThread{&ReportTask::Start, &Withdraw};
 void SubscribeReport(uint64_t thread, rt::Stream& stream) {
   std::lock_guard guard(All().lock);
   if (!All().streams.try_emplace(stream.handle(), thread).second) {
-    Fail(107011, "callback-subscribed", "stream {} has a subscribed thread already; unsubscribe it first", stream.id());
+    Fail(107011, "callback-subscribed", "stream {} has a subscribed thread already; unsubscribe it first",
+         stream.id());
   }
   std::shared_ptr<Mailbox>& mailbox = All().threads[thread];
   int device = stream.context().device().id();
@@ -130,8 +133,8 @@ void SubscribeReport(uint64_t thread, rt::Stream& stream) {
     mailbox->device = device;
   } else if (mailbox->device != device) {
     All().streams.erase(stream.handle());
-    Fail(107012, "callback-two-devices", "the thread serves streams of device {}; use another thread for device {}",
-         mailbox->device, device);
+    Fail(107012, "callback-two-devices",
+         "the thread serves streams of device {}; use another thread for device {}", mailbox->device, device);
   }
   ++mailbox->streams;
 }
@@ -154,12 +157,13 @@ void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
   std::unique_lock guard(All().lock);
   auto it = All().streams.find(stream.handle());
   if (it == All().streams.end()) {
-    Fail(107011, "callback-not-subscribed", "no thread is subscribed to stream {}; call aclrtSubscribeReport first",
-         stream.id());
+    Fail(107011, "callback-not-subscribed",
+         "no thread is subscribed to stream {}; call aclrtSubscribeReport first", stream.id());
   }
   if (it->second != thread) {
-    Fail(107012, "callback-other-thread", "thread {:#x} is subscribed to stream {}, not thread {:#x}; name that one",
-         it->second, stream.id(), thread);
+    Fail(107012, "callback-other-thread",
+         "thread {:#x} is subscribed to stream {}, not thread {:#x}; name that one", it->second, stream.id(),
+         thread);
   }
   All().streams.erase(it);
   auto mailbox = All().threads.find(thread);
@@ -212,7 +216,8 @@ void ProcessReport(int64_t deadline_ns) {
     if (it != All().threads.end()) mailbox = it->second;
   }
   auto refuse = [] {
-    Fail(107012, "callback-not-subscribed", "this thread is subscribed to no stream; call aclrtSubscribeReport first");
+    Fail(107012, "callback-not-subscribed",
+         "this thread is subscribed to no stream; call aclrtSubscribeReport first");
   };
   if (mailbox == nullptr) refuse();
   std::unique_lock guard(mailbox->lock);
@@ -221,7 +226,8 @@ void ProcessReport(int64_t deadline_ns) {
   if (deadline_ns < 0) {
     mailbox->more.wait(guard, over);
   } else if (!mailbox->more.wait_for(guard, std::chrono::nanoseconds(deadline_ns - NowNs()), over)) {
-    Fail(107019, "callback-none", "no callback became due within the time limit; call again to go on waiting");
+    Fail(107019, "callback-none",
+         "no callback became due within the time limit; call again to go on waiting");
   }
   CheckNotEnded("a wait for callbacks");
   if (!due()) refuse();

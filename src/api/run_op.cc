@@ -39,7 +39,8 @@ aclopHandle* NewOpHandle(graph::SingleOp op) {
   bool open = std::any_of(op.inputs.begin(), op.inputs.end(), [](const graph::OpArgument& input) {
     return input.present && !input.type.concrete();
   });
-  if (!open) graph::InstanceOf(device, op, false);  // what cannot run has no handle, and the first run is fast
+  if (!open)
+    graph::InstanceOf(device, op, false);  // what cannot run has no handle, and the first run is fast
   return AsHandle<aclopHandle*>(graph::g_op_handles.Create(graph::OpHandle{std::move(op)}));
 }
 

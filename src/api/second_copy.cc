@@ -39,7 +39,8 @@ void RefuseSecondCopy() {
   for (const std::string& path : found) {
     if (FolderOf(path) == FolderOf(found.front())) continue;
     Fail(500001, "second-copy",
-         "parts of two toolkits are loaded, {} and {}; let LD_LIBRARY_PATH name only one", found.front(), path);
+         "parts of two toolkits are loaded, {} and {}; let LD_LIBRARY_PATH name only one", found.front(),
+         path);
   }
 }
 

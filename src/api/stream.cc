@@ -73,7 +73,9 @@ void aclrtSynchronizeStreamWithTimeout(rt::Stream& stream, int32_t timeout) {
   WaitForStream(stream, deadline, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
 }
 
-void aclrtStreamGetId(rt::Stream& stream, int32_t* streamId) { *streamId = static_cast<int32_t>(stream.id()); }
+void aclrtStreamGetId(rt::Stream& stream, int32_t* streamId) {
+  *streamId = static_cast<int32_t>(stream.id());
+}
 void aclrtStreamGetPriority(rt::Stream& stream, uint32_t* priority) { *priority = stream.options().priority; }
 void aclrtStreamGetFlags(rt::Stream& stream, uint32_t* flags) { *flags = stream.options().flags; }
 void aclrtGetStreamAvailableNum(uint32_t* streamCount) {
@@ -88,14 +90,19 @@ void aclrtSetStreamFailureMode(rt::Stream& stream, uint64_t mode) {
   }
   if (mode > 1) Fail(107000, "failure-mode", "mode = {}; use 0 (go on) or 1 (stop on failure)", mode);
   if (stream.attributes.failure_mode_set) {
-    Fail(107000, "failure-mode-twice", "the failure mode of stream {} was set before; it can be set once", stream.id());
+    Fail(107000, "failure-mode-twice", "the failure mode of stream {} was set before; it can be set once",
+         stream.id());
   }
   stream.attributes.failure_mode_set = true;
   stream.SetStopOnFailure(mode == 1);
 }
 
-void aclrtSetStreamOverflowSwitch(rt::Stream& stream, uint32_t flag) { stream.attributes.overflow_switch = flag; }
-void aclrtGetStreamOverflowSwitch(rt::Stream& stream, uint32_t* flag) { *flag = stream.attributes.overflow_switch; }
+void aclrtSetStreamOverflowSwitch(rt::Stream& stream, uint32_t flag) {
+  stream.attributes.overflow_switch = flag;
+}
+void aclrtGetStreamOverflowSwitch(rt::Stream& stream, uint32_t* flag) {
+  *flag = stream.attributes.overflow_switch;
+}
 
 void aclrtSetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue* value) {
   switch (static_cast<int>(stmAttrType)) {
@@ -150,15 +157,17 @@ void aclrtStreamAbort(rt::Stream& stream) {
 // Nothing that runs on a CPU can be stopped in the middle and kept, so only a stream that runs nothing stops.
 void aclrtStreamStop(rt::Stream& stream) {
   if ((stream.options().flags & ACL_STREAM_DEVICE_USE_ONLY) == 0) {
-    Fail(207000, "stream-stop",
-         "aclrtStreamStop is for streams made with ACL_STREAM_DEVICE_USE_ONLY; use aclrtStreamAbort for stream {}",
-         stream.id());
+    Fail(
+        207000, "stream-stop",
+        "aclrtStreamStop is for streams made with ACL_STREAM_DEVICE_USE_ONLY; use aclrtStreamAbort for stream {}",
+        stream.id());
   }
   if (stream.Idle()) return;
-  Fail(207000, "stream-stop-running",
-       "stream {} runs a task, which aclrtStreamStop cannot stop here; use aclrtDestroyStreamForce, which drops what "
-       "is queued behind it",
-       stream.id());
+  Fail(
+      207000, "stream-stop-running",
+      "stream {} runs a task, which aclrtStreamStop cannot stop here; use aclrtDestroyStreamForce, which drops what "
+      "is queued behind it",
+      stream.id());
 }
 
 // --- callbacks on creation and destruction -----------------------------------------------------------------

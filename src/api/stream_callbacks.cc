@@ -32,14 +32,15 @@ void RegisterStreamStateCallback(const char* name, aclrtStreamStateCallback call
   if (callback == nullptr) {
     registry.listeners.erase(name);
   } else if (!registry.listeners.try_emplace(name, Listener{callback, args}).second) {
-    Fail(107000, "callback-name", "a callback named '{}' is registered; unregister it first with a null callback",
-         name);
+    Fail(107000, "callback-name",
+         "a callback named '{}' is registered; unregister it first with a null callback", name);
   }
   g_any.store(!registry.listeners.empty());
 }
 
 void TellStreamState(aclrtStream stream, aclrtStreamState state) {
-  if (!g_any.load(std::memory_order_relaxed)) [[likely]] return;
+  if (!g_any.load(std::memory_order_relaxed)) [[likely]]
+    return;
   std::vector<Listener> listeners;
   {
     std::lock_guard guard(TheRegistry().lock);

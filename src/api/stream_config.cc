@@ -42,8 +42,8 @@ aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle() {
   return LiveConfigs().live.emplace_back(std::move(config)).get();
 }
 
-void aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr, const void* attrValue,
-                             size_t valueSize) {
+void aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
+                             const void* attrValue, size_t valueSize) {
   std::lock_guard guard(LiveConfigs().lock);
   aclrtStreamConfigHandle& config = **LiveConfigs().Find(handle);
   switch (attr) {

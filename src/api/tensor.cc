@@ -28,8 +28,7 @@ C* Create(Table& table, Args&&... args) {
 template <class Table>
 void Destroy(Table& table, const void* handle) {
   if (handle == nullptr || table.Destroy(reinterpret_cast<HandleBits>(handle))) return;
-  Fail(kInvalidArgument, "object-stale", "{} is not alive: destroyed already, or not of this kind",
-       handle);
+  Fail(kInvalidArgument, "object-stale", "{} is not alive: destroyed already, or not of this kind", handle);
 }
 
 template <class Table, class C>
@@ -67,8 +66,7 @@ TensorSpec SpecOf(const int64_t* dims, uint64_t rank, aclDataType dtype, const i
                   void* data) {
   // A number that does not fit in a byte must not become one that does.
   auto number = static_cast<int>(dtype);
-  auto type =
-      number < 0 || number > 127 ? tensor::DType::kUndefined : static_cast<tensor::DType>(number);
+  auto type = number < 0 || number > 127 ? tensor::DType::kUndefined : static_cast<tensor::DType>(number);
   return {dims,    rank,         type, strides, offset, static_cast<tensor::Format>(format),
           storage, storage_rank, data};
 }
@@ -78,9 +76,9 @@ TensorSpec SpecOf(const int64_t* dims, uint64_t rank, aclDataType dtype, const i
 aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
                            const int64_t* stride, int64_t offset, aclFormat format,
                            const int64_t* storageDims, uint64_t storageDimsNum, void* tensorData) {
-  return Create<aclTensor>(
-      tensor::g_tensors, MakeTensor(SpecOf(viewDims, viewDimsNum, dataType, stride, offset, format,
-                                           storageDims, storageDimsNum, tensorData)));
+  return Create<aclTensor>(tensor::g_tensors,
+                           MakeTensor(SpecOf(viewDims, viewDimsNum, dataType, stride, offset, format,
+                                             storageDims, storageDimsNum, tensorData)));
 }
 
 void aclInitTensor(tensor::Tensor& tensor, const int64_t* viewDims, uint64_t viewDimsNum,
@@ -96,11 +94,9 @@ void aclGetViewShape(const tensor::Tensor& tensor, int64_t** viewDims, uint64_t*
   GiveOut(tensor.shape.data(), static_cast<size_t>(tensor.shape.rank()), viewDims, viewDimsNum);
 }
 void aclGetViewStrides(const tensor::Tensor& tensor, int64_t** stridesValue, uint64_t* stridesNum) {
-  GiveOut(tensor.strides.data(), static_cast<size_t>(tensor.strides.rank()), stridesValue,
-          stridesNum);
+  GiveOut(tensor.strides.data(), static_cast<size_t>(tensor.strides.rank()), stridesValue, stridesNum);
 }
-void aclGetStorageShape(const tensor::Tensor& tensor, int64_t** storageDims,
-                        uint64_t* storageDimsNum) {
+void aclGetStorageShape(const tensor::Tensor& tensor, int64_t** storageDims, uint64_t* storageDimsNum) {
   GiveOut(tensor.storage.data(), tensor.storage.size(), storageDims, storageDimsNum);
 }
 void aclGetViewOffset(const tensor::Tensor& tensor, int64_t* offset) { *offset = tensor.offset; }
@@ -128,25 +124,19 @@ aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size) {
   return Create<aclIntArray>(tensor::g_int_arrays, CheckedArray(value, size), size);
 }
 void aclDestroyIntArray(const aclIntArray* array) { Destroy(tensor::g_int_arrays, array); }
-void aclGetIntArraySize(const tensor::IntArray& array, uint64_t* size) {
-  *size = array.items.size();
-}
+void aclGetIntArraySize(const tensor::IntArray& array, uint64_t* size) { *size = array.items.size(); }
 
 aclFloatArray* aclCreateFloatArray(const float* value, uint64_t size) {
   return Create<aclFloatArray>(tensor::g_float_arrays, CheckedArray(value, size), size);
 }
 void aclDestroyFloatArray(const aclFloatArray* array) { Destroy(tensor::g_float_arrays, array); }
-void aclGetFloatArraySize(const tensor::FloatArray& array, uint64_t* size) {
-  *size = array.items.size();
-}
+void aclGetFloatArraySize(const tensor::FloatArray& array, uint64_t* size) { *size = array.items.size(); }
 
 aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size) {
   return Create<aclBoolArray>(tensor::g_bool_arrays, CheckedArray(value, size), size);
 }
 void aclDestroyBoolArray(const aclBoolArray* array) { Destroy(tensor::g_bool_arrays, array); }
-void aclGetBoolArraySize(const tensor::BoolArray& array, uint64_t* size) {
-  *size = array.items.size();
-}
+void aclGetBoolArraySize(const tensor::BoolArray& array, uint64_t* size) { *size = array.items.size(); }
 
 aclTensorList* aclCreateTensorList(const aclTensor* const* value, uint64_t size) {
   return Create<aclTensorList>(tensor::g_tensor_lists, Members(tensor::g_tensors, value, size));

@@ -15,8 +15,9 @@ namespace {
 constexpr int kVersion[] = {BELAY_CANN_VERSION};  // major, minor, patch: from CMakeLists.txt
 
 // Since 8.5 the operators come in packages of their own.
-constexpr const char* kPackages[] = {"cann",   "runtime",  "compiler", "hccl",            "toolkit", "opp",       "opp_kernel",
-                                     "driver", "ops_math", "ops_nn",   "ops_transformer", "ops_cv",  "ops_legacy"};
+constexpr const char* kPackages[] = {
+    "cann",     "runtime", "compiler",        "hccl",   "toolkit",   "opp", "opp_kernel", "driver",
+    "ops_math", "ops_nn",  "ops_transformer", "ops_cv", "ops_legacy"};
 
 std::string Version() { return fmt::format("{}", fmt::join(kVersion, ".")); }
 
@@ -26,8 +27,7 @@ void Put(char (&field)[kSize], const std::string& text) {
   text.copy(field, kSize - 1);
 }
 
-constexpr aclCannAttr kAttributes[] = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16,
-                                       ACL_CANN_ATTR_JIT_COMPILE};
+constexpr aclCannAttr kAttributes[] = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16, ACL_CANN_ATTR_JIT_COMPILE};
 
 }  // namespace
 
@@ -50,8 +50,8 @@ void aclsysGetVersionStr(char* pkgName, char* versionStr) {
       return;
     }
   }
-  Fail(100000, "package-name", "there is no package \"{}\"; {} are the ones that have a version",
-       pkgName, fmt::join(kPackages, ", "));
+  Fail(100000, "package-name", "there is no package \"{}\"; {} are the ones that have a version", pkgName,
+       fmt::join(kPackages, ", "));
 }
 
 // Infinities and NaN, bfloat16: yes. Operators are compiled already: no compiling at run time.
@@ -67,14 +67,15 @@ void aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num) {
   *num = std::size(kAttributes);
 }
 
-void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
-               const char* fmt, va_list arguments) {
+void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line, const char* fmt,
+               va_list arguments) {
   EnsureLogSettings();
   auto level = static_cast<LogLevel>(logLevel);
   if (logLevel < ACL_DEBUG || logLevel > ACL_ERROR || !LogWanted(level)) return;
   char text[1024];
   vsnprintf(text, sizeof text, fmt, arguments);
-  WriteLog(level, "APP", fmt::format("{}: {}", func == nullptr ? "" : func, text), {file == nullptr ? "" : file, line});
+  WriteLog(level, "APP", fmt::format("{}: {}", func == nullptr ? "" : func, text),
+           {file == nullptr ? "" : file, line});
 }
 
 }  // namespace belay::api

@@ -11,27 +11,31 @@
 namespace belay::api {
 
 void RefuseInCallback(const char* call) {
-  if (!rt::InCallback()) [[likely]] return;
+  if (!rt::InCallback()) [[likely]]
+    return;
   Fail(100000, "wait-in-callback",
-       "{} inside a callback would wait for the stream that runs the callback; leave the callback first", call);
+       "{} inside a callback would wait for the stream that runs the callback; leave the callback first",
+       call);
 }
 
 int64_t DeadlineOf(int32_t timeout_ms) {
   if (timeout_ms == -1) return -1;
   if (timeout_ms < 0) {
-    Fail(107000, "timeout", "timeout = {} ms; use -1 to wait for ever, or a number of milliseconds", timeout_ms);
+    Fail(107000, "timeout", "timeout = {} ms; use -1 to wait for ever, or a number of milliseconds",
+         timeout_ms);
   }
   return NowNs() + int64_t{timeout_ms} * 1'000'000;
 }
 
 void Surface(std::unique_ptr<rt::TaskFailure> failure) {
   if (failure == nullptr) return;
-  Fail(failure->code, failure->id, "task {} of the stream (a {}, submitted by {}) failed: {}", failure->number,
-       failure->task, rt::CallName(failure->call), failure->sentence);
+  Fail(failure->code, failure->id, "task {} of the stream (a {}, submitted by {}) failed: {}",
+       failure->number, failure->task, rt::CallName(failure->call), failure->sentence);
 }
 
 void CheckNotEnded(const char* what) {
-  if (rt::StateOfProcess() != rt::ProcessState::kEnding) [[likely]] return;
+  if (rt::StateOfProcess() != rt::ProcessState::kEnding) [[likely]]
+    return;
   Fail(100001, "ended-meanwhile", "aclFinalize, called by another thread, ended {} before it was over", what);
 }
 
@@ -51,14 +55,16 @@ void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
   uint64_t tail = stream.tail();
   uint32_t aborts = stream.aborts();
   if (!stream.Reached(tail) && !WaitUntil(stream, tail, deadline_ns)) {
-    Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit", stream.id(),
-         tail - stream.completed());
+    Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit",
+         stream.id(), tail - stream.completed());
   }
   if (stream.aborts() != aborts) [[unlikely]] {
-    Fail(107022, "stream-aborted", "the tasks of stream {} were dropped while this call waited for them; submit them again",
+    Fail(107022, "stream-aborted",
+         "the tasks of stream {} were dropped while this call waited for them; submit them again",
          stream.id());
   }
-  if (stream.failed()) [[unlikely]] Surface(stream.TakeFailure());
+  if (stream.failed()) [[unlikely]]
+    Surface(stream.TakeFailure());
 }
 
 }  // namespace belay::api

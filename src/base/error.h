@@ -30,8 +30,7 @@ class Error : public std::exception {
 // Throws an Error whose sentence is formatted. Say what was seen, what was wanted, what to do next.
 template <class... Args>
 [[noreturn, gnu::cold, gnu::noinline]] void Fail(int code, const char* id,
-                                                 fmt::format_string<Args...> sentence,
-                                                 Args&&... args) {
+                                                 fmt::format_string<Args...> sentence, Args&&... args) {
   throw Error(code, id, fmt::format(sentence, std::forward<Args>(args)...));
 }
 

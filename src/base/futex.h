@@ -14,15 +14,13 @@ namespace belay {
 
 // Sleeps while *word == expected, at most timeout_ns (negative: no limit).
 inline void FutexWait(std::atomic<uint32_t>& word, uint32_t expected, int64_t timeout_ns) {
-  timespec t{static_cast<time_t>(timeout_ns / 1'000'000'000),
-             static_cast<long>(timeout_ns % 1'000'000'000)};
+  timespec t{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected,
           timeout_ns < 0 ? nullptr : &t, nullptr, 0);
 }
 
 inline void FutexWake(std::atomic<uint32_t>& word, int count = INT_MAX) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr,
-          nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
 }  // namespace belay

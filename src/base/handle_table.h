@@ -106,7 +106,8 @@ class HandleTable {
 
   // The live object behind a handle, or null for null, stale, foreign and wrong-kind values.
   T* Find(HandleBits handle) const noexcept {
-    if (KindOf(handle) != static_cast<uint8_t>(kKind)) [[unlikely]] return nullptr;
+    if (KindOf(handle) != static_cast<uint8_t>(kKind)) [[unlikely]]
+      return nullptr;
     Slot* slot = SlotAt(IndexOf(handle));
     if (slot == nullptr || GenerationOf(handle) % 2 == 0 ||
         slot->generation.load(std::memory_order_acquire) != GenerationOf(handle)) [[unlikely]] {
@@ -121,8 +122,7 @@ class HandleTable {
     if (Find(handle) == nullptr) return nullptr;
     Slot* slot = SlotAt(IndexOf(handle));
     uint32_t live = GenerationOf(handle);
-    if (!slot->generation.compare_exchange_strong(live, (live + 1) & 0xffffff,
-                                                  std::memory_order_acq_rel)) {
+    if (!slot->generation.compare_exchange_strong(live, (live + 1) & 0xffffff, std::memory_order_acq_rel)) {
       return nullptr;
     }
     retired_.fetch_add(1, std::memory_order_relaxed);
@@ -196,8 +196,7 @@ class HandleTable {
     if ((index & (kChunkSlots - 1)) == 0) {
       chunks_[index >> kChunkBits].store(new Slot[kChunkSlots], std::memory_order_relaxed);
     }
-    Slot* slot =
-        chunks_[index >> kChunkBits].load(std::memory_order_relaxed) + (index & (kChunkSlots - 1));
+    Slot* slot = chunks_[index >> kChunkBits].load(std::memory_order_relaxed) + (index & (kChunkSlots - 1));
     slot->index = index;
     if constexpr (kIsPersistent) new (slot->storage) T();
     used_.store(index + 1, std::memory_order_release);
@@ -216,8 +215,7 @@ class HandleTable {
   // maker takes as a whole when it has no more, so they seldom touch the same line.
   void PutSlot(Slot* slot) noexcept {
     slot->next_free = returned_.load(std::memory_order_relaxed);
-    while (!returned_.compare_exchange_weak(slot->next_free, slot->index + 1,
-                                            std::memory_order_acq_rel)) {
+    while (!returned_.compare_exchange_weak(slot->next_free, slot->index + 1, std::memory_order_acq_rel)) {
     }
   }
 

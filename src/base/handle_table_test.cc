@@ -87,10 +87,10 @@ TEST(HandleTable, ForeignValuesFindNothing) {
       ~HandleBits{0},
       reinterpret_cast<HandleBits>(&local),
       reinterpret_cast<HandleBits>(table.Find(live)),
-      live + 1,                                    // a slot never used
-      live | 0xffffffffu,                          // far beyond the last slot
-      MakeHandle(HandleKind::kEvent, 0, 0),        // a generation that is free by definition
-      live + (HandleBits{2} << 32),                // a generation of the future
+      live + 1,                              // a slot never used
+      live | 0xffffffffu,                    // far beyond the last slot
+      MakeHandle(HandleKind::kEvent, 0, 0),  // a generation that is free by definition
+      live + (HandleBits{2} << 32),          // a generation of the future
       live | (HandleBits{1} << 63),
   };
   for (HandleBits value : foreign) EXPECT_EQ(table.Find(value), nullptr) << std::hex << value;

@@ -11,11 +11,8 @@ TEST(LaneDrawing, OneLane) {
 }
 
 TEST(LaneDrawing, ForkAndJoin) {
-  EXPECT_EQ(DrawLanes({"stream 1", "stream 2"}, {{"copy", 0, {}},
-                                                 {"Add", 1, {0}},
-                                                 {"Mul", 0, {}},
-                                                 {"Add", 0, {1}},
-                                                 {"copy", 0, {}}}),
+  EXPECT_EQ(DrawLanes({"stream 1", "stream 2"},
+                      {{"copy", 0, {}}, {"Add", 1, {0}}, {"Mul", 0, {}}, {"Add", 0, {1}}, {"copy", 0, {}}}),
             "stream 1  copy ─┬─ Mul ─┬─ Add ── copy\n"
             "                │       │\n"
             "stream 2        └─ Add ─┘\n");
@@ -39,8 +36,7 @@ TEST(LaneDrawing, ALineThatPassesOverALaneIsNotJoinedToIt) {
 
 TEST(LaneDrawing, WhatCannotBeDrawnClearlyIsNotDrawn) {
   // The line from x would have to run past y in its own lane and past v in the other.
-  EXPECT_EQ(DrawLanes({"a", "b"},
-                      {{"x", 0, {}}, {"y", 0, {}}, {"u", 1, {}}, {"v", 1, {}}, {"w", 1, {0}}}),
+  EXPECT_EQ(DrawLanes({"a", "b"}, {{"x", 0, {}}, {"y", 0, {}}, {"u", 1, {}}, {"v", 1, {}}, {"w", 1, {0}}}),
             "");
 }
 

@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 
 class LogTest : public testing::Test {
  protected:
-  LogTest() : folder_(testing::TempDir() + "belay-log-" + std::to_string(getpid())) { fs::remove_all(folder_); }
+  LogTest() : folder_(testing::TempDir() + "belay-log-" + std::to_string(getpid())) {
+    fs::remove_all(folder_);
+  }
   ~LogTest() override {
     ConfigureLog({});
     fs::remove_all(folder_);
@@ -28,7 +30,8 @@ class LogTest : public testing::Test {
   void Configure(LogLevel level) {
     // A folder of its own for each test of a process: a configuration that was seen before is kept.
     static int serial = 0;
-    ConfigureLog({.level = level, .folder = folder_ + "/" + std::to_string(++serial) + "/a/b", .prefix = "plog"});
+    ConfigureLog(
+        {.level = level, .folder = folder_ + "/" + std::to_string(++serial) + "/a/b", .prefix = "plog"});
   }
   std::vector<fs::path> Files() const {
     std::vector<fs::path> files;
@@ -89,7 +92,8 @@ TEST_F(LogTest, ThreadsDoNotMixTheirLines) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([t] {
-      for (int i = 0; i < 200; ++i) WriteLog(LogLevel::kInfo, "UNIT", std::string(100, static_cast<char>('a' + t)) + "!");
+      for (int i = 0; i < 200; ++i)
+        WriteLog(LogLevel::kInfo, "UNIT", std::string(100, static_cast<char>('a' + t)) + "!");
     });
   }
   for (std::thread& thread : threads) thread.join();

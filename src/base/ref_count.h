@@ -6,9 +6,9 @@
 
 namespace belay {
 
-// Counts the users of an object in a persistent slot of a HandleTable: the last one closes it. Every call that
-// has such an object as an argument is one, so that a call may be in the middle of an object that another
-// thread destroys.
+// Counts the users of an object in a persistent slot of a HandleTable: the last one closes it. Every call
+// that has such an object as an argument is one, so that a call may be in the middle of an object that
+// another thread destroys.
 class RefCount {
  public:
   void Start() { count_.store(1, std::memory_order_release); }  // the handle's own

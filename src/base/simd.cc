@@ -38,7 +38,8 @@ int Detect() {
 
 int Level() {
   int level = g_level.load(std::memory_order_relaxed);
-  if (level >= 0) [[likely]] return level;
+  if (level >= 0) [[likely]]
+    return level;
   level = Detect();
   g_level.store(level, std::memory_order_relaxed);
   return level;

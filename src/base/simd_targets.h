@@ -30,11 +30,10 @@ struct Variants {
 }  // namespace belay::simd
 
 #if defined(__x86_64__)
-#define BELAY_SIMD_CALL(fn) \
-  ((fn##BelayVariants).at[::belay::simd::Level()])
-#define BELAY_SIMD_EXPORT(fn)                                           \
+#define BELAY_SIMD_CALL(fn) ((fn##BelayVariants).at[::belay::simd::Level()])
+#define BELAY_SIMD_EXPORT(fn)                                                        \
   static constexpr ::belay::simd::Variants<decltype(N_AVX2::fn)> fn##BelayVariants { \
-    {&HWY_STATIC_DISPATCH(fn), &N_AVX2::fn, &N_AVX3::fn}                           \
+    { &HWY_STATIC_DISPATCH(fn), &N_AVX2::fn, &N_AVX3::fn }                           \
   }
 #else
 #define BELAY_SIMD_CALL(fn) HWY_STATIC_DISPATCH(fn)

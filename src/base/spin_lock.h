@@ -24,7 +24,8 @@ class SpinLock {
   SpinLock& operator=(const SpinLock&) = delete;
 
   void lock() noexcept {
-    if (!held_.exchange(true, std::memory_order_acquire)) [[likely]] return;
+    if (!held_.exchange(true, std::memory_order_acquire)) [[likely]]
+      return;
     LockContended();
   }
   bool try_lock() noexcept { return !held_.exchange(true, std::memory_order_acquire); }

@@ -17,9 +17,10 @@ namespace ge {
 
 using Bytes = std::vector<uint8_t>;
 using AttributeValue =
-    std::variant<std::monostate, int64_t, float, bool, std::string, DataType, Tensor, std::vector<int64_t>, std::vector<float>,
-                 std::vector<bool>, std::vector<std::string>, std::vector<DataType>, std::vector<Tensor>, Bytes,
-                 std::vector<std::vector<int64_t>>, std::shared_ptr<belay::graph::Graph>>;
+    std::variant<std::monostate, int64_t, float, bool, std::string, DataType, Tensor, std::vector<int64_t>,
+                 std::vector<float>, std::vector<bool>, std::vector<std::string>, std::vector<DataType>,
+                 std::vector<Tensor>, Bytes, std::vector<std::vector<int64_t>>,
+                 std::shared_ptr<belay::graph::Graph>>;
 using AttributeValues = std::map<std::string, AttributeValue, std::less<>>;
 
 class AttrValueImpl {
@@ -35,7 +36,8 @@ AttributeValue FallbackOf(const belay::graph::AttributeSchema& schema);
 
 // To the graph engine, as the kind that its schema wants where there is one. Throws Error when the engine
 // has no such attributes.
-belay::graph::Attribute Lowered(const AttributeValue& value, const belay::graph::AttributeSchema* schema, const std::string& where);
+belay::graph::Attribute Lowered(const AttributeValue& value, const belay::graph::AttributeSchema* schema,
+                                const std::string& where);
 AttributeValue Raised(const belay::graph::Attribute& attribute);
 
 // Between the types of the interface and the stored ones. Get: false when the value is of another type or

@@ -27,7 +27,9 @@ struct Engine {
 Engine& TheEngine() { return PerProcess<Engine>::Get(); }
 
 void NeedRunning(const Engine& engine) {
-  if (!engine.running) Fail(kNotInitialised, "ge-not-initialised", "GEInitialize was not called, or GEFinalize was; call GEInitialize first");
+  if (!engine.running)
+    Fail(kNotInitialised, "ge-not-initialised",
+         "GEInitialize was not called, or GEFinalize was; call GEInitialize first");
 }
 
 // What a card's compiler is told and Belay has no use for is said once and left out.
@@ -52,7 +54,8 @@ int DeviceIn(const Options& options) {
     const std::string& text = it->second;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), device);
     if (error != std::errc() || end != text.data() + text.size()) {
-      Fail(kBadArgument, "ge-device-option", "option {} is \"{}\", which is no number of a device", key, text);
+      Fail(kBadArgument, "ge-device-option", "option {} is \"{}\", which is no number of a device", key,
+           text);
     }
     if (device >= 0) rt::DeviceAt(device);  // throws when there is none
     return device;
@@ -126,7 +129,8 @@ std::shared_ptr<SessionState> FindSession(uint64_t id) {
   NeedRunning(engine);
   auto it = engine.sessions.find(id);
   if (it != engine.sessions.end()) return it->second;
-  Fail(kBadArgument, "ge-session-gone", "the session is gone: it was made before GEInitialize, or GEFinalize ended it");
+  Fail(kBadArgument, "ge-session-gone",
+       "the session is gone: it was made before GEInitialize, or GEFinalize ended it");
 }
 
 // --- sessions ------------------------------------------------------------------------------------------
@@ -143,7 +147,9 @@ SessionState::~SessionState() {
 
 rt::Device& SessionState::Device() {
   std::lock_guard hold(lock_);
-  if (!rt::Running()) Fail(kNotInitialised, "ge-runtime-ended", "the runtime was ended (aclFinalize); call aclInit again first");
+  if (!rt::Running())
+    Fail(kNotInitialised, "ge-runtime-ended",
+         "the runtime was ended (aclFinalize); call aclInit again first");
   if (device_ < 0) device_ = rt::CurrentDeviceOrZero();
   rt::Device& device = rt::DeviceAt(device_);
   if (device.default_context() == nullptr) {

@@ -71,7 +71,8 @@ std::vector<std::pair<GNodePtr, int32_t>> GNode::GetOutDataNodesAndPortIndexs(co
   for (const NodePtr& user : impl_->node->Users()) {
     for (size_t i = 0; i < user->inputs.size(); ++i) {
       const InputSlot& slot = user->inputs[i];
-      if (slot.source == impl_->node && slot.output == index) readers.emplace_back(Shared(user), static_cast<int32_t>(i));
+      if (slot.source == impl_->node && slot.output == index)
+        readers.emplace_back(Shared(user), static_cast<int32_t>(i));
     }
   }
   return readers;
@@ -81,7 +82,8 @@ std::vector<GNodePtr> GNode::GetOutControlNodes() const {
   std::vector<GNodePtr> nodes;
   if (impl_->node == nullptr) return nodes;
   for (const NodePtr& user : impl_->node->Users()) {
-    if (std::find(user->after.begin(), user->after.end(), impl_->node) != user->after.end()) nodes.push_back(Shared(user));
+    if (std::find(user->after.begin(), user->after.end(), impl_->node) != user->after.end())
+      nodes.push_back(Shared(user));
   }
   return nodes;
 }
@@ -105,10 +107,12 @@ size_t GNode::GetInputsSize() const { return impl_->node == nullptr ? 0 : impl_-
 size_t GNode::GetOutputsSize() const { return impl_->node == nullptr ? 0 : impl_->node->outputs.size(); }
 
 graphStatus GNode::GetInputDesc(const int32_t index, TensorDesc& tensor_desc) const {
-  return With(impl_->node == nullptr ? nullptr : impl_->node->Input(index), [&](Slot& slot) { tensor_desc = slot.desc; });
+  return With(impl_->node == nullptr ? nullptr : impl_->node->Input(index),
+              [&](Slot& slot) { tensor_desc = slot.desc; });
 }
 graphStatus GNode::GetOutputDesc(const int32_t index, TensorDesc& tensor_desc) const {
-  return With(impl_->node == nullptr ? nullptr : impl_->node->Output(index), [&](Slot& slot) { tensor_desc = slot.desc; });
+  return With(impl_->node == nullptr ? nullptr : impl_->node->Output(index),
+              [&](Slot& slot) { tensor_desc = slot.desc; });
 }
 graphStatus GNode::UpdateInputDesc(const int32_t index, const TensorDesc& tensor_desc) {
   return With(impl_->node == nullptr ? nullptr : impl_->node->Input(index), [&](Slot& slot) {
@@ -124,8 +128,8 @@ graphStatus GNode::UpdateOutputDesc(const int32_t index, const TensorDesc& tenso
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
-#define BOTH(T)                                                                                                \
-  graphStatus GNode::GetAttr(const AscendString& name, T& v) const { return GetOf(impl_->node, name, &v); }    \
+#define BOTH(T)                                                                                             \
+  graphStatus GNode::GetAttr(const AscendString& name, T& v) const { return GetOf(impl_->node, name, &v); } \
   graphStatus GNode::SetAttr(const AscendString& name, T& v) const { return SetOf<T>(impl_->node, name, v); }
 BOTH(int64_t)
 BOTH(int32_t)

@@ -18,7 +18,8 @@ using namespace belay::graph_interface;  // NOLINT
 
 NodePtr Need(const Operator& op) {
   const NodePtr& node = OperatorImpl::Of(op);
-  if (node == nullptr) Fail(kBadArgument, "ge-operator-empty", "an operator that the graph is given is empty");
+  if (node == nullptr)
+    Fail(kBadArgument, "ge-operator-empty", "an operator that the graph is given is empty");
   return node;
 }
 
@@ -30,7 +31,8 @@ std::vector<NodePtr> NeedAll(const std::vector<Operator>& operators) {
 
 OutputPick Pick(const NodePtr& node, size_t output) {
   if (node->Output(static_cast<int64_t>(output)) == nullptr) {
-    Fail(kBadArgument, "ge-graph-output", "operator '{}' ({}) has no output {}", node->name, node->type, output);
+    Fail(kBadArgument, "ge-graph-output", "operator '{}' ({}) has no output {}", node->name, node->type,
+         output);
   }
   return {node, output, node->name + ":" + std::to_string(output)};
 }
@@ -115,7 +117,9 @@ graphStatus Graph::AddOp(const Operator& op) {
   return Guarded("Graph::AddOp", [&] {
     NodePtr node = Need(op);
     NodePtr other = GraphImpl::Of(*this).NodeNamed(node->name);
-    if (other != nullptr) Fail(kBadArgument, "ge-operator-twice", "the graph has an operator '{}' ({}) already", node->name, other->type);
+    if (other != nullptr)
+      Fail(kBadArgument, "ge-operator-twice", "the graph has an operator '{}' ({}) already", node->name,
+           other->type);
     impl_->Add(std::move(node));
   });
 }
@@ -157,9 +161,12 @@ graphStatus Graph::LoadFromFile(const char_t* file_name) {
 graphStatus Graph::LoadFromSerializedModelArray(const void* serialized_model, size_t size) {
   return Guarded("Graph::LoadFromSerializedModelArray", [&] {
     if (serialized_model == nullptr) Fail(kBadArgument, "ge-null", "serialized_model is null");
-    if (size < sizeof belay::graph::om::kMagic || std::memcmp(serialized_model, belay::graph::om::kMagic, sizeof belay::graph::om::kMagic) != 0) {
-      Fail(kNotSupported, "ge-serialized-graph",
-           "these {} bytes are no graph of Belay's; the protobuf messages that other tools make of graphs are not read", size);
+    if (size < sizeof belay::graph::om::kMagic ||
+        std::memcmp(serialized_model, belay::graph::om::kMagic, sizeof belay::graph::om::kMagic) != 0) {
+      Fail(
+          kNotSupported, "ge-serialized-graph",
+          "these {} bytes are no graph of Belay's; the protobuf messages that other tools make of graphs are not read",
+          size);
     }
     GraphImpl::Of(*this).Adopt(belay::graph::ReadModelCopy(serialized_model, size).graph);
   });
@@ -191,16 +198,18 @@ graphStatus Graph::RemoveNode(GNode& node, bool) {
   return Guarded("Graph::RemoveNode", [&] { GraphImpl::Of(*this).Remove(NeedNode(node)); });
 }
 
-graphStatus Graph::RemoveEdge(GNode& src_node, const int32_t src_port_index, GNode& dst_node, const int32_t dst_port_index) {
+graphStatus Graph::RemoveEdge(GNode& src_node, const int32_t src_port_index, GNode& dst_node,
+                              const int32_t dst_port_index) {
   return Guarded("Graph::RemoveEdge", [&] {
     NodePtr from = NeedNode(src_node), to = NeedNode(dst_node);
     if (src_port_index < 0 || dst_port_index < 0) {
       if (std::erase(to->after, from) != 0) return;
-    } else if (InputSlot* slot = to->Input(dst_port_index); slot != nullptr && slot->source == from && slot->output == src_port_index) {
+    } else if (InputSlot* slot = to->Input(dst_port_index);
+               slot != nullptr && slot->source == from && slot->output == src_port_index) {
       return to->Disconnect(dst_port_index);
     }
-    Fail(kBadArgument, "ge-graph-edge", "there is no edge from output {} of '{}' to input {} of '{}'", src_port_index, from->name,
-         dst_port_index, to->name);
+    Fail(kBadArgument, "ge-graph-edge", "there is no edge from output {} of '{}' to input {} of '{}'",
+         src_port_index, from->name, dst_port_index, to->name);
   });
 }
 
@@ -212,13 +221,15 @@ GNode Graph::AddNodeByOp(const Operator& op) {
   });
 }
 
-graphStatus Graph::AddDataEdge(GNode& src_node, const int32_t src_port_index, GNode& dst_node, const int32_t dst_port_index) {
+graphStatus Graph::AddDataEdge(GNode& src_node, const int32_t src_port_index, GNode& dst_node,
+                               const int32_t dst_port_index) {
   return Guarded("Graph::AddDataEdge", [&] {
     NodePtr from = NeedNode(src_node), to = NeedNode(dst_node);
     InputSlot* slot = to->Input(dst_port_index);
     if (from->Output(src_port_index) == nullptr || slot == nullptr || slot->source != nullptr) {
-      Fail(kBadArgument, "ge-graph-edge", "output {} of '{}' cannot be connected to input {} of '{}': {}", src_port_index, from->name,
-           dst_port_index, to->name, slot != nullptr && slot->source != nullptr ? "that input is connected" : "there is no such port");
+      Fail(kBadArgument, "ge-graph-edge", "output {} of '{}' cannot be connected to input {} of '{}': {}",
+           src_port_index, from->name, dst_port_index, to->name,
+           slot != nullptr && slot->source != nullptr ? "that input is connected" : "there is no such port");
     }
     to->Connect(dst_port_index, from, src_port_index);
   });

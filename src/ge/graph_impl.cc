@@ -55,14 +55,16 @@ std::vector<NodePtr> InOrder(std::vector<NodePtr> inputs) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] != static_cast<int64_t>(i)) return inputs;
   }
-  std::sort(inputs.begin(), inputs.end(), [](const NodePtr& a, const NodePtr& b) { return IndexOf(*a) < IndexOf(*b); });
+  std::sort(inputs.begin(), inputs.end(),
+            [](const NodePtr& a, const NodePtr& b) { return IndexOf(*a) < IndexOf(*b); });
   return inputs;
 }
 
 ir::ValueType InputTypeOf(const OperatorImpl& node) {
   if (!node.outputs.empty() && node.outputs[0].described) return ValueTypeOf(node.outputs[0].desc);
   if (!node.inputs.empty() && node.inputs[0].described) return ValueTypeOf(node.inputs[0].desc);
-  Fail(kBadArgument, "ge-data-type", "nothing says what the input '{}' is; call update_input_desc_x and update_output_desc_y on it",
+  Fail(kBadArgument, "ge-data-type",
+       "nothing says what the input '{}' is; call update_input_desc_x and update_output_desc_y on it",
        node.name);
 }
 
@@ -86,7 +88,9 @@ class Lowering {
     while (!to.inputs.empty() && !to.inputs.back().present()) to.inputs.pop_back();
     for (const NodePtr& before : node->after) to.after.push_back(Number(before));
   }
-  void AddOutput(const OutputPick& pick) { graph_.outputs.push_back({PortOf(pick.node, static_cast<int>(pick.output)), pick.name}); }
+  void AddOutput(const OutputPick& pick) {
+    graph_.outputs.push_back({PortOf(pick.node, static_cast<int>(pick.output)), pick.name});
+  }
   ir::Graph Take() { return std::move(graph_); }
 
  private:
@@ -97,7 +101,8 @@ class Lowering {
   int Number(const NodePtr& node) const {
     auto it = numbers_.find(node.get());
     if (it != numbers_.end()) return it->second;
-    Fail(kBadArgument, "ge-graph-inputs", "'{}' ({}) is needed by the graph, but it is not among the inputs of SetInputs", node->name,
+    Fail(kBadArgument, "ge-graph-inputs",
+         "'{}' ({}) is needed by the graph, but it is not among the inputs of SetInputs", node->name,
          node->type);
   }
   ir::Port PortOf(const NodePtr& node, int output) const {
@@ -113,7 +118,8 @@ std::vector<OutputPick> LeavesOf(const std::vector<NodePtr>& nodes) {
   std::vector<OutputPick> leaves;
   for (const NodePtr& node : nodes) {
     if (node->IsData() || !node->Users().empty()) continue;
-    for (size_t i = 0; i < node->outputs.size(); ++i) leaves.push_back({node, i, node->name + ":" + std::to_string(i)});
+    for (size_t i = 0; i < node->outputs.size(); ++i)
+      leaves.push_back({node, i, node->name + ":" + std::to_string(i)});
   }
   return leaves;
 }
@@ -130,14 +136,18 @@ NodePtr RaisedNode(const ir::Node& from) {
   NodePtr node = OperatorImpl::Make(from.name, from.type);
   if (node->schema != nullptr) {
     for (const auto& port : node->schema->inputs) {
-      if (port.kind == PortKind::kDynamic) node->ResizeInputs(port.name, ListLength(node->schema->inputs, from.inputs.size()));
+      if (port.kind == PortKind::kDynamic)
+        node->ResizeInputs(port.name, ListLength(node->schema->inputs, from.inputs.size()));
     }
     for (const auto& port : node->schema->outputs) {
-      if (port.kind == PortKind::kDynamic) node->ResizeOutputs(port.name, ListLength(node->schema->outputs, static_cast<size_t>(from.outputs)));
+      if (port.kind == PortKind::kDynamic)
+        node->ResizeOutputs(port.name, ListLength(node->schema->outputs, static_cast<size_t>(from.outputs)));
     }
   }
-  while (node->inputs.size() < from.inputs.size()) node->inputs.emplace_back().name = "x" + std::to_string(node->inputs.size());
-  while (node->outputs.size() < static_cast<size_t>(from.outputs)) node->outputs.emplace_back().name = "y" + std::to_string(node->outputs.size());
+  while (node->inputs.size() < from.inputs.size())
+    node->inputs.emplace_back().name = "x" + std::to_string(node->inputs.size());
+  while (node->outputs.size() < static_cast<size_t>(from.outputs))
+    node->outputs.emplace_back().name = "y" + std::to_string(node->outputs.size());
   for (const auto& [key, value] : from.attributes) node->attributes[key] = Raised(value);
   for (size_t i = 0; i < from.types.size() && i < node->outputs.size(); ++i) {
     if (from.types[i].dtype == ir::DType::kUndefined) continue;
@@ -151,7 +161,9 @@ void ConnectRaised(const ir::Graph& graph, const std::vector<NodePtr>& nodes) {
   for (size_t n = 0; n < nodes.size(); ++n) {
     const ir::Node& from = graph.nodes[n];
     for (size_t i = 0; i < from.inputs.size(); ++i) {
-      if (from.inputs[i].present()) nodes[n]->Connect(static_cast<int>(i), nodes[static_cast<size_t>(from.inputs[i].node)], from.inputs[i].output);
+      if (from.inputs[i].present())
+        nodes[n]->Connect(static_cast<int>(i), nodes[static_cast<size_t>(from.inputs[i].node)],
+                          from.inputs[i].output);
     }
     for (int before : from.after) nodes[n]->Follow(nodes[static_cast<size_t>(before)]);
   }
@@ -164,7 +176,8 @@ ir::Node LoweredNode(OperatorImpl& node) {
   lowered.outputs = static_cast<int>(node.outputs.size());
   for (const auto& [key, value] : node.attributes) {
     if (std::holds_alternative<std::monostate>(value)) continue;
-    lowered.attributes[key] = Lowered(value, node.SchemaOf(key), "attribute '" + key + "' of '" + node.name + "'");
+    lowered.attributes[key] =
+        Lowered(value, node.SchemaOf(key), "attribute '" + key + "' of '" + node.name + "'");
   }
   for (auto& [key, body] : node.Bodies()) lowered.attributes[key] = body;
   return lowered;
@@ -182,7 +195,8 @@ GraphImpl& GraphImpl::Of(Graph& graph) {
 }
 
 const GraphImpl& GraphImpl::Of(const Graph& graph) {
-  if (graph.impl_ == nullptr) Fail(kBadArgument, "ge-graph-empty", "the graph is empty; construct it with a name and fill it first");
+  if (graph.impl_ == nullptr)
+    Fail(kBadArgument, "ge-graph-empty", "the graph is empty; construct it with a name and fill it first");
   return *graph.impl_;
 }
 
@@ -203,7 +217,8 @@ void GraphImpl::Expand() const {
   ConnectRaised(*read, nodes_);
   for (int input : read->inputs) inputs_.push_back(nodes_[static_cast<size_t>(input)]);
   for (const auto& output : read->outputs) {
-    outputs_.push_back({nodes_[static_cast<size_t>(output.port.node)], static_cast<size_t>(output.port.output), output.name});
+    outputs_.push_back({nodes_[static_cast<size_t>(output.port.node)],
+                        static_cast<size_t>(output.port.output), output.name});
   }
 }
 
@@ -212,14 +227,17 @@ ir::Graph GraphImpl::Lower() const {
   std::vector<NodePtr> nodes = Nodes(), inputs = inputs_;
   if (nodes.empty()) Fail(kBadArgument, "ge-graph-empty", "graph '{}' has no operator", name);
   if (inputs.empty()) {
-    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(inputs), [](const NodePtr& node) { return node->IsData(); });
+    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(inputs),
+                 [](const NodePtr& node) { return node->IsData(); });
   }
   Lowering lowering(name);
   std::unordered_set<const OperatorImpl*> is_input;
   for (const NodePtr& input : InOrder(inputs)) {
     if (is_input.insert(input.get()).second) lowering.AddInput(input);
   }
-  std::erase_if(nodes, [&](const NodePtr& node) { return is_input.count(node.get()) == 0 && node->IsData() && node->Users().empty(); });
+  std::erase_if(nodes, [&](const NodePtr& node) {
+    return is_input.count(node.get()) == 0 && node->IsData() && node->Users().empty();
+  });
   for (const NodePtr& node : nodes) {
     if (is_input.count(node.get()) == 0 && !node->IsData()) lowering.AddNode(node);
   }
@@ -278,7 +296,9 @@ NodePtr GraphImpl::NodeNamed(const std::string& node_name) const {
   return nullptr;
 }
 
-bool GraphImpl::empty() const { return read_ == nullptr && inputs_.empty() && nodes_.empty() && outputs_.empty() && targets_.empty(); }
+bool GraphImpl::empty() const {
+  return read_ == nullptr && inputs_.empty() && nodes_.empty() && outputs_.empty() && targets_.empty();
+}
 
 std::shared_ptr<void>& KeptName(const Graph& graph, int abi) { return GraphImpl::Of(graph).kept_names[abi]; }
 

@@ -44,12 +44,14 @@ void LeaveOpen(OperatorImpl& node) {
 
 void InferTypes(OperatorImpl& node) {
   if (node.schema == nullptr) {
-    belay::Fail(belay::graph_interface::kNotSupported, "ge-operator-type", "there is no operator type '{}' ('{}')", node.type, node.name);
+    belay::Fail(belay::graph_interface::kNotSupported, "ge-operator-type",
+                "there is no operator type '{}' ('{}')", node.type, node.name);
   }
   if (node.schema->translate == nullptr) return;  // Data, constants, control flow: what the program said
   bool all_concrete = true;
   std::vector<KnownInput> known;
-  for (size_t i = 0; i < node.inputs.size(); ++i) known.push_back(KnownOf(node, static_cast<int>(i), &all_concrete));
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    known.push_back(KnownOf(node, static_cast<int>(i), &all_concrete));
   if (!all_concrete) return LeaveOpen(node);
   try {
     auto translated = belay::graph::TranslateNode(LoweredNode(node), known);

@@ -72,17 +72,20 @@ std::string TextOf(const belay::graph::Graph& graph) {
     }
     text += "\n";
   }
-  for (const auto& output : graph.outputs) text += "  output " + output.name + " = " + port(output.port) + "\n";
+  for (const auto& output : graph.outputs)
+    text += "  output " + output.name + " = " + port(output.port) + "\n";
   return text;
 }
 
 // Inputs called x0, x1, ... for those of the operator, and all of its outputs.
-Graph GraphOf(const char_t* type, const std::vector<TensorDesc>& inputs, const std::vector<TensorDesc>& outputs) {
+Graph GraphOf(const char_t* type, const std::vector<TensorDesc>& inputs,
+              const std::vector<TensorDesc>& outputs) {
   NodePtr node = OperatorImpl::Make(type, type);
-  if (node->schema == nullptr) Fail(kNotSupported, "ge-operator-type", "there is no operator type '{}'", type);
+  if (node->schema == nullptr)
+    Fail(kNotSupported, "ge-operator-type", "there is no operator type '{}'", type);
   if (inputs.size() > node->inputs.size() || outputs.size() > node->outputs.size()) {
-    Fail(kBadArgument, "ge-input-count", "'{}' has {} inputs and {} outputs, but {} and {} were given", type, node->inputs.size(),
-         node->outputs.size(), inputs.size(), outputs.size());
+    Fail(kBadArgument, "ge-input-count", "'{}' has {} inputs and {} outputs, but {} and {} were given", type,
+         node->inputs.size(), node->outputs.size(), inputs.size(), outputs.size());
   }
   std::vector<Operator> data;
   Operator op = OperatorImpl::Facade(node);
@@ -121,11 +124,13 @@ graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, A
   return Guarded("aclgrphBuildModel", [&] { Build(graph, OptionsOf(build_options), model); });
 }
 
-graphStatus aclgrphBuildModel(const std::vector<Graph>& graphs, const std::map<AscendString, AscendString>& build_options,
+graphStatus aclgrphBuildModel(const std::vector<Graph>& graphs,
+                              const std::map<AscendString, AscendString>& build_options,
                               ModelBufferData& model) {
   return Guarded("aclgrphBuildModel", [&] {
     if (graphs.size() != 1) {
-      Fail(kNotSupported, "build-graph-count", "{} graphs were given; a model is built from exactly one", graphs.size());
+      Fail(kNotSupported, "build-graph-count", "{} graphs were given; a model is built from exactly one",
+           graphs.size());
     }
     Build(graphs[0], OptionsOf(build_options), model);
   });
@@ -135,11 +140,14 @@ graphStatus aclgrphSaveModel(const char_t* output_file, const ModelBufferData& m
   return Guarded("aclgrphSaveModel", [&] { Save(output_file, model); });
 }
 
-graphStatus aclgrphBundleBuildModel(const std::vector<GraphWithOptions>& graph_with_options, ModelBufferData& model) {
+graphStatus aclgrphBundleBuildModel(const std::vector<GraphWithOptions>& graph_with_options,
+                                    ModelBufferData& model) {
   return Guarded("aclgrphBundleBuildModel", [&] {
-    if (graph_with_options.empty()) Fail(kBadArgument, "build-graph-count", "no graphs were given; a bundle has at least one");
+    if (graph_with_options.empty())
+      Fail(kBadArgument, "build-graph-count", "no graphs were given; a bundle has at least one");
     std::vector<belay::graph::ModelFile> models;
-    for (const GraphWithOptions& each : graph_with_options) models.push_back(Compiled(each.graph, OptionsOf(each.build_options)));
+    for (const GraphWithOptions& each : graph_with_options)
+      models.push_back(Compiled(each.graph, OptionsOf(each.build_options)));
     Give(belay::graph::WriteBundle(models), model);
   });
 }
@@ -159,7 +167,6 @@ graphStatus aclgrphGetIRVersion(int32_t* major_version, int32_t* minor_version, 
   });
 }
 
-
 graphStatus aclgrphDumpGraph(const Graph& graph, const char_t* file, const size_t len) {
   return Guarded("aclgrphDumpGraph", [&] {
     if (file == nullptr) Fail(kBadArgument, "ge-null", "file is null");
@@ -172,7 +179,8 @@ graphStatus aclgrphSetOpAttr(Graph& graph, aclgrphAttrType attr_type, const char
   return Guarded("aclgrphSetOpAttr", [&] {
     if (cfg_path == nullptr) Fail(kBadArgument, "ge-null", "cfg_path is null");
     if (attr_type != ATTR_TYPE_KEEP_DTYPE && attr_type != ATTR_TYPE_WEIGHT_COMPRESS) {
-      Fail(kBadArgument, "ge-attr-type", "there is no attr_type {}; it is 0 (keep_dtype) or 1 (weight_compress)",
+      Fail(kBadArgument, "ge-attr-type",
+           "there is no attr_type {}; it is 0 (keep_dtype) or 1 (weight_compress)",
            static_cast<int>(attr_type));
     }
     belay::graph::OperatorList list(cfg_path);

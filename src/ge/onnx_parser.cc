@@ -17,12 +17,13 @@ namespace {
 using belay::Fail;
 using namespace belay::graph_interface;  // NOLINT
 
-void Parse(std::span<const char> bytes, const std::string& folder, const std::map<AscendString, AscendString>& params,
-           Graph& graph) {
+void Parse(std::span<const char> bytes, const std::string& folder,
+           const std::map<AscendString, AscendString>& params, Graph& graph) {
   std::string name;
   for (const auto& [key, value] : OptionsOf(params)) {
     if (key != "output") {
-      Fail(kBadArgument, "build-parser-option", "option {} of the ONNX parser is not supported; \"output\" names the graph", key);
+      Fail(kBadArgument, "build-parser-option",
+           "option {} of the ONNX parser is not supported; \"output\" names the graph", key);
     }
     name = value;
   }
@@ -34,7 +35,8 @@ void Parse(std::span<const char> bytes, const std::string& folder, const std::ma
 
 }  // namespace
 
-graphStatus aclgrphParseONNX(const char* model_file, const std::map<AscendString, AscendString>& parser_params, Graph& graph) {
+graphStatus aclgrphParseONNX(const char* model_file,
+                             const std::map<AscendString, AscendString>& parser_params, Graph& graph) {
   return Guarded("aclgrphParseONNX", [&] {
     if (model_file == nullptr) Fail(kBadArgument, "ge-null", "model_file is null");
     std::string bytes = belay::graph::onnx::ReadFile(model_file);
@@ -43,8 +45,8 @@ graphStatus aclgrphParseONNX(const char* model_file, const std::map<AscendString
   });
 }
 
-graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size, const std::map<AscendString, AscendString>& parser_params,
-                                    Graph& graph) {
+graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size,
+                                    const std::map<AscendString, AscendString>& parser_params, Graph& graph) {
   return Guarded("aclgrphParseONNXFromMem", [&] {
     if (buffer == nullptr) Fail(kBadArgument, "ge-null", "buffer is null");
     Parse({buffer, size}, "", parser_params, graph);

@@ -26,11 +26,13 @@ int InputToSet(OperatorImpl& node, const std::string& name) {
 
 void SetInputOf(const NodePtr& node, int input, const NodePtr& from, int output) {
   if (node == nullptr || input < 0) return;
-  if (from == nullptr) return node->Note("input '" + node->inputs[static_cast<size_t>(input)].name + "' was given an empty operator");
+  if (from == nullptr)
+    return node->Note("input '" + node->inputs[static_cast<size_t>(input)].name +
+                      "' was given an empty operator");
   if (from->schema == nullptr && from->outputs.empty()) from->outputs.emplace_back().name = "y";
   if (from->Output(output) == nullptr) {
-    return node->Note("input '" + node->inputs[static_cast<size_t>(input)].name + "' reads an output of '" + from->name +
-                      "' that does not exist");
+    return node->Note("input '" + node->inputs[static_cast<size_t>(input)].name + "' reads an output of '" +
+                      from->name + "' that does not exist");
   }
   node->Connect(input, from, output);
 }
@@ -63,8 +65,10 @@ std::string Entry(const char_t* list, uint32_t index) { return TextOf(list) + st
 }  // namespace
 
 Operator::Operator(const char_t* type) : Operator(type, type) {}
-Operator::Operator(const AscendString& name, const AscendString& type) : Operator(name.GetString(), type.GetString()) {}
-Operator::Operator(const char_t* name, const char_t* type) : operator_impl_(OperatorImpl::Make(TextOf(name), TextOf(type))) {}
+Operator::Operator(const AscendString& name, const AscendString& type)
+    : Operator(name.GetString(), type.GetString()) {}
+Operator::Operator(const char_t* name, const char_t* type)
+    : operator_impl_(OperatorImpl::Make(TextOf(name), TextOf(type))) {}
 
 bool Operator::IsEmpty() const { return operator_impl_ == nullptr; }
 
@@ -81,7 +85,9 @@ graphStatus Operator::GetOpType(AscendString& type) const {
 
 // --- connections ---------------------------------------------------------------------------------------
 
-Operator& Operator::SetInput(const char_t* dst_name, const Operator& src_oprt) { return SetInput(dst_name, src_oprt, 0u); }
+Operator& Operator::SetInput(const char_t* dst_name, const Operator& src_oprt) {
+  return SetInput(dst_name, src_oprt, 0u);
+}
 Operator& Operator::SetInput(const char_t* dst_name, const Operator& src_oprt, const char_t* name) {
   if (operator_impl_ == nullptr) return *this;
   const NodePtr& from = src_oprt.operator_impl_;
@@ -91,7 +97,8 @@ Operator& Operator::SetInput(const char_t* dst_name, const Operator& src_oprt, c
 }
 Operator& Operator::SetInput(const char_t* dst_name, const Operator& src_oprt, uint32_t index) {
   if (operator_impl_ == nullptr) return *this;
-  SetInputOf(operator_impl_, InputToSet(*operator_impl_, TextOf(dst_name)), src_oprt.operator_impl_, static_cast<int>(index));
+  SetInputOf(operator_impl_, InputToSet(*operator_impl_, TextOf(dst_name)), src_oprt.operator_impl_,
+             static_cast<int>(index));
   return *this;
 }
 Operator& Operator::SetInput(uint32_t dst_index, const Operator& src_oprt, uint32_t src_index) {
@@ -100,7 +107,8 @@ Operator& Operator::SetInput(uint32_t dst_index, const Operator& src_oprt, uint3
     operator_impl_->Note("it has no input " + std::to_string(dst_index));
     return *this;
   }
-  SetInputOf(operator_impl_, static_cast<int>(dst_index), src_oprt.operator_impl_, static_cast<int>(src_index));
+  SetInputOf(operator_impl_, static_cast<int>(dst_index), src_oprt.operator_impl_,
+             static_cast<int>(src_index));
   return *this;
 }
 
@@ -116,7 +124,8 @@ Operator& Operator::AddControlInput(const Operator& src_oprt) {
 
 graphStatus Operator::GetInputConstData(const char_t* dst_name, Tensor& data) const {
   if (operator_impl_ == nullptr) return GRAPH_FAILED;
-  return operator_impl_->ConstantInput(operator_impl_->InputNamed(TextOf(dst_name)), &data) ? GRAPH_SUCCESS : GRAPH_FAILED;
+  return operator_impl_->ConstantInput(operator_impl_->InputNamed(TextOf(dst_name)), &data) ? GRAPH_SUCCESS
+                                                                                            : GRAPH_FAILED;
 }
 
 void Operator::BreakConnect() const {
@@ -125,7 +134,9 @@ void Operator::BreakConnect() const {
 
 // --- descriptions --------------------------------------------------------------------------------------
 
-TensorDesc Operator::GetInputDescByName(const char_t* name) const { return DescIn(InputBy(operator_impl_, name)); }
+TensorDesc Operator::GetInputDescByName(const char_t* name) const {
+  return DescIn(InputBy(operator_impl_, name));
+}
 TensorDesc Operator::GetInputDesc(uint32_t index) const {
   return DescIn(operator_impl_ == nullptr ? nullptr : operator_impl_->Input(index));
 }
@@ -135,15 +146,21 @@ graphStatus Operator::TryGetInputDesc(const char_t* name, TensorDesc& tensor_des
 graphStatus Operator::UpdateInputDesc(const char_t* name, const TensorDesc& tensor_desc) {
   return Describe(InputBy(operator_impl_, name), tensor_desc);
 }
-TensorDesc Operator::GetOutputDescByName(const char_t* name) const { return DescIn(OutputBy(operator_impl_, name)); }
+TensorDesc Operator::GetOutputDescByName(const char_t* name) const {
+  return DescIn(OutputBy(operator_impl_, name));
+}
 TensorDesc Operator::GetOutputDesc(uint32_t index) const {
   return DescIn(operator_impl_ == nullptr ? nullptr : operator_impl_->Output(index));
 }
 graphStatus Operator::UpdateOutputDesc(const char_t* name, const TensorDesc& tensor_desc) {
   return Describe(OutputBy(operator_impl_, name), tensor_desc);
 }
-size_t Operator::GetInputsSize() const { return operator_impl_ == nullptr ? 0 : operator_impl_->inputs.size(); }
-size_t Operator::GetOutputsSize() const { return operator_impl_ == nullptr ? 0 : operator_impl_->outputs.size(); }
+size_t Operator::GetInputsSize() const {
+  return operator_impl_ == nullptr ? 0 : operator_impl_->inputs.size();
+}
+size_t Operator::GetOutputsSize() const {
+  return operator_impl_ == nullptr ? 0 : operator_impl_->outputs.size();
+}
 
 int32_t Operator::GetDynamicInputNum(const char_t* name) const {
   return operator_impl_ == nullptr ? 0 : operator_impl_->CountOf(operator_impl_->input_lists, TextOf(name));
@@ -154,13 +171,15 @@ int32_t Operator::GetDynamicOutputNum(const char_t* name) const {
 TensorDesc Operator::GetDynamicInputDesc(const char_t* name, uint32_t index) const {
   return GetInputDescByName(Entry(name, index).c_str());
 }
-graphStatus Operator::UpdateDynamicInputDesc(const char_t* name, uint32_t index, const TensorDesc& tensor_desc) {
+graphStatus Operator::UpdateDynamicInputDesc(const char_t* name, uint32_t index,
+                                             const TensorDesc& tensor_desc) {
   return UpdateInputDesc(Entry(name, index).c_str(), tensor_desc);
 }
 TensorDesc Operator::GetDynamicOutputDesc(const char_t* name, uint32_t index) const {
   return GetOutputDescByName(Entry(name, index).c_str());
 }
-graphStatus Operator::UpdateDynamicOutputDesc(const char_t* name, uint32_t index, const TensorDesc& tensor_desc) {
+graphStatus Operator::UpdateDynamicOutputDesc(const char_t* name, uint32_t index,
+                                              const TensorDesc& tensor_desc) {
   return UpdateOutputDesc(Entry(name, index).c_str(), tensor_desc);
 }
 
@@ -170,7 +189,8 @@ void Operator::CreateDynamicInput(const char_t* name, uint32_t count) {
 void Operator::CreateDynamicOutput(const char_t* name, uint32_t count) {
   if (operator_impl_ != nullptr) operator_impl_->ResizeOutputs(TextOf(name), count);
 }
-void Operator::SetDynamicInput(const char_t* name, uint32_t index, const Operator& src_oprt, const char_t* src_name) {
+void Operator::SetDynamicInput(const char_t* name, uint32_t index, const Operator& src_oprt,
+                               const char_t* src_name) {
   std::string entry = Entry(name, index);
   if (src_name == nullptr) {
     SetInput(entry.c_str(), src_oprt);
@@ -183,7 +203,8 @@ void Operator::SetDynamicInput(const char_t* name, uint32_t index, const Operato
 
 graphStatus Operator::InferShapeAndType() {
   return belay::graph_interface::Guarded("InferShapeAndType", [this] {
-    if (operator_impl_ == nullptr) belay::Fail(belay::graph_interface::kBadArgument, "ge-operator-empty", "the operator is empty");
+    if (operator_impl_ == nullptr)
+      belay::Fail(belay::graph_interface::kBadArgument, "ge-operator-empty", "the operator is empty");
     InferTypes(*operator_impl_);
   });
 }
@@ -198,12 +219,14 @@ graphStatus Operator::VerifyAllAttr(bool) {
 
 graphStatus Operator::GetAllAttrNamesAndTypes(std::map<AscendString, AscendString>& attr_name_types) const {
   if (operator_impl_ == nullptr) return GRAPH_FAILED;
-  for (const auto& [name, value] : operator_impl_->attributes) attr_name_types[AscendString(name.c_str())] = TypeNameOf(value);
+  for (const auto& [name, value] : operator_impl_->attributes)
+    attr_name_types[AscendString(name.c_str())] = TypeNameOf(value);
   return GRAPH_SUCCESS;
 }
 graphStatus Operator::GetAllIrAttrNamesAndTypes(std::map<AscendString, AscendString>& attr_name_types) const {
   if (operator_impl_ == nullptr || operator_impl_->schema == nullptr) return GRAPH_FAILED;
-  for (const auto& row : operator_impl_->schema->attributes) attr_name_types[AscendString(row.name)] = TypeNameOf(row.kind);
+  for (const auto& row : operator_impl_->schema->attributes)
+    attr_name_types[AscendString(row.name)] = TypeNameOf(row.kind);
   return GRAPH_SUCCESS;
 }
 
@@ -212,13 +235,17 @@ graphStatus Operator::GetAllIrAttrNamesAndTypes(std::map<AscendString, AscendStr
 void Operator::SetSubgraphBuilder(const char_t* name, uint32_t index, const SubgraphBuilder& builder) {
   if (operator_impl_ != nullptr) operator_impl_->builders[{TextOf(name), index}] = builder;
 }
-size_t Operator::GetSubgraphNamesCount() const { return operator_impl_ == nullptr ? 0 : operator_impl_->builders.size(); }
+size_t Operator::GetSubgraphNamesCount() const {
+  return operator_impl_ == nullptr ? 0 : operator_impl_->builders.size();
+}
 graphStatus Operator::GetSubgraphNames(std::vector<AscendString>& names) const {
   if (operator_impl_ == nullptr) return GRAPH_FAILED;
   for (const auto& [key, builder] : operator_impl_->builders) names.emplace_back(key.first.c_str());
   return GRAPH_SUCCESS;
 }
-SubgraphBuilder Operator::GetSubgraphBuilder(const char_t* name) const { return GetDynamicSubgraphBuilder(name, 0); }
+SubgraphBuilder Operator::GetSubgraphBuilder(const char_t* name) const {
+  return GetDynamicSubgraphBuilder(name, 0);
+}
 SubgraphBuilder Operator::GetDynamicSubgraphBuilder(const char_t* name, uint32_t index) const {
   if (operator_impl_ == nullptr) return nullptr;
   auto it = operator_impl_->builders.find({TextOf(name), index});

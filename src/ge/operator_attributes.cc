@@ -44,15 +44,13 @@ AttributeValues* Out(const NodePtr& node, const char_t* name) {
 }  // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
-#define SET(By, T)                                         \
-  Operator& Operator::SetAttr(const char_t* name, By v) {  \
-    SetIn<T>(Of(operator_impl_), name, v);                 \
-    return *this;                                          \
+#define SET(By, T)                                        \
+  Operator& Operator::SetAttr(const char_t* name, By v) { \
+    SetIn<T>(Of(operator_impl_), name, v);                \
+    return *this;                                         \
   }
-#define GET(T)                                                       \
-  graphStatus Operator::GetAttr(const char_t* name, T& v) const {    \
-    return GetOf(operator_impl_, name, &v);                          \
-  }
+#define GET(T) \
+  graphStatus Operator::GetAttr(const char_t* name, T& v) const { return GetOf(operator_impl_, name, &v); }
 #define BOTH(By, T) SET(By, T) GET(T)
 BOTH(int64_t, int64_t)
 BOTH(int32_t, int32_t)
@@ -76,16 +74,17 @@ BOTH(AttrValue&&, AttrValue)
 SET(std::initializer_list<int64_t>&&, std::vector<int64_t>)
 SET(const char_t*, AscendString)
 
-#define PORT(By, T, Direction, Where, Key)                                                          \
-  Operator& Operator::Set##Direction##Attr(Key key, const char_t* name, By v) {                     \
-    SetIn<T>(Where(operator_impl_, key), name, v);                                                  \
-    return *this;                                                                                   \
-  }                                                                                                 \
-  graphStatus Operator::Get##Direction##Attr(Key key, const char_t* name, T& v) const {             \
-    return GetFrom(Where(operator_impl_, key), name, &v);                                           \
+#define PORT(By, T, Direction, Where, Key)                                              \
+  Operator& Operator::Set##Direction##Attr(Key key, const char_t* name, By v) {         \
+    SetIn<T>(Where(operator_impl_, key), name, v);                                      \
+    return *this;                                                                       \
+  }                                                                                     \
+  graphStatus Operator::Get##Direction##Attr(Key key, const char_t* name, T& v) const { \
+    return GetFrom(Where(operator_impl_, key), name, &v);                               \
   }
-#define PORTS(By, T)                                                                    \
-  PORT(By, T, Input, In, const int32_t) PORT(By, T, Input, In, const char_t*)           \
+#define PORTS(By, T)                    \
+  PORT(By, T, Input, In, const int32_t) \
+  PORT(By, T, Input, In, const char_t*) \
   PORT(By, T, Output, Out, const int32_t) PORT(By, T, Output, Out, const char_t*)
 PORTS(int64_t, int64_t)
 PORTS(int32_t, int32_t)
@@ -101,9 +100,17 @@ PORTS(const std::vector<bool>&, std::vector<bool>)
 PORTS(const std::vector<float32_t>&, std::vector<float32_t>)
 // NOLINTEND(bugprone-macro-parentheses)
 
-Operator& Operator::SetInputAttr(const int32_t index, const char_t* name, const char_t* v) { return SetInputAttr(index, name, AscendString(v)); }
-Operator& Operator::SetInputAttr(const char_t* port, const char_t* name, const char_t* v) { return SetInputAttr(port, name, AscendString(v)); }
-Operator& Operator::SetOutputAttr(const int32_t index, const char_t* name, const char_t* v) { return SetOutputAttr(index, name, AscendString(v)); }
-Operator& Operator::SetOutputAttr(const char_t* port, const char_t* name, const char_t* v) { return SetOutputAttr(port, name, AscendString(v)); }
+Operator& Operator::SetInputAttr(const int32_t index, const char_t* name, const char_t* v) {
+  return SetInputAttr(index, name, AscendString(v));
+}
+Operator& Operator::SetInputAttr(const char_t* port, const char_t* name, const char_t* v) {
+  return SetInputAttr(port, name, AscendString(v));
+}
+Operator& Operator::SetOutputAttr(const int32_t index, const char_t* name, const char_t* v) {
+  return SetOutputAttr(index, name, AscendString(v));
+}
+Operator& Operator::SetOutputAttr(const char_t* port, const char_t* name, const char_t* v) {
+  return SetOutputAttr(port, name, AscendString(v));
+}
 
 }  // namespace ge

@@ -4,8 +4,10 @@
 
 namespace ge {
 
-Operator OperatorFactory::CreateOperator(const char_t* const operator_name, const char_t* const operator_type) {
-  return operator_name != nullptr && IsExistOp(operator_type) ? Operator(operator_name, operator_type) : Operator();
+Operator OperatorFactory::CreateOperator(const char_t* const operator_name,
+                                         const char_t* const operator_type) {
+  return operator_name != nullptr && IsExistOp(operator_type) ? Operator(operator_name, operator_type)
+                                                              : Operator();
 }
 graphStatus OperatorFactory::GetOpsTypeList(std::vector<AscendString>& all_ops) {
   all_ops.clear();

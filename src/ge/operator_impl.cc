@@ -18,7 +18,8 @@ int Named(const Slots& slots, std::string_view name) {
 }
 
 // Where the entries of a list begin: behind what stands before it in the schema.
-size_t BeginOf(std::span<const belay::graph::PortSchema> ports, const std::map<std::string, uint32_t>& lists, const std::string& list) {
+size_t BeginOf(std::span<const belay::graph::PortSchema> ports, const std::map<std::string, uint32_t>& lists,
+               const std::string& list) {
   size_t at = 0;
   for (const auto& port : ports) {
     if (port.name == list) break;
@@ -77,10 +78,12 @@ int OperatorImpl::InputNamed(std::string_view input) const { return Named(inputs
 int OperatorImpl::OutputNamed(std::string_view output) const { return Named(outputs, output); }
 
 InputSlot* OperatorImpl::Input(int64_t number) {
-  return number >= 0 && number < static_cast<int64_t>(inputs.size()) ? &inputs[static_cast<size_t>(number)] : nullptr;
+  return number >= 0 && number < static_cast<int64_t>(inputs.size()) ? &inputs[static_cast<size_t>(number)]
+                                                                     : nullptr;
 }
 Slot* OperatorImpl::Output(int64_t number) {
-  return number >= 0 && number < static_cast<int64_t>(outputs.size()) ? &outputs[static_cast<size_t>(number)] : nullptr;
+  return number >= 0 && number < static_cast<int64_t>(outputs.size()) ? &outputs[static_cast<size_t>(number)]
+                                                                      : nullptr;
 }
 
 void OperatorImpl::ResizeInputs(const std::string& list, uint32_t count) {
@@ -132,8 +135,10 @@ std::vector<NodePtr> OperatorImpl::Users() const {
   for (const auto& weak : users_) {
     NodePtr user = weak.lock();
     if (user == nullptr || std::find(users.begin(), users.end(), user) != users.end()) continue;
-    bool reads = std::any_of(user->inputs.begin(), user->inputs.end(), [this](const InputSlot& slot) { return slot.source.get() == this; });
-    bool follows = std::any_of(user->after.begin(), user->after.end(), [this](const NodePtr& node) { return node.get() == this; });
+    bool reads = std::any_of(user->inputs.begin(), user->inputs.end(),
+                             [this](const InputSlot& slot) { return slot.source.get() == this; });
+    bool follows = std::any_of(user->after.begin(), user->after.end(),
+                               [this](const NodePtr& node) { return node.get() == this; });
     if (reads || follows) users.push_back(std::move(user));
   }
   return users;
@@ -150,11 +155,13 @@ bool OperatorImpl::ConstantInput(int input, Tensor* value) {
 std::vector<std::pair<std::string, std::shared_ptr<belay::graph::Graph>>> OperatorImpl::Bodies() {
   std::vector<std::pair<std::string, std::shared_ptr<belay::graph::Graph>>> bodies;
   for (const auto& [key, value] : attributes) {
-    if (const auto* graph = std::get_if<std::shared_ptr<belay::graph::Graph>>(&value)) bodies.emplace_back(key, *graph);
+    if (const auto* graph = std::get_if<std::shared_ptr<belay::graph::Graph>>(&value))
+      bodies.emplace_back(key, *graph);
   }
   for (const auto& [key, builder] : builders) {
     Graph body = builder();
-    bodies.emplace_back(key.first, std::make_shared<belay::graph::Graph>(GraphImpl::Of(static_cast<const Graph&>(body)).Lower()));
+    bodies.emplace_back(key.first, std::make_shared<belay::graph::Graph>(
+                                       GraphImpl::Of(static_cast<const Graph&>(body)).Lower()));
   }
   return bodies;
 }

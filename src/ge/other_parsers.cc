@@ -17,11 +17,15 @@ graphStatus Refused(const char* function, const char* format) {
 
 }  // namespace
 
-graphStatus aclgrphParseTensorFlow(const char*, Graph&) { return Refused("aclgrphParseTensorFlow", "TensorFlow"); }
+graphStatus aclgrphParseTensorFlow(const char*, Graph&) {
+  return Refused("aclgrphParseTensorFlow", "TensorFlow");
+}
 graphStatus aclgrphParseTensorFlow(const char*, const std::map<AscendString, AscendString>&, Graph&) {
   return Refused("aclgrphParseTensorFlow", "TensorFlow");
 }
-graphStatus aclgrphParseCaffe(const char*, const char*, Graph&) { return Refused("aclgrphParseCaffe", "Caffe"); }
+graphStatus aclgrphParseCaffe(const char*, const char*, Graph&) {
+  return Refused("aclgrphParseCaffe", "Caffe");
+}
 graphStatus aclgrphParseCaffe(const char*, const char*, const std::map<AscendString, AscendString>&, Graph&) {
   return Refused("aclgrphParseCaffe", "Caffe");
 }

@@ -20,7 +20,8 @@ using graph::ModelPort;
 using graph::ValueType;
 
 bool Fits(const ValueType& declared, const ValueType& given) {
-  if (!given.rank_known || declared.shape.rank() != given.shape.rank()) return !declared.rank_known && given.rank_known;
+  if (!given.rank_known || declared.shape.rank() != given.shape.rank())
+    return !declared.rank_known && given.rank_known;
   for (int i = 0; i < declared.shape.rank(); ++i) {
     if (declared.shape[i] >= 0 && declared.shape[i] != given.shape[i]) return false;
   }
@@ -81,8 +82,10 @@ Tensor NewOnDevice(const ValueType& type, size_t bytes, int device, const ge::Al
     return tensor;
   }
   ge::MemBlock* block = allocator->Malloc(bytes);
-  if (block == nullptr) Fail(207001, "ge-allocator-empty", "the stream's allocator gave no block of {} bytes", bytes);
-  tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes, [block, allocator](uint8_t*) { block->Free(); });
+  if (block == nullptr)
+    Fail(207001, "ge-allocator-empty", "the stream's allocator gave no block of {} bytes", bytes);
+  tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes,
+                 [block, allocator](uint8_t*) { block->Free(); });
   return tensor;
 }
 
@@ -96,8 +99,8 @@ void Describe(Tensor& tensor, const ValueType& type) {
 }
 
 // Only the data decides the sizes of the outputs: somebody has to wait for them.
-void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer>& inputs, std::vector<Tensor>& outputs, int device,
-                const ge::AllocatorPtr& allocator) {
+void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer>& inputs,
+                std::vector<Tensor>& outputs, int device, const ge::AllocatorPtr& allocator) {
   auto result = std::make_shared<graph::DynamicResult>();
   std::vector<Buffer> buffers(instance.outputs().size());
   instance.Execute(stream, inputs, buffers, result);
@@ -108,8 +111,8 @@ void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer
     ValueType type{value.dtype(), graph::Format::kND, true, value.shape()};
     if (outputs[i].GetData() == nullptr) outputs[i] = NewOnDevice(type, value.bytes(), device, allocator);
     if (outputs[i].GetSize() < value.bytes()) {
-      Fail(kBadArgument, "ge-output-short", "output {} became {} bytes ({}), but its tensor has {}", i, value.bytes(), value.shape().ToString(),
-           outputs[i].GetSize());
+      Fail(kBadArgument, "ge-output-short", "output {} became {} bytes ({}), but its tensor has {}", i,
+           value.bytes(), value.shape().ToString(), outputs[i].GetSize());
     }
     rt::CopyBytes(rt::View(outputs[i].GetData(), value.bytes()), value.data(), value.bytes());
     Describe(outputs[i], type);
@@ -119,7 +122,9 @@ void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer
 // The thread's context for as long as a run needs one.
 class ContextFor {
  public:
-  explicit ContextFor(rt::Device& device) : before_(rt::t_context) { rt::SetCurrentContext(*device.default_context()); }
+  explicit ContextFor(rt::Device& device) : before_(rt::t_context) {
+    rt::SetCurrentContext(*device.default_context());
+  }
   ContextFor(const ContextFor&) = delete;
   ContextFor& operator=(const ContextFor&) = delete;
   ~ContextFor() { rt::t_context = before_; }
@@ -133,13 +138,15 @@ class ContextFor {
 std::vector<ValueType> TypesFor(const Model& model, const std::vector<Tensor>& inputs) {
   std::vector<ValueType> types = model.DeclaredTypes();
   if (types.size() != inputs.size()) {
-    Fail(kBadArgument, "ge-input-count", "the graph has {} inputs, but {} were given", types.size(), inputs.size());
+    Fail(kBadArgument, "ge-input-count", "the graph has {} inputs, but {} were given", types.size(),
+         inputs.size());
   }
   for (size_t i = 0; i < types.size(); ++i) {
     ValueType given = ge::ValueTypeOf(inputs[i].GetTensorDesc());
     if (types[i].concrete()) continue;  // the bytes are what counts; the run checks them
     if (!Fits(types[i], given) || !given.concrete() || given.dtype != types[i].dtype) {
-      Fail(kBadArgument, "ge-input-shape", "input {} is given as {}, but the graph declares {}", i, given.ToString(), types[i].ToString());
+      Fail(kBadArgument, "ge-input-shape", "input {} is given as {}, but the graph declares {}", i,
+           given.ToString(), types[i].ToString());
     }
     types[i].rank_known = true;
     types[i].shape = given.shape;
@@ -161,7 +168,8 @@ std::vector<Tensor> RunOnHost(Model& model, const std::vector<Tensor>& inputs) {
     instance->Execute(stream, from, std::vector<Buffer>(instance->outputs().size()), result);
     api::WaitForStream(stream, -1, 107020);
     for (const auto& value : result->outputs) {
-      results.push_back(HostCopy({value->dtype(), graph::Format::kND, true, value->shape()}, value->data(), value->bytes()));
+      results.push_back(HostCopy({value->dtype(), graph::Format::kND, true, value->shape()}, value->data(),
+                                 value->bytes()));
     }
     return results;
   }
@@ -174,11 +182,12 @@ std::vector<Tensor> RunOnHost(Model& model, const std::vector<Tensor>& inputs) {
   return results;
 }
 
-void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
-                 const ge::AllocatorPtr& allocator) {
+void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& inputs,
+                 std::vector<Tensor>& outputs, const ge::AllocatorPtr& allocator) {
   int device = model.device().id();
   if (&stream.context().device() != &model.device()) {
-    Fail(kBadArgument, "ge-stream-device", "the stream is on device {}, but the session uses device {}", stream.context().device().id(), device);
+    Fail(kBadArgument, "ge-stream-device", "the stream is on device {}, but the session uses device {}",
+         stream.context().device().id(), device);
   }
   std::shared_ptr<Instance> instance = model.InstanceFor(TypesFor(model, inputs));
   std::vector<Buffer> from, to;
@@ -189,11 +198,13 @@ void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& in
   if (instance->dynamic()) return RunDynamic(*instance, stream, from, outputs, device, allocator);
   const std::vector<ModelPort>& ports = instance->outputs();
   if (!outputs.empty() && outputs.size() != ports.size()) {
-    Fail(kBadArgument, "ge-output-count", "the graph has {} outputs, but {} tensors were given", ports.size(), outputs.size());
+    Fail(kBadArgument, "ge-output-count", "the graph has {} outputs, but {} tensors were given", ports.size(),
+         outputs.size());
   }
   outputs.resize(ports.size());
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (outputs[i].GetData() == nullptr) outputs[i] = NewOnDevice(ports[i].type, ports[i].bytes, device, allocator);
+    if (outputs[i].GetData() == nullptr)
+      outputs[i] = NewOnDevice(ports[i].type, ports[i].bytes, device, allocator);
     to.push_back({outputs[i].GetData(), outputs[i].GetSize()});
     rt::CheckRange(to.back().data, to.back().bytes, "outputs");
   }

@@ -16,7 +16,7 @@ std::vector<graph::ValueType> TypesFor(const graph::Model& model, const std::vec
 std::vector<ge::Tensor> RunOnHost(graph::Model& model, const std::vector<ge::Tensor>& inputs);
 
 // Queues an execution. Outputs without data get memory of the allocator (null: of the device).
-void RunOnStream(graph::Model& model, rt::Stream& stream, const std::vector<ge::Tensor>& inputs, std::vector<ge::Tensor>& outputs,
-                 const ge::AllocatorPtr& allocator);
+void RunOnStream(graph::Model& model, rt::Stream& stream, const std::vector<ge::Tensor>& inputs,
+                 std::vector<ge::Tensor>& outputs, const ge::AllocatorPtr& allocator);
 
 }  // namespace belay::graph_interface

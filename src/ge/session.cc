@@ -19,7 +19,8 @@ using namespace belay::graph_interface;  // NOLINT
 namespace {
 
 Status Refused(const char* function, const char* why) {
-  return Guarded(function, [&] { Fail(kNotSupported, "ge-not-supported", "{} is not supported: {}", function, why); });
+  return Guarded(function,
+                 [&] { Fail(kNotSupported, "ge-not-supported", "{} is not supported: {}", function, why); });
 }
 
 }  // namespace
@@ -47,17 +48,21 @@ uint64_t Session::GetSessionId() const { return sessionId_; }
 Status Session::AddGraph(uint32_t graph_id, const Graph& graph) {
   return AddGraph(graph_id, graph, std::map<AscendString, AscendString>());
 }
-Status Session::AddGraph(uint32_t graph_id, const Graph& graph, const std::map<AscendString, AscendString>& options) {
+Status Session::AddGraph(uint32_t graph_id, const Graph& graph,
+                         const std::map<AscendString, AscendString>& options) {
   return Guarded("Session::AddGraph", [&] {
     auto session = FindSession(sessionId_);
-    if (!graph.IsValid()) Fail(kBadArgument, "ge-graph-empty", "the graph is empty; fill it with SetInputs and SetOutputs, or a parser");
+    if (!graph.IsValid())
+      Fail(kBadArgument, "ge-graph-empty",
+           "the graph is empty; fill it with SetInputs and SetOutputs, or a parser");
     session->Add(graph_id, std::make_shared<SessionGraph>(graph, session->With(OptionsOf(options))));
   });
 }
 Status Session::AddGraphWithCopy(uint32_t graph_id, const Graph& graph) {
   return AddGraphWithCopy(graph_id, graph, std::map<AscendString, AscendString>());
 }
-Status Session::AddGraphWithCopy(uint32_t graph_id, const Graph& graph, const std::map<AscendString, AscendString>& options) {
+Status Session::AddGraphWithCopy(uint32_t graph_id, const Graph& graph,
+                                 const std::map<AscendString, AscendString>& options) {
   Graph copy;
   Status status = copy.CopyFrom(graph);
   return status == SUCCESS ? AddGraph(graph_id, copy, options) : status;
@@ -67,10 +72,12 @@ Status Session::RemoveGraph(uint32_t graph_id) {
 }
 
 // What the std::string form of Session::LoadGraph calls.
-Status LoadSessionGraph(uint64_t session_id, uint32_t graph_id, const std::map<AscendString, AscendString>& options, const char_t* path) {
+Status LoadSessionGraph(uint64_t session_id, uint32_t graph_id,
+                        const std::map<AscendString, AscendString>& options, const char_t* path) {
   return Guarded("Session::LoadGraph", [&] {
     auto session = FindSession(session_id);
-    session->Add(graph_id, std::make_shared<SessionGraph>(belay::graph::ReadModelFile(path), session->With(OptionsOf(options))));
+    session->Add(graph_id, std::make_shared<SessionGraph>(belay::graph::ReadModelFile(path),
+                                                          session->With(OptionsOf(options))));
   });
 }
 
@@ -95,7 +102,8 @@ void BuildFor(uint64_t session_id, uint32_t graph_id, const std::vector<TensorDe
 Status Session::BuildGraph(uint32_t graph_id, const std::vector<InputTensorInfo>& inputs) {
   return Guarded("Session::BuildGraph", [&] {
     std::vector<TensorDesc> descs;
-    for (const InputTensorInfo& input : inputs) descs.emplace_back(Shape(input.dims), FORMAT_ND, static_cast<DataType>(input.data_type));
+    for (const InputTensorInfo& input : inputs)
+      descs.emplace_back(Shape(input.dims), FORMAT_ND, static_cast<DataType>(input.data_type));
     BuildFor(sessionId_, graph_id, descs);
   });
 }
@@ -108,14 +116,16 @@ Status Session::BuildGraph(uint32_t graph_id, const std::vector<Tensor>& inputs)
 }
 
 bool Session::IsGraphNeedRebuild(uint32_t graph_id) {
-  return GuardedValue("Session::IsGraphNeedRebuild", true, [&] { return !FindSession(sessionId_)->Graph(graph_id)->compiled(); });
+  return GuardedValue("Session::IsGraphNeedRebuild", true,
+                      [&] { return !FindSession(sessionId_)->Graph(graph_id)->compiled(); });
 }
 
 CompiledGraphSummaryPtr Session::GetCompiledGraphSummary(uint32_t graph_id) {
   return GuardedValue("Session::GetCompiledGraphSummary", CompiledGraphSummaryPtr(), [&] {
     auto session = FindSession(sessionId_);
     auto graph = session->Graph(graph_id);
-    if (!graph->compiled()) Fail(kBadArgument, "ge-not-compiled", "graph {} is not compiled; call CompileGraph first", graph_id);
+    if (!graph->compiled())
+      Fail(kBadArgument, "ge-not-compiled", "graph {} is not compiled; call CompileGraph first", graph_id);
     return SummaryData::Of(*graph->Ready(session->Device()));
   });
 }
@@ -129,21 +139,25 @@ Status Session::RunGraph(uint32_t graph_id, const std::vector<Tensor>& inputs, s
   });
 }
 
-Status Session::RunGraphAsync(uint32_t graph_id, const std::vector<Tensor>& inputs, RunAsyncCallback callback) {
+Status Session::RunGraphAsync(uint32_t graph_id, const std::vector<Tensor>& inputs,
+                              RunAsyncCallback callback) {
   return Guarded("Session::RunGraphAsync", [&] {
     auto session = FindSession(sessionId_);
     auto graph = session->Graph(graph_id);
     std::vector<Tensor> copies;
     for (const Tensor& input : inputs) copies.push_back(input.Clone());
-    session->later().Add([session = session.get(), graph, copies = std::move(copies), callback = std::move(callback)] {
-      std::vector<Tensor> outputs;
-      Status status = Guarded("Session::RunGraphAsync", [&] { outputs = RunOnHost(*graph->Ready(session->Device()), copies); });
-      if (callback) callback(status, outputs);
-    });
+    session->later().Add(
+        [session = session.get(), graph, copies = std::move(copies), callback = std::move(callback)] {
+          std::vector<Tensor> outputs;
+          Status status = Guarded("Session::RunGraphAsync",
+                                  [&] { outputs = RunOnHost(*graph->Ready(session->Device()), copies); });
+          if (callback) callback(status, outputs);
+        });
   });
 }
 
-Status Session::RunGraphWithStreamAsync(uint32_t graph_id, void* stream, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+Status Session::RunGraphWithStreamAsync(uint32_t graph_id, void* stream, const std::vector<Tensor>& inputs,
+                                        std::vector<Tensor>& outputs) {
   return Guarded("Session::RunGraphWithStreamAsync", [&] {
     auto session = FindSession(sessionId_);
     auto model = session->Graph(graph_id)->Ready(session->Device());
@@ -168,9 +182,11 @@ Status Session::UpdateGraphFeatureMemoryBase(uint32_t graph_id, const void* cons
 }
 // Nothing of Belay's memory is fixed: there is nothing to put there.
 Status Session::SetGraphFixedFeatureMemoryBase(uint32_t graph_id, const void* const, size_t) {
-  return Guarded("Session::SetGraphFixedFeatureMemoryBase", [&] { FindSession(sessionId_)->Graph(graph_id); });
+  return Guarded("Session::SetGraphFixedFeatureMemoryBase",
+                 [&] { FindSession(sessionId_)->Graph(graph_id); });
 }
-Status Session::UpdateGraphRefreshableFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
+Status Session::UpdateGraphRefreshableFeatureMemoryBase(uint32_t graph_id, const void* const memory,
+                                                        size_t size) {
   return UpdateGraphFeatureMemoryBase(graph_id, memory, size);
 }
 Status Session::RegisterExternalAllocator(const void* const stream, AllocatorPtr allocator) const {
@@ -180,12 +196,15 @@ Status Session::RegisterExternalAllocator(const void* const stream, AllocatorPtr
   });
 }
 Status Session::UnregisterExternalAllocator(const void* const stream) const {
-  return Guarded("Session::UnregisterExternalAllocator", [&] { FindSession(sessionId_)->SetAllocator(stream, nullptr); });
+  return Guarded("Session::UnregisterExternalAllocator",
+                 [&] { FindSession(sessionId_)->SetAllocator(stream, nullptr); });
 }
 
-Status Session::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type, const void* const memory, size_t size) {
+Status Session::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type,
+                                                       const void* const memory, size_t size) {
   if (type == MemoryType::MEMORY_TYPE_DEFAULT) return SetGraphFixedFeatureMemoryBase(graph_id, memory, size);
-  return Refused("Session::SetGraphFixedFeatureMemoryBaseWithType", "there is one type of memory, MEMORY_TYPE_DEFAULT");
+  return Refused("Session::SetGraphFixedFeatureMemoryBaseWithType",
+                 "there is one type of memory, MEMORY_TYPE_DEFAULT");
 }
 
 // --- what a session of Belay does not do ---------------------------------------------------------------
@@ -194,16 +213,19 @@ Status Session::GetVariables(const std::vector<AscendString>&, std::vector<Tenso
   return Refused("Session::GetVariables", "graphs have no variables");
 }
 Status Session::RegisterCallBackFunc(const char*, const session::pCallBackFunc&) {
-  return Refused("Session::RegisterCallBackFunc", "graphs have no variables, so that there is nothing to save or to summarise");
+  return Refused("Session::RegisterCallBackFunc",
+                 "graphs have no variables, so that there is nothing to save or to summarise");
 }
-Status Session::RunGraphDistribute(uint32_t, const std::map<int32_t, std::vector<Tensor>>&, std::map<int32_t, std::vector<Tensor>>&) {
+Status Session::RunGraphDistribute(uint32_t, const std::map<int32_t, std::vector<Tensor>>&,
+                                   std::map<int32_t, std::vector<Tensor>>&) {
   return Refused("Session::RunGraphDistribute", "a graph runs on one device; add it to a session for each");
 }
 Status Session::ShardGraphsToFile(const char_t*) const {
   return Refused("Session::ShardGraphsToFile", "graphs are not cut into parts");
 }
 Status Session::SaveGraphsToPb(const char_t*) const {
-  return Refused("Session::SaveGraphsToPb", "the vendor's format of graphs is not written; Graph::SaveToFile writes Belay's");
+  return Refused("Session::SaveGraphsToPb",
+                 "the vendor's format of graphs is not written; Graph::SaveToFile writes Belay's");
 }
 
 }  // namespace ge

@@ -12,7 +12,8 @@ namespace {
 void ApplyTypes(graph::Graph& graph, const std::vector<graph::ValueType>& inputs) {
   if (inputs.empty()) return;
   if (inputs.size() != graph.inputs.size()) {
-    Fail(kBadArgument, "ge-input-count", "the graph has {} inputs, but {} were given", graph.inputs.size(), inputs.size());
+    Fail(kBadArgument, "ge-input-count", "the graph has {} inputs, but {} were given", graph.inputs.size(),
+         inputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     graph::ValueType& declared = graph.nodes[static_cast<size_t>(graph.inputs[i])].types[0];
@@ -59,7 +60,8 @@ void SessionGraph::Load(rt::Device& device) {
 void SessionGraph::UseWork(rt::Device& device, graph::Buffer work) {
   uint64_t need = Ready(device)->work_bytes();
   if (work.data == nullptr || work.bytes < need) {
-    Fail(kBadArgument, "ge-memory-short", "the memory has {} bytes; the graph needs {}", work.data == nullptr ? 0 : work.bytes, need);
+    Fail(kBadArgument, "ge-memory-short", "the memory has {} bytes; the graph needs {}",
+         work.data == nullptr ? 0 : work.bytes, need);
   }
   rt::CheckRange(work.data, work.bytes, "memory");
   std::lock_guard hold(lock_);
@@ -72,7 +74,8 @@ void SessionGraph::UseWork(rt::Device& device, graph::Buffer work) {
 void SessionGraph::UseConstants(rt::Device& device, graph::Buffer memory) {
   uint64_t need = Ready(device)->weight_bytes();
   if (memory.data == nullptr || memory.bytes < need) {
-    Fail(kBadArgument, "ge-memory-short", "the memory has {} bytes; the graph needs {}", memory.data == nullptr ? 0 : memory.bytes, need);
+    Fail(kBadArgument, "ge-memory-short", "the memory has {} bytes; the graph needs {}",
+         memory.data == nullptr ? 0 : memory.bytes, need);
   }
   std::lock_guard hold(lock_);
   if (std::exchange(has_constants_, true)) {

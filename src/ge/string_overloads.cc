@@ -63,7 +63,9 @@ Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, std::string>>& ou
   for (const auto& output : outputs) converted.emplace_back(output.first, Converted(output.second));
   return SetOutputs(converted);
 }
-graphStatus Graph::FindOpByName(const std::string& name, Operator& op) const { return FindOpByName(name.c_str(), op); }
+graphStatus Graph::FindOpByName(const std::string& name, Operator& op) const {
+  return FindOpByName(name.c_str(), op);
+}
 graphStatus Graph::FindOpByType(const std::string& type, std::vector<Operator>& ops) const {
   return FindOpByType(type.c_str(), ops);
 }
@@ -95,7 +97,9 @@ std::string Operator::GetName() const {
 std::string Operator::GetOpType() const {
   return TextFrom([this](AscendString& type) { GetOpType(type); });
 }
-Operator& Operator::SetInput(const std::string& dst_name, const Operator& src_oprt) { return SetInput(dst_name.c_str(), src_oprt); }
+Operator& Operator::SetInput(const std::string& dst_name, const Operator& src_oprt) {
+  return SetInput(dst_name.c_str(), src_oprt);
+}
 Operator& Operator::SetInput(const std::string& dst_name, const Operator& src_oprt, const std::string& name) {
   return SetInput(dst_name.c_str(), src_oprt, name.c_str());
 }
@@ -106,22 +110,36 @@ graphStatus Operator::GetInputConstData(const std::string& dst_name, Tensor& dat
   return GetInputConstData(dst_name.c_str(), data);
 }
 TensorDesc Operator::GetInputDesc(const std::string& name) const { return GetInputDescByName(name.c_str()); }
-graphStatus Operator::TryGetInputDesc(const std::string& name, TensorDesc& desc) const { return TryGetInputDesc(name.c_str(), desc); }
-graphStatus Operator::UpdateInputDesc(const std::string& name, const TensorDesc& desc) { return UpdateInputDesc(name.c_str(), desc); }
-TensorDesc Operator::GetOutputDesc(const std::string& name) const { return GetOutputDescByName(name.c_str()); }
-graphStatus Operator::UpdateOutputDesc(const std::string& name, const TensorDesc& desc) { return UpdateOutputDesc(name.c_str(), desc); }
-int32_t Operator::GetDynamicOutputNum(const std::string& name) const { return GetDynamicOutputNum(name.c_str()); }
-int32_t Operator::GetDynamicInputNum(const std::string& name) const { return GetDynamicInputNum(name.c_str()); }
+graphStatus Operator::TryGetInputDesc(const std::string& name, TensorDesc& desc) const {
+  return TryGetInputDesc(name.c_str(), desc);
+}
+graphStatus Operator::UpdateInputDesc(const std::string& name, const TensorDesc& desc) {
+  return UpdateInputDesc(name.c_str(), desc);
+}
+TensorDesc Operator::GetOutputDesc(const std::string& name) const {
+  return GetOutputDescByName(name.c_str());
+}
+graphStatus Operator::UpdateOutputDesc(const std::string& name, const TensorDesc& desc) {
+  return UpdateOutputDesc(name.c_str(), desc);
+}
+int32_t Operator::GetDynamicOutputNum(const std::string& name) const {
+  return GetDynamicOutputNum(name.c_str());
+}
+int32_t Operator::GetDynamicInputNum(const std::string& name) const {
+  return GetDynamicInputNum(name.c_str());
+}
 TensorDesc Operator::GetDynamicInputDesc(const std::string& name, uint32_t index) const {
   return GetDynamicInputDesc(name.c_str(), index);
 }
-graphStatus Operator::UpdateDynamicInputDesc(const std::string& name, uint32_t index, const TensorDesc& desc) {
+graphStatus Operator::UpdateDynamicInputDesc(const std::string& name, uint32_t index,
+                                             const TensorDesc& desc) {
   return UpdateDynamicInputDesc(name.c_str(), index, desc);
 }
 TensorDesc Operator::GetDynamicOutputDesc(const std::string& name, uint32_t index) const {
   return GetDynamicOutputDesc(name.c_str(), index);
 }
-graphStatus Operator::UpdateDynamicOutputDesc(const std::string& name, uint32_t index, const TensorDesc& desc) {
+graphStatus Operator::UpdateDynamicOutputDesc(const std::string& name, uint32_t index,
+                                              const TensorDesc& desc) {
   return UpdateDynamicOutputDesc(name.c_str(), index, desc);
 }
 const std::map<std::string, std::string> Operator::GetAllAttrNamesAndTypes() const {
@@ -132,8 +150,8 @@ const std::map<std::string, std::string> Operator::GetAllAttrNamesAndTypes() con
   return converted;
 }
 
-#define BOTH(By, T)                                                                                                     \
-  Operator& Operator::SetAttr(const std::string& name, By v) { return SetAttr(name.c_str(), v); }                       \
+#define BOTH(By, T)                                                                               \
+  Operator& Operator::SetAttr(const std::string& name, By v) { return SetAttr(name.c_str(), v); } \
   graphStatus Operator::GetAttr(const std::string& name, T& v) const { return GetAttr(name.c_str(), v); }
 BOTH(int64_t, int64_t)
 BOTH(int32_t, int32_t)
@@ -152,17 +170,27 @@ BOTH(const std::vector<std::vector<int64_t>>&, std::vector<std::vector<int64_t>>
 BOTH(const std::vector<DataType>&, std::vector<DataType>)
 BOTH(const DataType&, DataType)
 
-Operator& Operator::SetAttr(const std::string& name, std::initializer_list<int64_t>&& v) { return SetAttr(name.c_str(), std::move(v)); }
-Operator& Operator::SetAttr(const std::string& name, AttrValue&& v) { return SetAttr(name.c_str(), std::move(v)); }
-graphStatus Operator::GetAttr(const std::string& name, AttrValue& v) const { return GetAttr(name.c_str(), v); }
-Operator& Operator::SetAttr(const std::string& name, const std::string& v) { return SetAttr(name.c_str(), Converted(v)); }
+Operator& Operator::SetAttr(const std::string& name, std::initializer_list<int64_t>&& v) {
+  return SetAttr(name.c_str(), std::move(v));
+}
+Operator& Operator::SetAttr(const std::string& name, AttrValue&& v) {
+  return SetAttr(name.c_str(), std::move(v));
+}
+graphStatus Operator::GetAttr(const std::string& name, AttrValue& v) const {
+  return GetAttr(name.c_str(), v);
+}
+Operator& Operator::SetAttr(const std::string& name, const std::string& v) {
+  return SetAttr(name.c_str(), Converted(v));
+}
 graphStatus Operator::GetAttr(const std::string& name, std::string& v) const {
   AscendString text;
   graphStatus status = GetAttr(name.c_str(), text);
   if (status == GRAPH_SUCCESS) v = Converted(text);
   return status;
 }
-Operator& Operator::SetAttr(const std::string& name, const std::vector<std::string>& v) { return SetAttr(name.c_str(), ConvertedAll(v)); }
+Operator& Operator::SetAttr(const std::string& name, const std::vector<std::string>& v) {
+  return SetAttr(name.c_str(), ConvertedAll(v));
+}
 graphStatus Operator::GetAttr(const std::string& name, std::vector<std::string>& v) const {
   std::vector<AscendString> texts;
   graphStatus status = GetAttr(name.c_str(), texts);
@@ -175,12 +203,16 @@ std::vector<std::string> Operator::GetSubgraphNames() const {
   GetSubgraphNames(names);
   return ConvertedAll(names);
 }
-SubgraphBuilder Operator::GetSubgraphBuilder(const std::string& name) const { return GetSubgraphBuilder(name.c_str()); }
+SubgraphBuilder Operator::GetSubgraphBuilder(const std::string& name) const {
+  return GetSubgraphBuilder(name.c_str());
+}
 Graph Operator::GetSubgraph(const std::string& name) const { return GetSubgraph(name.c_str()); }
 SubgraphBuilder Operator::GetDynamicSubgraphBuilder(const std::string& name, uint32_t index) const {
   return GetDynamicSubgraphBuilder(name.c_str(), index);
 }
-Graph Operator::GetDynamicSubgraph(const std::string& name, uint32_t index) const { return GetDynamicSubgraph(name.c_str(), index); }
+Graph Operator::GetDynamicSubgraph(const std::string& name, uint32_t index) const {
+  return GetDynamicSubgraph(name.c_str(), index);
+}
 
 Operator OperatorFactory::CreateOperator(const std::string& operator_name, const std::string& operator_type) {
   return CreateOperator(operator_name.c_str(), operator_type.c_str());
@@ -203,7 +235,8 @@ graphStatus aclgrphBuildModel(const Graph& graph, const std::map<std::string, st
                               ModelBufferData& model) {
   return aclgrphBuildModel(graph, Converted(build_options), model);
 }
-graphStatus aclgrphBuildModel(const std::vector<Graph>& graphs, const std::map<std::string, std::string>& build_options,
+graphStatus aclgrphBuildModel(const std::vector<Graph>& graphs,
+                              const std::map<std::string, std::string>& build_options,
                               ModelBufferData& model) {
   return aclgrphBuildModel(graphs, Converted(build_options), model);
 }
@@ -211,14 +244,16 @@ graphStatus aclgrphSaveModel(const std::string& output_file, const ModelBufferDa
   return aclgrphSaveModel(output_file.c_str(), model);
 }
 
-
 // --- sessions ------------------------------------------------------------------------------------------
 
-Status GEInitialize(const std::map<std::string, std::string>& options) { return GEInitialize(Converted(options)); }
+Status GEInitialize(const std::map<std::string, std::string>& options) {
+  return GEInitialize(Converted(options));
+}
 std::string GEGetErrorMsg() { return Converted(GEGetErrorMsgV2()); }
 std::string GEGetWarningMsg() { return Converted(GEGetWarningMsgV2()); }
 Session::Session(const std::map<std::string, std::string>& options) : Session(Converted(options)) {}
-Status Session::AddGraph(uint32_t graph_id, const Graph& graph, const std::map<std::string, std::string>& options) {
+Status Session::AddGraph(uint32_t graph_id, const Graph& graph,
+                         const std::map<std::string, std::string>& options) {
   return AddGraph(graph_id, graph, Converted(options));
 }
 Status Session::LoadGraph(const uint32_t graph_id, const std::map<std::string, std::string>& options,

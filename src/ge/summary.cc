@@ -55,20 +55,33 @@ Status Give(bool known, const T& value, T& to) {
 }  // namespace
 
 bool CompiledGraphSummary::IsStatic() const { return data_->is_static; }
-Status CompiledGraphSummary::GetConstMemorySize(size_t& size) const { return Give(data_->is_static, data_->constant_bytes, size); }
-Status CompiledGraphSummary::GetFeatureMemorySize(size_t& size) const { return Give(data_->is_static, data_->work_bytes, size); }
-Status CompiledGraphSummary::GetFixedFeatureMemorySize(size_t& size) const { return Give(data_->is_static, size_t{0}, size); }
+Status CompiledGraphSummary::GetConstMemorySize(size_t& size) const {
+  return Give(data_->is_static, data_->constant_bytes, size);
+}
+Status CompiledGraphSummary::GetFeatureMemorySize(size_t& size) const {
+  return Give(data_->is_static, data_->work_bytes, size);
+}
+Status CompiledGraphSummary::GetFixedFeatureMemorySize(size_t& size) const {
+  return Give(data_->is_static, size_t{0}, size);
+}
 Status CompiledGraphSummary::GetRefreshableFeatureMemorySize(size_t& size) const {
   return Give(data_->is_static, data_->work_bytes, size);
 }
-Status CompiledGraphSummary::GetFeatureMemoryBaseRefreshable(bool& v) const { return Give(data_->is_static, true, v); }
-Status CompiledGraphSummary::GetStreamNum(size_t& num) const { return Give(data_->is_static, size_t{1}, num); }
+Status CompiledGraphSummary::GetFeatureMemoryBaseRefreshable(bool& v) const {
+  return Give(data_->is_static, true, v);
+}
+Status CompiledGraphSummary::GetStreamNum(size_t& num) const {
+  return Give(data_->is_static, size_t{1}, num);
+}
 Status CompiledGraphSummary::GetEventNum(size_t& num) const { return Give(data_->is_static, size_t{0}, num); }
-Status CompiledGraphSummary::GetOutputShapes(std::vector<Shape>& shapes) const { return Give(data_->is_static, data_->shapes, shapes); }
+Status CompiledGraphSummary::GetOutputShapes(std::vector<Shape>& shapes) const {
+  return Give(data_->is_static, data_->shapes, shapes);
+}
 Status CompiledGraphSummary::GetOutputDtypes(std::vector<DataType>& dtypes) const {
   return Give(data_->is_static, data_->dtypes, dtypes);
 }
-Status CompiledGraphSummary::GetIOIndexesWithSameAddr(std::vector<std::pair<uint32_t, uint32_t>>& io_indexes) const {
+Status CompiledGraphSummary::GetIOIndexesWithSameAddr(
+    std::vector<std::pair<uint32_t, uint32_t>>& io_indexes) const {
   return Give(data_->is_static, {}, io_indexes);
 }
 

@@ -16,7 +16,8 @@ using belay::Fail;
 
 bool Product(const std::vector<int64_t>& dims, int64_t* product) {
   *product = 1;
-  return std::none_of(dims.begin(), dims.end(), [&](int64_t dim) { return __builtin_mul_overflow(*product, dim, product); });
+  return std::none_of(dims.begin(), dims.end(),
+                      [&](int64_t dim) { return __builtin_mul_overflow(*product, dim, product); });
 }
 
 }  // namespace
@@ -87,7 +88,9 @@ void TensorDesc::SetOriginFormat(Format origin_format) { impl->origin_format = o
 DataType TensorDesc::GetDataType() const { return impl->dtype; }
 void TensorDesc::SetDataType(DataType dt) { impl->dtype = dt; }
 
-graphStatus TensorDesc::GetName(AscendString& name) { return static_cast<const TensorDesc*>(this)->GetName(name); }
+graphStatus TensorDesc::GetName(AscendString& name) {
+  return static_cast<const TensorDesc*>(this)->GetName(name);
+}
 graphStatus TensorDesc::GetName(AscendString& name) const {
   name = AscendString(impl->name.c_str());
   return GRAPH_SUCCESS;
@@ -149,8 +152,12 @@ class TensorImpl {
 
 Tensor::Tensor() : impl(std::make_shared<TensorImpl>()) {}
 Tensor::Tensor(const TensorDesc& tensor_desc) : Tensor() { impl->desc = tensor_desc; }
-Tensor::Tensor(const TensorDesc& tensor_desc, const std::vector<uint8_t>& data) : Tensor(tensor_desc) { SetData(data); }
-Tensor::Tensor(const TensorDesc& tensor_desc, const uint8_t* data, size_t size) : Tensor(tensor_desc) { SetData(data, size); }
+Tensor::Tensor(const TensorDesc& tensor_desc, const std::vector<uint8_t>& data) : Tensor(tensor_desc) {
+  SetData(data);
+}
+Tensor::Tensor(const TensorDesc& tensor_desc, const uint8_t* data, size_t size) : Tensor(tensor_desc) {
+  SetData(data, size);
+}
 Tensor::Tensor(TensorDesc&& tensor_desc, std::vector<uint8_t>&& data) : Tensor() {
   impl->desc = std::move(tensor_desc);
   SetData(std::move(data));

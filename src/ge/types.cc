@@ -22,6 +22,7 @@ int64_t GetSizeInBytes(int64_t element_count, DataType data_type) {
 }
 
 const char_t* GetFormatName(Format format) {
+  // clang-format off
   static constexpr const char* kNames[] = {
       "NCHW", "NHWC", "ND", "NC1HWC0", "FRACTAL_Z", "NC1C0HWPAD", "NHWC1C0", "FSR_NCHW", "FRACTAL_DECONV", "C1HWNC0",
       "FRACTAL_DECONV_TRANSPOSE", "FRACTAL_DECONV_SP_STRIDE_TRANS", "NC1HWC0_C04", "FRACTAL_Z_C04", "CHWN",
@@ -30,6 +31,7 @@ const char_t* GetFormatName(Format format) {
       "MD", "NDHWC", "FRACTAL_ZZ", "FRACTAL_NZ", "NCDHW", "DHWCN", "NDC1HWC0", "FRACTAL_Z_3D", "CN", "NC", "DHWNC",
       "FRACTAL_Z_3D_TRANSPOSE", "FRACTAL_ZN_LSTM", "FRACTAL_Z_G", "RESERVED", "ALL", "NULL", "ND_RNN_BIAS",
       "FRACTAL_ZN_RNN", "NYUV", "NYUV_A", "NCL", "FRACTAL_Z_WINO", "C1HWC0"};
+  // clang-format on
   auto number = static_cast<size_t>(format);
   return number < std::size(kNames) ? kNames[number] : "RESERVED";
 }
@@ -38,14 +40,17 @@ DType DTypeOf(DataType dtype) {
   auto known = static_cast<DType>(dtype);
   return dtype == DT_UNDEFINED || !belay::tensor::IsKnown(known) ? DType::kUndefined : known;
 }
-DataType DataTypeOf(DType dtype) { return dtype == DType::kUndefined ? DT_UNDEFINED : static_cast<DataType>(dtype); }
+DataType DataTypeOf(DType dtype) {
+  return dtype == DType::kUndefined ? DT_UNDEFINED : static_cast<DataType>(dtype);
+}
 
 ValueType ValueTypeOf(const TensorDesc& desc) {
   std::vector<int64_t> dims = desc.GetShape().GetDims();
   ValueType type;
   type.dtype = DTypeOf(desc.GetDataType());
   type.format = static_cast<belay::graph::Format>(desc.GetFormat());
-  type.rank_known = dims.size() <= belay::tensor::kMaxRank && std::find(dims.begin(), dims.end(), -2) == dims.end();
+  type.rank_known =
+      dims.size() <= belay::tensor::kMaxRank && std::find(dims.begin(), dims.end(), -2) == dims.end();
   if (type.rank_known) type.shape = belay::tensor::Shape::Of(dims.data(), static_cast<int>(dims.size()));
   return type;
 }
@@ -59,13 +64,14 @@ TensorDesc DescOf(const ValueType& type) {
 Constant ConstantOf(const Tensor& tensor, const std::string& where) {
   ValueType type = ValueTypeOf(tensor.GetTensorDesc());
   if (!type.concrete()) {
-    belay::Fail(belay::graph_interface::kBadArgument, "ge-constant-type", "{}: a constant must have a known type and shape, not {}",
-                where, type.ToString());
+    belay::Fail(belay::graph_interface::kBadArgument, "ge-constant-type",
+                "{}: a constant must have a known type and shape, not {}", where, type.ToString());
   }
   int64_t wanted = GetSizeInBytes(belay::tensor::CountOf(type.shape), tensor.GetDataType());
   if (wanted != static_cast<int64_t>(tensor.GetSize())) {
-    belay::Fail(belay::graph_interface::kBadArgument, "ge-constant-size", "{}: a constant of type {} has {} bytes, but {} were given", where,
-                type.ToString(), wanted, tensor.GetSize());
+    belay::Fail(belay::graph_interface::kBadArgument, "ge-constant-size",
+                "{}: a constant of type {} has {} bytes, but {} were given", where, type.ToString(), wanted,
+                tensor.GetSize());
   }
   // The tensor shares its bytes with the graph, as its copies do.
   auto owner = std::make_shared<Tensor>(tensor);

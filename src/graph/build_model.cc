@@ -40,7 +40,8 @@ int64_t ParseSize(std::string_view text, std::string_view whole) {
   int64_t size = 0;
   if (text.find('~') != std::string_view::npos) return kUnknownDim;
   if (!ParseInt(text, &size) || size < -1 || size > INT32_MAX) {
-    Fail(kGraphInvalid, "build-input-shape", "E10002: '{}' is no shape; write \"input_name1:n1,c1,h1,w1;input_name2:n2\"", whole);
+    Fail(kGraphInvalid, "build-input-shape",
+         "E10002: '{}' is no shape; write \"input_name1:n1,c1,h1,w1;input_name2:n2\"", whole);
   }
   return size;
 }
@@ -50,7 +51,8 @@ std::vector<std::vector<int64_t>> ParseGears(std::string_view key, std::string_v
   for (std::string_view gear : Split(text, between)) {
     std::vector<int64_t>& values = gears.emplace_back();
     for (std::string_view part : Split(gear, ',')) {
-      if (!ParseInt(part, &values.emplace_back()) || values.back() <= 0) BadOption(key, text, "gears are positive numbers");
+      if (!ParseInt(part, &values.emplace_back()) || values.back() <= 0)
+        BadOption(key, text, "gears are positive numbers");
     }
   }
   if (gears.empty() || gears.size() > 100) BadOption(key, text, "between 1 and 100 gears are possible");
@@ -59,6 +61,7 @@ std::vector<std::vector<int64_t>> ParseGears(std::string_view key, std::string_v
 
 // What the compiler of a card uses and Belay has no use for; accepted, so that command lines work.
 bool HasNoEffect(std::string_view key) {
+  // clang-format off
   static const auto* keys = new std::set<std::string, std::less<>>{
       "ge.socVersion", "ge.exec.deviceId", "ge.graphRunMode", "ge.session_device_id", "ge.exec.op_precision_mode",
       "ge.exec.modify_mixlist", "ge.exec.allow_hf32", "ge.deterministic", "ge.deterministicLevel",
@@ -71,13 +74,14 @@ bool HasNoEffect(std::string_view key) {
       "ge.exec.reuseZeroCopyMemory", "ge.exec.disableReuseMemory", "ge.autoTuneMode", "ge.aicoreNum",
       "ge.enableSmallChannel", "ge.fusionSwitchFile", "ge.mdl_bank_path", "ge.op_bank_path", "ge.externalWeight",
       "ge.display_model_info", "ge.customizeDtypes", "ge.exec.precision_mode", "ge.exec.precision_mode_v2"};
+  // clang-format on
   return keys->count(key) != 0;
 }
 
 bool HasEffect(std::string_view key) {
   static const auto* keys = new std::set<std::string, std::less<>>{
-      "input_shape", "ge.inputShape", "input_shape_range", "ge.dynamicBatchSize", "ge.dynamicImageSize",
-      "ge.dynamicDims", "ge.dynamicNodeType", "ge.insertOpFile"};
+      "input_shape",         "ge.inputShape",  "input_shape_range",  "ge.dynamicBatchSize",
+      "ge.dynamicImageSize", "ge.dynamicDims", "ge.dynamicNodeType", "ge.insertOpFile"};
   return keys->count(key) != 0;
 }
 
@@ -90,22 +94,32 @@ std::string_view Value(const BuildOptions& options, const char* key, const char*
 // What a card computes in half precision by this option; values of the option that Belay has no use for are
 // accepted, since it computes in the types of the model.
 bool MayRoundToBfloat16(const BuildOptions& options) {
-  static const auto* modes = new std::set<std::string, std::less<>>{
-      "", "force_fp16", "force_fp32", "cube_fp16in_fp32out", "allow_fp32_to_fp16", "allow_fp32_to_bf16", "must_keep_origin_dtype",
-      "allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16"};
+  static const auto* modes = new std::set<std::string, std::less<>>{"",
+                                                                    "force_fp16",
+                                                                    "force_fp32",
+                                                                    "cube_fp16in_fp32out",
+                                                                    "allow_fp32_to_fp16",
+                                                                    "allow_fp32_to_bf16",
+                                                                    "must_keep_origin_dtype",
+                                                                    "allow_mix_precision",
+                                                                    "allow_mix_precision_fp16",
+                                                                    "allow_mix_precision_bf16"};
   static const auto* newer = new std::set<std::string, std::less<>>{
-      "", "fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16", "cube_hif8", "mixed_hif8"};
-  std::string_view mode = Value(options, "ge.exec.precision_mode"), mode_v2 = Value(options, "ge.exec.precision_mode_v2");
+      "",          "fp16",      "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16",
+      "cube_hif8", "mixed_hif8"};
+  std::string_view mode = Value(options, "ge.exec.precision_mode"),
+                   mode_v2 = Value(options, "ge.exec.precision_mode_v2");
   if (modes->count(mode) == 0) BadOption("precision_mode", mode, "there is no such mode");
   if (newer->count(mode_v2) == 0) BadOption("precision_mode_v2", mode_v2, "there is no such mode");
   return mode == "allow_mix_precision" || mode == "allow_mix_precision_bf16" || mode_v2 == "mixed_bfloat16";
 }
 
 Gears GearsOf(const BuildOptions& options) {
-  std::string_view batch = Value(options, "ge.dynamicBatchSize"), image = Value(options, "ge.dynamicImageSize"),
-                   dims = Value(options, "ge.dynamicDims");
+  std::string_view batch = Value(options, "ge.dynamicBatchSize"),
+                   image = Value(options, "ge.dynamicImageSize"), dims = Value(options, "ge.dynamicDims");
   if (!batch.empty() + !image.empty() + !dims.empty() > 1) {
-    Fail(kGraphInvalid, "build-gears", "E10009: only one of dynamic_batch_size, dynamic_image_size and dynamic_dims may be given");
+    Fail(kGraphInvalid, "build-gears",
+         "E10009: only one of dynamic_batch_size, dynamic_image_size and dynamic_dims may be given");
   }
   if (!batch.empty()) return {Gears::kBatch, ParseGears("dynamic_batch_size", batch, ',')};
   if (!image.empty()) return {Gears::kImage, ParseGears("dynamic_image_size", image, ';')};
@@ -120,7 +134,8 @@ void ApplyShapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
     if (it == shapes.end()) continue;  // names that are not inputs are ignored, as on a card
     const ValueType& declared = node.types[0];
     if (declared.rank_known && declared.shape.rank() != it->second.rank()) {
-      Fail(kGraphInvalid, "build-input-shape", "E10002: input_shape gives '{}' the shape {}, but the model declares {}", node.name,
+      Fail(kGraphInvalid, "build-input-shape",
+           "E10002: input_shape gives '{}' the shape {}, but the model declares {}", node.name,
            it->second.ToString(), declared.ToString());
     }
     node.types[0].rank_known = true;
@@ -134,12 +149,14 @@ std::map<std::string, Shape> ParseShapes(const std::string& text) {
   std::map<std::string, Shape> shapes;
   for (std::string_view entry : Split(text, ';')) {
     size_t colon = entry.rfind(':');  // names may hold colons too
-    if (colon != std::string_view::npos && colon > 0 && entry[colon - 1] == ':') colon = std::string_view::npos;  // "onnx::x"
+    if (colon != std::string_view::npos && colon > 0 && entry[colon - 1] == ':')
+      colon = std::string_view::npos;  // "onnx::x"
     std::string name(entry.substr(0, colon));
     Shape& shape = shapes[name];
     if (colon == std::string_view::npos) continue;  // a scalar
     for (std::string_view size : Split(entry.substr(colon + 1), ',')) {
-      if (shape.rank() == tensor::kMaxRank) Fail(kShapeInvalid, "build-input-shape", "E10002: '{}' has more than eight sizes", entry);
+      if (shape.rank() == tensor::kMaxRank)
+        Fail(kShapeInvalid, "build-input-shape", "E10002: '{}' has more than eight sizes", entry);
       shape.push_back(ParseSize(size, text));
     }
   }

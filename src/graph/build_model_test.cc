@@ -28,7 +28,8 @@ bool Rounds(const BuildOptions& options) { return IsRounded(BuildModel(OneProduc
 
 TEST(BuildModel, PrecisionModesThatRound) {
   EXPECT_FALSE(Rounds({}));
-  for (const char* mode : {"force_fp16", "must_keep_origin_dtype", "allow_mix_precision_fp16", "force_fp32"}) {
+  for (const char* mode :
+       {"force_fp16", "must_keep_origin_dtype", "allow_mix_precision_fp16", "force_fp32"}) {
     EXPECT_FALSE(Rounds({{"ge.exec.precision_mode", mode}})) << mode;
   }
   EXPECT_TRUE(Rounds({{"ge.exec.precision_mode", "allow_mix_precision"}}));

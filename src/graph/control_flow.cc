@@ -13,15 +13,16 @@ namespace {
 const Graph& Body(const Node& node, std::string_view attribute) {
   const auto* body = FindAttribute<std::shared_ptr<Graph>>(node, attribute);
   if (body == nullptr || *body == nullptr) {
-    Fail(kGraphInvalid, "graph-attribute-missing", "node '{}' ({}) has no attribute '{}', which it needs", node.name,
-         node.type, attribute);
+    Fail(kGraphInvalid, "graph-attribute-missing", "node '{}' ({}) has no attribute '{}', which it needs",
+         node.name, node.type, attribute);
   }
   return **body;
 }
 
 bool Holds(const Constant& condition) {
   if (condition->count() != 1) {
-    Fail(kGraphInvalid, "graph-condition", "a condition must be one element, not {}", condition->shape().ToString());
+    Fail(kGraphInvalid, "graph-condition", "a condition must be one element, not {}",
+         condition->shape().ToString());
   }
   return condition->Reals()[0] != 0;
 }
@@ -87,7 +88,8 @@ int64_t NumberAt(const Node& node, std::string_view name, size_t i) {
 
 int AxisOf(const Node& node, std::string_view name, size_t i, int rank) {
   int64_t axis = NumberAt(node, name, i);
-  if (axis < -rank || axis >= rank) Fail(kGraphInvalid, "graph-scan-axis", "node '{}': axis {} of {}", node.name, axis, rank);
+  if (axis < -rank || axis >= rank)
+    Fail(kGraphInvalid, "graph-scan-axis", "node '{}': axis {} of {}", node.name, axis, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -135,8 +137,9 @@ Constant StackedAlong(const std::vector<Constant>& items, int axis) {
   SliceWalk walk(*whole, axis);
   for (size_t index = 0; index < items.size(); ++index) {
     for (int64_t o = 0; o < walk.outer; ++o) {
-      std::copy_n(items[index]->data() + o * walk.inner_bytes, walk.inner_bytes,
-                  whole->mutable_data() + o * walk.stride_bytes + static_cast<int64_t>(index) * walk.inner_bytes);
+      std::copy_n(
+          items[index]->data() + o * walk.inner_bytes, walk.inner_bytes,
+          whole->mutable_data() + o * walk.stride_bytes + static_cast<int64_t>(index) * walk.inner_bytes);
     }
   }
   return whole;
@@ -149,7 +152,8 @@ std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
   auto states = static_cast<size_t>(*FindAttribute<int64_t>(node, "states"));
   auto scanned = static_cast<size_t>(*FindAttribute<int64_t>(node, "scanned"));
   std::vector<Constant> values(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(states));
-  std::span<const Constant> sequences = inputs.subspan(states, scanned), captured = inputs.subspan(states + scanned);
+  std::span<const Constant> sequences = inputs.subspan(states, scanned),
+                            captured = inputs.subspan(states + scanned);
   std::vector<int> axes;
   int64_t length = 0;
   for (size_t i = 0; i < scanned; ++i) {
@@ -172,8 +176,10 @@ std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
     }
   }
   for (size_t i = 0; i < gathered.size(); ++i) {
-    if (gathered[i].empty()) Fail(kShapeInvalid, "graph-scan-empty", "node '{}' scans a sequence without elements", node.name);
-    values.push_back(StackedAlong(gathered[i], AxisOf(node, "output_axes", i, gathered[i][0]->shape().rank() + 1)));
+    if (gathered[i].empty())
+      Fail(kShapeInvalid, "graph-scan-empty", "node '{}' scans a sequence without elements", node.name);
+    values.push_back(
+        StackedAlong(gathered[i], AxisOf(node, "output_axes", i, gathered[i][0]->shape().rank() + 1)));
   }
   return values;
 }
@@ -181,8 +187,8 @@ std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
 }  // namespace
 
 ControlFunction FindControl(std::string_view type) {
-  static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{
-      {"If", If}, {"Loop", Loop}, {"Scan", Scan}};
+  static const auto* table =
+      new std::unordered_map<std::string_view, ControlFunction>{{"If", If}, {"Loop", Loop}, {"Scan", Scan}};
   auto it = table->find(type);
   return it == table->end() ? FindSequenceOp(type) : it->second;
 }

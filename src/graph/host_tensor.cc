@@ -40,7 +40,8 @@ template <class T>
 std::vector<T> Converted(const HostTensor& tensor, DType to) {
   std::vector<T> values(static_cast<size_t>(tensor.count()));
   if (!tensor::CanConvert(to, tensor.dtype())) {
-    Fail(kGraphInvalid, "graph-constant-type", "{} values cannot be used as numbers here", NameOf(tensor.dtype()));
+    Fail(kGraphInvalid, "graph-constant-type", "{} values cannot be used as numbers here",
+         NameOf(tensor.dtype()));
   }
   tensor::Convert(to, values.data(), tensor.dtype(), tensor.data(), tensor.count());
   return values;

@@ -47,8 +47,10 @@ char* ViewOf(const Buffer& buffer) { return static_cast<char*>(rt::View(buffer.d
 class OwnMemory {
  public:
   OwnMemory() = default;
-  OwnMemory(int device, size_t bytes) : data_(rt::AllocateDevice(device, {.bytes = bytes})), serial_(rt::BlockSerial(data_)) {}
-  OwnMemory(OwnMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), serial_(other.serial_) {}
+  OwnMemory(int device, size_t bytes)
+      : data_(rt::AllocateDevice(device, {.bytes = bytes})), serial_(rt::BlockSerial(data_)) {}
+  OwnMemory(OwnMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), serial_(other.serial_) {}
   OwnMemory& operator=(OwnMemory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(serial_, other.serial_);
@@ -159,7 +161,8 @@ class DynamicInstance final : public Instance {
     std::vector<Constant> inputs;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const ValueType& type = inputs_[i].type;
-      inputs.push_back(std::make_shared<HostTensor>(type.dtype, type.shape, ViewOf(bound_inputs_[i]), nullptr));
+      inputs.push_back(
+          std::make_shared<HostTensor>(type.dtype, type.shape, ViewOf(bound_inputs_[i]), nullptr));
     }
     std::vector<Constant> outputs = Evaluate(graph_, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) Deliver(i, *outputs[i]);
@@ -227,17 +230,20 @@ Instance::Instance(rt::Device& device) : device_(device) {
 
 void Instance::Finish(std::vector<rt::CaptureNode> nodes) {
   rt::ThreadEngine* engine = rt::TheThreadEngine();
-  model_->Finish(std::make_unique<rt::TaskGraph>(std::move(nodes), engine == nullptr ? 1 : engine->workers()));
+  model_->Finish(
+      std::make_unique<rt::TaskGraph>(std::move(nodes), engine == nullptr ? 1 : engine->workers()));
 }
 
 void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                        std::shared_ptr<DynamicResult> result) {
   if (!alive()) {
-    Fail(545001, "model-memory-gone", "the device was reset since the model was loaded, and its memory is gone; load it again");
+    Fail(545001, "model-memory-gone",
+         "the device was reset since the model was loaded, and its memory is gone; load it again");
   }
   CheckBuffers(inputs, inputs_, "input");
   CheckBuffers(outputs, outputs_, "output");
-  model_->Execute(stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, std::move(result)));
+  model_->Execute(
+      stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, std::move(result)));
 }
 
 Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise) {
@@ -247,8 +253,8 @@ Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const Build
   return {program.work_bytes(), program.weight_bytes()};
 }
 
-std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
-                                       const InstanceOptions& options) {
+std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph,
+                                       std::span<const ValueType> inputs, const InstanceOptions& options) {
   Specialised specialised = Prepared(graph, inputs, options.optimise);
   if (specialised.dynamic_at.empty()) {
     return std::make_shared<StaticInstance>(device, specialised.graph, options.work, options.outputs_apart);

@@ -59,9 +59,10 @@ class Instance : public std::enable_shared_from_this<Instance> {
 };
 
 struct InstanceOptions {
-  Buffer work = {};            // memory of the caller that is large enough; otherwise the instance has its own
+  Buffer work = {};  // memory of the caller that is large enough; otherwise the instance has its own
   bool outputs_apart = false;  // no output may lie where an input does
-  const BuildOptions* optimise = nullptr;  // for a graph that was not optimised yet, since its sizes were open
+  const BuildOptions* optimise =
+      nullptr;  // for a graph that was not optimised yet, since its sizes were open
 };
 
 // What a graph takes on a device when it runs with these types.
@@ -72,7 +73,8 @@ struct Needs {
 Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise);
 
 // Specialises the graph for these types and makes it ready to run.
-std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph, std::span<const ValueType> inputs,
+std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph,
+                                       std::span<const ValueType> inputs,
                                        const InstanceOptions& options = {});
 
 }  // namespace belay::graph

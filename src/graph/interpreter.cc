@@ -25,7 +25,8 @@ std::vector<KnownInput> Known(std::span<const Constant> inputs) {
 // The memory behind the values of one node.
 class Frames {
  public:
-  Frames(const Translated& node, std::span<const Constant> inputs) : node_(node), values_(node.values.size()) {
+  Frames(const Translated& node, std::span<const Constant> inputs)
+      : node_(node), values_(node.values.size()) {
     for (size_t i = 0; i < node.values.size(); ++i) {
       if (values_[i] == nullptr) values_[i] = Make(i, inputs);  // an output that is the same memory made it
     }
@@ -88,7 +89,8 @@ std::vector<int> CountUses(const Graph& graph) {
 
 class GraphRun {
  public:
-  explicit GraphRun(const Graph& graph) : graph_(graph), uses_(CountUses(graph)), results_(graph.nodes.size()) {}
+  explicit GraphRun(const Graph& graph)
+      : graph_(graph), uses_(CountUses(graph)), results_(graph.nodes.size()) {}
 
   std::vector<Constant> Run(std::span<const Constant> inputs) {
     if (inputs.size() != graph_.inputs.size()) {

@@ -71,7 +71,8 @@ TEST(Interpreter, ErrorsNameTheNode) {
 
 TEST(SortNodes, FindsACycle) {
   Graph graph;
-  graph.nodes = {{.name = "a", .type = "Identity", .inputs = {{1, 0}}}, {.name = "b", .type = "Identity", .inputs = {{0, 0}}}};
+  graph.nodes = {{.name = "a", .type = "Identity", .inputs = {{1, 0}}},
+                 {.name = "b", .type = "Identity", .inputs = {{0, 0}}}};
   EXPECT_THROW(SortNodes(graph), Error);
 }
 

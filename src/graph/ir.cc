@@ -56,8 +56,8 @@ class Sorter {
       int before = i < node.inputs.size() ? node.inputs[i].node : node.after[i - node.inputs.size()];
       if (before < 0 || state_[static_cast<size_t>(before)] == kDone) continue;
       if (state_[static_cast<size_t>(before)] == kOpen) {
-        Fail(kGraphInvalid, "graph-cycle", "node '{}' ({}) needs its own result: the graph has a cycle", node.name,
-             node.type);
+        Fail(kGraphInvalid, "graph-cycle", "node '{}' ({}) needs its own result: the graph has a cycle",
+             node.name, node.type);
       }
       stack_.push_back({before, 0});
     }
@@ -105,7 +105,8 @@ std::string ValueType::ToString() const {
 }
 
 int Graph::Add(Node node) {
-  if (node.types.size() < static_cast<size_t>(node.outputs)) node.types.resize(static_cast<size_t>(node.outputs));
+  if (node.types.size() < static_cast<size_t>(node.outputs))
+    node.types.resize(static_cast<size_t>(node.outputs));
   nodes.push_back(std::move(node));
   return static_cast<int>(nodes.size()) - 1;
 }
@@ -135,7 +136,8 @@ void SortNodes(Graph& graph) {
   for (const Node& node : graph.nodes) {
     for (const Port& port : node.inputs) CheckPort(graph, port, "node '" + node.name + "'");
   }
-  for (const GraphOutput& output : graph.outputs) CheckPort(graph, output.port, "output '" + output.name + "'");
+  for (const GraphOutput& output : graph.outputs)
+    CheckPort(graph, output.port, "output '" + output.name + "'");
   Sorter sorter(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) sorter.Visit(static_cast<int>(i));
   Rebuild(graph, sorter.order());

@@ -65,13 +65,16 @@ void Try(const std::vector<Lifetime>& blocks, const std::vector<size_t>& order, 
 }
 
 // What sticks out at the top goes first the next time.
-void Improve(const std::vector<Lifetime>& blocks, std::vector<size_t> order, uint64_t lower_bound, MemoryPlan& best) {
+void Improve(const std::vector<Lifetime>& blocks, std::vector<size_t> order, uint64_t lower_bound,
+             MemoryPlan& best) {
   // A try looks at most pairs of blocks: graphs of thousands are left as they are.
   constexpr size_t kMostTries = 64, kMostPairs = 4'000'000;
   const size_t tries = std::min(kMostTries, kMostPairs / (blocks.size() * blocks.size() + 1));
   for (size_t i = 0; i < tries && best.bytes > lower_bound + lower_bound / 50; ++i) {
     const MemoryPlan plan = PlaceInOrder(blocks, order);
-    auto sticks_out = [&](size_t block) { return plan.offsets[block] + Rounded(blocks[block].bytes) == plan.bytes; };
+    auto sticks_out = [&](size_t block) {
+      return plan.offsets[block] + Rounded(blocks[block].bytes) == plan.bytes;
+    };
     std::stable_partition(order.begin(), order.end(), sticks_out);
     Try(blocks, order, best);
   }
@@ -79,13 +82,15 @@ void Improve(const std::vector<Lifetime>& blocks, std::vector<size_t> order, uin
 
 }  // namespace
 
-// No order is best for all graphs: large blocks first, so that small ones fill the gaps; those first that live
-// long, or that are large and live long; or as they come.
+// No order is best for all graphs: large blocks first, so that small ones fill the gaps; those first that
+// live long, or that are large and live long; or as they come.
 MemoryPlan PlanMemory(const std::vector<Lifetime>& blocks) {
   using Before = bool (*)(const Lifetime& a, const Lifetime& b);
   static constexpr Before kOrders[] = {
       [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; },
-      [](const Lifetime& a, const Lifetime& b) { return a.bytes * static_cast<uint64_t>(Length(a)) > b.bytes * static_cast<uint64_t>(Length(b)); },
+      [](const Lifetime& a, const Lifetime& b) {
+        return a.bytes * static_cast<uint64_t>(Length(a)) > b.bytes * static_cast<uint64_t>(Length(b));
+      },
       [](const Lifetime& a, const Lifetime& b) { return Length(a) > Length(b); },
       [](const Lifetime& a, const Lifetime& b) { return a.first < b.first; },
       [](const Lifetime& a, const Lifetime& b) { return a.last > b.last; }};
@@ -95,7 +100,8 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& blocks) {
   for (Before before : kOrders) {
     std::vector<size_t> order(blocks.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return before(blocks[a], blocks[b]); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return before(blocks[a], blocks[b]); });
     Try(blocks, order, best);
     Improve(blocks, std::move(order), lower_bound, best);
     if (best.bytes == lower_bound) break;

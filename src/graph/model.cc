@@ -37,12 +37,14 @@ bool SameTypes(const std::vector<ValueType>& a, const std::vector<ValueType>& b)
 void ApplyGear(std::vector<ValueType>& types, Gears::Kind kind, const std::vector<int64_t>& gear) {
   size_t next = 0;
   for (ValueType& type : types) {
-    for (int64_t& size : std::span(const_cast<int64_t*>(type.shape.begin()), static_cast<size_t>(type.shape.rank()))) {
+    for (int64_t& size :
+         std::span(const_cast<int64_t*>(type.shape.begin()), static_cast<size_t>(type.shape.rank()))) {
       if (size >= 0) continue;
       if (kind == Gears::kBatch) {
         size = gear[0];
       } else {
-        if (next == gear.size()) Fail(kShapeInvalid, "model-gear", "the gear has {} sizes, but more are open", gear.size());
+        if (next == gear.size())
+          Fail(kShapeInvalid, "model-gear", "the gear has {} sizes, but more are open", gear.size());
         size = gear[next++];
       }
     }
@@ -63,8 +65,9 @@ const std::vector<int64_t>& LargestGear(const Gears& gears) {
 
 std::vector<ValueType> TypesOfGear(const ModelFile& file, const std::vector<int64_t>& gear) {
   if (std::find(file.gears.values.begin(), file.gears.values.end(), gear) == file.gears.values.end()) {
-    Fail(145013, "model-gear-unknown", "the model was not built for {}; see aclmdlGetDynamicBatch and kin",
-         Shape::Of(gear.data(), static_cast<int>(std::min<size_t>(gear.size(), tensor::kMaxRank))).ToString());
+    Fail(
+        145013, "model-gear-unknown", "the model was not built for {}; see aclmdlGetDynamicBatch and kin",
+        Shape::Of(gear.data(), static_cast<int>(std::min<size_t>(gear.size(), tensor::kMaxRank))).ToString());
   }
   std::vector<ValueType> types = InputTypes(file.graph);
   ApplyGear(types, file.gears.kind, gear);
@@ -223,7 +226,8 @@ ModelDescription Describe(const ModelFile& file, Instance* main) {
     }
   }
   if (file.gears.kind != Gears::kNone) {
-    int64_t numbers = file.gears.kind == Gears::kBatch ? 1 : static_cast<int64_t>(file.gears.values[0].size());
+    int64_t numbers =
+        file.gears.kind == Gears::kBatch ? 1 : static_cast<int64_t>(file.gears.values[0].size());
     description.inputs.push_back(PortOf(kGearInputName, {DType::kI32, Format::kND, true, {numbers}}));
     description.declared.push_back({numbers});
     description.passed.push_back({numbers});
@@ -247,7 +251,8 @@ std::shared_ptr<Model> FindLoaded(uint32_t id) {
 
 std::shared_ptr<Model> FindModel(uint32_t id) {
   if (auto model = FindLoaded(id)) return model;
-  Fail(145003, "model-id", "there is no loaded model {}: it was unloaded, or the number is another thing's", id);
+  Fail(145003, "model-id", "there is no loaded model {}: it was unloaded, or the number is another thing's",
+       id);
 }
 
 void RemoveModel(uint32_t id) {
@@ -269,7 +274,8 @@ std::vector<uint32_t> ModelsOfBundle(uint32_t id) {
   std::lock_guard guard(registry.lock);
   auto it = registry.bundles.find(id);
   if (it != registry.bundles.end()) return it->second;
-  Fail(145003, "model-bundle", "there is no loaded bundle {}: it was unloaded, or the number is another thing's", id);
+  Fail(145003, "model-bundle",
+       "there is no loaded bundle {}: it was unloaded, or the number is another thing's", id);
 }
 
 void RemoveBundle(uint32_t id) {

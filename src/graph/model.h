@@ -21,20 +21,20 @@ inline constexpr const char* kGearInputName = "ascend_mbatch_shape_data";
 
 // aclmdlDesc: filled once, then read.
 struct ModelDescription {
-  std::vector<ModelPort> inputs;   // with gears: the largest; the input that chooses a gear comes last
+  std::vector<ModelPort> inputs;  // with gears: the largest; the input that chooses a gear comes last
   std::vector<ModelPort> outputs;
   Gears gears;
-  std::vector<Shape> declared;     // of the inputs, with -1 where a gear decides; of images as pixels
-  std::vector<Shape> passed;       // the same; of images as bytes
+  std::vector<Shape> declared;  // of the inputs, with -1 where a gear decides; of images as pixels
+  std::vector<Shape> passed;    // the same; of images as bytes
   std::vector<std::string> real_names;
-  uint32_t model_id = 0;           // 0: of a model that is not loaded
+  uint32_t model_id = 0;  // 0: of a model that is not loaded
 };
 
 // aclmdlDataset: buffers in order, and what is said about single ones.
 struct Dataset {
   struct Item {
-    HandleBits buffer = 0;                     // an aclDataBuffer of the program
-    HandleBits description = 0;                // an aclTensorDesc; 0: none
+    HandleBits buffer = 0;       // an aclDataBuffer of the program
+    HandleBits description = 0;  // an aclTensorDesc; 0: none
     bool owns_description = false;
   };
   std::vector<Item> items;
@@ -120,9 +120,9 @@ ModelDescription Describe(const ModelFile& file, Instance* main);
 
 // Loaded models by number.
 uint32_t AddModel(std::shared_ptr<Model> model);
-std::shared_ptr<Model> FindModel(uint32_t id);  // throws 145003
+std::shared_ptr<Model> FindModel(uint32_t id);   // throws 145003
 std::shared_ptr<Model> FindLoaded(uint32_t id);  // null when there is none
-void RemoveModel(uint32_t id);                  // throws 145003
+void RemoveModel(uint32_t id);                   // throws 145003
 // Models that were loaded together.
 uint32_t AddBundle(std::vector<uint32_t> models);
 std::vector<uint32_t> ModelsOfBundle(uint32_t id);  // throws 145003

@@ -80,8 +80,8 @@ Attribute AttributeOf(const Node& node, const AttributeSchema& schema) {
   auto it = node.attributes.find(schema.name);
   if (it != node.attributes.end()) return it->second;
   if (!schema.required) return Fallback(schema);
-  Fail(kGraphInvalid, "graph-attribute-missing", "node '{}' ({}) has no attribute '{}', which it needs", node.name,
-       node.type, schema.name);
+  Fail(kGraphInvalid, "graph-attribute-missing", "node '{}' ({}) has no attribute '{}', which it needs",
+       node.name, node.type, schema.name);
 }
 
 }  // namespace belay::graph

@@ -18,7 +18,18 @@ struct PortSchema {
   PortKind kind;
 };
 
-enum class AttributeKind : uint8_t { kInt, kFloat, kBool, kString, kType, kInts, kFloats, kStrings, kTensor, kGraph };
+enum class AttributeKind : uint8_t {
+  kInt,
+  kFloat,
+  kBool,
+  kString,
+  kType,
+  kInts,
+  kFloats,
+  kStrings,
+  kTensor,
+  kGraph
+};
 
 struct AttributeSchema {
   const char* name;

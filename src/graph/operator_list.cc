@@ -23,7 +23,8 @@ OperatorList::OperatorList(const std::string& path) : path_(path) {
   std::ifstream file(path);
   std::string line;
   if (!file || file.peek() == std::ifstream::traits_type::eof()) {
-    Fail(kFileUnreadable, "operator-list-file", "E10001: '{}', which lists operators, cannot be read, or is empty", path);
+    Fail(kFileUnreadable, "operator-list-file",
+         "E10001: '{}', which lists operators, cannot be read, or is empty", path);
   }
   while (std::getline(file, line)) {
     if (line.starts_with('#')) continue;
@@ -50,7 +51,9 @@ bool OperatorList::Holds(const std::string& name, const std::string& type) {
 
 void OperatorList::NeedAllFound() const {
   for (const auto& [name, found] : found_) {
-    if (!found) Fail(kGraphInvalid, "operator-list-name", "'{}' lists '{}', but the network has no operator of that name", path_, name);
+    if (!found)
+      Fail(kGraphInvalid, "operator-list-name",
+           "'{}' lists '{}', but the network has no operator of that name", path_, name);
   }
 }
 

@@ -26,7 +26,8 @@ ModelPort PortOf(std::string name, const ValueType& type) {
 }
 
 ValueType TypeOfOutput(const Graph& graph, const GraphOutput& output) {
-  const ValueType& type = graph.nodes[static_cast<size_t>(output.port.node)].types[static_cast<size_t>(output.port.output)];
+  const ValueType& type =
+      graph.nodes[static_cast<size_t>(output.port.node)].types[static_cast<size_t>(output.port.output)];
   return type.rank_known ? type : output.declared;
 }
 
@@ -52,8 +53,8 @@ class ProgramBuilder {
   struct Storage {
     enum Kind : uint8_t { kWork, kConstant, kPort } kind = kWork;
     uint64_t bytes = 0;
-    Constant constant;    // kConstant
-    Place place;          // of kConstant and kPort from the start, of kWork when planned
+    Constant constant;          // kConstant
+    Place place;                // of kConstant and kPort from the start, of kWork when planned
     int first = -1, last = -1;  // kernels that touch it
   };
   struct Value {
@@ -153,7 +154,8 @@ class ProgramBuilder {
     Translated translated = ahead_[n] ? std::move(*ahead_[n]) : TranslateNode(node, known);
     std::vector<Value> locals = AddValues(node, translated);
     for (Step& step : translated.steps) AddKernel(node, std::move(step), locals);
-    values_[n].assign(locals.begin() + translated.inputs, locals.begin() + translated.inputs + translated.outputs);
+    values_[n].assign(locals.begin() + translated.inputs,
+                      locals.begin() + translated.inputs + translated.outputs);
   }
 
   std::vector<Value> AddValues(const Node& node, const Translated& translated) {
@@ -184,7 +186,8 @@ class ProgramBuilder {
     Value& from = locals[static_cast<size_t>(source)];
     locals[i].storage = StorageOf(from);
     if (from.constant != nullptr) {
-      locals[i].constant = std::make_shared<HostTensor>(locals[i].dtype, locals[i].shape, from.constant->data(), from.constant);
+      locals[i].constant = std::make_shared<HostTensor>(locals[i].dtype, locals[i].shape,
+                                                        from.constant->data(), from.constant);
     }
   }
 
@@ -258,7 +261,8 @@ class ProgramBuilder {
     std::vector<int> moved(storages_.size(), -1);
     for (size_t k = 0; k < uses_.size(); ++k) {
       for (Use& use : uses_[k]) {
-        if (use.storage >= 0 && moved[static_cast<size_t>(use.storage)] >= 0) use.storage = moved[static_cast<size_t>(use.storage)];
+        if (use.storage >= 0 && moved[static_cast<size_t>(use.storage)] >= 0)
+          use.storage = moved[static_cast<size_t>(use.storage)];
       }
       const int result = OnlyResult(k);
       const int place = result < 0 ? -1 : PlaceFor(static_cast<int>(k), result);
@@ -390,14 +394,16 @@ class ProgramBuilder {
   Program& program_;
   const bool outputs_apart_;
   std::vector<std::optional<Translated>> ahead_;  // of the nodes
-  std::vector<std::vector<Value>> values_;  // of each node's outputs
+  std::vector<std::vector<Value>> values_;        // of each node's outputs
   std::vector<Storage> storages_;
   std::unordered_map<const HostTensor*, int> constants_;
   std::vector<std::vector<Use>> uses_;  // of each kernel
   std::vector<int> owners_;             // storages that hold a stretch of the work memory
 };
 
-Program::Program(const Graph& graph, bool outputs_apart) { ProgramBuilder(graph, *this, outputs_apart).Build(); }
+Program::Program(const Graph& graph, bool outputs_apart) {
+  ProgramBuilder(graph, *this, outputs_apart).Build();
+}
 
 void Program::Run(const Kernel& kernel, char* const* bases) {
   constexpr size_t kOnStack = 16;

@@ -14,7 +14,8 @@ using Inputs = std::span<const Constant>;
 
 const Members& MembersOf(const Node& node, const Constant& value) {
   if (value != nullptr && value->members() != nullptr) return *value->members();
-  Fail(kGraphInvalid, "graph-sequence", "node '{}' ({}) needs a sequence, but gets a tensor", node.name, node.type);
+  Fail(kGraphInvalid, "graph-sequence", "node '{}' ({}) needs a sequence, but gets a tensor", node.name,
+       node.type);
 }
 
 std::vector<Constant> Sequence(Members members) { return {std::make_shared<HostTensor>(std::move(members))}; }
@@ -23,8 +24,8 @@ std::vector<Constant> Sequence(Members members) { return {std::make_shared<HostT
 size_t PlaceOf(const Node& node, const Constant& position, size_t count) {
   int64_t place = position->Ints().at(0), size = static_cast<int64_t>(count);
   if (place < -size || place >= size) {
-    Fail(kGraphInvalid, "graph-sequence-place", "node '{}' ({}) asks for member {} of {}", node.name, node.type, place,
-         count);
+    Fail(kGraphInvalid, "graph-sequence-place", "node '{}' ({}) asks for member {} of {}", node.name,
+         node.type, place, count);
   }
   return static_cast<size_t>(place < 0 ? place + size : place);
 }
@@ -38,7 +39,9 @@ void Need(const Node& node, Inputs inputs, size_t count) {
 
 bool Given(Inputs inputs, size_t i) { return i < inputs.size() && inputs[i] != nullptr; }
 
-std::vector<Constant> Construct(const Node&, Inputs inputs) { return Sequence({inputs.begin(), inputs.end()}); }
+std::vector<Constant> Construct(const Node&, Inputs inputs) {
+  return Sequence({inputs.begin(), inputs.end()});
+}
 std::vector<Constant> Empty(const Node&, Inputs) { return Sequence({}); }
 
 std::vector<Constant> Insert(const Node& node, Inputs inputs) {
@@ -82,7 +85,8 @@ int64_t IntOf(const Node& node, std::string_view name, int64_t missing) {
 std::vector<int64_t> PieceSizes(const Node& node, int64_t whole, const Constant& split) {
   if (split != nullptr && split->shape().rank() > 0) return split->Ints();
   int64_t each = split == nullptr ? 1 : split->Ints().at(0);
-  if (each < 1) Fail(kGraphInvalid, "graph-sequence-split", "node '{}' cuts pieces of {} elements", node.name, each);
+  if (each < 1)
+    Fail(kGraphInvalid, "graph-sequence-split", "node '{}' cuts pieces of {} elements", node.name, each);
   std::vector<int64_t> sizes;
   for (int64_t rest = whole; rest > 0; rest -= each) sizes.push_back(std::min(rest, each));
   return sizes;
@@ -123,10 +127,15 @@ std::vector<Constant> Concat(const Node& node, Inputs inputs) {
 }  // namespace
 
 ControlFunction FindSequenceOp(std::string_view type) {
-  static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{
-      {"SequenceConstruct", Construct}, {"SequenceEmpty", Empty},   {"SequenceInsert", Insert},
-      {"SequenceErase", Erase},         {"SequenceAt", At},         {"SequenceLength", Length},
-      {"SplitToSequence", Split},       {"ConcatFromSequence", Concat}};
+  static const auto* table =
+      new std::unordered_map<std::string_view, ControlFunction>{{"SequenceConstruct", Construct},
+                                                                {"SequenceEmpty", Empty},
+                                                                {"SequenceInsert", Insert},
+                                                                {"SequenceErase", Erase},
+                                                                {"SequenceAt", At},
+                                                                {"SequenceLength", Length},
+                                                                {"SplitToSequence", Split},
+                                                                {"ConcatFromSequence", Concat}};
   auto it = table->find(type);
   return it == table->end() ? nullptr : it->second;
 }

@@ -81,17 +81,22 @@ const char* FilterFormat(const SingleOp& op) {
   constexpr size_t kFilter = 1;
   if (op.inputs.size() <= kFilter) return nullptr;
   switch (op.inputs[kFilter].type.format) {
-    case Format::kNCHW: return "NCHW";
-    case Format::kNCDHW: return "NCDHW";
-    case Format::kHWCN: return "HWCN";
-    default: return nullptr;
+    case Format::kNCHW:
+      return "NCHW";
+    case Format::kNCDHW:
+      return "NCDHW";
+    case Format::kHWCN:
+      return "HWCN";
+    default:
+      return nullptr;
   }
 }
 
 bool HasFilterFormat(const OpSchema* schema) {
-  return schema != nullptr && std::any_of(schema->attributes.begin(), schema->attributes.end(), [](const auto& attribute) {
-    return std::string_view(attribute.name) == "filter_format";
-  });
+  return schema != nullptr &&
+         std::any_of(schema->attributes.begin(), schema->attributes.end(), [](const auto& attribute) {
+           return std::string_view(attribute.name) == "filter_format";
+         });
 }
 
 }  // namespace
@@ -101,7 +106,8 @@ Node NodeOf(const SingleOp& op) {
   node.attributes = op.attributes;
   node.outputs = op.outputs;
   const char* format = FilterFormat(op);
-  if (format != nullptr && HasFilterFormat(FindOp(op.type))) node.attributes.emplace("filter_format", std::string(format));
+  if (format != nullptr && HasFilterFormat(FindOp(op.type)))
+    node.attributes.emplace("filter_format", std::string(format));
   return node;
 }
 
@@ -189,7 +195,8 @@ std::vector<ValueType> InferOutputs(const SingleOp& op) {
       types.push_back({value.dtype, Format::kND, true, value.shape});
     }
   } catch (const NeedsValue& needs) {
-    Fail(100000, "op-shape-open", "the elements of input {} of {} decide the shape of the result; pass them", needs.input, op.type);
+    Fail(100000, "op-shape-open", "the elements of input {} of {} decide the shape of the result; pass them",
+         needs.input, op.type);
   }
   return types;
 }
@@ -197,7 +204,8 @@ std::vector<ValueType> InferOutputs(const SingleOp& op) {
 bool IsPrepared(rt::Device& device, const SingleOp& op) {
   Prepared& prepared = ThePrepared();
   std::lock_guard guard(prepared.lock);
-  return prepared.ops.count(KeyOf(device.id(), op, false)) != 0 || prepared.ops.count(KeyOf(device.id(), op, true)) != 0;
+  return prepared.ops.count(KeyOf(device.id(), op, false)) != 0 ||
+         prepared.ops.count(KeyOf(device.id(), op, true)) != 0;
 }
 
 void SetMostKept(size_t count) {

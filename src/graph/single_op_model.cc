@@ -43,7 +43,8 @@ bool SameElements(const HostTensor& a, const HostTensor& b) {
 bool ServesArgument(const OpArgument& built, const OpArgument& asked) {
   if (built.present != asked.present || (built.value == nullptr) != (asked.value == nullptr)) return false;
   if (!built.present) return true;
-  return ServesType(built.type, asked.type) && (built.value == nullptr || SameElements(*built.value, *asked.value));
+  return ServesType(built.type, asked.type) &&
+         (built.value == nullptr || SameElements(*built.value, *asked.value));
 }
 
 // Arguments without the absent ones at the end, which a caller may leave out.
@@ -72,9 +73,10 @@ bool SameValue(const std::optional<Attribute>& a, const std::optional<Attribute>
 bool SameAttributes(const SingleOp& built, const SingleOp& asked) {
   const OpSchema* schema = FindOp(built.type);
   if (schema == nullptr) return false;
-  return std::all_of(schema->attributes.begin(), schema->attributes.end(), [&](const AttributeSchema& attribute) {
-    return SameValue(ValueOf(built, attribute), ValueOf(asked, attribute));
-  });
+  return std::all_of(schema->attributes.begin(), schema->attributes.end(),
+                     [&](const AttributeSchema& attribute) {
+                       return SameValue(ValueOf(built, attribute), ValueOf(asked, attribute));
+                     });
 }
 
 // How an operator is told from others of its type, for messages: "Add(ACL_FLOAT [2, 3], ACL_FLOAT [3])".
@@ -91,19 +93,20 @@ std::string Signature(const SingleOp& op) {
 
 void CheckResults(const SingleOp& op) {
   if (static_cast<int>(op.results.size()) != op.outputs) {
-    Fail(kGraphInvalid, "op-results", "{} has {} outputs, but {} are described", op.type, op.outputs, op.results.size());
+    Fail(kGraphInvalid, "op-results", "{} has {} outputs, but {} are described", op.type, op.outputs,
+         op.results.size());
   }
-  bool open = std::any_of(op.inputs.begin(), op.inputs.end(), [](const OpArgument& input) {
-    return input.present && !input.type.concrete();
-  });
+  bool open = std::any_of(op.inputs.begin(), op.inputs.end(),
+                          [](const OpArgument& input) { return input.present && !input.type.concrete(); });
   if (open) return;  // checked when it is called, with the sizes that it is called with
   std::vector<ValueType> types = InferOutputs(op);
   for (size_t i = 0; i < op.results.size(); ++i) {
     const ValueType& result = op.results[i];
-    bool fits = i < types.size() && result.dtype == types[i].dtype && (!result.concrete() || result.shape == types[i].shape);
+    bool fits = i < types.size() && result.dtype == types[i].dtype &&
+                (!result.concrete() || result.shape == types[i].shape);
     if (fits) continue;
-    Fail(kGraphInvalid, "op-results", "output {} of {} is described as {}, but it is {}", i, op.type, result.ToString(),
-         i < types.size() ? types[i].ToString() : "not there");
+    Fail(kGraphInvalid, "op-results", "output {} of {} is described as {}, but it is {}", i, op.type,
+         result.ToString(), i < types.size() ? types[i].ToString() : "not there");
   }
 }
 
@@ -135,14 +138,16 @@ SingleOp SingleOpOf(const ModelFile& file) {
     return type != file.options.end() && candidate.type == type->second;
   });
   if (node == graph.nodes.end() || static_cast<size_t>(node->outputs) != graph.outputs.size()) {
-    Fail(kModelLoad, "op-model", "the model is not that of a single operator; networks are loaded with aclmdlLoadFromFile");
+    Fail(kModelLoad, "op-model",
+         "the model is not that of a single operator; networks are loaded with aclmdlLoadFromFile");
   }
   SingleOp op{node->type, {}, node->outputs, node->attributes};
   for (const Port& port : node->inputs) {
     OpArgument& input = op.inputs.emplace_back(OpArgument{port.present(), {}, nullptr});
     if (!port.present()) continue;
     const Node& source = graph.nodes[static_cast<size_t>(port.node)];
-    if (source.types.empty()) Fail(kModelLoad, "op-model", "the model does not tell the type of input '{}'", source.name);
+    if (source.types.empty())
+      Fail(kModelLoad, "op-model", "the model does not tell the type of input '{}'", source.name);
     input.value = ConstantOf(source);
     input.type = source.types[0];
   }
@@ -154,7 +159,8 @@ void LoadSingleOp(SingleOp op) {
   Loaded& loaded = TheLoaded();
   std::lock_guard guard(loaded.lock);
   std::vector<SingleOp>& same = loaded.ops[op.type];
-  bool there = std::any_of(same.begin(), same.end(), [&](const SingleOp& other) { return Serves(other, op); });
+  bool there =
+      std::any_of(same.begin(), same.end(), [&](const SingleOp& other) { return Serves(other, op); });
   if (!there) same.push_back(std::move(op));
 }
 
@@ -165,7 +171,8 @@ void LoadSingleOps(const std::string& folder) {
   {
     std::lock_guard guard(loaded.lock);
     if (loaded.has_folder) {
-      Fail(100002, "op-model-dir-again", "aclopSetModelDir may be called once; load further operators with aclopLoad");
+      Fail(100002, "op-model-dir-again",
+           "aclopSetModelDir may be called once; load further operators with aclopLoad");
     }
   }
   std::error_code ignored;  // folders that may not be read are passed over
@@ -194,7 +201,8 @@ void NeedLoaded(rt::Device& device, const SingleOp& op) {
   }
   if (IsPrepared(device, op)) return;
   Fail(kOpNotFound, "op-not-loaded", "no model was loaded for {}; {}", Signature(op),
-       nearest.empty() ? "compile one with atc --singleop" : "there is one for " + nearest + ", perhaps with other attributes");
+       nearest.empty() ? "compile one with atc --singleop"
+                       : "there is one for " + nearest + ", perhaps with other attributes");
 }
 
 void ForgetLoadedOps() {
@@ -208,7 +216,8 @@ bool Serves(const SingleOp& built, const SingleOp& asked) {
   auto have = Given(built), want = Given(asked);
   return built.type == asked.type && built.outputs == asked.outputs &&
          std::equal(have.begin(), have.end(), want.begin(), want.end(), ServesArgument) &&
-         std::equal(built.results.begin(), built.results.end(), asked.results.begin(), asked.results.end(), ServesType) &&
+         std::equal(built.results.begin(), built.results.end(), asked.results.begin(), asked.results.end(),
+                    ServesType) &&
          SameAttributes(built, asked);
 }
 

@@ -21,7 +21,8 @@ OpArgument Constants(const std::vector<int32_t>& values) {
 
 // Sums of a [2, 3] over its last axis: a constant, an attribute, a default.
 SingleOp ReduceSum() {
-  return {"ReduceSum", {Argument(Floats({2, 3})), Constants({1})}, 1, {{"keep_dims", true}}, {Floats({2, 1})}};
+  return {
+      "ReduceSum", {Argument(Floats({2, 3})), Constants({1})}, 1, {{"keep_dims", true}}, {Floats({2, 1})}};
 }
 
 SingleOp Reread(const SingleOp& op) {

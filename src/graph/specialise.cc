@@ -17,8 +17,8 @@ constexpr size_t kMostFoldedBytes = size_t{256} << 20;
 // Operators whose result differs from run to run.
 bool IsRandom(const std::string& type) {
   static const auto* types = new std::set<std::string, std::less<>>{
-      "RandomUniform", "RandomStandardNormal", "Multinomial", "Dropout",
-      "DropoutV2", "StatelessRandomUniformV2"};
+      "RandomUniform", "RandomStandardNormal",    "Multinomial", "Dropout",
+      "DropoutV2",     "StatelessRandomUniformV2"};
   return types->count(type) != 0;
 }
 
@@ -35,7 +35,8 @@ class Specialiser {
     for (size_t n = 0; n < from_.nodes.size(); ++n) {
       if (from_.nodes[n].type != kDataType) Visit(static_cast<int>(n), from_.nodes[n]);
     }
-    for (const GraphOutput& output : from_.outputs) graph().outputs.push_back({Moved(output.port), output.name, output.declared});
+    for (const GraphOutput& output : from_.outputs)
+      graph().outputs.push_back({Moved(output.port), output.name, output.declared});
     RemoveDeadNodes(graph());
     return std::move(result_);
   }
@@ -107,8 +108,8 @@ class Specialiser {
       given &= value.given != nullptr;
     }
     for (int i = 0; given && i < node.outputs; ++i) {
-      ports_[static_cast<size_t>(number)].push_back(
-          graph().AddConstant(node.name, translated.values[static_cast<size_t>(translated.inputs + i)].given));
+      ports_[static_cast<size_t>(number)].push_back(graph().AddConstant(
+          node.name, translated.values[static_cast<size_t>(translated.inputs + i)].given));
     }
     return true;
   }
@@ -174,13 +175,14 @@ bool AllConcrete(std::span<const ValueType> types) {
 
 Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs, Purpose purpose) {
   if (inputs.size() != graph.inputs.size()) {
-    Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph.name, graph.inputs.size(),
-         inputs.size());
+    Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph.name,
+         graph.inputs.size(), inputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].concrete()) continue;
-    Fail(kShapeInvalid, "graph-shape-open", "input {} of graph '{}' is {}: each of its sizes must be known here", i,
-         graph.name, inputs[i].ToString());
+    Fail(kShapeInvalid, "graph-shape-open",
+         "input {} of graph '{}' is {}: each of its sizes must be known here", i, graph.name,
+         inputs[i].ToString());
   }
   return Specialiser(graph, inputs, purpose).Run();
 }

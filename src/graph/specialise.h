@@ -22,8 +22,9 @@ struct Specialised {
   std::string dynamic_at;
 };
 
-// `inputs`: concrete types, in the order of the graph's inputs. kTypes: faster, but what no kernel takes is only
-// found when plans are made.
-Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs, Purpose purpose = Purpose::kPlans);
+// `inputs`: concrete types, in the order of the graph's inputs. kTypes: faster, but what no kernel takes is
+// only found when plans are made.
+Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs,
+                       Purpose purpose = Purpose::kPlans);
 
 }  // namespace belay::graph

@@ -13,7 +13,9 @@ namespace {
 // While plans are made, a tensor's address is only a mark that tells which value it is.
 constexpr int kMarkShift = 40;
 void* MarkOf(int number) { return reinterpret_cast<void*>(static_cast<uintptr_t>(number + 1) << kMarkShift); }
-int NumberOf(const void* mark) { return static_cast<int>(reinterpret_cast<uintptr_t>(mark) >> kMarkShift) - 1; }
+int NumberOf(const void* mark) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(mark) >> kMarkShift) - 1;
+}
 
 void CheckInputs(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs) {
   for (size_t i = 0; i < schema.inputs.size(); ++i) {
@@ -32,7 +34,8 @@ void CheckInputs(const Node& node, const OpSchema& schema, std::span<const Known
 
 }  // namespace
 
-Translation::Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs, Purpose purpose)
+Translation::Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs,
+                         Purpose purpose)
     : node_(node), schema_(schema), purpose_(purpose), inputs_(inputs.begin(), inputs.end()) {
   CheckInputs(node, schema, inputs);
   result_.inputs = static_cast<int>(inputs.size());
@@ -78,12 +81,16 @@ std::optional<ops::PackedWeights> Translation::PackedInput(int i) const {
   if (layout.empty()) return std::nullopt;
   value(i);
   const Constant& bytes = inputs_[static_cast<size_t>(i)].value;
-  return ops::PackedWeights{std::move(layout), String("packed_for"), {bytes, reinterpret_cast<const char*>(bytes->data())}, static_cast<int64_t>(bytes->bytes())};
+  return ops::PackedWeights{std::move(layout),
+                            String("packed_for"),
+                            {bytes, reinterpret_cast<const char*>(bytes->data())},
+                            static_cast<int64_t>(bytes->bytes())};
 }
 
 Tensor Translation::PackedShape() const {
   std::vector<int64_t> sizes = Ints("packed_shape");
-  if (sizes.empty() || sizes.size() > static_cast<size_t>(tensor::kMaxRank)) Refuse("packed_shape is missing");
+  if (sizes.empty() || sizes.size() > static_cast<size_t>(tensor::kMaxRank))
+    Refuse("packed_shape is missing");
   Tensor tensor;
   tensor.dtype = DType::kF32;
   tensor.shape = Shape::Of(sizes.data(), static_cast<int>(sizes.size()));
@@ -109,7 +116,8 @@ void Translation::CheckShape(const Shape& shape) const {
   constexpr int64_t kMostElements = int64_t{1} << 40;
   auto count = tensor::CheckedCount({shape.begin(), shape.end()});
   bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
-  if (negative || !count || *count > kMostElements) Refuse("a result would have the shape " + shape.ToString());
+  if (negative || !count || *count > kMostElements)
+    Refuse("a result would have the shape " + shape.ToString());
 }
 
 LocalValue& Translation::Output(int i) {
@@ -170,7 +178,8 @@ void Translation::Run(const ops::Form& form, std::initializer_list<Arg> args) {
   AddStep(ops::WithoutHandle(ops::MakePlan(form, in_call_order)));
 }
 
-Tensor Translation::View(const Tensor& tensor, const Shape& shape, const tensor::Strides& strides, int64_t offset) {
+Tensor Translation::View(const Tensor& tensor, const Shape& shape, const tensor::Strides& strides,
+                         int64_t offset) {
   Tensor view = tensor;
   view.shape = shape;
   view.strides = strides;
@@ -211,7 +220,8 @@ void Translation::Copy(const Tensor& source, const Tensor& destination) {
 
 int Translation::Axis(int64_t axis, int rank) const {
   if (axis < -rank || axis >= rank) {
-    Refuse("axis " + std::to_string(axis) + " is not one of a tensor with " + std::to_string(rank) + " dimensions");
+    Refuse("axis " + std::to_string(axis) + " is not one of a tensor with " + std::to_string(rank) +
+           " dimensions");
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
@@ -228,7 +238,8 @@ Translated Translation::Finish() {
 Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs, Purpose purpose) {
   const OpSchema* schema = FindOp(node.type);
   if (schema == nullptr || schema->translate == nullptr) {
-    Fail(kUnsupported, "graph-op-unknown", "node '{}': there is no operator '{}' in this version", node.name, node.type);
+    Fail(kUnsupported, "graph-op-unknown", "node '{}': there is no operator '{}' in this version", node.name,
+         node.type);
   }
   Translation translation(node, *schema, inputs, purpose);
   try {

@@ -82,7 +82,8 @@ class Translation {
   // The elements of an input that never changes; null for others.
   Constant constant(int i) const;
 
-  // An input that holds weights as the compiler has packed them; the attributes packed_layout and packed_shape tell.
+  // An input that holds weights as the compiler has packed them; the attributes packed_layout and
+  // packed_shape tell.
   std::optional<ops::PackedWeights> PackedInput(int i) const;
   // What stands for their elements: floats of the shape that they had.
   Tensor PackedShape() const;
@@ -96,7 +97,9 @@ class Translation {
   std::vector<int64_t> Ints(std::string_view name) const { return Get<std::vector<int64_t>>(name); }
   std::vector<double> Floats(std::string_view name) const { return Get<std::vector<double>>(name); }
   Constant Value(std::string_view name) const { return Get<Constant>(name); }
-  bool HasAttribute(std::string_view name) const { return node_.attributes.find(name) != node_.attributes.end(); }
+  bool HasAttribute(std::string_view name) const {
+    return node_.attributes.find(name) != node_.attributes.end();
+  }
 
   // --- results ---
   int output_count() const { return result_.outputs; }
@@ -125,7 +128,8 @@ class Translation {
 
   // --- helpers ---
   // Views of the same memory.
-  static Tensor View(const Tensor& tensor, const Shape& shape, const tensor::Strides& strides, int64_t offset = 0);
+  static Tensor View(const Tensor& tensor, const Shape& shape, const tensor::Strides& strides,
+                     int64_t offset = 0);
   static Tensor Reshaped(const Tensor& packed, const Shape& shape);
   static Tensor Transposed(const Tensor& tensor, std::span<const int64_t> order);
   // The tensor converted, by a step where that is needed.
@@ -160,7 +164,8 @@ class Translation {
 };
 
 // Translates a node with inputs of these types. Errors name the node.
-Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs, Purpose purpose = Purpose::kPlans);
+Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs,
+                         Purpose purpose = Purpose::kPlans);
 
 template <class T>
 T Translation::Get(std::string_view name) const {
@@ -170,7 +175,8 @@ T Translation::Get(std::string_view name) const {
   }
   if constexpr (std::is_same_v<T, DType>) {  // callers also give the number of the type
     const auto* number = std::get_if<int64_t>(&value);
-    if (number != nullptr && *number >= 0 && *number < tensor::kDTypeCount) return static_cast<DType>(*number);
+    if (number != nullptr && *number >= 0 && *number < tensor::kDTypeCount)
+      return static_cast<DType>(*number);
   }
   if (const T* found = std::get_if<T>(&value)) return *found;
   Refuse("attribute '" + std::string(name) + "' has the wrong type");

@@ -25,12 +25,14 @@ class LoopNest {
 
   int64_t count() const { return count_; }
   int operands() const { return operands_; }
-  int64_t row() const { return dims_[0].size; }                       // elements of a whole row
+  int64_t row() const { return dims_[0].size; }                         // elements of a whole row
   int64_t step(int operand) const { return dims_[0].stride[operand]; }  // bytes along a row
   // There are rows of rows, and the operand repeats one row (else: its rows follow each other in memory).
   bool has_two_levels() const { return rank_ == 2; }
   bool repeats_row(int operand) const { return dims_[1].stride[operand] == 0; }
-  bool rows_follow(int operand) const { return dims_[1].stride[operand] == dims_[0].stride[operand] * dims_[0].size; }
+  bool rows_follow(int operand) const {
+    return dims_[1].stride[operand] == dims_[0].stride[operand] * dims_[0].size;
+  }
   // Byte offset of the first element from the binding's address.
   int64_t offset(int operand) const { return offset_[operand]; }
 

@@ -15,8 +15,8 @@ void CheckType(DType dtype, const FormParam& param, const TypeSet& types) {
        types.ToString());
 }
 
-// A matrix that aclnnTransMatmulWeight has arranged is called FRACTAL_NZ, and lies as it lay before. A storage of more
-// dimensions than the matrix is made of a card's tiles.
+// A matrix that aclnnTransMatmulWeight has arranged is called FRACTAL_NZ, and lies as it lay before. A
+// storage of more dimensions than the matrix is made of a card's tiles.
 bool IsArrangedWeight(const Tensor& tensor, const Param& param) {
   return param.is_weight && tensor.format == tensor::Format::kFractalNZ &&
          static_cast<int>(tensor.storage.size()) <= tensor.shape.rank();
@@ -26,8 +26,8 @@ void CheckTensor(const Tensor& tensor, const FormParam& param, const Param& in_o
   CheckType(tensor.dtype, param, in_op.types);
   if (!IsPlain(tensor.format) && !IsArrangedWeight(tensor, in_op)) [[unlikely]] {
     Fail(kInvalidArgument, "op-format",
-         "{} has format {}, which operators of this version do not read; use ACL_FORMAT_ND",
-         param.name, NameOf(tensor.format));
+         "{} has format {}, which operators of this version do not read; use ACL_FORMAT_ND", param.name,
+         NameOf(tensor.format));
   }
 }
 
@@ -38,8 +38,7 @@ void BindList(Plan& plan, const Form& form, int position, Arg& arg, const Param&
     const FormParam& param = form.params[position];
     const Tensor* tensor = tensor::g_tensors.Find(item);
     if (tensor == nullptr) {
-      Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclTensor", param.name,
-           relative);
+      Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclTensor", param.name, relative);
     }
     CheckTensor(*tensor, param, in_op);
     plan.Bind(tensor, param.access, param.name, position, relative++);
@@ -52,8 +51,7 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
   switch (arg.kind) {
     case ArgKind::kTensor:
       if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, in_op);
-      arg.binding =
-          static_cast<int16_t>(plan.Bind(arg.tensor, param.access, param.name, position, 0));
+      arg.binding = static_cast<int16_t>(plan.Bind(arg.tensor, param.access, param.name, position, 0));
       break;
     case ArgKind::kTensors:
       if (arg.tensors != nullptr) BindList(plan, form, position, arg, in_op);
@@ -71,8 +69,8 @@ void CheckOut(const Op& op, const Args& args, DType compute) {
   if (op.shape != nullptr) {
     Shape shape = op.shape(args);
     if (shape != out.shape) [[unlikely]] {
-      Fail(kInvalidArgument, "op-out-shape", "{} has shape {}, but the result has {}",
-           args.name(op.out), out.shape.ToString(), shape.ToString());
+      Fail(kInvalidArgument, "op-out-shape", "{} has shape {}, but the result has {}", args.name(op.out),
+           out.shape.ToString(), shape.ToString());
     }
   }
   if (compute != DType::kUndefined && !CanCast(compute, out.dtype)) [[unlikely]] {
@@ -97,14 +95,12 @@ OperandList Args::operands(int param) const {
 PlanRef MakePlan(const Form& form, std::span<Arg> args) {
   HandleBits handle = g_plans.Create(form.function);
   if (handle == 0) {
-    Fail(tensor::kNoExecutor, "executor-limit",
-         "too many executors are alive; run or destroy some of them");
+    Fail(tensor::kNoExecutor, "executor-limit", "too many executors are alive; run or destroy some of them");
   }
   PlanRef plan(g_plans.Find(handle));
   const Op& op = *form.op;
   try {
-    for (size_t i = 0; i < args.size(); ++i)
-      CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
+    for (size_t i = 0; i < args.size(); ++i) CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
     Args in_op_order(form, args.data());
     DType compute = op.dtype != nullptr ? op.dtype(in_op_order) : DType::kUndefined;
     if (op.out >= 0) CheckOut(op, in_op_order, compute);

@@ -12,8 +12,7 @@ namespace {
 [[maybe_unused]] const bool g_at_fork = UnlockInChild<g_plans>();
 }  // namespace
 
-int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, int param,
-               int relative) {
+int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, int param, int relative) {
   Binding binding{};
   binding.name = name;
   binding.access = access;
@@ -90,8 +89,7 @@ void Plan::EndLease() noexcept {
 PlanRef NewPlan(const char* name) {
   HandleBits handle = g_plans.Create(name);
   if (handle == 0) {
-    Fail(tensor::kNoExecutor, "executor-limit",
-         "too many executors are alive; run or destroy some of them");
+    Fail(tensor::kNoExecutor, "executor-limit", "too many executors are alive; run or destroy some of them");
   }
   PlanRef plan(g_plans.Find(handle));
   return WithoutHandle(std::move(plan));

@@ -118,7 +118,7 @@ class alignas(kCacheLine) Plan {
   std::atomic<bool> repeatable_{false};
   uint16_t binding_count_ = 0;
   uint16_t body_bytes_ = 0;
-  uint16_t may_lie_on_ = 0;  // a bit for each binding
+  uint16_t may_lie_on_ = 0;                     // a bit for each binding
   std::unique_ptr<std::vector<Binding>> more_;  // all of them, once there are more than fit inline
   Binding bindings_[kInlineBindings];
   alignas(16) std::byte body_[kInlineBody];

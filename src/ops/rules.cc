@@ -36,8 +36,7 @@ Shape BroadcastOnto(const Operand& self, const Operand& other) {
 
 namespace {
 
-[[noreturn, gnu::cold]] void FailMatrix(const Operand& self, const Operand& mat2,
-                                        const char* wanted) {
+[[noreturn, gnu::cold]] void FailMatrix(const Operand& self, const Operand& mat2, const char* wanted) {
   Fail(kInvalidArgument, "op-matrix-shape", "{} {} and {} {} cannot be multiplied: {}", self.name,
        self.shape().ToString(), mat2.name, mat2.shape().ToString(), wanted);
 }
@@ -47,9 +46,7 @@ void CheckRanks(const Operand& self, const Operand& mat2, int rank, const char* 
 }
 
 // The sizes before the last two.
-Shape BatchOf(const Shape& shape) {
-  return Shape::Of(shape.data(), shape.rank() > 2 ? shape.rank() - 2 : 0);
-}
+Shape BatchOf(const Shape& shape) { return Shape::Of(shape.data(), shape.rank() > 2 ? shape.rank() - 2 : 0); }
 
 }  // namespace
 
@@ -64,7 +61,8 @@ Shape BatchMatrix(const Operand& self, const Operand& mat2) {
 }
 
 Shape MatrixTimesVector(const Operand& self, const Operand& vec) {
-  if (self.shape().rank() != 2 || vec.shape().rank() != 1) FailMatrix(self, vec, "a matrix and a vector are needed");
+  if (self.shape().rank() != 2 || vec.shape().rank() != 1)
+    FailMatrix(self, vec, "a matrix and a vector are needed");
   return AnyMatrix(self, vec);
 }
 
@@ -99,9 +97,7 @@ Shape ReducedOne(const Operand& self, int64_t dim, bool keep) {
   return Reduced(self, std::span(&dim, 1), keep);
 }
 
-Shape ReducedAll(const Operand&, const Operand& out) {
-  return out.shape() == Shape{1} ? Shape{1} : Shape{};
-}
+Shape ReducedAll(const Operand&, const Operand& out) { return out.shape() == Shape{1} ? Shape{1} : Shape{}; }
 
 Shape ReducedOrOne(const Operand& self, std::span<const int64_t> dims, bool keep, const Operand& out) {
   const Shape shape = Reduced(self, dims, keep);
@@ -112,7 +108,8 @@ Shape Halved(const Operand& self, int64_t dim) {
   int axis = WrapDim(self, dim);
   Shape shape = self.shape();
   if (shape.rank() == 0 || shape[axis] % 2 != 0) {
-    Fail(kInvalidArgument, "op-odd-size", "{} {} cannot be halved along dimension {}", self.name, shape.ToString(), dim);
+    Fail(kInvalidArgument, "op-odd-size", "{} {} cannot be halved along dimension {}", self.name,
+         shape.ToString(), dim);
   }
   shape[axis] /= 2;
   return shape;
@@ -124,7 +121,8 @@ uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims) {
   for (int64_t dim : dims) {
     uint32_t bit = 1u << WrapDim(self, dim);
     if ((mask & bit) != 0) {
-      Fail(kInvalidArgument, "op-dims-twice", "dimension {} of {} is named twice; a dimension is folded once", dim, self.name);
+      Fail(kInvalidArgument, "op-dims-twice", "dimension {} of {} is named twice; a dimension is folded once",
+           dim, self.name);
     }
     mask |= bit;
   }
@@ -135,8 +133,7 @@ int WrapDim(const Operand& self, int64_t dim) {
   int rank = self.tensor->shape.rank();
   int64_t limit = rank == 0 ? 1 : rank;  // a tensor without dimensions takes 0 and -1
   if (dim < -limit || dim >= limit) {
-    Fail(kInvalidArgument, "op-dim", "dimension {} is not one of {}, which has {}", dim, self.name,
-         rank);
+    Fail(kInvalidArgument, "op-dim", "dimension {} is not one of {}, which has {}", dim, self.name, rank);
   }
   return static_cast<int>(dim < 0 ? dim + limit : dim);
 }
@@ -153,8 +150,8 @@ DType Common(const Operand& self, const Operand& other) {
 
 DType Promote(const Operand& self, const Operand& other, const Operand& out) {
   DType type = Common(self, other);
-  bool weak = other.tensor == nullptr && !CanCast(type, out.dtype()) &&
-              CanCast(self.dtype(), out.dtype()) && other.scalar->IsWhole();
+  bool weak = other.tensor == nullptr && !CanCast(type, out.dtype()) && CanCast(self.dtype(), out.dtype()) &&
+              other.scalar->IsWhole();
   return weak ? self.dtype() : type;
 }
 
@@ -193,12 +190,11 @@ DType Truth(const Operand& self, const Operand& other) {
   return DType::kBool;
 }
 
-DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha,
-                   const Operand& out) {
+DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha, const Operand& out) {
   DType type = Promote(self, other, out);
   if (!CanCast(alpha.dtype(), type) && !alpha.IsWhole()) {
-    Fail(kInvalidArgument, "op-alpha", "alpha is {}, which cannot be converted to {}",
-         alpha.ToString(), NameOf(type));
+    Fail(kInvalidArgument, "op-alpha", "alpha is {}, which cannot be converted to {}", alpha.ToString(),
+         NameOf(type));
   }
   return type;
 }

@@ -19,7 +19,8 @@ Shape Reduced(const Operand& self, std::span<const int64_t> dims, bool keep);
 Shape ReducedOne(const Operand& self, int64_t dim, bool keep);
 // No dimensions, or the one of size 1 that the pages give the result.
 Shape ReducedAll(const Operand& self, const Operand& out);
-// Reduced; when nothing is left of the dimensions, also one of size 1, as ggml's backend calls aclnnReduceSum.
+// Reduced; when nothing is left of the dimensions, also one of size 1, as ggml's backend calls
+// aclnnReduceSum.
 Shape ReducedOrOne(const Operand& self, std::span<const int64_t> dims, bool keep, const Operand& out);
 // Half of the size along dim, which must be even.
 Shape Halved(const Operand& self, int64_t dim);
@@ -37,8 +38,7 @@ DType Promote(const Operand& self, const Operand& other, const Operand& out);
 DType Common(const Operand& self, const Operand& other);
 DType PromoteAll(const Operand& a, const Operand& b, const Operand& c);
 // Also checks that alpha fits.
-DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha,
-                   const Operand& out);
+DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha, const Operand& out);
 // Functions into the real numbers compute integers as FLOAT, or as DOUBLE when the result is that.
 DType FloatType(const Operand& self, const Operand& out);
 DType PromoteFloat(const Operand& self, const Operand& other, const Operand& out);

@@ -54,9 +54,8 @@ void* Arena::Allocate(size_t bytes, Padding padding, bool huge_pages) {
   size_t charged = Padded(bytes, padding);
   if (!Charge(charged)) return nullptr;
   size_t need = charged + kRedZone;
-  uintptr_t block = need <= kMaxSmallBytes
-                        ? TakeSmall(SmallClassOf(need))
-                        : TakeLarge(LargeClassOf((need + kPageBytes - 1) >> kPageShift));
+  uintptr_t block = need <= kMaxSmallBytes ? TakeSmall(SmallClassOf(need))
+                                           : TakeLarge(LargeClassOf((need + kPageBytes - 1) >> kPageShift));
   if (block == 0) {
     Uncharge(charged);
     return nullptr;

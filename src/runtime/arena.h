@@ -35,8 +35,7 @@ struct Slab {
 class Arena {
  public:
   // `first` and `count`: its pages of `space`. Page `first` is a multiple of a huge page.
-  Arena(AddressSpace* space, uint32_t first, uint32_t count, MemoryKind kind, int device,
-        size_t capacity);
+  Arena(AddressSpace* space, uint32_t first, uint32_t count, MemoryKind kind, int device, size_t capacity);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 

@@ -71,8 +71,8 @@ bool AddressSpace::MapAlias(ptrdiff_t offset) {
   bool mapped = ftruncate(file, static_cast<off_t>(device_bytes_)) == 0;
   for (uintptr_t at : {base_, base_ + offset}) {
     void* p = reinterpret_cast<void*>(at);
-    mapped = mapped && mmap(p, device_bytes_, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-                            file, 0) != MAP_FAILED;
+    mapped = mapped &&
+             mmap(p, device_bytes_, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) != MAP_FAILED;
     if (mapped) madvise(p, device_bytes_, MADV_DONTFORK);
   }
   close(file);
@@ -97,8 +97,7 @@ bool AddressSpace::Commit(uint32_t first, uint32_t count) {
 void AddressSpace::Decommit(uint32_t first, uint32_t count) {
   uintptr_t at = AddressOf(first);
   bool shared = alias_ != 0 && IsDevice(at);
-  madvise(reinterpret_cast<void*>(at), size_t{count} << kPageShift,
-          shared ? MADV_REMOVE : MADV_DONTNEED);
+  madvise(reinterpret_cast<void*>(at), size_t{count} << kPageShift, shared ? MADV_REMOVE : MADV_DONTNEED);
 }
 
 }  // namespace belay::rt

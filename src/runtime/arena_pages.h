@@ -81,14 +81,10 @@ class AddressSpace {
   ptrdiff_t alias_offset() const { return alias_; }
   bool Contains(uintptr_t address) const { return address - base_ < bytes_; }
   bool IsDevice(uintptr_t address) const { return address - base_ < device_bytes_; }
-  uint32_t PageOf(uintptr_t address) const {
-    return static_cast<uint32_t>((address - base_) >> kPageShift);
-  }
+  uint32_t PageOf(uintptr_t address) const { return static_cast<uint32_t>((address - base_) >> kPageShift); }
   uintptr_t AddressOf(uint32_t page) const { return base_ + (uintptr_t{page} << kPageShift); }
 
-  PageEntry entry(uint32_t page) const {
-    return PageEntry(pages_[page].load(std::memory_order_acquire));
-  }
+  PageEntry entry(uint32_t page) const { return PageEntry(pages_[page].load(std::memory_order_acquire)); }
   void SetEntries(uint32_t first, uint32_t count, PageEntry entry);
   BlockRecord& record(uintptr_t block) const { return records_[(block - base_) / kBlockAlignment]; }
 
@@ -97,8 +93,7 @@ class AddressSpace {
     uintptr_t head = AddressOf(entry.head());
     SizeClass c = entry.size_class();
     if (!IsSmall(c)) return head;
-    return head +
-           uintptr_t{BlockIndex(c, static_cast<uint32_t>(address - head))} * detail::kSmallBytes[c];
+    return head + uintptr_t{BlockIndex(c, static_cast<uint32_t>(address - head))} * detail::kSmallBytes[c];
   }
 
   // Makes pages readable and writable; gives their memory back. A false Commit left nothing

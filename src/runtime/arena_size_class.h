@@ -22,8 +22,7 @@ inline constexpr SizeClass kSmallClasses = 36;
 inline constexpr size_t kMaxSmallBytes = 32 * 1024;
 inline constexpr SizeClass kLargeClasses = 200;
 inline constexpr SizeClass kClasses = kSmallClasses + kLargeClasses;
-inline constexpr SizeClass kMappedClass =
-    255;  // a range of virtual memory with physical memory in it
+inline constexpr SizeClass kMappedClass = 255;  // a range of virtual memory with physical memory in it
 
 constexpr bool IsSmall(SizeClass c) { return c < kSmallClasses; }
 

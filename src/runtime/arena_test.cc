@@ -140,8 +140,7 @@ TEST_F(ArenaTest, RandomAgainstModel) {
       auto at = reinterpret_cast<uintptr_t>(p);
       auto next = extents.lower_bound(at);
       ASSERT_TRUE(next == extents.end() || at + bytes <= next->first);
-      ASSERT_TRUE(next == extents.begin() ||
-                  std::prev(next)->first + std::prev(next)->second <= at);
+      ASSERT_TRUE(next == extents.begin() || std::prev(next)->first + std::prev(next)->second <= at);
       extents[at] = bytes;
       charged += Padded(bytes, Padding::kDocumented);
       auto mark = static_cast<std::byte>(random());

@@ -289,8 +289,13 @@ bool Capture::Add(Stream& stream, Task&& task) {
   if (state() == CaptureState::kInvalidated || !fits) task.Destroy();
   RefuseIfSpoiled();
   if (!fits) RefuseInGroup(*member, name);
-  CaptureNode node{.kind = CaptureNode::Kind::kTask, .task = task, .stream_id = stream.id(),
-                   .call = task.call, .event_id = 0, .after = {}, .group = group};
+  CaptureNode node{.kind = CaptureNode::Kind::kTask,
+                   .task = task,
+                   .stream_id = stream.id(),
+                   .call = task.call,
+                   .event_id = 0,
+                   .after = {},
+                   .group = group};
   AddNode(&member->last, std::move(node));
   return true;
 }
@@ -301,8 +306,12 @@ bool Capture::Record(Stream& stream, Event& event, CapturePoint* point) {
   if (stream.capture() != this || member == nullptr) return false;
   RefuseIfSpoiled();
   if (member->group != nullptr) RefuseInGroup(*member, "event record");
-  CaptureNode node{.kind = CaptureNode::Kind::kRecord, .task = {}, .stream_id = stream.id(),
-                   .call = t_current_call, .event_id = event.id(), .after = {}};
+  CaptureNode node{.kind = CaptureNode::Kind::kRecord,
+                   .task = {},
+                   .stream_id = stream.id(),
+                   .call = t_current_call,
+                   .event_id = event.id(),
+                   .after = {}};
   *point = {id_, AddNode(&member->last, std::move(node)), event.id()};
   return true;
 }
@@ -322,8 +331,12 @@ void Capture::Wait(Stream& stream, const CapturePoint& point) {
     member = &members_.back();
   }
   if (member->group != nullptr) RefuseInGroup(*member, "event wait");
-  CaptureNode node{.kind = CaptureNode::Kind::kWait, .task = {}, .stream_id = stream.id(),
-                   .call = t_current_call, .event_id = point.event_id, .after = {point.node}};
+  CaptureNode node{.kind = CaptureNode::Kind::kWait,
+                   .task = {},
+                   .stream_id = stream.id(),
+                   .call = t_current_call,
+                   .event_id = point.event_id,
+                   .after = {point.node}};
   AddNode(&member->last, std::move(node));
 }
 
@@ -352,9 +365,9 @@ void Capture::CheckMayJoin(Stream& stream) {
 void Capture::SpoilLocked(uint32_t stream_id, const char* what) {
   if (state() != CaptureState::kActive) return;
   Apply(CaptureCommand::kSpoil);
-  spoiled_by_ = fmt::format("{} on stream {} ({}, after {} captured task{}) is not allowed in a capture", what,
-                            stream_id, CallName(t_current_call), nodes_.size(),
-                            nodes_.size() == 1 ? "" : "s");
+  spoiled_by_ =
+      fmt::format("{} on stream {} ({}, after {} captured task{}) is not allowed in a capture", what,
+                  stream_id, CallName(t_current_call), nodes_.size(), nodes_.size() == 1 ? "" : "s");
 }
 
 void Capture::Spoil(uint64_t id, const char* what) {
@@ -399,7 +412,8 @@ Capture& Capture::OfMember(Stream& stream, std::unique_lock<std::mutex>* guard) 
   if (capture != nullptr) *guard = std::unique_lock(capture->lock_);
   if (capture == nullptr || stream.capture() != capture) {
     Fail(107000, "group-not-capturing",
-         "stream {} is not being captured; a task group is part of a capture (aclmdlRICaptureBegin)", stream.id());
+         "stream {} is not being captured; a task group is part of a capture (aclmdlRICaptureBegin)",
+         stream.id());
   }
   capture->RefuseIfSpoiled();
   return *capture;
@@ -410,8 +424,8 @@ void Capture::BeginGroup(Stream& stream) {
   Capture& capture = OfMember(stream, &guard);
   Member& member = *capture.MemberOf(stream);
   if (member.group != nullptr) {
-    Fail(107000, "group-twice", "stream {} has a task group open already; end it with aclmdlRICaptureTaskGrpEnd",
-         stream.id());
+    Fail(107000, "group-twice",
+         "stream {} has a task group open already; end it with aclmdlRICaptureTaskGrpEnd", stream.id());
   }
   HandleBits handle = TaskGroups().Create(stream.context().device(), capture.model_->id());
   if (handle == 0) Fail(207010, "model-limit", "the process holds as many task groups as Belay can number");
@@ -424,17 +438,18 @@ TaskGroup& Capture::EndGroup(Stream& stream) {
   Capture& capture = OfMember(stream, &guard);
   TaskGroup* group = std::exchange(capture.MemberOf(stream)->group, nullptr);
   if (group == nullptr) {
-    Fail(107000, "group-not-begun", "stream {} has no task group open; begin one with aclmdlRICaptureTaskGrpBegin",
-         stream.id());
+    Fail(107000, "group-not-begun",
+         "stream {} has no task group open; begin one with aclmdlRICaptureTaskGrpBegin", stream.id());
   }
   return *group;
 }
 
 void Capture::RefuseInGroup(const Member& member, const char* what) {
-  Fail(507009, "group-task-kind",
-       "stream {} has a task group open, which takes operators only, not a {}; end the group first, the capture "
-       "goes on",
-       member.stream->id(), what);
+  Fail(
+      507009, "group-task-kind",
+      "stream {} has a task group open, which takes operators only, not a {}; end the group first, the capture "
+      "goes on",
+      member.stream->id(), what);
 }
 
 void Capture::CheckGroups(const std::vector<Member>& members) {
@@ -460,7 +475,8 @@ bool Forbids(const CaptureRegistry::UnderWay& capture) {
 
 void CheckCaptureAllows(const char* call) {
   CaptureRegistry& registry = CaptureRegistry::Get();
-  if (registry.none()) [[likely]] return;
+  if (registry.none()) [[likely]]
+    return;
   for (const CaptureRegistry::UnderWay& u : registry.Active()) {
     if (!Forbids(u)) continue;
     u.capture->Spoil(u.id, "a synchronous or unsafe call");
@@ -473,7 +489,8 @@ void CheckCaptureAllows(const char* call) {
 }
 
 void CheckNotCaptured(Stream& stream, const char* call) {
-  if (stream.capture() == nullptr) [[likely]] return;
+  if (stream.capture() == nullptr) [[likely]]
+    return;
   SpoilCaptureOf(stream, "a query or synchronise of the stream");
   Fail(107027, "capture-stream-query",
        "{} on stream {}, which is being captured: its tasks have not run and will only run in the model; end "
@@ -483,13 +500,14 @@ void CheckNotCaptured(Stream& stream, const char* call) {
 
 void CheckNoCaptureOn(int device, const char* call) {
   CaptureRegistry& registry = CaptureRegistry::Get();
-  if (registry.none()) [[likely]] return;
+  if (registry.none()) [[likely]]
+    return;
   for (const CaptureRegistry::UnderWay& u : registry.Active()) {
     if (u.main->context().device().id() != device) continue;
     u.capture->Spoil(u.id, "a synchronise of the whole device");
     Fail(107027, "capture-device-sync",
-         "{} waits for all streams of device {}, but stream {} is being captured; end the capture first", call,
-         device, u.main->id());
+         "{} waits for all streams of device {}, but stream {} is being captured; end the capture first",
+         call, device, u.main->id());
   }
 }
 

@@ -46,10 +46,10 @@ constexpr CaptureState Next(CaptureState state, CaptureCommand command) {
 struct CaptureNode {
   enum class Kind : uint8_t { kTask, kRecord, kWait };
   Kind kind;
-  Task task;                 // kTask
-  uint32_t stream_id;        // as GetId reports it
-  uint32_t call;             // the API function that submitted it
-  uint32_t event_id = 0;     // kRecord, kWait
+  Task task;                    // kTask
+  uint32_t stream_id;           // as GetId reports it
+  uint32_t call;                // the API function that submitted it
+  uint32_t event_id = 0;        // kRecord, kWait
   std::vector<uint32_t> after;  // earlier nodes that this one needs
   TaskGroup* group = nullptr;   // that the task is part of
 
@@ -97,7 +97,7 @@ class Capture {
   static constexpr uint32_t kNoNode = ~0u;
   struct Member {
     Stream* stream;
-    uint32_t last;  // its latest node, kNoNode when it has none
+    uint32_t last;               // its latest node, kNoNode when it has none
     TaskGroup* group = nullptr;  // that is open on it
   };
   Member* MemberOf(Stream& stream);

@@ -143,13 +143,11 @@ void Device::TakeEventSlot() {
   if (events_.fetch_add(1, std::memory_order_relaxed) < limit) return;
   events_.fetch_sub(1, std::memory_order_relaxed);
   Fail(207007, "event-limit",
-       "device {} has {} events, as many as the card allows; destroy some, or raise BELAY_STREAM_LIMIT",
-       id(), limit);
+       "device {} has {} events, as many as the card allows; destroy some, or raise BELAY_STREAM_LIMIT", id(),
+       limit);
 }
 
-int Device::streams_available() const {
-  return std::max(0, g_stream_limit.load() - streams_.load());
-}
+int Device::streams_available() const { return std::max(0, g_stream_limit.load() - streams_.load()); }
 
 std::vector<Stream*> Device::AllStreams() const {
   std::vector<Stream*> all;
@@ -165,7 +163,8 @@ bool Device::Abort(int64_t deadline_ns) {
   bool all_ended = true;
   for (Stream* stream : streams) stream->Drop();
   for (Stream* stream : streams) {
-    stream->NoteAbort(Error(107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)"));
+    stream->NoteAbort(
+        Error(107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)"));
     if (TheEngine().WaitFor(*stream, stream->tail(), deadline_ns)) {
       stream->StopDropping();
     } else {
@@ -295,7 +294,8 @@ void Context::Shutdown(bool force) {
 
 Context* CurrentContextOrNull() {
   if (t_context != 0) [[likely]] {
-    if (Context* context = g_contexts.Find(t_context)) [[likely]] return context;
+    if (Context* context = g_contexts.Find(t_context)) [[likely]]
+      return context;
   }
   int device = g_default_device.load(std::memory_order_relaxed);
   if (device < 0) return nullptr;
@@ -325,8 +325,8 @@ Stream& ResolveStreamSlow(HandleBits handle, const char* argument) {
   if (handle == 0) return context.default_stream();
   Stream* stream = rt::Streams().Find(handle);
   if (stream == nullptr) [[unlikely]] {
-    Fail(107017, "stream-handle",
-         "{} = {:#x} is not a stream: it was destroyed, or never was one", argument, handle);
+    Fail(107017, "stream-handle", "{} = {:#x} is not a stream: it was destroyed, or never was one", argument,
+         handle);
   }
   if (&stream->context() != &context) [[unlikely]] {
     Fail(107003, "stream-other-context",

@@ -98,7 +98,7 @@ class Device {
 
   std::mutex lock_;
   std::atomic<bool> releasing_{false};  // changes under lock_ to true: the last reset is under way
-  int uses_ = 0;  // under lock_
+  int uses_ = 0;                        // under lock_
   std::atomic<Context*> default_context_{nullptr};
   std::atomic<int> streams_{0};
   std::atomic<int> events_{0};
@@ -106,7 +106,7 @@ class Device {
 
 // Devices that programs see (BELAY_DEVICES and ASCEND_RT_VISIBLE_DEVICES applied).
 int DeviceCount();
-Device& DeviceAt(int id);       // throws 107001
+Device& DeviceAt(int id);  // throws 107001
 inline constexpr int kMostDevices = 64;
 void CreateDevices(int count);  // at aclInit: puts them in the state of a fresh process
 void SetStreamLimit(int streams);
@@ -121,7 +121,7 @@ inline constinit thread_local HandleBits t_context = 0;
 Context* CurrentContextOrNull();
 Context& CurrentContext();  // throws 107002
 void SetCurrentContext(Context& context);
-int CurrentDeviceOrZero();  // for memory calls, which work without a context
+int CurrentDeviceOrZero();          // for memory calls, which work without a context
 void SetDefaultDevice(int device);  // -1: none
 
 // A stream argument: null is the default stream of the current context. Throws 107017 for a handle that
@@ -129,7 +129,8 @@ void SetDefaultDevice(int device);  // -1: none
 Stream& ResolveStreamSlow(HandleBits handle, const char* argument);
 inline Stream& ResolveStream(HandleBits handle, const char* argument) {
   Stream* stream = Streams().Find(handle);
-  if (stream != nullptr && Contexts().Find(t_context) == &stream->context()) [[likely]] return *stream;
+  if (stream != nullptr && Contexts().Find(t_context) == &stream->context()) [[likely]]
+    return *stream;
   return ResolveStreamSlow(handle, argument);
 }
 

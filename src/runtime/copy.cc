@@ -60,9 +60,7 @@ void StreamCopy(std::byte* dst, const std::byte* src, size_t bytes) {
   std::memcpy(dst + head + lines, src + head + lines, bytes - head - lines);
 }
 #else
-void StreamCopy(std::byte* dst, const std::byte* src, size_t bytes) {
-  std::memcpy(dst, src, bytes);
-}
+void StreamCopy(std::byte* dst, const std::byte* src, size_t bytes) { std::memcpy(dst, src, bytes); }
 #endif
 
 bool Overlap(const std::byte* a, const std::byte* b, size_t bytes) {
@@ -92,8 +90,7 @@ void SplitBytes(size_t bytes, size_t grain, const Piece& piece) {
   if (Overlap(to, from, bytes)) {
     std::memmove(to, from, bytes);
   } else if (bytes >= kStreamFrom) {
-    SplitBytes(bytes, kStreamGrain,
-               [&](size_t at, size_t n) { StreamCopy(to + at, from + at, n); });
+    SplitBytes(bytes, kStreamGrain, [&](size_t at, size_t n) { StreamCopy(to + at, from + at, n); });
   } else {
     SplitBytes(bytes, GrainForCaches(bytes),
                [&](size_t at, size_t n) { std::memcpy(to + at, from + at, n); });
@@ -116,8 +113,7 @@ void FillBytes(void* dst, int value, size_t bytes) {
     return;
   }
   auto* to = static_cast<std::byte*>(dst);
-  SplitBytes(bytes, GrainForCaches(bytes),
-             [&](size_t at, size_t n) { std::memset(to + at, value, n); });
+  SplitBytes(bytes, GrainForCaches(bytes), [&](size_t at, size_t n) { std::memset(to + at, value, n); });
 }
 
 }  // namespace belay::rt

@@ -106,9 +106,7 @@ struct ValueWriteTask {
   void* address;
   uint64_t value;
 
-  void Run() const {
-    __atomic_store_n(static_cast<uint64_t*>(View(address, 8)), value, __ATOMIC_RELEASE);
-  }
+  void Run() const { __atomic_store_n(static_cast<uint64_t*>(View(address, 8)), value, __ATOMIC_RELEASE); }
   void Ranges(RangeVisitor& visit) const { visit.Writes(address, 8); }
 };
 

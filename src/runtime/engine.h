@@ -83,14 +83,17 @@ class Runner {
   // Called before each task: once work worth sharing is ahead, gives the kept stream to everybody.
   void BeforeTask(TaskCost cost) {
     ++tasks_;
-    if (kept_ != nullptr && (spent_ += cost) > kShareAfter) [[unlikely]] Share();
-    if (in_long_task_ || cost >= kLongTask) [[unlikely]] NoteLength(cost);
+    if (kept_ != nullptr && (spent_ += cost) > kShareAfter) [[unlikely]]
+      Share();
+    if (in_long_task_ || cost >= kLongTask) [[unlikely]]
+      NoteLength(cost);
   }
   // How many nanoseconds a stream that somebody feeds is left alone before the next look at it.
   int64_t Lag();
   // Called when a stream was run to its end or parked.
   void EndRun() {
-    if (in_long_task_) [[unlikely]] NoteLength(0);
+    if (in_long_task_) [[unlikely]]
+      NoteLength(0);
   }
 
  private:

@@ -72,8 +72,12 @@ struct WaitTask {
   WaitTask(Event::Binding b, Event* e, uint64_t l, WaitTicket* t, int64_t limit)
       : source(b.stream), position(b.position), event(e), life(l), ticket(t), limit_ns(limit) {}
   WaitTask(WaitTask&& o) noexcept
-      : source(o.source), position(o.position), event(std::exchange(o.event, nullptr)), life(o.life),
-        ticket(std::exchange(o.ticket, nullptr)), limit_ns(o.limit_ns) {}
+      : source(o.source),
+        position(o.position),
+        event(std::exchange(o.event, nullptr)),
+        life(o.life),
+        ticket(std::exchange(o.ticket, nullptr)),
+        limit_ns(o.limit_ns) {}
   ~WaitTask() {
     if (ticket != nullptr) Event::Return(ticket);
     if (event != nullptr) event->WaitPassed(life);  // also when it was dropped or ran out of time
@@ -151,10 +155,11 @@ void Event::Record(Stream& stream) {
     if (Capture* capture = stream.capture(); capture != nullptr) {
       if ((flags_ & kIpc) != 0) {
         capture->SpoilFor(stream, "the record of an event with ACL_EVENT_IPC");
-        Fail(107030, "capture-ipc-event",
-             "event {} was created with ACL_EVENT_IPC and cannot be part of a capture; record another event on "
-             "stream {}, or end the capture first",
-             id(), stream.id());
+        Fail(
+            107030, "capture-ipc-event",
+            "event {} was created with ACL_EVENT_IPC and cannot be part of a capture; record another event on "
+            "stream {}, or end the capture first",
+            id(), stream.id());
       }
       CapturePoint point;
       if (!capture->Record(stream, *this, &point)) continue;  // it ended meanwhile
@@ -163,11 +168,11 @@ void Event::Record(Stream& stream) {
       point_ = point;
       return;
     }
-    if (sharing_.words != nullptr) [[unlikely]] return RecordShared(stream);
+    if (sharing_.words != nullptr) [[unlikely]]
+      return RecordShared(stream);
     uint64_t record = record_.fetch_add(1, std::memory_order_relaxed) + 1;
     // Not under lock_: a full stream makes the call wait, and tasks take lock_.
-    uint64_t position =
-        stream.SubmitLive(MakeTask(RecordTask{keeps_time() ? this : nullptr, record}, 20));
+    uint64_t position = stream.SubmitLive(MakeTask(RecordTask{keeps_time() ? this : nullptr, record}, 20));
     if (position == 0) continue;  // a capture began meanwhile
     BindLive(stream, position, record);
     return;
@@ -185,7 +190,8 @@ void Event::BindLive(Stream& stream, uint64_t position, uint64_t record) {
       binding_ = {&stream, position};
       external_ = 0;
     }
-    if (tickets_.empty()) [[likely]] return;
+    if (tickets_.empty()) [[likely]]
+      return;
     for (WaitTicket* ticket : tickets_) {
       ticket->source = &stream;
       ticket->position = position;
@@ -213,16 +219,18 @@ uint64_t Event::ticks() {
 
 void Event::RecordExternal(Stream& stream) {
   if (kind_ != EventKind::kEx || flags_ != kSync) {
-    Fail(107000, "external-event",
-         "event {} cannot be recorded with ACL_EVENT_RECORD_EXTERNAL; create it by aclrtCreateEventExWithFlag with "
-         "ACL_EVENT_SYNC and nothing else",
-         id());
+    Fail(
+        107000, "external-event",
+        "event {} cannot be recorded with ACL_EVENT_RECORD_EXTERNAL; create it by aclrtCreateEventExWithFlag with "
+        "ACL_EVENT_SYNC and nothing else",
+        id());
   }
   if (stream.capture() == nullptr) {
-    Fail(107000, "external-not-capturing",
-         "stream {} is not being captured; ACL_EVENT_RECORD_EXTERNAL is for records inside a capture, elsewhere "
-         "every record can be seen (aclrtRecordEvent)",
-         stream.id());
+    Fail(
+        107000, "external-not-capturing",
+        "stream {} is not being captured; ACL_EVENT_RECORD_EXTERNAL is for records inside a capture, elsewhere "
+        "every record can be seen (aclrtRecordEvent)",
+        stream.id());
   }
   {
     std::lock_guard guard(lock_);
@@ -424,7 +432,8 @@ CancelResult Event::CancelTicket(void* where, Stream& stream) {
   return CancelResult::kDone;
 }
 
-// --- the host's questions -----------------------------------------------------------------------------------
+// --- the host's questions
+// -----------------------------------------------------------------------------------
 
 void Event::Reset(Stream& stream) {
   std::lock_guard guard(lock_);

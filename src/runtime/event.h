@@ -110,7 +110,7 @@ class Event {
   Binding binding_;
   CapturePoint point_;
   std::vector<WaitTicket*> tickets_;
-  uint64_t life_ = 0;    // odd while alive; never reset
+  uint64_t life_ = 0;                // odd while alive; never reset
   std::atomic<uint64_t> record_{0};  // records ever issued on this slot; never reset
   uint64_t bound_record_ = 0;        // the record that binding_ belongs to
   uint64_t ticks_record_ = 0;        // the latest record that has run, and when

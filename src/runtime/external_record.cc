@@ -25,7 +25,8 @@ void ExternalRecord::Over(uint64_t turn) {
   uint64_t record = 0;
   {
     std::lock_guard guard(lock_);
-    auto mine = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& p) { return p.turn == turn; });
+    auto mine =
+        std::find_if(pending_.begin(), pending_.end(), [&](const Pending& p) { return p.turn == turn; });
     if (mine == pending_.end()) return;
     record = mine->record;
     pending_.erase(mine);

@@ -29,11 +29,11 @@ struct HostCall {
 };
 
 // The runtime's own threads.
-inline constexpr HostCallScheme kCallbackPool{
-    [](const HostCall& call, HostFunction done, void* context) {
-      RunOnCallbackThread(call.function, call.argument, done, context);
-    },
-    nullptr};
+inline constexpr HostCallScheme kCallbackPool{[](const HostCall& call, HostFunction done, void* context) {
+                                                RunOnCallbackThread(call.function, call.argument, done,
+                                                                    context);
+                                              },
+                                              nullptr};
 
 // Runs on a callback thread; the stream is parked meanwhile.
 struct HostCallTask {
@@ -48,7 +48,8 @@ struct HostCallTask {
     HostCall copy = call;  // once parked, this body may be gone
     stream.Park({ParkReason::kCallback});
     try {
-      copy.scheme->start(copy, [](void* s) { static_cast<Stream*>(s)->CallbackDone(); }, &stream);
+      copy.scheme->start(
+          copy, [](void* s) { static_cast<Stream*>(s)->CallbackDone(); }, &stream);
     } catch (const Error& error) {
       stream.StoreFailure(std::make_unique<TaskFailure>(
           TaskFailure{error.code(), error.id(), error.sentence(), kName, 0, stream.completed() + 1}));

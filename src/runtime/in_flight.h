@@ -16,17 +16,13 @@ struct CallRecord {
     sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
-  void Leave() {
-    sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
+  void Leave() { sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
   bool inside() const { return sequence.load(std::memory_order_relaxed) % 2 == 1; }
 };
 
 inline constinit thread_local CallRecord* t_call_record = nullptr;
 [[gnu::cold, gnu::noinline]] CallRecord& EnlistThread() noexcept;
-inline CallRecord& ThisThreadsCalls() {
-  return t_call_record != nullptr ? *t_call_record : EnlistThread();
-}
+inline CallRecord& ThisThreadsCalls() { return t_call_record != nullptr ? *t_call_record : EnlistThread(); }
 
 // While in scope, the thread's call does not count as in flight: it runs code of the program, or waits for
 // a lock that aclFinalize holds. Afterwards it may touch only objects that are never destroyed.

@@ -97,7 +97,8 @@ TEST_F(Interleaving, TwoStreamsThreeTasksTwoEvents) {
         ExpectRan(6);
         ExpectBefore(1, 12);
         ExpectBefore(12, 3);
-        for (auto [first, second] : {std::pair{1, 2}, {2, 3}, {11, 12}, {12, 13}}) ExpectBefore(first, second);
+        for (auto [first, second] : {std::pair{1, 2}, {2, 3}, {11, 12}, {12, 13}})
+          ExpectBefore(first, second);
       });
   EXPECT_GT(schedules, 50);
 }
@@ -190,7 +191,8 @@ TEST_F(Interleaving, EventsThatAreDestroyedWithTheirRecordsQueued) {
       });
 }
 
-// --- captures ------------------------------------------------------------------------------------------------
+// --- captures
+// ------------------------------------------------------------------------------------------------
 
 TEST_F(Interleaving, TwoStreamsWithCaptureAndReplay) {
   WalkAll(
@@ -217,8 +219,8 @@ TEST_F(Interleaving, TwoStreamsWithCaptureAndReplay) {
       },
       [&] {
         ExpectRan(7);
-        for (auto [first, second] : {std::pair{1, 100}, {11, 12}, {12, 100}, {12, 101}, {100, 102}, {101, 102},
-                                     {102, 2}}) {
+        for (auto [first, second] :
+             {std::pair{1, 100}, {11, 12}, {12, 100}, {12, 101}, {100, 102}, {101, 102}, {102, 2}}) {
           ExpectBefore(first, second);
         }
       });

@@ -50,8 +50,7 @@ MemoryRange LookupUnused(const MemoryState& memory, uintptr_t address) noexcept 
 }
 
 // Mapped memory goes on where the next mapping of the same device follows without a gap.
-void ExtendMapped(const AddressSpace& space, const void* p, size_t bytes,
-                  MemoryRange& range) noexcept {
+void ExtendMapped(const AddressSpace& space, const void* p, size_t bytes, MemoryRange& range) noexcept {
   while (range.Remaining(p) < bytes) {
     uintptr_t next = range.base + range.bytes;
     if (!space.Contains(next) || next % kPageBytes != 0) return;
@@ -72,8 +71,7 @@ MemoryState& Memory() {
 Arena& DeviceArena(int device) {
   MemoryState& memory = Memory();
   if (device < 0 || static_cast<size_t>(device) >= memory.devices.size()) {
-    Fail(kBadDevice, "device-id", "device {} does not exist; there are {}", device,
-         memory.devices.size());
+    Fail(kBadDevice, "device-id", "device {} does not exist; there are {}", device, memory.devices.size());
   }
   return *memory.devices[static_cast<size_t>(device)];
 }
@@ -122,41 +120,37 @@ std::string DescribeAddress(const void* p) {
   if (range.kind == MemoryKind::kHost) return fmt::format("{} (ordinary host memory)", p);
   std::string where = range.kind == MemoryKind::kPinned ? "pinned host memory"
                       : range.device < 0                ? "virtual memory"
-                                         : fmt::format("memory of device {}", range.device);
+                                                        : fmt::format("memory of device {}", range.device);
   if (range.serial == 0 && !range.live) return fmt::format("{} ({}, in no block)", p, where);
   if (range.serial == 0) {
-    return fmt::format("{} (host memory registered at {:#x}, {} bytes)", p, range.base,
-                       range.bytes);
+    return fmt::format("{} (host memory registered at {:#x}, {} bytes)", p, range.base, range.bytes);
   }
   uint64_t allocation = (range.serial + 1) / 2;
   uintptr_t offset = reinterpret_cast<uintptr_t>(p) - range.base;
   std::string place = offset == 0 ? "" : fmt::format("{} bytes into ", offset);
-  size_t requested = BlockRecord::Requested(
-      Memory().space.record(range.base).size.load(std::memory_order_relaxed));
-  return fmt::format("{} ({}, {}the block of {} bytes from allocation {}{})", p, where, place,
-                     requested, allocation, range.live ? "" : ", which was freed");
+  size_t requested =
+      BlockRecord::Requested(Memory().space.record(range.base).size.load(std::memory_order_relaxed));
+  return fmt::format("{} ({}, {}the block of {} bytes from allocation {}{})", p, where, place, requested,
+                     allocation, range.live ? "" : ", which was freed");
 }
 
 namespace {
 
-[[noreturn, gnu::cold, gnu::noinline]] void FailRange(const void* p, size_t bytes,
-                                                      const MemoryRange& range,
+[[noreturn, gnu::cold, gnu::noinline]] void FailRange(const void* p, size_t bytes, const MemoryRange& range,
                                                       const char* argument) {
   if (!range.live) {
     Fail(kBadArgument, "memory-not-allocated",
          "{} is {}: no memory is allocated there; free memory only after its last use", argument,
          DescribeAddress(p));
   }
-  Fail(kBadArgument, "memory-beyond-block",
-       "{} is {}: {} bytes from there go {} bytes past its end", argument, DescribeAddress(p),
-       bytes, bytes - range.Remaining(p));
+  Fail(kBadArgument, "memory-beyond-block", "{} is {}: {} bytes from there go {} bytes past its end",
+       argument, DescribeAddress(p), bytes, bytes - range.Remaining(p));
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] void FailHostRange(const void* p, size_t bytes,
-                                                          const char* argument) {
+[[noreturn, gnu::cold, gnu::noinline]] void FailHostRange(const void* p, size_t bytes, const char* argument) {
   if (p == nullptr) Fail(kBadArgument, "null-pointer", "{} is a null pointer", argument);
-  Fail(kBadArgument, "memory-not-an-address",
-       "{} is {}: {} bytes from there are not memory of this process", argument, p, bytes);
+  Fail(kBadArgument, "memory-not-an-address", "{} is {}: {} bytes from there are not memory of this process",
+       argument, p, bytes);
 }
 
 }  // namespace
@@ -175,8 +169,7 @@ MemoryRange CheckRange(const void* p, size_t bytes, const char* argument) {
     FailHostRange(p, bytes, argument);
   }
   const MemoryState* memory = g_memory.load(std::memory_order_acquire);
-  if (memory != nullptr && address < memory->space.base() &&
-      bytes > memory->space.base() - address) {
+  if (memory != nullptr && address < memory->space.base() && bytes > memory->space.base() - address) {
     FailHostRange(p, bytes, argument);
   }
   return range;
@@ -189,18 +182,16 @@ namespace {
 [[noreturn, gnu::cold, gnu::noinline]] void FailFull(Arena& arena, size_t bytes) {
   std::string largest;
   for (const Arena::LiveBlock& block : arena.LargestBlocks(3)) {
-    largest += fmt::format("{}{} bytes at {:#x} (allocation {})", largest.empty() ? "" : ", ",
-                           block.bytes, block.address, (block.serial + 1) / 2);
+    largest += fmt::format("{}{} bytes at {:#x} (allocation {})", largest.empty() ? "" : ", ", block.bytes,
+                           block.address, (block.serial + 1) / 2);
   }
   size_t used = std::min(arena.used(), arena.capacity());
   size_t free = arena.capacity() - used;
-  std::string what =
-      arena.device() < 0 ? "pinned host memory" : fmt::format("device {}", arena.device());
+  std::string what = arena.device() < 0 ? "pinned host memory" : fmt::format("device {}", arena.device());
   Fail(kOutOfMemory, "device-out-of-memory",
        "{} cannot give {} bytes: {} of {} bytes are free{}{}. Free memory, or raise the capacity "
        "(BELAY_DEVICE_MEMORY)",
-       what, bytes, free, arena.capacity(),
-       largest.empty() ? "" : "; the largest blocks: ", largest);
+       what, bytes, free, arena.capacity(), largest.empty() ? "" : "; the largest blocks: ", largest);
 }
 
 void* AllocateFrom(Arena& arena, const AllocationRequest& request, Padding padding) {
@@ -231,8 +222,8 @@ void* AllocateFrom(Arena& arena, const AllocationRequest& request, Padding paddi
   if (freed) Fail(kBadArgument, "free-twice", "{} was freed already", DescribeAddress(p));
   if (interior) {
     Fail(kBadArgument, "free-interior",
-         "{} is not the start of its block; free the pointer that {} gave: {:#x}",
-         DescribeAddress(p), maker, range.base);
+         "{} is not the start of its block; free the pointer that {} gave: {:#x}", DescribeAddress(p), maker,
+         range.base);
   }
   Fail(kBadArgument, "free-foreign", "{} did not come from {}", DescribeAddress(p), maker);
 }
@@ -306,15 +297,14 @@ std::unique_ptr<MemoryState> NewState(const MemoryConfig& config) {
     memory->pages_per_device = static_cast<uint32_t>(each >> kPageShift);
     uint32_t page = 0;
     for (int i = 0; i < config.devices; ++i, page += memory->pages_per_device) {
-      memory->devices.push_back(
-          std::make_unique<Arena>(&memory->space, page, memory->pages_per_device,
-                                  MemoryKind::kDevice, i, config.bytes_per_device));
+      memory->devices.push_back(std::make_unique<Arena>(&memory->space, page, memory->pages_per_device,
+                                                        MemoryKind::kDevice, i, config.bytes_per_device));
     }
     auto mapped_pages = static_cast<uint32_t>(mapped >> kPageShift);
     memory->virtual_memory = std::make_unique<VirtualMemory>(&memory->space, page, mapped_pages);
-    memory->pinned = std::make_unique<Arena>(&memory->space, page + mapped_pages,
-                                             static_cast<uint32_t>(pinned >> kPageShift),
-                                             MemoryKind::kPinned, -1, ram);
+    memory->pinned =
+        std::make_unique<Arena>(&memory->space, page + mapped_pages,
+                                static_cast<uint32_t>(pinned >> kPageShift), MemoryKind::kPinned, -1, ram);
     return memory;
   }
   Fail(kOutOfMemory, "memory-addresses-refused",

@@ -58,9 +58,7 @@ MemoryRange CheckRange(const void* p, size_t bytes, const char* argument);
 // The CPU's pointer for [p, p+bytes): the identity unless the device range is mapped with an alias
 // offset (BELAY_ALIAS_OFFSET, used by a CI run and by check mode).
 void* View(void* p, size_t bytes) noexcept;
-inline const void* View(const void* p, size_t bytes) noexcept {
-  return View(const_cast<void*>(p), bytes);
-}
+inline const void* View(const void* p, size_t bytes) noexcept { return View(const_cast<void*>(p), bytes); }
 
 // Which pages a program asked for. They decide what aclrtPointerGetAttributes reports; the arena
 // takes 2 MiB pages for every large block that the kernel gives them for.

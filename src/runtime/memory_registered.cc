@@ -24,12 +24,9 @@ uint32_t RegisteredRanges::FirstAbove(uintptr_t address) const {
 }
 
 void RegisteredRanges::Move(uint32_t from, uint32_t to) {
-  slots_[to].base.store(slots_[from].base.load(std::memory_order_relaxed),
-                        std::memory_order_release);
-  slots_[to].bytes.store(slots_[from].bytes.load(std::memory_order_relaxed),
-                         std::memory_order_release);
-  slots_[to].flags.store(slots_[from].flags.load(std::memory_order_relaxed),
-                         std::memory_order_release);
+  slots_[to].base.store(slots_[from].base.load(std::memory_order_relaxed), std::memory_order_release);
+  slots_[to].bytes.store(slots_[from].bytes.load(std::memory_order_relaxed), std::memory_order_release);
+  slots_[to].flags.store(slots_[from].flags.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 RegisteredRanges::Added RegisteredRanges::Add(const RegisteredRange& range) {
@@ -74,8 +71,7 @@ RegisteredRange RegisteredRanges::Find(uintptr_t address) const noexcept {
     RegisteredRange found;
     if (uint32_t at = FirstAbove(address); at > 0) {
       const Slot& slot = slots_[at - 1];
-      found = {slot.base.load(std::memory_order_acquire),
-               slot.bytes.load(std::memory_order_acquire),
+      found = {slot.base.load(std::memory_order_acquire), slot.bytes.load(std::memory_order_acquire),
                slot.flags.load(std::memory_order_acquire)};
     }
     // Every load above is an acquire, so this one cannot be made before them.
@@ -122,8 +118,7 @@ void RegisterHost(void* p, size_t bytes, uint32_t flags) {
 void UnregisterHost(void* p) {
   if (g_registered.Remove(reinterpret_cast<uintptr_t>(p))) return;
   Fail(kBadArgument, "register-not-found",
-       "no range of host memory that starts at {} is registered (or it was unregistered already)",
-       p);
+       "no range of host memory that starts at {} is registered (or it was unregistered already)", p);
 }
 
 RegisteredRange FindRegistered(const void* p) noexcept {

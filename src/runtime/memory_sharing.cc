@@ -47,7 +47,8 @@ bool MapAt(uintptr_t address, size_t bytes, int file) {
 [[noreturn]] void FailMove(int file, size_t bytes) {
   int why = errno;
   if (file >= 0) close(file);
-  Fail(kSharingFailed, "share-system", "the system gave no memory file for {} bytes to share (errno {})", bytes, why);
+  Fail(kSharingFailed, "share-system", "the system gave no memory file for {} bytes to share (errno {})",
+       bytes, why);
 }
 
 }  // namespace
@@ -81,8 +82,8 @@ OfferName SharedMemory::Export(void* p, size_t bytes, bool anybody) {
   if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "size is 0");
   std::lock_guard guard(lock_);
   MemoryRange block = CheckRange(p, bytes, "devPtr");
-  bool ours = block.kind == MemoryKind::kDevice &&
-              Memory().ArenaOf(reinterpret_cast<uintptr_t>(p)) != nullptr;
+  bool ours =
+      block.kind == MemoryKind::kDevice && Memory().ArenaOf(reinterpret_cast<uintptr_t>(p)) != nullptr;
   if (!ours) {
     Fail(kBadArgument, "share-not-a-block",
          "devPtr is {}; memory of aclrtMalloc can be exported so (memory of aclrtMallocPhysical by "
@@ -90,8 +91,8 @@ OfferName SharedMemory::Export(void* p, size_t bytes, bool anybody) {
          DescribeAddress(p));
   }
   auto range = Move(block);
-  OfferName name = Offers::Get().Add({OfferKind::kBlock, range->second.file, NumberAmongAll(block.device), anybody,
-                                      reinterpret_cast<uintptr_t>(p) - range->first, bytes});
+  OfferName name = Offers::Get().Add({OfferKind::kBlock, range->second.file, NumberAmongAll(block.device),
+                                      anybody, reinterpret_cast<uintptr_t>(p) - range->first, bytes});
   exported_.push_back({block.base, block.device, name});
   return name;
 }
@@ -119,7 +120,8 @@ void SharedMemory::ForgetBlock(uintptr_t address) {
   std::lock_guard guard(lock_);
   MemoryRange block = Lookup(reinterpret_cast<const void*>(address));
   if (!block.live || block.base != address) return;  // the free will be refused
-  std::erase_if(exported_, [&](const Exported& e) { return e.block == address && Offers::Get().Withdraw(e.name); });
+  std::erase_if(exported_,
+                [&](const Exported& e) { return e.block == address && Offers::Get().Withdraw(e.name); });
   auto range = moved_.find(address);
   const AddressSpace& space = Memory().space;
   bool own_pages = range != moved_.end() && !IsSmall(space.entry(space.PageOf(address)).size_class());
@@ -150,10 +152,12 @@ void SharedMemory::BeforeRelease(int device) {
 void* SharedMemory::Import(const OfferName& name, int* device) {
   ForeignOffer offer = OpenOffer(name, OfferKind::kBlock);
   std::lock_guard guard(lock_);
-  bool twice = std::any_of(imported_.begin(), imported_.end(), [&](const Imported& i) { return i.name == name; });
+  bool twice =
+      std::any_of(imported_.begin(), imported_.end(), [&](const Imported& i) { return i.name == name; });
   if (twice) {
     close(offer.file);
-    Fail(kBadArgument, "share-twice", "this process has imported the key already; use the address that it got");
+    Fail(kBadArgument, "share-twice",
+         "this process has imported the key already; use the address that it got");
   }
   int visible = VisibleDevice(offer.record.device);
   *device = visible >= 0 ? visible : CurrentDeviceOrZero();
@@ -164,16 +168,18 @@ void* SharedMemory::Import(const OfferName& name, int* device) {
 
 void SharedMemory::Close(const OfferName& name) {
   std::lock_guard guard(lock_);
-  auto exported = std::find_if(exported_.begin(), exported_.end(), [&](const Exported& e) { return e.name == name; });
+  auto exported =
+      std::find_if(exported_.begin(), exported_.end(), [&](const Exported& e) { return e.name == name; });
   if (exported != exported_.end()) {
     Offers::Get().Withdraw(name);
     exported_.erase(exported);
     return;
   }
-  auto imported = std::find_if(imported_.begin(), imported_.end(), [&](const Imported& i) { return i.name == name; });
+  auto imported =
+      std::find_if(imported_.begin(), imported_.end(), [&](const Imported& i) { return i.name == name; });
   if (imported == imported_.end()) {
-    Fail(kNoSuchOffer, "share-not-open", "this process has neither exported nor imported '{}', or closed it already",
-         KeyOf(name));
+    Fail(kNoSuchOffer, "share-not-open",
+         "this process has neither exported nor imported '{}', or closed it already", KeyOf(name));
   }
   Memory().virtual_memory->UnmapFile(imported->mapping);
   imported_.erase(imported);

@@ -125,9 +125,7 @@ TEST_P(MemoryTest, CheckRangeRefusesWhatIsNotThere) {
   EXPECT_EQ(freed.code(), 100000);
   EXPECT_THAT(freed.sentence(), HasSubstr("which was freed"));
   EXPECT_EQ(Caught([&] { CheckRange(nullptr, 1, "src"); }).code(), 100000);
-  EXPECT_EQ(Caught([&] {
-              CheckRange(reinterpret_cast<void*>(uintptr_t{0x1200} << 48), 1, "src");
-            }).code(),
+  EXPECT_EQ(Caught([&] { CheckRange(reinterpret_cast<void*>(uintptr_t{0x1200} << 48), 1, "src"); }).code(),
             100000);
 }
 
@@ -207,8 +205,7 @@ TEST_P(MemoryTest, VirtualMemoryIsRealMappings) {
   EXPECT_STREQ(Caught([&] { memory.Map(range + 3 * kPiece, 2 * kPiece, 0, second); }).id(),
                "memory-not-reserved");
   EXPECT_STREQ(Caught([&] { memory.Release(range); }).id(), "memory-still-mapped");
-  EXPECT_STREQ(Caught([&] { memory.Map(range + 2 * kPiece, 100, 0, first); }).id(),
-               "memory-granularity");
+  EXPECT_STREQ(Caught([&] { memory.Map(range + 2 * kPiece, 100, 0, first); }).id(), "memory-granularity");
 
   memory.FreePhysical(second);  // still mapped: the memory stays
   EXPECT_EQ(Caught([&] { memory.FreePhysical(second); }).code(), 107017);

@@ -18,8 +18,7 @@ constexpr int kBadHandle = 107017;
 constexpr int kOutOfMemory = 207001;
 
 uint32_t PagesFor(size_t bytes) {
-  return static_cast<uint32_t>((bytes + kPhysicalGranularity - 1) / kPhysicalGranularity *
-                               kPagesPerHugePage);
+  return static_cast<uint32_t>((bytes + kPhysicalGranularity - 1) / kPhysicalGranularity * kPagesPerHugePage);
 }
 
 void CheckGranular(size_t bytes, const char* argument) {
@@ -88,14 +87,13 @@ void VirtualMemory::Release(void* range) {
   auto it = ReservationOf(address);
   if (it == reserved_.end() || space_.AddressOf(it->first) != address) {
     Fail(kBadArgument, "memory-not-reserved",
-         "{} is not the start of a range from aclrtReserveMemAddress (or it was released already)",
-         range);
+         "{} is not the start of a range from aclrtReserveMemAddress (or it was released already)", range);
   }
   auto mapping = mapped_.lower_bound(it->first);
   if (mapping != mapped_.end() && mapping->second.reservation == it->first) {
     Fail(kBadArgument, "memory-still-mapped",
-         "the range at {} still has physical memory mapped at {:#x}; call aclrtUnmapMem first",
-         range, space_.AddressOf(mapping->first));
+         "the range at {} still has physical memory mapped at {:#x}; call aclrtUnmapMem first", range,
+         space_.AddressOf(mapping->first));
   }
   free_.Add(it->first, it->second);
   reserved_.erase(it);
@@ -118,8 +116,7 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
   if (handle == 0) {
     if (file >= 0) close(file);
     arena.Uncharge(bytes);
-    Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes (errno {})",
-         bytes, errno);
+    Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes (errno {})", bytes, errno);
   }
   return handle;
 }
@@ -135,8 +132,7 @@ void VirtualMemory::Drop(PhysicalMemory* memory) {
 
 void VirtualMemory::FreePhysical(PhysicalMemory& memory) {
   std::lock_guard guard(lock_);
-  if (memory.freed ||
-      g_physical_memories.Retire(g_physical_memories.HandleOf(&memory)) == nullptr) {
+  if (memory.freed || g_physical_memories.Retire(g_physical_memories.HandleOf(&memory)) == nullptr) {
     FailFreed();
   }
   memory.freed = true;
@@ -150,16 +146,15 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
   CheckGranular(offset, "offset");
   if (bytes == 0 || offset > memory.bytes || bytes > memory.bytes - offset) {
     Fail(kBadArgument, "memory-map-beyond-physical",
-         "{} bytes from offset {} do not fit physical memory of {} bytes", bytes, offset,
-         memory.bytes);
+         "{} bytes from offset {} do not fit physical memory of {} bytes", bytes, offset, memory.bytes);
   }
   auto address = reinterpret_cast<uintptr_t>(at);
   auto range = ReservationOf(address);
   if (range == reserved_.end() || (address - space_.base()) % kPhysicalGranularity != 0 ||
       PagesFor(bytes) > range->first + range->second - space_.PageOf(address)) {
     Fail(kBadArgument, "memory-not-reserved",
-         "[{}, +{}) is not inside one range from aclrtReserveMemAddress at a multiple of {} bytes",
-         at, bytes, kPhysicalGranularity);
+         "[{}, +{}) is not inside one range from aclrtReserveMemAddress at a multiple of {} bytes", at, bytes,
+         kPhysicalGranularity);
   }
   uint32_t first = space_.PageOf(address);
   auto next = mapped_.upper_bound(first);
@@ -180,8 +175,8 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
 // Shows `memory`, or nothing, on these pages, and says so in the tables. Nothing is fresh memory
 // without content: a task that is still queued (an error of the program) must not bring the process
 // down.
-void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* memory,
-                          size_t offset, size_t usable) {
+void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* memory, size_t offset,
+                          size_t usable) {
   size_t bytes = memory == nullptr ? size_t{pages} << kPageShift : usable;
   uintptr_t address = space_.AddressOf(first);
   BlockRecord& record = space_.record(address);
@@ -196,8 +191,7 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
     void* mapped = mmap(p, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE,
                         memory == nullptr ? -1 : memory->file, static_cast<off_t>(offset));
     if (mapped == MAP_FAILED) {
-      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes (errno {})", bytes,
-           errno);
+      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes (errno {})", bytes, errno);
     }
     madvise(p, bytes, MADV_DONTFORK);
     if (space_.alias_offset() == 0) break;
@@ -205,8 +199,7 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
   if (memory == nullptr) return;
   record.size.store(BlockRecord::SizeWord(usable, Padding::kNone, true), std::memory_order_relaxed);
   record.serial.store(NextSerial(), std::memory_order_release);
-  space_.SetEntries(first, pages,
-                    PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
+  space_.SetEntries(first, pages, PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
 }
 
 VirtualMemory::Mappings::iterator VirtualMemory::Erase(Mappings::iterator mapping) {
@@ -232,12 +225,11 @@ OfferName VirtualMemory::Export(PhysicalMemory& memory, bool anybody) {
   std::lock_guard guard(lock_);
   if (memory.freed) FailFreed();
   if (memory.offer.nonce != 0 || !memory.charged) {
-    Fail(kBadArgument, "share-twice",
-         "this physical memory {}; one handle has one shareable handle",
+    Fail(kBadArgument, "share-twice", "this physical memory {}; one handle has one shareable handle",
          memory.charged ? "was exported already" : "is another process's, which exported it");
   }
-  memory.offer = Offers::Get().Add({OfferKind::kPhysicalMemory, memory.file,
-                                    NumberAmongAll(memory.device), anybody, 0, memory.bytes});
+  memory.offer = Offers::Get().Add(
+      {OfferKind::kPhysicalMemory, memory.file, NumberAmongAll(memory.device), anybody, 0, memory.bytes});
   return memory.offer;
 }
 
@@ -255,8 +247,7 @@ void* VirtualMemory::MapFile(int file, uint64_t offset, size_t bytes, int device
   std::lock_guard guard(lock_);
   void* range = ReserveLocked(usable, nullptr);
   uint32_t first = space_.PageOf(reinterpret_cast<uintptr_t>(range));
-  PhysicalMemory* memory =
-      g_physical_memories.Find(g_physical_memories.Create(file, device, usable, false));
+  PhysicalMemory* memory = g_physical_memories.Find(g_physical_memories.Create(file, device, usable, false));
   memory->freed = true;  // no program has its handle; the mapping is its only user
   g_physical_memories.Retire(g_physical_memories.HandleOf(memory));
   auto pages = static_cast<uint32_t>((usable + kPageBytes - 1) / kPageBytes);

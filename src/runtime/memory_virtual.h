@@ -25,7 +25,7 @@ class PhysicalMemory {
   const int file;
   const int device;
   const size_t bytes;
-  const bool charged;     // to the device of this process: imported memory is another's
+  const bool charged;  // to the device of this process: imported memory is another's
   uint32_t users = 1;  // its handle, and each mapping; under VirtualMemory's lock
   bool freed = false;  // its handle is gone
   OfferName offer;     // to other processes, if it is one

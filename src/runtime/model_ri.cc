@@ -45,8 +45,8 @@ class LiveRanges final : public RangeVisitor {
   bool all_live_ = true;
 };
 
-// Programs free memory and get the same addresses again (ggml between two runs of one graph): the addresses are what
-// a graph keeps.
+// Programs free memory and get the same addresses again (ggml between two runs of one graph): the addresses
+// are what a graph keeps.
 bool IsAllocated(const TaskGraph& graph) {
   LiveRanges ranges;
   for (const CaptureNode& node : graph.nodes()) {
@@ -107,9 +107,10 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
     Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", id_);
   }
   if (&stream.context().device() != device_) {
-    Fail(107004, "model-device",
-         "model {} was captured on device {}, stream {} is on device {}; execute it on a stream of its own device",
-         id_, device_->id(), stream.id(), stream.context().device().id());
+    Fail(
+        107004, "model-device",
+        "model {} was captured on device {}, stream {} is on device {}; execute it on a stream of its own device",
+        id_, device_->id(), stream.id(), stream.context().device().id());
   }
   std::lock_guard guard(submit_lock_);
   CheckBlocks();

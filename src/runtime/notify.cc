@@ -18,9 +18,7 @@ constexpr size_t kDevices = 64;
 std::array<std::atomic<int>, kDevices> g_live;
 std::atomic<uint32_t> g_next_id{0};
 
-std::atomic<int>& LiveOn(const Device& device) {
-  return g_live[static_cast<size_t>(device.id()) % kDevices];
-}
+std::atomic<int>& LiveOn(const Device& device) { return g_live[static_cast<size_t>(device.id()) % kDevices]; }
 
 // Sets or clears the flag, and keeps the notify alive until it has.
 struct NotifyTask {

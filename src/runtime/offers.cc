@@ -50,7 +50,8 @@ constexpr size_t kEntryBytes = kMaxOffers * sizeof(Entry);
 
 uint64_t RandomNonce() {
   uint64_t nonce = 0;
-  if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = reinterpret_cast<uintptr_t>(&nonce) ^ 0x9e3779b9;
+  if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+    nonce = reinterpret_cast<uintptr_t>(&nonce) ^ 0x9e3779b9;
   nonce &= (uint64_t{1} << kNonceBits) - 1;
   return nonce == 0 ? 1 : nonce;
 }
@@ -70,7 +71,8 @@ void Offers::Start() {
   int file = memfd_create(kFileName, MFD_CLOEXEC);
   void* base = MAP_FAILED;
   if (file >= 0 && ftruncate(file, kEntryBytes + kWordBytes) == 0) {
-    base = mmap(nullptr, kEntryBytes + kWordBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    base =
+        mmap(nullptr, kEntryBytes + kWordBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   }
   if (base == MAP_FAILED) {
     if (file >= 0) close(file);
@@ -84,7 +86,8 @@ OfferName Offers::Add(const OfferRecord& record) {
   std::lock_guard guard(lock_);
   Start();
   if (free_.empty() && used_ == kMaxOffers) {
-    Fail(kOutOfMemory, "share-limit", "the process offers {} things to others, as many as it can", kMaxOffers);
+    Fail(kOutOfMemory, "share-limit", "the process offers {} things to others, as many as it can",
+         kMaxOffers);
   }
   uint32_t index = used_;
   if (free_.empty()) {
@@ -113,8 +116,8 @@ bool Offers::Allow(const OfferName& name, std::span<const int32_t> pids) {
   if (entry.nonce.load(std::memory_order_relaxed) != name.nonce) return false;
   uint32_t count = entry.pid_count.load(std::memory_order_relaxed);
   if (pids.size() > kMaxPids - count) {
-    Fail(kBadArgument, "share-pids", "{} processes are named, {} were before; an offer can name {}", pids.size(),
-         count, kMaxPids);
+    Fail(kBadArgument, "share-pids", "{} processes are named, {} were before; an offer can name {}",
+         pids.size(), count, kMaxPids);
   }
   for (int32_t pid : pids) entry.pids[count++] = pid;
   entry.pid_count.store(count, std::memory_order_release);
@@ -134,7 +137,8 @@ bool Offers::Withdraw(const OfferName& name) {
 std::atomic<uint64_t>* Offers::TakeWords(size_t count) {
   std::lock_guard guard(lock_);
   Start();
-  auto kept = std::find_if(free_words_.begin(), free_words_.end(), [&](const auto& f) { return f.second == count; });
+  auto kept =
+      std::find_if(free_words_.begin(), free_words_.end(), [&](const auto& f) { return f.second == count; });
   if (kept != free_words_.end()) {
     std::atomic<uint64_t>* words = kept->first;
     *kept = free_words_.back();
@@ -193,7 +197,8 @@ bool ReadEntry(int file, const OfferName& name, Entry* entry) {
 }
 
 bool FindEntry(const OfferName& name, File* file, Entry* entry) {
-  std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/fd", name.pid).c_str()), &closedir);
+  std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/fd", name.pid).c_str()),
+                                             &closedir);
   if (folder == nullptr) {
     if (errno == EACCES) {
       Fail(kSharingFailed, "share-forbidden",
@@ -217,10 +222,11 @@ void CheckMeantForUs(const OfferName& name, const Entry& entry) {
   if (entry.anybody != 0) return;
   uint32_t count = std::min(entry.pid_count.load(std::memory_order_acquire), kMaxPids);
   if (std::find(entry.pids, entry.pids + count, getpid()) != entry.pids + count) return;
-  Fail(kBadArgument, "share-not-allowed",
-       "process {} did not name this process ({}) among those that may import; it names them after the export "
-       "(aclrtIpcMemSetImportPid and its like), or exports with the flag that asks for no list",
-       name.pid, getpid());
+  Fail(
+      kBadArgument, "share-not-allowed",
+      "process {} did not name this process ({}) among those that may import; it names them after the export "
+      "(aclrtIpcMemSetImportPid and its like), or exports with the flag that asks for no list",
+      name.pid, getpid());
 }
 
 std::atomic<uint64_t>* MapWords(int file, uint64_t offset) {
@@ -239,9 +245,10 @@ ForeignOffer OpenOffer(const OfferName& name, OfferKind kind) {
   File file;
   Entry entry{};
   if (!FindEntry(name, &file, &entry) || entry.kind != static_cast<uint32_t>(kind)) {
-    Fail(kNoSuchOffer, "share-gone",
-         "process {} offers no such thing: it ended, withdrew it, or never did; import before the exporter closes",
-         name.pid);
+    Fail(
+        kNoSuchOffer, "share-gone",
+        "process {} offers no such thing: it ended, withdrew it, or never did; import before the exporter closes",
+        name.pid);
   }
   CheckMeantForUs(name, entry);
   ForeignOffer offer;
@@ -265,7 +272,8 @@ OfferName NameOf(const std::string& key) {
   OfferName name;
   char end = 0;
   unsigned long long nonce = 0;
-  if (std::sscanf(key.c_str(), "belay-%d-%u-%llx%c", &name.pid, &name.index, &nonce, &end) != 3 || name.pid <= 0) {
+  if (std::sscanf(key.c_str(), "belay-%d-%u-%llx%c", &name.pid, &name.index, &nonce, &end) != 3 ||
+      name.pid <= 0) {
     Fail(kNoSuchOffer, "share-key", "'{}' is not a key that an export gave", key.substr(0, 64));
   }
   name.nonce = nonce;

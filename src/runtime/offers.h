@@ -65,7 +65,7 @@ class Offers {
 // kind, one that this process is not meant for, one of this process itself.
 struct ForeignOffer {
   OfferRecord record;
-  int file = -1;                         // memory: a file of this process, which the caller closes
+  int file = -1;                           // memory: a file of this process, which the caller closes
   std::atomic<uint64_t>* words = nullptr;  // events and notifies: mapped for good
 };
 ForeignOffer OpenOffer(const OfferName& name, OfferKind kind);

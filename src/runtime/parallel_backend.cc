@@ -1,6 +1,6 @@
 // ParallelFor over the engine's workers: pieces are handed out by a counter, so a slow core takes fewer. The
-// caller takes them from the front and others from the back: in a chain of operators each core then finds most
-// of what it needs in its own cache.
+// caller takes them from the front and others from the back: in a chain of operators each core then finds
+// most of what it needs in its own cache.
 #include "runtime/parallel_backend.h"
 
 #include <algorithm>

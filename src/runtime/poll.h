@@ -54,10 +54,11 @@ struct PollTask {
     return true;
   }
   Error Expired() const {
-    return Error(107020, "notify-wait-timeout",
-                 fmt::format("the stream waited longer than its limit of {} s for a notify that nobody set, or for a "
-                             "model to reach a record",
-                             limit_ns / 1'000'000'000));
+    return Error(
+        107020, "notify-wait-timeout",
+        fmt::format("the stream waited longer than its limit of {} s for a notify that nobody set, or for a "
+                    "model to reach a record",
+                    limit_ns / 1'000'000'000));
   }
   static CancelResult Cancel(void*, Stream& stream) {
     return TheEngine().ForgetPoll(stream) ? CancelResult::kDone : CancelResult::kGone;

@@ -111,7 +111,8 @@ void FreeCalls() {
 
 void StopLocked() {
   if (!Running()) {
-    Fail(100037, "finalize-twice", "there is nothing to end: aclInit was not called, or aclFinalize was already");
+    Fail(100037, "finalize-twice",
+         "there is nothing to end: aclInit was not called, or aclFinalize was already");
   }
   g_starts = 0;
   SetState(ProcessState::kEnding);
@@ -144,7 +145,8 @@ void Start(int default_device) {
   if (StateOfProcess() == ProcessState::kRunning) {
     if (default_device >= 0 && default_device != g_default_device) {
       Fail(100002, "init-again",
-           "aclInit was called before with another default device ({}); call aclFinalize first", g_default_device);
+           "aclInit was called before with another default device ({}); call aclFinalize first",
+           g_default_device);
     }
     ++g_starts;
     return;

@@ -10,9 +10,7 @@ namespace belay::rt {
 enum class ProcessState : uint8_t { kNotStarted, kRunning, kEnding, kFinalized, kForked };
 
 extern std::atomic<ProcessState> g_process_state;
-inline bool Running() {
-  return g_process_state.load(std::memory_order_acquire) == ProcessState::kRunning;
-}
+inline bool Running() { return g_process_state.load(std::memory_order_acquire) == ProcessState::kRunning; }
 inline ProcessState StateOfProcess() { return g_process_state.load(std::memory_order_acquire); }
 
 // One more aclInit. The first one (also after a finalize, or in a forked child) starts the runtime with

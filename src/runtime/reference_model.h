@@ -36,9 +36,9 @@ struct ModelStream {
   bool dropping = false;
   bool timed_out = false;
   bool call_done = false;
-  bool in_call = false;         // parked until a host function returns
-  std::vector<int> waiters;     // streams parked until this one gets on, oldest first
-  uint64_t wants = 0;           // parked by position: which
+  bool in_call = false;      // parked until a host function returns
+  std::vector<int> waiters;  // streams parked until this one gets on, oldest first
+  uint64_t wants = 0;        // parked by position: which
   int failure = 0;
 };
 
@@ -91,7 +91,10 @@ class ReferenceModel {
   void Wait(int e, int s, bool limited) {
     ModelEvent& event = events[e];
     if (event.recorded) {
-      Submit(s, {.kind = ModelOp::Kind::kWait, .source = event.source, .position = event.position, .limited = limited});
+      Submit(s, {.kind = ModelOp::Kind::kWait,
+                 .source = event.source,
+                 .position = event.position,
+                 .limited = limited});
     } else if (!event.ex) {
       tickets_.push_back({});
       int ticket = static_cast<int>(tickets_.size()) - 1;

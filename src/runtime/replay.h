@@ -61,9 +61,9 @@ class Replay final : private Offer {
   std::atomic<uint32_t> lanes_done_{0};
   std::atomic<bool> failed_{false};
   SpinLock lock_;  // its holder may be the last to touch the replay: unlocking is one store
-  std::unique_ptr<TaskFailure> failure_;   // the first one, under lock_
-  Stream* parked_ = nullptr;               // under lock_
-  bool outside_changed_ = false;           // under lock_
+  std::unique_ptr<TaskFailure> failure_;  // the first one, under lock_
+  Stream* parked_ = nullptr;              // under lock_
+  bool outside_changed_ = false;          // under lock_
   struct LaneCall {
     Replay* replay;
     Lane* lane;

@@ -1,9 +1,9 @@
 #include "runtime/settings.h"
 
-#include <atomic>
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
+#include <atomic>
 
 #include <algorithm>
 #include <charconv>
@@ -93,7 +93,8 @@ std::vector<int> VisibleDevices(int devices) {
     int id = -1;
     auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), id);
     bool whole = error == std::errc() && end == item.data() + item.size();
-    if (!whole || id < 0 || id >= devices || std::find(visible.begin(), visible.end(), id) != visible.end()) break;
+    if (!whole || id < 0 || id >= devices || std::find(visible.begin(), visible.end(), id) != visible.end())
+      break;
     visible.push_back(id);
   }
   return visible;

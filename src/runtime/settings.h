@@ -9,15 +9,15 @@
 namespace belay::rt {
 
 struct Settings {
-  int devices = 2;               // BELAY_DEVICES, cut down by ASCEND_RT_VISIBLE_DEVICES
-  std::vector<int> visible;      // which of all devices each of them is
-  size_t device_bytes = 0;       // BELAY_DEVICE_MEMORY (bytes, or with K, M, G), of each device
-  ptrdiff_t alias_offset = 0;    // BELAY_ALIAS_OFFSET
-  int workers = 0;               // BELAY_WORKERS, default: the cores this process may use
-  bool help = true;              // BELAY_HELP=0: a waiting host only waits
-  uint64_t stream_depth = 65536; // BELAY_STREAM_DEPTH
-  int stream_limit = 1984;       // BELAY_STREAM_LIMIT
-  bool device_mode = false;      // BELAY_RUN_MODE=device
+  int devices = 2;                  // BELAY_DEVICES, cut down by ASCEND_RT_VISIBLE_DEVICES
+  std::vector<int> visible;         // which of all devices each of them is
+  size_t device_bytes = 0;          // BELAY_DEVICE_MEMORY (bytes, or with K, M, G), of each device
+  ptrdiff_t alias_offset = 0;       // BELAY_ALIAS_OFFSET
+  int workers = 0;                  // BELAY_WORKERS, default: the cores this process may use
+  bool help = true;                 // BELAY_HELP=0: a waiting host only waits
+  uint64_t stream_depth = 65536;    // BELAY_STREAM_DEPTH
+  int stream_limit = 1984;          // BELAY_STREAM_LIMIT
+  bool device_mode = false;         // BELAY_RUN_MODE=device
   std::string soc = "Ascend910B3";  // BELAY_SOC
   bool operator==(const Settings&) const = default;
 };

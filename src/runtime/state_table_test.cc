@@ -46,18 +46,12 @@ constexpr Edge<S, SC> kStreamEdges[] = {
 using E = EventState;
 using EC = EventCommand;
 constexpr Edge<E, EC> kEventEdges[] = {
-    {E::kDestroyed, EC::kCreate, E::kUnrecorded},
-    {E::kUnrecorded, EC::kRecord, E::kRecorded},
-    {E::kUnrecorded, EC::kRecordInCapture, E::kCaptured},
-    {E::kUnrecorded, EC::kReset, E::kUnrecorded},
-    {E::kUnrecorded, EC::kDestroy, E::kDestroyed},
-    {E::kRecorded, EC::kRecord, E::kRecorded},
-    {E::kRecorded, EC::kRecordInCapture, E::kCaptured},
-    {E::kRecorded, EC::kReset, E::kUnrecorded},
-    {E::kRecorded, EC::kDestroy, E::kDestroyed},
-    {E::kCaptured, EC::kRecord, E::kRecorded},
-    {E::kCaptured, EC::kRecordInCapture, E::kCaptured},
-    {E::kCaptured, EC::kReset, E::kUnrecorded},
+    {E::kDestroyed, EC::kCreate, E::kUnrecorded},         {E::kUnrecorded, EC::kRecord, E::kRecorded},
+    {E::kUnrecorded, EC::kRecordInCapture, E::kCaptured}, {E::kUnrecorded, EC::kReset, E::kUnrecorded},
+    {E::kUnrecorded, EC::kDestroy, E::kDestroyed},        {E::kRecorded, EC::kRecord, E::kRecorded},
+    {E::kRecorded, EC::kRecordInCapture, E::kCaptured},   {E::kRecorded, EC::kReset, E::kUnrecorded},
+    {E::kRecorded, EC::kDestroy, E::kDestroyed},          {E::kCaptured, EC::kRecord, E::kRecorded},
+    {E::kCaptured, EC::kRecordInCapture, E::kCaptured},   {E::kCaptured, EC::kReset, E::kUnrecorded},
     {E::kCaptured, EC::kDestroy, E::kDestroyed},
 };
 
@@ -139,8 +133,8 @@ int FailingCell(const State (&)[kStates][kCommands], Command, int first, Cell&& 
 }
 
 template <class State, int kStates, class Command, int kCommands, size_t kEdges, class Cell>
-void CheckRing(const char* what, const State (&table)[kStates][kCommands], const Edge<State, Command> (&edges)[kEdges],
-               Cell&& holds) {
+void CheckRing(const char* what, const State (&table)[kStates][kCommands],
+               const Edge<State, Command> (&edges)[kEdges], Cell&& holds) {
   EXPECT_TRUE(Agree(table, edges));
   int failing = FailingCell(table, Command{}, 0, holds);
   ASSERT_EQ(failing, -1) << what << ": state " << failing / kCommands << ", command " << failing % kCommands;
@@ -151,10 +145,13 @@ void CheckRing(const char* what, const State (&table)[kStates][kCommands], const
       // Where the state stays the same, only the table itself shows whether the command is legal.
       if (edge.from == edge.to) return Agree(table, edges);
       return FailingCell(table, Command{}, s * kCommands + c, holds) < 0;
-    })) << what << ": state " << s << ", command " << c << " was removed and nothing failed";
+    })) << what
+        << ": state " << s << ", command " << c << " was removed and nothing failed";
   }
-  EXPECT_FALSE(FailsInChild([&] { return Agree(table, edges) && FailingCell(table, Command{}, 0, holds) < 0; }));
-  std::printf("[   ring 1 ] %s: %d cases, each of %zu transitions removed once\n", what, kStates * kCommands, kEdges);
+  EXPECT_FALSE(
+      FailsInChild([&] { return Agree(table, edges) && FailingCell(table, Command{}, 0, holds) < 0; }));
+  std::printf("[   ring 1 ] %s: %d cases, each of %zu transitions removed once\n", what, kStates * kCommands,
+              kEdges);
   testing::Test::RecordProperty("cases", kStates * kCommands);
 }
 

@@ -109,13 +109,15 @@ void Stream::MakeReady(TaskCost cost) {
 
 uint64_t Stream::Submit(Task&& task) {
   uint64_t position;
-  if (TryPush(task, &position)) [[likely]] return position;
+  if (TryPush(task, &position)) [[likely]]
+    return position;
   return SubmitSlow(std::move(task), false);
 }
 
 uint64_t Stream::SubmitLive(Task&& task) {
   uint64_t position;
-  if (TryPush(task, &position)) [[likely]] return position;
+  if (TryPush(task, &position)) [[likely]]
+    return position;
   return SubmitSlow(std::move(task), true);
 }
 
@@ -140,8 +142,8 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       std::string why = stop_reason_;
       lock_.unlock();
       task.Destroy();
-      Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one", id(),
-           why);
+      Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one",
+           id(), why);
     }
     if (update_ != nullptr) {
       bool taken = update_->Take(task);
@@ -226,7 +228,8 @@ void Stream::StoreFailure(std::unique_ptr<TaskFailure> failure) {
     if (failure_ == nullptr) failure_ = std::move(failure);
     failed_.store(true, std::memory_order_relaxed);
   }
-  if (why.empty()) [[likely]] return;
+  if (why.empty()) [[likely]]
+    return;
   for (Stream* stream : context().Streams()) {
     if (!stream->options().is_default) stream->StopWorking(code, why);
   }
@@ -256,8 +259,8 @@ std::unique_ptr<TaskFailure> Stream::TakeFailure() {
   failed_.store(false, std::memory_order_relaxed);
   if (cut_short_.exchange(false) && failure_ == nullptr) {
     return std::make_unique<TaskFailure>(
-        TaskFailure{100001, "process-ending", "the process is ending: what was not yet done was dropped", "task", 0,
-                    completed() - opened_at_});
+        TaskFailure{100001, "process-ending", "the process is ending: what was not yet done was dropped",
+                    "task", 0, completed() - opened_at_});
   }
   return std::move(failure_);
 }

@@ -31,9 +31,9 @@ struct TaskFailure {
   int code;
   const char* id;
   std::string sentence;
-  const char* task;   // the kind of task, "memcpy"
-  uint32_t call;      // the API function that submitted it (Task::call)
-  uint64_t number;    // of the task on its stream, from 1
+  const char* task;  // the kind of task, "memcpy"
+  uint32_t call;     // the API function that submitted it (Task::call)
+  uint64_t number;   // of the task on its stream, from 1
 };
 
 // Told of each failure before anybody who waits for the stream learns of it; null: nobody.

@@ -35,7 +35,8 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
     if (seen_tail_ <= head_) seen_tail_ = queue_.tail();
     uint64_t tail = seen_tail_;
     // A host may feed the stream for ever.
-    if (stop != nullptr && stop->load(std::memory_order_relaxed) && head_ < tail) [[unlikely]] until = 0;
+    if (stop != nullptr && stop->load(std::memory_order_relaxed) && head_ < tail) [[unlikely]]
+      until = 0;
     while (head_ < tail) {
       if (head_ >= until) {
         Yield(kUnknownCost);
@@ -106,7 +107,8 @@ bool Stream::RunFront(Task& task) {
       }
     });
     if (parked) return false;
-    if (failure != nullptr) [[unlikely]] StoreFailure(std::move(failure));
+    if (failure != nullptr) [[unlikely]]
+      StoreFailure(std::move(failure));
   } else {
     timed_out_ = callback_done_ = false;
   }
@@ -119,7 +121,8 @@ bool Stream::RunFront(Task& task) {
   } else {
     completed_.store(position, std::memory_order_release);
   }
-  if (position >= host_target_.load(std::memory_order_relaxed)) [[unlikely]] WakeHosts(position);
+  if (position >= host_target_.load(std::memory_order_relaxed)) [[unlikely]]
+    WakeHosts(position);
   return true;
 }
 
@@ -163,7 +166,8 @@ uint64_t Stream::RunAtOnce(Task& task) {
     completed_.store(position, std::memory_order_release);
     queue_.Publish();
   }
-  if (failure != nullptr) [[unlikely]] StoreFailure(std::move(failure));
+  if (failure != nullptr) [[unlikely]]
+    StoreFailure(std::move(failure));
   return position;
 }
 
@@ -206,7 +210,8 @@ void Stream::CompleteRecord(uint64_t position) {
   {
     std::lock_guard guard(wait_lock_);
     completed_.store(position, std::memory_order_release);
-    if (waiters_ == nullptr) [[likely]] return;
+    if (waiters_ == nullptr) [[likely]]
+      return;
     Stream** link = &waiters_;
     while (Stream* waiter = *link) {
       if (waiter->wait_position_ > position) {
@@ -238,7 +243,8 @@ uint64_t Stream::Park(const ParkPlace& place) {
     hosts = completed() >= host_target_.load(std::memory_order_relaxed);
   }
   // A host that went to sleep while the previous task ended has waited for nothing else.
-  if (hosts) [[unlikely]] WakeHosts(UINT64_MAX - 1);
+  if (hosts) [[unlikely]]
+    WakeHosts(UINT64_MAX - 1);
   return serial;
 }
 
@@ -279,7 +285,8 @@ bool Stream::CancelPark(uint64_t serial) {
   for (;;) {
     {
       std::lock_guard guard(run_lock_);
-      if (state() != StreamState::kParked || park_serial() != serial || place_.cancel == nullptr) return false;
+      if (state() != StreamState::kParked || park_serial() != serial || place_.cancel == nullptr)
+        return false;
       CancelResult result = place_.cancel(place_.where, *this);
       if (result == CancelResult::kGone) return false;
       if (result == CancelResult::kDone) {

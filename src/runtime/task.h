@@ -65,8 +65,8 @@ struct TaskType {
   TaskClass task_class;
   void (*run)(const void* payload);                          // null: see proceed
   bool (*proceed)(const void* payload, Stream& stream);      // null: see run
-  bool (*passed)(const void* payload);                        // null: not known before it proceeds
-  void (*destroy)(void* payload) noexcept;                    // null: trivial
+  bool (*passed)(const void* payload);                       // null: not known before it proceeds
+  void (*destroy)(void* payload) noexcept;                   // null: trivial
   void (*ranges)(const void* payload, RangeVisitor& visit);  // null: unknown
   void (*describe)(const void* payload, std::string& out);   // null: the name says it all
   TaskKind kind;
@@ -98,11 +98,17 @@ static_assert(sizeof(Task) == 64);
 
 namespace detail {
 template <class Body>
-concept HasRanges = requires(const Body& b, RangeVisitor& v) { b.Ranges(v); };
+concept HasRanges = requires(const Body& b, RangeVisitor& v) {
+  b.Ranges(v);
+};
 template <class Body>
-concept HasDescribe = requires(const Body& b, std::string& s) { b.Describe(s); };
+concept HasDescribe = requires(const Body& b, std::string& s) {
+  b.Describe(s);
+};
 template <class Body>
-concept HasClass = requires { Body::kClass; };
+concept HasClass = requires {
+  Body::kClass;
+};
 
 template <class Body>
 constexpr TaskClass ClassOf() {
@@ -113,7 +119,9 @@ constexpr TaskClass ClassOf() {
   }
 }
 template <class Body>
-concept HasKind = requires { Body::kKind; };
+concept HasKind = requires {
+  Body::kKind;
+};
 template <class Body>
 constexpr TaskKind KindOfBody() {
   if constexpr (HasKind<Body>) {
@@ -123,9 +131,13 @@ constexpr TaskKind KindOfBody() {
   }
 }
 template <class Body>
-concept HasProceed = requires(const Body& b, Stream& s) { b.Proceed(s); };
+concept HasProceed = requires(const Body& b, Stream& s) {
+  b.Proceed(s);
+};
 template <class Body>
-concept HasPassed = requires(const Body& b) { b.Passed(); };
+concept HasPassed = requires(const Body& b) {
+  b.Passed();
+};
 
 template <class Body>
 void RunBody(const void* p) {

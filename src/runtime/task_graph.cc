@@ -9,8 +9,8 @@
 namespace belay::rt {
 namespace {
 
-constexpr uint64_t kHandOver = 150;       // ns that a dependency between two cores costs
-constexpr uint64_t kMove = 400;           // ns that a captured stream loses which goes on on another core
+constexpr uint64_t kHandOver = 150;         // ns that a dependency between two cores costs
+constexpr uint64_t kMove = 400;             // ns that a captured stream loses which goes on on another core
 constexpr uint64_t kWorthSplitting = 8000;  // ns of work below which one runner is faster
 
 bool MayBlock(const Task& task) { return task.type->run == nullptr; }
@@ -104,8 +104,8 @@ void TaskGraph::AssignLanesByStream() {
   std::map<uint32_t, uint32_t> lane_of_stream;
   std::vector<uint32_t> lane_of(nodes_.size(), 0);
   for (uint32_t n : order_) {
-    auto [it, fresh] = lane_of_stream.try_emplace(nodes_[n].stream_id,
-                                                  static_cast<uint32_t>(lane_of_stream.size()));
+    auto [it, fresh] =
+        lane_of_stream.try_emplace(nodes_[n].stream_id, static_cast<uint32_t>(lane_of_stream.size()));
     lane_of[n] = it->second;
   }
   FillLanes(lane_of, static_cast<uint32_t>(lane_of_stream.size()));

@@ -40,7 +40,9 @@ struct UpdateTask {
   TaskGroup* group;
   std::shared_ptr<const GroupVersion> version;
 
-  UpdateTask(TaskGroup* g, std::shared_ptr<const GroupVersion> v) : group(g), version(std::move(v)) { g->Ref(); }
+  UpdateTask(TaskGroup* g, std::shared_ptr<const GroupVersion> v) : group(g), version(std::move(v)) {
+    g->Ref();
+  }
   UpdateTask(UpdateTask&& o) noexcept
       : group(std::exchange(o.group, nullptr)), version(std::move(o.version)) {}
   ~UpdateTask() {
@@ -108,10 +110,11 @@ void TaskGroup::RunStep(uint32_t step) {
 void TaskGroup::CheckBlocks() const {
   for (const UsedBlock& block : running_->blocks) {
     if (BlockSerial(block.address) == block.serial) continue;
-    Fail(107000, "group-memory-freed",
-         "the block at {} that task {} of a task group of model {} uses was freed; keep it until the group was "
-         "updated or the model destroyed, or update the group before this replay",
-         block.address, block.node, model_);
+    Fail(
+        107000, "group-memory-freed",
+        "the block at {} that task {} of a task group of model {} uses was freed; keep it until the group was "
+        "updated or the model destroyed, or update the group before this replay",
+        block.address, block.node, model_);
   }
 }
 
@@ -130,17 +133,19 @@ TaskUpdate::~TaskUpdate() { group_->Unref(); }
 
 void TaskUpdate::Begin(Stream& stream, TaskGroup& group) {
   if (!group.sealed()) {
-    Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", group.model());
+    Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first",
+         group.model());
   }
   if (&group.device() != &stream.context().device()) {
-    Fail(107004, "update-device",
-         "the task group belongs to model {} on device {}, stream {} is on device {}; update it on a stream of its "
-         "own device",
-         group.model(), group.device().id(), stream.id(), stream.context().device().id());
+    Fail(
+        107004, "update-device",
+        "the task group belongs to model {} on device {}, stream {} is on device {}; update it on a stream of its "
+        "own device",
+        group.model(), group.device().id(), stream.id(), stream.context().device().id());
   }
   if (stream.BeginUpdate(std::unique_ptr<TaskUpdate>(new TaskUpdate(group)))) return;
-  Fail(107000, "update-twice",
-       "stream {} {}; use another stream for the update, or end that first", stream.id(),
+  Fail(107000, "update-twice", "stream {} {}; use another stream for the update, or end that first",
+       stream.id(),
        stream.capture() != nullptr ? "is being captured" : "has a task update under way already");
 }
 

@@ -26,7 +26,8 @@ class TaskQueue {
  public:
   // Producer side. Push stores the task; it becomes visible to the consumer with Publish.
   void Push(const Task& task) {
-    if (tail_index_ == TaskChunk::kTasks) [[unlikely]] AddChunk();
+    if (tail_index_ == TaskChunk::kTasks) [[unlikely]]
+      AddChunk();
     Task& slot = tail_chunk_->tasks[tail_index_++];
     CopyTask(&slot, task);
   }
@@ -40,7 +41,8 @@ class TaskQueue {
 
   // Consumer side: the next task, of `left` that are known to be there (at least one), and leaving it.
   Task& Front(uint64_t left) {
-    if (head_index_ == TaskChunk::kTasks) [[unlikely]] NextChunk(left);
+    if (head_index_ == TaskChunk::kTasks) [[unlikely]]
+      NextChunk(left);
     return head_chunk_->tasks[head_index_];
   }
   // Leaves a mark (base/cache_line.h): pushing costs a fourth of what it costs otherwise.

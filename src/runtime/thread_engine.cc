@@ -14,11 +14,11 @@
 namespace belay::rt {
 namespace {
 
-constexpr int64_t kSearchNs = 1'000'000;   // a worker without work spins this long before it sleeps
-constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
-constexpr int kExitSeconds = 2;            // that exit() waits for running tasks
-constexpr int kPausesBetweenLooks = 64;     // one or two microseconds
-constexpr int64_t kPatienceNs = 25'000;      // with small work that another worker will come to
+constexpr int64_t kSearchNs = 1'000'000;  // a worker without work spins this long before it sleeps
+constexpr int64_t kHostSpinNs = 100'000;  // a waiting host, before it sleeps
+constexpr int kExitSeconds = 2;           // that exit() waits for running tasks
+constexpr int kPausesBetweenLooks = 64;   // one or two microseconds
+constexpr int64_t kPatienceNs = 25'000;   // with small work that another worker will come to
 
 constinit thread_local bool t_is_worker = false;
 constinit std::atomic<ThreadEngine*> g_thread_engine{nullptr};
@@ -323,7 +323,8 @@ void ThreadEngine::Withdraw(Offer& offer) {
   }
 }
 
-// --- waiting hosts -------------------------------------------------------------------------------------------
+// --- waiting hosts
+// -------------------------------------------------------------------------------------------
 
 bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) {
   if (stream.Reached(position)) return true;

@@ -44,7 +44,7 @@ class Offer {
  private:
   friend class ThreadEngine;
   Offer* next_ = nullptr;
-  int seats_ = 0;  // workers that may still join
+  int seats_ = 0;                // workers that may still join
   std::atomic<int> working_{0};  // workers inside Work
 };
 
@@ -115,7 +115,7 @@ class ThreadEngine final : public Engine {
   int searching_ = 0;
   int sleeping_ = 0;
   int in_long_task_ = 0;
-  int waking_ = 0;  // sleepers that were woken and have not taken the lock yet
+  int waking_ = 0;             // sleepers that were woken and have not taken the lock yet
   std::atomic<int> hosts_{0};  // waiting host threads that are awake: each has a core
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};

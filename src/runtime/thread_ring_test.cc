@@ -30,8 +30,8 @@ class ThreadRing : public testing::Test {
   void SetUp() override {
     Device& device = TheDevice();
     Settings settings = ReadSettings();  // the suite also runs with BELAY_WORKERS=1 and BELAY_HELP=0
-    engine_ = std::make_unique<ThreadEngine>(
-        ThreadEngineConfig{std::min(settings.workers, 4), settings.help});
+    engine_ =
+        std::make_unique<ThreadEngine>(ThreadEngineConfig{std::min(settings.workers, 4), settings.help});
     InstallThreadEngine(engine_.get());
     context_ = &CreateContext(device, false);
   }
@@ -294,7 +294,8 @@ TEST_F(ThreadRing, HostFunctionsAreOrderedWithTasks) {
 // --- captures and replays --------------------------------------------------------------------------------
 
 // A fork and join over two streams with a host function on each branch if `calls`.
-ModelRI& CaptureForkJoin(Context& context, int64_t* left, int64_t* right, int64_t* sum, bool calls, TaskCost cost) {
+ModelRI& CaptureForkJoin(Context& context, int64_t* left, int64_t* right, int64_t* sum, bool calls,
+                         TaskCost cost) {
   Stream& a = context.CreateStream({});
   Stream& b = context.CreateStream({});
   Event& fork = NewEvent();

@@ -38,7 +38,8 @@ bool Timekeeper::ForgetPoll(Stream& stream) {
 void Timekeeper::Kick() {
   {
     std::lock_guard guard(lock_);
-    if (!started_ && !stop_.load(std::memory_order_relaxed)) started_ = StartThread(&thread_, "belay-time", &Timekeeper::Main, this);
+    if (!started_ && !stop_.load(std::memory_order_relaxed))
+      started_ = StartThread(&thread_, "belay-time", &Timekeeper::Main, this);
   }
   epoch_.fetch_add(1, std::memory_order_release);
   FutexWake(epoch_);

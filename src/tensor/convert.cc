@@ -83,8 +83,8 @@ constexpr LoopTable MakeTable() {
   (FillRow<T, T...>(table.loop[i++]), ...);
   return table;
 }
-constexpr LoopTable kLoops = MakeTable<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t,
-                                       uint16_t, uint32_t, uint64_t, BoolByte>();
+constexpr LoopTable kLoops = MakeTable<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                                       uint32_t, uint64_t, BoolByte>();
 
 const LoopTable* Loops() { return &kLoops; }
 
@@ -236,22 +236,32 @@ void Convert(DType to, void* dst, DType from, const void* src, int64_t n) {
 void Gather(void* dst, const void* src, int64_t stride, int64_t n, size_t bytes) {
   const auto* from = static_cast<const char*>(src);
   switch (bytes) {
-    case 1: return GatherAs<uint8_t>(dst, from, stride, n);
-    case 2: return GatherAs<uint16_t>(dst, from, stride, n);
-    case 4: return GatherAs<uint32_t>(dst, from, stride, n);
-    case 8: return GatherAs<uint64_t>(dst, from, stride, n);
-    default: return GatherAs<Pair>(dst, from, stride, n);
+    case 1:
+      return GatherAs<uint8_t>(dst, from, stride, n);
+    case 2:
+      return GatherAs<uint16_t>(dst, from, stride, n);
+    case 4:
+      return GatherAs<uint32_t>(dst, from, stride, n);
+    case 8:
+      return GatherAs<uint64_t>(dst, from, stride, n);
+    default:
+      return GatherAs<Pair>(dst, from, stride, n);
   }
 }
 
 void Scatter(void* dst, int64_t stride, const void* src, int64_t n, size_t bytes) {
   auto* to = static_cast<char*>(dst);
   switch (bytes) {
-    case 1: return ScatterAs<uint8_t>(to, stride, src, n);
-    case 2: return ScatterAs<uint16_t>(to, stride, src, n);
-    case 4: return ScatterAs<uint32_t>(to, stride, src, n);
-    case 8: return ScatterAs<uint64_t>(to, stride, src, n);
-    default: return ScatterAs<Pair>(to, stride, src, n);
+    case 1:
+      return ScatterAs<uint8_t>(to, stride, src, n);
+    case 2:
+      return ScatterAs<uint16_t>(to, stride, src, n);
+    case 4:
+      return ScatterAs<uint32_t>(to, stride, src, n);
+    case 8:
+      return ScatterAs<uint64_t>(to, stride, src, n);
+    default:
+      return ScatterAs<Pair>(to, stride, src, n);
   }
 }
 

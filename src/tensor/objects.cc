@@ -21,30 +21,27 @@ constinit TensorListTable g_tensor_lists;
 constinit ScalarListTable g_scalar_lists;
 
 namespace {
-[[maybe_unused]] const bool g_at_fork =
-    UnlockInChild<g_tensors, g_scalars, g_int_arrays, g_float_arrays, g_bool_arrays, g_tensor_lists,
-                  g_scalar_lists>();
+[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_tensors, g_scalars, g_int_arrays, g_float_arrays,
+                                                      g_bool_arrays, g_tensor_lists, g_scalar_lists>();
 }  // namespace
 
 namespace {
 
 void CheckNotNegative(const char* field, const int64_t* values, uint64_t count) {
   if (values == nullptr && count != 0) {
-    Fail(kNullArgument, "tensor-null-dims", "{} is null, but it should hold {} numbers", field,
-         count);
+    Fail(kNullArgument, "tensor-null-dims", "{} is null, but it should hold {} numbers", field, count);
   }
   for (uint64_t i = 0; i < count; ++i) {
     if (values[i] < 0) {
-      Fail(kInvalidArgument, "tensor-negative", "{}[{}] is {}; it must not be negative", field, i,
-           values[i]);
+      Fail(kInvalidArgument, "tensor-negative", "{}[{}] is {}; it must not be negative", field, i, values[i]);
     }
   }
 }
 
 Shape CheckedShape(const TensorSpec& spec) {
   if (spec.rank > kMaxRank) {
-    Fail(kInvalidArgument, "tensor-rank", "viewDimsNum is {}; a tensor has at most {} dimensions",
-         spec.rank, kMaxRank);
+    Fail(kInvalidArgument, "tensor-rank", "viewDimsNum is {}; a tensor has at most {} dimensions", spec.rank,
+         kMaxRank);
   }
   CheckNotNegative("viewDims", spec.dims, spec.rank);
   if (!CheckedCount({spec.dims, spec.rank})) {
@@ -78,16 +75,15 @@ int64_t CheckedStorage(const TensorSpec& spec, const Shape& shape) {
   return *count;
 }
 
-// The storage must hold every element of the view. Programs may count it from the view's first element (ggml does):
-// what is really there is checked when the tensor is used.
+// The storage must hold every element of the view. Programs may count it from the view's first element (ggml
+// does): what is really there is checked when the tensor is used.
 void CheckBounds(Tensor& tensor) {
   std::optional<int64_t> extent = ExtentOf(tensor.shape, tensor.strides);
   if (extent == 0) return;
   int64_t end;
   if (!extent || __builtin_add_overflow(*extent, tensor.offset, &end)) {
-    Fail(kInvalidArgument, "tensor-too-large",
-         "the view {} with strides {} and offset {} overflows", tensor.shape.ToString(),
-         tensor.strides.ToString(), tensor.offset);
+    Fail(kInvalidArgument, "tensor-too-large", "the view {} with strides {} and offset {} overflows",
+         tensor.shape.ToString(), tensor.strides.ToString(), tensor.offset);
   }
   int64_t bits;
   if (__builtin_mul_overflow(end, int64_t{InfoOf(tensor.dtype).bits}, &bits)) {
@@ -96,8 +92,8 @@ void CheckBounds(Tensor& tensor) {
   }
   if (*extent > tensor.storage_count) {
     Fail(kInvalidArgument, "tensor-out-of-storage",
-         "the view {} with strides {} spans {} elements, but storageDims hold only {}", tensor.shape.ToString(),
-         tensor.strides.ToString(), *extent, tensor.storage_count);
+         "the view {} with strides {} spans {} elements, but storageDims hold only {}",
+         tensor.shape.ToString(), tensor.strides.ToString(), *extent, tensor.storage_count);
   }
   tensor.storage_count = std::max(tensor.storage_count, end);
 }
@@ -110,8 +106,7 @@ Tensor MakeTensor(const TensorSpec& spec) {
          static_cast<int>(spec.dtype));
   }
   if (NameOf(spec.format) == nullptr) {
-    Fail(kInvalidArgument, "tensor-format", "format {} is not an aclFormat",
-         static_cast<int>(spec.format));
+    Fail(kInvalidArgument, "tensor-format", "format {} is not an aclFormat", static_cast<int>(spec.format));
   }
   if (spec.offset < 0) {
     Fail(kInvalidArgument, "tensor-negative", "offset is {}; it must not be negative", spec.offset);
@@ -136,9 +131,7 @@ Tensor MakeTensor(const TensorSpec& spec) {
   return tensor;
 }
 
-std::string Tensor::ToString() const {
-  return fmt::format("{} {}", NameOf(dtype), shape.ToString());
-}
+std::string Tensor::ToString() const { return fmt::format("{} {}", NameOf(dtype), shape.ToString()); }
 
 Scalar::Scalar(const void* value, DType dtype) : dtype_(dtype) {
   if (value == nullptr) Fail(kNullArgument, "scalar-null", "value is null");

@@ -84,8 +84,7 @@ struct FloatArray : Array<float> {
   using Array::Array;
 };
 struct BoolArray : Array<uint8_t> {
-  BoolArray(const bool* values, uint64_t size)
-      : Array(reinterpret_cast<const uint8_t*>(values), size) {}
+  BoolArray(const bool* values, uint64_t size) : Array(reinterpret_cast<const uint8_t*>(values), size) {}
 };
 
 // Lists own their members: destroying the list destroys them.

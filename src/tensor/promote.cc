@@ -6,9 +6,7 @@ namespace belay::tensor {
 namespace {
 
 // Unsigned types of two bytes and up combine with themselves only.
-bool IsLoner(DType type) {
-  return type == DType::kU16 || type == DType::kU32 || type == DType::kU64;
-}
+bool IsLoner(DType type) { return type == DType::kU16 || type == DType::kU32 || type == DType::kU64; }
 
 DType PromoteInts(DType a, DType b) {
   if (BytesOf(a) < BytesOf(b)) std::swap(a, b);

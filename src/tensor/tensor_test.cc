@@ -63,9 +63,9 @@ TEST_P(EachLevel, HalfRoundsToNearestEvenBetweenAllNeighbours) {
     double b = i == 0x7bff ? 65536.0 : SlowHalfToFloat(i + 1);
     float middle = static_cast<float>((a + b) / 2);
     uint16_t even = i % 2 == 0 ? i : i + 1;
-    for (auto [value, result] :
-         {std::pair{middle, even}, {std::nextafter(middle, 0.f), uint16_t(i)},
-          {std::nextafter(middle, 1e9f), uint16_t(i + 1)}}) {
+    for (auto [value, result] : {std::pair{middle, even},
+                                 {std::nextafter(middle, 0.f), uint16_t(i)},
+                                 {std::nextafter(middle, 1e9f), uint16_t(i + 1)}}) {
       x.push_back(value), want.push_back(result);
       x.push_back(-value), want.push_back(result | 0x8000);
     }
@@ -79,8 +79,11 @@ TEST_P(EachLevel, HalfRoundsToNearestEvenBetweenAllNeighbours) {
 }
 
 TEST_P(EachLevel, BFloat16RoundsToNearestEvenAndKeepsNan) {
-  for (auto [u, want] : {std::pair<uint32_t, uint16_t>{0x3f808000, 0x3f80}, {0x3f818000, 0x3f82},
-                         {0x3f808001, 0x3f81}, {0x7f800001, 0x7fc0}, {0x7f7fffff, 0x7f80}}) {
+  for (auto [u, want] : {std::pair<uint32_t, uint16_t>{0x3f808000, 0x3f80},
+                         {0x3f818000, 0x3f82},
+                         {0x3f808001, 0x3f81},
+                         {0x7f800001, 0x7fc0},
+                         {0x7f7fffff, 0x7f80}}) {
     float x = std::bit_cast<float>(u);
     std::vector<float> in(33, x);
     std::vector<uint16_t> out(33);
@@ -139,11 +142,12 @@ TEST(Promote, FollowsTheTable) {
   using enum DType;
   const struct {
     DType a, b, want;
-  } rows[] = {{kF16, kI64, kF16}, {kF16, kF32, kF32},   {kF64, kF16, kF64}, {kI8, kU8, kI16},
-              {kU8, kI16, kI16},  {kI32, kI64, kI64},   {kBool, kU8, kU8},  {kC64, kF64, kC64},
-              {kC128, kI8, kC128}, {kBF16, kI32, kBF16}, {kBF16, kF32, kF32}, {kBF16, kF16, kF32},
-              {kU16, kU16, kU16}, {kU32, kI32, kUndefined}, {kU64, kF32, kUndefined},
-              {kString, kF32, kUndefined}, {kI4, kI4, kUndefined}, {kBool, kBool, kBool}};
+  } rows[] = {
+      {kF16, kI64, kF16},     {kF16, kF32, kF32},       {kF64, kF16, kF64},       {kI8, kU8, kI16},
+      {kU8, kI16, kI16},      {kI32, kI64, kI64},       {kBool, kU8, kU8},        {kC64, kF64, kC64},
+      {kC128, kI8, kC128},    {kBF16, kI32, kBF16},     {kBF16, kF32, kF32},      {kBF16, kF16, kF32},
+      {kU16, kU16, kU16},     {kU32, kI32, kUndefined}, {kU64, kF32, kUndefined}, {kString, kF32, kUndefined},
+      {kI4, kI4, kUndefined}, {kBool, kBool, kBool}};
   for (const auto& row : rows) {
     EXPECT_EQ(Promote(row.a, row.b), row.want) << NameOf(row.a) << " " << NameOf(row.b);
     EXPECT_EQ(Promote(row.b, row.a), row.want);

@@ -30,8 +30,7 @@ static void refuse_nulls(uintptr_t handle) {
 
 static void refuse_handles(const char *what, uintptr_t handle) {
   for (const Call *call = calls; call->name; ++call)
-    if (call->takes_handle)
-      expect(call->name, what, call->call(0, handle), ACL_ERROR_RT_INVALID_HANDLE);
+    if (call->takes_handle) expect(call->name, what, call->call(0, handle), ACL_ERROR_RT_INVALID_HANDLE);
 }
 
 int main(void) {

@@ -38,10 +38,12 @@ inline std::string Outcome(aclError code) {
 
 // The code, and a message that names the function and says what `words` (a regular expression) asks for.
 #define EXPECT_REFUSED(code, call, words) \
-  ::conformance::ExpectRefused(code, [&] { return call; }, #call, words, __FILE__, __LINE__)
+  ::conformance::ExpectRefused(           \
+      code, [&] { return call; }, #call, words, __FILE__, __LINE__)
 
 template <class Call>
-void ExpectRefused(aclError code, Call&& call, std::string what, const char* words, const char* file, int line) {
+void ExpectRefused(aclError code, Call&& call, std::string what, const char* words, const char* file,
+                   int line) {
   ::testing::ScopedTrace trace(file, line, what);
   TakeMessage();
   EXPECT_EQ(static_cast<aclError>(call()), code);
@@ -74,7 +76,8 @@ inline std::function<void()>* Keep(std::function<void()> function) {
 // A function of the program, queued on a stream.
 inline void Call(aclrtStream stream, std::function<void()> function) {
   std::function<void()>* kept = Keep(std::move(function));
-  ASSERT_OK(aclrtLaunchHostFunc(stream, [](void* f) { (*static_cast<std::function<void()>*>(f))(); }, kept));
+  ASSERT_OK(aclrtLaunchHostFunc(
+      stream, [](void* f) { (*static_cast<std::function<void()>*>(f))(); }, kept));
 }
 
 // Holds a stream at this point until it is let go.

@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     belay::graph::BuildModel(graph, {});
   } catch (const belay::Error& error) {
     FUZZ_REQUIRE(error.code() != 0 && !error.sentence().empty());
-    FUZZ_REQUIRE(std::string(error.id()) != "onnx-reader");  // the reader is not there: nothing would be tested
+    FUZZ_REQUIRE(std::string(error.id()) !=
+                 "onnx-reader");  // the reader is not there: nothing would be tested
   }
   return 0;
 }

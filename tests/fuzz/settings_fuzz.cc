@@ -11,10 +11,11 @@
 
 namespace {
 
-constexpr std::array kNames = {"BELAY_DEVICES",      "ASCEND_RT_VISIBLE_DEVICES", "BELAY_DEVICE_MEMORY",
-                               "BELAY_ALIAS_OFFSET", "BELAY_WORKERS",             "BELAY_STREAM_DEPTH",
-                               "BELAY_STREAM_LIMIT", "BELAY_HELP",                "BELAY_RUN_MODE",
-                               "BELAY_SOC"};
+constexpr std::array kNames = {"BELAY_DEVICES",       "ASCEND_RT_VISIBLE_DEVICES",
+                               "BELAY_DEVICE_MEMORY", "BELAY_ALIAS_OFFSET",
+                               "BELAY_WORKERS",       "BELAY_STREAM_DEPTH",
+                               "BELAY_STREAM_LIMIT",  "BELAY_HELP",
+                               "BELAY_RUN_MODE",      "BELAY_SOC"};
 
 void SetEnvironment(const std::string& input) {
   for (const char* name : kNames) unsetenv(name);

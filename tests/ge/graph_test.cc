@@ -64,7 +64,11 @@ TEST(GeOperator, TheFactoryKnowsTypes) {
 
 TEST(GeOperator, AttributesAreOfTheirTypes) {
   ge::Operator op("o", "Relu");
-  op.SetAttr("i", int64_t{5}).SetAttr("f", 2.5f).SetAttr("b", true).SetAttr("s", "text").SetAttr("list", {1, 2});
+  op.SetAttr("i", int64_t{5})
+      .SetAttr("f", 2.5f)
+      .SetAttr("b", true)
+      .SetAttr("s", "text")
+      .SetAttr("list", {1, 2});
   op.SetAttr("types", std::vector<ge::DataType>{ge::DT_INT8}).SetAttr("big", int64_t{1} << 40);
   int64_t wide = 0;
   int32_t narrow = 0;
@@ -325,7 +329,8 @@ TEST(GeGraph, OperatorsOfAListKeepTheirType) {
   EXPECT_TRUE(keeps(graph, "relu"));
   EXPECT_FALSE(keeps(graph, "add"));
   ge::ModelBufferData model;
-  EXPECT_EQ(ge::aclgrphBuildModel(graph, std::map<ge::AscendString, ge::AscendString>(), model), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, std::map<ge::AscendString, ge::AscendString>(), model),
+            ge::GRAPH_SUCCESS);
 }
 
 TEST(GeGraph, AListOfOperatorsMustFit) {
@@ -338,12 +343,14 @@ TEST(GeGraph, AListOfOperatorsMustFit) {
   EXPECT_NE(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_KEEP_DTYPE, path.c_str()), ge::GRAPH_SUCCESS);
   EXPECT_THAT(LastMessage(), HasSubstr("'mul'"));
   EXPECT_NE(ge::aclgrphSetOpAttr(graph, ge::ATTR_TYPE_KEEP_DTYPE, nullptr), ge::GRAPH_SUCCESS);
-  EXPECT_NE(ge::aclgrphSetOpAttr(graph, static_cast<ge::aclgrphAttrType>(2), path.c_str()), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphSetOpAttr(graph, static_cast<ge::aclgrphAttrType>(2), path.c_str()),
+            ge::GRAPH_SUCCESS);
 }
 
 TEST(GeGraph, IsMadeOfOneOperator) {
   ge::Graph graph;
-  ASSERT_EQ(ge::aclgrphGenerateForOp("Add", {FloatDesc({2}), FloatDesc({2})}, {FloatDesc({2})}, graph), ge::GRAPH_SUCCESS);
+  ASSERT_EQ(ge::aclgrphGenerateForOp("Add", {FloatDesc({2}), FloatDesc({2})}, {FloatDesc({2})}, graph),
+            ge::GRAPH_SUCCESS);
   EXPECT_THAT(NamesOf(graph), UnorderedElementsAre("x0", "x1", "Add"));
   ge::ModelBufferData model;
   EXPECT_EQ(ge::aclgrphBuildModel(graph, GeOptions(), model), ge::GRAPH_SUCCESS) << LastMessage();

@@ -25,7 +25,8 @@ class Onnx : public RuntimeTest {
   }
   static ge::Graph Parsed(const std::string& bytes) {
     ge::Graph graph("parsed");
-    EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {}, graph), ge::GRAPH_SUCCESS) << LastMessage();
+    EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {}, graph), ge::GRAPH_SUCCESS)
+        << LastMessage();
     return graph;
   }
   static ge::ModelBufferData Built(const ge::Graph& graph, const Options& options) {
@@ -103,33 +104,39 @@ TEST_F(Onnx, AnUnknownOptionIsNamed) {
   Options global = {{"ge.frob", "1"}};
   EXPECT_EQ(ge::aclgrphBuildInitialize(global), ge::GRAPH_PARAM_INVALID);
   std::string bytes = onnx_builder::SixTimes({2});
-  EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {{"frob", "1"}}, graph), ge::GRAPH_PARAM_INVALID);
+  EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {{"frob", "1"}}, graph),
+            ge::GRAPH_PARAM_INVALID);
 }
 
 TEST_F(Onnx, ImagesArePreprocessedByAnOption) {
   TempFolder folder;
   std::string conf = folder / "aipp.cfg";
   std::ofstream(conf) << "aipp_op { aipp_mode: static input_format: RGB888_U8 }";
-  ge::ModelBufferData model = Built(Parsed(onnx_builder::SixTimes({1, 3, 4, 5})), {{"ge.insertOpFile", conf.c_str()}});
+  ge::ModelBufferData model =
+      Built(Parsed(onnx_builder::SixTimes({1, 3, 4, 5})), {{"ge.insertOpFile", conf.c_str()}});
   aclmdlDesc* desc = aclmdlCreateDesc();
   ASSERT_EQ(aclmdlGetDescFromMem(desc, model.data.get(), model.length), ACL_SUCCESS) << LastMessage();
   EXPECT_EQ(aclmdlGetInputSizeByIndex(desc, 0), 60u);
   EXPECT_EQ(aclmdlGetInputDataType(desc, 0), ACL_UINT8);
   EXPECT_EQ(aclmdlDestroyDesc(desc), ACL_SUCCESS);
   ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
-  EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{"ge.insertOpFile", conf.c_str()}}, model), ge::GRAPH_PARAM_INVALID) << "no images";
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{"ge.insertOpFile", conf.c_str()}}, model),
+            ge::GRAPH_PARAM_INVALID)
+      << "no images";
 }
 
 TEST_F(Onnx, SeveralGraphsMakeABundle) {
-  std::vector<ge::GraphWithOptions> graphs = {{Parsed(onnx_builder::SixTimes({3})), {}},
-                                              {Parsed(onnx_builder::SixTimes({-1, 2})), {{"input_shape", "x:4,2"}}}};
+  std::vector<ge::GraphWithOptions> graphs = {
+      {Parsed(onnx_builder::SixTimes({3})), {}},
+      {Parsed(onnx_builder::SixTimes({-1, 2})), {{"input_shape", "x:4,2"}}}};
   ge::ModelBufferData model;
   ASSERT_EQ(ge::aclgrphBundleBuildModel(graphs, model), ge::GRAPH_SUCCESS) << LastMessage();
   TempFolder folder;
   std::string base = folder / "bundle";
   ASSERT_EQ(ge::aclgrphBundleSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
   uint32_t bundles[2] = {};
-  ASSERT_EQ(aclmdlBundleLoadFromMem(model.data.get(), model.length, &bundles[0]), ACL_SUCCESS) << LastMessage();
+  ASSERT_EQ(aclmdlBundleLoadFromMem(model.data.get(), model.length, &bundles[0]), ACL_SUCCESS)
+      << LastMessage();
   ASSERT_EQ(aclmdlBundleLoadFromFile((base + ".om").c_str(), &bundles[1]), ACL_SUCCESS) << LastMessage();
   for (uint32_t bundle : bundles) {
     uint32_t id = 0;

@@ -17,7 +17,8 @@ inline ge::TensorDesc FloatDesc(const std::vector<int64_t>& dims) {
 }
 
 inline ge::Tensor Floats(const std::vector<int64_t>& dims, const std::vector<float>& values) {
-  return ge::Tensor(FloatDesc(dims), reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float));
+  return ge::Tensor(FloatDesc(dims), reinterpret_cast<const uint8_t*>(values.data()),
+                    values.size() * sizeof(float));
 }
 
 inline std::vector<float> ValuesOf(const ge::Tensor& tensor) {
@@ -34,7 +35,8 @@ inline ge::op::Data Input(const char* name, const std::vector<int64_t>& dims, in
   return data;
 }
 
-inline ge::op::Const Constant(const char* name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
+inline ge::op::Const Constant(const char* name, const std::vector<int64_t>& dims,
+                              const std::vector<float>& values) {
   ge::op::Const constant(name);
   constant.set_attr_value(Floats(dims, values));
   constant.update_output_desc_y(FloatDesc(dims));

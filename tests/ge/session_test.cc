@@ -18,7 +18,8 @@ class Session : public RuntimeTest {
  protected:
   void SetUp() override {
     RuntimeTest::SetUp();
-    ASSERT_EQ(ge::GEInitialize(GeOptions{{"ge.exec.deviceId", "0"}, {"ge.graphRunMode", "0"}}), ge::SUCCESS) << GeError();
+    ASSERT_EQ(ge::GEInitialize(GeOptions{{"ge.exec.deviceId", "0"}, {"ge.graphRunMode", "0"}}), ge::SUCCESS)
+        << GeError();
     session_ = std::make_unique<ge::Session>(GeOptions());
   }
   void TearDown() override {
@@ -26,7 +27,9 @@ class Session : public RuntimeTest {
     EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
     RuntimeTest::TearDown();
   }
-  void Add(uint32_t id, const ge::Graph& graph) { ASSERT_EQ(session_->AddGraph(id, graph), ge::SUCCESS) << GeError(); }
+  void Add(uint32_t id, const ge::Graph& graph) {
+    ASSERT_EQ(session_->AddGraph(id, graph), ge::SUCCESS) << GeError();
+  }
   std::vector<float> Run(uint32_t id, const ge::Tensor& input) {
     std::vector<ge::Tensor> outputs;
     EXPECT_EQ(session_->RunGraph(id, {input}, outputs), ge::SUCCESS) << GeError();
@@ -50,7 +53,9 @@ ge::Tensor OnDevice(const std::vector<int64_t>& dims, const std::vector<float>& 
 
 std::vector<float> FromDevice(const ge::Tensor& tensor) {
   std::vector<float> values(tensor.GetSize() / sizeof(float));
-  EXPECT_EQ(aclrtMemcpy(values.data(), tensor.GetSize(), tensor.GetData(), tensor.GetSize(), ACL_MEMCPY_DEVICE_TO_HOST), ACL_SUCCESS);
+  EXPECT_EQ(aclrtMemcpy(values.data(), tensor.GetSize(), tensor.GetData(), tensor.GetSize(),
+                        ACL_MEMCPY_DEVICE_TO_HOST),
+            ACL_SUCCESS);
   return values;
 }
 
@@ -171,23 +176,27 @@ ge::Graph ReshapeByData() {
   ge::TensorDesc desc(ge::Shape({2}), ge::FORMAT_ND, ge::DT_INT64);
   shape.set_attr_index(1).update_input_desc_x(desc);
   shape.update_output_desc_y(desc);
-  auto relu = ge::op::Relu("relu").set_input_x(ge::op::Reshape("reshape").set_input_x(x).set_input_shape(shape));
+  auto relu =
+      ge::op::Relu("relu").set_input_x(ge::op::Reshape("reshape").set_input_x(x).set_input_shape(shape));
   graph.SetInputs({x, shape}).SetOutputs({relu});
   return graph;
 }
 
 ge::Tensor Sizes(int64_t rows, int64_t columns) {
   int64_t sizes[] = {rows, columns};
-  return ge::Tensor(ge::TensorDesc(ge::Shape({2}), ge::FORMAT_ND, ge::DT_INT64), reinterpret_cast<const uint8_t*>(sizes), sizeof sizes);
+  return ge::Tensor(ge::TensorDesc(ge::Shape({2}), ge::FORMAT_ND, ge::DT_INT64),
+                    reinterpret_cast<const uint8_t*>(sizes), sizeof sizes);
 }
 
 TEST_F(Session, SizesThatOnlyTheDataDecides) {
   Add(1, ReshapeByData());
   std::vector<ge::Tensor> outputs;
-  ASSERT_EQ(session_->RunGraph(1, {Floats({4}, {1, 2, 3, -4}), Sizes(2, 2)}, outputs), ge::SUCCESS) << GeError();
+  ASSERT_EQ(session_->RunGraph(1, {Floats({4}, {1, 2, 3, -4}), Sizes(2, 2)}, outputs), ge::SUCCESS)
+      << GeError();
   EXPECT_THAT(ValuesOf(outputs.at(0)), ElementsAre(1, 2, 3, 0));
   EXPECT_THAT(outputs[0].GetTensorDesc().GetShape().GetDims(), ElementsAre(2, 2));
-  ASSERT_EQ(session_->RunGraph(1, {Floats({4}, {1, 2, 3, -4}), Sizes(1, 4)}, outputs), ge::SUCCESS) << GeError();
+  ASSERT_EQ(session_->RunGraph(1, {Floats({4}, {1, 2, 3, -4}), Sizes(1, 4)}, outputs), ge::SUCCESS)
+      << GeError();
   EXPECT_THAT(outputs[0].GetTensorDesc().GetShape().GetDims(), ElementsAre(1, 4));
   EXPECT_FALSE(session_->GetCompiledGraphSummary(1)->IsStatic());
 }
@@ -219,7 +228,9 @@ TEST_F(Session, InputsThatDoNotFitAreRefused) {
   EXPECT_NE(session_->RunGraph(1, {Floats({2}, {1, 2})}, outputs), ge::SUCCESS);
   EXPECT_NE(session_->RunGraph(2, {Floats({3}, {1, 2, 3})}, outputs), ge::SUCCESS);
   EXPECT_THAT(GeError(), HasSubstr("no graph 2"));
-  EXPECT_NE(session_->RunGraphWithStreamAsync(1, reinterpret_cast<void*>(1), {OnDevice({3}, {1, 2, 3})}, outputs), ge::SUCCESS);
+  EXPECT_NE(
+      session_->RunGraphWithStreamAsync(1, reinterpret_cast<void*>(1), {OnDevice({3}, {1, 2, 3})}, outputs),
+      ge::SUCCESS);
 }
 
 TEST_F(Session, GraphsHaveNumbersOfTheirOwn) {
@@ -293,7 +304,8 @@ TEST_F(Session, BuildGraphTakesTheSizesOfTheInputs) {
   ASSERT_EQ(session_->BuildGraph(1, std::vector<ge::Tensor>{Floats({2}, {0, 0})}), ge::SUCCESS) << GeError();
   EXPECT_TRUE(session_->GetCompiledGraphSummary(1)->IsStatic());
   Add(2, AddAndRelu({-1}, 1));
-  EXPECT_EQ(session_->BuildGraph(2, std::vector<ge::InputTensorInfo>{{ge::DT_FLOAT, {4}, nullptr, 0}}), ge::SUCCESS);
+  EXPECT_EQ(session_->BuildGraph(2, std::vector<ge::InputTensorInfo>{{ge::DT_FLOAT, {4}, nullptr, 0}}),
+            ge::SUCCESS);
   Add(3, AddAndRelu({-1}, 1));
   EXPECT_NE(session_->BuildGraph(3, std::vector<ge::Tensor>{}), ge::FAILED);  // the graph's own sizes
   EXPECT_NE(session_->BuildGraph(4, std::vector<ge::Tensor>{}), ge::SUCCESS);
@@ -301,7 +313,8 @@ TEST_F(Session, BuildGraphTakesTheSizesOfTheInputs) {
 
 TEST_F(Session, ASavedModelIsLoaded) {
   ge::ModelBufferData model;
-  ASSERT_EQ(ge::aclgrphBuildModel(AddAndRelu({2}, 1), GeOptions(), model), ge::GRAPH_SUCCESS) << LastMessage();
+  ASSERT_EQ(ge::aclgrphBuildModel(AddAndRelu({2}, 1), GeOptions(), model), ge::GRAPH_SUCCESS)
+      << LastMessage();
   TempFolder folder;
   std::string base = folder / "m";
   ASSERT_EQ(ge::aclgrphSaveModel(base.c_str(), model), ge::GRAPH_SUCCESS);
@@ -333,8 +346,11 @@ TEST_F(Session, WhatIsNotSupportedSaysSo) {
   EXPECT_NE(session_->RunGraphDistribute(1, spread, spread), ge::SUCCESS);
   EXPECT_NE(session_->ShardGraphsToFile(), ge::SUCCESS);
   EXPECT_NE(session_->SaveGraphsToPb("x"), ge::SUCCESS);
-  EXPECT_NE(session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_P2P, nullptr, 0), ge::SUCCESS);
-  EXPECT_EQ(session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_DEFAULT, nullptr, 0), ge::SUCCESS);
+  EXPECT_NE(session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_P2P, nullptr, 0),
+            ge::SUCCESS);
+  EXPECT_EQ(
+      session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_DEFAULT, nullptr, 0),
+      ge::SUCCESS);
 }
 
 TEST_F(Session, SeveralThreadsAndSessionsRunAtOnce) {

@@ -71,7 +71,9 @@ class Caller {
     if (code == ACL_SUCCESS) shared_.successes.fetch_add(1, std::memory_order_relaxed);
     if (code != ACL_SUCCESS && random_() % 16 == 0) aclGetRecentErrMsg();
   }
-  aclrtStream AStream() { return random_() % 3 != 0 ? stream_ : random_() % 2 ? shared_.stream.load() : nullptr; }
+  aclrtStream AStream() {
+    return random_() % 3 != 0 ? stream_ : random_() % 2 ? shared_.stream.load() : nullptr;
+  }
   aclrtEvent AnEvent() { return random_() % 2 ? event_ : shared_.event.load(); }
 
   void Step(int what) {
@@ -89,7 +91,8 @@ class Caller {
       case 5:
         return Synchronize();
       case 6:
-        return Count(aclrtLaunchHostFunc(AStream(), [](void*) { aclrtSetDevice(0); }, nullptr));
+        return Count(aclrtLaunchHostFunc(
+            AStream(), [](void*) { aclrtSetDevice(0); }, nullptr));
       case 7:
         return Capture();
       case 8:
@@ -257,10 +260,13 @@ SCENARIO(two_threads_finalize_under_fire) {
 
 SCENARIO(reset_under_fire) {
   OK(aclInit(nullptr));
-  UnderFire(kCycles, [] {
-    aclrtSetDevice(0);
-    aclrtResetDeviceForce(0);
-  }, kResetUnderCopies);
+  UnderFire(
+      kCycles,
+      [] {
+        aclrtSetDevice(0);
+        aclrtResetDeviceForce(0);
+      },
+      kResetUnderCopies);
   guest::WholeProgram();
 }
 

@@ -111,7 +111,8 @@ SCENARIO(from_a_thread_while_main_waits) {
 SCENARIO(from_a_callback) {
   Start();
   aclrtStream stream = TheWork().NewStream();
-  OK(aclrtLaunchHostFunc(stream, [](void*) { std::exit(0); }, nullptr));
+  OK(aclrtLaunchHostFunc(
+      stream, [](void*) { std::exit(0); }, nullptr));
   aclrtSynchronizeStream(stream);
   for (;;) pause();
 }
@@ -120,7 +121,13 @@ SCENARIO(from_a_callback_while_main_finalizes) {
   Start();
   aclrtStream stream = TheWork().NewStream();
   static Gate gate;
-  OK(aclrtLaunchHostFunc(stream, [](void* g) { Gate::Wait(g); std::exit(0); }, &gate));
+  OK(aclrtLaunchHostFunc(
+      stream,
+      [](void* g) {
+        Gate::Wait(g);
+        std::exit(0);
+      },
+      &gate));
   guest::Await(gate.entered);
   std::thread([] { gate.open = true; }).detach();
   aclFinalize();  // waits for the callback, which ends the process

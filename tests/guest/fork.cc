@@ -59,11 +59,13 @@ struct Noise {
         const int64_t shape[] = {4}, stride[] = {1};
         while (!stop) {
           guest::UseDevice(static_cast<uint8_t>(i + 1));
-          OK(aclrtLaunchHostFunc(stream, [](void*) {}, nullptr));
+          OK(aclrtLaunchHostFunc(
+              stream, [](void*) {}, nullptr));
           OK(aclrtSynchronizeStream(stream));
           EXPECT(aclrtSetDevice(99) != 0);  // messages, too
           EXPECT(aclGetRecentErrMsg() != nullptr || true);
-          EXPECT(aclDestroyTensor(aclCreateTensor(shape, 1, ACL_FLOAT, stride, 0, ACL_FORMAT_ND, shape, 1, this)) == 0);
+          EXPECT(aclDestroyTensor(
+                     aclCreateTensor(shape, 1, ACL_FLOAT, stride, 0, ACL_FORMAT_ND, shape, 1, this)) == 0);
         }
         OK(aclrtDestroyStream(stream));
       });
@@ -167,7 +169,8 @@ SCENARIO(from_a_callback) {
   guest::Start();
   aclrtStream stream = nullptr;
   OK(aclrtCreateStream(&stream));
-  OK(aclrtLaunchHostFunc(stream, [](void*) { InChild([] { guest::WholeProgram(); }); }, nullptr));
+  OK(aclrtLaunchHostFunc(
+      stream, [](void*) { InChild([] { guest::WholeProgram(); }); }, nullptr));
   OK(aclrtSynchronizeStream(stream));
 }
 

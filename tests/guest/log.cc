@@ -76,7 +76,8 @@ SCENARIO(the_log_path_wins_over_both) {
   setenv("ASCEND_GLOBAL_LOG_LEVEL", "1", 1);
   guest::WholeProgram();
   std::string text = folder.Text("/chosen");
-  for (const char* call : {"aclInit", "aclrtSetDevice: device 0", "aclrtResetDevice: device 0", "aclFinalize"}) {
+  for (const char* call :
+       {"aclInit", "aclrtSetDevice: device 0", "aclrtResetDevice: device 0", "aclFinalize"}) {
     EXPECT(Has(text, call));
   }
   EXPECT(!Has(text, "ERROR") && !fs::exists(folder.path + "/work"));

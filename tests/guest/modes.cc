@@ -119,7 +119,8 @@ void UnderLimit(int resource, rlim_t limit) {
     if (code == ACL_SUCCESS) code = aclrtMemset(block, 8 << 20, 1, 8 << 20);
     const char* text = aclGetRecentErrMsg();
     if (code != ACL_SUCCESS && text == nullptr && code != 200000) _exit(3);
-    if (code != ACL_SUCCESS) std::printf("limit %llu: %s", static_cast<unsigned long long>(limit), text ? text : "-\n");
+    if (code != ACL_SUCCESS)
+      std::printf("limit %llu: %s", static_cast<unsigned long long>(limit), text ? text : "-\n");
     std::fflush(stdout);
     _exit(0);
   }

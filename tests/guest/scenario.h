@@ -14,18 +14,18 @@
 #include <thread>
 #include <vector>
 
-#define EXPECT(condition)                                                             \
-  do {                                                                                \
-    if (!(condition)) ::guest::FailedAt(__FILE__, __LINE__, #condition);              \
+#define EXPECT(condition)                                                \
+  do {                                                                   \
+    if (!(condition)) ::guest::FailedAt(__FILE__, __LINE__, #condition); \
   } while (0)
-#define OK(call)                                                                      \
-  do {                                                                                \
+#define OK(call)                                                                                    \
+  do {                                                                                              \
     if (int code = (call); code != ACL_SUCCESS) ::guest::FailedAt(__FILE__, __LINE__, #call, code); \
   } while (0)
 
 // SCENARIO(name) { ... } at the start of a line: CMake makes a test of each.
-#define SCENARIO(name)                                            \
-  static void Scenario_##name();                                  \
+#define SCENARIO(name)                                                     \
+  static void Scenario_##name();                                           \
   static const ::guest::Register register_##name(#name, &Scenario_##name); \
   static void Scenario_##name()
 

@@ -58,7 +58,8 @@ std::vector<std::pair<std::string, uint64_t>> Threads() {
   while (dirent* entry = readdir(folder)) {
     if (entry->d_name[0] == '.') continue;
     std::string task = std::string("/proc/self/task/") + entry->d_name;
-    threads.emplace_back(Line(task + "/comm", ""), strtoull(Line(task + "/status", "SigBlk:").c_str(), nullptr, 16));
+    threads.emplace_back(Line(task + "/comm", ""),
+                         strtoull(Line(task + "/status", "SigBlk:").c_str(), nullptr, 16));
   }
   closedir(folder);
   return threads;
@@ -127,9 +128,27 @@ SCENARIO(cancelled_in_synchronize) {
     OK(aclrtLaunchHostFunc(stream, &Gate::Wait, &gate));
     OK(aclrtRecordEvent(event, stream));
     guest::Await(gate.entered);
-    Cancel(StartThread([](void*) -> void* { OK(aclrtSetDevice(0)); aclrtSynchronizeStream(stream); return nullptr; }, nullptr));
-    Cancel(StartThread([](void*) -> void* { OK(aclrtSetDevice(0)); aclrtSynchronizeEvent(event); return nullptr; }, nullptr));
-    Cancel(StartThread([](void*) -> void* { OK(aclrtSetDevice(0)); aclrtSynchronizeDevice(); return nullptr; }, nullptr));
+    Cancel(StartThread(
+        [](void*) -> void* {
+          OK(aclrtSetDevice(0));
+          aclrtSynchronizeStream(stream);
+          return nullptr;
+        },
+        nullptr));
+    Cancel(StartThread(
+        [](void*) -> void* {
+          OK(aclrtSetDevice(0));
+          aclrtSynchronizeEvent(event);
+          return nullptr;
+        },
+        nullptr));
+    Cancel(StartThread(
+        [](void*) -> void* {
+          OK(aclrtSetDevice(0));
+          aclrtSynchronizeDevice();
+          return nullptr;
+        },
+        nullptr));
     gate.open = true;
     OK(aclrtSynchronizeStream(stream));
     guest::UseDevice();
@@ -190,7 +209,8 @@ SCENARIO(a_callback_that_ends_its_thread) {
   Start();
   aclrtStream stream = NewStream();
   for (int round = 0; round < 10; ++round) {
-    OK(aclrtLaunchHostFunc(stream, [](void*) { pthread_exit(nullptr); }, nullptr));
+    OK(aclrtLaunchHostFunc(
+        stream, [](void*) { pthread_exit(nullptr); }, nullptr));
   }
   OK(aclrtSynchronizeStream(stream));
   guest::UseDevice();
@@ -228,13 +248,15 @@ SCENARIO(cancelled_in_process_report) {
 SCENARIO(small_stacks) {
   Start();
   for (int round = 0; round < 20; ++round) {
-    Join(StartThread([](void*) -> void* {
-      OK(aclrtSetDevice(0));
-      guest::UseDevice();
-      EXPECT(aclrtSetDevice(77) != 0);  // a message is made, too
-      EXPECT(aclGetRecentErrMsg() != nullptr);
-      return nullptr;
-    }, nullptr, 32 << 10));
+    Join(StartThread(
+        [](void*) -> void* {
+          OK(aclrtSetDevice(0));
+          guest::UseDevice();
+          EXPECT(aclrtSetDevice(77) != 0);  // a message is made, too
+          EXPECT(aclGetRecentErrMsg() != nullptr);
+          return nullptr;
+        },
+        nullptr, 32 << 10));
   }
 }
 
@@ -290,7 +312,8 @@ SCENARIO(workers_are_named_and_block_signals) {
   size_t own = Threads().size();
   Start();
   aclrtStream stream = NewStream();
-  OK(aclrtLaunchHostFunc(stream, [](void*) {}, nullptr));
+  OK(aclrtLaunchHostFunc(
+      stream, [](void*) {}, nullptr));
   aclrtEvent event = nullptr;
   OK(aclrtCreateEvent(&event));
   OK(aclrtStreamWaitEventWithTimeout(stream, event, 600));
@@ -298,8 +321,8 @@ SCENARIO(workers_are_named_and_block_signals) {
   OK(aclrtSynchronizeStream(stream));
   auto bit = [](int signal) { return uint64_t{1} << (signal - 1); };
   auto is_named = [](const auto& thread) { return thread.first.rfind("belay-", 0) == 0; };
-  // A thread names itself and lets the signals of faults through when it begins to run: this waits for that, and
-  // for ever (until the test's limit) when one does not.
+  // A thread names itself and lets the signals of faults through when it begins to run: this waits for that,
+  // and for ever (until the test's limit) when one does not.
   const uint64_t faults = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL);
   auto threads = Threads();
   auto ready = [&](const auto& thread) { return is_named(thread) && (thread.second & faults) == 0; };

@@ -1,5 +1,6 @@
 // onnx_cases [-c] FOLDER...: each folder holds model.onnx and test_data_set_0/{input,output}_N.pb, as ONNX's
-// backend tests write them. Runs the model by the interpreter (-c: compiled) and compares, with their tolerances.
+// backend tests write them. Runs the model by the interpreter (-c: compiled) and compares, with their
+// tolerances.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -37,8 +38,10 @@ bool Close(double got, double want, double relative) {
 
 // Empty: they agree.
 std::string Difference(const HostTensor& got, const HostTensor& want) {
-  if (got.dtype() != want.dtype()) return std::string("type ") + NameOf(got.dtype()) + ", wanted " + NameOf(want.dtype());
-  if (got.shape() != want.shape()) return "shape " + got.shape().ToString() + ", wanted " + want.shape().ToString();
+  if (got.dtype() != want.dtype())
+    return std::string("type ") + NameOf(got.dtype()) + ", wanted " + NameOf(want.dtype());
+  if (got.shape() != want.shape())
+    return "shape " + got.shape().ToString() + ", wanted " + want.shape().ToString();
   bool is_float = IsFloat(want.dtype());
   if (!is_float) {
     return std::memcmp(got.data(), want.data(), want.bytes()) == 0 ? "" : "other values";
@@ -47,7 +50,8 @@ std::string Difference(const HostTensor& got, const HostTensor& want) {
   auto a = got.Reals(), b = want.Reals();
   for (size_t i = 0; i < a.size(); ++i) {
     if (!Close(a[i], b[i], relative)) {
-      return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", wanted " + std::to_string(b[i]);
+      return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", wanted " +
+             std::to_string(b[i]);
     }
   }
   return "";
@@ -78,7 +82,8 @@ std::vector<Constant> RunCompiled(const Graph& graph, const std::vector<Constant
 bool g_compile = false;
 
 std::string RunCase(const fs::path& folder) try {
-  Graph graph = onnx::Import(onnx::ReadModel(onnx::ReadFile((folder / "model.onnx").string())), folder.string());
+  Graph graph =
+      onnx::Import(onnx::ReadModel(onnx::ReadFile((folder / "model.onnx").string())), folder.string());
   std::vector<Constant> inputs = ReadAll(folder, "input");
   std::vector<Constant> outputs = g_compile ? RunCompiled(graph, inputs) : Evaluate(graph, inputs);
   std::vector<Constant> wanted = ReadAll(folder, "output");

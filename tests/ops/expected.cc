@@ -21,11 +21,10 @@ DType TypeFor(const tensor::Tensor& self, const Argument& other, const tensor::T
   return tensor::CanCast(type, out.dtype) ? type : self.dtype;
 }
 
-void Binary(const Argument& self, const Argument& other, const Argument& out,
-            const reference::Binary& f) {
+void Binary(const Argument& self, const Argument& other, const Argument& out, const reference::Binary& f) {
   const tensor::Tensor* second = other.kind == Kind::kTensor ? &other.tensor : nullptr;
-  reference::Elementwise(f, TypeFor(self.tensor, other, out.tensor), self.tensor, second,
-                         other.number, out.tensor);
+  reference::Elementwise(f, TypeFor(self.tensor, other, out.tensor), self.tensor, second, other.number,
+                         out.tensor);
 }
 
 void Scaled(const Arguments& a, size_t out, int sign) {

@@ -39,11 +39,7 @@ class Random : public testing::Test {
     tensor::Shape shape;
     for (int rank = Pick(0, most_rank); shape.rank() < rank;) {
       int kind = Pick(0, 19);
-      shape.push_back(kind == 0   ? 0
-                      : kind < 5  ? 1
-                      : kind < 18 ? Pick(2, 6)
-                      : rank <= 3 ? Pick(30, 90)
-                                  : 2);
+      shape.push_back(kind == 0 ? 0 : kind < 5 ? 1 : kind < 18 ? Pick(2, 6) : rank <= 3 ? Pick(30, 90) : 2);
     }
     return shape;
   }
@@ -78,8 +74,7 @@ TEST_F(Random, AddAndMul) {
     tensor::Shape a = Narrowed(full), b = Narrowed(full);
     std::optional<tensor::Shape> shape = BroadcastShapes(a, b);
     const char *type_a = Type(), *type_b = Type(), *type_out = Type();
-    if (!shape || !CanCast(tensor::Promote(TypeOf(type_a), TypeOf(type_b)), TypeOf(type_out)))
-      continue;
+    if (!shape || !CanCast(tensor::Promote(TypeOf(type_a), TypeOf(type_b)), TypeOf(type_out))) continue;
     std::string inputs = Tensor(type_a, a, false) + " " + Tensor(type_b, b, false);
     std::string out = Tensor(type_out, *shape, true);
     Check(Pick(0, 1) == 0 ? "Add " + inputs + " 2:i64 " + out : "Mul " + inputs + " " + out);
@@ -94,8 +89,7 @@ TEST_F(Random, CopyAndCast) {
       const char* to = Type();
       Check("Cast " + Tensor(Type(), shape, false) + " :" + to + " " + Tensor(to, shape, true));
     } else {
-      Check("InplaceCopy " + Tensor(Type(), shape, true) + " " +
-            Tensor(Type(), Narrowed(shape), false));
+      Check("InplaceCopy " + Tensor(Type(), shape, true) + " " + Tensor(Type(), Narrowed(shape), false));
     }
   }
 }
@@ -105,8 +99,8 @@ TEST_F(Random, Softmax) {
     tensor::Shape shape = RandomShape(5);
     int rank = std::max(shape.rank(), 1);
     const char* type = Pick(0, 1) == 0 ? "f32" : "f16";
-    Check("Softmax " + Tensor(type, shape, false) + " " + std::to_string(Pick(-rank, rank - 1)) +
-          " " + Tensor(type, shape, true) + (type[1] == '3' ? " ~1e-6" : " ~1e-3"));
+    Check("Softmax " + Tensor(type, shape, false) + " " + std::to_string(Pick(-rank, rank - 1)) + " " +
+          Tensor(type, shape, true) + (type[1] == '3' ? " ~1e-6" : " ~1e-3"));
   }
 }
 
@@ -123,8 +117,8 @@ TEST_F(Random, Sum) {
     }
     if (!any) result = keep ? tensor::Shape::Filled(shape.rank(), 1) : tensor::Shape{};
     const char* to = Pick(0, 1) == 0 ? "f32" : "i64";
-    Check("ReduceSum " + Tensor(Type(), shape, false) + " {" + dims + "} " +
-          (keep ? "1 :" : "0 :") + to + " " + Tensor(to, result, true) + " ~1e-5");
+    Check("ReduceSum " + Tensor(Type(), shape, false) + " {" + dims + "} " + (keep ? "1 :" : "0 :") + to +
+          " " + Tensor(to, result, true) + " ~1e-5");
   }
 }
 
@@ -135,8 +129,8 @@ TEST_F(Random, Matmul) {
     if (Pick(0, 1) == 0) a = {3, m, k}, out = {3, m, n};
     const char* type = Pick(0, 1) == 0 ? "f32" : Pick(0, 1) == 0 ? "f16" : "bf16";
     const char* tolerance = type[0] == 'b' ? " ~2e-2" : type[1] == '3' ? " ~1e-4" : " ~2e-3";
-    Check("Matmul " + Tensor(type, a, false) + " " + Tensor(type, b, false) + " " +
-          Tensor(type, out, true) + " 0" + tolerance);
+    Check("Matmul " + Tensor(type, a, false) + " " + Tensor(type, b, false) + " " + Tensor(type, out, true) +
+          " 0" + tolerance);
   }
 }
 

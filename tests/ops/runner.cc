@@ -53,10 +53,8 @@ class Session {
       return "stage 1 gave " + std::to_string(code) + ": " + (code != 0 ? LastMessage() : "");
     }
     if (code != 0) return LastMessage() == "no message" ? "refused without a word" : "";
-    if (size > 0 && aclrtMalloc(&workspace_, size, ACL_MEM_MALLOC_HUGE_FIRST) != 0)
-      return LastMessage();
-    std::string failure =
-        how == How::kCaptured ? Capture(size, executor) : Submit(how, size, executor);
+    if (size > 0 && aclrtMalloc(&workspace_, size, ACL_MEM_MALLOC_HUGE_FIRST) != 0) return LastMessage();
+    std::string failure = how == How::kCaptured ? Capture(size, executor) : Submit(how, size, executor);
     if (!failure.empty()) return failure;
     if (aclrtSynchronizeStream(stream_) != 0) return "synchronise: " + LastMessage();
     return Compare();
@@ -91,8 +89,8 @@ class Session {
     const int64_t* storage = argument.flat_storage ? flat : t.shape.data();
     auto rank = static_cast<uint64_t>(t.shape.rank());
     aclTensor* made =
-        aclCreateTensor(t.shape.data(), rank, static_cast<aclDataType>(t.dtype), t.strides.data(),
-                        t.offset, ACL_FORMAT_ND, storage, argument.flat_storage ? 1 : rank, device);
+        aclCreateTensor(t.shape.data(), rank, static_cast<aclDataType>(t.dtype), t.strides.data(), t.offset,
+                        ACL_FORMAT_ND, storage, argument.flat_storage ? 1 : rank, device);
     tensors_.push_back(made);
     return made;
   }
@@ -136,22 +134,18 @@ class Session {
     v.push_back(reinterpret_cast<uint64_t>(size));
     v.push_back(reinterpret_cast<uint64_t>(executor));
     v.resize(8);
-    using Function =
-        int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+    using Function = int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
     return reinterpret_cast<Function>(symbol)(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
   }
 
   int StageTwo(uint64_t size, aclOpExecutor* executor) {
     using Function = int (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
     void* symbol = Find("aclnn" + case_.function);
-    return symbol == nullptr
-               ? -1
-               : reinterpret_cast<Function>(symbol)(workspace_, size, executor, stream_);
+    return symbol == nullptr ? -1 : reinterpret_cast<Function>(symbol)(workspace_, size, executor, stream_);
   }
 
   std::string Submit(How how, uint64_t size, aclOpExecutor* executor) {
-    if (how == How::kRepeatable && aclSetAclOpExecutorRepeatable(executor) != 0)
-      return LastMessage();
+    if (how == How::kRepeatable && aclSetAclOpExecutorRepeatable(executor) != 0) return LastMessage();
     if (StageTwo(size, executor) != 0) return "stage 2: " + LastMessage();
     DestroyObjects();  // at once, as programs do
     if (how == How::kOnce) return "";
@@ -182,8 +176,7 @@ class Session {
     aclrtSynchronizeStream(stream_);
     for (size_t i = 0; i < device_.size(); ++i) {
       size_t bytes = host_[i].size() - 8;
-      if (bytes != 0)
-        aclrtMemcpy(device_[i], bytes, host_[i].data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+      if (bytes != 0) aclrtMemcpy(device_[i], bytes, host_[i].data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE);
     }
   }
 
@@ -203,8 +196,7 @@ class Session {
     const tensor::Tensor& want = argument.tensor;
     size_t bytes = host_[at].size() - 8;
     std::vector<char> result(bytes + 8);
-    if (bytes != 0)
-      aclrtMemcpy(result.data(), bytes, device_[at], bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+    if (bytes != 0) aclrtMemcpy(result.data(), bytes, device_[at], bytes, ACL_MEMCPY_DEVICE_TO_HOST);
     tensor::Tensor got = want;
     got.data = result.data();
     std::ostringstream wrong;

@@ -34,7 +34,8 @@ long Resident() {
 
 class Watchdog {
  public:
-  Watchdog(Shared& shared, int64_t launches) : thread_([&shared, launches, this] { Watch(shared, launches); }) {}
+  Watchdog(Shared& shared, int64_t launches)
+      : thread_([&shared, launches, this] { Watch(shared, launches); }) {}
   ~Watchdog() {
     {
       std::lock_guard guard(lock_);

@@ -28,10 +28,10 @@ void Check(aclError code, const char* call);
 // What an operation does to blocks; the model and the host functions run the same code.
 struct Op {
   enum class Kind { kCopy, kFill, kMix, kReplay } kind = Kind::kFill;
-  int from = 0, to = 0;       // blocks
+  int from = 0, to = 0;  // blocks
   uint32_t from_at = 0, to_at = 0, bytes = 0;
   uint8_t value = 0;
-  int graph = -1;             // kReplay: index in the list of graphs
+  int graph = -1;  // kReplay: index in the list of graphs
 };
 
 // The argument of a host function that mixes a block's bytes.
@@ -42,9 +42,9 @@ struct MixArgument {
 void Mix(uint8_t* block, uint8_t value);
 
 struct Shared {
-  std::atomic<int64_t> left{0};      // launches still to do
-  std::atomic<uint64_t> progress{0};  // for the watchdog
-  std::atomic<int64_t> counter{0};   // what host functions of all threads add to
+  std::atomic<int64_t> left{0};          // launches still to do
+  std::atomic<uint64_t> progress{0};     // for the watchdog
+  std::atomic<int64_t> counter{0};       // what host functions of all threads add to
   std::array<aclrtStream, 4> streams{};  // used by all threads
 };
 

@@ -23,7 +23,8 @@ inline uint64_t Checksum(const std::string& bytes) {
 // A file with this text and these constants.
 inline std::string File(const std::string& text, const std::string& data = "") {
   uint64_t data_offset = (128 + text.size() + 63) / 64 * 64;
-  uint64_t numbers[] = {data_offset + data.size(), 128, text.size(), Checksum(text), data_offset, data.size(), Checksum(data)};
+  uint64_t numbers[] = {
+      data_offset + data.size(), 128, text.size(), Checksum(text), data_offset, data.size(), Checksum(data)};
   std::string header = "BELAY-OM";
   uint32_t version = 1, header_bytes = 128;
   header.append(reinterpret_cast<char*>(&version), 4).append(reinterpret_cast<char*>(&header_bytes), 4);
@@ -42,9 +43,10 @@ inline std::string BinaryOp(const std::string& type, const std::string& shape) {
   auto input = [&](const char* name) {
     return std::string(R"({"name":")") + name + R"(","type":"Data","outputs":1,"types":[)" + f32 + "]},";
   };
-  return File(R"({"graph":{"name":"op","nodes":[)" + input("x1") + input("x2") + R"({"name":"op","type":")" + type +
-              R"(","outputs":1,"inputs":[[0,0],[1,0]],"types":[)" + f32 + R"(]}],"inputs":[0,1],"outputs":[{"name":"y","port":[2,0],"type":)" +
-              f32 + R"(}]},"options":{"single_op":")" + type + "\"}}");
+  return File(R"({"graph":{"name":"op","nodes":[)" + input("x1") + input("x2") + R"({"name":"op","type":")" +
+              type + R"(","outputs":1,"inputs":[[0,0],[1,0]],"types":[)" + f32 +
+              R"(]}],"inputs":[0,1],"outputs":[{"name":"y","port":[2,0],"type":)" + f32 +
+              R"(}]},"options":{"single_op":")" + type + "\"}}");
 }
 
 }  // namespace om_builder

@@ -51,13 +51,15 @@ inline Message Value(const std::string& name, const std::vector<int64_t>& dims, 
 }
 
 template <class T>
-Message Tensor(const std::string& name, const std::vector<int64_t>& dims, const std::vector<T>& values, Type type) {
+Message Tensor(const std::string& name, const std::vector<int64_t>& dims, const std::vector<T>& values,
+               Type type) {
   Message tensor;
   for (int64_t size : dims) tensor.Int(1, size);
   std::string raw(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
   return tensor.Int(2, type).Bytes(8, name).Bytes(9, raw);
 }
-inline Message Floats(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
+inline Message Floats(const std::string& name, const std::vector<int64_t>& dims,
+                      const std::vector<float>& values) {
   return Tensor(name, dims, values, kFloat);
 }
 inline Message Int64s(const std::string& name, const std::vector<int64_t>& values) {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <iostream>
 
-#include "ge_api.h"
 #include "acl.h"
 #include "acl_rt.h"
-#include "graph.h"
 #include "all_ops.h"
+#include "ge_api.h"
+#include "graph.h"
 
 using namespace ge;
 
@@ -21,14 +21,20 @@ static int Failed(const char* what) {
 }
 
 static Graph ConvGraph() {
-  TensorDesc desc(Shape({1, 1, 4, 4}), FORMAT_NCHW, DT_FLOAT), filter_desc(Shape({1, 1, 1, 1}), FORMAT_NCHW, DT_FLOAT);
+  TensorDesc desc(Shape({1, 1, 4, 4}), FORMAT_NCHW, DT_FLOAT),
+      filter_desc(Shape({1, 1, 1, 1}), FORMAT_NCHW, DT_FLOAT);
   auto data = op::Data("data").set_attr_index(0);
   data.update_input_desc_x(desc);
   data.update_output_desc_y(desc);
   float three = 3;
-  auto filter = op::Const("filter").set_attr_value(Tensor(filter_desc, reinterpret_cast<uint8_t*>(&three), sizeof three));
+  auto filter = op::Const("filter").set_attr_value(
+      Tensor(filter_desc, reinterpret_cast<uint8_t*>(&three), sizeof three));
   filter.update_output_desc_y(filter_desc);
-  auto conv = op::Conv2D("conv").set_input_x(data).set_input_filter(filter).set_attr_strides({1, 1, 1, 1}).set_attr_pads({0, 0, 0, 0});
+  auto conv = op::Conv2D("conv")
+                  .set_input_x(data)
+                  .set_input_filter(filter)
+                  .set_attr_strides({1, 1, 1, 1})
+                  .set_attr_pads({0, 0, 0, 0});
   conv.set_attr_data_format("NCHW");
   Graph graph("conv_graph");
   std::vector<Operator> inputs{data}, outputs{conv};

@@ -64,7 +64,8 @@ std::string Needed(const Options& options, const char* name) {
 graph::Graph ImportModel(const Options& options, const char* file = "model") {
   std::string framework = Needed(options, "framework");
   if (framework != "5") {
-    Fail(200001, "atc-framework", "E10001: --framework is {}; only 5 (ONNX) is supported. Export the model to ONNX", framework);
+    Fail(200001, "atc-framework",
+         "E10001: --framework is {}; only 5 (ONNX) is supported. Export the model to ONNX", framework);
   }
   std::filesystem::path path = Needed(options, file);
   std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
@@ -90,7 +91,10 @@ void PrintProgram(const graph::Graph& graph) {
   const graph::MemoryPlan& memory = program.memory();
   std::puts(fmt::format("kernels: {}", program.kernels().size()).c_str());
   std::puts(fmt::format("work memory: {} bytes, {:.2f} x the most that is alive at once", memory.bytes,
-                        memory.lower_bound == 0 ? 1.0 : static_cast<double>(memory.bytes) / static_cast<double>(memory.lower_bound)).c_str());
+                        memory.lower_bound == 0
+                            ? 1.0
+                            : static_cast<double>(memory.bytes) / static_cast<double>(memory.lower_bound))
+                .c_str());
   std::puts(fmt::format("constants: {} bytes", program.weight_bytes()).c_str());
 }
 
@@ -100,7 +104,8 @@ void Compile(const Options& options, Progress& progress) {
   std::string output = Needed(options, "output");
   if (options.Has("singleop")) {
     if (options.Has("model") || options.Has("framework")) {
-      Fail(100000, "atc-exclusive", "E10047: --singleop describes operators, so there is no --model and no --framework");
+      Fail(100000, "atc-exclusive",
+           "E10047: --singleop describes operators, so there is no --model and no --framework");
     }
     progress.Step("compiling operators");
     return CompileSingleOps(options.Get("singleop"), output);
@@ -124,7 +129,8 @@ void WriteJson(const Options& options) {
   }
   std::string path = Needed(options, "json");
   std::ofstream out(path);
-  out << graph::om::Writer().Write(file).dump(2, ' ', false, graph::om::Json::error_handler_t::replace) << '\n';
+  out << graph::om::Writer().Write(file).dump(2, ' ', false, graph::om::Json::error_handler_t::replace)
+      << '\n';
   if (!out.flush()) Fail(100004, "atc-write", "'{}' cannot be written", path);
 }
 
@@ -161,7 +167,9 @@ void ShowInfo(const Options& options) {
   if (specialised.dynamic_at.empty()) {
     PrintProgram(specialised.graph);
   } else {
-    std::puts(fmt::format("the data decides the shape of node '{}': the model is interpreted from there", specialised.dynamic_at).c_str());
+    std::puts(fmt::format("the data decides the shape of node '{}': the model is interpreted from there",
+                          specialised.dynamic_at)
+                  .c_str());
   }
 }
 

@@ -56,8 +56,8 @@ std::string TensorOf(const onnx::GraphData& data, const std::string& what) {
       if (place->second < node.outputs.size() && !node.outputs[place->second].empty()) {
         return node.outputs[place->second];
       }
-      Fail(100000, "atc-out-nodes", "E10001: --out_nodes names '{}', but node '{}' has {} outputs",
-           what, node.name, node.outputs.size());
+      Fail(100000, "atc-out-nodes", "E10001: --out_nodes names '{}', but node '{}' has {} outputs", what,
+           node.name, node.outputs.size());
     }
   }
   if (HasTensor(data, what)) return what;
@@ -70,10 +70,9 @@ std::string TensorOf(const onnx::GraphData& data, const std::string& what) {
 
 DType TypeNamed(const std::string& name) {
   constexpr std::pair<const char*, DType> kTypes[] = {
-      {"FP32", DType::kF32},   {"FP16", DType::kF16},   {"UINT8", DType::kU8},
-      {"INT8", DType::kI8},    {"UINT16", DType::kU16}, {"INT16", DType::kI16},
-      {"UINT32", DType::kU32}, {"INT32", DType::kI32},  {"UINT64", DType::kU64},
-      {"INT64", DType::kI64},  {"DOUBLE", DType::kF64}};
+      {"FP32", DType::kF32},   {"FP16", DType::kF16},  {"UINT8", DType::kU8},   {"INT8", DType::kI8},
+      {"UINT16", DType::kU16}, {"INT16", DType::kI16}, {"UINT32", DType::kU32}, {"INT32", DType::kI32},
+      {"UINT64", DType::kU64}, {"INT64", DType::kI64}, {"DOUBLE", DType::kF64}};
   for (const auto& [known, type] : kTypes) {
     if (name == known) return type;
   }
@@ -102,19 +101,16 @@ void ChooseOutputs(onnx::ModelData& model, const std::string& out_nodes) {
   for (const std::string& what : Split(out_nodes)) {
     onnx::ValueData output;
     output.name = TensorOf(model.graph, what);
-    auto declared =
-        std::find_if(model.graph.outputs.begin(), model.graph.outputs.end(),
-                     [&](const onnx::ValueData& other) { return other.name == output.name; });
+    auto declared = std::find_if(model.graph.outputs.begin(), model.graph.outputs.end(),
+                                 [&](const onnx::ValueData& other) { return other.name == output.name; });
     outputs.push_back(declared == model.graph.outputs.end() ? output : *declared);
   }
   model.graph.outputs = std::move(outputs);
 }
 
-void ConvertOutputs(graph::Graph& graph, const std::string& output_type,
-                    const std::string& out_nodes) {
+void ConvertOutputs(graph::Graph& graph, const std::string& output_type, const std::string& out_nodes) {
   if (output_type.find(':') == std::string::npos) {
-    for (graph::GraphOutput& output : graph.outputs)
-      ConvertOutput(graph, output, TypeNamed(output_type));
+    for (graph::GraphOutput& output : graph.outputs) ConvertOutput(graph, output, TypeNamed(output_type));
     return;
   }
   std::vector<std::string> chosen = Split(out_nodes);
@@ -136,12 +132,11 @@ void ConvertOutputs(graph::Graph& graph, const std::string& output_type,
 
 void TakeHalfInputs(graph::Graph& graph, const std::string& names) {
   for (const std::string& name : Split(names)) {
-    auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](int node) {
-      return graph.nodes[static_cast<size_t>(node)].name == name;
-    });
+    auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                              [&](int node) { return graph.nodes[static_cast<size_t>(node)].name == name; });
     if (input == graph.inputs.end()) {
-      Fail(100000, "atc-input-fp16",
-           "E10001: --input_fp16_nodes names '{}', but the model has no such input", name);
+      Fail(100000, "atc-input-fp16", "E10001: --input_fp16_nodes names '{}', but the model has no such input",
+           name);
     }
     graph::Port from{*input, 0};
     size_t before = graph.nodes.size();

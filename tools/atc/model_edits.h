@@ -15,8 +15,7 @@ void ChooseOutputs(belay::graph::onnx::ModelData& model, const std::string& out_
 
 // --output_type "FP16" for all outputs, or "node:0:FP16;node:1:FP32" for those of --out_nodes. The
 // results are converted behind what computes them.
-void ConvertOutputs(belay::graph::Graph& graph, const std::string& output_type,
-                    const std::string& out_nodes);
+void ConvertOutputs(belay::graph::Graph& graph, const std::string& output_type, const std::string& out_nodes);
 
 // --input_fp16_nodes "name;name": these inputs are given as FLOAT16, and converted before they are
 // used.

@@ -32,8 +32,8 @@ onnx::ValueData Value(const std::string& name) {
   return value;
 }
 
-onnx::NodeData NodeOf(const std::string& name, const std::string& type,
-                      std::vector<std::string> inputs, std::vector<std::string> outputs) {
+onnx::NodeData NodeOf(const std::string& name, const std::string& type, std::vector<std::string> inputs,
+                      std::vector<std::string> outputs) {
   return {name, type, "", std::move(inputs), std::move(outputs), {}};
 }
 
@@ -41,8 +41,7 @@ onnx::NodeData NodeOf(const std::string& name, const std::string& type,
 onnx::ModelData Model() {
   onnx::ModelData model;
   model.graph.inputs.push_back(Value("x"));
-  model.graph.nodes = {NodeOf("a", "Split", {"x"}, {"left", "right"}),
-                       NodeOf("b:c", "Abs", {"left"}, {"y"})};
+  model.graph.nodes = {NodeOf("a", "Split", {"x"}, {"left", "right"}), NodeOf("b:c", "Abs", {"left"}, {"y"})};
   model.graph.outputs.push_back(Value("y"));
   model.graph.outputs[0].dims = {2};
   return model;
@@ -58,8 +57,7 @@ TEST(OutNodes, AreOutputsOfNodesOrTensors) {
   onnx::ModelData model = Model();
   ChooseOutputs(model, "a:1; b:c:0;left");
   EXPECT_THAT(Names(model), testing::ElementsAre("right", "y", "left"));
-  EXPECT_EQ(model.graph.outputs[1].dims, std::vector<int64_t>{2})
-      << "what is known of an output stays";
+  EXPECT_EQ(model.graph.outputs[1].dims, std::vector<int64_t>{2}) << "what is known of an output stays";
   EXPECT_TRUE(model.graph.outputs[0].dims.empty());
 }
 

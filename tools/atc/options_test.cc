@@ -45,10 +45,10 @@ TEST(Options, WithChoicesTakeNothingElse) {
               testing::StartsWith("E10010: option --log is 'loud'; it is one of debug, info"));
   EXPECT_THAT(ErrorOf({"--disable_reuse_memory=2"}), testing::StartsWith("E10006"));
   EXPECT_THAT(ErrorOf({"--enable_single_stream=1"}), testing::StartsWith("E10005"));
-  EXPECT_THAT(ErrorOf({"--precision_mode=fp16"}), testing::StartsWith("E10001: option --precision_mode is 'fp16'"));
+  EXPECT_THAT(ErrorOf({"--precision_mode=fp16"}),
+              testing::StartsWith("E10001: option --precision_mode is 'fp16'"));
   EXPECT_EQ(ErrorOf({"--precision_mode=allow_mix_precision"}), "");
-  EXPECT_EQ(ErrorOf({"--log=error", "--disable_reuse_memory=1", "--enable_single_stream=true"}),
-            "");
+  EXPECT_EQ(ErrorOf({"--log=error", "--disable_reuse_memory=1", "--enable_single_stream=true"}), "");
 }
 
 TEST(Options, WithoutEffectAreTold) {

@@ -17,8 +17,7 @@ TEST(Progress, SaysTheStepThatIsUnderWay) {
   };
   Progress progress(std::chrono::milliseconds(1), say);
   progress.Step("compiling");
-  EXPECT_THAT(first.get_future().get(),
-              testing::MatchesRegex("ATC is still working, [0-9]+ s: compiling"));
+  EXPECT_THAT(first.get_future().get(), testing::MatchesRegex("ATC is still working, [0-9]+ s: compiling"));
 }
 
 TEST(Progress, AShortWorkIsDoneWithoutAWord) {

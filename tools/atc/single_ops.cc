@@ -66,8 +66,8 @@ class Reader {
   }
 
   [[noreturn]] void Bad(const std::string& field, const std::string& reason) const {
-    Fail(100000, "atc-singleop", "E10001: in the description of single operators, {}{}{} {}",
-         where_, field.empty() ? "" : ".", field, reason);
+    Fail(100000, "atc-singleop", "E10001: in the description of single operators, {}{}{} {}", where_,
+         field.empty() ? "" : ".", field, reason);
   }
 
  private:
@@ -92,15 +92,13 @@ DType TypeNamed(const std::string& name, const Reader& reader, const char* field
 
 Format FormatNamed(const std::string& name, const Reader& reader) {
   constexpr std::pair<const char*, Format> kFormats[] = {
-      {"nchw", Format::kNCHW},  {"nhwc", Format::kNHWC},   {"nd", Format::kND},
-      {"hwcn", Format::kHWCN},  {"ncdhw", Format::kNCDHW}, {"ndhwc", Format::kNDHWC},
-      {"reserved", Format::kND}};
+      {"nchw", Format::kNCHW},   {"nhwc", Format::kNHWC},   {"nd", Format::kND},      {"hwcn", Format::kHWCN},
+      {"ncdhw", Format::kNCDHW}, {"ndhwc", Format::kNDHWC}, {"reserved", Format::kND}};
   for (const auto& [known, format] : kFormats) {
     if (Lower(name) == known) return format;
   }
   reader.Bad("format",
-             fmt::format("is '{}'; operators compute on NCHW, NHWC, ND, HWCN, NCDHW and NDHWC here",
-                         name));
+             fmt::format("is '{}'; operators compute on NCHW, NHWC, ND, HWCN, NCDHW and NDHWC here", name));
 }
 
 graph::ValueType TypeOf(const Reader& reader) {
@@ -126,10 +124,9 @@ void CopyElements(const std::vector<double>& from, graph::HostTensor& to) {
 
 graph::Constant ValueOf(const Reader& reader, const graph::ValueType& type) {
   auto elements = reader.As<std::vector<double>>("const_value", "an array of numbers");
-  if (!type.concrete() ||
-      static_cast<int64_t>(elements.size()) != belay::tensor::CountOf(type.shape)) {
-    reader.Bad("const_value", fmt::format("has {} elements, which do not fill {}", elements.size(),
-                                          type.ToString()));
+  if (!type.concrete() || static_cast<int64_t>(elements.size()) != belay::tensor::CountOf(type.shape)) {
+    reader.Bad("const_value",
+               fmt::format("has {} elements, which do not fill {}", elements.size(), type.ToString()));
   }
   auto value = std::make_shared<graph::HostTensor>(type.dtype, type.shape);
   switch (type.dtype) {
@@ -155,8 +152,7 @@ graph::Constant ValueOf(const Reader& reader, const graph::ValueType& type) {
       CopyElements<bool>(elements, *value);
       break;
     default:
-      reader.Bad("const_value",
-                 fmt::format("cannot be given for {}", belay::tensor::NameOf(type.dtype)));
+      reader.Bad("const_value", fmt::format("cannot be given for {}", belay::tensor::NameOf(type.dtype)));
   }
   return value;
 }
@@ -168,26 +164,22 @@ graph::Attribute AttributeOf(const Reader& reader) {
   if (type == "float") return reader.As<double>("value", "a number");
   if (type == "string") return reader.As<std::string>("value", "a text");
   if (type == "data_type") return TypeNamed(reader.Text("value"), reader, "value");
-  if (type == "list_int")
-    return reader.As<std::vector<int64_t>>("value", "an array of whole numbers");
+  if (type == "list_int") return reader.As<std::vector<int64_t>>("value", "an array of whole numbers");
   if (type == "list_float") return reader.As<std::vector<double>>("value", "an array of numbers");
-  if (type == "list_string")
-    return reader.As<std::vector<std::string>>("value", "an array of texts");
+  if (type == "list_string") return reader.As<std::vector<std::string>>("value", "an array of texts");
   if (type == "list_bool") {
     auto values = reader.As<std::vector<bool>>("value", "an array of true and false");
     return std::vector<int64_t>(values.begin(), values.end());
   }
   reader.Bad(
       "type",
-      fmt::format(
-          "is '{}'; bool, int, float, string, data_type and list_ of the first four are possible",
-          type));
+      fmt::format("is '{}'; bool, int, float, string, data_type and list_ of the first four are possible",
+                  type));
 }
 
 // "3_2_3_3" for an int32 ND tensor of 3 x 3: numbers of type and format, then the sizes.
 std::string NamePart(const graph::ValueType& type) {
-  std::string text =
-      fmt::format("{}_{}", static_cast<int>(type.dtype), static_cast<int>(type.format));
+  std::string text = fmt::format("{}_{}", static_cast<int>(type.dtype), static_cast<int>(type.format));
   for (int64_t size : type.shape) text += fmt::format("_{}", size);
   return text;
 }
@@ -237,8 +229,7 @@ std::vector<DescribedOp> ReadSingleOps(const std::string& json) {
   try {
     list = Json::parse(json);
   } catch (const Json::exception& error) {
-    Fail(100000, "atc-singleop", "E10001: the description of single operators is no JSON: {}",
-         error.what());
+    Fail(100000, "atc-singleop", "E10001: the description of single operators is no JSON: {}", error.what());
   }
   if (!list.is_array() || list.empty()) {
     Fail(100000, "atc-singleop",

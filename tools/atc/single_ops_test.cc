@@ -56,19 +56,16 @@ TEST(SingleOps, AreReadAsDescribed) {
   ASSERT_NE(op.inputs[3].value, nullptr);
   EXPECT_THAT(op.inputs[3].value->Ints(), testing::ElementsAre(4, 5));
   EXPECT_EQ(op.outputs, 1);
-  EXPECT_EQ(std::get<std::vector<int64_t>>(op.attributes.at("strides")),
-            (std::vector<int64_t>{1, 1, 1, 1}));
+  EXPECT_EQ(std::get<std::vector<int64_t>>(op.attributes.at("strides")), (std::vector<int64_t>{1, 1, 1, 1}));
   EXPECT_EQ(std::get<bool>(op.attributes.at("flag")), true);
   EXPECT_EQ(std::get<double>(op.attributes.at("alpha")), 0.5);
   EXPECT_EQ(std::get<DType>(op.attributes.at("to")), DType::kF32);
-  EXPECT_EQ(std::get<std::vector<int64_t>>(op.attributes.at("flags")),
-            (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(std::get<std::vector<int64_t>>(op.attributes.at("flags")), (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(std::get<std::string>(op.attributes.at("mode")), "same");
 }
 
 TEST(SingleOps, WithoutANameHaveTheDocumentedOne) {
-  EXPECT_EQ(ReadSingleOps(Replaced(kAdd, R"("name": "add",)", ""))[0].name,
-            "0_Add_3_2_3_3_3_2_3_3_3_2_3_3");
+  EXPECT_EQ(ReadSingleOps(Replaced(kAdd, R"("name": "add",)", ""))[0].name, "0_Add_3_2_3_3_3_2_3_3_3_2_3_3");
 }
 
 TEST(SingleOps, ErrorsSayWhere) {
@@ -79,12 +76,10 @@ TEST(SingleOps, ErrorsSayWhere) {
   EXPECT_THAT(ErrorOf(Replaced(kAdd, R"("op": "Add",)", "")), HasSubstr("[0].op is missing"));
   EXPECT_THAT(ErrorOf(Replaced(kAdd, "int32", "int33")),
               HasSubstr("[0].input_desc[0].type is 'int33', which is no type"));
-  EXPECT_THAT(ErrorOf(Replaced(kAdd, "ND", "NC1HWC0")),
-              HasSubstr("[0].input_desc[0].format is 'NC1HWC0'"));
+  EXPECT_THAT(ErrorOf(Replaced(kAdd, "ND", "NC1HWC0")), HasSubstr("[0].input_desc[0].format is 'NC1HWC0'"));
   EXPECT_THAT(ErrorOf(Replaced(kAdd, "[3, 3]", "[3, -3]")),
               HasSubstr("[0].input_desc[0].shape has the size -3"));
-  EXPECT_THAT(ErrorOf(Replaced(kAdd, "[3, 3]", "\"3\"")),
-              HasSubstr("shape is not an array of numbers"));
+  EXPECT_THAT(ErrorOf(Replaced(kAdd, "[3, 3]", "\"3\"")), HasSubstr("shape is not an array of numbers"));
   EXPECT_THAT(ErrorOf(Replaced(kAdd, "\"add\"", "\"a/b\"")),
               HasSubstr("[0].name cannot be the name of a file"));
 }
@@ -101,10 +96,8 @@ TEST(SingleOps, FilesServeTheCallsTheyDescribe) {
   EXPECT_FALSE(graph::Serves(built, ReadSingleOps(Replaced(kAdd, "[3, 3]", "[1, 3]"))[0].op));
 
   std::ofstream(fs::path(scratch) / "ops.json") << Replaced(kAdd, "Add", "Frobnicate");
-  EXPECT_THROW(CompileSingleOps((fs::path(scratch) / "ops.json").string(), folder.string()),
-               belay::Error);
-  EXPECT_THROW(CompileSingleOps((fs::path(scratch) / "none.json").string(), folder.string()),
-               belay::Error);
+  EXPECT_THROW(CompileSingleOps((fs::path(scratch) / "ops.json").string(), folder.string()), belay::Error);
+  EXPECT_THROW(CompileSingleOps((fs::path(scratch) / "none.json").string(), folder.string()), belay::Error);
   fs::remove_all(scratch);
 }
 

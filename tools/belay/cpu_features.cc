@@ -33,8 +33,9 @@ std::string CpuModel() {
 
 std::vector<std::string> CpuFeatures() {
   static const char* const kOfInterest[] = {
-      "sse4_2", "f16c",    "fma",   "avx2",   "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16",
-      "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8", "asimd", "asimdhp", "bf16", "sve", "sve2"};
+      "sse4_2",      "f16c",        "fma",         "avx2",     "avx512f",  "avx512bw",
+      "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8",
+      "asimd",       "asimdhp",     "bf16",        "sve",      "sve2"};
   std::istringstream words(CpuInfo({"flags", "Features"}));
   std::set<std::string> present;
   for (std::string word; words >> word;) present.insert(word);

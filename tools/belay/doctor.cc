@@ -37,8 +37,7 @@ int Doctor(const std::vector<std::string>& programs) {
   std::string home = ToolkitHome();
   bool problem = Print("environment, for the toolkit at " + home, ExamineEnvironment(home));
   problem |= Print("machine", ExamineMachine());
-  for (const std::string& program : programs)
-    problem |= Print(program, ExamineProgram(program, home));
+  for (const std::string& program : programs) problem |= Print(program, ExamineProgram(program, home));
   std::puts(problem ? "There are problems; see above."
                     : "Nothing found that would keep a program from running.");
   return problem ? 1 : 0;

@@ -33,12 +33,10 @@ void ExamineHomes(const std::string& home, std::vector<Finding>& findings) {
                (exists ? "" : " (which does not exist)");
     }
   }
-  if (!wrong.empty())
-    findings.push_back({Verdict::kProblem, wrong + ", not to this toolkit", Source(home)});
+  if (!wrong.empty()) findings.push_back({Verdict::kProblem, wrong + ", not to this toolkit", Source(home)});
   if (!unset.empty())
-    findings.push_back({Verdict::kNote,
-                        "not set, though programs and build scripts read them: " + unset,
-                        Source(home)});
+    findings.push_back(
+        {Verdict::kNote, "not set, though programs and build scripts read them: " + unset, Source(home)});
   if (unset.empty() && wrong.empty())
     findings.push_back({Verdict::kGood, "the variables ASCEND_* lead to this toolkit", ""});
 }
@@ -51,21 +49,18 @@ void ExamineLibraryPath(const std::string& home, std::vector<Finding>& findings)
     if (!has_libraries) continue;
     if (SameFolder(folder, home + "/lib64")) {
       if (!found)
-        findings.push_back(
-            {Verdict::kGood, "LD_LIBRARY_PATH leads to this toolkit's libraries", ""});
+        findings.push_back({Verdict::kGood, "LD_LIBRARY_PATH leads to this toolkit's libraries", ""});
       found = true;
     } else if (!found) {
-      findings.push_back(
-          {Verdict::kProblem,
-           "LD_LIBRARY_PATH leads to " + DescribeForeign(folder) + ", before this one",
-           Source(home)});
+      findings.push_back({Verdict::kProblem,
+                          "LD_LIBRARY_PATH leads to " + DescribeForeign(folder) + ", before this one",
+                          Source(home)});
       return;
     } else {
-      findings.push_back(
-          {Verdict::kNote,
-           "LD_LIBRARY_PATH also has " + DescribeForeign(folder) + ", behind this one",
-           "what Belay lacks would be taken from there, which cannot work: take it out of the "
-           "list"});
+      findings.push_back({Verdict::kNote,
+                          "LD_LIBRARY_PATH also has " + DescribeForeign(folder) + ", behind this one",
+                          "what Belay lacks would be taken from there, which cannot work: take it out of the "
+                          "list"});
     }
   }
   if (!found) {
@@ -79,12 +74,11 @@ void ExamineLibraryPath(const std::string& home, std::vector<Finding>& findings)
 void ExaminePreload(const std::string& home, std::vector<Finding>& findings) {
   for (const std::string& library : ListOf("LD_PRELOAD")) {
     std::filesystem::path path = library;
-    if (path.filename().string().rfind("libascend", 0) != 0 &&
-        path.filename() != "libbelay_core.so")
+    if (path.filename().string().rfind("libascend", 0) != 0 && path.filename() != "libbelay_core.so")
       continue;
     if (SameFolder(path.parent_path().string(), home + "/lib64")) continue;
-    findings.push_back({Verdict::kProblem, "LD_PRELOAD loads " + library + " of another toolkit",
-                        "unset LD_PRELOAD"});
+    findings.push_back(
+        {Verdict::kProblem, "LD_PRELOAD loads " + library + " of another toolkit", "unset LD_PRELOAD"});
   }
 }
 

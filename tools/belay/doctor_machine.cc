@@ -47,8 +47,7 @@ void ExamineSystemCalls(std::vector<Finding>& findings) {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) < 0) {
     findings.push_back(
         {Verdict::kNote,
-         "the system call membarrier is refused (seccomp?): starting and ending use a slower way",
-         ""});
+         "the system call membarrier is refused (seccomp?): starting and ending use a slower way", ""});
   }
   int file = memfd_create("belay-doctor", MFD_CLOEXEC);
   if (file < 0) {
@@ -97,8 +96,7 @@ void ExamineMemory(std::vector<Finding>& findings) {
   if (promised <= MemoryLimit()) return;
   findings.push_back({Verdict::kNote,
                       "the devices have " + std::to_string(promised >> 20) +
-                          " MiB together, and there are only " +
-                          std::to_string(MemoryLimit() >> 20) +
+                          " MiB together, and there are only " + std::to_string(MemoryLimit() >> 20) +
                           ": a program that fills them is ended by the system",
                       "give them less: BELAY_DEVICE_MEMORY, BELAY_DEVICES"});
 }
@@ -114,10 +112,10 @@ void StartRuntime(std::vector<Finding>& findings) {
     ExamineMemory(findings);
   } else {
     const char* text = aclGetRecentErrMsg();
-    findings.push_back({Verdict::kProblem,
-                        "the runtime does not start: " +
-                            (text == nullptr ? std::to_string(code) : std::string(text)),
-                        "docs/messages.md says more"});
+    findings.push_back(
+        {Verdict::kProblem,
+         "the runtime does not start: " + (text == nullptr ? std::to_string(code) : std::string(text)),
+         "docs/messages.md says more"});
   }
   aclFinalize();
 }

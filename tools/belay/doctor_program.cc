@@ -25,18 +25,16 @@ bool StartsWith(const std::string& text, std::initializer_list<const char*> star
 }
 
 bool IsAscendLibrary(const std::string& name) {
-  return StartsWith(
-      name, {"libacl",       "libascend",     "libge_",  "libgraph",  "libhccl", "libnnopbase",
-             "libopapi",     "libruntime.so", "libfmk_", "libmsprof", "libatb",  "libopsproto",
-             "libexe_graph", "libregister",   "libdcmi", "libc_sec",  "libmmpa", "libtsdclient",
-             "libhcom",      "libshmem",      "libmspti"});
+  return StartsWith(name, {"libacl",       "libascend",     "libge_",  "libgraph",  "libhccl", "libnnopbase",
+                           "libopapi",     "libruntime.so", "libfmk_", "libmsprof", "libatb",  "libopsproto",
+                           "libexe_graph", "libregister",   "libdcmi", "libc_sec",  "libmmpa", "libtsdclient",
+                           "libhcom",      "libshmem",      "libmspti"});
 }
 
 bool IsAscendSymbol(const std::string& name) {
-  return StartsWith(name, {"acl", "Hccl", "Msprof", "_ZN2ge", "_ZNK2ge", "_ZTVN2ge", "_ZTIN2ge",
-                           "dcmi_", "hi_mpi_"}) ||
-         (name.size() > 2 && name.rfind("rt", 0) == 0 &&
-          std::isupper(static_cast<unsigned char>(name[2])));
+  return StartsWith(name, {"acl", "Hccl", "Msprof", "_ZN2ge", "_ZNK2ge", "_ZTVN2ge", "_ZTIN2ge", "dcmi_",
+                           "hi_mpi_"}) ||
+         (name.size() > 2 && name.rfind("rt", 0) == 0 && std::isupper(static_cast<unsigned char>(name[2])));
 }
 
 std::string Readable(const std::string& symbol) {
@@ -48,10 +46,8 @@ std::string Readable(const std::string& symbol) {
 std::string Shortened(const std::vector<std::string>& names) {
   constexpr size_t kShown = 12;
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() <= kShown ? text
-                                : text + " and " + std::to_string(names.size() - kShown) + " more";
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
 }
 
 class Examination {
@@ -83,8 +79,7 @@ class Examination {
   void ExamineFile() {
     const LoadedFile& file = files_[0];
     if (IsProgram() && access(file.elf.interpreter.c_str(), X_OK) != 0) {
-      Note(Verdict::kProblem,
-           "the loader that it names, " + file.elf.interpreter + ", does not exist",
+      Note(Verdict::kProblem, "the loader that it names, " + file.elf.interpreter + ", does not exist",
            "it was built for another system (a C library other than glibc?): build it here, or run "
            "it in a container of its system");
     }
@@ -97,8 +92,7 @@ class Examination {
   }
 
   void ExamineLibrary(const LoadedFile& file) {
-    bool here =
-        !file.path.empty() && SameFolder(fs::path(file.path).parent_path().string(), lib64_);
+    bool here = !file.path.empty() && SameFolder(fs::path(file.path).parent_path().string(), lib64_);
     if (file.path.empty()) {
       unresolved_ |= !IsAscendLibrary(file.name);
       Note(Verdict::kProblem, file.name + " is not found (needed by " + file.asked_by + ")",
@@ -106,15 +100,13 @@ class Examination {
                ? "Belay does not have it: a program that needs it cannot start"
                : "install the package that has it, or name its folder in LD_LIBRARY_PATH");
     } else if (file.found_by.empty()) {
-      Note(Verdict::kProblem,
-           file.name + " is in " + lib64_ + ", but nothing leads the loader there",
+      Note(Verdict::kProblem, file.name + " is in " + lib64_ + ", but nothing leads the loader there",
            "source " + home_ + "/set_env.sh, or start it with belay run");
     } else if (!here && fs::exists(lib64_ + "/" + file.name) && IsAscendLibrary(file.name)) {
       bool fixed = file.found_by.rfind("DT_RPATH", 0) == 0 || file.found_by == "its path";
       Note(Verdict::kProblem,
-           file.name + " would be taken from " +
-               DescribeForeign(fs::path(file.path).parent_path().string()) + ", by " +
-               file.found_by,
+           file.name + " would be taken from " + DescribeForeign(fs::path(file.path).parent_path().string()) +
+               ", by " + file.found_by,
            fixed ? "this comes before LD_LIBRARY_PATH: start it with belay run --preload"
                  : "source " + home_ + "/set_env.sh, or start it with belay run");
     }
@@ -130,8 +122,7 @@ class Examination {
         if (found == files_.end() || found->path.empty()) continue;
         for (const std::string& version : versions) {
           const std::vector<std::string>& there = found->elf.versions;
-          if (there.empty() || std::find(there.begin(), there.end(), version) != there.end())
-            continue;
+          if (there.empty() || std::find(there.begin(), there.end(), version) != there.end()) continue;
           Note(Verdict::kProblem,
                file.path + " needs " + version + ", which " + found->path + " does not have",
                "it was built on a newer system: build it here, or run it in a container of that "
@@ -159,8 +150,7 @@ class Examination {
       }
       std::sort(ascend.begin(), ascend.end());
       std::sort(others.begin(), others.end());
-      std::string when =
-          file.elf.bind_now ? "it does not start without them" : "it stops when it calls one";
+      std::string when = file.elf.bind_now ? "it does not start without them" : "it stops when it calls one";
       if (!ascend.empty()) {
         Note(Verdict::kProblem,
              file.path + " uses " + std::to_string(ascend.size()) +
@@ -168,8 +158,8 @@ class Examination {
              when + "; ask for them with this list");
       }
       if (!others.empty() && IsProgram() && !unresolved_) {
-        Note(Verdict::kProblem,
-             file.path + " uses symbols that no library of it has: " + Shortened(others), when);
+        Note(Verdict::kProblem, file.path + " uses symbols that no library of it has: " + Shortened(others),
+             when);
       }
     }
   }
@@ -178,9 +168,9 @@ class Examination {
   void ExamineLimits() {
     for (const Limit& limit : kLimits) {
       for (const LoadedFile& file : files_) {
-        bool uses = std::any_of(file.elf.symbols.begin(), file.elf.symbols.end(), [&](const ElfSymbol& symbol) {
-          return !symbol.defined && symbol.name == limit.function;
-        });
+        bool uses = std::any_of(
+            file.elf.symbols.begin(), file.elf.symbols.end(),
+            [&](const ElfSymbol& symbol) { return !symbol.defined && symbol.name == limit.function; });
         if (!uses) continue;
         const char* what = limit.works ? ", of which not all works: " : ", which always fails: ";
         Note(Verdict::kNote, file.path + " uses " + limit.function + what + limit.note);
@@ -201,8 +191,7 @@ std::vector<Finding> ExamineProgram(const std::string& name, const std::string& 
   std::string path = fs::exists(name) ? name : FindProgram(name).path;
   std::error_code none;
   if (!fs::is_regular_file(path, none))
-    return {{Verdict::kProblem, "there is no such file",
-             "name a program (PATH is searched) or a library"}};
+    return {{Verdict::kProblem, "there is no such file", "name a program (PATH is searched) or a library"}};
   try {
     std::optional<ElfFile> elf = ReadElf(path);
     if (!elf) {
@@ -212,10 +201,10 @@ std::vector<Finding> ExamineProgram(const std::string& name, const std::string& 
                "examine the libraries that it loads, such as the .so files of a Python package"}};
     }
     if (!elf->is_64_bit || elf->machine != OwnMachine()) {
-      return {{Verdict::kProblem,
-               "it is for " + MachineName(elf->machine) + ", and this machine is " +
-                   MachineName(OwnMachine()),
-               "build it for this machine"}};
+      return {
+          {Verdict::kProblem,
+           "it is for " + MachineName(elf->machine) + ", and this machine is " + MachineName(OwnMachine()),
+           "build it for this machine"}};
     }
     if (elf->interpreter.empty() && !elf->is_library) {
       return {{Verdict::kProblem,
@@ -224,10 +213,9 @@ std::vector<Finding> ExamineProgram(const std::string& name, const std::string& 
     }
     std::vector<Finding> findings = Examination(path, home).Run();
     if (FindProgram(fs::absolute(path).string()).changes_user) {
-      findings.push_back(
-          {Verdict::kProblem,
-           "it changes its user or group, so the system ignores LD_LIBRARY_PATH for it",
-           "chmod u-s,g-s, or link it with -rpath"});
+      findings.push_back({Verdict::kProblem,
+                          "it changes its user or group, so the system ignores LD_LIBRARY_PATH for it",
+                          "chmod u-s,g-s, or link it with -rpath"});
     }
     return findings;
   } catch (const std::runtime_error& error) {

@@ -40,8 +40,7 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes), header_(bytes_.At<Elf64_Ehdr>(0)) {
     for (int i = 0; i < header_.e_shnum; ++i) {
-      sections_.push_back(
-          bytes_.At<Elf64_Shdr>(header_.e_shoff + uint64_t{sizeof(Elf64_Shdr)} * i));
+      sections_.push_back(bytes_.At<Elf64_Shdr>(header_.e_shoff + uint64_t{sizeof(Elf64_Shdr)} * i));
     }
   }
 
@@ -89,8 +88,7 @@ class Reader {
   void ReadInterpreter(ElfFile& file) const {
     for (int i = 0; i < header_.e_phnum; ++i) {
       auto part = bytes_.At<Elf64_Phdr>(header_.e_phoff + uint64_t{sizeof(Elf64_Phdr)} * i);
-      if (part.p_type == PT_INTERP)
-        file.interpreter = Text(bytes_.Part(part.p_offset, part.p_filesz), 0);
+      if (part.p_type == PT_INTERP) file.interpreter = Text(bytes_.Part(part.p_offset, part.p_filesz), 0);
     }
   }
 
@@ -143,8 +141,7 @@ class Reader {
       uint64_t entry_at = at + need.vn_aux;
       for (int k = 0; k < need.vn_cnt; ++k) {
         auto entry = bytes_.At<Elf64_Vernaux>(entry_at);
-        if ((entry.vna_flags & VER_FLG_WEAK) == 0)
-          versions.push_back(Text(strings, entry.vna_name));
+        if ((entry.vna_flags & VER_FLG_WEAK) == 0) versions.push_back(Text(strings, entry.vna_name));
         if (entry.vna_next == 0) break;
         entry_at += entry.vna_next;
       }
@@ -158,8 +155,7 @@ class Reader {
     uint64_t at = section.sh_offset;
     for (uint32_t i = 0; i < section.sh_info; ++i) {
       auto version = bytes_.At<Elf64_Verdef>(at);
-      file.versions.push_back(
-          Text(strings, bytes_.At<Elf64_Verdaux>(at + version.vd_aux).vda_name));
+      file.versions.push_back(Text(strings, bytes_.At<Elf64_Verdaux>(at + version.vd_aux).vda_name));
       if (version.vd_next == 0) break;
       at += version.vd_next;
     }
@@ -190,8 +186,8 @@ std::optional<ElfFile> ReadElf(const std::string& path) {
     throw std::runtime_error("cannot read " + path + ": " + why);
   }
   auto size = static_cast<size_t>(state.st_size);
-  void* p = S_ISREG(state.st_mode) && size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0)
-                                               : MAP_FAILED;
+  void* p =
+      S_ISREG(state.st_mode) && size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
   close(fd);
   if (p == MAP_FAILED) return std::nullopt;
   std::optional<ElfFile> file;

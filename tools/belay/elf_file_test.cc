@@ -34,8 +34,7 @@ TEST(ElfFile, TellsWhatTheLoaderReads) {
   EXPECT_THAT(elf->needed, testing::Contains("libc.so.6"));
   EXPECT_TRUE(Has(*elf, "open", false) || Has(*elf, "open64", false));
   ASSERT_EQ(elf->needed_versions.count("libc.so.6"), 1u);
-  EXPECT_THAT(elf->needed_versions["libc.so.6"],
-              testing::Contains(testing::StartsWith("GLIBC_2.")));
+  EXPECT_THAT(elf->needed_versions["libc.so.6"], testing::Contains(testing::StartsWith("GLIBC_2.")));
 }
 
 TEST(ElfFile, IsNothingForOtherFiles) {

@@ -32,8 +32,7 @@ CLI::App* AddRun(CLI::App& app, RunOptions& options) {
                 "Load Belay's libraries first: for programs whose DT_RPATH names other ones");
   run->add_option("command", options.command, "-- program and its arguments")->required();
   run->positionals_at_end();
-  run->footer(
-      "The exit code is the program's; 127 when it was not found, 126 when it cannot start.");
+  run->footer("The exit code is the program's; 127 when it was not found, 126 when it cannot start.");
   return run;
 }
 
@@ -51,14 +50,13 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", BELAY_VERSION);
   RunOptions options;
   CLI::App* run = AddRun(app, options);
-  CLI::App* doctor = app.add_subcommand(
-      "doctor", "Find what would keep a program from running here, without running it");
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
   std::vector<std::string> examined;
   doctor->add_option("program", examined, "Programs or libraries to look into");
   doctor->footer("The exit code is 0, or 1 when there is a problem.");
-  app.add_subcommand(
-      "graph",
-      "Draw a compiled model: fused nodes, memory, time per node (see belay graph --help)");
+  app.add_subcommand("graph",
+                     "Draw a compiled model: fused nodes, memory, time per node (see belay graph --help)");
   [[maybe_unused]] bool json = false;
 #ifdef BELAY_HAS_INFO
   CLI::App* info = app.add_subcommand("info", "Say what a program would find here");

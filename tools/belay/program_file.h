@@ -7,10 +7,10 @@ namespace belay::tool {
 
 enum class ProgramKind {
   kMissing,
-  kDynamic,   // loads shared libraries
-  kStatic,    // does not
-  kForeign,   // for another processor
-  kOther,     // a script, or a file that cannot be read
+  kDynamic,  // loads shared libraries
+  kStatic,   // does not
+  kForeign,  // for another processor
+  kOther,    // a script, or a file that cannot be read
 };
 
 struct ProgramFile {

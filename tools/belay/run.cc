@@ -36,8 +36,9 @@ void Preload(const std::string& home) {
 // Starts it all the same: what it starts in turn may be what uses a card.
 void SayWhatWillNotWork(const ProgramFile& program) {
   const char* why = program.kind == ProgramKind::kStatic ? "is statically linked and loads no libraries"
-                    : program.changes_user ? "changes its user or group, so the system ignores LD_LIBRARY_PATH for it"
-                                           : nullptr;
+                    : program.changes_user
+                        ? "changes its user or group, so the system ignores LD_LIBRARY_PATH for it"
+                        : nullptr;
   if (why == nullptr) return;
   std::fprintf(stderr, "belay run: %s %s: Belay has no effect on it\n", program.path.c_str(), why);
 }
@@ -47,7 +48,8 @@ int Explain(const ProgramFile& program, int error) {
   if (error == ENOEXEC && program.kind == ProgramKind::kForeign) {
     std::fprintf(stderr, "belay run: cannot start %s: it is a program for another processor\n", path);
   } else if (error == ENOENT && program.kind != ProgramKind::kMissing) {
-    std::fprintf(stderr, "belay run: cannot start %s: the interpreter or loader that it names does not exist\n", path);
+    std::fprintf(
+        stderr, "belay run: cannot start %s: the interpreter or loader that it names does not exist\n", path);
     return 126;
   } else {
     std::fprintf(stderr, "belay run: cannot start %s: %s\n", path, std::strerror(error));

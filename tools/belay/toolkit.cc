@@ -39,9 +39,8 @@ std::string ToolkitHome() {
   namespace fs = std::filesystem;
   fs::path home = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
   if (!fs::is_directory(home / "lib64")) {
-    throw std::runtime_error("this command lies in " + (home / "bin").string() +
-                             ", but there is no " + (home / "lib64").string() +
-                             " beside it: install it with make toolkit");
+    throw std::runtime_error("this command lies in " + (home / "bin").string() + ", but there is no " +
+                             (home / "lib64").string() + " beside it: install it with make toolkit");
   }
   return home.string();
 }
@@ -55,8 +54,7 @@ void SetToolkitEnvironment(const std::string& home) {
   const std::string operators = "opp/built-in/op_impl/ai_core/tbe";
   Prepend("LD_LIBRARY_PATH", home,
           {"lib64", "lib64/plugin/opskernel", "lib64/plugin/nnengine",
-           operators + "/op_tiling/lib/linux/" BELAY_ARCH, operators + "/op_tiling",
-           "tools/aml/lib64"});
+           operators + "/op_tiling/lib/linux/" BELAY_ARCH, operators + "/op_tiling", "tools/aml/lib64"});
   Prepend("PYTHONPATH", home, {"python/site-packages", operators});
   Prepend("PATH", home, {"bin", "compiler/ccec_compiler/bin"});
 }

@@ -95,8 +95,7 @@ class Placement {
   std::vector<int> Positions() const {
     std::vector<int> position(items_.size());
     for (const auto& layer : layers_) {
-      for (size_t i = 0; i < layer.size(); ++i)
-        position[static_cast<size_t>(layer[i])] = static_cast<int>(i);
+      for (size_t i = 0; i < layer.size(); ++i) position[static_cast<size_t>(layer[i])] = static_cast<int>(i);
     }
     return position;
   }
@@ -112,8 +111,8 @@ class Placement {
           mine.push_back(position[static_cast<size_t>(lower)]);
         std::sort(mine.begin(), mine.end());
         for (int end : mine)
-          crossings += static_cast<size_t>(
-              std::count_if(ends.begin(), ends.end(), [&](int e) { return e > end; }));
+          crossings +=
+              static_cast<size_t>(std::count_if(ends.begin(), ends.end(), [&](int e) { return e > end; }));
         ends.insert(ends.end(), mine.begin(), mine.end());
       }
     }
@@ -131,8 +130,7 @@ class Placement {
         double sum = 0;
         for (int other : neighbours) sum += position[static_cast<size_t>(other)];
         double own = position[static_cast<size_t>(item)];
-        keyed.push_back(
-            {neighbours.empty() ? own : sum / static_cast<double>(neighbours.size()), item});
+        keyed.push_back({neighbours.empty() ? own : sum / static_cast<double>(neighbours.size()), item});
       }
       std::stable_sort(keyed.begin(), keyed.end(),
                        [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -158,9 +156,7 @@ class Placement {
 
   // --- where each item lies in its layer
 
-  double Distance(int left, int right) {
-    return (At(left).width + At(right).width) / 2 + gaps_.across;
-  }
+  double Distance(int left, int right) { return (At(left).width + At(right).width) / 2 + gaps_.across; }
 
   // The places nearest to the wanted ones (least squares, bends count more) that keep order and
   // distances: items that would collide move together, as a block.
@@ -172,8 +168,7 @@ class Placement {
       double at() const { return sum / weight; }
     };
     std::vector<double> shift(layer.size(), 0);  // distance from the first item of the layer
-    for (size_t i = 1; i < layer.size(); ++i)
-      shift[i] = shift[i - 1] + Distance(layer[i - 1], layer[i]);
+    for (size_t i = 1; i < layer.size(); ++i) shift[i] = shift[i - 1] + Distance(layer[i - 1], layer[i]);
     std::vector<Block> blocks;
     for (size_t i = 0; i < layer.size(); ++i) {
       blocks.push_back({weight[i] * (wanted[i] - shift[i]), weight[i], i});
@@ -244,13 +239,11 @@ class Placement {
     MoveToLeftEdge(layout);
     for (size_t i = 0; i < boxes; ++i) {
       const Item& item = items_[i];
-      double middle =
-          (top[static_cast<size_t>(item.layer)] + bottom[static_cast<size_t>(item.layer)]) / 2;
+      double middle = (top[static_cast<size_t>(item.layer)] + bottom[static_cast<size_t>(item.layer)]) / 2;
       layout.corners.push_back({item.x - item.width / 2, middle - item.height / 2});
       layout.layers.push_back(item.layer);
     }
-    for (size_t e = 0; e < edges_.size(); ++e)
-      layout.paths.push_back(PathOf(e, layout, top, bottom));
+    for (size_t e = 0; e < edges_.size(); ++e) layout.paths.push_back(PathOf(e, layout, top, bottom));
     return layout;
   }
 
@@ -258,10 +251,8 @@ class Placement {
     double left = 0;
     double right = 0;
     for (size_t i = 0; i < items_.size(); ++i) {
-      left = i == 0 ? items_[i].x - items_[i].width / 2
-                    : std::min(left, items_[i].x - items_[i].width / 2);
-      right = i == 0 ? items_[i].x + items_[i].width / 2
-                     : std::max(right, items_[i].x + items_[i].width / 2);
+      left = i == 0 ? items_[i].x - items_[i].width / 2 : std::min(left, items_[i].x - items_[i].width / 2);
+      right = i == 0 ? items_[i].x + items_[i].width / 2 : std::max(right, items_[i].x + items_[i].width / 2);
     }
     for (Item& item : items_) item.x -= left;
     layout.width = right - left;
@@ -271,8 +262,7 @@ class Placement {
                             const std::vector<double>& bottom) {
     const Edge& edge = edges_[e];
     const Item& from = At(edge.from);
-    std::vector<Point> path = {
-        {from.x, layout.corners[static_cast<size_t>(edge.from)].y + from.height}};
+    std::vector<Point> path = {{from.x, layout.corners[static_cast<size_t>(edge.from)].y + from.height}};
     for (int bend : bends_[e]) {
       auto layer = static_cast<size_t>(At(bend).layer);
       path.push_back({At(bend).x, top[layer]});

@@ -22,10 +22,9 @@ struct Edge {
 };
 
 struct Layout {
-  std::vector<Point> corners;  // top left, of each box
-  std::vector<int> layers;     // of each box, 0 on top
-  std::vector<std::vector<Point>>
-      paths;  // of each edge: from the bottom of one box to the top of the other
+  std::vector<Point> corners;             // top left, of each box
+  std::vector<int> layers;                // of each box, 0 on top
+  std::vector<std::vector<Point>> paths;  // of each edge: from the bottom of one box to the top of the other
   double width = 0;
   double height = 0;
 };

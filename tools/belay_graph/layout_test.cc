@@ -16,8 +16,7 @@ double MiddleOf(const Layout& layout, const std::vector<Box>& boxes, size_t i) {
 }
 
 // Boxes lie inside the picture and apart; edges go down, from a box's bottom to a box's top.
-void CheckPlaces(const std::vector<Box>& boxes, const std::vector<Edge>& edges,
-                 const Layout& layout) {
+void CheckPlaces(const std::vector<Box>& boxes, const std::vector<Edge>& edges, const Layout& layout) {
   ASSERT_EQ(layout.corners.size(), boxes.size());
   ASSERT_EQ(layout.paths.size(), edges.size());
   for (size_t i = 0; i < boxes.size(); ++i) {
@@ -41,8 +40,8 @@ void CheckPlaces(const std::vector<Box>& boxes, const std::vector<Edge>& edges,
     EXPECT_NEAR(path.front().y, layout.corners[from].y + boxes[from].height, 0.01);
     EXPECT_NEAR(path.back().x, MiddleOf(layout, boxes, to), 0.01);
     EXPECT_NEAR(path.back().y, layout.corners[to].y, 0.01);
-    EXPECT_TRUE(std::is_sorted(path.begin(), path.end(),
-                               [](const Point& a, const Point& b) { return a.y < b.y; }));
+    EXPECT_TRUE(
+        std::is_sorted(path.begin(), path.end(), [](const Point& a, const Point& b) { return a.y < b.y; }));
   }
 }
 

@@ -30,8 +30,7 @@ graph::ModelFile Read(const Options& options) {
   graph::BuildOptions build;
   if (!options.input_shape.empty()) build["input_shape"] = options.input_shape;
   return graph::BuildModel(
-      graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(options.model)), folder),
-      build);
+      graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(options.model)), folder), build);
 }
 
 // The types of the inputs, with sizes that the file leaves open filled in.
@@ -73,8 +72,7 @@ int Main(int argc, char** argv) {
       "memory plan puts it, and "
       "how long each takes.",
       "belay graph");
-  app.add_option("model", options.model,
-                 "A .om file of Belay, or an .onnx file, which is compiled first")
+  app.add_option("model", options.model, "A .om file of Belay, or an .onnx file, which is compiled first")
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("--format", options.format, "text, dot (for graphviz) or svg")

@@ -33,8 +33,7 @@ void FillInput(const graph::ModelPort& port, char* at) {
   if (port.type.dtype != graph::DType::kF32) return;
   std::minstd_rand random(1);
   std::uniform_real_distribution<float> number(0, 1);
-  for (float& x : std::span(reinterpret_cast<float*>(at), port.bytes / sizeof(float)))
-    x = number(random);
+  for (float& x : std::span(reinterpret_cast<float*>(at), port.bytes / sizeof(float))) x = number(random);
 }
 
 double Median(std::vector<double>& values) {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "belay_graph/measure.h"
@@ -41,8 +41,7 @@ std::string TypeWithFused(const Node& node) {
   if (!node.type.starts_with("Fused")) return text;
   constexpr const char* kOptional[] = {"bias", "residual"};
   for (size_t i = 0; i < std::size(kOptional); ++i) {
-    if (i + 2 < node.inputs.size() && node.inputs[i + 2].present())
-      text += std::string(" + ") + kOptional[i];
+    if (i + 2 < node.inputs.size() && node.inputs[i + 2].present()) text += std::string(" + ") + kOptional[i];
   }
   const auto* activation = graph::FindAttribute<std::string>(node, "activation");
   return activation == nullptr || activation->empty() ? text : text + " + " + *activation;
@@ -112,9 +111,8 @@ class Drawer {
     auto from = static_cast<size_t>(port.node);
     if (number_[from] < 0) return;  // a constant
     const auto& types = graph_.nodes[from].types;
-    ValueType type = static_cast<size_t>(port.output) < types.size()
-                         ? types[static_cast<size_t>(port.output)]
-                         : ValueType{};
+    ValueType type = static_cast<size_t>(port.output) < types.size() ? types[static_cast<size_t>(port.output)]
+                                                                     : ValueType{};
     Flow flow{number_[from], to, TextOf(type), BytesOf(type)};
     bool twice = std::any_of(picture_.flows.begin(), picture_.flows.end(), [&](const Flow& other) {
       return other.from == flow.from && other.to == flow.to && other.type == flow.type;
@@ -156,8 +154,7 @@ class Drawer {
 
 }  // namespace
 
-Picture MakePicture(const Graph& graph, const std::vector<ValueType>& inputs,
-                    const RunOptions& options) {
+Picture MakePicture(const Graph& graph, const std::vector<ValueType>& inputs, const RunOptions& options) {
   Picture picture;
   picture.name = graph.name;
   graph::Specialised specialised = graph::Specialise(graph, inputs);
@@ -174,8 +171,8 @@ Picture MakePicture(const Graph& graph, const std::vector<ValueType>& inputs,
   if (options.runs > 0) workers.emplace();
   graph::Program program(specialised.graph);
   picture.runs = options.runs;
-  drawer.AddProgram(
-      program, options.runs > 0 ? MeasureKernels(program, options.runs) : std::vector<double>());
+  drawer.AddProgram(program,
+                    options.runs > 0 ? MeasureKernels(program, options.runs) : std::vector<double>());
   return picture;
 }
 

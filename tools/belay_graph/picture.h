@@ -19,7 +19,7 @@ struct Shown {
   std::string result;  // "f32 [1, 64, 56, 56]", several with "; "
   uint64_t result_bytes = 0;
   uint64_t constant_bytes = 0;  // of weights and other constants that it reads
-  std::string place;  // of its result: "work memory 0x1200", "an output"; "" when nothing runs
+  std::string place;            // of its result: "work memory 0x1200", "an output"; "" when nothing runs
   uint64_t workspace_bytes = 0;
   int kernels = 0;                     // 0: only another view of its input
   std::optional<double> microseconds;  // of all its kernels, in a run

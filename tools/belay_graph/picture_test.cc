@@ -13,9 +13,7 @@ using graph::ValueType;
 using testing::HasSubstr;
 using testing::Not;
 
-ValueType Floats(const tensor::Shape& shape) {
-  return {DType::kF32, graph::Format::kND, true, shape};
-}
+ValueType Floats(const tensor::Shape& shape) { return {DType::kF32, graph::Format::kND, true, shape}; }
 
 // y = relu(x * 3), and the same bytes as a vector.
 Graph SmallGraph() {
@@ -25,12 +23,10 @@ Graph SmallGraph() {
   auto three = std::make_shared<graph::HostTensor>(DType::kF32, tensor::Shape{1});
   *three->as<float>() = 3;
   graph::Port factor = graph.AddConstant("three", three);
-  int product = graph.Add(
-      {.name = "product", .type = "Mul", .inputs = {{x, 0}, factor}, .types = {Floats({2, 3})}});
-  int relu = graph.Add({.name = "<relu> & \"more\"",
-                        .type = "Relu",
-                        .inputs = {{product, 0}},
-                        .types = {Floats({2, 3})}});
+  int product =
+      graph.Add({.name = "product", .type = "Mul", .inputs = {{x, 0}, factor}, .types = {Floats({2, 3})}});
+  int relu = graph.Add(
+      {.name = "<relu> & \"more\"", .type = "Relu", .inputs = {{product, 0}}, .types = {Floats({2, 3})}});
   graph.outputs = {{{relu, 0}, "y", Floats({2, 3})}};
   return graph;
 }

@@ -22,8 +22,7 @@ std::string Quoted(const std::string& text) {
 std::string Label(const Shown& shown) {
   std::string text = shown.type + "\n" + Shortened(shown.name, 40) + "\n" + shown.result;
   if (shown.result_bytes != 0)
-    text +=
-        "\n" + TextOfBytes(shown.result_bytes) + (shown.place.empty() ? "" : " at " + shown.place);
+    text += "\n" + TextOfBytes(shown.result_bytes) + (shown.place.empty() ? "" : " at " + shown.place);
   if (shown.constant_bytes != 0) text += "\nconstants " + TextOfBytes(shown.constant_bytes);
   if (shown.microseconds) text += "\n" + TextOfMicroseconds(*shown.microseconds);
   return text;

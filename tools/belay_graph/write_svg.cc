@@ -54,8 +54,8 @@ std::vector<std::string> Lines(const Shown& shown) {
 }
 
 std::string Tooltip(const Shown& shown) {
-  std::string text = shown.type + " " + shown.name + "\nresult: " + shown.result + ", " +
-                     TextOfBytes(shown.result_bytes);
+  std::string text =
+      shown.type + " " + shown.name + "\nresult: " + shown.result + ", " + TextOfBytes(shown.result_bytes);
   if (!shown.place.empty()) text += "\nin memory: " + shown.place;
   if (shown.workspace_bytes != 0) text += "\nworkspace: " + TextOfBytes(shown.workspace_bytes);
   if (shown.constant_bytes != 0) text += "\nconstants: " + TextOfBytes(shown.constant_bytes);
@@ -82,8 +82,7 @@ std::string Curve(const std::vector<Point>& points) {
       path += fmt::format("L{:.1f} {:.1f}", b.x, b.y);
     } else {
       double middle = (a.y + b.y) / 2;
-      path += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", a.x, middle, b.x, middle,
-                          b.x, b.y);
+      path += fmt::format("C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", a.x, middle, b.x, middle, b.x, b.y);
     }
   }
   return path;
@@ -119,8 +118,8 @@ std::string Heading(const Picture& picture) {
   if (picture.planned) second = "work memory " + TextOfBytes(picture.work_bytes) + ", ";
   second += "constants " + TextOfBytes(picture.constant_bytes);
   if (picture.runs > 0)
-    second += fmt::format(", {} in one run (medians of {})",
-                          TextOfMicroseconds(picture.microseconds), picture.runs);
+    second += fmt::format(", {} in one run (medians of {})", TextOfMicroseconds(picture.microseconds),
+                          picture.runs);
   if (!picture.note.empty()) second += "; " + picture.note;
   return fmt::format(
       "<text x=\"{0}\" y=\"26\" class=\"heading\">{1}</text>\n<text x=\"{0}\" y=\"44\" "

@@ -13,17 +13,15 @@ std::string Summary(const Picture& picture) {
     return std::count_if(picture.shown.begin(), picture.shown.end(),
                          [&](const Shown& s) { return s.kind == kind; });
   };
-  std::string text =
-      fmt::format("{}: {} nodes, {} inputs, {} outputs, constants {}\n",
-                  picture.name.empty() ? "model" : picture.name, count(Shown::kNode),
-                  count(Shown::kInput), count(Shown::kOutput), TextOfBytes(picture.constant_bytes));
+  std::string text = fmt::format(
+      "{}: {} nodes, {} inputs, {} outputs, constants {}\n", picture.name.empty() ? "model" : picture.name,
+      count(Shown::kNode), count(Shown::kInput), count(Shown::kOutput), TextOfBytes(picture.constant_bytes));
   if (picture.planned) {
-    text += fmt::format("work memory {} ({:.2f} x the most that is alive at once)\n",
-                        TextOfBytes(picture.work_bytes),
-                        picture.least_work_bytes == 0
-                            ? 1.0
-                            : static_cast<double>(picture.work_bytes) /
-                                  static_cast<double>(picture.least_work_bytes));
+    text += fmt::format(
+        "work memory {} ({:.2f} x the most that is alive at once)\n", TextOfBytes(picture.work_bytes),
+        picture.least_work_bytes == 0
+            ? 1.0
+            : static_cast<double>(picture.work_bytes) / static_cast<double>(picture.least_work_bytes));
   }
   if (picture.runs > 0) {
     text += fmt::format("{} in one run, node after node (medians of {} runs)\n",
@@ -54,8 +52,7 @@ std::string Table(const std::vector<Row>& rows) {
 std::string Sources(const Picture& picture, size_t number) {
   std::string text;
   for (const Flow& flow : picture.flows) {
-    if (static_cast<size_t>(flow.to) == number)
-      text += (text.empty() ? "" : " ") + std::to_string(flow.from);
+    if (static_cast<size_t>(flow.to) == number) text += (text.empty() ? "" : " ") + std::to_string(flow.from);
   }
   return text;
 }
@@ -65,14 +62,13 @@ std::string Sources(const Picture& picture, size_t number) {
 std::string WriteText(const Picture& picture) {
   constexpr size_t kNameWidth = 40;
   bool timed = picture.runs > 0;
-  std::vector<Row> rows = {
-      {"no", "reads", "node", "name", "result", "size", "memory", "constants"}};
+  std::vector<Row> rows = {{"no", "reads", "node", "name", "result", "size", "memory", "constants"}};
   if (timed) rows[0].insert(rows[0].end(), {"time", "share"});
   for (size_t i = 0; i < picture.shown.size(); ++i) {
     const Shown& shown = picture.shown[i];
     bool view = picture.planned && shown.kind == Shown::kNode && shown.kernels == 0;
-    rows.push_back({std::to_string(i), Sources(picture, i), shown.type,
-                    Shortened(shown.name, kNameWidth), Shortened(shown.result, kNameWidth + 8),
+    rows.push_back({std::to_string(i), Sources(picture, i), shown.type, Shortened(shown.name, kNameWidth),
+                    Shortened(shown.result, kNameWidth + 8),
                     shown.result_bytes == 0 ? "" : TextOfBytes(shown.result_bytes),
                     view ? "view" : shown.place,
                     shown.constant_bytes == 0 ? "" : TextOfBytes(shown.constant_bytes)});

@@ -32,14 +32,12 @@ std::string Report(const Options& options, const std::vector<Device>& devices,
   if (options.type.empty()) return Table(chosen, processes);
   if (options.type == "topo") return Topology(devices);
   std::string text;
-  for (const Device& device : chosen)
-    text += (text.empty() ? "" : "\n") + Details(options.type, device);
+  for (const Device& device : chosen) text += (text.empty() ? "" : "\n") + Details(options.type, device);
   return text;
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Shows the devices that Belay gives to programs, as npu-smi shows cards.",
-               "npu-smi");
+  CLI::App app("Shows the devices that Belay gives to programs, as npu-smi shows cards.", "npu-smi");
   app.set_version_flag("-v,--version", "npu-smi version: " BELAY_VERSION " (Belay)");
   app.require_subcommand(1);
   Options options;

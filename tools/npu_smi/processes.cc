@@ -47,8 +47,7 @@ std::vector<uint32_t> DevicesSeen(const std::string& environment, size_t device_
     return devices;
   }
   auto count = NumberOf(Variable(environment, "BELAY_DEVICES").value_or(""));
-  devices.resize(
-      std::min<size_t>(count.value_or(static_cast<uint32_t>(device_count)), device_count));
+  devices.resize(std::min<size_t>(count.value_or(static_cast<uint32_t>(device_count)), device_count));
   std::iota(devices.begin(), devices.end(), 0u);
   return devices;
 }

@@ -39,8 +39,8 @@ std::string UsableCores() {
     if (!CPU_ISSET(first, &cores)) continue;
     int last = first;
     while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cores)) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(first) +
-            (last > first ? "-" + std::to_string(last) : "");
+    text +=
+        (text.empty() ? "" : ",") + std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
     first = last;
   }
   return text;
@@ -124,11 +124,10 @@ constexpr Fact kFacts[] = {
 std::string ProcessRows(const Device& device, const std::vector<Process>& processes) {
   std::string rows;
   for (const Process& process : processes) {
-    if (std::find(process.devices.begin(), process.devices.end(), device.id) ==
-        process.devices.end())
+    if (std::find(process.devices.begin(), process.devices.end(), device.id) == process.devices.end())
       continue;
-    rows += fmt::format("| {:<7} {:<17} | {:<13} | {:<24.24} | {:<23} |\n", device.id, 0,
-                        process.pid, process.name, process.memory_mb);
+    rows += fmt::format("| {:<7} {:<17} | {:<13} | {:<24.24} | {:<23} |\n", device.id, 0, process.pid,
+                        process.name, process.memory_mb);
   }
   return rows;
 }
@@ -137,8 +136,8 @@ std::string ProcessRows(const Device& device, const std::vector<Process>& proces
 
 std::string Table(const std::vector<Device>& devices, const std::vector<Process>& processes) {
   std::string text = kWhole;
-  text += Wide(fmt::format("{:<32} Version: {} (Belay: no card, a CPU)", "npu-smi " BELAY_VERSION,
-                           BELAY_VERSION));
+  text += Wide(
+      fmt::format("{:<32} Version: {} (Belay: no card, a CPU)", "npu-smi " BELAY_VERSION, BELAY_VERSION));
   text += kThin;
   text += Row("NPU   Name", "Health", "Power(W)    Temp(C)           Hugepages-Usage(page)");
   text += Row("Chip", "Bus-Id", "AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)");
@@ -146,9 +145,8 @@ std::string Table(const std::vector<Device>& devices, const std::vector<Process>
   for (const Device& device : devices) {
     text += Row(fmt::format("{:<5} {}", device.id, device.chip), "OK",
                 fmt::format("{:<11} {:<17} {}", "0.0", 0, Usage(0, 0)));
-    text += Row(
-        "0", "NA",
-        fmt::format("{:<11} {:<17} {}", 0, Usage(0, 0), Usage(device.used_mb, device.total_mb)));
+    text += Row("0", "NA",
+                fmt::format("{:<11} {:<17} {}", 0, Usage(0, 0), Usage(device.used_mb, device.total_mb)));
     text += kThick;
   }
   text += kThin;
@@ -158,17 +156,15 @@ std::string Table(const std::vector<Device>& devices, const std::vector<Process>
       kThick;
   for (const Device& device : devices) {
     std::string rows = ProcessRows(device, processes);
-    text += (rows.empty() ? Wide(fmt::format("No running processes found in NPU {}", device.id))
-                          : rows) +
-            kThick;
+    text +=
+        (rows.empty() ? Wide(fmt::format("No running processes found in NPU {}", device.id)) : rows) + kThick;
   }
   return text;
 }
 
 std::string List(const std::vector<Device>& devices) {
   std::string text = Line("Total Count", std::to_string(devices.size()));
-  for (const Device& device : devices)
-    text += "\n" + Line("NPU ID", Id(device)) + Line("Chip Count", "1");
+  for (const Device& device : devices) text += "\n" + Line("NPU ID", Id(device)) + Line("Chip Count", "1");
   return text;
 }
 
@@ -187,8 +183,7 @@ std::string Topology(const std::vector<Device>& devices) {
   text += "CPU Affinity\n";
   for (const Device& row : devices) {
     text += fmt::format(kCell, "NPU" + Id(row));
-    for (const Device& column : devices)
-      text += fmt::format(kCell, row.id == column.id ? "X" : "SYS");
+    for (const Device& column : devices) text += fmt::format(kCell, row.id == column.id ? "X" : "SYS");
     text += UsableCores() + "\n";
   }
   return text +
@@ -203,8 +198,7 @@ std::string Details(const std::string& type, const Device& device) {
     if (type == fact.type) text += Line(fact.name, fact.value(device));
   }
   if (text.empty())
-    throw std::invalid_argument("there is no type " + type + " here; topo, " + DetailTypes() +
-                                " are there");
+    throw std::invalid_argument("there is no type " + type + " here; topo, " + DetailTypes() + " are there");
   return text;
 }
 
@@ -212,8 +206,7 @@ std::string DetailTypes() {
   std::string types;
   const char* last = "";
   for (const Fact& fact : kFacts) {
-    if (std::string(last) != fact.type)
-      types += (types.empty() ? "" : ", ") + std::string(fact.type);
+    if (std::string(last) != fact.type) types += (types.empty() ? "" : ", ") + std::string(fact.type);
     last = fact.type;
   }
   return types;

@@ -22,8 +22,10 @@ struct Key {
   Field (*field)(AippConfig& config);
 };
 
-#define BELAY_AIPP_KEY(name, least, most, member) \
-  Key { name, least, most, [](AippConfig& c) -> Field { return &c.member; } }
+#define BELAY_AIPP_KEY(name, least, most, member)                       \
+  Key {                                                                 \
+    name, least, most, [](AippConfig& c) -> Field { return &c.member; } \
+  }
 constexpr double kMostHalf = 65504;
 const Key kKeys[] = {
     BELAY_AIPP_KEY("related_input_rank", 0, 1e6, related_input),
@@ -140,7 +142,8 @@ double NumberOf(const Reader& reader, const std::string& key, const std::string&
   if (word == "false") return 0;
   double value = 0;
   auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) reader.Refuse(fmt::format("{} has the value '{}', which is no number", key, word));
+  if (error != std::errc() || end != word.data() + word.size())
+    reader.Refuse(fmt::format("{} has the value '{}', which is no number", key, word));
   return value;
 }
 
@@ -156,12 +159,14 @@ void SetFormat(const Reader& reader, AippConfig& config, const std::string& word
     if (word == format.name) config.source.format = format.format;
   }
   if (config.source.format != ImageFormat::kNone) return;
-  reader.Refuse(fmt::format("input_format {} is not supported; it is YUV420SP_U8, XRGB8888_U8, RGB888_U8 or YUV400_U8", word));
+  reader.Refuse(fmt::format(
+      "input_format {} is not supported; it is YUV420SP_U8, XRGB8888_U8, RGB888_U8 or YUV400_U8", word));
 }
 
 void SetKey(const Reader& reader, AippConfig& config, const std::string& key, const std::string& word) {
   if (key == "aipp_mode") {
-    if (word != "static" && word != "dynamic") reader.Refuse(fmt::format("aipp_mode is '{}'; it is static or dynamic", word));
+    if (word != "static" && word != "dynamic")
+      reader.Refuse(fmt::format("aipp_mode is '{}'; it is static or dynamic", word));
     config.dynamic = word == "dynamic";
     return;
   }
@@ -171,8 +176,10 @@ void SetKey(const Reader& reader, AippConfig& config, const std::string& key, co
     if (key != known.name) continue;
     double value = NumberOf(reader, key, word);
     if (value >= known.least && value <= known.most && std::visit(Assign{value}, known.field(config))) return;
-    reader.Refuse(fmt::format("{} is {}; it is {} from {} to {}", key, word,
-                              std::holds_alternative<float*>(known.field(config)) ? "a number" : "a whole number", known.least, known.most));
+    reader.Refuse(
+        fmt::format("{} is {}; it is {} from {} to {}", key, word,
+                    std::holds_alternative<float*>(known.field(config)) ? "a number" : "a whole number",
+                    known.least, known.most));
   }
   reader.Refuse(fmt::format("there is no key '{}'", key));
 }
@@ -182,8 +189,10 @@ void CheckWhole(const Reader& reader, const AippConfig& config, bool has_mode) {
   if (config.resize || config.single_line) {
     reader.Refuse(fmt::format("{} is not supported", config.resize ? "resize" : "single_line_mode"));
   }
-  if (config.dynamic && config.max_image_bytes == 0) reader.Refuse("max_src_image_size is missing, which aipp_mode dynamic needs");
-  if (!config.dynamic && config.source.format == ImageFormat::kNone) reader.Refuse("input_format is missing, which aipp_mode static needs");
+  if (config.dynamic && config.max_image_bytes == 0)
+    reader.Refuse("max_src_image_size is missing, which aipp_mode dynamic needs");
+  if (!config.dynamic && config.source.format == ImageFormat::kNone)
+    reader.Refuse("input_format is missing, which aipp_mode static needs");
 }
 
 AippConfig ReadBlock(Reader& reader) {
@@ -214,7 +223,8 @@ std::vector<AippConfig> ParseAipp(std::string_view text, const std::string& what
   std::vector<AippConfig> configs;
   while (!reader.at_end()) {
     std::string word = reader.Word();
-    if (word != "aipp_op") reader.Refuse(fmt::format("'{}' is not supported; the file holds blocks aipp_op {{ ... }}", word));
+    if (word != "aipp_op")
+      reader.Refuse(fmt::format("'{}' is not supported; the file holds blocks aipp_op {{ ... }}", word));
     configs.push_back(ReadBlock(reader));
   }
   if (configs.empty()) reader.Refuse("there is no block aipp_op { ... }");
@@ -224,7 +234,8 @@ std::vector<AippConfig> ParseAipp(std::string_view text, const std::string& what
 std::vector<AippConfig> ReadAippFile(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
-  if (!file || !(text << file.rdbuf())) Fail(kFileUnreadable, "aipp-file", "E10001: '{}' (insert_op_conf) cannot be read, or is empty", path);
+  if (!file || !(text << file.rdbuf()))
+    Fail(kFileUnreadable, "aipp-file", "E10001: '{}' (insert_op_conf) cannot be read, or is empty", path);
   return ParseAipp(text.str(), path);
 }
 

@@ -1,5 +1,5 @@
-// The configuration of AIPP: what `--insert_op_conf` names. A file holds blocks `aipp_op { key: value ... }`, in
-// the text form of protobuf, one for each input that is preprocessed.
+// The configuration of AIPP: what `--insert_op_conf` names. A file holds blocks `aipp_op { key: value ... }`,
+// in the text form of protobuf, one for each input that is preprocessed.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace belay::graph {
 
 struct AippConfig {
   bool dynamic = false;
-  int32_t related_input = 0;       // which input of the network
-  std::string related_name;        // or which by name
-  int32_t max_image_bytes = 0;     // of a dynamic one: of all images of a batch together
+  int32_t related_input = 0;    // which input of the network
+  std::string related_name;     // or which by name
+  int32_t max_image_bytes = 0;  // of a dynamic one: of all images of a batch together
   ops::ImageSource source;
   ops::ImageRegion region;
   bool resize = false, single_line = false;  // read, to be refused with a sentence

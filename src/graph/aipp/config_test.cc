@@ -52,8 +52,10 @@ aipp_op {
 }
 
 TEST(AippConfig, SeveralBlocks) {
-  auto configs = ParseAipp("aipp_op{aipp_mode:dynamic related_input_rank:1 max_src_image_size:600}"
-                           "aipp_op{aipp_mode:dynamic related_input_name:\"b\" max_src_image_size:700}", "conf");
+  auto configs = ParseAipp(
+      "aipp_op{aipp_mode:dynamic related_input_rank:1 max_src_image_size:600}"
+      "aipp_op{aipp_mode:dynamic related_input_name:\"b\" max_src_image_size:700}",
+      "conf");
   ASSERT_EQ(configs.size(), 2u);
   EXPECT_TRUE(configs[0].dynamic);
   EXPECT_EQ(configs[0].related_input, 1);
@@ -65,13 +67,15 @@ TEST(AippConfig, SaysWhereAndWhy) {
   using testing::HasSubstr;
   EXPECT_THAT(ReasonFor(""), HasSubstr("no block"));
   EXPECT_THAT(ReasonFor("op {}"), HasSubstr("'op'"));
-  EXPECT_THAT(ReasonFor("aipp_op {\n aipp_mode: static\n input_format: RGB888_U8\n colour: 3 }"), HasSubstr("conf:4: there is no key 'colour'"));
+  EXPECT_THAT(ReasonFor("aipp_op {\n aipp_mode: static\n input_format: RGB888_U8\n colour: 3 }"),
+              HasSubstr("conf:4: there is no key 'colour'"));
   EXPECT_THAT(ReasonFor("aipp_op { aipp_mode: sometimes }"), HasSubstr("static or dynamic"));
   EXPECT_THAT(ReasonFor("aipp_op { input_format: RGB888_U8 }"), HasSubstr("aipp_mode"));
   EXPECT_THAT(ReasonFor("aipp_op { aipp_mode: static }"), HasSubstr("input_format"));
   EXPECT_THAT(ReasonFor("aipp_op { aipp_mode: dynamic }"), HasSubstr("max_src_image_size"));
   EXPECT_THAT(ReasonFor("aipp_op { aipp_mode: static input_format: RAW10 }"), HasSubstr("RAW10"));
-  EXPECT_THAT(ReasonFor("aipp_op { aipp_mode: static input_format: RGB888_U8 resize: true }"), HasSubstr("resize"));
+  EXPECT_THAT(ReasonFor("aipp_op { aipp_mode: static input_format: RGB888_U8 resize: true }"),
+              HasSubstr("resize"));
   EXPECT_THAT(ReasonFor("aipp_op { mean_chn_0: 300 }"), HasSubstr("from 0 to 255"));
   EXPECT_THAT(ReasonFor("aipp_op { mean_chn_0: 1.5 }"), HasSubstr("whole number"));
   EXPECT_THAT(ReasonFor("aipp_op { crop: maybe }"), HasSubstr("no number"));
@@ -109,7 +113,8 @@ TEST(AippInsert, TheInputBecomesTheImage) {
 
 TEST(AippInsert, ADynamicOneHasAnInputMore) {
   Graph graph = Relu({DType::kF32, Format::kNHWC, true, {2, 6, 8, 3}});
-  InsertAipp(graph, ParseAipp("aipp_op { aipp_mode: dynamic max_src_image_size: 600 }", "conf"), Gears::kNone);
+  InsertAipp(graph, ParseAipp("aipp_op { aipp_mode: dynamic max_src_image_size: 600 }", "conf"),
+             Gears::kNone);
   ASSERT_EQ(graph.inputs.size(), 2u);
   EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.inputs[0])].types[0].shape, (Shape{600}));
   EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.inputs[1])].name, "ascend_dynamic_aipp_data");

@@ -18,8 +18,8 @@ size_t InputFor(const Graph& graph, const AippConfig& config) {
   }
   auto index = static_cast<size_t>(config.related_input);
   if (config.related_name.empty() && index < graph.inputs.size()) return index;
-  Fail(kGraphInvalid, "aipp-input-rank", "AIPP is configured for input {}{}, but the network has {} inputs", index,
-       config.related_name.empty() ? "" : " '" + config.related_name + "'", graph.inputs.size());
+  Fail(kGraphInvalid, "aipp-input-rank", "AIPP is configured for input {}{}, but the network has {} inputs",
+       index, config.related_name.empty() ? "" : " '" + config.related_name + "'", graph.inputs.size());
 }
 
 // [n, c, h, w] of what the network takes.
@@ -30,7 +30,8 @@ struct Features {
 
 Features FeaturesOf(const Node& input) {
   const ValueType& type = input.types[0];
-  if (!type.rank_known || type.shape.rank() != 4) Refuse(input, "it is " + type.ToString() + ", and images need four dimensions");
+  if (!type.rank_known || type.shape.rank() != 4)
+    Refuse(input, "it is " + type.ToString() + ", and images need four dimensions");
   const Shape& s = type.shape;
   bool last = type.format == Format::kNHWC;
   return last ? Features{s[0], s[3], s[1], s[2], true} : Features{s[0], s[1], s[2], s[3], false};
@@ -53,14 +54,18 @@ ValueType StaticImages(const Node& input, AippConfig& config, const Features& f)
   bool open = f.h < 0 || f.w < 0;
   if (open) {
     // The sizes of the gear are those of the image; so there is nothing that may change them.
-    bool plain = !config.region.crop && !config.region.padding && config.source.w == 0 && config.source.h == 0;
-    if (!plain) Refuse(input, "with open height and width, crop and padding must be off and src_image_size_w and _h 0");
-    if (config.source.format == ops::ImageFormat::kYuv420sp) Refuse(input, "YUV420SP_U8 needs a fixed height and width");
+    bool plain =
+        !config.region.crop && !config.region.padding && config.source.w == 0 && config.source.h == 0;
+    if (!plain)
+      Refuse(input, "with open height and width, crop and padding must be off and src_image_size_w and _h 0");
+    if (config.source.format == ops::ImageFormat::kYuv420sp)
+      Refuse(input, "YUV420SP_U8 needs a fixed height and width");
   } else {
     FillSizes(config, f);
     if (auto reason = ops::WhyNot(config.source, config.region, f.c, f.h, f.w)) Refuse(input, *reason);
   }
-  Shape image = ops::ImageShape(config.source.format, open ? f.h : config.source.h, open ? f.w : config.source.w);
+  Shape image =
+      ops::ImageShape(config.source.format, open ? f.h : config.source.h, open ? f.w : config.source.w);
   return {DType::kU8, Format::kNHWC, true, {f.n, image[0], image[1], image[2]}};
 }
 
@@ -83,7 +88,8 @@ void InsertOne(Graph& graph, AippConfig config, size_t at) {
   node.inputs = {{input, 0}};
   ValueType images;
   if (config.dynamic) {
-    if (f.n < 1 || f.c < 1 || f.h < 1 || f.w < 1) Refuse(before, "dynamic AIPP needs an input of fixed sizes");
+    if (f.n < 1 || f.c < 1 || f.h < 1 || f.w < 1)
+      Refuse(before, "dynamic AIPP needs an input of fixed sizes");
     images = {DType::kU8, Format::kND, true, {config.max_image_bytes}};
     node.inputs.push_back({AddParams(graph, f), 0});
   } else {
@@ -95,7 +101,8 @@ void InsertOne(Graph& graph, AippConfig config, size_t at) {
                      {"output_type", before.types[0].dtype}};
   node.types = {before.types[0]};
   for (Node& other : graph.nodes) {
-    std::replace(other.inputs.begin(), other.inputs.end(), Port{input, 0}, Port{static_cast<int>(graph.nodes.size()), 0});
+    std::replace(other.inputs.begin(), other.inputs.end(), Port{input, 0},
+                 Port{static_cast<int>(graph.nodes.size()), 0});
   }
   for (GraphOutput& output : graph.outputs) {
     if (output.port == Port{input, 0}) output.port.node = static_cast<int>(graph.nodes.size());
@@ -106,24 +113,28 @@ void InsertOne(Graph& graph, AippConfig config, size_t at) {
 
 const Node* AippReading(const Graph& graph, size_t port, size_t input) {
   for (const Node& node : graph.nodes) {
-    bool reads = node.type == kAippType && port < node.inputs.size() && node.inputs[port].node == graph.inputs[input];
+    bool reads =
+        node.type == kAippType && port < node.inputs.size() && node.inputs[port].node == graph.inputs[input];
     if (reads) return &node;
   }
   return nullptr;
 }
 
 size_t PlaceOf(const Graph& graph, int node) {
-  return static_cast<size_t>(std::find(graph.inputs.begin(), graph.inputs.end(), node) - graph.inputs.begin());
+  return static_cast<size_t>(std::find(graph.inputs.begin(), graph.inputs.end(), node) -
+                             graph.inputs.begin());
 }
 
 }  // namespace
 
 void InsertAipp(Graph& graph, const std::vector<AippConfig>& configs, Gears::Kind gears) {
-  if (gears == Gears::kDims) Fail(kGraphInvalid, "aipp-gears", "E10047: insert_op_conf and dynamic_dims exclude each other");
+  if (gears == Gears::kDims)
+    Fail(kGraphInvalid, "aipp-gears", "E10047: insert_op_conf and dynamic_dims exclude each other");
   std::vector<size_t> done;
   for (const AippConfig& config : configs) {
     size_t at = InputFor(graph, config);
-    if (config.dynamic != configs[0].dynamic) Fail(kGraphInvalid, "aipp-mixed", "static and dynamic AIPP cannot be mixed in one network");
+    if (config.dynamic != configs[0].dynamic)
+      Fail(kGraphInvalid, "aipp-mixed", "static and dynamic AIPP cannot be mixed in one network");
     if (std::find(done.begin(), done.end(), at) != done.end()) {
       Fail(kGraphInvalid, "aipp-twice", "AIPP is configured twice for input {}", at);
     }
@@ -142,10 +153,12 @@ std::optional<AippInput> AippAt(const Graph& graph, size_t input) {
   const auto* type = FindAttribute<DType>(*node, "output_type");
   if (text == nullptr || features == nullptr || features->size() != 4) return std::nullopt;
   const Shape& images = graph.nodes[static_cast<size_t>(graph.inputs[input])].types[0].shape;
-  AippInput found{ParseAipp(*text, node->name)[0], *features, Format::kNCHW, type == nullptr ? DType::kF32 : *type, -1};
+  AippInput found{ParseAipp(*text, node->name)[0], *features, Format::kNCHW,
+                  type == nullptr ? DType::kF32 : *type, -1};
   if (!found.config.dynamic && images.rank() != 4) return std::nullopt;  // a file that nobody compiled
   if (order != nullptr && *order == "NHWC") found.format = Format::kNHWC;
-  if (node->inputs.size() > 1 && node->inputs[1].present()) found.params = static_cast<int>(PlaceOf(graph, node->inputs[1].node));
+  if (node->inputs.size() > 1 && node->inputs[1].present())
+    found.params = static_cast<int>(PlaceOf(graph, node->inputs[1].node));
   return found;
 }
 

@@ -24,7 +24,8 @@ size_t Rounded(size_t bytes) { return (bytes + om::kAlignment - 1) / om::kAlignm
 
 std::shared_ptr<std::byte> Aligned(size_t bytes) {
   void* memory = std::aligned_alloc(om::kAlignment, Rounded(bytes) + om::kAlignment);
-  if (memory == nullptr) Fail(kMemoryExhausted, "graph-memory", "a model of {} bytes does not fit in memory", bytes);
+  if (memory == nullptr)
+    Fail(kMemoryExhausted, "graph-memory", "a model of {} bytes does not fit in memory", bytes);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 
@@ -35,9 +36,10 @@ std::span<const std::byte> BytesOf(const void* data, size_t size) {
 // The header, when these bytes begin with one that holds together.
 Header HeaderOf(std::span<const std::byte> bytes) {
   if (bytes.size() >= 4 && std::memcmp(bytes.data(), "IMOD", 4) == 0) {
-    Fail(kModelLoad, "om-vendor",
-         "this model was compiled by the vendor's atc for a card, and only a card can run it; compile the ONNX file "
-         "again with Belay's atc");
+    Fail(
+        kModelLoad, "om-vendor",
+        "this model was compiled by the vendor's atc for a card, and only a card can run it; compile the ONNX file "
+        "again with Belay's atc");
   }
   Header header;
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), om::kMagic, sizeof om::kMagic) != 0) {
@@ -45,16 +47,19 @@ Header HeaderOf(std::span<const std::byte> bytes) {
   }
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version < om::kOldestVersion || header.version > om::kVersion) {
-    Fail(kModelLoad, "om-version", "the model has version {} of the format; this Belay reads versions {} to {}. Compile it again",
+    Fail(kModelLoad, "om-version",
+         "the model has version {} of the format; this Belay reads versions {} to {}. Compile it again",
          header.version, om::kOldestVersion, om::kVersion);
   }
-  auto inside = [&](uint64_t offset, uint64_t size) { return offset <= bytes.size() && size <= bytes.size() - offset; };
+  auto inside = [&](uint64_t offset, uint64_t size) {
+    return offset <= bytes.size() && size <= bytes.size() - offset;
+  };
   bool whole = header.header_sum == om::Checksum(bytes.first(offsetof(Header, header_sum))) &&
                header.file_bytes <= bytes.size() && inside(header.text_offset, header.text_bytes) &&
                inside(header.data_offset, header.data_bytes) && header.data_offset % om::kAlignment == 0;
   if (!whole) {
-    Fail(kModelLoad, "om-damaged", "the model is damaged or cut off: {} bytes are there, {} were written", bytes.size(),
-         header.file_bytes);
+    Fail(kModelLoad, "om-damaged", "the model is damaged or cut off: {} bytes are there, {} were written",
+         bytes.size(), header.file_bytes);
   }
   return header;
 }
@@ -74,7 +79,8 @@ std::shared_ptr<std::byte> Copied(const void* data, size_t size) {
   return copy;
 }
 
-std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
+std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes,
+                                  const std::shared_ptr<const void>& owner) {
   std::vector<ModelFile> models;
   while (models.empty() || !bytes.empty()) {
     size_t size = std::min(Rounded(HeaderOf(bytes).file_bytes), bytes.size());

@@ -23,8 +23,9 @@ constexpr int kMostDepth = 32;  // graphs inside graphs
 // A whole number that the type holds; the library would cut off what does not fit.
 template <class Number>
 Number NumberFrom(const Json& text) {
-  bool fits = text.is_number_unsigned() ? std::in_range<Number>(text.get<uint64_t>())
-                                        : text.is_number_integer() && std::in_range<Number>(text.get<int64_t>());
+  bool fits = text.is_number_unsigned()
+                  ? std::in_range<Number>(text.get<uint64_t>())
+                  : text.is_number_integer() && std::in_range<Number>(text.get<int64_t>());
   if (!fits) Damaged("a number is no whole number, or too large");
   return text.get<Number>();
 }
@@ -59,7 +60,8 @@ Json TypeOfValueText(const ValueType& type) {
 }
 
 ValueType TypeOfValueFrom(const Json& text) {
-  ValueType type{TypeFrom(text.at("dtype")), static_cast<Format>(NumberFrom<int>(text.at("format"))), false, {}};
+  ValueType type{
+      TypeFrom(text.at("dtype")), static_cast<Format>(NumberFrom<int>(text.at("format"))), false, {}};
   if (text.contains("shape")) {
     type.rank_known = true;
     type.shape = ShapeFrom(text["shape"]);
@@ -93,9 +95,11 @@ void CheckGears(const ModelFile& file) {
     open += static_cast<size_t>(std::count(shape.begin(), shape.end(), kUnknownDim));
   }
   size_t numbers = file.gears.kind == Gears::kBatch ? 1 : file.gears.kind == Gears::kImage ? 2 : open;
-  bool fits = file.gears.kind != Gears::kNone && !file.gears.values.empty() && file.gears.values.size() <= kMostGears;
+  bool fits =
+      file.gears.kind != Gears::kNone && !file.gears.values.empty() && file.gears.values.size() <= kMostGears;
   for (const std::vector<int64_t>& gear : file.gears.values) {
-    fits &= gear.size() == numbers && std::all_of(gear.begin(), gear.end(), [](int64_t size) { return size > 0 && size <= INT32_MAX; });
+    fits &= gear.size() == numbers &&
+            std::all_of(gear.begin(), gear.end(), [](int64_t size) { return size > 0 && size <= INT32_MAX; });
   }
   if (!fits) Damaged("the gears do not fit the inputs");
 }
@@ -114,9 +118,13 @@ Json Writer::GraphText(const Graph& graph) {
   Json nodes = Json::array(), outputs = Json::array();
   for (const Node& node : graph.nodes) nodes.push_back(NodeText(node));
   for (const GraphOutput& output : graph.outputs) {
-    outputs.push_back({{"name", output.name}, {"port", PortText(output.port)}, {"type", TypeOfValueText(output.declared)}});
+    outputs.push_back(
+        {{"name", output.name}, {"port", PortText(output.port)}, {"type", TypeOfValueText(output.declared)}});
   }
-  return {{"name", graph.name}, {"nodes", std::move(nodes)}, {"inputs", graph.inputs}, {"outputs", std::move(outputs)}};
+  return {{"name", graph.name},
+          {"nodes", std::move(nodes)},
+          {"inputs", graph.inputs},
+          {"outputs", std::move(outputs)}};
 }
 
 Json Writer::NodeText(const Node& node) {
@@ -162,7 +170,8 @@ Json Writer::ConstantText(const Constant& constant) {
     pieces_.push_back({constant, data_bytes_});
     data_bytes_ += (constant->bytes() + kAlignment - 1) / kAlignment * kAlignment;
   }
-  return {{"dtype", TypeText(constant->dtype())}, {"shape", ShapeText(constant->shape())}, {"at", it->second}};
+  return {
+      {"dtype", TypeText(constant->dtype())}, {"shape", ShapeText(constant->shape())}, {"at", it->second}};
 }
 
 // --- reading -------------------------------------------------------------------------------------------
@@ -188,16 +197,18 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
   for (const Json& node : text.at("nodes")) graph.nodes.push_back(ReadNode(node, depth));
   graph.inputs = ListFrom<int>(text.at("inputs"));
   const std::set<int> inputs(graph.inputs.begin(), graph.inputs.end());
-  const auto data = std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) { return node.type == kDataType; });
-  if (inputs.size() != graph.inputs.size() || static_cast<size_t>(data) != inputs.size()) Damaged("Data nodes and inputs differ");
+  const auto data = std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                                  [](const Node& node) { return node.type == kDataType; });
+  if (inputs.size() != graph.inputs.size() || static_cast<size_t>(data) != inputs.size())
+    Damaged("Data nodes and inputs differ");
   for (int input : graph.inputs) {
     bool known = input >= 0 && static_cast<size_t>(input) < graph.nodes.size();
     const Node* node = known ? &graph.nodes[static_cast<size_t>(input)] : nullptr;
     if (node == nullptr || node->type != kDataType || node->outputs != 1) Damaged("an input is no Data node");
   }
   for (const Json& output : text.at("outputs")) {
-    graph.outputs.push_back(
-        {PortFrom(output.at("port")), output.at("name").get<std::string>(), TypeOfValueFrom(output.at("type"))});
+    graph.outputs.push_back({PortFrom(output.at("port")), output.at("name").get<std::string>(),
+                             TypeOfValueFrom(output.at("type"))});
     if (!graph.outputs.back().port.present()) Damaged("an output comes from nowhere");
   }
   SortNodes(graph);  // also checks every port
@@ -208,13 +219,15 @@ Node Reader::ReadNode(const Json& text, int depth) {
   Node node{.name = text.at("name").get<std::string>(), .type = text.at("type").get<std::string>()};
   node.outputs = NumberFrom<int>(text.at("outputs"));
   for (const Json& type : text.at("types")) node.types.push_back(TypeOfValueFrom(type));
-  if (node.outputs < 0 || node.types.size() != static_cast<size_t>(node.outputs)) Damaged("outputs without types");
+  if (node.outputs < 0 || node.types.size() != static_cast<size_t>(node.outputs))
+    Damaged("outputs without types");
   if (text.contains("inputs")) {
     for (const Json& port : text["inputs"]) node.inputs.push_back(PortFrom(port));
   }
   if (text.contains("after")) node.after = ListFrom<int>(text["after"]);
   if (text.contains("attributes")) {
-    for (const auto& [name, value] : text["attributes"].items()) node.attributes[name] = ReadAttribute(value, depth);
+    for (const auto& [name, value] : text["attributes"].items())
+      node.attributes[name] = ReadAttribute(value, depth);
   }
   return node;
 }
@@ -248,7 +261,8 @@ Constant Reader::ReadConstant(const Json& text) {
   for (int64_t size : shape) {
     if (size < 0) Damaged("a constant has a negative size");
   }
-  if (dtype == DType::kUndefined || !count || *count > int64_t{1} << 40) Damaged("a constant of an impossible size");
+  if (dtype == DType::kUndefined || !count || *count > int64_t{1} << 40)
+    Damaged("a constant of an impossible size");
   size_t bytes = PackedBytes(dtype, *count);
   if (offset % kAlignment != 0 || offset > data_.size() || data_.size() - offset < bytes) {
     Damaged("a constant lies outside the file");

@@ -36,7 +36,8 @@ class Writer {
 
 class Reader {
  public:
-  Reader(std::span<const std::byte> data, std::shared_ptr<const void> owner) : data_(data), owner_(std::move(owner)) {}
+  Reader(std::span<const std::byte> data, std::shared_ptr<const void> owner)
+      : data_(data), owner_(std::move(owner)) {}
   // Throws Error, or an exception of the JSON library, when the text is not what Writer writes.
   ModelFile Read(const Json& text);
 

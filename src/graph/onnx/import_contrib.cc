@@ -1,5 +1,5 @@
-// What onnxruntime's own tools put into models when they quantise or fuse (com.microsoft), as the operators that it
-// stands for.
+// What onnxruntime's own tools put into models when they quantise or fuse (com.microsoft), as the operators
+// that it stands for.
 #include "graph/onnx/importer.h"
 #include "graph/onnx/window_attributes.h"
 
@@ -26,7 +26,8 @@ void QLinearLeakyRelu(OnnxNode& node) {
 
 // Since opset 13 one dimension, before it all from the axis on.
 void QLinearSoftmax(OnnxNode& node) {
-  Attributes attributes{{"axes", std::vector<int64_t>{node.Int("axis", -1)}}, {"flatten", node.Int("opset", 13) < 13}};
+  Attributes attributes{{"axes", std::vector<int64_t>{node.Int("axis", -1)}},
+                        {"flatten", node.Int("opset", 13) < 13}};
   Quantised(node, node.Add("SoftmaxV2", {Real(node, 0)}, attributes), 3);
 }
 
@@ -38,7 +39,8 @@ void QLinearGlobalAveragePool(OnnxNode& node) {
 void QLinearAveragePool(OnnxNode& node) {
   if (node.Int("channels_last", 0) != 0) node.Refuse("channels_last is not supported");
   // onnxruntime adds the zero point before it rounds, which decides means that lie between two bytes.
-  Port steps = node.Add("RealDiv", {node.Add("AvgPoolV2", {Real(node, 0)}, AveragePoolAttributes(node)), node.in(3)});
+  Port steps =
+      node.Add("RealDiv", {node.Add("AvgPoolV2", {Real(node, 0)}, AveragePoolAttributes(node)), node.in(3)});
   Port moved = node.Add("Add", {steps, node.Add("Cast", {node.in(4)}, {{"dst_type", DType::kF32}})});
   Port one = node.Add("RealDiv", {node.in(3), node.in(3)}), none = node.Add("Sub", {node.in(4), node.in(4)});
   node.Out(0, node.Add("QuantizeLinear", {moved, one, none}));
@@ -61,8 +63,10 @@ void QGemm(OnnxNode& node) {
   const bool transposed = node.Int("transB", 0) != 0;
   const double alpha = node.Float("alpha", 1);
   Port a = Real(node, 0);
-  Port b = node.Add("DequantizeLinear", {node.in(3), node.in(4), node.in(5)}, {{"axis", int64_t{transposed ? 0 : 1}}});
-  Port y = node.Add("Gemm", {a, b}, {{"transpose_a", node.Int("transA", 0) != 0}, {"transpose_b", transposed}});
+  Port b = node.Add("DequantizeLinear", {node.in(3), node.in(4), node.in(5)},
+                    {{"axis", int64_t{transposed ? 0 : 1}}});
+  Port y =
+      node.Add("Gemm", {a, b}, {{"transpose_a", node.Int("transA", 0) != 0}, {"transpose_b", transposed}});
   if (node.has(6)) {
     Port bias = node.Add("Cast", {node.in(6)}, {{"dst_type", DType::kF32}});
     y = node.Add("Add", {y, node.Add("Mul", {bias, node.Add("Mul", {node.in(1), node.in(4)})})});
@@ -80,17 +84,19 @@ Port ScaledProduct(OnnxNode& node, std::vector<Port> integers, Port a_scale, Por
 }
 
 void MatMulIntegerToFloat(OnnxNode& node) {
-  node.Out(0, ScaledProduct(node, {node.in(0), node.in(1), node.in(4), node.in(5)}, node.in(2), node.in(3), node.in(6)));
+  node.Out(0, ScaledProduct(node, {node.in(0), node.in(1), node.in(4), node.in(5)}, node.in(2), node.in(3),
+                            node.in(6)));
 }
 
 void DynamicQuantizeMatMul(OnnxNode& node) {
   Port a = node.Add("DynamicQuantizeLinear", {node.in(0)}, {}, 3);
-  node.Out(0, ScaledProduct(node, {a, node.in(1), OnnxNode::OutputOf(a, 2), node.in(3)}, OnnxNode::OutputOf(a, 1),
-                            node.in(2), node.in(4)));
+  node.Out(0, ScaledProduct(node, {a, node.in(1), OnnxNode::OutputOf(a, 2), node.in(3)},
+                            OnnxNode::OutputOf(a, 1), node.in(2), node.in(4)));
 }
 
 void FusedMatMul(OnnxNode& node) {
-  if (node.Int("transBatchA", 0) != 0 || node.Int("transBatchB", 0) != 0) node.Refuse("transBatchA and transBatchB are not supported");
+  if (node.Int("transBatchA", 0) != 0 || node.Int("transBatchB", 0) != 0)
+    node.Refuse("transBatchA and transBatchB are not supported");
   Port y = node.Add("BatchMatMul", {node.in(0), node.in(1)},
                     {{"adj_x1", node.Int("transA", 0) != 0}, {"adj_x2", node.Int("transB", 0) != 0}});
   const double alpha = node.Float("alpha", 1);

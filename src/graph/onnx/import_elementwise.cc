@@ -21,7 +21,9 @@ void As(OnnxNode& node) {
 }
 
 // The number is a TensorProto.DataType.
-void Cast(OnnxNode& node) { node.Become("Cast", {node.in(0)}, {{"dst_type", TypeOf(static_cast<int32_t>(node.Int("to", 1)))}}); }
+void Cast(OnnxNode& node) {
+  node.Become("Cast", {node.in(0)}, {{"dst_type", TypeOf(static_cast<int32_t>(node.Int("to", 1)))}});
+}
 
 void IsInf(OnnxNode& node) {
   node.Become("IsInf", {{"detect_positive", node.Int("detect_positive", 1) != 0},
@@ -32,7 +34,8 @@ void LeakyRelu(OnnxNode& node) { node.Become("LeakyRelu", {{"negative_slope", no
 void Elu(OnnxNode& node) { node.Become("Elu", {{"alpha", node.Float("alpha", 1)}}); }
 void Celu(OnnxNode& node) { node.Become("Celu", {{"alpha", node.Float("alpha", 1)}}); }
 void Selu(OnnxNode& node) {
-  node.Become("Selu", {{"alpha", node.Float("alpha", 1.6732632423543772)}, {"gamma", node.Float("gamma", 1.0507009873554805)}});
+  node.Become("Selu", {{"alpha", node.Float("alpha", 1.6732632423543772)},
+                       {"gamma", node.Float("gamma", 1.0507009873554805)}});
 }
 void ThresholdedRelu(OnnxNode& node) { node.Become("ThresholdedRelu", {{"alpha", node.Float("alpha", 1)}}); }
 void HardSigmoid(OnnxNode& node) {
@@ -71,24 +74,77 @@ void BiasGelu(OnnxNode& node) {
 void QuickGelu(OnnxNode& node) { node.Become("Swish", {{"scale", node.Float("alpha", 1.702)}}); }
 
 constexpr ImportRow kRows[] = {
-    {"Cast", Cast}, {"IsInf", IsInf}, {"IsNaN", As<"IsNan">}, {"Not", As<"LogicalNot">},
-    {"BitwiseNot", As<"Invert">}, {"And", As<"LogicalAnd">}, {"Or", As<"LogicalOr">}, {"Xor", As<"LogicalXor">},
-    {"GreaterOrEqual", As<"GreaterEqual">}, {"LessOrEqual", As<"LessEqual">}, {"Where", As<"SelectV2">},
-    {"LeakyRelu", LeakyRelu}, {"Elu", Elu}, {"Celu", Celu}, {"Selu", Selu}, {"ThresholdedRelu", ThresholdedRelu},
-    {"HardSigmoid", HardSigmoid}, {"Shrink", Shrink}, {"PRelu", PRelu}, {"Gelu", Gelu}, {"Swish", Swish},
-    {"Clip", Clip}, {"Mod", Mod}, {"BitShift", BitShift}, {"Gelu", As<"Gelu">, "com.microsoft"},
-    {"BiasGelu", BiasGelu<"Gelu">, "com.microsoft"}, {"FastGelu", BiasGelu<"FastGelu">, "com.microsoft"},
+    {"Cast", Cast},
+    {"IsInf", IsInf},
+    {"IsNaN", As<"IsNan">},
+    {"Not", As<"LogicalNot">},
+    {"BitwiseNot", As<"Invert">},
+    {"And", As<"LogicalAnd">},
+    {"Or", As<"LogicalOr">},
+    {"Xor", As<"LogicalXor">},
+    {"GreaterOrEqual", As<"GreaterEqual">},
+    {"LessOrEqual", As<"LessEqual">},
+    {"Where", As<"SelectV2">},
+    {"LeakyRelu", LeakyRelu},
+    {"Elu", Elu},
+    {"Celu", Celu},
+    {"Selu", Selu},
+    {"ThresholdedRelu", ThresholdedRelu},
+    {"HardSigmoid", HardSigmoid},
+    {"Shrink", Shrink},
+    {"PRelu", PRelu},
+    {"Gelu", Gelu},
+    {"Swish", Swish},
+    {"Clip", Clip},
+    {"Mod", Mod},
+    {"BitShift", BitShift},
+    {"Gelu", As<"Gelu">, "com.microsoft"},
+    {"BiasGelu", BiasGelu<"Gelu">, "com.microsoft"},
+    {"FastGelu", BiasGelu<"FastGelu">, "com.microsoft"},
     {"QuickGelu", QuickGelu, "com.microsoft"},
-    {"Abs", ImportSame}, {"Neg", ImportSame}, {"Relu", ImportSame}, {"Sigmoid", ImportSame},
-    {"Tanh", ImportSame}, {"Exp", ImportSame}, {"Log", ImportSame}, {"Sqrt", ImportSame},
-    {"Reciprocal", ImportSame}, {"Floor", ImportSame}, {"Ceil", ImportSame}, {"Round", ImportSame},
-    {"Sign", ImportSame}, {"Erf", ImportSame}, {"Sin", ImportSame}, {"Cos", ImportSame}, {"Tan", ImportSame},
-    {"Asin", ImportSame}, {"Acos", ImportSame}, {"Atan", ImportSame}, {"Sinh", ImportSame},
-    {"Cosh", ImportSame}, {"Asinh", ImportSame}, {"Acosh", ImportSame}, {"Atanh", ImportSame},
-    {"Softplus", ImportSame}, {"Softsign", ImportSame}, {"Mish", ImportSame}, {"HardSwish", ImportSame},
-    {"Add", ImportSame}, {"Sub", ImportSame}, {"Mul", ImportSame}, {"Div", ImportSame}, {"Pow", ImportSame},
-    {"Max", ImportSame}, {"Min", ImportSame}, {"Sum", ImportSame}, {"Mean", ImportSame}, {"Equal", ImportSame},
-    {"Greater", ImportSame}, {"Less", ImportSame}, {"BitwiseAnd", ImportSame}, {"BitwiseOr", ImportSame},
+    {"Abs", ImportSame},
+    {"Neg", ImportSame},
+    {"Relu", ImportSame},
+    {"Sigmoid", ImportSame},
+    {"Tanh", ImportSame},
+    {"Exp", ImportSame},
+    {"Log", ImportSame},
+    {"Sqrt", ImportSame},
+    {"Reciprocal", ImportSame},
+    {"Floor", ImportSame},
+    {"Ceil", ImportSame},
+    {"Round", ImportSame},
+    {"Sign", ImportSame},
+    {"Erf", ImportSame},
+    {"Sin", ImportSame},
+    {"Cos", ImportSame},
+    {"Tan", ImportSame},
+    {"Asin", ImportSame},
+    {"Acos", ImportSame},
+    {"Atan", ImportSame},
+    {"Sinh", ImportSame},
+    {"Cosh", ImportSame},
+    {"Asinh", ImportSame},
+    {"Acosh", ImportSame},
+    {"Atanh", ImportSame},
+    {"Softplus", ImportSame},
+    {"Softsign", ImportSame},
+    {"Mish", ImportSame},
+    {"HardSwish", ImportSame},
+    {"Add", ImportSame},
+    {"Sub", ImportSame},
+    {"Mul", ImportSame},
+    {"Div", ImportSame},
+    {"Pow", ImportSame},
+    {"Max", ImportSame},
+    {"Min", ImportSame},
+    {"Sum", ImportSame},
+    {"Mean", ImportSame},
+    {"Equal", ImportSame},
+    {"Greater", ImportSame},
+    {"Less", ImportSame},
+    {"BitwiseAnd", ImportSame},
+    {"BitwiseOr", ImportSame},
     {"BitwiseXor", ImportSame},
 };
 

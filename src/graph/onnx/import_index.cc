@@ -39,16 +39,11 @@ void Unique(OnnxNode& node) {
 }
 
 constexpr ImportRow kRows[] = {
-    {"Gather", Gather},
-    {"GatherElements", GatherElements},
-    {"GatherND", GatherND},
-    {"ScatterElements", ScatterElements},
-    {"Scatter", ScatterElements},
-    {"ScatterND", ScatterND},
-    {"OneHot", OneHot},
-    {"NonZero", NonZero},
-    {"Compress", Compress},
-    {"Unique", Unique},
+    {"Gather", Gather},           {"GatherElements", GatherElements},
+    {"GatherND", GatherND},       {"ScatterElements", ScatterElements},
+    {"Scatter", ScatterElements}, {"ScatterND", ScatterND},
+    {"OneHot", OneHot},           {"NonZero", NonZero},
+    {"Compress", Compress},       {"Unique", Unique},
 };
 
 }  // namespace

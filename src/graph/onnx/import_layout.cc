@@ -7,7 +7,8 @@ namespace belay::graph::onnx {
 namespace {
 
 void Concat(OnnxNode& node) {
-  node.Become("ConcatD", {{"concat_dim", node.Int("axis", 1)}, {"N", static_cast<int64_t>(node.input_count())}});
+  node.Become("ConcatD",
+              {{"concat_dim", node.Int("axis", 1)}, {"N", static_cast<int64_t>(node.input_count())}});
 }
 
 // The sizes are an input, an attribute, or not given: equal pieces, the last one smaller.
@@ -19,7 +20,8 @@ void Split(OnnxNode& node) {
     return node.Become("SplitVD", std::vector<Port>{node.in(0)}, std::move(sizes));
   }
   if (node.opset() >= 13 && node.has(1)) {
-    return node.Become("SplitV", std::vector<Port>{node.in(0), node.in(1), node.Const(IntConstant(axis))}, pieces);
+    return node.Become("SplitV", std::vector<Port>{node.in(0), node.in(1), node.Const(IntConstant(axis))},
+                       pieces);
   }
   pieces["split_dim"] = axis;
   node.Become("SplitD", std::vector<Port>{node.in(0)}, pieces);
@@ -37,8 +39,9 @@ void Slice(OnnxNode& node) {
   }
   std::vector<int64_t> starts = node.Ints("starts"), ends = node.Ints("ends");
   std::vector<int64_t> axes = node.Ints("axes", Counting(starts.size()));
-  node.Become("StridedSliceV2", std::vector<Port>{node.in(0), node.Const(IntsConstant(starts)),
-                                                  node.Const(IntsConstant(ends)), node.Const(IntsConstant(axes))});
+  node.Become("StridedSliceV2",
+              std::vector<Port>{node.in(0), node.Const(IntsConstant(starts)), node.Const(IntsConstant(ends)),
+                                node.Const(IntsConstant(axes))});
 }
 
 void Pad(OnnxNode& node) {
@@ -58,11 +61,13 @@ void DepthToSpace(OnnxNode& node) {
 }
 
 void SpaceToDepth(OnnxNode& node) {
-  node.Become("SpaceToDepth", {{"block_size", node.Int("blocksize", 0)}, {"data_format", std::string("NCHW")}});
+  node.Become("SpaceToDepth",
+              {{"block_size", node.Int("blocksize", 0)}, {"data_format", std::string("NCHW")}});
 }
 
 void ReverseSequence(OnnxNode& node) {
-  node.Become("ReverseSequence", {{"seq_dim", node.Int("time_axis", 0)}, {"batch_dim", node.Int("batch_axis", 1)}});
+  node.Become("ReverseSequence",
+              {{"seq_dim", node.Int("time_axis", 0)}, {"batch_dim", node.Int("batch_axis", 1)}});
 }
 
 void Trilu(OnnxNode& node) { node.Become("Trilu", {{"upper", node.Int("upper", 1)}}); }

@@ -60,7 +60,8 @@ void SkipLayer(OnnxNode& node, bool simplified) {
   } else {
     std::vector<Port> inputs{sum, node.in(2)};
     if (node.has(3)) inputs.push_back(node.in(3));
-    first = node.Add("LayerNormV3", std::move(inputs), {{"begin_norm_axis", int64_t{-1}}, {"epsilon", epsilon}}, outputs);
+    first = node.Add("LayerNormV3", std::move(inputs),
+                     {{"begin_norm_axis", int64_t{-1}}, {"epsilon", epsilon}}, outputs);
   }
   for (int i = 0; i < outputs; ++i) node.Out(i, OnnxNode::OutputOf(first, i));
   if (node.wants(3)) node.Out(3, sum);
@@ -69,7 +70,8 @@ void SkipLayerNormalization(OnnxNode& node) { SkipLayer(node, false); }
 void SkipSimplifiedLayerNormalization(OnnxNode& node) { SkipLayer(node, true); }
 
 void InstanceNormalization(OnnxNode& node) {
-  node.Become("InstanceNorm", {{"epsilon", node.Float("epsilon", 1e-5)}, {"data_format", std::string("NCHW")}});
+  node.Become("InstanceNorm",
+              {{"epsilon", node.Float("epsilon", 1e-5)}, {"data_format", std::string("NCHW")}});
 }
 
 // The weights are those of groups before opset 21.
@@ -84,7 +86,9 @@ void LpNormalization(OnnxNode& node) {
   node.Become("LpNormalization", {{"axis", node.Int("axis", -1)}, {"p", node.Int("p", 2)}});
 }
 
-void MeanVarianceNormalization(OnnxNode& node) { node.Become("MVNV2", {{"axes", node.Ints("axes", {0, 2, 3})}}); }
+void MeanVarianceNormalization(OnnxNode& node) {
+  node.Become("MVNV2", {{"axes", node.Ints("axes", {0, 2, 3})}});
+}
 
 void Lrn(OnnxNode& node) {
   node.Become("LRN", {{"size", node.Int("size", 0)},

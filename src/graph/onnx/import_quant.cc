@@ -27,7 +27,8 @@ struct IntegerConv {
   int x, x_zero, w, w_zero;
 };
 
-// Integers less their zero points as f32. `channels`: how many there are where each has a zero point of its own.
+// Integers less their zero points as f32. `channels`: how many there are where each has a zero point of its
+// own.
 Port WithoutZero(OnnxNode& node, int values, int zero, int64_t channels) {
   auto scale = std::make_shared<HostTensor>(DType::kF32, channels > 1 ? Shape{channels} : Shape{});
   std::fill_n(scale->as<float>(), scale->count(), 1.0f);
@@ -36,11 +37,13 @@ Port WithoutZero(OnnxNode& node, int values, int zero, int64_t channels) {
   return node.Add("DequantizeLinear", inputs, {{"axis", int64_t{0}}});
 }
 
-// The sums of products as f32 by an ordinary convolution, which has everything that makes it fast. Absent where the
-// weights are not known yet, or not those of images.
+// The sums of products as f32 by an ordinary convolution, which has everything that makes it fast. Absent
+// where the weights are not known yet, or not those of images.
 Port SumsOfProducts(OnnxNode& node, const IntegerConv& conv, int bias) {
-  Constant weights = node.constant(conv.w), zeros = node.has(conv.w_zero) ? node.constant(conv.w_zero) : nullptr;
-  if (weights == nullptr || weights->shape().rank() != 4 || (node.has(conv.w_zero) && zeros == nullptr)) return {};
+  Constant weights = node.constant(conv.w),
+           zeros = node.has(conv.w_zero) ? node.constant(conv.w_zero) : nullptr;
+  if (weights == nullptr || weights->shape().rank() != 4 || (node.has(conv.w_zero) && zeros == nullptr))
+    return {};
   Attributes attributes = ConvAttributes(node);
   attributes["data_format"] = std::string("NCHW");
   std::vector<Port> inputs{WithoutZero(node, conv.x, conv.x_zero, 1),
@@ -52,15 +55,18 @@ Port SumsOfProducts(OnnxNode& node, const IntegerConv& conv, int bias) {
 
 // Whether f32 holds every sum that the weights can give.
 bool FitsF32(OnnxNode& node, const IntegerConv& conv) {
-  Constant weights = node.constant(conv.w), zeros = node.has(conv.w_zero) ? node.constant(conv.w_zero) : nullptr;
+  Constant weights = node.constant(conv.w),
+           zeros = node.has(conv.w_zero) ? node.constant(conv.w_zero) : nullptr;
   if (weights == nullptr || weights->shape().rank() < 1 || weights->shape()[0] == 0) return false;
-  const int64_t rows = weights->shape()[0], each = weights->count() / rows, count = zeros == nullptr ? 0 : zeros->count();
+  const int64_t rows = weights->shape()[0], each = weights->count() / rows,
+                count = zeros == nullptr ? 0 : zeros->count();
   auto byte = [](const Constant& tensor, int64_t i) -> int64_t {
     return tensor->dtype() == DType::kI8 ? tensor->as<int8_t>()[i] : tensor->as<uint8_t>()[i];
   };
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t zero = count == 0 ? 0 : byte(zeros, count == 1 ? 0 : row);
-    // What lies above x's zero point and what lies below are at most 255 apart, so that one sign's weights set the limit.
+    // What lies above x's zero point and what lies below are at most 255 apart, so that one sign's weights
+    // set the limit.
     int64_t above = 0, below = 0;
     for (int64_t i = 0; i < each; ++i) {
       const int64_t weight = byte(weights, row * each + i) - zero;
@@ -86,9 +92,12 @@ void QLinearConv(OnnxNode& node) {
   node.Out(0, node.Add("Requantize", {sums, scale, node.in(7)}, {{"axis", int64_t{1}}}));
 }
 
-constexpr ImportRow kRows[] = {{"QuantizeLinear", Quantize},   {"DequantizeLinear", Quantize},
-                               {"DynamicQuantizeLinear", ImportSame}, {"QLinearMatMul", ImportSame},
-                               {"ConvInteger", ConvInteger},   {"QLinearConv", QLinearConv},
+constexpr ImportRow kRows[] = {{"QuantizeLinear", Quantize},
+                               {"DequantizeLinear", Quantize},
+                               {"DynamicQuantizeLinear", ImportSame},
+                               {"QLinearMatMul", ImportSame},
+                               {"ConvInteger", ConvInteger},
+                               {"QLinearConv", QLinearConv},
                                {"QuantizeLinear", Quantize, "com.microsoft"},
                                {"DequantizeLinear", Quantize, "com.microsoft"}};
 

@@ -21,10 +21,13 @@ Attributes Drawn(const OnnxNode& node, DType dtype) {
 
 void Random(OnnxNode& node) {
   const bool like = node.type().ends_with("Like"), normal = node.type().starts_with("RandomNormal");
-  Port shape = like ? node.Add("Shape", {node.in(0)}, {{"dtype", DType::kI64}}) : node.Const(IntsConstant(node.Ints("shape")));
+  Port shape = like ? node.Add("Shape", {node.in(0)}, {{"dtype", DType::kI64}})
+                    : node.Const(IntsConstant(node.Ints("shape")));
   const double low = node.Float("low", 0), high = node.Float("high", 1);
-  const double scale = normal ? node.Float("scale", 1) : high - low, shift = normal ? node.Float("mean", 0) : low;
-  Port drawn = node.Add(normal ? "RandomStandardNormal" : "RandomUniform", {shape}, Drawn(node, TypeOf(static_cast<int32_t>(node.Int("dtype", kFloat)))));
+  const double scale = normal ? node.Float("scale", 1) : high - low,
+               shift = normal ? node.Float("mean", 0) : low;
+  Port drawn = node.Add(normal ? "RandomStandardNormal" : "RandomUniform", {shape},
+                        Drawn(node, TypeOf(static_cast<int32_t>(node.Int("dtype", kFloat)))));
   if (like && !node.HasAttribute("dtype")) drawn = node.Add("CastLike", {drawn, node.in(0)});
   if (scale != 1) drawn = node.Add("Muls", {drawn}, {{"value", scale}});
   if (shift != 0) drawn = node.Add("Adds", {drawn}, {{"value", shift}});
@@ -37,7 +40,8 @@ void Bernoulli(OnnxNode& node) {
   Port likely = node.Add("Cast", {node.in(0)}, {{"dst_type", DType::kF64}});
   Port hit = node.Add("Less", {node.Add("RandomUniform", {shape}, Drawn(node, DType::kF64)), likely});
   if (!node.HasAttribute("dtype")) return node.Out(0, node.Add("CastLike", {hit, node.in(0)}));
-  node.Out(0, node.Add("Cast", {hit}, {{"dst_type", TypeOf(static_cast<int32_t>(node.Int("dtype", kFloat)))}}));
+  node.Out(0,
+           node.Add("Cast", {hit}, {{"dst_type", TypeOf(static_cast<int32_t>(node.Int("dtype", kFloat)))}}));
 }
 
 void Multinomial(OnnxNode& node) {
@@ -46,9 +50,9 @@ void Multinomial(OnnxNode& node) {
                        Drawn(node, TypeOf(static_cast<int32_t>(node.Int("dtype", kInt32))))));
 }
 
-constexpr ImportRow kRows[] = {{"RandomUniform", Random},     {"RandomUniformLike", Random},
-                               {"RandomNormal", Random},      {"RandomNormalLike", Random},
-                               {"Bernoulli", Bernoulli},      {"Multinomial", Multinomial}};
+constexpr ImportRow kRows[] = {{"RandomUniform", Random}, {"RandomUniformLike", Random},
+                               {"RandomNormal", Random},  {"RandomNormalLike", Random},
+                               {"Bernoulli", Bernoulli},  {"Multinomial", Multinomial}};
 
 }  // namespace
 

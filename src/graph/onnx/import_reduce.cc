@@ -24,13 +24,14 @@ void Arg(OnnxNode& node) {
 }
 
 void CumSum(OnnxNode& node) {
-  node.Become("Cumsum", {{"exclusive", node.Int("exclusive", 0) != 0}, {"reverse", node.Int("reverse", 0) != 0}});
+  node.Become("Cumsum",
+              {{"exclusive", node.Int("exclusive", 0) != 0}, {"reverse", node.Int("reverse", 0) != 0}});
 }
 
 constexpr ImportRow kRows[] = {
-    {"ReduceSum", Reduce},       {"ReduceMean", Reduce},   {"ReduceMax", Reduce}, {"ReduceMin", Reduce},
-    {"ReduceProd", Reduce},      {"ReduceL1", Reduce},     {"ReduceL2", Reduce},  {"ReduceLogSum", Reduce},
-    {"ReduceLogSumExp", Reduce}, {"ReduceSumSquare", Reduce}, {"ArgMax", Arg},    {"ArgMin", Arg},
+    {"ReduceSum", Reduce},       {"ReduceMean", Reduce},      {"ReduceMax", Reduce}, {"ReduceMin", Reduce},
+    {"ReduceProd", Reduce},      {"ReduceL1", Reduce},        {"ReduceL2", Reduce},  {"ReduceLogSum", Reduce},
+    {"ReduceLogSumExp", Reduce}, {"ReduceSumSquare", Reduce}, {"ArgMax", Arg},       {"ArgMin", Arg},
     {"CumSum", CumSum},
 };
 

@@ -16,10 +16,10 @@ using Key = std::pair<std::string_view, std::string_view>;
 const std::map<Key, ImportFunction>& Imports() {
   static const auto* table = [] {
     auto* map = new std::map<Key, ImportFunction>;
-    for (auto family : {ControlImports, StructureImports, ElementwiseImports, ReduceImports, NormImports, IndexImports,
-                        LayoutImports, SortImports, ResizeImports, ConvImports, MatmulImports, PoolImports, RnnImports,
-                        QuantImports, DetectImports, SignalImports,
-                        RandomImports, ContribImports}) {
+    for (auto family :
+         {ControlImports, StructureImports, ElementwiseImports, ReduceImports, NormImports, IndexImports,
+          LayoutImports, SortImports, ResizeImports, ConvImports, MatmulImports, PoolImports, RnnImports,
+          QuantImports, DetectImports, SignalImports, RandomImports, ContribImports}) {
       for (const ImportRow& row : family()) map->emplace(Key{row.domain, row.type}, row.import);
     }
     return map;
@@ -39,12 +39,16 @@ int64_t OpsetOf(const ModelData& model, const std::string& domain) {
 
 ValueType TypeOfValue(const ValueData& value) {
   ValueType type{TypeOf(value.type), Format::kND, value.rank_known, {}};
-  if (!value.is_tensor) Fail(kUnsupported, "onnx-value-kind", "'{}' is no tensor; other kinds of values cannot enter or leave a model", value.name);
+  if (!value.is_tensor)
+    Fail(kUnsupported, "onnx-value-kind",
+         "'{}' is no tensor; other kinds of values cannot enter or leave a model", value.name);
   if (type.dtype == DType::kUndefined) {
-    Fail(kTypeInvalid, "onnx-type", "input '{}' has element type {}, which is not supported", value.name, value.type);
+    Fail(kTypeInvalid, "onnx-type", "input '{}' has element type {}, which is not supported", value.name,
+         value.type);
   }
   if (value.dims.size() > tensor::kMaxRank) {
-    Fail(kShapeInvalid, "onnx-rank", "input '{}' has {} dimensions; eight are supported", value.name, value.dims.size());
+    Fail(kShapeInvalid, "onnx-rank", "input '{}' has {} dimensions; eight are supported", value.name,
+         value.dims.size());
   }
   for (int64_t size : value.dims) type.shape.push_back(size < 0 ? kUnknownDim : size);
   return type;
@@ -52,7 +56,8 @@ ValueType TypeOfValue(const ValueData& value) {
 
 // Of an output: only for information, so what cannot be said is left out.
 ValueType DeclaredType(const ValueData& value) {
-  ValueType type{TypeOf(value.type), Format::kND, value.rank_known && value.dims.size() <= tensor::kMaxRank, {}};
+  ValueType type{
+      TypeOf(value.type), Format::kND, value.rank_known && value.dims.size() <= tensor::kMaxRank, {}};
   for (size_t i = 0; type.rank_known && i < value.dims.size(); ++i) {
     type.shape.push_back(value.dims[i] < 0 ? kUnknownDim : value.dims[i]);
   }
@@ -105,7 +110,8 @@ void Scope::Import(const GraphData& data) {
   }
   ImportNodes(data.nodes);
   for (const ValueData& output : data.outputs) {
-    graph_.outputs.push_back({Find(output.name, "the output of graph '" + data.name + "'"), output.name, DeclaredType(output)});
+    graph_.outputs.push_back(
+        {Find(output.name, "the output of graph '" + data.name + "'"), output.name, DeclaredType(output)});
   }
 }
 
@@ -134,7 +140,8 @@ void Scope::ImportNode(const NodeData& node) {
     imported.Refuse(error.what());
   }
   for (const std::string& output : node.outputs) {
-    if (!output.empty() && !Knows(output)) imported.Refuse("its output '" + output + "' is not computed by this version");
+    if (!output.empty() && !Knows(output))
+      imported.Refuse("its output '" + output + "' is not computed by this version");
   }
 }
 
@@ -159,7 +166,8 @@ std::string OnnxNode::DisplayName() const {
 }
 
 void OnnxNode::Refuse(const std::string& sentence) const {
-  Fail(kGraphInvalid, "onnx-node", "node '{}' ({}, opset {}): {}", DisplayName(), data_.type, opset_, sentence);
+  Fail(kGraphInvalid, "onnx-node", "node '{}' ({}, opset {}): {}", DisplayName(), data_.type, opset_,
+       sentence);
 }
 
 Port OnnxNode::in(int i) {
@@ -229,8 +237,11 @@ Port OnnxNode::Add(std::string_view type, std::vector<Port> inputs, Attributes a
   while (!inputs.empty() && !inputs.back().present()) inputs.pop_back();
   std::string name = DisplayName();
   if (added_++ > 0) name += "_" + std::to_string(added_ - 1);
-  Node node{.name = std::move(name), .type = std::string(type), .inputs = std::move(inputs),
-            .attributes = std::move(attributes), .outputs = outputs};
+  Node node{.name = std::move(name),
+            .type = std::string(type),
+            .inputs = std::move(inputs),
+            .attributes = std::move(attributes),
+            .outputs = outputs};
   return {scope_.graph().Add(std::move(node)), 0};
 }
 
@@ -238,7 +249,9 @@ Port OnnxNode::Const(graph::Constant value) {
   return scope_.graph().AddConstant(DisplayName() + "_const" + std::to_string(added_++), std::move(value));
 }
 
-Port OnnxNode::Ints(std::initializer_list<int64_t> values) { return Const(IntsConstant({values.begin(), values.size()})); }
+Port OnnxNode::Ints(std::initializer_list<int64_t> values) {
+  return Const(IntsConstant({values.begin(), values.size()}));
+}
 
 void OnnxNode::Out(int i, Port port) {
   if (wants(i)) scope_.Define(data_.outputs[static_cast<size_t>(i)], port);
@@ -249,7 +262,9 @@ void OnnxNode::Become(std::string_view type, std::vector<Port> inputs, Attribute
   for (int i = 0; i < output_count(); ++i) Out(i, OutputOf(first, i));
 }
 
-void OnnxNode::Become(std::string_view type, Attributes attributes) { Become(type, inputs(), std::move(attributes)); }
+void OnnxNode::Become(std::string_view type, Attributes attributes) {
+  Become(type, inputs(), std::move(attributes));
+}
 
 std::vector<std::shared_ptr<Graph>> OnnxNode::Bodies(std::initializer_list<std::string_view> attributes,
                                                      std::vector<Port>* captured) {

@@ -13,16 +13,30 @@ namespace belay::graph::onnx {
 
 // TensorProto.DataType
 enum ElementType : int32_t {
-  kFloat = 1, kUint8 = 2, kInt8 = 3, kUint16 = 4, kInt16 = 5, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9,
-  kFloat16 = 10, kDouble = 11, kUint32 = 12, kUint64 = 13, kComplex64 = 14, kComplex128 = 15, kBFloat16 = 16,
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kUint16 = 4,
+  kInt16 = 5,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kUint32 = 12,
+  kUint64 = 13,
+  kComplex64 = 14,
+  kComplex128 = 15,
+  kBFloat16 = 16,
 };
 
 struct TensorData {
   std::string name;
   int32_t type = 0;
   std::vector<int64_t> dims;
-  std::string_view raw;                // the elements, little-endian; belongs to the model
-  std::vector<float> floats;           // or one of these
+  std::string_view raw;       // the elements, little-endian; belongs to the model
+  std::vector<float> floats;  // or one of these
   std::vector<int32_t> int32s;
   std::vector<int64_t> int64s;
   std::vector<double> doubles;

@@ -34,8 +34,8 @@ const Reader& TheReader() {
     return found;
   }();
   if (reader.model == nullptr || reader.tensor == nullptr) {
-    Fail(kUnsupported, "onnx-reader", "ONNX models cannot be read, because libbelay_onnx.so was not found: {}",
-         reader.reason);
+    Fail(kUnsupported, "onnx-reader",
+         "ONNX models cannot be read, because libbelay_onnx.so was not found: {}", reader.reason);
   }
   return reader;
 }
@@ -55,19 +55,21 @@ uint64_t Number(const TensorData& data, const char* key, uint64_t missing) {
 std::string SafePath(const TensorData& data, const std::string& folder) {
   std::filesystem::path location = data.external.at("location");
   auto clean = location.lexically_normal();
-  bool inside = !location.empty() && !location.is_absolute() && clean.begin() != clean.end() && *clean.begin() != "..";
+  bool inside =
+      !location.empty() && !location.is_absolute() && clean.begin() != clean.end() && *clean.begin() != "..";
   if (folder.empty() || !inside) {
-    Fail(kFileCorrupt, "onnx-external-path",
-         "tensor '{}' lies in the external file '{}'; only files beside a model that is read from a file are used",
-         data.name, location.string());
+    Fail(
+        kFileCorrupt, "onnx-external-path",
+        "tensor '{}' lies in the external file '{}'; only files beside a model that is read from a file are used",
+        data.name, location.string());
   }
   std::error_code error;
   auto root = std::filesystem::weakly_canonical(folder, error);
   auto target = std::filesystem::weakly_canonical(root / clean, error);
   auto [end, ignored] = std::mismatch(root.begin(), root.end(), target.begin(), target.end());
   if (error || end != root.end()) {
-    Fail(kFileCorrupt, "onnx-external-path", "tensor '{}': the external file '{}' leads out of the model's folder",
-         data.name, location.string());
+    Fail(kFileCorrupt, "onnx-external-path",
+         "tensor '{}': the external file '{}' leads out of the model's folder", data.name, location.string());
   }
   return target.string();
 }
@@ -77,14 +79,15 @@ Constant External(const TensorData& data, DType dtype, const Shape& shape, const
   std::string reason;
   auto file = MapFile(path, &reason);
   if (file == nullptr) {
-    Fail(kFileUnreadable, "onnx-external-file", "the file '{}', which holds tensors of the model, cannot be read", path);
+    Fail(kFileUnreadable, "onnx-external-file",
+         "the file '{}', which holds tensors of the model, cannot be read", path);
   }
   uint64_t offset = Number(data, "offset", 0);
   size_t bytes = PackedBytes(dtype, CountOf(shape));
   const size_t size = file->bytes().size();
   if (offset > size || size - offset < bytes) {
-    Fail(kFileCorrupt, "onnx-external", "tensor '{}' needs {} bytes at {} of a file that has {}", data.name, bytes,
-         offset, size);
+    Fail(kFileCorrupt, "onnx-external", "tensor '{}' needs {} bytes at {} of a file that has {}", data.name,
+         bytes, offset, size);
   }
   const std::byte* at = file->bytes().data() + offset;
   if (reinterpret_cast<uintptr_t>(at) % 8 == 0) return std::make_shared<HostTensor>(dtype, shape, at, file);
@@ -95,7 +98,8 @@ Constant External(const TensorData& data, DType dtype, const Shape& shape, const
 
 Shape ShapeOf(const TensorData& data) {
   if (data.dims.size() > tensor::kMaxRank) {
-    Fail(kShapeInvalid, "onnx-rank", "tensor '{}' has {} dimensions; eight are supported", data.name, data.dims.size());
+    Fail(kShapeInvalid, "onnx-rank", "tensor '{}' has {} dimensions; eight are supported", data.name,
+         data.dims.size());
   }
   for (int64_t size : data.dims) {
     if (size < 0) Fail(kFileCorrupt, "onnx-tensor", "tensor '{}' has a dimension of {}", data.name, size);
@@ -108,10 +112,11 @@ Shape ShapeOf(const TensorData& data) {
 }
 
 template <class T>
-Constant FromList(const TensorData& data, DType dtype, const Shape& shape, DType from, const std::vector<T>& items) {
+Constant FromList(const TensorData& data, DType dtype, const Shape& shape, DType from,
+                  const std::vector<T>& items) {
   if (items.size() != static_cast<size_t>(CountOf(shape))) {
-    Fail(kFileCorrupt, "onnx-tensor", "tensor '{}' has {} elements, but its shape is {}", data.name, items.size(),
-         shape.ToString());
+    Fail(kFileCorrupt, "onnx-tensor", "tensor '{}' has {} elements, but its shape is {}", data.name,
+         items.size(), shape.ToString());
   }
   auto tensor = std::make_shared<HostTensor>(dtype, shape);
   // f16 and bf16 stand as bit patterns in the list of integers.
@@ -143,27 +148,43 @@ std::string ReadFile(const std::string& path) {
 
 DType TypeOf(int32_t element_type) {
   switch (element_type) {
-    case kFloat: return DType::kF32;
-    case kUint8: return DType::kU8;
-    case kInt8: return DType::kI8;
-    case kUint16: return DType::kU16;
-    case kInt16: return DType::kI16;
-    case kInt32: return DType::kI32;
-    case kInt64: return DType::kI64;
-    case kBool: return DType::kBool;
-    case kFloat16: return DType::kF16;
-    case kDouble: return DType::kF64;
-    case kUint32: return DType::kU32;
-    case kUint64: return DType::kU64;
-    case kBFloat16: return DType::kBF16;
-    default: return DType::kUndefined;
+    case kFloat:
+      return DType::kF32;
+    case kUint8:
+      return DType::kU8;
+    case kInt8:
+      return DType::kI8;
+    case kUint16:
+      return DType::kU16;
+    case kInt16:
+      return DType::kI16;
+    case kInt32:
+      return DType::kI32;
+    case kInt64:
+      return DType::kI64;
+    case kBool:
+      return DType::kBool;
+    case kFloat16:
+      return DType::kF16;
+    case kDouble:
+      return DType::kF64;
+    case kUint32:
+      return DType::kU32;
+    case kUint64:
+      return DType::kU64;
+    case kBFloat16:
+      return DType::kBF16;
+    default:
+      return DType::kUndefined;
   }
 }
 
-Constant TensorOf(const TensorData& data, const std::shared_ptr<const void>& owner, const std::string& folder) {
+Constant TensorOf(const TensorData& data, const std::shared_ptr<const void>& owner,
+                  const std::string& folder) {
   DType dtype = TypeOf(data.type);
   if (dtype == DType::kUndefined) {
-    Fail(kTypeInvalid, "onnx-type", "tensor '{}' has element type {}, which is not supported", data.name, data.type);
+    Fail(kTypeInvalid, "onnx-type", "tensor '{}' has element type {}, which is not supported", data.name,
+         data.type);
   }
   Shape shape = ShapeOf(data);
   if (!data.external.empty()) return External(data, dtype, shape, folder);
@@ -173,8 +194,8 @@ Constant TensorOf(const TensorData& data, const std::shared_ptr<const void>& own
   if (!data.doubles.empty()) return FromList(data, dtype, shape, DType::kF64, data.doubles);
   if (!data.uint64s.empty()) return FromList(data, dtype, shape, DType::kU64, data.uint64s);
   if (data.raw.size() != PackedBytes(dtype, CountOf(shape))) {
-    Fail(kFileCorrupt, "onnx-tensor", "tensor '{}' has {} bytes, but its shape is {}", data.name, data.raw.size(),
-         shape.ToString());
+    Fail(kFileCorrupt, "onnx-tensor", "tensor '{}' has {} bytes, but its shape is {}", data.name,
+         data.raw.size(), shape.ToString());
   }
   bool aligned = reinterpret_cast<uintptr_t>(data.raw.data()) % 8 == 0;
   if (aligned && owner != nullptr) return std::make_shared<HostTensor>(dtype, shape, data.raw.data(), owner);

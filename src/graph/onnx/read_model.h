@@ -19,7 +19,8 @@ DType TypeOf(int32_t element_type);
 
 // The elements as a tensor. `owner` keeps raw bytes alive, `folder` is where external data lies (empty:
 // there is none, and a tensor that asks for it is an error).
-Constant TensorOf(const TensorData& data, const std::shared_ptr<const void>& owner, const std::string& folder);
+Constant TensorOf(const TensorData& data, const std::shared_ptr<const void>& owner,
+                  const std::string& folder);
 
 // A file with one tensor.
 Constant ReadTensor(std::span<const char> bytes);

@@ -73,8 +73,8 @@ double Factor(const Translation& node) {
   return node.Bool("sqrt_mode") ? scale * scale : scale;
 }
 
-// The factors as f32 that broadcast with x. As u64 they are f32 in the lower half. Several run along the channels
-// of images, and along the last dimension otherwise.
+// The factors as f32 that broadcast with x. As u64 they are f32 in the lower half. Several run along the
+// channels of images, and along the last dimension otherwise.
 Tensor ChannelFactors(Translation& node, const Tensor& factors, const Shape& x) {
   Tensor low = factors;
   if (low.dtype == DType::kU64) {
@@ -87,7 +87,8 @@ Tensor ChannelFactors(Translation& node, const Tensor& factors, const Shape& x) 
   int64_t count = packed.count();
   if (count != 1) {
     bool image = x.rank() >= 4 && x[1] == count;
-    if (x.rank() == 0 || (!image && x.back(0) != count)) node.Refuse("there are " + std::to_string(count) + " factors for " + x.ToString());
+    if (x.rank() == 0 || (!image && x.back(0) != count))
+      node.Refuse("there are " + std::to_string(count) + " factors for " + x.ToString());
     (image ? shape[1] : shape.back(0)) = count;
   }
   return Translation::Reshaped(packed, shape);
@@ -96,13 +97,20 @@ Tensor ChannelFactors(Translation& node, const Tensor& factors, const Shape& x) 
 }  // namespace
 
 void AscendQuant(Translation& node) {
-  if (node.Int("dst_type") != static_cast<int64_t>(DType::kI8)) node.Refuse("only int8 results are supported");
-  Chain(node, node.in(0)).Times(Factor(node)).Plus(node.Float("offset")).Rounded(node.String("round_mode")).Within(-128, 127).Into(DType::kI8);
+  if (node.Int("dst_type") != static_cast<int64_t>(DType::kI8))
+    node.Refuse("only int8 results are supported");
+  Chain(node, node.in(0))
+      .Times(Factor(node))
+      .Plus(node.Float("offset"))
+      .Rounded(node.String("round_mode"))
+      .Within(-128, 127)
+      .Into(DType::kI8);
 }
 
 void AscendDequant(Translation& node) {
   int64_t type = node.Int("dtype");
-  if (type != static_cast<int64_t>(DType::kF32) && type != static_cast<int64_t>(DType::kF16)) node.Refuse("the result is float or float16");
+  if (type != static_cast<int64_t>(DType::kF32) && type != static_cast<int64_t>(DType::kF16))
+    node.Refuse("the result is float or float16");
   Tensor factors = ChannelFactors(node, node.in(1), node.shape(0));
   Chain chain(node, node.in(0));
   chain.Times(factors);

@@ -17,7 +17,9 @@ Constant Numbers(DType dtype, const Shape& shape, std::initializer_list<T> value
   std::copy(values.begin(), values.end(), tensor->template as<T>());
   return tensor;
 }
-Constant Floats(std::initializer_list<float> values) { return Numbers<float>(DType::kF32, {static_cast<int64_t>(values.size())}, values); }
+Constant Floats(std::initializer_list<float> values) {
+  return Numbers<float>(DType::kF32, {static_cast<int64_t>(values.size())}, values);
+}
 
 Constant Result(const std::string& type, const std::vector<Constant>& inputs, Attributes attributes) {
   Node node{.name = "n", .type = type, .attributes = std::move(attributes)};
@@ -28,7 +30,8 @@ Constant Result(const std::string& type, const std::vector<Constant>& inputs, At
 TEST(AscendQuant, RoundsAndStaysWithinInt8) {
   Constant x = Floats({-0.6f, 0.3f, 1.2f, 100});
   auto quantised = [&](const char* mode) {
-    Constant y = Result("AscendQuant", {x}, {{"scale", 2.0}, {"offset", 0.25}, {"round_mode", std::string(mode)}});
+    Constant y =
+        Result("AscendQuant", {x}, {{"scale", 2.0}, {"offset", 0.25}, {"round_mode", std::string(mode)}});
     EXPECT_EQ(y->dtype(), DType::kI8);
     return y->Ints();
   };
@@ -37,9 +40,11 @@ TEST(AscendQuant, RoundsAndStaysWithinInt8) {
   EXPECT_THAT(quantised("ceil"), ElementsAre(0, 1, 3, 127));
   EXPECT_THAT(quantised("trunc"), ElementsAre(0, 0, 2, 127));
   EXPECT_THROW(quantised("sometimes"), Error);
-  EXPECT_THAT(Result("AscendQuant", {x}, {{"scale", 3.0}, {"offset", 0.0}, {"sqrt_mode", true}})->Ints(), ElementsAre(-5, 3, 11, 127));
+  EXPECT_THAT(Result("AscendQuant", {x}, {{"scale", 3.0}, {"offset", 0.0}, {"sqrt_mode", true}})->Ints(),
+              ElementsAre(-5, 3, 11, 127));
   EXPECT_THROW(Result("AscendQuant", {x}, {{"scale", 3.0}}), Error) << "offset is needed";
-  EXPECT_THROW(Result("AscendQuant", {x}, {{"scale", 3.0}, {"offset", 0.0}, {"dst_type", int64_t{29}}}), Error);
+  EXPECT_THROW(Result("AscendQuant", {x}, {{"scale", 3.0}, {"offset", 0.0}, {"dst_type", int64_t{29}}}),
+               Error);
 }
 
 // A factor in the lower half of a whole number.
@@ -53,7 +58,8 @@ TEST(AscendQuant, GoesBackByChannel) {
   Constant x = Numbers<int32_t>(DType::kI32, {2, 2}, {10, -20, 30, 40});
   Constant scale = Numbers<uint64_t>(DType::kU64, {2}, {Packed(0.5f), Packed(3)});
   EXPECT_THAT(Result("AscendDequant", {x, scale}, {})->Reals(), ElementsAre(5, -60, 15, 120));
-  Constant y = Result("AscendDequant", {x, scale}, {{"sqrt_mode", true}, {"relu_flag", true}, {"dtype", int64_t{1}}});
+  Constant y =
+      Result("AscendDequant", {x, scale}, {{"sqrt_mode", true}, {"relu_flag", true}, {"dtype", int64_t{1}}});
   EXPECT_EQ(y->dtype(), DType::kF16);
   EXPECT_THAT(y->Reals(), ElementsAre(2.5, 0, 7.5, 360));
   EXPECT_THAT(Result("AscendDequant", {x, Floats({0.25f})}, {})->Reals(), ElementsAre(2.5, -5, 7.5, 10));
@@ -64,7 +70,8 @@ TEST(AscendQuant, GoesBackByChannel) {
 }
 
 TEST(AscendQuant, AntiQuantAddsFirst) {
-  Constant y = Result("AscendAntiQuant", {Numbers<int8_t>(DType::kI8, {3}, {-3, 0, 5})}, {{"scale", 0.5}, {"offset", 1.0}});
+  Constant y = Result("AscendAntiQuant", {Numbers<int8_t>(DType::kI8, {3}, {-3, 0, 5})},
+                      {{"scale", 0.5}, {"offset", 1.0}});
   EXPECT_EQ(y->dtype(), DType::kF16);
   EXPECT_THAT(y->Reals(), ElementsAre(-1, 0.5, 3));
 }

@@ -32,16 +32,13 @@ Tensor WithBatch(Tensor t) {
 // With four dimensions, in that order.
 Tensor Ordered(const Translation& node, int input, const char* name) {
   const int rank = node.shape(input).rank();
-  if (node.dtype(input) != DType::kF32 || (rank != 3 && rank != 4) ||
-      rank != node.shape(0).rank()) {
+  if (node.dtype(input) != DType::kF32 || (rank != 3 && rank != 4) || rank != node.shape(0).rank()) {
     node.Refuse("three or four dimensions of float are attended to");
   }
   return WithBatch(Translation::Transposed(node.in(input), Order(node, name)));
 }
 
-Tensor RowsAlong(Translation& node, const Tensor& t) {
-  return t.strides.back(0) == 1 ? t : node.Packed(t);
-}
+Tensor RowsAlong(Translation& node, const Tensor& t) { return t.strides.back(0) == 1 ? t : node.Packed(t); }
 Tensor RowsOrColumnsAlong(Translation& node, const Tensor& t) {
   return t.strides.back(1) == 1 ? t : RowsAlong(node, t);
 }
@@ -49,8 +46,7 @@ Tensor RowsOrColumnsAlong(Translation& node, const Tensor& t) {
 Tensor MaskFor(const Translation& node, const Shape& scores) {
   Tensor mask = node.in(3);
   if (mask.dtype != DType::kF32 || tensor::BroadcastShapes(mask.shape, scores) != scores) {
-    node.Refuse("the mask " + mask.shape.ToString() + " does not fit scores of " +
-                scores.ToString());
+    node.Refuse("the mask " + mask.shape.ToString() + " does not fit scores of " + scores.ToString());
   }
   mask.strides = tensor::BroadcastStrides(mask.shape, mask.strides, scores);
   mask.shape = scores;

@@ -43,14 +43,15 @@ Shape LengthsOf(const std::vector<ops::AxisMap>& maps) {
   return shape;
 }
 
-void Rearrange(Translation& node, const Tensor& from, const Tensor& out, const std::vector<ops::AxisMap>& maps,
-               const void* fill) {
+void Rearrange(Translation& node, const Tensor& from, const Tensor& out,
+               const std::vector<ops::AxisMap>& maps, const void* fill) {
   node.Step(node.node().type.c_str(), [&](ops::Plan& plan) {
     ops::PlanRearranged(plan, ReadFrom(plan, from, "x"), WrittenTo(plan, out, "y"), maps, fill);
   });
 }
 
-void OutRearranged(Translation& node, const Tensor& from, const std::vector<ops::AxisMap>& maps, const void* fill) {
+void OutRearranged(Translation& node, const Tensor& from, const std::vector<ops::AxisMap>& maps,
+                   const void* fill) {
   Tensor out = node.Out(0, from.dtype, LengthsOf(maps));
   Rearrange(node, from, out, maps, fill);
 }

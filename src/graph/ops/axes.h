@@ -20,8 +20,8 @@ std::vector<ops::AxisMap> Identities(const Shape& shape);
 Shape LengthsOf(const std::vector<ops::AxisMap>& maps);
 
 // A step: out[i, j, ...] = from[maps[0][i], maps[1][j], ...], zero (or `fill`) where there is no source.
-void Rearrange(Translation& node, const Tensor& from, const Tensor& out, const std::vector<ops::AxisMap>& maps,
-               const void* fill = nullptr);
+void Rearrange(Translation& node, const Tensor& from, const Tensor& out,
+               const std::vector<ops::AxisMap>& maps, const void* fill = nullptr);
 // The same as output 0, whose shape the maps give.
 void OutRearranged(Translation& node, const Tensor& from, const std::vector<ops::AxisMap>& maps,
                    const void* fill = nullptr);

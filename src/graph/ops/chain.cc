@@ -55,8 +55,7 @@ std::vector<Step> StepsOf(const Translation& node) {
     const ChainOperator* what = FindChainOperator(name);
     if (what == nullptr) node.Refuse("there is no step '" + std::string(name) + "'");
     const bool beside = what->binary != nullptr;
-    if (beside && !node.has(++operand))
-      node.Refuse("step '" + std::string(name) + "' has no operand");
+    if (beside && !node.has(++operand)) node.Refuse("step '" + std::string(name) + "' has no operand");
     steps.push_back({what, second, beside ? operand : 0});
     at = end + 1;
   }
@@ -70,8 +69,8 @@ int64_t CommonRow(const Translation& node, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     if (step.operand == 0) continue;
     const int64_t row = RowOf(node.shape(step.operand), node.shape(0));
-    const bool fits = row >= 0 && (row <= 1 || common == 1 || row == common) &&
-                      node.dtype(step.operand) == DType::kF32;
+    const bool fits =
+        row >= 0 && (row <= 1 || common == 1 || row == common) && node.dtype(step.operand) == DType::kF32;
     if (!fits) node.Refuse("an operand does not fit the rows of x");
     common = std::max(common, row);
   }
@@ -93,14 +92,13 @@ ops::PlanRef PlanStep(const Translation& node, const Step& step, int64_t rows, i
   if (step.what->unary != nullptr) {
     step.what->unary(*plan, DType::kF32, x, y);
   } else {
-    step.what->binary(*plan, DType::kF32, step.value_second ? other : x,
-                      step.value_second ? x : other, y);
+    step.what->binary(*plan, DType::kF32, step.value_second ? other : x, step.value_second ? x : other, y);
   }
   return plan;
 }
 
-std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<Step>& steps,
-                                    int64_t rows, int64_t row) {
+std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<Step>& steps, int64_t rows,
+                                    int64_t row) {
   std::vector<ops::PlanRef> plans;
   for (const Step& step : steps) {
     if (rows > 0) plans.push_back(PlanStep(node, step, rows, row));

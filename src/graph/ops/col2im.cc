@@ -1,8 +1,8 @@
 // Columns of patches as images.
+#include "ops/layout/col2im.h"
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
-#include "ops/layout/col2im.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -19,8 +19,10 @@ std::vector<int64_t> AttributeOr(const Translation& node, const char* name, size
 void Col2Im(Translation& node) {
   std::vector<int64_t> image = node.ints(1), block = node.ints(2);
   size_t rank = image.size();
-  if (block.size() != rank || rank == 0 || rank > 6) node.Refuse("image_shape and block_shape differ in length");
-  std::vector<int64_t> dilations = AttributeOr(node, "dilations", rank, 1), strides = AttributeOr(node, "strides", rank, 1);
+  if (block.size() != rank || rank == 0 || rank > 6)
+    node.Refuse("image_shape and block_shape differ in length");
+  std::vector<int64_t> dilations = AttributeOr(node, "dilations", rank, 1),
+                       strides = AttributeOr(node, "strides", rank, 1);
   std::vector<int64_t> pads = AttributeOr(node, "pads", 2 * rank, 0);
   std::vector<ops::PatchAxis> axes;
   int64_t blocks = 1, patches = 1;
@@ -33,7 +35,8 @@ void Col2Im(Translation& node) {
     blocks *= block[d];
     patches *= axes.back().patches;
   }
-  if (x[1] % blocks != 0 || x[2] != patches) node.Refuse("columns of " + x.ToString() + " do not fit these blocks");
+  if (x[1] % blocks != 0 || x[2] != patches)
+    node.Refuse("columns of " + x.ToString() + " do not fit these blocks");
   Shape shape{x[0], x[1] / blocks};
   for (int64_t size : image) shape.push_back(size);
   Tensor out = node.Out(0, node.dtype(0), shape);

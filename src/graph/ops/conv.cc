@@ -22,9 +22,7 @@ Tensor FilterView(const Translation& node, const Tensor& filter, bool channels_l
   return Translation::Transposed(filter, order);
 }
 
-std::vector<int64_t> KernelOf(const Tensor& filter) {
-  return {filter.shape.begin() + 2, filter.shape.end()};
-}
+std::vector<int64_t> KernelOf(const Tensor& filter) { return {filter.shape.begin() + 2, filter.shape.end()}; }
 
 // The inputs of a convolution in the order that all of its forms share; -1: there is none.
 struct Inputs {
@@ -47,8 +45,10 @@ const void* Elements(const Translation& node, int input) {
   return constant == nullptr ? nullptr : constant->data();
 }
 
-void AddStep(Translation& node, const char* name, const Inputs& inputs, const Convolved& conv, const Shape& shape) {
-  Tensor out = ChannelsFirst(node.Out(0, conv.x.dtype, WithLayout(shape, conv.channels_last)), conv.channels_last);
+void AddStep(Translation& node, const char* name, const Inputs& inputs, const Convolved& conv,
+             const Shape& shape) {
+  Tensor out =
+      ChannelsFirst(node.Out(0, conv.x.dtype, WithLayout(shape, conv.channels_last)), conv.channels_last);
   Tensor residual;
   if (inputs.residual >= 0) residual = ChannelsFirst(node.in(inputs.residual), conv.channels_last);
   node.Step(name, [&](ops::Plan& plan) {
@@ -57,8 +57,9 @@ void AddStep(Translation& node, const char* name, const Inputs& inputs, const Co
     args.input = bind.Read(conv.x, "x");
     args.packed_weight = conv.packed ? &*conv.packed : nullptr;
     args.constant_weight = conv.packed ? nullptr : Elements(node, inputs.filter);
-    args.weight = args.constant_weight == nullptr && !conv.packed ? bind.Read(conv.filter, "filter")
-                                                  : ops::Operand{&conv.filter, nullptr, -1, "filter"};
+    args.weight = args.constant_weight == nullptr && !conv.packed
+                      ? bind.Read(conv.filter, "filter")
+                      : ops::Operand{&conv.filter, nullptr, -1, "filter"};
     if (inputs.bias >= 0) {
       args.constant_bias = Elements(node, inputs.bias);
       args.bias = args.constant_bias == nullptr ? bind.Read(node.in(inputs.bias), "bias")
@@ -83,15 +84,16 @@ Shape ResultShape(const Translation& node, const Convolved& conv, int64_t channe
   Shape shape{conv.x.shape[0], channels};
   for (size_t i = 0; i < conv.window.kernel.size(); ++i) {
     const Window& w = conv.window;
-    int64_t size = ops::ConvOutputSize(conv.x.shape[static_cast<int>(i) + 2], w.kernel[i], w.strides[i], w.dilations[i],
-                                       w.before[i], w.after[i]);
+    int64_t size = ops::ConvOutputSize(conv.x.shape[static_cast<int>(i) + 2], w.kernel[i], w.strides[i],
+                                       w.dilations[i], w.before[i], w.after[i]);
     if (size < 1) node.Refuse("the kernel is larger than the padded input " + conv.x.shape.ToString());
     shape.push_back(size);
   }
   return shape;
 }
 
-Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last, const Tensor& filter) {
+Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last,
+               const Tensor& filter) {
   Convolved conv{.x = ChannelsFirst(node.in(inputs.x), channels_last),
                  .filter = filter,
                  .channels_last = channels_last,
@@ -101,7 +103,8 @@ Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bo
                  .activation = {},
                  .packed = {}};
   if (conv.x.shape.rank() < 3) node.Refuse("the input has no spatial dimension");
-  if (conv.filter.shape.rank() != conv.x.shape.rank()) node.Refuse("input and filter differ in their number of dimensions");
+  if (conv.filter.shape.rank() != conv.x.shape.rank())
+    node.Refuse("input and filter differ in their number of dimensions");
   conv.window = ReadWindow(node, SpatialSizes(conv.x.shape), KernelOf(conv.filter), channels_last,
                            node.String("auto_pad"), order);
   return conv;
@@ -139,7 +142,8 @@ void FusedConv2D(Translation& node) {
   Convolved conv = ReadFused(node, inputs);
   conv.groups = conv.filter.shape[1] == 0 ? 1 : conv.x.shape[1] / conv.filter.shape[1];
   std::string activation = node.String("activation");
-  if (!ops::FindActivation(activation, &conv.activation.kind)) node.Refuse("there is no activation '" + activation + "'");
+  if (!ops::FindActivation(activation, &conv.activation.kind))
+    node.Refuse("there is no activation '" + activation + "'");
   conv.activation.alpha = static_cast<float>(node.Float("alpha"));
   conv.activation.beta = static_cast<float>(node.Float("beta"));
   conv.activation.scale = static_cast<float>(node.Float("scale"));
@@ -199,7 +203,8 @@ Convolved ReadTransposed(const Translation& node, const Inputs& inputs) {
   }
   conv.transposed = true;
   conv.groups = node.Int("groups");
-  if (conv.groups < 1 || conv.filter.shape[0] != conv.x.shape[1]) node.Refuse("the filter has other channels than the input");
+  if (conv.groups < 1 || conv.filter.shape[0] != conv.x.shape[1])
+    node.Refuse("the filter has other channels than the input");
   return conv;
 }
 
@@ -228,7 +233,8 @@ void ConvTranspose(Translation& node) {
   std::vector<int64_t> wanted = node.Ints("output_shape");
   if (wanted.size() > conv.window.kernel.size()) wanted.erase(wanted.begin(), wanted.end() - (rank - 2));
   Shape shape{conv.x.shape[0], conv.filter.shape[1] * conv.groups};
-  Shape sizes = TransposedSizes(node, &conv, wanted, extra, auto_pad == "SAME_UPPER", auto_pad.starts_with("SAME"));
+  Shape sizes =
+      TransposedSizes(node, &conv, wanted, extra, auto_pad == "SAME_UPPER", auto_pad.starts_with("SAME"));
   for (int64_t size : sizes) shape.push_back(size);
   AddStep(node, "ConvTranspose", inputs, conv, shape);
 }

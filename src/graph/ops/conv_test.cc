@@ -32,7 +32,10 @@ std::vector<double> Reals(const Node& node, const std::vector<Constant>& inputs)
 TEST(ConvNodes, LayoutsOfImagesAndFiltersAgree) {
   Constant x = Random({2, 4, 6, 5}, 1), w = Random({6, 2, 3, 3}, 2), b = Random({6}, 3);
   Node node{.name = "c", .type = "Conv2D"};
-  node.attributes = {{"strides", Ints{1, 1, 2, 1}}, {"pads", Ints{1, 0, 1, 1}}, {"data_format", std::string("NCHW")}, {"groups", int64_t{2}}};
+  node.attributes = {{"strides", Ints{1, 1, 2, 1}},
+                     {"pads", Ints{1, 0, 1, 1}},
+                     {"data_format", std::string("NCHW")},
+                     {"groups", int64_t{2}}};
   Constant first = EvaluateNode(node, std::vector{x, w, b})[0];
   EXPECT_EQ(first->shape(), (Shape{2, 6, 3, 5}));
   node.attributes["data_format"] = std::string("NHWC");
@@ -46,13 +49,15 @@ TEST(ConvNodes, LayoutsOfImagesAndFiltersAgree) {
 TEST(ConvNodes, AttributesOfOnnxAreTakenInItsOrder) {
   Constant x = Random({1, 1, 5, 4}, 1), w = Random({1, 1, 3, 3}, 2);
   Node ge{.name = "a", .type = "Conv2D"}, onnx{.name = "b", .type = "Conv2D"};
-  ge.attributes = {{"pads", Ints{2, 0, 1, 0}}, {"strides", Ints{1, 1, 1, 1}}, {"data_format", std::string("NCHW")}};
+  ge.attributes = {
+      {"pads", Ints{2, 0, 1, 0}}, {"strides", Ints{1, 1, 1, 1}}, {"data_format", std::string("NCHW")}};
   onnx.attributes = {{"pads", Ints{2, 1, 0, 0}}, {"strides", Ints{1, 1, 1, 1}}, {"group", int64_t{1}}};
   EXPECT_EQ(Reals(ge, {x, w}), Reals(onnx, {x, w}));
 }
 
 TEST(ConvNodes, FusedIsTheSameAsItsParts) {
-  Constant x = Random({1, 3, 5, 5}, 1), w = Random({4, 3, 3, 3}, 2), b = Random({4}, 3), r = Random({1, 4, 5, 5}, 4);
+  Constant x = Random({1, 3, 5, 5}, 1), w = Random({4, 3, 3, 3}, 2), b = Random({4}, 3),
+           r = Random({1, 4, 5, 5}, 4);
   Node conv{.name = "c", .type = "Conv2D"}, fused{.name = "f", .type = "FusedConv2D"};
   conv.attributes = {{"pads", Ints{1, 1, 1, 1}}, {"data_format", std::string("NCHW")}};
   fused.attributes = {{"pads", Ints{1, 1, 1, 1}}, {"activation", std::string("relu")}};
@@ -66,7 +71,9 @@ TEST(ConvNodes, DepthwiseChannelsHaveTheirMultiples) {
   Constant x = Random({1, 5, 4, 3}, 1), w = Random({3, 2, 3, 2}, 2);  // [h, w, channels, multiple]
   Node depthwise{.name = "d", .type = "DepthwiseConv2D"}, grouped{.name = "g", .type = "Conv2D"};
   depthwise.attributes = {{"data_format", std::string("NHWC")}, {"pads", Ints{1, 1, 0, 0}}};
-  grouped.attributes = {{"data_format", std::string("NHWC")}, {"pads", Ints{1, 1, 0, 0}}, {"filter_format", std::string("NCHW")}};
+  grouped.attributes = {{"data_format", std::string("NHWC")},
+                        {"pads", Ints{1, 1, 0, 0}},
+                        {"filter_format", std::string("NCHW")}};
   Constant filter = Turned(w, {2, 3, 0, 1});  // [channels, multiple, h, w]
   auto kernels = std::make_shared<HostTensor>(DType::kF32, Shape{6, 1, 3, 2}, filter->data(), filter);
   EXPECT_EQ(Reals(depthwise, {x, w}), Reals(grouped, {x, kernels}));
@@ -75,9 +82,12 @@ TEST(ConvNodes, DepthwiseChannelsHaveTheirMultiples) {
 TEST(ConvNodes, BackpropIsTheTransposedConvolution) {
   Constant y = Random({1, 2, 3, 3}, 1), w = Random({2, 3, 3, 3}, 2);
   Node back{.name = "b", .type = "Conv2DBackpropInputD"}, transposed{.name = "t", .type = "ConvTranspose"};
-  back.attributes = {{"input_size", Ints{1, 3, 6, 6}}, {"strides", Ints{1, 1, 2, 2}}, {"pads", Ints{1, 1, 1, 1}},
+  back.attributes = {{"input_size", Ints{1, 3, 6, 6}},
+                     {"strides", Ints{1, 1, 2, 2}},
+                     {"pads", Ints{1, 1, 1, 1}},
                      {"data_format", std::string("NCHW")}};
-  transposed.attributes = {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}};
+  transposed.attributes = {
+      {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}};
   EXPECT_EQ(Reals(back, {w, y}), Reals(transposed, {y, w}));
 }
 
@@ -97,7 +107,8 @@ TEST(MatmulNodes, TypesThatNoLibraryTakes) {
     std::copy(values.begin(), values.end(), made->as<double>());
     return made;
   };
-  EXPECT_EQ(Reals(gemm, {real({1, 2}, {1, 2}), real({2, 1}, {3, 4}), real({1}, {5})}), (std::vector<double>{37}));
+  EXPECT_EQ(Reals(gemm, {real({1, 2}, {1, 2}), real({2, 1}, {3, 4}), real({1}, {5})}),
+            (std::vector<double>{37}));
 }
 
 }  // namespace

@@ -41,7 +41,10 @@ void RoiAlign(Translation& node) {
   WithFloatOut(node, shape, [&](const Tensor& out) {
     node.Step("RoiAlign", [&](ops::Plan& plan) {
       Binder bind(plan);
-      ops::RoiArgs args{.x = bind.Read(x, "x"), .rois = bind.Read(rois, "rois"), .batches = bind.Read(batches, "batch_indices"), .out = {}};
+      ops::RoiArgs args{.x = bind.Read(x, "x"),
+                        .rois = bind.Read(rois, "rois"),
+                        .batches = bind.Read(batches, "batch_indices"),
+                        .out = {}};
       args.out = bind.Write(out, "y");
       args.largest = mode == "max";
       args.half_pixel = node.String("coordinate_transformation_mode") == "half_pixel";
@@ -83,19 +86,21 @@ void DeformConv(Translation& node) {
   if (in.rank() != 4 || w.rank() != 4) node.Refuse("two spatial dimensions are supported");
   ops::DeformArgs args{};
   args.groups = node.Int("group"), args.offset_groups = node.Int("offset_group");
-  if (args.groups < 1 || args.offset_groups < 1 || w[1] * args.groups != in[1] || in[1] % args.offset_groups != 0 ||
-      w[0] % args.groups != 0) {
+  if (args.groups < 1 || args.offset_groups < 1 || w[1] * args.groups != in[1] ||
+      in[1] % args.offset_groups != 0 || w[0] % args.groups != 0) {
     node.Refuse("the groups do not divide the channels");
   }
   Window window = ReadWindow(node, SpatialSizes(in), {w[2], w[3]}, false, "NOTSET", PadOrder::kPairs);
   Shape shape{in[0], w[0]};
   for (size_t i = 0; i < 2; ++i) {
-    args.strides[i] = window.strides[i], args.dilations[i] = window.dilations[i], args.before[i] = window.before[i];
+    args.strides[i] = window.strides[i], args.dilations[i] = window.dilations[i],
+    args.before[i] = window.before[i];
     shape.push_back(ops::ConvOutputSize(in[static_cast<int>(i) + 2], window.kernel[i], window.strides[i],
                                         window.dilations[i], window.before[i], window.after[i]));
   }
   Shape offsets{in[0], args.offset_groups * w[2] * w[3] * 2, shape[2], shape[3]};
-  if (node.shape(2) != offsets) node.Refuse("offset has the shape " + node.shape(2).ToString() + ", not " + offsets.ToString());
+  if (node.shape(2) != offsets)
+    node.Refuse("offset has the shape " + node.shape(2).ToString() + ", not " + offsets.ToString());
   std::vector<Tensor> inputs;
   for (int i = 0; i < 5; ++i) inputs.push_back(node.has(i) ? Floats(node, i) : Tensor());
   WithFloatOut(node, shape, [&](const Tensor& out) {

@@ -23,7 +23,8 @@ void Dropout(Translation& node) {
   }
   if (!IsFloat(x.dtype)) node.Refuse("only floats can be dropped out");
   Tensor out = node.Out(0, x.dtype, x.shape);
-  Tensor mask = node.output_count() > 1 ? node.Out(1, DType::kBool, x.shape) : node.Temporary(DType::kBool, x.shape);
+  Tensor mask =
+      node.output_count() > 1 ? node.Out(1, DType::kBool, x.shape) : node.Temporary(DType::kBool, x.shape);
   std::optional<uint32_t> seed;
   if (node.Bool("seeded")) seed = static_cast<uint32_t>(node.Int("seed"));
   node.Step("Dropout", [&](ops::Plan& plan) {

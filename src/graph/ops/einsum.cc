@@ -104,7 +104,8 @@ Equation EquationOf(Translation& node) {
     for (size_t k = 0; k < term.labels.size(); ++k) {
       int64_t& size = equation.sizes.emplace(term.labels[k], 1).first->second;
       int64_t other = term.view.shape[static_cast<int>(k)];
-      if (size != 1 && other != 1 && size != other) node.Refuse("the sizes of '" + term.labels.substr(k, 1) + "' differ");
+      if (size != 1 && other != 1 && size != other)
+        node.Refuse("the sizes of '" + term.labels.substr(k, 1) + "' differ");
       size = size == 1 ? other : size;
     }
     equation.terms.push_back(std::move(term));
@@ -119,7 +120,8 @@ Equation EquationOf(Translation& node) {
   if (equation.result.size() > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
   for (char label : equation.result) {
     if (equation.sizes.count(label) == 0) node.Refuse(std::string("no input has '") + label + "'");
-    if (std::count(equation.result.begin(), equation.result.end(), label) != 1) node.Refuse("the result has a label twice");
+    if (std::count(equation.result.begin(), equation.result.end(), label) != 1)
+      node.Refuse("the result has a label twice");
   }
   return equation;
 }
@@ -164,7 +166,8 @@ void AsMatrices(Translation& node, const Equation& equation, const Roles& roles)
   int64_t batch = Product(equation, roles.batch), rows = Product(equation, roles.first);
   int64_t columns = Product(equation, roles.second), depth = Product(equation, roles.summed);
   Tensor a = Ordered(node, equation.terms[0], roles.batch + roles.first + roles.summed, {batch, rows, depth});
-  Tensor b = Ordered(node, equation.terms[1], roles.batch + roles.summed + roles.second, {batch, depth, columns});
+  Tensor b =
+      Ordered(node, equation.terms[1], roles.batch + roles.summed + roles.second, {batch, depth, columns});
   Tensor product = node.Temporary(node.dtype(0), {batch, rows, columns});
   node.Run(ops::forms::Matmul, {Arg(&a), Arg(&b), Arg(&product), Arg(int64_t{0})});
   std::string labels = roles.batch + roles.first + roles.second;
@@ -215,7 +218,8 @@ void Einsum(Translation& node) {
   DType dtype = node.dtype(0);
   Roles roles;
   bool cube = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-  if (cube && equation.terms.size() == 2 && RolesOf(equation, &roles)) return AsMatrices(node, equation, roles);
+  if (cube && equation.terms.size() == 2 && RolesOf(equation, &roles))
+    return AsMatrices(node, equation, roles);
   TermByTerm(node, equation);
 }
 

@@ -251,7 +251,8 @@ void Muls(Translation& node) {
 void ClipByValueV2(Translation& node) {
   Tensor out = node.Out(0, node.dtype(0), node.shape(0));
   for (int i = 1; i <= 2; ++i) {
-    if (node.has(i) && !BroadcastsTo(node.shape(i), node.shape(0))) node.Refuse("a bound does not broadcast to x");
+    if (node.has(i) && !BroadcastsTo(node.shape(i), node.shape(0)))
+      node.Refuse("a bound does not broadcast to x");
   }
   node.Step("ClipByValueV2", [&](ops::Plan& plan) {
     Operand x = Read(plan, node.in(0), "x"), low, high;
@@ -264,8 +265,10 @@ void ClipByValueV2(Translation& node) {
 void PRelu(Translation& node) {
   Tensor out = node.Out(0, node.dtype(0), node.shape(0));
   bool broadcast = node.Bool("broadcast");
-  if (broadcast && !BroadcastsTo(node.shape(1), node.shape(0))) node.Refuse("the slope does not broadcast to x");
-  RunBinary(node, "PRelu", broadcast ? kernels::PreluOf : kernels::Prelu, node.dtype(0), node.in(0), node.in(1), out);
+  if (broadcast && !BroadcastsTo(node.shape(1), node.shape(0)))
+    node.Refuse("the slope does not broadcast to x");
+  RunBinary(node, "PRelu", broadcast ? kernels::PreluOf : kernels::Prelu, node.dtype(0), node.in(0),
+            node.in(1), out);
 }
 
 namespace {

@@ -7,9 +7,9 @@
 namespace belay::graph {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
-using ::testing::DoubleNear;
 
 Constant Floats(const Shape& shape, std::initializer_list<float> values) {
   auto tensor = std::make_shared<HostTensor>(DType::kF32, shape);
@@ -17,7 +17,8 @@ Constant Floats(const Shape& shape, std::initializer_list<float> values) {
   return tensor;
 }
 
-std::vector<double> Results(const std::string& type, const std::vector<Constant>& inputs, Attributes attributes = {}) {
+std::vector<double> Results(const std::string& type, const std::vector<Constant>& inputs,
+                            Attributes attributes = {}) {
   Node node{.name = "n", .type = type, .attributes = std::move(attributes)};
   for (size_t i = 0; i < inputs.size(); ++i) node.inputs.push_back({static_cast<int>(i), 0});
   return EvaluateNode(node, inputs).at(0)->Reals();
@@ -39,7 +40,8 @@ TEST(ElementwiseNodes, MeansFoldAnyNumberOfInputs) {
 }
 
 TEST(ElementwiseNodes, IntegersDivideWithoutARemainder) {
-  EXPECT_THAT(Results("Div", {IntsConstant(std::vector<int64_t>{-7, 8}), IntConstant(2)}), ElementsAre(-3, 4));
+  EXPECT_THAT(Results("Div", {IntsConstant(std::vector<int64_t>{-7, 8}), IntConstant(2)}),
+              ElementsAre(-3, 4));
 }
 
 TEST(ElementwiseNodes, ShapesThatDoNotBroadcastAreRefused) {

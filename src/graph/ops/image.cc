@@ -21,8 +21,10 @@ Shape FeaturesOf(const Translation& node, AippConfig& config) {
     features[2] = images[1], features[3] = images[2];
     config.source.h = static_cast<int32_t>(images[1]), config.source.w = static_cast<int32_t>(images[2]);
   }
-  if (auto reason = ops::WhyNot(config.source, config.region, features[1], features[2], features[3])) node.Refuse(*reason);
-  if (node.in(0).count() != images[0] * ops::ImageBytes(config.source.format, config.source.h, config.source.w)) {
+  if (auto reason = ops::WhyNot(config.source, config.region, features[1], features[2], features[3]))
+    node.Refuse(*reason);
+  if (node.in(0).count() !=
+      images[0] * ops::ImageBytes(config.source.format, config.source.h, config.source.w)) {
     node.Refuse("the images are " + images.ToString() + ", which is not what the configuration says");
   }
   return Shape::Of(features.data(), 4);
@@ -33,7 +35,8 @@ Shape FeaturesOf(const Translation& node, AippConfig& config) {
 void Aipp(Translation& node) {
   AippConfig config = ParseAipp(node.String("aipp_config"), "aipp_config")[0];
   if (node.dtype(0) != DType::kU8) node.Refuse("images are of type uint8");
-  if (config.dynamic != node.has(1)) node.Refuse("dynamic AIPP needs parameters, and only dynamic AIPP has them");
+  if (config.dynamic != node.has(1))
+    node.Refuse("dynamic AIPP needs parameters, and only dynamic AIPP has them");
   Shape features = FeaturesOf(node, config);
   bool channels_last = ChannelsLast(node.String("data_format"));
   DType dtype = node.Type("output_type");
@@ -41,7 +44,11 @@ void Aipp(Translation& node) {
   Tensor values = dtype == DType::kF32 ? out : node.Temporary(DType::kF32, out.shape);
   Tensor ordered = ChannelsFirst(values, channels_last);
   node.Step("Aipp", [&](ops::Plan& plan) {
-    ops::ImageArgs args{.images = ReadFrom(plan, node.in(0), "images"), .params = {}, .out = {}, .source = config.source, .region = config.region};
+    ops::ImageArgs args{.images = ReadFrom(plan, node.in(0), "images"),
+                        .params = {},
+                        .out = {},
+                        .source = config.source,
+                        .region = config.region};
     if (config.dynamic) args.params = ReadFrom(plan, node.in(1), "params");
     args.out = WrittenTo(plan, ordered, "features");
     ops::PlanPreprocess(plan, args);

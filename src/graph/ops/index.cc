@@ -133,7 +133,8 @@ void GatherNd(Translation& node) {
   if (names.rank() == 0) node.Refuse("indices needs a dimension");
   int behind = batch + static_cast<int>(names.back(0));
   if (batch < 0 || behind > x.rank()) node.Refuse("indices name more dimensions than x has");
-  if (names.rank() - 1 + x.rank() - behind > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
+  if (names.rank() - 1 + x.rank() - behind > tensor::kMaxRank)
+    node.Refuse("more than eight dimensions are not supported");
   Shape shape = Shape::Of(names.data(), names.rank() - 1);
   for (int d = behind; d < x.rank(); ++d) shape.push_back(x[d]);
   Tensor out = node.Out(0, node.dtype(0), shape);
@@ -148,8 +149,9 @@ void ScatterElements(Translation& node) {
   Combination how = CombinationNamed(node);
   int64_t axis = node.Int("axis");
   node.Step("ScatterElements", [&](ops::Plan& plan) {
-    ops::PlanScatterElements(plan, ReadFrom(plan, node.in(0), "data"), axis, ReadFrom(plan, node.in(1), "indices"),
-                             ReadFrom(plan, node.in(2), "updates"), how, WrittenTo(plan, out, "y"));
+    ops::PlanScatterElements(plan, ReadFrom(plan, node.in(0), "data"), axis,
+                             ReadFrom(plan, node.in(1), "indices"), ReadFrom(plan, node.in(2), "updates"),
+                             how, WrittenTo(plan, out, "y"));
   });
 }
 

@@ -10,7 +10,8 @@ Shape ProductShape(const Translation& node, const Shape& a, const Shape& b);
 void ExactProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums);
 inline bool IsByte(DType type) { return type == DType::kU8 || type == DType::kI8; }
 
-// A factor and its zero point: one number, or one for each row of the left factor, each column of the right one.
+// A factor and its zero point: one number, or one for each row of the left factor, each column of the right
+// one.
 struct Integers {
   const Tensor& values;
   const Tensor* zero;  // may be null

@@ -57,8 +57,8 @@ void Cut(Translation& node, int input, int64_t dim, const std::vector<int64_t>& 
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != x.shape[axis] ||
       static_cast<int>(sizes.size()) != node.output_count()) {
     node.Refuse("pieces of " + std::to_string(sizes.size()) + " sizes do not make up dimension " +
-                std::to_string(axis) + " of " + x.shape.ToString() + " in " + std::to_string(node.output_count()) +
-                " outputs");
+                std::to_string(axis) + " of " + x.shape.ToString() + " in " +
+                std::to_string(node.output_count()) + " outputs");
   }
   int64_t first = 0;
   for (int i = 0; i < node.output_count(); ++i) {
@@ -130,7 +130,8 @@ void Pack(Translation& node) {
 void Unpack(Translation& node) {
   const Tensor& x = node.in(0);
   int axis = node.Axis(node.Int("axis"), x.shape.rank());
-  if (x.shape[axis] != node.output_count()) node.Refuse("it has another number of outputs than the dimension has elements");
+  if (x.shape[axis] != node.output_count())
+    node.Refuse("it has another number of outputs than the dimension has elements");
   for (int i = 0; i < node.output_count(); ++i) {
     Tensor part = WithoutDim(x, axis, i);
     node.Copy(part, node.Out(i, x.dtype, part.shape));
@@ -185,15 +186,19 @@ void SpaceToDepth(Translation& node) {
 // Each member of the batch has the first seq_lengths elements of the sequence turned round.
 void ReverseSequence(Translation& node) {
   const Tensor& x = node.in(0);
-  int seq = node.Axis(node.Int("seq_dim"), x.shape.rank()), batch = node.Axis(node.Int("batch_dim"), x.shape.rank());
+  int seq = node.Axis(node.Int("seq_dim"), x.shape.rank()),
+      batch = node.Axis(node.Int("batch_dim"), x.shape.rank());
   std::vector<int64_t> lengths = node.ints(1);
   if (seq == batch) node.Refuse("the sequence and the batch are one dimension");
-  if (static_cast<int64_t>(lengths.size()) != x.shape[batch]) node.Refuse("seq_lengths needs a number for each member");
+  if (static_cast<int64_t>(lengths.size()) != x.shape[batch])
+    node.Refuse("seq_lengths needs a number for each member");
   Tensor out = node.Out(0, x.dtype, x.shape);
   for (size_t i = 0; i < lengths.size(); ++i) {
     int64_t length = lengths[i], size = x.shape[seq];
-    if (length < 0 || length > size) node.Refuse("a length of " + std::to_string(length) + " is out of range");
-    Tensor from = Part(x, batch, static_cast<int64_t>(i), 1), to = Part(out, batch, static_cast<int64_t>(i), 1);
+    if (length < 0 || length > size)
+      node.Refuse("a length of " + std::to_string(length) + " is out of range");
+    Tensor from = Part(x, batch, static_cast<int64_t>(i), 1),
+           to = Part(out, batch, static_cast<int64_t>(i), 1);
     std::vector<ops::AxisMap> maps = Identities(from.shape);
     std::reverse(maps[static_cast<size_t>(seq)].begin(), maps[static_cast<size_t>(seq)].begin() + length);
     Rearrange(node, from, to, maps);

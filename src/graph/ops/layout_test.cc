@@ -38,7 +38,8 @@ TEST(LayoutOps, ConcatOfManyShortRowsAndOfFewLongOnes) {
   for (int64_t rows : {2, 40}) {
     Node node{.name = "n", .type = "ConcatD"};
     node.attributes["concat_dim"] = int64_t{2};
-    auto y = Outputs(node, {Counting({rows, 3, 2}), Counting({rows, 3, 5}), Counting({rows, 3, 0}), Counting({rows, 3, 1})})[0];
+    auto y = Outputs(node, {Counting({rows, 3, 2}), Counting({rows, 3, 5}), Counting({rows, 3, 0}),
+                            Counting({rows, 3, 1})})[0];
     ASSERT_EQ(y->shape(), (Shape{rows, 3, 8}));
     for (int64_t r = 0; r < rows * 3; ++r) {
       const float* row = y->as<float>() + r * 8;
@@ -63,8 +64,8 @@ TEST(LayoutOps, SplitsUnevenly) {
 }
 
 TEST(LayoutOps, SlicesBackwards) {
-  std::vector<Constant> out =
-      Outputs({.name = "n", .type = "StridedSliceV2"}, {Counting({2, 5}), Ints({-1}), Ints({-100}), Ints({1}), Ints({-2})});
+  std::vector<Constant> out = Outputs({.name = "n", .type = "StridedSliceV2"},
+                                      {Counting({2, 5}), Ints({-1}), Ints({-100}), Ints({1}), Ints({-2})});
   EXPECT_THAT(out[0]->Reals(), ElementsAre(4, 2, 0, 9, 7, 5));
 }
 
@@ -112,7 +113,8 @@ TEST(DropoutOp, DropsOnlyWhenItTrains) {
   std::vector<Constant> dropped = Outputs(node, {x, ratio, training});
   std::vector<double> mask = dropped[1]->Reals(), values = dropped[0]->Reals();
   EXPECT_NEAR(std::count(mask.begin(), mask.end(), 1.0), 750, 50);
-  for (size_t i = 0; i < mask.size(); ++i) EXPECT_NEAR(values[i], mask[i] * static_cast<double>(i) / 0.75, 1e-3);
+  for (size_t i = 0; i < mask.size(); ++i)
+    EXPECT_NEAR(values[i], mask[i] * static_cast<double>(i) / 0.75, 1e-3);
   EXPECT_EQ(Outputs(node, {x, ratio, training})[1]->Reals(), mask);
 }
 

@@ -16,7 +16,8 @@ Shape ProductShape(const Translation& node, const Shape& a, const Shape& b) {
   int ra = a.rank(), rb = b.rank();
   if (ra == 0 || rb == 0) node.Refuse("scalars cannot be multiplied as matrices");
   int64_t inner_a = a.back(0), inner_b = rb == 1 ? b[0] : b.back(1);
-  auto batch = tensor::BroadcastShapes(Shape::Of(a.data(), ra < 2 ? 0 : ra - 2), Shape::Of(b.data(), rb < 2 ? 0 : rb - 2));
+  auto batch = tensor::BroadcastShapes(Shape::Of(a.data(), ra < 2 ? 0 : ra - 2),
+                                       Shape::Of(b.data(), rb < 2 ? 0 : rb - 2));
   if (inner_a != inner_b || !batch) {
     node.Refuse("matrices of " + a.ToString() + " and " + b.ToString() + " cannot be multiplied");
   }
@@ -36,12 +37,13 @@ void ExactProduct(Translation& node, const Tensor& a, const Tensor& b, const Ten
 
 namespace {
 
-// Whether the product of bytes takes it: one matrix for all rows of the left factor, which have one zero point.
+// Whether the product of bytes takes it: one matrix for all rows of the left factor, which have one zero
+// point.
 bool TakesBytes(const Integers& left, const Integers& right) {
   const Shape& b = right.values.shape;
   const int64_t zeros = right.zero == nullptr ? 1 : right.zero->count();
-  return IsByte(left.values.dtype) && IsByte(right.values.dtype) && left.values.shape.rank() >= 1 && b.rank() == 2 &&
-         (left.zero == nullptr || left.zero->count() == 1) &&
+  return IsByte(left.values.dtype) && IsByte(right.values.dtype) && left.values.shape.rank() >= 1 &&
+         b.rank() == 2 && (left.zero == nullptr || left.zero->count() == 1) &&
          (zeros == 1 || (zeros == b[1] && right.zero->shape.back(0) == zeros));
 }
 
@@ -120,7 +122,9 @@ void AddLinear(Translation& node, const char* name, const Linear& linear) {
   });
 }
 
-bool IsRowOf(const Shape& bias, int64_t n) { return CountOf(bias) == n && (bias.rank() <= 1 || bias.back(0) == n); }
+bool IsRowOf(const Shape& bias, int64_t n) {
+  return CountOf(bias) == n && (bias.rank() <= 1 || bias.back(0) == n);
+}
 
 // Weights that can be packed ahead, under a batch of rows.
 bool CanBeLinear(const Translation& node, const Tensor& x, const Tensor& weight, int input) {
@@ -129,8 +133,8 @@ bool CanBeLinear(const Translation& node, const Tensor& x, const Tensor& weight,
          tensor::IsFloat(x.dtype) && x.dtype != DType::kF64;
 }
 
-void AddProduct(Translation& node, const char* name, const Tensor& a, const Tensor& b, const Tensor* c, double alpha,
-                double beta) {
+void AddProduct(Translation& node, const char* name, const Tensor& a, const Tensor& b, const Tensor* c,
+                double alpha, double beta) {
   Tensor out = node.Out(0, a.dtype, ProductShape(node, a.shape, b.shape));
   node.Step(name, [&](ops::Plan& plan) {
     Binder bind(plan);
@@ -152,7 +156,8 @@ DType ExactType(DType type) {
 }
 
 // alpha * (a x b) + beta * c.
-void Exactly(Translation& node, const Tensor& a, const Tensor& b, const Tensor* c, double alpha, double beta) {
+void Exactly(Translation& node, const Tensor& a, const Tensor& b, const Tensor* c, double alpha,
+             double beta) {
   DType type = ExactType(a.dtype);
   Shape shape = ProductShape(node, a.shape, b.shape);
   Tensor out = node.Out(0, a.dtype, shape);
@@ -175,7 +180,8 @@ void Exactly(Translation& node, const Tensor& a, const Tensor& b, const Tensor* 
 void Product(Translation& node, bool swap_1, bool swap_2, int bias) {
   Tensor a = Side(node, 0, swap_1), b = Side(node, 1, swap_2);
   bool has_bias = bias >= 0 && node.has(bias);
-  if (ExactType(a.dtype) != DType::kUndefined) return Exactly(node, a, b, has_bias ? &node.in(bias) : nullptr, 1, 1);
+  if (ExactType(a.dtype) != DType::kUndefined)
+    return Exactly(node, a, b, has_bias ? &node.in(bias) : nullptr, 1, 1);
   if (CanBeLinear(node, a, b, 1) && (!has_bias || IsRowOf(node.shape(bias), b.shape[1]))) {
     return AddLinear(node, "MatMul", {a, LastTwoSwapped(b), 1, has_bias ? bias : -1});
   }
@@ -198,7 +204,8 @@ void FusedMatMul(Translation& node) {
   }
   Linear linear{node.in(0), weight, 1, node.has(2) ? 2 : -1, node.has(3) ? 3 : -1};
   std::string activation = node.String("activation");
-  if (!ops::FindActivation(activation, &linear.activation.kind)) node.Refuse("there is no activation '" + activation + "'");
+  if (!ops::FindActivation(activation, &linear.activation.kind))
+    node.Refuse("there is no activation '" + activation + "'");
   linear.activation.alpha = static_cast<float>(node.Float("alpha"));
   linear.activation.beta = static_cast<float>(node.Float("beta"));
   linear.packed = std::move(packed);
@@ -211,15 +218,17 @@ namespace {
 void GemmWith(Translation& node, double alpha, double beta) {
   Tensor a = Side(node, 0, node.Bool("transpose_a")), b = Side(node, 1, node.Bool("transpose_b"));
   bool has_c = node.has(2) && beta != 0;
-  if (ExactType(a.dtype) != DType::kUndefined) return Exactly(node, a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
-  if (alpha == 1 && beta == 1 && CanBeLinear(node, a, b, 1) && (!has_c || IsRowOf(node.shape(2), b.shape[1]))) {
+  if (ExactType(a.dtype) != DType::kUndefined)
+    return Exactly(node, a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
+  if (alpha == 1 && beta == 1 && CanBeLinear(node, a, b, 1) &&
+      (!has_c || IsRowOf(node.shape(2), b.shape[1]))) {
     return AddLinear(node, "Gemm", {a, LastTwoSwapped(b), 1, has_c ? 2 : -1});
   }
   AddProduct(node, "Gemm", a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
 }
 
-// alpha * (a x b) + beta * c with factors that only the execution knows. The result has the type of c, which may
-// be wider than that of a and b.
+// alpha * (a x b) + beta * c with factors that only the execution knows. The result has the type of c, which
+// may be wider than that of a and b.
 void GemmOfTensors(Translation& node) {
   Tensor a = Side(node, 0, node.Bool("transpose_a")), b = Side(node, 1, node.Bool("transpose_b"));
   const Tensor& c = node.in(2);
@@ -227,7 +236,8 @@ void GemmOfTensors(Translation& node) {
   Tensor out = node.Out(0, c.dtype, shape);
   DType exact = ExactType(a.dtype);
   DType type = tensor::IsInt(c.dtype) || exact == DType::kF64 ? exact : DType::kF32;
-  if (type == DType::kUndefined) node.Refuse(std::string("a product of ") + NameOf(a.dtype) + " cannot be added to " + NameOf(c.dtype));
+  if (type == DType::kUndefined)
+    node.Refuse(std::string("a product of ") + NameOf(a.dtype) + " cannot be added to " + NameOf(c.dtype));
   Tensor sums = node.Temporary(exact == DType::kUndefined ? type : exact, shape);
   if (exact == DType::kUndefined) {
     Tensor left = node.Cast(a, type), right = node.Cast(b, type);
@@ -237,11 +247,13 @@ void GemmOfTensors(Translation& node) {
     sums = node.Cast(sums, type);
   }
   auto times = [&](const Tensor& x, int factor) {
-    Tensor scale = node.Cast(node.in(factor), type), value = node.Cast(x, type), product = node.Temporary(type, shape);
+    Tensor scale = node.Cast(node.in(factor), type), value = node.Cast(x, type),
+           product = node.Temporary(type, shape);
     node.Run(ops::forms::Mul, {Arg(&value), Arg(&scale), Arg(&product)});
     return product;
   };
-  Tensor first = times(sums, 3), second = times(c, 4), total = type == c.dtype ? out : node.Temporary(type, shape);
+  Tensor first = times(sums, 3), second = times(c, 4),
+         total = type == c.dtype ? out : node.Temporary(type, shape);
   static const int64_t one = 1;
   Scalar unit(&one, DType::kI64);
   node.Run(ops::forms::Add, {Arg(&first), Arg(&second), Arg(&unit), Arg(&total)});
@@ -277,7 +289,8 @@ void FullyConnection(Translation& node) {
 }
 
 void MatMulInteger(Translation& node) {
-  IntegerProduct(node, {node.in(0), node.has(2) ? &node.in(2) : nullptr}, {node.in(1), node.has(3) ? &node.in(3) : nullptr},
+  IntegerProduct(node, {node.in(0), node.has(2) ? &node.in(2) : nullptr},
+                 {node.in(1), node.has(3) ? &node.in(3) : nullptr},
                  node.Out(0, DType::kI32, ProductShape(node, node.shape(0), node.shape(1))));
 }
 

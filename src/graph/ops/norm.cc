@@ -70,8 +70,8 @@ Tensor SpreadInput(const Translation& node, int input, const Weights& where) {
   return ops::Spread(Translation::Reshaped(node.in(input), part), shape, where.begin);
 }
 
-void Weighted(Translation& node, const Normalisation& how, uint32_t mask, const Weights& where, const Tensor* shift,
-              const Tensor* factor) {
+void Weighted(Translation& node, const Normalisation& how, uint32_t mask, const Weights& where,
+              const Tensor* shift, const Tensor* factor) {
   RequireFloat(node);
   CheckWeight(node, 1, where);
   CheckWeight(node, 2, where);
@@ -81,8 +81,12 @@ void Weighted(Translation& node, const Normalisation& how, uint32_t mask, const 
     NormOperands operands{Read(plan, node.in(0), "x"), Write(plan, out, "y"), {}, {}, {}, {}};
     if (node.has(1)) gamma = SpreadInput(node, 1, where), operands.weight = Read(plan, gamma, "gamma");
     if (node.has(2)) beta = SpreadInput(node, 2, where), operands.bias = Read(plan, beta, "beta");
-    if (shift != nullptr) spread_shift = ops::Spread(*shift, node.shape(0), 0), operands.shift = Write(plan, spread_shift, "mean");
-    if (factor != nullptr) spread_factor = ops::Spread(*factor, node.shape(0), 0), operands.factor = Write(plan, spread_factor, "rstd");
+    if (shift != nullptr)
+      spread_shift = ops::Spread(*shift, node.shape(0), 0),
+      operands.shift = Write(plan, spread_shift, "mean");
+    if (factor != nullptr)
+      spread_factor = ops::Spread(*factor, node.shape(0), 0),
+      operands.factor = Write(plan, spread_factor, "rstd");
     ops::PlanNormalise(plan, how, node.dtype(0), operands, mask);
   });
 }
@@ -96,12 +100,14 @@ Shape StatisticShape(const Shape& shape, int axis) {
 void ReduceStep(Translation& node, const ops::Reduction& how, uint32_t mask, const Tensor& out) {
   node.Step("Reduce", [&](ops::Plan& plan) {
     Operand x = Read(plan, node.in(0), "x");
-    ops::PlanReduce(plan, how, node.dtype(0) == DType::kF64 ? DType::kF64 : DType::kF32, x, mask, Write(plan, out, "statistic"));
+    ops::PlanReduce(plan, how, node.dtype(0) == DType::kF64 ? DType::kF64 : DType::kF32, x, mask,
+                    Write(plan, out, "statistic"));
   });
 }
 
 constexpr ops::Reduction kMean{.finish = ops::Finish::kDivide};
-constexpr ops::Reduction kVariance{.fold = ops::Fold::kSumOfSquares, .finish = ops::Finish::kDivide, .around_mean = true};
+constexpr ops::Reduction kVariance{
+    .fold = ops::Fold::kSumOfSquares, .finish = ops::Finish::kDivide, .around_mean = true};
 
 int ChannelOf(const Translation& node) {
   int rank = node.shape(0).rank();
@@ -243,8 +249,12 @@ void GroupNorm(Translation& node) {
   if (node.output_count() > 1) mean = node.Out(1, DType::kF32, {node.shape(0)[0], groups});
   if (node.output_count() > 2) rstd = node.Out(2, DType::kF32, {node.shape(0)[0], groups});
   node.Step("GroupNorm", [&](ops::Plan& plan) {
-    NormOperands operands{Read(plan, node.in(0), "x"), Write(plan, out, "y"), Read(plan, node.in(1), "gamma"),
-                          Read(plan, node.in(2), "beta"), {}, {}};
+    NormOperands operands{Read(plan, node.in(0), "x"),
+                          Write(plan, out, "y"),
+                          Read(plan, node.in(1), "gamma"),
+                          Read(plan, node.in(2), "beta"),
+                          {},
+                          {}};
     if (node.output_count() > 1) operands.shift = Write(plan, mean, "mean");
     if (node.output_count() > 2) operands.factor = Write(plan, rstd, "rstd");
     ops::PlanGroupNorm(plan, node.Float("eps"), node.dtype(0), operands, groups, node.Bool("per_group"));
@@ -257,8 +267,8 @@ void RmsNorm(Translation& node) {
   Tensor rstd;
   bool more = node.output_count() > 1;
   if (more) rstd = node.Out(1, DType::kF32, StatisticShape(shape, axis));
-  Weighted(node, {.statistic = Statistic::kMeanSquare, .epsilon = node.Float("epsilon")}, From(axis, shape.rank()),
-           {axis, shape.rank(), axis}, nullptr, more ? &rstd : nullptr);
+  Weighted(node, {.statistic = Statistic::kMeanSquare, .epsilon = node.Float("epsilon")},
+           From(axis, shape.rank()), {axis, shape.rank(), axis}, nullptr, more ? &rstd : nullptr);
 }
 
 void LpNormalization(Translation& node) {
@@ -283,7 +293,8 @@ void LRN(Translation& node) {
   Tensor out = node.Out(0, node.dtype(0), node.shape(0));
   node.Step("LRN", [&](ops::Plan& plan) {
     Operand x = Read(plan, node.in(0), "x");
-    ops::PlanLocalResponse(plan, {alpha, node.Float("beta"), node.Float("bias"), window}, x, Write(plan, out, "y"));
+    ops::PlanLocalResponse(plan, {alpha, node.Float("beta"), node.Float("bias"), window}, x,
+                           Write(plan, out, "y"));
   });
 }
 
@@ -299,7 +310,8 @@ void NLLLoss(Translation& node) {
   const bool fits = node.shape(1) == of_target && (!node.has(2) || node.shape(2) == Shape{shape[axis]});
   if (!fits) node.Refuse("target is as x without its classes, and weight has one element for each class");
   const std::string reduction = node.String("reduction");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean") node.Refuse("reduction is none, sum or mean");
+  if (reduction != "none" && reduction != "sum" && reduction != "mean")
+    node.Refuse("reduction is none, sum or mean");
   const Shape result = reduction == "none" ? of_target : Shape{};
   Tensor x = node.Packed(node.Cast(node.in(0), DType::kF32)), target = node.Cast(node.in(1), DType::kI64);
   if (shape.rank() == 1) x = Translation::Reshaped(x, {1, shape[0]});

@@ -51,7 +51,8 @@ Shape BroadcastOf(const Translation& node, const std::vector<Shape>& shapes) {
   for (const Shape& shape : shapes) {
     auto both = tensor::BroadcastShapes(all, shape);
     if (!both) {
-      node.Refuse("shapes " + all.ToString() + " and " + shape.ToString() + " do not broadcast to one another");
+      node.Refuse("shapes " + all.ToString() + " and " + shape.ToString() +
+                  " do not broadcast to one another");
     }
     all = *both;
   }

@@ -12,7 +12,8 @@ namespace belay::graph::translate {
 
 using ops::Operand;
 using UnaryKernel = void (*)(ops::Plan&, DType compute, const Operand& x, const Operand& out);
-using BinaryKernel = void (*)(ops::Plan&, DType compute, const Operand& x1, const Operand& x2, const Operand& out);
+using BinaryKernel = void (*)(ops::Plan&, DType compute, const Operand& x1, const Operand& x2,
+                              const Operand& out);
 
 // Tensors as operands that a plan is bound to. They must outlive the call that makes the plan.
 Operand Read(ops::Plan& plan, const Tensor& tensor, const char* name);

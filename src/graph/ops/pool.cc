@@ -34,7 +34,8 @@ Pooled Sliding(const Translation& node, bool channels_last, std::string_view pad
   Window w = ReadWindow(node, SpatialSizes(in), kernel, channels_last, padding, PadOrder::kPairs);
   pooled.shape = {in[0], in[1]};
   for (size_t i = 0; i < kernel.size(); ++i) {
-    ops::PoolDimension d{in[static_cast<int>(i) + 2], w.kernel[i], w.strides[i], w.dilations[i], w.before[i], w.after[i]};
+    ops::PoolDimension d{
+        in[static_cast<int>(i) + 2], w.kernel[i], w.strides[i], w.dilations[i], w.before[i], w.after[i]};
     bool same = padding.starts_with("SAME");
     int64_t size = same ? (d.in + d.stride - 1) / d.stride : ops::PoolOutputSize(d, ceil);
     if (size < 1) node.Refuse("the window is larger than the padded input " + in.ToString());
@@ -46,7 +47,8 @@ Pooled Sliding(const Translation& node, bool channels_last, std::string_view pad
 
 Pooled Global(const Translation& node, bool channels_last) {
   if (node.shape(0).rank() < 3) node.Refuse("the input has no spatial dimension");
-  return Adaptive(node, channels_last, std::vector<int64_t>(static_cast<size_t>(node.shape(0).rank() - 2), 1));
+  return Adaptive(node, channels_last,
+                  std::vector<int64_t>(static_cast<size_t>(node.shape(0).rank() - 2), 1));
 }
 
 // `args` holds what is special about the node.
@@ -54,7 +56,8 @@ void AddPool(Translation& node, const char* name, const Pooled& pooled, ops::Poo
   Shape declared = WithLayout(pooled.shape, pooled.channels_last);
   Tensor out = ChannelsFirst(node.Out(0, node.dtype(0), declared), pooled.channels_last);
   Tensor places;
-  if (node.output_count() > 1) places = ChannelsFirst(node.Out(1, DType::kI64, declared), pooled.channels_last);
+  if (node.output_count() > 1)
+    places = ChannelsFirst(node.Out(1, DType::kI64, declared), pooled.channels_last);
   node.Step(name, [&](ops::Plan& plan) {
     Binder bind(plan);
     args.input = bind.Read(pooled.x, "x");
@@ -81,13 +84,15 @@ Pooled Modern(const Translation& node) {
 void MaxPoolV3(Translation& node) { AddPool(node, "MaxPoolV3", Modern(node), Of(ops::PoolKind::kMax)); }
 
 void MaxPool(Translation& node) {
-  AddPool(node, "MaxPool", Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
+  AddPool(node, "MaxPool",
+          Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
           Of(ops::PoolKind::kMax));
 }
 
 void MaxPool3D(Translation& node) {
   AddPool(node, "MaxPool3D",
-          Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), node.Int("ceil_mode") != 0),
+          Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"),
+                  node.Int("ceil_mode") != 0),
           Of(ops::PoolKind::kMax));
 }
 
@@ -106,7 +111,8 @@ void AvgPoolV2(Translation& node) {
   Pooled pooled = Modern(node);
   // A window that sticks out in ceil mode counts whole, as in ONNX.
   if (args.count_padding && !node.Bool("global_pooling")) {
-    std::vector<int64_t> kernel = SpatialOf(node, node.Ints("ksize"), node.shape(0).rank(), pooled.channels_last, 1);
+    std::vector<int64_t> kernel =
+        SpatialOf(node, node.Ints("ksize"), node.shape(0).rank(), pooled.channels_last, 1);
     for (size_t d = 0; d < kernel.size(); ++d) {
       for (ops::PoolSpan& span : pooled.spans[d]) span.padded = kernel[d];
     }
@@ -115,7 +121,8 @@ void AvgPoolV2(Translation& node) {
 }
 
 void AvgPool(Translation& node) {
-  AddPool(node, "AvgPool", Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
+  AddPool(node, "AvgPool",
+          Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
           Of(ops::PoolKind::kMean));
 }
 
@@ -136,12 +143,14 @@ void AdaptiveAvgPool2d(Translation& node) {
 // The indices count in a tensor of the size that the windows come from, even where output_shape is larger.
 void MaxUnpool(Translation& node) {
   const Shape& in = node.shape(0);
-  if (in.rank() < 3 || node.shape(1) != in) node.Refuse("x and indices have one shape with spatial dimensions");
+  if (in.rank() < 3 || node.shape(1) != in)
+    node.Refuse("x and indices have one shape with spatial dimensions");
   std::vector<int64_t> kernel = SpatialOf(node, node.Ints("ksize"), in.rank(), false, 1);
   Window w = ReadWindow(node, SpatialSizes(in), kernel, false, "NOTSET", PadOrder::kPairs);
   Shape natural{in[0], in[1]};
   for (size_t i = 0; i < kernel.size(); ++i) {
-    natural.push_back((in[static_cast<int>(i) + 2] - 1) * w.strides[i] + w.kernel[i] - w.before[i] - w.after[i]);
+    natural.push_back((in[static_cast<int>(i) + 2] - 1) * w.strides[i] + w.kernel[i] - w.before[i] -
+                      w.after[i]);
   }
   Shape shape = natural;
   if (node.has(2)) {

@@ -39,27 +39,42 @@ struct Limits {
 
 Limits LimitsOf(const Translation& node, DType type) {
   switch (type) {
-    case DType::kU8: return {0, 255};
-    case DType::kI8: return {-128, 127};
-    case DType::kU16: return {0, 65535};
-    case DType::kI16: return {-32768, 32767};
-    case DType::kI32: return {-2147483648.0, 2147483520.0};
-    default: node.Refuse(std::string("quantising to ") + NameOf(type) + " is not supported");
+    case DType::kU8:
+      return {0, 255};
+    case DType::kI8:
+      return {-128, 127};
+    case DType::kU16:
+      return {0, 65535};
+    case DType::kI16:
+      return {-32768, 32767};
+    case DType::kI32:
+      return {-2147483648.0, 2147483520.0};
+    default:
+      node.Refuse(std::string("quantising to ") + NameOf(type) + " is not supported");
   }
 }
 
 // The element types that a model can ask for, by ONNX's numbers.
 DType QuantType(const Translation& node, int64_t number) {
   switch (number) {
-    case 1: return DType::kF32;
-    case 2: return DType::kU8;
-    case 3: return DType::kI8;
-    case 4: return DType::kU16;
-    case 5: return DType::kI16;
-    case 6: return DType::kI32;
-    case 10: return DType::kF16;
-    case 16: return DType::kBF16;
-    default: node.Refuse("output_dtype " + std::to_string(number) + " is not supported");
+    case 1:
+      return DType::kF32;
+    case 2:
+      return DType::kU8;
+    case 3:
+      return DType::kI8;
+    case 4:
+      return DType::kU16;
+    case 5:
+      return DType::kI16;
+    case 6:
+      return DType::kI32;
+    case 10:
+      return DType::kF16;
+    case 16:
+      return DType::kBF16;
+    default:
+      node.Refuse("output_dtype " + std::to_string(number) + " is not supported");
   }
 }
 
@@ -70,16 +85,18 @@ struct Scales {
   int64_t block;
 };
 
-void AddQuant(Translation& node, ops::QuantStep step, const Tensor& x, const Scales& scales, const Tensor& out,
-              Limits limits) {
+void AddQuant(Translation& node, ops::QuantStep step, const Tensor& x, const Scales& scales,
+              const Tensor& out, Limits limits) {
   const bool reads_bytes = step == ops::QuantStep::kDequantize && IsByte(x.dtype);
-  Tensor from = reads_bytes ? node.Packed(x) : node.Cast(node.Packed(x), DType::kF32), scale = node.Cast(scales.scale, DType::kF32), zero;
+  Tensor from = reads_bytes ? node.Packed(x) : node.Cast(node.Packed(x), DType::kF32),
+         scale = node.Cast(scales.scale, DType::kF32), zero;
   if (scales.zero != nullptr) zero = node.Cast(*scales.zero, DType::kF32);
   const bool direct = out.dtype == DType::kF32 || (step != ops::QuantStep::kDequantize && IsByte(out.dtype));
   Tensor to = direct ? out : node.Temporary(DType::kF32, out.shape);
   node.Step("Quantize", [&](ops::Plan& plan) {
     Binder bind(plan);
-    ops::QuantArgs args{.step = step, .x = bind.Read(from, "x"), .scale = bind.Read(scale, "scale"), .zero = {}, .out = {}};
+    ops::QuantArgs args{
+        .step = step, .x = bind.Read(from, "x"), .scale = bind.Read(scale, "scale"), .zero = {}, .out = {}};
     if (scales.zero != nullptr) args.zero = bind.Read(zero, "zero");
     args.out = bind.Write(to, "y");
     args.axis = scales.axis, args.block = scales.block;
@@ -119,7 +136,8 @@ void DequantizeLinear(Translation& node) {
 
 void DynamicQuantizeLinear(Translation& node) {
   Tensor x = node.Cast(node.in(0), DType::kF32);
-  Tensor y = node.Out(0, DType::kU8, node.shape(0)), scale = node.Out(1, DType::kF32, {}), zero = node.Out(2, DType::kU8, {});
+  Tensor y = node.Out(0, DType::kU8, node.shape(0)), scale = node.Out(1, DType::kF32, {}),
+         zero = node.Out(2, DType::kU8, {});
   node.Step("DynamicQuantizeLinear", [&](ops::Plan& plan) {
     Binder bind(plan);
     Operand from = bind.Read(x, "x"), to = bind.Write(y, "y"), s = bind.Write(scale, "scale");
@@ -168,14 +186,16 @@ void QLinearMatMul(Translation& node) {
 
 // Sums of products, of one scale or one for each element along the axis.
 void Requantize(Translation& node) {
-  Requantize(node, node.in(0), node.Cast(node.in(1), DType::kF32), 2, node.Axis(node.Int("axis"), node.shape(0).rank()));
+  Requantize(node, node.in(0), node.Cast(node.in(1), DType::kF32), 2,
+             node.Axis(node.Int("axis"), node.shape(0).rank()));
 }
 
 namespace {
 
 // A convolution of integers as f32 where that is exact, or as f64.
 Tensor IntegerConv(Translation& node, const Tensor& x, const Tensor& w) {
-  if (x.shape.rank() < 3 || w.shape.rank() != x.shape.rank()) node.Refuse("x and w have one number of dimensions, at least three");
+  if (x.shape.rank() < 3 || w.shape.rank() != x.shape.rank())
+    node.Refuse("x and w have one number of dimensions, at least three");
   int64_t products = w.shape[0] == 0 ? 0 : w.count() / w.shape[0];
   constexpr int64_t kMostExact = (1 << 24) / (255 * 255);
   DType type = products <= kMostExact ? DType::kF32 : DType::kF64;

@@ -9,7 +9,8 @@ namespace belay::graph::translate {
 namespace {
 
 std::optional<uint64_t> SeedOf(const Translation& node) {
-  const auto first = static_cast<uint64_t>(node.Int("seed")), second = static_cast<uint64_t>(node.Int("seed2"));
+  const auto first = static_cast<uint64_t>(node.Int("seed")),
+             second = static_cast<uint64_t>(node.Int("seed2"));
   if (first == 0 && second == 0) return std::nullopt;
   return first * 0x9E3779B97F4A7C15u + second;
 }
@@ -17,7 +18,8 @@ std::optional<uint64_t> SeedOf(const Translation& node) {
 void Draw(Translation& node, ops::Distribution distribution) {
   Shape shape;
   for (int64_t size : node.ints(0)) {
-    if (size < 0 || shape.rank() == tensor::kMaxRank) node.Refuse("shape holds up to eight sizes that are at least 0");
+    if (size < 0 || shape.rank() == tensor::kMaxRank)
+      node.Refuse("shape holds up to eight sizes that are at least 0");
     shape.push_back(size);
   }
   const DType dtype = node.Type("dtype");
@@ -38,7 +40,8 @@ void Multinomial(Translation& node) {
   const std::vector<int64_t> count = node.ints(1);
   if (shape.rank() != 2 || shape[1] == 0) node.Refuse("logits has two dimensions, and classes");
   if (count.size() != 1 || count[0] < 0) node.Refuse("num_samples is one number that is at least 0");
-  Tensor logits = node.Cast(node.in(0), DType::kF32), out = node.Out(0, node.Type("dtype"), {shape[0], count[0]});
+  Tensor logits = node.Cast(node.in(0), DType::kF32),
+         out = node.Out(0, node.Type("dtype"), {shape[0], count[0]});
   Tensor drawn = out.dtype == DType::kI64 ? out : node.Temporary(DType::kI64, out.shape);
   node.Step("Multinomial", [&](ops::Plan& plan) {
     const ops::Operand from = ReadFrom(plan, logits, "logits");

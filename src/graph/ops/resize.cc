@@ -36,7 +36,8 @@ ops::Rounding RoundingNamed(const Translation& node, const std::string& name) {
 
 std::vector<AxisResize> Unchanged(const Shape& shape) {
   std::vector<AxisResize> axes;
-  for (int64_t size : shape) axes.push_back({.in = size, .out = size, .coordinates = Coordinates::kAsymmetric});
+  for (int64_t size : shape)
+    axes.push_back({.in = size, .out = size, .coordinates = Coordinates::kAsymmetric});
   return axes;
 }
 
@@ -98,7 +99,8 @@ std::vector<AxisResize> AxesOf(Translation& node) {
     node.Refuse("neither scales nor sizes are given");
   }
   SetRegion(node, resized);
-  for (size_t i = 0; i < axes.size(); ++i) all[static_cast<size_t>(node.Axis(axes[i], shape.rank()))] = resized[i];
+  for (size_t i = 0; i < axes.size(); ++i)
+    all[static_cast<size_t>(node.Axis(axes[i], shape.rank()))] = resized[i];
   for (const AxisResize& axis : all) {
     if (axis.out < 0 || axis.out > int64_t{1} << 33) node.Refuse("a size is beyond reason");
     if (axis.in == 0 && axis.out != 0) node.Refuse("a dimension without elements cannot grow");
@@ -106,7 +108,8 @@ std::vector<AxisResize> AxesOf(Translation& node) {
   return all;
 }
 
-void Nearest(Translation& node, const std::vector<AxisResize>& axes, ops::Rounding rounding, double extrapolation) {
+void Nearest(Translation& node, const std::vector<AxisResize>& axes, ops::Rounding rounding,
+             double extrapolation) {
   std::vector<ops::AxisMap> maps;
   for (const AxisResize& axis : axes) maps.push_back(ops::NearestOf(axis, rounding));
   unsigned char fill[16] = {};
@@ -115,7 +118,8 @@ void Nearest(Translation& node, const std::vector<AxisResize>& axes, ops::Roundi
   OutRearranged(node, node.in(0), maps, fill);
 }
 
-void Smooth(Translation& node, const std::vector<AxisResize>& axes, const ops::Filter& filter, double extrapolation) {
+void Smooth(Translation& node, const std::vector<AxisResize>& axes, const ops::Filter& filter,
+            double extrapolation) {
   std::vector<ops::AxisTaps> taps;
   Shape shape;
   for (const AxisResize& axis : axes) {
@@ -125,14 +129,16 @@ void Smooth(Translation& node, const std::vector<AxisResize>& axes, const ops::F
   }
   Tensor out = node.Out(0, node.dtype(0), shape);
   node.Step("Resize", [&](ops::Plan& plan) {
-    ops::PlanResample(plan, ReadFrom(plan, node.in(0), "x"), WrittenTo(plan, out, "y"), std::move(taps), extrapolation);
+    ops::PlanResample(plan, ReadFrom(plan, node.in(0), "x"), WrittenTo(plan, out, "y"), std::move(taps),
+                      extrapolation);
   });
 }
 
 // The two sizes of the image to `size`, in the way of TensorFlow.
 std::vector<AxisResize> ImageAxes(Translation& node, const std::vector<int64_t>& size, bool nearest) {
   const Shape& shape = node.shape(0);
-  if (shape.rank() != 4 || size.size() != 2) node.Refuse("four dimensions and a size of two numbers are needed");
+  if (shape.rank() != 4 || size.size() != 2)
+    node.Refuse("four dimensions and a size of two numbers are needed");
   std::vector<AxisResize> axes = Unchanged(shape);
   int first = node.String("data_format") == "NHWC" ? 1 : 2;
   for (size_t i = 0; i < 2; ++i) {
@@ -159,7 +165,8 @@ void Resize(Translation& node) {
   std::string mode = node.String("mode");
   std::vector<AxisResize> axes = AxesOf(node);
   double extrapolation = node.Float("extrapolation_value");
-  if (mode == "nearest") return Nearest(node, axes, RoundingNamed(node, node.String("nearest_mode")), extrapolation);
+  if (mode == "nearest")
+    return Nearest(node, axes, RoundingNamed(node, node.String("nearest_mode")), extrapolation);
   if (mode != "linear" && mode != "cubic") node.Refuse("there is no mode '" + mode + "'");
   ops::Filter filter{.cubic = mode == "cubic",
                      .antialias = node.Int("antialias") != 0,
@@ -175,10 +182,12 @@ void ResizeBilinearV2D(Translation& node) { Smooth(node, ImageAxes(node, node.In
 
 void GridSampler2D(Translation& node) {
   std::string mode = node.String("interpolation_mode"), padding = node.String("padding_mode");
-  auto sample = mode == "nearest" ? ops::SampleMode::kNearest
-                : mode == "bicubic" || mode == "cubic" ? ops::SampleMode::kCubic : ops::SampleMode::kLinear;
-  auto pad = padding == "border" ? ops::SamplePadding::kBorder
-             : padding == "reflection" ? ops::SamplePadding::kReflection : ops::SamplePadding::kZeros;
+  auto sample = mode == "nearest"                      ? ops::SampleMode::kNearest
+                : mode == "bicubic" || mode == "cubic" ? ops::SampleMode::kCubic
+                                                       : ops::SampleMode::kLinear;
+  auto pad = padding == "border"       ? ops::SamplePadding::kBorder
+             : padding == "reflection" ? ops::SamplePadding::kReflection
+                                       : ops::SamplePadding::kZeros;
   const Shape& x = node.shape(0);
   const Shape& grid = node.shape(1);
   if (x.rank() < 3 || grid.rank() != x.rank()) node.Refuse("x and grid do not fit together");
@@ -188,8 +197,8 @@ void GridSampler2D(Translation& node) {
   Tensor out = node.Out(0, node.dtype(0), shape);
   bool align = node.Bool("align_corners");
   node.Step("GridSample", [&](ops::Plan& plan) {
-    ops::PlanGridSample(plan, ReadFrom(plan, node.in(0), "x"), ReadFrom(plan, places, "grid"), sample, pad, align,
-                        WrittenTo(plan, out, "y"));
+    ops::PlanGridSample(plan, ReadFrom(plan, node.in(0), "x"), ReadFrom(plan, places, "grid"), sample, pad,
+                        align, WrittenTo(plan, out, "y"));
   });
 }
 

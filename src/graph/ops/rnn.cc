@@ -13,8 +13,10 @@ using ops::RnnCell;
 // The functions of all directions, with the parameters that the node gives them.
 std::vector<ops::RnnFunction> FunctionsOf(const Translation& node, int64_t directions,
                                           std::initializer_list<const char*> usual) {
-  auto names = std::get<std::vector<std::string>>(AttributeOf(node.node(), {"activations", AttributeKind::kStrings, false, ""}));
-  for (int64_t d = 0; names.size() < usual.size() * static_cast<size_t>(directions); ++d) names.insert(names.end(), usual.begin(), usual.end());
+  auto names = std::get<std::vector<std::string>>(
+      AttributeOf(node.node(), {"activations", AttributeKind::kStrings, false, ""}));
+  for (int64_t d = 0; names.size() < usual.size() * static_cast<size_t>(directions); ++d)
+    names.insert(names.end(), usual.begin(), usual.end());
   std::vector<double> alpha = node.Floats("activation_alpha"), beta = node.Floats("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
   std::vector<ops::RnnFunction> functions;
@@ -22,7 +24,8 @@ std::vector<ops::RnnFunction> FunctionsOf(const Translation& node, int64_t direc
     ops::RnnFunction function = ops::FindRnnFunction(name);
     if (function.apply == nullptr) node.Refuse("there is no activation '" + name + "'");
     // Parameters stand in the order of the functions that have them.
-    if (function.alpha != 0 && next_alpha < alpha.size()) function.alpha = static_cast<float>(alpha[next_alpha++]);
+    if (function.alpha != 0 && next_alpha < alpha.size())
+      function.alpha = static_cast<float>(alpha[next_alpha++]);
     bool has_beta = function.beta != 0 || name == "Affine";
     if (has_beta && next_beta < beta.size()) function.beta = static_cast<float>(beta[next_beta++]);
     functions.push_back(function);
@@ -44,7 +47,8 @@ ops::RnnArgs ArgsOf(const Translation& node, RnnCell cell, std::initializer_list
   args.reverse = direction == "reverse";
   args.clip = static_cast<float>(node.Float("clip"));
   args.functions = FunctionsOf(node, args.directions, functions);
-  if (node.Int("hidden_size") != 0 && node.Int("hidden_size") != args.hidden) node.Refuse("hidden_size is not that of r");
+  if (node.Int("hidden_size") != 0 && node.Int("hidden_size") != args.hidden)
+    node.Refuse("hidden_size is not that of r");
   return args;
 }
 
@@ -70,8 +74,10 @@ Ends EndsOf(Translation& node, const ops::RnnArgs& a, int inputs) {
       ends.in.push_back(node.Cast(node.in(i), i == 4 ? DType::kI32 : DType::kF32));
     }
   }
-  Shape y = a.batch_first ? Shape{a.batch, a.steps, a.directions, a.hidden} : Shape{a.steps, a.directions, a.batch, a.hidden};
-  Shape state = a.batch_first ? Shape{a.batch, a.directions, a.hidden} : Shape{a.directions, a.batch, a.hidden};
+  Shape y = a.batch_first ? Shape{a.batch, a.steps, a.directions, a.hidden}
+                          : Shape{a.steps, a.directions, a.batch, a.hidden};
+  Shape state =
+      a.batch_first ? Shape{a.batch, a.directions, a.hidden} : Shape{a.directions, a.batch, a.hidden};
   for (int i = 0; i < node.output_count(); ++i) {
     const Shape& shape = i == 0 ? y : state;
     Tensor out = node.Out(i, node.dtype(0), shape);
@@ -84,10 +90,21 @@ void AddRnn(Translation& node, const char* name, ops::RnnArgs args, int inputs) 
   Ends ends = EndsOf(node, args, inputs);
   node.Step(name, [&](ops::Plan& plan) {
     Binder bind(plan);
-    ops::Operand* in[] = {&args.x, &args.w, &args.r, &args.bias, &args.lengths, &args.first_h, &args.first_c, &args.peepholes,
-                           &args.w_bytes.scale, &args.w_bytes.zero, &args.r_bytes.scale, &args.r_bytes.zero};
-    static constexpr const char* kNames[] = {"x", "w", "r", "b", "sequence_lens", "initial_h", "initial_c", "p",
-                                             "w_scale", "w_zero", "r_scale", "r_zero"};
+    ops::Operand* in[] = {&args.x,
+                          &args.w,
+                          &args.r,
+                          &args.bias,
+                          &args.lengths,
+                          &args.first_h,
+                          &args.first_c,
+                          &args.peepholes,
+                          &args.w_bytes.scale,
+                          &args.w_bytes.zero,
+                          &args.r_bytes.scale,
+                          &args.r_bytes.zero};
+    static constexpr const char* kNames[] = {"x",         "w",         "r", "b",       "sequence_lens",
+                                             "initial_h", "initial_c", "p", "w_scale", "w_zero",
+                                             "r_scale",   "r_zero"};
     for (int i = 0; i < inputs; ++i) {
       if (node.has(i)) *in[i] = bind.Read(ends.in[static_cast<size_t>(i)], kNames[i]);
     }
@@ -97,7 +114,8 @@ void AddRnn(Translation& node, const char* name, ops::RnnArgs args, int inputs) 
   });
   if (node.dtype(0) == DType::kF32) return;
   for (int i = 0; i < node.output_count(); ++i) {
-    node.Copy(ends.out[static_cast<size_t>(i)], node.Out(i, node.dtype(0), ends.out[static_cast<size_t>(i)].shape));
+    node.Copy(ends.out[static_cast<size_t>(i)],
+              node.Out(i, node.dtype(0), ends.out[static_cast<size_t>(i)].shape));
   }
 }
 
@@ -123,7 +141,8 @@ namespace {
 ops::RnnBytes BytesOf(const Translation& node, const ops::RnnArgs& args, int weights, int scale) {
   const int64_t columns = 4 * args.hidden;
   DType type = node.dtype(weights);
-  if (type != DType::kI8 && type != DType::kU8) node.Refuse(std::string("weights of ") + NameOf(type) + " are not bytes");
+  if (type != DType::kI8 && type != DType::kU8)
+    node.Refuse(std::string("weights of ") + NameOf(type) + " are not bytes");
   if (!node.has(scale) || !node.has(scale + 1)) node.Refuse("the weights need a scale and a zero point");
   const int64_t scales = node.in(scale).count(), zeros = node.in(scale + 1).count();
   const bool by_column = scales == args.directions * columns && zeros == scales;

@@ -21,7 +21,8 @@ Constant RealsOf(DType dtype, const Shape& shape, const std::vector<double>& val
 
 int64_t Whole(const Translation& node, int input, const char* name) {
   const std::vector<int64_t> values = node.ints(input);
-  if (values.size() != 1 || values[0] < 1) node.Refuse(std::string(name) + " is one number that is at least 1");
+  if (values.size() != 1 || values[0] < 1)
+    node.Refuse(std::string(name) + " is one number that is at least 1");
   return values[0];
 }
 
@@ -47,14 +48,16 @@ Tensor Numbers(Translation& node, const Tensor& x) {
 
 // The transform of packed numbers along a dimension.
 void Transform(Translation& node, const Tensor& x, int axis, int64_t length, bool inverse, bool onesided) {
-  if (onesided && (inverse || x.shape.back(0) == 2)) node.Refuse("onesided is for forward transforms of real numbers");
+  if (onesided && (inverse || x.shape.back(0) == 2))
+    node.Refuse("onesided is for forward transforms of real numbers");
   Shape shape = x.shape;
   shape[axis] = onesided ? length / 2 + 1 : length;
   shape.back(0) = 2;
   Tensor out = node.Out(0, node.dtype(0), shape);
   Tensor result = out.dtype == x.dtype ? out : node.Temporary(x.dtype, shape);
   node.Step("DFT", [&](ops::Plan& plan) {
-    ops::DftArgs args{.x = ReadFrom(plan, x, "x"), .out = {}, .outer = 1, .inner = 1, .length = length, .inverse = inverse};
+    ops::DftArgs args{
+        .x = ReadFrom(plan, x, "x"), .out = {}, .outer = 1, .inner = 1, .length = length, .inverse = inverse};
     args.out = WrittenTo(plan, result, "y");
     for (int d = 0; d + 1 < x.shape.rank(); ++d) {
       if (d < axis) args.outer *= x.shape[d];
@@ -71,7 +74,8 @@ void DFT(Translation& node) {
   Tensor x = Numbers(node, node.in(0));
   const int64_t given = node.has(2) ? node.ints(2).at(0) : node.Int("axis");
   const int axis = node.Axis(given, x.shape.rank());
-  if (axis == x.shape.rank() - 1) node.Refuse("the last dimension holds the parts of the numbers; it is no axis");
+  if (axis == x.shape.rank() - 1)
+    node.Refuse("the last dimension holds the parts of the numbers; it is no axis");
   const int64_t length = node.has(1) ? Whole(node, 1, "length") : x.shape[axis];
   Transform(node, x, axis, length, node.Bool("inverse"), node.Bool("onesided"));
 }
@@ -79,7 +83,9 @@ void DFT(Translation& node) {
 // Frames that overlap, times the window, transformed.
 void STFT(Translation& node) {
   const Shape& given = node.shape(0);  // torch's exporter leaves the 1 of real numbers out
-  Tensor signal = Numbers(node, given.rank() == 2 ? Translation::Reshaped(node.Packed(node.in(0)), {given[0], given[1], 1}) : node.in(0));
+  Tensor signal = Numbers(node, given.rank() == 2
+                                    ? Translation::Reshaped(node.Packed(node.in(0)), {given[0], given[1], 1})
+                                    : node.in(0));
   if (signal.shape.rank() != 3) node.Refuse("signal has three dimensions");
   const int64_t step = Whole(node, 1, "frame_step");
   if (!node.has(2) && !node.has(3)) node.Refuse("it has neither a window nor frame_length");
@@ -118,10 +124,13 @@ void MelWeightMatrix(Translation& node) {
   }
   std::vector<double> weights(static_cast<size_t>(rows * count));
   for (int64_t m = 0; m < count; ++m) {
-    const int64_t from = edges[static_cast<size_t>(m)], top = edges[static_cast<size_t>(m) + 1], to = edges[static_cast<size_t>(m) + 2];
+    const int64_t from = edges[static_cast<size_t>(m)], top = edges[static_cast<size_t>(m) + 1],
+                  to = edges[static_cast<size_t>(m) + 2];
     auto at = [&](int64_t row) -> double& { return weights[static_cast<size_t>(row * count + m)]; };
-    for (int64_t row = from; row < top; ++row) at(row) = static_cast<double>(row - from) / static_cast<double>(top - from);
-    for (int64_t row = top + 1; row < to; ++row) at(row) = static_cast<double>(to - row) / static_cast<double>(to - top);
+    for (int64_t row = from; row < top; ++row)
+      at(row) = static_cast<double>(row - from) / static_cast<double>(top - from);
+    for (int64_t row = top + 1; row < to; ++row)
+      at(row) = static_cast<double>(to - row) / static_cast<double>(to - top);
     at(top) = 1;
   }
   node.OutValue(0, RealsOf(node.Type("dtype"), {rows, count}, weights));
@@ -134,9 +143,11 @@ void TfIdfVectorizer(Translation& node) {
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") node.Refuse("mode is TF, IDF or TFIDF");
   ops::NgramArgs args;
   args.shortest = node.Int("min_gram_length"), args.longest = node.Int("max_gram_length");
-  if (args.shortest < 1 || args.longest < args.shortest) node.Refuse("min_gram_length is at least 1 and at most max_gram_length");
+  if (args.shortest < 1 || args.longest < args.shortest)
+    node.Refuse("min_gram_length is at least 1 and at most max_gram_length");
   args.most_skipped = node.Int("max_skip_count"), args.counted = mode != "IDF";
-  args.pool = node.Ints("pool_int64s"), args.starts = node.Ints("ngram_counts"), args.columns = node.Ints("ngram_indexes");
+  args.pool = node.Ints("pool_int64s"), args.starts = node.Ints("ngram_counts"),
+  args.columns = node.Ints("ngram_indexes");
   if (mode != "TF") args.weights = node.Floats("weights");
   if (args.columns.empty()) node.Refuse("ngram_indexes is empty");
   const int64_t width = *std::ranges::max_element(args.columns) + 1, rows = shape.rank() == 1 ? 1 : shape[0];

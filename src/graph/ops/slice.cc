@@ -66,8 +66,13 @@ struct Masks {
 // A specification as TensorFlow has it: entry i says what happens to the next dimension.
 class StridedSpec {
  public:
-  StridedSpec(Translation& node, std::vector<int64_t> begin, std::vector<int64_t> end, std::vector<int64_t> strides)
-      : node_(node), masks_(node), begin_(std::move(begin)), end_(std::move(end)), strides_(std::move(strides)) {
+  StridedSpec(Translation& node, std::vector<int64_t> begin, std::vector<int64_t> end,
+              std::vector<int64_t> strides)
+      : node_(node),
+        masks_(node),
+        begin_(std::move(begin)),
+        end_(std::move(end)),
+        strides_(std::move(strides)) {
     strides_.resize(begin_.size(), 1);
     if (end_.size() != begin_.size()) node_.Refuse("begin and end differ in length");
   }
@@ -134,7 +139,8 @@ void SliceAlong(Translation& node, const std::vector<int64_t>& axes) {
   std::vector<int64_t> starts = node.ints(1), ends = node.ints(2), steps = IntsOr(node, 4);
   const Shape& shape = node.shape(0);
   steps.resize(starts.size(), 1);
-  if (ends.size() != starts.size() || axes.size() != starts.size()) node.Refuse("starts, ends and axes differ in length");
+  if (ends.size() != starts.size() || axes.size() != starts.size())
+    node.Refuse("starts, ends and axes differ in length");
   std::vector<Cutting> cuttings;
   for (int64_t size : shape) cuttings.push_back({0, 1, size});
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -154,7 +160,8 @@ void SliceOf(Translation& node, const std::vector<int64_t>& offsets, const std::
   for (size_t i = 0; i < offsets.size(); ++i) {
     int64_t whole = shape[static_cast<int>(i)];
     int64_t size = sizes[i] == -1 ? whole - offsets[i] : sizes[i];
-    if (offsets[i] < 0 || offsets[i] > whole || size < 0 || size > whole - offsets[i]) node.Refuse("the slice is not inside of the input");
+    if (offsets[i] < 0 || offsets[i] > whole || size < 0 || size > whole - offsets[i])
+      node.Refuse("the slice is not inside of the input");
     cuttings.push_back({offsets[i], 1, size});
   }
   OutSlice(node, cuttings);
@@ -172,7 +179,8 @@ std::vector<Padding> Paddings(const Translation& node, const std::vector<int64_t
   if (numbers.size() != 2 * rank) node.Refuse("paddings needs two numbers for each dimension");
   std::vector<Padding> paddings;
   for (size_t d = 0; d < rank; ++d) {
-    paddings.push_back(pairs ? Padding{numbers[2 * d], numbers[2 * d + 1]} : Padding{numbers[d], numbers[rank + d]});
+    paddings.push_back(pairs ? Padding{numbers[2 * d], numbers[2 * d + 1]}
+                             : Padding{numbers[d], numbers[rank + d]});
   }
   return paddings;
 }
@@ -204,7 +212,8 @@ struct FillValue {
   FillValue(const Translation& node, int input) {
     if (!node.has(input) || node.value(input).count() == 0) return;
     const HostTensor& value = node.value(input);
-    if (!tensor::CanConvert(node.dtype(0), value.dtype())) node.Refuse("the value for padding has another type");
+    if (!tensor::CanConvert(node.dtype(0), value.dtype()))
+      node.Refuse("the value for padding has another type");
     tensor::Convert(node.dtype(0), bytes, value.dtype(), value.data(), 1);
   }
 };
@@ -212,7 +221,8 @@ struct FillValue {
 void TileBy(Translation& node, std::vector<int64_t> multiples) {
   const Shape& shape = node.shape(0);
   std::vector<ops::AxisMap> maps;
-  if (static_cast<int>(multiples.size()) < shape.rank()) node.Refuse("multiples needs a number for each dimension");
+  if (static_cast<int>(multiples.size()) < shape.rank())
+    node.Refuse("multiples needs a number for each dimension");
   size_t lead = multiples.size() - static_cast<size_t>(shape.rank());
   if (multiples.size() > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
   Tensor view = node.in(0);
@@ -223,7 +233,8 @@ void TileBy(Translation& node, std::vector<int64_t> multiples) {
       view.shape[at] = shape[static_cast<int>(d - lead)];
       view.strides[at] = node.in(0).strides[static_cast<int>(d - lead)];
     }
-    if (multiples[d] < 0 || multiples[d] > int64_t{1} << 33) node.Refuse("a tensor cannot be repeated " + std::to_string(multiples[d]) + " times");
+    if (multiples[d] < 0 || multiples[d] > int64_t{1} << 33)
+      node.Refuse("a tensor cannot be repeated " + std::to_string(multiples[d]) + " times");
     ops::AxisMap map;
     for (int64_t i = 0; i < multiples[d] * view.shape[at]; ++i) map.push_back(i % view.shape[at]);
     maps.push_back(std::move(map));
@@ -250,9 +261,7 @@ void Triangle(Translation& node, const ops::Form& form, int64_t diagonal) {
 
 void Slice(Translation& node) { SliceOf(node, node.ints(1), node.ints(2)); }
 void SliceD(Translation& node) { SliceOf(node, node.Ints("offsets"), node.Ints("size")); }
-void StridedSlice(Translation& node) {
-  StridedSpec(node, node.ints(1), node.ints(2), IntsOr(node, 3)).Run();
-}
+void StridedSlice(Translation& node) { StridedSpec(node, node.ints(1), node.ints(2), IntsOr(node, 3)).Run(); }
 void StridedSliceD(Translation& node) {
   StridedSpec(node, node.Ints("begin"), node.Ints("end"), node.Ints("strides")).Run();
 }
@@ -261,7 +270,9 @@ void StridedSliceV2(Translation& node) {
   StridedSpec(node, node.ints(1), node.ints(2), IntsOr(node, 4)).Run();
 }
 
-void Pad(Translation& node) { PadWith(node, Paddings(node, node.ints(1), true), ops::PadMode::kConstant, nullptr); }
+void Pad(Translation& node) {
+  PadWith(node, Paddings(node, node.ints(1), true), ops::PadMode::kConstant, nullptr);
+}
 void PadD(Translation& node) {
   PadWith(node, Paddings(node, node.Ints("paddings"), true), ops::PadMode::kConstant, nullptr);
 }
@@ -271,8 +282,8 @@ void PadV2(Translation& node) {
 }
 void PadV3(Translation& node) {
   FillValue fill(node, 2);
-  PadWith(node, Paddings(node, node.ints(1), node.Bool("paddings_contiguous")), ModeNamed(node, node.String("mode")),
-          fill.bytes);
+  PadWith(node, Paddings(node, node.ints(1), node.Bool("paddings_contiguous")),
+          ModeNamed(node, node.String("mode")), fill.bytes);
 }
 void PadV3D(Translation& node) {
   FillValue fill(node, 1);

@@ -1,9 +1,9 @@
 // Operators that put rows in order or choose the best of them.
+#include "ops/sort/sort.h"
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/sort/nms.h"
-#include "ops/sort/sort.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -16,7 +16,8 @@ void Ordered(Translation& node, int64_t dim, const ops::SortOrder& order, DType 
     shape[axis] = order.keep;
   }
   Tensor values = node.Out(0, node.dtype(0), shape);
-  Tensor indices = node.output_count() > 1 ? node.Out(1, index_type, shape) : node.Temporary(index_type, shape);
+  Tensor indices =
+      node.output_count() > 1 ? node.Out(1, index_type, shape) : node.Temporary(index_type, shape);
   node.Step("Sort", [&](ops::Plan& plan) {
     ops::Operand in = ReadFrom(plan, node.in(0), "x");
     ops::Operand first = WrittenTo(plan, values, "values"), second = WrittenTo(plan, indices, "indices");
@@ -49,13 +50,17 @@ void TopKD(Translation& node) {
   Ordered(node, node.Int("dim"), Best(node, node.Int("k")), node.Type("indices_dtype"));
 }
 
-void Sort(Translation& node) { Ordered(node, node.Int("axis"), {.descending = node.Bool("descending")}, DType::kI32); }
+void Sort(Translation& node) {
+  Ordered(node, node.Int("axis"), {.descending = node.Bool("descending")}, DType::kI32);
+}
 
 void NonMaxSuppressionV7(Translation& node) {
   const Shape& boxes = node.shape(0);
   const Shape& scores = node.shape(1);
-  if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || scores[0] != boxes[0] || scores[2] != boxes[1]) {
-    node.Refuse("boxes of " + boxes.ToString() + " and scores of " + scores.ToString() + " do not fit together");
+  if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || scores[0] != boxes[0] ||
+      scores[2] != boxes[1]) {
+    node.Refuse("boxes of " + boxes.ToString() + " and scores of " + scores.ToString() +
+                " do not fit together");
   }
   ops::BoxChoice choice;
   choice.most = WholeOr(node, 2, node.Int("max_boxes_size"));  // torch writes the largest number for all
@@ -66,7 +71,8 @@ void NonMaxSuppressionV7(Translation& node) {
   auto chosen =
       ops::ChooseBoxes(node.value(0).Reals(), node.value(1).Reals(), boxes[0], scores[1], boxes[1], choice);
   auto result = std::make_shared<HostTensor>(DType::kI64, Shape{static_cast<int64_t>(chosen.size()), 3});
-  for (size_t i = 0; i < chosen.size(); ++i) std::copy(chosen[i].begin(), chosen[i].end(), result->as<int64_t>() + 3 * i);
+  for (size_t i = 0; i < chosen.size(); ++i)
+    std::copy(chosen[i].begin(), chosen[i].end(), result->as<int64_t>() + 3 * i);
   node.OutValue(0, result);
 }
 

@@ -14,7 +14,8 @@ namespace belay::graph::translate {
 namespace {
 
 // 0 keeps a size (unless `zero_is_zero`), -1 takes what is left.
-Shape ResolvedShape(const Translation& node, const Shape& from, const std::vector<int64_t>& wanted, bool zero_is_zero) {
+Shape ResolvedShape(const Translation& node, const Shape& from, const std::vector<int64_t>& wanted,
+                    bool zero_is_zero) {
   if (wanted.size() > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
   Shape shape;
   int open = -1;
@@ -22,7 +23,8 @@ Shape ResolvedShape(const Translation& node, const Shape& from, const std::vecto
   for (size_t i = 0; i < wanted.size(); ++i) {
     int64_t size = wanted[i];
     if (size == 0 && !zero_is_zero) {
-      if (static_cast<int>(i) >= from.rank()) node.Refuse("a size of 0 copies a dimension that the input lacks");
+      if (static_cast<int>(i) >= from.rank())
+        node.Refuse("a size of 0 copies a dimension that the input lacks");
       size = from[static_cast<int>(i)];
     }
     if (size == -1) {
@@ -31,7 +33,8 @@ Shape ResolvedShape(const Translation& node, const Shape& from, const std::vecto
       size = 1;
     }
     if (size < 0) node.Refuse("a size is negative");
-    if (__builtin_mul_overflow(product, size, &product)) node.Refuse("the shape has more elements than can be counted");
+    if (__builtin_mul_overflow(product, size, &product))
+      node.Refuse("the shape has more elements than can be counted");
     shape.push_back(size);
   }
   if (open >= 0) shape[open] = product == 0 ? 0 : CountOf(from) / product;
@@ -63,7 +66,8 @@ Constant Numbers(std::span<const int64_t> values, DType dtype, const Shape& shap
     Fail(kTypeInvalid, "graph-constant-type", "numbers cannot be given as {}", NameOf(dtype));
   }
   auto tensor = std::make_shared<HostTensor>(dtype, shape);
-  tensor::Convert(dtype, tensor->mutable_data(), DType::kI64, values.data(), static_cast<int64_t>(values.size()));
+  tensor::Convert(dtype, tensor->mutable_data(), DType::kI64, values.data(),
+                  static_cast<int64_t>(values.size()));
   return tensor;
 }
 
@@ -78,7 +82,8 @@ void DropAxes(Translation& node, const std::vector<int64_t>& axes) {
   uint32_t dropped = 0;
   for (int64_t axis : axes) {
     int d = node.Axis(axis, from.rank());
-    if (from[d] != 1) node.Refuse("dimension " + std::to_string(d) + " of " + from.ToString() + " is not of size 1");
+    if (from[d] != 1)
+      node.Refuse("dimension " + std::to_string(d) + " of " + from.ToString() + " is not of size 1");
     dropped |= 1u << d;
   }
   Shape shape;
@@ -167,7 +172,9 @@ void TransposeD(Translation& node) { Permute(node, node.Ints("perm")); }
 void ShapeOf(Translation& node) {
   const Shape& shape = node.shape(0);
   int64_t rank = shape.rank();
-  auto place = [rank](int64_t at) { return static_cast<int>(std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank)); };
+  auto place = [rank](int64_t at) {
+    return static_cast<int>(std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank));
+  };
   node.OutValue(0, Sizes(shape, place(node.Int("start")), place(node.Int("end")), node.Type("dtype")));
 }
 
@@ -219,7 +226,8 @@ void FlattenV2(Translation& node) {
 void Expand(Translation& node) {
   auto wanted = BroadcastTarget(node, node.ints(1));
   auto shape = tensor::BroadcastShapes(node.shape(0), wanted);
-  if (!shape) node.Refuse("shape " + node.shape(0).ToString() + " does not broadcast to " + wanted.ToString());
+  if (!shape)
+    node.Refuse("shape " + node.shape(0).ToString() + " does not broadcast to " + wanted.ToString());
   RepeatTo(node, *shape);
 }
 void ExpandD(Translation& node) { RepeatTo(node, BroadcastTarget(node, node.Ints("shape"))); }
@@ -249,7 +257,8 @@ void Eye(Translation& node) {
   if (columns == 0) columns = rows;
   std::vector<int64_t> batch = node.Ints("batch_shape");
   Tensor one = node.Temporary(node.Type("dtype"), {rows, columns});
-  node.Step("Eye", [&](ops::Plan& plan) { ops::DiagonalOnes(plan, rows, columns, 0, WrittenTo(plan, one, "y")); });
+  node.Step("Eye",
+            [&](ops::Plan& plan) { ops::DiagonalOnes(plan, rows, columns, 0, WrittenTo(plan, one, "y")); });
   batch.push_back(rows);
   batch.push_back(columns);
   Tensor out = node.Out(0, one.dtype, ShapeFrom(node, batch));
@@ -258,12 +267,14 @@ void Eye(Translation& node) {
 
 void EyeLike(Translation& node) {
   const Shape& shape = node.shape(0);
-  if (shape.rank() != 2) node.Refuse("the input has shape " + shape.ToString() + "; two dimensions are needed");
+  if (shape.rank() != 2)
+    node.Refuse("the input has shape " + shape.ToString() + "; two dimensions are needed");
   DType dtype = node.Bool("like_input") ? node.dtype(0) : node.Type("dtype");
   Tensor out = node.Out(0, dtype, shape);
   int64_t k = node.Int("k");
-  node.Step("EyeLike",
-            [&](ops::Plan& plan) { ops::DiagonalOnes(plan, shape[0], shape[1], k, WrittenTo(plan, out, "y")); });
+  node.Step("EyeLike", [&](ops::Plan& plan) {
+    ops::DiagonalOnes(plan, shape[0], shape[1], k, WrittenTo(plan, out, "y"));
+  });
 }
 
 void OnesLike(Translation& node) { node.OutValue(0, Same(node.dtype(0), node.shape(0), 1)); }

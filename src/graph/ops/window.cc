@@ -21,7 +21,8 @@ void SetPads(const Translation& node, Window* window, const std::vector<int64_t>
   window->before.assign(count, 0);
   window->after.assign(count, 0);
   if (pads.empty()) return;
-  if (pads.size() != 2 * count && pads.size() != 1) node.Refuse("pads has two numbers for each spatial dimension");
+  if (pads.size() != 2 * count && pads.size() != 1)
+    node.Refuse("pads has two numbers for each spatial dimension");
   for (size_t i = 0; i < count; ++i) {
     bool pairs = order == PadOrder::kPairs;
     window->before[i] = pads.size() == 1 ? pads[0] : pads[pairs ? 2 * i : i];
@@ -33,25 +34,27 @@ void SetPads(const Translation& node, Window* window, const std::vector<int64_t>
 
 bool ChannelsLast(std::string_view data_format) { return !data_format.empty() && data_format.back() == 'C'; }
 
-std::vector<int64_t> SpatialOf(const Translation& node, const std::vector<int64_t>& list, int rank, bool channels_last,
-                               int64_t missing) {
+std::vector<int64_t> SpatialOf(const Translation& node, const std::vector<int64_t>& list, int rank,
+                               bool channels_last, int64_t missing) {
   auto spatial = static_cast<size_t>(rank - 2);
   if (list.empty()) return std::vector<int64_t>(spatial, missing);
   if (list.size() == spatial) return list;
   if (list.size() == 1) return std::vector<int64_t>(spatial, list[0]);
-  if (list.size() != spatial + 2) node.Refuse("a list has neither a number for each dimension nor one for each spatial one");
+  if (list.size() != spatial + 2)
+    node.Refuse("a list has neither a number for each dimension nor one for each spatial one");
   auto first = list.begin() + (channels_last ? 1 : 2);
   return {first, first + static_cast<std::ptrdiff_t>(spatial)};
 }
 
-Window ReadWindow(const Translation& node, const Shape& sizes, std::vector<int64_t> kernel, bool channels_last,
-                  std::string_view auto_pad, PadOrder order) {
+Window ReadWindow(const Translation& node, const Shape& sizes, std::vector<int64_t> kernel,
+                  bool channels_last, std::string_view auto_pad, PadOrder order) {
   int rank = sizes.rank() + 2;
   Window window{.kernel = std::move(kernel), .strides = {}, .dilations = {}, .before = {}, .after = {}};
   window.strides = SpatialOf(node, node.Ints("strides"), rank, channels_last, 1);
   window.dilations = SpatialOf(node, node.Ints("dilations"), rank, channels_last, 1);
   for (const auto* list : {&window.kernel, &window.strides, &window.dilations}) {
-    if (list->size() != static_cast<size_t>(sizes.rank())) node.Refuse("the kernel has another number of dimensions");
+    if (list->size() != static_cast<size_t>(sizes.rank()))
+      node.Refuse("the kernel has another number of dimensions");
     for (int64_t value : *list) {
       if (value < 1) node.Refuse("kernel sizes, strides and dilations are at least 1");
     }

@@ -17,15 +17,15 @@ bool ChannelsLast(std::string_view data_format);
 
 // The spatial ones of a list that has one number for each of them, or one for each dimension of the
 // tensor; `missing` for each where the list is empty.
-std::vector<int64_t> SpatialOf(const Translation& node, const std::vector<int64_t>& list, int rank, bool channels_last,
-                               int64_t missing);
+std::vector<int64_t> SpatialOf(const Translation& node, const std::vector<int64_t>& list, int rank,
+                               bool channels_last, int64_t missing);
 
 enum class PadOrder { kPairs, kBeginsThenEnds };  // (top, bottom, left, right) or (top, left, bottom, right)
 
 // Reads strides, dilations and pads of the node. `auto_pad` is NOTSET, SAME_UPPER, SAME_LOWER or VALID (also
 // SAME and CALCULATED). `sizes`: of the input's spatial dimensions.
-Window ReadWindow(const Translation& node, const Shape& sizes, std::vector<int64_t> kernel, bool channels_last,
-                  std::string_view auto_pad, PadOrder order);
+Window ReadWindow(const Translation& node, const Shape& sizes, std::vector<int64_t> kernel,
+                  bool channels_last, std::string_view auto_pad, PadOrder order);
 
 // The tensor with the dimensions [n, c, spatial...], wherever they lie.
 Tensor ChannelsFirst(const Tensor& tensor, bool channels_last);
@@ -38,7 +38,9 @@ class Binder {
  public:
   explicit Binder(ops::Plan& plan) : plan_(plan) {}
   ops::Operand Read(const Tensor& tensor, const char* name) { return Bind(tensor, ops::Access::kRead, name); }
-  ops::Operand Write(const Tensor& tensor, const char* name) { return Bind(tensor, ops::Access::kWrite, name); }
+  ops::Operand Write(const Tensor& tensor, const char* name) {
+    return Bind(tensor, ops::Access::kWrite, name);
+  }
 
  private:
   ops::Operand Bind(const Tensor& tensor, ops::Access access, const char* name) {

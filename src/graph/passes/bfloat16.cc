@@ -1,5 +1,5 @@
-// Mixed precision: large products round what they multiply to bf16 and add up in f32. Values between operators
-// stay f32, so that nothing else loses precision.
+// Mixed precision: large products round what they multiply to bf16 and add up in f32. Values between
+// operators stay f32, so that nothing else loses precision.
 #include "graph/operator_list.h"
 #include "graph/passes/passes.h"
 
@@ -20,7 +20,9 @@ int64_t Products(const Graph& graph, const Node& node) {
   if (!weight.concrete() || !result.concrete() || result.dtype != DType::kF32) return 0;
   if (node.type == "FusedMatMul") {
     const int64_t depth = TypeOf(graph, node.inputs[0]).shape.back(0);
-    return CountOf(result.shape) == result.shape.back(0) ? 0 : CountOf(result.shape) * depth;  // one row: memory is the limit
+    return CountOf(result.shape) == result.shape.back(0)
+               ? 0
+               : CountOf(result.shape) * depth;  // one row: memory is the limit
   }
   // [out, in / groups, kernel...]; a channel of its own for each result is bound by memory too.
   if (weight.shape.rank() < 3 || weight.shape[1] == 1) return 0;

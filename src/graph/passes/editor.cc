@@ -80,7 +80,8 @@ void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attri
   Enlist(node);
 }
 
-Port Editor::AddNode(const std::string& name, std::string type, std::vector<Port> inputs, const ValueType& output) {
+Port Editor::AddNode(const std::string& name, std::string type, std::vector<Port> inputs,
+                     const ValueType& output) {
   Node node{.name = name, .type = std::move(type), .inputs = std::move(inputs), .types = {output}};
   const Port port{graph_.Add(std::move(node))};
   uses_.emplace_back();

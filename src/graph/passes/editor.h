@@ -22,8 +22,8 @@ class Editor {
   int OnlyUser(const Port& port) const;
   // Whoever read `old` reads `now`.
   void Replace(Port old, Port now);
-  // The node computes something else from now on; its outputs stay where they are, and one that keeps its type
-  // (operator_list.h) goes on to.
+  // The node computes something else from now on; its outputs stay where they are, and one that keeps its
+  // type (operator_list.h) goes on to.
   void Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes);
   // A node with one output.
   Port AddNode(const std::string& name, std::string type, std::vector<Port> inputs, const ValueType& output);

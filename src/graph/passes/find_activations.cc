@@ -11,7 +11,8 @@ namespace {
 // The constant is a single element of about this value.
 bool IsAbout(const Editor& edit, const Port& port, double value) {
   auto number = edit.NumberAt(port);
-  return number && IsFloat(edit.ConstantAt(port)->dtype()) && std::abs(*number - value) < 1e-5 * std::abs(value);
+  return number && IsFloat(edit.ConstantAt(port)->dtype()) &&
+         std::abs(*number - value) < 1e-5 * std::abs(value);
 }
 
 class GeluFinder {
@@ -91,8 +92,8 @@ class HardSwishFinder {
   Port Ramp(int n) {
     const Node& clip = edit_.at(n);
     bool plain = clip.type == "Relu6";
-    bool bounded = clip.type == "ClipByValueV2" && clip.inputs.size() == 3 && edit_.NumberAt(clip.inputs[1]) == 0 &&
-                   IsAbout(edit_, clip.inputs[2], 6);
+    bool bounded = clip.type == "ClipByValueV2" && clip.inputs.size() == 3 &&
+                   edit_.NumberAt(clip.inputs[1]) == 0 && IsAbout(edit_, clip.inputs[2], 6);
     if (!plain && !bounded) return {};
     const Node& sum = edit_.at(clip.inputs[0].node);
     if (sum.type != "Add" || edit_.OnlyUser(clip.inputs[0]) != n) return {};
@@ -106,7 +107,8 @@ class HardSwishFinder {
     if (user < 0 || edit_.at(user).inputs.size() != 2) return -1;
     const Node& node = edit_.at(user);
     bool divides = IsDivision(node) && node.inputs[0] == Port{n, 0} && IsAbout(edit_, node.inputs[1], 6);
-    bool multiplies = node.type == "Mul" && (IsAbout(edit_, node.inputs[0], 1.0 / 6) || IsAbout(edit_, node.inputs[1], 1.0 / 6));
+    bool multiplies = node.type == "Mul" &&
+                      (IsAbout(edit_, node.inputs[0], 1.0 / 6) || IsAbout(edit_, node.inputs[1], 1.0 / 6));
     return divides || multiplies ? user : -1;
   }
 

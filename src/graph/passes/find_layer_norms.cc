@@ -32,8 +32,7 @@ class LayerNormFinder {
   int MeanAxis(const Port& port) {
     const Node& node = edit_.at(port.node);
     const auto* keeps = FindAttribute<bool>(node, "keep_dims");
-    if ((node.type != "ReduceMean" && node.type != "ReduceMeanD") || keeps == nullptr || !*keeps)
-      return -1;
+    if ((node.type != "ReduceMean" && node.type != "ReduceMeanD") || keeps == nullptr || !*keeps) return -1;
     std::vector<int64_t> axes;
     if (const auto* listed = FindAttribute<std::vector<int64_t>>(node, "axes")) axes = *listed;
     if (node.inputs.size() > 1) {
@@ -129,15 +128,13 @@ class LayerNormFinder {
   // Whether node `n`, the dividend over a root, was a normalisation.
   bool TryQuotient(int n, const Port& dividend, const Port& under_root) {
     if (!under_root.present() || edit_.TypeOf(dividend).dtype != DType::kF32) return false;
-    if (const auto deviation = DeviationAt(dividend))
-      return TryLayerNorm(n, *deviation, under_root);
+    if (const auto deviation = DeviationAt(dividend)) return TryLayerNorm(n, *deviation, under_root);
     return TryRmsNorm(n, dividend, under_root);
   }
 
   bool TryLayerNorm(int n, const Deviation& deviation, const Port& under_root) {
-    const auto epsilon = EpsilonOf(under_root, deviation.axis, [&](const Port& root) {
-      return DeviationAt(root) == deviation;
-    });
+    const auto epsilon = EpsilonOf(under_root, deviation.axis,
+                                   [&](const Port& root) { return DeviationAt(root) == deviation; });
     if (!epsilon) return false;
     int last = n;
     const Port gamma = WeightBehind(last, "Mul", deviation);

@@ -76,8 +76,7 @@ class AttentionFuser {
     if (node.inputs.size() != 2) return port;
     if (node.type == "Mul") {
       for (size_t side : {0, 1}) {
-        if (auto factor = Number(node.inputs[1 - side]))
-          return *scale *= *factor, node.inputs[side];
+        if (auto factor = Number(node.inputs[1 - side])) return *scale *= *factor, node.inputs[side];
       }
     }
     if (!IsDivision(node)) return port;
@@ -140,8 +139,7 @@ class AttentionFuser {
       auto scores = Scaled(select.inputs[side]);
       if (!scores || edit_.TypeOf({scores->product, 0}).shape != select.types[0].shape) return {};
       if (!edit_.TypeOf(select.inputs[0]).concrete()) return {};
-      scores->condition = select.inputs[0], scores->lowest = *number,
-      scores->where_true = side == 2;
+      scores->condition = select.inputs[0], scores->lowest = *number, scores->where_true = side == 2;
       return scores;
     }
     return {};
@@ -155,8 +153,7 @@ class AttentionFuser {
     const std::string name = edit_.at(scores.product).name;
     const Port zero = edit_.AddConstant(name + "_zero", RealConstant(0));
     const Port lowest = edit_.AddConstant(name + "_lowest", RealConstant(scores.lowest));
-    const Port then = scores.where_true ? lowest : zero,
-               otherwise = scores.where_true ? zero : lowest;
+    const Port then = scores.where_true ? lowest : zero, otherwise = scores.where_true ? zero : lowest;
     return edit_.AddNode(name + "_mask", "SelectV2", {scores.condition, then, otherwise}, type);
   }
 
@@ -187,11 +184,9 @@ class AttentionFuser {
 
   void Try(int n) {
     const Port weights = edit_.at(n).inputs[0];
-    if (!IsSoftmaxOfRows(edit_.at(weights.node)) || edit_.OnlyUser(weights) != n || !SameBatches(n))
-      return;
+    if (!IsSoftmaxOfRows(edit_.at(weights.node)) || edit_.OnlyUser(weights) != n || !SameBatches(n)) return;
     const auto scores = ScoresAt(edit_.at(weights.node).inputs[0]);
-    if (!scores || !SameBatches(scores->product) ||
-        edit_.TypeOf({scores->product, 0}).shape.back(0) == 0)
+    if (!scores || !SameBatches(scores->product) || edit_.TypeOf({scores->product, 0}).shape.back(0) == 0)
       return;
     const Node& product = edit_.at(scores->product);
     if (edit_.TypeOf(product.inputs[0]).shape.back(0) == 0) return;

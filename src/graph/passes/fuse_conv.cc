@@ -58,7 +58,8 @@ class ConvFuser {
     auto format = std::get<std::string>(Get(node, "data_format"));
     auto filter_format = std::get<std::string>(Get(node, "filter_format"));
     return type.concrete() && type.dtype == DType::kF32 && type.shape.rank() == 4 && format == "NCHW" &&
-           (filter_format.empty() || filter_format == "NCHW") && std::get<std::string>(Get(node, "auto_pad")) != "";
+           (filter_format.empty() || filter_format == "NCHW") &&
+           std::get<std::string>(Get(node, "auto_pad")) != "";
   }
 
   int64_t Channels(int n) { return edit_.at(n).types[0].shape[1]; }
@@ -88,8 +89,10 @@ class ConvFuser {
   PerChannel ChangeOf(int n, int user) {
     const Node& node = edit_.at(user);
     auto channels = static_cast<size_t>(Channels(n));
-    if ((node.type == "BNInfer" || node.type == "BatchNorm") && node.inputs[0] == Port{n, 0}) return BatchNorm(node, channels);
-    if (node.inputs.size() != 2 || (node.type != "Add" && node.type != "Mul" && node.type != "Sub")) return {};
+    if ((node.type == "BNInfer" || node.type == "BatchNorm") && node.inputs[0] == Port{n, 0})
+      return BatchNorm(node, channels);
+    if (node.inputs.size() != 2 || (node.type != "Add" && node.type != "Mul" && node.type != "Sub"))
+      return {};
     bool first = node.inputs[0] == Port{n, 0};
     if (node.type == "Sub" && !first) return {};
     if (node.types[0].shape != edit_.at(n).types[0].shape) return {};
@@ -104,7 +107,8 @@ class ConvFuser {
 
   PerChannel BatchNorm(const Node& node, size_t channels) {
     // Its other results are statistics that are computed in training only.
-    if (const auto* training = FindAttribute<bool>(node, "is_training"); training != nullptr && *training) return {};
+    if (const auto* training = FindAttribute<bool>(node, "is_training"); training != nullptr && *training)
+      return {};
     if (node.inputs.size() < 5) return {};
     std::vector<double> values[4];
     for (size_t i = 0; i < 4; ++i) {
@@ -127,7 +131,9 @@ class ConvFuser {
     Constant weight = edit_.ConstantAt(node.inputs[1]);
     bool has_bias = node.inputs.size() > 2 && node.inputs[2].present();
     Constant bias = has_bias ? edit_.ConstantAt(node.inputs[2]) : nullptr;
-    if (weight == nullptr || weight->dtype() != DType::kF32 || (has_bias && bias == nullptr) || node.inputs.size() > 3) return false;
+    if (weight == nullptr || weight->dtype() != DType::kF32 || (has_bias && bias == nullptr) ||
+        node.inputs.size() > 3)
+      return false;
     auto channels = static_cast<size_t>(Channels(n));
     Constant scaled = Scaled(node, *weight, change.scale);
     auto shifted = std::make_shared<HostTensor>(DType::kF32, Shape{static_cast<int64_t>(channels)});
@@ -138,7 +144,8 @@ class ConvFuser {
     Port w = edit_.AddConstant(node.name + "_weight", std::move(scaled));
     Port b = edit_.AddConstant(node.name + "_bias", std::move(shifted));
     bool transposed = node.type == "ConvTranspose";
-    edit_.Rewrite(n, transposed ? node.type : "FusedConv2D", {node.inputs[0], w, b}, transposed ? node.attributes : FusedAttributes(node));
+    edit_.Rewrite(n, transposed ? node.type : "FusedConv2D", {node.inputs[0], w, b},
+                  transposed ? node.attributes : FusedAttributes(node));
     return true;
   }
 
@@ -152,15 +159,16 @@ class ConvFuser {
     for (int64_t i = 0; i < weight.count(); ++i) {
       int64_t first = i / taps / shape[1];
       int64_t channel = transposed ? first / (shape[0] / groups) * shape[1] + i / taps % shape[1] : first;
-      scaled->as<float>()[i] = static_cast<float>(weight.as<float>()[i] * scale[static_cast<size_t>(channel)]);
+      scaled->as<float>()[i] =
+          static_cast<float>(weight.as<float>()[i] * scale[static_cast<size_t>(channel)]);
     }
     return scaled;
   }
 
   static Attributes FusedAttributes(const Node& node) {
     Attributes attributes;
-    for (const char* name : {"strides", "pads", "dilations", "groups", "data_format", "filter_format", "auto_pad",
-                             "activation", "alpha", "beta", "scale", "shift"}) {
+    for (const char* name : {"strides", "pads", "dilations", "groups", "data_format", "filter_format",
+                             "auto_pad", "activation", "alpha", "beta", "scale", "shift"}) {
       auto it = node.attributes.find(name);
       if (it != node.attributes.end()) attributes[name] = it->second;
     }
@@ -183,7 +191,9 @@ class ConvFuser {
   void MakeFused(int n) {
     const Node node = edit_.at(n);
     if (node.type == "FusedConv2D") return;
-    std::vector<Port> inputs(node.inputs.begin(), node.inputs.begin() + static_cast<ptrdiff_t>(std::min<size_t>(node.inputs.size(), 3)));
+    std::vector<Port> inputs(
+        node.inputs.begin(),
+        node.inputs.begin() + static_cast<ptrdiff_t>(std::min<size_t>(node.inputs.size(), 3)));
     edit_.Rewrite(n, "FusedConv2D", std::move(inputs), FusedAttributes(node));
   }
 
@@ -209,8 +219,11 @@ class ConvFuser {
   };
 
   Activation ActivationOf(const Node& node) {
-    static const auto& plain = *new std::map<std::string, std::string>{{"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"},
-                                                          {"HardSwish", "hardswish"}, {"Mish", "mish"}};
+    static const auto& plain = *new std::map<std::string, std::string>{{"Relu", "relu"},
+                                                                       {"Sigmoid", "sigmoid"},
+                                                                       {"Tanh", "tanh"},
+                                                                       {"HardSwish", "hardswish"},
+                                                                       {"Mish", "mish"}};
     if (auto it = plain.find(node.type); it != plain.end()) return {it->second};
     if (node.type == "LeakyRelu") return {"relu", Real(node, "negative_slope")};
     if (node.type == "Relu6") return {"clip", 0, 6};

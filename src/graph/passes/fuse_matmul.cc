@@ -40,18 +40,22 @@ class ProductFuser {
   // ONNX's form of the product of rows with a matrix and a bias.
   bool TakeGemm(int n) {
     const Node node = edit_.at(n);
-    if (node.type != "Gemm" || !IsFloat32(node.types[0]) || !IsFloat32(edit_.TypeOf(node.inputs[0]))) return false;
+    if (node.type != "Gemm" || !IsFloat32(node.types[0]) || !IsFloat32(edit_.TypeOf(node.inputs[0])))
+      return false;
     for (const char* name : {"alpha", "beta"}) {
       const auto* factor = FindAttribute<double>(node, name);
       if (node.attributes.count(name) != 0 && (factor == nullptr || *factor != 1)) return false;
     }
     const auto* turned = FindAttribute<bool>(node, "transpose_a");
     Constant matrix = edit_.ConstantAt(node.inputs[1]);
-    if ((turned != nullptr && *turned) || matrix == nullptr || matrix->dtype() != DType::kF32 || matrix->shape().rank() != 2) return false;
+    if ((turned != nullptr && *turned) || matrix == nullptr || matrix->dtype() != DType::kF32 ||
+        matrix->shape().rank() != 2)
+      return false;
     bool biased = node.inputs.size() > 2 && node.inputs[2].present();
     if (biased) {
       const ValueType& bias = edit_.TypeOf(node.inputs[2]);
-      if (!IsFloat32(bias) || bias.shape.rank() != 1 || bias.shape[0] != node.types[0].shape.back(0)) return false;
+      if (!IsFloat32(bias) || bias.shape.rank() != 1 || bias.shape[0] != node.types[0].shape.back(0))
+        return false;
     }
     const auto* turned_b = FindAttribute<bool>(node, "transpose_b");
     edit_.Rewrite(n, "FusedMatMul", node.inputs, {{"transpose_x2", turned_b != nullptr && *turned_b}});
@@ -66,10 +70,12 @@ class ProductFuser {
     Constant bias = edit_.ConstantAt(other);
     const Shape& shape = edit_.at(n).types[0].shape;
     bool fits = bias != nullptr && bias->dtype() == DType::kF32 && bias->shape().rank() >= 1 &&
-                bias->count() == shape.back(0) && bias->shape().back(0) == bias->count() && add.types[0].shape == shape;
+                bias->count() == shape.back(0) && bias->shape().back(0) == bias->count() &&
+                add.types[0].shape == shape;
     if (!fits) return;
     Shape flat{bias->count()};
-    Port vector = edit_.AddConstant(add.name + "_bias", std::make_shared<HostTensor>(DType::kF32, flat, bias->data(), bias));
+    Port vector = edit_.AddConstant(add.name + "_bias",
+                                    std::make_shared<HostTensor>(DType::kF32, flat, bias->data(), bias));
     const Node node = edit_.at(n);
     edit_.Rewrite(n, "FusedMatMul", {node.inputs[0], node.inputs[1], vector}, {});
     edit_.Replace({user, 0}, {n, 0});
@@ -94,7 +100,11 @@ class ProductFuser {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).inputs[0] != Port{n, 0}) return;
     const std::string& type = edit_.at(user).type;
-    const char* name = type == "Relu" ? "relu" : type == "Gelu" ? "gelu" : type == "Tanh" ? "tanh" : type == "Sigmoid" ? "sigmoid" : nullptr;
+    const char* name = type == "Relu"      ? "relu"
+                       : type == "Gelu"    ? "gelu"
+                       : type == "Tanh"    ? "tanh"
+                       : type == "Sigmoid" ? "sigmoid"
+                                           : nullptr;
     if (name == nullptr) return;
     Attributes attributes = edit_.at(n).attributes;
     attributes["activation"] = std::string(name);

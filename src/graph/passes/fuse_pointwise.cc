@@ -37,16 +37,14 @@ class PointwiseFuser {
     const Node& node = edit_.at(n);
     const auto* what = translate::FindChainOperator(node.type);
     const ValueType& type = edit_.TypeOf(value);
-    if (what == nullptr || node.outputs != 1 || !IsFloat32(node.types[0]) || !IsFloat32(type))
-      return false;
+    if (what == nullptr || node.outputs != 1 || !IsFloat32(node.types[0]) || !IsFloat32(type)) return false;
     if (node.types[0].shape != type.shape || node.inputs.size() != (what->unary != nullptr ? 1 : 2))
       return false;
     const bool second = node.inputs[0] != value;
     if (what->binary != nullptr) {
       const Port other = node.inputs[second ? 0 : 1];
-      const int64_t row = IsFloat32(edit_.TypeOf(other))
-                              ? translate::RowOf(edit_.TypeOf(other).shape, type.shape)
-                              : -1;
+      const int64_t row =
+          IsFloat32(edit_.TypeOf(other)) ? translate::RowOf(edit_.TypeOf(other).shape, type.shape) : -1;
       if (row < 0 || row > kLongestRow || (row > 1 && run.row > 1 && row != run.row)) return false;
       run.row = std::max(run.row, row);
       run.inputs.push_back(other);
@@ -57,16 +55,13 @@ class PointwiseFuser {
     return true;
   }
 
-  static bool IsFloat32(const ValueType& type) {
-    return type.concrete() && type.dtype == DType::kF32;
-  }
+  static bool IsFloat32(const ValueType& type) { return type.concrete() && type.dtype == DType::kF32; }
 
   void Try(int first) {
     const Node& node = edit_.at(first);
     if (translate::FindChainOperator(node.type) == nullptr || !IsFloat32(node.types[0])) return;
     if (CountOf(node.types[0].shape) < kFewestElements) return;
-    const bool second =
-        edit_.TypeOf(node.inputs[0]).shape != node.types[0].shape && node.inputs.size() > 1;
+    const bool second = edit_.TypeOf(node.inputs[0]).shape != node.types[0].shape && node.inputs.size() > 1;
     Chain run;
     run.inputs = {node.inputs[second ? 1 : 0]};
     if (!Append(run, first, run.inputs[0])) return;

@@ -19,21 +19,23 @@ constexpr Order kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
 // Work on any layout, element by element; inputs broadcast.
 bool IsElementwise(const std::string& type) {
   static const auto& types = *new std::set<std::string, std::less<>>{
-      "Add", "Sub", "Mul", "Div", "RealDiv", "Maximum", "Minimum", "Relu", "Relu6", "LeakyRelu", "Sigmoid", "Tanh",
-      "HardSwish", "HardSigmoid", "Swish", "Mish", "Gelu", "Elu", "Softplus", "ClipByValueV2", "Abs", "Neg", "Exp",
-      "Sqrt", "Identity"};
+      "Add",       "Sub",           "Mul",  "Div",       "RealDiv",     "Maximum", "Minimum", "Relu", "Relu6",
+      "LeakyRelu", "Sigmoid",       "Tanh", "HardSwish", "HardSigmoid", "Swish",   "Mish",    "Gelu", "Elu",
+      "Softplus",  "ClipByValueV2", "Abs",  "Neg",       "Exp",         "Sqrt",    "Identity"};
   return types.count(type) != 0;
 }
 
 // Have a data_format of their own.
 bool IsImageOperator(const Node& node) {
-  static const auto& types = *new std::set<std::string, std::less<>>{"FusedConv2D", "Conv2D", "ConvTranspose", "MaxPoolV3", "AvgPoolV2"};
+  static const auto& types = *new std::set<std::string, std::less<>>{"FusedConv2D", "Conv2D", "ConvTranspose",
+                                                                     "MaxPoolV3", "AvgPoolV2"};
   return types.count(node.type) != 0;
 }
 
 // Have one scale for all elements, or one for each along an axis.
 bool IsQuantisation(const Node& node) {
-  static const auto& types = *new std::set<std::string, std::less<>>{"QuantizeLinear", "DequantizeLinear", "Requantize"};
+  static const auto& types =
+      *new std::set<std::string, std::less<>>{"QuantizeLinear", "DequantizeLinear", "Requantize"};
   const auto* block = FindAttribute<int64_t>(node, "block_size");
   return types.count(node.type) != 0 && (block == nullptr || *block == 0);
 }
@@ -59,7 +61,8 @@ class LayoutChooser {
     for (size_t n = 0; n < from_.nodes.size(); ++n) {
       if (from_.nodes[n].type != kDataType) Visit(static_cast<int>(n));
     }
-    for (const GraphOutput& output : from_.outputs) to_.outputs.push_back({First(output.port), output.name, output.declared});
+    for (const GraphOutput& output : from_.outputs)
+      to_.outputs.push_back({First(output.port), output.name, output.declared});
     return std::move(to_);
   }
 
@@ -72,7 +75,8 @@ class LayoutChooser {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
     if (IsImageOperator(node) && WantsLast(node)) return AddImageOperator(n, node);
     if (IsElementwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
-    if (IsQuantisation(node) && last_.count(node.inputs[0]) != 0 && IsImage(node.types[0])) return AddQuantisation(n, node);
+    if (IsQuantisation(node) && last_.count(node.inputs[0]) != 0 && IsImage(node.types[0]))
+      return AddQuantisation(n, node);
     if (node.type == "Resize" && AnyLastOnly(node) && IsImage(node.types[0])) return AddResize(n, node);
     if ((node.type == "ConcatV2D" || node.type == "ConcatD") && AnyLastOnly(node)) {
       if (const auto* axis = FindAttribute<int64_t>(node, "concat_dim"); axis != nullptr && AllImages(node)) {
@@ -89,8 +93,8 @@ class LayoutChooser {
     const auto* filter = FindAttribute<std::string>(node, "filter_format");
     bool plain = filter == nullptr || filter->empty() || *filter == "NCHW";
     bool first = format == nullptr ? node.type != "Conv2D" : *format == "NCHW";  // their defaults
-    return first && plain && IsImage(node.types[0]) && node.outputs == 1 && node.types[0].dtype == DType::kF32 &&
-           IsImage(TypeOf(node.inputs[0]));
+    return first && plain && IsImage(node.types[0]) && node.outputs == 1 &&
+           node.types[0].dtype == DType::kF32 && IsImage(TypeOf(node.inputs[0]));
   }
 
   bool AnyLastOnly(const Node& node) const {
@@ -104,7 +108,8 @@ class LayoutChooser {
   }
   // Images, scalars, and constants that can be turned.
   bool AllTurnable(const Node& node) const {
-    return IsImage(node.types[0]) && std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Port& port) {
+    return IsImage(node.types[0]) &&
+           std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Port& port) {
              if (!port.present()) return true;
              const ValueType& type = TypeOf(port);
              return IsImage(type) || (type.concrete() && CountOf(type.shape) == 1) ||
@@ -151,17 +156,20 @@ class LayoutChooser {
     Shape shape = constant->shape();
     Shape full = Shape::Filled(4, 1);
     for (int i = 0; i < shape.rank(); ++i) full.back(i) = shape.back(i);
-    Port same = to_.AddConstant(from_.nodes[static_cast<size_t>(port.node)].name,
-                                std::make_shared<HostTensor>(constant->dtype(), full, constant->data(), constant));
+    Port same =
+        to_.AddConstant(from_.nodes[static_cast<size_t>(port.node)].name,
+                        std::make_shared<HostTensor>(constant->dtype(), full, constant->data(), constant));
     return AddTurn(same, {type.dtype, Format::kND, true, full}, kToLast);
   }
 
   // Scales and sizes stay as they are: `axes` says to which dimension each belongs.
   void AddResize(int n, const Node& node) {
     Node copy = node;
-    for (size_t i = 0; i < copy.inputs.size(); ++i) copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
+    for (size_t i = 0; i < copy.inputs.size(); ++i)
+      copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
     const auto* given = FindAttribute<std::vector<int64_t>>(node, "axes");
-    std::vector<int64_t> axes = given == nullptr || given->empty() ? std::vector<int64_t>{0, 1, 2, 3} : *given;
+    std::vector<int64_t> axes =
+        given == nullptr || given->empty() ? std::vector<int64_t>{0, 1, 2, 3} : *given;
     for (int64_t& axis : axes) axis = PlaceInLast(axis);
     copy.attributes["axes"] = std::move(axes);
     AddLast(n, std::move(copy));
@@ -169,7 +177,8 @@ class LayoutChooser {
 
   void AddQuantisation(int n, const Node& node) {
     Node copy = node;
-    for (size_t i = 0; i < copy.inputs.size(); ++i) copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
+    for (size_t i = 0; i < copy.inputs.size(); ++i)
+      copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
     const auto* axis = FindAttribute<int64_t>(node, "axis");
     copy.attributes["axis"] = PlaceInLast(axis == nullptr ? 1 : *axis);
     AddLast(n, std::move(copy));
@@ -216,7 +225,9 @@ class LayoutChooser {
 
   // `type` is that with the channels first.
   Port AddTurn(const Port& port, const ValueType& type, const Order& order, bool back = false) {
-    Node turn{.name = to_.nodes[static_cast<size_t>(port.node)].name + (back ? "_first" : "_last"), .type = "TransposeD", .inputs = {port}};
+    Node turn{.name = to_.nodes[static_cast<size_t>(port.node)].name + (back ? "_first" : "_last"),
+              .type = "TransposeD",
+              .inputs = {port}};
     turn.attributes["perm"] = std::vector<int64_t>(order.begin(), order.end());
     turn.types = {type};
     if (!back) turn.types[0].shape = Turned(type.shape, order);

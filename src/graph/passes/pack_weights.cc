@@ -1,5 +1,5 @@
-// Weights are packed when a model is compiled, so that a loaded file is used as it lies, by all processes that
-// map it. A machine whose kernels want another order packs them again.
+// Weights are packed when a model is compiled, so that a loaded file is used as it lies, by all processes
+// that map it. A machine whose kernels want another order packs them again.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -68,10 +68,12 @@ class Packer {
 
   // Weights that several nodes share are packed once for each order.
   Port Packed(const Node& node, const Constant& weight, const ops::PackedWeights& packed) {
-    auto [it, fresh] = packed_.try_emplace({weight.get(), packed.layout, FindAttribute<bool>(node, "transpose_x2") != nullptr});
+    auto [it, fresh] = packed_.try_emplace(
+        {weight.get(), packed.layout, FindAttribute<bool>(node, "transpose_x2") != nullptr});
     if (fresh) {
-      it->second = edit_.AddConstant(node.name + "_packed",
-                                     std::make_shared<HostTensor>(DType::kU8, Shape{packed.bytes}, packed.data.get(), packed.data));
+      it->second = edit_.AddConstant(
+          node.name + "_packed",
+          std::make_shared<HostTensor>(DType::kU8, Shape{packed.bytes}, packed.data.get(), packed.data));
     }
     return it->second;
   }

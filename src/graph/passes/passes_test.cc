@@ -34,7 +34,11 @@ class Builder {
     std::vector<int64_t> pads(4, kernel / 2);
     std::vector<Port> inputs{x, Random({out, in, kernel, kernel})};
     if (bias) inputs.push_back(Random({out}));
-    return Add("Conv2D", inputs, {{"strides", std::vector<int64_t>{stride, stride}}, {"pads", pads}, {"groups", int64_t{1}}, {"data_format", std::string("NCHW")}});
+    return Add("Conv2D", inputs,
+               {{"strides", std::vector<int64_t>{stride, stride}},
+                {"pads", pads},
+                {"groups", int64_t{1}},
+                {"data_format", std::string("NCHW")}});
   }
   Constant RandomInput(const Shape& shape) {
     Random(shape);
@@ -49,14 +53,16 @@ class Builder {
 };
 
 int Count(const Graph& graph, const std::string& type) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.type == type; }));
+  return static_cast<int>(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.type == type; }));
 }
 
 std::vector<Constant> RunProgram(const Graph& graph, const std::vector<Constant>& inputs) {
   Program program(graph);
   HostTensor work(DType::kU8, Shape{static_cast<int64_t>(program.work_bytes())});
   std::vector<char*> bases{reinterpret_cast<char*>(work.mutable_data()), nullptr};
-  for (const Constant& input : inputs) bases.push_back(reinterpret_cast<char*>(const_cast<std::byte*>(input->data())));
+  for (const Constant& input : inputs)
+    bases.push_back(reinterpret_cast<char*>(const_cast<std::byte*>(input->data())));
   std::vector<Constant> outputs;
   for (const ModelPort& port : program.outputs()) {
     auto output = std::make_shared<HostTensor>(port.type.dtype, port.type.shape);
@@ -119,9 +125,11 @@ TEST(Passes, ResultsLieWhereWhatTheyAreMadeOfDid) {
     Graph graph = Check(b, b.Conv(y, 8, 8, 1), {1, 8, 9, 9});
     Program program(graph);
     EXPECT_EQ(program.memory().bytes, program.memory().lower_bound);
-    auto in_place = std::count_if(program.kernels().begin(), program.kernels().end(), [](const Kernel& kernel) {
-      return kernel.type == "FusedConv2D" && kernel.plan->binding_count() == 3 && kernel.bindings[1].offset == kernel.bindings[2].offset;
-    });
+    auto in_place =
+        std::count_if(program.kernels().begin(), program.kernels().end(), [](const Kernel& kernel) {
+          return kernel.type == "FusedConv2D" && kernel.plan->binding_count() == 3 &&
+                 kernel.bindings[1].offset == kernel.bindings[2].offset;
+        });
     EXPECT_EQ(in_place, read_later ? 0 : 1);
   }
 }
@@ -163,8 +171,12 @@ TEST(Passes, LargeProductsMayRoundToBfloat16) {
   }
   EXPECT_LE(error, largest * 2e-2);
   ops::WeightLayout layout;
-  const ops::ConvSpec spec{{1, 1, 64, 64, {1, 8, 8}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {}, {}, false},
-                           ops::ConvType::kBF16, false, false, {}};
+  const ops::ConvSpec spec{
+      {1, 1, 64, 64, {1, 8, 8}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {}, {}, false},
+      ops::ConvType::kBF16,
+      false,
+      false,
+      {}};
   const bool rounds = ops::OneDnnConv() != nullptr && ops::OneDnnConv()->layout(spec, &layout);
   EXPECT_EQ(error > largest * 1e-4, rounds);
 }
@@ -214,8 +226,9 @@ TEST(Passes, ATransposedConvolutionTakesScaleAndShift) {
   for (int64_t groups : {1, 2}) {
     Builder b;
     Port x = b.Input({1, 4, 3, 3});
-    Port y = b.Add("ConvTranspose", {x, b.Random({4, 3, 2, 2})},
-                   {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}, {"groups", groups}});
+    Port y = b.Add(
+        "ConvTranspose", {x, b.Random({4, 3, 2, 2})},
+        {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}, {"groups", groups}});
     Shape channels{1, 3 * groups, 1, 1};
     y = b.Add("Add", {b.Add("Mul", {y, b.Random(channels)}), b.Random(channels)});
     Graph graph = Check(b, y, {1, 4, 3, 3});
@@ -248,7 +261,8 @@ TEST(Passes, WhatOthersReadStays) {
 TEST(Passes, JoinedAlongTheChannels) {
   Builder b;
   Port x = b.Input({1, 4, 6, 6});
-  Port y = b.Add("ConcatD", {b.Conv(x, 4, 3, 3), b.Conv(x, 4, 2, 1)}, {{"concat_dim", int64_t{1}}, {"N", int64_t{2}}});
+  Port y = b.Add("ConcatD", {b.Conv(x, 4, 3, 3), b.Conv(x, 4, 2, 1)},
+                 {{"concat_dim", int64_t{1}}, {"N", int64_t{2}}});
   Graph graph = Check(b, b.Conv(y, 5, 2, 3), {1, 4, 6, 6});
   EXPECT_EQ(Count(graph, "TransposeD"), 2);
 }
@@ -271,7 +285,10 @@ TEST(Passes, AFullyConnectedLayerTakesWhatIsAddedToAllOfIt) {
     Builder b;
     Port x = b.Input({2, 5, 8});
     Port y = b.Add("Add", {b.Add("BatchMatMul", {x, b.Random({8, 8})}), b.Random({8})});
-    Port other = whole ? x : b.Add("ReduceSum", {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{1}))}, {{"keep_dims", true}});
+    Port other =
+        whole ? x
+              : b.Add("ReduceSum", {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{1}))},
+                      {{"keep_dims", true}});
     y = b.Add("Relu", {b.Add("Add", {other, y})});
     Graph graph = Check(b, y, {2, 5, 8});
     EXPECT_EQ(Count(graph, "FusedMatMul"), 1);
@@ -284,7 +301,8 @@ Port OverRoot(Builder& b, Port x, Port square, const std::string& way) {
   if (way == "Rsqrt") return b.Add("Mul", {b.Add("Rsqrt", {square}), x});
   Port root = b.Add("Sqrt", {square});
   if (way == "Reciprocal") return b.Add("Mul", {x, b.Add("Reciprocal", {root})});
-  if (way == "one over") return b.Add("Mul", {x, b.Add("Div", {b.graph.AddConstant("n", RealConstant(1)), root})});
+  if (way == "one over")
+    return b.Add("Mul", {x, b.Add("Div", {b.graph.AddConstant("n", RealConstant(1)), root})});
   return b.Add("Div", {x, root});
 }
 const std::vector<std::string> kWaysOver = {"Div", "one over", "Reciprocal", "Rsqrt"};
@@ -386,7 +404,8 @@ struct AttentionParts {
     Port key = head(key_swapped ? std::vector<int64_t>{0, 2, 1, 3} : std::vector<int64_t>{0, 2, 3, 1});
     Port query = head({0, 2, 1, 3});
     if (query_columns) {
-      query = b.Add("TransposeD", {reshaped(query, {2, 3, 4, 5})}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+      query =
+          b.Add("TransposeD", {reshaped(query, {2, 3, 4, 5})}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
     }
     if (scaled_before) {
       query = b.Add("Mul", {query, b.graph.AddConstant("n", RealConstant(0.7))});
@@ -405,15 +424,21 @@ struct AttentionParts {
     y = b.Add("Cast", {y}, {{"dst_type", DType::kF32}});
     y = b.Add("BatchMatMul", {y, head({0, 2, 1, 3})});
     y = reshaped(b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}), {2, 5, 12});
-    if (read_twice) y = b.Add("Add", {y, b.Add("ReduceSum", {scores, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2, 3}))})});
+    if (read_twice)
+      y = b.Add(
+          "Add",
+          {y, b.Add("ReduceSum",
+                    {scores, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2, 3}))})});
     return y;
   }
 };
 
 TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
-  const AttentionParts plain{}, masked{.masked = true}, swapped{.masked = true, .key_swapped = true, .divided = true};
+  const AttentionParts plain{}, masked{.masked = true},
+      swapped{.masked = true, .key_swapped = true, .divided = true};
   const AttentionParts before{.scaled_before = true}, columns{.query_columns = true};
-  const AttentionParts where_true{.selected = 1}, where_false{.selected = 2, .low = -std::numeric_limits<double>::infinity()};
+  const AttentionParts where_true{.selected = 1},
+      where_false{.selected = 2, .low = -std::numeric_limits<double>::infinity()};
   for (const AttentionParts& parts : {plain, masked, swapped, before, columns, where_true, where_false}) {
     Builder b;
     Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
@@ -430,7 +455,8 @@ TEST(Passes, AttentionOfThreeDimensions) {
   for (bool masked : {false, true}) {
     Builder b;
     Port x = b.Input({6, 5, 4});
-    Port key = b.Add("TransposeD", {b.Add("BatchMatMul", {x, b.Random({4, 4})})}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    Port key = b.Add("TransposeD", {b.Add("BatchMatMul", {x, b.Random({4, 4})})},
+                     {{"perm", std::vector<int64_t>{0, 2, 1}}});
     Port scores = b.Add("BatchMatMul", {b.Add("Mul", {x, b.graph.AddConstant("n", RealConstant(0.5))}), key});
     if (masked) scores = b.Add("Add", {scores, b.Random({6, 1, 5}, -5, 5)});
     Port y = b.Add("BatchMatMul", {b.Add("SoftmaxV2", {scores}, {{"axes", std::vector<int64_t>{2}}}), x});
@@ -441,7 +467,8 @@ TEST(Passes, AttentionOfThreeDimensions) {
 }
 
 TEST(Passes, WhatIsNoAttentionStays) {
-  const AttentionParts scores_read{.read_twice = true}, other_axis{.softmax_axis = 2}, not_low{.selected = 1, .low = -2};
+  const AttentionParts scores_read{.read_twice = true}, other_axis{.softmax_axis = 2},
+      not_low{.selected = 1, .low = -2};
   for (const AttentionParts& parts : {scores_read, other_axis, not_low}) {
     Builder b;
     Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
@@ -458,14 +485,17 @@ TEST(Passes, ARunOfPointwiseOperatorsIsOneNode) {
     Port y = b.Add("Mul", {b.Random(row), b.Add("Abs", {x})});
     y = b.Add("Sub", {b.Random(shape), y});
     y = b.Add("Tanh", {b.Add("Div", {y, b.Random({}, 1, 2)})});
-    y = b.Add("Add", {b.Add("Mul", {y, x}), b.Add("ReduceSum", {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2}))})});
+    y = b.Add("Add", {b.Add("Mul", {y, x}),
+                      b.Add("ReduceSum",
+                            {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2}))})});
     Graph graph = Check(b, y, shape);
     EXPECT_EQ(Count(graph, "FusedPointwise"), 1);
     EXPECT_EQ(graph.nodes.size(), 7u) << "the input, the sum and its axes, three constants, and the run";
   }
 }
 
-// A run ends after eight, before what others read, before rows of another size, and where its shape grows; a small one stays.
+// A run ends after eight, before what others read, before rows of another size, and where its shape grows; a
+// small one stays.
 TEST(Passes, WhereARunOfPointwiseOperatorsEnds) {
   const Shape shape{7000, 300};
   Builder longer;
@@ -495,10 +525,12 @@ TEST(Passes, WhereARunOfPointwiseOperatorsEnds) {
 TEST(Passes, PoolsAndTransposedConvolutionsToo) {
   Builder b;
   Port x = b.Input({1, 4, 8, 8});
-  Port y = b.Add("MaxPoolV3", {b.Conv(x, 4, 6, 3)}, {{"ksize", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
+  Port y = b.Add("MaxPoolV3", {b.Conv(x, 4, 6, 3)},
+                 {{"ksize", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
   Port s = b.Add("Sigmoid", {b.Conv(b.Add("AvgPoolV2", {y}, {{"global_pooling", true}}), 6, 6, 1)});
   y = b.Add("Mul", {y, s});
-  y = b.Add("ConvTranspose", {y, b.Random({6, 3, 2, 2})}, {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}});
+  y = b.Add("ConvTranspose", {y, b.Random({6, 3, 2, 2})},
+            {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}});
   Graph graph = Check(b, y, {1, 4, 8, 8});
   EXPECT_EQ(Count(graph, "TransposeD"), 2);
 }

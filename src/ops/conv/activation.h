@@ -8,8 +8,8 @@ namespace belay::ops {
 
 enum class ActivationKind : int32_t {
   kNone,
-  kRelu,         // alpha: the slope below zero
-  kClip,         // alpha, beta: the bounds
+  kRelu,  // alpha: the slope below zero
+  kClip,  // alpha, beta: the bounds
   kSigmoid,
   kTanh,
   kHardSwish,    // x * clip(x / 6 + 1/2, 0, 1)
@@ -17,7 +17,7 @@ enum class ActivationKind : int32_t {
   kSwish,        // x * sigmoid(alpha * x)
   kGelu,
   kGeluTanh,
-  kElu,          // alpha
+  kElu,  // alpha
   kMish,
   kSoftplus,
 };

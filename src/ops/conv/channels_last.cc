@@ -65,7 +65,8 @@ Conversion::Conversion(const Operand& operand, const Tensor& packed, bool loadin
 
 // [n, k] (and dimensions of 1) whose columns are packed: how most models have the weights of their products.
 static bool IsTurnedMatrix(const Tensor& t) {
-  return t.shape.rank() >= 2 && t.strides[0] == 1 && t.strides[1] == t.shape[0] && t.count() == t.shape[0] * t.shape[1];
+  return t.shape.rank() >= 2 && t.strides[0] == 1 && t.strides[1] == t.shape[0] &&
+         t.count() == t.shape[0] * t.shape[1];
 }
 
 void Conversion::FindPlainTranspose(const Operand& operand, const Tensor& packed) {
@@ -84,8 +85,8 @@ void Conversion::FindPlainTranspose(const Operand& operand, const Tensor& packed
 
 void Conversion::Load(const char* operand, char* packed) const {
   if (batch_ > 0) {
-    return TransposeFloats(reinterpret_cast<const float*>(operand),
-                           reinterpret_cast<float*>(packed), batch_, channels_, pixels_);
+    return TransposeFloats(reinterpret_cast<const float*>(operand), reinterpret_cast<float*>(packed), batch_,
+                           channels_, pixels_);
   }
   char* base[2] = {packed, const_cast<char*>(operand)};
   nest_.WalkAll(
@@ -103,8 +104,8 @@ void Conversion::Load(const char* operand, char* packed) const {
 
 void Conversion::Store(char* operand, const char* packed) const {
   if (batch_ > 0) {
-    return TransposeFloats(reinterpret_cast<const float*>(packed),
-                           reinterpret_cast<float*>(operand), batch_, pixels_, channels_);
+    return TransposeFloats(reinterpret_cast<const float*>(packed), reinterpret_cast<float*>(operand), batch_,
+                           pixels_, channels_);
   }
   char* base[2] = {operand, const_cast<char*>(packed)};
   nest_.WalkAll(

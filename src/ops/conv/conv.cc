@@ -44,9 +44,7 @@ struct ConvBody {
     ConvCall call{};
     call.src = input.Loaded(frame);
     call.weights = Weights(frame);
-    call.bias = ready_bias != nullptr     ? ready_bias.get()
-                : bias.binding >= 0 ? bias.Loaded(frame)
-                                          : nullptr;
+    call.bias = ready_bias != nullptr ? ready_bias.get() : bias.binding >= 0 ? bias.Loaded(frame) : nullptr;
     char* at = frame.at[out.binding] + out.conversion.offset();
     char* result = out.conversion.needed() ? frame.workspace + out.workspace : at;
     const char* added = Added(frame, result);
@@ -77,11 +75,14 @@ struct ConvBody {
   const void* Read(int64_t i, const char* src, const Frame& frame) const {
     if (rounded_bytes == 0) return src;
     char* rounded = frame.workspace + rounded_at + i * rounded_bytes;
-    tensor::Convert(DType::kBF16, rounded, DType::kF32, src, InputCount(ready->parts()[static_cast<size_t>(i)].geometry));
+    tensor::Convert(DType::kBF16, rounded, DType::kF32, src,
+                    InputCount(ready->parts()[static_cast<size_t>(i)].geometry));
     return rounded;
   }
 
-  static int64_t InputCount(const ConvGeometry& g) { return g.batch * g.in[0] * g.in[1] * g.in[2] * g.in_channels; }
+  static int64_t InputCount(const ConvGeometry& g) {
+    return g.batch * g.in[0] * g.in[1] * g.in[2] * g.in_channels;
+  }
 
   void RunPart(int64_t i, const ConvCall& whole, const char* added, const Frame& frame) const {
     const ReadyConv::Part& part = ready->parts()[static_cast<size_t>(i)];
@@ -103,9 +104,9 @@ struct ConvBody {
 };
 
 [[noreturn, gnu::cold]] void FailShape(const ConvArgs& args, const char* wanted) {
-  Fail(kInvalidArgument, "conv-shape", "{} {}, {} {} and {} {} do not fit together: {}",
-       args.input.name, args.input.shape().ToString(), args.weight.name,
-       args.weight.shape().ToString(), args.out.name, args.out.shape().ToString(), wanted);
+  Fail(kInvalidArgument, "conv-shape", "{} {}, {} {} and {} {} do not fit together: {}", args.input.name,
+       args.input.shape().ToString(), args.weight.name, args.weight.shape().ToString(), args.out.name,
+       args.out.shape().ToString(), wanted);
 }
 
 void CheckRanks(const ConvArgs& args) {
@@ -199,7 +200,8 @@ class Builder {
       body_.residual.binding = args_.residual.binding;
       body_.residual.conversion =
           Conversion(args_.residual, PackedLike(args_.residual.shape(), type_, true), true);
-      if (!body_.residual.conversion.needed() && !body_.out.conversion.needed()) plan.MayLieOn(args_.residual.binding);
+      if (!body_.residual.conversion.needed() && !body_.out.conversion.needed())
+        plan.MayLieOn(args_.residual.binding);
     }
     Weights();
     Bias();
@@ -227,12 +229,15 @@ class Builder {
 
   // Weights that change would have to be mixed at each run.
   bool ByWinograd(const ConvSpec& spec) const {
-    return (args_.constant_weight != nullptr || args_.packed_weight != nullptr) && !args_.exact && WinogradPays(spec);
+    return (args_.constant_weight != nullptr || args_.packed_weight != nullptr) && !args_.exact &&
+           WinogradPays(spec);
   }
 
   void Ready(const ConvSpec& spec) {
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
-    if (best != nullptr && type_ == DType::kF32 && args_.bf16 && !args_.transposed && ReadyRounded(*best, spec)) return;
+    if (best != nullptr && type_ == DType::kF32 && args_.bf16 && !args_.transposed &&
+        ReadyRounded(*best, spec))
+      return;
     if (ByWinograd(spec)) best = &WinogradConv();
     if (best != nullptr && type_ == DType::kF32) {
       for (int width : {ParallelWidth(), 1}) {
@@ -249,20 +254,23 @@ class Builder {
     auto ready = ReadyBy(backend, spec, ParallelWidth());
     if (!ready->usable()) return false;
     for (const ReadyConv::Part& part : ready->parts()) {
-      body_.rounded_bytes = std::max(body_.rounded_bytes, (ConvBody::InputCount(part.geometry) * 2 + 63) / 64 * 64);
+      body_.rounded_bytes =
+          std::max(body_.rounded_bytes, (ConvBody::InputCount(part.geometry) * 2 + 63) / 64 * 64);
     }
     body_.rounded_at = Reserve(body_.rounded_bytes * static_cast<int64_t>(ready->parts().size()));
     body_.ready = std::move(ready);
     return true;
   }
 
-  std::shared_ptr<const ReadyConv> ReadyBy(const ConvBackend& backend, const ConvSpec& spec, int width) const {
+  std::shared_ptr<const ReadyConv> ReadyBy(const ConvBackend& backend, const ConvSpec& spec,
+                                           int width) const {
     bool stored = args_.packed_weight != nullptr && args_.packed_weight->machine == backend.machine();
     WeightLayout layout;
     if (stored) layout = ParseWeightLayout(args_.packed_weight->layout);
-    stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) && args_.packed_weight->bytes >= layout.bytes() &&
-             layout.bf16 == (spec.type == ConvType::kBF16);
-    return std::make_shared<ReadyConv>(backend, spec, CutConv(spec.geometry, width), stored ? &layout : nullptr);
+    stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) &&
+             args_.packed_weight->bytes >= layout.bytes() && layout.bf16 == (spec.type == ConvType::kBF16);
+    return std::make_shared<ReadyConv>(backend, spec, CutConv(spec.geometry, width),
+                                       stored ? &layout : nullptr);
   }
 
   int64_t Reserve(int64_t bytes) {
@@ -286,7 +294,8 @@ class Builder {
       return;
     }
     const PackedWeights* packed = args_.packed_weight;
-    if (packed != nullptr && type_ != DType::kF32) FailShape(args_, "packed weights are multiplied with FLOAT");
+    if (packed != nullptr && type_ != DType::kF32)
+      FailShape(args_, "packed weights are multiplied with FLOAT");
     const WeightLayout* only = body_.ready->layout();
     const bool fits = packed != nullptr && only != nullptr && packed->layout == TextOf(*only) &&
                       packed->bytes >= body_.ready->weight_bytes();
@@ -353,7 +362,8 @@ void PlanConv(Plan& plan, const ConvArgs& args) {
 
 std::optional<PackedWeights> PackConvWeights(const ConvArgs& args) {
   const ConvGeometry geometry = CheckedGeometry(args);
-  if (args.out.tensor->empty() || args.input.tensor->empty() || args.weight.tensor->empty()) return std::nullopt;
+  if (args.out.tensor->empty() || args.input.tensor->empty() || args.weight.tensor->empty())
+    return std::nullopt;
   return Builder(args, BackendType(args)).Pack(geometry);
 }
 

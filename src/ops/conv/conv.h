@@ -14,7 +14,7 @@ namespace belay::ops {
 // [in, out / group, kernel...]); how they lie in memory is in their strides. Channels last is read
 // and written as it is, other layouts are converted around the work.
 struct ConvArgs {
-  Operand input, weight, bias, residual, out;  // bias and residual may be absent
+  Operand input, weight, bias, residual, out;                  // bias and residual may be absent
   std::span<const int64_t> strides, dilations, before, after;  // one for each spatial dimension
   int64_t groups = 1;
   bool transposed = false;
@@ -25,7 +25,7 @@ struct ConvArgs {
   const void* constant_bias = nullptr;
   const PackedWeights* packed_weight = nullptr;  // instead of constant_weight
   bool exact = false;  // every product is added up as it is: whole numbers give whole numbers
-  bool bf16 = false;  // f32 may be rounded to bf16 before it is multiplied, where that is faster
+  bool bf16 = false;   // f32 may be rounded to bf16 before it is multiplied, where that is faster
 };
 
 // Throws Error 161002 when the shapes do not fit together.

@@ -110,7 +110,8 @@ bool Layout(const ConvSpec& spec, WeightLayout* layout) {
   const int64_t out = g.out_channels / g.groups, in = g.in_channels / g.groups;
   const int64_t sizes[] = {g.groups, out, in, g.kernel[0], g.kernel[1], g.kernel[2]};
   *layout = PlainWeightLayout(sizes);
-  const int64_t strides[] = {Taps(g) * in * out, 1, out, g.kernel[1] * g.kernel[2] * in * out, g.kernel[2] * in * out, in * out};
+  const int64_t strides[] = {Taps(g) * in * out,     1,       out, g.kernel[1] * g.kernel[2] * in * out,
+                             g.kernel[2] * in * out, in * out};
   std::copy_n(strides, WeightLayout::kRank, layout->strides);
   return true;
 }

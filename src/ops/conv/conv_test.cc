@@ -43,11 +43,11 @@ Shape ResultShape(const Case& c) {
   for (size_t i = 0; i < c.strides.size(); ++i) {
     int d = static_cast<int>(i) + 2;
     if (c.transposed) {
-      shape.push_back((c.in[d] - 1) * c.strides[i] + (c.weight[d] - 1) * c.dilations[i] + 1 -
-                      c.before[i] - c.after[i]);
+      shape.push_back((c.in[d] - 1) * c.strides[i] + (c.weight[d] - 1) * c.dilations[i] + 1 - c.before[i] -
+                      c.after[i]);
     } else {
-      shape.push_back(ConvOutputSize(c.in[d], c.weight[d], c.strides[i], c.dilations[i],
-                                     c.before[i], c.after[i]));
+      shape.push_back(
+          ConvOutputSize(c.in[d], c.weight[d], c.strides[i], c.dilations[i], c.before[i], c.after[i]));
     }
   }
   return shape;
@@ -184,8 +184,8 @@ TEST(Conv, ShapesOfEveryKind) {
 
 TEST(Conv, LayoutsTypesAndConstants) {
   for (size_t i = 0; i < kShapes.size(); ++i) {
-    for (auto [dtype, allowed] : {std::pair{DType::kF32, 1e-5}, {DType::kF16, 1e-3},
-                                  {DType::kBF16, 8e-3}, {DType::kF64, 1e-12}}) {
+    for (auto [dtype, allowed] :
+         {std::pair{DType::kF32, 1e-5}, {DType::kF16, 1e-3}, {DType::kBF16, 8e-3}, {DType::kF64, 1e-12}}) {
       Case c = kShapes[i];
       c.dtype = dtype, c.residual = true, c.constant = true;
       EXPECT_LE(Error(c), allowed) << "case " << i << " " << NameOf(dtype);
@@ -199,9 +199,19 @@ TEST(Conv, LayoutsTypesAndConstants) {
 
 TEST(Conv, Activations) {
   using enum ActivationKind;
-  for (Activation a : {Activation{kRelu}, {kRelu, 0.1f}, {kClip, -1, 2}, {kSigmoid}, {kTanh},
-                       {kHardSwish}, {kHardSigmoid, 0.2f, 0.5f}, {kSwish, 1}, {kGelu}, {kGeluTanh},
-                       {kElu, 1}, {kMish}, {kSoftplus}}) {
+  for (Activation a : {Activation{kRelu},
+                       {kRelu, 0.1f},
+                       {kClip, -1, 2},
+                       {kSigmoid},
+                       {kTanh},
+                       {kHardSwish},
+                       {kHardSigmoid, 0.2f, 0.5f},
+                       {kSwish, 1},
+                       {kGelu},
+                       {kGeluTanh},
+                       {kElu, 1},
+                       {kMish},
+                       {kSoftplus}}) {
     for (bool residual : {false, true}) {
       for (size_t shape : {size_t{0}, size_t{2}, size_t{3}, size_t{9}}) {
         Case c = kShapes[shape];
@@ -213,7 +223,8 @@ TEST(Conv, Activations) {
 }
 
 TEST(Conv, TransposedRowsAreCutAnywhere) {
-  ConvGeometry g{1, 1, 3, 2, {1, 5, 4}, {1, 12, 9}, {1, 4, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}, true};
+  ConvGeometry g{1,         1,         3,         2,         {1, 5, 4}, {1, 12, 9},
+                 {1, 4, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}, true};
   std::mt19937 rng(7);
   std::uniform_real_distribution<float> random(-1, 1);
   std::vector<float> src(3 * 5 * 4), weights(3 * 2 * 4 * 3), want(2 * 12 * 9), got(want.size());
@@ -227,7 +238,8 @@ TEST(Conv, TransposedRowsAreCutAnywhere) {
     std::vector<char> packed(static_cast<size_t>(layout.count() * 4));
     std::vector<char> scratch(static_cast<size_t>(backend.scratch_bytes(*made)) + 64);
     ASSERT_TRUE(backend.pack(*made, weights.data(), packed.data()));
-    ASSERT_TRUE(backend.run(*made, {src.data() + part.src, packed.data(), nullptr, dst->data() + part.dst, scratch.data()}));
+    ASSERT_TRUE(backend.run(
+        *made, {src.data() + part.src, packed.data(), nullptr, dst->data() + part.dst, scratch.data()}));
     backend.drop(made);
   };
   run(PlainConv(), {g, 0, 0}, &want);
@@ -246,21 +258,56 @@ TEST(Conv, TransposedRowsAreCutAnywhere) {
 TEST(Conv, PartsOfBothBackendsAgree) {
   std::mt19937 rng(7);
   std::uniform_real_distribution<float> random(-1, 1);
-  for (const ConvGeometry& g :
-       {ConvGeometry{1, 1, 40, 48, {1, 31, 33}, {1, 31, 33}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false},
-        ConvGeometry{1, 1, 48, 192, {1, 16, 40}, {1, 8, 20}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 0, 0}, false},
-        ConvGeometry{1, 1, 32, 48, {1, 31, 33}, {1, 30, 34}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 2}, {0, 0, 1}, false}}) {
+  for (const ConvGeometry& g : {ConvGeometry{1,
+                                             1,
+                                             40,
+                                             48,
+                                             {1, 31, 33},
+                                             {1, 31, 33},
+                                             {1, 3, 3},
+                                             {1, 1, 1},
+                                             {1, 1, 1},
+                                             {0, 1, 1},
+                                             {0, 1, 1},
+                                             false},
+                                ConvGeometry{1,
+                                             1,
+                                             48,
+                                             192,
+                                             {1, 16, 40},
+                                             {1, 8, 20},
+                                             {1, 3, 3},
+                                             {1, 2, 2},
+                                             {1, 1, 1},
+                                             {0, 1, 1},
+                                             {0, 0, 0},
+                                             false},
+                                ConvGeometry{1,
+                                             1,
+                                             32,
+                                             48,
+                                             {1, 31, 33},
+                                             {1, 30, 34},
+                                             {1, 3, 3},
+                                             {1, 1, 1},
+                                             {1, 1, 1},
+                                             {0, 1, 2},
+                                             {0, 0, 1},
+                                             false}}) {
     const int64_t in = g.in_channels * g.in[1] * g.in[2], out = g.out_channels * g.out[1] * g.out[2];
     std::vector<float> src(static_cast<size_t>(in)), want(static_cast<size_t>(out)), got(want.size());
     std::vector<float> weights(static_cast<size_t>(g.in_channels * g.out_channels * 9));
-    for (auto* list : {&src, &weights}) std::generate(list->begin(), list->end(), [&] { return random(rng); });
+    for (auto* list : {&src, &weights})
+      std::generate(list->begin(), list->end(), [&] { return random(rng); });
     auto run = [&](const ConvBackend& backend, int width, std::vector<float>* dst) {
       const ReadyConv ready(backend, {g, ConvType::kF32, false, false, {}}, CutConv(g, width), nullptr);
       ASSERT_TRUE(ready.usable());
-      std::vector<char> packed(static_cast<size_t>(ready.weight_bytes())), scratch(static_cast<size_t>(ready.scratch_bytes()));
+      std::vector<char> packed(static_cast<size_t>(ready.weight_bytes())),
+          scratch(static_cast<size_t>(ready.scratch_bytes()));
       ready.Pack(reinterpret_cast<const char*>(weights.data()), packed.data());
       for (const ReadyConv::Part& part : ready.parts()) {
-        ConvCall call{src.data() + part.src, packed.data() + part.weights, nullptr, dst->data() + part.dst, scratch.data()};
+        ConvCall call{src.data() + part.src, packed.data() + part.weights, nullptr, dst->data() + part.dst,
+                      scratch.data()};
         ASSERT_TRUE(backend.run(*part.primitive, call));
       }
     };
@@ -295,7 +342,12 @@ TEST(Conv, ByWinogradOnEveryProcessor) {
       c.channels_last = c.residual = c.packed_ahead = c.mixed = true;
       EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
     }
-    for (Activation a : {Activation{kRelu, 0.1f}, {kClip, -1, 2}, {kSigmoid, 0, 0, 2, 1}, {kHardSwish}, {kSwish, 1}, {kMish}}) {
+    for (Activation a : {Activation{kRelu, 0.1f},
+                         {kClip, -1, 2},
+                         {kSigmoid, 0, 0, 2, 1},
+                         {kHardSwish},
+                         {kSwish, 1},
+                         {kMish}}) {
       Case c = kWinogradShapes[0];
       c.constant = c.residual = true;
       c.activation = a;
@@ -311,8 +363,12 @@ TEST(Conv, WeightsMixedForWinogradServeOthers) {
     EXPECT_LE(Error(c), 1e-5) << "unmixed, and mixed once more";
   }
   const int64_t sizes[] = {1, 32, 16, 1, 3, 3};
-  const ConvSpec spec{{1, 1, 16, 32, {1, 9, 9}, {1, 9, 9}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false},
-                      ConvType::kF32, false, false, {}};
+  const ConvSpec spec{
+      {1, 1, 16, 32, {1, 9, 9}, {1, 9, 9}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false},
+      ConvType::kF32,
+      false,
+      false,
+      {}};
   WeightLayout layout;
   ASSERT_TRUE(WinogradConv().layout(spec, &layout));
   EXPECT_TRUE(layout.HasSizes(sizes));
@@ -325,14 +381,24 @@ TEST(Conv, WeightsMixedForWinogradServeOthers) {
 }
 
 TEST(Conv, TransposesOfEverySize) {
-  for (auto [batch, rows, columns] : {std::array<int64_t, 3>{1, 1, 1}, {2, 3, 40}, {2, 3, 2100}, {1, 2100, 3}, {2, 4, 1025}, {1, 77, 2}, {1, 16, 16}, {1, 33, 50}, {3, 70, 5}, {1, 200, 130}}) {
+  for (auto [batch, rows, columns] : {std::array<int64_t, 3>{1, 1, 1},
+                                      {2, 3, 40},
+                                      {2, 3, 2100},
+                                      {1, 2100, 3},
+                                      {2, 4, 1025},
+                                      {1, 77, 2},
+                                      {1, 16, 16},
+                                      {1, 33, 50},
+                                      {3, 70, 5},
+                                      {1, 200, 130}}) {
     std::vector<float> from(static_cast<size_t>(batch * rows * columns)), to(from.size(), -1.0f);
     for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
     TransposeFloats(from.data(), to.data(), batch, rows, columns);
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t r = 0; r < rows; ++r) {
         for (int64_t c = 0; c < columns; ++c) {
-          ASSERT_EQ(to[static_cast<size_t>((n * columns + c) * rows + r)], from[static_cast<size_t>((n * rows + r) * columns + c)]);
+          ASSERT_EQ(to[static_cast<size_t>((n * columns + c) * rows + r)],
+                    from[static_cast<size_t>((n * rows + r) * columns + c)]);
         }
       }
     }
@@ -349,7 +415,8 @@ TEST(Conv, WeightsPackedAhead) {
   }
 }
 
-// Rounded where the processor multiplies bf16; elsewhere the same in f32. passes_test.cc sees that it happens.
+// Rounded where the processor multiplies bf16; elsewhere the same in f32. passes_test.cc sees that it
+// happens.
 TEST(Conv, MayRoundToBfloat16) {
   for (size_t i = 0; i < kShapes.size(); ++i) {
     for (bool ahead : {false, true}) {
@@ -368,7 +435,8 @@ TEST(Conv, WeightsRoundedAheadServeF32Too) {
   EXPECT_EQ(TextOf(ParseWeightLayout(TextOf(layout))), TextOf(layout));
   auto stored = std::make_shared<std::vector<uint16_t>>();
   for (int i = 0; i < 6; ++i) stored->push_back(static_cast<uint16_t>(0x3f80 + i));  // 1 and what follows it
-  auto floats = Unpacked({TextOf(layout), "any", {stored, reinterpret_cast<const char*>(stored->data())}, 12});
+  auto floats =
+      Unpacked({TextOf(layout), "any", {stored, reinterpret_cast<const char*>(stored->data())}, 12});
   for (int i = 0; i < 6; ++i) EXPECT_EQ(reinterpret_cast<const float*>(floats.get())[i], 1 + i / 128.0f);
 }
 
@@ -392,7 +460,8 @@ TEST(Conv, WeightsPackedInAnotherWay) {
     (*bytes)[static_cast<size_t>(blocked.OffsetOf(index))] = static_cast<float>(i);
     EXPECT_TRUE(places.insert(blocked.OffsetOf(index)).second);
   }
-  PackedWeights packed{TextOf(blocked), "any", {bytes, reinterpret_cast<const char*>(bytes->data())}, blocked.count() * 4};
+  PackedWeights packed{
+      TextOf(blocked), "any", {bytes, reinterpret_cast<const char*>(bytes->data())}, blocked.count() * 4};
   auto unpacked = Unpacked(packed);
   for (int64_t i = 0; i < plain.count(); ++i) {
     ASSERT_EQ(reinterpret_cast<const float*>(unpacked.get())[i], static_cast<float>(i));
@@ -422,7 +491,8 @@ TEST(Conv, WrongShapesSayWhatIsWrong) {
 TEST(Conv, PackedWeightsAreOfFloats) {
   Sample x(DType::kF64, {1, 4, 2, 2}), w(DType::kF64, {6, 4, 3, 3}), out(DType::kF64, {1, 6, 2, 2});
   const int64_t sizes[] = {1, 6, 4, 1, 3, 3};
-  const PackedWeights packed{TextOf(PlainWeightLayout(sizes)), "any", AlignedBytes(6 * 4 * 9 * 4), 6 * 4 * 9 * 4};
+  const PackedWeights packed{TextOf(PlainWeightLayout(sizes)), "any", AlignedBytes(6 * 4 * 9 * 4),
+                             6 * 4 * 9 * 4};
   const std::vector<int64_t> ones = {1, 1};
   PlanRef plan = testing::NewPlan();
   ConvArgs args{.input = x.BoundTo(*plan, Access::kRead, "x"),

@@ -34,7 +34,8 @@ ConvSpec ProductOf(const ConvGeometry& g) {
 }
 
 bool Layout(const ConvSpec& spec, WeightLayout* layout) {
-  return spec.type == ConvType::kF32 && spec.geometry.transposed && OneDnnConv()->layout(ProductOf(spec.geometry), layout);
+  return spec.type == ConvType::kF32 && spec.geometry.transposed &&
+         OneDnnConv()->layout(ProductOf(spec.geometry), layout);
 }
 
 ConvPrimitive* Make(const ConvSpec& spec, const WeightLayout& layout) {
@@ -67,8 +68,7 @@ bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed) {
 // Adds up one output row.
 class Row {
  public:
-  Row(const ConvGeometry& g, const float* columns, int64_t image)
-      : g_(g), columns_(columns), image_(image) {}
+  Row(const ConvGeometry& g, const float* columns, int64_t image) : g_(g), columns_(columns), image_(image) {}
 
   void Add(int64_t z, int64_t y, float* to) const {
     for (int64_t a = 0; a < g_.kernel[0]; ++a) {
@@ -92,7 +92,8 @@ class Row {
 
   // What all pixels of an input row send through one tap.
   void AddTap(int64_t row, int64_t c, int64_t tap, float* to) const {
-    const int64_t out = g_.out_channels / g_.groups, taps = Taps(g_), shift = c * g_.dilation[2] - g_.before[2];
+    const int64_t out = g_.out_channels / g_.groups, taps = Taps(g_),
+                  shift = c * g_.dilation[2] - g_.before[2];
     const int64_t pixel = g_.out_channels * taps;
     for (int64_t i = 0; i < g_.in[2]; ++i) {
       const int64_t x = i * g_.stride[2] + shift;
@@ -121,7 +122,8 @@ bool TapsDoNotMeet(const ConvSpec& spec) {
 }
 
 // Writes output row y of image n; `bias` has an element for each channel of each tap of a row.
-void PlaceRow(const ConvGeometry& g, const float* columns, int64_t n, int64_t y, const float* bias, float* to) {
+void PlaceRow(const ConvGeometry& g, const float* columns, int64_t n, int64_t y, const float* bias,
+              float* to) {
   const int64_t side = g.kernel[2] * g.out_channels, z = y / g.out[1], up = y % g.out[1];
   const int64_t row = (n * g.in[0] + z / g.stride[0]) * g.in[1] + up / g.stride[1];
   const int64_t tap = z % g.stride[0] * g.kernel[1] + up % g.stride[1];
@@ -150,7 +152,8 @@ bool Run(const ConvPrimitive& primitive, const ConvCall& call) {
   const auto* bias = static_cast<const float*>(call.bias);
   const bool apart = TapsDoNotMeet(spec);
   std::vector<float> biases(static_cast<size_t>(apart ? g.kernel[2] * g.out_channels : 0));
-  for (size_t j = 0; spec.bias && j < biases.size(); ++j) biases[j] = bias[j % static_cast<size_t>(g.out_channels)];
+  for (size_t j = 0; spec.bias && j < biases.size(); ++j)
+    biases[j] = bias[j % static_cast<size_t>(g.out_channels)];
   const int64_t width = g.out[2] * g.out_channels;
   auto* to = static_cast<float*>(call.dst);
   for (int64_t n = 0; n < g.batch; ++n) {

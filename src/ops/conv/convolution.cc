@@ -17,18 +17,16 @@ std::vector<int64_t> Spread(std::span<const int64_t> values, int count, int64_t 
 void CheckMathType(int64_t type) {
   constexpr int64_t kUseHf32 = 3;
   if (type < 0 || type > kUseHf32) {
-    Fail(tensor::kInvalidArgument, "op-cube-math-type", "cubeMathType is {}; it is 0, 1, 2 or 3",
-         type);
+    Fail(tensor::kInvalidArgument, "op-cube-math-type", "cubeMathType is {}; it is 0, 1, 2 or 3", type);
   }
 }
 
 }  // namespace
 
-void Convolution(Plan& plan, DType, const Operand& input, const Operand& weight,
-                 const Operand& bias, std::span<const int64_t> stride,
-                 std::span<const int64_t> padding, std::span<const int64_t> dilation,
-                 bool transposed, std::span<const int64_t>, int64_t groups, const Operand& output,
-                 int64_t math_type) {
+void Convolution(Plan& plan, DType, const Operand& input, const Operand& weight, const Operand& bias,
+                 std::span<const int64_t> stride, std::span<const int64_t> padding,
+                 std::span<const int64_t> dilation, bool transposed, std::span<const int64_t>, int64_t groups,
+                 const Operand& output, int64_t math_type) {
   CheckMathType(math_type);
   const int spatial = input.shape().rank() - 2;
   if (spatial < 1) {
@@ -56,14 +54,14 @@ void ConvDepthwise2d(Plan& plan, DType compute, const Operand& self, const Opera
                      std::span<const int64_t> stride, std::span<const int64_t> padding,
                      std::span<const int64_t> dilation, const Operand& out, int64_t math_type) {
   const Shape w = weight.shape();
-  if (w.rank() != 4 || self.shape().rank() != 4 || kernel_size.size() != 2 ||
-      kernel_size[0] != w[2] || kernel_size[1] != w[3]) {
+  if (w.rank() != 4 || self.shape().rank() != 4 || kernel_size.size() != 2 || kernel_size[0] != w[2] ||
+      kernel_size[1] != w[3]) {
     Fail(tensor::kInvalidArgument, "conv-shape",
-         "{} {} and {} {} have four dimensions, and kernelSize is the last two of the weights",
-         self.name, self.shape().ToString(), weight.name, w.ToString());
+         "{} {} and {} {} have four dimensions, and kernelSize is the last two of the weights", self.name,
+         self.shape().ToString(), weight.name, w.ToString());
   }
-  Convolution(plan, compute, self, weight, bias, stride, padding, dilation, false, {},
-              self.shape()[1], out, math_type);
+  Convolution(plan, compute, self, weight, bias, stride, padding, dilation, false, {}, self.shape()[1], out,
+              math_type);
 }
 
 }  // namespace belay::ops::kernels

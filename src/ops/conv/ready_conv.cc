@@ -20,11 +20,13 @@ std::vector<ConvSpec> SpecsOf(const ConvSpec& whole, const std::vector<ConvPart>
 }
 
 bool TakenByAll(const ConvBackend& backend, const std::vector<ConvSpec>& specs, const WeightLayout& layout) {
-  return std::all_of(specs.begin(), specs.end(), [&](const ConvSpec& spec) { return backend.takes(spec, layout); });
+  return std::all_of(specs.begin(), specs.end(),
+                     [&](const ConvSpec& spec) { return backend.takes(spec, layout); });
 }
 
 // How a fast kernel wants its weights depends on the sizes of the images too. False: no two agree.
-bool CommonLayout(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts, WeightLayout* layout) {
+bool CommonLayout(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
+                  WeightLayout* layout) {
   const std::vector<ConvSpec> specs = SpecsOf(whole, parts);
   if (backend.layout(whole, layout) && TakenByAll(backend, specs, *layout)) return true;
   return std::any_of(specs.begin(), specs.end(), [&](const ConvSpec& spec) {
@@ -35,7 +37,8 @@ bool CommonLayout(const ConvBackend& backend, const ConvSpec& whole, const std::
 }  // namespace
 
 std::array<int64_t, WeightLayout::kRank> WeightSizes(const ConvGeometry& g) {
-  return {g.groups, g.out_channels / g.groups, g.in_channels / g.groups, g.kernel[0], g.kernel[1], g.kernel[2]};
+  return {g.groups,   g.out_channels / g.groups, g.in_channels / g.groups, g.kernel[0], g.kernel[1],
+          g.kernel[2]};
 }
 
 bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, WeightLayout* layout) {
@@ -51,7 +54,10 @@ bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, Weigh
 
 ReadyConv::ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
                      const WeightLayout* stored)
-    : backend_(backend), element_(whole.type == ConvType::kF64 ? 8 : whole.type == ConvType::kBF16 ? 2 : 4) {
+    : backend_(backend),
+      element_(whole.type == ConvType::kF64    ? 8
+               : whole.type == ConvType::kBF16 ? 2
+                                               : 4) {
   if (stored != nullptr) {
     NewPacking(*stored);
     if (AddAll(whole, parts) && packings_.size() == 1) return;
@@ -70,7 +76,8 @@ int64_t ReadyConv::scratch_bytes() const {
 
 void ReadyConv::Pack(const char* plain, char* packed) const {
   for (const Packing& packing : packings_) {
-    if (packing.primitive == nullptr || backend_.pack(*packing.primitive, plain, packed + packing.at)) continue;
+    if (packing.primitive == nullptr || backend_.pack(*packing.primitive, plain, packed + packing.at))
+      continue;
     Fail(tensor::kRuntimeFailure, "conv-backend", "the convolution's weights could not be packed");
   }
 }

@@ -14,7 +14,8 @@ namespace belay::ops {
 class ReadyConv {
  public:
   // `stored`: how the weights lie already; may be null.
-  ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts, const WeightLayout* stored);
+  ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
+            const WeightLayout* stored);
   ReadyConv(const ReadyConv&) = delete;
   ~ReadyConv() { Drop(); }
 

@@ -60,7 +60,8 @@ bool HoldsTogether(const WeightLayout& layout) {
     for (int b = 0; b < layout.block_count; ++b) {
       if (layout.block_dims[b] == d) block *= layout.block_sizes[b];
     }
-    if (layout.sizes[d] == 0 || (layout.laid(d) + block - 1) / block * block != layout.padded[d]) return false;
+    if (layout.sizes[d] == 0 || (layout.laid(d) + block - 1) / block * block != layout.padded[d])
+      return false;
     if (count > kMostElements / layout.padded[d]) return false;
     count *= layout.padded[d];
     last[d] = layout.padded[d] - 1;
@@ -123,8 +124,9 @@ int64_t WeightLayout::OffsetOf(const int64_t* index) const {
 bool operator==(const WeightLayout& a, const WeightLayout& b) { return TextOf(a) == TextOf(b); }
 
 std::string TextOf(const WeightLayout& layout) {
-  std::string text = fmt::format("{}{} sizes={} padded={} strides={}", layout.bf16 ? "bf16" : "f32", layout.mixed ? " mixed" : "",
-                                 fmt::join(layout.sizes, ","), fmt::join(layout.padded, ","), fmt::join(layout.strides, ","));
+  std::string text = fmt::format("{}{} sizes={} padded={} strides={}", layout.bf16 ? "bf16" : "f32",
+                                 layout.mixed ? " mixed" : "", fmt::join(layout.sizes, ","),
+                                 fmt::join(layout.padded, ","), fmt::join(layout.strides, ","));
   for (int b = 0; b < layout.block_count; ++b) {
     text += fmt::format(" {}x{}", layout.block_dims[b], layout.block_sizes[b]);
   }
@@ -144,7 +146,8 @@ WeightLayout ParseWeightLayout(std::string_view text) {
   while (!scan.empty()) {
     if (layout.block_count == WeightLayout::kMostBlocks) FailText(text);
     scan.Word(" ");
-    layout.block_dims[layout.block_count] = static_cast<int32_t>(std::min<int64_t>(scan.Number(), WeightLayout::kRank));
+    layout.block_dims[layout.block_count] =
+        static_cast<int32_t>(std::min<int64_t>(scan.Number(), WeightLayout::kRank));
     scan.Word("x");
     layout.block_sizes[layout.block_count] = scan.Number();
     if (layout.block_dims[layout.block_count] == WeightLayout::kRank ||
@@ -170,12 +173,15 @@ WeightLayout PlainWeightLayout(const int64_t* sizes) {
 
 namespace {
 
-std::shared_ptr<char[]> Floats(int64_t count) { return AlignedBytes(count * static_cast<int64_t>(sizeof(float))); }
+std::shared_ptr<char[]> Floats(int64_t count) {
+  return AlignedBytes(count * static_cast<int64_t>(sizeof(float)));
+}
 
 std::shared_ptr<const char[]> Unmixed(const char* mixed, int64_t kernels) {
   auto bytes = Floats(9 * kernels);
   for (int64_t i = 0; i < kernels; ++i) {
-    UnmixKernel(reinterpret_cast<const float*>(mixed) + 16 * i, reinterpret_cast<float*>(bytes.get()) + 9 * i);
+    UnmixKernel(reinterpret_cast<const float*>(mixed) + 16 * i,
+                reinterpret_cast<float*>(bytes.get()) + 9 * i);
   }
   return bytes;
 }
@@ -194,7 +200,8 @@ std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
   const Offsets offsets(layout);
   int64_t index[WeightLayout::kRank] = {}, offset = 0;
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = layout.bf16 ? WidenedAt(weights.data.get(), offset) : reinterpret_cast<const float*>(weights.data.get())[offset];
+    to[i] = layout.bf16 ? WidenedAt(weights.data.get(), offset)
+                        : reinterpret_cast<const float*>(weights.data.get())[offset];
     offset = offsets.Next(index, offset);
   }
   if (layout.mixed) return Unmixed(bytes.get(), count / 16);

@@ -15,8 +15,8 @@ struct WeightLayout {
   static constexpr int kRank = 6;
   static constexpr int kMostBlocks = 6;
 
-  bool bf16;               // else f32, or what the plain loops compute in
-  bool mixed;              // four by four elements for Winograd's method stand for each kernel of three by three
+  bool bf16;   // else f32, or what the plain loops compute in
+  bool mixed;  // four by four elements for Winograd's method stand for each kernel of three by three
   int64_t sizes[kRank];
   int64_t padded[kRank];   // what lies there of each, rounded up to whole blocks
   int64_t strides[kRank];  // of the outermost blocks, in elements
@@ -26,7 +26,9 @@ struct WeightLayout {
 
   int64_t count() const;  // of elements, padding included
   int64_t bytes() const { return count() * (bf16 ? 2 : 4); }
-  int64_t laid(int d) const { return mixed && d >= 4 ? 4 : sizes[d]; }  // elements along a dimension, without padding
+  int64_t laid(int d) const {
+    return mixed && d >= 4 ? 4 : sizes[d];
+  }  // elements along a dimension, without padding
   int64_t OffsetOf(const int64_t* index) const;
   bool HasSizes(const int64_t* wanted) const { return std::equal(sizes, sizes + kRank, wanted); }
 };

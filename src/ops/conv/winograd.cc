@@ -19,8 +19,8 @@ int64_t TileCount(const ConvGeometry& g) { return g.batch * TilesAlong(g, 1) * T
 // the weights are read seldom while there are many.
 int64_t TilesTogether(const ConvGeometry& g) {
   constexpr int64_t kBytes = 768 * 1024, kFewest = 48;
-  const int64_t tiles = TileCount(g), one = kTilePixels * (g.in_channels + Columns(g)) *
-                                            static_cast<int64_t>(sizeof(float));
+  const int64_t tiles = TileCount(g),
+                one = kTilePixels * (g.in_channels + Columns(g)) * static_cast<int64_t>(sizeof(float));
   const int64_t most = std::max(kFewest, kBytes / one), blocks = (tiles + most - 1) / most;
   return (tiles + blocks - 1) / blocks;
 }
@@ -30,8 +30,7 @@ struct Winograd {
       : spec(of), together(TilesTogether(of.geometry)), columns(Columns(of.geometry)) {}
 
   int64_t scratch_floats() const {
-    return spec.geometry.in_channels * (1 + kTilePixels * together) +
-           kTilePixels * together * columns;
+    return spec.geometry.in_channels * (1 + kTilePixels * together) + kTilePixels * together * columns;
   }
 
   ConvSpec spec;
@@ -39,9 +38,7 @@ struct Winograd {
   WinogradLoops loops = BestWinogradLoops();
 };
 
-const Winograd& Of(const ConvPrimitive& primitive) {
-  return reinterpret_cast<const Winograd&>(primitive);
-}
+const Winograd& Of(const ConvPrimitive& primitive) { return reinterpret_cast<const Winograd&>(primitive); }
 
 // One call: the tiles of all images in order, block by block.
 class Run {
@@ -73,15 +70,13 @@ class Run {
   }
 
   void Block(int64_t begin, int64_t end) {
-    const int64_t rows = end - begin, gathered = rows * g_.in_channels,
-                  products = rows * winograd_.columns;
+    const int64_t rows = end - begin, gathered = rows * g_.in_channels, products = rows * winograd_.columns;
     for (int64_t t = begin; t < end; ++t)
       Gather(PlaceOf(t), gathered_ + (t - begin) * g_.in_channels, gathered);
     const auto* weights = static_cast<const float*>(call_.weights);
     for (int p = 0; p < kTilePixels; ++p) {
-      winograd_.loops.multiply(gathered_ + p * gathered,
-                               weights + p * g_.in_channels * winograd_.columns, rows,
-                               g_.in_channels, winograd_.columns, products_ + p * products);
+      winograd_.loops.multiply(gathered_ + p * gathered, weights + p * g_.in_channels * winograd_.columns,
+                               rows, g_.in_channels, winograd_.columns, products_ + p * products);
     }
     for (int64_t t = begin; t < end; ++t)
       Scatter(PlaceOf(t), products_ + (t - begin) * winograd_.columns, products);
@@ -92,8 +87,7 @@ class Run {
     const auto* image =
         static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
     for (int64_t i = 0; i < kTilePixels; ++i) {
-      const int64_t y = place.row - g_.before[1] + i / kTile,
-                    x = place.column - g_.before[2] + i % kTile;
+      const int64_t y = place.row - g_.before[1] + i / kTile, x = place.column - g_.before[2] + i % kTile;
       const bool inside = y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
       pixels[i] = inside ? image + (y * g_.in[2] + x) * g_.in_channels : nothing_;
     }
@@ -102,12 +96,10 @@ class Run {
 
   void Scatter(const Place& place, const float* from, int64_t step) const {
     float* pixels[kResultPixels];
-    auto* image =
-        static_cast<float*>(call_.dst) + place.image * g_.out[1] * g_.out[2] * g_.out_channels;
+    auto* image = static_cast<float*>(call_.dst) + place.image * g_.out[1] * g_.out[2] * g_.out_channels;
     for (int64_t i = 0; i < kResultPixels; ++i) {
       const int64_t y = place.row + i / kResult, x = place.column + i % kResult;
-      pixels[i] =
-          y < g_.out[1] && x < g_.out[2] ? image + (y * g_.out[2] + x) * g_.out_channels : nullptr;
+      pixels[i] = y < g_.out[1] && x < g_.out[2] ? image + (y * g_.out[2] + x) * g_.out_channels : nullptr;
     }
     const ConvSpec& spec = winograd_.spec;
     const auto* bias = spec.bias ? static_cast<const float*>(call_.bias) : nullptr;
@@ -171,9 +163,7 @@ const ConvBackend kWinograd = {
       return Takes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec)) : nullptr;
     },
     [](ConvPrimitive* p) { delete reinterpret_cast<Winograd*>(p); },
-    [](const ConvPrimitive& p) {
-      return Of(p).scratch_floats() * static_cast<int64_t>(sizeof(float));
-    },
+    [](const ConvPrimitive& p) { return Of(p).scratch_floats() * static_cast<int64_t>(sizeof(float)); },
     &Pack,
     [](const ConvPrimitive& p, const ConvCall& call) {
       Run(Of(p), call).All();
@@ -203,8 +193,8 @@ bool WinogradFits(const ConvSpec& spec) {
   for (int d = 0; d < 3; ++d) {
     if (g.kernel[d] != (d == 0 ? 1 : 3) || g.stride[d] != 1 || g.dilation[d] != 1) return false;
   }
-  return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.in[0] == 1 &&
-         g.out[0] == 1 && HasActivationLoop(spec.activation.kind);
+  return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 &&
+         HasActivationLoop(spec.activation.kind);
 }
 
 bool WinogradPays(const ConvSpec& spec) {

@@ -31,8 +31,7 @@ HWY_INLINE void MixFour(V& a, V& b, V& c, V& d) {
 
 // From a channel on, as many as fill vectors; returns where it stopped. So do those below.
 template <class D>
-int64_t Gather(D d, const float* const* pixels, int64_t from, int64_t channels, float* to,
-               int64_t step) {
+int64_t Gather(D d, const float* const* pixels, int64_t from, int64_t channels, float* to, int64_t step) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = from;
   for (; i + lanes <= channels; i += lanes) {
@@ -55,8 +54,7 @@ void GatherTile(const float* const* pixels, int64_t channels, float* to, int64_t
 constexpr int64_t kMostRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
 template <int kRows>
-void MultiplyRows(const float* tiles, const float* weights, int64_t depth, float* products,
-                  int64_t columns) {
+void MultiplyRows(const float* tiles, const float* weights, int64_t depth, float* products, int64_t columns) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t j = 0; j < kPanel; j += 2 * lanes) {
@@ -84,23 +82,22 @@ constexpr auto MultiplyByRows(std::index_sequence<kRows...>) {
 }
 
 // Groups of rows of about equal size, each over all columns of a panel while that is in the cache.
-void MultiplyTiles(const float* tiles, const float* weights, int64_t rows, int64_t depth,
-                   int64_t columns, float* products) {
+void MultiplyTiles(const float* tiles, const float* weights, int64_t rows, int64_t depth, int64_t columns,
+                   float* products) {
   static constexpr auto kMultiply = MultiplyByRows(std::make_index_sequence<kMostRows>());
   const int64_t groups = (rows + kMostRows - 1) / kMostRows;
   for (int64_t j = 0; j < columns; j += kPanel) {
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t begin = rows * g / groups, end = rows * (g + 1) / groups;
-      kMultiply[static_cast<size_t>(end - begin - 1)](tiles + begin * depth, weights + j * depth,
-                                                      depth, products + begin * columns + j,
-                                                      columns);
+      kMultiply[static_cast<size_t>(end - begin - 1)](tiles + begin * depth, weights + j * depth, depth,
+                                                      products + begin * columns + j, columns);
     }
   }
 }
 
 template <class D>
-int64_t Scatter(D d, const float* products, int64_t step, const float* bias, int64_t from,
-                int64_t channels, bool add, float* const* pixels) {
+int64_t Scatter(D d, const float* products, int64_t step, const float* bias, int64_t from, int64_t channels,
+                bool add, float* const* pixels) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = from;
   for (; i + lanes <= channels; i += lanes) {
@@ -145,8 +142,7 @@ inline float Between(float x, float low, float high) {
 }
 
 void ActivateAll(const Activation& activation, float* values, int64_t count) {
-  const float a = activation.alpha, b = activation.beta, scale = activation.scale,
-              shift = activation.shift;
+  const float a = activation.alpha, b = activation.beta, scale = activation.scale, shift = activation.shift;
   switch (activation.kind) {
     using enum ActivationKind;
     case kRelu:
@@ -183,8 +179,8 @@ BELAY_SIMD_EXPORT(ActivateAll);
 
 bool HasActivationLoop(ActivationKind kind) {
   using enum ActivationKind;
-  return kind == kNone || kind == kRelu || kind == kClip || kind == kSigmoid ||
-         kind == kHardSwish || kind == kSwish;
+  return kind == kNone || kind == kRelu || kind == kClip || kind == kSigmoid || kind == kHardSwish ||
+         kind == kSwish;
 }
 
 WinogradLoops BestWinogradLoops() {

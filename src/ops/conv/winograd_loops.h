@@ -15,12 +15,12 @@ struct WinogradLoops {
   // Mixes the pixels of a tile; element p of a channel goes to to[p * step + channel].
   void (*gather)(const float* const* pixels, int64_t channels, float* to, int64_t step);
   // products = tiles x weights: [rows][depth] times [columns / kPanel][depth][kPanel].
-  void (*multiply)(const float* tiles, const float* weights, int64_t rows, int64_t depth,
-                   int64_t columns, float* products);
+  void (*multiply)(const float* tiles, const float* weights, int64_t rows, int64_t depth, int64_t columns,
+                   float* products);
   // The result from sixteen products: added to the bias, which may be null, and, if `add`, to what
   // is there. A null pixel lies outside.
-  void (*scatter)(const float* products, int64_t step, const float* bias, int64_t channels,
-                  bool add, float* const* pixels);
+  void (*scatter)(const float* products, int64_t step, const float* bias, int64_t channels, bool add,
+                  float* const* pixels);
   void (*activate)(const Activation& activation, float* values,
                    int64_t count);  // of the kinds of HasActivationLoop
 };

@@ -41,19 +41,23 @@ struct DeformBody {
   }
 
   // What the taps of one group see from one position.
-  void Gather(const Frame& frame, int64_t n, int64_t i, int64_t j, int64_t g, std::vector<float>& seen) const {
+  void Gather(const Frame& frame, int64_t n, int64_t i, int64_t j, int64_t g,
+              std::vector<float>& seen) const {
     const int64_t taps = weight[2] * weight[3], plane = out[2] * out[3], here = i * out[3] + j;
     const float* offset = At(frame, args.offset) + n * args.offset_groups * taps * 2 * plane + here;
-    const float* mask = args.mask.present() ? At(frame, args.mask) + n * args.offset_groups * taps * plane + here : nullptr;
+    const float* mask =
+        args.mask.present() ? At(frame, args.mask) + n * args.offset_groups * taps * plane + here : nullptr;
     for (int64_t c = 0; c < weight[1]; ++c) {
       const int64_t channel = g * weight[1] + c, og = channel / (x[1] / args.offset_groups);
       const float* image = At(frame, args.x) + (n * x[1] + channel) * x[2] * x[3];
       for (int64_t k = 0; k < taps; ++k) {
         const int64_t tap = og * taps + k;
-        const float y = static_cast<float>(i * args.strides[0] - args.before[0] + k / weight[3] * args.dilations[0]) +
-                        offset[tap * 2 * plane];
-        const float at = static_cast<float>(j * args.strides[1] - args.before[1] + k % weight[3] * args.dilations[1]) +
-                         offset[(tap * 2 + 1) * plane];
+        const float y =
+            static_cast<float>(i * args.strides[0] - args.before[0] + k / weight[3] * args.dilations[0]) +
+            offset[tap * 2 * plane];
+        const float at =
+            static_cast<float>(j * args.strides[1] - args.before[1] + k % weight[3] * args.dilations[1]) +
+            offset[(tap * 2 + 1) * plane];
         const float value = Sampled(image, y, at);
         seen[static_cast<size_t>(c * taps + k)] = mask == nullptr ? value : value * mask[tap * plane];
       }
@@ -65,7 +69,8 @@ struct DeformBody {
     float sum = 0;
     for (int k = 0; k < 4; ++k) {
       const float row = top + static_cast<float>(k / 2), column = left + static_cast<float>(k % 2);
-      if (row < 0 || column < 0 || row >= static_cast<float>(x[2]) || column >= static_cast<float>(x[3])) continue;
+      if (row < 0 || column < 0 || row >= static_cast<float>(x[2]) || column >= static_cast<float>(x[3]))
+        continue;
       const float weight_here = (1 - std::abs(y - row)) * (1 - std::abs(at - column));
       sum += weight_here * image[static_cast<int64_t>(row) * x[3] + static_cast<int64_t>(column)];
     }
@@ -80,11 +85,12 @@ void PlanDeformConv(Plan& plan, const DeformArgs& args) {
   DeformBody body{args, args.x.shape(), args.weight.shape(), args.out.shape()};
   // Only bindings are used from here on; presence is told by a mark that outlives the tensors.
   static const Tensor there;
-  for (Operand* operand : {&body.args.x, &body.args.weight, &body.args.offset, &body.args.bias, &body.args.mask,
-                           &body.args.out}) {
+  for (Operand* operand : {&body.args.x, &body.args.weight, &body.args.offset, &body.args.bias,
+                           &body.args.mask, &body.args.out}) {
     if (operand->tensor != nullptr) operand->tensor = &there;
   }
-  plan.SetCost(500 + static_cast<uint64_t>(args.out.tensor->count() * args.weight.tensor->count() / body.weight[0]));
+  plan.SetCost(
+      500 + static_cast<uint64_t>(args.out.tensor->count() * args.weight.tensor->count() / body.weight[0]));
   plan.SetBody(body);
 }
 

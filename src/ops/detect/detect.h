@@ -11,7 +11,7 @@ struct RoiArgs {
   Operand x, rois, batches, out;  // [n, c, h, w], [r, 4], i64 [r], [r, c, ph, pw]
   bool largest = false;           // instead of the mean
   bool half_pixel = true;
-  int64_t sampling = 0;           // samples of a bin along one side; 0: as many as it has pixels
+  int64_t sampling = 0;  // samples of a bin along one side; 0: as many as it has pixels
   double scale = 1;
 };
 void PlanRoiAlign(Plan& plan, const RoiArgs& args);

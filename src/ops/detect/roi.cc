@@ -52,7 +52,8 @@ struct RoiAlignBody {
 
   void Roi(const Frame& frame, int64_t r) const {
     const float* roi = reinterpret_cast<const float*>(frame.at[rois]) + r * 4;
-    const int64_t image = std::clamp<int64_t>(reinterpret_cast<const int64_t*>(frame.at[batches])[r], 0, images - 1);
+    const int64_t image =
+        std::clamp<int64_t>(reinterpret_cast<const int64_t*>(frame.at[batches])[r], 0, images - 1);
     const float shift = half_pixel ? 0.5f : 0.0f;
     const float x0 = roi[0] * scale - shift, y0 = roi[1] * scale - shift;
     float w = roi[2] * scale - shift - x0, h = roi[3] * scale - shift - y0;
@@ -125,7 +126,8 @@ struct RoiPoolBody {
     auto corner = [&](int k) { return Bounded(std::round(roi[k] * scale)); };
     const int64_t x0 = corner(1), y0 = corner(2);
     const int64_t w = std::max<int64_t>(corner(3) - x0 + 1, 1), h = std::max<int64_t>(corner(4) - y0 + 1, 1);
-    const float bin_h = static_cast<float>(h) / static_cast<float>(ph), bin_w = static_cast<float>(w) / static_cast<float>(pw);
+    const float bin_h = static_cast<float>(h) / static_cast<float>(ph),
+                bin_w = static_cast<float>(w) / static_cast<float>(pw);
     const float* from = reinterpret_cast<const float*>(frame.at[x]) + image * channels * height * width;
     float* to = reinterpret_cast<float*>(frame.at[out]) + r * channels * ph * pw;
     auto bound = [](int64_t i, float bin, int64_t origin, int64_t limit, bool up) {
@@ -154,17 +156,17 @@ void PlanRoiAlign(Plan& plan, const RoiArgs& args) {
   if (args.out.tensor->empty()) return;
   const Shape x = args.x.shape(), out = args.out.shape();
   plan.SetCost(500 + static_cast<uint64_t>(args.out.tensor->count()) * 20);
-  plan.SetBody(RoiAlignBody{args.x.binding, args.rois.binding, args.batches.binding, args.out.binding, x[0], x[1],
-                            x[2], x[3], out[0], out[2], out[3], args.sampling, args.largest, args.half_pixel,
-                            static_cast<float>(args.scale)});
+  plan.SetBody(RoiAlignBody{args.x.binding, args.rois.binding, args.batches.binding, args.out.binding, x[0],
+                            x[1], x[2], x[3], out[0], out[2], out[3], args.sampling, args.largest,
+                            args.half_pixel, static_cast<float>(args.scale)});
 }
 
 void PlanRoiPool(Plan& plan, const Operand& x, const Operand& rois, double scale, const Operand& out) {
   if (out.tensor->empty()) return;
   const Shape in = x.shape(), shape = out.shape();
   plan.SetCost(500 + static_cast<uint64_t>(out.tensor->count()) * 20);
-  plan.SetBody(RoiPoolBody{x.binding, rois.binding, out.binding, in[0], in[1], in[2], in[3], shape[0], shape[2],
-                           shape[3], static_cast<float>(scale)});
+  plan.SetBody(RoiPoolBody{x.binding, rois.binding, out.binding, in[0], in[1], in[2], in[3], shape[0],
+                           shape[2], shape[3], static_cast<float>(scale)});
 }
 
 }  // namespace belay::ops

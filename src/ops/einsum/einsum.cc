@@ -57,7 +57,8 @@ struct SumBody {
 };
 
 template <class T>
-void PlanIn(Plan& plan, DType compute, const OperandList& operands, const LabelledSum& sum, const Operand& out) {
+void PlanIn(Plan& plan, DType compute, const OperandList& operands, const LabelledSum& sum,
+            const Operand& out) {
   SumBody<T> body;
   body.sum = sum;
   body.type = out.dtype();

@@ -12,11 +12,12 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/elementwise/unlisted.h"
 #include "ops/elementwise/loops.h"
+#include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "tensor/codes.h"
 
+// clang-format off
 #define BELAY_FLOAT_FUNCTIONS(X)                                                    \
   X(Exp, Exp(a))                                                                    \
   X(Expm1, Expm1(a))                                                                \
@@ -39,6 +40,7 @@
   X(Softplus, p* a > q ? a : ((p * a > 0 ? p * a : T{0}) + Log1p(Exp(-std::fabs(p * a)))) / p) \
   X(HardSigmoid, Between01(p * a + q))                                              \
   X(HardSwish, a* Between01(a * T(1.0 / 6) + T(0.5)))
+// clang-format on
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -73,32 +75,29 @@ BELAY_FUNCTIONS_WITH_ATTRIBUTES(BELAY_EXPORT_LOOPS)
 
 namespace kernels {
 
-#define BELAY_DEFINE_KERNEL(Name, value)                                                   \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {          \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out);         \
+#define BELAY_DEFINE_KERNEL(Name, value)                                           \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {  \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out); \
   }
 BELAY_FLOAT_FUNCTIONS(BELAY_DEFINE_KERNEL)
 BELAY_DEFINE_KERNEL(HardSwish, )
 
-#define BELAY_DEFINE_KERNEL_OF_TWO(Name)                                                   \
-  void Name(Plan& plan, DType compute, const Operand& self, double p, double q,            \
-            const Operand& out) {                                                          \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self},                   \
-                  LoopAttributes({p, q}), out);                                            \
+#define BELAY_DEFINE_KERNEL_OF_TWO(Name)                                                               \
+  void Name(Plan& plan, DType compute, const Operand& self, double p, double q, const Operand& out) {  \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, LoopAttributes({p, q}), out); \
   }
 BELAY_DEFINE_KERNEL_OF_TWO(ExpOf)
 BELAY_DEFINE_KERNEL_OF_TWO(HardSigmoid)
-void LogOf(Plan& plan, DType compute, const Operand& self, double scale, double shift,
-           double factor, const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(LogOfLoops)(), compute, {self},
-                LoopAttributes({scale, shift, factor}), out);
+void LogOf(Plan& plan, DType compute, const Operand& self, double scale, double shift, double factor,
+           const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(LogOfLoops)(), compute, {self}, LoopAttributes({scale, shift, factor}),
+                out);
 }
 
-void GeluV2(Plan& plan, DType compute, const Operand& self, int64_t approximate,
-            const Operand& out) {
+void GeluV2(Plan& plan, DType compute, const Operand& self, int64_t approximate, const Operand& out) {
   if (approximate != 0 && approximate != 1) {
-    Fail(tensor::kInvalidArgument, "op-gelu-approximate", "approximate is {}; it is 0 (the exact function) or 1 (with tanh)",
-         approximate);
+    Fail(tensor::kInvalidArgument, "op-gelu-approximate",
+         "approximate is {}; it is 0 (the exact function) or 1 (with tanh)", approximate);
   }
   approximate == 1 ? GeluTanh(plan, compute, self, out) : Gelu(plan, compute, self, out);
 }
@@ -109,8 +108,7 @@ void HardSigmoid(Plan& plan, DType compute, const Operand& self, const Operand& 
 }
 
 // Without beta it is 1.
-void Swish(Plan& plan, DType compute, const Operand& self, const Operand& beta,
-           const Operand& out) {
+void Swish(Plan& plan, DType compute, const Operand& self, const Operand& beta, const Operand& out) {
   LoopAttributes factor({beta.present() ? beta.scalar->ToDouble() : 1.0});
   PlanPointwise(plan, BELAY_SIMD_CALL(SwishLoops)(), compute, {self}, factor, out);
 }
@@ -121,26 +119,22 @@ void Elu(Plan& plan, DType compute, const Operand& self, const Scalar& alpha, co
                 LoopAttributes({&alpha, &scale, &input_scale}), out);
 }
 
-void Celu(Plan& plan, DType compute, const Operand& self, const Scalar& alpha,
-          const Operand& out) {
+void Celu(Plan& plan, DType compute, const Operand& self, const Scalar& alpha, const Operand& out) {
   double a = alpha.ToDouble();
-  PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self}, LoopAttributes({a, 1, 1 / a}),
-                out);
+  PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self}, LoopAttributes({a, 1, 1 / a}), out);
 }
 
-void Selu(Plan& plan, DType compute, const Operand& self, double alpha, double gamma,
-          const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self},
-                LoopAttributes({alpha, gamma, 1}), out);
+void Selu(Plan& plan, DType compute, const Operand& self, double alpha, double gamma, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self}, LoopAttributes({alpha, gamma, 1}), out);
 }
 void Selu(Plan& plan, DType compute, const Operand& self, const Operand& out) {
   Selu(plan, compute, self, 1.6732632423543772, 1.0507009873554805, out);
 }
 
-void Softplus(Plan& plan, DType compute, const Operand& self, const Scalar& beta,
-              const Scalar& threshold, const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(SoftplusLoops)(), compute, {self},
-                LoopAttributes({&beta, &threshold}), out);
+void Softplus(Plan& plan, DType compute, const Operand& self, const Scalar& beta, const Scalar& threshold,
+              const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(SoftplusLoops)(), compute, {self}, LoopAttributes({&beta, &threshold}),
+                out);
 }
 
 }  // namespace kernels

@@ -14,6 +14,7 @@
 #include "ops/rules.h"
 #include "tensor/codes.h"
 
+// clang-format off
 // a NaN in either operand is the result
 #define BELAY_BINARY_OPERATORS(X)              \
   X(Add, a + p * b)                            \
@@ -39,6 +40,7 @@
   X(Clip, a < b ? (b < c ? b : c) : (a > c ? c : a)) \
   X(AddScaledProduct, a + p * b * c)           \
   X(Interpolate, a + c * (b - a))
+// clang-format on
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -76,10 +78,9 @@ BELAY_SIMD_EXPORT(AddScaledQuotientLoops);
 
 namespace kernels {
 
-#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                            \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other,          \
-            const Operand& out) {                                                          \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other}, {}, out);  \
+#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                                         \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) { \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other}, {}, out);               \
   }
 BELAY_DEFINE_BINARY_KERNEL(Mul, )
 BELAY_DEFINE_BINARY_KERNEL(Maximum, )
@@ -89,14 +90,13 @@ BELAY_DEFINE_BINARY_KERNEL(PreluOf, )
 BELAY_DEFINE_BINARY_KERNEL(RealDiv, )
 
 // A weight for each channel: for each index of the second dimension.
-void Prelu(Plan& plan, DType compute, const Operand& self, const Operand& weight,
-           const Operand& out) {
+void Prelu(Plan& plan, DType compute, const Operand& self, const Operand& weight, const Operand& out) {
   const Shape& shape = self.tensor->shape;
   int64_t channels = shape.rank() < 2 ? 1 : shape[1];
   int64_t weights = weight.tensor->count();
   if (weights != 1 && weights != channels) {
-    Fail(tensor::kInvalidArgument, "op-weight-shape", "{} has {} elements; it has 1, or {}",
-         weight.name, weights, channels);
+    Fail(tensor::kInvalidArgument, "op-weight-shape", "{} has {} elements; it has 1, or {}", weight.name,
+         weights, channels);
   }
   Tensor view = *weight.tensor;
   int rank = view.shape.rank();
@@ -107,27 +107,26 @@ void Prelu(Plan& plan, DType compute, const Operand& self, const Operand& weight
   PreluOf(plan, compute, self, {&view, nullptr, weight.binding, weight.name}, out);
 }
 
-#define BELAY_DEFINE_SCALED_KERNEL(Name)                                                   \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other,          \
-            const Scalar& alpha, const Operand& out) {                                     \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other},            \
-                  LoopAttributes({&alpha}), out);                                          \
+#define BELAY_DEFINE_SCALED_KERNEL(Name)                                                                  \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Scalar& alpha,    \
+            const Operand& out) {                                                                         \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other}, LoopAttributes({&alpha}), \
+                  out);                                                                                   \
   }
 BELAY_DEFINE_SCALED_KERNEL(Add)
 BELAY_DEFINE_SCALED_KERNEL(Sub)
 BELAY_DEFINE_SCALED_KERNEL(Rsub)
 
 // The result is a truth value, whatever the type in which the operands are compared.
-#define BELAY_DEFINE_COMPARISON(Name, value)                                               \
-  void Name(Plan& plan, DType, const Operand& self, const Operand& other,                  \
-            const Operand& out) {                                                          \
-    DType compared = rules::Common(self, other);                                           \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compared, {self, other}, {}, out); \
+#define BELAY_DEFINE_COMPARISON(Name, value)                                                    \
+  void Name(Plan& plan, DType, const Operand& self, const Operand& other, const Operand& out) { \
+    DType compared = rules::Common(self, other);                                                \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compared, {self, other}, {}, out);      \
   }
 BELAY_COMPARISONS(BELAY_DEFINE_COMPARISON)
 
-void Where(Plan& plan, DType compute, const Operand& condition, const Operand& self,
-           const Operand& other, const Operand& out) {
+void Where(Plan& plan, DType compute, const Operand& condition, const Operand& self, const Operand& other,
+           const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(SelectLoops)(), compute, {condition, self, other}, {}, out);
 }
 
@@ -140,20 +139,20 @@ void Clamp(Plan& plan, DType compute, const Operand& self, const Operand& min, c
   PlanPointwise(plan, BELAY_SIMD_CALL(ClipLoops)(), compute, {self, min, max}, {}, out);
 }
 
-void Addcmul(Plan& plan, DType compute, const Operand& self, const Operand& tensor1,
-             const Operand& tensor2, const Scalar& value, const Operand& out) {
+void Addcmul(Plan& plan, DType compute, const Operand& self, const Operand& tensor1, const Operand& tensor2,
+             const Scalar& value, const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(AddScaledProductLoops)(), compute, {self, tensor1, tensor2},
                 LoopAttributes({&value}), out);
 }
 
-void Addcdiv(Plan& plan, DType compute, const Operand& self, const Operand& tensor1,
-             const Operand& tensor2, const Scalar& value, const Operand& out) {
+void Addcdiv(Plan& plan, DType compute, const Operand& self, const Operand& tensor1, const Operand& tensor2,
+             const Scalar& value, const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(AddScaledQuotientLoops)(), compute, {self, tensor1, tensor2},
                 LoopAttributes({&value}), out);
 }
 
-void Lerp(Plan& plan, DType compute, const Operand& self, const Operand& end,
-          const Operand& weight, const Operand& out) {
+void Lerp(Plan& plan, DType compute, const Operand& self, const Operand& end, const Operand& weight,
+          const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(InterpolateLoops)(), compute, {self, end, weight}, {}, out);
 }
 

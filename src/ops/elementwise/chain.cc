@@ -27,8 +27,7 @@ struct ChainBody {
     const int64_t blocks = (rows + together - 1) / together;
     ParallelFor(blocks, std::max<int64_t>(1, LoopNest::kGrain / (together * row)),
                 [&](int64_t begin, int64_t end) {
-                  auto buffer =
-                      std::make_unique_for_overwrite<float[]>(static_cast<size_t>(together * row));
+                  auto buffer = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(together * row));
                   for (int64_t block = begin; block < end; ++block)
                     Block(frame, block, reinterpret_cast<char*>(buffer.get()));
                 });
@@ -60,8 +59,7 @@ int64_t ChainBlockRows(int64_t rows, int64_t row) {
   return std::min(rows, std::max<int64_t>(1, kTogether / row));
 }
 
-void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole,
-               std::vector<PlanRef> rest) {
+void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole, std::vector<PlanRef> rest) {
   auto chain = std::make_shared<Chain>();
   chain->whole = std::move(whole), chain->rest = std::move(rest);
   plan.MayLieOn(args.x.binding);

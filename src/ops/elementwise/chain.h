@@ -31,7 +31,6 @@ int64_t ChainBlockRows(int64_t rows, int64_t row);
 // `whole` and `rest` are the plans of the steps for blocks of ChainBlockRows, and for the rows that
 // are left. Their bindings are the value that is handed on, what the step reads beside it, and the
 // result; they need no workspace.
-void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole,
-               std::vector<PlanRef> rest);
+void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole, std::vector<PlanRef> rest);
 
 }  // namespace belay::ops

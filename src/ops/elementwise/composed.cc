@@ -10,14 +10,16 @@
 namespace belay::ops::kernels {
 
 void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
-  if (tensors.empty()) Fail(tensor::kInvalidArgument, "op-empty-list", "tensors is empty; it needs one or more tensors");
+  if (tensors.empty())
+    Fail(tensor::kInvalidArgument, "op-empty-list", "tensors is empty; it needs one or more tensors");
   Shape shape = tensors[0].shape();
   for (const Operand& each : tensors) {
     CheckSameType(each, out);
     const std::optional<Shape> wider = BroadcastShapes(shape, each.shape());
     if (!wider) {
-      Fail(tensor::kInvalidArgument, "op-broadcast", "a tensor of {} does not broadcast to the others, which make {}",
-           each.shape().ToString(), shape.ToString());
+      Fail(tensor::kInvalidArgument, "op-broadcast",
+           "a tensor of {} does not broadcast to the others, which make {}", each.shape().ToString(),
+           shape.ToString());
     }
     shape = *wider;
   }
@@ -38,8 +40,8 @@ void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& 
 
 void OuterProduct(Plan& plan, DType compute, const Operand& self, const Operand& vec2, const Operand& out) {
   if (self.shape().rank() != 1 || vec2.shape().rank() != 1) {
-    Fail(tensor::kInvalidArgument, "op-vector", "{} has shape {} and {} has {}; both need one dimension", self.name,
-         self.shape().ToString(), vec2.name, vec2.shape().ToString());
+    Fail(tensor::kInvalidArgument, "op-vector", "{} has shape {} and {} has {}; both need one dimension",
+         self.name, self.shape().ToString(), vec2.name, vec2.shape().ToString());
   }
   CheckShape(out, Shape{self.shape()[0], vec2.shape()[0]});
   Tensor column = *self.tensor;
@@ -48,7 +50,8 @@ void OuterProduct(Plan& plan, DType compute, const Operand& self, const Operand&
   Mul(plan, compute, {&column, nullptr, self.binding, self.name}, vec2, out);
 }
 
-void MaskedFill(Plan& plan, DType, const Operand& self, const Operand& mask, const Scalar& value, const Operand& out) {
+void MaskedFill(Plan& plan, DType, const Operand& self, const Operand& mask, const Scalar& value,
+                const Operand& out) {
   Where(plan, out.dtype(), mask, {nullptr, &value, -1, "value"}, self, out);
 }
 

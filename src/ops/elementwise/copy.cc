@@ -24,8 +24,7 @@ struct CopyBody {
   bool stream;
 
   void operator()(const Frame& frame) const {
-    char* base[2] = {frame.at[bindings[0]] + nest.offset(0),
-                     frame.at[bindings[1]] + nest.offset(1)};
+    char* base[2] = {frame.at[bindings[0]] + nest.offset(0), frame.at[bindings[1]] + nest.offset(1)};
     if (base[0] == base[1] && to == from && nest.step(0) == nest.step(1)) return;  // onto itself
     nest.WalkAll(
         base, [this](char** at, int64_t n) { Row(at[0], at[1], n); },
@@ -39,8 +38,8 @@ struct CopyBody {
     bool packed_out = nest.step(0) == to_size;
     if (packed_in && packed_out && !stream) return Convert(to, dst, from, src, n);
     for (int64_t i = 0; i < n; i += kBlock) {
-      Block(dst + i * nest.step(0), src + i * nest.step(1), n - i < kBlock ? n - i : kBlock,
-            packed_in, packed_out);
+      Block(dst + i * nest.step(0), src + i * nest.step(1), n - i < kBlock ? n - i : kBlock, packed_in,
+            packed_out);
     }
   }
 
@@ -123,9 +122,7 @@ void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
 
 namespace kernels {
 
-void Cast(Plan& plan, DType, const Operand& self, DType, const Operand& out) {
-  PlanCopy(plan, self, out);
-}
+void Cast(Plan& plan, DType, const Operand& self, DType, const Operand& out) { PlanCopy(plan, self, out); }
 
 void Copy(Plan& plan, DType, const Operand& src, const Operand& out) { PlanCopy(plan, src, out); }
 

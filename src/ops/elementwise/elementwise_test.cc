@@ -14,15 +14,15 @@ using testing::Layout;
 using testing::NewPlan;
 using testing::Sample;
 
-constexpr Layout kLayouts[] = {Layout::kPacked, Layout::kTransposed, Layout::kStepped,
-                               Layout::kRepeated, Layout::kOffset};
+constexpr Layout kLayouts[] = {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated,
+                               Layout::kOffset};
 
 void CheckAdd(Sample& a, Sample& b, Sample& out, double alpha_value) {
   Scalar alpha(&alpha_value, DType::kF64);
   DType type = tensor::Promote(a.tensor.dtype, b.tensor.dtype);
   Sample want = out.Copied();
-  reference::Elementwise([&](auto x, auto y) { return x + alpha_value * y; }, type, a.tensor,
-                         &b.tensor, 0, want.tensor);
+  reference::Elementwise([&](auto x, auto y) { return x + alpha_value * y; }, type, a.tensor, &b.tensor, 0,
+                         want.tensor);
   PlanRef plan = NewPlan();
   Operand self = a.BoundTo(*plan, Access::kRead, "self");
   Operand other = b.BoundTo(*plan, Access::kRead, "other");
@@ -80,7 +80,8 @@ TEST_P(Elementwise, AddOfOddShapes) {
 // One short row with many: as a scale of each channel with the pixels of an image.
 TEST_P(Elementwise, AddOfRowsThatRepeat) {
   for (DType type : {DType::kF32, DType::kF64, DType::kI64, DType::kBF16}) {
-    for (auto [rows, row] : {std::pair<int64_t, int64_t>{1, 8}, {3, 8}, {1000, 3}, {129, 96}, {7, 256}, {5, 257}}) {
+    for (auto [rows, row] :
+         {std::pair<int64_t, int64_t>{1, 8}, {3, 8}, {1000, 3}, {129, 96}, {7, 256}, {5, 257}}) {
       Sample x(type, {rows, row}), y(type, {1, row}), out(type, {rows, row});
       x.Randomise(rng_), y.Randomise(rng_);
       CheckAdd(x, y, out, 1);
@@ -94,13 +95,13 @@ TEST_P(Elementwise, AddInPlaceOverAnOperand) {
   Sample x(DType::kF16, {4, 700}), y(DType::kF16, {4, 700});
   x.Randomise(rng_), y.Randomise(rng_);
   Sample want = x.Copied();
-  reference::Elementwise([](auto a, auto b) { return a + b; }, DType::kF16, want.tensor, &y.tensor,
-                         0, want.tensor);
+  reference::Elementwise([](auto a, auto b) { return a + b; }, DType::kF16, want.tensor, &y.tensor, 0,
+                         want.tensor);
   PlanRef plan = NewPlan();
   Operand self = x.BoundTo(*plan, Access::kReadWrite, "selfRef");
   int64_t one = 1;
-  kernels::Add(*plan, DType::kF16, self, y.BoundTo(*plan, Access::kRead, "other"),
-               Scalar(&one, DType::kI64), self);
+  kernels::Add(*plan, DType::kF16, self, y.BoundTo(*plan, Access::kRead, "other"), Scalar(&one, DType::kI64),
+               self);
   testing::RunPlan(*plan);
   EXPECT_EQ(x.storage, want.storage);
 }
@@ -112,8 +113,7 @@ TEST_P(Elementwise, ScalarsTakePart) {
     Sample want = out.Copied();
     float three = 3;
     Scalar other(&three, DType::kF32);
-    reference::Elementwise([](auto a, auto b) { return a * b; }, type, x.tensor, nullptr, 3,
-                           want.tensor);
+    reference::Elementwise([](auto a, auto b) { return a * b; }, type, x.tensor, nullptr, 3, want.tensor);
     PlanRef plan = NewPlan();
     Operand self = x.BoundTo(*plan, Access::kRead, "self");
     kernels::Mul(*plan, type, self, {nullptr, &other, -1, "other"},
@@ -152,8 +152,7 @@ TEST_P(Elementwise, FillConvertsItsValue) {
       int64_t value = 5;
       reference::Fill(5, want.tensor);
       PlanRef plan = NewPlan();
-      kernels::Fill(*plan, type, Scalar(&value, DType::kI64),
-                    out.BoundTo(*plan, Access::kWrite, "selfRef"));
+      kernels::Fill(*plan, type, Scalar(&value, DType::kI64), out.BoundTo(*plan, Access::kWrite, "selfRef"));
       testing::RunPlan(*plan);
       EXPECT_EQ(out.storage, want.storage);
     }
@@ -167,8 +166,7 @@ TEST(Large, AddCopyAndFill) {
   auto* x = static_cast<float*>(a.tensor.data);
   auto* y = static_cast<int32_t*>(b.tensor.data);
   auto* z = static_cast<float*>(out.tensor.data) + out.tensor.offset;
-  for (int64_t i = 0; i < n; ++i)
-    x[i] = static_cast<float>(i % 1000), y[i] = static_cast<int32_t>(i % 7);
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(i % 1000), y[i] = static_cast<int32_t>(i % 7);
   auto run = [&](auto make) {
     std::fill(z, z + n, -1.0f);
     PlanRef plan = NewPlan();
@@ -177,8 +175,7 @@ TEST(Large, AddCopyAndFill) {
   };
   int64_t two = 2;
   run([&](Plan& plan) {
-    Operand self = a.BoundTo(plan, Access::kRead, "self"),
-            other = b.BoundTo(plan, Access::kRead, "other");
+    Operand self = a.BoundTo(plan, Access::kRead, "self"), other = b.BoundTo(plan, Access::kRead, "other");
     kernels::Add(plan, DType::kF32, self, other, Scalar(&two, DType::kI64),
                  out.BoundTo(plan, Access::kWrite, "out"));
   });
@@ -189,8 +186,7 @@ TEST(Large, AddCopyAndFill) {
   });
   for (int64_t i = 0; i < n; ++i) ASSERT_EQ(z[i], static_cast<float>(y[i])) << i;
   run([&](Plan& plan) {
-    kernels::Fill(plan, DType::kF32, Scalar(&two, DType::kI64),
-                  out.BoundTo(plan, Access::kWrite, "selfRef"));
+    kernels::Fill(plan, DType::kF32, Scalar(&two, DType::kI64), out.BoundTo(plan, Access::kWrite, "selfRef"));
   });
   for (int64_t i = 0; i < n; ++i) ASSERT_EQ(z[i], 2) << i;
 }

@@ -58,8 +58,8 @@ void SwiGlu(Plan& plan, DType compute, const Operand& x, int64_t dim, const Oper
                 {{&left, nullptr, x.binding, x.name}, {&right, nullptr, x.binding, x.name}}, {}, out);
 }
 
-void GeGlu(Plan& plan, DType compute, const Operand& self, int64_t dim, int64_t approximate, bool activate_left,
-           const Operand& out, const Operand& out_gelu) {
+void GeGlu(Plan& plan, DType compute, const Operand& self, int64_t dim, int64_t approximate,
+           bool activate_left, const Operand& out, const Operand& out_gelu) {
   if (out_gelu.shape() != out.shape()) {
     Fail(tensor::kInvalidArgument, "op-out-shape", "{} has shape {}, but the result has {}", out_gelu.name,
          out_gelu.shape().ToString(), out.shape().ToString());
@@ -70,8 +70,9 @@ void GeGlu(Plan& plan, DType compute, const Operand& self, int64_t dim, int64_t 
   Sequence parts(plan);
   parts.Add([&](Plan& part) { GeluV2(part, compute, active, approximate, out_gelu); });
   parts.Add([&](Plan& part) {
-    PlanPointwise(part, approximate == 1 ? BELAY_SIMD_CALL(GeluTanhTimesLoops)() : BELAY_SIMD_CALL(GeluTimesLoops)(),
-                  compute, {active, gate}, {}, out);
+    PlanPointwise(
+        part, approximate == 1 ? BELAY_SIMD_CALL(GeluTanhTimesLoops)() : BELAY_SIMD_CALL(GeluTimesLoops)(),
+        compute, {active, gate}, {}, out);
   });
   parts.Finish();
 }

@@ -73,6 +73,7 @@ T ShiftedRight(T a, T b) {
   return b >= static_cast<T>(sizeof(T) * 8) ? T{0} : static_cast<T>(a >> b);
 }
 
+// clang-format off
 #define BELAY_LIBM_FUNCTIONS(X)  \
   X(Sin, std::sin(a))            \
   X(Cos, std::cos(a))            \
@@ -101,6 +102,7 @@ T ShiftedRight(T a, T b) {
   X(BitwiseXor, a ^ b)             \
   X(LeftShift, ShiftedLeft(a, b))  \
   X(RightShift, ShiftedRight(a, b))
+// clang-format on
 
 #define BELAY_DEFINE_FUNCTION(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
 #define BELAY_DEFINE_OF_ALL(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_ALL(Name)
@@ -121,10 +123,9 @@ namespace kernels {
   void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) { \
     PlanPointwise(plan, Name##Loops(), compute, {self}, {}, out);                 \
   }
-#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                   \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, \
-            const Operand& out) {                                                 \
-    PlanPointwise(plan, Name##Loops(), compute, {self, other}, {}, out);          \
+#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                                         \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) { \
+    PlanPointwise(plan, Name##Loops(), compute, {self, other}, {}, out);                                \
   }
 BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_UNARY_KERNEL)
 BELAY_DEFINE_UNARY_KERNEL(Frac, )

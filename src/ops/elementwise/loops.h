@@ -5,50 +5,48 @@
 
 #include "ops/elementwise/pointwise.h"
 
-#define BELAY_LOOP_HEAD(Name)                                                                   \
-  template <class T>                                                                            \
-  void Name##Loop(void* out, const void* const* in, const LoopAttributes& attributes,           \
-                  int64_t n) {                                                                  \
-    auto* o = static_cast<T*>(out);                                                             \
-    [[maybe_unused]] const T p = attributes.As<T>(0), q = attributes.As<T>(1),                  \
-                             r = attributes.As<T>(2);                                           \
+#define BELAY_LOOP_HEAD(Name)                                                                           \
+  template <class T>                                                                                    \
+  void Name##Loop(void* out, const void* const* in, const LoopAttributes& attributes, int64_t n) {      \
+    auto* o = static_cast<T*>(out);                                                                     \
+    [[maybe_unused]] const T p = attributes.As<T>(0), q = attributes.As<T>(1), r = attributes.As<T>(2); \
     const auto* x = static_cast<const T*>(in[0]);
 
-#define BELAY_UNARY_LOOP(Name, value)                         \
-  BELAY_LOOP_HEAD(Name)                                       \
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {      \
-    const T a = x[i];                                         \
-    o[i] = static_cast<T>(value);                             \
-  }                                                           \
+#define BELAY_UNARY_LOOP(Name, value)                    \
+  BELAY_LOOP_HEAD(Name)                                  \
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) { \
+    const T a = x[i];                                    \
+    o[i] = static_cast<T>(value);                        \
+  }                                                      \
   }
 
-#define BELAY_BINARY_LOOP(Name, value)                        \
-  BELAY_LOOP_HEAD(Name)                                       \
-  const auto* y = static_cast<const T*>(in[1]);               \
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {      \
-    const T a = x[i], b = y[i];                               \
-    o[i] = static_cast<T>(value);                             \
-  }                                                           \
+#define BELAY_BINARY_LOOP(Name, value)                   \
+  BELAY_LOOP_HEAD(Name)                                  \
+  const auto* y = static_cast<const T*>(in[1]);          \
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) { \
+    const T a = x[i], b = y[i];                          \
+    o[i] = static_cast<T>(value);                        \
+  }                                                      \
   }
 
-#define BELAY_TERNARY_LOOP(Name, value)                       \
-  BELAY_LOOP_HEAD(Name)                                       \
-  const auto* y = static_cast<const T*>(in[1]);               \
-  const auto* z = static_cast<const T*>(in[2]);               \
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {      \
-    const T a = x[i], b = y[i], c = z[i];                     \
-    o[i] = static_cast<T>(value);                             \
-  }                                                           \
+#define BELAY_TERNARY_LOOP(Name, value)                  \
+  BELAY_LOOP_HEAD(Name)                                  \
+  const auto* y = static_cast<const T*>(in[1]);          \
+  const auto* z = static_cast<const T*>(in[2]);          \
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) { \
+    const T a = x[i], b = y[i], c = z[i];                \
+    o[i] = static_cast<T>(value);                        \
+  }                                                      \
   }
 
-#define BELAY_LOOPS_OF_ALL(Name)                                                           \
-  PointwiseLoops Name##Loops() {                                                           \
-    return {&Name##Loop<float>, &Name##Loop<double>, &Name##Loop<int32_t>,                 \
-            &Name##Loop<int64_t>, &Name##Loop<uint64_t>};                                  \
+#define BELAY_LOOPS_OF_ALL(Name)                                                                 \
+  PointwiseLoops Name##Loops() {                                                                 \
+    return {&Name##Loop<float>, &Name##Loop<double>, &Name##Loop<int32_t>, &Name##Loop<int64_t>, \
+            &Name##Loop<uint64_t>};                                                              \
   }
 #define BELAY_LOOPS_OF_FLOATS(Name) \
   PointwiseLoops Name##Loops() { return {.f32 = &Name##Loop<float>, .f64 = &Name##Loop<double>}; }
-#define BELAY_LOOPS_OF_INTS(Name)                                                      \
-  PointwiseLoops Name##Loops() {                                                       \
+#define BELAY_LOOPS_OF_INTS(Name)                                                                    \
+  PointwiseLoops Name##Loops() {                                                                     \
     return {.i32 = &Name##Loop<int32_t>, .i64 = &Name##Loop<int64_t>, .u64 = &Name##Loop<uint64_t>}; \
   }

@@ -73,8 +73,9 @@ inline float Log(float x) {
   const float square = f * f;
   const float low = t * f * square + e * 1.42860682e-6f - 0.5f * square;
   const float value = e * 0.693145751953125f + (f + low);
-  const float special = x == 0 ? -std::numeric_limits<float>::infinity()
-                               : x > 0 ? x : std::numeric_limits<float>::quiet_NaN();
+  const float special = x == 0  ? -std::numeric_limits<float>::infinity()
+                        : x > 0 ? x
+                                : std::numeric_limits<float>::quiet_NaN();
   return x > 0 && x <= std::numeric_limits<float>::max() ? value : special;
 }
 

@@ -38,14 +38,13 @@ struct PointwiseBody {
   bool stream;
   bool direct;
   uint8_t repeated = 0;  // operands whose one short row serves all rows; a bit each
-  LoopNest nest;  // the same; last, because most of it is mostly empty
+  LoopNest nest;         // the same; last, because most of it is mostly empty
 
   void operator()(const Frame& frame) const {
     char* base[1 + kMostInputs];
     for (int k = 0; k <= inputs; ++k) {
-      base[k] = bindings[k] >= 0
-                    ? frame.at[bindings[k]] + nest.offset(k)
-                    : reinterpret_cast<char*>(const_cast<uint64_t*>(&constants[k - 1]));
+      base[k] = bindings[k] >= 0 ? frame.at[bindings[k]] + nest.offset(k)
+                                 : reinterpret_cast<char*>(const_cast<uint64_t*>(&constants[k - 1]));
     }
     if (repeated != 0) {
       RowsTogether(base);
@@ -159,8 +158,9 @@ LoopNest NestOf(const Operand& out, std::initializer_list<Operand> in) {
 
 // Element for element, so that one may be written over the other.
 bool IsSame(const Operand& operand, const Operand& out) {
-  return operand.tensor != nullptr && operand.binding >= 0 && operand.dtype() == out.dtype() && operand.shape() == out.shape() &&
-         operand.tensor->strides == out.tensor->strides && operand.tensor->offset == out.tensor->offset;
+  return operand.tensor != nullptr && operand.binding >= 0 && operand.dtype() == out.dtype() &&
+         operand.shape() == out.shape() && operand.tensor->strides == out.tensor->strides &&
+         operand.tensor->offset == out.tensor->offset;
 }
 
 }  // namespace
@@ -181,14 +181,12 @@ LoopAttributes::LoopAttributes(std::initializer_list<const Scalar*> values) {
   }
 }
 
-void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute,
-                   std::initializer_list<Operand> in, const LoopAttributes& attributes,
-                   const Operand& out) {
+void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::initializer_list<Operand> in,
+                   const LoopAttributes& attributes, const Operand& out) {
   PointwiseBody body;
   body.loop = LoopFor(loops, compute);
   if (body.loop == nullptr) {
-    Fail(tensor::kInvalidArgument, "op-dtype", "{} does not compute {}", plan.function(),
-         NameOf(compute));
+    Fail(tensor::kInvalidArgument, "op-dtype", "{} does not compute {}", plan.function(), NameOf(compute));
   }
   if (out.tensor->empty()) return;
   body.nest = NestOf(out, in);
@@ -202,8 +200,8 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute,
     SetOperand(body, ++k, operand, compute);
     body.direct = body.direct && body.lanes[k].direct();
     if (IsSame(operand, out)) plan.MayLieOn(operand.binding);
-    in_place = in_place || (operand.tensor != nullptr && (out.binding == operand.binding ||
-                                                          out.tensor->data == operand.tensor->data));
+    in_place = in_place || (operand.tensor != nullptr &&
+                            (out.binding == operand.binding || out.tensor->data == operand.tensor->data));
   }
   auto bytes = body.nest.count() * static_cast<int64_t>(BytesOf(out.dtype()));
   body.stream = !in_place && bytes >= kStreamBytes &&

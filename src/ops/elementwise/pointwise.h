@@ -33,8 +33,7 @@ struct LoopAttributes {
 inline constexpr int kMostInputs = 3;
 
 // n elements; the result may be one of the operands, element for element.
-using PointwiseLoop = void (*)(void* out, const void* const* in, const LoopAttributes& attributes,
-                               int64_t n);
+using PointwiseLoop = void (*)(void* out, const void* const* in, const LoopAttributes& attributes, int64_t n);
 
 // By compute type; u64 has those of i64 where it may differ. Null: the operator has no such type.
 struct PointwiseLoops {
@@ -43,9 +42,8 @@ struct PointwiseLoops {
 
 // Operands broadcast to `out`; they are converted to `compute`, and so is the result before it is
 // stored. Throws Error when there is no loop for the type.
-void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute,
-                   std::initializer_list<Operand> in, const LoopAttributes& attributes,
-                   const Operand& out);
+void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::initializer_list<Operand> in,
+                   const LoopAttributes& attributes, const Operand& out);
 
 // The type of a floating-point function's result: integers are computed in f32.
 constexpr DType FloatTypeOf(DType type) {

@@ -48,7 +48,8 @@ const Function kFunctions[] = {
     {"Silu", kernels::Silu, [](Real x) { return x * ExactSigmoid(x); }, -30, 30},
     {"Gelu", kernels::Gelu, [](Real x) { return x / 2 * std::erfc(-x / std::sqrt(Real{2})); }, -9, 9},
     {"GeluTanh", kernels::GeluTanh,
-     [](Real x) { return x / 2 * (1 + std::tanh(0.7978845608028654L * (x + 0.044715L * x * x * x))); }, -9, 9},
+     [](Real x) { return x / 2 * (1 + std::tanh(0.7978845608028654L * (x + 0.044715L * x * x * x))); }, -9,
+     9},
     {"Mish", kernels::Mish, [](Real x) { return x * std::tanh(std::log1p(std::exp(x))); }, -30, 30},
     {"Softsign", kernels::Softsign, [](Real x) { return x / (1 + std::fabs(x)); }, -30, 30},
     {"HardSwish", kernels::HardSwish,
@@ -172,7 +173,8 @@ TEST_P(Pointwise, OperatorsOfAllTypes) {
         reference::Set(b.tensor, i, value == 0 ? 3 : value);
       });
       PlanRef plan = testing::NewPlan();
-      Operand self = a.BoundTo(*plan, Access::kRead, "self"), other = b.BoundTo(*plan, Access::kRead, "other");
+      Operand self = a.BoundTo(*plan, Access::kRead, "self"),
+              other = b.BoundTo(*plan, Access::kRead, "other");
       op.kernel(*plan, type, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
       testing::RunPlan(*plan);
       Sample want = out.Copied();
@@ -191,8 +193,10 @@ TEST_P(Pointwise, IntegerDivisionNeverTraps) {
   std::copy_n(left, 4, static_cast<int32_t*>(a.tensor.data));
   std::copy_n(right, 4, static_cast<int32_t*>(b.tensor.data));
   const auto* y = static_cast<const int32_t*>(out.tensor.data);
-  for (auto [kernel, want] : {std::pair{&kernels::TruncDiv, -3}, {&kernels::FloorDiv, -4},
-                              {&kernels::Fmod, -1}, {&kernels::Remainder, 1}}) {
+  for (auto [kernel, want] : {std::pair{&kernels::TruncDiv, -3},
+                              {&kernels::FloorDiv, -4},
+                              {&kernels::Fmod, -1},
+                              {&kernels::Remainder, 1}}) {
     PlanRef plan = testing::NewPlan();
     Operand self = a.BoundTo(*plan, Access::kRead, "self"), other = b.BoundTo(*plan, Access::kRead, "other");
     kernel(*plan, DType::kI32, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
@@ -205,7 +209,8 @@ TEST_P(Pointwise, IntegerDivisionNeverTraps) {
 
 TEST_P(Pointwise, WhereTakesOneSideOrTheOther) {
   for (DType type : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kBool}) {
-    Sample condition(DType::kBool, {4, 1}), a(type, {4, 600}, Layout::kStepped), b(type, {600}), out(type, {4, 600});
+    Sample condition(DType::kBool, {4, 1}), a(type, {4, 600}, Layout::kStepped), b(type, {600}),
+        out(type, {4, 600});
     condition.Randomise(rng_), a.Randomise(rng_), b.Randomise(rng_);
     PlanRef plan = testing::NewPlan();
     Operand c = condition.BoundTo(*plan, Access::kRead, "condition"),
@@ -213,8 +218,9 @@ TEST_P(Pointwise, WhereTakesOneSideOrTheOther) {
     kernels::Where(*plan, type, c, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
     testing::RunPlan(*plan);
     reference::ForEach(out.tensor.shape, [&](const Shape& i) {
-      Real want = reference::Get(condition.tensor, Shape{i[0], 0}) != 0 ? reference::Get(a.tensor, i)
-                                                                        : reference::Get(b.tensor, Shape{i[1]});
+      Real want = reference::Get(condition.tensor, Shape{i[0], 0}) != 0
+                      ? reference::Get(a.tensor, i)
+                      : reference::Get(b.tensor, Shape{i[1]});
       ASSERT_EQ(reference::Get(out.tensor, i), want);
     });
   }

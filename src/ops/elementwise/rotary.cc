@@ -52,7 +52,8 @@ struct RotaryBody {
         [this](char** at, int64_t n) {
           std::vector<float> buffer(static_cast<size_t>(size * kOperands));
           for (int64_t i = 0; i < n; ++i) {
-            Row({at[0] + i * rows.step(0), at[1] + i * rows.step(1), at[2] + i * rows.step(2), at[3] + i * rows.step(3)},
+            Row({at[0] + i * rows.step(0), at[1] + i * rows.step(1), at[2] + i * rows.step(2),
+                 at[3] + i * rows.step(3)},
                 buffer.data());
           }
         },
@@ -88,18 +89,20 @@ struct RotaryBody {
 
 void CheckAngles(const Operand& x, const Operand& angles) {
   const Shape &a = angles.shape(), &b = x.shape();
-  if (a.rank() == b.rank() && a.back(0) == b.back(0) && BroadcastsTo(a, b) && angles.dtype() == x.dtype()) return;
-  Fail(tensor::kInvalidArgument, "rotary-angles",
-       "{} is {} and {} is {}; it needs x's type and number of dimensions, its last size, and must broadcast to it",
-       angles.name, angles.tensor->ToString(), x.name, x.tensor->ToString());
+  if (a.rank() == b.rank() && a.back(0) == b.back(0) && BroadcastsTo(a, b) && angles.dtype() == x.dtype())
+    return;
+  Fail(
+      tensor::kInvalidArgument, "rotary-angles",
+      "{} is {} and {} is {}; it needs x's type and number of dimensions, its last size, and must broadcast to it",
+      angles.name, angles.tensor->ToString(), x.name, x.tensor->ToString());
 }
 
 }  // namespace
 
 namespace kernels {
 
-void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand& cos, const Operand& sin, int64_t mode,
-                             const Operand& out) {
+void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand& cos, const Operand& sin,
+                             int64_t mode, const Operand& out) {
   if (mode < 0 || mode >= kModes) {
     Fail(tensor::kInvalidArgument, "rotary-mode", "mode is {}; it is 0, 1, 2 or 3", mode);
   }
@@ -121,7 +124,8 @@ void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand&
     body.lanes[k] = Lane(operands[k]->dtype(), DType::kF32, tensor::StepOf(*operands[k]->tensor, rank - 1));
   }
   body.size = x.shape().back(0);
-  body.rows = LoopNest(heads[0].shape, {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}, Operand{&heads[3]}});
+  body.rows = LoopNest(heads[0].shape,
+                       {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}, Operand{&heads[3]}});
   for (int64_t i = 0; i < body.size; ++i) body.turns.push_back(TurnOf(static_cast<Mode>(mode), i, body.size));
   plan.MayLieOn(x.binding);  // a row is read before it is written
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);

@@ -16,6 +16,7 @@
 #include "ops/kernels.h"
 #include "ops/rules.h"
 
+// clang-format off
 #define BELAY_UNARY_OPERATORS(X)                          \
   X(Abs, a > 0 ? a : 0 - a)                               \
   X(Neg, -a)                                              \
@@ -31,6 +32,7 @@
   X(Sqrt, std::sqrt(a))                                   \
   X(Rsqrt, 1 / std::sqrt(a))                              \
   X(Reciprocal, 1 / a)
+// clang-format on
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -46,14 +48,15 @@ BELAY_FLOAT_OPERATORS(BELAY_DEFINE_FLOAT)
 BELAY_DEFINE_ALL(LogicalNot, a == 0)
 BELAY_DEFINE_ALL(LeakyRelu, a > 0 ? a : p * a)
 BELAY_DEFINE_ALL(Threshold, a > p ? a : q)
-BELAY_DEFINE_ALL(Shrink, a < -p ? a + q : a > p ? a - q : T{0})
+BELAY_DEFINE_ALL(Shrink, a<-p ? a + q : a> p ? a - q : T{0})
 BELAY_DEFINE_FLOAT(IsNan, a != a)
 BELAY_DEFINE_FLOAT(IsInf, (a > std::numeric_limits<T>::max() && p != 0) ||
                               (a < std::numeric_limits<T>::lowest() && q != 0))
 BELAY_DEFINE_FLOAT(IsFinite, std::fabs(a) <= std::numeric_limits<T>::max())
-BELAY_DEFINE_FLOAT(NanToNum, a != a ? p
-                             : a > std::numeric_limits<T>::max() ? q
-                             : a < std::numeric_limits<T>::lowest() ? r : a)
+BELAY_DEFINE_FLOAT(NanToNum, a != a                                 ? p
+                             : a > std::numeric_limits<T>::max()    ? q
+                             : a < std::numeric_limits<T>::lowest() ? r
+                                                                    : a)
 
 BELAY_UNARY_LOOP(BitwiseNot, ~a)
 BELAY_LOOPS_OF_INTS(BitwiseNot)
@@ -81,18 +84,18 @@ BELAY_SIMD_EXPORT(BitwiseNotLoops);
 
 namespace kernels {
 
-#define BELAY_DEFINE_KERNEL(Name, value)                                                   \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {          \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out);         \
+#define BELAY_DEFINE_KERNEL(Name, value)                                           \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {  \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out); \
   }
 BELAY_UNARY_OPERATORS(BELAY_DEFINE_KERNEL)
 BELAY_FLOAT_OPERATORS(BELAY_DEFINE_KERNEL)
 
 // Whole numbers stay as they are.
-#define BELAY_DEFINE_ROUNDING(Name, value)                                                 \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {          \
-    if (!IsFloat(compute)) return Copy(plan, compute, self, out);                          \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out);         \
+#define BELAY_DEFINE_ROUNDING(Name, value)                                         \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {  \
+    if (!IsFloat(compute)) return Copy(plan, compute, self, out);                  \
+    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out); \
   }
 BELAY_ROUNDINGS(BELAY_DEFINE_ROUNDING)
 
@@ -110,8 +113,7 @@ void IsNan(Plan& plan, DType, const Operand& self, const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(IsNanLoops)(), FloatTypeOf(self.dtype()), {self}, {}, out);
 }
 
-void IsInf(Plan& plan, DType, const Operand& self, bool positive, bool negative,
-           const Operand& out) {
+void IsInf(Plan& plan, DType, const Operand& self, bool positive, bool negative, const Operand& out) {
   LoopAttributes signs({positive ? 1.0 : 0.0, negative ? 1.0 : 0.0});
   PlanPointwise(plan, BELAY_SIMD_CALL(IsInfLoops)(), FloatTypeOf(self.dtype()), {self}, signs, out);
 }
@@ -126,36 +128,30 @@ void IsFinite(Plan& plan, DType, const Operand& self, const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(IsFiniteLoops)(), FloatTypeOf(self.dtype()), {self}, {}, out);
 }
 
-void NanToNum(Plan& plan, DType compute, const Operand& self, double nan, double positive,
-              double negative, const Operand& out) {
+void NanToNum(Plan& plan, DType compute, const Operand& self, double nan, double positive, double negative,
+              const Operand& out) {
   if (!IsFloat(compute)) return Copy(plan, compute, self, out);
   PlanPointwise(plan, BELAY_SIMD_CALL(NanToNumLoops)(), compute, {self},
                 LoopAttributes({nan, positive, negative}), out);
 }
 
-void LeakyRelu(Plan& plan, DType compute, const Operand& self, const Scalar& slope,
-               const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(LeakyReluLoops)(), compute, {self}, LoopAttributes({&slope}),
-                out);
+void LeakyRelu(Plan& plan, DType compute, const Operand& self, const Scalar& slope, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(LeakyReluLoops)(), compute, {self}, LoopAttributes({&slope}), out);
 }
 
-void Threshold(Plan& plan, DType compute, const Operand& self, const Scalar& threshold,
-               const Scalar& value, const Operand& out) {
+void Threshold(Plan& plan, DType compute, const Operand& self, const Scalar& threshold, const Scalar& value,
+               const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(ThresholdLoops)(), compute, {self},
                 LoopAttributes({&threshold, &value}), out);
 }
 
-void Shrink(Plan& plan, DType compute, const Operand& self, double lambd, double bias,
-            const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(ShrinkLoops)(), compute, {self},
-                LoopAttributes({lambd, bias}), out);
+void Shrink(Plan& plan, DType compute, const Operand& self, double lambd, double bias, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(ShrinkLoops)(), compute, {self}, LoopAttributes({lambd, bias}), out);
 }
-void Softshrink(Plan& plan, DType compute, const Operand& self, const Scalar& lambd,
-                const Operand& out) {
+void Softshrink(Plan& plan, DType compute, const Operand& self, const Scalar& lambd, const Operand& out) {
   Shrink(plan, compute, self, lambd.ToDouble(), lambd.ToDouble(), out);
 }
-void Hardshrink(Plan& plan, DType compute, const Operand& self, const Scalar& lambd,
-                const Operand& out) {
+void Hardshrink(Plan& plan, DType compute, const Operand& self, const Scalar& lambd, const Operand& out) {
   Shrink(plan, compute, self, lambd.ToDouble(), 0, out);
 }
 

@@ -27,17 +27,22 @@ class PixelRow {
   // From (x, y) on, `count` pixels.
   void Read(const uint8_t* image, int64_t x, int64_t y, int64_t count) {
     switch (source_.format) {
-      case ImageFormat::kYuv420sp: return ReadYuv(image, x, y, count);
-      case ImageFormat::kRgb888: return ReadColours(image + (y * source_.w + x) * 3, 3, 0, count);
-      case ImageFormat::kXrgb8888: return ReadXrgb(image + (y * source_.w + x) * 4, count);
-      default: WidenBytes(image + y * source_.w + x, 1, count, channel(0));
+      case ImageFormat::kYuv420sp:
+        return ReadYuv(image, x, y, count);
+      case ImageFormat::kRgb888:
+        return ReadColours(image + (y * source_.w + x) * 3, 3, 0, count);
+      case ImageFormat::kXrgb8888:
+        return ReadXrgb(image + (y * source_.w + x) * 4, count);
+      default:
+        WidenBytes(image + y * source_.w + x, 1, count, channel(0));
     }
   }
 
   void Convert(int64_t count) {
     static constexpr std::array<int32_t, 3> kNothing{};
     bool yuv = source_.format == ImageFormat::kYuv420sp;
-    ColourMatrix matrix{source_.matrix, yuv ? source_.input_bias : kNothing, yuv ? kNothing : source_.output_bias};
+    ColourMatrix matrix{source_.matrix, yuv ? source_.input_bias : kNothing,
+                        yuv ? kNothing : source_.output_bias};
     ConvertRow(matrix, channel(0), channel(1), channel(2), count);
   }
 
@@ -50,7 +55,8 @@ class PixelRow {
     WidenShared(uv + (source_.swap_rb ? 0 : 1), count, channel(2));
   }
   void ReadColours(const uint8_t* at, int64_t step, int64_t first, int64_t count) {
-    for (int64_t i = 0; i < 3; ++i) WidenBytes(at + (source_.swap_rb ? 2 - i : i), step, count, channel(first + i));
+    for (int64_t i = 0; i < 3; ++i)
+      WidenBytes(at + (source_.swap_rb ? 2 - i : i), step, count, channel(first + i));
   }
   // X stands in front; it is dropped where three channels are wanted.
   void ReadXrgb(const uint8_t* at, int64_t count) {
@@ -79,14 +85,15 @@ struct PreprocessBody {
     const auto* bytes = reinterpret_cast<const uint8_t*>(frame.at[images]);
     auto* to = reinterpret_cast<float*>(frame.at[out]);
     int64_t size = ImageBytes(from.format, from.h, from.w);
-    ParallelFor(count * h, std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(w, 1)), [&](int64_t begin, int64_t end) {
-      PixelRow pixels(from, channels, w);
-      for (int64_t row = begin; row < end; ++row) {
-        int64_t n = row / h, y = row % h;
-        const ImageRegion& where = regions.empty() ? region : regions[static_cast<size_t>(n)];
-        Row(from, where, bytes + n * size, y, pixels, to + n * strides.n + y * strides.h);
-      }
-    });
+    ParallelFor(count * h, std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(w, 1)),
+                [&](int64_t begin, int64_t end) {
+                  PixelRow pixels(from, channels, w);
+                  for (int64_t row = begin; row < end; ++row) {
+                    int64_t n = row / h, y = row % h;
+                    const ImageRegion& where = regions.empty() ? region : regions[static_cast<size_t>(n)];
+                    Row(from, where, bytes + n * size, y, pixels, to + n * strides.n + y * strides.h);
+                  }
+                });
   }
 
   // The bytes come from the program, which may not have set them, and may lie anywhere.
@@ -95,19 +102,25 @@ struct PreprocessBody {
     std::memcpy(&batch, bytes_of_batch, sizeof batch);
     if (batch.magic != kImageBatchMagic || batch.count != static_cast<uint64_t>(count) ||
         static_cast<int64_t>(ImageBatchBytes(batch.count)) > params_bytes) {
-      Fail(145014, "aipp-not-set", "the parameters of dynamic AIPP were not set; call aclmdlSetInputAIPP before the execution");
+      Fail(145014, "aipp-not-set",
+           "the parameters of dynamic AIPP were not set; call aclmdlSetInputAIPP before the execution");
     }
     regions.resize(batch.count);
-    std::memcpy(regions.data(), bytes_of_batch + offsetof(ImageBatch, region), regions.size() * sizeof(ImageRegion));
+    std::memcpy(regions.data(), bytes_of_batch + offsetof(ImageBatch, region),
+                regions.size() * sizeof(ImageRegion));
     for (const ImageRegion& where : regions) {
-      if (auto reason = WhyNot(batch.source, where, channels, h, w)) Fail(145000, "aipp-image", "{}", *reason);
+      if (auto reason = WhyNot(batch.source, where, channels, h, w))
+        Fail(145000, "aipp-image", "{}", *reason);
     }
     int64_t need = count * ImageBytes(batch.source.format, batch.source.h, batch.source.w);
-    if (need > images_bytes) Fail(145000, "aipp-image", "the images have {} bytes; the input has {} (max_src_image_size)", need, images_bytes);
+    if (need > images_bytes)
+      Fail(145000, "aipp-image", "the images have {} bytes; the input has {} (max_src_image_size)", need,
+           images_bytes);
     return batch.source;
   }
 
-  void Row(const ImageSource& from, const ImageRegion& where, const uint8_t* image, int64_t y, PixelRow& pixels, float* to) const {
+  void Row(const ImageSource& from, const ImageRegion& where, const uint8_t* image, int64_t y,
+           PixelRow& pixels, float* to) const {
     int64_t left = where.padding ? where.left : 0, top = where.padding ? where.top : 0;
     int64_t inner_h = where.crop ? where.crop_h : from.h, inner_w = where.crop ? where.crop_w : from.w;
     if (y < top || y >= top + inner_h) return Fill(to, 0, w, where.padding_value);
@@ -117,8 +130,8 @@ struct PreprocessBody {
     if (from.convert) pixels.Convert(inner_w);
     for (int64_t c = 0; c < channels; ++c) {
       auto i = static_cast<size_t>(c);
-      NormaliseRow(pixels.channel(c), inner_w, static_cast<float>(where.mean[i]), where.least[i], where.factor[i], strides.w,
-                   to + c * strides.c + left * strides.w);
+      NormaliseRow(pixels.channel(c), inner_w, static_cast<float>(where.mean[i]), where.least[i],
+                   where.factor[i], strides.w, to + c * strides.c + left * strides.w);
     }
   }
 
@@ -133,10 +146,14 @@ struct PreprocessBody {
 
 Shape ImageShape(ImageFormat format, int64_t h, int64_t w) {
   switch (format) {
-    case ImageFormat::kYuv420sp: return {h < 0 ? h : h * 3 / 2, w, 1};
-    case ImageFormat::kXrgb8888: return {h, w, 4};
-    case ImageFormat::kRgb888: return {h, w, 3};
-    default: return {h, w, 1};
+    case ImageFormat::kYuv420sp:
+      return {h < 0 ? h : h * 3 / 2, w, 1};
+    case ImageFormat::kXrgb8888:
+      return {h, w, 4};
+    case ImageFormat::kRgb888:
+      return {h, w, 3};
+    default:
+      return {h, w, 1};
   }
 }
 
@@ -148,40 +165,47 @@ int MostChannels(ImageFormat format) {
 }
 
 int64_t WidthAfter(const ImageSource& source, const ImageRegion& region) {
-  return (region.crop ? region.crop_w : source.w) + (region.padding ? int64_t{region.left} + region.right : 0);
+  return (region.crop ? region.crop_w : source.w) +
+         (region.padding ? int64_t{region.left} + region.right : 0);
 }
 int64_t HeightAfter(const ImageSource& source, const ImageRegion& region) {
-  return (region.crop ? region.crop_h : source.h) + (region.padding ? int64_t{region.top} + region.bottom : 0);
+  return (region.crop ? region.crop_h : source.h) +
+         (region.padding ? int64_t{region.top} + region.bottom : 0);
 }
 
-std::optional<std::string> WhyNot(const ImageSource& source, const ImageRegion& region, int64_t channels, int64_t h,
-                                  int64_t w) {
+std::optional<std::string> WhyNot(const ImageSource& source, const ImageRegion& region, int64_t channels,
+                                  int64_t h, int64_t w) {
   auto format = static_cast<int>(source.format);
   if (format < 1 || format > 4) return fmt::format("input format {} is not supported", format);
   if (source.w < 1 || source.h < 1 || source.w > 1 << 16 || source.h > 1 << 16) {
     return fmt::format("an image of {} x {} pixels is not possible", source.w, source.h);
   }
   bool yuv = source.format == ImageFormat::kYuv420sp;
-  if (yuv && (source.w % 2 != 0 || source.h % 2 != 0)) return "width and height of a YUV420SP image must be even";
+  if (yuv && (source.w % 2 != 0 || source.h % 2 != 0))
+    return "width and height of a YUV420SP image must be even";
   if (source.convert && (source.format == ImageFormat::kYuv400 || channels == 4)) {
     return "only three channels can be converted to other colours";
   }
   if (channels < 1 || channels > MostChannels(source.format)) {
-    return fmt::format("the network takes {} channels; the image gives {} at most", channels, MostChannels(source.format));
+    return fmt::format("the network takes {} channels; the image gives {} at most", channels,
+                       MostChannels(source.format));
   }
   if (region.crop) {
     bool inside = region.crop_x >= 0 && region.crop_y >= 0 && region.crop_w > 0 && region.crop_h > 0 &&
-                  int64_t{region.crop_x} + region.crop_w <= source.w && int64_t{region.crop_y} + region.crop_h <= source.h;
+                  int64_t{region.crop_x} + region.crop_w <= source.w &&
+                  int64_t{region.crop_y} + region.crop_h <= source.h;
     if (!inside) {
-      return fmt::format("the region of {} x {} at ({}, {}) is not inside the image of {} x {}", region.crop_w, region.crop_h,
-                         region.crop_x, region.crop_y, source.w, source.h);
+      return fmt::format("the region of {} x {} at ({}, {}) is not inside the image of {} x {}",
+                         region.crop_w, region.crop_h, region.crop_x, region.crop_y, source.w, source.h);
     }
-    if (yuv && (region.crop_x % 2 != 0 || region.crop_y % 2 != 0)) return "a region of a YUV420SP image must begin at even places";
+    if (yuv && (region.crop_x % 2 != 0 || region.crop_y % 2 != 0))
+      return "a region of a YUV420SP image must begin at even places";
   }
-  if (region.padding && (region.left < 0 || region.right < 0 || region.top < 0 || region.bottom < 0)) return "padding is negative";
+  if (region.padding && (region.left < 0 || region.right < 0 || region.top < 0 || region.bottom < 0))
+    return "padding is negative";
   if (WidthAfter(source, region) == w && HeightAfter(source, region) == h) return std::nullopt;
-  return fmt::format("the image becomes {} x {} (width x height), but the network takes {} x {}", WidthAfter(source, region),
-                     HeightAfter(source, region), w, h);
+  return fmt::format("the image becomes {} x {} (width x height), but the network takes {} x {}",
+                     WidthAfter(source, region), HeightAfter(source, region), w, h);
 }
 
 void PlanPreprocess(Plan& plan, const ImageArgs& args) {

@@ -46,8 +46,8 @@ int64_t WidthAfter(const ImageSource& source, const ImageRegion& region);
 int64_t HeightAfter(const ImageSource& source, const ImageRegion& region);
 
 // What is wrong with them for a network that takes [channels, h, w]; nothing when they fit.
-std::optional<std::string> WhyNot(const ImageSource& source, const ImageRegion& region, int64_t channels, int64_t h,
-                                  int64_t w);
+std::optional<std::string> WhyNot(const ImageSource& source, const ImageRegion& region, int64_t channels,
+                                  int64_t h, int64_t w);
 
 // The parameters of a batch as bytes of device memory, for the network's extra input. What wrote them checked
 // them; what reads them cannot know that it was written at all.
@@ -58,7 +58,9 @@ struct ImageBatch {
   ImageRegion region[1];  // `count` of them
 };
 inline constexpr uint32_t kImageBatchMagic = 0x50504941;
-constexpr size_t ImageBatchBytes(uint64_t count) { return sizeof(ImageBatch) + (count - 1) * sizeof(ImageRegion); }
+constexpr size_t ImageBatchBytes(uint64_t count) {
+  return sizeof(ImageBatch) + (count - 1) * sizeof(ImageRegion);
+}
 
 struct ImageArgs {
   Operand images;  // u8, one image behind the other

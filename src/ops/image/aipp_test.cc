@@ -16,7 +16,8 @@ namespace {
 struct Image {
   int64_t c, h, w;
   std::vector<double> v;
-  Image(int64_t channels, int64_t height, int64_t width) : c(channels), h(height), w(width), v(static_cast<size_t>(c * h * w)) {}
+  Image(int64_t channels, int64_t height, int64_t width)
+      : c(channels), h(height), w(width), v(static_cast<size_t>(c * h * w)) {}
   double& at(int64_t i, int64_t y, int64_t x) { return v[static_cast<size_t>((i * h + y) * w + x)]; }
 };
 
@@ -79,7 +80,8 @@ void Recolour(const ImageSource& s, Image& image) {
     for (int64_t x = 0; x < image.w; ++x) {
       double from[3], sum[3];
       bool yuv = s.format == ImageFormat::kYuv420sp;
-      for (size_t j = 0; j < 3; ++j) from[j] = image.at(static_cast<int64_t>(j), y, x) - (yuv ? s.input_bias[j] : 0);
+      for (size_t j = 0; j < 3; ++j)
+        from[j] = image.at(static_cast<int64_t>(j), y, x) - (yuv ? s.input_bias[j] : 0);
       for (size_t i = 0; i < 3; ++i) {
         sum[i] = 0;
         for (size_t j = 0; j < 3; ++j) sum[i] += s.matrix[i * 3 + j] * from[j];
@@ -91,14 +93,16 @@ void Recolour(const ImageSource& s, Image& image) {
 }
 
 Image NormalisedAndPadded(const ImageRegion& r, Image& image) {
-  int64_t left = r.padding ? r.left : 0, right = r.padding ? r.right : 0, top = r.padding ? r.top : 0, bottom = r.padding ? r.bottom : 0;
+  int64_t left = r.padding ? r.left : 0, right = r.padding ? r.right : 0, top = r.padding ? r.top : 0,
+          bottom = r.padding ? r.bottom : 0;
   Image out(image.c, image.h + top + bottom, image.w + left + right);
   for (double& value : out.v) value = r.padding_value;
   for (int64_t i = 0; i < image.c; ++i) {
     auto k = static_cast<size_t>(i);
     for (int64_t y = 0; y < image.h; ++y) {
       for (int64_t x = 0; x < image.w; ++x) {
-        out.at(i, y + top, x + left) = (image.at(i, y, x) - r.mean[k] - static_cast<double>(r.least[k])) * static_cast<double>(r.factor[k]);
+        out.at(i, y + top, x + left) = (image.at(i, y, x) - r.mean[k] - static_cast<double>(r.least[k])) *
+                                       static_cast<double>(r.factor[k]);
       }
     }
   }
@@ -119,11 +123,18 @@ Image Reference(const ImageSource& s, const ImageRegion& r, const uint8_t* bytes
 class Random {
  public:
   explicit Random(unsigned seed) : rng_(seed) {}
-  int32_t Int(int32_t least, int32_t most) { return std::uniform_int_distribution<int32_t>(least, most)(rng_); }
+  int32_t Int(int32_t least, int32_t most) {
+    return std::uniform_int_distribution<int32_t>(least, most)(rng_);
+  }
   bool Coin() { return Int(0, 1) == 1; }
 
   ImageSource Source(ImageFormat format) {
-    ImageSource s{.format = format, .w = Int(4, 20) * 2, .h = Int(4, 12) * 2, .convert = format != ImageFormat::kYuv400 && Coin(), .swap_rb = Coin(), .swap_ax = Coin()};
+    ImageSource s{.format = format,
+                  .w = Int(4, 20) * 2,
+                  .h = Int(4, 12) * 2,
+                  .convert = format != ImageFormat::kYuv400 && Coin(),
+                  .swap_rb = Coin(),
+                  .swap_ax = Coin()};
     if (Coin()) {
       for (int32_t& m : s.matrix) m = Int(-500, 500);
       for (int32_t& b : s.input_bias) b = Int(0, 255);
@@ -136,7 +147,9 @@ class Random {
     r.crop_w = Int(1, s.w - r.crop_x), r.crop_h = Int(1, s.h - r.crop_y);
     r.left = Int(0, 5), r.right = Int(0, 5), r.top = Int(0, 5), r.bottom = Int(0, 5);
     r.padding_value = static_cast<float>(Int(-9, 9)) / 4;
-    for (size_t i = 0; i < 4; ++i) r.mean[i] = Int(0, 255), r.least[i] = static_cast<float>(Int(0, 90)) / 7, r.factor[i] = static_cast<float>(Int(-90, 90)) / 64;
+    for (size_t i = 0; i < 4; ++i)
+      r.mean[i] = Int(0, 255), r.least[i] = static_cast<float>(Int(0, 90)) / 7,
+      r.factor[i] = static_cast<float>(Int(-90, 90)) / 64;
     return r;
   }
   std::vector<uint8_t> Bytes(size_t count) {
@@ -175,7 +188,8 @@ struct Call {
     auto bind = [&](const Tensor& tensor, Access access) {
       return Operand{&tensor, nullptr, plan->Bind(&tensor, access, "x", plan->binding_count(), 0), "x"};
     };
-    ImageArgs args{.images = bind(in, Access::kRead), .params = {}, .out = {}, .source = source, .region = region};
+    ImageArgs args{
+        .images = bind(in, Access::kRead), .params = {}, .out = {}, .source = source, .region = region};
     Tensor batch = Packed(DType::kU8, {static_cast<int64_t>(params.size())}, params.data());
     if (!params.empty()) args.params = bind(batch, Access::kRead);
     args.out = bind(values, Access::kWrite);
@@ -191,13 +205,15 @@ void Expect(const std::vector<float>& got, int64_t n, Image want, bool channels_
       for (int64_t x = 0; x < want.w; ++x) {
         int64_t at = channels_last ? (y * want.w + x) * want.c + i : (i * want.h + y) * want.w + x;
         double value = static_cast<double>(got[static_cast<size_t>(n * want.c * want.h * want.w + at)]);
-        ASSERT_NEAR(value, want.at(i, y, x), 1e-4 + 1e-6 * std::fabs(want.at(i, y, x))) << i << " " << y << " " << x;
+        ASSERT_NEAR(value, want.at(i, y, x), 1e-4 + 1e-6 * std::fabs(want.at(i, y, x)))
+            << i << " " << y << " " << x;
       }
     }
   }
 }
 
-constexpr ImageFormat kFormats[] = {ImageFormat::kYuv420sp, ImageFormat::kXrgb8888, ImageFormat::kRgb888, ImageFormat::kYuv400};
+constexpr ImageFormat kFormats[] = {ImageFormat::kYuv420sp, ImageFormat::kXrgb8888, ImageFormat::kRgb888,
+                                    ImageFormat::kYuv400};
 
 TEST(Aipp, AgreesWithPlainLoops) {
   Random random(1);
@@ -205,14 +221,22 @@ TEST(Aipp, AgreesWithPlainLoops) {
     ImageSource source = random.Source(kFormats[round % 4]);
     ImageRegion region = random.Region(source);
     int64_t channels = source.convert ? random.Int(1, 3) : random.Int(1, MostChannels(source.format));
-    Call call{.images = {}, .params = {}, .n = 2, .c = channels, .h = HeightAfter(source, region), .w = WidthAfter(source, region),
-              .channels_last = random.Coin(), .source = source, .region = region};
+    Call call{.images = {},
+              .params = {},
+              .n = 2,
+              .c = channels,
+              .h = HeightAfter(source, region),
+              .w = WidthAfter(source, region),
+              .channels_last = random.Coin(),
+              .source = source,
+              .region = region};
     ASSERT_EQ(WhyNot(source, region, call.c, call.h, call.w), std::nullopt);
     auto bytes = static_cast<size_t>(ImageBytes(source.format, source.h, source.w));
     call.images = random.Bytes(2 * bytes);
     std::vector<float> got = call.Run();
     for (int64_t n = 0; n < 2; ++n) {
-      Expect(got, n, Reference(source, region, call.images.data() + static_cast<size_t>(n) * bytes, channels), call.channels_last);
+      Expect(got, n, Reference(source, region, call.images.data() + static_cast<size_t>(n) * bytes, channels),
+             call.channels_last);
       if (HasFatalFailure()) FAIL() << "round " << round;
     }
   }
@@ -222,7 +246,8 @@ std::vector<std::byte> BatchOf(const ImageSource& source, const std::vector<Imag
   std::vector<std::byte> bytes(ImageBatchBytes(regions.size()));
   ImageBatch batch{kImageBatchMagic, static_cast<uint32_t>(regions.size()), source, {}};
   std::memcpy(bytes.data(), &batch, sizeof batch);
-  std::memcpy(bytes.data() + offsetof(ImageBatch, region), regions.data(), regions.size() * sizeof(ImageRegion));
+  std::memcpy(bytes.data() + offsetof(ImageBatch, region), regions.data(),
+              regions.size() * sizeof(ImageRegion));
   return bytes;
 }
 
@@ -230,9 +255,15 @@ TEST(Aipp, EachImageOfABatchHasItsRegion) {
   Random random(2);
   ImageSource source = random.Source(ImageFormat::kYuv420sp);
   ImageRegion first{.crop = true, .crop_x = 2, .crop_y = 0, .crop_w = 4, .crop_h = 5, .mean = {9, 8, 7, 6}};
-  ImageRegion second{.crop = true, .padding = true, .crop_x = 0, .crop_y = 2, .crop_w = 3, .crop_h = 3, .left = 1, .top = 2};
+  ImageRegion second{
+      .crop = true, .padding = true, .crop_x = 0, .crop_y = 2, .crop_w = 3, .crop_h = 3, .left = 1, .top = 2};
   auto bytes = static_cast<size_t>(ImageBytes(source.format, source.h, source.w));
-  Call call{.images = random.Bytes(2 * bytes), .params = BatchOf(source, {first, second}), .n = 2, .c = 3, .h = 5, .w = 4};
+  Call call{.images = random.Bytes(2 * bytes),
+            .params = BatchOf(source, {first, second}),
+            .n = 2,
+            .c = 3,
+            .h = 5,
+            .w = 4};
   std::vector<float> got = call.Run();
   Expect(got, 0, Reference(source, first, call.images.data(), 3), false);
   Expect(got, 1, Reference(source, second, call.images.data() + bytes, 3), false);
@@ -277,10 +308,19 @@ TEST(Aipp, SaysWhatDoesNotFit) {
   EXPECT_NE(reason([](ImageSource& s, ImageRegion&) { s.format = ImageFormat::kNone; }), "");
   EXPECT_NE(reason([](ImageSource& s, ImageRegion&) { s.w = 7; }, 3, 6, 7), "") << "odd";
   EXPECT_NE(reason([](ImageSource& s, ImageRegion&) { s.w = 0; }, 3, 6, 0), "");
-  EXPECT_NE(reason([](ImageSource&, ImageRegion& r) { r = {.crop = true, .crop_x = 1, .crop_w = 4, .crop_h = 6}; }, 3, 6, 4), "") << "an odd place";
-  EXPECT_NE(reason([](ImageSource&, ImageRegion& r) { r = {.crop = true, .crop_x = 6, .crop_w = 4, .crop_h = 6}; }, 3, 6, 4), "") << "outside";
+  EXPECT_NE(
+      reason([](ImageSource&, ImageRegion& r) { r = {.crop = true, .crop_x = 1, .crop_w = 4, .crop_h = 6}; },
+             3, 6, 4),
+      "")
+      << "an odd place";
+  EXPECT_NE(
+      reason([](ImageSource&, ImageRegion& r) { r = {.crop = true, .crop_x = 6, .crop_w = 4, .crop_h = 6}; },
+             3, 6, 4),
+      "")
+      << "outside";
   EXPECT_NE(reason([](ImageSource&, ImageRegion& r) { r = {.padding = true, .left = -1, .right = 1}; }), "");
-  EXPECT_NE(reason([](ImageSource& s, ImageRegion&) { s.format = ImageFormat::kYuv400, s.convert = true; }, 1), "");
+  EXPECT_NE(
+      reason([](ImageSource& s, ImageRegion&) { s.format = ImageFormat::kYuv400, s.convert = true; }, 1), "");
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ void WidenShared(const uint8_t* from, int64_t count, int32_t* to) {
   if (count % 2 != 0) to[count - 1] = from[count - 1];
 }
 
-void ConvertRow(const ColourMatrix& matrix, int32_t* __restrict a, int32_t* __restrict b, int32_t* __restrict c, int64_t count) {
+void ConvertRow(const ColourMatrix& matrix, int32_t* __restrict a, int32_t* __restrict b,
+                int32_t* __restrict c, int64_t count) {
   const auto [m00, m01, m02, m10, m11, m12, m20, m21, m22] = matrix.factors;
   const auto [before_a, before_b, before_c] = matrix.before;
   const auto [after_a, after_b, after_c] = matrix.after;
@@ -34,8 +35,8 @@ void ConvertRow(const ColourMatrix& matrix, int32_t* __restrict a, int32_t* __re
   }
 }
 
-void NormaliseRow(const int32_t* __restrict from, int64_t count, float mean, float least, float factor, int64_t step,
-                  float* __restrict to) {
+void NormaliseRow(const int32_t* __restrict from, int64_t count, float mean, float least, float factor,
+                  int64_t step, float* __restrict to) {
   if (step == 1) {
     for (int64_t i = 0; i < count; ++i) to[i] = (static_cast<float>(from[i]) - mean - least) * factor;
     return;

@@ -19,6 +19,7 @@ struct ColourMatrix {
 void ConvertRow(const ColourMatrix& matrix, int32_t* a, int32_t* b, int32_t* c, int64_t count);
 
 // to[i * step] = (from[i] - mean - least) * factor.
-void NormaliseRow(const int32_t* from, int64_t count, float mean, float least, float factor, int64_t step, float* to);
+void NormaliseRow(const int32_t* from, int64_t count, float mean, float least, float factor, int64_t step,
+                  float* to);
 
 }  // namespace belay::ops

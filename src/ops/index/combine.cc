@@ -61,7 +61,8 @@ void Combiner::operator()(char* to, const char* from, int64_t n) const {
 }
 
 BlockCombiner::BlockCombiner(const Tensor& to, const Tensor& from, Combination how, double factor)
-    : nest_(to.shape, {Operand{&to}, Operand{&from}}), row_(to.dtype, how, nest_.step(0), nest_.step(1), factor) {}
+    : nest_(to.shape, {Operand{&to}, Operand{&from}}),
+      row_(to.dtype, how, nest_.step(0), nest_.step(1), factor) {}
 
 void BlockCombiner::operator()(char* to, const char* from) const {
   char* base[2] = {to, const_cast<char*>(from)};

@@ -69,7 +69,8 @@ struct GatherElementsBody {
           for (int64_t i = 0; i < n; ++i) {
             int64_t place;
             std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
-            MoveRow(at[1] + i * nest.step(1), bytes, at[2] + i * nest.step(2) + place * step, bytes, 1, bytes);
+            MoveRow(at[1] + i * nest.step(1), bytes, at[2] + i * nest.step(2) + place * step, bytes, 1,
+                    bytes);
           }
         },
         [] {});
@@ -101,7 +102,8 @@ struct GatherNdBody {
 
 void CheckIndexType(const Operand& index) {
   if (IsInt(index.dtype())) return;
-  Fail(kInvalidArgument, "op-dtype", "{} is {}; indices are ACL_INT32 or ACL_INT64", index.name, NameOf(index.dtype()));
+  Fail(kInvalidArgument, "op-dtype", "{} is {}; indices are ACL_INT32 or ACL_INT64", index.name,
+       NameOf(index.dtype()));
 }
 
 void CheckBatches(const Shape& self, const Shape& index, int batch_dims) {
@@ -125,7 +127,8 @@ Shape GatheredShape(const Shape& self, int dim, int batch_dims, const Shape& ind
   return shape;
 }
 
-void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const Operand& index, const Operand& out) {
+void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const Operand& index,
+                const Operand& out) {
   const Tensor& from = *self.tensor;
   const Tensor& to = *out.tensor;
   CheckIndexType(index);
@@ -183,7 +186,8 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
     body.sizes.push_back(from.shape[d]);
     body.steps.push_back(from.strides[d] * bytes);
   }
-  body.block = StridedCopy(DimsOf(to, names.rank() - 1, to.shape.rank()), DimsOf(from, behind, from.shape.rank()));
+  body.block =
+      StridedCopy(DimsOf(to, names.rank() - 1, to.shape.rank()), DimsOf(from, behind, from.shape.rank()));
   body.offsets[0] = OffsetOf(to);
   body.offsets[1] = OffsetOf(from);
   body.bindings[0] = out.binding;
@@ -195,7 +199,8 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
 
 namespace kernels {
 
-void GatherAxis(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& out) {
+void GatherAxis(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index,
+                const Operand& out) {
   PlanGather(plan, self, rules::WrapDim(self, dim), 0, index, out);
 }
 
@@ -203,7 +208,8 @@ void GatherV3(Plan& plan, DType, const Operand& self, int64_t dim, const Operand
               int64_t /*mode*/, const Operand& out) {
   int axis = rules::WrapDim(self, dim);
   if (batchDims < 0 || batchDims > axis || batchDims > index.tensor->shape.rank()) {
-    Fail(kInvalidArgument, "op-dim", "batchDims is {}, beyond dimension {} or {}", batchDims, axis, index.name);
+    Fail(kInvalidArgument, "op-dim", "batchDims is {}, beyond dimension {} or {}", batchDims, axis,
+         index.name);
   }
   PlanGather(plan, self, axis, static_cast<int>(batchDims), index, out);
 }
@@ -211,14 +217,16 @@ void GatherV3(Plan& plan, DType, const Operand& self, int64_t dim, const Operand
 void IndexSelect(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& index,
                  const Operand& out) {
   if (index.shape().rank() > 1) {
-    Fail(kInvalidArgument, "op-rank", "{} has shape {}; it is a vector", index.name, index.shape().ToString());
+    Fail(kInvalidArgument, "op-rank", "{} has shape {}; it is a vector", index.name,
+         index.shape().ToString());
   }
   GatherAxis(plan, compute, self, dim, index, out);
 }
 
 void Embedding(Plan& plan, DType, const Operand& weight, const Operand& indices, const Operand& out) {
   if (weight.shape().rank() != 2) {
-    Fail(kInvalidArgument, "op-rank", "{} has shape {}; it is a matrix", weight.name, weight.shape().ToString());
+    Fail(kInvalidArgument, "op-rank", "{} has shape {}; it is a matrix", weight.name,
+         weight.shape().ToString());
   }
   PlanGather(plan, weight, 0, 0, indices, out);
 }

@@ -7,7 +7,8 @@ namespace belay::ops {
 
 // out = batch x between x index x behind: rows of dimension `dim`, whose first `batch_dims` dimensions
 // belong to those of `index`.
-void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const Operand& index, const Operand& out);
+void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const Operand& index,
+                const Operand& out);
 
 // The last dimension of `index` holds places in the dimensions after the batch.
 void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand& index, const Operand& out);

@@ -31,15 +31,15 @@ struct IndexFillBody {
 
 namespace kernels {
 
-void IndexFill(Plan& plan, DType, const Operand& self, int64_t dim, std::span<const int64_t> index, const Scalar& value,
-               const Operand& out) {
+void IndexFill(Plan& plan, DType, const Operand& self, int64_t dim, std::span<const int64_t> index,
+               const Scalar& value, const Operand& out) {
   int axis = rules::WrapDim(self, dim);
   CheckSameType(self, out);
   CheckShape(out, self.tensor->shape);
   const Tensor& to = *out.tensor;
   if (!tensor::CanConvert(to.dtype, value.dtype())) {
-    Fail(tensor::kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type", NameOf(value.dtype()),
-         out.name, NameOf(to.dtype));
+    Fail(tensor::kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type",
+         NameOf(value.dtype()), out.name, NameOf(to.dtype));
   }
   if (to.empty() || to.shape.rank() == 0) return;
   IndexFillBody body;

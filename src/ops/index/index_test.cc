@@ -21,7 +21,8 @@ constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kI8, DType::kF64};
 void Call(const Form& form, std::vector<Arg> args) { testing::RunPlan(*WithoutHandle(MakePlan(form, args))); }
 
 // Places in a dimension, some of them counted from its end.
-Sample Places(DType type, const Shape& shape, int64_t size, std::mt19937& rng, Layout layout = Layout::kPacked) {
+Sample Places(DType type, const Shape& shape, int64_t size, std::mt19937& rng,
+              Layout layout = Layout::kPacked) {
   Sample places(type, shape, layout);
   std::uniform_int_distribution<int64_t> pick(-size, size - 1);
   ForEach(shape, [&](const Shape& i) { Set(places.tensor, i, static_cast<reference::Real>(pick(rng))); });
@@ -53,8 +54,8 @@ TEST(Index, GathersBatchByBatch) {
   Sample in(DType::kF32, {3, 2, 7, 4}), out(DType::kF32, {3, 2, 5, 4});
   in.Randomise(rng);
   Sample index = Places(DType::kI64, {3, 5}, 7, rng);
-  Call(forms::GatherV3, {Arg(&in.tensor), Arg(int64_t{2}), Arg(&index.tensor), Arg(int64_t{1}), Arg(int64_t{0}),
-                         Arg(&out.tensor)});
+  Call(forms::GatherV3, {Arg(&in.tensor), Arg(int64_t{2}), Arg(&index.tensor), Arg(int64_t{1}),
+                         Arg(int64_t{0}), Arg(&out.tensor)});
   ForEach(out.tensor.shape, [&](const Shape& i) {
     ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, {i[0], i[1], PlaceAt(index, {i[0], i[2]}, 7), i[3]}));
   });
@@ -65,7 +66,8 @@ TEST(Index, AnIndexBeyondTheEndIsAnErrorOfTheTask) {
   for (int64_t bad : {4, -5, 1000000000}) {
     Set(index.tensor, {1}, static_cast<reference::Real>(bad));
     EXPECT_THROW(Call(forms::Embedding, {Arg(&in.tensor), Arg(&index.tensor), Arg(&out.tensor)}), Error);
-    EXPECT_THROW(Call(forms::InplaceIndexCopy, {Arg(&in.tensor), Arg(int64_t{0}), Arg(&index.tensor), Arg(&out.tensor)}),
+    EXPECT_THROW(Call(forms::InplaceIndexCopy,
+                      {Arg(&in.tensor), Arg(int64_t{0}), Arg(&index.tensor), Arg(&out.tensor)}),
                  Error);
   }
 }
@@ -114,7 +116,8 @@ TEST(Index, ScattersElementsInOrder) {
       source.Randomise(rng, 3);
       Sample index = Places(DType::kI32, {4, 3}, 6, rng);
       PlanRef plan = testing::NewPlan();
-      Operand self = in.BoundTo(*plan, Access::kRead, "self"), places = index.BoundTo(*plan, Access::kRead, "index");
+      Operand self = in.BoundTo(*plan, Access::kRead, "self"),
+              places = index.BoundTo(*plan, Access::kRead, "index");
       Operand from = source.BoundTo(*plan, Access::kRead, "src");
       PlanScatterElements(*plan, self, 1, places, from, how, out.BoundTo(*plan, Access::kWrite, "out"));
       testing::RunPlan(*plan);
@@ -131,7 +134,8 @@ TEST(Index, ScattersElementsInOrder) {
 
 TEST(Index, ScattersBlocks) {
   std::mt19937 rng(4);
-  Sample in(DType::kF32, {4, 6, 3}), updates(DType::kF32, {5, 3}, Layout::kStepped), out(DType::kF32, {4, 6, 3});
+  Sample in(DType::kF32, {4, 6, 3}), updates(DType::kF32, {5, 3}, Layout::kStepped),
+      out(DType::kF32, {4, 6, 3});
   in.Randomise(rng);
   updates.Randomise(rng);
   Sample index = Places(DType::kI64, {5, 2}, 4, rng);
@@ -147,7 +151,8 @@ TEST(Index, ScattersBlocks) {
 TEST(Index, CopiesAddsAndFillsRows) {
   std::mt19937 rng(6);
   for (Layout layout : kLayouts) {
-    Sample self(DType::kF32, {5, 4}, layout), source(DType::kF32, {5, 2}, layout), out(DType::kF32, {5, 4}, layout);
+    Sample self(DType::kF32, {5, 4}, layout), source(DType::kF32, {5, 2}, layout),
+        out(DType::kF32, {5, 4}, layout);
     self.Randomise(rng);
     source.Randomise(rng);
     Sample index(DType::kI64, {2});
@@ -155,13 +160,14 @@ TEST(Index, CopiesAddsAndFillsRows) {
     Set(index.tensor, {1}, -3);
     float two = 2;
     Scalar alpha(&two, DType::kF32);
-    Call(forms::IndexAdd, {Arg(&self.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&source.tensor), Arg(&alpha),
-                           Arg(&out.tensor)});
+    Call(forms::IndexAdd, {Arg(&self.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&source.tensor),
+                           Arg(&alpha), Arg(&out.tensor)});
     Sample filled = self.Copied(), copied = self.Copied();
     int64_t list[] = {3, -3};
     tensor::IntArray places(list, 2);
     Call(forms::InplaceIndexFillTensor, {Arg(&filled.tensor), Arg(int64_t{1}), Arg(&places), Arg(&alpha)});
-    Call(forms::InplaceIndexCopy, {Arg(&copied.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&source.tensor)});
+    Call(forms::InplaceIndexCopy,
+         {Arg(&copied.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&source.tensor)});
     ForEach({5, 4}, [&](const Shape& i) {
       int64_t from = i[1] == 3 ? 0 : i[1] == 1 ? 1 : -1;
       auto before = Get(self.tensor, i), moved = from < 0 ? 0 : Get(source.tensor, {i[0], from});
@@ -174,11 +180,12 @@ TEST(Index, CopiesAddsAndFillsRows) {
 
 TEST(Index, OneHotLeavesOutWhatIsBeyond) {
   Sample index(DType::kI32, {3}), on(DType::kF16, {}), off(DType::kF16, {1}), out(DType::kF16, {4, 3});
-  for (int i = 0; i < 3; ++i) static_cast<int32_t*>(index.tensor.data)[i] = std::array{-1, 2, 9}[static_cast<size_t>(i)];
+  for (int i = 0; i < 3; ++i)
+    static_cast<int32_t*>(index.tensor.data)[i] = std::array{-1, 2, 9}[static_cast<size_t>(i)];
   Set(on.tensor, {}, 5);
   Set(off.tensor, {0}, -1);
-  Call(forms::OneHot, {Arg(&index.tensor), Arg(int64_t{4}), Arg(&on.tensor), Arg(&off.tensor), Arg(int64_t{0}),
-                       Arg(&out.tensor)});
+  Call(forms::OneHot, {Arg(&index.tensor), Arg(int64_t{4}), Arg(&on.tensor), Arg(&off.tensor),
+                       Arg(int64_t{0}), Arg(&out.tensor)});
   ForEach({4, 3}, [&](const Shape& i) {
     bool hot = (i[1] == 0 && i[0] == 3) || (i[1] == 1 && i[0] == 2);
     EXPECT_EQ(Get(out.tensor, i), hot ? 5 : -1);

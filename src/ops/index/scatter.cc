@@ -104,7 +104,8 @@ struct ScatterRowsBody {
     const char* in = frame.at[bindings[1]] + offsets[1];
     for (size_t o = 0; o < outer_out.size(); ++o) {
       for (size_t i = 0; i < places.size(); ++i) {
-        combine(out + outer_out[o] + places[i] * out_step, in + outer_in[o] + static_cast<int64_t>(i) * in_step);
+        combine(out + outer_out[o] + places[i] * out_step,
+                in + outer_in[o] + static_cast<int64_t>(i) * in_step);
       }
     }
   }
@@ -145,8 +146,8 @@ Combination Reduction(int64_t number) {
 
 }  // namespace
 
-void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
-                         Combination how, const Operand& out) {
+void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Operand& index,
+                         const Operand& source, Combination how, const Operand& out) {
   int axis = rules::WrapDim(out, dim);
   CheckScatter(self, index, source, how, out);
   const Shape& shape = index.tensor->shape;
@@ -178,8 +179,8 @@ void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Ope
   plan.SetBody(body);
 }
 
-void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const Operand& updates, Combination how,
-                   const Operand& out) {
+void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const Operand& updates,
+                   Combination how, const Operand& out) {
   CheckScatter(self, index, updates, how, out);
   const Tensor& to = *out.tensor;
   const Tensor& from = *updates.tensor;
@@ -203,7 +204,8 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
     body.steps.push_back(to.strides[d] * bytes);
   }
   body.row_in = OffsetsOf(from, 0, rows);
-  body.combine = BlockCombiner(DimsOf(to, behind, to.shape.rank()), DimsOf(from, rows, from.shape.rank()), how);
+  body.combine =
+      BlockCombiner(DimsOf(to, behind, to.shape.rank()), DimsOf(from, rows, from.shape.rank()), how);
   body.offsets[0] = OffsetOf(to);
   body.offsets[1] = OffsetOf(from);
   body.bindings[0] = out.binding;
@@ -213,8 +215,8 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
   plan.SetBody(body);
 }
 
-void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
-                     Combination how, double factor, const Operand& out) {
+void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand& index,
+                     const Operand& source, Combination how, double factor, const Operand& out) {
   int axis = rules::WrapDim(out, dim);
   CheckScatter(self, index, source, how, out);
   const Tensor& to = *out.tensor;
@@ -243,7 +245,8 @@ void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand
   plan.SetBody(body);
 }
 
-void PlanOneHot(Plan& plan, const Operand& index, int axis, const Operand& on, const Operand& off, const Operand& out) {
+void PlanOneHot(Plan& plan, const Operand& index, int axis, const Operand& on, const Operand& off,
+                const Operand& out) {
   CheckNumeric(index);
   CheckSameType(on, out);
   CheckSameType(off, out);
@@ -291,20 +294,21 @@ void ScatterNd(Plan& plan, DType, const Operand& data, const Operand& indices, c
   PlanScatterNd(plan, data, indices, updates, Combination::kReplace, out);
 }
 
-void IndexCopy(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
-               const Operand& out) {
+void IndexCopy(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index,
+               const Operand& source, const Operand& out) {
   PlanScatterRows(plan, self, dim, index, source, Combination::kReplace, 1, out);
 }
 
-void IndexAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& source,
-              const Scalar& alpha, const Operand& out) {
+void IndexAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index,
+              const Operand& source, const Scalar& alpha, const Operand& out) {
   PlanScatterRows(plan, self, dim, index, source, Combination::kAdd, alpha.ToDouble(), out);
 }
 
-void OneHot(Plan& plan, DType, const Operand& self, int64_t depth, const Operand& onValue, const Operand& offValue,
-            int64_t axis, const Operand& out) {
+void OneHot(Plan& plan, DType, const Operand& self, int64_t depth, const Operand& onValue,
+            const Operand& offValue, int64_t axis, const Operand& out) {
   if (axis < -1) {
-    Fail(tensor::kInvalidArgument, "op-one-hot-axis", "axis is {}; it is -1 (the last) or counts from 0", axis);
+    Fail(tensor::kInvalidArgument, "op-one-hot-axis", "axis is {}; it is -1 (the last) or counts from 0",
+         axis);
   }
   int at = rules::WrapDim(out, axis);
   CheckLength("the one-hot dimension", out.tensor->shape.rank() == 0 ? 0 : out.tensor->shape[at], depth);

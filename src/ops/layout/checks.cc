@@ -19,8 +19,8 @@ void CheckSameType(const Operand& self, const Operand& out) {
 
 void CheckNumeric(const Operand& operand) {
   if (tensor::CanConvert(DType::kF64, operand.dtype())) return;
-  Fail(tensor::kInvalidArgument, "op-numeric", "{} is {}, with which this operator cannot compute", operand.name,
-       NameOf(operand.dtype()));
+  Fail(tensor::kInvalidArgument, "op-numeric", "{} is {}, with which this operator cannot compute",
+       operand.name, NameOf(operand.dtype()));
 }
 
 void CheckLength(const char* name, int64_t seen, int64_t wanted) {

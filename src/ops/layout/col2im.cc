@@ -62,7 +62,8 @@ int64_t PlaceOf(const std::vector<PatchAxis>& axes, int64_t block, int64_t patch
 
 }  // namespace
 
-void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out, const std::vector<PatchAxis>& axes) {
+void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
+                        const std::vector<PatchAxis>& axes) {
   CheckNumeric(out);
   if (out.tensor->empty()) return;
   ColumnsBody body;

@@ -13,6 +13,7 @@ struct PatchAxis {
 
 // self: packed [n, channels * blocks, patches]; out: packed [n, channels, image...], which is added up in
 // the order of the patches. f32 and f64, other types by way of f32.
-void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out, const std::vector<PatchAxis>& axes);
+void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
+                        const std::vector<PatchAxis>& axes);
 
 }  // namespace belay::ops

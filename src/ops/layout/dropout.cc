@@ -46,11 +46,14 @@ struct DropoutBody {
 
 }  // namespace
 
-void PlanDropout(Plan& plan, const Operand& self, double ratio, std::optional<uint32_t> seed, const Operand& out,
-                 const Operand& mask) {
+void PlanDropout(Plan& plan, const Operand& self, double ratio, std::optional<uint32_t> seed,
+                 const Operand& out, const Operand& mask) {
   if (out.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 10);
-  plan.SetBody(DropoutBody{out.dtype(), out.tensor->count(), ratio, seed,
+  plan.SetBody(DropoutBody{out.dtype(),
+                           out.tensor->count(),
+                           ratio,
+                           seed,
                            {OffsetOf(*out.tensor), OffsetOf(*mask.tensor), OffsetOf(*self.tensor)},
                            {out.binding, mask.binding, self.binding}});
 }

@@ -88,7 +88,8 @@ void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, 
         if (r + kSide <= rows && c + kSide <= columns) {
           TransposeBlock(source, target, columns, rows);
         } else {
-          TransposeRest(source, target, std::min(kSide, rows - r), std::min(kSide, columns - c), columns, rows);
+          TransposeRest(source, target, std::min(kSide, rows - r), std::min(kSide, columns - c), columns,
+                        rows);
         }
       }
     }

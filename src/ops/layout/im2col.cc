@@ -55,14 +55,16 @@ Axis AxisOf(int64_t image, size_t i, std::span<const int64_t> kernel, std::span<
             std::span<const int64_t> padding, std::span<const int64_t> stride) {
   Axis axis{image, kernel[i], dilation[i], padding[i], stride[i], 0};
   if (axis.kernel < 1 || axis.dilation < 1 || axis.padding < 0 || axis.stride < 1) {
-    Fail(tensor::kInvalidArgument, "im2col-window",
-         "kernelSize, dilation, padding and stride of dimension {} are {}, {}, {}, {}; padding may be 0, the others at "
-         "least 1",
-         i, axis.kernel, axis.dilation, axis.padding, axis.stride);
+    Fail(
+        tensor::kInvalidArgument, "im2col-window",
+        "kernelSize, dilation, padding and stride of dimension {} are {}, {}, {}, {}; padding may be 0, the others at "
+        "least 1",
+        i, axis.kernel, axis.dilation, axis.padding, axis.stride);
   }
   const int64_t room = image + 2 * axis.padding - axis.dilation * (axis.kernel - 1) - 1;
   if (room < 0) {
-    Fail(tensor::kInvalidArgument, "im2col-window", "the kernel is larger than the padded image in dimension {}", i);
+    Fail(tensor::kInvalidArgument, "im2col-window",
+         "the kernel is larger than the padded image in dimension {}", i);
   }
   axis.patches = room / axis.stride + 1;
   return axis;
@@ -73,12 +75,13 @@ Axis AxisOf(int64_t image, size_t i, std::span<const int64_t> kernel, std::span<
 namespace kernels {
 
 void Im2col(Plan& plan, DType, const Operand& self, std::span<const int64_t> kernel,
-            std::span<const int64_t> dilation, std::span<const int64_t> padding, std::span<const int64_t> stride,
-            const Operand& out) {
+            std::span<const int64_t> dilation, std::span<const int64_t> padding,
+            std::span<const int64_t> stride, const Operand& out) {
   const Tensor &image = *self.tensor, &columns = *out.tensor;
   const int rank = image.shape.rank();
   if (rank != 3 && rank != 4) {
-    Fail(tensor::kInvalidArgument, "im2col-rank", "self has {} dimensions; images have 3, or 4 with a batch", rank);
+    Fail(tensor::kInvalidArgument, "im2col-rank", "self has {} dimensions; images have 3, or 4 with a batch",
+         rank);
   }
   CheckLength("kernelSize", static_cast<int64_t>(kernel.size()), 2);
   CheckLength("dilation", static_cast<int64_t>(dilation.size()), 2);

@@ -64,9 +64,11 @@ void Cat(Plan& plan, DType, const OperandList& tensors, int64_t dim, const Opera
     const Tensor& from = *item.tensor;
     if (from.shape == Shape{0}) continue;  // an empty vector joins everything
     if (from.shape.rank() != to.shape.rank() || to.shape.rank() == 0 ||
-        first + from.shape[axis] > to.shape[axis] || WithSize(from.shape, axis, 0) != WithSize(to.shape, axis, 0)) {
-      Fail(kInvalidArgument, "op-cat", "a tensor of shape {} does not fit into {} of shape {} along dimension {}",
-           from.shape.ToString(), out.name, to.shape.ToString(), axis);
+        first + from.shape[axis] > to.shape[axis] ||
+        WithSize(from.shape, axis, 0) != WithSize(to.shape, axis, 0)) {
+      Fail(kInvalidArgument, "op-cat",
+           "a tensor of shape {} does not fit into {} of shape {} along dimension {}", from.shape.ToString(),
+           out.name, to.shape.ToString(), axis);
     }
     CheckConvertible(item, out);
     Tensor place = Part(to, axis, first, from.shape[axis]);
@@ -80,7 +82,8 @@ void Cat(Plan& plan, DType, const OperandList& tensors, int64_t dim, const Opera
 void Stack(Plan& plan, DType, const OperandList& tensors, int64_t dim, const Operand& out) {
   int axis = rules::WrapDim(out, dim);
   const Tensor& to = *out.tensor;
-  CheckLength("the stacked dimension", to.shape.rank() == 0 ? 0 : to.shape[axis], static_cast<int64_t>(tensors.size()));
+  CheckLength("the stacked dimension", to.shape.rank() == 0 ? 0 : to.shape[axis],
+              static_cast<int64_t>(tensors.size()));
   PiecesBody body;
   for (const Operand& item : tensors) {
     Tensor place = to;
@@ -107,8 +110,8 @@ void SplitWithSize(Plan& plan, DType, const Operand& self, std::span<const int64
   for (size_t i = 0; i < outs.size(); ++i) {
     int64_t rest = self.tensor->shape.rank() == 0 ? 0 : self.tensor->shape[axis] - first;
     if (sizes[i] < 0 || sizes[i] > rest) {
-      Fail(kInvalidArgument, "op-split", "splitSizes[{}] is {}, but only {} are left of dimension {}", i, sizes[i],
-           rest, axis);
+      Fail(kInvalidArgument, "op-split", "splitSizes[{}] is {}, but only {} are left of dimension {}", i,
+           sizes[i], rest, axis);
     }
     Tensor part = Part(*self.tensor, axis, first, sizes[i]);
     CheckShape(outs[i], part.shape);

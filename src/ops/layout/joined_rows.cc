@@ -24,7 +24,8 @@ struct JoinedRowsBody {
       for (int64_t r = begin; r < end; ++r) {
         char* row = frame.at[out] + r * row_bytes;
         for (const Piece& piece : pieces) {
-          std::memcpy(row + piece.at, frame.at[piece.binding] + r * piece.bytes, static_cast<size_t>(piece.bytes));
+          std::memcpy(row + piece.at, frame.at[piece.binding] + r * piece.bytes,
+                      static_cast<size_t>(piece.bytes));
         }
       }
     });
@@ -32,7 +33,8 @@ struct JoinedRowsBody {
 };
 
 bool IsWhole(const Operand& operand, DType dtype) {
-  return operand.dtype() == dtype && operand.tensor->offset == 0 && IsPacked(operand.shape(), operand.tensor->strides);
+  return operand.dtype() == dtype && operand.tensor->offset == 0 &&
+         IsPacked(operand.shape(), operand.tensor->strides);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace belay::ops {
 
-// Dimensions before `axis` are rows. False: there are too few rows, or types or layouts differ; copies of whole
-// tensors do that as well.
+// Dimensions before `axis` are rows. False: there are too few rows, or types or layouts differ; copies of
+// whole tensors do that as well.
 bool PlanJoinedRows(Plan& plan, std::span<const Operand> pieces, int axis, const Operand& out);
 
 }  // namespace belay::ops

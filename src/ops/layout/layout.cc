@@ -58,8 +58,9 @@ void Pad(Plan& plan, const Operand& self, std::span<const int64_t> pairs, PadMod
   const Shape& shape = self.tensor->shape;
   auto padded = static_cast<int>(pairs.size() / 2);
   if (pairs.size() % 2 != 0 || padded > shape.rank()) {
-    Fail(kInvalidArgument, "op-pad-pairs", "{} paddings do not fit {} dimensions: two for each, from the last one on",
-         pairs.size(), shape.rank());
+    Fail(kInvalidArgument, "op-pad-pairs",
+         "{} paddings do not fit {} dimensions: two for each, from the last one on", pairs.size(),
+         shape.rank());
   }
   std::vector<AxisMap> maps = IdentityMaps(shape);
   for (int i = 0; i < padded; ++i) {
@@ -68,8 +69,9 @@ void Pad(Plan& plan, const Operand& self, std::span<const int64_t> pairs, PadMod
     int64_t before = pairs[at], after = pairs[at + 1];
     bool too_far = mode == PadMode::kReflect && std::max(before, after) >= shape.back(i);
     if (too_far && shape.back(i) > 0) {
-      Fail(kInvalidArgument, "op-pad", "a dimension of {} elements cannot be padded by {} and {}: reflection needs less",
-           shape.back(i), before, after);
+      Fail(kInvalidArgument, "op-pad",
+           "a dimension of {} elements cannot be padded by {} and {}: reflection needs less", shape.back(i),
+           before, after);
     }
     maps[d] = PaddedMap(shape.back(i), before, after, mode);
   }
@@ -116,10 +118,11 @@ void RollAsRow(Plan& plan, const Operand& x, int64_t shift, const Operand& out) 
     self.strides = to.strides = Shape{1};
     AxisMap map = IdentityMap(self.shape[0]);
     std::rotate(map.begin(), map.end() - Wrapped(shift, map.size()), map.end());
-    return PlanRearranged(plan, {&self, nullptr, x.binding, x.name}, {&to, nullptr, out.binding, out.name}, {map},
-                          nullptr);
+    return PlanRearranged(plan, {&self, nullptr, x.binding, x.name}, {&to, nullptr, out.binding, out.name},
+                          {map}, nullptr);
   }
-  MoveEach body{PlacesOf(*out.tensor), PlacesOf(*x.tensor), tensor::BytesOf(x.dtype()), {out.binding, x.binding}};
+  MoveEach body{
+      PlacesOf(*out.tensor), PlacesOf(*x.tensor), tensor::BytesOf(x.dtype()), {out.binding, x.binding}};
   std::rotate(body.from.begin(), body.from.end() - Wrapped(shift, body.from.size()), body.from.end());
   plan.SetCost(20 + static_cast<uint64_t>(x.tensor->count()) / 4);
   plan.SetBody(std::move(body));
@@ -140,7 +143,8 @@ void Permute(Plan& plan, DType, const Operand& self, std::span<const int64_t> di
     view.shape[static_cast<int>(i)] = from.shape[dim];
     view.strides[static_cast<int>(i)] = from.strides[dim];
   }
-  if (seen != (1u << dims.size()) - 1) Fail(kInvalidArgument, "op-permutation", "dims names a dimension twice");
+  if (seen != (1u << dims.size()) - 1)
+    Fail(kInvalidArgument, "op-permutation", "dims names a dimension twice");
   PlanCopyOf(plan, self, view, out);
 }
 
@@ -201,7 +205,8 @@ void Repeat(Plan& plan, DType, const Operand& self, std::span<const int64_t> rep
       view.strides[d] = self.tensor->strides[from];
     }
     int64_t times = repeats[static_cast<size_t>(d)];
-    if (times < 0) Fail(kInvalidArgument, "op-repeats", "repeats[{}] is {}; it must not be negative", d, times);
+    if (times < 0)
+      Fail(kInvalidArgument, "op-repeats", "repeats[{}] is {}; it must not be negative", d, times);
     AxisMap map;
     for (int64_t i = 0; i < times * view.shape[d]; ++i) map.push_back(i % view.shape[d]);
     maps.push_back(std::move(map));
@@ -237,11 +242,13 @@ void ConstantPad(Plan& plan, DType, const Operand& self, std::span<const int64_t
   Pad(plan, self, pad, PadMode::kConstant, fill, out);
 }
 
-void ReflectionPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> padding, const Operand& out) {
+void ReflectionPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> padding,
+                   const Operand& out) {
   Pad(plan, self, padding, PadMode::kReflect, nullptr, out);
 }
 
-void ReplicationPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> padding, const Operand& out) {
+void ReplicationPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> padding,
+                    const Operand& out) {
   Pad(plan, self, padding, PadMode::kEdge, nullptr, out);
 }
 

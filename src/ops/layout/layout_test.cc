@@ -17,7 +17,8 @@ using testing::Layout;
 using testing::Sample;
 
 const std::vector<DType> kTypes = {DType::kF32, DType::kF16, DType::kI8, DType::kI64};
-const std::vector<Layout> kLayouts = {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kOffset};
+const std::vector<Layout> kLayouts = {Layout::kPacked, Layout::kTransposed, Layout::kStepped,
+                                      Layout::kOffset};
 
 IntArray Ints(std::initializer_list<int64_t> values) { return {values.begin(), values.size()}; }
 
@@ -55,13 +56,16 @@ TEST(Layout, PermutesEveryWay) {
     Shape out;
     for (int64_t d : order) out.push_back(shape[static_cast<int>(d)]);
     IntArray dims(order.data(), order.size());
-    Check(shape, out,
-          [&](const Shape& i) {
-            Shape from = i;
-            for (int d = 0; d < 3; ++d) from[static_cast<int>(order[static_cast<size_t>(d)])] = i[d];
-            return std::optional(from);
-          },
-          [&](const Tensor& in, const Tensor& result) { Call(forms::Permute, {Arg(&in), Arg(&dims), Arg(&result)}); });
+    Check(
+        shape, out,
+        [&](const Shape& i) {
+          Shape from = i;
+          for (int d = 0; d < 3; ++d) from[static_cast<int>(order[static_cast<size_t>(d)])] = i[d];
+          return std::optional(from);
+        },
+        [&](const Tensor& in, const Tensor& result) {
+          Call(forms::Permute, {Arg(&in), Arg(&dims), Arg(&result)});
+        });
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -81,22 +85,36 @@ TEST(Layout, Slices) {
   for (auto [start, end, step] : {std::tuple{1, 9, 1}, {0, 100, 3}, {-7, -1, 2}, {5, 2, 1}}) {
     int64_t first = start < 0 ? start + 9 : start, last = std::min(end < 0 ? end + 9 : end, 9);
     int64_t count = std::max<int64_t>(0, (last - first + step - 1) / step);
-    Check({4, 9, 5}, {4, count, 5}, [&](const Shape& i) { return Shape{i[0], first + i[1] * step, i[2]}; },
-          [&](const Tensor& in, const Tensor& out) {
-            Call(forms::Slice, {Arg(&in), Arg(int64_t{1}), Arg(int64_t{start}), Arg(int64_t{end}), Arg(int64_t{step}),
-                               Arg(&out)});
-          });
+    Check(
+        {4, 9, 5}, {4, count, 5},
+        [&](const Shape& i) {
+          return Shape{i[0], first + i[1] * step, i[2]};
+        },
+        [&](const Tensor& in, const Tensor& out) {
+          Call(forms::Slice, {Arg(&in), Arg(int64_t{1}), Arg(int64_t{start}), Arg(int64_t{end}),
+                              Arg(int64_t{step}), Arg(&out)});
+        });
   }
 }
 
 TEST(Layout, RollsAndFlips) {
   IntArray shifts = Ints({2, -3}), dims = Ints({0, -1}), both = Ints({0, 2});
-  Check({5, 3, 7}, {5, 3, 7}, [](const Shape& i) { return Shape{(i[0] + 3) % 5, i[1], (i[2] + 3) % 7}; },
-        [&](const Tensor& in, const Tensor& out) {
-          Call(forms::Roll, {Arg(&in), Arg(&shifts), Arg(&dims), Arg(&out)});
-        });
-  Check({5, 3, 7}, {5, 3, 7}, [](const Shape& i) { return Shape{4 - i[0], i[1], 6 - i[2]}; },
-        [&](const Tensor& in, const Tensor& out) { Call(forms::Flip, {Arg(&in), Arg(&both), Arg(&out)}); });
+  Check(
+      {5, 3, 7}, {5, 3, 7},
+      [](const Shape& i) {
+        return Shape{(i[0] + 3) % 5, i[1], (i[2] + 3) % 7};
+      },
+      [&](const Tensor& in, const Tensor& out) {
+        Call(forms::Roll, {Arg(&in), Arg(&shifts), Arg(&dims), Arg(&out)});
+      });
+  Check(
+      {5, 3, 7}, {5, 3, 7},
+      [](const Shape& i) {
+        return Shape{4 - i[0], i[1], 6 - i[2]};
+      },
+      [&](const Tensor& in, const Tensor& out) {
+        Call(forms::Flip, {Arg(&in), Arg(&both), Arg(&out)});
+      });
 }
 
 TEST(Layout, RollsAsOneRow) {
@@ -109,38 +127,61 @@ TEST(Layout, RollsAsOneRow) {
 
 TEST(Layout, Repeats) {
   IntArray repeats = Ints({2, 1, 3});
-  Check({4, 5}, {2, 4, 15}, [](const Shape& i) { return Shape{i[1], i[2] % 5}; },
-        [&](const Tensor& in, const Tensor& out) { Call(forms::Repeat, {Arg(&in), Arg(&repeats), Arg(&out)}); });
-  Check({4, 5}, {4, 10}, [](const Shape& i) { return Shape{i[0], i[1] / 2}; },
-        [&](const Tensor& in, const Tensor& out) {
-          Call(forms::RepeatInterleaveIntWithDim,
-              {Arg(&in), Arg(int64_t{2}), Arg(int64_t{1}), Arg(int64_t{10}), Arg(&out)});
-        });
+  Check(
+      {4, 5}, {2, 4, 15},
+      [](const Shape& i) {
+        return Shape{i[1], i[2] % 5};
+      },
+      [&](const Tensor& in, const Tensor& out) {
+        Call(forms::Repeat, {Arg(&in), Arg(&repeats), Arg(&out)});
+      });
+  Check(
+      {4, 5}, {4, 10},
+      [](const Shape& i) {
+        return Shape{i[0], i[1] / 2};
+      },
+      [&](const Tensor& in, const Tensor& out) {
+        Call(forms::RepeatInterleaveIntWithDim,
+             {Arg(&in), Arg(int64_t{2}), Arg(int64_t{1}), Arg(int64_t{10}), Arg(&out)});
+      });
 }
 
 TEST(Layout, PadsWithZerosAndCuts) {
   IntArray pad = Ints({2, -1, 0, 0, 1, 3});
   float zero = 0;
   Scalar value(&zero, DType::kF32);
-  Check({3, 4, 6}, {7, 4, 7},
-        [](const Shape& i) -> std::optional<Shape> {
-          Shape from{i[0] - 1, i[1], i[2] - 2};
-          if (from[0] < 0 || from[0] >= 3 || from[2] < 0) return std::nullopt;
-          return from;
-        },
-        [&](const Tensor& in, const Tensor& out) {
-          Call(forms::ConstantPadNd, {Arg(&in), Arg(&pad), Arg(&value), Arg(&out)});
-        });
+  Check(
+      {3, 4, 6}, {7, 4, 7},
+      [](const Shape& i) -> std::optional<Shape> {
+        Shape from{i[0] - 1, i[1], i[2] - 2};
+        if (from[0] < 0 || from[0] >= 3 || from[2] < 0) return std::nullopt;
+        return from;
+      },
+      [&](const Tensor& in, const Tensor& out) {
+        Call(forms::ConstantPadNd, {Arg(&in), Arg(&pad), Arg(&value), Arg(&out)});
+      });
 }
 
 TEST(Layout, PadsByReflectionAndReplication) {
   IntArray pad = Ints({2, 3, 1, 0});
   auto mirrored = [](int64_t i, int64_t n) { return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i; };
   auto nearest = [](int64_t i, int64_t n) { return std::clamp<int64_t>(i, 0, n - 1); };
-  Check({2, 4, 5}, {2, 5, 10}, [&](const Shape& i) { return Shape{i[0], mirrored(i[1] - 1, 4), mirrored(i[2] - 2, 5)}; },
-        [&](const Tensor& in, const Tensor& out) { Call(forms::ReflectionPad2d, {Arg(&in), Arg(&pad), Arg(&out)}); });
-  Check({2, 4, 5}, {2, 5, 10}, [&](const Shape& i) { return Shape{i[0], nearest(i[1] - 1, 4), nearest(i[2] - 2, 5)}; },
-        [&](const Tensor& in, const Tensor& out) { Call(forms::ReplicationPad2d, {Arg(&in), Arg(&pad), Arg(&out)}); });
+  Check(
+      {2, 4, 5}, {2, 5, 10},
+      [&](const Shape& i) {
+        return Shape{i[0], mirrored(i[1] - 1, 4), mirrored(i[2] - 2, 5)};
+      },
+      [&](const Tensor& in, const Tensor& out) {
+        Call(forms::ReflectionPad2d, {Arg(&in), Arg(&pad), Arg(&out)});
+      });
+  Check(
+      {2, 4, 5}, {2, 5, 10},
+      [&](const Shape& i) {
+        return Shape{i[0], nearest(i[1] - 1, 4), nearest(i[2] - 2, 5)};
+      },
+      [&](const Tensor& in, const Tensor& out) {
+        Call(forms::ReplicationPad2d, {Arg(&in), Arg(&pad), Arg(&out)});
+      });
 }
 
 TEST(Layout, RefusesToReflectTooFar) {

@@ -80,7 +80,8 @@ struct TriangleBody {
                 [&](int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) {
                     auto at = static_cast<size_t>(i);
-                    Row(frame.at[bindings[0]] + out_rows[at], frame.at[bindings[1]] + in_rows[at], i % height);
+                    Row(frame.at[bindings[0]] + out_rows[at], frame.at[bindings[1]] + in_rows[at],
+                        i % height);
                   }
                 });
   }
@@ -122,8 +123,16 @@ void PlanTriangle(Plan& plan, const Operand& self, int64_t diagonal, bool upper,
   int64_t height = to.shape.back(1), width = to.shape.back(0);
   diagonal = std::clamp(diagonal, -height - 1, width + 1);
   plan.SetCost(20 + static_cast<uint64_t>(to.count()) / 2);
-  plan.SetBody(TriangleBody{RowOffsets(to), RowOffsets(from), height, width, diagonal, to.strides.back(0) * bytes,
-                            from.strides.back(0) * bytes, bytes, upper, {out.binding, self.binding}});
+  plan.SetBody(TriangleBody{RowOffsets(to),
+                            RowOffsets(from),
+                            height,
+                            width,
+                            diagonal,
+                            to.strides.back(0) * bytes,
+                            from.strides.back(0) * bytes,
+                            bytes,
+                            upper,
+                            {out.binding, self.binding}});
 }
 
 struct EyeBody {
@@ -151,10 +160,11 @@ struct EyeBody {
 
 namespace kernels {
 
-void Arange(Plan& plan, DType, const Scalar& start, const Scalar& end, const Scalar& step, const Operand& out) {
+void Arange(Plan& plan, DType, const Scalar& start, const Scalar& end, const Scalar& step,
+            const Operand& out) {
   if ((end.ToDouble() - start.ToDouble()) * step.ToDouble() < 0) {
-    Fail(kInvalidArgument, "op-step", "step is {}, which leads from start, {}, away from end, {}", step.ToDouble(),
-         start.ToDouble(), end.ToDouble());
+    Fail(kInvalidArgument, "op-step", "step is {}, which leads from start, {}, away from end, {}",
+         step.ToDouble(), start.ToDouble(), end.ToDouble());
   }
   PlanSteps(plan, start, step, out);
 }
@@ -184,8 +194,8 @@ void DiagonalOnes(Plan& plan, int64_t height, int64_t width, int64_t diagonal, c
   const Tensor& to = *out.tensor;
   if (to.empty()) return;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
-  EyeBody body{to.offset * bytes, height, width, diagonal, to.strides[0] * bytes, to.strides[1] * bytes, bytes, {},
-               out.binding};
+  EyeBody body{to.offset * bytes,     height, width, diagonal,   to.strides[0] * bytes,
+               to.strides[1] * bytes, bytes,  {},    out.binding};
   int64_t one = 1;
   tensor::Convert(to.dtype, body.one, DType::kI64, &one, 1);
   plan.SetCost(20 + static_cast<uint64_t>(to.count()));

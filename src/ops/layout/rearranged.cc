@@ -145,8 +145,8 @@ void ChooseInner(RearrangedBody& body) {
 }
 
 [[noreturn]] void FailPad(int64_t size, int64_t before, int64_t after, const char* why) {
-  Fail(tensor::kInvalidArgument, "op-pad", "a dimension of {} elements cannot be padded by {} and {}: {}", size,
-       before, after, why);
+  Fail(tensor::kInvalidArgument, "op-pad", "a dimension of {} elements cannot be padded by {} and {}: {}",
+       size, before, after, why);
 }
 
 // The place of i in a row of n that is continued as the mode says.
@@ -184,7 +184,8 @@ AxisMap PaddedMap(int64_t size, int64_t before, int64_t after, PadMode mode) {
   if (std::max(std::abs(before), std::abs(after)) > kMost) FailPad(size, before, after, "that is too much");
   int64_t length = size + before + after;
   if (length < 0) FailPad(size, before, after, "more is cut off than there is");
-  if (size == 0 && length > 0 && mode != PadMode::kConstant) FailPad(size, before, after, "it has no elements");
+  if (size == 0 && length > 0 && mode != PadMode::kConstant)
+    FailPad(size, before, after, "it has no elements");
   AxisMap map;
   for (int64_t i = 0; i < length; ++i) map.push_back(Continued(i - before, size, mode));
   return map;
@@ -195,7 +196,8 @@ void PlanRearranged(Plan& plan, const Operand& self, const Operand& out, const s
   const Tensor& from = *self.tensor;
   const Tensor& to = *out.tensor;
   if (BytesOf(to.dtype) == 0) {
-    Fail(tensor::kInvalidArgument, "op-numeric", "{} is {}, which this operator cannot move", out.name, NameOf(to.dtype));
+    Fail(tensor::kInvalidArgument, "op-numeric", "{} is {}, which this operator cannot move", out.name,
+         NameOf(to.dtype));
   }
   if (to.empty()) return;
   RearrangedBody body;
@@ -204,7 +206,8 @@ void PlanRearranged(Plan& plan, const Operand& self, const Operand& out, const s
   body.fill = Pattern(fill, bytes);
   int rank = to.shape.rank();
   // Whole rows of both sides move together.
-  while (rank > 1 && to.strides[rank - 1] * bytes == body.element && from.strides[rank - 1] * bytes == body.element &&
+  while (rank > 1 && to.strides[rank - 1] * bytes == body.element &&
+         from.strides[rank - 1] * bytes == body.element &&
          IsIdentity(maps[static_cast<size_t>(rank - 1)], from.shape[rank - 1])) {
     body.element *= to.shape[--rank];
   }

@@ -21,7 +21,8 @@ StridedCopy::StridedCopy(const Tensor& out, const Tensor& in)
 
 void StridedCopy::Run(char* out, const char* in) const {
   char* base[2] = {out + nest_.offset(0), const_cast<char*>(in) + nest_.offset(1)};
-  nest_.WalkAll(base, [this](char** at, int64_t n) { Row(at[0], at[1], n); }, [] {});
+  nest_.WalkAll(
+      base, [this](char** at, int64_t n) { Row(at[0], at[1], n); }, [] {});
 }
 
 void StridedCopy::RunHere(char* out, const char* in) const {

@@ -96,8 +96,8 @@ struct TransposedBody {
       out += i * outer[d].out;
       in += i * outer[d].in;
     }
-    kernel(out + first * row.out, row.out, in + first * row.in, column.in,
-           std::min(kStrip, row.size - first), column.size);
+    kernel(out + first * row.out, row.out, in + first * row.in, column.in, std::min(kStrip, row.size - first),
+           column.size);
   }
 };
 
@@ -120,10 +120,15 @@ bool PlanWhole(Plan& plan, const Nest& nest, const Operand& src, const Operand& 
   const Dim &row = nest.dims[0], &column = nest.dims[1];
   const Dim batch = nest.rank == 3 ? nest.dims[2] : Dim{1, 0, 0};
   const int64_t image = row.size * column.size * kFloat;
-  if (row.out != kFloat || column.in != kFloat || row.in != column.size * kFloat || column.out != row.size * kFloat) return false;
+  if (row.out != kFloat || column.in != kFloat || row.in != column.size * kFloat ||
+      column.out != row.size * kFloat)
+    return false;
   if (batch.size != 1 && (batch.out != image || batch.in != image)) return false;
-  WholeBody body{batch.size, row.size, column.size,
-                 {out.tensor->offset * kFloat, src.tensor->offset * kFloat}, {out.binding, src.binding}};
+  WholeBody body{batch.size,
+                 row.size,
+                 column.size,
+                 {out.tensor->offset * kFloat, src.tensor->offset * kFloat},
+                 {out.binding, src.binding}};
   plan.SetCost(20 + static_cast<uint64_t>(out.tensor->count()) / 4);
   plan.SetBody(body);
   return true;

@@ -28,9 +28,9 @@ struct AddProductBody {
       char* at[] = {frame.at[mat1], frame.at[mat2], sums};
       (*product)->Run({at, frame.workspace + inner_at});
     }
-    char* base[3] = {frame.at[out] + nest.offset(0), sums,
-                     self < 0 ? sums : frame.at[self] + nest.offset(2)};
-    nest.WalkAll(base, [this](char** at, int64_t n) { Row(at, n); }, [] {});
+    char* base[3] = {frame.at[out] + nest.offset(0), sums, self < 0 ? sums : frame.at[self] + nest.offset(2)};
+    nest.WalkAll(
+        base, [this](char** at, int64_t n) { Row(at, n); }, [] {});
   }
 
   void Row(char** at, int64_t n) const {
@@ -43,8 +43,7 @@ struct AddProductBody {
         sum[k] = alpha == 0 ? 0 : alpha * *x;
       }
       if (self >= 0 && beta != 0) {
-        const auto* x = static_cast<const float*>(
-            self_lane.Load(added, at[2] + i * nest.step(2), count));
+        const auto* x = static_cast<const float*>(self_lane.Load(added, at[2] + i * nest.step(2), count));
         for (int64_t k = 0; k < count; ++k) sum[k] += beta * x[k];
       }
       out_lane.Store(at[0] + i * nest.step(0), sum, count, false);
@@ -58,8 +57,8 @@ void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
   const Shape shape = rules::AnyMatrix(args.mat1, args.mat2);
   if (shape != args.out.shape() || (args.self.present() && !BroadcastsTo(args.self.shape(), shape))) {
     Fail(tensor::kInvalidArgument, "op-matrix-shape",
-         "the product has the shape {}; {} has {}, and what is added must broadcast to it",
-         shape.ToString(), args.out.name, args.out.shape().ToString());
+         "the product has the shape {}; {} has {}, and what is added must broadcast to it", shape.ToString(),
+         args.out.name, args.out.shape().ToString());
   }
   if (args.out.tensor->empty()) return;
   Tensor sums = PackedOf(DType::kF32, shape);

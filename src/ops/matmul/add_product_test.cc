@@ -26,7 +26,8 @@ TEST(AddProduct, ScalesAndBroadcasts) {
   for (auto [dtype, allowed] : {std::pair{DType::kF32, 1e-5}, {DType::kF16, 2e-3}}) {
     for (Layout layout : {Layout::kPacked, Layout::kTransposed}) {
       for (const Shape& added : {Shape{6, 5}, Shape{5}, Shape{6, 1}, Shape{}}) {
-        Sample a(dtype, {6, 7}, layout), b(dtype, {7, 5}, layout), c(dtype, added), out(dtype, {6, 5}, layout);
+        Sample a(dtype, {6, 7}, layout), b(dtype, {7, 5}, layout), c(dtype, added),
+            out(dtype, {6, 5}, layout);
         for (Sample* s : {&a, &b, &c}) s->Randomise(rng, 2);
         PlanRef plan = testing::NewPlan();
         AddProductArgs args;
@@ -59,7 +60,8 @@ TEST(Linear, WeightsAheadAndAtTheRun) {
       Sample add(DType::kF32, {2, 3, 17}), y(DType::kF32, {2, 3, 17});
       for (Sample* s : {&x, &w, &b, &add}) s->Randomise(rng, 2);
       PlanRef plan = testing::NewPlan();
-      LinearArgs args{.x = x.BoundTo(*plan, Access::kRead, "x"), .weight = {&w.tensor, nullptr, -1, "w"},
+      LinearArgs args{.x = x.BoundTo(*plan, Access::kRead, "x"),
+                      .weight = {&w.tensor, nullptr, -1, "w"},
                       .bias = b.BoundTo(*plan, Access::kRead, "b"),
                       .residual = add.BoundTo(*plan, Access::kRead, "r"),
                       .out = y.BoundTo(*plan, Access::kWrite, "y"),
@@ -70,8 +72,10 @@ TEST(Linear, WeightsAheadAndAtTheRun) {
       testing::RunPlan(*plan);
       for (int64_t i = 0; i < 6; ++i) {
         for (int64_t j = 0; j < 17; ++j) {
-          double want = static_cast<float*>(b.tensor.data)[j] + static_cast<float*>(add.tensor.data)[i * 17 + j];
-          for (int64_t k = 0; k < 9; ++k) want += static_cast<float*>(x.tensor.data)[i * 9 + k] * Value(w, j, k);
+          double want =
+              static_cast<float*>(b.tensor.data)[j] + static_cast<float*>(add.tensor.data)[i * 17 + j];
+          for (int64_t k = 0; k < 9; ++k)
+            want += static_cast<float*>(x.tensor.data)[i * 9 + k] * Value(w, j, k);
           EXPECT_NEAR(static_cast<float*>(y.tensor.data)[i * 17 + j], std::max(want, 0.0), 1e-4);
         }
       }
@@ -85,8 +89,10 @@ TEST(Linear, OneRow) {
   Sample y(DType::kF32, {1, 21});
   for (Sample* s : {&x, &w, &b}) s->Randomise(rng, 2);
   PlanRef plan = testing::NewPlan();
-  LinearArgs args{.x = x.BoundTo(*plan, Access::kRead, "x"), .weight = {&w.tensor, nullptr, -1, "w"},
-                  .bias = {&b.tensor, nullptr, -1, "b"}, .residual = {},
+  LinearArgs args{.x = x.BoundTo(*plan, Access::kRead, "x"),
+                  .weight = {&w.tensor, nullptr, -1, "w"},
+                  .bias = {&b.tensor, nullptr, -1, "b"},
+                  .residual = {},
                   .out = y.BoundTo(*plan, Access::kWrite, "y")};
   args.constant_weight = w.tensor.data, args.constant_bias = b.tensor.data;
   PlanLinear(*plan, args);
@@ -110,20 +116,26 @@ void CheckIntegerProduct(DType left, DType right, int64_t m, int64_t zeros) {
   std::mt19937 rng(5);
   Sample a(left, {m, kK}), b(right, {kK, kN}), za(left, {}), zb(right, {zeros}), out(DType::kI32, {m, kN});
   for (Sample* s : {&a, &b, &za, &zb}) {
-    for (int64_t i = 0; i < s->tensor.count(); ++i) static_cast<uint8_t*>(s->tensor.data)[i] = static_cast<uint8_t>(rng());
+    for (int64_t i = 0; i < s->tensor.count(); ++i)
+      static_cast<uint8_t*>(s->tensor.data)[i] = static_cast<uint8_t>(rng());
   }
   PlanRef plan = testing::NewPlan();
-  IntegerProductArgs args{a.BoundTo(*plan, Access::kRead, "a"), b.BoundTo(*plan, Access::kRead, "b"),
-                          za.BoundTo(*plan, Access::kRead, "za"), zb.BoundTo(*plan, Access::kRead, "zb"), {}};
+  IntegerProductArgs args{a.BoundTo(*plan, Access::kRead, "a"),
+                          b.BoundTo(*plan, Access::kRead, "b"),
+                          za.BoundTo(*plan, Access::kRead, "za"),
+                          zb.BoundTo(*plan, Access::kRead, "zb"),
+                          {}};
   args.out = out.BoundTo(*plan, Access::kWrite, "y");
   PlanIntegerProduct(*plan, args);
   testing::RunPlan(*plan);
   for (int64_t i = 0; i < m * kN; ++i) {
     double want = 0;
     for (int64_t k = 0; k < kK; ++k) {
-      want += (ByteAt(a, i / kN * kK + k) - ByteAt(za, 0)) * (ByteAt(b, k * kN + i % kN) - ByteAt(zb, zeros == 1 ? 0 : i % kN));
+      want += (ByteAt(a, i / kN * kK + k) - ByteAt(za, 0)) *
+              (ByteAt(b, k * kN + i % kN) - ByteAt(zb, zeros == 1 ? 0 : i % kN));
     }
-    ASSERT_EQ(static_cast<int32_t*>(out.tensor.data)[i], want) << NameOf(left) << " x " << NameOf(right) << " at " << i;
+    ASSERT_EQ(static_cast<int32_t*>(out.tensor.data)[i], want)
+        << NameOf(left) << " x " << NameOf(right) << " at " << i;
   }
 }
 
@@ -167,7 +179,8 @@ TEST(ExactProduct, BatchesBroadcastAndSumsWrap) {
     int64_t column = i % 2, row = i / 2 % 3, second = i / 6 % 5, first = i / 30;
     uint32_t want = 0;
     for (int64_t k = 0; k < 4; ++k) {
-      want += static_cast<uint32_t>(x[first * 12 + row * 4 + k]) * static_cast<uint32_t>(y[second * 8 + k * 2 + column]);
+      want += static_cast<uint32_t>(x[first * 12 + row * 4 + k]) *
+              static_cast<uint32_t>(y[second * 8 + k * 2 + column]);
     }
     EXPECT_EQ(static_cast<uint32_t*>(out.tensor.data)[i], want);
   }

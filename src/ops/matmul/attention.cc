@@ -56,7 +56,15 @@ struct AttentionBody {
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t k = 0; k < d; ++k) scaled[r * d + k] = q[r * query.row + k] * scale;
     }
-    Multiply({count, n, d, {scaled, d, false}, key.AsGemm(key.At(frame, i, j), d, n), scores, n, GemmType::kF32, GemmType::kF32});
+    Multiply({count,
+              n,
+              d,
+              {scaled, d, false},
+              key.AsGemm(key.At(frame, i, j), d, n),
+              scores,
+              n,
+              GemmType::kF32,
+              GemmType::kF32});
     if (mask.binding >= 0) AddMask(mask.At(frame, i, j) + first * mask.row, scores, count);
     for (int64_t r = 0; r < count; ++r) {
       float* row = scores + r * n;
@@ -64,7 +72,14 @@ struct AttentionBody {
     }
     // The quotients of the softmax are left to the result, whose rows are shorter.
     float* to = out.At(frame, i, j) + first * out.row;
-    Multiply({count, v, n, {scores, n, false}, value.AsGemm(value.At(frame, i, j), n, v), to, out.row, GemmType::kF32,
+    Multiply({count,
+              v,
+              n,
+              {scores, n, false},
+              value.AsGemm(value.At(frame, i, j), n, v),
+              to,
+              out.row,
+              GemmType::kF32,
               GemmType::kF32});
     for (int64_t r = 0; r < count; ++r) loops->scale(to + r * out.row, 1 / sums[r], v);
   }
@@ -77,11 +92,12 @@ struct AttentionBody {
 
   void Multiply(const Gemm& gemm) const {
     if (multiply(gemm)) return;
-    Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}", BestGemm().name, gemm.m,
-         gemm.k, gemm.n);
+    Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}", BestGemm().name,
+         gemm.m, gemm.k, gemm.n);
   }
 
-  // Blocks whose scores stay in the cache, of enough rows for fast products, and enough of them for the cores.
+  // Blocks whose scores stay in the cache, of enough rows for fast products, and enough of them for the
+  // cores.
   void Divide() {
     constexpr int64_t kScores = 32 * 1024, kLeastRows = 32;
     const int64_t width = ParallelWidth(), each = (width + batches - 1) / batches;

@@ -23,12 +23,14 @@ double Want(const AttentionArgs& args, int64_t i, int64_t j, int64_t r, int64_t 
   double sum = 0, result = 0;
   for (int64_t k = 0; k < n; ++k) {
     double score = 0;
-    for (int64_t e = 0; e < d; ++e) score += Value(*args.query.tensor, i, j, r, e) * Value(*args.key.tensor, i, j, e, k);
+    for (int64_t e = 0; e < d; ++e)
+      score += Value(*args.query.tensor, i, j, r, e) * Value(*args.key.tensor, i, j, e, k);
     score *= args.scale;
     if (args.mask.present()) score += Value(*args.mask.tensor, i, j, r, k);
     sum += scores[static_cast<size_t>(k)] = std::exp(score);
   }
-  for (int64_t k = 0; k < n; ++k) result += scores[static_cast<size_t>(k)] / sum * Value(*args.value.tensor, i, j, k, c);
+  for (int64_t k = 0; k < n; ++k)
+    result += scores[static_cast<size_t>(k)] / sum * Value(*args.value.tensor, i, j, k, c);
   return result;
 }
 
@@ -38,15 +40,19 @@ TEST(Attention, BlocksOfRows) {
   for (auto [m, n] : kSizes) {
     for (bool masked : {false, true}) {
       std::mt19937 rng(4);
-      Sample query(DType::kF32, {2, 3, m, 8}), key(DType::kF32, {2, 3, n, 8}), value(DType::kF32, {2, 3, n, 6});
+      Sample query(DType::kF32, {2, 3, m, 8}), key(DType::kF32, {2, 3, n, 8}),
+          value(DType::kF32, {2, 3, n, 6});
       Sample mask(DType::kF32, {2, 1, 1, n}), out(DType::kF32, {2, 3, m, 6});
       for (Sample* s : {&query, &key, &value, &mask}) s->Randomise(rng, 2);
       const Shape scores{2, 3, m, n};
-      mask.tensor.strides = BroadcastStrides(mask.tensor.shape, mask.tensor.strides, scores), mask.tensor.shape = scores;
-      std::swap(key.tensor.shape[2], key.tensor.shape[3]), std::swap(key.tensor.strides[2], key.tensor.strides[3]);
+      mask.tensor.strides = BroadcastStrides(mask.tensor.shape, mask.tensor.strides, scores),
+      mask.tensor.shape = scores;
+      std::swap(key.tensor.shape[2], key.tensor.shape[3]),
+          std::swap(key.tensor.strides[2], key.tensor.strides[3]);
       PlanRef plan = testing::NewPlan();
       AttentionArgs args;
-      args.query = query.BoundTo(*plan, Access::kRead, "q"), args.key = key.BoundTo(*plan, Access::kRead, "k");
+      args.query = query.BoundTo(*plan, Access::kRead, "q"),
+      args.key = key.BoundTo(*plan, Access::kRead, "k");
       args.value = value.BoundTo(*plan, Access::kRead, "v");
       if (masked) args.mask = mask.BoundTo(*plan, Access::kRead, "mask");
       args.out = out.BoundTo(*plan, Access::kWrite, "y");
@@ -55,7 +61,8 @@ TEST(Attention, BlocksOfRows) {
       testing::RunPlan(*plan);
       for (int64_t i = 0; i < 2; ++i) {
         for (int64_t r = 0; r < m; ++r) {
-          EXPECT_NEAR(Value(out.tensor, i, 1, r, 5), Want(args, i, 1, r, 5), 1e-5) << m << " x " << n << ", row " << r;
+          EXPECT_NEAR(Value(out.tensor, i, 1, r, 5), Want(args, i, 1, r, 5), 1e-5)
+              << m << " x " << n << ", row " << r;
         }
       }
     }

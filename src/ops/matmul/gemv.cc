@@ -48,7 +48,8 @@ void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t r
   for (int64_t i = 0; i < rows; i += kRows) {
     const int64_t last = std::min(kRows, rows - i) - 1;
     const float* row = w + i * ld;
-    const FourRows four{row, row + std::min<int64_t>(1, last) * ld, row + std::min<int64_t>(2, last) * ld, row + last * ld};
+    const FourRows four{row, row + std::min<int64_t>(1, last) * ld, row + std::min<int64_t>(2, last) * ld,
+                        row + last * ld};
     float sums[kRows] = {};
     const int64_t rest = Dot(hn::ScalableTag<float>(), four, x, 0, columns, sums);
     Dot(Single(), four, x, rest, columns, sums);

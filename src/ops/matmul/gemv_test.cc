@@ -33,8 +33,10 @@ TEST(Gemv, AgreesWithAPlainLoop) {
           size += std::fabs(v);
         }
         const auto at = static_cast<size_t>(i);
-        ASSERT_NEAR(y[at], static_cast<double>(by_row), static_cast<double>(size) * 1e-6) << n << " " << k << " " << i;
-        ASSERT_NEAR(z[at], static_cast<double>(by_column), static_cast<double>(size) * 1e-6) << n << " " << k << " " << i;
+        ASSERT_NEAR(y[at], static_cast<double>(by_row), static_cast<double>(size) * 1e-6)
+            << n << " " << k << " " << i;
+        ASSERT_NEAR(z[at], static_cast<double>(by_column), static_cast<double>(size) * 1e-6)
+            << n << " " << k << " " << i;
       }
     }
   }

@@ -1,5 +1,6 @@
-// Attention as inference calls it: heads in one of several layouts, groups of which share a key and a value, half floats.
-// The operands become floats in the workspace; each member of a group is one attention over views of them.
+// Attention as inference calls it: heads in one of several layouts, groups of which share a key and a value,
+// half floats. The operands become floats in the workspace; each member of a group is one attention over
+// views of them.
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -23,9 +24,9 @@ enum class Order { kBSH, kBSND, kBNSD };
 enum SparseMode : int64_t { kMasked, kAllMasked, kLeftUp, kRightDown };
 
 struct MaskBody {
-  FloatCopy shift;      // what is added to the scores, or absent
-  LoopNest nest;        // of the whole mask, which forbids what is not 0: mask, attenMask
-  int forbidden = -1;   // its binding
+  FloatCopy shift;     // what is added to the scores, or absent
+  LoopNest nest;       // of the whole mask, which forbids what is not 0: mask, attenMask
+  int forbidden = -1;  // its binding
   int64_t rows = 0, columns = 0, count = 0;
   int64_t heads = 1;
   std::vector<int64_t> row_lengths;  // of each batch, where they are given: how many columns count
@@ -99,14 +100,16 @@ Order OrderNamed(const char* name) {
 // A packed tensor of this shape as [batch, heads, rows, size].
 Tensor HeadsOf(const Operand& operand, Order order, int64_t heads) {
   Shape shape = operand.shape();
-  if (shape.rank() != (order == Order::kBSH ? 3 : 4)) Refuse("the tensors have other dimensions than inputLayout says");
+  if (shape.rank() != (order == Order::kBSH ? 3 : 4))
+    Refuse("the tensors have other dimensions than inputLayout says");
   if (order == Order::kBSH) {
     if (heads == 0 || shape[2] % heads != 0) Refuse("the last size is no multiple of the number of heads");
     shape = Shape{shape[0], shape[1], heads, shape[2] / heads};
   }
   Tensor t = tensor::PackedOf(DType::kF32, shape);
   if (order != Order::kBNSD) std::swap(t.shape[1], t.shape[2]), std::swap(t.strides[1], t.strides[2]);
-  if (t.shape[1] != heads) Refuse("the tensors have another number of heads than numHeads or numKeyValueHeads");
+  if (t.shape[1] != heads)
+    Refuse("the tensors have another number of heads than numHeads or numKeyValueHeads");
   return t;
 }
 
@@ -126,8 +129,9 @@ Tensor OncePerRepeat(const Operand& operand, const Shape& scores) {
     if (t.strides[i] == 0) t.shape[i] = 1;
   }
   if (t.shape.rank() > scores.rank() || !BroadcastsTo(t.shape, scores)) {
-    Fail(tensor::kInvalidArgument, "infer-attention-mask", "{} has shape {}, which does not broadcast to the scores {}",
-         operand.name, operand.shape().ToString(), scores.ToString());
+    Fail(tensor::kInvalidArgument, "infer-attention-mask",
+         "{} has shape {}, which does not broadcast to the scores {}", operand.name,
+         operand.shape().ToString(), scores.ToString());
   }
   return t;
 }
@@ -166,8 +170,9 @@ MaskBody MaskOf(const MaskArgs& args, const Shape& scores, Tensor* view) {
   } else if (args.forbidden.present()) {
     forbidden = WithHeads(*args.forbidden.tensor);
     if (forbidden.shape.rank() < 2 || !BroadcastsTo(forbidden.shape, shape)) {
-      Fail(tensor::kInvalidArgument, "infer-attention-mask", "{} has shape {}, which does not broadcast to the scores {}",
-           args.forbidden.name, args.forbidden.shape().ToString(), scores.ToString());
+      Fail(tensor::kInvalidArgument, "infer-attention-mask",
+           "{} has shape {}, which does not broadcast to the scores {}", args.forbidden.name,
+           args.forbidden.shape().ToString(), scores.ToString());
     }
     mask.nest = LoopNest(shape, {Operand{view}, Operand{&forbidden}});
     mask.forbidden = args.forbidden.binding;
@@ -188,25 +193,34 @@ struct Heads {
   float scale;
 };
 
-Heads HeadsOfAll(const Operand& query, const Operand& key, const Operand& value, const Operand& out, Order order,
-                 int64_t heads, int64_t key_heads) {
+Heads HeadsOfAll(const Operand& query, const Operand& key, const Operand& value, const Operand& out,
+                 Order order, int64_t heads, int64_t key_heads) {
   if (key_heads == 0) key_heads = heads;
-  if (heads < 1 || key_heads < 1 || heads % key_heads != 0) Refuse("numHeads is no multiple of numKeyValueHeads");
-  Heads all{HeadsOf(query, order, heads), HeadsOf(key, order, key_heads), HeadsOf(value, order, key_heads),
-            HeadsOf(out, order, heads), {}, heads / key_heads, 1};
+  if (heads < 1 || key_heads < 1 || heads % key_heads != 0)
+    Refuse("numHeads is no multiple of numKeyValueHeads");
+  Heads all{HeadsOf(query, order, heads),
+            HeadsOf(key, order, key_heads),
+            HeadsOf(value, order, key_heads),
+            HeadsOf(out, order, heads),
+            {},
+            heads / key_heads,
+            1};
   const Shape &q = all.query.shape, &k = all.key.shape, &v = all.value.shape, &o = all.out.shape;
-  if (k != Shape{q[0], k[1], k[2], q[3]} || v != Shape{q[0], k[1], k[2], v[3]} || o != Shape{q[0], q[1], q[2], v[3]}) {
+  if (k != Shape{q[0], k[1], k[2], q[3]} || v != Shape{q[0], k[1], k[2], v[3]} ||
+      o != Shape{q[0], q[1], q[2], v[3]}) {
     Refuse("query, key, value and attentionOut do not fit together");
   }
   return all;
 }
 
-std::shared_ptr<const std::vector<std::unique_ptr<Plan>>> PlanMembers(const Heads& all, bool masked, uint64_t* cost) {
+std::shared_ptr<const std::vector<std::unique_ptr<Plan>>> PlanMembers(const Heads& all, bool masked,
+                                                                      uint64_t* cost) {
   auto plans = std::make_shared<std::vector<std::unique_ptr<Plan>>>();
   Tensor key = all.key;
   std::swap(key.shape[2], key.shape[3]), std::swap(key.strides[2], key.strides[3]);
   for (int64_t member = 0; member < all.members; ++member) {
-    const Tensor query = MemberOf(all.query, member, all.members), out = MemberOf(all.out, member, all.members);
+    const Tensor query = MemberOf(all.query, member, all.members),
+                 out = MemberOf(all.out, member, all.members);
     const Tensor mask = masked ? MemberOf(all.mask, member, all.members) : Tensor{};
     AttentionArgs args;
     args.query = {&query, nullptr, kQuery, "query"};
@@ -227,7 +241,8 @@ void RefuseGiven(std::initializer_list<const Operand*> operands) {
   for (const Operand* operand : operands) {
     if (!operand->present()) continue;
     Fail(tensor::kInvalidArgument, "infer-attention-argument",
-         "{} is given, but quantisation, pages, padding and prefixes are not there yet; pass null", operand->name);
+         "{} is given, but quantisation, pages, padding and prefixes are not there yet; pass null",
+         operand->name);
   }
 }
 
@@ -235,14 +250,17 @@ void RefuseGiven(std::initializer_list<const Operand*> operands) {
 
 namespace kernels {
 
-void FusedInferAttentionScore(
-    Plan& plan, DType, const Operand& query, const OperandList& keys, const OperandList& values, const Operand& shift,
-    const Operand& mask, std::span<const int64_t>, std::span<const int64_t> lengths, const Operand& a, const Operand& b,
-    const Operand& c, const Operand& d, const Operand& e, const Operand& f, const Operand& g, const Operand& h,
-    const Operand& i, const Operand& j, const Operand& k, const Operand& l, const Operand& m, const Operand& n,
-    const Operand& o, const Operand& p, std::span<const int64_t> prefix, int64_t heads, double scale, int64_t before, int64_t after,
-    const char* layout, int64_t key_heads, int64_t sparse, int64_t, int64_t, int64_t, bool with_lse, int64_t, int64_t,
-    const Operand& out, const Operand&) {
+void FusedInferAttentionScore(Plan& plan, DType, const Operand& query, const OperandList& keys,
+                              const OperandList& values, const Operand& shift, const Operand& mask,
+                              std::span<const int64_t>, std::span<const int64_t> lengths, const Operand& a,
+                              const Operand& b, const Operand& c, const Operand& d, const Operand& e,
+                              const Operand& f, const Operand& g, const Operand& h, const Operand& i,
+                              const Operand& j, const Operand& k, const Operand& l, const Operand& m,
+                              const Operand& n, const Operand& o, const Operand& p,
+                              std::span<const int64_t> prefix, int64_t heads, double scale, int64_t before,
+                              int64_t after, const char* layout, int64_t key_heads, int64_t sparse, int64_t,
+                              int64_t, int64_t, bool with_lse, int64_t, int64_t, const Operand& out,
+                              const Operand&) {
   RefuseGiven({&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l, &m, &n, &o, &p});
   if (!prefix.empty() || with_lse) Refuse("prefixes and softmaxLse are not there yet");
   if (keys.size() != 1 || values.size() != 1) Refuse("key and value are lists of one tensor");

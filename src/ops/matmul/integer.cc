@@ -45,7 +45,9 @@ struct IntegerBody {
       MoveBytes(y, k * n, room);
       y = room;
     }
-    auto zero = [&](int binding) { return binding < 0 ? uint8_t{0} : *reinterpret_cast<const uint8_t*>(frame.at[binding]); };
+    auto zero = [&](int binding) {
+      return binding < 0 ? uint8_t{0} : *reinterpret_cast<const uint8_t*>(frame.at[binding]);
+    };
     const uint8_t zero_a = a_signed ? Moved(zero(a_zero)) : zero(a_zero);
     const uint8_t shift = b_signed ? 0 : 0x80;  // of the bytes of b
     const auto zero_b = static_cast<int8_t>((zero_by_column ? 0 : zero(b_zero)) ^ shift);
@@ -76,7 +78,8 @@ struct IntegerBody {
     for (int64_t i = 0; i < m; ++i) {
       int32_t row = 0;
       for (int64_t p = 0; p < k; ++p) row += g.a[i * k + p] - g.a_zero;
-      for (int64_t j = 0; j < n; ++j) g.c[i * n + j] -= row * (b_signed ? static_cast<int8_t>(zeros[j]) : zeros[j]);
+      for (int64_t j = 0; j < n; ++j)
+        g.c[i * n + j] -= row * (b_signed ? static_cast<int8_t>(zeros[j]) : zeros[j]);
     }
   }
 };
@@ -98,7 +101,8 @@ void PlanIntegerProduct(Plan& plan, const IntegerProductArgs& args) {
   body.m = args.out.tensor->count() / body.n;
   body.a_signed = args.a.dtype() == DType::kI8, body.b_signed = args.b.dtype() == DType::kI8;
   body.zero_by_column = args.b_zero.present() && args.b_zero.tensor->count() > 1;
-  plan.SetWorkspace(static_cast<uint64_t>((body.a_signed ? body.m * body.k : 0) + (body.b_signed ? 0 : body.k * body.n)));
+  plan.SetWorkspace(
+      static_cast<uint64_t>((body.a_signed ? body.m * body.k : 0) + (body.b_signed ? 0 : body.k * body.n)));
   plan.SetCost(500 + static_cast<uint64_t>(body.m * body.n * body.k) / 100);
   plan.SetBody(body);
 }

@@ -28,12 +28,13 @@ using IntegerGemmFunction = bool (*)(const IntegerGemm& gemm);
 IntegerGemmFunction BestIntegerGemm();
 bool PlainIntegerGemm(const IntegerGemm& gemm);
 
-// Both signs of a byte as the one that the product takes: the order of values is kept, 128 further up or down.
+// Both signs of a byte as the one that the product takes: the order of values is kept, 128 further up or
+// down.
 inline uint8_t Moved(uint8_t byte) { return byte ^ 0x80; }
 void MoveBytes(const uint8_t* from, int64_t count, uint8_t* to);
 
-// out [m, n] i32 = (a - a_zero) x (b - b_zero), a [m, k] and b [k, n] packed, of u8 or i8. The zero points may be
-// absent; that of a is one number, that of b one or n.
+// out [m, n] i32 = (a - a_zero) x (b - b_zero), a [m, k] and b [k, n] packed, of u8 or i8. The zero points
+// may be absent; that of a is one number, that of b one or n.
 struct IntegerProductArgs {
   Operand a, b, a_zero, b_zero, out;
 };

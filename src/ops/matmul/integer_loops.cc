@@ -15,7 +15,8 @@ void AllMoved(const uint8_t* __restrict__ from, int64_t count, uint8_t* __restri
   for (int64_t i = 0; i < count; ++i) to[i] = Moved(from[i]);
 }
 
-void AddRow(const int8_t* __restrict__ b, int32_t b_zero, int32_t factor, int64_t n, int32_t* __restrict__ sums) {
+void AddRow(const int8_t* __restrict__ b, int32_t b_zero, int32_t factor, int64_t n,
+            int32_t* __restrict__ sums) {
   for (int64_t j = 0; j < n; ++j) sums[j] += factor * (b[j] - b_zero);
 }
 
@@ -38,7 +39,9 @@ HWY_AFTER_NAMESPACE();
 namespace belay::ops {
 BELAY_SIMD_EXPORT(IntegerRows);
 BELAY_SIMD_EXPORT(AllMoved);
-void MoveBytes(const uint8_t* from, int64_t count, uint8_t* to) { BELAY_SIMD_CALL(AllMoved)(from, count, to); }
+void MoveBytes(const uint8_t* from, int64_t count, uint8_t* to) {
+  BELAY_SIMD_CALL(AllMoved)(from, count, to);
+}
 bool PlainIntegerGemm(const IntegerGemm& gemm) {
   BELAY_SIMD_CALL(IntegerRows)(gemm);
   return true;

@@ -42,7 +42,9 @@ struct VectorBody {
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const float*>(frame.at[x]);
     auto* to = reinterpret_cast<float*>(frame.at[out]);
-    auto bound = [&](int binding) { return binding < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[binding]); };
+    auto bound = [&](int binding) {
+      return binding < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[binding]);
+    };
     const float* added = bias != nullptr ? bias.get() : bound(bound_bias);
     const float* rest = bound(residual);
     ParallelFor(n, std::max<int64_t>(16, 64 * 1024 / k), [&](int64_t begin, int64_t end) {
@@ -72,7 +74,8 @@ std::shared_ptr<const float[]> ConstantFloats(const Operand& operand, const void
 }
 
 bool IsVectorCase(const LinearArgs& args) {
-  if ((args.constant_weight == nullptr && args.packed_weight == nullptr) || args.x.dtype() != DType::kF32) return false;
+  if ((args.constant_weight == nullptr && args.packed_weight == nullptr) || args.x.dtype() != DType::kF32)
+    return false;
   if (args.bias.present() && args.constant_bias == nullptr && args.bias.dtype() != DType::kF32) return false;
   return args.x.tensor->count() == args.x.shape().back(0) && args.x.tensor->offset == 0 &&
          args.weight.shape()[1] == args.x.shape().back(0) && !args.weight.tensor->empty();
@@ -87,7 +90,8 @@ WeightLayout RowsOf(const LinearArgs& args) {
 std::shared_ptr<const float[]> Rows(const LinearArgs& args) {
   if (args.packed_weight == nullptr) return ConstantFloats(args.weight, args.constant_weight);
   if (!ParseWeightLayout(args.packed_weight->layout).HasSizes(RowsOf(args).sizes)) {
-    Fail(tensor::kInvalidArgument, "conv-shape", "the packed weights do not have the shape {}", args.weight.shape().ToString());
+    Fail(tensor::kInvalidArgument, "conv-shape", "the packed weights do not have the shape {}",
+         args.weight.shape().ToString());
   }
   const std::shared_ptr<const char[]> bytes = Unpacked(*args.packed_weight);
   return {bytes, reinterpret_cast<const float*>(bytes.get())};
@@ -112,7 +116,9 @@ void PlanVector(Plan& plan, const LinearArgs& args) {
 class AsConv {
  public:
   explicit AsConv(const LinearArgs& args)
-      : x_(AsPixels(*args.x.tensor)), out_(AsPixels(*args.out.tensor)), weight_(AsKernels(*args.weight.tensor)) {
+      : x_(AsPixels(*args.x.tensor)),
+        out_(AsPixels(*args.out.tensor)),
+        weight_(AsKernels(*args.weight.tensor)) {
     static constexpr int64_t kOne[] = {1, 1}, kNone[] = {0, 0};
     conv_ = {.input = args.x,
              .weight = args.weight,
@@ -153,7 +159,8 @@ std::optional<PackedWeights> PackLinearWeights(const LinearArgs& args) {
   if (!IsVectorCase(args)) return PackConvWeights(AsConv(args).args());
   const std::shared_ptr<const float[]> rows = Rows(args);
   const WeightLayout layout = RowsOf(args);
-  return PackedWeights{TextOf(layout), "any", {rows, reinterpret_cast<const char*>(rows.get())}, layout.count() * 4};
+  return PackedWeights{
+      TextOf(layout), "any", {rows, reinterpret_cast<const char*>(rows.get())}, layout.count() * 4};
 }
 
 }  // namespace belay::ops

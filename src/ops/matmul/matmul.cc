@@ -66,11 +66,9 @@ struct Layout {
 };
 
 Layout LayoutOf(const MatrixView& v) {
-  bool rows_packed =
-      (v.column_stride == 1 || v.columns == 1) && (v.row_stride >= v.columns || v.rows == 1);
+  bool rows_packed = (v.column_stride == 1 || v.columns == 1) && (v.row_stride >= v.columns || v.rows == 1);
   if (rows_packed) return {true, false, v.rows == 1 ? v.columns : v.row_stride};
-  bool columns_packed =
-      (v.row_stride == 1 || v.rows == 1) && (v.column_stride >= v.rows || v.columns == 1);
+  bool columns_packed = (v.row_stride == 1 || v.rows == 1) && (v.column_stride >= v.rows || v.columns == 1);
   if (columns_packed) return {true, true, v.columns == 1 ? v.rows : v.column_stride};
   return {false, false, v.columns};
 }
@@ -85,9 +83,7 @@ struct Side {
   LoopNest nest;                            // for the conversion: result, source
   Lane lane;
 
-  char* Base(const Frame& frame) const {
-    return (converted ? frame.workspace : frame.at[binding]) + offset;
-  }
+  char* Base(const Frame& frame) const { return (converted ? frame.workspace : frame.at[binding]) + offset; }
 };
 
 struct MatmulBody {
@@ -187,8 +183,8 @@ struct MatmulBody {
               out};
     if (IsVector(gemm)) return RunVector(gemm);
     if (!backend->run(gemm)) {
-      Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}",
-           backend->name, gemm.m, gemm.k, gemm.n);
+      Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}", backend->name,
+           gemm.m, gemm.k, gemm.n);
     }
   }
 };
@@ -308,8 +304,7 @@ bool IsBFloat16(const Operand& operand, VectorIs vector) {
 void CheckMathType(int64_t type) {
   constexpr int64_t kUseHf32 = 3;
   if (type < 0 || type > kUseHf32) {
-    Fail(tensor::kInvalidArgument, "op-cube-math-type", "cubeMathType is {}; it is 0, 1, 2 or 3",
-         type);
+    Fail(tensor::kInvalidArgument, "op-cube-math-type", "cubeMathType is {}; it is 0, 1, 2 or 3", type);
   }
 }
 
@@ -339,8 +334,8 @@ void Matmul(Plan& plan, DType compute, const Operand& self, const Operand& mat2,
   for (int d = 0; d < body.batch_rank; ++d) body.batch_sizes[d] = view_c.batch.back(d);
 
   Layout layout_c = LayoutOf(view_c);
-  bool bf16 = body.backend->bf16 && IsBFloat16(self, VectorIs::kRow) &&
-              IsBFloat16(mat2, VectorIs::kColumn) && layout_c.usable && !layout_c.transposed;
+  bool bf16 = body.backend->bf16 && IsBFloat16(self, VectorIs::kRow) && IsBFloat16(mat2, VectorIs::kColumn) &&
+              layout_c.usable && !layout_c.transposed;
   body.in = bf16 ? GemmType::kBF16 : GemmType::kF32;
   body.out = bf16 && out.dtype() == DType::kBF16 ? GemmType::kBF16 : GemmType::kF32;
   body.in_size = bf16 ? 2 : kFloat;
@@ -357,8 +352,7 @@ void Matmul(Plan& plan, DType compute, const Operand& self, const Operand& mat2,
   builder.FoldBatches();
   builder.Split();
   plan.SetWorkspace(static_cast<uint64_t>(builder.workspace));
-  plan.SetCost(1000 +
-               static_cast<uint64_t>(body.m * body.n) / 8 * static_cast<uint64_t>(body.k) / 8);
+  plan.SetCost(1000 + static_cast<uint64_t>(body.m * body.n) / 8 * static_cast<uint64_t>(body.k) / 8);
   plan.SetBody(body);
 }
 

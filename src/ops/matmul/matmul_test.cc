@@ -55,20 +55,16 @@ TEST(Matmul, ShapesAndBatches) {
                                             {{0, 2, 3}, {0, 3, 4}},
                                             {{2, 1, 2, 2, 3, 2}, {2, 1, 2, 3}},
                                             {{1, 2, 3}, {4, 3, 2}}};
-  for (const auto& [a, b] : shapes)
-    EXPECT_LE(Error({a, b}), 1e-5) << a.ToString() << " x " << b.ToString();
+  for (const auto& [a, b] : shapes) EXPECT_LE(Error({a, b}), 1e-5) << a.ToString() << " x " << b.ToString();
 }
 
 TEST(Matmul, LayoutsAndTypes) {
-  const Layout layouts[] = {Layout::kPacked, Layout::kTransposed, Layout::kStepped,
-                            Layout::kRepeated, Layout::kOffset};
+  const Layout layouts[] = {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated,
+                            Layout::kOffset};
   const std::tuple<DType, DType, DType, double> types[] = {
-      {DType::kF32, DType::kF32, DType::kF32, 1e-5},
-      {DType::kF16, DType::kF16, DType::kF16, 1e-3},
-      {DType::kF16, DType::kF16, DType::kF32, 1e-5},
-      {DType::kBF16, DType::kBF16, DType::kBF16, 8e-3},
-      {DType::kF16, DType::kF32, DType::kF32, 1e-5},
-      {DType::kBF16, DType::kF32, DType::kF32, 1e-5}};
+      {DType::kF32, DType::kF32, DType::kF32, 1e-5}, {DType::kF16, DType::kF16, DType::kF16, 1e-3},
+      {DType::kF16, DType::kF16, DType::kF32, 1e-5}, {DType::kBF16, DType::kBF16, DType::kBF16, 8e-3},
+      {DType::kF16, DType::kF32, DType::kF32, 1e-5}, {DType::kBF16, DType::kF32, DType::kF32, 1e-5}};
   for (const auto& [a, b, out, allowed] : types) {
     for (Layout la : layouts) {
       for (Layout lb : layouts) {

@@ -17,7 +17,8 @@ struct MatrixAt {
 
   double Get(const char* at, int64_t i, int64_t j, DType type) const {
     const char* from = at + i * row + j * column;
-    return type == DType::kF64 ? *reinterpret_cast<const double*>(from) : *reinterpret_cast<const float*>(from);
+    return type == DType::kF64 ? *reinterpret_cast<const double*>(from)
+                               : *reinterpret_cast<const float*>(from);
   }
   void Set(char* at, int64_t i, int64_t j, DType type, double value) const {
     char* to = at + i * row + j * column;
@@ -78,20 +79,22 @@ Shape SolutionShape(const Operand& b, const Operand& a) {
   const Shape &x = b.shape(), &m = a.shape();
   if (x.rank() < 2 || m.rank() < 2 || m.back(0) != m.back(1) || m.back(0) != x.back(1)) {
     Fail(tensor::kInvalidArgument, "op-matrix-shape",
-         "{} has shape {} and {} has {}; A needs as many rows and columns as self has rows", b.name, x.ToString(), a.name,
-         m.ToString());
-  }
-  std::optional<Shape> batch = BroadcastShapes(Shape::Of(x.data(), x.rank() - 2), Shape::Of(m.data(), m.rank() - 2));
-  if (!batch) {
-    Fail(tensor::kInvalidArgument, "op-matrix-shape", "the batches of {} {} and {} {} do not broadcast", b.name,
+         "{} has shape {} and {} has {}; A needs as many rows and columns as self has rows", b.name,
          x.ToString(), a.name, m.ToString());
+  }
+  std::optional<Shape> batch =
+      BroadcastShapes(Shape::Of(x.data(), x.rank() - 2), Shape::Of(m.data(), m.rank() - 2));
+  if (!batch) {
+    Fail(tensor::kInvalidArgument, "op-matrix-shape", "the batches of {} {} and {} {} do not broadcast",
+         b.name, x.ToString(), a.name, m.ToString());
   }
   batch->push_back(x.back(1));
   batch->push_back(x.back(0));
   return *batch;
 }
 
-void PlanSolve(Plan& plan, const Operand& b, const Operand& a, bool lower, bool transpose, bool unit, const Operand& x) {
+void PlanSolve(Plan& plan, const Operand& b, const Operand& a, bool lower, bool transpose, bool unit,
+               const Operand& x) {
   SolveBody body{};
   const Operand* operands[] = {&x, &b, &a};
   Tensor heads[SolveBody::kOperands];
@@ -114,13 +117,14 @@ void PlanSolve(Plan& plan, const Operand& b, const Operand& a, bool lower, bool 
 
 namespace kernels {
 
-void TriangularSolve(Plan& plan, DType, const Operand& self, const Operand& a, bool upper, bool transpose, bool unit,
-                     const Operand& x, const Operand& m) {
+void TriangularSolve(Plan& plan, DType, const Operand& self, const Operand& a, bool upper, bool transpose,
+                     bool unit, const Operand& x, const Operand& m) {
   for (const Operand* operand : {&a, &x, &m}) CheckSameType(self, *operand);
   CheckShape(x, SolutionShape(self, a));
   if (!BroadcastsTo(a.shape(), m.shape())) CheckShape(m, a.shape());
   Sequence parts(plan);
-  if (!x.tensor->empty()) parts.Add([&](Plan& part) { PlanSolve(part, self, a, !upper, transpose, unit, x); });
+  if (!x.tensor->empty())
+    parts.Add([&](Plan& part) { PlanSolve(part, self, a, !upper, transpose, unit, x); });
   if (!m.tensor->empty()) parts.Add([&](Plan& part) { Copy(part, a.dtype(), a, m); });
   parts.Finish();
 }

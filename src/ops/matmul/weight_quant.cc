@@ -1,4 +1,5 @@
-// Products with weights of small integers: the weights become floats in the workspace, then it is a product as any.
+// Products with weights of small integers: the weights become floats in the workspace, then it is a product
+// as any.
 #include <memory>
 
 #include "base/error.h"
@@ -51,7 +52,8 @@ struct WeightQuantBody {
         }
       }
     });
-    char* at[] = {frame.at[x], frame.workspace + weights_at, bias < 0 ? nullptr : frame.at[bias], frame.at[out]};
+    char* at[] = {frame.at[x], frame.workspace + weights_at, bias < 0 ? nullptr : frame.at[bias],
+                  frame.at[out]};
     (*product)->Run({at, frame.workspace + inner_at});
   }
 
@@ -84,8 +86,8 @@ Factors FactorsOf(const Operand& operand, int64_t columns, int64_t groups) {
 void RefuseRequantising(const Operand& scale, const Operand& offset) {
   for (const Operand* operand : {&scale, &offset}) {
     if (!operand->present()) continue;
-    Fail(tensor::kInvalidArgument, "quant-result", "{} is given, but results are not quantised here; pass null",
-         operand->name);
+    Fail(tensor::kInvalidArgument, "quant-result",
+         "{} is given, but results are not quantised here; pass null", operand->name);
   }
 }
 
@@ -98,7 +100,8 @@ void WeightQuantBatchMatmul(Plan& plan, DType, const Operand& x, const Operand& 
                             const Operand& bias, int64_t group_size, const Operand& out) {
   RefuseRequantising(quant_scale, quant_offset);
   if (group_size < 0) {
-    Fail(tensor::kInvalidArgument, "quant-group", "antiquantGroupSize is {}; it is 0 or the rows of a group", group_size);
+    Fail(tensor::kInvalidArgument, "quant-group", "antiquantGroupSize is {}; it is 0 or the rows of a group",
+         group_size);
   }
   const Tensor& w = *weight.tensor;
   WeightQuantBody body{};

@@ -52,7 +52,8 @@ struct ChannelBody {
 
   void Channel(const Frame& frame, int64_t c) const {
     double factor = weight.At(frame, c, 1) / std::sqrt(variance.At(frame, c, 1) + epsilon);
-    T scale = static_cast<T>(factor), shift = static_cast<T>(bias.At(frame, c, 0) - mean.At(frame, c, 0) * factor);
+    T scale = static_cast<T>(factor),
+      shift = static_cast<T>(bias.At(frame, c, 0) - mean.At(frame, c, 0) * factor);
     char* base[2] = {frame.at[bindings[0]] + slice.offset(0) + c * out_step,
                      frame.at[bindings[1]] + slice.offset(1) + c * in_step};
     slice.Walk(base, 0, slice.count(), [&](char** at, int64_t n) {
@@ -113,10 +114,13 @@ struct ResponseBody {
 
   void Block(const Frame& frame, const Lane& lane, int64_t first, int64_t n) const {
     alignas(64) T sums[kBlock], buffer[kBlock], y[kBlock];
-    auto address = [&](int binding, int64_t c) { return frame.at[bindings[binding]] + (first + c * positions) * lane.step(); };
+    auto address = [&](int binding, int64_t c) {
+      return frame.at[bindings[binding]] + (first + c * positions) * lane.step();
+    };
     for (int64_t c = 0; c < channels; ++c) {
       std::fill(sums, sums + n, T{0});
-      int64_t low = std::max<int64_t>(0, c - (how.size - 1) / 2), high = std::min(channels - 1, c + how.size / 2);
+      int64_t low = std::max<int64_t>(0, c - (how.size - 1) / 2),
+              high = std::min(channels - 1, c + how.size / 2);
       for (int64_t k = low; k <= high; ++k) {
         loops->add_squares(sums, static_cast<const T*>(lane.Load(buffer, address(1, k), n)), n);
       }
@@ -133,8 +137,13 @@ struct ResponseBody {
 template <class T>
 void PlanResponse(Plan& plan, const LocalResponse& how, const Operand& x, const Operand& out) {
   const Shape& shape = x.tensor->shape;
-  ResponseBody<T> body{how, shape[0], shape[1], x.tensor->count() / (shape[0] * shape[1]), x.dtype(),
-                       {out.binding, x.binding}, &BestNormLoops<T>()};
+  ResponseBody<T> body{how,
+                       shape[0],
+                       shape[1],
+                       x.tensor->count() / (shape[0] * shape[1]),
+                       x.dtype(),
+                       {out.binding, x.binding},
+                       &BestNormLoops<T>()};
   plan.SetCost(50 + static_cast<uint64_t>(x.tensor->count() * how.size));
   plan.SetBody(body);
 }
@@ -150,7 +159,8 @@ void PlanChannelNorm(Plan& plan, double epsilon, DType compute, const ChannelOpe
 
 void PlanLocalResponse(Plan& plan, const LocalResponse& how, const Operand& x, const Operand& out) {
   if (out.tensor->empty()) return;
-  ComputeType(x.dtype()) == DType::kF64 ? PlanResponse<double>(plan, how, x, out) : PlanResponse<float>(plan, how, x, out);
+  ComputeType(x.dtype()) == DType::kF64 ? PlanResponse<double>(plan, how, x, out)
+                                        : PlanResponse<float>(plan, how, x, out);
 }
 
 }  // namespace belay::ops

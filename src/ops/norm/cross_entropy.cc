@@ -71,17 +71,20 @@ struct CrossEntropyBody {
 
 namespace kernels {
 
-void SoftmaxCrossEntropy(Plan& plan, DType, const Operand& features, const Operand& labels, const Operand& loss,
-                         const Operand& backprop) {
+void SoftmaxCrossEntropy(Plan& plan, DType, const Operand& features, const Operand& labels,
+                         const Operand& loss, const Operand& backprop) {
   const Shape& shape = features.shape();
-  bool fits = shape.rank() == 2 && labels.shape() == shape && backprop.shape() == shape && loss.shape() == Shape{shape[0]};
+  bool fits = shape.rank() == 2 && labels.shape() == shape && backprop.shape() == shape &&
+              loss.shape() == Shape{shape[0]};
   if (!fits) {
-    Fail(tensor::kInvalidArgument, "op-loss-shape", "features {}, labels {}, loss {} and backprop {} do not fit together",
-         shape.ToString(), labels.shape().ToString(), loss.shape().ToString(), backprop.shape().ToString());
+    Fail(tensor::kInvalidArgument, "op-loss-shape",
+         "features {}, labels {}, loss {} and backprop {} do not fit together", shape.ToString(),
+         labels.shape().ToString(), loss.shape().ToString(), backprop.shape().ToString());
   }
   if (features.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(features.tensor->count()) * 2);
-  plan.SetBody(CrossEntropyBody{Rows(features), Rows(labels), Rows(loss), Rows(backprop), shape[0], shape[1]});
+  plan.SetBody(
+      CrossEntropyBody{Rows(features), Rows(labels), Rows(loss), Rows(backprop), shape[0], shape[1]});
 }
 
 }  // namespace kernels

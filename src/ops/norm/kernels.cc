@@ -66,11 +66,14 @@ void NormaliseLast(Plan& plan, const Normalisation& how, DType compute, const No
 }  // namespace
 
 void LayerNorm(Plan& plan, DType compute, const Operand& input, Dims normalized, const Operand& weight,
-               const Operand& bias, double eps, const Operand& out, const Operand& mean, const Operand& rstd) {
+               const Operand& bias, double eps, const Operand& out, const Operand& mean,
+               const Operand& rstd) {
   const Shape& shape = input.shape();
   auto dims = static_cast<int>(normalized.size());
-  if (dims == 0 || dims > shape.rank() || !std::equal(normalized.begin(), normalized.end(), shape.end() - dims)) {
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "normalizedShape has {} sizes; it repeats the last sizes of {} {}", dims, input.name,
+  if (dims == 0 || dims > shape.rank() ||
+      !std::equal(normalized.begin(), normalized.end(), shape.end() - dims)) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape",
+         "normalizedShape has {} sizes; it repeats the last sizes of {} {}", dims, input.name,
          shape.ToString());
   }
   NormaliseLast(plan, {.epsilon = eps}, compute, {input, out, weight, bias, mean, rstd}, dims);
@@ -86,7 +89,8 @@ void RmsNorm(Plan& plan, DType compute, const Operand& x, const Operand& gamma, 
 void AddRmsNorm(Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& gamma,
                 double epsilon, const Operand& out, const Operand& rstd, const Operand& sum) {
   if (sum.shape() != x1.shape() || x2.shape() != x1.shape()) {
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "{}, {} and {} do not have one shape", x1.name, x2.name, sum.name);
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{}, {} and {} do not have one shape", x1.name, x2.name,
+         sum.name);
   }
   const int64_t one = 1;
   Sequence parts(plan);
@@ -122,8 +126,8 @@ Tensor GroupedWeight(const Operand& weight, const Shape& like, bool per_group) {
 
 }  // namespace
 
-void GroupNorm(Plan& plan, DType compute, const Operand& self, const Operand& gamma, const Operand& beta, int64_t,
-               int64_t, int64_t, int64_t group, double eps, const Operand& out, const Operand& mean,
+void GroupNorm(Plan& plan, DType compute, const Operand& self, const Operand& gamma, const Operand& beta,
+               int64_t, int64_t, int64_t, int64_t group, double eps, const Operand& out, const Operand& mean,
                const Operand& rstd) {
   PlanGroupNorm(plan, eps, compute, {self, out, gamma, beta, mean, rstd}, group, false);
 }
@@ -166,7 +170,8 @@ void AddUpdate(Sequence& parts, const Operand& running, const Operand& batch, co
   body.bindings[1] = batch.binding;
   body.type = running.dtype();
   body.batch_type = batch.dtype();
-  auto size = static_cast<int64_t>(BytesOf(body.type)), batch_size = static_cast<int64_t>(BytesOf(body.batch_type));
+  auto size = static_cast<int64_t>(BytesOf(body.type)),
+       batch_size = static_cast<int64_t>(BytesOf(body.batch_type));
   body.offset = running.tensor->offset * size;
   body.step = running.tensor->strides[0] * size;
   body.batch_offset = batch.tensor->offset * batch_size;
@@ -187,11 +192,12 @@ void CheckChannels(const Operand& operand, int64_t channels) {
 }  // namespace
 
 void BatchNorm(Plan& plan, DType compute, const Operand& input, const Operand& weight, const Operand& bias,
-               const Operand& running_mean, const Operand& running_var, bool training, double momentum, double eps,
-               const Operand& out, const Operand& save_mean, const Operand& save_invstd) {
+               const Operand& running_mean, const Operand& running_var, bool training, double momentum,
+               double eps, const Operand& out, const Operand& save_mean, const Operand& save_invstd) {
   const Shape& shape = input.shape();
   if (shape.rank() < 2) {
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has no dimension of channels", input.name, shape.ToString());
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has no dimension of channels", input.name,
+         shape.ToString());
   }
   for (const Operand* o : {&weight, &bias, &running_mean, &running_var}) CheckChannels(*o, shape[1]);
   if (!training) {
@@ -200,8 +206,12 @@ void BatchNorm(Plan& plan, DType compute, const Operand& input, const Operand& w
   CheckChannels(save_mean, shape[1]);
   CheckChannels(save_invstd, shape[1]);
   Views weights, statistics;
-  NormOperands operands{input, out, weights.Of(weight, shape, 1), weights.Of(bias, shape, 1),
-                        statistics.Of(save_mean, shape, 1), statistics.Of(save_invstd, shape, 1)};
+  NormOperands operands{input,
+                        out,
+                        weights.Of(weight, shape, 1),
+                        weights.Of(bias, shape, 1),
+                        statistics.Of(save_mean, shape, 1),
+                        statistics.Of(save_invstd, shape, 1)};
   uint32_t mask = LastDims(shape.rank(), shape.rank()) & ~2u;
   auto count = static_cast<double>(shape[1] == 0 ? 0 : input.tensor->count() / shape[1]);
   UpdateBody update{};
@@ -223,18 +233,22 @@ void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands
   using namespace kernels;  // NOLINT: the helpers above
   const Shape& shape = given.x.shape();
   if (shape.rank() < 2 || shape.rank() >= tensor::kMaxRank || groups <= 0 || shape[1] % groups != 0) {
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} cannot be cut into {} groups of channels", given.x.name,
-         shape.ToString(), groups);
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} cannot be cut into {} groups of channels",
+         given.x.name, shape.ToString(), groups);
   }
   CheckCount(given.weight, per_group ? groups : shape[1]);
   CheckCount(given.bias, per_group ? groups : shape[1]);
   CheckCount(given.shift, shape[0] * groups);
   CheckCount(given.factor, shape[0] * groups);
   Tensor x = Grouped(*given.x.tensor, groups), y = Grouped(*given.out.tensor, groups), weight, bias;
-  auto view = [](const Tensor& tensor, const Operand& of) { return Operand{&tensor, nullptr, of.binding, of.name}; };
+  auto view = [](const Tensor& tensor, const Operand& of) {
+    return Operand{&tensor, nullptr, of.binding, of.name};
+  };
   NormOperands operands{view(x, given.x), view(y, given.out), {}, {}, {}, {}};
-  if (given.weight.present()) weight = GroupedWeight(given.weight, x.shape, per_group), operands.weight = view(weight, given.weight);
-  if (given.bias.present()) bias = GroupedWeight(given.bias, x.shape, per_group), operands.bias = view(bias, given.bias);
+  if (given.weight.present())
+    weight = GroupedWeight(given.weight, x.shape, per_group), operands.weight = view(weight, given.weight);
+  if (given.bias.present())
+    bias = GroupedWeight(given.bias, x.shape, per_group), operands.bias = view(bias, given.bias);
   Views views;
   operands.shift = views.Of(given.shift, x.shape, 0);
   operands.factor = views.Of(given.factor, x.shape, 0);

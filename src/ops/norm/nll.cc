@@ -19,9 +19,12 @@ struct NllBody {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t chosen = classes_of[i];
       if (chosen != ignored && (chosen < 0 || chosen >= classes)) {
-        Fail(tensor::kRuntimeFailure, "nll-class", "target {} is {}; there are {} classes", i, chosen, classes);
+        Fail(tensor::kRuntimeFailure, "nll-class", "target {} is {}; there are {} classes", i, chosen,
+             classes);
       }
-      const double share = chosen == ignored ? 0 : weight < 0 ? 1 : reinterpret_cast<const float*>(frame.at[weight])[chosen];
+      const double share = chosen == ignored ? 0
+                           : weight < 0      ? 1
+                                             : reinterpret_cast<const float*>(frame.at[weight])[chosen];
       const double loss = chosen == ignored ? 0 : -share * At(frame, i, chosen);
       if (reduction == LossReduction::kNone) to[i] = static_cast<float>(loss);
       losses += loss, weights += share;
@@ -45,8 +48,8 @@ void PlanNll(Plan& plan, const NllArgs& args) {
   const int64_t count = args.target.tensor->count();
   auto binding = [](const Operand& operand) { return operand.present() ? operand.binding : -1; };
   plan.SetCost(500 + static_cast<uint64_t>(count) * 4);
-  plan.SetBody(NllBody{args.x.binding, args.target.binding, binding(args.weight), args.out.binding, binding(args.total),
-                       count, shape[1], rest, args.reduction, args.ignored});
+  plan.SetBody(NllBody{args.x.binding, args.target.binding, binding(args.weight), args.out.binding,
+                       binding(args.total), count, shape[1], rest, args.reduction, args.ignored});
 }
 
 }  // namespace belay::ops

@@ -30,7 +30,8 @@ struct Loss {
   void Run(LossReduction reduction, int64_t ignored) {
     PlanRef plan = testing::NewPlan();
     NllArgs args;
-    args.x = x.BoundTo(*plan, Access::kRead, "x"), args.target = target.BoundTo(*plan, Access::kRead, "target");
+    args.x = x.BoundTo(*plan, Access::kRead, "x"),
+    args.target = target.BoundTo(*plan, Access::kRead, "target");
     args.weight = weight.BoundTo(*plan, Access::kRead, "weight");
     args.out = (reduction == LossReduction::kNone ? each : one).BoundTo(*plan, Access::kWrite, "y");
     args.total = total.BoundTo(*plan, Access::kWrite, "total");
@@ -44,7 +45,8 @@ struct Loss {
 TEST(Nll, WeighsAndIgnores) {
   Loss loss;
   loss.Run(LossReduction::kNone, -1);
-  EXPECT_EQ(std::vector<float>(Elements<float>(loss.each), Elements<float>(loss.each) + 4), (std::vector<float>{0, 500, 80, 0}));
+  EXPECT_EQ(std::vector<float>(Elements<float>(loss.each), Elements<float>(loss.each) + 4),
+            (std::vector<float>{0, 500, 80, 0}));
   loss.Run(LossReduction::kSum, -1);
   EXPECT_EQ(*Elements<float>(loss.one), 580);
   loss.Run(LossReduction::kMean, -1);

@@ -48,15 +48,19 @@ TEST(Norm, LayersOfAllLayouts) {
   for (auto [type, allowed] : {std::pair{DType::kF32, 2e-6}, {DType::kF64, 1e-13}, {DType::kF16, 2e-3}}) {
     for (Layout layout : kLayouts) {
       for (bool weights : {false, true}) {
-        Sample x(type, {3, 5, 4, 33}, layout), out(type, {3, 5, 4, 33}, layout), gamma(type, {4, 33}), beta(DType::kF32, {4, 33});
+        Sample x(type, {3, 5, 4, 33}, layout), out(type, {3, 5, 4, 33}, layout), gamma(type, {4, 33}),
+            beta(DType::kF32, {4, 33});
         Sample mean(DType::kF32, {3, 5, 1, 1}), rstd(DType::kF32, {3, 5});
         x.Randomise(rng), gamma.Randomise(rng, 2), beta.Randomise(rng, 2);
         PlanRef plan = testing::NewPlan();
         Operand in = x.BoundTo(*plan, Access::kRead, "x"), w, b;
-        if (weights) w = gamma.BoundTo(*plan, Access::kRead, "gamma"), b = beta.BoundTo(*plan, Access::kRead, "beta");
+        if (weights)
+          w = gamma.BoundTo(*plan, Access::kRead, "gamma"), b = beta.BoundTo(*plan, Access::kRead, "beta");
         const int64_t shape[] = {4, 33};
-        Operand m = mean.BoundTo(*plan, Access::kWrite, "mean"), r = rstd.BoundTo(*plan, Access::kWrite, "rstd");
-        kernels::LayerNorm(*plan, type, in, std::span(shape), w, b, 1e-5, out.BoundTo(*plan, Access::kWrite, "out"), m, r);
+        Operand m = mean.BoundTo(*plan, Access::kWrite, "mean"),
+                r = rstd.BoundTo(*plan, Access::kWrite, "rstd");
+        kernels::LayerNorm(*plan, type, in, std::span(shape), w, b, 1e-5,
+                           out.BoundTo(*plan, Access::kWrite, "out"), m, r);
         testing::RunPlan(*plan);
         Sample want = out.Copied();
         std::optional<Moments> moments;
@@ -67,7 +71,8 @@ TEST(Norm, LayersOfAllLayouts) {
           if (weights) y = y * reference::Get(gamma.tensor, at) + reference::Get(beta.tensor, at);
           reference::Set(want.tensor, i, y);
           EXPECT_NEAR(double(reference::Get(mean.tensor, {i[0], i[1], 0, 0})), double(moments->mean), 1e-5);
-          EXPECT_NEAR(double(reference::Get(rstd.tensor, {i[0], i[1]})), double(1 / std::sqrt(moments->variance + 1e-5L)), 1e-5);
+          EXPECT_NEAR(double(reference::Get(rstd.tensor, {i[0], i[1]})),
+                      double(1 / std::sqrt(moments->variance + 1e-5L)), 1e-5);
         });
         EXPECT_LE(testing::Distance(out.tensor, want.tensor), allowed) << NameOf(type);
       }
@@ -78,12 +83,14 @@ TEST(Norm, LayersOfAllLayouts) {
 TEST(Norm, GroupsOfChannels) {
   std::mt19937 rng(4);
   for (Layout layout : kLayouts) {
-    Sample x(DType::kF32, {2, 6, 5, 7}, layout), out(DType::kF32, {2, 6, 5, 7}), gamma(DType::kF32, {6}), beta(DType::kF32, {6});
+    Sample x(DType::kF32, {2, 6, 5, 7}, layout), out(DType::kF32, {2, 6, 5, 7}), gamma(DType::kF32, {6}),
+        beta(DType::kF32, {6});
     x.Randomise(rng), gamma.Randomise(rng), beta.Randomise(rng);
     PlanRef plan = testing::NewPlan();
     Operand in = x.BoundTo(*plan, Access::kRead, "x"), w = gamma.BoundTo(*plan, Access::kRead, "gamma"),
             b = beta.BoundTo(*plan, Access::kRead, "beta");
-    kernels::GroupNorm(*plan, DType::kF32, in, w, b, 2, 6, 35, 3, 1e-5, out.BoundTo(*plan, Access::kWrite, "out"), {}, {});
+    kernels::GroupNorm(*plan, DType::kF32, in, w, b, 2, 6, 35, 3, 1e-5,
+                       out.BoundTo(*plan, Access::kWrite, "out"), {}, {});
     testing::RunPlan(*plan);
     reference::ForEach(x.tensor.shape, [&](const Shape& i) {
       Real sum = 0, squares = 0;
@@ -92,7 +99,8 @@ TEST(Norm, GroupsOfChannels) {
         sum += v / 70, squares += v * v / 70;
       });
       Real want = (reference::Get(x.tensor, i) - sum) / std::sqrt(squares - sum * sum + 1e-5L) *
-                      reference::Get(gamma.tensor, {i[1]}) + reference::Get(beta.tensor, {i[1]});
+                      reference::Get(gamma.tensor, {i[1]}) +
+                  reference::Get(beta.tensor, {i[1]});
       ASSERT_NEAR(double(reference::Get(out.tensor, i)), double(want), 3e-5);
     });
   }
@@ -100,8 +108,8 @@ TEST(Norm, GroupsOfChannels) {
 
 TEST(Norm, RootMeanSquareAfterASum) {
   std::mt19937 rng(5);
-  Sample a(DType::kF32, {4, 40}), b(DType::kF32, {4, 40}), gamma(DType::kF32, {40}), out(DType::kF32, {4, 40}),
-      rstd(DType::kF32, {4, 1}), sum(DType::kF32, {4, 40});
+  Sample a(DType::kF32, {4, 40}), b(DType::kF32, {4, 40}), gamma(DType::kF32, {40}),
+      out(DType::kF32, {4, 40}), rstd(DType::kF32, {4, 1}), sum(DType::kF32, {4, 40});
   a.Randomise(rng), b.Randomise(rng), gamma.Randomise(rng);
   PlanRef plan = testing::NewPlan();
   Operand x1 = a.BoundTo(*plan, Access::kRead, "x1"), x2 = b.BoundTo(*plan, Access::kRead, "x2"),
@@ -113,23 +121,27 @@ TEST(Norm, RootMeanSquareAfterASum) {
     Real x = reference::Get(a.tensor, i) + reference::Get(b.tensor, i);
     EXPECT_EQ(reference::Get(sum.tensor, i), x);
     Real factor = 1 / std::sqrt(MomentsOf(sum.tensor, i, 0b10).square + 1e-6L);
-    EXPECT_NEAR(double(reference::Get(out.tensor, i)), double(x * factor * reference::Get(gamma.tensor, {i[1]})), 2e-5);
+    EXPECT_NEAR(double(reference::Get(out.tensor, i)),
+                double(x * factor * reference::Get(gamma.tensor, {i[1]})), 2e-5);
   });
 }
 
 TEST(Norm, BatchesInTrainingAndAfter) {
   std::mt19937 rng(6);
-  Sample x(DType::kF32, {4, 3, 9}), out(DType::kF32, {4, 3, 9}), weight(DType::kF32, {3}), bias(DType::kF32, {3}),
-      running_mean(DType::kF32, {3}), running_var(DType::kF32, {3}), mean(DType::kF32, {3}), invstd(DType::kF32, {3});
+  Sample x(DType::kF32, {4, 3, 9}), out(DType::kF32, {4, 3, 9}), weight(DType::kF32, {3}),
+      bias(DType::kF32, {3}), running_mean(DType::kF32, {3}), running_var(DType::kF32, {3}),
+      mean(DType::kF32, {3}), invstd(DType::kF32, {3});
   x.Randomise(rng), weight.Randomise(rng), bias.Randomise(rng), running_mean.Randomise(rng);
   for (int64_t c = 0; c < 3; ++c) reference::Set(running_var.tensor, {c}, 2);
   Sample old_mean = running_mean.Copied();
   for (bool training : {true, false}) {
     PlanRef plan = testing::NewPlan();
     Operand in = x.BoundTo(*plan, Access::kRead, "x"), w = weight.BoundTo(*plan, Access::kRead, "weight"),
-            b = bias.BoundTo(*plan, Access::kRead, "bias"), rm = running_mean.BoundTo(*plan, Access::kReadWrite, "rm"),
-            rv = running_var.BoundTo(*plan, Access::kReadWrite, "rv"), y = out.BoundTo(*plan, Access::kWrite, "out"),
-            m = mean.BoundTo(*plan, Access::kWrite, "mean"), s = invstd.BoundTo(*plan, Access::kWrite, "invstd");
+            b = bias.BoundTo(*plan, Access::kRead, "bias"),
+            rm = running_mean.BoundTo(*plan, Access::kReadWrite, "rm"),
+            rv = running_var.BoundTo(*plan, Access::kReadWrite, "rv"),
+            y = out.BoundTo(*plan, Access::kWrite, "out"), m = mean.BoundTo(*plan, Access::kWrite, "mean"),
+            s = invstd.BoundTo(*plan, Access::kWrite, "invstd");
     kernels::BatchNorm(*plan, DType::kF32, in, w, b, rm, rv, training, 0.1, 1e-5, y, m, s);
     testing::RunPlan(*plan);
     reference::ForEach(x.tensor.shape, [&](const Shape& i) {
@@ -138,12 +150,15 @@ TEST(Norm, BatchesInTrainingAndAfter) {
       if (training) {
         EXPECT_NEAR(double(reference::Get(running_mean.tensor, c)),
                     double(0.9L * reference::Get(old_mean.tensor, c) + 0.1L * now.mean), 1e-5);
-        EXPECT_NEAR(double(reference::Get(running_var.tensor, c)), double(0.9L * 2 + 0.1L * now.variance * 36 / 35), 1e-4);
+        EXPECT_NEAR(double(reference::Get(running_var.tensor, c)),
+                    double(0.9L * 2 + 0.1L * now.variance * 36 / 35), 1e-4);
       } else {
-        now.mean = reference::Get(running_mean.tensor, c), now.variance = reference::Get(running_var.tensor, c);
+        now.mean = reference::Get(running_mean.tensor, c),
+        now.variance = reference::Get(running_var.tensor, c);
       }
       Real want = (reference::Get(x.tensor, i) - now.mean) / std::sqrt(now.variance + 1e-5L) *
-                      reference::Get(weight.tensor, c) + reference::Get(bias.tensor, c);
+                      reference::Get(weight.tensor, c) +
+                  reference::Get(bias.tensor, c);
       EXPECT_NEAR(double(reference::Get(out.tensor, i)), double(want), 5e-5);
     });
   }
@@ -193,7 +208,8 @@ TEST(Gated, HalvesOfAllDims) {
     PlanRef second = testing::NewPlan();
     in = x.BoundTo(*second, Access::kRead, "x");
     Operand y = out.BoundTo(*second, Access::kWrite, "out");
-    kernels::GeGlu(*second, DType::kF32, in, dim, 0, false, y, gelu.BoundTo(*second, Access::kWrite, "outGelu"));
+    kernels::GeGlu(*second, DType::kF32, in, dim, 0, false, y,
+                   gelu.BoundTo(*second, Access::kWrite, "outGelu"));
     testing::RunPlan(*second);
     check([](Real v) { return v / 2 * std::erfc(-v / std::sqrt(Real{2})); }, false);
   }
@@ -205,9 +221,11 @@ TEST(CrossEntropy, AndItsGradient) {
       backprop(DType::kF32, {7, 600});
   x.Randomise(rng), labels.Randomise(rng, 1);
   PlanRef plan = testing::NewPlan();
-  Operand in = x.BoundTo(*plan, Access::kRead, "features"), want = labels.BoundTo(*plan, Access::kRead, "labels"),
+  Operand in = x.BoundTo(*plan, Access::kRead, "features"),
+          want = labels.BoundTo(*plan, Access::kRead, "labels"),
           l = loss.BoundTo(*plan, Access::kWrite, "loss");
-  kernels::SoftmaxCrossEntropy(*plan, DType::kF32, in, want, l, backprop.BoundTo(*plan, Access::kWrite, "backprop"));
+  kernels::SoftmaxCrossEntropy(*plan, DType::kF32, in, want, l,
+                               backprop.BoundTo(*plan, Access::kWrite, "backprop"));
   testing::RunPlan(*plan);
   for (int64_t r = 0; r < 7; ++r) {
     Real sum = 0, total = 0;
@@ -215,7 +233,8 @@ TEST(CrossEntropy, AndItsGradient) {
     for (int64_t c = 0; c < 600; ++c) {
       Real value = reference::Get(x.tensor, {r, c}), label = reference::Get(labels.tensor, {r, c});
       total -= label * (value - std::log(sum));
-      EXPECT_NEAR(double(reference::Get(backprop.tensor, {r, c})), double(std::exp(value) / sum - label), 1e-6);
+      EXPECT_NEAR(double(reference::Get(backprop.tensor, {r, c})), double(std::exp(value) / sum - label),
+                  1e-6);
     }
     EXPECT_NEAR(double(reference::Get(loss.tensor, {r})) / double(total), 1, 1e-5);
   }

@@ -129,7 +129,8 @@ struct NormBody {
     constexpr int64_t kPiece = 4096;
     const FoldLoops<T>& f = BestFoldLoops<T>(fold);
     double sum = 0;
-    for (int64_t i = 0; i < n; i += kPiece) sum += static_cast<double>(f.fold(x + i, std::min(kPiece, n - i), p));
+    for (int64_t i = 0; i < n; i += kPiece)
+      sum += static_cast<double>(f.fold(x + i, std::min(kPiece, n - i), p));
     return sum;
   }
 
@@ -141,7 +142,8 @@ struct NormBody {
       case Statistic::kMoments: {
         T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) / count);
         double variance = Folded(Fold::kSumOfSquares, x, n, mean) / count;
-        double root = how.epsilon_outside ? std::sqrt(variance) + how.epsilon : std::sqrt(variance + how.epsilon);
+        double root =
+            how.epsilon_outside ? std::sqrt(variance) + how.epsilon : std::sqrt(variance + how.epsilon);
         return {mean, static_cast<T>(1 / root)};
       }
       case Statistic::kMeanSquare:
@@ -191,7 +193,8 @@ void PlanAs(Plan& plan, const Normalisation& how, DType compute, const NormOpera
   }
   Tensor parts[4];
   for (int k = 0; k < 4; ++k) parts[k] = SliceOf(*all[k]->tensor, mask);
-  body.inner = LoopNest(parts[kX].shape, {Operand{&parts[0]}, Operand{&parts[1]}, Operand{&parts[2]}, Operand{&parts[3]}});
+  body.inner = LoopNest(parts[kX].shape,
+                        {Operand{&parts[0]}, Operand{&parts[1]}, Operand{&parts[2]}, Operand{&parts[3]}});
   for (int k = 0; k < 4; ++k) {
     // Weights take part as they are; only x and the result are of the type that is computed.
     body.lanes[k] = Lane(parts[k].dtype, k < 2 ? compute : body.Type(), body.inner.step(k));

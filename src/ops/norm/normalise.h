@@ -8,12 +8,12 @@
 namespace belay::ops {
 
 enum class Statistic : uint8_t {
-  kMoments,    // shift: the mean; factor: 1 / sqrt(variance + epsilon)
-  kMeanSquare, // factor: 1 / sqrt(mean of squares + epsilon)
-  kSizes,      // factor: 1 / sum of sizes
-  kLength,     // factor: 1 / sqrt(sum of squares)
-  kLogSumExp,  // shift: log(sum of exp)
-  kFirstMax,   // the first of the largest elements becomes 1, all others 0
+  kMoments,     // shift: the mean; factor: 1 / sqrt(variance + epsilon)
+  kMeanSquare,  // factor: 1 / sqrt(mean of squares + epsilon)
+  kSizes,       // factor: 1 / sum of sizes
+  kLength,      // factor: 1 / sqrt(sum of squares)
+  kLogSumExp,   // shift: log(sum of exp)
+  kFirstMax,    // the first of the largest elements becomes 1, all others 0
 };
 
 struct Normalisation {
@@ -35,16 +35,15 @@ void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const No
 
 // Groups of channels, which are dimension 1. The weights have one dimension, with an element for each
 // channel, or for each group; the statistics have one for each group of each batch member.
-void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands& operands,
-                   int64_t groups, bool per_group);
+void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands& operands, int64_t groups,
+                   bool per_group);
 
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias for each index of dimension `channel`; the
 // four have one dimension, weight and bias may be absent.
 struct ChannelOperands {
   Operand x, out, weight, bias, mean, variance;
 };
-void PlanChannelNorm(Plan& plan, double epsilon, DType compute, const ChannelOperands& operands,
-                     int channel);
+void PlanChannelNorm(Plan& plan, double epsilon, DType compute, const ChannelOperands& operands, int channel);
 
 // y = x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta; x is packed and
 // channels are dimension 1.

@@ -27,17 +27,16 @@ struct SoftmaxBody {
   static constexpr int64_t kTile = 256;  // rows side by side
 
   void operator()(const Frame& frame) const {
-    char* base[2] = {frame.at[bindings[0]] + rows.offset(0),
-                     frame.at[bindings[1]] + rows.offset(1)};
+    char* base[2] = {frame.at[bindings[0]] + rows.offset(0), frame.at[bindings[1]] + rows.offset(1)};
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size);
     ParallelFor(rows.count(), grain, [&](int64_t begin, int64_t end) {
       bool buffered = side_by_side || !in.direct() || !out.direct();
       int64_t width = side_by_side ? kTile : 1;
-      auto buffer = buffered ? std::make_unique_for_overwrite<T[]>(
-                                   static_cast<size_t>(std::max(axis.size, kBlock) * width))
-                             : nullptr;
-      rows.Walk(base, begin, end,
-                [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
+      auto buffer =
+          buffered
+              ? std::make_unique_for_overwrite<T[]>(static_cast<size_t>(std::max(axis.size, kBlock) * width))
+              : nullptr;
+      rows.Walk(base, begin, end, [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
     });
   }
 
@@ -92,8 +91,7 @@ struct SoftmaxBody {
 };
 
 template <class T>
-void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int dim,
-                 const Operand& out) {
+void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int dim, const Operand& out) {
   Tensor in_rest = WithoutDim(*self.tensor, dim);
   Tensor out_rest = WithoutDim(*out.tensor, dim);
   SoftmaxBody<T> body;
@@ -101,12 +99,10 @@ void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, 
   int64_t size = SizeOf(*self.tensor, dim);
   body.axis = {size, StepOf(*self.tensor, dim), StepOf(*out.tensor, dim)};
   auto element = static_cast<int64_t>(BytesOf(self.dtype()));
-  body.side_by_side = body.axis.in_step != element && body.rows.step(1) == element &&
-                      body.rows.row() > 1 && size > 1;
-  body.in =
-      Lane(self.dtype(), self.dtype(), body.side_by_side ? body.rows.step(1) : body.axis.in_step);
-  body.out =
-      Lane(out.dtype(), self.dtype(), body.side_by_side ? body.rows.step(0) : body.axis.out_step);
+  body.side_by_side =
+      body.axis.in_step != element && body.rows.step(1) == element && body.rows.row() > 1 && size > 1;
+  body.in = Lane(self.dtype(), self.dtype(), body.side_by_side ? body.rows.step(1) : body.axis.in_step);
+  body.out = Lane(out.dtype(), self.dtype(), body.side_by_side ? body.rows.step(0) : body.axis.out_step);
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.loops = &loops;

@@ -41,10 +41,8 @@ class Softmax : public ::testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Simd, Softmax, ::testing::Values(0, 1, 2));
 
 TEST_P(Softmax, AllTypesDimsAndLayouts) {
-  for (auto [type, allowed] : {std::pair{DType::kF32, 4e-7},
-                               {DType::kF16, 5e-4},
-                               {DType::kBF16, 4e-3},
-                               {DType::kF64, 1e-15}}) {
+  for (auto [type, allowed] :
+       {std::pair{DType::kF32, 4e-7}, {DType::kF16, 5e-4}, {DType::kBF16, 4e-3}, {DType::kF64, 1e-15}}) {
     for (Layout in : {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated}) {
       for (Layout out : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
         for (int dim : {0, 1, -1}) {
@@ -66,12 +64,10 @@ TEST_P(Softmax, OddShapes) {
 
 TEST_P(Softmax, SmallResultsAreAccurateToo) {
   Sample in(DType::kF32, {88}), out(DType::kF32, {88});
-  for (int i = 0; i < 88; ++i)
-    static_cast<float*>(in.tensor.data)[i] = -static_cast<float>(i) + 0.013f * i;
+  for (int i = 0; i < 88; ++i) static_cast<float*>(in.tensor.data)[i] = -static_cast<float>(i) + 0.013f * i;
   RunSoftmax(in, 0, out);
   double sum = 0;
-  for (int i = 0; i < 88; ++i)
-    sum += std::exp(static_cast<double>(static_cast<float*>(in.tensor.data)[i]));
+  for (int i = 0; i < 88; ++i) sum += std::exp(static_cast<double>(static_cast<float*>(in.tensor.data)[i]));
   for (int i = 0; i < 86; ++i) {
     double want = std::exp(static_cast<double>(static_cast<float*>(in.tensor.data)[i])) / sum;
     EXPECT_NEAR(static_cast<float*>(out.tensor.data)[i] / want, 1, 5e-7) << i;

@@ -51,16 +51,15 @@ class PoolRow {
     if (s_.kind == PoolKind::kMean) return loops_.add(to, from, s_.channels);
     if (s_.kind == PoolKind::kNorm) return TakeNorm(from, to);
     if (places == nullptr) return loops_.max(to, from, s_.channels);
-    const int64_t place = s_.column_major ? (x * s_.in[1] + y) * s_.in[0] + z
-                                          : (z * s_.in[1] + y) * s_.in[2] + x;
+    const int64_t place =
+        s_.column_major ? (x * s_.in[1] + y) * s_.in[0] + z : (z * s_.in[1] + y) * s_.in[2] + x;
     loops_.max_place(to, places, from, place, s_.channels);
   }
 
   void TakeNorm(const T* from, T* to) const {
     if (s_.norm == 2) return loops_.add_square(to, from, s_.channels);
     if (s_.norm == 1) return loops_.add_size(to, from, s_.channels);
-    for (int64_t c = 0; c < s_.channels; ++c)
-      to[c] += static_cast<T>(std::pow(std::abs(from[c]), s_.norm));
+    for (int64_t c = 0; c < s_.channels; ++c) to[c] += static_cast<T>(std::pow(std::abs(from[c]), s_.norm));
   }
 
   void Finish(const PoolSpan& z, const PoolSpan& y, const PoolSpan& x, T* to) const {
@@ -104,8 +103,7 @@ struct PoolBody {
     char* result = out.needed() ? frame.workspace + out_at : to;
     char* noted = places_binding < 0 ? nullptr : frame.at[places_binding] + places.offset();
     char* note = places.needed() ? frame.workspace + places_at : noted;
-    Rows(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result),
-         reinterpret_cast<int64_t*>(note));
+    Rows(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result), reinterpret_cast<int64_t*>(note));
     if (out.needed()) out.Store(to, result);
     if (places.needed()) places.Store(noted, note);
   }
@@ -138,8 +136,17 @@ PoolShape ShapeOf(const PoolArgs& args) {
     Fail(tensor::kInvalidArgument, "pool-shape", "{} {} cannot be pooled to {} {}", args.input.name,
          in.ToString(), args.out.name, out.ToString());
   }
-  PoolShape s{args.kind, in[0], in[1], {1, 1, 1}, {1, 1, 1}, {}, args.count_padding,
-              args.places_in_plane, args.column_major, args.divisor, args.norm};
+  PoolShape s{args.kind,
+              in[0],
+              in[1],
+              {1, 1, 1},
+              {1, 1, 1},
+              {},
+              args.count_padding,
+              args.places_in_plane,
+              args.column_major,
+              args.divisor,
+              args.norm};
   for (int d = 0; d < 3; ++d) {
     const int i = d - (3 - spatial);
     if (i < 0) {
@@ -201,8 +208,8 @@ PoolSpans SlidingSpans(const PoolDimension& d, int64_t out) {
       return room <= 0 ? 0 : std::min(d.kernel, (room + d.dilation - 1) / d.dilation);
     };
     const int64_t outside = taps_below(0);
-    spans.push_back({start + outside * d.dilation, taps_below(d.in) - outside, d.dilation,
-                     taps_below(d.in + d.after)});
+    spans.push_back(
+        {start + outside * d.dilation, taps_below(d.in) - outside, d.dilation, taps_below(d.in + d.after)});
   }
   return spans;
 }

@@ -31,8 +31,8 @@ enum class PoolKind { kMax, kMean, kNorm };
 
 struct PoolArgs {
   PoolKind kind;
-  Operand input, out;  // [n, c, spatial...], one to three spatial dimensions, in any layout
-  Operand places;      // of kMax: which element it was; may be absent
+  Operand input, out;            // [n, c, spatial...], one to three spatial dimensions, in any layout
+  Operand places;                // of kMax: which element it was; may be absent
   std::vector<PoolSpans> spans;  // for each spatial dimension
   bool count_padding = false;    // of kMean
   int64_t divisor = 0;           // of kMean: instead of the count, when not 0

@@ -17,8 +17,8 @@ void Max(T* __restrict__ most, const T* __restrict__ x, int64_t n) {
 }
 
 template <class T>
-void MaxPlace(T* __restrict__ most, int64_t* __restrict__ places, const T* __restrict__ x,
-                       int64_t place, int64_t n) {
+void MaxPlace(T* __restrict__ most, int64_t* __restrict__ places, const T* __restrict__ x, int64_t place,
+              int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const bool keep = x[i] <= most[i] || most[i] != most[i];
     most[i] = keep ? most[i] : x[i];

@@ -77,8 +77,11 @@ double Error(Case c) {
     y.tensor.strides = ChannelsLastStrides(shape);
   }
   PlanRef plan = testing::NewPlan();
-  PoolArgs args{.kind = c.kind, .input = x.BoundTo(*plan, Access::kRead, "x"),
-                .out = y.BoundTo(*plan, Access::kWrite, "y"), .places = {}, .spans = spans};
+  PoolArgs args{.kind = c.kind,
+                .input = x.BoundTo(*plan, Access::kRead, "x"),
+                .out = y.BoundTo(*plan, Access::kWrite, "y"),
+                .places = {},
+                .spans = spans};
   args.count_padding = c.count_padding, args.norm = c.norm;
   PlanPool(*plan, args);
   testing::RunPlan(*plan);
@@ -86,7 +89,8 @@ double Error(Case c) {
   for (int64_t i = 0; i < CountOf(shape); ++i) {
     std::vector<int64_t> index(static_cast<size_t>(shape.rank()));
     int64_t rest = i;
-    for (int d = shape.rank() - 1; d >= 0; --d) index[static_cast<size_t>(d)] = rest % shape[d], rest /= shape[d];
+    for (int d = shape.rank() - 1; d >= 0; --d)
+      index[static_cast<size_t>(d)] = rest % shape[d], rest /= shape[d];
     double want = Window(c, x.tensor, index);
     worst = std::max(worst, std::abs(want - At(y.tensor, index)) / std::max(1.0, std::abs(want)));
   }
@@ -112,8 +116,12 @@ TEST(Pool, KindsShapesAndLayouts) {
 }
 
 TEST(Pool, Types) {
-  for (auto [dtype, allowed] : {std::pair{DType::kF16, 1e-3}, {DType::kBF16, 8e-3}, {DType::kF64, 1e-12},
-                                {DType::kI8, 0.0}, {DType::kU8, 0.0}, {DType::kI64, 0.0}}) {
+  for (auto [dtype, allowed] : {std::pair{DType::kF16, 1e-3},
+                                {DType::kBF16, 8e-3},
+                                {DType::kF64, 1e-12},
+                                {DType::kI8, 0.0},
+                                {DType::kU8, 0.0},
+                                {DType::kI64, 0.0}}) {
     Case c{PoolKind::kMax, {1, 3, 6, 5}, {{0, 3, 2, 1, 1, 1}, {0, 2, 1, 1, 0, 0}}};
     c.dtype = dtype;
     EXPECT_LE(Error(c), allowed) << NameOf(dtype);
@@ -136,7 +144,8 @@ TEST(Pool, PlacesOfTheLargest) {
   const float values[] = {1, 5, 2, 2, 3, 4, 9, 0, -1, -2, -3, -4, -5, -6, -7, -1};
   std::copy_n(values, 16, static_cast<float*>(x.tensor.data));
   PlanRef plan = testing::NewPlan();
-  PoolArgs args{.kind = PoolKind::kMax, .input = x.BoundTo(*plan, Access::kRead, "x"),
+  PoolArgs args{.kind = PoolKind::kMax,
+                .input = x.BoundTo(*plan, Access::kRead, "x"),
                 .out = y.BoundTo(*plan, Access::kWrite, "y"),
                 .places = places.BoundTo(*plan, Access::kWrite, "indices"),
                 .spans = {SlidingSpans({2, 2, 2, 1, 0, 0}, 1), SlidingSpans({4, 2, 2, 1, 0, 0}, 2)}};

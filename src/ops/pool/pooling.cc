@@ -45,7 +45,8 @@ std::vector<PoolSpans> SpansOf(const Operand& self, const Windows& w, const Oper
   for (size_t i = 0; i < 2; ++i) {
     const int d = static_cast<int>(i) + 2;
     const int64_t kernel = Pick(w.kernel, i, 0), stride = Pick(w.strides, i, kernel);
-    PoolDimension p{self.shape()[d], kernel, stride, Pick(w.dilations, i, 1), Pick(w.before, i, 0), Pick(w.after, i, 0)};
+    PoolDimension p{self.shape()[d],    kernel, stride, Pick(w.dilations, i, 1), Pick(w.before, i, 0),
+                    Pick(w.after, i, 0)};
     if (kernel < 1 || stride < 1 || p.dilation < 1 || p.before < 0 || p.after < 0) {
       Fail(tensor::kInvalidArgument, "pool-window",
            "a window has a kernel of {}, a stride of {}, a dilation of {} and paddings of {} and {}", kernel,
@@ -77,7 +78,8 @@ void AvgPool2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> 
 void MaxPool(Plan& plan, DType, const Operand& self, std::span<const int64_t> kernel,
              std::span<const int64_t> strides, int64_t auto_pad, std::span<const int64_t> pads,
              std::span<const int64_t> dilations, int64_t ceil, const Operand& out) {
-  if (auto_pad != 0) Fail(tensor::kInvalidArgument, "pool-window", "autoPad is {}; only 0 is supported", auto_pad);
+  if (auto_pad != 0)
+    Fail(tensor::kInvalidArgument, "pool-window", "autoPad is {}; only 0 is supported", auto_pad);
   Batched x(self), y(out);
   auto after = pads.size() == 4 ? pads.subspan(2) : pads;
   auto before = pads.size() == 4 ? pads.first(2) : pads;
@@ -95,7 +97,8 @@ void MaxPool2dWithIndices(Plan& plan, DType, const Operand& self, std::span<cons
          indices.shape().ToString(), out.name, out.shape().ToString());
   }
   Batched x(self), y(out), places(indices);
-  PoolArgs args{.kind = PoolKind::kMax, .input = x.operand, .out = y.operand, .places = places.operand, .spans = {}};
+  PoolArgs args{
+      .kind = PoolKind::kMax, .input = x.operand, .out = y.operand, .places = places.operand, .spans = {}};
   args.spans = SpansOf(x.operand, {kernel, stride, dilation, padding, padding, ceil}, y.operand);
   args.places_in_plane = true;
   PlanPool(plan, args);

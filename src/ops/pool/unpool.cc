@@ -28,8 +28,8 @@ struct UnpoolBody {
         place += index * strides[d];
       }
       if (!inside) continue;
-      std::memcpy(to + static_cast<size_t>(place) * element,
-                  frame.at[x] + static_cast<size_t>(i) * element, element);
+      std::memcpy(to + static_cast<size_t>(place) * element, frame.at[x] + static_cast<size_t>(i) * element,
+                  element);
     }
   }
 };

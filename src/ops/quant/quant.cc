@@ -33,14 +33,16 @@ struct QuantBody {
           const int64_t blocks = (axis + block - 1) / block;
           which = (o * blocks + a / block) * inner, step = 1;
         }
-        loop(to + at * out_bytes, from + at * x_bytes, s + which, z == nullptr ? none.data() : z + which, step, inner, range);
+        loop(to + at * out_bytes, from + at * x_bytes, s + which, z == nullptr ? none.data() : z + which,
+             step, inner, range);
       }
     }
   }
 
   // Rows along which the scales run.
   void Whole(const char* from, char* to, const float* s, const float* z) const {
-    for (int64_t o = 0; o < outer; ++o) loop(to + o * axis * out_bytes, from + o * axis * x_bytes, s, z, 1, axis, range);
+    for (int64_t o = 0; o < outer; ++o)
+      loop(to + o * axis * out_bytes, from + o * axis * x_bytes, s, z, 1, axis, range);
   }
 };
 
@@ -71,11 +73,18 @@ struct DynamicQuantBody {
 void PlanQuant(Plan& plan, const QuantArgs& args) {
   const Shape shape = args.x.shape();
   if (args.out.tensor->empty()) return;
-  QuantBody body{args.x.binding, args.scale.binding,
-                 args.zero.present() ? args.zero.binding : -1, args.out.binding,
-                 1, 1, 1, args.block, LoopOf(args),
+  QuantBody body{args.x.binding,
+                 args.scale.binding,
+                 args.zero.present() ? args.zero.binding : -1,
+                 args.out.binding,
+                 1,
+                 1,
+                 1,
+                 args.block,
+                 LoopOf(args),
                  {static_cast<float>(args.least), static_cast<float>(args.most)},
-                 static_cast<int64_t>(BytesOf(args.x.dtype())), static_cast<int64_t>(BytesOf(args.out.dtype()))};
+                 static_cast<int64_t>(BytesOf(args.x.dtype())),
+                 static_cast<int64_t>(BytesOf(args.out.dtype()))};
   const int64_t scales = args.scale.tensor->count();
   for (int d = 0; d < shape.rank(); ++d) {
     int64_t& part = d < args.axis ? body.outer : d == args.axis ? body.axis : body.inner;
@@ -84,8 +93,8 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
   const int64_t blocks = args.block > 0 ? (body.axis + args.block - 1) / args.block : body.axis;
   const int64_t wanted = args.axis < 0 ? 1 : args.block > 0 ? body.outer * blocks * body.inner : blocks;
   if (scales != wanted || (args.zero.present() && args.zero.tensor->count() != wanted)) {
-    Fail(tensor::kInvalidArgument, "quant-scales", "{} scales were given for {} {}, which needs {}",
-         scales, args.x.name, shape.ToString(), wanted);
+    Fail(tensor::kInvalidArgument, "quant-scales", "{} scales were given for {} {}, which needs {}", scales,
+         args.x.name, shape.ToString(), wanted);
   }
   plan.SetCost(200 + static_cast<uint64_t>(args.x.tensor->count()) / 4);
   plan.SetBody(body);

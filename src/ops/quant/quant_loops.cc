@@ -29,8 +29,10 @@ inline float Kept(float x, QuantRange range) {
 
 template <class T>
 inline T Integer(float x) {
-  if constexpr (std::is_same_v<T, float>) return x;
-  else return static_cast<T>(static_cast<int32_t>(x));
+  if constexpr (std::is_same_v<T, float>)
+    return x;
+  else
+    return static_cast<T>(static_cast<int32_t>(x));
 }
 
 template <class T, class Steps>

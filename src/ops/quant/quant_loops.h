@@ -14,8 +14,8 @@ enum class QuantType : int { kF32, kU8, kI8 };
 
 // One scale and zero for all n elements, or one for each (step 1). By the type of the integers.
 struct QuantLoops {
-  using Loop = void (*)(void* out, const void* x, const float* scale, const float* zero, int64_t step, int64_t n,
-                        QuantRange range);
+  using Loop = void (*)(void* out, const void* x, const float* scale, const float* zero, int64_t step,
+                        int64_t n, QuantRange range);
   Loop quantize[3], requantize[3], dequantize[3];
   // The least and the greatest of n elements and 0.
   QuantRange (*range)(const float* x, int64_t n);
@@ -23,7 +23,8 @@ struct QuantLoops {
 
 const QuantLoops& BestQuantLoops();
 
-// Elements as bytes that cover the range of them all, 0 included: x = (byte - zero) * scale, as nearly as may be.
+// Elements as bytes that cover the range of them all, 0 included: x = (byte - zero) * scale, as nearly as may
+// be.
 struct ByteScale {
   float scale;  // 0 where every element is 0
   uint8_t zero;

@@ -20,7 +20,8 @@ class Source {
 
   void Draw(Distribution distribution, double* to, int64_t n) {
     std::lock_guard guard(lock_);
-    for (int64_t i = 0; i < n; ++i) to[i] = distribution == Distribution::kNormal ? normal_(generator_) : uniform_(generator_);
+    for (int64_t i = 0; i < n; ++i)
+      to[i] = distribution == Distribution::kNormal ? normal_(generator_) : uniform_(generator_);
   }
 
  private:
@@ -65,7 +66,8 @@ struct MultinomialBody {
       for (int64_t s = 0; s < samples; ++s) {
         double at;
         source->Draw(Distribution::kUniform, &at, 1);
-        *to++ = std::min<int64_t>(std::upper_bound(sums.begin(), sums.end(), at * sum) - sums.begin(), classes - 1);
+        *to++ = std::min<int64_t>(std::upper_bound(sums.begin(), sums.end(), at * sum) - sums.begin(),
+                                  classes - 1);
       }
     }
   }
@@ -83,8 +85,8 @@ void PlanRandom(Plan& plan, Distribution distribution, std::optional<uint64_t> s
 void PlanMultinomial(Plan& plan, const Operand& logits, std::optional<uint64_t> seed, const Operand& out) {
   if (out.tensor->empty()) return;
   plan.SetCost(500 + static_cast<uint64_t>(logits.tensor->count()) * 4);
-  plan.SetBody(MultinomialBody{std::make_shared<Source>(seed), logits.shape()[0], logits.shape()[1], out.shape()[1],
-                               logits.binding, out.binding});
+  plan.SetBody(MultinomialBody{std::make_shared<Source>(seed), logits.shape()[0], logits.shape()[1],
+                               out.shape()[1], logits.binding, out.binding});
 }
 
 }  // namespace belay::ops

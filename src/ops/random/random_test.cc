@@ -48,7 +48,8 @@ TEST(Random, ASeedGivesTheSameSequenceAndRunsGoOnInIt) {
 
 TEST(Random, MultinomialDrawsAsOftenAsTheLogitsSay) {
   Sample logits(DType::kF32, {2, 3}), y(DType::kI64, {2, 30000});
-  const float values[] = {std::log(1.0f) + 7, std::log(3.0f) + 7, std::log(6.0f) + 7, -INFINITY, 0, -INFINITY};
+  const float values[] = {std::log(1.0f) + 7, std::log(3.0f) + 7, std::log(6.0f) + 7, -INFINITY, 0,
+                          -INFINITY};
   std::copy_n(values, 6, reinterpret_cast<float*>(logits.storage.data()) + logits.tensor.offset);
   PlanRef plan = testing::NewPlan();
   const Operand from = logits.BoundTo(*plan, Access::kRead, "logits");

@@ -81,8 +81,8 @@ struct ArgBody {
 };
 
 template <class T>
-void PlanAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, int dim,
-            const Operand& values, const Operand& indices) {
+void PlanAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, int dim, const Operand& values,
+            const Operand& indices) {
   const Tensor& in = *self.tensor;
   Tensor rest = WithoutDim(in, dim);
   auto part = [&](const Operand& out) {
@@ -115,8 +115,8 @@ void PlanArg(Plan& plan, Extreme extreme, const Operand& self, int dim, const Op
   const Operand& out = indices.present() ? indices : values;
   if (out.tensor->empty()) return;
   if (SizeOf(*self.tensor, dim) == 0) {
-    Fail(tensor::kInvalidArgument, "op-empty-dim", "dimension {} of {} is empty: it has no {} element",
-         dim, self.name, extreme.largest ? "largest" : "least");
+    Fail(tensor::kInvalidArgument, "op-empty-dim", "dimension {} of {} is empty: it has no {} element", dim,
+         self.name, extreme.largest ? "largest" : "least");
   }
   DType type = self.dtype();
   switch (ComputeType(type)) {

@@ -21,15 +21,14 @@ inline int64_t Exp(int64_t x) { return static_cast<int64_t>(std::exp(static_cast
 
 template <class T>
 constexpr T Lowest() {
-  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
-                                     : std::numeric_limits<T>::lowest();
+  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
 template <class T>
 constexpr T Highest() {
-  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
-                                     : std::numeric_limits<T>::max();
+  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 }
 
+// clang-format off
 // name, first value, an element x with the parameter p, two folded values a and b
 #define BELAY_FOLDS(X)                                                              \
   X(Sum, T{0}, x, a + b)                                                            \
@@ -43,21 +42,22 @@ constexpr T Highest() {
   X(Min, Highest<T>(), x, b < a || b != b ? b : a)                                  \
   X(MaxOfSizes, T{0}, x < 0 ? -x : x, b > a || b != b ? b : a)                      \
   X(MinOfSizes, Highest<T>(), x < 0 ? -x : x, b < a || b != b ? b : a)
+// clang-format on
 
-#define BELAY_DEFINE_FOLD(Name, start, element, merged)                 \
-  struct Name {                                                         \
-    template <class T>                                                  \
-    static T Start() {                                                  \
-      return start;                                                     \
-    }                                                                   \
-    template <class T>                                                  \
-    static T Element(T x, [[maybe_unused]] T p) {                       \
-      return element;                                                   \
-    }                                                                   \
-    template <class T>                                                  \
-    static T Merge(T a, T b) {                                          \
-      return merged;                                                    \
-    }                                                                   \
+#define BELAY_DEFINE_FOLD(Name, start, element, merged) \
+  struct Name {                                         \
+    template <class T>                                  \
+    static T Start() {                                  \
+      return start;                                     \
+    }                                                   \
+    template <class T>                                  \
+    static T Element(T x, [[maybe_unused]] T p) {       \
+      return element;                                   \
+    }                                                   \
+    template <class T>                                  \
+    static T Merge(T a, T b) {                          \
+      return merged;                                    \
+    }                                                   \
   };
 BELAY_FOLDS(BELAY_DEFINE_FOLD)
 
@@ -90,7 +90,7 @@ void MergeInto(T* acc, const T* x, int64_t n) {
 
 template <class T>
 const FoldLoops<T>* Loops() {
-#define BELAY_FOLD_ROW(Name, start, element, merged)                              \
+#define BELAY_FOLD_ROW(Name, start, element, merged)                                      \
   {Name::template Start<T>(), &FoldRow<T, Name>, &FoldInto<T, Name>, &MergeInto<T, Name>, \
    &Name::template Merge<T>},
   static const FoldLoops<T> loops[kFolds] = {BELAY_FOLDS(BELAY_FOLD_ROW)};

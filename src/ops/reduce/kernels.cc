@@ -19,13 +19,13 @@ constexpr Reduction kProduct{.fold = Fold::kProduct};
 constexpr Reduction kMax{.fold = Fold::kMax};
 constexpr Reduction kMin{.fold = Fold::kMin};
 
-void Over(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
-          const Operand& out) {
+void Over(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims, const Operand& out) {
   PlanReduce(plan, how, type, self, rules::ReducedDims(self, dims), out);
 }
 
 void CheckNotEmpty(const Operand& self, const char* which) {
-  if (self.tensor->empty()) Fail(tensor::kInvalidArgument, "op-empty-dim", "{} is empty: it has no {} element", self.name, which);
+  if (self.tensor->empty())
+    Fail(tensor::kInvalidArgument, "op-empty-dim", "{} is empty: it has no {} element", self.name, which);
 }
 
 Reduction NormOf(double p) {
@@ -46,12 +46,10 @@ Reduction SpreadOf(int64_t correction, bool root) {
 
 }  // namespace
 
-void ReduceSum(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType,
-               const Operand& out) {
+void ReduceSum(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
   Over(plan, kSum, wanted, self, dims, out);
 }
-void Mean(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType,
-          const Operand& out) {
+void Mean(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
   Over(plan, kMean, wanted, self, dims, out);
 }
 void Amax(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Operand& out) {
@@ -71,8 +69,7 @@ void Min(Plan& plan, DType type, const Operand& self, const Operand& out) {
 void Prod(Plan& plan, DType wanted, const Operand& self, DType, const Operand& out) {
   Over(plan, kProduct, wanted, self, {}, out);
 }
-void ProdDim(Plan& plan, DType wanted, const Operand& self, int64_t dim, bool, DType,
-             const Operand& out) {
+void ProdDim(Plan& plan, DType wanted, const Operand& self, int64_t dim, bool, DType, const Operand& out) {
   Over(plan, kProduct, wanted, self, Dims(&dim, 1), out);
 }
 // Elements become truth values first.
@@ -89,8 +86,8 @@ void Norm(Plan& plan, DType type, const Operand& self, const Operand& p, Dims di
           const Operand& out) {
   Over(plan, NormOf(p.present() ? p.scalar->ToDouble() : 2), type, self, dims, out);
 }
-void VectorNorm(Plan& plan, DType type, const Operand& self, const Scalar& p, Dims dims, bool,
-                DType, const Operand& out) {
+void VectorNorm(Plan& plan, DType type, const Operand& self, const Scalar& p, Dims dims, bool, DType,
+                const Operand& out) {
   Over(plan, NormOf(p.ToDouble()), type, self, dims, out);
 }
 void Var(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correction, bool,
@@ -111,12 +108,12 @@ void ArgMin(Plan& plan, DType, const Operand& self, int64_t dim, bool, const Ope
 
 namespace {
 
-void Extremes(Plan& plan, bool largest, const Operand& self, int64_t dim, bool keep,
-              const Operand& out, const Operand& indices) {
+void Extremes(Plan& plan, bool largest, const Operand& self, int64_t dim, bool keep, const Operand& out,
+              const Operand& indices) {
   Shape shape = rules::Reduced(self, Dims(&dim, 1), keep);
   if (indices.shape() != shape) {
-    Fail(tensor::kInvalidArgument, "op-out-shape", "{} has shape {}, but the result has {}",
-         indices.name, indices.shape().ToString(), shape.ToString());
+    Fail(tensor::kInvalidArgument, "op-out-shape", "{} has shape {}, but the result has {}", indices.name,
+         indices.shape().ToString(), shape.ToString());
   }
   PlanArg(plan, {.largest = largest}, self, rules::WrapDim(self, dim), out, indices);
 }
@@ -132,12 +129,10 @@ void MinDim(Plan& plan, DType, const Operand& self, int64_t dim, bool keep, cons
   Extremes(plan, false, self, dim, keep, out, indices);
 }
 
-void Cumsum(Plan& plan, DType wanted, const Operand& self, int64_t dim, DType,
-            const Operand& out) {
+void Cumsum(Plan& plan, DType wanted, const Operand& self, int64_t dim, DType, const Operand& out) {
   PlanScan(plan, {}, wanted, self, rules::WrapDim(self, dim), out);
 }
-void Cumprod(Plan& plan, DType wanted, const Operand& self, const Scalar& dim, DType,
-             const Operand& out) {
+void Cumprod(Plan& plan, DType wanted, const Operand& self, const Scalar& dim, DType, const Operand& out) {
   PlanScan(plan, {.product = true}, wanted, self, rules::WrapDim(self, dim.ToInt()), out);
 }
 

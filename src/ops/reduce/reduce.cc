@@ -76,8 +76,7 @@ struct ReduceBody {
     }
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(folded.count(), 1));
     ParallelFor(kept.count(), grain, [&](int64_t begin, int64_t end) {
-      kept.Walk(base, begin, end,
-                [this](char** at, int64_t n) { Results(at[0], at[1], n, false); });
+      kept.Walk(base, begin, end, [this](char** at, int64_t n) { Results(at[0], at[1], n, false); });
     });
   }
 
@@ -285,8 +284,8 @@ void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self,
 
 }  // namespace
 
-void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self,
-                uint32_t mask, const Operand& out) {
+void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self, uint32_t mask,
+                const Operand& out) {
   if (out.tensor->empty()) return;
   switch (ComputeType(type)) {
     case DType::kF32:

@@ -13,16 +13,16 @@ enum class Finish : uint8_t { kNone, kDivide, kRoot, kLog };
 struct Reduction {
   Fold fold = Fold::kSum;
   Finish finish = Finish::kNone;
-  double divisor = 0;  // of kDivide; added to the number of elements, which is negative of a correction
-  double power = 0;    // the fold's p; of kRoot 1 / power, where 0 means the square root
+  double divisor = 0;        // of kDivide; added to the number of elements, which is negative of a correction
+  double power = 0;          // the fold's p; of kRoot 1 / power, where 0 means the square root
   bool around_mean = false;  // p is the mean
   bool around_max = false;   // p is the largest element, which kLog adds back
   bool root_of_quotient = false;  // kDivide, then the square root
 };
 
 // Bit i of the mask: dimension i is folded away; out has it with size one, or not at all.
-void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self,
-                uint32_t mask, const Operand& out);
+void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self, uint32_t mask,
+                const Operand& out);
 
 // Position and value of the largest (or least) element along a dimension; of equal ones the first or
 // the last. Either output may be absent.

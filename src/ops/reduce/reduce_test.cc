@@ -15,8 +15,8 @@ namespace {
 using testing::Layout;
 using testing::Sample;
 
-double SumError(DType from, DType to, const Shape& shape, Layout layout, std::vector<int64_t> dims,
-                bool keep, std::mt19937& rng) {
+double SumError(DType from, DType to, const Shape& shape, Layout layout, std::vector<int64_t> dims, bool keep,
+                std::mt19937& rng) {
   Sample in(from, shape, layout);
   in.Randomise(rng);
   Sample out(to, rules::Reduced({&in.tensor}, dims, keep),
@@ -49,14 +49,12 @@ TEST(Sum, AllTypesAndLayouts) {
   std::mt19937 rng(7);
   for (DType from : testing::kArithmetic) {
     for (DType to : testing::kArithmetic) {
-      for (Layout layout :
-           {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated}) {
+      for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated}) {
         for (const std::vector<int64_t>& dims :
              std::vector<std::vector<int64_t>>{{0}, {1}, {-1}, {0, 2}, {1, 2}, {}}) {
-          EXPECT_LE(SumError(from, to, {3, 70, 11}, layout, dims, dims.size() == 1, rng),
-                    Allowed(to))
-              << NameOf(from) << " to " << NameOf(to) << " layout " << static_cast<int>(layout)
-              << " dims " << dims.size();
+          EXPECT_LE(SumError(from, to, {3, 70, 11}, layout, dims, dims.size() == 1, rng), Allowed(to))
+              << NameOf(from) << " to " << NameOf(to) << " layout " << static_cast<int>(layout) << " dims "
+              << dims.size();
         }
       }
     }
@@ -70,9 +68,7 @@ TEST(Sum, OddShapes) {
   EXPECT_EQ(SumError(DType::kF32, DType::kF32, {}, packed, {-1}, false, rng), 0);
   EXPECT_EQ(SumError(DType::kF32, DType::kF32, {0, 3}, packed, {0}, false, rng), 0);
   EXPECT_EQ(SumError(DType::kF32, DType::kF32, {3, 0}, packed, {0}, false, rng), 0);
-  EXPECT_LE(
-      SumError(DType::kF32, DType::kF32, {2, 3, 1, 2, 1, 2, 3, 2}, packed, {1, 3, 7}, true, rng),
-      1e-6);
+  EXPECT_LE(SumError(DType::kF32, DType::kF32, {2, 3, 1, 2, 1, 2, 3, 2}, packed, {1, 3, 7}, true, rng), 1e-6);
   EXPECT_LE(SumError(DType::kF32, DType::kF32, {300000}, packed, {}, false, rng), 1e-6);
   EXPECT_LE(SumError(DType::kF16, DType::kF32, {9000, 3}, packed, {0}, false, rng), 1e-6);
   EXPECT_LE(SumError(DType::kF32, DType::kF32, {1000, 40}, packed, {0}, false, rng), 1e-6);
@@ -145,33 +141,42 @@ Real PowersOf(Values v) {
 }
 
 const FoldCase kFoldCases[] = {
-    {"Mean", [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+    {"Mean",
+     [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
        kernels::Mean(plan, type, self, dims, false, type, out);
-     }, MeanOf},
+     },
+     MeanOf},
     {"Amax", Plain<kernels::Amax>, [](Values v) { return *std::max_element(v.begin(), v.end()); }},
     {"Amin", Plain<kernels::Amin>, [](Values v) { return *std::min_element(v.begin(), v.end()); }},
-    {"LogSumExp", Plain<kernels::LogSumExp>, [](Values v) {
+    {"LogSumExp", Plain<kernels::LogSumExp>,
+     [](Values v) {
        Real sum = 0;
        for (Real x : v) sum += std::exp(x);
        return std::log(sum);
      }},
-    {"Var", [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+    {"Var",
+     [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
        kernels::Var(plan, type, self, dims, 1, false, out);
-     }, VarianceOf},
-    {"Std", [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
+     },
+     VarianceOf},
+    {"Std",
+     [](Plan& plan, DType type, const Operand& self, std::span<const int64_t> dims, const Operand& out) {
        kernels::Std(plan, type, self, dims, 1, false, out);
-     }, [](Values v) { return std::sqrt(VarianceOf(v)); }},
+     },
+     [](Values v) { return std::sqrt(VarianceOf(v)); }},
     {"L1", Norm<1>, PowersOf<1>},
     {"L2", Norm<2>, PowersOf<2>},
     {"L3", Norm<3>, PowersOf<3>},
-    {"LInf", Norm<99>, [](Values v) {
+    {"LInf", Norm<99>,
+     [](Values v) {
        Real most = 0;
        for (Real x : v) most = std::max(most, std::fabs(x));
        return most;
      }},
 };
 
-double FoldError(const FoldCase& fold, DType type, Layout layout, const std::vector<int64_t>& dims, std::mt19937& rng) {
+double FoldError(const FoldCase& fold, DType type, Layout layout, const std::vector<int64_t>& dims,
+                 std::mt19937& rng) {
   Sample in(type, {3, 70, 11}, layout);
   in.Randomise(rng);
   Sample out(type, rules::Reduced({&in.tensor}, dims, false));
@@ -199,7 +204,8 @@ TEST(Folds, AgreeWithPlainOnes) {
     }
   }
   for (DType type : {DType::kI8, DType::kU8, DType::kI32, DType::kI64, DType::kBool}) {
-    for (int k : {1, 2}) EXPECT_EQ(FoldError(kFoldCases[k], type, Layout::kPacked, {1}, rng), 0) << NameOf(type);
+    for (int k : {1, 2})
+      EXPECT_EQ(FoldError(kFoldCases[k], type, Layout::kPacked, {1}, rng), 0) << NameOf(type);
   }
 }
 
@@ -212,7 +218,8 @@ TEST(Folds, TruthValues) {
     PlanRef plan = testing::NewPlan();
     Operand self = in.BoundTo(*plan, Access::kRead, "self");
     const int64_t dims[] = {1};
-    (all ? kernels::All : kernels::Any)(*plan, DType::kBool, self, std::span(dims), false, out.BoundTo(*plan, Access::kWrite, "out"));
+    (all ? kernels::All : kernels::Any)(*plan, DType::kBool, self, std::span(dims), false,
+                                        out.BoundTo(*plan, Access::kWrite, "out"));
     testing::RunPlan(*plan);
     auto groups = Groups(in.tensor, {1});
     for (int64_t i = 0; i < 40; ++i) {
@@ -225,7 +232,8 @@ TEST(Folds, TruthValues) {
 }
 
 TEST(Folds, OfNothing) {
-  for (auto [type, least] : {std::pair<DType, Real>{DType::kF32, -INFINITY}, {DType::kI32, INT32_MIN}, {DType::kU8, 0}}) {
+  for (auto [type, least] :
+       {std::pair<DType, Real>{DType::kF32, -INFINITY}, {DType::kI32, INT32_MIN}, {DType::kU8, 0}}) {
     Sample in(type, {2, 0}), out(type, {2});
     PlanRef plan = testing::NewPlan();
     Operand self = in.BoundTo(*plan, Access::kRead, "self");
@@ -247,7 +255,8 @@ TEST(Arg, FirstAndLastOfAllLayouts) {
           Shape shape = rules::ReducedOne({&in.tensor}, dim, true);
           Sample values(type, shape), indices(DType::kI32, shape);
           PlanRef plan = testing::NewPlan();
-          Operand self = in.BoundTo(*plan, Access::kRead, "self"), v = values.BoundTo(*plan, Access::kWrite, "values");
+          Operand self = in.BoundTo(*plan, Access::kRead, "self"),
+                  v = values.BoundTo(*plan, Access::kWrite, "values");
           PlanArg(*plan, extreme, self, dim, v, indices.BoundTo(*plan, Access::kWrite, "indices"));
           testing::RunPlan(*plan);
           int64_t wrong = 0;
@@ -281,7 +290,8 @@ TEST(Running, SumsOfAllTypesAndLayouts) {
           bool exclusive = variant & 1, reverse = variant & 2;
           PlanRef plan = testing::NewPlan();
           Operand self = in.BoundTo(*plan, Access::kRead, "self");
-          PlanScan(*plan, {false, exclusive, reverse}, type, self, dim, out.BoundTo(*plan, Access::kWrite, "out"));
+          PlanScan(*plan, {false, exclusive, reverse}, type, self, dim,
+                   out.BoundTo(*plan, Access::kWrite, "out"));
           testing::RunPlan(*plan);
           Sample want = out.Copied();
           Shape outer = in.tensor.shape;
@@ -295,7 +305,8 @@ TEST(Running, SumsOfAllTypesAndLayouts) {
               sum += x;
             }
           });
-          ASSERT_LE(testing::Distance(out.tensor, want.tensor), type == DType::kF16 ? 1e-3 : 1e-6) << NameOf(type);
+          ASSERT_LE(testing::Distance(out.tensor, want.tensor), type == DType::kF16 ? 1e-3 : 1e-6)
+              << NameOf(type);
         }
       }
     }

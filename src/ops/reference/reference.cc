@@ -43,9 +43,9 @@ Real LoadHalf(const void* p, int mantissa_bits, int exponent_bits) {
   int bias = (1 << (exponent_bits - 1)) - 1;
   int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
   int mantissa = bits & ((1 << mantissa_bits) - 1);
-  Real value = exponent == 0 ? std::ldexp(Real(mantissa), 1 - bias - mantissa_bits)
-                             : std::ldexp(Real(mantissa + (1 << mantissa_bits)),
-                                          exponent - bias - mantissa_bits);
+  Real value = exponent == 0
+                   ? std::ldexp(Real(mantissa), 1 - bias - mantissa_bits)
+                   : std::ldexp(Real(mantissa + (1 << mantissa_bits)), exponent - bias - mantissa_bits);
   if (exponent == (1 << exponent_bits) - 1) value = mantissa != 0 ? NAN : INFINITY;
   return bits & 0x8000 ? -value : value;
 }
@@ -209,8 +209,8 @@ void ForEach(const Shape& shape, const std::function<void(const Shape&)>& visit)
   }
 }
 
-void Elementwise(const Binary& f, DType promoted, const Tensor& self, const Tensor* other,
-                 Real other_value, const Tensor& out) {
+void Elementwise(const Binary& f, DType promoted, const Tensor& self, const Tensor* other, Real other_value,
+                 const Tensor& out) {
   ForEach(out.shape, [&](const Shape& i) {
     Real a = Converted(Get(self, i), self.dtype, promoted);
     // A scalar is not rounded to a 16-bit type: it takes part in the computation, which is in f32.
@@ -222,8 +222,7 @@ void Elementwise(const Binary& f, DType promoted, const Tensor& self, const Tens
 }
 
 void Copy(const Tensor& src, const Tensor& out) {
-  ForEach(out.shape,
-          [&](const Shape& i) { Set(out, i, Converted(Get(src, i), src.dtype, out.dtype)); });
+  ForEach(out.shape, [&](const Shape& i) { Set(out, i, Converted(Get(src, i), src.dtype, out.dtype)); });
 }
 
 void Fill(Real value, const Tensor& out) {
@@ -270,8 +269,7 @@ void Sum(const Tensor& self, std::vector<int64_t> dims, bool keep, DType type, c
     }
     return flat;
   };
-  ForEach(self.shape,
-          [&](const Shape& i) { sums[place(i)] += Converted(Get(self, i), self.dtype, type); });
+  ForEach(self.shape, [&](const Shape& i) { sums[place(i)] += Converted(Get(self, i), self.dtype, type); });
   size_t next = 0;
   (void)keep;  // the order of the elements is the same
   ForEach(out.shape, [&](const Shape& i) { Set(out, i, Rounded(sums[next++], type)); });

@@ -33,8 +33,8 @@ void ForEach(const Shape& shape, const std::function<void(const Shape&)>& visit)
 // out = f(self, other), all rounded to `promoted` first and the result before it is stored. A null
 // tensor stands for the scalar value.
 using Binary = std::function<Real(Real self, Real other)>;
-void Elementwise(const Binary& f, DType promoted, const Tensor& self, const Tensor* other,
-                 Real other_value, const Tensor& out);
+void Elementwise(const Binary& f, DType promoted, const Tensor& self, const Tensor* other, Real other_value,
+                 const Tensor& out);
 void Copy(const Tensor& src, const Tensor& out);
 void Fill(Real value, const Tensor& out);
 

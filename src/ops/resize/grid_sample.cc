@@ -50,7 +50,8 @@ struct SampleBody {
   int bindings[3];
 
   void operator()(const Frame& frame) const {
-    std::vector<T> image(static_cast<size_t>(CountOf(in_shape))), out(static_cast<size_t>(CountOf(out_shape)));
+    std::vector<T> image(static_cast<size_t>(CountOf(in_shape))),
+        out(static_cast<size_t>(CountOf(out_shape)));
     std::vector<T> grid(static_cast<size_t>(batches * points * dims));
     load.Run(reinterpret_cast<char*>(image.data()), frame.at[bindings[1]]);
     load_grid.Run(reinterpret_cast<char*>(grid.data()), frame.at[bindings[2]]);
@@ -159,7 +160,8 @@ struct AffineBody {
 
   void operator()(const Frame& frame) const {
     int64_t dims = shape.back(0), points = CountOf(shape) / (shape[0] * dims);
-    std::vector<T> theta(static_cast<size_t>(shape[0] * dims * (dims + 1))), grid(static_cast<size_t>(CountOf(shape)));
+    std::vector<T> theta(static_cast<size_t>(shape[0] * dims * (dims + 1))),
+        grid(static_cast<size_t>(CountOf(shape)));
     load.Run(reinterpret_cast<char*>(theta.data()), frame.at[bindings[1]]);
     for (int64_t i = 0; i < shape[0] * points; ++i) {
       T place[kMostDims + 1];
@@ -189,21 +191,25 @@ struct AffineBody {
 
 template <class T>
 void PlanAffineIn(Plan& plan, DType compute, const Operand& theta, bool align, const Operand& out) {
-  AffineBody<T> body{out.tensor->shape, StridedCopy(PackedOf(compute, theta.tensor->shape), *theta.tensor),
-                     StridedCopy(*out.tensor, PackedOf(compute, out.tensor->shape)), align, {out.binding, theta.binding}};
+  AffineBody<T> body{out.tensor->shape,
+                     StridedCopy(PackedOf(compute, theta.tensor->shape), *theta.tensor),
+                     StridedCopy(*out.tensor, PackedOf(compute, out.tensor->shape)),
+                     align,
+                     {out.binding, theta.binding}};
   plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 4);
   plan.SetBody(body);
 }
 
 }  // namespace
 
-void PlanGridSample(Plan& plan, const Operand& self, const Operand& grid, SampleMode mode, SamplePadding padding,
-                    bool align_corners, const Operand& out) {
+void PlanGridSample(Plan& plan, const Operand& self, const Operand& grid, SampleMode mode,
+                    SamplePadding padding, bool align_corners, const Operand& out) {
   CheckSameType(self, out);
   const Shape& image = self.tensor->shape;
   const Shape& places = grid.tensor->shape;
   int dims = image.rank() - 2;
-  if (dims < 1 || dims > kMostDims || places.rank() != image.rank() || places.back(0) != dims || places[0] != image[0]) {
+  if (dims < 1 || dims > kMostDims || places.rank() != image.rank() || places.back(0) != dims ||
+      places[0] != image[0]) {
     Fail(kInvalidArgument, "op-grid", "{} of shape {} and {} of shape {} do not fit together", self.name,
          image.ToString(), grid.name, places.ToString());
   }
@@ -211,7 +217,8 @@ void PlanGridSample(Plan& plan, const Operand& self, const Operand& grid, Sample
   for (int d = 1; d <= dims; ++d) wanted.push_back(places[d]);
   CheckShape(out, wanted);
   for (int d = 2; d < image.rank(); ++d) {
-    if (image[d] == 0) Fail(kInvalidArgument, "op-grid", "{} of shape {} has no pixels", self.name, image.ToString());
+    if (image[d] == 0)
+      Fail(kInvalidArgument, "op-grid", "{} of shape {} has no pixels", self.name, image.ToString());
   }
   if (out.tensor->empty()) return;
   if (self.dtype() == DType::kF64) {
@@ -246,11 +253,12 @@ void GridSampler(Plan& plan, DType, const Operand& input, const Operand& grid, i
          interpolationMode, paddingMode);
   }
   if (interpolationMode == 2 && input.shape().rank() != 4) {
-    Fail(kInvalidArgument, "op-grid", "interpolationMode 2 (cubic) is for images of two dimensions; {} has shape {}",
-         input.name, input.shape().ToString());
+    Fail(kInvalidArgument, "op-grid",
+         "interpolationMode 2 (cubic) is for images of two dimensions; {} has shape {}", input.name,
+         input.shape().ToString());
   }
-  PlanGridSample(plan, input, grid, static_cast<SampleMode>(interpolationMode), static_cast<SamplePadding>(paddingMode),
-                 alignCorners, out);
+  PlanGridSample(plan, input, grid, static_cast<SampleMode>(interpolationMode),
+                 static_cast<SamplePadding>(paddingMode), alignCorners, out);
 }
 
 void AffineGrid(Plan& plan, DType, const Operand& theta, std::span<const int64_t> size, bool alignCorners,

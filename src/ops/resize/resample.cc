@@ -35,7 +35,8 @@ struct ResampleBody {
     store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values.data()));
   }
 
-  void Along(const std::vector<T>& from, std::vector<T>& to, Shape& shape, int d, const AxisTaps& axis) const {
+  void Along(const std::vector<T>& from, std::vector<T>& to, Shape& shape, int d,
+             const AxisTaps& axis) const {
     int64_t outer = 1, inner = 1;
     for (int i = 0; i < d; ++i) outer *= shape[i];
     for (int i = d + 1; i < shape.rank(); ++i) inner *= shape[i];
@@ -51,7 +52,8 @@ struct ResampleBody {
     });
   }
 
-  void Row(const T* from, T* to, size_t at, int64_t inner, const AxisTaps& axis, const std::vector<T>& weights) const {
+  void Row(const T* from, T* to, size_t at, int64_t inner, const AxisTaps& axis,
+           const std::vector<T>& weights) const {
     if (extrapolates && axis.outside[at]) {
       std::fill(to, to + inner, extrapolation);
       return;

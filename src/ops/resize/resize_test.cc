@@ -39,7 +39,8 @@ TEST(Upsample, NearestTakesTheElementBefore) {
 Real Bilinear(const Tensor& in, const Shape& i, const Shape& out, bool align) {
   Real sum = 0, place[2];
   for (int d = 0; d < 2; ++d) {
-    auto n = static_cast<Real>(in.shape[d + 2]), m = static_cast<Real>(out[d + 2]), x = static_cast<Real>(i[d + 2]);
+    auto n = static_cast<Real>(in.shape[d + 2]), m = static_cast<Real>(out[d + 2]),
+         x = static_cast<Real>(i[d + 2]);
     place[d] = align ? x * (n - 1) / (m - 1) : (x + 0.5L) * n / m - 0.5L;
   }
   auto top = static_cast<int64_t>(std::floor(place[0])), left = static_cast<int64_t>(std::floor(place[1]));
@@ -61,7 +62,8 @@ TEST(Upsample, BilinearBothWays) {
         in.Randomise(rng);
         int64_t numbers[] = {shape[2], shape[3]};
         tensor::IntArray size(numbers, 2);
-        Call(forms::UpsampleBilinear2d, {Arg(&in.tensor), Arg(&size), Arg(align), Arg(0.0), Arg(0.0), Arg(&out.tensor)});
+        Call(forms::UpsampleBilinear2d,
+             {Arg(&in.tensor), Arg(&size), Arg(align), Arg(0.0), Arg(0.0), Arg(&out.tensor)});
         ForEach(shape, [&](const Shape& i) { Set(want.tensor, i, Bilinear(in.tensor, i, shape, align)); });
         EXPECT_LE(testing::Distance(out.tensor, want.tensor), allowed) << NameOf(type) << align;
       }
@@ -75,7 +77,8 @@ TEST(Upsample, CubicShowsItsWeights) {
   Set(in.tensor, {0, 0, 0, 4}, 1);
   int64_t numbers[] = {1, 27};
   tensor::IntArray size(numbers, 2);
-  Call(forms::UpsampleBicubic2d, {Arg(&in.tensor), Arg(&size), Arg(false), Arg(0.0), Arg(0.0), Arg(&out.tensor)});
+  Call(forms::UpsampleBicubic2d,
+       {Arg(&in.tensor), Arg(&size), Arg(false), Arg(0.0), Arg(0.0), Arg(&out.tensor)});
   for (auto [at, want] : {std::pair{13, 1.0}, {14, 43.0 / 54}, {12, 43.0 / 54}, {17, -1.0 / 9}, {19, 0.0}}) {
     EXPECT_NEAR(static_cast<double>(Get(out.tensor, {0, 0, 0, at})), want, 1e-12) << at;
   }
@@ -95,8 +98,8 @@ TEST(GridSampler, AnIdentityGridGivesTheImageBack) {
   for (bool align : {false, true}) {
     Call(forms::AffineGrid, {Arg(&theta.tensor), Arg(&size), Arg(align), Arg(&grid.tensor)});
     for (int64_t mode : {0, 1, 2}) {
-      Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(mode), Arg(int64_t{0}), Arg(align),
-                                  Arg(&out.tensor)});
+      Call(forms::GridSampler2D,
+           {Arg(&in.tensor), Arg(&grid.tensor), Arg(mode), Arg(int64_t{0}), Arg(align), Arg(&out.tensor)});
       EXPECT_LE(testing::Distance(out.tensor, in.tensor), 1e-5) << mode << align;
     }
   }
@@ -109,16 +112,16 @@ TEST(GridSampler, PaddingDecidesWhatLiesOutside) {
   Set(grid.tensor, {0, 0, 1, 0}, NAN);
   const double wanted[] = {0, 12, 11};
   for (int64_t padding : {0, 1, 2}) {
-    Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(int64_t{0}), Arg(padding), Arg(false),
-                                Arg(&out.tensor)});
+    Call(forms::GridSampler2D,
+         {Arg(&in.tensor), Arg(&grid.tensor), Arg(int64_t{0}), Arg(padding), Arg(false), Arg(&out.tensor)});
     EXPECT_EQ(Get(out.tensor, {0, 0, 0, 0}), wanted[padding]) << padding;
   }
 }
 
 TEST(GridSampler, RefusesAGridOfOtherDimensions) {
   Sample in(DType::kF32, {1, 1, 2, 3}), grid(DType::kF32, {1, 1, 2, 3}), out(DType::kF32, {1, 1, 1, 2});
-  EXPECT_THROW(Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(int64_t{0}), Arg(int64_t{0}),
-                                           Arg(false), Arg(&out.tensor)}),
+  EXPECT_THROW(Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(int64_t{0}),
+                                           Arg(int64_t{0}), Arg(false), Arg(&out.tensor)}),
                Error);
 }
 

@@ -38,7 +38,8 @@ double AxisResize::PlaceOf(int64_t at) const {
     case Coordinates::kAsymmetric:
       return x / scale;
     case Coordinates::kCropAndResize:
-      return out == 1 ? 0.5 * (start + end) * (n - 1) : start * (n - 1) + x * (end - start) * (n - 1) / (m - 1);
+      return out == 1 ? 0.5 * (start + end) * (n - 1)
+                      : start * (n - 1) + x * (end - start) * (n - 1) / (m - 1);
     case Coordinates::kHalfPixelForNearest:
       return (x + 0.5) / scale;
   }
@@ -95,9 +96,10 @@ std::vector<int64_t> NearestOf(const AxisResize& axis, Rounding rounding) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < axis.out; ++i) {
     double place = Finite(axis.PlaceOf(i)), low = std::floor(place), rest = place - low;
-    bool up = rounding == Rounding::kCeil ? rest > 0
+    bool up = rounding == Rounding::kCeil          ? rest > 0
               : rounding == Rounding::kPreferFloor ? rest > 0.5
-              : rounding == Rounding::kPreferCeil ? rest >= 0.5 : false;
+              : rounding == Rounding::kPreferCeil  ? rest >= 0.5
+                                                   : false;
     int64_t nearest = std::clamp<int64_t>(static_cast<int64_t>(low) + (up ? 1 : 0), 0, axis.in - 1);
     places.push_back(axis.Outside(place) ? -1 : nearest);
   }

@@ -21,8 +21,8 @@ enum class Rounding : uint8_t { kPreferFloor, kPreferCeil, kFloor, kCeil };
 // How one dimension of `in` elements becomes one of `out` elements.
 struct AxisResize {
   int64_t in = 1, out = 1;
-  double scale = 1;              // of the sizes, as it was asked for
-  double start = 0, end = 1;     // of the part that is resized, relative; kCropAndResize
+  double scale = 1;           // of the sizes, as it was asked for
+  double start = 0, end = 1;  // of the part that is resized, relative; kCropAndResize
   Coordinates coordinates = Coordinates::kHalfPixel;
 
   // The place in the input that an element of the output looks at.

@@ -19,8 +19,8 @@ void CheckSize(const Operand& self, std::span<const int64_t> size, int rank, con
   CheckLength("outputSize", static_cast<int64_t>(size.size()), rank);
   const Shape& shape = self.tensor->shape;
   if (shape.rank() != rank + 2) {
-    Fail(kInvalidArgument, "op-resize-rank", "{} has shape {}; {} dimensions are needed", self.name, shape.ToString(),
-         rank + 2);
+    Fail(kInvalidArgument, "op-resize-rank", "{} has shape {}; {} dimensions are needed", self.name,
+         shape.ToString(), rank + 2);
   }
   Shape wanted{shape[0], shape[1]};
   for (int64_t n : size) {
@@ -51,14 +51,15 @@ void Nearest(Plan& plan, const Operand& self, std::span<const int64_t> size, std
   PlanRearranged(plan, self, out, maps, nullptr);
 }
 
-void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool align, std::span<const double> scales,
-            const Filter& filter, const Operand& out) {
+void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool align,
+            std::span<const double> scales, const Filter& filter, const Operand& out) {
   CheckSize(self, size, static_cast<int>(size.size()), out);
   std::vector<AxisTaps> taps;
   for (int d = 0; d < out.tensor->shape.rank(); ++d) {
     AxisResize axis{.in = self.tensor->shape[d], .out = out.tensor->shape[d]};
     axis.scale = static_cast<double>(axis.out) / static_cast<double>(axis.in);
-    if (d >= 2 && !align && scales[static_cast<size_t>(d - 2)] > 0) axis.scale = scales[static_cast<size_t>(d - 2)];
+    if (d >= 2 && !align && scales[static_cast<size_t>(d - 2)] > 0)
+      axis.scale = scales[static_cast<size_t>(d - 2)];
     axis.coordinates = align ? Coordinates::kAlignCorners : Coordinates::kHalfPixel;
     if (d < 2) axis.coordinates = Coordinates::kAsymmetric;
     taps.push_back(TapsOf(axis, filter));
@@ -70,39 +71,42 @@ void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool
 
 namespace kernels {
 
-void UpsampleNearest1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, const Operand& out) {
+void UpsampleNearest1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                       const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 1);
   Nearest(plan, self, outputSize, {}, out);
 }
-void UpsampleNearest2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, const Operand& out) {
+void UpsampleNearest2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                       const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
   Nearest(plan, self, outputSize, {}, out);
 }
-void UpsampleNearest2dV2(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, double scaleH,
-                         double scaleW, const Operand& out) {
+void UpsampleNearest2dV2(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                         double scaleH, double scaleW, const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
   const double scales[] = {scaleH, scaleW};
   Nearest(plan, self, outputSize, scales, out);
 }
-void UpsampleLinear1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
-                      double scales, const Operand& out) {
+void UpsampleLinear1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                      bool alignCorners, double scales, const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 1);
   Smooth(plan, self, outputSize, alignCorners, {&scales, 1}, {}, out);
 }
-void UpsampleBilinear2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
-                        double scalesH, double scalesW, const Operand& out) {
+void UpsampleBilinear2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                        bool alignCorners, double scalesH, double scalesW, const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
   const double scales[] = {scalesH, scalesW};
   Smooth(plan, self, outputSize, alignCorners, scales, {}, out);
 }
-void UpsampleBicubic2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
-                       double scalesH, double scalesW, const Operand& out) {
+void UpsampleBicubic2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                       bool alignCorners, double scalesH, double scalesW, const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
   const double scales[] = {scalesH, scalesW};
   Smooth(plan, self, outputSize, alignCorners, scales, {.cubic = true}, out);
 }
-void UpsampleTrilinear3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize, bool alignCorners,
-                         double scalesD, double scalesH, double scalesW, const Operand& out) {
+void UpsampleTrilinear3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                         bool alignCorners, double scalesD, double scalesH, double scalesW,
+                         const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 3);
   const double scales[] = {scalesD, scalesH, scalesW};
   Smooth(plan, self, outputSize, alignCorners, scales, {}, out);

@@ -11,15 +11,16 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
-// Gates of one row, added up and put through their functions block by block, so that each loop is one of vectors.
+// Gates of one row, added up and put through their functions block by block, so that each loop is one of
+// vectors.
 constexpr int64_t kBlock = 64;
 
 // sums[0..count) of a gate from element `at` on.
 inline void Add(const GateSums& g, int64_t at, int64_t count, float* __restrict__ sums) {
-  const float *__restrict__ x = g.from_x + at, *__restrict__ h = g.from_h + at;
+  const float* __restrict__ x = g.from_x + at, * __restrict__ h = g.from_h + at;
   for (int64_t i = 0; i < count; ++i) sums[i] = x[i] + h[i];
   if (g.bias_x == nullptr) return;
-  const float *__restrict__ bx = g.bias_x + at, *__restrict__ bh = g.bias_h + at;
+  const float* __restrict__ bx = g.bias_x + at, * __restrict__ bh = g.bias_h + at;
   for (int64_t i = 0; i < count; ++i) sums[i] += bx[i] + bh[i];
 }
 
@@ -36,7 +37,7 @@ void LstmGates(const GateSums& g, int64_t hidden, float* memory, float* state) {
     AddSigmoid(g, hidden + from, count, out);
     AddSigmoid(g, 2 * hidden + from, count, forget);
     Add(g, 3 * hidden + from, count, fresh);
-    float *__restrict__ c = memory + from, *__restrict__ h = state + from;
+    float* __restrict__ c = memory + from, * __restrict__ h = state + from;
     for (int64_t i = 0; i < count; ++i) {
       c[i] = forget[i] * c[i] + in[i] * Tanh(fresh[i]);
       h[i] = out[i] * Tanh(c[i]);
@@ -52,7 +53,8 @@ void GruGates(const GateSums& g, int64_t hidden, bool reset_after, float* state)
     if (reset_after) AddSigmoid(g, hidden + from, count, reset);
     float* __restrict__ h = state + from;
     for (int64_t i = 0; i < count; ++i) {
-      const float bias_x = g.bias_x == nullptr ? 0 : g.bias_x[last + i], bias_h = g.bias_h == nullptr ? 0 : g.bias_h[last + i];
+      const float bias_x = g.bias_x == nullptr ? 0 : g.bias_x[last + i],
+                  bias_h = g.bias_h == nullptr ? 0 : g.bias_h[last + i];
       const float seen = (g.from_h[last + i] + bias_h) * (reset_after ? reset[i] : 1);
       h[i] = (1 - update[i]) * Tanh(g.from_x[last + i] + bias_x + seen) + update[i] * h[i];
     }

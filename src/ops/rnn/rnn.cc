@@ -18,9 +18,7 @@
 namespace belay::ops {
 namespace {
 
-int64_t GatesOf(RnnCell cell) {
-  return cell == RnnCell::kLstm ? 4 : cell == RnnCell::kGru ? 3 : 1;
-}
+int64_t GatesOf(RnnCell cell) { return cell == RnnCell::kLstm ? 4 : cell == RnnCell::kGru ? 3 : 1; }
 
 // c = a x b^T (b is [n, k]).
 void Multiply(const float* a, int64_t m, int64_t k, const float* b, int64_t n, float* c, int64_t ldc) {
@@ -60,8 +58,8 @@ class RnnDirection {
 
   static int64_t ScratchFloats(const RnnArgs& a) {
     const int64_t width = GatesOf(a.cell) * a.hidden;
-    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden + (TurnsWeights(a) ? width * a.hidden : 0) +
-           (ScratchBytes(a) + 3) / 4;
+    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden +
+           (TurnsWeights(a) ? width * a.hidden : 0) + (ScratchBytes(a) + 3) / 4;
   }
 
   void Run() {
@@ -108,7 +106,8 @@ class RnnDirection {
   // The weights of this direction.
   void SetBytes() {
     uint8_t* room = bytes_ + a_.batch * std::max(a_.steps * a_.inputs, a_.hidden);
-    auto set = [&](const RnnBytes& given, const float* all, const float* scale, const uint8_t* zero, int64_t k) {
+    auto set = [&](const RnnBytes& given, const float* all, const float* scale, const uint8_t* zero,
+                   int64_t k) {
       const auto* values = reinterpret_cast<const uint8_t*>(all) + d_ * k * width_;
       const int64_t scales = given.by_column ? width_ : 1;
       uint8_t first = zero == nullptr ? 0 : zero[d_ * scales];  // those of the columns are the same
@@ -117,8 +116,12 @@ class RnnDirection {
         values = room, room += k * width_;
         first = Moved(first);
       }
-      return ByteWeights{reinterpret_cast<const int8_t*>(values), static_cast<int8_t>(first), scale + d_ * scales,
-                         given.by_column, k, width_};
+      return ByteWeights{reinterpret_cast<const int8_t*>(values),
+                         static_cast<int8_t>(first),
+                         scale + d_ * scales,
+                         given.by_column,
+                         k,
+                         width_};
     };
     w_bytes_ = set(a_.w_bytes, m_.w, m_.w_scale, m_.w_zero, a_.inputs);
     r_bytes_ = set(a_.r_bytes, m_.r, m_.r_scale, m_.r_zero, a_.hidden);
@@ -163,8 +166,8 @@ class RnnDirection {
       for (int64_t b = 0; b < a_.batch; ++b) {
         if (t < Length(b)) ResetRow(b, Position(b, t, reverse));
       }
-      Multiply(reset_, a_.batch, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden,
-               from_h_ + 2 * a_.hidden, width_);
+      Multiply(reset_, a_.batch, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden, from_h_ + 2 * a_.hidden,
+               width_);
     }
     Rows(t, reverse);
   }
@@ -181,8 +184,8 @@ class RnnDirection {
   int64_t Position(int64_t b, int64_t t, bool reverse) const { return reverse ? Length(b) - 1 - t : t; }
 
   void WriteY(int64_t b, int64_t t, bool runs) const {
-    const int64_t row = a_.batch_first ? (b * a_.steps + t) * a_.directions + d_
-                                       : (t * a_.directions + d_) * a_.batch + b;
+    const int64_t row =
+        a_.batch_first ? (b * a_.steps + t) * a_.directions + d_ : (t * a_.directions + d_) * a_.batch + b;
     float* to = m_.y + row * a_.hidden;
     if (runs) {
       std::copy_n(h_ + b * a_.hidden, a_.hidden, to);
@@ -213,7 +216,8 @@ class RnnDirection {
   static bool IsUsual(const RnnArgs& a, const RnnMemory& m, const RnnFunction* functions) {
     static const auto sigmoid = FindRnnFunction("sigmoid").apply, tanh = FindRnnFunction("tanh").apply;
     if (a.cell == RnnCell::kPlain || a.clip > 0 || a.coupled_forget || m.peepholes != nullptr) return false;
-    return functions[0].apply == sigmoid && functions[1].apply == tanh && (a.cell == RnnCell::kGru || functions[2].apply == tanh);
+    return functions[0].apply == sigmoid && functions[1].apply == tanh &&
+           (a.cell == RnnCell::kGru || functions[2].apply == tanh);
   }
 
   GateSums Sums(int64_t b, int64_t t) const {
@@ -250,7 +254,8 @@ class RnnDirection {
   }
 
   void ResetRow(int64_t b, int64_t t) {
-    if (usual_) return BestGateLoops().reset(Sums(b, t), a_.hidden, h_ + b * a_.hidden, reset_ + b * a_.hidden);
+    if (usual_)
+      return BestGateLoops().reset(Sums(b, t), a_.hidden, h_ + b * a_.hidden, reset_ + b * a_.hidden);
     const float *x = FromX(b, t), *h = from_h_ + b * width_;
     for (int64_t i = 0; i < a_.hidden; ++i)
       reset_[b * a_.hidden + i] = Apply(0, Sum(x, h, 1, i)) * h_[b * a_.hidden + i];
@@ -286,11 +291,19 @@ struct RnnBody {
     auto at = [&](const Operand& operand) {
       return operand.binding < 0 ? nullptr : reinterpret_cast<float*>(frame.at[operand.binding]);
     };
-    const RnnMemory memory{at(a.x),       at(a.w),       at(a.r),
-                           at(a.bias),    at(a.first_h), at(a.first_c),
-                           at(a.peepholes), reinterpret_cast<const int32_t*>(at(a.lengths)),
-                           at(a.y),       at(a.last_h),  at(a.last_c),
-                           at(a.w_bytes.scale), at(a.r_bytes.scale),
+    const RnnMemory memory{at(a.x),
+                           at(a.w),
+                           at(a.r),
+                           at(a.bias),
+                           at(a.first_h),
+                           at(a.first_c),
+                           at(a.peepholes),
+                           reinterpret_cast<const int32_t*>(at(a.lengths)),
+                           at(a.y),
+                           at(a.last_h),
+                           at(a.last_c),
+                           at(a.w_bytes.scale),
+                           at(a.r_bytes.scale),
                            reinterpret_cast<const uint8_t*>(at(a.w_bytes.zero)),
                            reinterpret_cast<const uint8_t*>(at(a.r_bytes.zero))};
     const int64_t floats = RnnDirection::ScratchFloats(a);
@@ -304,8 +317,8 @@ struct RnnBody {
 
 void CheckSize(const Operand& operand, int64_t count) {
   if (operand.binding < 0 || operand.tensor->count() == count) return;
-  Fail(tensor::kInvalidArgument, "rnn-shape", "{} has the shape {}, which is not {} elements",
-       operand.name, operand.shape().ToString(), count);
+  Fail(tensor::kInvalidArgument, "rnn-shape", "{} has the shape {}, which is not {} elements", operand.name,
+       operand.shape().ToString(), count);
 }
 
 }  // namespace
@@ -321,13 +334,15 @@ void PlanRnn(Plan& plan, const RnnArgs& args) {
   CheckSize(args.peepholes, d * 3 * args.hidden);
   auto kept = std::make_shared<RnnArgs>(args);
   // The tensors belong to the caller; only bindings and sizes are used from here on.
-  for (Operand* operand : {&kept->x, &kept->w, &kept->r, &kept->bias, &kept->lengths, &kept->first_h,
-                           &kept->first_c, &kept->peepholes, &kept->y, &kept->last_h, &kept->last_c,
-                           &kept->w_bytes.scale, &kept->w_bytes.zero, &kept->r_bytes.scale, &kept->r_bytes.zero}) {
+  for (Operand* operand :
+       {&kept->x, &kept->w, &kept->r, &kept->bias, &kept->lengths, &kept->first_h, &kept->first_c,
+        &kept->peepholes, &kept->y, &kept->last_h, &kept->last_c, &kept->w_bytes.scale, &kept->w_bytes.zero,
+        &kept->r_bytes.scale, &kept->r_bytes.zero}) {
     operand->tensor = nullptr;
   }
   plan.SetWorkspace(static_cast<uint64_t>(d * RnnDirection::ScratchFloats(args)) * sizeof(float));
-  plan.SetCost(1000 + static_cast<uint64_t>(d * args.steps * args.batch * width * (args.inputs + args.hidden)) / 40);
+  plan.SetCost(1000 +
+               static_cast<uint64_t>(d * args.steps * args.batch * width * (args.inputs + args.hidden)) / 40);
   plan.SetBody(RnnBody{kept});
 }
 

@@ -33,11 +33,11 @@ struct RnnArgs {
   Operand y, last_h, last_c;                                    // each may be absent
   RnnBytes w_bytes, r_bytes;                                    // LSTM: both or none
   int64_t steps, batch, inputs, hidden, directions;
-  bool batch_first = false;    // of x, y and the states
-  bool reverse = false;        // the only direction runs backwards
-  bool reset_after = false;    // GRU: the reset gate acts behind the product
-  bool coupled_forget = false; // LSTM: the forget gate is what the input gate leaves
-  float clip = 0;              // 0: none
+  bool batch_first = false;            // of x, y and the states
+  bool reverse = false;                // the only direction runs backwards
+  bool reset_after = false;            // GRU: the reset gate acts behind the product
+  bool coupled_forget = false;         // LSTM: the forget gate is what the input gate leaves
+  float clip = 0;                      // 0: none
   std::vector<RnnFunction> functions;  // for each direction: one, two (GRU) or three (LSTM)
 };
 

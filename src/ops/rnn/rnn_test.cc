@@ -79,7 +79,8 @@ void CheckUsualGates(RnnCell cell, bool reset_after, bool has_bias) {
   constexpr int64_t kSteps = 3, kBatch = 2, kIn = 5, kHidden = 70;
   const int64_t width = (cell == RnnCell::kGru ? 3 : 4) * kHidden;
   std::mt19937 rng(9);
-  Sample x(DType::kF32, {kSteps, kBatch, kIn}), w(DType::kF32, {1, width, kIn}), r(DType::kF32, {1, width, kHidden});
+  Sample x(DType::kF32, {kSteps, kBatch, kIn}), w(DType::kF32, {1, width, kIn}),
+      r(DType::kF32, {1, width, kHidden});
   Sample b(DType::kF32, {1, 2 * width}), y(DType::kF32, {kSteps, 1, kBatch, kHidden}), plain = y.Copied();
   for (Sample* s : {&x, &w, &r, &b}) s->Randomise(rng, 1);
   for (bool usual : {true, false}) {
@@ -114,8 +115,10 @@ void CheckByteLstm(DType type, bool by_column) {
   constexpr int64_t kSteps = 5, kBatch = 2, kIn = 6, kHidden = 8, kDirs = 2, kWidth = 4 * kHidden;
   std::mt19937 rng(8);
   const Shape scales = by_column ? Shape{kDirs, kWidth} : Shape{kDirs};
-  Sample x(DType::kF32, {kSteps, kBatch, kIn}), y(DType::kF32, {kSteps, kDirs, kBatch, kHidden}), near = y.Copied();
-  Sample w(type, {kDirs, kIn, kWidth}), r(type, {kDirs, kHidden, kWidth}), real_w(DType::kF32, {kDirs, kWidth, kIn});
+  Sample x(DType::kF32, {kSteps, kBatch, kIn}), y(DType::kF32, {kSteps, kDirs, kBatch, kHidden}),
+      near = y.Copied();
+  Sample w(type, {kDirs, kIn, kWidth}), r(type, {kDirs, kHidden, kWidth}),
+      real_w(DType::kF32, {kDirs, kWidth, kIn});
   Sample real_r(DType::kF32, {kDirs, kWidth, kHidden}), scale(DType::kF32, scales), zero(type, scales);
   x.Randomise(rng, 2);
   const uint8_t middle = type == DType::kU8 ? 130 : 0;
@@ -141,11 +144,13 @@ void CheckByteLstm(DType type, bool by_column) {
     args.w = (bytes ? w : real_w).BoundTo(*plan, Access::kRead, "w");
     args.r = (bytes ? r : real_r).BoundTo(*plan, Access::kRead, "r");
     if (bytes) {
-      args.w_bytes = {scale.BoundTo(*plan, Access::kRead, "s"), zero.BoundTo(*plan, Access::kRead, "z"), type == DType::kI8, by_column};
+      args.w_bytes = {scale.BoundTo(*plan, Access::kRead, "s"), zero.BoundTo(*plan, Access::kRead, "z"),
+                      type == DType::kI8, by_column};
       args.r_bytes = args.w_bytes;
     }
     args.y = (bytes ? y : near).BoundTo(*plan, Access::kWrite, "y");
-    args.steps = kSteps, args.batch = kBatch, args.inputs = kIn, args.hidden = kHidden, args.directions = kDirs;
+    args.steps = kSteps, args.batch = kBatch, args.inputs = kIn, args.hidden = kHidden,
+    args.directions = kDirs;
     for (int i = 0; i < 2; ++i) {
       for (const char* name : {"Sigmoid", "Tanh", "Tanh"}) args.functions.push_back(FindRnnFunction(name));
     }
@@ -153,7 +158,8 @@ void CheckByteLstm(DType type, bool by_column) {
     testing::RunPlan(*plan);
   }
   double furthest = 0;
-  for (int64_t i = 0; i < y.tensor.count(); ++i) furthest = std::max(furthest, std::fabs(Value(y, i) - Value(near, i)));
+  for (int64_t i = 0; i < y.tensor.count(); ++i)
+    furthest = std::max(furthest, std::fabs(Value(y, i) - Value(near, i)));
   EXPECT_LT(furthest, 0.02);
   EXPECT_GT(furthest, 1e-5);  // x and the states are rounded
 }

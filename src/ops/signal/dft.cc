@@ -20,12 +20,15 @@ class Transform {
   Transform(int64_t length, bool inverse) : turns_(static_cast<size_t>(length)) {
     const double sign = inverse ? 1 : -1;
     for (size_t i = 0; i < turns_.size(); ++i) {
-      turns_[i] = std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(length));
+      turns_[i] =
+          std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(length));
     }
   }
 
   // `scratch` is as long as the line.
-  void Run(const Complex* from, Complex* to, Complex* scratch) const { Part(from, 1, to, turns_.size(), scratch); }
+  void Run(const Complex* from, Complex* to, Complex* scratch) const {
+    Part(from, 1, to, turns_.size(), scratch);
+  }
 
  private:
   static size_t SmallestFactor(size_t n) {
@@ -90,9 +93,9 @@ template <class T>
 void Set(Plan& plan, const DftArgs& args) {
   const int64_t parts = args.x.shape().back(0);
   const int64_t lines = args.outer * args.inner;
-  plan.SetBody(DftBody<T>{std::make_shared<Transform>(args.length, args.inverse), args.x.binding, args.out.binding,
-                          args.outer, args.inner, args.x.tensor->count() / (lines * parts), parts,
-                          args.out.tensor->count() / (lines * 2), args.length,
+  plan.SetBody(DftBody<T>{std::make_shared<Transform>(args.length, args.inverse), args.x.binding,
+                          args.out.binding, args.outer, args.inner, args.x.tensor->count() / (lines * parts),
+                          parts, args.out.tensor->count() / (lines * 2), args.length,
                           args.inverse ? 1 / static_cast<double>(args.length) : 1});
 }
 

@@ -29,7 +29,8 @@ TEST(Dft, AgreesWithItsDefinition) {
       for (int64_t parts : {1, 2}) {
         for (bool inverse : {false, true}) {
           const int64_t bins = parts == 1 ? length / 2 + 1 : length;
-          Sample x(DType::kF64, {2, n, 3, parts}, Layout::kPacked), y(DType::kF64, {2, bins, 3, 2}, Layout::kPacked);
+          Sample x(DType::kF64, {2, n, 3, parts}, Layout::kPacked),
+              y(DType::kF64, {2, bins, 3, 2}, Layout::kPacked);
           x.Randomise(rng, 1);
           PlanRef plan = testing::NewPlan();
           DftArgs args{x.BoundTo(*plan, Access::kRead, "x"), {}, 2, 3, length, inverse};
@@ -43,14 +44,17 @@ TEST(Dft, AgreesWithItsDefinition) {
             for (int64_t k = 0; k < bins; ++k) {
               long double re = 0, im = 0;
               for (int64_t j = 0; j < length; ++j) {
-                const long double angle = (inverse ? 2 : -2) * std::numbers::pi_v<long double> * static_cast<long double>(j * k % length) /
+                const long double angle = (inverse ? 2 : -2) * std::numbers::pi_v<long double> *
+                                          static_cast<long double>(j * k % length) /
                                           static_cast<long double>(length);
                 re += in(o, j, 1, 0) * std::cos(angle) - in(o, j, 1, 1) * std::sin(angle);
                 im += in(o, j, 1, 0) * std::sin(angle) + in(o, j, 1, 1) * std::cos(angle);
               }
               const long double scale = inverse ? length : 1;
-              ASSERT_NEAR(At(y, {o, k, 1, 0}), static_cast<double>(re / scale), 1e-10) << length << " " << n << " " << k;
-              ASSERT_NEAR(At(y, {o, k, 1, 1}), static_cast<double>(im / scale), 1e-10) << length << " " << n << " " << k;
+              ASSERT_NEAR(At(y, {o, k, 1, 0}), static_cast<double>(re / scale), 1e-10)
+                  << length << " " << n << " " << k;
+              ASSERT_NEAR(At(y, {o, k, 1, 1}), static_cast<double>(im / scale), 1e-10)
+                  << length << " " << n << " " << k;
             }
           }
         }

@@ -17,13 +17,15 @@ Box BoxAt(const double* p, bool centred) {
 }
 
 double Overlap(const Box& a, const Box& b) {
-  double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1), width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1),
+         width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
   if (height <= 0 || width <= 0 || a.area() <= 0 || b.area() <= 0) return 0;
   double common = height * width;
   return common / (a.area() + b.area() - common);
 }
 
-std::vector<int64_t> ChooseOfClass(const std::vector<Box>& boxes, const double* scores, const BoxChoice& choice) {
+std::vector<int64_t> ChooseOfClass(const std::vector<Box>& boxes, const double* scores,
+                                   const BoxChoice& choice) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < boxes.size(); ++i) {
     if (!choice.has_least_score || scores[i] > choice.least_score) order.push_back(static_cast<int64_t>(i));
@@ -44,11 +46,13 @@ std::vector<int64_t> ChooseOfClass(const std::vector<Box>& boxes, const double* 
 }  // namespace
 
 std::vector<std::array<int64_t, 3>> ChooseBoxes(std::span<const double> boxes, std::span<const double> scores,
-                                                int64_t batches, int64_t classes, int64_t n, const BoxChoice& choice) {
+                                                int64_t batches, int64_t classes, int64_t n,
+                                                const BoxChoice& choice) {
   std::vector<std::array<int64_t, 3>> result;
   for (int64_t b = 0; b < batches; ++b) {
     std::vector<Box> of_batch;
-    for (int64_t i = 0; i < n; ++i) of_batch.push_back(BoxAt(&boxes[static_cast<size_t>((b * n + i) * 4)], choice.centred));
+    for (int64_t i = 0; i < n; ++i)
+      of_batch.push_back(BoxAt(&boxes[static_cast<size_t>((b * n + i) * 4)], choice.centred));
     for (int64_t c = 0; c < classes && n > 0; ++c) {
       const double* of_class = &scores[static_cast<size_t>((b * classes + c) * n)];
       for (int64_t i : ChooseOfClass(of_batch, of_class, choice)) result.push_back({b, c, i});

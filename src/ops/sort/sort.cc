@@ -34,7 +34,8 @@ Side SideOf(const Operand& operand, int axis) {
     shape.push_back(t.shape[d]);
     strides.push_back(t.strides[d]);
   }
-  Side side{OffsetsOf(shape, strides, bytes), t.shape.rank() == 0 ? bytes : t.strides[axis] * bytes, operand.binding};
+  Side side{OffsetsOf(shape, strides, bytes), t.shape.rank() == 0 ? bytes : t.strides[axis] * bytes,
+            operand.binding};
   for (int64_t& row : side.rows) row += t.offset * bytes;
   return side;
 }
@@ -170,8 +171,8 @@ void Argsort(Plan& plan, DType, const Operand& self, int64_t dim, bool descendin
   PlanSort(plan, self, dim, {.descending = descending}, nullptr, &out);
 }
 
-void Sort(Plan& plan, DType, const Operand& self, bool /*stable*/, int64_t dim, bool descending, const Operand& values,
-          const Operand& indices) {
+void Sort(Plan& plan, DType, const Operand& self, bool /*stable*/, int64_t dim, bool descending,
+          const Operand& values, const Operand& indices) {
   PlanSort(plan, self, dim, {.descending = descending}, &values, &indices);
 }
 

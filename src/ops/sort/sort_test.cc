@@ -22,7 +22,9 @@ std::vector<int64_t> InOrder(const std::vector<reference::Real>& row, bool desce
   std::vector<int64_t> order;
   for (size_t i = 0; i < row.size(); ++i) {
     auto at = order.begin();
-    while (at != order.end() && !(descending ? row[static_cast<size_t>(*at)] < row[i] : row[i] < row[static_cast<size_t>(*at)])) ++at;
+    while (at != order.end() &&
+           !(descending ? row[static_cast<size_t>(*at)] < row[i] : row[i] < row[static_cast<size_t>(*at)]))
+      ++at;
     order.insert(at, static_cast<int64_t>(i));
   }
   return order;

@@ -6,9 +6,8 @@
 
 namespace belay::ops::testing {
 
-const std::vector<DType> kArithmetic = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64,
-                                        DType::kI8,  DType::kI16, DType::kI32,  DType::kI64,
-                                        DType::kU8,  DType::kBool};
+const std::vector<DType> kArithmetic = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI8,
+                                        DType::kI16, DType::kI32, DType::kI64,  DType::kU8,  DType::kBool};
 
 Sample::Sample(DType dtype, const Shape& shape, Layout layout) {
   tensor.dtype = dtype;
@@ -73,8 +72,7 @@ double Distance(const Tensor& a, const Tensor& b) {
   reference::ForEach(b.shape, [&](const Shape& i) {
     reference::Real x = reference::Get(a, i), y = reference::Get(b, i);
     if (x == y || (std::isnan(x) && std::isnan(y))) return;
-    auto distance =
-        static_cast<double>(std::fabs(x - y) / std::max(reference::Real{1}, std::fabs(y)));
+    auto distance = static_cast<double>(std::fabs(x - y) / std::max(reference::Real{1}, std::fabs(y)));
     worst = std::isnan(distance) ? INFINITY : std::max(worst, distance);
   });
   return worst;

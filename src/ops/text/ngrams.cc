@@ -27,7 +27,8 @@ struct NgramBody {
       for (int64_t n = args->shortest; n <= args->longest; ++n) {
         // Single items have nothing between them that could be skipped.
         const int64_t most = n == 1 ? 0 : args->most_skipped;
-        for (int64_t skipped = 0; skipped <= most; ++skipped) Count(from + r * length, n, skipped + 1, to + r * width);
+        for (int64_t skipped = 0; skipped <= most; ++skipped)
+          Count(from + r * length, n, skipped + 1, to + r * width);
       }
     }
   }
@@ -53,12 +54,13 @@ Dictionary DictionaryOf(const NgramArgs& args) {
     const int64_t end = n < args.starts.size() ? args.starts[n] : size;
     const int64_t begin = args.starts[i];
     if (begin < 0 || end < begin || end > size || (end - begin) % static_cast<int64_t>(n) != 0) {
-      Fail(tensor::kInvalidArgument, "ngram-pool", "the n-grams of {} items begin at {} and end at {} of a pool of {}", n,
-           begin, end, size);
+      Fail(tensor::kInvalidArgument, "ngram-pool",
+           "the n-grams of {} items begin at {} and end at {} of a pool of {}", n, begin, end, size);
     }
     for (int64_t at = begin; at < end; at += static_cast<int64_t>(n)) {
-      dictionary.emplace(std::vector<int64_t>(args.pool.begin() + at, args.pool.begin() + at + static_cast<int64_t>(n)),
-                         dictionary.size());
+      dictionary.emplace(
+          std::vector<int64_t>(args.pool.begin() + at, args.pool.begin() + at + static_cast<int64_t>(n)),
+          dictionary.size());
     }
   }
   return dictionary;
@@ -69,12 +71,14 @@ Dictionary DictionaryOf(const NgramArgs& args) {
 void PlanNgrams(Plan& plan, const NgramArgs& args) {
   auto dictionary = std::make_shared<Dictionary>(DictionaryOf(args));
   const int64_t width = args.out.shape().back(0);
-  const bool fits = args.columns.size() == dictionary->size() &&
-                    (args.weights.empty() || args.weights.size() == dictionary->size()) &&
-                    std::ranges::all_of(args.columns, [&](int64_t column) { return column >= 0 && column < width; });
+  const bool fits =
+      args.columns.size() == dictionary->size() &&
+      (args.weights.empty() || args.weights.size() == dictionary->size()) &&
+      std::ranges::all_of(args.columns, [&](int64_t column) { return column >= 0 && column < width; });
   if (!fits) {
-    Fail(tensor::kInvalidArgument, "ngram-lists", "there are {} different n-grams, {} columns below {} and {} weights",
-         dictionary->size(), args.columns.size(), width, args.weights.size());
+    Fail(tensor::kInvalidArgument, "ngram-lists",
+         "there are {} different n-grams, {} columns below {} and {} weights", dictionary->size(),
+         args.columns.size(), width, args.weights.size());
   }
   plan.SetBody(NgramBody{dictionary, std::make_shared<NgramArgs>(args), args.x.binding, args.out.binding,
                          args.x.shape()[0], args.x.shape()[1], width});

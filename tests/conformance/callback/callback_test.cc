@@ -82,10 +82,8 @@ TEST_F(Callback, TheSubscribedThreadRunsThem) {
 
 TEST_F(Callback, WithoutASubscriberItIsRefused) {
   aclrtStream stream = NewStream();
-  EXPECT_EQ(aclrtLaunchCallback(Add, &calls_, ACL_CALLBACK_BLOCK, stream),
-            ACL_ERROR_RT_STREAM_NO_CB_REG);
-  EXPECT_NE(aclrtLaunchCallback(Add, &calls_, static_cast<aclrtCallbackBlockType>(9), stream),
-            ACL_SUCCESS);
+  EXPECT_EQ(aclrtLaunchCallback(Add, &calls_, ACL_CALLBACK_BLOCK, stream), ACL_ERROR_RT_STREAM_NO_CB_REG);
+  EXPECT_NE(aclrtLaunchCallback(Add, &calls_, static_cast<aclrtCallbackBlockType>(9), stream), ACL_SUCCESS);
   EXPECT_NE(aclrtProcessReport(1), ACL_SUCCESS) << "this thread serves no stream";
   EXPECT_NE(aclrtProcessReport(0), ACL_SUCCESS);
 }

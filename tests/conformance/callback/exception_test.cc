@@ -26,9 +26,9 @@ class ExceptionInfo : public RuntimeTest {
     ASSERT_EQ(aclrtMallocHost(&pinned_, 128), ACL_SUCCESS);
   }
   void FailOn(aclrtStream stream) {
-    EXPECT_EQ(aclrtMemcpyAsync(pinned_, 64, static_cast<char*>(pinned_) + 64, 64,
-                               ACL_MEMCPY_HOST_TO_HOST, stream),
-              ACL_SUCCESS);
+    EXPECT_EQ(
+        aclrtMemcpyAsync(pinned_, 64, static_cast<char*>(pinned_) + 64, 64, ACL_MEMCPY_HOST_TO_HOST, stream),
+        ACL_SUCCESS);
     EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
   }
   void* pinned_ = nullptr;

@@ -17,10 +17,13 @@ class Report : public Started {
 TEST_F(Report, AStreamHasOneThread) {
   aclrtStream stream = NewStream();
   EXPECT_OK(aclrtSubscribeReport(Self(), stream));
-  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SUBSCRIBE, aclrtSubscribeReport(Self() + 1, stream), "unsubscribe it first");
-  EXPECT_REFUSED(ACL_ERROR_RT_THREAD_SUBSCRIBE, aclrtUnSubscribeReport(Self() + 1, stream), "is subscribed to stream");
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SUBSCRIBE, aclrtSubscribeReport(Self() + 1, stream),
+                 "unsubscribe it first");
+  EXPECT_REFUSED(ACL_ERROR_RT_THREAD_SUBSCRIBE, aclrtUnSubscribeReport(Self() + 1, stream),
+                 "is subscribed to stream");
   EXPECT_OK(aclrtUnSubscribeReport(Self(), stream));
-  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SUBSCRIBE, aclrtUnSubscribeReport(Self(), stream), "aclrtSubscribeReport first");
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SUBSCRIBE, aclrtUnSubscribeReport(Self(), stream),
+                 "aclrtSubscribeReport first");
 }
 
 TEST_F(Report, AThreadServesStreamsOfOneDevice) {
@@ -45,7 +48,8 @@ TEST_F(Report, ABlockingCallHoldsUpTheStreamAndAnotherDoesNot) {
   EXPECT_OK(aclrtSynchronizeStream(stream)) << "nobody has run the callback yet";
   EXPECT_EQ(calls_, 0);
   EXPECT_OK(aclrtLaunchCallback(Add, &calls_, ACL_CALLBACK_BLOCK, stream));
-  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 5), "unfinished");
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 5),
+                 "unfinished");
   while (calls_ < 2) EXPECT_OK(aclrtProcessReport(60'000));
   EXPECT_OK(aclrtSynchronizeStream(stream));
 }

@@ -187,7 +187,8 @@ TEST_F(CaptureBeginEnd, ASpoiledOneSaysWhatSpoiledIt) {
   EXPECT_REFUSED(kInvalidated, aclrtMemsetAsync(number, 4, 0, 4, main_), "aclmdlRICaptureEnd");
   EXPECT_REFUSED(kInvalidated, aclrtRecordEvent(NewEvent(), main_), "aclmdlRICaptureEnd");
   aclmdlRI model;
-  EXPECT_REFUSED(kInvalidated, aclmdlRICaptureEnd(main_, &model), "aclrtSynchronizeStream, after 3 captured tasks");
+  EXPECT_REFUSED(kInvalidated, aclmdlRICaptureEnd(main_, &model),
+                 "aclrtSynchronizeStream, after 3 captured tasks");
   EXPECT_EQ(model, nullptr);
   ExpectWorks({main_, side_});
   EXPECT_OK(Begin());

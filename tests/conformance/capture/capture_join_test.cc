@@ -8,7 +8,7 @@ using namespace conformance;
 class CaptureJoin : public Captures {
  protected:
   // The capture is spoiled by now: End says so, and both streams work afterwards.
-  void ExpectSpoiled(const char* words) {
+  void ExpectSpoiled(const char *words) {
     aclmdlRI model;
     EXPECT_REFUSED(kInvalidated, aclmdlRICaptureEnd(main_, &model), words);
     ExpectWorks({main_, side_});
@@ -148,7 +148,8 @@ TEST_F(CaptureJoin, ARecordMadeBeforeBeginIsNoPartOfTheGraph) {
     aclrtEvent event = NewEvent(flag);
     EXPECT_OK(aclrtRecordEvent(event, main_));
     EXPECT_OK(Begin());
-    EXPECT_REFUSED(kWrongMode, aclrtStreamWaitEvent(main_, event), "recorded outside.*record the event on a stream");
+    EXPECT_REFUSED(kWrongMode, aclrtStreamWaitEvent(main_, event),
+                   "recorded outside.*record the event on a stream");
     ExpectSpoiled("outside of the capture");
   }
 }
@@ -168,22 +169,24 @@ TEST_F(CaptureJoin, IpcEventsStayOutside) {
   ExpectSpoiled("ACL_EVENT_IPC");
 }
 
-// --- a captured event outside --------------------------------------------------------------------------------
+// --- a captured event outside
+// --------------------------------------------------------------------------------
 
 TEST_F(CaptureJoin, ACapturedEventIsNotAskedDuringTheCapture) {
   struct Question {
-    const char* name;
+    const char *name;
     std::function<aclError(aclrtEvent)> ask;
   };
   aclrtEventStatus status;
   aclrtEventRecordedStatus recorded;
   const Question questions[] = {
       {"aclrtSynchronizeEvent", [](aclrtEvent e) { return aclrtSynchronizeEvent(e); }},
-      {"aclrtSynchronizeEventWithTimeout", [](aclrtEvent e) { return aclrtSynchronizeEventWithTimeout(e, 5); }},
+      {"aclrtSynchronizeEventWithTimeout",
+       [](aclrtEvent e) { return aclrtSynchronizeEventWithTimeout(e, 5); }},
       {"aclrtQueryEvent", [&](aclrtEvent e) { return aclrtQueryEvent(e, &status); }},
       {"aclrtQueryEventStatus", [&](aclrtEvent e) { return aclrtQueryEventStatus(e, &recorded); }},
   };
-  for (const Question& question : questions) {
+  for (const Question &question : questions) {
     SCOPED_TRACE(question.name);
     aclrtEvent event = NewEvent();
     EXPECT_OK(Begin(ACL_MODEL_RI_CAPTURE_MODE_RELAXED));

@@ -24,7 +24,8 @@ TEST_F(CaptureLife, AJoinedStreamDies) {
   EXPECT_OK(aclrtDestroyStream(side_));
   EXPECT_EQ(StatusOf(main_), ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED);
   aclmdlRI model;
-  EXPECT_REFUSED(kInvalidated, aclmdlRICaptureEnd(main_, &model), "destruction of a stream.*aclrtDestroyStream");
+  EXPECT_REFUSED(kInvalidated, aclmdlRICaptureEnd(main_, &model),
+                 "destruction of a stream.*aclrtDestroyStream");
   ExpectWorks({main_});
 }
 
@@ -141,7 +142,7 @@ TEST_F(CaptureLife, FreedMemoryIsAnErrorThatNamesTheBlock) {
   EXPECT_OK(RunOnce(model, main_));
   EXPECT_OK(aclrtFree(a));
   char block[32];
-  snprintf(block, sizeof block, "%p.*aclrtMemcpyAsync", static_cast<void*>(a));
+  snprintf(block, sizeof block, "%p.*aclrtMemcpyAsync", static_cast<void *>(a));
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclmdlRIExecuteAsync(model, main_), block);
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclmdlRIExecute(model, -1), "keep it until aclmdlRIDestroy");
   EXPECT_OK(aclmdlRIDestroy(model));
@@ -152,13 +153,13 @@ TEST_F(CaptureLife, MemoryThatIsAllocatedAgainWhereItWasIsUsed) {
   int32_t *a = NewDevice(4), *b = NewDevice();
   aclmdlRI model = CopyModel(b, a);
   EXPECT_OK(aclrtFree(a));
-  std::vector<int32_t*> others;
-  int32_t* again = NewDevice(5);
+  std::vector<int32_t *> others;
+  int32_t *again = NewDevice(5);
   for (; again != a && others.size() < 1000; again = NewDevice(5)) others.push_back(again);
   ASSERT_EQ(again, a) << "the address did not come back";
   EXPECT_OK(RunOnce(model, main_));
   EXPECT_EQ(*b, 5);
-  for (int32_t* other : others) EXPECT_OK(aclrtFree(other));
+  for (int32_t *other : others) EXPECT_OK(aclrtFree(other));
   EXPECT_OK(aclmdlRIDestroy(model));
 }
 
@@ -192,15 +193,17 @@ TEST_F(CaptureLife, NumbersAndNames) {
 }
 
 TEST_F(CaptureLife, CallbacksWhenAnInstanceGoes) {
-  auto add = [](void* sum) { *static_cast<int*>(sum) += 1; };
-  auto other = [](void* sum) { *static_cast<int*>(sum) += 100; };
+  auto add = [](void *sum) { *static_cast<int *>(sum) += 1; };
+  auto other = [](void *sum) { *static_cast<int *>(sum) += 100; };
   int sum = 0;
   aclmdlRI model = CopyModel(NewDevice(), NewDevice());
   EXPECT_OK(aclmdlRIDestroyRegisterCallback(model, add, &sum));
   EXPECT_OK(aclmdlRIDestroyRegisterCallback(model, other, &sum));
   EXPECT_OK(aclmdlRIDestroyUnregisterCallback(model, other));
-  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclmdlRIDestroyUnregisterCallback(model, other), "not registered");
-  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclmdlRIDestroyRegisterCallback(model, nullptr, &sum), "func is null");
+  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclmdlRIDestroyUnregisterCallback(model, other),
+                 "not registered");
+  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclmdlRIDestroyRegisterCallback(model, nullptr, &sum),
+                 "func is null");
   EXPECT_EQ(sum, 0);
   EXPECT_OK(aclmdlRIDestroy(model));
   EXPECT_EQ(sum, 1);

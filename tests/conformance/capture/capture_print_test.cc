@@ -63,7 +63,8 @@ TEST_F(CapturePrint, VerboseAddsWhatTasksTouch) {
 TEST_F(CapturePrint, AFileThatCannotBeWrittenIsNamed) {
   EXPECT_REFUSED(ACL_ERROR_RT_FILE_OPEN, aclmdlRIDebugJsonPrint(model_, "/no/such/folder/a.json", 0),
                  "/no/such/folder/a.json.*folder that exists");
-  EXPECT_REFUSED(ACL_ERROR_RT_FILE_WRITE, aclmdlRIDebugJsonPrint(model_, "/dev/full", 0), "/dev/full.*written");
+  EXPECT_REFUSED(ACL_ERROR_RT_FILE_WRITE, aclmdlRIDebugJsonPrint(model_, "/dev/full", 0),
+                 "/dev/full.*written");
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclmdlRIDebugJsonPrint(model_, file_.path(), 2), "flags = 2");
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclmdlRIDebugJsonPrint(model_, nullptr, 0), "path is null");
 }

@@ -67,7 +67,8 @@ TEST_F(CaptureReplay, OneAfterAnotherOnWhateverStreams) {
   aclmdlRI model = CountingModel();
   std::vector<aclrtStream> streams;
   for (int i = 0; i < 8; ++i) streams.push_back(NewStream());
-  for (int i = 0; i < 200; ++i) EXPECT_OK(aclmdlRIExecuteAsync(model, streams[static_cast<size_t>(i * 7) % 8]));
+  for (int i = 0; i < 200; ++i)
+    EXPECT_OK(aclmdlRIExecuteAsync(model, streams[static_cast<size_t>(i * 7) % 8]));
   EXPECT_OK(aclrtSynchronizeDevice());
   EXPECT_EQ(number_, 200);
 }
@@ -84,7 +85,7 @@ TEST_F(CaptureReplay, FromSeveralThreads) {
       EXPECT_OK(aclrtSynchronizeStream(stream));
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread &thread : threads) thread.join();
   EXPECT_EQ(number_, 200);
 }
 
@@ -140,14 +141,14 @@ TEST_F(CaptureReplay, AHostFunctionRunsInItsPlaceEachTime) {
 
 TEST_F(CaptureReplay, AWideGraphIsCompleteEachTime) {
   constexpr size_t kWidth = 16, kBytes = 1 << 20;
-  std::vector<char*> from, to;
+  std::vector<char *> from, to;
   EXPECT_OK(Begin());
   for (size_t i = 0; i < kWidth; ++i) {
     void *a = nullptr, *b = nullptr;
     EXPECT_OK(aclrtMalloc(&a, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
     EXPECT_OK(aclrtMalloc(&b, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
-    from.push_back(static_cast<char*>(a));
-    to.push_back(static_cast<char*>(b));
+    from.push_back(static_cast<char *>(a));
+    to.push_back(static_cast<char *>(b));
     aclrtStream stream = NewStream();
     Link(main_, stream);
     EXPECT_OK(aclrtMemcpyAsync(b, kBytes, a, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
@@ -155,9 +156,9 @@ TEST_F(CaptureReplay, AWideGraphIsCompleteEachTime) {
   }
   aclmdlRI model = End();
   for (int round = 1; round <= 20; ++round) {
-    for (char* block : from) block[0] = block[kBytes - 1] = static_cast<char>(round);
+    for (char *block : from) block[0] = block[kBytes - 1] = static_cast<char>(round);
     EXPECT_OK(RunOnce(model, side_));
-    for (char* block : to) ASSERT_EQ(block[0] + block[kBytes - 1], 2 * round);
+    for (char *block : to) ASSERT_EQ(block[0] + block[kBytes - 1], 2 * round);
   }
 }
 

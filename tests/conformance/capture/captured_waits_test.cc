@@ -11,7 +11,7 @@ class CapturedWaits : public Captures {
  protected:
   static uint64_t Self() { return static_cast<uint64_t>(pthread_self()); }
   void Launch(std::function<void()> function, aclrtCallbackBlockType type) {
-    EXPECT_OK(aclrtLaunchCallback([](void* f) { (*static_cast<std::function<void()>*>(f))(); },
+    EXPECT_OK(aclrtLaunchCallback([](void *f) { (*static_cast<std::function<void()> *>(f))(); },
                                   Keep(std::move(function)), type, main_));
   }
   // Makes a replay stand at a callback that nobody runs.
@@ -20,7 +20,8 @@ class CapturedWaits : public Captures {
     EXPECT_OK(Begin());
     Launch([this] { ++calls_; }, ACL_CALLBACK_BLOCK);
     EXPECT_OK(aclmdlRIExecuteAsync(End(), side_));
-    EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(side_, 5), "unfinished");
+    EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(side_, 5),
+                   "unfinished");
   }
   std::atomic<int> calls_{0};
 };
@@ -60,7 +61,8 @@ TEST_F(CapturedWaits, AReplayWithoutASubscribedThreadFails) {
 TEST_F(CapturedWaits, UnsubscribingLetsAReplayGoOn) {
   StartReplayOfACallback();
   EXPECT_OK(aclrtUnSubscribeReport(Self(), main_));
-  EXPECT_THAT(aclrtSynchronizeStream(side_), testing::AnyOf(ACL_SUCCESS, 107015)) << "the latter if it came late";
+  EXPECT_THAT(aclrtSynchronizeStream(side_), testing::AnyOf(ACL_SUCCESS, 107015))
+      << "the latter if it came late";
   EXPECT_EQ(calls_, 0);
 }
 

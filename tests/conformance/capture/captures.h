@@ -78,9 +78,9 @@ class Captures : public Started {
   aclrtStream side_ = nullptr;
 };
 
-constexpr int kWrongMode = 107030;     // a call that the capture's mode forbids
-constexpr int kQueried = 107027;       // query or synchronise of what is being captured
-constexpr int kNotJoined = 107025;     // a stream that did not come back
-constexpr int kInvalidated = 107033;   // the capture was spoiled
+constexpr int kWrongMode = 107030;    // a call that the capture's mode forbids
+constexpr int kQueried = 107027;      // query or synchronise of what is being captured
+constexpr int kNotJoined = 107025;    // a stream that did not come back
+constexpr int kInvalidated = 107033;  // the capture was spoiled
 
 }  // namespace conformance

@@ -145,8 +145,9 @@ TEST_F(ExternalRecords, AStreamOfTheSameCaptureCannotWaitForIt) {
 
 TEST_F(ExternalRecords, OnlyExEventsWithSyncAlone) {
   EXPECT_OK(Begin());
-  for (aclrtEvent event : {NewEvent(), NewEvent(ACL_EVENT_SYNC), NewExEvent(ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE),
-                           NewExEvent(ACL_EVENT_TIME_LINE)}) {
+  for (aclrtEvent event :
+       {NewEvent(), NewEvent(ACL_EVENT_SYNC), NewExEvent(ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE),
+        NewExEvent(ACL_EVENT_TIME_LINE)}) {
     EXPECT_REFUSED(kBadState, aclrtRecordEventWithFlag(event, main_, ACL_EVENT_RECORD_EXTERNAL),
                    "aclrtCreateEventExWithFlag");
   }
@@ -164,7 +165,8 @@ TEST_F(ExternalRecords, OnlyInsideACapture) {
 TEST_F(ExternalRecords, NotAfterAnOrdinaryRecord) {
   EXPECT_OK(aclrtRecordEvent(event_, main_));
   EXPECT_OK(Begin());
-  EXPECT_REFUSED(kBadState, aclrtRecordEventWithFlag(event_, main_, ACL_EVENT_RECORD_EXTERNAL), "recorded.*before");
+  EXPECT_REFUSED(kBadState, aclrtRecordEventWithFlag(event_, main_, ACL_EVENT_RECORD_EXTERNAL),
+                 "recorded.*before");
   End();
 }
 

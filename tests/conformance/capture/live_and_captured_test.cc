@@ -23,7 +23,8 @@ struct Mix {
 };
 void RunMix(void* argument) {
   auto* mix = static_cast<Mix*>(argument);
-  for (size_t i = 0; i < kBytes; ++i) mix->block[i] = static_cast<uint8_t>(mix->block[i] * 3 + mix->value + i);
+  for (size_t i = 0; i < kBytes; ++i)
+    mix->block[i] = static_cast<uint8_t>(mix->block[i] * 3 + mix->value + i);
 }
 
 class LiveAndCaptured : public RuntimeTest {
@@ -74,10 +75,12 @@ class LiveAndCaptured : public RuntimeTest {
         EXPECT_EQ(aclrtLaunchHostFunc(streams_[s], &RunMix, &mixes_.back()), ACL_SUCCESS);
         return;
       case 2:
-        EXPECT_EQ(aclrtMemcpyAsync(own, kBytes, pinned_, bytes, ACL_MEMCPY_HOST_TO_DEVICE, streams_[s]), ACL_SUCCESS);
+        EXPECT_EQ(aclrtMemcpyAsync(own, kBytes, pinned_, bytes, ACL_MEMCPY_HOST_TO_DEVICE, streams_[s]),
+                  ACL_SUCCESS);
         return;
       default:
-        EXPECT_EQ(aclrtMemcpyAsync(own, kBytes, other, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, streams_[s]), ACL_SUCCESS);
+        EXPECT_EQ(aclrtMemcpyAsync(own, kBytes, other, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, streams_[s]),
+                  ACL_SUCCESS);
     }
   }
   void After(int later, int earlier) {
@@ -95,7 +98,8 @@ class LiveAndCaptured : public RuntimeTest {
     for (int i = 0; i < tasks * kStreams; ++i) Task(random, static_cast<int>(random() % kStreams));
     for (int s = 1; s < kStreams; ++s) {
       After(0, s);
-      EXPECT_EQ(aclrtMemcpyAsync(Block(0), kBytes, Block(s * 2), kBytes / 2, ACL_MEMCPY_DEVICE_TO_DEVICE, streams_[0]),
+      EXPECT_EQ(aclrtMemcpyAsync(Block(0), kBytes, Block(s * 2), kBytes / 2, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                 streams_[0]),
                 ACL_SUCCESS);
       Task(random, 0);
     }

@@ -55,10 +55,12 @@ TEST_F(ModelTasks, OfTwoStreams) {
   aclmdlRI model = End();
   std::vector<aclrtStream> streams = StreamsOf(model);
   ASSERT_EQ(streams.size(), 2u);
-  EXPECT_THAT(TypesOf(streams[0]), testing::ElementsAre(ACL_MODEL_RI_TASK_DEFAULT, ACL_MODEL_RI_TASK_EVENT_RECORD,
-                                                        ACL_MODEL_RI_TASK_EVENT_WAIT));
-  EXPECT_THAT(TypesOf(streams[1]), testing::ElementsAre(ACL_MODEL_RI_TASK_EVENT_WAIT, ACL_MODEL_RI_TASK_VALUE_WRITE,
-                                                        ACL_MODEL_RI_TASK_VALUE_WAIT, ACL_MODEL_RI_TASK_EVENT_RECORD));
+  EXPECT_THAT(TypesOf(streams[0]),
+              testing::ElementsAre(ACL_MODEL_RI_TASK_DEFAULT, ACL_MODEL_RI_TASK_EVENT_RECORD,
+                                   ACL_MODEL_RI_TASK_EVENT_WAIT));
+  EXPECT_THAT(TypesOf(streams[1]),
+              testing::ElementsAre(ACL_MODEL_RI_TASK_EVENT_WAIT, ACL_MODEL_RI_TASK_VALUE_WRITE,
+                                   ACL_MODEL_RI_TASK_VALUE_WAIT, ACL_MODEL_RI_TASK_EVENT_RECORD));
   std::vector<uint32_t> sequence;
   for (aclrtStream stream : streams) {
     for (aclmdlRITask task : TasksOf(stream)) sequence.push_back(SequenceOf(task));
@@ -123,7 +125,8 @@ TEST_F(ModelTasks, AShortArrayIsRefused) {
   EXPECT_OK(aclmdlRIGetStreams(model, streams, &count));
   aclmdlRITask tasks[2] = {};
   count = 1;
-  EXPECT_REFUSED(107000, aclmdlRIGetTasksByStream(streams[0], tasks, &count), "room for 1 tasks, there are 2");
+  EXPECT_REFUSED(107000, aclmdlRIGetTasksByStream(streams[0], tasks, &count),
+                 "room for 1 tasks, there are 2");
   count = 5;
   aclrtStream more[5] = {};
   EXPECT_OK(aclmdlRIGetStreams(model, more, &count));

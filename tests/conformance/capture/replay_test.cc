@@ -119,8 +119,7 @@ TEST_F(Replay, Pictures) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(aclmdlRIDebugPrint(model), ACL_SUCCESS);
   EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::HasSubstr("memcpy"));
-  EXPECT_EQ(aclmdlRIDebugJsonPrint(model, file.path(), ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE),
-            ACL_SUCCESS);
+  EXPECT_EQ(aclmdlRIDebugJsonPrint(model, file.path(), ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE), ACL_SUCCESS);
   EXPECT_THAT(file.Read(), testing::HasSubstr("\"name\""));
   EXPECT_NE(aclmdlRIDebugJsonPrint(model, "/nowhere/at/all.json", 0), ACL_SUCCESS);
   EXPECT_NE(aclmdlRIDebugJsonPrint(model, file.path(), 7), ACL_SUCCESS);

@@ -133,12 +133,10 @@ TEST_F(Device, WhatItHas) {
   EXPECT_EQ(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, &bytes), ACL_SUCCESS);
   EXPECT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), ACL_SUCCESS);
   EXPECT_EQ(static_cast<size_t>(bytes), total);
-  EXPECT_EQ(aclrtGetDeviceInfo(7, ACL_DEV_ATTR_CUBE_CORE_NUM, &cores),
-            ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtGetDeviceInfo(7, ACL_DEV_ATTR_CUBE_CORE_NUM, &cores), ACL_ERROR_RT_INVALID_DEVICEID);
   EXPECT_NE(aclrtGetDeviceInfo(0, static_cast<aclrtDevAttr>(12345), &cores), ACL_SUCCESS);
   EXPECT_NE(aclGetDeviceCapability(0, ACL_DEVICE_INFO_UNDEFINED, &cores), ACL_SUCCESS);
-  EXPECT_EQ(aclGetDeviceCapability(7, ACL_DEVICE_INFO_L2_SIZE, &cores),
-            ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclGetDeviceCapability(7, ACL_DEVICE_INFO_L2_SIZE, &cores), ACL_ERROR_RT_INVALID_DEVICEID);
 }
 
 TEST_F(Device, CoreLimits) {

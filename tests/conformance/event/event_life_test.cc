@@ -18,8 +18,8 @@ TEST_F(EventLife, RefusesFlagsThatDoNotExistOrExcludeEachOther) {
   aclrtEvent event = nullptr;
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtCreateEventWithFlag(&event, 0), "flag = 0.*ACL_EVENT_SYNC");
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtCreateEventWithFlag(&event, 0x80), "flag = 0x80");
-  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC | ACL_EVENT_SYNC),
-                 "ACL_EVENT_IPC.*alone");
+  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID,
+                 aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC | ACL_EVENT_SYNC), "ACL_EVENT_IPC.*alone");
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID,
                  aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL | ACL_EVENT_TIME_LINE), "alone");
   EXPECT_EQ(event, nullptr);
@@ -30,7 +30,8 @@ TEST_F(EventLife, RefusesFlagsThatDoNotExistOrExcludeEachOther) {
 TEST_F(EventLife, NeedsAPlaceForTheHandle) {
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtCreateEvent(nullptr), "event is null");
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtCreateEventWithFlag(nullptr, ACL_EVENT_SYNC), "event is null");
-  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtCreateEventExWithFlag(nullptr, ACL_EVENT_SYNC), "event is null");
+  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtCreateEventExWithFlag(nullptr, ACL_EVENT_SYNC),
+                 "event is null");
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtGetEventId(NewEvent(), nullptr), "eventId is null");
 }
 
@@ -38,8 +39,10 @@ TEST_F(EventLife, NeedsAContext) {
   InThread([] {
     aclrtEvent event;
     EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtCreateEvent(&event), "aclrtSetDevice");
-    EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC), "aclrtSetDevice");
-    EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC), "aclrtSetDevice");
+    EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC),
+                   "aclrtSetDevice");
+    EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC),
+                   "aclrtSetDevice");
   });
 }
 
@@ -48,7 +51,8 @@ TEST_F(EventLife, WithoutSyncCannotMakeStreamsWait) {
   for (aclrtEvent event : {NewEvent(ACL_EVENT_TIME_LINE), NewEvent(ACL_EVENT_CAPTURE_STREAM_PROGRESS)}) {
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtStreamWaitEvent(stream, event), "ACL_EVENT_SYNC");
-    EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtStreamWaitEventWithTimeout(stream, event, 1), "ACL_EVENT_SYNC");
+    EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtStreamWaitEventWithTimeout(stream, event, 1),
+                   "ACL_EVENT_SYNC");
     EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtResetEvent(event, stream), "ACL_EVENT_SYNC");
     aclrtEventWaitStatus status;
     EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtQueryEventWaitStatus(event, &status), "ACL_EVENT_SYNC");
@@ -62,7 +66,8 @@ TEST_F(EventLife, ExEventsAreNotResetAndNotAskedTheOldWay) {
   aclrtEventWaitStatus wait_status;
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtResetEvent(event, stream), "record it again");
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtQueryEvent(event, &status), "aclrtQueryEventStatus");
-  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtQueryEventWaitStatus(event, &wait_status), "aclrtCreateEventEx");
+  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtQueryEventWaitStatus(event, &wait_status),
+                 "aclrtCreateEventEx");
 }
 
 TEST_F(EventLife, RecordsWithAFlag) {
@@ -70,7 +75,8 @@ TEST_F(EventLife, RecordsWithAFlag) {
   EXPECT_OK(aclrtRecordEventWithFlag(event, nullptr, ACL_EVENT_RECORD_DEFAULT));
   EXPECT_OK(aclrtSynchronizeEvent(event));
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID,
-                 aclrtRecordEventWithFlag(event, nullptr, ACL_EVENT_RECORD_EXTERNAL), "ACL_EVENT_RECORD_EXTERNAL");
+                 aclrtRecordEventWithFlag(event, nullptr, ACL_EVENT_RECORD_EXTERNAL),
+                 "ACL_EVENT_RECORD_EXTERNAL");
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtRecordEventWithFlag(event, nullptr, 9), "flag.*9");
 }
 

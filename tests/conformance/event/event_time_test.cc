@@ -44,7 +44,8 @@ TEST_F(EventTime, TheWrongOrderIsNamed) {
   EXPECT_OK(aclrtRecordEvent(end, nullptr));
   EXPECT_OK(aclrtSynchronizeStream(nullptr));
   float ms = 0;
-  EXPECT_REFUSED(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, aclrtEventElapsedTime(&ms, end, start), "order of their");
+  EXPECT_REFUSED(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, aclrtEventElapsedTime(&ms, end, start),
+                 "order of their");
 }
 
 TEST_F(EventTime, NeedsRecordsThatHaveRun) {
@@ -52,7 +53,8 @@ TEST_F(EventTime, NeedsRecordsThatHaveRun) {
   aclrtEvent event = NewEvent();
   float ms;
   uint64_t time;
-  EXPECT_REFUSED(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, aclrtEventElapsedTime(&ms, event, event), "synchronise");
+  EXPECT_REFUSED(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, aclrtEventElapsedTime(&ms, event, event),
+                 "synchronise");
   Hold hold(stream);
   EXPECT_OK(aclrtRecordEvent(event, stream));
   EXPECT_REFUSED(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, aclrtEventGetTimestamp(event, &time), "has not run");
@@ -69,7 +71,8 @@ TEST_F(EventTime, AnEventWithoutTimeLineHasNone) {
   EXPECT_OK(aclrtRecordEvent(event, nullptr));
   EXPECT_OK(aclrtSynchronizeStream(nullptr));
   uint64_t time;
-  EXPECT_REFUSED(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, aclrtEventGetTimestamp(event, &time), "ACL_EVENT_TIME_LINE");
+  EXPECT_REFUSED(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, aclrtEventGetTimestamp(event, &time),
+                 "ACL_EVENT_TIME_LINE");
 }
 
 TEST_F(EventTime, TimestampsCountMicroseconds) {

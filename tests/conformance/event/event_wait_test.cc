@@ -101,7 +101,8 @@ TEST_F(EventWait, AStreamOfAnotherContextIsRefused) {
   aclrtEvent event = NewEvent();
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtRecordEvent(event, foreign), "aclrtSetCurrentContext");
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtStreamWaitEvent(foreign, event), "aclrtSetCurrentContext");
-  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtStreamWaitEventWithTimeout(foreign, event, 1), "another context");
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtStreamWaitEventWithTimeout(foreign, event, 1),
+                 "another context");
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtResetEvent(event, foreign), "another context");
 }
 
@@ -113,7 +114,8 @@ TEST_F(EventWait, APlainEventNeverRecordedParksTheStreamUntilItIs) {
     order_.clear();
     EXPECT_OK(aclrtStreamWaitEvent(second, event));
     Mark(second, 'b');
-    EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(second, 5), "unfinished");
+    EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(second, 5),
+                   "unfinished");
     aclrtEventWaitStatus waits;
     EXPECT_OK(aclrtQueryEventWaitStatus(event, &waits));
     EXPECT_EQ(waits, ACL_EVENT_WAIT_STATUS_NOT_READY);
@@ -262,7 +264,8 @@ TEST_F(EventWait, AHostsLimitIsInMilliseconds) {
   Hold hold(stream);
   EXPECT_OK(aclrtRecordEvent(event, stream));
   EXPECT_REFUSED(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, aclrtSynchronizeEventWithTimeout(event, 5), "not complete");
-  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtSynchronizeEventWithTimeout(event, -2), "timeout = -2 ms.*-1");
+  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtSynchronizeEventWithTimeout(event, -2),
+                 "timeout = -2 ms.*-1");
   hold.LetGo();
   EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, 60'000));
   EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, -1));
@@ -272,7 +275,8 @@ TEST_F(EventWait, AHostsLimitIsInMilliseconds) {
 TEST_F(EventWait, AStreamsLimitIsReportedByTheNextSynchronisingCall) {
   aclrtStream stream = NewStream();
   aclrtEvent event = NewEvent();
-  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtStreamWaitEventWithTimeout(stream, event, -1), "0 for no limit");
+  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtStreamWaitEventWithTimeout(stream, event, -1),
+                 "0 for no limit");
   EXPECT_OK(aclrtStreamWaitEventWithTimeout(stream, event, 1));
   Mark(stream, 'b');
   EXPECT_REFUSED(ACL_ERROR_RT_TASK_TIMEOUT, aclrtSynchronizeStream(stream),
@@ -311,7 +315,8 @@ TEST_F(EventWait, OpWaitTimeoutEndsWithAclFinalize) {
   aclrtStream stream = NewStream();
   aclrtEvent event = NewEvent();
   EXPECT_OK(aclrtStreamWaitEvent(stream, event));
-  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 1200), "unfinished");
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 1200),
+                 "unfinished");
   EXPECT_OK(aclrtRecordEvent(event, nullptr));
 }
 

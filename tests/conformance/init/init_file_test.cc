@@ -34,11 +34,13 @@ TEST_F(InitFile, ABadValueIsNamedByKeyLineAndColumn) {
   Refuse(ACL_ERROR_FILE_ATTR_INVALID, "{\"defaultDevice\": 1}", ":1:19: key defaultDevice is 1.*object");
   Refuse(ACL_ERROR_FILE_ATTR_INVALID, "{\"x\": {\"err_msg_mode\": \"0\"},\n \"err_msg_mode\": \"2\"}",
          ":2:18: key err_msg_mode is \"2\"");
-  Refuse(ACL_ERROR_FILE_ATTR_INVALID, "{\"a\\\"\": \"{\", \"err_msg_mode\": \"-1\"}", ":1:30: key err_msg_mode");
+  Refuse(ACL_ERROR_FILE_ATTR_INVALID, "{\"a\\\"\": \"{\", \"err_msg_mode\": \"-1\"}",
+         ":1:30: key err_msg_mode");
 }
 
 TEST_F(InitFile, ADeviceThatDoesNotExist) {
-  EXPECT_REFUSED(ACL_ERROR_RT_INVALID_DEVICEID, aclInit(Write("{\"defaultDevice\": {\"default_device\": \"9\"}}")),
+  EXPECT_REFUSED(ACL_ERROR_RT_INVALID_DEVICEID,
+                 aclInit(Write("{\"defaultDevice\": {\"default_device\": \"9\"}}")),
                  "device 9 does not exist");
   EXPECT_OK(aclInit(nullptr)) << "nothing was started";
 }
@@ -70,7 +72,8 @@ TEST_F(InitFile, TheDefaultDeviceHoldsAfterANewStart) {
 
 TEST_F(InitFile, ARepeatedStartKeepsTheDefaultDevice) {
   EXPECT_OK(aclInit(Write("{\"defaultDevice\": {\"default_device\": \"1\"}}")));
-  EXPECT_REFUSED(ACL_ERROR_REPEAT_INITIALIZE, aclInit(Write("{\"defaultDevice\": {\"default_device\": \"0\"}}")),
+  EXPECT_REFUSED(ACL_ERROR_REPEAT_INITIALIZE,
+                 aclInit(Write("{\"defaultDevice\": {\"default_device\": \"0\"}}")),
                  "another default device.*aclFinalize first");
   EXPECT_OK(aclInit(nullptr));
   uint64_t left = 9;
@@ -122,7 +125,8 @@ TEST_F(Environment, NumberOfDevices) {
   EXPECT_EQ(Devices(), 5u);
   for (const char* bad : {"0", "many", "-1", "65", "3x"}) {
     Set("BELAY_DEVICES", bad);
-    EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclInit(nullptr), (std::string("BELAY_DEVICES = '") + bad).c_str());
+    EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclInit(nullptr),
+                   (std::string("BELAY_DEVICES = '") + bad).c_str());
   }
 }
 
@@ -162,7 +166,8 @@ TEST_F(Environment, LimitOfStreams) {
   EXPECT_EQ(left, 2u) << "the default stream counts";
   EXPECT_OK(aclrtCreateStream(&stream));
   EXPECT_OK(aclrtCreateStream(&stream));
-  EXPECT_REFUSED(ACL_ERROR_RT_NO_STREAM_RESOURCE, aclrtCreateStream(&stream), "destroy some.*BELAY_STREAM_LIMIT");
+  EXPECT_REFUSED(ACL_ERROR_RT_NO_STREAM_RESOURCE, aclrtCreateStream(&stream),
+                 "destroy some.*BELAY_STREAM_LIMIT");
   EXPECT_REFUSED(ACL_ERROR_RT_NO_STREAM_RESOURCE, aclrtCreateStreamWithConfig(&stream, 0, 0), "3 streams");
   aclrtContext context;
   EXPECT_REFUSED(ACL_ERROR_RT_NO_STREAM_RESOURCE, aclrtCreateContext(&context, 0), "3 streams");

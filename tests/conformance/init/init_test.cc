@@ -1,8 +1,8 @@
 // Start and end of use, error texts, versions, options, the log.
-#include "runtime_fixture.h"
 #include "runtime/rt.h"
-#include "toolchain/prof_api.h"
+#include "runtime_fixture.h"
 #include "temp_file.h"
+#include "toolchain/prof_api.h"
 
 namespace conformance {
 namespace {
@@ -75,8 +75,7 @@ class Errors : public RuntimeTest {};
 TEST_F(Errors, TextsAreGivenOnce) {
   EXPECT_EQ(aclGetRecentErrMsg(), nullptr) << "success leaves none";
   EXPECT_EQ(aclrtSetDevice(999), ACL_ERROR_RT_INVALID_DEVICEID);
-  EXPECT_THAT(LastMessage(), testing::AllOf(testing::HasSubstr("aclrtSetDevice"),
-                                            testing::HasSubstr("999")));
+  EXPECT_THAT(LastMessage(), testing::AllOf(testing::HasSubstr("aclrtSetDevice"), testing::HasSubstr("999")));
   EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
 }
 
@@ -152,8 +151,7 @@ TEST(Versions, OfPackages) {
   EXPECT_STREQ(text, version.version);
   EXPECT_EQ(std::string(text).find(std::string(version.majorVersion) + "."), 0u);
   EXPECT_EQ(aclsysGetVersionStr(unknown, text), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(aclsysGetCANNVersion(static_cast<aclCANNPackageName>(50), &version),
-            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclsysGetCANNVersion(static_cast<aclCANNPackageName>(50), &version), ACL_ERROR_INVALID_PARAM);
 }
 
 TEST(Abilities, AreListed) {

@@ -97,10 +97,10 @@ TEST_F(Access, AStreamWaitsForAValue) {
     uint64_t before;
     uint64_t after;
   };
-  for (Case c : {Case{ACL_STREAM_WAIT_VALUE_GEQ, 5, 4, 6}, Case{ACL_STREAM_WAIT_VALUE_EQ, 5, 6, 5},
-                 Case{ACL_STREAM_WAIT_VALUE_AND, 6, 1, 2},
-                 Case{ACL_STREAM_WAIT_VALUE_NOR, ~uint64_t{1}, 1, 0},
-                 Case{ACL_STREAM_WAIT_VALUE_GEQ, 1, ~uint64_t{0}, 1}}) {
+  for (Case c :
+       {Case{ACL_STREAM_WAIT_VALUE_GEQ, 5, 4, 6}, Case{ACL_STREAM_WAIT_VALUE_EQ, 5, 6, 5},
+        Case{ACL_STREAM_WAIT_VALUE_AND, 6, 1, 2}, Case{ACL_STREAM_WAIT_VALUE_NOR, ~uint64_t{1}, 1, 0},
+        Case{ACL_STREAM_WAIT_VALUE_GEQ, 1, ~uint64_t{0}, 1}}) {
     ASSERT_EQ(aclrtMemcpy(device_, 8, &c.before, 8, ACL_MEMCPY_HOST_TO_DEVICE), kOk);
     ASSERT_EQ(aclrtValueWait(device_, c.wanted, c.flag, stream_), kOk);
     ASSERT_EQ(aclrtMemsetAsync(device_ + 64, 1, 9, 1, stream_), kOk);
@@ -145,9 +145,7 @@ TEST_F(Access, UnsafeCallsSpoilACapture) {
   std::vector<uint8_t> pageable(64);
   auto calls = {
       +[](Access& t, uint8_t*) { return aclrtMemset(t.device_, 64, 1, 64); },
-      +[](Access& t, uint8_t*) {
-        return aclrtMemcpy(t.device_, 64, t.device_ + 64, 64, ACL_MEMCPY_DEFAULT);
-      },
+      +[](Access& t, uint8_t*) { return aclrtMemcpy(t.device_, 64, t.device_ + 64, 64, ACL_MEMCPY_DEFAULT); },
       +[](Access& t, uint8_t*) {
         return aclrtMemcpy2d(t.device_, 64, t.device_ + 64, 64, 64, 1, ACL_MEMCPY_DEFAULT);
       },

@@ -148,8 +148,7 @@ TEST_F(Allocation, FreeWithDevSyncLetsTasksFinish) {
   uint8_t* host = Pinned(kBytes);
   ASSERT_EQ(aclrtMemset(from, kBytes, 7, kBytes), kOk);
   for (int i = 0; i < 10; ++i) {
-    ASSERT_EQ(aclrtMemcpyAsync(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
-              kOk);
+    ASSERT_EQ(aclrtMemcpyAsync(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_), kOk);
   }
   ASSERT_EQ(aclrtMemcpyAsync(host, kBytes, to, kBytes, ACL_MEMCPY_DEVICE_TO_HOST, stream_), kOk);
   EXPECT_EQ(aclrtFreeWithDevSync(from), kOk);

@@ -30,8 +30,8 @@ class Batch : public MemoryTest {
   }
   aclError Now(size_t batches = 3, size_t attrs = 3) {
     fail_ = 77;
-    return aclrtMemcpyBatch(dsts_.data(), maxs_.data(), srcs_.data(), sizes_.data(), batches,
-                            attrs_.data(), starts_.data(), attrs, &fail_);
+    return aclrtMemcpyBatch(dsts_.data(), maxs_.data(), srcs_.data(), sizes_.data(), batches, attrs_.data(),
+                            starts_.data(), attrs, &fail_);
   }
   aclError Later(size_t batches = 3, size_t attrs = 3) {
     fail_ = 77;

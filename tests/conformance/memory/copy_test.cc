@@ -53,8 +53,7 @@ TEST_F(Copy, TheAddressesDecideWhateverTheKind) {
   for (int kind : {0, 1, 2, 3, 4, 99}) {
     std::memset(device_, kind + 1, kBytes);
     std::memset(other_, 0, kBytes);
-    ASSERT_EQ(aclrtMemcpy(other_, kBytes, device_, kBytes, static_cast<aclrtMemcpyKind>(kind)),
-              kOk);
+    ASSERT_EQ(aclrtMemcpy(other_, kBytes, device_, kBytes, static_cast<aclrtMemcpyKind>(kind)), kOk);
     EXPECT_EQ(other_[kBytes - 1], kind + 1);
   }
 }
@@ -66,13 +65,12 @@ TEST_F(Copy, OnAStreamInOrder) {
   ASSERT_EQ(CopyLater(back, other_), kOk);
   Sync();
   EXPECT_EQ(std::memcmp(back, pinned_, kBytes), 0);
-  ASSERT_EQ(aclrtMemcpyAsyncWithCondition(other_, kBytes, device_, kBytes,
-                                          ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
-            kOk);
+  ASSERT_EQ(
+      aclrtMemcpyAsyncWithCondition(other_, kBytes, device_, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
+      kOk);
   Sync();
   ASSERT_EQ(aclrtMemsetAsync(other_, kBytes, 0, kBytes, nullptr), kOk);
-  ASSERT_EQ(aclrtMemcpyAsync(other_, kBytes, device_, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, nullptr),
-            kOk)
+  ASSERT_EQ(aclrtMemcpyAsync(other_, kBytes, device_, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, nullptr), kOk)
       << "NULL is the default stream";
   ASSERT_EQ(aclrtSynchronizeStream(nullptr), kOk);
   EXPECT_EQ(std::memcmp(other_, pinned_, kBytes), 0);
@@ -93,8 +91,7 @@ TEST_F(Copy, PageableMemoryIsCopiedBeforeTheCallReturns) {
 TEST_F(Copy, HostToHostOnAStreamFailsOnceInTheWait) {
   uint8_t* other = Pinned(kBytes);
   std::memset(other, 0x11, kBytes);
-  ASSERT_EQ(aclrtMemcpyAsync(other, kBytes, pinned_, kBytes, ACL_MEMCPY_HOST_TO_HOST, stream_),
-            kOk);
+  ASSERT_EQ(aclrtMemcpyAsync(other, kBytes, pinned_, kBytes, ACL_MEMCPY_HOST_TO_HOST, stream_), kOk);
   EXPECT_EQ(aclrtSynchronizeStream(stream_), kNotSupported);
   EXPECT_THAT(LastMessage(), HasSubstr("aclrtMemcpy"));
   EXPECT_EQ(other[0], 0x11) << "nothing was copied";
@@ -175,26 +172,21 @@ TEST_F(Copy, RowsWithPitches) {
     EXPECT_EQ(std::memcmp(device_ + row * 64, pinned_ + row * 100, 40), 0);
     EXPECT_EQ(device_[row * 64 + 40], 0) << "between the rows nothing is written";
   }
-  ASSERT_EQ(
-      aclrtMemcpy2dAsync(other_, 40, device_, 64, 40, 10, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_),
-      kOk);
+  ASSERT_EQ(aclrtMemcpy2dAsync(other_, 40, device_, 64, 40, 10, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_), kOk);
   Sync();
   EXPECT_EQ(std::memcmp(other_ + 9 * 40, pinned_ + 900, 40), 0);
   std::vector<uint8_t> host(400);
-  ASSERT_EQ(
-      aclrtMemcpy2dAsync(host.data(), 40, other_, 40, 40, 10, ACL_MEMCPY_DEVICE_TO_HOST, stream_),
-      kOk);
+  ASSERT_EQ(aclrtMemcpy2dAsync(host.data(), 40, other_, 40, 40, 10, ACL_MEMCPY_DEVICE_TO_HOST, stream_), kOk);
   EXPECT_EQ(std::memcmp(host.data(), other_, 400), 0) << "pageable: copied when the call returns";
 }
 
 TEST_F(Copy, RowsAreChecked) {
   auto now = [&](size_t dpitch, size_t spitch, size_t width, size_t height) {
-    return aclrtMemcpy2d(device_, dpitch, pinned_, spitch, width, height,
-                         ACL_MEMCPY_HOST_TO_DEVICE);
+    return aclrtMemcpy2d(device_, dpitch, pinned_, spitch, width, height, ACL_MEMCPY_HOST_TO_DEVICE);
   };
   auto later = [&](size_t dpitch, size_t spitch, size_t width, size_t height) {
-    return aclrtMemcpy2dAsync(device_, dpitch, pinned_, spitch, width, height,
-                              ACL_MEMCPY_HOST_TO_DEVICE, stream_);
+    return aclrtMemcpy2dAsync(device_, dpitch, pinned_, spitch, width, height, ACL_MEMCPY_HOST_TO_DEVICE,
+                              stream_);
   };
   constexpr std::array<std::array<size_t, 4>, 9> kBad = {{{39, 100, 40, 2},
                                                           {100, 39, 40, 2},
@@ -211,8 +203,7 @@ TEST_F(Copy, RowsAreChecked) {
   }
   EXPECT_EQ(now(1024, 1024, 1024, 4), kOk) << "the last row ends with the block";
   EXPECT_EQ(aclrtMemcpy2d(nullptr, 8, pinned_, 8, 8, 1, ACL_MEMCPY_DEFAULT), kBadArgument);
-  EXPECT_EQ(aclrtMemcpy2dAsync(device_, 8, nullptr, 8, 8, 1, ACL_MEMCPY_DEFAULT, stream_),
-            kBadArgument);
+  EXPECT_EQ(aclrtMemcpy2dAsync(device_, 8, nullptr, 8, 8, 1, ACL_MEMCPY_DEFAULT, stream_), kBadArgument);
   uint8_t* other = Pinned(100);
   EXPECT_EQ(aclrtMemcpy2dAsync(other, 8, pinned_, 8, 8, 2, ACL_MEMCPY_DEFAULT, stream_), kOk);
   EXPECT_EQ(aclrtSynchronizeStream(stream_), kNotSupported) << "host to host";
@@ -237,9 +228,7 @@ TEST_F(Copy, FillsDeviceAndHost) {
 
 TEST_F(Copy, FillsAreChecked) {
   auto now = [&](void* p, size_t max, size_t count) { return aclrtMemset(p, max, 1, count); };
-  auto later = [&](void* p, size_t max, size_t count) {
-    return aclrtMemsetAsync(p, max, 1, count, stream_);
-  };
+  auto later = [&](void* p, size_t max, size_t count) { return aclrtMemsetAsync(p, max, 1, count, stream_); };
   uint8_t* gone = Device(64);
   ASSERT_EQ(aclrtFree(gone), kOk);
   auto refuses = [&](auto fill) {

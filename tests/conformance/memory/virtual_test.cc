@@ -40,8 +40,7 @@ TEST_F(Virtual, AGrowingBuffer) {
   size_t before = Free();
   size_t granularity = 0;
   aclrtPhysicalMemProp prop = Properties();
-  ASSERT_EQ(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED,
-                                             &granularity),
+  ASSERT_EQ(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, &granularity),
             kOk);
   ASSERT_EQ(granularity, kPiece);
   uint8_t* range = Reserve(4 * kPiece);
@@ -130,13 +129,11 @@ TEST_F(Virtual, PhysicalMemoryIsChecked) {
   EXPECT_EQ(aclrtFreePhysical(handle), kOk);
   EXPECT_EQ(aclrtFreePhysical(handle), kBadHandle) << "twice";
   size_t granularity = 0;
-  EXPECT_EQ(
-      aclrtMemGetAllocationGranularity(nullptr, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity),
-      kBadArgument);
+  EXPECT_EQ(aclrtMemGetAllocationGranularity(nullptr, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity),
+            kBadArgument);
   prop = Properties();
-  EXPECT_EQ(
-      aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF, &granularity),
-      kBadArgument);
+  EXPECT_EQ(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF, &granularity),
+            kBadArgument);
 }
 
 TEST_F(Virtual, MappingsAreChecked) {

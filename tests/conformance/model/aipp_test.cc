@@ -103,7 +103,8 @@ TEST_F(AippModel, GearsOfABatchAndOfSizes) {
   EXPECT_EQ(info.outDims[1].srcSize, 8u);
   EXPECT_EQ(info.outDims[1].aippOutSize, 24u);
 
-  id = Load(Compile(Relu({1, 1, -1, -1}), Conf("aipp_op { aipp_mode: static input_format: YUV400_U8 }") + " \"--dynamic_image_size=1,2;2,3\""));
+  id = Load(Compile(Relu({1, 1, -1, -1}), Conf("aipp_op { aipp_mode: static input_format: YUV400_U8 }") +
+                                              " \"--dynamic_image_size=1,2;2,3\""));
   ASSERT_EQ(aclmdlGetInputIndexByName(desc_, ACL_DYNAMIC_TENSOR_NAME, &at), ACL_SUCCESS);
   ASSERT_EQ(aclmdlSetDynamicHWSize(id, in.get(), at, 2, 3), ACL_SUCCESS);
   ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS) << LastMessage();
@@ -156,9 +157,12 @@ TEST_F(AippModel, ConfigurationsThatDoNotFitAreErrorsOfAtc) {
     return compiled.text;
   };
   EXPECT_THAT(says("--insert_op_conf=/no/such/file"), testing::HasSubstr("/no/such/file"));
-  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: RGB888_U8 colour: 1 }")), testing::HasSubstr("colour"));
-  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: YUV400_U8 }")), testing::HasSubstr("channels"));
-  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: RGB888_U8 }"), " --dynamic_dims=1"), testing::HasSubstr("exclude"));
+  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: RGB888_U8 colour: 1 }")),
+              testing::HasSubstr("colour"));
+  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: YUV400_U8 }")),
+              testing::HasSubstr("channels"));
+  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: RGB888_U8 }"), " --dynamic_dims=1"),
+              testing::HasSubstr("exclude"));
 }
 
 class DynamicAipp : public AippModel {
@@ -212,9 +216,12 @@ TEST_F(DynamicAipp, ConvertsColoursAndPads) {
   ASSERT_EQ(aclmdlSetAIPPInputFormat(parameters.get, ACL_XRGB8888_U8), ACL_SUCCESS);
   ASSERT_EQ(aclmdlSetAIPPSrcImageSize(parameters.get, 1, 2), ACL_SUCCESS);
   ASSERT_EQ(aclmdlSetAIPPAxSwapSwitch(parameters.get, 1), ACL_SUCCESS);
-  ASSERT_EQ(aclmdlSetAIPPCscParams(parameters.get, 1, 256, 0, 0, 0, 128, 0, 0, 0, 256, 5, 0, 0, 99, 99, 99), ACL_SUCCESS);
-  for (uint64_t i = 0; i < 2; ++i) ASSERT_EQ(aclmdlSetAIPPPaddingParams(parameters.get, 1, 0, 0, 1, 0, i), ACL_SUCCESS);
-  for (uint64_t i = 0; i < 2; ++i) ASSERT_EQ(aclmdlSetAIPPScfParams(parameters.get, 0, 0, 0, 0, 0, i), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlSetAIPPCscParams(parameters.get, 1, 256, 0, 0, 0, 128, 0, 0, 0, 256, 5, 0, 0, 99, 99, 99),
+            ACL_SUCCESS);
+  for (uint64_t i = 0; i < 2; ++i)
+    ASSERT_EQ(aclmdlSetAIPPPaddingParams(parameters.get, 1, 0, 0, 1, 0, i), ACL_SUCCESS);
+  for (uint64_t i = 0; i < 2; ++i)
+    ASSERT_EQ(aclmdlSetAIPPScfParams(parameters.get, 0, 0, 0, 0, 0, i), ACL_SUCCESS);
   DeviceBuffer x(64), data(aclmdlGetInputSizeByIndex(desc_, 1)), y(96);
   for (int i = 0; i < 16; ++i) x.at()[i] = static_cast<uint8_t>(10 * i);
   Dataset in(x.buffer()), out(y.buffer());
@@ -251,7 +258,8 @@ TEST_F(DynamicAipp, RefusesParametersThatDoNotFit) {
   short_in.Add(small.buffer());
   Parameters two(2), one(1);
   SetColumns(two.get, 0, 2);
-  EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 1, one.get), ACL_ERROR_INVALID_PARAM) << "the network takes two images";
+  EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 1, one.get), ACL_ERROR_INVALID_PARAM)
+      << "the network takes two images";
   EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 0, two.get), kNoAipp);
   EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 2, two.get), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPByInputIndex(id_, in.get(), 1, two.get), kNoAipp);
@@ -259,10 +267,12 @@ TEST_F(DynamicAipp, RefusesParametersThatDoNotFit) {
   EXPECT_EQ(aclmdlSetInputAIPP(id_, short_in.get(), 1, two.get), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 1, nullptr), ACL_ERROR_INVALID_PARAM);
   ASSERT_EQ(aclmdlSetAIPPCropParams(two.get, 1, 3, 0, 2, 2, 1), ACL_SUCCESS);
-  EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 1, two.get), ACL_ERROR_INVALID_PARAM) << "the region is outside";
+  EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 1, two.get), ACL_ERROR_INVALID_PARAM)
+      << "the region is outside";
   EXPECT_THAT(LastMessage(), testing::HasSubstr("image 1"));
   ASSERT_EQ(aclmdlSetAIPPSrcImageSize(two.get, 64, 2), ACL_SUCCESS);
-  EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 1, two.get), ACL_ERROR_INVALID_PARAM) << "larger than max_src_image_size";
+  EXPECT_EQ(aclmdlSetInputAIPP(id_, in.get(), 1, two.get), ACL_ERROR_INVALID_PARAM)
+      << "larger than max_src_image_size";
 }
 
 TEST_F(DynamicAipp, ParametersThatWereNotSetAreAnErrorOfTheExecution) {
@@ -286,7 +296,8 @@ TEST_F(AippModel, RefusesBadValues) {
   EXPECT_EQ(aclmdlSetAIPPInputFormat(p.get, ACL_RAW10), ACL_ERROR_FEATURE_UNSUPPORTED);
   EXPECT_EQ(aclmdlSetAIPPRbuvSwapSwitch(p.get, 2), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPAxSwapSwitch(p.get, -1), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(aclmdlSetAIPPCscParams(p.get, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPCscParams(p.get, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+            ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 0, 4), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 4, -4), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPScfParams(p.get, 1, 4, 4, 2, 2, 0), ACL_ERROR_FEATURE_UNSUPPORTED);
@@ -302,7 +313,8 @@ TEST_F(AippModel, RefusesBadValues) {
   ASSERT_EQ(aclmdlDestroyAIPP(gone), ACL_SUCCESS);
   EXPECT_EQ(aclmdlDestroyAIPP(gone), 107017u);
   EXPECT_EQ(aclmdlSetAIPPRbuvSwapSwitch(gone, 1), 107017u);
-  EXPECT_EQ(aclmdlSetAIPPRbuvSwapSwitch(reinterpret_cast<aclmdlAIPP*>(desc_), 1), 107017u) << "a handle of another kind";
+  EXPECT_EQ(aclmdlSetAIPPRbuvSwapSwitch(reinterpret_cast<aclmdlAIPP*>(desc_), 1), 107017u)
+      << "a handle of another kind";
 }
 
 TEST_F(AippModel, AModelWithoutAnyHasNone) {

@@ -16,7 +16,8 @@ class Bundle : public ModelTest {
 };
 
 TEST_F(Bundle, HoldsItsModelsInOrder) {
-  std::string bytes = ReadAll(Compile(onnx_builder::SixTimes({3}))) + ReadAll(Compile(onnx_builder::SixTimes({2, 4})));
+  std::string bytes =
+      ReadAll(Compile(onnx_builder::SixTimes({3}))) + ReadAll(Compile(onnx_builder::SixTimes({2, 4})));
   std::string path = NewFolder() + "/both.om";
   std::ofstream(path, std::ios::binary) << bytes;
   uint32_t bundles[2] = {};
@@ -53,7 +54,8 @@ TEST_F(Bundle, AllOrNothing) {
   std::string model = ReadAll(Compile(onnx_builder::SixTimes({3})));
   ASSERT_EQ(model.size() % 64, 0u) << "so that files can be put one behind the other";
   uint32_t bundle = 0;
-  for (const std::string& bytes : {model + "and more", model + model.substr(0, model.size() / 2), std::string(200, 'x')}) {
+  for (const std::string& bytes :
+       {model + "and more", model + model.substr(0, model.size() / 2), std::string(200, 'x')}) {
     EXPECT_EQ(aclmdlBundleLoadFromMem(bytes.data(), bytes.size(), &bundle), kNoModel);
   }
   EXPECT_EQ(aclmdlBundleLoadFromFile("/no/such/file", &bundle), 145002u);

@@ -26,7 +26,9 @@ class ModelErrors : public ModelTest {
 TEST_F(ModelErrors, OfFilesAndBytes) {
   uint32_t id = 0;
   size_t work = 0, weights = 0;
-  for (auto [path, code] : {std::pair<std::string, uint32_t>{"/no/such/file", kUnreadable}, {"/tmp", kUnreadable}, {text_, kNoModel}}) {
+  for (auto [path, code] : {std::pair<std::string, uint32_t>{"/no/such/file", kUnreadable},
+                            {"/tmp", kUnreadable},
+                            {text_, kNoModel}}) {
     EXPECT_EQ(aclmdlQuerySize(path.c_str(), &work, &weights), code) << path;
     EXPECT_EQ(aclmdlLoadFromFile(path.c_str(), &id), code) << path;
     EXPECT_EQ(aclmdlLoadFromFileWithMem(path.c_str(), &id, nullptr, 0, nullptr, 0), code) << path;
@@ -42,7 +44,8 @@ TEST_F(ModelErrors, OfFilesAndBytes) {
   DeviceBuffer one(1);
   EXPECT_EQ(aclmdlLoadFromFileWithMem(path_.c_str(), &id, nullptr, 0, one.at(), 1), ACL_ERROR_INVALID_PARAM);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("weightPtr"));
-  EXPECT_EQ(aclmdlLoadFromMemWithMem(bytes_.data(), bytes_.size(), &id, nullptr, 0, one.at(), 1), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlLoadFromMemWithMem(bytes_.data(), bytes_.size(), &id, nullptr, 0, one.at(), 1),
+            ACL_ERROR_INVALID_PARAM);
 }
 
 TEST_F(ModelErrors, OfModelsThatAreNotLoaded) {
@@ -79,7 +82,8 @@ TEST_F(ModelErrors, OfIndexesAndNames) {
   EXPECT_EQ(aclmdlGetCurOutputDims(desc_, 1, &dims), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlGetInputDimsRange(desc_, 1, &range), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlGetInputIndexByName(desc_, "y", &index), ACL_ERROR_INVALID_PARAM) << "an output";
-  EXPECT_EQ(aclmdlGetInputIndexByName(desc_, ACL_DYNAMIC_TENSOR_NAME, &index), ACL_ERROR_INVALID_PARAM) << "there are no gears";
+  EXPECT_EQ(aclmdlGetInputIndexByName(desc_, ACL_DYNAMIC_TENSOR_NAME, &index), ACL_ERROR_INVALID_PARAM)
+      << "there are no gears";
   EXPECT_EQ(aclmdlGetInputIndexByName(desc_, ACL_DYNAMIC_AIPP_NAME, &index), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlGetOutputIndexByName(desc_, "x", &index), ACL_ERROR_INVALID_PARAM) << "an input";
   EXPECT_STREQ(aclmdlGetInputNameByIndex(desc_, 1), "");
@@ -126,7 +130,8 @@ TEST_F(ModelErrors, OfGears) {
   uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2}), "--dynamic_batch_size=1,4"));
   EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_INVALID_PARAM) << "none was chosen";
   EXPECT_THAT(LastMessage(), testing::HasSubstr("aclmdlSetDynamicBatchSize"));
-  EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 2, 4), ACL_ERROR_INVALID_PARAM) << "there is no such buffer";
+  EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 2, 4), ACL_ERROR_INVALID_PARAM)
+      << "there is no such buffer";
   EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 1, 0), kNoGear);
   EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 1, 3), kNoGear);
   EXPECT_EQ(aclmdlSetDynamicHWSize(id, in.get(), 1, 4, 4), kNoGear);
@@ -142,9 +147,11 @@ TEST_F(ModelErrors, OfGears) {
 
 TEST_F(ModelErrors, OfGearsInAFile) {
   auto load = [&](const std::string& gears) {
-    std::string text = R"({"graph":{"name":"g","nodes":[{"name":"x","type":"Data","outputs":1,"types":[{"dtype":"f32","format":2,"shape":[-1,2]}]},)"
-                       R"({"name":"y","type":"Relu","outputs":1,"inputs":[[0,0]],"types":[{"dtype":"f32","format":2}]}],"inputs":[0],)"
-                       R"("outputs":[{"name":"y","port":[1,0],"type":{"dtype":"f32","format":2}}]},"options":{},"gears":)" + gears + "}";
+    std::string text =
+        R"({"graph":{"name":"g","nodes":[{"name":"x","type":"Data","outputs":1,"types":[{"dtype":"f32","format":2,"shape":[-1,2]}]},)"
+        R"({"name":"y","type":"Relu","outputs":1,"inputs":[[0,0]],"types":[{"dtype":"f32","format":2}]}],"inputs":[0],)"
+        R"("outputs":[{"name":"y","port":[1,0],"type":{"dtype":"f32","format":2}}]},"options":{},"gears":)" +
+        gears + "}";
     std::string file = om_builder::File(text);
     uint32_t id = 0;
     return aclmdlLoadFromMem(file.data(), file.size(), &id);
@@ -165,17 +172,21 @@ TEST_F(ModelErrors, OfGearsInAFile) {
 
 TEST_F(ModelErrors, OfInputsInAFile) {
   auto load = [&](const std::string& nodes, const std::string& inputs) {
-    std::string text = R"({"graph":{"name":"g","nodes":[)" + nodes + R"(],"inputs":)" + inputs + R"(,"outputs":[]},"options":{}})";
+    std::string text = R"({"graph":{"name":"g","nodes":[)" + nodes + R"(],"inputs":)" + inputs +
+                       R"(,"outputs":[]},"options":{}})";
     std::string file = om_builder::File(text);
     return aclmdlGetDescFromMem(desc_, file.data(), file.size());
   };
-  std::string data = R"({"name":"x","type":"Data","outputs":1,"types":[{"dtype":"u8","format":2,"shape":[6]}]})";
+  std::string data =
+      R"({"name":"x","type":"Data","outputs":1,"types":[{"dtype":"u8","format":2,"shape":[6]}]})";
   EXPECT_EQ(load(data, "[0]"), ACL_SUCCESS) << LastMessage();
   EXPECT_EQ(load(data, "[1]"), kDamaged);
   EXPECT_EQ(load(data, "[-1]"), kDamaged);
-  EXPECT_EQ(load(R"({"name":"x","type":"Data","outputs":0,"types":[]})", "[0]"), kDamaged) << "an input without a type";
-  std::string aipp = R"(,{"name":"a","type":"Aipp","outputs":1,"types":[{"dtype":"f32","format":2}],"inputs":[[0,0]],"attributes":{)"
-                     R"("aipp_config":{"s":"aipp_op { aipp_mode: static input_format: RGB888_U8 }"},"features":{"is":[1,3,1,2]}}})";
+  EXPECT_EQ(load(R"({"name":"x","type":"Data","outputs":0,"types":[]})", "[0]"), kDamaged)
+      << "an input without a type";
+  std::string aipp =
+      R"(,{"name":"a","type":"Aipp","outputs":1,"types":[{"dtype":"f32","format":2}],"inputs":[[0,0]],"attributes":{)"
+      R"("aipp_config":{"s":"aipp_op { aipp_mode: static input_format: RGB888_U8 }"},"features":{"is":[1,3,1,2]}}})";
   EXPECT_EQ(load(data + aipp, "[0]"), 145000u) << "images have four dimensions";
 }
 
@@ -192,7 +203,8 @@ TEST_F(ModelErrors, OfMoreSizesThanADescriptionHolds) {
   for (int i = 1; i < 20; ++i) gears += ",2";
   Load(Compile(model.Bytes(), gears + "'"));
   aclmdlIODims dims;
-  EXPECT_EQ(aclmdlGetInputDynamicDims(desc_, static_cast<size_t>(-1), &dims, 1), ACL_ERROR_FEATURE_UNSUPPORTED);
+  EXPECT_EQ(aclmdlGetInputDynamicDims(desc_, static_cast<size_t>(-1), &dims, 1),
+            ACL_ERROR_FEATURE_UNSUPPORTED);
 }
 
 TEST_F(ModelErrors, OfBuffers) {
@@ -206,7 +218,8 @@ TEST_F(ModelErrors, OfBuffers) {
   EXPECT_THAT(LastMessage(), testing::HasSubstr("24"));
   EXPECT_EQ(aclmdlExecute(id, in.get(), small_out.get()), ACL_ERROR_INVALID_PARAM);
   aclrtStream stream = NewStream();
-  EXPECT_EQ(aclmdlExecuteAsync(id, small_in.get(), out.get(), stream), ACL_ERROR_INVALID_PARAM) << "found at the call";
+  EXPECT_EQ(aclmdlExecuteAsync(id, small_in.get(), out.get(), stream), ACL_ERROR_INVALID_PARAM)
+      << "found at the call";
   aclDataBuffer* empty = aclCreateDataBuffer(nullptr, 0);
   Dataset empty_in(empty);
   EXPECT_EQ(aclmdlExecute(id, empty_in.get(), out.get()), ACL_ERROR_INVALID_PARAM);
@@ -216,9 +229,11 @@ TEST_F(ModelErrors, OfBuffers) {
   ASSERT_EQ(aclUpdateDataBuffer(empty, freed, 24), ACL_SUCCESS);
   EXPECT_EQ(aclmdlExecute(id, empty_in.get(), out.get()), ACL_ERROR_INVALID_PARAM) << "memory that was freed";
   ASSERT_EQ(aclDestroyDataBuffer(empty), ACL_SUCCESS);
-  EXPECT_EQ(aclmdlExecute(id, empty_in.get(), out.get()), ACL_ERROR_RT_INVALID_HANDLE) << "a buffer that was destroyed";
+  EXPECT_EQ(aclmdlExecute(id, empty_in.get(), out.get()), ACL_ERROR_RT_INVALID_HANDLE)
+      << "a buffer that was destroyed";
   EXPECT_EQ(aclmdlAddDatasetBuffer(in.get(), empty), ACL_ERROR_RT_INVALID_HANDLE);
-  EXPECT_EQ(aclmdlAddDatasetBuffer(in.get(), reinterpret_cast<aclDataBuffer*>(desc_)), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(aclmdlAddDatasetBuffer(in.get(), reinterpret_cast<aclDataBuffer*>(desc_)),
+            ACL_ERROR_RT_INVALID_HANDLE);
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
@@ -227,7 +242,8 @@ TEST_F(ModelErrors, OfDescriptionsInDatasets) {
   DeviceBuffer x(24), y(24);
   Dataset in(x.buffer()), out(y.buffer());
   auto run = [&](std::vector<int64_t> dims) {
-    aclTensorDesc* desc = aclCreateTensorDesc(ACL_FLOAT, static_cast<int>(dims.size()), dims.data(), ACL_FORMAT_ND);
+    aclTensorDesc* desc =
+        aclCreateTensorDesc(ACL_FLOAT, static_cast<int>(dims.size()), dims.data(), ACL_FORMAT_ND);
     EXPECT_EQ(aclmdlSetDatasetTensorDesc(in.get(), desc, 0), ACL_SUCCESS);
     aclError error = aclmdlExecute(id, in.get(), out.get());
     aclDestroyTensorDesc(desc);
@@ -238,7 +254,8 @@ TEST_F(ModelErrors, OfDescriptionsInDatasets) {
   EXPECT_EQ(run({3}), kShape);
   EXPECT_EQ(run({4, 2}), ACL_ERROR_INVALID_PARAM) << "more than the buffer holds";
   EXPECT_EQ(run(std::vector<int64_t>(9, 1)), kShape);
-  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_RT_INVALID_HANDLE) << "the description was destroyed";
+  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_RT_INVALID_HANDLE)
+      << "the description was destroyed";
   aclTensorDesc* gone = aclCreateTensorDesc(ACL_FLOAT, 0, nullptr, ACL_FORMAT_ND);
   aclDestroyTensorDesc(gone);
   EXPECT_EQ(aclmdlSetDatasetTensorDesc(in.get(), gone, 0), ACL_ERROR_RT_INVALID_HANDLE);
@@ -266,11 +283,13 @@ TEST_F(ModelErrors, OfStreamsAndTheOrderOfCalls) {
   int32_t limit = 20;
   ASSERT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &limit, sizeof limit), ACL_SUCCESS);
   EXPECT_EQ(aclmdlExecuteV2(id, in.get(), out.get(), stream, config), 107020u) << "the stream stands still";
-  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, nullptr, sizeof limit), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, nullptr, sizeof limit),
+            ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_EVENT_SYNC_TIMEOUT, &limit, 8), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_WORK_SIZET, &limit, 4), ACL_ERROR_INVALID_PARAM);
   int32_t negative = -2;
-  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &negative, 4), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &negative, 4),
+            ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlDestroyExecConfigHandle(config), ACL_SUCCESS);
   gate.Open();
   ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
@@ -287,7 +306,8 @@ TEST_F(ModelErrors, OfConfigurations) {
   EXPECT_THAT(LastMessage(), testing::HasSubstr("ACL_MDL_PATH_PTR"));
   EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_LOAD_TYPE_SIZET, &way, 4), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_PRIORITY_INT32, &way, 8), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(aclmdlSetConfigOpt(config, static_cast<aclmdlConfigAttr>(999), &way, wide), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetConfigOpt(config, static_cast<aclmdlConfigAttr>(999), &way, wide),
+            ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_INPUTQ_NUM_SIZET, &way, wide), ACL_ERROR_API_NOT_SUPPORT);
   EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_LOAD_TYPE_SIZET, nullptr, wide), ACL_ERROR_INVALID_PARAM);
   const char* missing = "/no/such/file";

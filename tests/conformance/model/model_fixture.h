@@ -31,7 +31,8 @@ struct Compiled {
 inline Compiled RunAtc(const std::string& onnx, const std::string& options) {
   std::string base = NewFolder() + "/m";
   std::ofstream(base + ".onnx", std::ios::binary) << onnx;
-  std::string command = std::string(BELAY_ATC) + " --framework=5 --model=" + base + ".onnx --output=" + base + " " + options + " >" + base + ".txt";
+  std::string command = std::string(BELAY_ATC) + " --framework=5 --model=" + base + ".onnx --output=" + base +
+                        " " + options + " >" + base + ".txt";
   int status = std::system(command.c_str());
   std::ifstream text(base + ".txt");
   return {status, base + ".om", {std::istreambuf_iterator<char>(text), {}}};

@@ -84,8 +84,9 @@ TEST_F(Model, LoadsFromMemoryAndWithMemory) {
   ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
   EXPECT_EQ(y.floats()[999], 5994.0f);
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
-  EXPECT_EQ(aclmdlLoadFromFileWithMem(path.c_str(), &id, work_memory.floats(), work, weight_memory.floats(), 1),
-            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(
+      aclmdlLoadFromFileWithMem(path.c_str(), &id, work_memory.floats(), work, weight_memory.floats(), 1),
+      ACL_ERROR_INVALID_PARAM);
 }
 
 TEST_F(Model, LoadsByConfiguration) {
@@ -140,7 +141,8 @@ TEST_F(Model, WrongBuffersAreRefused) {
 }
 
 TEST_F(Model, BatchGears) {
-  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2}), "--input_shape='x:-1,2' --dynamic_batch_size=1,4"));
+  uint32_t id =
+      Load(Compile(onnx_builder::SixTimes({-1, 2}), "--input_shape='x:-1,2' --dynamic_batch_size=1,4"));
   ASSERT_EQ(aclmdlGetNumInputs(desc_), 2u);
   EXPECT_EQ(aclmdlGetInputSizeByIndex(desc_, 0), 32u) << "the largest";
   aclmdlBatch batch;
@@ -219,14 +221,16 @@ TEST_F(Model, SizesAreToldWithoutRoomForTheModel) {
   onnx_builder::Model model;
   model.inputs = {onnx_builder::Value("x", dims)};
   model.outputs = {onnx_builder::Value("y", dims)};
-  model.nodes = {onnx_builder::Node("Softmax", {"x"}, {"once"}), onnx_builder::Node("Softmax", {"once"}, {"twice"}),
+  model.nodes = {onnx_builder::Node("Softmax", {"x"}, {"once"}),
+                 onnx_builder::Node("Softmax", {"once"}, {"twice"}),
                  onnx_builder::Node("Add", {"once", "twice"}, {"y"})};
   std::string path = Compile(model.Bytes());
   std::vector<void*> blocks;
   size_t free = 0, total = 0;
   ASSERT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), ACL_SUCCESS);
   for (size_t size = free; size >= 1 << 20; size /= 2) {
-    for (void* block; aclrtMalloc(&block, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS;) blocks.push_back(block);
+    for (void* block; aclrtMalloc(&block, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS;)
+      blocks.push_back(block);
   }
   uint32_t id = 0;
   EXPECT_NE(aclmdlLoadFromFile(path.c_str(), &id), ACL_SUCCESS);
@@ -243,7 +247,8 @@ TEST_F(Model, RunsWithAConfiguration) {
   int32_t limit = 5000;
   EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &limit, 2), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetExecConfigOpt(config, ACL_MDL_STREAM_SYNC_TIMEOUT, &limit, sizeof limit), ACL_SUCCESS);
-  EXPECT_EQ(aclmdlSetExecConfigOpt(config, static_cast<aclmdlExecConfigAttr>(99), &limit, sizeof limit), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetExecConfigOpt(config, static_cast<aclmdlExecConfigAttr>(99), &limit, sizeof limit),
+            ACL_ERROR_INVALID_PARAM);
   DeviceBuffer x(16), y(16);
   Fill(x, 4);
   Dataset in(x.buffer()), out(y.buffer());
@@ -260,7 +265,8 @@ TEST_F(Model, RunsWithAConfiguration) {
 }
 
 TEST_F(Model, ImageGears) {
-  uint32_t id = Load(Compile(onnx_builder::SixTimes({1, -1, -1}), "--input_shape='x:1,-1,-1' --dynamic_image_size='2,3;4,5'"));
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({1, -1, -1}),
+                             "--input_shape='x:1,-1,-1' --dynamic_image_size='2,3;4,5'"));
   aclmdlHW sizes;
   ASSERT_EQ(aclmdlGetDynamicHW(desc_, static_cast<size_t>(-1), &sizes), ACL_SUCCESS);
   ASSERT_EQ(sizes.hwCount, 2u);
@@ -278,9 +284,11 @@ TEST_F(Model, ImageGears) {
 }
 
 TEST_F(Model, GearsOfAnySizes) {
-  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2, -1}), "--input_shape='x:-1,2,-1' --dynamic_dims='1,2;3,1'"));
+  uint32_t id = Load(
+      Compile(onnx_builder::SixTimes({-1, 2, -1}), "--input_shape='x:-1,2,-1' --dynamic_dims='1,2;3,1'"));
   size_t count = 0;
-  EXPECT_EQ(aclmdlGetInputDynamicGearCount(desc_, 0, &count), ACL_ERROR_INVALID_PARAM) << "-1, as gears are the model's";
+  EXPECT_EQ(aclmdlGetInputDynamicGearCount(desc_, 0, &count), ACL_ERROR_INVALID_PARAM)
+      << "-1, as gears are the model's";
   ASSERT_EQ(aclmdlGetInputDynamicGearCount(desc_, static_cast<size_t>(-1), &count), ACL_SUCCESS);
   ASSERT_EQ(count, 2u);
   aclmdlIODims gears[2];

@@ -39,14 +39,15 @@ class NetworkTest : public ::testing::Test {
   }
 
   // A packed tensor with these elements first and zeros behind them.
-  aclTensor* Make(const std::vector<int64_t>& dims, std::vector<float> values, aclFormat format = ACL_FORMAT_NCHW,
-                  aclDataType type = ACL_FLOAT) {
+  aclTensor* Make(const std::vector<int64_t>& dims, std::vector<float> values,
+                  aclFormat format = ACL_FORMAT_NCHW, aclDataType type = ACL_FLOAT) {
     size_t count = 1;
     for (int64_t size : dims) count *= static_cast<size_t>(size);
     values.resize(count);
     void* data = Allocate(count * sizeof(float));
     EXPECT_EQ(aclrtMemcpy(data, count * 4, values.data(), count * 4, ACL_MEMCPY_HOST_TO_DEVICE), 0);
-    tensors_.push_back(aclCreateTensor(dims.data(), dims.size(), type, nullptr, 0, format, dims.data(), dims.size(), data));
+    tensors_.push_back(
+        aclCreateTensor(dims.data(), dims.size(), type, nullptr, 0, format, dims.data(), dims.size(), data));
     return tensors_.back();
   }
   void* Allocate(size_t bytes) {
@@ -72,7 +73,8 @@ class NetworkTest : public ::testing::Test {
     void* data = nullptr;
     EXPECT_EQ(aclGetRawTensorAddr(tensor, &data), 0);
     std::vector<T> values(count);
-    EXPECT_EQ(aclrtMemcpy(values.data(), count * sizeof(T), data, count * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    EXPECT_EQ(
+        aclrtMemcpy(values.data(), count * sizeof(T), data, count * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST), 0);
     return values;
   }
   std::string Message() {
@@ -94,7 +96,8 @@ TEST_F(NetworkTest, Convolution) {
   aclTensor* b = Make({1}, {0.5f}, ACL_FORMAT_ND);
   aclTensor* y = Make({1, 1, 2, 2}, {});
   aclIntArray *one = Ints({1, 1}), *none = Ints({0, 0});
-  Run(aclnnConvolutionGetWorkspaceSize(x, w, b, one, none, one, false, none, 1, y, 0, &size_, &executor_), &aclnnConvolution);
+  Run(aclnnConvolutionGetWorkspaceSize(x, w, b, one, none, one, false, none, 1, y, 0, &size_, &executor_),
+      &aclnnConvolution);
   EXPECT_THAT(Read(y, 4), ElementsAre(6.5f, 8.5f, 12.5f, 14.5f));
 }
 
@@ -102,7 +105,8 @@ TEST_F(NetworkTest, ConvolutionOfOneDimensionTransposed) {
   aclTensor* x = Make({1, 1, 2}, {1, 2}, ACL_FORMAT_NCL);
   aclTensor* w = Make({1, 1, 2}, {10, 1}, ACL_FORMAT_NCL);
   aclTensor* y = Make({1, 1, 4}, {}, ACL_FORMAT_NCL);
-  Run(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, Ints({2}), Ints({0}), Ints({1}), true, Ints({0}), 1, y, 0, &size_, &executor_),
+  Run(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, Ints({2}), Ints({0}), Ints({1}), true, Ints({0}), 1, y,
+                                       0, &size_, &executor_),
       &aclnnConvolution);
   EXPECT_THAT(Read(y, 4), ElementsAre(10, 1, 20, 2));
 }
@@ -112,7 +116,9 @@ TEST_F(NetworkTest, ConvolutionsThatDoNotFitSayWhy) {
   aclTensor* w = Make({1, 1, 2, 2}, {});
   aclTensor* y = Make({1, 1, 2, 2}, {});
   aclIntArray *one = Ints({1, 1}), *none = Ints({0, 0});
-  EXPECT_EQ(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, one, none, one, false, none, 1, y, 0, &size_, &executor_), kInvalid);
+  EXPECT_EQ(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, one, none, one, false, none, 1, y, 0, &size_,
+                                             &executor_),
+            kInvalid);
   EXPECT_THAT(Message(), HasSubstr("[1, 2, 3, 3]"));
 }
 
@@ -120,17 +126,22 @@ TEST_F(NetworkTest, Pooling) {
   aclTensor* x = Make({1, 1, 2, 4}, {1, 5, 2, 2, 3, 4, 9, 0});
   aclTensor* y = Make({1, 1, 1, 2}, {});
   aclIntArray *two = Ints({2, 2}), *one = Ints({1, 1}), *none = Ints({0, 0});
-  Run(aclnnAvgPool2dGetWorkspaceSize(x, two, two, none, false, true, 0, 0, y, &size_, &executor_), &aclnnAvgPool2d);
+  Run(aclnnAvgPool2dGetWorkspaceSize(x, two, two, none, false, true, 0, 0, y, &size_, &executor_),
+      &aclnnAvgPool2d);
   EXPECT_THAT(Read(y, 2), ElementsAre(3.25f, 3.25f));
-  Run(aclnnMaxPoolGetWorkspaceSize(x, two, two, 0, Ints({0, 0, 0, 0}), one, 0, y, &size_, &executor_), &aclnnMaxPool);
+  Run(aclnnMaxPoolGetWorkspaceSize(x, two, two, 0, Ints({0, 0, 0, 0}), one, 0, y, &size_, &executor_),
+      &aclnnMaxPool);
   EXPECT_THAT(Read(y, 2), ElementsAre(5, 9));
   aclTensor* places = Make({1, 1, 1, 2}, {}, ACL_FORMAT_NCHW, ACL_INT32);
   Run(aclnnMaxPool2dWithIndicesGetWorkspaceSize(x, two, two, none, one, false, y, places, &size_, &executor_),
       &aclnnMaxPool2dWithIndices);
   EXPECT_THAT(Read<int32_t>(places, 2), ElementsAre(1, 6));
-  Run(aclnnAdaptiveAvgPool2dGetWorkspaceSize(x, Ints({1, 2}), y, &size_, &executor_), &aclnnAdaptiveAvgPool2d);
+  Run(aclnnAdaptiveAvgPool2dGetWorkspaceSize(x, Ints({1, 2}), y, &size_, &executor_),
+      &aclnnAdaptiveAvgPool2d);
   EXPECT_THAT(Read(y, 2), ElementsAre(3.25f, 3.25f));
-  EXPECT_EQ(aclnnAvgPool2dGetWorkspaceSize(x, Ints({0, 2}), two, none, false, true, 0, 0, y, &size_, &executor_), kInvalid);
+  EXPECT_EQ(
+      aclnnAvgPool2dGetWorkspaceSize(x, Ints({0, 2}), two, none, false, true, 0, 0, y, &size_, &executor_),
+      kInvalid);
 }
 
 TEST_F(NetworkTest, ProductsThatAreAdded) {

@@ -1,4 +1,5 @@
-// The way of programs that compile their operators ahead: atc --singleop, aclopSetModelDir, aclopExecute and aclblas.
+// The way of programs that compile their operators ahead: atc --singleop, aclopSetModelDir, aclopExecute and
+// aclblas.
 #include <acl/acl_op.h>
 #include <acl/ops/acl_cblas.h>
 
@@ -33,8 +34,9 @@ class CompiledAhead : public RuntimeTest {
   void SetUp() override {
     RuntimeTest::SetUp();
     std::ofstream(folder_ / "ops.json") << kOps;
-    std::string command = std::string(BELAY_ATC) + " --singleop=" + (folder_ / "ops.json").string() + " --output=" +
-                          (folder_ / "op_models").string() + " --soc_version=Ascend310 >" + (folder_ / "log").string();
+    std::string command = std::string(BELAY_ATC) + " --singleop=" + (folder_ / "ops.json").string() +
+                          " --output=" + (folder_ / "op_models").string() + " --soc_version=Ascend310 >" +
+                          (folder_ / "log").string();
     ASSERT_EQ(std::system(command.c_str()), 0) << std::ifstream(folder_ / "log").rdbuf();
     ASSERT_EQ(aclopSetModelDir((folder_ / "op_models").c_str()), ACL_SUCCESS) << LastMessage();
     ASSERT_EQ(aclrtMalloc(&memory_, 5 * kBlock, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
@@ -47,11 +49,13 @@ class CompiledAhead : public RuntimeTest {
 
  protected:
   static constexpr size_t kBlock = 1024;
-  aclFloat16* At(int i) { return reinterpret_cast<aclFloat16*>(static_cast<char*>(memory_) + static_cast<size_t>(i) * kBlock); }
+  aclFloat16* At(int i) {
+    return reinterpret_cast<aclFloat16*>(static_cast<char*>(memory_) + static_cast<size_t>(i) * kBlock);
+  }
   void Fill(int i, float value) { std::fill_n(At(i), kBlock / 2, aclFloatToFloat16(value)); }
   aclError Gemm(aclTransType trans_a, int m, int n, int k) {
-    return aclblasHgemm(trans_a, ACL_TRANS_N, ACL_TRANS_N, m, n, k, At(3), At(0), -1, At(1), -1, At(4), At(2), -1,
-                        ACL_COMPUTE_HIGH_PRECISION, nullptr);
+    return aclblasHgemm(trans_a, ACL_TRANS_N, ACL_TRANS_N, m, n, k, At(3), At(0), -1, At(1), -1, At(4), At(2),
+                        -1, ACL_COMPUTE_HIGH_PRECISION, nullptr);
   }
 
   TempFolder folder_;
@@ -69,7 +73,8 @@ TEST_F(CompiledAhead, ProductsRunWhereTheyWereCompiledFor) {
 }
 
 TEST_F(CompiledAhead, AFilterIsFoundAsItIsDescribed) {
-  const int64_t image[] = {1, 1, 1, 2}, kernel[] = {3, 2, 1, 1}, result[] = {1, 1, 1, 3}, ones[] = {1, 1, 1, 1}, none[4] = {};
+  const int64_t image[] = {1, 1, 1, 2}, kernel[] = {3, 2, 1, 1}, result[] = {1, 1, 1, 3},
+                ones[] = {1, 1, 1, 1}, none[4] = {};
   const aclTensorDesc* in[] = {aclCreateTensorDesc(ACL_FLOAT16, 4, image, ACL_FORMAT_NHWC),
                                aclCreateTensorDesc(ACL_FLOAT16, 4, kernel, ACL_FORMAT_NCHW)};
   const aclTensorDesc* out[] = {aclCreateTensorDesc(ACL_FLOAT16, 4, result, ACL_FORMAT_NHWC)};
@@ -80,12 +85,14 @@ TEST_F(CompiledAhead, AFilterIsFoundAsItIsDescribed) {
   aclopSetAttrListInt(attributes, "pads", 4, none);
   Fill(0, 3);
   At(1)[5] = aclFloatToFloat16(7);
-  EXPECT_EQ(aclopExecute("Conv2D", 2, in, from, 1, out, to, attributes, nullptr), ACL_SUCCESS) << LastMessage();
+  EXPECT_EQ(aclopExecute("Conv2D", 2, in, from, 1, out, to, attributes, nullptr), ACL_SUCCESS)
+      << LastMessage();
   EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
   EXPECT_EQ(aclFloat16ToFloat(At(2)[1]), 6.0f);
   EXPECT_EQ(aclFloat16ToFloat(At(2)[2]), 24.0f);
   aclopDestroyAttr(attributes);
-  for (aclDataBuffer* buffer : {from[0], from[1], to[0]}) EXPECT_EQ(aclDestroyDataBuffer(buffer), ACL_SUCCESS);
+  for (aclDataBuffer* buffer : {from[0], from[1], to[0]})
+    EXPECT_EQ(aclDestroyDataBuffer(buffer), ACL_SUCCESS);
   for (const aclTensorDesc* desc : {in[0], in[1], out[0]}) aclDestroyTensorDesc(desc);
 }
 
@@ -100,7 +107,8 @@ TEST_F(CompiledAhead, SizesThatWereLeftOpenServeAll) {
     ASSERT_EQ(aclopCast(half, from, single, to, 0, nullptr), ACL_SUCCESS) << LastMessage();
     ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
     EXPECT_EQ(reinterpret_cast<float*>(At(1))[count - 1], static_cast<float>(count));
-    EXPECT_EQ(aclopCast(single, from, half, to, 0, nullptr), ACL_ERROR_OP_NOT_FOUND) << "the other way was not compiled";
+    EXPECT_EQ(aclopCast(single, from, half, to, 0, nullptr), ACL_ERROR_OP_NOT_FOUND)
+        << "the other way was not compiled";
     for (aclDataBuffer* buffer : {from, to}) aclDestroyDataBuffer(buffer);
     for (aclTensorDesc* desc : {half, single}) aclDestroyTensorDesc(desc);
   }

@@ -70,12 +70,14 @@ class OpErrors : public RuntimeTest {
     Call c = Good();
     change(c);
     aclError codes[] = {
-        aclopExecute(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.out_buffers(), c.attr, nullptr),
-        aclopExecuteV2(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.out_buffers(), c.attr, nullptr),
-        aclopCompileAndExecute(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.out_buffers(), c.attr,
-                               ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr),
-        aclopCompileAndExecuteV2(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.out_buffers(), c.attr,
-                                 ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr)};
+        aclopExecute(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.out_buffers(), c.attr,
+                     nullptr),
+        aclopExecuteV2(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.out_buffers(),
+                       c.attr, nullptr),
+        aclopCompileAndExecute(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(),
+                               c.out_buffers(), c.attr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr),
+        aclopCompileAndExecuteV2(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(),
+                                 c.out_buffers(), c.attr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr)};
     for (aclError code : codes) EXPECT_EQ(code, codes[0]);
     EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
     return codes[0];
@@ -86,9 +88,9 @@ class OpErrors : public RuntimeTest {
     Call c = Good();
     change(c);
     aclopHandle* handle = nullptr;
-    aclError codes[] = {
-        aclopCompile(c.type, c.inputs, c.ins(), c.outputs, c.outs(), c.attr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr),
-        aclopCreateHandle(c.type, c.inputs, c.ins(), c.outputs, c.outs(), c.attr, &handle)};
+    aclError codes[] = {aclopCompile(c.type, c.inputs, c.ins(), c.outputs, c.outs(), c.attr, ACL_ENGINE_SYS,
+                                     ACL_COMPILE_SYS, nullptr),
+                        aclopCreateHandle(c.type, c.inputs, c.ins(), c.outputs, c.outs(), c.attr, &handle)};
     EXPECT_EQ(codes[0], codes[1]);
     if (handle != nullptr) aclopDestroyHandle(handle);
     return codes[0];
@@ -121,12 +123,16 @@ TEST_F(OpErrors, OfArrays) {
   EXPECT_EQ(Run([](Call& c) { c.no_in = true; }), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(Run([](Call& c) { c.no_out = true; }), ACL_ERROR_INVALID_PARAM);
   ExpectAll([](Call& c) { c.in_desc[1] = nullptr; }, ACL_ERROR_INVALID_PARAM, "a description is null");
-  ExpectAll([&](Call& c) { c.in_desc[1] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE, "a description was destroyed");
-  ExpectAll([&](Call& c) { c.out_desc[0] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE, "a description was destroyed");
-  ExpectAll([&](Call& c) { c.out_desc[0] = reinterpret_cast<aclTensorDesc*>(buffer_); }, ACL_ERROR_RT_INVALID_HANDLE, "no description");
+  ExpectAll([&](Call& c) { c.in_desc[1] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE,
+            "a description was destroyed");
+  ExpectAll([&](Call& c) { c.out_desc[0] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE,
+            "a description was destroyed");
+  ExpectAll([&](Call& c) { c.out_desc[0] = reinterpret_cast<aclTensorDesc*>(buffer_); },
+            ACL_ERROR_RT_INVALID_HANDLE, "no description");
   EXPECT_EQ(Run([](Call& c) { c.in[0] = nullptr; }), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(Run([&](Call& c) { c.in[0] = gone_; }), ACL_ERROR_RT_INVALID_HANDLE);
-  EXPECT_EQ(Run([&](Call& c) { c.out[0] = reinterpret_cast<aclDataBuffer*>(desc_); }), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(Run([&](Call& c) { c.out[0] = reinterpret_cast<aclDataBuffer*>(desc_); }),
+            ACL_ERROR_RT_INVALID_HANDLE);
 }
 
 TEST_F(OpErrors, OfBuffers) {
@@ -185,7 +191,8 @@ TEST_F(OpErrors, OfHandles) {
   aclopDestroyHandle(handle);
   EXPECT_EQ(aclopExecWithHandle(handle, 2, c.in, 1, c.out, nullptr), ACL_ERROR_RT_INVALID_HANDLE);
   aclopDestroyHandle(handle);
-  EXPECT_THAT(LastMessage(), testing::HasSubstr("aclopDestroyHandle")) << "what returns nothing leaves a message";
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("aclopDestroyHandle"))
+      << "what returns nothing leaves a message";
 }
 
 TEST_F(OpErrors, OfCasts) {
@@ -220,9 +227,11 @@ TEST_F(OpErrors, OfListsOfAttributes) {
     EXPECT_EQ(aclopSetAttrListFloat(attr_, "a", count, bad ? reals : nullptr), ACL_ERROR_INVALID_PARAM);
     EXPECT_EQ(aclopSetAttrListDataType(attr_, "a", count, bad ? types : nullptr), ACL_ERROR_INVALID_PARAM);
     EXPECT_EQ(aclopSetAttrListString(attr_, "a", count, bad ? texts : nullptr), ACL_ERROR_INVALID_PARAM);
-    EXPECT_EQ(aclopSetAttrListListInt(attr_, "a", count, bad ? counts : nullptr, lists), ACL_ERROR_INVALID_PARAM);
+    EXPECT_EQ(aclopSetAttrListListInt(attr_, "a", count, bad ? counts : nullptr, lists),
+              ACL_ERROR_INVALID_PARAM);
   }
-  EXPECT_EQ(aclopSetAttrListListInt(attr_, "a", 2, counts, lists), ACL_ERROR_INVALID_PARAM) << "the second list has -1 numbers";
+  EXPECT_EQ(aclopSetAttrListListInt(attr_, "a", 2, counts, lists), ACL_ERROR_INVALID_PARAM)
+      << "the second list has -1 numbers";
   EXPECT_EQ(aclopSetAttrListListInt(attr_, "a", 1, counts, nullptr), ACL_ERROR_INVALID_PARAM);
   const char* no_text[] = {nullptr};
   EXPECT_EQ(aclopSetAttrListString(attr_, "a", 1, no_text), ACL_ERROR_INVALID_PARAM) << "a text is null";

@@ -30,7 +30,9 @@ class LoadedOps : public RuntimeTest {
 
  protected:
   static constexpr size_t kBytes = 64;
-  float* At(int i) { return reinterpret_cast<float*>(static_cast<char*>(memory_) + static_cast<size_t>(i) * kBytes); }
+  float* At(int i) {
+    return reinterpret_cast<float*>(static_cast<char*>(memory_) + static_cast<size_t>(i) * kBytes);
+  }
 
   aclError Load(const std::string& bytes) { return aclopLoad(bytes.data(), bytes.size()); }
   void Write(const std::string& name, const std::string& bytes) {
@@ -75,7 +77,8 @@ TEST_F(LoadedOps, WhatWasCompiledRunsToo) {
   int64_t dims[] = {2, 3};
   aclTensorDesc* desc = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
   const aclTensorDesc* descs[] = {desc, desc};
-  ASSERT_EQ(aclopCompile("Maximum", 2, descs, 1, descs, nullptr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclopCompile("Maximum", 2, descs, 1, descs, nullptr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr),
+            ACL_SUCCESS);
   EXPECT_EQ(Run("Maximum", 3), ACL_SUCCESS);
   EXPECT_EQ(At(2)[5], 10.0f);
   aclopHandle* handle = nullptr;
@@ -113,7 +116,9 @@ TEST_F(LoadedOps, RefusesWhatIsNoSingleOperator) {
   EXPECT_EQ(aclopLoad(nullptr, 8), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclopLoad(add.data(), 0), kNoModel);
   EXPECT_EQ(aclopLoad(add.data(), add.size() / 2), kNoModel);
-  EXPECT_EQ(Load(om_builder::File(R"({"graph":{"name":"n","nodes":[],"inputs":[],"outputs":[]},"options":{}})")), kNoModel);
+  EXPECT_EQ(
+      Load(om_builder::File(R"({"graph":{"name":"n","nodes":[],"inputs":[],"outputs":[]},"options":{}})")),
+      kNoModel);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("aclmdlLoadFromFile"));
 }
 

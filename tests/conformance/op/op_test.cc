@@ -9,7 +9,8 @@ namespace {
 // A tensor of floats in device memory with its description and buffer.
 class Floats {
  public:
-  explicit Floats(std::vector<int64_t> dims, std::vector<float> values = {}, aclFormat format = ACL_FORMAT_ND) {
+  explicit Floats(std::vector<int64_t> dims, std::vector<float> values = {},
+                  aclFormat format = ACL_FORMAT_ND) {
     count_ = 1;
     for (int64_t size : dims) count_ *= static_cast<size_t>(size);
     EXPECT_EQ(aclrtMalloc(&data_, std::max<size_t>(count_ * 4, 4), ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
@@ -50,8 +51,9 @@ class Op : public RuntimeTest {
     for (Floats* input : inputs) in_desc.push_back(input->desc()), in.push_back(input->buffer());
     const aclTensorDesc* out_desc = output.desc();
     aclDataBuffer* out = output.buffer();
-    aclError error = aclopCompileAndExecute(type, static_cast<int>(inputs.size()), in_desc.data(), in.data(), 1,
-                                            &out_desc, &out, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr);
+    aclError error =
+        aclopCompileAndExecute(type, static_cast<int>(inputs.size()), in_desc.data(), in.data(), 1, &out_desc,
+                               &out, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr);
     return error != ACL_SUCCESS ? error : aclrtSynchronizeStream(nullptr);
   }
   aclopAttr* attr_ = nullptr;
@@ -203,8 +205,10 @@ TEST_F(Op, RefusesWhatDoesNotFit) {
   EXPECT_THAT(LastMessage(), testing::HasSubstr("NoSuchOperator"));
   EXPECT_EQ(Run("Add", {&a}, y), 145000u) << "an input is missing";
   EXPECT_EQ(Run("Add", {&a, &a}, small), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(aclopExecute("Add", 2, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(aclopExecute(nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopExecute("Add", 2, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr),
+            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopExecute(nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr),
+            ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclopSetModelDir("/no/such/folder"), ACL_ERROR_INVALID_FILE);
   EXPECT_EQ(aclopSetMaxOpQueueNum(0), ACL_ERROR_INVALID_PARAM);
 }
@@ -240,8 +244,11 @@ TEST_F(Op, PreparedAhead) {
   aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 1, dims, ACL_FORMAT_ND);
   const aclTensorDesc* out_desc[] = {ints};
   ASSERT_EQ(aclopSetAttrDataType(attr_, "dst_type", ACL_INT32), ACL_SUCCESS);
-  ASSERT_EQ(aclopCompile("Cast", 1, in_desc, 1, out_desc, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr), ACL_SUCCESS);
-  EXPECT_EQ(aclopCompile("NoSuchOperator", 1, in_desc, 1, out_desc, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr), 200001u);
+  ASSERT_EQ(aclopCompile("Cast", 1, in_desc, 1, out_desc, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr),
+            ACL_SUCCESS);
+  EXPECT_EQ(aclopCompile("NoSuchOperator", 1, in_desc, 1, out_desc, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS,
+                         nullptr),
+            200001u);
   aclopHandle* handle = nullptr;
   ASSERT_EQ(aclopCreateHandleForCast(a.desc(), ints, 0, &handle), ACL_SUCCESS);
   const aclDataBuffer* in[] = {a.buffer()};
@@ -252,7 +259,9 @@ TEST_F(Op, PreparedAhead) {
   aclopDestroyHandle(handle);
   aclTensorDesc* in_v2[] = {a.desc()};
   aclDataBuffer* in_buffers[] = {a.buffer()};
-  ASSERT_EQ(aclopCompileAndExecuteV2("Cast", 1, in_v2, in_buffers, 1, &ints, out, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclopCompileAndExecuteV2("Cast", 1, in_v2, in_buffers, 1, &ints, out, attr_, ACL_ENGINE_SYS,
+                                     ACL_COMPILE_SYS, nullptr, nullptr),
+            ACL_SUCCESS);
   ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
   aclDestroyTensorDesc(ints);
   EXPECT_EQ(aclopSetCompileFlag(ACL_OP_COMPILE_FUZZ), ACL_SUCCESS);
@@ -264,8 +273,8 @@ TEST_F(Op, DequantisesWithPackedFactors) {
   auto* x = reinterpret_cast<int32_t*>(memory.at());
   auto* factors = reinterpret_cast<uint64_t*>(memory.at() + 4);
   x[0] = 2, x[1] = -4;
-  factors[0] = 0x3f000000;                  // 0.5
-  factors[1] = 0xdeadbeef40400000;          // 3, below something else
+  factors[0] = 0x3f000000;          // 0.5
+  factors[1] = 0xdeadbeef40400000;  // 3, below something else
   int64_t dims[] = {2};
   aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 1, dims, ACL_FORMAT_ND);
   aclTensorDesc* packed = aclCreateTensorDesc(ACL_UINT64, 1, dims, ACL_FORMAT_ND);
@@ -274,8 +283,10 @@ TEST_F(Op, DequantisesWithPackedFactors) {
   aclDataBuffer* out = aclCreateDataBuffer(memory.at() + 12, 8);
   const aclTensorDesc* in_desc[] = {ints, packed};
   const aclTensorDesc* out_desc[] = {floats};
-  ASSERT_EQ(aclopCompileAndExecute("AscendDequant", 2, in_desc, buffers, 1, out_desc, &out, nullptr, ACL_ENGINE_SYS,
-                                   ACL_COMPILE_SYS, nullptr, nullptr), ACL_SUCCESS) << LastMessage();
+  ASSERT_EQ(aclopCompileAndExecute("AscendDequant", 2, in_desc, buffers, 1, out_desc, &out, nullptr,
+                                   ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr),
+            ACL_SUCCESS)
+      << LastMessage();
   ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
   EXPECT_EQ(memory.at()[12], 1.0f);
   EXPECT_EQ(memory.at()[13], -12.0f);

@@ -222,7 +222,8 @@ TEST_F(MemoryKey, WhatCannotBeImported) {
   EXPECT_REFUSED(kBadArgument, aclrtIpcMemSetImportPid(key.text, &pid, 0), "no process");
   EXPECT_REFUSED(kBadArgument, aclrtIpcMemSetImportPid(key.text, nullptr, 1), "pid");
   std::vector<int32_t> many(500, 1);
-  EXPECT_REFUSED(kBadArgument, aclrtIpcMemSetImportPid(key.text, many.data(), many.size()), "an offer can name");
+  EXPECT_REFUSED(kBadArgument, aclrtIpcMemSetImportPid(key.text, many.data(), many.size()),
+                 "an offer can name");
 }
 
 TEST_F(MemoryKey, AnImportIsNotMadeTwiceNorFreed) {

@@ -47,7 +47,8 @@ TEST_F(PhysicalMemory, BothProcessesSeeWhatEitherWrites) {
     EXPECT_OK(aclrtPointerGetAttributes(shared, &attributes));
     EXPECT_EQ(attributes.location.id, 1u) << "the device that the importer chose";
     uint64_t number = 0;
-    EXPECT_REFUSED(kBadArgument, aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 1, &number),
+    EXPECT_REFUSED(kBadArgument,
+                   aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 1, &number),
                    "another process's");
     EXPECT_OK(aclrtUnmapMem(shared));
     EXPECT_OK(aclrtFreePhysical(handle));
@@ -70,7 +71,8 @@ TEST_F(PhysicalMemory, OnlyNamedProcessesImport) {
   OtherProcess other([](Channel& channel) {
     auto number = channel.Receive<uint64_t>();
     aclrtDrvMemHandle handle = nullptr;
-    EXPECT_REFUSED(kBadArgument, aclrtMemImportFromShareableHandle(number, 0, &handle), "did not name this process");
+    EXPECT_REFUSED(kBadArgument, aclrtMemImportFromShareableHandle(number, 0, &handle),
+                   "did not name this process");
     channel.Send(true);
     channel.Receive<bool>();
     EXPECT_OK(aclrtMemImportFromShareableHandle(number, 0, &handle));
@@ -110,11 +112,14 @@ TEST_F(PhysicalMemory, BadArguments) {
                  "handle");
   EXPECT_REFUSED(kBadArgument, aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 1, nullptr),
                  "shareableHandle");
-  EXPECT_REFUSED(kBadArgument, aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 4, &number), "flags");
-  EXPECT_REFUSED(kBadArgument, aclrtMemExportToShareableHandle(handle, static_cast<aclrtMemHandleType>(3), 1, &number),
+  EXPECT_REFUSED(kBadArgument, aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 4, &number),
+                 "flags");
+  EXPECT_REFUSED(kBadArgument,
+                 aclrtMemExportToShareableHandle(handle, static_cast<aclrtMemHandleType>(3), 1, &number),
                  "handleType");
   for (void* foreign : ForeignHandles()) {
-    EXPECT_REFUSED(kStale, aclrtMemExportToShareableHandle(foreign, ACL_MEM_HANDLE_TYPE_NONE, 1, &number), "handle");
+    EXPECT_REFUSED(kStale, aclrtMemExportToShareableHandle(foreign, ACL_MEM_HANDLE_TYPE_NONE, 1, &number),
+                   "handle");
   }
   number = Export(handle, 1);
   EXPECT_REFUSED(kBadArgument, aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 1, &number),

@@ -106,7 +106,8 @@ TEST_F(SharedSignals, EventsThatCannotBeShared) {
 TEST_F(SharedSignals, ADestroyedEventIsGone) {
   OtherProcess other([](Channel& channel) {
     aclrtEvent event = nullptr;
-    EXPECT_REFUSED(kStale, aclrtIpcOpenEventHandle(channel.Receive<aclrtIpcEventHandle>(), &event), "withdrew it");
+    EXPECT_REFUSED(kStale, aclrtIpcOpenEventHandle(channel.Receive<aclrtIpcEventHandle>(), &event),
+                   "withdrew it");
   });
   Start();
   aclrtEvent event = NewIpcEvent();

@@ -119,7 +119,8 @@ class Sharing : public ::testing::Test {
     std::fill(ints, ints + bytes / sizeof(int), value);
     return ints;
   }
-  static Key Export(void* p, size_t bytes, uint64_t flags = ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION) {
+  static Key Export(void* p, size_t bytes,
+                    uint64_t flags = ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION) {
     Key key;
     EXPECT_OK(aclrtIpcMemGetExportKey(p, bytes, key.text, sizeof key.text, flags));
     return key;

@@ -49,7 +49,8 @@ TEST_F(StreamConfig, AnEmptySetMakesAnOrdinaryStream) {
 TEST_F(StreamConfig, BadOptions) {
   aclrtStreamConfigHandle* config = aclrtCreateStreamConfigHandle();
   uint32_t priority = 3;
-  EXPECT_REFUSED(107000, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, 8), "takes 4 bytes");
+  EXPECT_REFUSED(107000, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, 8),
+                 "takes 4 bytes");
   EXPECT_REFUSED(107000, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &priority, 4), "takes 8 bytes");
   EXPECT_REFUSED(107000, aclrtSetStreamConfigOpt(config, static_cast<aclrtStreamConfigAttr>(9), &priority, 4),
                  "attr = 9");
@@ -64,7 +65,8 @@ TEST_F(StreamConfig, SetsThatAreNone) {
   uint32_t priority = 3;
   aclrtStream stream = nullptr;
   EXPECT_REFUSED(kStale, aclrtDestroyStreamConfigHandle(config), "stream options");
-  EXPECT_REFUSED(kStale, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, 4), "stream options");
+  EXPECT_REFUSED(kStale, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, 4),
+                 "stream options");
   EXPECT_REFUSED(kStale, aclrtCreateStreamV2(&stream, config), "stream options");
   for (void* handle : ForeignHandles()) {
     auto* foreign = static_cast<aclrtStreamConfigHandle*>(handle);

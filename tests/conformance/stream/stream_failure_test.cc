@@ -51,7 +51,8 @@ TEST_F(StreamFailure, TheFirstOfSeveralIsTold) {
   Mark(stream, 'a');
   Fail(stream);
   Fail(stream);
-  EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(stream), "task [0-9]+ of the stream.*aclrtMemcpyAsync");
+  EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(stream),
+                 "task [0-9]+ of the stream.*aclrtMemcpyAsync");
   EXPECT_OK(aclrtSynchronizeStream(stream));
 }
 
@@ -121,7 +122,8 @@ TEST_F(StreamFailure, AbortTellsThoseWhoWait) {
   std::thread waiter([&] {
     EXPECT_OK(aclrtSetCurrentContext(context));
     waiting = gettid();
-    EXPECT_REFUSED(ACL_ERROR_RT_DEVICE_TASK_ABORT, aclrtSynchronizeStream(stream), "dropped while this call waited");
+    EXPECT_REFUSED(ACL_ERROR_RT_DEVICE_TASK_ABORT, aclrtSynchronizeStream(stream),
+                   "dropped while this call waited");
   });
   while (waiting == 0) std::this_thread::yield();
   AwaitAsleep(waiting);
@@ -166,7 +168,8 @@ TEST_F(StreamFailure, AnotherContextsStreamIsRefused) {
   aclrtStreamStatus status;
   int32_t id;
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtSynchronizeStream(foreign), "aclrtSetCurrentContext");
-  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtSynchronizeStreamWithTimeout(foreign, 1), "another context");
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtSynchronizeStreamWithTimeout(foreign, 1),
+                 "another context");
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtStreamQuery(foreign, &status), "another context");
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtStreamGetId(foreign, &id), "another context");
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtDestroyStream(foreign), "another context");
@@ -192,19 +195,27 @@ TEST_F(StreamFailure, WaitsInsideCallbacksAreRefused) {
   Call(stream, [&] {
     aclrtSetCurrentContext(context);
     TakeMessage();
-    aclError codes[] = {aclrtSynchronizeStream(other), aclrtSynchronizeStreamWithTimeout(other, 1),
-                        aclrtSynchronizeEvent(event),  aclrtSynchronizeEventWithTimeout(event, 1),
-                        aclrtSynchronizeDevice(),      aclrtSynchronizeDeviceWithTimeout(1),
-                        aclrtStreamAbort(other),       aclrtDestroyStream(other),
-                        aclrtDestroyStreamForce(other), aclrtDestroyContext(spare),
-                        aclrtResetDevice(0),           aclrtResetDeviceForce(0),
-                        aclFinalize(),                 aclFinalizeReference(nullptr)};
+    aclError codes[] = {aclrtSynchronizeStream(other),
+                        aclrtSynchronizeStreamWithTimeout(other, 1),
+                        aclrtSynchronizeEvent(event),
+                        aclrtSynchronizeEventWithTimeout(event, 1),
+                        aclrtSynchronizeDevice(),
+                        aclrtSynchronizeDeviceWithTimeout(1),
+                        aclrtStreamAbort(other),
+                        aclrtDestroyStream(other),
+                        aclrtDestroyStreamForce(other),
+                        aclrtDestroyContext(spare),
+                        aclrtResetDevice(0),
+                        aclrtResetDeviceForce(0),
+                        aclFinalize(),
+                        aclFinalizeReference(nullptr)};
     for (aclError code : codes) EXPECT_EQ(code, ACL_ERROR_INVALID_PARAM);
     messages.push_back(TakeMessage());
   });
   EXPECT_OK(aclrtSynchronizeStream(stream));
   ASSERT_EQ(messages.size(), 1u);
-  for (const char* name : {"aclrtSynchronizeStream", "aclrtDestroyContext", "aclFinalizeReference", "inside a callback"}) {
+  for (const char* name :
+       {"aclrtSynchronizeStream", "aclrtDestroyContext", "aclFinalizeReference", "inside a callback"}) {
     EXPECT_THAT(messages[0], testing::HasSubstr(name));
   }
 }

@@ -189,8 +189,7 @@ TEST_F(Stream, CoreLimits) {
   aclrtStream stream = NewStream();
   uint32_t all = 0, value = 0;
   EXPECT_EQ(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, &all), ACL_SUCCESS);
-  EXPECT_EQ(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, all + 1),
-            ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, all + 1), ACL_ERROR_RT_PARAM_INVALID);
   EXPECT_EQ(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_VECTOR_CORE, 3), ACL_SUCCESS);
   EXPECT_EQ(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_VECTOR_CORE, &value), ACL_SUCCESS);
   EXPECT_EQ(value, all);

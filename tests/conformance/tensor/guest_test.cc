@@ -71,13 +71,10 @@ bool Multiply() {
   }
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
-  if (aclnnMmGetWorkspaceSize(tensors[0], tensors[0], tensors[1], 0, &size, &executor) != kOk)
-    return false;
-  if (aclnnMm(nullptr, 0, executor, nullptr) != kOk || aclrtSynchronizeDevice() != kOk)
-    return false;
+  if (aclnnMmGetWorkspaceSize(tensors[0], tensors[0], tensors[1], 0, &size, &executor) != kOk) return false;
+  if (aclnnMm(nullptr, 0, executor, nullptr) != kOk || aclrtSynchronizeDevice() != kOk) return false;
   bool right = true;
-  for (int64_t k = 0; k < kSize * kSize; ++k)
-    right = right && static_cast<float*>(memory[1])[k] == 1200;
+  for (int64_t k = 0; k < kSize * kSize; ++k) right = right && static_cast<float*>(memory[1])[k] == 1200;
   for (int i = 0; i < 2; ++i) aclDestroyTensor(tensors[i]), aclrtFree(memory[i]);
   return right;
 }

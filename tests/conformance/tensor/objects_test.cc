@@ -19,8 +19,8 @@ class Objects : public ::testing::Test {
   }
   aclTensor* View(std::vector<int64_t> dims, std::vector<int64_t> strides, int64_t offset,
                   std::vector<int64_t> storage) {
-    return aclCreateTensor(dims.data(), dims.size(), ACL_FLOAT16, strides.data(), offset,
-                           ACL_FORMAT_NCHW, storage.data(), storage.size(), nullptr);
+    return aclCreateTensor(dims.data(), dims.size(), ACL_FLOAT16, strides.data(), offset, ACL_FORMAT_NCHW,
+                           storage.data(), storage.size(), nullptr);
   }
 };
 
@@ -57,8 +57,7 @@ TEST_F(Objects, TensorAnswersWhatItWasMadeOf) {
 }
 
 TEST_F(Objects, TensorsOfNoAndOfEightDimensions) {
-  aclTensor* scalar =
-      aclCreateTensor(nullptr, 0, ACL_INT8, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr);
+  aclTensor* scalar = aclCreateTensor(nullptr, 0, ACL_INT8, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr);
   ASSERT_NE(scalar, nullptr);
   int64_t* values = nullptr;
   uint64_t count = 7;
@@ -90,29 +89,24 @@ TEST_F(Objects, TensorsThatCannotBe) {
   EXPECT_EQ(View({2}, {1}, kHuge, {6}), nullptr);
   EXPECT_EQ(View({2}, {1}, 0, {kHuge, 2}), nullptr);
   int64_t dims[] = {2};
-  EXPECT_EQ(aclCreateTensor(dims, 1, static_cast<aclDataType>(1000), nullptr, 0, ACL_FORMAT_ND,
-                            dims, 1, nullptr),
+  EXPECT_EQ(
+      aclCreateTensor(dims, 1, static_cast<aclDataType>(1000), nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr),
+      nullptr);
+  EXPECT_EQ(aclCreateTensor(dims, 1, ACL_FLOAT, nullptr, 0, static_cast<aclFormat>(1000), dims, 1, nullptr),
             nullptr);
-  EXPECT_EQ(aclCreateTensor(dims, 1, ACL_FLOAT, nullptr, 0, static_cast<aclFormat>(1000), dims, 1,
-                            nullptr),
-            nullptr);
-  EXPECT_EQ(aclCreateTensor(nullptr, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr),
-            nullptr);
-  EXPECT_EQ(aclCreateTensor(dims, ~0ull, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr),
-            nullptr);
+  EXPECT_EQ(aclCreateTensor(nullptr, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr), nullptr);
+  EXPECT_EQ(aclCreateTensor(dims, ~0ull, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr), nullptr);
 }
 
 TEST_F(Objects, InitTensorMakesItAnother) {
   aclTensor* tensor = View({2, 3}, {3, 1}, 0, {6});
   int64_t dims[] = {5};
-  ASSERT_EQ(aclInitTensor(tensor, dims, 1, ACL_INT64, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr),
-            kOk);
+  ASSERT_EQ(aclInitTensor(tensor, dims, 1, ACL_INT64, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr), kOk);
   aclDataType type;
   ASSERT_EQ(aclGetDataType(tensor, &type), kOk);
   EXPECT_EQ(type, ACL_INT64);
   int64_t bad[] = {-5};
-  EXPECT_EQ(aclInitTensor(tensor, bad, 1, ACL_INT8, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr),
-            kInvalid);
+  EXPECT_EQ(aclInitTensor(tensor, bad, 1, ACL_INT8, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr), kInvalid);
   ASSERT_EQ(aclGetDataType(tensor, &type), kOk);
   EXPECT_EQ(type, ACL_INT64) << "a refused change changes nothing";
   EXPECT_EQ(aclDestroyTensor(tensor), kOk);

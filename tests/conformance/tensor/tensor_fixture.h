@@ -82,9 +82,7 @@ class AddTest : public TensorTest {
     EXPECT_EQ(aclDestroyScalar(alpha_), kOk);
     TensorTest::TearDown();
   }
-  int Prepare() {
-    return aclnnAddGetWorkspaceSize(self_, other_, alpha_, out_, &size_, &executor_);
-  }
+  int Prepare() { return aclnnAddGetWorkspaceSize(self_, other_, alpha_, out_, &size_, &executor_); }
   int Run() { return aclnnAdd(nullptr, 0, executor_, stream_); }
 
   aclTensor *self_ = nullptr, *other_ = nullptr, *out_ = nullptr;

@@ -13,7 +13,8 @@ TEST_F(Thread, HasNoContextUntilItSetsOne) {
     aclrtContext context;
     aclrtStream stream;
     aclrtStreamStatus status;
-    EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtGetDevice(&device), "aclrtSetDevice or aclrtSetCurrentContext");
+    EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtGetDevice(&device),
+                   "aclrtSetDevice or aclrtSetCurrentContext");
     EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtGetCurrentContext(&context), "no context");
     EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtCreateStream(&stream), "no context");
     EXPECT_REFUSED(ACL_ERROR_RT_CONTEXT_NULL, aclrtSynchronizeStream(nullptr), "no context");
@@ -65,7 +66,8 @@ TEST_F(Thread, ADestroyedContextIsNobodysContext) {
 }
 
 TEST_F(Thread, ADefaultContextOrStreamIsNotDestroyed) {
-  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtDestroyContext(CurrentContext()), "default context.*aclrtResetDevice");
+  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtDestroyContext(CurrentContext()),
+                 "default context.*aclrtResetDevice");
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtDestroyStream(nullptr), "stream is null");
   EXPECT_OK(aclrtSynchronizeStream(nullptr));
 }

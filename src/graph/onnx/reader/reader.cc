@@ -116,7 +116,8 @@ bool belay_read_onnx(const char* bytes, size_t size, ModelData* model) try {
   return false;
 }
 
-bool belay_read_onnx_tensor(const char* bytes, size_t size, TensorData* tensor, std::shared_ptr<const void>* owner) try {
+bool belay_read_onnx_tensor(const char* bytes, size_t size, TensorData* tensor,
+                            std::shared_ptr<const void>* owner) try {
   auto proto = std::make_shared<pb::TensorProto>();
   if (!Parse(*proto, bytes, size)) return false;
   *tensor = Tensor(*proto);

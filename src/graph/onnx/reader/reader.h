@@ -9,9 +9,10 @@
 extern "C" {
 
 // False: the bytes are no model.
-[[gnu::visibility("default")]] bool belay_read_onnx(const char* bytes, size_t size, belay::graph::onnx::ModelData* model);
+[[gnu::visibility("default")]] bool belay_read_onnx(const char* bytes, size_t size,
+                                                    belay::graph::onnx::ModelData* model);
 // A file that holds one TensorProto, as test data does.
-[[gnu::visibility("default")]] bool belay_read_onnx_tensor(const char* bytes, size_t size, belay::graph::onnx::TensorData* tensor,
-                                                            std::shared_ptr<const void>* owner);
-
+[[gnu::visibility("default")]] bool belay_read_onnx_tensor(const char* bytes, size_t size,
+                                                           belay::graph::onnx::TensorData* tensor,
+                                                           std::shared_ptr<const void>* owner);
 }

@@ -57,21 +57,33 @@ void Append(dnnl::post_ops& posts, algorithm kind, float alpha = 0, float beta =
 void AppendActivation(dnnl::post_ops& posts, const Activation& a) {
   switch (a.kind) {
     using enum ActivationKind;
-    case kNone: return;
-    case kRelu: return Append(posts, algorithm::eltwise_relu, a.alpha);
-    case kClip: return Append(posts, algorithm::eltwise_clip, a.alpha, a.beta);
-    case kSigmoid: return Append(posts, algorithm::eltwise_logistic);
-    case kTanh: return Append(posts, algorithm::eltwise_tanh);
-    case kHardSwish: return Append(posts, algorithm::eltwise_hardswish);
+    case kNone:
+      return;
+    case kRelu:
+      return Append(posts, algorithm::eltwise_relu, a.alpha);
+    case kClip:
+      return Append(posts, algorithm::eltwise_clip, a.alpha, a.beta);
+    case kSigmoid:
+      return Append(posts, algorithm::eltwise_logistic);
+    case kTanh:
+      return Append(posts, algorithm::eltwise_tanh);
+    case kHardSwish:
+      return Append(posts, algorithm::eltwise_hardswish);
     case kHardSigmoid:
       Append(posts, algorithm::eltwise_linear, a.alpha, a.beta);
       return Append(posts, algorithm::eltwise_clip, 0, 1);
-    case kSwish: return Append(posts, algorithm::eltwise_swish, a.alpha);
-    case kGelu: return Append(posts, algorithm::eltwise_gelu_erf);
-    case kGeluTanh: return Append(posts, algorithm::eltwise_gelu_tanh);
-    case kElu: return Append(posts, algorithm::eltwise_elu, a.alpha);
-    case kMish: return Append(posts, algorithm::eltwise_mish);
-    case kSoftplus: return Append(posts, algorithm::eltwise_soft_relu);
+    case kSwish:
+      return Append(posts, algorithm::eltwise_swish, a.alpha);
+    case kGelu:
+      return Append(posts, algorithm::eltwise_gelu_erf);
+    case kGeluTanh:
+      return Append(posts, algorithm::eltwise_gelu_tanh);
+    case kElu:
+      return Append(posts, algorithm::eltwise_elu, a.alpha);
+    case kMish:
+      return Append(posts, algorithm::eltwise_mish);
+    case kSoftplus:
+      return Append(posts, algorithm::eltwise_soft_relu);
   }
 }
 
@@ -79,7 +91,8 @@ dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
   dnnl::post_ops posts;
   if (spec.residual) posts.append_sum(1.0f);
   AppendActivation(posts, spec.activation);
-  if (spec.activation.scaled()) Append(posts, algorithm::eltwise_linear, spec.activation.scale, spec.activation.shift);
+  if (spec.activation.scaled())
+    Append(posts, algorithm::eltwise_linear, spec.activation.scale, spec.activation.shift);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_post_ops(posts);
@@ -89,7 +102,9 @@ dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
 // A geometry with the two or three spatial dimensions that it needs.
 struct Dims {
   explicit Dims(const ConvSpec& spec)
-      : g(spec.geometry), type(spec.type == belay::ops::ConvType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32), first(g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0) {}
+      : g(spec.geometry),
+        type(spec.type == belay::ops::ConvType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32),
+        first(g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0) {}
 
   memory::desc Activations(int64_t channels, const int64_t* sizes, memory::data_type of) const {
     memory::dims dims{g.batch, channels};
@@ -105,9 +120,7 @@ struct Dims {
     return dims;
   }
 
-  memory::desc AnyWeights() const {
-    return memory::desc(WeightSizes(), type, memory::format_tag::any);
-  }
+  memory::desc AnyWeights() const { return memory::desc(WeightSizes(), type, memory::format_tag::any); }
 
   // The dimension of a WeightLayout that stands for dimension d of the weights.
   int LayoutDim(int d) const {
@@ -119,7 +132,9 @@ struct Dims {
   // False: more than blocks, which other types need.
   bool ReadLayout(const dnnl_memory_desc_t& from, WeightLayout* to) const {
     const dnnl_blocking_desc_t& blocks = from.format_desc.blocking;
-    if (from.format_kind != dnnl_blocked || from.extra.flags != 0 || blocks.inner_nblks > WeightLayout::kMostBlocks) return false;
+    if (from.format_kind != dnnl_blocked || from.extra.flags != 0 ||
+        blocks.inner_nblks > WeightLayout::kMostBlocks)
+      return false;
     *to = {};
     to->bf16 = type == memory::data_type::bf16;
     for (int d = 0; d < WeightLayout::kRank; ++d) to->sizes[d] = to->padded[d] = 1;
@@ -181,12 +196,15 @@ Description Describe(const ConvSpec& spec, const memory::desc& weights) {
   if (!spec.bias) bias = memory::desc();
   dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm::convolution_direct,
                                        dims.Activations(g.in_channels, g.in, dims.type), weights, bias,
-                                       dims.Activations(g.out_channels, g.out, memory::data_type::f32), dims.Of(g.stride),
-                                       dims.Of(g.dilation, 1), dims.Of(g.before), dims.Of(g.after));
+                                       dims.Activations(g.out_channels, g.out, memory::data_type::f32),
+                                       dims.Of(g.stride), dims.Of(g.dilation, 1), dims.Of(g.before),
+                                       dims.Of(g.after));
   Description found(desc, AttributesOf(spec), belay::ops::TheEngine());
   // Its first choice for one channel a group is a third slower than its second.
   Description next = found;
-  if (Implementation(found).starts_with("brdgmm_dw") && next.next_impl() && Implementation(next).starts_with("jit_dw")) return next;
+  if (Implementation(found).starts_with("brdgmm_dw") && next.next_impl() &&
+      Implementation(next).starts_with("jit_dw"))
+    return next;
   return found;
 }
 
@@ -225,15 +243,24 @@ bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
 
 const char* Machine() {
   switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41: return "sse41";
-    case dnnl::cpu_isa::avx: return "avx";
-    case dnnl::cpu_isa::avx2: return "avx2";
-    case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_core: return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
-    case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
-    default: return "other";
+    case dnnl::cpu_isa::sse41:
+      return "sse41";
+    case dnnl::cpu_isa::avx:
+      return "avx";
+    case dnnl::cpu_isa::avx2:
+      return "avx2";
+    case dnnl::cpu_isa::avx2_vnni:
+      return "avx2_vnni";
+    case dnnl::cpu_isa::avx512_core:
+      return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "avx512_core_bf16";
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "avx512_core_amx";
+    default:
+      return "other";
   }
 }
 
@@ -245,8 +272,9 @@ ConvPrimitive* MakePrimitive(const ConvSpec& spec, const WeightLayout& layout) {
     const memory::desc weights(dims.WeightsLaid(layout));
     Description pd = Describe(spec, weights);
     if (!IsFast(pd)) return nullptr;
-    return new ConvPrimitive{dnnl::convolution_forward(pd), pd.src_desc(), weights, pd.bias_desc(), pd.dst_desc(),
-                             pd.scratchpad_desc(), dims.PlainWeights(), spec.bias};
+    return new ConvPrimitive{
+        dnnl::convolution_forward(pd), pd.src_desc(),       weights,  pd.bias_desc(), pd.dst_desc(),
+        pd.scratchpad_desc(),          dims.PlainWeights(), spec.bias};
   } catch (const dnnl::error&) {
     return nullptr;
   }
@@ -265,8 +293,8 @@ bool Pack(const ConvPrimitive& p, const void* weights, void* packed) {
 }
 
 std::unique_ptr<Arguments> MakeArguments(const ConvPrimitive& p) {
-  static constexpr int kNames[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST,
-                                   DNNL_ARG_SCRATCHPAD, DNNL_ARG_BIAS};
+  static constexpr int kNames[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD,
+                                   DNNL_ARG_BIAS};
   const memory::desc* descs[] = {&p.src, &p.weights, &p.dst, &p.scratch, &p.bias};
   auto made = std::make_unique<Arguments>();
   for (int i = 0; i < (p.has_bias ? 5 : 4); ++i) {
@@ -284,8 +312,8 @@ bool Run(const ConvPrimitive& p, const belay::ops::ConvCall& call) {
     const void* addresses[] = {call.src, call.weights, call.dst, call.scratch, call.bias};
     const int count = p.has_bias ? 5 : 4;
     for (int i = 0; i < count; ++i) arguments->Point(i, addresses[i]);
-    const bool done = dnnl_primitive_execute(p.primitive.get(), belay::ops::ThisThreadsStream().get(),
-                                             count, arguments->list.data()) == dnnl_success;
+    const bool done = dnnl_primitive_execute(p.primitive.get(), belay::ops::ThisThreadsStream().get(), count,
+                                             arguments->list.data()) == dnnl_success;
     delete p.idle.exchange(arguments.release(), std::memory_order_acq_rel);
     return done;
   } catch (const dnnl::error&) {

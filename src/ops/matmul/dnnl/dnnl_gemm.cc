@@ -47,8 +47,7 @@ struct PerThread {
     memory::desc a, b, c, scratch;
     std::unique_ptr<memory> scratchpad;
   };
-  using Key =
-      std::tuple<int64_t, int64_t, int64_t, int64_t, bool, int64_t, bool, int64_t, int, int>;
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, int64_t, bool, int64_t, int, int>;
   std::map<Key, Ready> ready;
 
   Ready& Find(const Gemm& g) {
@@ -81,9 +80,8 @@ PerThread& ThisThread() {
 
 bool RunF32(const Gemm& g) {
   return dnnl_sgemm(g.a.transposed ? 'T' : 'N', g.b.transposed ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
-                    static_cast<const float*>(g.a.data), g.a.ld,
-                    static_cast<const float*>(g.b.data), g.b.ld, 0.0f, static_cast<float*>(g.c),
-                    g.ldc) == dnnl_success;
+                    static_cast<const float*>(g.a.data), g.a.ld, static_cast<const float*>(g.b.data), g.b.ld,
+                    0.0f, static_cast<float*>(g.c), g.ldc) == dnnl_success;
 }
 
 bool RunPrimitive(const Gemm& g) {
@@ -104,8 +102,7 @@ bool RunPrimitive(const Gemm& g) {
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_gemm(const Gemm& gemm) {
   SingleThreaded scope;
   try {
-    return gemm.in == GemmType::kF32 && gemm.out == GemmType::kF32 ? RunF32(gemm)
-                                                                   : RunPrimitive(gemm);
+    return gemm.in == GemmType::kF32 && gemm.out == GemmType::kF32 ? RunF32(gemm) : RunPrimitive(gemm);
   } catch (const dnnl::error&) {
     return false;
   }
@@ -114,23 +111,16 @@ extern "C" __attribute__((visibility("default"))) bool belay_dnnl_gemm(const Gem
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_integer_gemm(const IntegerGemm& g) {
   SingleThreaded scope;
   const int32_t nothing = 0;  // is added to every sum
-  return dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb, g.b_zero, 0.0f, g.c,
-                           g.ldc, &nothing) == dnnl_success;
+  return dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb, g.b_zero,
+                           0.0f, g.c, g.ldc, &nothing) == dnnl_success;
 }
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_has_bf16() {
   SingleThreaded scope;
   try {
     dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-    Gemm probe{16,
-               16,
-               16,
-               {nullptr, 16, false},
-               {nullptr, 16, false},
-               nullptr,
-               16,
-               GemmType::kBF16,
-               GemmType::kF32};
+    Gemm probe{
+        16, 16, 16, {nullptr, 16, false}, {nullptr, 16, false}, nullptr, 16, GemmType::kBF16, GemmType::kF32};
     auto pd = DescribeGemm(probe, engine);
     // Its reference implementation takes every type but is slower than converting to f32.
     return std::strstr(pd.impl_info_str(), "ref") == nullptr;
