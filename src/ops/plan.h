@@ -45,6 +45,12 @@ struct Frame {
   char* workspace;
 };
 
+// The parts of a workspace begin at cache lines: the room that a part of so many bytes takes.
+constexpr int64_t WorkspacePart(int64_t bytes) {
+  constexpr auto kLine = static_cast<int64_t>(kCacheLine);
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
 class alignas(kCacheLine) Plan {
  public:
   static constexpr size_t kInlineBody = 640;

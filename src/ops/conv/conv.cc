@@ -255,7 +255,7 @@ class Builder {
     if (!ready->usable()) return false;
     for (const ReadyConv::Part& part : ready->parts()) {
       body_.rounded_bytes =
-          std::max(body_.rounded_bytes, (ConvBody::InputCount(part.geometry) * 2 + 63) / 64 * 64);
+          std::max(body_.rounded_bytes, WorkspacePart(ConvBody::InputCount(part.geometry) * 2));
     }
     body_.rounded_at = Reserve(body_.rounded_bytes * static_cast<int64_t>(ready->parts().size()));
     body_.ready = std::move(ready);
@@ -275,7 +275,7 @@ class Builder {
 
   int64_t Reserve(int64_t bytes) {
     const int64_t at = workspace_;
-    workspace_ += (bytes + 63) / 64 * 64;
+    workspace_ += WorkspacePart(bytes);
     return at;
   }
 

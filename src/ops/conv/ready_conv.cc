@@ -1,12 +1,11 @@
 #include "ops/conv/ready_conv.h"
 
 #include "base/error.h"
+#include "ops/plan.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
 namespace {
-
-int64_t Rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::vector<ConvSpec> SpecsOf(const ConvSpec& whole, const std::vector<ConvPart>& parts) {
   std::vector<ConvSpec> specs;
@@ -71,7 +70,7 @@ ReadyConv::ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const st
 int64_t ReadyConv::scratch_bytes() const {
   int64_t most = 0;
   for (const Part& part : parts_) most = std::max(most, backend_.scratch_bytes(*part.primitive));
-  return Rounded(most);
+  return WorkspacePart(most);
 }
 
 void ReadyConv::Pack(const char* plain, char* packed) const {
@@ -112,7 +111,7 @@ bool ReadyConv::MakeFor(const ConvSpec& spec, const ConvPart& part, Packing& pac
 
 ReadyConv::Packing& ReadyConv::NewPacking(const WeightLayout& layout) {
   packings_.push_back({layout, weight_bytes_, nullptr});
-  weight_bytes_ += Rounded(layout.count() * element_);
+  weight_bytes_ += WorkspacePart(layout.count() * element_);
   return packings_.back();
 }
 

@@ -77,7 +77,7 @@ void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
                       .mat2 = args.mat2.binding,
                       .self = args.self.present() ? args.self.binding : -1,
                       .out = args.out.binding,
-                      .inner_at = (sums.count() * 4 + 63) / 64 * 64,
+                      .inner_at = WorkspacePart(sums.count() * 4),
                       .nest = LoopNest(shape, {args.out, Operand{&sums}, self}),
                       .self_lane = {},
                       .out_lane = {},

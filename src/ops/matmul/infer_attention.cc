@@ -281,7 +281,7 @@ void FusedInferAttentionScore(Plan& plan, DType, const Operand& query, const Ope
   int64_t used = 0;
   for (int part = 0; part < kParts; ++part) {
     body.at[part] = used;
-    used += (counts[part] * 4 + 63) / 64 * 64;
+    used += WorkspacePart(counts[part] * 4);
   }
   uint64_t cost = 1000;
   body.members = PlanMembers(all, body.mask.present(), &cost);

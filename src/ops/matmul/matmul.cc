@@ -210,7 +210,7 @@ struct Builder {
 
   int64_t Reserve(int64_t elements) {
     int64_t at = workspace;
-    workspace += (elements * kFloat + 63) / 64 * 64;
+    workspace += WorkspacePart(elements * kFloat);
     return at;
   }
 

@@ -13,8 +13,6 @@
 namespace belay::ops {
 namespace {
 
-int64_t AlignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // The scales or offsets, as floats in the workspace.
 struct Factors {
   FloatCopy values;
@@ -110,9 +108,9 @@ void WeightQuantBatchMatmul(Plan& plan, DType, const Operand& x, const Operand& 
   const int64_t groups = (body.rows + body.group - 1) / body.group;
   body.scale = FactorsOf(scale, body.columns, groups);
   if (shift.present()) body.shift = FactorsOf(shift, body.columns, groups);
-  body.shift.at = AlignUp(scale.tensor->count() * 4);
-  body.weights_at = body.shift.at + AlignUp(shift.present() ? shift.tensor->count() * 4 : 0);
-  body.inner_at = body.weights_at + AlignUp(w.count() * 4);
+  body.shift.at = WorkspacePart(scale.tensor->count() * 4);
+  body.weights_at = body.shift.at + WorkspacePart(shift.present() ? shift.tensor->count() * 4 : 0);
+  body.inner_at = body.weights_at + WorkspacePart(w.count() * 4);
   body.offset = w.offset, body.row_step = w.strides[0], body.column_step = w.strides[1];
   body.four_bits = weight.dtype() == DType::kI4;
   body.x = x.binding, body.weight = weight.binding, body.out = out.binding;

@@ -175,7 +175,7 @@ void PlanFor(Plan& plan, const PoolArgs& args, const PoolLoops<T>& loops, DType 
   int64_t workspace = 0;
   auto reserve = [&](const Conversion& conversion) {
     const int64_t at = workspace;
-    if (conversion.needed()) workspace += (conversion.bytes() + 63) / 64 * 64;
+    if (conversion.needed()) workspace += WorkspacePart(conversion.bytes());
     return at;
   };
   body.in_at = reserve(body.in), body.out_at = reserve(body.out);
