@@ -15,21 +15,21 @@ std::string OwnFolder() {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// Among its own symbols before anybody else's: a program may bring another version of what the library
-// needs. Sanitizers refuse that flag.
-constexpr int kFlags = RTLD_NOW | RTLD_LOCAL
-#if !defined(BELAY_ASAN) && !defined(BELAY_TSAN)
-                       | RTLD_DEEPBIND
+// Sanitizers refuse the flag.
+#if defined(BELAY_ASAN) || defined(BELAY_TSAN)
+constexpr int kLibraryFirst = 0;
+#else
+constexpr int kLibraryFirst = RTLD_DEEPBIND;
 #endif
-    ;
 
 }  // namespace
 
-void* LoadBeside(const char* name, std::string* reason) {
+void* LoadBeside(const char* name, SymbolsOf order, std::string* reason) {
+  const int flags = RTLD_NOW | RTLD_LOCAL | (order == SymbolsOf::kLibraryFirst ? kLibraryFirst : 0);
   std::string folder = OwnFolder();
-  if (void* library = dlopen((folder + name).c_str(), kFlags)) return library;
+  if (void* library = dlopen((folder + name).c_str(), flags)) return library;
   *reason = dlerror();
-  void* library = dlopen((folder + "../lib64/" + name).c_str(), kFlags);
+  void* library = dlopen((folder + "../lib64/" + name).c_str(), flags);
   if (library == nullptr) *reason += std::string("; ") + dlerror();
   return library;
 }

@@ -27,7 +27,7 @@ struct Reader {
 const Reader& TheReader() {
   static const Reader reader = [] {
     Reader found;
-    if (void* library = LoadBeside("libbelay_onnx.so", &found.reason)) {
+    if (void* library = LoadBeside("libbelay_onnx.so", SymbolsOf::kLibraryFirst, &found.reason)) {
       found.model = reinterpret_cast<decltype(found.model)>(dlsym(library, "belay_read_onnx"));
       found.tensor = reinterpret_cast<decltype(found.tensor)>(dlsym(library, "belay_read_onnx_tensor"));
     }
