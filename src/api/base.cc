@@ -4,6 +4,7 @@
 
 #include "api/handlers.h"
 #include "base/error.h"
+#include "runtime/memory.h"
 #include "tensor/description.h"
 #include "tensor/half.h"
 
@@ -134,6 +135,7 @@ void aclSetTensorConst(TensorDesc& desc, void* dataBuffer, size_t length) {
   if (dataBuffer == nullptr && length != 0) {
     Fail(100000, "description-constant", "dataBuffer is null, but length is {}", length);
   }
+  if (length != 0) rt::CheckRange(dataBuffer, length, "dataBuffer");
   auto* bytes = static_cast<const std::byte*>(dataBuffer);
   desc.constant.assign(bytes, bytes + length);
   desc.is_constant = true;

@@ -50,6 +50,7 @@ const T* CheckedArray(const T* value, uint64_t size) {
   constexpr uint64_t kMost = uint64_t{1} << 32;
   if (value == nullptr && size != 0) Fail(tensor::kNullArgument, "null-argument", "value is null");
   if (size > kMost) Fail(kInvalidArgument, "array-too-large", "size is {}", size);
+  if (size != 0) rt::CheckRange(value, size * sizeof(T), "value");
   return value;
 }
 
@@ -116,6 +117,7 @@ void aclSetRawTensorAddr(tensor::Tensor& tensor, void* addr) {
 void aclGetRawTensorAddr(const tensor::Tensor& tensor, void** addr) { *addr = tensor.data; }
 
 aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
+  if (value != nullptr) rt::CheckRange(value, 1, "value");
   return Create<aclScalar>(tensor::g_scalars, value, static_cast<tensor::DType>(dataType));
 }
 void aclDestroyScalar(const aclScalar* scalar) { Destroy(tensor::g_scalars, scalar); }

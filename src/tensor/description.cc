@@ -45,7 +45,10 @@ Range TensorDesc::dim_range(uint64_t index) const {
 }
 
 std::vector<int64_t> CheckedDims(const int64_t* dims, int64_t rank) {
-  if (rank < 0) Fail(100000, "description-dims", "the number of dimensions is {}", rank);
+  constexpr int64_t kMostDims = 128;  // as many as aclmdlIODims has room for
+  if (rank < 0 || rank > kMostDims) {
+    Fail(100000, "description-dims", "the number of dimensions is {}; 0 to {} are possible", rank, kMostDims);
+  }
   if (rank > 0 && dims == nullptr) {
     Fail(100000, "description-dims", "dims is null, but there are {} dimensions", rank);
   }

@@ -58,13 +58,13 @@ Strides CheckedStrides(const TensorSpec& spec, const Shape& shape) {
 }
 
 int64_t CheckedStorage(const TensorSpec& spec, const Shape& shape) {
-  // ggml computes a size below 0 for a view without elements.
-  if (CountOf(shape) == 0) return 0;
   constexpr uint64_t kMaxStorageRank = 64;
   if (spec.storage_rank > kMaxStorageRank) {
     Fail(kInvalidArgument, "tensor-storage-rank", "storageDimsNum is {}; at most {} are possible",
          spec.storage_rank, kMaxStorageRank);
   }
+  // ggml computes a size below 0 for a view without elements.
+  if (CountOf(shape) == 0) return 0;
   CheckNotNegative("storageDims", spec.storage, spec.storage_rank);
   std::optional<int64_t> count = CheckedCount({spec.storage, spec.storage_rank});
   int64_t bits;

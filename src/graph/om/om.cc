@@ -13,6 +13,7 @@
 #include "graph/codes.h"
 #include "graph/om/format.h"
 #include "graph/om/text.h"
+#include "runtime/memory.h"
 
 namespace belay::graph {
 namespace {
@@ -71,8 +72,9 @@ std::shared_ptr<const MappedFile> Mapped(const std::string& path) {
   return file;
 }
 
-// The bytes begin with a header that holds together.
+// The bytes lie in memory that is alive, and begin with a header that holds together.
 std::shared_ptr<std::byte> Copied(const void* data, size_t size) {
+  if (size != 0) rt::CheckRange(data, size, "model");
   HeaderOf(BytesOf(data, size));
   std::shared_ptr<std::byte> copy = Aligned(size);
   std::memcpy(copy.get(), data, size);

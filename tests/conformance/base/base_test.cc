@@ -137,6 +137,7 @@ TEST(DescriptionOfUnknownShape, Marks) {
   aclDestroyTensorDesc(desc);
   EXPECT_EQ(aclCreateTensorDesc(ACL_FLOAT, 1, wrong, ACL_FORMAT_ND), nullptr);
   EXPECT_EQ(aclCreateTensorDesc(ACL_FLOAT, -1, wrong, ACL_FORMAT_ND), nullptr);
+  EXPECT_EQ(aclCreateTensorDesc(ACL_FLOAT, 0x7fffffff, some, ACL_FORMAT_ND), nullptr);
 }
 
 TEST(NoDescription, HasNothing) {

@@ -40,6 +40,11 @@ TEST_F(ModelErrors, OfFilesAndBytes) {
     EXPECT_EQ(aclmdlLoadFromMemWithMem(bytes_.data(), size, &id, nullptr, 0, nullptr, 0), kNoModel) << size;
     EXPECT_EQ(aclmdlGetDescFromMem(desc_, bytes_.data(), size), kNoModel) << size;
   }
+  void* freed = nullptr;
+  ASSERT_EQ(aclrtMalloc(&freed, 4096, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  ASSERT_EQ(aclrtFree(freed), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlLoadFromMem(freed, 4096, &id), ACL_ERROR_INVALID_PARAM);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("freed"));
   EXPECT_EQ(aclmdlGetNumInputs(desc_), 0u) << "the description was left alone";
   DeviceBuffer one(1);
   EXPECT_EQ(aclmdlLoadFromFileWithMem(path_.c_str(), &id, nullptr, 0, one.at(), 1), ACL_ERROR_INVALID_PARAM);

@@ -96,6 +96,9 @@ TEST_F(Objects, TensorsThatCannotBe) {
             nullptr);
   EXPECT_EQ(aclCreateTensor(nullptr, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr), nullptr);
   EXPECT_EQ(aclCreateTensor(dims, ~0ull, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 1, nullptr), nullptr);
+  int64_t nothing[] = {0};
+  EXPECT_EQ(aclCreateTensor(nothing, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 1ull << 40, nullptr),
+            nullptr);
 }
 
 TEST_F(Objects, InitTensorMakesItAnother) {
@@ -179,6 +182,14 @@ TEST_F(Objects, DestroyingNothingIsFine) {
   EXPECT_EQ(aclDestroyBoolArray(nullptr), kOk);
   EXPECT_EQ(aclDestroyTensorList(nullptr), kOk);
   EXPECT_EQ(aclDestroyScalarList(nullptr), kOk);
+}
+
+TEST_F(TensorTest, ValuesInMemoryThatWasFreedAreRefused) {
+  void* freed = nullptr;
+  ASSERT_EQ(aclrtMalloc(&freed, 64, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  ASSERT_EQ(aclrtFree(freed), ACL_SUCCESS);
+  EXPECT_EQ(aclCreateScalar(freed, ACL_FLOAT), nullptr);
+  EXPECT_EQ(aclCreateIntArray(static_cast<int64_t*>(freed), 2), nullptr);
 }
 
 TEST_F(Objects, ObjectsOfAnotherKindAreNotTakenForTensors) {
