@@ -182,6 +182,7 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
   ApplyShapes(file.graph, ParseShapes(std::string(Value(options, "input_shape", "ge.inputShape"))));
   std::string aipp(Value(options, "ge.insertOpFile"));
   if (!aipp.empty()) InsertAipp(file.graph, ReadAippFile(aipp), file.gears.kind);
+  FindQuantised(file.graph);
   if (std::vector<ValueType> types = InputTypes(file.graph); AllConcrete(types)) {
     file.graph = Specialise(file.graph, types).graph;
     OptimiseFor(options, file.graph);

@@ -2,6 +2,7 @@
 // that it stands for.
 #include "graph/onnx/importer.h"
 #include "graph/onnx/window_attributes.h"
+#include "graph/ops/integers.h"
 
 namespace belay::graph::onnx {
 namespace {
@@ -16,7 +17,17 @@ void Quantised(OnnxNode& node, Port result, int scale) {
   node.Out(0, node.Add("QuantizeLinear", {result, node.in(scale), node.in(scale + 1)}));
 }
 
-void QLinearAdd(OnnxNode& node) { Quantised(node, node.Add("Add", {Real(node, 0), Real(node, 3)}), 6); }
+// Bytes are added as they are; onnxruntime rounds sums of 16 bits in another way.
+void QLinearAdd(OnnxNode& node) {
+  bool bytes = true;
+  for (int zero : {2, 5, 7}) {
+    Constant constant = node.has(zero) ? node.constant(zero) : nullptr;
+    bytes = bytes && constant != nullptr && IsByte(constant->dtype());
+  }
+  if (bytes) return node.Become("QLinearAdd");
+  Quantised(node, node.Add("Add", {Real(node, 0), Real(node, 3)}), 6);
+}
+
 void QLinearMul(OnnxNode& node) { Quantised(node, node.Add("Mul", {Real(node, 0), Real(node, 3)}), 6); }
 void QLinearSigmoid(OnnxNode& node) { Quantised(node, node.Add("Sigmoid", {Real(node, 0)}), 3); }
 

@@ -6,6 +6,8 @@
 #include "graph/host_tensor.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/window_attributes.h"
+#include "graph/ops/integers.h"
+#include "ops/conv/byte_conv.h"
 
 namespace belay::graph::onnx {
 namespace {
@@ -86,6 +88,10 @@ void ConvInteger(OnnxNode& node) {
 
 // The sums are rounded to bytes, so that a last bit which f32 cannot hold does not show.
 void QLinearConv(OnnxNode& node) {
+  Constant weights = node.constant(3), zeros = node.constant(5);
+  if (ops::ConvolvesBytes() && weights != nullptr && zeros != nullptr &&
+      !SignedWeights(*weights, *zeros).empty())
+    return node.Become(node.type(), ConvAttributes(node));
   Port sums = SumsOfProducts(node, {0, 2, 3, 5}, 8);
   if (!sums.present()) return node.Become(node.type(), ConvAttributes(node));
   Port scale = node.Add("Div", {node.Add("Mul", {node.in(4), node.in(1)}), node.in(6)});

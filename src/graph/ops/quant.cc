@@ -5,7 +5,7 @@
 #include "graph/ops/window.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/byte_conv.h"
 #include "ops/kernels.h"
 
 namespace belay::graph {
@@ -28,6 +28,23 @@ Tensor WithoutZero(Translation& node, const Tensor& x, const Tensor* zero, int a
   Scalar alpha(&one, DType::kI64);
   node.Run(ops::forms::Sub, {Arg(&whole), Arg(&shift), Arg(&alpha), Arg(&result)});
   return result;
+}
+
+std::vector<int8_t> SignedWeights(const HostTensor& weights, const HostTensor& zeros) {
+  if (!IsByte(weights.dtype()) || !IsByte(zeros.dtype()) || weights.shape().rank() < 3 ||
+      weights.count() == 0)
+    return {};
+  const int64_t rows = weights.shape()[0];
+  if (zeros.count() != 1 && zeros.count() != rows) return {};
+  const std::vector<int64_t> values = weights.Ints(), shifts = zeros.Ints();
+  std::vector<int8_t> moved(values.size());
+  const size_t each = values.size() / static_cast<size_t>(rows);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t value = values[i] - shifts[shifts.size() == 1 ? 0 : i / each];
+    if (value < -128 || value > 127) return {};
+    moved[i] = static_cast<int8_t>(value);
+  }
+  return moved;
 }
 
 namespace translate {
@@ -160,18 +177,17 @@ Tensor ScaleOf(Translation& node, const Tensor& a, const Tensor& b, const Tensor
 }
 
 // Sums of products become y: `axis` is the one that several scales run along.
-void Requantize(Translation& node, const Tensor& sums, const Tensor& scale, int y_zero, int axis) {
-  DType type = node.dtype(y_zero);
-  Limits limits = LimitsOf(node, type);
-  Tensor out = node.Out(0, type, sums.shape);
+void Requantize(Translation& node, const Tensor& sums, const Tensor& scale, int y_zero, int axis,
+                const Tensor& out) {
+  Limits limits = LimitsOf(node, out.dtype);
   Scales scales{scale, nullptr, scale.count() == 1 ? -1 : axis, 0};
   Tensor zero = node.in(y_zero);
-  if (scale.count() == 1) scales.zero = &zero;
-  if (scale.count() == 1) return AddQuant(node, ops::QuantStep::kRequantize, sums, scales, out, limits);
-  // The one zero point of the result, for each scale.
-  Tensor repeated = node.Temporary(DType::kF32, {scale.count()});
-  node.Copy(node.Cast(zero, DType::kF32), repeated);
-  scales.zero = &repeated;
+  if (scale.count() > 1) {  // the one zero point of the result, for each scale
+    Tensor repeated = node.Temporary(DType::kF32, {scale.count()});
+    node.Copy(node.Cast(zero, DType::kF32), repeated);
+    zero = repeated;
+  }
+  scales.zero = &zero;
   AddQuant(node, ops::QuantStep::kRequantize, sums, scales, out, limits);
 }
 
@@ -181,40 +197,84 @@ void QLinearMatMul(Translation& node) {
   Tensor sums = node.Temporary(DType::kI32, ProductShape(node, node.shape(0), node.shape(3)));
   IntegerProduct(node, {node.in(0), &node.in(2)}, {node.in(3), &node.in(5)}, sums);
   if (node.in(1).count() != 1) node.Refuse("one scale for each row of a is not supported");
-  Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, sums.shape.rank() - 1);
+  Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, sums.shape.rank() - 1,
+             node.Out(0, node.dtype(7), sums.shape));
 }
 
 // Sums of products, of one scale or one for each element along the axis.
 void Requantize(Translation& node) {
   Requantize(node, node.in(0), node.Cast(node.in(1), DType::kF32), 2,
-             node.Axis(node.Int("axis"), node.shape(0).rank()));
+             node.Axis(node.Int("axis"), node.shape(0).rank()), node.Out(0, node.dtype(2), node.shape(0)));
+}
+
+void QLinearAdd(Translation& node) {
+  const DType type = node.dtype(0);
+  if (!IsByte(type) || node.dtype(3) != type || node.dtype(7) != type)
+    node.Refuse("a, b and y are of UINT8, or all of INT8");
+  auto shape = tensor::BroadcastShapes(node.shape(0), node.shape(3));
+  if (!shape) node.Refuse("a and b do not fit together");
+  auto number = [&](int i) { return static_cast<float>(node.value(i).Reals().at(0)); };
+  auto whole = [&](int i) {
+    if (node.shape(i) == *shape) return node.in(i);
+    Tensor repeated = node.Temporary(type, *shape);
+    node.Copy(node.in(i), repeated);
+    return repeated;
+  };
+  Tensor a = whole(0), b = whole(3), out = node.Out(0, type, *shape);
+  ops::QuantSumArgs args{.a_scale = number(1),
+                         .a_zero = number(2),
+                         .b_scale = number(4),
+                         .b_zero = number(5),
+                         .scale = number(6),
+                         .zero = number(7)};
+  node.Step("QLinearAdd", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    args.a = bind.Read(a, "a"), args.b = bind.Read(b, "b"), args.out = bind.Write(out, "y");
+    ops::PlanQuantSum(plan, args);
+  });
 }
 
 namespace {
 
+struct ConvSizes {
+  Window window;
+  Shape out;  // channels first
+};
+
+// For x and w with their channels first.
+ConvSizes SizesOf(const Translation& node, const Shape& x, const Shape& w) {
+  if (x.rank() < 3 || w.rank() != x.rank())
+    node.Refuse("x and w have one number of dimensions, at least three");
+  ConvSizes sizes{ReadWindow(node, SpatialSizes(x), {w.begin() + 2, w.end()}, false, node.String("auto_pad"),
+                             PadOrder::kPairs),
+                  {x[0], w[0]}};
+  const Window& window = sizes.window;
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    sizes.out.push_back(ops::ConvOutputSize(x[static_cast<int>(i) + 2], window.kernel[i], window.strides[i],
+                                            window.dilations[i], window.before[i], window.after[i]));
+  }
+  return sizes;
+}
+
+void SetWindow(const Translation& node, const Window& window, ops::ConvArgs* args) {
+  args->strides = window.strides, args->dilations = window.dilations;
+  args->before = window.before, args->after = window.after;
+  args->groups = node.Int("groups");
+}
+
 // A convolution of integers as f32 where that is exact, or as f64.
 Tensor IntegerConv(Translation& node, const Tensor& x, const Tensor& w) {
-  if (x.shape.rank() < 3 || w.shape.rank() != x.shape.rank())
-    node.Refuse("x and w have one number of dimensions, at least three");
+  const ConvSizes sizes = SizesOf(node, x.shape, w.shape);
   int64_t products = w.shape[0] == 0 ? 0 : w.count() / w.shape[0];
   constexpr int64_t kMostExact = (1 << 24) / (255 * 255);
   DType type = products <= kMostExact ? DType::kF32 : DType::kF64;
   Tensor from = node.Cast(x, type), weight = node.Cast(w, type);
-  Window window = ReadWindow(node, SpatialSizes(x.shape), {w.shape.begin() + 2, w.shape.end()}, false,
-                             node.String("auto_pad"), PadOrder::kPairs);
-  Shape shape{x.shape[0], w.shape[0]};
-  for (size_t i = 0; i < window.kernel.size(); ++i) {
-    shape.push_back(ops::ConvOutputSize(x.shape[static_cast<int>(i) + 2], window.kernel[i], window.strides[i],
-                                        window.dilations[i], window.before[i], window.after[i]));
-  }
-  Tensor sums = node.Temporary(type, shape);
+  Tensor sums = node.Temporary(type, sizes.out);
   node.Step("ConvInteger", [&](ops::Plan& plan) {
     Binder bind(plan);
     ops::ConvArgs args;
     args.input = bind.Read(from, "x"), args.weight = bind.Read(weight, "w"), args.out = bind.Write(sums, "y");
-    args.strides = window.strides, args.dilations = window.dilations;
-    args.before = window.before, args.after = window.after;
-    args.groups = node.Int("groups");
+    SetWindow(node, sizes.window, &args);
     ops::PlanConv(plan, args);
   });
   return sums;
@@ -229,8 +289,73 @@ void ConvInteger(Translation& node) {
   node.Copy(sums, node.Out(0, DType::kI32, sums.shape));
 }
 
+namespace {
+
+struct ByteConstants {
+  std::vector<int8_t> weight;
+  std::vector<float> bias, scales;
+  int32_t in_zero, out_zero;
+};
+
+std::vector<float> FloatsOf(const HostTensor& tensor) {
+  std::vector<double> values = tensor.Reals();
+  return {values.begin(), values.end()};
+}
+
+// What a convolution of bytes needs to know ahead; nothing where it changes, or has no such form.
+std::optional<ByteConstants> ReadByteConstants(const Translation& node) {
+  for (int i = 1; i < (node.has(8) ? 9 : 8); ++i) {
+    if (node.constant(i) == nullptr) return {};
+  }
+  if (!IsByte(node.dtype(0)) || !IsByte(node.dtype(7))) return {};
+  ByteConstants found{SignedWeights(*node.constant(3), *node.constant(5)), {}, {}, 0, 0};
+  const int64_t rows = node.shape(3)[0], scales = node.constant(4)->count();
+  if (found.weight.empty() || node.constant(1)->count() != 1 || node.constant(6)->count() != 1 ||
+      (scales != 1 && scales != rows))
+    return {};
+  if (node.has(8)) found.bias = FloatsOf(*node.constant(8));
+  const float x = FloatsOf(*node.constant(1))[0], y = FloatsOf(*node.constant(6))[0];
+  for (float w : FloatsOf(*node.constant(4))) found.scales.push_back(x * w / y);
+  found.in_zero = static_cast<int32_t>(node.constant(2)->Ints().at(0));
+  found.out_zero = static_cast<int32_t>(node.constant(7)->Ints().at(0));
+  return found;
+}
+
+void ConvolveBytes(Translation& node, const ByteConstants& constants) {
+  const bool last = ChannelsLast(node.String("data_format"));
+  const Tensor first = ChannelsFirst(node.in(0), last);
+  const ConvSizes sizes = SizesOf(node, first.shape, node.shape(3));
+  Tensor out = node.Out(0, node.dtype(7), WithLayout(sizes.out, last));
+  std::vector<int64_t> order{0};
+  for (int d = 2; d < first.shape.rank(); ++d) order.push_back(d);
+  order.push_back(1);
+  Tensor x = ChannelsFirst(last ? node.in(0) : node.Packed(Translation::Transposed(first, order)), true);
+  Tensor turned = last ? out : node.Temporary(out.dtype, WithLayout(sizes.out, true));
+  Tensor y = ChannelsFirst(turned, true);
+  node.Step("QLinearConv", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    ops::ByteConvArgs args{.conv = {},
+                           .weight = constants.weight,
+                           .bias = constants.bias,
+                           .scales = constants.scales,
+                           .in_zero = constants.in_zero,
+                           .out_zero = constants.out_zero};
+    args.conv.input = bind.Read(x, "x"), args.conv.out = bind.Write(y, "y");
+    args.conv.weight = {&node.in(3), nullptr, -1, "w"};
+    SetWindow(node, sizes.window, &args.conv);
+    ops::PlanByteConv(plan, args);
+  });
+  if (!last) node.Copy(y, out);
+}
+
+}  // namespace
+
 void QLinearConv(Translation& node) {
-  Tensor x = WithoutZero(node, node.in(0), &node.in(2), -1);
+  if (ops::ConvolvesBytes()) {
+    if (auto constants = ReadByteConstants(node)) return ConvolveBytes(node, *constants);
+  }
+  const bool last = ChannelsLast(node.String("data_format"));
+  Tensor x = ChannelsFirst(WithoutZero(node, node.in(0), &node.in(2), -1), last);
   Tensor w = WithoutZero(node, node.in(3), &node.in(5), -node.shape(3).rank());
   Tensor sums = IntegerConv(node, x, w);
   if (node.has(8)) {
@@ -243,7 +368,10 @@ void QLinearConv(Translation& node) {
     node.Run(ops::forms::Add, {Arg(&sums), Arg(&bias), Arg(&alpha), Arg(&added)});
     sums = added;
   }
-  Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, 1);
+  Tensor out = node.Out(0, node.dtype(7), WithLayout(sums.shape, last));
+  Tensor first = last ? node.Temporary(out.dtype, sums.shape) : out;
+  Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, 1, first);
+  if (last) node.Copy(first, ChannelsFirst(out, true));
 }
 
 }  // namespace translate

@@ -27,8 +27,8 @@ bool IsElementwise(const std::string& type) {
 
 // Have a data_format of their own.
 bool IsImageOperator(const Node& node) {
-  static const auto& types = *new std::set<std::string, std::less<>>{"FusedConv2D", "Conv2D", "ConvTranspose",
-                                                                     "MaxPoolV3", "AvgPoolV2"};
+  static const auto& types = *new std::set<std::string, std::less<>>{
+      "FusedConv2D", "Conv2D", "ConvTranspose", "QLinearConv", "MaxPoolV3", "AvgPoolV2"};
   return types.count(node.type) != 0;
 }
 
@@ -77,6 +77,7 @@ class LayoutChooser {
     if (IsElementwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
     if (IsQuantisation(node) && last_.count(node.inputs[0]) != 0 && IsImage(node.types[0]))
       return AddQuantisation(n, node);
+    if (node.type == "QLinearAdd" && AnyLastOnly(node) && SumsImages(node)) return AddSum(n, node);
     if (node.type == "Resize" && AnyLastOnly(node) && IsImage(node.types[0])) return AddResize(n, node);
     if ((node.type == "ConcatV2D" || node.type == "ConcatD") && AnyLastOnly(node)) {
       if (const auto* axis = FindAttribute<int64_t>(node, "concat_dim"); axis != nullptr && AllImages(node)) {
@@ -94,7 +95,8 @@ class LayoutChooser {
     bool plain = filter == nullptr || filter->empty() || *filter == "NCHW";
     bool first = format == nullptr ? node.type != "Conv2D" : *format == "NCHW";  // their defaults
     return first && plain && IsImage(node.types[0]) && node.outputs == 1 &&
-           node.types[0].dtype == DType::kF32 && IsImage(TypeOf(node.inputs[0]));
+           (node.types[0].dtype == DType::kF32 || node.type == "QLinearConv") &&
+           IsImage(TypeOf(node.inputs[0]));
   }
 
   bool AnyLastOnly(const Node& node) const {
@@ -120,7 +122,7 @@ class LayoutChooser {
   void AddImageOperator(int n, const Node& node) {
     Node copy = node;
     for (size_t i = 0; i < copy.inputs.size(); ++i) {
-      bool image = i == 0 || i == 3;  // x and the residual
+      bool image = i == 0 || (i == 3 && node.type == "FusedConv2D");  // x and the residual
       copy.inputs[i] = image ? Last(node.inputs[i]) : First(node.inputs[i]);
     }
     copy.attributes["data_format"] = std::string("NHWC");
@@ -160,6 +162,18 @@ class LayoutChooser {
         to_.AddConstant(from_.nodes[static_cast<size_t>(port.node)].name,
                         std::make_shared<HostTensor>(constant->dtype(), full, constant->data(), constant));
     return AddTurn(same, {type.dtype, Format::kND, true, full}, kToLast);
+  }
+
+  bool SumsImages(const Node& node) const {
+    const ValueType &a = TypeOf(node.inputs[0]), &b = TypeOf(node.inputs[3]);
+    return IsImage(a) && IsImage(b) && a.shape == b.shape;
+  }
+
+  void AddSum(int n, const Node& node) {
+    Node copy = node;
+    for (size_t i = 0; i < copy.inputs.size(); ++i)
+      copy.inputs[i] = i == 0 || i == 3 ? Last(node.inputs[i]) : First(node.inputs[i]);
+    AddLast(n, std::move(copy));
   }
 
   // Scales and sizes stay as they are: `axes` says to which dimension each belongs.

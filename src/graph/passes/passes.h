@@ -8,6 +8,9 @@ namespace belay::graph {
 // All passes, in their order.
 void Optimise(Graph& graph);
 
+// Operators between DequantizeLinear and QuantizeLinear become those that compute with bytes. For graphs as
+// they were read, before constants are dequantised.
+void FindQuantised(Graph& graph);
 // Values are read where they come from, not behind operators that copy them.
 void RemoveCopies(Graph& graph);
 // What exporters write as several operators becomes one: Gelu, HardSwish.

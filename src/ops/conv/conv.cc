@@ -163,12 +163,6 @@ ConvGeometry GeometryOf(const ConvArgs& args) {
   return g;
 }
 
-ConvGeometry CheckedGeometry(const ConvArgs& args) {
-  CheckRanks(args);
-  CheckChannels(args);
-  return GeometryOf(args);
-}
-
 DType BackendType(const ConvArgs& args) {
   return ComputeType(args.input.dtype()) == DType::kF32 ? DType::kF32 : DType::kF64;
 }
@@ -345,6 +339,12 @@ class Builder {
 };
 
 }  // namespace
+
+ConvGeometry CheckedGeometry(const ConvArgs& args) {
+  CheckRanks(args);
+  CheckChannels(args);
+  return GeometryOf(args);
+}
 
 int64_t ConvOutputSize(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t before,
                        int64_t after) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ops/conv/activation.h"
+#include "ops/conv/conv_backend.h"
 #include "ops/conv/weight_layout.h"
 #include "ops/schema.h"
 
@@ -30,6 +31,9 @@ struct ConvArgs {
 
 // Throws Error 161002 when the shapes do not fit together.
 void PlanConv(Plan& plan, const ConvArgs& args);
+
+// The sizes that the arguments stand for; throws the same.
+ConvGeometry CheckedGeometry(const ConvArgs& args);
 
 // Constant weights as a plan with these arguments would pack them; nothing where it would not, or where
 // they can only be packed where they are used.

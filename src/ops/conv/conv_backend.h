@@ -31,6 +31,17 @@ struct ConvSpec {
   Activation activation;
 };
 
+// A convolution of bytes less their zero point with weights of i8: the result is round((sum + bias) * scale)
+// + out_zero within its type, halves rounded to even before the zero point is added.
+struct ByteConvSpec {
+  ConvGeometry geometry;
+  bool in_signed, out_signed;
+  bool bias;  // whole numbers as f32
+  int32_t in_zero, out_zero;
+  const float* scales;  // one, or one for each channel of the result
+  int64_t scale_count;
+};
+
 struct ConvPrimitive;  // a ConvSpec made ready
 
 struct ConvCall {
@@ -56,6 +67,9 @@ struct ConvBackend {
   bool (*pack)(const ConvPrimitive& primitive, const void* weights, void* packed);
   // Computes on the calling thread.
   bool (*run)(const ConvPrimitive& primitive, const ConvCall& call);
+  // `like`: the weights shall lie as for this one; may be null. Null: cannot.
+  ConvPrimitive* (*make_of_bytes)(const ByteConvSpec& spec, const ConvPrimitive* like) = nullptr;
+  int64_t (*packed_bytes)(const ConvPrimitive& primitive) = nullptr;  // of weights
 };
 
 // oneDNN; null where its library is missing.

@@ -9,15 +9,6 @@
 namespace belay::ops {
 namespace {
 
-// Without these instructions oneDNN adds pairs of products in 16 bits, which may not hold them.
-bool SumsBytesExactly() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512vnni");
-#else
-  return false;
-#endif
-}
-
 IntegerGemmFunction Find() {
   if (!SumsBytesExactly()) return &PlainIntegerGemm;
   auto run = reinterpret_cast<IntegerGemmFunction>(OneDnnSymbol("belay_dnnl_integer_gemm"));
@@ -85,6 +76,14 @@ struct IntegerBody {
 };
 
 }  // namespace
+
+bool SumsBytesExactly() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
 
 IntegerGemmFunction BestIntegerGemm() {
   static const IntegerGemmFunction best = Find();

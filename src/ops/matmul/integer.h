@@ -24,7 +24,11 @@ struct IntegerGemm {
 // Computes on the calling thread; false: cannot.
 using IntegerGemmFunction = bool (*)(const IntegerGemm& gemm);
 
-// Plain loops, or oneDNN where the processor sums products of bytes without cutting them off.
+// Whether the processor has instructions that sum products of bytes without cutting them off. Without them
+// oneDNN adds pairs of products in 16 bits, which may not hold them.
+bool SumsBytesExactly();
+
+// Plain loops, or oneDNN where the processor sums bytes exactly.
 IntegerGemmFunction BestIntegerGemm();
 bool PlainIntegerGemm(const IntegerGemm& gemm);
 

@@ -1,6 +1,7 @@
 #include "ops/quant/quant.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/error.h"
@@ -68,6 +69,20 @@ struct DynamicQuantBody {
   }
 };
 
+struct QuantSumBody {
+  int a, b, out;
+  int64_t count;
+  QuantLoops::Sum loop;
+  QuantSum sum;
+
+  void operator()(const Frame& frame) const {
+    constexpr int64_t kPiece = 64 * 1024;
+    ParallelFor(count, kPiece, [&](int64_t begin, int64_t end) {
+      loop(frame.at[out] + begin, frame.at[a] + begin, frame.at[b] + begin, end - begin, sum);
+    });
+  }
+};
+
 }  // namespace
 
 void PlanQuant(Plan& plan, const QuantArgs& args) {
@@ -98,6 +113,15 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
   }
   plan.SetCost(200 + static_cast<uint64_t>(args.x.tensor->count()) / 4);
   plan.SetBody(body);
+}
+
+void PlanQuantSum(Plan& plan, const QuantSumArgs& args) {
+  const float a = args.a_scale / args.scale, b = args.b_scale / args.scale;
+  const QuantSum sum{a, b, args.zero - std::fma(a, args.a_zero, b * args.b_zero)};
+  const int64_t count = args.out.tensor->count();
+  const auto loop = args.out.dtype() == DType::kI8 ? BestQuantLoops().add_i8 : BestQuantLoops().add_u8;
+  plan.SetCost(200 + static_cast<uint64_t>(count) / 8);
+  plan.SetBody(QuantSumBody{args.a.binding, args.b.binding, args.out.binding, count, loop, sum});
 }
 
 void PlanDynamicQuant(Plan& plan, const Operand& x, const Operand& y, const Operand& scale,

@@ -23,6 +23,15 @@ struct QuantArgs {
 };
 void PlanQuant(Plan& plan, const QuantArgs& args);
 
+// out = round(fma(a, ra, fma(b, rb, rest))), where ra and rb are the scales as steps of the result and rest
+// is what the zero points come to: rounded once, with the zero point of the result already added, as
+// onnxruntime does on the processors of today. a, b and out are packed bytes of one type and shape.
+struct QuantSumArgs {
+  float a_scale, a_zero, b_scale, b_zero, scale, zero;
+  Operand a = {}, b = {}, out = {};
+};
+void PlanQuantSum(Plan& plan, const QuantSumArgs& args);
+
 // u8 values that cover what x holds, 0 included, and the scale and zero point that they mean.
 void PlanDynamicQuant(Plan& plan, const Operand& x, const Operand& y, const Operand& scale,
                       const Operand& zero);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "base/simd_targets.h"
@@ -75,6 +76,18 @@ void Dequantize(void* to, const void* from, const float* __restrict__ scale, con
   for (int64_t i = 0; i < n; ++i) out[i] = (static_cast<float>(x[i]) - zero[i]) * scale[i];
 }
 
+template <class T>
+void Add(void* to, const void* from_a, const void* from_b, int64_t n, QuantSum sum) {
+  constexpr QuantRange kRange{std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+  auto* __restrict__ out = static_cast<T*>(to);
+  const auto* __restrict__ a = static_cast<const T*>(from_a);
+  const auto* __restrict__ b = static_cast<const T*>(from_b);
+  for (int64_t i = 0; i < n; ++i) {
+    const float rest = std::fma(static_cast<float>(b[i]), sum.b, sum.rest);
+    out[i] = Integer<T>(Kept(Whole(std::fma(static_cast<float>(a[i]), sum.a, rest)), kRange));
+  }
+}
+
 QuantRange RangeOf(const float* x, int64_t n) {
   constexpr int64_t kLanes = 16;  // independent, so that the loop becomes one of vectors
   float least[kLanes] = {}, most[kLanes] = {};
@@ -92,6 +105,8 @@ QuantRange RangeOf(const float* x, int64_t n) {
 constexpr QuantLoops kQuantLoops{{&Quantize<float>, &Quantize<uint8_t>, &Quantize<int8_t>},
                                  {&Requantize<float>, &Requantize<uint8_t>, &Requantize<int8_t>},
                                  {&Dequantize<float>, &Dequantize<uint8_t>, &Dequantize<int8_t>},
+                                 &Add<uint8_t>,
+                                 &Add<int8_t>,
                                  &RangeOf};
 const QuantLoops& QuantLoopsHere() { return kQuantLoops; }
 

@@ -12,11 +12,18 @@ struct QuantRange {
 // What stands on the side of the integers.
 enum class QuantType : int { kF32, kU8, kI8 };
 
+// A sum of two bytes in steps of its own scale.
+struct QuantSum {
+  float a, b, rest;
+};
+
 // One scale and zero for all n elements, or one for each (step 1). By the type of the integers.
 struct QuantLoops {
   using Loop = void (*)(void* out, const void* x, const float* scale, const float* zero, int64_t step,
                         int64_t n, QuantRange range);
   Loop quantize[3], requantize[3], dequantize[3];
+  using Sum = void (*)(void* out, const void* a, const void* b, int64_t n, QuantSum sum);
+  Sum add_u8, add_i8;
   // The least and the greatest of n elements and 0.
   QuantRange (*range)(const float* x, int64_t n);
 };

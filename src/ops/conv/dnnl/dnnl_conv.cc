@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "ops/conv/conv_backend.h"
+#include "ops/conv/dnnl/conv_dims.h"
 #include "ops/matmul/dnnl/single_threaded.h"
 
 using belay::ops::Activation;
 using belay::ops::ActivationKind;
+using belay::ops::ByteConvSpec;
+using belay::ops::ConvDims;
 using belay::ops::ConvGeometry;
 using belay::ops::ConvSpec;
 using belay::ops::SingleThreaded;
@@ -99,26 +102,10 @@ dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
   return attributes;
 }
 
-// A geometry with the two or three spatial dimensions that it needs.
-struct Dims {
+struct Dims : belay::ops::ConvDims {
   explicit Dims(const ConvSpec& spec)
-      : g(spec.geometry),
-        type(spec.type == belay::ops::ConvType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32),
-        first(g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0) {}
-
-  memory::desc Activations(int64_t channels, const int64_t* sizes, memory::data_type of) const {
-    memory::dims dims{g.batch, channels};
-    dims.insert(dims.end(), sizes + first, sizes + 3);
-    auto tag = first == 1 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
-    return memory::desc(dims, of, tag);
-  }
-
-  memory::dims WeightSizes() const {
-    memory::dims dims{g.out_channels / g.groups, g.in_channels / g.groups};
-    if (g.groups > 1) dims.insert(dims.begin(), g.groups);
-    dims.insert(dims.end(), g.kernel + first, g.kernel + 3);
-    return dims;
-  }
+      : ConvDims(spec.geometry),
+        type(spec.type == belay::ops::ConvType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32) {}
 
   memory::desc AnyWeights() const { return memory::desc(WeightSizes(), type, memory::format_tag::any); }
 
@@ -151,7 +138,7 @@ struct Dims {
   }
 
   dnnl_memory_desc_t WeightsLaid(const WeightLayout& from) const {
-    dnnl_memory_desc_t to = PlainWeights().data;
+    dnnl_memory_desc_t to = FloatWeights().data;
     to.data_type = static_cast<dnnl_data_type_t>(type);
     dnnl_blocking_desc_t& blocks = to.format_desc.blocking;
     for (int d = 0; d < to.ndims; ++d) {
@@ -166,23 +153,9 @@ struct Dims {
     return to;
   }
 
-  // As the caller has them.
-  memory::desc PlainWeights() const {
-    memory::dims sizes = WeightSizes(), strides(sizes.size());
-    int64_t step = 1;
-    for (size_t i = sizes.size(); i-- > 0; step *= sizes[i]) strides[i] = step;
-    return memory::desc(sizes, memory::data_type::f32, strides);
-  }
+  memory::desc FloatWeights() const { return PlainWeights(memory::data_type::f32); }
 
-  memory::dims Of(const int64_t* values, int64_t less = 0) const {
-    memory::dims dims(values + first, values + 3);
-    for (int64_t& value : dims) value -= less;
-    return dims;
-  }
-
-  const ConvGeometry& g;
   memory::data_type type;  // of what is multiplied
-  int first;
 };
 
 using Description = dnnl::convolution_forward::primitive_desc;
@@ -274,7 +247,56 @@ ConvPrimitive* MakePrimitive(const ConvSpec& spec, const WeightLayout& layout) {
     if (!IsFast(pd)) return nullptr;
     return new ConvPrimitive{
         dnnl::convolution_forward(pd), pd.src_desc(),       weights,  pd.bias_desc(), pd.dst_desc(),
-        pd.scratchpad_desc(),          dims.PlainWeights(), spec.bias};
+        pd.scratchpad_desc(),          dims.FloatWeights(), spec.bias};
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+dnnl::primitive_attr AttributesOf(const ByteConvSpec& spec) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_output_scales(spec.scale_count == 1 ? 0 : 1 << 1,
+                               std::vector<float>(spec.scales, spec.scales + spec.scale_count));
+  if (spec.in_zero != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {spec.in_zero});
+  if (spec.out_zero != 0) {
+    // Rounded before the zero point is added: halves go to the even number of steps.
+    dnnl::post_ops posts;
+    Append(posts, algorithm::eltwise_round);
+    attributes.set_post_ops(posts);
+    attributes.set_zero_points(DNNL_ARG_DST, 0, {spec.out_zero});
+  }
+  return attributes;
+}
+
+memory::data_type ByteType(bool is_signed) {
+  return is_signed ? memory::data_type::s8 : memory::data_type::u8;
+}
+
+ConvPrimitive* MakeOfBytes(const ByteConvSpec& spec, const ConvPrimitive* like) {
+  SingleThreaded scope;
+  try {
+    const ConvGeometry& g = spec.geometry;
+    const ConvDims dims(g);
+    const memory::desc any(dims.WeightSizes(), memory::data_type::s8, memory::format_tag::any);
+    memory::desc bias({g.out_channels}, memory::data_type::f32, memory::format_tag::x);
+    if (!spec.bias) bias = memory::desc();
+    dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm::convolution_direct,
+                                         dims.Activations(g.in_channels, g.in, ByteType(spec.in_signed)),
+                                         like == nullptr ? any : like->weights, bias,
+                                         dims.Activations(g.out_channels, g.out, ByteType(spec.out_signed)),
+                                         dims.Of(g.stride), dims.Of(g.dilation, 1), dims.Of(g.before),
+                                         dims.Of(g.after));
+    Description pd(desc, AttributesOf(spec), belay::ops::TheEngine());
+    if (!IsFast(pd)) return nullptr;
+    return new ConvPrimitive{dnnl::convolution_forward(pd),
+                             pd.src_desc(),
+                             pd.weights_desc(),
+                             pd.bias_desc(),
+                             pd.dst_desc(),
+                             pd.scratchpad_desc(),
+                             dims.PlainWeights(memory::data_type::s8),
+                             spec.bias};
   } catch (const dnnl::error&) {
     return nullptr;
   }
@@ -330,6 +352,8 @@ const belay::ops::ConvBackend kOneDnn = {
     [](const ConvPrimitive& p) { return static_cast<int64_t>(p.scratch.get_size()); },
     &Pack,
     &Run,
+    &MakeOfBytes,
+    [](const ConvPrimitive& p) { return static_cast<int64_t>(p.weights.get_size()); },
 };
 
 }  // namespace

@@ -1,0 +1,148 @@
+// What tools of quantisation write as DequantizeLinear, an operator and QuantizeLinear becomes the operator
+// that computes with the bytes themselves, rounding once.
+#include <cmath>
+#include <optional>
+
+#include "graph/ops/integers.h"
+#include "graph/passes/editor.h"
+#include "graph/passes/passes.h"
+#include "ops/conv/byte_conv.h"
+
+namespace belay::graph {
+namespace {
+
+// Bytes with their scale and zero point, as both operators have them.
+struct Quantised {
+  Port bytes, scale, zero;
+};
+
+class QuantisedFinder {
+ public:
+  explicit QuantisedFinder(Graph& graph) : edit_(graph) {}
+
+  void Run() {
+    for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
+      const int node = static_cast<int>(n);
+      if (edit_.at(node).type != "QuantizeLinear" || !Known(edit_.at(node)) || !OneScale(ReadBy(node)))
+        continue;
+      if (!TakeSum(node) && ops::ConvolvesBytes()) TakeConvolution(node);
+    }
+  }
+
+ private:
+  // All but the first input are constants, and there are no blocks.
+  bool Known(const Node& node) const {
+    const auto* block = FindAttribute<int64_t>(node, "block_size");
+    return node.inputs.size() == 3 && (block == nullptr || *block == 0) &&
+           edit_.ConstantAt(node.inputs[1]) != nullptr && edit_.ConstantAt(node.inputs[2]) != nullptr;
+  }
+
+  Quantised ReadBy(int n) {
+    const Node& node = edit_.at(n);
+    return {node.inputs[0], node.inputs[1], node.inputs[2]};
+  }
+
+  // What a DequantizeLinear makes the value from.
+  std::optional<Quantised> Source(const Port& port) {
+    if (!port.present() || edit_.at(port.node).type != "DequantizeLinear" || !Known(edit_.at(port.node)))
+      return {};
+    return ReadBy(port.node);
+  }
+
+  // Bytes with one scale for all of them.
+  bool OneScale(const Quantised& value) const {
+    Constant scale = edit_.ConstantAt(value.scale), zero = edit_.ConstantAt(value.zero);
+    return scale->count() == 1 && zero->count() == 1 && scale->dtype() == DType::kF32 &&
+           IsByte(zero->dtype());
+  }
+
+  // The only operator that this one rounds, of that type; -1: none.
+  int Rounded(int n, const char* type) {
+    const Port from = edit_.at(n).inputs[0];
+    return edit_.at(from.node).type == type && edit_.OnlyUser(from) == n ? from.node : -1;
+  }
+
+  bool TakeSum(int n) {
+    const int add = Rounded(n, "Add");
+    if (add < 0) return false;
+    auto a = Source(edit_.at(add).inputs[0]), b = Source(edit_.at(add).inputs[1]);
+    const Quantised y = ReadBy(n);
+    if (!a || !b || !OneScale(*a) || !OneScale(*b) || TypeOf(*a) != TypeOf(y) || TypeOf(*b) != TypeOf(y))
+      return false;
+    edit_.Rewrite(n, "QLinearAdd",
+                  {a->bytes, a->scale, a->zero, b->bytes, b->scale, b->zero, y.scale, y.zero}, {});
+    return true;
+  }
+
+  DType TypeOf(const Quantised& value) const { return edit_.ConstantAt(value.zero)->dtype(); }
+
+  void TakeConvolution(int n) {
+    const int conv = Rounded(n, "Conv2D");
+    if (conv < 0 || !IsOfOnnx(edit_.at(conv))) return;
+    const Node node = edit_.at(conv);
+    auto x = Source(node.inputs[0]), w = Source(node.inputs[1]);
+    if (!x || !w || !OneScale(*x) || !WeightsFit(*w, node.inputs[1].node)) return;
+    const Quantised y = ReadBy(n);
+    std::vector<Port> inputs{x->bytes, x->scale, x->zero, w->bytes, w->scale, w->zero, y.scale, y.zero};
+    if (node.inputs.size() > 2 && node.inputs[2].present()) {
+      auto bias = Source(node.inputs[2]);
+      if (!bias || !CountsSums(*bias, *x, *w)) return;
+      inputs.push_back(bias->bytes);
+    }
+    Attributes attributes;
+    for (const char* name : {"strides", "pads", "dilations", "groups", "auto_pad"}) {
+      auto it = node.attributes.find(name);
+      if (it != node.attributes.end()) attributes[name] = it->second;
+    }
+    edit_.Rewrite(n, "QLinearConv", std::move(inputs), std::move(attributes));
+  }
+
+  // Images and filters lie as ONNX has them.
+  static bool IsOfOnnx(const Node& node) {
+    const auto* format = FindAttribute<std::string>(node, "data_format");
+    const auto* filter = FindAttribute<std::string>(node, "filter_format");
+    const auto* groups = FindAttribute<int64_t>(node, "groups");
+    return format != nullptr && *format == "NCHW" && (filter == nullptr || filter->empty()) &&
+           groups != nullptr && *groups > 0 && node.attributes.count("group") == 0;
+  }
+
+  // Bytes of i8 that `node` dequantises, with one scale for all or one for each channel of the result.
+  bool WeightsFit(const Quantised& w, int node) {
+    Constant bytes = edit_.ConstantAt(w.bytes), scale = edit_.ConstantAt(w.scale),
+             zero = edit_.ConstantAt(w.zero);
+    if (bytes == nullptr || scale->dtype() != DType::kF32 || bytes->shape().rank() != 4) return false;
+    const auto* axis = FindAttribute<int64_t>(edit_.at(node), "axis");
+    const bool by_row = axis != nullptr && *axis == 0 && scale->count() == bytes->shape()[0];
+    return (scale->count() == 1 || by_row) && !SignedWeights(*bytes, *zero).empty();
+  }
+
+  // Whether the bias is in steps of the products.
+  bool CountsSums(const Quantised& bias, const Quantised& x, const Quantised& w) const {
+    Constant whole = edit_.ConstantAt(bias.bytes), zero = edit_.ConstantAt(bias.zero);
+    if (whole == nullptr || whole->dtype() != DType::kI32) return false;
+    const std::vector<double> steps = edit_.ConstantAt(bias.scale)->Reals(),
+                              factors = edit_.ConstantAt(w.scale)->Reals();
+    const double factor = edit_.ConstantAt(x.scale)->Reals()[0];
+    for (int64_t value : zero->Ints()) {
+      if (value != 0) return false;
+    }
+    if (steps.size() != 1 && steps.size() != factors.size()) return false;
+    for (size_t i = 0; i < factors.size(); ++i) {
+      const double step = factor * factors[i];
+      if (std::abs(steps[steps.size() == 1 ? 0 : i] - step) > 1e-5 * step) return false;
+    }
+    return true;
+  }
+
+  Editor edit_;
+};
+
+}  // namespace
+
+void FindQuantised(Graph& graph) {
+  QuantisedFinder(graph).Run();
+  SortNodes(graph);
+  RemoveDeadNodes(graph);
+}
+
+}  // namespace belay::graph

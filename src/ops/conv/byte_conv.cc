@@ -1,0 +1,211 @@
+#include "ops/conv/byte_conv.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/conv/channels_last.h"
+#include "ops/conv/conv_parts.h"
+#include "ops/matmul/integer.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+// What both ways of computing keep of the arguments.
+struct Constants {
+  explicit Constants(const ByteConvArgs& args)
+      : weight(args.weight.begin(), args.weight.end()),
+        bias(args.bias.begin(), args.bias.end()),
+        scales(args.scales.begin(), args.scales.end()) {}
+
+  std::vector<int8_t> weight;
+  std::vector<float> bias, scales;
+};
+
+ByteConvSpec SpecOf(const ByteConvArgs& args, const Constants& constants) {
+  return {CheckedGeometry(args.conv),
+          args.conv.input.dtype() == DType::kI8,
+          args.conv.out.dtype() == DType::kI8,
+          !constants.bias.empty(),
+          args.in_zero,
+          args.out_zero,
+          constants.scales.data(),
+          static_cast<int64_t>(constants.scales.size())};
+}
+
+// A convolution in parts that oneDNN has made ready, and its packed weights.
+class ReadyByteConv {
+ public:
+  ReadyByteConv(const ConvBackend& backend, ByteConvSpec spec, const Constants& constants, int width)
+      : backend_(backend), bias_(constants.bias) {
+    for (const ConvPart& part : CutConv(Flattened(spec.geometry), width)) {
+      if (!Add(spec, part)) {
+        Drop();
+        return;
+      }
+    }
+    weights_ = AlignedBytes(backend.packed_bytes(*owned_[0]));
+    if (!backend.pack(*owned_[0], constants.weight.data(), weights_.get())) Drop();
+  }
+  ReadyByteConv(const ReadyByteConv&) = delete;
+  ~ReadyByteConv() { Drop(); }
+
+  bool usable() const { return !parts_.empty(); }
+
+  int64_t scratch_bytes() const { return PartScratch() * static_cast<int64_t>(parts_.size()); }
+
+  void Run(const char* src, char* dst, char* scratch) const {
+    const int64_t step = PartScratch();
+    ParallelFor(static_cast<int64_t>(parts_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Part& part = parts_[static_cast<size_t>(i)];
+        const ConvCall call{src + part.src, weights_.get(), bias_.data(), dst + part.dst, scratch + i * step};
+        if (!backend_.run(*part.primitive, call))
+          Fail(tensor::kRuntimeFailure, "conv-backend", "the backend refused a convolution");
+      }
+    });
+  }
+
+ private:
+  struct Part {
+    const ConvPrimitive* primitive;
+    int64_t src, dst;
+    ConvGeometry geometry;
+  };
+
+  bool Add(ByteConvSpec& spec, const ConvPart& part) {
+    auto same = std::find_if(parts_.begin(), parts_.end(),
+                             [&](const Part& other) { return other.geometry == part.geometry; });
+    const ConvPrimitive* primitive = same == parts_.end() ? nullptr : same->primitive;
+    if (primitive == nullptr) {
+      spec.geometry = part.geometry;
+      ConvPrimitive* made = backend_.make_of_bytes(spec, owned_.empty() ? nullptr : owned_[0]);
+      if (made == nullptr) return false;
+      owned_.push_back(made);
+      primitive = made;
+    }
+    parts_.push_back({primitive, part.src, part.dst, part.geometry});
+    return true;
+  }
+
+  int64_t PartScratch() const {
+    int64_t most = 0;
+    for (const Part& part : parts_) most = std::max(most, backend_.scratch_bytes(*part.primitive));
+    return (most + 63) / 64 * 64;
+  }
+
+  void Drop() {
+    for (ConvPrimitive* primitive : owned_) backend_.drop(primitive);
+    owned_.clear();
+    parts_.clear();
+  }
+
+  const ConvBackend& backend_;
+  const std::vector<float> bias_;
+  std::shared_ptr<char[]> weights_;
+  std::vector<ConvPrimitive*> owned_;
+  std::vector<Part> parts_;
+};
+
+struct ReadyBody {
+  std::shared_ptr<const ReadyByteConv> ready;
+  int input, out;
+
+  void operator()(const Frame& frame) const { ready->Run(frame.at[input], frame.at[out], frame.workspace); }
+};
+
+struct PlainBody {
+  std::shared_ptr<const Constants> constants;
+  ByteConvSpec spec;
+  int input, out;
+
+  void operator()(const Frame& frame) const {
+    const ConvGeometry& g = spec.geometry;
+    char* to = frame.at[out];
+    for (int64_t n = 0; n < g.batch; ++n) {
+      const char* from = frame.at[input] + n * g.in[0] * g.in[1] * g.in[2] * g.in_channels;
+      for (int64_t d = 0; d < g.out[0]; ++d) {
+        for (int64_t h = 0; h < g.out[1]; ++h) {
+          for (int64_t w = 0; w < g.out[2]; ++w) {
+            const int64_t at[3] = {d, h, w};
+            for (int64_t c = 0; c < g.out_channels; ++c) *to++ = Rounded(SumAt(from, at, c), c);
+          }
+        }
+      }
+    }
+  }
+
+  int64_t SumAt(const char* from, const int64_t* at, int64_t channel) const {
+    const ConvGeometry& g = spec.geometry;
+    const int64_t channels = g.in_channels / g.groups,
+                  first = channel / (g.out_channels / g.groups) * channels,
+                  taps = g.kernel[0] * g.kernel[1] * g.kernel[2];
+    const int8_t* weights = constants->weight.data() + channel * channels * taps;
+    int64_t sum = 0;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t k[3] = {tap / g.kernel[2] / g.kernel[1], tap / g.kernel[2] % g.kernel[1],
+                            tap % g.kernel[2]};
+      int64_t pixel = 0;
+      bool inside = true;
+      for (int d = 0; d < 3; ++d) {
+        const int64_t place = at[d] * g.stride[d] - g.before[d] + k[d] * g.dilation[d];
+        inside = inside && place >= 0 && place < g.in[d];
+        pixel = pixel * g.in[d] + place;
+      }
+      if (!inside) continue;
+      for (int64_t i = 0; i < channels; ++i) {
+        const char byte = from[pixel * g.in_channels + first + i];
+        const int64_t x = spec.in_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+        sum += (x - spec.in_zero) * weights[i * taps + tap];
+      }
+    }
+    return sum;
+  }
+
+  char Rounded(int64_t sum, int64_t channel) const {
+    const auto c = static_cast<size_t>(channel);
+    const float whole = static_cast<float>(sum) + (spec.bias ? constants->bias[c] : 0.0f);
+    const float steps = std::nearbyint(whole * constants->scales[spec.scale_count == 1 ? 0 : c]);
+    const float least = spec.out_signed ? -128.0f : 0.0f;
+    return static_cast<char>(
+        static_cast<int32_t>(std::clamp(steps + static_cast<float>(spec.out_zero), least, least + 255.0f)));
+  }
+};
+
+void SetCost(Plan& plan, const ConvGeometry& geometry) {
+  plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(geometry) / 300));
+}
+
+}  // namespace
+
+bool ConvolvesBytes() {
+  static const bool fast = SumsBytesExactly() && OneDnnConv() != nullptr;
+  return fast;
+}
+
+void PlanPlainByteConv(Plan& plan, const ByteConvArgs& args) {
+  if (args.conv.out.tensor->empty()) return;
+  auto constants = std::make_shared<const Constants>(args);
+  const ByteConvSpec spec = SpecOf(args, *constants);
+  SetCost(plan, spec.geometry);
+  plan.SetBody(PlainBody{constants, spec, args.conv.input.binding, args.conv.out.binding});
+}
+
+void PlanByteConv(Plan& plan, const ByteConvArgs& args) {
+  if (args.conv.out.tensor->empty()) return;
+  if (!ConvolvesBytes()) return PlanPlainByteConv(plan, args);
+  const Constants constants(args);
+  const ByteConvSpec spec = SpecOf(args, constants);
+  for (int width : {ParallelWidth(), 1}) {  // parts may want their weights in different ways
+    auto ready = std::make_shared<const ReadyByteConv>(*OneDnnConv(), spec, constants, width);
+    if (!ready->usable()) continue;
+    plan.SetWorkspace(static_cast<uint64_t>(ready->scratch_bytes()));
+    SetCost(plan, spec.geometry);
+    return plan.SetBody(ReadyBody{ready, args.conv.input.binding, args.conv.out.binding});
+  }
+  PlanPlainByteConv(plan, args);
+}
+
+}  // namespace belay::ops
