@@ -114,6 +114,66 @@ void FusedMatMul(OnnxNode& node) {
   node.Out(0, alpha == 1 ? y : node.Add("Muls", {y}, {{"value", alpha}}));
 }
 
+// Weights of a few bits, [n, blocks, bytes of a block], each block of a row with its scale and perhaps its
+// zero point, which are packed as tightly; first the low bits of a byte.
+struct BlockWeights {
+  const HostTensor *bits, *zeros;
+  std::vector<double> scales;
+  int64_t n, k, block, width;  // of one weight in bits
+
+  int64_t blocks() const { return (k + block - 1) / block; }
+  int64_t Field(const uint8_t* row, int64_t i) const {
+    const int64_t each = 8 / width;
+    return row[i / each] >> (i % each * width) & ((1 << width) - 1);
+  }
+  double Zero(int64_t row, int64_t b) const {
+    if (zeros == nullptr) return static_cast<double>(int64_t{1} << (width - 1));
+    if (zeros->dtype() == DType::kF32) return zeros->as<float>()[row * blocks() + b];
+    return static_cast<double>(Field(zeros->as<uint8_t>() + row * ((blocks() * width + 7) / 8), b));
+  }
+  bool Fit() const {
+    const bool packed = zeros == nullptr || zeros->dtype() == DType::kU8;
+    const int64_t zero_count = n * (packed ? (blocks() * width + 7) / 8 : blocks());
+    return bits->dtype() == DType::kU8 && bits->count() == n * blocks() * (block * width / 8) &&
+           static_cast<int64_t>(scales.size()) == n * blocks() &&
+           (zeros == nullptr || (zeros->count() == zero_count && (packed || zeros->dtype() == DType::kF32)));
+  }
+};
+
+Constant Unpacked(const BlockWeights& from) {
+  auto weights = std::make_shared<HostTensor>(DType::kF32, Shape{from.n, from.k});
+  float* to = weights->as<float>();
+  const int64_t row_bytes = from.blocks() * (from.block * from.width / 8);
+  for (int64_t row = 0; row < from.n; ++row) {
+    const uint8_t* packed = from.bits->as<uint8_t>() + row * row_bytes;
+    for (int64_t i = 0; i < from.k; ++i) {
+      const int64_t b = i / from.block;
+      const double scale = from.scales[static_cast<size_t>(row * from.blocks() + b)];
+      *to++ = static_cast<float>((static_cast<double>(from.Field(packed, i)) - from.Zero(row, b)) * scale);
+    }
+  }
+  return weights;
+}
+
+void MatMulNBits(OnnxNode& node) {
+  const Constant bits = node.constant(1), scales = node.constant(2),
+                 zeros = node.has(3) ? node.constant(3) : nullptr;
+  if (bits == nullptr || scales == nullptr || (node.has(3) && zeros == nullptr)) {
+    node.Refuse("weights that the model does not hold are not supported");
+  }
+  if (node.has(4)) node.Refuse("g_idx is not supported");
+  const BlockWeights weights{bits.get(),         zeros.get(),      scales->Reals(),
+                             node.Int("N", 0),   node.Int("K", 0), node.Int("block_size", 32),
+                             node.Int("bits", 4)};
+  const bool sizes = (weights.width == 2 || weights.width == 4 || weights.width == 8) &&
+                     weights.block >= 16 && weights.n > 0 && weights.k > 0;
+  if (!sizes || !weights.Fit()) node.Refuse("its weights, scales and zero points do not fit its attributes");
+  Port b = node.Const(Unpacked(weights));
+  if (scales->dtype() != DType::kF32) b = node.Add("CastLike", {b, node.in(2)});
+  const Port y = node.Add("BatchMatMul", {node.in(0), b}, {{"adj_x1", false}, {"adj_x2", true}});
+  node.Out(0, node.has(5) ? node.Add("Add", {y, node.in(5)}) : y);
+}
+
 constexpr const char* kDomain = "com.microsoft";
 constexpr ImportRow kRows[] = {{"QLinearAdd", QLinearAdd, kDomain},
                                {"QLinearMul", QLinearMul, kDomain},
@@ -127,7 +187,8 @@ constexpr ImportRow kRows[] = {{"QLinearAdd", QLinearAdd, kDomain},
                                {"QGemm", QGemm, kDomain},
                                {"MatMulIntegerToFloat", MatMulIntegerToFloat, kDomain},
                                {"DynamicQuantizeMatMul", DynamicQuantizeMatMul, kDomain},
-                               {"FusedMatMul", FusedMatMul, kDomain}};
+                               {"FusedMatMul", FusedMatMul, kDomain},
+                               {"MatMulNBits", MatMulNBits, kDomain}};
 
 }  // namespace
 

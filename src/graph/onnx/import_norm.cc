@@ -69,6 +69,28 @@ void SkipLayer(OnnxNode& node, bool simplified) {
 void SkipLayerNormalization(OnnxNode& node) { SkipLayer(node, false); }
 void SkipSimplifiedLayerNormalization(OnnxNode& node) { SkipLayer(node, true); }
 
+// com.microsoft: rows of two or three tables are added and normalised. Positions count from 0 unless they are
+// given; the second result is how many places of each row the mask has.
+void EmbedLayerNormalization(OnnxNode& node) {
+  const auto rows = [&](Port table, Port ids) {
+    return node.Add("GatherV2D", {table, ids}, {{"axis", int64_t{0}}});
+  };
+  Port places = node.in(8);
+  if (!places.present()) {
+    const Port length =
+        node.Add("Shape", {node.in(0)}, {{"dtype", DType::kI64}, {"start", int64_t{1}}, {"end", int64_t{2}}});
+    places = node.Add("Range", {node.Const(IntConstant(0)), length, node.Const(IntConstant(1))});
+  }
+  Port sum = node.Add("Add", {rows(node.in(2), node.in(0)), rows(node.in(3), places)});
+  if (node.has(1)) sum = node.Add("Add", {sum, rows(node.in(4), node.in(1))});
+  node.Out(0, node.Add("LayerNormV3", {sum, node.in(5), node.in(6)},
+                       {{"begin_norm_axis", int64_t{-1}}, {"epsilon", node.Float("epsilon", 1e-12)}}));
+  if (node.wants(2)) node.Out(2, sum);
+  if (!node.wants(1)) return;
+  const Port mask = node.has(7) ? node.in(7) : node.Add("ZerosLike", {node.in(0)});
+  node.Out(1, node.Add("ReduceSum", {mask, node.Ints({1})}, {{"keep_dims", false}}));
+}
+
 void InstanceNormalization(OnnxNode& node) {
   node.Become("InstanceNorm",
               {{"epsilon", node.Float("epsilon", 1e-5)}, {"data_format", std::string("NCHW")}});
@@ -122,6 +144,7 @@ constexpr ImportRow kRows[] = {
     {"LayerNormalization", LayerNormalization},
     {"RMSNormalization", RmsNormalization},
     {"SimplifiedLayerNormalization", RmsNormalization},
+    {"EmbedLayerNormalization", EmbedLayerNormalization, "com.microsoft"},
     {"SkipLayerNormalization", SkipLayerNormalization, "com.microsoft"},
     {"SkipSimplifiedLayerNormalization", SkipSimplifiedLayerNormalization, "com.microsoft"},
     {"InstanceNormalization", InstanceNormalization},

@@ -19,7 +19,7 @@ const std::map<Key, ImportFunction>& Imports() {
     for (auto family :
          {ControlImports, StructureImports, ElementwiseImports, ReduceImports, NormImports, IndexImports,
           LayoutImports, SortImports, ResizeImports, ConvImports, MatmulImports, PoolImports, RnnImports,
-          QuantImports, DetectImports, SignalImports, RandomImports, ContribImports}) {
+          QuantImports, DetectImports, SignalImports, RandomImports, ContribImports, AttentionImports}) {
       for (const ImportRow& row : family()) map->emplace(Key{row.domain, row.type}, row.import);
     }
     return map;

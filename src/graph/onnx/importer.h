@@ -102,6 +102,7 @@ std::span<const ImportRow> DetectImports();
 std::span<const ImportRow> SignalImports();
 std::span<const ImportRow> RandomImports();
 std::span<const ImportRow> ContribImports();
+std::span<const ImportRow> AttentionImports();
 
 // For operators whose GE namesake takes the same inputs and attributes: `{"Relu", Same<"Relu">}` is
 // written as a row with this function and the ONNX name.

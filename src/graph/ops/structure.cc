@@ -252,6 +252,21 @@ void CastLike(Translation& node) {
   node.Copy(node.in(0), out);
 }
 
+void AttentionMask(Translation& node) {
+  const Shape& from = node.shape(0);
+  const std::vector<int64_t> keys = node.ints(1);
+  const bool lengths = from.rank() == 1;
+  if (keys.size() != 4) node.Refuse("keys have four dimensions");
+  if (from.rank() < 1 || from.rank() > 3 || from[0] != keys[0] || (!lengths && from.back(0) != keys[2])) {
+    node.Refuse("a mask of shape " + from.ToString() + " is not supported");
+  }
+  Shape view{from[0], 1, from.rank() == 3 ? from[1] : 1, lengths ? 1 : from.back(0)};
+  node.OutSame(0, node.in(0), view);
+  std::vector<int64_t> against(lengths ? static_cast<size_t>(keys[2]) : 1);
+  std::iota(against.begin(), against.end(), 0);
+  node.OutValue(1, Numbers(against, node.dtype(0), {static_cast<int64_t>(against.size())}));
+}
+
 void Eye(Translation& node) {
   int64_t rows = node.Int("num_rows"), columns = node.Int("num_columns");
   if (columns == 0) columns = rows;

@@ -73,6 +73,9 @@ class AttentionFuser {
   // returned.
   Port Unscaled(const Port& port, double* scale) {
     const Node& node = edit_.at(port.node);
+    if (const auto* factor = FindAttribute<double>(node, "value"); node.type == "Muls" && factor != nullptr) {
+      return *scale *= *factor, node.inputs[0];
+    }
     if (node.inputs.size() != 2) return port;
     if (node.type == "Mul") {
       for (size_t side : {0, 1}) {

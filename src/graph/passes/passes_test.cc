@@ -388,7 +388,7 @@ TEST(Passes, WhatIsNoLayerNormalisationStays) {
 // Attention with three heads of four, as BERT writes it: rows of 12, taken apart and put together again.
 struct AttentionParts {
   bool masked = false, key_swapped = false, read_twice = false, divided = false;
-  bool scaled_before = false, query_columns = false;
+  bool scaled_before = false, query_columns = false, by_attribute = false;
   int selected = 0;  // where a condition is false (1) or true (2) a low number stands for the scores
   double low = -1e38;
   int64_t softmax_axis = -1;
@@ -413,7 +413,8 @@ struct AttentionParts {
     }
     Port scores = b.Add("BatchMatMul", {query, key}, {{"adj_x2", key_swapped}});
     Port factor = b.graph.AddConstant("n", RealConstant(divided ? 2.0 : 0.5));
-    Port y = b.Add(divided ? "Div" : "Mul", {scores, factor});
+    Port y = by_attribute ? b.Add("Muls", {scores}, {{"value", 0.5}})
+                          : b.Add(divided ? "Div" : "Mul", {scores, factor});
     if (masked) y = b.Add("Add", {b.Random({2, 1, 1, 5}, -5, 5), y});
     if (selected > 0) {
       Port condition = b.Add("Less", {b.Random({5, 5}), b.graph.AddConstant("n", RealConstant(0.1))});
@@ -436,17 +437,19 @@ struct AttentionParts {
 TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
   const AttentionParts plain{}, masked{.masked = true},
       swapped{.masked = true, .key_swapped = true, .divided = true};
-  const AttentionParts before{.scaled_before = true}, columns{.query_columns = true};
+  const AttentionParts before{.scaled_before = true}, columns{.query_columns = true},
+      attribute{.by_attribute = true};
   const AttentionParts where_true{.selected = 1},
       where_false{.selected = 2, .low = -std::numeric_limits<double>::infinity()};
-  for (const AttentionParts& parts : {plain, masked, swapped, before, columns, where_true, where_false}) {
+  for (const AttentionParts& parts :
+       {plain, masked, swapped, before, columns, attribute, where_true, where_false}) {
     Builder b;
     Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
     EXPECT_EQ(Count(graph, "FusedAttention"), 1);
     EXPECT_EQ(Count(graph, "FusedMatMul"), 3);
     EXPECT_EQ(Count(graph, "SoftmaxV2") + Count(graph, "BatchMatMul"), 0);
     EXPECT_EQ(Count(graph, "TransposeD"), parts.query_columns ? 1 : 0) << "one is before a reshape";
-    EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Div") + Count(graph, "Add"), 0);
+    EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Muls") + Count(graph, "Div") + Count(graph, "Add"), 0);
   }
 }
 

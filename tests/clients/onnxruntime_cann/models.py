@@ -494,8 +494,52 @@ def spectrum():  # as torch writes it: the signal has no dimension for real and 
     return net
 
 
+def fused_by_tools():  # what onnxruntime.transformers.optimizer makes of encoders
+    net, own = Net(opset=17), {'domain': 'com.microsoft'}
+    width, heads, length = 16, 4, 6
+    ids = net.input('ids', ['batch', 'length'], net.rng.integers(0, 20, (2, length)).astype(np.int32))
+    kinds = net.input('kinds', ['batch', 'length'], net.rng.integers(0, 2, (2, length)).astype(np.int32))
+    mask = net.input('mask', ['batch', 'length'], np.array([[1] * length, [1] * 4 + [0] * 2], np.int32))
+    tables = [net.weight(rows, width, scale=1) for rows in (20, 12, 2)]
+    x, lengths = net.EmbedLayerNormalization(ids, kinds, *tables, np.ones(width), np.zeros(width), mask, outputs=2, **own)
+    for seen, extra in ((lengths, {}), (mask, {'unidirectional': 1, 'mask_filter_value': -3e38})):
+        x = net.Attention(x, net.weight(width, 3 * width), net.weight(3 * width), seen, num_heads=heads, **own, **extra)
+    query, key = net.linear(x, width, width), net.linear(x, width, width)
+    places = net.Cast(net.CumSum(mask, np.int32(1)), to=INT64)
+    angles = net.rng.random((12, width // heads // 2)) * 6
+    query, key = (net.RotaryEmbedding(y, places, np.cos(angles), np.sin(angles), interleaved=turn, **own)
+                  for turn, y in enumerate((query, key)))
+    y = net.MultiHeadAttention(query, key, x, net.weight(3 * width), mask, num_heads=heads, **own)
+    net.output(y)
+    return net
+
+
+def decoder_of_few_bits():  # as onnxruntime's builder of generative models writes a step of one token
+    net, own = Net(opset=17), {'domain': 'com.microsoft'}
+    size, heads, groups, before = 16, 4, 2, 5
+
+    def product(x, k, n, bits=4, block=32):
+        packed = net.rng.integers(0, 256, (n, k // block, block * bits // 8)).astype(np.uint8)
+        zeros = net.rng.integers(0, 256, n * ((k // block * bits + 7) // 8)).astype(np.uint8)
+        scales = (0.02 * net.rng.random(n * k // block)).astype(np.float32)
+        return net.MatMulNBits(x, packed, scales, zeros, K=k, N=n, bits=bits, block_size=block, **own)
+    x = net.input('x', ['batch', 'length', 64], net.rng.standard_normal((2, 1, 64)).astype(np.float32))
+    pasts = [net.input(name, ['batch', groups, 'past', size], net.rng.standard_normal((2, groups, before, size)).astype(np.float32))
+             for name in ('keys', 'values')]
+    mask = net.input('mask', ['batch', before + 1], np.ones((2, before + 1), np.int64))
+    last = net.Cast(net.Sub(net.ReduceSum(mask, np.array([1]), keepdims=0), np.int64(1)), to=TensorProto.INT32)
+    angles = net.rng.random((12, size // 2)) * 6
+    everything = net.GroupQueryAttention(
+        product(x, 64, (heads + 2 * groups) * size), '', '', *pasts, last, np.int32(before + 1),
+        np.cos(angles), np.sin(angles), num_heads=heads, kv_num_heads=groups, do_rotary=1, outputs=3, **own)
+    for result in [product(everything[0], 64, 8, bits=8), *everything[1:]]:
+        net.output(result)
+    return net
+
+
 FAMILIES = [mobilenet_v2, mobilenet_v3, efficientnet, vit, yolo, bert, gpt2, llama, whisper, tagger, detr, sam,
-            super_resolution, unet, generator, detector, quantised, quantised_to_16_bits, quantised_dynamically, spectrum]
+            super_resolution, unet, generator, detector, quantised, quantised_to_16_bits, quantised_dynamically, spectrum,
+            fused_by_tools, decoder_of_few_bits]
 
 
 def all_models():
