@@ -13,6 +13,9 @@
 
 #include "api/json_place.h"
 #include "base/error.h"
+#include "runtime/context.h"
+#include "runtime/process.h"
+#include "runtime/settings.h"
 
 namespace belay::api {
 namespace {
@@ -113,6 +116,17 @@ class ConfigFile {
     return number;
   }
 
+  // -1 when there is none. The runtime says so when there are no devices at all.
+  int Device(const Keys& keys) const {
+    int id = Number(keys, 1 << 20, -1);
+    int count = rt::Running() ? rt::DeviceCount() : rt::ReadSettings().devices;
+    if (id >= count && count > 0) {
+      Fail(107001, "device-id", "{}:{}: key {}: device {} does not exist; this process sees devices 0 to {}",
+           path_, PlaceOf(text_, keys), fmt::join(keys, "."), id, count - 1);
+    }
+    return id;
+  }
+
   // The outermost keys that nobody looks at.
   std::string Others(std::initializer_list<const char*> known) const {
     std::string others;
@@ -140,7 +154,7 @@ InitConfig ReadInitConfig(const char* path) {
   InitConfig config;
   if (path == nullptr) return config;
   ConfigFile file(path);
-  config.default_device = file.Number({"defaultDevice", "default_device"}, 1 << 20, -1);
+  config.default_device = file.Device({"defaultDevice", "default_device"});
   config.errors_per_process = file.Number({"err_msg_mode"}, 1, 0) == 1;
   config.without_effect = file.Others({"defaultDevice", "err_msg_mode"});
   return config;

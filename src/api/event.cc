@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
+#include "runtime/explain_wait.h"
 
 namespace belay::api {
 namespace {
@@ -97,7 +98,8 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
   }
   if (!WaitUntil(*binding.stream, binding.position, deadline_ns)) {
     Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout",
-         "event {} was not complete at the end of the time limit", event.id());
+         "event {}, recorded on stream {}, was not complete at the end of the time limit; {}", event.id(),
+         binding.stream->id(), rt::ExplainWait(*binding.stream));
   }
   if (binding.stream->failed()) [[unlikely]]
     Surface(binding.stream->TakeFailure());

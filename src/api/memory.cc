@@ -69,8 +69,8 @@ int DeviceOf(const aclrtMallocConfig* cfg, int fallback) {
 // Waits for a device's tasks, frees, and then reports what a task failed with.
 template <class Free>
 void FreeAfter(int device, Free free) {
-  bool reached = true;
-  std::unique_ptr<rt::TaskFailure> failure = rt::DeviceAt(device).Synchronize(-1, &reached);
+  rt::Stream* late = nullptr;
+  std::unique_ptr<rt::TaskFailure> failure = rt::DeviceAt(device).Synchronize(-1, &late);
   free();
   if (failure != nullptr) throw Error(failure->code, failure->id, failure->sentence);
 }

@@ -6,6 +6,7 @@
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
+#include "runtime/explain_wait.h"
 #include "runtime/process.h"
 
 namespace belay::api {
@@ -55,8 +56,8 @@ void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
   uint64_t tail = stream.tail();
   uint32_t aborts = stream.aborts();
   if (!stream.Reached(tail) && !WaitUntil(stream, tail, deadline_ns)) {
-    Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit",
-         stream.id(), tail - stream.completed());
+    Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit; {}",
+         stream.id(), tail - stream.completed(), rt::ExplainWait(stream));
   }
   if (stream.aborts() != aborts) [[unlikely]] {
     Fail(107022, "stream-aborted",

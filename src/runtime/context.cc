@@ -185,12 +185,12 @@ void Device::Quiesce() {
   }
 }
 
-std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, bool* reached) {
-  *reached = true;
+std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** late) {
+  *late = nullptr;
   std::vector<std::pair<Stream*, uint64_t>> goals;
   for (Stream* stream : AllStreams()) goals.emplace_back(stream, stream->tail());
   for (auto [stream, position] : goals) {
-    if (!TheEngine().WaitFor(*stream, position, deadline_ns)) *reached = false;
+    if (!TheEngine().WaitFor(*stream, position, deadline_ns) && *late == nullptr) *late = stream;
   }
   std::unique_ptr<TaskFailure> first;
   for (auto [stream, position] : goals) {

@@ -80,8 +80,9 @@ class Device {
   std::atomic<uint64_t> peers{0};
 
   // Waits for all streams of all contexts of the device; the first failure stored on one of them is
-  // taken and returned (null: none). False in *reached when the deadline came first.
-  std::unique_ptr<TaskFailure> Synchronize(int64_t deadline_ns, bool* reached);
+  // taken and returned (null: none). *late is the first stream that had not finished at the deadline, else
+  // null.
+  std::unique_ptr<TaskFailure> Synchronize(int64_t deadline_ns, Stream** late);
   // Waits until no stream is in a task that was submitted before the call; streams that are parked count.
   void Quiesce();
   // Drops the tasks of all streams; each stream reports 107022 once. False when a running task had not

@@ -409,7 +409,8 @@ uint64_t Event::Redeem(WaitTicket& ticket, Stream& stream, Binding* answer) {
   *answer = {ticket.source, ticket.position};
   if (ticket.source != nullptr) return 0;
   ticket.parked = &stream;
-  uint64_t park = stream.Park({ParkReason::kTicket, &ticket, &Event::CancelTicket});
+  uint64_t park = stream.Park(
+      {.reason = ParkReason::kTicket, .where = &ticket, .cancel = &Event::CancelTicket, .event = id()});
   if (park == 0) ticket.parked = nullptr;
   return park;
 }

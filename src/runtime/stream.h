@@ -59,6 +59,7 @@ struct ParkPlace {
   CancelResult (*cancel)(void* where, Stream& stream) = nullptr;  // null: cannot end early
   Stream* source = nullptr;  // the stream that has to get on, if it is known, and how far
   uint64_t position = 0;
+  uint32_t event = 0;  // kTicket: the number of the event
 };
 
 class Stream {

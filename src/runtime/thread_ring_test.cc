@@ -510,8 +510,8 @@ TEST_F(ThreadRing, AStreamThatIsDestroyedLeavesItsCapture) {
 TEST_F(ThreadRing, ContextsGoWhileADeviceIsSynchronised) {
   std::atomic<bool> stop{false};
   std::thread other([&] {
-    bool reached;
-    while (!stop.load()) TheDevice().Synchronize(-1, &reached);
+    Stream* late;
+    while (!stop.load()) TheDevice().Synchronize(-1, &late);
   });
   for (int i = 0; i < kRounds / 10; ++i) {
     Context& context = CreateContext(TheDevice(), false);

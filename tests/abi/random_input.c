@@ -1,7 +1,7 @@
-/* Every exported function, each in a process of its own, called with arguments drawn by a seed: handles that are
- * alive, stale, of another kind or no handles at all; memory in, beyond and between blocks, freed, pinned and the
- * program's own; sizes from 0 to 2^63 and above; before aclInit, while the device is used, and after aclFinalize.
- * Nothing may crash or hang, an error has a text that names the call, and success leaves none.
+/* Every exported function, each in a process of its own, called with arguments drawn by a seed: handles that
+ * are alive, stale, of another kind or no handles at all; memory in, beyond and between blocks, freed, pinned
+ * and the program's own; sizes from 0 to 2^63 and above; before aclInit, while the device is used, and after
+ * aclFinalize. Nothing may crash or hang, an error has a text that names the call, and success leaves none.
  *
  *   abi_random_input [rounds [seed [part of a name]]] */
 #include <signal.h>
@@ -43,14 +43,36 @@ static void add(Pool *pool, const void *value) { pool->values[pool->count++] = (
 static uintptr_t any_of(const Pool *pool) { return pool->values[below(pool->count)]; }
 
 static uint64_t any_number(void) {
-  static const uint64_t numbers[] = {0, 0, 1, 1, 2, 3, 4, 7, 8, 16, 27, 32, 64, 100, 256, BLOCK, BLOCK + 1,
-                                     1ull << 61, (1ull << 61) + 1, 1ull << 62, (1ull << 63) - 1, 1ull << 63,
-                                     UINT64_MAX - 63, UINT64_MAX};
+  static const uint64_t numbers[] = {0,
+                                     0,
+                                     1,
+                                     1,
+                                     2,
+                                     3,
+                                     4,
+                                     7,
+                                     8,
+                                     16,
+                                     27,
+                                     32,
+                                     64,
+                                     100,
+                                     256,
+                                     BLOCK,
+                                     BLOCK + 1,
+                                     1ull << 61,
+                                     (1ull << 61) + 1,
+                                     1ull << 62,
+                                     (1ull << 63) - 1,
+                                     1ull << 63,
+                                     UINT64_MAX - 63,
+                                     UINT64_MAX};
   return numbers[below(sizeof numbers / sizeof *numbers)];
 }
 
 static uintptr_t any_text(void) {
-  static const char *const texts[] = {"", "x", "Add", "{}", "/nonexistent/file", "a/../b", "0", "Ascend910B3"};
+  static const char *const texts[] = {"",       "x", "Add",        "{}", "/nonexistent/file",
+                                      "a/../b", "0", "Ascend910B3"};
   uint64_t choice = below(1 + sizeof texts / sizeof *texts);
   return choice == 0 ? 0 : (uintptr_t)texts[choice - 1];
 }
@@ -59,7 +81,10 @@ static uintptr_t any_array(unsigned parameter) {
   uint64_t *words = scratch[parameter * 64], choice = below(5);
   if (choice == 0) return 0;
   for (int i = 0; i < WORDS; ++i)
-    words[i] = choice == 1 ? 0 : choice == 2 ? any_of(&handles) : choice == 3 ? any_number() : any_of(&memory);
+    words[i] = choice == 1   ? 0
+               : choice == 2 ? any_of(&handles)
+               : choice == 3 ? any_number()
+                             : any_of(&memory);
   return (uintptr_t)words;
 }
 
@@ -68,13 +93,20 @@ static void do_nothing(void) {}
 static uintptr_t any_value(char kind, unsigned parameter) {
   switch (kind) {
     case OBJECT:
-    case HANDLE: return any_of(&handles);
-    case MEMORY: return any_of(&memory);
-    case TEXT: return any_text();
-    case POINTER: return any_array(parameter);
-    case BARE: return below(3) == 0 ? 0 : (uintptr_t)memset(scratch[parameter * 64], 0, sizeof *scratch);
-    case FUNCTION: return below(3) == 0 ? 0 : (uintptr_t)do_nothing;
-    default: return any_number();
+    case HANDLE:
+      return any_of(&handles);
+    case MEMORY:
+      return any_of(&memory);
+    case TEXT:
+      return any_text();
+    case POINTER:
+      return any_array(parameter);
+    case BARE:
+      return below(3) == 0 ? 0 : (uintptr_t)memset(scratch[parameter * 64], 0, sizeof *scratch);
+    case FUNCTION:
+      return below(3) == 0 ? 0 : (uintptr_t)do_nothing;
+    default:
+      return any_number();
   }
 }
 
@@ -98,14 +130,23 @@ static void make_objects(void) {
   const aclTensor *member = aclCreateTensor(dims, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, dims, 2, device);
   aclScalar *scalar = aclCreateScalar(&one, ACL_FLOAT);
   if (aclnnAddGetWorkspaceSize(tensor, tensor, scalar, tensor, &workspace, &executor)) exit(2);
-  const void *data[] = {tensor, scalar, executor, aclCreateTensorList(&member, 1), aclCreateIntArray(dims, 2),
-                        aclCreateFloatArray(&one, 1), aclCreateDataBuffer(device, BLOCK),
-                        aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND), aclopCreateAttr(),
-                        aclmdlCreateDataset(), aclmdlCreateDesc(), aclmdlCreateConfigHandle()};
+  const void *data[] = {tensor,
+                        scalar,
+                        executor,
+                        aclCreateTensorList(&member, 1),
+                        aclCreateIntArray(dims, 2),
+                        aclCreateFloatArray(&one, 1),
+                        aclCreateDataBuffer(device, BLOCK),
+                        aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND),
+                        aclopCreateAttr(),
+                        aclmdlCreateDataset(),
+                        aclmdlCreateDesc(),
+                        aclmdlCreateConfigHandle()};
   for (size_t i = 0; i < sizeof data / sizeof *data; ++i) add(&handles, data[i]);
 
   char *block = device, *host = pinned;
-  const void *places[] = {block, block + 100, block + BLOCK, block + (1ull << 33), host, host + BLOCK - 1, scratch};
+  const void *places[] = {block, block + 100,      block + BLOCK, block + (1ull << 33),
+                          host,  host + BLOCK - 1, scratch};
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) add(&memory, places[i]);
 }
 
@@ -118,14 +159,16 @@ static void destroy_objects(void) {
          aclDestroyDataBuffer(made[13]));
   aclDestroyTensorDesc(made[14]);
   aclopDestroyAttr(made[15]);
-  (void)(aclmdlDestroyDataset(made[16]) || aclmdlDestroyDesc(made[17]) || aclmdlDestroyConfigHandle(made[18]));
+  (void)(aclmdlDestroyDataset(made[16]) || aclmdlDestroyDesc(made[17]) ||
+         aclmdlDestroyConfigHandle(made[18]));
   (void)(aclmdlRIDestroy(made[6]) || aclrtDestroyNotify(made[5]) || aclrtDestroyEvent(made[4]) ||
          aclrtDestroyEvent(made[3]) || aclrtDestroyStream(made[2]) || aclrtDestroyStream(made[1]) ||
          aclrtDestroyContext(made[0]) || aclrtSetDevice(0));
 }
 
 static void add_no_objects(void) {
-  const void *none[] = {NULL, scratch, (void *)16, (void *)0x123456789000, (void *)UINTPTR_MAX, (void *)(1ull << 63)};
+  const void *none[] = {
+      NULL, scratch, (void *)16, (void *)0x123456789000, (void *)UINTPTR_MAX, (void *)(1ull << 63)};
   for (size_t i = 0; i < sizeof none / sizeof *none; ++i) add(&handles, none[i]);
   add(&memory, NULL);
   add(&memory, scratch);
@@ -146,7 +189,8 @@ static void call_once(const Call *call, bool must_fail) {
   report->refused += code != 0;
   if (code == 0 && must_fail) fault(call, code, "works", text);
   if (code == 0 && text) fault(call, code, "success leaves a text", text);
-  if (code != 0 && (!text || !strstr(text, call->name))) fault(call, code, "the text does not name the call", text);
+  if (code != 0 && (!text || !strstr(text, call->name)))
+    fault(call, code, "the text does not name the call", text);
 }
 
 static void call_often(const Call *call, const char *phase, int rounds, bool must_fail) {
@@ -188,9 +232,11 @@ static bool try(const Call *call, int rounds, uint64_t seed) {
   }
   if (child < 0 || waitpid(child, &status, 0) != child) return printf("no child\n"), false;
   if (status == 0) return report->faults == 0;
-  printf("%s, %s: ended with %s %d; arguments:", call->name, report->phase, WIFSIGNALED(status) ? "signal" : "code",
+  printf("%s, %s: ended with %s %d; arguments:", call->name, report->phase,
+         WIFSIGNALED(status) ? "signal" : "code",
          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-  for (unsigned i = 0; call->kinds[i]; ++i) printf(" %c=%#llx", call->kinds[i], (unsigned long long)report->values[i]);
+  for (unsigned i = 0; call->kinds[i]; ++i)
+    printf(" %c=%#llx", call->kinds[i], (unsigned long long)report->values[i]);
   printf("\n");
   return false;
 }

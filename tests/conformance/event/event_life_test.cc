@@ -129,4 +129,15 @@ TEST_F(EventLife, TheLimitOfADeviceIs65536) {
   EXPECT_OK(aclrtCreateEvent(&more));
 }
 
+TEST(EventLimit, IsRaisedWithThatOfStreams) {
+  setenv("BELAY_STREAM_LIMIT", "65540", 1);
+  EXPECT_OK(aclInit(nullptr));
+  EXPECT_OK(aclrtSetDevice(0));
+  aclrtEvent event;
+  for (int i = 0; i < 65540; ++i) ASSERT_EQ(aclrtCreateEvent(&event), ACL_SUCCESS) << i;
+  EXPECT_REFUSED(ACL_ERROR_RT_NO_EVENT_RESOURCE, aclrtCreateEvent(&event), "has 65540 events");
+  EXPECT_OK(aclFinalize());
+  unsetenv("BELAY_STREAM_LIMIT");
+}
+
 }  // namespace

@@ -1,4 +1,6 @@
 // Records and waits: what a wait binds to, what a reset does, how waits time out.
+#include <regex>
+
 #include "fixture.h"
 
 namespace {
@@ -107,6 +109,34 @@ TEST_F(EventWait, AStreamOfAnotherContextIsRefused) {
 }
 
 // --- events that were never recorded ---------------------------------------------------------------------
+
+TEST_F(EventWait, ATimeLimitThatEndsExplainsWhoWaitsForWhat) {
+  aclrtStream first = NewStream(), second = NewStream();
+  aclrtEvent never = NewEvent(), behind = NewEvent();
+  EXPECT_OK(aclrtStreamWaitEvent(first, never));
+  EXPECT_OK(aclrtRecordEvent(behind, first));
+  EXPECT_OK(aclrtStreamWaitEvent(second, behind));
+  aclrtEvent last = NewEvent();
+  EXPECT_OK(aclrtRecordEvent(last, second));
+  const std::string chain =
+      "stream [0-9]+ waits for stream [0-9]+, which waits for event [0-9]+, which nobody has recorded";
+  // Until both streams have got to their waits.
+  auto explained = [&](int wanted, auto&& call, const std::string& end) {
+    for (;;) {
+      EXPECT_EQ(call(), wanted);
+      if (std::regex_search(TakeMessage(), std::regex(end))) return;
+    }
+  };
+  explained(
+      ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, [&] { return aclrtSynchronizeStreamWithTimeout(second, 1); }, chain);
+  explained(
+      ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, [&] { return aclrtSynchronizeEventWithTimeout(last, 1); }, chain);
+  explained(
+      ACL_ERROR_RT_WAIT_TIMEOUT, [] { return aclrtSynchronizeDeviceWithTimeout(1); },
+      "which nobody has recorded");
+  EXPECT_OK(aclrtRecordEvent(never, nullptr));
+  EXPECT_OK(aclrtSynchronizeStream(second));
+}
 
 TEST_F(EventWait, APlainEventNeverRecordedParksTheStreamUntilItIs) {
   aclrtStream first = NewStream(), second = NewStream();

@@ -41,7 +41,7 @@ TEST_F(InitFile, ABadValueIsNamedByKeyLineAndColumn) {
 TEST_F(InitFile, ADeviceThatDoesNotExist) {
   EXPECT_REFUSED(ACL_ERROR_RT_INVALID_DEVICEID,
                  aclInit(Write("{\"defaultDevice\": {\"default_device\": \"9\"}}")),
-                 "device 9 does not exist");
+                 ":1:38: key defaultDevice.default_device: device 9 does not exist");
   EXPECT_OK(aclInit(nullptr)) << "nothing was started";
 }
 
