@@ -129,6 +129,21 @@ TEST_F(FindQuantisedTest, ABlockWithAShortcut) {
   if (ops::ConvolvesBytes()) EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
 }
 
+TEST_F(FindQuantisedTest, FloatsAreTurnedRatherThanTheirBytes) {
+  if (!ops::ConvolvesBytes()) GTEST_SKIP() << "convolutions stay real";
+  const ValueType image{DType::kF32, Format::kND, true, Shape{1, 3, 8, 8}};
+  Port x = b.Real(b.Bytes({b.graph.AddInput("x", image)}, 0.02f, 3), 0.02f, 3);
+  b.graph.outputs = {{b.Bytes(b.Conv(x, 0.02f, {8, 3, 3, 3}, 1), 0.1f, 30), "y"}};
+  FindQuantised(b.graph);
+  Graph graph = Specialise(b.graph, std::vector{image}).graph;
+  Optimise(graph);
+  auto turn = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                           [](const Node& n) { return n.type == "TransposeD"; });
+  ASSERT_NE(turn, graph.nodes.end());
+  EXPECT_EQ(turn->types[0].dtype, DType::kF32);
+  EXPECT_EQ(Count(graph, "QLinearConv"), 1);
+}
+
 TEST_F(FindQuantisedTest, ABiasInOtherStepsStaysReal) {
   const Shape shape{1, 4, 6, 8};
   Port x = b.Real(Input(shape), 0.02f, 3);

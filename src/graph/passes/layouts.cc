@@ -75,7 +75,8 @@ class LayoutChooser {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
     if (IsImageOperator(node) && WantsLast(node)) return AddImageOperator(n, node);
     if (IsElementwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
-    if (IsQuantisation(node) && last_.count(node.inputs[0]) != 0 && IsImage(node.types[0]))
+    if (IsQuantisation(node) && IsImage(node.types[0]) &&
+        (last_.count(node.inputs[0]) != 0 || IsQuantisedFor(n, node)))
       return AddQuantisation(n, node);
     if (node.type == "QLinearAdd" && AnyLastOnly(node) && SumsImages(node)) return AddSum(n, node);
     if (node.type == "Resize" && AnyLastOnly(node) && IsImage(node.types[0])) return AddResize(n, node);
@@ -97,6 +98,14 @@ class LayoutChooser {
     return first && plain && IsImage(node.types[0]) && node.outputs == 1 &&
            (node.types[0].dtype == DType::kF32 || node.type == "QLinearConv") &&
            IsImage(TypeOf(node.inputs[0]));
+  }
+
+  // What convolutions of bytes read: floats are turned faster than bytes are.
+  bool IsQuantisedFor(int n, const Node& node) const {
+    return node.type == "QuantizeLinear" && IsImage(TypeOf(node.inputs[0])) &&
+           std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& user) {
+             return user.type == "QLinearConv" && user.inputs[0] == Port{n, 0};
+           });
   }
 
   bool AnyLastOnly(const Node& node) const {
