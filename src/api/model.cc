@@ -219,12 +219,10 @@ void aclmdlGetDesc(ModelDescription& modelDesc, uint32_t modelId) {
   modelDesc.model_id = modelId;
 }
 void aclmdlGetDescFromFile(ModelDescription& modelDesc, const char* modelPath) {
-  modelDesc =
-      Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelFile(modelPath), {}).description();
+  modelDesc = graph::Describe(graph::ReadModelFile(modelPath));
 }
 void aclmdlGetDescFromMem(ModelDescription& modelDesc, const void* model, size_t modelSize) {
-  modelDesc = Model(rt::DeviceAt(rt::CurrentDeviceOrZero()), graph::ReadModelCopy(model, modelSize), {})
-                  .description();
+  modelDesc = graph::Describe(graph::ReadModelCopy(model, modelSize));
 }
 
 size_t aclmdlGetNumInputs(ModelDescription& modelDesc) { return modelDesc.inputs.size(); }

@@ -113,24 +113,11 @@ class StaticInstance final : public Instance {
   std::vector<char*> bases_;
 };
 
-uint64_t ConstantBytes(const Graph& graph) {
-  uint64_t bytes = 0;
-  for (const Node& node : graph.nodes) {
-    if (Constant constant = ConstantOf(node)) bytes += constant->bytes();
-  }
-  return bytes;
-}
-
 class DynamicInstance final : public Instance {
  public:
   DynamicInstance(rt::Device& device, Graph graph) : Instance(device), graph_(std::move(graph)) {
-    for (int input : graph_.inputs) {
-      const Node& node = graph_.nodes[static_cast<size_t>(input)];
-      inputs_.push_back(PortOf(node.name, node.types[0]));
-    }
-    for (const GraphOutput& output : graph_.outputs) {
-      outputs_.push_back(PortOf(output.name, TypeOfOutput(graph_, output)));
-    }
+    inputs_ = InputPorts(graph_);
+    outputs_ = OutputPorts(graph_);
     weights_ = ConstantBytes(graph_);
     std::vector<rt::CaptureNode> nodes;
     nodes.push_back(NodeOf(rt::MakeTask(InterpretTask{this}, 1'000'000), {}));

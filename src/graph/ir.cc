@@ -1,6 +1,7 @@
 #include "graph/ir.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "graph/codes.h"
@@ -152,6 +153,24 @@ void RemoveDeadNodes(Graph& graph) {
   std::vector<int> order = sorter.order();
   std::sort(order.begin(), order.end());
   Rebuild(graph, order);
+}
+
+uint64_t ConstantBytes(const Graph& graph) {
+  std::unordered_set<const HostTensor*> counted;
+  uint64_t bytes = 0;
+  auto count = [&](const Port& port) {
+    if (!port.present()) return;
+    Constant constant = ConstantOf(graph.nodes[static_cast<size_t>(port.node)]);
+    if (constant != nullptr && counted.insert(constant.get()).second) bytes += constant->bytes();
+  };
+  for (const Node& node : graph.nodes) {
+    for (const Port& port : node.inputs) count(port);
+    for (const auto& [name, value] : node.attributes) {
+      if (auto* body = std::get_if<std::shared_ptr<Graph>>(&value)) bytes += ConstantBytes(**body);
+    }
+  }
+  for (const GraphOutput& output : graph.outputs) count(output.port);
+  return bytes;
 }
 
 }  // namespace belay::graph

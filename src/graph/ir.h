@@ -95,4 +95,7 @@ void SortNodes(Graph& graph);
 // Leaves out what no output needs; inputs stay.
 void RemoveDeadNodes(Graph& graph);
 
+// How large the constants are that nodes and outputs read, each counted once; those of bodies too.
+uint64_t ConstantBytes(const Graph& graph);
+
 }  // namespace belay::graph

@@ -94,6 +94,29 @@ void AsPixels(const AippInput& aipp, Shape& images) {
   images[3] = ops::MostChannels(aipp.config.source.format);
 }
 
+ModelDescription Describe(const ModelFile& file, std::vector<ModelPort> inputs,
+                          std::vector<ModelPort> outputs) {
+  ModelDescription description;
+  description.inputs = std::move(inputs);
+  description.outputs = std::move(outputs);
+  description.gears = file.gears;
+  for (int input : file.graph.inputs) {
+    description.passed.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0].shape);
+  }
+  description.declared = description.passed;
+  for (size_t i = 0; i < description.declared.size(); ++i) {
+    if (auto aipp = AippAt(file.graph, i)) AsPixels(*aipp, description.declared[i]);
+  }
+  if (file.gears.kind != Gears::kNone) {
+    int64_t numbers =
+        file.gears.kind == Gears::kBatch ? 1 : static_cast<int64_t>(file.gears.values[0].size());
+    description.inputs.push_back(PortOf(kGearInputName, {DType::kI32, Format::kND, true, {numbers}}));
+    description.declared.push_back({numbers});
+    description.passed.push_back({numbers});
+  }
+  return description;
+}
+
 struct Registry {
   std::mutex lock;
   std::map<uint32_t, std::shared_ptr<Model>> models;
@@ -161,7 +184,10 @@ std::vector<int64_t> Model::chosen_gear() {
 const ModelDescription& Model::description() {
   std::shared_ptr<Instance> main = MainInstance();
   std::lock_guard guard(lock_);
-  if (!description_) description_ = Describe(file_, main.get());
+  if (!description_) {
+    description_ = main == nullptr ? Describe(file_, InputPorts(file_.graph), OutputPorts(file_.graph))
+                                   : Describe(file_, main->inputs(), main->outputs());
+  }
   return *description_;
 }
 
@@ -205,34 +231,11 @@ Needs NeedsOf(const ModelFile& file) {
   return types ? NeedsOf(file.graph, *types, LateOptions(file)) : Needs{};
 }
 
-ModelDescription Describe(const ModelFile& file, Instance* main) {
-  ModelDescription description;
-  description.gears = file.gears;
-  for (int input : file.graph.inputs) {
-    const Node& node = file.graph.nodes[static_cast<size_t>(input)];
-    description.inputs.push_back(PortOf(node.name, node.types[0]));
-    description.passed.push_back(node.types[0].shape);
-  }
-  description.declared = description.passed;
-  for (size_t i = 0; i < description.declared.size(); ++i) {
-    if (auto aipp = AippAt(file.graph, i)) AsPixels(*aipp, description.declared[i]);
-  }
-  if (main != nullptr) {
-    description.inputs = main->inputs();
-    description.outputs = main->outputs();
-  } else {
-    for (const GraphOutput& output : file.graph.outputs) {
-      description.outputs.push_back(PortOf(output.name, TypeOfOutput(file.graph, output)));
-    }
-  }
-  if (file.gears.kind != Gears::kNone) {
-    int64_t numbers =
-        file.gears.kind == Gears::kBatch ? 1 : static_cast<int64_t>(file.gears.values[0].size());
-    description.inputs.push_back(PortOf(kGearInputName, {DType::kI32, Format::kND, true, {numbers}}));
-    description.declared.push_back({numbers});
-    description.passed.push_back({numbers});
-  }
-  return description;
+ModelDescription Describe(const ModelFile& file) {
+  std::optional<std::vector<ValueType>> types = MainTypes(file);
+  if (!types) return Describe(file, InputPorts(file.graph), OutputPorts(file.graph));
+  Graph graph = Specialise(file.graph, *types, Purpose::kTypes).graph;
+  return Describe(file, InputPorts(graph), OutputPorts(graph));
 }
 
 uint32_t AddModel(std::shared_ptr<Model> model) {

@@ -116,7 +116,7 @@ class Model {
 // What a model takes once it is loaded. Where the shapes come with the data it takes nothing ahead.
 Needs NeedsOf(const ModelFile& file);
 // What the file says, without loading it on a device.
-ModelDescription Describe(const ModelFile& file, Instance* main);
+ModelDescription Describe(const ModelFile& file);
 
 // Loaded models by number.
 uint32_t AddModel(std::shared_ptr<Model> model);

@@ -25,10 +25,23 @@ ModelPort PortOf(std::string name, const ValueType& type) {
   return port;
 }
 
-ValueType TypeOfOutput(const Graph& graph, const GraphOutput& output) {
-  const ValueType& type =
-      graph.nodes[static_cast<size_t>(output.port.node)].types[static_cast<size_t>(output.port.output)];
-  return type.rank_known ? type : output.declared;
+std::vector<ModelPort> InputPorts(const Graph& graph) {
+  std::vector<ModelPort> ports;
+  for (int input : graph.inputs) {
+    const Node& node = graph.nodes[static_cast<size_t>(input)];
+    ports.push_back(PortOf(node.name, node.types[0]));
+  }
+  return ports;
+}
+
+std::vector<ModelPort> OutputPorts(const Graph& graph) {
+  std::vector<ModelPort> ports;
+  for (const GraphOutput& output : graph.outputs) {
+    const Node& node = graph.nodes[static_cast<size_t>(output.port.node)];
+    const ValueType& type = node.types[static_cast<size_t>(output.port.output)];
+    ports.push_back(PortOf(output.name, type.rank_known ? type : output.declared));
+  }
+  return ports;
 }
 
 // Builds a program node by node. A storage is a stretch of memory; several values may be views of one.
@@ -47,6 +60,7 @@ class ProgramBuilder {
     PlaceWork();
     AddEdges();
     PlaceBindings();
+    program_.weight_bytes_ = ConstantBytes(graph_);
   }
 
  private:
@@ -316,7 +330,6 @@ class ProgramBuilder {
       if (s.kind == Storage::kConstant) {
         s.place = {kConstantBase, true, reinterpret_cast<intptr_t>(s.constant->data())};
         program_.constants_.push_back(s.constant);
-        program_.weight_bytes_ += s.bytes;
       } else if (s.kind == Storage::kWork && s.first >= 0) {
         lifetimes.push_back({s.bytes, s.first, s.last});
         owners.push_back(i);

@@ -50,7 +50,7 @@ class Program {
   const std::vector<ModelPort>& outputs() const { return outputs_; }
   const MemoryPlan& memory() const { return memory_; }
   uint64_t work_bytes() const { return memory_.bytes; }
-  uint64_t weight_bytes() const { return weight_bytes_; }  // of the constants that kernels read
+  uint64_t weight_bytes() const { return weight_bytes_; }  // of constants, as the graph holds them
   size_t base_count() const { return kFirstPortBase + inputs_.size() + outputs_.size(); }
   static void Run(const Kernel& kernel, char* const* bases);
 
@@ -64,7 +64,8 @@ class Program {
 };
 
 ModelPort PortOf(std::string name, const ValueType& type);
-// What is known of an output: by its node, or else by the model's word.
-ValueType TypeOfOutput(const Graph& graph, const GraphOutput& output);
+// What a graph says of its inputs and outputs: of an output what its node does, or else the model's word.
+std::vector<ModelPort> InputPorts(const Graph& graph);
+std::vector<ModelPort> OutputPorts(const Graph& graph);
 
 }  // namespace belay::graph

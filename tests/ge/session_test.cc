@@ -263,6 +263,7 @@ TEST_F(Session, ASummaryTellsSizesAndOutputs) {
   EXPECT_THAT(types, ElementsAre(ge::DT_FLOAT));
   EXPECT_EQ(summary->GetFeatureMemorySize(bytes), ge::SUCCESS);
   EXPECT_EQ(summary->GetConstMemorySize(bytes), ge::SUCCESS);
+  EXPECT_EQ(bytes, sizeof(float));
   EXPECT_EQ(summary->GetFixedFeatureMemorySize(bytes), ge::SUCCESS);
   EXPECT_EQ(bytes, 0u);
   EXPECT_EQ(summary->GetStreamNum(count), ge::SUCCESS);

@@ -60,7 +60,8 @@ class Drawer {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       for (const Port& port : graph_.nodes[n].inputs) AddFlow(port, number_[n]);
     }
-    for (const graph::GraphOutput& output : graph_.outputs) AddOutput(output);
+    const std::vector<graph::ModelPort> outputs = graph::OutputPorts(graph_);
+    for (size_t i = 0; i < outputs.size(); ++i) AddOutput(graph_.outputs[i].port, outputs[i]);
   }
 
   void AddProgram(const graph::Program& program, const std::vector<double>& times) {
@@ -120,16 +121,15 @@ class Drawer {
     if (!twice) picture_.flows.push_back(std::move(flow));
   }
 
-  void AddOutput(const graph::GraphOutput& output) {
-    ValueType type = graph::TypeOfOutput(graph_, output);
+  void AddOutput(const graph::Port& from, const graph::ModelPort& output) {
     Shown shown;
     shown.kind = Shown::kOutput;
     shown.type = "output";
     shown.name = output.name;
-    shown.result = TextOf(type);
-    shown.result_bytes = BytesOf(type);
+    shown.result = TextOf(output.type);
+    shown.result_bytes = BytesOf(output.type);
     picture_.shown.push_back(std::move(shown));
-    AddFlow(output.port, static_cast<int>(picture_.shown.size()) - 1);
+    AddFlow(from, static_cast<int>(picture_.shown.size()) - 1);
   }
 
   static void AddKernel(const graph::Program& program, const graph::Kernel& kernel, Shown& shown) {

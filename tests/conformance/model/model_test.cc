@@ -1,4 +1,5 @@
 // Models: atc's file through aclmdl*.
+#include <sstream>
 #include <thread>
 
 #include "model_fixture.h"
@@ -216,6 +217,60 @@ TEST_F(Model, DescribesItselfWithoutBeingLoaded) {
   EXPECT_EQ(aclmdlQuerySizeFromMem(bytes.data(), 20, &work, &weights), kNoModel);
 }
 
+// A convolution with 1.1 million weights, which the compiler packs.
+std::string OneConvolution(const std::vector<int64_t>& dims) {
+  onnx_builder::Model model;
+  model.inputs = {onnx_builder::Value("x", dims)};
+  model.outputs = {onnx_builder::Value("y", {})};
+  model.constants = {onnx_builder::Floats("w", {512, 240, 3, 3}, std::vector<float>(512 * 240 * 9, 0.5f))};
+  model.nodes = {onnx_builder::Node("Conv", {"x", "w"}, {"y"})};
+  return model.Bytes();
+}
+
+TEST_F(Model, SizesOfWeightsAreTold) {
+  for (const char* options : {"", "--input_shape=x:-1,240,8,8 --dynamic_batch_size=1,2"}) {
+    std::string path = Compile(OneConvolution({1, 240, 8, 8}), options);
+    size_t work = 0, weights = 0;
+    ASSERT_EQ(aclmdlQuerySize(path.c_str(), &work, &weights), ACL_SUCCESS);
+    EXPECT_GE(weights, size_t{512} * 240 * 9 * 4);
+    EXPECT_LE(weights, size_t{512} * 240 * 16 * 4 + 4096);
+  }
+}
+
+// The fields that the queries fill in, as text.
+std::string Told(aclmdlDesc* desc) {
+  std::ostringstream told;
+  auto tell = [&](const aclmdlIODims& dims) {
+    told << dims.name;
+    for (size_t i = 0; i < dims.dimCount; ++i) told << ' ' << dims.dims[i];
+  };
+  aclmdlIODims dims;
+  for (size_t i = 0; i < aclmdlGetNumInputs(desc); ++i) {
+    if (aclmdlGetInputDims(desc, i, &dims) == ACL_SUCCESS) tell(dims);
+    told << " in " << aclmdlGetInputSizeByIndex(desc, i) << ' ' << aclmdlGetInputDataType(desc, i) << ' '
+         << aclmdlGetInputFormat(desc, i) << ' ' << aclmdlGetInputNameByIndex(desc, i) << '\n';
+  }
+  for (size_t i = 0; i < aclmdlGetNumOutputs(desc); ++i) {
+    if (aclmdlGetOutputDims(desc, i, &dims) == ACL_SUCCESS) tell(dims);
+    told << " out " << aclmdlGetOutputSizeByIndex(desc, i) << ' ' << aclmdlGetOutputDataType(desc, i) << ' '
+         << aclmdlGetOutputFormat(desc, i) << ' ' << aclmdlGetOutputNameByIndex(desc, i) << '\n';
+  }
+  return told.str();
+}
+
+TEST_F(Model, AFileIsDescribedAsTheLoadedModelIs) {
+  for (const char* options : {"", "--input_shape=x:-1,240,8,8 --dynamic_batch_size=1,2",
+                              "--input_shape=x:-1,240,-1,-1", "--output_type=FP16"}) {
+    std::string path = Compile(OneConvolution({1, 240, 8, 8}), options);
+    ASSERT_EQ(aclmdlGetDescFromFile(desc_, path.c_str()), ACL_SUCCESS) << LastMessage();
+    std::string of_file = Told(desc_);
+    uint32_t id = Load(path);
+    ASSERT_EQ(aclmdlGetDesc(desc_, id), ACL_SUCCESS);
+    EXPECT_EQ(of_file, Told(desc_)) << options;
+    EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+  }
+}
+
 TEST_F(Model, SizesAreToldWithoutRoomForTheModel) {
   const std::vector<int64_t> dims{1 << 18, 4};
   onnx_builder::Model model;
@@ -237,6 +292,8 @@ TEST_F(Model, SizesAreToldWithoutRoomForTheModel) {
   size_t work = 0, weights = 0;
   EXPECT_EQ(aclmdlQuerySize(path.c_str(), &work, &weights), ACL_SUCCESS);
   EXPECT_GE(work, size_t{4} << 20);
+  EXPECT_EQ(aclmdlGetDescFromFile(desc_, path.c_str()), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlGetOutputSizeByIndex(desc_, 0), size_t{4} << 20);
   for (void* block : blocks) EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
 }
 
