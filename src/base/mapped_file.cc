@@ -13,7 +13,7 @@ namespace belay {
 MappedFile::~MappedFile() { munmap(data_, size_); }
 
 std::shared_ptr<const MappedFile> MapFile(const std::string& path, std::string* reason) {
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for who writes to it
   *reason = file < 0 ? std::strerror(errno) : "it is empty or no ordinary file";
   void* data = MAP_FAILED;
   struct stat about {};

@@ -32,14 +32,24 @@ void NeedRunning(const Engine& engine) {
          "GEInitialize was not called, or GEFinalize was; call GEInitialize first");
 }
 
-// What a card's compiler is told and Belay has no use for is said once and left out.
+bool IsKnown(const std::string& key) {
+  try {
+    graph::CheckBuildOptions({{key, ""}});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// What a card's compiler is told and Belay has no use for is said once and left out. An option that it knows
+// must have a value that it knows too.
 Options Known(const Options& options) {
   Options known;
   for (const auto& [key, value] : options) {
-    try {
+    if (IsKnown(key)) {
       graph::CheckBuildOptions({{key, value}});
       known.emplace(key, value);
-    } catch (const Error&) {
+    } else {
       Warn("GE", "option " + key + " (\"" + value + "\") is not known and is ignored");
     }
   }
@@ -76,12 +86,12 @@ void StartEngine(Options options) {
   }
   try {
     DeviceIn(options);
+    engine.options = Known(options);
   } catch (...) {
     if (start) rt::StopOne();
     throw;
   }
   engine.started_runtime = start;
-  engine.options = Known(options);
   engine.running = true;
 }
 

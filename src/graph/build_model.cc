@@ -121,10 +121,56 @@ Gears GearsOf(const BuildOptions& options) {
     Fail(kGraphInvalid, "build-gears",
          "E10009: only one of dynamic_batch_size, dynamic_image_size and dynamic_dims may be given");
   }
+  if (batch.size() + image.size() + dims.size() > 0 && !Value(options, "input_shape_range").empty())
+    Fail(kGraphInvalid, "build-gears", "E10047: gears and input_shape_range exclude one another");
   if (!batch.empty()) return {Gears::kBatch, ParseGears("dynamic_batch_size", batch, ',')};
   if (!image.empty()) return {Gears::kImage, ParseGears("dynamic_image_size", image, ';')};
   if (!dims.empty()) return {Gears::kDims, ParseGears("dynamic_dims", dims, ';')};
   return {};
+}
+
+// Each gear must have a number for whatever input_shape leaves open, and something must be open.
+void CheckGears(const Gears& gears, const Graph& graph) {
+  if (gears.kind == Gears::kNone) return;
+  size_t open = 0;
+  for (int input : graph.inputs) {
+    const Node& node = graph.nodes[static_cast<size_t>(input)];
+    const Shape& shape = node.types[0].shape;
+    const auto here = static_cast<size_t>(std::count(shape.begin(), shape.end(), kUnknownDim));
+    open += here;
+    const bool fits = gears.kind == Gears::kBatch   ? here == 0 || (here == 1 && shape[0] == kUnknownDim)
+                      : gears.kind == Gears::kImage ? here == 0 || here == 2
+                                                    : true;
+    if (fits) continue;
+    Fail(kGraphInvalid, "build-gears", "E10012: {} must be -1 in input_shape, but input '{}' is {}",
+         gears.kind == Gears::kBatch ? "for batch sizes the first size alone"
+                                     : "for image sizes height and width",
+         node.name, node.types[0].ToString());
+  }
+  if (open == 0) {
+    Fail(kGraphInvalid, "build-gears",
+         "E10012: gears are for sizes that are open, but no input has any; put -1 in input_shape");
+  }
+  const size_t numbers = gears.kind == Gears::kBatch ? 1 : gears.kind == Gears::kImage ? 2 : open;
+  for (const std::vector<int64_t>& gear : gears.values) {
+    if (gear.size() == numbers) continue;
+    Fail(kGraphInvalid, "build-gears", "E10042: the gear {} has {} numbers, but {} sizes are open",
+         Shape::Of(gear.data(), static_cast<int>(std::min<size_t>(gear.size(), tensor::kMaxRank))).ToString(),
+         gear.size(), numbers);
+  }
+}
+
+// "name:[1~4,3,-1];other:[2]": the form of input_shape without the brackets.
+std::string WithoutBrackets(std::string_view ranges) {
+  std::string shapes;
+  for (std::string_view entry : Split(ranges, ';')) {
+    const size_t bracket = entry.find(":[");
+    if (bracket == std::string_view::npos || entry.back() != ']')
+      BadOption("input_shape_range", ranges, "write \"input_name1:[n1~n2,c1,h1,w1];input_name2:[n2,c2]\"");
+    shapes += std::string(entry.substr(0, bracket + 1)) + std::string(entry.substr(bracket + 2));
+    shapes.back() = ';';
+  }
+  return shapes;
 }
 
 void ApplyShapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
@@ -180,6 +226,8 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
   ModelFile file{from, GearsOf(options), options};
   SortNodes(file.graph);
   ApplyShapes(file.graph, ParseShapes(std::string(Value(options, "input_shape", "ge.inputShape"))));
+  ApplyShapes(file.graph, ParseShapes(WithoutBrackets(Value(options, "input_shape_range"))));
+  CheckGears(file.gears, file.graph);
   std::string aipp(Value(options, "ge.insertOpFile"));
   if (!aipp.empty()) InsertAipp(file.graph, ReadAippFile(aipp), file.gears.kind);
   FindQuantised(file.graph);

@@ -58,6 +58,49 @@ TEST(BuildModel, ShapesOfInputsWhoseNamesHoldColons) {
   EXPECT_THROW(ParseShapes("a:two"), Error);
 }
 
+// What is said of a graph with the inputs a [-1, 3, -1, -1] and b [2, 4].
+std::string ErrorOf(const BuildOptions& options) {
+  Graph graph;
+  Port a{graph.AddInput("a", {DType::kF32, Format::kND, true, {-1, 3, -1, -1}})};
+  Port b{graph.AddInput("b", {DType::kF32, Format::kND, true, {2, 4}})};
+  graph.outputs = {{{graph.Add({.name = "y", .type = "Relu", .inputs = {a}})}, "y"},
+                   {{graph.Add({.name = "z", .type = "Relu", .inputs = {b}})}, "z"}};
+  try {
+    BuildModel(graph, options);
+  } catch (const Error& error) {
+    return error.sentence().substr(0, 6);
+  }
+  return "";
+}
+
+TEST(BuildModel, GearsAreForSizesThatAreOpen) {
+  const std::string batch = "a:-1,3,8,8", images = "a:1,3,-1,-1", all = "a:-1,3,-1,-1", none = "a:1,3,8,8";
+  EXPECT_EQ(ErrorOf({{"input_shape", batch}, {"ge.dynamicBatchSize", "1,2"}}), "");
+  EXPECT_EQ(ErrorOf({{"input_shape", batch + ";b:-1,4"}, {"ge.dynamicBatchSize", "1,2"}}), "");
+  EXPECT_EQ(ErrorOf({{"input_shape", none}, {"ge.dynamicBatchSize", "1,2"}}), "E10012");
+  EXPECT_EQ(ErrorOf({{"input_shape", all}, {"ge.dynamicBatchSize", "1,2"}}), "E10012");
+  EXPECT_EQ(ErrorOf({{"input_shape", batch + ";b:2,-1"}, {"ge.dynamicBatchSize", "1,2"}}), "E10012");
+  EXPECT_EQ(ErrorOf({{"input_shape", images}, {"ge.dynamicImageSize", "8,8;4,4"}}), "");
+  EXPECT_EQ(ErrorOf({{"input_shape", images}, {"ge.dynamicImageSize", "8"}}), "E10042");
+  EXPECT_EQ(ErrorOf({{"input_shape", batch}, {"ge.dynamicImageSize", "8,8"}}), "E10012");
+  EXPECT_EQ(ErrorOf({{"input_shape", all}, {"ge.dynamicDims", "1,8,8;2,4,4"}}), "");
+  EXPECT_EQ(ErrorOf({{"input_shape", all}, {"ge.dynamicDims", "1,8,8;2,4"}}), "E10042");
+}
+
+TEST(BuildModel, RangesFixTheSizesThatAreNone) {
+  const auto shape = [](const char* range) {
+    const ModelFile file = BuildModel(OneProduct(-1), {{"input_shape_range", range}});
+    return InputTypes(file.graph).at(0).shape;
+  };
+  EXPECT_EQ(shape("x:[1~4,64]"), (Shape{-1, 64}));
+  EXPECT_EQ(shape("x:[8,64]"), (Shape{8, 64}));
+  EXPECT_EQ(ErrorOf({{"input_shape_range", "a:[1~2,3,8,8];b:[2,4]"}}), "");
+  for (const char* range : {"a:1~2,3,8,8", "a:[1~2,3,8,8", "a"}) {
+    EXPECT_EQ(ErrorOf({{"input_shape_range", range}}), "E10001") << range;
+  }
+  EXPECT_EQ(ErrorOf({{"input_shape_range", "a:[1~2,3,8,8]"}, {"ge.dynamicBatchSize", "1,2"}}), "E10047");
+}
+
 TEST(BuildModel, UnknownPrecisionModesAreRefused) {
   EXPECT_THROW(Rounds({{"ge.exec.precision_mode", "fast"}}), Error);
   EXPECT_THROW(Rounds({{"ge.exec.precision_mode_v2", "allow_mix_precision"}}), Error);

@@ -85,6 +85,14 @@ TEST(GeLife, OptionsAreCheckedOrSaidToBeIgnored) {
   EXPECT_THAT(GeError(), HasSubstr("ge.exec.deviceId"));
   ASSERT_EQ(ge::GEInitialize(std::map<std::string, std::string>{{"ge.frob", "1"}}), ge::SUCCESS);
   EXPECT_THAT(ge::GEGetWarningMsg(), HasSubstr("ge.frob"));
+  const GeOptions no_such_mode{{"ge.exec.precision_mode", "no_such_mode"}};
+  ge::Session session(GeOptions{});
+  EXPECT_NE(session.AddGraph(1, AddAndRelu({1}, 1), no_such_mode), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("no_such_mode"));
+  EXPECT_EQ(ge::Session(no_such_mode).GetSessionId(), 0u);
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+  EXPECT_NE(ge::GEInitialize(no_such_mode), ge::SUCCESS);
+  EXPECT_EQ(ge::GEInitialize(GeOptions{}), ge::SUCCESS);
   EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
 }
 

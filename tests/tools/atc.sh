@@ -21,6 +21,8 @@ compile --model=six_times.onnx --output=six --op_debug_level=0 || say "an option
 grep -q 'W: option --op_debug_level has no effect here.' out.txt || say "an option without effect is told"
 fails 'Frobnicate' --model=unknown.onnx --output=unknown
 fails 'E10001: there is no option --modell' --modell=six_times.onnx --output=six
+fails "E10016: --input_shape names 'X'.* it has x" --model=six_times.onnx --output=six --input_shape=X:2,3
+fails 'E10012' --model=open.onnx --output=open --input_shape=x:2,3 --dynamic_batch_size=1,2
 fails "E10010" --model=six_times.onnx --output=six --log=loud
 fails 'E10004: option --output is needed' --model=six_times.onnx
 fails 'no-such-file' --model=no-such-file.onnx --output=none

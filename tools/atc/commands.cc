@@ -54,6 +54,18 @@ graph::BuildOptions BuildOptionsOf(const Options& options) {
   return build;
 }
 
+// aclgrphBuildModel overlooks names that are no inputs, because its callers pass those of a whole network.
+void CheckInputNames(const Options& options, const graph::Graph& graph) {
+  std::set<std::string> inputs;
+  for (int input : graph.inputs) inputs.insert(graph.nodes[static_cast<size_t>(input)].name);
+  for (const auto& [name, shape] : graph::ParseShapes(options.Get("input_shape"))) {
+    if (inputs.count(name) != 0) continue;
+    Fail(100000, "atc-input-name",
+         "E10016: --input_shape names '{}', but the model has no such input; it has {}", name,
+         fmt::join(inputs, ", "));
+  }
+}
+
 std::string Needed(const Options& options, const char* name) {
   std::string value = options.Get(name);
   if (value.empty()) Fail(100000, "atc-option-missing", "E10004: option --{} is needed", name);
@@ -74,6 +86,7 @@ graph::Graph ImportModel(const Options& options, const char* file = "model") {
   graph::Graph graph = graph::onnx::Import(model, folder);
   if (options.Has("output_type")) ConvertOutputs(graph, options.Get("output_type"), options.Get("out_nodes"));
   if (options.Has("input_fp16_nodes")) TakeHalfInputs(graph, options.Get("input_fp16_nodes"));
+  CheckInputNames(options, graph);
   return graph;
 }
 

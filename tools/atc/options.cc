@@ -102,6 +102,8 @@ void CheckValue(const std::string& name, const std::string& value) {
       {"enable_small_channel", "E10006", {"0", "1"}},
       {"enable_single_stream", "E10005", {"true", "false"}},
       {"enable_compress_weight", "E10005", {"true", "false"}},
+      {"is_input_adjust_hw_layout", "E10001", {"false"}},  // true: NC1HWC0, which is a card's
+      {"is_output_adjust_hw_layout", "E10001", {"false"}},
       {"input_format", "E10001", {"NCHW", "NHWC", "ND"}},
       {"precision_mode",
        "E10001",

@@ -48,6 +48,7 @@ TEST(Options, WithChoicesTakeNothingElse) {
   EXPECT_THAT(ErrorOf({"--precision_mode=fp16"}),
               testing::StartsWith("E10001: option --precision_mode is 'fp16'"));
   EXPECT_EQ(ErrorOf({"--precision_mode=allow_mix_precision"}), "");
+  EXPECT_THAT(ErrorOf({"--is_input_adjust_hw_layout=true,true"}), testing::StartsWith("E10001"));
   EXPECT_EQ(ErrorOf({"--log=error", "--disable_reuse_memory=1", "--enable_single_stream=true"}), "");
 }
 

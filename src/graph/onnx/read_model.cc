@@ -53,7 +53,8 @@ uint64_t Number(const TensorData& data, const char* key, uint64_t missing) {
 
 // No path leads out of the model's folder.
 std::string SafePath(const TensorData& data, const std::string& folder) {
-  std::filesystem::path location = data.external.at("location");
+  auto named = data.external.find("location");
+  std::filesystem::path location = named == data.external.end() ? std::string() : named->second;
   auto clean = location.lexically_normal();
   bool inside =
       !location.empty() && !location.is_absolute() && clean.begin() != clean.end() && *clean.begin() != "..";
@@ -85,6 +86,10 @@ Constant External(const TensorData& data, DType dtype, const Shape& shape, const
   uint64_t offset = Number(data, "offset", 0);
   size_t bytes = PackedBytes(dtype, CountOf(shape));
   const size_t size = file->bytes().size();
+  if (uint64_t length = Number(data, "length", bytes); length != bytes) {
+    Fail(kFileCorrupt, "onnx-external", "tensor '{}' needs {} bytes, but its length in the file '{}' is {}",
+         data.name, bytes, path, length);
+  }
   if (offset > size || size - offset < bytes) {
     Fail(kFileCorrupt, "onnx-external", "tensor '{}' needs {} bytes at {} of a file that has {}", data.name,
          bytes, offset, size);

@@ -161,7 +161,8 @@ TEST_F(AippModel, ConfigurationsThatDoNotFitAreErrorsOfAtc) {
               testing::HasSubstr("colour"));
   EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: YUV400_U8 }")),
               testing::HasSubstr("channels"));
-  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: RGB888_U8 }"), " --dynamic_dims=1"),
+  EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: RGB888_U8 }"),
+                   " --input_shape=x:-1,3,4,6 --dynamic_dims=1"),
               testing::HasSubstr("exclude"));
 }
 
