@@ -666,7 +666,12 @@ aclError aclmdlSetDump(const char *dumpCfgPath);
 /** Dumps of operators are not written. */
 aclError aclmdlFinalizeDump(void);
 
-/** The operators that others were fused from are not kept. */
+/**
+ * Which operators a fused one was made of, as "[4]conv[4]relu", for the attribute
+ * _datadump_original_op_names; an empty text for other operators and attributes. It lives as long
+ * as the description.
+ * Page: aclcppdevg_03_1470
+ */
 const char *aclmdlGetOpAttr(aclmdlDesc *modelDesc, const char *opName, const char *attr);
 
 /** Which operator ran as a task is not kept; the message of the failure names it. */

@@ -8,6 +8,7 @@
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "base/error.h"
+#include "graph/passes/editor.h"
 #include "runtime/context.h"
 
 namespace belay::api {
@@ -278,6 +279,12 @@ const char* aclmdlGetTensorRealName(const ModelDescription& modelDesc, const cha
     }
   }
   return nullptr;
+}
+const char* aclmdlGetOpAttr(ModelDescription& modelDesc, const char* opName, const char* attr) {
+  auto it = modelDesc.origins.find(opName);
+  return it == modelDesc.origins.end() || std::strcmp(attr, graph::kOriginsAttribute) != 0
+             ? ""
+             : it->second.c_str();
 }
 aclFormat aclmdlGetInputFormat(const ModelDescription& modelDesc, size_t index) {
   return static_cast<aclFormat>(PortAt(modelDesc.inputs, index, "input").type.format);

@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "graph/aipp/insert.h"
 #include "graph/codes.h"
+#include "graph/passes/editor.h"
 #include "graph/specialise.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -106,6 +107,12 @@ ModelDescription Describe(const ModelFile& file, std::vector<ModelPort> inputs,
   description.declared = description.passed;
   for (size_t i = 0; i < description.declared.size(); ++i) {
     if (auto aipp = AippAt(file.graph, i)) AsPixels(*aipp, description.declared[i]);
+  }
+  for (const Node& node : file.graph.nodes) {
+    if (auto* names = FindAttribute<std::vector<std::string>>(node, kOriginsAttribute)) {
+      std::string& text = description.origins[node.name];
+      for (const std::string& name : *names) text += "[" + std::to_string(name.size()) + "]" + name;
+    }
   }
   if (file.gears.kind != Gears::kNone) {
     int64_t numbers =

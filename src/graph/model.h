@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,8 +27,8 @@ struct ModelDescription {
   Gears gears;
   std::vector<Shape> declared;  // of the inputs, with -1 where a gear decides; of images as pixels
   std::vector<Shape> passed;    // the same; of images as bytes
-  std::vector<std::string> real_names;
-  uint32_t model_id = 0;  // 0: of a model that is not loaded
+  std::map<std::string, std::string> origins;  // of fused operators: "[4]conv[4]relu"
+  uint32_t model_id = 0;                       // 0: of a model that is not loaded
 };
 
 // aclmdlDataset: buffers in order, and what is said about single ones.

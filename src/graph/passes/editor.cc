@@ -6,6 +6,17 @@
 #include "graph/operator_list.h"
 
 namespace belay::graph {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// The operators of the model that the node computes.
+Names OriginsOf(const Node& node) {
+  const auto* names = FindAttribute<Names>(node, kOriginsAttribute);
+  return names != nullptr ? *names : Names{node.name};
+}
+
+}  // namespace
 
 Editor::Editor(Graph& graph) : graph_(graph), uses_(graph.nodes.size()) {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) Enlist(static_cast<int>(n));
@@ -68,16 +79,50 @@ void Editor::Replace(Port old, Port now) {
   if (!UsesOf(old).empty()) return;
   Strike(old.node);  // it is dead: what it read has one user less
   at(old.node).inputs.clear();
+  TakeOrigins(now.node, {old.node});
+}
+
+// Nodes without a result that somebody reads have become part of `node`.
+void Editor::TakeOrigins(int node, const std::vector<int>& dead) {
+  if (dead.empty()) return;
+  Names names = OriginsOf(at(node));
+  for (int taken : dead) {
+    Names more = OriginsOf(at(taken));
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  at(node).attributes[kOriginsAttribute] = std::move(names);
+}
+
+// Of the values that a node does not read any more, and behind them: the operators that nobody else needs.
+std::vector<int> Editor::Unneeded(const std::vector<Port>& dropped) {
+  std::vector<int> dead, waiting;
+  for (const Port& port : dropped) waiting.push_back(port.node);
+  while (!waiting.empty()) {
+    const int n = waiting.back();
+    waiting.pop_back();
+    const bool computes = n >= 0 && at(n).type != kDataType && at(n).type != kConstType;
+    auto is_dead = [&](int user) { return std::find(dead.begin(), dead.end(), user) != dead.end(); };
+    if (!computes || is_dead(n)) continue;
+    const auto& uses = uses_[static_cast<size_t>(n)];
+    if (!std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return is_dead(use.user); })) continue;
+    dead.push_back(n);
+    for (const Port& port : at(n).inputs) waiting.push_back(port.node);
+  }
+  std::sort(dead.begin(), dead.end());
+  return dead;
 }
 
 void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes) {
   Strike(node);
   Node& changed = at(node);
   if (const bool* keeps = FindAttribute<bool>(changed, kKeepType)) attributes[kKeepType] = *keeps;
+  if (const auto* names = FindAttribute<Names>(changed, kOriginsAttribute))
+    attributes[kOriginsAttribute] = *names;
   changed.type = std::move(type);
-  changed.inputs = std::move(inputs);
+  std::swap(changed.inputs, inputs);
   changed.attributes = std::move(attributes);
   Enlist(node);
+  TakeOrigins(node, Unneeded(inputs));
 }
 
 Port Editor::AddNode(const std::string& name, std::string type, std::vector<Port> inputs,

@@ -8,6 +8,9 @@
 
 namespace belay::graph {
 
+// Of a node that was made of several: their names, as aclmdlGetOpAttr calls them.
+inline constexpr const char* kOriginsAttribute = "_datadump_original_op_names";
+
 class Editor {
  public:
   explicit Editor(Graph& graph);
@@ -36,6 +39,8 @@ class Editor {
     int user;
   };
   std::vector<Use>& UsesOf(const Port& port) { return uses_[static_cast<size_t>(port.node)]; }
+  void TakeOrigins(int node, const std::vector<int>& dead);
+  std::vector<int> Unneeded(const std::vector<Port>& dropped);
   void Enlist(int user);
   void Strike(int user);
 

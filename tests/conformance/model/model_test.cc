@@ -271,6 +271,30 @@ TEST_F(Model, AFileIsDescribedAsTheLoadedModelIs) {
   }
 }
 
+// y = relu(conv(x) + 3), and beside it z = -x.
+std::string ConvolutionAndMore() {
+  onnx_builder::Model model;
+  model.inputs = {onnx_builder::Value("x", {1, 2, 4, 4})};
+  model.outputs = {onnx_builder::Value("y", {}), onnx_builder::Value("z", {})};
+  model.constants = {onnx_builder::Floats("w", {4, 2, 1, 1}, std::vector<float>(8, 0.5f)),
+                     onnx_builder::Floats("b", {1, 4, 1, 1}, std::vector<float>(4, 3))};
+  model.nodes = {onnx_builder::Node("Conv", {"x", "w"}, {"conv"}), onnx_builder::Node("Neg", {"x"}, {"z"}),
+                 onnx_builder::Node("Add", {"conv", "b"}, {"sum"}),
+                 onnx_builder::Node("Relu", {"sum"}, {"y"})};
+  return model.Bytes();
+}
+
+TEST_F(Model, TellsWhatWasFused) {
+  const char* origins = "_datadump_original_op_names";
+  ASSERT_EQ(aclmdlGetDescFromFile(desc_, Compile(ConvolutionAndMore()).c_str()), ACL_SUCCESS);
+  EXPECT_STREQ(aclmdlGetOpAttr(desc_, "node_conv", origins), "[9]node_conv[8]node_sum[6]node_y");
+  EXPECT_STREQ(aclmdlGetOpAttr(desc_, "node_z", origins), "");
+  EXPECT_STREQ(aclmdlGetOpAttr(desc_, "no such operator", origins), "");
+  EXPECT_STREQ(aclmdlGetOpAttr(desc_, "node_conv", "pads"), "");
+  EXPECT_EQ(aclmdlGetOpAttr(desc_, nullptr, origins), nullptr);
+  EXPECT_EQ(aclmdlGetOpAttr(desc_, "node_conv", nullptr), nullptr);
+}
+
 TEST_F(Model, SizesAreToldWithoutRoomForTheModel) {
   const std::vector<int64_t> dims{1 << 18, 4};
   onnx_builder::Model model;
