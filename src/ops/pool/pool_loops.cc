@@ -10,17 +10,21 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
-// The compiler turns these into vectors of the target. A NaN that is met stays.
+// The compiler turns these into vectors of the target, as long as nothing is compared only sometimes. A NaN
+// that is met stays.
 template <class T>
 void Max(T* __restrict__ most, const T* __restrict__ x, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) most[i] = x[i] <= most[i] || most[i] != most[i] ? most[i] : x[i];
+  for (int64_t i = 0; i < n; ++i) {
+    const T old = most[i], greater = x[i] <= old ? old : x[i];
+    most[i] = old != old ? old : greater;
+  }
 }
 
 template <class T>
 void MaxPlace(T* __restrict__ most, int64_t* __restrict__ places, const T* __restrict__ x, int64_t place,
               int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const bool keep = x[i] <= most[i] || most[i] != most[i];
+    const bool keep = (x[i] <= most[i]) | (most[i] != most[i]);
     most[i] = keep ? most[i] : x[i];
     places[i] = keep ? places[i] : place;
   }

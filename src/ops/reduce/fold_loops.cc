@@ -38,10 +38,10 @@ constexpr T Highest() {
   X(SumOfExps, T{0}, Exp(static_cast<T>(x - p)), a + b)                             \
   X(Count, T{0}, x != 0 ? T{1} : T{0}, a + b)                                       \
   X(Product, T{1}, x, a* b)                                                         \
-  X(Max, Lowest<T>(), x, b > a || b != b ? b : a)                                   \
-  X(Min, Highest<T>(), x, b < a || b != b ? b : a)                                  \
-  X(MaxOfSizes, T{0}, x < 0 ? -x : x, b > a || b != b ? b : a)                      \
-  X(MinOfSizes, Highest<T>(), x < 0 ? -x : x, b < a || b != b ? b : a)
+  X(Max, Lowest<T>(), x, b != b ? b : (b > a ? b : a))                                   \
+  X(Min, Highest<T>(), x, b != b ? b : (b < a ? b : a))                                  \
+  X(MaxOfSizes, T{0}, x < 0 ? -x : x, b != b ? b : (b > a ? b : a))                      \
+  X(MinOfSizes, Highest<T>(), x < 0 ? -x : x, b != b ? b : (b < a ? b : a))
 // clang-format on
 
 #define BELAY_DEFINE_FOLD(Name, start, element, merged) \
@@ -61,10 +61,8 @@ constexpr T Highest() {
   };
 BELAY_FOLDS(BELAY_DEFINE_FOLD)
 
-constexpr int kLanes = 64;
-
-template <class T, class F>
-T FoldRow(const T* x, int64_t n, T p) {
+template <int kLanes, class T, class F>
+T FoldLanes(const T* x, int64_t n, T p) {
   alignas(64) T lane[kLanes];
   for (T& value : lane) value = F::template Start<T>();
   int64_t i = 0;
@@ -76,6 +74,12 @@ T FoldRow(const T* x, int64_t n, T p) {
     for (int k = 0; k < width; ++k) lane[k] = F::Merge(lane[k], lane[k + width]);
   }
   return lane[0];
+}
+
+// Short rows do not fill the many lanes that long ones are fastest with.
+template <class T, class F>
+T FoldRow(const T* x, int64_t n, T p) {
+  return n < 64 ? FoldLanes<8, T, F>(x, n, p) : FoldLanes<64, T, F>(x, n, p);
 }
 
 template <class T, class F>
