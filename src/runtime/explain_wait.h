@@ -7,8 +7,8 @@
 
 namespace belay::rt {
 
-// "stream 3 waits for stream 1, which waits for event 5, which nobody has recorded". As of this moment: the streams
-// go on while they are looked at.
+// "stream 3 waits for stream 1, which waits for event 5, which nobody has recorded". As of this moment: the
+// streams go on while they are looked at.
 std::string ExplainWait(Stream& stream);
 
 }  // namespace belay::rt

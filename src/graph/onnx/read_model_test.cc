@@ -24,7 +24,8 @@ class ExternalData : public testing::Test {
     const std::vector<float> values{0, 1, 2, 3, 4, 5, 6, 7};
     for (const auto& file : {folder() / "w.bin", around_ / "secret.bin"}) {
       std::ofstream(file, std::ios::binary)
-          .write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
+          .write(reinterpret_cast<const char*>(values.data()),
+                 static_cast<std::streamsize>(values.size() * 4));
     }
     std::filesystem::create_symlink(around_ / "secret.bin", folder() / "link.bin");
     std::filesystem::create_symlink("..", folder() / "up");
@@ -59,8 +60,8 @@ TEST_F(ExternalData, LiesInTheFolderOfTheModel) {
 }
 
 TEST_F(ExternalData, LiesNowhereElse) {
-  for (const char* location : {"../secret.bin", "inner/../../secret.bin", "/etc/passwd", "link.bin",
-                               "up/secret.bin", "", "."}) {
+  for (const char* location :
+       {"../secret.bin", "inner/../../secret.bin", "/etc/passwd", "link.bin", "up/secret.bin", "", "."}) {
     const std::string said = Second({{"location", location}});
     EXPECT_TRUE(said == "refused: onnx-external-path" || said == "refused: onnx-external-file")
         << location << ": " << said;
