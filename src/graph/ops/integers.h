@@ -10,8 +10,8 @@ Shape ProductShape(const Translation& node, const Shape& a, const Shape& b);
 void ExactProduct(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sums);
 inline bool IsByte(DType type) { return type == DType::kU8 || type == DType::kI8; }
 
-// The weights of a convolution less their zero points (one, or one for each row). Empty where some do not
-// fit.
+// The weights of a convolution or a matrix less their zero points (one, or one for each row). Empty where
+// some do not fit.
 std::vector<int8_t> SignedWeights(const HostTensor& weights, const HostTensor& zeros);
 
 // A factor and its zero point: one number, or one for each row of the left factor, each column of the right

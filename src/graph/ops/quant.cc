@@ -31,7 +31,7 @@ Tensor WithoutZero(Translation& node, const Tensor& x, const Tensor* zero, int a
 }
 
 std::vector<int8_t> SignedWeights(const HostTensor& weights, const HostTensor& zeros) {
-  if (!IsByte(weights.dtype()) || !IsByte(zeros.dtype()) || weights.shape().rank() < 3 ||
+  if (!IsByte(weights.dtype()) || !IsByte(zeros.dtype()) || weights.shape().rank() < 2 ||
       weights.count() == 0)
     return {};
   const int64_t rows = weights.shape()[0];

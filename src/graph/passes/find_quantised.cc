@@ -25,7 +25,8 @@ class QuantisedFinder {
       const int node = static_cast<int>(n);
       if (edit_.at(node).type != "QuantizeLinear" || !Known(edit_.at(node)) || !OneScale(ReadBy(node)))
         continue;
-      if (!TakeSum(node) && ops::ConvolvesBytes()) TakeConvolution(node);
+      if (TakeSum(node) || !ops::ConvolvesBytes()) continue;
+      if (!TakeConvolution(node)) TakeProduct(node);
     }
   }
 
@@ -76,25 +77,63 @@ class QuantisedFinder {
 
   DType TypeOf(const Quantised& value) const { return edit_.ConstantAt(value.zero)->dtype(); }
 
-  void TakeConvolution(int n) {
+  bool TakeConvolution(int n) {
     const int conv = Rounded(n, "Conv2D");
-    if (conv < 0 || !IsOfOnnx(edit_.at(conv))) return;
+    if (conv < 0 || !IsOfOnnx(edit_.at(conv))) return false;
     const Node node = edit_.at(conv);
-    auto x = Source(node.inputs[0]), w = Source(node.inputs[1]);
-    if (!x || !w || !OneScale(*x) || !WeightsFit(*w, node.inputs[1].node)) return;
-    const Quantised y = ReadBy(n);
-    std::vector<Port> inputs{x->bytes, x->scale, x->zero, w->bytes, w->scale, w->zero, y.scale, y.zero};
-    if (node.inputs.size() > 2 && node.inputs[2].present()) {
-      auto bias = Source(node.inputs[2]);
-      if (!bias || !CountsSums(*bias, *x, *w)) return;
-      inputs.push_back(bias->bytes);
-    }
+    std::vector<Port> inputs = IntegersOf(node, ReadBy(n), 4);
+    if (inputs.empty()) return false;
     Attributes attributes;
     for (const char* name : {"strides", "pads", "dilations", "groups", "auto_pad"}) {
       auto it = node.attributes.find(name);
       if (it != node.attributes.end()) attributes[name] = it->second;
     }
     edit_.Rewrite(n, "QLinearConv", std::move(inputs), std::move(attributes));
+    return true;
+  }
+
+  // What QLinearConv reads in place of the node; empty where the node has to compute with floats. `rank`: of
+  // the weights, whose rows are the results' channels.
+  std::vector<Port> IntegersOf(const Node& node, const Quantised& y, int rank) {
+    auto x = Source(node.inputs[0]), w = Source(node.inputs[1]);
+    if (!x || !w || !OneScale(*x) || !WeightsFit(*w, node.inputs[1].node, rank)) return {};
+    std::vector<Port> inputs{x->bytes, x->scale, x->zero, w->bytes, w->scale, w->zero, y.scale, y.zero};
+    if (node.inputs.size() > 2 && node.inputs[2].present()) {
+      auto bias = Source(node.inputs[2]);
+      if (!bias || !CountsSums(*bias, *x, *w)) return {};
+      inputs.push_back(bias->bytes);
+    }
+    return inputs;
+  }
+
+  // A fully connected layer is the convolution of images of one pixel.
+  void TakeProduct(int n) {
+    const int gemm = Rounded(n, "Gemm");
+    if (gemm < 0 || !MultipliesRows(edit_.at(gemm))) return;
+    std::vector<Port> inputs = IntegersOf(edit_.at(gemm), ReadBy(n), 2);
+    if (inputs.empty()) return;
+    const std::string name = edit_.at(n).name;
+    Constant matrix = edit_.ConstantAt(inputs[3]);
+    const Shape& shape = matrix->shape();
+    const std::vector<int64_t> pixel{2, 3};
+    inputs[0] = edit_.AddNode(name + "_pixels", "Unsqueeze", {inputs[0]}, {});
+    edit_.at(inputs[0].node).attributes["axes"] = pixel;
+    inputs[3] = edit_.AddConstant(
+        name + "_weights", std::make_shared<HostTensor>(matrix->dtype(), Shape{shape[0], shape[1], 1, 1},
+                                                        matrix->data(), matrix));
+    const Port conv = edit_.AddNode(name + "_product", "QLinearConv", std::move(inputs), {});
+    edit_.at(conv.node).attributes["groups"] = int64_t{1};
+    edit_.Rewrite(n, "Squeeze", {conv}, {{"axis", pixel}});
+  }
+
+  // x times the matrix whose rows belong to the columns of the result, as exporters write it.
+  static bool MultipliesRows(const Node& node) {
+    for (const char* factor : {"alpha", "beta"}) {
+      const auto* value = FindAttribute<double>(node, factor);
+      if (value != nullptr && *value != 1) return false;
+    }
+    const auto *a = FindAttribute<bool>(node, "transpose_a"), *b = FindAttribute<bool>(node, "transpose_b");
+    return (a == nullptr || !*a) && b != nullptr && *b;
   }
 
   // Images and filters lie as ONNX has them.
@@ -107,10 +146,10 @@ class QuantisedFinder {
   }
 
   // Bytes of i8 that `node` dequantises, with one scale for all or one for each channel of the result.
-  bool WeightsFit(const Quantised& w, int node) {
+  bool WeightsFit(const Quantised& w, int node, int rank) {
     Constant bytes = edit_.ConstantAt(w.bytes), scale = edit_.ConstantAt(w.scale),
              zero = edit_.ConstantAt(w.zero);
-    if (bytes == nullptr || scale->dtype() != DType::kF32 || bytes->shape().rank() != 4) return false;
+    if (bytes == nullptr || scale->dtype() != DType::kF32 || bytes->shape().rank() != rank) return false;
     const auto* axis = FindAttribute<int64_t>(edit_.at(node), "axis");
     const bool by_row = axis != nullptr && *axis == 0 && scale->count() == bytes->shape()[0];
     return (scale->count() == 1 || by_row) && !SignedWeights(*bytes, *zero).empty();

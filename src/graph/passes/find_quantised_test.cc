@@ -144,6 +144,20 @@ TEST_F(FindQuantisedTest, FloatsAreTurnedRatherThanTheirBytes) {
   EXPECT_EQ(Count(graph, "QLinearConv"), 1);
 }
 
+TEST_F(FindQuantisedTest, AFullyConnectedLayer) {
+  for (bool turned : {true, false}) {
+    b = {};
+    Port x = b.Real(Input({3, 40}), 0.02f, 90);
+    Port bias = b.Add("DequantizeLinear", {b.Constants<int32_t>(DType::kI32, {40}, -3000, 3000),
+                                           b.Scale({0.02f * 0.01f}), b.Zero(0, DType::kI32)});
+    Port w = b.Add("DequantizeLinear", {b.Constants<int8_t>(DType::kI8, {40, 40}, -120, 120),
+                                        b.Scale({0.01f}), b.Zero(0, DType::kI8)});
+    Port y = b.Add("Gemm", {x, w, bias}, {{"transpose_b", turned}});
+    Graph graph = Check(b, b.Bytes(y, 0.2f, 120), {3, 40});
+    EXPECT_EQ(Count(graph, "QLinearConv"), turned && ops::ConvolvesBytes() ? 1 : 0);
+  }
+}
+
 TEST_F(FindQuantisedTest, ABiasInOtherStepsStaysReal) {
   const Shape shape{1, 4, 6, 8};
   Port x = b.Real(Input(shape), 0.02f, 3);
