@@ -79,15 +79,15 @@ void Editor::Replace(Port old, Port now) {
   if (!UsesOf(old).empty()) return;
   Strike(old.node);  // it is dead: what it read has one user less
   at(old.node).inputs.clear();
-  TakeOrigins(now.node, {old.node});
+  NoteOrigins(now.node, {now.node, old.node});
 }
 
-// Nodes without a result that somebody reads have become part of `node`.
-void Editor::TakeOrigins(int node, const std::vector<int>& dead) {
-  if (dead.empty()) return;
-  Names names = OriginsOf(at(node));
-  for (int taken : dead) {
-    Names more = OriginsOf(at(taken));
+// The node computes what these did, itself among them, in this order.
+void Editor::NoteOrigins(int node, const std::vector<int>& merged) {
+  if (merged.size() < 2) return;
+  Names names;
+  for (int part : merged) {
+    Names more = OriginsOf(at(part));
     names.insert(names.end(), more.begin(), more.end());
   }
   at(node).attributes[kOriginsAttribute] = std::move(names);
@@ -122,7 +122,9 @@ void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attri
   std::swap(changed.inputs, inputs);
   changed.attributes = std::move(attributes);
   Enlist(node);
-  TakeOrigins(node, Unneeded(inputs));
+  std::vector<int> merged = Unneeded(inputs);
+  merged.push_back(node);
+  NoteOrigins(node, merged);
 }
 
 Port Editor::AddNode(const std::string& name, std::string type, std::vector<Port> inputs,

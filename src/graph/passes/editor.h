@@ -39,7 +39,7 @@ class Editor {
     int user;
   };
   std::vector<Use>& UsesOf(const Port& port) { return uses_[static_cast<size_t>(port.node)]; }
-  void TakeOrigins(int node, const std::vector<int>& dead);
+  void NoteOrigins(int node, const std::vector<int>& merged);
   std::vector<int> Unneeded(const std::vector<Port>& dropped);
   void Enlist(int user);
   void Strike(int user);

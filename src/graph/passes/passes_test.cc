@@ -1,5 +1,7 @@
 #include "graph/passes/passes.h"
+#include "graph/passes/editor.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 
 #include "graph/interpreter.h"
 #include "graph/operator_list.h"
+#include "graph/passes/editor.h"
 #include "graph/program.h"
 #include "graph/specialise.h"
 #include "ops/conv/conv_backend.h"
@@ -278,6 +281,12 @@ TEST(Passes, AFullyConnectedLayerWithGelu) {
   Graph graph = Check(b, b.Add("Add", {b.Random({3}), y}), {2, 5, 8});
   EXPECT_EQ(Count(graph, "FusedMatMul"), 2);
   EXPECT_EQ(Count(graph, "Erf") + Count(graph, "Gelu") + Count(graph, "Add"), 0);
+  const auto first = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                  [](const Node& node) { return node.type == "FusedMatMul"; });
+  const auto* origins = FindAttribute<std::vector<std::string>>(*first, kOriginsAttribute);
+  ASSERT_NE(origins, nullptr);
+  EXPECT_THAT(*origins,
+              testing::ElementsAre("BatchMatMul2", "Add4", "Mul6", "Erf7", "Add9", "Mul10", "Mul12"));
 }
 
 TEST(Passes, AFullyConnectedLayerTakesWhatIsAddedToAllOfIt) {
