@@ -75,7 +75,10 @@ class CaptureRegistry {
       std::lock_guard guard(u.capture->lock_);
       if (u.capture->id_ != u.id) continue;
       u.capture->thread_gone_ = true;
-      u.capture->SpoilLocked(u.main->id(), "the end of the thread that began it");
+      u.capture->SpoilLocked(
+          u.main->id(),
+          {"the end of the thread that began it",
+           "keep the thread until aclmdlRICaptureEnd, or begin with ACL_MODEL_RI_CAPTURE_MODE_RELAXED"});
     }
   }
 
@@ -198,6 +201,7 @@ ModelRI& Capture::End(Stream& main) {
   std::vector<CaptureNode> nodes = std::move(capture->nodes_);
   capture->nodes_.clear();
   std::string spoiled_by = std::move(capture->spoiled_by_);
+  const char* mend = capture->mend_;
   std::vector<Member> members = std::move(capture->members_);
   capture->members_.clear();
   std::vector<TaskGroup*> groups = std::move(capture->groups_);
@@ -206,8 +210,8 @@ ModelRI& Capture::End(Stream& main) {
   CaptureRegistry::Get().Retire(*capture);
   try {
     if (spoiled) {
-      Fail(107033, "capture-invalidated", "the capture of stream {} cannot become a model: {}", main.id(),
-           spoiled_by);
+      Fail(107033, "capture-invalidated", "the capture of stream {} cannot become a model: {}; {}", main.id(),
+           spoiled_by, mend);
     }
     CheckGroups(members);
     CheckClosed(nodes, members, main);
@@ -355,24 +359,28 @@ void Capture::CheckMayJoin(Stream& stream) {
     why = "collecting a task update";
   }
   if (why == nullptr) return;
-  SpoilLocked(stream.id(), "an attempt to join a stream that cannot join");
+  SpoilLocked(stream.id(),
+              {"an attempt to join a stream that cannot join",
+               "let it wait outside of the capture, or for an event that was not recorded in it"});
   Fail(107030, "capture-join",
        "stream {} is {}: it cannot join the capture of stream {} by waiting for one of its events; use a "
        "stream of the same context that was created with aclrtCreateStream and is not being captured",
        stream.id(), why, main_->id());
 }
 
-void Capture::SpoilLocked(uint32_t stream_id, const char* what) {
+void Capture::SpoilLocked(uint32_t stream_id, const Mistake& mistake) {
   if (state() != CaptureState::kActive) return;
   Apply(CaptureCommand::kSpoil);
-  spoiled_by_ =
-      fmt::format("{} on stream {} ({}, after {} captured task{}) is not allowed in a capture", what,
-                  stream_id, CallName(t_current_call), nodes_.size(), nodes_.size() == 1 ? "" : "s");
+  std::string last = nodes_.empty() ? "" : fmt::format(", the last a {}", nodes_.back().name());
+  spoiled_by_ = fmt::format("{} on stream {} ({}, after {} captured task{}{}) is not allowed in a capture",
+                            mistake.what, stream_id, CallName(t_current_call), nodes_.size(),
+                            nodes_.size() == 1 ? "" : "s", last);
+  mend_ = mistake.mend;
 }
 
-void Capture::Spoil(uint64_t id, const char* what) {
+void Capture::Spoil(uint64_t id, const Mistake& mistake) {
   std::lock_guard guard(lock_);
-  if (id_ == id) SpoilLocked(main_->id(), what);
+  if (id_ == id) SpoilLocked(main_->id(), mistake);
 }
 
 Capture::Info Capture::InfoOf(Stream& stream) {
@@ -386,7 +394,7 @@ Capture::Info Capture::InfoOf(Stream& stream) {
 void Capture::Leave(Stream& stream) {
   std::unique_lock guard(lock_);
   if (stream.capture() != this) return;
-  SpoilLocked(stream.id(), "the destruction of a stream");
+  SpoilLocked(stream.id(), {"the destruction of a stream", "destroy it after aclmdlRICaptureEnd"});
   stream.LeaveCapture();
   std::erase_if(members_, [&](const Member& m) { return m.stream == &stream && &stream != main_; });
   if (&stream != main_) return;
@@ -479,7 +487,9 @@ void CheckCaptureAllows(const char* call) {
     return;
   for (const CaptureRegistry::UnderWay& u : registry.Active()) {
     if (!Forbids(u)) continue;
-    u.capture->Spoil(u.id, "a synchronous or unsafe call");
+    u.capture->Spoil(u.id,
+                     {"a synchronous or unsafe call",
+                      "make it outside of the capture, or exchange the thread's mode for relaxed around it"});
     Fail(107030, "capture-unsafe-call",
          "{} is not allowed while stream {} is being captured in this mode; make it before or after the "
          "capture, or around it switch with aclmdlRICaptureThreadExchangeMode to "
@@ -491,7 +501,8 @@ void CheckCaptureAllows(const char* call) {
 void CheckNotCaptured(Stream& stream, const char* call) {
   if (stream.capture() == nullptr) [[likely]]
     return;
-  SpoilCaptureOf(stream, "a query or synchronise of the stream");
+  SpoilCaptureOf(stream,
+                 {"a query or synchronise of the stream", "ask after aclmdlRICaptureEnd and a replay"});
   Fail(107027, "capture-stream-query",
        "{} on stream {}, which is being captured: its tasks have not run and will only run in the model; end "
        "the capture first",
@@ -504,20 +515,21 @@ void CheckNoCaptureOn(int device, const char* call) {
     return;
   for (const CaptureRegistry::UnderWay& u : registry.Active()) {
     if (u.main->context().device().id() != device) continue;
-    u.capture->Spoil(u.id, "a synchronise of the whole device");
+    u.capture->Spoil(u.id, {"a synchronise of the whole device",
+                            "make it before aclmdlRICaptureBegin or after aclmdlRICaptureEnd"});
     Fail(107027, "capture-device-sync",
          "{} waits for all streams of device {}, but stream {} is being captured; end the capture first",
          call, device, u.main->id());
   }
 }
 
-void SpoilCaptureOf(Stream& stream, const char* what) {
-  if (Capture* capture = stream.capture(); capture != nullptr) capture->SpoilFor(stream, what);
+void SpoilCaptureOf(Stream& stream, const Mistake& mistake) {
+  if (Capture* capture = stream.capture(); capture != nullptr) capture->SpoilFor(stream, mistake);
 }
 
-void Capture::SpoilFor(Stream& stream, const char* what) {
+void Capture::SpoilFor(Stream& stream, const Mistake& mistake) {
   std::lock_guard guard(lock_);
-  if (stream.capture() == this) SpoilLocked(stream.id(), what);
+  if (stream.capture() == this) SpoilLocked(stream.id(), mistake);
 }
 
 bool JoinCapture(Stream& stream, const CapturePoint& point) {
@@ -525,14 +537,16 @@ bool JoinCapture(Stream& stream, const CapturePoint& point) {
   if (capture == nullptr) return false;
   // Two captures that meet could not be replayed one without the other: both fail.
   Capture* other = stream.capture();
-  if (other != nullptr && other != capture) other->SpoilFor(stream, "a wait on an event of another capture");
+  if (other != nullptr && other != capture)
+    other->SpoilFor(stream,
+                    {"a wait on an event of another capture", "let the stream be part of one capture only"});
   capture->Wait(stream, point);
   return true;
 }
 
-void SpoilCapture(uint64_t capture_id, const char* what) {
+void SpoilCapture(uint64_t capture_id, const Mistake& mistake) {
   Capture* capture = CaptureRegistry::Get().Find(capture_id);
-  if (capture != nullptr) capture->Spoil(capture_id, what);
+  if (capture != nullptr) capture->Spoil(capture_id, mistake);
 }
 
 void LeaveCapture(Stream& stream) {

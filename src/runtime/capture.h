@@ -56,6 +56,12 @@ struct CaptureNode {
   const char* name() const;
 };
 
+// What a capture does not allow, and what to do instead.
+struct Mistake {
+  const char* what;
+  const char* mend;
+};
+
 class Capture {
  public:
   CaptureState state() const { return state_.load(std::memory_order_acquire); }
@@ -78,8 +84,8 @@ class Capture {
   static void BeginGroup(Stream& stream);
   static TaskGroup& EndGroup(Stream& stream);
   // A call that the capture does not allow: the capture can only fail from now on.
-  void Spoil(uint64_t id, const char* what);
-  void SpoilFor(Stream& stream, const char* what);
+  void Spoil(uint64_t id, const Mistake& mistake);
+  void SpoilFor(Stream& stream, const Mistake& mistake);
   void Leave(Stream& stream);
 
   // What the capture that the stream is part of is up to.
@@ -93,7 +99,7 @@ class Capture {
   void Start(Stream& main, CaptureMode mode, ModelRI& model);
   friend class CaptureRegistry;
   CaptureState Apply(CaptureCommand command);
-  void SpoilLocked(uint32_t stream_id, const char* what);
+  void SpoilLocked(uint32_t stream_id, const Mistake& mistake);
   static constexpr uint32_t kNoNode = ~0u;
   struct Member {
     Stream* stream;
@@ -124,6 +130,7 @@ class Capture {
   std::vector<CaptureNode> nodes_;
   std::vector<TaskGroup*> groups_;
   std::string spoiled_by_;
+  const char* mend_ = "";
 };
 
 // Whether this thread may make a call that is unsafe during captures (aclrtMemcpy, aclrtMemset, an
@@ -135,8 +142,8 @@ void CheckNoCaptureOn(int device, const char* call);
 
 // A wait on a point of a capture. False when that capture is over.
 bool JoinCapture(Stream& stream, const CapturePoint& point);
-void SpoilCapture(uint64_t capture_id, const char* what);
-void SpoilCaptureOf(Stream& stream, const char* what);  // if it is part of one
+void SpoilCapture(uint64_t capture_id, const Mistake& mistake);
+void SpoilCaptureOf(Stream& stream, const Mistake& mistake);  // if it is part of one
 // The stream dies: its capture, if any, is invalidated.
 void LeaveCapture(Stream& stream);
 

@@ -154,7 +154,8 @@ void Event::Record(Stream& stream) {
   for (;;) {
     if (Capture* capture = stream.capture(); capture != nullptr) {
       if ((flags_ & kIpc) != 0) {
-        capture->SpoilFor(stream, "the record of an event with ACL_EVENT_IPC");
+        capture->SpoilFor(stream,
+                          {"the record of an event with ACL_EVENT_IPC", "use an event without that flag"});
         Fail(
             107030, "capture-ipc-event",
             "event {} was created with ACL_EVENT_IPC and cannot be part of a capture; record another event on "
@@ -343,7 +344,9 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
   if (stream.capture() != nullptr) {
     EventState state = state_;
     guard.unlock();
-    SpoilCaptureOf(stream, "a wait on an event that was recorded outside of the capture");
+    SpoilCaptureOf(stream,
+                   {"a wait on an event that was recorded outside of the capture",
+                    "let the stream wait before aclmdlRICaptureBegin, or record the event in the capture"});
     Fail(107030, "capture-outside-event",
          "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
          "hold the wait; record the event on a stream of the capture first",
@@ -449,7 +452,8 @@ Event::Binding Event::LatestRecord() {
   if (state_ == EventState::kCaptured) {
     uint64_t capture = point_.capture_id;
     guard.unlock();
-    SpoilCapture(capture, "a query or synchronise of an event recorded in the capture");
+    SpoilCapture(capture, {"a query or synchronise of an event recorded in the capture",
+                           "record another event, outside of the capture, to ask for"});
     Fail(107027, "event-captured-query",
          "event {} was recorded in a capture: the record is part of the model and has no time on the host; "
          "record it on a stream that is not being captured before asking for it",

@@ -1,5 +1,6 @@
 // Ring 3: every interleaving of small programs. The step executor runs one task at a time; a walk picks
-// which ready stream goes next, and all picks are walked, depth first. Each schedule starts afresh.
+// which ready stream goes next, or, in programs made of host calls, that the host goes on. All picks are
+// walked, depth first. Each schedule starts afresh.
 #include <cstdio>
 #include <vector>
 
@@ -36,12 +37,27 @@ class Interleaving : public StepTest {
   // A program: submits its calls up front, and looks at the result when all has run.
   // Every schedule of the tasks is run; the host's calls are made in program order before them.
   int WalkAll(const std::function<void()>& start, const std::function<void()>& check) {
+    return WalkAllWithHost([&] { return start(), HostCalls{}; }, check);
+  }
+
+  // The calls that start gives are made in their order, at every possible point between the tasks.
+  using HostCalls = std::vector<std::function<void()>>;
+  int WalkAllWithHost(const std::function<HostCalls()>& start, const std::function<void()>& check) {
     Walk walk;
     int schedules = 0;
     do {
       log_.clear();
-      start();
-      while (!engine_.ready().empty()) engine_.Step(walk.Pick(engine_.ready().size()));
+      HostCalls calls = start();
+      size_t made = 0;
+      while (made < calls.size() || !engine_.ready().empty()) {
+        size_t streams = engine_.ready().size();
+        size_t pick = walk.Pick(streams + (made < calls.size() ? 1 : 0));
+        if (pick < streams) {
+          engine_.Step(pick);
+        } else {
+          calls[made++]();
+        }
+      }
       check();
       for (Stream* stream : streams_) {
         EXPECT_TRUE(stream->Idle()) << "stream " << stream->id() << " never got on";
@@ -188,6 +204,132 @@ TEST_F(Interleaving, EventsThatAreDestroyedWithTheirRecordsQueued) {
         ExpectRan(4);
         ExpectBefore(1, 11);
         ExpectBefore(12, 2);
+      });
+}
+
+// --- the host between the tasks
+// ------------------------------------------------------------------------------------------------
+
+// Waits submitted before, while and after what they wait for runs: none is lost, none passes early.
+TEST_F(Interleaving, TheHostSubmitsWhileTasksRun) {
+  int schedules = WalkAllWithHost(
+      [&]() -> HostCalls {
+        Stream &a = S(), &b = S();
+        Event &e = Ev(), &f = Ev();
+        return {[&] { Note(a, 1); },  [&] { e.Record(a); }, [&] { e.MakeWait(b, 0); }, [&] { Note(b, 11); },
+                [&] { f.Record(b); }, [&] { Note(a, 2); },  [&] { f.MakeWait(a, 0); }, [&] { Note(a, 3); }};
+      },
+      [&] {
+        ExpectRan(4);
+        ExpectBefore(1, 11);
+        ExpectBefore(1, 2);
+        ExpectBefore(2, 3);
+        ExpectBefore(11, 3);
+      });
+  EXPECT_GT(schedules, 1000);
+}
+
+// What the host sees of an event agrees with what has run, at every point where it may ask.
+TEST_F(Interleaving, QueriesTellWhatHasRun) {
+  WalkAllWithHost(
+      [&]() -> HostCalls {
+        Stream &a = S(), &b = S();
+        Event& e = Ev();
+        auto ask = [&, this] {
+          bool ran = std::find(log_.begin(), log_.end(), 1) != log_.end();
+          if (e.Complete()) {
+            EXPECT_TRUE(ran);
+          }
+          if (a.Idle()) {
+            EXPECT_TRUE(ran && e.Complete());
+          }
+        };
+        return {[&] { Note(a, 1); },
+                [&] { e.Record(a); },
+                ask,
+                [&] { e.MakeWait(b, 0); },
+                [&] { Note(b, 11); },
+                ask,
+                ask};
+      },
+      [&] {
+        ExpectRan(2);
+        ExpectBefore(1, 11);
+      });
+}
+
+// The first record of an event comes at every point of those who wait for it, and a reset behind it.
+TEST_F(Interleaving, TheFirstRecordComesWhenItComes) {
+  WalkAllWithHost(
+      [&]() -> HostCalls {
+        Stream &a = S(), &b = S(), &c = S();
+        Event& e = Ev();
+        e.MakeWait(b, 0);
+        e.MakeWait(c, 0);
+        Note(b, 11);
+        return {[&] { Note(a, 1); }, [&] { e.Record(a); }, [&] { e.Reset(a); }, [&] { Note(c, 21); }};
+      },
+      [&] {
+        ExpectRan(3);
+        for (int n : {11, 21}) ExpectBefore(1, n);
+      });
+}
+
+TEST_F(Interleaving, AnEventThatIsNeverRecordedIsDestroyed) {
+  WalkAllWithHost(
+      [&]() -> HostCalls {
+        Stream &a = S(), &b = S();
+        Event& e = NewEvent();
+        e.MakeWait(a, 0);
+        Note(a, 1);
+        return {[&] { e.MakeWait(b, 0); }, [&] { Note(b, 11); }, [&] { DestroyEvent(e); }};
+      },
+      [&] {
+        ExpectRan(2);
+        for (Stream* stream : streams_) EXPECT_NE(stream->TakeFailure(), nullptr) << "the wait failed";
+      });
+}
+
+// A stream that is dropped at any point runs nothing more, and lets go who waits for it.
+TEST_F(Interleaving, AStreamIsDroppedAtAnyPoint) {
+  WalkAllWithHost(
+      [&]() -> HostCalls {
+        Stream &a = S(), &b = S();
+        Event &never = Ev(), &e = Ev();
+        Note(a, 1);
+        never.MakeWait(a, 0);
+        Note(a, 2);
+        e.Record(a);
+        e.MakeWait(b, 0);
+        Note(b, 11);
+        return {[&] { a.Drop(); }};
+      },
+      [&] {
+        EXPECT_EQ(std::count(log_.begin(), log_.end(), 2), 0);
+        EXPECT_EQ(std::count(log_.begin(), log_.end(), 11), 1);
+      });
+}
+
+// Replays launched between the tasks of another stream take turns, whole.
+TEST_F(Interleaving, ReplaysAreLaunchedWhileOthersRun) {
+  WalkAllWithHost(
+      [&]() -> HostCalls {
+        Stream &a = S(), &b = S();
+        Capture::Begin(a, CaptureMode::kRelaxed);
+        Note(a, 100);
+        Note(a, 101);
+        ModelRI& model = Capture::End(a);
+        return {[&] { Note(a, 1); },       [&] { model.Execute(a); }, [&] { Note(b, 11); },
+                [&] { model.Execute(b); }, [&] { Note(b, 12); },      [&] { ModelRI::Destroy(model); }};
+      },
+      [&] {
+        ExpectRan(7);
+        std::vector<int> nodes;
+        std::copy_if(log_.begin(), log_.end(), std::back_inserter(nodes), [](int n) { return n >= 100; });
+        EXPECT_EQ(nodes, (std::vector<int>{100, 101, 100, 101}));
+        ExpectBefore(1, 100);
+        ExpectBefore(11, 12);
+        ExpectBefore(100, 12);
       });
 }
 

@@ -119,7 +119,7 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
   for (ExternalRecord* record : graph_->external_records()) record->Issue(turn, {&stream, stream.tail() + 1});
   uint64_t position = stream.SubmitLive(MakeTask(LaunchTask(*this, turn), cost));
   if (position == 0) {
-    SpoilCaptureOf(stream, "the execution of a model");
+    SpoilCaptureOf(stream, {"the execution of a model", "execute it on a stream that is not being captured"});
     Fail(107030, "capture-execute",
          "stream {} is being captured: a model cannot be executed inside a capture; use another stream, or "
          "end the capture first",

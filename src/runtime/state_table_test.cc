@@ -233,7 +233,7 @@ class StateTable : public StepTest {
     CaptureCase c{&NewStream(), &NewStream(), &NewEvent()};
     Capture::Begin(*c.main, CaptureMode::kRelaxed);
     c.inside->Record(*c.main);
-    if (state == C::kInvalidated) SpoilCaptureOf(*c.main, "this test");
+    if (state == C::kInvalidated) SpoilCaptureOf(*c.main, {"this test", ""});
     if (state == C::kNone) ModelRI::Destroy(Capture::End(*c.main));
     return c;
   }
@@ -248,7 +248,7 @@ class StateTable : public StepTest {
         case CC::kJoin:
           return c.inside->MakeWait(*c.other, 0);
         case CC::kSpoil:
-          return SpoilCaptureOf(*c.main, "this test");
+          return SpoilCaptureOf(*c.main, {"this test", ""});
         case CC::kEnd:
           return ModelRI::Destroy(Capture::End(*c.main));
       }
