@@ -20,14 +20,16 @@ class QuantisedFinder {
  public:
   explicit QuantisedFinder(Graph& graph) : edit_(graph) {}
 
-  void Run() {
+  // Whether something was found.
+  bool Run() {
+    bool found = false;
     for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
       const int node = static_cast<int>(n);
       if (edit_.at(node).type != "QuantizeLinear" || !Known(edit_.at(node)) || !OneScale(ReadBy(node)))
         continue;
-      if (TakeSum(node) || !ops::ConvolvesBytes()) continue;
-      if (!TakeConvolution(node)) TakeProduct(node);
+      found |= TakeSum(node) || (ops::ConvolvesBytes() && (TakeConvolution(node) || TakeProduct(node)));
     }
+    return found;
   }
 
  private:
@@ -107,11 +109,11 @@ class QuantisedFinder {
   }
 
   // A fully connected layer is the convolution of images of one pixel.
-  void TakeProduct(int n) {
+  bool TakeProduct(int n) {
     const int gemm = Rounded(n, "Gemm");
-    if (gemm < 0 || !MultipliesRows(edit_.at(gemm))) return;
+    if (gemm < 0 || !MultipliesRows(edit_.at(gemm))) return false;
     std::vector<Port> inputs = IntegersOf(edit_.at(gemm), ReadBy(n), 2);
-    if (inputs.empty()) return;
+    if (inputs.empty()) return false;
     const std::string name = edit_.at(n).name;
     Constant matrix = edit_.ConstantAt(inputs[3]);
     const Shape& shape = matrix->shape();
@@ -124,6 +126,7 @@ class QuantisedFinder {
     const Port conv = edit_.AddNode(name + "_product", "QLinearConv", std::move(inputs), {});
     edit_.at(conv.node).attributes["groups"] = int64_t{1};
     edit_.Rewrite(n, "Squeeze", {conv}, {{"axis", pixel}});
+    return true;
   }
 
   // x times the matrix whose rows belong to the columns of the result, as exporters write it.
@@ -179,7 +182,8 @@ class QuantisedFinder {
 }  // namespace
 
 void FindQuantised(Graph& graph) {
-  QuantisedFinder(graph).Run();
+  // Others stay as they are: an operator that nobody reads and nobody knows is still refused by name.
+  if (!QuantisedFinder(graph).Run()) return;
   SortNodes(graph);
   RemoveDeadNodes(graph);
 }
