@@ -30,7 +30,7 @@ struct ResampleBody {
       values.swap(next);
     }
     if (whole) {
-      for (T& value : values) value = std::nearbyint(value);
+      for (T& value : values) value = std::trunc(value);  // as onnxruntime does
     }
     store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values.data()));
   }

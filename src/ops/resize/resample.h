@@ -9,7 +9,7 @@
 namespace belay::ops {
 
 // One set of taps a dimension. Elements that look outside become `extrapolation`. Computes in f32, or in f64
-// for f64; whole types are rounded to the nearest.
+// for f64; whole types lose their fractions, as in onnxruntime.
 void PlanResample(Plan& plan, const Operand& self, const Operand& out, std::vector<AxisTaps> taps,
                   double extrapolation);
 
