@@ -1,13 +1,11 @@
 #include "graph/host_tensor.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/memory_limit.h"
 #include "graph/codes.h"
 #include "tensor/convert.h"
 
@@ -15,20 +13,10 @@ namespace belay::graph {
 namespace {
 
 constexpr size_t kAlignment = 64;
-std::atomic<size_t> g_most_bytes{0};
-
-size_t MostBytes() {
-  size_t most = g_most_bytes.load(std::memory_order_relaxed);
-  if (most != 0) return most;
-  auto pages = static_cast<size_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
-  most = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
-  g_most_bytes.store(most, std::memory_order_relaxed);
-  return most;
-}
 
 std::shared_ptr<void> Allocate(size_t bytes) {
   size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
-  void* memory = bytes > MostBytes() ? nullptr : std::aligned_alloc(kAlignment, rounded);
+  void* memory = bytes > MemoryLimit() ? nullptr : std::aligned_alloc(kAlignment, rounded);
   if (memory == nullptr) {
     Fail(kMemoryExhausted, "graph-memory", "a tensor of {} bytes does not fit in memory", bytes);
   }
@@ -48,8 +36,6 @@ std::vector<T> Converted(const HostTensor& tensor, DType to) {
 }
 
 }  // namespace
-
-void LimitTensorBytes(size_t bytes) { g_most_bytes.store(bytes, std::memory_order_relaxed); }
 
 size_t PackedBytes(DType dtype, int64_t count) {
   return (static_cast<size_t>(count) * tensor::InfoOf(dtype).bits + 7) / 8;

@@ -63,10 +63,6 @@ Constant IntsConstant(std::span<const int64_t> values);          // i64 [n]
 Constant IntConstant(int64_t value, DType dtype = DType::kI64);  // a scalar
 Constant RealConstant(double value, DType dtype = DType::kF32);  // a scalar
 
-// The most bytes that one tensor may have; at first half of this machine's memory. A model may ask for any
-// size in a few bytes.
-void LimitTensorBytes(size_t bytes);
-
 // Bytes of a packed tensor. Types of less than a byte are packed too.
 size_t PackedBytes(DType dtype, int64_t count);
 

@@ -3,7 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/error.h"
+#include "tensor/codes.h"
+
 namespace belay::tensor {
+
+void Dims::FailFull() {
+  Fail(kInvalidArgument, "tensor-dims-full", "a tensor would have more than {} dimensions", kMaxRank);
+}
 
 std::string Dims::ToString() const { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); }
 

@@ -38,7 +38,11 @@ class Dims {
   // Counted from the end: back(0) is the last.
   constexpr int64_t back(int i) const { return values_[rank_ - 1 - i]; }
   constexpr int64_t& back(int i) { return values_[rank_ - 1 - i]; }
-  constexpr void push_back(int64_t value) { values_[rank_++] = value; }
+  constexpr void push_back(int64_t value) {
+    if (rank_ == kMaxRank) [[unlikely]]
+      FailFull();
+    values_[rank_++] = value;
+  }
   constexpr const int64_t* data() const { return values_; }
   constexpr const int64_t* begin() const { return values_; }
   constexpr const int64_t* end() const { return values_ + rank_; }
@@ -50,6 +54,8 @@ class Dims {
   std::string ToString() const;  // "[2, 3]"
 
  private:
+  [[noreturn]] static void FailFull();
+
   int64_t values_[kMaxRank] = {};
   int rank_ = 0;
 };

@@ -1,6 +1,7 @@
 // Model files: any bytes, and any description of a graph behind checksums that are right.
 // With: base tensor runtime ops graph
 #include "base/error.h"
+#include "base/memory_limit.h"
 #include "fuzz.h"
 #include "graph/model.h"
 #include "graph/om/text.h"
@@ -27,7 +28,7 @@ void Use(const ModelFile& file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  LimitTensorBytes(1 << 20);
+  belay::SetMemoryLimit(1 << 20);
   alignas(64) static std::byte constants[4096];
   try {
     ReadModelCopy(data, size);

@@ -182,7 +182,7 @@ Shape TransposedSizes(const Translation& node, Convolved* conv, const std::vecto
     int64_t full = (in - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 + extra[i];
     int64_t size = full - w.before[i] - w.after[i];
     if (!wanted.empty() || same) {
-      size = wanted.empty() ? in * w.strides[i] : wanted[i];
+      size = std::max<int64_t>(wanted.empty() ? in * w.strides[i] : wanted[i], 0);
       int64_t total = std::max<int64_t>(0, full - size);
       w.before[i] = upper ? total / 2 : total - total / 2;
       w.after[i] = total - w.before[i];
@@ -232,6 +232,9 @@ void ConvTranspose(Translation& node) {
   std::vector<int64_t> extra = SpatialOf(node, node.Ints("output_padding"), rank, conv.channels_last, 0);
   std::vector<int64_t> wanted = node.Ints("output_shape");
   if (wanted.size() > conv.window.kernel.size()) wanted.erase(wanted.begin(), wanted.end() - (rank - 2));
+  if (!wanted.empty() && wanted.size() < conv.window.kernel.size()) {
+    node.Refuse("output_shape needs a number for each dimension");
+  }
   Shape shape{conv.x.shape[0], conv.filter.shape[1] * conv.groups};
   Shape sizes =
       TransposedSizes(node, &conv, wanted, extra, auto_pad == "SAME_UPPER", auto_pad.starts_with("SAME"));

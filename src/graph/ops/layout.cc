@@ -103,7 +103,7 @@ Image ImageOf(Translation& node) {
   if (s.rank() != 4) node.Refuse("the input has shape " + s.ToString() + "; four dimensions are needed");
   bool nchw = node.String("data_format") == "NCHW";
   int64_t block = node.Int("block_size");
-  if (block < 1) node.Refuse("block_size must be positive");
+  if (block < 1 || block > 1 << 16) node.Refuse("block_size is from 1 to 65536");
   return nchw ? Image{s[0], s[1], s[2], s[3], block, true} : Image{s[0], s[3], s[1], s[2], block, false};
 }
 

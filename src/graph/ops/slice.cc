@@ -75,6 +75,7 @@ class StridedSpec {
         strides_(std::move(strides)) {
     strides_.resize(begin_.size(), 1);
     if (end_.size() != begin_.size()) node_.Refuse("begin and end differ in length");
+    if (begin_.size() > 2 * tensor::kMaxRank) node_.Refuse("begin has more entries than any slice needs");
   }
 
   void Run() {
@@ -233,11 +234,9 @@ void TileBy(Translation& node, std::vector<int64_t> multiples) {
       view.shape[at] = shape[static_cast<int>(d - lead)];
       view.strides[at] = node.in(0).strides[static_cast<int>(d - lead)];
     }
-    if (multiples[d] < 0 || multiples[d] > int64_t{1} << 33)
+    if (multiples[d] < 0)
       node.Refuse("a tensor cannot be repeated " + std::to_string(multiples[d]) + " times");
-    ops::AxisMap map;
-    for (int64_t i = 0; i < multiples[d] * view.shape[at]; ++i) map.push_back(i % view.shape[at]);
-    maps.push_back(std::move(map));
+    maps.push_back(ops::TiledMap(view.shape[at], multiples[d]));
   }
   OutRearranged(node, view, maps);
 }
@@ -298,11 +297,14 @@ void MirrorPad(Translation& node) {
     std::vector<Padding> paddings = Paddings(node, node.ints(1), true);
     std::vector<ops::AxisMap> maps;
     for (int d = 0; d < node.shape(0).rank(); ++d) {
-      int64_t n = node.shape(0)[d], before = paddings[static_cast<size_t>(d)].before;
+      int64_t n = node.shape(0)[d];
+      const auto [before, after] = paddings[static_cast<size_t>(d)];
+      if (before < 0 || before > n || after < 0 || after > n)
+        node.Refuse("a padding is negative, or larger than the dimension");
+      ops::CheckMapLength(static_cast<double>(n + before + after));
       ops::AxisMap map;
-      for (int64_t i = -before; i < n + paddings[static_cast<size_t>(d)].after; ++i) {
+      for (int64_t i = -before; i < n + after; ++i) {
         map.push_back(i < 0 ? -i - 1 : i < n ? i : 2 * n - 1 - i);
-        if (map.back() < 0 || map.back() >= n) node.Refuse("a padding is larger than the dimension");
       }
       maps.push_back(std::move(map));
     }
@@ -353,6 +355,7 @@ void CenterCropPad(Translation& node) {
   std::vector<Padding> paddings(static_cast<size_t>(shape.rank()));
   for (size_t i = 0; i < axes.size(); ++i) {
     int axis = node.Axis(axes[i], shape.rank());
+    if (wanted[i] < 0) node.Refuse("a size is negative");
     int64_t more = wanted[i] - shape[axis];
     int64_t before = more >= 0 ? more / 2 : -((-more) / 2);
     paddings[static_cast<size_t>(axis)] = {before, more - before};

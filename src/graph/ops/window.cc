@@ -23,6 +23,7 @@ void SetPads(const Translation& node, Window* window, const std::vector<int64_t>
   if (pads.empty()) return;
   if (pads.size() != 2 * count && pads.size() != 1)
     node.Refuse("pads has two numbers for each spatial dimension");
+  CheckWindowNumbers(node, pads);
   for (size_t i = 0; i < count; ++i) {
     bool pairs = order == PadOrder::kPairs;
     window->before[i] = pads.size() == 1 ? pads[0] : pads[pairs ? 2 * i : i];
@@ -34,9 +35,17 @@ void SetPads(const Translation& node, Window* window, const std::vector<int64_t>
 
 bool ChannelsLast(std::string_view data_format) { return !data_format.empty() && data_format.back() == 'C'; }
 
+void CheckWindowNumbers(const Translation& node, const std::vector<int64_t>& list) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  for (int64_t value : list) {
+    if (value > kMost || value < -kMost) node.Refuse(std::to_string(value) + " is beyond reason here");
+  }
+}
+
 std::vector<int64_t> SpatialOf(const Translation& node, const std::vector<int64_t>& list, int rank,
                                bool channels_last, int64_t missing) {
   auto spatial = static_cast<size_t>(rank - 2);
+  CheckWindowNumbers(node, list);
   if (list.empty()) return std::vector<int64_t>(spatial, missing);
   if (list.size() == spatial) return list;
   if (list.size() == 1) return std::vector<int64_t>(spatial, list[0]);

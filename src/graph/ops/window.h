@@ -15,6 +15,9 @@ struct Window {
 
 bool ChannelsLast(std::string_view data_format);
 
+// Refuses numbers that no window has, so that sums and products of a few of them are right.
+void CheckWindowNumbers(const Translation& node, const std::vector<int64_t>& list);
+
 // The spatial ones of a list that has one number for each of them, or one for each dimension of the
 // tensor; `missing` for each where the list is empty.
 std::vector<int64_t> SpatialOf(const Translation& node, const std::vector<int64_t>& list, int rank,

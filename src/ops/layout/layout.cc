@@ -207,9 +207,7 @@ void Repeat(Plan& plan, DType, const Operand& self, std::span<const int64_t> rep
     int64_t times = repeats[static_cast<size_t>(d)];
     if (times < 0)
       Fail(kInvalidArgument, "op-repeats", "repeats[{}] is {}; it must not be negative", d, times);
-    AxisMap map;
-    for (int64_t i = 0; i < times * view.shape[d]; ++i) map.push_back(i % view.shape[d]);
-    maps.push_back(std::move(map));
+    maps.push_back(TiledMap(view.shape[d], times));
   }
   Rearrange(plan, {&view, nullptr, self.binding, self.name}, out, maps);
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/memory_limit.h"
 #include "base/parallel.h"
 #include "ops/layout/moves.h"
 #include "tensor/codes.h"
@@ -172,20 +173,39 @@ int64_t Continued(int64_t i, int64_t n, PadMode mode) {
 
 AxisMap IdentityMap(int64_t size) { return SteppedMap(0, 1, size); }
 
+void CheckMapLength(double elements) {
+  const double most = static_cast<double>(MemoryLimit()) / 4 / sizeof(int64_t);
+  if (elements <= most) return;
+  Fail(tensor::kInvalidArgument, "op-map-length",
+       "a dimension of {:.0f} elements would be put together; this machine's memory allows {:.0f}", elements,
+       most);
+}
+
 AxisMap SteppedMap(int64_t start, int64_t step, int64_t count) {
+  CheckMapLength(static_cast<double>(count));
   AxisMap map;
   map.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) map.push_back(start + i * step);
   return map;
 }
 
+AxisMap TiledMap(int64_t size, int64_t times) {
+  CheckMapLength(static_cast<double>(size) * static_cast<double>(times));
+  AxisMap map;
+  for (int64_t i = 0; i < times * size; ++i) map.push_back(i % size);
+  return map;
+}
+
 AxisMap PaddedMap(int64_t size, int64_t before, int64_t after, PadMode mode) {
   constexpr int64_t kMost = int64_t{1} << 33;
-  if (std::max(std::abs(before), std::abs(after)) > kMost) FailPad(size, before, after, "that is too much");
+  for (int64_t padding : {before, after}) {
+    if (padding > kMost || padding < -kMost) FailPad(size, before, after, "that is too much");
+  }
   int64_t length = size + before + after;
   if (length < 0) FailPad(size, before, after, "more is cut off than there is");
   if (size == 0 && length > 0 && mode != PadMode::kConstant)
     FailPad(size, before, after, "it has no elements");
+  CheckMapLength(static_cast<double>(length));
   AxisMap map;
   for (int64_t i = 0; i < length; ++i) map.push_back(Continued(i - before, size, mode));
   return map;

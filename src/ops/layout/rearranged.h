@@ -16,8 +16,14 @@ inline constexpr int64_t kNoSource = -1;  // there is none: the element gets the
 
 enum class PadMode : uint8_t { kConstant, kReflect, kEdge, kWrap };
 
+// Maps and their like are as long as what they describe. Throws Error when one of so many elements would take
+// too much of this machine's memory.
+void CheckMapLength(double elements);
+
 AxisMap IdentityMap(int64_t size);
 AxisMap SteppedMap(int64_t start, int64_t step, int64_t count);
+// `times` copies, one behind the other.
+AxisMap TiledMap(int64_t size, int64_t times);
 // Negative paddings cut off. Throws Error when there is nothing to reflect, repeat or wrap.
 AxisMap PaddedMap(int64_t size, int64_t before, int64_t after, PadMode mode);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/convert.h"
+#include "ops/layout/rearranged.h"
 
 namespace belay::ops {
 namespace {
@@ -70,8 +70,10 @@ AxisTaps TapsOf(const AxisResize& axis, const Filter& filter) {
   taps.begin.push_back(0);
   // Shrinking, the filter becomes wider, so that no element is skipped.
   double narrow = filter.antialias ? std::min(axis.scale, 1.0) : 1;
-  auto first = tensor::ToInteger(std::floor((filter.cubic ? -2 : -1) / narrow)) + 1;
-  int64_t last = 1 - first;
+  if (axis.out == 0) return taps;
+  const double reach = std::floor((filter.cubic ? -2 : -1) / narrow) + 1;
+  CheckMapLength(static_cast<double>(axis.out) * (2 - 2 * reach));
+  const auto first = static_cast<int64_t>(reach), last = 1 - first;
   for (int64_t i = 0; i < axis.out; ++i) {
     double place = Finite(axis.PlaceOf(i));
     auto left = static_cast<int64_t>(std::ceil(place)) - 1;  // so that the rest is in (0, 1]
@@ -93,6 +95,7 @@ AxisTaps TapsOf(const AxisResize& axis, const Filter& filter) {
 }
 
 std::vector<int64_t> NearestOf(const AxisResize& axis, Rounding rounding) {
+  CheckMapLength(static_cast<double>(axis.out));
   std::vector<int64_t> places;
   for (int64_t i = 0; i < axis.out; ++i) {
     double place = Finite(axis.PlaceOf(i)), low = std::floor(place), rest = place - low;
