@@ -1,5 +1,5 @@
 // The file of aclInit: any bytes give a configuration or an error that says where.
-// With: base src/api/config.cc src/api/json_place.cc
+// With: base runtime src/api/config.cc src/api/json_place.cc
 #include "api/config.h"
 #include "base/error.h"
 #include "fuzz.h"

@@ -14,7 +14,7 @@ namespace {
 using namespace belay::graph;  // NOLINT: a small program
 
 void Use(const ModelFile& file) {
-  Describe(file, nullptr);
+  Describe(file);
   if (file.options.count(kSingleOpOption) != 0) SingleOpOf(file);
   std::vector<ValueType> types;
   for (int input : file.graph.inputs) {

@@ -126,7 +126,9 @@ TEST_F(FindQuantisedTest, ABlockWithAShortcut) {
   Graph graph = Check(b, b.Bytes(b.Add("Add", {y, z}), 0.31f, 99), shape);
   EXPECT_EQ(Count(graph, "QLinearAdd"), 1);
   EXPECT_EQ(Count(graph, "QLinearConv"), ops::ConvolvesBytes() ? 2 : 0);
-  if (ops::ConvolvesBytes()) EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
+  if (ops::ConvolvesBytes()) {
+    EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
+  }
 }
 
 TEST_F(FindQuantisedTest, FloatsAreTurnedRatherThanTheirBytes) {

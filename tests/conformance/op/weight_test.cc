@@ -31,10 +31,14 @@ class Weight : public RuntimeTest {
     aclOpExecutor* executor = nullptr;
     if (aclnnStatus code = plan(&size, &executor); code != 0) return code;
     void* workspace = nullptr;
-    if (size > 0) EXPECT_EQ(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    if (size > 0) {
+      EXPECT_EQ(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    }
     EXPECT_EQ(run(workspace, size, executor, nullptr), 0);
     EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
-    if (workspace != nullptr) EXPECT_EQ(aclrtFree(workspace), ACL_SUCCESS);
+    if (workspace != nullptr) {
+      EXPECT_EQ(aclrtFree(workspace), ACL_SUCCESS);
+    }
     return 0;
   }
 };
