@@ -85,13 +85,10 @@ void aclrtResetDeviceForce(int32_t deviceId) {
 
 void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }
 // Programs ask this and the run mode before aclInit (torch_npu, samples of the vendor).
-void aclrtGetDeviceCount(uint32_t* count) {
-  *count = static_cast<uint32_t>(rt::Running() ? rt::DeviceCount() : rt::ReadSettings().devices);
-}
+void aclrtGetDeviceCount(uint32_t* count) { *count = static_cast<uint32_t>(rt::SettingsNow().devices); }
 
 void aclrtGetRunMode(aclrtRunMode* runMode) {
-  const bool device = rt::Running() ? rt::CurrentSettings().device_mode : rt::ReadSettings().device_mode;
-  *runMode = device ? ACL_DEVICE : ACL_HOST;
+  *runMode = rt::SettingsNow().device_mode ? ACL_DEVICE : ACL_HOST;
 }
 
 void aclrtSynchronizeDevice() { SynchronizeDevice("aclrtSynchronizeDevice", -1); }

@@ -136,6 +136,8 @@ void StopLocked() {
 
 }  // namespace
 
+Settings SettingsNow() { return Running() ? CurrentSettings() : ReadSettings(); }
+
 void Start(int default_device) {
   HookProcess();
   PrepareCallFence();

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/settings.h"
+
 namespace belay::rt {
 
 // kEnding: aclFinalize has begun; calls are refused, those in flight come to their end.
@@ -11,6 +13,8 @@ enum class ProcessState : uint8_t { kNotStarted, kRunning, kEnding, kFinalized, 
 
 extern std::atomic<ProcessState> g_process_state;
 inline bool Running() { return g_process_state.load(std::memory_order_acquire) == ProcessState::kRunning; }
+// The settings of the running process, or those that it would start with.
+Settings SettingsNow();
 inline ProcessState StateOfProcess() { return g_process_state.load(std::memory_order_acquire); }
 
 // One more aclInit. The first one (also after a finalize, or in a forked child) starts the runtime with
