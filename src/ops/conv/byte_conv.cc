@@ -93,7 +93,7 @@ class ReadyByteConv {
   int64_t PartScratch() const {
     int64_t most = 0;
     for (const Part& part : parts_) most = std::max(most, backend_.scratch_bytes(*part.primitive));
-    return (most + 63) / 64 * 64;
+    return WorkspacePart(most);
   }
 
   void Drop() {

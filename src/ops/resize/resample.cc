@@ -1,7 +1,5 @@
 #include "ops/resize/resample.h"
 
-#include <cmath>
-
 #include "base/parallel.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/strided_copy.h"
@@ -15,7 +13,7 @@ struct ResampleBody {
   std::vector<AxisTaps> taps;
   Shape in_shape, out_shape;
   StridedCopy load, store;
-  bool whole, extrapolates;
+  bool extrapolates;
   T extrapolation;
   int bindings[2];
 
@@ -28,9 +26,6 @@ struct ResampleBody {
       if (axis.identity()) continue;
       Along(values, next, shape, d, axis);
       values.swap(next);
-    }
-    if (whole) {
-      for (T& value : values) value = std::trunc(value);  // as onnxruntime does
     }
     store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values.data()));
   }
@@ -82,7 +77,6 @@ void PlanIn(Plan& plan, DType compute, const Operand& self, const Operand& out, 
   body.out_shape = out.tensor->shape;
   body.load = StridedCopy(PackedOf(compute, body.in_shape), *self.tensor);
   body.store = StridedCopy(*out.tensor, PackedOf(compute, body.out_shape));
-  body.whole = !IsFloat(out.dtype());
   body.extrapolates = false;
   for (const AxisTaps& axis : taps) {
     for (bool outside : axis.outside) body.extrapolates = body.extrapolates || outside;

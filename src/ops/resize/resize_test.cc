@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "ops/forms.h"
+#include "ops/layout/rearranged.h"
 #include "ops/reference/reference.h"
+#include "ops/resize/resample.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -82,6 +84,26 @@ TEST(Upsample, CubicShowsItsWeights) {
   for (auto [at, want] : {std::pair{13, 1.0}, {14, 43.0 / 54}, {12, 43.0 / 54}, {17, -1.0 / 9}, {19, 0.0}}) {
     EXPECT_NEAR(static_cast<double>(Get(out.tensor, {0, 0, 0, at})), want, 1e-12) << at;
   }
+}
+
+TEST(Resample, WholeNumbersLoseTheirFractions) {
+  Sample in(DType::kI32, {2}), out(DType::kI32, {4});
+  Set(in.tensor, {0}, -7), Set(in.tensor, {1}, 10);
+  PlanRef plan = testing::NewPlan();
+  AxisTaps taps = TapsOf({.in = 2, .out = 4, .scale = 2}, {});
+  PlanResample(*plan, in.BoundTo(*plan, Access::kRead, "x"), out.BoundTo(*plan, Access::kWrite, "y"), {taps},
+               0);
+  testing::RunPlan(*plan);
+  const Real wanted[] = {-7, -2, 5, 10};  // of -7, -2.75, 5.75 and 10
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(Get(out.tensor, {i}), wanted[i]) << i;
+}
+
+TEST(Resample, RefusesMoreElementsThanMemoryHolds) {
+  const AxisResize axis{.in = 4, .out = int64_t{1} << 40};
+  EXPECT_THROW(TapsOf(axis, {}), Error);
+  EXPECT_THROW(NearestOf(axis, Rounding::kFloor), Error);
+  EXPECT_THROW(TiledMap(3, int64_t{1} << 62), Error);
+  EXPECT_THROW(PaddedMap(3, 0, int64_t{1} << 33, PadMode::kConstant), Error);
 }
 
 TEST(GridSampler, AnIdentityGridGivesTheImageBack) {
