@@ -85,7 +85,8 @@ def guard_of(path: str) -> str:
 
 def header_text(spec: Spec, header: Header) -> str:
     guard = guard_of(header.path)
-    text = comment([header.brief + '. Belay implements this interface on the CPU.',
+    text = comment([header.brief + '. Belay implements this interface on the CPU. A function follows the page of its name in the '
+                    'public API reference; "Page:" gives that page\'s number where it is known.',
                     'Generated from spec/ by gen/generate.py; edit there.'])
     text += f'#ifndef {guard}\n#define {guard}\n\n'
     text += '#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n'

@@ -1,6 +1,7 @@
 /**
  * Types, error codes and helpers that every other header uses. Belay implements this interface on
- * the CPU.
+ * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_BASE_H_

@@ -1,5 +1,6 @@
 /**
- * Models. Belay implements this interface on the CPU.
+ * Models. Belay implements this interface on the CPU. A function follows the page of its name in
+ * the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_MDL_H_

@@ -1,6 +1,7 @@
 /**
  * Single operators that are compiled when they are called. Belay implements this interface on the
- * CPU.
+ * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_OP_COMPILER_H_

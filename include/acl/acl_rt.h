@@ -1,6 +1,7 @@
 /**
  * The runtime: devices, contexts, streams, events, memory, callbacks, capture. Belay implements
- * this interface on the CPU.
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_RT_H_

@@ -1,6 +1,7 @@
 /**
  * Tensors, scalars, arrays, lists and executors of the two-stage operators. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNN_ACL_META_H_

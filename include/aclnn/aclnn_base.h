@@ -1,6 +1,7 @@
 /**
  * Status codes of the two-stage operators, start and end of their use. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNN_ACLNN_BASE_H_

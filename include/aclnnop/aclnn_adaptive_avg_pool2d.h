@@ -1,6 +1,7 @@
 /**
  * out = the mean of each of outputSize windows that divide the last two dimensions evenly. Belay
- * implements this interface on the CPU.
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ADAPTIVE_AVG_POOL2D_H_

@@ -1,6 +1,7 @@
 /**
  * xOut = x1 + x2; out = xOut divided by the root of its mean square, times gamma. Belay implements
- * this interface on the CPU.
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ADD_RMS_NORM_H_

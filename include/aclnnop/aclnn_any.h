@@ -1,6 +1,7 @@
 /**
  * out = whether an element of self over dim (all when there are none) is not zero. Belay implements
- * this interface on the CPU.
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ANY_H_

@@ -1,6 +1,7 @@
 /**
  * out = where along dim the largest element is, the first one of several. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ARGMAX_H_

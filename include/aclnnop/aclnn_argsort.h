@@ -1,6 +1,7 @@
 /**
  * out = for each place along dim, where the element stands in self that comes there in order.
- * Stable. Belay implements this interface on the CPU.
+ * Stable. Belay implements this interface on the CPU. A function follows the page of its name in
+ * the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ARGSORT_H_

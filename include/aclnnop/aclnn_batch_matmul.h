@@ -1,6 +1,7 @@
 /**
  * out = self x mat2 for each batch, both with three dimensions; a batch of one repeats. Belay
- * implements this interface on the CPU.
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_BATCH_MATMUL_H_

@@ -1,6 +1,7 @@
 /**
  * out = input normalised for each channel, by this batch when training, by the running statistics
- * otherwise. Belay implements this interface on the CPU.
+ * otherwise. Belay implements this interface on the CPU. A function follows the page of its name in
+ * the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_BATCH_NORM_H_

@@ -3,7 +3,8 @@
  * clipValueMin nor above clipValueMax, with broadcasting. out = self, but not below clipValueMin.
  * out = self, but not below clipValueMin, with broadcasting. out = self, but not above
  * clipValueMax. out = self, but not above clipValueMax, with broadcasting. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_CLAMP_H_

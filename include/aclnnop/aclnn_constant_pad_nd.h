@@ -1,6 +1,7 @@
 /**
  * out = self with value around it; pad holds (before, after) from the last dimension on, negative
- * ones cut off. Belay implements this interface on the CPU.
+ * ones cut off. Belay implements this interface on the CPU. A function follows the page of its name
+ * in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_CONSTANT_PAD_ND_H_

@@ -1,7 +1,8 @@
 /**
  * output = the convolution of input [n, c, spatial...] with weight, or its transpose. out = the
  * convolution of each channel of self with its own kernels. Belay implements this interface on the
- * CPU.
+ * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_CONVOLUTION_H_

@@ -1,6 +1,7 @@
 /**
  * Copies src over the tensor, with broadcasting and conversion of the type. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_COPY_H_

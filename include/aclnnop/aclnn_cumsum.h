@@ -1,6 +1,7 @@
 /**
  * out = the sums of the elements up to each one along dim, each first converted to dtype. Belay
- * implements this interface on the CPU.
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_CUMSUM_H_

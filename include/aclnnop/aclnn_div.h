@@ -1,7 +1,8 @@
 /**
  * out = self / other, with broadcasting; integers are divided as FLOAT. out = self / other, with
  * broadcasting; mode 1 drops the fraction, mode 2 rounds down. Belay implements this interface on
- * the CPU.
+ * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_DIV_H_

@@ -1,6 +1,7 @@
 /**
  * out = scale * self, or scale * alpha * (exp(inputScale * self) - 1) where self is not positive.
- * Belay implements this interface on the CPU.
+ * Belay implements this interface on the CPU. A function follows the page of its name in the public
+ * API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ELU_H_

@@ -1,5 +1,7 @@
 /**
- * out = 1 less the error function of self. Belay implements this interface on the CPU.
+ * out = 1 less the error function of self. Belay implements this interface on the CPU. A function
+ * follows the page of its name in the public API reference; "Page:" gives that page's number where
+ * it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ERFC_H_

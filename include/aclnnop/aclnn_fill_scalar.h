@@ -1,6 +1,7 @@
 /**
  * Sets every element to value, converted to the tensor's type. Belay implements this interface on
- * the CPU.
+ * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_FILL_SCALAR_H_

@@ -1,7 +1,8 @@
 /**
  * out = softmax(query x key * scaleValue + pseShift, where attenMask does not forbid it) x value
  * for each head. Layouts BSH, BSND and BNSD; without quantisation, pages and prefixes. Belay
- * implements this interface on the CPU.
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_FUSED_INFER_ATTENTION_SCORE_V2_H_

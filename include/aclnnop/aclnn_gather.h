@@ -1,6 +1,7 @@
 /**
  * out = for each element of index, the element of self at that place of dim. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_GATHER_H_

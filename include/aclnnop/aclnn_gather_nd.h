@@ -1,6 +1,7 @@
 /**
  * out = the slices of self that the last dimension of indices names, one number for each of its
- * first dimensions. Belay implements this interface on the CPU.
+ * first dimensions. Belay implements this interface on the CPU. A function follows the page of its
+ * name in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_GATHER_ND_H_

@@ -1,6 +1,7 @@
 /**
  * outGelu = gelu of a half of self along dim, out = the same times the other half. Belay implements
- * this interface on the CPU.
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_GEGLU_H_

@@ -1,6 +1,7 @@
 /**
  * out = input read at the places of grid; modes are linear, nearest, cubic and zeros, border,
- * reflection. Belay implements this interface on the CPU.
+ * reflection. Belay implements this interface on the CPU. A function follows the page of its name
+ * in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_GRID_SAMPLER2D_H_

@@ -1,6 +1,7 @@
 /**
  * out = the patches of images that a kernel of this size sees, one after another in the last
- * dimension. Belay implements this interface on the CPU.
+ * dimension. Belay implements this interface on the CPU. A function follows the page of its name in
+ * the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_IM2COL_H_

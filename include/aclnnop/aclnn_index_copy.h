@@ -1,6 +1,7 @@
 /**
  * out = self with slice i of source in the place index[i] of dim. Belay implements this interface
- * on the CPU.
+ * on the CPU. A function follows the page of its name in the public API reference; "Page:" gives
+ * that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_INDEX_COPY_H_

@@ -1,6 +1,7 @@
 /**
  * out = self with value in the slices of dim that the list index names. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_INDEX_FILL_TENSOR_H_

@@ -1,6 +1,7 @@
 /**
  * out = input normalised over its last dimensions, which normalizedShape repeats, times weight plus
- * bias. Belay implements this interface on the CPU.
+ * bias. Belay implements this interface on the CPU. A function follows the page of its name in the
+ * public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_LAYER_NORM_H_

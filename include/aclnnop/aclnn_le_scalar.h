@@ -1,5 +1,7 @@
 /**
- * out = whether self is at most other. Belay implements this interface on the CPU.
+ * out = whether self is at most other. Belay implements this interface on the CPU. A function
+ * follows the page of its name in the public API reference; "Page:" gives that page's number where
+ * it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_LE_SCALAR_H_

@@ -1,6 +1,7 @@
 /**
  * out = steps values from start to end at even distances. Belay implements this interface on the
- * CPU.
+ * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_LINSPACE_H_

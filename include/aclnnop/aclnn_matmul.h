@@ -1,6 +1,7 @@
 /**
  * out = self x mat2 with one to six dimensions; batches broadcast, vectors as in torch.matmul.
- * Belay implements this interface on the CPU.
+ * Belay implements this interface on the CPU. A function follows the page of its name in the public
+ * API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_MATMUL_H_

@@ -1,6 +1,7 @@
 /**
  * out = the largest element of each window of the last two dimensions of self. Belay implements
- * this interface on the CPU.
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_MAX_POOL_H_

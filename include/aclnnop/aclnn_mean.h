@@ -1,6 +1,7 @@
 /**
  * out = the mean of self over dim (all when there are none), each element first converted to dtype.
- * Belay implements this interface on the CPU.
+ * Belay implements this interface on the CPU. A function follows the page of its name in the public
+ * API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_MEAN_H_

@@ -1,6 +1,7 @@
 /**
  * out = self x mat2, both with two dimensions. cubeMathType 2 rounds FLOAT inputs to FLOAT16. Belay
- * implements this interface on the CPU.
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_MM_H_

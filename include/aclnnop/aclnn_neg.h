@@ -1,5 +1,6 @@
 /**
- * out = -self. Belay implements this interface on the CPU.
+ * out = -self. Belay implements this interface on the CPU. A function follows the page of its name
+ * in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_NEG_H_

@@ -1,6 +1,7 @@
 /**
  * out = onValue where self names the place along axis and offValue elsewhere; other numbers give
- * offValue only. Belay implements this interface on the CPU.
+ * offValue only. Belay implements this interface on the CPU. A function follows the page of its
+ * name in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ONE_HOT_H_

@@ -1,6 +1,7 @@
 /**
  * out = self to the power of exponent, with broadcasting. out = self to the power of exponent.
- * Belay implements this interface on the CPU.
+ * Belay implements this interface on the CPU. A function follows the page of its name in the public
+ * API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_POW_H_

@@ -1,6 +1,8 @@
 /**
  * out = the product of all elements, each first converted to dtype. out = the product of self along
- * dim, each element first converted to dtype. Belay implements this interface on the CPU.
+ * dim, each element first converted to dtype. Belay implements this interface on the CPU. A
+ * function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_PROD_H_

@@ -1,5 +1,7 @@
 /**
- * The recurrent gated delta rule: no function yet. Belay implements this interface on the CPU.
+ * The recurrent gated delta rule: no function yet. Belay implements this interface on the CPU. A
+ * function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_RECURRENT_GATED_DELTA_RULE_H_

@@ -1,6 +1,7 @@
 /**
  * out = the sum of self over dims (all when there are none), each element first converted to dtype.
- * Belay implements this interface on the CPU.
+ * Belay implements this interface on the CPU. A function follows the page of its name in the public
+ * API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_REDUCE_SUM_H_

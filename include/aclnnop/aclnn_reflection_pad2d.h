@@ -1,6 +1,7 @@
 /**
  * out = self continued beyond its ends by its mirror image, along the last two dimensions. Belay
- * implements this interface on the CPU.
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_REFLECTION_PAD2D_H_

@@ -1,6 +1,7 @@
 /**
  * out = self laid side by side repeats[i] times along dimension i; more repeats than dimensions add
- * leading ones. Belay implements this interface on the CPU.
+ * leading ones. Belay implements this interface on the CPU. A function follows the page of its name
+ * in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_REPEAT_H_

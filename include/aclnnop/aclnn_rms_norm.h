@@ -1,6 +1,7 @@
 /**
  * out = x divided by the root of its mean square over gamma's dimensions, times gamma. Belay
- * implements this interface on the CPU.
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_RMS_NORM_H_

@@ -1,6 +1,7 @@
 /**
  * out = x with what is shifted out of one end of a dimension coming in at the other. No dims roll x
- * as one row. Belay implements this interface on the CPU.
+ * as one row. Belay implements this interface on the CPU. A function follows the page of its name
+ * in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ROLL_H_

@@ -1,7 +1,8 @@
 /**
  * out = x * cos + turned x * sin along the last dimension. mode 0 turns halves, 1 neighbours, 2
  * halves of halves; 3 first brings the even places before the odd ones. Belay implements this
- * interface on the CPU.
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_ROTARY_POSITION_EMBEDDING_H_

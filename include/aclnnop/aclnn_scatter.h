@@ -1,6 +1,7 @@
 /**
  * out = self with src written to the places of dim that index names; reduction 1 adds, 2
- * multiplies. Belay implements this interface on the CPU.
+ * multiplies. Belay implements this interface on the CPU. A function follows the page of its name
+ * in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_SCATTER_H_

@@ -1,6 +1,7 @@
 /**
  * out = the elements start, start + step, ... before end of dimension dim; both ends may count from
- * behind. Belay implements this interface on the CPU.
+ * behind. Belay implements this interface on the CPU. A function follows the page of its name in
+ * the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_SLICE_H_

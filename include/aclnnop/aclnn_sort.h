@@ -1,6 +1,7 @@
 /**
  * values = self in order along dim, indices = where each element stood. Always stable; NaN is the
- * largest. Belay implements this interface on the CPU.
+ * largest. Belay implements this interface on the CPU. A function follows the page of its name in
+ * the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_SORT_H_

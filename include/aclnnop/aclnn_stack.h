@@ -1,6 +1,7 @@
 /**
  * out = the tensors, all of one shape, along a new dimension dim. Belay implements this interface
- * on the CPU.
+ * on the CPU. A function follows the page of its name in the public API reference; "Page:" gives
+ * that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_STACK_H_

@@ -1,6 +1,7 @@
 /**
  * out = the tensors added up one after another, with broadcasting. Belay implements this interface
- * on the CPU.
+ * on the CPU. A function follows the page of its name in the public API reference; "Page:" gives
+ * that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_SUM_H_

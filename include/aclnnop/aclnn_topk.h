@@ -1,6 +1,7 @@
 /**
  * values = the k largest (or smallest) elements along dim in order, indices = where they stood.
- * Belay implements this interface on the CPU.
+ * Belay implements this interface on the CPU. A function follows the page of its name in the public
+ * API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_TOPK_H_

@@ -1,6 +1,7 @@
 /**
  * Arranging matrices for the products that take them as ACL_FORMAT_FRACTAL_NZ. Belay implements
- * this interface on the CPU.
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_TRANS_MATMUL_WEIGHT_H_

@@ -1,6 +1,7 @@
 /**
  * xOut = the x of A x = self (of its transpose, where that is asked for), A being triangular; mOut
- * = A. Belay implements this interface on the CPU.
+ * = A. Belay implements this interface on the CPU. A function follows the page of its name in the
+ * public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_TRIANGULAR_SOLVE_H_

@@ -1,6 +1,7 @@
 /**
  * out = self with its last two dimensions resized, each element that of the nearest place before
- * it. Belay implements this interface on the CPU.
+ * it. Belay implements this interface on the CPU. A function follows the page of its name in the
+ * public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_UPSAMPLE_NEAREST_2D_H_

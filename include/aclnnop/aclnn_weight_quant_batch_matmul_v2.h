@@ -1,7 +1,8 @@
 /**
  * out = x x ((weight + antiquantOffset) * antiquantScale) + bias, with small integers as weights;
  * scale and offset are one number, or one for each column, or one for each antiquantGroupSize rows
- * of each column. Belay implements this interface on the CPU.
+ * of each column. Belay implements this interface on the CPU. A function follows the page of its
+ * name in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_WEIGHT_QUANT_BATCH_MATMUL_V2_H_

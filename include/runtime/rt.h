@@ -1,5 +1,7 @@
 /**
- * What compiled kernels call when they are loaded. Belay implements this interface on the CPU.
+ * What compiled kernels call when they are loaded. Belay implements this interface on the CPU. A
+ * function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_RUNTIME_RT_H_

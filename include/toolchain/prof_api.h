@@ -1,5 +1,6 @@
 /**
- * Records for a profiler. Belay implements this interface on the CPU.
+ * Records for a profiler. Belay implements this interface on the CPU. A function follows the page
+ * of its name in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_TOOLCHAIN_PROF_API_H_

@@ -1,5 +1,6 @@
 /**
- * Error codes of the runtime. Belay implements this interface on the CPU.
+ * Error codes of the runtime. Belay implements this interface on the CPU. A function follows the
+ * page of its name in the public API reference; "Page:" gives that page's number where it is known.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ERROR_CODES_RT_ERROR_CODES_H_
