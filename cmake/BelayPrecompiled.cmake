@@ -60,7 +60,8 @@ function(belay_precompiled_headers target)
     target_precompile_headers(${target} REUSE_FROM belay_precompiled_${kind})
     # g++ 12 warns of strings that are put together (its bug 105329); of a header that was precompiled it forgets
     # that it is the system's, whose warnings are not shown.
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict
+      -Wno-stringop-overflow -Wno-stringop-overread)
     belay_spare_vectors(${target})
   endif()
 endfunction()
