@@ -117,7 +117,7 @@ class ConfigFile {
   // -1 when there is none. The runtime says so when there are no devices at all.
   int Device(const Keys& keys) const {
     int id = Number(keys, 1 << 20, -1);
-    int count = rt::SettingsNow().devices;
+    int count = rt::SettingNow(&rt::Settings::devices);
     if (id >= count && count > 0) {
       Fail(107001, "device-id", "{}:{}: key {}: device {} does not exist; this process sees devices 0 to {}",
            path_, PlaceOf(text_, keys), fmt::join(keys, "."), id, count - 1);

@@ -85,10 +85,12 @@ void aclrtResetDeviceForce(int32_t deviceId) {
 
 void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }
 // Programs ask this and the run mode before aclInit (torch_npu, samples of the vendor).
-void aclrtGetDeviceCount(uint32_t* count) { *count = static_cast<uint32_t>(rt::SettingsNow().devices); }
+void aclrtGetDeviceCount(uint32_t* count) {
+  *count = static_cast<uint32_t>(rt::SettingNow(&rt::Settings::devices));
+}
 
 void aclrtGetRunMode(aclrtRunMode* runMode) {
-  *runMode = rt::SettingsNow().device_mode ? ACL_DEVICE : ACL_HOST;
+  *runMode = rt::SettingNow(&rt::Settings::device_mode) ? ACL_DEVICE : ACL_HOST;
 }
 
 void aclrtSynchronizeDevice() { SynchronizeDevice("aclrtSynchronizeDevice", -1); }

@@ -32,21 +32,12 @@ void NeedRunning(const Engine& engine) {
          "GEInitialize was not called, or GEFinalize was; call GEInitialize first");
 }
 
-bool IsKnown(const std::string& key) {
-  try {
-    graph::CheckBuildOptions({{key, ""}});
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 // What a card's compiler is told and Belay has no use for is said once and left out. An option that it knows
 // must have a value that it knows too.
 Options Known(const Options& options) {
   Options known;
   for (const auto& [key, value] : options) {
-    if (IsKnown(key)) {
+    if (graph::IsBuildOption(key)) {
       graph::CheckBuildOptions({{key, value}});
       known.emplace(key, value);
     } else {

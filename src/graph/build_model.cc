@@ -209,9 +209,11 @@ std::map<std::string, Shape> ParseShapes(const std::string& text) {
   return shapes;
 }
 
+bool IsBuildOption(std::string_view key) { return HasEffect(key) || HasNoEffect(key); }
+
 void CheckBuildOptions(const BuildOptions& options) {
   for (const auto& [key, value] : options) {
-    if (!HasEffect(key) && !HasNoEffect(key)) BadOption(key, value, "there is no such option");
+    if (!IsBuildOption(key)) BadOption(key, value, "there is no such option");
   }
   MayRoundToBfloat16(options);  // refuses modes that do not exist
 }

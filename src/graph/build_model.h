@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "graph/om/om.h"
 
@@ -12,6 +13,8 @@ namespace belay::graph {
 // option which is unknown or has a bad value.
 using BuildOptions = std::map<std::string, std::string>;
 
+// Whether there is an option of that name.
+bool IsBuildOption(std::string_view key);
 // Process-wide ones, for aclgrphBuildInitialize: checked like the others.
 void CheckBuildOptions(const BuildOptions& options);
 

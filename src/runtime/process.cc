@@ -136,8 +136,6 @@ void StopLocked() {
 
 }  // namespace
 
-Settings SettingsNow() { return Running() ? CurrentSettings() : ReadSettings(); }
-
 void Start(int default_device) {
   HookProcess();
   PrepareCallFence();

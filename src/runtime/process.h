@@ -13,8 +13,11 @@ enum class ProcessState : uint8_t { kNotStarted, kRunning, kEnding, kFinalized, 
 
 extern std::atomic<ProcessState> g_process_state;
 inline bool Running() { return g_process_state.load(std::memory_order_acquire) == ProcessState::kRunning; }
-// The settings of the running process, or those that it would start with.
-Settings SettingsNow();
+// One of the settings of the running process, or of those that it would start with.
+template <class T>
+T SettingNow(T Settings::*which) {
+  return Running() ? CurrentSettings().*which : ReadSettings().*which;
+}
 inline ProcessState StateOfProcess() { return g_process_state.load(std::memory_order_acquire); }
 
 // One more aclInit. The first one (also after a finalize, or in a forked child) starts the runtime with

@@ -16,14 +16,6 @@ constexpr double kLowest = std::numeric_limits<float>::lowest();
 
 Port Int(OnnxNode& node, int64_t value) { return node.Const(IntConstant(value)); }
 
-// The size of a dimension, as one element.
-Port Size(OnnxNode& node, Port x, int64_t d) {
-  return node.Add("Shape", {x}, {{"dtype", DType::kI64}, {"start", d}, {"end", d + 1}});
-}
-
-// 0, 1, 2, ... below the number.
-Port Counting(OnnxNode& node, Port n) { return node.Add("Range", {Int(node, 0), n, Int(node, 1)}); }
-
 Port Reshaped(OnnxNode& node, Port x, std::initializer_list<int64_t> sizes) {
   return node.Add("Reshape", {x, node.Ints(sizes)}, {{"allowzero", int64_t{0}}});
 }
@@ -76,8 +68,8 @@ Port Both(OnnxNode& node, Port a, Port b) {
 // Where the keys' places, `past` of which lie before the first query, are not behind the query's; of the last
 // `window` ones if that is not negative.
 Port Causal(OnnxNode& node, Port query, Port key, Port past, int64_t window = -1) {
-  const Port rows = Reshaped(node, Counting(node, Size(node, query, 2)), {-1, 1});
-  const Port last = node.Add("Add", {rows, past}), places = Counting(node, Size(node, key, 2));
+  const Port rows = Reshaped(node, Counting(node, SizeOf(node, query, 2)), {-1, 1});
+  const Port last = node.Add("Add", {rows, past}), places = Counting(node, SizeOf(node, key, 2));
   const Port before = node.Add("LessEqual", {places, last});
   if (window < 0) return before;
   return Both(node, before, node.Add("Greater", {places, node.Add("Sub", {last, Int(node, window)})}));
@@ -85,7 +77,7 @@ Port Causal(OnnxNode& node, Port query, Port key, Port past, int64_t window = -1
 
 // As many keys as there are more of than queries were there before.
 Port CausalAtEnd(OnnxNode& node, Port query, Port key) {
-  return Causal(node, query, key, node.Add("Sub", {Size(node, key, 2), Size(node, query, 2)}));
+  return Causal(node, query, key, node.Add("Sub", {SizeOf(node, key, 2), SizeOf(node, query, 2)}));
 }
 
 // Where a mask of lengths [batch], keys [batch, keys] or scores [batch, queries, keys] lets keys be seen.
@@ -104,7 +96,7 @@ Port Scaled(OnnxNode& node, Port scores, Port query, std::optional<int64_t> size
   double scale = node.Float("scale", 0);
   if (scale == 0 && size) scale = 1 / std::sqrt(static_cast<double>(*size));
   if (scale != 0) return node.Add("Muls", {scores}, {{"value", scale}});
-  const Port width = node.Add("Cast", {Size(node, query, 3)}, {{"dst_type", DType::kF32}});
+  const Port width = node.Add("Cast", {SizeOf(node, query, 3)}, {{"dst_type", DType::kF32}});
   return node.Add("RealDiv", {scores, node.Add("CastLike", {node.Add("Sqrt", {width}), query})});
 }
 
@@ -239,7 +231,7 @@ void RotaryEmbedding(OnnxNode& node) {
   Port x = split ? node.in(0) : Transposed(node, Reshaped(node, node.in(0), {0, 0, -1, size}));
   Port places = node.in(1);
   if (HasRank(node.type_of(1), 1)) {  // that of the first one
-    places = Reshaped(node, node.Add("Add", {places, Counting(node, Size(node, x, 2))}), {1, -1});
+    places = Reshaped(node, node.Add("Add", {places, Counting(node, SizeOf(node, x, 2))}), {1, -1});
   }
   x = RotatedHeads(node, x, places, 2, node.Int("interleaved", 0) != 0, size);
   node.Out(0, split ? x : Flat(node, x));
@@ -248,8 +240,8 @@ void RotaryEmbedding(OnnxNode& node) {
 // What came before, `past` of it used, and there the new: as many places as are wanted, or room was. Places
 // behind the new keep what they had.
 Port Continued(OnnxNode& node, Port before, Port fresh, Port past, Port wanted) {
-  const Port room = Size(node, before, 2), all = Joined(node, {before, fresh}, 2);
-  const Port most = node.Add("Sub", {Size(node, all, 2), Int(node, 1)});
+  const Port room = SizeOf(node, before, 2), all = Joined(node, {before, fresh}, 2);
+  const Port most = node.Add("Sub", {SizeOf(node, all, 2), Int(node, 1)});
   const Port places = Counting(node, node.Add("Maximum", {room, wanted}));
   const Port behind = node.Add("Add", {node.Add("Sub", {places, past}), room});
   const Port is_new =
@@ -286,7 +278,7 @@ void GroupQueryAttention(OnnxNode& node) {
   CheckGroups(node, heads, groups);
   Sides sides = Grouped(node, heads, groups);
   const Port last = node.Add("Cast", {Reshaped(node, node.in(5), {-1, 1})}, {{"dst_type", DType::kI64}});
-  const Port fresh = Size(node, sides.query, 2);
+  const Port fresh = SizeOf(node, sides.query, 2);
   Port past = node.Add("Sub", {node.Add("Add", {last, Int(node, 1)}), fresh});
   past = node.Add("Maximum", {past, Int(node, 0)});  // [batch, 1]
   if (node.Int("do_rotary", 0) != 0) {

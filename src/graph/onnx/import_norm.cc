@@ -76,11 +76,7 @@ void EmbedLayerNormalization(OnnxNode& node) {
     return node.Add("GatherV2D", {table, ids}, {{"axis", int64_t{0}}});
   };
   Port places = node.in(8);
-  if (!places.present()) {
-    const Port length =
-        node.Add("Shape", {node.in(0)}, {{"dtype", DType::kI64}, {"start", int64_t{1}}, {"end", int64_t{2}}});
-    places = node.Add("Range", {node.Const(IntConstant(0)), length, node.Const(IntConstant(1))});
-  }
+  if (!places.present()) places = Counting(node, SizeOf(node, node.in(0), 1));
   Port sum = node.Add("Add", {rows(node.in(2), node.in(0)), rows(node.in(3), places)});
   if (node.has(1)) sum = node.Add("Add", {sum, rows(node.in(4), node.in(1))});
   node.Out(0, node.Add("LayerNormV3", {sum, node.in(5), node.in(6)},

@@ -293,6 +293,15 @@ std::vector<std::shared_ptr<Graph>> OnnxNode::Bodies(std::initializer_list<std::
 
 void ImportSame(OnnxNode& node) { node.Become(node.type()); }
 
+Port SizeOf(OnnxNode& node, Port x, int64_t d) {
+  return node.Add("Shape", {x}, {{"dtype", DType::kI64}, {"start", d}, {"end", d + 1}});
+}
+
+Port Counting(OnnxNode& node, Port n) {
+  const Port zero = node.Const(IntConstant(0)), one = node.Const(IntConstant(1));
+  return node.Add("Range", {zero, n, one});
+}
+
 Graph Import(const ModelData& model, const std::string& folder) {
   Graph graph;
   graph.name = model.graph.name;

@@ -108,6 +108,10 @@ std::span<const ImportRow> AttentionImports();
 // written as a row with this function and the ONNX name.
 void ImportSame(OnnxNode& node);
 
+// The size of dimension d of x, as one element; and 0, 1, 2, ... below a number.
+Port SizeOf(OnnxNode& node, Port x, int64_t d);
+Port Counting(OnnxNode& node, Port n);
+
 // `folder` is where external data lies; empty: there is none. Throws Error that names node, operator,
 // domain and opset.
 Graph Import(const ModelData& model, const std::string& folder);

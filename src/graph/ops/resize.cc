@@ -65,7 +65,7 @@ void SetSizes(const Translation& node, std::vector<AxisResize>& resized, const s
   if (policy != "not_larger" && policy != "not_smaller") node.Refuse("there is no policy '" + policy + "'");
   for (AxisResize& axis : resized) {
     axis.scale = policy == "not_larger" ? least : most;
-    axis.out = tensor::ToInteger(axis.scale * static_cast<double>(axis.in) + 0.5);
+    axis.out = tensor::ToInteger(std::floor(axis.scale * static_cast<double>(axis.in) + 0.5));
   }
 }
 

@@ -46,6 +46,8 @@ class ReadyByteConv {
         return;
       }
     }
+    for (const ConvPrimitive* made : owned_) scratch_ = std::max(scratch_, backend.scratch_bytes(*made));
+    scratch_ = WorkspacePart(scratch_);
     weights_ = AlignedBytes(backend.packed_bytes(*owned_[0]));
     if (!backend.pack(*owned_[0], constants.weight.data(), weights_.get())) Drop();
   }
@@ -54,14 +56,14 @@ class ReadyByteConv {
 
   bool usable() const { return !parts_.empty(); }
 
-  int64_t scratch_bytes() const { return PartScratch() * static_cast<int64_t>(parts_.size()); }
+  int64_t scratch_bytes() const { return scratch_ * static_cast<int64_t>(parts_.size()); }
 
   void Run(const char* src, char* dst, char* scratch) const {
-    const int64_t step = PartScratch();
     ParallelFor(static_cast<int64_t>(parts_.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const Part& part = parts_[static_cast<size_t>(i)];
-        const ConvCall call{src + part.src, weights_.get(), bias_.data(), dst + part.dst, scratch + i * step};
+        const ConvCall call{src + part.src, weights_.get(), bias_.data(), dst + part.dst,
+                            scratch + i * scratch_};
         if (!backend_.run(*part.primitive, call))
           Fail(tensor::kRuntimeFailure, "conv-backend", "the backend refused a convolution");
       }
@@ -90,12 +92,6 @@ class ReadyByteConv {
     return true;
   }
 
-  int64_t PartScratch() const {
-    int64_t most = 0;
-    for (const Part& part : parts_) most = std::max(most, backend_.scratch_bytes(*part.primitive));
-    return WorkspacePart(most);
-  }
-
   void Drop() {
     for (ConvPrimitive* primitive : owned_) backend_.drop(primitive);
     owned_.clear();
@@ -107,6 +103,7 @@ class ReadyByteConv {
   std::shared_ptr<char[]> weights_;
   std::vector<ConvPrimitive*> owned_;
   std::vector<Part> parts_;
+  int64_t scratch_ = 0;  // bytes of one part
 };
 
 struct ReadyBody {
