@@ -132,17 +132,14 @@ void aclrtFreeHostWithDevSync(void* hostPtr) {
 // --- caches: the device's memory is coherent with the host's, so there is nothing to do but check
 
 namespace {
-void CheckDeviceRange(const void* p, size_t bytes, const char* argument) {
+void CheckCached(const void* p, size_t bytes) {
   if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "size is 0");
-  rt::MemoryRange range = rt::CheckRange(p, bytes, argument);
-  if (range.kind == rt::MemoryKind::kDevice) return;
-  Fail(kBadArgument, "memory-not-of-device", "{} is {}; device memory is wanted", argument,
-       rt::DescribeAddress(p));
+  rt::CheckDeviceRange(p, bytes, "devPtr");
 }
 }  // namespace
 
-void aclrtMemFlush(void* devPtr, size_t size) { CheckDeviceRange(devPtr, size, "devPtr"); }
-void aclrtMemInvalidate(void* devPtr, size_t size) { CheckDeviceRange(devPtr, size, "devPtr"); }
+void aclrtMemFlush(void* devPtr, size_t size) { CheckCached(devPtr, size); }
+void aclrtMemInvalidate(void* devPtr, size_t size) { CheckCached(devPtr, size); }
 
 // --- what is known of memory
 

@@ -40,7 +40,9 @@ void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {
   rt::Device& device = rt::CurrentContext().device();
   auto model = std::make_shared<Model>(device, std::move(file), work);
   auto check = [](const char* what, Buffer given, uint64_t need) {
-    if (given.data == nullptr || given.bytes >= need) return;
+    if (given.data == nullptr) return;
+    rt::CheckDeviceRange(given.data, given.bytes, what);
+    if (given.bytes >= need) return;
     Fail(100000, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)", what,
          given.bytes, need);
   };

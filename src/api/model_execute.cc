@@ -40,7 +40,7 @@ std::vector<Buffer> BuffersOf(const Dataset& dataset, size_t count, const char* 
   for (size_t i = 0; i < count; ++i) {
     const tensor::DataBuffer& buffer = BufferAt(dataset, i);
     buffers.push_back({buffer.data, buffer.bytes});
-    if (buffer.data != nullptr && buffer.bytes != 0) rt::CheckRange(buffer.data, buffer.bytes, what);
+    if (buffer.data != nullptr && buffer.bytes != 0) rt::CheckDeviceRange(buffer.data, buffer.bytes, what);
   }
   return buffers;
 }

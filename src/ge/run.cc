@@ -193,7 +193,7 @@ void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& in
   std::vector<Buffer> from, to;
   for (const Tensor& input : inputs) {
     from.push_back({const_cast<uint8_t*>(input.GetData()), input.GetSize()});
-    if (input.GetSize() != 0) rt::CheckRange(from.back().data, from.back().bytes, "inputs");
+    if (input.GetSize() != 0) rt::CheckDeviceRange(from.back().data, from.back().bytes, "inputs");
   }
   if (instance->dynamic()) return RunDynamic(*instance, stream, from, outputs, device, allocator);
   const std::vector<ModelPort>& ports = instance->outputs();
@@ -206,7 +206,7 @@ void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& in
     if (outputs[i].GetData() == nullptr)
       outputs[i] = NewOnDevice(ports[i].type, ports[i].bytes, device, allocator);
     to.push_back({outputs[i].GetData(), outputs[i].GetSize()});
-    rt::CheckRange(to.back().data, to.back().bytes, "outputs");
+    rt::CheckDeviceRange(to.back().data, to.back().bytes, "outputs");
   }
   instance->Execute(stream, from, to);
   for (size_t i = 0; i < ports.size(); ++i) Describe(outputs[i], ports[i].type);

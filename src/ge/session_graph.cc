@@ -63,7 +63,7 @@ void SessionGraph::UseWork(rt::Device& device, graph::Buffer work) {
     Fail(kBadArgument, "ge-memory-short", "the memory has {} bytes; the graph needs {}",
          work.data == nullptr ? 0 : work.bytes, need);
   }
-  rt::CheckRange(work.data, work.bytes, "memory");
+  rt::CheckDeviceRange(work.data, work.bytes, "memory");
   std::lock_guard hold(lock_);
   work_ = work;
   uint32_t old = std::exchange(model_, 0);

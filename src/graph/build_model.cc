@@ -91,6 +91,16 @@ std::string_view Value(const BuildOptions& options, const char* key, const char*
   return it == options.end() ? std::string_view() : it->second;
 }
 
+// The name is only kept, but one that is misspelt would not be taken elsewhere.
+void CheckSocVersion(std::string_view name) {
+  static constexpr std::string_view kFamilies[] = {"Ascend031", "Ascend035", "Ascend310", "Ascend610",
+                                                   "Ascend615", "Ascend910", "Ascend950", "BS9SX",
+                                                   "Hi3796",    "SD3403"};
+  auto begins = [&](std::string_view family) { return name.substr(0, family.size()) == family; };
+  if (name.empty() || std::any_of(std::begin(kFamilies), std::end(kFamilies), begins)) return;
+  BadOption("soc_version", name, "there is no such processor; it is a name like Ascend910B3 or Ascend310P3");
+}
+
 // What a card computes in half precision by this option; values of the option that Belay has no use for are
 // accepted, since it computes in the types of the model.
 bool MayRoundToBfloat16(const BuildOptions& options) {
@@ -215,6 +225,7 @@ void CheckBuildOptions(const BuildOptions& options) {
   for (const auto& [key, value] : options) {
     if (!IsBuildOption(key)) BadOption(key, value, "there is no such option");
   }
+  CheckSocVersion(Value(options, "ge.socVersion"));
   MayRoundToBfloat16(options);  // refuses modes that do not exist
 }
 

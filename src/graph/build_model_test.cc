@@ -38,6 +38,15 @@ TEST(BuildModel, PrecisionModesThatRound) {
   EXPECT_FALSE(Rounds({{"ge.exec.precision_mode_v2", "origin"}}));
 }
 
+TEST(BuildModel, TheProcessorMustExist) {
+  for (const char* name : {"Ascend910B3", "Ascend310", "Ascend310P3vir02", "Ascend910_9391", ""}) {
+    EXPECT_NO_THROW(CheckBuildOptions({{"ge.socVersion", name}})) << name;
+  }
+  for (const char* name : {"Ascned910B3", "910B3", "Ascend", "ascend910b"}) {
+    EXPECT_THROW(CheckBuildOptions({{"ge.socVersion", name}}), Error) << name;
+  }
+}
+
 TEST(BuildModel, GraphsOfOpenSizesAreOptimisedOnceTheSizesAreKnown) {
   const ModelFile file = BuildModel(OneProduct(-1), {{"ge.exec.precision_mode", "allow_mix_precision"}});
   EXPECT_FALSE(IsRounded(file.graph));

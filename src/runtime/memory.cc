@@ -175,6 +175,13 @@ MemoryRange CheckRange(const void* p, size_t bytes, const char* argument) {
   return range;
 }
 
+void CheckDeviceRange(const void* p, size_t bytes, const char* argument) {
+  if (CheckRange(p, bytes, argument).kind == MemoryKind::kDevice) return;
+  Fail(kBadArgument, "memory-not-of-device",
+       "{} is {}; a device works on its own memory: copy to memory from aclrtMalloc first", argument,
+       DescribeAddress(p));
+}
+
 // --- allocation
 
 namespace {

@@ -54,6 +54,8 @@ std::string DescribeAddress(const void* p);
 // Throws Error unless [p, p+bytes) lies inside one live block (device or pinned) or is ordinary
 // host memory. `argument` names the parameter in the message ("dst").
 MemoryRange CheckRange(const void* p, size_t bytes, const char* argument);
+// The same for what runs on a device, which does not reach host memory.
+void CheckDeviceRange(const void* p, size_t bytes, const char* argument);
 
 // The CPU's pointer for [p, p+bytes): the identity unless the device range is mapped with an alias
 // offset (BELAY_ALIAS_OFFSET, used by a CI run and by check mode).

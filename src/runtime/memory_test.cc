@@ -105,6 +105,19 @@ TEST_P(MemoryTest, ViewShowsTheSameBytes) {
   EXPECT_EQ(p[4095], std::byte{7});
 }
 
+TEST_P(MemoryTest, ADeviceDoesNotReachHostMemory) {
+  std::byte* device = Device(64);
+  void* pinned = AllocatePinned(64);
+  char local[64];
+  EXPECT_EQ(Caught([&] { CheckDeviceRange(device, 64, "input"); }).code(), 0);
+  EXPECT_EQ(Caught([&] { CheckDeviceRange(pinned, 64, "input"); }).code(), 100000);
+  Error host = Caught([&] { CheckDeviceRange(local, 64, "input"); });
+  EXPECT_EQ(host.code(), 100000);
+  EXPECT_THAT(host.sentence(), HasSubstr("ordinary host memory"));
+  EXPECT_THAT(host.sentence(), HasSubstr("copy to memory from aclrtMalloc first"));
+  FreePinned(pinned);
+}
+
 TEST_P(MemoryTest, CheckRangeRefusesWhatIsNotThere) {
   std::byte* p = Device(1024);
   size_t all = Lookup(p).bytes;

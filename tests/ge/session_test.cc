@@ -224,6 +224,10 @@ TEST_F(Session, SizesThatOnlyTheDataDecidesOnAStream) {
 TEST_F(Session, InputsThatDoNotFitAreRefused) {
   Add(1, AddAndRelu({3}, 1));
   std::vector<ge::Tensor> outputs;
+  aclrtStream stream = NewStream();
+  EXPECT_NE(session_->RunGraphWithStreamAsync(1, stream, {Floats({3}, {1, 2, 3})}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("copy to memory from aclrtMalloc first"));
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
   EXPECT_NE(session_->RunGraph(1, {}, outputs), ge::SUCCESS);
   EXPECT_NE(session_->RunGraph(1, {Floats({2}, {1, 2})}, outputs), ge::SUCCESS);
   EXPECT_NE(session_->RunGraph(2, {Floats({3}, {1, 2, 3})}, outputs), ge::SUCCESS);

@@ -115,6 +115,8 @@ void PrintProgram(const graph::Graph& graph) {
 
 void Compile(const Options& options, Progress& progress) {
   std::string output = Needed(options, "output");
+  const graph::BuildOptions build = BuildOptionsOf(options);
+  graph::CheckBuildOptions(build);
   if (options.Has("singleop")) {
     if (options.Has("model") || options.Has("framework")) {
       Fail(100000, "atc-exclusive",
@@ -127,7 +129,7 @@ void Compile(const Options& options, Progress& progress) {
   graph::Graph graph = ImportModel(options);
   if (options.Has("keep_dtype")) graph::KeepTypes(graph, options.Get("keep_dtype"));
   progress.Step(fmt::format("compiling {} nodes", graph.nodes.size()));
-  graph::ModelFile file = graph::BuildModel(graph, BuildOptionsOf(options));
+  graph::ModelFile file = graph::BuildModel(graph, build);
   progress.Step("writing " + output + ".om");
   graph::ModelBytes bytes = graph::WriteModel(file);
   graph::SaveModel(output + ".om", bytes.data.get(), bytes.size);

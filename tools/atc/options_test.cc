@@ -28,7 +28,7 @@ TEST(Options, AreWrittenInEachForm) {
   EXPECT_EQ(Parsed({"--model=a=b.onnx"}).Get("model"), "a=b.onnx");
   EXPECT_EQ(Parsed({"-model", "m"}).Get("model"), "m");
   EXPECT_EQ(Parsed({"model=m"}).Get("model"), "m");
-  EXPECT_EQ(Parsed({"--soc-version=S"}).Get("soc_version"), "S");
+  EXPECT_EQ(Parsed({"--soc-version=Ascend310"}).Get("soc_version"), "Ascend310");
   EXPECT_EQ(Parsed({}).Get("mode"), "0");
   EXPECT_TRUE(Parsed({"--help"}).help);
 }

@@ -141,6 +141,28 @@ TEST_F(Model, WrongBuffersAreRefused) {
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
 }
 
+TEST_F(Model, HostMemoryIsRefused) {
+  std::string path = Compile(onnx_builder::SixTimes({4}));
+  uint32_t id = Load(path), other = 0;
+  DeviceBuffer x(16), y(16), weights(4096);
+  float on_host[4] = {};
+  void* pinned = nullptr;
+  ASSERT_EQ(aclrtMallocHost(&pinned, 16), ACL_SUCCESS);
+  Dataset in(x.buffer()), out(y.buffer());
+  for (void* memory : {static_cast<void*>(on_host), pinned}) {
+    aclDataBuffer* buffer = aclCreateDataBuffer(memory, 16);
+    Dataset wrong(buffer);
+    EXPECT_EQ(aclmdlExecute(id, wrong.get(), out.get()), ACL_ERROR_INVALID_PARAM);
+    EXPECT_THAT(LastMessage(), testing::HasSubstr("copy to memory from aclrtMalloc first"));
+    EXPECT_EQ(aclmdlExecute(id, in.get(), wrong.get()), ACL_ERROR_INVALID_PARAM);
+    EXPECT_EQ(aclDestroyDataBuffer(buffer), ACL_SUCCESS);
+  }
+  EXPECT_EQ(aclmdlLoadFromFileWithMem(path.c_str(), &other, on_host, 16, weights.floats(), 4096),
+            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtFreeHost(pinned), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
 TEST_F(Model, BatchGears) {
   uint32_t id =
       Load(Compile(onnx_builder::SixTimes({-1, 2}), "--input_shape='x:-1,2' --dynamic_batch_size=1,4"));
