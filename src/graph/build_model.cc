@@ -55,7 +55,13 @@ std::vector<std::vector<int64_t>> ParseGears(std::string_view key, std::string_v
         BadOption(key, text, "gears are positive numbers");
     }
   }
-  if (gears.empty() || gears.size() > 100) BadOption(key, text, "between 1 and 100 gears are possible");
+  auto bad = [&](const char* code, const char* what) {
+    Fail(kGraphInvalid, "build-gears", "{}: {} '{}' {}; there are 2 to 100 different ones", code, key, text,
+         what);
+  };
+  if (gears.size() < 2) bad("E10035", "has fewer than two gears");
+  if (gears.size() > 100) bad("E10036", "has more than a hundred gears");
+  if (std::set(gears.begin(), gears.end()).size() != gears.size()) bad("E10039", "has a gear twice");
   return gears;
 }
 

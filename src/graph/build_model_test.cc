@@ -90,10 +90,23 @@ TEST(BuildModel, GearsAreForSizesThatAreOpen) {
   EXPECT_EQ(ErrorOf({{"input_shape", all}, {"ge.dynamicBatchSize", "1,2"}}), "E10012");
   EXPECT_EQ(ErrorOf({{"input_shape", batch + ";b:2,-1"}, {"ge.dynamicBatchSize", "1,2"}}), "E10012");
   EXPECT_EQ(ErrorOf({{"input_shape", images}, {"ge.dynamicImageSize", "8,8;4,4"}}), "");
-  EXPECT_EQ(ErrorOf({{"input_shape", images}, {"ge.dynamicImageSize", "8"}}), "E10042");
-  EXPECT_EQ(ErrorOf({{"input_shape", batch}, {"ge.dynamicImageSize", "8,8"}}), "E10012");
+  EXPECT_EQ(ErrorOf({{"input_shape", images}, {"ge.dynamicImageSize", "8;4"}}), "E10042");
+  EXPECT_EQ(ErrorOf({{"input_shape", batch}, {"ge.dynamicImageSize", "8,8;4,4"}}), "E10012");
   EXPECT_EQ(ErrorOf({{"input_shape", all}, {"ge.dynamicDims", "1,8,8;2,4,4"}}), "");
   EXPECT_EQ(ErrorOf({{"input_shape", all}, {"ge.dynamicDims", "1,8,8;2,4"}}), "E10042");
+}
+
+TEST(BuildModel, GearsAreSeveralAndDiffer) {
+  const auto error = [](const std::string& gears) {
+    return ErrorOf({{"input_shape", "a:-1,3,8,8"}, {"ge.dynamicBatchSize", gears}});
+  };
+  std::string hundred = "1";
+  for (int i = 2; i <= 100; ++i) hundred += "," + std::to_string(i);
+  EXPECT_EQ(error(hundred), "");
+  EXPECT_EQ(error(hundred + ",101"), "E10036");
+  EXPECT_EQ(error("4"), "E10035");
+  EXPECT_EQ(error("1,4,1"), "E10039");
+  EXPECT_EQ(error("1,0"), "E10001");
 }
 
 TEST(BuildModel, RangesFixTheSizesThatAreNone) {

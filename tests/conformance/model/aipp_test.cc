@@ -162,7 +162,7 @@ TEST_F(AippModel, ConfigurationsThatDoNotFitAreErrorsOfAtc) {
   EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: YUV400_U8 }")),
               testing::HasSubstr("channels"));
   EXPECT_THAT(says(Conf("aipp_op { aipp_mode: static input_format: RGB888_U8 }"),
-                   " --input_shape=x:-1,3,4,6 --dynamic_dims=1"),
+                   " --input_shape=x:-1,3,4,6 --dynamic_dims='1;2'"),
               testing::HasSubstr("exclude"));
 }
 

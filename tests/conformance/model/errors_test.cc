@@ -204,11 +204,11 @@ TEST_F(ModelErrors, OfMoreSizesThanADescriptionHolds) {
   }
   model.outputs = {onnx_builder::Value("y", {-1, 1, 1, 1, 1, 1, 1, 1})};
   model.nodes = {onnx_builder::Node("Sum", names, {"y"})};
-  std::string gears = "'--dynamic_dims=2";
-  for (int i = 1; i < 20; ++i) gears += ",2";
-  Load(Compile(model.Bytes(), gears + "'"));
-  aclmdlIODims dims;
-  EXPECT_EQ(aclmdlGetInputDynamicDims(desc_, static_cast<size_t>(-1), &dims, 1),
+  std::string two = "2", three = "3";
+  for (int i = 1; i < 20; ++i) two += ",2", three += ",3";
+  Load(Compile(model.Bytes(), "'--dynamic_dims=" + two + ";" + three + "'"));
+  aclmdlIODims dims[2];
+  EXPECT_EQ(aclmdlGetInputDynamicDims(desc_, static_cast<size_t>(-1), dims, 2),
             ACL_ERROR_FEATURE_UNSUPPORTED);
 }
 
