@@ -28,10 +28,21 @@ def wrapped(head: str, items: list[str], tail: str) -> str:
     return f'{head}(\n' + '\n'.join('    ' + b for b in body)
 
 
+def limits(function: Function) -> str:
+    """What is missing, as docs/status.md has it."""
+    if function.status == 'partial':
+        return f'In part: {function.note}.'
+    if function.works:
+        return ''
+    why = f' ({function.note})' if function.note else ''
+    code = function.fallback or '0' if function.returns_value else function.family.absent
+    return f'Not implemented{why}: returns {code}.'
+
+
 def function_text(function: Function) -> str:
     proto = function.proto
-    errors = '; '.join(f'{code}: {text}' for code, text in function.errors.items())
-    doc = comment([function.brief, f'Errors: {errors}.' if errors else '',
+    errors = '; '.join(f'{code}: {text}' for code, text in sorted(function.errors.items()))
+    doc = comment([function.brief, limits(function), f'Errors: {errors}.' if errors else '',
                    f'Page: {function.page}' if function.page else ''])
     space = '' if proto.ret.endswith('*') else ' '
     items = [p.decl for p in proto.params] + (['...'] if proto.variadic else [])
@@ -83,16 +94,34 @@ def guard_of(path: str) -> str:
     return 'BELAY_' + ''.join(c.upper() if c.isalnum() else '_' for c in path) + '_'
 
 
+def shared_errors(functions: list[Function]) -> str:
+    """What functions whose entry is written from spec/api/ return before their handler runs."""
+    plain = [f for f in functions if f.works and not f.returns_value and not f.custom_entry]
+    if not plain:
+        return ''
+    nulls = ' or '.join(str(code) for code in sorted({f.family.null for f in plain}))
+    text = ('Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except where '
+            f'no device is touched; {nulls} for a null pointer or handle where none may be; 107017 for a handle '
+            'whose object is not alive, or no longer; 200000 when host memory is short.')
+    if any(p.type == 'aclrtStream' for f in plain for p in f.proto.params):
+        text += (' With a stream: 107002 when the thread has no context, 107003 when the stream is of another one, '
+                 '107033 when a capture of it was spoiled, and the code of the failure that stopped it. Functions '
+                 'that wait: 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a '
+                 'task that failed.')
+    return text + ' A function that returns a value gives 0 or NULL then, if its comment says nothing else.'
+
+
 def header_text(spec: Spec, header: Header) -> str:
+    functions = [f for f in spec.functions if f.header == header.path]
     guard = guard_of(header.path)
     text = comment([header.brief + '. Belay implements this interface on the CPU. A function follows the page of its name in the '
                     'public API reference; "Page:" gives that page\'s number where it is known.',
-                    'Generated from spec/ by gen/generate.py; edit there.'])
+                    shared_errors(functions), 'Generated from spec/ by gen/generate.py; edit there.'])
     text += f'#ifndef {guard}\n#define {guard}\n\n'
     text += '#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n'
     text += ''.join(f'#include "{i}"\n' for i in header.includes) + '\n'
     text += '#ifdef __cplusplus\nextern "C" {\n#endif\n\n' + types_text(spec, header.path)
-    text += ''.join(function_text(f) for f in spec.functions if f.header == header.path)
+    text += ''.join(map(function_text, functions))
     text += '#ifdef __cplusplus\n}\n' + ''.join(f'\n#include "{i}"\n' for i in header.cpp_includes)
     return text + f'#endif\n\n#endif  /* {guard} */\n'
 

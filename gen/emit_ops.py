@@ -20,6 +20,12 @@ _TOP = '// Generated from spec/ops by gen/. Do not edit.\n'
 _ERRORS = {161001: 'a required argument is null',
            161002: 'types, shapes or formats do not fit; aclGetRecentErrMsg says which'}
 
+_LAUNCH_ERRORS = {
+    107003: 'stream of another context',
+    161002: 'memory of a tensor or the workspace is missing, freed, too short or on the host, or the executor is '
+            "another operator's",
+    561103: 'executor is null or spent'}
+
 _operators: list[Operator] = []
 
 
@@ -47,7 +53,7 @@ def stage_2(op: Operator, form: Form, spec: Spec) -> Function:
         Prototype('aclnnStatus', f'aclnn{form.name}', params), f'ops_{op.family}', op.header,
         'libopapi.so', spec.families['aclnn'],
         'Enqueues the work and returns. An executor that is not repeatable is spent by it.', op.page,
-        'done', {561103: 'executor is null or spent'},
+        'done', _LAUNCH_ERRORS,
         null={'executor': 561103}, optional=frozenset({'workspace'}), raw=frozenset({'executor'}))
 
 

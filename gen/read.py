@@ -132,4 +132,8 @@ def finish(spec: Spec) -> Spec:
         only_looked_up = (any(function.name in names for names in spec.looked_up.values())
                           and not any(function.name in names for names in spec.linked.values()))
         function.exported = function.works or not only_looked_up
+    by_name = {function.name: function for function in spec.functions}
+    for function in spec.functions:
+        if function.same_as:
+            function.errors = function.errors or by_name[function.same_as].errors
     return spec

@@ -108,9 +108,33 @@ class HeaderTest(unittest.TestCase):
 
     def test_errors_and_page_are_in_the_comment(self):
         spec = samples.spec_of({'fn': 'aclError f(int a)', 'brief': 'Does it.', 'page': 'p1',
-                                'errors': {3: 'no'}})
+                                'status': 'done', 'errors': {3: 'no'}})
         text = emit_headers.emit(spec)['acl/t.h']
         self.assertIn(' * Does it.\n * Errors: 3: no.\n * Page: p1\n', text)
+
+    def test_what_is_missing_is_in_the_comment(self):
+        spec = samples.spec_of({'fn': 'aclError f(int a)', 'brief': 'One.', 'note': 'no card'},
+                               {'fn': 'int32_t g(int a)', 'brief': 'Two.', 'fallback': '-1'},
+                               {'fn': 'aclError h(int a)', 'brief': 'Three.', 'status': 'partial', 'note': 'half'})
+        text = emit_headers.emit(spec)['acl/t.h']
+        self.assertIn(' * One.\n * Not implemented (no card): returns 207000.\n', text)
+        self.assertIn(' * Two.\n * Not implemented: returns -1.\n', text)
+        self.assertIn(' * Three.\n * In part: half.\n', text)
+
+    def test_what_all_functions_return_is_said_once_a_header(self):
+        plain = {'fn': 'aclError f(int a)', 'status': 'done'}
+        self.assertIn('100000 for a null pointer', emit_headers.emit(samples.spec_of(plain))['acl/t.h'])
+        self.assertNotIn('With a stream', emit_headers.emit(samples.spec_of(plain))['acl/t.h'])
+        stream = {'fn': 'aclError g(aclrtStream stream)', 'status': 'done'}
+        self.assertIn('With a stream', emit_headers.emit(samples.spec_of(plain, stream))['acl/t.h'])
+        absent = {'fn': 'aclError h(int a)'}
+        self.assertNotIn('Errors', emit_headers.emit(samples.spec_of(absent))['acl/t.h'])
+
+    def test_another_spelling_has_the_same_errors(self):
+        spec = samples.spec_of({'fn': 'aclError f(int a)', 'status': 'done', 'errors': {3: 'no'}},
+                               {'fn': 'aclError F(int a)', 'status': 'done', 'same_as': 'f'})
+        self.assertEqual(emit_headers.emit(spec)['acl/t.h'].count(' * Errors: 3: no. */'), 0)
+        self.assertEqual(emit_headers.emit(spec)['acl/t.h'].count('Errors: 3: no.'), 2)
 
 
 if __name__ == '__main__':

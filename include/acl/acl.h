@@ -2,6 +2,10 @@
  * Start and end of use; includes the other headers of the interface. Belay implements this
  * interface on the CPU. A function follows the page of its name in the public API reference;
  * "Page:" gives that page's number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
+ * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
+ * handle whose object is not alive, or no longer; 200000 when host memory is short. A function that
+ * returns a value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_H_
@@ -29,8 +33,10 @@ extern "C" {
  * Prepares the process: call it before anything else. configPath names a JSON file, or is NULL for
  * the defaults. Calls are counted; each needs an aclFinalizeReference, or one aclFinalize ends them
  * all.
- * Errors: 100003: the file cannot be opened; 100006: the file is no valid JSON; 100008: a key has a
- * bad value.
+ * Errors: 100002: called before with another default device; 100003: the file cannot be opened;
+ * 100005: the file has more than 10 MiB; 100006: the file is no valid JSON or nests too deep;
+ * 100008: a key has a bad value; 107001: the default device does not exist; 207004:
+ * ASCEND_RT_VISIBLE_DEVICES leaves no device; 500001: parts of two toolkits are loaded.
  * Page: aclcppdevg_03_0022
  */
 aclError aclInit(const char *configPath);

@@ -2,6 +2,10 @@
  * Types, error codes and helpers that every other header uses. Belay implements this interface on
  * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
  * page's number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
+ * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
+ * handle whose object is not alive, or no longer; 200000 when host memory is short. A function that
+ * returns a value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_BASE_H_
@@ -246,7 +250,7 @@ aclDataBuffer *aclCreateDataBuffer(void *data, size_t size);
 /** Frees the description, not the memory. */
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer);
 
-/** Points the description to other memory. */
+/** Points the description to size bytes at data, which stay the caller's. */
 aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size);
 
 /** The address in the description; NULL without one. */
@@ -268,11 +272,20 @@ aclTensorDesc *aclCreateTensorDesc(
 /** Frees a description. */
 void aclDestroyTensorDesc(const aclTensorDesc *desc);
 
-/** The smallest and largest value of each dimension, for shapes that vary. */
+/**
+ * The smallest and the largest size of each of the dimsCount dimensions, for shapes that vary; -1
+ * as the largest is no limit.
+ * Errors: 100000: another number of ranges than of dimensions, or a range that ends before it
+ * starts.
+ */
 aclError aclSetTensorShapeRange(
     aclTensorDesc *desc, size_t dimsCount, int64_t dimsRange[][ACL_TENSOR_SHAPE_RANGE_NUM]);
 
-/** The ranges of the tensor's values. */
+/**
+ * valueCount ranges of the tensor's values, each the smallest and the largest; -1 as the largest is
+ * no limit.
+ * Errors: 100000: a range that ends before it starts.
+ */
 aclError aclSetTensorValueRange(
     aclTensorDesc *desc, size_t valueCount, int64_t valueRange[][ACL_TENSOR_VALUE_RANGE_NUM]);
 
@@ -282,50 +295,66 @@ aclDataType aclGetTensorDescType(const aclTensorDesc *desc);
 /** The format; ACL_FORMAT_UNDEFINED without a description. */
 aclFormat aclGetTensorDescFormat(const aclTensorDesc *desc);
 
-/** The size in bytes; 0 without a description. */
+/** The size of the tensor in bytes; 0 when a dimension is unknown, and without a description. */
 size_t aclGetTensorDescSize(const aclTensorDesc *desc);
 
-/** The number of elements; 0 without a description. */
+/** The number of elements; 0 when a dimension is unknown, and without a description. */
 size_t aclGetTensorDescElementCount(const aclTensorDesc *desc);
 
 /** The number of dimensions; ACL_UNKNOWN_RANK when it is not known, 0 without a description. */
 size_t aclGetTensorDescNumDims(const aclTensorDesc *desc);
 
-/** One dimension, or -1. Deprecated: use aclGetTensorDescDimV2. */
+/**
+ * The size of dimension index, counted from 0; -1 when it is unknown, and when there is no such
+ * dimension. Deprecated: use aclGetTensorDescDimV2.
+ */
 int64_t aclGetTensorDescDim(const aclTensorDesc *desc, size_t index);
 
 /**
- * One dimension.
- * Errors: 100000: no such dimension.
+ * *dimSize is the size of dimension index, counted from 0; -1 when it is unknown.
+ * Errors: 100000: no such dimension, or the rank is unknown.
  */
 aclError aclGetTensorDescDimV2(const aclTensorDesc *desc, size_t index, int64_t *dimSize);
 
-/** The range of one dimension, into dimRangeNum (at least 2) numbers. */
+/**
+ * The smallest and the largest size of dimension index into dimRange, which has room for
+ * dimRangeNum (at least 2) numbers; -1 as the largest is no limit.
+ * Errors: 100000: no such dimension, or dimRangeNum is less than 2.
+ */
 aclError aclGetTensorDescDimRange(
     const aclTensorDesc *desc, size_t index, size_t dimRangeNum, int64_t *dimRange);
 
-/** Names the tensor. */
+/** Names the tensor; the text is copied. NULL takes the name away. */
 void aclSetTensorDescName(aclTensorDesc *desc, const char *name);
 
-/** The name of the tensor. */
+/** The name of the tensor, empty when it has none; valid until the next name is set. */
 const char *aclGetTensorDescName(aclTensorDesc *desc);
 
-/** The format in memory. */
+/** The format in which the tensor lies in memory. */
 aclError aclSetTensorFormat(aclTensorDesc *desc, aclFormat format);
 
-/** The shape in memory. */
+/**
+ * The shape in memory: numDims sizes, as for aclCreateTensorDesc.
+ * Errors: 100000: numDims is not 0 to 128, dims is NULL, or a size that no tensor has.
+ */
 aclError aclSetTensorShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
 
-/** The format that the numbers mean. */
+/** The format that the program means, before any conversion for the device. */
 aclError aclSetTensorOriginFormat(aclTensorDesc *desc, aclFormat format);
 
-/** The shape that the numbers mean. */
+/**
+ * The shape that the program means, before any format: numDims sizes, as for aclCreateTensorDesc.
+ * Errors: 100000: numDims is not 0 to 128, dims is NULL, or a size that no tensor has.
+ */
 aclError aclSetTensorOriginShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
 
-/** The format in memory. Deprecated: use aclSetTensorFormat. */
+/** The format in which the tensor lies in memory. Deprecated: use aclSetTensorFormat. */
 aclError aclSetTensorStorageFormat(aclTensorDesc *desc, aclFormat format);
 
-/** The shape in memory. Deprecated: use aclSetTensorShape. */
+/**
+ * The shape in memory. Deprecated: use aclSetTensorShape.
+ * Errors: 100000: numDims is not 0 to 128, dims is NULL, or a size that no tensor has.
+ */
 aclError aclSetTensorStorageShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
 
 /** Whether the tensor's data is on the device or on the host. */
@@ -334,34 +363,48 @@ aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType);
 /** Names the input of varying length that the tensor belongs to. */
 aclError aclSetTensorDynamicInput(aclTensorDesc *desc, const char *dynamicInputName);
 
-/** Marks the tensor as constant and copies its length bytes. */
+/**
+ * Marks the tensor as constant; its value is a copy of the length bytes of host memory at
+ * dataBuffer.
+ * Errors: 100000: dataBuffer is NULL, or has less than length bytes.
+ */
 aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length);
 
-/** The address kept in the description. */
+/** Always NULL: where a tensor lies is in its data buffer, not in its description. */
 void *aclGetTensorDescAddress(const aclTensorDesc *desc);
 
-/** One element of an array of descriptions. */
+/**
+ * Element index of an array of descriptions. aclCreateTensorDesc makes one, which is element 0;
+ * NULL for any other.
+ */
 aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index);
 
 /**
  * How many cores a device has, or the bytes of its L2 cache.
- * Errors: 107001: no such device.
+ * Errors: 100000: no such deviceInfo; 107001: no such device.
  */
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value);
 
 /** The name of the simulated processor, such as Ascend910B3. The text is static. */
 const char *aclrtGetSocName(void);
 
-/** The version of one package of the toolkit, whole and in parts. */
+/**
+ * The version of one package of the toolkit, whole and in parts.
+ * Errors: 100000: no such package.
+ */
 aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
 
 /**
  * The version of the package called pkgName as text; versionStr has room for
  * ACL_PKG_VERSION_MAX_SIZE bytes.
+ * Errors: 100000: no package of that name.
  */
 aclError aclsysGetVersionStr(char *pkgName, char *versionStr);
 
-/** *value is 1 when the toolkit has the ability, else 0. */
+/**
+ * *value is 1 when the toolkit has the ability, else 0.
+ * Errors: 100000: no such ability.
+ */
 aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value);
 
 /** The abilities that aclGetCannAttribute knows: a static array and its length. */

@@ -1,6 +1,13 @@
 /**
  * Models. Belay implements this interface on the CPU. A function follows the page of its name in
  * the public API reference; "Page:" gives that page's number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
+ * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
+ * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
+ * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
+ * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
+ * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
+ * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_MDL_H_
@@ -204,13 +211,14 @@ typedef struct aclmdlExeOMDesc {
 } aclmdlExeOMDesc;
 
 /**
- * The bytes of work memory and of constants that the model in the file needs.
+ * The bytes of work memory and of constants that the model in the file needs, at least 64 of each.
  * Errors: 145002: the file cannot be read; 545001: the file is no model of Belay.
  */
 aclError aclmdlQuerySize(const char *fileName, size_t *workSize, size_t *weightSize);
 
 /**
- * The same for a model in memory.
+ * The bytes of work memory and of constants that the model of modelSize bytes in host memory needs,
+ * at least 64 of each.
  * Errors: 545001: the bytes are no model of Belay.
  */
 aclError aclmdlQuerySizeFromMem(
@@ -219,29 +227,34 @@ aclError aclmdlQuerySizeFromMem(
 /**
  * Loads a model on the current device. Its constants are used where they lie in the file, which
  * processes share.
- * Errors: 145002: the file cannot be read; 545001: the file is no model of Belay; 107002: no device
- * is set.
+ * Errors: 107002: no device is set; 145002: the file cannot be read; 545001: the file is no model
+ * of Belay.
+ * Page: aclcppdevg_03_0283
  */
 aclError aclmdlLoadFromFile(const char *modelPath, uint32_t *modelId);
 
 /**
  * Loads a model from host memory, which may be freed afterwards.
- * Errors: 545001: the bytes are no model of Belay; 107002: no device is set.
+ * Errors: 107002: no device is set; 545001: the bytes are no model of Belay.
  */
 aclError aclmdlLoadFromMem(const void *model, size_t modelSize, uint32_t *modelId);
 
 /**
- * Loads with work memory of the caller, who frees it after unloading. The memory for constants must
- * be as large as aclmdlQuerySize says, but Belay leaves them in the file.
- * Errors: 100000: memory that is given is too small.
+ * As aclmdlLoadFromFile, with work memory of the caller, who frees it after unloading. The memory
+ * for constants must be as large as aclmdlQuerySize says, but Belay leaves them in the file. Sizes
+ * are in bytes; memory that is NULL is allocated.
+ * Errors: 100000: memory that is given is too small; 107002: no device is set; 145002: the file
+ * cannot be read; 545001: the file is no model of Belay.
+ * Page: aclcppdevg_03_0285
  */
 aclError aclmdlLoadFromFileWithMem(
     const char *modelPath, uint32_t *modelId, void *workPtr, size_t workSize, void *weightPtr,
     size_t weightSize);
 
 /**
- * The same from host memory.
- * Errors: 100000: memory that is given is too small.
+ * As aclmdlLoadFromFileWithMem, from modelSize bytes of host memory.
+ * Errors: 100000: memory that is given is too small; 107002: no device is set; 545001: the bytes
+ * are no model of Belay.
  */
 aclError aclmdlLoadFromMemWithMem(
     const void *model, size_t modelSize, uint32_t *modelId, void *workPtr, size_t workSize, void
@@ -250,12 +263,12 @@ aclError aclmdlLoadFromMemWithMem(
 /** An empty set of options for aclmdlLoadWithConfig. */
 aclmdlConfigHandle *aclmdlCreateConfigHandle(void);
 
-/** Frees it. */
+/** Frees a set of options of aclmdlCreateConfigHandle. */
 aclError aclmdlDestroyConfigHandle(aclmdlConfigHandle *handle);
 
 /**
- * Sets one option; attrValue points to the value, which has the size that the attribute's name
- * tells.
+ * Sets one option; attrValue points to valueSize bytes, a value of the type at the end of the
+ * attribute's name.
  * Errors: 100000: unknown attribute or wrong size; 200001: an attribute for queues or for models of
  * a card.
  */
@@ -264,51 +277,54 @@ aclError aclmdlSetConfigOpt(
 
 /**
  * Loads in the way that ACL_MDL_LOAD_TYPE_SIZET names. Queues are not supported.
- * Errors: 100000: an option that the way of loading needs is missing; 145002: the file cannot be
- * read; 545001: it is no model of Belay; 200001: loading with queues.
+ * Errors: 100000: an option that the way of loading needs is missing, or memory that is given is
+ * too small; 107002: no device is set; 145002: the file cannot be read; 200001: loading with
+ * queues; 545001: it is no model of Belay.
  */
 aclError aclmdlLoadWithConfig(const aclmdlConfigHandle *handle, uint32_t *modelId);
 
 /**
- * Unloads. Executions that are queued still run.
+ * Unloads a model. Executions that are queued still run.
  * Errors: 145003: no such model.
+ * Page: aclcppdevg_03_0291
  */
 aclError aclmdlUnload(uint32_t modelId);
 
 /**
  * Loads all models of a bundle: .om files one behind the other. They share no variables.
- * Errors: 145002: the file cannot be read; 545001: it holds something else than models of Belay.
+ * Errors: 107002: no device is set; 145002: the file cannot be read; 545001: it holds something
+ * else than models of Belay.
  */
 aclError aclmdlBundleLoadFromFile(const char *modelPath, uint32_t *bundleId);
 
 /**
- * The same from host memory, which may be freed afterwards.
- * Errors: 545001: the bytes are something else than models of Belay.
+ * As aclmdlBundleLoadFromFile, from modelSize bytes of host memory, which may be freed afterwards.
+ * Errors: 107002: no device is set; 545001: the bytes are something else than models of Belay.
  */
 aclError aclmdlBundleLoadFromMem(const void *model, size_t modelSize, uint32_t *bundleId);
 
 /**
- * Unloads all of its models. Executions that are queued still run.
+ * Unloads all models of a bundle. Executions that are queued still run.
  * Errors: 145003: no such bundle.
  */
 aclError aclmdlBundleUnload(uint32_t bundleId);
 
 /**
- * The number of its models.
+ * The number of models in a bundle.
  * Errors: 145003: no such bundle.
  */
 aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t *modelNum);
 
 /**
- * The number of one model, for every other function of models.
- * Errors: 145003: no such bundle; 100000: no such index.
+ * The id of model index of a bundle, for every other function of models.
+ * Errors: 100000: no such index; 145003: no such bundle.
  */
 aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t *modelId);
 
-/** An empty description. */
+/** An empty description of a model, for aclmdlGetDesc to fill. */
 aclmdlDesc *aclmdlCreateDesc(void);
 
-/** Frees it, and the names that it handed out. */
+/** Frees a description, and the names that it handed out. */
 aclError aclmdlDestroyDesc(aclmdlDesc *modelDesc);
 
 /**
@@ -317,22 +333,34 @@ aclError aclmdlDestroyDesc(aclmdlDesc *modelDesc);
  */
 aclError aclmdlGetDesc(aclmdlDesc *modelDesc, uint32_t modelId);
 
-/** Fills it from a file, without loading. */
+/**
+ * Fills the description from a file, without loading the model.
+ * Errors: 145002: the file cannot be read; 545001: the file is no model of Belay.
+ */
 aclError aclmdlGetDescFromFile(aclmdlDesc *modelDesc, const char *modelPath);
 
-/** Fills it from a model in memory, without loading. */
+/**
+ * Fills the description from a model of modelSize bytes in host memory, without loading it.
+ * Errors: 545001: the bytes are no model of Belay.
+ */
 aclError aclmdlGetDescFromMem(aclmdlDesc *modelDesc, const void *model, size_t modelSize);
 
-/** The number of inputs; the one that chooses among gears counts. */
+/** The number of inputs, with the one that chooses among gears; 0 without a description. */
 size_t aclmdlGetNumInputs(aclmdlDesc *modelDesc);
 
-/** The number of outputs. */
+/** The number of outputs; 0 without a description. */
 size_t aclmdlGetNumOutputs(aclmdlDesc *modelDesc);
 
-/** Bytes of an input; with gears the largest; 0 when sizes are open. */
+/**
+ * Bytes of an input; with gears the largest; 0 when sizes are open, and when there is no such
+ * input.
+ */
 size_t aclmdlGetInputSizeByIndex(aclmdlDesc *modelDesc, size_t index);
 
-/** Bytes of an output; with gears the largest; 0 when only the data decides. */
+/**
+ * Bytes of an output; with gears the largest; 0 when only the data decides, and when there is no
+ * such output.
+ */
 size_t aclmdlGetOutputSizeByIndex(aclmdlDesc *modelDesc, size_t index);
 
 /**
@@ -343,8 +371,8 @@ size_t aclmdlGetOutputSizeByIndex(aclmdlDesc *modelDesc, size_t index);
 aclError aclmdlGetInputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
 
 /**
- * The same; of images that are preprocessed as bytes lie, so that the product of the sizes is that
- * of aclmdlGetInputSizeByIndex.
+ * As aclmdlGetInputDims; for images that are preprocessed the sizes in which their bytes lie, so
+ * that their product is that of aclmdlGetInputSizeByIndex.
  * Errors: 100000: no such index.
  */
 aclError aclmdlGetInputDimsV2(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims);
@@ -368,10 +396,10 @@ aclError aclmdlGetCurOutputDims(const aclmdlDesc *modelDesc, size_t index, aclmd
 aclError aclmdlGetInputDimsRange(
     const aclmdlDesc *modelDesc, size_t index, aclmdlIODimsRange *dimsRange);
 
-/** The name; it lives as long as the description. "" for a wrong index. */
+/** The name of an input; it lives as long as the description. "" for a wrong index. */
 const char *aclmdlGetInputNameByIndex(const aclmdlDesc *modelDesc, size_t index);
 
-/** The name; it lives as long as the description. "" for a wrong index. */
+/** The name of an output; it lives as long as the description. "" for a wrong index. */
 const char *aclmdlGetOutputNameByIndex(const aclmdlDesc *modelDesc, size_t index);
 
 /**
@@ -389,22 +417,25 @@ aclError aclmdlGetOutputIndexByName(const aclmdlDesc *modelDesc, const char *nam
 /** The name itself, as Belay does not shorten names; NULL when no input or output has it. */
 const char *aclmdlGetTensorRealName(const aclmdlDesc *modelDesc, const char *name);
 
-/** The format of an input. */
+/** The format of an input; ACL_FORMAT_UNDEFINED when there is none. */
 aclFormat aclmdlGetInputFormat(const aclmdlDesc *modelDesc, size_t index);
 
-/** The format of an output. */
+/** The format of an output; ACL_FORMAT_UNDEFINED when there is none. */
 aclFormat aclmdlGetOutputFormat(const aclmdlDesc *modelDesc, size_t index);
 
-/** The element type of an input. */
+/** The element type of an input; ACL_DT_UNDEFINED when there is none. */
 aclDataType aclmdlGetInputDataType(const aclmdlDesc *modelDesc, size_t index);
 
-/** The element type of an output. */
+/** The element type of an output; ACL_DT_UNDEFINED when there is none. */
 aclDataType aclmdlGetOutputDataType(const aclmdlDesc *modelDesc, size_t index);
 
 /** The batch sizes that the model was built for; none when it has no such gears. */
 aclError aclmdlGetDynamicBatch(const aclmdlDesc *modelDesc, aclmdlBatch *batch);
 
-/** The heights and widths that the model was built for. index is -1 or any input. */
+/**
+ * The heights and widths that the model was built for, each pair in that order. index is not looked
+ * at.
+ */
 aclError aclmdlGetDynamicHW(const aclmdlDesc *modelDesc, size_t index, aclmdlHW *hw);
 
 /**
@@ -416,19 +447,21 @@ aclError aclmdlGetInputDynamicGearCount(
 
 /**
  * The gears, each with the sizes of all inputs one behind the other. index must be -1.
- * Errors: 100000: index is not -1 or gearCount is not the number of gears.
+ * Errors: 100000: index is not -1, or gearCount is not the number of gears; 200006: the inputs have
+ * more sizes in all than aclmdlIODims holds.
+ * Page: aclcppdevg_03_1468
  */
 aclError aclmdlGetInputDynamicDims(
     const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims, size_t gearCount);
 
-/** An empty list of buffers. */
+/** An empty list of buffers: the inputs or the outputs of an execution, in their order. */
 aclmdlDataset *aclmdlCreateDataset(void);
 
-/** Frees the list; buffers and memory stay. */
+/** Frees a list of buffers; the buffers and their memory stay. */
 aclError aclmdlDestroyDataset(const aclmdlDataset *dataset);
 
 /**
- * Appends a buffer.
+ * Appends a buffer, which stays the caller's.
  * Errors: 107017: dataBuffer is not a live data buffer.
  */
 aclError aclmdlAddDatasetBuffer(aclmdlDataset *dataset, aclDataBuffer *dataBuffer);
@@ -436,62 +469,68 @@ aclError aclmdlAddDatasetBuffer(aclmdlDataset *dataset, aclDataBuffer *dataBuffe
 /** The number of buffers. */
 size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset *dataset);
 
-/** The buffer at that place; NULL when there is none. */
+/** Buffer index of the list; NULL when there is none. */
 aclDataBuffer *aclmdlGetDatasetBuffer(const aclmdlDataset *dataset, size_t index);
 
 /**
- * The shape with which the buffer at that place is passed, for inputs whose sizes are open.
+ * The shape with which buffer index is passed, for inputs whose sizes are open.
  * Errors: 100000: no such index; 107017: tensorDesc is not a live description.
  */
 aclError aclmdlSetDatasetTensorDesc(
     aclmdlDataset *dataset, aclTensorDesc *tensorDesc, size_t index);
 
-/**
- * The description of the buffer at that place; after an execution that of the output. NULL without
- * one.
- */
+/** The description of buffer index; after an execution that of the output. NULL without one. */
 aclTensorDesc *aclmdlGetDatasetTensorDesc(const aclmdlDataset *dataset, size_t index);
 
 /**
  * Runs the model and waits for it. Outputs without memory get some of the model's.
- * Errors: 145003: no such model; 100000: buffers are missing or too small.
+ * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107002: the thread has
+ * no context; 145003: no such model; 145021: an input is described with a shape that the model does
+ * not take; 545001: the device was reset since the model was loaded.
  */
 aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output);
 
 /**
  * Queues one run. The datasets may be destroyed at once; the memory must stay.
- * Errors: 145003: no such model; 100000: buffers are missing or too small; 107003: a stream of
- * another device.
+ * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107003: stream of
+ * another context; 145003: no such model; 145021: an input is described with a shape that the model
+ * does not take; 545001: the device was reset since the model was loaded.
+ * Page: aclcppdevg_03_0299
  */
 aclError aclmdlExecuteAsync(
     uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream);
 
 /**
  * Runs the model on the stream and waits for it, no longer than the configuration allows.
- * Errors: 145003: no such model; 100000: buffers are missing or too small; 107020: it took too
- * long.
+ * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107003: stream of
+ * another context; 107020: it took too long; 145003: no such model; 145021: an input is described
+ * with a shape that the model does not take; 545001: the device was reset since the model was
+ * loaded.
  */
 aclError aclmdlExecuteV2(
     uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream, const
     aclmdlExecConfigHandle *handle);
 
 /**
- * Queues one run on the stream.
- * Errors: 145003: no such model; 100000: buffers are missing or too small.
+ * As aclmdlExecuteAsync; no option of the configuration changes it.
+ * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107003: stream of
+ * another context; 145003: no such model; 145021: an input is described with a shape that the model
+ * does not take; 545001: the device was reset since the model was loaded.
  */
 aclError aclmdlExecuteAsyncV2(
     uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream, const
     aclmdlExecConfigHandle *handle);
 
-/** An empty set of options for aclmdlExecuteV2. */
+/** An empty set of options for aclmdlExecuteV2 and aclmdlExecuteAsyncV2. */
 aclmdlExecConfigHandle *aclmdlCreateExecConfigHandle(void);
 
-/** Frees it. */
+/** Frees a set of options of aclmdlCreateExecConfigHandle. */
 aclError aclmdlDestroyExecConfigHandle(const aclmdlExecConfigHandle *handle);
 
 /**
- * Sets one option. The time limit for the stream is kept; the others have no meaning here.
- * Errors: 100000: unknown attribute or wrong size or a negative time.
+ * Sets one option; attrValue points to valueSize bytes of its type. The time limit for the stream,
+ * in milliseconds, is kept; the others have no meaning here.
+ * Errors: 100000: unknown attribute, wrong size, or a time less than -1.
  */
 aclError aclmdlSetExecConfigOpt(
     aclmdlExecConfigHandle *handle, aclmdlExecConfigAttr attr, const void *attrValue, size_t
@@ -499,34 +538,38 @@ aclError aclmdlSetExecConfigOpt(
 
 /**
  * Chooses the batch size. index is that of the input ACL_DYNAMIC_TENSOR_NAME.
- * Errors: 145003: no such model; 145013: the model was not built for this size.
+ * Errors: 100000: no such buffer; 145003: no such model; 145013: the model was not built for this
+ * size.
  */
 aclError aclmdlSetDynamicBatchSize(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t batchSize);
 
 /**
- * Chooses height and width.
- * Errors: 145003: no such model; 145013: the model was not built for this size.
+ * Chooses height and width of the images. index is that of the input ACL_DYNAMIC_TENSOR_NAME.
+ * Errors: 100000: no such buffer; 145003: no such model; 145013: the model was not built for this
+ * size.
  */
 aclError aclmdlSetDynamicHWSize(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t height, uint64_t width);
 
 /**
- * Chooses a gear by the sizes of all inputs, one behind the other.
- * Errors: 145003: no such model; 145013: the model was not built for these sizes.
+ * Chooses a gear by the sizes of all inputs, one behind the other. index is that of the input
+ * ACL_DYNAMIC_TENSOR_NAME.
+ * Errors: 100000: no such buffer, or another number of sizes than the inputs have; 145003: no such
+ * model; 145013: the model was not built for these sizes.
  */
 aclError aclmdlSetInputDynamicDims(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlIODims *dims);
 
-/** Parameters of dynamic AIPP for that many images; NULL on failure. */
+/** Parameters of dynamic AIPP for batchSize images; NULL when that is 0 or over 65536. */
 aclmdlAIPP *aclmdlCreateAIPP(uint64_t batchSize);
 
-/** Frees them. */
+/** Frees a set of parameters of aclmdlCreateAIPP. */
 aclError aclmdlDestroyAIPP(const aclmdlAIPP *aippParmsSet);
 
 /**
- * The bytes that the parameters for that many images take in the dynamic AIPP input.
- * Errors: 100000: batchSize is 0 or beyond reason.
+ * The bytes that the parameters for batchSize images take in the dynamic AIPP input.
+ * Errors: 100000: batchSize is 0 or over 65536.
  */
 aclError aclmdlGetAippDataSize(uint64_t batchSize, size_t *size);
 
@@ -549,20 +592,20 @@ aclError aclmdlSetAIPPCscParams(
     cscInputBiasR1, uint8_t cscInputBiasR2);
 
 /**
- * Swaps R and B, or U and V.
- * Errors: 100000: neither 0 nor 1.
+ * Whether R and B, or U and V, are swapped (1) or not (0).
+ * Errors: 100000: rbuvSwapSwitch is neither 0 nor 1.
  */
 aclError aclmdlSetAIPPRbuvSwapSwitch(aclmdlAIPP *aippParmsSet, int8_t rbuvSwapSwitch);
 
 /**
- * Takes RGBX for XRGB.
- * Errors: 100000: neither 0 nor 1.
+ * Whether the channel X of XRGB comes last, as RGBX (1), or first (0).
+ * Errors: 100000: axSwapSwitch is neither 0 nor 1.
  */
 aclError aclmdlSetAIPPAxSwapSwitch(aclmdlAIPP *aippParmsSet, int8_t axSwapSwitch);
 
 /**
- * Width and height of the images.
- * Errors: 100000: a size that no image has.
+ * Width and height of the images in pixels.
+ * Errors: 100000: a size is not 1 to 65536.
  */
 aclError aclmdlSetAIPPSrcImageSize(
     aclmdlAIPP *aippParmsSet, int32_t srcImageSizeW, int32_t srcImageSizeH);
@@ -576,7 +619,8 @@ aclError aclmdlSetAIPPScfParams(
     int32_t scfOutputSizeW, int32_t scfOutputSizeH, uint64_t batchIndex);
 
 /**
- * The region of one image of the batch that is used.
+ * The region of image batchIndex that is used: its first column and row, its width and height, in
+ * pixels.
  * Errors: 100000: no such image or cropSwitch is neither 0 nor 1.
  */
 aclError aclmdlSetAIPPCropParams(
@@ -584,15 +628,15 @@ aclError aclmdlSetAIPPCropParams(
     int32_t cropSizeW, int32_t cropSizeH, uint64_t batchIndex);
 
 /**
- * What is put around one image of the batch, at most 32 pixels a side.
- * Errors: 100000: no such image or a width from 0 to 32 is exceeded.
+ * The pixels that are put around image batchIndex, 0 to 32 a side.
+ * Errors: 100000: no such image, paddingSwitch is neither 0 nor 1, or a width is not 0 to 32.
  */
 aclError aclmdlSetAIPPPaddingParams(
     aclmdlAIPP *aippParmsSet, int8_t paddingSwitch, int32_t paddingSizeTop, int32_t
     paddingSizeBottom, int32_t paddingSizeLeft, int32_t paddingSizeRight, uint64_t batchIndex);
 
 /**
- * What is taken off the channels of one image of the batch.
+ * What is taken off the channels of image batchIndex.
  * Errors: 100000: no such image.
  */
 aclError aclmdlSetAIPPDtcPixelMean(
@@ -600,7 +644,7 @@ aclError aclmdlSetAIPPDtcPixelMean(
     dtcPixelMeanChn2, int16_t dtcPixelMeanChn3, uint64_t batchIndex);
 
 /**
- * What is taken off beside.
+ * What is taken off the channels of image batchIndex besides, after aclmdlSetAIPPDtcPixelMean.
  * Errors: 100000: no such image.
  */
 aclError aclmdlSetAIPPDtcPixelMin(
@@ -608,7 +652,7 @@ aclError aclmdlSetAIPPDtcPixelMin(
     float dtcPixelMinChn3, uint64_t batchIndex);
 
 /**
- * By what the channels are multiplied then.
+ * What the channels of image batchIndex are multiplied by after both were taken off.
  * Errors: 100000: no such image.
  */
 aclError aclmdlSetAIPPPixelVarReci(
@@ -616,17 +660,20 @@ aclError aclmdlSetAIPPPixelVarReci(
     dtcPixelVarReciChn2, float dtcPixelVarReciChn3, uint64_t batchIndex);
 
 /**
- * Writes the parameters to the buffer of the dynamic AIPP input index.
- * Errors: 145003: no such model; 145015: input index is none; 100000: the images do not become what
- * the network takes or the buffer is too small.
+ * Writes the parameters to the buffer of input index of the dataset, the dynamic AIPP input of the
+ * model.
+ * Errors: 100000: the images do not become what the network takes or the buffer is too small;
+ * 145003: no such model; 145015: input index is none.
+ * Page: aclcppdevg_03_0308
  */
 aclError aclmdlSetInputAIPP(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlAIPP *aippParmsSet);
 
 /**
- * The same; index is the input that takes the images.
- * Errors: 145003: no such model; 145015: the input has no AIPP; 145016: its AIPP is static; 100000:
- * the images do not become what the network takes or the buffer is too small.
+ * As aclmdlSetInputAIPP; index is the input that takes the images.
+ * Errors: 100000: the images do not become what the network takes or the buffer is too small;
+ * 145003: no such model; 145015: the input has no AIPP; 145016: its AIPP is static.
+ * Page: aclcppdevg_03_0311
  */
 aclError aclmdlSetAIPPByInputIndex(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlAIPP *aippParmsSet);
@@ -634,37 +681,56 @@ aclError aclmdlSetAIPPByInputIndex(
 /**
  * Whether images at that input are preprocessed, and where the parameters of dynamic AIPP go;
  * 0xFFFFFFFF when there are none.
- * Errors: 145003: no such model; 100000: no such input.
+ * Errors: 100000: no such input; 145003: no such model.
  */
 aclError aclmdlGetAippType(
     uint32_t modelId, size_t index, aclmdlInputAippType *type, size_t *dynamicAttachedDataIndex);
 
 /**
  * The AIPP of an input: for a static one everything, for a dynamic one type and sizes.
- * Errors: 145003: no such model; 145015: the input has no AIPP; 100000: no such input.
+ * Errors: 100000: no such input; 145003: no such model; 145015: the input has no AIPP.
  */
 aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo *aippInfo);
 
-/** Models that read from and write to queues are not supported. */
+/**
+ * Loads a model that takes its inputs from queues of the device and puts its outputs into others.
+ * Not implemented (there are no queues of a device): returns 200001.
+ */
 aclError aclmdlLoadFromFileWithQ(
     const char *modelPath, uint32_t *modelId, const uint32_t *inputQ, size_t inputQNum, const
     uint32_t *outputQ, size_t outputQNum);
 
-/** Models that read from and write to queues are not supported. */
+/**
+ * As aclmdlLoadFromFileWithQ, from modelSize bytes of host memory.
+ * Not implemented (there are no queues of a device): returns 200001.
+ */
 aclError aclmdlLoadFromMemWithQ(
     const void *model, size_t modelSize, uint32_t *modelId, const uint32_t *inputQ, size_t
     inputQNum, const uint32_t *outputQ, size_t outputQNum);
 
-/** The parts of a model that was compiled for a card; models of Belay have none. */
+/**
+ * The sizes in bytes of the parts of a model that was compiled for a card.
+ * Not implemented (documented as not supported on this card): returns 200001.
+ */
 aclError aclmdlQueryExeOMDesc(const char *fileName, aclmdlExeOMDesc *mdlPartitionSize);
 
-/** Dumps of operators are not written. */
+/**
+ * Begins to write the inputs and outputs of operators to files.
+ * Not implemented (dumps of operators are not written): returns 200001.
+ */
 aclError aclmdlInitDump(void);
 
-/** Dumps of operators are not written. */
+/**
+ * Says in a JSON file which operators aclmdlInitDump is to write, and where.
+ * Not implemented (dumps of operators are not written): returns 200001.
+ * Page: aclcppdevg_03_0315
+ */
 aclError aclmdlSetDump(const char *dumpCfgPath);
 
-/** Dumps of operators are not written. */
+/**
+ * Ends what aclmdlInitDump began.
+ * Not implemented (dumps of operators are not written): returns 200001.
+ */
 aclError aclmdlFinalizeDump(void);
 
 /**
@@ -675,7 +741,10 @@ aclError aclmdlFinalizeDump(void);
  */
 const char *aclmdlGetOpAttr(aclmdlDesc *modelDesc, const char *opName, const char *attr);
 
-/** Which operator ran as a task is not kept; the message of the failure names it. */
+/**
+ * The name of the operator that ran as a task, and new descriptions of its inputs and outputs.
+ * Not implemented (the message of a failed task names its operator): returns 200001.
+ */
 aclError aclmdlCreateAndGetOpDesc(
     uint32_t deviceId, uint32_t streamId, uint32_t taskId, char *opName, size_t opNameLen,
     aclTensorDesc **inputDesc, size_t *numInputs, aclTensorDesc **outputDesc, size_t *numOutputs);

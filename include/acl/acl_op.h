@@ -1,6 +1,13 @@
 /**
  * Single operators. Belay implements this interface on the CPU. A function follows the page of its
  * name in the public API reference; "Page:" gives that page's number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
+ * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
+ * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
+ * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
+ * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
+ * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
+ * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_OP_H_
@@ -31,65 +38,67 @@ typedef void (*aclDataDeallocator)(void *data, size_t length);
 
 typedef aclError (*aclopCompileFunc)(int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopKernelDesc *aclopKernelDesc);
 
-/** An empty set of attributes. */
+/** An empty set of attributes of an operator. */
 aclopAttr *aclopCreateAttr(void);
 
-/** Frees it. */
+/** Frees a set of attributes. */
 void aclopDestroyAttr(const aclopAttr *attr);
 
-/** A truth value. The name and the value are copied. */
+/** Sets attribute attrName to a truth value, 0 for false. The name and the value are copied. */
 aclError aclopSetAttrBool(aclopAttr *attr, const char *attrName, uint8_t attrValue);
 
-/** A whole number. The name and the value are copied. */
+/** Sets attribute attrName to a whole number. The name and the value are copied. */
 aclError aclopSetAttrInt(aclopAttr *attr, const char *attrName, int64_t attrValue);
 
-/** A number. The name and the value are copied. */
+/** Sets attribute attrName to a number. The name and the value are copied. */
 aclError aclopSetAttrFloat(aclopAttr *attr, const char *attrName, float attrValue);
 
-/** A text. The name and the value are copied. */
+/** Sets attribute attrName to a text. The name and the value are copied. */
 aclError aclopSetAttrString(aclopAttr *attr, const char *attrName, const char *attrValue);
 
-/** An element type. The name and the value are copied. */
+/** Sets attribute attrName to an element type. The name and the value are copied. */
 aclError aclopSetAttrDataType(aclopAttr *attr, const char *attrName, aclDataType attrValue);
 
 /**
- * Truth values, kept as whole numbers. They are copied.
+ * Sets attribute attrName to numValues truth values, kept as whole numbers. The name and the values
+ * are copied.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListBool(
     aclopAttr *attr, const char *attrName, int numValues, const uint8_t *values);
 
 /**
- * Whole numbers. They are copied.
+ * Sets attribute attrName to numValues whole numbers. The name and the values are copied.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListInt(
     aclopAttr *attr, const char *attrName, int numValues, const int64_t *values);
 
 /**
- * Numbers. They are copied.
+ * Sets attribute attrName to numValues numbers. The name and the values are copied.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListFloat(
     aclopAttr *attr, const char *attrName, int numValues, const float *values);
 
 /**
- * Element types, kept as their numbers. They are copied.
+ * Sets attribute attrName to numValues element types, kept as their numbers. The name and the
+ * values are copied.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListDataType(
     aclopAttr *attr, const char *attrName, int numValues, const aclDataType values[]);
 
 /**
- * Texts. They are copied.
+ * Sets attribute attrName to numValues texts. The name and the values are copied.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListString(
     aclopAttr *attr, const char *attrName, int numValues, const char **values);
 
 /**
- * Lists of whole numbers, kept one behind the other, with their lengths under the name with
- * ".lengths".
+ * Sets attribute attrName to numLists lists of whole numbers, list i of numValues[i], kept one
+ * behind the other, with their lengths under the name with ".lengths". All is copied.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListListInt(
@@ -97,10 +106,10 @@ aclError aclopSetAttrListListInt(
     values[]);
 
 /**
- * Runs one operator on the stream that was loaded or compiled before; as long as nothing was loaded
- * it need not have been.
- * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
- * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * Runs one operator on the stream that was loaded or compiled before; as long as no model was
+ * loaded it need not have been.
+ * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
+ * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
  * such operator here.
  */
 aclError aclopExecute(
@@ -109,9 +118,9 @@ aclError aclopExecute(
     outputs[], const aclopAttr *attr, aclrtStream stream);
 
 /**
- * The same, and writes the shapes of the results to outputDesc.
- * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
- * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * As aclopExecute, and writes the shapes of the results to outputDesc.
+ * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
+ * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
  * such operator here.
  */
 aclError aclopExecuteV2(
@@ -124,6 +133,7 @@ aclError aclopExecuteV2(
  * must be readable.
  * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
  * not fit the operator; 200001: there is no such operator here.
+ * Page: aclcppdevg_03_0254
  */
 aclError aclopInferShape(
     const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
@@ -131,15 +141,15 @@ aclError aclopInferShape(
 
 /**
  * An operator with its descriptions and attributes, to be run with aclopExecWithHandle.
- * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
- * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
+ * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
  * such operator here.
  */
 aclError aclopCreateHandle(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
     aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopHandle **handle);
 
-/** Frees it. */
+/** Frees a handle of an operator; runs that are queued go on. */
 void aclopDestroyHandle(aclopHandle *handle);
 
 /**
@@ -152,9 +162,9 @@ aclError aclopExecWithHandle(
     aclDataBuffer *const outputs[], aclrtStream stream);
 
 /**
- * Converts the elements of a tensor.
- * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
- * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * Converts the elements of a tensor to the type of dstDesc. truncate is not looked at.
+ * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
+ * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
  * such operator here.
  */
 aclError aclopCast(
@@ -162,9 +172,9 @@ aclError aclopCast(
     aclDataBuffer *dstBuffer, uint8_t truncate, aclrtStream stream);
 
 /**
- * A handle that converts the elements of a tensor.
- * Errors: 100024: models were loaded, but none for this call; 100000: arrays or buffers are missing
- * or too small; 145000: descriptions or attributes do not fit the operator; 200001: there is no
+ * A handle for aclopExecWithHandle that does what aclopCast does.
+ * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
+ * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
  * such operator here.
  */
 aclError aclopCreateHandleForCast(
@@ -181,44 +191,72 @@ aclError aclopSetModelDir(const char *modelDir);
 /**
  * Loads a single-operator model from memory, which may be freed afterwards.
  * Errors: 545001: the bytes are no single-operator model.
+ * Page: aclcppdevg_03_0246
  */
 aclError aclopLoad(const void *model, size_t modelSize);
 
 /**
- * How many prepared operators are kept.
- * Errors: 100000: zero.
+ * How many prepared operators are kept; when there would be more, all are prepared again.
+ * Errors: 100000: maxOpNum is 0.
  */
 aclError aclopSetMaxOpQueueNum(uint64_t maxOpNum);
 
-/** Kernels for a card cannot run here. */
+/**
+ * Registers a kernel that was compiled for a card. Such kernels cannot run here.
+ * Not implemented: returns 200001.
+ * Page: aclcppdevg_03_0259
+ */
 aclError aclopCreateKernel(
     const char *opType, const char *kernelId, const char *kernelName, void *binData, int binSize,
     aclopEngineType enginetype, aclDataDeallocator deallocator);
 
-/** Kernels for a card cannot run here. */
+/**
+ * Registers the function that chooses the kernel of an operator. Kernels for a card cannot run
+ * here.
+ * Not implemented: returns 200001.
+ */
 aclError aclopRegisterCompileFunc(const char *opType, aclopCompileFunc func);
 
-/** Kernels for a card cannot run here. */
+/**
+ * Takes aclopRegisterCompileFunc back.
+ * Not implemented: returns 200001.
+ */
 aclError aclopUnregisterCompileFunc(const char *opType);
 
-/** Kernels for a card cannot run here. */
+/**
+ * Sets the arguments with which a kernel for a card is launched. Such kernels cannot run here.
+ * Not implemented: returns 200001.
+ */
 aclError aclopSetKernelArgs(
     aclopKernelDesc *kernelDesc, const char *kernelId, uint32_t blockDim, const void *args, uint32_t
     argSize);
 
-/** Kernels for a card cannot run here. */
+/**
+ * Sets the bytes of work memory of a kernel for a card. Such kernels cannot run here.
+ * Not implemented: returns 200001.
+ */
 aclError aclopSetKernelWorkspaceSizes(
     aclopKernelDesc *kernelDesc, int numWorkspaces, size_t *workspaceSizes);
 
-/** Kernels for a card cannot run here. */
+/**
+ * Chooses the kernel of an operator again, for other descriptions. Kernels for a card cannot run
+ * here.
+ * Not implemented: returns 200001.
+ */
 aclError aclopUpdateParams(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
     aclTensorDesc *const outputDesc[], const aclopAttr *attr);
 
-/** Dumps of operators are not written. */
+/**
+ * Begins to write the arguments of operators to files in the folder path.
+ * Not implemented: returns 200001.
+ */
 aclError aclopStartDumpArgs(uint32_t dumpType, const char *path);
 
-/** Dumps of operators are not written. */
+/**
+ * Ends what aclopStartDumpArgs began.
+ * Not implemented: returns 200001.
+ */
 aclError aclopStopDumpArgs(uint32_t dumpType);
 
 #ifdef __cplusplus

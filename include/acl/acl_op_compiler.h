@@ -2,6 +2,13 @@
  * Single operators that are compiled when they are called. Belay implements this interface on the
  * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
  * page's number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
+ * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
+ * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
+ * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
+ * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
+ * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
+ * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_OP_COMPILER_H_
@@ -53,6 +60,7 @@ typedef enum {
  * Prepared operators are kept for the next call with the same types.
  * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
  * not fit the operator; 200001: there is no such operator here.
+ * Page: aclcppdevg_03_0251
  */
 aclError aclopCompileAndExecute(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer
@@ -61,7 +69,7 @@ aclError aclopCompileAndExecute(
     const char *opPath, aclrtStream stream);
 
 /**
- * The same, and writes the shapes of the results to outputDesc.
+ * As aclopCompileAndExecute, and writes the shapes of the results to outputDesc.
  * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
  * not fit the operator; 200001: there is no such operator here.
  */
@@ -75,6 +83,7 @@ aclError aclopCompileAndExecuteV2(
  * Prepares an operator for calls with these descriptions.
  * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
  * not fit the operator; 200001: there is no such operator here.
+ * Page: aclcppdevg_03_0248
  */
 aclError aclopCompile(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
@@ -94,11 +103,15 @@ aclError aclopSetCompileFlag(aclOpCompileFlag flag);
  */
 aclError aclSetCompileopt(aclCompileOpt opt, const char *value);
 
-/** The size of the value with its final zero; 0 for an option that is not set. */
+/**
+ * The bytes of the value of an option with the zero at its end; 0 when none was set, and when there
+ * is no such option.
+ */
 size_t aclGetCompileoptSize(aclCompileOpt opt);
 
 /**
- * The value that was set.
+ * Copies the value of an option, with the zero at its end, to value, which has room for length
+ * bytes.
  * Errors: 100000: no such option, or length is too small.
  */
 aclError aclGetCompileopt(aclCompileOpt opt, char *value, size_t length);

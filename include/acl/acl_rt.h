@@ -2,6 +2,13 @@
  * The runtime: devices, contexts, streams, events, memory, callbacks, capture. Belay implements
  * this interface on the CPU. A function follows the page of its name in the public API reference;
  * "Page:" gives that page's number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
+ * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
+ * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
+ * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
+ * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
+ * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
+ * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_RT_H_
@@ -439,27 +446,29 @@ typedef struct aclrtIpcEventHandle {
 /**
  * Names the thread that runs the callbacks of a stream in aclrtProcessReport. A thread may serve
  * several streams of one device.
- * Errors: 107011: the stream has a thread already.
+ * Errors: 107011: the stream has a thread already; 107012: the thread serves streams of another
+ * device.
  */
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 
 /**
  * Puts a host callback into a stream. It runs in the subscribed thread; with ACL_CALLBACK_BLOCK
  * later tasks wait for it. It must not call functions that wait, allocate or launch.
- * Errors: 107015: no thread serves the stream.
+ * Errors: 107000: no such blockType; 107015: no thread serves the stream.
  */
 aclError aclrtLaunchCallback(
     aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream);
 
 /**
  * Runs the callbacks that are due, or waits up to timeout milliseconds for one; -1 waits for ever.
- * Errors: 107012: the thread serves no stream; 107019: none came in time.
+ * Errors: 107000: timeout is 0 or less than -1; 107012: the thread serves no stream; 107019: none
+ * came in time.
  */
 aclError aclrtProcessReport(int32_t timeout);
 
 /**
  * Takes aclrtSubscribeReport back.
- * Errors: 107011: the stream has no such thread.
+ * Errors: 107011: no thread serves the stream; 107012: another thread serves it.
  */
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 
@@ -485,6 +494,7 @@ uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
 /**
  * The number of the thread that issued the failed task; 0xFFFFFFFF without info. Only inside the
  * exception callback.
+ * Not implemented (tasks do not know the thread that issued them): returns 0xFFFFFFFFu.
  */
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
@@ -526,6 +536,7 @@ aclError aclmdlRICaptureGetInfo(
 /**
  * Sets the calling thread's mode for calls that a capture forbids to *mode, and puts the old one
  * there.
+ * Errors: 107000: no such mode.
  * Page: aclcppdevg_03_1788
  */
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode);
@@ -569,22 +580,24 @@ aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 
 /**
  * Runs the instance once and waits, at most timeout milliseconds; -1 waits for ever.
- * Errors: 107019: not finished in time; 107004: the current context is on another device.
+ * Errors: 107000: the instance is being captured, memory that it uses was freed, or timeout is less
+ * than -1; 107002: the thread has no context; 107004: the current context is on another device;
+ * 107019: not finished in time.
  * Page: aclcppdevg_03_1850
  */
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
 
 /**
  * Runs the instance once, in the order of the stream. NULL is the default stream.
- * Errors: 107000: memory that the instance uses was freed; 107003: stream of another context;
- * 107004: stream of another device; 107030: the stream is being captured.
+ * Errors: 107000: the instance is being captured, or memory that it uses was freed; 107003: stream
+ * of another context; 107004: stream of another device; 107030: the stream is being captured.
  * Page: aclcppdevg_03_1822
  */
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
 
 /**
  * Destroys an instance. Destroy it before the streams, tensors and memory that its tasks use.
- * Errors: 107017: no live instance.
+ * Errors: 107000: the instance is being captured; 107017: no live instance.
  */
 aclError aclmdlRIDestroy(aclmdlRI modelRI);
 
@@ -596,22 +609,27 @@ aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, v
 
 /**
  * Takes aclmdlRIDestroyRegisterCallback back.
+ * Errors: 107000: func is not registered with the instance.
  * Page: aclcppdevg_03_2153
  */
 aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func);
 
-/** Prints the instance's streams and tasks. */
+/**
+ * Prints the instance's streams and tasks to standard output.
+ * Errors: 107000: the instance is being captured.
+ */
 aclError aclmdlRIDebugPrint(aclmdlRI modelRI);
 
 /**
  * Writes the instance to a file for chrome://tracing. flags is ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY
  * or _VERBOSE.
- * Errors: 107009: the file cannot be opened; 107010: the file cannot be written.
+ * Errors: 107000: no such flags, or the instance is being captured; 107009: the file cannot be
+ * opened; 107010: the file cannot be written.
  * Page: aclcppdevg_03_1988
  */
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t flags);
 
-/** The number of an instance. */
+/** The number of an instance, which no other of the process has. */
 aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId);
 
 /**
@@ -621,7 +639,9 @@ aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId);
 aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
 
 /**
- * Copies the name, at most maxLen bytes with its end; empty when there is none.
+ * Copies the name, at most maxLen bytes (and 512) with the zero at its end; empty when there is
+ * none.
+ * Errors: 107000: maxLen is 0.
  * Page: aclcppdevg_03_1884
  */
 aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
@@ -659,6 +679,7 @@ aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id);
 /**
  * Makes a context with a default stream on a device and makes it the calling thread's own.
  * Errors: 107001: no such device.
+ * Page: aclcppdevg_03_0058
  */
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId);
 
@@ -688,14 +709,15 @@ aclError aclrtGetCurrentContext(aclrtContext *context);
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
 
 /**
- * Sets an option of the current context.
- * Errors: 107002: the thread has no context.
+ * Sets an option of the current context: 1 is on, 0 is off.
+ * Errors: 107000: no such option, or value is neither 0 nor 1; 107002: the thread has no context.
  */
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 
 /**
  * Reads an option of the current context.
- * Errors: 107021: never set; 107002: the thread has no context.
+ * Errors: 107000: no such option; 107002: the thread has no context; 107021: never set in this
+ * context.
  */
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 
@@ -710,14 +732,14 @@ aclError aclrtSetDevice(int32_t deviceId);
 /**
  * Counts one user of the device less. The last one waits for its work, then frees the default
  * context, its streams and the device's memory.
- * Errors: 107001: no such device, or nobody uses it.
+ * Errors: 107001: no such device; 107002: nobody uses the device.
  * Page: aclcppdevg_03_0040
  */
 aclError aclrtResetDevice(int32_t deviceId);
 
 /**
  * Frees everything of the device at once, however many users it has.
- * Errors: 107001: no such device, or nobody uses it.
+ * Errors: 107001: no such device; 107002: nobody uses the device.
  * Page: aclcppdevg_03_0041
  */
 aclError aclrtResetDeviceForce(int32_t deviceId);
@@ -738,15 +760,17 @@ aclError aclrtGetDeviceCount(uint32_t *count);
 aclError aclrtGetRunMode(aclrtRunMode *runMode);
 
 /**
- * Waits until every stream of the current device has finished.
- * Errors: 107002: the thread has no context.
+ * Waits until every stream of the current device has finished; returns the error of a task that
+ * failed.
+ * Errors: 107002: the thread has no context; 107027: a stream of the device is being captured.
  * Page: aclpythondevg_0120
  */
 aclError aclrtSynchronizeDevice(void);
 
 /**
  * As aclrtSynchronizeDevice, for at most timeout milliseconds; -1 waits for ever.
- * Errors: 107019: not finished in time; 107002: the thread has no context.
+ * Errors: 107000: timeout is less than -1; 107002: the thread has no context; 107019: not finished
+ * in time; 107027: a stream of the device is being captured.
  */
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 
@@ -758,25 +782,26 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
 
 /**
  * Lets the current device use the memory of another, in this direction only. flags is 0.
- * Errors: 107001: no such device.
+ * Errors: 107000: flags is not 0; 107001: no such device, or the current one; 107002: the thread
+ * has no context.
  */
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 
 /**
  * Takes aclrtDeviceEnablePeerAccess back.
- * Errors: 107001: no such device.
+ * Errors: 107001: no such device; 107002: the thread has no context.
  */
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
 /**
  * One attribute of a device, a number in the unit of the attribute (cores, bytes).
- * Errors: 107001: no such device.
- * Page: aclcppdevg_03_1876
+ * Errors: 107001: no such device; 207000: an attribute that the product does not have.
+ * Page: aclcppdevg_03_1867
  */
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
 
 /**
- * Whether the device works.
+ * Whether the device works. It always does: ACL_RT_DEVICE_STATUS_NORMAL.
  * Errors: 107001: no such device.
  */
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
@@ -795,7 +820,10 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
  */
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 
-/** The process id as seen outside containers, for lists of processes that memory is shared with. */
+/**
+ * The process id as seen outside containers, for lists of processes that memory is shared with.
+ * Page: aclcppdevg_03_0119
+ */
 aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
 /**
@@ -811,10 +839,17 @@ aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
  */
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
 
-/** Chooses the task scheduler of the AI cores or of the vector cores. */
+/**
+ * Chooses the task scheduler of the AI cores or of the vector cores.
+ * Not implemented (products of the A2 family have one task scheduler): returns 207000.
+ */
 aclError aclrtSetTsDevice(aclrtTsId tsId);
 
-/** Whether floating-point overflow saturates or gives infinity. */
+/**
+ * Whether floating-point overflow saturates (ACL_RT_OVERFLOW_MODE_SATURATION) or gives infinity
+ * (_INFNAN).
+ * Errors: 107000: no such mode.
+ */
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 
 /** What floating-point overflow does now. */
@@ -822,23 +857,30 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 
 /**
  * Lets the process use at most value cores of a kind on a device.
- * Errors: 107001: no such device.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ * Errors: 107000: no such type, or value is 0 or more than the device has; 107001: no such device.
  */
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value);
 
 /**
  * How many cores of a kind the process may use on a device.
- * Errors: 107001: no such device.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ * Errors: 107000: no such type; 107001: no such device.
  */
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value);
 
 /**
  * Removes the limits of aclrtSetDeviceResLimit.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
  * Errors: 107001: no such device.
  */
 aclError aclrtResetDeviceResLimit(int32_t deviceId);
 
-/** How many cores of a kind operators that this thread prepares may use. */
+/**
+ * How many cores of a kind operators that this thread prepares may use.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ * Errors: 107000: no such type; 107002: the thread has no context.
+ */
 aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 
 /**
@@ -851,15 +893,17 @@ aclError aclrtCreateEvent(aclrtEvent *event);
 /**
  * Makes an event for what flag says (ACL_EVENT_ bits). Without ACL_EVENT_SYNC no stream can wait
  * for it.
- * Errors: 107002: the thread has no context; 207007: the device has no event left.
+ * Errors: 107000: flag is 0 or has unknown bits, or ACL_EVENT_IPC or _EXTERNAL beside others;
+ * 107002: the thread has no context; 207007: the device has no event left.
  * Page: aclcppdevg_03_0080
  */
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 
 /**
- * Makes an event that may be recorded again and again without a reset; it takes a hardware event
- * only while it is recorded.
- * Errors: 107002: the thread has no context.
+ * Makes an event that may be recorded again and again without a reset. flag as for
+ * aclrtCreateEventWithFlag.
+ * Errors: 107000: flag is 0 or has unknown bits, or ACL_EVENT_IPC or _EXTERNAL beside others;
+ * 107002: the thread has no context; 207007: the device has no event left.
  * Page: aclcppdevg_03_0081
  */
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
@@ -874,7 +918,8 @@ aclError aclrtDestroyEvent(aclrtEvent event);
 /**
  * The event stands for all tasks issued to the stream so far; a later record replaces this one.
  * NULL is the default stream.
- * Errors: 107003: stream or event of another context.
+ * Errors: 107003: stream of another context; 107030: the stream is being captured, and the event
+ * was made with ACL_EVENT_IPC.
  * Page: aclcppdevg_03_0083
  */
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
@@ -884,7 +929,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
  * outside.
  * Errors: 107000: unknown flag; or EXTERNAL and the event is none of aclrtCreateEventExWithFlag
  * with ACL_EVENT_SYNC alone, was recorded by aclrtRecordEvent, or the stream is not being captured;
- * 107003: stream or event of another context.
+ * 107003: stream of another context; 107030: as aclrtRecordEvent.
  * Page: aclcppdevg_03_2282
  */
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
@@ -892,21 +937,27 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 /**
  * When the stream gets there, the event is as if never recorded. Not for events of
  * aclrtCreateEventExWithFlag.
- * Errors: 107003: stream or event of another context.
+ * Errors: 107000: an event of aclrtCreateEventExWithFlag, or one without ACL_EVENT_SYNC; 107003:
+ * stream of another context.
  */
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 
 /**
  * Tasks issued to the stream from now on wait for the tasks of the event's latest record; the host
  * does not wait. A wait can pull the stream into a capture. NULL is the default stream.
- * Errors: 107003: stream or event of another context.
+ * Errors: 107000: the event was made without ACL_EVENT_SYNC; 107003: stream of another context;
+ * 107027: the event was recorded in a capture that has ended; 107030: the stream is being captured
+ * and the event was not recorded in that capture, or the stream cannot join it.
  * Page: aclcppdevg_03_0091
  */
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
 /**
  * As aclrtStreamWaitEvent, with a limit of its own in seconds; 0 is no limit.
- * Errors: 107003: stream or event of another context.
+ * Errors: 107000: the event was made without ACL_EVENT_SYNC, or timeout is less than 0; 107003:
+ * stream of another context; 107027: the event was recorded in a capture that has ended; 107030:
+ * the stream is being captured and the event was not recorded in that capture, or the stream cannot
+ * join it.
  * Page: aclcppdevg_03_2051
  */
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
@@ -914,45 +965,58 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 /**
  * Whether the event's record has been reached: ACL_EVENT_STATUS_COMPLETE is 0 here. Deprecated, and
  * not for events of aclrtCreateEventExWithFlag.
+ * Errors: 107000: an event of aclrtCreateEventExWithFlag; 107027: the event was recorded in a
+ * capture.
  */
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
 
-/** Whether the event's record has been reached: ACL_EVENT_RECORDED_STATUS_COMPLETE is 1 here. */
+/**
+ * Whether the event's record has been reached: ACL_EVENT_RECORDED_STATUS_COMPLETE is 1 here.
+ * Errors: 107027: the event was recorded in a capture.
+ */
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
 
 /**
  * Whether all waits issued for the event are over. Not for events of aclrtCreateEventExWithFlag.
+ * Errors: 107000: an event of aclrtCreateEventExWithFlag, or one without ACL_EVENT_SYNC.
  */
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
 
 /**
- * The host waits until the event's record has been reached.
- * Errors: 107027: the event was recorded in a capture.
+ * The host waits until the event's record has been reached; returns the error of a task that failed
+ * before it.
+ * Errors: 107000: the event was never recorded and is none of aclrtCreateEventExWithFlag; 107027:
+ * the event was recorded in a capture.
  */
 aclError aclrtSynchronizeEvent(aclrtEvent event);
 
 /**
  * As aclrtSynchronizeEvent, for at most timeout milliseconds; -1 waits for ever.
- * Errors: 507047: not reached in time; 107027: the event was recorded in a capture.
+ * Errors: 107000: the event was never recorded and is none of aclrtCreateEventExWithFlag, or
+ * timeout is less than -1; 107027: the event was recorded in a capture; 507047: not reached in
+ * time.
  * Page: aclcppdevg_03_0089
  */
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 
 /**
  * Milliseconds from one record to the other. Both must have been reached.
- * Errors: 107006: an event has no time; 107007: the end is before the start.
+ * Errors: 107000: an event made with ACL_EVENT_IPC; 107006: an event has no time; 107007: the end
+ * is before the start.
+ * Page: aclcppdevg_03_0090
  */
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 
 /**
  * Microseconds on the device's clock when the record was reached.
- * Errors: 107006: the event has no time.
+ * Errors: 107000: an event made with ACL_EVENT_IPC; 107006: the event has no time.
  * Page: aclcppdevg_03_1780
  */
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
 
 /**
- * The number of an event.
+ * The number of an event, which no other of the process has.
+ * Errors: 107000: an event made with ACL_EVENT_IPC.
  * Page: aclcppdevg_03_1865
  */
 aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
@@ -964,22 +1028,30 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
  */
 aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
-/** The limit in seconds for one operator, for the whole process. */
+/**
+ * The limit in seconds for one operator, for the whole process.
+ * In part: kept and reported; an operator that takes longer is not stopped.
+ * Page: aclcppdevg_03_0132
+ */
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 
-/** The limit in microseconds for one operator; *actualTimeout is the one in force. */
+/**
+ * The limit in microseconds for one operator; *actualTimeout is the one in force.
+ * In part: kept and reported; an operator that takes longer is not stopped.
+ */
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
 
 /**
  * Makes a notify: one stream sets it, another waits and clears it. flag is 0, or
  * ACL_NOTIFY_DEVICE_USE_ONLY.
- * Errors: 107002: the thread has no context; 207009: the device has no notify left.
+ * Errors: 107000: unknown flag; 107002: the thread has no context; 207009: the device has no notify
+ * left.
  * Page: aclcppdevg_03_1860
  */
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
 
 /**
- * Destroys a notify.
+ * Destroys a notify; tasks that still use it go on.
  * Page: aclcppdevg_03_1861
  */
 aclError aclrtDestroyNotify(aclrtNotify notify);
@@ -1045,43 +1117,57 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle);
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event);
 
 /**
- * Clears num notifies.
+ * Clears num notifies at once, whatever streams do.
+ * Errors: 107017: one is no live notify; none was cleared then.
  * Page: aclcppdevg_03_1938
  */
 aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
 
 /**
- * The code of the last runtime call of this thread that failed, and sets it back to 0.
+ * The code of the last call of this thread that failed, 0 when none did; and sets it back to 0.
+ * level is always ACL_RT_THREAD_LEVEL.
  * Page: aclcppdevg_03_0144
  */
 aclError aclrtGetLastError(aclrtLastErrLevel level);
 
 /**
- * The code of the last runtime call of this thread that failed; leaves it as it is.
+ * The code of the last call of this thread that failed, 0 when none did; leaves it as it is. level
+ * is always ACL_RT_THREAD_LEVEL.
  * Page: aclcppdevg_03_0143
  */
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 
-/** Sets an option for the whole process. */
+/**
+ * Sets an option for the whole process: 1 is on, 0 is off.
+ * Errors: 107000: no such option, or value is neither 0 nor 1.
+ */
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 
-/** Reads an option of the process; 0 where it was never set. */
+/**
+ * Reads an option of the process; 0 where it was never set.
+ * Errors: 107000: no such option.
+ */
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 
 /**
- * Kernels for a card cannot run here.
+ * Loads length bytes of kernels that were compiled for a card. Such kernels cannot run here.
+ * Not implemented: returns 207000.
  * Page: aclcppdevg_03_1896
  */
 aclError aclrtBinaryLoadFromData(
     const void *data, size_t length, const aclrtBinaryLoadOptions *options, aclrtBinHandle
     *binHandle);
 
-/** Kernels for a card cannot run here. */
+/**
+ * The kernel of that name among loaded ones. Kernels for a card cannot run here.
+ * Not implemented: returns 207000.
+ */
 aclError aclrtBinaryGetFunction(
     const aclrtBinHandle binHandle, const char *kernelName, aclrtFuncHandle *funcHandle);
 
 /**
- * Kernels for a card cannot run here.
+ * Where a kernel lies for the two kinds of cores of a card. Such kernels cannot run here.
+ * Not implemented: returns 207000.
  * Page: aclcppdevg_03_1795
  */
 aclError aclrtGetFunctionAddr(aclrtFuncHandle funcHandle, void **aicAddr, void **aivAddr);
@@ -1089,26 +1175,27 @@ aclError aclrtGetFunctionAddr(aclrtFuncHandle funcHandle, void **aicAddr, void *
 /**
  * size bytes of device memory, 64-byte aligned, not initialised. The block is rounded up to 32
  * bytes and 32 more. policy prefers huge or normal pages.
- * Errors: 207001: the device is full.
+ * Errors: 100000: size is 0; 207001: the device is full.
  * Page: aclcppdevg_03_0095
  */
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 
 /**
  * As aclrtMalloc without the 32 bytes more.
- * Errors: 207001: the device is full.
+ * Errors: 100000: size is 0; 207001: the device is full.
  */
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 
 /**
  * As aclrtMalloc, cached: see aclrtMemFlush and aclrtMemInvalidate.
- * Errors: 207001: the device is full.
+ * Errors: 100000: size is 0; 207001: the device is full.
  */
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 
 /**
  * As aclrtMalloc with attributes; cfg may be NULL.
- * Errors: 207001: the device is full.
+ * Errors: 100000: size is 0, or cfg has an unknown attribute; 107001: cfg names a device that does
+ * not exist; 207001: the device is full.
  * Page: aclcppdevg_03_1796
  */
 aclError aclrtMallocWithCfg(
@@ -1116,7 +1203,8 @@ aclError aclrtMallocWithCfg(
 
 /**
  * As aclrtMallocWithCfg, for memory that the device's task scheduler uses.
- * Errors: 207001: the device is full.
+ * Errors: 100000: size is 0, or cfg has an unknown attribute; 107001: cfg names a device that does
+ * not exist; 207001: the device is full.
  * Page: aclcppdevg_03_1797
  */
 aclError aclrtMallocForTaskScheduler(
@@ -1137,14 +1225,15 @@ aclError aclrtFreeWithDevSync(void *devPtr);
 
 /**
  * size bytes of pinned host memory, 64-byte aligned, not initialised.
- * Errors: 207001: not enough memory.
+ * Errors: 100000: size is 0; 207001: not enough memory.
  * Page: aclcppdevg_03_0101
  */
 aclError aclrtMallocHost(void **hostPtr, size_t size);
 
 /**
  * As aclrtMallocHost with attributes; cfg may be NULL.
- * Errors: 207001: not enough memory.
+ * Errors: 100000: size is 0, or cfg has an unknown attribute; 107001: cfg names a device that does
+ * not exist; 207001: not enough memory.
  */
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
 
@@ -1161,17 +1250,25 @@ aclError aclrtFreeHost(void *hostPtr);
  */
 aclError aclrtFreeHostWithDevSync(void *hostPtr);
 
-/** Writes cached bytes of device memory back. */
+/**
+ * Writes size cached bytes of device memory back. Memory is always coherent here, so this only
+ * checks.
+ * Errors: 100000: size is 0, or the bytes are not in a block of device memory.
+ */
 aclError aclrtMemFlush(void *devPtr, size_t size);
 
-/** Drops cached bytes of device memory, so that the next read sees memory. */
+/**
+ * Drops size cached bytes of device memory, so that the next read sees memory. Memory is always
+ * coherent here, so this only checks.
+ * Errors: 100000: size is 0, or the bytes are not in a block of device memory.
+ */
 aclError aclrtMemInvalidate(void *devPtr, size_t size);
 
 /**
  * Copies count bytes now; waits for no stream. The addresses decide the direction, whatever kind
  * says. destMax is the size of the destination, at least count.
- * Errors: 100000: a range is outside its block or count is over destMax; 107030: not allowed in the
- * capture mode in force.
+ * Errors: 100000: a range is outside its block, count is 0 or over destMax, or the devices have no
+ * access to each other; 107030: not allowed in the capture mode in force.
  * Page: aclcppdevg_03_0105
  */
 aclError aclrtMemcpy(
@@ -1179,9 +1276,11 @@ aclError aclrtMemcpy(
 
 /**
  * Copies count bytes when the stream gets there. Pageable host memory is copied before the call
- * returns. NULL is the default stream.
- * Errors: 100000: a range is outside its block or count is over destMax; 107003: stream of another
- * context.
+ * returns. A copy between two host addresses is accepted; its task fails with 207000. NULL is the
+ * default stream.
+ * Errors: 100000: a range is outside its block, count is 0 or over destMax, or the devices have no
+ * access to each other; 107003: stream of another context; 107030: memory that is not pinned, which
+ * the capture mode in force does not allow.
  * Page: aclcppdevg_03_0106
  */
 aclError aclrtMemcpyAsync(
@@ -1190,7 +1289,8 @@ aclError aclrtMemcpyAsync(
 
 /**
  * Copies height rows of width bytes, dpitch and spitch bytes apart, now.
- * Errors: 100000: a row is wider than a pitch or outside its block.
+ * Errors: 100000: width or height is 0, a row is wider than a pitch or outside its block, or the
+ * devices have no access to each other; 107030: not allowed in the capture mode in force.
  */
 aclError aclrtMemcpy2d(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
@@ -1198,27 +1298,45 @@ aclError aclrtMemcpy2d(
 
 /**
  * Copies height rows of width bytes, dpitch and spitch bytes apart, when the stream gets there.
- * Errors: 100000: a row is wider than a pitch or outside its block.
+ * Host memory as with aclrtMemcpyAsync.
+ * Errors: 100000: width or height is 0, a row is wider than a pitch or outside its block, or the
+ * devices have no access to each other; 107003: stream of another context; 107030: memory that is
+ * not pinned, which the capture mode in force does not allow.
  */
 aclError aclrtMemcpy2dAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
     aclrtMemcpyKind kind, aclrtStream stream);
 
-/** As aclrtMemcpyAsync; the call decides by the addresses whether it may return before the copy. */
+/**
+ * As aclrtMemcpyAsync; the call decides by the addresses whether it may return before the copy.
+ * Errors: 100000: a range is outside its block, count is 0 or over destMax, or the devices have no
+ * access to each other; 107003: stream of another context; 107030: memory that is not pinned, which
+ * the capture mode in force does not allow.
+ */
 aclError aclrtMemcpyAsyncWithCondition(
     void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream
     stream);
 
 /**
- * numBatches copies now, in any order. attrs say where addresses live; attrsIndexes[i] is the first
- * copy of attrs[i]. *failIndex is the copy that failed, or SIZE_MAX.
+ * numBatches copies now, in any order: sizes[i] bytes from srcs[i] to dsts[i], which has room for
+ * destMaxs[i]. attrs say where addresses live; attrsIndexes[i] is the first copy of attrs[i].
+ * *failIndex is the copy that cannot be made, or SIZE_MAX; then none is.
+ * Errors: 100000: attrs do not say what copies are made of, or a copy is outside its blocks or of
+ * no size or over its destMax; 107030: not allowed in the capture mode in force.
  * Page: aclcppdevg_03_1933
  */
 aclError aclrtMemcpyBatch(
     void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
     aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex);
 
-/** As aclrtMemcpyBatch when the stream gets there. */
+/**
+ * As aclrtMemcpyBatch when the stream gets there.
+ * Errors: 100000: attrs do not say what copies are made of, or a copy is outside its blocks or of
+ * no size or over its destMax; 107003: stream of another context; 107030: memory that is not
+ * pinned, which the capture mode in force does not allow; 207000: a copy between two host
+ * addresses.
+ * Page: aclcppdevg_03_1957
+ */
 aclError aclrtMemcpyBatchAsync(
     void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
     aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
@@ -1227,19 +1345,27 @@ aclError aclrtMemcpyBatchAsync(
 /**
  * Sets count bytes at an address of the host or the device to value now. maxCount is the size of
  * the block.
- * Errors: 100000: the range is outside its block or count is over maxCount; 107030: not allowed in
- * the capture mode in force.
+ * Errors: 100000: the range is outside its block, or count is 0 or over maxCount; 107030: not
+ * allowed in the capture mode in force.
  */
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
 
 /**
  * Sets count bytes to value when the stream gets there. maxCount is the size of the block.
- * Errors: 100000: the range is outside its block or count is over maxCount.
+ * Errors: 100000: the range is outside its block, or count is 0 or over maxCount; 107003: stream of
+ * another context; 107030: memory that is not pinned, which the capture mode in force does not
+ * allow.
+ * Page: aclcppdevg_03_0104
  */
 aclError aclrtMemsetAsync(
     void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream);
 
-/** Free and total bytes of a kind of memory of the current device. */
+/**
+ * Free and total bytes of a kind of memory of the current device, or of device 0 when there is
+ * none.
+ * Errors: 100000: no such kind of memory.
+ * Page: aclcppdevg_03_0107
+ */
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
 /**
@@ -1256,39 +1382,56 @@ aclError aclrtGetMemUsageInfo(
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
 
 /**
- * Makes host memory known to the device. ptr is 4096-byte aligned; *devPtr is its address for
- * kernels.
- * Page: aclcppdevg_03_2229
+ * Makes size bytes of host memory known to the device. ptr is 4096-byte aligned; *devPtr is its
+ * address for kernels.
+ * Errors: 100000: ptr is not aligned, the size bytes there are no host memory, or some are
+ * registered already; 207000: another type than ACL_HOST_REGISTER_MAPPED.
+ * Page: aclcppdevg_03_1804
  */
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr);
 
 /**
  * As aclrtHostRegister with ACL_HOST_REG_ bits; aclrtHostGetDevicePointer gives the address.
+ * Errors: 100000: unknown flag; or as for aclrtHostRegister; 207000: ACL_HOST_REG_IOMEMORY or
+ * _READONLY.
  * Page: aclcppdevg_03_2128
  */
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
 
-/** Takes aclrtHostRegister or aclrtHostRegisterV2 back. */
+/**
+ * Takes aclrtHostRegister or aclrtHostRegisterV2 back.
+ * Errors: 100000: no registered range starts there.
+ */
 aclError aclrtHostUnregister(void *ptr);
 
 /**
  * The address for kernels of registered host memory. flag is 0.
+ * Errors: 100000: flag is not 0, or pHost is not in host memory that was registered as mapped.
  * Page: aclcppdevg_03_2129
  */
 aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
 
-/** Writes a 64-bit value to device memory when the stream gets there. flag is 0. */
+/**
+ * Writes a 64-bit value to device memory when the stream gets there. flag is 0.
+ * Errors: 100000: flag is not 0, or devAddr is not 8-byte aligned device memory; 107003: stream of
+ * another context.
+ */
 aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
 
 /**
- * The stream waits until the 64-bit value at devAddr meets flag: at least (signed difference),
- * equal, a common bit, or a bit that both lack.
+ * The stream waits until the 64-bit number at devAddr meets flag: ACL_VALUE_WAIT_GEQ, at least
+ * value (by the sign of the difference); _EQ, equal to it; _AND, a bit in common; _NOR, a bit that
+ * both lack.
+ * Errors: 100000: no such flag, or devAddr is not 8-byte aligned device memory; 107003: stream of
+ * another context.
  * Page: aclcppdevg_03_1848
  */
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
 
 /**
- * A hint for the cache about a range of device memory.
+ * A hint for the cache about size bytes of device memory, when the stream gets there.
+ * Errors: 100000: size is 0, no such type, or not memory of the stream's device; 107003: stream of
+ * another context; 207000: another type than ACL_RT_CMO_TYPE_PREFETCH.
  * Page: aclcppdevg_03_0123
  */
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
@@ -1296,31 +1439,59 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
 /**
  * Reserves size bytes of addresses without memory. alignment is 0; expectPtr is a wish or NULL;
  * flags is 0 for normal pages, 1 for huge ones.
+ * Errors: 100000: size or alignment or flags is not possible; 207001: no such range of addresses is
+ * left.
+ * Page: aclcppdevg_03_0114
  */
 aclError aclrtReserveMemAddress(
     void **virPtr, size_t size, size_t alignment, void *expectPtr, uint64_t flags);
 
-/** Gives reserved addresses back; nothing may be mapped there. */
+/**
+ * Gives reserved addresses back; nothing may be mapped there.
+ * Errors: 100000: no reserved range starts there, or memory is still mapped in it.
+ * Page: aclcppdevg_03_0115
+ */
 aclError aclrtReleaseMemAddress(void *virPtr);
 
 /**
- * Device memory without an address: size is a multiple of the granularity, flags is 0.
- * Errors: 207001: the device is full.
+ * Device memory without an address. size is in bytes, a multiple of what
+ * aclrtMemGetAllocationGranularity gives; flags is 0.
+ * Errors: 100000: size is 0 or no multiple of the granularity, or flags or a type in prop is not 0;
+ * 107001: no such device; 207000: prop names another place than a device; 207001: the device is
+ * full.
+ * Page: aclcppdevg_03_0112
  */
 aclError aclrtMallocPhysical(
     aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags);
 
-/** Frees memory of aclrtMallocPhysical; it stays until it is unmapped. */
+/**
+ * Frees memory of aclrtMallocPhysical; what is mapped stays until it is unmapped.
+ * Errors: 107017: no live handle.
+ * Page: aclcppdevg_03_0113
+ */
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
-/** Maps size bytes of the memory, from offset on, at a reserved address. flags is 0. */
+/**
+ * Maps size bytes of the memory, from offset on, at a reserved address. flags is 0.
+ * Errors: 100000: not inside one reserved range, mapped already, beyond the memory, flags is not 0,
+ * or no multiples of the granularity; 107017: no live handle.
+ * Page: aclcppdevg_03_0116
+ */
 aclError aclrtMapMem(
     void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags);
 
-/** Takes aclrtMapMem back. */
+/**
+ * Takes aclrtMapMem at that address back.
+ * Errors: 100000: no mapping starts there.
+ * Page: aclcppdevg_03_0117
+ */
 aclError aclrtUnmapMem(void *virPtr);
 
-/** The unit in bytes of sizes for aclrtMallocPhysical. */
+/**
+ * The unit in bytes of sizes for aclrtMallocPhysical.
+ * Errors: 100000: no such option; 107001: no such device.
+ * Page: aclcppdevg_03_0122
+ */
 aclError aclrtMemGetAllocationGranularity(
     aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option, size_t *granularity);
 
@@ -1347,6 +1518,7 @@ aclError aclrtMemImportFromShareableHandle(
 /**
  * The processes that may import exported memory; see aclrtDeviceGetBareTgid.
  * Errors: 100000: no process or too many; 107017: not exported by this process.
+ * Page: aclcppdevg_03_0120
  */
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum);
 
@@ -1354,8 +1526,8 @@ aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid,
  * A text of 65 bytes by which other processes can import a part of a block of aclrtMalloc, until
  * aclrtIpcMemClose. flags 0: only those that aclrtIpcMemSetImportPid names; 1: any of the same
  * user.
- * Errors: 100000: not inside a live block of device memory, len is not 65, or unknown flags;
- * 507022: the system gave no memory to share.
+ * Errors: 100000: not inside a live block of aclrtMalloc, size is 0, len is not 65, or unknown
+ * flags; 507022: the system gave no memory to share.
  * Page: aclcppdevg_03_1934
  */
 aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags);
@@ -1385,6 +1557,7 @@ aclError aclrtIpcMemClose(const char *key);
 /**
  * Makes a stream of the highest priority in the current context.
  * Errors: 107002: the thread has no context; 207008: the device has no stream left.
+ * Page: aclcppdevg_03_0066
  */
 aclError aclrtCreateStream(aclrtStream *stream);
 
@@ -1402,6 +1575,7 @@ aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
  * Sets one option; attrValue points to valueSize bytes of the type of the option: a pointer, two
  * size_t and a uint32_t.
  * Errors: 107000: no such option, or the size is not that of its type; 107017: no set of options.
+ * Page: aclcppdevg_03_0068
  */
 aclError aclrtSetStreamConfigOpt(
     aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr, const void *attrValue, size_t
@@ -1411,6 +1585,7 @@ aclError aclrtSetStreamConfigOpt(
  * Makes a stream from a set of options. Its working memory has no use here.
  * Errors: 107002: the thread has no context; 107017: no set of options; 207008: the device has no
  * stream left.
+ * Page: aclcppdevg_03_0067
  */
 aclError aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
 
@@ -1422,14 +1597,14 @@ aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 
 /**
  * Waits for the stream's tasks and destroys it.
- * Errors: 107003: stream of another context; 107017: no live stream.
+ * Errors: 107000: a default stream; 107003: stream of another context; 107017: no live stream.
  * Page: aclcppdevg_03_0070
  */
 aclError aclrtDestroyStream(aclrtStream stream);
 
 /**
  * Destroys the stream at once; tasks that have not started are dropped.
- * Errors: 107003: stream of another context; 107017: no live stream.
+ * Errors: 107000: a default stream; 107003: stream of another context; 107017: no live stream.
  * Page: aclcppdevg_03_0071
  */
 aclError aclrtDestroyStreamForce(aclrtStream stream);
@@ -1445,22 +1620,23 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
  * Waits until the stream has finished; returns the error of a task that failed. NULL is the default
  * stream.
  * Errors: 107003: stream of another context; 107027: the stream is being captured.
+ * Page: aclcppdevg_03_0076
  */
 aclError aclrtSynchronizeStream(aclrtStream stream);
 
 /**
  * As aclrtSynchronizeStream, for at most timeout milliseconds; -1 waits for ever.
- * Errors: 507046: not finished in time; 107003: stream of another context; 107027: the stream is
- * being captured.
+ * Errors: 107000: timeout is less than -1; 107003: stream of another context; 107027: the stream is
+ * being captured; 507046: not finished in time.
  * Page: aclcppdevg_03_0077
  */
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 
-/** The number of a stream. NULL is the default stream. */
+/** The number of a stream, which no other of the process has. NULL is the default stream. */
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
 
 /**
- * The priority of a stream, 0 is the highest. NULL is the default stream.
+ * The priority of a stream: 0 (highest) to 7. NULL is the default stream.
  * Page: aclcppdevg_03_2120
  */
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
@@ -1481,37 +1657,47 @@ aclError aclrtGetStreamAvailableNum(uint32_t *streamCount);
 /**
  * Whether a failed task stops the stream (ACL_STOP_ON_FAILURE) or the next one runs
  * (ACL_CONTINUE_ON_FAILURE, the default). Stopping covers all streams of the context.
+ * Errors: 107000: a default stream, no such mode, or the mode was set before.
  */
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 
 /**
- * Sets one attribute of a stream. NULL is the default stream.
- * Page: aclcppdevg_03_1874
+ * Sets one attribute of a stream to the member of *value that belongs to it. NULL is the default
+ * stream.
+ * Errors: 107000: no such attribute; for the failure mode as aclrtSetStreamFailureMode.
+ * Page: aclcppdevg_03_1857
  */
 aclError aclrtSetStreamAttribute(
     aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value);
 
 /**
- * Reads one attribute of a stream. NULL is the default stream.
+ * Reads one attribute of a stream into the member of *value that belongs to it. NULL is the default
+ * stream.
+ * Errors: 107000: no such attribute.
  * Page: aclcppdevg_03_1858
  */
 aclError aclrtGetStreamAttribute(
     aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value);
 
-/** Turns the detection of overflow in a stream's operators on (1) or off (0). */
+/**
+ * Turns the detection of overflow in a stream's operators on (1) or off (0). NULL is the default
+ * stream.
+ */
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 
-/** Whether overflow is detected in a stream's operators. */
+/** Whether overflow is detected in a stream's operators: 1 or 0. NULL is the default stream. */
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
 /**
  * Drops the tasks of a stream, the running one too. Calls that wait for the stream fail.
+ * Errors: 107000: a default stream; 107027: the stream is being captured.
  * Page: aclcppdevg_03_1777
  */
 aclError aclrtStreamAbort(aclrtStream stream);
 
 /**
  * Stops the running task of a stream; queued tasks stay.
+ * In part: a task that runs is not stopped; the call is refused with 207000 then.
  * Errors: 107017: no live stream; 207000: the stream was not made with ACL_STREAM_DEVICE_USE_ONLY,
  * or a task is running.
  * Page: aclcppdevg_03_1997
@@ -1521,24 +1707,43 @@ aclError aclrtStreamStop(aclrtStream stream);
 /**
  * Calls callback after each stream is made and before each is destroyed, default streams too. One
  * callback a name; callback NULL removes it.
+ * Errors: 107000: regName is empty, or has a callback already.
  * Page: aclcppdevg_03_1996
  */
 aclError aclrtRegStreamStateCallback(
     const char *regName, aclrtStreamStateCallback callback, void *args);
 
-/** Lets the operators of a stream use at most value cores of a kind. */
+/**
+ * Lets the operators of a stream use at most value cores of a kind.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ * Errors: 107000: no such type, or value is 0 or more than the device has.
+ */
 aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value);
 
-/** How many cores of a kind the operators of a stream may use. */
+/**
+ * How many cores of a kind the operators of a stream may use.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ * Errors: 107000: no such type.
+ */
 aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value);
 
-/** Removes the limits of aclrtSetStreamResLimit. */
+/**
+ * Removes the limits of aclrtSetStreamResLimit.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ */
 aclError aclrtResetStreamResLimit(aclrtStream stream);
 
-/** Operators that this thread prepares keep to the core limits of the stream. */
+/**
+ * Operators that this thread prepares keep to the core limits of the stream.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ */
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
 
-/** Takes aclrtUseStreamResInCurrentThread back. */
+/**
+ * Takes aclrtUseStreamResInCurrentThread back.
+ * In part: kept and reported; the cores of the CPU are not limited by it.
+ * Errors: 107000: the thread does not use the limits of this stream.
+ */
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 
 #ifdef __cplusplus

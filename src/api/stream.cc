@@ -1,4 +1,5 @@
 // Streams: life, waiting, attributes, failure behaviour.
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -106,16 +107,19 @@ void aclrtGetStreamOverflowSwitch(rt::Stream& stream, uint32_t* flag) {
 
 void aclrtSetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue* value) {
   switch (static_cast<int>(stmAttrType)) {
-    case 1:
+    case ACL_STREAM_ATTR_FAILURE_MODE:
       return aclrtSetStreamFailureMode(stream, value->failureMode);
-    case 2:
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
       stream.attributes.overflow_switch = value->overflowSwitch;
       return;
-    case 3:
+    case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
       stream.attributes.user_tag = value->userCustomTag;
       return;
-    case 4:
+    case ACL_STREAM_ATTR_CACHE_OP_INFO:
       stream.attributes.cache_op_info = value->cacheOpInfoSwitch;
+      return;
+    case ACL_STREAM_ATTR_PRIORITY:
+      stream.SetPriority(std::min(value->streamPriority, kLowestPriority));
       return;
     default:
       Fail(107000, "stream-attribute", "stmAttrType = {} is not an attribute that can be set",
@@ -125,17 +129,20 @@ void aclrtSetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, ac
 
 void aclrtGetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue* value) {
   switch (static_cast<int>(stmAttrType)) {
-    case 1:
+    case ACL_STREAM_ATTR_FAILURE_MODE:
       value->failureMode = stream.stop_on_failure() ? 1 : 0;
       return;
-    case 2:
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
       value->overflowSwitch = stream.attributes.overflow_switch;
       return;
-    case 3:
+    case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
       value->userCustomTag = stream.attributes.user_tag;
       return;
-    case 4:
+    case ACL_STREAM_ATTR_CACHE_OP_INFO:
       value->cacheOpInfoSwitch = stream.attributes.cache_op_info;
+      return;
+    case ACL_STREAM_ATTR_PRIORITY:
+      value->streamPriority = stream.options().priority;
       return;
     default:
       Fail(107000, "stream-attribute", "stmAttrType = {} is not an attribute", static_cast<int>(stmAttrType));

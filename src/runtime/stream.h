@@ -137,6 +137,7 @@ class Stream {
   uint32_t id() const { return id_; }
   Context& context() const { return *static_cast<Context*>(context_); }
   StreamOptions options() const { return {priority_, flags_, is_default_}; }
+  void SetPriority(uint32_t priority) { priority_ = priority; }
   StreamState state() const { return state_.load(std::memory_order_relaxed); }
   uint64_t park_serial() const { return park_serial_.load(std::memory_order_relaxed); }
   // Whether the park that just ended was cancelled; clears it.

@@ -177,6 +177,14 @@ TEST_F(Stream, Attributes) {
   value = {};
   EXPECT_EQ(aclrtGetStreamAttribute(stream, ACL_STREAM_ATTR_USER_CUSTOM_TAG, &value), ACL_SUCCESS);
   EXPECT_EQ(value.userCustomTag, 42u);
+  value.streamPriority = 3;
+  EXPECT_EQ(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_PRIORITY, &value), ACL_SUCCESS);
+  value = {};
+  EXPECT_EQ(aclrtGetStreamAttribute(stream, ACL_STREAM_ATTR_PRIORITY, &value), ACL_SUCCESS);
+  EXPECT_EQ(value.streamPriority, 3u);
+  uint32_t priority = 9;
+  EXPECT_EQ(aclrtStreamGetPriority(stream, &priority), ACL_SUCCESS);
+  EXPECT_EQ(priority, 3u);
   EXPECT_NE(aclrtSetStreamAttribute(stream, static_cast<aclrtStreamAttr>(77), &value), ACL_SUCCESS);
   EXPECT_NE(aclrtGetStreamAttribute(stream, static_cast<aclrtStreamAttr>(77), &value), ACL_SUCCESS);
   uint32_t on = 9;
