@@ -69,8 +69,11 @@ std::string SafePath(const TensorData& data, const std::string& folder) {
   auto target = std::filesystem::weakly_canonical(root / clean, error);
   auto [end, ignored] = std::mismatch(root.begin(), root.end(), target.begin(), target.end());
   if (error || end != root.end()) {
-    Fail(kFileCorrupt, "onnx-external-path",
-         "tensor '{}': the external file '{}' leads out of the model's folder", data.name, location.string());
+    Fail(
+        kFileCorrupt, "onnx-external-path",
+        "tensor '{}': the external file '{}' leads out of the model's folder; where it is a link, as in a cache "
+        "of downloads, copy the folder with 'cp -rL'",
+        data.name, location.string());
   }
   return target.string();
 }
