@@ -1,12 +1,15 @@
 // What tools of quantisation write as DequantizeLinear, an operator and QuantizeLinear becomes the operator
 // that computes with the bytes themselves, rounding once.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "graph/ops/integers.h"
 #include "graph/passes/editor.h"
 #include "graph/passes/passes.h"
 #include "ops/conv/byte_conv.h"
+#include "ops/matmul/integer.h"
 
 namespace belay::graph {
 namespace {
@@ -25,6 +28,7 @@ class QuantisedFinder {
     bool found = false;
     for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
       const int node = static_cast<int>(n);
+      if (edit_.at(node).type == "BatchMatMul") found |= ops::SumsBytesExactly() && TakeMatMul(node);
       if (edit_.at(node).type != "QuantizeLinear" || !Known(edit_.at(node)) || !OneScale(ReadBy(node)))
         continue;
       found |= TakeSum(node) || (ops::ConvolvesBytes() && (TakeConvolution(node) || TakeProduct(node)));
@@ -137,6 +141,46 @@ class QuantisedFinder {
     }
     const auto *a = FindAttribute<bool>(node, "transpose_a"), *b = FindAttribute<bool>(node, "transpose_b");
     return (a == nullptr || !*a) && b != nullptr && *b;
+  }
+
+  // Sums of bytes, times both scales: no QuantizeLinear need follow.
+  bool TakeMatMul(int n) {
+    const Node& node = edit_.at(n);
+    auto x = Source(node.inputs[0]), w = Source(node.inputs[1]);
+    if (!x || !w || !OneScale(*x) || !ColumnsFit(*w, node.inputs[1].node)) return false;
+    const std::string name = node.name;
+    Constant scale = edit_.ConstantAt(w->scale);
+    auto scales = std::make_shared<HostTensor>(DType::kF32, scale->shape());
+    const float factor = edit_.ConstantAt(x->scale)->as<float>()[0];
+    for (int64_t i = 0; i < scale->count(); ++i) scales->as<float>()[i] = factor * scale->as<float>()[i];
+    const Port zero = OneWhereEqual(w->zero, name + "_zero");
+    const Port sums = edit_.AddNode(name + "_sums", "MatMulInteger", {x->bytes, w->bytes, x->zero, zero}, {});
+    const Port real = edit_.AddNode(name + "_real", "Cast", {sums}, {});
+    edit_.at(real.node).attributes["dst_type"] = DType::kF32;
+    const Port factors = edit_.AddConstant(name + "_scales", std::move(scales));
+    edit_.Rewrite(n, "Mul", {real, factors}, {});
+    return true;
+  }
+
+  // Zero points that do not differ are subtracted by the product itself.
+  Port OneWhereEqual(const Port& zeros, const std::string& name) {
+    Constant all = edit_.ConstantAt(zeros);
+    const std::vector<int64_t> values = all->Ints();
+    if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end()) return zeros;
+    return edit_.AddConstant(name, std::make_shared<HostTensor>(all->dtype(), Shape{}, all->data(), all));
+  }
+
+  // A matrix of bytes that `node` dequantises, with one scale and zero point for all or one for each column.
+  bool ColumnsFit(const Quantised& w, int node) {
+    Constant bytes = edit_.ConstantAt(w.bytes), scale = edit_.ConstantAt(w.scale),
+             zero = edit_.ConstantAt(w.zero);
+    if (bytes == nullptr || bytes->shape().rank() != 2 || !IsByte(bytes->dtype()) ||
+        scale->dtype() != DType::kF32 || scale->shape().rank() > 1 || zero->count() != scale->count())
+      return false;
+    const auto* axis = FindAttribute<int64_t>(edit_.at(node), "axis");
+    const bool by_column =
+        (axis == nullptr || *axis == 1 || *axis == -1) && scale->count() == bytes->shape()[1];
+    return scale->count() == 1 || by_column;
   }
 
   // Images and filters lie as ONNX has them.

@@ -8,6 +8,7 @@
 #include "graph/passes/passes.h"
 #include "graph/specialise.h"
 #include "ops/conv/byte_conv.h"
+#include "ops/matmul/integer.h"
 
 namespace belay::graph {
 namespace {
@@ -158,6 +159,37 @@ TEST_F(FindQuantisedTest, AFullyConnectedLayer) {
     Graph graph = Check(b, b.Bytes(y, 0.2f, 120), {3, 40});
     EXPECT_EQ(Count(graph, "QLinearConv"), turned && ops::ConvolvesBytes() ? 1 : 0);
   }
+}
+
+TEST_F(FindQuantisedTest, ProductsWithAMatrixOfBytes) {
+  for (const DType type : {DType::kI8, DType::kU8}) {
+    for (int64_t scales : {1, 24}) {
+      b = {};
+      const Shape shape{2, 7, 40};
+      std::vector<float> steps;
+      for (int64_t i = 0; i < scales; ++i) steps.push_back(0.01f + 0.001f * static_cast<float>(i));
+      const Port bytes = type == DType::kI8 ? b.Constants<int8_t>(type, {40, 24}, -120, 120)
+                                            : b.Constants<uint8_t>(type, {40, 24}, 0, 255);
+      const Port zeros = scales == 1 || type == DType::kI8
+                             ? b.Zero(type == DType::kI8 ? 0 : 117, type, scales)
+                             : b.Constants<uint8_t>(type, {scales}, 100, 140);
+      Port w = b.Add("DequantizeLinear", {bytes, b.Scale(steps), zeros}, {{"axis", int64_t{1}}});
+      Port y = b.Add("BatchMatMul", {b.Real(Input(shape), 0.02f, 90), w});
+      y = b.Add("Add", {y, b.Constants<float>(DType::kF32, {24}, -1, 1)});
+      Graph graph = Check(b, b.Bytes(y, 0.4f, 120), shape);
+      EXPECT_EQ(Count(graph, "MatMulInteger"), ops::SumsBytesExactly() ? 1 : 0) << scales;
+    }
+  }
+}
+
+TEST_F(FindQuantisedTest, ProductsOfRowsThatHaveScalesStayReal) {
+  Port w = b.Add("DequantizeLinear",
+                 {b.Constants<int8_t>(DType::kI8, {24, 24}, -120, 120),
+                  b.Scale(std::vector<float>(24, 0.01f)), b.Zero(0, DType::kI8, 24)},
+                 {{"axis", int64_t{0}}});
+  Port y = b.Add("BatchMatMul", {b.Real(Input({7, 24}), 0.02f, 90), w});
+  Graph graph = Check(b, b.Bytes(y, 0.4f, 120), {7, 24});
+  EXPECT_EQ(Count(graph, "MatMulInteger"), 0);
 }
 
 TEST_F(FindQuantisedTest, ABiasInOtherStepsStaysReal) {
