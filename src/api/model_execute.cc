@@ -31,8 +31,9 @@ Dataset::Item& ItemAt(Dataset& dataset, size_t index) {
   Fail(100000, "dataset-index", "there is no buffer {}; the dataset has {}", index, dataset.items.size());
 }
 
-std::vector<Buffer> BuffersOf(const Dataset& dataset, size_t count, const char* what) {
-  if (dataset.items.size() < count) {
+// `beside`: how many more the dataset may have that are not passed on.
+std::vector<Buffer> BuffersOf(const Dataset& dataset, size_t count, size_t beside, const char* what) {
+  if (dataset.items.size() < count || dataset.items.size() > count + beside) {
     Fail(100000, "model-buffer-count", "the model has {} {}s, but {} buffers were given", count, what,
          dataset.items.size());
   }
@@ -140,8 +141,9 @@ Run Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output,
             bool waits) {
   Run run{std::move(model), nullptr, nullptr};
   run.instance = run.model->InstanceFor(TypesFor(*run.model, input));
-  std::vector<Buffer> inputs = BuffersOf(input, run.instance->inputs().size(), "input");
-  std::vector<Buffer> outputs = BuffersOf(output, run.instance->outputs().size(), "output");
+  const size_t gear_inputs = run.model->file().gears.kind == Gears::kNone ? 0 : 1;
+  std::vector<Buffer> inputs = BuffersOf(input, run.instance->inputs().size(), gear_inputs, "input");
+  std::vector<Buffer> outputs = BuffersOf(output, run.instance->outputs().size(), 0, "output");
   if (run.instance->dynamic() && waits) run.result = std::make_shared<graph::DynamicResult>();
   run.instance->Execute(stream, inputs, outputs, run.result);
   DescribeOutputs(*run.instance, output);
@@ -161,6 +163,11 @@ void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::
   ItemAt(dataset, index);
   if (model->file().gears.kind != kind) {
     Fail(145013, "model-gear-kind", "model {} was not built for sizes of this kind", id);
+  }
+  if (const size_t wanted = model->file().graph.inputs.size(); index != wanted) {
+    Fail(100000, "model-gear-input",
+         "index is {}; sizes are chosen by input {} ('{}', aclmdlGetInputIndexByName finds it)", index,
+         wanted, graph::kGearInputName);
   }
   model->TypesOfGear(gear);  // throws for one that it was not built for
   dataset.gear = gear;

@@ -23,6 +23,7 @@ struct Engine {
   Options options;
   uint64_t last = 0;
   std::map<uint64_t, std::shared_ptr<SessionState>> sessions;
+  std::map<uint64_t, std::string> refused;  // why there is no session of this number
 };
 Engine& TheEngine() { return PerProcess<Engine>::Get(); }
 
@@ -38,12 +39,12 @@ Options Known(const Options& options) {
   Options known;
   for (const auto& [key, value] : options) {
     if (graph::IsBuildOption(key)) {
-      graph::CheckBuildOptions({{key, value}});
       known.emplace(key, value);
     } else {
       Warn("GE", "option " + key + " (\"" + value + "\") is not known and is ignored");
     }
   }
+  graph::CheckBuildOptions(known);
   return known;
 }
 
@@ -104,20 +105,26 @@ void StopEngine() {
   graph::ForgetPreparedOps();
 }
 
-uint64_t OpenSession(Options options) {
+void OpenSession(Options options, uint64_t* id) {
   Engine& engine = TheEngine();
   std::lock_guard hold(engine.lock);
   NeedRunning(engine);
-  Options all = Known(options);
-  all.insert(engine.options.begin(), engine.options.end());
-  engine.sessions.emplace(++engine.last, std::make_shared<SessionState>(std::move(all)));
-  return engine.last;
+  *id = ++engine.last;
+  try {
+    Options all = Known(options);
+    all.insert(engine.options.begin(), engine.options.end());
+    engine.sessions.emplace(*id, std::make_shared<SessionState>(std::move(all)));
+  } catch (const Error& error) {
+    engine.refused.emplace(*id, error.sentence());
+    throw;
+  }
 }
 
 void CloseSession(uint64_t id) {
   std::shared_ptr<SessionState> gone;
   Engine& engine = TheEngine();
   std::lock_guard hold(engine.lock);
+  engine.refused.erase(id);
   auto it = engine.sessions.find(id);
   if (it == engine.sessions.end()) return;
   gone = std::move(it->second);
@@ -130,8 +137,13 @@ std::shared_ptr<SessionState> FindSession(uint64_t id) {
   NeedRunning(engine);
   auto it = engine.sessions.find(id);
   if (it != engine.sessions.end()) return it->second;
+  if (auto refused = engine.refused.find(id); refused != engine.refused.end()) {
+    Fail(kBadArgument, "ge-session-refused",
+         "there is no session, because its constructor failed: {}; make it again with other options",
+         refused->second);
+  }
   Fail(kBadArgument, "ge-session-gone",
-       "the session is gone: it was made before GEInitialize, or GEFinalize ended it");
+       "the session is gone: it was made before GEInitialize, or GEFinalize ended it; make a new one");
 }
 
 // --- sessions ------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <string_view>
 
 #include "base/error.h"
 #include "ge/codes.h"
@@ -53,6 +54,9 @@ void Save(const char_t* output_file, const ModelBufferData& model) {
   if (output_file == nullptr || model.data == nullptr) {
     Fail(kBadArgument, "ge-null", "{} is null", output_file == nullptr ? "output_file" : "the model's data");
   }
+  if (std::string_view name = output_file; name.empty() || name.ends_with('/'))
+    Fail(kBadArgument, "ge-file-name", "output_file is '{}', which names no file; \".om\" is added to a name",
+         name);
   belay::graph::SaveModel(std::string(output_file) + ".om", model.data.get(), model.length);
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ge/codes.h"
 #include "ge/tensor_impl.h"
+#include "graph/host_tensor.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
 
@@ -26,6 +27,12 @@ bool Fits(const ValueType& declared, const ValueType& given) {
     if (declared.shape[i] >= 0 && declared.shape[i] != given.shape[i]) return false;
   }
   return true;
+}
+
+bool DescribesBytes(const ValueType& given, const Tensor& tensor) {
+  if (!given.concrete()) return false;
+  auto count = tensor::CheckedCount({given.shape.begin(), given.shape.end()});
+  return count.has_value() && graph::PackedBytes(given.dtype, *count) == tensor.GetSize();
 }
 
 // Memory of the device for one run.
@@ -143,7 +150,8 @@ std::vector<ValueType> TypesFor(const Model& model, const std::vector<Tensor>& i
   }
   for (size_t i = 0; i < types.size(); ++i) {
     ValueType given = ge::ValueTypeOf(inputs[i].GetTensorDesc());
-    if (types[i].concrete()) continue;  // the bytes are what counts; the run checks them
+    // A description that fits its bytes is meant. Otherwise the bytes are what counts; the run checks them.
+    if (types[i].concrete() && (given.dtype == types[i].dtype || !DescribesBytes(given, inputs[i]))) continue;
     if (!Fits(types[i], given) || !given.concrete() || given.dtype != types[i].dtype) {
       Fail(kBadArgument, "ge-input-shape", "input {} is given as {}, but the graph declares {}", i,
            given.ToString(), types[i].ToString());

@@ -36,7 +36,7 @@ AscendString GEGetWarningMsgV2() { return AscendString(LastWarningText().c_str()
 
 // A constructor has no status: what is wrong is told by the calls that follow.
 Session::Session(const std::map<AscendString, AscendString>& options) : sessionId_(0) {
-  Guarded("Session", [&] { sessionId_ = OpenSession(OptionsOf(options)); });
+  Guarded("Session", [&] { OpenSession(OptionsOf(options), &sessionId_); });
 }
 Session::~Session() {
   Guarded("~Session", [&] { CloseSession(sessionId_); });

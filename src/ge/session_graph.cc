@@ -21,6 +21,13 @@ void ApplyTypes(graph::Graph& graph, const std::vector<graph::ValueType>& inputs
   }
 }
 
+void NeedBytes(graph::Buffer memory, uint64_t need) {
+  const size_t given = memory.data == nullptr ? 0 : memory.bytes;
+  if (memory.data != nullptr && given >= need) return;
+  Fail(kBadArgument, "ge-memory-short",
+       "the memory has {} bytes; the graph needs {} (GetCompiledGraphSummary says how much)", given, need);
+}
+
 }  // namespace
 
 void SessionGraph::Compile(rt::Device& device, const std::vector<graph::ValueType>& inputs) {
@@ -59,10 +66,8 @@ void SessionGraph::Load(rt::Device& device) {
 
 void SessionGraph::UseWork(rt::Device& device, graph::Buffer work) {
   uint64_t need = Ready(device)->work_bytes();
-  if (work.data == nullptr || work.bytes < need) {
-    Fail(kBadArgument, "ge-memory-short", "the memory has {} bytes; the graph needs {}",
-         work.data == nullptr ? 0 : work.bytes, need);
-  }
+  if (need == 0 && work.data == nullptr) return;
+  NeedBytes(work, need);
   rt::CheckDeviceRange(work.data, work.bytes, "memory");
   std::lock_guard hold(lock_);
   work_ = work;
@@ -73,10 +78,8 @@ void SessionGraph::UseWork(rt::Device& device, graph::Buffer work) {
 
 void SessionGraph::UseConstants(rt::Device& device, graph::Buffer memory) {
   uint64_t need = Ready(device)->weight_bytes();
-  if (memory.data == nullptr || memory.bytes < need) {
-    Fail(kBadArgument, "ge-memory-short", "the memory has {} bytes; the graph needs {}",
-         memory.data == nullptr ? 0 : memory.bytes, need);
-  }
+  if (need == 0 && memory.data == nullptr) return;
+  NeedBytes(memory, need);
   std::lock_guard hold(lock_);
   if (std::exchange(has_constants_, true)) {
     Fail(kBadArgument, "ge-memory-twice", "memory for constants may be given once, and it was given before");

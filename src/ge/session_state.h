@@ -93,7 +93,8 @@ class SessionState {
 };
 
 // The engine of the process. Throw Error when GEInitialize was not called.
-uint64_t OpenSession(Options options);
+// `*id` is the session's number, also when it is refused: then FindSession says why.
+void OpenSession(Options options, uint64_t* id);
 void CloseSession(uint64_t id);
 std::shared_ptr<SessionState> FindSession(uint64_t id);
 

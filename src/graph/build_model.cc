@@ -37,8 +37,14 @@ bool ParseInt(std::string_view text, int64_t* value) {
 
 // A size, -1, or a range a~b, which stands for "not known".
 int64_t ParseSize(std::string_view text, std::string_view whole) {
-  int64_t size = 0;
-  if (text.find('~') != std::string_view::npos) return kUnknownDim;
+  int64_t size = 0, most = 0;
+  if (size_t range = text.find('~'); range != std::string_view::npos) {
+    if (ParseInt(text.substr(0, range), &size) && ParseInt(text.substr(range + 1), &most) && size >= 0 &&
+        (most == -1 || size <= most))
+      return kUnknownDim;
+    Fail(kGraphInvalid, "build-input-shape", "E10002: '{}' in '{}' is no range; write least~most", text,
+         whole);
+  }
   if (!ParseInt(text, &size) || size < -1 || size > INT32_MAX) {
     Fail(kGraphInvalid, "build-input-shape",
          "E10002: '{}' is no shape; write \"input_name1:n1,c1,h1,w1;input_name2:n2\"", whole);
@@ -214,7 +220,9 @@ std::map<std::string, Shape> ParseShapes(const std::string& text) {
     if (colon != std::string_view::npos && colon > 0 && entry[colon - 1] == ':')
       colon = std::string_view::npos;  // "onnx::x"
     std::string name(entry.substr(0, colon));
-    Shape& shape = shapes[name];
+    auto [it, first] = shapes.emplace(name, Shape());
+    if (!first) Fail(kShapeInvalid, "build-input-shape", "E10002: '{}' names input '{}' twice", text, name);
+    Shape& shape = it->second;
     if (colon == std::string_view::npos) continue;  // a scalar
     for (std::string_view size : Split(entry.substr(colon + 1), ',')) {
       if (shape.rank() == tensor::kMaxRank)
@@ -233,6 +241,9 @@ void CheckBuildOptions(const BuildOptions& options) {
   }
   CheckSocVersion(Value(options, "ge.socVersion"));
   MayRoundToBfloat16(options);  // refuses modes that do not exist
+  if (!Value(options, "ge.exec.precision_mode").empty() &&
+      !Value(options, "ge.exec.precision_mode_v2").empty())
+    Fail(kGraphInvalid, "build-option", "E10047: precision_mode and precision_mode_v2 exclude one another");
 }
 
 void OptimiseFor(const BuildOptions& options, Graph& specialised) {

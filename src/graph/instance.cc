@@ -194,6 +194,11 @@ void CheckBuffers(std::span<const Buffer> buffers, const std::vector<ModelPort>&
          buffers.size());
   }
   for (size_t i = 0; i < ports.size(); ++i) {
+    if (buffers[i].data == nullptr && buffers[i].bytes != 0) {
+      Fail(100000, "model-buffer-null",
+           "{} {} ('{}', {}) is a null pointer with {} bytes; give it memory from aclrtMalloc", what, i,
+           ports[i].name, ports[i].type.ToString(), buffers[i].bytes);
+    }
     if (!ports[i].type.concrete() || buffers[i].bytes >= ports[i].bytes) continue;
     Fail(100000, "model-buffer-short", "{} {} ('{}', {}) needs {} bytes, but its buffer has {}", what, i,
          ports[i].name, ports[i].type.ToString(), ports[i].bytes, buffers[i].bytes);

@@ -89,9 +89,15 @@ TEST(GeLife, OptionsAreCheckedOrSaidToBeIgnored) {
   ge::Session session(GeOptions{});
   EXPECT_NE(session.AddGraph(1, AddAndRelu({1}, 1), no_such_mode), ge::SUCCESS);
   EXPECT_THAT(GeError(), HasSubstr("no_such_mode"));
-  EXPECT_EQ(ge::Session(no_such_mode).GetSessionId(), 0u);
+  ge::Session refused(no_such_mode);
+  EXPECT_NE(refused.AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("no_such_mode")) << "what the constructor could not tell";
   EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
   EXPECT_NE(ge::GEInitialize(no_such_mode), ge::SUCCESS);
+  EXPECT_NE(ge::GEInitialize(
+                GeOptions{{"ge.exec.precision_mode", "force_fp32"}, {"ge.exec.precision_mode_v2", "origin"}}),
+            ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("exclude one another"));
   EXPECT_EQ(ge::GEInitialize(GeOptions{}), ge::SUCCESS);
   EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
 }

@@ -170,6 +170,9 @@ TEST_F(Onnx, SavingAddsTheSuffix) {
   EXPECT_EQ(aclmdlLoadFromFile((base + ".om").c_str(), &id), ACL_SUCCESS);
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
   EXPECT_EQ(ge::aclgrphSaveModel("/no/such/folder/m", model), ge::GRAPH_FAILED);
+  EXPECT_EQ(ge::aclgrphSaveModel("", model), ge::GRAPH_PARAM_INVALID);
+  EXPECT_EQ(ge::aclgrphSaveModel(folder / "", model), ge::GRAPH_PARAM_INVALID);
+  EXPECT_THAT(LastMessage(), HasSubstr("names no file"));
   EXPECT_NE(ge::aclgrphSaveModel(base.c_str(), ge::ModelBufferData{}), ge::GRAPH_SUCCESS);
 }
 

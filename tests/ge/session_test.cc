@@ -232,6 +232,13 @@ TEST_F(Session, InputsThatDoNotFitAreRefused) {
   EXPECT_NE(session_->RunGraph(1, {Floats({2}, {1, 2})}, outputs), ge::SUCCESS);
   EXPECT_NE(session_->RunGraph(2, {Floats({3}, {1, 2, 3})}, outputs), ge::SUCCESS);
   EXPECT_THAT(GeError(), HasSubstr("no graph 2"));
+  ge::Tensor integers = Floats({3}, {1, 2, 3});
+  integers.SetDataType(ge::DT_INT32);
+  EXPECT_NE(session_->RunGraph(1, {integers}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("ACL_INT32"));
+  ge::Tensor undescribed;
+  undescribed.SetData(integers.GetData(), integers.GetSize());
+  EXPECT_EQ(session_->RunGraph(1, {undescribed}, outputs), ge::SUCCESS) << GeError();
   EXPECT_NE(
       session_->RunGraphWithStreamAsync(1, reinterpret_cast<void*>(1), {OnDevice({3}, {1, 2, 3})}, outputs),
       ge::SUCCESS);
@@ -302,6 +309,23 @@ TEST_F(Session, MemoryOfTheProgramIsUsed) {
   EXPECT_NE(session_->UpdateGraphFeatureMemoryBase(1, nullptr, 0), ge::SUCCESS);
   EXPECT_THAT(Run(1, Floats({3}, {1, 2, 3})), ElementsAre(2, 3, 4));
   EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+}
+
+TEST_F(Session, NoMemoryIsNeededWhereNoneIsUsed) {
+  ge::Graph graph("relu");
+  auto x = Input("x", {3});
+  graph.SetInputs({x}).SetOutputs({ge::op::Relu("relu").set_input_x(x)});
+  Add(1, graph);
+  ASSERT_EQ(session_->CompileGraph(1), ge::SUCCESS) << GeError();
+  size_t constants = 1, between = 1;
+  auto summary = session_->GetCompiledGraphSummary(1);
+  ASSERT_EQ(summary->GetConstMemorySize(constants), ge::SUCCESS);
+  ASSERT_EQ(summary->GetFeatureMemorySize(between), ge::SUCCESS);
+  EXPECT_EQ(constants, 0u);
+  EXPECT_EQ(between, 0u);
+  EXPECT_EQ(session_->SetGraphConstMemoryBase(1, nullptr, 0), ge::SUCCESS) << GeError();
+  EXPECT_EQ(session_->UpdateGraphFeatureMemoryBase(1, nullptr, 0), ge::SUCCESS) << GeError();
+  EXPECT_THAT(Run(1, Floats({3}, {1, -2, 3})), ElementsAre(1, 0, 3));
 }
 
 TEST_F(Session, BuildGraphTakesTheSizesOfTheInputs) {

@@ -48,9 +48,6 @@ graph::BuildOptions BuildOptionsOf(const Options& options) {
   for (const auto& [option, key] : kBuildKeys) {
     if (!options.Get(option).empty()) build[key] = options.Get(option);
   }
-  if (options.Has("precision_mode") && options.Has("precision_mode_v2")) {
-    Fail(100000, "atc-exclusive", "E10047: --precision_mode and --precision_mode_v2 exclude one another");
-  }
   return build;
 }
 
@@ -80,6 +77,9 @@ graph::Graph ImportModel(const Options& options, const char* file = "model") {
          "E10001: --framework is {}; only 5 (ONNX) is supported. Export the model to ONNX", framework);
   }
   std::filesystem::path path = Needed(options, file);
+  if (std::filesystem::is_directory(path))
+    Fail(100000, "atc-input-file", "E10001: --{} is '{}', a folder; name the ONNX file in it", file,
+         path.string());
   std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
   graph::onnx::ModelData model = graph::onnx::ReadModel(graph::onnx::ReadFile(path.string()));
   if (options.Has("out_nodes")) ChooseOutputs(model, options.Get("out_nodes"));
@@ -124,6 +124,10 @@ void Compile(const Options& options, Progress& progress) {
     }
     progress.Step("compiling operators");
     return CompileSingleOps(options.Get("singleop"), output);
+  }
+  if (output.ends_with('/')) {
+    Fail(100000, "atc-output-name",
+         "E10001: --output is '{}', a folder; add the name of the file, without .om", output);
   }
   progress.Step("reading the model");
   graph::Graph graph = ImportModel(options);

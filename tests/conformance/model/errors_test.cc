@@ -137,6 +137,9 @@ TEST_F(ModelErrors, OfGears) {
   EXPECT_THAT(LastMessage(), testing::HasSubstr("aclmdlSetDynamicBatchSize"));
   EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 2, 4), ACL_ERROR_INVALID_PARAM)
       << "there is no such buffer";
+  EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 0, 4), ACL_ERROR_INVALID_PARAM) << "that is x";
+  EXPECT_THAT(LastMessage(), testing::HasSubstr(ACL_DYNAMIC_TENSOR_NAME));
+  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_INVALID_PARAM) << "none was chosen";
   EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 1, 0), kNoGear);
   EXPECT_EQ(aclmdlSetDynamicBatchSize(id, in.get(), 1, 3), kNoGear);
   EXPECT_EQ(aclmdlSetDynamicHWSize(id, in.get(), 1, 4, 4), kNoGear);
@@ -228,6 +231,20 @@ TEST_F(ModelErrors, OfBuffers) {
   aclDataBuffer* empty = aclCreateDataBuffer(nullptr, 0);
   Dataset empty_in(empty);
   EXPECT_EQ(aclmdlExecute(id, empty_in.get(), out.get()), ACL_ERROR_INVALID_PARAM);
+  ASSERT_EQ(aclUpdateDataBuffer(empty, nullptr, 24), ACL_SUCCESS);
+  for (aclDataBuffer* buffer : {x.buffer(), y.buffer()}) {
+    Dataset more(buffer);
+    more.Add(empty);
+    EXPECT_EQ(aclmdlExecute(id, buffer == x.buffer() ? more.get() : in.get(),
+                            buffer == y.buffer() ? more.get() : out.get()),
+              ACL_ERROR_INVALID_PARAM)
+        << "a buffer too many";
+    EXPECT_THAT(LastMessage(), testing::HasSubstr("2 buffers"));
+  }
+  EXPECT_EQ(aclmdlExecute(id, empty_in.get(), out.get()), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("null pointer"));
+  EXPECT_EQ(aclmdlExecute(id, in.get(), empty_in.get()), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
+  EXPECT_EQ(aclmdlExecuteAsync(id, in.get(), empty_in.get(), stream), ACL_ERROR_INVALID_PARAM);
   void* freed = nullptr;
   ASSERT_EQ(aclrtMalloc(&freed, 24, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
   ASSERT_EQ(aclrtFree(freed), ACL_SUCCESS);

@@ -141,6 +141,10 @@ TEST_F(OpErrors, OfBuffers) {
   EXPECT_EQ(Run([&](Call& c) { c.out[0] = short_; }), ACL_ERROR_INVALID_PARAM);
   aclDataBuffer* empty = aclCreateDataBuffer(nullptr, 0);
   EXPECT_EQ(Run([&](Call& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM);
+  ASSERT_EQ(aclUpdateDataBuffer(empty, nullptr, 24), ACL_SUCCESS);
+  EXPECT_EQ(Run([&](Call& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
+  EXPECT_EQ(Run([&](Call& c) { c.out[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("null pointer"));
   void* freed = nullptr;
   ASSERT_EQ(aclrtMalloc(&freed, 24, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
   ASSERT_EQ(aclrtFree(freed), ACL_SUCCESS);
