@@ -97,6 +97,14 @@ bool HasEffect(std::string_view key) {
   return keys->count(key) != 0;
 }
 
+// What a card's compiler does to the graph that it is given, and atc here does to an ONNX file.
+const char* WhyNot(std::string_view key) {
+  if (key == "ge.outputNodeName") return "it is not supported here; atc has --out_nodes";
+  if (key == "ge.outputDatatype") return "it is not supported here; atc has --output_type";
+  if (key == "ge.INPUT_NODES_SET_FP16") return "it is not supported here; atc has --input_fp16_nodes";
+  return "there is no such option";
+}
+
 std::string_view Value(const BuildOptions& options, const char* key, const char* other = "") {
   auto it = options.find(key);
   if (it == options.end()) it = options.find(other);
@@ -237,7 +245,7 @@ bool IsBuildOption(std::string_view key) { return HasEffect(key) || HasNoEffect(
 
 void CheckBuildOptions(const BuildOptions& options) {
   for (const auto& [key, value] : options) {
-    if (!IsBuildOption(key)) BadOption(key, value, "there is no such option");
+    if (!IsBuildOption(key)) BadOption(key, value, WhyNot(key));
   }
   CheckSocVersion(Value(options, "ge.socVersion"));
   MayRoundToBfloat16(options);  // refuses modes that do not exist

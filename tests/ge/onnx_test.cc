@@ -1,5 +1,6 @@
 // ONNX bytes to a graph, to a model in memory, to results: the way that onnxruntime's provider goes.
 #include <acl/acl_mdl.h>
+#include <ge/ge_api_types.h>
 #include <ge/ge_ir_build.h>
 #include <parser/caffe_parser.h>
 #include <parser/onnx_parser.h>
@@ -101,6 +102,9 @@ TEST_F(Onnx, AnUnknownOptionIsNamed) {
   ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
   EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{"ge.frob", "1"}}, model), ge::GRAPH_PARAM_INVALID);
   EXPECT_THAT(LastMessage(), HasSubstr("ge.frob"));
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{ge::ir_option::INPUT_FP16_NODES, "x"}}, model),
+            ge::GRAPH_PARAM_INVALID);
+  EXPECT_THAT(LastMessage(), HasSubstr("atc has --input_fp16_nodes"));
   Options global = {{"ge.frob", "1"}};
   EXPECT_EQ(ge::aclgrphBuildInitialize(global), ge::GRAPH_PARAM_INVALID);
   std::string bytes = onnx_builder::SixTimes({2});

@@ -40,6 +40,7 @@ LD_LIBRARY_PATH=$PWD/second:$LD_LIBRARY_PATH doctor 1 "PROBLEM  LD_LIBRARY_PATH 
 grep -q 'ok       the runtime starts' out.txt || { cat out.txt; failed=1; }
 LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$PWD/other doctor 0 "note     LD_LIBRARY_PATH also has another toolkit, $PWD/other"
 LD_LIBRARY_PATH=$PWD/other:$LD_LIBRARY_PATH doctor 1 "libascendcl.so would be taken from another toolkit, $PWD/other, by LD_LIBRARY_PATH" ./good
+grep -q 'functions that the libraries above do not have' out.txt || { cat out.txt; failed=1; }
 LD_PRELOAD=$PWD/second/libascendcl.so doctor 1 "LD_PRELOAD loads $PWD/second/libascendcl.so of another toolkit"
 ASCEND_HOME_PATH=/opt/other doctor 1 'ASCEND_HOME_PATH leads to /opt/other (which does not exist), not to this toolkit'
 build old_rpath -lascendcl -Wl,--disable-new-dtags -Wl,-rpath,"$PWD/other" <<<"$program"

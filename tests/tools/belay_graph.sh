@@ -2,7 +2,7 @@
 set -uo pipefail
 toolkit=$(cd "$1" && pwd -P) write_model=$3 failed=0
 belay=$toolkit/bin/belay
-for model in six_times open branches dynamic; do "$write_model" $model $model.onnx || exit 1; done
+for model in six_times open branches product dynamic; do "$write_model" $model $model.onnx || exit 1; done
 check() {  # what command...
   local what=$1
   shift
@@ -32,6 +32,11 @@ check "says which" grep -q "input 'x' is ACL_FLOAT \[?, 3\]; say which sizes to 
 check "sizes given" sh -c "'$belay' graph --input-shape x:4,3 open.onnx | grep -q 'f32 \[4, 3\]'"
 "$toolkit/bin/atc" --framework=5 --model=open.onnx --output=open --input_shape=x:-1,3 >/dev/null
 check "sizes given to .om" sh -c "'$belay' graph --input-shape x:5,3 open.om | grep -q 'f32 \[5, 3\]'"
+"$belay" graph --input-shape x:5,4 open.om 2>err.txt; check "sizes that contradict it" test $? = 1
+check "says what it is" grep -q "gives input 'x' the shape \[5, 4\], but it is ACL_FLOAT \[?, 3\]" err.txt
+"$toolkit/bin/atc" --framework=5 --model=product.onnx --output=product >/dev/null
+"$belay" graph --input-shape x:3,4 product.om >late.txt
+check "what runs is drawn, also when sizes come late" grep -q 'FusedMatMul + bias + relu' late.txt
 check "data decides" sh -c "'$belay' graph dynamic.onnx | grep -q \"the data decides the shape of node 'node_y'\""
 "$belay" graph --run dynamic.onnx 2>err.txt; check "no times" test $? = 1
 echo nonsense >bad.om

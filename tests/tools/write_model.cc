@@ -21,6 +21,17 @@ std::string Branches() {
   return model.Bytes();
 }
 
+// A product that passes fuse with what follows.
+std::string Product() {
+  Model model;
+  model.inputs = {Value("x", {-1, 4})};
+  model.outputs = {Value("y", {-1, 4})};
+  model.constants = {Floats("w", {4, 4}, std::vector<float>(16, 1)), Floats("b", {4}, {1, 2, 3, 4})};
+  model.nodes = {Node("MatMul", {"x", "w"}, {"product"}), Node("Add", {"product", "b"}, {"sum"}),
+                 Node("Relu", {"sum"}, {"y"})};
+  return model.Bytes();
+}
+
 // The data decides how long y is.
 std::string Dynamic() {
   Model model;
@@ -41,13 +52,11 @@ std::string Unknown() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  std::map<std::string, std::string> models = {{"six_times", SixTimes({2, 3})},
-                                               {"open", SixTimes({-1, 3})},
-                                               {"branches", Branches()},
-                                               {"dynamic", Dynamic()},
-                                               {"unknown", Unknown()}};
+  std::map<std::string, std::string> models = {{"six_times", SixTimes({2, 3})}, {"open", SixTimes({-1, 3})},
+                                               {"branches", Branches()},        {"product", Product()},
+                                               {"dynamic", Dynamic()},          {"unknown", Unknown()}};
   if (count != 3 || models.count(arguments[1]) == 0) {
-    std::fprintf(stderr, "write_model six_times|open|branches|dynamic|unknown FILE\n");
+    std::fprintf(stderr, "write_model six_times|open|branches|product|dynamic|unknown FILE\n");
     return 2;
   }
   std::ofstream(arguments[2], std::ios::binary) << models[arguments[1]];

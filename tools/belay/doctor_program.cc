@@ -103,6 +103,7 @@ class Examination {
       Note(Verdict::kProblem, file.name + " is in " + lib64_ + ", but nothing leads the loader there",
            "source " + home_ + "/set_env.sh, or start it with belay run");
     } else if (!here && fs::exists(lib64_ + "/" + file.name) && IsAscendLibrary(file.name)) {
+      foreign_ = true;
       bool fixed = file.found_by.rfind("DT_RPATH", 0) == 0 || file.found_by == "its path";
       Note(Verdict::kProblem,
            file.name + " would be taken from " + DescribeForeign(fs::path(file.path).parent_path().string()) +
@@ -153,9 +154,10 @@ class Examination {
       std::string when = file.elf.bind_now ? "it does not start without them" : "it stops when it calls one";
       if (!ascend.empty()) {
         Note(Verdict::kProblem,
-             file.path + " uses " + std::to_string(ascend.size()) +
-                 " functions that Belay does not have: " + Shortened(ascend),
-             when + "; ask for them with this list");
+             file.path + " uses " + std::to_string(ascend.size()) + " functions that " +
+                 (foreign_ ? "the libraries above do not have: " : "Belay does not have: ") +
+                 Shortened(ascend),
+             when + (foreign_ ? "; see above" : "; ask for them with this list"));
       }
       if (!others.empty() && IsProgram() && !unresolved_) {
         Note(Verdict::kProblem, file.path + " uses symbols that no library of it has: " + Shortened(others),
@@ -182,6 +184,7 @@ class Examination {
   const std::string lib64_;
   std::vector<LoadedFile> files_;
   std::vector<Finding> findings_;
+  bool foreign_ = false;     // a library of Ascend's is not Belay's: nothing is said of Belay's then
   bool unresolved_ = false;  // a library of others is missing, and with it symbols
 };
 

@@ -1,6 +1,7 @@
 // belay graph: draws a compiled model. A program of its own, because it is linked with the
 // compiler.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "graph/build_model.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
+#include "graph/specialise.h"
 
 namespace belay::graph_tool {
 namespace {
@@ -33,6 +35,13 @@ graph::ModelFile Read(const Options& options) {
       graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(options.model)), folder), build);
 }
 
+// Of the sizes that the file has, those that are not open stay.
+bool Fits(const graph::ValueType& declared, const tensor::Shape& given) {
+  if (!declared.rank_known) return true;
+  return std::equal(declared.shape.begin(), declared.shape.end(), given.begin(), given.end(),
+                    [](int64_t has, int64_t wants) { return has < 0 || has == wants; });
+}
+
 // The types of the inputs, with sizes that the file leaves open filled in.
 std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Options& options) {
   std::map<std::string, tensor::Shape> given;
@@ -42,6 +51,10 @@ std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Option
     const graph::Node& node = graph.nodes[static_cast<size_t>(input)];
     types.push_back(node.types[0]);
     if (auto it = given.find(node.name); it != given.end()) {
+      if (!Fits(node.types[0], it->second)) {
+        throw std::invalid_argument("--input-shape gives input '" + node.name + "' the shape " +
+                                    it->second.ToString() + ", but it is " + node.types[0].ToString());
+      }
       types.back().shape = it->second;
       types.back().rank_known = true;
     }
@@ -54,10 +67,24 @@ std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Option
   return types;
 }
 
+// A graph with open sizes was not optimised when it was compiled: that is done when they are known, here as
+// when it runs.
+void FillIn(graph::ModelFile& file, const std::vector<graph::ValueType>& types) {
+  const bool open = std::any_of(file.graph.inputs.begin(), file.graph.inputs.end(), [&](int input) {
+    return !file.graph.nodes[static_cast<size_t>(input)].types[0].concrete();
+  });
+  if (!open) return;
+  graph::Specialised specialised = graph::Specialise(file.graph, types, graph::Purpose::kTypes);
+  if (!specialised.dynamic_at.empty()) return;
+  file.graph = std::move(specialised.graph);
+  graph::OptimiseFor(file.options, file.graph);
+}
+
 std::string Draw(const Options& options) {
   graph::ModelFile file = Read(options);
-  Picture picture =
-      MakePicture(file.graph, InputTypes(file.graph, options), {options.run ? options.runs : 0});
+  std::vector<graph::ValueType> types = InputTypes(file.graph, options);
+  FillIn(file, types);
+  Picture picture = MakePicture(file.graph, types, {options.run ? options.runs : 0});
   if (options.run && picture.runs == 0)
     throw std::invalid_argument("this model has no kernels to time: " + picture.note);
   if (picture.name.empty()) picture.name = std::filesystem::path(options.model).stem().string();
