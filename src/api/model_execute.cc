@@ -47,7 +47,7 @@ std::vector<Buffer> BuffersOf(const Dataset& dataset, size_t count, size_t besid
 }
 
 // The one size that is open follows from the bytes of the buffer.
-void SizeFromBytes(ValueType& type, size_t bytes) {
+void SizeFromBytes(ValueType& type, size_t bytes, size_t index) {
   int open = -1;
   int64_t known = static_cast<int64_t>(BytesOf(type.dtype));
   for (int i = 0; i < type.shape.rank(); ++i) {
@@ -59,8 +59,15 @@ void SizeFromBytes(ValueType& type, size_t bytes) {
       open = i;
     }
   }
-  if (open >= 0 && known > 0 && static_cast<int64_t>(bytes) % known == 0)
-    type.shape[open] = static_cast<int64_t>(bytes) / known;
+  if (open < 0 || known <= 0) return;
+  if (static_cast<int64_t>(bytes) % known != 0) {
+    Fail(
+        145021, "model-input-shape",
+        "input {} is {}, and its buffer has {} bytes, which is no multiple of {}; pass the bytes of whole ones, or "
+        "describe it with aclmdlSetDatasetTensorDesc",
+        index, type.ToString(), bytes, known);
+  }
+  type.shape[open] = static_cast<int64_t>(bytes) / known;
 }
 
 void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
@@ -95,7 +102,7 @@ std::vector<ValueType> TypesFor(const Model& model, const Dataset& input) {
     if (input.items[i].description != 0) {
       ApplyDescription(types[i], input.items[i].description, i);
     } else if (types[i].rank_known) {
-      SizeFromBytes(types[i], BufferAt(input, i).bytes);
+      SizeFromBytes(types[i], BufferAt(input, i).bytes, i);
     }
   }
   return types;

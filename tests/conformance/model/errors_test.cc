@@ -261,8 +261,10 @@ TEST_F(ModelErrors, OfBuffers) {
 
 TEST_F(ModelErrors, OfDescriptionsInDatasets) {
   uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2})));
-  DeviceBuffer x(24), y(24);
-  Dataset in(x.buffer()), out(y.buffer());
+  DeviceBuffer x(24), y(24), odd(23);
+  Dataset in(x.buffer()), out(y.buffer()), odd_in(odd.buffer());
+  EXPECT_EQ(aclmdlExecute(id, odd_in.get(), out.get()), kShape);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("23 bytes, which is no multiple of 8"));
   auto run = [&](std::vector<int64_t> dims) {
     aclTensorDesc* desc =
         aclCreateTensorDesc(ACL_FLOAT, static_cast<int>(dims.size()), dims.data(), ACL_FORMAT_ND);

@@ -216,6 +216,19 @@ TEST_F(Model, OpenSizesFollowTheBuffersOrTheirDescriptions) {
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
 }
 
+TEST_F(Model, ARangeIsAnOpenSize) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2}), "'--input_shape=x:1~2,2'"));
+  aclmdlIODimsRange range;
+  ASSERT_EQ(aclmdlGetInputDimsRange(desc_, 0, &range), ACL_SUCCESS);
+  EXPECT_EQ(range.range[0][0], 1);
+  EXPECT_EQ(range.range[0][1], -1);
+  DeviceBuffer x(24), y(24);
+  Fill(x, 6);
+  Dataset in(x.buffer()), out(y.buffer());
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS) << aclGetRecentErrMsg();
+  EXPECT_EQ(y.floats()[5], 30.0f) << "three rows";
+}
+
 TEST_F(Model, DescribesItselfWithoutBeingLoaded) {
   std::string path = Compile(onnx_builder::SixTimes({2, 3}));
   std::string bytes = ReadAll(path);
