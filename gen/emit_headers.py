@@ -39,10 +39,22 @@ def limits(function: Function) -> str:
     return f'Not implemented{why}: returns {code}.'
 
 
-def function_text(function: Function) -> str:
+def usually_needs_init(functions: list[Function]) -> bool:
+    return sum(f.needs_init for f in functions) * 2 >= len(functions)
+
+
+def init_note(function: Function, usual: bool) -> str:
+    """For the functions that differ from most of their header."""
+    if function.needs_init == usual:
+        return ''
+    return 'Needs aclInit.' if function.needs_init else 'Needs no aclInit.'
+
+
+def function_text(function: Function, needs_init: bool) -> str:
     proto = function.proto
     errors = '; '.join(f'{code}: {text}' for code, text in sorted(function.errors.items()))
-    doc = comment([function.brief, limits(function), f'Errors: {errors}.' if errors else '',
+    brief = ' '.join(filter(None, [function.brief, init_note(function, needs_init)]))
+    doc = comment([brief, limits(function), f'Errors: {errors}.' if errors else '',
                    f'Page: {function.page}' if function.page else ''])
     space = '' if proto.ret.endswith('*') else ' '
     items = [p.decl for p in proto.params] + (['...'] if proto.variadic else [])
@@ -100,15 +112,19 @@ def shared_errors(functions: list[Function]) -> str:
     if not plain:
         return ''
     nulls = ' or '.join(str(code) for code in sorted({f.family.null for f in plain}))
-    text = ('Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except where '
-            f'no device is touched; {nulls} for a null pointer or handle where none may be; 107017 for a handle '
-            'whose object is not alive, or no longer; 200000 when host memory is short.')
+    init = ('100001 before aclInit and after aclFinalize' if usually_needs_init(functions) else
+            '100001 without aclInit, where it is needed')
+    text = (f'Errors that are not said with each function: {init}; {nulls} for a null pointer or handle where none '
+            'may be; 107017 for a handle whose object is not alive, or no longer; 200000 when host memory is short.')
     if any(p.type == 'aclrtStream' for f in plain for p in f.proto.params):
         text += (' With a stream: 107002 when the thread has no context, 107003 when the stream is of another one, '
-                 '107033 when a capture of it was spoiled, and the code of the failure that stopped it. Functions '
-                 'that wait: 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a '
-                 'task that failed.')
-    return text + ' A function that returns a value gives 0 or NULL then, if its comment says nothing else.'
+                 '107033 when a capture of it was spoiled, and the code of the failure that stopped it.')
+        if any(f.family.name != 'aclnn' for f in plain):  # the second stage of an operator never waits
+            text += (' Functions that wait: 100000 in a callback, 107022 when the tasks were dropped meanwhile, and '
+                     'the code of a task that failed.')
+    if any(f.returns_value for f in functions):
+        text += ' A function that returns a value gives 0 or NULL then, if its comment says nothing else.'
+    return text
 
 
 def header_text(spec: Spec, header: Header) -> str:
@@ -121,7 +137,7 @@ def header_text(spec: Spec, header: Header) -> str:
     text += '#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n'
     text += ''.join(f'#include "{i}"\n' for i in header.includes) + '\n'
     text += '#ifdef __cplusplus\nextern "C" {\n#endif\n\n' + types_text(spec, header.path)
-    text += ''.join(map(function_text, functions))
+    text += ''.join(function_text(f, usually_needs_init(functions)) for f in functions)
     text += '#ifdef __cplusplus\n}\n' + ''.join(f'\n#include "{i}"\n' for i in header.cpp_includes)
     return text + f'#endif\n\n#endif  /* {guard} */\n'
 

@@ -21,7 +21,6 @@ _ERRORS = {161001: 'a required argument is null',
            161002: 'types, shapes or formats do not fit; aclGetRecentErrMsg says which'}
 
 _LAUNCH_ERRORS = {
-    107003: 'stream of another context',
     161002: 'memory of a tensor or the workspace is missing, freed, too short or on the host, or the executor is '
             "another operator's",
     561103: 'executor is null or spent'}

@@ -123,12 +123,22 @@ class HeaderTest(unittest.TestCase):
 
     def test_what_all_functions_return_is_said_once_a_header(self):
         plain = {'fn': 'aclError f(int a)', 'status': 'done'}
-        self.assertIn('100000 for a null pointer', emit_headers.emit(samples.spec_of(plain))['acl/t.h'])
+        self.assertIn('for a null pointer or handle', emit_headers.emit(samples.spec_of(plain))['acl/t.h'])
         self.assertNotIn('With a stream', emit_headers.emit(samples.spec_of(plain))['acl/t.h'])
         stream = {'fn': 'aclError g(aclrtStream stream)', 'status': 'done'}
         self.assertIn('With a stream', emit_headers.emit(samples.spec_of(plain, stream))['acl/t.h'])
         absent = {'fn': 'aclError h(int a)'}
         self.assertNotIn('Errors', emit_headers.emit(samples.spec_of(absent))['acl/t.h'])
+
+    def test_functions_that_differ_from_most_say_whether_they_need_init(self):
+        free = {'fn': 'aclError f(int a)', 'brief': 'One.', 'init': False, 'status': 'done'}
+        bound = [{'fn': f'aclError {name}(int a)', 'brief': 'Two.', 'status': 'done'} for name in 'gh']
+        text = emit_headers.emit(samples.spec_of(free, *bound))['acl/t.h']
+        self.assertIn('/** One. Needs no aclInit. */', text)
+        self.assertEqual(text.count('/** Two. */'), 2)
+        text = emit_headers.emit(samples.spec_of(free, free | {'fn': 'aclError k(int a)'}, bound[0]))['acl/t.h']
+        self.assertIn('/** Two. Needs aclInit. */', text)
+        self.assertIn('100001 without aclInit, where it is needed;', text)
 
     def test_another_spelling_has_the_same_errors(self):
         spec = samples.spec_of({'fn': 'aclError f(int a)', 'status': 'done', 'errors': {3: 'no'}},

@@ -2,10 +2,10 @@
  * Types, error codes and helpers that every other header uses. Belay implements this interface on
  * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
  * page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. A function that
- * returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 without aclInit, where it is needed; 100000
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. A function that returns a value gives 0 or NULL
+ * then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_BASE_H_
@@ -380,7 +380,7 @@ void *aclGetTensorDescAddress(const aclTensorDesc *desc);
 aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index);
 
 /**
- * How many cores a device has, or the bytes of its L2 cache.
+ * How many cores a device has, or the bytes of its L2 cache. Needs aclInit.
  * Errors: 100000: no such deviceInfo; 107001: no such device.
  */
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value);

@@ -1,13 +1,13 @@
 /**
  * Models. Belay implements this interface on the CPU. A function follows the page of its name in
  * the public API reference; "Page:" gives that page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
- * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
- * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
- * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
- * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 without aclInit, where it is needed; 100000
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it. Functions that wait: 100000 in a callback, 107022 when
+ * the tasks were dropped meanwhile, and the code of a task that failed. A function that returns a
+ * value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_MDL_H_
@@ -212,13 +212,14 @@ typedef struct aclmdlExeOMDesc {
 
 /**
  * The bytes of work memory and of constants that the model in the file needs, at least 64 of each.
+ * Needs aclInit.
  * Errors: 145002: the file cannot be read; 545001: the file is no model of Belay.
  */
 aclError aclmdlQuerySize(const char *fileName, size_t *workSize, size_t *weightSize);
 
 /**
  * The bytes of work memory and of constants that the model of modelSize bytes in host memory needs,
- * at least 64 of each.
+ * at least 64 of each. Needs aclInit.
  * Errors: 545001: the bytes are no model of Belay.
  */
 aclError aclmdlQuerySizeFromMem(
@@ -226,7 +227,7 @@ aclError aclmdlQuerySizeFromMem(
 
 /**
  * Loads a model on the current device. Its constants are used where they lie in the file, which
- * processes share.
+ * processes share. Needs aclInit.
  * Errors: 107002: no device is set; 145002: the file cannot be read; 545001: the file is no model
  * of Belay.
  * Page: aclcppdevg_03_0283
@@ -234,7 +235,7 @@ aclError aclmdlQuerySizeFromMem(
 aclError aclmdlLoadFromFile(const char *modelPath, uint32_t *modelId);
 
 /**
- * Loads a model from host memory, which may be freed afterwards.
+ * Loads a model from host memory, which may be freed afterwards. Needs aclInit.
  * Errors: 107002: no device is set; 545001: the bytes are no model of Belay.
  */
 aclError aclmdlLoadFromMem(const void *model, size_t modelSize, uint32_t *modelId);
@@ -242,9 +243,9 @@ aclError aclmdlLoadFromMem(const void *model, size_t modelSize, uint32_t *modelI
 /**
  * As aclmdlLoadFromFile, with work memory of the caller, who frees it after unloading. The memory
  * for constants must be as large as aclmdlQuerySize says, but Belay leaves them in the file. Sizes
- * are in bytes; memory that is NULL is allocated.
- * Errors: 100000: memory that is given is too small; 107002: no device is set; 145002: the file
- * cannot be read; 545001: the file is no model of Belay.
+ * are in bytes; memory that is NULL is allocated. Needs aclInit.
+ * Errors: 100000: memory that is given is too small or no device memory; 107002: no device is set;
+ * 145002: the file cannot be read; 545001: the file is no model of Belay.
  * Page: aclcppdevg_03_0285
  */
 aclError aclmdlLoadFromFileWithMem(
@@ -252,9 +253,9 @@ aclError aclmdlLoadFromFileWithMem(
     size_t weightSize);
 
 /**
- * As aclmdlLoadFromFileWithMem, from modelSize bytes of host memory.
- * Errors: 100000: memory that is given is too small; 107002: no device is set; 545001: the bytes
- * are no model of Belay.
+ * As aclmdlLoadFromFileWithMem, from modelSize bytes of host memory. Needs aclInit.
+ * Errors: 100000: memory that is given is too small or no device memory; 107002: no device is set;
+ * 545001: the bytes are no model of Belay.
  */
 aclError aclmdlLoadFromMemWithMem(
     const void *model, size_t modelSize, uint32_t *modelId, void *workPtr, size_t workSize, void
@@ -276,22 +277,23 @@ aclError aclmdlSetConfigOpt(
     aclmdlConfigHandle *handle, aclmdlConfigAttr attr, const void *attrValue, size_t valueSize);
 
 /**
- * Loads in the way that ACL_MDL_LOAD_TYPE_SIZET names. Queues are not supported.
+ * Loads in the way that ACL_MDL_LOAD_TYPE_SIZET names. Queues are not supported. Needs aclInit.
  * Errors: 100000: an option that the way of loading needs is missing, or memory that is given is
- * too small; 107002: no device is set; 145002: the file cannot be read; 200001: loading with
- * queues; 545001: it is no model of Belay.
+ * too small or no device memory; 107002: no device is set; 145002: the file cannot be read; 200001:
+ * loading with queues; 545001: it is no model of Belay.
  */
 aclError aclmdlLoadWithConfig(const aclmdlConfigHandle *handle, uint32_t *modelId);
 
 /**
- * Unloads a model. Executions that are queued still run.
+ * Unloads a model. Executions that are queued still run. Needs aclInit.
  * Errors: 145003: no such model.
  * Page: aclcppdevg_03_0291
  */
 aclError aclmdlUnload(uint32_t modelId);
 
 /**
- * Loads all models of a bundle: .om files one behind the other. They share no variables.
+ * Loads all models of a bundle: .om files one behind the other. They share no variables. Needs
+ * aclInit.
  * Errors: 107002: no device is set; 145002: the file cannot be read; 545001: it holds something
  * else than models of Belay.
  */
@@ -299,24 +301,25 @@ aclError aclmdlBundleLoadFromFile(const char *modelPath, uint32_t *bundleId);
 
 /**
  * As aclmdlBundleLoadFromFile, from modelSize bytes of host memory, which may be freed afterwards.
+ * Needs aclInit.
  * Errors: 107002: no device is set; 545001: the bytes are something else than models of Belay.
  */
 aclError aclmdlBundleLoadFromMem(const void *model, size_t modelSize, uint32_t *bundleId);
 
 /**
- * Unloads all models of a bundle. Executions that are queued still run.
+ * Unloads all models of a bundle. Executions that are queued still run. Needs aclInit.
  * Errors: 145003: no such bundle.
  */
 aclError aclmdlBundleUnload(uint32_t bundleId);
 
 /**
- * The number of models in a bundle.
+ * The number of models in a bundle. Needs aclInit.
  * Errors: 145003: no such bundle.
  */
 aclError aclmdlBundleGetModelNum(uint32_t bundleId, size_t *modelNum);
 
 /**
- * The id of model index of a bundle, for every other function of models.
+ * The id of model index of a bundle, for every other function of models. Needs aclInit.
  * Errors: 100000: no such index; 145003: no such bundle.
  */
 aclError aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t *modelId);
@@ -328,19 +331,20 @@ aclmdlDesc *aclmdlCreateDesc(void);
 aclError aclmdlDestroyDesc(aclmdlDesc *modelDesc);
 
 /**
- * Fills the description from a loaded model.
+ * Fills the description from a loaded model. Needs aclInit.
  * Errors: 145003: no such model.
  */
 aclError aclmdlGetDesc(aclmdlDesc *modelDesc, uint32_t modelId);
 
 /**
- * Fills the description from a file, without loading the model.
+ * Fills the description from a file, without loading the model. Needs aclInit.
  * Errors: 145002: the file cannot be read; 545001: the file is no model of Belay.
  */
 aclError aclmdlGetDescFromFile(aclmdlDesc *modelDesc, const char *modelPath);
 
 /**
- * Fills the description from a model of modelSize bytes in host memory, without loading it.
+ * Fills the description from a model of modelSize bytes in host memory, without loading it. Needs
+ * aclInit.
  * Errors: 545001: the bytes are no model of Belay.
  */
 aclError aclmdlGetDescFromMem(aclmdlDesc *modelDesc, const void *model, size_t modelSize);
@@ -483,39 +487,40 @@ aclError aclmdlSetDatasetTensorDesc(
 aclTensorDesc *aclmdlGetDatasetTensorDesc(const aclmdlDataset *dataset, size_t index);
 
 /**
- * Runs the model and waits for it. Outputs without memory get some of the model's.
- * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107002: the thread has
- * no context; 145003: no such model; 145021: an input is described with a shape that the model does
- * not take; 545001: the device was reset since the model was loaded.
+ * Runs the model and waits for it. Outputs without memory get some of the model's. Needs aclInit.
+ * Errors: 100000: buffers are missing, too small or no device memory, or no gear was chosen;
+ * 107002: the thread has no context; 145003: no such model; 145021: an input is described with a
+ * shape that the model does not take; 545001: the device was reset since the model was loaded.
  */
 aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output);
 
 /**
- * Queues one run. The datasets may be destroyed at once; the memory must stay.
- * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107003: stream of
- * another context; 145003: no such model; 145021: an input is described with a shape that the model
- * does not take; 545001: the device was reset since the model was loaded.
+ * Queues one run. The datasets may be destroyed at once; the memory must stay. Needs aclInit.
+ * Errors: 100000: buffers are missing, too small or no device memory, or no gear was chosen;
+ * 107003: stream of another context; 145003: no such model; 145021: an input is described with a
+ * shape that the model does not take; 545001: the device was reset since the model was loaded.
  * Page: aclcppdevg_03_0299
  */
 aclError aclmdlExecuteAsync(
     uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream);
 
 /**
- * Runs the model on the stream and waits for it, no longer than the configuration allows.
- * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107003: stream of
- * another context; 107020: it took too long; 145003: no such model; 145021: an input is described
- * with a shape that the model does not take; 545001: the device was reset since the model was
- * loaded.
+ * Runs the model on the stream and waits for it, no longer than the configuration allows. Needs
+ * aclInit.
+ * Errors: 100000: buffers are missing, too small or no device memory, or no gear was chosen;
+ * 107003: stream of another context; 107020: it took too long; 145003: no such model; 145021: an
+ * input is described with a shape that the model does not take; 545001: the device was reset since
+ * the model was loaded.
  */
 aclError aclmdlExecuteV2(
     uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream, const
     aclmdlExecConfigHandle *handle);
 
 /**
- * As aclmdlExecuteAsync; no option of the configuration changes it.
- * Errors: 100000: buffers are missing or too small, or no gear was chosen; 107003: stream of
- * another context; 145003: no such model; 145021: an input is described with a shape that the model
- * does not take; 545001: the device was reset since the model was loaded.
+ * As aclmdlExecuteAsync; no option of the configuration changes it. Needs aclInit.
+ * Errors: 100000: buffers are missing, too small or no device memory, or no gear was chosen;
+ * 107003: stream of another context; 145003: no such model; 145021: an input is described with a
+ * shape that the model does not take; 545001: the device was reset since the model was loaded.
  */
 aclError aclmdlExecuteAsyncV2(
     uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream, const
@@ -537,7 +542,7 @@ aclError aclmdlSetExecConfigOpt(
     valueSize);
 
 /**
- * Chooses the batch size. index is that of the input ACL_DYNAMIC_TENSOR_NAME.
+ * Chooses the batch size. index is that of the input ACL_DYNAMIC_TENSOR_NAME. Needs aclInit.
  * Errors: 100000: no such buffer; 145003: no such model; 145013: the model was not built for this
  * size.
  */
@@ -545,7 +550,8 @@ aclError aclmdlSetDynamicBatchSize(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t batchSize);
 
 /**
- * Chooses height and width of the images. index is that of the input ACL_DYNAMIC_TENSOR_NAME.
+ * Chooses height and width of the images. index is that of the input ACL_DYNAMIC_TENSOR_NAME. Needs
+ * aclInit.
  * Errors: 100000: no such buffer; 145003: no such model; 145013: the model was not built for this
  * size.
  */
@@ -554,7 +560,7 @@ aclError aclmdlSetDynamicHWSize(
 
 /**
  * Chooses a gear by the sizes of all inputs, one behind the other. index is that of the input
- * ACL_DYNAMIC_TENSOR_NAME.
+ * ACL_DYNAMIC_TENSOR_NAME. Needs aclInit.
  * Errors: 100000: no such buffer, or another number of sizes than the inputs have; 145003: no such
  * model; 145013: the model was not built for these sizes.
  */
@@ -661,7 +667,7 @@ aclError aclmdlSetAIPPPixelVarReci(
 
 /**
  * Writes the parameters to the buffer of input index of the dataset, the dynamic AIPP input of the
- * model.
+ * model. Needs aclInit.
  * Errors: 100000: the images do not become what the network takes or the buffer is too small;
  * 145003: no such model; 145015: input index is none.
  * Page: aclcppdevg_03_0308
@@ -670,7 +676,7 @@ aclError aclmdlSetInputAIPP(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlAIPP *aippParmsSet);
 
 /**
- * As aclmdlSetInputAIPP; index is the input that takes the images.
+ * As aclmdlSetInputAIPP; index is the input that takes the images. Needs aclInit.
  * Errors: 100000: the images do not become what the network takes or the buffer is too small;
  * 145003: no such model; 145015: the input has no AIPP; 145016: its AIPP is static.
  * Page: aclcppdevg_03_0311
@@ -680,20 +686,22 @@ aclError aclmdlSetAIPPByInputIndex(
 
 /**
  * Whether images at that input are preprocessed, and where the parameters of dynamic AIPP go;
- * 0xFFFFFFFF when there are none.
+ * 0xFFFFFFFF when there are none. Needs aclInit.
  * Errors: 100000: no such input; 145003: no such model.
  */
 aclError aclmdlGetAippType(
     uint32_t modelId, size_t index, aclmdlInputAippType *type, size_t *dynamicAttachedDataIndex);
 
 /**
- * The AIPP of an input: for a static one everything, for a dynamic one type and sizes.
+ * The AIPP of an input: for a static one everything, for a dynamic one type and sizes. Needs
+ * aclInit.
  * Errors: 100000: no such input; 145003: no such model; 145015: the input has no AIPP.
  */
 aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t index, aclAippInfo *aippInfo);
 
 /**
  * Loads a model that takes its inputs from queues of the device and puts its outputs into others.
+ * Needs aclInit.
  * Not implemented (there are no queues of a device): returns 200001.
  */
 aclError aclmdlLoadFromFileWithQ(
@@ -701,7 +709,7 @@ aclError aclmdlLoadFromFileWithQ(
     uint32_t *outputQ, size_t outputQNum);
 
 /**
- * As aclmdlLoadFromFileWithQ, from modelSize bytes of host memory.
+ * As aclmdlLoadFromFileWithQ, from modelSize bytes of host memory. Needs aclInit.
  * Not implemented (there are no queues of a device): returns 200001.
  */
 aclError aclmdlLoadFromMemWithQ(
@@ -709,26 +717,26 @@ aclError aclmdlLoadFromMemWithQ(
     inputQNum, const uint32_t *outputQ, size_t outputQNum);
 
 /**
- * The sizes in bytes of the parts of a model that was compiled for a card.
+ * The sizes in bytes of the parts of a model that was compiled for a card. Needs aclInit.
  * Not implemented (documented as not supported on this card): returns 200001.
  */
 aclError aclmdlQueryExeOMDesc(const char *fileName, aclmdlExeOMDesc *mdlPartitionSize);
 
 /**
- * Begins to write the inputs and outputs of operators to files.
+ * Begins to write the inputs and outputs of operators to files. Needs aclInit.
  * Not implemented (dumps of operators are not written): returns 200001.
  */
 aclError aclmdlInitDump(void);
 
 /**
- * Says in a JSON file which operators aclmdlInitDump is to write, and where.
+ * Says in a JSON file which operators aclmdlInitDump is to write, and where. Needs aclInit.
  * Not implemented (dumps of operators are not written): returns 200001.
  * Page: aclcppdevg_03_0315
  */
 aclError aclmdlSetDump(const char *dumpCfgPath);
 
 /**
- * Ends what aclmdlInitDump began.
+ * Ends what aclmdlInitDump began. Needs aclInit.
  * Not implemented (dumps of operators are not written): returns 200001.
  */
 aclError aclmdlFinalizeDump(void);
@@ -743,6 +751,7 @@ const char *aclmdlGetOpAttr(aclmdlDesc *modelDesc, const char *opName, const cha
 
 /**
  * The name of the operator that ran as a task, and new descriptions of its inputs and outputs.
+ * Needs aclInit.
  * Not implemented (the message of a failed task names its operator): returns 200001.
  */
 aclError aclmdlCreateAndGetOpDesc(

@@ -1,13 +1,13 @@
 /**
  * Single operators. Belay implements this interface on the CPU. A function follows the page of its
  * name in the public API reference; "Page:" gives that page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
- * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
- * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
- * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
- * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 100000
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it. Functions that wait: 100000 in a callback, 107022 when
+ * the tasks were dropped meanwhile, and the code of a task that failed. A function that returns a
+ * value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_OP_H_
@@ -38,44 +38,53 @@ typedef void (*aclDataDeallocator)(void *data, size_t length);
 
 typedef aclError (*aclopCompileFunc)(int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopKernelDesc *aclopKernelDesc);
 
-/** An empty set of attributes of an operator. */
+/** An empty set of attributes of an operator. Needs no aclInit. */
 aclopAttr *aclopCreateAttr(void);
 
-/** Frees a set of attributes. */
+/** Frees a set of attributes. Needs no aclInit. */
 void aclopDestroyAttr(const aclopAttr *attr);
 
-/** Sets attribute attrName to a truth value, 0 for false. The name and the value are copied. */
+/**
+ * Sets attribute attrName to a truth value, 0 for false. The name and the value are copied. Needs
+ * no aclInit.
+ */
 aclError aclopSetAttrBool(aclopAttr *attr, const char *attrName, uint8_t attrValue);
 
-/** Sets attribute attrName to a whole number. The name and the value are copied. */
+/**
+ * Sets attribute attrName to a whole number. The name and the value are copied. Needs no aclInit.
+ */
 aclError aclopSetAttrInt(aclopAttr *attr, const char *attrName, int64_t attrValue);
 
-/** Sets attribute attrName to a number. The name and the value are copied. */
+/** Sets attribute attrName to a number. The name and the value are copied. Needs no aclInit. */
 aclError aclopSetAttrFloat(aclopAttr *attr, const char *attrName, float attrValue);
 
-/** Sets attribute attrName to a text. The name and the value are copied. */
+/** Sets attribute attrName to a text. The name and the value are copied. Needs no aclInit. */
 aclError aclopSetAttrString(aclopAttr *attr, const char *attrName, const char *attrValue);
 
-/** Sets attribute attrName to an element type. The name and the value are copied. */
+/**
+ * Sets attribute attrName to an element type. The name and the value are copied. Needs no aclInit.
+ */
 aclError aclopSetAttrDataType(aclopAttr *attr, const char *attrName, aclDataType attrValue);
 
 /**
  * Sets attribute attrName to numValues truth values, kept as whole numbers. The name and the values
- * are copied.
+ * are copied. Needs no aclInit.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListBool(
     aclopAttr *attr, const char *attrName, int numValues, const uint8_t *values);
 
 /**
- * Sets attribute attrName to numValues whole numbers. The name and the values are copied.
+ * Sets attribute attrName to numValues whole numbers. The name and the values are copied. Needs no
+ * aclInit.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListInt(
     aclopAttr *attr, const char *attrName, int numValues, const int64_t *values);
 
 /**
- * Sets attribute attrName to numValues numbers. The name and the values are copied.
+ * Sets attribute attrName to numValues numbers. The name and the values are copied. Needs no
+ * aclInit.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListFloat(
@@ -83,14 +92,14 @@ aclError aclopSetAttrListFloat(
 
 /**
  * Sets attribute attrName to numValues element types, kept as their numbers. The name and the
- * values are copied.
+ * values are copied. Needs no aclInit.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListDataType(
     aclopAttr *attr, const char *attrName, int numValues, const aclDataType values[]);
 
 /**
- * Sets attribute attrName to numValues texts. The name and the values are copied.
+ * Sets attribute attrName to numValues texts. The name and the values are copied. Needs no aclInit.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListString(
@@ -98,7 +107,8 @@ aclError aclopSetAttrListString(
 
 /**
  * Sets attribute attrName to numLists lists of whole numbers, list i of numValues[i], kept one
- * behind the other, with their lengths under the name with ".lengths". All is copied.
+ * behind the other, with their lengths under the name with ".lengths". All is copied. Needs no
+ * aclInit.
  * Errors: 100000: a negative count, or no values.
  */
 aclError aclopSetAttrListListInt(
@@ -109,8 +119,8 @@ aclError aclopSetAttrListListInt(
  * Runs one operator on the stream that was loaded or compiled before; as long as no model was
  * loaded it need not have been.
  * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
- * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
- * such operator here.
+ * for this call; 145000: descriptions or attributes do not fit the operator; 145021: a tensor has
+ * more than eight dimensions; 200001: there is no such operator here.
  */
 aclError aclopExecute(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer
@@ -120,8 +130,8 @@ aclError aclopExecute(
 /**
  * As aclopExecute, and writes the shapes of the results to outputDesc.
  * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
- * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
- * such operator here.
+ * for this call; 145000: descriptions or attributes do not fit the operator; 145021: a tensor has
+ * more than eight dimensions; 200001: there is no such operator here.
  */
 aclError aclopExecuteV2(
     const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
@@ -132,7 +142,8 @@ aclError aclopExecuteV2(
  * Writes type and shape of the results to outputDesc. Where elements of an input decide, its buffer
  * must be readable.
  * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
- * not fit the operator; 200001: there is no such operator here.
+ * not fit the operator; 145021: a tensor has more than eight dimensions; 200001: there is no such
+ * operator here.
  * Page: aclcppdevg_03_0254
  */
 aclError aclopInferShape(
@@ -141,15 +152,15 @@ aclError aclopInferShape(
 
 /**
  * An operator with its descriptions and attributes, to be run with aclopExecWithHandle.
- * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
- * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
- * such operator here.
+ * Errors: 100000: arrays are missing; 100024: models were loaded, but none for this call; 107002:
+ * the thread has no context; 145000: descriptions or attributes do not fit the operator; 145021: a
+ * tensor has more than eight dimensions; 200001: there is no such operator here.
  */
 aclError aclopCreateHandle(
     const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs, const
     aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopHandle **handle);
 
-/** Frees a handle of an operator; runs that are queued go on. */
+/** Frees a handle of an operator; runs that are queued go on. Needs no aclInit. */
 void aclopDestroyHandle(aclopHandle *handle);
 
 /**
@@ -164,8 +175,8 @@ aclError aclopExecWithHandle(
 /**
  * Converts the elements of a tensor to the type of dstDesc. truncate is not looked at.
  * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
- * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
- * such operator here.
+ * for this call; 145000: descriptions or attributes do not fit the operator; 145021: a tensor has
+ * more than eight dimensions; 200001: there is no such operator here.
  */
 aclError aclopCast(
     const aclTensorDesc *srcDesc, const aclDataBuffer *srcBuffer, const aclTensorDesc *dstDesc,
@@ -173,9 +184,9 @@ aclError aclopCast(
 
 /**
  * A handle for aclopExecWithHandle that does what aclopCast does.
- * Errors: 100000: arrays or buffers are missing or too small; 100024: models were loaded, but none
- * for this call; 145000: descriptions or attributes do not fit the operator; 200001: there is no
- * such operator here.
+ * Errors: 100000: arrays are missing; 100024: models were loaded, but none for this call; 107002:
+ * the thread has no context; 145000: descriptions or attributes do not fit the operator; 145021: a
+ * tensor has more than eight dimensions; 200001: there is no such operator here.
  */
 aclError aclopCreateHandleForCast(
     aclTensorDesc *srcDesc, aclTensorDesc *dstDesc, uint8_t truncate, aclopHandle **handle);

@@ -2,13 +2,13 @@
  * Single operators that are compiled when they are called. Belay implements this interface on the
  * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
  * page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
- * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
- * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
- * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
- * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 100000
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it. Functions that wait: 100000 in a callback, 107022 when
+ * the tasks were dropped meanwhile, and the code of a task that failed. A function that returns a
+ * value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_OP_COMPILER_H_
@@ -59,7 +59,8 @@ typedef enum {
  * Runs one operator on the stream; descriptions, buffers and attributes may be destroyed at once.
  * Prepared operators are kept for the next call with the same types.
  * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
- * not fit the operator; 200001: there is no such operator here.
+ * not fit the operator; 145021: a tensor has more than eight dimensions; 200001: there is no such
+ * operator here.
  * Page: aclcppdevg_03_0251
  */
 aclError aclopCompileAndExecute(
@@ -71,7 +72,8 @@ aclError aclopCompileAndExecute(
 /**
  * As aclopCompileAndExecute, and writes the shapes of the results to outputDesc.
  * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
- * not fit the operator; 200001: there is no such operator here.
+ * not fit the operator; 145021: a tensor has more than eight dimensions; 200001: there is no such
+ * operator here.
  */
 aclError aclopCompileAndExecuteV2(
     const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int
@@ -81,8 +83,9 @@ aclError aclopCompileAndExecuteV2(
 
 /**
  * Prepares an operator for calls with these descriptions.
- * Errors: 100000: arrays or buffers are missing or too small; 145000: descriptions or attributes do
- * not fit the operator; 200001: there is no such operator here.
+ * Errors: 100000: arrays are missing; 107002: the thread has no context; 145000: descriptions or
+ * attributes do not fit the operator; 145021: a tensor has more than eight dimensions; 200001:
+ * there is no such operator here.
  * Page: aclcppdevg_03_0248
  */
 aclError aclopCompile(

@@ -2,13 +2,13 @@
  * The runtime: devices, contexts, streams, events, memory, callbacks, capture. Belay implements
  * this interface on the CPU. A function follows the page of its name in the public API reference;
  * "Page:" gives that page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
- * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
- * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
- * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
- * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 100000
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it. Functions that wait: 100000 in a callback, 107022 when
+ * the tasks were dropped meanwhile, and the code of a task that failed. A function that returns a
+ * value gives 0 or NULL then, if its comment says nothing else.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_ACL_RT_H_
@@ -482,27 +482,34 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
 /** Calls callback when a task fails; NULL removes it. */
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 
-/** The number of the failed task; 0xFFFFFFFF without info. Only inside the exception callback. */
+/**
+ * The number of the failed task; 0xFFFFFFFF without info. Only inside the exception callback. Needs
+ * no aclInit.
+ */
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
 /**
  * The number of the failed task's stream; 0xFFFFFFFF without info. Only inside the exception
- * callback.
+ * callback. Needs no aclInit.
  */
 uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
 /**
  * The number of the thread that issued the failed task; 0xFFFFFFFF without info. Only inside the
- * exception callback.
+ * exception callback. Needs no aclInit.
  * Not implemented (tasks do not know the thread that issued them): returns 0xFFFFFFFFu.
  */
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** The failed task's device; 0xFFFFFFFF without info. Only inside the exception callback. */
+/**
+ * The failed task's device; 0xFFFFFFFF without info. Only inside the exception callback. Needs no
+ * aclInit.
+ */
 uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
 /**
  * The code that the task failed with; 0xFFFFFFFF without info. Only inside the exception callback.
+ * Needs no aclInit.
  */
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
 
@@ -750,11 +757,11 @@ aclError aclrtResetDeviceForce(int32_t deviceId);
  */
 aclError aclrtGetDevice(int32_t *deviceId);
 
-/** How many devices the process may use, also before aclInit. */
+/** How many devices the process may use. Needs no aclInit. */
 aclError aclrtGetDeviceCount(uint32_t *count);
 
 /**
- * ACL_HOST when the program runs beside the device, ACL_DEVICE when it runs on it; also before
+ * ACL_HOST when the program runs beside the device, ACL_DEVICE when it runs on it. Needs no
  * aclInit.
  */
 aclError aclrtGetRunMode(aclrtRunMode *runMode);
@@ -1125,14 +1132,14 @@ aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
 
 /**
  * The code of the last call of this thread that failed, 0 when none did; and sets it back to 0.
- * level is always ACL_RT_THREAD_LEVEL.
+ * level is always ACL_RT_THREAD_LEVEL. Needs no aclInit.
  * Page: aclcppdevg_03_0144
  */
 aclError aclrtGetLastError(aclrtLastErrLevel level);
 
 /**
  * The code of the last call of this thread that failed, 0 when none did; leaves it as it is. level
- * is always ACL_RT_THREAD_LEVEL.
+ * is always ACL_RT_THREAD_LEVEL. Needs no aclInit.
  * Page: aclcppdevg_03_0143
  */
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level);

@@ -2,10 +2,9 @@
  * Status codes of the two-stage operators, start and end of their use. Belay implements this
  * interface on the CPU. A function follows the page of its name in the public API reference;
  * "Page:" gives that page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 161001 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. A function that
- * returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 without aclInit, where it is needed; 161001
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNN_ACLNN_BASE_H_

@@ -3,13 +3,11 @@
  * broadcasting; mode 1 drops the fraction, mode 2 rounds down. Belay implements this interface on
  * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
  * page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 161001 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
- * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
- * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
- * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
- * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_DIV_H_
@@ -38,9 +36,8 @@ aclnnStatus aclnnDivGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnDiv(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -58,9 +55,8 @@ aclnnStatus aclnnDivsGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnDivs(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -77,9 +73,8 @@ aclnnStatus aclnnInplaceDivGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnInplaceDiv(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -96,9 +91,8 @@ aclnnStatus aclnnInplaceDivsGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnInplaceDivs(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -116,9 +110,8 @@ aclnnStatus aclnnDivModGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnDivMod(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -136,9 +129,8 @@ aclnnStatus aclnnDivModsGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnDivMods(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -156,9 +148,8 @@ aclnnStatus aclnnInplaceDivModGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnInplaceDivMod(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -176,9 +167,8 @@ aclnnStatus aclnnInplaceDivModsGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnInplaceDivMods(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);

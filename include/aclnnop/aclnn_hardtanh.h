@@ -2,13 +2,11 @@
  * out = self, but not below clipValueMin nor above clipValueMax. Belay implements this interface on
  * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
  * page's number where it is known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 161001 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
- * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
- * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
- * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
- * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_HARDTANH_H_
@@ -36,9 +34,8 @@ aclnnStatus aclnnHardtanhGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnHardtanh(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
@@ -55,9 +52,8 @@ aclnnStatus aclnnInplaceHardtanhGetWorkspaceSize(
 
 /**
  * Enqueues the work and returns. An executor that is not repeatable is spent by it.
- * Errors: 107003: stream of another context; 161002: memory of a tensor or the workspace is
- * missing, freed, too short or on the host, or the executor is another operator's; 561103: executor
- * is null or spent.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnInplaceHardtanh(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);

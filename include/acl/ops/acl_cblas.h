@@ -2,13 +2,12 @@
  * Products of matrices and vectors. Belay implements this interface on the CPU. A function follows
  * the page of its name in the public API reference; "Page:" gives that page's number where it is
  * known.
- * Errors that are not said with each function: 100001 before aclInit and after aclFinalize, except
- * where no device is touched; 100000 for a null pointer or handle where none may be; 107017 for a
- * handle whose object is not alive, or no longer; 200000 when host memory is short. With a stream:
- * 107002 when the thread has no context, 107003 when the stream is of another one, 107033 when a
- * capture of it was spoiled, and the code of the failure that stopped it. Functions that wait:
- * 100000 in a callback, 107022 when the tasks were dropped meanwhile, and the code of a task that
- * failed. A function that returns a value gives 0 or NULL then, if its comment says nothing else.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 100000
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it. Functions that wait: 100000 in a callback, 107022 when
+ * the tasks were dropped meanwhile, and the code of a task that failed.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACL_OPS_ACL_CBLAS_H_
