@@ -145,9 +145,22 @@ void Scope::ImportNode(const NodeData& node) {
   }
 }
 
+void Scope::CheckCall(const FunctionData& function) {
+  constexpr size_t kMostNodes = 1 << 18;
+  if (std::count(calls_.open.begin(), calls_.open.end(), &function) != 0)
+    Fail(kFileCorrupt, "onnx-function", "function '{}' of the model calls itself", function.name);
+  calls_.nodes += function.nodes.size() + 1;
+  if (calls_.nodes > kMostNodes) {
+    Fail(kFileCorrupt, "onnx-function",
+         "the functions of the model, each in the place of its calls, have more than {} nodes", kMostNodes);
+  }
+}
+
 // A function of the model: its nodes, with names of their own.
 void Scope::ImportFunction(const FunctionData& function, const NodeData& call) {
-  Scope inner(model_, folder_, graph_);
+  CheckCall(function);
+  calls_.open.push_back(&function);
+  Scope inner(*this, graph_);
   std::string user = "function " + function.name;
   for (size_t i = 0; i < function.inputs.size() && i < call.inputs.size(); ++i) {
     if (!call.inputs[i].empty()) inner.Define(function.inputs[i], Find(call.inputs[i], user));
@@ -156,6 +169,7 @@ void Scope::ImportFunction(const FunctionData& function, const NodeData& call) {
   for (size_t i = 0; i < function.outputs.size() && i < call.outputs.size(); ++i) {
     if (!call.outputs[i].empty()) Define(call.outputs[i], inner.Find(function.outputs[i], user));
   }
+  calls_.open.pop_back();
 }
 
 // --- nodes ---------------------------------------------------------------------------------------------
@@ -279,7 +293,7 @@ std::vector<std::shared_ptr<Graph>> OnnxNode::Bodies(std::initializer_list<std::
     const GraphData& body = *Subgraph(attribute);
     auto graph = std::make_shared<Graph>();
     graph->name = body.name;
-    Scope inner(scope_.model(), scope_.folder(), *graph);
+    Scope inner(scope_, *graph);
     for (const ValueData& input : body.inputs) inner.Define(input.name, {graph->AddInput(input.name, {})});
     for (const std::string& name : free) {
       inner.Define(name, {graph->AddInput(name, {})});
@@ -306,7 +320,8 @@ Graph Import(const ModelData& model, const std::string& folder) {
   Graph graph;
   graph.name = model.graph.name;
   if (model.opsets.empty()) Fail(kFileCorrupt, "onnx-opset", "E16005: the model imports no operator set");
-  Scope scope(model, folder, graph);
+  FunctionCalls calls;
+  Scope scope(model, folder, graph, calls);
   scope.Import(model.graph);
   SortNodes(graph);
   return graph;

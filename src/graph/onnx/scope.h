@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "graph/ir.h"
 #include "graph/onnx/importer.h"
@@ -11,10 +12,19 @@
 
 namespace belay::graph::onnx {
 
+// The functions of the model that are being put in place of calls, and how many nodes came from them: a file
+// of a few bytes can ask for any number.
+struct FunctionCalls {
+  std::vector<const FunctionData*> open;
+  size_t nodes = 0;
+};
+
 class Scope {
  public:
-  Scope(const ModelData& model, const std::string& folder, Graph& graph)
-      : model_(model), folder_(folder), graph_(graph) {}
+  Scope(const ModelData& model, const std::string& folder, Graph& graph, FunctionCalls& calls)
+      : model_(model), folder_(folder), graph_(graph), calls_(calls) {}
+  // Other names: of a function or a body in the graph around it.
+  Scope(const Scope& around, Graph& graph) : Scope(around.model_, around.folder_, graph, around.calls_) {}
 
   Graph& graph() { return graph_; }
   const ModelData& model() const { return model_; }
@@ -31,10 +41,12 @@ class Scope {
  private:
   void ImportNode(const NodeData& node);
   void ImportFunction(const FunctionData& function, const NodeData& call);
+  void CheckCall(const FunctionData& function);
 
   const ModelData& model_;
   const std::string& folder_;
   Graph& graph_;
+  FunctionCalls& calls_;
   std::map<std::string, Port> ports_;
 };
 

@@ -64,14 +64,14 @@ struct IntegerBody {
     });
   }
 
-  void SubtractZeros(const Frame& frame, const IntegerGemm& g) const {
+  void SubtractZeros(const Frame& frame, const IntegerGemm& whole) const {
     const auto* zeros = reinterpret_cast<const uint8_t*>(frame.at[b_zero]);
-    for (int64_t i = 0; i < m; ++i) {
-      int32_t row = 0;
-      for (int64_t p = 0; p < k; ++p) row += g.a[i * k + p] - g.a_zero;
-      for (int64_t j = 0; j < n; ++j)
-        g.c[i * n + j] -= row * (b_signed ? static_cast<int8_t>(zeros[j]) : zeros[j]);
-    }
+    constexpr int64_t kPiece = 256 * 1024;  // elements that are worth another core
+    ParallelFor(m, std::max<int64_t>(1, kPiece / (n + k)), [&](int64_t begin, int64_t end) {
+      IntegerGemm part = whole;
+      part.m = end - begin, part.a += begin * k, part.c += begin * n;
+      SubtractColumnZeros(part, zeros, b_signed);
+    });
   }
 };
 

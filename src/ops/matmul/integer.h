@@ -32,6 +32,9 @@ bool SumsBytesExactly();
 IntegerGemmFunction BestIntegerGemm();
 bool PlainIntegerGemm(const IntegerGemm& gemm);
 
+// c -= the sums of the rows of (a - a_zero) x zeros, one for each column, of i8 or u8.
+void SubtractColumnZeros(const IntegerGemm& gemm, const uint8_t* zeros, bool is_signed);
+
 // Both signs of a byte as the one that the product takes: the order of values is kept, 128 further up or
 // down.
 inline uint8_t Moved(uint8_t byte) { return byte ^ 0x80; }

@@ -31,6 +31,24 @@ void IntegerRows(const IntegerGemm& g) {
   }
 }
 
+template <class T>
+void SubtractTimes(const T* __restrict__ zeros, int32_t factor, int64_t n, int32_t* __restrict__ sums) {
+  for (int64_t j = 0; j < n; ++j) sums[j] -= factor * zeros[j];
+}
+
+void ColumnZeros(const IntegerGemm& g, const uint8_t* zeros, bool is_signed) {
+  for (int64_t i = 0; i < g.m; ++i) {
+    const uint8_t* row = g.a + i * g.lda;
+    int32_t sum = 0;
+    for (int64_t p = 0; p < g.k; ++p) sum += row[p] - g.a_zero;
+    if (is_signed) {
+      SubtractTimes(reinterpret_cast<const int8_t*>(zeros), sum, g.n, g.c + i * g.ldc);
+    } else {
+      SubtractTimes(zeros, sum, g.n, g.c + i * g.ldc);
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace belay::ops
 HWY_AFTER_NAMESPACE();
@@ -39,6 +57,10 @@ HWY_AFTER_NAMESPACE();
 namespace belay::ops {
 BELAY_SIMD_EXPORT(IntegerRows);
 BELAY_SIMD_EXPORT(AllMoved);
+BELAY_SIMD_EXPORT(ColumnZeros);
+void SubtractColumnZeros(const IntegerGemm& gemm, const uint8_t* zeros, bool is_signed) {
+  BELAY_SIMD_CALL(ColumnZeros)(gemm, zeros, is_signed);
+}
 void MoveBytes(const uint8_t* from, int64_t count, uint8_t* to) {
   BELAY_SIMD_CALL(AllMoved)(from, count, to);
 }
