@@ -49,8 +49,9 @@ class QuantisedFinder {
     return {node.inputs[0], node.inputs[1], node.inputs[2]};
   }
 
-  // What a DequantizeLinear makes the value from.
-  std::optional<Quantised> Source(const Port& port) {
+  // What a DequantizeLinear makes an input of the node from.
+  std::optional<Quantised> Source(const Node& node, size_t input) {
+    const Port port = input < node.inputs.size() ? node.inputs[input] : Port{};
     if (!port.present() || edit_.at(port.node).type != "DequantizeLinear" || !Known(edit_.at(port.node)))
       return {};
     return ReadBy(port.node);
@@ -72,7 +73,7 @@ class QuantisedFinder {
   bool TakeSum(int n) {
     const int add = Rounded(n, "Add");
     if (add < 0) return false;
-    auto a = Source(edit_.at(add).inputs[0]), b = Source(edit_.at(add).inputs[1]);
+    auto a = Source(edit_.at(add), 0), b = Source(edit_.at(add), 1);
     const Quantised y = ReadBy(n);
     if (!a || !b || !OneScale(*a) || !OneScale(*b) || TypeOf(*a) != TypeOf(y) || TypeOf(*b) != TypeOf(y))
       return false;
@@ -101,11 +102,11 @@ class QuantisedFinder {
   // What QLinearConv reads in place of the node; empty where the node has to compute with floats. `rank`: of
   // the weights, whose rows are the results' channels.
   std::vector<Port> IntegersOf(const Node& node, const Quantised& y, int rank) {
-    auto x = Source(node.inputs[0]), w = Source(node.inputs[1]);
+    auto x = Source(node, 0), w = Source(node, 1);
     if (!x || !w || !OneScale(*x) || !WeightsFit(*w, node.inputs[1].node, rank)) return {};
     std::vector<Port> inputs{x->bytes, x->scale, x->zero, w->bytes, w->scale, w->zero, y.scale, y.zero};
     if (node.inputs.size() > 2 && node.inputs[2].present()) {
-      auto bias = Source(node.inputs[2]);
+      auto bias = Source(node, 2);
       if (!bias || !CountsSums(*bias, *x, *w)) return {};
       inputs.push_back(bias->bytes);
     }
@@ -146,8 +147,13 @@ class QuantisedFinder {
   // Sums of bytes, times both scales: no QuantizeLinear need follow.
   bool TakeMatMul(int n) {
     const Node& node = edit_.at(n);
-    auto x = Source(node.inputs[0]), w = Source(node.inputs[1]);
-    if (!x || !w || !OneScale(*x) || !ColumnsFit(*w, node.inputs[1].node)) return false;
+    auto x = Source(node, 0), w = Source(node, 1);
+    if (!x || !w || node.inputs.size() != 2 || !OneScale(*x) || !ColumnsFit(*w, node.inputs[1].node))
+      return false;
+    for (const char* turned : {"adj_x1", "adj_x2"}) {
+      const auto* flag = FindAttribute<bool>(node, turned);
+      if (flag != nullptr && *flag) return false;
+    }
     const std::string name = node.name;
     Constant scale = edit_.ConstantAt(w->scale);
     auto scales = std::make_shared<HostTensor>(DType::kF32, scale->shape());

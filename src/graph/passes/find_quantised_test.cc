@@ -192,6 +192,14 @@ TEST_F(FindQuantisedTest, ProductsOfRowsThatHaveScalesStayReal) {
   EXPECT_EQ(Count(graph, "MatMulInteger"), 0);
 }
 
+TEST_F(FindQuantisedTest, ProductsOfATurnedMatrixStayReal) {
+  Port w = b.Add("DequantizeLinear", {b.Constants<int8_t>(DType::kI8, {24, 24}, -120, 120), b.Scale({0.01f}),
+                                      b.Zero(0, DType::kI8)});
+  Port y = b.Add("BatchMatMul", {b.Real(Input({7, 24}), 0.02f, 90), w}, {{"adj_x2", true}});
+  Graph graph = Check(b, b.Bytes(y, 0.4f, 120), {7, 24});
+  EXPECT_EQ(Count(graph, "MatMulInteger"), 0);
+}
+
 TEST_F(FindQuantisedTest, ABiasInOtherStepsStaysReal) {
   const Shape shape{1, 4, 6, 8};
   Port x = b.Real(Input(shape), 0.02f, 3);
