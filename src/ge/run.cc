@@ -1,5 +1,7 @@
 #include "ge/run.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "api/wait.h"
@@ -158,6 +160,13 @@ std::vector<ValueType> TypesFor(const Model& model, const std::vector<Tensor>& i
     }
     types[i].rank_known = true;
     types[i].shape = given.shape;
+  }
+  if (!model.Allows(types)) {
+    std::vector<std::string> sizes;
+    for (const ValueType& type : types) sizes.push_back(type.ToString());
+    Fail(kBadArgument, "ge-input-gear",
+         "the inputs are {}, which is none of the gears that ge.dynamicDims and kin name",
+         fmt::join(sizes, ", "));
   }
   return types;
 }

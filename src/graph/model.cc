@@ -158,6 +158,13 @@ std::vector<ValueType> Model::TypesOfGear(const std::vector<int64_t>& gear) cons
   return graph::TypesOfGear(file_, gear);
 }
 
+bool Model::Allows(const std::vector<ValueType>& inputs) const {
+  const auto& gears = file_.gears.values;
+  return gears.empty() || std::any_of(gears.begin(), gears.end(), [&](const std::vector<int64_t>& gear) {
+           return SameTypes(TypesOfGear(gear), inputs);
+         });
+}
+
 std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& inputs) {
   std::lock_guard guard(lock_);
   for (auto it = instances_.begin(); it != instances_.end(); ++it) {

@@ -201,6 +201,16 @@ TEST_F(Session, SizesThatOnlyTheDataDecides) {
   EXPECT_FALSE(session_->GetCompiledGraphSummary(1)->IsStatic());
 }
 
+TEST_F(Session, GearsAreTheSizesThatRun) {
+  GeOptions options = {{"ge.inputShape", "x:-1"}, {"ge.dynamicDims", "2;3"}, {"ge.dynamicNodeType", "1"}};
+  ASSERT_EQ(session_->AddGraph(1, AddAndRelu({-1}, 1), options), ge::SUCCESS) << GeError();
+  EXPECT_THAT(Run(1, Floats({2}, {1, -5})), ElementsAre(2, 0));
+  EXPECT_THAT(Run(1, Floats({3}, {1, -5, 2})), ElementsAre(2, 0, 3));
+  std::vector<ge::Tensor> outputs;
+  EXPECT_NE(session_->RunGraph(1, {Floats({4}, {1, 2, 3, 4})}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("none of the gears"));
+}
+
 TEST_F(Session, SizesThatOnlyTheDataDecidesOnAStream) {
   Add(1, ReshapeByData());
   aclrtStream stream = NewStream();
