@@ -53,12 +53,15 @@ T& Member(Handle handle, const char* what) {
   return Need<T>(const_cast<std::remove_const_t<std::remove_pointer_t<Handle>>*>(handle), what);
 }
 
+bool IsOnHost(const TensorDesc& desc) { return desc.placement != ACL_MEMTYPE_DEVICE; }
+
 // A missing optional argument is described as having no type.
 OpArgument ArgumentOf(const TensorDesc& desc) {
   OpArgument argument;
   argument.present = desc.dtype != DType::kUndefined;
   if (!argument.present) return argument;
   argument.type = TypeOf(desc);
+  argument.on_host = IsOnHost(desc);
   if (desc.is_constant) {
     auto value = std::make_shared<graph::HostTensor>(desc.dtype, argument.type.shape);
     std::copy_n(desc.constant.begin(), std::min(desc.constant.size(), value->bytes()), value->mutable_data());
@@ -81,19 +84,29 @@ SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, Des
   return op;
 }
 
-Buffer BufferOf(const aclDataBuffer* handle, const char* what) {
-  auto& buffer = Member<tensor::DataBuffer>(handle, what);
-  if (buffer.data != nullptr && buffer.bytes != 0) rt::CheckRange(buffer.data, buffer.bytes, what);
+Buffer Checked(const tensor::DataBuffer& buffer, bool on_host, const char* what) {
+  if (buffer.data != nullptr && buffer.bytes != 0) {
+    if (on_host) {
+      rt::CheckRange(buffer.data, buffer.bytes, what);
+    } else {
+      rt::CheckDeviceRange(buffer.data, buffer.bytes, what);
+    }
+  }
   return {buffer.data, buffer.bytes};
+}
+
+Buffer BufferOf(const aclDataBuffer* handle, bool on_host, const char* what) {
+  return Checked(Member<tensor::DataBuffer>(handle, what), on_host, what);
 }
 
 std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, BufferList outputs,
                                          rt::Stream& stream) {
   std::vector<Buffer> in, out;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (op.inputs[i].present && op.inputs[i].value == nullptr) in.push_back(BufferOf(inputs[i], "inputs[]"));
+    const OpArgument& input = op.inputs[i];
+    if (input.present && input.value == nullptr) in.push_back(BufferOf(inputs[i], input.on_host, "inputs[]"));
   }
-  for (int i = 0; i < op.outputs; ++i) out.push_back(BufferOf(outputs[i], "outputs[]"));
+  for (int i = 0; i < op.outputs; ++i) out.push_back(BufferOf(outputs[i], false, "outputs[]"));
   return RunOp(op, in, out, stream);
 }
 
@@ -271,7 +284,7 @@ void aclopInferShape(const char* opType, int numInputs, aclTensorDesc* inputDesc
   for (size_t i = 0; i < op.inputs.size() && inputs != nullptr; ++i) {
     OpArgument& input = op.inputs[i];
     if (!input.present || input.value != nullptr || !input.type.concrete()) continue;
-    Buffer buffer = BufferOf(inputs[i], "inputs[]");
+    Buffer buffer = BufferOf(inputs[i], true, "inputs[]");  // they are read here
     size_t bytes = graph::PackedBytes(input.type.dtype, CountOf(input.type.shape));
     if (buffer.data == nullptr || buffer.bytes < bytes) continue;
     input.value = std::make_shared<graph::HostTensor>(input.type.dtype, input.type.shape,
@@ -307,7 +320,8 @@ void aclopCast(const TensorDesc& srcDesc, const tensor::DataBuffer& srcBuffer, c
                tensor::DataBuffer& dstBuffer, uint8_t, rt::Stream& stream) {
   SingleOp op = CastOp(srcDesc, dstDesc);
   graph::NeedLoaded(stream.context().device(), op);
-  RunOp(op, {{srcBuffer.data, srcBuffer.bytes}}, {{dstBuffer.data, dstBuffer.bytes}}, stream);
+  RunOp(op, {Checked(srcBuffer, IsOnHost(srcDesc), "srcBuffer")}, {Checked(dstBuffer, false, "dstBuffer")},
+        stream);
 }
 
 void aclopSetModelDir(const char* modelDir) { graph::LoadSingleOps(modelDir); }

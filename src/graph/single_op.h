@@ -20,7 +20,8 @@ struct OpAttributes {
 struct OpArgument {
   bool present = true;
   ValueType type;
-  Constant value;  // elements that are given with the description; such an input has no buffer
+  Constant value;        // elements that are given with the description; such an input has no buffer
+  bool on_host = false;  // where its buffer lies
 };
 
 struct SingleOp {

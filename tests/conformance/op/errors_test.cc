@@ -155,6 +155,26 @@ TEST_F(OpErrors, OfBuffers) {
   EXPECT_EQ(aclDestroyDataBuffer(empty), ACL_SUCCESS);
 }
 
+TEST_F(OpErrors, OfMemoryOnTheHost) {
+  float values[6] = {1, 2, 3, 4, 5, 6};
+  aclDataBuffer* host = aclCreateDataBuffer(values, 24);
+  EXPECT_EQ(Run([&](Call& c) { c.in[0] = host; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("copy to memory from aclrtMalloc first"));
+  EXPECT_EQ(Run([&](Call& c) { c.out[0] = host; }), ACL_ERROR_INVALID_PARAM);
+  int64_t dims[] = {2, 3};
+  aclTensorDesc* placed = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
+  ASSERT_EQ(aclSetTensorPlaceMent(placed, ACL_MEMTYPE_HOST), ACL_SUCCESS);
+  EXPECT_EQ(Run([&](Call& c) { c.in[0] = host, c.in_desc[0] = placed; }), ACL_SUCCESS) << "it says so";
+  EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 2, dims, ACL_FORMAT_ND);
+  EXPECT_EQ(aclopCast(desc_, host, ints, buffer_, 0, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclopCast(placed, host, ints, buffer_, 0, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclopCast(desc_, buffer_, ints, host, 0, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  for (aclTensorDesc* desc : {placed, ints}) aclDestroyTensorDesc(desc);
+  EXPECT_EQ(aclDestroyDataBuffer(host), ACL_SUCCESS);
+}
+
 TEST_F(OpErrors, OfWhatDoesNotFitTheOperator) {
   ExpectAll([](Call& c) { c.type = "NoSuchOperator"; }, kNoOperator, "no such operator");
   ExpectAll([](Call& c) { c.type = ""; }, kNoOperator, "no name");
