@@ -8,6 +8,7 @@
 #include "api/wait.h"
 #include "base/error.h"
 #include "graph/model.h"
+#include "graph/specialise.h"
 #include "runtime/context.h"
 
 namespace belay::api {
@@ -73,15 +74,10 @@ void SizeFromBytes(ValueType& type, size_t bytes, size_t index) {
 void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
   auto& description =
       Need<tensor::TensorDesc>(AsHandle<aclTensorDesc*>(handle), "a description of the dataset");
-  bool fits = description.dims.size() <= tensor::kMaxRank;
+  const bool has_room = description.dims.size() <= tensor::kMaxRank;
   tensor::Shape shape;
-  for (size_t i = 0; fits && i < description.dims.size(); ++i) {
-    shape.push_back(description.dims[i]);
-    int at = static_cast<int>(i);
-    fits = !type.rank_known ||
-           (at < type.shape.rank() && (type.shape[at] < 0 || type.shape[at] == description.dims[i]));
-  }
-  if (!fits || (type.rank_known && shape.rank() != type.shape.rank())) {
+  if (has_room) shape = tensor::Shape::Of(description.dims.data(), static_cast<int>(description.dims.size()));
+  if (!has_room || !graph::Admits(type, shape)) {
     Fail(145021, "model-input-shape", "input {} is passed as {}, but the model declares {}", index,
          shape.ToString(), type.ToString());
   }

@@ -1,7 +1,5 @@
 #include "ge/run.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "api/wait.h"
@@ -9,6 +7,7 @@
 #include "ge/codes.h"
 #include "ge/tensor_impl.h"
 #include "graph/host_tensor.h"
+#include "graph/specialise.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
 
@@ -21,15 +20,6 @@ using graph::Instance;
 using graph::Model;
 using graph::ModelPort;
 using graph::ValueType;
-
-bool Fits(const ValueType& declared, const ValueType& given) {
-  if (!given.rank_known || declared.shape.rank() != given.shape.rank())
-    return !declared.rank_known && given.rank_known;
-  for (int i = 0; i < declared.shape.rank(); ++i) {
-    if (declared.shape[i] >= 0 && declared.shape[i] != given.shape[i]) return false;
-  }
-  return true;
-}
 
 bool DescribesBytes(const ValueType& given, const Tensor& tensor) {
   if (!given.concrete()) return false;
@@ -154,19 +144,12 @@ std::vector<ValueType> TypesFor(const Model& model, const std::vector<Tensor>& i
     ValueType given = ge::ValueTypeOf(inputs[i].GetTensorDesc());
     // A description that fits its bytes is meant. Otherwise the bytes are what counts; the run checks them.
     if (types[i].concrete() && (given.dtype == types[i].dtype || !DescribesBytes(given, inputs[i]))) continue;
-    if (!Fits(types[i], given) || !given.concrete() || given.dtype != types[i].dtype) {
+    if (!given.concrete() || !graph::Admits(types[i], given.shape) || given.dtype != types[i].dtype) {
       Fail(kBadArgument, "ge-input-shape", "input {} is given as {}, but the graph declares {}", i,
            given.ToString(), types[i].ToString());
     }
     types[i].rank_known = true;
     types[i].shape = given.shape;
-  }
-  if (!model.Allows(types)) {
-    std::vector<std::string> sizes;
-    for (const ValueType& type : types) sizes.push_back(type.ToString());
-    Fail(kBadArgument, "ge-input-gear",
-         "the inputs are {}, which is none of the gears that ge.dynamicDims and kin name",
-         fmt::join(sizes, ", "));
   }
   return types;
 }

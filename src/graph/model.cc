@@ -1,5 +1,7 @@
 #include "graph/model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -73,6 +75,20 @@ std::vector<ValueType> TypesOfGear(const ModelFile& file, const std::vector<int6
   std::vector<ValueType> types = InputTypes(file.graph);
   ApplyGear(types, file.gears.kind, gear);
   return types;
+}
+
+// A session's inputs choose their gear by their sizes.
+void NeedGear(const ModelFile& file, const std::vector<ValueType>& inputs) {
+  const auto& gears = file.gears.values;
+  const auto is_this = [&](const std::vector<int64_t>& gear) {
+    return SameTypes(TypesOfGear(file, gear), inputs);
+  };
+  if (gears.empty() || std::any_of(gears.begin(), gears.end(), is_this)) return;
+  std::vector<std::string> sizes;
+  for (const ValueType& type : inputs) sizes.push_back(type.ToString());
+  Fail(kGraphInvalid, "ge-input-gear",
+       "the inputs are {}, which is none of the gears that ge.dynamicDims and kin name",
+       fmt::join(sizes, ", "));
 }
 
 // Those that a model is loaded for; none where they come with the data.
@@ -158,13 +174,6 @@ std::vector<ValueType> Model::TypesOfGear(const std::vector<int64_t>& gear) cons
   return graph::TypesOfGear(file_, gear);
 }
 
-bool Model::Allows(const std::vector<ValueType>& inputs) const {
-  const auto& gears = file_.gears.values;
-  return gears.empty() || std::any_of(gears.begin(), gears.end(), [&](const std::vector<int64_t>& gear) {
-           return SameTypes(TypesOfGear(gear), inputs);
-         });
-}
-
 std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& inputs) {
   std::lock_guard guard(lock_);
   for (auto it = instances_.begin(); it != instances_.end(); ++it) {
@@ -172,6 +181,7 @@ std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& input
     instances_.splice(instances_.begin(), instances_, it);
     return instances_.front().instance;
   }
+  NeedGear(file_, inputs);
   InstanceOptions options;
   if (instances_.empty()) options.work = work_;  // one block cannot serve two at once
   options.optimise = LateOptions(file_);

@@ -75,8 +75,6 @@ class Model {
   std::vector<ValueType> DeclaredTypes() const;
   // ... for a gear.
   std::vector<ValueType> TypesOfGear(const std::vector<int64_t>& gear) const;
-  // Whether one of the gears is of these types; always where there are no gears.
-  bool Allows(const std::vector<ValueType>& inputs) const;
   // The gear that was chosen last, for whichever dataset; none: empty.
   void Choose(std::vector<int64_t> gear);
   std::vector<int64_t> chosen_gear();

@@ -173,6 +173,12 @@ bool AllConcrete(std::span<const ValueType> types) {
   return std::all_of(types.begin(), types.end(), [](const ValueType& type) { return type.concrete(); });
 }
 
+bool Admits(const ValueType& declared, const Shape& shape) {
+  if (!declared.rank_known) return true;
+  return std::equal(declared.shape.begin(), declared.shape.end(), shape.begin(), shape.end(),
+                    [](int64_t has, int64_t wants) { return has < 0 || has == wants; });
+}
+
 Specialised Specialise(const Graph& graph, std::span<const ValueType> inputs, Purpose purpose) {
   if (inputs.size() != graph.inputs.size()) {
     Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph.name,

@@ -14,6 +14,8 @@ namespace belay::graph {
 // Of a graph's inputs, in their order, as they are declared.
 std::vector<ValueType> InputTypes(const Graph& graph);
 bool AllConcrete(std::span<const ValueType> types);
+// Whether the sizes that are known are those of the shape.
+bool Admits(const ValueType& declared, const Shape& shape);
 
 struct Specialised {
   Graph graph;

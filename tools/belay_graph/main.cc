@@ -1,7 +1,6 @@
 // belay graph: draws a compiled model. A program of its own, because it is linked with the
 // compiler.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -35,13 +34,6 @@ graph::ModelFile Read(const Options& options) {
       graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(options.model)), folder), build);
 }
 
-// Of the sizes that the file has, those that are not open stay.
-bool Fits(const graph::ValueType& declared, const tensor::Shape& given) {
-  if (!declared.rank_known) return true;
-  return std::equal(declared.shape.begin(), declared.shape.end(), given.begin(), given.end(),
-                    [](int64_t has, int64_t wants) { return has < 0 || has == wants; });
-}
-
 // The types of the inputs, with sizes that the file leaves open filled in.
 std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Options& options) {
   std::map<std::string, tensor::Shape> given;
@@ -51,7 +43,7 @@ std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Option
     const graph::Node& node = graph.nodes[static_cast<size_t>(input)];
     types.push_back(node.types[0]);
     if (auto it = given.find(node.name); it != given.end()) {
-      if (!Fits(node.types[0], it->second)) {
+      if (!graph::Admits(node.types[0], it->second)) {
         throw std::invalid_argument("--input-shape gives input '" + node.name + "' the shape " +
                                     it->second.ToString() + ", but it is " + node.types[0].ToString());
       }
@@ -70,10 +62,7 @@ std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Option
 // A graph with open sizes was not optimised when it was compiled: that is done when they are known, here as
 // when it runs.
 void FillIn(graph::ModelFile& file, const std::vector<graph::ValueType>& types) {
-  const bool open = std::any_of(file.graph.inputs.begin(), file.graph.inputs.end(), [&](int input) {
-    return !file.graph.nodes[static_cast<size_t>(input)].types[0].concrete();
-  });
-  if (!open) return;
+  if (graph::AllConcrete(graph::InputTypes(file.graph))) return;
   graph::Specialised specialised = graph::Specialise(file.graph, types, graph::Purpose::kTypes);
   if (!specialised.dynamic_at.empty()) return;
   file.graph = std::move(specialised.graph);

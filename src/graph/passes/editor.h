@@ -48,6 +48,11 @@ class Editor {
   std::vector<std::vector<Use>> uses_;  // of each node's outputs, one entry an input that reads it
 };
 
+inline bool Flag(const Node& node, const char* name) {
+  const auto* flag = FindAttribute<bool>(node, name);
+  return flag != nullptr && *flag;
+}
+
 // By either of its names.
 inline bool IsDivision(const Node& node) { return node.type == "Div" || node.type == "RealDiv"; }
 

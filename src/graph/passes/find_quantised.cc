@@ -140,8 +140,7 @@ class QuantisedFinder {
       const auto* value = FindAttribute<double>(node, factor);
       if (value != nullptr && *value != 1) return false;
     }
-    const auto *a = FindAttribute<bool>(node, "transpose_a"), *b = FindAttribute<bool>(node, "transpose_b");
-    return (a == nullptr || !*a) && b != nullptr && *b;
+    return !Flag(node, "transpose_a") && Flag(node, "transpose_b");
   }
 
   // Sums of bytes, times both scales: no QuantizeLinear need follow.
@@ -150,10 +149,7 @@ class QuantisedFinder {
     auto x = Source(node, 0), w = Source(node, 1);
     if (!x || !w || node.inputs.size() != 2 || !OneScale(*x) || !ColumnsFit(*w, node.inputs[1].node))
       return false;
-    for (const char* turned : {"adj_x1", "adj_x2"}) {
-      const auto* flag = FindAttribute<bool>(node, turned);
-      if (flag != nullptr && *flag) return false;
-    }
+    if (Flag(node, "adj_x1") || Flag(node, "adj_x2")) return false;
     const std::string name = node.name;
     Constant scale = edit_.ConstantAt(w->scale);
     auto scales = std::make_shared<HostTensor>(DType::kF32, scale->shape());

@@ -53,11 +53,6 @@ class AttentionFuser {
     return type.concrete() && type.dtype == DType::kF32 && type.shape.rank() == rank_;
   }
 
-  static bool Flag(const Node& node, const char* name) {
-    const auto* flag = FindAttribute<bool>(node, name);
-    return flag != nullptr && *flag;
-  }
-
   bool IsProduct(int n) {
     const Node& node = edit_.at(n);
     return node.type == "BatchMatMul" && node.inputs.size() == 2 && IsMatrices({n, 0}) &&

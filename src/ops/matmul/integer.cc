@@ -48,6 +48,11 @@ struct IntegerBody {
     if (zero_by_column) SubtractZeros(frame, whole);
   }
 
+  static IntegerGemm Rows(IntegerGemm part, int64_t begin, int64_t end) {
+    part.m = end - begin, part.a += begin * part.lda, part.c += begin * part.ldc;
+    return part;
+  }
+
   // By rows, or by columns where there are few rows.
   void Split(const IntegerGemm& whole) const {
     constexpr int64_t kPiece = 256 * 1024;  // products that are worth another core
@@ -56,7 +61,7 @@ struct IntegerBody {
     ParallelFor(by_rows ? m : n, std::max<int64_t>(16, kPiece / each), [&](int64_t begin, int64_t end) {
       IntegerGemm part = whole;
       if (by_rows) {
-        part.m = end - begin, part.a += begin * k, part.c += begin * n;
+        part = Rows(whole, begin, end);
       } else {
         part.n = end - begin, part.b += begin, part.c += begin;
       }
@@ -68,9 +73,7 @@ struct IntegerBody {
     const auto* zeros = reinterpret_cast<const uint8_t*>(frame.at[b_zero]);
     constexpr int64_t kPiece = 256 * 1024;  // elements that are worth another core
     ParallelFor(m, std::max<int64_t>(1, kPiece / (n + k)), [&](int64_t begin, int64_t end) {
-      IntegerGemm part = whole;
-      part.m = end - begin, part.a += begin * k, part.c += begin * n;
-      SubtractColumnZeros(part, zeros, b_signed);
+      SubtractColumnZeros(Rows(whole, begin, end), zeros, b_signed);
     });
   }
 };
