@@ -180,8 +180,11 @@ Stream* ThreadEngine::NextStream() {
       --searching_;
       if (has_ready() || has_urgent_.load(std::memory_order_relaxed)) continue;
     }
+    // In this order: TellToStop takes no lock (exit() may be called anywhere), and counts after it has said
+    // so.
+    uint32_t epoch = epoch_.load(std::memory_order_acquire);
+    if (stop_.load(std::memory_order_relaxed)) return nullptr;
     ++sleeping_;
-    uint32_t epoch = epoch_.load(std::memory_order_relaxed);
     lock.unlock();
     FutexWait(epoch_, epoch, -1);
     lock.lock();

@@ -541,5 +541,16 @@ TEST_F(ThreadRing, AnEngineStopsWhileItIsFed) {
   EXPECT_EQ(value, kRounds);
 }
 
+// A worker, or the timekeeper, that is just about to sleep when it is told to stop.
+TEST_F(ThreadRing, AnEngineStopsAtAnyMomentAfterItsStart) {
+  Stream& stream = NewStream();
+  for (int i = 0; i < kRounds; ++i) {
+    engine_->Stop();
+    engine_->Restart({1, true});
+    if (i % 2 == 0) engine_->WatchDeadline(stream, stream.park_serial() + 1, NowNs() - 1);
+    for (int64_t end = NowNs() + i % 64 * 1000; NowNs() < end;) CpuRelax();
+  }
+}
+
 }  // namespace
 }  // namespace belay::rt::rings

@@ -70,8 +70,9 @@ void* Timekeeper::Main(void* self) {
 }
 
 void Timekeeper::Watch() {
-  while (!stop_.load(std::memory_order_acquire)) {
-    uint32_t epoch = epoch_.load(std::memory_order_acquire);
+  for (;;) {
+    uint32_t epoch = epoch_.load(std::memory_order_acquire);  // before the look at what it announces
+    if (stop_.load(std::memory_order_relaxed)) return;
     int64_t sleep = CheckAll(NowNs());
     if (sleep != 0) FutexWait(epoch_, epoch, sleep);
   }
