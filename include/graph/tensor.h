@@ -58,7 +58,7 @@ class __attribute__((visibility("default"))) TensorDesc {
   // Says that not even the number of dimensions is known.
   graphStatus SetUnknownDimNumShape();
 
-  // Least and greatest size of each dimension; the greatest may be -1.
+  // Least and greatest size of each dimension; the greatest may be -1. Of an input: the model refuses others.
   graphStatus SetShapeRange(const std::vector<std::pair<int64_t, int64_t>>& range);
   graphStatus GetShapeRange(std::vector<std::pair<int64_t, int64_t>>& range) const;
 

@@ -255,11 +255,11 @@ void aclmdlGetCurOutputDims(const ModelDescription& modelDesc, size_t index, acl
 }
 void aclmdlGetInputDimsRange(const ModelDescription& modelDesc, size_t index, aclmdlIODimsRange* dimsRange) {
   PortAt(modelDesc.inputs, index, "input");
-  const tensor::Shape& shape = modelDesc.declared[index];
-  dimsRange->rangeCount = static_cast<size_t>(shape.rank());
-  for (int i = 0; i < shape.rank(); ++i) {
-    dimsRange->range[i][0] = shape[i] < 0 ? 1 : shape[i];
-    dimsRange->range[i][1] = shape[i];
+  const graph::SizeRanges& ranges = modelDesc.ranges[index];
+  dimsRange->rangeCount = ranges.size();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    dimsRange->range[i][0] = ranges[i].least;
+    dimsRange->range[i][1] = ranges[i].most;
   }
 }
 const char* aclmdlGetInputNameByIndex(const ModelDescription& modelDesc, size_t index) {

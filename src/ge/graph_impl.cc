@@ -8,6 +8,7 @@
 #include "ge/codes.h"
 #include "ge/kept_names.h"
 #include "ge/tensor_impl.h"
+#include "graph/size_range.h"
 
 namespace ge {
 namespace {
@@ -60,12 +61,34 @@ std::vector<NodePtr> InOrder(std::vector<NodePtr> inputs) {
   return inputs;
 }
 
-ir::ValueType InputTypeOf(const OperatorImpl& node) {
-  if (!node.outputs.empty() && node.outputs[0].described) return ValueTypeOf(node.outputs[0].desc);
-  if (!node.inputs.empty() && node.inputs[0].described) return ValueTypeOf(node.inputs[0].desc);
+const TensorDesc& InputDescOf(const OperatorImpl& node) {
+  if (!node.outputs.empty() && node.outputs[0].described) return node.outputs[0].desc;
+  if (!node.inputs.empty() && node.inputs[0].described) return node.inputs[0].desc;
   Fail(kBadArgument, "ge-data-type",
        "nothing says what the input '{}' is; call update_input_desc_x and update_output_desc_y on it",
        node.name);
+}
+
+// Those of SetShapeRange, for the sizes that are open.
+void AddRanges(const TensorDesc& desc, ir::Node& input) {
+  std::vector<std::pair<int64_t, int64_t>> given;
+  desc.GetShapeRange(given);
+  if (given.empty() || !input.types[0].rank_known) return;
+  ir::SizeRanges ranges = SizeRangesOf(input);
+  if (given.size() != ranges.size()) {
+    Fail(kBadArgument, "ge-shape-range", "the input '{}' has {} sizes, but SetShapeRange gave {} ranges",
+         input.name, ranges.size(), given.size());
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto [least, most] = given[i];
+    if (least < 0 || (most >= 0 && least > most)) {
+      Fail(kBadArgument, "ge-shape-range",
+           "SetShapeRange gave input '{}' {} to {} for size {}; that is no range", input.name, least, most,
+           i);
+    }
+    if (!ranges[i].fixed()) ranges[i] = {least, std::max<int64_t>(most, ir::kUnknownDim)};
+  }
+  SetSizeRanges(input, ranges);
 }
 
 class Lowering {
@@ -74,7 +97,9 @@ class Lowering {
 
   void AddInput(const NodePtr& node) {
     Check(*node);
-    int input = graph_.AddInput(node->name, InputTypeOf(*node));
+    const TensorDesc& desc = InputDescOf(*node);
+    int input = graph_.AddInput(node->name, ValueTypeOf(desc));
+    AddRanges(desc, graph_.nodes[static_cast<size_t>(input)]);
     numbers_[node.get()] = input;
   }
   void AddNode(const NodePtr& node) {
@@ -153,6 +178,11 @@ NodePtr RaisedNode(const ir::Node& from) {
     if (from.types[i].dtype == ir::DType::kUndefined) continue;
     node->outputs[i].desc = DescOf(from.types[i]);
     node->outputs[i].described = true;
+  }
+  if (ir::HasBounds(from)) {
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    for (const ir::SizeRange& range : ir::SizeRangesOf(from)) ranges.emplace_back(range.least, range.most);
+    node->outputs[0].desc.SetShapeRange(ranges);
   }
   return node;
 }

@@ -1,62 +1,25 @@
 #include "graph/build_model.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string_view>
 
 #include "base/error.h"
 #include "graph/aipp/insert.h"
 #include "graph/codes.h"
+#include "graph/option_text.h"
 #include "graph/passes/passes.h"
+#include "graph/size_range.h"
 #include "graph/specialise.h"
 
 namespace belay::graph {
 namespace {
 
-[[noreturn]] void BadOption(std::string_view key, std::string_view value, std::string_view reason) {
-  Fail(kGraphInvalid, "build-option", "E10001: option {} has the value '{}': {}", key, value, reason);
-}
-
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    size_t end = text.find(separator);
-    if (end != 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return parts;
-}
-
-bool ParseInt(std::string_view text, int64_t* value) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-// A size, -1, or a range a~b, which stands for "not known".
-int64_t ParseSize(std::string_view text, std::string_view whole) {
-  int64_t size = 0, most = 0;
-  if (size_t range = text.find('~'); range != std::string_view::npos) {
-    if (ParseInt(text.substr(0, range), &size) && ParseInt(text.substr(range + 1), &most) && size >= 0 &&
-        (most == -1 || size <= most))
-      return kUnknownDim;
-    Fail(kGraphInvalid, "build-input-shape", "E10002: '{}' in '{}' is no range; write least~most", text,
-         whole);
-  }
-  if (!ParseInt(text, &size) || size < -1 || size > INT32_MAX) {
-    Fail(kGraphInvalid, "build-input-shape",
-         "E10002: '{}' is no shape; write \"input_name1:n1,c1,h1,w1;input_name2:n2\"", whole);
-  }
-  return size;
-}
-
 std::vector<std::vector<int64_t>> ParseGears(std::string_view key, std::string_view text, char between) {
   std::vector<std::vector<int64_t>> gears;
-  for (std::string_view gear : Split(text, between)) {
+  for (std::string_view gear : SplitFilled(text, between)) {
     std::vector<int64_t>& values = gears.emplace_back();
-    for (std::string_view part : Split(gear, ',')) {
+    for (std::string_view part : SplitFilled(gear, ',')) {
       if (!ParseInt(part, &values.emplace_back()) || values.back() <= 0)
         BadOption(key, text, "gears are positive numbers");
     }
@@ -165,6 +128,12 @@ void CheckGears(const Gears& gears, const Graph& graph) {
   size_t open = 0;
   for (int input : graph.inputs) {
     const Node& node = graph.nodes[static_cast<size_t>(input)];
+    if (HasBounds(node)) {
+      Fail(
+          kGraphInvalid, "build-gears",
+          "E10047: gears and ranges exclude one another; write -1 for the sizes of input '{}' that gears decide",
+          node.name);
+    }
     const Shape& shape = node.types[0].shape;
     const auto here = static_cast<size_t>(std::count(shape.begin(), shape.end(), kUnknownDim));
     open += here;
@@ -193,7 +162,7 @@ void CheckGears(const Gears& gears, const Graph& graph) {
 // "name:[1~4,3,-1];other:[2]": the form of input_shape without the brackets.
 std::string WithoutBrackets(std::string_view ranges) {
   std::string shapes;
-  for (std::string_view entry : Split(ranges, ';')) {
+  for (std::string_view entry : SplitFilled(ranges, ';')) {
     const size_t bracket = entry.find(":[");
     if (bracket == std::string_view::npos || entry.back() != ']')
       BadOption("input_shape_range", ranges, "write \"input_name1:[n1~n2,c1,h1,w1];input_name2:[n2,c2]\"");
@@ -203,43 +172,7 @@ std::string WithoutBrackets(std::string_view ranges) {
   return shapes;
 }
 
-void ApplyShapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
-  for (int input : graph.inputs) {
-    Node& node = graph.nodes[static_cast<size_t>(input)];
-    auto it = shapes.find(node.name);
-    if (it == shapes.end()) continue;  // names that are not inputs are ignored, as on a card
-    const ValueType& declared = node.types[0];
-    if (declared.rank_known && declared.shape.rank() != it->second.rank()) {
-      Fail(kGraphInvalid, "build-input-shape",
-           "E10002: input_shape gives '{}' the shape {}, but the model declares {}", node.name,
-           it->second.ToString(), declared.ToString());
-    }
-    node.types[0].rank_known = true;
-    node.types[0].shape = it->second;
-  }
-}
-
 }  // namespace
-
-std::map<std::string, Shape> ParseShapes(const std::string& text) {
-  std::map<std::string, Shape> shapes;
-  for (std::string_view entry : Split(text, ';')) {
-    size_t colon = entry.rfind(':');  // names may hold colons too
-    if (colon != std::string_view::npos && colon > 0 && entry[colon - 1] == ':')
-      colon = std::string_view::npos;  // "onnx::x"
-    std::string name(entry.substr(0, colon));
-    auto [it, first] = shapes.emplace(name, Shape());
-    if (!first) Fail(kShapeInvalid, "build-input-shape", "E10002: '{}' names input '{}' twice", text, name);
-    Shape& shape = it->second;
-    if (colon == std::string_view::npos) continue;  // a scalar
-    for (std::string_view size : Split(entry.substr(colon + 1), ',')) {
-      if (shape.rank() == tensor::kMaxRank)
-        Fail(kShapeInvalid, "build-input-shape", "E10002: '{}' has more than eight sizes", entry);
-      shape.push_back(ParseSize(size, text));
-    }
-  }
-  return shapes;
-}
 
 bool IsBuildOption(std::string_view key) { return HasEffect(key) || HasNoEffect(key); }
 
@@ -263,8 +196,8 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
   CheckBuildOptions(options);
   ModelFile file{from, GearsOf(options), options};
   SortNodes(file.graph);
-  ApplyShapes(file.graph, ParseShapes(std::string(Value(options, "input_shape", "ge.inputShape"))));
-  ApplyShapes(file.graph, ParseShapes(WithoutBrackets(Value(options, "input_shape_range"))));
+  ApplyInputShapes(file.graph, Value(options, "input_shape", "ge.inputShape"));
+  ApplyInputShapes(file.graph, WithoutBrackets(Value(options, "input_shape_range")));
   CheckGears(file.gears, file.graph);
   std::string aipp(Value(options, "ge.insertOpFile"));
   if (!aipp.empty()) InsertAipp(file.graph, ReadAippFile(aipp), file.gears.kind);

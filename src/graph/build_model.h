@@ -23,7 +23,4 @@ void CheckBuildOptions(const BuildOptions& options);
 ModelFile BuildModel(const Graph& graph, const BuildOptions& options);
 void OptimiseFor(const BuildOptions& options, Graph& specialised);
 
-// "name:1,3,-1;other:4;scalar" as shapes by name.
-std::map<std::string, Shape> ParseShapes(const std::string& text);
-
 }  // namespace belay::graph

@@ -57,16 +57,6 @@ TEST(BuildModel, GraphsOfOpenSizesAreOptimisedOnceTheSizesAreKnown) {
   EXPECT_THROW(BuildModel(OneProduct(-1), {{"ge.exec.precision_mode", "fast"}}), Error);
 }
 
-TEST(BuildModel, ShapesOfInputsWhoseNamesHoldColons) {
-  const auto shapes = ParseShapes("a:0:1,2;onnx::scale;onnx::Gather_3:4;s");
-  ASSERT_EQ(shapes.size(), 4u);
-  EXPECT_EQ(shapes.at("a:0"), (Shape{1, 2}));
-  EXPECT_EQ(shapes.at("onnx::scale"), Shape{});
-  EXPECT_EQ(shapes.at("onnx::Gather_3"), Shape{4});
-  EXPECT_EQ(shapes.at("s"), Shape{});
-  EXPECT_THROW(ParseShapes("a:two"), Error);
-}
-
 // What is said of a graph with the inputs a [-1, 3, -1, -1] and b [2, 4].
 std::string ErrorOf(const BuildOptions& options) {
   Graph graph;
@@ -121,6 +111,7 @@ TEST(BuildModel, RangesFixTheSizesThatAreNone) {
     EXPECT_EQ(ErrorOf({{"input_shape_range", range}}), "E10001") << range;
   }
   EXPECT_EQ(ErrorOf({{"input_shape_range", "a:[1~2,3,8,8]"}, {"ge.dynamicBatchSize", "1,2"}}), "E10047");
+  EXPECT_EQ(ErrorOf({{"input_shape", "a:1~2,3,8,8"}, {"ge.dynamicBatchSize", "1,2"}}), "E10047");
 }
 
 TEST(BuildModel, UnknownPrecisionModesAreRefused) {

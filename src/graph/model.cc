@@ -11,6 +11,7 @@
 #include "graph/aipp/insert.h"
 #include "graph/codes.h"
 #include "graph/passes/editor.h"
+#include "graph/size_range.h"
 #include "graph/specialise.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -118,7 +119,9 @@ ModelDescription Describe(const ModelFile& file, std::vector<ModelPort> inputs,
   description.outputs = std::move(outputs);
   description.gears = file.gears;
   for (int input : file.graph.inputs) {
-    description.passed.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0].shape);
+    const Node& node = file.graph.nodes[static_cast<size_t>(input)];
+    description.passed.push_back(node.types[0].shape);
+    description.ranges.push_back(SizeRangesOf(node));
   }
   description.declared = description.passed;
   for (size_t i = 0; i < description.declared.size(); ++i) {
@@ -135,6 +138,7 @@ ModelDescription Describe(const ModelFile& file, std::vector<ModelPort> inputs,
         file.gears.kind == Gears::kBatch ? 1 : static_cast<int64_t>(file.gears.values[0].size());
     description.inputs.push_back(PortOf(kGearInputName, {DType::kI32, Format::kND, true, {numbers}}));
     description.declared.push_back({numbers});
+    description.ranges.push_back({{numbers, numbers}});
     description.passed.push_back({numbers});
   }
   return description;
@@ -182,6 +186,7 @@ std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& input
     return instances_.front().instance;
   }
   NeedGear(file_, inputs);
+  NeedSizesInRange(file_.graph, inputs);
   InstanceOptions options;
   if (instances_.empty()) options.work = work_;  // one block cannot serve two at once
   options.optimise = LateOptions(file_);

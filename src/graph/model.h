@@ -14,6 +14,7 @@
 #include "base/handle_table.h"
 #include "graph/instance.h"
 #include "graph/om/om.h"
+#include "graph/size_range.h"
 #include "tensor/description.h"
 
 namespace belay::graph {
@@ -25,8 +26,9 @@ struct ModelDescription {
   std::vector<ModelPort> inputs;  // with gears: the largest; the input that chooses a gear comes last
   std::vector<ModelPort> outputs;
   Gears gears;
-  std::vector<Shape> declared;  // of the inputs, with -1 where a gear decides; of images as pixels
-  std::vector<Shape> passed;    // the same; of images as bytes
+  std::vector<Shape> declared;     // of the inputs, with -1 where a gear decides; of images as pixels
+  std::vector<Shape> passed;       // the same; of images as bytes
+  std::vector<SizeRanges> ranges;  // of `passed`
   std::map<std::string, std::string> origins;  // of fused operators: "[4]conv[4]relu"
   uint32_t model_id = 0;                       // 0: of a model that is not loaded
 };

@@ -168,6 +168,52 @@ TEST_F(Session, OpenSizesAreCompiledWhenTheyComeUp) {
   EXPECT_THAT(GeError(), HasSubstr("input 0"));
 }
 
+// Rows from 2 to 3: [1, 2] and [4, 2] are refused.
+void ExpectTwoOrThreeRows(ge::Session& session, uint32_t graph) {
+  for (int64_t rows = 1; rows <= 4; ++rows) {
+    std::vector<ge::Tensor> outputs;
+    const std::vector<float> values(static_cast<size_t>(rows) * 2, 1);
+    const bool runs = session.RunGraph(graph, {Floats({rows, 2}, values)}, outputs) == ge::SUCCESS;
+    EXPECT_EQ(runs, rows == 2 || rows == 3) << rows;
+    if (runs) continue;
+    EXPECT_THAT(GeError(), HasSubstr("2~3 in dimension 0"));
+  }
+}
+
+TEST_F(Session, RunsTheSizesOfItsRanges) {
+  uint32_t id = 0;
+  for (const char* shape : {"x:2~3,2", "2~3,2"}) {
+    const GeOptions options{{"ge.inputShape", shape}};
+    ASSERT_EQ(session_->AddGraph(++id, AddAndRelu({-1, 2}, 1), options), ge::SUCCESS) << GeError();
+    ExpectTwoOrThreeRows(*session_, id);
+  }
+}
+
+// A graph whose input says which sizes it may have.
+ge::Graph ReluOfRanges(const std::vector<std::pair<int64_t, int64_t>>& ranges) {
+  ge::Graph graph("ranges");
+  ge::op::Data x("x");
+  ge::TensorDesc desc(ge::Shape({-1, 2}), ge::FORMAT_ND, ge::DT_FLOAT);
+  desc.SetShapeRange(ranges);
+  x.update_input_desc_x(desc);
+  x.update_output_desc_y(desc);
+  graph.SetInputs({x}).SetOutputs({ge::op::Relu("relu").set_input_x(x)});
+  return graph;
+}
+
+TEST_F(Session, RunsTheSizesThatADescriptionSays) {
+  Add(1, ReluOfRanges({{2, 3}, {2, 2}}));
+  ExpectTwoOrThreeRows(*session_, 1);
+  for (const auto& bad : std::vector<std::vector<std::pair<int64_t, int64_t>>>{{{2, 3}}, {{3, 2}, {2, 2}}}) {
+    std::vector<ge::Tensor> outputs;
+    const bool runs = session_->AddGraph(2, ReluOfRanges(bad)) == ge::SUCCESS &&
+                      session_->RunGraph(2, {Floats({2, 2}, {1, 2, 3, 4})}, outputs) == ge::SUCCESS;
+    EXPECT_FALSE(runs);
+    EXPECT_THAT(GeError(), HasSubstr("SetShapeRange"));
+    session_->RemoveGraph(2);
+  }
+}
+
 // The elements of the second input are the sizes of the output.
 ge::Graph ReshapeByData() {
   ge::Graph graph("reshape");

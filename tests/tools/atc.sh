@@ -28,7 +28,7 @@ fails 'E10004: option --output is needed' --model=six_times.onnx
 fails 'no-such-file' --model=no-such-file.onnx --output=none
 fails "E10001: --model is '$PWD', a folder" --model="$PWD" --output=none
 fails 'E10001: --output is .*, a folder' --model=six_times.onnx --output="$PWD/"
-fails "E10002: '4~1' in 'x:4~1,3' is no range" --model=open.onnx --output=open --input_shape=x:4~1,3
+fails "E10002: 'x:4~1,3': '4~1,3' is no list of sizes and ranges" --model=open.onnx --output=open --input_shape=x:4~1,3
 fails 'twice' --model=open.onnx --output=open --input_shape='x:2;x:3'
 
 # Outputs chosen by node and by tensor, their types, and FLOAT16 inputs.

@@ -18,6 +18,7 @@
 #include "graph/onnx/read_model.h"
 #include "graph/operator_list.h"
 #include "graph/program.h"
+#include "graph/size_range.h"
 #include "graph/specialise.h"
 
 namespace atc {
@@ -55,10 +56,10 @@ graph::BuildOptions BuildOptionsOf(const Options& options) {
 void CheckInputNames(const Options& options, const graph::Graph& graph) {
   std::set<std::string> inputs;
   for (int input : graph.inputs) inputs.insert(graph.nodes[static_cast<size_t>(input)].name);
-  for (const auto& [name, shape] : graph::ParseShapes(options.Get("input_shape"))) {
-    if (inputs.count(name) != 0) continue;
+  for (const graph::InputShape& shape : graph::ReadInputShapes(graph, options.Get("input_shape"))) {
+    if (shape.input >= 0) continue;
     Fail(100000, "atc-input-name",
-         "E10016: --input_shape names '{}', but the model has no such input; it has {}", name,
+         "E10016: --input_shape names '{}', but the model has no such input; it has {}", shape.name,
          fmt::join(inputs, ", "));
   }
 }

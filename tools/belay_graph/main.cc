@@ -10,6 +10,7 @@
 #include "graph/build_model.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
+#include "graph/size_range.h"
 #include "graph/specialise.h"
 
 namespace belay::graph_tool {
@@ -36,26 +37,26 @@ graph::ModelFile Read(const Options& options) {
 
 // The types of the inputs, with sizes that the file leaves open filled in.
 std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Options& options) {
-  std::map<std::string, tensor::Shape> given;
-  if (!options.input_shape.empty()) given = graph::ParseShapes(options.input_shape);
-  std::vector<graph::ValueType> types;
-  for (int input : graph.inputs) {
-    const graph::Node& node = graph.nodes[static_cast<size_t>(input)];
-    types.push_back(node.types[0]);
-    if (auto it = given.find(node.name); it != given.end()) {
-      if (!graph::Admits(node.types[0], it->second)) {
-        throw std::invalid_argument("--input-shape gives input '" + node.name + "' the shape " +
-                                    it->second.ToString() + ", but it is " + node.types[0].ToString());
-      }
-      types.back().shape = it->second;
-      types.back().rank_known = true;
+  std::vector<graph::ValueType> types = graph::InputTypes(graph);
+  auto name = [&](size_t i) { return graph.nodes[static_cast<size_t>(graph.inputs[i])].name; };
+  for (const graph::InputShape& given : graph::ReadInputShapes(graph, options.input_shape)) {
+    if (given.input < 0) continue;
+    const auto i = static_cast<size_t>(given.input);
+    const tensor::Shape shape = graph::ShapeOf(given.sizes);
+    if (!graph::Admits(types[i], shape)) {
+      throw std::invalid_argument("--input-shape gives input '" + name(i) + "' the shape " +
+                                  shape.ToString() + ", but it is " + types[i].ToString());
     }
-    if (!types.back().concrete()) {
-      throw std::invalid_argument("input '" + node.name + "' is " + types.back().ToString() +
-                                  "; say which sizes to draw it for: --input-shape \"" + node.name +
-                                  ":1,3,224,224\"");
-    }
+    types[i].shape = shape;
+    types[i].rank_known = true;
   }
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i].concrete()) continue;
+    throw std::invalid_argument("input '" + name(i) + "' is " + types[i].ToString() +
+                                "; say which sizes to draw it for: --input-shape \"" + name(i) +
+                                ":1,3,224,224\"");
+  }
+  graph::NeedSizesInRange(graph, types);
   return types;
 }
 

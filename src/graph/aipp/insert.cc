@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/codes.h"
+#include "graph/size_range.h"
 
 namespace belay::graph {
 namespace {
@@ -69,6 +70,16 @@ ValueType StaticImages(const Node& input, AippConfig& config, const Features& f)
   return {DType::kU8, Format::kNHWC, true, {f.n, image[0], image[1], image[2]}};
 }
 
+// Open sizes of images are those of what the network takes, in another order.
+void KeepRanges(const Node& before, const Features& f, Node& images) {
+  const SizeRanges had = SizeRangesOf(before);
+  SizeRanges ranges = SizeRangesOf(images);
+  for (size_t i = 0; i < 3; ++i) {
+    if (!ranges[i].fixed()) ranges[i] = f.channels_last || i == 0 ? had[i] : had[i + 1];
+  }
+  SetSizeRanges(images, ranges);
+}
+
 int AddParams(Graph& graph, const Features& f) {
   std::string name = kDynamicAippName;
   auto taken = [&](int input) { return graph.nodes[static_cast<size_t>(input)].name == name; };
@@ -108,6 +119,7 @@ void InsertOne(Graph& graph, AippConfig config, size_t at) {
     if (output.port == Port{input, 0}) output.port.node = static_cast<int>(graph.nodes.size());
   }
   graph.nodes[static_cast<size_t>(input)].types[0] = images;
+  if (!config.dynamic) KeepRanges(before, f, graph.nodes[static_cast<size_t>(input)]);
   graph.Add(std::move(node));
 }
 

@@ -216,17 +216,33 @@ TEST_F(Model, OpenSizesFollowTheBuffersOrTheirDescriptions) {
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
 }
 
-TEST_F(Model, ARangeIsAnOpenSize) {
-  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2}), "'--input_shape=x:1~2,2'"));
+TEST_F(Model, RunsTheSizesOfItsRanges) {
+  uint32_t id = Load(Compile(onnx_builder::SixTimes({-1, 2}), "'--input_shape=x:2~3,2'"));
   aclmdlIODimsRange range;
   ASSERT_EQ(aclmdlGetInputDimsRange(desc_, 0, &range), ACL_SUCCESS);
-  EXPECT_EQ(range.range[0][0], 1);
-  EXPECT_EQ(range.range[0][1], -1);
-  DeviceBuffer x(24), y(24);
-  Fill(x, 6);
-  Dataset in(x.buffer()), out(y.buffer());
+  ASSERT_EQ(range.rangeCount, 2u);
+  EXPECT_EQ(range.range[0][0], 2);
+  EXPECT_EQ(range.range[0][1], 3);
+  EXPECT_EQ(range.range[1][0], 2);
+  EXPECT_EQ(range.range[1][1], 2);
+  DeviceBuffer one(8), three(24), four(32), y(32);
+  Fill(three, 6);
+  Dataset in(three.buffer()), out(y.buffer());
   ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS) << aclGetRecentErrMsg();
-  EXPECT_EQ(y.floats()[5], 30.0f) << "three rows";
+  EXPECT_EQ(y.floats()[5], 30.0f);
+  for (DeviceBuffer* rows : {&one, &four}) {
+    Dataset beyond(rows->buffer());
+    EXPECT_EQ(aclmdlExecute(id, beyond.get(), out.get()), 145021u);
+    EXPECT_THAT(LastMessage(), testing::HasSubstr("2~3 in dimension 0"));
+  }
+}
+
+TEST_F(Model, OpenSizesWithoutARangeHaveNoBounds) {
+  Load(Compile(onnx_builder::SixTimes({-1, 2})));
+  aclmdlIODimsRange range;
+  ASSERT_EQ(aclmdlGetInputDimsRange(desc_, 0, &range), ACL_SUCCESS);
+  EXPECT_EQ(range.range[0][0], 0);
+  EXPECT_EQ(range.range[0][1], -1);
 }
 
 TEST_F(Model, DescribesItselfWithoutBeingLoaded) {
