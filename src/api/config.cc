@@ -102,7 +102,8 @@ class ConfigFile {
     if (value == nullptr) return missing;
     int number = -1;
     if (value->is_number_integer()) {
-      number = value->get<int64_t>() > most ? -1 : value->get<int>();
+      auto whole = value->get<int64_t>();  // negative as well when only uint64_t holds it
+      number = whole < 0 || whole > most ? -1 : static_cast<int>(whole);
     } else if (value->is_string()) {
       const auto& text = value->get_ref<const std::string&>();
       auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -153,7 +154,7 @@ InitConfig ReadInitConfig(const char* path) {
   if (path == nullptr) return config;
   ConfigFile file(path);
   config.default_device = file.Device({"defaultDevice", "default_device"});
-  config.errors_per_process = file.Number({"err_msg_mode"}, 1, 0) == 1;
+  if (int mode = file.Number({"err_msg_mode"}, 1, -1); mode >= 0) config.errors_per_process = mode == 1;
   config.without_effect = file.Others({"defaultDevice", "err_msg_mode"});
   return config;
 }

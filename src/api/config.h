@@ -1,13 +1,14 @@
 // The JSON file of aclInit.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace belay::api {
 
 struct InitConfig {
   int default_device = -1;
-  bool errors_per_process = false;
+  std::optional<bool> errors_per_process;  // none: as the start before, else each thread its own
   std::string without_effect;  // keys that are understood elsewhere but have no effect here, "dump, profiler"
 };
 

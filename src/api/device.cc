@@ -14,10 +14,6 @@
 #include "api/process_options.h"
 #include "api/wait.h"
 #include "base/clock.h"
-#include "base/thread.h"
-#include "runtime/capture.h"
-#include "runtime/engine.h"
-#include "runtime/explain_wait.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
 #include "runtime/thread_engine.h"
@@ -51,18 +47,7 @@ int32_t BusyPercent() {
 }
 
 void SynchronizeDevice(const char* call, int64_t deadline_ns) {
-  RefuseInCallback(call);
-  rt::Device& device = rt::CurrentContext().device();
-  rt::CheckNoCaptureOn(device.id(), call);
-  rt::Stream* late = nullptr;
-  MayBeCancelled may_be_cancelled;
-  std::unique_ptr<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &late);
-  CheckNotEnded("a wait for all streams of a device");
-  if (late != nullptr) {
-    Fail(107019, "wait-timeout", "device {} had not finished at the end of the time limit; {}", device.id(),
-         rt::ExplainWait(*late));
-  }
-  Surface(std::move(failure));
+  Surface(WaitForDevice(rt::CurrentContext().device(), call, deadline_ns));
 }
 
 }  // namespace

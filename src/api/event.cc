@@ -113,6 +113,7 @@ void RefuseIpc(const rt::Event& event, const char* call) {
 }
 
 uint64_t TimeOf(rt::Event& event, const char* argument) {
+  event.LatestRecord();  // throws when that is in a capture, whatever the times of earlier ones
   uint64_t ticks = event.ticks();
   if (ticks != 0) return ticks;
   Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "event-no-time", "{} (event {}) has no time: {}", argument,
@@ -188,6 +189,7 @@ void aclrtQueryEventStatus(rt::Event& event, aclrtEventRecordedStatus* status) {
 void aclrtQueryEventWaitStatus(rt::Event& event, aclrtEventWaitStatus* status) {
   RefuseEx(event, "aclrtQueryEventWaitStatus");
   NeedSync(event);
+  event.LatestRecord();  // throws when that is in a capture
   *status = event.AllWaitsPassed() ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
 }
 

@@ -35,10 +35,13 @@ void aclInit(const char* configPath) {
   ReadLogSettings();
   RefuseSecondCopy();
   InitConfig config = ReadInitConfig(configPath);
-  if (!rt::Running()) Options().Reset();
+  if (!rt::Running()) {
+    Options().Reset();
+    KeepErrorsPerProcess(false);
+  }
   rt::SetCallReleaser(&CloseReports);
   rt::Start(config.default_device);
-  KeepErrorsPerProcess(config.errors_per_process);
+  if (config.errors_per_process) KeepErrorsPerProcess(*config.errors_per_process);
   if (!config.without_effect.empty()) {
     LogWarning(LogPlace::Here(), "aclInit: {} has no effect for these keys: {}", configPath,
                config.without_effect);

@@ -3,6 +3,7 @@
 #include "runtime/memory.h"
 
 #include "api/handlers.h"
+#include "api/wait.h"
 #include "base/error.h"
 #include "runtime/context.h"
 #include "runtime/memory_registered.h"
@@ -68,11 +69,10 @@ int DeviceOf(const aclrtMallocConfig* cfg, int fallback) {
 
 // Waits for a device's tasks, frees, and then reports what a task failed with.
 template <class Free>
-void FreeAfter(int device, Free free) {
-  rt::Stream* late = nullptr;
-  std::unique_ptr<rt::TaskFailure> failure = rt::DeviceAt(device).Synchronize(-1, &late);
+void FreeAfter(int device, const char* call, Free free) {
+  std::unique_ptr<rt::TaskFailure> failure = WaitForDevice(rt::DeviceAt(device), call, -1);
   free();
-  if (failure != nullptr) throw Error(failure->code, failure->id, failure->sentence);
+  Surface(std::move(failure));
 }
 
 // The block that a free with synchronisation waits for has to be there before the wait.
@@ -113,7 +113,7 @@ void aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolic
 void aclrtFree(void* devPtr) { rt::FreeDevice(devPtr); }
 
 void aclrtFreeWithDevSync(void* devPtr) {
-  FreeAfter(CheckedOwner(devPtr, "devPtr"), [&] { rt::FreeDevice(devPtr); });
+  FreeAfter(CheckedOwner(devPtr, "devPtr"), "aclrtFreeWithDevSync", [&] { rt::FreeDevice(devPtr); });
 }
 
 void aclrtMallocHost(void** hostPtr, size_t size) { *hostPtr = rt::AllocatePinned(size); }
@@ -126,7 +126,7 @@ void aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cfg) {
 void aclrtFreeHost(void* hostPtr) { rt::FreePinned(hostPtr); }
 
 void aclrtFreeHostWithDevSync(void* hostPtr) {
-  FreeAfter(CheckedOwner(hostPtr, "hostPtr"), [&] { rt::FreePinned(hostPtr); });
+  FreeAfter(CheckedOwner(hostPtr, "hostPtr"), "aclrtFreeHostWithDevSync", [&] { rt::FreePinned(hostPtr); });
 }
 
 // --- caches: the device's memory is coherent with the host's, so there is nothing to do but check

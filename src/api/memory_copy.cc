@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "api/handlers.h"
+#include "api/wait.h"
 #include "base/error.h"
 #include "runtime/capture.h"
 #include "runtime/context.h"
@@ -86,6 +87,7 @@ Ends CheckCopy2d(const rt::Copy2dTask& t) {
 // Memory that is not pinned may be gone when the stream gets to the task, so the call waits until
 // it has: an unsafe call while a capture is under way.
 [[gnu::cold, gnu::noinline]] void SubmitAndWait(rt::Stream& stream, rt::Task&& task, const char* call) {
+  RefuseInCallback(call);
   rt::CheckCaptureAllows(call);
   uint64_t position = stream.Submit(std::move(task));
   if (position != 0) rt::TheEngine().WaitFor(stream, position, -1);

@@ -68,4 +68,18 @@ void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
     Surface(stream.TakeFailure());
 }
 
+std::unique_ptr<rt::TaskFailure> WaitForDevice(rt::Device& device, const char* call, int64_t deadline_ns) {
+  RefuseInCallback(call);
+  rt::CheckNoCaptureOn(device.id(), call);
+  rt::Stream* late = nullptr;
+  MayBeCancelled may_be_cancelled;
+  std::unique_ptr<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &late);
+  CheckNotEnded("a wait for all streams of a device");
+  if (late != nullptr) {
+    Fail(107019, "wait-timeout", "device {} had not finished at the end of the time limit; {}", device.id(),
+         rt::ExplainWait(*late));
+  }
+  return failure;
+}
+
 }  // namespace belay::api

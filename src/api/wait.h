@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "runtime/context.h"
 #include "runtime/stream.h"
 
 namespace belay::api {
@@ -25,6 +26,10 @@ bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns);
 // Waits for all that is on the stream now; surfaces its first failure. Throws timeout_code when the
 // deadline comes first.
 void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code);
+
+// Waits for all that is on the device's streams now, for `call`, and takes the first failure there, if any.
+// Throws 107019 when the deadline comes first; 107027 when one of them is being captured.
+std::unique_ptr<rt::TaskFailure> WaitForDevice(rt::Device& device, const char* call, int64_t deadline_ns);
 
 // Throws what a failed task left, with the task and the call that submitted it.
 void Surface(std::unique_ptr<rt::TaskFailure> failure);

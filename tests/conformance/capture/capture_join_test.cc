@@ -179,16 +179,24 @@ TEST_F(CaptureJoin, ACapturedEventIsNotAskedDuringTheCapture) {
   };
   aclrtEventStatus status;
   aclrtEventRecordedStatus recorded;
+  aclrtEventWaitStatus waited;
+  float ms;
+  uint64_t time;
   const Question questions[] = {
       {"aclrtSynchronizeEvent", [](aclrtEvent e) { return aclrtSynchronizeEvent(e); }},
       {"aclrtSynchronizeEventWithTimeout",
        [](aclrtEvent e) { return aclrtSynchronizeEventWithTimeout(e, 5); }},
       {"aclrtQueryEvent", [&](aclrtEvent e) { return aclrtQueryEvent(e, &status); }},
       {"aclrtQueryEventStatus", [&](aclrtEvent e) { return aclrtQueryEventStatus(e, &recorded); }},
+      {"aclrtQueryEventWaitStatus", [&](aclrtEvent e) { return aclrtQueryEventWaitStatus(e, &waited); }},
+      {"aclrtEventElapsedTime", [&](aclrtEvent e) { return aclrtEventElapsedTime(&ms, e, e); }},
+      {"aclrtEventGetTimestamp", [&](aclrtEvent e) { return aclrtEventGetTimestamp(e, &time); }},
   };
   for (const Question &question : questions) {
     SCOPED_TRACE(question.name);
     aclrtEvent event = NewEvent();
+    EXPECT_OK(aclrtRecordEvent(event, main_)) << "its time is not what is asked for";
+    EXPECT_OK(aclrtSynchronizeStream(main_));
     EXPECT_OK(Begin(ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclrtRecordEvent(event, main_));
     EXPECT_EQ(question.ask(event), kQueried);

@@ -148,6 +148,7 @@ TEST_F(CaptureMode, OneCaptureOfAThreadEndsWhileAnotherGoesOn) {
 
 TEST_F(CaptureMode, QueriesAndWaitsAreForbiddenInEveryMode) {
   aclrtStreamStatus status;
+  int32_t* pinned = NewPinned(8);
   const Unsafe calls[] = {
       {"aclrtStreamQuery", [&] { return aclrtStreamQuery(main_, &status); }},
       {"aclrtSynchronizeStream", [&] { return aclrtSynchronizeStream(main_); }},
@@ -155,6 +156,8 @@ TEST_F(CaptureMode, QueriesAndWaitsAreForbiddenInEveryMode) {
       {"aclrtSynchronizeDevice", [&] { return aclrtSynchronizeDevice(); }},
       {"aclrtSynchronizeDeviceWithTimeout", [&] { return aclrtSynchronizeDeviceWithTimeout(5); }},
       {"aclrtStreamAbort", [&] { return aclrtStreamAbort(main_); }},
+      {"aclrtFreeWithDevSync", [&] { return aclrtFreeWithDevSync(device_); }},
+      {"aclrtFreeHostWithDevSync", [&] { return aclrtFreeHostWithDevSync(pinned); }},
   };
   for (auto mode : {kGlobal, kThreadLocal, kRelaxed}) {
     for (const Unsafe& forbidden : calls) {

@@ -31,6 +31,10 @@ TEST_F(InitFile, BadSyntaxIsNamedByLineAndColumn) {
 TEST_F(InitFile, ABadValueIsNamedByKeyLineAndColumn) {
   Refuse(ACL_ERROR_FILE_ATTR_INVALID, "{\n  \"defaultDevice\": {\n    \"default_device\": \"zero\"\n  }\n}",
          ":3:23: key defaultDevice.default_device is \"zero\".*whole number");
+  for (const char* wraps : {"-4294967296", "9223372036854775808", "18446744073709551615"}) {
+    Refuse(ACL_ERROR_FILE_ATTR_INVALID, std::string("{\"err_msg_mode\": ") + wraps + "}",
+           std::string(":1:18: key err_msg_mode is ") + wraps);
+  }
   Refuse(ACL_ERROR_FILE_ATTR_INVALID, "{\"defaultDevice\": 1}", ":1:19: key defaultDevice is 1.*object");
   Refuse(ACL_ERROR_FILE_ATTR_INVALID, "{\"x\": {\"err_msg_mode\": \"0\"},\n \"err_msg_mode\": \"2\"}",
          ":2:18: key err_msg_mode is \"2\"");
@@ -82,6 +86,22 @@ TEST_F(InitFile, ARepeatedStartKeepsTheDefaultDevice) {
   EXPECT_OK(aclFinalizeReference(nullptr));
   EXPECT_REFUSED(ACL_ERROR_REPEAT_FINALIZE, aclFinalizeReference(&left), "nothing to end");
   EXPECT_REFUSED(ACL_ERROR_REPEAT_FINALIZE, aclFinalize(), "nothing to end");
+}
+
+TEST_F(InitFile, AStartWithoutAModeOfErrorsKeepsThatOfTheStartBefore) {
+  auto told_to_all = [] {
+    InThread([] { aclrtSetDevice(99); });
+    return TakeMessage().find("99") != std::string::npos;
+  };
+  EXPECT_OK(aclInit(Write("{\"err_msg_mode\": \"1\"}")));
+  EXPECT_OK(aclInit(nullptr)) << "a library that starts once more";
+  EXPECT_TRUE(told_to_all());
+  EXPECT_OK(aclInit(Write("{\"err_msg_mode\": \"0\"}")));
+  EXPECT_FALSE(told_to_all());
+  EXPECT_OK(aclInit(Write("{\"err_msg_mode\": \"1\"}")));
+  EXPECT_OK(aclFinalize());
+  EXPECT_OK(aclInit(nullptr));
+  EXPECT_FALSE(told_to_all()) << "a fresh start has the default";
 }
 
 TEST_F(InitFile, CallsBeforeAndAfterAreRefused) {

@@ -191,6 +191,9 @@ TEST_F(StreamFailure, WaitsInsideCallbacksAreRefused) {
   aclrtEvent event = NewEvent();
   aclrtContext context = CurrentContext(), spare = OtherContext(0);
   EXPECT_OK(aclrtRecordEvent(event, other));
+  void* device = nullptr;
+  EXPECT_OK(aclrtMalloc(&device, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  int32_t pageable = 0;
   std::vector<std::string> messages;
   Call(stream, [&] {
     aclrtSetCurrentContext(context);
@@ -207,6 +210,10 @@ TEST_F(StreamFailure, WaitsInsideCallbacksAreRefused) {
                         aclrtDestroyContext(spare),
                         aclrtResetDevice(0),
                         aclrtResetDeviceForce(0),
+                        aclrtFreeWithDevSync(device),
+                        aclrtFreeHostWithDevSync(from_),
+                        aclrtMemcpyAsync(device, 4, &pageable, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream),
+                        aclrtMemsetAsync(&pageable, 4, 1, 4, stream),
                         aclFinalize(),
                         aclFinalizeReference(nullptr)};
     for (aclError code : codes) EXPECT_EQ(code, ACL_ERROR_INVALID_PARAM);
@@ -214,10 +221,11 @@ TEST_F(StreamFailure, WaitsInsideCallbacksAreRefused) {
   });
   EXPECT_OK(aclrtSynchronizeStream(stream));
   ASSERT_EQ(messages.size(), 1u);
-  for (const char* name :
-       {"aclrtSynchronizeStream", "aclrtDestroyContext", "aclFinalizeReference", "inside a callback"}) {
+  for (const char* name : {"aclrtSynchronizeStream", "aclrtDestroyContext", "aclrtFreeHostWithDevSync",
+                           "aclrtMemsetAsync", "aclFinalizeReference", "inside a callback"}) {
     EXPECT_THAT(messages[0], testing::HasSubstr(name));
   }
+  EXPECT_OK(aclrtMemcpy(device, 4, from_, 4, ACL_MEMCPY_HOST_TO_DEVICE)) << "neither was freed";
 }
 
 }  // namespace
