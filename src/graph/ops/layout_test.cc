@@ -69,6 +69,22 @@ TEST(LayoutOps, SlicesBackwards) {
   EXPECT_THAT(out[0]->Reals(), ElementsAre(4, 2, 0, 9, 7, 5));
 }
 
+TEST(LayoutOps, SlicesBackwardsWithEndsAsOnnxHasThem) {
+  for (int64_t step : {-1, -2}) {
+    Constant out = Outputs({.name = "n", .type = "StridedSliceV2"},
+                           {Counting({2}), Ints({-3}), Ints({INT64_MIN + 1}), Ints({0}), Ints({step})})[0];
+    EXPECT_THAT(out->Reals(), ElementsAre(0)) << step;
+  }
+  for (int64_t open : {int64_t{INT32_MAX}, INT64_MAX}) {
+    Constant out = Outputs({.name = "n", .type = "StridedSliceV2"},
+                           {Counting({3}), Ints({1}), Ints({open}), Ints({0}), Ints({-1})})[0];
+    EXPECT_THAT(out->Reals(), ElementsAre(1, 0));
+  }
+  Constant none = Outputs({.name = "n", .type = "StridedSliceV2"},
+                          {Counting({0}), Ints({-3}), Ints({-100}), Ints({0}), Ints({-1})})[0];
+  EXPECT_EQ(none->shape(), Shape{0});
+}
+
 TEST(LayoutOps, StridedSliceKnowsItsMasks) {
   Node node{.name = "n", .type = "StridedSlice"};
   node.attributes["ellipsis_mask"] = int64_t{1};

@@ -50,22 +50,37 @@ void Plain(Translation& node, const Normalisation& how, uint32_t mask) {
   });
 }
 
-// gamma and beta have one element for each of dimensions [begin, end), statistics the dimensions up to
-// `outer`.
+// gamma and beta are broadcast to x if it ends with dimensions [begin, end), or have one element for each of
+// those; statistics have the dimensions up to `outer`.
 struct Weights {
   int begin, end, outer;
 };
 
+bool HasEach(const Translation& node, int input, const Weights& where) {
+  return node.in(input).count() == CountFrom(node.shape(0), where.begin, where.end);
+}
+
+bool IsBroadcast(const Translation& node, int input, const Weights& where) {
+  const Shape &x = node.shape(0), &weight = node.shape(input);
+  if (where.end != x.rank() || weight.rank() > x.rank()) return false;
+  for (int d = 0; d < weight.rank(); ++d) {
+    if (weight[d] != 1 && weight[d] != x[x.rank() - weight.rank() + d]) return false;
+  }
+  return true;
+}
+
 void CheckWeight(const Translation& node, int input, const Weights& where) {
   if (!node.has(input)) return;
-  if (node.in(input).count() != CountFrom(node.shape(0), where.begin, where.end)) {
+  if (!HasEach(node, input, where) && !IsBroadcast(node, input, where)) {
     node.Refuse("weights " + node.shape(input).ToString() + " do not fit x " + node.shape(0).ToString());
   }
 }
 
-// The input reshaped to those dimensions and spread over x.
+// The input spread over x.
 Tensor SpreadInput(const Translation& node, int input, const Weights& where) {
   const Shape& shape = node.shape(0);
+  if (IsBroadcast(node, input, where))
+    return ops::Spread(node.in(input), shape, shape.rank() - node.shape(input).rank());
   Shape part = Shape::Of(shape.data() + where.begin, where.end - where.begin);
   return ops::Spread(Translation::Reshaped(node.in(input), part), shape, where.begin);
 }

@@ -30,6 +30,14 @@ Cutting Clamped(int64_t size, int64_t start, int64_t end, int64_t step) {
   return {start, step, CountBetween(start, end, step)};
 }
 
+// As ONNX does: backwards, a start before the first element is the first, where Python finds nothing, and the
+// largest number is no end, as opset 10 recommends.
+Cutting ClampedToElements(int64_t size, int64_t start, int64_t end, int64_t step) {
+  if (step < 0 && start < -size) start = -size;
+  if (step < 0 && (end == INT32_MAX || end == INT64_MAX)) end = -size - 1;
+  return Clamped(size, start, end, step);
+}
+
 // The slice under a shape of its own, which has as many elements.
 void OutSlice(Translation& node, const std::vector<Cutting>& cuttings, const Shape* shape = nullptr) {
   const Tensor& x = node.in(0);
@@ -147,7 +155,7 @@ void SliceAlong(Translation& node, const std::vector<int64_t>& axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     int axis = node.Axis(axes[i], shape.rank());
     if (steps[i] == 0) node.Refuse("a step is 0");
-    cuttings[static_cast<size_t>(axis)] = Clamped(shape[axis], starts[i], ends[i], steps[i]);
+    cuttings[static_cast<size_t>(axis)] = ClampedToElements(shape[axis], starts[i], ends[i], steps[i]);
   }
   OutSlice(node, cuttings);
 }

@@ -217,6 +217,8 @@ TEST(Conv, Activations) {
         Case c = kShapes[shape];
         c.activation = a, c.residual = residual, c.channels_last = true;
         EXPECT_LE(Error(c), 2e-4) << "kind " << static_cast<int>(a.kind) << " case " << shape;
+        c.activation.scale = -1.5f, c.activation.shift = 0.7f;
+        EXPECT_LE(Error(c), 2e-4) << "scaled kind " << static_cast<int>(a.kind) << " case " << shape;
       }
     }
   }

@@ -86,6 +86,21 @@ TEST(Upsample, CubicShowsItsWeights) {
   }
 }
 
+// 4.5 * 7 / 9 is 3.5; dividing by the double 9 / 7 misses it, and a rounding takes another element.
+TEST(Resample, PlacesOnAnElementAreExact) {
+  const AxisResize nine{.in = 7, .out = 9, .scale = 9.0 / 7},
+      seventeen{.in = 7, .out = 17, .scale = 17.0 / 7};
+  EXPECT_EQ(nine.PlaceOf(4), 3);
+  EXPECT_EQ(seventeen.PlaceOf(8), 3);
+  const AxisResize plain{.in = 7, .out = 18, .scale = 18.0 / 7, .coordinates = Coordinates::kAsymmetric};
+  EXPECT_EQ(plain.PlaceOf(9), 3.5);
+}
+
+TEST(Resample, TheOnlyElementOfTorchIsTheFirst) {
+  const AxisResize axis{.in = 7, .out = 1, .scale = 1.0 / 7, .coordinates = Coordinates::kTorchHalfPixel};
+  EXPECT_EQ(axis.PlaceOf(0), 0);
+}
+
 TEST(Resample, WholeNumbersLoseTheirFractions) {
   Sample in(DType::kI32, {2}), out(DType::kI32, {4});
   Set(in.tensor, {0}, -7), Set(in.tensor, {1}, 10);

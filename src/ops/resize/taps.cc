@@ -25,23 +25,27 @@ double Finite(double place) { return std::fabs(place) < 1e15 ? place : 0; }
 double AxisResize::PlaceOf(int64_t at) const {
   auto x = static_cast<double>(at), n = static_cast<double>(in), m = static_cast<double>(out);
   // The ends are where the scale puts them, although a fraction of an element is not there.
-  double exact = std::fabs(scale * n - m) < 1e-6 * m ? m : scale * n;
+  const bool whole = std::fabs(scale * n - m) < 1e-6 * m;
+  const double exact = whole ? m : scale * n;
+  // Rounded once where the scale is a ratio of sizes, so that a place on an element or half way is told as
+  // that.
+  const auto scaled_back = [&](double place) { return whole ? place * n / m : place / scale; };
   switch (coordinates) {
     case Coordinates::kHalfPixel:
-      return (x + 0.5) / scale - 0.5;
+      return scaled_back(x + 0.5) - 0.5;
     case Coordinates::kHalfPixelSymmetric:
       return n / 2 * (1 - m / (scale * n)) + (x + 0.5) / scale - 0.5;
     case Coordinates::kTorchHalfPixel:
-      return out == 1 ? -0.5 : (x + 0.5) / scale - 0.5;
+      return out == 1 ? 0 : scaled_back(x + 0.5) - 0.5;
     case Coordinates::kAlignCorners:
       return out == 1 ? 0 : x * (n - 1) / (exact - 1);
     case Coordinates::kAsymmetric:
-      return x / scale;
+      return scaled_back(x);
     case Coordinates::kCropAndResize:
       return out == 1 ? 0.5 * (start + end) * (n - 1)
                       : start * (n - 1) + x * (end - start) * (n - 1) / (m - 1);
     case Coordinates::kHalfPixelForNearest:
-      return (x + 0.5) / scale;
+      return scaled_back(x + 0.5);
   }
   return x;
 }

@@ -1,5 +1,6 @@
 // Convolutions by oneDNN on the calling thread. A primitive is made once for each shape of a part
 // and used by any number of threads; its scratch memory comes with the call.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -57,6 +58,13 @@ void Append(dnnl::post_ops& posts, algorithm kind, float alpha = 0, float beta =
   posts.append_eltwise(1.0f, kind, alpha, beta);
 }
 
+// With its scale: oneDNN 2.6 gives two linear steps of one primitive the numbers of the first.
+void AppendHardSigmoid(dnnl::post_ops& posts, const Activation& a) {
+  Append(posts, algorithm::eltwise_linear, a.scale * a.alpha, a.scale * a.beta + a.shift);
+  const auto [least, most] = std::minmax({a.shift, a.scale + a.shift});
+  Append(posts, algorithm::eltwise_clip, least, most);
+}
+
 void AppendActivation(dnnl::post_ops& posts, const Activation& a) {
   switch (a.kind) {
     using enum ActivationKind;
@@ -73,8 +81,7 @@ void AppendActivation(dnnl::post_ops& posts, const Activation& a) {
     case kHardSwish:
       return Append(posts, algorithm::eltwise_hardswish);
     case kHardSigmoid:
-      Append(posts, algorithm::eltwise_linear, a.alpha, a.beta);
-      return Append(posts, algorithm::eltwise_clip, 0, 1);
+      return AppendHardSigmoid(posts, a);
     case kSwish:
       return Append(posts, algorithm::eltwise_swish, a.alpha);
     case kGelu:
@@ -94,7 +101,7 @@ dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
   dnnl::post_ops posts;
   if (spec.residual) posts.append_sum(1.0f);
   AppendActivation(posts, spec.activation);
-  if (spec.activation.scaled())
+  if (spec.activation.scaled() && spec.activation.kind != ActivationKind::kHardSigmoid)
     Append(posts, algorithm::eltwise_linear, spec.activation.scale, spec.activation.shift);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
