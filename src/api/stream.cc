@@ -63,6 +63,7 @@ void aclrtStreamQuery(rt::Stream& stream, aclrtStreamStatus* status) {
 void aclrtSynchronizeStream(rt::Stream& stream) {
   RefuseInCallback("aclrtSynchronizeStream");
   rt::CheckNotCaptured(stream, "aclrtSynchronizeStream");
+  if ((stream.options().flags & kNoSync) != 0) return;
   WaitForStream(stream, -1, 0);
 }
 

@@ -153,6 +153,10 @@ void Capture::Begin(Stream& main, CaptureMode mode) {
   }
   registry.Retire(capture);
   ModelRI::Destroy(*model);
+  if (main.updating()) {
+    Fail(107030, "capture-updating",
+         "stream {} has a task update under way; call aclmdlRICaptureTaskUpdateEnd first", main.id());
+  }
   Fail(107030, "capture-twice", "stream {} is being captured already", main.id());
 }
 

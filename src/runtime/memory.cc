@@ -23,7 +23,9 @@ constexpr int kUninitialised = 100001;
 constexpr int kBadDevice = 107001;
 constexpr int kOutOfMemory = 207001;
 
-// No user address lies beyond this, on any machine we run on.
+// No user address lies below or beyond these, on any machine we run on: systems keep the first pages free,
+// where null pointers with an offset lead.
+constexpr uintptr_t kLeastAddress = uintptr_t{1} << 16;
 constexpr uintptr_t kEndOfAddresses = uintptr_t{1} << 56;
 
 constinit std::mutex g_start_lock;
@@ -163,9 +165,10 @@ MemoryRange CheckRange(const void* p, size_t bytes, const char* argument) {
     FailRange(p, bytes, range, argument);
   }
   if (range.kind != MemoryKind::kHost) FailRange(p, bytes, range, argument);
-  // Ordinary memory: where it ends is unknown, but not beyond all addresses, nor inside an arena.
+  // Ordinary memory: where it lies is unknown, but not where systems map nothing, nor beyond all addresses,
+  // nor inside an arena.
   auto address = reinterpret_cast<uintptr_t>(p);
-  if (address < 4096 || address >= kEndOfAddresses || bytes > kEndOfAddresses - address) {
+  if (address < kLeastAddress || address >= kEndOfAddresses || bytes > kEndOfAddresses - address) {
     FailHostRange(p, bytes, argument);
   }
   const MemoryState* memory = g_memory.load(std::memory_order_acquire);

@@ -1,5 +1,9 @@
 #include "runtime/memory_registered.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <new>
 
 #include "base/error.h"
@@ -93,6 +97,18 @@ void RegisteredRanges::Clear() {
 namespace {
 constexpr int kBadArgument = 100000;
 constexpr size_t kAlignment = 4096;
+
+// Whether there is memory at every page. Where the system does not tell there is.
+bool IsMapped(void* p, size_t bytes) {
+  unsigned char in_core[4096];
+  constexpr size_t kStep = sizeof in_core * kAlignment;  // pages are this large or larger
+  for (size_t at = 0; at < bytes; at += kStep) {
+    size_t part = std::min(bytes - at, kStep);
+    if (mincore(static_cast<std::byte*>(p) + at, part, in_core) != 0 && errno == ENOMEM) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void RegisterHost(void* p, size_t bytes, uint32_t flags) {
@@ -104,6 +120,11 @@ void RegisterHost(void* p, size_t bytes, uint32_t flags) {
   MemoryRange range = CheckRange(p, bytes, "ptr");
   if (range.kind == MemoryKind::kDevice) {
     Fail(kBadArgument, "register-device-memory", "{} is not host memory", DescribeAddress(p));
+  }
+  if (!IsMapped(p, bytes)) {
+    Fail(kBadArgument, "memory-not-an-address",
+         "ptr is {}: {} bytes from there are not memory of this process, some of them are not mapped", p,
+         bytes);
   }
   switch (g_registered.Add({address, bytes, flags})) {
     case RegisteredRanges::Added::kYes:

@@ -243,7 +243,8 @@ TEST_F(TaskGroups, UpdatesInOrder) {
   EXPECT_REFUSED(kBadState, aclmdlRICaptureTaskUpdateEnd(side_), "no task update");
   EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(side_, group));
   EXPECT_REFUSED(kBadState, aclmdlRICaptureTaskUpdateBegin(side_, group), "already");
-  EXPECT_REFUSED(107030, aclmdlRICaptureBegin(side_, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), "");
+  EXPECT_REFUSED(107030, aclmdlRICaptureBegin(side_, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL),
+                 "task update under way.*TaskUpdateEnd first");
   EXPECT_REFUSED(kBadState, aclmdlRICaptureTaskUpdateEnd(side_), "0 tasks, its group 1");
   EXPECT_REFUSED(kBadState, aclmdlRICaptureTaskUpdateEnd(side_), "no task update");
   ExpectWorks({side_});

@@ -90,6 +90,24 @@ TEST_F(Access, RegistrationIsChecked) {
 
 // --- values
 
+TEST_F(Access, RegisteringWhatIsNotMappedIsRefused) {
+  constexpr size_t kPages = size_t{32} << 20;
+  void* range = mmap(nullptr, kPages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(range, MAP_FAILED);
+  void* there = nullptr;
+  EXPECT_EQ(aclrtHostRegister(range, kPages, ACL_HOST_REGISTER_MAPPED, &there), kOk);
+  EXPECT_EQ(aclrtHostUnregister(range), kOk);
+  auto* last = static_cast<uint8_t*>(range) + kPages - 4096;
+  ASSERT_EQ(munmap(last, 4096), 0);
+  EXPECT_EQ(aclrtHostRegister(range, kPages, ACL_HOST_REGISTER_MAPPED, &there), kBadArgument);
+  EXPECT_THAT(LastMessage(), HasSubstr("not memory of this process"));
+  EXPECT_EQ(aclrtHostRegisterV2(last, 4096, ACL_HOST_REG_PINNED), kBadArgument);
+  EXPECT_THAT(LastMessage(), HasSubstr("not memory of this process"));
+  EXPECT_EQ(aclrtHostRegister(range, kPages - 4096, ACL_HOST_REGISTER_MAPPED, &there), kOk);
+  EXPECT_EQ(aclrtHostUnregister(range), kOk);
+  munmap(range, kPages - 4096);
+}
+
 TEST_F(Access, AStreamWaitsForAValue) {
   struct Case {
     uint32_t flag;

@@ -128,6 +128,7 @@ TEST_F(Copy, WaitsForNoStream) {
 
 TEST_F(Copy, RangesAreChecked) {
   void* far = reinterpret_cast<void*>(uintptr_t{0x1100} << 48);
+  void* low = reinterpret_cast<void*>(uintptr_t{0x1008});
   for (auto copy : {&Copy::CopyNow, &Copy::CopyLater}) {
     EXPECT_EQ((this->*copy)(nullptr, pinned_, 8), kBadArgument);
     EXPECT_EQ((this->*copy)(device_, nullptr, 8), kBadArgument);
@@ -139,6 +140,7 @@ TEST_F(Copy, RangesAreChecked) {
     EXPECT_EQ((this->*copy)(device_, pinned_, kHalf), kBadArgument);
     EXPECT_EQ((this->*copy)(pinned_, device_, SIZE_MAX), kBadArgument);
     EXPECT_EQ((this->*copy)(device_, far, 8), kBadArgument);
+    EXPECT_EQ((this->*copy)(device_, low, 8), kBadArgument) << "a null pointer to a structure";
     EXPECT_EQ((this->*copy)(device_, stream_, 8), kBadArgument) << "a handle is no address";
   }
   EXPECT_EQ(aclrtMemcpy(device_, 8, pinned_, 9, ACL_MEMCPY_DEFAULT), kBadArgument);

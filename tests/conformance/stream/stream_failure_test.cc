@@ -183,6 +183,7 @@ TEST_F(StreamFailure, SynchroniseDoesNotWaitForStreamsOfTheDevice) {
     EXPECT_OK(aclrtCreateStreamWithConfig(&stream, 0, flag));
     Hold hold(stream);
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(stream, -1));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
   }
 }
 
