@@ -93,7 +93,7 @@ void aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   }
 }
 
-// --- peers -------------------------------------------------------------------------------------------------
+// --- peers
 
 void aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
   *canAccessPeer = &rt::DeviceAt(deviceId) != &rt::DeviceAt(peerDeviceId) ? 1 : 0;
@@ -114,7 +114,6 @@ void aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
 }
 
 // --- what devices are
-// ----------------------------------------------------------------------------------------
 
 void aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
   rt::DeviceAt(deviceId);

@@ -66,7 +66,7 @@ void aclrtIpcMemClose(const char* key) {
   rt::SharedMemory::Get().Close(rt::NameOf(std::string(key, strnlen(key, kKeyBytes))));
 }
 
-// --- physical memory -------------------------------------------------------------------------------------
+// --- physical memory
 
 void aclrtMemExportToShareableHandle(rt::PhysicalMemory& handle, aclrtMemHandleType handleType,
                                      uint64_t flags, uint64_t* shareableHandle) {

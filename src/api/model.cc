@@ -192,7 +192,7 @@ void aclmdlLoadWithConfig(const ModelConfig& config, uint32_t* modelId) {
 
 void aclmdlUnload(uint32_t modelId) { graph::RemoveModel(modelId); }
 
-// --- bundles -------------------------------------------------------------------------------------------
+// --- bundles
 
 void aclmdlBundleLoadFromFile(const char* modelPath, uint32_t* bundleId) {
   LoadBundle(graph::ReadBundleFile(modelPath), bundleId);
@@ -211,7 +211,7 @@ void aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t* modelId) 
   *modelId = models[index];
 }
 
-// --- description ---------------------------------------------------------------------------------------
+// --- description
 
 aclmdlDesc* aclmdlCreateDesc() { return AsHandle<aclmdlDesc*>(graph::g_model_descriptions.Create()); }
 void aclmdlDestroyDesc(ModelDescription& modelDesc) {
@@ -301,7 +301,7 @@ aclDataType aclmdlGetOutputDataType(const ModelDescription& modelDesc, size_t in
   return static_cast<aclDataType>(PortAt(modelDesc.outputs, index, "output").type.dtype);
 }
 
-// --- gears ---------------------------------------------------------------------------------------------
+// --- gears
 
 void aclmdlGetDynamicBatch(const ModelDescription& modelDesc, aclmdlBatch* batch) {
   *batch = {};

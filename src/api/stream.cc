@@ -84,7 +84,7 @@ void aclrtGetStreamAvailableNum(uint32_t* streamCount) {
   *streamCount = static_cast<uint32_t>(rt::CurrentContext().device().streams_available());
 }
 
-// --- attributes ------------------------------------------------------------------------------------------
+// --- attributes
 
 void aclrtSetStreamFailureMode(rt::Stream& stream, uint64_t mode) {
   if (stream.options().is_default) {
@@ -178,7 +178,7 @@ void aclrtStreamStop(rt::Stream& stream) {
       stream.id());
 }
 
-// --- callbacks on creation and destruction -----------------------------------------------------------------
+// --- callbacks on creation and destruction
 
 void aclrtRegStreamStateCallback(const char* regName, aclrtStreamStateCallback callback, void* args) {
   RegisterStreamStateCallback(regName, callback, args);

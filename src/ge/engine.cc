@@ -146,7 +146,7 @@ std::shared_ptr<SessionState> FindSession(uint64_t id) {
        "the session is gone: it was made before GEInitialize, or GEFinalize ended it; make a new one");
 }
 
-// --- sessions ------------------------------------------------------------------------------------------
+// --- sessions
 
 SessionState::SessionState(Options options) : options_(std::move(options)), device_(DeviceIn(options_)) {}
 
@@ -210,7 +210,7 @@ ge::AllocatorPtr SessionState::AllocatorOf(const void* stream) {
   return it == allocators_.end() ? nullptr : it->second;
 }
 
-// --- graphs of sessions --------------------------------------------------------------------------------
+// --- graphs of sessions
 
 SessionGraph::SessionGraph(graph::ModelFile file, Options options)
     : options_(std::move(options)), file_(std::make_shared<const graph::ModelFile>(std::move(file))) {}
@@ -223,7 +223,7 @@ SessionGraph::~SessionGraph() {
   }
 }
 
-// --- runs in the background ----------------------------------------------------------------------------
+// --- runs in the background
 
 void LaterRuns::Add(std::function<void()> run) {
   std::lock_guard hold(queue_->lock);

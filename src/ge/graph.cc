@@ -145,7 +145,7 @@ graphStatus Graph::GetAllOpName(std::vector<AscendString>& names) const {
   return GRAPH_SUCCESS;
 }
 
-// --- files ---------------------------------------------------------------------------------------------
+// --- files
 
 graphStatus Graph::SaveToFile(const char_t* file_name) const {
   return Guarded("Graph::SaveToFile", [&] {
@@ -180,7 +180,7 @@ graphStatus Graph::GetName(AscendString& name) const {
 // Training loops are steered by the program here; there is nothing to switch.
 void Graph::SetNeedIteration(bool) {}
 
-// --- nodes ---------------------------------------------------------------------------------------------
+// --- nodes
 
 std::vector<GNode> Graph::GetAllNodes() const {
   std::vector<GNode> nodes;

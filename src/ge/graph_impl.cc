@@ -149,7 +149,7 @@ std::vector<OutputPick> LeavesOf(const std::vector<NodePtr>& nodes) {
   return leaves;
 }
 
-// --- from a graph that was read ------------------------------------------------------------------------
+// --- from a graph that was read
 
 uint32_t ListLength(std::span<const ir::PortSchema> ports, size_t total) {
   size_t fixed = 0;

@@ -83,7 +83,7 @@ graphStatus Operator::GetOpType(AscendString& type) const {
   return GRAPH_SUCCESS;
 }
 
-// --- connections ---------------------------------------------------------------------------------------
+// --- connections
 
 Operator& Operator::SetInput(const char_t* dst_name, const Operator& src_oprt) {
   return SetInput(dst_name, src_oprt, 0u);
@@ -132,7 +132,7 @@ void Operator::BreakConnect() const {
   if (operator_impl_ != nullptr) operator_impl_->BreakConnections();
 }
 
-// --- descriptions --------------------------------------------------------------------------------------
+// --- descriptions
 
 TensorDesc Operator::GetInputDescByName(const char_t* name) const {
   return DescIn(InputBy(operator_impl_, name));
@@ -199,7 +199,7 @@ void Operator::SetDynamicInput(const char_t* name, uint32_t index, const Operato
   }
 }
 
-// --- types and attributes ------------------------------------------------------------------------------
+// --- types and attributes
 
 graphStatus Operator::InferShapeAndType() {
   return belay::graph_interface::Guarded("InferShapeAndType", [this] {
@@ -230,7 +230,7 @@ graphStatus Operator::GetAllIrAttrNamesAndTypes(std::map<AscendString, AscendStr
   return GRAPH_SUCCESS;
 }
 
-// --- bodies --------------------------------------------------------------------------------------------
+// --- bodies
 
 void Operator::SetSubgraphBuilder(const char_t* name, uint32_t index, const SubgraphBuilder& builder) {
   if (operator_impl_ != nullptr) operator_impl_->builders[{TextOf(name), index}] = builder;

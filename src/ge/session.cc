@@ -43,7 +43,7 @@ Session::~Session() {
 }
 uint64_t Session::GetSessionId() const { return sessionId_; }
 
-// --- graphs --------------------------------------------------------------------------------------------
+// --- graphs
 
 Status Session::AddGraph(uint32_t graph_id, const Graph& graph) {
   return AddGraph(graph_id, graph, std::map<AscendString, AscendString>());
@@ -130,7 +130,7 @@ CompiledGraphSummaryPtr Session::GetCompiledGraphSummary(uint32_t graph_id) {
   });
 }
 
-// --- running -------------------------------------------------------------------------------------------
+// --- running
 
 Status Session::RunGraph(uint32_t graph_id, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   return Guarded("Session::RunGraph", [&] {
@@ -166,7 +166,7 @@ Status Session::RunGraphWithStreamAsync(uint32_t graph_id, void* stream, const s
   });
 }
 
-// --- memory --------------------------------------------------------------------------------------------
+// --- memory
 
 Status Session::SetGraphConstMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
   return Guarded("Session::SetGraphConstMemoryBase", [&] {
@@ -207,7 +207,7 @@ Status Session::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, Memory
                  "there is one type of memory, MEMORY_TYPE_DEFAULT");
 }
 
-// --- what a session of Belay does not do ---------------------------------------------------------------
+// --- what a session of Belay does not do
 
 Status Session::GetVariables(const std::vector<AscendString>&, std::vector<Tensor>&) {
   return Refused("Session::GetVariables", "graphs have no variables");

@@ -38,7 +38,7 @@ std::string TextFrom(F get) {
 
 }  // namespace
 
-// --- tensors -------------------------------------------------------------------------------------------
+// --- tensors
 
 std::string TensorDesc::GetName() const {
   return TextFrom([this](AscendString& name) { GetName(name); });
@@ -55,7 +55,7 @@ graphStatus AttrValue::GetValue(STR& val) const {
   return status;
 }
 
-// --- graphs --------------------------------------------------------------------------------------------
+// --- graphs
 
 Graph::Graph(const std::string& name) : Graph(name.c_str()) {}
 Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, std::string>>& outputs) {
@@ -87,7 +87,7 @@ const std::string& Graph::GetName() const {
   return *static_cast<std::string*>(kept.get());
 }
 
-// --- operators -----------------------------------------------------------------------------------------
+// --- operators
 
 Operator::Operator(const std::string& type) : Operator(type.c_str()) {}
 Operator::Operator(const std::string& name, const std::string& type) : Operator(name.c_str(), type.c_str()) {}
@@ -225,7 +225,7 @@ graphStatus OperatorFactory::GetOpsTypeList(std::vector<std::string>& all_ops) {
 }
 bool OperatorFactory::IsExistOp(const std::string& operator_type) { return IsExistOp(operator_type.c_str()); }
 
-// --- building ------------------------------------------------------------------------------------------
+// --- building
 
 graphStatus aclgrphBuildInitialize(std::map<std::string, std::string> global_options) {
   auto options = Converted(global_options);
@@ -244,7 +244,7 @@ graphStatus aclgrphSaveModel(const std::string& output_file, const ModelBufferDa
   return aclgrphSaveModel(output_file.c_str(), model);
 }
 
-// --- sessions ------------------------------------------------------------------------------------------
+// --- sessions
 
 Status GEInitialize(const std::map<std::string, std::string>& options) {
   return GEInitialize(Converted(options));

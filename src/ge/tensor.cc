@@ -22,7 +22,7 @@ bool Product(const std::vector<int64_t>& dims, int64_t* product) {
 
 }  // namespace
 
-// --- shapes --------------------------------------------------------------------------------------------
+// --- shapes
 
 Shape::Shape() : impl_(std::make_shared<ShapeImpl>()) {}
 Shape::Shape(const std::vector<int64_t>& dims) : impl_(std::make_shared<ShapeImpl>(ShapeImpl{dims})) {}
@@ -44,7 +44,7 @@ int64_t Shape::GetShapeSize() const {
   return Product(dims, &product) ? product : 0;
 }
 
-// --- descriptions --------------------------------------------------------------------------------------
+// --- descriptions
 
 TensorDesc::TensorDesc() : impl(std::make_shared<TensorDescImpl>()) {}
 TensorDesc::TensorDesc(Shape shape, Format format, DataType dt) : TensorDesc() { Update(shape, format, dt); }
@@ -119,7 +119,7 @@ graphStatus TensorDesc::GetExpandDimsRule(AscendString& rule) const {
   return GRAPH_SUCCESS;
 }
 
-// --- tensors -------------------------------------------------------------------------------------------
+// --- tensors
 
 class TensorImpl {
  public:
@@ -224,7 +224,7 @@ Tensor Tensor::Clone() const {
   return copy;
 }
 
-// --- parts of a tensor's description -------------------------------------------------------------------
+// --- parts of a tensor's description
 
 graphStatus Tensor::SetDataType(const DataType& dtype) {
   impl->desc.SetDataType(dtype);

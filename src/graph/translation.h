@@ -69,7 +69,7 @@ class Translation {
  public:
   Translation(const Node& node, const OpSchema& schema, std::span<const KnownInput> inputs, Purpose purpose);
 
-  // --- inputs ---
+  // --- inputs
   int input_count() const { return static_cast<int>(inputs_.size()); }
   bool has(int i) const { return i < input_count() && inputs_[static_cast<size_t>(i)].present; }
   // Packed; throws Error that names the input when it is missing.
@@ -88,7 +88,7 @@ class Translation {
   // What stands for their elements: floats of the shape that they had.
   Tensor PackedShape() const;
 
-  // --- attributes, with the defaults of the row ---
+  // --- attributes, with the defaults of the row
   int64_t Int(std::string_view name) const { return Get<int64_t>(name); }
   double Float(std::string_view name) const { return Get<double>(name); }
   bool Bool(std::string_view name) const { return Get<bool>(name); }
@@ -101,7 +101,7 @@ class Translation {
     return node_.attributes.find(name) != node_.attributes.end();
   }
 
-  // --- results ---
+  // --- results
   int output_count() const { return result_.outputs; }
   // Declares output i and gives the tensor to compute it into.
   Tensor Out(int i, DType dtype, const Shape& shape);
@@ -126,7 +126,7 @@ class Translation {
   bool packs() const { return purpose_ == Purpose::kPacking; }
   void SetPacked(std::optional<ops::PackedWeights> weights) { result_.packed = std::move(weights); }
 
-  // --- helpers ---
+  // --- helpers
   // Views of the same memory.
   static Tensor View(const Tensor& tensor, const Shape& shape, const tensor::Strides& strides,
                      int64_t offset = 0);

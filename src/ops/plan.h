@@ -61,7 +61,7 @@ class alignas(kCacheLine) Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  // --- while it is made ---
+  // --- while it is made
 
   // Returns the number of the binding.
   int Bind(const tensor::Tensor* tensor, Access access, const char* name, int param, int relative);
@@ -79,7 +79,7 @@ class alignas(kCacheLine) Plan {
   // Roughly how many nanoseconds a run takes.
   void SetCost(uint64_t ns) { cost_ = ns > 0xffffffff ? 0xffffffff : static_cast<uint32_t>(ns); }
 
-  // --- afterwards ---
+  // --- afterwards
 
   const char* function() const { return function_; }
   uint64_t workspace_bytes() const { return workspace_bytes_; }
@@ -97,7 +97,7 @@ class alignas(kCacheLine) Plan {
     if (run_ != nullptr) run_(body_, frame);
   }
 
-  // --- references ---
+  // --- references
 
   // Adds a reference unless the last one is already gone.
   bool TryRef() noexcept;

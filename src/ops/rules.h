@@ -5,7 +5,7 @@
 
 namespace belay::ops::rules {
 
-// --- shapes of the result ---
+// --- shapes of the result
 Shape Same(const Operand& self);
 Shape Broadcast(const Operand& self, const Operand& other);
 Shape BroadcastAll(const Operand& a, const Operand& b, const Operand& c);
@@ -30,7 +30,7 @@ uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims);
 // A dimension counted from either end, as one counted from the front.
 int WrapDim(const Operand& self, int64_t dim);
 
-// --- types in which the result is computed ---
+// --- types in which the result is computed
 // A scalar operand is weak; one that is a float but a whole number may join integers, because
 // programs pass every scalar as ACL_FLOAT.
 DType Promote(const Operand& self, const Operand& other, const Operand& out);

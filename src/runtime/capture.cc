@@ -125,7 +125,7 @@ const char* CallName(uint32_t call) {
   return namer == nullptr ? "a call" : namer(call);
 }
 
-// --- begin and end -----------------------------------------------------------------------------------------
+// --- begin and end
 
 CaptureState Capture::Apply(CaptureCommand command) {
   CaptureState next = Next(state(), command);
@@ -265,7 +265,7 @@ void Capture::CheckClosed(const std::vector<CaptureNode>& nodes, const std::vect
   }
 }
 
-// --- what streams hand over --------------------------------------------------------------------------------
+// --- what streams hand over
 
 Capture::Member* Capture::MemberOf(Stream& stream) {
   for (Member& member : members_) {
@@ -417,7 +417,7 @@ void Capture::Leave(Stream& stream) {
   ModelRI::Destroy(model);
 }
 
-// --- task groups -------------------------------------------------------------------------------------------
+// --- task groups
 
 Capture& Capture::OfMember(Stream& stream, std::unique_lock<std::mutex>* guard) {
   Capture* capture = stream.capture();
@@ -473,7 +473,7 @@ void Capture::CheckGroups(const std::vector<Member>& members) {
   }
 }
 
-// --- what captures forbid ----------------------------------------------------------------------------------
+// --- what captures forbid
 
 namespace {
 

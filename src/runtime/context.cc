@@ -47,7 +47,7 @@ void CreateDevices(int count) {
 void SetStreamLimit(int streams) { g_stream_limit.store(streams); }
 void SetDefaultDevice(int device) { g_default_device.store(device); }
 
-// --- device --------------------------------------------------------------------------------------------
+// --- device
 
 int Device::id() const { return static_cast<int>(this - g_devices.data()); }
 
@@ -200,7 +200,7 @@ std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** l
   return first;
 }
 
-// --- context -------------------------------------------------------------------------------------------
+// --- context
 
 Context& CreateContext(Device& device, bool is_default) {
   HandleBits handle = g_contexts.Create(device, is_default);
@@ -290,7 +290,7 @@ void Context::Shutdown(bool force) {
   for (Stream* stream : streams) DestroyStream(*stream, force);
 }
 
-// --- the calling thread ----------------------------------------------------------------------------------
+// --- the calling thread
 
 Context* CurrentContextOrNull() {
   if (t_context != 0) [[likely]] {

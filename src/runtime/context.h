@@ -112,7 +112,7 @@ inline constexpr int kMostDevices = 64;
 void CreateDevices(int count);  // at aclInit: puts them in the state of a fresh process
 void SetStreamLimit(int streams);
 
-// --- the calling thread ------------------------------------------------------------------------------
+// --- the calling thread
 
 // The handle of the context that the thread set last; 0: none.
 inline constinit thread_local HandleBits t_context = 0;

@@ -148,7 +148,7 @@ bool Event::may_sync_streams() const {
   return kind_ == EventKind::kPlain || (flags_ & kSync) != 0 || (flags_ & 0x60) != 0;
 }
 
-// --- records -------------------------------------------------------------------------------------------
+// --- records
 
 void Event::Record(Stream& stream) {
   for (;;) {
@@ -216,7 +216,7 @@ uint64_t Event::ticks() {
   return ticks_record_ == record_.load(std::memory_order_relaxed) ? ticks_ : 0;
 }
 
-// --- records inside a model ------------------------------------------------------------------------------
+// --- records inside a model
 
 void Event::RecordExternal(Stream& stream) {
   if (kind_ != EventKind::kEx || flags_ != kSync) {
@@ -271,7 +271,7 @@ bool Event::IsPolled() {
   return external_ != 0 || (words != nullptr && words[0].load(std::memory_order_acquire) != 0);
 }
 
-// --- records that other processes see --------------------------------------------------------------------
+// --- records that other processes see
 
 namespace {
 
@@ -325,7 +325,7 @@ void Event::RecordShared(Stream& stream) {
   binding_ = {&stream, position};
 }
 
-// --- waits -----------------------------------------------------------------------------------------------
+// --- waits
 
 void Event::MakeWait(Stream& stream, int64_t limit_ns) {
   while (!TryMakeWait(stream, limit_ns)) {
@@ -437,7 +437,6 @@ CancelResult Event::CancelTicket(void* where, Stream& stream) {
 }
 
 // --- the host's questions
-// -----------------------------------------------------------------------------------
 
 void Event::Reset(Stream& stream) {
   std::lock_guard guard(lock_);

@@ -208,7 +208,6 @@ TEST_F(Interleaving, EventsThatAreDestroyedWithTheirRecordsQueued) {
 }
 
 // --- the host between the tasks
-// ------------------------------------------------------------------------------------------------
 
 // Waits submitted before, while and after what they wait for runs: none is lost, none passes early.
 TEST_F(Interleaving, TheHostSubmitsWhileTasksRun) {
@@ -334,7 +333,6 @@ TEST_F(Interleaving, ReplaysAreLaunchedWhileOthersRun) {
 }
 
 // --- captures
-// ------------------------------------------------------------------------------------------------
 
 TEST_F(Interleaving, TwoStreamsWithCaptureAndReplay) {
   WalkAll(

@@ -62,7 +62,7 @@ int VisibleDevice(int number) {
 
 SharedMemory& SharedMemory::Get() { return PerProcess<SharedMemory>::Get(); }
 
-// --- exporting -------------------------------------------------------------------------------------------
+// --- exporting
 
 SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block) {
   uintptr_t first = block.base / kPageBytes * kPageBytes;
@@ -147,7 +147,7 @@ void SharedMemory::BeforeRelease(int device) {
   }
 }
 
-// --- importing -------------------------------------------------------------------------------------------
+// --- importing
 
 void* SharedMemory::Import(const OfferName& name, int* device) {
   ForeignOffer offer = OpenOffer(name, OfferKind::kBlock);

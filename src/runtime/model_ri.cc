@@ -130,7 +130,7 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
   if (!turns_.empty() && turns_.back().number == turn) turns_.back().position = position;
 }
 
-// --- turns ---------------------------------------------------------------------------------------------
+// --- turns
 
 uint64_t ModelRI::AddTurn(Stream& stream, std::unique_ptr<LaunchArguments> arguments) {
   std::lock_guard guard(turns_lock_);

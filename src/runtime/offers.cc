@@ -62,7 +62,7 @@ uint64_t RandomNonce() {
 
 }  // namespace
 
-// --- the owner's side ------------------------------------------------------------------------------------
+// --- the owner's side
 
 Offers& Offers::Get() { return PerProcess<Offers>::Get(); }
 
@@ -164,7 +164,7 @@ uint64_t Offers::OffsetOf(const std::atomic<uint64_t>* words) const {
   return static_cast<uint64_t>(reinterpret_cast<const std::byte*>(words) - base_);
 }
 
-// --- the importer's side ---------------------------------------------------------------------------------
+// --- the importer's side
 
 namespace {
 
@@ -262,7 +262,7 @@ ForeignOffer OpenOffer(const OfferName& name, OfferKind kind) {
   return offer;
 }
 
-// --- names -----------------------------------------------------------------------------------------------
+// --- names
 
 std::string KeyOf(const OfferName& name) {
   return fmt::format("belay-{}-{}-{:x}", name.pid, name.index, name.nonce);

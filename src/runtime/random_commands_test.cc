@@ -10,7 +10,7 @@
 
 namespace belay::rt::rings {
 
-// --- the model ---------------------------------------------------------------------------------------------
+// --- the model
 
 bool ReferenceModel::ParkUntil(int s, int source, uint64_t position) {
   if (streams[source].completed >= position || !Park(s)) return false;

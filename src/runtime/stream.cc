@@ -76,7 +76,7 @@ void Stream::Close() {
   capture_.store(nullptr, std::memory_order_relaxed);
 }
 
-// --- submitting --------------------------------------------------------------------------------------
+// --- submitting
 
 inline bool Stream::TryPush(Task& task, uint64_t* position) {
   lock_.lock();
@@ -208,7 +208,7 @@ void Stream::SetStopOnFailure(bool on) {
   gate_ = true;
 }
 
-// --- failures ----------------------------------------------------------------------------------------
+// --- failures
 
 namespace {
 std::atomic<FailureObserver> g_failure_observer{nullptr};
@@ -289,7 +289,7 @@ void Stream::StopDropping() {
   if (!stopped_) dropping_.store(false, std::memory_order_relaxed);
 }
 
-// --- host threads that sleep ---------------------------------------------------------------------------
+// --- host threads that sleep
 
 bool Stream::SleepUntil(uint64_t position, int64_t deadline_ns) {
   for (;;) {

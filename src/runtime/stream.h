@@ -70,7 +70,7 @@ class Stream {
   void Open(Context& context, const StreamOptions& options, uint32_t id);
   void Close();
 
-  // --- the one door ------------------------------------------------------------------------------
+  // --- the one door
   // Queues a task (or hands it to the capture that the stream is part of) and returns its position (0
   // when captured). Many threads may submit. Blocks while the stream holds StreamDepth() tasks.
   // Throws Error when the stream refuses work; the task is destroyed then.
@@ -90,14 +90,14 @@ class Stream {
   void StoreFailure(std::unique_ptr<TaskFailure> failure);
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
-  // --- the runner's side: worker threads, helping hosts, the step engine ----------------------------
+  // --- the runner's side: worker threads, helping hosts, the step engine
   bool TryTake();  // Ready -> Running
   enum class RunResult { kDrained, kParked, kYielded };
   // Runs tasks until the queue is empty, a task parks the stream, or position `until` is reached
   // (then the stream is made ready again for others), or *stop is set. The caller took the stream.
   RunResult Run(uint64_t until, const std::atomic<bool>* stop = nullptr);
 
-  // --- waiting -----------------------------------------------------------------------------------
+  // --- waiting
   // Called by a task body on the running stream: parks until `source` reaches `position` and returns
   // the serial number of the park, 0 when the position was reached already (the stream still runs).
   // Once parked, the stream may be running elsewhere: the body must not touch itself again.
@@ -119,7 +119,7 @@ class Stream {
   // Host threads sleep here until `position` is reached or the deadline (NowNs; negative: none) is past.
   bool SleepUntil(uint64_t position, int64_t deadline_ns);
 
-  // --- life --------------------------------------------------------------------------------------
+  // --- life
   // From now on tasks are dropped instead of run; their records still let others go on. Ends a park.
   void Drop();
   void StopDropping();

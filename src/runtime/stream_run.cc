@@ -141,7 +141,7 @@ std::unique_ptr<TaskFailure> Stream::Attempt(const Task& task, Body run) const {
   }
 }
 
-// --- small tasks, run by the thread that submits them ------------------------------------------------------
+// --- small tasks, run by the thread that submits them
 
 // Under lock_, when the stream is idle: whether the calling thread may run the task here and now.
 bool Stream::MayRunAtOnce(const Task& task) const {

@@ -67,7 +67,7 @@ void GroupVersion::NoteBlocks() {
   }
 }
 
-// --- groups ----------------------------------------------------------------------------------------------
+// --- groups
 
 Task TaskGroup::Adopt(Task&& task) {
   if (first_ == nullptr) first_ = std::make_shared<GroupVersion>();
@@ -126,7 +126,7 @@ void TaskGroup::Release() {
   if (g_groups.Retire(g_groups.HandleOf(this)) != nullptr) Unref();
 }
 
-// --- updates ---------------------------------------------------------------------------------------------
+// --- updates
 
 TaskUpdate::TaskUpdate(TaskGroup& group) : group_(&group) { group.Ref(); }
 TaskUpdate::~TaskUpdate() { group_->Unref(); }

@@ -25,7 +25,7 @@ constinit std::atomic<ThreadEngine*> g_thread_engine{nullptr};
 
 }  // namespace
 
-// --- ready list ------------------------------------------------------------------------------------------
+// --- ready list
 
 bool ReadyList::Push(Stream& stream) {
   if (stream.in_ready_list_) return false;
@@ -56,7 +56,7 @@ void InstallThreadEngine(ThreadEngine* engine) {
   InstallParallelBackend(engine == nullptr ? 1 : engine->workers());
 }
 
-// --- life ------------------------------------------------------------------------------------------------
+// --- life
 
 ThreadEngine::ThreadEngine(const ThreadEngineConfig& config) : config_(config) {
   runs_at_once_ = config.help;
@@ -142,7 +142,7 @@ void* ThreadEngine::WorkerMain(void* self) {
   return nullptr;
 }
 
-// --- workers -----------------------------------------------------------------------------------------------
+// --- workers
 
 void ThreadEngine::Work() {
   Runner runner;
@@ -275,7 +275,7 @@ void ThreadEngine::LeaveLongTask() {
   --in_long_task_;
 }
 
-// --- offers ------------------------------------------------------------------------------------------------
+// --- offers
 
 void ThreadEngine::Publish(Offer& offer, int seats, bool wake) {
   int wakes = 0;
@@ -327,7 +327,6 @@ void ThreadEngine::Withdraw(Offer& offer) {
 }
 
 // --- waiting hosts
-// -------------------------------------------------------------------------------------------
 
 bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) {
   if (stream.Reached(position)) return true;

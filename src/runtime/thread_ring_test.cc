@@ -163,7 +163,7 @@ TEST_F(ThreadRing, WorkStartsWithoutBeingWaitedFor) {
   }
 }
 
-// --- small tasks, run by the thread that submits them ------------------------------------------------------
+// --- small tasks, run by the thread that submits them
 
 struct NoteThreadTask {
   static constexpr const char* kName = "note thread";
@@ -291,7 +291,7 @@ TEST_F(ThreadRing, HostFunctionsAreOrderedWithTasks) {
   });
 }
 
-// --- captures and replays --------------------------------------------------------------------------------
+// --- captures and replays
 
 // A fork and join over two streams with a host function on each branch if `calls`.
 ModelRI& CaptureForkJoin(Context& context, int64_t* left, int64_t* right, int64_t* sum, bool calls,

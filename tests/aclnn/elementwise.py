@@ -196,7 +196,7 @@ erf = each(math.erf)
 gelu = lambda x: x / 2 * (1 + erf(x / math.sqrt(2)))  # noqa: E731
 gelu_tanh = lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))  # noqa: E731
 
-# --- of one operand ---
+# --- of one operand
 add('Abs', 'same', lambda self: np.abs(self), special=True)
 add(pair('Neg'), 'same', lambda self: -self, special=True)
 add('Sign', 'same', lambda self: np.sign(self if self.dtype != bool else self.astype(int)))
@@ -221,7 +221,7 @@ add(pair('NanToNum'), 'same', lambda self, nan, posinf, neginf: np.nan_to_num(
     self, nan=nan, posinf=posinf, neginf=neginf), special=True,
     domain={'nan': (0.0, 1.5), 'posinf': (7.0, 9.5), 'neginf': (-7.0, -9.5)})
 
-# --- activations ---
+# --- activations
 add(pair('Relu'), 'same', lambda self: np.maximum(self, self.dtype.type(0)), special=True)
 add('LogSigmoid', 'same', lambda self: -softplus(-self))
 add('Silu', 'same', lambda self: self * sigmoid(self))
@@ -247,7 +247,7 @@ add('Softshrink', 'same', lambda self, lambd: np.sign(self) * np.maximum(np.abs(
 add('Hardshrink', 'same', lambda self, lambd: np.where(np.abs(self) > lambd, self, 0), domain={'lambd': (0, 2)})
 add(pair('Threshold'), 'same', lambda self, threshold, value: np.where(self > threshold, self, value))
 
-# --- arithmetic of two ---
+# --- arithmetic of two
 WHOLE = dict(low=-100, high=100)
 TERMS = dict(WHOLE, scale=lambda self, other, alpha: self + other + alpha * np.maximum(self, other))
 add(f'{pair("Add")} {pair("Adds")}', 'promote', lambda self, other, alpha: self + alpha * other, **TERMS)
@@ -290,7 +290,7 @@ add(f'{pair("BitwiseAndTensor")} {pair("BitwiseAndScalar")}', 'promote', lambda 
 add('BitwiseOrTensor BitwiseOrScalar', 'promote', lambda self, other: self | other, **INTEGRAL)
 add(f'{pair("BitwiseXorTensor")} {pair("BitwiseXorScalar")}', 'promote', lambda self, other: self ^ other, **INTEGRAL)
 
-# --- comparisons ---
+# --- comparisons
 for name, of in {'Eq': np.equal, 'Ne': np.not_equal, 'Gt': np.greater, 'Ge': np.greater_equal,
                  'Lt': np.less, 'Le': np.less_equal}.items():
     add(f'{pair(name + "Tensor")} {pair(name + "Scalar")}', 'truth', lambda self, other, of=of: of(self, other),
@@ -299,7 +299,7 @@ add(pair('LogicalAnd'), 'truth', lambda self, other: np.logical_and(self, other)
 add(pair('LogicalOr'), 'truth', lambda self, other: np.logical_or(self, other))
 add('LogicalXor', 'truth', lambda self, other: np.logical_xor(self, other))
 
-# --- of three ---
+# --- of three
 LIMITS = {'clipValueMin': (-3, 0), 'clipValueMax': (0, 3)}
 add('Clamp', 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax), domain=LIMITS)
 add(pair('Hardtanh'), 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax),
@@ -362,7 +362,7 @@ def prelu(r: Random, form) -> Case:
     return Case([x, weight, Tensor(dtype, shape)], {2: value})
 
 
-# --- conversion and filling ---
+# --- conversion and filling
 @TABLE.case('Cast')
 def cast(r: Random, form) -> Case:
     source, to = r.pick(form.types['self']), r.pick(form.types['out'])

@@ -74,7 +74,7 @@ Worker::~Worker() {
   CHECK_ACL(aclrtDestroyContext(context_));
 }
 
-// --- one operation -----------------------------------------------------------------------------------------
+// --- one operation
 
 Op Worker::RandomOp(bool in_capture) {
   Op op;
@@ -183,7 +183,7 @@ void Worker::Issue(Uses& uses, int stream, const Op& op) {
   Launch(stream, op);
 }
 
-// --- what a thread does ------------------------------------------------------------------------------------
+// --- what a thread does
 
 void Worker::Run() {
   CHECK_ACL(aclrtSetCurrentContext(context_));

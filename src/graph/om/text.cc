@@ -104,7 +104,7 @@ void CheckGears(const ModelFile& file) {
   if (!fits) Damaged("the gears do not fit the inputs");
 }
 
-// --- writing -------------------------------------------------------------------------------------------
+// --- writing
 
 Json Writer::Write(const ModelFile& file) {
   Json text{{"graph", GraphText(file.graph)}, {"options", file.options}};
@@ -174,7 +174,7 @@ Json Writer::ConstantText(const Constant& constant) {
       {"dtype", TypeText(constant->dtype())}, {"shape", ShapeText(constant->shape())}, {"at", it->second}};
 }
 
-// --- reading -------------------------------------------------------------------------------------------
+// --- reading
 
 ModelFile Reader::Read(const Json& text) {
   ModelFile file;

@@ -92,7 +92,7 @@ std::set<std::string> FreeNames(const GraphData& body) {
   return free;
 }
 
-// --- scope ---------------------------------------------------------------------------------------------
+// --- scope
 
 Port Scope::Find(const std::string& name, const std::string& user) const {
   auto it = ports_.find(name);
@@ -172,7 +172,7 @@ void Scope::ImportFunction(const FunctionData& function, const NodeData& call) {
   calls_.open.pop_back();
 }
 
-// --- nodes ---------------------------------------------------------------------------------------------
+// --- nodes
 
 std::string OnnxNode::DisplayName() const {
   if (!data_.name.empty()) return data_.name;

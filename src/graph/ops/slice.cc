@@ -176,7 +176,7 @@ void SliceOf(Translation& node, const std::vector<int64_t>& offsets, const std::
   OutSlice(node, cuttings);
 }
 
-// --- padding ---
+// --- padding
 
 struct Padding {
   int64_t before = 0, after = 0;

@@ -143,7 +143,7 @@ TEST_F(CaptureBeginEnd, GetInfoTellsStateAndModel) {
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclmdlRICaptureGetInfo(main_, nullptr, &model), "status is null");
 }
 
-// --- what End refuses --------------------------------------------------------------------------------------
+// --- what End refuses
 
 TEST_F(CaptureBeginEnd, AStreamThatDidNotComeBack) {
   EXPECT_OK(Begin());

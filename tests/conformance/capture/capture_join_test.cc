@@ -105,7 +105,7 @@ TEST_F(CaptureJoin, TasksQueuedOnAJoiningStreamBeforeRunAtOnce) {
   EXPECT_OK(aclmdlRIDestroy(model));
 }
 
-// --- joins that are refused ------------------------------------------------------------------------------
+// --- joins that are refused
 
 TEST_F(CaptureJoin, TheNullStreamCannotJoin) {
   aclrtEvent event = NewEvent();
@@ -170,7 +170,6 @@ TEST_F(CaptureJoin, IpcEventsStayOutside) {
 }
 
 // --- a captured event outside
-// --------------------------------------------------------------------------------
 
 TEST_F(CaptureJoin, ACapturedEventIsNotAskedDuringTheCapture) {
   struct Question {

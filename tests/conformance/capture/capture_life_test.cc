@@ -107,7 +107,7 @@ TEST_F(CaptureLife, EndedByAclFinalize) {
   EXPECT_OK(aclrtMemset(NewDevice(), 4, 0, 4)) << "no capture is under way";
 }
 
-// --- instances -------------------------------------------------------------------------------------------
+// --- instances
 
 TEST_F(CaptureLife, AnInstanceDestroyedWhileQueuedRunsAllTheSame) {
   int32_t *a = NewDevice(4), *b = NewDevice();

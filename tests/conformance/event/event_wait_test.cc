@@ -108,7 +108,7 @@ TEST_F(EventWait, AStreamOfAnotherContextIsRefused) {
   EXPECT_REFUSED(ACL_ERROR_RT_STREAM_CONTEXT, aclrtResetEvent(event, foreign), "another context");
 }
 
-// --- events that were never recorded ---------------------------------------------------------------------
+// --- events that were never recorded
 
 TEST_F(EventWait, ATimeLimitThatEndsExplainsWhoWaitsForWhat) {
   aclrtStream first = NewStream(), second = NewStream();
@@ -188,7 +188,7 @@ TEST_F(EventWait, AHostDoesNotWaitForAnEventNeverRecorded) {
   EXPECT_EQ(status, ACL_EVENT_RECORDED_STATUS_NOT_READY);
 }
 
-// --- records again, resets -------------------------------------------------------------------------------
+// --- records again, resets
 
 TEST_F(EventWait, RecordsAgainWithoutAReset) {
   aclrtStream first = NewStream(), second = NewStream();
@@ -236,7 +236,7 @@ TEST_F(EventWait, AWaitIssuedBeforeTheResetKeepsItsRecord) {
   EXPECT_OK(aclrtSynchronizeStream(second));
 }
 
-// --- queries ---------------------------------------------------------------------------------------------
+// --- queries
 
 TEST_F(EventWait, TheTwoQueriesCountTheOtherWayRound) {
   aclrtStream stream = NewStream();
@@ -286,7 +286,7 @@ TEST_F(EventWait, WaitStatusTellsWhetherAllWaitsArePast) {
   EXPECT_EQ(status, ACL_EVENT_WAIT_STATUS_COMPLETE);
 }
 
-// --- time limits -----------------------------------------------------------------------------------------
+// --- time limits
 
 TEST_F(EventWait, AHostsLimitIsInMilliseconds) {
   aclrtStream stream = NewStream();

@@ -117,7 +117,7 @@ TEST_F(InitFile, CallsBeforeAndAfterAreRefused) {
   EXPECT_REFUSED(ACL_ERROR_RT_INVALID_HANDLE, aclrtSynchronizeStream(stream), "destroyed");
 }
 
-// --- the environment ---------------------------------------------------------------------------------------
+// --- the environment
 
 class Environment : public InitFile {
  protected:
