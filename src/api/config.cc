@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -27,7 +29,7 @@ constexpr size_t kMostBytes = 10 << 20;
 std::string ReadFile(const char* path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file || file.tellg() < 0) {
-    Fail(100003, "init-file", "the configuration file '{}' cannot be opened", path);
+    Fail(100003, "init-file", "the configuration file '{}' cannot be opened: {}", path, std::strerror(errno));
   }
   if (static_cast<size_t>(file.tellg()) > kMostBytes) {
     Fail(100005, "init-file-size", "the configuration file '{}' is larger than 10 MiB", path);

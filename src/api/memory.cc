@@ -158,7 +158,9 @@ void aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo, siz
 void aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
   // One pool serves every kind of memory and every size of page.
   if (static_cast<int>(attr) < ACL_DDR_MEM || static_cast<int>(attr) > ACL_MEM_P2P_HUGE1G) {
-    Fail(kBadArgument, "memory-attribute", "attr is {}, which no kind of memory has", static_cast<int>(attr));
+    Fail(kBadArgument, "memory-attribute",
+         "attr is {}; kinds of memory go from ACL_DDR_MEM ({}) to ACL_MEM_P2P_HUGE1G ({})",
+         static_cast<int>(attr), static_cast<int>(ACL_DDR_MEM), static_cast<int>(ACL_MEM_P2P_HUGE1G));
   }
   rt::MemoryInfo info = rt::DeviceMemoryInfo(rt::CurrentDeviceOrZero());
   *free = info.free;

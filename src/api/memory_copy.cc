@@ -43,7 +43,8 @@ Ends EndsOf(const rt::MemoryRange& dst, const rt::MemoryRange& src) {
 }
 
 void CheckCount(size_t count, size_t max, const char* max_name) {
-  if (count == 0) Fail(kBadArgument, "copy-size-zero", "count is 0; there is nothing to do");
+  if (count == 0)
+    Fail(kBadArgument, "copy-size-zero", "count is 0; leave the call out when there is nothing to do");
   if (count > max) {
     Fail(kBadArgument, "copy-beyond-max",
          "count is {} and {} is {}: the destination is smaller than what goes there", count, max_name, max);
@@ -76,8 +77,8 @@ size_t CheckedExtent(size_t pitch, size_t width, size_t height, const char* name
 
 Ends CheckCopy2d(const rt::Copy2dTask& t) {
   if (t.width == 0 || t.height == 0) {
-    Fail(kBadArgument, "copy-size-zero", "width is {} and height is {}; there is nothing to do", t.width,
-         t.height);
+    Fail(kBadArgument, "copy-size-zero",
+         "width is {} and height is {}; leave the call out when there is nothing to do", t.width, t.height);
   }
   size_t to = CheckedExtent(t.dst_pitch, t.width, t.height, "dpitch");
   size_t from = CheckedExtent(t.src_pitch, t.width, t.height, "spitch");

@@ -17,7 +17,7 @@ namespace {
 using belay::Fail;
 using namespace belay::graph_interface;  // NOLINT
 
-void Parse(std::span<const char> bytes, const std::string& folder,
+void Parse(const belay::graph::onnx::ModelData& model, const std::string& folder,
            const std::map<AscendString, AscendString>& params, Graph& graph) {
   std::string name;
   for (const auto& [key, value] : OptionsOf(params)) {
@@ -27,7 +27,7 @@ void Parse(std::span<const char> bytes, const std::string& folder,
     }
     name = value;
   }
-  belay::graph::Graph read = belay::graph::onnx::Import(belay::graph::onnx::ReadModel(bytes), folder);
+  belay::graph::Graph read = belay::graph::onnx::Import(model, folder);
   GraphImpl& impl = GraphImpl::Of(graph);
   impl.Adopt(std::move(read));
   if (!name.empty()) impl.name = name;
@@ -39,9 +39,8 @@ graphStatus aclgrphParseONNX(const char* model_file,
                              const std::map<AscendString, AscendString>& parser_params, Graph& graph) {
   return Guarded("aclgrphParseONNX", [&] {
     if (model_file == nullptr) Fail(kBadArgument, "ge-null", "model_file is null");
-    std::string bytes = belay::graph::onnx::ReadFile(model_file);
     std::string folder = std::filesystem::path(model_file).parent_path().string();
-    Parse(bytes, folder.empty() ? "." : folder, parser_params, graph);
+    Parse(belay::graph::onnx::ReadModelFile(model_file), folder.empty() ? "." : folder, parser_params, graph);
   });
 }
 
@@ -49,7 +48,7 @@ graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size,
                                     const std::map<AscendString, AscendString>& parser_params, Graph& graph) {
   return Guarded("aclgrphParseONNXFromMem", [&] {
     if (buffer == nullptr) Fail(kBadArgument, "ge-null", "buffer is null");
-    Parse({buffer, size}, "", parser_params, graph);
+    Parse(belay::graph::onnx::ReadModel({buffer, size}), "", parser_params, graph);
   });
 }
 

@@ -166,7 +166,10 @@ void LoadSingleOp(SingleOp op) {
 
 void LoadSingleOps(const std::string& folder) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(folder)) Fail(kFileUnreadable, "op-model-dir", "'{}' is no folder", folder);
+  if (!fs::is_directory(folder)) {
+    Fail(kFileUnreadable, "op-model-dir", "'{}' is no folder; name the one that atc --singleop wrote to",
+         folder);
+  }
   Loaded& loaded = TheLoaded();
   {
     std::lock_guard guard(loaded.lock);

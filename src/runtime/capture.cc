@@ -157,7 +157,8 @@ void Capture::Begin(Stream& main, CaptureMode mode) {
     Fail(107030, "capture-updating",
          "stream {} has a task update under way; call aclmdlRICaptureTaskUpdateEnd first", main.id());
   }
-  Fail(107030, "capture-twice", "stream {} is being captured already", main.id());
+  Fail(107030, "capture-twice",
+       "stream {} is being captured already; end that capture with aclmdlRICaptureEnd first", main.id());
 }
 
 // Under lock_.
@@ -505,8 +506,7 @@ void CheckCaptureAllows(const char* call) {
 void CheckNotCaptured(Stream& stream, const char* call) {
   if (stream.capture() == nullptr) [[likely]]
     return;
-  SpoilCaptureOf(stream,
-                 {"a query or synchronise of the stream", "ask after aclmdlRICaptureEnd and a replay"});
+  SpoilCaptureOf(stream, {"a query or synchronise", "ask after aclmdlRICaptureEnd and a replay"});
   Fail(107027, "capture-stream-query",
        "{} on stream {}, which is being captured: its tasks have not run and will only run in the model; end "
        "the capture first",

@@ -82,8 +82,7 @@ std::vector<Constant> RunCompiled(const Graph& graph, const std::vector<Constant
 bool g_compile = false;
 
 std::string RunCase(const fs::path& folder) try {
-  Graph graph =
-      onnx::Import(onnx::ReadModel(onnx::ReadFile((folder / "model.onnx").string())), folder.string());
+  Graph graph = onnx::Import(onnx::ReadModelFile((folder / "model.onnx").string()), folder.string());
   std::vector<Constant> inputs = ReadAll(folder, "input");
   std::vector<Constant> outputs = g_compile ? RunCompiled(graph, inputs) : Evaluate(graph, inputs);
   std::vector<Constant> wanted = ReadAll(folder, "output");

@@ -34,6 +34,8 @@ check "sizes given" sh -c "'$belay' graph --input-shape x:4,3 open.onnx | grep -
 check "sizes given to .om" sh -c "'$belay' graph --input-shape x:5,3 open.om | grep -q 'f32 \[5, 3\]'"
 "$belay" graph --input-shape x:5,4 open.om 2>err.txt; check "sizes that contradict it" test $? = 1
 check "says what it is" grep -q "gives input 'x' the shape \[5, 4\], but it is ACL_FLOAT \[?, 3\]" err.txt
+"$belay" graph --input-shape y:5,3 open.om 2>err.txt; check "sizes of no input" test $? = 1
+check "says which there are" grep -q "names 'y', but the model has no such input; it has x" err.txt
 "$toolkit/bin/atc" --framework=5 --model=product.onnx --output=product >/dev/null
 "$belay" graph --input-shape x:3,4 product.om >late.txt
 check "what runs is drawn, also when sizes come late" grep -q 'FusedMatMul + bias + relu' late.txt
@@ -41,7 +43,7 @@ check "data decides" sh -c "'$belay' graph dynamic.onnx | grep -q \"the data dec
 "$belay" graph --run dynamic.onnx 2>err.txt; check "no times" test $? = 1
 echo nonsense >bad.om
 "$belay" graph bad.om 2>err.txt; check "no model" test $? = 1
-check "says so" grep -q '^belay graph: ' err.txt
+check "says so" grep -q "^belay graph: 'bad.om' (9 bytes) is no model" err.txt
 "$belay" graph none.om >/dev/null 2>&1; check "no file" test $? = 2
 check "help" sh -c "'$belay' graph --help | grep -q -- '--format'"
 exit $failed

@@ -33,6 +33,12 @@ expect "standard input" "$(echo through | "$belay" run -- cat)" through
 "$belay" run >out.txt 2>&1; expect "no program" $? 2
 "$belay" run --devices 0 -- true >out.txt 2>&1; expect "bad number" $? 2
 "$belay" run --run-mode moon -- true >out.txt 2>&1; expect "bad mode" $? 2
+"$belay" run --device-memory 8Q -- true >out.txt 2>&1; expect "bad memory" $? 2
+grep -q "'8Q' is no number of bytes" out.txt || { cat out.txt; failed=1; }
+"$belay" walk 2>err.txt; expect "no such command" $? 2
+grep -q walk err.txt || { cat err.txt; failed=1; }
+"$belay" 2>err.txt; expect "no command" $? 2
+grep -q doctor err.txt || { cat err.txt; failed=1; }
 "$belay" --help >out.txt; expect help $? 0
 grep -q run out.txt || { cat out.txt; failed=1; }
 exit $failed

@@ -68,7 +68,7 @@ npu-smi info -t weather -i 0 2>err.txt; expect "no such type" $? 1
 expect "says" "$(cat err.txt)" \
   "npu-smi: there is no type weather here; topo, board, memory, usages, common, health, temp, power, product are there"
 npu-smi info -i 2 2>err.txt; expect "no such device" $? 1
-expect "says which" "$(cat err.txt)" "npu-smi: there is no NPU 2"
+expect "says which" "$(cat err.txt)" "npu-smi: there is no NPU 2; npu-smi info -l lists them"
 npu-smi set -t ecc >/dev/null 2>&1; expect "nothing can be set" $? 1
 BELAY_DEVICES=0 npu-smi info >out.txt 2>err.txt; expect "no device" $? 1
 expect "no device says" "$(cat out.txt)" "dcmi module initialize failed. ret is -8005"

@@ -82,7 +82,7 @@ graph::Graph ImportModel(const Options& options, const char* file = "model") {
     Fail(100000, "atc-input-file", "E10001: --{} is '{}', a folder; name the ONNX file in it", file,
          path.string());
   std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  graph::onnx::ModelData model = graph::onnx::ReadModel(graph::onnx::ReadFile(path.string()));
+  graph::onnx::ModelData model = graph::onnx::ReadModelFile(path.string());
   if (options.Has("out_nodes")) ChooseOutputs(model, options.Get("out_nodes"));
   graph::Graph graph = graph::onnx::Import(model, folder);
   if (options.Has("output_type")) ConvertOutputs(graph, options.Get("output_type"), options.Get("out_nodes"));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <regex>
 
 #include "belay/doctor.h"
 #include "belay/info.h"
@@ -20,7 +21,13 @@ CLI::App* AddRun(CLI::App& app, RunOptions& options) {
   run->add_option("--devices", options.devices, "How many devices there are (BELAY_DEVICES)")
       ->check(CLI::Range(1, 64));
   run->add_option("--device-memory", options.device_memory,
-                  "Memory of each device, such as 8G (BELAY_DEVICE_MEMORY)");
+                  "Memory of each device, such as 8G (BELAY_DEVICE_MEMORY)")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            bool usable = std::regex_match(text, std::regex("[0-9]+[KMGkmg]?"));
+            return usable ? "" : "'" + text + "' is no number of bytes; it is one like 8G, with K, M or G";
+          },
+          "BYTES"));
   run->add_option("--soc", options.soc, "The name of the SoC, such as Ascend910B1 (BELAY_SOC)");
   run->add_option("--run-mode", options.run_mode,
                   "Whether the program takes itself to run on the host or on the device "
@@ -46,7 +53,6 @@ int StartGraph(char** arguments) {
 int Main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "graph") return StartGraph(argv + 1);
   CLI::App app("Belay runs programs for Ascend cards on this machine's CPU.", "belay");
-  app.require_subcommand(1);
   app.set_version_flag("--version", BELAY_VERSION);
   RunOptions options;
   CLI::App* run = AddRun(app, options);
@@ -71,7 +77,9 @@ int Main(int argc, char** argv) {
   if (info->parsed()) return Info(json);
 #endif
   if (doctor->parsed()) return Doctor(examined);
-  return run->parsed() ? Run(options) : 0;
+  if (run->parsed()) return Run(options);
+  std::fputs(app.help().c_str(), stderr);
+  return 2;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// belay graph: draws a compiled model. A program of its own, because it is linked with the
-// compiler.
+// belay graph: draws a compiled model. A program of its own, because it is linked with the compiler.
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -31,8 +32,7 @@ graph::ModelFile Read(const Options& options) {
   std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
   graph::BuildOptions build;
   if (!options.input_shape.empty()) build["input_shape"] = options.input_shape;
-  return graph::BuildModel(
-      graph::onnx::Import(graph::onnx::ReadModel(graph::onnx::ReadFile(options.model)), folder), build);
+  return graph::BuildModel(graph::onnx::Import(graph::onnx::ReadModelFile(options.model), folder), build);
 }
 
 // The types of the inputs, with sizes that the file leaves open filled in.
@@ -40,7 +40,13 @@ std::vector<graph::ValueType> InputTypes(const graph::Graph& graph, const Option
   std::vector<graph::ValueType> types = graph::InputTypes(graph);
   auto name = [&](size_t i) { return graph.nodes[static_cast<size_t>(graph.inputs[i])].name; };
   for (const graph::InputShape& given : graph::ReadInputShapes(graph, options.input_shape)) {
-    if (given.input < 0) continue;
+    if (given.input < 0) {
+      std::vector<std::string> names;
+      for (size_t i = 0; i < types.size(); ++i) names.push_back(name(i));
+      throw std::invalid_argument(
+          fmt::format("--input-shape names '{}', but the model has no such input; it has {}", given.name,
+                      fmt::join(names, ", ")));
+    }
     const auto i = static_cast<size_t>(given.input);
     const tensor::Shape shape = graph::ShapeOf(given.sizes);
     if (!graph::Admits(types[i], shape)) {

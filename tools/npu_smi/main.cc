@@ -24,7 +24,8 @@ std::string Report(const Options& options, const std::vector<Device>& devices,
   if (options.list) return List(devices);
   if (options.mapping) return ChipMapping(devices);
   if (options.id >= static_cast<int>(devices.size())) {
-    throw std::invalid_argument("there is no NPU " + std::to_string(options.id));
+    throw std::invalid_argument("there is no NPU " + std::to_string(options.id) +
+                                "; npu-smi info -l lists them");
   }
   if (options.chip != 0) throw std::invalid_argument("each NPU has one chip, 0");
   std::vector<Device> chosen = devices;
@@ -39,7 +40,6 @@ std::string Report(const Options& options, const std::vector<Device>& devices,
 int Main(int argc, char** argv) {
   CLI::App app("Shows the devices that Belay gives to programs, as npu-smi shows cards.", "npu-smi");
   app.set_version_flag("-v,--version", "npu-smi version: " BELAY_VERSION " (Belay)");
-  app.require_subcommand(1);
   Options options;
   CLI::App* info = app.add_subcommand("info", "The table of devices, or what an option asks for");
   info->add_flag("-l", options.list, "How many devices there are, and their numbers");
@@ -51,6 +51,10 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 1;
+  }
+  if (!info->parsed()) {
+    std::fputs(app.help().c_str(), stderr);
+    return 1;
   }
   std::vector<Device> devices;
   try {

@@ -21,6 +21,9 @@ namespace {
 using om::Header;
 using om::Json;
 
+const char kInMemory[] = "what was given";  // as messages call it
+std::string Quoted(const std::string& path) { return fmt::format("'{}'", path); }
+
 size_t Rounded(size_t bytes) { return (bytes + om::kAlignment - 1) / om::kAlignment * om::kAlignment; }
 
 std::shared_ptr<std::byte> Aligned(size_t bytes) {
@@ -34,8 +37,8 @@ std::span<const std::byte> BytesOf(const void* data, size_t size) {
   return {static_cast<const std::byte*>(data), size};
 }
 
-// The header, when these bytes begin with one that holds together.
-Header HeaderOf(std::span<const std::byte> bytes) {
+// The header, when these bytes begin with one that holds together. `name` is what messages call them.
+Header HeaderOf(std::span<const std::byte> bytes, const std::string& name) {
   if (bytes.size() >= 4 && std::memcmp(bytes.data(), "IMOD", 4) == 0) {
     Fail(
         kModelLoad, "om-vendor",
@@ -44,7 +47,9 @@ Header HeaderOf(std::span<const std::byte> bytes) {
   }
   Header header;
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), om::kMagic, sizeof om::kMagic) != 0) {
-    Fail(kModelLoad, "om-magic", "these {} bytes are no model that Belay's atc has written", bytes.size());
+    Fail(kModelLoad, "om-magic",
+         "{} ({} bytes) is no model that Belay's atc has written; give it the ONNX file to compile", name,
+         bytes.size());
   }
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version < om::kOldestVersion || header.version > om::kVersion) {
@@ -75,19 +80,36 @@ std::shared_ptr<const MappedFile> Mapped(const std::string& path) {
 // The bytes lie in memory that is alive, and begin with a header that holds together.
 std::shared_ptr<std::byte> Copied(const void* data, size_t size) {
   if (size != 0) rt::CheckRange(data, size, "model");
-  HeaderOf(BytesOf(data, size));
+  HeaderOf(BytesOf(data, size), kInMemory);
   std::shared_ptr<std::byte> copy = Aligned(size);
   std::memcpy(copy.get(), data, size);
   return copy;
 }
 
-std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes,
-                                  const std::shared_ptr<const void>& owner) {
+// Constants of the model are views of the bytes, which `owner` keeps alive and which lie at a multiple of 64.
+ModelFile ReadOne(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                  const std::string& name) {
+  Header header = HeaderOf(bytes, name);
+  auto text = bytes.subspan(header.text_offset, header.text_bytes);
+  if (om::Checksum(text) != header.text_sum) {
+    Fail(kModelLoad, "om-damaged", "the model is damaged: the checksum of its description is wrong");
+  }
+  const char* begin = reinterpret_cast<const char*>(text.data());
+  try {
+    om::Reader reader(bytes.subspan(header.data_offset, header.data_bytes), std::move(owner));
+    return reader.Read(Json::parse(begin, begin + text.size()));
+  } catch (const nlohmann::json::exception& error) {
+    Fail(kModelLoad, "om-text", "the model is damaged: {}", error.what());
+  }
+}
+
+std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner,
+                                  const std::string& name) {
   std::vector<ModelFile> models;
   while (models.empty() || !bytes.empty()) {
-    size_t size = std::min(Rounded(HeaderOf(bytes).file_bytes), bytes.size());
+    size_t size = std::min(Rounded(HeaderOf(bytes, name).file_bytes), bytes.size());
     if (size < sizeof(Header)) Fail(kModelLoad, "om-damaged", "a model of the bundle claims {} bytes", size);
-    models.push_back(ReadModelBytes(bytes.first(size), owner));
+    models.push_back(ReadOne(bytes.first(size), owner, name));
     bytes = bytes.subspan(size);
   }
   return models;
@@ -135,39 +157,24 @@ ModelBytes WriteBundle(const std::vector<ModelFile>& models) {
   return bundle;
 }
 
-ModelFile ReadModelBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
-  Header header = HeaderOf(bytes);
-  auto text = bytes.subspan(header.text_offset, header.text_bytes);
-  if (om::Checksum(text) != header.text_sum) {
-    Fail(kModelLoad, "om-damaged", "the model is damaged: the checksum of its description is wrong");
-  }
-  const char* begin = reinterpret_cast<const char*>(text.data());
-  try {
-    om::Reader reader(bytes.subspan(header.data_offset, header.data_bytes), std::move(owner));
-    return reader.Read(Json::parse(begin, begin + text.size()));
-  } catch (const nlohmann::json::exception& error) {
-    Fail(kModelLoad, "om-text", "the model is damaged: {}", error.what());
-  }
-}
-
 ModelFile ReadModelFile(const std::string& path) {
   auto file = Mapped(path);
-  return ReadModelBytes(file->bytes(), file);
+  return ReadOne(file->bytes(), file, Quoted(path));
 }
 
 ModelFile ReadModelCopy(const void* data, size_t size) {
   std::shared_ptr<std::byte> copy = Copied(data, size);
-  return ReadModelBytes(BytesOf(copy.get(), size), copy);
+  return ReadOne(BytesOf(copy.get(), size), copy, kInMemory);
 }
 
 std::vector<ModelFile> ReadBundleFile(const std::string& path) {
   auto file = Mapped(path);
-  return ReadBundle(file->bytes(), file);
+  return ReadBundle(file->bytes(), file, Quoted(path));
 }
 
 std::vector<ModelFile> ReadBundleCopy(const void* data, size_t size) {
   std::shared_ptr<std::byte> copy = Copied(data, size);
-  return ReadBundle(BytesOf(copy.get(), size), copy);
+  return ReadBundle(BytesOf(copy.get(), size), copy, kInMemory);
 }
 
 void SaveModel(const std::string& path, const void* data, size_t size) {

@@ -33,10 +33,7 @@ struct ModelBytes {
 
 ModelBytes WriteModel(const ModelFile& file);
 
-// Reads what WriteModel wrote. Constants are views of the bytes, which `owner` keeps alive and which lie at
-// a multiple of 64. Throws Error for anything else, whatever the bytes are.
-ModelFile ReadModelBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
-
+// These read what WriteModel wrote and throw Error for anything else, whatever the bytes are.
 // Maps the file.
 ModelFile ReadModelFile(const std::string& path);
 // Copies the bytes, so that the caller may free them.

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -136,23 +137,29 @@ Constant FromList(const TensorData& data, DType dtype, const Shape& shape, DType
   return tensor;
 }
 
-}  // namespace
-
-ModelData ReadModel(std::span<const char> bytes) {
+// `name` is what messages call the bytes.
+ModelData Read(std::span<const char> bytes, const std::string& name) {
   ModelData model;
   if (!TheReader().model(bytes.data(), bytes.size(), &model)) {
-    Fail(kFileCorrupt, "onnx-syntax", "these {} bytes are no ONNX model, or a damaged one", bytes.size());
+    Fail(kFileCorrupt, "onnx-syntax", "{} ({} bytes) is no ONNX model, or a damaged one", name, bytes.size());
   }
   return model;
 }
 
+}  // namespace
+
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) Fail(kFileUnreadable, "model-file", "the file '{}' cannot be read", path);
+  if (!file)
+    Fail(kFileUnreadable, "model-file", "the file '{}' cannot be read: {}", path, std::strerror(errno));
   std::ostringstream text;
   text << file.rdbuf();
   return std::move(text).str();
 }
+
+ModelData ReadModel(std::span<const char> bytes) { return Read(bytes, "what was given"); }
+
+ModelData ReadModelFile(const std::string& path) { return Read(ReadFile(path), fmt::format("'{}'", path)); }
 
 DType TypeOf(int32_t element_type) {
   switch (element_type) {

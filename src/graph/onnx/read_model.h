@@ -9,9 +9,10 @@
 
 namespace belay::graph::onnx {
 
-// Throws Error when the bytes are no model or the reader library is missing.
+// Throw Error when it is no model or the reader library is missing.
 ModelData ReadModel(std::span<const char> bytes);
-// Throws Error; at most `limit` bytes are read.
+ModelData ReadModelFile(const std::string& path);
+// Throws Error.
 std::string ReadFile(const std::string& path);
 
 // The element type, or kUndefined for what Belay does not compute with.
