@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import binding
-from values import DTYPES, Bound, Layout, Random, Scalar, Tensor, choose_layout, exact, packed
+from values import DTYPES, Bound, Layout, Scalar, Tensor, choose_layout, exact, packed
 
 
 @dataclass

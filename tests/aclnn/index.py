@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from cases import Case, Table, Want
-from values import DTYPES, Random, Scalar, Tensor, exact, given
+from values import DTYPES, Random, Scalar, Tensor, given
 
 TABLE = Table('index')
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from cases import Case, Table, Want
-from values import DTYPES, NCDHW, NCHW, NCL, ND, Random, Tensor
+from values import NCDHW, NCHW, NCL, Random, Tensor
 
 TABLE = Table('pixel')
 FORMATS = {1: NCL, 2: NCHW, 3: NCDHW}
