@@ -60,54 +60,70 @@ void Collect(const GraphImpl& graph, bool with_bodies, std::vector<GNode>* nodes
   }
 }
 
+// For functions without a status: what goes wrong is told when the graph is built, too.
+template <class Body>
+void Setting(Graph& facade, const char* function, Body&& body) {
+  const std::string whole = std::string("Graph::") + function;
+  Guarded(whole.c_str(), [&] {
+    GraphImpl& graph = GraphImpl::Of(facade);
+    try {
+      body(graph);
+      graph.problems.erase(function);
+    } catch (const belay::Error& error) {
+      graph.problems[function] = error.sentence();
+      throw;
+    }
+  });
+}
+
 }  // namespace
 
 Graph::Graph(const char_t* name) : impl_(std::make_shared<GraphImpl>(name == nullptr ? "" : name)) {}
 
 Graph& Graph::SetInputs(const std::vector<Operator>& inputs) {
-  Guarded("Graph::SetInputs", [&] { GraphImpl::Of(*this).SetInputs(NeedAll(inputs)); });
+  Setting(*this, "SetInputs", [&](GraphImpl& graph) { graph.SetInputs(NeedAll(inputs)); });
   return *this;
 }
 
 Graph& Graph::SetOutputs(const std::vector<Operator>& outputs) {
-  Guarded("Graph::SetOutputs", [&] {
+  Setting(*this, "SetOutputs", [&](GraphImpl& graph) {
     std::vector<OutputPick> picks;
     for (const NodePtr& node : NeedAll(outputs)) {
       for (size_t i = 0; i < node->outputs.size(); ++i) picks.push_back(Pick(node, i));
     }
-    GraphImpl::Of(*this).SetOutputs(std::move(picks));
+    graph.SetOutputs(std::move(picks));
   });
   return *this;
 }
 
 Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, std::vector<size_t>>>& output_indexs) {
-  Guarded("Graph::SetOutputs", [&] {
+  Setting(*this, "SetOutputs", [&](GraphImpl& graph) {
     std::vector<OutputPick> picks;
     for (const auto& [op, indexes] : output_indexs) {
       NodePtr node = Need(op);
       for (size_t i = 0; indexes.empty() && i < node->outputs.size(); ++i) picks.push_back(Pick(node, i));
       for (size_t index : indexes) picks.push_back(Pick(node, index));
     }
-    GraphImpl::Of(*this).SetOutputs(std::move(picks));
+    graph.SetOutputs(std::move(picks));
   });
   return *this;
 }
 
 Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, AscendString>>& outputs) {
-  Guarded("Graph::SetOutputs", [&] {
+  Setting(*this, "SetOutputs", [&](GraphImpl& graph) {
     std::vector<OutputPick> picks;
     for (const auto& [op, output] : outputs) {
       NodePtr node = Need(op);
       int index = output.GetLength() == 0 ? 0 : node->OutputNamed(output.GetString());
       picks.push_back(Pick(node, static_cast<size_t>(index)));
     }
-    GraphImpl::Of(*this).SetOutputs(std::move(picks));
+    graph.SetOutputs(std::move(picks));
   });
   return *this;
 }
 
 Graph& Graph::SetTargets(const std::vector<Operator>& targets) {
-  Guarded("Graph::SetTargets", [&] { GraphImpl::Of(*this).SetTargets(NeedAll(targets)); });
+  Setting(*this, "SetTargets", [&](GraphImpl& graph) { graph.SetTargets(NeedAll(targets)); });
   return *this;
 }
 

@@ -104,7 +104,10 @@ class Lowering {
   }
   void AddNode(const NodePtr& node) {
     Check(*node);
-    numbers_[node.get()] = graph_.Add(LoweredNode(*node));
+    ir::Node lowered = LoweredNode(*node);
+    if (lowered.type == ir::kConstType && ir::ConstantOf(lowered) == nullptr)
+      Fail(kBadArgument, "ge-constant-empty", "'{}' is a constant without a value", node->name);
+    numbers_[node.get()] = graph_.Add(std::move(lowered));
   }
   void Connect(const NodePtr& node) {
     ir::Node& to = graph_.nodes[static_cast<size_t>(Number(node))];
@@ -253,6 +256,8 @@ void GraphImpl::Expand() const {
 }
 
 ir::Graph GraphImpl::Lower() const {
+  for (const auto& [function, problem] : problems)
+    Fail(kBadArgument, "ge-graph-refused", "{} of graph '{}' failed: {}", function, name, problem);
   if (read_ != nullptr) return *read_;
   std::vector<NodePtr> nodes = Nodes(), inputs = inputs_;
   if (nodes.empty()) Fail(kBadArgument, "ge-graph-empty", "graph '{}' has no operator", name);

@@ -2,6 +2,7 @@
 // model and becomes nodes only when somebody looks at them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,9 @@ class GraphImpl {
   bool empty() const;
 
   std::string name;
+  // What SetInputs, SetOutputs and SetTargets, which return no status, last said of themselves; told when it
+  // is built.
+  std::map<std::string, std::string> problems;
   // The names that GetName hands out by reference, one for each std::string; kept by string_overloads.cc.
   mutable std::shared_ptr<void> kept_names[2];
 

@@ -27,6 +27,10 @@ bool DescribesBytes(const ValueType& given, const Tensor& tensor) {
   return count.has_value() && graph::PackedBytes(given.dtype, *count) == tensor.GetSize();
 }
 
+bool HoldsTheSame(const ValueType& one, const ValueType& other) {
+  return one.dtype == other.dtype && tensor::CountOf(one.shape) == tensor::CountOf(other.shape);
+}
+
 // Memory of the device for one run.
 class Scratch {
  public:
@@ -143,7 +147,7 @@ std::vector<ValueType> TypesFor(const Model& model, const std::vector<Tensor>& i
   for (size_t i = 0; i < types.size(); ++i) {
     ValueType given = ge::ValueTypeOf(inputs[i].GetTensorDesc());
     // A description that fits its bytes is meant. Otherwise the bytes are what counts; the run checks them.
-    if (types[i].concrete() && (given.dtype == types[i].dtype || !DescribesBytes(given, inputs[i]))) continue;
+    if (types[i].concrete() && (!DescribesBytes(given, inputs[i]) || HoldsTheSame(given, types[i]))) continue;
     if (!given.concrete() || !graph::Admits(types[i], given.shape) || given.dtype != types[i].dtype) {
       Fail(kBadArgument, "ge-input-shape", "input {} is given as {}, but the graph declares {}", i,
            given.ToString(), types[i].ToString());

@@ -273,6 +273,31 @@ TEST(GeGraph, AnUnknownOperatorIsNamed) {
   EXPECT_THAT(LastMessage(), HasSubstr("Frobnicate"));
 }
 
+// Empty when it is built.
+std::string BuildError(const ge::Graph& graph) {
+  ge::ModelBufferData model;
+  return ge::aclgrphBuildModel(graph, GeOptions(), model) == ge::GRAPH_SUCCESS ? "" : LastMessage();
+}
+
+TEST(GeGraph, OutputsThatThereAreNotAreToldWhenItIsBuilt) {
+  auto x = Input("x", {2});
+  auto relu = ge::op::Relu("relu").set_input_x(x);
+  ge::Graph graph("few_outputs");
+  using Picks = std::vector<std::pair<ge::Operator, std::vector<size_t>>>;
+  graph.SetInputs({x}).SetOutputs(Picks{{relu, {0, 5}}});
+  EXPECT_THAT(BuildError(graph), HasSubstr("SetOutputs of graph 'few_outputs' failed"));
+  graph.SetOutputs(Picks{{relu, {0}}});
+  EXPECT_EQ(BuildError(graph), "");
+}
+
+TEST(GeGraph, AConstantWithoutAValueIsNamed) {
+  auto x = Input("x", {2});
+  ge::Graph graph("no_value");
+  graph.SetInputs({x}).SetOutputs(
+      {ge::op::Add("add").set_input_x1(x).set_input_x2(ge::op::Const("nothing"))});
+  EXPECT_THAT(BuildError(graph), HasSubstr("'nothing' is a constant without a value"));
+}
+
 TEST(GeGraph, IsWrittenAndReadBack) {
   TempFolder folder;
   std::string path = folder / "graph";

@@ -286,6 +286,9 @@ TEST_F(Session, InputsThatDoNotFitAreRefused) {
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
   EXPECT_NE(session_->RunGraph(1, {}, outputs), ge::SUCCESS);
   EXPECT_NE(session_->RunGraph(1, {Floats({2}, {1, 2})}, outputs), ge::SUCCESS);
+  EXPECT_NE(session_->RunGraph(1, {Floats({4}, {1, 2, 3, 4})}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("is given as ACL_FLOAT [4]"));
+  EXPECT_EQ(session_->RunGraph(1, {Floats({1, 3}, {1, 2, 3})}, outputs), ge::SUCCESS) << GeError();
   EXPECT_NE(session_->RunGraph(2, {Floats({3}, {1, 2, 3})}, outputs), ge::SUCCESS);
   EXPECT_THAT(GeError(), HasSubstr("no graph 2"));
   ge::Tensor integers = Floats({3}, {1, 2, 3});
