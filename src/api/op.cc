@@ -100,14 +100,15 @@ Buffer BufferOf(const aclDataBuffer* handle, bool on_host, const char* what) {
 }
 
 std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, BufferList outputs,
-                                         rt::Stream& stream) {
+                                         rt::Stream& stream,
+                                         std::shared_ptr<graph::DynamicResult> result = nullptr) {
   std::vector<Buffer> in, out;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const OpArgument& input = op.inputs[i];
     if (input.present && input.value == nullptr) in.push_back(BufferOf(inputs[i], input.on_host, "inputs[]"));
   }
   for (int i = 0; i < op.outputs; ++i) out.push_back(BufferOf(outputs[i], false, "outputs[]"));
-  return RunOp(op, in, out, stream);
+  return RunOp(op, in, out, stream, std::move(result));
 }
 
 // Programs that compile and run an operator in one call copy its result with aclrtMemcpy, which waits for no
@@ -129,6 +130,8 @@ void WriteShape(aclTensorDesc* handle, const ValueType& type) {
   desc.dtype = type.dtype;
   desc.dims = desc.storage_dims = desc.origin_dims = {type.shape.begin(), type.shape.end()};
 }
+
+constexpr int64_t kForever = -1;
 
 // Compiled by this call, or something that was loaded or compiled before.
 enum class Made { kNow, kBefore };
@@ -156,9 +159,16 @@ void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inp
   if (made == Made::kBefore) graph::NeedLoaded(stream.context().device(), op);
   CheckCount(inputs, in, "inputs");
   CheckCount(outputs, out, "outputs");
-  auto instance = Execute(op, in, out, stream);
+  auto result = std::make_shared<graph::DynamicResult>();
+  auto instance = Execute(op, in, out, stream, result);
   for (size_t i = 0; i < instance->outputs().size(); ++i) {
     if (instance->outputs()[i].type.concrete()) WriteShape(outputDesc[i], instance->outputs()[i].type);
+  }
+  if (!instance->dynamic() || stream.capture() != nullptr || rt::InCallback()) return;
+  WaitUntil(stream, stream.tail(), kForever);
+  for (size_t i = 0; i < result->outputs.size(); ++i) {
+    const graph::HostTensor& output = *result->outputs[i];
+    WriteShape(outputDesc[i], {output.dtype(), graph::Format::kND, true, output.shape()});
   }
 }
 

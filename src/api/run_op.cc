@@ -27,9 +27,10 @@ bool AnyOverlap(const std::vector<Buffer>& inputs, const std::vector<Buffer>& ou
 }  // namespace
 
 std::shared_ptr<graph::Instance> RunOp(const graph::SingleOp& op, const std::vector<Buffer>& inputs,
-                                       const std::vector<Buffer>& outputs, rt::Stream& stream) {
+                                       const std::vector<Buffer>& outputs, rt::Stream& stream,
+                                       std::shared_ptr<graph::DynamicResult> result) {
   auto instance = graph::InstanceOf(stream.context().device(), op, AnyOverlap(inputs, outputs));
-  instance->Execute(stream, inputs, outputs);
+  instance->Execute(stream, inputs, outputs, std::move(result));
   return instance;
 }
 

@@ -10,9 +10,11 @@
 
 namespace belay::api {
 
-// Queues the operator. Outputs may lie where inputs lie.
+// Queues the operator. Outputs may lie where inputs lie. `result` gets the outputs whose shapes only the data
+// decides, once the operator has run.
 std::shared_ptr<graph::Instance> RunOp(const graph::SingleOp& op, const std::vector<graph::Buffer>& inputs,
-                                       const std::vector<graph::Buffer>& outputs, rt::Stream& stream);
+                                       const std::vector<graph::Buffer>& outputs, rt::Stream& stream,
+                                       std::shared_ptr<graph::DynamicResult> result = nullptr);
 
 // A handle for aclopExecWithHandle.
 aclopHandle* NewOpHandle(graph::SingleOp op);

@@ -176,6 +176,56 @@ TEST_F(Op, WritesTheShapeOfTheResult) {
   aclDestroyTensorDesc(out_desc);
 }
 
+// torch_npu gives room for the most there can be, and reads how many there are from the description.
+TEST_F(Op, WritesTheShapeThatTheDataDecides) {
+  Floats x({2, 2}, {0, 3, 0, 4});
+  Floats room({4, 4});
+  int64_t most[] = {4, 2};
+  aclTensorDesc *in_desc = x.desc(), *out_desc = aclCreateTensorDesc(ACL_INT64, 2, most, ACL_FORMAT_ND);
+  aclDataBuffer *in = x.buffer(), *out = room.buffer();
+  ASSERT_EQ(aclopCompileAndExecuteV2("NonZero", 1, &in_desc, &in, 1, &out_desc, &out, attr_, ACL_ENGINE_SYS,
+                                     ACL_COMPILE_SYS, nullptr, nullptr),
+            ACL_SUCCESS)
+      << aclGetRecentErrMsg();
+  int64_t sizes[2] = {};
+  for (size_t d = 0; d < 2; ++d) EXPECT_EQ(aclGetTensorDescDimV2(out_desc, d, &sizes[d]), ACL_SUCCESS);
+  EXPECT_THAT(sizes, testing::ElementsAre(2, 2));
+  const auto* places = reinterpret_cast<const int64_t*>(room.at());
+  EXPECT_THAT(std::vector<int64_t>(places, places + 4), testing::ElementsAre(0, 1, 1, 1));
+  aclDestroyTensorDesc(out_desc);
+}
+
+// A caller's view of memory is written where it lies; the rest stays.
+TEST_F(Op, WritesAViewInPlace) {
+  Floats dst({2, 3}, {0, 1, 2, 3, 4, 5}), src({2}, {10, 11});
+  struct Host {
+    explicit Host(std::vector<int64_t> numbers, std::vector<int64_t> dims) : values(std::move(numbers)) {
+      desc = aclCreateTensorDesc(ACL_INT64, static_cast<int>(dims.size()), dims.data(), ACL_FORMAT_ND);
+      aclSetTensorPlaceMent(desc, ACL_MEMTYPE_HOST);
+      buffer = aclCreateDataBuffer(values.data(), values.size() * 8);
+    }
+    ~Host() {
+      aclDestroyTensorDesc(desc);
+      aclDestroyDataBuffer(buffer);
+    }
+    std::vector<int64_t> values;
+    aclTensorDesc* desc;
+    aclDataBuffer* buffer;
+  } size({2}, {1}), stride({3}, {1}), one({1}, {1}), offset({1}, {}), none({0}, {});
+  const aclTensorDesc* in_desc[] = {dst.desc(), size.desc, stride.desc, offset.desc,
+                                    src.desc(), size.desc, one.desc,    none.desc};
+  const aclDataBuffer* in[] = {dst.buffer(), size.buffer, stride.buffer, offset.buffer,
+                               src.buffer(), size.buffer, one.buffer,    none.buffer};
+  const aclTensorDesc* out_desc = dst.desc();
+  aclDataBuffer* out = dst.buffer();
+  ASSERT_EQ(aclopCompileAndExecute("ViewCopy", 8, in_desc, in, 1, &out_desc, &out, attr_, ACL_ENGINE_SYS,
+                                   ACL_COMPILE_SYS, nullptr, nullptr),
+            ACL_SUCCESS)
+      << aclGetRecentErrMsg();
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_THAT(dst.values(), testing::ElementsAre(0, 10, 2, 3, 11, 5));
+}
+
 TEST_F(Op, HandlesAndCasts) {
   Floats a({2}, {1.5f, -2.5f}), b({2}, {1, 1}), y({2});
   const aclTensorDesc* in_desc[] = {a.desc(), b.desc()};

@@ -1,0 +1,192 @@
+// Operators that pick and write the places that several tensors of indices name together.
+#include <algorithm>
+
+#include "graph/ops/axes.h"
+#include "graph/translation.h"
+#include "graph/translations.h"
+#include "ops/forms.h"
+#include "ops/index/gather.h"
+#include "ops/index/scatter.h"
+
+namespace belay::graph::translate {
+namespace {
+
+using ops::Combination;
+
+// x[:, i, j, :]: the indices are broadcast to one another. They stand where the dimensions that they name
+// stood if those are neighbours, and in front otherwise.
+struct Places {
+  std::vector<int64_t> named, others;  // dimensions of x
+  int front = 0;                       // how many of the others stand in front of the indices
+  Shape indices;
+  Tensor names;  // [indices..., one for each named dimension]
+};
+
+Shape BroadcastIndices(const Translation& node, int first) {
+  Shape shape;
+  for (int i = first; i < node.input_count(); ++i) {
+    auto both = tensor::BroadcastShapes(shape, node.shape(i));
+    if (!both) node.Refuse("the indices do not broadcast to one another");
+    if (!IsInt(node.dtype(i))) node.Refuse("indices are integers");
+    shape = *both;
+  }
+  return shape;
+}
+
+// Input `mask` holds a number for each dimension of x, zero for those that have no index; the indices are
+// the inputs from `first` on.
+Places PlacesOf(Translation& node, int mask, int first) {
+  Places places;
+  const std::vector<int64_t> named = node.ints(mask);
+  for (int d = 0; d < node.shape(0).rank(); ++d) {
+    const bool has_index = d < static_cast<int>(named.size()) && named[static_cast<size_t>(d)] != 0;
+    (has_index ? places.named : places.others).push_back(d);
+  }
+  const auto count = static_cast<int64_t>(places.named.size());
+  if (count == 0 || count != node.input_count() - first) {
+    node.Refuse("indexed_sizes names " + std::to_string(count) + " dimensions of x " +
+                node.shape(0).ToString() + ", but there are " + std::to_string(node.input_count() - first) +
+                " indices");
+  }
+  if (places.named.back() - places.named.front() + 1 == count)
+    places.front = static_cast<int>(places.named.front());
+  places.indices = BroadcastIndices(node, first);
+  const int rank = places.indices.rank();
+  places.names = node.Temporary(DType::kI64, WithDim(node, places.indices, rank, count));
+  for (int i = first; i < node.input_count(); ++i)
+    node.Copy(node.in(i), WithoutDim(places.names, rank, i - first));
+  return places;
+}
+
+// Of x[indices].
+Shape PickedShape(const Translation& node, const Places& places) {
+  const int rank = places.indices.rank() + static_cast<int>(places.others.size());
+  if (rank > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
+  Shape shape;
+  for (int i = 0; i < places.front; ++i)
+    shape.push_back(node.shape(0)[static_cast<int>(places.others[static_cast<size_t>(i)])]);
+  for (int64_t size : places.indices) shape.push_back(size);
+  for (size_t i = static_cast<size_t>(places.front); i < places.others.size(); ++i)
+    shape.push_back(node.shape(0)[static_cast<int>(places.others[i])]);
+  return shape;
+}
+
+// x with the named dimensions in front.
+Tensor NamedFirst(const Tensor& x, const Places& places) {
+  std::vector<int64_t> order = places.named;
+  order.insert(order.end(), places.others.begin(), places.others.end());
+  return Translation::Transposed(x, order);
+}
+
+// x[indices] with the dimensions of the indices in front.
+Tensor IndicesFirst(const Tensor& picked, const Places& places) {
+  std::vector<int64_t> order;
+  const int rank = picked.shape.rank(), behind = places.front + places.indices.rank();
+  for (int d = places.front; d < behind; ++d) order.push_back(d);
+  for (int d = 0; d < rank; ++d) {
+    if (d < places.front || d >= behind) order.push_back(d);
+  }
+  return Translation::Transposed(picked, order);
+}
+
+Tensor SpreadTo(const Translation& node, const Tensor& value, const Shape& shape) {
+  if (tensor::BroadcastShapes(value.shape, shape) != shape)
+    node.Refuse("value " + value.shape.ToString() + " does not broadcast to " + shape.ToString());
+  return Translation::View(value, shape, tensor::BroadcastStrides(value.shape, value.strides, shape));
+}
+
+void WriteBlocks(Translation& node, const Tensor& x, const Tensor& names, const Tensor& updates,
+                 Combination how, const Tensor& out) {
+  node.Step(node.node().type.c_str(), [&](ops::Plan& plan) {
+    ops::PlanScatterNd(plan, ReadFrom(plan, x, "x"), ReadFrom(plan, names, "indices"),
+                       ReadFrom(plan, updates, "updates"), how, WrittenTo(plan, out, "y"));
+  });
+}
+
+// 0, 1, 2, ...
+Tensor Counting(Translation& node, int64_t count) {
+  Tensor numbers = node.Temporary(DType::kI64, {count});
+  const int64_t bounds[] = {0, count, 1};
+  const Scalar start(&bounds[0], DType::kI64), end(&bounds[1], DType::kI64), step(&bounds[2], DType::kI64);
+  node.Run(ops::forms::Arange, {Arg(&start), Arg(&end), Arg(&step), Arg(&numbers)});
+  return numbers;
+}
+
+}  // namespace
+
+void Index(Translation& node) {
+  const Tensor& x = node.in(0);
+  const Places places = PlacesOf(node, 1, 3);
+  const Tensor out = node.Out(0, x.dtype, PickedShape(node, places));
+  const Tensor from = NamedFirst(x, places), to = IndicesFirst(out, places);
+  node.Step("Index", [&](ops::Plan& plan) {
+    ops::PlanGatherNd(plan, ReadFrom(plan, from, "x"), 0, ReadFrom(plan, places.names, "indices"),
+                      WrittenTo(plan, to, "y"));
+  });
+}
+
+void IndexPutV2(Translation& node) {
+  const Tensor& x = node.in(0);
+  const Places places = PlacesOf(node, 2, 4);
+  const Tensor value = SpreadTo(node, node.Cast(node.in(1), x.dtype), PickedShape(node, places));
+  const Tensor out = node.Out(0, x.dtype, x.shape);
+  WriteBlocks(node, NamedFirst(x, places), places.names, IndicesFirst(value, places),
+              node.Bool("accumulate") ? Combination::kAdd : Combination::kReplace, NamedFirst(out, places));
+}
+
+// Row indices[i] of var becomes row i of updates.
+void ScatterUpdate(Translation& node) {
+  const Tensor out = node.Out(0, node.dtype(0), node.shape(0));
+  const Tensor& indices = node.in(1);
+  const Tensor names = Translation::Reshaped(indices, WithDim(node, indices.shape, indices.shape.rank(), 1));
+  WriteBlocks(node, node.in(0), names, node.in(2), Combination::kReplace, out);
+}
+
+// Member b of the batch gets updates[b] from place indices[b] of the axis on.
+void Scatter(Translation& node) {
+  const Tensor& var = node.in(0);
+  const Tensor& updates = node.in(2);
+  const int axis = node.Axis(node.Int("axis"), var.shape.rank());
+  if (node.String("reduce") != "update") node.Refuse("reduce is update");
+  if (axis == 0 || node.shape(1).rank() != 1 || updates.shape.rank() != var.shape.rank() ||
+      node.shape(1)[0] != updates.shape[0]) {
+    node.Refuse("indices has one place behind the first dimension for each member of updates");
+  }
+  const int64_t members = updates.shape[0], length = updates.shape[axis];
+  const Tensor names = node.Temporary(DType::kI64, {members, length, 2});
+  const Tensor member = Counting(node, members), step = Counting(node, length);
+  node.Copy(Translation::Reshaped(member, {members, 1}), WithoutDim(names, 2, 0));
+  const Tensor starts = Translation::Reshaped(node.Cast(node.in(1), DType::kI64), {members, 1});
+  const Tensor sum = WithoutDim(names, 2, 1);
+  const int64_t one = 1;
+  const Scalar factor(&one, DType::kI64);
+  node.Run(ops::forms::Add, {Arg(&starts), Arg(&step), Arg(&factor), Arg(&sum)});
+  const Tensor out = node.Out(0, var.dtype, var.shape);
+  std::vector<int64_t> order = {0, axis};
+  for (int d = 1; d < var.shape.rank(); ++d) {
+    if (d != axis) order.push_back(d);
+  }
+  WriteBlocks(node, Translation::Transposed(var, order), names, Translation::Transposed(updates, order),
+              Combination::kReplace, Translation::Transposed(out, order));
+}
+
+// Rows of `axis`, times alpha, are added to those that the indices name.
+void InplaceIndexAdd(Translation& node) {
+  const double alpha = node.has(3) ? node.value(3).Reals().at(0) : 1;
+  const Tensor out = node.Out(0, node.dtype(0), node.shape(0));
+  node.Step("InplaceIndexAdd", [&](ops::Plan& plan) {
+    ops::PlanScatterRows(plan, ReadFrom(plan, node.in(0), "var"), node.Int("axis"),
+                         ReadFrom(plan, node.in(1), "indices"), ReadFrom(plan, node.in(2), "updates"),
+                         Combination::kAdd, alpha, WrittenTo(plan, out, "var"));
+  });
+}
+
+// The second input is 1 where x stays and 0 elsewhere, the third one what is there then.
+void IndexFillD(Translation& node) {
+  const Tensor& x = node.in(0);
+  const Tensor keeps = node.Cast(node.in(1), DType::kBool), filling = node.Cast(node.in(2), x.dtype);
+  const Tensor out = node.Out(0, x.dtype, x.shape);
+  node.Run(ops::forms::SWhere, {Arg(&keeps), Arg(&x), Arg(&filling), Arg(&out)});
+}
+
+}  // namespace belay::graph::translate

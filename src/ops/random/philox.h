@@ -1,0 +1,29 @@
+// Random numbers that depend on a key and a counter only (Philox 4x32-10: Salmon, Moraes, Dror and Shaw,
+// "Parallel random numbers: as easy as 1, 2, 3", 2011), so that they can be drawn in any order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ops/random/random.h"
+
+namespace belay::ops {
+
+class Philox {
+ public:
+  using Words = std::array<uint32_t, 4>;
+  // The counter has 128 bits.
+  Philox(uint64_t key, uint64_t low, uint64_t high) : key_(key), low_(low), high_(high) {}
+
+  Words operator[](uint64_t block) const;
+  // In [0, 1), with 53 bits.
+  double Uniform(uint64_t i) const;
+
+ private:
+  uint64_t key_, low_, high_;
+};
+
+// Element i is made of words of block i / 4 (f64: i / 2). `out` is packed and of a float type.
+void PlanPhilox(Plan& plan, Distribution distribution, const Philox& source, const Operand& out);
+
+}  // namespace belay::ops
