@@ -77,6 +77,19 @@ void RunBinary(Translation& node, const char* name, BinaryKernel kernel, DType c
   });
 }
 
+void RunLoops(Translation& node, const char* name, const ops::PointwiseLoops& loops, DType compute,
+              const std::vector<Tensor>& inputs, const ops::LoopAttributes& attributes, const Tensor& out) {
+  for (const Tensor& input : inputs) RequireNumbers(node, input.dtype);
+  node.Step(name, [&](ops::Plan& plan) {
+    Operand x[ops::kMostInputs];
+    for (size_t i = 0; i < inputs.size(); ++i) x[i] = Read(plan, inputs[i], "x");
+    const Operand y = Write(plan, out, "y");
+    if (inputs.size() == 1) return PlanPointwise(plan, loops, compute, {x[0]}, attributes, y);
+    if (inputs.size() == 2) return PlanPointwise(plan, loops, compute, {x[0], x[1]}, attributes, y);
+    PlanPointwise(plan, loops, compute, {x[0], x[1], x[2]}, attributes, y);
+  });
+}
+
 void AddKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out) {
   ops::kernels::Add(plan, compute, x1, x2, One(), out);
 }

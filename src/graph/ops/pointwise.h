@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/translation.h"
+#include "ops/elementwise/pointwise.h"
 #include "ops/kernels.h"
 
 namespace belay::graph::translate {
@@ -28,6 +29,10 @@ Shape BroadcastOf(const Translation& node, const std::vector<Shape>& shapes);
 void RunUnary(Translation& node, const char* name, UnaryKernel kernel, const Tensor& x, const Tensor& out);
 void RunBinary(Translation& node, const char* name, BinaryKernel kernel, DType compute, const Tensor& x1,
                const Tensor& x2, const Tensor& out);
+
+// The loop over one to three inputs; each may be out.
+void RunLoops(Translation& node, const char* name, const ops::PointwiseLoops& loops, DType compute,
+              const std::vector<Tensor>& inputs, const ops::LoopAttributes& attributes, const Tensor& out);
 
 // x1 + x2, and x1 - x2
 void AddKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out);

@@ -1,26 +1,10 @@
 // Reductions, positions of extremes, and running sums.
-#include "ops/reduce/reduce.h"
+#include "graph/ops/reduce.h"
 
 #include "graph/ops/pointwise.h"
 #include "graph/translations.h"
 
 namespace belay::graph::translate {
-namespace {
-
-using ops::Finish;
-using ops::Fold;
-using ops::Reduction;
-
-constexpr Reduction kSum{};
-constexpr Reduction kMean{.finish = Finish::kDivide};
-constexpr Reduction kMax{.fold = Fold::kMax};
-constexpr Reduction kMin{.fold = Fold::kMin};
-constexpr Reduction kProd{.fold = Fold::kProduct};
-constexpr Reduction kL1{.fold = Fold::kSumOfSizes};
-constexpr Reduction kL2{.fold = Fold::kSumOfSquares, .finish = Finish::kRoot};
-constexpr Reduction kLogSum{.finish = Finish::kLog};
-constexpr Reduction kLogSumExp{.fold = Fold::kSumOfExps, .finish = Finish::kLog, .around_max = true};
-constexpr Reduction kSumSquare{.fold = Fold::kSumOfSquares};
 
 uint32_t MaskOf(const Translation& node, const std::vector<int64_t>& axes, bool none_is_all) {
   int rank = node.shape(0).rank();
@@ -45,18 +29,36 @@ Shape Left(const Shape& shape, uint32_t mask, bool keep) {
   return left;
 }
 
-void RunReduce(Translation& node, const Reduction& how, DType compute, uint32_t mask, const Tensor& out) {
-  CommonType(node, node.dtype(0), node.dtype(0));
+void RunReduce(Translation& node, const ops::Reduction& how, DType compute, uint32_t mask, const Tensor& x,
+               const Tensor& out) {
+  CommonType(node, x.dtype, x.dtype);
   node.Step("Reduce", [&](ops::Plan& plan) {
-    Operand x = Read(plan, node.in(0), "x");
-    ops::PlanReduce(plan, how, compute, x, mask, Write(plan, out, "y"));
+    Operand operand = Read(plan, x, "x");
+    ops::PlanReduce(plan, how, compute, operand, mask, Write(plan, out, "y"));
   });
 }
+
+namespace {
+
+using ops::Finish;
+using ops::Fold;
+using ops::Reduction;
+
+constexpr Reduction kSum{};
+constexpr Reduction kMean{.finish = Finish::kDivide};
+constexpr Reduction kMax{.fold = Fold::kMax};
+constexpr Reduction kMin{.fold = Fold::kMin};
+constexpr Reduction kProd{.fold = Fold::kProduct};
+constexpr Reduction kL1{.fold = Fold::kSumOfSizes};
+constexpr Reduction kL2{.fold = Fold::kSumOfSquares, .finish = Finish::kRoot};
+constexpr Reduction kLogSum{.finish = Finish::kLog};
+constexpr Reduction kLogSumExp{.fold = Fold::kSumOfExps, .finish = Finish::kLog, .around_max = true};
+constexpr Reduction kSumSquare{.fold = Fold::kSumOfSquares};
 
 void Reduce(Translation& node, const Reduction& how, uint32_t mask, bool truth) {
   DType type = truth ? DType::kBool : node.dtype(0);
   Tensor out = node.Out(0, type, Left(node.shape(0), mask, node.Bool("keep_dims")));
-  RunReduce(node, how, type, mask, out);
+  RunReduce(node, how, type, mask, node.in(0), out);
 }
 
 void ByInput(Translation& node, const Reduction& how, bool truth = false) {
@@ -134,8 +136,9 @@ void ReduceStd(Translation& node) {
                    .divisor = node.Bool("unbiased") ? -1.0 : 0.0,
                    .around_mean = true,
                    .root_of_quotient = true};
-  RunReduce(node, spread, node.dtype(0), mask, node.Out(0, node.dtype(0), shape));
-  if (node.output_count() > 1) RunReduce(node, kMean, node.dtype(0), mask, node.Out(1, node.dtype(0), shape));
+  RunReduce(node, spread, node.dtype(0), mask, node.in(0), node.Out(0, node.dtype(0), shape));
+  if (node.output_count() > 1)
+    RunReduce(node, kMean, node.dtype(0), mask, node.in(0), node.Out(1, node.dtype(0), shape));
 }
 
 void ArgMax(Translation& node) { Arg(node, true, OneInt(node, 1), node.Bool("select_last_index")); }

@@ -1,0 +1,88 @@
+// Gradients of pointwise functions and of softmax.
+#include "ops/elementwise/gradients.h"
+
+#include "graph/ops/pointwise.h"
+#include "graph/ops/reduce.h"
+#include "graph/translations.h"
+
+namespace belay::graph::translate {
+namespace {
+
+using ops::LoopAttributes;
+
+void Gradient(Translation& node, const char* name, const ops::PointwiseLoops& loops,
+              std::initializer_list<double> attributes = {}) {
+  const Tensor out = node.Out(0, node.dtype(0), BroadcastOf(node, {node.shape(0), node.shape(1)}));
+  RunLoops(node, name, loops, out.dtype, {node.in(0), node.in(1)}, LoopAttributes(attributes), out);
+}
+
+DType SumType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
+
+void RequireFloats(const Translation& node) {
+  if (!IsFloat(node.dtype(0)) || node.dtype(0) != node.dtype(1)) node.Refuse("both inputs are floats");
+  if (node.shape(0) != node.shape(1)) node.Refuse("both inputs have one shape");
+}
+
+}  // namespace
+
+void ReluGrad(Translation& node) { Gradient(node, "ReluGrad", ops::ThresholdGradLoops(), {0}); }
+void ThresholdGradV2D(Translation& node) {
+  Gradient(node, "ThresholdGradV2D", ops::ThresholdGradLoops(), {node.Float("threshold")});
+}
+void SigmoidGrad(Translation& node) { Gradient(node, "SigmoidGrad", ops::SigmoidGradLoops()); }
+void TanhGrad(Translation& node) { Gradient(node, "TanhGrad", ops::TanhGradLoops()); }
+void HardSwishGrad(Translation& node) { Gradient(node, "HardSwishGrad", ops::HardSwishGradLoops()); }
+void HardSigmoidGrad(Translation& node) {
+  Gradient(node, "HardSigmoidGrad", ops::HardSigmoidGradLoops(), {node.Float("alpha"), node.Float("beta")});
+}
+void HardtanhGrad(Translation& node) {
+  Gradient(node, "HardtanhGrad", ops::HardtanhGradLoops(), {node.Float("min_val"), node.Float("max_val")});
+}
+void SiluGrad(Translation& node) { Gradient(node, "SiluGrad", ops::SwishGradLoops(), {1}); }
+void SwishGrad(Translation& node) {
+  Gradient(node, "SwishGrad", ops::SwishGradLoops(), {node.Float("scale")});
+}
+void FastGeluGrad(Translation& node) { Gradient(node, "FastGeluGrad", ops::SwishGradLoops(), {1.702}); }
+void LeakyReluGrad(Translation& node) {
+  Gradient(node, "LeakyReluGrad", ops::LeakyReluGradLoops(), {node.Float("negative_slope")});
+}
+void EluGradV2(Translation& node) {
+  Gradient(node, "EluGradV2", node.Bool("is_result") ? ops::EluGradOfResultLoops() : ops::EluGradLoops(),
+           {node.Float("alpha"), node.Float("scale"), node.Float("input_scale")});
+}
+void SeluGrad(Translation& node) {
+  Gradient(node, "SeluGrad", ops::EluGradOfResultLoops(), {1.6732632423543772, 1.0507009873554805, 1});
+}
+void MishGrad(Translation& node) { Gradient(node, "MishGrad", ops::MishGradLoops()); }
+void HardShrinkGrad(Translation& node) {
+  Gradient(node, "HardShrinkGrad", ops::ShrinkGradLoops(), {node.Float("lambd")});
+}
+void LogSigmoidGrad(Translation& node) { Gradient(node, "LogSigmoidGrad", ops::LogSigmoidGradLoops()); }
+
+// softmax * (gradient - the sum of softmax * gradient)
+void SoftmaxGrad(Translation& node) {
+  RequireFloats(node);
+  const Shape& shape = node.shape(0);
+  const DType wide = SumType(node.dtype(0));
+  const uint32_t mask = MaskOf(node, node.Ints("axes"), false);
+  const Tensor product = node.Temporary(wide, shape), sum = node.Temporary(wide, Left(shape, mask, true));
+  RunBinary(node, "SoftmaxGrad", ops::kernels::Mul, wide, node.in(0), node.in(1), product);
+  RunReduce(node, {}, wide, mask, product, sum);
+  RunLoops(node, "SoftmaxGrad", ops::MinusProductLoops(), wide, {product, node.in(0), sum}, {},
+           node.Out(0, node.dtype(0), shape));
+}
+
+// gradient - exp(logarithm of softmax) * the sum of the gradient
+void LogSoftmaxGrad(Translation& node) {
+  RequireFloats(node);
+  const Shape& shape = node.shape(0);
+  const DType wide = SumType(node.dtype(0));
+  const uint32_t mask = MaskOf(node, node.Ints("axis"), false);
+  const Tensor share = node.Temporary(wide, shape), sum = node.Temporary(wide, Left(shape, mask, true));
+  RunUnary(node, "LogSoftmaxGrad", ops::kernels::Exp, node.in(1), share);
+  RunReduce(node, {}, wide, mask, node.in(0), sum);
+  RunLoops(node, "LogSoftmaxGrad", ops::MinusProductLoops(), wide, {node.in(0), share, sum}, {},
+           node.Out(0, node.dtype(0), shape));
+}
+
+}  // namespace belay::graph::translate
