@@ -1,6 +1,5 @@
 // The callback for failed tasks, and what it may ask about the failure.
 #include <atomic>
-#include <semaphore>
 
 #include "api/handlers.h"
 #include "base/error.h"
@@ -22,28 +21,22 @@ namespace {
 std::atomic<aclrtExceptionInfoCallback> g_callback{nullptr};
 thread_local const aclrtExceptionInfo* t_info = nullptr;  // the one that is being told of
 
-struct Report {
-  aclrtExceptionInfo info;
-  std::binary_semaphore told{0};
-};
-
 void Tell(void* argument) {
-  auto* report = static_cast<Report*>(argument);
+  auto* info = static_cast<aclrtExceptionInfo*>(argument);
   aclrtExceptionInfoCallback callback = g_callback.load();
   if (callback == nullptr) return;
-  t_info = &report->info;
-  callback(&report->info);
+  t_info = info;
+  callback(info);
   t_info = nullptr;
 }
 
 // On a thread for user code, but before a waiting host learns of the failure.
 void Observe(const rt::Stream& stream, const rt::TaskFailure& failure) {
   if (g_callback.load() == nullptr) return;
-  Report report{{static_cast<uint32_t>(failure.number), stream.id(),
-                 static_cast<uint32_t>(stream.context().device().id()), static_cast<uint32_t>(failure.code)}};
-  auto told = [](void* context) { static_cast<Report*>(context)->told.release(); };
-  rt::RunOnCallbackThread(Tell, &report, told, &report);
-  report.told.acquire();
+  aclrtExceptionInfo info{static_cast<uint32_t>(failure.number), stream.id(),
+                          static_cast<uint32_t>(stream.context().device().id()),
+                          static_cast<uint32_t>(failure.code)};
+  rt::TellOnCallbackThread(Tell, &info);
 }
 
 const aclrtExceptionInfo& Checked(const aclrtExceptionInfo* info) {

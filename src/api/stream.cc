@@ -23,14 +23,12 @@ constexpr uint32_t kNoSync = ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | A
 void CreateStream(aclrtStream* stream, uint32_t priority, uint32_t flags) {
   rt::Stream& created = rt::CurrentContext().CreateStream({priority, flags});
   *stream = AsHandle<aclrtStream>(created.handle());
-  TellStreamState(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
 }
 
 void DestroyStream(rt::Stream& stream, bool force) {
   if (stream.options().is_default) {
     Fail(107000, "stream-default", "the default stream goes with its context; it cannot be destroyed");
   }
-  TellStreamState(AsHandle<aclrtStream>(stream.handle()), ACL_RT_STREAM_STATE_DESTROY_PRE);
   HandleBits handle = stream.handle();
   rt::Context::DestroyStream(stream, force);
   ForgetSubscription(handle);

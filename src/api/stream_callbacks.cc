@@ -1,13 +1,14 @@
 #include "api/stream_callbacks.h"
 
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "api/convert.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "runtime/context.h"
 
 namespace belay::api {
 namespace {
@@ -21,7 +22,18 @@ struct Registry {
   std::map<std::string, Listener> listeners;
 };
 Registry& TheRegistry() { return PerProcess<Registry>::Get(); }
-std::atomic<bool> g_any{false};
+
+void Tell(rt::Stream& stream, rt::StreamMoment moment) {
+  std::vector<Listener> listeners;
+  {
+    std::lock_guard guard(TheRegistry().lock);
+    for (const auto& [name, listener] : TheRegistry().listeners) listeners.push_back(listener);
+  }
+  auto handle = AsHandle<aclrtStream>(stream.handle());
+  bool made = moment == rt::StreamMoment::kMade;
+  for (const Listener& l : listeners)
+    l.callback(handle, made ? ACL_RT_STREAM_STATE_CREATE_POST : ACL_RT_STREAM_STATE_DESTROY_PRE, l.args);
+}
 
 }  // namespace
 
@@ -35,18 +47,7 @@ void RegisterStreamStateCallback(const char* name, aclrtStreamStateCallback call
     Fail(107000, "callback-name",
          "a callback named '{}' is registered; unregister it first with a null callback", name);
   }
-  g_any.store(!registry.listeners.empty());
-}
-
-void TellStreamState(aclrtStream stream, aclrtStreamState state) {
-  if (!g_any.load(std::memory_order_relaxed)) [[likely]]
-    return;
-  std::vector<Listener> listeners;
-  {
-    std::lock_guard guard(TheRegistry().lock);
-    for (const auto& [name, listener] : TheRegistry().listeners) listeners.push_back(listener);
-  }
-  for (const Listener& l : listeners) l.callback(stream, state, l.args);
+  rt::SetStreamObserver(registry.listeners.empty() ? nullptr : &Tell);
 }
 
 }  // namespace belay::api

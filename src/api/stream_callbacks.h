@@ -7,6 +7,5 @@ namespace belay::api {
 
 // Null unregisters. Throws 107000 for an empty name or one that is taken.
 void RegisterStreamStateCallback(const char* name, aclrtStreamStateCallback callback, void* args);
-void TellStreamState(aclrtStream stream, aclrtStreamState state);
 
 }  // namespace belay::api

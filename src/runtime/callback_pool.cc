@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 #include <new>
+#include <semaphore>
 
 #include "base/error.h"
 #include "base/fork.h"
@@ -82,6 +83,18 @@ void RunOnCallbackThread(HostFunction function, void* argument, void (*done)(voi
   } else {
     pool.more.notify_one();
   }
+}
+
+void TellOnCallbackThread(HostFunction function, void* argument) {
+  std::binary_semaphore told{0};
+  try {
+    auto done = [](void* context) { static_cast<std::binary_semaphore*>(context)->release(); };
+    RunOnCallbackThread(function, argument, done, &told);
+  } catch (const Error&) {
+    CallbackScope scope;
+    return function(argument);
+  }
+  told.acquire();
 }
 
 }  // namespace belay::rt

@@ -11,6 +11,10 @@ using HostFunction = void (*)(void*);
 // Runs function(argument) on a callback thread, then done(context) on the same thread.
 void RunOnCallbackThread(HostFunction function, void* argument, void (*done)(void*), void* context);
 
+// The same, and waits for its end: for callbacks that the caller has to tell of something before it goes on.
+// Where no thread can be started the caller runs it.
+void TellOnCallbackThread(HostFunction function, void* argument);
+
 // Whether the calling thread is inside a callback.
 bool InCallback();
 

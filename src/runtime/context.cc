@@ -26,8 +26,16 @@ constexpr int kEventLimit = 65536;  // acl pages 0080, 0081: A2, A3
 std::atomic<int> g_stream_limit{1984};
 std::atomic<uint32_t> g_next_stream_id{0};
 std::atomic<int> g_default_device{-1};
+constinit std::atomic<StreamObserver> g_stream_observer{nullptr};
+
+void Tell(Stream& stream, StreamMoment moment) {
+  if (StreamObserver observe = g_stream_observer.load(std::memory_order_acquire)) [[unlikely]]
+    observe(stream, moment);
+}
 
 }  // namespace
+
+void SetStreamObserver(StreamObserver observer) { g_stream_observer.store(observer); }
 
 int DeviceCount() { return g_device_count.load(std::memory_order_acquire); }
 
@@ -65,9 +73,16 @@ void Device::Renew() {
 
 Context& Device::Use() {
   for (;;) {
+    Context* context = nullptr;
+    bool made = false;
     {
       std::lock_guard guard(lock_);
-      if (!releasing_.load(std::memory_order_relaxed)) return UseLocked();
+      made = default_context() == nullptr;
+      if (!releasing_.load(std::memory_order_relaxed)) context = &UseLocked();
+    }
+    if (context != nullptr) {
+      if (made) Tell(context->default_stream(), StreamMoment::kMade);
+      return *context;
     }
     if (InCallback()) {
       Fail(107002, "device-resetting",
@@ -104,8 +119,11 @@ void Device::Release(bool force) {
     releasing_.store(true, std::memory_order_relaxed);
     context = default_context_.exchange(nullptr);
   }
-  DestroyContext(*context, force);
-  DestroyOtherContexts(force);
+  {
+    CallbackScope scope;  // for those who are told of streams: the device cannot be set, nor waited for
+    DestroyContext(*context, force);
+    DestroyOtherContexts(force);
+  }
   Notify::DestroyAllOf(*this);
   ReleaseDeviceMemory(id());
   releasing_.store(false, std::memory_order_release);
@@ -205,7 +223,9 @@ std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** l
 Context& CreateContext(Device& device, bool is_default) {
   HandleBits handle = g_contexts.Create(device, is_default);
   if (handle == 0) Fail(207005, "context-limit", "the process holds as many contexts as Belay can number");
-  return *g_contexts.Find(handle);
+  Context& context = *g_contexts.Find(handle);
+  if (!is_default) Tell(context.default_stream(), StreamMoment::kMade);  // else Use does, without its lock
+  return context;
 }
 
 void DestroyContext(Context& context, bool force) {
@@ -242,6 +262,7 @@ Stream& Context::CreateStream(const StreamOptions& options) {
     device.ReturnStreamSlot();
     Fail(107017, "context-destroyed", "the context was destroyed while the call was under way");
   }
+  if (!options.is_default) Tell(*stream, StreamMoment::kMade);
   return *stream;
 }
 
@@ -260,6 +281,7 @@ void Context::DestroyStream(Stream& stream, bool force) {
     *it = context.streams_.back();
     context.streams_.pop_back();
   }
+  Tell(stream, StreamMoment::kEnds);
   stream.StopAccepting();
   LeaveCapture(stream);
   if (force) {

@@ -57,6 +57,12 @@ inline ContextTable& Contexts() { return g_contexts; }
 Context& CreateContext(Device& device, bool is_default);  // throws 207005, 207008 at a limit
 void DestroyContext(Context& context, bool force);        // Shutdown, and recycles it
 
+// Told of every stream, default ones too, after it was made and before it ends; on the thread that does so,
+// without a lock. Null: nobody.
+enum class StreamMoment : uint8_t { kMade, kEnds };
+using StreamObserver = void (*)(Stream& stream, StreamMoment moment);
+void SetStreamObserver(StreamObserver observer);
+
 // All that there can be exist from the start, and for ever.
 class Device {
  public:

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "base/error.h"
+#include "runtime/callback_pool.h"
 #include "runtime/context.h"
+#include "runtime/engine.h"
 #include "runtime/external_record.h"
 #include "runtime/memory.h"
 
@@ -241,7 +243,9 @@ void ModelRI::Unref() {
   if (!refs_.Drop()) return;
   auto callbacks = std::move(callbacks_);
   g_models.Recycle(this);
-  for (auto [callback, data] : callbacks) callback(data);
+  // A thread that runs tasks must not wait in one for what it runs itself.
+  bool in_task = Runner::Current() != nullptr;
+  for (auto [callback, data] : callbacks) in_task ? TellOnCallbackThread(callback, data) : callback(data);
 }
 
 }  // namespace belay::rt

@@ -1,11 +1,14 @@
 #include "runtime/process.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "runtime/callback_pool.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/in_flight.h"
@@ -114,6 +117,7 @@ void StopLocked() {
     Fail(100037, "finalize-twice",
          "there is nothing to end: aclInit was not called, or aclFinalize was already");
   }
+  CallbackScope scope;  // of the program that are called on the way
   g_starts = 0;
   SetState(ProcessState::kEnding);
   WaitForCallsInFlight(&FreeCalls);
@@ -136,12 +140,33 @@ void StopLocked() {
 
 }  // namespace
 
+namespace {
+
+// The end waits for callbacks, so a callback cannot wait for the end.
+std::unique_lock<std::mutex> LockForStart() {
+  std::unique_lock guard(g_lock, std::defer_lock);
+  if (!InCallback()) {
+    guard.lock();
+    return guard;
+  }
+  while (!guard.try_lock()) {
+    if (StateOfProcess() == ProcessState::kEnding) {
+      Fail(100001, "init-while-ending",
+           "aclFinalize is under way and waits for this callback; call aclInit after it has returned");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return guard;
+}
+
+}  // namespace
+
 void Start(int default_device) {
   HookProcess();
   PrepareCallFence();
   OutsideCalls outside;  // the one who has the lock may be waiting for calls in flight
   if (StateOfProcess() == ProcessState::kForked) ForgetParent();
-  std::lock_guard guard(g_lock);
+  std::unique_lock guard = LockForStart();
   if (StateOfProcess() == ProcessState::kRunning) {
     if (default_device >= 0 && default_device != g_default_device) {
       Fail(100002, "init-again",

@@ -309,6 +309,25 @@ SCENARIO(finalize_ends_a_blocked_process_report) {
   });
 }
 
+SCENARIO(a_callback_cannot_start_again_what_waits_for_it) {
+  Start();
+  static std::atomic<bool> inside{false};
+  static std::atomic<int> code{-1};
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  auto start = [](void*) {
+    inside = true;
+    usleep(30'000);
+    code = aclInit(nullptr);
+  };
+  OK(aclrtLaunchHostFunc(stream, start, nullptr));
+  guest::Await(inside);
+  OK(aclFinalize());
+  EXPECT(code == 100001);
+  Start();
+  OK(aclFinalize());
+}
+
 SCENARIO(a_reset_by_force_ends_a_blocked_synchronise) {
   Start();
   std::atomic<bool> about{false};

@@ -209,4 +209,29 @@ TEST_F(CaptureLife, CallbacksWhenAnInstanceGoes) {
   EXPECT_EQ(sum, 1);
 }
 
+TEST_F(CaptureLife, ACallbackOfAnInstanceThatGoesWithItsLastReplayIsACallback) {
+  aclrtEvent go = NewEvent();
+  aclmdlRI model = CopyModel(NewDevice(), NewDevice());
+  struct Seen {
+    aclrtStream stream;
+    aclrtContext context;
+    aclError code;
+    std::string message;
+  } seen{main_, CurrentContext(), 0, ""};
+  auto wait = [](void *data) {
+    auto *s = static_cast<Seen *>(data);
+    aclrtSetCurrentContext(s->context);
+    s->code = aclrtSynchronizeStream(s->stream);
+    s->message = TakeMessage();
+  };
+  EXPECT_OK(aclmdlRIDestroyRegisterCallback(model, wait, &seen));
+  EXPECT_OK(aclrtStreamWaitEvent(main_, go));
+  EXPECT_OK(aclmdlRIExecuteAsync(model, main_));
+  EXPECT_OK(aclmdlRIDestroy(model));
+  EXPECT_OK(aclrtRecordEvent(go, side_));
+  EXPECT_OK(aclrtSynchronizeStream(main_));
+  EXPECT_EQ(seen.code, ACL_ERROR_INVALID_PARAM) << "it would wait for the task that is about to end";
+  EXPECT_THAT(seen.message, testing::HasSubstr("inside a callback"));
+}
+
 }  // namespace

@@ -231,6 +231,43 @@ TEST_F(Stream, LivesAreReported) {
   EXPECT_EQ(seen.events.size(), 2u);
 }
 
+TEST_F(Stream, LivesOfDefaultStreamsAndOfThoseThatGoWithAContextAreReported) {
+  Seen seen;
+  aclrtContext context = nullptr, here = nullptr;
+  ASSERT_EQ(aclrtGetCurrentContext(&here), ACL_SUCCESS);
+  ASSERT_EQ(aclrtRegStreamStateCallback("test", Seen::Note, &seen), ACL_SUCCESS);
+  EXPECT_EQ(aclrtCreateContext(&context, 0), ACL_SUCCESS);
+  aclrtStream stream = NewStream();
+  EXPECT_EQ(aclrtDestroyContext(context), ACL_SUCCESS);
+  ASSERT_EQ(seen.events.size(), 4u);
+  aclrtStream by_default = seen.events[0].first;
+  EXPECT_THAT(seen.events, testing::ElementsAre(testing::Pair(by_default, ACL_RT_STREAM_STATE_CREATE_POST),
+                                                testing::Pair(stream, ACL_RT_STREAM_STATE_CREATE_POST),
+                                                testing::Pair(stream, ACL_RT_STREAM_STATE_DESTROY_PRE),
+                                                testing::Pair(by_default, ACL_RT_STREAM_STATE_DESTROY_PRE)));
+  seen.events.clear();
+  EXPECT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(1), ACL_SUCCESS);
+  EXPECT_THAT(seen.events, testing::ElementsAre(testing::Pair(testing::_, ACL_RT_STREAM_STATE_CREATE_POST),
+                                                testing::Pair(testing::_, ACL_RT_STREAM_STATE_DESTROY_PRE)));
+  EXPECT_EQ(aclrtRegStreamStateCallback("test", nullptr, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetCurrentContext(here), ACL_SUCCESS);
+}
+
+TEST_F(Stream, AListenerOfAResetCannotSetTheDevice) {
+  auto set = [](aclrtStream, aclrtStreamState state, void* code) {
+    if (state == ACL_RT_STREAM_STATE_DESTROY_PRE) *static_cast<aclError*>(code) = aclrtSetDevice(1);
+  };
+  aclError code = 0;
+  ASSERT_EQ(aclrtRegStreamStateCallback("test", set, &code), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(code, ACL_ERROR_RT_CONTEXT_NULL) << "it would wait for the reset";
+  EXPECT_EQ(aclrtRegStreamStateCallback("test", nullptr, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
+}
+
 TEST_F(Stream, StreamsOverlap) {
   aclrtStream first = NewStream(), second = NewStream();
   uint64_t* word = NewWord();
