@@ -43,7 +43,7 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
         return RunResult::kYielded;
       }
       Task& task = queue_.Front(tail - head_);
-      spent += task.cost;
+      // After its tasks, never before the first: with more streams of long tasks than workers none would run.
       if (spent > kTurn && until == UINT64_MAX) [[unlikely]] {
         spent = 0;
         if (TheEngine().has_ready()) {
@@ -51,6 +51,7 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
           return RunResult::kYielded;
         }
       }
+      spent += task.cost;
       if (runner != nullptr) runner->BeforeTask(task.cost);
       if (!RunFront(task)) return RunResult::kParked;
     }

@@ -123,6 +123,26 @@ TEST_F(ThreadRing, RecordsAndWaitsOrderStreams) {
   });
 }
 
+// More of them than workers, each longer than a turn; no waiting host lends a hand.
+TEST_F(ThreadRing, StreamsOfLongTasksTakeTurns) {
+  constexpr int kStreams = 12, kTasks = 3;
+  std::vector<Stream*> streams;
+  std::array<int64_t, kStreams> counts{};
+  Event& event = NewEvent();
+  for (int i = 0; i < kStreams; ++i) {
+    streams.push_back(&NewStream());
+    event.MakeWait(*streams[i], 0);
+    for (int k = 0; k < kTasks; ++k) streams[i]->Submit(MakeTask(AddTask{&counts[i], 1}, 10 * kLongTask));
+  }
+  Stream& first = NewStream();
+  event.Record(first);
+  for (Stream* stream : streams) {
+    while (stream->completed() < stream->tail()) std::this_thread::yield();
+  }
+  for (int64_t count : counts) EXPECT_EQ(count, kTasks);
+  DestroyEvent(event);
+}
+
 // The order of creation that hangs a runtime whose workers block in waits: all waits first.
 TEST_F(ThreadRing, WaitingStreamsBlockNoWorker) {
   for (bool waits_first : {true, false}) {
