@@ -27,7 +27,6 @@ enum class HandleKind : uint8_t {
   kContext = 0x13,
   kModel = 0x14,
   kNotify = 0x15,
-  kStreamConfig = 0x16,
   kTaskGroup = 0x17,
   kPhysicalMemory = 0x18,
   kModelStream = 0x19,

@@ -54,8 +54,7 @@ class Arena {
   void Uncharge(size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   int device() const { return device_; }
-  size_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
-  void set_capacity(size_t bytes) { capacity_.store(bytes, std::memory_order_relaxed); }
+  size_t capacity() const { return capacity_; }
   size_t used() const { return used_.load(std::memory_order_relaxed); }
   size_t most_used() const { return most_used_.load(std::memory_order_relaxed); }
   size_t cached() const { return cached_.load(std::memory_order_relaxed); }
@@ -111,7 +110,7 @@ class Arena {
   const uint32_t end_;
   const MemoryKind kind_;
   const int device_;
-  std::atomic<size_t> capacity_;
+  const size_t capacity_;
   alignas(64) std::atomic<size_t> used_{0};
   std::atomic<size_t> cached_{0};
   std::atomic<size_t> most_used_{0};

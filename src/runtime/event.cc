@@ -344,25 +344,10 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
   if (stream.capture() != nullptr) {
     EventState state = state_;
     guard.unlock();
-    SpoilCaptureOf(stream,
-                   {"a wait on an event that was recorded outside of the capture",
-                    "let the stream wait before aclmdlRICaptureBegin, or record the event in the capture"});
-    Fail(107030, "capture-outside-event",
-         "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
-         "hold the wait; record the event on a stream of the capture first",
-         stream.id(), id(), state == EventState::kRecorded ? "recorded" : "never recorded");
+    RefuseOutsideOfCapture(stream, state);
   }
-  if (sharing_.words != nullptr) [[unlikely]] {
-    std::atomic<uint64_t>* words = sharing_.words;
-    auto* done = reinterpret_cast<const uint64_t*>(&words[1]);
-    PollTask task{done, words[0].load(std::memory_order_acquire), PollTest::kGreaterEqual, limit_ns};
-    guard.unlock();
-    return stream.SubmitLive(MakeTask(task)) != 0;
-  }
-  if (external_ != 0) [[unlikely]] {
-    static_assert(sizeof(external_done_) == sizeof(uint64_t));
-    auto* done = reinterpret_cast<const uint64_t*>(&external_done_);
-    PollTask task{done, external_, PollTest::kGreaterEqual, limit_ns};
+  if (sharing_.words != nullptr || external_ != 0) [[unlikely]] {
+    PollTask task = PollOfRecord(limit_ns);
     guard.unlock();
     return stream.SubmitLive(MakeTask(task)) != 0;
   }
@@ -383,6 +368,27 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
   guard.unlock();
   WaitTask task(binding, this, life, ticket, limit_ns);
   return stream.SubmitLive(MakeTask(std::move(task), 20)) != 0;
+}
+
+void Event::RefuseOutsideOfCapture(Stream& stream, EventState state) const {
+  SpoilCaptureOf(stream,
+                 {"a wait on an event that was recorded outside of the capture",
+                  "let the stream wait before aclmdlRICaptureBegin, or record the event in the capture"});
+  Fail(107030, "capture-outside-event",
+       "stream {} is being captured, but event {} was {} outside of that capture, so the graph cannot "
+       "hold the wait; record the event on a stream of the capture first",
+       stream.id(), id(), state == EventState::kRecorded ? "recorded" : "never recorded");
+}
+
+// Under lock_: the wait for a number that another process or a replay writes.
+PollTask Event::PollOfRecord(int64_t limit_ns) const {
+  if (sharing_.words != nullptr) {
+    auto* done = reinterpret_cast<const uint64_t*>(&sharing_.words[1]);
+    return {done, sharing_.words[0].load(std::memory_order_acquire), PollTest::kGreaterEqual, limit_ns};
+  }
+  static_assert(sizeof(external_done_) == sizeof(uint64_t));
+  auto* done = reinterpret_cast<const uint64_t*>(&external_done_);
+  return {done, external_, PollTest::kGreaterEqual, limit_ns};
 }
 
 void Event::WaitInCapture(Stream& stream, const CapturePoint& point) {

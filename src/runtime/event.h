@@ -18,6 +18,7 @@ namespace belay::rt {
 
 class Device;
 class Event;
+struct PollTask;
 
 // The three constructors differ in rules (acl pages 0080, 0081).
 enum class EventKind : uint8_t { kPlain, kFlagged, kEx };
@@ -85,7 +86,6 @@ class Event {
   uint32_t id() const { return id_; }
   Device& device() const { return *static_cast<Device*>(device_); }
   EventState state() const { return state_; }
-  uint64_t captured_by() const { return point_.capture_id; }
 
   // Called by tasks. They hold no reference: `record` and `life` tell whether the event has moved on.
   void RecordReached(uint64_t record);
@@ -100,6 +100,8 @@ class Event {
   bool TryMakeWait(Stream& stream, int64_t limit_ns);
   static CancelResult CancelTicket(void* ticket, Stream& stream);
   void WaitInCapture(Stream& stream, const CapturePoint& point);
+  [[noreturn]] void RefuseOutsideOfCapture(Stream& stream, EventState state) const;
+  PollTask PollOfRecord(int64_t limit_ns) const;
 
   SpinLock lock_;
   EventState state_ = EventState::kDestroyed;

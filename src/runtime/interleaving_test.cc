@@ -2,6 +2,7 @@
 // which ready stream goes next, or, in programs made of host calls, that the host goes on. All picks are
 // walked, depth first. Each schedule starts afresh.
 #include <cstdio>
+#include <functional>
 #include <vector>
 
 #include "runtime/ring_support.h"

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <string>
 
 #include "runtime/capture.h"
@@ -53,13 +52,6 @@ inline Event& NewEvent(EventKind kind = EventKind::kPlain) {
   return *Events().Find(handle);
 }
 inline void DestroyEvent(Event& event) { Events().Destroy(Events().HandleOf(&event)); }
-
-// A task that calls a function of the test.
-struct CallTask {
-  static constexpr const char* kName = "test";
-  const std::function<void()>* body;
-  void Run() const { (*body)(); }
-};
 
 struct EmptyTask {
   static constexpr const char* kName = "empty";

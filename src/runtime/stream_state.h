@@ -20,9 +20,6 @@ inline constexpr int kStreamStates = 5;
 enum class StreamCommand : uint8_t { kOpen, kSubmit, kTake, kDrain, kPark, kFulfil, kYield, kClose };
 inline constexpr int kStreamCommands = 8;
 
-inline constexpr const char* kStreamStateNames[] = {"closed",  "idle",   "ready",
-                                                    "running", "parked", "refused"};
-
 namespace stream_table {
 using enum StreamState;
 // Rows: states in order. Columns: Open Submit Take Drain Park Fulfil Yield Close.

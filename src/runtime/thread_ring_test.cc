@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -539,6 +540,9 @@ TEST_F(ThreadRing, ContextsGoWhileADeviceIsSynchronised) {
     int64_t value = 0;
     stream.Submit(MakeTask(AddTask{&value, 1}));
     DestroyContext(context, i % 2 == 0);
+    if (i % 2 != 0) {
+      ASSERT_EQ(value, 1) << "a context that is not forced ends after its tasks";
+    }
   }
   stop.store(true);
   other.join();

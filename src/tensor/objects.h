@@ -56,7 +56,6 @@ class Scalar {
   const void* data() const { return bytes_; }
   double ToDouble() const { return As<double>(DType::kF64); }
   int64_t ToInt() const { return As<int64_t>(DType::kI64); }
-  bool ToBool() const { return As<uint8_t>(DType::kBool) != 0; }
   // A whole number, whatever the type that carries it.
   bool IsWhole() const;
   std::string ToString() const;  // "2.5 (ACL_FLOAT)"

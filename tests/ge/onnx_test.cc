@@ -180,9 +180,16 @@ TEST_F(Onnx, SavingAddsTheSuffix) {
   EXPECT_NE(ge::aclgrphSaveModel(base.c_str(), ge::ModelBufferData{}), ge::GRAPH_SUCCESS);
 }
 
-TEST_F(Onnx, FinalizeNeedsNoInitialize) {
+TEST_F(Onnx, FinalizeForgetsTheOptionsOfTheProcess) {
+  Options global = {{"ge.exec.precision_mode_v2", "origin"}};
+  Options other = {{"ge.exec.precision_mode", "must_keep_origin_dtype"}};  // only one of the two may be set
+  ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
+  ge::ModelBufferData model;
+  ASSERT_EQ(ge::aclgrphBuildInitialize(global), ge::GRAPH_SUCCESS);
+  EXPECT_NE(ge::aclgrphBuildModel(graph, other, model), ge::GRAPH_SUCCESS);
   ge::aclgrphBuildFinalize();
-  ge::aclgrphBuildFinalize();
+  EXPECT_EQ(ge::aclgrphBuildModel(graph, other, model), ge::GRAPH_SUCCESS) << LastMessage();
+  ge::aclgrphBuildFinalize();  // may be called at any time
 }
 
 }  // namespace

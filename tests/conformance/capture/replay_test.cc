@@ -7,7 +7,19 @@
 namespace conformance {
 namespace {
 
-class Replay : public CaptureTest {};
+class Replay : public CaptureTest {
+ protected:
+  // words[1] = words[0]; words[0] = words[2]; words[2] = words[1]: 10 and 20 change places.
+  aclmdlRI SwappingModel() {
+    Begin();
+    Copy(1, 0, main_);
+    Copy(0, 2, main_);
+    Copy(2, 1, main_);
+    words_[0] = 10;
+    words_[2] = 20;
+    return End();
+  }
+};
 
 TEST_F(Replay, InTheOrderOfTheStream) {
   aclmdlRI model = SimpleModel();
@@ -23,14 +35,7 @@ TEST_F(Replay, InTheOrderOfTheStream) {
 }
 
 TEST_F(Replay, ManyTimesInARow) {
-  // words[1] = words[0]; words[0] = words[2]; words[2] = words[1]: the two change places.
-  Begin();
-  Copy(1, 0, main_);
-  Copy(0, 2, main_);
-  Copy(2, 1, main_);
-  aclmdlRI model = End();
-  words_[0] = 10;
-  words_[2] = 20;
+  aclmdlRI model = SwappingModel();
   for (int i = 0; i < 1001; ++i) EXPECT_EQ(aclmdlRIExecuteAsync(model, main_), ACL_SUCCESS);
   EXPECT_EQ(aclrtSynchronizeStream(main_), ACL_SUCCESS);
   EXPECT_EQ(words_[0], 20u);
@@ -38,13 +43,7 @@ TEST_F(Replay, ManyTimesInARow) {
 }
 
 TEST_F(Replay, OfOneInstanceNeverOverlap) {
-  Begin();
-  Copy(1, 0, main_);
-  Copy(0, 2, main_);
-  Copy(2, 1, main_);
-  aclmdlRI model = End();
-  words_[0] = 10;
-  words_[2] = 20;
+  aclmdlRI model = SwappingModel();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
