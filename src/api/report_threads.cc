@@ -118,6 +118,30 @@ struct ReportTask {
 
 constexpr rt::HostCallScheme kSubscribedThread{&ReportTask::Start, &Withdraw};
 
+// Under the lock of all. Gives the thread's mailbox if that was its last subscription.
+std::shared_ptr<Mailbox> EndSubscription(std::map<HandleBits, uint64_t>::iterator subscription) {
+  auto mailbox = All().threads.find(subscription->second);
+  All().streams.erase(subscription);
+  if (--mailbox->second->streams > 0) return nullptr;
+  std::shared_ptr<Mailbox> last = mailbox->second;
+  All().threads.erase(mailbox);
+  return last;
+}
+
+// Nobody will run these calls any more: the streams that they hold up go on without them.
+void DropCalls(Mailbox& mailbox) {
+  std::deque<DueCall> calls;
+  {
+    std::lock_guard guard(mailbox.lock);
+    mailbox.closed = true;
+    calls.swap(mailbox.calls);
+    mailbox.more.notify_all();
+  }
+  for (const DueCall& call : calls) {
+    if (call.done != nullptr) call.done(call.context);
+  }
+}
+
 }  // namespace
 
 void SubscribeReport(uint64_t thread, rt::Stream& stream) {
@@ -139,20 +163,6 @@ void SubscribeReport(uint64_t thread, rt::Stream& stream) {
   ++mailbox->streams;
 }
 
-// Nobody will run these calls any more: the streams that they hold up go on without them.
-static void DropCalls(Mailbox& mailbox) {
-  std::deque<DueCall> calls;
-  {
-    std::lock_guard guard(mailbox.lock);
-    mailbox.closed = true;
-    calls.swap(mailbox.calls);
-    mailbox.more.notify_all();
-  }
-  for (const DueCall& call : calls) {
-    if (call.done != nullptr) call.done(call.context);
-  }
-}
-
 void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
   std::unique_lock guard(All().lock);
   auto it = All().streams.find(stream.handle());
@@ -165,13 +175,9 @@ void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
          "thread {:#x} is subscribed to stream {}, not thread {:#x}; name that one", it->second, stream.id(),
          thread);
   }
-  All().streams.erase(it);
-  auto mailbox = All().threads.find(thread);
-  if (--mailbox->second->streams > 0) return;
-  std::shared_ptr<Mailbox> last = mailbox->second;
-  All().threads.erase(mailbox);
+  std::shared_ptr<Mailbox> last = EndSubscription(it);
   guard.unlock();
-  DropCalls(*last);
+  if (last != nullptr) DropCalls(*last);
 }
 
 void ForgetSubscription(HandleBits stream) {
@@ -180,13 +186,9 @@ void ForgetSubscription(HandleBits stream) {
     std::lock_guard guard(All().lock);
     auto it = All().streams.find(stream);
     if (it == All().streams.end()) return;
-    auto mailbox = All().threads.find(it->second);
-    All().streams.erase(it);
-    if (--mailbox->second->streams > 0) return;
-    last = mailbox->second;
-    All().threads.erase(mailbox);
+    last = EndSubscription(it);
   }
-  DropCalls(*last);
+  if (last != nullptr) DropCalls(*last);
 }
 
 void CloseReports() {
