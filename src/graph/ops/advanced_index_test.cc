@@ -8,14 +8,15 @@
 namespace belay::graph {
 namespace {
 
+using samples::Apply;
 using samples::Counting;
 using samples::Ints;
 using samples::Reals;
-using samples::Apply;
 using testing::ElementsAre;
 
 TEST(AdvancedIndex, IndicesStandWhereTheirDimensionsStood) {
-  Constant y = Apply("Index", {Counting({2, 3, 4}), Ints({0, 1, 1}), Ints({}), Ints({2, -3}), Ints({3, 1})})[0];
+  Constant y =
+      Apply("Index", {Counting({2, 3, 4}), Ints({0, 1, 1}), Ints({}), Ints({2, -3}), Ints({3, 1})})[0];
   ASSERT_EQ(y->shape(), (Shape{2, 2}));
   EXPECT_THAT(y->Reals(), ElementsAre(11, 1, 23, 13));
 }
@@ -37,15 +38,15 @@ TEST(AdvancedIndex, IndicesOfDimensionsApartStandInFront) {
 TEST(AdvancedIndex, AMaskThatDoesNotFitIsRefused) {
   EXPECT_THROW(Apply("Index", {Counting({2, 3}), Ints({1, 1}), Ints({}), Ints({0})}), Error);
   EXPECT_THROW(Apply("Index", {Counting({2, 3}), Ints({1, 0}), Ints({}), Ints({2})}), Error);
-  EXPECT_THROW(
-      Apply("Index", {Counting({2, 3}), Ints({1, 1}), Ints({}), Ints({0, 1}), Ints({0, 1, 2})}), Error);
+  EXPECT_THROW(Apply("Index", {Counting({2, 3}), Ints({1, 1}), Ints({}), Ints({0, 1}), Ints({0, 1, 2})}),
+               Error);
 }
 
 TEST(AdvancedIndex, PutsAndAddsWhatIsBroadcast) {
   const Constant x = Counting({2, 3}), value = Reals({1}, {10});
   for (bool accumulate : {false, true}) {
     Constant y = Apply("IndexPutV2", {x, value, Ints({0, 1}), Ints({}), Ints({1, 1})},
-                     {{"accumulate", accumulate}})[0];
+                       {{"accumulate", accumulate}})[0];
     EXPECT_THAT(y->Reals(), accumulate ? ElementsAre(0, 21, 2, 3, 24, 5) : ElementsAre(0, 10, 2, 3, 10, 5));
   }
   EXPECT_THROW(Apply("IndexPutV2", {x, Counting({3}), Ints({0, 1}), Ints({}), Ints({1, 1})}), Error);
@@ -57,14 +58,14 @@ TEST(AdvancedIndex, ScattersRowsAndBlocks) {
   y = Apply("ScatterNdAdd", {Counting({4}), Ints({2, 1}, {1, 1}), Reals({2}, {10, 20})})[0];
   EXPECT_THAT(y->Reals(), ElementsAre(0, 31, 2, 3));
   y = Apply("Scatter", {Counting({2, 1, 4}), Ints({2, 0}), Reals({2, 1, 2}, {10, 11, 12, 13})},
-          {{"axis", int64_t{-1}}})[0];
+            {{"axis", int64_t{-1}}})[0];
   EXPECT_THAT(y->Reals(), ElementsAre(0, 1, 10, 11, 12, 13, 6, 7));
 }
 
 TEST(AdvancedIndex, AddsAndFillsAlongAnAxis) {
   Constant y = Apply("InplaceIndexAdd",
-                   {Counting({2, 3}), Ints({2, 2}), Reals({2, 2}, {1, 2, 3, 4}), Reals({1}, {10})},
-                   {{"axis", int64_t{1}}})[0];
+                     {Counting({2, 3}), Ints({2, 2}), Reals({2, 2}, {1, 2, 3, 4}), Reals({1}, {10})},
+                     {{"axis", int64_t{1}}})[0];
   EXPECT_THAT(y->Reals(), ElementsAre(0, 1, 32, 3, 4, 75));
   y = Apply("IndexFillD", {Counting({3}), Reals({3}, {1, 0, 1}), Reals({3}, {0, 9, 0})})[0];
   EXPECT_THAT(y->Reals(), ElementsAre(0, 9, 2));
@@ -73,8 +74,8 @@ TEST(AdvancedIndex, AddsAndFillsAlongAnAxis) {
 TEST(Strided, ViewsAreCopiedOutAndIn) {
   Constant y = Apply("AsStrided", {Counting({3, 4}), Ints({2, 3}), Ints({1, 4}), Ints({1})})[0];
   EXPECT_THAT(y->Reals(), ElementsAre(1, 5, 9, 2, 6, 10));
-  y = Apply("ViewCopy", {Counting({2, 3}), Ints({2, 2}), Ints({3, 1}), Ints({1}), Reals({4}, {10, 11, 12, 13}),
-                       Ints({2, 2}), Ints({1, 2}), Ints({0})})[0];
+  y = Apply("ViewCopy", {Counting({2, 3}), Ints({2, 2}), Ints({3, 1}), Ints({1}),
+                         Reals({4}, {10, 11, 12, 13}), Ints({2, 2}), Ints({1, 2}), Ints({0})})[0];
   EXPECT_THAT(y->Reals(), ElementsAre(0, 10, 12, 3, 11, 13));
 }
 

@@ -41,7 +41,7 @@ inline Constant Ints(const Shape& shape, std::initializer_list<int64_t> values) 
 
 // The results of one node.
 inline std::vector<Constant> Apply(const std::string& type, const std::vector<Constant>& inputs,
-                                 Attributes attributes = {}, int outputs = 1) {
+                                   Attributes attributes = {}, int outputs = 1) {
   Node node{.name = "n", .type = type, .outputs = outputs};
   node.attributes = std::move(attributes);
   return EvaluateNode(node, inputs);

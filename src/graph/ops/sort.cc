@@ -4,6 +4,7 @@
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/sort/nms.h"
+#include "ops/sort/search.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -52,6 +53,25 @@ void TopKD(Translation& node) {
 
 void Sort(Translation& node) {
   Ordered(node, node.Int("axis"), {.descending = node.Bool("descending")}, DType::kI32);
+}
+
+// How many elements of its row of sorted_sequence come before each value.
+void SearchSorted(Translation& node) {
+  const Shape &rows = node.shape(0), &shape = node.shape(1);
+  bool fits = rows.rank() == 1 || rows.rank() == shape.rank();
+  for (int d = 0; d + 1 < rows.rank() && fits; ++d) fits = rows[d] == shape[d];
+  if (rows.rank() == 0 || !fits)
+    node.Refuse("sorted_sequence is one row, or has a row for each of the values");
+  const bool real = IsFloat(node.dtype(0)) || IsFloat(node.dtype(1));
+  const DType compared = real ? DType::kF64 : DType::kI64, dtype = node.Type("dtype");
+  const Tensor sorted = node.Cast(node.in(0), compared), values = node.Cast(node.in(1), compared);
+  const Tensor out = node.Out(0, dtype, shape);
+  const Tensor places = dtype == DType::kI64 ? out : node.Temporary(DType::kI64, shape);
+  node.Step("SearchSorted", [&](ops::Plan& plan) {
+    const ops::Operand row = ReadFrom(plan, sorted, "sorted_sequence"), at = ReadFrom(plan, values, "values");
+    ops::PlanSearchSorted(plan, row, at, node.Bool("right"), WrittenTo(plan, places, "out"));
+  });
+  if (dtype != DType::kI64) node.Copy(places, out);
 }
 
 void NonMaxSuppressionV7(Translation& node) {

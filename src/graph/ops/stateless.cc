@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <random>
 
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/forms.h"
-#include "ops/random/philox.h"
+#include "ops/random/drop_mask.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -141,5 +142,63 @@ void MultinomialWithReplacement(Translation& node) {
   }
   node.OutValue(0, result);
 }
+
+namespace {
+
+using ops::MaskUnit;
+
+double KeepFrom(const Translation& node, int input) {
+  const double keep = node.value(input).Reals().at(0);
+  if (!(keep >= 0 && keep <= 1))
+    node.Refuse("a probability of " + std::to_string(keep) + " is not between 0 and 1");
+  return keep;
+}
+
+void OutMask(Translation& node, MaskUnit unit, const Philox& source, const Shape& shape) {
+  const double keep = KeepFrom(node, 1);
+  const Tensor mask = node.Out(0, DType::kU8, shape);
+  node.Step("DropMask", [&](ops::Plan& plan) {
+    ops::PlanDropMask(plan, unit, source, keep, WrittenTo(plan, mask, "y"));
+  });
+}
+
+int64_t AlignedCount(const Translation& node) {
+  constexpr int64_t kUnit = 128;
+  const auto count = tensor::CheckedCount(node.ints(0));
+  if (!count) node.Refuse("shape has too many elements");
+  return (*count + kUnit - 1) / kUnit * kUnit;
+}
+
+void ApplyMask(Translation& node, MaskUnit unit, int64_t needed) {
+  const Tensor &x = node.in(0), &mask = node.in(1);
+  if (!IsFloat(x.dtype) || mask.dtype != DType::kU8 || mask.count() < needed)
+    node.Refuse("x is of a float type, and mask of uint8 with " + std::to_string(needed) + " elements");
+  const double keep = KeepFrom(node, 2);
+  const Tensor out = node.Out(0, x.dtype, x.shape);
+  node.Step("ApplyMask", [&](ops::Plan& plan) {
+    const ops::Operand from = ReadFrom(plan, x, "x"), kept = ReadFrom(plan, mask, "mask");
+    ops::PlanApplyMask(plan, unit, from, kept, keep == 0 ? 0 : 1 / keep, WrittenTo(plan, out, "y"));
+  });
+}
+
+}  // namespace
+
+// Inputs: shape, the probability to keep an element, two halves of a seed, offset.
+void StatelessDropOutGenMask(Translation& node) {
+  const uint64_t seed = WordAt(node, 2, 0) ^ WordAt(node, 3, 0) << 32;
+  const Philox source(seed, node.has(4) ? WordAt(node, 4, 0) : 0, node.has(4) ? WordAt(node, 4, 1) : 0);
+  OutMask(node, MaskUnit::kBit, source, {AlignedCount(node) / 8});
+}
+
+// Without a seed, another mask each time the operator is compiled.
+void DropOutGenMaskV3(Translation& node) {
+  auto seed = static_cast<uint64_t>(node.Int("seed"));
+  const auto other = static_cast<uint64_t>(node.Int("seed2"));
+  if (seed == 0 && other == 0) seed = std::random_device()();
+  OutMask(node, MaskUnit::kByte, {seed, 0, other}, ShapeFrom(node, 0));
+}
+
+void DropOutDoMask(Translation& node) { ApplyMask(node, MaskUnit::kBit, (node.in(0).count() + 7) / 8); }
+void DropOutDoMaskV3(Translation& node) { ApplyMask(node, MaskUnit::kByte, node.in(0).count()); }
 
 }  // namespace belay::graph::translate

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -12,12 +13,13 @@
 namespace belay::graph {
 namespace {
 
+using samples::Apply;
 using samples::Ints;
 using samples::Reals;
-using samples::Apply;
 
 std::vector<double> Drawn(const char* type, DType dtype, int64_t key, int64_t offset, int64_t count = 20000) {
-  return Apply(type, {Ints({count}), Ints({key}), Ints({0, offset}), Ints({1})}, {{"dtype", dtype}})[0]->Reals();
+  return Apply(type, {Ints({count}), Ints({key}), Ints({0, offset}), Ints({1})}, {{"dtype", dtype}})[0]
+      ->Reals();
 }
 
 struct Moments {
@@ -56,7 +58,8 @@ TEST(Stateless, KeyAndCounterDecide) {
 }
 
 TEST(Stateless, BernoulliDrawsAsOftenAsProbSays) {
-  Constant y = Apply("StatelessBernoulli", {Ints({10000, 2}), Reals({2}, {0.2, 0.9}), Ints({5}), Ints({7})})[0];
+  Constant y =
+      Apply("StatelessBernoulli", {Ints({10000, 2}), Reals({2}, {0.2, 0.9}), Ints({5}), Ints({7})})[0];
   const std::vector<double> values = y->Reals();
   double sums[2] = {};
   for (size_t i = 0; i < values.size(); ++i) sums[i % 2] += values[i];
@@ -67,7 +70,8 @@ TEST(Stateless, BernoulliDrawsAsOftenAsProbSays) {
 TEST(Stateless, PermutationsHoldEachNumberOnce) {
   std::set<std::vector<int64_t>> seen;
   for (int64_t seed = 0; seed < 200; ++seed) {
-    std::vector<int64_t> numbers = Apply("StatelessRandperm", {Ints({3}), Ints({seed}), Ints({0})})[0]->Ints();
+    std::vector<int64_t> numbers =
+        Apply("StatelessRandperm", {Ints({3}), Ints({seed}), Ints({0})})[0]->Ints();
     EXPECT_TRUE(seen.insert(numbers).second || seen.size() <= 6);
     std::ranges::sort(numbers);
     EXPECT_EQ(numbers, (std::vector<int64_t>{0, 1, 2}));
@@ -78,7 +82,7 @@ TEST(Stateless, PermutationsHoldEachNumberOnce) {
 TEST(Stateless, MultinomialDrawsByWeight) {
   const Constant weights = Reals({2, 3}, {1, 3, 6, 0, 5, 0});
   Constant y = Apply("MultinomialWithReplacement", {weights, Ints({5}), Ints({0})},
-                   {{"numsamples", int64_t{20000}}, {"replacement", true}})[0];
+                     {{"numsamples", int64_t{20000}}, {"replacement", true}})[0];
   ASSERT_EQ(y->shape(), (Shape{2, 20000}));
   double counts[3] = {};
   for (int64_t i = 0; i < 20000; ++i) ++counts[y->as<int64_t>()[i]];
@@ -91,15 +95,48 @@ TEST(Stateless, MultinomialWithoutReplacementDrawsEachClassOnce) {
   int heavy_first = 0;
   for (int64_t seed = 0; seed < 4000; ++seed) {
     const std::vector<int64_t> drawn = Apply("MultinomialWithReplacement", {weights, Ints({seed}), Ints({0})},
-                                           {{"numsamples", int64_t{2}}})[0]
+                                             {{"numsamples", int64_t{2}}})[0]
                                            ->Ints();
     EXPECT_EQ(drawn[0] + drawn[1], 2);
     heavy_first += drawn[0] == 2;
   }
   EXPECT_NEAR(heavy_first / 4000.0, 0.75, 0.03);
-  EXPECT_THROW(Apply("MultinomialWithReplacement", {weights, Ints({1}), Ints({0})},
-                   {{"numsamples", int64_t{3}}}),
-               Error);
+  EXPECT_THROW(
+      Apply("MultinomialWithReplacement", {weights, Ints({1}), Ints({0})}, {{"numsamples", int64_t{3}}}),
+      Error);
+}
+
+double KeptShare(const std::vector<int64_t>& mask, bool bits) {
+  int64_t kept = 0;
+  for (int64_t unit : mask) kept += bits ? std::popcount(static_cast<uint64_t>(unit)) : unit;
+  return static_cast<double>(kept) / static_cast<double>(mask.size() * (bits ? 8 : 1));
+}
+
+TEST(Stateless, DropsBitsAndBytesAsOftenAsAsked) {
+  const Constant keep = Reals({1}, {0.7});
+  Constant bits =
+      Apply("StatelessDropOutGenMask", {Ints({100, 200}), keep, Ints({5}), Ints({0}), Ints({0, 12})})[0];
+  EXPECT_EQ(bits->shape(), (Shape{20096 / 8}));
+  EXPECT_NEAR(KeptShare(bits->Ints(), true), 0.7, 0.02);
+  Constant bytes = Apply("DropOutGenMaskV3", {Ints({100, 200}), keep}, {{"seed", int64_t{5}}})[0];
+  EXPECT_EQ(bytes->shape(), (Shape{100, 200}));
+  EXPECT_NEAR(KeptShare(bytes->Ints(), false), 0.7, 0.02);
+  const Constant other =
+      Apply("StatelessDropOutGenMask", {Ints({100, 200}), keep, Ints({5}), Ints({0}), Ints({0, 24})})[0];
+  EXPECT_NE(other->Ints(), bits->Ints());
+  for (double all : {0.0, 1.0}) {
+    bytes = Apply("DropOutGenMaskV3", {Ints({1000}), Reals({1}, {all})}, {{"seed", int64_t{5}}})[0];
+    EXPECT_EQ(KeptShare(bytes->Ints(), false), all);
+  }
+}
+
+TEST(Stateless, MasksAreApplied) {
+  const Constant x = Reals({2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), keep = Reals({1}, {0.5});
+  Constant y = Apply("DropOutDoMask", {x, Reals({2}, {0b10000110, 0b1}, DType::kU8), keep})[0];
+  EXPECT_THAT(y->Reals(), testing::ElementsAre(0, 4, 6, 0, 0, 0, 0, 16, 18, 0));
+  y = Apply("DropOutDoMaskV3", {x, Reals({10}, {1, 0, 1, 0, 0, 0, 0, 0, 0, 1}, DType::kU8), keep})[0];
+  EXPECT_THAT(y->Reals(), testing::ElementsAre(2, 0, 6, 0, 0, 0, 0, 0, 0, 20));
+  EXPECT_THROW(Apply("DropOutDoMask", {x, Reals({1}, {1}, DType::kU8), keep}), Error);
 }
 
 }  // namespace

@@ -59,21 +59,77 @@ Groups GroupsOf(const std::vector<std::vector<T>>& slices, bool sorted) {
   return ordered;
 }
 
-}  // namespace
+// A group ends where the next slice differs.
+template <class T>
+Groups RunsOf(const std::vector<std::vector<T>>& slices) {
+  Groups groups;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    if (i == 0 || slices[i] != slices[i - 1]) {
+      groups.first.push_back(static_cast<int64_t>(i));
+      groups.counts.push_back(0);
+    }
+    groups.inverse.push_back(static_cast<int64_t>(groups.first.size()) - 1);
+    ++groups.counts.back();
+  }
+  return groups;
+}
 
-void Unique(Translation& node) {
+// Output 0 is the first slice of each group; `find` makes groups of slices.
+template <class Find>
+Groups OutGroups(Translation& node, const Tensor& view, int axis, const Find& find) {
   const HostTensor& x = node.value(0);
-  Tensor view = node.in(0);
-  if (node.Bool("flat")) view = Translation::Reshaped(view, {view.count()});
-  int axis = node.Bool("flat") ? 0 : node.Axis(node.Int("axis"), view.shape.rank());
-  bool sorted = node.Bool("sorted");
-  Groups groups = IsFloat(x.dtype()) ? GroupsOf(SlicesOf(x.Reals(), view.shape, axis), sorted)
-                                     : GroupsOf(SlicesOf(x.Ints(), view.shape, axis), sorted);
+  Groups groups = IsFloat(x.dtype()) ? find(SlicesOf(x.Reals(), view.shape, axis))
+                                     : find(SlicesOf(x.Ints(), view.shape, axis));
   std::vector<ops::AxisMap> maps = Identities(view.shape);
   maps[static_cast<size_t>(axis)] = groups.first;
   OutRearranged(node, view, maps);
+  return groups;
+}
+
+Tensor Flat(const Tensor& packed) { return Translation::Reshaped(packed, {packed.count()}); }
+
+void OutNumbers(Translation& node, int output, const std::vector<int64_t>& numbers, const Shape& shape) {
+  if (output >= node.output_count()) return;
+  auto value = std::make_shared<HostTensor>(DType::kI64, shape);
+  std::copy(numbers.begin(), numbers.end(), value->as<int64_t>());
+  node.OutValue(output, value);
+}
+
+// Outputs 1 and 2: the group of each slice and how many a group has, none of them where not asked for.
+void OutInverseAndCounts(Translation& node, const Groups& groups, const Shape& shape, bool inverse,
+                         bool counts) {
+  inverse ? OutNumbers(node, 1, groups.inverse, shape) : OutNumbers(node, 1, {}, {0});
+  counts ? OutNumbers(node, 2, groups.counts, {static_cast<int64_t>(groups.counts.size())})
+         : OutNumbers(node, 2, {}, {0});
+}
+
+}  // namespace
+
+void Unique(Translation& node) {
+  const bool flat = node.Bool("flat"), sorted = node.Bool("sorted");
+  const Tensor view = flat ? Flat(node.in(0)) : node.in(0);
+  const int axis = flat ? 0 : node.Axis(node.Int("axis"), view.shape.rank());
+  const Groups groups =
+      OutGroups(node, view, axis, [&](const auto& slices) { return GroupsOf(slices, sorted); });
   const std::vector<int64_t>* more[] = {&groups.first, &groups.inverse, &groups.counts};
   for (int i = 1; i < node.output_count(); ++i) node.OutValue(i, IntsConstant(*more[i - 1]));
+}
+
+void UniqueWithCountsAndSorting(Translation& node) {
+  const bool counts = node.Bool("return_counts"), sorted = node.Bool("sorted");
+  const Groups groups =
+      OutGroups(node, Flat(node.in(0)), 0, [&](const auto& slices) { return GroupsOf(slices, sorted); });
+  OutInverseAndCounts(node, groups, node.shape(0), counts || node.Bool("return_inverse"), counts);
+}
+
+void UniqueConsecutive(Translation& node) {
+  constexpr int64_t kFlat = 1000;  // what callers that name no axis leave the attribute at
+  const bool flat = node.Int("axis") == kFlat;
+  const Tensor view = flat ? Flat(node.in(0)) : node.in(0);
+  const int axis = flat ? 0 : node.Axis(node.Int("axis"), view.shape.rank());
+  const Groups groups = OutGroups(node, view, axis, [](const auto& slices) { return RunsOf(slices); });
+  OutInverseAndCounts(node, groups, flat ? node.shape(0) : Shape{view.shape[axis]}, node.Bool("return_idx"),
+                      node.Bool("return_counts"));
 }
 
 }  // namespace belay::graph::translate

@@ -97,8 +97,8 @@ double Philox::Uniform(uint64_t i) const {
 void PlanPhilox(Plan& plan, Distribution distribution, const Philox& source, const Operand& out) {
   if (out.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 10);
-  plan.SetBody(PhiloxBody{source, distribution, out.dtype(), out.tensor->count(), OffsetOf(*out.tensor),
-                          out.binding});
+  plan.SetBody(
+      PhiloxBody{source, distribution, out.dtype(), out.tensor->count(), OffsetOf(*out.tensor), out.binding});
 }
 
 }  // namespace belay::ops
