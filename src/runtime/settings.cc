@@ -28,11 +28,15 @@ bool Read(const char* name, std::string_view* value) {
   return true;
 }
 
+bool Parse(std::string_view value, uint64_t least, uint64_t most, uint64_t* number) {
+  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *number);
+  bool whole = error == std::errc() && end == value.data() + value.size();
+  return whole && *number >= least && *number <= most;
+}
+
 uint64_t Number(const char* name, std::string_view value, uint64_t least, uint64_t most) {
   uint64_t number = 0;
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  bool whole = error == std::errc() && end == value.data() + value.size();
-  if (!whole || number < least || number > most) {
+  if (!Parse(value, least, most, &number)) {
     Refuse(name, value, fmt::format("a whole number from {} to {}", least, most).c_str());
   }
   return number;
@@ -45,7 +49,7 @@ void ReadNumber(const char* name, uint64_t least, uint64_t most, auto* out) {
 
 // "1073741824", "512M", "4G".
 size_t Bytes(const char* name, std::string_view value) {
-  constexpr std::string_view kSuffixes = "KMG";
+  constexpr std::string_view kSuffixes = "KMGT";
   std::string_view digits = value;
   int shift = 0;
   size_t suffix = kSuffixes.find(static_cast<char>(std::toupper(value.back())));
@@ -53,7 +57,11 @@ size_t Bytes(const char* name, std::string_view value) {
     shift = 10 * static_cast<int>(suffix + 1);
     digits.remove_suffix(1);
   }
-  return Number(name, digits, 1, (uint64_t{1} << 46) >> shift) << shift;
+  uint64_t number = 0;
+  if (!Parse(digits, 1, (uint64_t{1} << 46) >> shift, &number)) {
+    Refuse(name, value, "a whole number of bytes up to 64T, with K, M, G or T behind it if you like");
+  }
+  return number << shift;
 }
 
 // What memory limit the control group sets; 0: none.

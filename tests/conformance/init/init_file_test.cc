@@ -150,6 +150,16 @@ TEST_F(Environment, NumberOfDevices) {
   }
 }
 
+TEST_F(Environment, MemoryOfADevice) {
+  for (const char* bad : {"G", "0M", "-1", "4 G", "65T", "1e9", "99999999999999999999"}) {
+    Set("BELAY_DEVICE_MEMORY", bad);
+    EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclInit(nullptr),
+                   (std::string("BELAY_DEVICE_MEMORY = '") + bad + "'.*K, M, G or T").c_str());
+  }
+  Set("BELAY_DEVICE_MEMORY", "65536k");
+  EXPECT_EQ(Devices(), 2u);
+}
+
 TEST_F(Environment, VisibleDevices) {
   Set("BELAY_DEVICES", "4");
   Set("ASCEND_RT_VISIBLE_DEVICES", "2,0");
