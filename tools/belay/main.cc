@@ -24,8 +24,8 @@ CLI::App* AddRun(CLI::App& app, RunOptions& options) {
                   "Memory of each device, such as 8G (BELAY_DEVICE_MEMORY)")
       ->check(CLI::Validator(
           [](const std::string& text) {
-            bool usable = std::regex_match(text, std::regex("[0-9]+[KMGkmg]?"));
-            return usable ? "" : "'" + text + "' is no number of bytes; it is one like 8G, with K, M or G";
+            bool usable = std::regex_match(text, std::regex("[0-9]+[KMGTkmgt]?"));
+            return usable ? "" : "'" + text + "' is no number of bytes; it is one like 8G, with K, M, G or T";
           },
           "BYTES"));
   run->add_option("--soc", options.soc, "The name of the SoC, such as Ascend910B1 (BELAY_SOC)");
