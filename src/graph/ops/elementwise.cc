@@ -221,6 +221,19 @@ void Swish(Translation& node) {
   });
 }
 
+void ThresholdV2D(Translation& node) {
+  Scalar threshold = Real(node.Float("threshold")), value = Real(node.Float("value"));
+  WithAttributes(node, "ThresholdV2D", [&](auto& plan, DType type, auto& x, const Operand& y) {
+    kernels::Threshold(plan, type, x, threshold, value, y);
+  });
+}
+
+void NanToNum(Translation& node) {
+  WithAttributes(node, "NanToNum", [&](auto& plan, DType type, auto& x, const Operand& y) {
+    kernels::NanToNum(plan, type, x, node.Float("nan"), node.Float("posinf"), node.Float("neginf"), y);
+  });
+}
+
 void ThresholdedRelu(Translation& node) {
   WithAttributes(node, "ThresholdedRelu", [&](auto& plan, DType type, auto& x, const Operand& y) {
     kernels::Threshold(plan, type, x, Real(node.Float("alpha")), Real(0), y);

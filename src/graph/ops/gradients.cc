@@ -16,8 +16,6 @@ void Gradient(Translation& node, const char* name, const ops::PointwiseLoops& lo
   RunLoops(node, name, loops, out.dtype, {node.in(0), node.in(1)}, LoopAttributes(attributes), out);
 }
 
-DType SumType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
-
 void RequireFloats(const Translation& node) {
   if (!IsFloat(node.dtype(0)) || node.dtype(0) != node.dtype(1)) node.Refuse("both inputs are floats");
   if (node.shape(0) != node.shape(1)) node.Refuse("both inputs have one shape");

@@ -71,7 +71,8 @@ const GradientCase kGradients[] = {
      {},
      Takes::kGradientAndResult},
     {"MishGrad", [](double x) { return x * std::tanh(std::log(1 + std::exp(x))); }, {}},
-    {"SoftShrinkGrad", [](double x) { return std::fabs(x) > 0.3 ? x - std::copysign(0.3, x) : 0; },
+    {"SoftShrinkGrad",
+     [](double x) { return std::fabs(x) > 0.3 ? x - std::copysign(0.3, x) : 0; },
      {{"lambd", 0.3}}},
     {"HardShrinkGrad", [](double x) { return std::fabs(x) > 0.3 ? x : 0; }, {{"lambd", 0.3}}},
     {"LogSigmoidGrad", [](double x) { return std::log(Logistic(x)); }, {}},
@@ -96,7 +97,8 @@ TEST(GradientNodes, AreTheSlopesOfTheFunctions) {
 TEST(GradientNodes, EluMayBeGivenItsResult) {
   Attributes attributes = kElu;
   attributes["is_result"] = true;
-  const std::vector<double> found = Results("EluGradV2", {Row({2, 2}), Row({EluOf(-1), EluOf(1)})}, attributes);
+  const std::vector<double> found =
+      Results("EluGradV2", {Row({2, 2}), Row({EluOf(-1), EluOf(1)})}, attributes);
   EXPECT_NEAR(found[0], 2 * Slope(EluOf, -1), 1e-6);
   EXPECT_NEAR(found[1], 2 * Slope(EluOf, 1), 1e-6);
 }
@@ -147,11 +149,18 @@ const LossCase kLosses[] = {
      "SmoothL1LossGradV2"},
     {"KLDiv", [](double x, double y) { return y * (std::log(y) - x); }, {}, nullptr},
     {"KLDiv", [](double x, double y) { return std::exp(y) * (y - x); }, {{"log_target", true}}, nullptr},
-    {"SoftMarginLoss", [](double x, double y) { return std::log(1 + std::exp(-x * y)); }, {}, "SoftMarginLossGrad"},
-    {"BinaryCrossEntropy", [](double x, double y) { return -y * std::log(x) - (1 - y) * std::log(1 - x); }, {},
+    {"SoftMarginLoss",
+     [](double x, double y) { return std::log(1 + std::exp(-x * y)); },
+     {},
+     "SoftMarginLossGrad"},
+    {"BinaryCrossEntropy",
+     [](double x, double y) { return -y * std::log(x) - (1 - y) * std::log(1 - x); },
+     {},
      "BinaryCrossEntropyGrad"},
     {"SigmoidCrossEntropyWithLogitsV2",
-     [](double x, double y) { return -y * std::log(Logistic(x)) - (1 - y) * std::log(1 - Logistic(x)); }, {}, nullptr},
+     [](double x, double y) { return -y * std::log(Logistic(x)) - (1 - y) * std::log(1 - Logistic(x)); },
+     {},
+     nullptr},
 };
 
 const std::vector<double> kPredictions{0.2, 0.7, 0.9, 0.35}, kTargets{0.4, 0.1, 0.95, 0.9};
@@ -171,7 +180,8 @@ TEST(LossNodes, FoldWhatEachElementLoses) {
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(found[i], expected[i], 1e-12) << each.type;
     EXPECT_NEAR(Results(each.type, inputs, With(each.attributes, "sum"))[0], sum, 1e-12) << each.type;
     EXPECT_NEAR(Results(each.type, inputs, With(each.attributes, "mean"))[0], sum / 4, 1e-12) << each.type;
-    EXPECT_NEAR(Results(each.type, inputs, With(each.attributes, "batchmean"))[0], sum / 2, 1e-12) << each.type;
+    EXPECT_NEAR(Results(each.type, inputs, With(each.attributes, "batchmean"))[0], sum / 2, 1e-12)
+        << each.type;
     EXPECT_THROW(Results(each.type, inputs, With(each.attributes, "most")), Error);
   }
 }
@@ -196,13 +206,13 @@ TEST(LossNodes, HaveTheirSlopesAsGradients) {
 
 TEST(LossNodes, ElementsHaveWeights) {
   const std::vector<Constant> inputs{Row(kPredictions), Row(kTargets), Row({2, 3, 4, 5}), Row({7, 7, 7, 7})};
-  const std::vector<double> found =
-      Results("SigmoidCrossEntropyWithLogitsV2", inputs, With({}, "none"));
+  const std::vector<double> found = Results("SigmoidCrossEntropyWithLogitsV2", inputs, With({}, "none"));
   const std::vector<double> plain =
       Results("BinaryCrossEntropy", {inputs[0], inputs[1], inputs[2]}, With({}, "none"));
   for (size_t i = 0; i < 4; ++i) {
     const double x = kPredictions[i], y = kTargets[i], weight = 2 + static_cast<double>(i);
-    EXPECT_NEAR(found[i], -weight * (7 * y * std::log(Logistic(x)) + (1 - y) * std::log(1 - Logistic(x))), 1e-12);
+    EXPECT_NEAR(found[i], -weight * (7 * y * std::log(Logistic(x)) + (1 - y) * std::log(1 - Logistic(x))),
+                1e-12);
     EXPECT_NEAR(plain[i], -weight * (y * std::log(x) + (1 - y) * std::log(1 - x)), 1e-12);
   }
 }

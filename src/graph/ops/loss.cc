@@ -1,4 +1,5 @@
-// Losses, which are functions of a prediction and a target that may be folded to one number, and their gradients.
+// Losses, which are functions of a prediction and a target that may be folded to one number, and their
+// gradients.
 #include "graph/ops/pointwise.h"
 #include "graph/ops/reduce.h"
 #include "graph/translations.h"
@@ -8,8 +9,6 @@ namespace belay::graph::translate {
 namespace {
 
 using ops::LoopAttributes;
-
-DType SumType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
 
 // By the attribute `reduction`, of an input of this shape.
 std::optional<ops::Reduction> ReductionOf(const Translation& node, const Shape& shape) {

@@ -21,6 +21,9 @@ Operand Read(ops::Plan& plan, const Tensor& tensor, const char* name);
 Operand Write(ops::Plan& plan, const Tensor& tensor, const char* name);
 Operand ReadWrite(ops::Plan& plan, const Tensor& tensor, const char* name);
 
+// The type in which floats of this type are added up.
+constexpr DType SumType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
+
 // Refuses what has no common type or shape.
 DType CommonType(const Translation& node, DType a, DType b);
 Shape BroadcastOf(const Translation& node, const std::vector<Shape>& shapes);

@@ -23,12 +23,14 @@ T LogOnePlusExp(T x) {
   return std::max(x, T{0}) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-// A closed form that is good to three digits, then Newton's method on the tail, which keeps its digits near 1.
+// A closed form that is good to three digits, then Newton's method on the tail, which keeps its digits
+// near 1.
 template <class T>
 T InverseErf(T value) {
   constexpr double kShape = 0.147, kPi = 3.14159265358979323846;
   const double y = std::fabs(static_cast<double>(value));
-  if (!(y < 1)) return y == 1 ? value * std::numeric_limits<T>::infinity() : std::numeric_limits<T>::quiet_NaN();
+  if (!(y < 1))
+    return y == 1 ? value * std::numeric_limits<T>::infinity() : std::numeric_limits<T>::quiet_NaN();
   if (y == 0) return value;
   const double log = std::log1p(-y * y), half = 2 / (kPi * kShape) + log / 2;
   double x = std::sqrt(std::sqrt(half * half - log / kShape) - half);

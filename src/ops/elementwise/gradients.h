@@ -1,5 +1,6 @@
 // Gradients of pointwise functions, losses of one element, and what other operators are put together from.
-// Each is the loops of a pointwise operator over its operands a, b, c with the attributes p, q, r, all floats.
+// Each is the loops of a pointwise operator over its operands a, b, c with the attributes p, q, r, all
+// floats.
 #pragma once
 
 #include "ops/elementwise/pointwise.h"
@@ -12,9 +13,9 @@ PointwiseLoops ShorteningLoops();        // what takes a length a that exceeds p
 PointwiseLoops InverseDeviationLoops();  // 1 / sqrt(a + p)
 
 // --- gradients: a is of the result, b is the operand unless said otherwise ---
-PointwiseLoops ThresholdGradLoops();    // of what is b above p
-PointwiseLoops SigmoidGradLoops();      // a: the result, b: its gradient
-PointwiseLoops TanhGradLoops();         // likewise
+PointwiseLoops ThresholdGradLoops();  // of what is b above p
+PointwiseLoops SigmoidGradLoops();    // a: the result, b: its gradient
+PointwiseLoops TanhGradLoops();       // likewise
 PointwiseLoops HardSwishGradLoops();
 PointwiseLoops HardSigmoidGradLoops();  // of p * b + q between 0 and 1
 PointwiseLoops HardtanhGradLoops();     // a: the result, between p and q; b: its gradient
@@ -23,33 +24,33 @@ PointwiseLoops LeakyReluGradLoops();    // p: the slope
 PointwiseLoops EluGradLoops();          // p: alpha, q: scale, r: input scale
 PointwiseLoops EluGradOfResultLoops();  // the same with b the result
 PointwiseLoops MishGradLoops();
-PointwiseLoops ShrinkGradLoops();       // of what is 0 for sizes up to p
+PointwiseLoops ShrinkGradLoops();  // of what is 0 for sizes up to p
 PointwiseLoops LogSigmoidGradLoops();
 
 // --- losses: a is the prediction, b the target ---
 PointwiseLoops SquaredErrorLoops();
 PointwiseLoops AbsoluteErrorLoops();
-PointwiseLoops SmoothErrorLoops();          // p: where the square ends
-PointwiseLoops DivergenceLoops();           // of probabilities, a is a logarithm
-PointwiseLoops LogDivergenceLoops();        // of logarithms of probabilities
+PointwiseLoops SmoothErrorLoops();    // p: where the square ends
+PointwiseLoops DivergenceLoops();     // of probabilities, a is a logarithm
+PointwiseLoops LogDivergenceLoops();  // of logarithms of probabilities
 PointwiseLoops SoftMarginLoops();
-PointwiseLoops CrossEntropyLoops();         // of a probability
-PointwiseLoops LogitsCrossEntropyLoops();   // of a logit; c: the weight of what is true
+PointwiseLoops CrossEntropyLoops();        // of a probability
+PointwiseLoops LogitsCrossEntropyLoops();  // of a logit; c: the weight of what is true
 
 // --- their gradients: c is of the loss, times p ---
 PointwiseLoops SquaredErrorGradLoops();
 PointwiseLoops AbsoluteErrorGradLoops();
-PointwiseLoops SmoothErrorGradLoops();      // q: where the square ends
+PointwiseLoops SmoothErrorGradLoops();  // q: where the square ends
 PointwiseLoops CrossEntropyGradLoops();
 PointwiseLoops SoftMarginGradLoops();
 
 // --- others ---
-PointwiseLoops XlogyLoops();          // a * log(b), 0 where a is
-PointwiseLoops LogAddPowersLoops();   // log(p^a + p^b) to the base p, which is given by its logarithm
-PointwiseLoops IsCloseLoops();        // |a - b| <= q + p * |b|; r: NaNs are equal
-PointwiseLoops GatedLoops();          // a * sigmoid(b)
-PointwiseLoops PlusProductLoops();    // a + b * c, also of integers
-PointwiseLoops MinusProductLoops();   // a - b * c, also of integers
-PointwiseLoops PlusQuotientLoops();   // a + b / c
+PointwiseLoops XlogyLoops();         // a * log(b), 0 where a is
+PointwiseLoops LogAddPowersLoops();  // log(p^a + p^b) to the base p, which is given by its logarithm
+PointwiseLoops IsCloseLoops();       // |a - b| <= q + p * |b|; r: NaNs are equal
+PointwiseLoops GatedLoops();         // a * sigmoid(b)
+PointwiseLoops PlusProductLoops();   // a + b * c, also of integers
+PointwiseLoops MinusProductLoops();  // a - b * c, also of integers
+PointwiseLoops PlusQuotientLoops();  // a + b / c
 
 }  // namespace belay::ops

@@ -1,0 +1,134 @@
+#include "ops/linalg/linalg.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+// Puts the row with the largest element of column k at or below it in place k. Whether rows were swapped.
+bool Pivot(double* a, int64_t columns, int64_t m, int64_t k) {
+  int64_t best = k;
+  for (int64_t i = k + 1; i < m; ++i) {
+    if (std::fabs(a[i * columns + k]) > std::fabs(a[best * columns + k])) best = i;
+  }
+  if (best == k) return false;
+  std::swap_ranges(a + best * columns, a + (best + 1) * columns, a + k * columns);
+  return true;
+}
+
+// row -= factor * other, from column k on
+void Subtract(double* row, const double* other, double factor, int64_t k, int64_t columns) {
+  for (int64_t j = k; j < columns; ++j) row[j] -= factor * other[j];
+}
+
+// Elimination above and below the diagonal of the matrix with the identity beside it.
+void Invert(const double* x, double* out, int64_t m) {
+  const int64_t columns = 2 * m;
+  std::vector<double> both(static_cast<size_t>(m * columns));
+  double* a = both.data();
+  for (int64_t i = 0; i < m; ++i) {
+    std::copy_n(x + i * m, m, a + i * columns);
+    a[i * columns + m + i] = 1;
+  }
+  for (int64_t k = 0; k < m; ++k) {
+    Pivot(a, columns, m, k);
+    double* row = a + k * columns;
+    const double pivot = row[k];
+    if (pivot == 0) Fail(tensor::kRuntimeFailure, "singular-matrix", "a matrix of {} rows has no inverse", m);
+    for (int64_t j = k; j < columns; ++j) row[j] /= pivot;
+    for (int64_t i = 0; i < m; ++i) {
+      if (i != k) Subtract(a + i * columns, row, a[i * columns + k], k, columns);
+    }
+  }
+  for (int64_t i = 0; i < m; ++i) std::copy_n(a + i * columns + m, m, out + i * m);
+}
+
+struct InverseBody {
+  int x, out;
+  int64_t count, m;
+
+  void operator()(const Frame& frame) const {
+    const auto* from = reinterpret_cast<const double*>(frame.at[x]);
+    auto* to = reinterpret_cast<double*>(frame.at[out]);
+    for (int64_t i = 0; i < count; ++i) Invert(from + i * m * m, to + i * m * m, m);
+  }
+};
+
+struct LogDeterminantBody {
+  int x, sign, logarithm;
+  int64_t count, m;
+
+  void operator()(const Frame& frame) const {
+    const auto* from = reinterpret_cast<const double*>(frame.at[x]);
+    for (int64_t i = 0; i < count; ++i) {
+      std::vector<double> a(from + i * m * m, from + (i + 1) * m * m);
+      double& of_sign = reinterpret_cast<double*>(frame.at[sign])[i];
+      double& of_size = reinterpret_cast<double*>(frame.at[logarithm])[i];
+      of_sign = 1, of_size = 0;
+      for (int64_t k = 0; k < m; ++k) {
+        if (Pivot(a.data(), m, m, k)) of_sign = -of_sign;
+        const double* row = a.data() + k * m;
+        of_sign *= static_cast<double>((row[k] > 0) - (row[k] < 0));
+        of_size += std::log(std::fabs(row[k]));
+        if (row[k] == 0) break;
+        for (int64_t j = k + 1; j < m; ++j) Subtract(&a[static_cast<size_t>(j * m)], row, a[static_cast<size_t>(j * m + k)] / row[k], k, m);
+      }
+    }
+  }
+};
+
+double Distance(const double* a, const double* b, int64_t size, double p) {
+  double sum = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    const double gap = std::fabs(a[i] - b[i]);
+    if (std::isinf(p)) {
+      sum = std::max(sum, gap);
+    } else {
+      sum += p == 0 ? static_cast<double>(gap != 0) : std::pow(gap, p);
+    }
+  }
+  return std::isinf(p) || p == 0 ? sum : std::pow(sum, 1 / p);
+}
+
+struct PairDistancesBody {
+  int x, out;
+  int64_t rows, size;
+  double p;
+
+  void operator()(const Frame& frame) const {
+    const auto* from = reinterpret_cast<const double*>(frame.at[x]);
+    auto* to = reinterpret_cast<double*>(frame.at[out]);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = i + 1; j < rows; ++j) *to++ = Distance(from + i * size, from + j * size, size, p);
+    }
+  }
+};
+
+int64_t MatricesIn(const Shape& shape) {
+  int64_t count = 1;
+  for (int i = 0; i + 2 < shape.rank(); ++i) count *= shape[i];
+  return count;
+}
+
+}  // namespace
+
+void PlanInverse(Plan& plan, const Operand& x, const Operand& out) {
+  plan.SetBody(InverseBody{x.binding, out.binding, MatricesIn(x.shape()), x.shape().back(0)});
+}
+
+void PlanLogDeterminant(Plan& plan, const Operand& x, const Operand& sign, const Operand& logarithm) {
+  plan.SetBody(LogDeterminantBody{x.binding, sign.binding, logarithm.binding, MatricesIn(x.shape()),
+                                  x.shape().back(0)});
+}
+
+void PlanPairDistances(Plan& plan, const Operand& x, double p, const Operand& out) {
+  plan.SetBody(PairDistancesBody{x.binding, out.binding, x.shape()[0], x.shape()[1], p});
+}
+
+}  // namespace belay::ops
