@@ -96,11 +96,14 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
     Fail(107000, "event-unrecorded",
          "event {} was not recorded (or was reset since), so {} would never return", event.id(), call);
   }
-  if (!WaitUntil(*binding.stream, binding.position, deadline_ns)) {
+  uint32_t aborts = binding.stream->aborts();
+  if (!binding.stream->Reached(binding.position) &&
+      !WaitUntil(*binding.stream, binding.position, deadline_ns)) {
     Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout",
          "event {}, recorded on stream {}, was not complete at the end of the time limit; {}", event.id(),
          binding.stream->id(), rt::ExplainWait(*binding.stream));
   }
+  CheckNotAborted(*binding.stream, aborts);
   if (binding.stream->failed()) [[unlikely]]
     Surface(binding.stream->TakeFailure());
 }

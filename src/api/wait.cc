@@ -52,6 +52,13 @@ bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns) {
        "the process is ending: the workers have stopped, and nothing will let stream {} go on", stream.id());
 }
 
+void CheckNotAborted(const rt::Stream& stream, uint32_t aborts) {
+  if (stream.aborts() == aborts) [[likely]]
+    return;
+  Fail(107022, "stream-aborted",
+       "the tasks of stream {} were dropped while this call waited for them; submit them again", stream.id());
+}
+
 void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
   uint64_t tail = stream.tail();
   uint32_t aborts = stream.aborts();
@@ -59,11 +66,7 @@ void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
     Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit; {}",
          stream.id(), tail - stream.completed(), rt::ExplainWait(stream));
   }
-  if (stream.aborts() != aborts) [[unlikely]] {
-    Fail(107022, "stream-aborted",
-         "the tasks of stream {} were dropped while this call waited for them; submit them again",
-         stream.id());
-  }
+  CheckNotAborted(stream, aborts);
   if (stream.failed()) [[unlikely]]
     Surface(stream.TakeFailure());
 }

@@ -23,6 +23,10 @@ void CheckNotEnded(const char* what);
 // may end the wait.
 bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns);
 
+// After a wait for the stream: throws 107022 when its tasks were dropped meanwhile. `aborts` is its count
+// from before the wait.
+void CheckNotAborted(const rt::Stream& stream, uint32_t aborts);
+
 // Waits for all that is on the stream now; surfaces its first failure. Throws timeout_code when the
 // deadline comes first.
 void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code);

@@ -205,13 +205,22 @@ void Device::Quiesce() {
 
 std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** late) {
   *late = nullptr;
-  std::vector<std::pair<Stream*, uint64_t>> goals;
-  for (Stream* stream : AllStreams()) goals.emplace_back(stream, stream->tail());
-  for (auto [stream, position] : goals) {
+  struct Goal {
+    Stream* stream;
+    uint64_t position;
+    uint32_t aborts;
+  };
+  std::vector<Goal> goals;
+  for (Stream* stream : AllStreams()) goals.push_back({stream, stream->tail(), stream->aborts()});
+  for (auto [stream, position, aborts] : goals) {
     if (!TheEngine().WaitFor(*stream, position, deadline_ns) && *late == nullptr) *late = stream;
   }
   std::unique_ptr<TaskFailure> first;
-  for (auto [stream, position] : goals) {
+  for (auto [stream, position, aborts] : goals) {
+    if (stream->aborts() != aborts) {
+      stream->NoteAbort(Error(107022, "stream-aborted",
+                              "the tasks of the stream were dropped while the device was waited for"));
+    }
     std::unique_ptr<TaskFailure> failure = stream->TakeFailure();
     if (first == nullptr) first = std::move(failure);
   }

@@ -115,20 +115,30 @@ TEST_F(StreamFailure, AbortEndsAWaitThatNobodyWillFulfil) {
 }
 
 TEST_F(StreamFailure, AbortTellsThoseWhoWait) {
-  aclrtStream stream = NewStream();
   aclrtContext context = CurrentContext();
-  EXPECT_OK(aclrtStreamWaitEvent(stream, NewEvent()));
-  std::atomic<int> waiting{0};
-  std::thread waiter([&] {
-    EXPECT_OK(aclrtSetCurrentContext(context));
-    waiting = gettid();
-    EXPECT_REFUSED(ACL_ERROR_RT_DEVICE_TASK_ABORT, aclrtSynchronizeStream(stream),
-                   "dropped while this call waited");
-  });
-  while (waiting == 0) std::this_thread::yield();
-  AwaitAsleep(waiting);
-  EXPECT_OK(aclrtStreamAbort(stream));
-  waiter.join();
+  aclrtEvent never = NewEvent(), behind = NewEvent();
+  aclrtStream stream = NewStream();
+  const std::function<aclError()> waits[] = {
+      [&] { return aclrtSynchronizeStream(stream); },
+      [&] { return aclrtSynchronizeEvent(behind); },
+      [&] { return aclrtSynchronizeEventWithTimeout(behind, 60'000); },
+      [&] { return aclrtSynchronizeDevice(); },
+  };
+  for (const auto& wait : waits) {
+    EXPECT_OK(aclrtStreamWaitEvent(stream, never));
+    EXPECT_OK(aclrtRecordEvent(behind, stream));
+    std::atomic<int> waiting{0};
+    std::thread waiter([&] {
+      EXPECT_OK(aclrtSetCurrentContext(context));
+      waiting = gettid();
+      EXPECT_REFUSED(ACL_ERROR_RT_DEVICE_TASK_ABORT, wait(), "dropped while");
+    });
+    while (waiting == 0) std::this_thread::yield();
+    AwaitAsleep(waiting);
+    EXPECT_OK(aclrtStreamAbort(stream));
+    waiter.join();
+    EXPECT_OK(aclrtSynchronizeStream(stream)) << "told once";
+  }
 }
 
 TEST_F(StreamFailure, AbortOfADeviceDropsTheTasksOfAllItsStreams) {
