@@ -93,7 +93,8 @@ void AxpyV2(Translation& node) {
   const Tensor alpha = ScalarInput(node, 2);
   const Tensor out =
       node.Out(0, node.dtype(0), BroadcastOf(node, {node.shape(0), node.shape(1), alpha.shape}));
-  RunLoops(node, "AxpyV2", ops::PlusProductLoops(), Wide(out.dtype), {node.in(0), node.in(1), alpha}, {}, out);
+  RunLoops(node, "AxpyV2", ops::PlusProductLoops(), Wide(out.dtype), {node.in(0), node.in(1), alpha}, {},
+           out);
 }
 
 void Addcmul(Translation& node) { AddMultiple(node, "Addcmul", ops::PlusProductLoops()); }
@@ -136,7 +137,8 @@ void Cross(Translation& node) {
   for (int64_t i = 0; i < 3; ++i) {
     const int64_t next = (i + 1) % 3, last = (i + 2) % 3;
     const Tensor product = node.Temporary(wide, Part(a, axis, i, 1).shape);
-    RunBinary(node, "Cross", ops::kernels::Mul, wide, Part(a, axis, next, 1), Part(b, axis, last, 1), product);
+    RunBinary(node, "Cross", ops::kernels::Mul, wide, Part(a, axis, next, 1), Part(b, axis, last, 1),
+              product);
     RunLoops(node, "Cross", ops::MinusProductLoops(), wide,
              {product, Part(a, axis, last, 1), Part(b, axis, next, 1)}, {}, Part(out, axis, i, 1));
   }

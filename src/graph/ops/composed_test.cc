@@ -1,4 +1,5 @@
-// Pointwise operators made of others, and what tells something of a tensor as a whole, against their definitions.
+// Pointwise operators made of others, and what tells something of a tensor as a whole, against their
+// definitions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +80,8 @@ TEST(ComposedNodes, Logarithms) {
   }
   EXPECT_THAT(Results("LogAddExp", {Row(kX), Row(kY)}), Are(natural));
   EXPECT_THAT(Results("LogAddExp", {Row(kX), Row(kY)}, {{"base", 2.0}}), Are(binary));
-  EXPECT_THAT(Results("LogAddExp", {Row({kInfinity, 1000}), Row({kInfinity, 0})}), ElementsAre(kInfinity, 1000));
+  EXPECT_THAT(Results("LogAddExp", {Row({kInfinity, 1000}), Row({kInfinity, 0})}),
+              ElementsAre(kInfinity, 1000));
   EXPECT_THAT(Results("Xlogy", {Row(kX), Row(kY)}), Are(product));
   EXPECT_THAT(Results("Xlogy", {Row({0}), Row({0})}), ElementsAre(0));
 }
@@ -88,16 +90,19 @@ TEST(ComposedNodes, ActivationsWithAttributes) {
   Reals celu;
   for (double x : kX) celu.push_back(x > 0 ? x : 0.7 * (std::exp(x / 0.7) - 1));
   EXPECT_THAT(Results("CeluV2", {Row(kX)}, {{"alpha", 0.7}}), Are(celu));
-  EXPECT_THAT(Results("ThresholdV2D", {Row(kX)}, {{"threshold", 0.5}, {"value", 9.0}}), ElementsAre(9, 9, 2, 0.75));
+  EXPECT_THAT(Results("ThresholdV2D", {Row(kX)}, {{"threshold", 0.5}, {"value", 9.0}}),
+              ElementsAre(9, 9, 2, 0.75));
   EXPECT_THAT(Results("NanToNum", {Row({std::nan(""), kInfinity, -kInfinity, 4})},
                       {{"nan", 1.0}, {"posinf", 2.0}, {"neginf", 3.0}}),
               ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(Results("GLU", {Doubles({2, 2}, {1, 2, 0, std::log(3)})}, {{"dim", int64_t{0}}}), Are({0.5, 1.5}));
+  EXPECT_THAT(Results("GLU", {Doubles({2, 2}, {1, 2, 0, std::log(3)})}, {{"dim", int64_t{0}}}),
+              Are({0.5, 1.5}));
   EXPECT_THROW(Results("GLU", {Row({1, 2, 3})}), Error);
 }
 
 TEST(ComposedNodes, Comparisons) {
-  const Constant a = Row({1, 1, 100, kInfinity, std::nan("")}), b = Row({1.05, 1.2, 108, kInfinity, std::nan("")});
+  const Constant a = Row({1, 1, 100, kInfinity, std::nan("")}),
+                 b = Row({1.05, 1.2, 108, kInfinity, std::nan("")});
   EXPECT_THAT(Results("IsClose", {a, b}, {{"rtol", 0.05}, {"atol", 0.1}}), ElementsAre(1, 0, 0, 1, 0));
   EXPECT_THAT(Results("IsClose", {a, b}, {{"rtol", 0.1}, {"atol", 0.0}, {"equal_nan", true}}),
               ElementsAre(1, 0, 1, 1, 1));
@@ -119,7 +124,8 @@ TEST(ComposedNodes, CrossProductsAndDiagonals) {
                       {{"dim", int64_t{-1}}}),
               ElementsAre(0, 0, 1, 1, 0, 0));
   const Constant tall = Doubles({5, 2}, Reals(10, 0));
-  EXPECT_THAT(Results("FillDiagonal", {tall}, {{"fill_value", 1.0}}), ElementsAre(1, 0, 0, 1, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(Results("FillDiagonal", {tall}, {{"fill_value", 1.0}}),
+              ElementsAre(1, 0, 0, 1, 0, 0, 0, 0, 0, 0));
   EXPECT_THAT(Results("FillDiagonal", {tall}, {{"fill_value", 1.0}, {"wrap", true}}),
               ElementsAre(1, 0, 0, 1, 0, 0, 1, 0, 0, 1));
 }
@@ -129,8 +135,10 @@ TEST(StatisticNodes, ExtremesHavePlaces) {
   using Both = std::vector<Reals>;
   EXPECT_EQ(AllResults("ArgMaxWithValue", {x}, {{"dimension", int64_t{1}}}, 2), (Both{{1, 0}, {5, 4}}));
   EXPECT_EQ(AllResults("ArgMinWithValue", {x}, {{"dimension", int64_t{0}}}, 2), (Both{{0, 1, 1}, {1, 2, 3}}));
-  EXPECT_EQ(AllResults("Cummax", {x}, {{"dim", int64_t{1}}}, 2), (Both{{1, 5, 5, 4, 4, 4}, {0, 1, 2, 0, 0, 0}}));
-  EXPECT_EQ(AllResults("Cummin", {x}, {{"axis", int64_t{0}}}, 2), (Both{{1, 5, 5, 1, 2, 3}, {0, 0, 0, 0, 1, 1}}));
+  EXPECT_EQ(AllResults("Cummax", {x}, {{"dim", int64_t{1}}}, 2),
+            (Both{{1, 5, 5, 4, 4, 4}, {0, 1, 2, 0, 0, 0}}));
+  EXPECT_EQ(AllResults("Cummin", {x}, {{"axis", int64_t{0}}}, 2),
+            (Both{{1, 5, 5, 1, 2, 3}, {0, 0, 0, 0, 1, 1}}));
 }
 
 TEST(StatisticNodes, MeansAndDeviations) {
@@ -147,11 +155,14 @@ TEST(StatisticNodes, MeansAndDeviations) {
 
 TEST(StatisticNodes, Counts) {
   const Attributes four{{"bins", int64_t{4}}, {"min", -2.0}, {"max", 2.0}};
-  EXPECT_THAT(Results("Histogram", {Row({-2, -1.5, 0, 0.5, 2, 2.1, std::nan("")})}, four), ElementsAre(2, 0, 2, 1));
+  EXPECT_THAT(Results("Histogram", {Row({-2, -1.5, 0, 0.5, 2, 2.1, std::nan("")})}, four),
+              ElementsAre(2, 0, 2, 1));
   EXPECT_THAT(Results("Histogram", {Row({3, 4, 5})}, {{"bins", int64_t{2}}}), ElementsAre(1, 2));
   const Constant x = IntsConstant(std::vector<int64_t>{0, 2, 2, 5});
-  EXPECT_THAT(Results("Bincount", {x, IntsConstant(std::vector<int64_t>{4}), Row({1, 2, 3, 4})}), ElementsAre(1, 0, 5, 0));
-  EXPECT_THAT(Results("Bincount", {x, IntsConstant(std::vector<int64_t>{6}), Row({})}), ElementsAre(1, 0, 2, 0, 0, 1));
+  EXPECT_THAT(Results("Bincount", {x, IntsConstant(std::vector<int64_t>{4}), Row({1, 2, 3, 4})}),
+              ElementsAre(1, 0, 5, 0));
+  EXPECT_THAT(Results("Bincount", {x, IntsConstant(std::vector<int64_t>{6}), Row({})}),
+              ElementsAre(1, 0, 2, 0, 0, 1));
 }
 
 TEST(StatisticNodes, Distances) {
@@ -176,7 +187,8 @@ TEST(StatisticNodes, InversesAndDeterminants) {
   const std::vector<Reals> found = AllResults("LogMatrixDeterminant", {x}, {}, 2);
   EXPECT_THAT(found[0], ElementsAre(-1, 1));
   EXPECT_THAT(found[1], Are({std::log(8), 0}));
-  EXPECT_EQ(AllResults("LogMatrixDeterminant", {Doubles({1, 1}, {0})}, {}, 2), (std::vector<Reals>{{0}, {-kInfinity}}));
+  EXPECT_EQ(AllResults("LogMatrixDeterminant", {Doubles({1, 1}, {0})}, {}, 2),
+            (std::vector<Reals>{{0}, {-kInfinity}}));
 }
 
 }  // namespace

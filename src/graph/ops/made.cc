@@ -65,8 +65,7 @@ void Diag(Translation& node) {
   }
   const Tensor out = node.Out(0, x.dtype, shape);
   node.Run(ops::forms::InplaceZero, {Arg(&out)});
-  node.Copy(Translation::Reshaped(x, {x.count()}),
-            DiagonalOf(Translation::Reshaped(out, {size, size}), k));
+  node.Copy(Translation::Reshaped(x, {x.count()}), DiagonalOf(Translation::Reshaped(out, {size, size}), k));
 }
 
 void DiagPart(Translation& node) {

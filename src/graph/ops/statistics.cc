@@ -74,7 +74,8 @@ void Cummin(Translation& node) {
 void ReduceMeanWithCount(Translation& node) {
   const Shape& shape = node.shape(0);
   const DType type = node.dtype(0), wide = SumType(type);
-  if (BroadcastOf(node, {shape, node.shape(1), node.shape(2)}) != shape) node.Refuse("counts broadcast to input");
+  if (BroadcastOf(node, {shape, node.shape(1), node.shape(2)}) != shape)
+    node.Refuse("counts broadcast to input");
   const Tensor share = node.Temporary(wide, shape);
   RunBinary(node, "ReduceMeanWithCount", ops::kernels::Mul, wide, node.in(0), node.in(1), share);
   RunBinary(node, "ReduceMeanWithCount", ops::kernels::RealDiv, wide, share, node.in(2), share);
@@ -94,11 +95,10 @@ void ReduceStdWithMean(Translation& node) {
   const int64_t correction = node.HasAttribute("correction") ? node.Int("correction") : node.Bool("unbiased");
   const Tensor out = node.Out(0, type, Left(shape, mask, node.Bool("keepdim")));
   const Tensor spread = invert ? node.Temporary(wide, out.shape) : out;
-  RunReduce(node,
-            {.finish = Finish::kDivide,
-             .divisor = -static_cast<double>(correction),
-             .root_of_quotient = !invert},
-            wide, mask, square, spread);
+  RunReduce(
+      node,
+      {.finish = Finish::kDivide, .divisor = -static_cast<double>(correction), .root_of_quotient = !invert},
+      wide, mask, square, spread);
   if (invert) {
     RunLoops(node, "ReduceStdWithMean", ops::InverseDeviationLoops(), wide, {spread},
              ops::LoopAttributes({node.Float("epsilon")}), out);
@@ -107,7 +107,8 @@ void ReduceStdWithMean(Translation& node) {
 
 void Histogram(Translation& node) {
   const int64_t bins = node.Int("bins");
-  if (bins < 1 || node.Float("min") > node.Float("max")) node.Refuse("there are bins, and min is not above max");
+  if (bins < 1 || node.Float("min") > node.Float("max"))
+    node.Refuse("there are bins, and min is not above max");
   const Tensor x = node.Cast(node.in(0), DType::kF64), counts = node.Temporary(DType::kF64, {bins});
   node.Step("Histogram", [&](ops::Plan& plan) {
     Operand from = Read(plan, x, "x");
@@ -152,15 +153,15 @@ void Renorm(Translation& node) {
 void Trace(Translation& node) {
   const Shape& shape = node.shape(0);
   if (shape.rank() != 2) node.Refuse("x is a matrix");
-  const Tensor diagonal =
-      Translation::View(node.in(0), {std::min(shape[0], shape[1])}, {shape[1] + 1});
+  const Tensor diagonal = Translation::View(node.in(0), {std::min(shape[0], shape[1])}, {shape[1] + 1});
   const DType type = IsFloat(node.dtype(0)) ? node.dtype(0) : DType::kI64;
   RunReduce(node, {}, type, 1, diagonal, node.Out(0, type, {}));
 }
 
 void Dot(Translation& node) {
   const DType type = node.dtype(0), wide = IsFloat(type) ? SumType(type) : type;
-  if (node.shape(0).rank() != 1 || node.shape(0) != node.shape(1)) node.Refuse("its inputs are vectors of one size");
+  if (node.shape(0).rank() != 1 || node.shape(0) != node.shape(1))
+    node.Refuse("its inputs are vectors of one size");
   const Tensor product = node.Temporary(wide, node.shape(0));
   RunBinary(node, "Dot", ops::kernels::Mul, wide, node.in(0), node.in(1), product);
   RunReduce(node, {}, wide, 1, product, node.Out(0, type, {}));

@@ -22,7 +22,8 @@ struct MaskedScatterBody {
     for (int64_t i = 0; i < count; ++i) {
       if (chosen[i] == 0) continue;
       if (used++ == available)
-        Fail(tensor::kRuntimeFailure, "masked-scatter-few", "the mask chooses more than the {} updates", available);
+        Fail(tensor::kRuntimeFailure, "masked-scatter-few", "the mask chooses more than the {} updates",
+             available);
       std::memcpy(to + static_cast<size_t>(i) * bytes, next, bytes);
       next += bytes;
     }

@@ -77,7 +77,8 @@ struct LogDeterminantBody {
         of_sign *= static_cast<double>((row[k] > 0) - (row[k] < 0));
         of_size += std::log(std::fabs(row[k]));
         if (row[k] == 0) break;
-        for (int64_t j = k + 1; j < m; ++j) Subtract(&a[static_cast<size_t>(j * m)], row, a[static_cast<size_t>(j * m + k)] / row[k], k, m);
+        for (int64_t j = k + 1; j < m; ++j)
+          Subtract(&a[static_cast<size_t>(j * m)], row, a[static_cast<size_t>(j * m + k)] / row[k], k, m);
       }
     }
   }

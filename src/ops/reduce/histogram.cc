@@ -50,8 +50,8 @@ void PlanHistogram(Plan& plan, const Operand& x, double low, double high, const 
 }
 
 void PlanBincount(Plan& plan, const Operand& x, const Operand& weights, const Operand& out) {
-  plan.SetBody(BincountBody{x.binding, weights.present() ? weights.binding : -1, out.binding, x.tensor->count(),
-                            out.tensor->count()});
+  plan.SetBody(BincountBody{x.binding, weights.present() ? weights.binding : -1, out.binding,
+                            x.tensor->count(), out.tensor->count()});
 }
 
 }  // namespace belay::ops

@@ -35,10 +35,12 @@ struct RunningExtremeBody {
 };
 
 template <class T>
-void PlanAs(Plan& plan, bool largest, const Operand& x, int dim, const Operand& values, const Operand& places) {
+void PlanAs(Plan& plan, bool largest, const Operand& x, int dim, const Operand& values,
+            const Operand& places) {
   RunningExtremeBody<T> body{x.binding, values.binding, places.binding, 1, 1, 1, largest};
   const Shape shape = x.shape();
-  for (int i = 0; i < shape.rank(); ++i) (i < dim ? body.outer : i == dim ? body.size : body.inner) *= shape[i];
+  for (int i = 0; i < shape.rank(); ++i)
+    (i < dim ? body.outer : i == dim ? body.size : body.inner) *= shape[i];
   plan.SetBody(body);
 }
 
