@@ -189,4 +189,32 @@ void IndexFillD(Translation& node) {
   node.Run(ops::forms::SWhere, {Arg(&keeps), Arg(&x), Arg(&filling), Arg(&out)});
 }
 
+// Rows of grad summed up by index; those of padding_idx stay zero. By frequency: their mean.
+void EmbeddingDenseGrad(Translation& node) {
+  const Tensor &grad = node.in(0), &indices = node.in(1);
+  const int64_t rows = node.Int("num_weights"), padding = node.Int("padding_idx");
+  if (grad.shape.rank() == 0 || rows < 0 || grad.count() != indices.count() * grad.shape.back(0))
+    node.Refuse("grad has a row for each of the indices");
+  const int64_t width = grad.shape.back(0), count = indices.count();
+  const Tensor zeros = node.Temporary(grad.dtype, {rows, width}), out = node.Out(0, grad.dtype, zeros.shape);
+  node.Run(ops::forms::InplaceZero, {Arg(&zeros)});
+  const Tensor names = Translation::Reshaped(indices, {count, 1});
+  WriteBlocks(node, zeros, names, Translation::Reshaped(grad, {count, width}), Combination::kAdd, out);
+  if (node.Bool("scale_grad_by_freq")) {
+    const Tensor none = node.Temporary(DType::kF32, {rows}), each = node.Temporary(DType::kF32, {count}),
+                 times = node.Temporary(DType::kF32, {rows});
+    const int64_t one = 1;
+    const Scalar least(&one, DType::kI64);
+    node.Run(ops::forms::InplaceZero, {Arg(&none)});
+    node.Run(ops::forms::InplaceOne, {Arg(&each)});
+    WriteBlocks(node, none, names, each, Combination::kAdd, times);
+    node.Run(ops::forms::ClampMin, {Arg(&times), Arg(&least), Arg(&none)});
+    const Tensor column = Translation::Reshaped(none, {rows, 1});
+    node.Run(ops::forms::InplaceDiv, {Arg(&out), Arg(&column)});
+  }
+  if (padding < 0 || padding >= rows) return;
+  const Tensor row = Part(out, 0, padding, 1);
+  node.Run(ops::forms::InplaceZero, {Arg(&row)});
+}
+
 }  // namespace belay::graph::translate

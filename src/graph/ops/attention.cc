@@ -7,6 +7,7 @@
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
+#include "ops/forms.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -89,6 +90,13 @@ void FusedAttention(Translation& node) {
     args.scale = static_cast<float>(node.Float("scale"));
     ops::PlanAttention(plan, args);
   });
+}
+
+void RotaryMul(Translation& node) {
+  constexpr int64_t kHalves = 0;
+  const Tensor y = node.Out(0, node.dtype(0), node.shape(0));
+  node.Run(ops::forms::RotaryPositionEmbedding,
+           {Arg(&node.in(0)), Arg(&node.in(1)), Arg(&node.in(2)), Arg(kHalves), Arg(&y)});
 }
 
 }  // namespace belay::graph::translate

@@ -183,6 +183,18 @@ void SpaceToDepth(Translation& node) {
   Blocks(node, {s.n, s.c, h, b, w, b}, kOrder, {s.n, b * b * s.c, h, w});
 }
 
+// Channels in groups become groups of what stands at one place of each.
+void ShuffleChannel(Translation& node) {
+  const Shape& shape = node.shape(0);
+  const int64_t groups = node.Int("group");
+  if (shape.rank() < 2 || groups < 1 || shape[1] % groups != 0)
+    node.Refuse("group divides dimension 1, the channels");
+  constexpr int64_t kOrder[] = {0, 2, 1, 3};
+  int64_t behind = 1;
+  for (int d = 2; d < shape.rank(); ++d) behind *= shape[d];
+  Blocks(node, {shape[0], groups, shape[1] / groups, behind}, kOrder, shape);
+}
+
 // Each member of the batch has the first seq_lengths elements of the sequence turned round.
 void ReverseSequence(Translation& node) {
   const Tensor& x = node.in(0);

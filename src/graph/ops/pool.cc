@@ -126,6 +126,15 @@ void AvgPool(Translation& node) {
           Of(ops::PoolKind::kMean));
 }
 
+void AvgPool3D(Translation& node) {
+  ops::PoolArgs args = Of(ops::PoolKind::kMean);
+  args.count_padding = node.Bool("count_include_pad");
+  args.divisor = node.Int("divisor_override");
+  AddPool(node, "AvgPool3D",
+          Sliding(node, ChannelsLast(node.String("data_format")), "CALCULATED", node.Bool("ceil_mode")),
+          args);
+}
+
 void LpPool(Translation& node) {
   ops::PoolArgs args = Of(ops::PoolKind::kNorm);
   args.norm = static_cast<double>(node.Int("p"));

@@ -215,4 +215,65 @@ void AffineGrid(Translation& node) {
   });
 }
 
+namespace {
+
+// The last dimensions to `sizes`. Scales that are given are those of the coordinates, 0 where there is none.
+std::vector<AxisResize> LastAxes(Translation& node, const std::vector<int64_t>& sizes,
+                                 const std::vector<double>& scales, Coordinates coordinates) {
+  const Shape& shape = node.shape(0);
+  if (sizes.empty() || static_cast<int>(sizes.size()) > shape.rank())
+    node.Refuse("there is a size for each of the last dimensions");
+  std::vector<AxisResize> axes = Unchanged(shape);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    AxisResize& axis = axes[axes.size() - sizes.size() + i];
+    if (axis.in == 0 || sizes[i] < 1) node.Refuse("x or the size is empty");
+    axis.out = sizes[i];
+    const bool given = i < scales.size() && scales[i] > 0;
+    axis.scale = given ? scales[i] : static_cast<double>(axis.out) / static_cast<double>(axis.in);
+    axis.coordinates = coordinates;
+  }
+  return axes;
+}
+
+// Three sizes, or three factors instead of them.
+std::vector<int64_t> VolumeSizes(Translation& node) {
+  std::vector<int64_t> sizes = node.Ints("output_size");
+  const std::vector<double> scales = node.Floats("scales");
+  const Shape& shape = node.shape(0);
+  if (shape.rank() != 5) node.Refuse("x has five dimensions");
+  for (size_t i = 0; sizes.size() < 3 && scales.size() == 3 && i < 3; ++i)
+    sizes.push_back(tensor::ToInteger(static_cast<double>(shape[static_cast<int>(i) + 2]) * scales[i]));
+  if (sizes.size() != 3) node.Refuse("output_size is three numbers");
+  return sizes;
+}
+
+}  // namespace
+
+void ResizeD(Translation& node) {
+  const std::string mode = node.String("mode");
+  if (mode != "nearest" && mode != "linear" && mode != "cubic")
+    node.Refuse("there is no mode '" + mode + "'");
+  const auto coordinates = CoordinatesNamed(node, node.String("coordinate_transformation_mode"));
+  if (coordinates == Coordinates::kCropAndResize) node.Refuse("regions are not resized");
+  const std::vector<AxisResize> axes = LastAxes(node, node.Ints("sizes"), node.Floats("scales"), coordinates);
+  const double extrapolation = node.Float("extrapolation_value");
+  if (mode == "nearest")
+    return Nearest(node, axes, RoundingNamed(node, node.String("nearest_mode")), extrapolation);
+  const ops::Filter filter{.cubic = mode == "cubic",
+                           .exclude_outside = node.Int("exclude_outside") != 0,
+                           .coefficient = node.Float("cubic_coeff_a")};
+  Smooth(node, axes, filter, extrapolation);
+}
+
+void UpsampleNearest3d(Translation& node) {
+  Nearest(node, LastAxes(node, VolumeSizes(node), node.Floats("scales"), Coordinates::kAsymmetric),
+          ops::Rounding::kFloor, 0);
+}
+
+void UpsampleTrilinear3d(Translation& node) {
+  const bool align = node.Bool("align_corners");
+  const auto coordinates = align ? Coordinates::kAlignCorners : Coordinates::kHalfPixel;
+  Smooth(node, LastAxes(node, VolumeSizes(node), node.Floats("scales"), coordinates), {}, 0);
+}
+
 }  // namespace belay::graph::translate

@@ -1,0 +1,117 @@
+// Operators that training programs call by name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "graph/ops/node_samples.h"
+
+namespace belay::graph {
+namespace {
+
+using samples::Apply;
+using samples::Counting;
+using samples::Ints;
+using samples::Reals;
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+using List = std::vector<int64_t>;
+
+TEST(Training, AveragesVolumes) {
+  const Constant x = Counting({1, 1, 2, 2, 2});
+  Attributes attributes{{"ksize", List{2, 2, 2}},
+                        {"strides", List{1, 1, 1}},
+                        {"pads", List(6, 0)},
+                        {"data_format", std::string("NCDHW")}};
+  EXPECT_THAT(Apply("AvgPool3D", {x}, attributes)[0]->Reals(), ElementsAre(3.5));
+  attributes["pads"] = List{1, 1, 0, 0, 0, 0};
+  EXPECT_THAT(Apply("AvgPool3D", {x}, attributes)[0]->Reals(), ElementsAre(0.75, 3.5, 2.75));
+  attributes["count_include_pad"] = false;
+  EXPECT_THAT(Apply("AvgPool3D", {x}, attributes)[0]->Reals(), ElementsAre(1.5, 3.5, 5.5));
+  attributes["divisor_override"] = int64_t{2};
+  EXPECT_THAT(Apply("AvgPool3D", {x}, attributes)[0]->Reals(), ElementsAre(3, 14, 11));
+}
+
+TEST(Training, TransposedConvolutionOfVolumes) {
+  const Attributes attributes{
+      {"strides", List{1, 1, 1, 1, 2}}, {"pads", List(6, 0)}, {"data_format", std::string("NCDHW")}};
+  Constant y = Apply("Conv3DTranspose",
+                     {Ints({1, 1, 1, 1, 4}), Reals({1, 1, 1, 1, 2}, {1, 2}), Reals({1, 1, 1, 1, 2}, {3, 5})},
+                     attributes)[0];
+  EXPECT_THAT(y->Reals(), ElementsAre(3, 5, 6, 10));
+}
+
+TEST(Training, NormalisesSums) {
+  const Constant x1 = Reals({1, 2}, {1, 5}), x2 = Reals({1, 2}, {2, -1}), gamma = Reals({2}, {2, 1});
+  const std::vector<Constant> rms = Apply("AddRmsNorm", {x1, x2, gamma}, {{"epsilon", 0.0}}, 3);
+  const double root = std::sqrt(12.5);
+  EXPECT_THAT(rms[0]->Reals(), ElementsAre(DoubleNear(6 / root, 1e-6), DoubleNear(4 / root, 1e-6)));
+  EXPECT_THAT(rms[1]->Reals(), ElementsAre(DoubleNear(1 / root, 1e-6)));
+  EXPECT_THAT(rms[2]->Reals(), ElementsAre(3, 4));
+  const std::vector<Constant> layer =
+      Apply("AddLayerNorm", {x1, x2, gamma, Reals({2}, {10, 20})}, {{"epsilon", 0.0}}, 4);
+  EXPECT_THAT(layer[0]->Reals(), ElementsAre(DoubleNear(8, 1e-5), DoubleNear(21, 1e-5)));
+  EXPECT_THAT(layer[1]->Reals(), ElementsAre(3.5));
+  EXPECT_THAT(layer[2]->Reals(), ElementsAre(DoubleNear(2, 1e-5)));
+  EXPECT_THAT(layer[3]->Reals(), ElementsAre(3, 4));
+}
+
+TEST(Training, MaskedSoftmax) {
+  const Constant x = Reals({2, 2}, {0, 7, 0, std::log(3.0)});
+  const Constant fixed = Apply("ScaledMaskedSoftmax", {x, nullptr}, {{"fixed_triu_mask", true}})[0];
+  EXPECT_THAT(fixed->Reals(), ElementsAre(1, 0, DoubleNear(0.25, 1e-6), DoubleNear(0.75, 1e-6)));
+  const Constant given =
+      Apply("ScaledMaskedSoftmax", {x, Reals({2, 2}, {0, 1, 0, 0}, DType::kBool)}, {{"scale", 2.0}})[0];
+  EXPECT_THAT(given->Reals(), ElementsAre(1, 0, DoubleNear(0.1, 1e-6), DoubleNear(0.9, 1e-6)));
+}
+
+TEST(Training, RotatesHalves) {
+  const Constant x = Reals({1, 1, 1, 4}, {1, 2, 3, 4}), r1 = Reals({1, 1, 1, 4}, {1, 1, 2, 2}),
+                 r2 = Reals({1, 1, 1, 4}, {10, 10, 10, 10});
+  EXPECT_THAT(Apply("RotaryMul", {x, r1, r2})[0]->Reals(), ElementsAre(-29, -38, 16, 28));
+}
+
+TEST(Training, ResizesTheLastDimensions) {
+  const Constant y = Apply("ResizeD", {Reals({1, 1, 2}, {0, 4})},
+                           {{"sizes", List{3}},
+                            {"mode", std::string("linear")},
+                            {"coordinate_transformation_mode", std::string("align_corners")}})[0];
+  EXPECT_THAT(y->Reals(), ElementsAre(0, 2, 4));
+  const Constant x = Counting({1, 1, 1, 1, 2});
+  const Attributes size{{"output_size", List{1, 1, 4}}};
+  EXPECT_THAT(Apply("UpsampleNearest3d", {x}, size)[0]->Reals(), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(Apply("UpsampleTrilinear3d", {x}, size)[0]->Reals(), ElementsAre(0, 0.25, 0.75, 1));
+}
+
+TEST(Training, UnfoldsAndFolds) {
+  const Constant columns = Apply("Im2col", {Counting({1, 1, 2, 3})}, {{"ksizes", List{2, 2}}})[0];
+  ASSERT_EQ(columns->shape(), (Shape{1, 4, 2}));
+  EXPECT_THAT(columns->Reals(), ElementsAre(0, 1, 1, 2, 3, 4, 4, 5));
+  const Constant blocks = Reals({1, 1, 4, 2}, {0, 1, 1, 2, 3, 4, 4, 5});
+  const Attributes folding{
+      {"kernel_size", List{2, 2}}, {"dilation", List{1, 1}}, {"padding", List{0, 0}}, {"stride", List{1, 1}}};
+  EXPECT_THAT(Apply("Col2im", {blocks, Ints({2, 3})}, folding)[0]->Reals(), ElementsAre(0, 2, 2, 3, 8, 5));
+  EXPECT_THROW(Apply("Col2im", {blocks, Ints({2, 4})}, folding), Error);
+}
+
+TEST(Training, ShufflesChannels) {
+  EXPECT_THAT(Apply("ShuffleChannel", {Counting({1, 6, 1, 1})}, {{"group", int64_t{2}}})[0]->Reals(),
+              ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THROW(Apply("ShuffleChannel", {Counting({1, 6, 1, 1})}, {{"group", int64_t{4}}}), Error);
+}
+
+TEST(Training, GradientsOfEmbeddings) {
+  const Constant grad = Reals({3, 2}, {1, 2, 3, 4, 5, 6}), indices = Ints({1, 0, 1});
+  Attributes attributes{{"num_weights", int64_t{3}}};
+  EXPECT_THAT(Apply("EmbeddingDenseGrad", {grad, indices}, attributes)[0]->Reals(),
+              ElementsAre(3, 4, 6, 8, 0, 0));
+  attributes["scale_grad_by_freq"] = true;
+  attributes["padding_idx"] = int64_t{0};
+  EXPECT_THAT(Apply("EmbeddingDenseGrad", {grad, indices}, attributes)[0]->Reals(),
+              ElementsAre(0, 0, 3, 4, 0, 0));
+}
+
+}  // namespace
+}  // namespace belay::graph
