@@ -66,10 +66,11 @@ void BitShift(OnnxNode& node) {
 }
 
 // com.microsoft: gelu of x + bias.
-template <Name kType>
-void BiasGelu(OnnxNode& node) {
-  Port sum = node.has(1) ? node.Add("Add", {node.in(0), node.in(1)}) : node.in(0);
-  node.Become(kType.text, {sum}, {});
+Port WithBias(OnnxNode& node) { return node.has(1) ? node.Add("Add", {node.in(0), node.in(1)}) : node.in(0); }
+void BiasGelu(OnnxNode& node) { node.Become("Gelu", {WithBias(node)}, {}); }
+// Not GE's operator of that name, which is x sigmoid(1.702 x).
+void FastGelu(OnnxNode& node) {
+  node.Become("GeluV2", {WithBias(node)}, {{"approximate", std::string("tanh")}});
 }
 void QuickGelu(OnnxNode& node) { node.Become("Swish", {{"scale", node.Float("alpha", 1.702)}}); }
 
@@ -99,8 +100,8 @@ constexpr ImportRow kRows[] = {
     {"Mod", Mod},
     {"BitShift", BitShift},
     {"Gelu", As<"Gelu">, "com.microsoft"},
-    {"BiasGelu", BiasGelu<"Gelu">, "com.microsoft"},
-    {"FastGelu", BiasGelu<"FastGelu">, "com.microsoft"},
+    {"BiasGelu", BiasGelu, "com.microsoft"},
+    {"FastGelu", FastGelu, "com.microsoft"},
     {"QuickGelu", QuickGelu, "com.microsoft"},
     {"Abs", ImportSame},
     {"Neg", ImportSame},

@@ -16,9 +16,9 @@ constexpr ChainOperator kOperators[] = {
     {"Abs", kernels::Abs},
     {"Ceil", kernels::Ceil},
     {"Erf", kernels::Erf},
-    {"FastGelu", kernels::GeluTanh},
     {"Floor", kernels::Floor},
     {"Gelu", kernels::Gelu},
+    {"GeluTanh", kernels::GeluTanh},
     {"HardSwish", kernels::HardSwish},
     {"Neg", kernels::Neg},
     {"Reciprocal", kernels::Reciprocal},
@@ -107,6 +107,12 @@ std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<S
 }
 
 }  // namespace
+
+const ChainOperator* FindChainOperator(const Node& node) {
+  if (node.type != "GeluV2") return FindChainOperator(node.type);
+  const auto* approximate = FindAttribute<std::string>(node, "approximate");
+  return FindChainOperator(approximate != nullptr && *approximate == "tanh" ? "GeluTanh" : "Gelu");
+}
 
 const ChainOperator* FindChainOperator(std::string_view type) {
   const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),

@@ -14,7 +14,8 @@ struct ChainOperator {
   BinaryKernel binary = nullptr;
 };
 
-// Null for others. None of these has attributes that matter.
+// Null for others. None of these has attributes that matter, but for GeluV2, which is one of two.
+const ChainOperator* FindChainOperator(const Node& node);
 const ChainOperator* FindChainOperator(std::string_view type);
 
 // The elements of a row of `shape` that a value of f32 repeats itself in: 0 where it has an element

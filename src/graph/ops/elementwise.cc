@@ -79,7 +79,6 @@ void Softsign(Translation& node) { Unary(node, "Softsign", kernels::Softsign); }
 void Mish(Translation& node) { Unary(node, "Mish", kernels::Mish); }
 void HardSwish(Translation& node) { Unary(node, "HardSwish", kernels::HardSwish); }
 void Gelu(Translation& node) { Unary(node, "Gelu", kernels::Gelu); }
-void FastGelu(Translation& node) { Unary(node, "FastGelu", kernels::GeluTanh); }
 void LogSigmoid(Translation& node) { Unary(node, "LogSigmoid", kernels::LogSigmoid); }
 void Invert(Translation& node) { Unary(node, "Invert", kernels::BitwiseNot); }
 
@@ -214,12 +213,15 @@ void Shrink(Translation& node) { ShrinkOf(node, node.Float("lambd"), node.Float(
 void HardShrink(Translation& node) { ShrinkOf(node, node.Float("lambd"), 0); }
 void SoftShrink(Translation& node) { ShrinkOf(node, node.Float("lambd"), node.Float("lambd")); }
 
-void Swish(Translation& node) {
-  Scalar scale = Real(node.Float("scale"));
-  WithAttributes(node, "Swish", [&](auto& plan, DType type, auto& x, const Operand& y) {
+// x sigmoid(factor x)
+void SwishBy(Translation& node, double factor) {
+  const Scalar scale = Real(factor);
+  WithAttributes(node, node.node().type.c_str(), [&](auto& plan, DType type, auto& x, const Operand& y) {
     kernels::Swish(plan, type, x, {nullptr, &scale, -1, "scale"}, y);
   });
 }
+void Swish(Translation& node) { SwishBy(node, node.Float("scale")); }
+void FastGelu(Translation& node) { SwishBy(node, 1.702); }
 
 void ThresholdV2D(Translation& node) {
   Scalar threshold = Real(node.Float("threshold")), value = Real(node.Float("value"));

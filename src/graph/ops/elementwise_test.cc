@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
+
 #include "base/error.h"
 #include "graph/interpreter.h"
 
@@ -31,6 +34,21 @@ TEST(ElementwiseNodes, ExponentialsHaveABaseAScaleAndAShift) {
               Pointwise(DoubleNear(1e-4), std::vector<double>{2, 8, 32}));
   EXPECT_THAT(Results("Log", {x}, {{"base", 2.0}, {"scale", 3.0}, {"shift", 1.0}}),
               Pointwise(DoubleNear(1e-5), std::vector<double>{0, 2, 2.807355}));
+}
+
+TEST(ElementwiseNodes, TheFormsOfGelu) {
+  const Constant x = Floats({5}, {-3, -0.5, 0, 0.5, 2});
+  std::vector<double> fast, tanh, exact;
+  for (double v : x->Reals()) {
+    fast.push_back(v / (1 + std::exp(-1.702 * v)));
+    tanh.push_back(v / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v))));
+    exact.push_back(v / 2 * std::erfc(-v / std::numbers::sqrt2));
+  }
+  EXPECT_THAT(Results("FastGelu", {x}), Pointwise(DoubleNear(1e-6), fast));
+  EXPECT_THAT(Results("GeluV2", {x}, {{"approximate", std::string("tanh")}}),
+              Pointwise(DoubleNear(1e-6), tanh));
+  EXPECT_THAT(Results("GeluV2", {x}), Pointwise(DoubleNear(1e-6), exact));
+  EXPECT_THAT(Results("Gelu", {x}), Pointwise(DoubleNear(1e-6), exact));
 }
 
 TEST(ElementwiseNodes, MeansFoldAnyNumberOfInputs) {

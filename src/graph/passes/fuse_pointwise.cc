@@ -35,7 +35,7 @@ class PointwiseFuser {
   // Adds the node that takes `value` as one of its inputs; false where it cannot be a step.
   bool Append(Chain& run, int n, const Port& value) {
     const Node& node = edit_.at(n);
-    const auto* what = translate::FindChainOperator(node.type);
+    const auto* what = translate::FindChainOperator(node);
     const ValueType& type = edit_.TypeOf(value);
     if (what == nullptr || node.outputs != 1 || !IsFloat32(node.types[0]) || !IsFloat32(type)) return false;
     if (node.types[0].shape != type.shape || node.inputs.size() != (what->unary != nullptr ? 1 : 2))
@@ -49,7 +49,7 @@ class PointwiseFuser {
       run.row = std::max(run.row, row);
       run.inputs.push_back(other);
     }
-    run.steps += (run.count == 0 ? "" : ",") + node.type + (second ? "'" : "");
+    run.steps += (run.count == 0 ? "" : ",") + std::string(what->type) + (second ? "'" : "");
     run.last = n;
     ++run.count;
     return true;
@@ -59,7 +59,7 @@ class PointwiseFuser {
 
   void Try(int first) {
     const Node& node = edit_.at(first);
-    if (translate::FindChainOperator(node.type) == nullptr || !IsFloat32(node.types[0])) return;
+    if (translate::FindChainOperator(node) == nullptr || !IsFloat32(node.types[0])) return;
     if (CountOf(node.types[0].shape) < kFewestElements) return;
     const bool second = edit_.TypeOf(node.inputs[0]).shape != node.types[0].shape && node.inputs.size() > 1;
     Chain run;

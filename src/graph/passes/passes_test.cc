@@ -506,6 +506,16 @@ TEST(Passes, ARunOfPointwiseOperatorsIsOneNode) {
   }
 }
 
+TEST(Passes, ARunTakesBothFormsOfGelu) {
+  for (const char* approximate : {"tanh", "none"}) {
+    Builder b;
+    Port y = b.Add("GeluV2", {b.Add("Add", {b.Input({300, 7000}), b.Random({7000})})},
+                   {{"approximate", std::string(approximate)}});
+    Graph graph = Check(b, b.Add("Neg", {y}), {300, 7000});
+    EXPECT_EQ(Count(graph, "FusedPointwise"), 1) << approximate;
+  }
+}
+
 // A run ends after eight, before what others read, before rows of another size, and where its shape grows; a
 // small one stays.
 TEST(Passes, WhereARunOfPointwiseOperatorsEnds) {
