@@ -182,7 +182,7 @@ NodePtr RaisedNode(const ir::Node& from) {
     node->outputs[i].desc = DescOf(from.types[i]);
     node->outputs[i].described = true;
   }
-  if (ir::HasBounds(from)) {
+  if (node->IsData() && !from.types.empty() && ir::HasBounds(from)) {
     std::vector<std::pair<int64_t, int64_t>> ranges;
     for (const ir::SizeRange& range : ir::SizeRangesOf(from)) ranges.emplace_back(range.least, range.most);
     node->outputs[0].desc.SetShapeRange(ranges);

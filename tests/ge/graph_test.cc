@@ -312,6 +312,30 @@ TEST(GeGraph, IsWrittenAndReadBack) {
   EXPECT_NE(ge::Graph().SaveToFile(path.c_str()), ge::GRAPH_SUCCESS);
 }
 
+// Expanding what was read makes operators of its nodes.
+TEST(GeGraph, RangesOfInputsAreReadBack) {
+  TempFolder folder;
+  std::string path = folder / "graph";
+  ge::op::Data x("x");
+  ge::TensorDesc desc(ge::Shape({-1, 2}), ge::FORMAT_ND, ge::DT_FLOAT);
+  const std::vector<std::pair<int64_t, int64_t>> ranges{{2, 3}, {2, 2}};
+  desc.SetShapeRange(ranges);
+  x.update_output_desc_y(desc);
+  auto relu = ge::op::Relu("relu").set_input_x(x);
+  relu.SetAttr("shape_range", std::vector<int64_t>{1, 2, 3});  // of its own, and no range of an input
+  ge::Graph graph("ranges"), read;
+  graph.SetInputs({x}).SetOutputs({relu});
+  ASSERT_EQ(graph.SaveToFile(path.c_str()), ge::GRAPH_SUCCESS) << LastMessage();
+  ASSERT_EQ(read.LoadFromFile(path.c_str()), ge::GRAPH_SUCCESS) << LastMessage();
+  std::vector<std::pair<int64_t, int64_t>> got;
+  for (const ge::GNode& node : read.GetDirectNode()) {
+    ge::AscendString type;
+    node.GetType(type);
+    if (type == "Data" && node.GetOutputDesc(0, desc) == ge::GRAPH_SUCCESS) desc.GetShapeRange(got);
+  }
+  EXPECT_EQ(got, ranges);
+}
+
 TEST(GeGraph, IsConstructedFromInputs) {
   auto x = Input("x", {1});
   auto relu = ge::op::Relu("relu").set_input_x(x);
