@@ -19,6 +19,30 @@ const Graph& Body(const Node& node, std::string_view attribute) {
   return **body;
 }
 
+[[noreturn]] void Refuse(const Node& node, const std::string& reason) {
+  Fail(kGraphInvalid, "graph-body", "node '{}' ({}): {}", node.name, node.type, reason);
+}
+
+// The inputs from `first` on, which a body takes, are there.
+void NeedInputs(const Node& node, std::span<const Constant> inputs, size_t first) {
+  for (size_t i = first; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr) Refuse(node, "input " + std::to_string(i) + " is missing");
+  }
+}
+
+// A number of inputs, of which there are `most`.
+size_t CountAt(const Node& node, std::string_view name, size_t most) {
+  const auto* count = FindAttribute<int64_t>(node, name);
+  if (count != nullptr && *count >= 0 && static_cast<size_t>(*count) <= most)
+    return static_cast<size_t>(*count);
+  Refuse(node, std::string(name) + " is not from 0 to " + std::to_string(most));
+}
+
+void NeedOutputs(const Node& node, const Graph& body, size_t count) {
+  if (body.outputs.size() < count)
+    Refuse(node, "its body has fewer outputs than the " + std::to_string(count) + " that are carried on");
+}
+
 bool Holds(const Constant& condition) {
   if (condition->count() != 1) {
     Fail(kGraphInvalid, "graph-condition", "a condition must be one element, not {}",
@@ -29,6 +53,8 @@ bool Holds(const Constant& condition) {
 
 // cond, then what the bodies read.
 std::vector<Constant> If(const Node& node, std::span<const Constant> inputs) {
+  if (inputs.empty()) Refuse(node, "it has no condition");
+  NeedInputs(node, inputs, 0);
   return Evaluate(Body(node, Holds(inputs[0]) ? "then_branch" : "else_branch"), inputs.subspan(1));
 }
 
@@ -62,9 +88,14 @@ std::vector<Constant> StackAll(const std::vector<std::vector<Constant>>& gathere
 // carried values and what is gathered.
 std::vector<Constant> Loop(const Node& node, std::span<const Constant> inputs) {
   const Graph& body = Body(node, "body");
-  const auto* carried_count = FindAttribute<int64_t>(node, "carried");
-  size_t carried = carried_count == nullptr ? inputs.size() - 2 : static_cast<size_t>(*carried_count);
-  int64_t trips = inputs[0] != nullptr ? inputs[0]->Ints().at(0) : INT64_MAX;
+  if (inputs.size() < 2) Refuse(node, "it has no place for the trips and the condition");
+  NeedInputs(node, inputs, 2);
+  const size_t rest = inputs.size() - 2;
+  const size_t carried =
+      FindAttribute<int64_t>(node, "carried") == nullptr ? rest : CountAt(node, "carried", rest);
+  NeedOutputs(node, body, 1 + carried);
+  if (inputs[0] != nullptr && inputs[0]->count() != 1) Refuse(node, "its number of trips is not one number");
+  int64_t trips = inputs[0] != nullptr ? inputs[0]->Ints()[0] : INT64_MAX;
   bool going = inputs[1] == nullptr || Holds(inputs[1]);
   std::vector<Constant> values(inputs.begin() + 2, inputs.begin() + 2 + static_cast<ptrdiff_t>(carried));
   std::vector<std::vector<Constant>> gathered(body.outputs.size() - 1 - carried);
@@ -149,8 +180,10 @@ Constant StackedAlong(const std::vector<Constant>& items, int axis) {
 // and gives the states and what is gathered.
 std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
   const Graph& body = Body(node, "body");
-  auto states = static_cast<size_t>(*FindAttribute<int64_t>(node, "states"));
-  auto scanned = static_cast<size_t>(*FindAttribute<int64_t>(node, "scanned"));
+  NeedInputs(node, inputs, 0);
+  const size_t states = CountAt(node, "states", inputs.size());
+  const size_t scanned = CountAt(node, "scanned", inputs.size() - states);
+  NeedOutputs(node, body, states);
   std::vector<Constant> values(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(states));
   std::span<const Constant> sequences = inputs.subspan(states, scanned),
                             captured = inputs.subspan(states + scanned);
@@ -158,7 +191,9 @@ std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
   int64_t length = 0;
   for (size_t i = 0; i < scanned; ++i) {
     axes.push_back(AxisOf(node, "input_axes", i, sequences[i]->shape().rank()));
-    length = sequences[i]->shape()[axes[i]];
+    const int64_t size = sequences[i]->shape()[axes[i]];
+    if (i > 0 && size != length) Refuse(node, "it scans sequences of different lengths");
+    length = size;
   }
   std::vector<std::vector<Constant>> gathered(body.outputs.size() - states);
   for (int64_t step = 0; step < length; ++step) {

@@ -56,6 +56,38 @@ TEST(Interpreter, BranchesByTheValue) {
   EXPECT_EQ(Evaluate(graph, std::vector{IntConstant(0, DType::kBool)})[0]->Reals()[0], 2);
 }
 
+// What it says of a node that runs a body with these inputs.
+std::string RefusalOf(const char* type, const std::vector<Constant>& inputs, Attributes attributes) {
+  auto body = std::make_shared<Graph>();
+  Port x{body->AddInput("x", {})};
+  body->AddInput("y", {});
+  body->outputs = {{x, "out"}, {x, "gathered"}};
+  Node node{.name = "n", .type = type, .attributes = std::move(attributes)};
+  node.attributes["body"] = body;
+  try {
+    EvaluateNode(node, inputs);
+  } catch (const Error& error) {
+    return error.sentence();
+  }
+  return "";
+}
+
+TEST(Interpreter, BodiesAndTheirInputsFit) {
+  using testing::HasSubstr;
+  const Constant one = Floats({1}, {1}), two = Floats({2}, {1, 2}), three = Floats({3}, {1, 2, 3});
+  EXPECT_THAT(RefusalOf("Loop", {one}, {}), HasSubstr("no place for the trips"));
+  EXPECT_THAT(RefusalOf("Loop", {one, one, nullptr}, {}), HasSubstr("input 2 is missing"));
+  EXPECT_THAT(RefusalOf("Loop", {two, one, one}, {}), HasSubstr("not one number"));
+  EXPECT_THAT(RefusalOf("Loop", {one, one, one}, {{"carried", int64_t{2}}}), HasSubstr("carried"));
+  EXPECT_THAT(RefusalOf("Loop", {one, one, one, one}, {}), HasSubstr("fewer outputs"));
+  const Attributes all{{"states", int64_t{0}}, {"scanned", int64_t{2}}};
+  EXPECT_EQ(RefusalOf("Scan", {two, two}, all), "");
+  EXPECT_THAT(RefusalOf("Scan", {two, three}, all), HasSubstr("different lengths"));
+  EXPECT_THAT(RefusalOf("Scan", {two}, all), HasSubstr("scanned"));
+  EXPECT_THAT(RefusalOf("Scan", {two, two}, {{"states", int64_t{-1}}}), HasSubstr("states"));
+  EXPECT_THAT(RefusalOf("If", {}, {}), HasSubstr("no condition"));
+}
+
 TEST(Interpreter, ErrorsNameTheNode) {
   Graph graph;
   Port x{graph.AddInput("x", F32({2}))};

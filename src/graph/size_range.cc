@@ -127,10 +127,11 @@ std::vector<InputShape> ReadInputShapes(const Graph& graph, std::string_view tex
     if (name.empty() && place >= graph.inputs.size())
       BadShapes(text, fmt::format("shape {} is one too many for {} inputs", place, graph.inputs.size()));
     const int input = name.empty() ? static_cast<int>(place) : PlaceOf(graph, name);
-    auto same = [&](const InputShape& s) { return input < 0 ? s.name == name : s.input == input; };
+    InputShape shape{input, std::string(name), *ranges};
+    auto same = [&](const InputShape& s) { return input < 0 ? s.name == shape.name : s.input == input; };
     if (std::any_of(shapes.begin(), shapes.end(), same))
       BadShapes(text, fmt::format("'{}' names an input twice", entries[place]));
-    shapes.push_back({input, std::string(name), *ranges});
+    shapes.push_back(std::move(shape));
   }
   return shapes;
 }

@@ -71,7 +71,7 @@ class Translation {
 
   // --- inputs
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool has(int i) const { return i < input_count() && inputs_[static_cast<size_t>(i)].present; }
+  bool has(int i) const { return i >= 0 && i < input_count() && inputs_[static_cast<size_t>(i)].present; }
   // Packed; throws Error that names the input when it is missing.
   const Tensor& in(int i) const;
   const Shape& shape(int i) const { return in(i).shape; }

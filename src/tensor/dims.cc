@@ -25,10 +25,10 @@ std::optional<int64_t> CheckedCount(std::span<const int64_t> sizes) {
 
 Strides PackedStrides(const Shape& shape) {
   Strides strides = Strides::Filled(shape.rank(), 1);
-  int64_t step = 1;
+  uint64_t step = 1;  // beside a size of 0 the others may be anything
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= std::max<int64_t>(shape[i], 1);
+    strides[i] = static_cast<int64_t>(step);
+    step *= static_cast<uint64_t>(std::max<int64_t>(shape[i], 1));
   }
   return strides;
 }

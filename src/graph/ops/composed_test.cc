@@ -158,6 +158,7 @@ TEST(StatisticNodes, Counts) {
   EXPECT_THAT(Results("Histogram", {Row({-2, -1.5, 0, 0.5, 2, 2.1, std::nan("")})}, four),
               ElementsAre(2, 0, 2, 1));
   EXPECT_THAT(Results("Histogram", {Row({3, 4, 5})}, {{"bins", int64_t{2}}}), ElementsAre(1, 2));
+  EXPECT_THROW(Results("Histogram", {Row({3, HUGE_VAL})}, {{"bins", int64_t{2}}}), Error);
   const Constant x = IntsConstant(std::vector<int64_t>{0, 2, 2, 5});
   EXPECT_THAT(Results("Bincount", {x, IntsConstant(std::vector<int64_t>{4}), Row({1, 2, 3, 4})}),
               ElementsAre(1, 0, 5, 0));

@@ -70,7 +70,8 @@ void Cut(Translation& node, int input, int64_t dim, const std::vector<int64_t>& 
 
 // Equal pieces; the last one may be smaller.
 std::vector<int64_t> EvenSizes(Translation& node, int input, int64_t dim, int64_t pieces) {
-  if (pieces != node.output_count()) node.Refuse("it has another number of outputs than of pieces");
+  if (pieces < 1 || pieces != node.output_count())
+    node.Refuse("it has another number of outputs than of pieces");
   int64_t size = node.shape(input)[node.Axis(dim, node.shape(input).rank())];
   int64_t each = (size + pieces - 1) / pieces;
   std::vector<int64_t> sizes;
@@ -80,7 +81,10 @@ std::vector<int64_t> EvenSizes(Translation& node, int input, int64_t dim, int64_
 
 std::vector<int64_t> WithOpenSize(Translation& node, std::vector<int64_t> sizes, int64_t dim) {
   int64_t rest = node.shape(0)[node.Axis(dim, node.shape(0).rank())];
-  for (int64_t size : sizes) rest -= std::max<int64_t>(size, 0);
+  for (int64_t size : sizes) {
+    if (size > rest) node.Refuse("the pieces are larger than the dimension");
+    rest -= std::max<int64_t>(size, 0);
+  }
   for (int64_t& size : sizes) {
     if (size == -1) size = rest;
   }

@@ -19,10 +19,13 @@ Constant RealsOf(DType dtype, const Shape& shape, const std::vector<double>& val
   return tensor;
 }
 
+// Elements of what a node works out while it is compiled, 1 GiB of f32: the number comes from the model.
+constexpr int64_t kMostElements = int64_t{1} << 28;
+
 int64_t Whole(const Translation& node, int input, const char* name) {
   const std::vector<int64_t> values = node.ints(input);
-  if (values.size() != 1 || values[0] < 1)
-    node.Refuse(std::string(name) + " is one number that is at least 1");
+  if (values.size() != 1 || values[0] < 1 || values[0] > kMostElements)
+    node.Refuse(std::string(name) + " is one number from 1 to 2^28");
   return values[0];
 }
 
@@ -77,6 +80,7 @@ void DFT(Translation& node) {
   if (axis == x.shape.rank() - 1)
     node.Refuse("the last dimension holds the parts of the numbers; it is no axis");
   const int64_t length = node.has(1) ? Whole(node, 1, "length") : x.shape[axis];
+  if (length < 1) node.Refuse("there is no transform of nothing");
   Transform(node, x, axis, length, node.Bool("inverse"), node.Bool("onesided"));
 }
 
@@ -116,6 +120,7 @@ void MelWeightMatrix(Translation& node) {
   auto mel = [&](int input) { return 2595 * std::log10(1 + node.value(input).Reals().at(0) / 700); };
   const double low = mel(3), step = (mel(4) - low) / static_cast<double>(count + 2);
   const int64_t rows = length / 2 + 1;
+  if (rows > kMostElements / count) node.Refuse("the matrix would have more than 2^28 elements");
   std::vector<int64_t> edges;
   for (int64_t i = 0; i < count + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (low + step * static_cast<double>(i)) / 2595) - 1);

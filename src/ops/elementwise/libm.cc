@@ -64,13 +64,14 @@ T Power(T a, T b) {
 }
 
 template <class T>
-T ShiftedLeft(T a, T b) {
+T ShiftedLeft(T a, T b) {  // by a negative number: all is shifted out, as by too large a one
   using Bits = std::make_unsigned_t<T>;
-  return b >= static_cast<T>(sizeof(T) * 8) ? T{0} : static_cast<T>(static_cast<Bits>(a) << b);
+  return static_cast<Bits>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(static_cast<Bits>(a) << b);
 }
 template <class T>
 T ShiftedRight(T a, T b) {
-  return b >= static_cast<T>(sizeof(T) * 8) ? T{0} : static_cast<T>(a >> b);
+  using Bits = std::make_unsigned_t<T>;
+  return static_cast<Bits>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(a >> b);
 }
 
 // clang-format off

@@ -170,7 +170,9 @@ void Roll(Plan& plan, DType, const Operand& x, std::span<const int64_t> shifts, 
   CheckLength("shifts", static_cast<int64_t>(shifts.size()), static_cast<int64_t>(dims.size()));
   std::vector<AxisMap> maps = IdentityMaps(x.tensor->shape);
   for (size_t i = 0; i < shifts.size() && !x.tensor->empty(); ++i) {
-    AxisMap& map = maps[static_cast<size_t>(rules::WrapDim(x, dims[i]))];
+    const int at = rules::WrapDim(x, dims[i]);
+    if (maps.empty()) continue;  // a scalar has a dimension 0 by name only
+    AxisMap& map = maps[static_cast<size_t>(at)];
     std::rotate(map.begin(), map.end() - Wrapped(shifts[i], map.size()), map.end());
   }
   Rearrange(plan, x, out, maps);

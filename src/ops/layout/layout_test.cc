@@ -125,6 +125,14 @@ TEST(Layout, RollsAsOneRow) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<int32_t*>(out.tensor.data)[i], (i + 4) % 6);
 }
 
+TEST(Layout, RollsAScalar) {
+  Sample in(DType::kI32, {}), out(DType::kI32, {});
+  *static_cast<int32_t*>(in.tensor.data) = 7;
+  IntArray shifts = Ints({3}), dims = Ints({-1});
+  Call(forms::Roll, {Arg(&in.tensor), Arg(&shifts), Arg(&dims), Arg(&out.tensor)});
+  EXPECT_EQ(*static_cast<int32_t*>(out.tensor.data), 7);
+}
+
 TEST(Layout, Repeats) {
   IntArray repeats = Ints({2, 1, 3});
   Check(

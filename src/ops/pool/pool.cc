@@ -189,6 +189,18 @@ void PlanFor(Plan& plan, const PoolArgs& args, const PoolLoops<T>& loops, DType 
   plan.SetBody(body);
 }
 
+// Sizes of results come from models, and may be anything where there is no batch.
+PoolSpans RoomFor(int64_t windows) {
+  constexpr int64_t kMost = int64_t{1} << 28;
+  if (windows > kMost) {
+    Fail(tensor::kInvalidArgument, "pool-shape", "a dimension has {} windows; at most {} are supported",
+         windows, kMost);
+  }
+  PoolSpans spans;
+  spans.reserve(static_cast<size_t>(std::max<int64_t>(windows, 0)));
+  return spans;
+}
+
 }  // namespace
 
 int64_t PoolOutputSize(const PoolDimension& d, bool ceil) {
@@ -200,7 +212,7 @@ int64_t PoolOutputSize(const PoolDimension& d, bool ceil) {
 }
 
 PoolSpans SlidingSpans(const PoolDimension& d, int64_t out) {
-  PoolSpans spans;
+  PoolSpans spans = RoomFor(out);
   for (int64_t i = 0; i < out; ++i) {
     const int64_t start = i * d.stride - d.before;
     auto taps_below = [&](int64_t limit) {  // how many taps lie before `limit`
@@ -215,7 +227,7 @@ PoolSpans SlidingSpans(const PoolDimension& d, int64_t out) {
 }
 
 PoolSpans AdaptiveSpans(int64_t in, int64_t out) {
-  PoolSpans spans;
+  PoolSpans spans = RoomFor(out);
   for (int64_t i = 0; i < out; ++i) {
     const int64_t first = i * in / out, last = ((i + 1) * in + out - 1) / out;
     spans.push_back({first, last - first, 1, last - first});

@@ -1,6 +1,10 @@
 #include "ops/reduce/histogram.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "tensor/codes.h"
 
 namespace belay::ops {
 namespace {
@@ -20,6 +24,8 @@ struct HistogramBody {
       first = *least, last = *most;
     }
     if (first == last) first -= 1, last += 1;
+    if (!std::isfinite(last - first))
+      Fail(tensor::kRuntimeFailure, "histogram-range", "bins from {} to {} are not finite", first, last);
     for (int64_t i = 0; i < count; ++i) {
       if (!(from[i] >= first && from[i] <= last)) continue;
       const auto bin = static_cast<int64_t>((from[i] - first) / (last - first) * static_cast<double>(bins));
