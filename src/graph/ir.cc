@@ -112,6 +112,12 @@ int Graph::Add(Node node) {
   return static_cast<int>(nodes.size()) - 1;
 }
 
+int Graph::FindInput(std::string_view wanted) const {
+  auto is_it = [&](int node) { return nodes[static_cast<size_t>(node)].name == wanted; };
+  auto it = std::find_if(inputs.begin(), inputs.end(), is_it);
+  return it == inputs.end() ? -1 : static_cast<int>(it - inputs.begin());
+}
+
 int Graph::AddInput(std::string input_name, const ValueType& type) {
   Node node{.name = std::move(input_name), .type = std::string(kDataType)};
   node.types = {type};

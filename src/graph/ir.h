@@ -72,6 +72,8 @@ struct Graph {
   // Returns the number of the new node.
   int Add(Node node);
   int AddInput(std::string name, const ValueType& type);
+  // Its place in `inputs`; -1: there is none of that name.
+  int FindInput(std::string_view name) const;
   Port AddConstant(std::string name, Constant value);
 };
 

@@ -119,13 +119,13 @@ ModelDescription Describe(const ModelFile& file, std::vector<ModelPort> inputs,
   description.outputs = std::move(outputs);
   description.gears = file.gears;
   for (int input : file.graph.inputs) {
-    const Node& node = file.graph.nodes[static_cast<size_t>(input)];
-    description.passed.push_back(node.types[0].shape);
-    description.ranges.push_back(SizeRangesOf(node));
+    description.passed.push_back(file.graph.nodes[static_cast<size_t>(input)].types[0].shape);
   }
   description.declared = description.passed;
   for (size_t i = 0; i < description.declared.size(); ++i) {
     if (auto aipp = AippAt(file.graph, i)) AsPixels(*aipp, description.declared[i]);
+    const Node& input = file.graph.nodes[static_cast<size_t>(file.graph.inputs[i])];
+    description.ranges.push_back(SizeRangesOf(input, description.declared[i]));
   }
   for (const Node& node : file.graph.nodes) {
     if (auto* names = FindAttribute<std::vector<std::string>>(node, kOriginsAttribute)) {

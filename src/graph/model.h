@@ -28,7 +28,7 @@ struct ModelDescription {
   Gears gears;
   std::vector<Shape> declared;     // of the inputs, with -1 where a gear decides; of images as pixels
   std::vector<Shape> passed;       // the same; of images as bytes
-  std::vector<SizeRanges> ranges;  // of `passed`
+  std::vector<SizeRanges> ranges;  // of `declared`
   std::map<std::string, std::string> origins;  // of fused operators: "[4]conv[4]relu"
   uint32_t model_id = 0;                       // 0: of a model that is not loaded
 };

@@ -46,19 +46,12 @@ std::optional<SizeRanges> ParseRanges(std::string_view text) {
   return ranges;
 }
 
-int PlaceOf(const Graph& graph, std::string_view name) {
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    if (graph.nodes[static_cast<size_t>(graph.inputs[i])].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
 // The name, if there is one, and the sizes.
 std::pair<std::string_view, std::string_view> NameAndSizes(const Graph& graph, std::string_view entry) {
   size_t colon = entry.rfind(':');  // names may hold colons too
   if (colon != std::string_view::npos && colon > 0 && entry[colon - 1] == ':') colon = std::string_view::npos;
   if (colon != std::string_view::npos) return {entry.substr(0, colon), entry.substr(colon + 1)};
-  const bool is_name = PlaceOf(graph, entry) >= 0 || !ParseRanges(entry);
+  const bool is_name = graph.FindInput(entry) >= 0 || !ParseRanges(entry);
   return is_name ? std::pair(entry, std::string_view()) : std::pair(std::string_view(), entry);
 }
 
@@ -70,10 +63,11 @@ Shape ShapeOf(const SizeRanges& ranges) {
   return shape;
 }
 
-SizeRanges SizeRangesOf(const Node& input) {
-  const ValueType& type = input.types[0];
+SizeRanges SizeRangesOf(const Node& input) { return SizeRangesOf(input, input.types[0].shape); }
+
+SizeRanges SizeRangesOf(const Node& input, const Shape& shape) {
   SizeRanges ranges;
-  for (int64_t size : type.shape) ranges.push_back(size < 0 ? SizeRange{} : SizeRange{size, size});
+  for (int64_t size : shape) ranges.push_back(size < 0 ? SizeRange{} : SizeRange{size, size});
   const auto* bounds = FindAttribute<std::vector<int64_t>>(input, kRangesAttribute);
   if (bounds == nullptr || bounds->size() != 2 * ranges.size()) return ranges;
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -126,7 +120,7 @@ std::vector<InputShape> ReadInputShapes(const Graph& graph, std::string_view tex
       BadShapes(text, fmt::format("'{}' has more than eight sizes", entries[place]));
     if (name.empty() && place >= graph.inputs.size())
       BadShapes(text, fmt::format("shape {} is one too many for {} inputs", place, graph.inputs.size()));
-    const int input = name.empty() ? static_cast<int>(place) : PlaceOf(graph, name);
+    const int input = name.empty() ? static_cast<int>(place) : graph.FindInput(name);
     InputShape shape{input, std::string(name), *ranges};
     auto same = [&](const InputShape& s) { return input < 0 ? s.name == shape.name : s.input == input; };
     if (std::any_of(shapes.begin(), shapes.end(), same))

@@ -24,6 +24,8 @@ using SizeRanges = std::vector<SizeRange>;  // one for each size of a shape
 Shape ShapeOf(const SizeRanges& ranges);
 // Of an input's sizes; empty where its rank is not known.
 SizeRanges SizeRangesOf(const Node& input);
+// The same for a shape that the input is told as, whose fixed sizes may be others.
+SizeRanges SizeRangesOf(const Node& input, const Shape& shape);
 // Makes the input's shape what the ranges say.
 void SetSizeRanges(Node& input, const SizeRanges& ranges);
 bool HasBounds(const Node& input);

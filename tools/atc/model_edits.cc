@@ -132,15 +132,15 @@ void ConvertOutputs(graph::Graph& graph, const std::string& output_type, const s
 
 void TakeHalfInputs(graph::Graph& graph, const std::string& names) {
   for (const std::string& name : Split(names)) {
-    auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
-                              [&](int node) { return graph.nodes[static_cast<size_t>(node)].name == name; });
-    if (input == graph.inputs.end()) {
+    const int place = graph.FindInput(name);
+    if (place < 0) {
       Fail(100000, "atc-input-fp16", "E10001: --input_fp16_nodes names '{}', but the model has no such input",
            name);
     }
-    graph::Port from{*input, 0};
+    const int input = graph.inputs[static_cast<size_t>(place)];
+    graph::Port from{input, 0};
     size_t before = graph.nodes.size();
-    graph::ValueType& type = graph.nodes[static_cast<size_t>(*input)].types[0];
+    graph::ValueType& type = graph.nodes[static_cast<size_t>(input)].types[0];
     DType used = type.dtype;
     type.dtype = DType::kF16;
     graph::Port converted{AddCast(graph, from, name + "_from_fp16", used), 0};

@@ -14,9 +14,8 @@ namespace {
 }
 
 size_t InputFor(const Graph& graph, const AippConfig& config) {
-  for (size_t i = 0; i < graph.inputs.size() && !config.related_name.empty(); ++i) {
-    if (graph.nodes[static_cast<size_t>(graph.inputs[i])].name == config.related_name) return i;
-  }
+  const int named = config.related_name.empty() ? -1 : graph.FindInput(config.related_name);
+  if (named >= 0) return static_cast<size_t>(named);
   auto index = static_cast<size_t>(config.related_input);
   if (config.related_name.empty() && index < graph.inputs.size()) return index;
   Fail(kGraphInvalid, "aipp-input-rank", "AIPP is configured for input {}{}, but the network has {} inputs",

@@ -90,7 +90,7 @@ Tensor IndicesFirst(const Tensor& picked, const Places& places) {
 }
 
 Tensor SpreadTo(const Translation& node, const Tensor& value, const Shape& shape) {
-  if (tensor::BroadcastShapes(value.shape, shape) != shape)
+  if (!tensor::BroadcastsTo(value.shape, shape))
     node.Refuse("value " + value.shape.ToString() + " does not broadcast to " + shape.ToString());
   return Translation::View(value, shape, tensor::BroadcastStrides(value.shape, value.strides, shape));
 }

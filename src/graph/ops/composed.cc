@@ -11,8 +11,6 @@ namespace {
 
 using ops::LoopAttributes;
 
-DType Wide(DType type) { return IsFloat(type) ? SumType(type) : type; }
-
 // A tensor of one element as a scalar, so that it adds no dimension.
 Tensor ScalarInput(const Translation& node, int i) {
   return node.in(i).count() == 1 ? Translation::Reshaped(node.in(i), {}) : node.in(i);
@@ -20,7 +18,7 @@ Tensor ScalarInput(const Translation& node, int i) {
 
 // The first input plus a multiple of a product or a quotient of the next two.
 void AddMultiple(Translation& node, const char* name, const ops::PointwiseLoops& loops) {
-  const DType type = node.dtype(0), wide = Wide(type);
+  const DType type = node.dtype(0), wide = WideType(type);
   const Tensor value = ScalarInput(node, 3);
   const Tensor multiple = node.Temporary(wide, BroadcastOf(node, {node.shape(1), value.shape}));
   const Tensor out = node.Out(0, type, BroadcastOf(node, {node.shape(0), multiple.shape, node.shape(2)}));
@@ -93,7 +91,7 @@ void AxpyV2(Translation& node) {
   const Tensor alpha = ScalarInput(node, 2);
   const Tensor out =
       node.Out(0, node.dtype(0), BroadcastOf(node, {node.shape(0), node.shape(1), alpha.shape}));
-  RunLoops(node, "AxpyV2", ops::PlusProductLoops(), Wide(out.dtype), {node.in(0), node.in(1), alpha}, {},
+  RunLoops(node, "AxpyV2", ops::PlusProductLoops(), WideType(out.dtype), {node.in(0), node.in(1), alpha}, {},
            out);
 }
 
@@ -132,7 +130,7 @@ void Cross(Translation& node) {
   if (dim == kNotGiven) dim = std::find(a.shape.begin(), a.shape.end(), 3) - a.shape.begin();
   const int axis = node.Axis(dim, a.shape.rank());
   if (a.shape[axis] != 3) node.Refuse("dimension " + std::to_string(axis) + " has three elements");
-  const DType wide = Wide(a.dtype);
+  const DType wide = WideType(a.dtype);
   const Tensor out = node.Out(0, a.dtype, a.shape);
   for (int64_t i = 0; i < 3; ++i) {
     const int64_t next = (i + 1) % 3, last = (i + 2) % 3;

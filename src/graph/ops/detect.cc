@@ -1,5 +1,6 @@
 // Operators of detection networks.
 #include "ops/detect/detect.h"
+#include "ops/linalg/linalg.h"
 
 #include "graph/ops/window.h"
 #include "graph/translation.h"

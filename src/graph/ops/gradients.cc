@@ -57,30 +57,37 @@ void HardShrinkGrad(Translation& node) {
 }
 void LogSigmoidGrad(Translation& node) { Gradient(node, "LogSigmoidGrad", ops::LogSigmoidGradLoops()); }
 
+namespace {
+
+// `first` less each one's share of the sum of `summed` along the axes.
+void LessShareOfSum(Translation& node, const char* axes, const Tensor& first, const Tensor& share,
+                    const Tensor& summed) {
+  const Shape& shape = node.shape(0);
+  const DType wide = SumType(node.dtype(0));
+  const uint32_t mask = MaskOf(node, node.Ints(axes), false);
+  const Tensor sum = node.Temporary(wide, Left(shape, mask, true));
+  RunReduce(node, {}, wide, mask, summed, sum);
+  RunLoops(node, node.node().type.c_str(), ops::MinusProductLoops(), wide, {first, share, sum}, {},
+           node.Out(0, node.dtype(0), shape));
+}
+
+}  // namespace
+
 // softmax * (gradient - the sum of softmax * gradient)
 void SoftmaxGrad(Translation& node) {
   RequireFloats(node);
-  const Shape& shape = node.shape(0);
   const DType wide = SumType(node.dtype(0));
-  const uint32_t mask = MaskOf(node, node.Ints("axes"), false);
-  const Tensor product = node.Temporary(wide, shape), sum = node.Temporary(wide, Left(shape, mask, true));
+  const Tensor product = node.Temporary(wide, node.shape(0));
   RunBinary(node, "SoftmaxGrad", ops::kernels::Mul, wide, node.in(0), node.in(1), product);
-  RunReduce(node, {}, wide, mask, product, sum);
-  RunLoops(node, "SoftmaxGrad", ops::MinusProductLoops(), wide, {product, node.in(0), sum}, {},
-           node.Out(0, node.dtype(0), shape));
+  LessShareOfSum(node, "axes", product, node.in(0), product);
 }
 
 // gradient - exp(logarithm of softmax) * the sum of the gradient
 void LogSoftmaxGrad(Translation& node) {
   RequireFloats(node);
-  const Shape& shape = node.shape(0);
-  const DType wide = SumType(node.dtype(0));
-  const uint32_t mask = MaskOf(node, node.Ints("axis"), false);
-  const Tensor share = node.Temporary(wide, shape), sum = node.Temporary(wide, Left(shape, mask, true));
+  const Tensor share = node.Temporary(SumType(node.dtype(0)), node.shape(0));
   RunUnary(node, "LogSoftmaxGrad", ops::kernels::Exp, node.in(1), share);
-  RunReduce(node, {}, wide, mask, node.in(0), sum);
-  RunLoops(node, "LogSoftmaxGrad", ops::MinusProductLoops(), wide, {node.in(0), share, sum}, {},
-           node.Out(0, node.dtype(0), shape));
+  LessShareOfSum(node, "axis", node.in(0), share, node.in(0));
 }
 
 }  // namespace belay::graph::translate

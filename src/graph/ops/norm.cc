@@ -61,12 +61,7 @@ bool HasEach(const Translation& node, int input, const Weights& where) {
 }
 
 bool IsBroadcast(const Translation& node, int input, const Weights& where) {
-  const Shape &x = node.shape(0), &weight = node.shape(input);
-  if (where.end != x.rank() || weight.rank() > x.rank()) return false;
-  for (int d = 0; d < weight.rank(); ++d) {
-    if (weight[d] != 1 && weight[d] != x[x.rank() - weight.rank() + d]) return false;
-  }
-  return true;
+  return where.end == node.shape(0).rank() && tensor::BroadcastsTo(node.shape(input), node.shape(0));
 }
 
 void CheckWeight(const Translation& node, int input, const Weights& where) {

@@ -23,6 +23,8 @@ Operand ReadWrite(ops::Plan& plan, const Tensor& tensor, const char* name);
 
 // The type in which floats of this type are added up.
 constexpr DType SumType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
+// The same; integers stay what they are.
+inline DType WideType(DType type) { return IsFloat(type) ? SumType(type) : type; }
 
 // Refuses what has no common type or shape.
 DType CommonType(const Translation& node, DType a, DType b);

@@ -54,7 +54,7 @@ void FromKeyAndCounter(Translation& node, ops::Distribution distribution) {
 
 // u < p for a fraction u of each element.
 Tensor Chosen(Translation& node, const Philox& source, const Shape& shape, const Tensor& p) {
-  if (tensor::BroadcastShapes(p.shape, shape) != shape) node.Refuse("prob does not broadcast to the result");
+  if (!tensor::BroadcastsTo(p.shape, shape)) node.Refuse("prob does not broadcast to the result");
   const Tensor fractions = node.Temporary(DType::kF32, shape), chosen = node.Temporary(DType::kBool, shape);
   Fill(node, ops::Distribution::kUniform, source, fractions);
   const Tensor limit = node.Cast(p, DType::kF32);

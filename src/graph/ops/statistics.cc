@@ -159,7 +159,7 @@ void Trace(Translation& node) {
 }
 
 void Dot(Translation& node) {
-  const DType type = node.dtype(0), wide = IsFloat(type) ? SumType(type) : type;
+  const DType type = node.dtype(0), wide = WideType(type);
   if (node.shape(0).rank() != 1 || node.shape(0) != node.shape(1))
     node.Refuse("its inputs are vectors of one size");
   const Tensor product = node.Temporary(wide, node.shape(0));

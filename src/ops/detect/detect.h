@@ -19,9 +19,6 @@ void PlanRoiAlign(Plan& plan, const RoiArgs& args);
 // rois are [r, 5]: the image, then the corners. The largest pixel of each bin, whole pixels only.
 void PlanRoiPool(Plan& plan, const Operand& x, const Operand& rois, double scale, const Operand& out);
 
-// Determinants of [..., m, m].
-void PlanDeterminant(Plan& plan, const Operand& x, const Operand& out);
-
 struct DeformArgs {
   Operand x, weight, offset, bias, mask, out;  // bias and mask may be absent
   int64_t strides[2], dilations[2], before[2];

@@ -49,6 +49,43 @@ void Invert(const double* x, double* out, int64_t m) {
   for (int64_t i = 0; i < m; ++i) std::copy_n(a + i * columns + m, m, out + i * m);
 }
 
+// Elimination below the diagonal, up to a pivot that is zero. The sign that the swaps of rows leave.
+double Triangulate(double* a, int64_t m) {
+  double sign = 1;
+  for (int64_t k = 0; k < m; ++k) {
+    if (Pivot(a, m, m, k)) sign = -sign;
+    const double* row = a + k * m;
+    if (row[k] == 0) break;
+    for (int64_t j = k + 1; j < m; ++j) Subtract(a + j * m, row, a[j * m + k] / row[k], k, m);
+  }
+  return sign;
+}
+
+double Determinant(std::vector<double>& a, int64_t m) {
+  double product = Triangulate(a.data(), m);
+  for (int64_t k = 0; k < m; ++k) {
+    const double pivot = a[static_cast<size_t>(k * m + k)];
+    if (pivot == 0) return 0;
+    product *= pivot;
+  }
+  return product;
+}
+
+struct DeterminantBody {
+  int x, out;
+  int64_t count, m;
+
+  void operator()(const Frame& frame) const {
+    const auto* from = reinterpret_cast<const float*>(frame.at[x]);
+    auto* to = reinterpret_cast<float*>(frame.at[out]);
+    std::vector<double> matrix;
+    for (int64_t i = 0; i < count; ++i, from += m * m) {
+      matrix.assign(from, from + m * m);
+      to[i] = static_cast<float>(Determinant(matrix, m));
+    }
+  }
+};
+
 struct InverseBody {
   int x, out;
   int64_t count, m;
@@ -70,15 +107,12 @@ struct LogDeterminantBody {
       std::vector<double> a(from + i * m * m, from + (i + 1) * m * m);
       double& of_sign = reinterpret_cast<double*>(frame.at[sign])[i];
       double& of_size = reinterpret_cast<double*>(frame.at[logarithm])[i];
-      of_sign = 1, of_size = 0;
+      of_sign = Triangulate(a.data(), m), of_size = 0;
       for (int64_t k = 0; k < m; ++k) {
-        if (Pivot(a.data(), m, m, k)) of_sign = -of_sign;
-        const double* row = a.data() + k * m;
-        of_sign *= static_cast<double>((row[k] > 0) - (row[k] < 0));
-        of_size += std::log(std::fabs(row[k]));
-        if (row[k] == 0) break;
-        for (int64_t j = k + 1; j < m; ++j)
-          Subtract(&a[static_cast<size_t>(j * m)], row, a[static_cast<size_t>(j * m + k)] / row[k], k, m);
+        const double pivot = a[static_cast<size_t>(k * m + k)];
+        of_sign *= static_cast<double>((pivot > 0) - (pivot < 0));
+        of_size += std::log(std::fabs(pivot));
+        if (pivot == 0) break;
       }
     }
   }
@@ -118,6 +152,11 @@ int64_t MatricesIn(const Shape& shape) {
 }
 
 }  // namespace
+
+void PlanDeterminant(Plan& plan, const Operand& x, const Operand& out) {
+  if (out.tensor->empty()) return;
+  plan.SetBody(DeterminantBody{x.binding, out.binding, out.tensor->count(), x.shape().back(0)});
+}
 
 void PlanInverse(Plan& plan, const Operand& x, const Operand& out) {
   plan.SetBody(InverseBody{x.binding, out.binding, MatricesIn(x.shape()), x.shape().back(0)});

@@ -1,10 +1,12 @@
-// Matrices and rows as wholes. Tensors are f64 and packed.
+// Matrices and rows as wholes. Tensors are packed, and f64 unless said otherwise.
 #pragma once
 
 #include "ops/schema.h"
 
 namespace belay::ops {
 
+// Determinants of [..., m, m], f32.
+void PlanDeterminant(Plan& plan, const Operand& x, const Operand& out);
 // Inverses of [..., m, m]. Throws Error while it runs when a matrix has none.
 void PlanInverse(Plan& plan, const Operand& x, const Operand& out);
 // The signs of the determinants of [..., m, m], and the logarithms of their sizes.

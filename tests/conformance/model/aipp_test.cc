@@ -64,6 +64,10 @@ TEST_F(AippModel, AStaticOneTakesTheImage) {
   EXPECT_EQ(aclmdlGetInputFormat(desc_, 0), ACL_FORMAT_NHWC);
   EXPECT_THAT(Dims(aclmdlGetInputDims), testing::ElementsAre(1, 2, 4, 3));
   EXPECT_THAT(Dims(aclmdlGetInputDimsV2), testing::ElementsAre(1, 3, 4, 1));
+  aclmdlIODimsRange range;
+  ASSERT_EQ(aclmdlGetInputDimsRange(desc_, 0, &range), ACL_SUCCESS);
+  EXPECT_EQ(range.range[1][0], 2) << "of pixels, as aclmdlGetInputDims tells";
+  EXPECT_EQ(range.range[3][1], 3);
   std::vector<float> y = Run(id, {100, 101, 102, 103, 104, 105, 106, 107, 128, 128, 128, 200});
   EXPECT_EQ(y[0], 50.0f) << "R of a grey pixel, halved";
   EXPECT_EQ(y[8], 90.0f) << "G less 10";
