@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/lane_drawing.h"
+#include "base/quiet_write.h"
 #include "base/thread.h"
 #include "runtime/capture.h"
 
@@ -103,6 +104,7 @@ void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
   std::string drawing = Drawing(graph, streams);
   text += drawing.empty() ? Table(graph, streams) : drawing;
   NoCancellation no_cancellation;
+  QuietWrites quiet;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -133,6 +135,7 @@ void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path
                       {"args", args}});
   }
   NoCancellation no_cancellation;
+  QuietWrites quiet;  // until the file is closed
   std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path, "w"), &fclose);
   if (file == nullptr) {
     Fail(107009, "json-file", "'{}' cannot be opened for writing; name a file in a folder that exists", path);

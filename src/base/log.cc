@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fork.h"
+#include "base/quiet_write.h"
 #include "base/thread.h"
 
 namespace belay {
@@ -82,28 +82,15 @@ int FileOf(const Configured& configured) {
   }
 }
 
-// A reader of standard output that has gone must not end the program for the sake of a log line.
-void WriteToStdout(const std::string& line) {
-  sigset_t pipe, before, pending;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  sigpending(&pending);
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  if (write(STDOUT_FILENO, line.data(), line.size()) < 0 && errno == EPIPE &&
-      sigismember(&pending, SIGPIPE) == 0) {
-    timespec now{0, 0};
-    sigtimedwait(&pipe, nullptr, &now);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+// A reader of standard output that has gone, a full disk or a limit costs lines, nothing else.
+void WriteToStdout(const std::string& line) { (void)!WriteQuietly(STDOUT_FILENO, line.data(), line.size()); }
 
 void WriteToFile(const Configured& configured, const std::string& line) {
   int file = FileOf(configured);
   // A daemon closes every file it finds; the number may be somebody else's file by now.
   if (file < 0 || InodeOf(file) != configured.inode.load(std::memory_order_relaxed)) return;
   if (configured.bytes.fetch_add(static_cast<int64_t>(line.size())) > kMostBytes) return;
-  ssize_t written = write(file, line.data(), line.size());
-  (void)written;  // a full disk costs lines, nothing else
+  (void)!WriteQuietly(file, line.data(), line.size());
 }
 
 void Write(const std::string& line) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/quiet_write.h"
+
 namespace belay::rt {
 namespace {
 
@@ -68,7 +70,7 @@ bool AddressSpace::Reserve(size_t bytes, size_t device_bytes, ptrdiff_t alias_of
 bool AddressSpace::MapAlias(ptrdiff_t offset) {
   int file = memfd_create("belay-device-memory", MFD_CLOEXEC);
   if (file < 0) return false;
-  bool mapped = ftruncate(file, static_cast<off_t>(device_bytes_)) == 0;
+  bool mapped = SizeQuietly(file, device_bytes_);
   for (uintptr_t at : {base_, base_ + offset}) {
     void* p = reinterpret_cast<void*>(at);
     mapped = mapped &&

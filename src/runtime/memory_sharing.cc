@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/quiet_write.h"
 #include "runtime/context.h"
 #include "runtime/memory_state.h"
 #include "runtime/settings.h"
@@ -22,6 +23,7 @@ constexpr int kSharingFailed = 507022;
 
 // By the system call itself: what lies between blocks is poisoned, and a checked write would stumble over it.
 bool WriteAll(int file, const std::byte* from, size_t bytes) {
+  QuietWrites quiet;
   for (size_t done = 0; done < bytes;) {
     long n = syscall(SYS_pwrite64, file, from + done, bytes - done, done);
     if (n <= 0) return false;
@@ -70,8 +72,7 @@ SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block)
   if (auto known = moved_.find(first); known != moved_.end()) return known;
   int file = memfd_create("belay-shared-memory", MFD_CLOEXEC);
   const auto* now = static_cast<const std::byte*>(View(reinterpret_cast<const void*>(first), bytes));
-  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0 || !WriteAll(file, now, bytes) ||
-      !MapAt(first, bytes, file)) {
+  if (file < 0 || !SizeQuietly(file, bytes) || !WriteAll(file, now, bytes) || !MapAt(first, bytes, file)) {
     FailMove(file, bytes);
   }
   moved_count_.fetch_add(1, std::memory_order_release);
@@ -103,7 +104,7 @@ void SharedMemory::MoveBack(MovedRanges::iterator range) {
   if (Memory().space.alias_offset() != 0) {
     file = memfd_create("belay-device-memory", MFD_CLOEXEC);
     if (file < 0) return;
-    if (ftruncate(file, static_cast<off_t>(range->second.bytes)) != 0) {
+    if (!SizeQuietly(file, range->second.bytes)) {
       close(file);
       return;
     }

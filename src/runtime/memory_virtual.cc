@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/quiet_write.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
 
@@ -110,7 +111,7 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
   }
   int file = memfd_create("belay-physical-memory", MFD_CLOEXEC);
   HandleBits handle = 0;
-  if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+  if (file >= 0 && SizeQuietly(file, bytes)) {
     handle = g_physical_memories.Create(file, device, bytes, true);
   }
   if (handle == 0) {

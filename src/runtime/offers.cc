@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/quiet_write.h"
 
 namespace belay::rt {
 namespace {
@@ -70,7 +71,7 @@ void Offers::Start() {
   if (base_ != nullptr) return;
   int file = memfd_create(kFileName, MFD_CLOEXEC);
   void* base = MAP_FAILED;
-  if (file >= 0 && ftruncate(file, kEntryBytes + kWordBytes) == 0) {
+  if (file >= 0 && SizeQuietly(file, kEntryBytes + kWordBytes)) {
     base =
         mmap(nullptr, kEntryBytes + kWordBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   }

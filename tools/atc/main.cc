@@ -1,4 +1,6 @@
 // atc: the offline compiler of models.
+#include <signal.h>
+
 #include <cstdio>
 #include <exception>
 
@@ -37,6 +39,7 @@ int Run(const atc::Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error with words
   std::string reason;
   try {
     atc::Options options = atc::Parse(count, arguments);

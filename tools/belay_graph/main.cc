@@ -1,4 +1,6 @@
 // belay graph: draws a compiled model. A program of its own, because it is linked with the compiler.
+#include <signal.h>
+
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -129,6 +131,7 @@ int Main(int argc, char** argv) {
 }  // namespace belay::graph_tool
 
 int main(int argc, char** argv) {
+  signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error with words
   try {
     return belay::graph_tool::Main(argc, argv);
   } catch (const belay::Error& error) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/quiet_write.h"
 #include "graph/codes.h"
 #include "graph/om/format.h"
 #include "graph/om/text.h"
@@ -179,17 +180,11 @@ std::vector<ModelFile> ReadBundleCopy(const void* data, size_t size) {
 
 void SaveModel(const std::string& path, const void* data, size_t size) {
   int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-  const char* at = static_cast<const char*>(data);
-  size_t left = size;
-  while (file >= 0 && left > 0) {
-    ssize_t written = write(file, at, left);
-    if (written <= 0) break;
-    at += written;
-    left -= static_cast<size_t>(written);
-  }
+  bool written = file >= 0 && WriteAllQuietly(file, data, size);
   int reason = errno;
   bool closed = file >= 0 && close(file) == 0;
-  if (!closed || left != 0) {
+  if (written && !closed) reason = errno;
+  if (!written || !closed) {
     Fail(kFileUnwritable, "om-write", "the model cannot be written to '{}': {}", path, std::strerror(reason));
   }
 }

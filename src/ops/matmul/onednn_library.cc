@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/library.h"
+#include "base/quiet_write.h"
 
 namespace belay::ops {
 namespace {
@@ -14,6 +15,7 @@ void* Load() {
   std::string reason;
   void* library = LoadBeside("libbelay_dnnl.so", SymbolsOf::kProgramFirst, &reason);
   if (library == nullptr) {
+    QuietWrites quiet;
     std::fprintf(stderr,
                  "belay: matrix products and convolutions run in plain loops, many times slower, "
                  "because oneDNN was not found: %s\n",

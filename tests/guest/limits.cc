@@ -1,0 +1,140 @@
+// What the system refuses: files beyond `ulimit -f`, full disks. Errors or lost lines, never the end of the
+// process, and never a change of its handlers of signals.
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "scenario.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  std::string path = fs::temp_directory_path() / ("belay-guest-limits-" + std::to_string(getpid()));
+  Folder() {
+    fs::remove_all(path);
+    fs::create_directories(path);
+    unsetenv("ASCEND_SLOG_PRINT_TO_STDOUT");
+    setenv("ASCEND_GLOBAL_LOG_LEVEL", "0", 1);
+    setenv("ASCEND_PROCESS_LOG_PATH", path.c_str(), 1);
+  }
+  ~Folder() { fs::remove_all(path); }
+  size_t Bytes() const {
+    size_t bytes = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      if (entry.is_regular_file()) bytes += entry.file_size();
+    }
+    return bytes;
+  }
+};
+
+void LimitFiles(rlim_t bytes) {
+  rlimit limit{bytes, RLIM_INFINITY};
+  EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+// The program's handlers are its own, and no signal is left to come.
+void ExpectNoTrace() {
+  for (int signal : {SIGXFSZ, SIGPIPE}) {
+    struct sigaction action;
+    EXPECT(sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL);
+    sigset_t set;
+    EXPECT(sigpending(&set) == 0 && sigismember(&set, signal) == 0);
+    EXPECT(pthread_sigmask(SIG_SETMASK, nullptr, &set) == 0 && sigismember(&set, signal) == 0);
+  }
+}
+
+void ManyErrors() {
+  for (int i = 0; i < 200; ++i) EXPECT(aclrtSetDevice(99) != 0);
+}
+
+}  // namespace
+
+SCENARIO(the_log_stops_at_the_limit_of_files) {
+  Folder folder;
+  LimitFiles(4096);
+  guest::Start();
+  ManyErrors();
+  EXPECT(folder.Bytes() == 4096);
+  ExpectNoTrace();
+  guest::UseDevice();
+  OK(aclFinalize());
+}
+
+SCENARIO(standard_output_is_full) {
+  Folder folder;
+  setenv("ASCEND_SLOG_PRINT_TO_STDOUT", "1", 1);
+  int full = open("/dev/full", O_WRONLY);
+  EXPECT(full >= 0 && dup2(full, STDOUT_FILENO) == STDOUT_FILENO);
+  guest::Start();
+  ManyErrors();
+  ExpectNoTrace();
+  guest::UseDevice();
+}
+
+SCENARIO(the_disk_of_the_log_is_full) {
+  Folder folder;
+  if (unshare(CLONE_NEWNS) != 0 || mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("none", folder.path.c_str(), "tmpfs", 0, "size=8k") != 0) {
+    std::fprintf(stderr, "skipped: no file system may be mounted here\n");
+    _exit(77);
+  }
+  guest::Start();
+  ManyErrors();
+  guest::UseDevice();
+  ExpectNoTrace();
+  EXPECT(umount(folder.path.c_str()) == 0 || umount2(folder.path.c_str(), MNT_DETACH) == 0);
+}
+
+// Memory that processes can share lies in files, which the limit counts.
+SCENARIO(memory_files_beyond_the_limit_are_refused) {
+  Folder folder;
+  guest::Start();
+  void* block = nullptr;
+  OK(aclrtMalloc(&block, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST));
+  LimitFiles(4096);
+  aclrtNotify notify = nullptr;
+  EXPECT(aclrtCreateNotify(&notify, 0) != 0);
+  char key[65] = {};
+  EXPECT(aclrtIpcMemGetExportKey(block, 1 << 20, key, sizeof key, 0) != 0);
+  aclrtPhysicalMemProp property{};
+  property.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  property.memAttr = ACL_HBM_MEM_HUGE;
+  aclrtDrvMemHandle handle = nullptr;
+  EXPECT(aclrtMallocPhysical(&handle, size_t{2} << 20, &property, 0) == ACL_ERROR_RT_MEMORY_ALLOCATION);
+  ExpectNoTrace();
+  LimitFiles(RLIM_INFINITY);
+  OK(aclrtCreateNotify(&notify, 0));
+  OK(aclrtMallocPhysical(&handle, size_t{2} << 20, &property, 0));
+  OK(aclrtFreePhysical(handle));
+  OK(aclrtIpcMemGetExportKey(block, 1 << 20, key, sizeof key, 0));
+  guest::UseDevice();
+}
+
+SCENARIO(a_drawing_beyond_the_limit_is_an_error) {
+  Folder folder;
+  guest::Start();
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  void* block = nullptr;
+  OK(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+  aclmdlRI model = nullptr;
+  OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+  for (int i = 0; i < 100; ++i) OK(aclrtMemsetAsync(block, 4096, i, 4096, stream));
+  OK(aclmdlRICaptureEnd(stream, &model));
+  std::string file = folder.path + "/graph.json";
+  LimitFiles(4096);
+  EXPECT(aclmdlRIDebugJsonPrint(model, file.c_str(), 0) == 107010);
+  ExpectNoTrace();
+  LimitFiles(RLIM_INFINITY);
+  OK(aclmdlRIDebugJsonPrint(model, file.c_str(), 0));
+}
+
+int main(int argc, char** argv) { return guest::RunScenario(argc, argv); }
