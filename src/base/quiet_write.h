@@ -1,6 +1,7 @@
-// Writing to files without ending the process: beyond `ulimit -f` the system raises SIGXFSZ, and SIGPIPE where
-// the reader has gone, and both end a process that has no handler for them. A library leaves the process's
-// handlers alone, so the thread that writes blocks the two meanwhile, and takes back what it has caused itself.
+// Writing to files without ending the process: beyond `ulimit -f` the system raises SIGXFSZ, and SIGPIPE
+// where the reader has gone, and both end a process that has no handler for them. A library leaves the
+// process's handlers alone, so the thread that writes blocks the two meanwhile, and takes back what it has
+// caused itself.
 #pragma once
 
 #include <signal.h>
