@@ -23,7 +23,8 @@ class RangeBody {
 };
 
 // Calls body over [0, n) in pieces of at least `grain`, possibly at the same time on several cores,
-// and returns when all are done. The calling thread takes part. A piece must not throw.
+// and returns when all are done. The calling thread takes part. When a piece throws, those that nobody has
+// begun are left out, and the first exception comes out here once nobody works on a piece any more.
 void ParallelFor(int64_t n, int64_t grain, RangeBody body);
 
 // Cores that one call may use (1 means that splitting is pointless).

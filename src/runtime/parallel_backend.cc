@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 
 #include "base/parallel.h"
 #include "runtime/thread_engine.h"
@@ -17,27 +18,44 @@ class RangeOffer final : public Offer {
   RangeOffer(int64_t n, int64_t piece, RangeBody body)
       : n_(n), piece_(piece), pieces_(static_cast<uint64_t>((n + piece - 1) / piece)), body_(body) {}
 
-  void Work() override { Take(kBack); }
-  void WorkAsCaller() { Take(kFront); }
+  void Work() noexcept override { Take(kBack); }
+  void WorkAsCaller() noexcept { Take(kFront); }
+  // Once nobody works on it any more.
+  void RethrowFailure() const {
+    if (failure_ != nullptr) [[unlikely]]
+      std::rethrow_exception(failure_);
+  }
 
  private:
   // Both ends in one word: how many were taken from the front, and from the back.
   static constexpr uint64_t kFront = 1, kBack = uint64_t{1} << 32, kFrontMask = kBack - 1;
 
-  void Take(uint64_t end) {
-    for (;;) {
-      const uint64_t taken = taken_.fetch_add(end, std::memory_order_relaxed);
-      const uint64_t front = taken & kFrontMask, back = taken >> 32;
-      if (front + back >= pieces_) return;
-      const auto at = static_cast<int64_t>(end == kFront ? front : pieces_ - 1 - back) * piece_;
-      body_(at, std::min(n_, at + piece_));
+  void Take(uint64_t end) noexcept {
+    try {
+      for (;;) {
+        const uint64_t taken = taken_.fetch_add(end, std::memory_order_relaxed);
+        const uint64_t front = taken & kFrontMask, back = taken >> 32;
+        if (front + back >= pieces_) return;
+        const auto at = static_cast<int64_t>(end == kFront ? front : pieces_ - 1 - back) * piece_;
+        body_(at, std::min(n_, at + piece_));
+      }
+    } catch (...) {
+      Failed();
     }
+  }
+
+  // In the handler of what a piece threw. Keeping it takes no memory.
+  void Failed() noexcept {
+    taken_.store(pieces_, std::memory_order_relaxed);
+    if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
   }
 
   const int64_t n_;
   const int64_t piece_;
   const uint64_t pieces_;
   const RangeBody body_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;  // of who set failed_, read when all have left
   alignas(64) std::atomic<uint64_t> taken_{0};
 };
 
@@ -49,11 +67,11 @@ void RunOverWorkers(int64_t n, int64_t grain, RangeBody body) {
   RangeOffer offer(n, piece, body);
   if (engine == nullptr || width == 1) {
     offer.WorkAsCaller();
-    return;
+  } else {
+    const PublishedOffer published(*engine, offer, width - 1, true);
+    offer.WorkAsCaller();
   }
-  engine->Publish(offer, width - 1, true);
-  offer.WorkAsCaller();
-  engine->Withdraw(offer);
+  offer.RethrowFailure();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "runtime/replay.h"
 
+#include <optional>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
@@ -61,13 +63,18 @@ bool Replay::RunLanes(Stream& stream) {
   ThreadEngine* engine = TheThreadEngine();
   bool share = engine != nullptr && lane_count_ > 1;
   for (;;) {
-    if (share) engine->Publish(*this, static_cast<int>(lane_count_) - 1, graph_.cost() >= kLongTask);
-    while (!Done()) {
-      bool moved = false;
-      if (SweepLanes(&moved)) break;
-      if (!moved) CpuRelax();
+    {
+      std::optional<PublishedOffer> published;
+      Offer& offer = *this;
+      if (share) {
+        published.emplace(*engine, offer, static_cast<int>(lane_count_) - 1, graph_.cost() >= kLongTask);
+      }
+      while (!Done()) {
+        bool moved = false;
+        if (SweepLanes(&moved)) break;
+        if (!moved) CpuRelax();
+      }
     }
-    if (share) engine->Withdraw(*this);
     if (Done()) return true;
     {
       std::lock_guard guard(lock_);
@@ -134,7 +141,7 @@ CancelResult Replay::WithdrawCalls() {
   return CancelResult::kDone;
 }
 
-void Replay::Work() {
+void Replay::Work() noexcept {
   DefaultFloatMode float_mode;
   for (int idle = 0; idle < kIdleSweeps && !Done();) {
     bool moved = false;

@@ -37,7 +37,7 @@ class Replay final : private Offer {
   void Start();
   bool RunLanes(Stream& stream);
   bool ParkForOutside(Stream& stream);
-  void Work() override;
+  void Work() noexcept override;
   bool SweepLanes(bool* moved);
   LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
   bool RunBlocking(Lane& lane, const Task& task);

@@ -310,7 +310,7 @@ bool ThreadEngine::JoinOffer() {
   return true;
 }
 
-void ThreadEngine::Withdraw(Offer& offer) {
+void ThreadEngine::Withdraw(Offer& offer) noexcept {
   {
     std::lock_guard guard(lock_);
     Offer** link = &offers_;

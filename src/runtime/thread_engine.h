@@ -38,8 +38,9 @@ class ReadyList {
 class Offer {
  public:
   virtual ~Offer() = default;
-  // Does a share and returns when there is nothing left to take.
-  virtual void Work() = 0;
+  // Does a share and returns when there is nothing left to take. What fails in it is kept in the offer, for
+  // who published it.
+  virtual void Work() noexcept = 0;
 
  private:
   friend class ThreadEngine;
@@ -66,10 +67,6 @@ class ThreadEngine final : public Engine {
   void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) override;
   bool ForgetPoll(Stream& stream) override { return timekeeper_.ForgetPoll(stream); }
 
-  // Lets up to `seats` workers join; `wake` also wakes sleeping ones.
-  void Publish(Offer& offer, int seats, bool wake);
-  // No worker joins any more; returns when the last one has left Work.
-  void Withdraw(Offer& offer);
   int workers() const { return width_.load(std::memory_order_relaxed); }
 
   void Stop();
@@ -79,6 +76,9 @@ class ThreadEngine final : public Engine {
   bool StopForExit();
 
  private:
+  friend class PublishedOffer;
+  void Publish(Offer& offer, int seats, bool wake);
+  void Withdraw(Offer& offer) noexcept;
   void StartWorkers();
   void TellToStop();
   void Stopped();
@@ -120,6 +120,23 @@ class ThreadEngine final : public Engine {
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};
   std::atomic<uint32_t> epoch_{0};
+};
+
+// An offer lies on its publisher's stack, so the workers have left it whichever way the scope is left.
+class PublishedOffer {
+ public:
+  // Lets up to `seats` workers join; `wake` also wakes sleeping ones.
+  PublishedOffer(ThreadEngine& engine, Offer& offer, int seats, bool wake) : engine_(engine), offer_(offer) {
+    engine_.Publish(offer_, seats, wake);
+  }
+  // No worker joins any more; returns when the last one has left Work.
+  ~PublishedOffer() { engine_.Withdraw(offer_); }
+  PublishedOffer(const PublishedOffer&) = delete;
+  PublishedOffer& operator=(const PublishedOffer&) = delete;
+
+ private:
+  ThreadEngine& engine_;
+  Offer& offer_;
 };
 
 // The installed thread engine, or null when another engine is installed. Installing one also lends its
