@@ -164,14 +164,15 @@ void DynamicQuantizeLinear(Translation& node) {
 
 namespace {
 
-// a * b / c as f32; c may be null. They broadcast.
+// a * b / c as f32. They broadcast.
 Tensor ScaleOf(Translation& node, const Tensor& a, const Tensor& b, const Tensor& c) {
   Tensor x = node.Cast(a, DType::kF32), y = node.Cast(b, DType::kF32), z = node.Cast(c, DType::kF32);
   auto both = tensor::BroadcastShapes(x.shape, y.shape);
-  if (!both) node.Refuse("the scales do not fit together");
+  auto all = both ? tensor::BroadcastShapes(*both, z.shape) : both;
+  if (!all) node.Refuse("the scales do not fit together");
   Tensor product = node.Temporary(DType::kF32, *both);
   node.Run(ops::forms::Mul, {Arg(&x), Arg(&y), Arg(&product)});
-  Tensor result = node.Temporary(DType::kF32, *both);
+  Tensor result = node.Temporary(DType::kF32, *all);
   node.Run(ops::forms::Div, {Arg(&product), Arg(&z), Arg(&result)});
   return result;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "graph/operator_list.h"
 
 namespace belay::graph {
@@ -16,9 +17,13 @@ Names OriginsOf(const Node& node) {
   return names != nullptr ? *names : Names{node.name};
 }
 
+bool Same(const ValueType& a, const ValueType& b) {
+  return a.concrete() && b.concrete() && a.dtype == b.dtype && a.shape == b.shape;
+}
+
 }  // namespace
 
-Editor::Editor(Graph& graph) : graph_(graph), uses_(graph.nodes.size()) {
+Editor::Editor(Graph& graph, Types types) : graph_(graph), types_(types), uses_(graph.nodes.size()) {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) Enlist(static_cast<int>(n));
   for (const GraphOutput& output : graph_.outputs) UsesOf(output.port).push_back({output.port, kOutside});
 }
@@ -61,7 +66,48 @@ int Editor::OnlyUser(const Port& port) const {
   return count == 1 ? user : -1;
 }
 
-void Editor::Replace(Port old, Port now) {
+std::vector<KnownInput> Editor::KnownInputs(const std::vector<Port>& inputs) const {
+  std::vector<KnownInput> known;
+  for (const Port& port : inputs) {
+    if (!port.present()) {
+      known.push_back({});
+      continue;
+    }
+    const ValueType& type = TypeOf(port);
+    Constant value = ConstantAt(port);
+    known.push_back({true, type.dtype, type.shape, value, value != nullptr});
+  }
+  return known;
+}
+
+bool Editor::Alike(const Port& a, const Port& b) const {
+  return types_ == Types::kLater || Same(TypeOf(a), TypeOf(b));
+}
+
+// Whether the node would still give what its users take it for.
+bool Editor::KeepsTypes(int node, const std::string& type, const std::vector<Port>& inputs,
+                        const Attributes& attributes) const {
+  if (types_ == Types::kLater) return true;
+  auto is_open = [&](const Port& port) { return port.present() && !TypeOf(port).concrete(); };
+  if (std::any_of(inputs.begin(), inputs.end(), is_open)) return false;
+  Node changed = graph_.nodes[static_cast<size_t>(node)];
+  changed.type = type, changed.inputs = inputs, changed.attributes = attributes;
+  try {
+    const Translated now = TranslateNode(changed, KnownInputs(inputs), Purpose::kTypes);
+    for (int i = 0; i < changed.outputs; ++i) {
+      const LocalValue& value = now.values[static_cast<size_t>(now.inputs + i)];
+      if (!Same(changed.types[static_cast<size_t>(i)], {value.dtype, Format::kND, true, value.shape}))
+        return false;
+    }
+    return true;
+  } catch (const NeedsValue&) {
+  } catch (const Error&) {
+  }
+  return false;
+}
+
+bool Editor::Replace(Port old, Port now) {
+  if (!Alike(old, now)) return false;
   for (const Use& use : std::exchange(UsesOf(old), {})) {
     if (use.port != old) {
       UsesOf(old).push_back(use);  // of another output
@@ -76,10 +122,11 @@ void Editor::Replace(Port old, Port now) {
       if (output.port == old) output.port = now;
     }
   }
-  if (!UsesOf(old).empty()) return;
+  if (!UsesOf(old).empty()) return true;
   Strike(old.node);  // it is dead: what it read has one user less
   at(old.node).inputs.clear();
   NoteOrigins(now.node, {now.node, old.node});
+  return true;
 }
 
 // The node computes what these did, itself among them, in this order.
@@ -112,19 +159,27 @@ std::vector<int> Editor::Unneeded(const std::vector<Port>& dropped) {
   return dead;
 }
 
-void Editor::Rewrite(int node, std::string type, std::vector<Port> inputs, Attributes attributes) {
+bool Editor::Rewrite(int node, const std::string& type, std::vector<Port> inputs, Attributes attributes) {
+  if (!KeepsTypes(node, type, inputs, attributes)) return false;
   Strike(node);
   Node& changed = at(node);
   if (const bool* keeps = FindAttribute<bool>(changed, kKeepType)) attributes[kKeepType] = *keeps;
   if (const auto* names = FindAttribute<Names>(changed, kOriginsAttribute))
     attributes[kOriginsAttribute] = *names;
-  changed.type = std::move(type);
+  changed.type = type;
   std::swap(changed.inputs, inputs);
   changed.attributes = std::move(attributes);
   Enlist(node);
   std::vector<int> merged = Unneeded(inputs);
   merged.push_back(node);
   NoteOrigins(node, merged);
+  return true;
+}
+
+bool Editor::TakeOver(int node, int user, const std::string& type, std::vector<Port> inputs,
+                      Attributes attributes) {
+  return Alike({user, 0}, {node, 0}) && Rewrite(node, type, std::move(inputs), std::move(attributes)) &&
+         Replace({user, 0}, {node, 0});
 }
 
 Port Editor::AddNode(const std::string& name, std::string type, std::vector<Port> inputs,

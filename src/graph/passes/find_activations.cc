@@ -68,7 +68,7 @@ class GeluFinder {
       last = UserWith(product, "Mul", &other);
       if (last < 0 || !(half_first ? other == x : IsAbout(edit_, other, 0.5))) return;
     }
-    edit_.Rewrite(last, "Gelu", {x}, {});
+    static_cast<void>(edit_.Rewrite(last, "Gelu", {x}, {}));
   }
 
   Editor edit_;
@@ -135,9 +135,7 @@ class HardSwishFinder {
     if (int product = Product(n, node.inputs[0]); product >= 0) Become(product, node.inputs[0]);
   }
 
-  void Become(int n, const Port& x) {
-    if (edit_.TypeOf({n, 0}).shape == edit_.TypeOf(x).shape) edit_.Rewrite(n, "HardSwish", {x}, {});
-  }
+  void Become(int n, const Port& x) { static_cast<void>(edit_.Rewrite(n, "HardSwish", {x}, {})); }
 
   Editor edit_;
 };

@@ -141,9 +141,8 @@ class LayerNormFinder {
     if (gamma.present()) last = edit_.OnlyUser({last, 0});
     const Port beta = WeightBehind(last, "Add", deviation);
     if (beta.present()) last = edit_.OnlyUser({last, 0});
-    edit_.Rewrite(last, "LayerNormV3", {deviation.x, gamma, beta},
-                  {{"begin_norm_axis", int64_t{deviation.axis}}, {"epsilon", *epsilon}});
-    return true;
+    return edit_.Rewrite(last, "LayerNormV3", {deviation.x, gamma, beta},
+                         {{"begin_norm_axis", int64_t{deviation.axis}}, {"epsilon", *epsilon}});
   }
 
   // Its operator has a weight for each element of the last dimension.
@@ -156,8 +155,7 @@ class LayerNormFinder {
     if (!epsilon) return false;
     const Port gamma = WeightBehind(n, "Mul", last_dimension);
     if (!gamma.present() || edit_.TypeOf(gamma).shape.rank() != 1) return false;
-    edit_.Rewrite(edit_.OnlyUser({n, 0}), "RmsNorm", {x, gamma}, {{"epsilon", *epsilon}});
-    return true;
+    return edit_.Rewrite(edit_.OnlyUser({n, 0}), "RmsNorm", {x, gamma}, {{"epsilon", *epsilon}});
   }
 
   Editor edit_;

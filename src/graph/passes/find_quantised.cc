@@ -21,7 +21,7 @@ struct Quantised {
 
 class QuantisedFinder {
  public:
-  explicit QuantisedFinder(Graph& graph) : edit_(graph) {}
+  explicit QuantisedFinder(Graph& graph) : edit_(graph, Editor::Types::kLater) {}
 
   // Whether something was found.
   bool Run() {
@@ -57,10 +57,16 @@ class QuantisedFinder {
     return ReadBy(port.node);
   }
 
+  // Scalars or lists: what else takes their place might give their dimensions to the result.
+  bool IsFlat(const Quantised& value) const {
+    return edit_.ConstantAt(value.scale)->shape().rank() <= 1 &&
+           edit_.ConstantAt(value.zero)->shape().rank() <= 1;
+  }
+
   // Bytes with one scale for all of them.
   bool OneScale(const Quantised& value) const {
     Constant scale = edit_.ConstantAt(value.scale), zero = edit_.ConstantAt(value.zero);
-    return scale->count() == 1 && zero->count() == 1 && scale->dtype() == DType::kF32 &&
+    return IsFlat(value) && scale->count() == 1 && zero->count() == 1 && scale->dtype() == DType::kF32 &&
            IsByte(zero->dtype());
   }
 
@@ -77,9 +83,8 @@ class QuantisedFinder {
     const Quantised y = ReadBy(n);
     if (!a || !b || !OneScale(*a) || !OneScale(*b) || TypeOf(*a) != TypeOf(y) || TypeOf(*b) != TypeOf(y))
       return false;
-    edit_.Rewrite(n, "QLinearAdd",
-                  {a->bytes, a->scale, a->zero, b->bytes, b->scale, b->zero, y.scale, y.zero}, {});
-    return true;
+    return edit_.Rewrite(n, "QLinearAdd",
+                         {a->bytes, a->scale, a->zero, b->bytes, b->scale, b->zero, y.scale, y.zero}, {});
   }
 
   DType TypeOf(const Quantised& value) const { return edit_.ConstantAt(value.zero)->dtype(); }
@@ -95,8 +100,7 @@ class QuantisedFinder {
       auto it = node.attributes.find(name);
       if (it != node.attributes.end()) attributes[name] = it->second;
     }
-    edit_.Rewrite(n, "QLinearConv", std::move(inputs), std::move(attributes));
-    return true;
+    return edit_.Rewrite(n, "QLinearConv", std::move(inputs), std::move(attributes));
   }
 
   // What QLinearConv reads in place of the node; empty where the node has to compute with floats. `rank`: of
@@ -130,8 +134,7 @@ class QuantisedFinder {
                                                         matrix->data(), matrix));
     const Port conv = edit_.AddNode(name + "_product", "QLinearConv", std::move(inputs), {});
     edit_.at(conv.node).attributes["groups"] = int64_t{1};
-    edit_.Rewrite(n, "Squeeze", {conv}, {{"axis", pixel}});
-    return true;
+    return edit_.Rewrite(n, "Squeeze", {conv}, {{"axis", pixel}});
   }
 
   // x times the matrix whose rows belong to the columns of the result, as exporters write it.
@@ -160,8 +163,7 @@ class QuantisedFinder {
     const Port real = edit_.AddNode(name + "_real", "Cast", {sums}, {});
     edit_.at(real.node).attributes["dst_type"] = DType::kF32;
     const Port factors = edit_.AddConstant(name + "_scales", std::move(scales));
-    edit_.Rewrite(n, "Mul", {real, factors}, {});
-    return true;
+    return edit_.Rewrite(n, "Mul", {real, factors}, {});
   }
 
   // Zero points that do not differ are subtracted by the product itself.
@@ -177,7 +179,7 @@ class QuantisedFinder {
     Constant bytes = edit_.ConstantAt(w.bytes), scale = edit_.ConstantAt(w.scale),
              zero = edit_.ConstantAt(w.zero);
     if (bytes == nullptr || bytes->shape().rank() != 2 || !IsByte(bytes->dtype()) ||
-        scale->dtype() != DType::kF32 || scale->shape().rank() > 1 || zero->count() != scale->count())
+        scale->dtype() != DType::kF32 || !IsFlat(w) || zero->count() != scale->count())
       return false;
     const auto* axis = FindAttribute<int64_t>(edit_.at(node), "axis");
     const bool by_column =
@@ -198,7 +200,8 @@ class QuantisedFinder {
   bool WeightsFit(const Quantised& w, int node, int rank) {
     Constant bytes = edit_.ConstantAt(w.bytes), scale = edit_.ConstantAt(w.scale),
              zero = edit_.ConstantAt(w.zero);
-    if (bytes == nullptr || scale->dtype() != DType::kF32 || bytes->shape().rank() != rank) return false;
+    if (bytes == nullptr || scale->dtype() != DType::kF32 || bytes->shape().rank() != rank || !IsFlat(w))
+      return false;
     const auto* axis = FindAttribute<int64_t>(edit_.at(node), "axis");
     const bool by_row = axis != nullptr && *axis == 0 && scale->count() == bytes->shape()[0];
     return (scale->count() == 1 || by_row) && !SignedWeights(*bytes, *zero).empty();
@@ -207,7 +210,9 @@ class QuantisedFinder {
   // Whether the bias is in steps of the products.
   bool CountsSums(const Quantised& bias, const Quantised& x, const Quantised& w) const {
     Constant whole = edit_.ConstantAt(bias.bytes), zero = edit_.ConstantAt(bias.zero);
-    if (whole == nullptr || whole->dtype() != DType::kI32) return false;
+    if (whole == nullptr || whole->dtype() != DType::kI32 || whole->shape().rank() != 1 || !IsFlat(bias) ||
+        whole->count() != edit_.ConstantAt(w.bytes)->shape()[0])
+      return false;
     const std::vector<double> steps = edit_.ConstantAt(bias.scale)->Reals(),
                               factors = edit_.ConstantAt(w.scale)->Reals();
     const double factor = edit_.ConstantAt(x.scale)->Reals()[0];

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <random>
 
+#include "base/error.h"
 #include "graph/interpreter.h"
+#include "graph/passes/other_ranks.h"
 #include "graph/passes/passes.h"
 #include "graph/specialise.h"
 #include "ops/conv/byte_conv.h"
@@ -90,13 +92,9 @@ Constant RandomBytes(const Shape& shape) {
 }
 
 // The bytes differ by a step at most, and few do. Gives back the graph that computes with bytes.
-Graph Check(Builder& builder, Port output, const Shape& shape) {
-  builder.graph.outputs = {{output, "y"}};
-  Constant x = RandomBytes(shape);
-  Constant want = Evaluate(builder.graph, std::vector{x}).at(0);
-  Graph graph = builder.graph;
+Graph CheckOne(Graph graph, const Constant& x, const Constant& want) {
   FindQuantised(graph);
-  std::vector<ValueType> types{{DType::kU8, Format::kND, true, shape}};
+  std::vector<ValueType> types{{DType::kU8, Format::kND, true, x->shape()}};
   graph = Specialise(graph, types).graph;
   Optimise(graph);
   Constant got = Evaluate(graph, std::vector{x}).at(0);
@@ -109,6 +107,26 @@ Graph Check(Builder& builder, Port output, const Shape& shape) {
     differ += step;
   }
   EXPECT_LE(differ * 50, want->count());
+  return graph;
+}
+
+// The same holds where constants have other shapes, as far as the operators take them.
+Graph Check(Builder& builder, Port output, const Shape& shape) {
+  builder.graph.outputs = {{output, "y"}};
+  Constant x = RandomBytes(shape);
+  Graph graph = CheckOne(builder.graph, x, Evaluate(builder.graph, std::vector{x}).at(0));
+  int number = 0;
+  for (const Graph& variant : WithOtherRanks(builder.graph)) {
+    SCOPED_TRACE("variant " + std::to_string(number++));
+    Constant want;
+    try {
+      want = Evaluate(variant, std::vector{x}).at(0);
+    } catch (const Error&) {
+      continue;
+    }
+    EXPECT_NO_THROW(CheckOne(variant, x, want));
+    if (testing::Test::HasFailure()) break;
+  }
   return graph;
 }
 

@@ -195,12 +195,12 @@ class AttentionFuser {
     const int last = TransposedBehind(n, &out);
     std::vector<Port> inputs{query.port, key.port, value.port};
     if (const Port mask = MaskOf(*scores); mask.present()) inputs.push_back(mask);
-    edit_.Rewrite(last, "FusedAttention", std::move(inputs),
-                  {{"scale", scores->scale * query.scale * key.scale},
-                   {"perm_x1", query.order},
-                   {"perm_x2", key.order},
-                   {"perm_x3", value.order},
-                   {"perm_y", out}});
+    static_cast<void>(edit_.Rewrite(last, "FusedAttention", std::move(inputs),
+                                    {{"scale", scores->scale * query.scale * key.scale},
+                                     {"perm_x1", query.order},
+                                     {"perm_x2", key.order},
+                                     {"perm_x3", value.order},
+                                     {"perm_y", out}}));
   }
 
   Editor edit_;

@@ -43,7 +43,7 @@ class ConvFuser {
       TakeActivation(node);
       while (TakeScale(node)) {
       }
-      if (edit_.ConstantAt(edit_.at(node).inputs[1]) != nullptr) MakeFused(node);
+      if (edit_.ConstantAt(edit_.at(node).inputs[1]) != nullptr) static_cast<void>(MakeFused(node));
     }
   }
 
@@ -80,9 +80,7 @@ class ConvFuser {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0) return false;
     PerChannel change = ChangeOf(n, user);
-    if (change.scale.empty() || !Apply(n, change)) return false;
-    edit_.Replace({user, 0}, {n, 0});
-    return true;
+    return !change.scale.empty() && Apply(n, user, change);
   }
 
   // y = scale * x + shift for each channel, when that is all the node does.
@@ -126,7 +124,7 @@ class ConvFuser {
   }
 
   // False: the weights are no constants, or something else follows already.
-  bool Apply(int n, const PerChannel& change) {
+  bool Apply(int n, int user, const PerChannel& change) {
     const Node node = edit_.at(n);
     Constant weight = edit_.ConstantAt(node.inputs[1]);
     bool has_bias = node.inputs.size() > 2 && node.inputs[2].present();
@@ -144,9 +142,8 @@ class ConvFuser {
     Port w = edit_.AddConstant(node.name + "_weight", std::move(scaled));
     Port b = edit_.AddConstant(node.name + "_bias", std::move(shifted));
     bool transposed = node.type == "ConvTranspose";
-    edit_.Rewrite(n, transposed ? node.type : "FusedConv2D", {node.inputs[0], w, b},
-                  transposed ? node.attributes : FusedAttributes(node));
-    return true;
+    return edit_.TakeOver(n, user, transposed ? node.type : "FusedConv2D", {node.inputs[0], w, b},
+                          transposed ? node.attributes : FusedAttributes(node));
   }
 
   // Weights are [out, in / groups, kernel...]; of a transposed convolution [in, out / groups, kernel...].
@@ -188,13 +185,13 @@ class ConvFuser {
     std::swap((*pads)[1], (*pads)[2]);
   }
 
-  void MakeFused(int n) {
+  bool MakeFused(int n) {
     const Node node = edit_.at(n);
-    if (node.type == "FusedConv2D") return;
+    if (node.type == "FusedConv2D") return true;
     std::vector<Port> inputs(
         node.inputs.begin(),
         node.inputs.begin() + static_cast<ptrdiff_t>(std::min<size_t>(node.inputs.size(), 3)));
-    edit_.Rewrite(n, "FusedConv2D", std::move(inputs), FusedAttributes(node));
+    return edit_.Rewrite(n, "FusedConv2D", std::move(inputs), FusedAttributes(node));
   }
 
   void TakeResidual(int n) {
@@ -204,13 +201,11 @@ class ConvFuser {
     Port other = add.inputs[0] == Port{n, 0} ? add.inputs[1] : add.inputs[0];
     const ValueType& type = edit_.TypeOf(other);
     if (other == Port{n, 0} || type.shape != edit_.at(n).types[0].shape || type.dtype != DType::kF32) return;
-    MakeFused(n);
-    Node& conv = edit_.at(n);
-    std::vector<Port> inputs = conv.inputs;
+    if (!MakeFused(n)) return;
+    std::vector<Port> inputs = edit_.at(n).inputs;
     inputs.resize(3);
     inputs.push_back(other);
-    edit_.Rewrite(n, "FusedConv2D", std::move(inputs), conv.attributes);
-    edit_.Replace({user, 0}, {n, 0});
+    static_cast<void>(edit_.TakeOver(n, user, "FusedConv2D", std::move(inputs), edit_.at(n).attributes));
   }
 
   struct Activation {
@@ -242,14 +237,12 @@ class ConvFuser {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).inputs[0] != Port{n, 0}) return;
     Activation activation = ActivationOf(edit_.at(user));
-    if (activation.name.empty()) return;
-    MakeFused(n);
+    if (activation.name.empty() || !MakeFused(n)) return;
     Attributes attributes = edit_.at(n).attributes;
     attributes["activation"] = activation.name;
     attributes["alpha"] = activation.alpha;
     attributes["beta"] = activation.beta;
-    edit_.Rewrite(n, "FusedConv2D", edit_.at(n).inputs, std::move(attributes));
-    edit_.Replace({user, 0}, {n, 0});
+    static_cast<void>(edit_.TakeOver(n, user, "FusedConv2D", edit_.at(n).inputs, std::move(attributes)));
   }
 
   // One number for all elements; nothing when it is none.
@@ -280,9 +273,7 @@ class ConvFuser {
     Attributes attributes = edit_.at(n).attributes;
     attributes["scale"] = scale;
     attributes["shift"] = shift;
-    edit_.Rewrite(n, "FusedConv2D", edit_.at(n).inputs, std::move(attributes));
-    edit_.Replace({user, 0}, {n, 0});
-    return true;
+    return edit_.TakeOver(n, user, "FusedConv2D", edit_.at(n).inputs, std::move(attributes));
   }
 
   Editor edit_;

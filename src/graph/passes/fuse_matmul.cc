@@ -15,8 +15,7 @@ class ProductFuser {
     for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
       int node = static_cast<int>(n);
       if (!TakeGemm(node)) {
-        if (!IsProduct(node)) continue;
-        edit_.Rewrite(node, "FusedMatMul", edit_.at(node).inputs, {});
+        if (!IsProduct(node) || !edit_.Rewrite(node, "FusedMatMul", edit_.at(node).inputs, {})) continue;
         TakeBias(node);
       }
       TakeResidual(node);
@@ -58,8 +57,11 @@ class ProductFuser {
         return false;
     }
     const auto* turned_b = FindAttribute<bool>(node, "transpose_b");
-    edit_.Rewrite(n, "FusedMatMul", node.inputs, {{"transpose_x2", turned_b != nullptr && *turned_b}});
-    return true;
+    return edit_.Rewrite(n, "FusedMatMul", node.inputs, {{"transpose_x2", turned_b != nullptr && *turned_b}});
+  }
+
+  void Take(int n, int user, std::vector<Port> inputs, Attributes attributes) {
+    static_cast<void>(edit_.TakeOver(n, user, "FusedMatMul", std::move(inputs), std::move(attributes)));
   }
 
   void TakeBias(int n) {
@@ -77,8 +79,7 @@ class ProductFuser {
     Port vector = edit_.AddConstant(add.name + "_bias",
                                     std::make_shared<HostTensor>(DType::kF32, flat, bias->data(), bias));
     const Node node = edit_.at(n);
-    edit_.Rewrite(n, "FusedMatMul", {node.inputs[0], node.inputs[1], vector}, {});
-    edit_.Replace({user, 0}, {n, 0});
+    Take(n, user, {node.inputs[0], node.inputs[1], vector}, {});
   }
 
   // What is added as a whole: it has an element for each of the product's.
@@ -92,8 +93,7 @@ class ProductFuser {
     std::vector<Port> inputs = edit_.at(n).inputs;
     inputs.resize(3);
     inputs.push_back(other);
-    edit_.Rewrite(n, "FusedMatMul", std::move(inputs), edit_.at(n).attributes);
-    edit_.Replace({user, 0}, {n, 0});
+    Take(n, user, std::move(inputs), edit_.at(n).attributes);
   }
 
   void TakeActivation(int n) {
@@ -108,8 +108,7 @@ class ProductFuser {
     if (name == nullptr) return;
     Attributes attributes = edit_.at(n).attributes;
     attributes["activation"] = std::string(name);
-    edit_.Rewrite(n, "FusedMatMul", edit_.at(n).inputs, std::move(attributes));
-    edit_.Replace({user, 0}, {n, 0});
+    Take(n, user, edit_.at(n).inputs, std::move(attributes));
   }
 
   Editor edit_;

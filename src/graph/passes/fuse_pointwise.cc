@@ -70,7 +70,8 @@ class PointwiseFuser {
       taken_[static_cast<size_t>(user)] = true;
     }
     if (run.count < 2) return;
-    edit_.Rewrite(run.last, "FusedPointwise", std::move(run.inputs), {{"steps", run.steps}});
+    static_cast<void>(
+        edit_.Rewrite(run.last, "FusedPointwise", std::move(run.inputs), {{"steps", run.steps}}));
   }
 
   Editor edit_;

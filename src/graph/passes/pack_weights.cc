@@ -28,7 +28,7 @@ class Packer {
     const Node node = edit_.at(n);
     Constant weight = edit_.ConstantAt(node.inputs[1]);
     if (weight == nullptr || weight->dtype() != DType::kF32 || !AllKnown(node)) return;
-    Translated translated = TranslateNode(node, Known(node), Purpose::kPacking);
+    Translated translated = TranslateNode(node, edit_.KnownInputs(node.inputs), Purpose::kPacking);
     if (!translated.packed) return;
     Attributes attributes = node.attributes;
     attributes["packed_layout"] = translated.packed->layout;
@@ -36,26 +36,12 @@ class Packer {
     attributes["packed_shape"] = ShapeOf(node, weight->shape());
     std::vector<Port> inputs = node.inputs;
     inputs[1] = Packed(node, weight, *translated.packed);
-    edit_.Rewrite(n, node.type, std::move(inputs), std::move(attributes));
+    static_cast<void>(edit_.Rewrite(n, node.type, std::move(inputs), std::move(attributes)));
   }
 
   bool AllKnown(const Node& node) {
     return std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](const Port& port) { return !port.present() || edit_.TypeOf(port).concrete(); });
-  }
-
-  std::vector<KnownInput> Known(const Node& node) {
-    std::vector<KnownInput> known;
-    for (const Port& port : node.inputs) {
-      if (!port.present()) {
-        known.push_back({});
-        continue;
-      }
-      const ValueType& type = edit_.TypeOf(port);
-      Constant value = edit_.ConstantAt(port);
-      known.push_back({true, type.dtype, type.shape, value, value != nullptr});
-    }
-    return known;
   }
 
   // A filter is [out, in, kernel...] in all fused nodes; a matrix becomes [n, k].
