@@ -8,6 +8,7 @@
 #include "api/plan_task.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "ops/overlap.h"
 #include "runtime/memory.h"
 #include "runtime/stream.h"
 #include "tensor/codes.h"
@@ -88,6 +89,13 @@ void CheckAddresses(const Plan& plan, const void* workspace, uint64_t workspace_
          workspace_size, need);
   }
   CheckAddress("workspace", workspace, static_cast<int64_t>(need));
+  const Binding whole{const_cast<void*>(workspace), 0, static_cast<int64_t>(need), "workspace"};
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    if (!ops::SharesBytes(whole, plan.binding(i))) continue;
+    Fail(kInvalidArgument, "op-workspace-overlap",
+         "the workspace and {} overlap in memory; give the workspace memory of its own",
+         plan.binding(i).name);
+  }
 }
 
 // The binding that is the index-th among those with the access; -1 when there are fewer.
@@ -146,10 +154,18 @@ void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size
          "this executor was made by {}GetWorkspaceSize; run it with {}", plan->function(), plan->function());
   }
   CheckAddresses(*plan, workspace, workspace_size);
+  std::vector<int> copied;
+  if (ops::HasOverlap(*plan)) [[unlikely]]
+    copied = ops::ReadFromCopies(*plan);
   if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
   if (!plan->has_work()) return;
   uint32_t cost = plan->cost();
-  stream.Submit(rt::MakeTask(PlanTask(std::move(plan), workspace), cost));
+  PlanTask task(std::move(plan), workspace);
+  if (copied.empty()) [[likely]] {
+    stream.Submit(rt::MakeTask(std::move(task), cost));
+  } else {
+    stream.Submit(rt::MakeTask(OverlappingPlanTask(std::move(task), std::move(copied)), cost));
+  }
 }
 
 void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor)->SetRepeatable(); }

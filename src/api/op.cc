@@ -285,7 +285,7 @@ void aclopCompile(const char* opType, int numInputs, const aclTensorDesc* const 
                   const aclTensorDesc* const outputDesc[], const OpAttributes* attr, aclopEngineType,
                   aclopCompileType, const char*) {
   graph::InstanceOf(rt::CurrentContext().device(),
-                    OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, attr), false);
+                    OpOf(opType, numInputs, inputDesc, numOutputs, outputDesc, attr));
 }
 
 void aclopInferShape(const char* opType, int numInputs, aclTensorDesc* inputDesc[], aclDataBuffer* inputs[],

@@ -7,6 +7,29 @@
 #include "runtime/memory.h"
 
 namespace belay::api {
+namespace {
+
+// A copy of the bytes that a kernel reads through a binding; what it gets is where the binding's address
+// would be. They lie in a cache line as they did.
+class Copy {
+ public:
+  Copy(const char* address, const ops::Binding& binding) {
+    const auto bytes = static_cast<size_t>(binding.end - binding.first);
+    const char* from = address + binding.first;
+    const size_t within = reinterpret_cast<uintptr_t>(from) % kCacheLine;
+    memory_ = std::make_unique_for_overwrite<char[]>(bytes + 2 * kCacheLine);
+    char* line = memory_.get() + (kCacheLine - reinterpret_cast<uintptr_t>(memory_.get()) % kCacheLine);
+    std::memcpy(line + within, from, bytes);
+    address_ = line + within - binding.first;
+  }
+  char* address() const { return address_; }
+
+ private:
+  std::unique_ptr<char[]> memory_;
+  char* address_;
+};
+
+}  // namespace
 
 PlanTask::PlanTask(ops::PlanRef plan, void* workspace)
     : plan_(std::move(plan)), workspace_(workspace), inline_{} {
@@ -24,7 +47,7 @@ PlanTask::~PlanTask() {
   if (plan_ && spilled()) delete[] more_;
 }
 
-void PlanTask::Run() const {
+void PlanTask::RunWithCopies(std::span<const int> copied) const {
   constexpr int kOnStack = 16;
   char* few[kOnStack];
   std::unique_ptr<char*[]> many;
@@ -40,6 +63,8 @@ void PlanTask::Run() const {
   }
   uint64_t scratch = plan_->workspace_bytes();
   char* workspace = scratch == 0 ? nullptr : static_cast<char*>(rt::View(workspace_, scratch));
+  std::vector<Copy> copies;
+  for (int i : copied) at[i] = copies.emplace_back(at[i], plan_->binding(i)).address();
   plan_->Run({at, workspace});
 }
 

@@ -3,7 +3,11 @@
 // and whatever has become of the executor and the tensors.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ops/plan.h"
 #include "runtime/task.h"
@@ -20,7 +24,9 @@ class PlanTask {
   PlanTask& operator=(PlanTask&&) = delete;
   ~PlanTask();
 
-  void Run() const;
+  void Run() const { RunWithCopies({}); }
+  // These bindings are read from copies that are made first.
+  void RunWithCopies(std::span<const int> copied) const;
   void Ranges(rt::RangeVisitor& visit) const;
   void Describe(std::string& out) const { out = plan_->function(); }
 
@@ -35,6 +41,27 @@ class PlanTask {
     void* inline_[kInline];
     void** more_;
   };
+};
+
+// The same for a plan that writes where it reads.
+class OverlappingPlanTask {
+ public:
+  static constexpr const char* kName = PlanTask::kName;
+  static constexpr rt::TaskKind kKind = PlanTask::kKind;
+
+  OverlappingPlanTask(PlanTask task, std::vector<int> copied)
+      : whole_(std::make_unique<Whole>(Whole{std::move(task), std::move(copied)})) {}
+
+  void Run() const { whole_->task.RunWithCopies(whole_->copied); }
+  void Ranges(rt::RangeVisitor& visit) const { whole_->task.Ranges(visit); }
+  void Describe(std::string& out) const { whole_->task.Describe(out); }
+
+ private:
+  struct Whole {
+    PlanTask task;
+    std::vector<int> copied;
+  };
+  std::unique_ptr<Whole> whole_;
 };
 
 }  // namespace belay::api

@@ -6,30 +6,12 @@
 #include "runtime/context.h"
 
 namespace belay::api {
-namespace {
-
 using graph::Buffer;
-
-bool Overlap(const Buffer& a, const Buffer& b) {
-  auto pa = reinterpret_cast<uintptr_t>(a.data), pb = reinterpret_cast<uintptr_t>(b.data);
-  return pa < pb + b.bytes && pb < pa + a.bytes;
-}
-
-bool AnyOverlap(const std::vector<Buffer>& inputs, const std::vector<Buffer>& outputs) {
-  for (const Buffer& output : outputs) {
-    for (const Buffer& input : inputs) {
-      if (Overlap(input, output)) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
 
 std::shared_ptr<graph::Instance> RunOp(const graph::SingleOp& op, const std::vector<Buffer>& inputs,
                                        const std::vector<Buffer>& outputs, rt::Stream& stream,
                                        std::shared_ptr<graph::DynamicResult> result) {
-  auto instance = graph::InstanceOf(stream.context().device(), op, AnyOverlap(inputs, outputs));
+  auto instance = graph::InstanceOf(stream.context().device(), op);
   instance->Execute(stream, inputs, outputs, std::move(result));
   return instance;
 }
@@ -40,8 +22,7 @@ aclopHandle* NewOpHandle(graph::SingleOp op) {
   bool open = std::any_of(op.inputs.begin(), op.inputs.end(), [](const graph::OpArgument& input) {
     return input.present && !input.type.concrete();
   });
-  if (!open)
-    graph::InstanceOf(device, op, false);  // what cannot run has no handle, and the first run is fast
+  if (!open) graph::InstanceOf(device, op);  // what cannot run has no handle, and the first run is fast
   return AsHandle<aclopHandle*>(graph::g_op_handles.Create(graph::OpHandle{std::move(op)}));
 }
 

@@ -13,7 +13,24 @@
 
 namespace belay::graph {
 
-// What one execution works on, from its call until it is over.
+namespace {
+
+char* ViewOf(const Buffer& buffer) { return static_cast<char*>(rt::View(buffer.data, buffer.bytes)); }
+
+// What the graph touches of a buffer.
+Buffer Used(const Buffer& buffer, const ModelPort& port) {
+  return {buffer.data, port.type.concrete() ? std::min(buffer.bytes, port.bytes) : buffer.bytes};
+}
+
+bool Overlap(const Buffer& a, const Buffer& b) {
+  const auto at_a = reinterpret_cast<uintptr_t>(a.data), at_b = reinterpret_cast<uintptr_t>(b.data);
+  return at_a < at_b + b.bytes && at_b < at_a + a.bytes && a.bytes != 0 && b.bytes != 0;
+}
+
+}  // namespace
+
+// What one execution works on, from its call until it is over. Inputs that lie where outputs do are read from
+// copies, which are made when the execution begins.
 class InstanceArguments final : public rt::LaunchArguments {
  public:
   InstanceArguments(std::shared_ptr<Instance> instance, std::span<const Buffer> inputs,
@@ -21,12 +38,34 @@ class InstanceArguments final : public rt::LaunchArguments {
       : instance_(std::move(instance)),
         inputs_(inputs.begin(), inputs.end()),
         outputs_(outputs.begin(), outputs.end()),
-        result_(std::move(result)) {}
-  void Bind() noexcept override { instance_->Bind(inputs_, outputs_, result_); }
+        result_(std::move(result)) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Buffer input = Used(inputs_[i], instance_->inputs()[i]);
+      for (size_t k = 0; k < outputs_.size(); ++k) {
+        if (!Overlap(input, Used(outputs_[k], instance_->outputs()[k]))) continue;
+        copies_.push_back({i, input.bytes, std::make_unique_for_overwrite<char[]>(input.bytes)});
+        break;
+      }
+    }
+  }
+
+  void Bind() noexcept override {
+    for (const Copy& copy : copies_) {
+      std::memcpy(copy.memory.get(), ViewOf(inputs_[copy.input]), copy.bytes);
+      inputs_[copy.input].data = copy.memory.get();
+    }
+    instance_->Bind(inputs_, outputs_, result_);
+  }
 
  private:
+  struct Copy {
+    size_t input;
+    size_t bytes;
+    std::unique_ptr<char[]> memory;
+  };
   std::shared_ptr<Instance> instance_;
   std::vector<Buffer> inputs_, outputs_;
+  std::vector<Copy> copies_;
   std::shared_ptr<DynamicResult> result_;
 };
 
@@ -40,8 +79,6 @@ rt::CaptureNode NodeOf(rt::Task task, std::vector<uint32_t> after) {
   node.after = std::move(after);
   return node;
 }
-
-char* ViewOf(const Buffer& buffer) { return static_cast<char*>(rt::View(buffer.data, buffer.bytes)); }
 
 // Device memory of the instance; it may go with the device before the instance does.
 class OwnMemory {
@@ -69,8 +106,7 @@ class OwnMemory {
 
 class StaticInstance final : public Instance {
  public:
-  StaticInstance(rt::Device& device, const Graph& graph, Buffer work, bool outputs_apart)
-      : Instance(device), program_(graph, outputs_apart) {
+  StaticInstance(rt::Device& device, const Graph& graph, Buffer work) : Instance(device), program_(graph) {
     inputs_ = program_.inputs();
     outputs_ = program_.outputs();
     bases_.resize(program_.base_count());
@@ -205,6 +241,17 @@ void CheckBuffers(std::span<const Buffer> buffers, const std::vector<ModelPort>&
   }
 }
 
+void CheckApart(std::span<const Buffer> outputs, const std::vector<ModelPort>& ports) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    for (size_t k = i + 1; k < ports.size(); ++k) {
+      if (!Overlap(Used(outputs[i], ports[i]), Used(outputs[k], ports[k]))) continue;
+      Fail(100000, "model-outputs-overlap",
+           "the buffers of outputs {} ('{}') and {} ('{}') overlap in memory; give each memory of its own", i,
+           ports[i].name, k, ports[k].name);
+    }
+  }
+}
+
 // For a program or, where only the data decides shapes, for the interpreter.
 Specialised Prepared(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise) {
   Specialised specialised = Specialise(graph, inputs, Purpose::kTypes);  // the program makes the plans
@@ -234,6 +281,7 @@ void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::
   }
   CheckBuffers(inputs, inputs_, "input");
   CheckBuffers(outputs, outputs_, "output");
+  CheckApart(outputs, outputs_);
   model_->Execute(
       stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, std::move(result)));
 }
@@ -249,7 +297,7 @@ std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph,
                                        std::span<const ValueType> inputs, const InstanceOptions& options) {
   Specialised specialised = Prepared(graph, inputs, options.optimise);
   if (specialised.dynamic_at.empty()) {
-    return std::make_shared<StaticInstance>(device, specialised.graph, options.work, options.outputs_apart);
+    return std::make_shared<StaticInstance>(device, specialised.graph, options.work);
   }
   return std::make_shared<DynamicInstance>(device, std::move(specialised.graph));
 }

@@ -37,6 +37,7 @@ class Instance : public std::enable_shared_from_this<Instance> {
   virtual bool alive() const = 0;
 
   // Queues one execution. The buffers are as large as the ports say; what they hold is copied, not they.
+  // Outputs may lie where inputs lie.
   // Executions of one instance run one after another. An output of a dynamic graph without data is only
   // left in `result`.
   void Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
@@ -60,7 +61,6 @@ class Instance : public std::enable_shared_from_this<Instance> {
 
 struct InstanceOptions {
   Buffer work = {};  // memory of the caller that is large enough; otherwise the instance has its own
-  bool outputs_apart = false;  // no output may lie where an input does
   const BuildOptions* optimise =
       nullptr;  // for a graph that was not optimised yet, since its sizes were open
 };

@@ -47,8 +47,7 @@ std::vector<ModelPort> OutputPorts(const Graph& graph) {
 // Builds a program node by node. A storage is a stretch of memory; several values may be views of one.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Graph& graph, Program& program, bool outputs_apart)
-      : graph_(graph), program_(program), outputs_apart_(outputs_apart) {}
+  ProgramBuilder(const Graph& graph, Program& program) : graph_(graph), program_(program) {}
 
   void Build() {
     values_.resize(graph_.nodes.size());
@@ -246,7 +245,7 @@ class ProgramBuilder {
     program_.outputs_.push_back(PortOf(output.name, {value.dtype, Format::kND, true, value.shape}));
     int storage = StorageOf(value);
     bool is_work = storages_[static_cast<size_t>(storage)].kind == Storage::kWork;
-    if (is_work && !outputs_apart_) return MakePort(storage, number);
+    if (is_work) return MakePort(storage, number);
     if (value.constant == nullptr && CountOf(value.shape) == 0) return;
     CopyTo(NewPort(number, program_.outputs_.back().bytes), value);
   }
@@ -405,7 +404,6 @@ class ProgramBuilder {
 
   const Graph& graph_;
   Program& program_;
-  const bool outputs_apart_;
   std::vector<std::optional<Translated>> ahead_;  // of the nodes
   std::vector<std::vector<Value>> values_;        // of each node's outputs
   std::vector<Storage> storages_;
@@ -414,9 +412,7 @@ class ProgramBuilder {
   std::vector<int> owners_;             // storages that hold a stretch of the work memory
 };
 
-Program::Program(const Graph& graph, bool outputs_apart) {
-  ProgramBuilder(graph, *this, outputs_apart).Build();
-}
+Program::Program(const Graph& graph) { ProgramBuilder(graph, *this).Build(); }
 
 void Program::Run(const Kernel& kernel, char* const* bases) {
   constexpr size_t kOnStack = 16;

@@ -41,9 +41,7 @@ struct ModelPort {
 class Program {
  public:
   // Compiles a specialised graph that is not dynamic.
-  // `outputs_apart`: results are copied to the outputs at the end, because an output may be the memory of an
-  // input too.
-  explicit Program(const Graph& graph, bool outputs_apart = false);
+  explicit Program(const Graph& graph);
 
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const std::vector<ModelPort>& inputs() const { return inputs_; }

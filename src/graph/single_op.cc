@@ -57,10 +57,9 @@ struct KeyOfAttribute {
 };
 
 // What two calls must have in common to be the same to us.
-std::string KeyOf(int device, const SingleOp& op, bool outputs_apart) {
+std::string KeyOf(int device, const SingleOp& op) {
   std::string key = op.type + '\0';
   key += static_cast<char>(device);
-  key += outputs_apart ? 'a' : 'i';
   key += static_cast<char>(op.outputs);
   for (const OpArgument& input : op.inputs) {
     key += input.present ? static_cast<char>(input.type.dtype) : '-';
@@ -161,8 +160,8 @@ void FitPads(SingleOp& op) {
   if (GivesWhatIsDescribed(other)) op = std::move(other);
 }
 
-std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, bool outputs_apart) {
-  std::string key = KeyOf(device.id(), op, outputs_apart);
+std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op) {
+  std::string key = KeyOf(device.id(), op);
   Prepared& prepared = ThePrepared();
   {
     std::lock_guard guard(prepared.lock);
@@ -172,7 +171,7 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, boo
   Graph graph = GraphOf(op);
   std::vector<ValueType> types;
   for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
-  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {.outputs_apart = outputs_apart});
+  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types);
   std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
   std::lock_guard guard(prepared.lock);
   if (prepared.ops.size() >= prepared.most) gone.swap(prepared.ops);
@@ -204,8 +203,7 @@ std::vector<ValueType> InferOutputs(const SingleOp& op) {
 bool IsPrepared(rt::Device& device, const SingleOp& op) {
   Prepared& prepared = ThePrepared();
   std::lock_guard guard(prepared.lock);
-  return prepared.ops.count(KeyOf(device.id(), op, false)) != 0 ||
-         prepared.ops.count(KeyOf(device.id(), op, true)) != 0;
+  return prepared.ops.count(KeyOf(device.id(), op)) != 0;
 }
 
 void SetMostKept(size_t count) {

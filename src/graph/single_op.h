@@ -45,9 +45,8 @@ struct OpHandle {
 extern HandleTable<OpAttributes, HandleKind::kOpAttributes> g_op_attributes;
 extern HandleTable<OpHandle, HandleKind::kOpHandle> g_op_handles;
 
-// Ready to run on the device. Its inputs are those that are present and not constant. `outputs_apart`:
-// outputs may lie where inputs lie.
-std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op, bool outputs_apart);
+// Ready to run on the device. Its inputs are those that are present and not constant.
+std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op);
 
 // Some callers (onnxruntime) give the pads of a window in ONNX's order, all begins before all ends. Puts them
 // in ours where only that gives the output that the caller describes.

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "ops/overlap.h"
 #include "ops/schema.h"
 #include "tensor/codes.h"
 #include "tensor/promote.h"
@@ -64,6 +65,22 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
   }
 }
 
+View ViewOf(const Tensor* tensor) {
+  if (tensor == nullptr) return {};
+  return {tensor->shape, tensor->strides, tensor->offset, InfoOf(tensor->dtype).bits};
+}
+
+// In the order in which the arguments were bound.
+std::vector<View> ViewsOf(std::span<const Arg> args) {
+  std::vector<View> views;
+  for (const Arg& arg : args) {
+    if (arg.kind == ArgKind::kTensor) views.push_back(ViewOf(arg.tensor));
+    if (arg.kind != ArgKind::kTensors || arg.tensors == nullptr) continue;
+    for (HandleBits item : arg.tensors->items) views.push_back(ViewOf(tensor::g_tensors.Find(item)));
+  }
+  return views;
+}
+
 void CheckOut(const Op& op, const Args& args, DType compute) {
   const Tensor& out = args.tensor(op.out);
   if (op.shape != nullptr) {
@@ -101,6 +118,8 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
   const Op& op = *form.op;
   try {
     for (size_t i = 0; i < args.size(); ++i) CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
+    if (HasOverlap(*plan)) [[unlikely]]
+      plan->KeepViews(ViewsOf(args));
     Args in_op_order(form, args.data());
     DType compute = op.dtype != nullptr ? op.dtype(in_op_order) : DType::kUndefined;
     if (op.out >= 0) CheckOut(op, in_op_order, compute);

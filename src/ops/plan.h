@@ -39,6 +39,14 @@ struct Binding {
   bool present;  // false: an optional tensor that was not given
 };
 
+// Where the elements of a tensor lie.
+struct View {
+  tensor::Shape shape;
+  tensor::Strides strides;
+  int64_t offset = 0;  // elements
+  int64_t bits = 0;    // of an element
+};
+
 // What a kernel sees when it runs: the CPU's pointer for each binding, and the workspace.
 struct Frame {
   char* const* at;
@@ -75,6 +83,9 @@ class alignas(kCacheLine) Plan {
     if (i >= 0 && i < 16) may_lie_on_ = static_cast<uint16_t>(may_lie_on_ | 1u << i);
   }
 
+  // Where the elements of all bindings lie, for a plan whose tensors seem to overlap.
+  void KeepViews(std::vector<View> views) { views_ = std::make_unique<std::vector<View>>(std::move(views)); }
+
   void SetWorkspace(uint64_t bytes) { workspace_bytes_ = bytes; }
   // Roughly how many nanoseconds a run takes.
   void SetCost(uint64_t ns) { cost_ = ns > 0xffffffff ? 0xffffffff : static_cast<uint32_t>(ns); }
@@ -85,6 +96,8 @@ class alignas(kCacheLine) Plan {
   uint64_t workspace_bytes() const { return workspace_bytes_; }
   uint32_t cost() const { return cost_; }
   bool may_lie_on(int i) const { return i < 16 && (may_lie_on_ >> i & 1u) != 0; }
+  // Null where it was not kept.
+  const View* view(int i) const { return views_ == nullptr ? nullptr : &(*views_)[static_cast<size_t>(i)]; }
   bool has_work() const { return run_ != nullptr; }
   int binding_count() const { return binding_count_; }
   const Binding& binding(int i) const { return Bindings()[i]; }
@@ -126,6 +139,7 @@ class alignas(kCacheLine) Plan {
   uint16_t body_bytes_ = 0;
   uint16_t may_lie_on_ = 0;                     // a bit for each binding
   std::unique_ptr<std::vector<Binding>> more_;  // all of them, once there are more than fit inline
+  std::unique_ptr<std::vector<View>> views_;
   Binding bindings_[kInlineBindings];
   alignas(16) std::byte body_[kInlineBody];
 

@@ -80,6 +80,13 @@ struct Operand {
   Shape shape() const { return tensor != nullptr ? tensor->shape : Shape{}; }
 };
 
+// The same layout and type: on the same address, element i of one is element i of the other.
+inline bool IsSameView(const Operand& operand, const Operand& out) {
+  return operand.tensor != nullptr && operand.binding >= 0 && operand.dtype() == out.dtype() &&
+         operand.tensor->shape == out.tensor->shape && operand.tensor->strides == out.tensor->strides &&
+         operand.tensor->offset == out.tensor->offset;
+}
+
 using OperandList = std::vector<Operand>;
 
 struct Form;

@@ -142,10 +142,12 @@ uint64_t ModelRI::AddTurn(Stream& stream, std::unique_ptr<LaunchArguments> argum
 
 // True when all earlier replays are over; else the stream is parked until they are.
 bool ModelRI::MyTurn(Stream& stream, uint64_t turn, bool* dropped) {
-  std::lock_guard guard(turns_lock_);
+  std::unique_lock guard(turns_lock_);
   Turn& front = turns_.front();
   if (front.number == turn) {
-    if (front.arguments != nullptr && !std::exchange(front.bound, true)) front.arguments->Bind();
+    LaunchArguments* begins = std::exchange(front.bound, true) ? nullptr : front.arguments.get();
+    guard.unlock();  // binding may copy inputs
+    if (begins != nullptr) begins->Bind();
     return true;
   }
   auto mine = std::lower_bound(turns_.begin(), turns_.end(), turn,

@@ -95,8 +95,7 @@ TEST_F(ParallelFailure, OfAllAtOnceIsOneOfThem) {
                   if (number < 2) meeting.Come();
                   Fail(507800 + number, "a-test", "piece {}", number);
                 });
-              }) /
-                  100,
+              }) / 100,
               5078);
     EXPECT_LE(begun.load(), kWorkers) << "pieces that nobody had begun are left out";
   }

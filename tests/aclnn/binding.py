@@ -107,13 +107,17 @@ class Device:
 
     def execute(self, name: str, size: int, executor: int):
         """Stage two, and the wait for its end."""
+        self._check(self.try_execute(name, size, executor), f'aclnn{name}')
+
+    def try_execute(self, name: str, size: int, executor: int) -> int:
+        """The same, where stage two may refuse: its code."""
         workspace = self.malloc(size) if size else None
         code = getattr(self._ops, f'aclnn{name}')(
             ctypes.c_void_p(workspace), ctypes.c_uint64(size), ctypes.c_void_p(executor), self.stream)
-        self._check(code, f'aclnn{name}')
         self._check(self._acl.aclrtSynchronizeStream(self.stream), f'aclnn{name}: its task')
         if workspace:
             self.free(workspace)
+        return code
 
 
 def headers() -> Path:

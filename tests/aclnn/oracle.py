@@ -3,6 +3,7 @@
 
   oracle.py FAMILY...    the cases and the documented errors of these families (or `all`)
   oracle.py refusals     calls that one function alone must refuse
+  oracle.py aliases      every function with results on its operands
   oracle.py coverage     every function of include/aclnnop is in a table or in EXCEPTIONS
 
 BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions.
@@ -17,6 +18,7 @@ except ImportError:
     print('skipped: numpy is not installed (python3-numpy)')
     sys.exit(77)
 
+import aliases
 import attention
 import binding
 import cases
@@ -35,6 +37,7 @@ from values import Random
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel)}
 
 TIMES = 24  # cases for each function
+ALIASED_TIMES = 3  # those that are called in every placing
 
 # Functions that no table can hold, and why.
 EXCEPTIONS: dict[str, str] = {}
@@ -62,9 +65,13 @@ def run_function(device, row, form, seed: int, times: int) -> list[str]:
         return failures + [f'errors: the table itself: {type(fault).__name__}: {fault}']
 
 
-def run_families(names: list[str]) -> int:
+def run_aliases(device, row, form, seed: int, times: int) -> list[str]:
+    return aliases.check(device, row, form, lambda number: generator(seed, row.name, number), times)
+
+
+def run_families(names: list[str], run=run_function, times: int = TIMES) -> int:
     seed = int(os.environ.get('BELAY_SEED', '20260101'))
-    more = int(os.environ.get('BELAY_TIMES', '1'))
+    times *= int(os.environ.get('BELAY_TIMES', '1'))
     only = os.environ.get('BELAY_ONLY', '').split()
     known = forms.read_forms()
     device = binding.open_device()
@@ -73,8 +80,8 @@ def run_families(names: list[str]) -> int:
     for row in (row for name in names for row in FAMILIES[name].rows.values()):
         if only and row.name not in only:
             continue
-        failures = run_function(device, row, known[row.name], seed, TIMES * more)
-        calls += TIMES * more
+        failures = run(device, row, known[row.name], seed, times)
+        calls += times
         failed += bool(failures)
         for failure in failures[:3]:
             print(f'{row.name}: {failure}')
@@ -113,4 +120,6 @@ if __name__ == '__main__':
         sys.exit(check_coverage())
     if sys.argv[1:] == ['refusals']:
         sys.exit(run_refusals())
+    if sys.argv[1:] == ['aliases']:
+        sys.exit(run_families(list(FAMILIES), run_aliases, ALIASED_TIMES))
     sys.exit(run_families(list(FAMILIES) if sys.argv[1:] == ['all'] else sys.argv[1:]))

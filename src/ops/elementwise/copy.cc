@@ -22,10 +22,11 @@ struct CopyBody {
   int64_t to_size, from_size;
   int bindings[2];
   bool stream;
+  bool same_view;
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + nest.offset(0), frame.at[bindings[1]] + nest.offset(1)};
-    if (base[0] == base[1] && to == from && nest.step(0) == nest.step(1)) return;  // onto itself
+    if (base[0] == base[1] && same_view) return;  // onto itself
     nest.WalkAll(
         base, [this](char** at, int64_t n) { Row(at[0], at[1], n); },
         [this] {
@@ -104,6 +105,8 @@ bool WorthStreaming(const LoopNest& nest, int64_t size) {
 }
 
 void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
+  const bool same_view = IsSameView(src, out);
+  if (same_view) plan.MayLieOn(src.binding);
   if (out.tensor->empty() || PlanTransposed(plan, src, out)) return;
   CopyBody body;
   body.nest = LoopNest(out.tensor->shape, {out, src});
@@ -113,6 +116,7 @@ void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
   body.from_size = static_cast<int64_t>(BytesOf(body.from));
   body.bindings[0] = out.binding;
   body.bindings[1] = src.binding;
+  body.same_view = same_view;
   body.stream = src.tensor->data != out.tensor->data && WorthStreaming(body.nest, body.to_size);
   plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
   plan.SetBody(body);

@@ -156,13 +156,6 @@ LoopNest NestOf(const Operand& out, std::initializer_list<Operand> in) {
   }
 }
 
-// Element for element, so that one may be written over the other.
-bool IsSame(const Operand& operand, const Operand& out) {
-  return operand.tensor != nullptr && operand.binding >= 0 && operand.dtype() == out.dtype() &&
-         operand.shape() == out.shape() && operand.tensor->strides == out.tensor->strides &&
-         operand.tensor->offset == out.tensor->offset;
-}
-
 }  // namespace
 
 LoopAttributes::LoopAttributes(std::initializer_list<double> values) {
@@ -199,7 +192,7 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
   for (const Operand& operand : in) {
     SetOperand(body, ++k, operand, compute);
     body.direct = body.direct && body.lanes[k].direct();
-    if (IsSame(operand, out)) plan.MayLieOn(operand.binding);
+    if (IsSameView(operand, out)) plan.MayLieOn(operand.binding);
     in_place = in_place || (operand.tensor != nullptr &&
                             (out.binding == operand.binding || out.tensor->data == operand.tensor->data));
   }

@@ -127,7 +127,7 @@ void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand&
   body.rows = LoopNest(heads[0].shape,
                        {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}, Operand{&heads[3]}});
   for (int64_t i = 0; i < body.size; ++i) body.turns.push_back(TurnOf(static_cast<Mode>(mode), i, body.size));
-  plan.MayLieOn(x.binding);  // a row is read before it is written
+  if (IsSameView(x, out)) plan.MayLieOn(x.binding);  // a row is read before it is written
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
   plan.SetBody(body);
 }

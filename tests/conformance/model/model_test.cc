@@ -41,6 +41,51 @@ TEST_F(Model, RunsOnAStreamAfterItsDatasetsAreGone) {
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
+// t = a transposed, s = a + b, and b as it is.
+std::string ThreeResults() {
+  onnx_builder::Model model;
+  model.inputs = {onnx_builder::Value("a", {2, 3}), onnx_builder::Value("b", {2, 3})};
+  model.outputs = {onnx_builder::Value("t", {3, 2}), onnx_builder::Value("s", {2, 3}),
+                   onnx_builder::Value("c", {2, 3})};
+  model.nodes = {onnx_builder::Node("Transpose", {"a"}, {"t"}), onnx_builder::Node("Add", {"a", "b"}, {"s"}),
+                 onnx_builder::Node("Identity", {"b"}, {"c"})};
+  return model.Bytes();
+}
+
+TEST_F(Model, ResultsMayLieWhereInputsLie) {
+  uint32_t id = Load(Compile(ThreeResults()));
+  DeviceBuffer a(24), b(24), c(24);
+  Fill(a, 6);
+  for (int i = 0; i < 6; ++i) b.floats()[i] = static_cast<float>(10 * i);
+  Dataset in(a.buffer()), out(b.buffer());  // t on b, s on a
+  in.Add(b.buffer());
+  out.Add(a.buffer());
+  out.Add(c.buffer());
+  ASSERT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS) << aclGetRecentErrMsg();
+  const float transposed[] = {0, 3, 1, 4, 2, 5};
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(b.floats()[i], transposed[i]);
+    EXPECT_EQ(a.floats()[i], static_cast<float>(11 * i));
+    EXPECT_EQ(c.floats()[i], static_cast<float>(10 * i));
+  }
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
+TEST_F(Model, ResultsThatOverlapAreRefused) {
+  uint32_t id = Load(Compile(ThreeResults()));
+  DeviceBuffer a(24), b(24), c(48);
+  aclDataBuffer* late = aclCreateDataBuffer(c.floats() + 5, 24);
+  Dataset in(a.buffer()), out(c.buffer());
+  in.Add(b.buffer());
+  out.Add(late);
+  DeviceBuffer rest(24);
+  out.Add(rest.buffer());
+  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_INVALID_PARAM);
+  EXPECT_THAT(std::string(aclGetRecentErrMsg()), ::testing::HasSubstr("model-outputs-overlap"));
+  EXPECT_EQ(aclDestroyDataBuffer(late), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+}
+
 TEST_F(Model, DescribesItself) {
   uint32_t id = Load(Compile(onnx_builder::SixTimes({2, 3})));
   EXPECT_EQ(aclmdlGetNumInputs(desc_), 1u);

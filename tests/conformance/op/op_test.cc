@@ -226,6 +226,30 @@ TEST_F(Op, WritesAViewInPlace) {
   EXPECT_THAT(dst.values(), testing::ElementsAre(0, 10, 2, 3, 11, 5));
 }
 
+TEST_F(Op, AResultMayLieWhereTheOperandLies) {
+  Floats x({2, 3}, {0, 1, 2, 3, 4, 5}), described({3, 2});
+  struct Ints {
+    int64_t values[2] = {1, 0}, dims[1] = {2};
+    aclTensorDesc* desc = aclCreateTensorDesc(ACL_INT64, 1, dims, ACL_FORMAT_ND);
+    aclDataBuffer* buffer = aclCreateDataBuffer(values, sizeof values);
+    Ints() { aclSetTensorPlaceMent(desc, ACL_MEMTYPE_HOST); }
+    ~Ints() {
+      aclDestroyTensorDesc(desc);
+      aclDestroyDataBuffer(buffer);
+    }
+  } perm;
+  const aclTensorDesc* in_desc[] = {x.desc(), perm.desc};
+  const aclDataBuffer* in[] = {x.buffer(), perm.buffer};
+  const aclTensorDesc* out_desc = described.desc();
+  aclDataBuffer* out = x.buffer();
+  ASSERT_EQ(aclopCompileAndExecute("Transpose", 2, in_desc, in, 1, &out_desc, &out, attr_, ACL_ENGINE_SYS,
+                                   ACL_COMPILE_SYS, nullptr, nullptr),
+            ACL_SUCCESS)
+      << aclGetRecentErrMsg();
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
+  EXPECT_THAT(x.values(), testing::ElementsAre(0, 3, 1, 4, 2, 5));
+}
+
 TEST_F(Op, HandlesAndCasts) {
   Floats a({2}, {1.5f, -2.5f}), b({2}, {1, 1}), y({2});
   const aclTensorDesc* in_desc[] = {a.desc(), b.desc()};

@@ -1,0 +1,133 @@
+#include "ops/overlap.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+intptr_t Begin(const Binding& binding) { return reinterpret_cast<intptr_t>(binding.address) + binding.first; }
+intptr_t End(const Binding& binding) { return reinterpret_cast<intptr_t>(binding.address) + binding.end; }
+
+// Whether stride[0] * x[0] + stride[1] * x[1] + ... can be a given sum, with 0 <= x[i] <= most[i].
+class Sums {
+ public:
+  void Add(int64_t stride, int64_t most) {
+    if (stride != 0 && most != 0) terms_.push_back({stride, most, 0, 0});
+  }
+
+  // Also true when that takes too long to find out.
+  bool Reach(int64_t sum) {
+    std::sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) { return a.stride > b.stride; });
+    int64_t reach = 0, divisor = 0;
+    for (auto term = terms_.rbegin(); term != terms_.rend(); ++term) {
+      term->reach = reach += term->stride * term->most;
+      term->divisor = divisor = std::gcd(divisor, term->stride);
+    }
+    return Search(0, sum);
+  }
+
+ private:
+  struct Term {
+    int64_t stride, most;
+    int64_t reach, divisor;  // of this one and those after it
+  };
+
+  bool Search(size_t i, int64_t sum) {
+    if (sum == 0) return true;
+    if (i == terms_.size() || sum < 0 || sum > terms_[i].reach || sum % terms_[i].divisor != 0) return false;
+    if (++steps_ > kMostSteps) return true;
+    const int64_t rest = i + 1 < terms_.size() ? terms_[i + 1].reach : 0;
+    const Term& term = terms_[i];
+    const int64_t least = sum <= rest ? 0 : (sum - rest + term.stride - 1) / term.stride;
+    for (int64_t x = std::min(term.most, sum / term.stride); x >= least; --x) {
+      if (Search(i + 1, sum - x * term.stride)) return true;
+    }
+    return false;
+  }
+
+  static constexpr int kMostSteps = 1 << 14;
+  std::vector<Term> terms_;
+  int steps_ = 0;
+};
+
+// Whether an element of one shares memory with an element of the other. In bits, from the first one's
+// address: an element of `a` begins at the sum of its terms, one of `b` at `apart` and the sum of its own.
+bool SharesElements(const View& a, const View& b, int64_t apart) {
+  Sums sums;
+  int64_t sum = apart;
+  auto add = [&](const View& view, bool turned) {
+    const int64_t offset = view.offset * view.bits;
+    sum += turned ? offset : -offset;
+    for (int d = 0; d < view.shape.rank(); ++d) {
+      const int64_t stride = view.strides[d] * view.bits, most = view.shape[d] - 1;
+      sums.Add(stride, most);
+      if (turned) sum += stride * most;  // x from the other end
+    }
+    sums.Add(1, view.bits - 1);
+    if (turned) sum += view.bits - 1;
+  };
+  add(a, false);
+  add(b, true);
+  return sums.Reach(sum);
+}
+
+bool Overlaps(const Plan& plan, int i, int k) {
+  const Binding &a = plan.binding(i), &b = plan.binding(k);
+  if (!SharesBytes(a, b)) return false;
+  const View *view_a = plan.view(i), *view_b = plan.view(k);
+  if (view_a == nullptr || view_b == nullptr) return true;
+  return SharesElements(*view_a, *view_b,
+                        (reinterpret_cast<intptr_t>(b.address) - reinterpret_cast<intptr_t>(a.address)) * 8);
+}
+
+// The same elements in the same places, for a kernel that reads each before it writes it.
+bool Copes(const Plan& plan, int read, int written) {
+  const Binding &a = plan.binding(read), &b = plan.binding(written);
+  return plan.may_lie_on(read) && Begin(a) == Begin(b) && End(a) == End(b);
+}
+
+}  // namespace
+
+bool ManyOverlap(const Plan& plan) {
+  std::vector<const Binding*> sorted;
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    if (plan.binding(i).first != plan.binding(i).end) sorted.push_back(&plan.binding(i));
+  }
+  std::sort(sorted.begin(), sorted.end(), [](auto a, auto b) { return Begin(*a) < Begin(*b); });
+  intptr_t read_until = 0, written_until = 0;
+  for (const Binding* binding : sorted) {
+    const bool writes = Writes(binding->access);
+    if (Begin(*binding) < written_until || (writes && Begin(*binding) < read_until)) return true;
+    intptr_t& until = writes ? written_until : read_until;
+    until = std::max(until, End(*binding));
+  }
+  return false;
+}
+
+std::vector<int> ReadFromCopies(const Plan& plan) {
+  std::vector<int> copied;
+  const int n = plan.binding_count();
+  for (int i = 0; i < n; ++i) {
+    const Binding& written = plan.binding(i);
+    if (!Writes(written.access)) continue;
+    for (int k = 0; k < n; ++k) {
+      const Binding& other = plan.binding(k);
+      if (k == i || (Writes(other.access) && k < i) || !Overlaps(plan, i, k)) continue;
+      if (Writes(other.access)) {
+        Fail(tensor::kInvalidArgument, "op-results-overlap",
+             "{} and {} overlap in memory, and both are written; give each memory of its own", written.name,
+             other.name);
+      }
+      if (!Copes(plan, k, i)) copied.push_back(k);
+    }
+  }
+  std::sort(copied.begin(), copied.end());
+  copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
+  return copied;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,42 @@
+// Results that lie where operands lie. A plan is to compute as if all of its operands had been read before
+// anything was written; only the addresses that a run gets tell whether there is anything to do for that.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/plan.h"
+
+namespace belay::ops {
+
+inline bool SharesBytes(const Binding& a, const Binding& b) {
+  const auto at_a = reinterpret_cast<intptr_t>(a.address), at_b = reinterpret_cast<intptr_t>(b.address);
+  return at_a + a.first < at_b + b.end && at_b + b.first < at_a + a.end && a.first != a.end &&
+         b.first != b.end;
+}
+
+// Most that are compared each with each.
+inline constexpr int kFewBindings = 16;
+bool ManyOverlap(const Plan& plan);
+
+// Something that the plan writes lies between the first and the last byte of another tensor of its.
+inline bool HasOverlap(const Plan& plan) {
+  const int n = plan.binding_count();
+  if (n > kFewBindings) [[unlikely]]
+    return ManyOverlap(plan);
+  for (int i = 0; i < n; ++i) {
+    const Binding& written = plan.binding(i);
+    if (!Writes(written.access)) continue;
+    for (int k = 0; k < n; ++k) {
+      if (k != i && SharesBytes(written, plan.binding(k))) [[unlikely]]
+        return true;
+    }
+  }
+  return false;
+}
+
+// The bindings that a run must read from copies; none where the kernel copes, or where the tensors only
+// interleave. Throws Error 161002 when two results overlap.
+std::vector<int> ReadFromCopies(const Plan& plan);
+
+}  // namespace belay::ops
