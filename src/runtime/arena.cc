@@ -14,6 +14,9 @@ namespace {
 // Address space is opened in steps of this much, so that a wild pointer into the rest still faults.
 constexpr uint32_t kGrowPages = (64u << 20) >> kPageShift;
 
+// A span of frees is this many times what was live at most.
+constexpr uint64_t kPeaksInSpan = 16;
+
 constexpr size_t ClassBytes(SizeClass c) {
   return IsSmall(c) ? detail::kSmallBytes[c] : LargeClassPages(c) << kPageShift;
 }
@@ -54,12 +57,14 @@ void* Arena::Allocate(size_t bytes, Padding padding, bool huge_pages) {
   size_t charged = Padded(bytes, padding);
   if (!Charge(charged)) return nullptr;
   size_t need = charged + kRedZone;
-  uintptr_t block = need <= kMaxSmallBytes ? TakeSmall(SmallClassOf(need))
-                                           : TakeLarge(LargeClassOf((need + kPageBytes - 1) >> kPageShift));
+  SizeClass c =
+      need <= kMaxSmallBytes ? SmallClassOf(need) : LargeClassOf((need + kPageBytes - 1) >> kPageShift);
+  uintptr_t block = IsSmall(c) ? TakeSmall(c) : TakeLarge(c);
   if (block == 0) {
     Uncharge(charged);
     return nullptr;
   }
+  if (!IsSmall(c)) rounding_.fetch_add(ClassBytes(c) - charged, std::memory_order_relaxed);
   UnpoisonBlock(block, kGrantPadding ? charged : bytes);
   BlockRecord& record = space_.record(block);
   record.size.store(BlockRecord::SizeWord(bytes, padding, huge_pages), std::memory_order_relaxed);
@@ -81,12 +86,17 @@ bool Arena::Free(uintptr_t block) {
   CountFree();
   SizeClass c = entry.size_class();
   PoisonBlock(block, ClassBytes(c));
+  size_t charged = Padded(BlockRecord::Requested(size), BlockRecord::PaddingOf(size));
   if (IsSmall(c)) {
     PutSmall(c, page, block);
-  } else {
-    PutLarge(c, page);
+    Uncharge(charged);
+    return true;
   }
-  Uncharge(Padded(BlockRecord::Requested(size), BlockRecord::PaddingOf(size)));
+  NoteLargeFree(charged, ClassBytes(c) - charged);
+  PutLarge(c, page);
+  Uncharge(charged);
+  if (KeepsTooMuch()) [[unlikely]]
+    Shrink();
   return true;
 }
 
@@ -165,6 +175,7 @@ uintptr_t Arena::TakeLarge(SizeClass c) {
     std::lock_guard guard(bin.lock);
     if (uint32_t page = bin.run; page != kNoPage) {
       bin.run = link(page).next_run;
+      bin.used_at = freed_.load(std::memory_order_relaxed);
       cached_.fetch_sub(ClassBytes(c), std::memory_order_relaxed);
       return space_.AddressOf(page);
     }
@@ -178,7 +189,67 @@ void Arena::PutLarge(SizeClass c, uint32_t page) {
   std::lock_guard guard(bin.lock);
   link(page).next_run = bin.run;
   bin.run = page;
+  bin.used_at = freed_.load(std::memory_order_relaxed);
   cached_.fetch_add(ClassBytes(c), std::memory_order_relaxed);
+}
+
+// --- giving memory back
+
+// Before the free of a large block: takes notice of how much is live. Two threads may lose each other's
+// notice, which only moves the end of a span.
+void Arena::NoteLargeFree(size_t bytes, size_t rounding) {
+  size_t live = used() + rounding_.fetch_sub(rounding, std::memory_order_relaxed);
+  if (live > peak_.load(std::memory_order_relaxed)) peak_.store(live, std::memory_order_relaxed);
+  uint64_t freed = freed_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (freed < span_end_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  size_t peak = peak_.load(std::memory_order_relaxed);
+  last_peak_.store(peak, std::memory_order_relaxed);
+  peak_.store(live, std::memory_order_relaxed);
+  span_end_.store(freed + kPeaksInSpan * std::max(peak, kLeastKept), std::memory_order_relaxed);
+}
+
+bool Arena::KeepsTooMuch() const {
+  size_t cached = this->cached();
+  if (cached <= kLeastKept) [[likely]]
+    return false;
+  size_t peak = std::max(peak_.load(std::memory_order_relaxed), last_peak_.load(std::memory_order_relaxed));
+  return cached > peak + peak / 4;  // small blocks are rounded up by as much
+}
+
+// The size class whose cached blocks nobody has asked for, or added to, for the longest.
+Arena::Bin* Arena::StalestBin(SizeClass* c) {
+  Bin* stalest = nullptr;
+  uint64_t used_at = 0;
+  for (SizeClass i = kSmallClasses; i < kClasses; ++i) {
+    Bin& bin = bins_[i];
+    std::lock_guard guard(bin.lock);
+    if (bin.run == kNoPage || (stalest != nullptr && bin.used_at >= used_at)) continue;
+    stalest = &bin;
+    used_at = bin.used_at;
+    *c = i;
+  }
+  return stalest;
+}
+
+void Arena::Shrink() {
+  std::unique_lock arena_guard(lock_, std::try_to_lock);
+  if (!arena_guard.owns_lock()) return;  // the next free tries again
+  while (KeepsTooMuch()) {
+    SizeClass c = 0;
+    Bin* bin = StalestBin(&c);
+    if (bin == nullptr) break;
+    std::lock_guard guard(bin->lock);
+    while (bin->run != kNoPage && KeepsTooMuch()) {
+      uint32_t page = bin->run;
+      bin->run = link(page).next_run;
+      GiveBack(page, static_cast<uint32_t>(LargeClassPages(c)));
+    }
+  }
+  for (SizeClass c = 0; c < kSmallClasses && KeepsTooMuch(); ++c) {
+    std::lock_guard guard(bins_[c].lock);
+    TrimSlabs(bins_[c]);
+  }
 }
 
 // --- the slow path, under lock_

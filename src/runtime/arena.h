@@ -5,8 +5,10 @@
 //   free               the same; the page's entry names the class, so there is nothing to search
 //   first use          carves pages under the arena's lock
 //
-// Capacity is charged when a block is allocated, by its padded size. Cached blocks keep their
-// memory until capacity is needed for other sizes (Trim).
+// Capacity is charged when a block is allocated, by its padded size. Cached blocks keep their memory until
+// capacity is needed for other sizes (Trim), or more is cached than was live at a time lately and than 256
+// MiB (Shrink). So a program that does the same again and again finds all its blocks cached, and one whose
+// blocks are never of the same size holds about twice what it needs, not all that it ever had.
 #pragma once
 
 #include <atomic>
@@ -58,6 +60,7 @@ class Arena {
   size_t used() const { return used_.load(std::memory_order_relaxed); }
   size_t most_used() const { return most_used_.load(std::memory_order_relaxed); }
   size_t cached() const { return cached_.load(std::memory_order_relaxed); }
+  static constexpr size_t kLeastKept = size_t{256} << 20;
 
   struct LiveBlock {
     uintptr_t address;
@@ -76,6 +79,7 @@ class Arena {
   struct alignas(64) Bin {
     SpinLock lock;
     uint32_t run = kNoPage;  // large: first page of the first cached run
+    uint64_t used_at = 0;    // large: what freed_ was when a run was taken or put last
     Slab* slabs = nullptr;   // small: slabs with a free block
   };
   static constexpr uint32_t kNoPage = ~0u;
@@ -91,6 +95,10 @@ class Arena {
   // Gives the memory and addresses of cached blocks back; the caller holds lock_.
   void Trim();
   void TrimSlabs(Bin& bin);
+  bool KeepsTooMuch() const;
+  void NoteLargeFree(size_t bytes, size_t rounding);
+  void Shrink();
+  Bin* StalestBin(SizeClass* c);
   void GiveBack(uint32_t first, uint32_t count);
   void Link(Bin& bin, Slab* slab);
   void Unlink(Bin& bin, Slab* slab);
@@ -114,6 +122,13 @@ class Arena {
   alignas(64) std::atomic<size_t> used_{0};
   std::atomic<size_t> cached_{0};
   std::atomic<size_t> most_used_{0};
+  // What was live at most in this span of frees and in the one before. A span is over when so much has been
+  // freed that a program which repeats its steps has made several.
+  std::atomic<size_t> rounding_{0};  // what live large blocks have beyond what is charged
+  std::atomic<size_t> peak_{0};
+  std::atomic<size_t> last_peak_{0};
+  std::atomic<uint64_t> freed_{0};  // bytes of large blocks
+  std::atomic<uint64_t> span_end_{0};
   std::mutex lock_;
   uint32_t grown_;  // pages below are readable and writable
   FreeRanges ranges_;

@@ -1,7 +1,10 @@
 #include "runtime/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <random>
 #include <set>
 #include <thread>
@@ -201,6 +204,106 @@ TEST_F(ArenaTest, OneOfTwoFreesWins) {
     other.join();
     ASSERT_EQ(wins, 1);
   }
+}
+
+// An arena that has room for everything, so that nothing but its own rule makes it give memory back.
+class LargeArenaTest : public testing::Test {
+ protected:
+  static constexpr size_t kBytes = size_t{2} << 30;
+  static constexpr uint32_t kPages = kBytes >> kPageShift;
+  static void SetUpTestSuite() { ASSERT_TRUE(space_.Reserve(kBytes, kBytes, 0)); }
+  // Other tests count on addresses.
+  static void TearDownTestSuite() { munmap(reinterpret_cast<void*>(space_.base()), kBytes); }
+  LargeArenaTest() { arena_.emplace(&space_, 0, kPages, MemoryKind::kDevice, 0, kBytes); }
+  ~LargeArenaTest() override {
+    arena_->Clear();
+    arena_->ForgetAfterFork();
+  }
+  std::byte* Allocate(size_t bytes) {
+    return static_cast<std::byte*>(arena_->Allocate(bytes, Padding::kDocumented, true));
+  }
+  bool Free(void* p) { return arena_->Free(reinterpret_cast<uintptr_t>(p)); }
+  static size_t Resident() {
+    std::ifstream statm("/proc/self/statm");
+    size_t all = 0, resident = 0;
+    statm >> all >> resident;
+    return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  }
+  static void Touch(std::byte* p, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 4096) p[i] = std::byte{1};
+  }
+
+  static inline AddressSpace space_;
+  std::optional<Arena> arena_;
+};
+
+TEST_F(LargeArenaTest, OneBlockOfEverOtherSizesStaysSmall) {
+  size_t before = Resident();
+  size_t most = 0;
+  for (size_t bytes = size_t{8} << 20; bytes < size_t{40} << 20; bytes += bytes / 10) {
+    std::byte* p = Allocate(bytes);
+    ASSERT_NE(p, nullptr);
+    Touch(p, bytes);
+    ASSERT_TRUE(Free(p));
+    EXPECT_LE(arena_->cached(), Arena::kLeastKept);
+    most = std::max(most, Resident() - before);
+  }
+  EXPECT_LE(most, Arena::kLeastKept + (size_t{64} << 20));
+  EXPECT_GE(arena_->cached(), Arena::kLeastKept / 2) << "no more was given back than had to be";
+}
+
+// More than the least that is kept: each step finds the blocks of the one before, with what was written
+// there.
+TEST_F(LargeArenaTest, StepsThatRepeatFindTheirBlocksAgain) {
+  constexpr size_t kBlock = 80'000;  // a run of two pages: far larger than what is charged
+  constexpr size_t kCount = 2600;
+  std::vector<std::byte*> first;
+  for (int step = 0; step < 20; ++step) {
+    std::vector<std::byte*> blocks;
+    for (size_t i = 0; i < kCount; ++i) {
+      blocks.push_back(Allocate(kBlock));
+      if (step == 0) blocks.back()[0] = std::byte{7};
+#ifndef BELAY_ASAN
+      ASSERT_EQ(blocks.back()[0], std::byte{7}) << "step " << step << ": its memory was given back";
+#endif
+    }
+    for (auto p = blocks.rbegin(); p != blocks.rend(); ++p) ASSERT_TRUE(Free(*p));
+    EXPECT_EQ(arena_->cached(), kCount * 2 * kPageBytes);
+  }
+}
+
+// A program that once held much and goes on with little gets rid of what it held.
+TEST_F(LargeArenaTest, APeakIsForgotten) {
+  std::byte* once = Allocate(size_t{700} << 20);
+  ASSERT_TRUE(Free(once));
+  std::byte* other = Allocate(size_t{500} << 20);
+  ASSERT_TRUE(Free(other));
+  EXPECT_GE(arena_->cached(), size_t{500} << 20);
+  for (int i = 0; i < 3000; ++i) {
+    std::byte* p = Allocate(size_t{100} << 20);
+    ASSERT_TRUE(Free(p));
+  }
+  EXPECT_LE(arena_->cached(), Arena::kLeastKept);
+}
+
+TEST_F(LargeArenaTest, ThreadsThatGiveBackAtOnce) {
+  auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < 100; ++i) {
+      size_t bytes = (size_t{1} << 20) + random() % (size_t{100} << 20);
+      std::byte* p = Allocate(bytes);
+      ASSERT_NE(p, nullptr);
+      p[0] = p[bytes - 1] = static_cast<std::byte>(seed);
+      ASSERT_EQ(p[0], static_cast<std::byte>(seed));
+      ASSERT_TRUE(Free(p));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i <= 3; ++i) threads.emplace_back(work, i);
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(arena_->used(), 0u);
+  EXPECT_TRUE(Free(Allocate(1 << 20)));  // a free that nobody disturbs
+  EXPECT_LE(arena_->cached(), size_t{400} << 20);
 }
 
 #ifdef BELAY_ASAN
