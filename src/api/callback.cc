@@ -9,6 +9,7 @@
 namespace belay::api {
 
 void aclrtLaunchHostFunc(rt::Stream& stream, aclrtHostFunc fn, void* args) {
+  rt::NeedCallbackThread();
   stream.Submit(rt::MakeTask(rt::HostCallTask(fn, args), 20));
 }
 

@@ -3,7 +3,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <string_view>
 
 namespace belay {
 namespace {
@@ -14,12 +16,14 @@ constexpr size_t kLeastStack = size_t{1} << 20;
 struct Start {
   void* (*main)(void*);
   void* argument;
+  std::array<char, 16> name{};
 };
 
 void* ThreadMain(void* raw) {
   Start start = *static_cast<Start*>(raw);
   delete static_cast<Start*>(raw);
-  DefaultFloatMode float_mode;  // a new thread inherits its creator's
+  pthread_setname_np(pthread_self(), start.name.data());  // itself: whatever it runs finds it named
+  DefaultFloatMode float_mode;                            // a new thread inherits its creator's
   return start.main(start.argument);
 }
 
@@ -63,6 +67,7 @@ Stack StackOfThread() {
 
 bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument) {
   auto start = std::make_unique<Start>(Start{main, argument});
+  std::string_view(name).substr(0, start->name.size() - 1).copy(start->name.data(), start->name.size() - 1);
   sigset_t block = SignalsToBlock();
   sigset_t old;
   pthread_sigmask(SIG_BLOCK, &block, &old);
@@ -70,7 +75,6 @@ bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   if (!ok) return false;
   start.release();
-  pthread_setname_np(*thread, name);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include "api/log.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/thread.h"
 #include "ge/codes.h"
 #include "ge/guard.h"
 #include "ge/session_state.h"
@@ -227,9 +228,23 @@ SessionGraph::~SessionGraph() {
 
 void LaterRuns::Add(std::function<void()> run) {
   std::lock_guard hold(queue_->lock);
+  if (!started_) {
+    auto shared = std::make_unique<std::shared_ptr<Queue>>(queue_);
+    started_ = StartThread(&thread_, "belay-ge", &LaterRuns::Main, shared.get());
+    if (!started_) {
+      Fail(kNoResource, "ge-no-thread",
+           "no thread could be started for RunGraphAsync; raise the limit on processes (ulimit -u)");
+    }
+    (void)shared.release();
+  }
   queue_->runs.push_back(std::move(run));
-  if (!thread_.joinable()) thread_ = std::thread([queue = queue_] { queue->Loop(); });
   queue_->changed.notify_one();
+}
+
+void* LaterRuns::Main(void* queue) {
+  std::unique_ptr<std::shared_ptr<Queue>> shared(static_cast<std::shared_ptr<Queue>*>(queue));
+  (*shared)->Loop();
+  return nullptr;
 }
 
 void LaterRuns::Queue::Loop() {
@@ -252,11 +267,11 @@ void LaterRuns::Finish() {
     queue_->ending = true;
     queue_->changed.notify_one();
   }
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();
+  if (!std::exchange(started_, false)) return;
+  if (pthread_equal(thread_, pthread_self()) != 0) {
+    pthread_detach(thread_);
   } else {
-    thread_.join();
+    pthread_join(thread_, nullptr);
   }
 }
 

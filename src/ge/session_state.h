@@ -1,6 +1,8 @@
 // What stands behind a ge::Session: its graphs, compiled and ready to run on the session's device.
 #pragma once
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -8,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "ge/ge_api.h"
@@ -46,7 +47,8 @@ class SessionGraph {
   uint32_t model_ = 0;  // 0: not loaded
 };
 
-// Runs what RunGraphAsync queued, one after another, on a thread that starts with the first.
+// Runs what RunGraphAsync queued, one after another, on a thread that starts with the first. Add throws
+// where none can be started.
 class LaterRuns {
  public:
   ~LaterRuns() { Finish(); }
@@ -62,8 +64,10 @@ class LaterRuns {
     bool ending = false;
     void Loop();
   };
+  static void* Main(void* queue);
   std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
-  std::thread thread_;
+  bool started_ = false;
+  pthread_t thread_{};
 };
 
 class SessionState {

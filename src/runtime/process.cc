@@ -135,6 +135,7 @@ void StopLocked() {
     ReleaseDeviceMemory(i);
   }
   g_engine->Stop();  // it stays installed, without workers: a callback that ends late may still ask it
+  EndCallbackThreads();
   SetState(ProcessState::kFinalized);
 }
 

@@ -3,8 +3,12 @@
 #include "support/temp_folder.h"
 
 #include <ge/ge_ir_build.h>
+#include <pthread.h>
 
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <set>
 
 namespace conformance {
 namespace {
@@ -157,6 +161,49 @@ TEST_F(Session, LaterRunsTellTheirCallbacksInOrder) {
   }
   done.get_future().wait();
   EXPECT_THAT(seen, ElementsAre(1, 2, 3));
+}
+
+// The names of the process's threads that block SIGINT, as ours do.
+std::multiset<std::string> QuietThreads() {
+  std::multiset<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream comm(entry.path() / "comm");
+    std::ifstream status(entry.path() / "status");
+    std::string name;
+    std::getline(comm, name);
+    for (std::string line; std::getline(status, line);) {
+      if (line.rfind("SigBlk:", 0) == 0 && (std::stoull(line.substr(7), nullptr, 16) & 2) != 0)
+        names.insert(name);
+    }
+  }
+  return names;
+}
+
+TEST_F(Session, LaterRunsHaveAThreadAsAllOthers) {
+  Add(1, AddAndRelu({1}, 1));
+  std::promise<std::multiset<std::string>> names;
+  auto callback = [&](ge::Status, std::vector<ge::Tensor>&) { names.set_value(QuietThreads()); };
+  ASSERT_EQ(session_->RunGraphAsync(1, {Floats({1}, {1})}, callback), ge::SUCCESS);
+  EXPECT_EQ(names.get_future().get().count("belay-ge"), 1u);
+}
+
+TEST_F(Session, LaterRunsWithoutAThreadAreRefused) {
+  Add(1, AddAndRelu({1}, 1));
+  pthread_attr_t before;
+  pthread_attr_t huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_init(&huge);
+  pthread_attr_setstacksize(&huge, size_t{1} << 60);  // nobody gets such a stack
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  int called = 0;
+  auto callback = [&](ge::Status, std::vector<ge::Tensor>&) { ++called; };
+  ge::Status status = session_->RunGraphAsync(1, {Floats({1}, {1})}, callback);
+  pthread_setattr_default_np(&before);
+  pthread_attr_destroy(&huge);
+  EXPECT_NE(status, ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("no thread"));
+  session_.reset();
+  EXPECT_EQ(called, 0);
 }
 
 TEST_F(Session, OpenSizesAreCompiledWhenTheyComeUp) {

@@ -216,6 +216,37 @@ SCENARIO(a_callback_that_ends_its_thread) {
   guest::UseDevice();
 }
 
+// Callbacks that run at the same time need as many threads, which aclFinalize ends.
+SCENARIO(finalize_ends_the_threads_of_callbacks) {
+  for (int round = 0; round < 2; ++round) {
+    Start();
+    static Gate gate;
+    gate.open = false;
+    static std::atomic<int> inside{0};
+    inside = 0;
+    std::vector<aclrtStream> streams;
+    for (int i = 0; i < 40; ++i) streams.push_back(NewStream());
+    for (aclrtStream stream : streams) {
+      OK(aclrtLaunchHostFunc(
+          stream,
+          [](void*) {
+            ++inside;
+            guest::Await(gate.open);
+          },
+          nullptr));
+    }
+    while (inside < 40) std::this_thread::yield();
+    gate.open = true;
+    OK(aclrtSynchronizeDevice());
+    OK(aclrtResetDevice(0));
+    OK(aclFinalize());
+    auto ours = [](const auto& thread) { return thread.first.rfind("belay-", 0) == 0; };
+    for (auto all = Threads(); std::any_of(all.begin(), all.end(), ours); all = Threads()) {
+      std::this_thread::yield();
+    }
+  }
+}
+
 SCENARIO(a_report_callback_that_ends_its_thread) {
   Start();
   aclrtStream stream = NewStream();
