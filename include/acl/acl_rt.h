@@ -1570,7 +1570,7 @@ aclError aclrtCreateStream(aclrtStream *stream);
 
 /**
  * Makes a stream. priority is 0 (highest) to 7, larger values count as 7; flag is ACL_STREAM_ bits,
- * unknown ones are ignored.
+ * unknown ones are ignored. Of ready streams that of the higher priority runs first.
  * Errors: 107002: the thread has no context; 207008: the device has no stream left.
  */
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);

@@ -287,6 +287,7 @@ void aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, rt::Stream& st
   }
   CheckValueAddress(devAddr);
   auto* address = static_cast<const uint64_t*>(rt::View(devAddr, sizeof(uint64_t)));
+  rt::TheEngine().NeedWatch();
   stream.Submit(rt::MakeTask(rt::PollTask{address, value, static_cast<rt::PollTest>(flag)}));
 }
 

@@ -15,7 +15,6 @@
 namespace belay::api {
 namespace {
 
-constexpr uint32_t kLowestPriority = 7;
 constexpr uint32_t kKnownFlags = 0x3f;
 // Streams of these kinds are driven by the device: a host that synchronises does not wait.
 constexpr uint32_t kNoSync = ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
@@ -39,7 +38,7 @@ void DestroyStream(rt::Stream& stream, bool force) {
 void aclrtCreateStream(aclrtStream* stream) { CreateStream(stream, 0, 0); }
 
 void aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
-  CreateStream(stream, std::min(priority, kLowestPriority), (flag & ~kKnownFlags) == 0 ? flag : 0);
+  CreateStream(stream, std::min(priority, rt::kLowestPriority), (flag & ~kKnownFlags) == 0 ? flag : 0);
 }
 
 void aclrtDestroyStream(rt::Stream& stream) {
@@ -118,7 +117,7 @@ void aclrtSetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, ac
       stream.attributes.cache_op_info = value->cacheOpInfoSwitch;
       return;
     case ACL_STREAM_ATTR_PRIORITY:
-      stream.SetPriority(std::min(value->streamPriority, kLowestPriority));
+      stream.SetPriority(std::min(value->streamPriority, rt::kLowestPriority));
       return;
     default:
       Fail(107000, "stream-attribute", "stmAttrType = {} is not an attribute that can be set",

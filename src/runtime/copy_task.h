@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "runtime/engine.h"
 #include "runtime/memory.h"
 #include "runtime/task.h"
 
@@ -106,7 +107,11 @@ struct ValueWriteTask {
   void* address;
   uint64_t value;
 
-  void Run() const { __atomic_store_n(static_cast<uint64_t*>(View(address, 8)), value, __ATOMIC_RELEASE); }
+  void Run() const {
+    auto* at = static_cast<uint64_t*>(View(address, 8));
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);
+    TheEngine().Wrote(at);
+  }
   void Ranges(RangeVisitor& visit) const { visit.Writes(address, 8); }
 };
 

@@ -13,12 +13,24 @@ namespace belay::rt {
 
 class Stream;
 
+// What a stream waits for until it is found to be so.
+struct Poll {
+  std::function<bool()> ready;
+  const void* address = nullptr;  // of the value; null: there are several
+  // Whether others than this process may write it, so that it has to be looked at again and again. Null: yes.
+  const std::atomic<bool>* from_outside = nullptr;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
 
   // Whether streams wait for a worker. A hint, for whoever could take one soon.
-  bool has_ready() const { return has_ready_.load(std::memory_order_relaxed); }
+  bool has_ready() const { return ready_priorities_.load(std::memory_order_relaxed) != 0; }
+  // The same for streams of a higher priority, which is a lower number.
+  bool has_ready_above(uint32_t priority) const {
+    return (ready_priorities_.load(std::memory_order_relaxed) & ((1u << priority) - 1)) != 0;
+  }
   // Whether something waits that should be taken at once.
   bool has_urgent() const { return has_urgent_.load(std::memory_order_acquire); }
 
@@ -39,19 +51,31 @@ class Engine {
   // (NowNs, negative: none) came first. Without a deadline it may run tasks meanwhile.
   virtual bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) = 0;
 
+  // Asked by calls that queue a wait with a limit or for a value: throws where nobody could watch it.
+  virtual void NeedWatch() {}
   // Watches a parked stream: cancels its wait at the deadline.
   virtual void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) = 0;
-  // Watches a stream that is about to park with this serial number: once it has parked, and ready()
-  // says so, fulfils it.
-  virtual void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) = 0;
-  // Takes the stream off the watch, and says whether it was watched. Afterwards ready() is not called.
+  // Watches a stream that is about to park with this serial number: once it has parked, and the poll says
+  // so, fulfils it.
+  virtual void WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) = 0;
+  // To be called when the stream has parked: what was written while it did so counts, too.
+  virtual void LookAtPoll(Stream&) {}
+  // Takes the stream off the watch, and says whether it was watched. Afterwards it is not looked at.
   virtual bool ForgetPoll(Stream& stream) = 0;
+  // This process has written what polls may wait for at this address; null: others may write from now on what
+  // only this process wrote. Cheap while nobody waits for a value.
+  void Wrote(const void* address) {
+    if (polls_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      LookAtPolls(address);
+  }
 
  protected:
   // Looked at all the time, written seldom: apart from what is written often.
-  alignas(64) std::atomic<bool> has_ready_{false};
+  alignas(64) std::atomic<uint32_t> ready_priorities_{0};  // bit p: a stream of priority p is ready
   std::atomic<bool> has_urgent_{false};
   Relaxed<bool> runs_at_once_ = false;
+  std::atomic<int> polls_{0};  // that are watched
+  virtual void LookAtPolls(const void* /*address*/) {}
 };
 
 // Up to here a task is not worth handing over: the thread that submits it to an idle stream has run it

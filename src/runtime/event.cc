@@ -259,10 +259,11 @@ uint64_t Event::IssueExternal(uint64_t life, const Binding& launch) {
 }
 
 void Event::FulfilExternal(uint64_t record) {
-  std::lock_guard guard(lock_);
-  if (external_done_.load(std::memory_order_relaxed) < record) {
-    external_done_.store(record, std::memory_order_release);
+  {
+    std::lock_guard guard(lock_);
+    if (external_done_.load(std::memory_order_relaxed) < record) external_done_.store(record);
   }
+  TheEngine().Wrote(&external_done_);
 }
 
 bool Event::IsPolled() {
@@ -288,8 +289,9 @@ struct SharedRecordTask {
   }
   void Run() const {
     uint64_t before = done->load(std::memory_order_relaxed);
-    while (before < record && !done->compare_exchange_weak(before, record, std::memory_order_release)) {
+    while (before < record && !done->compare_exchange_weak(before, record)) {
     }
+    TheEngine().Wrote(done);
   }
 };
 
@@ -328,6 +330,7 @@ void Event::RecordShared(Stream& stream) {
 // --- waits
 
 void Event::MakeWait(Stream& stream, int64_t limit_ns) {
+  if (limit_ns > 0) TheEngine().NeedWatch();
   while (!TryMakeWait(stream, limit_ns)) {
   }
 }
@@ -349,6 +352,7 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
   if (sharing_.words != nullptr || external_ != 0) [[unlikely]] {
     PollTask task = PollOfRecord(limit_ns);
     guard.unlock();
+    TheEngine().NeedWatch();
     return stream.SubmitLive(MakeTask(task)) != 0;
   }
   WaitTicket* ticket = nullptr;

@@ -41,6 +41,7 @@ void Notify::Open(Device& device, uint32_t id, std::atomic<uint64_t>* flag, bool
   id_ = id;
   flag_ = flag;
   ours_ = ours;
+  from_outside_.store(!ours, std::memory_order_relaxed);
   offer_ = {};
   refs_.Start();
 }
@@ -75,6 +76,9 @@ OfferName Notify::Offer(bool anybody) {
     Fail(107000, "notify-not-ours", "notify {} came from another process, which offers it to others", id_);
   }
   if (offer_.nonce == 0) {
+    TheEngine().NeedWatch();
+    from_outside_.store(true);  // also for the streams that wait already
+    TheEngine().Wrote(nullptr);
     offer_ = Offers::Get().Add({OfferKind::kNotify, -1, 0, anybody, Offers::Get().OffsetOf(flag_), 8});
   }
   return offer_;
@@ -114,7 +118,9 @@ void Notify::WaitAndReset(Stream& stream, int64_t limit_ns) {
   auto* word = reinterpret_cast<const uint64_t*>(flag_);
   // The task that clears the flag follows the wait on the same stream; it keeps the notify for both.
   NotifyTask clear(*this, false);
-  stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns}));
+  // Replays look at all that they wait for from time to time.
+  if (limit_ns > 0 || from_outside_.load() || stream.capture() != nullptr) TheEngine().NeedWatch();
+  stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns, &from_outside_}));
   stream.Submit(MakeTask(std::move(clear)));
 }
 

@@ -9,6 +9,7 @@
 #include "base/handle_table.h"
 #include "base/ref_count.h"
 #include "runtime/context.h"
+#include "runtime/engine.h"
 #include "runtime/offers.h"
 #include "runtime/stream.h"
 
@@ -41,7 +42,10 @@ class Notify {
   void Record(Stream& stream);
   void WaitAndReset(Stream& stream, int64_t limit_ns);
   void Clear() { flag_->store(0, std::memory_order_release); }
-  void Set() { flag_->store(1, std::memory_order_release); }
+  void Set() {
+    flag_->store(1, std::memory_order_seq_cst);
+    TheEngine().Wrote(flag_);
+  }
 
   // For other processes: offers it once, then says to whom. Throw for one that another process offers, and
   // for one that was not offered yet.
@@ -59,6 +63,7 @@ class Notify {
   uint32_t id_ = 0;
   std::atomic<uint64_t>* flag_ = nullptr;  // where other processes may see it, too
   bool ours_ = false;
+  std::atomic<bool> from_outside_{false};  // another process may set it
   std::mutex lock_;
   OfferName offer_;
   RefCount refs_;

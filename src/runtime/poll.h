@@ -1,6 +1,7 @@
 // Waiting for a 64-bit value in device memory (aclrtValueWait), and for a notify.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -21,10 +22,12 @@ struct PollTask {
   const uint64_t* address;  // CPU address (after View)
   uint64_t value;
   PollTest test;
-  int64_t limit_ns = 0;  // 0: none
+  int64_t limit_ns = 0;                             // 0: none
+  const std::atomic<bool>* from_outside = nullptr;  // see Poll
 
   bool Ready() const {
-    uint64_t now = __atomic_load_n(address, __ATOMIC_ACQUIRE);
+    // In one order with the look of Engine::Wrote whether anybody waits.
+    uint64_t now = __atomic_load_n(address, __ATOMIC_SEQ_CST);
     switch (test) {
       case PollTest::kGreaterEqual:
         return static_cast<int64_t>(now - value) >= 0;
@@ -44,13 +47,16 @@ struct PollTask {
     if (cancelled) throw Expired();
     // Watched before it is parked: once parked, the stream may be running elsewhere.
     PollTask copy = *this;
-    TheEngine().WatchPoll(stream, stream.park_serial() + 1, [copy] { return copy.Ready(); });
+    Engine& engine = TheEngine();
+    engine.WatchPoll(stream, stream.park_serial() + 1,
+                     {[copy] { return copy.Ready(); }, address, from_outside});
     uint64_t park = stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel});
     if (park != 0) {
-      if (copy.limit_ns > 0) TheEngine().WatchDeadline(stream, park, NowNs() + copy.limit_ns);
+      engine.LookAtPoll(stream);
+      if (copy.limit_ns > 0) engine.WatchDeadline(stream, park, NowNs() + copy.limit_ns);
       return false;
     }
-    TheEngine().ForgetPoll(stream);
+    engine.ForgetPoll(stream);
     return true;
   }
   Error Expired() const {

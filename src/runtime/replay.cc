@@ -106,7 +106,7 @@ bool Replay::ParkForOutside(Stream& stream) {
     std::lock_guard guard(lock_);
     if (outside_changed_) return false;
     watched_ = polls;
-    if (polls) TheEngine().WatchPoll(stream, stream.park_serial() + 1, [this] { return AnyPollReady(); });
+    if (polls) TheEngine().WatchPoll(stream, stream.park_serial() + 1, {[this] { return AnyPollReady(); }});
     parked_ = &stream;
     park = stream.Park({ParkReason::kLaunch, this, can_end ? &Replay::CancelPark : nullptr});
     if (park == 0) {
@@ -115,6 +115,7 @@ bool Replay::ParkForOutside(Stream& stream) {
       return false;
     }
   }
+  if (polls) TheEngine().LookAtPoll(stream);
   if (until != 0) TheEngine().WatchDeadline(stream, park, until);
   return true;
 }

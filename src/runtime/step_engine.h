@@ -18,18 +18,18 @@ class StepEngine final : public Engine {
   void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t) override {
     watched_.push_back({&stream, park_serial});
   }
-  void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) override {
-    polls_.push_back({&stream, park_serial, std::move(ready)});
+  void WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) override {
+    watched_polls_.push_back({&stream, park_serial, poll.ready});
   }
   bool ForgetPoll(Stream& stream) override {
-    return std::erase_if(polls_, [&](const Poll& p) { return p.stream == &stream; }) > 0;
+    return std::erase_if(watched_polls_, [&](const WatchedPoll& p) { return p.stream == &stream; }) > 0;
   }
 
   // Streams that could run a task now, in the order in which they became ready.
   const std::vector<Stream*>& ready();
   // Runs one task of the i-th ready stream.
   void Step(size_t i);
-  // Runs first-ready-first until nothing is ready.
+  // Runs the first of the highest priority until nothing is ready.
   void RunAll();
   // Drops a stream that is going away from the list.
   void Forget(Stream& stream) { std::erase(ready_, &stream); }
@@ -37,18 +37,19 @@ class StepEngine final : public Engine {
   void ExpireDeadlines();
 
  private:
+  size_t First();
   struct Watched {
     Stream* stream;
     uint64_t park_serial;
   };
-  struct Poll {
+  struct WatchedPoll {
     Stream* stream;
     uint64_t park_serial;
     std::function<bool()> ready;
   };
   std::vector<Stream*> ready_;
   std::vector<Watched> watched_;
-  std::vector<Poll> polls_;
+  std::vector<WatchedPoll> watched_polls_;
 };
 
 }  // namespace belay::rt

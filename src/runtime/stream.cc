@@ -38,7 +38,7 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   Apply(StreamCommand::kOpen);
   idle_ = true;
   context_ = &context;
-  priority_ = options.priority;
+  SetPriority(options.priority);
   flags_ = options.flags;
   is_default_ = options.is_default;
   id_ = id;

@@ -6,6 +6,7 @@
 // for an event's record without any allocation or reference count.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,8 @@ struct TaskFailure {
 // Told of each failure before anybody who waits for the stream learns of it; null: nobody.
 using FailureObserver = void (*)(const Stream&, const TaskFailure&);
 void SetFailureObserver(FailureObserver observer);
+
+inline constexpr uint32_t kLowestPriority = 7;
 
 struct StreamOptions {
   uint32_t priority = 0;
@@ -137,7 +140,8 @@ class Stream {
   uint32_t id() const { return id_; }
   Context& context() const { return *static_cast<Context*>(context_); }
   StreamOptions options() const { return {priority_, flags_, is_default_}; }
-  void SetPriority(uint32_t priority) { priority_ = priority; }
+  void SetPriority(uint32_t priority) { priority_ = std::min(priority, kLowestPriority); }
+  uint32_t priority() const { return priority_; }  // 0 (highest) to kLowestPriority
   StreamState state() const { return state_.load(std::memory_order_relaxed); }
   uint64_t park_serial() const { return park_serial_.load(std::memory_order_relaxed); }
   // Whether the park that just ended was cancelled; clears it.
@@ -202,7 +206,6 @@ class Stream {
   uint64_t room_until_ = 0;  // tail may grow to here without looking at completed_
   std::atomic<Capture*> capture_{nullptr};
   Relaxed<Context*> context_ = nullptr;
-  Relaxed<uint32_t> priority_ = 0;
   Relaxed<uint32_t> flags_ = 0;
   Relaxed<bool> is_default_ = false;
   TaskQueue queue_;
@@ -241,6 +244,7 @@ class Stream {
   // The engine's ready list (its lock).
   friend class ReadyList;
   Stream* ready_next_ = nullptr;
+  Relaxed<uint32_t> priority_ = 0;  // here, where who feeds the stream does not write
   bool in_ready_list_ = false;
 };
 

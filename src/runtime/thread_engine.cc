@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 
 #include "base/clock.h"
@@ -18,6 +19,7 @@ constexpr int64_t kSearchNs = 1'000'000;  // a worker without work spins this lo
 constexpr int64_t kHostSpinNs = 100'000;  // a waiting host, before it sleeps
 constexpr int kExitSeconds = 2;           // that exit() waits for running tasks
 constexpr int kPausesBetweenLooks = 64;   // one or two microseconds
+constexpr int kMostKept = 64;             // streams that a worker runs one after another past the ready list
 constexpr int64_t kPatienceNs = 25'000;   // with small work that another worker will come to
 
 constinit thread_local bool t_is_worker = false;
@@ -31,21 +33,32 @@ bool ReadyList::Push(Stream& stream) {
   if (stream.in_ready_list_) return false;
   stream.in_ready_list_ = true;
   stream.ready_next_ = nullptr;
-  if (first_ == nullptr) {
-    first_ = &stream;
-  } else {
-    last_->ready_next_ = &stream;
-  }
-  last_ = &stream;
+  uint32_t priority = stream.priority();
+  Queue& queue = queues_[priority];
+  (queue.first == nullptr ? queue.first : queue.last->ready_next_) = &stream;
+  queue.last = &stream;
+  priorities_ |= 1u << priority;
   return true;
 }
 
 Stream* ReadyList::Pop() {
-  Stream* stream = first_;
-  if (stream == nullptr) return nullptr;
-  first_ = stream->ready_next_;
+  if (priorities_ == 0) return nullptr;
+  uint32_t priority = Pick();
+  Queue& queue = queues_[priority];
+  Stream* stream = queue.first;
+  queue.first = stream->ready_next_;
+  if (queue.first == nullptr) priorities_ &= ~(1u << priority);
   stream->in_ready_list_ = false;
   return stream;
+}
+
+uint32_t ReadyList::Pick() {
+  uint32_t lower = priorities_ & (priorities_ - 1);
+  if (lower == 0 || ++picks_ % kTurnOfLower != 0) [[likely]]
+    return static_cast<uint32_t>(std::countr_zero(priorities_));
+  uint32_t next = lower & ~((2u << turn_) - 1);
+  turn_ = static_cast<uint32_t>(std::countr_zero(next != 0 ? next : lower));
+  return turn_;
 }
 
 ThreadEngine* TheThreadEngine() { return g_thread_engine.load(std::memory_order_acquire); }
@@ -70,7 +83,7 @@ void ThreadEngine::Restart(const ThreadEngineConfig& config) {
     std::lock_guard guard(lock_);
     while (ready_.Pop() != nullptr) {  // of streams that were closed meanwhile
     }
-    has_ready_.store(false, std::memory_order_relaxed);
+    NoteReady();
     waking_ = 0;
   }
   timekeeper_.Restart();
@@ -146,9 +159,17 @@ void* ThreadEngine::WorkerMain(void* self) {
 
 void ThreadEngine::Work() {
   Runner runner;
+  int kept = 0;  // streams that went past one in the list
   while (!stop_.load(std::memory_order_acquire)) {
     Stream* stream = runner.Take();
-    if (stream == nullptr) stream = NextStream();
+    if (stream != nullptr && has_ready() && (has_ready_above(stream->priority()) || ++kept > kMostKept)) {
+      MakeReady(*stream, kUnknownCost);
+      stream = nullptr;
+    }
+    if (stream == nullptr) {
+      kept = 0;
+      stream = NextStream();
+    }
     if (stream != nullptr && stream->TryTake()) {
       stream->Run(UINT64_MAX, &stop_);
       runner.EndRun();
@@ -163,10 +184,8 @@ Stream* ThreadEngine::NextStream() {
     if (stop_.load(std::memory_order_relaxed)) return nullptr;
     if (JoinOffer()) return nullptr;
     Stream* stream = ready_.Pop();
-    if (ready_.empty()) {
-      has_ready_.store(false, std::memory_order_relaxed);
-      if (offers_ == nullptr) has_urgent_.store(false, std::memory_order_relaxed);
-    }
+    NoteReady();
+    if (ready_.empty() && offers_ == nullptr) has_urgent_.store(false, std::memory_order_relaxed);
     if (stream != nullptr) {
       ++taken_;
       return stream;
@@ -206,6 +225,14 @@ void ThreadEngine::SearchForAWhile() {
     std::lock_guard guard(lock_);
     if (ready_.empty() ? Crowded() : WorthTaking(sight, now)) return;
     sight = {made_ready_, taken_, ready_.empty() || taken_ != sight.taken ? now : sight.since};
+  }
+}
+
+// Under lock_: tells those who look without it what stands in the list.
+void ThreadEngine::NoteReady() {
+  uint32_t priorities = ready_.priorities();
+  if (ready_priorities_.load(std::memory_order_relaxed) != priorities) {
+    ready_priorities_.store(priorities, std::memory_order_relaxed);
   }
 }
 
@@ -252,7 +279,7 @@ void ThreadEngine::MakeReady(Stream& stream, TaskCost cost) {
     ++made_ready_;
     if (cost >= kWorthSharing) has_urgent_.store(true, std::memory_order_release);
     if (!ready_.Push(stream)) return;  // it stands there since before somebody took it beside the list
-    if (!has_ready()) has_ready_.store(true, std::memory_order_relaxed);
+    NoteReady();
     wake = ShouldWake(cost);
     if (wake) CallOne();
   }
@@ -402,8 +429,8 @@ void ThreadEngine::WatchDeadline(Stream& stream, uint64_t park_serial, int64_t d
   timekeeper_.WatchDeadline(stream, park_serial, deadline_ns);
 }
 
-void ThreadEngine::WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) {
-  timekeeper_.WatchPoll(stream, park_serial, std::move(ready));
+void ThreadEngine::WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) {
+  timekeeper_.WatchPoll(stream, park_serial, poll);
 }
 
 }  // namespace belay::rt

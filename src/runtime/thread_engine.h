@@ -17,21 +17,35 @@
 
 #include "base/spin_lock.h"
 #include "runtime/engine.h"
+#include "runtime/stream.h"
 #include "runtime/timekeeper.h"
 
 namespace belay::rt {
 
-// Streams that are ready, oldest first. A stream stands in it at most once; an entry may be stale (a
-// helping host took the stream), so whoever pops it still has to take the stream.
+// Streams that are ready: those of the highest priority first, of one priority the oldest. While several
+// priorities stand in it, every kTurnOfLower-th pick is one of a lower priority, each of them in turn, so
+// that none starves. A stream stands in it at most once; an entry may be stale (a helping host took the
+// stream), so whoever pops it still has to take the stream.
 class ReadyList {
  public:
+  static constexpr uint32_t kTurnOfLower = 8;
+
   bool Push(Stream& stream);
   Stream* Pop();
-  bool empty() const { return first_ == nullptr; }
+  bool empty() const { return priorities_ == 0; }
+  // Bit p: a stream of priority p stands in it.
+  uint32_t priorities() const { return priorities_; }
 
  private:
-  Stream* first_ = nullptr;
-  Stream* last_ = nullptr;
+  uint32_t Pick();
+  struct Queue {
+    Stream* first = nullptr;
+    Stream* last = nullptr;
+  };
+  Queue queues_[kLowestPriority + 1];
+  uint32_t priorities_ = 0;
+  uint32_t picks_ = 0;  // among several priorities
+  uint32_t turn_ = 0;   // the lower priority that was picked last
 };
 
 // Work that several workers may do together: pieces of a ParallelFor, branches of a graph launch.
@@ -64,7 +78,9 @@ class ThreadEngine final : public Engine {
   void LeaveLongTask() override;
   bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) override;
   void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) override;
-  void WatchPoll(Stream& stream, uint64_t park_serial, std::function<bool()> ready) override;
+  void NeedWatch() override { timekeeper_.Need(); }
+  void WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) override;
+  void LookAtPoll(Stream& stream) override { timekeeper_.Look(stream); }
   bool ForgetPoll(Stream& stream) override { return timekeeper_.ForgetPoll(stream); }
 
   int workers() const { return width_.load(std::memory_order_relaxed); }
@@ -98,6 +114,7 @@ class ThreadEngine final : public Engine {
   };
   bool WorthTaking(const Sight& before, int64_t now) const;
   bool ShouldWake(TaskCost cost) const;
+  void NoteReady();
   void SearchForAWhile();
   void CallOne();
   bool JoinOffer();
@@ -105,7 +122,8 @@ class ThreadEngine final : public Engine {
   ThreadEngineConfig config_;
   std::vector<pthread_t> threads_;
   std::atomic<int> width_{0};  // how many there are; workers ask while more are being started
-  Timekeeper timekeeper_;
+  void LookAtPolls(const void* address) override { timekeeper_.LookAt(address); }
+  Timekeeper timekeeper_{polls_};
 
   alignas(64) SpinLock lock_;
   ReadyList ready_;

@@ -57,6 +57,23 @@ void ManyErrors() {
 
 }  // namespace
 
+// No thread can be started while in scope: none gets a stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    EXPECT(pthread_getattr_default_np(&before_) == 0);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    EXPECT(pthread_attr_setstacksize(&huge, size_t{1} << 60) == 0);
+    EXPECT(pthread_setattr_default_np(&huge) == 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() { EXPECT(pthread_setattr_default_np(&before_) == 0); }
+
+ private:
+  pthread_attr_t before_;
+};
+
 SCENARIO(the_log_stops_at_the_limit_of_files) {
   Folder folder;
   LimitFiles(4096);
@@ -135,6 +152,70 @@ SCENARIO(a_drawing_beyond_the_limit_is_an_error) {
   ExpectNoTrace();
   LimitFiles(RLIM_INFINITY);
   OK(aclmdlRIDebugJsonPrint(model, file.c_str(), 0));
+}
+
+// Each call that needs a thread of its own says so; nothing is queued that would then be forgotten.
+SCENARIO(calls_that_find_no_thread_are_told) {
+  Folder folder;
+  {
+    NoThreads none;
+    EXPECT(aclInit(nullptr) == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+  }
+  guest::Start();
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  aclrtEvent event = nullptr;
+  OK(aclrtCreateEvent(&event));
+  aclrtNotify notify = nullptr;
+  OK(aclrtCreateNotify(&notify, 0));
+  void* value = nullptr;
+  OK(aclrtMalloc(&value, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  OK(aclrtMemset(value, 64, 0, 64));
+  static std::atomic<int> called{0};
+  auto call = [](void*) { ++called; };
+  {
+    NoThreads none;
+    EXPECT(aclrtStreamWaitEventWithTimeout(stream, event, 1) == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+    EXPECT(aclrtWaitAndResetNotify(notify, stream, 1) == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+    EXPECT(aclrtValueWait(value, 1, 0, stream) == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+    EXPECT(aclrtLaunchHostFunc(stream, call, nullptr) == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+    OK(aclrtSynchronizeStream(stream));
+    // Without a limit a notify of this process needs nobody who watches it.
+    aclrtStream other = nullptr;
+    OK(aclrtCreateStream(&other));
+    OK(aclrtWaitAndResetNotify(notify, stream, 0));
+    OK(aclrtRecordNotify(notify, other));
+    OK(aclrtSynchronizeStream(stream));
+  }
+  OK(aclrtLaunchHostFunc(stream, call, nullptr));
+  OK(aclrtSynchronizeStream(stream));
+  EXPECT(called == 1);
+  EXPECT(aclrtStreamWaitEventWithTimeout(stream, event, 1) == 0);
+  EXPECT(aclrtSynchronizeStream(stream) != 0);  // the limit is kept
+  // More callbacks that block than there are threads: the synchronise of the stream tells it.
+  constexpr int kMore = 6;
+  aclrtStream streams[kMore];
+  guest::Gate gates[kMore];
+  int refused = 0;
+  {
+    NoThreads none;
+    for (int i = 0; i < kMore; ++i) {
+      OK(aclrtCreateStream(&streams[i]));
+      OK(aclrtLaunchHostFunc(streams[i], &guest::Gate::Wait, &gates[i]));
+      aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+      while (!gates[i].entered && status != ACL_STREAM_STATUS_COMPLETE)
+        OK(aclrtStreamQuery(streams[i], &status));
+    }
+  }
+  for (int i = 0; i < kMore; ++i) {
+    gates[i].open = true;
+    int code = aclrtSynchronizeStream(streams[i]);
+    EXPECT(code == (gates[i].entered ? 0 : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL));
+    refused += code != 0;
+  }
+  EXPECT(refused > 0);
+  OK(aclrtResetDevice(0));
+  OK(aclFinalize());
 }
 
 int main(int argc, char** argv) { return guest::RunScenario(argc, argv); }

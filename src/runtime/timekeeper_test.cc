@@ -1,0 +1,151 @@
+// How often what streams wait for is looked at. Nothing here measures time.
+#include "runtime/timekeeper.h"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "runtime/poll.h"
+#include "runtime/ring_support.h"
+#include "runtime/thread_engine.h"
+
+namespace belay::rt::rings {
+namespace {
+
+TEST(PollPause, IsShortAtFirstAndThenAnEighthOfTheWait) {
+  EXPECT_EQ(Timekeeper::Pause(0), 20'000);
+  EXPECT_EQ(Timekeeper::Pause(160'000), 20'000);
+  EXPECT_EQ(Timekeeper::Pause(800'000), 100'000);
+  EXPECT_EQ(Timekeeper::Pause(8'000'000), 1'000'000);
+  EXPECT_EQ(Timekeeper::Pause(INT64_MAX), 1'000'000);
+  int looks = 0;
+  for (int64_t waited = 0; waited < 2'000'000'000; waited += Timekeeper::Pause(waited)) ++looks;
+  EXPECT_LT(looks, 2100) << "in two seconds";
+}
+
+// Waits until `flag` is set, and counts the looks.
+struct CountedWait {
+  static constexpr const char* kName = "counted wait";
+  static constexpr TaskClass kClass = TaskClass::kPoll;
+  const std::atomic<uint64_t>* flag;
+  std::atomic<int>* looks;
+  const std::atomic<bool>* from_outside;
+
+  bool Ready() const {
+    ++*looks;
+    return flag->load() != 0;
+  }
+  bool Proceed(Stream& stream) const {
+    stream.TakeTimedOut();
+    if (flag->load() != 0) return true;
+    CountedWait copy = *this;
+    Engine& engine = TheEngine();
+    engine.WatchPoll(stream, stream.park_serial() + 1,
+                     {[copy] { return copy.Ready(); }, copy.flag, copy.from_outside});
+    if (stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel}) == 0) {
+      engine.ForgetPoll(stream);
+      return true;
+    }
+    engine.LookAtPoll(stream);
+    return false;
+  }
+};
+
+struct SetFlag {
+  static constexpr const char* kName = "set flag";
+  std::atomic<uint64_t>* flag;
+  void Run() const {
+    flag->store(1);
+    TheEngine().Wrote(flag);
+  }
+};
+
+class Polls : public testing::Test {
+ protected:
+  void SetUp() override {
+    TheDevice();
+    engine_ = std::make_unique<ThreadEngine>(ThreadEngineConfig{2, false});
+    InstallThreadEngine(engine_.get());
+    context_ = &CreateContext(TheDevice(), false);
+  }
+  void TearDown() override {
+    DestroyContext(*context_, true);
+    engine_->Stop();
+    InstallThreadEngine(nullptr);
+  }
+  Stream& NewStream() { return context_->CreateStream({}); }
+  static void Wait(Stream& stream) { TheEngine().WaitFor(stream, stream.tail(), -1); }
+  static void Await(const std::atomic<int>& count, int least) {
+    while (count < least) std::this_thread::yield();
+  }
+
+  std::unique_ptr<ThreadEngine> engine_;
+  Context* context_ = nullptr;
+};
+
+TEST_F(Polls, WhatOnlyThisProcessWritesIsLookedAtWhenItIsWritten) {
+  std::atomic<uint64_t> own{0};
+  std::atomic<uint64_t> foreign{0};
+  std::atomic<int> own_looks{0};
+  std::atomic<int> foreign_looks{0};
+  std::atomic<bool> no{false};
+  Stream& a = NewStream();
+  Stream& b = NewStream();
+  Stream& c = NewStream();
+  a.Submit(MakeTask(CountedWait{&own, &own_looks, &no}));
+  b.Submit(MakeTask(CountedWait{&foreign, &foreign_looks, nullptr}));
+  Await(own_looks, 1);
+  Await(foreign_looks, 40);
+  EXPECT_EQ(own_looks, 1) << "when it had parked";
+  c.Submit(MakeTask(SetFlag{&own}));
+  Wait(a);
+  EXPECT_EQ(own_looks, 2);
+  foreign = 1;  // nobody says so
+  Wait(b);
+}
+
+TEST_F(Polls, WhatOthersMayWriteMeanwhileIsLookedAtFromThenOn) {
+  std::atomic<uint64_t> flag{0};
+  std::atomic<int> looks{0};
+  std::atomic<bool> from_outside{false};
+  Stream& a = NewStream();
+  a.Submit(MakeTask(CountedWait{&flag, &looks, &from_outside}));
+  Await(looks, 1);
+  from_outside = true;
+  TheEngine().Wrote(nullptr);
+  Await(looks, 10);
+  flag = 1;
+  Wait(a);
+}
+
+// The write may come before, while or after the stream parks: it never goes unseen.
+TEST_F(Polls, NoWriteIsLost) {
+  std::atomic<bool> no{false};
+  std::atomic<int> looks{0};
+  Stream& a = NewStream();
+  Stream& b = NewStream();
+  for (int i = 0; i < 2000; ++i) {
+    std::atomic<uint64_t> flag{0};
+    a.Submit(MakeTask(CountedWait{&flag, &looks, &no}));
+    b.Submit(MakeTask(SetFlag{&flag}));
+    Wait(a);
+    Wait(b);
+  }
+}
+
+// A wait that is dropped is not looked at any more.
+TEST_F(Polls, ADroppedWaitIsForgotten) {
+  std::atomic<bool> no{false};
+  std::atomic<int> looks{0};
+  auto flag = std::make_unique<std::atomic<uint64_t>>(0);
+  Stream& a = NewStream();
+  a.Submit(MakeTask(CountedWait{flag.get(), &looks, &no}));
+  Await(looks, 1);
+  Context::DestroyStream(a, true);
+  int before = looks;
+  TheEngine().Wrote(flag.get());
+  EXPECT_EQ(looks, before);
+}
+
+}  // namespace
+}  // namespace belay::rt::rings
