@@ -89,7 +89,8 @@ void CheckAddresses(const Plan& plan, const void* workspace, uint64_t workspace_
          workspace_size, need);
   }
   CheckAddress("workspace", workspace, static_cast<int64_t>(need));
-  const Binding whole{const_cast<void*>(workspace), 0, static_cast<int64_t>(need), "workspace"};
+  Binding whole{};
+  whole.address = const_cast<void*>(workspace), whole.end = static_cast<int64_t>(need);
   for (int i = 0; i < plan.binding_count(); ++i) {
     if (!ops::SharesBytes(whole, plan.binding(i))) continue;
     Fail(kInvalidArgument, "op-workspace-overlap",

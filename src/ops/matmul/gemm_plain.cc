@@ -30,12 +30,14 @@ bool RunPlain(const Gemm& g) {
       int64_t k1 = std::min(g.k, k0 + kDeep);
       Pack(g, k0, k1, j0, j0 + wide, panel.data());
       for (int64_t i = 0; i < g.m; ++i) {
-        float* row = c + i * g.ldc + j0;
+        float sums[kWide] = {};
         for (int64_t k = k0; k < k1; ++k) {
           float a = At(g.a, i, k);
           const float* b = panel.data() + (k - k0) * wide;
-          for (int64_t j = 0; j < wide; ++j) row[j] += a * b[j];
+          for (int64_t j = 0; j < wide; ++j) sums[j] += a * b[j];
         }
+        float* row = c + i * g.ldc + j0;
+        for (int64_t j = 0; j < wide; ++j) row[j] += sums[j];
       }
     }
   }

@@ -43,6 +43,10 @@ int64_t Dot(D d, const FourRows& w, const float* x, int64_t from, int64_t column
   return j;
 }
 
+// So many columns, or rows, are added up in f32; what comes of them is added in f64.
+constexpr int64_t kPieceOfRow = 1024;
+constexpr int64_t kPieceOfColumn = 512;
+
 // The last block takes its last row several times over, so that there is one order of summing only.
 void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
   for (int64_t i = 0; i < rows; i += kRows) {
@@ -50,10 +54,15 @@ void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t r
     const float* row = w + i * ld;
     const FourRows four{row, row + std::min<int64_t>(1, last) * ld, row + std::min<int64_t>(2, last) * ld,
                         row + last * ld};
-    float sums[kRows] = {};
-    const int64_t rest = Dot(hn::ScalableTag<float>(), four, x, 0, columns, sums);
-    Dot(Single(), four, x, rest, columns, sums);
-    std::copy_n(sums, last + 1, y + i);
+    double totals[kRows] = {};
+    for (int64_t j = 0; j < columns; j += kPieceOfRow) {
+      const int64_t end = std::min(columns, j + kPieceOfRow);
+      float sums[kRows] = {};
+      const int64_t rest = Dot(hn::ScalableTag<float>(), four, x, j, end, sums);
+      Dot(Single(), four, x, rest, end, sums);
+      for (int64_t r = 0; r < kRows; ++r) totals[r] += static_cast<double>(sums[r]);
+    }
+    for (int64_t r = 0; r <= last; ++r) y[i + r] = static_cast<float>(totals[r]);
   }
 }
 
@@ -83,23 +92,43 @@ int64_t AddRow(D d, const float* w, float x, int64_t from, int64_t columns, floa
   return j;
 }
 
-// So many columns at a time that their sums stay in the first cache.
-void TransposedGemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
+// y[j] = the sum over the rows, for columns that stay in the first cache.
+void AddAllRows(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
+  std::fill_n(y, columns, 0.0f);
+  const hn::ScalableTag<float> d;
+  int64_t i = 0;
+  for (; i + kRows <= rows; i += kRows) {
+    const float* row = w + i * ld;
+    const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld};
+    AddFourRows(Single(), four, x + i, AddFourRows(d, four, x + i, 0, columns, y), columns, y);
+  }
+  for (; i < rows; ++i) {
+    const float* row = w + i * ld;
+    AddRow(Single(), row, x[i], AddRow(d, row, x[i], 0, columns, y), columns, y);
+  }
+}
+
+// The same for any number of rows: in pieces, too.
+void AddManyRows(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
   constexpr int64_t kWide = 4096;
+  double totals[kWide];
+  float sums[kWide];
   for (int64_t j = 0; j < columns; j += kWide) {
     const int64_t wide = std::min(kWide, columns - j);
-    std::fill_n(y + j, wide, 0.0f);
-    const hn::ScalableTag<float> d;
-    int64_t i = 0;
-    for (; i + kRows <= rows; i += kRows) {
-      const float* row = w + i * ld + j;
-      const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld};
-      AddFourRows(Single(), four, x + i, AddFourRows(d, four, x + i, 0, wide, y + j), wide, y + j);
+    std::fill_n(totals, wide, 0.0);
+    for (int64_t i = 0; i < rows; i += kPieceOfColumn) {
+      AddAllRows(w + i * ld + j, ld, x + i, wide, std::min(kPieceOfColumn, rows - i), sums);
+      for (int64_t k = 0; k < wide; ++k) totals[k] += static_cast<double>(sums[k]);
     }
-    for (; i < rows; ++i) {
-      const float* row = w + i * ld + j;
-      AddRow(Single(), row, x[i], AddRow(d, row, x[i], 0, wide, y + j), wide, y + j);
-    }
+    for (int64_t k = 0; k < wide; ++k) y[j + k] = static_cast<float>(totals[k]);
+  }
+}
+
+void TransposedGemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
+  if (rows > kPieceOfColumn) return AddManyRows(w, ld, x, columns, rows, y);
+  constexpr int64_t kWide = 4096;
+  for (int64_t j = 0; j < columns; j += kWide) {
+    AddAllRows(w + j, ld, x, std::min(kWide, columns - j), rows, y + j);
   }
 }
 

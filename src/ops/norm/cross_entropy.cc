@@ -1,4 +1,5 @@
 // Softmax and its distance from given distributions, a row at a time.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -48,16 +49,27 @@ struct CrossEntropyBody {
     });
   }
 
+  // In pieces, whose sums are added in f64.
+  double SumOfExps(const float* x, float most) const {
+    constexpr int64_t kPiece = 4096;
+    double sum = 0;
+    for (int64_t i = 0; i < classes; i += kPiece) {
+      sum += static_cast<double>(
+          BestFoldLoops<float>(Fold::kSumOfExps).fold(x + i, std::min(kPiece, classes - i), most));
+    }
+    return sum;
+  }
+
   void Row(const Frame& frame, int64_t r, float* x, float* y) const {
     features.Load(frame, r, x, classes);
     labels.Load(frame, r, y, classes);
     float most = BestFoldLoops<float>(Fold::kMax).fold(x, classes, 0);
-    float sum = BestFoldLoops<float>(Fold::kSumOfExps).fold(x, classes, most);
-    float level = most + std::log(sum);
+    const double level = std::log(SumOfExps(x, most));
     double total = 0;
     for (int64_t i = 0; i < classes; ++i) {
-      total += y[i] == 0 ? 0.0 : static_cast<double>(y[i]) * static_cast<double>(level - x[i]);
-      x[i] = std::exp(x[i] - level) - y[i];
+      const double below = static_cast<double>(x[i] - most) - level;  // what all have in common goes first
+      total += y[i] == 0 ? 0.0 : static_cast<double>(y[i]) * -below;
+      x[i] = std::exp(static_cast<float>(below)) - y[i];
     }
     Convert(loss.type, loss.At(frame, r), DType::kF64, &total, 1);
     Lane lane(backprop.type, backprop.type, backprop.step);

@@ -52,6 +52,7 @@ struct NormBody {
 
   struct Statistics {
     T shift = 0, factor = 1;
+    T bias = 0;  // of kLogSumExp: added once the large part that the elements have in common is gone
   };
 
   void operator()(const Frame& frame) const {
@@ -81,6 +82,10 @@ struct NormBody {
       alignas(64) T y[kBlock], weights[kBlock], biases[kBlock];
       const void* w = nullptr;
       const void* b = nullptr;
+      if (how.statistic == Statistic::kLogSumExp) {
+        std::fill_n(biases, std::min(kBlock, n), found.bias);
+        b = biases;
+      }
       for (int64_t i = 0; i < n; i += kBlock) {
         int64_t m = std::min(kBlock, n - i);
         if (weighted && (i == 0 || !lanes[kWeight].repeats())) w = Part(kWeight, weights, p, i, m);
@@ -154,7 +159,7 @@ struct NormBody {
         return {0, static_cast<T>(Inverse(std::sqrt(Folded(Fold::kSumOfSquares, x, n, 0))))};
       case Statistic::kLogSumExp: {
         T most = BestFoldLoops<T>(Fold::kMax).fold(x, n, 0);
-        return {static_cast<T>(most + std::log(Folded(Fold::kSumOfExps, x, n, most))), 1};
+        return {most, 1, static_cast<T>(-std::log(Folded(Fold::kSumOfExps, x, n, most)))};
       }
       default:
         return {};

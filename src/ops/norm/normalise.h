@@ -12,7 +12,7 @@ enum class Statistic : uint8_t {
   kMeanSquare,  // factor: 1 / sqrt(mean of squares + epsilon)
   kSizes,       // factor: 1 / sum of sizes
   kLength,      // factor: 1 / sqrt(sum of squares)
-  kLogSumExp,   // shift: log(sum of exp)
+  kLogSumExp,   // shift: the largest element; the bias is -log(sum of exp(x - shift))
   kFirstMax,    // the first of the largest elements becomes 1, all others 0
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
@@ -24,7 +25,8 @@ struct SoftmaxBody {
   bool side_by_side;
   const SoftmaxLoops<T>* loops;
 
-  static constexpr int64_t kTile = 256;  // rows side by side
+  static constexpr int64_t kTile = 256;   // rows side by side
+  static constexpr int64_t kGroup = 256;  // of their elements are added up before the sums go on to f64
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + rows.offset(0), frame.at[bindings[1]] + rows.offset(1)};
@@ -73,6 +75,7 @@ struct SoftmaxBody {
   // `n` rows at a time; buffer holds element k of each row at buffer[k * n].
   void Tile(char* dst, const char* src, int64_t n, T* buffer) const {
     alignas(64) T most[kTile], sum[kTile], row[kTile];
+    alignas(64) double total[kTile] = {};
     std::fill(most, most + n, -std::numeric_limits<T>::infinity());
     std::fill(sum, sum + n, T{0});
     for (int64_t k = 0; k < axis.size; ++k) {
@@ -81,8 +84,10 @@ struct SoftmaxBody {
     for (int64_t k = 0; k < axis.size; ++k) {
       const auto* x = static_cast<const T*>(in.Load(row, src + k * axis.in_step, n));
       loops->exp_add(buffer + k * n, sum, x, most, n);
+      if ((k + 1) % kGroup != 0) continue;
+      for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(std::exchange(sum[i], T{0}));
     }
-    for (int64_t i = 0; i < n; ++i) sum[i] = 1 / sum[i];
+    for (int64_t i = 0; i < n; ++i) sum[i] = static_cast<T>(1 / (total[i] + static_cast<double>(sum[i])));
     for (int64_t k = 0; k < axis.size; ++k) {
       loops->scale_by(buffer + k * n, sum, n);
       out.Store(dst + k * axis.out_step, buffer + k * n, n, false);

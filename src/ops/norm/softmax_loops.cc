@@ -58,7 +58,7 @@ HWY_ATTR float MaxF32(const float* x, int64_t n) {
   return most;
 }
 
-HWY_ATTR float ExpSumF32(float* out, const float* x, float most, int64_t n) {
+HWY_ATTR float ExpSumOfPiece(float* out, const float* x, float most, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   const auto shift = hn::Set(d, most);
@@ -79,6 +79,17 @@ HWY_ATTR float ExpSumF32(float* out, const float* x, float most, int64_t n) {
     sum += out[i];
   }
   return sum;
+}
+
+// In pieces, whose sums are added in f64: the error of a row does not grow with its length.
+float ExpSumF32(float* out, const float* x, float most, int64_t n) {
+  constexpr int64_t kPiece = 1024;
+  if (n <= kPiece) return ExpSumOfPiece(out, x, most, n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; i += kPiece) {
+    sum += static_cast<double>(ExpSumOfPiece(out + i, x + i, most, n - i < kPiece ? n - i : kPiece));
+  }
+  return static_cast<float>(sum);
 }
 
 HWY_ATTR void ExpAddF32(float* out, float* sum, const float* x, const float* most, int64_t n) {

@@ -34,11 +34,12 @@ class PoolRow {
     const bool max = s_.kind == PoolKind::kMax;
     std::fill(to, to + s_.channels, max ? -std::numeric_limits<T>::infinity() : T{0});
     if (places != nullptr) std::fill(places, places + s_.channels, int64_t{0});
-    for (int64_t a = 0; a < z.count; ++a) {
-      for (int64_t b = 0; b < y.count; ++b) {
-        for (int64_t c = 0; c < x.count; ++c) {
-          Take(z.first + a * z.step, y.first + b * y.step, x.first + c * x.step, to, places);
-        }
+    if (!max && y.count * x.count > kManyElements) {
+      AddByRows(z, y, x, to);
+    } else {
+      for (int64_t a = 0; a < z.count; ++a) {
+        for (int64_t b = 0; b < y.count; ++b)
+          TakeRow(z.first + a * z.step, y.first + b * y.step, x, to, places);
       }
     }
     Finish(z, y, x, to);
@@ -46,6 +47,27 @@ class PoolRow {
   }
 
  private:
+  static constexpr int64_t kManyElements = 1024;
+
+  // Rows of a large window are added up, then planes, then all, so that no sum has very many terms.
+  void AddByRows(const PoolSpan& z, const PoolSpan& y, const PoolSpan& x, T* to) const {
+    const auto n = static_cast<size_t>(s_.channels);
+    std::vector<T> plane(n), row(n);
+    for (int64_t a = 0; a < z.count; ++a) {
+      std::fill(plane.begin(), plane.end(), T{0});
+      for (int64_t b = 0; b < y.count; ++b) {
+        std::fill(row.begin(), row.end(), T{0});
+        TakeRow(z.first + a * z.step, y.first + b * y.step, x, row.data(), nullptr);
+        loops_.add(plane.data(), row.data(), s_.channels);
+      }
+      loops_.add(to, plane.data(), s_.channels);
+    }
+  }
+
+  void TakeRow(int64_t z, int64_t y, const PoolSpan& x, T* to, int64_t* places) const {
+    for (int64_t c = 0; c < x.count; ++c) Take(z, y, x.first + c * x.step, to, places);
+  }
+
   void Take(int64_t z, int64_t y, int64_t x, T* to, int64_t* places) const {
     const T* from = image_ + ((z * s_.in[1] + y) * s_.in[2] + x) * s_.channels;
     if (s_.kind == PoolKind::kMean) return loops_.add(to, from, s_.channels);
