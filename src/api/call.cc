@@ -1,6 +1,7 @@
 #include "api/call.h"
 
 #include <new>
+#include <string_view>
 
 #include "api/error_trail.h"
 #include "api/log.h"
@@ -9,13 +10,9 @@
 namespace belay::api {
 namespace {
 
-int Report(Fn fn, int code, const char* id, const std::string& sentence) {
-  try {
-    LogError(InfoOf(fn).name, code, id, sentence);
-    PushError(code, FormatError(code, InfoOf(fn).name, id, sentence));
-  } catch (const std::bad_alloc&) {
-    // No memory for the text: the code must do.
-  }
+int Report(Fn fn, int code, const char* id, std::string_view sentence) noexcept {
+  LogError(InfoOf(fn).name, code, id, sentence);
+  TellError(code, InfoOf(fn).name, id, sentence);
   return code;
 }
 
@@ -29,7 +26,7 @@ const bool g_namer_installed = [] {
 
 }  // namespace
 
-int ReportCurrentException(Fn fn) {
+int ReportCurrentException(Fn fn) noexcept {
   (void)g_namer_installed;
   try {
     throw;

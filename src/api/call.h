@@ -15,7 +15,7 @@
 namespace belay::api {
 
 // Says in the caller's error trail what went wrong (call it inside a catch block) and gives the code.
-[[gnu::cold, gnu::noinline]] int ReportCurrentException(Fn fn);
+[[gnu::cold, gnu::noinline]] int ReportCurrentException(Fn fn) noexcept;
 // Throws 100001 with the reason why nothing works now.
 [[noreturn, gnu::cold, gnu::noinline]] void RefuseNotRunning(Fn fn);
 

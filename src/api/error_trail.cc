@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "api/names.h"
@@ -29,8 +31,19 @@ struct Trail {
 struct ThreadState {
   Trail trail;
   std::string taken;
-  int last_error = 0;
 };
+
+// What needs no memory: the latest code, and the errors that there was no memory to tell of.
+struct Untold {
+  int last_error = 0;
+  int count = 0;
+  int code = 0;  // of the latest of them, which this function gave
+  const char* function = "";
+  const char* id = "";
+};
+constinit thread_local Untold t_untold;
+constexpr const char* kNoMemory =
+    "EL0004: host memory ran out for the texts of errors; free some and ask again\n";
 
 // Not a thread_local object: those of the first thread are destroyed before the destructors of static
 // objects run, which may call functions of the interface too.
@@ -48,8 +61,9 @@ pthread_key_t MakeKey() {
 ThreadState& Mine() {
   static const pthread_key_t key = MakeKey();
   if (t_state == nullptr) {
-    t_state = new ThreadState;
-    pthread_setspecific(key, t_state);
+    auto made = std::make_unique<ThreadState>();
+    if (pthread_setspecific(key, made.get()) != 0) throw std::bad_alloc();
+    t_state = made.release();
   }
   return *t_state;
 }
@@ -84,41 +98,70 @@ const char* Family(int code) {
 
 }  // namespace
 
-std::string FormatError(int code, const char* function, const char* id, const std::string& sentence) {
+std::string FormatError(int code, const char* function, const char* id, std::string_view sentence) {
   const char* name = ErrorName(code);
   return fmt::format("{}: [PID: {}] {} {} failed: {}.\n        Error code: {}{}{}{} [{}]\n", Family(code),
                      getpid(), WallTime(), function, sentence, code, name == nullptr ? "" : " (",
                      name == nullptr ? "" : name, name == nullptr ? "" : ")", id);
 }
 
-void PushError(int code, std::string text) {
-  ThreadState& mine = Mine();
-  mine.last_error = code;
+namespace {
+
+void Push(std::string text) {
   if (!g_per_process.load(std::memory_order_relaxed)) {
-    mine.trail.Push(std::move(text));
+    Mine().trail.Push(std::move(text));
     return;
   }
   std::lock_guard guard(Shared().lock);
   Shared().trail.Push(std::move(text));
 }
 
-const char* TakeErrors() {
-  ThreadState& mine = Mine();
-  std::deque<std::string> texts;
-  if (g_per_process.load(std::memory_order_relaxed)) {
-    std::lock_guard guard(Shared().lock);
-    texts.swap(Shared().trail.texts);
-  } else {
-    texts.swap(mine.trail.texts);
+// The texts of a trail, and what could not be told. Only once they are put together do they leave it.
+std::string Take(Trail& trail) {
+  std::string all;
+  if (t_untold.count > 0) {
+    all = fmt::format(
+        "EL0004: there was no host memory for {} text{} of errors, the latest: {} gave {} [{}]\n",
+        t_untold.count, t_untold.count == 1 ? "" : "s", t_untold.function, t_untold.code, t_untold.id);
   }
-  mine.taken.clear();
-  for (const std::string& text : texts) mine.taken += text;
-  return texts.empty() ? nullptr : mine.taken.c_str();
+  for (const std::string& text : trail.texts) all += text;
+  trail.texts.clear();
+  t_untold.count = 0;
+  return all;
+}
+
+}  // namespace
+
+void TellError(int code, const char* function, const char* id, std::string_view sentence) noexcept {
+  t_untold.last_error = code;
+  try {
+    Push(FormatError(code, function, id, sentence));
+  } catch (...) {
+    ++t_untold.count;
+    t_untold.code = code;
+    t_untold.function = function;
+    t_untold.id = id;
+  }
+}
+
+const char* TakeErrors() noexcept {
+  try {
+    ThreadState& mine = Mine();
+    if (g_per_process.load(std::memory_order_relaxed)) {
+      std::lock_guard guard(Shared().lock);
+      mine.taken = Take(Shared().trail);
+    } else {
+      mine.taken = Take(mine.trail);
+    }
+    return mine.taken.empty() ? nullptr : mine.taken.c_str();
+  } catch (...) {
+    return kNoMemory;
+  }
 }
 
 void KeepErrorsPerProcess(bool process) { g_per_process.store(process); }
 
-int LastError() { return Mine().last_error; }
-int TakeLastError() { return std::exchange(Mine().last_error, 0); }
+int LastError() noexcept { return t_untold.last_error; }
+int TakeLastError() noexcept { return std::exchange(t_untold.last_error, 0); }
 
 }  // namespace belay::api

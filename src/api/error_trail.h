@@ -3,19 +3,21 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace belay::api {
 
-void PushError(int code, std::string text);
+// A call of the thread failed: its code, and its text as far as there is memory for it.
+void TellError(int code, const char* function, const char* id, std::string_view sentence) noexcept;
 // All texts since the last call, newest on top, or null. The pointer holds until the next call by the
-// same thread.
-const char* TakeErrors();
+// same thread. Without memory they stay, for a later call.
+const char* TakeErrors() noexcept;
 void KeepErrorsPerProcess(bool process);
 
-int LastError();      // of the thread
-int TakeLastError();  // and clears it
+int LastError() noexcept;      // of the thread
+int TakeLastError() noexcept;  // and clears it
 
 // "[Error code]: [PID: n] 2026-01-31-12:00:00.000.000 sentence" and its continuation lines.
-std::string FormatError(int code, const char* function, const char* id, const std::string& sentence);
+std::string FormatError(int code, const char* function, const char* id, std::string_view sentence);
 
 }  // namespace belay::api

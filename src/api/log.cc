@@ -47,11 +47,23 @@ void EnsureLogSettings() {
   if (!g_read.load(std::memory_order_acquire)) ReadLogSettings();
 }
 
-void LogError(const char* function, int code, const char* id, const std::string& sentence) {
-  EnsureLogSettings();
+void LogFormatted(LogLevel level, LogPlace place, fmt::string_view text, fmt::format_args args) noexcept {
+  try {
+    WriteLog(level, "ASCENDCL", fmt::vformat(text, args), place);
+  } catch (...) {
+    // No memory for the line: the call goes on.
+  }
+}
+
+void LogError(const char* function, int code, const char* id, std::string_view sentence) noexcept {
+  try {
+    EnsureLogSettings();
+  } catch (...) {
+    return;
+  }
   if (!LogWanted(LogLevel::kError)) return;
-  WriteLog(LogLevel::kError, "ASCENDCL", fmt::format("{} failed: {} [{}]", function, sentence, id),
-           {function, code});
+  LogFormatted(LogLevel::kError, {function, code}, "{} failed: {} [{}]",
+               fmt::make_format_args(function, sentence, id));
 }
 
 }  // namespace belay::api

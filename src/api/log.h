@@ -7,8 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <string>
-#include <utility>
+#include <string_view>
 
 #include "base/log.h"
 
@@ -19,13 +18,15 @@ void ReadLogSettings();
 void EnsureLogSettings();
 
 // A failed call. The line is the message without its frame.
-void LogError(const char* function, int code, const char* id, const std::string& sentence);
+void LogError(const char* function, int code, const char* id, std::string_view sentence) noexcept;
+// Without memory for the line there is none.
+void LogFormatted(LogLevel level, LogPlace place, fmt::string_view text, fmt::format_args args) noexcept;
 
 // What a call of the interface did, for those who ask for level 1.
 template <class... Args>
 void LogInfo(LogPlace place, fmt::format_string<Args...> text, Args&&... args) {
   if (LogWanted(LogLevel::kInfo)) [[unlikely]] {
-    WriteLog(LogLevel::kInfo, "ASCENDCL", fmt::format(text, std::forward<Args>(args)...), place);
+    LogFormatted(LogLevel::kInfo, place, text, fmt::make_format_args(args...));
   }
 }
 
@@ -33,7 +34,7 @@ void LogInfo(LogPlace place, fmt::format_string<Args...> text, Args&&... args) {
 template <class... Args>
 void LogWarning(LogPlace place, fmt::format_string<Args...> text, Args&&... args) {
   if (LogWanted(LogLevel::kWarning)) [[unlikely]] {
-    WriteLog(LogLevel::kWarning, "ASCENDCL", fmt::format(text, std::forward<Args>(args)...), place);
+    LogFormatted(LogLevel::kWarning, place, text, fmt::make_format_args(args...));
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/room.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
 #include "runtime/host_call.h"
@@ -40,7 +41,7 @@ struct Completion {
 struct Mailbox {
   std::mutex lock;
   std::condition_variable more;
-  std::deque<DueCall> calls;
+  std::list<DueCall> calls;
   int device = 0;
   int streams = 0;
   bool closed = false;  // no thread looks into it any more
@@ -56,7 +57,7 @@ Subscriptions& All() { return PerProcess<Subscriptions>::Get(); }
 std::shared_ptr<Mailbox> MailboxOf(HandleBits stream) {
   std::lock_guard guard(All().lock);
   auto it = All().streams.find(stream);
-  return it == All().streams.end() ? nullptr : All().threads[it->second];
+  return it == All().streams.end() ? nullptr : All().threads.at(it->second);
 }
 
 // Takes the call that `context` waits for out of its mailbox, unless a thread runs it already.
@@ -109,8 +110,12 @@ struct ReportTask {
     }
     DueCall due{call.function, call.argument, blocks ? done : nullptr, context};
     std::lock_guard guard(mailbox->lock);
-    if (mailbox->closed || !ready()) return false;
-    mailbox->calls.push_back(due);
+    if (mailbox->closed) return false;
+    mailbox->calls.push_back(due);  // first: once it is parked, nothing may fail
+    if (!ready()) {
+      mailbox->calls.pop_back();
+      return false;
+    }
     mailbox->more.notify_one();
     return true;
   }
@@ -130,7 +135,7 @@ std::shared_ptr<Mailbox> EndSubscription(std::map<HandleBits, uint64_t>::iterato
 
 // Nobody will run these calls any more: the streams that they hold up go on without them.
 void DropCalls(Mailbox& mailbox) {
-  std::deque<DueCall> calls;
+  std::list<DueCall> calls;
   {
     std::lock_guard guard(mailbox.lock);
     mailbox.closed = true;
@@ -146,21 +151,26 @@ void DropCalls(Mailbox& mailbox) {
 
 void SubscribeReport(uint64_t thread, rt::Stream& stream) {
   std::lock_guard guard(All().lock);
-  if (!All().streams.try_emplace(stream.handle(), thread).second) {
+  if (All().streams.contains(stream.handle())) {
     Fail(107011, "callback-subscribed", "stream {} has a subscribed thread already; unsubscribe it first",
          stream.id());
   }
-  std::shared_ptr<Mailbox>& mailbox = All().threads[thread];
   int device = stream.context().device().id();
-  if (mailbox == nullptr) {
-    mailbox = std::make_shared<Mailbox>();
-    mailbox->device = device;
-  } else if (mailbox->device != device) {
-    All().streams.erase(stream.handle());
+  auto known = All().threads.find(thread);
+  if (known != All().threads.end() && known->second->device != device) {
     Fail(107012, "callback-two-devices",
-         "the thread serves streams of device {}; use another thread for device {}", mailbox->device, device);
+         "the thread serves streams of device {}; use another thread for device {}", known->second->device,
+         device);
   }
-  ++mailbox->streams;
+  auto subscription = All().streams.try_emplace(stream.handle(), thread).first;
+  Rollback no_subscription([&] { All().streams.erase(subscription); });
+  if (known == All().threads.end()) {
+    auto mailbox = std::make_shared<Mailbox>();
+    mailbox->device = device;
+    known = All().threads.try_emplace(thread, std::move(mailbox)).first;
+  }
+  ++known->second->streams;
+  no_subscription.Keep();
 }
 
 void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {

@@ -1,9 +1,11 @@
 #include "api/stream_callbacks.h"
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "api/convert.h"
 #include "base/error.h"
@@ -17,21 +19,23 @@ struct Listener {
   aclrtStreamStateCallback callback;
   void* args;
 };
+using Listeners = std::map<std::string, Listener, std::less<>>;
 struct Registry {
   std::mutex lock;
-  std::map<std::string, Listener> listeners;
+  std::shared_ptr<const Listeners> listeners = std::make_shared<const Listeners>();  // replaced, not changed
 };
 Registry& TheRegistry() { return PerProcess<Registry>::Get(); }
 
+// The stream is made, or about to end: nothing may fail here.
 void Tell(rt::Stream& stream, rt::StreamMoment moment) {
-  std::vector<Listener> listeners;
+  std::shared_ptr<const Listeners> listeners;
   {
     std::lock_guard guard(TheRegistry().lock);
-    for (const auto& [name, listener] : TheRegistry().listeners) listeners.push_back(listener);
+    listeners = TheRegistry().listeners;
   }
   auto handle = AsHandle<aclrtStream>(stream.handle());
   bool made = moment == rt::StreamMoment::kMade;
-  for (const Listener& l : listeners)
+  for (const auto& [name, l] : *listeners)
     l.callback(handle, made ? ACL_RT_STREAM_STATE_CREATE_POST : ACL_RT_STREAM_STATE_DESTROY_PRE, l.args);
 }
 
@@ -41,13 +45,15 @@ void RegisterStreamStateCallback(const char* name, aclrtStreamStateCallback call
   if (*name == '\0') Fail(107000, "callback-name", "regName is empty; give the callback a name");
   Registry& registry = TheRegistry();
   std::lock_guard guard(registry.lock);
+  auto changed = std::make_shared<Listeners>(*registry.listeners);
   if (callback == nullptr) {
-    registry.listeners.erase(name);
-  } else if (!registry.listeners.try_emplace(name, Listener{callback, args}).second) {
+    if (auto known = changed->find(std::string_view(name)); known != changed->end()) changed->erase(known);
+  } else if (!changed->try_emplace(name, Listener{callback, args}).second) {
     Fail(107000, "callback-name",
          "a callback named '{}' is registered; unregister it first with a null callback", name);
   }
-  rt::SetStreamObserver(registry.listeners.empty() ? nullptr : &Tell);
+  registry.listeners = std::move(changed);
+  rt::SetStreamObserver(registry.listeners->empty() ? nullptr : &Tell);
 }
 
 }  // namespace belay::api

@@ -13,7 +13,7 @@ namespace belay {
 class Error : public std::exception {
  public:
   // `id` is a string literal such as "stream-other-context"; it is the anchor in docs/messages.md.
-  Error(int code, const char* id, std::string sentence)
+  Error(int code, const char* id, std::string sentence) noexcept
       : code_(code), id_(id), sentence_(std::move(sentence)) {}
 
   int code() const { return code_; }
@@ -27,11 +27,15 @@ class Error : public std::exception {
   std::string sentence_;
 };
 
+// Without memory for the sentence the Error has none: the code must not depend on it.
+[[noreturn, gnu::cold]] void ThrowFormatted(int code, const char* id, fmt::string_view sentence,
+                                            fmt::format_args args);
+
 // Throws an Error whose sentence is formatted. Say what was seen, what was wanted, what to do next.
 template <class... Args>
 [[noreturn, gnu::cold, gnu::noinline]] void Fail(int code, const char* id,
                                                  fmt::format_string<Args...> sentence, Args&&... args) {
-  throw Error(code, id, fmt::format(sentence, std::forward<Args>(args)...));
+  ThrowFormatted(code, id, sentence, fmt::make_format_args(args...));
 }
 
 }  // namespace belay

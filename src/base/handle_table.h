@@ -192,7 +192,7 @@ class HandleTable {
     }
     uint32_t index = used_.load(std::memory_order_relaxed);
     if (index >= kMaxSlots) return nullptr;
-    if ((index & (kChunkSlots - 1)) == 0) {
+    if (chunks_[index >> kChunkBits].load(std::memory_order_relaxed) == nullptr) {
       chunks_[index >> kChunkBits].store(new Slot[kChunkSlots], std::memory_order_relaxed);
     }
     Slot* slot = chunks_[index >> kChunkBits].load(std::memory_order_relaxed) + (index & (kChunkSlots - 1));

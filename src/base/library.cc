@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <new>
+
 #include "base/sanitizer.h"
 
 namespace belay {
@@ -22,15 +24,26 @@ constexpr int kLibraryFirst = 0;
 constexpr int kLibraryFirst = RTLD_DEEPBIND;
 #endif
 
+// Throws when it was memory that the loader lacked: another time the library may be loaded.
+std::string WhyNot() {
+  const char* told = dlerror();
+  if (told == nullptr) throw std::bad_alloc();
+  std::string reason = told;
+  for (const char* memory : {"out of memory", "Cannot allocate memory"}) {
+    if (reason.find(memory) != std::string::npos) throw std::bad_alloc();
+  }
+  return reason;
+}
+
 }  // namespace
 
 void* LoadBeside(const char* name, SymbolsOf order, std::string* reason) {
   const int flags = RTLD_NOW | RTLD_LOCAL | (order == SymbolsOf::kLibraryFirst ? kLibraryFirst : 0);
   std::string folder = OwnFolder();
   if (void* library = dlopen((folder + name).c_str(), flags)) return library;
-  *reason = dlerror();
+  *reason = WhyNot();
   void* library = dlopen((folder + "../lib64/" + name).c_str(), flags);
-  if (library == nullptr) *reason += std::string("; ") + dlerror();
+  if (library == nullptr) *reason += "; " + WhyNot();
   return library;
 }
 

@@ -73,7 +73,12 @@ int FileOf(const Configured& configured) {
   for (;;) {
     int file = configured.file.load(std::memory_order_acquire);
     if (file == kNotOpened && configured.file.compare_exchange_strong(file, kOpening)) {
-      file = Open(configured.config);
+      try {
+        file = Open(configured.config);
+      } catch (...) {  // no memory for the path: the next line tries again
+        configured.file.store(kNotOpened, std::memory_order_release);
+        throw;
+      }
       configured.inode.store(file < 0 ? 0 : InodeOf(file));
       configured.file.store(file, std::memory_order_release);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 #include <string_view>
 
 namespace belay {
@@ -65,8 +66,9 @@ Stack StackOfThread() {
 
 }  // namespace
 
-bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument) {
-  auto start = std::make_unique<Start>(Start{main, argument});
+bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument) noexcept {
+  std::unique_ptr<Start> start(new (std::nothrow) Start{main, argument});
+  if (start == nullptr) return false;
   std::string_view(name).substr(0, start->name.size() - 1).copy(start->name.data(), start->name.size() - 1);
   sigset_t block = SignalsToBlock();
   sigset_t old;

@@ -14,7 +14,7 @@ namespace belay {
 
 // Starts a thread with the given name (15 characters at most); false when the system refuses. The thread
 // has the default floating-point environment, whatever its creator has.
-bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument);
+bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument) noexcept;
 
 // The default floating-point environment (round to nearest, no flush to zero) while in scope.
 class DefaultFloatMode {

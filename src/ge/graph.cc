@@ -63,16 +63,20 @@ void Collect(const GraphImpl& graph, bool with_bodies, std::vector<GNode>* nodes
 // For functions without a status: what goes wrong is told when the graph is built, too.
 template <class Body>
 void Setting(Graph& facade, const char* function, Body&& body) {
-  const std::string whole = std::string("Graph::") + function;
-  Guarded(whole.c_str(), [&] {
+  Guarded(function, [&] {
     GraphImpl& graph = GraphImpl::Of(facade);
+    const char* before = std::exchange(graph.out_of_memory_in, function);  // until it is known better
+    if (before != nullptr && std::strcmp(before, function) == 0) before = nullptr;
+    const char* name = function + std::strlen("Graph::");
     try {
       body(graph);
-      graph.problems.erase(function);
+      graph.problems.erase(name);
     } catch (const belay::Error& error) {
-      graph.problems[function] = error.sentence();
+      graph.problems[name] = error.sentence();
+      graph.out_of_memory_in = before;
       throw;
     }
+    graph.out_of_memory_in = before;
   });
 }
 
@@ -81,12 +85,12 @@ void Setting(Graph& facade, const char* function, Body&& body) {
 Graph::Graph(const char_t* name) : impl_(std::make_shared<GraphImpl>(name == nullptr ? "" : name)) {}
 
 Graph& Graph::SetInputs(const std::vector<Operator>& inputs) {
-  Setting(*this, "SetInputs", [&](GraphImpl& graph) { graph.SetInputs(NeedAll(inputs)); });
+  Setting(*this, "Graph::SetInputs", [&](GraphImpl& graph) { graph.SetInputs(NeedAll(inputs)); });
   return *this;
 }
 
 Graph& Graph::SetOutputs(const std::vector<Operator>& outputs) {
-  Setting(*this, "SetOutputs", [&](GraphImpl& graph) {
+  Setting(*this, "Graph::SetOutputs", [&](GraphImpl& graph) {
     std::vector<OutputPick> picks;
     for (const NodePtr& node : NeedAll(outputs)) {
       for (size_t i = 0; i < node->outputs.size(); ++i) picks.push_back(Pick(node, i));
@@ -97,7 +101,7 @@ Graph& Graph::SetOutputs(const std::vector<Operator>& outputs) {
 }
 
 Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, std::vector<size_t>>>& output_indexs) {
-  Setting(*this, "SetOutputs", [&](GraphImpl& graph) {
+  Setting(*this, "Graph::SetOutputs", [&](GraphImpl& graph) {
     std::vector<OutputPick> picks;
     for (const auto& [op, indexes] : output_indexs) {
       NodePtr node = Need(op);
@@ -110,7 +114,7 @@ Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, std::vector<size_
 }
 
 Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, AscendString>>& outputs) {
-  Setting(*this, "SetOutputs", [&](GraphImpl& graph) {
+  Setting(*this, "Graph::SetOutputs", [&](GraphImpl& graph) {
     std::vector<OutputPick> picks;
     for (const auto& [op, output] : outputs) {
       NodePtr node = Need(op);
@@ -123,7 +127,7 @@ Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, AscendString>>& o
 }
 
 Graph& Graph::SetTargets(const std::vector<Operator>& targets) {
-  Setting(*this, "SetTargets", [&](GraphImpl& graph) { graph.SetTargets(NeedAll(targets)); });
+  Setting(*this, "Graph::SetTargets", [&](GraphImpl& graph) { graph.SetTargets(NeedAll(targets)); });
   return *this;
 }
 

@@ -16,6 +16,7 @@ namespace {
 using belay::Fail;
 using belay::graph::PortKind;
 using belay::graph_interface::kBadArgument;
+using belay::graph_interface::kHostMemory;
 namespace ir = belay::graph;
 
 // Nodes in the order in which they were found.
@@ -256,6 +257,10 @@ void GraphImpl::Expand() const {
 }
 
 ir::Graph GraphImpl::Lower() const {
+  if (out_of_memory_in != nullptr) {
+    Fail(kHostMemory, "out-of-memory", "host memory ran out in {} of graph '{}'; call it again",
+         out_of_memory_in, name);
+  }
   for (const auto& [function, problem] : problems)
     Fail(kBadArgument, "ge-graph-refused", "{} of graph '{}' failed: {}", function, name, problem);
   if (read_ != nullptr) return *read_;

@@ -57,6 +57,8 @@ class GraphImpl {
   // What SetInputs, SetOutputs and SetTargets, which return no status, last said of themselves; told when it
   // is built.
   std::map<std::string, std::string> problems;
+  // The latest of them that there was no memory for; null: none.
+  const char* out_of_memory_in = nullptr;
   // The names that GetName hands out by reference, one for each std::string; kept by string_overloads.cc.
   mutable std::shared_ptr<void> kept_names[2];
 

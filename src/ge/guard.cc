@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <memory>
 #include <new>
 #include <string_view>
 
@@ -31,20 +32,21 @@ Texts& Mine() {
     return made;
   }();
   if (t_texts == nullptr) {
-    t_texts = new Texts;
-    pthread_setspecific(key, t_texts);
+    auto made = std::make_unique<Texts>();
+    if (pthread_setspecific(key, made.get()) != 0) throw std::bad_alloc();
+    t_texts = made.release();
   }
   return *t_texts;
 }
 
-uint32_t Report(const char* function, int code, const char* id, const std::string& sentence) {
+uint32_t Report(const char* function, int code, const char* id, std::string_view sentence) noexcept {
+  api::LogError(function, code, id, sentence);
+  api::TellError(code, function, id, sentence);
   try {
-    std::string text = api::FormatError(code, function, id, sentence);
-    api::LogError(function, code, id, sentence);
-    Mine().error = text;
-    api::PushError(code, std::move(text));
-  } catch (const std::bad_alloc&) {
-    // No memory for the text: the status must do.
+    Mine().error = api::FormatError(code, function, id, sentence);
+  } catch (...) {
+    // No memory for the text: the status must do, and not tell of the error before.
+    if (t_texts != nullptr) t_texts->error.clear();
   }
   bool argument = code == kBadArgument || std::string_view(id).starts_with("build-");
   return argument ? ge::GRAPH_PARAM_INVALID : ge::GRAPH_FAILED;
@@ -52,7 +54,7 @@ uint32_t Report(const char* function, int code, const char* id, const std::strin
 
 }  // namespace
 
-uint32_t ReportCurrentException(const char* function) {
+uint32_t ReportCurrentException(const char* function) noexcept {
   try {
     throw;
   } catch (const Error& error) {

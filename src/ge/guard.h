@@ -13,7 +13,7 @@ namespace belay::graph_interface {
 
 // Call it inside a catch block. GRAPH_PARAM_INVALID for what is wrong with an option or an argument,
 // else GRAPH_FAILED.
-[[gnu::cold, gnu::noinline]] uint32_t ReportCurrentException(const char* function);
+[[gnu::cold, gnu::noinline]] uint32_t ReportCurrentException(const char* function) noexcept;
 
 // Both as functions of sessions tell them; the thread's latest.
 const std::string& LastErrorText();

@@ -247,6 +247,8 @@ Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs, P
   } catch (const Error& error) {
     if (std::strcmp(error.id(), "graph-node") == 0) throw;
     Fail(error.code(), error.id(), "node '{}' ({}): {}", node.name, node.type, error.sentence());
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {  // an attribute or a constant with fewer elements than expected
     Fail(kGraphInvalid, "graph-node", "node '{}' ({}): {}", node.name, node.type, error.what());
   }

@@ -6,6 +6,7 @@
 #include <bit>
 #include <new>
 
+#include "base/room.h"
 #include "runtime/arena_poison.h"
 
 namespace belay::rt {
@@ -56,14 +57,13 @@ void* Arena::Allocate(size_t bytes, Padding padding, bool huge_pages) {
   if (bytes > capacity()) return nullptr;  // before the additions below can overflow
   size_t charged = Padded(bytes, padding);
   if (!Charge(charged)) return nullptr;
+  Rollback uncharge([&] { Uncharge(charged); });
   size_t need = charged + kRedZone;
   SizeClass c =
       need <= kMaxSmallBytes ? SmallClassOf(need) : LargeClassOf((need + kPageBytes - 1) >> kPageShift);
   uintptr_t block = IsSmall(c) ? TakeSmall(c) : TakeLarge(c);
-  if (block == 0) {
-    Uncharge(charged);
-    return nullptr;
-  }
+  if (block == 0) return nullptr;
+  uncharge.Keep();
   if (!IsSmall(c)) rounding_.fetch_add(ClassBytes(c) - charged, std::memory_order_relaxed);
   UnpoisonBlock(block, kGrantPadding ? charged : bytes);
   BlockRecord& record = space_.record(block);
@@ -133,6 +133,7 @@ uintptr_t Arena::TakeSmall(SizeClass c) {
     if (uintptr_t block = TakeFromSlab(bin, c)) return block;
   }
   std::lock_guard arena_guard(lock_);
+  if (spare_slabs_ == nullptr) spare_slabs_ = &slabs_.emplace_back();  // while nothing has changed yet
   uintptr_t page = Carve(c);
   if (page == 0) return 0;
   Slab* slab = NewSlab(c, space_.PageOf(page));
@@ -143,11 +144,7 @@ uintptr_t Arena::TakeSmall(SizeClass c) {
 
 Slab* Arena::NewSlab(SizeClass c, uint32_t page) {
   Slab* slab = spare_slabs_;
-  if (slab != nullptr) {
-    spare_slabs_ = slab->next;
-  } else {
-    slab = &slabs_.emplace_back();
-  }
+  spare_slabs_ = slab->next;
   *slab = {};
   slab->page = page;
   slab->blocks = slab->free = static_cast<uint16_t>(BlocksPerPage(c));
@@ -279,7 +276,7 @@ uintptr_t Arena::Carve(SizeClass c) {
 bool Arena::GrowTo(uint32_t end) {
   uint32_t target = std::min(end_, std::max(end, grown_ + kGrowPages));
   if (target == grown_ || !space_.Commit(grown_, target - grown_)) return false;
-  ranges_.Add(grown_, target - grown_);
+  ranges_.AddFresh(grown_, target - grown_);
   grown_ = target;
   return true;
 }

@@ -205,7 +205,7 @@ void TellOnCallbackThread(HostFunction function, void* argument) {
   try {
     auto done = [](void* context) { static_cast<std::binary_semaphore*>(context)->release(); };
     RunOnCallbackThread(function, argument, done, &told);
-  } catch (const Error&) {
+  } catch (const std::exception&) {  // no memory, or no thread
     CallbackScope scope;
     return function(argument);
   }

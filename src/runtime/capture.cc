@@ -1,10 +1,13 @@
 #include "runtime/capture.h"
 
+#include <pthread.h>
+
 #include <algorithm>
-#include <deque>
+#include <new>
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/room.h"
 #include "runtime/context.h"
 #include "runtime/model_ri.h"
 #include "runtime/task_group.h"
@@ -16,6 +19,8 @@ namespace {
 std::atomic<uint64_t> g_next_capture{0};
 std::atomic<uint32_t> g_next_model{0};
 std::atomic<CallNamer> g_namer{nullptr};
+// Why a capture is invalid, when there was no memory to say it.
+constexpr const char* kUnsaid = "a call that it does not allow";
 
 // A number that no other thread ever has (a pthread_t is used again).
 uint64_t ThisThread() {
@@ -39,22 +44,25 @@ class CaptureRegistry {
     Stream* main;
   };
   static CaptureRegistry& Get() { return PerProcess<CaptureRegistry>::Get(); }
+  // With room for it among those under way.
   Capture& Take() {
     std::lock_guard guard(lock_);
-    if (free_.empty()) return *new Capture;
-    Capture* capture = free_.back();
-    free_.pop_back();
-    return *capture;
+    if (free_ == nullptr) {
+      active_.reserve(made_ + 1);
+      ++made_;
+      return *new Capture;
+    }
+    return *std::exchange(free_, free_->next_free_);
   }
-  void Publish(Capture& capture) {
+  void Publish(Capture& capture) noexcept {
     std::lock_guard guard(lock_);
     active_.push_back({&capture, capture.id_, capture.thread_, capture.mode_, capture.main_});
     count_.store(active_.size(), std::memory_order_release);
   }
-  void Retire(Capture& capture) {
+  void Retire(Capture& capture) noexcept {
     std::lock_guard guard(lock_);
     std::erase_if(active_, [&](const UnderWay& u) { return u.capture == &capture; });
-    free_.push_back(&capture);
+    capture.next_free_ = std::exchange(free_, &capture);
     count_.store(active_.size(), std::memory_order_release);
   }
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
@@ -69,9 +77,9 @@ class CaptureRegistry {
     }
     return nullptr;
   }
-  void ThreadGone(uint64_t thread) {
-    for (const UnderWay& u : Active()) {
-      if (u.thread != thread || u.mode == CaptureMode::kRelaxed) continue;
+  void ThreadGone(uint64_t thread) noexcept {
+    for (UnderWay u{}; NextOf(thread, &u);) {
+      if (u.mode == CaptureMode::kRelaxed) continue;
       std::lock_guard guard(u.capture->lock_);
       if (u.capture->id_ != u.id) continue;
       u.capture->thread_gone_ = true;
@@ -83,26 +91,49 @@ class CaptureRegistry {
   }
 
  private:
+  // The one of the thread's with the next higher number.
+  bool NextOf(uint64_t thread, UnderWay* last) {
+    std::lock_guard guard(lock_);
+    const UnderWay* next = nullptr;
+    for (const UnderWay& u : active_) {
+      if (u.thread == thread && u.id > last->id && (next == nullptr || u.id < next->id)) next = &u;
+    }
+    if (next != nullptr) *last = *next;
+    return next != nullptr;
+  }
+
   std::mutex lock_;
-  std::vector<UnderWay> active_;
-  std::vector<Capture*> free_;
+  std::vector<UnderWay> active_;  // with room for all that were made
+  size_t made_ = 0;
+  Capture* free_ = nullptr;
   std::atomic<size_t> count_{0};
 };
 
 namespace {
 
-// The thread's mode, and its last word when it ends in the middle of a capture of its own.
-struct ThreadMode {
-  CaptureMode mode = CaptureMode::kGlobal;
-  uint64_t began = 0;  // the thread's number, once it has begun a capture
-  ~ThreadMode() {
-    if (began != 0 && !CaptureRegistry::Get().none()) CaptureRegistry::Get().ThreadGone(began);
-  }
-};
-thread_local ThreadMode t_mode;
+constinit thread_local CaptureMode t_mode = CaptureMode::kGlobal;
+// The thread has begun a capture: when it ends in the middle of one of its own, it has a last word.
+constinit thread_local bool t_began = false;
+
+pthread_key_t MakeKey() {
+  pthread_key_t key;
+  pthread_key_create(&key, [](void*) {
+    if (t_began && !CaptureRegistry::Get().none()) CaptureRegistry::Get().ThreadGone(ThisThread());
+  });
+  return key;
+}
+
+// Not by a thread_local object with a destructor: without memory the C library would end the process.
+void ListenForThreadEnd() {
+  static const pthread_key_t key = MakeKey();
+  if (t_began) return;
+  if (pthread_setspecific(key, &t_began) != 0) throw std::bad_alloc();
+  t_began = true;
+}
+
 [[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
-  t_mode.mode = CaptureMode::kGlobal;
-  t_mode.began = false;
+  t_mode = CaptureMode::kGlobal;
+  t_began = false;
 });
 
 }  // namespace
@@ -138,21 +169,23 @@ void Capture::Begin(Stream& main, CaptureMode mode) {
     Fail(107000, "capture-default-stream",
          "the default stream cannot be captured; create a stream with aclrtCreateStream");
   }
-  HandleBits handle = Models().Create(main.context().device(), g_next_model.fetch_add(1));
-  if (handle == 0) Fail(207010, "model-limit", "the process holds as many models as Belay can number");
-  ModelRI* model = Models().Find(handle);
+  ListenForThreadEnd();
+  ModelRI& model = NewModel(main);
+  Rollback no_model([&] { ModelRI::Destroy(model); });
   CaptureRegistry& registry = CaptureRegistry::Get();
   Capture& capture = registry.Take();
+  Rollback no_capture([&] { registry.Retire(capture); });
   {
     std::lock_guard guard(capture.lock_);
+    MakeRoom(capture.members_);
     if (main.EnterCapture(&capture)) {
-      capture.Start(main, mode, *model);
+      capture.Start(main, mode, model);
       registry.Publish(capture);
+      no_capture.Keep();
+      no_model.Keep();
       return;
     }
   }
-  registry.Retire(capture);
-  ModelRI::Destroy(*model);
   if (main.updating()) {
     Fail(107030, "capture-updating",
          "stream {} has a task update under way; call aclmdlRICaptureTaskUpdateEnd first", main.id());
@@ -161,20 +194,25 @@ void Capture::Begin(Stream& main, CaptureMode mode) {
        "stream {} is being captured already; end that capture with aclmdlRICaptureEnd first", main.id());
 }
 
-// Under lock_.
-void Capture::Start(Stream& main, CaptureMode mode, ModelRI& model) {
+ModelRI& Capture::NewModel(Stream& main) {
+  HandleBits handle = Models().Create(main.context().device(), g_next_model.fetch_add(1));
+  if (handle == 0) Fail(207010, "model-limit", "the process holds as many models as Belay can number");
+  return *Models().Find(handle);
+}
+
+// Under lock_, with room for a member.
+void Capture::Start(Stream& main, CaptureMode mode, ModelRI& model) noexcept {
   Apply(CaptureCommand::kBegin);
   mode_ = mode;
   id_ = g_next_capture.fetch_add(1) + 1;
   thread_ = ThisThread();
   thread_gone_ = false;
-  t_mode.began = thread_;
   main_ = &main;
   model_ = &model;
   nodes_.clear();
   spoiled_by_.clear();
   groups_.clear();
-  members_ = {{&main, kNoNode}};
+  members_.push_back({&main, kNoNode});
 }
 
 void Capture::CheckEnd(Stream& main) {
@@ -213,25 +251,31 @@ ModelRI& Capture::End(Stream& main) {
   capture->groups_.clear();
   guard.unlock();
   CaptureRegistry::Get().Retire(*capture);
+  Rollback no_model([&] { ModelRI::Destroy(model); });
   try {
     if (spoiled) {
       Fail(107033, "capture-invalidated", "the capture of stream {} cannot become a model: {}; {}", main.id(),
-           spoiled_by, mend);
+           spoiled_by.empty() ? kUnsaid : spoiled_by.c_str(), mend);
     }
     CheckGroups(members);
     CheckClosed(nodes, members, main);
-  } catch (const Error&) {
-    for (CaptureNode& node : nodes) {
-      if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
-    }
-    for (TaskGroup* group : groups) group->Release();
-    ModelRI::Destroy(model);
+  } catch (...) {
+    Drop(nodes, groups);
     throw;
   }
   ThreadEngine* engine = TheThreadEngine();
   int width = engine == nullptr ? 1 : engine->workers();
-  model.Finish(std::make_unique<TaskGraph>(std::move(nodes), width, std::move(groups)));
+  model.Finish(TaskGraph::Make(std::move(nodes), width, std::move(groups)));
+  no_model.Keep();
   return model;
+}
+
+// The tasks and groups of a capture that becomes no model.
+void Capture::Drop(const std::vector<CaptureNode>& nodes, const std::vector<TaskGroup*>& groups) {
+  for (const CaptureNode& node : nodes) {
+    if (node.kind == CaptureNode::Kind::kTask) Task(node.task).Destroy();
+  }
+  for (TaskGroup* group : groups) group->Release();
 }
 
 void Capture::ReleaseStreams() {
@@ -278,7 +322,7 @@ Capture::Member* Capture::MemberOf(Stream& stream) {
 void Capture::RefuseIfSpoiled() {
   if (state() != CaptureState::kInvalidated) return;
   Fail(107033, "capture-invalidated", "the capture is invalid: {}; end it with aclmdlRICaptureEnd",
-       spoiled_by_);
+       spoiled_by_.empty() ? kUnsaid : spoiled_by_.c_str());
 }
 
 uint32_t Capture::AddNode(uint32_t* last, CaptureNode&& node) {
@@ -305,7 +349,12 @@ bool Capture::Add(Stream& stream, Task&& task) {
                    .event_id = 0,
                    .after = {},
                    .group = group};
-  AddNode(&member->last, std::move(node));
+  try {
+    AddNode(&member->last, std::move(node));
+  } catch (...) {
+    task.Destroy();
+    throw;
+  }
   return true;
 }
 
@@ -332,20 +381,22 @@ void Capture::Wait(Stream& stream, const CapturePoint& point) {
   }
   RefuseIfSpoiled();
   Member* member = MemberOf(stream);
-  if (member == nullptr) {
-    CheckMayJoin(stream);
-    if (!stream.EnterCapture(this)) CheckMayJoin(stream);  // another capture was faster
-    Apply(CaptureCommand::kJoin);
-    members_.push_back({&stream, kNoNode});
-    member = &members_.back();
-  }
-  if (member->group != nullptr) RefuseInGroup(*member, "event wait");
+  if (member != nullptr && member->group != nullptr) RefuseInGroup(*member, "event wait");
   CaptureNode node{.kind = CaptureNode::Kind::kWait,
                    .task = {},
                    .stream_id = stream.id(),
                    .call = t_current_call,
                    .event_id = point.event_id,
                    .after = {point.node}};
+  if (member == nullptr) {
+    CheckMayJoin(stream);
+    MakeRoom(members_);
+    MakeRoom(nodes_);
+    if (!stream.EnterCapture(this)) CheckMayJoin(stream);  // another capture was faster
+    Apply(CaptureCommand::kJoin);
+    members_.push_back({&stream, kNoNode});
+    member = &members_.back();
+  }
   AddNode(&member->last, std::move(node));
 }
 
@@ -373,14 +424,18 @@ void Capture::CheckMayJoin(Stream& stream) {
        stream.id(), why, main_->id());
 }
 
-void Capture::SpoilLocked(uint32_t stream_id, const Mistake& mistake) {
+void Capture::SpoilLocked(uint32_t stream_id, const Mistake& mistake) noexcept {
   if (state() != CaptureState::kActive) return;
   Apply(CaptureCommand::kSpoil);
-  std::string last = nodes_.empty() ? "" : fmt::format(", the last a {}", nodes_.back().name());
-  spoiled_by_ = fmt::format("{} on stream {} ({}, after {} captured task{}{}) is not allowed in a capture",
-                            mistake.what, stream_id, CallName(t_current_call), nodes_.size(),
-                            nodes_.size() == 1 ? "" : "s", last);
   mend_ = mistake.mend;
+  try {
+    std::string last = nodes_.empty() ? "" : fmt::format(", the last a {}", nodes_.back().name());
+    spoiled_by_ = fmt::format("{} on stream {} ({}, after {} captured task{}{}) is not allowed in a capture",
+                              mistake.what, stream_id, CallName(t_current_call), nodes_.size(),
+                              nodes_.size() == 1 ? "" : "s", last);
+  } catch (const std::bad_alloc&) {
+    spoiled_by_.clear();
+  }
 }
 
 void Capture::Spoil(uint64_t id, const Mistake& mistake) {
@@ -406,11 +461,9 @@ void Capture::Leave(Stream& stream) {
   // Nobody can end the capture any more: drop it.
   ReleaseStreams();
   members_.clear();
-  for (CaptureNode& node : nodes_) {
-    if (node.kind == CaptureNode::Kind::kTask) node.task.Destroy();
-  }
+  Drop(nodes_, groups_);
   nodes_.clear();
-  for (TaskGroup* group : std::exchange(groups_, {})) group->Release();
+  groups_.clear();
   Apply(CaptureCommand::kEnd);
   ModelRI& model = *model_;
   guard.unlock();
@@ -440,6 +493,7 @@ void Capture::BeginGroup(Stream& stream) {
     Fail(107000, "group-twice",
          "stream {} has a task group open already; end it with aclmdlRICaptureTaskGrpEnd", stream.id());
   }
+  MakeRoom(capture.groups_);
   HandleBits handle = TaskGroups().Create(stream.context().device(), capture.model_->id());
   if (handle == 0) Fail(207010, "model-limit", "the process holds as many task groups as Belay can number");
   member.group = TaskGroups().Find(handle);
@@ -479,9 +533,9 @@ void Capture::CheckGroups(const std::vector<Member>& members) {
 namespace {
 
 bool Forbids(const CaptureRegistry::UnderWay& capture) {
-  if (t_mode.mode == CaptureMode::kRelaxed) return false;
+  if (t_mode == CaptureMode::kRelaxed) return false;
   if (capture.thread == ThisThread()) return capture.mode != CaptureMode::kRelaxed;
-  return capture.mode == CaptureMode::kGlobal && t_mode.mode == CaptureMode::kGlobal;
+  return capture.mode == CaptureMode::kGlobal && t_mode == CaptureMode::kGlobal;
 }
 
 }  // namespace
@@ -557,6 +611,6 @@ void LeaveCapture(Stream& stream) {
   if (Capture* capture = stream.capture(); capture != nullptr) capture->Leave(stream);
 }
 
-CaptureMode ExchangeThreadMode(CaptureMode mode) { return std::exchange(t_mode.mode, mode); }
+CaptureMode ExchangeThreadMode(CaptureMode mode) { return std::exchange(t_mode, mode); }
 
 }  // namespace belay::rt

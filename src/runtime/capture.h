@@ -96,10 +96,11 @@ class Capture {
   static Info InfoOf(Stream& stream);
 
  private:
-  void Start(Stream& main, CaptureMode mode, ModelRI& model);
+  static ModelRI& NewModel(Stream& main);
+  void Start(Stream& main, CaptureMode mode, ModelRI& model) noexcept;
   friend class CaptureRegistry;
   CaptureState Apply(CaptureCommand command);
-  void SpoilLocked(uint32_t stream_id, const Mistake& mistake);
+  void SpoilLocked(uint32_t stream_id, const Mistake& mistake) noexcept;
   static constexpr uint32_t kNoNode = ~0u;
   struct Member {
     Stream* stream;
@@ -111,6 +112,7 @@ class Capture {
   static void RefuseInGroup(const Member& member, const char* what);
   static void CheckGroups(const std::vector<Member>& members);
   uint32_t AddNode(uint32_t* last, CaptureNode&& node);
+  static void Drop(const std::vector<CaptureNode>& nodes, const std::vector<TaskGroup*>& groups);
   void RefuseIfSpoiled();
   void ReleaseStreams();
   void CheckMayJoin(Stream& stream);
@@ -129,8 +131,9 @@ class Capture {
   std::vector<Member> members_;
   std::vector<CaptureNode> nodes_;
   std::vector<TaskGroup*> groups_;
-  std::string spoiled_by_;
+  std::string spoiled_by_;  // empty: there was no memory to say it
   const char* mend_ = "";
+  Capture* next_free_ = nullptr;
 };
 
 // Whether this thread may make a call that is unsafe during captures (aclrtMemcpy, aclrtMemset, an

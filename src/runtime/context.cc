@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/room.h"
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
@@ -119,6 +120,10 @@ void Device::Release(bool force) {
     releasing_.store(true, std::memory_order_relaxed);
     context = default_context_.exchange(nullptr);
   }
+  Rollback released([&] {
+    releasing_.store(false, std::memory_order_release);
+    releasing_.notify_all();
+  });
   {
     CallbackScope scope;  // for those who are told of streams: the device cannot be set, nor waited for
     DestroyContext(*context, force);
@@ -126,8 +131,6 @@ void Device::Release(bool force) {
   }
   Notify::DestroyAllOf(*this);
   ReleaseDeviceMemory(id());
-  releasing_.store(false, std::memory_order_release);
-  releasing_.notify_all();
 }
 
 // Another thread's reset is under way and waits for tasks: they are dropped.
@@ -259,18 +262,16 @@ HandleBits Context::handle() const { return g_contexts.HandleOf(this); }
 Stream& Context::CreateStream(const StreamOptions& options) {
   Device& device = this->device();
   device.TakeStreamSlot();
+  Rollback no_slot([&] { device.ReturnStreamSlot(); });
   uint32_t id = g_next_stream_id.fetch_add(1, std::memory_order_relaxed);
   HandleBits handle = rt::Streams().Create(*this, options, id);
-  if (handle == 0) {
-    device.ReturnStreamSlot();
-    Fail(207008, "stream-table-full", "the process holds as many streams as Belay can number");
-  }
+  if (handle == 0) Fail(207008, "stream-table-full", "the process holds as many streams as Belay can number");
   Stream* stream = rt::Streams().Find(handle);
-  if (!Add(*stream)) {
-    rt::Streams().Destroy(handle);
-    device.ReturnStreamSlot();
+  Rollback no_stream([&] { rt::Streams().Destroy(handle); });
+  if (!Add(*stream))
     Fail(107017, "context-destroyed", "the context was destroyed while the call was under way");
-  }
+  no_stream.Keep();
+  no_slot.Keep();
   if (!options.is_default) Tell(*stream, StreamMoment::kMade);
   return *stream;
 }
@@ -310,15 +311,14 @@ std::vector<Stream*> Context::Streams() {
   return streams_;
 }
 
+Stream* Context::LatestStream() {
+  std::lock_guard guard(lock_);
+  open_ = false;
+  return streams_.empty() ? nullptr : streams_.back();
+}
+
 void Context::Shutdown(bool force) {
-  std::vector<Stream*> streams;
-  {
-    std::lock_guard guard(lock_);
-    open_ = false;
-    streams = streams_;
-  }
-  std::reverse(streams.begin(), streams.end());
-  for (Stream* stream : streams) DestroyStream(*stream, force);
+  while (Stream* stream = LatestStream()) DestroyStream(*stream, force);
 }
 
 // --- the calling thread

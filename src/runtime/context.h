@@ -42,6 +42,7 @@ class Context {
 
  private:
   bool Add(Stream& stream);
+  Stream* LatestStream();  // none is added any more
 
   Relaxed<Device*> device_ = nullptr;
   Relaxed<bool> is_default_ = false;

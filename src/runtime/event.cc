@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/room.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 #include "runtime/external_record.h"
@@ -121,24 +122,31 @@ void Event::Open(Device& device, EventKind kind, uint32_t flags, uint32_t id) {
 }
 
 void Event::Close() {
-  std::vector<Stream*> parked;
+  std::vector<WaitTicket*> parked;
   {
     std::lock_guard guard(lock_);
     Apply(EventCommand::kDestroy);
     ++life_;
     bound_record_ = record_.fetch_add(1, std::memory_order_relaxed) + 1;
-    for (WaitTicket* ticket : tickets_) {
-      ticket->orphaned = true;
-      if (ticket->parked != nullptr) parked.push_back(std::exchange(ticket->parked, nullptr));
-    }
-    tickets_.clear();
+    for (WaitTicket* ticket : tickets_) ticket->orphaned = true;
+    TakeParked(&parked);
     if (Sharing shared = std::exchange(sharing_, {}); shared.ours) {
       bool offered = shared.offer.nonce != 0;
       if (offered) Offers::Get().Withdraw(shared.offer);
       Offers::Get().ReturnWords(shared.words, 2, offered);
     }
   }
-  for (Stream* stream : parked) stream->Fulfil();
+  for (WaitTicket* ticket : parked) ticket->woken->Fulfil();
+}
+
+// Under lock_. The tickets are answered; the streams that are parked at some of them go on. They are freed no
+// sooner.
+void Event::TakeParked(std::vector<WaitTicket*>* parked) noexcept {
+  parked->swap(tickets_);
+  std::erase_if(*parked, [](WaitTicket* ticket) {
+    ticket->woken = std::exchange(ticket->parked, nullptr);
+    return ticket->woken == nullptr;
+  });
 }
 
 bool Event::keeps_time() const {
@@ -182,7 +190,7 @@ void Event::Record(Stream& stream) {
 
 // Binds the event unless a later record has, and answers the waits that were issued before any record.
 void Event::BindLive(Stream& stream, uint64_t position, uint64_t record) {
-  std::vector<Stream*> parked;
+  std::vector<WaitTicket*> parked;
   {
     std::lock_guard guard(lock_);
     if (record >= bound_record_) {
@@ -196,11 +204,10 @@ void Event::BindLive(Stream& stream, uint64_t position, uint64_t record) {
     for (WaitTicket* ticket : tickets_) {
       ticket->source = &stream;
       ticket->position = position;
-      if (ticket->parked != nullptr) parked.push_back(std::exchange(ticket->parked, nullptr));
     }
-    tickets_.clear();
+    TakeParked(&parked);
   }
-  for (Stream* waiter : parked) waiter->Fulfil();
+  for (WaitTicket* ticket : parked) ticket->woken->Fulfil();
 }
 
 void Event::RecordReached(uint64_t record) {
@@ -358,6 +365,7 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
   WaitTicket* ticket = nullptr;
   if (state_ == EventState::kUnrecorded) {
     if (kind_ == EventKind::kEx) return true;  // nothing recorded: nothing to wait for
+    MakeRoom(tickets_);
     ticket = new WaitTicket{this};
     tickets_.push_back(ticket);
   }

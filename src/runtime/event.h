@@ -36,7 +36,8 @@ struct WaitTicket {
   Stream* source = nullptr;  // set by the record that answers the wait
   uint64_t position = 0;
   Stream* parked = nullptr;
-  bool orphaned = false;  // the event was destroyed without a record
+  Stream* woken = nullptr;  // that was parked, when the wait was answered
+  bool orphaned = false;    // the event was destroyed without a record
 };
 
 class Event {
@@ -97,6 +98,7 @@ class Event {
  private:
   EventState Apply(EventCommand command);
   void BindLive(Stream& stream, uint64_t position, uint64_t record);
+  void TakeParked(std::vector<WaitTicket*>* parked) noexcept;
   bool TryMakeWait(Stream& stream, int64_t limit_ns);
   static CancelResult CancelTicket(void* ticket, Stream& stream);
   void WaitInCapture(Stream& stream, const CapturePoint& point);

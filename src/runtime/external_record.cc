@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/room.h"
+
 namespace belay::rt {
+
+void ExternalRecord::MakeRoom() {
+  std::lock_guard guard(lock_);
+  belay::MakeRoom(pending_);
+}
 
 void ExternalRecord::Issue(uint64_t turn, const Event::Binding& launch) {
   uint64_t record = event_.IssueExternal(life_, launch);

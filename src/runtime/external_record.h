@@ -6,8 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <vector>
 
 #include "base/spin_lock.h"
 #include "runtime/event.h"
@@ -19,6 +19,7 @@ class ExternalRecord {
  public:
   explicit ExternalRecord(Event& event) : event_(event), life_(event.life()) {}
 
+  void MakeRoom();                                          // for one more launch, so that Issue cannot fail
   void Issue(uint64_t turn, const Event::Binding& launch);  // a launch is about to be queued
   void Reached();                                           // the replay has got here
   void Over(uint64_t turn);                                 // the launch has run, or was dropped
@@ -31,7 +32,7 @@ class ExternalRecord {
   Event& event_;  // its slot is never unmapped
   const uint64_t life_;
   SpinLock lock_;
-  std::deque<Pending> pending_;  // the launch under way first
+  std::vector<Pending> pending_;  // the launch under way first
 };
 
 struct ExternalRecordTask {

@@ -1,6 +1,8 @@
 // User functions queued on a stream (aclrtLaunchHostFunc, aclrtLaunchCallback).
 #pragma once
 
+#include <memory>
+#include <new>
 #include <string>
 
 #include "runtime/callback_pool.h"
@@ -46,16 +48,32 @@ struct HostCallTask {
   bool Proceed(Stream& stream) const {
     if (stream.TakeCallbackDone()) return true;
     HostCall copy = call;  // once parked, this body may be gone
+    // Got before it is parked: from then on the stream goes on only when the call is done.
+    auto failure = std::make_unique<TaskFailure>(
+        TaskFailure{207001, "task-out-of-memory", "host memory ran out", kName, 0, stream.completed() + 1});
     stream.Park({ParkReason::kCallback});
     try {
       copy.scheme->start(
           copy, [](void* s) { static_cast<Stream*>(s)->CallbackDone(); }, &stream);
-    } catch (const Error& error) {
-      stream.StoreFailure(std::make_unique<TaskFailure>(
-          TaskFailure{error.code(), error.id(), error.sentence(), kName, 0, stream.completed() + 1}));
+    } catch (const std::exception& exception) {
+      Note(exception, failure.get());
+      stream.StoreFailure(std::move(failure));
       stream.CallbackDone();
     }
     return false;
+  }
+
+ private:
+  static void Note(const std::exception& exception, TaskFailure* failure) noexcept {
+    const auto* error = dynamic_cast<const Error*>(&exception);
+    if (error == nullptr) return;
+    failure->code = error->code();
+    failure->id = error->id();
+    try {
+      failure->sentence = error->sentence();
+    } catch (const std::bad_alloc&) {
+      failure->sentence.clear();
+    }
   }
 };
 

@@ -23,7 +23,6 @@ struct ListedRecord {
 };
 
 constinit std::atomic<ListedRecord*> g_records{nullptr};
-// Of a thread for which there was no memory: nobody waits for its calls.
 constinit thread_local CallRecord t_unlisted;
 
 // The parent's threads do not exist in the child; nor may their calls be waited for.
@@ -74,8 +73,12 @@ void FenceEverywhere() {
 CallRecord& EnlistThread() noexcept {
   static const pthread_key_t key = MakeKey();
   ListedRecord* record = TakeRecord();
-  t_call_record = record != nullptr ? &record->calls : &t_unlisted;
-  if (record != nullptr) pthread_setspecific(key, record);
+  if (record == nullptr) return t_unlisted;
+  if (pthread_setspecific(key, record) != 0) {
+    record->taken.store(false, std::memory_order_release);  // nobody would give it back when the thread ends
+    return t_unlisted;
+  }
+  t_call_record = &record->calls;
   return *t_call_record;
 }
 

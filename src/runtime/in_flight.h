@@ -9,7 +9,8 @@
 
 namespace belay::rt {
 
-// Of one thread; written by that thread only. Records are never freed: an ended thread's is used again.
+// Of one thread; written by that thread only. Records are never freed: an ended thread's is used again. A
+// thread for which there is no memory tries again with each call; until then nobody waits for its calls.
 struct CallRecord {
   std::atomic<uint64_t> sequence{0};  // odd: inside a call
   void Enter() {

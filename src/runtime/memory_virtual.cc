@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
+#include "base/room.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
 
@@ -42,7 +43,7 @@ constinit PhysicalMemoryTable g_physical_memories;
 PhysicalMemoryTable& PhysicalMemories() { return g_physical_memories; }
 
 VirtualMemory::VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count) : space_(*space) {
-  free_.Add(first, count);
+  free_.AddFresh(first, count);
 }
 
 void* VirtualMemory::Reserve(size_t bytes, void* wanted) {
@@ -69,7 +70,9 @@ void* VirtualMemory::ReserveLocked(size_t bytes, void* wanted) {
          "(aclrtReleaseMemAddress)",
          bytes);
   }
+  Rollback not_reserved([&] { free_.Add(first, count); });
   reserved_.emplace(first, count);
+  not_reserved.Keep();
   return reinterpret_cast<void*>(space_.AddressOf(first));
 }
 
@@ -110,15 +113,18 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
          arena.capacity() - arena.used(), arena.capacity(), bytes);
   }
   int file = memfd_create("belay-physical-memory", MFD_CLOEXEC);
+  Rollback no_memory([&] {
+    if (file >= 0) close(file);
+    arena.Uncharge(bytes);
+  });
   HandleBits handle = 0;
   if (file >= 0 && SizeQuietly(file, bytes)) {
     handle = g_physical_memories.Create(file, device, bytes, true);
   }
   if (handle == 0) {
-    if (file >= 0) close(file);
-    arena.Uncharge(bytes);
     Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes (errno {})", bytes, errno);
   }
+  no_memory.Keep();
   return handle;
 }
 
@@ -168,12 +174,14 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
     Fail(kBadArgument, "memory-still-mapped",
          "[{}, +{}) already has physical memory; call aclrtUnmapMem first", at, bytes);
   }
+  auto mapping = mapped_.emplace(first, Mapping{PagesFor(bytes), range->first, &memory}).first;
+  Rollback not_mapped([&] { mapped_.erase(mapping); });
   Remap(first, PagesFor(bytes), &memory, offset, bytes);
-  mapped_.emplace(first, Mapping{PagesFor(bytes), range->first, &memory});
+  not_mapped.Keep();
   ++memory.users;
 }
 
-// Shows `memory`, or nothing, on these pages, and says so in the tables. Nothing is fresh memory
+// Shows `memory`, or nothing, on these pages, and then says so in the tables. Nothing is fresh memory
 // without content: a task that is still queued (an error of the program) must not bring the process
 // down.
 void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* memory, size_t offset,
@@ -181,11 +189,6 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
   size_t bytes = memory == nullptr ? size_t{pages} << kPageShift : usable;
   uintptr_t address = space_.AddressOf(first);
   BlockRecord& record = space_.record(address);
-  if (memory == nullptr) {
-    record.serial.fetch_sub(1, std::memory_order_release);
-    CountFree();
-    space_.SetEntries(first, pages, PageEntry());
-  }
   int flags = memory == nullptr ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   for (ptrdiff_t alias : {ptrdiff_t{0}, space_.alias_offset()}) {
     void* p = reinterpret_cast<void*>(address + static_cast<uintptr_t>(alias));
@@ -197,7 +200,12 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
     madvise(p, bytes, MADV_DONTFORK);
     if (space_.alias_offset() == 0) break;
   }
-  if (memory == nullptr) return;
+  if (memory == nullptr) {
+    record.serial.fetch_sub(1, std::memory_order_release);
+    CountFree();
+    space_.SetEntries(first, pages, PageEntry());
+    return;
+  }
   record.size.store(BlockRecord::SizeWord(usable, Padding::kNone, true), std::memory_order_relaxed);
   record.serial.store(NextSerial(), std::memory_order_release);
   space_.SetEntries(first, pages, PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));

@@ -117,9 +117,11 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
   std::lock_guard guard(submit_lock_);
   CheckBlocks();
   auto cost = static_cast<TaskCost>(std::min<uint64_t>(graph_->cost(), 1u << 30));
+  for (ExternalRecord* record : graph_->external_records()) record->MakeRoom();
   uint64_t turn = AddTurn(stream, std::move(arguments));
+  LaunchTask launch(*this, turn);  // from now on the turn ends with it
   for (ExternalRecord* record : graph_->external_records()) record->Issue(turn, {&stream, stream.tail() + 1});
-  uint64_t position = stream.SubmitLive(MakeTask(LaunchTask(*this, turn), cost));
+  uint64_t position = stream.SubmitLive(MakeTask(std::move(launch), cost));
   if (position == 0) {
     SpoilCaptureOf(stream, {"the execution of a model", "execute it on a stream that is not being captured"});
     Fail(107030, "capture-execute",

@@ -40,7 +40,7 @@ class ModelInventory {
   const std::vector<HandleBits>& streams() const { return streams_; }
 
  private:
-  void Clear();
+  ModelInventory() = default;
   std::vector<HandleBits> streams_;
 };
 

@@ -89,7 +89,13 @@ inline bool Stream::TryPush(Task& task, uint64_t* position) {
     *position = RunAtOnce(task);
     return true;
   }
-  queue_.Push(task);
+  try {
+    queue_.Push(task);
+  } catch (...) {
+    lock_.unlock();
+    task.Destroy();
+    throw;
+  }
   *position = queue_.Publish();
   bool was_idle = idle_;
   idle_ = false;
@@ -121,6 +127,15 @@ uint64_t Stream::SubmitLive(Task&& task) {
   return SubmitSlow(std::move(task), true);
 }
 
+// Under lock_.
+std::string Stream::StopReason() const noexcept {
+  try {
+    return stop_reason_;
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
 uint64_t Stream::SubmitSlow(Task&& task, bool live) {
   for (;;) {
     if (Capture* capture = this->capture(); capture != nullptr) {
@@ -139,14 +154,21 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
     }
     if (stopped_) {
       int code = stop_code_;
-      std::string why = stop_reason_;
+      std::string why = StopReason();
       lock_.unlock();
       task.Destroy();
       Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one",
            id(), why);
     }
     if (update_ != nullptr) {
-      bool taken = update_->Take(task);
+      bool taken;
+      try {
+        taken = update_->Take(task);
+      } catch (...) {
+        lock_.unlock();
+        task.Destroy();
+        throw;
+      }
       lock_.unlock();
       if (!taken) TaskUpdate::Refuse(*this, std::move(task));
       return 0;

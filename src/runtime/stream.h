@@ -181,6 +181,7 @@ class Stream {
   bool MayRunAtOnce(const Task& task) const;
   uint64_t RunAtOnce(Task& task);
   uint64_t SubmitSlow(Task&& task, bool live);
+  std::string StopReason() const noexcept;
   void WaitForRoom();
   bool RunFront(Task& task);
   template <class Body>

@@ -17,8 +17,27 @@ bool MayBlock(const Task& task) { return task.type->run == nullptr; }
 
 }  // namespace
 
+std::unique_ptr<TaskGraph> TaskGraph::Make(std::vector<CaptureNode> nodes, int width,
+                                           std::vector<TaskGroup*> groups) {
+  TaskGraph holder;
+  holder.nodes_ = std::move(nodes);
+  holder.groups_ = std::move(groups);
+  std::unique_ptr<TaskGraph> graph(new TaskGraph);
+  graph->nodes_.swap(holder.nodes_);
+  graph->groups_.swap(holder.groups_);
+  graph->Fill(width);
+  return graph;
+}
+
+// By way of a complete object, whose destructor runs when the rest cannot be made.
 TaskGraph::TaskGraph(std::vector<CaptureNode> nodes, int width, std::vector<TaskGroup*> groups)
-    : nodes_(std::move(nodes)), groups_(std::move(groups)) {
+    : TaskGraph() {
+  nodes_ = std::move(nodes);
+  groups_ = std::move(groups);
+  Fill(width);
+}
+
+void TaskGraph::Fill(int width) {
   for (CaptureNode& node : nodes_) {
     if (node.group != nullptr) node.task = node.group->Adopt(std::move(node.task));
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,10 @@ struct LaneItem {
 
 class TaskGraph {
  public:
-  // `width`: runners that may work on one launch.
+  // `width`: runners that may work on one launch. The tasks and groups are the graph's, also when it cannot
+  // be made.
+  static std::unique_ptr<TaskGraph> Make(std::vector<CaptureNode> nodes, int width,
+                                         std::vector<TaskGroup*> groups = {});
   TaskGraph(std::vector<CaptureNode> nodes, int width, std::vector<TaskGroup*> groups = {});
   ~TaskGraph();
   TaskGraph(const TaskGraph&) = delete;
@@ -59,6 +63,8 @@ class TaskGraph {
   const std::vector<ExternalRecord*>& external_records() const { return external_records_; }
 
  private:
+  TaskGraph() = default;
+  void Fill(int width);
   void SkipEdgesOnly();
   void AssignLanes(int width);
   void AssignLanesByStream();

@@ -1,6 +1,7 @@
 #include "runtime/timekeeper.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "base/clock.h"
@@ -148,21 +149,22 @@ void Timekeeper::Watch() {
 
 // Ends what is due and returns how long to sleep (negative: until kicked).
 int64_t Timekeeper::CheckAll(int64_t now) {
-  std::vector<Deadline> due;
+  std::array<Deadline, 32> due;  // what does not fit is due at the next look, which is at once
+  size_t due_count = 0;
   int64_t next = INT64_MAX;
   {
     std::lock_guard guard(lock_);
     std::erase_if(deadlines_, [&](const Deadline& d) {
       if (d.stream->park_serial() != d.park_serial) return true;  // that park is over
-      if (d.at_ns > now) {
+      if (d.at_ns > now || due_count == due.size()) {
         next = std::min(next, d.at_ns);
         return false;
       }
-      due.push_back(d);
+      due[due_count++] = d;
       return true;
     });
   }
-  for (const Deadline& d : due) d.stream->CancelPark(d.park_serial);
+  for (size_t i = 0; i < due_count; ++i) due[i].stream->CancelPark(due[i].park_serial);
   FulfilReady([&](const Watched& p) { return p.from_outside() && p.next_ns <= now; });
   {
     std::lock_guard guard(lock_);

@@ -136,6 +136,8 @@ void Scope::ImportNode(const NodeData& node) {
     it->second(imported);
   } catch (const Error&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {  // an attribute with fewer elements than expected
     imported.Refuse(error.what());
   }

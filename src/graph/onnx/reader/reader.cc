@@ -112,7 +112,9 @@ bool belay_read_onnx(const char* bytes, size_t size, ModelData* model) try {
   model->graph = Graph(proto->graph());
   model->owner = std::move(proto);
   return true;
-} catch (const std::exception&) {  // memory
+} catch (const std::bad_alloc&) {
+  throw;
+} catch (const std::exception&) {
   return false;
 }
 
@@ -123,6 +125,8 @@ bool belay_read_onnx_tensor(const char* bytes, size_t size, TensorData* tensor,
   *tensor = Tensor(*proto);
   *owner = std::move(proto);
   return true;
+} catch (const std::bad_alloc&) {
+  throw;
 } catch (const std::exception&) {
   return false;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
 
@@ -73,15 +74,18 @@ struct PerThread {
   }
 };
 
-PerThread& ThisThread() {
-  thread_local PerThread mine;
-  return mine;
+PerThread& ThisThread() { return belay::ops::OfThisThread<PerThread>(); }
+
+// True when oneDNN has done it; false: it does not take such a one.
+bool Done(dnnl_status_t status) {
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  return status == dnnl_success;
 }
 
 bool RunF32(const Gemm& g) {
-  return dnnl_sgemm(g.a.transposed ? 'T' : 'N', g.b.transposed ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
-                    static_cast<const float*>(g.a.data), g.a.ld, static_cast<const float*>(g.b.data), g.b.ld,
-                    0.0f, static_cast<float*>(g.c), g.ldc) == dnnl_success;
+  return Done(dnnl_sgemm(g.a.transposed ? 'T' : 'N', g.b.transposed ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
+                         static_cast<const float*>(g.a.data), g.a.ld, static_cast<const float*>(g.b.data),
+                         g.b.ld, 0.0f, static_cast<float*>(g.c), g.ldc));
 }
 
 bool RunPrimitive(const Gemm& g) {
@@ -103,16 +107,16 @@ extern "C" __attribute__((visibility("default"))) bool belay_dnnl_gemm(const Gem
   SingleThreaded scope;
   try {
     return gemm.in == GemmType::kF32 && gemm.out == GemmType::kF32 ? RunF32(gemm) : RunPrimitive(gemm);
-  } catch (const dnnl::error&) {
-    return false;
+  } catch (const dnnl::error& error) {
+    return Done(error.status);
   }
 }
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_integer_gemm(const IntegerGemm& g) {
   SingleThreaded scope;
   const int32_t nothing = 0;  // is added to every sum
-  return dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb, g.b_zero,
-                           0.0f, g.c, g.ldc, &nothing) == dnnl_success;
+  return Done(dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb,
+                                g.b_zero, 0.0f, g.c, g.ldc, &nothing));
 }
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_has_bf16() {

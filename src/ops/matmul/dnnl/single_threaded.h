@@ -2,6 +2,10 @@
 #pragma once
 
 #include <omp.h>
+#include <pthread.h>
+
+#include <memory>
+#include <new>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -27,9 +31,25 @@ inline const dnnl::engine& TheEngine() {
   return *engine;
 }
 
-inline dnnl::stream& ThisThreadsStream() {
-  thread_local dnnl::stream stream{TheEngine()};
-  return stream;
+// The T of the calling thread, made when first asked for. Not a thread_local object: to note its destructor
+// the C library needs memory, and ends the process when there is none.
+template <class T>
+T& OfThisThread() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    if (pthread_key_create(&made, [](void* object) { delete static_cast<T*>(object); }) != 0)
+      throw std::bad_alloc();
+    return made;
+  }();
+  if (void* known = pthread_getspecific(key)) return *static_cast<T*>(known);
+  auto made = std::make_unique<T>();
+  if (pthread_setspecific(key, made.get()) != 0) throw std::bad_alloc();
+  return *made.release();
 }
+
+struct StreamOfThread {
+  dnnl::stream stream{TheEngine()};
+};
+inline dnnl::stream& ThisThreadsStream() { return OfThisThread<StreamOfThread>().stream; }
 
 }  // namespace belay::ops

@@ -1,0 +1,22 @@
+#include "base/error.h"
+
+#include <new>
+
+namespace belay {
+namespace {
+
+std::string FormatOrNothing(fmt::string_view sentence, fmt::format_args args) {
+  try {
+    return fmt::vformat(sentence, args);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+void ThrowFormatted(int code, const char* id, fmt::string_view sentence, fmt::format_args args) {
+  throw Error(code, id, FormatOrNothing(sentence, args));
+}
+
+}  // namespace belay

@@ -1,0 +1,196 @@
+// Captures, what they become, and groups of tasks in them.
+#include <aclnnop/aclnn_add.h>
+
+#include <cstring>
+
+#include "piece.h"
+
+namespace {
+
+using memory_out::Run;
+
+struct Memory {
+  int32_t* word(int i) const { return static_cast<int32_t*>(data) + 16 * i; }
+  void* data = nullptr;
+};
+
+aclError Copy(int32_t* to, const int32_t* from, aclrtStream stream) {
+  return aclrtMemcpyAsync(to, 4, from, 4, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
+}
+
+// A capture that a call did not end: what it has is dropped.
+void EndAnyhow(Run& run, aclrtStream stream) {
+  aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+  aclmdlRI model = nullptr;
+  run.Free([&] { return aclmdlRICaptureGetInfo(stream, &status, &model); }, "aclmdlRICaptureGetInfo");
+  if (status == ACL_MODEL_RI_CAPTURE_STATUS_NONE) return;
+  memory_out::Disarm();
+  if (aclmdlRICaptureEnd(stream, &model) == ACL_SUCCESS) {
+    run.Free([&] { return aclmdlRIDestroy(model); }, "aclmdlRIDestroy");
+  }
+  aclGetRecentErrMsg();
+}
+
+// The stream takes and runs work as if nothing had been.
+void Works(Run& run, aclrtStream stream, const Memory& memory) {
+  memory_out::Disarm();
+  *memory.word(6) = 7;
+  *memory.word(7) = 0;
+  run.Free([&] { return Copy(memory.word(7), memory.word(6), stream); }, "a copy after a failed capture");
+  run.Free([&] { return aclrtSynchronizeStream(stream); }, "aclrtSynchronizeStream after a failed capture");
+  run.Right(*memory.word(7) == 7, "the copy after a failed capture");
+}
+
+struct Streams {
+  Memory memory;
+  aclrtStream main = nullptr, side = nullptr;
+  aclrtEvent event = nullptr;
+};
+
+void Fork(Run& run, const Streams& s) {
+  TRY(aclrtRecordEvent(s.event, s.main));
+  TRY(aclrtStreamWaitEvent(s.side, s.event));
+  TRY(Copy(s.memory.word(1), s.memory.word(0), s.side));
+  TRY(aclrtRecordEvent(s.event, s.side));
+  TRY(Copy(s.memory.word(2), s.memory.word(0), s.main));
+  TRY(aclrtStreamWaitEvent(s.main, s.event));
+  for (int i = 0; i < 12; ++i) TRY(Copy(s.memory.word(3), s.memory.word(1), s.main));
+}
+
+void CaptureAndReplay(Run& run, const Streams& s) {
+  AT_END((EndAnyhow(run, s.main), 0));
+  TRY(aclmdlRICaptureBegin(s.main, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+  Fork(run, s);
+  if (run.failed()) return;
+  aclmdlRI model = nullptr;
+  TRY(aclmdlRICaptureEnd(s.main, &model));
+  AT_END(aclmdlRIDestroy(model));
+  TRY(aclmdlRISetName(model, "a model with a name that no small string holds"));
+  aclrtCallback note = [](void*) {};
+  TRY(aclmdlRIDestroyRegisterCallback(model, note, nullptr));
+  *s.memory.word(0) = 41;
+  for (int i = 0; i < 3; ++i) TRY(aclmdlRIExecuteAsync(model, i == 1 ? s.side : s.main));
+  TRY(aclrtSynchronizeStream(s.main));
+  TRY(aclrtSynchronizeStream(s.side));
+  RIGHT(*s.memory.word(3) == 41 && *s.memory.word(2) == 41);
+  uint32_t streams = 0;
+  TRY(aclmdlRIGetStreams(model, nullptr, &streams));
+  RIGHT(streams == 2);
+}
+
+}  // namespace
+
+PIECE(capture) {
+  Streams s;
+  TRY(aclrtMalloc(&s.memory.data, 1024, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(s.memory.data));
+  std::memset(s.memory.data, 0, 1024);
+  TRY(aclrtCreateStream(&s.main));
+  AT_END(aclrtDestroyStreamForce(s.main));
+  TRY(aclrtCreateStream(&s.side));
+  AT_END(aclrtDestroyStreamForce(s.side));
+  TRY(aclrtCreateEvent(&s.event));
+  AT_END(aclrtDestroyEvent(s.event));
+  CaptureAndReplay(run, s);
+  Works(run, s.main, s.memory);
+  Works(run, s.side, s.memory);
+}
+
+// A capture that is spoiled, one that does not come back, and one whose stream dies.
+PIECE(captures_that_fail) {
+  Memory memory;
+  TRY(aclrtMalloc(&memory.data, 1024, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(memory.data));
+  for (int i = 0; i < 3; ++i) {
+    aclrtStream main = nullptr, side = nullptr;
+    aclrtEvent event = nullptr;
+    TRY(aclrtCreateStream(&main));
+    AT_END(aclrtDestroyStreamForce(main));
+    TRY(aclrtCreateStream(&side));
+    AT_END(aclrtDestroyStreamForce(side));
+    TRY(aclrtCreateEvent(&event));
+    AT_END(aclrtDestroyEvent(event));
+    TRY(aclmdlRICaptureBegin(main, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    TRY(Copy(memory.word(1), memory.word(0), main));
+    if (i == 2) continue;
+    AT_END((EndAnyhow(run, main), 0));
+    aclmdlRI model = nullptr;
+    if (i == 0 && !run.Ok(aclrtSynchronizeStream(main), "a synchronise in a capture", 107027)) return;
+    if (i == 1) {
+      TRY(aclrtRecordEvent(event, main));
+      TRY(aclrtStreamWaitEvent(side, event));
+      TRY(Copy(memory.word(1), memory.word(0), side));
+    }
+    if (!run.Ok(aclmdlRICaptureEnd(main, &model), "the end", i == 0 ? 107033 : 107025)) return;
+    Works(run, main, memory);
+    Works(run, side, memory);
+  }
+}
+
+namespace {
+
+constexpr int64_t kElements = 4;
+
+// out = x + y through both stages.
+void AddTensors(Run& run, float* x, float* y, float* out, aclrtStream stream) {
+  auto tensor = [](float* data) {
+    return aclCreateTensor(&kElements, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &kElements, 1, data);
+  };
+  TRY_MADE(tx, tensor(x));
+  AT_END(aclDestroyTensor(tx));
+  TRY_MADE(ty, tensor(y));
+  AT_END(aclDestroyTensor(ty));
+  TRY_MADE(to, tensor(out));
+  AT_END(aclDestroyTensor(to));
+  float one = 1;
+  TRY_MADE(alpha, aclCreateScalar(&one, ACL_FLOAT));
+  AT_END(aclDestroyScalar(alpha));
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnAddGetWorkspaceSize(tx, ty, alpha, to, &size, &executor));
+  int code = aclnnAdd(nullptr, 0, executor, stream);
+  TRY(code);
+}
+
+void CaptureGroup(Run& run, aclrtStream stream, float* x, float* y, float* out) {
+  TRY(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+  TRY(aclmdlRICaptureTaskGrpBegin(stream));
+  AddTensors(run, x, y, out, stream);
+  if (!run.failed()) AddTensors(run, out, y, out, stream);
+}
+
+}  // namespace
+
+PIECE(task_groups) {
+  void* data = nullptr;
+  TRY(aclrtMalloc(&data, 1024, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(data));
+  auto* x = static_cast<float*>(data);
+  float *y = x + 16, *out = x + 32;
+  for (int i = 0; i < kElements; ++i) x[i] = 1, y[i] = 10, out[i] = 0;
+  aclrtStream stream = nullptr, side = nullptr;
+  TRY(aclrtCreateStream(&stream));
+  AT_END(aclrtDestroyStreamForce(stream));
+  TRY(aclrtCreateStream(&side));
+  AT_END(aclrtDestroyStreamForce(side));
+  AT_END((EndAnyhow(run, stream), 0));
+  CaptureGroup(run, stream, x, y, out);
+  if (run.failed()) return;
+  aclrtTaskGrp group = nullptr;
+  TRY(aclmdlRICaptureTaskGrpEnd(stream, &group));
+  aclmdlRI model = nullptr;
+  TRY(aclmdlRICaptureEnd(stream, &model));
+  AT_END(aclmdlRIDestroy(model));
+  TRY(aclmdlRIExecuteAsync(model, stream));
+  TRY(aclrtSynchronizeStream(stream));
+  RIGHT(out[3] == 21);
+  TRY(aclmdlRICaptureTaskUpdateBegin(side, group));
+  AddTensors(run, y, y, out, side);
+  if (!run.failed()) AddTensors(run, out, x, out, side);
+  if (run.failed()) return;
+  TRY(aclmdlRICaptureTaskUpdateEnd(side));
+  TRY(aclrtSynchronizeStream(side));
+  TRY(aclmdlRIExecuteAsync(model, stream));
+  TRY(aclrtSynchronizeStream(stream));
+  RIGHT(out[3] == 21);
+}

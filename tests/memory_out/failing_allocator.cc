@@ -1,0 +1,148 @@
+#include "failing_allocator.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+namespace memory_out {
+namespace {
+
+constexpr int64_t kNever = INT64_MAX;
+
+constinit std::atomic<int64_t> g_count{0};
+constinit std::atomic<int64_t> g_first{kNever};
+constinit std::atomic<int64_t> g_last{kNever};
+constinit std::atomic<bool> g_failed{false};
+constinit std::atomic<int64_t> g_live{0};
+constinit thread_local int t_exempt = 0;
+
+constexpr int kMostFrames = 48;
+constinit void* g_frames[kMostFrames] = {};
+constinit int g_frame_count = 0;
+
+[[maybe_unused]] bool Fails() {
+  if (g_first.load(std::memory_order_relaxed) == kNever || t_exempt > 0) return false;
+  int64_t number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (number < g_first.load(std::memory_order_relaxed) || number > g_last.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  if (!g_failed.exchange(true)) {
+    ++t_exempt;
+    g_frame_count = backtrace(g_frames, kMostFrames);
+    --t_exempt;
+  }
+  errno = ENOMEM;
+  return true;
+}
+
+[[maybe_unused]] void* Counted(void* block) {
+  if (block != nullptr) g_live.fetch_add(1, std::memory_order_relaxed);
+  return block;
+}
+
+}  // namespace
+
+void Arm(int64_t n, Mode mode) {
+  static const int loads_the_unwinder = backtrace(g_frames, 1);
+  (void)loads_the_unwinder;
+  g_failed = false;
+  g_frame_count = 0;
+  g_count = 0;
+  g_last = mode == Mode::kOne ? n : kNever;
+  g_first = n;
+}
+
+bool Disarm() {
+  g_first = kNever;
+  return g_failed;
+}
+
+bool Armed() { return g_first.load() != kNever; }
+bool HasFailed() { return g_failed.load(); }
+
+Exempt::Exempt() { ++t_exempt; }
+Exempt::~Exempt() { --t_exempt; }
+
+int64_t LiveBlocks() { return g_live.load(); }
+
+void PrintWhereItFailed() { backtrace_symbols_fd(g_frames, g_frame_count, STDERR_FILENO); }
+
+}  // namespace memory_out
+
+using memory_out::Counted;
+using memory_out::Fails;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+void* operator new(size_t bytes) {
+  void* block = Fails() ? nullptr : malloc(bytes);
+  if (block == nullptr) throw std::bad_alloc();
+  return Counted(block);
+}
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  void* block = nullptr;
+  if (Fails() || posix_memalign(&block, static_cast<size_t>(alignment), bytes) != 0) throw std::bad_alloc();
+  return Counted(block);
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return Fails() ? nullptr : Counted(malloc(bytes));
+}
+void* operator new[](size_t bytes) { return operator new(bytes); }
+void* operator new[](size_t bytes, std::align_val_t alignment) { return operator new(bytes, alignment); }
+void* operator new[](size_t bytes, const std::nothrow_t& tag) noexcept { return operator new(bytes, tag); }
+void operator delete(void* block) noexcept {
+  if (block != nullptr) memory_out::g_live.fetch_sub(1, std::memory_order_relaxed);
+  free(block);
+}
+void operator delete(void* block, size_t) noexcept { operator delete(block); }
+void operator delete(void* block, std::align_val_t) noexcept { operator delete(block); }
+void operator delete(void* block, size_t, std::align_val_t) noexcept { operator delete(block); }
+void operator delete[](void* block) noexcept { operator delete(block); }
+void operator delete[](void* block, size_t) noexcept { operator delete(block); }
+void operator delete[](void* block, std::align_val_t) noexcept { operator delete(block); }
+void operator delete[](void* block, size_t, std::align_val_t) noexcept { operator delete(block); }
+
+#else
+
+// What glibc itself calls its allocator by.
+extern "C" {
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* block, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void* block);
+
+void* malloc(size_t bytes) { return Fails() ? nullptr : Counted(__libc_malloc(bytes)); }
+void* calloc(size_t count, size_t bytes) { return Fails() ? nullptr : Counted(__libc_calloc(count, bytes)); }
+void* realloc(void* block, size_t bytes) {
+  if (Fails()) return nullptr;
+  return block == nullptr ? Counted(__libc_realloc(nullptr, bytes)) : __libc_realloc(block, bytes);
+}
+void* memalign(size_t alignment, size_t bytes) {
+  return Fails() ? nullptr : Counted(__libc_memalign(alignment, bytes));
+}
+void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
+int posix_memalign(void** block, size_t alignment, size_t bytes) {
+  void* got = memalign(alignment, bytes);
+  if (got == nullptr) return ENOMEM;
+  *block = got;
+  return 0;
+}
+void free(void* block) {
+  if (block != nullptr) memory_out::g_live.fetch_sub(1, std::memory_order_relaxed);
+  __libc_free(block);
+}
+void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  if (Fails()) return MAP_FAILED;
+  return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
+}
+}
+
+#endif

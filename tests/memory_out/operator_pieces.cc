@@ -1,0 +1,182 @@
+// Operators: by aclnn, by name, and as aclblas has them.
+#include <acl/acl_op.h>
+#include <acl/acl_op_compiler.h>
+#include <acl/ops/acl_cblas.h>
+#include <aclnnop/aclnn_cat.h>
+#include <aclnnop/aclnn_convolution.h>
+#include <aclnnop/aclnn_mm.h>
+#include <aclnnop/aclnn_softmax.h>
+#include <aclnnop/aclnn_sort.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "piece.h"
+#include "support/om_builder.h"
+
+namespace {
+
+using memory_out::Run;
+
+constexpr int64_t kSide = 16;
+
+// Device memory as square matrices of floats.
+struct Matrices {
+  float* at(int i) const { return static_cast<float*>(data) + i * kSide * kSide; }
+  void* data = nullptr;
+};
+
+aclTensor* Tensor(float* data, const int64_t* dims, uint64_t rank, aclDataType type = ACL_FLOAT) {
+  int64_t strides[8] = {};
+  int64_t stride = 1;
+  for (uint64_t i = rank; i-- > 0; stride *= dims[i]) strides[i] = stride;
+  return aclCreateTensor(dims, rank, type, strides, 0, ACL_FORMAT_NCHW, dims, rank, data);
+}
+aclTensor* Matrix(float* data) {
+  const int64_t dims[] = {kSide, kSide};
+  return Tensor(data, dims, 2);
+}
+
+template <class Second>
+void RunSecond(Run& run, uint64_t size, aclOpExecutor* executor, aclrtStream stream, Second second) {
+  void* workspace = nullptr;
+  if (size > 0) TRY(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END((size > 0 ? aclrtFree(workspace) : 0));
+  TRY(second(workspace, size, executor, stream));
+  TRY(aclrtSynchronizeStream(stream));
+}
+
+}  // namespace
+
+PIECE(matrix_product_and_softmax) {
+  Matrices m;
+  TRY(aclrtMalloc(&m.data, 16384, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(m.data));
+  for (int64_t i = 0; i < kSide * kSide; ++i) m.at(0)[i] = 1, m.at(1)[i] = static_cast<float>(i / kSide);
+  aclrtStream stream = nullptr;
+  TRY(aclrtCreateStream(&stream));
+  AT_END(aclrtDestroyStreamForce(stream));
+  TRY_MADE(a, Matrix(m.at(0)));
+  AT_END(aclDestroyTensor(a));
+  TRY_MADE(b, Matrix(m.at(1)));
+  AT_END(aclDestroyTensor(b));
+  TRY_MADE(c, Matrix(m.at(2)));
+  AT_END(aclDestroyTensor(c));
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnMmGetWorkspaceSize(a, b, c, 0, &size, &executor));
+  RunSecond(run, size, executor, stream, &aclnnMm);
+  if (run.failed()) return;
+  RIGHT(m.at(2)[5] == 120);
+  TRY(aclnnSoftmaxGetWorkspaceSize(c, 1, a, &size, &executor));
+  RunSecond(run, size, executor, stream, &aclnnSoftmax);
+  if (run.failed()) return;
+  RIGHT(std::fabs(m.at(0)[7] - 1.0f / kSide) < 1e-6f);
+}
+
+PIECE(convolution) {
+  Matrices m;
+  TRY(aclrtMalloc(&m.data, 16384, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(m.data));
+  for (int64_t i = 0; i < kSide * kSide; ++i) m.at(0)[i] = 1, m.at(1)[i] = 2;
+  const int64_t image[] = {1, 1, kSide, kSide}, filter[] = {1, 1, 3, 3}, ones[] = {1, 1}, none[] = {0, 0};
+  TRY_MADE(x, Tensor(m.at(0), image, 4));
+  AT_END(aclDestroyTensor(x));
+  TRY_MADE(w, Tensor(m.at(1), filter, 4));
+  AT_END(aclDestroyTensor(w));
+  TRY_MADE(y, Tensor(m.at(2), image, 4));
+  AT_END(aclDestroyTensor(y));
+  TRY_MADE(one, aclCreateIntArray(ones, 2));
+  AT_END(aclDestroyIntArray(one));
+  TRY_MADE(zero, aclCreateIntArray(none, 2));
+  AT_END(aclDestroyIntArray(zero));
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, one, one, one, false, zero, 1, y, 0, &size, &executor));
+  RunSecond(run, size, executor, nullptr, &aclnnConvolution);
+  if (run.failed()) return;
+  RIGHT(m.at(2)[0] == 8 && m.at(2)[kSide + 1] == 18);
+}
+
+PIECE(sort_and_concatenate) {
+  Matrices m;
+  TRY(aclrtMalloc(&m.data, 16384, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(m.data));
+  for (int64_t i = 0; i < kSide * kSide; ++i) m.at(0)[i] = static_cast<float>(i * 37 % 256);
+  const int64_t dims[] = {kSide, kSide}, long_dims[] = {2 * kSide, kSide};
+  TRY_MADE(x, Tensor(m.at(0), dims, 2));
+  AT_END(aclDestroyTensor(x));
+  TRY_MADE(values, Tensor(m.at(1), dims, 2));
+  AT_END(aclDestroyTensor(values));
+  TRY_MADE(indices, Tensor(m.at(2), dims, 2, ACL_INT64));
+  AT_END(aclDestroyTensor(indices));
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnSortGetWorkspaceSize(x, true, 1, false, values, indices, &size, &executor));
+  RunSecond(run, size, executor, nullptr, &aclnnSort);
+  if (run.failed()) return;
+  for (int i = 1; i < kSide; ++i) RIGHT(m.at(1)[i - 1] <= m.at(1)[i]);
+  TRY_MADE(twice, Tensor(m.at(4), long_dims, 2));
+  AT_END(aclDestroyTensor(twice));
+  TRY_MADE(second, Tensor(m.at(0), dims, 2));
+  const aclTensor* both[] = {second, values};
+  TRY_MADE(first, Tensor(m.at(1), dims, 2));
+  both[1] = first;
+  aclTensorList* list = aclCreateTensorList(both, 2);
+  if (list == nullptr) AT_END((aclDestroyTensor(second), aclDestroyTensor(first)));
+  if (!run.Made(list, "aclCreateTensorList")) return;
+  AT_END(aclDestroyTensorList(list));
+  TRY(aclnnCatGetWorkspaceSize(list, 0, twice, &size, &executor));
+  RunSecond(run, size, executor, nullptr, &aclnnCat);
+  if (run.failed()) return;
+  RIGHT(m.at(4)[3] == m.at(0)[3] && m.at(5)[3] == m.at(1)[3]);
+}
+
+PIECE(operators_by_name) {
+  Matrices m;
+  TRY(aclrtMalloc(&m.data, 16384, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(m.data));
+  for (int i = 0; i < 6; ++i) m.at(0)[i] = static_cast<float>(i), m.at(1)[i] = 10, m.at(2)[i] = 0;
+  const int64_t dims[] = {2, 3};
+  TRY_MADE(desc, aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND));
+  AT_END((aclDestroyTensorDesc(desc), 0));
+  TRY_MADE(x, aclCreateDataBuffer(m.at(0), 24));
+  AT_END(aclDestroyDataBuffer(x));
+  TRY_MADE(y, aclCreateDataBuffer(m.at(1), 24));
+  AT_END(aclDestroyDataBuffer(y));
+  TRY_MADE(z, aclCreateDataBuffer(m.at(2), 24));
+  AT_END(aclDestroyDataBuffer(z));
+  TRY_MADE(attributes, aclopCreateAttr());
+  AT_END((aclopDestroyAttr(attributes), 0));
+  TRY(aclopSetAttrString(attributes, "_a_name_that_no_small_string_holds", "and a text of the same kind"));
+  const aclTensorDesc *in_desc[] = {desc, desc}, *out_desc[] = {desc};
+  const aclDataBuffer* in[] = {x, y};
+  aclDataBuffer* out[] = {z};
+  TRY(aclopCompileAndExecute("Add", 2, in_desc, in, 1, out_desc, out, nullptr, ACL_ENGINE_SYS,
+                             ACL_COMPILE_SYS, nullptr, nullptr));
+  TRY(aclrtSynchronizeStream(nullptr));
+  RIGHT(m.at(2)[5] == 15);
+  aclopHandle* handle = nullptr;
+  TRY(aclopCreateHandle("Mul", 2, in_desc, 1, out_desc, nullptr, &handle));
+  AT_END((aclopDestroyHandle(handle), 0));
+  TRY(aclopExecWithHandle(handle, 2, in, 1, out, nullptr));
+  TRY(aclrtSynchronizeStream(nullptr));
+  RIGHT(m.at(2)[5] == 50);
+  TRY(aclopCast(desc, x, desc, z, 0, nullptr));
+  TRY(aclrtSynchronizeStream(nullptr));
+  RIGHT(m.at(2)[5] == 5);
+  float one = 1, zero = 0;
+  TRY(aclblasGemmEx(ACL_TRANS_N, ACL_TRANS_N, ACL_TRANS_N, 2, 2, 3, &one, m.at(0), -1, ACL_FLOAT16, m.at(1),
+                    -1, ACL_FLOAT16, &zero, m.at(3), -1, ACL_FLOAT, ACL_COMPUTE_HIGH_PRECISION, nullptr));
+  TRY(aclrtSynchronizeStream(nullptr));
+}
+
+PIECE(loaded_operators) {
+  std::string model;
+  {
+    memory_out::Exempt exempt;
+    model = om_builder::BinaryOp("Add", "[2,3]");
+  }
+  TRY(aclopLoad(model.data(), model.size()));
+}
