@@ -36,15 +36,16 @@ void IndexFill(Plan& plan, DType, const Operand& self, int64_t dim, std::span<co
   int axis = rules::WrapDim(self, dim);
   CheckSameType(self, out);
   CheckShape(out, self.tensor->shape);
-  const Tensor& to = *out.tensor;
+  Tensor to = *out.tensor, from = *self.tensor;
+  if (to.shape.rank() == 0) to.shape = to.strides = from.shape = from.strides = {1};  // as its only element
   if (!tensor::CanConvert(to.dtype, value.dtype())) {
     Fail(tensor::kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type",
          NameOf(value.dtype()), out.name, NameOf(to.dtype));
   }
-  if (to.empty() || to.shape.rank() == 0) return;
+  if (to.empty()) return;
   IndexFillBody body;
   body.in_place = self.binding == out.binding;
-  if (!body.in_place) body.start = StridedCopy(to, *self.tensor);
+  if (!body.in_place) body.start = StridedCopy(to, from);
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
   for (int64_t i : index) {
     if (i < -to.shape[axis] || i >= to.shape[axis]) {

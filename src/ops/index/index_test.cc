@@ -148,6 +148,17 @@ TEST(Index, ScattersBlocks) {
   EXPECT_EQ(testing::Distance(out.tensor, in.tensor), 0);
 }
 
+TEST(Index, FillsAScalar) {
+  Sample self(DType::kF32, {}), out(DType::kF32, {});
+  float two = 2;
+  Scalar value(&two, DType::kF32);
+  int64_t list[] = {-1};
+  tensor::IntArray places(list, 1);
+  Call(forms::IndexFillTensor,
+       {Arg(&self.tensor), Arg(int64_t{0}), Arg(&places), Arg(&value), Arg(&out.tensor)});
+  EXPECT_EQ(Get(out.tensor, {}), 2);
+}
+
 TEST(Index, CopiesAddsAndFillsRows) {
   std::mt19937 rng(6);
   for (Layout layout : kLayouts) {

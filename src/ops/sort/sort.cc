@@ -143,7 +143,8 @@ void PlanSort(Plan& plan, const Operand& self, int64_t dim, const SortOrder& ord
   int axis = rules::WrapDim(self, dim);
   Shape wanted = self.tensor->shape;
   int64_t size = wanted.rank() == 0 ? 1 : wanted[axis];
-  if (order.keep > size || order.keep < -1) {
+  const bool none_of_one = wanted.rank() == 0 && order.keep == 0;  // a scalar has no shape without elements
+  if (order.keep > size || order.keep < -1 || none_of_one) {
     Fail(kInvalidArgument, "op-topk", "{} elements cannot be taken from {}", order.keep, size);
   }
   if (order.keep >= 0 && wanted.rank() > 0) wanted[axis] = order.keep;
