@@ -15,14 +15,14 @@ _KINDS = {'int': 'Int', 'float': 'Float', 'bool': 'Bool', 'string': 'String', 't
 def ports(op: GraphOp, what: str, rows) -> str:
     if not rows:
         return ''
-    items = ', '.join(f'{{"{p.name}", PortKind::k{p.kind.capitalize()}}}' for p in rows)
+    items = ', '.join(f'{{"{p.name}", PortKind::k{p.kind.capitalize()}, {str(p.any_float).lower()}}}' for p in rows)
     return f'constexpr PortSchema k{op.type}{what}[] = {{{items}}};\n'
 
 
 def attributes(op: GraphOp) -> str:
     if not op.attributes:
         return ''
-    items = ''.join(f'    {{"{a.name}", AttributeKind::k{_KINDS[a.kind]}, {str(a.required).lower()}, "{a.fallback}"}},\n'
+    items = ''.join(f'    {{"{a.name}", AttributeKind::k{_KINDS[a.kind]}, {str(a.required).lower()}, "{a.fallback}", AttributeUse::k{a.use.capitalize()}}},\n'
                     for a in op.attributes)
     return f'constexpr AttributeSchema k{op.type}Attributes[] = {{\n{items}}};\n'
 

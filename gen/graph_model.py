@@ -8,6 +8,8 @@ from pathlib import Path
 import read
 
 _KINDS = {'int', 'float', 'bool', 'string', 'type', 'ints', 'floats', 'strings', 'tensor', 'graph'}
+# How a translation uses an attribute; without a word it reads it.
+_USES = {'only', 'hint'}
 _ROW_KEYS = {'op', 'brief', 'attrs', 'translate'}
 _ROW = re.compile(r'^(\w+)\((.*?)\)\s*->\s*(.*)$')
 
@@ -16,6 +18,7 @@ _ROW = re.compile(r'^(\w+)\((.*?)\)\s*->\s*(.*)$')
 class Port:
     name: str
     kind: str  # required, optional, dynamic
+    any_float: bool = False
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class GraphAttribute:
     kind: str
     required: bool
     fallback: str
+    use: str = 'read'
 
 
 @dataclass
@@ -41,6 +45,8 @@ class GraphOp:
 def read_port(text: str) -> Port:
     if text.endswith('...'):
         return Port(text[:-3], 'dynamic')
+    if text.endswith('~'):
+        return Port(text[:-1], 'required', any_float=True)
     return Port(text.removesuffix('?'), 'optional' if text.endswith('?') else 'required')
 
 
@@ -50,9 +56,14 @@ def read_ports(text: str) -> list[Port]:
 
 def read_attribute(op: str, name: str, text: str) -> GraphAttribute:
     kind, given, fallback = (part.strip() for part in str(text).partition('='))
+    use, _, plain = kind.partition(' ')
+    if use in _USES:
+        kind = plain.strip()
     if kind not in _KINDS:
         raise read.SpecError(f'{op}.{name}: no kind of attribute is called "{kind}"')
-    return GraphAttribute(name, kind, not given, fallback)
+    if use == 'only' and not given:
+        raise read.SpecError(f'{op}.{name}: the only value is missing')
+    return GraphAttribute(name, kind, not given, fallback, use if use in _USES else 'read')
 
 
 def read_op(row: dict, family: str) -> GraphOp:

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "graph/codes.h"
+#include "graph/described.h"
 #include "graph/interpreter.h"
 #include "graph/specialise.h"
 #include "runtime/context.h"
@@ -151,7 +152,8 @@ class StaticInstance final : public Instance {
 
 class DynamicInstance final : public Instance {
  public:
-  DynamicInstance(rt::Device& device, Graph graph) : Instance(device), graph_(std::move(graph)) {
+  DynamicInstance(rt::Device& device, Graph graph, std::span<const ValueType> described)
+      : Instance(device), graph_(std::move(graph)), described_(described.begin(), described.end()) {
     inputs_ = InputPorts(graph_);
     outputs_ = OutputPorts(graph_);
     weights_ = ConstantBytes(graph_);
@@ -188,6 +190,9 @@ class DynamicInstance final : public Instance {
           std::make_shared<HostTensor>(type.dtype, type.shape, ViewOf(bound_inputs_[i]), nullptr));
     }
     std::vector<Constant> outputs = Evaluate(graph_, inputs);
+    for (size_t i = 0; i < described_.size(); ++i)
+      NeedAsDescribed(graph_.name, described_, i,
+                      {outputs[i]->dtype(), Format::kND, true, outputs[i]->shape()});
     for (size_t i = 0; i < outputs.size(); ++i) Deliver(i, *outputs[i]);
     if (result_ != nullptr) result_->outputs = Detached(std::move(outputs), inputs);
     result_ = nullptr;
@@ -219,6 +224,7 @@ class DynamicInstance final : public Instance {
   }
 
   Graph graph_;
+  std::vector<ValueType> described_;  // then the graph is one operator, and called as its type
   uint64_t weights_ = 0;
   std::vector<Buffer> bound_inputs_, bound_outputs_;
   std::shared_ptr<DynamicResult> result_;
@@ -296,10 +302,13 @@ Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const Build
 std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph,
                                        std::span<const ValueType> inputs, const InstanceOptions& options) {
   Specialised specialised = Prepared(graph, inputs, options.optimise);
+  const std::vector<ModelPort> outputs = OutputPorts(specialised.graph);
+  for (size_t i = 0; i < options.described.size(); ++i)
+    NeedAsDescribed(graph.name, options.described, i, outputs[i].type);
   if (specialised.dynamic_at.empty()) {
     return std::make_shared<StaticInstance>(device, specialised.graph, options.work);
   }
-  return std::make_shared<DynamicInstance>(device, std::move(specialised.graph));
+  return std::make_shared<DynamicInstance>(device, std::move(specialised.graph), options.described);
 }
 
 }  // namespace belay::graph

@@ -61,6 +61,7 @@ class Instance : public std::enable_shared_from_this<Instance> {
 
 struct InstanceOptions {
   Buffer work = {};  // memory of the caller that is large enough; otherwise the instance has its own
+  std::span<const ValueType> described = {};  // a single operator's outputs, as its caller will read them
   const BuildOptions* optimise =
       nullptr;  // for a graph that was not optimised yet, since its sizes were open
 };

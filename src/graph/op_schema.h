@@ -16,6 +16,7 @@ enum class PortKind : uint8_t { kRequired, kOptional, kDynamic };
 struct PortSchema {
   const char* name;
   PortKind kind;
+  bool any_float;  // an output that single operators give in whichever type of floats is described
 };
 
 enum class AttributeKind : uint8_t {
@@ -31,11 +32,18 @@ enum class AttributeKind : uint8_t {
   kGraph
 };
 
+enum class AttributeUse : uint8_t {
+  kRead,
+  kOnly,  // another value than the fallback is refused: what it asks for is not there
+  kHint,  // no value of it changes a result
+};
+
 struct AttributeSchema {
   const char* name;
   AttributeKind kind;
   bool required;
   const char* fallback;  // as written in the row: "1", "0.5", "true", "1,1,1,1", "NHWC"
+  AttributeUse use;
 };
 
 struct OpSchema {
@@ -53,5 +61,9 @@ std::span<const OpSchema> AllOps();
 // The attribute's value, or what the row says when the node has none; throws Error that names node and
 // attribute when it is required and missing, or of the wrong kind.
 Attribute AttributeOf(const Node& node, const AttributeSchema& schema);
+
+// Throws Error that names node and attribute when the node has one that the operator does not have, or one
+// with a value that this version does not compute. Names that begin with _ are notes for a compiler.
+void CheckAttributes(const Node& node, const OpSchema& schema);
 
 }  // namespace belay::graph

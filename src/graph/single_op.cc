@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "graph/codes.h"
+#include "graph/described.h"
 #include "graph/op_schema.h"
 #include "graph/translation.h"
 #include "runtime/context.h"
@@ -56,6 +57,12 @@ struct KeyOfAttribute {
   void operator()(const std::shared_ptr<Graph>&) const {}
 };
 
+void AppendType(std::string& key, const ValueType& type) {
+  key += static_cast<char>(type.dtype);
+  key += type.rank_known ? 'k' : 'u';
+  AppendNumbers<int64_t>(key, {type.shape.data(), static_cast<size_t>(type.shape.rank())});
+}
+
 // What two calls must have in common to be the same to us.
 std::string KeyOf(int device, const SingleOp& op) {
   std::string key = op.type + '\0';
@@ -67,6 +74,7 @@ std::string KeyOf(int device, const SingleOp& op) {
     AppendNumbers<int64_t>(key, {input.type.shape.data(), static_cast<size_t>(input.type.shape.rank())});
     if (input.value != nullptr) Append(key, input.value->data(), input.value->bytes());
   }
+  for (const ValueType& result : op.results) AppendType(key, result);
   for (const auto& [name, value] : op.attributes) {
     key += name + '\0';
     key += static_cast<char>(value.index());
@@ -110,6 +118,18 @@ Node NodeOf(const SingleOp& op) {
   return node;
 }
 
+namespace {
+
+Port ConvertedAsDescribed(Graph& graph, const SingleOp& op, const Port& port) {
+  const auto output = static_cast<size_t>(port.output);
+  if (output >= op.results.size() || !IsConverted(op.type, op.results[output].dtype, output)) return port;
+  Node cast{.name = "output" + std::to_string(output), .type = "Cast", .inputs = {port}};
+  cast.attributes["dst_type"] = op.results[output].dtype;
+  return {graph.Add(std::move(cast))};
+}
+
+}  // namespace
+
 Graph GraphOf(const SingleOp& op) {
   Graph graph;
   graph.name = op.type;
@@ -129,7 +149,7 @@ Graph GraphOf(const SingleOp& op) {
   while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
   int number = graph.Add(std::move(node));
   for (int i = 0; i < op.outputs; ++i) {
-    graph.outputs.push_back({{number, i}, "output" + std::to_string(i)});
+    graph.outputs.push_back({ConvertedAsDescribed(graph, op, {number, i}), "output" + std::to_string(i)});
   }
   return graph;
 }
@@ -168,10 +188,12 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op) {
     auto it = prepared.ops.find(key);
     if (it != prepared.ops.end() && it->second->alive()) return it->second;
   }
-  Graph graph = GraphOf(op);
+  SingleOp fitted = op;
+  FitTypes(op.type, op.results, fitted.attributes);
+  Graph graph = GraphOf(fitted);
   std::vector<ValueType> types;
   for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
-  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types);
+  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {.described = op.results});
   std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
   std::lock_guard guard(prepared.lock);
   if (prepared.ops.size() >= prepared.most) gone.swap(prepared.ops);

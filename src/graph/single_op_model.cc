@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "graph/codes.h"
+#include "graph/described.h"
 #include "graph/op_schema.h"
 #include "runtime/context.h"
 
@@ -99,15 +100,10 @@ void CheckResults(const SingleOp& op) {
   bool open = std::any_of(op.inputs.begin(), op.inputs.end(),
                           [](const OpArgument& input) { return input.present && !input.type.concrete(); });
   if (open) return;  // checked when it is called, with the sizes that it is called with
-  std::vector<ValueType> types = InferOutputs(op);
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const ValueType& result = op.results[i];
-    bool fits = i < types.size() && result.dtype == types[i].dtype &&
-                (!result.concrete() || result.shape == types[i].shape);
-    if (fits) continue;
-    Fail(kGraphInvalid, "op-results", "output {} of {} is described as {}, but it is {}", i, op.type,
-         result.ToString(), i < types.size() ? types[i].ToString() : "not there");
-  }
+  SingleOp fitted = op;
+  FitTypes(op.type, op.results, fitted.attributes);
+  std::vector<ValueType> types = InferOutputs(fitted);
+  for (size_t i = 0; i < types.size(); ++i) NeedAsDescribed(op.type, op.results, i, types[i]);
 }
 
 void LoadFile(const std::filesystem::path& path) {

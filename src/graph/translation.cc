@@ -38,6 +38,7 @@ Translation::Translation(const Node& node, const OpSchema& schema, std::span<con
                          Purpose purpose)
     : node_(node), schema_(schema), purpose_(purpose), inputs_(inputs.begin(), inputs.end()) {
   CheckInputs(node, schema, inputs);
+  CheckAttributes(node, schema);
   result_.inputs = static_cast<int>(inputs.size());
   result_.outputs = node.outputs;
   result_.values.resize(inputs.size() + static_cast<size_t>(node.outputs));

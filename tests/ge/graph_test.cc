@@ -279,6 +279,17 @@ std::string BuildError(const ge::Graph& graph) {
   return ge::aclgrphBuildModel(graph, GeOptions(), model) == ge::GRAPH_SUCCESS ? "" : LastMessage();
 }
 
+TEST(GeGraph, AnUnknownAttributeIsNamed) {
+  auto x = Input("x", {2});
+  auto relu = ge::op::Relu("relu").set_input_x(x);
+  ge::Graph graph("g");
+  graph.SetInputs({x}).SetOutputs({relu});
+  relu.SetAttr("_note", static_cast<int64_t>(1));
+  EXPECT_EQ(BuildError(graph), "") << "for a compiler";
+  relu.SetAttr("bogus", static_cast<int64_t>(1));
+  EXPECT_THAT(BuildError(graph), HasSubstr("node 'relu' (Relu) has an attribute 'bogus'"));
+}
+
 TEST(GeGraph, OutputsThatThereAreNotAreToldWhenItIsBuilt) {
   auto x = Input("x", {2});
   auto relu = ge::op::Relu("relu").set_input_x(x);

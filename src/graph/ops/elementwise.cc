@@ -55,7 +55,17 @@ void Reciprocal(Translation& node) { Unary(node, "Reciprocal", kernels::Reciproc
 void Inv(Translation& node) { Unary(node, "Inv", kernels::Reciprocal); }
 void Floor(Translation& node) { Unary(node, "Floor", kernels::Floor); }
 void Ceil(Translation& node) { Unary(node, "Ceil", kernels::Ceil); }
-void Round(Translation& node) { Unary(node, "Round", kernels::Round); }
+void Round(Translation& node) {
+  constexpr int64_t kMost = 38;  // ten to it is a float
+  const int64_t decimals = node.Int("decimals");
+  const bool whole = !IsFloat(node.dtype(0));
+  if (decimals == 0 || (whole && decimals > 0)) return Unary(node, "Round", kernels::Round);
+  if (whole) node.Refuse("whole numbers are not rounded to places before the point");
+  if (std::abs(decimals) > kMost) node.Refuse("decimals is " + std::to_string(decimals) + "; 38 is the most");
+  WithAttributes(node, "Round", [&](auto& plan, DType type, auto& x, const Operand& y) {
+    kernels::RoundTo(plan, type, x, static_cast<int>(decimals), y);
+  });
+}
 void Rint(Translation& node) { Unary(node, "Rint", kernels::Round); }
 void Trunc(Translation& node) { Unary(node, "Trunc", kernels::Trunc); }
 void Sign(Translation& node) { Unary(node, "Sign", kernels::Sign); }

@@ -250,14 +250,31 @@ void InstanceNorm(Translation& node) {
   Weighted(node, {.epsilon = node.Float("epsilon")}, mask, {channel, channel + 1, 0}, nullptr, nullptr);
 }
 
+namespace {
+
+// Of each group, as the third output.
+void GroupVariance(Translation& node, int64_t groups) {
+  const Shape& shape = node.shape(0);
+  if (groups < 1 || shape[1] % groups != 0) node.Refuse("num_groups does not divide the channels");
+  const Tensor out = node.Out(2, DType::kF32, {shape[0], groups});
+  const int64_t rest = shape[1] / groups * CountFrom(shape, 2, shape.rank());
+  const Tensor x = Translation::Reshaped(node.in(0), {shape[0], groups, rest});
+  node.Step("Reduce", [&](ops::Plan& plan) {
+    constexpr uint32_t kRest = 1u << 2;
+    const DType type = node.dtype(0) == DType::kF64 ? DType::kF64 : DType::kF32;
+    ops::PlanReduce(plan, kVariance, type, Read(plan, x, "x"), kRest, Write(plan, out, "variance"));
+  });
+}
+
+}  // namespace
+
 void GroupNorm(Translation& node) {
   RequireFloat(node);
   if (ChannelOf(node) != 1) node.Refuse("channels must be dimension 1");
   int64_t groups = node.Int("num_groups");
   Tensor out = node.Out(0, node.dtype(0), node.shape(0));
-  Tensor mean, rstd;
+  Tensor mean;
   if (node.output_count() > 1) mean = node.Out(1, DType::kF32, {node.shape(0)[0], groups});
-  if (node.output_count() > 2) rstd = node.Out(2, DType::kF32, {node.shape(0)[0], groups});
   node.Step("GroupNorm", [&](ops::Plan& plan) {
     NormOperands operands{Read(plan, node.in(0), "x"),
                           Write(plan, out, "y"),
@@ -266,9 +283,9 @@ void GroupNorm(Translation& node) {
                           {},
                           {}};
     if (node.output_count() > 1) operands.shift = Write(plan, mean, "mean");
-    if (node.output_count() > 2) operands.factor = Write(plan, rstd, "rstd");
     ops::PlanGroupNorm(plan, node.Float("eps"), node.dtype(0), operands, groups, node.Bool("per_group"));
   });
+  if (node.output_count() > 2) GroupVariance(node, groups);
 }
 
 void RmsNorm(Translation& node) {

@@ -26,12 +26,13 @@ Pooled Adaptive(const Translation& node, bool channels_last, const std::vector<i
   return pooled;
 }
 
-Pooled Sliding(const Translation& node, bool channels_last, std::string_view padding, bool ceil) {
+Pooled Sliding(const Translation& node, bool channels_last, std::string_view padding, bool ceil,
+               const char* dilations = "dilations") {
   Pooled pooled{ChannelsFirst(node.in(0), channels_last), channels_last, {}, {}};
   const Shape& in = pooled.x.shape;
   if (in.rank() < 3) node.Refuse("the input has no spatial dimension");
   std::vector<int64_t> kernel = SpatialOf(node, node.Ints("ksize"), in.rank(), channels_last, 1);
-  Window w = ReadWindow(node, SpatialSizes(in), kernel, channels_last, padding, PadOrder::kPairs);
+  Window w = ReadWindow(node, SpatialSizes(in), kernel, channels_last, padding, PadOrder::kPairs, dilations);
   pooled.shape = {in[0], in[1]};
   for (size_t i = 0; i < kernel.size(); ++i) {
     ops::PoolDimension d{
@@ -92,7 +93,7 @@ void MaxPool(Translation& node) {
 void MaxPool3D(Translation& node) {
   AddPool(node, "MaxPool3D",
           Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"),
-                  node.Int("ceil_mode") != 0),
+                  node.Int("ceil_mode") != 0, "dilation"),
           Of(ops::PoolKind::kMax));
 }
 

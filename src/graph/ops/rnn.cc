@@ -14,7 +14,7 @@ using ops::RnnCell;
 std::vector<ops::RnnFunction> FunctionsOf(const Translation& node, int64_t directions,
                                           std::initializer_list<const char*> usual) {
   auto names = std::get<std::vector<std::string>>(
-      AttributeOf(node.node(), {"activations", AttributeKind::kStrings, false, ""}));
+      AttributeOf(node.node(), {"activations", AttributeKind::kStrings, false, "", AttributeUse::kRead}));
   for (int64_t d = 0; names.size() < usual.size() * static_cast<size_t>(directions); ++d)
     names.insert(names.end(), usual.begin(), usual.end());
   std::vector<double> alpha = node.Floats("activation_alpha"), beta = node.Floats("activation_beta");

@@ -56,11 +56,11 @@ std::vector<int64_t> SpatialOf(const Translation& node, const std::vector<int64_
 }
 
 Window ReadWindow(const Translation& node, const Shape& sizes, std::vector<int64_t> kernel,
-                  bool channels_last, std::string_view auto_pad, PadOrder order) {
+                  bool channels_last, std::string_view auto_pad, PadOrder order, const char* dilations) {
   int rank = sizes.rank() + 2;
   Window window{.kernel = std::move(kernel), .strides = {}, .dilations = {}, .before = {}, .after = {}};
   window.strides = SpatialOf(node, node.Ints("strides"), rank, channels_last, 1);
-  window.dilations = SpatialOf(node, node.Ints("dilations"), rank, channels_last, 1);
+  window.dilations = SpatialOf(node, node.Ints(dilations), rank, channels_last, 1);
   for (const auto* list : {&window.kernel, &window.strides, &window.dilations}) {
     if (list->size() != static_cast<size_t>(sizes.rank()))
       node.Refuse("the kernel has another number of dimensions");

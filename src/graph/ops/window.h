@@ -28,7 +28,8 @@ enum class PadOrder { kPairs, kBeginsThenEnds };  // (top, bottom, left, right) 
 // Reads strides, dilations and pads of the node. `auto_pad` is NOTSET, SAME_UPPER, SAME_LOWER or VALID (also
 // SAME and CALCULATED). `sizes`: of the input's spatial dimensions.
 Window ReadWindow(const Translation& node, const Shape& sizes, std::vector<int64_t> kernel,
-                  bool channels_last, std::string_view auto_pad, PadOrder order);
+                  bool channels_last, std::string_view auto_pad, PadOrder order,
+                  const char* dilations = "dilations");
 
 // The tensor with the dimensions [n, c, spatial...], wherever they lie.
 Tensor ChannelsFirst(const Tensor& tensor, bool channels_last);

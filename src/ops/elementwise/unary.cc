@@ -58,6 +58,11 @@ BELAY_DEFINE_FLOAT(NanToNum, a != a                                 ? p
                              : a < std::numeric_limits<T>::lowest() ? r
                                                                     : a)
 
+// p: ten to the number of places, q: they lie before the point. What is too large to scale has no fraction.
+BELAY_DEFINE_FLOAT(RoundTo, q != 0                                              ? std::nearbyint(a / p) * p
+                            : std::fabs(a * p) <= std::numeric_limits<T>::max() ? std::nearbyint(a * p) / p
+                                                                                : a)
+
 BELAY_UNARY_LOOP(BitwiseNot, ~a)
 BELAY_LOOPS_OF_INTS(BitwiseNot)
 
@@ -80,6 +85,7 @@ BELAY_SIMD_EXPORT(IsNanLoops);
 BELAY_SIMD_EXPORT(IsInfLoops);
 BELAY_SIMD_EXPORT(IsFiniteLoops);
 BELAY_SIMD_EXPORT(NanToNumLoops);
+BELAY_SIMD_EXPORT(RoundToLoops);
 BELAY_SIMD_EXPORT(BitwiseNotLoops);
 
 namespace kernels {
@@ -133,6 +139,11 @@ void NanToNum(Plan& plan, DType compute, const Operand& self, double nan, double
   if (!IsFloat(compute)) return Copy(plan, compute, self, out);
   PlanPointwise(plan, BELAY_SIMD_CALL(NanToNumLoops)(), compute, {self},
                 LoopAttributes({nan, positive, negative}), out);
+}
+
+void RoundTo(Plan& plan, DType compute, const Operand& self, int decimals, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(RoundToLoops)(), compute, {self},
+                LoopAttributes({std::pow(10.0, std::abs(decimals)), decimals < 0 ? 1.0 : 0.0}), out);
 }
 
 void LeakyRelu(Plan& plan, DType compute, const Operand& self, const Scalar& slope, const Operand& out) {

@@ -17,6 +17,8 @@ void LogOf(Plan& plan, DType compute, const Operand& self, double scale, double 
 void IsNan(Plan& plan, DType compute, const Operand& self, const Operand& out);
 void IsInf(Plan& plan, DType compute, const Operand& self, bool positive, bool negative, const Operand& out);
 void Shrink(Plan& plan, DType compute, const Operand& self, double lambd, double bias, const Operand& out);
+// Floats rounded to so many places behind the point, or before it.
+void RoundTo(Plan& plan, DType compute, const Operand& self, int decimals, const Operand& out);
 void Square(Plan& plan, DType compute, const Operand& self, const Operand& out);
 void SquaredDifference(Plan& plan, DType compute, const Operand& self, const Operand& other,
                        const Operand& out);

@@ -72,6 +72,8 @@ TEST_F(Op, TakesAttributes) {
   ASSERT_EQ(Run("BatchMatMul", {&a, &b}, y), ACL_SUCCESS);
   EXPECT_THAT(y.values(), testing::ElementsAre(1, 6, 2, 8));
   int64_t order[] = {1, 0};
+  aclopDestroyAttr(attr_);
+  attr_ = aclopCreateAttr();
   ASSERT_EQ(aclopSetAttrListInt(attr_, "perm", 2, order), ACL_SUCCESS);
   ASSERT_EQ(Run("TransposeD", {&a}, y), ACL_SUCCESS);
   EXPECT_THAT(y.values(), testing::ElementsAre(1, 3, 2, 4));
@@ -278,7 +280,8 @@ TEST_F(Op, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Run("NoSuchOperator", {&a}, y), 200001u);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("NoSuchOperator"));
   EXPECT_EQ(Run("Add", {&a}, y), 145000u) << "an input is missing";
-  EXPECT_EQ(Run("Add", {&a, &a}, small), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run("Add", {&a, &a}, small), 145000u) << "the sum has three elements";
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("output 0 ('y') of Add"));
   EXPECT_EQ(aclopExecute("Add", 2, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr),
             ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclopExecute(nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr),
@@ -308,7 +311,43 @@ TEST_F(Op, AttributesOfAllKinds) {
   EXPECT_EQ(aclopSetAttrListListInt(attr_, "ls", 2, counts, lists), ACL_SUCCESS);
   EXPECT_EQ(aclopSetAttrListListInt(attr_, "ls", -1, counts, lists), ACL_ERROR_INVALID_PARAM);
   Floats a({2}, {1, 2}), y({2});
-  ASSERT_EQ(Run("Relu", {&a}, y), ACL_SUCCESS) << "attributes that an operator does not have are left alone";
+  EXPECT_EQ(Run("Relu", {&a}, y), 145000u) << "an attribute that the operator does not have";
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("(Relu) has an attribute 'bs'"));
+}
+
+// A description is what the caller reads the bytes by: whichever call takes one gives that or refuses.
+TEST_F(Op, OutputsAreAsDescribedInEveryCall) {
+  Floats a({2}, {1, 2}), b({2}, {1, 3}), y({2});
+  int64_t dims[] = {2};
+  aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 1, dims, ACL_FORMAT_ND);
+  aclTensorDesc* in_desc[] = {a.desc(), b.desc()};
+  aclDataBuffer *in[] = {a.buffer(), b.buffer()}, *out = y.buffer();
+  constexpr aclError kRefused = 145000;
+  auto expect_named = [] {
+    EXPECT_THAT(LastMessage(), testing::HasSubstr("is described as ACL_INT32 [2], but it is ACL_FLOAT [2]"));
+  };
+  EXPECT_EQ(aclopCompileAndExecute("Add", 2, in_desc, in, 1, &ints, &out, attr_, ACL_ENGINE_SYS,
+                                   ACL_COMPILE_SYS, nullptr, nullptr),
+            kRefused);
+  expect_named();
+  EXPECT_EQ(aclopCompileAndExecuteV2("Add", 2, in_desc, in, 1, &ints, &out, attr_, ACL_ENGINE_SYS,
+                                     ACL_COMPILE_SYS, nullptr, nullptr),
+            kRefused);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("is described as ACL_INT32 [...], but it is ACL_FLOAT [2]"));
+  EXPECT_EQ(aclopExecute("Add", 2, in_desc, in, 1, &ints, &out, attr_, nullptr), kRefused);
+  EXPECT_EQ(aclopExecuteV2("Add", 2, in_desc, in, 1, &ints, &out, attr_, nullptr), kRefused);
+  EXPECT_EQ(aclopCompile("Add", 2, in_desc, 1, &ints, attr_, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr),
+            kRefused);
+  expect_named();
+  aclopHandle* handle = nullptr;
+  EXPECT_EQ(aclopCreateHandle("Add", 2, in_desc, 1, &ints, attr_, &handle), kRefused);
+  expect_named();
+  ASSERT_EQ(aclopInferShape("Add", 2, in_desc, in, 1, &ints, attr_), ACL_SUCCESS);
+  EXPECT_EQ(aclGetTensorDescType(ints), ACL_FLOAT) << "which is told, not asked";
+  aclopSetAttrInt(attr_, "bogus", 1);
+  EXPECT_EQ(aclopInferShape("Add", 2, in_desc, in, 1, &ints, attr_), kRefused);
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("'bogus'"));
+  aclDestroyTensorDesc(ints);
 }
 
 TEST_F(Op, PreparedAhead) {
