@@ -76,7 +76,7 @@ check: deps-check ## what the sources promise: format, layers, sizes, message id
 	@scripts/check-fidelity
 	@scripts/check-paths
 
-bench: deps-bench ## build and run the benchmarks (ARGS= goes to Google Benchmark)
+bench: deps-bench ## build and run the benchmarks (ARGS= goes to Google Benchmark, MODELS= are .om files to time)
 	@cmake --preset release -DBELAY_TESTS=OFF $(CMAKE_QUIET)
 	@cmake --build build-release -j $(JOBS)
 	@scripts/run-bench build-release $(ARGS)

@@ -12,6 +12,7 @@
 #include "base/lane_drawing.h"
 #include "base/quiet_write.h"
 #include "base/thread.h"
+#include "base/whole_file.h"
 #include "runtime/capture.h"
 
 namespace belay::api {
@@ -134,15 +135,10 @@ void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path
                       {"dur", 1},
                       {"args", args}});
   }
-  NoCancellation no_cancellation;
-  QuietWrites quiet;  // until the file is closed
-  std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path, "w"), &fclose);
-  if (file == nullptr) {
-    Fail(107009, "json-file", "'{}' cannot be opened for writing; name a file in a folder that exists", path);
-  }
-  std::string text = Json{{"traceEvents", events}}.dump(1);
-  if (fwrite(text.data(), 1, text.size(), file.get()) != text.size() || fflush(file.get()) != 0) {
-    Fail(107010, "json-file", "'{}' cannot be written", path);
+  if (auto failure = WriteWholeFile(path, Json{{"traceEvents", events}}.dump(1))) {
+    if (failure->opened) Fail(107010, "json-file", "'{}' cannot be written: {}", path, failure->reason);
+    Fail(107009, "json-file", "'{}' cannot be opened for writing ({}); name a file in a folder that exists",
+         path, failure->reason);
   }
 }
 

@@ -30,7 +30,7 @@ int64_t DeadlineOf(int32_t timeout_ms) {
 
 void Surface(std::unique_ptr<rt::TaskFailure> failure) {
   if (failure == nullptr) return;
-  Fail(failure->code, failure->id, "task {} of the stream (a {}, submitted by {}) failed: {}",
+  Fail(failure->code, failure->id, "task {} of the stream ('{}', submitted by {}) failed: {}",
        failure->number, failure->task, rt::CallName(failure->call), failure->sentence);
 }
 

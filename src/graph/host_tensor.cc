@@ -42,6 +42,10 @@ size_t PackedBytes(DType dtype, int64_t count) {
 }
 
 HostTensor::HostTensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
+  if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; })) {
+    Fail(kShapeInvalid, "graph-shape-open",
+         "a tensor of shape {} cannot hold elements: each of its sizes must be known", shape.ToString());
+  }
   auto memory = Allocate(bytes());
   data_ = static_cast<const std::byte*>(memory.get());
   owner_ = std::move(memory);

@@ -179,6 +179,12 @@ std::vector<ValueType> Model::TypesOfGear(const std::vector<int64_t>& gear) cons
 }
 
 std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& inputs) {
+  if (file_.mapped != nullptr && file_.mapped->WrittenSince()) {
+    Fail(
+        kModelLoad, "om-rewritten",
+        "the file of the model, whose constants it reads, was written to while it was loaded; put another file in its "
+        "place with 'mv' instead of 'cp', or have models copied with BELAY_MODEL_COPY=64T");
+  }
   std::lock_guard guard(lock_);
   for (auto it = instances_.begin(); it != instances_.end(); ++it) {
     if (!SameTypes(it->inputs, inputs)) continue;

@@ -429,7 +429,7 @@ void Capture::SpoilLocked(uint32_t stream_id, const Mistake& mistake) noexcept {
   Apply(CaptureCommand::kSpoil);
   mend_ = mistake.mend;
   try {
-    std::string last = nodes_.empty() ? "" : fmt::format(", the last a {}", nodes_.back().name());
+    std::string last = nodes_.empty() ? "" : fmt::format(", the last '{}'", nodes_.back().name());
     spoiled_by_ = fmt::format("{} on stream {} ({}, after {} captured task{}{}) is not allowed in a capture",
                               mistake.what, stream_id, CallName(t_current_call), nodes_.size(),
                               nodes_.size() == 1 ? "" : "s", last);
@@ -514,7 +514,7 @@ TaskGroup& Capture::EndGroup(Stream& stream) {
 void Capture::RefuseInGroup(const Member& member, const char* what) {
   Fail(
       507009, "group-task-kind",
-      "stream {} has a task group open, which takes operators only, not a {}; end the group first, the capture "
+      "stream {} has a task group open, which takes operators only, not '{}'; end the group first, the capture "
       "goes on",
       member.stream->id(), what);
 }

@@ -97,7 +97,7 @@ void ModelRI::CheckBlocks() {
     if (*allocated_again && Lookup(block.address).live) continue;
     const CaptureNode& node = graph_->nodes()[block.node];
     Fail(107000, "model-memory-freed",
-         "the block at {} that model {} uses (task {}, a {} submitted by {}) was freed after the capture; "
+         "the block at {} that model {} uses (task {}, '{}', submitted by {}) was freed after the capture; "
          "keep it until aclmdlRIDestroy, or capture again",
          block.address, id_, block.node, node.name(), CallName(node.call));
   }

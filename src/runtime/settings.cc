@@ -48,7 +48,7 @@ void ReadNumber(const char* name, uint64_t least, uint64_t most, auto* out) {
 }
 
 // "1073741824", "512M", "4G".
-size_t Bytes(const char* name, std::string_view value) {
+size_t Bytes(const char* name, std::string_view value, uint64_t least = 1) {
   constexpr std::string_view kSuffixes = "KMGT";
   std::string_view digits = value;
   int shift = 0;
@@ -58,7 +58,7 @@ size_t Bytes(const char* name, std::string_view value) {
     digits.remove_suffix(1);
   }
   uint64_t number = 0;
-  if (!Parse(digits, 1, (uint64_t{1} << 46) >> shift, &number)) {
+  if (!Parse(digits, least, (uint64_t{1} << 46) >> shift, &number)) {
     Refuse(name, value, "a whole number of bytes up to 64T, with K, M, G or T behind it if you like");
   }
   return number << shift;
@@ -132,6 +132,7 @@ Settings ReadSettings() {
   } else {
     s.device_bytes = UsableMemory() / 2 / static_cast<unsigned>(all) / (2 << 20) * (2 << 20);
   }
+  if (Read("BELAY_MODEL_COPY", &value)) s.model_copy = Bytes("BELAY_MODEL_COPY", value, 0);
   uint64_t alias = 0;
   ReadNumber("BELAY_ALIAS_OFFSET", 0, uint64_t{1} << 46, &alias);
   s.alias_offset = static_cast<ptrdiff_t>(alias);

@@ -18,6 +18,7 @@ struct Settings {
   uint64_t stream_depth = 65536;    // BELAY_STREAM_DEPTH
   int stream_limit = 1984;          // BELAY_STREAM_LIMIT
   bool device_mode = false;         // BELAY_RUN_MODE=device
+  size_t model_copy = 32 << 20;     // BELAY_MODEL_COPY: files of models that are larger are mapped
   std::string soc = "Ascend910B3";  // BELAY_SOC
   bool operator==(const Settings&) const = default;
 };

@@ -159,7 +159,7 @@ void TaskUpdate::Refuse(Stream& stream, Task&& task) {
   const char* name = task.type->name;
   task.Destroy();
   Fail(507009, "update-task-kind",
-       "stream {} has a task update under way, which takes operators only, not a {}; call "
+       "stream {} has a task update under way, which takes operators only, not '{}'; call "
        "aclmdlRICaptureTaskUpdateEnd first",
        stream.id(), name);
 }

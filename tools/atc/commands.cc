@@ -5,13 +5,13 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "atc/model_edits.h"
 #include "atc/single_ops.h"
 #include "base/error.h"
+#include "base/whole_file.h"
 #include "graph/build_model.h"
 #include "graph/om/text.h"
 #include "graph/onnx/importer.h"
@@ -93,6 +93,12 @@ graph::Graph ImportModel(const Options& options, const char* file = "model") {
 
 graph::ModelFile OpenModel(const Options& options) { return graph::ReadModelFile(Needed(options, "om")); }
 
+void WriteText(const std::string& path, const graph::om::Json& json) {
+  std::string text = json.dump(2, ' ', false, graph::om::Json::error_handler_t::replace) + "\n";
+  if (auto failure = belay::WriteWholeFile(path, text))
+    Fail(100004, "atc-write", "'{}' cannot be written: {}", path, failure->reason);
+}
+
 void PrintPorts(const char* what, const std::vector<graph::ModelPort>& ports) {
   for (size_t i = 0; i < ports.size(); ++i) {
     std::puts(fmt::format("{} {}: {} {}", what, i, ports[i].name, ports[i].type.ToString()).c_str());
@@ -148,19 +154,12 @@ void WriteJson(const Options& options) {
     file = OpenModel(options);
   }
   std::string path = Needed(options, "json");
-  std::ofstream out(path);
-  out << graph::om::Writer().Write(file).dump(2, ' ', false, graph::om::Json::error_handler_t::replace)
-      << '\n';
-  if (!out.flush()) Fail(100004, "atc-write", "'{}' cannot be written", path);
+  WriteText(path, graph::om::Writer().Write(file));
 }
 
 void Check(const Options& options) {
   std::string path = options.Get("check_report");
-  auto report = [&](const graph::om::Json& result) {
-    std::ofstream out(path);
-    out << result.dump(2, ' ', false, graph::om::Json::error_handler_t::replace) << '\n';
-    if (!out.flush()) Fail(100004, "atc-write", "'{}' cannot be written", path);
-  };
+  auto report = [&](const graph::om::Json& result) { WriteText(path, result); };
   try {
     graph::BuildModel(ImportModel(options), BuildOptionsOf(options));
   } catch (const belay::Error& error) {

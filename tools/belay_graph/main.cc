@@ -6,9 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <fstream>
+#include <filesystem>
 
 #include "base/error.h"
+#include "base/whole_file.h"
 #include "belay_graph/picture.h"
 #include "graph/build_model.h"
 #include "graph/onnx/importer.h"
@@ -121,9 +122,8 @@ int Main(int argc, char** argv) {
     std::fputs(text.c_str(), stdout);
     return 0;
   }
-  std::ofstream file(options.output, std::ios::binary);
-  file << text;
-  if (!file.flush()) throw std::runtime_error("cannot write " + options.output);
+  if (auto failure = WriteWholeFile(options.output, text))
+    throw std::runtime_error("cannot write " + options.output + ": " + failure->reason);
   return 0;
 }
 

@@ -1,20 +1,17 @@
 #include "graph/om/om.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/quiet_write.h"
+#include "base/whole_file.h"
 #include "graph/codes.h"
 #include "graph/om/format.h"
 #include "graph/om/text.h"
 #include "runtime/memory.h"
+#include "runtime/settings.h"
 
 namespace belay::graph {
 namespace {
@@ -71,9 +68,9 @@ Header HeaderOf(std::span<const std::byte> bytes, const std::string& name) {
   return header;
 }
 
-std::shared_ptr<const MappedFile> Mapped(const std::string& path) {
+std::shared_ptr<const FileBytes> Opened(const std::string& path) {
   std::string reason;
-  auto file = MapFile(path, &reason);
+  auto file = ReadFileBytes(path, rt::CurrentSettings().model_copy, &reason);
   if (file == nullptr) Fail(145002, "om-file", "the model '{}' cannot be read: {}", path, reason);
   return file;
 }
@@ -104,13 +101,27 @@ ModelFile ReadOne(std::span<const std::byte> bytes, std::shared_ptr<const void> 
   }
 }
 
-std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner,
-                                  const std::string& name) {
+// The same of a file. A copy may have been made while somebody wrote: its constants are checked as well.
+ModelFile ReadOneOf(const std::shared_ptr<const FileBytes>& file, std::span<const std::byte> bytes,
+                    const std::string& name) {
+  const Header header = HeaderOf(bytes, name);
+  if (!file->mapped() &&
+      om::Checksum(bytes.subspan(header.data_offset, header.data_bytes)) != header.data_sum) {
+    Fail(kModelLoad, "om-damaged", "the model is damaged: the checksum of its constants is wrong");
+  }
+  ModelFile model = ReadOne(bytes, file, name);
+  if (file->mapped()) model.mapped = file;
+  return model;
+}
+
+template <class ReadModel>
+std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes, const std::string& name,
+                                  const ReadModel& read) {
   std::vector<ModelFile> models;
   while (models.empty() || !bytes.empty()) {
     size_t size = std::min(Rounded(HeaderOf(bytes, name).file_bytes), bytes.size());
     if (size < sizeof(Header)) Fail(kModelLoad, "om-damaged", "a model of the bundle claims {} bytes", size);
-    models.push_back(ReadOne(bytes.first(size), owner, name));
+    models.push_back(read(bytes.first(size)));
     bytes = bytes.subspan(size);
   }
   return models;
@@ -159,8 +170,8 @@ ModelBytes WriteBundle(const std::vector<ModelFile>& models) {
 }
 
 ModelFile ReadModelFile(const std::string& path) {
-  auto file = Mapped(path);
-  return ReadOne(file->bytes(), file, Quoted(path));
+  auto file = Opened(path);
+  return ReadOneOf(file, file->bytes(), Quoted(path));
 }
 
 ModelFile ReadModelCopy(const void* data, size_t size) {
@@ -169,24 +180,22 @@ ModelFile ReadModelCopy(const void* data, size_t size) {
 }
 
 std::vector<ModelFile> ReadBundleFile(const std::string& path) {
-  auto file = Mapped(path);
-  return ReadBundle(file->bytes(), file, Quoted(path));
+  auto file = Opened(path);
+  const std::string name = Quoted(path);
+  return ReadBundle(file->bytes(), name,
+                    [&](std::span<const std::byte> bytes) { return ReadOneOf(file, bytes, name); });
 }
 
 std::vector<ModelFile> ReadBundleCopy(const void* data, size_t size) {
   std::shared_ptr<std::byte> copy = Copied(data, size);
-  return ReadBundle(BytesOf(copy.get(), size), copy, kInMemory);
+  return ReadBundle(BytesOf(copy.get(), size), kInMemory,
+                    [&](std::span<const std::byte> bytes) { return ReadOne(bytes, copy, kInMemory); });
 }
 
 void SaveModel(const std::string& path, const void* data, size_t size) {
-  int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-  bool written = file >= 0 && WriteAllQuietly(file, data, size);
-  int reason = errno;
-  bool closed = file >= 0 && close(file) == 0;
-  if (written && !closed) reason = errno;
-  if (!written || !closed) {
-    Fail(kFileUnwritable, "om-write", "the model cannot be written to '{}': {}", path, std::strerror(reason));
-  }
+  auto failure = WriteWholeFile(path, {static_cast<const char*>(data), size}, 0640);
+  if (failure)
+    Fail(kFileUnwritable, "om-write", "the model cannot be written to '{}': {}", path, failure->reason);
 }
 
 }  // namespace belay::graph

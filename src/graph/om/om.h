@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "graph/ir.h"
 
 namespace belay::graph {
@@ -24,6 +25,8 @@ struct ModelFile {
   Graph graph;
   Gears gears;
   std::map<std::string, std::string> options;  // with which it was built
+  std::shared_ptr<const FileBytes> mapped =
+      nullptr;  // the file in which the constants lie; null: they lie in memory
 };
 
 struct ModelBytes {
@@ -34,7 +37,7 @@ struct ModelBytes {
 ModelBytes WriteModel(const ModelFile& file);
 
 // These read what WriteModel wrote and throw Error for anything else, whatever the bytes are.
-// Maps the file.
+// Copies the file, or maps one that is larger than the setting model_copy.
 ModelFile ReadModelFile(const std::string& path);
 // Copies the bytes, so that the caller may free them.
 ModelFile ReadModelCopy(const void* data, size_t size);
@@ -44,6 +47,7 @@ ModelBytes WriteBundle(const std::vector<ModelFile>& models);
 std::vector<ModelFile> ReadBundleFile(const std::string& path);
 std::vector<ModelFile> ReadBundleCopy(const void* data, size_t size);
 
+// In one piece: who has loaded the file goes on with the old one.
 void SaveModel(const std::string& path, const void* data, size_t size);
 
 }  // namespace belay::graph

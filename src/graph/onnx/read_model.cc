@@ -81,28 +81,26 @@ std::string SafePath(const TensorData& data, const std::string& folder) {
 
 Constant External(const TensorData& data, DType dtype, const Shape& shape, const std::string& folder) {
   const std::string path = SafePath(data, folder);
-  std::string reason;
-  auto file = MapFile(path, &reason);
-  if (file == nullptr) {
-    Fail(kFileUnreadable, "onnx-external-file",
-         "the file '{}', which holds tensors of the model, cannot be read", path);
-  }
   uint64_t offset = Number(data, "offset", 0);
   size_t bytes = PackedBytes(dtype, CountOf(shape));
-  const size_t size = file->bytes().size();
   if (uint64_t length = Number(data, "length", bytes); length != bytes) {
     Fail(kFileCorrupt, "onnx-external", "tensor '{}' needs {} bytes, but its length in the file '{}' is {}",
          data.name, bytes, path, length);
   }
-  if (offset > size || size - offset < bytes) {
+  std::error_code unreadable;
+  const uint64_t size = std::filesystem::file_size(path, unreadable);
+  if (!unreadable && (offset > size || size - offset < bytes)) {
     Fail(kFileCorrupt, "onnx-external", "tensor '{}' needs {} bytes at {} of a file that has {}", data.name,
          bytes, offset, size);
   }
-  const std::byte* at = file->bytes().data() + offset;
-  if (reinterpret_cast<uintptr_t>(at) % 8 == 0) return std::make_shared<HostTensor>(dtype, shape, at, file);
-  auto copy = std::make_shared<HostTensor>(dtype, shape);
-  std::memcpy(copy->mutable_data(), at, bytes);
-  return copy;
+  auto tensor = std::make_shared<HostTensor>(dtype, shape);
+  std::string reason;
+  if (unreadable || !ReadPart(path, offset, tensor->mutable_data(), bytes, &reason)) {
+    Fail(kFileUnreadable, "onnx-external-file",
+         "the file '{}', which holds tensors of the model, cannot be read: {}", path,
+         unreadable ? unreadable.message() : reason);
+  }
+  return tensor;
 }
 
 Shape ShapeOf(const TensorData& data) {
