@@ -1,10 +1,12 @@
 #include "ops/signal/dft.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 #include "base/parallel.h"
@@ -14,10 +16,28 @@ namespace {
 
 using Complex = std::complex<double>;
 
+// Without what std::complex does for infinite ones: a transform of such numbers has none that are not NaN.
+Complex Times(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+size_t SmallestFactor(size_t n) {
+  for (size_t f = 2; f * f <= n; ++f) {
+    if (n % f == 0) return f;
+  }
+  return n;
+}
+
+size_t LargestFactor(size_t n) {
+  size_t factor = 1;
+  for (; n > 1; n /= factor) factor = SmallestFactor(n);
+  return factor;
+}
+
 // A transform of one length: that of its smallest factor over transforms of the rest, down to primes.
-class Transform {
+class Factors {
  public:
-  Transform(int64_t length, bool inverse) : turns_(static_cast<size_t>(length)) {
+  Factors(int64_t length, bool inverse) : turns_(static_cast<size_t>(length)) {
     const double sign = inverse ? 1 : -1;
     for (size_t i = 0; i < turns_.size(); ++i) {
       turns_[i] =
@@ -31,13 +51,6 @@ class Transform {
   }
 
  private:
-  static size_t SmallestFactor(size_t n) {
-    for (size_t f = 2; f * f <= n; ++f) {
-      if (n % f == 0) return f;
-    }
-    return n;
-  }
-
   // Of from[0], from[step], ..., n of them.
   void Part(const Complex* from, size_t step, Complex* to, size_t n, Complex* scratch) const {
     if (n == 1) {
@@ -48,14 +61,80 @@ class Transform {
     for (size_t r = 0; r < factor; ++r) Part(from + r * step, step * factor, to + r * rest, rest, scratch);
     std::copy_n(to, n, scratch);
     const size_t turn = turns_.size() / n;  // turns_[turn] is the first root of this length
-    for (size_t k = 0; k < n; ++k) {
-      Complex sum = scratch[k % rest];
-      for (size_t r = 1; r < factor; ++r) sum += scratch[r * rest + k % rest] * turns_[r * k % n * turn];
+    for (size_t k = 0, place = 0; k < n; ++k, place = place + 1 == rest ? 0 : place + 1) {
+      Complex sum = scratch[place];
+      for (size_t r = 1, at = k; r < factor;
+           ++r, at = at + k < n ? at + k : at + k - n)  // at is r k modulo n
+        sum += Times(scratch[r * rest + place], turns_[at * turn]);
       to[k] = sum;
     }
   }
 
   std::vector<Complex> turns_;
+};
+
+// A length with a large prime factor: with jk = (j^2 + k^2 - (k - j)^2) / 2 its transform is a convolution
+// with a chirp, which is two transforms of a power of two (Bluestein).
+class Chirp {
+ public:
+  Chirp(int64_t length, bool inverse)
+      : chirp_(static_cast<size_t>(length)),
+        spectrum_(std::bit_ceil(2 * chirp_.size() - 1)),
+        there_(static_cast<int64_t>(spectrum_.size()), false),
+        back_(static_cast<int64_t>(spectrum_.size()), true) {
+    const size_t n = chirp_.size(), m = spectrum_.size();
+    const double sign = inverse ? 1 : -1;
+    for (size_t k = 0; k < n; ++k) {
+      const auto square = static_cast<double>(k * k % (2 * n));
+      chirp_[k] = std::polar(1.0, sign * std::numbers::pi * square / static_cast<double>(n));
+    }
+    std::vector<Complex> filter(m), scratch(m);
+    for (size_t k = 0; k < n; ++k) {
+      filter[k] = std::conj(chirp_[k]) / static_cast<double>(m);
+      if (k != 0) filter[m - k] = filter[k];
+    }
+    there_.Run(filter.data(), spectrum_.data(), scratch.data());
+  }
+
+  size_t scratch() const { return 3 * spectrum_.size(); }
+
+  void Run(const Complex* from, Complex* to, Complex* scratch) const {
+    const size_t n = chirp_.size(), m = spectrum_.size();
+    Complex *line = scratch, *bins = scratch + m, *rest = scratch + 2 * m;
+    for (size_t k = 0; k < n; ++k) line[k] = Times(from[k], chirp_[k]);
+    std::fill(line + n, line + m, Complex());
+    there_.Run(line, bins, rest);
+    for (size_t k = 0; k < m; ++k) bins[k] = Times(bins[k], spectrum_[k]);
+    back_.Run(bins, line, rest);
+    for (size_t k = 0; k < n; ++k) to[k] = Times(line[k], chirp_[k]);
+  }
+
+ private:
+  std::vector<Complex> chirp_, spectrum_;
+  Factors there_, back_;
+};
+
+class Transform {
+ public:
+  Transform(int64_t length, bool inverse) : length_(static_cast<size_t>(length)) {
+    constexpr size_t kMostFactor = 31;
+    if (LargestFactor(length_) <= kMostFactor) {
+      factors_.emplace(length, inverse);
+    } else {
+      chirp_.emplace(length, inverse);
+    }
+  }
+
+  // Elements that Run wants for itself.
+  size_t scratch() const { return chirp_ ? chirp_->scratch() : length_; }
+  void Run(const Complex* from, Complex* to, Complex* scratch) const {
+    chirp_ ? chirp_->Run(from, to, scratch) : factors_->Run(from, to, scratch);
+  }
+
+ private:
+  size_t length_;
+  std::optional<Factors> factors_;
+  std::optional<Chirp> chirp_;
 };
 
 template <class T>
@@ -69,7 +148,7 @@ struct DftBody {
     const auto* from = reinterpret_cast<const T*>(frame.at[x]);
     auto* to = reinterpret_cast<T*>(frame.at[out]);
     ParallelFor(outer * inner, std::max<int64_t>(1, 4096 / length), [&](int64_t begin, int64_t end) {
-      std::vector<Complex> line(static_cast<size_t>(length)), result(line), scratch(line);
+      std::vector<Complex> line(static_cast<size_t>(length)), result(line), scratch(transform->scratch());
       for (int64_t i = begin; i < end; ++i) {
         const int64_t image = i / inner, place = i % inner;
         const T* first = from + (image * n * inner + place) * parts;

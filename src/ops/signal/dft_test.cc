@@ -24,7 +24,7 @@ double At(const Sample& sample, std::initializer_list<int64_t> index) {
 // Lines of every kind of length, cut and filled up, real and complex, along a middle dimension.
 TEST(Dft, AgreesWithItsDefinition) {
   std::mt19937 rng(11);
-  for (int64_t length : {1, 2, 3, 7, 8, 12, 30, 49, 64, 97}) {
+  for (int64_t length : {1, 2, 3, 7, 8, 12, 30, 49, 64, 74, 97}) {
     for (int64_t n : {length, length + 3, std::max<int64_t>(1, length / 2)}) {
       for (int64_t parts : {1, 2}) {
         for (bool inverse : {false, true}) {
@@ -60,6 +60,30 @@ TEST(Dft, AgreesWithItsDefinition) {
         }
       }
     }
+  }
+}
+
+// A prime length: n^2 steps would take minutes. Some bins against sums in long double.
+TEST(Dft, LongLinesOfPrimeLengthAreExact) {
+  constexpr int64_t kLength = 200003;
+  Sample x(DType::kF64, {1, kLength, 1, 2}), y(DType::kF64, {1, kLength, 1, 2});
+  std::mt19937 rng(3);
+  x.Randomise(rng, 1);
+  PlanRef plan = testing::NewPlan();
+  DftArgs args{x.BoundTo(*plan, Access::kRead, "x"), {}, 1, 1, kLength, false};
+  args.out = y.BoundTo(*plan, Access::kWrite, "y");
+  PlanDft(*plan, args);
+  testing::RunPlan(*plan);
+  for (int64_t k : {int64_t{0}, int64_t{1}, int64_t{77777}, kLength - 1}) {
+    long double re = 0, im = 0;
+    for (int64_t j = 0; j < kLength; ++j) {
+      const long double angle =
+          -2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % kLength) / kLength;
+      re += At(x, {0, j, 0, 0}) * std::cos(angle) - At(x, {0, j, 0, 1}) * std::sin(angle);
+      im += At(x, {0, j, 0, 0}) * std::sin(angle) + At(x, {0, j, 0, 1}) * std::cos(angle);
+    }
+    EXPECT_NEAR(At(y, {0, k, 0, 0}), static_cast<double>(re), 1e-9) << k;
+    EXPECT_NEAR(At(y, {0, k, 0, 1}), static_cast<double>(im), 1e-9) << k;
   }
 }
 
