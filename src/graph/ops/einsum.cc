@@ -1,9 +1,10 @@
-// Sums of products over named dimensions. Two operands become one product of matrices; anything else is
-// added up term by term.
+// Sums of products over named dimensions. Operands are contracted in pairs, the cheapest first, each a
+// product of matrices; what is none is added up term by term.
 #include "ops/einsum/einsum.h"
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
@@ -18,6 +19,7 @@ namespace {
 struct Term {
   std::string labels;
   Tensor view;
+  Tensor whole;  // the packed tensor that it is a view of
 
   int Find(char label) const {
     size_t at = labels.find(label);
@@ -41,7 +43,7 @@ Term TermOf(Translation& node, const std::string& text, const Tensor& tensor) {
   if (static_cast<int>(labels.size()) != tensor.shape.rank()) {
     node.Refuse("the equation has '" + text + "' for an input of shape " + tensor.shape.ToString());
   }
-  Term term{"", tensor};
+  Term term{"", tensor, tensor};
   term.view.shape = term.view.strides = {};
   for (size_t i = 0; i < labels.size(); ++i) {
     auto d = static_cast<int>(i);
@@ -137,6 +139,7 @@ bool RolesOf(const Equation& equation, Roles* roles) {
   const Term& b = equation.terms[1];
   for (auto [label, size] : equation.sizes) {
     int in_a = a.Find(label), in_b = b.Find(label);
+    if (in_a < 0 && in_b < 0) continue;  // it was summed before
     bool kept = equation.result.find(label) != std::string::npos;
     if ((in_a >= 0 && a.view.shape[in_a] != size) || (in_b >= 0 && b.view.shape[in_b] != size)) return false;
     if (in_a >= 0 && in_b >= 0) {
@@ -162,35 +165,36 @@ Tensor Ordered(Translation& node, const Term& term, const std::string& labels, c
   return Translation::Reshaped(node.Packed(Translation::Transposed(term.view, order)), shape);
 }
 
-void AsMatrices(Translation& node, const Equation& equation, const Roles& roles) {
+Shape ShapeOf(const Equation& equation, const std::string& labels) {
+  Shape shape;
+  for (char label : labels) shape.push_back(equation.sizes.at(label));
+  return shape;
+}
+
+void AsMatrices(Translation& node, const Equation& equation, const Roles& roles, const Tensor& out) {
   int64_t batch = Product(equation, roles.batch), rows = Product(equation, roles.first);
   int64_t columns = Product(equation, roles.second), depth = Product(equation, roles.summed);
   Tensor a = Ordered(node, equation.terms[0], roles.batch + roles.first + roles.summed, {batch, rows, depth});
   Tensor b =
       Ordered(node, equation.terms[1], roles.batch + roles.summed + roles.second, {batch, depth, columns});
-  Tensor product = node.Temporary(node.dtype(0), {batch, rows, columns});
+  Tensor product = node.Temporary(out.dtype, {batch, rows, columns});
   node.Run(ops::forms::Matmul, {Arg(&a), Arg(&b), Arg(&product), Arg(int64_t{0})});
   std::string labels = roles.batch + roles.first + roles.second;
-  Shape shape, result;
   std::vector<int64_t> order;
-  for (char label : labels) shape.push_back(equation.sizes.at(label));
-  for (char label : equation.result) {
-    order.push_back(static_cast<int64_t>(labels.find(label)));
-    result.push_back(equation.sizes.at(label));
-  }
-  Tensor out = node.Out(0, node.dtype(0), result);
-  node.Copy(Translation::Transposed(Translation::Reshaped(product, shape), order), out);
+  for (char label : equation.result) order.push_back(static_cast<int64_t>(labels.find(label)));
+  const Tensor named = Translation::Reshaped(product, ShapeOf(equation, labels));
+  node.Copy(Translation::Transposed(named, order), out);
 }
 
-void TermByTerm(Translation& node, const Equation& equation) {
+void TermByTerm(Translation& node, const Equation& equation, const Tensor& out) {
   std::string labels = equation.result;
-  for (auto [label, size] : equation.sizes) {
-    if (labels.find(label) == std::string::npos) labels += label;
+  for (const Term& term : equation.terms) {
+    for (char label : term.labels) {
+      if (labels.find(label) == std::string::npos) labels += label;
+    }
   }
   ops::LabelledSum sum;
   sum.result_labels = static_cast<int>(equation.result.size());
-  Shape shape;
-  for (char label : equation.result) shape.push_back(equation.sizes.at(label));
   for (char label : labels) sum.sizes.push_back(equation.sizes.at(label));
   for (const Term& term : equation.terms) {
     std::vector<int64_t> strides;
@@ -200,12 +204,130 @@ void TermByTerm(Translation& node, const Equation& equation) {
     }
     sum.strides.push_back(std::move(strides));
   }
-  Tensor out = node.Out(0, node.dtype(0), shape);
   node.Step("Einsum", [&](ops::Plan& plan) {
     ops::OperandList operands;
-    for (int i = 0; i < node.input_count(); ++i) operands.push_back(ReadFrom(plan, node.in(i), "x"));
+    for (const Term& term : equation.terms) operands.push_back(ReadFrom(plan, term.whole, "x"));
     ops::PlanLabelledSum(plan, operands, sum, WrittenTo(plan, out, "y"));
   });
+}
+
+// A size of 1 that is repeated says nothing of its label.
+void DropRepeated(const Equation& equation, Term& term) {
+  Term kept{"", term.view, term.whole};
+  kept.view.shape = kept.view.strides = {};
+  for (size_t i = 0; i < term.labels.size(); ++i) {
+    auto d = static_cast<int>(i);
+    if (term.view.shape[d] != equation.sizes.at(term.labels[i])) continue;
+    kept.labels += term.labels[i];
+    kept.view.shape.push_back(term.view.shape[d]);
+    kept.view.strides.push_back(term.view.strides[d]);
+  }
+  term = std::move(kept);
+}
+
+// The terms of an equation, contracted until two are left or none can be.
+class Contraction {
+ public:
+  Contraction(Translation& node, Equation& equation) : node_(node), all_(equation) {}
+
+  void Run(const Tensor& out) {
+    for (Term& term : all_.terms) DropRepeated(all_, term);
+    for (size_t i = 0; i < all_.terms.size(); ++i) SumLone(i);
+    while (all_.terms.size() > 2) {
+      const Pair pair = Cheapest();
+      if (pair.second == 0) break;
+      Equation two = Of({pair.first, pair.second});
+      Term product = NewTerm(two.result, out.dtype);
+      Compute(two, product.whole);
+      all_.terms.erase(all_.terms.begin() + static_cast<std::ptrdiff_t>(pair.second));
+      all_.terms[pair.first] = std::move(product);
+    }
+    Compute(all_, out);
+  }
+
+ private:
+  struct Pair {
+    size_t first = 0, second = 0;  // 0 and 0: none
+  };
+
+  bool Kept(char label, std::initializer_list<size_t> but) const {
+    if (all_.result.find(label) != std::string::npos) return true;
+    for (size_t i = 0; i < all_.terms.size(); ++i) {
+      if (std::find(but.begin(), but.end(), i) == but.end() && all_.terms[i].Find(label) >= 0) return true;
+    }
+    return false;
+  }
+
+  // These terms alone, with what the others need of them as the result.
+  Equation Of(std::initializer_list<size_t> terms) const {
+    Equation part;
+    for (size_t i : terms) {
+      part.terms.push_back(all_.terms[i]);
+      for (char label : all_.terms[i].labels) {
+        const bool is_new = part.sizes.emplace(label, all_.sizes.at(label)).second;
+        if (is_new && Kept(label, terms)) part.result += label;
+      }
+    }
+    return part;
+  }
+
+  Term NewTerm(const std::string& labels, DType dtype) {
+    const Tensor whole = node_.Temporary(dtype, ShapeOf(all_, labels));
+    return {labels, whole, whole};
+  }
+
+  // What is summed and stands in one term only is summed there.
+  void SumLone(size_t i) {
+    Term& term = all_.terms[i];
+    Equation one = Of({i});
+    if (one.result.size() == term.labels.size() || all_.terms.size() == 1) return;
+    Term sum = NewTerm(one.result, term.view.dtype);
+    TermByTerm(node_, one, sum.whole);
+    term = std::move(sum);
+  }
+
+  // By its number of products, then by the size of its result. Of very many terms simply the first two.
+  Pair Cheapest() const {
+    constexpr size_t kMostSearched = 24;
+    if (all_.terms.size() > kMostSearched && Of({0, 1}).result.size() <= tensor::kMaxRank) return {0, 1};
+    Pair best;
+    double least = 0, least_result = 0;
+    const size_t count = std::min(all_.terms.size(), kMostSearched);
+    for (size_t a = 0; a < count; ++a) {
+      for (size_t b = a + 1; b < count; ++b) {
+        const Equation pair = Of({a, b});
+        if (pair.result.size() > tensor::kMaxRank) continue;
+        double products = 1, result = 1;
+        for (auto [label, size] : pair.sizes) products *= static_cast<double>(size);
+        for (char label : pair.result) result *= static_cast<double>(all_.sizes.at(label));
+        if (best.second != 0 && std::pair(products, result) >= std::pair(least, least_result)) continue;
+        best = {a, b};
+        least = products, least_result = result;
+      }
+    }
+    return best;
+  }
+
+  void Compute(const Equation& equation, const Tensor& out) {
+    Roles roles;
+    const bool cube = out.dtype == DType::kF32 || out.dtype == DType::kF16 || out.dtype == DType::kBF16;
+    if (cube && equation.terms.size() == 2 && RolesOf(equation, &roles))
+      return AsMatrices(node_, equation, roles, out);
+    TermByTerm(node_, equation, out);
+  }
+
+  Translation& node_;
+  Equation& all_;
+};
+
+// Products of several halves are rounded once, at the end.
+void WidenHalves(Translation& node, Equation& equation) {
+  for (int i = 0; i < node.input_count(); ++i) {
+    Term& term = equation.terms[static_cast<size_t>(i)];
+    term.whole = node.Cast(node.in(i), DType::kF32);
+    const Tensor old = std::exchange(term.view, term.whole);
+    term.view.shape = old.shape, term.view.strides = old.strides;
+  }
 }
 
 }  // namespace
@@ -215,12 +337,14 @@ void Einsum(Translation& node) {
   for (int i = 1; i < node.input_count(); ++i) {
     if (node.dtype(i) != node.dtype(0)) node.Refuse("its inputs have different types");
   }
-  DType dtype = node.dtype(0);
-  Roles roles;
-  bool cube = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-  if (cube && equation.terms.size() == 2 && RolesOf(equation, &roles))
-    return AsMatrices(node, equation, roles);
-  TermByTerm(node, equation);
+  const DType dtype = node.dtype(0);
+  const bool widens = equation.terms.size() > 2 && (dtype == DType::kF16 || dtype == DType::kBF16);
+  const Tensor out = node.Out(0, dtype, ShapeOf(equation, equation.result));
+  if (!widens) return Contraction(node, equation).Run(out);
+  WidenHalves(node, equation);
+  const Tensor wide = node.Temporary(DType::kF32, out.shape);
+  Contraction(node, equation).Run(wide);
+  node.Copy(wide, out);
 }
 
 }  // namespace belay::graph::translate
