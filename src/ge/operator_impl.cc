@@ -1,6 +1,8 @@
 #include "ge/operator_impl.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "ge/codes.h"
@@ -42,6 +44,27 @@ void Resize(std::vector<T>& slots, size_t begin, uint32_t old, uint32_t count, c
 }
 
 }  // namespace
+
+// Who read it last hands it over; `ending` is a list.
+void OperatorImpl::End(NodePtr& read, NodePtr& ending) {
+  if (read.use_count() != 1) return read.reset();
+  read->next_ending_ = std::move(ending);
+  ending = std::move(read);
+}
+
+OperatorImpl::~OperatorImpl() {
+  static constinit thread_local NodePtr* t_ending = nullptr;  // of the destructor that empties the list
+  NodePtr mine = std::move(next_ending_);
+  NodePtr& ending = t_ending == nullptr ? mine : *t_ending;
+  for (InputSlot& slot : inputs) End(slot.source, ending);
+  for (NodePtr& node : after) End(node, ending);
+  if (t_ending != nullptr) return;
+  t_ending = &mine;
+  while (mine != nullptr) {
+    const NodePtr node = std::exchange(mine, std::move(mine->next_ending_));
+  }
+  t_ending = nullptr;
+}
 
 NodePtr OperatorImpl::Make(std::string name, std::string type) {
   auto node = std::make_shared<OperatorImpl>();
@@ -132,9 +155,10 @@ void OperatorImpl::BreakConnections() {
 // Each once, and only those that still read this node.
 std::vector<NodePtr> OperatorImpl::Users() const {
   std::vector<NodePtr> users;
+  std::unordered_set<const OperatorImpl*> seen;
   for (const auto& weak : users_) {
     NodePtr user = weak.lock();
-    if (user == nullptr || std::find(users.begin(), users.end(), user) != users.end()) continue;
+    if (user == nullptr || !seen.insert(user.get()).second) continue;
     bool reads = std::any_of(user->inputs.begin(), user->inputs.end(),
                              [this](const InputSlot& slot) { return slot.source.get() == this; });
     bool follows = std::any_of(user->after.begin(), user->after.end(),

@@ -37,6 +37,8 @@ using Numbered = std::pair<std::string, uint32_t>;
 
 class OperatorImpl : public std::enable_shared_from_this<OperatorImpl> {
  public:
+  // Without recursion: what it read last may be the end of a chain of a hundred thousand nodes.
+  ~OperatorImpl();
   // Inputs and outputs as the type's schema says; an unknown type has none until they are set.
   static NodePtr Make(std::string name, std::string type);
   // Of an operator that may be empty: null then.
@@ -82,7 +84,10 @@ class OperatorImpl : public std::enable_shared_from_this<OperatorImpl> {
   std::string problem;
 
  private:
+  static void End(NodePtr& read, NodePtr& ending);
+
   std::vector<std::weak_ptr<OperatorImpl>> users_;
+  NodePtr next_ending_;  // while a chain ends
 };
 
 }  // namespace ge

@@ -1,5 +1,6 @@
 // Sessions: graphs that are added, compiled and run in every way.
 #include "ge/session_fixture.h"
+#include "support/small_stack.h"
 #include "support/temp_folder.h"
 
 #include <ge/ge_ir_build.h>
@@ -61,6 +62,24 @@ std::vector<float> FromDevice(const ge::Tensor& tensor) {
                         ACL_MEMCPY_DEVICE_TO_HOST),
             ACL_SUCCESS);
   return values;
+}
+
+// Built, saved, compiled, run, drawn and ended: nothing calls itself once for each node.
+TEST_F(Session, ChainsMayBeLong) {
+  const auto work = [this] {
+    auto x = Input("x", {1});
+    ge::Operator last = x;
+    for (int i = 0; i < kManyNodes; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      last = ge::op::Abs(name.c_str()).SetInput("x", last);
+      last.AddControlInput(x);
+    }
+    ge::Graph graph("chain");
+    graph.SetInputs({x}).SetOutputs({last});
+    Add(1, graph);
+    EXPECT_THAT(Run(1, Floats({1}, {-3})), ElementsAre(3));
+  };
+  EXPECT_TRUE(OnSmallStack(work));
 }
 
 TEST_F(Session, RunsAGraphWithHostTensors) {
