@@ -1,10 +1,13 @@
 #include "graph/control_flow.h"
 
+#include <fmt/format.h>
+
 #include <unordered_map>
 
 #include "base/error.h"
 #include "graph/codes.h"
 #include "graph/interpreter.h"
+#include "graph/op_schema.h"
 #include "graph/sequence.h"
 
 namespace belay::graph {
@@ -219,7 +222,44 @@ std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
   return values;
 }
 
+void CheckBody(const Node& node, std::string_view attribute, size_t takes, size_t gives) {
+  const Graph& body = Body(node, attribute);
+  if (body.inputs.size() != takes || body.outputs.size() < gives) {
+    Refuse(node,
+           fmt::format("its '{}' takes {} inputs and gives {} outputs, but {} and at least {} are wanted",
+                       attribute, body.inputs.size(), body.outputs.size(), takes, gives));
+  }
+  for (const Node& inner : body.nodes) CheckControl(inner);
+}
+
+void CheckPorts(const Node& node) {
+  const OpSchema* schema = FindOp(node.type);
+  for (size_t i = 0; schema != nullptr && i < schema->inputs.size(); ++i) {
+    const PortSchema& port = schema->inputs[i];
+    const bool given = i < node.inputs.size() && node.inputs[i].present();
+    if (given || port.kind != PortKind::kRequired) continue;
+    Fail(kGraphInvalid, "graph-input-absent", "node '{}' ({}) lacks its input '{}'", node.name, node.type,
+         port.name);
+  }
+}
+
 }  // namespace
+
+void CheckControl(const Node& node) {
+  if (FindControl(node.type) == nullptr) return;
+  CheckPorts(node);
+  const size_t inputs = node.inputs.size(), outputs = static_cast<size_t>(node.outputs);
+  if (node.type == "If") {
+    for (const char* branch : {"then_branch", "else_branch"}) CheckBody(node, branch, inputs - 1, outputs);
+  } else if (node.type == "Loop") {
+    if (inputs < 2) Refuse(node, "it has no place for the trips and the condition");
+    CheckBody(node, "body", inputs, 1 + outputs);
+  } else if (node.type == "Scan") {
+    CheckBody(node, "body", inputs, outputs);
+  } else if (outputs > 1) {
+    Refuse(node, "it has one output");
+  }
+}
 
 ControlFunction FindControl(std::string_view type) {
   static const auto* table =

@@ -11,6 +11,10 @@ namespace belay::graph {
 
 using ControlFunction = std::vector<Constant> (*)(const Node& node, std::span<const Constant> inputs);
 
+// Refuses a node that lacks inputs or bodies, or whose bodies take or give another number of values, in
+// bodies too; before anything runs. Nodes that compute pass.
+void CheckControl(const Node& node);
+
 // Null for operators that compute.
 ControlFunction FindControl(std::string_view type);
 

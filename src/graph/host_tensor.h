@@ -23,6 +23,9 @@ class HostTensor {
   HostTensor(DType dtype, const Shape& shape);
   // Somebody else's bytes, which `owner` keeps alive.
   HostTensor(DType dtype, const Shape& shape, const void* data, std::shared_ptr<const void> owner);
+  // The bytes of another one, which need not live on.
+  HostTensor(DType dtype, const Shape& shape, const HostTensor& source)
+      : HostTensor(dtype, shape, source.data_, source.owner_) {}
   // A sequence of tensors, which only the interpreter knows: a value of no type and no elements.
   using Members = std::vector<std::shared_ptr<const HostTensor>>;
   explicit HostTensor(Members members);

@@ -55,7 +55,7 @@ class Frames {
     if (value.same_memory_as < 0) return std::make_shared<HostTensor>(value.dtype, value.shape);
     // An output may be an alias of what comes after it: an intermediate.
     const Constant& source = SourceOf(value.same_memory_as, inputs);
-    return std::make_shared<HostTensor>(value.dtype, value.shape, source->data(), source);
+    return std::make_shared<HostTensor>(value.dtype, value.shape, *source);
   }
 
   const Constant& SourceOf(int number, std::span<const Constant> inputs) const {
@@ -135,7 +135,12 @@ class GraphRun {
 }  // namespace
 
 std::vector<Constant> EvaluateNode(const Node& node, std::span<const Constant> inputs) {
-  if (ControlFunction control = FindControl(node.type)) return control(node, inputs);
+  if (ControlFunction control = FindControl(node.type)) {
+    std::vector<Constant> outputs = control(node, inputs);
+    if (outputs.size() >= static_cast<size_t>(node.outputs)) return outputs;
+    Fail(kGraphInvalid, "graph-body", "node '{}' ({}) has {} outputs, but gave {}", node.name, node.type,
+         node.outputs, outputs.size());
+  }
   Translated translated = TranslateNode(node, Known(inputs));
   Frames frames(translated, inputs);
   for (const Step& step : translated.steps) frames.Run(step);

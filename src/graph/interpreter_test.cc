@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "base/error.h"
+#include "graph/op_schema.h"
+#include "graph/single_op.h"
+#include "graph/specialise.h"
 
 namespace belay::graph {
 namespace {
@@ -86,6 +90,42 @@ TEST(Interpreter, BodiesAndTheirInputsFit) {
   EXPECT_THAT(RefusalOf("Scan", {two}, all), HasSubstr("scanned"));
   EXPECT_THAT(RefusalOf("Scan", {two, two}, {{"states", int64_t{-1}}}), HasSubstr("states"));
   EXPECT_THAT(RefusalOf("If", {}, {}), HasSubstr("no condition"));
+}
+
+// Of each operator with no inputs, and with more outputs than it has.
+TEST(Interpreter, OperatorsAloneAreComputedOrRefused) {
+  for (const OpSchema& schema : AllOps()) {
+    for (int outputs : {0, 1, 9}) {
+      SCOPED_TRACE(schema.type);
+      const SingleOp op{.type = schema.type, .outputs = outputs};
+      try {
+        const Graph graph = Specialise(GraphOf(op), {}).graph;
+        Evaluate(graph, {});
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+void* RunLongChain(void*) {
+  Graph graph;
+  Port port{graph.AddInput("x", F32({1}))};
+  for (int i = 0; i < 20000; ++i) port = {graph.Add({.name = "n", .type = "Identity", .inputs = {port}})};
+  graph.outputs = {{port, "y"}};
+  EXPECT_EQ(Evaluate(graph, std::vector{Floats({1}, {5})})[0]->Reals()[0], 5);
+  return nullptr;
+}
+
+// What a node passes on without a copy is owned once: ending it does not call itself for each node, for which
+// this thread's stack would be too small.
+TEST(Interpreter, ChainsOfTheSameBytesMayBeLong) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, size_t{1} << 19), 0);
+  ASSERT_EQ(pthread_create(&thread, &attributes, RunLongChain, nullptr), 0);
+  EXPECT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
 }
 
 TEST(Interpreter, ErrorsNameTheNode) {

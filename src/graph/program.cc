@@ -50,6 +50,11 @@ class ProgramBuilder {
   ProgramBuilder(const Graph& graph, Program& program) : graph_(graph), program_(program) {}
 
   void Build() {
+    constexpr size_t kMostPorts = UINT16_MAX - kFirstPortBase;
+    if (const size_t ports = graph_.inputs.size() + graph_.outputs.size(); ports > kMostPorts) {
+      Fail(kGraphInvalid, "graph-ports", "graph '{}' has {} inputs and outputs; at most {} are supported",
+           graph_.name, ports, kMostPorts);
+    }
     values_.resize(graph_.nodes.size());
     TranslateAhead();
     for (size_t i = 0; i < graph_.inputs.size(); ++i) AddInput(i);
@@ -199,8 +204,7 @@ class ProgramBuilder {
     Value& from = locals[static_cast<size_t>(source)];
     locals[i].storage = StorageOf(from);
     if (from.constant != nullptr) {
-      locals[i].constant = std::make_shared<HostTensor>(locals[i].dtype, locals[i].shape,
-                                                        from.constant->data(), from.constant);
+      locals[i].constant = std::make_shared<HostTensor>(locals[i].dtype, locals[i].shape, *from.constant);
     }
   }
 

@@ -39,13 +39,22 @@ void Need(const Node& node, Inputs inputs, size_t count) {
 
 bool Given(Inputs inputs, size_t i) { return i < inputs.size() && inputs[i] != nullptr; }
 
-std::vector<Constant> Construct(const Node&, Inputs inputs) {
+// As ONNX has it: what lay in sequences in sequences could be as deep as a loop makes it.
+void NeedTensor(const Node& node, const Constant& member) {
+  if (member != nullptr && member->members() == nullptr) return;
+  Fail(kGraphInvalid, "graph-sequence",
+       "node '{}' ({}) is to put something into a sequence that is no tensor", node.name, node.type);
+}
+
+std::vector<Constant> Construct(const Node& node, Inputs inputs) {
+  for (const Constant& member : inputs) NeedTensor(node, member);
   return Sequence({inputs.begin(), inputs.end()});
 }
 std::vector<Constant> Empty(const Node&, Inputs) { return Sequence({}); }
 
 std::vector<Constant> Insert(const Node& node, Inputs inputs) {
   Need(node, inputs, 2);
+  NeedTensor(node, inputs[1]);
   Members members = MembersOf(node, inputs[0]);
   size_t place = members.size();
   if (Given(inputs, 2)) {

@@ -261,5 +261,24 @@ TEST_F(OpErrors, OfListsOfAttributes) {
   EXPECT_EQ(aclopSetAttrListString(attr_, "a", 1, no_text), ACL_ERROR_INVALID_PARAM) << "a text is null";
 }
 
+// Those that run graphs, and those that only graphs have: there is nothing to call them with.
+TEST_F(OpErrors, OperatorsOfGraphsAreRefused) {
+  for (const char* type :
+       {"If", "Case", "While", "Loop", "Scan", "PartitionedCall", "StatefulPartitionedCall", "For",
+        "StatelessIf", "StatelessWhile", "Data", "Const", "SequenceInsert", "SequenceEmpty"}) {
+    for (int inputs = 0; inputs <= 2; ++inputs) {
+      Call call = Good();
+      call.type = type;
+      call.inputs = inputs;
+      const aclError error =
+          aclopCompileAndExecute(call.type, inputs, call.in_desc, call.in, 1, call.out_desc, call.out,
+                                 nullptr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, nullptr);
+      EXPECT_TRUE(error != ACL_SUCCESS || aclrtSynchronizeStream(nullptr) != ACL_SUCCESS)
+          << type << " " << inputs;
+      EXPECT_NE(LastMessage(), "") << type;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace conformance
