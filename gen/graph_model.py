@@ -10,7 +10,7 @@ import read
 _KINDS = {'int', 'float', 'bool', 'string', 'type', 'ints', 'floats', 'strings', 'tensor', 'graph'}
 # How a translation uses an attribute; without a word it reads it.
 _USES = {'only', 'hint'}
-_ROW_KEYS = {'op', 'brief', 'attrs', 'translate'}
+_ROW_KEYS = {'op', 'brief', 'attrs', 'translate', 'random'}
 _ROW = re.compile(r'^(\w+)\((.*?)\)\s*->\s*(.*)$')
 
 
@@ -39,6 +39,7 @@ class GraphOp:
     outputs: list[Port]
     brief: str = ''
     translate: str = ''
+    random: bool = False  # draws others at each execution
     attributes: list[GraphAttribute] = field(default_factory=list)
 
 
@@ -75,6 +76,9 @@ def read_op(row: dict, family: str) -> GraphOp:
     translate = row.get('translate', op.type)
     op.translate = '' if translate is False else translate
     op.attributes = [read_attribute(op.type, n, t) for n, t in row.get('attrs', {}).items()]
+    op.random = row.get('random', False)
+    if op.random and not {'seed', 'seed2'} <= {a.name for a in op.attributes}:
+        raise read.SpecError(f'{op.type}: what draws random numbers has the attributes seed and seed2')
     return op
 
 

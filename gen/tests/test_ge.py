@@ -2,8 +2,10 @@ import unittest
 
 import samples  # noqa: F401  first: it finds the generator
 import emit_ge
+import emit_graph
 import ge_symbols
-from graph_model import GraphAttribute, GraphOp, Port
+import read
+from graph_model import GraphAttribute, GraphOp, Port, read_op
 
 
 class OperatorClassTest(unittest.TestCase):
@@ -21,6 +23,16 @@ class OperatorClassTest(unittest.TestCase):
 
     def test_all_ops_includes_each_family(self):
         self.assertIn('#include "family_ops.h"', self.files['opp/built-in/op_proto/inc/all_ops.h'])
+
+
+class RandomTest(unittest.TestCase):
+    def test_the_trait_goes_into_the_table(self):
+        row = {'op': 'Draw() -> y', 'random': True, 'attrs': {'seed': 'int = 0', 'seed2': 'int = 0'}}
+        self.assertIn('translate::Draw, true}', emit_graph.emit([read_op(row, 'random')])['graph/op_table.cc'])
+
+    def test_what_draws_has_seeds(self):
+        with self.assertRaises(read.SpecError):
+            read_op({'op': 'Draw() -> y', 'random': True, 'attrs': {'seed': 'int = 0'}}, 'random')
 
 
 class SymbolsTest(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "graph/codes.h"
@@ -199,6 +200,9 @@ class DynamicInstance final : public Instance {
   }
 
   void Deliver(size_t i, const HostTensor& value) {
+    if (value.members() != nullptr)
+      Fail(kGraphInvalid, "graph-sequence", "output {} ('{}') is a sequence, but outputs are tensors", i,
+           outputs_[i].name);
     const Buffer& buffer = bound_outputs_[i];
     if (buffer.data == nullptr) return;
     if (buffer.bytes < value.bytes()) {
@@ -209,16 +213,24 @@ class DynamicInstance final : public Instance {
     std::memcpy(ViewOf(buffer), value.data(), value.bytes());
   }
 
-  // The caller's input buffers may go before the result does.
+  // The caller's input buffers may go before the result does. An input is copied once, however many outputs
+  // it is.
   static std::vector<Constant> Detached(std::vector<Constant> outputs, const std::vector<Constant>& inputs) {
+    std::unordered_map<const void*, size_t> bytes;
+    for (const Constant& input : inputs) {
+      size_t& most = bytes[input->data()];
+      most = std::max(most, input->bytes());
+    }
+    std::unordered_map<const void*, std::shared_ptr<HostTensor>> copies;
     for (Constant& output : outputs) {
-      for (const Constant& input : inputs) {
-        if (output->data() != input->data() || output->bytes() == 0) continue;
-        auto copy = std::make_shared<HostTensor>(output->dtype(), output->shape());
-        std::memcpy(copy->mutable_data(), output->data(), output->bytes());
-        output = copy;
-        break;
+      auto found = bytes.find(output->data());
+      if (found == bytes.end() || output->bytes() == 0) continue;
+      std::shared_ptr<HostTensor>& copy = copies[found->first];
+      if (copy == nullptr) {
+        copy = std::make_shared<HostTensor>(DType::kU8, Shape{static_cast<int64_t>(found->second)});
+        std::memcpy(copy->mutable_data(), found->first, found->second);
       }
+      output = std::make_shared<HostTensor>(output->dtype(), output->shape(), *copy);
     }
     return outputs;
   }
@@ -308,6 +320,7 @@ std::shared_ptr<Instance> MakeInstance(rt::Device& device, const Graph& graph,
   if (specialised.dynamic_at.empty()) {
     return std::make_shared<StaticInstance>(device, specialised.graph, options.work);
   }
+  BeginSequences(specialised.graph);
   return std::make_shared<DynamicInstance>(device, std::move(specialised.graph), options.described);
 }
 

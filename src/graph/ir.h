@@ -14,6 +14,10 @@
 #include "graph/host_tensor.h"
 #include "tensor/format.h"
 
+namespace belay::ops {
+class RandomSequence;
+}
+
 namespace belay::graph {
 
 using tensor::Format;
@@ -55,6 +59,8 @@ struct Node {
   int outputs = 1;
   std::vector<int> after = {};        // nodes that must have run, though nothing flows from them
   std::vector<ValueType> types = {};  // of the outputs, as far as they are known
+  // Of an operator that draws random numbers, once it is loaded: whatever is made of the node draws from it.
+  std::shared_ptr<ops::RandomSequence> sequence = {};
 };
 
 struct GraphOutput {
@@ -96,6 +102,10 @@ void SortNodes(Graph& graph);
 
 // Leaves out what no output needs; inputs stay.
 void RemoveDeadNodes(Graph& graph);
+
+// What is loaded starts at its seeds: nodes that draw random numbers, those of bodies too, get sequences
+// where they have none.
+void BeginSequences(Graph& graph);
 
 // How large the constants are that nodes and outputs read, each counted once; those of bodies too.
 uint64_t ConstantBytes(const Graph& graph);

@@ -162,6 +162,7 @@ Dataset::~Dataset() {
 
 Model::Model(rt::Device& device, ModelFile file, Buffer work)
     : device_(device), file_(std::move(file)), work_(work) {
+  BeginSequences(file_.graph);
   MainInstance();  // what cannot run is refused while it is loaded
 }
 
@@ -251,7 +252,7 @@ void* Model::Keep(const HostTensor& value) {
   std::memcpy(rt::View(data, value.bytes()), value.data(), value.bytes());
   std::lock_guard guard(lock_);
   kept_.push_back({data, rt::BlockSerial(data)});
-  if (kept_.size() > kMostKept) FreeOldest();
+  if (kept_.size() > std::max(kMostKept, 2 * file_.graph.outputs.size())) FreeOldest();
   return data;
 }
 

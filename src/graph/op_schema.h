@@ -52,7 +52,12 @@ struct OpSchema {
   std::span<const PortSchema> outputs;
   std::span<const AttributeSchema> attributes;
   void (*translate)(Translation& node);
+  bool random = false;  // its result differs from execution to execution; docs/fidelity.md has the rule
 };
+
+// The next numbers at each execution of the node, from its seeds on: attributes seed and seed2, both 0 for
+// none.
+std::shared_ptr<ops::RandomSequence> NewSequence(const Node& node);
 
 // Null when there is no such operator.
 const OpSchema* FindOp(std::string_view type);

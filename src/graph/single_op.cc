@@ -1,6 +1,7 @@
 #include "graph/single_op.h"
 
 #include <algorithm>
+#include <list>
 #include <mutex>
 #include <unordered_map>
 
@@ -21,9 +22,43 @@ namespace {
 
 [[maybe_unused]] const bool g_at_fork = UnlockInChild<g_op_attributes, g_op_handles>();
 
+// The sequences that single operators draw their random numbers from. They outlive the instances, so that a
+// sequence does not begin again when an instance is forgotten; the latest are kept, and those in use.
+class Sequences {
+ public:
+  std::shared_ptr<ops::RandomSequence> For(int device, const Node& node) {
+    std::string key = node.type + '\0' + std::to_string(device);
+    for (const char* seed : {"seed", "seed2"}) {
+      const auto* number = FindAttribute<int64_t>(node, seed);
+      key += ' ' + std::to_string(number == nullptr ? 0 : *number);
+    }
+    if (auto found = at_.find(key); found != at_.end()) return found->second->second;
+    auto sequence = NewSequence(node);
+    at_[key] = kept_.emplace(kept_.end(), key, sequence);
+    if (kept_.size() > kMost) ForgetOne();
+    return sequence;
+  }
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 16;
+  using Kept = std::list<std::pair<std::string, std::shared_ptr<ops::RandomSequence>>>;
+
+  void ForgetOne() {
+    auto it = std::find_if(kept_.begin(), kept_.end(),
+                           [](const auto& entry) { return entry.second.use_count() == 1; });
+    if (it == kept_.end()) return;
+    at_.erase(it->first);
+    kept_.erase(it);
+  }
+
+  Kept kept_;  // the oldest first
+  std::unordered_map<std::string, Kept::iterator> at_;
+};
+
 struct Prepared {
   std::mutex lock;
   std::unordered_map<std::string, std::shared_ptr<Instance>> ops;
+  Sequences sequences;
   size_t most = 1024;
 };
 Prepared& ThePrepared() { return PerProcess<Prepared>::Get(); }
@@ -191,6 +226,11 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op) {
   SingleOp fitted = op;
   FitTypes(op.type, op.results, fitted.attributes);
   Graph graph = GraphOf(fitted);
+  if (const OpSchema* schema = FindOp(op.type); schema != nullptr && schema->random) {
+    std::lock_guard guard(prepared.lock);
+    Node& node = graph.nodes.back();
+    node.sequence = prepared.sequences.For(device.id(), node);
+  }
   std::vector<ValueType> types;
   for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
   std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {.described = op.results});
@@ -239,6 +279,7 @@ void ForgetPreparedOps() {
   Prepared& prepared = ThePrepared();
   std::lock_guard guard(prepared.lock);
   gone.swap(prepared.ops);
+  prepared.sequences = {};
 }
 
 }  // namespace belay::graph

@@ -34,7 +34,8 @@ struct SingleOp {
 
 // The operator as a node without inputs, with the attributes that follow from the descriptions.
 Node NodeOf(const SingleOp& op);
-// The operator as a node with its inputs and constants.
+// The operator as a node with its inputs and constants. Single operators of one device that draw random
+// numbers share a sequence where type and seeds are the same, whatever else differs.
 Graph GraphOf(const SingleOp& op);
 
 // aclopHandle
@@ -45,7 +46,8 @@ struct OpHandle {
 extern HandleTable<OpAttributes, HandleKind::kOpAttributes> g_op_attributes;
 extern HandleTable<OpHandle, HandleKind::kOpHandle> g_op_handles;
 
-// Ready to run on the device. Its inputs are those that are present and not constant.
+// Ready to run on the device. What draws random numbers goes on in one sequence for its type and seeds,
+// whatever else differs from call to call. Its inputs are those that are present and not constant.
 std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op);
 
 // Some callers (onnxruntime) give the pads of a window in ONNX's order, all begins before all ends. Puts them

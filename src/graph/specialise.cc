@@ -1,12 +1,12 @@
 #include "graph/specialise.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.h"
 #include "graph/codes.h"
 #include "graph/control_flow.h"
 #include "graph/interpreter.h"
+#include "graph/op_schema.h"
 #include "graph/translation.h"
 
 namespace belay::graph {
@@ -14,12 +14,10 @@ namespace {
 
 constexpr size_t kMostFoldedBytes = size_t{256} << 20;
 
-// Operators whose result differs from run to run.
+// Its result differs from run to run.
 bool IsRandom(const std::string& type) {
-  static const auto* types = new std::set<std::string, std::less<>>{
-      "RandomUniform", "RandomStandardNormal",    "Multinomial", "Dropout",
-      "DropoutV2",     "StatelessRandomUniformV2"};
-  return types->count(type) != 0;
+  const OpSchema* schema = FindOp(type);
+  return schema != nullptr && schema->random;
 }
 
 class Specialiser {
@@ -33,7 +31,12 @@ class Specialiser {
     ports_.resize(from_.nodes.size());
     for (int input : from_.inputs) AddInput(input);
     for (size_t n = 0; n < from_.nodes.size(); ++n) {
-      if (from_.nodes[n].type != kDataType) Visit(static_cast<int>(n), from_.nodes[n]);
+      if (from_.nodes[n].type != kDataType) {
+        Visit(static_cast<int>(n), from_.nodes[n]);
+      } else if (ports_[n].empty()) {
+        Fail(kGraphInvalid, "graph-input-missing", "node '{}' (Data) is none of the graph's inputs",
+             from_.nodes[n].name);
+      }
     }
     for (const GraphOutput& output : from_.outputs)
       graph().outputs.push_back({Moved(output.port), output.name, output.declared});
@@ -72,6 +75,7 @@ class Specialiser {
       outputs = {graph().AddConstant(old.name, constant)};
       return;
     }
+    CheckControl(old);
     Node node = old;
     node.after.clear();
     for (Port& port : node.inputs) port = Moved(port);

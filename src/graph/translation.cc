@@ -108,6 +108,11 @@ const AttributeSchema& Translation::Schema(std::string_view name) const {
   Refuse("there is no attribute '" + std::string(name) + "'");
 }
 
+// One that was not loaded is at its beginning.
+std::shared_ptr<ops::RandomSequence> Translation::Sequence() const {
+  return node_.sequence != nullptr ? node_.sequence : NewSequence(node_);
+}
+
 void Translation::Refuse(const std::string& sentence) const {
   Fail(kGraphInvalid, "graph-node", "node '{}' ({}): {}", node_.name, node_.type, sentence);
 }

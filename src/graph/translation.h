@@ -101,6 +101,9 @@ class Translation {
     return node_.attributes.find(name) != node_.attributes.end();
   }
 
+  // What a node draws its random numbers from.
+  std::shared_ptr<ops::RandomSequence> Sequence() const;
+
   // --- results
   int output_count() const { return result_.outputs; }
   // Declares output i and gives the tensor to compute it into.

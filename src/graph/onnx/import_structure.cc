@@ -68,7 +68,8 @@ Port AllKept(OnnxNode& node) {
 // Before opset 12 nothing ever trains, and the ratio is an attribute without effect.
 void Dropout(OnnxNode& node) {
   if (node.opset() >= 12) {
-    return node.Become("Dropout", {{"seed", node.Int("seed", 0)}, {"seeded", node.HasAttribute("seed")}});
+    return node.Become("Dropout",
+                       {{"seed", node.Int("seed", 0)}, {"seed2", int64_t{node.HasAttribute("seed")}}});
   }
   node.Out(0, node.Add("Identity", {node.in(0)}));
   if (node.wants(1)) node.Out(1, AllKept(node));

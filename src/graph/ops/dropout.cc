@@ -25,11 +25,9 @@ void Dropout(Translation& node) {
   Tensor out = node.Out(0, x.dtype, x.shape);
   Tensor mask =
       node.output_count() > 1 ? node.Out(1, DType::kBool, x.shape) : node.Temporary(DType::kBool, x.shape);
-  std::optional<uint32_t> seed;
-  if (node.Bool("seeded")) seed = static_cast<uint32_t>(node.Int("seed"));
   node.Step("Dropout", [&](ops::Plan& plan) {
     ops::Operand in = ReadFrom(plan, x, "x"), y = WrittenTo(plan, out, "y");
-    ops::PlanDropout(plan, in, ratio, seed, y, WrittenTo(plan, mask, "mask"));
+    ops::PlanDropout(plan, in, ratio, node.Sequence(), y, WrittenTo(plan, mask, "mask"));
   });
 }
 

@@ -8,13 +8,6 @@
 namespace belay::graph::translate {
 namespace {
 
-std::optional<uint64_t> SeedOf(const Translation& node) {
-  const auto first = static_cast<uint64_t>(node.Int("seed")),
-             second = static_cast<uint64_t>(node.Int("seed2"));
-  if (first == 0 && second == 0) return std::nullopt;
-  return first * 0x9E3779B97F4A7C15u + second;
-}
-
 void Draw(Translation& node, ops::Distribution distribution) {
   Shape shape;
   for (int64_t size : node.ints(0)) {
@@ -26,7 +19,7 @@ void Draw(Translation& node, ops::Distribution distribution) {
   if (!IsFloat(dtype)) node.Refuse("random numbers are of a float type");
   Tensor out = node.Out(0, dtype, shape);
   node.Step("Random", [&](ops::Plan& plan) {
-    ops::PlanRandom(plan, distribution, SeedOf(node), WrittenTo(plan, out, "y"));
+    ops::PlanRandom(plan, distribution, node.Sequence(), WrittenTo(plan, out, "y"));
   });
 }
 
@@ -45,7 +38,7 @@ void Multinomial(Translation& node) {
   Tensor drawn = out.dtype == DType::kI64 ? out : node.Temporary(DType::kI64, out.shape);
   node.Step("Multinomial", [&](ops::Plan& plan) {
     const ops::Operand from = ReadFrom(plan, logits, "logits");
-    ops::PlanMultinomial(plan, from, SeedOf(node), WrittenTo(plan, drawn, "y"));
+    ops::PlanMultinomial(plan, from, node.Sequence(), WrittenTo(plan, drawn, "y"));
   });
   if (out.dtype != DType::kI64) node.Copy(drawn, out);
 }

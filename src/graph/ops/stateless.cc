@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
@@ -38,7 +37,7 @@ Philox SourceAt(const Translation& node, int seed) {
 
 void Fill(Translation& node, ops::Distribution distribution, const Philox& source, const Tensor& out) {
   node.Step("Philox",
-            [&](ops::Plan& plan) { ops::PlanPhilox(plan, distribution, source, WrittenTo(plan, out, "y")); });
+            [&](ops::Plan& plan) { ops::PlanRandom(plan, distribution, source, WrittenTo(plan, out, "y")); });
 }
 
 // Inputs: shape, key, counter, and which generator.
@@ -154,7 +153,7 @@ double KeepFrom(const Translation& node, int input) {
   return keep;
 }
 
-void OutMask(Translation& node, MaskUnit unit, const Philox& source, const Shape& shape) {
+void OutMask(Translation& node, MaskUnit unit, const ops::RandomSource& source, const Shape& shape) {
   const double keep = KeepFrom(node, 1);
   const Tensor mask = node.Out(0, DType::kU8, shape);
   node.Step("DropMask", [&](ops::Plan& plan) {
@@ -190,12 +189,8 @@ void StatelessDropOutGenMask(Translation& node) {
   OutMask(node, MaskUnit::kBit, source, {AlignedCount(node) / 8});
 }
 
-// Without a seed, another mask each time the operator is compiled.
 void DropOutGenMaskV3(Translation& node) {
-  auto seed = static_cast<uint64_t>(node.Int("seed"));
-  const auto other = static_cast<uint64_t>(node.Int("seed2"));
-  if (seed == 0 && other == 0) seed = std::random_device()();
-  OutMask(node, MaskUnit::kByte, {seed, 0, other}, ShapeFrom(node, 0));
+  OutMask(node, MaskUnit::kByte, node.Sequence(), ShapeFrom(node, 0));
 }
 
 void DropOutDoMask(Translation& node) { ApplyMask(node, MaskUnit::kBit, (node.in(0).count() + 7) / 8); }

@@ -1,7 +1,6 @@
 #include "ops/layout/dropout.h"
 
-#include <random>
-#include <vector>
+#include <utility>
 
 #include "ops/pipeline.h"
 #include "tensor/views.h"
@@ -19,12 +18,12 @@ struct DropoutBody {
   DType type;
   int64_t count;
   double ratio;
-  std::optional<uint32_t> seed;
+  std::shared_ptr<RandomSequence> sequence;
   int64_t offsets[3];
   int bindings[3];  // out, mask, self
 
   void operator()(const Frame& frame) const {
-    std::mt19937 generator(seed ? *seed : std::random_device()());
+    const RandomSequence::Twister twister = sequence->TakeTwister();
     char* out = frame.at[bindings[0]] + offsets[0];
     auto* mask = reinterpret_cast<uint8_t*>(frame.at[bindings[1]] + offsets[1]);
     const char* in = frame.at[bindings[2]] + offsets[2];
@@ -35,7 +34,7 @@ struct DropoutBody {
       int64_t n = std::min(kBlock, count - i);
       tensor::Convert(DType::kF64, block, type, in + i * bytes, n);
       for (int64_t k = 0; k < n; ++k) {
-        bool kept = Uniform(generator) >= ratio;
+        bool kept = Uniform(twister.generator) >= ratio;
         mask[i + k] = kept ? 1 : 0;
         block[k] = kept ? block[k] * scale : 0;
       }
@@ -46,14 +45,14 @@ struct DropoutBody {
 
 }  // namespace
 
-void PlanDropout(Plan& plan, const Operand& self, double ratio, std::optional<uint32_t> seed,
+void PlanDropout(Plan& plan, const Operand& self, double ratio, std::shared_ptr<RandomSequence> sequence,
                  const Operand& out, const Operand& mask) {
   if (out.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 10);
   plan.SetBody(DropoutBody{out.dtype(),
                            out.tensor->count(),
                            ratio,
-                           seed,
+                           std::move(sequence),
                            {OffsetOf(*out.tensor), OffsetOf(*mask.tensor), OffsetOf(*self.tensor)},
                            {out.binding, mask.binding, self.binding}});
 }

@@ -1,15 +1,15 @@
 // Dropping elements at random, as training does.
 #pragma once
 
-#include <optional>
+#include <memory>
 
-#include "ops/schema.h"
+#include "ops/random/random.h"
 
 namespace belay::ops {
 
-// mask: what is kept; out = self scaled by 1 / (1 - ratio) where it is kept, 0 elsewhere. The same seed drops
-// the same elements each time; without one they differ. Packed tensors of a float type, mask bool.
-void PlanDropout(Plan& plan, const Operand& self, double ratio, std::optional<uint32_t> seed,
+// mask: what is kept; out = self scaled by 1 / (1 - ratio) where it is kept, 0 elsewhere. Packed tensors of a
+// float type, mask bool.
+void PlanDropout(Plan& plan, const Operand& self, double ratio, std::shared_ptr<RandomSequence> sequence,
                  const Operand& out, const Operand& mask);
 
 }  // namespace belay::ops

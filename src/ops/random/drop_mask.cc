@@ -12,15 +12,15 @@ namespace {
 constexpr int64_t kGrain = 16 * 1024;
 
 struct MakeBody {
-  Philox source;
+  RandomSource source;
   uint64_t limit;  // what is below it is kept
   MaskUnit unit;
   int64_t count, offset;
   int mask;
 
   // Whether elements 4 * block + 0 to 3 are kept, as bits.
-  uint8_t Four(int64_t block) const {
-    const Philox::Words words = source[static_cast<uint64_t>(block)];
+  uint8_t Four(const Philox& philox, int64_t block) const {
+    const Philox::Words words = philox[static_cast<uint64_t>(block)];
     unsigned kept = 0;
     for (size_t i = 0; i < 4; ++i) kept |= (words[i] < limit ? 1u : 0u) << i;
     return static_cast<uint8_t>(kept);
@@ -28,10 +28,13 @@ struct MakeBody {
 
   void operator()(const Frame& frame) const {
     auto* to = reinterpret_cast<uint8_t*>(frame.at[mask] + offset);
+    const Philox philox =
+        source.Take(static_cast<uint64_t>(unit == MaskUnit::kBit ? 2 * count : (count + 3) / 4));
     ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        to[i] = unit == MaskUnit::kBit ? static_cast<uint8_t>(Four(2 * i) | Four(2 * i + 1) << 4)
-                                       : static_cast<uint8_t>(Four(i / 4) >> i % 4 & 1);
+        to[i] = unit == MaskUnit::kBit
+                    ? static_cast<uint8_t>(Four(philox, 2 * i) | Four(philox, 2 * i + 1) << 4)
+                    : static_cast<uint8_t>(Four(philox, i / 4) >> i % 4 & 1);
       }
     });
   }
@@ -67,7 +70,7 @@ struct ApplyBody {
 
 }  // namespace
 
-void PlanDropMask(Plan& plan, MaskUnit unit, const Philox& source, double keep, const Operand& mask) {
+void PlanDropMask(Plan& plan, MaskUnit unit, const RandomSource& source, double keep, const Operand& mask) {
   const int64_t count = mask.tensor->count();
   if (count == 0) return;
   plan.SetCost(100 + static_cast<uint64_t>(count) * 20);

@@ -5,8 +5,6 @@
 #include <array>
 #include <cstdint>
 
-#include "ops/random/random.h"
-
 namespace belay::ops {
 
 class Philox {
@@ -22,8 +20,5 @@ class Philox {
  private:
   uint64_t key_, low_, high_;
 };
-
-// Element i is made of words of block i / 4 (f64: i / 2). `out` is packed and of a float type.
-void PlanPhilox(Plan& plan, Distribution distribution, const Philox& source, const Operand& out);
 
 }  // namespace belay::ops

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/parallel.h"
+#include "ops/random/drop_mask.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -17,10 +19,14 @@ std::vector<double> Values(const Sample& sample) {
   return {first, first + sample.tensor.count()};
 }
 
+std::shared_ptr<RandomSequence> From(std::optional<uint64_t> seed) {
+  return std::make_shared<RandomSequence>(seed ? std::optional(RandomSeed{*seed, 0}) : std::nullopt);
+}
+
 std::vector<double> Draw(Distribution distribution, std::optional<uint64_t> seed, int runs = 1) {
   Sample y(DType::kF64, {100, 200});
   PlanRef plan = testing::NewPlan();
-  PlanRandom(*plan, distribution, seed, y.BoundTo(*plan, Access::kWrite, "y"));
+  PlanRandom(*plan, distribution, From(seed), y.BoundTo(*plan, Access::kWrite, "y"));
   for (int i = 0; i < runs; ++i) testing::RunPlan(*plan);
   return Values(y);
 }
@@ -46,6 +52,39 @@ TEST(Random, ASeedGivesTheSameSequenceAndRunsGoOnInIt) {
   EXPECT_NE(Draw(Distribution::kUniform, std::nullopt), Draw(Distribution::kUniform, std::nullopt));
 }
 
+// Pieces in another order, as several workers would take them.
+const ParallelBackend kThree{3, [](int64_t n, int64_t, RangeBody body) {
+                               body(n / 2, n);
+                               body(n / 5, n / 2);
+                               body(0, n / 5);
+                             }};
+
+TEST(Random, WorkersDoNotMatter) {
+  const auto draw = [] {
+    Sample numbers(DType::kF32, {1000, 201}), bits(DType::kU8, {30001}), bytes(DType::kU8, {100, 1001});
+    const auto sequence = From(3);
+    const auto run = [](const auto& make) {
+      PlanRef plan = testing::NewPlan();
+      make(*plan);
+      testing::RunPlan(*plan);
+    };
+    run([&](Plan& plan) {
+      PlanRandom(plan, Distribution::kNormal, sequence, numbers.BoundTo(plan, Access::kWrite, "y"));
+    });
+    for (auto [mask, unit] : {std::pair(&bits, MaskUnit::kBit), std::pair(&bytes, MaskUnit::kByte)})
+      run([&](Plan& plan) {
+        PlanDropMask(plan, unit, sequence, 0.5, mask->BoundTo(plan, Access::kWrite, "y"));
+      });
+    return std::vector{numbers.storage, bits.storage, bytes.storage};
+  };
+  const auto alone = draw();
+  SetParallelBackend(&kThree);
+  const auto shared = draw();
+  SetParallelBackend(nullptr);
+  EXPECT_EQ(alone, shared);
+  EXPECT_NE(alone[1][0], alone[1][1]);
+}
+
 TEST(Random, MultinomialDrawsAsOftenAsTheLogitsSay) {
   Sample logits(DType::kF32, {2, 3}), y(DType::kI64, {2, 30000});
   const float values[] = {std::log(1.0f) + 7, std::log(3.0f) + 7, std::log(6.0f) + 7, -INFINITY, 0,
@@ -53,7 +92,7 @@ TEST(Random, MultinomialDrawsAsOftenAsTheLogitsSay) {
   std::copy_n(values, 6, reinterpret_cast<float*>(logits.storage.data()) + logits.tensor.offset);
   PlanRef plan = testing::NewPlan();
   const Operand from = logits.BoundTo(*plan, Access::kRead, "logits");
-  PlanMultinomial(*plan, from, 9, y.BoundTo(*plan, Access::kWrite, "y"));
+  PlanMultinomial(*plan, from, From(9), y.BoundTo(*plan, Access::kWrite, "y"));
   testing::RunPlan(*plan);
   const auto* drawn = reinterpret_cast<const int64_t*>(y.storage.data()) + y.tensor.offset;
   for (int64_t c = 0; c < 3; ++c) {

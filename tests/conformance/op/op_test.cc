@@ -420,5 +420,100 @@ TEST_F(Op, OptionsAreKept) {
   EXPECT_EQ(aclSetCompileopt(static_cast<aclCompileOpt>(99), "1"), ACL_ERROR_INVALID_PARAM);
 }
 
+// A mask of DropOutGenMaskV3, whose inputs are constants, on a stream.
+class Mask {
+ public:
+  explicit Mask(int64_t seed) {
+    int64_t one[] = {1}, count[] = {kCount};
+    float keep[] = {0.5f};
+    EXPECT_EQ(aclrtMalloc(&data_, kCount, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    in_desc_[0] = aclCreateTensorDesc(ACL_INT64, 1, one, ACL_FORMAT_ND);
+    in_desc_[1] = aclCreateTensorDesc(ACL_FLOAT, 1, one, ACL_FORMAT_ND);
+    out_desc_ = aclCreateTensorDesc(ACL_UINT8, 1, count, ACL_FORMAT_ND);
+    EXPECT_EQ(aclSetTensorConst(in_desc_[0], count, sizeof count), ACL_SUCCESS);
+    EXPECT_EQ(aclSetTensorConst(in_desc_[1], keep, sizeof keep), ACL_SUCCESS);
+    none_ = aclCreateDataBuffer(nullptr, 0);
+    buffer_ = aclCreateDataBuffer(data_, kCount);
+    attr_ = aclopCreateAttr();
+    EXPECT_EQ(aclopSetAttrInt(attr_, "seed", seed), ACL_SUCCESS);
+  }
+  ~Mask() {
+    for (aclTensorDesc* desc : {in_desc_[0], in_desc_[1], out_desc_}) aclDestroyTensorDesc(desc);
+    for (aclDataBuffer* buffer : {none_, buffer_}) EXPECT_EQ(aclDestroyDataBuffer(buffer), ACL_SUCCESS);
+    aclopDestroyAttr(attr_);
+    EXPECT_EQ(aclrtFree(data_), ACL_SUCCESS);
+  }
+  void Submit(aclrtStream stream) {
+    const aclDataBuffer* in[] = {none_, none_};
+    EXPECT_EQ(aclopCompileAndExecute("DropOutGenMaskV3", 2, in_desc_, in, 1, &out_desc_, &buffer_, attr_,
+                                     ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, stream),
+              ACL_SUCCESS)
+        << LastMessage();
+  }
+  aclopHandle* Handle() {
+    aclopHandle* handle = nullptr;
+    EXPECT_EQ(aclopCompile("DropOutGenMaskV3", 2, in_desc_, 1, &out_desc_, attr_, ACL_ENGINE_SYS,
+                           ACL_COMPILE_SYS, nullptr),
+              ACL_SUCCESS);
+    EXPECT_EQ(aclopCreateHandle("DropOutGenMaskV3", 2, in_desc_, 1, &out_desc_, attr_, &handle), ACL_SUCCESS);
+    return handle;
+  }
+  void Submit(aclopHandle* handle, aclrtStream stream) {
+    const aclDataBuffer* in[] = {none_, none_};
+    EXPECT_EQ(aclopExecWithHandle(handle, 2, in, 1, &buffer_, stream), ACL_SUCCESS) << LastMessage();
+  }
+  std::string Bytes(aclrtStream stream) {
+    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    return {static_cast<char*>(data_), kCount};
+  }
+
+ private:
+  static constexpr int64_t kCount = 256;
+  void* data_ = nullptr;
+  aclTensorDesc *in_desc_[2], *out_desc_;
+  aclDataBuffer *none_, *buffer_;
+  aclopAttr* attr_;
+};
+
+std::vector<std::string> MasksOfCalls(int64_t seed) {
+  aclrtStream stream = nullptr;
+  EXPECT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  std::vector<std::string> masks;
+  for (int i = 0; i < 3; ++i) {
+    Mask mask(seed);
+    mask.Submit(stream);
+    masks.push_back(mask.Bytes(stream));
+  }
+  return masks;
+}
+
+std::vector<std::string> MasksOfHandle(int64_t seed) {
+  aclrtStream stream = nullptr;
+  EXPECT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  std::vector<std::string> masks;
+  Mask mask(seed);
+  aclopHandle* handle = mask.Handle();
+  for (int i = 0; i < 3; ++i) {
+    mask.Submit(handle, stream);
+    masks.push_back(mask.Bytes(stream));
+  }
+  aclopDestroyHandle(handle);
+  return masks;
+}
+
+TEST_F(Op, RandomNumbersGoOnFromCallToCall) {
+  const auto of_handle = MasksOfHandle(5), other = MasksOfHandle(0), called = MasksOfCalls(0);
+  for (const auto& masks : {of_handle, other, called}) {
+    EXPECT_NE(masks[0], masks[1]);
+    EXPECT_NE(masks[1], masks[2]);
+  }
+  EXPECT_NE(MasksOfCalls(5), of_handle) << "calls go on where the handle was";
+  aclopDestroyAttr(attr_);
+  RuntimeTest::TearDown();
+  SetUp();  // the sequence of a seed begins again
+  EXPECT_EQ(MasksOfCalls(5), of_handle);
+  EXPECT_NE(MasksOfCalls(0), called);
+}
+
 }  // namespace
 }  // namespace conformance
