@@ -23,7 +23,8 @@ constexpr uint32_t kAllFlags = 0x7b;
 std::atomic<uint32_t> g_next_id{0};
 
 // `foreign`: what another process shares of an event with ACL_EVENT_IPC.
-aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags, std::atomic<uint64_t>* foreign = nullptr) {
+aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags,
+                       std::shared_ptr<rt::SharedWords> foreign = nullptr) {
   bool lone = flags == kIpc || flags == kExternal;
   if (flags == 0 || (flags & ~kAllFlags) != 0 || (!lone && (flags & (kIpc | kExternal)) != 0)) {
     Fail(107000, "event-flag",
@@ -32,6 +33,8 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags, std::atomic<uint64_t>
          flags);
   }
   rt::Device& device = rt::CurrentContext().device();
+  std::shared_ptr<rt::SharedWords> words = std::move(foreign);
+  if (flags == kIpc && words == nullptr) words = rt::SharedWords::Own();
   device.TakeEventSlot();
   HandleBits handle =
       rt::Events().Create(device, kind, flags, g_next_id.fetch_add(1, std::memory_order_relaxed));
@@ -39,10 +42,7 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags, std::atomic<uint64_t>
     device.ReturnEventSlot();
     Fail(207007, "event-table-full", "the process holds as many events as Belay can number");
   }
-  if (flags == kIpc) {
-    bool ours = foreign == nullptr;
-    rt::Events().Find(handle)->Share(ours ? rt::Offers::Get().TakeWords(2) : foreign, ours);
-  }
+  if (words != nullptr) rt::Events().Find(handle)->Share(std::move(words));
   return AsHandle<aclrtEvent>(handle);
 }
 
@@ -81,6 +81,7 @@ void SynchronizePolled(rt::Event& event, rt::Stream* stream, int64_t deadline_ns
       Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout",
            "event {} was not complete at the end of the time limit", event.id());
     }
+    if (pause == kLongestPause) event.CheckPeer();
     std::this_thread::sleep_for(pause);
   }
   if (stream != nullptr && stream->failed()) [[unlikely]]
@@ -106,6 +107,12 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
   CheckNotAborted(*binding.stream, aborts);
   if (binding.stream->failed()) [[unlikely]]
     Surface(binding.stream->TakeFailure());
+}
+
+bool IsComplete(rt::Event& event) {
+  if (event.Complete()) return true;
+  event.CheckPeer();
+  return event.Complete();
 }
 
 void RefuseIpc(const rt::Event& event, const char* call) {
@@ -149,7 +156,7 @@ void aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event) {
   rt::CurrentContext();
   rt::OfferName name =
       rt::NameOf(std::string(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved)));
-  *event = CreateEvent(rt::EventKind::kFlagged, kIpc, rt::OpenOffer(name, rt::OfferKind::kEvent).words);
+  *event = CreateEvent(rt::EventKind::kFlagged, kIpc, rt::SharedWords::Import(name, rt::OfferKind::kEvent));
 }
 
 void aclrtRecordEvent(rt::Event& event, rt::Stream& stream) { event.Record(stream); }
@@ -182,11 +189,11 @@ void aclrtSetOpWaitTimeout(uint32_t timeout) { Options().wait_limit_s.store(time
 
 void aclrtQueryEvent(rt::Event& event, aclrtEventStatus* status) {
   RefuseEx(event, "aclrtQueryEvent");
-  *status = event.Complete() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  *status = IsComplete(event) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
 }
 
 void aclrtQueryEventStatus(rt::Event& event, aclrtEventRecordedStatus* status) {
-  *status = event.Complete() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  *status = IsComplete(event) ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
 }
 
 void aclrtQueryEventWaitStatus(rt::Event& event, aclrtEventWaitStatus* status) {

@@ -9,6 +9,7 @@
 #include "api/wait.h"
 #include "base/error.h"
 #include "runtime/context.h"
+#include "runtime/foreign_offer.h"
 #include "runtime/memory_state.h"
 
 namespace belay::api {
@@ -89,7 +90,7 @@ void aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceI
   rt::DeviceAt(deviceId);
   rt::ForeignOffer offer = rt::OpenOffer(rt::NameOf(shareableHandle), rt::OfferKind::kPhysicalMemory);
   *handle = AsHandle<aclrtDrvMemHandle>(
-      rt::Memory().virtual_memory->ImportPhysical(offer.file, deviceId, offer.record.bytes));
+      rt::Memory().virtual_memory->ImportPhysical(offer.TakeMemory(), deviceId, offer.record.bytes));
 }
 
 }  // namespace belay::api

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <new>
 
 #include "base/room.h"
@@ -72,7 +73,15 @@ void* Arena::Allocate(size_t bytes, Padding padding, bool huge_pages) {
   return reinterpret_cast<void*>(block);
 }
 
-bool Arena::Free(uintptr_t block) {
+inline void Arena::Put(SizeClass c, uint32_t page, uintptr_t block) {
+  if (IsSmall(c)) {
+    PutSmall(c, page, block);
+  } else {
+    PutLarge(c, page);
+  }
+}
+
+bool Arena::Free(uintptr_t block, bool reuse) {
   uint32_t page = space_.PageOf(block);
   PageEntry entry = space_.entry(page);
   if (entry.empty() || space_.BlockStart(block, entry) != block) return false;
@@ -87,17 +96,18 @@ bool Arena::Free(uintptr_t block) {
   SizeClass c = entry.size_class();
   PoisonBlock(block, ClassBytes(c));
   size_t charged = Padded(BlockRecord::Requested(size), BlockRecord::PaddingOf(size));
-  if (IsSmall(c)) {
-    PutSmall(c, page, block);
-    Uncharge(charged);
-    return true;
-  }
-  NoteLargeFree(charged, ClassBytes(c) - charged);
-  PutLarge(c, page);
+  if (!IsSmall(c)) NoteLargeFree(charged, ClassBytes(c) - charged);
+  if (reuse) [[likely]]
+    Put(c, page, block);
   Uncharge(charged);
-  if (KeepsTooMuch()) [[unlikely]]
+  if (!IsSmall(c) && KeepsTooMuch()) [[unlikely]]
     Shrink();
   return true;
+}
+
+void Arena::Reuse(uintptr_t block) {
+  uint32_t page = space_.PageOf(block);
+  Put(space_.entry(page).size_class(), page, block);
 }
 
 // --- small blocks
@@ -275,7 +285,10 @@ uintptr_t Arena::Carve(SizeClass c) {
 // Opens more of the address range, up to `end` or as much as there is.
 bool Arena::GrowTo(uint32_t end) {
   uint32_t target = std::min(end_, std::max(end, grown_ + kGrowPages));
-  if (target == grown_ || !space_.Commit(grown_, target - grown_)) return false;
+  if (target == grown_) return false;
+  bool committed = space_.Commit(grown_, target - grown_);
+  refusal_.store(committed ? 0 : errno, std::memory_order_relaxed);
+  if (!committed) return false;
   ranges_.AddFresh(grown_, target - grown_);
   grown_ = target;
   return true;

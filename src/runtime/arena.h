@@ -45,8 +45,9 @@ class Arena {
   void* Allocate(size_t bytes, Padding padding, bool huge_pages);
 
   // Frees the live block that starts at `block`. False when another thread freed it first, or it is
-  // not the start of a live block of this arena.
-  bool Free(uintptr_t block);
+  // not the start of a live block of this arena. Without `reuse` its bytes rest until Reuse.
+  bool Free(uintptr_t block, bool reuse = true);
+  void Reuse(uintptr_t block);
 
   // Frees every block that is left and gives all memory back.
   void Clear();
@@ -59,6 +60,8 @@ class Arena {
   size_t capacity() const { return capacity_; }
   size_t used() const { return used_.load(std::memory_order_relaxed); }
   size_t most_used() const { return most_used_.load(std::memory_order_relaxed); }
+  // Why the system last refused to open addresses (an errno), 0 when it did not.
+  int refusal() const { return refusal_.load(std::memory_order_relaxed); }
   size_t cached() const { return cached_.load(std::memory_order_relaxed); }
   static constexpr size_t kLeastKept = size_t{256} << 20;
 
@@ -89,6 +92,7 @@ class Arena {
   uintptr_t TakeFromSlab(Bin& bin, SizeClass c);
   uintptr_t Carve(SizeClass c);
   Slab* NewSlab(SizeClass c, uint32_t page);
+  void Put(SizeClass c, uint32_t page, uintptr_t block);
   void PutSmall(SizeClass c, uint32_t page, uintptr_t block);
   void PutLarge(SizeClass c, uint32_t page);
   bool GrowTo(uint32_t end);
@@ -129,6 +133,7 @@ class Arena {
   std::atomic<size_t> last_peak_{0};
   std::atomic<uint64_t> freed_{0};  // bytes of large blocks
   std::atomic<uint64_t> span_end_{0};
+  std::atomic<int> refusal_{0};
   std::mutex lock_;
   uint32_t grown_;  // pages below are readable and writable
   FreeRanges ranges_;

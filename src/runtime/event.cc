@@ -123,6 +123,7 @@ void Event::Open(Device& device, EventKind kind, uint32_t flags, uint32_t id) {
 
 void Event::Close() {
   std::vector<WaitTicket*> parked;
+  std::shared_ptr<SharedWords> shared;  // goes after the lock; tasks that count in it keep it
   {
     std::lock_guard guard(lock_);
     Apply(EventCommand::kDestroy);
@@ -130,12 +131,10 @@ void Event::Close() {
     bound_record_ = record_.fetch_add(1, std::memory_order_relaxed) + 1;
     for (WaitTicket* ticket : tickets_) ticket->orphaned = true;
     TakeParked(&parked);
-    if (Sharing shared = std::exchange(sharing_, {}); shared.ours) {
-      bool offered = shared.offer.nonce != 0;
-      if (offered) Offers::Get().Withdraw(shared.offer);
-      Offers::Get().ReturnWords(shared.words, 2, offered);
-    }
+    is_shared_ = false;
+    shared = std::exchange(shared_, nullptr);
   }
+  if (shared != nullptr && shared->ours()) shared->Withdraw();
   for (WaitTicket* ticket : parked) ticket->woken->Fulfil();
 }
 
@@ -177,7 +176,7 @@ void Event::Record(Stream& stream) {
       point_ = point;
       return;
     }
-    if (sharing_.words != nullptr) [[unlikely]]
+    if (is_shared_) [[unlikely]]
       return RecordShared(stream);
     uint64_t record = record_.fetch_add(1, std::memory_order_relaxed) + 1;
     // Not under lock_: a full stream makes the call wait, and tasks take lock_.
@@ -275,8 +274,7 @@ void Event::FulfilExternal(uint64_t record) {
 
 bool Event::IsPolled() {
   std::lock_guard guard(lock_);
-  std::atomic<uint64_t>* words = sharing_.words;
-  return external_ != 0 || (words != nullptr && words[0].load(std::memory_order_acquire) != 0);
+  return external_ != 0 || (shared_ != nullptr && shared_->first().load(std::memory_order_acquire) != 0);
 }
 
 // --- records that other processes see
@@ -286,52 +284,78 @@ namespace {
 // Counts as done when it is dropped, too: what waits elsewhere must go on.
 struct SharedRecordTask {
   static constexpr const char* kName = "event record";
-  std::atomic<uint64_t>* done;
+  std::shared_ptr<SharedWords> words;
   uint64_t record;
 
-  SharedRecordTask(std::atomic<uint64_t>* d, uint64_t r) : done(d), record(r) {}
-  SharedRecordTask(SharedRecordTask&& o) noexcept : done(std::exchange(o.done, nullptr)), record(o.record) {}
+  SharedRecordTask(std::shared_ptr<SharedWords> w, uint64_t r) : words(std::move(w)), record(r) {}
+  SharedRecordTask(SharedRecordTask&&) noexcept = default;
   ~SharedRecordTask() {
-    if (done != nullptr) Run();
+    if (words != nullptr) Run();
   }
   void Run() const {
-    uint64_t before = done->load(std::memory_order_relaxed);
-    while (before < record && !done->compare_exchange_weak(before, record)) {
+    std::atomic<uint64_t>& done = words->second();
+    uint64_t before = done.load(std::memory_order_relaxed);
+    while (before < record && !done.compare_exchange_weak(before, record)) {
     }
-    TheEngine().Wrote(done);
+    TheEngine().Wrote(&done);
   }
 };
 
+// The number of a new record of this process.
+uint64_t IssueShared(const SharedWords& words) {
+  uint32_t member = words.member();
+  uint64_t before = words.first().load(std::memory_order_relaxed);
+  uint64_t count;
+  do {
+    count = SharedIssue(before).count + 1;
+  } while (!words.first().compare_exchange_weak(before, SharedIssue::Word(member, count),
+                                                std::memory_order_acq_rel));
+  return count;
+}
+
 }  // namespace
 
-void Event::Share(std::atomic<uint64_t>* words, bool ours) {
+void Event::Share(std::shared_ptr<SharedWords> words) {
   std::lock_guard guard(lock_);
-  sharing_ = {words, ours, {}};
+  shared_ = std::move(words);
+  is_shared_ = true;
+}
+
+std::shared_ptr<SharedWords> Event::shared() {
+  std::lock_guard guard(lock_);
+  return shared_;
 }
 
 OfferName Event::Offer() {
-  std::lock_guard guard(lock_);
-  if (sharing_.words == nullptr || !sharing_.ours) {
+  std::shared_ptr<SharedWords> words = shared();
+  if (words == nullptr || !words->ours()) {
     Fail(107000, "event-not-ours",
          "event {} {}; the process that creates an event with ACL_EVENT_IPC gives it to others", id(),
-         sharing_.words == nullptr ? "was created without ACL_EVENT_IPC" : "came from another process");
+         words == nullptr ? "was created without ACL_EVENT_IPC" : "came from another process");
   }
-  if (sharing_.offer.nonce == 0) {
-    sharing_.offer =
-        Offers::Get().Add({OfferKind::kEvent, -1, 0, true, Offers::Get().OffsetOf(sharing_.words), 16});
-  }
-  return sharing_.offer;
+  return words->Offer(OfferKind::kEvent, true);
 }
 
 void Event::RecordShared(Stream& stream) {
-  std::atomic<uint64_t>* words = sharing_.words;
+  std::shared_ptr<SharedWords> words = shared();
   if (words == nullptr) return Record(stream);  // another thread destroys the event meanwhile
-  uint64_t record = words[0].fetch_add(1, std::memory_order_acq_rel) + 1;
-  uint64_t position = stream.SubmitLive(MakeTask(SharedRecordTask(&words[1], record), 20));
+  uint64_t record = IssueShared(*words);
+  uint64_t position = stream.SubmitLive(MakeTask(SharedRecordTask(std::move(words), record), 20));
   if (position == 0) return Record(stream);  // a capture began meanwhile, and refuses it
   std::lock_guard guard(lock_);
   Apply(EventCommand::kRecord);
   binding_ = {&stream, position};
+}
+
+void Event::CheckPeer() {
+  std::shared_ptr<SharedWords> words = shared();
+  if (words == nullptr) return;
+  uint64_t word = words->first().load(std::memory_order_acquire);
+  SharedIssue issue(word);
+  // Asked again after the look: it may have been done just before the process ended.
+  if (Complete() || !words->MemberEnded(issue.member) || Complete()) return;
+  if (words->first().load(std::memory_order_acquire) != word) return;  // a later record counts
+  throw words->EndedError(issue.member, "it reached the latest record of the event");
 }
 
 // --- waits
@@ -356,11 +380,11 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
     guard.unlock();
     RefuseOutsideOfCapture(stream, state);
   }
-  if (sharing_.words != nullptr || external_ != 0) [[unlikely]] {
+  if (shared_ != nullptr || external_ != 0) [[unlikely]] {
     PollTask task = PollOfRecord(limit_ns);
     guard.unlock();
     TheEngine().NeedWatch();
-    return stream.SubmitLive(MakeTask(task)) != 0;
+    return stream.SubmitLive(MakeTask(std::move(task))) != 0;
   }
   WaitTicket* ticket = nullptr;
   if (state_ == EventState::kUnrecorded) {
@@ -394,13 +418,15 @@ void Event::RefuseOutsideOfCapture(Stream& stream, EventState state) const {
 
 // Under lock_: the wait for a number that another process or a replay writes.
 PollTask Event::PollOfRecord(int64_t limit_ns) const {
-  if (sharing_.words != nullptr) {
-    auto* done = reinterpret_cast<const uint64_t*>(&sharing_.words[1]);
-    return {done, sharing_.words[0].load(std::memory_order_acquire), PollTest::kGreaterEqual, limit_ns};
+  if (shared_ != nullptr) {
+    auto* done = reinterpret_cast<const uint64_t*>(&shared_->second());
+    SharedIssue issue(shared_->first().load(std::memory_order_acquire));
+    return {done, issue.count, PollTest::kGreaterEqual, limit_ns,
+            std::make_shared<PeerWatch>(shared_, issue.member)};
   }
   static_assert(sizeof(external_done_) == sizeof(uint64_t));
   auto* done = reinterpret_cast<const uint64_t*>(&external_done_);
-  return {done, external_, PollTest::kGreaterEqual, limit_ns};
+  return {done, external_, PollTest::kGreaterEqual, limit_ns, nullptr};
 }
 
 void Event::WaitInCapture(Stream& stream, const CapturePoint& point) {
@@ -482,11 +508,10 @@ Event::Binding Event::LatestRecord() {
 bool Event::Complete() {
   {
     std::lock_guard guard(lock_);
-    if (sharing_.words != nullptr) {
-      std::atomic<uint64_t>* words = sharing_.words;
-      uint64_t issued = words[0].load(std::memory_order_acquire);
+    if (shared_ != nullptr) {
+      uint64_t issued = SharedIssue(shared_->first().load(std::memory_order_acquire)).count;
       if (issued == 0) return kind_ == EventKind::kEx;
-      return words[1].load(std::memory_order_acquire) >= issued;
+      return shared_->second().load(std::memory_order_acquire) >= issued;
     }
     if (external_ != 0) return external_done_.load(std::memory_order_acquire) >= external_;
   }

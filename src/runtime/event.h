@@ -5,13 +5,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/handle_table.h"
 #include "base/relaxed.h"
 #include "base/spin_lock.h"
 #include "runtime/event_state.h"
-#include "runtime/offers.h"
+#include "runtime/shared_words.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
@@ -72,8 +73,10 @@ class Event {
   bool IsPolled();
 
   // ACL_EVENT_IPC: two words count the records that were issued and those that are done, for all processes.
-  void Share(std::atomic<uint64_t>* words, bool ours);
+  void Share(std::shared_ptr<SharedWords> words);
   OfferName Offer();  // throws for an event that another process offers
+  // Throws when the latest record is not done and its process has ended.
+  void CheckPeer();
 
   // Whether all waits issued on this event have passed.
   bool AllWaitsPassed();
@@ -104,6 +107,7 @@ class Event {
   void WaitInCapture(Stream& stream, const CapturePoint& point);
   [[noreturn]] void RefuseOutsideOfCapture(Stream& stream, EventState state) const;
   PollTask PollOfRecord(int64_t limit_ns) const;
+  std::shared_ptr<SharedWords> shared();
 
   SpinLock lock_;
   EventState state_ = EventState::kDestroyed;
@@ -121,13 +125,10 @@ class Event {
   uint64_t ticks_ = 0;
   void RecordShared(Stream& stream);
 
-  struct Sharing {
-    Relaxed<std::atomic<uint64_t>*> words = nullptr;  // issued, done; a record reads it without the lock
-    bool ours = false;
-    OfferName offer;
-  } sharing_;
-  uint64_t external_ = 0;         // the latest record, when it is inside a model
-  uint64_t external_issued_ = 0;  // never reset, and so is this:
+  Relaxed<bool> is_shared_ = false;      // whether there are
+  std::shared_ptr<SharedWords> shared_;  // under lock_
+  uint64_t external_ = 0;                // the latest record, when it is inside a model
+  uint64_t external_issued_ = 0;         // never reset, and so is this:
   std::atomic<uint64_t> external_done_{0};
   uint64_t waits_issued_ = 0;
   uint64_t waits_passed_ = 0;

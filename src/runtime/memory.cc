@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/system_limit.h"
 #include "runtime/arena_poison.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
@@ -198,6 +199,12 @@ namespace {
   size_t used = std::min(arena.used(), arena.capacity());
   size_t free = arena.capacity() - used;
   std::string what = arena.device() < 0 ? "pinned host memory" : fmt::format("device {}", arena.device());
+  if (bytes <= free && arena.refusal() != 0) {
+    Fail(
+        kOutOfMemory, "memory-system-refused",
+        "{} cannot give {} bytes, though {} of {} are free: the system refused to open addresses for them ({})",
+        what, bytes, free, arena.capacity(), ExplainRefusal(arena.refusal()));
+  }
   Fail(kOutOfMemory, "device-out-of-memory",
        "{} cannot give {} bytes: {} of {} bytes are free{}{}. Free memory, or raise the capacity "
        "(BELAY_DEVICE_MEMORY)",
@@ -244,8 +251,9 @@ void FreeBlock(void* p, MemoryKind kind) {
   if (memory == nullptr || !memory->space.Contains(address)) FailFree(p, kind);
   Arena* arena = memory->ArenaOf(address);
   bool wanted = arena != nullptr && (arena->device() >= 0) == (kind == MemoryKind::kDevice);
-  if (wanted && kind == MemoryKind::kDevice) SharedMemory::Get().BeforeFree(address);
-  if (!wanted || !arena->Free(address)) FailFree(p, kind);
+  bool freed = wanted && (kind == MemoryKind::kDevice ? SharedMemory::Get().Free(*arena, address)
+                                                      : arena->Free(address));
+  if (!freed) FailFree(p, kind);
 }
 
 }  // namespace

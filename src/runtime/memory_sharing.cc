@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
+#include "base/system_limit.h"
 #include "runtime/context.h"
 #include "runtime/memory_state.h"
 #include "runtime/settings.h"
@@ -49,8 +50,8 @@ bool MapAt(uintptr_t address, size_t bytes, int file) {
 [[noreturn]] void FailMove(int file, size_t bytes) {
   int why = errno;
   if (file >= 0) close(file);
-  Fail(kSharingFailed, "share-system", "the system gave no memory file for {} bytes to share (errno {})",
-       bytes, why);
+  Fail(kSharingFailed, "share-system", "the system gave no memory file for {} bytes to share ({})", bytes,
+       ExplainRefusal(why));
 }
 
 }  // namespace
@@ -66,15 +67,28 @@ SharedMemory& SharedMemory::Get() { return PerProcess<SharedMemory>::Get(); }
 
 // --- exporting
 
+// Pages that were moved once, whose blocks have all gone since: a block of another size is there now.
+void SharedMemory::ForgetStale(uintptr_t first, size_t bytes) {
+  auto range = moved_.lower_bound(first);
+  if (range != moved_.begin() && std::prev(range)->first + std::prev(range)->second.bytes > first) --range;
+  while (range != moved_.end() && range->first < first + bytes) {
+    if (range->second.file >= 0) close(range->second.file);
+    range = moved_.erase(range);
+    moved_count_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
 SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block) {
   uintptr_t first = block.base / kPageBytes * kPageBytes;
   size_t bytes = (block.base + block.bytes - first + kPageBytes - 1) / kPageBytes * kPageBytes;
-  if (auto known = moved_.find(first); known != moved_.end()) return known;
+  auto known = moved_.find(first);
+  if (known != moved_.end() && known->second.bytes == bytes && known->second.file >= 0) return known;
   int file = memfd_create("belay-shared-memory", MFD_CLOEXEC);
   const auto* now = static_cast<const std::byte*>(View(reinterpret_cast<const void*>(first), bytes));
   if (file < 0 || !SizeQuietly(file, bytes) || !WriteAll(file, now, bytes) || !MapAt(first, bytes, file)) {
     FailMove(file, bytes);
   }
+  ForgetStale(first, bytes);
   moved_count_.fetch_add(1, std::memory_order_release);
   return moved_.emplace(first, Moved{bytes, file, block.device}).first;
 }
@@ -91,51 +105,122 @@ OfferName SharedMemory::Export(void* p, size_t bytes, bool anybody) {
          "aclrtMemExportToShareableHandle)",
          DescribeAddress(p));
   }
+  Sweep();
   auto range = Move(block);
-  OfferName name = Offers::Get().Add({OfferKind::kBlock, range->second.file, NumberAmongAll(block.device),
-                                      anybody, reinterpret_cast<uintptr_t>(p) - range->first, bytes});
-  exported_.push_back({block.base, block.device, name});
-  return name;
+  try {
+    OfferName name = Offers::Get().Add({OfferKind::kBlock, range->second.file, NumberAmongAll(block.device),
+                                        anybody, reinterpret_cast<uintptr_t>(p) - range->first, bytes});
+    exported_.push_back({block.base, range->first, block.device, name});
+    return name;
+  } catch (...) {
+    CloseFile(range->first);
+    throw;
+  }
 }
 
 // Fresh memory that nobody else sees; where a device has two views of its memory, a file again.
-void SharedMemory::MoveBack(MovedRanges::iterator range) {
+bool SharedMemory::MoveBack(MovedRanges::iterator range) {
   int file = -1;
   if (Memory().space.alias_offset() != 0) {
     file = memfd_create("belay-device-memory", MFD_CLOEXEC);
-    if (file < 0) return;
+    if (file < 0) return false;
     if (!SizeQuietly(file, range->second.bytes)) {
       close(file);
-      return;
+      return false;
     }
   }
   bool moved = MapAt(range->first, range->second.bytes, file);
   if (file >= 0) close(file);
-  if (!moved) return;
-  close(range->second.file);
+  if (!moved) return false;
+  if (range->second.file >= 0) close(range->second.file);
   moved_.erase(range);
   moved_count_.fetch_sub(1, std::memory_order_release);
+  return true;
 }
 
-void SharedMemory::ForgetBlock(uintptr_t address) {
+// Whether other processes may have a part of the block.
+bool SharedMemory::IsSeen(uintptr_t block) const {
+  return std::any_of(withdrawn_.begin(), withdrawn_.end(),
+                     [&](const Exported& e) { return e.block == block; });
+}
+
+void SharedMemory::Withdraw(const Exported& exported) {
+  Offers::Get().Withdraw(exported.name);
+  withdrawn_.push_front(exported);
+}
+
+// Looks at a few of those that were withdrawn, and at others next time.
+void SharedMemory::Sweep() {
+  constexpr size_t kAtATime = 8;
+  for (size_t left = std::min(kAtATime, withdrawn_.size()); left != 0; --left) {
+    Exported first = withdrawn_.front();
+    withdrawn_.pop_front();
+    if (!Offers::Get().TryRelease(first.name)) {
+      withdrawn_.push_back(first);
+      continue;
+    }
+    if (!IsSeen(first.block) && resting_.erase(first.block) != 0)
+      DeviceArena(first.device).Reuse(first.block);
+    CloseFile(first.range);
+  }
+}
+
+// When no export needs it: neither one that stands nor one that others have imported.
+void SharedMemory::CloseFile(uintptr_t range) {
+  auto needs = [&](const Exported& e) { return e.range == range; };
+  auto moved = moved_.find(range);
+  if (moved == moved_.end() || moved->second.file < 0 ||
+      std::any_of(exported_.begin(), exported_.end(), needs) ||
+      std::any_of(withdrawn_.begin(), withdrawn_.end(), needs)) {
+    return;
+  }
+  close(moved->second.file);
+  moved->second.file = -1;
+}
+
+bool SharedMemory::FreeShared(Arena& arena, uintptr_t address) {
   std::lock_guard guard(lock_);
   MemoryRange block = Lookup(reinterpret_cast<const void*>(address));
-  if (!block.live || block.base != address) return;  // the free will be refused
-  std::erase_if(exported_,
-                [&](const Exported& e) { return e.block == address && Offers::Get().Withdraw(e.name); });
+  if (!block.live || block.base != address) return false;
+  std::erase_if(exported_, [&](const Exported& e) {
+    if (e.block != address) return false;
+    Withdraw(e);
+    return true;
+  });
   auto range = moved_.find(address);
   const AddressSpace& space = Memory().space;
   bool own_pages = range != moved_.end() && !IsSmall(space.entry(space.PageOf(address)).size_class());
-  if (own_pages) MoveBack(range);
+  if (own_pages && MoveBack(range)) {
+    std::erase_if(withdrawn_, [&](const Exported& e) {
+      if (e.block != address) return false;
+      Offers::Get().Release(e.name);
+      return true;
+    });
+  }
+  Sweep();
+  bool seen = IsSeen(address);
+  if (!arena.Free(address, !seen)) return false;
+  if (seen) resting_.insert(address);
+  return true;
+}
+
+// Exports of memory that is not in their files any more.
+void SharedMemory::ReleaseExports(int device) {
+  std::erase_if(exported_, [&](const Exported& e) {
+    if (e.device != device) return false;
+    Withdraw(e);
+    return true;
+  });
+  std::erase_if(withdrawn_, [&](const Exported& e) {
+    if (e.device != device || moved_.contains(e.range)) return false;
+    if (resting_.erase(e.block) != 0) DeviceArena(device).Reuse(e.block);
+    Offers::Get().Release(e.name);
+    return true;
+  });
 }
 
 void SharedMemory::BeforeRelease(int device) {
   std::lock_guard guard(lock_);
-  std::erase_if(exported_, [&](const Exported& e) {
-    if (e.device != device) return false;
-    Offers::Get().Withdraw(e.name);
-    return true;
-  });
   std::erase_if(imported_, [&](const Imported& i) {
     if (i.device != device) return false;
     Memory().virtual_memory->UnmapFile(i.mapping);
@@ -146,6 +231,7 @@ void SharedMemory::BeforeRelease(int device) {
     if (range->second.device == device) MoveBack(range);
     range = next;
   }
+  ReleaseExports(device);
 }
 
 // --- importing
@@ -156,14 +242,14 @@ void* SharedMemory::Import(const OfferName& name, int* device) {
   bool twice =
       std::any_of(imported_.begin(), imported_.end(), [&](const Imported& i) { return i.name == name; });
   if (twice) {
-    close(offer.file);
     Fail(kBadArgument, "share-twice",
          "this process has imported the key already; use the address that it got");
   }
   int visible = VisibleDevice(offer.record.device);
   *device = visible >= 0 ? visible : CurrentDeviceOrZero();
-  void* p = Memory().virtual_memory->MapFile(offer.file, offer.record.offset, offer.record.bytes, *device);
-  imported_.push_back({name, p, *device});
+  int file = offer.TakeMemory();
+  void* p = Memory().virtual_memory->MapFile(file, offer.record.offset, offer.record.bytes, *device);
+  imported_.push_back({name, p, *device, std::move(offer)});
   return p;
 }
 
@@ -172,9 +258,9 @@ void SharedMemory::Close(const OfferName& name) {
   auto exported =
       std::find_if(exported_.begin(), exported_.end(), [&](const Exported& e) { return e.name == name; });
   if (exported != exported_.end()) {
-    Offers::Get().Withdraw(name);
+    Withdraw(*exported);
     exported_.erase(exported);
-    return;
+    return Sweep();
   }
   auto imported =
       std::find_if(imported_.begin(), imported_.end(), [&](const Imported& i) { return i.name == name; });

@@ -3,17 +3,22 @@
 //
 // Ordinary blocks are anonymous memory, for the sake of huge pages. Exporting one moves the arena pages it
 // lies on to a memory file, at the same address; when a block with pages of its own is freed they become
-// anonymous again.
+// anonymous again, and importers keep the file. A small block shares its pages: when it is freed, its bytes
+// rest until nobody has it imported any more. The file is closed when no export of its pages is in use.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "runtime/arena.h"
+#include "runtime/foreign_offer.h"
 #include "runtime/memory.h"
 #include "runtime/offers.h"
 
@@ -30,21 +35,24 @@ class SharedMemory {
   // Ends an export or an import of this process. Throws when there is none.
   void Close(const OfferName& name);
 
-  // The block at `address` is about to be freed, the memory of a device to be released.
-  void BeforeFree(uintptr_t address) {
-    if (moved_count_.load(std::memory_order_acquire) != 0) ForgetBlock(address);
+  // arena.Free, and the end of the block's exports.
+  bool Free(Arena& arena, uintptr_t address) {
+    if (moved_count_.load(std::memory_order_acquire) == 0) return arena.Free(address);
+    return FreeShared(arena, address);
   }
+  // The memory of a device is about to be released.
   void BeforeRelease(int device);
 
  private:
   // Arena pages that were moved to a file.
   struct Moved {
     size_t bytes;
-    int file;
+    int file;  // -1: closed, for no export needs it
     int device;
   };
   struct Exported {
     uintptr_t block;
+    uintptr_t range;  // of Moved
     int device;
     OfferName name;
   };
@@ -52,17 +60,26 @@ class SharedMemory {
     OfferName name;
     void* mapping;
     int device;
+    ForeignOffer offer;  // held until the mapping has gone
   };
   using MovedRanges = std::map<uintptr_t, Moved>;
 
   MovedRanges::iterator Move(const MemoryRange& block);
-  void MoveBack(MovedRanges::iterator range);
-  void ForgetBlock(uintptr_t address);
+  void ForgetStale(uintptr_t first, size_t bytes);
+  bool MoveBack(MovedRanges::iterator range);
+  bool FreeShared(Arena& arena, uintptr_t address);
+  bool IsSeen(uintptr_t block) const;
+  void Withdraw(const Exported& exported);
+  void Sweep();
+  void CloseFile(uintptr_t range);
+  void ReleaseExports(int device);
 
   std::mutex lock_;
   std::atomic<size_t> moved_count_{0};
   MovedRanges moved_;  // by address
   std::vector<Exported> exported_;
+  std::deque<Exported> withdrawn_;  // that others had imported when last looked at
+  std::set<uintptr_t> resting_;     // blocks that are freed, and not used again yet
   std::vector<Imported> imported_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/fork.h"
 #include "base/quiet_write.h"
 #include "base/room.h"
+#include "base/system_limit.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
 
@@ -122,7 +123,8 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
     handle = g_physical_memories.Create(file, device, bytes, true);
   }
   if (handle == 0) {
-    Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes (errno {})", bytes, errno);
+    Fail(kOutOfMemory, "memory-file", "the system gave no memory file of {} bytes ({})", bytes,
+         ExplainRefusal(errno));
   }
   no_memory.Keep();
   return handle;
@@ -131,7 +133,8 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
 // One user less; the last one gives the memory back. The caller holds lock_.
 void VirtualMemory::Drop(PhysicalMemory* memory) {
   if (--memory->users != 0) return;
-  if (memory->offer.nonce != 0) Offers::Get().Withdraw(memory->offer);
+  // Who has imported it has the file, too, which nothing else comes to lie in.
+  if (memory->offer.nonce != 0 && Offers::Get().Withdraw(memory->offer)) Offers::Get().Release(memory->offer);
   close(memory->file);
   if (memory->charged) DeviceArena(memory->device).Uncharge(memory->bytes);
   g_physical_memories.Recycle(memory);
@@ -195,7 +198,8 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
     void* mapped = mmap(p, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE,
                         memory == nullptr ? -1 : memory->file, static_cast<off_t>(offset));
     if (mapped == MAP_FAILED) {
-      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes (errno {})", bytes, errno);
+      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes ({})", bytes,
+           ExplainRefusal(errno));
     }
     madvise(p, bytes, MADV_DONTFORK);
     if (space_.alias_offset() == 0) break;
@@ -254,15 +258,24 @@ void* VirtualMemory::MapFile(int file, uint64_t offset, size_t bytes, int device
   size_t before = offset % kSystemPage;  // a mapping starts on a page
   size_t usable = before + bytes;
   std::lock_guard guard(lock_);
-  void* range = ReserveLocked(usable, nullptr);
-  uint32_t first = space_.PageOf(reinterpret_cast<uintptr_t>(range));
-  PhysicalMemory* memory = g_physical_memories.Find(g_physical_memories.Create(file, device, usable, false));
+  PhysicalMemory* memory = g_physical_memories.Find(ImportPhysical(file, device, usable));
   memory->freed = true;  // no program has its handle; the mapping is its only user
   g_physical_memories.Retire(g_physical_memories.HandleOf(memory));
-  auto pages = static_cast<uint32_t>((usable + kPageBytes - 1) / kPageBytes);
-  Remap(first, pages, memory, offset - before, usable);
-  mapped_.emplace(first, Mapping{pages, first, memory});
-  return static_cast<std::byte*>(range) + before;
+  uint32_t first = FreeRanges::kNone;
+  try {
+    first = space_.PageOf(reinterpret_cast<uintptr_t>(ReserveLocked(usable, nullptr)));
+    auto pages = static_cast<uint32_t>((usable + kPageBytes - 1) / kPageBytes);
+    Remap(first, pages, memory, offset - before, usable);
+    mapped_.emplace(first, Mapping{pages, first, memory});
+  } catch (...) {
+    if (auto range = reserved_.find(first); range != reserved_.end()) {
+      free_.Add(range->first, range->second);
+      reserved_.erase(range);
+    }
+    Drop(memory);
+    throw;
+  }
+  return reinterpret_cast<std::byte*>(space_.AddressOf(first)) + before;
 }
 
 void VirtualMemory::UnmapFile(void* p) {

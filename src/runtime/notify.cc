@@ -25,73 +25,84 @@ struct NotifyTask {
   static constexpr const char* kName = "notify";
   Notify* notify;
   bool set;
+  bool promised = false;
 
   NotifyTask(Notify& n, bool s) : notify(&n), set(s) { notify->Ref(); }
-  NotifyTask(NotifyTask&& o) noexcept : notify(std::exchange(o.notify, nullptr)), set(o.set) {}
+  NotifyTask(NotifyTask&& o) noexcept
+      : notify(std::exchange(o.notify, nullptr)), set(o.set), promised(o.promised) {}
   ~NotifyTask() {
-    if (notify != nullptr) notify->Unref();
+    if (notify == nullptr) return;
+    if (promised) notify->KeepPromise();
+    notify->Unref();
   }
   void Run() const { set ? notify->Set() : notify->Clear(); }
 };
 
 }  // namespace
 
-void Notify::Open(Device& device, uint32_t id, std::atomic<uint64_t>* flag, bool ours) {
+void Notify::Open(Device& device, uint32_t id, std::shared_ptr<SharedWords> words) {
   device_ = &device;
   id_ = id;
-  flag_ = flag;
-  ours_ = ours;
-  from_outside_.store(!ours, std::memory_order_relaxed);
-  offer_ = {};
+  words_ = std::move(words);
+  watch_ = std::make_shared<PeerWatch>(words_, PeerWatch::kWhoeverSets);
+  promises_ = 0;
   refs_.Start();
 }
 
-Notify& Notify::Make(Device& device, std::atomic<uint64_t>* flag, bool ours) {
+Notify& Notify::Make(Device& device, std::shared_ptr<SharedWords> words) {
   if (LiveOn(device).fetch_add(1) >= kMostPerDevice) {
     LiveOn(device).fetch_sub(1);
-    if (ours) Offers::Get().ReturnWords(flag, 1, false);
     Fail(207009, "notify-limit", "device {} has its {} notifies; destroy some with aclrtDestroyNotify",
          device.id(), kMostPerDevice);
   }
-  HandleBits handle = g_notifies.Create(device, g_next_id.fetch_add(1), flag, ours);
+  HandleBits handle = g_notifies.Create(device, g_next_id.fetch_add(1), std::move(words));
   return *g_notifies.Find(handle);
 }
 
-Notify& Notify::Create(Device& device) { return Make(device, Offers::Get().TakeWords(1), true); }
+Notify& Notify::Create(Device& device) { return Make(device, SharedWords::Own()); }
 
 Notify& Notify::Import(Device& device, const OfferName& name) {
-  return Make(device, OpenOffer(name, OfferKind::kNotify).words, false);
+  return Make(device, SharedWords::Import(name, OfferKind::kNotify));
 }
 
 void Notify::Close() {
-  if (!ours_) return;
-  bool offered = offer_.nonce != 0;
-  if (offered) Offers::Get().Withdraw(offer_);
-  Offers::Get().ReturnWords(flag_, 1, offered);
+  watch_.reset();
+  words_.reset();
 }
 
 OfferName Notify::Offer(bool anybody) {
-  std::lock_guard guard(lock_);
-  if (!ours_) {
+  if (!words_->ours()) {
     Fail(107000, "notify-not-ours", "notify {} came from another process, which offers it to others", id_);
   }
-  if (offer_.nonce == 0) {
-    TheEngine().NeedWatch();
-    from_outside_.store(true);  // also for the streams that wait already
-    TheEngine().Wrote(nullptr);
-    offer_ = Offers::Get().Add({OfferKind::kNotify, -1, 0, anybody, Offers::Get().OffsetOf(flag_), 8});
-  }
-  return offer_;
+  if (!words_->shared()) TheEngine().NeedWatch();
+  OfferName name = words_->Offer(OfferKind::kNotify, anybody);
+  TheEngine().Wrote(nullptr);  // also for the streams that wait already
+  return name;
 }
 
 void Notify::Allow(std::span<const int32_t> pids) {
-  std::lock_guard guard(lock_);
-  if (Offers::Get().Allow(offer_, pids)) return;
+  if (words_->Allow(pids)) return;
   Fail(107000, "notify-not-exported", "notify {} was not exported; call aclrtNotifyGetExportKey first", id_);
 }
 
+bool Notify::Promise() {
+  if (words_->ours()) return false;
+  std::lock_guard guard(lock_);
+  ++promises_;
+  words_->second().store(words_->member(), std::memory_order_release);
+  return true;
+}
+
+void Notify::KeepPromise() {
+  std::lock_guard guard(lock_);
+  uint64_t member = words_->member();
+  if (--promises_ == 0) words_->second().compare_exchange_strong(member, 0, std::memory_order_release);
+}
+
 void Notify::Destroy(Notify& notify) {
-  if (g_notifies.Retire(g_notifies.HandleOf(&notify)) != nullptr) notify.Unref();
+  if (g_notifies.Retire(g_notifies.HandleOf(&notify)) == nullptr) return;
+  if (notify.words_->ours()) notify.words_->Withdraw();
+  notify.Unref();
 }
 
 void Notify::DestroyAllOf(const Device& device) {
@@ -111,16 +122,20 @@ void Notify::Unref() {
   g_notifies.Recycle(this);
 }
 
-void Notify::Record(Stream& stream) { stream.Submit(MakeTask(NotifyTask(*this, true))); }
+void Notify::Record(Stream& stream) {
+  NotifyTask set(*this, true);
+  // What a model is to do is promised by nobody: it may never be launched.
+  if (stream.capture() == nullptr) set.promised = Promise();
+  stream.Submit(MakeTask(std::move(set)));
+}
 
 void Notify::WaitAndReset(Stream& stream, int64_t limit_ns) {
-  static_assert(sizeof(*flag_) == sizeof(uint64_t));
-  auto* word = reinterpret_cast<const uint64_t*>(flag_);
+  auto* word = reinterpret_cast<const uint64_t*>(&words_->first());
   // The task that clears the flag follows the wait on the same stream; it keeps the notify for both.
   NotifyTask clear(*this, false);
   // Replays look at all that they wait for from time to time.
-  if (limit_ns > 0 || from_outside_.load() || stream.capture() != nullptr) TheEngine().NeedWatch();
-  stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns, &from_outside_}));
+  if (limit_ns > 0 || words_->shared() || stream.capture() != nullptr) TheEngine().NeedWatch();
+  stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns, watch_}));
   stream.Submit(MakeTask(std::move(clear)));
 }
 

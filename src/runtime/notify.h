@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 
@@ -10,7 +11,7 @@
 #include "base/ref_count.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
-#include "runtime/offers.h"
+#include "runtime/shared_words.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
@@ -20,7 +21,7 @@ class Notify {
   static constexpr bool kPersistent = true;
 
   // Called by the handle table.
-  void Open(Device& device, uint32_t id, std::atomic<uint64_t>* flag, bool ours);
+  void Open(Device& device, uint32_t id, std::shared_ptr<SharedWords> words);
   void Close();
 
   // Throws 207009 at the device's limit.
@@ -41,11 +42,16 @@ class Notify {
   // it. One stream waits for a notify at a time.
   void Record(Stream& stream);
   void WaitAndReset(Stream& stream, int64_t limit_ns);
-  void Clear() { flag_->store(0, std::memory_order_release); }
+  void Clear() { words_->first().store(0, std::memory_order_release); }
   void Set() {
-    flag_->store(1, std::memory_order_seq_cst);
-    TheEngine().Wrote(flag_);
+    words_->first().store(1, std::memory_order_seq_cst);
+    TheEngine().Wrote(&words_->first());
   }
+
+  // Tells other processes that this one is about to set it (one of theirs: the owner is known to be needed).
+  // False when nobody needs to be told. Each promise is kept once.
+  bool Promise();
+  void KeepPromise();
 
   // For other processes: offers it once, then says to whom. Throw for one that another process offers, and
   // for one that was not offered yet.
@@ -57,15 +63,14 @@ class Notify {
   void Unref();
 
  private:
-  static Notify& Make(Device& device, std::atomic<uint64_t>* flag, bool ours);
+  static Notify& Make(Device& device, std::shared_ptr<SharedWords> words);
 
   Device* device_ = nullptr;
   uint32_t id_ = 0;
-  std::atomic<uint64_t>* flag_ = nullptr;  // where other processes may see it, too
-  bool ours_ = false;
-  std::atomic<bool> from_outside_{false};  // another process may set it
+  std::shared_ptr<SharedWords> words_;
+  std::shared_ptr<PeerWatch> watch_;
   std::mutex lock_;
-  OfferName offer_;
+  uint32_t promises_ = 0;  // under lock_
   RefCount refs_;
 };
 

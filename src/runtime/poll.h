@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "runtime/engine.h"
+#include "runtime/shared_words.h"
 #include "runtime/stream.h"
 #include "runtime/task.h"
 
@@ -22,9 +24,11 @@ struct PollTask {
   const uint64_t* address;  // CPU address (after View)
   uint64_t value;
   PollTest test;
-  int64_t limit_ns = 0;                             // 0: none
-  const std::atomic<bool>* from_outside = nullptr;  // see Poll
+  int64_t limit_ns = 0;             // 0: none
+  std::shared_ptr<PeerWatch> peer;  // whom another process's words wait for, if they do
 
+  // The process that was to change the value has ended without it.
+  bool GaveUp() const { return peer != nullptr && peer->Ended(NowNs()) && !Ready(); }
   bool Ready() const {
     // In one order with the look of Engine::Wrote whether anybody waits.
     uint64_t now = __atomic_load_n(address, __ATOMIC_SEQ_CST);
@@ -45,11 +49,14 @@ struct PollTask {
     bool cancelled = stream.TakeTimedOut();
     if (Ready() || (cancelled && limit_ns == 0)) return true;
     if (cancelled) throw Expired();
+    if (GaveUp()) throw peer->Failure();
+    if (Ready()) return true;  // or it did so, and ended then
     // Watched before it is parked: once parked, the stream may be running elsewhere.
     PollTask copy = *this;
     Engine& engine = TheEngine();
     engine.WatchPoll(stream, stream.park_serial() + 1,
-                     {[copy] { return copy.Ready(); }, address, from_outside});
+                     {[copy] { return copy.Ready() || copy.GaveUp(); }, address,
+                      peer == nullptr ? nullptr : peer->from_outside()});
     uint64_t park = stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel});
     if (park != 0) {
       engine.LookAtPoll(stream);

@@ -235,6 +235,10 @@ bool Replay::RunBlocking(Lane& lane, const Task& task) {
 bool Replay::RunPoll(Lane& lane, const Task& task) {
   const auto& poll = task.body<PollTask>();
   bool over = poll.Ready();
+  if (!over && poll.GaveUp()) {
+    Failed(task, poll.peer->Failure());
+    over = true;
+  }
   if (!over && poll.limit_ns > 0) {
     int64_t now = NowNs();
     if (lane.wait_until_ns == 0) lane.wait_until_ns = now + poll.limit_ns;
@@ -290,7 +294,7 @@ bool Replay::AnyPollReady() {
   if (!guard.owns_lock() || parked_ == nullptr) return false;
   for (size_t i = 0; i < lane_count_; ++i) {
     const PollTask* poll = PollOf(i);
-    if (poll == nullptr || !poll->Ready()) continue;
+    if (poll == nullptr || !(poll->Ready() || poll->GaveUp())) continue;
     parked_ = nullptr;
     return true;
   }

@@ -9,24 +9,7 @@ constexpr int kBadArgument = 100000;
 constexpr int kBadState = 107000;
 constexpr int kStale = ACL_ERROR_RT_INVALID_HANDLE;
 
-class SharedSignals : public Sharing {
- protected:
-  static aclrtEvent NewIpcEvent() {
-    aclrtEvent event = nullptr;
-    EXPECT_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
-    return event;
-  }
-  static aclrtNotify NewNotify() {
-    aclrtNotify notify = nullptr;
-    EXPECT_OK(aclrtCreateNotify(&notify, 0));
-    return notify;
-  }
-  static aclrtIpcEventHandle HandleOf(aclrtEvent event) {
-    aclrtIpcEventHandle handle = {};
-    EXPECT_OK(aclrtIpcGetEventHandle(event, &handle));
-    return handle;
-  }
-};
+class SharedSignals : public Sharing {};
 
 // A stream of one process waits for a record of the other, which its own stream reaches later.
 TEST_F(SharedSignals, AStreamWaitsForARecordOfAnotherProcess) {

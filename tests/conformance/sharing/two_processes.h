@@ -5,12 +5,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 
 #include "fixture.h"
 
 namespace conformance {
+
+// Sanitizers make everything some ten times slower; they look at the same steps in fewer turns.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
 
 // Bytes between the two processes, in both directions.
 class Channel {
@@ -19,6 +29,10 @@ class Channel {
     EXPECT_EQ(pipe(down_), 0);
     EXPECT_EQ(pipe(up_), 0);
   }
+  // Of a program that was started by another, with its ends.
+  Channel(int in, int out) : in_(in), out_(out) {}
+  int child_in() const { return down_[0]; }
+  int child_out() const { return up_[1]; }
   ~Channel() {
     for (int fd : {down_[0], down_[1], up_[0], up_[1]}) {
       if (fd >= 0) close(fd);
@@ -83,6 +97,12 @@ class OtherProcess {
   }
   ~OtherProcess() { Join(); }
   int pid() const { return pid_; }
+  // Ends it as the system does that is out of memory: nothing of it runs any more.
+  void Kill() {
+    int pid = std::exchange(pid_, 0);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
   void Join() {
     if (pid_ <= 0) return;
     int status = 0;
@@ -94,6 +114,29 @@ class OtherProcess {
 
  private:
   int pid_ = 0;
+};
+
+inline size_t CountMappings() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+inline size_t CountFiles() {
+  auto files = std::filesystem::directory_iterator("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+// Says that the process has as many files and mappings at the end as at the beginning. Others come and go for
+// reasons of their own (memory of threads), so mappings may differ by a few.
+class NothingStays {
+ public:
+  ~NothingStays() {
+    EXPECT_EQ(CountFiles(), files_) << "open files";
+    EXPECT_LE(CountMappings(), mappings_ + 16);
+  }
+
+ private:
+  size_t files_ = CountFiles();
+  size_t mappings_ = CountMappings();
 };
 
 // Each test forks first, then starts its own runtime.
@@ -124,6 +167,36 @@ class Sharing : public ::testing::Test {
     Key key;
     EXPECT_OK(aclrtIpcMemGetExportKey(p, bytes, key.text, sizeof key.text, flags));
     return key;
+  }
+  static aclrtEvent NewIpcEvent() {
+    aclrtEvent event = nullptr;
+    EXPECT_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    return event;
+  }
+  static aclrtIpcEventHandle HandleOf(aclrtEvent event) {
+    aclrtIpcEventHandle handle = {};
+    EXPECT_OK(aclrtIpcGetEventHandle(event, &handle));
+    return handle;
+  }
+  static aclrtEvent Open(const aclrtIpcEventHandle& handle) {
+    aclrtEvent event = nullptr;
+    EXPECT_OK(aclrtIpcOpenEventHandle(handle, &event));
+    return event;
+  }
+  static aclrtNotify NewNotify() {
+    aclrtNotify notify = nullptr;
+    EXPECT_OK(aclrtCreateNotify(&notify, 0));
+    return notify;
+  }
+  static Key KeyOf(aclrtNotify notify) {
+    Key key;
+    EXPECT_OK(aclrtNotifyGetExportKey(notify, key.text, sizeof key.text, 1));
+    return key;
+  }
+  static aclrtNotify OpenNotify(const Key& key) {
+    aclrtNotify notify = nullptr;
+    EXPECT_OK(aclrtNotifyImportByKey(&notify, key.text, ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT));
+    return notify;
   }
   static int* Import(const Key& key) {
     void* p = nullptr;

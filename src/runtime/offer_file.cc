@@ -1,0 +1,44 @@
+#include "runtime/offer_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+#include "base/system_limit.h"
+
+namespace belay::rt {
+namespace {
+
+constexpr int kSharingFailed = 507022;
+
+struct flock LockOf(off_t at, short type) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = at;
+  lock.l_len = 1;
+  return lock;
+}
+
+}  // namespace
+
+bool LockByte(int file, off_t at, bool shared) {
+  struct flock lock = LockOf(at, shared ? F_RDLCK : F_WRLCK);
+  if (fcntl(file, F_SETLK, &lock) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  Fail(kSharingFailed, "share-system", "locking a file of offers failed ({})", ExplainRefusal(errno));
+}
+
+void UnlockByte(int file, off_t at) {
+  struct flock lock = LockOf(at, F_UNLCK);
+  fcntl(file, F_SETLK, &lock);
+}
+
+bool LockedByAnother(int file, off_t at) noexcept {
+  struct flock lock = LockOf(at, F_WRLCK);
+  return fcntl(file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+}  // namespace belay::rt
