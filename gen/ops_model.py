@@ -18,6 +18,7 @@ KINDS = {
     'ints': ('const aclIntArray *', 'std::span<const int64_t>', 'ints'),
     'int': ('int64_t', 'int64_t', 'integer'),
     'int8': ('int8_t', 'int64_t', 'integer'),
+    'uint': ('uint64_t', 'int64_t', 'integer'),
     'int32': ('int', 'int64_t', 'integer'),
     'float': ('float', 'double', 'real'),
     'double': ('double', 'double', 'real'),

@@ -12,7 +12,7 @@ HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
 _STAGE_ONE = re.compile(r'aclnnStatus aclnn(\w+)GetWorkspaceSize\(\s*(.*?)\);', re.S)
 _ARGUMENT = re.compile(r'(?:const )?(\w+) (\*?)(\w+)')
-_PLAIN = {'int64_t': ctypes.c_int64, 'int8_t': ctypes.c_int8, 'int': ctypes.c_int, 'bool': ctypes.c_bool,
+_PLAIN = {'int64_t': ctypes.c_int64, 'uint64_t': ctypes.c_uint64, 'int8_t': ctypes.c_int8, 'int': ctypes.c_int, 'bool': ctypes.c_bool,
           'float': ctypes.c_float, 'double': ctypes.c_double, 'aclDataType': ctypes.c_int, 'char': ctypes.c_char_p}
 
 

@@ -25,6 +25,7 @@ import cases
 import elementwise
 import errors
 import forms
+import gradient
 import index
 import layout
 import linear
@@ -34,7 +35,8 @@ import reduce
 import refusals
 from values import Random
 
-FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel)}
+FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
+                                   gradient)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

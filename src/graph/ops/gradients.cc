@@ -4,6 +4,7 @@
 #include "graph/ops/pointwise.h"
 #include "graph/ops/reduce.h"
 #include "graph/translations.h"
+#include "ops/gradient/gradient_loops.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -23,9 +24,9 @@ void RequireFloats(const Translation& node) {
 
 }  // namespace
 
-void ReluGrad(Translation& node) { Gradient(node, "ReluGrad", ops::ThresholdGradLoops(), {0}); }
+void ReluGrad(Translation& node) { Gradient(node, "ReluGrad", ops::BestThresholdGradLoops(), {0}); }
 void ThresholdGradV2D(Translation& node) {
-  Gradient(node, "ThresholdGradV2D", ops::ThresholdGradLoops(), {node.Float("threshold")});
+  Gradient(node, "ThresholdGradV2D", ops::BestThresholdGradLoops(), {node.Float("threshold")});
 }
 void SigmoidGrad(Translation& node) { Gradient(node, "SigmoidGrad", ops::SigmoidGradLoops()); }
 void TanhGrad(Translation& node) { Gradient(node, "TanhGrad", ops::TanhGradLoops()); }

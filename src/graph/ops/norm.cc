@@ -340,23 +340,21 @@ void NLLLoss(Translation& node) {
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     node.Refuse("reduction is none, sum or mean");
   const Shape result = reduction == "none" ? of_target : Shape{};
-  Tensor x = node.Packed(node.Cast(node.in(0), DType::kF32)), target = node.Cast(node.in(1), DType::kI64);
-  if (shape.rank() == 1) x = Translation::Reshaped(x, {1, shape[0]});
-  Tensor weight = node.has(2) ? node.Cast(node.in(2), DType::kF32) : Tensor{};
-  const Tensor sum = node.Temporary(DType::kF32, result), total = node.Temporary(DType::kF32, {});
+  const Tensor out = node.Out(0, node.dtype(0), result);
+  Tensor total;
+  if (node.output_count() > 1) total = node.Out(1, node.dtype(0), {});
   node.Step("NLLLoss", [&](ops::Plan& plan) {
     ops::NllArgs args;
-    args.x = ReadFrom(plan, x, "x"), args.target = ReadFrom(plan, target, "target");
-    if (node.has(2)) args.weight = ReadFrom(plan, weight, "weight");
-    args.out = WrittenTo(plan, sum, "y"), args.total = WrittenTo(plan, total, "total_weight");
+    args.x = ReadFrom(plan, node.in(0), "x"), args.target = ReadFrom(plan, node.in(1), "target");
+    if (node.has(2)) args.weight = ReadFrom(plan, node.in(2), "weight");
+    args.out = WrittenTo(plan, out, "y");
+    if (node.output_count() > 1) args.total = WrittenTo(plan, total, "total_weight");
     args.reduction = reduction == "none"  ? ops::LossReduction::kNone
                      : reduction == "sum" ? ops::LossReduction::kSum
                                           : ops::LossReduction::kMean;
     args.ignored = node.Int("ignore_index");
     ops::PlanNll(plan, args);
   });
-  node.Copy(sum, node.Out(0, node.dtype(0), result));
-  if (node.output_count() > 1) node.Copy(total, node.Out(1, node.dtype(0), {}));
 }
 
 }  // namespace belay::graph::translate

@@ -88,7 +88,6 @@ BELAY_UNARY_FUNCTION(Erfinv, InverseErf(a))
 BELAY_UNARY_FUNCTION(Shortening, a > p ? p / (a + T(1e-7)) : T{1})
 BELAY_UNARY_FUNCTION(InverseDeviation, 1 / std::sqrt(a + p))
 
-BELAY_BINARY_FUNCTION(ThresholdGrad, b > p ? a : T{0})
 BELAY_BINARY_FUNCTION(SigmoidGrad, b * a * (1 - a))
 BELAY_BINARY_FUNCTION(TanhGrad, b * (1 - a * a))
 BELAY_BINARY_FUNCTION(HardSwishGrad, b <= -3 ? T{0} : b >= 3 ? a : a * (b / 3 + T(0.5)))

@@ -13,9 +13,8 @@ PointwiseLoops ShorteningLoops();        // what takes a length a that exceeds p
 PointwiseLoops InverseDeviationLoops();  // 1 / sqrt(a + p)
 
 // --- gradients: a is of the result, b is the operand unless said otherwise ---
-PointwiseLoops ThresholdGradLoops();  // of what is b above p
-PointwiseLoops SigmoidGradLoops();    // a: the result, b: its gradient
-PointwiseLoops TanhGradLoops();       // likewise
+PointwiseLoops SigmoidGradLoops();  // a: the result, b: its gradient
+PointwiseLoops TanhGradLoops();     // likewise
 PointwiseLoops HardSwishGradLoops();
 PointwiseLoops HardSigmoidGradLoops();  // of p * b + q between 0 and 1
 PointwiseLoops HardtanhGradLoops();     // a: the result, between p and q; b: its gradient

@@ -1,0 +1,64 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/gradient/gradient_loops.cc"
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "ops/elementwise/math-inl.h"
+
+#ifndef BELAY_OPS_GRADIENT_LOOPS_ONCE
+#define BELAY_OPS_GRADIENT_LOOPS_ONCE
+#include "ops/elementwise/loops.h"
+#include "ops/gradient/gradient_loops.h"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+template <class T>
+inline T SiluSlope(T x) {
+  const T gate = Sigmoid(x);
+  return gate + x * gate * (1 - gate);
+}
+// The normal distribution's function, and x times its density.
+template <class T>
+inline T GeluSlope(T x) {
+  return T(0.5) * (1 + Erf(x * T(0.70710678118654752))) + x * T(0.39894228040143268) * Exp(T(-0.5) * x * x);
+}
+
+BELAY_BINARY_LOOP(SiluGrad, a* SiluSlope(b))
+BELAY_BINARY_LOOP(GeluGrad, a* GeluSlope(b))
+BELAY_BINARY_LOOP(ThresholdGrad, b > p ? a : T{0})
+BELAY_BINARY_LOOP(Product, a* b)
+BELAY_BINARY_LOOP(SoftmaxGrad, b*(a - p))
+BELAY_BINARY_LOOP(LogSoftmaxGrad, a - Exp(b) * p)
+BELAY_LOOPS_OF_FLOATS(SiluGrad)
+BELAY_LOOPS_OF_FLOATS(GeluGrad)
+BELAY_LOOPS_OF_ALL(ThresholdGrad)
+BELAY_LOOPS_OF_FLOATS(Product)
+BELAY_LOOPS_OF_FLOATS(SoftmaxGrad)
+BELAY_LOOPS_OF_FLOATS(LogSoftmaxGrad)
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+
+BELAY_SIMD_EXPORT(SiluGradLoops);
+BELAY_SIMD_EXPORT(GeluGradLoops);
+BELAY_SIMD_EXPORT(ThresholdGradLoops);
+BELAY_SIMD_EXPORT(ProductLoops);
+BELAY_SIMD_EXPORT(SoftmaxGradLoops);
+BELAY_SIMD_EXPORT(LogSoftmaxGradLoops);
+
+PointwiseLoops BestSiluGradLoops() { return BELAY_SIMD_CALL(SiluGradLoops)(); }
+PointwiseLoops BestGeluGradLoops() { return BELAY_SIMD_CALL(GeluGradLoops)(); }
+PointwiseLoops BestThresholdGradLoops() { return BELAY_SIMD_CALL(ThresholdGradLoops)(); }
+PointwiseLoops BestProductLoops() { return BELAY_SIMD_CALL(ProductLoops)(); }
+PointwiseLoops BestSoftmaxGradLoops() { return BELAY_SIMD_CALL(SoftmaxGradLoops)(); }
+PointwiseLoops BestLogSoftmaxGradLoops() { return BELAY_SIMD_CALL(LogSoftmaxGradLoops)(); }
+
+}  // namespace belay::ops
+#endif  // HWY_ONCE

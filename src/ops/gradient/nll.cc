@@ -1,0 +1,77 @@
+// aclnn's forms of the negative log likelihood and its gradient.
+#include "ops/norm/nll.h"
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/sequence.h"
+#include "tensor/codes.h"
+
+namespace belay::ops::kernels {
+namespace {
+
+using tensor::kInvalidArgument;
+
+LossReduction ReductionOf(int64_t reduction) {
+  constexpr LossReduction kByNumber[] = {LossReduction::kNone, LossReduction::kMean, LossReduction::kSum};
+  if (reduction < 0 || reduction > 2)
+    Fail(kInvalidArgument, "op-loss-reduction", "reduction is {}; it is 0 (none), 1 (mean) or 2 (sum)",
+         reduction);
+  return kByNumber[reduction];
+}
+
+void CheckOne(const Operand& operand) {
+  if (operand.tensor->count() == 1) return;
+  Fail(kInvalidArgument, "op-out-shape", "{} has shape {}; it needs one element", operand.name,
+       operand.shape().ToString());
+}
+
+// self [n, classes] with target [n], or [classes] with no dimensions or one element.
+void CheckLoss(const Operand& self, const Operand& target, const Operand& weight) {
+  const Shape& shape = self.shape();
+  if (shape.rank() < 1 || shape.rank() > 2) {
+    Fail(kInvalidArgument, "op-loss-shape", "{} has shape {}; it is [rows, classes] or [classes]", self.name,
+         shape.ToString());
+  }
+  if (shape.rank() == 2) CheckShape(target, {shape[0]});
+  if (shape.rank() == 1) CheckOne(target);
+  CheckShape(weight, {shape[shape.rank() - 1]});
+}
+
+// Of what has one value for each row, or one for all.
+void CheckLossResult(const Operand& result, const Operand& self, LossReduction reduction) {
+  if (reduction == LossReduction::kNone && self.shape().rank() == 2) {
+    CheckShape(result, {self.shape()[0]});
+  } else {
+    CheckOne(result);
+  }
+}
+
+}  // namespace
+
+void NLLLoss(Plan& plan, DType, const Operand& self, const Operand& target, const Operand& weight,
+             int64_t reduction, int64_t ignoreIndex, const Operand& out, const Operand& totalWeight) {
+  const LossReduction how = ReductionOf(reduction);
+  CheckLoss(self, target, weight);
+  CheckLossResult(out, self, how);
+  CheckOne(totalWeight);
+  PlanNll(plan, {self, target, weight, out, totalWeight, how, ignoreIndex});
+}
+
+void NLLLossBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self, const Operand& target,
+                     const Operand& weight, int64_t reduction, int64_t ignoreIndex,
+                     const Operand& totalWeight, const Operand& out) {
+  const LossReduction how = ReductionOf(reduction);
+  CheckLoss(self, target, weight);
+  CheckLossResult(gradOutput, self, how);
+  CheckOne(totalWeight);
+  if (out.tensor->empty()) return;
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { Zero(part, out.dtype(), out); });
+  parts.Add([&](Plan& part) {
+    PlanNllGradient(part, {gradOutput, target, weight, totalWeight, out, how, ignoreIndex});
+  });
+  parts.Finish();
+}
+
+}  // namespace belay::ops::kernels
