@@ -64,7 +64,12 @@ OpArgument ArgumentOf(const TensorDesc& desc) {
   argument.on_host = IsOnHost(desc);
   if (desc.is_constant) {
     auto value = std::make_shared<graph::HostTensor>(desc.dtype, argument.type.shape);
-    std::copy_n(desc.constant.begin(), std::min(desc.constant.size(), value->bytes()), value->mutable_data());
+    if (desc.constant.size() < value->bytes()) {
+      Fail(100000, "op-constant-short",
+           "aclSetTensorConst gave {} bytes of a constant of shape {}, which has {}; give all of them",
+           desc.constant.size(), argument.type.shape.ToString(), value->bytes());
+    }
+    std::copy_n(desc.constant.begin(), value->bytes(), value->mutable_data());
     argument.value = std::move(value);
   }
   return argument;

@@ -25,6 +25,18 @@ def check_links(home):
                 check(home in path.resolve().parents, f'{path} leads out of the toolkit')
 
 
+def check_debug_apart(home):
+    """Nothing that only a debugger reads is in what programs load; it lies where gdb looks for it."""
+    for path in [*(home / 'lib64').glob('lib*.so'), *(home / 'bin').iterdir()]:
+        if path.is_symlink() or path.read_bytes()[:4] != b'\x7fELF':
+            continue
+        sections = subprocess.run(['readelf', '-SW', path], capture_output=True, text=True).stdout
+        check('.debug_info' not in sections and '.gnu_debuglink' in sections, f'{path} has its debug information')
+        check((path.parent / '.debug' / f'{path.name}.debug').is_file(), f'{path} has no debug information beside it')
+    check('.debug_line' in subprocess.run(['readelf', '-SW', home / 'lib64/.debug/libbelay_core.so.debug'],
+                                          capture_output=True, text=True).stdout, 'no line numbers of the core')
+
+
 def check_no_loop(home):
     loops = subprocess.run(['find', '-L', home, '-name', 'no such file'], capture_output=True, text=True).stderr
     check(loops == '', f'find -L: {loops}')
@@ -86,6 +98,7 @@ def check_loads_from(home):
 def check_all(home):
     check_links(home)
     check_no_loop(home)
+    check_debug_apart(home)
     check_versions(home)
     check_places(home)
     check_loads_from(home)

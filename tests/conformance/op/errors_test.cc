@@ -135,6 +135,18 @@ TEST_F(OpErrors, OfArrays) {
             ACL_ERROR_RT_INVALID_HANDLE);
 }
 
+TEST_F(OpErrors, OfConstants) {
+  const float values[6] = {1, 2, 3, 4, 5, 6};
+  int64_t dims[] = {2, 3};
+  aclTensorDesc* constant = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
+  EXPECT_EQ(aclSetTensorConst(constant, const_cast<float*>(values), sizeof values), ACL_SUCCESS);
+  ExpectAll([&](Call& c) { c.in_desc[1] = constant; }, ACL_SUCCESS, "all elements");
+  EXPECT_EQ(aclSetTensorConst(constant, const_cast<float*>(values), 6), ACL_SUCCESS);
+  ExpectAll([&](Call& c) { c.in_desc[1] = constant; }, ACL_ERROR_INVALID_PARAM, "elements in place of bytes");
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("24"));
+  aclDestroyTensorDesc(constant);
+}
+
 TEST_F(OpErrors, OfBuffers) {
   EXPECT_EQ(Run([&](Call& c) { c.in[1] = short_; }), ACL_ERROR_INVALID_PARAM);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("24"));
