@@ -70,9 +70,9 @@ int DeviceOf(const aclrtMallocConfig* cfg, int fallback) {
 // Waits for a device's tasks, frees, and then reports what a task failed with.
 template <class Free>
 void FreeAfter(int device, const char* call, Free free) {
-  std::unique_ptr<rt::TaskFailure> failure = WaitForDevice(rt::DeviceAt(device), call, -1);
+  std::optional<rt::TaskFailure> failure = WaitForDevice(rt::DeviceAt(device), call, -1);
   free();
-  Surface(std::move(failure));
+  Surface(failure);
 }
 
 // The block that a free with synchronisation waits for has to be there before the wait.

@@ -28,10 +28,8 @@ int64_t DeadlineOf(int32_t timeout_ms) {
   return NowNs() + int64_t{timeout_ms} * 1'000'000;
 }
 
-void Surface(std::unique_ptr<rt::TaskFailure> failure) {
-  if (failure == nullptr) return;
-  Fail(failure->code, failure->id, "task {} of the stream ('{}', submitted by {}) failed: {}",
-       failure->number, failure->task, rt::CallName(failure->call), failure->sentence);
+void Surface(const std::optional<rt::TaskFailure>& failure) {
+  if (failure) Fail(failure->code, failure->id, "{}", failure->Explain());
 }
 
 void CheckNotEnded(const char* what) {
@@ -71,12 +69,12 @@ void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
     Surface(stream.TakeFailure());
 }
 
-std::unique_ptr<rt::TaskFailure> WaitForDevice(rt::Device& device, const char* call, int64_t deadline_ns) {
+std::optional<rt::TaskFailure> WaitForDevice(rt::Device& device, const char* call, int64_t deadline_ns) {
   RefuseInCallback(call);
   rt::CheckNoCaptureOn(device.id(), call);
   rt::Stream* late = nullptr;
   MayBeCancelled may_be_cancelled;
-  std::unique_ptr<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &late);
+  std::optional<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &late);
   CheckNotEnded("a wait for all streams of a device");
   if (late != nullptr) {
     Fail(107019, "wait-timeout", "device {} had not finished at the end of the time limit; {}", device.id(),

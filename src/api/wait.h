@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 
 #include "runtime/context.h"
 #include "runtime/stream.h"
@@ -33,9 +33,9 @@ void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code);
 
 // Waits for all that is on the device's streams now, for `call`, and takes the first failure there, if any.
 // Throws 107019 when the deadline comes first; 107027 when one of them is being captured.
-std::unique_ptr<rt::TaskFailure> WaitForDevice(rt::Device& device, const char* call, int64_t deadline_ns);
+std::optional<rt::TaskFailure> WaitForDevice(rt::Device& device, const char* call, int64_t deadline_ns);
 
 // Throws what a failed task left, with the task and the call that submitted it.
-void Surface(std::unique_ptr<rt::TaskFailure> failure);
+void Surface(const std::optional<rt::TaskFailure>& failure);
 
 }  // namespace belay::api

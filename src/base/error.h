@@ -1,5 +1,6 @@
 // The one error type of the core: a code, a sentence, and the id under which docs/messages.md explains
-// it. Core code throws it; the call guard and the task runner are the only two places that catch it.
+// it. Core code throws it; the call guard and the task runner (runtime/run_task.h) are the only two places
+// that catch it for good.
 #pragma once
 
 #include <fmt/format.h>

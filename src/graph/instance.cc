@@ -77,7 +77,7 @@ rt::CaptureNode NodeOf(rt::Task task, std::vector<uint32_t> after) {
   rt::CaptureNode node{};
   node.kind = rt::CaptureNode::Kind::kTask;
   node.task = task;
-  node.call = task.call;
+  node.task.call = 0;  // the call that loads the model does not run it
   node.after = std::move(after);
   return node;
 }
@@ -280,7 +280,7 @@ Specialised Prepared(const Graph& graph, std::span<const ValueType> inputs, cons
 }  // namespace
 
 Instance::Instance(rt::Device& device) : device_(device) {
-  HandleBits handle = rt::Models().Create(device, 0u);
+  HandleBits handle = rt::Models().Create(device, ~0u);
   if (handle == 0) Fail(207010, "model-limit", "too many models are loaded; unload some of them");
   model_.reset(rt::Models().Find(handle));
 }

@@ -302,11 +302,11 @@ void Capture::CheckClosed(const std::vector<CaptureNode>& nodes, const std::vect
     });
     const char* id = came_back ? "capture-task-after-return" : "capture-not-joined";
     Fail(107025, id,
-         "stream {} {} the main stream {} of the capture: its {} (node {}, submitted by {}) leads nowhere; "
+         "stream {} {} the main stream {} of the capture: its {} (node {}{}) leads nowhere; "
          "call aclrtRecordEvent on stream {} after it and aclrtStreamWaitEvent on a stream that leads to "
          "stream {} before aclmdlRICaptureEnd",
          nodes[n].stream_id, came_back ? "was given work after it had returned to" : "never returned to",
-         main.id(), nodes[n].name(), n, CallName(nodes[n].call), nodes[n].stream_id, main.id());
+         main.id(), nodes[n].name(), n, SubmittedBy(nodes[n].call), nodes[n].stream_id, main.id());
   }
 }
 

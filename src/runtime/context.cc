@@ -206,7 +206,7 @@ void Device::Quiesce() {
   }
 }
 
-std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** late) {
+std::optional<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** late) {
   *late = nullptr;
   struct Goal {
     Stream* stream;
@@ -218,14 +218,14 @@ std::unique_ptr<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** l
   for (auto [stream, position, aborts] : goals) {
     if (!TheEngine().WaitFor(*stream, position, deadline_ns) && *late == nullptr) *late = stream;
   }
-  std::unique_ptr<TaskFailure> first;
+  std::optional<TaskFailure> first;
   for (auto [stream, position, aborts] : goals) {
     if (stream->aborts() != aborts) {
       stream->NoteAbort(Error(107022, "stream-aborted",
                               "the tasks of the stream were dropped while the device was waited for"));
     }
-    std::unique_ptr<TaskFailure> failure = stream->TakeFailure();
-    if (first == nullptr) first = std::move(failure);
+    std::optional<TaskFailure> failure = stream->TakeFailure();
+    if (!first) first = std::move(failure);
   }
   return first;
 }

@@ -37,6 +37,12 @@ class Context {
   static void DestroyStream(Stream& stream, bool force);
   // All streams of the context, the default one first.
   std::vector<Stream*> Streams();
+  // The same without a copy. `body` may take the stream's locks and nothing of the context.
+  template <class Body>
+  void ForEachStream(Body body) {
+    std::lock_guard guard(lock_);
+    for (Stream* stream : streams_) body(*stream);
+  }
   // Destroys the streams and takes no new ones.
   void Shutdown(bool force);
 
@@ -89,7 +95,7 @@ class Device {
   // Waits for all streams of all contexts of the device; the first failure stored on one of them is
   // taken and returned (null: none). *late is the first stream that had not finished at the deadline, else
   // null.
-  std::unique_ptr<TaskFailure> Synchronize(int64_t deadline_ns, Stream** late);
+  std::optional<TaskFailure> Synchronize(int64_t deadline_ns, Stream** late);
   // Waits until no stream is in a task that was submitted before the call; streams that are parked count.
   void Quiesce();
   // Drops the tasks of all streams; each stream reports 107022 once. False when a running task had not

@@ -42,7 +42,7 @@ bool WaitWithin(Stream& stream, int64_t limit_ns, Park park) {
   }
   uint64_t serial = park();
   if (serial == 0) return true;
-  if (limit_ns > 0) TheEngine().WatchDeadline(stream, serial, NowNs() + limit_ns);
+  if (limit_ns > 0) stream.LimitPark(serial, NowNs() + limit_ns);
   return false;
 }
 

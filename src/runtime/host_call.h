@@ -48,32 +48,16 @@ struct HostCallTask {
   bool Proceed(Stream& stream) const {
     if (stream.TakeCallbackDone()) return true;
     HostCall copy = call;  // once parked, this body may be gone
-    // Got before it is parked: from then on the stream goes on only when the call is done.
-    auto failure = std::make_unique<TaskFailure>(
-        TaskFailure{207001, "task-out-of-memory", "host memory ran out", kName, 0, stream.completed() + 1});
     stream.Park({ParkReason::kCallback});
+    std::exception_ptr failure;
     try {
       copy.scheme->start(
           copy, [](void* s) { static_cast<Stream*>(s)->CallbackDone(); }, &stream);
-    } catch (const std::exception& exception) {
-      Note(exception, failure.get());
-      stream.StoreFailure(std::move(failure));
-      stream.CallbackDone();
+    } catch (...) {
+      failure = std::current_exception();
     }
+    if (failure != nullptr) stream.CallbackDone(std::move(failure));  // and the task fails when it goes on
     return false;
-  }
-
- private:
-  static void Note(const std::exception& exception, TaskFailure* failure) noexcept {
-    const auto* error = dynamic_cast<const Error*>(&exception);
-    if (error == nullptr) return;
-    failure->code = error->code();
-    failure->id = error->id();
-    try {
-      failure->sentence = error->sentence();
-    } catch (const std::bad_alloc&) {
-      failure->sentence.clear();
-    }
   }
 };
 

@@ -286,7 +286,7 @@ TEST_F(Interleaving, AnEventThatIsNeverRecordedIsDestroyed) {
       },
       [&] {
         ExpectRan(2);
-        for (Stream* stream : streams_) EXPECT_NE(stream->TakeFailure(), nullptr) << "the wait failed";
+        for (Stream* stream : streams_) EXPECT_TRUE(stream->TakeFailure().has_value()) << "the wait failed";
       });
 }
 

@@ -82,7 +82,7 @@ void ModelRI::Close() {
 }
 
 void ModelRI::Finish(std::unique_ptr<TaskGraph> graph) {
-  replay_ = std::make_unique<Replay>(*graph);
+  replay_ = std::make_unique<Replay>(*graph, id_);
   graph_ = std::move(graph);
   finished_.store(true, std::memory_order_release);
 }
@@ -97,9 +97,9 @@ void ModelRI::CheckBlocks() {
     if (*allocated_again && Lookup(block.address).live) continue;
     const CaptureNode& node = graph_->nodes()[block.node];
     Fail(107000, "model-memory-freed",
-         "the block at {} that model {} uses (task {}, '{}', submitted by {}) was freed after the capture; "
+         "the block at {} that model {} uses (task {}, '{}'{}) was freed after the capture; "
          "keep it until aclmdlRIDestroy, or capture again",
-         block.address, id_, block.node, node.name(), CallName(node.call));
+         block.address, id_, block.node, node.name(), SubmittedBy(node.call));
   }
   checked_frees_ = frees;
 }

@@ -58,9 +58,14 @@ class Meeting {
 TEST_F(ParallelFailure, OfTheCallerComesOut) {
   const std::thread::id caller = std::this_thread::get_id();
   for (int round = 0; round < 30; ++round) {
+    std::atomic<bool> came{false};
     EXPECT_EQ(CodeOf([&] {
                 ParallelFor(64, 1, [&](int64_t, int64_t) {
-                  if (std::this_thread::get_id() == caller) Fail(507899, "a-test", "the caller's");
+                  if (std::this_thread::get_id() == caller) {
+                    came = true;
+                    Fail(507899, "a-test", "the caller's");
+                  }
+                  while (!came.load()) std::this_thread::yield();
                 });
               }),
               507899);
@@ -132,7 +137,9 @@ TEST_F(ParallelFailure, OfOneCallIsNoFailureOfAnother) {
           });
         });
         ASSERT_EQ(code, t == 0 ? 507899 : 0);
-        if (t != 0) ASSERT_EQ(sum.load(), 100);
+        if (t != 0) {
+          ASSERT_EQ(sum.load(), 100);
+        }
       }
     });
   }

@@ -60,7 +60,7 @@ struct PollTask {
     uint64_t park = stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel});
     if (park != 0) {
       engine.LookAtPoll(stream);
-      if (copy.limit_ns > 0) engine.WatchDeadline(stream, park, NowNs() + copy.limit_ns);
+      if (copy.limit_ns > 0) stream.LimitPark(park, NowNs() + copy.limit_ns);
       return false;
     }
     engine.ForgetPoll(stream);

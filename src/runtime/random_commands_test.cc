@@ -206,8 +206,8 @@ class RandomCommands : public StepTest {
     uint64_t tail = real_[s]->tail();
     engine_.WaitFor(*real_[s], tail, -1);
     model_.StepFirstUntil(s, tail);
-    std::unique_ptr<TaskFailure> failure = real_[s]->TakeFailure();
-    EXPECT_EQ(failure == nullptr ? 0 : failure->code, std::exchange(model_.streams[s].failure, 0));
+    std::optional<TaskFailure> failure = real_[s]->TakeFailure();
+    EXPECT_EQ(!failure ? 0 : failure->code, std::exchange(model_.streams[s].failure, 0));
   }
   void Return(int s) {
     if (!model_.streams[s].in_call) return;

@@ -1,20 +1,35 @@
 #include "runtime/replay.h"
 
-#include <optional>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "runtime/host_call.h"
 #include "runtime/poll.h"
+#include "runtime/run_task.h"
 
 namespace belay::rt {
 namespace {
 constexpr int kIdleSweeps = 4000;  // sweeps without progress before a joined worker leaves
+
+// For a stream that is parked, so the replay may be gone. Without memory for it the lanes look at the time
+// themselves again and again.
+void LimitPark(Stream& stream, uint64_t park, int64_t deadline_ns) noexcept {
+  bool watched = false;
+  try {
+    TheEngine().WatchDeadline(stream, park, deadline_ns);
+    watched = true;
+  } catch (...) {
+  }
+  if (!watched) stream.CancelPark(park);
+}
+
 }  // namespace
 
-Replay::Replay(const TaskGraph& graph)
-    : graph_(graph), lanes_(new Lane[graph.lanes().size()]), lane_count_(graph.lanes().size()) {
+Replay::Replay(const TaskGraph& graph, uint32_t model)
+    : graph_(graph),
+      model_(model),
+      lanes_(new Lane[graph.lanes().size()]),
+      lane_count_(graph.lanes().size()) {
   for (size_t i = 0; i < lane_count_; ++i) calls_.push_back({this, &lanes_[i]});
 }
 
@@ -32,18 +47,24 @@ bool Replay::Proceed(Stream& stream) {
   if (stream.dropping()) failed_.store(true, std::memory_order_relaxed);
   if (!RunLanes(stream)) return false;
   started_ = false;
-  std::unique_ptr<TaskFailure> failure;
+  std::optional<TaskFailure> failure;
   {
     std::lock_guard guard(lock_);  // the last CallDone has left it then
-    failure = std::move(failure_);
+    failure = std::exchange(failure_, std::nullopt);
   }
-  if (failure != nullptr) throw Error(failure->code, failure->id, std::move(failure->sentence));
+  if (failure) throw FailedPart{std::move(*failure)};
   return true;
 }
 
 // One runner: the tasks in order. A failing task ends the replay, its results would be wrong anyway.
 void Replay::RunProgram() {
-  for (const Task& task : graph_.program()) task.type->run(task.payload);
+  const std::vector<Task>& program = graph_.program();
+  const Task* at = program.data();
+  std::optional<TaskFailure> failure = RunTasks(at, at + program.size());
+  if (!failure) [[likely]]
+    return;
+  auto place = static_cast<size_t>(at - program.data());
+  throw FailedPart{AtNode(graph_.order()[place], std::move(*failure))};
 }
 
 void Replay::Start() {
@@ -106,7 +127,7 @@ bool Replay::ParkForOutside(Stream& stream) {
     std::lock_guard guard(lock_);
     if (outside_changed_) return false;
     watched_ = polls;
-    if (polls) TheEngine().WatchPoll(stream, stream.park_serial() + 1, {[this] { return AnyPollReady(); }});
+    if (polls && !WatchPolls(stream)) return false;
     parked_ = &stream;
     park = stream.Park({ParkReason::kLaunch, this, can_end ? &Replay::CancelPark : nullptr});
     if (park == 0) {
@@ -116,8 +137,22 @@ bool Replay::ParkForOutside(Stream& stream) {
     }
   }
   if (polls) TheEngine().LookAtPoll(stream);
-  if (until != 0) TheEngine().WatchDeadline(stream, park, until);
+  if (until != 0) LimitPark(stream, park, until);
   return true;
+}
+
+// Under lock_. False: there is no memory for it, and the replay fails.
+bool Replay::WatchPolls(Stream& stream) noexcept {
+  size_t lane = 0;
+  while (PollOf(lane) == nullptr) ++lane;
+  const Task* task = BlockedAt(lane);
+  std::optional<TaskFailure> failure = Attempt(task, [&] {
+    TheEngine().WatchPoll(stream, stream.park_serial() + 1, {[this] { return AnyPollReady(); }});
+  });
+  if (!failure) return true;
+  watched_ = false;
+  FailedLocked(*task, std::move(*failure));
+  return false;
 }
 
 CancelResult Replay::CancelPark(void* where, Stream& stream) {
@@ -191,7 +226,7 @@ Replay::LaneEnd Replay::RunLane(Lane& lane, const std::vector<LaneItem>& items) 
       }
     }
     if (item.task->type->run != nullptr) [[likely]] {
-      RunTask(*item.task);
+      RunInLane(*item.task);
     } else if (!RunBlocking(lane, *item.task)) {
       return LaneEnd::kOutside;
     }
@@ -202,23 +237,28 @@ Replay::LaneEnd Replay::RunLane(Lane& lane, const std::vector<LaneItem>& items) 
   return LaneEnd::kDone;
 }
 
-void Replay::RunTask(const Task& task) {
+void Replay::RunInLane(const Task& task) {
   if (failed_.load(std::memory_order_relaxed)) return;
-  try {
-    task.type->run(task.payload);
-  } catch (const Error& error) {
-    Failed(task, error);
-  } catch (const std::exception& error) {
-    Failed(task, Error(500000, "task-exception", error.what()));
-  }
+  if (std::optional<TaskFailure> failure = RunTask(task)) [[unlikely]]
+    Failed(task, std::move(*failure));
 }
 
-void Replay::Failed(const Task& task, const Error& error) {
-  auto failure = std::make_unique<TaskFailure>(
-      TaskFailure{error.code(), error.id(), error.sentence(), task.type->name, task.call, 0});
-  failed_.store(true, std::memory_order_relaxed);
+void Replay::Failed(const Task& task, TaskFailure&& failure) noexcept {
   std::lock_guard guard(lock_);
-  if (failure_ == nullptr) failure_ = std::move(failure);
+  FailedLocked(task, std::move(failure));
+}
+
+void Replay::FailedLocked(const Task& task, TaskFailure&& failure) noexcept {
+  uint32_t node = 0;
+  while (&graph_.nodes()[node].task != &task) ++node;
+  failed_.store(true, std::memory_order_relaxed);
+  if (!failure_) failure_ = AtNode(node, std::move(failure));
+}
+
+TaskFailure Replay::AtNode(uint32_t node, TaskFailure&& failure) const noexcept {
+  failure.node = node;
+  failure.model = model_;
+  return std::move(failure);
 }
 
 // A task that waits for the outside. True when it is over.
@@ -234,16 +274,17 @@ bool Replay::RunBlocking(Lane& lane, const Task& task) {
 
 bool Replay::RunPoll(Lane& lane, const Task& task) {
   const auto& poll = task.body<PollTask>();
+  const Task* at = &task;
   bool over = poll.Ready();
   if (!over && poll.GaveUp()) {
-    Failed(task, poll.peer->Failure());
+    Failed(task, *Attempt(at, [&] { throw poll.peer->Failure(); }));
     over = true;
   }
   if (!over && poll.limit_ns > 0) {
     int64_t now = NowNs();
     if (lane.wait_until_ns == 0) lane.wait_until_ns = now + poll.limit_ns;
     if (now >= lane.wait_until_ns) {
-      Failed(task, poll.Expired());
+      Failed(task, *Attempt(at, [&] { throw poll.Expired(); }));
       over = true;
     }
   }
@@ -254,14 +295,14 @@ bool Replay::RunPoll(Lane& lane, const Task& task) {
 bool Replay::StartCall(Lane& lane, const Task& task) {
   lane.call_pending = true;
   const auto& call = task.body<HostCall>();
-  try {
+  const Task* at = &task;
+  std::optional<TaskFailure> failure = Attempt(at, [&] {
     call.scheme->start(call, &Replay::CallDone, &calls_[static_cast<size_t>(&lane - lanes_.get())]);
-  } catch (const Error& error) {
-    lane.call_pending = false;
-    Failed(task, error);
-    return true;
-  }
-  return false;
+  });
+  if (!failure) return false;
+  lane.call_pending = false;
+  Failed(task, std::move(*failure));
+  return true;
 }
 
 void Replay::CallDone(void* context) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/spin_lock.h"
@@ -16,11 +17,12 @@ struct PollTask;
 
 class Replay final : private Offer {
  public:
-  explicit Replay(const TaskGraph& graph);
+  // `model`: its number.
+  Replay(const TaskGraph& graph, uint32_t model);
 
   // Runs the graph for the launch task at the head of `stream`, with what other workers join in.
   // False: nothing can go on before something outside happens; the stream is parked. Throws the first
-  // failure of a task when all is done.
+  // failure of a task (a FailedPart) when all is done.
   bool Proceed(Stream& stream);
 
  private:
@@ -37,14 +39,17 @@ class Replay final : private Offer {
   void Start();
   bool RunLanes(Stream& stream);
   bool ParkForOutside(Stream& stream);
+  bool WatchPolls(Stream& stream) noexcept;
   void Work() noexcept override;
   bool SweepLanes(bool* moved);
   LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
   bool RunBlocking(Lane& lane, const Task& task);
   bool RunPoll(Lane& lane, const Task& task);
   bool StartCall(Lane& lane, const Task& task);
-  void RunTask(const Task& task);
-  void Failed(const Task& task, const Error& error);
+  void RunInLane(const Task& task);
+  void Failed(const Task& task, TaskFailure&& failure) noexcept;
+  void FailedLocked(const Task& task, TaskFailure&& failure) noexcept;
+  TaskFailure AtNode(uint32_t node, TaskFailure&& failure) const noexcept;
   static CancelResult CancelPark(void* replay, Stream& stream);
   static void CallDone(void* lane_call);
   CancelResult WithdrawCalls();
@@ -54,6 +59,7 @@ class Replay final : private Offer {
   bool Done() const { return lanes_done_.load(std::memory_order_acquire) == lane_count_; }
 
   const TaskGraph& graph_;
+  const uint32_t model_;
   std::unique_ptr<Lane[]> lanes_;
   size_t lane_count_;
   bool started_ = false;
@@ -61,9 +67,9 @@ class Replay final : private Offer {
   std::atomic<uint32_t> lanes_done_{0};
   std::atomic<bool> failed_{false};
   SpinLock lock_;  // its holder may be the last to touch the replay: unlocking is one store
-  std::unique_ptr<TaskFailure> failure_;  // the first one, under lock_
-  Stream* parked_ = nullptr;              // under lock_
-  bool outside_changed_ = false;          // under lock_
+  std::optional<TaskFailure> failure_;  // the first one, under lock_
+  Stream* parked_ = nullptr;            // under lock_
+  bool outside_changed_ = false;        // under lock_
   struct LaneCall {
     Replay* replay;
     Lane* lane;

@@ -48,12 +48,14 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   closing_ = false;
   timed_out_ = false;
   callback_done_ = false;
+  park_failure_ = nullptr;
   opened_at_ = queue_.tail();
   room_until_ = opened_at_ + StreamDepth();
   cut_short_.store(false, std::memory_order_relaxed);
   dropping_.store(false, std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
   failure_.reset();
+  stop_reason_.reset();
   attributes = {};
 }
 
@@ -73,6 +75,7 @@ void Stream::Close() {
   std::lock_guard guard(lock_);
   queue_.Release();
   failure_.reset();
+  stop_reason_.reset();
   capture_.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -127,15 +130,6 @@ uint64_t Stream::SubmitLive(Task&& task) {
   return SubmitSlow(std::move(task), true);
 }
 
-// Under lock_.
-std::string Stream::StopReason() const noexcept {
-  try {
-    return stop_reason_;
-  } catch (const std::bad_alloc&) {
-    return {};
-  }
-}
-
 uint64_t Stream::SubmitSlow(Task&& task, bool live) {
   for (;;) {
     if (Capture* capture = this->capture(); capture != nullptr) {
@@ -153,12 +147,14 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       Fail(107017, "stream-destroyed", "the stream was destroyed while the call was under way");
     }
     if (stopped_) {
-      int code = stop_code_;
-      std::string why = StopReason();
+      TaskFailure why = *stop_reason_;
       lock_.unlock();
       task.Destroy();
-      Fail(code, "stream-stopped", "stream {} takes no more work because {}; destroy it and create a new one",
-           id(), why);
+      Fail(
+          why.code, "stream-stopped",
+          "stream {} takes no more work because a task of stream {}, which stops on failure, failed ({}); destroy "
+          "it and create a new one",
+          id(), why.stream, why.Sentence());
     }
     if (update_ != nullptr) {
       bool taken;
@@ -237,54 +233,62 @@ std::atomic<FailureObserver> g_failure_observer{nullptr};
 }
 void SetFailureObserver(FailureObserver observer) { g_failure_observer.store(observer); }
 
-void Stream::StoreFailure(std::unique_ptr<TaskFailure> failure) {
-  if (FailureObserver observe = g_failure_observer.load()) observe(*this, *failure);
-  int code = failure->code;
-  std::string why;
+// Nothing of this takes memory.
+void Stream::StoreFailure(TaskFailure&& failure) noexcept {
+  failure.stream = id();
+  try {
+    if (FailureObserver observe = g_failure_observer.load()) observe(*this, failure);
+  } catch (...) {
+    // Whoever waits for the stream learns of it all the same.
+  }
+  bool stops;
   {
     std::lock_guard guard(lock_);
-    if (stop_on_failure_) {
-      why = fmt::format("a task of stream {}, which stops on failure, failed ({})", id(), failure->sentence);
-      dropping_.store(true, std::memory_order_relaxed);
-    }
-    if (failure_ == nullptr) failure_ = std::move(failure);
+    stops = stop_on_failure_;
+    if (stops) dropping_.store(true, std::memory_order_relaxed);
+    if (!failure_) failure_ = failure;
     failed_.store(true, std::memory_order_relaxed);
   }
-  if (why.empty()) [[likely]]
+  if (!stops) [[likely]]
     return;
-  for (Stream* stream : context().Streams()) {
-    if (!stream->options().is_default) stream->StopWorking(code, why);
-  }
+  context().ForEachStream([&](Stream& stream) {
+    if (!stream.options().is_default) stream.StopWorking(failure);
+  });
 }
 
 void Stream::NoteAbort(const Error& error) {
+  TaskFailure failure = FailureOf(std::make_exception_ptr(error));
   std::lock_guard guard(lock_);
-  if (failure_ == nullptr) {
-    failure_ = std::make_unique<TaskFailure>(
-        TaskFailure{error.code(), error.id(), error.sentence(), "task", 0, completed() + 1 - opened_at_});
-  }
+  failure.stream = id();
+  failure.number = completed() + 1 - opened_at_;
+  if (!failure_) failure_ = std::move(failure);
   failed_.store(true, std::memory_order_relaxed);
 }
 
-void Stream::StopWorking(int code, const std::string& why) {
+void Stream::StopWorking(const TaskFailure& why) {
   std::lock_guard guard(lock_);
   if (stopped_ || state() == StreamState::kClosed) return;
   stopped_ = true;
-  stop_code_ = code;
   stop_reason_ = why;
   gate_ = true;
 }
 
-std::unique_ptr<TaskFailure> Stream::TakeFailure() {
-  if (!failed()) return nullptr;
+std::optional<TaskFailure> Stream::TakeFailure() {
+  if (!failed()) return std::nullopt;
   std::lock_guard guard(lock_);
   failed_.store(false, std::memory_order_relaxed);
-  if (cut_short_.exchange(false) && failure_ == nullptr) {
-    return std::make_unique<TaskFailure>(
-        TaskFailure{100001, "process-ending", "the process is ending: what was not yet done was dropped",
-                    "task", 0, completed() - opened_at_});
+  if (cut_short_.exchange(false) && !failure_) {
+    failure_ = FailureOf(std::make_exception_ptr(
+        Error(100001, "process-ending", "the process is ending: what was not yet done was dropped")));
+    failure_->stream = id();
+    failure_->number = completed() - opened_at_;
   }
-  return std::move(failure_);
+  return std::exchange(failure_, std::nullopt);
+}
+
+void Stream::ThrowParkFailure() {
+  timed_out_ = callback_done_ = false;
+  std::rethrow_exception(std::exchange(park_failure_, nullptr));
 }
 
 void Stream::Drop() {

@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
-#include <string>
+#include <optional>
 
 #include "base/error.h"
 #include "base/handle_table.h"
@@ -18,6 +19,7 @@
 #include "base/spin_lock.h"
 #include "runtime/stream_state.h"
 #include "runtime/task.h"
+#include "runtime/task_failure.h"
 #include "runtime/task_queue.h"
 
 namespace belay::rt {
@@ -26,16 +28,6 @@ class Capture;
 class Context;
 class Engine;
 class TaskUpdate;
-
-// The first failure of a stream since it was last reported.
-struct TaskFailure {
-  int code;
-  const char* id;
-  std::string sentence;
-  const char* task;  // the kind of task, "memcpy"
-  uint32_t call;     // the API function that submitted it (Task::call)
-  uint64_t number;   // of the task on its stream, from 1
-};
 
 // Told of each failure before anybody who waits for the stream learns of it; null: nobody.
 using FailureObserver = void (*)(const Stream&, const TaskFailure&);
@@ -88,9 +80,8 @@ class Stream {
   // A host wants the stream to get on now: it should not be left alone for a moment to gather tasks.
   void Hurry();
 
-  // Takes (and so clears) the stored failure, if any.
-  std::unique_ptr<TaskFailure> TakeFailure();
-  void StoreFailure(std::unique_ptr<TaskFailure> failure);
+  // Takes (and so clears) the stored failure, the first one since this was last asked, if any.
+  std::optional<TaskFailure> TakeFailure();
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
   // --- the runner's side: worker threads, helping hosts, the step engine
@@ -110,14 +101,23 @@ class Stream {
   uint64_t Park(const ParkPlace& place);
   // Parked -> Ready, and tells the engine. Once a park, by whoever took the stream off its place.
   void Fulfil();
-  // From the callback thread: the host function that parked the stream has returned.
-  void CallbackDone() {
+  // From the callback thread: the host function that parked the stream has returned. Or it could not begin.
+  void CallbackDone(std::exception_ptr failure = nullptr) {
     callback_done_ = true;
+    park_failure_ = std::move(failure);
     Fulfil();
   }
-  bool TakeCallbackDone() { return std::exchange(callback_done_, false); }
-  // Ends a park early (time limit, abort); false when it was over or cannot end early.
-  bool CancelPark(uint64_t serial);
+  // Throws what kept the function from running.
+  bool TakeCallbackDone() {
+    if (park_failure_ != nullptr) [[unlikely]]
+      ThrowParkFailure();
+    return std::exchange(callback_done_, false);
+  }
+  // Ends a park early (time limit, abort); false when it was over or cannot end early. TakeTimedOut throws
+  // the failure, if there is one.
+  bool CancelPark(uint64_t serial, const std::exception_ptr& failure = nullptr);
+  // Cancels the park at the deadline (NowNs).
+  void LimitPark(uint64_t serial, int64_t deadline_ns) noexcept;
 
   // Host threads sleep here until `position` is reached or the deadline (NowNs; negative: none) is past.
   bool SleepUntil(uint64_t position, int64_t deadline_ns);
@@ -145,14 +145,18 @@ class Stream {
   StreamState state() const { return state_.load(std::memory_order_relaxed); }
   uint64_t park_serial() const { return park_serial_.load(std::memory_order_relaxed); }
   // Whether the park that just ended was cancelled; clears it.
-  bool TakeTimedOut() { return std::exchange(timed_out_, false); }
+  bool TakeTimedOut() {
+    if (park_failure_ != nullptr) [[unlikely]]
+      ThrowParkFailure();
+    return std::exchange(timed_out_, false);
+  }
   // What a parked stream waits for, if that is a position of another stream; else a null stream.
   ParkPlace parked_at();
 
   // Failure mode 1 (ACL_STOP_ON_FAILURE): after a failure nothing more is accepted, here and on the other
   // streams that the program created in the context.
   void SetStopOnFailure(bool on);
-  void StopWorking(int code, const std::string& why);
+  void StopWorking(const TaskFailure& why);
   bool stop_on_failure() const { return stop_on_failure_; }
 
   // Capture: set and cleared by Capture under its own lock.
@@ -181,11 +185,10 @@ class Stream {
   bool MayRunAtOnce(const Task& task) const;
   uint64_t RunAtOnce(Task& task);
   uint64_t SubmitSlow(Task&& task, bool live);
-  std::string StopReason() const noexcept;
   void WaitForRoom();
   bool RunFront(Task& task);
-  template <class Body>
-  std::unique_ptr<TaskFailure> Attempt(const Task& task, Body run) const;
+  void StoreFailure(TaskFailure&& failure) noexcept;
+  [[noreturn, gnu::cold]] void ThrowParkFailure();
   void CompleteRecord(uint64_t position);
   void WakeHosts(uint64_t position);
   bool Linger(uint64_t tail, int64_t lag_ns);
@@ -193,7 +196,6 @@ class Stream {
   static CancelResult Unlink(void* source, Stream& waiter);
   void Yield(TaskCost cost);
   void Offered();
-  std::unique_ptr<TaskFailure> MakeFailure(const Error& error, const Task& task) const;
 
   // Producers. Whoever runs the stream takes this lock only to find it empty, so that the two sides
   // seldom fight for a cache line. Order: lock_ before run_lock_, and before what a small task takes.
@@ -220,6 +222,7 @@ class Stream {
   std::atomic<bool> cut_short_{false};
   bool timed_out_ = false;
   bool callback_done_ = false;
+  std::exception_ptr park_failure_;  // what kept the stream from waiting where it was to
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> host_target_{UINT64_MAX};  // least position that a sleeping host waits for
   std::atomic<uint32_t> host_epoch_{0};
@@ -238,9 +241,8 @@ class Stream {
   // Seldom touched, under lock_.
   TaskUpdate* update_ = nullptr;  // owned; not a unique_ptr, for which its class would have to be known here
   uint64_t opened_at_ = 0;        // positions count on from the stream that had the slot before
-  int stop_code_ = 0;
-  std::string stop_reason_;
-  std::unique_ptr<TaskFailure> failure_;
+  std::optional<TaskFailure> stop_reason_;
+  std::optional<TaskFailure> failure_;
 
   // The engine's ready list (its lock).
   friend class ReadyList;

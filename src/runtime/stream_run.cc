@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "runtime/engine.h"
 #include "runtime/event.h"
+#include "runtime/run_task.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
@@ -100,18 +101,15 @@ bool Stream::RunFront(Task& task) {
   // A launch is asked even when the stream is dropped: it may be in the middle of its replay.
   if (!dropping() || type.task_class == TaskClass::kLaunch) [[likely]] {
     bool parked = false;
-    std::unique_ptr<TaskFailure> failure = Attempt(task, [&] {
-      if (type.run != nullptr) [[likely]] {
-        type.run(task.payload);
-      } else {
-        parked = !type.proceed(task.payload, *this);
-      }
-    });
+    std::optional<TaskFailure> failure = ProceedTask(task, *this, &parked);
     if (parked) return false;
-    if (failure != nullptr) [[unlikely]]
-      StoreFailure(std::move(failure));
+    if (failure) [[unlikely]] {
+      failure->number = head_ + 1 - opened_at_;
+      StoreFailure(std::move(*failure));
+    }
   } else {
     timed_out_ = callback_done_ = false;
+    park_failure_ = nullptr;
   }
   bool record = type.task_class == TaskClass::kRecord || type.task_class == TaskClass::kLaunch;
   if (type.destroy != nullptr) type.destroy(task.payload);
@@ -127,21 +125,6 @@ bool Stream::RunFront(Task& task) {
   return true;
 }
 
-// What `run`, which runs the task, has failed with; else null.
-template <class Body>
-std::unique_ptr<TaskFailure> Stream::Attempt(const Task& task, Body run) const {
-  try {
-    run();
-    return nullptr;
-  } catch (const Error& error) {
-    return MakeFailure(error, task);
-  } catch (const std::bad_alloc&) {
-    return MakeFailure(Error(207001, "task-out-of-memory", "host memory ran out"), task);
-  } catch (const std::exception& error) {
-    return MakeFailure(Error(500000, "task-exception", error.what()), task);
-  }
-}
-
 // --- small tasks, run by the thread that submits them
 
 // Under lock_, when the stream is idle: whether the calling thread may run the task here and now.
@@ -154,27 +137,25 @@ bool Stream::MayRunAtOnce(const Task& task) const {
 // Under lock_, which it gives back. Who holds it while the stream is idle is the only one to run it, and as
 // long as nobody knows of the task's position nobody can wait for it: so there is nothing to tell anyone.
 uint64_t Stream::RunAtOnce(Task& task) {
-  std::unique_ptr<TaskFailure> failure;
   uint64_t position;
-  {
+  auto run = [&] {
     std::lock_guard guard(lock_, std::adopt_lock);
     NoCancellation no_cancellation;
     DefaultFloatMode float_mode;
     const TaskType& type = *task.type;
-    if (type.run != nullptr) failure = Attempt(task, [&] { type.run(task.payload); });
+    std::optional<TaskFailure> result = RunReadyTask(task);
     if (type.destroy != nullptr) type.destroy(task.payload);
     position = ++head_;
     completed_.store(position, std::memory_order_release);
     queue_.Publish();
+    return result;
+  };
+  std::optional<TaskFailure> failure = run();
+  if (failure) [[unlikely]] {
+    failure->number = position - opened_at_;
+    StoreFailure(std::move(*failure));
   }
-  if (failure != nullptr) [[unlikely]]
-    StoreFailure(std::move(failure));
   return position;
-}
-
-std::unique_ptr<TaskFailure> Stream::MakeFailure(const Error& error, const Task& task) const {
-  return std::make_unique<TaskFailure>(TaskFailure{error.code(), error.id(), error.sentence(),
-                                                   task.type->name, task.call, head_ + 1 - opened_at_});
 }
 
 void Stream::Yield(TaskCost cost) {
@@ -282,7 +263,17 @@ ParkPlace Stream::parked_at() {
   return state() == StreamState::kParked ? place_ : ParkPlace{};
 }
 
-bool Stream::CancelPark(uint64_t serial) {
+void Stream::LimitPark(uint64_t serial, int64_t deadline_ns) noexcept {
+  std::exception_ptr failure;
+  try {
+    return TheEngine().WatchDeadline(*this, serial, deadline_ns);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  CancelPark(serial, failure);  // better than to wait for ever
+}
+
+bool Stream::CancelPark(uint64_t serial, const std::exception_ptr& failure) {
   for (;;) {
     {
       std::lock_guard guard(run_lock_);
@@ -292,6 +283,7 @@ bool Stream::CancelPark(uint64_t serial) {
       if (result == CancelResult::kGone) return false;
       if (result == CancelResult::kDone) {
         timed_out_ = true;
+        park_failure_ = failure;
         place_ = {};
         Apply(StreamCommand::kFulfil);
         break;

@@ -6,6 +6,7 @@
 #include "base/fork.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
+#include "runtime/run_task.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
@@ -103,8 +104,8 @@ void TaskGroup::RunStep(uint32_t step) {
     running_ = latest();
     CheckBlocks();
   }
-  const Task& task = running_->tasks[step];
-  task.type->run(task.payload);
+  if (std::optional<TaskFailure> failure = RunTask(running_->tasks[step])) [[unlikely]]
+    throw FailedPart{std::move(*failure)};
 }
 
 void TaskGroup::CheckBlocks() const {

@@ -252,12 +252,12 @@ TEST_F(ThreadRing, AFailureOfASmallTaskIsKeptForWhoWaits) {
   stream.Submit(MakeTask(EmptyTask{}, kSmall));
   EXPECT_EQ(CodeOf([&] { stream.Submit(MakeTask(FailTask{}, kSmall)); }), 0);
   Wait(stream);
-  std::unique_ptr<TaskFailure> failure = stream.TakeFailure();
-  ASSERT_NE(failure, nullptr);
+  std::optional<TaskFailure> failure = stream.TakeFailure();
+  ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->code, 507899);
-  EXPECT_STREQ(failure->task, "fail");
+  EXPECT_STREQ(failure->task.kind, "fail");
   EXPECT_EQ(failure->number, 2u);
-  EXPECT_EQ(stream.TakeFailure(), nullptr);
+  EXPECT_FALSE(stream.TakeFailure().has_value());
 }
 
 TEST_F(ThreadRing, ADroppedStreamRunsNoSmallTask) {
@@ -432,8 +432,8 @@ TEST_F(ThreadRing, AWaitWithALimitFails) {
   event.MakeWait(waiting, 1'000'000);
   waiting.Submit(MakeTask(EmptyTask{}));
   Wait(waiting);
-  std::unique_ptr<TaskFailure> failure = waiting.TakeFailure();
-  ASSERT_NE(failure, nullptr);
+  std::optional<TaskFailure> failure = waiting.TakeFailure();
+  ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->code, 107020);
   EXPECT_TRUE(event.AllWaitsPassed());
   DestroyEvent(event);

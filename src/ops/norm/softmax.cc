@@ -1,6 +1,7 @@
 // Softmax along one dimension. Each row is converted to f32 (or f64), and there the largest element
 // is subtracted first, so nothing overflows. Rows that do not lie along memory are taken a few side
-// by side, as their elements do.
+// by side, as their elements do. Of long rows nothing is kept between the passes: memory for it would be
+// larger than the tensor, and computing an exponential again takes about as long as fetching it.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -27,17 +28,19 @@ struct SoftmaxBody {
 
   static constexpr int64_t kTile = 256;   // rows side by side
   static constexpr int64_t kGroup = 256;  // of their elements are added up before the sums go on to f64
+  static constexpr int64_t kMostKept = (2 << 20) / sizeof(T);  // elements, by each core
+
+  int64_t width() const { return side_by_side ? kTile : 1; }
+  bool keeps() const { return std::max(axis.size, kBlock) * width() <= kMostKept; }
+  bool buffered() const { return side_by_side || !in.direct() || !out.direct(); }
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + rows.offset(0), frame.at[bindings[1]] + rows.offset(1)};
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size);
     ParallelFor(rows.count(), grain, [&](int64_t begin, int64_t end) {
-      bool buffered = side_by_side || !in.direct() || !out.direct();
-      int64_t width = side_by_side ? kTile : 1;
-      auto buffer =
-          buffered
-              ? std::make_unique_for_overwrite<T[]>(static_cast<size_t>(std::max(axis.size, kBlock) * width))
-              : nullptr;
+      auto buffer = buffered() && keeps() ? std::make_unique_for_overwrite<T[]>(
+                                                static_cast<size_t>(std::max(axis.size, kBlock) * width()))
+                                          : nullptr;
       rows.Walk(base, begin, end, [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
     });
   }
@@ -49,7 +52,36 @@ struct SoftmaxBody {
       }
       return;
     }
-    for (int64_t i = 0; i < n; ++i) Row(dst + i * rows.step(0), src + i * rows.step(1), buffer);
+    for (int64_t i = 0; i < n; ++i) {
+      char *to = dst + i * rows.step(0), *from = const_cast<char*>(src) + i * rows.step(1);
+      buffered() && buffer == nullptr ? LongRow(to, from) : Row(to, from, buffer);
+    }
+  }
+
+  // In blocks, whose sums are added in f64.
+  void LongRow(char* dst, const char* src) const {
+    alignas(64) T x[kBlock], y[kBlock];
+    auto load = [&](int64_t i, int64_t n) {
+      return static_cast<const T*>(in.Load(x, src + i * axis.in_step, n));
+    };
+    T most = -std::numeric_limits<T>::infinity();
+    double sum = 0;
+    for (int64_t i = 0; i < axis.size; i += kBlock) {
+      const int64_t n = std::min(kBlock, axis.size - i);
+      const T of_block = loops->max(load(i, n), n);
+      most = of_block > most || of_block != of_block ? of_block : most;
+    }
+    for (int64_t i = 0; i < axis.size; i += kBlock) {
+      const int64_t n = std::min(kBlock, axis.size - i);
+      sum += static_cast<double>(loops->exp_sum(y, load(i, n), most, n));
+    }
+    const T factor = static_cast<T>(1 / sum);
+    for (int64_t i = 0; i < axis.size; i += kBlock) {
+      const int64_t n = std::min(kBlock, axis.size - i);
+      loops->exp_sum(y, load(i, n), most, n);
+      loops->scale(y, factor, n);
+      out.Store(dst + i * axis.out_step, y, n, false);
+    }
   }
 
   void Row(char* dst, const char* src, T* buffer) const {
@@ -72,7 +104,7 @@ struct SoftmaxBody {
     return buffer;
   }
 
-  // `n` rows at a time; buffer holds element k of each row at buffer[k * n].
+  // `n` rows at a time; buffer holds element k of each row at buffer[k * n], if there is one.
   void Tile(char* dst, const char* src, int64_t n, T* buffer) const {
     alignas(64) T most[kTile], sum[kTile], row[kTile];
     alignas(64) double total[kTile] = {};
@@ -81,16 +113,23 @@ struct SoftmaxBody {
     for (int64_t k = 0; k < axis.size; ++k) {
       loops->max_of(most, static_cast<const T*>(in.Load(row, src + k * axis.in_step, n)), n);
     }
-    for (int64_t k = 0; k < axis.size; ++k) {
+    alignas(64) T last[kTile], unused[kTile] = {};
+    auto exps = [&](int64_t k, T* sums) {
       const auto* x = static_cast<const T*>(in.Load(row, src + k * axis.in_step, n));
-      loops->exp_add(buffer + k * n, sum, x, most, n);
+      T* to = buffer == nullptr ? last : buffer + k * n;
+      loops->exp_add(to, sums, x, most, n);
+      return to;
+    };
+    for (int64_t k = 0; k < axis.size; ++k) {
+      exps(k, sum);
       if ((k + 1) % kGroup != 0) continue;
       for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(std::exchange(sum[i], T{0}));
     }
     for (int64_t i = 0; i < n; ++i) sum[i] = static_cast<T>(1 / (total[i] + static_cast<double>(sum[i])));
     for (int64_t k = 0; k < axis.size; ++k) {
-      loops->scale_by(buffer + k * n, sum, n);
-      out.Store(dst + k * axis.out_step, buffer + k * n, n, false);
+      T* y = buffer == nullptr ? exps(k, unused) : buffer + k * n;
+      loops->scale_by(y, sum, n);
+      out.Store(dst + k * axis.out_step, y, n, false);
     }
   }
 };

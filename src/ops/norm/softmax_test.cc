@@ -62,6 +62,12 @@ TEST_P(Softmax, OddShapes) {
   }
 }
 
+// So long that nothing is kept between the passes.
+TEST_P(Softmax, LongRows) {
+  EXPECT_LE(Error(DType::kF32, {2100, 260}, Layout::kPacked, Layout::kPacked, 0, rng_), 4e-7);
+  EXPECT_LE(Error(DType::kF16, {530'000}, Layout::kStepped, Layout::kPacked, 0, rng_), 5e-4);
+}
+
 TEST_P(Softmax, SmallResultsAreAccurateToo) {
   Sample in(DType::kF32, {88}), out(DType::kF32, {88});
   for (int i = 0; i < 88; ++i) static_cast<float*>(in.tensor.data)[i] = -static_cast<float>(i) + 0.013f * i;

@@ -41,8 +41,28 @@ TEST_F(StreamFailure, ByDefaultLaterTasksRunAndTheErrorIsToldOnce) {
   Fail(stream);
   Mark(stream, 'a');
   EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(stream),
-                 "task 1 of the stream.*submitted by aclrtMemcpyAsync");
+                 "task 1 of stream.*submitted by aclrtMemcpyAsync");
   EXPECT_EQ(order_, "a");
+  EXPECT_OK(aclrtSynchronizeStream(stream));
+}
+
+TEST_F(StreamFailure, OfAModelNamesTheNodeAndTheCallThatSubmittedIt) {
+  aclrtStream stream = NewStream();
+  void* memory = nullptr;
+  EXPECT_OK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  EXPECT_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(aclrtMemsetAsync(memory, 64, 0, 64, stream));
+  Fail(stream);
+  aclmdlRI model = nullptr;
+  EXPECT_OK(aclmdlRICaptureEnd(stream, &model));
+  for (int launch = 0; launch < 2; ++launch) {
+    EXPECT_OK(aclmdlRIExecuteAsync(model, stream));
+    EXPECT_REFUSED(
+        ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(stream),
+        "task [0-9]+ of stream [0-9]+ .model launch, submitted by aclmdlRIExecuteAsync. failed at node 1 "
+        "of model [0-9]+ .host-to-host memcpy, submitted by aclrtMemcpyAsync.: ");
+  }
+  EXPECT_OK(aclmdlRIDestroy(model));
   EXPECT_OK(aclrtSynchronizeStream(stream));
 }
 
@@ -52,7 +72,7 @@ TEST_F(StreamFailure, TheFirstOfSeveralIsTold) {
   Fail(stream);
   Fail(stream);
   EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(stream),
-                 "task [0-9]+ of the stream.*aclrtMemcpyAsync");
+                 "task [0-9]+ of stream.*aclrtMemcpyAsync");
   EXPECT_OK(aclrtSynchronizeStream(stream));
 }
 
