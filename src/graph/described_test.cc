@@ -55,7 +55,7 @@ class Described : public testing::Test {
       out.push_back(place(PackedBytes(type.dtype, CountOf(type.shape))));
     InstanceOf(rt::DeviceAt(0), op)->Execute(*stream_, in, out);
     rt::TheEngine().WaitFor(*stream_, stream_->tail(), -1);
-    if (auto failure = stream_->TakeFailure()) throw Error(failure->code, failure->id, failure->sentence);
+    if (auto failure = stream_->TakeFailure()) throw Error(failure->code, failure->id, failure->Sentence());
     std::vector<Constant> results;
     for (size_t i = 0; i < out.size(); ++i) {
       auto result = std::make_shared<HostTensor>(op.results[i].dtype, op.results[i].shape);
