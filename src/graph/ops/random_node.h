@@ -15,11 +15,12 @@ namespace belay::graph::samples {
 
 class RandomNode {
  public:
-  RandomNode(const OpSchema& schema, uint32_t seed) : random_(seed) {
+  // `large`: with tensors that several cores share.
+  RandomNode(const OpSchema& schema, uint32_t seed, bool large = false) : random_(seed), large_(large) {
     node_.name = "n";
     node_.type = schema.type;
     node_.outputs = static_cast<int>(schema.outputs.size());
-    for (int64_t rank = Below(5); rank > 0; --rank) common_.push_back(Pick(kSizes));
+    for (int64_t rank = Below(5); rank > 0; --rank) common_.push_back(Size());
     for (const PortSchema& port : schema.inputs) AddInputs(port.kind);
     for (const AttributeSchema& attribute : schema.attributes) {
       if (attribute.required || OneIn(2)) node_.attributes[attribute.name] = Value(attribute.kind);
@@ -31,6 +32,7 @@ class RandomNode {
 
  private:
   static constexpr int64_t kSizes[] = {0, 1, 1, 2, 2, 3, 4};
+  static constexpr int64_t kLargeSizes[] = {3, 30, 40, 50};
 #ifdef BELAY_ASAN
   // UBSan reports what sums and products of the largest numbers do, which wrap around elsewhere.
   static constexpr int64_t kWhole[] = {-2, -1, 0, 0, 1, 1, 2, 3, 4, 1000};
@@ -59,6 +61,8 @@ class RandomNode {
     return from[Below(kCount)];
   }
 
+  int64_t Size() { return large_ ? Pick(kLargeSizes) : Pick(kSizes); }
+
   void AddInputs(PortKind kind) {
     if (kind == PortKind::kOptional && OneIn(3)) return inputs_.push_back(nullptr);
     for (int64_t count = kind == PortKind::kDynamic ? Below(4) : 1; count > 0; --count)
@@ -69,7 +73,7 @@ class RandomNode {
     Shape shape = common_;
     if (OneIn(2)) {
       shape = {};
-      for (int64_t rank = Below(5); rank > 0; --rank) shape.push_back(Pick(kSizes));
+      for (int64_t rank = Below(5); rank > 0; --rank) shape.push_back(Size());
     }
     const DType dtype = Pick(kTypes);
     auto tensor = std::make_shared<HostTensor>(dtype, shape);
@@ -117,6 +121,7 @@ class RandomNode {
   }
 
   std::mt19937 random_;
+  bool large_;
   Shape common_;
   Node node_;
   std::vector<Constant> inputs_;
