@@ -13,6 +13,12 @@ void MakeRoom(Vector& vector) {
   if (vector.size() == vector.capacity()) vector.reserve(std::max<size_t>(4, 2 * vector.size()));
 }
 
+// Room for `count` elements, so that the vector may come to hold them without asking for memory.
+template <class Vector>
+void MakeRoomFor(Vector& vector, size_t count) {
+  if (count > vector.capacity()) vector.reserve(std::max<size_t>(count, 2 * vector.capacity()));
+}
+
 // Undoes what was done unless it is told to keep it.
 template <class Undo>
 class Rollback {

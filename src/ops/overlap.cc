@@ -1,6 +1,7 @@
 #include "ops/overlap.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "base/error.h"
@@ -16,16 +17,18 @@ intptr_t End(const Binding& binding) { return reinterpret_cast<intptr_t>(binding
 class Sums {
  public:
   void Add(int64_t stride, int64_t most) {
-    if (stride != 0 && most != 0) terms_.push_back({stride, most, 0, 0});
+    if (stride != 0 && most != 0) terms_[count_++] = {stride, most, 0, 0};
   }
 
   // Also true when that takes too long to find out.
   bool Reach(int64_t sum) {
-    std::sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) { return a.stride > b.stride; });
+    std::sort(terms_.begin(), terms_.begin() + static_cast<ptrdiff_t>(count_),
+              [](const Term& a, const Term& b) { return a.stride > b.stride; });
     int64_t reach = 0, divisor = 0;
-    for (auto term = terms_.rbegin(); term != terms_.rend(); ++term) {
-      term->reach = reach += term->stride * term->most;
-      term->divisor = divisor = std::gcd(divisor, term->stride);
+    for (size_t i = count_; i-- > 0;) {
+      Term& term = terms_[i];
+      term.reach = reach += term.stride * term.most;
+      term.divisor = divisor = std::gcd(divisor, term.stride);
     }
     return Search(0, sum);
   }
@@ -38,9 +41,9 @@ class Sums {
 
   bool Search(size_t i, int64_t sum) {
     if (sum == 0) return true;
-    if (i == terms_.size() || sum < 0 || sum > terms_[i].reach || sum % terms_[i].divisor != 0) return false;
+    if (i == count_ || sum < 0 || sum > terms_[i].reach || sum % terms_[i].divisor != 0) return false;
     if (++steps_ > kMostSteps) return true;
-    const int64_t rest = i + 1 < terms_.size() ? terms_[i + 1].reach : 0;
+    const int64_t rest = i + 1 < count_ ? terms_[i + 1].reach : 0;
     const Term& term = terms_[i];
     const int64_t least = sum <= rest ? 0 : (sum - rest + term.stride - 1) / term.stride;
     for (int64_t x = std::min(term.most, sum / term.stride); x >= least; --x) {
@@ -50,7 +53,9 @@ class Sums {
   }
 
   static constexpr int kMostSteps = 1 << 14;
-  std::vector<Term> terms_;
+  // A term for each dimension of both views, and one for the bits of each one's elements.
+  std::array<Term, 2 * (tensor::kMaxRank + 1)> terms_;
+  size_t count_ = 0;
   int steps_ = 0;
 };
 

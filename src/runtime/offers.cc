@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
+#include "base/room.h"
 #include "base/system_limit.h"
 
 namespace belay::rt {
@@ -75,6 +76,8 @@ OfferName Offers::Add(const OfferRecord& record) {
   }
   uint32_t index = used_;
   if (free_.empty()) {
+    MakeRoomFor(free_, used_ + 1);
+    MakeRoomFor(lingering_, used_ + 1);
     ++used_;
   } else {
     index = free_.back();
@@ -124,21 +127,27 @@ bool Offers::TryRelease(const OfferName& name) {
 }
 
 void Offers::Release(const OfferName& name, WordPair* words) {
-  constexpr size_t kAtATime = 4;
+  constexpr size_t kOthersAtATime = 3;
   std::lock_guard guard(lock_);
-  lingering_.push_front({name.index, words});
-  Sweep(kAtATime);
+  const Lingering gone{name.index, words};
+  if (LockedByAnother(file_, ByteOfOffer(gone.index))) {
+    lingering_.push_back(gone);
+  } else {
+    Reuse(gone);
+  }
+  Sweep(kOthersAtATime);
 }
 
 // Looks at `most` of those that linger, and at others next time.
 void Offers::Sweep(size_t most) {
   for (size_t left = std::min(most, lingering_.size()); left != 0; --left) {
-    Lingering first = lingering_.front();
-    lingering_.pop_front();
-    if (LockedByAnother(file_, ByteOfOffer(first.index))) {
-      lingering_.push_back(first);
+    if (next_look_ >= lingering_.size()) next_look_ = 0;
+    if (LockedByAnother(file_, ByteOfOffer(lingering_[next_look_].index))) {
+      ++next_look_;
     } else {
-      Reuse(first);
+      Reuse(lingering_[next_look_]);
+      lingering_[next_look_] = lingering_.back();
+      lingering_.pop_back();
     }
   }
 }
@@ -161,6 +170,7 @@ WordPair* Offers::TakeWords() {
            "destroyed, but those who imported them hold on to them",
            kMaxSharedWords, lingering_.size());
     }
+    MakeRoomFor(free_words_, words_used_ + 1);
     return &base_->words[words_used_++];
   }
   WordPair* words = free_words_.back();

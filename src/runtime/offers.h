@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <span>
 #include <string>
@@ -87,11 +86,13 @@ class Offers {
   uint64_t file_device_ = 0;
   uint64_t file_inode_ = 0;
   OfferFile* base_ = nullptr;
+  // These have room for all that is in use, so that what ends needs no memory.
   std::vector<uint32_t> free_;
   uint32_t used_ = 0;
   size_t words_used_ = 0;
   std::vector<WordPair*> free_words_;
-  std::deque<Lingering> lingering_;  // withdrawn, and still imported when last looked at
+  std::vector<Lingering> lingering_;  // withdrawn, and still imported when last looked at
+  size_t next_look_ = 0;              // among them
 };
 
 // "belay-<pid>-<index>-<nonce>", at most 64 characters. Throws 107017 for text that is no such key.

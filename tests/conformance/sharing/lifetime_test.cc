@@ -308,6 +308,7 @@ TEST_F(SharedLife, TheLimitOfMappingsIsNamed) {
     EXPECT_OK(aclrtSetDevice(1));  // whose memory is not opened yet
     EXPECT_REFUSED(100000, aclrtFree(nullptr), "null");
     size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    auto room = std::make_unique<char[]>(100'000);  // of the heap, which does not grow at the limit either
     // Every other page of a range is another mapping.
     size_t bytes = 400'000 * page;
     auto* range = static_cast<char*>(
@@ -316,11 +317,13 @@ TEST_F(SharedLife, TheLimitOfMappingsIsNamed) {
     while (at < bytes && mprotect(range + at, page, PROT_READ) == 0) at += 2 * page;
     // The last ones: pages that do not join what lies beside them.
     std::vector<void*> rest;
+    rest.reserve(64);
     for (int protection = PROT_READ;; protection ^= PROT_READ ^ PROT_EXEC) {
       void* last = mmap(nullptr, page, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
       if (last == MAP_FAILED) break;
       rest.push_back(last);
     }
+    room.reset();
     aclrtNotify notify = nullptr;
     EXPECT_REFUSED(507022, aclrtNotifyImportByKey(&notify, key.text, 0), "vm.max_map_count");
     void* p = nullptr;
