@@ -28,7 +28,7 @@ def check_links(home):
 def check_debug_apart(home):
     """Nothing that only a debugger reads is in what programs load; it lies where gdb looks for it."""
     for path in [*(home / 'lib64').glob('lib*.so'), *(home / 'bin').iterdir()]:
-        if path.is_symlink() or path.read_bytes()[:4] != b'\x7fELF':
+        if path.is_symlink() or not path.is_file() or path.read_bytes()[:4] != b'\x7fELF':
             continue
         sections = subprocess.run(['readelf', '-SW', path], capture_output=True, text=True).stdout
         check('.debug_info' not in sections and '.gnu_debuglink' in sections, f'{path} has its debug information')
