@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build toolkit test test-sanitize test-clients test-asan test-tsan fuzz check bench clean
+.PHONY: help run build toolkit test test-sanitize test-clients test-asan test-tsan fuzz chaos check bench clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= build/toolkit
@@ -58,7 +58,7 @@ test-tsan: deps-sanitize
 	@cmake --preset tsan $(CMAKE_QUIET)
 	@cmake --build build-tsan -j $(JOBS)
 	@TSAN_OPTIONS=second_deadlock_stack=1:die_after_fork=0:report_thread_leaks=0 \
-	  $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance|stress|guest)'
+	  $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance|stress|chaos|guest)'
 
 fuzz: deps-fuzz   ## run each fuzzer for 60 seconds (SECONDS_EACH=), ARGS= goes to libFuzzer
 	@cmake --preset fuzz $(CMAKE_QUIET)
@@ -67,6 +67,11 @@ fuzz: deps-fuzz   ## run each fuzzer for 60 seconds (SECONDS_EACH=), ARGS= goes 
 
 test-clients: toolkit deps-clients  ## onnxruntime-cann from PyPI, on the toolkit (MODES= some of its modes)
 	@scripts/test-clients $(PREFIX) $(MODES)
+
+chaos: deps-test  ## ten minutes (SECONDS_EACH=) of random programs from which memory, files and threads are taken away
+	@cmake --preset dev $(CMAKE_QUIET)
+	@cmake --build build -j $(JOBS) --target chaos
+	@build/bin/chaos $(if $(filter command line,$(origin SECONDS_EACH)),$(SECONDS_EACH),600)
 
 check: deps-check ## what the sources promise: format, layers, sizes, message ids, tests and files that documents name
 	@scripts/check-format

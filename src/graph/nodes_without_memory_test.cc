@@ -1,5 +1,5 @@
-// Nodes of every operator where memory runs out on the way, on whichever core: they fail, and can be evaluated
-// again.
+// Nodes of every operator where memory runs out on the way, on whichever core: they fail, and can be
+// evaluated again.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
