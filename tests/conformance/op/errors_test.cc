@@ -45,6 +45,7 @@ class OpErrors : public RuntimeTest {
     attr_ = aclopCreateAttr();
   }
   void TearDown() override {
+    EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);  // what was queued works on the memory
     aclopDestroyAttr(attr_);
     aclDestroyTensorDesc(desc_);
     aclDestroyDataBuffer(buffer_);
