@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/sanitizer.h"
+
 namespace belay::graph {
 namespace {
 
@@ -20,7 +22,7 @@ bool Refuse() {
   return true;
 }
 
-bool Refuses(size_t bytes) {
+[[maybe_unused]] bool Refuses(size_t bytes) {
   switch (g_mode.load(std::memory_order_relaxed)) {
     case Mode::kOff:
       return false;
@@ -69,6 +71,8 @@ bool FailingMemory::Disarm() {
 
 }  // namespace belay::graph
 
+// A sanitizer has its own, which libraries beside this program use, too.
+#if !defined(BELAY_ASAN) && !defined(BELAY_TSAN)
 void* operator new(size_t bytes) {
   if (belay::graph::Refuses(bytes)) throw std::bad_alloc();
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
@@ -80,3 +84,4 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+#endif
