@@ -114,8 +114,9 @@ Attribute AttributeOf(const Node& node, const AttributeSchema& schema) {
 void CheckAttributes(const Node& node, const OpSchema& schema) {
   for (const auto& [name, value] : node.attributes) {
     if (IsNote(node, name)) continue;
-    auto known = std::find_if(schema.attributes.begin(), schema.attributes.end(),
-                              [&](const AttributeSchema& attribute) { return name == attribute.name; });
+    auto known =
+        std::find_if(schema.attributes.begin(), schema.attributes.end(),
+                     [&wanted = name](const AttributeSchema& attribute) { return wanted == attribute.name; });
     if (known == schema.attributes.end()) {
       Fail(kGraphInvalid, "graph-attribute-unknown", "node '{}' ({}) has an attribute '{}'; {}", node.name,
            node.type, name, NamesOf(schema));
