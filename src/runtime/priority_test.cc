@@ -29,21 +29,10 @@ struct GateTask {
 };
 
 // One worker and nobody who helps: streams run one after another.
-class Priority : public testing::Test {
+class Priority : public WorkersTest {
  protected:
-  void SetUp() override {
-    TheDevice();
-    engine_ = std::make_unique<ThreadEngine>(ThreadEngineConfig{1, false});
-    InstallThreadEngine(engine_.get());
-    context_ = &CreateContext(TheDevice(), false);
-  }
-  void TearDown() override {
-    DestroyContext(*context_, true);
-    engine_->Stop();
-    InstallThreadEngine(nullptr);
-  }
+  Priority() : WorkersTest(1) {}
   Stream& NewStream(uint32_t priority) { return context_->CreateStream({.priority = priority}); }
-  static void Wait(Stream& stream) { TheEngine().WaitFor(stream, stream.tail(), -1); }
   void CloseGate() {
     NewStream(0).Submit(MakeTask(GateTask{&gate_}));
     while (gate_ != 1) std::this_thread::yield();
@@ -62,8 +51,6 @@ class Priority : public testing::Test {
 
   std::atomic<int> gate_{0};
   std::vector<uint32_t> order_;
-  std::unique_ptr<ThreadEngine> engine_;
-  Context* context_ = nullptr;
 };
 
 TEST_F(Priority, TheHighestRunsFirst) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "runtime/capture.h"
@@ -14,6 +15,7 @@
 #include "runtime/event.h"
 #include "runtime/model_ri.h"
 #include "runtime/step_engine.h"
+#include "runtime/thread_engine.h"
 
 namespace belay::rt::rings {
 
@@ -74,5 +76,27 @@ int CodeOf(F&& call) {
     return error.code();
   }
 }
+
+// So many workers, and no host that helps.
+class WorkersTest : public testing::Test {
+ protected:
+  explicit WorkersTest(int workers) : workers_(workers) {}
+  void SetUp() override {
+    TheDevice();
+    engine_ = std::make_unique<ThreadEngine>(ThreadEngineConfig{workers_, false});
+    InstallThreadEngine(engine_.get());
+    context_ = &CreateContext(TheDevice(), false);
+  }
+  void TearDown() override {
+    DestroyContext(*context_, true);
+    engine_->Stop();
+    InstallThreadEngine(nullptr);
+  }
+  static void Wait(Stream& stream) { TheEngine().WaitFor(stream, stream.tail(), -1); }
+
+  const int workers_;
+  std::unique_ptr<ThreadEngine> engine_;
+  Context* context_ = nullptr;
+};
 
 }  // namespace belay::rt::rings

@@ -60,27 +60,13 @@ struct SetFlag {
   }
 };
 
-class Polls : public testing::Test {
+class Polls : public WorkersTest {
  protected:
-  void SetUp() override {
-    TheDevice();
-    engine_ = std::make_unique<ThreadEngine>(ThreadEngineConfig{2, false});
-    InstallThreadEngine(engine_.get());
-    context_ = &CreateContext(TheDevice(), false);
-  }
-  void TearDown() override {
-    DestroyContext(*context_, true);
-    engine_->Stop();
-    InstallThreadEngine(nullptr);
-  }
+  Polls() : WorkersTest(2) {}
   Stream& NewStream() { return context_->CreateStream({}); }
-  static void Wait(Stream& stream) { TheEngine().WaitFor(stream, stream.tail(), -1); }
   static void Await(const std::atomic<int>& count, int least) {
     while (count < least) std::this_thread::yield();
   }
-
-  std::unique_ptr<ThreadEngine> engine_;
-  Context* context_ = nullptr;
 };
 
 TEST_F(Polls, WhatOnlyThisProcessWritesIsLookedAtWhenItIsWritten) {
