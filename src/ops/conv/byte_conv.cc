@@ -192,7 +192,9 @@ void PlanPlainByteConv(Plan& plan, const ByteConvArgs& args) {
 
 void PlanByteConv(Plan& plan, const ByteConvArgs& args) {
   if (args.conv.out.tensor->empty()) return;
-  if (!ConvolvesBytes()) return PlanPlainByteConv(plan, args);
+  constexpr int64_t kMostProducts = INT32_MAX / (255 * 128);  // whose sum fits 32 bits, whatever the bytes
+  if (!ConvolvesBytes() || ConvDepth(CheckedGeometry(args.conv)) > kMostProducts)
+    return PlanPlainByteConv(plan, args);
   const Constants constants(args);
   const ByteConvSpec spec = SpecOf(args, constants);
   for (int width : {ParallelWidth(), 1}) {  // parts may want their weights in different ways

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_parts.h"
+#include "ops/conv/deep_conv.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
 #include "tensor/codes.h"
@@ -175,7 +176,8 @@ class Builder {
   }
 
   std::optional<PackedWeights> Pack(const ConvGeometry& geometry) {
-    if (args_.transposed || type_ != DType::kF32 || args_.constant_weight == nullptr) return std::nullopt;
+    if (args_.transposed || type_ != DType::kF32 || args_.constant_weight == nullptr || IsDeep(geometry))
+      return std::nullopt;
     const ConvSpec spec = SpecOf(Flattened(geometry));
     if (args_.bf16) {
       ConvSpec rounded = spec;
@@ -224,10 +226,21 @@ class Builder {
   // Weights that change would have to be mixed at each run.
   bool ByWinograd(const ConvSpec& spec) const {
     return (args_.constant_weight != nullptr || args_.packed_weight != nullptr) && !args_.exact &&
-           WinogradPays(spec);
+           WinogradPays(spec) && WeightsMix();
+  }
+
+  bool WeightsMix() const {
+    const PackedWeights* packed = args_.packed_weight;
+    if (packed != nullptr && packed->machine == WinogradConv().machine())
+      return true;  // seen when it was packed
+    return WinogradMixes(reinterpret_cast<const float*>(PlainWeights().get()), args_.weight.tensor->count());
   }
 
   void Ready(const ConvSpec& spec) {
+    if (type_ == DType::kF32 && IsDeep(spec.geometry)) {
+      body_.ready = ReadyBy(args_.transposed ? PlainConv() : DeepConv(), spec, ParallelWidth());
+      return;
+    }
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
     if (best != nullptr && type_ == DType::kF32 && args_.bf16 && !args_.transposed &&
         ReadyRounded(*best, spec))

@@ -63,6 +63,22 @@ double ConvFlops(const ConvGeometry& g) {
          static_cast<double>(g.kernel[0] * g.kernel[1] * g.kernel[2]);
 }
 
+int64_t ConvDepth(const ConvGeometry& g) {
+  int64_t depth = g.in_channels / g.groups;
+  for (int d = 0; d < 3; ++d) {
+    // Of a transposed one each tap that meets a pixel comes from a pixel of its own.
+    const int64_t taps =
+        g.transposed && g.dilation[d] == 1 ? (g.kernel[d] + g.stride[d] - 1) / g.stride[d] : g.kernel[d];
+    depth *= std::min(taps, g.in[d]);
+  }
+  return depth;
+}
+
+bool IsDeep(const ConvGeometry& g) {
+  constexpr int64_t kDeep = 64 * 1024;
+  return ConvDepth(g) > kDeep;
+}
+
 ConvGeometry Flattened(const ConvGeometry& g) {
   for (int d = 0; d < 3; ++d) {
     if (g.kernel[d] != 1 || g.stride[d] != 1 || g.before[d] != 0 || g.after[d] != 0) return g;

@@ -21,6 +21,11 @@ std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width);
 
 double ConvFlops(const ConvGeometry& geometry);
 
+// The most products that an element of the result is the sum of.
+int64_t ConvDepth(const ConvGeometry& geometry);
+// So many that a sum in FLOAT one after the other would show it.
+bool IsDeep(const ConvGeometry& geometry);
+
 // Where one dimension does not need to be three: a product of matrices.
 ConvGeometry Flattened(const ConvGeometry& geometry);
 

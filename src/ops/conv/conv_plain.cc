@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ops/conv/conv_backend.h"
+#include "ops/conv/conv_parts.h"
+#include "ops/conv/deep_conv.h"
 
 namespace belay::ops {
 
@@ -46,22 +48,22 @@ void Pack(const ConvGeometry& g, const T* from, T* to) {
 }
 
 // Adds one tap to the sums of all groups.
-template <class T>
-void AddTap(const ConvGeometry& g, const T* src, const T* weights, int64_t group_step, T* sums) {
+template <class T, class S>
+void AddTap(const ConvGeometry& g, const T* src, const T* weights, int64_t group_step, S* sums) {
   const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups;
   for (int64_t group = 0; group < g.groups; ++group) {
     const T* w = weights + group * group_step;
     for (int64_t i = 0; i < in; ++i) {
-      const T x = src[group * in + i];
-      T* sum = sums + group * out;
-      for (int64_t o = 0; o < out; ++o) sum[o] += x * w[i * out + o];
+      const S x = src[group * in + i];
+      S* sum = sums + group * out;
+      for (int64_t o = 0; o < out; ++o) sum[o] += x * static_cast<S>(w[i * out + o]);
     }
   }
 }
 
 // The sums of one output position over all taps.
-template <class T>
-void Sum(const ConvGeometry& g, const T* image, const T* weights, const int64_t* at, T* sums) {
+template <class T, class S>
+void Sum(const ConvGeometry& g, const T* image, const T* weights, const int64_t* at, S* sums) {
   const int64_t pair = g.in_channels / g.groups * (g.out_channels / g.groups);
   for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
     const int64_t z = Source(g, 0, at[0], kd);
@@ -78,21 +80,23 @@ void Sum(const ConvGeometry& g, const T* image, const T* weights, const int64_t*
   }
 }
 
-template <class T>
+// T: of the elements; S: of the sums.
+template <class T, class S>
 void Run(const ConvSpec& spec, const ConvCall& call) {
   const ConvGeometry& g = spec.geometry;
   const auto* src = static_cast<const T*>(call.src);
   const auto* bias = static_cast<const T*>(call.bias);
   auto* dst = static_cast<T*>(call.dst);
   const int64_t image = g.in[0] * g.in[1] * g.in[2] * g.in_channels;
-  std::vector<T> sums(static_cast<size_t>(g.out_channels));
+  std::vector<S> sums(static_cast<size_t>(g.out_channels));
   for (int64_t n = 0; n < g.batch; ++n) {
     int64_t at[3];
     for (at[0] = 0; at[0] < g.out[0]; ++at[0]) {
       for (at[1] = 0; at[1] < g.out[1]; ++at[1]) {
         for (at[2] = 0; at[2] < g.out[2]; ++at[2], dst += g.out_channels) {
           for (size_t c = 0; c < sums.size(); ++c) {
-            sums[c] = (spec.bias ? bias[c] : T{0}) + (spec.residual ? dst[c] : T{0});
+            sums[c] =
+                static_cast<S>(spec.bias ? bias[c] : T{0}) + static_cast<S>(spec.residual ? dst[c] : T{0});
           }
           Sum(g, src + n * image, static_cast<const T*>(call.weights), at, sums.data());
           for (size_t c = 0; c < sums.size(); ++c) {
@@ -136,9 +140,11 @@ const ConvBackend kPlain = {
     },
     [](const ConvPrimitive& p, const ConvCall& call) {
       if (p.spec.type == ConvType::kF64) {
-        Run<double>(p.spec, call);
+        Run<double, double>(p.spec, call);
+      } else if (IsDeep(p.spec.geometry)) {
+        Run<float, double>(p.spec, call);
       } else {
-        Run<float>(p.spec, call);
+        Run<float, float>(p.spec, call);
       }
       return true;
     },
@@ -147,5 +153,17 @@ const ConvBackend kPlain = {
 }  // namespace
 
 const ConvBackend& PlainConv() { return kPlain; }
+
+const ConvBackend& DeepConv() {
+  static const ConvBackend deep = [] {
+    ConvBackend backend = kPlain;
+    backend.scratch_bytes = [](const ConvPrimitive& p) {
+      return DeepScratchFloats(p.spec) * static_cast<int64_t>(sizeof(float));
+    };
+    backend.run = [](const ConvPrimitive& p, const ConvCall& call) { return RunDeep(p.spec, call); };
+    return backend;
+  }();
+  return deep;
+}
 
 }  // namespace belay::ops

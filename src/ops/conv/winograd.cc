@@ -1,6 +1,7 @@
 #include "ops/conv/winograd.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/conv/winograd_loops.h"
 
@@ -84,6 +85,12 @@ class Run {
 
   void Gather(const Place& place, float* to, int64_t step) const {
     const float* pixels[kTilePixels];
+    Find(place, pixels);
+    winograd_.loops.gather(pixels, g_.in_channels, to, step);
+  }
+
+  // The pixels of the input that a tile is made of.
+  void Find(const Place& place, const float** pixels) const {
     const auto* image =
         static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
     for (int64_t i = 0; i < kTilePixels; ++i) {
@@ -91,7 +98,47 @@ class Run {
       const bool inside = y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
       pixels[i] = inside ? image + (y * g_.in[2] + x) * g_.in_channels : nothing_;
     }
-    winograd_.loops.gather(pixels, g_.in_channels, to, step);
+  }
+
+  struct Tile {
+    const Run* run;
+    const Place& place;
+  };
+
+  // By the definition: a value that is not finite reaches only the pixels that it is part of.
+  void Define(const Place& place, int64_t channel, int64_t count, float* sums) const {
+    const float* pixels[kTilePixels];
+    Find(place, pixels);
+    double totals[kResultPixels][Redo::kMost] = {};
+    for (int64_t i = 0; i < g_.in_channels; ++i) {
+      double kernels[9][Redo::kMost];
+      Kernels(channel, count, i, kernels);
+      for (int p = 0; p < kResultPixels; ++p) {
+        for (int tap = 0; tap < 9; ++tap) {
+          const float* pixel = pixels[(p / kResult + tap / 3) * kTile + p % kResult + tap % 3];
+          if (pixel == nothing_) continue;
+          const auto x = static_cast<double>(pixel[i]);
+          for (int64_t o = 0; o < count; ++o) totals[p][o] += x * kernels[tap][o];
+        }
+      }
+    }
+    for (int p = 0; p < kResultPixels; ++p) {
+      for (int64_t o = 0; o < count; ++o) sums[p * Redo::kMost + o] = static_cast<float>(totals[p][o]);
+    }
+  }
+
+  // What input channel i adds to `count` channels: their kernels, not mixed.
+  void Kernels(int64_t channel, int64_t count, int64_t i, double (*kernels)[Redo::kMost]) const {
+    const int64_t matrix = winograd_.columns * g_.in_channels;
+    for (int64_t o = 0; o < count; ++o) {
+      const int64_t c = channel + o;
+      const float* at =
+          static_cast<const float*>(call_.weights) + (c / kPanel * g_.in_channels + i) * kPanel + c % kPanel;
+      float mixed[kTilePixels], kernel[9];
+      for (int p = 0; p < kTilePixels; ++p) mixed[p] = at[p * matrix];
+      UnmixKernel(mixed, kernel);
+      for (int tap = 0; tap < 9; ++tap) kernels[tap][o] = static_cast<double>(kernel[tap]);
+    }
   }
 
   void Scatter(const Place& place, const float* from, int64_t step) const {
@@ -103,7 +150,12 @@ class Run {
     }
     const ConvSpec& spec = winograd_.spec;
     const auto* bias = spec.bias ? static_cast<const float*>(call_.bias) : nullptr;
-    winograd_.loops.scatter(from, step, bias, g_.out_channels, spec.residual, pixels);
+    const Tile tile{this, place};
+    const Redo redo{&tile, [](const void* of, int64_t channel, int64_t count, float* sums) {
+                      const Tile& t = *static_cast<const Tile*>(of);
+                      t.run->Define(t.place, channel, count, sums);
+                    }};
+    winograd_.loops.scatter(from, step, bias, g_.out_channels, spec.residual, pixels, redo);
     for (float* pixel : pixels) {
       if (pixel != nullptr) winograd_.loops.activate(spec.activation, pixel, g_.out_channels);
     }
@@ -202,6 +254,11 @@ bool WinogradPays(const ConvSpec& spec) {
   const ConvGeometry& g = spec.geometry;
   return WinogradFits(spec) && std::min(g.in_channels, g.out_channels) >= kFewestChannels &&
          TileCount(g) >= kFewestTiles;
+}
+
+bool WinogradMixes(const float* weights, int64_t count) {
+  constexpr float kMost = 1e37f;  // nine of them can be added
+  return std::all_of(weights, weights + count, [](float w) { return std::abs(w) <= kMost; });
 }
 
 void MixKernel(const float* kernel, float* mixed) {

@@ -16,6 +16,9 @@ bool WinogradFits(const ConvSpec& spec);
 // ... and there are channels and pixels enough that it is faster than oneDNN.
 bool WinogradPays(const ConvSpec& spec);
 
+// Whether weights can be told from what they are mixed to: all are finite and none is huge.
+bool WinogradMixes(const float* weights, int64_t count);
+
 // The sixteen mixed elements of the nine of a kernel, and back again.
 void MixKernel(const float* kernel, float* mixed);
 void UnmixKernel(const float* mixed, float* kernel);

@@ -97,7 +97,7 @@ void MultiplyTiles(const float* tiles, const float* weights, int64_t rows, int64
 
 template <class D>
 int64_t Scatter(D d, const float* products, int64_t step, const float* bias, int64_t from, int64_t channels,
-                bool add, float* const* pixels) {
+                bool add, float* const* pixels, const Redo& redo) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = from;
   for (; i + lanes <= channels; i += lanes) {
@@ -109,14 +109,21 @@ int64_t Scatter(D d, const float* products, int64_t step, const float* bias, int
       x[c] = hn::Add(x[c], middle);
       x[c + 4] = hn::Sub(difference, x[c + 12]);
     }
-    const V start = bias != nullptr ? hn::LoadU(d, bias + i) : hn::Zero(d);
     for (int r = 0; r < 2; ++r) {
       const V* row = x + 4 * r;
-      y[2 * r] = hn::Add(start, hn::Add(row[0], hn::Add(row[1], row[2])));
-      y[2 * r + 1] = hn::Add(start, hn::Sub(hn::Sub(row[1], row[2]), row[3]));
+      y[2 * r] = hn::Add(row[0], hn::Add(row[1], row[2]));
+      y[2 * r + 1] = hn::Sub(hn::Sub(row[1], row[2]), row[3]);
     }
+    const V all = hn::Add(hn::Add(y[0], y[1]), hn::Add(y[2], y[3]));
+    if (!hn::AllTrue(d, hn::IsFinite(all))) [[unlikely]] {
+      float sums[kResultPixels * Redo::kMost];
+      redo.sums(redo.context, i, lanes, sums);
+      for (int p = 0; p < kResultPixels; ++p) y[p] = hn::LoadU(d, sums + p * Redo::kMost);
+    }
+    const V start = bias != nullptr ? hn::LoadU(d, bias + i) : hn::Zero(d);
     for (int p = 0; p < kResultPixels; ++p) {
       if (pixels[p] == nullptr) continue;
+      y[p] = hn::Add(start, y[p]);
       if (add) y[p] = hn::Add(y[p], hn::LoadU(d, pixels[p] + i));
       hn::StoreU(y[p], d, pixels[p] + i);
     }
@@ -125,10 +132,10 @@ int64_t Scatter(D d, const float* products, int64_t step, const float* bias, int
 }
 
 void ScatterTile(const float* products, int64_t step, const float* bias, int64_t channels, bool add,
-                 float* const* pixels) {
-  const int64_t quads = Scatter(Floats(), products, step, bias, 0, channels, add, pixels);
-  const int64_t singles = Scatter(Quads(), products, step, bias, quads, channels, add, pixels);
-  Scatter(Single(), products, step, bias, singles, channels, add, pixels);
+                 float* const* pixels, const Redo& redo) {
+  const int64_t quads = Scatter(Floats(), products, step, bias, 0, channels, add, pixels, redo);
+  const int64_t singles = Scatter(Quads(), products, step, bias, quads, channels, add, pixels, redo);
+  Scatter(Single(), products, step, bias, singles, channels, add, pixels, redo);
 }
 
 template <class Function>

@@ -11,6 +11,15 @@ namespace belay::ops {
 constexpr int kTilePixels = 16, kResultPixels = 4;
 constexpr int64_t kPanel = 32;  // columns of a packed matrix that lie together
 
+// What is computed otherwise where mixing has made more of an infinity or NaN than there is.
+struct Redo {
+  static constexpr int64_t kMost = 16;
+  const void* context;
+  // The sums of `count` channels of a tile from `channel` on, without the bias; of pixel p to sums[p *
+  // kMost].
+  void (*sums)(const void* context, int64_t channel, int64_t count, float* sums);
+};
+
 struct WinogradLoops {
   // Mixes the pixels of a tile; element p of a channel goes to to[p * step + channel].
   void (*gather)(const float* const* pixels, int64_t channels, float* to, int64_t step);
@@ -20,7 +29,7 @@ struct WinogradLoops {
   // The result from sixteen products: added to the bias, which may be null, and, if `add`, to what
   // is there. A null pixel lies outside.
   void (*scatter)(const float* products, int64_t step, const float* bias, int64_t channels, bool add,
-                  float* const* pixels);
+                  float* const* pixels, const Redo& redo);
   void (*activate)(const Activation& activation, float* values,
                    int64_t count);  // of the kinds of HasActivationLoop
 };

@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "ops/detect/detect.h"
+#include "ops/matmul/gemv.h"
 
 namespace belay::ops {
 namespace {
@@ -10,13 +11,15 @@ namespace {
 struct DeformBody {
   DeformArgs args;
   Shape x, weight, out;
+  GemvLoop gemv = BestGemv();
 
   void operator()(const Frame& frame) const {
     const int64_t rows = out[0] * out[2];
     ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
       std::vector<float> seen(static_cast<size_t>(weight[1] * weight[2] * weight[3]));
+      std::vector<float> sums(static_cast<size_t>(weight[0] / args.groups));
       for (int64_t row = begin; row < end; ++row) {
-        for (int64_t j = 0; j < out[3]; ++j) Pixel(frame, row / out[2], row % out[2], j, seen);
+        for (int64_t j = 0; j < out[3]; ++j) Pixel(frame, row / out[2], row % out[2], j, seen, sums);
       }
     });
   }
@@ -25,17 +28,19 @@ struct DeformBody {
     return reinterpret_cast<const float*>(frame.at[operand.binding]);
   }
 
-  void Pixel(const Frame& frame, int64_t n, int64_t i, int64_t j, std::vector<float>& seen) const {
+  void Pixel(const Frame& frame, int64_t n, int64_t i, int64_t j, std::vector<float>& seen,
+             std::vector<float>& sums) const {
     const float* w = At(frame, args.weight);
     float* to = reinterpret_cast<float*>(frame.at[args.out.binding]);
     const int64_t per_group = weight[0] / args.groups, plane = out[2] * out[3];
     for (int64_t g = 0; g < args.groups; ++g) {
       Gather(frame, n, i, j, g, seen);
-      for (int64_t o = g * per_group; o < (g + 1) * per_group; ++o) {
-        float sum = args.bias.present() ? At(frame, args.bias)[o] : 0;
-        const float* kernel = w + o * static_cast<int64_t>(seen.size());
-        for (size_t k = 0; k < seen.size(); ++k) sum += kernel[k] * seen[k];
-        to[(n * out[1] + o) * plane + i * out[3] + j] = sum;
+      const auto taps = static_cast<int64_t>(seen.size());
+      gemv(w + g * per_group * taps, taps, seen.data(), taps, per_group, sums.data());
+      for (int64_t k = 0; k < per_group; ++k) {
+        const int64_t o = g * per_group + k;
+        const float bias = args.bias.present() ? At(frame, args.bias)[o] : 0;
+        to[(n * out[1] + o) * plane + i * out[3] + j] = sums[static_cast<size_t>(k)] + bias;
       }
     }
   }

@@ -74,22 +74,45 @@ struct RoiAlignBody {
   struct Grid {
     float top, left, h, w;
     int64_t rows, columns;
+
+    float y(int64_t row) const {
+      return top + (static_cast<float>(row) + 0.5f) * h / static_cast<float>(rows);
+    }
+    float x(int64_t column) const {
+      return left + (static_cast<float>(column) + 0.5f) * w / static_cast<float>(columns);
+    }
   };
 
   void Bin(const float* from, float* to, const Grid& g) const {
+    constexpr int64_t kMany = 4096;
+    if (!largest && g.rows > 0 && g.columns > kMany / g.rows) return ManyMean(from, to, g);
     for (int64_t c = 0; c < channels; ++c) to[c * ph * pw] = 0;
     bool first = true;
     for (int64_t i = 0; i < g.rows; ++i) {
       for (int64_t j = 0; j < g.columns; ++j) {
-        const float y = g.top + (static_cast<float>(i) + 0.5f) * g.h / static_cast<float>(g.rows);
-        const float x = g.left + (static_cast<float>(j) + 0.5f) * g.w / static_cast<float>(g.columns);
-        Sample(from, to, Around(y, x, height, width), first);
+        Sample(from, to, Around(g.y(i), g.x(j), height, width), first);
         first = false;
       }
     }
     if (largest) return;
     const auto samples = static_cast<float>(std::max<int64_t>(1, g.rows * g.columns));
     for (int64_t c = 0; c < channels; ++c) to[c * ph * pw] /= samples;
+  }
+
+  // The mean of very many samples, for which FLOAT would not do.
+  void ManyMean(const float* from, float* to, const Grid& g) const {
+    for (int64_t c = 0; c < channels; ++c, from += height * width) {
+      double sum = 0;
+      for (int64_t i = 0; i < g.rows; ++i) {
+        for (int64_t j = 0; j < g.columns; ++j) {
+          const Corners p = Around(g.y(i), g.x(j), height, width);
+          for (int k = 0; p.inside && k < 4; ++k)
+            sum += static_cast<double>(p.weight[k]) * static_cast<double>(from[p.at[k]]);
+        }
+      }
+      to[c * ph * pw] =
+          static_cast<float>(sum / (static_cast<double>(g.rows) * static_cast<double>(g.columns)));
+    }
   }
 
   // The largest is taken of the weighted corners, as ONNX Runtime does.

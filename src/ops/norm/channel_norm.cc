@@ -51,9 +51,14 @@ struct ChannelBody {
   }
 
   void Channel(const Frame& frame, int64_t c) const {
-    double factor = weight.At(frame, c, 1) / std::sqrt(variance.At(frame, c, 1) + epsilon);
-    T scale = static_cast<T>(factor),
-      shift = static_cast<T>(bias.At(frame, c, 0) - mean.At(frame, c, 0) * factor);
+    const double factor = weight.At(frame, c, 1) / std::sqrt(variance.At(frame, c, 1) + epsilon),
+                 middle = mean.At(frame, c, 0), base_line = bias.At(frame, c, 0);
+    const T scale = static_cast<T>(factor), shift = static_cast<T>(base_line - middle * factor);
+    // Where the two would take each other's digits away the mean goes first.
+    constexpr double kFar = 8;
+    const bool far = std::abs(middle * factor) > kFar * std::max(1.0, std::abs(base_line));
+    const T near = static_cast<T>(middle),
+            after = static_cast<T>(base_line - (middle - static_cast<double>(near)) * factor);
     char* base[2] = {frame.at[bindings[0]] + slice.offset(0) + c * out_step,
                      frame.at[bindings[1]] + slice.offset(1) + c * in_step};
     slice.Walk(base, 0, slice.count(), [&](char** at, int64_t n) {
@@ -62,7 +67,13 @@ struct ChannelBody {
         int64_t m = std::min(kBlock, n - i);
         char* dst = at[0] + i * slice.step(0);
         T* to = out.direct() ? reinterpret_cast<T*>(dst) : y;
-        loops->scale(to, static_cast<const T*>(in.Load(x, at[1] + i * slice.step(1), m)), scale, shift, m);
+        const auto* from = static_cast<const T*>(in.Load(x, at[1] + i * slice.step(1), m));
+        if (far) {
+          loops->apply(to, from, nullptr, nullptr, near, scale, m);
+          loops->scale(to, to, T{1}, after, m);
+        } else {
+          loops->scale(to, from, scale, shift, m);
+        }
         if (to == y) out.Store(dst, y, m, false);
       }
     });

@@ -140,42 +140,37 @@ void LogSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, con
 
 namespace {
 
-// running = (1 - momentum) * running + momentum * what this batch has; the variance without its bias.
+// running = (1 - momentum) * running + momentum * what this batch has, which the normalisation has left in
+// the workspace; the variance without its bias.
 struct UpdateBody {
-  int bindings[3];  // running, mean of the batch, 1 / deviation of the batch; -1 where there is none
-  DType type, batch_type;
-  int64_t offset, step, batch_offset, batch_step;  // bytes
+  int binding;
+  DType type;
+  int64_t offset, step;  // bytes
   int64_t channels;
-  double momentum, eps, correction;
+  double momentum, correction;
   bool variance;
 
   void operator()(const Frame& frame) const {
+    const auto* moments = reinterpret_cast<const SliceMoments*>(frame.workspace);
     for (int64_t c = 0; c < channels; ++c) {
-      double old, now;
-      char* running = frame.at[bindings[0]] + offset + c * step;
+      double old;
+      char* running = frame.at[binding] + offset + c * step;
       Convert(DType::kF64, &old, type, running, 1);
-      Convert(DType::kF64, &now, batch_type, frame.at[bindings[1]] + batch_offset + c * batch_step, 1);
-      if (variance) now = (1 / (now * now) - eps) * correction;
+      const double now = variance ? moments[c].variance * correction : moments[c].mean;
       double value = (1 - momentum) * old + momentum * now;
       Convert(type, running, DType::kF64, &value, 1);
     }
   }
 };
 
-void AddUpdate(Sequence& parts, const Operand& running, const Operand& batch, const UpdateBody& shared,
-               bool variance) {
-  if (!running.present() || !batch.present()) return;
+void AddUpdate(Sequence& parts, const Operand& running, const UpdateBody& shared, bool variance) {
+  if (!running.present()) return;
   UpdateBody body = shared;
-  body.bindings[0] = running.binding;
-  body.bindings[1] = batch.binding;
+  body.binding = running.binding;
   body.type = running.dtype();
-  body.batch_type = batch.dtype();
-  auto size = static_cast<int64_t>(BytesOf(body.type)),
-       batch_size = static_cast<int64_t>(BytesOf(body.batch_type));
+  const auto size = static_cast<int64_t>(BytesOf(body.type));
   body.offset = running.tensor->offset * size;
   body.step = running.tensor->strides[0] * size;
-  body.batch_offset = batch.tensor->offset * batch_size;
-  body.batch_step = batch.tensor->strides[0] * batch_size;
   body.variance = variance;
   parts.Add([&](Plan& part) { part.SetBody(body); });
 }
@@ -217,12 +212,17 @@ void BatchNorm(Plan& plan, DType compute, const Operand& input, const Operand& w
   UpdateBody update{};
   update.channels = shape[1];
   update.momentum = momentum;
-  update.eps = eps;
   update.correction = count > 1 ? count / (count - 1) : 1;
   Sequence parts(plan);
-  parts.Add([&](Plan& part) { PlanNormalise(part, {.epsilon = eps}, compute, operands, mask); });
-  AddUpdate(parts, running_mean, save_mean, update, false);
-  AddUpdate(parts, running_var, save_invstd, update, true);
+  const bool kept = !input.tensor->empty() && (running_mean.present() || running_var.present());
+  parts.Add([&](Plan& part) {
+    PlanNormalise(part, {.epsilon = eps, .kept = kept}, compute, operands, mask);
+    plan.SetWorkspace(part.workspace_bytes());
+  });
+  if (kept) {
+    AddUpdate(parts, running_mean, update, false);
+    AddUpdate(parts, running_var, update, true);
+  }
   parts.Finish();
 }
 

@@ -35,8 +35,25 @@ void AddSquares(T* sum, const T* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] += x[i] * x[i];
 }
 
-constexpr NormLoops<float> kF32{&Apply<float>, &Scale<float>, &AddSquares<float>};
-constexpr NormLoops<double> kF64{&Apply<double>, &Scale<double>, &AddSquares<double>};
+template <class T>
+void Deviations(const T* x, T shift, int64_t n, double* sum, double* squares) {
+  constexpr int64_t kLanes = 8;
+  double sums[kLanes] = {}, sums_of_squares[kLanes] = {};
+  const auto take = [&](int64_t i, int64_t k) {
+    const double d = static_cast<double>(x[i + k]) - static_cast<double>(shift);
+    sums[k] += d, sums_of_squares[k] += d * d;
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) take(i, k);
+  }
+  for (int64_t k = 0; i + k < n; ++k) take(i, k);
+  *sum = *squares = 0;
+  for (int64_t k = 0; k < kLanes; ++k) *sum += sums[k], *squares += sums_of_squares[k];
+}
+
+constexpr NormLoops<float> kF32{&Apply<float>, &Scale<float>, &AddSquares<float>, &Deviations<float>};
+constexpr NormLoops<double> kF64{&Apply<double>, &Scale<double>, &AddSquares<double>, &Deviations<double>};
 const NormLoops<float>& NormsF32() { return kF32; }
 const NormLoops<double>& NormsF64() { return kF64; }
 

@@ -12,6 +12,8 @@ struct NormLoops {
   // y = x * factor + shift
   void (*scale)(T* y, const T* x, T factor, T shift, int64_t n);
   void (*add_squares)(T* sum, const T* x, int64_t n);
+  // The sums of x - shift and of its squares.
+  void (*deviations)(const T* x, T shift, int64_t n, double* sum, double* squares);
 };
 
 template <class T>

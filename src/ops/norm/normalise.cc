@@ -52,6 +52,8 @@ struct NormBody {
 
   struct Statistics {
     T shift = 0, factor = 1;
+    T rest = 0;  // what a far mean has more than `shift`
+    SliceMoments moments{};
     T bias = 0;  // of kLogSumExp: added once the large part that the elements have in common is gone
   };
 
@@ -64,7 +66,8 @@ struct NormBody {
         slices.Locate(s, place);
         char* at[Slices::kMost];
         for (int k = 0; k < Slices::kMost; ++k) at[k] = frame.at[bindings[k]] + offsets[k] + place[k];
-        Slice(at, buffer.get());
+        const SliceMoments moments = Slice(at, buffer.get());
+        if (how.kept) reinterpret_cast<SliceMoments*>(frame.workspace)[s] = moments;
       }
     });
   }
@@ -73,7 +76,7 @@ struct NormBody {
     return how.statistic != Statistic::kFirstMax && lanes[kX].direct() && inner.row() == inner.count();
   }
 
-  void Slice(char** at, T* buffer) const {
+  SliceMoments Slice(char** at, T* buffer) const {
     const T* x = Direct() ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
     if (how.statistic == Statistic::kFirstMax) KeepFirstMax(buffer);
     Statistics found = StatisticsOf(x, inner.count());
@@ -92,16 +95,22 @@ struct NormBody {
         if (biased && (i == 0 || !lanes[kBias].repeats())) b = Part(kBias, biases, p, i, m);
         char* dst = p[kOut] + i * inner.step(kOut);
         T* to = lanes[kOut].direct() ? reinterpret_cast<T*>(dst) : y;
-        loops->apply(to, x + done, static_cast<const T*>(w), static_cast<const T*>(b), found.shift,
-                     found.factor, m);
+        const T* from = x + done;
+        T shift = found.shift;
+        if (found.rest != 0) {
+          loops->apply(y, from, nullptr, nullptr, shift, T{1}, m);
+          from = y, shift = found.rest;
+        }
+        loops->apply(to, from, static_cast<const T*>(w), static_cast<const T*>(b), shift, found.factor, m);
         if (to == y) lanes[kOut].Store(dst, y, m, false);
         done += m;
       }
     });
-    T values[2] = {found.shift, found.factor};
+    T values[2] = {found.shift + found.rest, found.factor};
     for (int k = 0; k < 2; ++k) {
       if (IsKnown(stat_type[k])) Convert(stat_type[k], at[kShift + k], Type(), &values[k], 1);
     }
+    return found.moments;
   }
 
   static constexpr DType Type() { return sizeof(T) == 8 ? DType::kF64 : DType::kF32; }
@@ -141,25 +150,48 @@ struct NormBody {
 
   static double Inverse(double size) { return size == 0 ? 0 : 1 / size; }
 
+  // Rows so long, or so far from zero, that the digits which T loses would show are added up in f64.
+  static constexpr int64_t kLongRow = 64 * 1024;
+  static constexpr double kFarMean = 4;  // deviations
+
+  Statistics Moments(const T* x, int64_t n) const {
+    const auto count = static_cast<double>(n);
+    const T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) / count);
+    double variance = Folded(Fold::kSumOfSquares, x, n, mean) / count, rest = 0;
+    if (n > kLongRow || std::abs(static_cast<double>(mean)) > kFarMean * std::sqrt(variance)) {
+      double squares;
+      loops->deviations(x, mean, n, &rest, &squares);
+      rest /= count;
+      variance = std::max(squares / count - rest * rest, 0.0);
+    }
+    const double root =
+        how.epsilon_outside ? std::sqrt(variance) + how.epsilon : std::sqrt(variance + how.epsilon);
+    return {.shift = mean,
+            .factor = static_cast<T>(1 / root),
+            .rest = static_cast<T>(rest),
+            .moments = {static_cast<double>(mean) + rest, variance}};
+  }
+
+  double MeanSquare(const T* x, int64_t n) const {
+    double sum, squares;
+    if (n <= kLongRow) return Folded(Fold::kSumOfSquares, x, n, 0) / static_cast<double>(n);
+    loops->deviations(x, 0, n, &sum, &squares);
+    return squares / static_cast<double>(n);
+  }
+
   Statistics StatisticsOf(const T* x, int64_t n) const {
-    auto count = static_cast<double>(n);
     switch (how.statistic) {
-      case Statistic::kMoments: {
-        T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) / count);
-        double variance = Folded(Fold::kSumOfSquares, x, n, mean) / count;
-        double root =
-            how.epsilon_outside ? std::sqrt(variance) + how.epsilon : std::sqrt(variance + how.epsilon);
-        return {mean, static_cast<T>(1 / root)};
-      }
+      case Statistic::kMoments:
+        return Moments(x, n);
       case Statistic::kMeanSquare:
-        return {0, static_cast<T>(1 / std::sqrt(Folded(Fold::kSumOfSquares, x, n, 0) / count + how.epsilon))};
+        return {.factor = static_cast<T>(1 / std::sqrt(MeanSquare(x, n) + how.epsilon))};
       case Statistic::kSizes:
-        return {0, static_cast<T>(Inverse(Folded(Fold::kSumOfSizes, x, n, 0)))};
+        return {.factor = static_cast<T>(Inverse(Folded(Fold::kSumOfSizes, x, n, 0)))};
       case Statistic::kLength:
-        return {0, static_cast<T>(Inverse(std::sqrt(Folded(Fold::kSumOfSquares, x, n, 0))))};
+        return {.factor = static_cast<T>(Inverse(std::sqrt(Folded(Fold::kSumOfSquares, x, n, 0))))};
       case Statistic::kLogSumExp: {
         T most = BestFoldLoops<T>(Fold::kMax).fold(x, n, 0);
-        return {most, 1, static_cast<T>(-std::log(Folded(Fold::kSumOfExps, x, n, most)))};
+        return {.shift = most, .bias = static_cast<T>(-std::log(Folded(Fold::kSumOfExps, x, n, most)))};
       }
       default:
         return {};
@@ -210,6 +242,7 @@ void PlanAs(Plan& plan, const Normalisation& how, DType compute, const NormOpera
   body.weighted = o.weight.present();
   body.biased = o.bias.present();
   body.loops = &BestNormLoops<T>();
+  if (how.kept) plan.SetWorkspace(static_cast<uint64_t>(body.slices.count) * sizeof(SliceMoments));
   plan.SetCost(50 + static_cast<uint64_t>(o.x.tensor->count()));
   plan.SetBody(body);
 }

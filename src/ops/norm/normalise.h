@@ -20,6 +20,11 @@ struct Normalisation {
   Statistic statistic = Statistic::kMoments;
   double epsilon = 0;
   bool epsilon_outside = false;  // added to the root
+  bool kept = false;             // SliceMoments of each slice go to the workspace
+};
+
+struct SliceMoments {
+  double mean, variance;
 };
 
 struct NormOperands {

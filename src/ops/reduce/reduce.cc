@@ -99,7 +99,28 @@ struct ReduceBody {
       if (how.around_mean) p = static_cast<T>(p / static_cast<T>(std::max<int64_t>(folded.count(), 1)));
       if (!std::isfinite(static_cast<double>(p))) p = how.around_max ? T{0} : p;
     }
-    Store(out, All(*loops, base, p, split), p);
+    T total = All(*loops, base, p, split);
+    if (how.around_mean) total = AroundExactMean(base, total, p);
+    Store(out, total, p);
+  }
+
+  // The sum of squares is around p, a rounded mean; where that shows it is taken away.
+  T AroundExactMean(const char* base, T total, T p) const {
+    constexpr double kFar = 64;  // deviations
+    const auto n = static_cast<double>(folded.count()), sum = static_cast<double>(total);
+    const double mean = std::abs(static_cast<double>(p));
+    if (!(mean * mean > kFar * kFar * sum / n)) return total;
+    double rest = 0;
+    char* start[1] = {const_cast<char*>(base)};
+    folded.Walk(start, 0, folded.count(), [&](char** at, int64_t m) {
+      alignas(64) T buffer[kBlock];
+      for (int64_t i = 0; i < m; i += kBlock) {
+        const int64_t k = std::min(kBlock, m - i);
+        const T* x = Load(buffer, at[0] + i * folded.step(0), k);
+        for (int64_t j = 0; j < k; ++j) rest += static_cast<double>(x[j]) - static_cast<double>(p);
+      }
+    });
+    return static_cast<T>(std::max(sum - rest * rest / n, 0.0));
   }
 
   // All folded elements for the result whose first one is at `base`. `split`: the cores share them.
