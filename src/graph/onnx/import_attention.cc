@@ -87,6 +87,12 @@ Port Seen(OnnxNode& node, Port mask, Port key) {
   return node.Add("Less", {OnnxNode::OutputOf(view, 1), view});
 }
 
+int64_t HeadCount(OnnxNode& node) {
+  const int64_t heads = node.Int("num_heads", 1);
+  if (heads <= 0) node.Refuse("num_heads is not positive");
+  return heads;
+}
+
 struct Sides {
   Port query, key, value;  // [batch, heads, length, size]
 };
@@ -117,9 +123,10 @@ void Attention(OnnxNode& node) {
   const ValueType weights = node.type_of(1);
   if (!HasWidth(weights, 2)) node.Refuse("weights of unknown shape are not supported");
   if (node.Int("do_rotary", 0) != 0) node.Refuse("do_rotary is not supported");
-  if (node.Int("past_present_share_buffer", 0) != 0)
-    node.Refuse("past_present_share_buffer is not supported");
-  const int64_t heads = node.Int("num_heads", 1), third = weights.shape[1] / 3;
+  node.Only("past_present_share_buffer", 0);
+  node.WithoutEffect({"rotary_embedding_dim"});  // of do_rotary
+  const double hidden = node.Float("mask_filter_value", -10000);
+  const int64_t heads = HeadCount(node), third = weights.shape[1] / 3;
   const auto widths = node.Ints("qkv_hidden_sizes", {third, third, third});
   Port all = node.Add("BatchMatMul", {node.in(0), node.in(1)});
   if (node.has(2)) all = node.Add("Add", {all, node.in(2)});
@@ -132,7 +139,7 @@ void Attention(OnnxNode& node) {
   }
   Port bias = node.in(5);
   if (node.has(3)) {
-    bias = Bias(node, Seen(node, node.in(3), sides.key), bias, all, node.Float("mask_filter_value", -10000));
+    bias = Bias(node, Seen(node, node.in(3), sides.key), bias, all, hidden);
   }
   if (node.Int("unidirectional", 0) != 0) {
     bias = Bias(node, CausalAtEnd(node, sides.query, sides.key), bias, all);
@@ -170,13 +177,13 @@ Sides Projected(OnnxNode& node, int64_t heads) {
 
 void MultiHeadAttention(OnnxNode& node) {
   if (node.has(8) || node.has(9)) node.Refuse("buffers shared by past and present are not supported");
-  Sides sides = Projected(node, node.Int("num_heads", 1));
+  const double hidden = node.Float("mask_filter_value", -10000);
+  Sides sides = Projected(node, HeadCount(node));
   if (node.has(6)) sides.key = Joined(node, {node.in(6), sides.key}, 2);
   if (node.has(7)) sides.value = Joined(node, {node.in(7), sides.value}, 2);
   Port bias = node.in(5);
   if (node.has(4)) {
-    bias = Bias(node, Seen(node, node.in(4), sides.key), bias, sides.query,
-                node.Float("mask_filter_value", -10000));
+    bias = Bias(node, Seen(node, node.in(4), sides.key), bias, sides.query, hidden);
   }
   if (node.Int("unidirectional", 0) != 0) {
     bias = Bias(node, CausalAtEnd(node, sides.query, sides.key), bias, sides.query);
@@ -218,7 +225,8 @@ Port RotatedHeads(OnnxNode& node, Port x, Port places, int tables, bool neighbou
 }
 
 void RotaryEmbedding(OnnxNode& node) {
-  if (node.Int("is_packed_batching", 0) != 0) node.Refuse("is_packed_batching is not supported");
+  node.Only("is_packed_batching", 0);
+  if (node.Float("scale", 1) != 1) node.Refuse("scale is not supported");
   const ValueType table = node.type_of(2), type = node.type_of(0);
   const bool split = HasRank(type, 4), partial = node.Int("rotary_embedding_dim", 0) > 0;
   const int64_t heads = node.Int("num_heads", 0);
@@ -227,6 +235,10 @@ void RotaryEmbedding(OnnxNode& node) {
     node.Refuse("rotary_embedding_dim needs an input of known shape");
   }
   int64_t size = 2 * table.shape[1];
+  if (partial && node.Int("rotary_embedding_dim", 0) != size)
+    node.Refuse("rotary_embedding_dim is not twice the width of the tables");
+  if (!partial && !split && heads > 0 && HasWidth(type, 3) && type.shape[2] != heads * size)
+    node.Refuse("num_heads heads of the tables' size are not the width of the input");
   if (partial) size = split ? type.shape[3] : type.shape[2] / std::max<int64_t>(heads, 1);
   Port x = split ? node.in(0) : Transposed(node, Reshaped(node, node.in(0), {0, 0, -1, size}));
   Port places = node.in(1);
@@ -260,6 +272,9 @@ Port Repeated(OnnxNode& node, Port x, int64_t heads, int64_t times) {
 
 void CheckGroups(OnnxNode& node, int64_t heads, int64_t groups) {
   if (groups <= 0 || heads % groups != 0) node.Refuse("kv_num_heads does not divide num_heads");
+  node.Only("qk_output", 0);
+  for (const char* quantised : {"k_quant_type", "v_quant_type"}) node.Only(quantised, "NONE");
+  node.Only("kv_cache_bit_width", 0);
   if (node.Int("smooth_softmax", 0) > 0 || node.has(11)) node.Refuse("smooth_softmax is not supported");
   if (node.has(3) != node.has(4)) node.Refuse("past keys and values come together");
 }
@@ -274,11 +289,13 @@ Sides Grouped(OnnxNode& node, int64_t heads, int64_t groups) {
 }
 
 void GroupQueryAttention(OnnxNode& node) {
-  const int64_t heads = node.Int("num_heads", 1), groups = node.Int("kv_num_heads", 1);
+  const int64_t heads = HeadCount(node), groups = node.Int("kv_num_heads", 1);
   CheckGroups(node, heads, groups);
   Sides sides = Grouped(node, heads, groups);
   const Port last = node.Add("Cast", {Reshaped(node, node.in(5), {-1, 1})}, {{"dst_type", DType::kI64}});
   const Port fresh = SizeOf(node, sides.query, 2);
+  const bool neighbours = node.Int("rotary_interleaved", 0) != 0;
+  node.InputsWithoutEffect({6, 7, 8, 9});  // of a past that is not there, and of angles that are not wanted
   Port past = node.Add("Sub", {node.Add("Add", {last, Int(node, 1)}), fresh});
   past = node.Add("Maximum", {past, Int(node, 0)});  // [batch, 1]
   if (node.Int("do_rotary", 0) != 0) {
@@ -286,7 +303,6 @@ void GroupQueryAttention(OnnxNode& node) {
     if (!HasWidth(table, 2)) node.Refuse("tables of unknown shape are not supported");
     const int64_t size = HasWidth(before, 4) ? before.shape[3] : 2 * table.shape[1];
     const Port places = node.has(9) ? node.in(9) : node.Add("Add", {past, Counting(node, fresh)});
-    const bool neighbours = node.Int("rotary_interleaved", 0) != 0;
     sides.query = RotatedHeads(node, sides.query, places, 7, neighbours, size);
     sides.key = RotatedHeads(node, sides.key, places, 7, neighbours, size);
   }

@@ -162,6 +162,8 @@ void MatMulNBits(OnnxNode& node) {
     node.Refuse("weights that the model does not hold are not supported");
   }
   if (node.has(4)) node.Refuse("g_idx is not supported");
+  node.WithoutEffect({"accuracy_level"});  // the least precision; what is computed here is the highest
+  node.Only("weight_prepacked", 0);
   const BlockWeights weights{bits.get(),         zeros.get(),      scales->Reals(),
                              node.Int("N", 0),   node.Int("K", 0), node.Int("block_size", 32),
                              node.Int("bits", 4)};

@@ -30,6 +30,8 @@ void Loop(OnnxNode& node) {
 }
 
 void Scan(OnnxNode& node) {
+  if (node.opset() < 9)
+    node.Refuse("scans of batches are not supported; convert the model to opset 9 or newer");
   std::vector<Port> captured;
   auto bodies = node.Bodies({"body"}, &captured);
   int64_t scanned = node.Int("num_scan_inputs", 1);

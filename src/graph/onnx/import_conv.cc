@@ -6,7 +6,8 @@ namespace belay::graph::onnx {
 namespace {
 
 void Conv(OnnxNode& node) {
-  Attributes attributes = WindowAttributes(node);
+  CheckKernelShape(node, 1);
+  Attributes attributes = PaddedWindowAttributes(node);
   attributes["data_format"] = std::string("NCHW");
   attributes["groups"] = node.Int("group", 1);
   size_t spatial = std::get<std::vector<int64_t>>(attributes["strides"]).size();
@@ -16,7 +17,8 @@ void Conv(OnnxNode& node) {
 }
 
 void ConvTranspose(OnnxNode& node) {
-  Attributes attributes = WindowAttributes(node);
+  CheckKernelShape(node, 1);
+  Attributes attributes = PaddedWindowAttributes(node);
   attributes["data_format"] = std::string("NCHW");
   attributes["groups"] = node.Int("group", 1);
   for (const char* name : {"output_padding", "output_shape"}) {

@@ -23,8 +23,8 @@ void MaxRoiPool(OnnxNode& node) {
 }
 
 void DeformConv(OnnxNode& node) {
+  CheckKernelShape(node, 1);
   Attributes attributes = WindowAttributes(node);
-  attributes.erase("auto_pad");
   attributes["group"] = node.Int("group", 1);
   attributes["offset_group"] = node.Int("offset_group", 1);
   node.Become("DeformConv", attributes);

@@ -22,7 +22,35 @@ void As(OnnxNode& node) {
 
 // The number is a TensorProto.DataType.
 void Cast(OnnxNode& node) {
+  node.WithoutEffect({"saturate", "round_mode"});  // of floats of 8 bits, which are not supported
   node.Become("Cast", {node.in(0)}, {{"dst_type", TypeOf(static_cast<int32_t>(node.Int("to", 1)))}});
+}
+
+// The second operand with as many dimensions of size 1 at its end that its first one is that of `axis`.
+Port FromAxis(OnnxNode& node, int64_t axis) {
+  if (axis < 0) node.Refuse("an axis that is counted from the end is not supported");
+  const auto shape = [&](Port x) { return node.Add("Shape", {x}, {{"dtype", DType::kI64}}); };
+  const auto rank = [&](Port x) { return node.Add("Size", {shape(x)}, {{"dtype", DType::kI64}}); };
+  const Port behind =
+      node.Add("Sub", {node.Add("Sub", {rank(node.in(0)), rank(node.in(1))}), node.Ints({axis})});
+  const Port ones = node.Add("Fill", {behind, node.Const(IntConstant(1))});
+  const Port sizes =
+      node.Add("ConcatD", {shape(node.in(1)), ones}, {{"concat_dim", int64_t{0}}, {"N", int64_t{2}}});
+  return node.Add("Reshape", {node.in(1), sizes}, {{"allowzero", int64_t{1}}});
+}
+
+// Before opset 7 shapes are broadcast only if an attribute says so, and from an axis on; without that it is
+// the last dimensions that match, as ever since.
+void Broadcast(OnnxNode& node) {
+  Port second = node.in(1);
+  if (node.opset() < 7) {
+    const bool broadcast = node.Int("broadcast", 0) != 0;
+    const int64_t axis = node.Int("axis", -1);
+    if (broadcast && axis != -1) second = FromAxis(node, axis);
+  }
+  const std::string& type = node.type();
+  const bool logical = type == "And" || type == "Or" || type == "Xor";
+  node.Become(logical ? "Logical" + type : type, {node.in(0), second}, {});
 }
 
 void IsInf(OnnxNode& node) {
@@ -34,8 +62,9 @@ void LeakyRelu(OnnxNode& node) { node.Become("LeakyRelu", {{"negative_slope", no
 void Elu(OnnxNode& node) { node.Become("Elu", {{"alpha", node.Float("alpha", 1)}}); }
 void Celu(OnnxNode& node) { node.Become("Celu", {{"alpha", node.Float("alpha", 1)}}); }
 void Selu(OnnxNode& node) {
-  node.Become("Selu", {{"alpha", node.Float("alpha", 1.6732632423543772)},
-                       {"gamma", node.Float("gamma", 1.0507009873554805)}});
+  const bool first = node.opset() < 6;
+  node.Become("Selu", {{"alpha", node.Float("alpha", first ? 1.6732 : 1.6732632423543772)},
+                       {"gamma", node.Float("gamma", first ? 1.0507 : 1.0507009873554805)}});
 }
 void ThresholdedRelu(OnnxNode& node) { node.Become("ThresholdedRelu", {{"alpha", node.Float("alpha", 1)}}); }
 void HardSigmoid(OnnxNode& node) {
@@ -80,9 +109,9 @@ constexpr ImportRow kRows[] = {
     {"IsNaN", As<"IsNan">},
     {"Not", As<"LogicalNot">},
     {"BitwiseNot", As<"Invert">},
-    {"And", As<"LogicalAnd">},
-    {"Or", As<"LogicalOr">},
-    {"Xor", As<"LogicalXor">},
+    {"And", Broadcast},
+    {"Or", Broadcast},
+    {"Xor", Broadcast},
     {"GreaterOrEqual", As<"GreaterEqual">},
     {"LessOrEqual", As<"LessEqual">},
     {"Where", As<"SelectV2">},
@@ -132,18 +161,18 @@ constexpr ImportRow kRows[] = {
     {"Softsign", ImportSame},
     {"Mish", ImportSame},
     {"HardSwish", ImportSame},
-    {"Add", ImportSame},
-    {"Sub", ImportSame},
-    {"Mul", ImportSame},
-    {"Div", ImportSame},
-    {"Pow", ImportSame},
+    {"Add", Broadcast},
+    {"Sub", Broadcast},
+    {"Mul", Broadcast},
+    {"Div", Broadcast},
+    {"Pow", Broadcast},
     {"Max", ImportSame},
     {"Min", ImportSame},
     {"Sum", ImportSame},
     {"Mean", ImportSame},
-    {"Equal", ImportSame},
-    {"Greater", ImportSame},
-    {"Less", ImportSame},
+    {"Equal", Broadcast},
+    {"Greater", Broadcast},
+    {"Less", Broadcast},
     {"BitwiseAnd", ImportSame},
     {"BitwiseOr", ImportSame},
     {"BitwiseXor", ImportSame},

@@ -15,6 +15,7 @@ void Concat(OnnxNode& node) {
 void Split(OnnxNode& node) {
   int64_t axis = node.Int("axis", 0);
   Attributes pieces{{"num_split", static_cast<int64_t>(node.output_count())}};
+  if (node.opset() >= 18) node.Only("num_outputs", static_cast<int64_t>(node.output_count()));
   if (node.opset() < 13 && node.HasAttribute("split")) {
     Attributes sizes{{"size_splits", node.Ints("split")}, {"split_dim", axis}};
     return node.Become("SplitVD", std::vector<Port>{node.in(0)}, std::move(sizes));
@@ -61,6 +62,7 @@ void DepthToSpace(OnnxNode& node) {
 }
 
 void SpaceToDepth(OnnxNode& node) {
+  node.Only("mode", "DCR");
   node.Become("SpaceToDepth",
               {{"block_size", node.Int("blocksize", 0)}, {"data_format", std::string("NCHW")}});
 }

@@ -7,6 +7,7 @@ namespace {
 void MatMul(OnnxNode& node) { node.Become("BatchMatMul"); }
 
 void Gemm(OnnxNode& node) {
+  if (node.opset() < 7) node.WithoutEffect({"broadcast"});  // without it the shapes are the same
   std::vector<Port> inputs{node.in(0), node.in(1)};
   if (node.has(2)) inputs.push_back(node.in(2));
   node.Become("Gemm", inputs,

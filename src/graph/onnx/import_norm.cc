@@ -1,4 +1,6 @@
 // Normalisations and softmax.
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "graph/onnx/importer.h"
@@ -20,6 +22,8 @@ void Hardmax(OnnxNode& node) {
 
 // The results behind y are running statistics, which only training has.
 void BatchNormalization(OnnxNode& node) {
+  if (node.opset() < 9) node.Only("spatial", 1);
+  if (node.opset() < 7) node.WithoutEffect({"is_test"});  // the results that are wanted say it
   bool training = node.Int("training_mode", 0) != 0;
   Attributes attributes{{"epsilon", node.Float("epsilon", 1e-5)},
                         {"data_format", std::string("NCHW")},
@@ -37,11 +41,21 @@ void Layer(OnnxNode& node, std::string_view type, std::vector<Port> inputs, Attr
 
 void LayerNormalization(OnnxNode& node) {
   int64_t axis = node.Int("axis", -1);
+  node.Only("stash_type", 1);
   Layer(node, "LayerNormV3", node.inputs(),
         {{"begin_norm_axis", axis}, {"begin_params_axis", axis}, {"epsilon", node.Float("epsilon", 1e-5)}});
 }
 
+// GE's operator normalises as many dimensions as the scale has.
 void RmsNormalization(OnnxNode& node) {
+  node.Only("stash_type", 1);
+  const int64_t axis = node.Int("axis", -1);
+  const ValueType x = node.type_of(0), scale = node.type_of(1);
+  if (axis >= 0 && !x.rank_known)
+    node.Refuse("an axis that is counted from the front needs an input of known rank");
+  const int64_t over = axis < 0 ? -axis : x.shape.rank() - axis;
+  if (scale.rank_known ? scale.shape.rank() != over : over != 1)
+    node.Refuse(fmt::format("the scale must have the {} dimensions from axis {} on", over, axis));
   Layer(node, "RmsNorm", node.inputs(), {{"epsilon", node.Float("epsilon", 1e-5)}});
 }
 
@@ -72,6 +86,7 @@ void SkipSimplifiedLayerNormalization(OnnxNode& node) { SkipLayer(node, true); }
 // com.microsoft: rows of two or three tables are added and normalised. Positions count from 0 unless they are
 // given; the second result is how many places of each row the mask has.
 void EmbedLayerNormalization(OnnxNode& node) {
+  node.Only("mask_index_type", 0);
   const auto rows = [&](Port table, Port ids) {
     return node.Add("GatherV2D", {table, ids}, {{"axis", int64_t{0}}});
   };
@@ -94,6 +109,7 @@ void InstanceNormalization(OnnxNode& node) {
 
 // The weights are those of groups before opset 21.
 void GroupNormalization(OnnxNode& node) {
+  node.Only("stash_type", 1);
   node.Become("GroupNorm", {{"num_groups", node.Int("num_groups", 1)},
                             {"eps", node.Float("epsilon", 1e-5)},
                             {"data_format", std::string("NCHW")},

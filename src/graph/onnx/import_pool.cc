@@ -6,7 +6,7 @@ namespace belay::graph::onnx {
 namespace {
 
 Attributes PoolAttributes(const OnnxNode& node) {
-  Attributes attributes = WindowAttributes(node);
+  Attributes attributes = PaddedWindowAttributes(node);
   std::string mode = std::get<std::string>(attributes["auto_pad"]);
   attributes.erase("auto_pad");
   attributes["padding_mode"] = mode == "NOTSET" ? std::string("CALCULATED") : mode;
@@ -18,8 +18,9 @@ Attributes PoolAttributes(const OnnxNode& node) {
 
 void MaxPool(OnnxNode& node) {
   Attributes attributes = PoolAttributes(node);
+  const int64_t order = node.Int("storage_order", 0);  // of the indices
   if (!node.wants(1)) return node.Become("MaxPoolV3", {node.in(0)}, attributes);
-  attributes["storage_order"] = node.Int("storage_order", 0);
+  attributes["storage_order"] = order;
   node.Become("MaxPoolWithIndices", {node.in(0)}, attributes);
 }
 
@@ -39,7 +40,6 @@ void GlobalLpPool(OnnxNode& node) {
 
 void MaxUnpool(OnnxNode& node) {
   Attributes attributes = WindowAttributes(node);
-  attributes.erase("auto_pad");
   attributes["ksize"] = node.Ints("kernel_shape");
   std::vector<Port> inputs{node.in(0), node.in(1)};
   if (node.has(2)) inputs.push_back(node.in(2));

@@ -13,13 +13,15 @@ namespace belay::graph::onnx {
 namespace {
 
 void Quantize(OnnxNode& node) {
+  node.WithoutEffect({"saturate"});  // of floats of 8 bits, which are not supported
+  node.Only("precision", 0);
   node.Become(node.type(), {{"axis", node.Int("axis", 1)},
                             {"block_size", node.Int("block_size", 0)},
                             {"output_dtype", node.Int("output_dtype", 0)}});
 }
 
 Attributes ConvAttributes(const OnnxNode& node) {
-  Attributes attributes = WindowAttributes(node);
+  Attributes attributes = PaddedWindowAttributes(node);
   attributes["groups"] = node.Int("group", 1);
   return attributes;
 }
@@ -81,6 +83,7 @@ bool FitsF32(OnnxNode& node, const IntegerConv& conv) {
 
 void ConvInteger(OnnxNode& node) {
   constexpr IntegerConv kConv{0, 2, 1, 3};
+  CheckKernelShape(node, kConv.w);
   Port sums = FitsF32(node, kConv) ? SumsOfProducts(node, kConv, 4) : Port{};
   if (!sums.present()) return node.Become(node.type(), ConvAttributes(node));
   node.Out(0, node.Add("Cast", {sums}, {{"dst_type", DType::kI32}}));
@@ -88,6 +91,7 @@ void ConvInteger(OnnxNode& node) {
 
 // The sums are rounded to bytes, so that a last bit which f32 cannot hold does not show.
 void QLinearConv(OnnxNode& node) {
+  CheckKernelShape(node, 3);
   Constant weights = node.constant(3), zeros = node.constant(5);
   if (ops::ConvolvesBytes() && weights != nullptr && zeros != nullptr &&
       !SignedWeights(*weights, *zeros).empty())

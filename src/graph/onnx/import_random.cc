@@ -23,9 +23,8 @@ void Random(OnnxNode& node) {
   const bool like = node.type().ends_with("Like"), normal = node.type().starts_with("RandomNormal");
   Port shape = like ? node.Add("Shape", {node.in(0)}, {{"dtype", DType::kI64}})
                     : node.Const(IntsConstant(node.Ints("shape")));
-  const double low = node.Float("low", 0), high = node.Float("high", 1);
-  const double scale = normal ? node.Float("scale", 1) : high - low,
-               shift = normal ? node.Float("mean", 0) : low;
+  const double shift = node.Float(normal ? "mean" : "low", 0);
+  const double scale = normal ? node.Float("scale", 1) : node.Float("high", 1) - shift;
   Port drawn = node.Add(normal ? "RandomStandardNormal" : "RandomUniform", {shape},
                         Drawn(node, TypeOf(static_cast<int32_t>(node.Int("dtype", kFloat)))));
   if (like && !node.HasAttribute("dtype")) drawn = node.Add("CastLike", {drawn, node.in(0)});

@@ -5,20 +5,22 @@ namespace belay::graph::onnx {
 namespace {
 
 void Resize(OnnxNode& node) {
-  Attributes attributes{
-      {"coordinate_transformation_mode", node.String("coordinate_transformation_mode", "half_pixel")},
-      {"cubic_coeff_a", node.Float("cubic_coeff_a", -0.75)},
-      {"exclude_outside", node.Int("exclude_outside", 0)},
-      {"extrapolation_value", node.Float("extrapolation_value", 0)},
-      {"mode", node.String("mode", "nearest")},
-      {"nearest_mode", node.String("nearest_mode", "round_prefer_floor")},
-      {"antialias", node.Int("antialias", 0)},
-      {"axes", node.Ints("axes")},
-      {"keep_aspect_ratio_policy", node.String("keep_aspect_ratio_policy", "stretch")}};
-  if (node.opset() >= 11) return node.Become("Resize", std::move(attributes));
-  attributes["coordinate_transformation_mode"] = std::string("asymmetric");
-  attributes["nearest_mode"] = std::string("floor");
-  node.Become("Resize", std::vector<Port>{node.in(0), Port(), node.in(1)}, std::move(attributes));
+  if (node.opset() < 11) {
+    Attributes old{{"coordinate_transformation_mode", std::string("asymmetric")},
+                   {"mode", node.String("mode", "nearest")},
+                   {"nearest_mode", std::string("floor")}};
+    return node.Become("Resize", std::vector<Port>{node.in(0), Port(), node.in(1)}, std::move(old));
+  }
+  node.Become("Resize", {{"coordinate_transformation_mode",
+                          node.String("coordinate_transformation_mode", "half_pixel")},
+                         {"cubic_coeff_a", node.Float("cubic_coeff_a", -0.75)},
+                         {"exclude_outside", node.Int("exclude_outside", 0)},
+                         {"extrapolation_value", node.Float("extrapolation_value", 0)},
+                         {"mode", node.String("mode", "nearest")},
+                         {"nearest_mode", node.String("nearest_mode", "round_prefer_floor")},
+                         {"antialias", node.Int("antialias", 0)},
+                         {"axes", node.Ints("axes")},
+                         {"keep_aspect_ratio_policy", node.String("keep_aspect_ratio_policy", "stretch")}});
 }
 
 Constant Reals(const std::vector<double>& values) {

@@ -16,6 +16,7 @@ Attributes AttributesOf(const OnnxNode& node) {
 
 void Recurrent(OnnxNode& node) {
   Attributes attributes = AttributesOf(node);
+  if (node.opset() < 7) node.WithoutEffect({"output_sequence"});  // the results that are wanted say it
   if (node.type() == "GRU") attributes["linear_before_reset"] = node.Int("linear_before_reset", 0);
   if (node.type() != "GRU" && node.type() != "RNN") attributes["input_forget"] = node.Int("input_forget", 0);
   node.Become(node.type(), attributes);

@@ -10,7 +10,7 @@ void Dft(OnnxNode& node) {
   std::vector<Port> inputs{node.in(0), node.in(1)};
   if (node.opset() >= 20) inputs.push_back(node.in(2));
   node.Become("DFT", inputs,
-              {{"axis", node.Int("axis", node.opset() >= 20 ? -2 : 1)},
+              {{"axis", node.opset() >= 20 ? int64_t{-2} : node.Int("axis", 1)},
                {"inverse", node.Int("inverse", 0) != 0},
                {"onesided", node.Int("onesided", 0) != 0}});
 }

@@ -71,6 +71,7 @@ void Dropout(OnnxNode& node) {
     return node.Become("Dropout",
                        {{"seed", node.Int("seed", 0)}, {"seed2", int64_t{node.HasAttribute("seed")}}});
   }
+  node.WithoutEffect({"ratio", "is_test"});
   node.Out(0, node.Add("Identity", {node.in(0)}));
   if (node.wants(1)) node.Out(1, AllKept(node));
 }
@@ -81,7 +82,22 @@ void EyeLike(OnnxNode& node) {
   node.Become("EyeLike", {{"k", node.Int("k", 0)}, {"dtype", type}, {"like_input", like}});
 }
 
-void CastLike(OnnxNode& node) { node.Become("CastLike"); }
+void CastLike(OnnxNode& node) {
+  node.WithoutEffect({"saturate", "round_mode"});  // of floats of 8 bits, which are not supported
+  node.Become("CastLike");
+}
+
+// The numbers are counted in their own type; a wider one to add them up is not there.
+void Range(OnnxNode& node) {
+  node.Only("stash_type", 1);
+  node.Become("Range");
+}
+
+// An empty sequence has no element that could be of a type.
+void SequenceEmpty(OnnxNode& node) {
+  node.WithoutEffect({"dtype"});
+  node.Become("SequenceEmpty");
+}
 
 void Einsum(OnnxNode& node) { node.Become("Einsum", {{"equation", node.String("equation", "")}}); }
 
@@ -95,7 +111,7 @@ void ConcatFromSequence(OnnxNode& node) {
 
 // A value is there or not, and which of the two the model says: an optional tensor is a tensor.
 void OptionalHasElement(OnnxNode& node) {
-  node.Out(0, node.Const(IntConstant(node.has(0) ? 1 : 0, DType::kBool)));
+  node.Out(0, node.Const(IntConstant(node.in(0).present() ? 1 : 0, DType::kBool)));
 }
 
 constexpr ImportRow kRows[] = {
@@ -111,14 +127,14 @@ constexpr ImportRow kRows[] = {
     {"Flatten", Flatten},
     {"Expand", ImportSame},
     {"ConstantOfShape", ConstantOfShape},
-    {"Range", ImportSame},
+    {"Range", Range},
     {"Constant", ConstantNode},
     {"Dropout", Dropout},
     {"EyeLike", EyeLike},
     {"CastLike", CastLike},
     {"Einsum", Einsum},
     {"SequenceConstruct", ImportSame},
-    {"SequenceEmpty", ImportSame},
+    {"SequenceEmpty", SequenceEmpty},
     {"SequenceInsert", ImportSame},
     {"SequenceErase", ImportSame},
     {"SequenceAt", ImportSame},

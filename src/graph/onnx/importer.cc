@@ -141,6 +141,7 @@ void Scope::ImportNode(const NodeData& node) {
   } catch (const std::exception& error) {  // an attribute with fewer elements than expected
     imported.Refuse(error.what());
   }
+  imported.CheckAllRead();
   for (const std::string& output : node.outputs) {
     if (!output.empty() && !Knows(output))
       imported.Refuse("its output '" + output + "' is not computed by this version");
@@ -167,7 +168,8 @@ void Scope::ImportFunction(const FunctionData& function, const NodeData& call) {
   for (size_t i = 0; i < function.inputs.size() && i < call.inputs.size(); ++i) {
     if (!call.inputs[i].empty()) inner.Define(function.inputs[i], Find(call.inputs[i], user));
   }
-  inner.ImportNodes(function.nodes);
+  const std::vector<NodeData> nodes = Called(function, call);
+  inner.ImportNodes(nodes);
   for (size_t i = 0; i < function.outputs.size() && i < call.outputs.size(); ++i) {
     if (!call.outputs[i].empty()) Define(call.outputs[i], inner.Find(function.outputs[i], user));
   }
@@ -188,6 +190,7 @@ void OnnxNode::Refuse(const std::string& sentence) const {
 
 Port OnnxNode::in(int i) {
   if (!has(i)) return {};
+  inputs_read_[static_cast<size_t>(i)] = true;
   return scope_.Find(data_.inputs[static_cast<size_t>(i)], "node '" + DisplayName() + "'");
 }
 
@@ -206,47 +209,6 @@ ValueType OnnxNode::type_of(int i) {
   Port port = in(i);
   if (!port.present()) return {};
   return scope_.graph().nodes[static_cast<size_t>(port.node)].types[static_cast<size_t>(port.output)];
-}
-
-const AttributeData* OnnxNode::Find(std::string_view name) const {
-  for (const AttributeData& attribute : data_.attributes) {
-    if (attribute.name == name) return &attribute;
-  }
-  return nullptr;
-}
-
-int64_t OnnxNode::Int(std::string_view name, int64_t missing) const {
-  const AttributeData* found = Find(name);
-  return found == nullptr ? missing : found->i;
-}
-double OnnxNode::Float(std::string_view name, double missing) const {
-  const AttributeData* found = Find(name);
-  return found == nullptr ? missing : found->f;
-}
-std::string OnnxNode::String(std::string_view name, std::string missing) const {
-  const AttributeData* found = Find(name);
-  return found == nullptr ? missing : found->s;
-}
-std::vector<int64_t> OnnxNode::Ints(std::string_view name, std::vector<int64_t> missing) const {
-  const AttributeData* found = Find(name);
-  return found == nullptr ? missing : found->ints;
-}
-std::vector<double> OnnxNode::Floats(std::string_view name, std::vector<double> missing) const {
-  const AttributeData* found = Find(name);
-  return found == nullptr ? missing : found->floats;
-}
-std::vector<std::string> OnnxNode::Strings(std::string_view name) const {
-  const AttributeData* found = Find(name);
-  return found == nullptr ? std::vector<std::string>() : found->strings;
-}
-graph::Constant OnnxNode::Value(std::string_view name) const {
-  const AttributeData* found = Find(name);
-  if (found == nullptr || found->tensor == nullptr) return nullptr;
-  return TensorOf(*found->tensor, scope_.model().owner, scope_.folder());
-}
-const GraphData* OnnxNode::Subgraph(std::string_view name) const {
-  const AttributeData* found = Find(name);
-  return found == nullptr ? nullptr : found->graph.get();
 }
 
 Port OnnxNode::Add(std::string_view type, std::vector<Port> inputs, Attributes attributes, int outputs) {

@@ -21,7 +21,12 @@ class Scope;
 // One node of the model while it is imported.
 class OnnxNode {
  public:
-  OnnxNode(Scope& scope, const NodeData& data, int64_t opset) : scope_(scope), data_(data), opset_(opset) {}
+  OnnxNode(Scope& scope, const NodeData& data, int64_t opset)
+      : scope_(scope),
+        data_(data),
+        opset_(opset),
+        attributes_read_(data.attributes.size()),
+        inputs_read_(data.inputs.size()) {}
 
   const std::string& type() const { return data_.type; }
   int64_t opset() const { return opset_; }  // of the node's domain
@@ -37,6 +42,8 @@ class OnnxNode {
   // The type of an input, as far as the model tells.
   ValueType type_of(int i);
 
+  // What is read of the node is noted; a part that nobody reads is refused at the end (CheckAllRead). An
+  // attribute of another kind is refused at once.
   bool HasAttribute(std::string_view name) const { return Find(name) != nullptr; }
   int64_t Int(std::string_view name, int64_t missing) const;
   double Float(std::string_view name, double missing) const;
@@ -46,6 +53,15 @@ class OnnxNode {
   std::vector<std::string> Strings(std::string_view name) const;
   Constant Value(std::string_view name) const;  // null when it is not there
   const GraphData* Subgraph(std::string_view name) const;
+
+  // Attributes that change no result here, whatever they say; the caller's comment says why.
+  void WithoutEffect(std::initializer_list<std::string_view> names) const;
+  void InputsWithoutEffect(std::initializer_list<int> inputs) const;
+  // Refuses other values than the one of what is computed here.
+  void Only(std::string_view name, int64_t value) const;
+  void Only(std::string_view name, const std::string& value) const;
+  // Throws Error that names an attribute or an input that no one has asked for.
+  void CheckAllRead() const;
 
   // Adds a node of the graph; its first output.
   Port Add(std::string_view type, std::vector<Port> inputs, Attributes attributes = {}, int outputs = 1);
@@ -68,11 +84,14 @@ class OnnxNode {
 
  private:
   const AttributeData* Find(std::string_view name) const;
+  // Of one of two kinds, of which the second is another way to write the first.
+  const AttributeData* Find(std::string_view name, AttributeType kind, AttributeType also) const;
 
   Scope& scope_;
   const NodeData& data_;
   int64_t opset_;
   int added_ = 0;
+  mutable std::vector<bool> attributes_read_, inputs_read_;
 };
 
 using ImportFunction = void (*)(OnnxNode& node);

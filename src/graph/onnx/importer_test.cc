@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "graph/codes.h"
+#include "graph/interpreter.h"
+#include "graph/ops/node_samples.h"
 
 namespace belay::graph::onnx {
 namespace {
@@ -81,6 +83,75 @@ TEST_F(Functions, ThatBecomeTooManyNodesAreRefused) {
   model_.functions.push_back(Function("F40", {}));
   model_.functions.back().outputs = {"a"};
   EXPECT_EQ(Refusal(), "onnx-function");
+}
+
+AttributeData Real(const std::string& name, double value, const std::string& parameter = "") {
+  AttributeData attribute;
+  attribute.name = name;
+  attribute.type = kFloatAttribute;
+  attribute.f = value;
+  attribute.parameter = parameter;
+  return attribute;
+}
+
+double AlphaIn(const Graph& graph) { return std::get<double>(graph.nodes.back().attributes.at("alpha")); }
+
+// Which of the call, of the function's default, and of the operator's default is there first.
+TEST_F(Functions, TakeAttributesOfTheirCalls) {
+  NodeData elu = Call("Elu", "a", "b", "");
+  elu.attributes = {Real("alpha", 0, "slope")};
+  model_.functions = {Function("F0", {elu})};
+  model_.functions[0].parameters = {"slope"};
+  EXPECT_EQ(AlphaIn(Import(model_, "")), 1);
+  model_.functions[0].parameters = {};
+  model_.functions[0].defaulted = {Real("slope", 0.5)};
+  EXPECT_EQ(AlphaIn(Import(model_, "")), 0.5);
+  model_.graph.nodes[0].attributes = {Real("slope", 0.25)};
+  EXPECT_EQ(AlphaIn(Import(model_, "")), 0.25);
+}
+
+TEST_F(Functions, RefuseAttributesThatTheyDoNotHave) {
+  model_.functions = {Function("F0", {Call("Relu", "a", "b", "")})};
+  model_.graph.nodes[0].attributes = {Real("slope", 0.25)};
+  try {
+    Import(model_, "");
+    ADD_FAILURE() << "the attribute was ignored";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.id(), "onnx-attribute");
+  }
+}
+
+// A broadcast of opset 6: the sizes of the second operand are those of the first from the axis on.
+TEST(Importer, BroadcastsFromAnAxis) {
+  ModelData model;
+  model.opsets = {{"", 6}};
+  model.graph.inputs = {{"x", true, kFloat, true, {2, 2, 2}}, {"y", true, kFloat, true, {2}}};
+  model.graph.outputs = {{"z", true, kFloat, false, {}}};
+  NodeData add{"add", "Add", "", {"x", "y"}, {"z"}, {}};
+  for (const char* name : {"axis", "broadcast"}) {
+    AttributeData& attribute = add.attributes.emplace_back();
+    attribute.name = name;
+    attribute.type = kIntAttribute;
+    attribute.i = 1;
+  }
+  model.graph.nodes = {add};
+  const std::vector<Constant> inputs{samples::Counting({2, 2, 2}), samples::Reals({2}, {10, 20})};
+  const std::vector<Constant> sums = Evaluate(Import(model, ""), inputs);
+  EXPECT_EQ(sums.at(0)->Reals(), (std::vector<double>{10, 11, 22, 23, 14, 15, 26, 27}));
+}
+
+TEST(Importer, AnInputThatNobodyReadsIsRefused) {
+  ModelData model;
+  model.opsets = {{"", 6}};
+  model.graph.inputs = {{"x", true, kFloat, true, {2}}, {"y", true, kFloat, true, {2}}};
+  model.graph.outputs = {{"z", true, kFloat, false, {}}};
+  model.graph.nodes = {{"n", "Clip", "", {"x", "y"}, {"z"}, {}}};
+  try {
+    Import(model, "");
+    ADD_FAILURE() << "the input was ignored";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.id(), "onnx-input");
+  }
 }
 
 }  // namespace

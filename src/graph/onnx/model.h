@@ -47,9 +47,23 @@ struct TensorData {
 
 struct GraphData;
 
+// AttributeProto.AttributeType
+enum AttributeType : int32_t {
+  kAnyAttribute = 0,  // the oldest files do not say
+  kFloatAttribute = 1,
+  kIntAttribute = 2,
+  kStringAttribute = 3,
+  kTensorAttribute = 4,
+  kGraphAttribute = 5,
+  kFloatsAttribute = 6,
+  kIntsAttribute = 7,
+  kStringsAttribute = 8,
+};
+
 struct AttributeData {
   std::string name;
-  int32_t type = 0;  // AttributeProto.AttributeType
+  int32_t type = 0;
+  std::string parameter;  // in a function: the attribute of its call that stands here
   double f = 0;
   int64_t i = 0;
   std::string s;
@@ -85,6 +99,8 @@ struct FunctionData {
   std::string domain, name;
   std::vector<std::string> inputs, outputs;
   std::vector<NodeData> nodes;
+  std::vector<std::string> parameters = {};   // attributes that a call gives
+  std::vector<AttributeData> defaulted = {};  // and those that it may leave out
 };
 
 struct ModelData {

@@ -80,5 +80,31 @@ TEST_F(ExternalData, IsAnOrdinaryFileOfEnoughBytes) {
   EXPECT_EQ(Second({{"location", "w.bin"}, {"length", "1099511627776"}}), "refused: onnx-external");
 }
 
+// A field of protobuf's wire format that holds bytes, all of fewer than 128.
+std::string Field(int number, const std::string& bytes) {
+  const int tag = number << 3 | 2;
+  std::string field;
+  if (tag < 128) field = std::string(1, static_cast<char>(tag));
+  if (tag >= 128) field = {static_cast<char>(tag | 0x80), static_cast<char>(tag >> 7)};
+  return field + static_cast<char>(bytes.size()) + bytes;
+}
+
+TEST(ReadModel, FunctionsHaveParameters) {
+  const std::string alpha = Field(1, "alpha") + Field(21, "slope");
+  const std::string slope =
+      Field(1, "slope") + std::string("\x15\0\0\0\x3f\xa0\x01\x01", 8);  // f: 0.5, FLOAT
+  const std::string function = Field(1, "F") + Field(6, "gain") +
+                               Field(7, Field(4, "Elu") + Field(5, alpha)) + Field(11, slope) +
+                               Field(10, "local");
+  const std::string model = Field(7, Field(2, "g")) + Field(25, function);
+  const FunctionData read = ReadModel(model).functions.at(0);
+  EXPECT_EQ(read.parameters, std::vector<std::string>{"gain"});
+  ASSERT_EQ(read.defaulted.size(), 1u);
+  EXPECT_EQ(read.defaulted[0].name, "slope");
+  EXPECT_EQ(read.defaulted[0].type, kFloatAttribute);
+  EXPECT_EQ(read.defaulted[0].f, 0.5);
+  EXPECT_EQ(read.nodes.at(0).attributes.at(0).parameter, "slope");
+}
+
 }  // namespace
 }  // namespace belay::graph::onnx

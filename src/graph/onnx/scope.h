@@ -50,6 +50,10 @@ class Scope {
   std::map<std::string, Port> ports_;
 };
 
+// The nodes of the function with what the call gives for its parameters. Throws Error when the call gives
+// others.
+std::vector<NodeData> Called(const FunctionData& function, const NodeData& call);
+
 // What the nodes of a body read and do not define themselves.
 std::set<std::string> FreeNames(const GraphData& body);
 

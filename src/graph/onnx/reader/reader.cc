@@ -4,8 +4,13 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include <climits>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
 
 #include "onnx.pb.h"
 
@@ -39,6 +44,7 @@ AttributeData Attribute(const pb::AttributeProto& from) {
   AttributeData to;
   to.name = from.name();
   to.type = from.type();
+  to.parameter = from.ref_attr_name();
   to.f = from.f();
   to.i = from.i();
   to.s = from.s();
@@ -83,11 +89,42 @@ GraphData Graph(const pb::GraphProto& from) {
   return to;
 }
 
-FunctionData Function(const pb::FunctionProto& from) {
-  FunctionData to{from.domain(), from.name(), {}, {}, {}};
+// What the plain structures point into.
+struct Read {
+  pb::ModelProto model;
+  std::deque<pb::AttributeProto> defaults;
+};
+
+// FunctionProto.attribute_proto, which the description of the format that Debian has does not know.
+void ReadDefaults(const std::string& unknown, Read& read, std::vector<AttributeData>& to) {
+  using google::protobuf::internal::WireFormatLite;
+  constexpr uint32_t kAttributeProto = 11 << 3 | WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+  google::protobuf::io::CodedInputStream fields(reinterpret_cast<const uint8_t*>(unknown.data()),
+                                                static_cast<int>(unknown.size()));
+  while (const uint32_t tag = fields.ReadTag()) {
+    uint32_t size = 0;
+    std::string bytes;
+    if (tag != kAttributeProto) {
+      if (!WireFormatLite::SkipField(&fields, tag)) return;
+      continue;
+    }
+    pb::AttributeProto& attribute = read.defaults.emplace_back();
+    if (!fields.ReadVarint32(&size) || !fields.ReadString(&bytes, static_cast<int>(size)) ||
+        !attribute.ParseFromString(bytes))
+      return;
+    to.push_back(Attribute(attribute));
+  }
+}
+
+FunctionData Function(const pb::FunctionProto& from, Read& read) {
+  FunctionData to;
+  to.domain = from.domain();
+  to.name = from.name();
   to.inputs.assign(from.input().begin(), from.input().end());
   to.outputs.assign(from.output().begin(), from.output().end());
   for (const auto& node : from.node()) to.nodes.push_back(Node(node));
+  to.parameters.assign(from.attribute().begin(), from.attribute().end());
+  ReadDefaults(from.unknown_fields(), read, to.defaulted);
   return to;
 }
 
@@ -104,13 +141,14 @@ bool Parse(Message& message, const char* bytes, size_t size) {
 }  // namespace
 
 bool belay_read_onnx(const char* bytes, size_t size, ModelData* model) try {
-  auto proto = std::make_shared<pb::ModelProto>();
-  if (!Parse(*proto, bytes, size) || !proto->has_graph()) return false;
-  model->ir_version = proto->ir_version();
-  for (const auto& set : proto->opset_import()) model->opsets[set.domain()] = set.version();
-  for (const auto& function : proto->functions()) model->functions.push_back(Function(function));
-  model->graph = Graph(proto->graph());
-  model->owner = std::move(proto);
+  auto read = std::make_shared<Read>();
+  const pb::ModelProto& proto = read->model;
+  if (!Parse(read->model, bytes, size) || !proto.has_graph()) return false;
+  model->ir_version = proto.ir_version();
+  for (const auto& set : proto.opset_import()) model->opsets[set.domain()] = set.version();
+  for (const auto& function : proto.functions()) model->functions.push_back(Function(function, *read));
+  model->graph = Graph(proto.graph());
+  model->owner = std::move(read);
   return true;
 } catch (const std::bad_alloc&) {
   throw;
