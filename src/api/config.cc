@@ -6,38 +6,31 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/json_place.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "base/whole_file.h"
 #include "runtime/process.h"
 
 namespace belay::api {
 namespace {
 
-using Json = nlohmann::json;
 using Keys = std::vector<std::string>;
 
 constexpr int kMostLevels = 10;  // of { and of [, says the page
 constexpr size_t kMostBytes = 10 << 20;
 
 std::string ReadFile(const char* path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file || file.tellg() < 0) {
-    Fail(100003, "init-file", "the configuration file '{}' cannot be opened: {}", path, std::strerror(errno));
-  }
-  if (static_cast<size_t>(file.tellg()) > kMostBytes) {
+  std::optional<std::string> text = ReadWholeFile(path, kMostBytes);
+  if (text) return std::move(*text);
+  if (errno == EFBIG)
     Fail(100005, "init-file-size", "the configuration file '{}' is larger than 10 MiB", path);
-  }
-  file.seekg(0);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  Fail(100003, "init-file", "the configuration file '{}' cannot be opened: {}", path, std::strerror(errno));
 }
 
 // Strings do not count. The text may still be no JSON at all.
@@ -59,12 +52,6 @@ void CheckNesting(const char* path, const std::string& text) {
   }
 }
 
-// What stands between the first two ' of a sentence of the parser's: the number that is too large for it.
-std::string Quoted(std::string_view sentence) {
-  size_t begin = std::min(sentence.find('\''), sentence.size() - 1) + 1;
-  return std::string(sentence.substr(begin, sentence.find('\'', begin) - begin));
-}
-
 // A file, parsed, and what messages say about it.
 class ConfigFile {
  public:
@@ -72,14 +59,14 @@ class ConfigFile {
     if (text_.find_first_not_of(" \t\r\n") == std::string::npos) text_ = "{}";
     CheckNesting(path, text_);
     try {
-      root_ = Json::parse(text_);
-    } catch (const Json::parse_error& error) {
+      root_ = Json::Parse(text_);
+    } catch (const JsonError& error) {
+      if (error.kind == JsonError::Kind::kNumberTooLarge) {
+        Fail(100006, "init-file-number", "{}:{}: the number {} is too large", path,
+             PlaceOf(text_, text_.find(error.token)), error.token);
+      }
       Fail(100006, "init-file-syntax", "{}:{}: not valid JSON", path,
-           PlaceOf(text_, error.byte == 0 ? 0 : error.byte - 1));
-    } catch (const Json::out_of_range& error) {
-      std::string number = Quoted(error.what());
-      Fail(100006, "init-file-number", "{}:{}: the number {} is too large", path,
-           PlaceOf(text_, text_.find(number)), number);
+           PlaceOf(text_, error.at == 0 ? 0 : error.at - 1));
     }
     if (!root_.is_object())
       Fail(100006, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
@@ -91,9 +78,8 @@ class ConfigFile {
     for (size_t i = 0; i < keys.size(); ++i) {
       if (!value->is_object())
         Refuse(Keys(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(i)), *value, "an object { }");
-      auto it = value->find(keys[i]);
-      if (it == value->end()) return nullptr;
-      value = &*it;
+      value = value->Find(keys[i]);
+      if (value == nullptr) return nullptr;
     }
     return value;
   }
@@ -103,11 +89,10 @@ class ConfigFile {
     const Json* value = Find(keys);
     if (value == nullptr) return missing;
     int number = -1;
-    if (value->is_number_integer()) {
-      auto whole = value->get<int64_t>();  // negative as well when only uint64_t holds it
-      number = whole < 0 || whole > most ? -1 : static_cast<int>(whole);
-    } else if (value->is_string()) {
-      const auto& text = value->get_ref<const std::string&>();
+    if (value->is_whole()) {
+      number = value->Whole<int>().value_or(-1);
+    } else if (value->is_text()) {
+      const std::string& text = value->text();
       auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
       if (error != std::errc() || end != text.data() + text.size()) number = -1;
     }
@@ -131,7 +116,7 @@ class ConfigFile {
   // The outermost keys that nobody looks at.
   std::string Others(std::initializer_list<const char*> known) const {
     std::string others;
-    for (const auto& [key, value] : root_.items()) {
+    for (const auto& [key, value] : root_.members()) {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
       others += (others.empty() ? "" : ", ") + key;
     }
@@ -141,7 +126,7 @@ class ConfigFile {
  private:
   [[noreturn]] void Refuse(const Keys& keys, const Json& value, const std::string& wanted) const {
     Fail(100008, "init-file-value", "{}:{}: key {} is {}; it must be {}", path_, PlaceOf(text_, keys),
-         fmt::join(keys, "."), value.dump(), wanted);
+         fmt::join(keys, "."), value.Dump(), wanted);
   }
 
   const char* path_;

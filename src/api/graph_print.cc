@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/lane_drawing.h"
 #include "base/quiet_write.h"
 #include "base/thread.h"
@@ -86,13 +86,13 @@ std::string Table(const rt::TaskGraph& graph, const std::vector<uint32_t>& strea
 
 class RangePrinter final : public rt::RangeVisitor {
  public:
-  nlohmann::json list = nlohmann::json::array();
+  Json::List list;
   void Reads(const void* begin, size_t bytes) override { Add("read", begin, bytes); }
   void Writes(void* begin, size_t bytes) override { Add("write", begin, bytes); }
 
  private:
   void Add(const char* what, const void* begin, size_t bytes) {
-    list.push_back({{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
+    list.push_back(Json::Members{{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
   }
 };
 
@@ -111,31 +111,29 @@ void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
 }
 
 void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path, bool verbose) {
-  using Json = nlohmann::json;
-  Json events = Json::array();
+  Json::List events;
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const rt::CaptureNode& node = graph.nodes()[n];
-    Json args = {{"model_id", model},
-                 {"stream_id", node.stream_id},
-                 {"task_id", n},
-                 {"task_type", node.name()},
-                 {"submitted_by", rt::CallName(node.call)},
-                 {"after", node.after}};
+    Json::Members args{{"model_id", model},
+                       {"stream_id", node.stream_id},
+                       {"task_id", n},
+                       {"task_type", node.name()},
+                       {"submitted_by", rt::CallName(node.call)},
+                       {"after", node.after}};
     if (node.kind != rt::CaptureNode::Kind::kTask) args["event_id"] = node.event_id;
     if (verbose && node.kind == rt::CaptureNode::Kind::kTask && node.task.type->ranges != nullptr) {
       RangePrinter ranges;
       node.task.type->ranges(node.task.payload, ranges);
-      args["memory"] = ranges.list;
+      args["memory"] = std::move(ranges.list);
     }
-    events.push_back({{"ph", "X"},
-                      {"name", node.name()},
-                      {"pid", model},
-                      {"tid", node.stream_id},
-                      {"ts", n},
-                      {"dur", 1},
-                      {"args", args}});
+    Json::Members event{
+        {"ph", "X"}, {"name", node.name()}, {"pid", model}, {"tid", node.stream_id}, {"ts", n}, {"dur", 1}};
+    event.emplace("args", std::move(args));
+    events.push_back(std::move(event));
   }
-  if (auto failure = WriteWholeFile(path, Json{{"traceEvents", events}}.dump(1))) {
+  Json::Members all;
+  all.emplace("traceEvents", std::move(events));
+  if (auto failure = WriteWholeFile(path, Json(std::move(all)).Dump(1))) {
     if (failure->opened) Fail(107010, "json-file", "'{}' cannot be written: {}", path, failure->reason);
     Fail(107009, "json-file", "'{}' cannot be opened for writing ({}); name a file in a folder that exists",
          path, failure->reason);

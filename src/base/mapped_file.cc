@@ -7,6 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <new>
+#include <system_error>
+
+#include "base/room.h"
 
 namespace belay {
 namespace {
@@ -27,6 +31,14 @@ int Open(const std::string& path, struct stat* about, std::string* reason) {
   if (file >= 0 && fstat(file, about) == 0 && S_ISREG(about->st_mode) && about->st_size > 0) return file;
   if (file >= 0) close(file);
   return -1;
+}
+
+// Empty in a folder that is gone: then nobody writes there either.
+std::string AbsolutePath(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, unknown);
+  if (unknown == std::errc::not_enough_memory) throw std::bad_alloc();
+  return absolute.string();
 }
 
 bool ReadAll(int file, uint64_t offset, void* to, size_t bytes, std::string* reason) {
@@ -72,13 +84,15 @@ std::shared_ptr<const FileBytes> ReadFileBytes(const std::string& path, size_t m
   const bool copies = size <= most_copied;
   void* data = copies ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                       : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  if (data == MAP_FAILED && errno == ENOMEM) throw std::bad_alloc();
   if (data == MAP_FAILED) {
     *reason = std::strerror(errno);
     return nullptr;
   }
-  std::error_code unknown;  // a folder that is gone: then nobody writes there either
-  auto bytes = std::make_shared<FileBytes>(
-      data, size, copies ? "" : std::filesystem::absolute(path, unknown).string(), about);
+  Rollback unmap([&] { munmap(data, size); });
+  std::shared_ptr<const FileBytes> bytes =
+      std::make_shared<FileBytes>(data, size, copies ? "" : AbsolutePath(path), about);
+  unmap.Keep();
   if (!copies) return bytes;
   madvise(data, size, MADV_HUGEPAGE);  // three times as fast
   if (!ReadAll(file.number, 0, data, size, reason)) return nullptr;

@@ -36,7 +36,7 @@ class FileBytes {
 };
 
 // Copies a file of at most `most_copied` bytes, maps a larger one. Null with the reason for a file that
-// cannot be read, is empty, or is no ordinary one.
+// cannot be read, is empty, or is no ordinary one. Throws std::bad_alloc.
 std::shared_ptr<const FileBytes> ReadFileBytes(const std::string& path, size_t most_copied,
                                                std::string* reason);
 

@@ -7,12 +7,23 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "base/quiet_write.h"
 #include "base/thread.h"
 
 namespace belay {
 namespace {
+
+// Closed at the end of its scope.
+struct OpenFile {
+  int number;
+  ~OpenFile() {
+    const int reason = errno;
+    if (number >= 0) close(number);
+    errno = reason;
+  }
+};
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -40,12 +51,10 @@ std::optional<WriteFailure> WriteInPlace(const std::string& path, std::string_vi
   const int file = open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return Failed(false);
   const bool written = WriteAllQuietly(file, bytes.data(), bytes.size());
-  if (!written) {
-    auto failure = Failed(true);
-    close(file);
-    return failure;
-  }
-  return close(file) == 0 ? std::nullopt : Failed(true);
+  const int reason = errno;
+  const bool closed = close(file) == 0;
+  if (!written) errno = reason;
+  return written && closed ? std::nullopt : Failed(true);
 }
 
 // A new file beside the path; its name in `*name`. Negative with errno.
@@ -78,6 +87,28 @@ bool FillAndReplace(int file, const std::string& beside, const std::string& path
 
 }  // namespace
 
+std::optional<std::string> ReadWholeFile(const std::string& path, size_t most) {
+  const OpenFile file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.number < 0 && errno == ENOMEM) throw std::bad_alloc();
+  if (file.number < 0) return std::nullopt;
+  struct stat about {};
+  std::string bytes;
+  if (fstat(file.number, &about) == 0 && S_ISREG(about.st_mode) && static_cast<size_t>(about.st_size) <= most)
+    bytes.reserve(static_cast<size_t>(about.st_size));
+  char part[16384];
+  for (;;) {
+    const ssize_t got = read(file.number, part, sizeof part);
+    if (got == 0) return bytes;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (static_cast<size_t>(got) > most - bytes.size()) {
+      errno = EFBIG;
+      return std::nullopt;
+    }
+    bytes.append(part, static_cast<size_t>(got));
+  }
+}
+
 std::optional<WriteFailure> WriteWholeFile(const std::string& given, std::string_view bytes, mode_t mode) {
   NoCancellation no_cancellation;
   bool open_file = false;
@@ -86,6 +117,7 @@ std::optional<WriteFailure> WriteWholeFile(const std::string& given, std::string
   const bool exists = stat(given.c_str(), &old) == 0;
   if (exists && (open_file || !S_ISREG(old.st_mode))) return WriteInPlace(given, bytes);
   if (exists && access(path.c_str(), W_OK) != 0) return Failed(false);
+  const std::string folder = FolderOf(path);
   std::string beside;
   const int file = OpenBeside(path, mode, &beside);
   if (file < 0) return exists ? WriteInPlace(path, bytes) : Failed(false);
@@ -94,13 +126,15 @@ std::optional<WriteFailure> WriteWholeFile(const std::string& given, std::string
     if (fchmod(file, old.st_mode & 07777) != 0) errno = 0;     // a file system without permissions
   }
   if (FillAndReplace(file, beside, path, bytes)) {
-    SyncFolder(FolderOf(path));
+    SyncFolder(folder);
     return {};
   }
-  auto failure = Failed(true);
-  const bool mounted = errno == EBUSY;  // the file is a place where another is mounted, as containers do
+  const int reason = errno;
   unlink(beside.c_str());
-  return exists && mounted ? WriteInPlace(path, bytes) : failure;
+  const bool mounted = reason == EBUSY;  // the file is a place where another is mounted, as containers do
+  if (exists && mounted) return WriteInPlace(path, bytes);
+  errno = reason;
+  return Failed(true);
 }
 
 }  // namespace belay

@@ -1,15 +1,21 @@
-// Writing a file as a whole: whoever reads it, or has mapped it, sees the old one or the new one and nothing
-// between.
+// Reading and writing a file as a whole: whoever reads it while it is written, or has mapped it, sees the old
+// one or the new one and nothing between.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace belay {
+
+// The bytes of a file, of whatever kind. Nothing, with errno, when it cannot be read, or is longer than
+// `most` (EFBIG). Not by a stream: that one takes a lack of memory for the end of the file. Throws
+// std::bad_alloc.
+std::optional<std::string> ReadWholeFile(const std::string& path, size_t most = SIZE_MAX);
 
 struct WriteFailure {
   bool opened;  // false: nothing can be written there at all

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -48,6 +49,26 @@ TEST_F(WholeFile, TheOldOneStaysForWhoHasItOpen) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(open), {}), "old");
   EXPECT_EQ(Read(path), "new one");
   EXPECT_EQ(Files(), 1u);
+}
+
+TEST_F(WholeFile, IsReadToItsEndWhateverItIs) {
+  const std::string bytes(100'000, 'x');
+  EXPECT_FALSE(WriteWholeFile(At("f"), bytes));
+  EXPECT_EQ(ReadWholeFile(At("f")), bytes);
+  EXPECT_EQ(ReadWholeFile(At("f"), bytes.size()), bytes);
+  EXPECT_EQ(ReadWholeFile("/proc/self/comm").value_or("").empty(), false);  // of no size that is known before
+  EXPECT_FALSE(WriteWholeFile(At("empty"), ""));
+  EXPECT_EQ(ReadWholeFile(At("empty")), "");
+}
+
+TEST_F(WholeFile, WhatCannotBeReadSaysWhy) {
+  EXPECT_EQ(ReadWholeFile(At("none")), std::nullopt);
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_EQ(ReadWholeFile(folder_), std::nullopt);
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_FALSE(WriteWholeFile(At("f"), "12345"));
+  EXPECT_EQ(ReadWholeFile(At("f"), 4), std::nullopt);
+  EXPECT_EQ(errno, EFBIG);
 }
 
 TEST_F(WholeFile, PermissionsAreThoseOfTheOldOneOrTheUmask) {

@@ -1,9 +1,9 @@
 #include "graph/operator_list.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "base/error.h"
+#include "base/whole_file.h"
 #include "graph/codes.h"
 
 namespace belay::graph {
@@ -20,13 +20,15 @@ std::string Trimmed(const std::string& text) {
 }  // namespace
 
 OperatorList::OperatorList(const std::string& path) : path_(path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || file.peek() == std::ifstream::traits_type::eof()) {
+  const std::string text = ReadWholeFile(path).value_or("");
+  if (text.empty()) {
     Fail(kFileUnreadable, "operator-list-file",
          "E10001: '{}', which lists operators, cannot be read, or is empty", path);
   }
-  while (std::getline(file, line)) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end_of_line = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end_of_line - at);
+    at = end_of_line + 1;
     if (line.starts_with('#')) continue;
     std::replace(line.begin(), line.end(), ';', '\n');
     for (size_t begin = 0; begin <= line.size();) {

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <numeric>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/whole_file.h"
 
 namespace belay::rt {
 namespace {
@@ -67,9 +67,9 @@ size_t Bytes(const char* name, std::string_view value, uint64_t least = 1) {
 // What memory limit the control group sets; 0: none.
 uint64_t ControlGroupLimit() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
+    const std::string text = ReadWholeFile(path).value_or("");
     uint64_t limit = 0;
-    if (file >> limit) return limit;
+    if (std::from_chars(text.data(), text.data() + text.size(), limit).ec == std::errc()) return limit;
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 // Model files: any bytes, and any description of a graph behind checksums that are right.
 // With: base tensor runtime ops graph
 #include "base/error.h"
+#include "base/json.h"
 #include "base/memory_limit.h"
 #include "fuzz.h"
 #include "graph/model.h"
@@ -36,10 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   try {
     const char* text = reinterpret_cast<const char*>(data);
-    Use(om::Reader(constants, nullptr).Read(om::Json::parse(text, text + size)));
+    Use(om::Reader(constants, nullptr).Read(belay::Json::Parse({text, size})));
   } catch (const belay::Error& error) {
     FUZZ_REQUIRE(error.code() != 0 && !error.sentence().empty());
-  } catch (const nlohmann::json::exception&) {
+  } catch (const belay::JsonError&) {
   }
   return 0;
 }

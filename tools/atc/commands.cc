@@ -93,8 +93,8 @@ graph::Graph ImportModel(const Options& options, const char* file = "model") {
 
 graph::ModelFile OpenModel(const Options& options) { return graph::ReadModelFile(Needed(options, "om")); }
 
-void WriteText(const std::string& path, const graph::om::Json& json) {
-  std::string text = json.dump(2, ' ', false, graph::om::Json::error_handler_t::replace) + "\n";
+void WriteText(const std::string& path, const belay::Json& json) {
+  std::string text = json.Dump(2) + "\n";
   if (auto failure = belay::WriteWholeFile(path, text))
     Fail(100004, "atc-write", "'{}' cannot be written: {}", path, failure->reason);
 }
@@ -159,7 +159,7 @@ void WriteJson(const Options& options) {
 
 void Check(const Options& options) {
   std::string path = options.Get("check_report");
-  auto report = [&](const graph::om::Json& result) { WriteText(path, result); };
+  auto report = [&](belay::Json::Members result) { WriteText(path, std::move(result)); };
   try {
     graph::BuildModel(ImportModel(options), BuildOptionsOf(options));
   } catch (const belay::Error& error) {

@@ -2,11 +2,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <variant>
 
 #include "base/error.h"
+#include "base/whole_file.h"
 #include "graph/codes.h"
 
 namespace belay::graph {
@@ -232,11 +231,10 @@ std::vector<AippConfig> ParseAipp(std::string_view text, const std::string& what
 }
 
 std::vector<AippConfig> ReadAippFile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf()))
+  const std::string text = ReadWholeFile(path).value_or("");
+  if (text.empty())
     Fail(kFileUnreadable, "aipp-file", "E10001: '{}' (insert_op_conf) cannot be read, or is empty", path);
-  return ParseAipp(text.str(), path);
+  return ParseAipp(text, path);
 }
 
 std::string AippText(const AippConfig& config) {

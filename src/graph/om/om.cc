@@ -17,7 +17,6 @@ namespace belay::graph {
 namespace {
 
 using om::Header;
-using om::Json;
 
 const char kInMemory[] = "what was given";  // as messages call it
 std::string Quoted(const std::string& path) { return fmt::format("'{}'", path); }
@@ -95,8 +94,8 @@ ModelFile ReadOne(std::span<const std::byte> bytes, std::shared_ptr<const void> 
   const char* begin = reinterpret_cast<const char*>(text.data());
   try {
     om::Reader reader(bytes.subspan(header.data_offset, header.data_bytes), std::move(owner));
-    return reader.Read(Json::parse(begin, begin + text.size()));
-  } catch (const nlohmann::json::exception& error) {
+    return reader.Read(Json::Parse({begin, text.size()}));
+  } catch (const JsonError& error) {
     Fail(kModelLoad, "om-text", "the model is damaged: {}", error.what());
   }
 }
@@ -131,7 +130,7 @@ std::vector<ModelFile> ReadBundle(std::span<const std::byte> bytes, const std::s
 
 ModelBytes WriteModel(const ModelFile& file) {
   om::Writer writer;
-  std::string text = writer.Write(file).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = writer.Write(file).Dump();
   Header header{};
   std::memcpy(header.magic, om::kMagic, sizeof header.magic);
   header.version = om::kVersion;

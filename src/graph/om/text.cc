@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -20,28 +21,26 @@ constexpr int kMostDepth = 32;  // graphs inside graphs
   Fail(kFileCorrupt, "om-text", "the model file is damaged: {}", what);
 }
 
-// A whole number that the type holds; the library would cut off what does not fit.
+// A whole number that the type holds.
 template <class Number>
 Number NumberFrom(const Json& text) {
-  bool fits = text.is_number_unsigned()
-                  ? std::in_range<Number>(text.get<uint64_t>())
-                  : text.is_number_integer() && std::in_range<Number>(text.get<int64_t>());
-  if (!fits) Damaged("a number is no whole number, or too large");
-  return text.get<Number>();
+  const std::optional<Number> number = text.Whole<Number>();
+  if (!number) Damaged("a number is no whole number, or too large");
+  return *number;
 }
 
 template <class Number>
 std::vector<Number> ListFrom(const Json& text) {
-  if (!text.is_array()) Damaged("a list is missing");
+  if (!text.is_list()) Damaged("a list is missing");
   std::vector<Number> numbers;
-  for (const Json& number : text) numbers.push_back(NumberFrom<Number>(number));
+  for (const Json& number : text.list()) numbers.push_back(NumberFrom<Number>(number));
   return numbers;
 }
 
 const char* TypeText(DType dtype) { return tensor::InfoOf(dtype).name; }
 
 DType TypeFrom(const Json& text) {
-  const auto& name = text.get_ref<const std::string&>();
+  const std::string& name = text.text();
   return name == "?" ? DType::kUndefined : tensor::DTypeNamed(name.c_str());
 }
 
@@ -54,7 +53,7 @@ Shape ShapeFrom(const Json& text) {
 Json ShapeText(const Shape& shape) { return std::vector<int64_t>(shape.begin(), shape.end()); }
 
 Json TypeOfValueText(const ValueType& type) {
-  Json text{{"dtype", TypeText(type.dtype)}, {"format", static_cast<int>(type.format)}};
+  Json::Members text{{"dtype", TypeText(type.dtype)}, {"format", static_cast<int>(type.format)}};
   if (type.rank_known) text["shape"] = ShapeText(type.shape);
   return text;
 }
@@ -62,14 +61,14 @@ Json TypeOfValueText(const ValueType& type) {
 ValueType TypeOfValueFrom(const Json& text) {
   ValueType type{
       TypeFrom(text.at("dtype")), static_cast<Format>(NumberFrom<int>(text.at("format"))), false, {}};
-  if (text.contains("shape")) {
+  if (const Json* shape = text.Find("shape")) {
     type.rank_known = true;
-    type.shape = ShapeFrom(text["shape"]);
+    type.shape = ShapeFrom(*shape);
   }
   return type;
 }
 
-Json PortText(const Port& port) { return Json::array({port.node, port.output}); }
+Json PortText(const Port& port) { return Json::List{port.node, port.output}; }
 Port PortFrom(const Json& text) { return {NumberFrom<int>(text.at(0)), NumberFrom<int>(text.at(1))}; }
 
 // Numbers that JSON has no word for are written as text.
@@ -78,8 +77,8 @@ Json RealText(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 double RealFrom(const Json& text) {
-  if (text.is_number()) return text.get<double>();
-  const auto& word = text.get_ref<const std::string&>();
+  if (text.is_number()) return text.real();
+  const std::string& word = text.text();
   if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
   return word == "inf" ? HUGE_VAL : -HUGE_VAL;
 }
@@ -107,70 +106,80 @@ void CheckGears(const ModelFile& file) {
 // --- writing
 
 Json Writer::Write(const ModelFile& file) {
-  Json text{{"graph", GraphText(file.graph)}, {"options", file.options}};
+  Json::Members options;
+  for (const auto& [name, value] : file.options) options.emplace(name, value);
+  Json::Members text;
+  text.emplace("graph", GraphText(file.graph));
+  text.emplace("options", std::move(options));
   if (file.gears.kind != Gears::kNone) {
-    text["gears"] = {{"kind", static_cast<int>(file.gears.kind)}, {"values", file.gears.values}};
+    text["gears"] = Json::Members{{"kind", static_cast<int>(file.gears.kind)}, {"values", file.gears.values}};
   }
   return text;
 }
 
 Json Writer::GraphText(const Graph& graph) {
-  Json nodes = Json::array(), outputs = Json::array();
+  Json::List nodes, outputs;
   for (const Node& node : graph.nodes) nodes.push_back(NodeText(node));
   for (const GraphOutput& output : graph.outputs) {
-    outputs.push_back(
-        {{"name", output.name}, {"port", PortText(output.port)}, {"type", TypeOfValueText(output.declared)}});
+    outputs.push_back(Json::Members{
+        {"name", output.name}, {"port", PortText(output.port)}, {"type", TypeOfValueText(output.declared)}});
   }
-  return {{"name", graph.name},
-          {"nodes", std::move(nodes)},
-          {"inputs", graph.inputs},
-          {"outputs", std::move(outputs)}};
+  Json::Members text{{"name", graph.name}, {"inputs", graph.inputs}};
+  text.emplace("nodes", std::move(nodes));
+  text.emplace("outputs", std::move(outputs));
+  return text;
 }
 
 Json Writer::NodeText(const Node& node) {
-  Json text{{"name", node.name}, {"type", node.type}, {"outputs", node.outputs}};
-  Json inputs = Json::array(), types = Json::array(), attributes = Json::object();
+  Json::Members text{{"name", node.name}, {"type", node.type}, {"outputs", node.outputs}};
+  Json::List inputs, types;
+  Json::Members attributes;
   for (const Port& port : node.inputs) inputs.push_back(PortText(port));
   for (const ValueType& type : node.types) types.push_back(TypeOfValueText(type));
-  for (const auto& [name, value] : node.attributes) attributes[name] = AttributeText(value);
-  if (!inputs.empty()) text["inputs"] = std::move(inputs);
-  if (!attributes.empty()) text["attributes"] = std::move(attributes);
+  for (const auto& [name, value] : node.attributes) attributes.emplace(name, AttributeText(value));
+  if (!inputs.empty()) text.emplace("inputs", std::move(inputs));
+  if (!attributes.empty()) text.emplace("attributes", std::move(attributes));
   if (!node.after.empty()) text["after"] = node.after;
-  text["types"] = std::move(types);
+  text.emplace("types", std::move(types));
   return text;
 }
 
 Json Writer::AttributeText(const Attribute& attribute) {
   struct Visitor {
     Writer& writer;
-    Json operator()(int64_t v) const { return {{"i", v}}; }
-    Json operator()(double v) const { return {{"f", RealText(v)}}; }
-    Json operator()(bool v) const { return {{"b", v}}; }
-    Json operator()(const std::string& v) const { return {{"s", v}}; }
-    Json operator()(DType v) const { return {{"t", TypeText(v)}}; }
-    Json operator()(const std::vector<int64_t>& v) const { return {{"is", v}}; }
-    Json operator()(const std::vector<double>& v) const {
-      Json list = Json::array();
-      for (double x : v) list.push_back(RealText(x));
-      return {{"fs", std::move(list)}};
+    static Json Of(const char* kind, Json value) {
+      Json::Members text;
+      text.emplace(kind, std::move(value));
+      return text;
     }
-    Json operator()(const std::vector<std::string>& v) const { return {{"ss", v}}; }
-    Json operator()(const Constant& v) const { return {{"c", writer.ConstantText(v)}}; }
+    Json operator()(int64_t v) const { return Of("i", v); }
+    Json operator()(double v) const { return Of("f", RealText(v)); }
+    Json operator()(bool v) const { return Of("b", v); }
+    Json operator()(const std::string& v) const { return Of("s", v); }
+    Json operator()(DType v) const { return Of("t", TypeText(v)); }
+    Json operator()(const std::vector<int64_t>& v) const { return Of("is", v); }
+    Json operator()(const std::vector<double>& v) const {
+      Json::List list;
+      for (double x : v) list.push_back(RealText(x));
+      return Of("fs", std::move(list));
+    }
+    Json operator()(const std::vector<std::string>& v) const { return Of("ss", v); }
+    Json operator()(const Constant& v) const { return Of("c", writer.ConstantText(v)); }
     Json operator()(const std::shared_ptr<Graph>& v) const {
-      return {{"g", v == nullptr ? Json() : writer.GraphText(*v)}};
+      return Of("g", v == nullptr ? Json() : writer.GraphText(*v));
     }
   };
   return std::visit(Visitor{*this}, attribute);
 }
 
 Json Writer::ConstantText(const Constant& constant) {
-  if (constant == nullptr) return nullptr;
+  if (constant == nullptr) return {};
   auto [it, fresh] = offsets_.try_emplace(constant.get(), data_bytes_);
   if (fresh) {
     pieces_.push_back({constant, data_bytes_});
     data_bytes_ += (constant->bytes() + kAlignment - 1) / kAlignment * kAlignment;
   }
-  return {
+  return Json::Members{
       {"dtype", TypeText(constant->dtype())}, {"shape", ShapeText(constant->shape())}, {"at", it->second}};
 }
 
@@ -179,12 +188,12 @@ Json Writer::ConstantText(const Constant& constant) {
 ModelFile Reader::Read(const Json& text) {
   ModelFile file;
   file.graph = ReadGraph(text.at("graph"), 0);
-  file.options = text.at("options").get<std::map<std::string, std::string>>();
-  if (text.contains("gears")) {
-    int kind = NumberFrom<int>(text["gears"].at("kind"));
+  for (const auto& [name, value] : text.at("options").members()) file.options[name] = value.text();
+  if (const Json* gears = text.Find("gears")) {
+    int kind = NumberFrom<int>(gears->at("kind"));
     if (kind < Gears::kNone || kind > Gears::kDims) Damaged("unknown gears");
     file.gears.kind = static_cast<Gears::Kind>(kind);
-    for (const Json& gear : text["gears"].at("values")) file.gears.values.push_back(ListFrom<int64_t>(gear));
+    for (const Json& gear : gears->at("values").list()) file.gears.values.push_back(ListFrom<int64_t>(gear));
     CheckGears(file);
   }
   return file;
@@ -193,8 +202,8 @@ ModelFile Reader::Read(const Json& text) {
 Graph Reader::ReadGraph(const Json& text, int depth) {
   if (depth > kMostDepth) Damaged("graphs are nested too deeply");
   Graph graph;
-  graph.name = text.at("name").get<std::string>();
-  for (const Json& node : text.at("nodes")) graph.nodes.push_back(ReadNode(node, depth));
+  graph.name = text.at("name").text();
+  for (const Json& node : text.at("nodes").list()) graph.nodes.push_back(ReadNode(node, depth));
   graph.inputs = ListFrom<int>(text.at("inputs"));
   const std::set<int> inputs(graph.inputs.begin(), graph.inputs.end());
   const auto data = std::count_if(graph.nodes.begin(), graph.nodes.end(),
@@ -206,9 +215,9 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
     const Node* node = known ? &graph.nodes[static_cast<size_t>(input)] : nullptr;
     if (node == nullptr || node->type != kDataType || node->outputs != 1) Damaged("an input is no Data node");
   }
-  for (const Json& output : text.at("outputs")) {
-    graph.outputs.push_back({PortFrom(output.at("port")), output.at("name").get<std::string>(),
-                             TypeOfValueFrom(output.at("type"))});
+  for (const Json& output : text.at("outputs").list()) {
+    graph.outputs.push_back(
+        {PortFrom(output.at("port")), output.at("name").text(), TypeOfValueFrom(output.at("type"))});
     if (!graph.outputs.back().port.present()) Damaged("an output comes from nowhere");
   }
   SortNodes(graph);  // also checks every port
@@ -216,37 +225,40 @@ Graph Reader::ReadGraph(const Json& text, int depth) {
 }
 
 Node Reader::ReadNode(const Json& text, int depth) {
-  Node node{.name = text.at("name").get<std::string>(), .type = text.at("type").get<std::string>()};
+  Node node{.name = text.at("name").text(), .type = text.at("type").text()};
   node.outputs = NumberFrom<int>(text.at("outputs"));
-  for (const Json& type : text.at("types")) node.types.push_back(TypeOfValueFrom(type));
+  for (const Json& type : text.at("types").list()) node.types.push_back(TypeOfValueFrom(type));
   if (node.outputs < 0 || node.types.size() != static_cast<size_t>(node.outputs))
     Damaged("outputs without types");
-  if (text.contains("inputs")) {
-    for (const Json& port : text["inputs"]) node.inputs.push_back(PortFrom(port));
+  if (const Json* inputs = text.Find("inputs")) {
+    for (const Json& port : inputs->list()) node.inputs.push_back(PortFrom(port));
   }
-  if (text.contains("after")) node.after = ListFrom<int>(text["after"]);
-  if (text.contains("attributes")) {
-    for (const auto& [name, value] : text["attributes"].items())
+  if (const Json* after = text.Find("after")) node.after = ListFrom<int>(*after);
+  if (const Json* attributes = text.Find("attributes")) {
+    for (const auto& [name, value] : attributes->members())
       node.attributes[name] = ReadAttribute(value, depth);
   }
   return node;
 }
 
 Attribute Reader::ReadAttribute(const Json& text, int depth) {
-  if (!text.is_object() || text.size() != 1) Damaged("an attribute without a kind");
-  const std::string& kind = text.begin().key();
-  const Json& value = text.begin().value();
+  if (!text.is_object() || text.members().size() != 1) Damaged("an attribute without a kind");
+  const auto& [kind, value] = *text.members().begin();
   if (kind == "i") return NumberFrom<int64_t>(value);
   if (kind == "f") return RealFrom(value);
-  if (kind == "b") return value.get<bool>();
-  if (kind == "s") return value.get<std::string>();
+  if (kind == "b") return value.boolean();
+  if (kind == "s") return value.text();
   if (kind == "t") return TypeFrom(value);
   if (kind == "is") return ListFrom<int64_t>(value);
-  if (kind == "ss") return value.get<std::vector<std::string>>();
+  if (kind == "ss") {
+    std::vector<std::string> words;
+    for (const Json& word : value.list()) words.push_back(word.text());
+    return words;
+  }
   if (kind == "c") return value.is_null() ? Constant() : ReadConstant(value);
   if (kind == "fs") {
     std::vector<double> numbers;
-    for (const Json& number : value) numbers.push_back(RealFrom(number));
+    for (const Json& number : value.list()) numbers.push_back(RealFrom(number));
     return numbers;
   }
   if (kind != "g") Damaged("an attribute of an unknown kind");

@@ -2,16 +2,14 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <unordered_map>
 
+#include "base/json.h"
 #include "graph/ir.h"
 #include "graph/om/om.h"
 
 namespace belay::graph::om {
-
-using Json = nlohmann::json;
 
 class Writer {
  public:
@@ -38,7 +36,7 @@ class Reader {
  public:
   Reader(std::span<const std::byte> data, std::shared_ptr<const void> owner)
       : data_(data), owner_(std::move(owner)) {}
-  // Throws Error, or an exception of the JSON library, when the text is not what Writer writes.
+  // Throws Error or JsonError when the text is not what Writer writes.
   ModelFile Read(const Json& text);
 
  private:

@@ -6,12 +6,14 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <new>
+#include <optional>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/library.h"
 #include "base/mapped_file.h"
+#include "base/whole_file.h"
 #include "graph/codes.h"
 #include "graph/onnx/reader/reader.h"
 #include "tensor/convert.h"
@@ -67,7 +69,9 @@ std::string SafePath(const TensorData& data, const std::string& folder) {
   }
   std::error_code error;
   auto root = std::filesystem::weakly_canonical(folder, error);
+  if (error == std::errc::not_enough_memory) throw std::bad_alloc();
   auto target = std::filesystem::weakly_canonical(root / clean, error);
+  if (error == std::errc::not_enough_memory) throw std::bad_alloc();
   auto [end, ignored] = std::mismatch(root.begin(), root.end(), target.begin(), target.end());
   if (error || end != root.end()) {
     Fail(
@@ -147,12 +151,10 @@ ModelData Read(std::span<const char> bytes, const std::string& name) {
 }  // namespace
 
 std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
+  std::optional<std::string> bytes = ReadWholeFile(path);
+  if (!bytes)
     Fail(kFileUnreadable, "model-file", "the file '{}' cannot be read: {}", path, std::strerror(errno));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  return std::move(*bytes);
 }
 
 ModelData ReadModel(std::span<const char> bytes) { return Read(bytes, "what was given"); }
