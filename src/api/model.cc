@@ -31,9 +31,7 @@ void LoadBundle(std::vector<ModelFile> files, uint32_t* id) {
   rt::Device& device = rt::CurrentContext().device();
   std::vector<std::shared_ptr<Model>> models;
   for (ModelFile& file : files) models.push_back(std::make_shared<Model>(device, std::move(file), Buffer{}));
-  std::vector<uint32_t> ids;
-  for (auto& model : models) ids.push_back(graph::AddModel(std::move(model)));
-  *id = graph::AddBundle(std::move(ids));
+  *id = graph::AddBundle(std::move(models));
 }
 
 void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {

@@ -17,12 +17,20 @@ bool UnlockInChild() {
   return AtForkInChild([] { (tables.UnlockInChild(), ...); });
 }
 
-// The one T of the process, made when first asked for and never destroyed, so that threads may use it
-// during exit. A forked child gets a fresh one: the parent's may be locked or half changed.
+// Makes each PerProcess of this library or program that is not there yet. Throws std::bad_alloc.
+void MakeAllPerProcess();
+// Notes one of them; for use in static initialisation.
+bool NotePerProcess(void (*make)());
+
+// The one T of the process, made when the runtime starts, or when it is asked for before that, and never
+// destroyed, so that threads may use it during exit. A forked child gets a fresh one: the parent's may be
+// locked or half changed. It is not made when it is first needed, for that may be in a function that frees
+// something, or in a destructor, which must not ask for memory.
 template <class T>
 class PerProcess {
  public:
   static T& Get() {
+    (void)kNoted;
     Holder* holder = g_holder.load(std::memory_order_acquire);
     return holder != nullptr ? holder->object : Make();
   }
@@ -34,8 +42,6 @@ class PerProcess {
   };
 
   static T& Make() {
-    static const bool hooked = AtForkInChild(&Forget);
-    (void)hooked;
     auto fresh = std::make_unique<Holder>();
     fresh->parents = g_parents;
     Holder* first = nullptr;
@@ -46,6 +52,7 @@ class PerProcess {
     if (Holder* parents = g_holder.exchange(nullptr)) g_parents = parents;
   }
 
+  inline static const bool kNoted = AtForkInChild(&Forget) && NotePerProcess([] { Get(); });
   inline static constinit std::atomic<Holder*> g_holder{nullptr};
   inline static constinit Holder* g_parents = nullptr;
 };

@@ -34,7 +34,8 @@ class JsonBuilder {
   }
   [[noreturn]] bool parse_error(size_t at, const std::string& token, const nlohmann::json::exception& error) {
     const bool number = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
-    throw JsonError(error.what(), number ? JsonError::Kind::kNumberTooLarge : JsonError::Kind::kSyntax, at, token);
+    throw JsonError(error.what(), number ? JsonError::Kind::kNumberTooLarge : JsonError::Kind::kSyntax, at,
+                    token);
   }
 
  private:
@@ -71,7 +72,12 @@ namespace {
 size_t Utf8Length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
-  const size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xC2 ? 0
+                        : first < 0xE0 ? 2
+                        : first < 0xF0 ? 3
+                        : first < 0xF5 ? 4
+                                       : 0;
   if (length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
@@ -197,7 +203,9 @@ double Json::real() const {
   if (const uint64_t* number = WholeUnsigned()) return static_cast<double>(*number);
   return Get(std::get_if<double>(&value_), "a value is no number");
 }
-const std::string& Json::text() const { return Get(std::get_if<std::string>(&value_), "a value is no string"); }
+const std::string& Json::text() const {
+  return Get(std::get_if<std::string>(&value_), "a value is no string");
+}
 const Json::List& Json::list() const { return Get(std::get_if<List>(&value_), "a value is no list"); }
 const Json::Members& Json::members() const {
   return Get(std::get_if<Members>(&value_), "a value is no object");

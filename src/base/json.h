@@ -1,5 +1,5 @@
-// A JSON document. The parser is nlohmann's; its values are not used, because their destructor asks for memory
-// and ends the process when there is none. The destructor of these asks for none.
+// A JSON document. The parser is nlohmann's; its values are not used, because their destructor asks for
+// memory and ends the process when there is none. The destructor of these asks for none.
 #pragma once
 
 #include <concepts>
@@ -37,8 +37,7 @@ class Json {
   Json() = default;  // null
   Json(std::same_as<bool> auto value) : value_(value) {}
   Json(std::signed_integral auto value) : value_(int64_t{value}) {}
-  Json(std::unsigned_integral auto value)
-    requires(!std::same_as<decltype(value), bool>)
+  Json(std::unsigned_integral auto value) requires(!std::same_as<decltype(value), bool>)
       : value_(uint64_t{value}) {}
   Json(double value) : value_(value) {}
   Json(std::string value) : value_(std::move(value)) {}
@@ -46,8 +45,9 @@ class Json {
   Json(List value) : value_(std::move(value)) {}
   Json(Members value) : value_(std::move(value)) {}
   template <class T>
-    requires(!std::same_as<T, Json> && std::constructible_from<Json, const T&>)
-  Json(const std::vector<T>& values) : value_(List(values.begin(), values.end())) {}
+  requires(!std::same_as<T, Json> && std::constructible_from<Json, const T&>)
+      Json(const std::vector<T>& values)
+      : value_(List(values.begin(), values.end())) {}
 
   // Of equal names the last counts.
   static Json Parse(std::string_view text);

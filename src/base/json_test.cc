@@ -22,7 +22,8 @@ JsonError::Kind KindOf(const std::string& text) {
 }
 
 TEST(Json, HasWhatTheTextSays) {
-  const Json json = Json::Parse(R"( {"a": [1, -2, 3.5, true, null, "x\u00e9\n"], "b": {"c": {}}, "a2": []} )");
+  const Json json =
+      Json::Parse(R"( {"a": [1, -2, 3.5, true, null, "x\u00e9\n"], "b": {"c": {}}, "a2": []} )");
   const Json::List& list = json.at("a").list();
   ASSERT_EQ(list.size(), 6u);
   EXPECT_EQ(list[0].Whole<int>(), 1);
@@ -107,7 +108,8 @@ Json Everything() {
 // Another reader understands what is written, and writes it in the same form.
 TEST(Json, WritesWhatOthersRead) {
   const Json json = Everything();
-  for (const std::optional<int> indent : {std::optional<int>(), std::optional<int>(0), std::optional<int>(2)}) {
+  for (const std::optional<int> indent :
+       {std::optional<int>(), std::optional<int>(0), std::optional<int>(2)}) {
     const std::string text = json.Dump(indent);
     EXPECT_EQ(nlohmann::json::parse(text).dump(indent.value_or(-1)), text);
     EXPECT_EQ(Json::Parse(text).Dump(indent), text);
@@ -126,9 +128,9 @@ TEST(Json, WritesRealNumbersThatStayReal) {
 TEST(Json, WhatIsNoUtf8IsReplaced) {
   const std::string bad = "\xEF\xBF\xBD";
   EXPECT_EQ(Json("a\xFFz").Dump(), "\"a" + bad + "z\"");
-  EXPECT_EQ(Json("\xC0\x80").Dump(), "\"" + bad + bad + "\"");          // not the shortest form
+  EXPECT_EQ(Json("\xC0\x80").Dump(), "\"" + bad + bad + "\"");            // not the shortest form
   EXPECT_EQ(Json("\xED\xA0\x80").Dump(), "\"" + bad + bad + bad + "\"");  // half a pair of UTF-16
-  EXPECT_EQ(Json("\xE2\x82").Dump(), "\"" + bad + bad + "\"");          // cut off
+  EXPECT_EQ(Json("\xE2\x82").Dump(), "\"" + bad + bad + "\"");            // cut off
   for (int first = 0x80; first < 0x100; ++first) {
     for (int second : {0x20, 0x80, 0x90, 0xA0, 0xBF, 0xC0}) {
       const std::string bytes = {static_cast<char>(first), static_cast<char>(second), '\x80', '\x80'};

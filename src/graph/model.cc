@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/room.h"
 #include "graph/aipp/insert.h"
 #include "graph/codes.h"
 #include "graph/passes/editor.h"
@@ -249,9 +250,11 @@ rt::Stream& Model::OwnStream(rt::Context& context) {
 
 void* Model::Keep(const HostTensor& value) {
   void* data = rt::AllocateDevice(device_.id(), {.bytes = std::max<size_t>(value.bytes(), 1)});
+  Rollback free([&] { rt::FreeDevice(data); });
   std::memcpy(rt::View(data, value.bytes()), value.data(), value.bytes());
   std::lock_guard guard(lock_);
   kept_.push_back({data, rt::BlockSerial(data)});
+  free.Keep();
   if (kept_.size() > std::max(kMostKept, 2 * file_.graph.outputs.size())) FreeOldest();
   return data;
 }
@@ -301,11 +304,20 @@ void RemoveModel(uint32_t id) {
   registry.models.erase(id);
 }
 
-uint32_t AddBundle(std::vector<uint32_t> models) {
+uint32_t AddBundle(std::vector<std::shared_ptr<Model>> models) {
   Registry& registry = TheRegistry();
+  std::map<uint32_t, std::shared_ptr<Model>> added;
+  std::map<uint32_t, std::vector<uint32_t>> bundle;
   std::lock_guard guard(registry.lock);
-  registry.bundles[++registry.last_bundle] = std::move(models);
-  return registry.last_bundle;
+  std::vector<uint32_t>& ids = bundle[registry.last_bundle + 1];
+  for (std::shared_ptr<Model>& model : models) {
+    ids.push_back(registry.last + 1 + static_cast<uint32_t>(ids.size()));
+    added[ids.back()] = std::move(model);
+  }
+  registry.last += static_cast<uint32_t>(ids.size());
+  registry.models.merge(added);
+  registry.bundles.merge(bundle);
+  return ++registry.last_bundle;
 }
 
 std::vector<uint32_t> ModelsOfBundle(uint32_t id) {
@@ -328,13 +340,13 @@ void RemoveBundle(uint32_t id) {
 }
 
 void RemoveModelsOf(int device) {
-  std::vector<std::shared_ptr<Model>> gone;
+  std::map<uint32_t, std::shared_ptr<Model>> gone;  // destroyed when the lock is free again
   Registry& registry = TheRegistry();
   std::lock_guard guard(registry.lock);
   for (auto it = registry.models.begin(); it != registry.models.end();) {
-    bool mine = device < 0 || it->second->device().id() == device;
-    if (mine) gone.push_back(std::move(it->second));
-    it = mine ? registry.models.erase(it) : std::next(it);
+    auto next = std::next(it);
+    if (device < 0 || it->second->device().id() == device) gone.insert(registry.models.extract(it));
+    it = next;
   }
   if (device < 0) registry.bundles.clear();
 }

@@ -127,8 +127,8 @@ std::shared_ptr<Model> FindModel(uint32_t id);   // throws 145003
 std::shared_ptr<Model> FindLoaded(uint32_t id);  // null when there is none
 void RemoveModel(uint32_t id);                   // throws 145003
 // Models that were loaded together.
-uint32_t AddBundle(std::vector<uint32_t> models);
-std::vector<uint32_t> ModelsOfBundle(uint32_t id);  // throws 145003
+uint32_t AddBundle(std::vector<std::shared_ptr<Model>> models);  // all of them, or none
+std::vector<uint32_t> ModelsOfBundle(uint32_t id);               // throws 145003
 // Removes its models too, as far as they are still loaded.
 void RemoveBundle(uint32_t id);  // throws 145003
 // All of a device, or of all devices (-1).

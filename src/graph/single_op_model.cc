@@ -6,7 +6,9 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -174,11 +176,15 @@ void LoadSingleOps(const std::string& folder) {
            "aclopSetModelDir may be called once; load further operators with aclopLoad");
     }
   }
-  std::error_code ignored;  // folders that may not be read are passed over
-  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, ignored), end;
-  for (; entry != end; entry.increment(ignored)) {
+  std::error_code error;  // folders that may not be read are passed over
+  const auto memory = [&] {
+    if (error == std::errc::not_enough_memory) throw std::bad_alloc();
+  };
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error), end;
+  for (memory(); entry != end; entry.increment(error), memory()) {
     if (entry.depth() + 1 >= kFolders) entry.disable_recursion_pending();
-    if (entry->is_regular_file(ignored) && entry->path().extension() == ".om") LoadFile(entry->path());
+    std::error_code unknown;
+    if (entry->is_regular_file(unknown) && entry->path().extension() == ".om") LoadFile(entry->path());
   }
   std::lock_guard guard(loaded.lock);
   loaded.has_folder = true;

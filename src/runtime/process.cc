@@ -165,6 +165,7 @@ std::unique_lock<std::mutex> LockForStart() {
 void Start(int default_device) {
   HookProcess();
   PrepareCallFence();
+  MakeAllPerProcess();
   OutsideCalls outside;  // the one who has the lock may be waiting for calls in flight
   if (StateOfProcess() == ProcessState::kForked) ForgetParent();
   std::unique_lock guard = LockForStart();

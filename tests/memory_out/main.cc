@@ -4,7 +4,8 @@
 //
 //   memory_out [piece...]
 //   BELAY_MEMORY_OUT_AT=n   only that n, and without a way to catch a crash (for a debugger)
-//   BELAY_MEMORY_OUT=all    every n; else, beyond the first few hundred, the longest pieces skip some
+//   BELAY_MEMORY_OUT=all    every n; else, beyond the first few hundred, the longest pieces skip some, and so
+//                           do, beyond the first twenty, runs in a process of their own
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -166,14 +167,15 @@ bool Leaks(const Piece& piece, int64_t n, Mode mode, int* problems) {
   return true;
 }
 
-int64_t Step(int64_t n) {
+// To the next n. The first `each` are tried one by one, then so many for each doubling, about.
+int64_t Step(int64_t n, int64_t each) {
   const char* all = std::getenv("BELAY_MEMORY_OUT");
-  return n < 300 || (all != nullptr && std::strcmp(all, "all") == 0) ? 1 : 1 + n / 97;
+  return n < each || (all != nullptr && std::strcmp(all, "all") == 0) ? 1 : 1 + n / each;
 }
 
 int Scan(const Piece& piece, Mode mode) {
   int problems = 0;
-  for (int64_t n = 1; problems < 5; n += Step(n)) {
+  for (int64_t n = 1; problems < 5; n += Step(n, 300)) {
     int64_t before = LiveBlocks();
     if (!TryAt(piece, n, mode, &problems)) return problems;
     if (LiveBlocks() > before) Leaks(piece, n, mode, &problems);
@@ -199,16 +201,25 @@ int RunWarm(const Piece& piece) {
   return problems;
 }
 
+// The piece in a process that has just begun. True when there was an n-th allocation.
+bool TryInNewProcess(const Piece& piece, int64_t n, Mode mode, int* problems) {
+  WatchForDeath();
+  if (piece.starts) return TryAt(piece, n, mode, problems);
+  if (aclInit(nullptr) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS) _exit(1);
+  const bool had = TryAt(piece, n, mode, problems);
+  if (aclFinalize() != ACL_SUCCESS) _exit(1);
+  return had;
+}
+
 // Each run in a process of its own: all that is made once is made in it.
 int RunCold(const Piece& piece) {
   int problems = 0;
   for (Mode mode : {Mode::kOne, Mode::kAllFrom}) {
-    for (int64_t n = 1; problems < 5; n += Step(n)) {
+    for (int64_t n = 1; problems < 5; n += Step(n, mode == Mode::kOne ? 20 : 10)) {
       pid_t child = fork();
       if (child == 0) {
-        WatchForDeath();
         int own = 0;
-        bool had = TryAt(piece, n, mode, &own);
+        const bool had = TryInNewProcess(piece, n, mode, &own);
         _exit(own > 0 ? 1 : had ? 0 : 42);
       }
       int status = 0;
@@ -234,7 +245,8 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], piece->name) == 0;
     if (!wanted) continue;
     g_piece = piece->name;
-    problems += piece->starts ? RunCold(*piece) : RunWarm(*piece);
+    if (!piece->starts) problems += RunWarm(*piece);
+    problems += RunCold(*piece);
   }
   return problems == 0 ? 0 : 1;
 }

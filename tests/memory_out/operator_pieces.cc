@@ -119,12 +119,13 @@ PIECE(sort_and_concatenate) {
   for (int i = 1; i < kSide; ++i) RIGHT(m.at(1)[i - 1] <= m.at(1)[i]);
   TRY_MADE(twice, Tensor(m.at(4), long_dims, 2));
   AT_END(aclDestroyTensor(twice));
-  TRY_MADE(second, Tensor(m.at(0), dims, 2));
-  const aclTensor* both[] = {second, values};
-  TRY_MADE(first, Tensor(m.at(1), dims, 2));
-  both[1] = first;
-  aclTensorList* list = aclCreateTensorList(both, 2);
-  if (list == nullptr) AT_END((aclDestroyTensor(second), aclDestroyTensor(first)));
+  aclTensor *first = Tensor(m.at(0), dims, 2), *second = Tensor(m.at(1), dims, 2);
+  const aclTensor* both[] = {first, second};
+  aclTensorList* list = first == nullptr || second == nullptr ? nullptr : aclCreateTensorList(both, 2);
+  if (list == nullptr) {  // else they are the list's
+    if (first != nullptr) aclDestroyTensor(first);
+    if (second != nullptr) aclDestroyTensor(second);
+  }
   if (!run.Made(list, "aclCreateTensorList")) return;
   AT_END(aclDestroyTensorList(list));
   TRY(aclnnCatGetWorkspaceSize(list, 0, twice, &size, &executor));

@@ -59,7 +59,8 @@ class DeepRun {
     const auto* weights = static_cast<const float*>(call_.weights) + group * depth * out_;
     GemmMatrix a{rows_, depth, false};
     if (ReadsPixels(g_)) {
-      a = {static_cast<const float*>(call_.src) + begin * g_.in_channels + group * in_, g_.in_channels, false};
+      a = {static_cast<const float*>(call_.src) + begin * g_.in_channels + group * in_, g_.in_channels,
+           false};
     } else {
       for (int64_t i = 0; i < count; ++i) Gather(begin + i, group, rows_ + i * depth);
     }
@@ -73,15 +74,8 @@ class DeepRun {
       BestGemv()(static_cast<const float*>(a.data), a.ld, weights, depth, count, sums_);
       return true;
     }
-    return BestGemm().run({count,
-                           out_,
-                           depth,
-                           a,
-                           {weights, out_, false},
-                           sums_,
-                           out_,
-                           GemmType::kF32,
-                           GemmType::kF32});
+    return BestGemm().run(
+        {count, out_, depth, a, {weights, out_, false}, sums_, out_, GemmType::kF32, GemmType::kF32});
   }
 
   // What the taps of one group see from a position of the result.

@@ -62,12 +62,12 @@ void Check(const Case& c, bool constant, bool last) {
 
 TEST(DeepConv, SumsKeepTheirDigits) {
   const std::vector<Case> cases = {
-      {{1, kLong, 2, 2}, {3, kLong, 1, 1}, {1, 3, 2, 2}},                 // products of matrices
-      {{1, kLong * 2, 3}, {4, kLong, 1}, {1, 4, 3}, 2},                   // ... in groups
-      {{1, 1, kLong + 2}, {2, 1, kLong}, {1, 2, 3}},                      // a long kernel
-      {{1, 2, 500, 601}, {2, 1, 500, 600}, {1, 2, 1, 2}, 2},              // for each channel
-      {{2, 300, 10, 10, 10}, {2, 300, 10, 10, 10}, {2, 2, 1, 1, 1}},      // in space
-      {{1, kLong, 1, 2}, {kLong, 2, 1, 1}, {1, 2, 1, 2}, 1, true},        // transposed
+      {{1, kLong, 2, 2}, {3, kLong, 1, 1}, {1, 3, 2, 2}},             // products of matrices
+      {{1, kLong * 2, 3}, {4, kLong, 1}, {1, 4, 3}, 2},               // ... in groups
+      {{1, 1, kLong + 2}, {2, 1, kLong}, {1, 2, 3}},                  // a long kernel
+      {{1, 2, 500, 601}, {2, 1, 500, 600}, {1, 2, 1, 2}, 2},          // for each channel
+      {{2, 300, 10, 10, 10}, {2, 300, 10, 10, 10}, {2, 2, 1, 1, 1}},  // in space
+      {{1, kLong, 1, 2}, {kLong, 2, 1, 1}, {1, 2, 1, 2}, 1, true},    // transposed
       {{1, kLong, 1, 2}, {kLong, 1, 2, 2}, {1, 1, 2, 4}, 1, true, {2, 2}}};
   for (const Case& c : cases) {
     for (bool constant : {false, true}) Check(c, constant, constant);
@@ -76,15 +76,25 @@ TEST(DeepConv, SumsKeepTheirDigits) {
 
 // Whatever the geometry is, as the plain loops have it.
 TEST(DeepConv, AgreesWithPlainLoops) {
-  for (const ConvGeometry& g : {
-           ConvGeometry{2, 2, 6, 8, {3, 5, 7}, {2, 3, 7}, {2, 3, 3}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1},
-                        false},
-           ConvGeometry{1, 1, 5, 3, {1, 9, 8}, {1, 5, 4}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 0, 0}, {0, 0, 0},
-                        false},
-           ConvGeometry{3, 3, 6, 9, {1, 4, 5}, {1, 4, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0},
-                        false},
-           ConvGeometry{3, 4, 4, 4, {1, 4, 5}, {1, 2, 3}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0},
-                        false}}) {
+  for (const ConvGeometry& g :
+       {ConvGeometry{
+            2, 2, 6, 8, {3, 5, 7}, {2, 3, 7}, {2, 3, 3}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false},
+        ConvGeometry{
+            1, 1, 5, 3, {1, 9, 8}, {1, 5, 4}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 0, 0}, {0, 0, 0}, false},
+        ConvGeometry{
+            3, 3, 6, 9, {1, 4, 5}, {1, 4, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, false},
+        ConvGeometry{3,
+                     4,
+                     4,
+                     4,
+                     {1, 4, 5},
+                     {1, 2, 3},
+                     {1, 1, 1},
+                     {1, 2, 2},
+                     {1, 1, 1},
+                     {0, 0, 0},
+                     {0, 0, 0},
+                     false}}) {
     const ConvSpec spec{g, ConvType::kF32, true, true, {ActivationKind::kRelu, 0.5f}};
     const int64_t taps = g.kernel[0] * g.kernel[1] * g.kernel[2];
     std::vector<float> src(static_cast<size_t>(g.batch * g.in[0] * g.in[1] * g.in[2] * g.in_channels)),
@@ -119,7 +129,8 @@ TEST(DeepConv, SumsOfBytesDoNotWrap) {
   PlanRef plan = testing::NewPlan();
   ByteConvArgs args{
       .conv = {}, .weight = weight, .bias = {}, .scales = {&scale, 1}, .in_zero = 0, .out_zero = 0};
-  args.conv.input = x.BoundTo(*plan, Access::kRead, "x"), args.conv.out = y.BoundTo(*plan, Access::kWrite, "y");
+  args.conv.input = x.BoundTo(*plan, Access::kRead, "x"),
+  args.conv.out = y.BoundTo(*plan, Access::kWrite, "y");
   args.conv.weight = {&w.tensor, nullptr, -1, "w"};
   args.conv.strides = args.conv.dilations = {kOnes, 2}, args.conv.before = args.conv.after = {kZeros, 2};
   PlanByteConv(*plan, args);
@@ -128,8 +139,8 @@ TEST(DeepConv, SumsOfBytesDoNotWrap) {
 }
 
 TEST(DeepConv, OfDisplacedTaps) {
-  Sample x(DType::kF32, {1, kLong, 1, 1}), w(DType::kF32, {1, kLong, 1, 1}), offset(DType::kF32, {1, 2, 1, 1}),
-      out(DType::kF32, {1, 1, 1, 1});
+  Sample x(DType::kF32, {1, kLong, 1, 1}), w(DType::kF32, {1, kLong, 1, 1}),
+      offset(DType::kF32, {1, 2, 1, 1}), out(DType::kF32, {1, 1, 1, 1});
   Fill(x, 1), Fill(w, 0.1f), Fill(offset, 0);
   PlanRef plan = testing::NewPlan();
   DeformArgs args{};

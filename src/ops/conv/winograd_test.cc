@@ -77,8 +77,7 @@ struct Network {
       Run(packed_ahead);
       for (int64_t i = 0; i < y.tensor.count(); ++i) {
         const double sum = Defined(i / kColumns / kRows, i / kColumns % kRows, i % kColumns);
-        const auto want = static_cast<float>(sum + static_cast<double>(Floats(added)[i])),
-                   got = Floats(y)[i];
+        const auto want = static_cast<float>(sum + static_cast<double>(Floats(added)[i])), got = Floats(y)[i];
         if (std::isfinite(want)) {
           const double scale = static_cast<double>(std::max(largest, std::abs(want)));
           ASSERT_NEAR(static_cast<double>(got) / scale, static_cast<double>(want) / scale, 1e-5)

@@ -1,5 +1,5 @@
-// Rows whose mean is far from zero, or that are long: their means and deviations keep the digits that FLOAT sums
-// would lose.
+// Rows whose mean is far from zero, or that are long: their means and deviations keep the digits that FLOAT
+// sums would lose.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,12 +76,14 @@ TEST(FarMean, OfChannels) {
     Floats(bias)[c] = static_cast<float>(c) / 2;
   }
   PlanRef plan = testing::NewPlan();
-  PlanChannelNorm(
-      *plan, 0, DType::kF32,
-      {x.BoundTo(*plan, Access::kRead, "x"), out.BoundTo(*plan, Access::kWrite, "y"), {},
-       bias.BoundTo(*plan, Access::kRead, "b"), mean.BoundTo(*plan, Access::kRead, "m"),
-       variance.BoundTo(*plan, Access::kRead, "v")},
-      1);
+  PlanChannelNorm(*plan, 0, DType::kF32,
+                  {x.BoundTo(*plan, Access::kRead, "x"),
+                   out.BoundTo(*plan, Access::kWrite, "y"),
+                   {},
+                   bias.BoundTo(*plan, Access::kRead, "b"),
+                   mean.BoundTo(*plan, Access::kRead, "m"),
+                   variance.BoundTo(*plan, Access::kRead, "v")},
+                  1);
   testing::RunPlan(*plan);
   for (int64_t i = 0; i < x.tensor.count(); ++i) {
     const int64_t c = i / 50 % 2;
@@ -94,12 +96,12 @@ TEST(FarMean, OfChannels) {
 
 // The variance of the batch is not told from 1 / sqrt(variance + eps), and not only where that is asked for.
 TEST(FarMean, OfRunningStatistics) {
-  Sample x(DType::kF32, {64, 1}), out(DType::kF32, {64, 1}), mean(DType::kF32, {1}), variance(DType::kF32, {1});
+  Sample x(DType::kF32, {64, 1}), out(DType::kF32, {64, 1}), mean(DType::kF32, {1}),
+      variance(DType::kF32, {1});
   for (int64_t i = 0; i < 64; ++i) Floats(x)[i] = 3 + static_cast<float>(i % 2) / 65536;
   Floats(mean)[0] = Floats(variance)[0] = 0;
   PlanRef plan = testing::NewPlan();
-  Operand in = x.BoundTo(*plan, Access::kRead, "x"),
-          m = mean.BoundTo(*plan, Access::kReadWrite, "mean"),
+  Operand in = x.BoundTo(*plan, Access::kRead, "x"), m = mean.BoundTo(*plan, Access::kReadWrite, "mean"),
           v = variance.BoundTo(*plan, Access::kReadWrite, "variance");
   kernels::BatchNorm(*plan, DType::kF32, in, {}, {}, m, v, true, 1, 1e-5,
                      out.BoundTo(*plan, Access::kWrite, "y"), {}, {});
@@ -114,8 +116,8 @@ TEST(FarMean, OfVariances) {
   FillAround(x, 200'000.3f);
   PlanRef plan = testing::NewPlan();
   Operand in = x.BoundTo(*plan, Access::kRead, "x");
-  PlanReduce(*plan, {.fold = Fold::kSumOfSquares, .finish = Finish::kDivide, .around_mean = true}, DType::kF32,
-             in, 2, out.BoundTo(*plan, Access::kWrite, "out"));
+  PlanReduce(*plan, {.fold = Fold::kSumOfSquares, .finish = Finish::kDivide, .around_mean = true},
+             DType::kF32, in, 2, out.BoundTo(*plan, Access::kWrite, "out"));
   testing::RunPlan(*plan);
   for (int64_t r = 0; r < 3; ++r)
     EXPECT_NEAR(Floats(out)[r] / MomentsOf(Floats(x) + r * 1000, 1000).variance, 1, 1e-6);

@@ -2,14 +2,16 @@
 // own, so that protobuf is loaded with the first model only and none of its symbols meet a program's.
 #include "graph/onnx/reader/reader.h"
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 
 #include <climits>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onnx.pb.h"
@@ -18,6 +20,8 @@ namespace {
 
 namespace pb = ::onnx;
 using namespace belay::graph::onnx;  // NOLINT: this file translates from one to the other
+// Without an arena, a message for which there is no room in the list that it belongs to is lost.
+using google::protobuf::Arena;
 
 TensorData Tensor(const pb::TensorProto& from) {
   TensorData to;
@@ -89,14 +93,8 @@ GraphData Graph(const pb::GraphProto& from) {
   return to;
 }
 
-// What the plain structures point into.
-struct Read {
-  pb::ModelProto model;
-  std::deque<pb::AttributeProto> defaults;
-};
-
 // FunctionProto.attribute_proto, which the description of the format that Debian has does not know.
-void ReadDefaults(const std::string& unknown, Read& read, std::vector<AttributeData>& to) {
+void ReadDefaults(const std::string& unknown, Arena& arena, std::vector<AttributeData>& to) {
   using google::protobuf::internal::WireFormatLite;
   constexpr uint32_t kAttributeProto = 11 << 3 | WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
   google::protobuf::io::CodedInputStream fields(reinterpret_cast<const uint8_t*>(unknown.data()),
@@ -108,7 +106,7 @@ void ReadDefaults(const std::string& unknown, Read& read, std::vector<AttributeD
       if (!WireFormatLite::SkipField(&fields, tag)) return;
       continue;
     }
-    pb::AttributeProto& attribute = read.defaults.emplace_back();
+    auto& attribute = *Arena::CreateMessage<pb::AttributeProto>(&arena);
     if (!fields.ReadVarint32(&size) || !fields.ReadString(&bytes, static_cast<int>(size)) ||
         !attribute.ParseFromString(bytes))
       return;
@@ -116,7 +114,7 @@ void ReadDefaults(const std::string& unknown, Read& read, std::vector<AttributeD
   }
 }
 
-FunctionData Function(const pb::FunctionProto& from, Read& read) {
+FunctionData Function(const pb::FunctionProto& from, Arena& arena) {
   FunctionData to;
   to.domain = from.domain();
   to.name = from.name();
@@ -124,7 +122,7 @@ FunctionData Function(const pb::FunctionProto& from, Read& read) {
   to.outputs.assign(from.output().begin(), from.output().end());
   for (const auto& node : from.node()) to.nodes.push_back(Node(node));
   to.parameters.assign(from.attribute().begin(), from.attribute().end());
-  ReadDefaults(from.unknown_fields(), read, to.defaulted);
+  ReadDefaults(from.unknown_fields(), arena, to.defaulted);
   return to;
 }
 
@@ -141,14 +139,14 @@ bool Parse(Message& message, const char* bytes, size_t size) {
 }  // namespace
 
 bool belay_read_onnx(const char* bytes, size_t size, ModelData* model) try {
-  auto read = std::make_shared<Read>();
-  const pb::ModelProto& proto = read->model;
-  if (!Parse(read->model, bytes, size) || !proto.has_graph()) return false;
+  auto arena = std::make_shared<Arena>();
+  auto& proto = *Arena::CreateMessage<pb::ModelProto>(arena.get());
+  if (!Parse(proto, bytes, size) || !proto.has_graph()) return false;
   model->ir_version = proto.ir_version();
   for (const auto& set : proto.opset_import()) model->opsets[set.domain()] = set.version();
-  for (const auto& function : proto.functions()) model->functions.push_back(Function(function, *read));
+  for (const auto& function : proto.functions()) model->functions.push_back(Function(function, *arena));
   model->graph = Graph(proto.graph());
-  model->owner = std::move(read);
+  model->owner = std::move(arena);
   return true;
 } catch (const std::bad_alloc&) {
   throw;
@@ -158,10 +156,11 @@ bool belay_read_onnx(const char* bytes, size_t size, ModelData* model) try {
 
 bool belay_read_onnx_tensor(const char* bytes, size_t size, TensorData* tensor,
                             std::shared_ptr<const void>* owner) try {
-  auto proto = std::make_shared<pb::TensorProto>();
-  if (!Parse(*proto, bytes, size)) return false;
-  *tensor = Tensor(*proto);
-  *owner = std::move(proto);
+  auto arena = std::make_shared<Arena>();
+  auto& proto = *Arena::CreateMessage<pb::TensorProto>(arena.get());
+  if (!Parse(proto, bytes, size)) return false;
+  *tensor = Tensor(proto);
+  *owner = std::move(arena);
   return true;
 } catch (const std::bad_alloc&) {
   throw;
