@@ -11,6 +11,7 @@ from pathlib import Path
 
 import ops_model
 from emit_handlers import param_type
+from graph_model import GraphOp
 from model import Function, Header, Spec
 from ops_model import KINDS, Form, Operator
 from prototype import Param, Prototype
@@ -61,7 +62,7 @@ def extend(spec: Spec, root: Path) -> None:
     _operators[:] = ops_model.read_operators(root)
     known = {h.path for h in spec.headers}
     for op in _operators:
-        if op.header not in known:
+        if op.forms and op.header not in known:
             known.add(op.header)
             briefs = ' '.join(o.brief for o in _operators if o.header == op.header)
             spec.headers.append(Header(op.header, briefs.rstrip('.'), ('aclnn/aclnn_base.h',)))
@@ -116,6 +117,20 @@ def form_table(op: Operator, form: Form) -> str:
             f'k{form.name}FormParams, {{{places}}}}};\n')
 
 
+def door_table(op: Operator, door: GraphOp) -> str:
+    """The form that a node calls: the operator's own parameters, under the names of the node's ports."""
+    rows = {'input': door.inputs, 'output': door.outputs, 'attribute': door.attributes}
+    params = ''
+    for i, (param, source) in enumerate(zip(op.params, door.door.sources)):
+        name = rows[source.way][source.index].name if source.way in rows else param.name
+        how = 'kNone' if source.way not in ('input', 'output') else 'kWrite' if param.is_out else 'kRead'
+        params += f'    {{"{name}", Access::{how}, {i}}},\n'
+    places = ', '.join(map(str, range(len(op.params))))
+    return (f'constexpr FormParam k{door.type}DoorParams[] = {{\n{params}}};\n'
+            f'constinit const Form forms::ge::{door.type}{{"{door.type}", &k{op.name}Op, '
+            f'k{door.type}DoorParams, {{{places}}}}};\n')
+
+
 def argument(param: ops_model.FormParam) -> str:
     getter = KINDS[param.kind][2]
     if getter == 'string' or param.optional:
@@ -146,7 +161,9 @@ def table_file(operators: list[Operator]) -> str:
     text = includes('ops/forms.h', 'ops/kernels.h', 'ops/rules.h')
     text += '\nnamespace belay::ops {\nnamespace {\n\n' + ''.join(map(op_table, operators))
     text += '\n}  // namespace\n\n'
-    return text + ''.join(form_table(op, form) for op in operators for form in op.forms) + '\n}  // namespace belay::ops\n'
+    text += ''.join(form_table(op, form) for op in operators for form in op.forms)
+    text += ''.join(door_table(op, door) for op in operators for door in op.doors)
+    return text + '\n}  // namespace belay::ops\n'
 
 
 def handler_file(spec: Spec, operators: list[Operator]) -> str:
@@ -158,8 +175,10 @@ def handler_file(spec: Spec, operators: list[Operator]) -> str:
 
 def forms_header(operators: list[Operator]) -> str:
     names = ''.join(f'extern const Form {form.name};\n' for op in operators for form in op.forms)
-    return (_TOP + '#pragma once\n\n#include "ops/schema.h"\n\nnamespace belay::ops::forms {\n\n'
-            + names + '\n}  // namespace belay::ops::forms\n')
+    doors = ''.join(f'extern const Form {door.type};\n' for op in operators for door in op.doors)
+    return (_TOP + '#pragma once\n\n#include "ops/schema.h"\n\nnamespace belay::ops::forms {\n\n' + names
+            + f'\n// What nodes of graphs call.\nnamespace ge {{\n{doors}}}  // namespace ge\n'
+            + '\n}  // namespace belay::ops::forms\n')
 
 
 def kernels_header(operators: list[Operator]) -> str:
@@ -169,6 +188,10 @@ def kernels_header(operators: list[Operator]) -> str:
         declared[f'void {op.kernel}(Plan& plan, DType compute, {params});\n'] = None
     return (_TOP + '#pragma once\n\n#include "ops/schema.h"\n\nnamespace belay::ops::kernels {\n\n'
             + ''.join(declared) + '\n}  // namespace belay::ops::kernels\n')
+
+
+def doors() -> list[GraphOp]:
+    return [door for op in _operators for door in op.doors]
 
 
 def emit(spec: Spec) -> dict[str, str]:

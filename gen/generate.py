@@ -41,7 +41,7 @@ def build_files(spec: Spec, operators, root: Path) -> dict[str, str]:
         files |= importlib.import_module(name).emit(spec)
     if operators:
         files |= operators.emit(spec)
-    graph_ops = graph_model.read_graph_ops(root)
+    graph_ops = graph_model.read_graph_ops(root, operators.doors() if operators else [])
     files |= emit_graph.emit(graph_ops) | emit_ge.emit(graph_ops)
     return files
 

@@ -10,7 +10,9 @@ import read
 _KINDS = {'int', 'float', 'bool', 'string', 'type', 'ints', 'floats', 'strings', 'tensor', 'graph'}
 # How a translation uses an attribute; without a word it reads it.
 _USES = {'only', 'hint'}
-_ROW_KEYS = {'op', 'brief', 'attrs', 'translate', 'random'}
+# What holds of an operator's results, for passes.
+TRAITS = ('pointwise',)
+_ROW_KEYS = {'op', 'brief', 'attrs', 'translate', 'random', 'traits', 'onnx'}
 _ROW = re.compile(r'^(\w+)\((.*?)\)\s*->\s*(.*)$')
 
 
@@ -30,6 +32,37 @@ class GraphAttribute:
     use: str = 'read'
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a parameter of an operator of spec/ops comes from in a node."""
+    way: str  # input, output, attribute, whole, real
+    index: int = 0
+    number: float = 0
+
+
+@dataclass(frozen=True)
+class Door:
+    """The operator of spec/ops that a node is, and its arguments in the order of that row."""
+    op: object
+    sources: tuple[Source, ...]
+    types: tuple[str, ...] = ()  # of the inputs, where fewer than the row has
+
+
+@dataclass(frozen=True)
+class OnnxAttribute:
+    """An attribute of the ONNX namesake: the node's, under ONNX's name and with ONNX's default."""
+    name: str
+    attribute: GraphAttribute
+    fallback: str
+
+
+@dataclass(frozen=True)
+class OnnxName:
+    name: str
+    domain: str
+    attributes: tuple[OnnxAttribute, ...]
+
+
 @dataclass
 class GraphOp:
     """One operator type; `translate` is empty for those that the engine itself handles."""
@@ -41,6 +74,9 @@ class GraphOp:
     translate: str = ''
     random: bool = False  # draws others at each execution
     attributes: list[GraphAttribute] = field(default_factory=list)
+    traits: tuple[str, ...] = ()
+    onnx: list[OnnxName] = field(default_factory=list)
+    door: Door | None = None
 
 
 def read_port(text: str) -> Port:
@@ -67,6 +103,21 @@ def read_attribute(op: str, name: str, text: str) -> GraphAttribute:
     return GraphAttribute(name, kind, not given, fallback, use if use in _USES else 'read')
 
 
+def read_onnx_attribute(op: GraphOp, name: str, text: str) -> OnnxAttribute:
+    """`alpha: negative_slope = 0.01`"""
+    attribute, given, fallback = (part.strip() for part in str(text).partition('='))
+    found = [a for a in op.attributes if a.name == attribute]
+    if not found or not given:
+        raise read.SpecError(f'{op.type}: its ONNX attribute {name} needs one of the operator\'s and a default')
+    return OnnxAttribute(name, found[0], fallback)
+
+
+def read_onnx(op: GraphOp, text: str, attributes: dict) -> OnnxName:
+    """`Relu` or `com.microsoft.Gelu`"""
+    domain, _, name = text.rpartition('.')
+    return OnnxName(name, domain, tuple(read_onnx_attribute(op, n, t) for n, t in (attributes or {}).items()))
+
+
 def read_op(row: dict, family: str) -> GraphOp:
     unknown = set(row) - _ROW_KEYS
     match = _ROW.match(' '.join(row['op'].split()))
@@ -77,13 +128,20 @@ def read_op(row: dict, family: str) -> GraphOp:
     op.translate = '' if translate is False else translate
     op.attributes = [read_attribute(op.type, n, t) for n, t in row.get('attrs', {}).items()]
     op.random = row.get('random', False)
+    op.traits = tuple(row.get('traits', ()))
+    if set(op.traits) - set(TRAITS):
+        raise read.SpecError(f'{op.type}: no trait is called {set(op.traits) - set(TRAITS)}')
+    onnx = row.get('onnx', {})
+    onnx = {onnx: {}} if isinstance(onnx, str) else onnx
+    op.onnx = [read_onnx(op, text, attributes) for text, attributes in onnx.items()]
     if op.random and not {'seed', 'seed2'} <= {a.name for a in op.attributes}:
         raise read.SpecError(f'{op.type}: what draws random numbers has the attributes seed and seed2')
     return op
 
 
-def read_graph_ops(root: Path) -> list[GraphOp]:
-    operators = []
+def read_graph_ops(root: Path, doors: list[GraphOp] = ()) -> list[GraphOp]:
+    """The rows of spec/graph, and the doors of those of spec/ops."""
+    operators = list(doors)
     for path in sorted((root / 'graph').glob('*.yaml')):
         operators += [read_op(row, path.stem) for row in read.load(path)['ops']]
     names = [op.type for op in operators]

@@ -5,7 +5,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import graph_model
 import read
+from graph_model import Door, GraphOp, Source
 
 # kind of a parameter -> (its C type, what a rule or kernel gets, how Args gives it)
 KINDS = {
@@ -26,7 +28,7 @@ KINDS = {
     'dtype': ('aclDataType', 'DType', 'dtype'),
     'string': ('const char *', 'const char*', 'string'),
 }
-_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight'}
+_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'ge'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 
 
@@ -76,6 +78,7 @@ class Operator:
     dtype: str = ''
     kernel: str = ''
     forms: list[Form] = field(default_factory=list)
+    doors: list[GraphOp] = field(default_factory=list)
     errors: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -126,7 +129,57 @@ def read_form(op: Operator, text: str) -> Form:
     return Form(name, tuple(params))
 
 
-def read_operator(row: dict, family: str, sets: dict) -> Operator:
+def literal(op: Operator, param: OpParam, text: str) -> Source:
+    """A number that a door gives for a parameter."""
+    try:
+        value = {'true': 1.0, 'false': 0.0}[text] if KINDS[param.kind][2] == 'boolean' else float(text)
+    except (KeyError, ValueError):
+        raise read.SpecError(f'{op.name}.{param.name}: "{text}" is no port, attribute or number') from None
+    whole = KINDS[param.kind][2] != 'real' and text.lstrip('-').isdigit()
+    return Source('whole' if whole else 'real', 0, value)
+
+
+def source_of(op: Operator, param: OpParam, door: GraphOp, ports: dict[str, str], given: dict) -> Source:
+    """Where a parameter of the operator comes from in a node."""
+    for way, rows in (('input', door.inputs), ('output', door.outputs)):
+        for at, port in enumerate(rows):
+            if ports[port.name] == param.name:
+                return Source(way, at)
+    text = str(given.get(param.name, param.name))
+    text = text.lower() if text in ('True', 'False') else text
+    for way, rows in (('attribute', door.attributes), ('input', door.inputs)):
+        for at, what in enumerate(rows):
+            if what.name == text:
+                return Source(way, at)
+    return literal(op, param, text)
+
+
+def read_door(op: Operator, row: dict | str, of_file: dict, sets: dict) -> GraphOp:
+    """`Erf(x=self) -> y=out`: what the node's ports are called, and which parameters they are."""
+    row = {'op': row} if isinstance(row, str) else dict(row)
+    ports = {}
+
+    def named(match: re.Match) -> str:
+        name, mark, param = match.groups()
+        ports[name] = param
+        return name + mark
+
+    row['op'] = re.sub(r'(\w+)([?~]?)=(\w+)', named, row['op'])
+    given, types = row.pop('args', {}), row.pop('types', None)
+    door = graph_model.read_op({'traits': of_file.get('traits', ())} | row | {'translate': 'RunDoor'},
+                               of_file.get('family', op.family))
+    unknown = {p for p in ports.values() if p != '_'} - {p.name for p in op.params}
+    missing = {p.name for p in (*door.inputs, *door.outputs)} - set(ports)
+    if unknown or missing or set(given) - {p.name for p in op.params}:
+        raise read.SpecError(f'{op.name}, door {door.type}: what is {", ".join(sorted(unknown | missing | set(given)))}?')
+    if not op.shape or not op.dtype or [p.name for p in op.params if p.is_out] != ['out']:
+        raise read.SpecError(f'{op.name}: a door needs one result and the rules of its shape and type')
+    sources = tuple(source_of(op, p, door, ports, given) for p in op.params)
+    door.door = Door(op, sources, tuple(sets[types]) if types else ())
+    return door
+
+
+def read_operator(row: dict, family: str, sets: dict, ge: dict) -> Operator:
     unknown = set(row) - _ROW_KEYS
     if unknown:
         raise read.SpecError(f'{row.get("op")}: unknown key {", ".join(sorted(unknown))}')
@@ -142,10 +195,11 @@ def read_operator(row: dict, family: str, sets: dict) -> Operator:
         chosen = types.get(who, types.get('*'))
         params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional,
                               who == row.get('weight')))
-    op = Operator(name, params, family, f'aclnnop/{row["header"]}.h', row.get('brief', ''),
+    op = Operator(name, params, family, f'aclnnop/{row.get("header")}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}))
-    op.forms = [read_form(op, text) for text in row['forms']]
+    op.forms = [read_form(op, text) for text in row.get('forms', [])]
+    op.doors = [read_door(op, door, ge, sets) for door in row.get('ge', [])]
     return op
 
 
@@ -153,5 +207,6 @@ def read_operators(root: Path) -> list[Operator]:
     operators = []
     for path in sorted((root / 'ops').glob('*.yaml')):
         content = read.load(path)
-        operators += [read_operator(r, path.stem, content['types']) for r in content['ops']]
+        operators += [read_operator(r, path.stem, content['types'], content.get('ge', {}))
+                      for r in content['ops']]
     return operators

@@ -97,7 +97,7 @@ TEST(Interpreter, OperatorsAloneAreComputedOrRefused) {
   for (const OpSchema& schema : AllOps()) {
     for (int outputs : {0, 1, 9}) {
       SCOPED_TRACE(schema.type);
-      const SingleOp op{.type = schema.type, .outputs = outputs};
+      const SingleOp op{.type = schema.type, .inputs = {}, .outputs = outputs, .attributes = {}};
       try {
         const Graph graph = Specialise(GraphOf(op), {}).graph;
         Evaluate(graph, {});

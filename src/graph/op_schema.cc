@@ -36,7 +36,34 @@ std::vector<T> NumbersIn(std::string_view text) {
   return values;
 }
 
-Attribute Fallback(const AttributeSchema& schema) {
+// What is not the operator's own: the compiler's, and how a list of lists that was given is divided.
+bool IsNote(const Node& node, std::string_view name) {
+  constexpr std::string_view kDivision = ".lengths";
+  if (name.substr(0, 1) == "_" || name == kKeepType) return true;
+  return name.size() > kDivision.size() && name.substr(name.size() - kDivision.size()) == kDivision &&
+         node.attributes.count(name.substr(0, name.size() - kDivision.size())) != 0;
+}
+
+std::string NamesOf(const OpSchema& schema) {
+  if (schema.attributes.empty()) return "this operator has none";
+  std::string names;
+  for (const AttributeSchema& attribute : schema.attributes)
+    names += (names.empty() ? "this operator has " : ", ") + std::string(attribute.name);
+  return names;
+}
+
+// Callers give whole numbers for others.
+bool Same(const Attribute& value, const Attribute& only) {
+  const auto* whole = std::get_if<int64_t>(&value);
+  if (whole == nullptr) return value == only;
+  if (const auto* real = std::get_if<double>(&only)) return static_cast<double>(*whole) == *real;
+  if (const auto* flag = std::get_if<bool>(&only)) return *whole == static_cast<int64_t>(*flag);
+  return value == only;
+}
+
+}  // namespace
+
+Attribute DefaultOf(const AttributeSchema& schema) {
   std::string_view text = schema.fallback;
   switch (schema.kind) {
     case AttributeKind::kInt:
@@ -66,33 +93,6 @@ Attribute Fallback(const AttributeSchema& schema) {
   return int64_t{0};
 }
 
-// What is not the operator's own: the compiler's, and how a list of lists that was given is divided.
-bool IsNote(const Node& node, std::string_view name) {
-  constexpr std::string_view kDivision = ".lengths";
-  if (name.substr(0, 1) == "_" || name == kKeepType) return true;
-  return name.size() > kDivision.size() && name.substr(name.size() - kDivision.size()) == kDivision &&
-         node.attributes.count(name.substr(0, name.size() - kDivision.size())) != 0;
-}
-
-std::string NamesOf(const OpSchema& schema) {
-  if (schema.attributes.empty()) return "this operator has none";
-  std::string names;
-  for (const AttributeSchema& attribute : schema.attributes)
-    names += (names.empty() ? "this operator has " : ", ") + std::string(attribute.name);
-  return names;
-}
-
-// Callers give whole numbers for others.
-bool Same(const Attribute& value, const Attribute& only) {
-  const auto* whole = std::get_if<int64_t>(&value);
-  if (whole == nullptr) return value == only;
-  if (const auto* real = std::get_if<double>(&only)) return static_cast<double>(*whole) == *real;
-  if (const auto* flag = std::get_if<bool>(&only)) return *whole == static_cast<int64_t>(*flag);
-  return value == only;
-}
-
-}  // namespace
-
 const OpSchema* FindOp(std::string_view type) {
   static const auto* table = [] {
     auto* map = new std::unordered_map<std::string_view, const OpSchema*>;
@@ -106,7 +106,7 @@ const OpSchema* FindOp(std::string_view type) {
 Attribute AttributeOf(const Node& node, const AttributeSchema& schema) {
   auto it = node.attributes.find(schema.name);
   if (it != node.attributes.end()) return it->second;
-  if (!schema.required) return Fallback(schema);
+  if (!schema.required) return DefaultOf(schema);
   Fail(kGraphInvalid, "graph-attribute-missing", "node '{}' ({}) has no attribute '{}', which it needs",
        node.name, node.type, schema.name);
 }
@@ -121,7 +121,7 @@ void CheckAttributes(const Node& node, const OpSchema& schema) {
       Fail(kGraphInvalid, "graph-attribute-unknown", "node '{}' ({}) has an attribute '{}'; {}", node.name,
            node.type, name, NamesOf(schema));
     }
-    if (known->use == AttributeUse::kOnly && !Same(value, Fallback(*known))) {
+    if (known->use == AttributeUse::kOnly && !Same(value, DefaultOf(*known))) {
       Fail(kGraphInvalid, "graph-attribute-only",
            "node '{}' ({}): attribute '{}' has a value that is not supported; the only one is '{}'",
            node.name, node.type, name, known->fallback);

@@ -2,6 +2,7 @@
 // outputs, and the function that turns a node into plans.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 namespace belay::graph {
 
 class Translation;
+struct Door;
 
 enum class PortKind : uint8_t { kRequired, kOptional, kDynamic };
 
@@ -53,11 +55,19 @@ struct OpSchema {
   std::span<const AttributeSchema> attributes;
   void (*translate)(Translation& node);
   bool random = false;  // its result differs from execution to execution; docs/fidelity.md has the rule
+  uint8_t traits = 0;
+  const Door* door = nullptr;  // of one that spec/ops describes
 };
+
+// Works element by element on any layout of its inputs, which broadcast.
+inline constexpr uint8_t kTraitPointwise = 1;
 
 // The next numbers at each execution of the node, from its seeds on: attributes seed and seed2, both 0 for
 // none.
 std::shared_ptr<ops::RandomSequence> NewSequence(const Node& node);
+
+// What the row says where a node has no such attribute.
+Attribute DefaultOf(const AttributeSchema& schema);
 
 // Null when there is no such operator.
 const OpSchema* FindOp(std::string_view type);

@@ -104,7 +104,7 @@ Draws AsSingleOp(const OpSchema& schema, int64_t seed, bool mixed) {
       op.inputs.push_back({true, TypeOf(sample), constant ? sample : nullptr});
     draws.push_back(Runtime::Execute(*InstanceOf(Runtime::device(), op), InputsOf(schema, constant)));
     SetMostKept(1);
-    InstanceOf(Runtime::device(), {"Relu", {{true, {DType::kF32, Format::kND, true, {2}}}}, 1, {}});
+    InstanceOf(Runtime::device(), {"Relu", {{true, {DType::kF32, Format::kND, true, {2}}, nullptr}}, 1, {}});
   }
   SetMostKept(1024);
   return draws;

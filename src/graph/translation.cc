@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "graph/codes.h"
+#include "tensor/codes.h"
 
 namespace belay::graph {
 namespace {
@@ -177,11 +178,10 @@ void Translation::AddStep(ops::PlanRef plan) {
 
 ops::PlanRef Translation::NewPlan(const char* name) { return ops::NewPlan(name); }
 
-void Translation::Run(const ops::Form& form, std::initializer_list<Arg> args) {
+void Translation::Run(const ops::Form& form, std::vector<Arg> args) {
   if (purpose_ != Purpose::kPlans) return;
   DefaultFloatMode mode;
-  std::vector<Arg> in_call_order(args);
-  AddStep(ops::WithoutHandle(ops::MakePlan(form, in_call_order)));
+  AddStep(ops::WithoutHandle(ops::MakePlan(form, args)));
 }
 
 Tensor Translation::View(const Tensor& tensor, const Shape& shape, const tensor::Strides& strides,
@@ -252,7 +252,9 @@ Translated TranslateNode(const Node& node, std::span<const KnownInput> inputs, P
     schema->translate(translation);
   } catch (const Error& error) {
     if (std::strcmp(error.id(), "graph-node") == 0) throw;
-    Fail(error.code(), error.id(), "node '{}' ({}): {}", node.name, node.type, error.sentence());
+    // The rules of operators fail with the codes of aclnn.
+    const int code = error.code() == tensor::kInvalidArgument ? kGraphInvalid : error.code();
+    Fail(code, error.id(), "node '{}' ({}): {}", node.name, node.type, error.sentence());
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {  // an attribute or a constant with fewer elements than expected

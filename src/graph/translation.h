@@ -115,7 +115,7 @@ class Translation {
   void OutValue(int i, Constant value);
 
   // Adds a step: a form of spec/ops with its arguments in the order of the call.
-  void Run(const ops::Form& form, std::initializer_list<Arg> args);
+  void Run(const ops::Form& form, std::vector<Arg> args);
   // A step that is made by hand: `make` binds tensors and sets the body.
   template <class Make>
   void Step(const char* name, const Make& make) {
@@ -144,6 +144,7 @@ class Translation {
   // An axis that may count from the end. Throws Error when it is beyond the rank.
   int Axis(int64_t axis, int rank) const;
   const Node& node() const { return node_; }
+  const OpSchema& schema() const { return schema_; }
   [[noreturn]] void Refuse(const std::string& sentence) const;
 
   Translated Finish();

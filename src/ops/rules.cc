@@ -149,7 +149,10 @@ DType Common(const Operand& self, const Operand& other) {
 }
 
 DType Promote(const Operand& self, const Operand& other, const Operand& out) {
+  // A result is asked for: a number beside a tensor does not widen it.
+  if (!out.present() && other.tensor == nullptr) return self.dtype();
   DType type = Common(self, other);
+  if (!out.present()) return type;
   bool weak = other.tensor == nullptr && !CanCast(type, out.dtype()) && CanCast(self.dtype(), out.dtype()) &&
               other.scalar->IsWhole();
   return weak ? self.dtype() : type;
@@ -165,7 +168,7 @@ namespace {
 
 DType FloatFor(DType type, const Operand& out) {
   if (IsFloat(type)) return type;
-  return out.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  return out.present() && out.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
 }
 
 }  // namespace
@@ -202,7 +205,7 @@ DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alph
 DType OfSelf(const Operand& self) { return self.dtype(); }
 
 DType Wanted(DType dtype, const Operand& out) {
-  if (dtype != out.dtype()) {
+  if (out.present() && dtype != out.dtype()) {
     Fail(kInvalidArgument, "op-wanted-dtype", "dtype is {}, but {} is {}", NameOf(dtype), out.name,
          NameOf(out.dtype()));
   }

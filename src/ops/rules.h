@@ -30,7 +30,7 @@ uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims);
 // A dimension counted from either end, as one counted from the front.
 int WrapDim(const Operand& self, int64_t dim);
 
-// --- types in which the result is computed
+// --- types in which the result is computed. Without `out` they are the type that the result has by itself.
 // A scalar operand is weak; one that is a float but a whole number may join integers, because
 // programs pass every scalar as ACL_FLOAT.
 DType Promote(const Operand& self, const Operand& other, const Operand& out);

@@ -4,6 +4,7 @@
   oracle.py FAMILY...    the cases and the documented errors of these families (or `all`)
   oracle.py refusals     calls that one function alone must refuse
   oracle.py aliases      every function with results on its operands
+  oracle.py doors        the operators of graphs that are those of the functions under other names
   oracle.py coverage     every function of include/aclnnop is in a table or in EXCEPTIONS
 
 BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions.
@@ -22,6 +23,7 @@ import aliases
 import attention
 import binding
 import cases
+import doors
 import elementwise
 import errors
 import forms
@@ -40,6 +42,8 @@ FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, atten
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing
+
+DOOR_TIMES = 4
 
 # Functions that no table can hold, and why.
 EXCEPTIONS: dict[str, str] = {}
@@ -104,6 +108,19 @@ def run_refusals() -> int:
     return int(bool(failures))
 
 
+def run_doors() -> int:
+    seed = int(os.environ.get('BELAY_SEED', '20260101'))
+    tables = {name: row for table in FAMILIES.values() for name, row in table.rows.items()}
+    device = binding.open_device()
+    elementwise.KINDS.update({n: [a.type for a in s] for n, s in device.signatures.items()})
+    failures, ran, without = doors.check(device, tables, lambda name, number: generator(seed, name, number), DOOR_TIMES)
+    device.close()
+    for failure in failures[:40]:
+        print(failure)
+    print(f'{ran} nodes, {len(failures)} failed; BELAY_SEED={seed}; no case for: {", ".join(without) or "none"}')
+    return int(bool(failures) or bool(without))
+
+
 def check_coverage() -> int:
     declared = set(binding.read_signatures(binding.headers()))
     held = {name for table in FAMILIES.values() for name in table.rows}
@@ -120,6 +137,8 @@ def check_coverage() -> int:
 if __name__ == '__main__':
     if sys.argv[1:] == ['coverage']:
         sys.exit(check_coverage())
+    if sys.argv[1:] == ['doors']:
+        sys.exit(run_doors())
     if sys.argv[1:] == ['refusals']:
         sys.exit(run_refusals())
     if sys.argv[1:] == ['aliases']:

@@ -5,21 +5,6 @@
 namespace belay::graph::onnx {
 namespace {
 
-// A name as a template's argument.
-struct Name {
-  char text[32] = {};
-  template <size_t N>
-  constexpr Name(const char (&name)[N]) {  // NOLINT: implicit on purpose
-    for (size_t i = 0; i < N; ++i) text[i] = name[i];
-  }
-};
-
-// GE's operator with the same inputs and no attributes.
-template <Name kType>
-void As(OnnxNode& node) {
-  node.Become(kType.text);
-}
-
 // The number is a TensorProto.DataType.
 void Cast(OnnxNode& node) {
   node.WithoutEffect({"saturate", "round_mode"});  // of floats of 8 bits, which are not supported
@@ -53,29 +38,12 @@ void Broadcast(OnnxNode& node) {
   node.Become(logical ? "Logical" + type : type, {node.in(0), second}, {});
 }
 
-void IsInf(OnnxNode& node) {
-  node.Become("IsInf", {{"detect_positive", node.Int("detect_positive", 1) != 0},
-                        {"detect_negative", node.Int("detect_negative", 1) != 0}});
-}
-
-void LeakyRelu(OnnxNode& node) { node.Become("LeakyRelu", {{"negative_slope", node.Float("alpha", 0.01)}}); }
-void Elu(OnnxNode& node) { node.Become("Elu", {{"alpha", node.Float("alpha", 1)}}); }
-void Celu(OnnxNode& node) { node.Become("Celu", {{"alpha", node.Float("alpha", 1)}}); }
 void Selu(OnnxNode& node) {
   const bool first = node.opset() < 6;
   node.Become("Selu", {{"alpha", node.Float("alpha", first ? 1.6732 : 1.6732632423543772)},
                        {"gamma", node.Float("gamma", first ? 1.0507 : 1.0507009873554805)}});
 }
-void ThresholdedRelu(OnnxNode& node) { node.Become("ThresholdedRelu", {{"alpha", node.Float("alpha", 1)}}); }
-void HardSigmoid(OnnxNode& node) {
-  node.Become("HardSigmoid", {{"alpha", node.Float("alpha", 0.2)}, {"beta", node.Float("beta", 0.5)}});
-}
-void Shrink(OnnxNode& node) {
-  node.Become("Shrink", {{"lambd", node.Float("lambd", 0.5)}, {"bias", node.Float("bias", 0)}});
-}
 void PRelu(OnnxNode& node) { node.Become("PRelu", {{"broadcast", true}}); }
-void Gelu(OnnxNode& node) { node.Become("GeluV2", {{"approximate", node.String("approximate", "none")}}); }
-void Swish(OnnxNode& node) { node.Become("Swish", {{"scale", node.Float("alpha", 1)}}); }
 
 // The bounds are attributes before opset 11; there only f32 existed in practice.
 void Clip(OnnxNode& node) {
@@ -101,81 +69,27 @@ void BiasGelu(OnnxNode& node) { node.Become("Gelu", {WithBias(node)}, {}); }
 void FastGelu(OnnxNode& node) {
   node.Become("GeluV2", {WithBias(node)}, {{"approximate", std::string("tanh")}});
 }
-void QuickGelu(OnnxNode& node) { node.Become("Swish", {{"scale", node.Float("alpha", 1.702)}}); }
 
 constexpr ImportRow kRows[] = {
     {"Cast", Cast},
-    {"IsInf", IsInf},
-    {"IsNaN", As<"IsNan">},
-    {"Not", As<"LogicalNot">},
-    {"BitwiseNot", As<"Invert">},
     {"And", Broadcast},
     {"Or", Broadcast},
     {"Xor", Broadcast},
-    {"GreaterOrEqual", As<"GreaterEqual">},
-    {"LessOrEqual", As<"LessEqual">},
-    {"Where", As<"SelectV2">},
-    {"LeakyRelu", LeakyRelu},
-    {"Elu", Elu},
-    {"Celu", Celu},
     {"Selu", Selu},
-    {"ThresholdedRelu", ThresholdedRelu},
-    {"HardSigmoid", HardSigmoid},
-    {"Shrink", Shrink},
     {"PRelu", PRelu},
-    {"Gelu", Gelu},
-    {"Swish", Swish},
     {"Clip", Clip},
     {"Mod", Mod},
     {"BitShift", BitShift},
-    {"Gelu", As<"Gelu">, "com.microsoft"},
     {"BiasGelu", BiasGelu, "com.microsoft"},
     {"FastGelu", FastGelu, "com.microsoft"},
-    {"QuickGelu", QuickGelu, "com.microsoft"},
-    {"Abs", ImportSame},
-    {"Neg", ImportSame},
-    {"Relu", ImportSame},
-    {"Sigmoid", ImportSame},
-    {"Tanh", ImportSame},
-    {"Exp", ImportSame},
-    {"Log", ImportSame},
-    {"Sqrt", ImportSame},
-    {"Reciprocal", ImportSame},
-    {"Floor", ImportSame},
-    {"Ceil", ImportSame},
-    {"Round", ImportSame},
-    {"Sign", ImportSame},
-    {"Erf", ImportSame},
-    {"Sin", ImportSame},
-    {"Cos", ImportSame},
-    {"Tan", ImportSame},
-    {"Asin", ImportSame},
-    {"Acos", ImportSame},
-    {"Atan", ImportSame},
-    {"Sinh", ImportSame},
-    {"Cosh", ImportSame},
-    {"Asinh", ImportSame},
-    {"Acosh", ImportSame},
-    {"Atanh", ImportSame},
-    {"Softplus", ImportSame},
-    {"Softsign", ImportSame},
-    {"Mish", ImportSame},
-    {"HardSwish", ImportSame},
     {"Add", Broadcast},
     {"Sub", Broadcast},
     {"Mul", Broadcast},
     {"Div", Broadcast},
     {"Pow", Broadcast},
-    {"Max", ImportSame},
-    {"Min", ImportSame},
-    {"Sum", ImportSame},
-    {"Mean", ImportSame},
     {"Equal", Broadcast},
     {"Greater", Broadcast},
     {"Less", Broadcast},
-    {"BitwiseAnd", ImportSame},
-    {"BitwiseOr", ImportSame},
-    {"BitwiseXor", ImportSame},
 };
 
 }  // namespace

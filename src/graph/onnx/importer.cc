@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/codes.h"
+#include "graph/onnx/plain_import.h"
 #include "graph/onnx/read_model.h"
 #include "graph/onnx/scope.h"
 #include "graph/op_schema.h"
@@ -13,15 +14,25 @@ namespace {
 
 using Key = std::pair<std::string_view, std::string_view>;
 
-const std::map<Key, ImportFunction>& Imports() {
+// How one type of ONNX is imported: by a function, or by a row of spec/.
+struct Importer {
+  ImportFunction function = nullptr;
+  const PlainImport* plain = nullptr;
+
+  void operator()(OnnxNode& node) const { plain != nullptr ? ImportPlain(node, *plain) : function(node); }
+};
+
+const std::map<Key, Importer>& Imports() {
   static const auto* table = [] {
-    auto* map = new std::map<Key, ImportFunction>;
+    auto* map = new std::map<Key, Importer>;
     for (auto family :
          {ControlImports, StructureImports, ElementwiseImports, ReduceImports, NormImports, IndexImports,
           LayoutImports, SortImports, ResizeImports, ConvImports, MatmulImports, PoolImports, RnnImports,
           QuantImports, DetectImports, SignalImports, RandomImports, ContribImports, AttentionImports}) {
-      for (const ImportRow& row : family()) map->emplace(Key{row.domain, row.type}, row.import);
+      for (const ImportRow& row : family()) map->emplace(Key{row.domain, row.type}, Importer{row.import});
     }
+    for (const PlainImport& row : PlainImports())
+      map->emplace(Key{row.domain, row.name}, Importer{nullptr, &row});
     return map;
   }();
   return *table;

@@ -16,13 +16,9 @@ namespace {
 using Order = std::array<int64_t, 4>;
 constexpr Order kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
 
-// Work on any layout, element by element; inputs broadcast.
-bool IsElementwise(const std::string& type) {
-  static const auto& types = *new std::set<std::string, std::less<>>{
-      "Add",       "Sub",           "Mul",  "Div",       "RealDiv",     "Maximum", "Minimum", "Relu", "Relu6",
-      "LeakyRelu", "Sigmoid",       "Tanh", "HardSwish", "HardSigmoid", "Swish",   "Mish",    "Gelu", "Elu",
-      "Softplus",  "ClipByValueV2", "Abs",  "Neg",       "Exp",         "Sqrt",    "Identity"};
-  return types.count(type) != 0;
+bool IsPointwise(const std::string& type) {
+  const OpSchema* schema = FindOp(type);
+  return schema != nullptr && (schema->traits & kTraitPointwise) != 0;
 }
 
 // Have a data_format of their own.
@@ -74,7 +70,7 @@ class LayoutChooser {
   void Visit(int n) {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
     if (IsImageOperator(node) && WantsLast(node)) return AddImageOperator(n, node);
-    if (IsElementwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
+    if (IsPointwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
     if (IsQuantisation(node) && IsImage(node.types[0]) &&
         (last_.count(node.inputs[0]) != 0 || IsQuantisedFor(n, node)))
       return AddQuantisation(n, node);

@@ -1,0 +1,139 @@
+// Nodes that are operators of spec/ops under other names.
+#include <array>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "graph/door.h"
+#include "graph/translation.h"
+#include "graph/translations.h"
+
+namespace belay::graph::translate {
+namespace {
+
+using ops::ArgKind;
+
+// The operator's arguments; the result is absent until it is known.
+class DoorArguments {
+ public:
+  DoorArguments(Translation& node, const Door& door) : node_(node), door_(door) {
+    for (const Source& source : door.sources) args_.push_back(ArgumentOf(source));
+  }
+  DoorArguments(const DoorArguments&) = delete;
+  DoorArguments& operator=(const DoorArguments&) = delete;
+
+  std::vector<Arg>& args() { return args_; }
+  // Its memory is the node's output 0.
+  void SetResult(DType dtype, const Shape& shape) {
+    result_ = node_.Out(0, dtype, shape);
+    for (size_t i = 0; i < args_.size(); ++i) {
+      if (door_.sources[i].way == Way::kOutput) args_[i] = Arg(&result_);
+    }
+  }
+
+ private:
+  Arg ArgumentOf(const Source& source) {
+    switch (source.way) {
+      case Way::kInput:
+        return source.kind == ArgKind::kTensor ? TensorAt(source.index) : ElementsOf(source);
+      case Way::kOutput:
+        return Arg(static_cast<const Tensor*>(nullptr));
+      case Way::kAttribute:
+        return AttributeAs(source);
+      case Way::kWhole:
+        return Number(source.kind, static_cast<int64_t>(source.number), source.number, DType::kI64);
+      case Way::kReal:
+        return Number(source.kind, static_cast<int64_t>(source.number), source.number, DType::kF64);
+    }
+    return {};
+  }
+
+  Arg TensorAt(int input) {
+    if (!node_.has(input)) return Arg(static_cast<const Tensor*>(nullptr));
+    const Tensor& tensor = node_.in(input);
+    const tensor::TypeSet& types = door_.types.empty() ? TypesOf(input) : door_.types;
+    if (!types.empty() && !types.Has(tensor.dtype)) {
+      node_.Refuse("input '" + std::string(node_.schema().inputs[static_cast<size_t>(input)].name) + "' is " +
+                   NameOf(tensor.dtype) + "; this operator takes " + types.ToString());
+    }
+    return Arg(&tensor);
+  }
+
+  const tensor::TypeSet& TypesOf(int input) const {
+    for (size_t i = 0; i < door_.sources.size(); ++i) {
+      const Source& source = door_.sources[i];
+      if (source.way == Way::kInput && source.kind == ArgKind::kTensor && source.index == input)
+        return door_.form.op->params[i].types;
+    }
+    return door_.types;
+  }
+
+  Arg ElementsOf(const Source& source) {
+    if (source.kind == ArgKind::kDType) return Arg(node_.dtype(source.index));
+    const std::vector<int64_t> values =
+        node_.has(source.index) ? node_.ints(source.index) : std::vector<int64_t>();
+    if (source.kind == ArgKind::kInts) return Ints(values);
+    if (values.size() != 1)
+      node_.Refuse("input '" + std::string(node_.schema().inputs[source.index].name) + "' is one number");
+    return Arg(values[0]);
+  }
+
+  Arg AttributeAs(const Source& source) {
+    const AttributeSchema& schema = node_.schema().attributes[source.index];
+    if (source.kind == ArgKind::kInts) return Ints(node_.Ints(schema.name));
+    if (source.kind == ArgKind::kDType) return Arg(node_.Type(schema.name));
+    switch (schema.kind) {
+      case AttributeKind::kBool: {
+        const bool value = node_.Bool(schema.name);
+        return Number(source.kind, value, value, DType::kI64);
+      }
+      case AttributeKind::kInt: {
+        const int64_t value = node_.Int(schema.name);
+        return Number(source.kind, value, static_cast<double>(value), DType::kI64);
+      }
+      default: {
+        const double value = node_.Float(schema.name);
+        return Number(source.kind, static_cast<int64_t>(value), value, DType::kF64);
+      }
+    }
+  }
+
+  Arg Ints(const std::vector<int64_t>& values) {
+    return Arg(&lists_.emplace_back(values.data(), values.size()));
+  }
+
+  // A number as an argument of the kind; as a scalar of the type, which is I64 or F64.
+  Arg Number(ArgKind kind, int64_t whole, double real, DType type) {
+    switch (kind) {
+      case ArgKind::kBool:
+        return Arg(whole != 0);
+      case ArgKind::kInt:
+        return Arg(whole);
+      case ArgKind::kDouble:
+        return Arg(real);
+      default:  // also where a tensor or a scalar may stand
+        return Arg(&scalars_.emplace_back(
+            type == DType::kI64 ? static_cast<const void*>(&whole) : static_cast<const void*>(&real), type));
+    }
+  }
+
+  Translation& node_;
+  const Door& door_;
+  std::vector<Arg> args_;
+  std::deque<Scalar> scalars_;  // whose places stay
+  std::deque<tensor::IntArray> lists_;
+  Tensor result_;
+};
+
+}  // namespace
+
+void RunDoor(Translation& node) {
+  const Door& door = *node.schema().door;
+  const ops::Op& op = *door.form.op;
+  DoorArguments arguments(node, door);
+  const ops::Args asked(door.form, arguments.args().data());
+  arguments.SetResult(op.dtype(asked), op.shape(asked));
+  node.Run(door.form, arguments.args());
+}
+
+}  // namespace belay::graph::translate
