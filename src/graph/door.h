@@ -1,5 +1,5 @@
-// A node that is an operator of spec/ops under other names: which of the node's inputs, outputs and attributes
-// are that row's parameters. The rules of the row give the type and shape of the result.
+// A node that is an operator of spec/ops under other names: which of the node's inputs, outputs and
+// attributes are that row's parameters. The rules of the row give the type and shape of the result.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ void DeformConv(OnnxNode& node) {
 }
 
 constexpr ImportRow kRows[] = {
-    {"RoiAlign", RoiAlign}, {"MaxRoiPool", MaxRoiPool}, {"Det", ImportSame}, {"DeformConv", DeformConv}};
+    {"RoiAlign", RoiAlign}, {"MaxRoiPool", MaxRoiPool}, {"DeformConv", DeformConv}};
 
 }  // namespace
 

@@ -17,7 +17,10 @@ void Gemm(OnnxNode& node) {
                {"beta", node.Float("beta", 1)}});
 }
 
-constexpr ImportRow kRows[] = {{"MatMul", MatMul}, {"Gemm", Gemm}, {"MatMulInteger", ImportSame}};
+constexpr ImportRow kRows[] = {
+    {"MatMul", MatMul},
+    {"Gemm", Gemm},
+};
 
 }  // namespace
 

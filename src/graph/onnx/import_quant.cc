@@ -104,8 +104,6 @@ void QLinearConv(OnnxNode& node) {
 
 constexpr ImportRow kRows[] = {{"QuantizeLinear", Quantize},
                                {"DequantizeLinear", Quantize},
-                               {"DynamicQuantizeLinear", ImportSame},
-                               {"QLinearMatMul", ImportSame},
                                {"ConvInteger", ConvInteger},
                                {"QLinearConv", QLinearConv},
                                {"QuantizeLinear", Quantize, "com.microsoft"},

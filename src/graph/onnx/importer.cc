@@ -280,8 +280,6 @@ std::vector<std::shared_ptr<Graph>> OnnxNode::Bodies(std::initializer_list<std::
   return bodies;
 }
 
-void ImportSame(OnnxNode& node) { node.Become(node.type()); }
-
 Port SizeOf(OnnxNode& node, Port x, int64_t d) {
   return node.Add("Shape", {x}, {{"dtype", DType::kI64}, {"start", d}, {"end", d + 1}});
 }

@@ -123,10 +123,6 @@ std::span<const ImportRow> RandomImports();
 std::span<const ImportRow> ContribImports();
 std::span<const ImportRow> AttentionImports();
 
-// For operators whose GE namesake takes the same inputs and attributes: `{"Relu", Same<"Relu">}` is
-// written as a row with this function and the ONNX name.
-void ImportSame(OnnxNode& node);
-
 // The size of dimension d of x, as one element; and 0, 1, 2, ... below a number.
 Port SizeOf(OnnxNode& node, Port x, int64_t d);
 Port Counting(OnnxNode& node, Port n);

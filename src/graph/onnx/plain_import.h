@@ -9,7 +9,7 @@
 namespace belay::graph::onnx {
 
 struct PlainAttribute {
-  const char* name;          // ONNX's
+  const char* name;           // ONNX's
   AttributeSchema attribute;  // the node's, with ONNX's default
 };
 
