@@ -1,6 +1,7 @@
 #include "base/quiet_write.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +64,30 @@ bool WriteAllQuietly(int file, const void* data, size_t bytes) {
 bool SizeQuietly(int file, size_t bytes) {
   QuietWrites quiet;
   return ftruncate(file, static_cast<off_t>(bytes)) == 0;
+}
+
+bool SizeToMap(int file, size_t bytes) { return SizeToMap(file, bytes, PromisesOnlyWhatThereIs()); }
+
+bool SizeToMap(int file, size_t bytes, bool reserve) {
+  if (!SizeQuietly(file, bytes)) return false;
+  if (!reserve || bytes == 0) return true;
+  QuietWrites quiet;
+  while (fallocate(file, 0, 0, static_cast<off_t>(bytes)) != 0) {
+    if (errno == EOPNOTSUPP || errno == ENOSYS) return true;  // the system keeps no room for anybody
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
+bool PromisesOnlyWhatThereIs() {
+  static const bool only = [] {
+    const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    char mode = 0;
+    const bool known = file >= 0 && read(file, &mode, 1) == 1;
+    if (file >= 0) close(file);
+    return known && mode == '2';
+  }();
+  return only;
 }
 
 }  // namespace belay

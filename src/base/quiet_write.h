@@ -32,4 +32,12 @@ bool WriteAllQuietly(int file, const void* data, size_t bytes);
 // memory, too.
 bool SizeQuietly(int file, size_t bytes);
 
+// The same for a file that is mapped to be written. A page for which the file's system has no room when it is
+// first touched ends the process by SIGBUS: where pages can run out so, all are reserved now.
+bool SizeToMap(int file, size_t bytes);
+bool SizeToMap(int file, size_t bytes, bool reserve);
+// Whether pages of memory files can run out where those of ordinary memory would have been refused: the
+// system promises no more memory than it has (vm.overcommit_memory = 2).
+bool PromisesOnlyWhatThereIs();
+
 }  // namespace belay

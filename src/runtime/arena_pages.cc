@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/quiet_write.h"
 
@@ -93,7 +94,14 @@ bool AddressSpace::Commit(uint32_t first, uint32_t count) {
   size_t bytes = size_t{count} << kPageShift;
   if (mprotect(p, bytes, PROT_READ | PROT_WRITE) != 0) return false;
   if (alias_ == 0 || !IsDevice(AddressOf(first))) return true;
-  return mprotect(p + alias_, bytes, PROT_READ | PROT_WRITE) == 0;
+  if (mprotect(p + alias_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
+#ifdef MADV_POPULATE_WRITE
+  // Instead of a SIGBUS at the first write to a page that there is no memory for; older systems do not know
+  // it.
+  if (PromisesOnlyWhatThereIs() && madvise(p, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+    return false;
+#endif
+  return true;
 }
 
 void AddressSpace::Decommit(uint32_t first, uint32_t count) {

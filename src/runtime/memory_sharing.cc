@@ -85,7 +85,7 @@ SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block)
   if (known != moved_.end() && known->second.bytes == bytes && known->second.file >= 0) return known;
   int file = memfd_create("belay-shared-memory", MFD_CLOEXEC);
   const auto* now = static_cast<const std::byte*>(View(reinterpret_cast<const void*>(first), bytes));
-  if (file < 0 || !SizeQuietly(file, bytes) || !WriteAll(file, now, bytes) || !MapAt(first, bytes, file)) {
+  if (file < 0 || !SizeToMap(file, bytes) || !WriteAll(file, now, bytes) || !MapAt(first, bytes, file)) {
     FailMove(file, bytes);
   }
   ForgetStale(first, bytes);
@@ -124,7 +124,7 @@ bool SharedMemory::MoveBack(MovedRanges::iterator range) {
   if (Memory().space.alias_offset() != 0) {
     file = memfd_create("belay-device-memory", MFD_CLOEXEC);
     if (file < 0) return false;
-    if (!SizeQuietly(file, range->second.bytes)) {
+    if (!SizeToMap(file, range->second.bytes)) {
       close(file);
       return false;
     }

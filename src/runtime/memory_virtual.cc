@@ -119,7 +119,7 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
     arena.Uncharge(bytes);
   });
   HandleBits handle = 0;
-  if (file >= 0 && SizeQuietly(file, bytes)) {
+  if (file >= 0 && SizeToMap(file, bytes)) {
     handle = g_physical_memories.Create(file, device, bytes, true);
   }
   if (handle == 0) {

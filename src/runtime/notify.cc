@@ -133,7 +133,7 @@ void Notify::WaitAndReset(Stream& stream, int64_t limit_ns) {
   auto* word = reinterpret_cast<const uint64_t*>(&words_->first());
   // The task that clears the flag follows the wait on the same stream; it keeps the notify for both.
   NotifyTask clear(*this, false);
-  // Replays look at all that they wait for from time to time.
+  // Replays have all that they wait for looked at, once at least.
   if (limit_ns > 0 || words_->shared() || stream.capture() != nullptr) TheEngine().NeedWatch();
   stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns, watch_}));
   stream.Submit(MakeTask(std::move(clear)));

@@ -44,7 +44,7 @@ void Offers::Start() {
   int file = memfd_create(kOfferFileName, MFD_CLOEXEC);
   void* base = MAP_FAILED;
   struct stat about {};
-  if (file >= 0 && SizeQuietly(file, sizeof(OfferFile)) && fstat(file, &about) == 0) {
+  if (file >= 0 && SizeToMap(file, sizeof(OfferFile)) && fstat(file, &about) == 0) {
     base = mmap(nullptr, sizeof(OfferFile), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   }
   if (base == MAP_FAILED) {

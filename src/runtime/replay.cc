@@ -146,8 +146,10 @@ bool Replay::WatchPolls(Stream& stream) noexcept {
   size_t lane = 0;
   while (PollOf(lane) == nullptr) ++lane;
   const Task* task = BlockedAt(lane);
+  from_outside_.store(true, std::memory_order_relaxed);  // until they have been looked at
   std::optional<TaskFailure> failure = Attempt(task, [&] {
-    TheEngine().WatchPoll(stream, stream.park_serial() + 1, {[this] { return AnyPollReady(); }});
+    TheEngine().WatchPoll(stream, stream.park_serial() + 1,
+                          {[this] { return AnyPollReady(); }, nullptr, &from_outside_});
   });
   if (!failure) return true;
   watched_ = false;
@@ -333,12 +335,17 @@ const PollTask* Replay::PollOf(size_t lane) const {
 bool Replay::AnyPollReady() {
   std::unique_lock guard(lock_, std::try_to_lock);
   if (!guard.owns_lock() || parked_ == nullptr) return false;
+  bool from_outside = false;
   for (size_t i = 0; i < lane_count_; ++i) {
     const PollTask* poll = PollOf(i);
-    if (poll == nullptr || !(poll->Ready() || poll->GaveUp())) continue;
+    if (poll == nullptr) continue;
+    const std::atomic<bool>* others = poll->peer == nullptr ? nullptr : poll->peer->from_outside();
+    from_outside |= others == nullptr || others->load();
+    if (!poll->Ready() && !poll->GaveUp()) continue;
     parked_ = nullptr;
     return true;
   }
+  from_outside_.store(from_outside);
   return false;
 }
 

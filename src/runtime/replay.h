@@ -64,6 +64,8 @@ class Replay final : private Offer {
   size_t lane_count_;
   bool started_ = false;
   bool watched_ = false;  // the timekeeper looks at polled values
+  // Whether other processes may write one of them, so that they have to be looked at again and again.
+  std::atomic<bool> from_outside_{true};
   std::atomic<uint32_t> lanes_done_{0};
   std::atomic<bool> failed_{false};
   SpinLock lock_;  // its holder may be the last to touch the replay: unlocking is one store

@@ -1,6 +1,11 @@
 // Replays that wait for the host: callbacks of subscribed threads, and waits with a time limit.
 #include <pthread.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
 #include "captures.h"
 
 namespace {
@@ -72,6 +77,53 @@ TEST_F(CapturedWaits, AnAbortDoesNotWaitForACallbackThatNobodyRuns) {
   EXPECT_OK(aclrtSynchronizeStream(side_));
   ExpectWorks({main_, side_});
   EXPECT_REFUSED(107019, aclrtProcessReport(1), "time limit");
+}
+
+// How often the thread that looks at values has slept.
+long SleepsOfTheTimekeeper() {
+  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name, word;
+    std::ifstream(task.path() / "comm") >> name;
+    if (name != "belay-time") continue;
+    std::ifstream status(task.path() / "status");
+    long count = 0;
+    while (status >> word) {
+      if (word == "voluntary_ctxt_switches:" && status >> count) return count;
+    }
+  }
+  return -1;
+}
+
+// Nobody but this process sets the notifies, and then says so.
+TEST_F(CapturedWaits, NotifiesOfThisProcessAreNotLookedAtForNothing) {
+  aclrtNotify notify = nullptr;
+  EXPECT_OK(aclrtCreateNotify(&notify, 0));
+  int32_t *from = NewDevice(1), *to = NewDevice();
+  EXPECT_OK(Begin());
+  EXPECT_OK(aclrtWaitAndResetNotify(notify, main_, 0));
+  EXPECT_OK(Copy(to, from, main_));
+  aclmdlRI model = End();
+  for (bool shared : {false, true}) {
+    *to = 0;
+    EXPECT_OK(aclmdlRIExecuteAsync(model, side_));
+    EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(side_, 5),
+                   "unfinished");
+    const long before = SleepsOfTheTimekeeper();
+    EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(side_, 60),
+                   "unfinished");
+    EXPECT_LE(SleepsOfTheTimekeeper(), before + 10);
+    if (shared) {  // while the replay stands: from now on others may set it
+      char key[65] = {};
+      EXPECT_OK(aclrtNotifyGetExportKey(notify, key, sizeof key, 1));
+      const long then = SleepsOfTheTimekeeper();
+      while (SleepsOfTheTimekeeper() < then + 20) std::this_thread::yield();
+    }
+    EXPECT_OK(aclrtRecordNotify(notify, main_));
+    EXPECT_OK(aclrtSynchronizeStream(side_));
+    EXPECT_EQ(*to, 1);
+  }
+  EXPECT_OK(aclmdlRIDestroy(model));
+  EXPECT_OK(aclrtDestroyNotify(notify));
 }
 
 TEST_F(CapturedWaits, TheLimitOfANotifyWaitHoldsInAReplay) {

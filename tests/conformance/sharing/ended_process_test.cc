@@ -187,6 +187,23 @@ TEST_F(EndedProcess, AWaitInsideAModel) {
   EXPECT_OK(aclmdlRIDestroy(model));
 }
 
+// Memory outlives who exported it: whoever has it imported may still write what a stream waits for.
+TEST_F(EndedProcess, AValueInItsMemoryMayStillBeWritten) {
+  OtherProcess other([](Channel& channel) {
+    channel.Send(Export(NewBlock(64, 0), 64));
+    channel.Receive<bool>();
+  });
+  Start();
+  int* block = Import(other.channel.Receive<Key>());
+  aclrtStream waits = NewStream(), writes = NewStream();
+  EXPECT_OK(aclrtValueWait(block, 7, ACL_STREAM_WAIT_VALUE_EQ, waits));
+  other.Kill();
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(waits, 20),
+                 "value in memory");
+  EXPECT_OK(aclrtValueWrite(block, 7, 0, writes));
+  EXPECT_OK(aclrtSynchronizeStream(waits));
+}
+
 // A child that the exporter left behind is not the exporter, though it has inherited its files.
 TEST_F(EndedProcess, AChildOfTheExporterIsNotIt) {
   OtherProcess other([](Channel& channel) {

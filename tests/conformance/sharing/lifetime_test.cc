@@ -87,6 +87,41 @@ TEST_F(SharedLife, ExportsLeaveNothing) {
   cycle(kSanitized ? 50 : 250);
 }
 
+// Blocks that are freed while others have them: their files go once those close them.
+TEST_F(SharedLife, FilesOfFreedBlocksGoWithTheirImports) {
+  constexpr int kRounds = 30;
+  OtherProcess other([](Channel& channel) {
+    for (int round = 0; round < kRounds; ++round) {
+      Key small = channel.Receive<Key>(), large = channel.Receive<Key>();
+      Import(small), Import(large);
+      channel.Send(true);
+      channel.Receive<bool>();
+      EXPECT_OK(aclrtIpcMemClose(small.text));
+      EXPECT_OK(aclrtIpcMemClose(large.text));
+      channel.Send(true);
+    }
+  });
+  Start();
+  const auto round = [&] {
+    int* small = NewBlock(200, 1);
+    int* large = NewBlock(1 << 20, 1);
+    other.channel.Send(Export(small, 200));
+    other.channel.Send(Export(large, 1 << 20));
+    other.channel.Receive<bool>();
+    EXPECT_OK(aclrtFree(small));
+    EXPECT_OK(aclrtFree(large));
+    other.channel.Send(true);
+    other.channel.Receive<bool>();
+    EXPECT_OK(aclrtFree(NewBlock(64, 0)));  // any call that frees looks who has gone
+  };
+  round();
+  {
+    NothingStays check;
+    for (int i = 1; i < kRounds; ++i) round();
+  }
+  other.Join();
+}
+
 // A live block's file is open while an export of its page is in use.
 TEST_F(SharedLife, TheFileOfABlockGoesWithItsLastExport) {
   OtherProcess other([](Channel& channel) {
