@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "ops/kernels.h"
+#include "ops/layout/col2im.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/gemv.h"
 #include "ops/pool/pool.h"
+#include "ops/resize/resample.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -157,6 +159,59 @@ TEST(LongSums, MeansOfLargeWindows) {
   PlanPool(*plan, args);
   testing::RunPlan(*plan);
   EXPECT_NEAR(Ratio(Floats(y)[0], static_cast<double>(0.1f)), 1, 5e-5);
+}
+
+// Tenths that all go to one place, and what their sum is.
+constexpr int64_t kTenths = 300'000;
+constexpr double kSumOfTenths = kTenths * static_cast<double>(0.1f);
+
+TEST(LongSums, GradientsOfARowThatIsTakenOften) {
+  for (bool by_frequency : {false, true}) {
+    Sample grad(DType::kF32, {kTenths, 3}), indices(DType::kI64, {kTenths}), out(DType::kF32, {2, 3});
+    Fill(grad, 0.1f);
+    std::fill_n(static_cast<int64_t*>(indices.tensor.data), kTenths, 1);
+    PlanRef plan = testing::NewPlan();
+    Operand from = grad.BoundTo(*plan, Access::kRead, "grad"),
+            places = indices.BoundTo(*plan, Access::kRead, "indices");
+    kernels::EmbeddingDenseBackward(*plan, DType::kF32, from, places, 2, -1, by_frequency,
+                                    out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(Floats(out)[i], 0);
+      EXPECT_NEAR(Ratio(Floats(out)[3 + i], kSumOfTenths / (by_frequency ? kTenths : 1)), 1, 3e-6);
+    }
+  }
+}
+
+TEST(LongSums, ColumnsOfALargeKernel) {
+  Sample columns(DType::kF32, {1, kTenths, 1}), image(DType::kF32, {1, 1, 1});
+  Fill(columns, 0.1f);
+  PlanRef plan = testing::NewPlan();
+  Operand from = columns.BoundTo(*plan, Access::kRead, "x");
+  PlanColumnsToImage(*plan, from, image.BoundTo(*plan, Access::kWrite, "y"), {{1, kTenths, 0, 1, 0, 1}});
+  testing::RunPlan(*plan);
+  EXPECT_NEAR(Ratio(Floats(image)[0], kSumOfTenths), 1, 1e-7);
+}
+
+TEST(LongSums, ResizingToAlmostNothing) {
+  for (int64_t inner : {1, 3}) {
+    Sample x(DType::kF32, {kTenths, inner}), y(DType::kF32, {1, inner});
+    Fill(x, 0.1f);
+    AxisTaps all{}, same{};
+    all.outside = {false}, same.outside.assign(static_cast<size_t>(inner), false);
+    all.in = kTenths, all.out = 1, all.begin = {0, kTenths}, all.weight.assign(kTenths, 1.0);
+    for (int64_t i = 0; i < kTenths; ++i) all.index.push_back(i);
+    same.in = same.out = inner;
+    for (int64_t i = 0; i < inner; ++i) {
+      same.begin.push_back(i), same.index.push_back(i), same.weight.push_back(1);
+    }
+    same.begin.push_back(inner);
+    PlanRef plan = testing::NewPlan();
+    Operand from = x.BoundTo(*plan, Access::kRead, "x");
+    PlanResample(*plan, from, y.BoundTo(*plan, Access::kWrite, "y"), {all, same}, 0);
+    testing::RunPlan(*plan);
+    for (int64_t i = 0; i < inner; ++i) EXPECT_NEAR(Ratio(Floats(y)[i], kSumOfTenths), 1, 1e-7);
+  }
 }
 
 }  // namespace

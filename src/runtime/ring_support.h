@@ -77,13 +77,15 @@ int CodeOf(F&& call) {
   }
 }
 
-// So many workers, and no host that helps.
+// Workers of its own.
 class WorkersTest : public testing::Test {
  protected:
-  explicit WorkersTest(int workers) : workers_(workers) {}
+  explicit WorkersTest(ThreadEngineConfig config) : config_(config) {}
+  // So many, and no host that helps.
+  explicit WorkersTest(int workers) : WorkersTest(ThreadEngineConfig{workers, false}) {}
   void SetUp() override {
     TheDevice();
-    engine_ = std::make_unique<ThreadEngine>(ThreadEngineConfig{workers_, false});
+    engine_ = std::make_unique<ThreadEngine>(config_);
     InstallThreadEngine(engine_.get());
     context_ = &CreateContext(TheDevice(), false);
   }
@@ -92,9 +94,10 @@ class WorkersTest : public testing::Test {
     engine_->Stop();
     InstallThreadEngine(nullptr);
   }
+  Stream& NewStream() { return context_->CreateStream({}); }
   static void Wait(Stream& stream) { TheEngine().WaitFor(stream, stream.tail(), -1); }
 
-  const int workers_;
+  const ThreadEngineConfig config_;
   std::unique_ptr<ThreadEngine> engine_;
   Context* context_ = nullptr;
 };

@@ -26,31 +26,20 @@ constexpr int kRounds = 300;
 constexpr int kRounds = 3000;
 #endif
 
-class ThreadRing : public testing::Test {
+class ThreadRing : public WorkersTest {
  protected:
-  void SetUp() override {
-    Device& device = TheDevice();
-    Settings settings = ReadSettings();  // the suite also runs with BELAY_WORKERS=1 and BELAY_HELP=0
-    engine_ =
-        std::make_unique<ThreadEngine>(ThreadEngineConfig{std::min(settings.workers, 4), settings.help});
-    InstallThreadEngine(engine_.get());
-    context_ = &CreateContext(device, false);
+  ThreadRing() : WorkersTest(Config()) {}
+  // The suite also runs with BELAY_WORKERS=1 and BELAY_HELP=0.
+  static ThreadEngineConfig Config() {
+    TheDevice();
+    const Settings settings = ReadSettings();
+    return {std::min(settings.workers, 4), settings.help};
   }
-  void TearDown() override {
-    DestroyContext(*context_, true);
-    engine_->Stop();
-    InstallThreadEngine(nullptr);
-  }
-  Stream& NewStream() { return context_->CreateStream({}); }
-  static void Wait(Stream& stream) { TheEngine().WaitFor(stream, stream.tail(), -1); }
   static void Run(int threads, const std::function<void(int)>& body) {
     std::vector<std::thread> all;
     for (int t = 0; t < threads; ++t) all.emplace_back(body, t);
     for (std::thread& thread : all) thread.join();
   }
-
-  std::unique_ptr<ThreadEngine> engine_;
-  Context* context_ = nullptr;
 };
 
 // Counts without atomics: only the stream's order makes it right, and ThreadSanitizer knows.

@@ -63,7 +63,6 @@ struct SetFlag {
 class Polls : public WorkersTest {
  protected:
   Polls() : WorkersTest(2) {}
-  Stream& NewStream() { return context_->CreateStream({}); }
   static void Await(const std::atomic<int>& count, int least) {
     while (count < least) std::this_thread::yield();
   }

@@ -13,7 +13,7 @@
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
 #include "graph/passes/passes.h"
-#include "graph/program.h"
+#include "graph/run_program.h"
 #include "graph/specialise.h"
 
 namespace {
@@ -63,20 +63,7 @@ std::vector<Constant> RunCompiled(const Graph& graph, const std::vector<Constant
   Specialised specialised = Specialise(graph, types);
   if (!specialised.dynamic_at.empty()) return Evaluate(specialised.graph, inputs);
   Optimise(specialised.graph);
-  Program program(specialised.graph);
-  HostTensor work(DType::kU8, Shape{static_cast<int64_t>(program.work_bytes())});
-  std::vector<char*> bases{reinterpret_cast<char*>(work.mutable_data()), nullptr};
-  for (const Constant& input : inputs) {
-    bases.push_back(reinterpret_cast<char*>(const_cast<std::byte*>(input->data())));
-  }
-  std::vector<Constant> outputs;
-  for (const ModelPort& port : program.outputs()) {
-    auto output = std::make_shared<HostTensor>(port.type.dtype, port.type.shape);
-    bases.push_back(reinterpret_cast<char*>(output->mutable_data()));
-    outputs.push_back(std::move(output));
-  }
-  for (const Kernel& kernel : program.kernels()) Program::Run(kernel, bases.data());
-  return outputs;
+  return RunProgram(specialised.graph, inputs);
 }
 
 bool g_compile = false;

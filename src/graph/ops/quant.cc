@@ -195,8 +195,17 @@ void Requantize(Translation& node, const Tensor& sums, const Tensor& scale, int 
 }  // namespace
 
 void QLinearMatMul(Translation& node) {
-  Tensor sums = node.Temporary(DType::kI32, ProductShape(node, node.shape(0), node.shape(3)));
-  IntegerProduct(node, {node.in(0), &node.in(2)}, {node.in(3), &node.in(5)}, sums);
+  const Shape shape = ProductShape(node, node.shape(0), node.shape(3));
+  constexpr int64_t kMostProducts = INT32_MAX / (255 * 255);  // whose sum fits 32 bits, whatever the bytes
+  const bool fits = node.shape(0).back(0) <= kMostProducts;
+  Tensor sums = node.Temporary(fits ? DType::kI32 : DType::kF64, shape);
+  if (fits) {
+    IntegerProduct(node, {node.in(0), &node.in(2)}, {node.in(3), &node.in(5)}, sums);
+  } else {
+    const Tensor a = node.Cast(WithoutZero(node, node.in(0), &node.in(2), -2), DType::kF64),
+                 b = node.Cast(WithoutZero(node, node.in(3), &node.in(5), -1), DType::kF64);
+    ExactProduct(node, a, b, sums);
+  }
   if (node.in(1).count() != 1) node.Refuse("one scale for each row of a is not supported");
   Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, sums.shape.rank() - 1,
              node.Out(0, node.dtype(7), sums.shape));

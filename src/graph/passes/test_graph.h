@@ -12,7 +12,7 @@
 
 #include "graph/interpreter.h"
 #include "graph/passes/passes.h"
-#include "graph/program.h"
+#include "graph/run_program.h"
 #include "graph/specialise.h"
 
 namespace belay::graph {
@@ -57,22 +57,6 @@ class Builder {
 inline int Count(const Graph& graph, const std::string& type) {
   return static_cast<int>(
       std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.type == type; }));
-}
-
-inline std::vector<Constant> RunProgram(const Graph& graph, const std::vector<Constant>& inputs) {
-  Program program(graph);
-  HostTensor work(DType::kU8, Shape{static_cast<int64_t>(program.work_bytes())});
-  std::vector<char*> bases{reinterpret_cast<char*>(work.mutable_data()), nullptr};
-  for (const Constant& input : inputs)
-    bases.push_back(reinterpret_cast<char*>(const_cast<std::byte*>(input->data())));
-  std::vector<Constant> outputs;
-  for (const ModelPort& port : program.outputs()) {
-    auto output = std::make_shared<HostTensor>(port.type.dtype, port.type.shape);
-    bases.push_back(reinterpret_cast<char*>(output->mutable_data()));
-    outputs.push_back(std::move(output));
-  }
-  for (const Kernel& kernel : program.kernels()) Program::Run(kernel, bases.data());
-  return outputs;
 }
 
 // The optimised graph computes what the plain one does.

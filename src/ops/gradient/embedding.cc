@@ -1,6 +1,7 @@
 // The gradient of a table from which rows were taken.
 #include "ops/index/indices.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -17,7 +18,8 @@ namespace belay::ops {
 namespace {
 
 // Rows of the gradient in the order of the table's rows that they belong to, so that each row of the table is
-// added up by one core, in the order in which the indices stand, in f32, and rounded once.
+// added up by one core, in the order in which the indices stand, and rounded once: in f32, and the sums of
+// many in f64.
 struct EmbeddingGradBody {
   Indices indices;
   std::vector<int64_t> rows;  // byte offsets of the gradient's
@@ -66,15 +68,24 @@ struct EmbeddingGradBody {
     char* out = frame.at[bindings[0]] + out_offset + row * out_row;
     const Lane from(type, type, grad_step), to(out_type, DType::kF32, out_step);
     const float share = by_frequency && count > 0 ? 1 / static_cast<float>(count) : 1;
+    constexpr int64_t kMany = 64;
     alignas(64) float sum[kBlock], block[kBlock];
+    alignas(64) double total[kBlock];
     for (int64_t c = 0; c < width; c += kBlock) {
       const int64_t n = std::min(kBlock, width - c);
       std::fill_n(sum, n, 0.0f);
+      if (count > kMany) std::fill_n(total, n, 0.0);
       for (int64_t k = 0; k < count; ++k) {
         const int64_t at = rows[static_cast<size_t>(order.members[static_cast<size_t>(first + k)])];
         const auto* x = static_cast<const float*>(from.Load(block, grad + at + c * grad_step, n));
-        for (int64_t i = 0; i < n; ++i) sum[i] += x[i];
+        if (count > kMany) {
+          for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(x[i]);
+        } else {
+          for (int64_t i = 0; i < n; ++i) sum[i] += x[i];
+        }
       }
+      if (count > kMany)
+        std::transform(total, total + n, sum, [](double x) { return static_cast<float>(x); });
       if (by_frequency) {
         for (int64_t i = 0; i < n; ++i) sum[i] *= share;
       }

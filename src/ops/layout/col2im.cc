@@ -21,15 +21,18 @@ struct ColumnsBody {
   void Add(DType compute, char* out, const char* in) const {
     auto bytes = static_cast<int64_t>(BytesOf(type));
     ParallelFor(images, 1, [&](int64_t begin, int64_t end) {
-      std::vector<T> image(static_cast<size_t>(image_size)), column(static_cast<size_t>(columns));
+      // In f64: a large kernel adds very many elements to one.
+      std::vector<double> image(static_cast<size_t>(image_size));
+      std::vector<T> column(static_cast<size_t>(columns));
       for (int64_t i = begin; i < end; ++i) {
-        std::fill(image.begin(), image.end(), T{0});
+        std::fill(image.begin(), image.end(), 0.0);
         tensor::Convert(compute, column.data(), type, in + i * columns * bytes, columns);
         for (int64_t k = 0; k < columns; ++k) {
           int64_t place = places[static_cast<size_t>(k)];
-          if (place >= 0) image[static_cast<size_t>(place)] += column[static_cast<size_t>(k)];
+          if (place >= 0)
+            image[static_cast<size_t>(place)] += static_cast<double>(column[static_cast<size_t>(k)]);
         }
-        tensor::Convert(type, out + i * image_size * bytes, compute, image.data(), image_size);
+        tensor::Convert(type, out + i * image_size * bytes, DType::kF64, image.data(), image_size);
       }
     });
   }

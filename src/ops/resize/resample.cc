@@ -54,6 +54,7 @@ struct ResampleBody {
       return;
     }
     auto first = static_cast<size_t>(axis.begin[at]), end = static_cast<size_t>(axis.begin[at + 1]);
+    if (end - first > kManyTaps) return ManyTaps(from, to, first, end, inner, axis, weights);
     if (inner == 1) {
       T sum = 0;
       for (size_t k = first; k < end; ++k) sum += weights[k] * from[axis.index[k]];
@@ -66,6 +67,19 @@ struct ResampleBody {
       T weight = weights[k];
       for (int64_t i = 0; i < inner; ++i) to[i] += weight * x[i];
     }
+  }
+
+  static constexpr size_t kManyTaps = 1024;
+
+  static void ManyTaps(const T* from, T* to, size_t first, size_t end, int64_t inner, const AxisTaps& axis,
+                       const std::vector<T>& weights) {
+    std::vector<double> sums(static_cast<size_t>(inner));
+    for (size_t k = first; k < end; ++k) {
+      const T* x = from + axis.index[k] * inner;
+      const auto weight = static_cast<double>(weights[k]);
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += weight * static_cast<double>(x[i]);
+    }
+    for (size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<T>(sums[i]);
   }
 };
 

@@ -19,6 +19,11 @@ constexpr int kPeerEnded = ACL_ERROR_RT_IPC_ERROR;
 class EndedProcess : public Sharing {
  protected:
   static std::string Process(int pid) { return "process " + std::to_string(pid); }
+  // ... that it never sets.
+  static void OfferANotify(Channel& channel) {
+    channel.Send(KeyOf(NewNotify()));
+    channel.Receive<bool>();
+  }
 };
 
 // A record that its process never reaches.
@@ -114,10 +119,7 @@ TEST_F(EndedProcess, AnImporterWithARecordPending) {
 }
 
 TEST_F(EndedProcess, TheOwnerOfANotify) {
-  OtherProcess other([](Channel& channel) {
-    channel.Send(KeyOf(NewNotify()));
-    channel.Receive<bool>();
-  });
+  OtherProcess other(&OfferANotify);
   Start();
   int pid = other.pid();
   aclrtNotify notify = OpenNotify(other.channel.Receive<Key>());
@@ -169,10 +171,7 @@ TEST_F(EndedProcess, TheImporterOfANotify) {
 }
 
 TEST_F(EndedProcess, AWaitInsideAModel) {
-  OtherProcess other([](Channel& channel) {
-    channel.Send(KeyOf(NewNotify()));
-    channel.Receive<bool>();
-  });
+  OtherProcess other(&OfferANotify);
   Start();
   int pid = other.pid();
   aclrtNotify notify = OpenNotify(other.channel.Receive<Key>());
