@@ -78,7 +78,7 @@ def entry(op: GraphOp) -> str:
     name = lambda what, rows: f'k{op.type}{what}' if rows else '{}'  # noqa: E731
     translate = f'translate::{op.translate}' if op.translate else 'nullptr'
     return (f'    {{"{op.type}", {name("Inputs", op.inputs)}, {name("Outputs", op.outputs)}, '
-            f'{name("Attributes", op.attributes)}, {translate}, {str(op.random).lower()}, '
+            f'{name("Attributes", op.attributes)}, {translate}, '
             f'{traits(op)}, {f"&k{op.type}Door" if op.door else "nullptr"}}},\n')
 
 

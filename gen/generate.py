@@ -22,7 +22,7 @@ import read  # noqa: E402
 from model import Spec  # noqa: E402
 
 BUILD_OUTPUTS = ('emit_functions', 'emit_handlers', 'emit_entries', 'emit_thunks', 'emit_names',
-                 'emit_abi', 'emit_calls', 'emit_limits')
+                 'emit_abi', 'emit_calls', 'emit_limits', 'emit_codes')
 
 
 def load(root: Path):
@@ -35,22 +35,26 @@ def load(root: Path):
     return read.finish(spec), operators
 
 
+def graph_operators(operators, root: Path) -> list:
+    return graph_model.read_graph_ops(root, operators.doors() if operators else [])
+
+
 def build_files(spec: Spec, operators, root: Path) -> dict[str, str]:
     files = {}
     for name in BUILD_OUTPUTS:
         files |= importlib.import_module(name).emit(spec)
     if operators:
         files |= operators.emit(spec)
-    graph_ops = graph_model.read_graph_ops(root, operators.doors() if operators else [])
+    graph_ops = graph_operators(operators, root)
     files |= emit_graph.emit(graph_ops) | emit_ge.emit(graph_ops)
     return files
 
 
-def committed_files(spec: Spec, headers: Path) -> dict[Path, str]:
+def committed_files(spec: Spec, operators, headers: Path, root: Path) -> dict[Path, str]:
     emit_headers = importlib.import_module('emit_headers')
     emit_status = importlib.import_module('emit_status')
     files = {headers / path: text for path, text in emit_headers.emit(spec).items()}
-    for path, text in emit_status.emit(spec).items():
+    for path, text in emit_status.emit(spec, graph_operators(operators, root)).items():
         files[headers.parent / 'docs' / path] = text
     return files
 
@@ -98,7 +102,7 @@ def main() -> int:
     if options.out:
         write_build(options.out, build_files(spec, operators, options.spec))
     if options.headers:
-        files = committed_files(spec, options.headers)
+        files = committed_files(spec, operators, options.headers, options.spec)
         if options.check:
             return check(files)
         for path, text in files.items():

@@ -11,8 +11,8 @@ _KINDS = {'int', 'float', 'bool', 'string', 'type', 'ints', 'floats', 'strings',
 # How a translation uses an attribute; without a word it reads it.
 _USES = {'only', 'hint'}
 # What holds of an operator's results, for passes.
-TRAITS = ('pointwise',)
-_ROW_KEYS = {'op', 'brief', 'attrs', 'translate', 'random', 'traits', 'onnx'}
+TRAITS = ('pointwise', 'random')
+_ROW_KEYS = {'op', 'brief', 'attrs', 'translate', 'traits', 'onnx'}
 _ROW = re.compile(r'^(\w+)\((.*?)\)\s*->\s*(.*)$')
 
 
@@ -72,7 +72,6 @@ class GraphOp:
     outputs: list[Port]
     brief: str = ''
     translate: str = ''
-    random: bool = False  # draws others at each execution
     attributes: list[GraphAttribute] = field(default_factory=list)
     traits: tuple[str, ...] = ()
     onnx: list[OnnxName] = field(default_factory=list)
@@ -127,14 +126,13 @@ def read_op(row: dict, family: str) -> GraphOp:
     translate = row.get('translate', op.type)
     op.translate = '' if translate is False else translate
     op.attributes = [read_attribute(op.type, n, t) for n, t in row.get('attrs', {}).items()]
-    op.random = row.get('random', False)
     op.traits = tuple(row.get('traits', ()))
     if set(op.traits) - set(TRAITS):
         raise read.SpecError(f'{op.type}: no trait is called {set(op.traits) - set(TRAITS)}')
     onnx = row.get('onnx', {})
     onnx = {onnx: {}} if isinstance(onnx, str) else onnx
     op.onnx = [read_onnx(op, text, attributes) for text, attributes in onnx.items()]
-    if op.random and not {'seed', 'seed2'} <= {a.name for a in op.attributes}:
+    if 'random' in op.traits and not {'seed', 'seed2'} <= {a.name for a in op.attributes}:
         raise read.SpecError(f'{op.type}: what draws random numbers has the attributes seed and seed2')
     return op
 

@@ -147,6 +147,7 @@ class Spec:
     headers: list[Header]
     linked: dict[str, frozenset[str]] = field(default_factory=dict)     # program: names it links
     looked_up: dict[str, frozenset[str]] = field(default_factory=dict)  # program: names it looks up
+    seen_errors: list[ErrorCode] = field(default_factory=list)  # of which no page tells a name
     graph_absent: list[tuple[str, str]] = field(default_factory=list)   # names of namespace ge, why
 
     def subjects(self) -> list[str]:

@@ -114,6 +114,7 @@ def read(root: Path) -> Spec:
                         tuple(r.get('cpp_includes', ())))
                  for r in libs['headers']],
         linked=read_seen(root, 'linked'), looked_up=read_seen(root, 'dlsym'),
+        seen_errors=[ErrorCode(r['code'], r['called'], r['brief'], '') for r in errors['seen']],
         graph_absent=[(r['names'], r['why']) for r in load(root / 'ge' / 'absent.yaml')['absent']])
     return spec
 

@@ -83,7 +83,7 @@ class ThunkTest(unittest.TestCase):
         self.assertIn(' g;', files['thunks/libt.map'])
         self.assertIn(' h;', files['thunks/libt.map'])
         self.assertNotIn('belay_f(', files['thunks/libt.c'])
-        self.assertIn('not exported', emit_status.emit(spec)['status.md'])
+        self.assertIn('not exported', emit_status.emit(spec, [])['status.md'])
 
     def test_version_script_has_no_version(self):
         self.assertTrue(emit_thunks.version_script([]).startswith('{'))

@@ -27,12 +27,12 @@ class OperatorClassTest(unittest.TestCase):
 
 class RandomTest(unittest.TestCase):
     def test_the_trait_goes_into_the_table(self):
-        row = {'op': 'Draw() -> y', 'random': True, 'attrs': {'seed': 'int = 0', 'seed2': 'int = 0'}}
-        self.assertIn('translate::Draw, true, 0, nullptr}', emit_graph.emit([read_op(row, 'random')])['graph/op_table.cc'])
+        row = {'op': 'Draw() -> y', 'traits': ['random'], 'attrs': {'seed': 'int = 0', 'seed2': 'int = 0'}}
+        self.assertIn('translate::Draw, kTraitRandom, nullptr}', emit_graph.emit([read_op(row, 'random')])['graph/op_table.cc'])
 
     def test_what_draws_has_seeds(self):
         with self.assertRaises(read.SpecError):
-            read_op({'op': 'Draw() -> y', 'random': True, 'attrs': {'seed': 'int = 0'}}, 'random')
+            read_op({'op': 'Draw() -> y', 'traits': ['random'], 'attrs': {'seed': 'int = 0'}}, 'random')
 
 
 class SymbolsTest(unittest.TestCase):

@@ -136,7 +136,7 @@ class EveryOperator : public Described {
   }
 
   static bool Same(const Sample& sample, const Constant& other, const Constant& result) {
-    return FindOp(sample.op.type)->random || Agree(*other, *result);
+    return FindOp(sample.op.type)->Is(kTraitRandom) || Agree(*other, *result);
   }
 
   static void CheckValues(const Sample& sample) {

@@ -54,13 +54,16 @@ struct OpSchema {
   std::span<const PortSchema> outputs;
   std::span<const AttributeSchema> attributes;
   void (*translate)(Translation& node);
-  bool random = false;  // its result differs from execution to execution; docs/fidelity.md has the rule
-  uint8_t traits = 0;
+  uint8_t traits = 0;          // of those below
   const Door* door = nullptr;  // of one that spec/ops describes
+
+  bool Is(uint8_t trait) const { return (traits & trait) != 0; }
 };
 
 // Works element by element on any layout of its inputs, which broadcast.
 inline constexpr uint8_t kTraitPointwise = 1;
+// Its result differs from execution to execution; docs/fidelity.md has the rule.
+inline constexpr uint8_t kTraitRandom = 2;
 
 // The next numbers at each execution of the node, from its seeds on: attributes seed and seed2, both 0 for
 // none.

@@ -35,7 +35,8 @@ std::shared_ptr<ops::RandomSequence> NewSequence(const Node& node) {
 void BeginSequences(Graph& graph) {
   for (Node& node : graph.nodes) {
     const OpSchema* schema = FindOp(node.type);
-    if (schema != nullptr && schema->random && node.sequence == nullptr) node.sequence = NewSequence(node);
+    if (schema != nullptr && schema->Is(kTraitRandom) && node.sequence == nullptr)
+      node.sequence = NewSequence(node);
     for (auto& [name, value] : node.attributes) {
       auto* body = std::get_if<std::shared_ptr<Graph>>(&value);
       if (body == nullptr || *body == nullptr) continue;

@@ -131,7 +131,7 @@ std::vector<std::pair<const char*, Draws>> AllWays(const OpSchema& schema, int64
 TEST(RandomOperators, DrawOthersEachTimeWithoutASeed) {
   int count = 0;
   for (const OpSchema& schema : AllOps()) {
-    if (!schema.random) continue;
+    if (!schema.Is(kTraitRandom)) continue;
     ++count;
     std::vector<Bytes> all;
     for (const auto& [way, draws] : AllWays(schema, 0)) {
@@ -146,7 +146,7 @@ TEST(RandomOperators, DrawOthersEachTimeWithoutASeed) {
 
 TEST(RandomOperators, GoOnInTheSequenceOfTheirSeed) {
   for (const OpSchema& schema : AllOps()) {
-    if (!schema.random) continue;
+    if (!schema.Is(kTraitRandom)) continue;
     const auto ways = AllWays(schema, 5);
     const Draws& first = ways[0].second;
     EXPECT_NE(first[0], first[1]) << schema.type;
@@ -179,7 +179,7 @@ TEST(RandomOperators, WhatOffsetsDecideRepeats) {
   Node node{.name = "n", .type = "StatelessRandomUniformV2"};
   const std::vector<Constant> inputs = {Ints({50}), Ints({3}), Ints({0, 4})};
   EXPECT_EQ(EvaluateNode(node, inputs)[0]->Reals(), EvaluateNode(node, inputs)[0]->Reals());
-  EXPECT_FALSE(FindOp("StatelessRandomUniformV2")->random);
+  EXPECT_FALSE(FindOp("StatelessRandomUniformV2")->Is(kTraitRandom));
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op) {
   SingleOp fitted = op;
   FitTypes(op.type, op.results, fitted.attributes);
   Graph graph = GraphOf(fitted);
-  if (const OpSchema* schema = FindOp(op.type); schema != nullptr && schema->random) {
+  if (const OpSchema* schema = FindOp(op.type); schema != nullptr && schema->Is(kTraitRandom)) {
     std::lock_guard guard(prepared.lock);
     Node& node = graph.nodes.back();
     node.sequence = prepared.sequences.For(device.id(), node);

@@ -17,7 +17,7 @@ constexpr size_t kMostFoldedBytes = size_t{256} << 20;
 // Its result differs from run to run.
 bool IsRandom(const std::string& type) {
   const OpSchema* schema = FindOp(type);
-  return schema != nullptr && schema->random;
+  return schema != nullptr && schema->Is(kTraitRandom);
 }
 
 class Specialiser {

@@ -121,8 +121,9 @@ Json Writer::GraphText(const Graph& graph) {
   Json::List nodes, outputs;
   for (const Node& node : graph.nodes) nodes.push_back(NodeText(node));
   for (const GraphOutput& output : graph.outputs) {
-    outputs.push_back(Json::Members{
-        {"name", output.name}, {"port", PortText(output.port)}, {"type", TypeOfValueText(output.declared)}});
+    Json::Members text{
+        {"name", output.name}, {"port", PortText(output.port)}, {"type", TypeOfValueText(output.declared)}};
+    outputs.emplace_back(std::move(text));
   }
   Json::Members text{{"name", graph.name}, {"inputs", graph.inputs}};
   text.emplace("nodes", std::move(nodes));

@@ -18,7 +18,7 @@ constexpr Order kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
 
 bool IsPointwise(const std::string& type) {
   const OpSchema* schema = FindOp(type);
-  return schema != nullptr && (schema->traits & kTraitPointwise) != 0;
+  return schema != nullptr && schema->Is(kTraitPointwise);
 }
 
 // Have a data_format of their own.
