@@ -17,7 +17,9 @@ KINDS = {
     'tensors': ('const aclTensorList *', 'const OperandList&', 'operands'),
     'outs': ('const aclTensorList *', 'const OperandList&', 'operands'),
     'scalar': ('const aclScalar *', 'const Scalar&', 'scalar'),
+    'scalars': ('const aclScalarList *', 'std::span<const Scalar>', 'scalars'),
     'ints': ('const aclIntArray *', 'std::span<const int64_t>', 'ints'),
+    'bools': ('const aclBoolArray *', 'std::span<const uint8_t>', 'bools'),
     'int': ('int64_t', 'int64_t', 'integer'),
     'int8': ('int8_t', 'int64_t', 'integer'),
     'uint': ('uint64_t', 'int64_t', 'integer'),
@@ -83,7 +85,7 @@ class Operator:
 
     @property
     def out(self) -> int:
-        return next((i for i, p in enumerate(self.params) if p.name == 'out'), -1)
+        return next((i for i, p in enumerate(self.params) if p.name == 'out' and p.kind != 'outs'), -1)
 
     def index(self, name: str) -> int:
         for i, param in enumerate(self.params):
@@ -191,7 +193,7 @@ def read_operator(row: dict, family: str, sets: dict, ge: dict) -> Operator:
         who, kind = split_param(text)
         who, optional = split_optional(who)
         kind = kind or 'tensor'
-        typed = KINDS[kind][2] in ('operand', 'operands', 'scalar')
+        typed = KINDS[kind][2] in ('operand', 'operands', 'scalar', 'scalars')
         chosen = types.get(who, types.get('*'))
         params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional,
                               who == row.get('weight')))

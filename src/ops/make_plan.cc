@@ -46,6 +46,13 @@ void BindList(Plan& plan, const Form& form, int position, Arg& arg, const Param&
   }
 }
 
+void CheckScalars(const tensor::ScalarList& list, const FormParam& param, const TypeSet& types) {
+  for (HandleBits item : list.items) {
+    const Scalar* scalar = tensor::g_scalars.Find(item);
+    if (scalar != nullptr) CheckType(scalar->dtype(), param, types);
+  }
+}
+
 void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
   const FormParam& param = form.params[position];
   const Param& in_op = form.op->params[param.param];
@@ -59,6 +66,9 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
       break;
     case ArgKind::kScalar:
       if (arg.scalar != nullptr) CheckType(arg.scalar->dtype(), param, in_op.types);
+      break;
+    case ArgKind::kScalars:
+      if (arg.scalars != nullptr) CheckScalars(*arg.scalars, param, in_op.types);
       break;
     default:
       break;
@@ -105,6 +115,20 @@ OperandList Args::operands(int param) const {
   for (HandleBits item : arg.tensors->items) {
     int binding = arg.binding + static_cast<int>(list.size());
     list.push_back({tensor::g_tensors.Find(item), nullptr, binding, name(param)});
+  }
+  return list;
+}
+
+std::vector<Scalar> Args::scalars(int param) const {
+  const Arg& arg = at(param);
+  std::vector<Scalar> list;
+  if (arg.scalars == nullptr) return list;
+  for (HandleBits item : arg.scalars->items) {
+    const Scalar* scalar = tensor::g_scalars.Find(item);
+    if (scalar == nullptr) {
+      Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclScalar", name(param), list.size());
+    }
+    list.push_back(*scalar);
   }
   return list;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "tensor/codes.h"
@@ -92,7 +94,29 @@ bool Overlaps(const Plan& plan, int i, int k) {
 // The same elements in the same places, for a kernel that reads each before it writes it.
 bool Copes(const Plan& plan, int read, int written) {
   const Binding &a = plan.binding(read), &b = plan.binding(written);
-  return plan.may_lie_on(read) && Begin(a) == Begin(b) && End(a) == End(b);
+  const bool may = plan.may_lie_on(read) || a.lies_on == written + 1;
+  return may && Begin(a) == Begin(b) && End(a) == End(b);
+}
+
+// Pairs of bindings, one of them or both written, whose bytes lie in each other's range; in order. Lists have
+// hundreds of bindings, so they are not compared each with each.
+std::vector<std::pair<int, int>> TouchingPairs(const Plan& plan) {
+  std::vector<int> order;
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    if (plan.binding(i).first != plan.binding(i).end) order.push_back(i);
+  }
+  const auto begin = [&](int i) { return Begin(plan.binding(i)); };
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return begin(a) < begin(b); });
+  std::vector<std::pair<int, int>> pairs;
+  for (size_t a = 0; a < order.size(); ++a) {
+    const Binding& one = plan.binding(order[a]);
+    for (size_t b = a + 1; b < order.size() && begin(order[b]) < End(one); ++b) {
+      if (Writes(one.access) || Writes(plan.binding(order[b]).access))
+        pairs.emplace_back(std::minmax(order[a], order[b]));
+    }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
 }
 
 }  // namespace
@@ -115,20 +139,16 @@ bool ManyOverlap(const Plan& plan) {
 
 std::vector<int> ReadFromCopies(const Plan& plan) {
   std::vector<int> copied;
-  const int n = plan.binding_count();
-  for (int i = 0; i < n; ++i) {
-    const Binding& written = plan.binding(i);
-    if (!Writes(written.access)) continue;
-    for (int k = 0; k < n; ++k) {
-      const Binding& other = plan.binding(k);
-      if (k == i || (Writes(other.access) && k < i) || !Overlaps(plan, i, k)) continue;
-      if (Writes(other.access)) {
-        Fail(tensor::kInvalidArgument, "op-results-overlap",
-             "{} and {} overlap in memory, and both are written; give each memory of its own", written.name,
-             other.name);
-      }
-      if (!Copes(plan, k, i)) copied.push_back(k);
+  for (const auto& [i, k] : TouchingPairs(plan)) {
+    const bool first = Writes(plan.binding(i).access), second = Writes(plan.binding(k).access);
+    if (!Overlaps(plan, i, k)) continue;
+    if (first && second) {
+      Fail(tensor::kInvalidArgument, "op-results-overlap",
+           "{} and {} overlap in memory, and both are written; give each memory of its own",
+           plan.binding(i).name, plan.binding(k).name);
     }
+    const int read = first ? k : i, written = first ? i : k;
+    if (!Copes(plan, read, written)) copied.push_back(read);
   }
   std::sort(copied.begin(), copied.end());
   copied.erase(std::unique(copied.begin(), copied.end()), copied.end());

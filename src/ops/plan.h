@@ -36,7 +36,8 @@ struct Binding {
   uint16_t relative;  // position inside a tensor list
   uint8_t param;      // position in the prototype
   Access access;
-  bool present;  // false: an optional tensor that was not given
+  bool present;          // false: an optional tensor that was not given
+  uint16_t lies_on = 0;  // 1 + the one result that may lie here (MayLieOn), by its binding
 };
 
 // Where the elements of a tensor lie.
@@ -82,6 +83,9 @@ class alignas(kCacheLine) Plan {
   void MayLieOn(int i) {
     if (i >= 0 && i < 16) may_lie_on_ = static_cast<uint16_t>(may_lie_on_ | 1u << i);
   }
+
+  // The same of one result among several.
+  void MayLieOn(int read, int written) { Bindings()[read].lies_on = static_cast<uint16_t>(written + 1); }
 
   // Where the elements of all bindings lie, for a plan whose tensors seem to overlap.
   void KeepViews(std::vector<View> views) { views_ = std::make_unique<std::vector<View>>(std::move(views)); }

@@ -106,6 +106,11 @@ class Args {
     const tensor::IntArray* array = at(param).ints;
     return array == nullptr ? std::span<const int64_t>() : array->items;
   }
+  std::span<const uint8_t> bools(int param) const {
+    const tensor::BoolArray* array = at(param).bools;
+    return array == nullptr ? std::span<const uint8_t>() : array->items;
+  }
+  std::vector<Scalar> scalars(int param) const;  // the members of a list; none where it was not given
   int64_t integer(int param) const { return at(param).integer; }
   double real(int param) const { return at(param).real; }
   bool boolean(int param) const { return at(param).integer != 0; }

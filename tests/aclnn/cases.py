@@ -77,6 +77,11 @@ class Call:
         if isinstance(value, Scalar):
             memory = np.array([value.value]).astype(DTYPES[value.dtype].numpy)
             return self.keep('Scalar', ctypes.c_void_p(memory.ctypes.data), DTYPES[value.dtype].code)
+        if argument.type == 'aclScalarList':
+            members = [self.device.create('Scalar', ctypes.c_void_p(m.ctypes.data), DTYPES[s.dtype].code)
+                       for s in value for m in [np.array([s.value]).astype(DTYPES[s.dtype].numpy)]]
+            handles = (ctypes.c_void_p * len(members))(*members)  # the list owns them
+            return self.keep('ScalarList', handles, ctypes.c_uint64(len(members)))
         if argument.type == 'aclTensorList':
             bound = self.lists[place] = [self.bind(t, place) for t in value]
             handles = (ctypes.c_void_p * len(bound))(*[b.handle for b in bound])

@@ -26,6 +26,7 @@ import cases
 import doors
 import elementwise
 import errors
+import foreach
 import forms
 import gradient
 import index
@@ -33,12 +34,13 @@ import layout
 import linear
 import normal
 import pixel
+import recurrent
 import reduce
 import refusals
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient)}
+                                   gradient, foreach, recurrent)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing
@@ -104,7 +106,7 @@ def run_refusals() -> int:
     device.close()
     for failure in failures:
         print(failure)
-    print(f'{len(refusals.CALLS)} calls, {len(failures)} were not refused as they should be')
+    print(f'{len(refusals.CALLS + refusals.NULLS)} calls, {len(failures)} were not refused as they should be')
     return int(bool(failures))
 
 

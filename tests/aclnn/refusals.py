@@ -1,10 +1,10 @@
-"""Calls that one function alone must refuse with 161002: one line each, the arguments in C's order."""
+"""Calls that one function alone must refuse, with 161002 or 161001 (NULLS): one line each, the arguments in C's order."""
 from __future__ import annotations
 
 import numpy as np
 
 import errors
-from binding import BAD_ARGUMENT
+from binding import BAD_ARGUMENT, NULL_ARGUMENT
 from cases import Case
 from values import Scalar, Tensor, given
 
@@ -20,6 +20,7 @@ def o(*shape, dtype: str = 'f32') -> Tensor:
 
 ONE, NONE = Scalar(1, 'f32'), Scalar(0, 'f32')
 IMAGE = t(1, 3, 5, 5)
+STATES = [t(4, 3), t(4, 1), t(1, 1, 1), t(1, 1, 1)]  # parameters and first states of an LSTM
 CALLS = [
     ('a mode that is none', 'DivMod', t(3), t(3), 5, o(3)),
     ('a matrix of indices', 'IndexSelect', t(3, 4), 0, t(2, 2, dtype='i64'), o(2, 2, 4)),
@@ -67,11 +68,40 @@ CALLS = [
     ('three dimensions', 'UpsampleBilinear2d', t(1, 3, 5), [2, 2], True, 0.0, 0.0, o(1, 2, 2)),
     ('a cube of cubics', 'GridSampler3D', t(1, 1, 2, 2, 2), t(1, 2, 2, 2, 3), 2, 0, True, o(1, 1, 2, 2, 2)),
     ('another batch', 'AffineGrid', t(2, 2, 3), [3, 1, 2, 2], True, o(3, 2, 2, 2)),
+    ('a mask of two', 'LayerNormBackward', t(3, 5), t(3, 5), [5], t(3, 1), t(3, 1), None, None, [True, False], o(3, 5), None, None),
+    ('no elements', 'LayerNormBackward', t(0, 5), t(0, 5), [5], t(0, 1), t(0, 1), None, None, [True] * 3, o(0, 5), o(5), o(5)),
+    ('statistics of other rows', 'LayerNormBackward', t(3, 5), t(3, 5), [5], t(2, 1), t(3, 1), None, None, [True] * 3, o(3, 5),
+     o(5), o(5)),
+    ('groups that do not divide', 'GroupNormBackward', t(1, 3, 2), t(1, 3, 2), t(1, 2), t(1, 2), None, 1, 3, 2, 2, [True] * 3,
+     o(1, 3, 2), o(3), o(3)),
+    ('a gradient of another size', 'ConvolutionBackward', t(1, 4, 4, 4), IMAGE, t(4, 3, 3, 3), None, [1, 1], [0, 0], [1, 1], False,
+     [0, 0], 1, [True] * 3, 0, o(1, 3, 5, 5), o(4, 3, 3, 3), o(4)),
+    ('a dilation', 'MaxPool2dWithMask', t(1, 1, 5, 5), [2, 2], [1, 1], [0, 0], [2, 2], False, o(1, 1, 3, 3), o(1, 1, 4, 64, dtype='i8')),
+    ('a probability above 1', 'DropoutDoMask', t(3), t(16, dtype='u8'), 1.5, o(3)),
+    ('a mask that is too short', 'DropoutDoMask', t(3), t(15, dtype='u8'), 0.5, o(3)),
+    ('lists of other lengths', 'ForeachMulList', [t(3), t(3)], [t(3)], [o(3), o(3)]),
+    ('other shapes', 'ForeachMulList', [t(3)], [t(1)], [o(3)]),
+    ('another type', 'ForeachSqrt', [t(3)], [o(3, dtype='f16')]),
+    ('a scalar that is not whole', 'ForeachAddScalarV2', [t(3, dtype='i32')], Scalar(0.5, 'f32'), [o(3, dtype='i32')]),
+    ('a scalar too few', 'ForeachDivScalarList', [t(3), t(3)], [ONE], [o(3), o(3)]),
+    ('two norms in one', 'ForeachNorm', [t(3)], ONE, [o(2)]),
+    ('packed sequences', 'LSTM', t(2, 1, 3), STATES[:2], STATES[2:], t(2, dtype='i64'), False, 1, 0.0, True, False, False, o(2, 1, 1),
+     o(1, 1, 1), o(1, 1, 1), *[[o(2, 1, 1)] for _ in range(7)]),
+    ('dropout between layers', 'LSTM', t(2, 1, 3), STATES[:2], STATES[2:], None, False, 2, 0.5, True, False, False, o(2, 1, 1),
+     o(1, 1, 1), o(1, 1, 1), *[[o(2, 1, 1)] for _ in range(7)]),
+]
+
+NULLS = [
+    ('a result that the mask asks for', 'LayerNormBackward', t(3, 5), t(3, 5), [5], t(3, 1), t(3, 1), None, None, [False, True, False],
+     None, None, None),
+    ('no statistics', 'BatchNormBackward', t(3, 5), t(3, 5), None, None, None, t(5), t(5), False, 1e-5, [True] * 3, o(3, 5), o(5), o(5)),
+    ('no largest squares', 'ApplyAdamWV2', t(3), t(3), t(3), None, t(3), t(1), 0.1, 0.9, 0.9, 0.0, 1e-8, True, False),
 ]
 
 
 def check(device, rng) -> list[str]:
     failures = []
-    for what, name, *arguments in CALLS:
-        failures += [f'{name}: {f}' for f in errors.expect(device, name, Case(arguments, {}), rng, BAD_ARGUMENT, what)]
+    for calls, code in ((CALLS, BAD_ARGUMENT), (NULLS, NULL_ARGUMENT)):
+        for what, name, *arguments in calls:
+            failures += [f'{name}: {f}' for f in errors.expect(device, name, Case(arguments, {}), rng, code, what)]
     return failures

@@ -1,7 +1,14 @@
 // The functions of the C interface that convolve.
+#include <utility>
+
 #include "base/error.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/weight_gradient.h"
+#include "ops/gradient/checks.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/reduce/reduce.h"
+#include "ops/sequence.h"
 #include "tensor/codes.h"
 
 namespace belay::ops::kernels {
@@ -62,6 +69,83 @@ void ConvDepthwise2d(Plan& plan, DType compute, const Operand& self, const Opera
   }
   Convolution(plan, compute, self, weight, bias, stride, padding, dilation, false, {}, self.shape()[1], out,
               math_type);
+}
+
+namespace {
+
+// The results that are wanted, and the convolution whose gradients they are.
+struct ConvGradients {
+  ConvArgs forward;  // its result is the gradient that is given
+  Operand input, weight, bias;
+};
+
+// A convolution's gradient is that of its transpose, and the other way round.
+void AddInputGradient(Sequence& parts, const ConvGradients& g) {
+  ConvArgs back = g.forward;
+  back.input = g.forward.out, back.out = g.input, back.transposed = !g.forward.transposed;
+  parts.Add([&](Plan& part) { PlanConv(part, back); });
+}
+
+// A transposed convolution moves what a convolution with the same weights has gathered: input and result
+// change places.
+void AddWeightGradient(Sequence& parts, const ConvGradients& g, bool nothing) {
+  ConvArgs from = g.forward;
+  if (from.transposed) std::swap(from.input, from.out);
+  from.transposed = false;
+  parts.Add([&](Plan& part) {
+    nothing ? Zero(part, g.weight.dtype(), g.weight) : PlanWeightGradient(part, from, g.weight);
+  });
+}
+
+void AddBiasGradient(Sequence& parts, const ConvGradients& g) {
+  const Operand& grad = g.forward.out;
+  const uint32_t all = (1u << grad.shape().rank()) - 1;
+  parts.Add([&](Plan& part) { PlanReduce(part, {}, DType::kF32, grad, all & ~2u, g.bias); });
+}
+
+}  // namespace
+
+void ConvolutionBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& input,
+                         const Operand& weight, std::span<const int64_t>, std::span<const int64_t> stride,
+                         std::span<const int64_t> padding, std::span<const int64_t> dilation, bool transposed,
+                         std::span<const int64_t>, int64_t groups, std::span<const uint8_t> outputMask,
+                         int64_t math_type, const Operand& gradInput, const Operand& gradWeight,
+                         const Operand& gradBias) {
+  CheckMathType(math_type);
+  const int spatial = input.shape().rank() - 2;
+  if (spatial < 1) {
+    Fail(tensor::kInvalidArgument, "conv-shape", "{} {} has no spatial dimension", input.name,
+         input.shape().ToString());
+  }
+  const auto strides = Spread(stride, spatial, 1), dilations = Spread(dilation, spatial, 1),
+             pads = Spread(padding, spatial, 0);
+  const ConvArgs forward{.input = input,
+                         .weight = weight,
+                         .bias = {},
+                         .residual = {},
+                         .out = gradOutput,
+                         .strides = strides,
+                         .dilations = dilations,
+                         .before = pads,
+                         .after = pads,
+                         .groups = groups,
+                         .transposed = transposed};
+  CheckedGeometry(forward);
+  Operand results[] = {gradInput, gradWeight, gradBias};
+  SelectResults(outputMask, results);
+  const ConvGradients wanted{forward, results[0], results[1], results[2]};
+  if (wanted.input.present()) CheckShape(wanted.input, input.shape());
+  if (wanted.weight.present()) CheckShape(wanted.weight, weight.shape());
+  if (wanted.bias.present()) CheckShape(wanted.bias, {gradOutput.shape()[1]});
+  const bool nothing = gradOutput.tensor->empty() || input.tensor->empty() || weight.tensor->empty();
+  Sequence parts(plan);
+  if (wanted.input.present() && !wanted.input.tensor->empty()) {
+    nothing ? parts.Add([&](Plan& part) { Zero(part, input.dtype(), wanted.input); })
+            : AddInputGradient(parts, wanted);
+  }
+  if (wanted.weight.present() && !wanted.weight.tensor->empty()) AddWeightGradient(parts, wanted, nothing);
+  if (wanted.bias.present()) AddBiasGradient(parts, wanted);
+  parts.Finish();
 }
 
 }  // namespace belay::ops::kernels

@@ -28,12 +28,16 @@ inline T GeluSlope(T x) {
 
 BELAY_BINARY_LOOP(SiluGrad, a* SiluSlope(b))
 BELAY_BINARY_LOOP(GeluGrad, a* GeluSlope(b))
+BELAY_TERNARY_LOOP(GateGrad, a* c* SiluSlope(b))
+BELAY_BINARY_LOOP(GatedGrad, a* b* Sigmoid(b))
 BELAY_BINARY_LOOP(ThresholdGrad, b > p ? a : T{0})
 BELAY_BINARY_LOOP(Product, a* b)
 BELAY_BINARY_LOOP(SoftmaxGrad, b*(a - p))
 BELAY_BINARY_LOOP(LogSoftmaxGrad, a - Exp(b) * p)
 BELAY_LOOPS_OF_FLOATS(SiluGrad)
 BELAY_LOOPS_OF_FLOATS(GeluGrad)
+BELAY_LOOPS_OF_FLOATS(GateGrad)
+BELAY_LOOPS_OF_FLOATS(GatedGrad)
 BELAY_LOOPS_OF_ALL(ThresholdGrad)
 BELAY_LOOPS_OF_FLOATS(Product)
 BELAY_LOOPS_OF_FLOATS(SoftmaxGrad)
@@ -48,6 +52,8 @@ namespace belay::ops {
 
 BELAY_SIMD_EXPORT(SiluGradLoops);
 BELAY_SIMD_EXPORT(GeluGradLoops);
+BELAY_SIMD_EXPORT(GateGradLoops);
+BELAY_SIMD_EXPORT(GatedGradLoops);
 BELAY_SIMD_EXPORT(ThresholdGradLoops);
 BELAY_SIMD_EXPORT(ProductLoops);
 BELAY_SIMD_EXPORT(SoftmaxGradLoops);
@@ -55,6 +61,8 @@ BELAY_SIMD_EXPORT(LogSoftmaxGradLoops);
 
 PointwiseLoops BestSiluGradLoops() { return BELAY_SIMD_CALL(SiluGradLoops)(); }
 PointwiseLoops BestGeluGradLoops() { return BELAY_SIMD_CALL(GeluGradLoops)(); }
+PointwiseLoops BestGateGradLoops() { return BELAY_SIMD_CALL(GateGradLoops)(); }
+PointwiseLoops BestGatedGradLoops() { return BELAY_SIMD_CALL(GatedGradLoops)(); }
 PointwiseLoops BestThresholdGradLoops() { return BELAY_SIMD_CALL(ThresholdGradLoops)(); }
 PointwiseLoops BestProductLoops() { return BELAY_SIMD_CALL(ProductLoops)(); }
 PointwiseLoops BestSoftmaxGradLoops() { return BELAY_SIMD_CALL(SoftmaxGradLoops)(); }

@@ -6,8 +6,11 @@
 namespace belay::ops {
 
 // a is the gradient of the result.
-PointwiseLoops BestSiluGradLoops();       // b: the operand
-PointwiseLoops BestGeluGradLoops();       // likewise
+PointwiseLoops BestSiluGradLoops();  // b: the operand
+PointwiseLoops BestGeluGradLoops();  // likewise
+// Of silu(b) * c by b; by c, whose factor is given.
+PointwiseLoops BestGateGradLoops();
+PointwiseLoops BestGatedGradLoops();
 PointwiseLoops BestThresholdGradLoops();  // of what is b above p; also of integers
 // Along a row, with p what is common to it.
 PointwiseLoops BestProductLoops();         // a * b

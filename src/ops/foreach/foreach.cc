@@ -1,0 +1,225 @@
+// Functions over lists of tensors: a pointwise operator on the tensors that stand at the same place in each
+// list, as one task.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/reduce/reduce.h"
+#include "ops/sequence.h"
+#include "tensor/codes.h"
+
+namespace belay::ops::kernels {
+namespace {
+
+using tensor::kInvalidArgument;
+using Scalars = std::span<const Scalar>;
+
+const Scalar& One() {
+  static const int64_t kOne = 1;
+  static const Scalar scalar(&kOne, DType::kI64);
+  return scalar;
+}
+
+Operand OperandOf(const Scalar& scalar, const char* name) { return {nullptr, &scalar, -1, name}; }
+
+void CheckLengths(size_t seen, const char* name, size_t wanted) {
+  if (seen == wanted) return;
+  Fail(kInvalidArgument, "op-foreach-lists", "{} has {} members; the others have {}", name, seen, wanted);
+}
+
+// A member's type and shape are those of the first list's member.
+void CheckAlike(const Operand& member, const Operand& like) {
+  CheckSameType(member, like);
+  CheckShape(member, like.shape());
+}
+
+// A scalar that tensors of whole numbers cannot take.
+void CheckScalar(const Operand& x, const Scalar& scalar) {
+  if (IsFloat(x.dtype()) || scalar.IsWhole()) return;
+  Fail(kInvalidArgument, "op-foreach-scalar", "{} holds {}, which {} is not one of", x.name,
+       NameOf(x.dtype()), scalar.ToString());
+}
+
+// The lists of a call: `make(part, i)` plans what is done to the tensors at place i.
+template <class Make>
+void ForEach(Plan& plan, std::initializer_list<const OperandList*> in, const OperandList& out,
+             const Make& make) {
+  if (out.empty()) Fail(kInvalidArgument, "op-empty-list", "a list is empty; it needs one or more tensors");
+  for (const OperandList* list : in)
+    CheckLengths(list->size(), list->empty() ? "a list" : (*list)[0].name, out.size());
+  Sequence parts(plan);
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (const OperandList* list : in) {
+      const Operand& x = (*list)[i];
+      CheckAlike(x, out[i]);
+      if (x.binding != out[i].binding && IsSameView(x, out[i])) plan.MayLieOn(x.binding, out[i].binding);
+    }
+    if (!out[i].tensor->empty()) parts.Add([&](Plan& part) { make(part, i); });
+  }
+  parts.FinishApart();
+}
+
+using Unary = void (*)(Plan&, DType, const Operand&, const Operand&);
+using Binary = void (*)(Plan&, DType, const Operand&, const Operand&, const Operand&);
+using Scaled = void (*)(Plan&, DType, const Operand&, const Operand&, const Scalar&, const Operand&);
+
+void EachUnary(Plan& plan, Unary kernel, const OperandList& x, const OperandList& out) {
+  ForEach(plan, {&x}, out, [&](Plan& part, size_t i) { kernel(part, x[i].dtype(), x[i], out[i]); });
+}
+
+void EachBinary(Plan& plan, Binary kernel, const OperandList& x1, const OperandList& x2,
+                const OperandList& out) {
+  ForEach(plan, {&x1, &x2}, out,
+          [&](Plan& part, size_t i) { kernel(part, x1[i].dtype(), x1[i], x2[i], out[i]); });
+}
+
+void EachScaled(Plan& plan, Scaled kernel, const OperandList& x1, const OperandList& x2, const Scalar& alpha,
+                const OperandList& out) {
+  ForEach(plan, {&x1, &x2}, out, [&](Plan& part, size_t i) {
+    CheckScalar(x1[i], alpha);
+    kernel(part, x1[i].dtype(), x1[i], x2[i], alpha, out[i]);
+  });
+}
+
+void Plus(Plan& plan, DType compute, const Operand& a, const Operand& b, const Operand& out) {
+  Add(plan, compute, a, b, One(), out);
+}
+void Minus(Plan& plan, DType compute, const Operand& a, const Operand& b, const Operand& out) {
+  Sub(plan, compute, a, b, One(), out);
+}
+void Over(Plan& plan, DType compute, const Operand& a, const Operand& b, const Operand& out) {
+  RealDiv(plan, compute, a, b, out);
+}
+
+// One scalar for all, or one for each.
+void EachWith(Plan& plan, Binary kernel, const OperandList& x, Scalars scalars, const OperandList& out) {
+  if (scalars.size() != 1) CheckLengths(scalars.size(), "scalars", out.size());
+  ForEach(plan, {&x}, out, [&](Plan& part, size_t i) {
+    const Scalar& scalar = scalars[scalars.size() == 1 ? 0 : i];
+    CheckScalar(x[i], scalar);
+    kernel(part, x[i].dtype(), x[i], OperandOf(scalar, "scalar"), out[i]);
+  });
+}
+void EachWith(Plan& plan, Binary kernel, const OperandList& x, const Scalar& scalar, const OperandList& out) {
+  EachWith(plan, kernel, x, Scalars(&scalar, 1), out);
+}
+
+using Fused = void (*)(Plan&, DType, const Operand&, const Operand&, const Operand&, const Scalar&,
+                       const Operand&);
+
+void EachFused(Plan& plan, Fused kernel, const std::array<const OperandList*, 3>& x, const Scalar& scalar,
+               const OperandList& out) {
+  ForEach(plan, {x[0], x[1], x[2]}, out, [&](Plan& part, size_t i) {
+    const Operand& first = (*x[0])[i];
+    CheckScalar(first, scalar);
+    kernel(part, first.dtype(), first, (*x[1])[i], (*x[2])[i], scalar, out[i]);
+  });
+}
+
+}  // namespace
+
+#define BELAY_FOREACH_UNARY(Name, Kernel)                                               \
+  void Foreach##Name(Plan& plan, DType, const OperandList& x, const OperandList& out) { \
+    EachUnary(plan, &Kernel, x, out);                                                   \
+  }
+#define BELAY_FOREACH_BINARY(Name, Kernel)                                            \
+  void Foreach##Name(Plan& plan, DType, const OperandList& x1, const OperandList& x2, \
+                     const OperandList& out) {                                        \
+    EachBinary(plan, &Kernel, x1, x2, out);                                           \
+  }
+#define BELAY_FOREACH_SCALAR(Name, Kernel)                                                  \
+  void Foreach##Name##Scalar(Plan& plan, DType, const OperandList& x, const Scalar& scalar, \
+                             const OperandList& out) {                                      \
+    EachWith(plan, &Kernel, x, scalar, out);                                                \
+  }                                                                                         \
+  void Foreach##Name##ScalarList(Plan& plan, DType, const OperandList& x, Scalars scalars,  \
+                                 const OperandList& out) {                                  \
+    CheckLengths(scalars.size(), "scalars", x.size());                                      \
+    EachWith(plan, &Kernel, x, scalars, out);                                               \
+  }
+
+BELAY_FOREACH_UNARY(Sqrt, Sqrt)
+BELAY_FOREACH_UNARY(Exp, Exp)
+BELAY_FOREACH_UNARY(Log, Log)
+BELAY_FOREACH_UNARY(Abs, Abs)
+BELAY_FOREACH_UNARY(Neg, Neg)
+BELAY_FOREACH_UNARY(Reciprocal, Reciprocal)
+BELAY_FOREACH_UNARY(Sigmoid, Sigmoid)
+BELAY_FOREACH_UNARY(Tanh, Tanh)
+BELAY_FOREACH_UNARY(Sin, Sin)
+BELAY_FOREACH_UNARY(Cos, Cos)
+BELAY_FOREACH_UNARY(Sign, Sign)
+BELAY_FOREACH_UNARY(Copy, Copy)
+BELAY_FOREACH_BINARY(MulList, Mul)
+BELAY_FOREACH_BINARY(DivList, Over)
+BELAY_FOREACH_BINARY(MaximumList, Maximum)
+BELAY_FOREACH_BINARY(MinimumList, Minimum)
+BELAY_FOREACH_SCALAR(Add, Plus)
+BELAY_FOREACH_SCALAR(Sub, Minus)
+BELAY_FOREACH_SCALAR(Mul, Mul)
+BELAY_FOREACH_SCALAR(Div, Over)
+BELAY_FOREACH_SCALAR(Maximum, Maximum)
+BELAY_FOREACH_SCALAR(Minimum, Minimum)
+#undef BELAY_FOREACH_UNARY
+#undef BELAY_FOREACH_BINARY
+#undef BELAY_FOREACH_SCALAR
+
+void ForeachAddList(Plan& plan, DType, const OperandList& x1, const OperandList& x2, const Scalar& alpha,
+                    const OperandList& out) {
+  EachScaled(plan, &Add, x1, x2, alpha, out);
+}
+void ForeachSubList(Plan& plan, DType, const OperandList& x1, const OperandList& x2, const Scalar& alpha,
+                    const OperandList& out) {
+  EachScaled(plan, &Sub, x1, x2, alpha, out);
+}
+
+void ForeachAddcmulScalar(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                          const OperandList& x3, const Scalar& scalar, const OperandList& out) {
+  EachFused(plan, &Addcmul, {&x1, &x2, &x3}, scalar, out);
+}
+void ForeachAddcdivScalar(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                          const OperandList& x3, const Scalar& scalar, const OperandList& out) {
+  EachFused(plan, &Addcdiv, {&x1, &x2, &x3}, scalar, out);
+}
+
+void ForeachLerpScalar(Plan& plan, DType, const OperandList& x1, const OperandList& x2, const Scalar& weight,
+                       const OperandList& out) {
+  ForEach(plan, {&x1, &x2}, out, [&](Plan& part, size_t i) {
+    Lerp(part, x1[i].dtype(), x1[i], x2[i], OperandOf(weight, "weight"), out[i]);
+  });
+}
+void ForeachLerpList(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                     const OperandList& weights, const OperandList& out) {
+  ForEach(plan, {&x1, &x2, &weights}, out,
+          [&](Plan& part, size_t i) { Lerp(part, x1[i].dtype(), x1[i], x2[i], weights[i], out[i]); });
+}
+
+void ForeachZeroInplace(Plan& plan, DType, const OperandList& out) {
+  ForEach(plan, {}, out, [&](Plan& part, size_t i) { Zero(part, out[i].dtype(), out[i]); });
+}
+
+// The norm of each tensor, in one element.
+void ForeachNorm(Plan& plan, DType, const OperandList& x, const Scalar& scalar, const OperandList& out) {
+  if (x.empty()) Fail(kInvalidArgument, "op-empty-list", "a list is empty; it needs one or more tensors");
+  CheckLengths(out.size(), out.empty() ? "out" : out[0].name, x.size());
+  Sequence parts(plan);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (out[i].tensor->count() != 1) {
+      Fail(kInvalidArgument, "op-out-shape", "{}[{}] has shape {}; it needs one element", out[i].name, i,
+           out[i].shape().ToString());
+    }
+    Tensor number = *out[i].tensor;
+    number.shape = {}, number.strides = {};
+    parts.Add([&](Plan& part) {
+      Norm(part, DType::kF32, x[i], OperandOf(scalar, "scalar"), {}, false,
+           {&number, nullptr, out[i].binding, out[i].name});
+    });
+  }
+  parts.FinishApart();
+}
+
+}  // namespace belay::ops::kernels

@@ -1,0 +1,27 @@
+#include "ops/gradient/checks.h"
+
+#include "base/error.h"
+#include "ops/layout/checks.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+
+void SelectResults(std::span<const uint8_t> mask, std::span<Operand> results) {
+  CheckLength("outputMask", static_cast<int64_t>(mask.size()), static_cast<int64_t>(results.size()));
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i] == 0) {
+      results[i] = {};
+    } else if (!results[i].present()) {
+      Fail(tensor::kNullArgument, "op-masked-result", "outputMask[{}] is true, but {} is null", i,
+           results[i].name);
+    }
+  }
+}
+
+void CheckElements(const Operand& operand, int64_t wanted) {
+  if (!operand.present() || operand.tensor->count() == wanted) return;
+  Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has {} elements; the operator needs {}",
+       operand.name, operand.shape().ToString(), operand.tensor->count(), wanted);
+}
+
+}  // namespace belay::ops

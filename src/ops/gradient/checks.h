@@ -1,0 +1,17 @@
+// What gradients ask of their arguments.
+#pragma once
+
+#include <span>
+
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+// The results that a mask asks for: one of them for each element, absent where its element is false. Throws
+// Error 161002 when the mask has another length, 161001 when a result that is asked for is null.
+void SelectResults(std::span<const uint8_t> mask, std::span<Operand> results);
+
+// Throws Error 161002 unless the operand, where it is there, has so many elements.
+void CheckElements(const Operand& operand, int64_t wanted);
+
+}  // namespace belay::ops

@@ -1,0 +1,69 @@
+#include "ops/packed_floats.h"
+
+namespace belay::ops {
+namespace {
+
+void CopyBytes(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
+}
+
+}  // namespace
+
+PackedFloats::PackedFloats(const Operand& operand, Flow flow, Workspace& workspace, bool channels_last) {
+  if (!operand.present()) return;
+  binding_ = operand.binding;
+  const Tensor packed = PackedLike(operand.shape(), DType::kF32, channels_last);
+  in_ = Conversion(operand, packed, true);
+  if (flow != Flow::kIn) out_ = Conversion(operand, packed, false);
+  read_ = flow != Flow::kOut;
+  needed_ = in_.needed();
+  if (needed_) at_ = workspace.Reserve(in_.bytes());
+}
+
+const float* PackedFloats::Load(const Frame& frame) const {
+  if (!present()) return nullptr;
+  if (!needed_) return reinterpret_cast<const float*>(Given(frame));
+  in_.Load(Given(frame), Packed(frame));
+  return reinterpret_cast<const float*>(Packed(frame));
+}
+
+float* PackedFloats::Begin(const Frame& frame) const {
+  if (!present()) return nullptr;
+  if (!needed_) return reinterpret_cast<float*>(Given(frame));
+  if (read_) in_.Load(Given(frame), Packed(frame));
+  return reinterpret_cast<float*>(Packed(frame));
+}
+
+void PackedFloats::Finish(const Frame& frame) const {
+  if (present() && needed_) out_.Store(Given(frame), Packed(frame));
+}
+
+PackedBytes::PackedBytes(const Operand& operand, Workspace& workspace) : binding_(operand.binding) {
+  const Tensor packed = PackedLike(operand.shape(), operand.dtype(), false);
+  nest_ = LoopNest(operand.shape(), {operand, Operand{&packed}});
+  needed_ = !IsPacked(operand.shape(), operand.tensor->strides);
+  if (needed_) at_ = workspace.Reserve(packed.count());
+}
+
+const uint8_t* PackedBytes::Load(const Frame& frame) const {
+  if (!needed_) return Begin(frame);
+  char* base[] = {frame.at[binding_] + nest_.offset(0), frame.workspace + at_};
+  nest_.WalkAll(
+      base, [this](char** at, int64_t n) { CopyBytes(at[1], nest_.step(1), at[0], nest_.step(0), n); },
+      [] {});
+  return Begin(frame);
+}
+
+uint8_t* PackedBytes::Begin(const Frame& frame) const {
+  return reinterpret_cast<uint8_t*>(needed_ ? frame.workspace + at_ : frame.at[binding_] + nest_.offset(0));
+}
+
+void PackedBytes::Finish(const Frame& frame) const {
+  if (!needed_) return;
+  char* base[] = {frame.at[binding_] + nest_.offset(0), frame.workspace + at_};
+  nest_.WalkAll(
+      base, [this](char** at, int64_t n) { CopyBytes(at[0], nest_.step(0), at[1], nest_.step(1), n); },
+      [] {});
+}
+
+}  // namespace belay::ops

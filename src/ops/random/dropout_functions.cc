@@ -1,0 +1,109 @@
+// The functions of the C interface that drop elements.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/gradient/checks.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/packed_floats.h"
+#include "ops/random/drop_mask.h"
+#include "tensor/codes.h"
+
+namespace belay::ops::kernels {
+namespace {
+
+using tensor::kInvalidArgument;
+
+// Bits of a mask come in units of so many.
+constexpr int64_t kUnit = 128;
+int64_t MaskBytes(int64_t count) { return (count + kUnit - 1) / kUnit * (kUnit / 8); }
+
+void CheckProbability(double prob) {
+  if (prob >= 0 && prob <= 1) return;
+  Fail(kInvalidArgument, "op-probability", "the probability is {}; it lies between 0 and 1", prob);
+}
+
+void CheckMask(const Operand& mask, int64_t bytes) {
+  if (mask.tensor->count() >= bytes) return;
+  Fail(kInvalidArgument, "op-drop-mask", "{} {} needs {} bytes: a bit for each element, in units of 128",
+       mask.name, mask.shape().ToString(), bytes);
+}
+
+// A mask that does not lie packed: made in the workspace.
+struct GenBody {
+  std::shared_ptr<const Plan> packed;
+  PackedBytes mask;
+
+  void operator()(const Frame& frame) const {
+    char* at[] = {reinterpret_cast<char*>(mask.Begin(frame))};
+    packed->Run({at, frame.workspace});
+    mask.Finish(frame);
+  }
+};
+
+struct DropBody {
+  PackedFloats x, out;
+  PackedBytes mask;
+  int64_t count;
+  double factor;
+
+  void operator()(const Frame& frame) const {
+    const float* from = x.Load(frame);
+    const uint8_t* bits = mask.Load(frame);
+    float* to = out.Begin(frame);
+    constexpr int64_t kGrain = 64 * 1024;
+    ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const bool kept = (bits[i / 8] >> i % 8 & 1) != 0;
+        to[i] = kept ? static_cast<float>(from[i] * factor) : 0;
+      }
+    });
+    out.Finish(frame);
+  }
+};
+
+}  // namespace
+
+void DropoutGenMask(Plan& plan, DType, std::span<const int64_t> shape, double prob, int64_t seed,
+                    int64_t offset, DType type, const Operand& out) {
+  CheckProbability(prob);
+  const std::optional<int64_t> count = tensor::CheckedCount(shape);
+  if (!count || std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; }))
+    Fail(kInvalidArgument, "op-drop-mask", "shape has a negative size, or too many elements");
+  if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16) {
+    Fail(kInvalidArgument, "op-dtype", "probDataType is {}; it is ACL_FLOAT, ACL_FLOAT16 or ACL_BF16",
+         NameOf(type));
+  }
+  CheckElements(out, MaskBytes(*count));
+  const Philox source(static_cast<uint64_t>(seed), 0, static_cast<uint64_t>(offset));
+  if (IsPacked(out.shape(), out.tensor->strides))
+    return PlanDropMask(plan, MaskUnit::kBit, source, 1 - prob, out);
+  Tensor packed = PackedLike(out.shape(), out.dtype(), false);
+  auto inner = std::make_shared<Plan>(plan.function());
+  PlanDropMask(*inner, MaskUnit::kBit, source, 1 - prob, {&packed, nullptr, 0, out.name});
+  Workspace workspace;
+  GenBody body{inner, PackedBytes(out, workspace)};
+  plan.SetWorkspace(workspace.bytes());
+  plan.SetCost(inner->cost());
+  plan.SetBody(body);
+}
+
+void DropoutDoMask(Plan& plan, DType, const Operand& self, const Operand& mask, double prob,
+                   const Operand& out) {
+  CheckProbability(prob);
+  CheckSameType(self, out);
+  CheckMask(mask, MaskBytes(self.tensor->count()));
+  if (out.tensor->empty()) return;
+  Workspace workspace;
+  DropBody body{PackedFloats(self, Flow::kIn, workspace), PackedFloats(out, Flow::kOut, workspace),
+                PackedBytes(mask, workspace), out.tensor->count(), prob == 1 ? 0 : 1 / (1 - prob)};
+  if (IsSameView(self, out)) plan.MayLieOn(self.binding);
+  plan.SetWorkspace(workspace.bytes());
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()));
+  plan.SetBody(body);
+}
+
+}  // namespace belay::ops::kernels

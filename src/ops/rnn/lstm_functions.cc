@@ -1,0 +1,53 @@
+// The functions of the C interface that train LSTMs.
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/rnn/lstm_training.h"
+#include "tensor/codes.h"
+
+namespace belay::ops::kernels {
+namespace {
+
+void CheckSupported(const Operand& batch_sizes, int64_t layers, double dropout, bool train) {
+  if (batch_sizes.present()) {
+    Fail(tensor::kInvalidArgument, "op-lstm-packed",
+         "{} is given; packed sequences are not supported by this version", batch_sizes.name);
+  }
+  if (train && dropout != 0 && layers > 1) {
+    Fail(tensor::kInvalidArgument, "op-lstm-dropout",
+         "dropout is {}; between layers it is not supported by this version: the function takes no seed",
+         dropout);
+  }
+}
+
+LstmArgs ArgsOf(const Operand& input, const OperandList& params, const OperandList& hx, bool biased,
+                int64_t layers, bool bidirectional, bool batch_first) {
+  CheckLength("hx", static_cast<int64_t>(hx.size()), 2);
+  return {input, params, hx[0], hx[1], layers, biased, bidirectional, batch_first};
+}
+
+}  // namespace
+
+void Lstm(Plan& plan, DType, const Operand& input, const OperandList& params, const OperandList& hx,
+          const Operand& batchSizes, bool hasBiases, int64_t numLayers, double dropout, bool train,
+          bool bidirectional, bool batchFirst, const Operand& output, const Operand& hOut,
+          const Operand& cOut, const OperandList& i, const OperandList& j, const OperandList& f,
+          const OperandList& o, const OperandList& h, const OperandList& c, const OperandList& tanhc) {
+  CheckSupported(batchSizes, numLayers, dropout, train);
+  PlanLstmTraining(plan, ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst),
+                   {i, j, f, o, h, c, tanhc}, output, hOut, cOut);
+}
+
+void LstmBackward(Plan& plan, DType, const Operand& input, const OperandList& hx, const OperandList& params,
+                  const Operand& dy, const Operand& dh, const Operand& dc, const OperandList& i,
+                  const OperandList& j, const OperandList& f, const OperandList& o, const OperandList& h,
+                  const OperandList& c, const OperandList& tanhc, const Operand& batchSizes, bool hasBiases,
+                  int64_t numLayers, double dropout, bool train, bool bidirectional, bool batchFirst,
+                  std::span<const uint8_t>, const Operand& dx, const Operand& dhPrev, const Operand& dcPrev,
+                  const OperandList& dparams) {
+  CheckSupported(batchSizes, numLayers, dropout, train);
+  PlanLstmGradient(plan, ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst),
+                   {i, j, f, o, h, c, tanhc}, {dy, dh, dc, dx, dhPrev, dcPrev, dparams});
+}
+
+}  // namespace belay::ops::kernels

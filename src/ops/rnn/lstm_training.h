@@ -1,0 +1,34 @@
+// An LSTM of several layers that keeps what its gradient needs, and the gradient.
+#pragma once
+
+#include <vector>
+
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+// Members of lists stand for layer * directions + direction.
+struct LstmArgs {
+  Operand input;       // [t, n, in], or [n, t, in]
+  OperandList params;  // for each: weights [4h, in] and [4h, h], biases [4h] and [4h] where there are any
+  Operand h0, c0;      // [layers * directions, n, h]
+  int64_t layers;
+  bool biased, bidirectional, batch_first;
+};
+
+// Each list is empty or has a tensor [t, n, h] for each: gates after their functions, states and tanh(c).
+struct LstmKept {
+  OperandList i, j, f, o, h, c, tanhc;
+};
+
+void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, const Operand& output,
+                      const Operand& h, const Operand& c);
+
+struct LstmGradients {
+  Operand dy, dh, dc;  // given; dh and dc may be absent
+  Operand dx, dh_prev, dc_prev;
+  OperandList params;
+};
+void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, const LstmGradients& gradients);
+
+}  // namespace belay::ops

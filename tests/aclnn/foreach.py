@@ -1,0 +1,177 @@
+"""Functions over lists of tensors, and steps of optimisers."""
+from __future__ import annotations
+
+import numpy as np
+
+from cases import Case, Table, Want
+from reduce import wide
+from values import DTYPES, Random, Scalar, Tensor, given
+
+TABLE = Table('foreach')
+
+UNARY = {'Sqrt': np.sqrt, 'Exp': np.exp, 'Log': np.log, 'Abs': np.abs, 'Neg': np.negative, 'Reciprocal': lambda x: 1 / x,
+         'Sigmoid': lambda x: 1 / (1 + np.exp(-x)), 'Tanh': np.tanh, 'Sin': np.sin, 'Cos': np.cos, 'Sign': np.sign,
+         'Copy': lambda x: x}
+BINARY = {'Add': np.add, 'Sub': np.subtract, 'Mul': np.multiply, 'Div': np.divide, 'Maximum': np.maximum,
+          'Minimum': np.minimum}
+
+
+def shapes(r: Random) -> list[tuple[int, ...]]:
+    if r.chance(0.1):  # one that many cores share, and more bindings than are compared each with each
+        return [(r.int(1, 9),)] * 20 + [(3, r.int(40000, 70000))]
+    if r.chance(0.2):  # one tensor may lie where another one's result goes
+        return [r.shape()] * r.int(2, 4)
+    return [r.shape() for _ in range(r.int(1, 5))]
+
+
+def drawn(r: Random, dtype: str, sizes, low: float = -4, high: float = 4) -> list[Tensor]:
+    return [r.tensor(dtype, shape, low, high) for shape in sizes]
+
+
+def outs(dtype: str, sizes) -> list[Tensor]:
+    return [Tensor(dtype, shape) for shape in sizes]
+
+
+def scalar_for(r: Random, dtype: str, low: int = 1) -> Scalar:
+    if DTYPES[dtype].eps == 0:
+        return Scalar(float(r.int(low, 5)), r.pick(['f32', 'f64', 'i64']))
+    return Scalar(r.int(low * 2, 9) / 4, r.pick(['f32', 'f64']))
+
+
+def wanted(values, dtype: str, scale=1.0, loose=1.0) -> list:
+    if DTYPES[dtype].eps == 0:
+        return [np.asarray(v).astype(DTYPES[dtype].logical) for v in values]
+    return [Want(v, scale, loose=loose) for v in values]
+
+
+@TABLE.case(' '.join(f'Foreach{name}' for name in UNARY))
+def unary(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x']), shapes(r)
+    name = form.name.removeprefix('Foreach')
+    x = drawn(r, dtype, sizes, *((0.5, 4) if name in ('Sqrt', 'Log', 'Reciprocal') else (-4, 4)))
+    values = [t.data if name == 'Copy' else UNARY[name](wide(t.data)) for t in x]
+    return Case([x, outs(dtype, sizes)], {1: values if name == 'Copy' else wanted(values, dtype, loose=2)})
+
+
+@TABLE.case(' '.join(f'Foreach{name}ScalarV2' for name in BINARY))
+def with_scalar(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x']), shapes(r)
+    x, scalar = drawn(r, dtype, sizes), scalar_for(r, dtype)
+    of = BINARY[form.name.removeprefix('Foreach').removesuffix('ScalarV2')]
+    return Case([x, scalar, outs(dtype, sizes)], {2: wanted([of(wide(t.data), scalar.value) for t in x], dtype)})
+
+
+@TABLE.case(' '.join(f'Foreach{name}ScalarList' for name in BINARY))
+def with_scalars(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x']), shapes(r)
+    x = drawn(r, dtype, sizes)
+    scalars = [scalar_for(r, dtype) for _ in x]
+    of = BINARY[form.name.removeprefix('Foreach').removesuffix('ScalarList')]
+    values = [of(wide(t.data), s.value) for t, s in zip(x, scalars)]
+    return Case([x, scalars, outs(dtype, sizes)], {2: wanted(values, dtype)})
+
+
+@TABLE.case('ForeachMulList ForeachDivList ForeachMaximumList ForeachMinimumList')
+def lists(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1']), shapes(r)
+    x, y = drawn(r, dtype, sizes), drawn(r, dtype, sizes, 1, 4)
+    of = BINARY[form.name.removeprefix('Foreach').removesuffix('List')]
+    values = [of(wide(a.data), wide(b.data)) for a, b in zip(x, y)]
+    return Case([x, y, outs(dtype, sizes)], {2: wanted(values, dtype)})
+
+
+@TABLE.case('ForeachAddListV2 ForeachSubListV2')
+def scaled(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1']), shapes(r)
+    x, y, alpha = drawn(r, dtype, sizes), drawn(r, dtype, sizes), scalar_for(r, dtype, -2)
+    sign = 1 if 'Add' in form.name else -1
+    values = [wide(a.data) + sign * alpha.value * wide(b.data) for a, b in zip(x, y)]
+    return Case([x, y, alpha, outs(dtype, sizes)], {3: wanted(values, dtype, 16.0)})
+
+
+@TABLE.case('ForeachAddcmulScalarV2 ForeachAddcdivScalarV2')
+def fused(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1']), shapes(r)
+    x, y, z, scalar = drawn(r, dtype, sizes), drawn(r, dtype, sizes), drawn(r, dtype, sizes, 1, 4), scalar_for(r, dtype, -2)
+    of = np.multiply if 'mul' in form.name else np.divide
+    values = [wide(a.data) + scalar.value * of(wide(b.data), wide(c.data)) for a, b, c in zip(x, y, z)]
+    return Case([x, y, z, scalar, outs(dtype, sizes)], {4: wanted(values, dtype, 40.0)})
+
+
+@TABLE.case('ForeachLerpScalar ForeachLerpList')
+def lerp(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1']), shapes(r)
+    x, y = drawn(r, dtype, sizes), drawn(r, dtype, sizes)
+    weight = Scalar(r.int(0, 10) / 10, 'f64') if form.name == 'ForeachLerpScalar' else drawn(r, dtype, sizes, 0, 1)
+    by = [weight.value] * len(x) if isinstance(weight, Scalar) else [wide(w.data) for w in weight]
+    values = [wide(a.data) + w * (wide(b.data) - wide(a.data)) for a, b, w in zip(x, y, by)]
+    return Case([x, y, weight, outs(dtype, sizes)], {3: wanted(values, dtype, 8.0)})
+
+
+@TABLE.case('ForeachZeroInplace')
+def zero(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['out']), shapes(r)
+    return Case([drawn(r, dtype, sizes)], {0: [np.zeros(s, DTYPES[dtype].logical) for s in sizes]})
+
+
+@TABLE.case('ForeachNorm')
+def norm(r: Random, form) -> Case:
+    dtype, sizes, p = r.pick(form.types['x']), shapes(r), r.pick([1.0, 2.0, np.inf])
+    x = drawn(r, dtype, sizes)
+    values = []
+    for t in x:
+        size = np.abs(wide(t.data))
+        values.append(np.max(size, initial=0) if p == np.inf else np.sum(size ** p) ** (1 / p))
+    limit = np.finfo(np.float16).max if dtype == 'f16' else np.inf
+    values = [np.inf if v > limit else v for v in values]
+    results = [r.pick([(), (1,)]) for _ in x]
+    return Case([x, Scalar(p, r.pick(['f32', 'f64'])), outs(dtype, results)],
+                {2: [Want(np.reshape(v, s), 1.0) for v, s in zip(values, results)]})
+
+
+@TABLE.case('ForeachNonFiniteCheckAndUnscale')
+def unscale(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['scaledGrads']), shapes(r)
+    x, scale, before = drawn(r, dtype, sizes), Scalar(r.pick([0.5, 0.125, 3.0]), 'f32'), r.pick([0.0, 0.0, 1.0])
+    bad, after = r.pick([None, np.inf, -np.inf, np.nan]), before
+    for t in x:
+        if bad is not None and t.data.size and r.chance(0.5):
+            t.data = t.data.copy()
+            t.data.reshape(-1)[r.int(0, t.data.size - 1)] = bad
+            after = 1.0
+    shape = r.pick([(), (1,)])
+    with np.errstate(all='ignore'):
+        values = [wide(t.data) * scale.value for t in x]
+    return Case([x, given(np.full(shape, before), 'f32'), given(np.full(shape, scale.value), 'f32')],
+                {0: [Want(v, 0.1) for v in values], 1: np.full(shape, after, np.float32)})
+
+
+@TABLE.case('ApplyAdamWV2')
+def adam_w(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['var']), r.shape()
+    amsgrad, maximize, steps = r.chance(), r.chance(), r.int(0, 20)
+    var, m, grad = [r.tensor(dtype, shape, -1, 1) for _ in range(3)]
+    v, largest = r.tensor(dtype, shape, 0.1, 1), r.tensor(dtype, shape, 0.1, 1) if amsgrad else None
+    rate, beta1, beta2, decay, eps = [float(np.float32(n)) for n in (0.1, 0.9, 0.99, 0.01, 1e-6)]
+    g = -wide(grad.data) if maximize else wide(grad.data)
+    mean, square = beta1 * wide(m.data) + (1 - beta1) * g, beta2 * wide(v.data) + (1 - beta2) * g * g
+    top = np.maximum(wide(largest.data), square) if amsgrad else square
+    root = np.sqrt(top / (1 - beta2 ** (steps + 1))) + eps
+    value = wide(var.data) * (1 - rate * decay) - rate * mean / (1 - beta1 ** (steps + 1)) / root
+    wants = {0: Want(value, 10.0), 1: Want(mean, 1.0), 2: Want(square, 1.0)}
+    if amsgrad:
+        wants[3] = Want(top, 1.0)
+    step = given(np.full(r.pick([(), (1,)]), steps), r.pick(form.types['step']))
+    return Case([var, m, v, largest, grad, step, rate, beta1, beta2, decay, eps, amsgrad, maximize], wants)
+
+
+@TABLE.case('AmpUpdateScale')
+def update_scale(r: Random, form) -> Case:
+    scale, steps, found = r.pick([1.0, 1024.0, 3e38]), r.int(0, 4), r.pick([0.0, 0.0, 1.0])
+    interval, shape = r.int(1, 5), r.pick([(), (1,)])
+    grows = not found and steps + 1 == interval
+    value = scale * (0.5 if found else 2 if grows and scale < 1e38 else 1)
+    count = 0 if found or grows else steps + 1
+    x, tracker, inf = [given(np.full(shape, v), t) for v, t in ((scale, 'f32'), (steps, 'i32'), (found, 'f32'))]
+    return Case([x, tracker, inf, 2.0, 0.5, interval, Tensor('f32', shape), Tensor('i32', shape)],
+                {6: np.full(shape, value, np.float32), 7: np.full(shape, count, np.int32)})
