@@ -348,10 +348,7 @@ void Scene::SingleOperators() {
 void Scene::Models() {
   Begin("models");
   uint32_t model = 0;
-  // Outside of the weather: the JSON library's destructors ask for memory, and end the process when there is
-  // none.
-  const int loaded = aclmdlLoadFromMem(stage_.model.data(), stage_.model.size(), &model);
-  if (!Ok("aclmdlLoadFromMem", loaded)) return;
+  if (!DO(aclmdlLoadFromMem(stage_.model.data(), stage_.model.size(), &model))) return;
   float* data[2] = {};
   aclmdlDataset* sets[2] = {};
   for (int i = 0; i < 2; ++i) {

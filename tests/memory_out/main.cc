@@ -22,6 +22,7 @@ namespace memory_out {
 namespace {
 
 constinit Piece* g_pieces = nullptr;
+constinit Preparation* g_preparations = nullptr;
 constinit const char* g_piece = "";
 constinit int64_t g_n = 0;
 constinit Mode g_mode = Mode::kOne;
@@ -73,6 +74,11 @@ Piece* Pieces() { return g_pieces; }
 Register::Register(const char* name, void (*run)(Run& run), bool starts)
     : piece{name, run, starts, g_pieces} {
   g_pieces = &piece;
+}
+
+Preparation* Preparations() { return g_preparations; }
+Prepare::Prepare(const char* piece, void (*run)()) : preparation{piece, run, g_preparations} {
+  g_preparations = &preparation;
 }
 
 bool Run::Ok(int code, const char* call, int own) {
@@ -245,6 +251,9 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], piece->name) == 0;
     if (!wanted) continue;
     g_piece = piece->name;
+    for (const Preparation* each = Preparations(); each != nullptr; each = each->next) {
+      if (std::strcmp(each->piece, piece->name) == 0) each->run();
+    }
     if (!piece->starts) problems += RunWarm(*piece);
     problems += RunCold(*piece);
   }

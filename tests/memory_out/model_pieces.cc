@@ -16,10 +16,10 @@ namespace {
 
 using memory_out::Run;
 
-// What atc makes of six times x; the file is gone again.
-std::string Compile(const std::vector<int64_t>& dims, const std::string& options) {
+// What atc makes of an ONNX model; the file is gone again.
+std::string CompileBytes(const std::string& onnx, const std::string& options) {
   std::string base = "/tmp/memory_out_" + std::to_string(getpid());
-  std::ofstream(base + ".onnx", std::ios::binary) << onnx_builder::SixTimes(dims);
+  std::ofstream(base + ".onnx", std::ios::binary) << onnx;
   std::string command = std::string(BELAY_ATC) + " --framework=5 --model=" + base + ".onnx --output=" + base +
                         " " + options + " >/dev/null";
   if (std::system(command.c_str()) != 0) return "";
@@ -27,6 +27,38 @@ std::string Compile(const std::vector<int64_t>& dims, const std::string& options
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
   for (const char* end : {".onnx", ".om"}) std::remove((base + end).c_str());
   return bytes;
+}
+
+std::string Compile(const std::vector<int64_t>& dims, const std::string& options) {
+  return CompileBytes(onnx_builder::SixTimes(dims), options);
+}
+
+// Bytes by bytes: a convolution, and a product of what it gives. All weights are 1.
+std::string QuantisedNetwork() {
+  using namespace onnx_builder;  // NOLINT: a few lines
+  Model model;
+  model.inputs = {Value("x", {1, 16, 4, 4})};
+  model.outputs = {Value("y", {1, 8})};
+  model.constants = {Floats("one", {}, {1}),
+                     Tensor("zero", {}, std::vector<uint8_t>{0}, kUint8),
+                     Tensor("still", {}, std::vector<int8_t>{0}, kInt8),
+                     Tensor("w", {16, 16, 1, 1}, std::vector<int8_t>(256, 1), kInt8),
+                     Int64s("flat", {1, 256}),
+                     Tensor("b", {256, 8}, std::vector<int8_t>(2048, 1), kInt8)};
+  model.nodes = {
+      Node("QuantizeLinear", {"x", "one", "zero"}, {"q"}),
+      Node("QLinearConv", {"q", "one", "zero", "w", "one", "still", "one", "zero"}, {"c"}),
+      Node("Reshape", {"c", "flat"}, {"r"}),
+      Node("MatMulInteger", {"r", "b", "zero", "still"}, {"i"}),
+      Node("Cast", {"i"}, {"y"}, {IntAttribute("to", kFloat)}),
+  };
+  return model.Bytes();
+}
+
+const std::string& Quantised() {
+  memory_out::Exempt exempt;
+  static const auto* bytes = new std::string(CompileBytes(QuantisedNetwork(), ""));
+  return *bytes;
 }
 
 const std::string& Fixed() {
@@ -80,7 +112,7 @@ void Describe(Run& run, uint32_t id) {
 template <class Use>
 void WithData(Run& run, size_t bytes, Use use) {
   Data data;
-  TRY(aclrtMalloc(&data.memory, 1024, ACL_MEM_MALLOC_HUGE_FIRST));
+  TRY(aclrtMalloc(&data.memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
   AT_END(aclrtFree(data.memory));
   for (int i = 0; i < 8; ++i) data.x()[i] = static_cast<float>(i), data.y()[i] = 0;
   TRY_MADE(in, aclmdlCreateDataset());
@@ -96,6 +128,7 @@ void WithData(Run& run, size_t bytes, Use use) {
 
 }  // namespace
 
+PREPARE(model, Fixed);
 PIECE(model) {
   const std::string& bytes = Fixed();
   uint32_t id = 0;
@@ -116,6 +149,28 @@ PIECE(model) {
   });
 }
 
+PREPARE(model_of_bytes, Quantised);
+PIECE(model_of_bytes) {
+  const std::string& bytes = Quantised();
+  uint32_t id = 0;
+  TRY(aclmdlLoadFromMem(bytes.data(), bytes.size(), &id));
+  AT_END(aclmdlUnload(id));
+  Data data;
+  TRY(aclrtMalloc(&data.memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(data.memory));
+  for (int i = 0; i < 256; ++i) data.x()[i] = 1;
+  TRY_MADE(in, aclmdlCreateDataset());
+  AT_END(Destroy(in));
+  TRY_MADE(out, aclmdlCreateDataset());
+  AT_END(Destroy(out));
+  Add(run, in, data.x(), 1024);
+  if (!run.failed()) Add(run, out, data.x() + 256, 32);
+  if (run.failed()) return;
+  TRY(aclmdlExecute(id, in, out));
+  RIGHT(data.x()[256 + 7] == 4096);
+}
+
+PREPARE(model_with_gears, Gears);
 PIECE(model_with_gears) {
   const std::string& bytes = Gears();
   uint32_t id = 0;
@@ -132,6 +187,7 @@ PIECE(model_with_gears) {
   });
 }
 
+PREPARE(model_with_open_sizes, Open);
 PIECE(model_with_open_sizes) {
   const std::string& bytes = Open();
   uint32_t id = 0;
@@ -149,6 +205,7 @@ PIECE(model_with_open_sizes) {
   });
 }
 
+PREPARE(model_by_configuration, Fixed);
 PIECE(model_by_configuration) {
   const std::string& bytes = Fixed();
   TRY_MADE(config, aclmdlCreateConfigHandle());

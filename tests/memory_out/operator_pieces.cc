@@ -8,6 +8,8 @@
 #include <aclnnop/aclnn_softmax.h>
 #include <aclnnop/aclnn_sort.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -97,6 +99,82 @@ PIECE(convolution) {
   RunSecond(run, size, executor, nullptr, &aclnnConvolution);
   if (run.failed()) return;
   RIGHT(m.at(2)[0] == 8 && m.at(2)[kSide + 1] == 18);
+}
+
+namespace {
+
+// Of 32 channels: oneDNN's. `weights` tells the filter's sizes.
+void Convolve(Run& run, float* const data[3], const std::array<int64_t, 4>& weights, bool transposed) {
+  constexpr int64_t kChannels = 32, kImage = 14;
+  const int64_t out = transposed ? 2 * kImage - 1 : kImage / 2, groups = kChannels / weights[1];
+  const int64_t x_dims[] = {1, kChannels, kImage, kImage}, y_dims[] = {1, kChannels, out, out};
+  const int64_t two[] = {2, 2}, ones[] = {1, 1}, none[] = {0, 0};
+  TRY_MADE(x, Tensor(data[0], x_dims, 4));
+  AT_END(aclDestroyTensor(x));
+  TRY_MADE(w, Tensor(data[1], weights.data(), 4));
+  AT_END(aclDestroyTensor(w));
+  TRY_MADE(y, Tensor(data[2], y_dims, 4));
+  AT_END(aclDestroyTensor(y));
+  TRY_MADE(stride, aclCreateIntArray(two, 2));
+  AT_END(aclDestroyIntArray(stride));
+  TRY_MADE(one, aclCreateIntArray(ones, 2));
+  AT_END(aclDestroyIntArray(one));
+  TRY_MADE(zero, aclCreateIntArray(none, 2));
+  AT_END(aclDestroyIntArray(zero));
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, stride, one, one, transposed, zero, groups, y, 0, &size,
+                                       &executor));
+  RunSecond(run, size, executor, nullptr, &aclnnConvolution);
+  // The second row and column of the result have met the whole filter, or of a transposed one the middle tap.
+  const int64_t taps = transposed ? 4 : 9;
+  if (!run.failed())
+    RIGHT(data[2][out + 1] == static_cast<float>((transposed ? kChannels : weights[1]) * taps * 2));
+}
+
+void ConvolveAll(Run& run, const std::array<int64_t, 4>& weights, bool transposed) {
+  constexpr size_t kEach = 65536;
+  void* memory = nullptr;
+  TRY(aclrtMalloc(&memory, 3 * kEach * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(memory));
+  auto* floats = static_cast<float*>(memory);
+  float* const data[] = {floats, floats + kEach, floats + 2 * kEach};
+  for (size_t i = 0; i < kEach; ++i) data[0][i] = 1, data[1][i] = 2, data[2][i] = 0;
+  Convolve(run, data, weights, transposed);
+}
+
+}  // namespace
+
+PIECE(convolution_of_many_channels) { ConvolveAll(run, {32, 32, 3, 3}, false); }
+PIECE(convolution_of_each_channel) { ConvolveAll(run, {32, 1, 3, 3}, false); }
+PIECE(convolution_transposed) { ConvolveAll(run, {32, 32, 3, 3}, true); }
+
+PIECE(product_of_bf16) {
+  constexpr int64_t kWide = 64;
+  void* memory = nullptr;
+  TRY(aclrtMalloc(&memory, 3 * kWide * kWide * 2, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(memory));
+  auto* half = static_cast<uint16_t*>(memory);
+  std::fill_n(half, 2 * kWide * kWide, uint16_t{0x3F80});  // 1
+  const int64_t dims[] = {kWide, kWide};
+  aclTensor* tensors[3] = {};
+  const auto destroy = [&] {
+    for (aclTensor* tensor : tensors) {
+      if (tensor != nullptr) aclDestroyTensor(tensor);
+    }
+    return 0;
+  };
+  AT_END(destroy());
+  for (int i = 0; i < 3; ++i) {
+    auto* data = reinterpret_cast<float*>(half + i * kWide * kWide);
+    tensors[i] = Tensor(data, dims, 2, ACL_BF16);
+    if (!run.Made(tensors[i], "aclCreateTensor")) return;
+  }
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnMmGetWorkspaceSize(tensors[0], tensors[1], tensors[2], 0, &size, &executor));
+  RunSecond(run, size, executor, nullptr, &aclnnMm);
+  if (!run.failed()) RIGHT(half[3 * kWide * kWide - 1] == 0x4280);  // 64
 }
 
 PIECE(sort_and_concatenate) {

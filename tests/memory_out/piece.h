@@ -67,6 +67,18 @@ struct Register {
   Piece piece;
 };
 
+// What a piece needs from outside, made once and with memory.
+struct Preparation {
+  const char* piece;
+  void (*run)();
+  Preparation* next;
+};
+Preparation* Preparations();
+struct Prepare {
+  Prepare(const char* piece, void (*run)());
+  Preparation preparation;
+};
+
 }  // namespace memory_out
 
 // PIECE(name) { ... } at the start of a line: CMake makes a test of each.
@@ -76,6 +88,7 @@ struct Register {
   static void Piece_##name([[maybe_unused]] ::memory_out::Run& run)
 #define PIECE(name) PIECE_WITH(name, false)
 #define STARTING_PIECE(name) PIECE_WITH(name, true)
+#define PREPARE(name, function) static ::memory_out::Prepare prepare_##name(#name, [] { (void)(function)(); })
 
 #define TRY(call)                       \
   do {                                  \
