@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -102,6 +103,14 @@ class ConfigFile {
     return number;
   }
 
+  // One of the words, if it is there.
+  void Word(const Keys& keys, const std::vector<std::string>& words) const {
+    const Json* value = Find(keys);
+    if (value == nullptr) return;
+    if (!value->is_text() || std::find(words.begin(), words.end(), value->text()) == words.end())
+      Refuse(keys, *value, fmt::format("one of {}", fmt::join(words, ", ")));
+  }
+
   // -1 when there is none. The runtime says so when there are no devices at all.
   int Device(const Keys& keys) const {
     int id = Number(keys, 1 << 20, -1);
@@ -134,6 +143,18 @@ class ConfigFile {
   Json root_;
 };
 
+// What has no effect here must mean something all the same; other keys of dumps and profiling are names, or
+// no page says what they may be.
+void CheckKeysWithoutEffect(const ConfigFile& file) {
+  file.Word({"dump", "dump_mode"}, {"input", "output", "all"});
+  file.Word({"dump", "dump_level"}, {"op", "kernel", "all"});
+  file.Word({"dump", "dump_data"}, {"tensor", "stats"});
+  for (const char* key : {"dump_op_switch", "dump_debug"}) file.Word({"dump", key}, {"on", "off"});
+  for (const char* key : {"switch", "aicpu", "l2", "hccl", "ascendcl", "runtime_api", "msproftx"})
+    file.Word({"profiler", key}, {"on", "off"});
+  file.Number({"max_opqueue_num"}, INT32_MAX, 0);
+}
+
 }  // namespace
 
 InitConfig ReadInitConfig(const char* path) {
@@ -142,6 +163,7 @@ InitConfig ReadInitConfig(const char* path) {
   ConfigFile file(path);
   config.default_device = file.Device({"defaultDevice", "default_device"});
   if (int mode = file.Number({"err_msg_mode"}, 1, -1); mode >= 0) config.errors_per_process = mode == 1;
+  CheckKeysWithoutEffect(file);
   config.without_effect = file.Others({"defaultDevice", "err_msg_mode"});
   return config;
 }

@@ -1,6 +1,9 @@
 // Single operators by name.
+#include <fmt/format.h>
+
 #include <map>
 #include <mutex>
+#include <string>
 
 #include "acl/acl_op.h"
 #include "acl/acl_op_compiler.h"
@@ -12,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "graph/option_table.h"
 #include "graph/single_op_model.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
@@ -199,9 +203,10 @@ struct CompileOptions {
 };
 CompileOptions& TheCompileOptions() { return PerProcess<CompileOptions>::Get(); }
 
-void CheckOption(aclCompileOpt opt) {
-  if (opt < ACL_PRECISION_MODE || opt > ACL_OP_DEBUG_OPTION)
-    Fail(100000, "op-compile-option", "there is no option {}", static_cast<int>(opt));
+const graph::OptionRow& CheckedOption(aclCompileOpt opt) {
+  if (const graph::OptionRow* row = graph::FindCompileOption(opt)) return *row;
+  Fail(100000, "op-compile-option", "there is no option {}; they are {} to {} (aclCompileOpt)",
+       static_cast<int>(opt), static_cast<int>(ACL_PRECISION_MODE), static_cast<int>(ACL_OP_DEBUG_OPTION));
 }
 
 }  // namespace
@@ -356,7 +361,12 @@ void aclopSetCompileFlag(aclOpCompileFlag flag) {
 }
 
 void aclSetCompileopt(aclCompileOpt opt, const char* value) {
-  CheckOption(opt);
+  const graph::OptionRow& row = CheckedOption(opt);
+  const std::string wanted = *value == '\0' ? "" : graph::Wanted(row, value);  // empty: as if it were not set
+  if (!wanted.empty()) {
+    Fail(100000, "op-compile-option-value", "option {} of aclCompileOpt{} is '{}'; it must be {}",
+         static_cast<int>(opt), *row.flag == '\0' ? "" : fmt::format(" ({})", row.flag), value, wanted);
+  }
   std::lock_guard guard(TheCompileOptions().lock);
   TheCompileOptions().values[opt] = value;
 }
@@ -366,7 +376,7 @@ size_t aclGetCompileoptSize(aclCompileOpt opt) {
   return it == TheCompileOptions().values.end() ? 0 : it->second.size() + 1;
 }
 void aclGetCompileopt(aclCompileOpt opt, char* value, size_t length) {
-  CheckOption(opt);
+  CheckedOption(opt);
   std::lock_guard guard(TheCompileOptions().lock);
   const std::string& text = TheCompileOptions().values[opt];
   if (length < text.size() + 1)

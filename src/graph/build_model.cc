@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "graph/aipp/insert.h"
 #include "graph/codes.h"
+#include "graph/option_table.h"
 #include "graph/option_text.h"
 #include "graph/passes/passes.h"
 #include "graph/size_range.h"
@@ -34,32 +35,6 @@ std::vector<std::vector<int64_t>> ParseGears(std::string_view key, std::string_v
   return gears;
 }
 
-// What the compiler of a card uses and Belay has no use for; accepted, so that command lines work.
-bool HasNoEffect(std::string_view key) {
-  // clang-format off
-  static const auto* keys = new std::set<std::string, std::less<>>{
-      "ge.socVersion", "ge.exec.deviceId", "ge.graphRunMode", "ge.session_device_id", "ge.exec.op_precision_mode",
-      "ge.exec.modify_mixlist", "ge.exec.allow_hf32", "ge.deterministic", "ge.deterministicLevel",
-      "ge.opSelectImplmode", "ge.optypelistForImplmode", "ge.engineType", "ge.bufferOptimize",
-      "ge.enableCompressWeight", "compress_weight_conf", "ge.enableSingleStream", "input_format", "output", "log",
-      "ge.streamNum", "ge.headStream", "ge.perfLevel", "ge.encryptMode", "ge.frameworkType",
-      "ge.op_compiler_cache_mode", "ge.op_compiler_cache_dir", "ge.debugDir", "ge.opDebugLevel",
-      "ge.shape_generalized_build_mode", "ge.performance_mode", "ge.build_inner_model", "ge.disableOptimizations",
-      "ge.jit_compile", "ge.featureBaseRefreshable", "ge.exec.staticMemoryPolicy", "ge.exec.atomicCleanPolicy",
-      "ge.exec.reuseZeroCopyMemory", "ge.exec.disableReuseMemory", "ge.autoTuneMode", "ge.aicoreNum",
-      "ge.enableSmallChannel", "ge.fusionSwitchFile", "ge.mdl_bank_path", "ge.op_bank_path", "ge.externalWeight",
-      "ge.display_model_info", "ge.customizeDtypes", "ge.exec.precision_mode", "ge.exec.precision_mode_v2"};
-  // clang-format on
-  return keys->count(key) != 0;
-}
-
-bool HasEffect(std::string_view key) {
-  static const auto* keys = new std::set<std::string, std::less<>>{
-      "input_shape",         "ge.inputShape",  "input_shape_range",  "ge.dynamicBatchSize",
-      "ge.dynamicImageSize", "ge.dynamicDims", "ge.dynamicNodeType", "ge.insertOpFile"};
-  return keys->count(key) != 0;
-}
-
 // What a card's compiler does to the graph that it is given, and atc here does to an ONNX file.
 const char* WhyNot(std::string_view key) {
   if (key == "ge.outputNodeName") return "it is not supported here; atc has --out_nodes";
@@ -74,37 +49,12 @@ std::string_view Value(const BuildOptions& options, const char* key, const char*
   return it == options.end() ? std::string_view() : it->second;
 }
 
-// The name is only kept, but one that is misspelt would not be taken elsewhere.
-void CheckSocVersion(std::string_view name) {
-  static constexpr std::string_view kFamilies[] = {"Ascend031", "Ascend035", "Ascend310", "Ascend610",
-                                                   "Ascend615", "Ascend910", "Ascend950", "BS9SX",
-                                                   "Hi3796",    "SD3403"};
-  auto begins = [&](std::string_view family) { return name.substr(0, family.size()) == family; };
-  if (name.empty() || std::any_of(std::begin(kFamilies), std::end(kFamilies), begins)) return;
-  BadOption("soc_version", name, "there is no such processor; it is a name like Ascend910B3 or Ascend310P3");
-}
-
-// What a card computes in half precision by this option; values of the option that Belay has no use for are
-// accepted, since it computes in the types of the model.
+// What a card computes in half precision by these options; other values than these change nothing, since
+// Belay computes in the types of the model.
 bool MayRoundToBfloat16(const BuildOptions& options) {
-  static const auto* modes = new std::set<std::string, std::less<>>{"",
-                                                                    "force_fp16",
-                                                                    "force_fp32",
-                                                                    "cube_fp16in_fp32out",
-                                                                    "allow_fp32_to_fp16",
-                                                                    "allow_fp32_to_bf16",
-                                                                    "must_keep_origin_dtype",
-                                                                    "allow_mix_precision",
-                                                                    "allow_mix_precision_fp16",
-                                                                    "allow_mix_precision_bf16"};
-  static const auto* newer = new std::set<std::string, std::less<>>{
-      "",          "fp16",      "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16",
-      "cube_hif8", "mixed_hif8"};
-  std::string_view mode = Value(options, "ge.exec.precision_mode"),
-                   mode_v2 = Value(options, "ge.exec.precision_mode_v2");
-  if (modes->count(mode) == 0) BadOption("precision_mode", mode, "there is no such mode");
-  if (newer->count(mode_v2) == 0) BadOption("precision_mode_v2", mode_v2, "there is no such mode");
-  return mode == "allow_mix_precision" || mode == "allow_mix_precision_bf16" || mode_v2 == "mixed_bfloat16";
+  const std::string_view mode = Value(options, "ge.exec.precision_mode");
+  return mode == "allow_mix_precision" || mode == "allow_mix_precision_bf16" ||
+         Value(options, "ge.exec.precision_mode_v2") == "mixed_bfloat16";
 }
 
 Gears GearsOf(const BuildOptions& options) {
@@ -174,14 +124,18 @@ std::string WithoutBrackets(std::string_view ranges) {
 
 }  // namespace
 
-bool IsBuildOption(std::string_view key) { return HasEffect(key) || HasNoEffect(key); }
+bool IsBuildOption(std::string_view key) { return FindOption(key) != nullptr; }
 
 void CheckBuildOptions(const BuildOptions& options) {
   for (const auto& [key, value] : options) {
-    if (!IsBuildOption(key)) BadOption(key, value, WhyNot(key));
+    const OptionRow* option = FindOption(key);
+    if (option == nullptr) BadOption(key, value, WhyNot(key));
+    if (value.empty()) continue;  // as if it were not given
+    if (const std::string wanted = Wanted(*option, value); !wanted.empty()) {
+      Fail(kGraphInvalid, "build-option", "{}: option {} has the value '{}': it must be {}",
+           ErrorCodeOf(*option), key, value, wanted);
+    }
   }
-  CheckSocVersion(Value(options, "ge.socVersion"));
-  MayRoundToBfloat16(options);  // refuses modes that do not exist
   if (!Value(options, "ge.exec.precision_mode").empty() &&
       !Value(options, "ge.exec.precision_mode_v2").empty())
     Fail(kGraphInvalid, "build-option", "E10047: precision_mode and precision_mode_v2 exclude one another");

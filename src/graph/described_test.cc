@@ -192,6 +192,7 @@ TEST_F(EveryOperator, IsAsDescribedOrRefused) {
     SCOPED_TRACE(std::string(schema.type) + ", BELAY_TEST_SEED=" + std::to_string(seed));
     std::optional<Sample> sample = SampleOf(schema, seed);
     if (!sample) {
+      printf("NOSAMPLE %s\n", schema.type);
       ++without;
       continue;
     }

@@ -108,6 +108,13 @@ void NeedSizesInRange(const Graph& graph, std::span<const ValueType> inputs) {
   }
 }
 
+bool AreInputShapes(std::string_view text) {
+  const std::vector<std::string_view> entries = SplitFilled(text, ';');
+  return !entries.empty() && std::all_of(entries.begin(), entries.end(), [](std::string_view entry) {
+    return ParseRanges(NameAndSizes({}, entry).second).has_value();
+  });
+}
+
 std::vector<InputShape> ReadInputShapes(const Graph& graph, std::string_view text) {
   std::vector<InputShape> shapes;
   const std::vector<std::string_view> entries = Split(text, ';');

@@ -40,6 +40,8 @@ struct InputShape {
   SizeRanges sizes;
 };
 // "name:1~4,3,-1;other:4;scalar", or without names, in the order of the inputs: "1~4,3,-1;4".
+// Whether a text has that form, for whichever graph.
+bool AreInputShapes(std::string_view text);
 std::vector<InputShape> ReadInputShapes(const Graph& graph, std::string_view text);
 // Names that are no inputs change nothing, as on a card.
 void ApplyInputShapes(Graph& graph, std::string_view text);

@@ -1,5 +1,10 @@
 // GEInitialize, aclInit and their ends, in every order.
+#include <ge/ge_ir_build.h>
+
+#include <string>
+
 #include "ge/session_fixture.h"
+#include "support/option_samples.h"
 
 namespace conformance {
 namespace {
@@ -99,6 +104,50 @@ TEST(GeLife, OptionsAreCheckedOrSaidToBeIgnored) {
             ge::SUCCESS);
   EXPECT_THAT(GeError(), HasSubstr("exclude one another"));
   EXPECT_EQ(ge::GEInitialize(GeOptions{}), ge::SUCCESS);
+  EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+}
+
+ge::AscendString Text(const std::string& text) { return ge::AscendString(text.c_str()); }
+
+// Of the options that programs give by name: at each of the doors.
+TEST(GeLife, OptionsTakeTheValuesThatTheyHave) {
+  for (const auto& row : option_samples::rows::kAll) {
+    if (*row.key == '\0') continue;
+    for (const std::string& value : option_samples::Good(row)) {
+      GeOptions options{{Text(row.key), Text(value)}};
+      EXPECT_EQ(ge::GEInitialize(options), ge::SUCCESS) << row.key << " " << value << ": " << GeError();
+      EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
+      EXPECT_EQ(ge::aclgrphBuildInitialize(options), ge::GRAPH_SUCCESS) << row.key << " " << value;
+      ge::aclgrphBuildFinalize();
+    }
+  }
+}
+
+TEST(GeLife, OptionsThatMeanNothingAreRefusedAtEachDoor) {
+  ge::Graph graph = AddAndRelu({1}, 1);
+  for (const auto& row : option_samples::rows::kAll) {
+    if (*row.key == '\0') continue;
+    for (const std::string& value : option_samples::Meaningless(row)) {
+      SCOPED_TRACE(row.key + (" '" + value) + "'");
+      GeOptions options{{Text(row.key), Text(value)}};
+      ge::ModelBufferData model;
+      EXPECT_NE(ge::GEInitialize(options), ge::SUCCESS);
+      EXPECT_THAT(GeError(), HasSubstr(row.key));
+      EXPECT_NE(ge::aclgrphBuildInitialize(options), ge::GRAPH_SUCCESS);
+      EXPECT_NE(ge::aclgrphBuildModel(graph, options, model), ge::GRAPH_SUCCESS);
+      EXPECT_THAT(GeError(), HasSubstr(row.key));
+    }
+  }
+  ASSERT_EQ(ge::GEInitialize(GeOptions{}), ge::SUCCESS);
+  ge::Session session(GeOptions{});
+  for (const auto& row : option_samples::rows::kAll) {
+    if (*row.key == '\0') continue;
+    GeOptions options{{Text(row.key), Text(option_samples::Meaningless(row)[0])}};
+    EXPECT_NE(session.AddGraph(1, graph, options), ge::SUCCESS) << row.key;
+    ge::Session refused(options);
+    EXPECT_NE(refused.AddGraph(1, graph), ge::SUCCESS) << row.key;
+    EXPECT_THAT(GeError(), HasSubstr(row.key));
+  }
   EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
 }
 

@@ -28,7 +28,7 @@ fails 'E10004: option --output is needed' --model=six_times.onnx
 fails 'no-such-file' --model=no-such-file.onnx --output=none
 fails "E10001: --model is '$PWD', a folder" --model="$PWD" --output=none
 fails 'E10001: --output is .*, a folder' --model=six_times.onnx --output="$PWD/"
-fails "E10002: 'x:4~1,3': '4~1,3' is no list of sizes and ranges" --model=open.onnx --output=open --input_shape=x:4~1,3
+fails "E10002: option --input_shape is 'x:4~1,3'; it must be shapes" --model=open.onnx --output=open --input_shape=x:4~1,3
 fails 'twice' --model=open.onnx --output=open --input_shape='x:2;x:3'
 
 # Outputs chosen by node and by tensor, their types, and FLOAT16 inputs.
@@ -102,5 +102,5 @@ compile --mode=3 --model=six_times.onnx || say "mode 3"
 grep -q '"result": "success"' check_result.json || { cat check_result.json; failed=1; }
 fails 'Frobnicate' --mode=3 --model=unknown.onnx --check_report=report.json
 grep -q 'Frobnicate' report.json || { cat report.json; failed=1; }
-fails 'E10001: --mode is 2' --mode=2
+fails "E10001: option --mode is '2'; it must be one of 0, 1, 3, 6" --mode=2
 exit $failed

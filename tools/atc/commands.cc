@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "atc/model_edits.h"
 #include "atc/single_ops.h"
@@ -17,6 +18,7 @@
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
 #include "graph/operator_list.h"
+#include "graph/option_table.h"
 #include "graph/program.h"
 #include "graph/size_range.h"
 #include "graph/specialise.h"
@@ -27,27 +29,15 @@ namespace {
 using belay::Fail;
 namespace graph = belay::graph;
 
-// atc's names of the options of graph/build_model.h.
-constexpr struct {
-  const char* option;
-  const char* key;
-} kBuildKeys[] = {
-    {"input_shape", "input_shape"},
-    {"input_shape_range", "input_shape_range"},
-    {"dynamic_batch_size", "ge.dynamicBatchSize"},
-    {"dynamic_image_size", "ge.dynamicImageSize"},
-    {"dynamic_dims", "ge.dynamicDims"},
-    {"input_format", "input_format"},
-    {"insert_op_conf", "ge.insertOpFile"},
-    {"precision_mode", "ge.exec.precision_mode"},
-    {"precision_mode_v2", "ge.exec.precision_mode_v2"},
-    {"soc_version", "ge.socVersion"},
-};
-
+// What atc is told and GE has a name for. The two precision modes exclude each other, so that a default is
+// none.
 graph::BuildOptions BuildOptionsOf(const Options& options) {
   graph::BuildOptions build;
-  for (const auto& [option, key] : kBuildKeys) {
-    if (!options.Get(option).empty()) build[key] = options.Get(option);
+  for (const graph::OptionRow& row : graph::AllOptions()) {
+    const bool both = *row.key != '\0' && *row.flag != '\0' && row.use == graph::AtcUse::kUsed;
+    const bool other = row.flag == std::string_view("precision_mode") && options.Has("precision_mode_v2") &&
+                       !options.Has("precision_mode");
+    if (both && !other && !options.Get(row.flag).empty()) build[row.key] = options.Get(row.flag);
   }
   return build;
 }

@@ -27,10 +27,8 @@ int Run(const atc::Options& options) {
     atc::WriteJson(options);
   } else if (mode == "3") {
     atc::Check(options);
-  } else if (mode == "6") {
-    atc::ShowInfo(options);
   } else {
-    belay::Fail(100000, "atc-mode", "E10001: --mode is {}; it is 0, 1, 3 or 6", mode);
+    atc::ShowInfo(options);
   }
   std::puts("ATC run success, welcome to the next use.");
   return 0;

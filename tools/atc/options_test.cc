@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/option_samples.h"
 
 namespace atc {
 namespace {
@@ -42,7 +43,7 @@ TEST(Options, ThatAreUnknownOrEmptyAreRefused) {
 
 TEST(Options, WithChoicesTakeNothingElse) {
   EXPECT_THAT(ErrorOf({"--log=loud"}),
-              testing::StartsWith("E10010: option --log is 'loud'; it is one of debug, info"));
+              testing::StartsWith("E10010: option --log is 'loud'; it must be one of debug, info"));
   EXPECT_THAT(ErrorOf({"--disable_reuse_memory=2"}), testing::StartsWith("E10006"));
   EXPECT_THAT(ErrorOf({"--enable_single_stream=1"}), testing::StartsWith("E10005"));
   EXPECT_THAT(ErrorOf({"--precision_mode=fp16"}),
@@ -50,6 +51,18 @@ TEST(Options, WithChoicesTakeNothingElse) {
   EXPECT_EQ(ErrorOf({"--precision_mode=allow_mix_precision"}), "");
   EXPECT_THAT(ErrorOf({"--is_input_adjust_hw_layout=true,true"}), testing::StartsWith("E10001"));
   EXPECT_EQ(ErrorOf({"--log=error", "--disable_reuse_memory=1", "--enable_single_stream=true"}), "");
+}
+
+TEST(Options, EveryValueThatIsListedIsTakenAndOthersAreRefused) {
+  for (const belay::graph::OptionRow& row : belay::graph::AllOptions()) {
+    if (*row.flag == '\0' || row.use == belay::graph::AtcUse::kRefused) continue;
+    const std::string option = std::string("--") + row.flag;
+    for (const std::string& value : option_samples::Good(row)) EXPECT_EQ(ErrorOf({option + "=" + value}), "");
+    for (const std::string& value : option_samples::Meaningless(row)) {
+      EXPECT_THAT(ErrorOf({option + "=" + value}), testing::HasSubstr("option " + option + " is '" + value +
+                                                                      "'; it must be " + Wanted(row, value)));
+    }
+  }
 }
 
 TEST(Options, WithoutEffectAreTold) {

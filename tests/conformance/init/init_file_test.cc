@@ -42,6 +42,35 @@ TEST_F(InitFile, ABadValueIsNamedByKeyLineAndColumn) {
          ":1:30: key err_msg_mode");
 }
 
+TEST_F(InitFile, WhatHasNoEffectMeansSomethingAllTheSame) {
+  struct {
+    const char *keys, *good, *bad;
+  } const kCases[] = {{"dump.dump_mode", "output", "outputs"},
+                      {"dump.dump_level", "kernel", "0"},
+                      {"dump.dump_data", "stats", "Tensor"},
+                      {"dump.dump_op_switch", "on", "true"},
+                      {"dump.dump_debug", "off", ""},
+                      {"profiler.switch", "on", "1"},
+                      {"profiler.aicpu", "off", "no"},
+                      {"profiler.l2", "on", "ON"},
+                      {"profiler.hccl", "on", "x"},
+                      {"profiler.ascendcl", "on", "x"},
+                      {"profiler.runtime_api", "on", "x"},
+                      {"profiler.msproftx", "off", "x"},
+                      {"max_opqueue_num", "20000", "many"}};
+  for (const auto& [keys, good, bad] : kCases) {
+    const std::string path = keys, key = path.substr(path.find('.') + 1);
+    const auto text = [&](const std::string& value) {
+      const std::string entry = "{\"" + key + "\": \"" + value + "\"}";
+      return key == path ? entry : "{\"" + path.substr(0, path.find('.')) + "\": " + entry + "}";
+    };
+    Refuse(ACL_ERROR_FILE_ATTR_INVALID, text(bad),
+           ":1:[0-9]*: key " + path + " is \"" + bad + "\"; it must be");
+    EXPECT_OK(aclInit(Write(text(good)))) << path;
+    EXPECT_OK(aclFinalize());
+  }
+}
+
 TEST_F(InitFile, ADeviceThatDoesNotExist) {
   EXPECT_REFUSED(ACL_ERROR_RT_INVALID_DEVICEID,
                  aclInit(Write("{\"defaultDevice\": {\"default_device\": \"9\"}}")),

@@ -1,7 +1,12 @@
 // Single operators by name.
 #include <acl/acl_op_compiler.h>
 
+#include <gmock/gmock.h>
+
+#include <string>
+
 #include "runtime_fixture.h"
+#include "support/option_samples.h"
 
 namespace conformance {
 namespace {
@@ -418,6 +423,24 @@ TEST_F(Op, OptionsAreKept) {
   ASSERT_EQ(aclGetCompileopt(ACL_PRECISION_MODE, text, sizeof text), ACL_SUCCESS);
   EXPECT_STREQ(text, "allow_fp32_to_fp16");
   EXPECT_EQ(aclSetCompileopt(static_cast<aclCompileOpt>(99), "1"), ACL_ERROR_INVALID_PARAM);
+}
+
+TEST_F(Op, EveryCompileOptionTakesTheValuesThatItHas) {
+  int count = 0;
+  for (const auto& row : option_samples::rows::kAll) {
+    if (row.compile < 0) continue;
+    ++count;
+    const auto option = static_cast<aclCompileOpt>(row.compile);
+    for (const std::string& value : option_samples::Meaningless(row)) {
+      EXPECT_EQ(aclSetCompileopt(option, value.c_str()), ACL_ERROR_INVALID_PARAM)
+          << row.compile << " " << value;
+      EXPECT_THAT(LastMessage(), testing::HasSubstr("'" + value + "'; it must be "));
+    }
+    for (const std::string& value : option_samples::Good(row))
+      EXPECT_EQ(aclSetCompileopt(option, value.c_str()), ACL_SUCCESS) << row.compile << " " << value;
+    EXPECT_EQ(aclSetCompileopt(option, option == ACL_OP_JIT_COMPILE ? "disable" : ""), ACL_SUCCESS);
+  }
+  EXPECT_EQ(count, ACL_OP_DEBUG_OPTION + 1);
 }
 
 // A mask of DropOutGenMaskV3, whose inputs are constants, on a stream.
