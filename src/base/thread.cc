@@ -1,5 +1,6 @@
 #include "base/thread.h"
 
+#include <cxxabi.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@ struct Start {
 void* ThreadMain(void* raw) {
   Start start = *static_cast<Start*>(raw);
   delete static_cast<Start*>(raw);
+  MakeRoomForExceptions();
   pthread_setname_np(pthread_self(), start.name.data());  // itself: whatever it runs finds it named
   DefaultFloatMode float_mode;                            // a new thread inherits its creator's
   return start.main(start.argument);
@@ -79,6 +81,8 @@ bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void
   start.release();
   return true;
 }
+
+void MakeRoomForExceptions() noexcept { [[maybe_unused]] auto* volatile room = abi::__cxa_get_globals(); }
 
 uint64_t StackLeft() {
   thread_local Stack stack = StackOfThread();

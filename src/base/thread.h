@@ -16,6 +16,11 @@ namespace belay {
 // has the default floating-point environment, whatever its creator has.
 bool StartThread(pthread_t* thread, const char* name, void* (*main)(void*), void* argument) noexcept;
 
+// Where the C++ library was loaded while the program ran (an interpreter's), its few words for exceptions
+// come into being at a thread's first throw, and the process ends when there is no memory for them. Whoever
+// calls this before has them; threads of StartThread do.
+void MakeRoomForExceptions() noexcept;
+
 // The default floating-point environment (round to nearest, no flush to zero) while in scope.
 class DefaultFloatMode {
  public:

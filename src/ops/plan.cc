@@ -38,6 +38,12 @@ int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, in
   return binding_count_++;
 }
 
+int64_t Plan::AddWorkspace(int64_t bytes) {
+  const int64_t at = WorkspacePart(static_cast<int64_t>(workspace_bytes_));
+  workspace_bytes_ = static_cast<uint64_t>(at + bytes);
+  return at;
+}
+
 bool Plan::TryRef() noexcept {
   uint32_t refs = refs_.load(std::memory_order_relaxed);
   while (refs != 0) {

@@ -91,6 +91,8 @@ class alignas(kCacheLine) Plan {
   void KeepViews(std::vector<View> views) { views_ = std::make_unique<std::vector<View>>(std::move(views)); }
 
   void SetWorkspace(uint64_t bytes) { workspace_bytes_ = bytes; }
+  // Makes the workspace so much larger; returns where that part begins.
+  int64_t AddWorkspace(int64_t bytes);
   // Roughly how many nanoseconds a run takes.
   void SetCost(uint64_t ns) { cost_ = ns > 0xffffffff ? 0xffffffff : static_cast<uint32_t>(ns); }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fork.h"
+#include "base/thread.h"
 #include "runtime/task.h"
 
 namespace belay::rt {
@@ -74,6 +75,7 @@ CallRecord& EnlistThread() noexcept {
   static const pthread_key_t key = MakeKey();
   ListedRecord* record = TakeRecord();
   if (record == nullptr) return t_unlisted;
+  MakeRoomForExceptions();
   if (pthread_setspecific(key, record) != 0) {
     record->taken.store(false, std::memory_order_release);  // nobody would give it back when the thread ends
     return t_unlisted;

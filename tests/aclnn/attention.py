@@ -62,8 +62,8 @@ def forbidden(sparse: int, mask, lengths, scores: tuple) -> np.ndarray:
 def infer_attention(r: Random, form) -> Case:
     dtype, layout = r.pick(form.types['query']), r.pick(['BSH', 'BSND', 'BNSD'])
     batch, shared, groups, size = r.int(1, 2), r.int(1, 3), r.int(1, 3), r.int(1, 8)
-    rows = r.int(1, 9)
-    columns, heads = rows + r.int(0, 9), shared * groups
+    rows = r.size(1, 9)
+    columns, heads = rows + r.size(0, 9), shared * groups
     q, k, v = [r.array(dtype, (batch, h, n, size), -1, 1) for h, n in ((heads, rows), (shared, columns), (shared, columns))]
     scores = (batch, heads, rows, columns)
     shift = r.tensor(dtype, (r.pick([1, batch]), heads, rows, columns), -1, 1) if r.chance() else None

@@ -105,6 +105,18 @@ class Device:
             None if without == 'executor' else ctypes.byref(executor))
         return code, size.value, executor.value
 
+    def second(self, name: str) -> ctypes.c_void_p:
+        return ctypes.cast(getattr(self._ops, f'aclnn{name}'), ctypes.c_void_p)
+
+    @property
+    def synchronise(self) -> ctypes.c_void_p:
+        return ctypes.cast(self._acl.aclrtSynchronizeStream, ctypes.c_void_p)
+
+    @property
+    def watcher(self):
+        """What runs a second stage with memory watched, where it is preloaded."""
+        return ctypes.CDLL(None).short_memory_run
+
     def execute(self, name: str, size: int, executor: int):
         """Stage two, and the wait for its end."""
         self._check(self.try_execute(name, size, executor), f'aclnn{name}')

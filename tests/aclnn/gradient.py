@@ -81,7 +81,7 @@ def share_of(weight: np.ndarray, chosen: np.ndarray, ignored: int) -> np.ndarray
 
 @TABLE.case('NLLLoss')
 def nll(r: Random, form) -> Case:
-    rows, classes, dtype = r.int(1, 40), r.int(2, 30), r.pick(form.types['self'])
+    rows, classes, dtype = r.size(1, 40), r.size(2, 30), r.pick(form.types['self'])
     x, weight = r.tensor(dtype, (rows, classes)), r.tensor(dtype, (classes,), 0.5, 2)
     target, ignored = classes_of(r, form, rows, classes)
     chosen, reduction = target.data.astype(np.int64), r.int(0, 2)
@@ -96,7 +96,7 @@ def nll(r: Random, form) -> Case:
 
 @TABLE.case('NLLLossBackward')
 def nll_backward(r: Random, form) -> Case:
-    rows, classes, dtype = r.int(1, 40), r.int(2, 30), r.pick(form.types['self'])
+    rows, classes, dtype = r.size(1, 40), r.size(2, 30), r.pick(form.types['self'])
     x, weight = r.tensor(dtype, (rows, classes)), r.tensor(dtype, (classes,), 0.5, 2)
     target, ignored = classes_of(r, form, rows, classes)
     chosen, reduction = target.data.astype(np.int64), r.int(0, 2)
@@ -111,7 +111,7 @@ def nll_backward(r: Random, form) -> Case:
 @TABLE.case('EmbeddingDenseBackward')
 def embedding(r: Random, form) -> Case:
     dtype, leading, width = r.pick(form.types['grad']), r.full(1, 3), r.int(1, 9)
-    table = r.int(2, 12)
+    table = r.size(2, 12)
     chosen = r.rng.integers(0, table if r.chance(0.8) else 2, leading)
     kind = r.pick(form.types['indices'])
     indices = given(chosen % 2 if kind == 'bool' else chosen, kind)

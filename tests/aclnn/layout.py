@@ -84,7 +84,7 @@ def constant_pad(r: Random, form) -> Case:
 @TABLE.case(' '.join(f'{kind}Pad{n}d' for kind in ('Reflection', 'Replication') for n in (1, 2, 3)))
 def border_pad(r: Random, form) -> Case:
     spatial, reflects = int(form.name[-2]), form.name.startswith('Reflection')
-    shape = tuple(r.int(1, 3) for _ in range(r.int(1, 2))) + tuple(r.int(2, 5) for _ in range(spatial))
+    shape = tuple(r.int(1, 3) for _ in range(r.int(1, 2))) + tuple(r.size(2, 5) for _ in range(spatial))
     x = r.tensor(r.pick(form.types['self']), shape)
     pads = [(r.int(0, n - 1 if reflects else 4), r.int(0, n - 1 if reflects else 4)) for n in shape[::-1][:spatial]]
     widths = [(0, 0)] * (len(shape) - spatial) + pads[::-1]
@@ -162,7 +162,7 @@ def im2col(r: Random, form) -> Case:
     dtype, batch, channels = r.pick(form.types['self']), r.int(1, 2), r.int(1, 3)
     kernel, dilation, stride = [[r.int(1, 3), r.int(1, 3)] for _ in range(3)]
     padding = [r.int(0, 2), r.int(0, 2)]
-    size = [r.int(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
+    size = [r.size(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
     x = r.tensor(dtype, (batch, channels, *size)[r.int(0, 1) if batch == 1 else 0:])
     images = np.pad(x.data.reshape(batch, channels, *size), [(0, 0), (0, 0)] + [(p, p) for p in padding])
     places = []

@@ -168,7 +168,7 @@ def convolution(r: Random, form) -> Case:
     stride, dilation = [[r.int(1, 2) for _ in range(spatial)] for _ in range(2)]
     padding = [r.int(0, k // 2) for k in kernel]
     extra = [r.int(0, min(s, d) - 1 if min(s, d) > 1 else s - 1) if back else 0 for s, d in zip(stride, dilation)]
-    size = [r.int(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
+    size = [r.size(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
     x = r.tensor(dtype, (r.int(1, 2), groups * each, *size), format=format)
     shape = (groups * each, outs, *kernel) if back else (groups * outs, each, *kernel)
     weight = r.tensor(dtype, shape, -1, 1, format)
@@ -189,7 +189,7 @@ def depthwise(r: Random, form) -> Case:
     dtype, channels, times = r.pick(form.types['self']), r.int(1, 4), r.int(1, 2)
     kernel, stride, dilation = [[r.int(1, 3), r.int(1, 3)] for _ in range(3)]
     padding = [r.int(0, 1), r.int(0, 1)]
-    size = [r.int(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
+    size = [r.size(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
     x = r.tensor(dtype, (r.int(1, 2), channels, *size), format=NCHW)
     weight = r.tensor(dtype, (channels * times, 1, *kernel), format=NCHW)
     bias = r.tensor(dtype, (channels * times,)) if r.chance() else None

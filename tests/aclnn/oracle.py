@@ -5,6 +5,7 @@
   oracle.py refusals     calls that one function alone must refuse
   oracle.py aliases      every function with results on its operands
   oracle.py doors        the operators of graphs that are those of the functions under other names
+  oracle.py memory       every function while memory is short (short_memory.cc is preloaded)
   oracle.py coverage     every function of include/aclnnop is in a table or in EXCEPTIONS
 
 BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions.
@@ -37,6 +38,7 @@ import pixel
 import recurrent
 import reduce
 import refusals
+import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
@@ -44,7 +46,7 @@ FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, atten
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing
-
+SHORT_TIMES = 1  # those that are called with every allocation failing
 DOOR_TIMES = 4
 
 # Functions that no table can hold, and why.
@@ -75,6 +77,10 @@ def run_function(device, row, form, seed: int, times: int) -> list[str]:
 
 def run_aliases(device, row, form, seed: int, times: int) -> list[str]:
     return aliases.check(device, row, form, lambda number: generator(seed, row.name, number), times)
+
+
+def run_short(device, row, form, seed: int, times: int) -> list[str]:
+    return short_memory.check_function(device, row, form, lambda number: generator(seed, row.name, number), times)
 
 
 def run_families(names: list[str], run=run_function, times: int = TIMES) -> int:
@@ -143,6 +149,8 @@ if __name__ == '__main__':
         sys.exit(run_doors())
     if sys.argv[1:] == ['refusals']:
         sys.exit(run_refusals())
+    if sys.argv[1:] == ['memory']:
+        sys.exit(run_families(list(FAMILIES), run_short, SHORT_TIMES))
     if sys.argv[1:] == ['aliases']:
         sys.exit(run_families(list(FAMILIES), run_aliases, ALIASED_TIMES))
     sys.exit(run_families(list(FAMILIES) if sys.argv[1:] == ['all'] else sys.argv[1:]))

@@ -14,7 +14,7 @@ FORMATS = {1: NCL, 2: NCHW, 3: NCDHW}
 
 
 def image(r: Random, dtype: str, spatial: int = 2, least: int = 1, most: int = 8, low: float = -4) -> Tensor:
-    shape = (r.int(1, 2), r.int(1, 3), *[r.int(least, most) for _ in range(spatial)])
+    shape = (r.int(1, 2), r.int(1, 3), *[r.size(least, most) for _ in range(spatial)])
     return r.tensor(dtype, shape, low, format=FORMATS[spatial])
 
 
@@ -109,7 +109,7 @@ def adaptive_avg_pool(r: Random, form) -> Case:
 def nearest(r: Random, form) -> Case:
     spatial = 1 if form.name.endswith('1d') else 2
     x = image(r, r.pick(form.types['self']), spatial)
-    size = [r.int(1, 12) for _ in range(spatial)]
+    size = [r.size(1, 12) for _ in range(spatial)]
     value = x.data
     for axis, (n, m) in enumerate(zip(x.shape[2:], size), 2):
         value = value.take([min(int(np.floor(np.float32(i) * np.float32(n / m))), n - 1) for i in range(m)], axis)
@@ -146,7 +146,7 @@ def interpolated(r: Random, form) -> Case:
     spatial, corners = int(form.name[-2]), r.chance()
     weights = cubic_weights if 'cubic' in form.name else linear_weights
     x = image(r, r.pick([t for t in form.types['self'] if t != 'u8']), spatial, most=6)
-    size, value = [r.int(1, 9) for _ in range(spatial)], x.data.astype(np.float64)
+    size, value = [r.size(1, 9) for _ in range(spatial)], x.data.astype(np.float64)
     for axis, m in enumerate(size, 2):
         value = np.moveaxis(np.tensordot(weights(value.shape[axis], m, corners), value, (1, axis)), 0, axis)
     return Case([x, size, corners, *[0.0] * spatial, out_of(x, value)], {3 + spatial: Want(value, 4.0, loose=4)})
@@ -206,7 +206,7 @@ def grid_sampler(r: Random, form) -> Case:
     dtype = r.pick([t for t in form.types['input'] if t in ('f32', 'f64')])
     x = image(r, dtype, spatial, most=5)
     mode, padding, corners = r.int(0, 4 - spatial), r.int(0, 2), r.chance()
-    grid = r.tensor(dtype, (x.shape[0], *[r.int(1, 4) for _ in range(spatial)], spatial), -1.4, 1.4)
+    grid = r.tensor(dtype, (x.shape[0], *[r.size(1, 4) for _ in range(spatial)], spatial), -1.4, 1.4)
     planes = []
     for plane, where in zip(x.data.astype(np.float64), grid.data.astype(np.float64)):
         places = [unnormalise(where[..., spatial - 1 - i], n, corners) for i, n in enumerate(x.shape[2:])]
@@ -219,7 +219,7 @@ def grid_sampler(r: Random, form) -> Case:
 @TABLE.case('AffineGrid')
 def affine_grid(r: Random, form) -> Case:
     spatial, corners = r.int(2, 3), r.chance()
-    size = [r.int(1, 3), r.int(1, 3), *[r.int(1, 5) for _ in range(spatial)]]
+    size = [r.int(1, 3), r.int(1, 3), *[r.size(1, 5) for _ in range(spatial)]]
     theta = r.tensor(r.pick(form.types['theta']), (size[0], spatial, spatial + 1), -2, 2)
     lines = [np.linspace(-1, 1, n) * (1 if corners else (n - 1) / n) if n > 1 else np.zeros(1) for n in size[2:]]
     base = np.stack([*np.meshgrid(*lines, indexing='ij')[::-1], np.ones(size[2:])], axis=-1)

@@ -172,6 +172,10 @@ class Random:
     def int(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))
 
+    def size(self, low: int, high: int) -> int:
+        """Of a dimension."""
+        return self.int(low, high)
+
     def real(self, low: float, high: float) -> float:
         return float(np.float32(self.rng.uniform(low, high)))
 

@@ -1,9 +1,8 @@
 #include <cmath>
-#include <vector>
 
-#include "base/parallel.h"
 #include "ops/detect/detect.h"
 #include "ops/matmul/gemv.h"
+#include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
@@ -11,15 +10,15 @@ namespace {
 struct DeformBody {
   DeformArgs args;
   Shape x, weight, out;
+  PieceScratch<float> rows;  // what the taps of a group see, and the sums of the group
   GemvLoop gemv = BestGemv();
 
+  int64_t seen_count() const { return weight[1] * weight[2] * weight[3]; }
+
   void operator()(const Frame& frame) const {
-    const int64_t rows = out[0] * out[2];
-    ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> seen(static_cast<size_t>(weight[1] * weight[2] * weight[3]));
-      std::vector<float> sums(static_cast<size_t>(weight[0] / args.groups));
+    rows.For(frame, [&](int64_t begin, int64_t end, float* seen) {
       for (int64_t row = begin; row < end; ++row) {
-        for (int64_t j = 0; j < out[3]; ++j) Pixel(frame, row / out[2], row % out[2], j, seen, sums);
+        for (int64_t j = 0; j < out[3]; ++j) Pixel(frame, row / out[2], row % out[2], j, seen);
       }
     });
   }
@@ -28,26 +27,25 @@ struct DeformBody {
     return reinterpret_cast<const float*>(frame.at[operand.binding]);
   }
 
-  void Pixel(const Frame& frame, int64_t n, int64_t i, int64_t j, std::vector<float>& seen,
-             std::vector<float>& sums) const {
+  void Pixel(const Frame& frame, int64_t n, int64_t i, int64_t j, float* seen) const {
+    float* sums = seen + seen_count();
     const float* w = At(frame, args.weight);
     float* to = reinterpret_cast<float*>(frame.at[args.out.binding]);
     const int64_t per_group = weight[0] / args.groups, plane = out[2] * out[3];
     for (int64_t g = 0; g < args.groups; ++g) {
       Gather(frame, n, i, j, g, seen);
-      const auto taps = static_cast<int64_t>(seen.size());
-      gemv(w + g * per_group * taps, taps, seen.data(), taps, per_group, sums.data());
+      const int64_t taps = seen_count();
+      gemv(w + g * per_group * taps, taps, seen, taps, per_group, sums);
       for (int64_t k = 0; k < per_group; ++k) {
         const int64_t o = g * per_group + k;
         const float bias = args.bias.present() ? At(frame, args.bias)[o] : 0;
-        to[(n * out[1] + o) * plane + i * out[3] + j] = sums[static_cast<size_t>(k)] + bias;
+        to[(n * out[1] + o) * plane + i * out[3] + j] = sums[k] + bias;
       }
     }
   }
 
   // What the taps of one group see from one position.
-  void Gather(const Frame& frame, int64_t n, int64_t i, int64_t j, int64_t g,
-              std::vector<float>& seen) const {
+  void Gather(const Frame& frame, int64_t n, int64_t i, int64_t j, int64_t g, float* seen) const {
     const int64_t taps = weight[2] * weight[3], plane = out[2] * out[3], here = i * out[3] + j;
     const float* offset = At(frame, args.offset) + n * args.offset_groups * taps * 2 * plane + here;
     const float* mask =
@@ -64,7 +62,7 @@ struct DeformBody {
             static_cast<float>(j * args.strides[1] - args.before[1] + k % weight[3] * args.dilations[1]) +
             offset[(tap * 2 + 1) * plane];
         const float value = Sampled(image, y, at);
-        seen[static_cast<size_t>(c * taps + k)] = mask == nullptr ? value : value * mask[tap * plane];
+        seen[c * taps + k] = mask == nullptr ? value : value * mask[tap * plane];
       }
     }
   }
@@ -87,7 +85,8 @@ struct DeformBody {
 
 void PlanDeformConv(Plan& plan, const DeformArgs& args) {
   if (args.out.tensor->empty()) return;
-  DeformBody body{args, args.x.shape(), args.weight.shape(), args.out.shape()};
+  DeformBody body{args, args.x.shape(), args.weight.shape(), args.out.shape(), {}};
+  body.rows = {plan, body.out[0] * body.out[2], 1, body.seen_count() + body.weight[0] / args.groups};
   // Only bindings are used from here on; presence is told by a mark that outlives the tensors.
   static const Tensor there;
   for (Operand* operand : {&body.args.x, &body.args.weight, &body.args.offset, &body.args.bias,

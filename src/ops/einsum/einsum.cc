@@ -3,6 +3,7 @@
 #include "base/parallel.h"
 #include "ops/layout/checks.h"
 #include "ops/pipeline.h"
+#include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
@@ -14,23 +15,22 @@ struct SumBody {
   std::vector<int64_t> counts, offsets;  // of the operands: elements, bytes to the first one
   std::vector<int> bindings;             // of the operands, then of the result
   int64_t results, out_offset;
+  std::vector<Scratch<T>> parts;  // of the operands, then of the result
 
   void operator()(const Frame& frame) const {
-    std::vector<std::vector<T>> values;
     for (size_t i = 0; i < counts.size(); ++i) {
-      values.emplace_back(static_cast<size_t>(counts[i]));
-      tensor::Convert(compute, values[i].data(), type, frame.at[bindings[i]] + offsets[i], counts[i]);
+      tensor::Convert(compute, parts[i].At(frame), type, frame.at[bindings[i]] + offsets[i], counts[i]);
     }
-    std::vector<T> out(static_cast<size_t>(results));
+    T* out = parts.back().At(frame);
     ParallelFor(results, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[static_cast<size_t>(i)] = Element(values, i);
+      for (int64_t i = begin; i < end; ++i) out[i] = Element(frame, i);
     });
-    tensor::Convert(type, frame.at[bindings.back()] + out_offset, compute, out.data(), results);
+    tensor::Convert(type, frame.at[bindings.back()] + out_offset, compute, out, results);
   }
 
-  T Element(const std::vector<std::vector<T>>& values, int64_t place) const {
+  T Element(const Frame& frame, int64_t place) const {
     std::vector<const T*> at;
-    for (const auto& operand : values) at.push_back(operand.data());
+    for (size_t i = 0; i < counts.size(); ++i) at.push_back(parts[i].At(frame));
     for (int label = sum.result_labels - 1; label >= 0; --label) {
       auto l = static_cast<size_t>(label);
       int64_t i = place % sum.sizes[l];
@@ -68,9 +68,11 @@ void PlanIn(Plan& plan, DType compute, const OperandList& operands, const Labell
     body.counts.push_back(operand.tensor->count());
     body.offsets.push_back(operand.tensor->offset * bytes);
     body.bindings.push_back(operand.binding);
+    body.parts.emplace_back(plan, operand.tensor->count());
   }
   body.bindings.push_back(out.binding);
   body.results = out.tensor->count();
+  body.parts.emplace_back(plan, body.results);
   body.out_offset = out.tensor->offset * bytes;
   int64_t products = 1;
   for (int64_t size : sum.sizes) products *= size;

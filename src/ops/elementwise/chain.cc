@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/parallel.h"
 #include "ops/loop_nest.h"
+#include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
@@ -22,15 +22,12 @@ struct ChainBody {
   std::shared_ptr<const Chain> chain;
   int x, out;
   int64_t rows, row, together;
+  PieceScratch<float> blocks;  // what one step leaves to the next
 
   void operator()(const Frame& frame) const {
-    const int64_t blocks = (rows + together - 1) / together;
-    ParallelFor(blocks, std::max<int64_t>(1, LoopNest::kGrain / (together * row)),
-                [&](int64_t begin, int64_t end) {
-                  auto buffer = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(together * row));
-                  for (int64_t block = begin; block < end; ++block)
-                    Block(frame, block, reinterpret_cast<char*>(buffer.get()));
-                });
+    blocks.For(frame, [&](int64_t begin, int64_t end, float* buffer) {
+      for (int64_t block = begin; block < end; ++block) Block(frame, block, reinterpret_cast<char*>(buffer));
+    });
   }
 
   void Block(const Frame& frame, int64_t block, char* buffer) const {
@@ -69,8 +66,15 @@ void PlanChain(Plan& plan, const ChainArgs& args, std::vector<PlanRef> whole, st
   }
   const int64_t count = args.rows * args.row;
   plan.SetCost(50 + static_cast<uint64_t>(count) / 4 * args.steps.size());
-  plan.SetBody(ChainBody{chain, args.x.binding, args.out.binding, args.rows, args.row,
-                         ChainBlockRows(args.rows, args.row)});
+  const int64_t together = ChainBlockRows(args.rows, args.row), block = together * args.row;
+  const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / block);
+  plan.SetBody(ChainBody{chain,
+                         args.x.binding,
+                         args.out.binding,
+                         args.rows,
+                         args.row,
+                         together,
+                         {plan, (args.rows + together - 1) / together, grain, block}});
 }
 
 }  // namespace belay::ops

@@ -7,6 +7,7 @@
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -42,22 +43,21 @@ struct RotaryBody {
   int bindings[kOperands];
   Lane lanes[kOperands];  // along a row
   int64_t size;
+  PieceScratch<float> row;  // of each operand
   std::vector<Turn> turns;
 
   void operator()(const Frame& frame) const {
     char* base[kOperands];
     for (int k = 0; k < kOperands; ++k) base[k] = frame.at[bindings[k]] + rows.offset(k);
-    rows.WalkAll(
-        base,
-        [this](char** at, int64_t n) {
-          std::vector<float> buffer(static_cast<size_t>(size * kOperands));
-          for (int64_t i = 0; i < n; ++i) {
-            Row({at[0] + i * rows.step(0), at[1] + i * rows.step(1), at[2] + i * rows.step(2),
-                 at[3] + i * rows.step(3)},
-                buffer.data());
-          }
-        },
-        [] {});
+    row.For(frame, [&](int64_t begin, int64_t end, float* buffer) {
+      rows.Walk(base, begin, end, [&](char** at, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          Row({at[0] + i * rows.step(0), at[1] + i * rows.step(1), at[2] + i * rows.step(2),
+               at[3] + i * rows.step(3)},
+              buffer);
+        }
+      });
+    });
   }
 
   struct RowAt {
@@ -126,6 +126,7 @@ void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand&
   body.size = x.shape().back(0);
   body.rows = LoopNest(heads[0].shape,
                        {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}, Operand{&heads[3]}});
+  body.row = {plan, body.rows.count(), LoopNest::kGrain, body.size * RotaryBody::kOperands};
   for (int64_t i = 0; i < body.size; ++i) body.turns.push_back(TurnOf(static_cast<Mode>(mode), i, body.size));
   if (IsSameView(x, out)) plan.MayLieOn(x.binding);  // a row is read before it is written
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);

@@ -2,7 +2,8 @@
 #include "ops/index/indices.h"
 
 #include <algorithm>
-#include <memory>
+#include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -22,6 +23,7 @@ namespace {
 // many in f64.
 struct EmbeddingGradBody {
   Indices indices;
+  Scratch<int64_t> first_of, next_of, members_of;
   std::vector<int64_t> rows;  // byte offsets of the gradient's
   int64_t table_rows, width, padding;
   bool by_frequency;
@@ -30,12 +32,12 @@ struct EmbeddingGradBody {
   int bindings[3];  // out, grad, indices
 
   struct Order {
-    std::vector<int64_t> first;  // of each row of the table, in `members`; and the end
-    std::vector<int64_t> members;
+    int64_t* first;  // of each row of the table, in `members`; and the end
+    int64_t* members;
   };
 
   void operator()(const Frame& frame) const {
-    const Order order = Sorted(indices.Read(frame.at[bindings[2]]));
+    const Order order = Sorted(frame);
     const int64_t grain = std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(width, 1));
     ParallelFor(table_rows, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) Row(frame, order, row);
@@ -43,27 +45,27 @@ struct EmbeddingGradBody {
   }
 
   // By counting.
-  Order Sorted(const std::vector<int64_t>& chosen) const {
-    Order order{std::vector<int64_t>(static_cast<size_t>(table_rows) + 1),
-                std::vector<int64_t>(chosen.size())};
+  Order Sorted(const Frame& frame) const {
+    const std::span<const int64_t> chosen = indices.Read(frame, bindings[2]);
+    const Order order{first_of.At(frame), members_of.At(frame)};
+    std::fill_n(order.first, table_rows + 1, int64_t{0});
     for (int64_t index : chosen) {
       if (index < 0 || index >= table_rows) {
         Fail(kIndexFault, "op-index-range", "index {} is beyond a dimension of {} elements", index,
              table_rows);
       }
-      ++order.first[static_cast<size_t>(index) + 1];
+      ++order.first[index + 1];
     }
-    for (size_t row = 1; row < order.first.size(); ++row) order.first[row] += order.first[row - 1];
-    std::vector<int64_t> next = order.first;
-    for (size_t i = 0; i < chosen.size(); ++i) {
-      order.members[static_cast<size_t>(next[static_cast<size_t>(chosen[i])]++)] = static_cast<int64_t>(i);
-    }
+    for (int64_t row = 0; row < table_rows; ++row) order.first[row + 1] += order.first[row];
+    int64_t* next = next_of.At(frame);
+    std::copy_n(order.first, table_rows, next);
+    for (size_t i = 0; i < chosen.size(); ++i) order.members[next[chosen[i]]++] = static_cast<int64_t>(i);
     return order;
   }
 
   void Row(const Frame& frame, const Order& order, int64_t row) const {
-    const int64_t first = order.first[static_cast<size_t>(row)];
-    const int64_t count = row == padding ? 0 : order.first[static_cast<size_t>(row) + 1] - first;
+    const int64_t first = order.first[row];
+    const int64_t count = row == padding ? 0 : order.first[row + 1] - first;
     const char* grad = frame.at[bindings[1]] + grad_offset;
     char* out = frame.at[bindings[0]] + out_offset + row * out_row;
     const Lane from(type, type, grad_step), to(out_type, DType::kF32, out_step);
@@ -76,7 +78,7 @@ struct EmbeddingGradBody {
       std::fill_n(sum, n, 0.0f);
       if (count > kMany) std::fill_n(total, n, 0.0);
       for (int64_t k = 0; k < count; ++k) {
-        const int64_t at = rows[static_cast<size_t>(order.members[static_cast<size_t>(first + k)])];
+        const int64_t at = rows[static_cast<size_t>(order.members[first + k])];
         const auto* x = static_cast<const float*>(from.Load(block, grad + at + c * grad_step, n));
         if (count > kMany) {
           for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(x[i]);
@@ -111,7 +113,10 @@ void EmbeddingDenseBackward(Plan& plan, DType, const Operand& grad, const Operan
   CheckShape(out, {numWeights, shape[leading]});
   if (out.tensor->empty()) return;
   plan.SetCost(500 + static_cast<uint64_t>(out.tensor->count() + grad.tensor->count()));
-  plan.SetBody(EmbeddingGradBody{Indices(*indices.tensor),
+  plan.SetBody(EmbeddingGradBody{Indices(plan, *indices.tensor),
+                                 {plan, numWeights + 1},
+                                 {plan, numWeights},
+                                 {plan, indices.tensor->count()},
                                  OffsetsOf(*grad.tensor, 0, leading),
                                  numWeights,
                                  shape[leading],

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <vector>
+#include <span>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "ops/image/row_loops.h"
+#include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
@@ -19,10 +19,12 @@ struct Strides4 {
 // The channels of a row of an image, each by itself.
 class PixelRow {
  public:
-  PixelRow(const ImageSource& source, int64_t channels, int64_t width)
-      : source_(source), wide_(channels == 4), width_(width), values_(static_cast<size_t>(4 * width)) {}
+  static constexpr int64_t kMostChannels = 4;
 
-  int32_t* channel(int64_t i) { return values_.data() + i * width_; }
+  PixelRow(const ImageSource& source, int64_t channels, int64_t width, int32_t* values)
+      : source_(source), wide_(channels == 4), width_(width), values_(values) {}
+
+  int32_t* channel(int64_t i) { return values_ + i * width_; }
 
   // From (x, y) on, `count` pixels.
   void Read(const uint8_t* image, int64_t x, int64_t y, int64_t count) {
@@ -67,7 +69,7 @@ class PixelRow {
   const ImageSource& source_;
   bool wide_;
   int64_t width_;
-  std::vector<int32_t> values_;
+  int32_t* values_;
 };
 
 struct PreprocessBody {
@@ -77,27 +79,31 @@ struct PreprocessBody {
   Strides4 strides;
   int64_t images_bytes, params_bytes;
   int images, params, out;
+  PieceScratch<int32_t> rows;
+  Scratch<ImageRegion> regions_of;
 
   void operator()(const Frame& frame) const {
-    std::vector<ImageRegion> regions;
+    std::span<ImageRegion> regions;
     ImageSource from = source;
-    if (params >= 0) from = ReadBatch(frame.at[params], regions);
+    if (params >= 0) {
+      regions = {regions_of.At(frame), static_cast<size_t>(count)};
+      from = ReadBatch(frame.at[params], regions);
+    }
     const auto* bytes = reinterpret_cast<const uint8_t*>(frame.at[images]);
     auto* to = reinterpret_cast<float*>(frame.at[out]);
     int64_t size = ImageBytes(from.format, from.h, from.w);
-    ParallelFor(count * h, std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(w, 1)),
-                [&](int64_t begin, int64_t end) {
-                  PixelRow pixels(from, channels, w);
-                  for (int64_t row = begin; row < end; ++row) {
-                    int64_t n = row / h, y = row % h;
-                    const ImageRegion& where = regions.empty() ? region : regions[static_cast<size_t>(n)];
-                    Row(from, where, bytes + n * size, y, pixels, to + n * strides.n + y * strides.h);
-                  }
-                });
+    rows.For(frame, [&](int64_t begin, int64_t end, int32_t* values) {
+      PixelRow pixels(from, channels, w, values);
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t n = row / h, y = row % h;
+        const ImageRegion& where = regions.empty() ? region : regions[static_cast<size_t>(n)];
+        Row(from, where, bytes + n * size, y, pixels, to + n * strides.n + y * strides.h);
+      }
+    });
   }
 
   // The bytes come from the program, which may not have set them, and may lie anywhere.
-  ImageSource ReadBatch(const char* bytes_of_batch, std::vector<ImageRegion>& regions) const {
+  ImageSource ReadBatch(const char* bytes_of_batch, std::span<ImageRegion> regions) const {
     ImageBatch batch;
     std::memcpy(&batch, bytes_of_batch, sizeof batch);
     if (batch.magic != kImageBatchMagic || batch.count != static_cast<uint64_t>(count) ||
@@ -105,9 +111,7 @@ struct PreprocessBody {
       Fail(145014, "aipp-not-set",
            "the parameters of dynamic AIPP were not set; call aclmdlSetInputAIPP before the execution");
     }
-    regions.resize(batch.count);
-    std::memcpy(regions.data(), bytes_of_batch + offsetof(ImageBatch, region),
-                regions.size() * sizeof(ImageRegion));
+    std::memcpy(regions.data(), bytes_of_batch + offsetof(ImageBatch, region), regions.size_bytes());
     for (const ImageRegion& where : regions) {
       if (auto reason = WhyNot(batch.source, where, channels, h, w))
         Fail(145000, "aipp-image", "{}", *reason);
@@ -221,7 +225,12 @@ void PlanPreprocess(Plan& plan, const ImageArgs& args) {
                       .params_bytes = args.params.present() ? args.params.tensor->count() : 0,
                       .images = args.images.binding,
                       .params = args.params.present() ? args.params.binding : -1,
-                      .out = args.out.binding};
+                      .out = args.out.binding,
+                      .rows = {},
+                      .regions_of = {}};
+  const int64_t grain = std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(body.w, 1));
+  body.rows = {plan, body.count * body.h, grain, PixelRow::kMostChannels * body.w};
+  if (body.params >= 0) body.regions_of = {plan, body.count};
   plan.SetCost(static_cast<uint64_t>(out.count()) * 3);
   plan.SetBody(body);
 }

@@ -31,7 +31,7 @@ struct GatherBody {
   int bindings[3];  // out, self, index
 
   void operator()(const Frame& frame) const {
-    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    const std::span<int64_t> places = index.Places(frame, bindings[2], size);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
     auto each = static_cast<int64_t>(index_out.size());
@@ -60,7 +60,7 @@ struct GatherElementsBody {
   int bindings[3];
 
   void operator()(const Frame& frame) const {
-    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    const std::span<int64_t> places = index.Places(frame, bindings[2], size);
     char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
                      frame.at[bindings[1]] + nest.offset(2)};
     nest.WalkAll(
@@ -87,7 +87,7 @@ struct GatherNdBody {
   int bindings[3];
 
   void operator()(const Frame& frame) const {
-    std::vector<int64_t> numbers = index.Read(frame.at[bindings[2]]);
+    const std::span<int64_t> numbers = index.Read(frame, bindings[2]);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
     for (size_t row = 0; row < row_out.size(); ++row) {
@@ -139,7 +139,7 @@ void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const 
   if (to.empty()) return;
   int behind = dim + index.tensor->shape.rank() - batch_dims;
   GatherBody body;
-  body.index = Indices(*index.tensor);
+  body.index = Indices(plan, *index.tensor);
   body.outer_out = OffsetsOf(to, 0, dim);
   body.outer_in = OffsetsOf(from, 0, dim);
   body.index_out = OffsetsOf(to, dim, behind);
@@ -176,7 +176,7 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
   CheckShape(out, wanted);
   if (to.empty()) return;
   GatherNdBody body;
-  body.index = Indices(*index.tensor);
+  body.index = Indices(plan, *index.tensor);
   body.depth = depth;
   body.batch_in = OffsetsOf(from, 0, batch_dims);
   body.row_out = OffsetsOf(to, 0, names.rank() - 1);
@@ -253,7 +253,7 @@ void Gather(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& 
   from.shape = index.tensor->shape;
   if (!scalar) from.strides[axis] = 0;
   Tensor places = PackedPlaces(from.shape);
-  body.index = Indices(*index.tensor);
+  body.index = Indices(plan, *index.tensor);
   body.nest = LoopNest(from.shape, {Operand{&places}, out, Operand{&from}});
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;

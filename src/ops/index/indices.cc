@@ -12,16 +12,17 @@ int64_t CheckedPlace(int64_t index, int64_t size) {
   Fail(kIndexFault, "op-index-range", "index {} is beyond a dimension of {} elements", index, size);
 }
 
-Indices::Indices(const Tensor& tensor) : copy_(PackedPlaces(tensor.shape), tensor) {}
+Indices::Indices(Plan& plan, const Tensor& tensor)
+    : copy_(PackedPlaces(tensor.shape), tensor), values_(plan, copy_.count()) {}
 
-std::vector<int64_t> Indices::Read(const char* address) const {
-  std::vector<int64_t> values(static_cast<size_t>(count()));
-  copy_.Run(reinterpret_cast<char*>(values.data()), address);
+std::span<int64_t> Indices::Read(const Frame& frame, int binding) const {
+  const std::span<int64_t> values(values_.At(frame), static_cast<size_t>(count()));
+  copy_.Run(reinterpret_cast<char*>(values.data()), frame.at[binding]);
   return values;
 }
 
-std::vector<int64_t> Indices::Places(const char* address, int64_t size) const {
-  std::vector<int64_t> values = Read(address);
+std::span<int64_t> Indices::Places(const Frame& frame, int binding, int64_t size) const {
+  const std::span<int64_t> values = Read(frame, binding);
   for (int64_t& value : values) value = CheckedPlace(value, size);
   return values;
 }

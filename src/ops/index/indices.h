@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ops/layout/strided_copy.h"
 #include "ops/schema.h"
+#include "ops/scratch.h"
 
 namespace belay::ops {
 
@@ -17,16 +19,17 @@ int64_t CheckedPlace(int64_t index, int64_t size);
 class Indices {
  public:
   Indices() = default;
-  explicit Indices(const Tensor& tensor);
+  Indices(Plan& plan, const Tensor& tensor);
 
   int64_t count() const { return copy_.count(); }
   // The numbers as they are, row by row.
-  std::vector<int64_t> Read(const char* address) const;
+  std::span<int64_t> Read(const Frame& frame, int binding) const;
   // Places in a dimension of `size` elements.
-  std::vector<int64_t> Places(const char* address, int64_t size) const;
+  std::span<int64_t> Places(const Frame& frame, int binding, int64_t size) const;
 
  private:
   StridedCopy copy_;
+  Scratch<int64_t> values_;
 };
 
 // A packed tensor of i64, to be walked together with others in row-major order.

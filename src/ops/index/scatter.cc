@@ -50,7 +50,7 @@ struct ScatterElementsBody {
   int bindings[3];
 
   void operator()(const Frame& frame) const {
-    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    const std::span<int64_t> places = index.Places(frame, bindings[2], size);
     start.Run(frame);
     char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
                      frame.at[bindings[1]] + nest.offset(2)};
@@ -74,7 +74,7 @@ struct ScatterNdBody {
   int bindings[3];
 
   void operator()(const Frame& frame) const {
-    std::vector<int64_t> numbers = index.Read(frame.at[bindings[2]]);
+    const std::span<int64_t> numbers = index.Read(frame, bindings[2]);
     auto each = static_cast<size_t>(depth);
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = CheckedPlace(numbers[i], sizes[i % each]);
     start.Run(frame);
@@ -98,7 +98,7 @@ struct ScatterRowsBody {
   int bindings[3];
 
   void operator()(const Frame& frame) const {
-    std::vector<int64_t> places = index.Places(frame.at[bindings[2]], size);
+    const std::span<int64_t> places = index.Places(frame, bindings[2], size);
     start.Run(frame);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
@@ -119,7 +119,7 @@ struct OneHotBody {
   int bindings[4];  // out, index, on, off
 
   void operator()(const Frame& frame) const {
-    std::vector<int64_t> places = index.Read(frame.at[bindings[1]]);
+    const std::span<int64_t> places = index.Read(frame, bindings[1]);
     const char* on = frame.at[bindings[2]] + value_offsets[0];
     const char* off = frame.at[bindings[3]] + value_offsets[1];
     char* base[2] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1)};
@@ -169,7 +169,7 @@ void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Ope
   if (!scalar) to.strides[axis] = 0;
   to.shape = from.shape = shape;
   Tensor places = PackedPlaces(shape);
-  body.index = Indices(*index.tensor);
+  body.index = Indices(plan, *index.tensor);
   body.nest = LoopNest(shape, {Operand{&places}, Operand{&to}, Operand{&from}});
   body.combine = Combiner(to.dtype, how, bytes, bytes);
   body.bindings[0] = out.binding;
@@ -196,7 +196,7 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
   CheckShape(updates, wanted);
   ScatterNdBody body;
   body.start = Start(out, self);
-  body.index = Indices(*index.tensor);
+  body.index = Indices(plan, *index.tensor);
   body.depth = depth;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
   for (int d = 0; d < behind; ++d) {
@@ -227,7 +227,7 @@ void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand
   CheckShape(source, wanted);
   ScatterRowsBody body;
   body.start = Start(out, self);
-  body.index = Indices(*index.tensor);
+  body.index = Indices(plan, *index.tensor);
   body.outer_out = OffsetsOf(to, 0, axis);
   body.outer_in = OffsetsOf(from, 0, axis);
   int rank = to.shape.rank();
@@ -261,7 +261,7 @@ void PlanOneHot(Plan& plan, const Operand& index, int axis, const Operand& on, c
   CheckLength("each value", on.tensor->count() + off.tensor->count(), 2);
   if (to.empty()) return;
   OneHotBody body;
-  body.index = Indices(*index.tensor);
+  body.index = Indices(plan, *index.tensor);
   Tensor places = PackedPlaces(rest.shape);
   body.nest = LoopNest(rest.shape, {Operand{&places}, Operand{&rest}});
   body.bytes = static_cast<int64_t>(BytesOf(to.dtype));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
 #include "ops/layout/checks.h"
+#include "ops/scratch.h"
 #include "tensor/convert.h"
 
 namespace belay::ops {
@@ -12,27 +12,25 @@ namespace {
 struct ColumnsBody {
   std::vector<PatchAxis> axes;
   std::vector<int64_t> places;  // of block * patches: an element of the image, or -1
-  int64_t images, image_size, columns;
+  int64_t image_size, columns;
+  PieceScratch<double> images;  // an image in f64, as a large kernel adds very many to one; its columns
   int64_t offsets[2];
   DType type;
   int bindings[2];
 
   template <class T>
-  void Add(DType compute, char* out, const char* in) const {
+  void Add(DType compute, const Frame& frame, char* out, const char* in) const {
     auto bytes = static_cast<int64_t>(BytesOf(type));
-    ParallelFor(images, 1, [&](int64_t begin, int64_t end) {
-      // In f64: a large kernel adds very many elements to one.
-      std::vector<double> image(static_cast<size_t>(image_size));
-      std::vector<T> column(static_cast<size_t>(columns));
+    images.For(frame, [&](int64_t begin, int64_t end, double* image) {
+      auto* column = reinterpret_cast<T*>(image + image_size);
       for (int64_t i = begin; i < end; ++i) {
-        std::fill(image.begin(), image.end(), 0.0);
-        tensor::Convert(compute, column.data(), type, in + i * columns * bytes, columns);
+        std::fill_n(image, image_size, 0.0);
+        tensor::Convert(compute, column, type, in + i * columns * bytes, columns);
         for (int64_t k = 0; k < columns; ++k) {
           int64_t place = places[static_cast<size_t>(k)];
-          if (place >= 0)
-            image[static_cast<size_t>(place)] += static_cast<double>(column[static_cast<size_t>(k)]);
+          if (place >= 0) image[place] += static_cast<double>(column[k]);
         }
-        tensor::Convert(type, out + i * image_size * bytes, DType::kF64, image.data(), image_size);
+        tensor::Convert(type, out + i * image_size * bytes, DType::kF64, image, image_size);
       }
     });
   }
@@ -41,9 +39,9 @@ struct ColumnsBody {
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
     if (type == DType::kF64) {
-      Add<double>(DType::kF64, out, in);
+      Add<double>(DType::kF64, frame, out, in);
     } else {
-      Add<float>(DType::kF32, out, in);
+      Add<float>(DType::kF32, frame, out, in);
     }
   }
 };
@@ -82,8 +80,9 @@ void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
     for (int64_t p = 0; p < patches; ++p) body.places.push_back(PlaceOf(axes, b, p));
   }
   body.columns = blocks * patches;
-  body.images = out.tensor->count() / body.image_size;
   body.type = out.dtype();
+  body.images = {plan, out.tensor->count() / body.image_size, 1,
+                 body.image_size + (body.type == DType::kF64 ? body.columns : (body.columns + 1) / 2)};
   auto bytes = static_cast<int64_t>(BytesOf(body.type));
   body.offsets[0] = out.tensor->offset * bytes;
   body.offsets[1] = self.tensor->offset * bytes;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "base/error.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -27,13 +27,13 @@ void Subtract(double* row, const double* other, double factor, int64_t k, int64_
   for (int64_t j = k; j < columns; ++j) row[j] -= factor * other[j];
 }
 
-// Elimination above and below the diagonal of the matrix with the identity beside it.
-void Invert(const double* x, double* out, int64_t m) {
+// Elimination above and below the diagonal of the matrix with the identity beside it, for which there is room
+// in a.
+void Invert(const double* x, double* out, double* a, int64_t m) {
   const int64_t columns = 2 * m;
-  std::vector<double> both(static_cast<size_t>(m * columns));
-  double* a = both.data();
   for (int64_t i = 0; i < m; ++i) {
     std::copy_n(x + i * m, m, a + i * columns);
+    std::fill_n(a + i * columns + m, m, 0.0);
     a[i * columns + m + i] = 1;
   }
   for (int64_t k = 0; k < m; ++k) {
@@ -61,10 +61,10 @@ double Triangulate(double* a, int64_t m) {
   return sign;
 }
 
-double Determinant(std::vector<double>& a, int64_t m) {
-  double product = Triangulate(a.data(), m);
+double Determinant(double* a, int64_t m) {
+  double product = Triangulate(a, m);
   for (int64_t k = 0; k < m; ++k) {
-    const double pivot = a[static_cast<size_t>(k * m + k)];
+    const double pivot = a[k * m + k];
     if (pivot == 0) return 0;
     product *= pivot;
   }
@@ -74,14 +74,15 @@ double Determinant(std::vector<double>& a, int64_t m) {
 struct DeterminantBody {
   int x, out;
   int64_t count, m;
+  Scratch<double> matrix;
 
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const float*>(frame.at[x]);
     auto* to = reinterpret_cast<float*>(frame.at[out]);
-    std::vector<double> matrix;
+    double* a = matrix.At(frame);
     for (int64_t i = 0; i < count; ++i, from += m * m) {
-      matrix.assign(from, from + m * m);
-      to[i] = static_cast<float>(Determinant(matrix, m));
+      std::copy_n(from, m * m, a);
+      to[i] = static_cast<float>(Determinant(a, m));
     }
   }
 };
@@ -89,27 +90,30 @@ struct DeterminantBody {
 struct InverseBody {
   int x, out;
   int64_t count, m;
+  Scratch<double> both;
 
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const double*>(frame.at[x]);
     auto* to = reinterpret_cast<double*>(frame.at[out]);
-    for (int64_t i = 0; i < count; ++i) Invert(from + i * m * m, to + i * m * m, m);
+    for (int64_t i = 0; i < count; ++i) Invert(from + i * m * m, to + i * m * m, both.At(frame), m);
   }
 };
 
 struct LogDeterminantBody {
   int x, sign, logarithm;
   int64_t count, m;
+  Scratch<double> matrix;
 
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const double*>(frame.at[x]);
     for (int64_t i = 0; i < count; ++i) {
-      std::vector<double> a(from + i * m * m, from + (i + 1) * m * m);
+      double* a = matrix.At(frame);
+      std::copy_n(from + i * m * m, m * m, a);
       double& of_sign = reinterpret_cast<double*>(frame.at[sign])[i];
       double& of_size = reinterpret_cast<double*>(frame.at[logarithm])[i];
-      of_sign = Triangulate(a.data(), m), of_size = 0;
+      of_sign = Triangulate(a, m), of_size = 0;
       for (int64_t k = 0; k < m; ++k) {
-        const double pivot = a[static_cast<size_t>(k * m + k)];
+        const double pivot = a[k * m + k];
         of_sign *= static_cast<double>((pivot > 0) - (pivot < 0));
         of_size += std::log(std::fabs(pivot));
         if (pivot == 0) break;
@@ -155,16 +159,21 @@ int64_t MatricesIn(const Shape& shape) {
 
 void PlanDeterminant(Plan& plan, const Operand& x, const Operand& out) {
   if (out.tensor->empty()) return;
-  plan.SetBody(DeterminantBody{x.binding, out.binding, out.tensor->count(), x.shape().back(0)});
+  const int64_t m = x.shape().back(0);
+  plan.SetBody(DeterminantBody{x.binding, out.binding, out.tensor->count(), m, {plan, m * m}});
 }
 
 void PlanInverse(Plan& plan, const Operand& x, const Operand& out) {
-  plan.SetBody(InverseBody{x.binding, out.binding, MatricesIn(x.shape()), x.shape().back(0)});
+  if (out.tensor->empty()) return;
+  const int64_t m = x.shape().back(0);
+  plan.SetBody(InverseBody{x.binding, out.binding, MatricesIn(x.shape()), m, {plan, 2 * m * m}});
 }
 
 void PlanLogDeterminant(Plan& plan, const Operand& x, const Operand& sign, const Operand& logarithm) {
-  plan.SetBody(LogDeterminantBody{x.binding, sign.binding, logarithm.binding, MatricesIn(x.shape()),
-                                  x.shape().back(0)});
+  if (sign.tensor->empty()) return;
+  const int64_t m = x.shape().back(0);
+  plan.SetBody(LogDeterminantBody{
+      x.binding, sign.binding, logarithm.binding, MatricesIn(x.shape()), m, {plan, m * m}});
 }
 
 void PlanPairDistances(Plan& plan, const Operand& x, double p, const Operand& out) {

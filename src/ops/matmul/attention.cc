@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "ops/matmul/gemm.h"
 #include "ops/norm/softmax_loops.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -35,16 +36,15 @@ struct AttentionBody {
   Matrices query, key, value, mask, out;
   int64_t batches, inner;  // all of them, and those of the second dimension
   int64_t m, n, d, v;
-  int64_t rows, blocks;  // of a block of rows, which is computed at once; how many a batch has
-  int64_t grain;
+  int64_t rows, blocks;       // of a block of rows, which is computed at once; how many a batch has
+  PieceScratch<float> parts;  // the rows of a block scaled, their scores and the sums of those
   float scale;
   GemmFunction multiply;
   const SoftmaxLoops<float>* loops;
 
   void operator()(const Frame& frame) const {
-    ParallelFor(batches * blocks, grain, [&](int64_t begin, int64_t end) {
-      auto buffer = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows * (d + n + 1)));
-      for (int64_t part = begin; part < end; ++part) Block(frame, part, buffer.get());
+    parts.For(frame, [&](int64_t begin, int64_t end, float* buffer) {
+      for (int64_t part = begin; part < end; ++part) Block(frame, part, buffer);
     });
   }
 
@@ -98,14 +98,15 @@ struct AttentionBody {
 
   // Blocks whose scores stay in the cache, of enough rows for fast products, and enough of them for the
   // cores.
-  void Divide() {
+  void Divide(Plan& plan) {
     constexpr int64_t kScores = 32 * 1024, kLeastRows = 32;
     const int64_t width = ParallelWidth(), each = (width + batches - 1) / batches;
     rows = std::min(m, std::max({kLeastRows, kScores / n}));
     if (m / each >= kLeastRows) rows = std::min(rows, (m + each - 1) / each);
     blocks = (m + rows - 1) / rows;
     constexpr int64_t kWorthSplitting = 2'000'000;  // multiplications
-    grain = std::max<int64_t>(1, kWorthSplitting / (rows * n * (d + v)));
+    const int64_t grain = std::max<int64_t>(1, kWorthSplitting / (rows * n * (d + v)));
+    parts = {plan, batches * blocks, grain, rows * (d + n + 1)};
   }
 };
 
@@ -123,7 +124,7 @@ void PlanAttention(Plan& plan, const AttentionArgs& args) {
   body.scale = args.scale;
   body.multiply = BestGemm().run;
   body.loops = &BestSoftmaxLoopsF32();
-  body.Divide();
+  body.Divide(plan);
   const int64_t products = body.batches * body.m * body.n * (body.d + body.v);
   plan.SetCost(1000 + static_cast<uint64_t>(products) / 64);
   plan.SetBody(body);

@@ -73,6 +73,7 @@ struct InferAttentionBody {
   MaskBody mask;
   FloatCopy out;
   int64_t at[kParts];  // bytes
+  int64_t inner_at;    // the members' own workspace
   std::shared_ptr<const std::vector<std::unique_ptr<Plan>>> members;
 
   void operator()(const Frame& frame) const {
@@ -80,7 +81,7 @@ struct InferAttentionBody {
     for (int i = 0; i < kParts; ++i) parts[i] = frame.workspace + at[i];
     for (int i = kQuery; i <= kValue; ++i) copies[i].Load(reinterpret_cast<float*>(parts[i]), frame);
     if (mask.present()) mask.Make(reinterpret_cast<float*>(parts[kMask]), frame);
-    for (const auto& member : *members) member->Run({parts, nullptr});
+    for (const auto& member : *members) member->Run({parts, frame.workspace + inner_at});
     out.Store(frame, reinterpret_cast<const float*>(parts[kOut]));
   }
 };
@@ -285,7 +286,10 @@ void FusedInferAttentionScore(Plan& plan, DType, const Operand& query, const Ope
   }
   uint64_t cost = 1000;
   body.members = PlanMembers(all, body.mask.present(), &cost);
-  plan.SetWorkspace(static_cast<uint64_t>(used));
+  body.inner_at = used;
+  uint64_t inner = 0;  // they have it one after another
+  for (const auto& member : *body.members) inner = std::max(inner, member->workspace_bytes());
+  plan.SetWorkspace(static_cast<uint64_t>(used) + inner);
   plan.SetCost(cost + static_cast<uint64_t>(used));
   plan.SetBody(body);
 }

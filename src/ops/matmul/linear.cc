@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <vector>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -48,13 +47,17 @@ struct VectorBody {
     const float* added = bias != nullptr ? bias.get() : bound(bound_bias);
     const float* rest = bound(residual);
     ParallelFor(n, std::max<int64_t>(16, 64 * 1024 / k), [&](int64_t begin, int64_t end) {
-      std::vector<float> sums(static_cast<size_t>(end - begin));
-      loop(weight.get() + begin * k, k, from, k, end - begin, sums.data());
-      for (int64_t i = begin; i < end; ++i) {
-        double sum = sums[static_cast<size_t>(i - begin)];
-        if (added != nullptr) sum += added[i];
-        if (rest != nullptr) sum += rest[i];
-        to[i] = static_cast<float>(Activate(activation, sum));
+      constexpr int64_t kTogether = 512;
+      float sums[kTogether];
+      for (int64_t first = begin; first < end; first += kTogether) {
+        const int64_t count = std::min(kTogether, end - first);
+        loop(weight.get() + first * k, k, from, k, count, sums);
+        for (int64_t i = 0; i < count; ++i) {
+          double sum = sums[i];
+          if (added != nullptr) sum += added[first + i];
+          if (rest != nullptr) sum += rest[first + i];
+          to[first + i] = static_cast<float>(Activate(activation, sum));
+        }
       }
     });
   }

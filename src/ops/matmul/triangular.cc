@@ -1,10 +1,9 @@
 // Triangular systems of equations, by substitution in f64.
-#include <vector>
-
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/loop_nest.h"
+#include "ops/scratch.h"
 #include "ops/sequence.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -37,39 +36,38 @@ struct SolveBody {
   int bindings[kOperands];
   MatrixAt matrices[kOperands];
   int64_t n, columns;
+  PieceScratch<double> column;  // of the solution
   DType type;
   bool lower, transpose, unit;  // lower: of the matrix that counts, which may be the transpose
 
   void operator()(const Frame& frame) const {
     char* base[kOperands];
     for (int k = 0; k < kOperands; ++k) base[k] = frame.at[bindings[k]] + batches.offset(k);
-    batches.WalkAll(
-        base,
-        [this](char** at, int64_t count) {
-          for (int64_t i = 0; i < count; ++i) {
-            Solve(at[0] + i * batches.step(0), at[1] + i * batches.step(1), at[2] + i * batches.step(2));
-          }
-        },
-        [] {});
+    column.For(frame, [&](int64_t begin, int64_t end, double* x) {
+      batches.Walk(base, begin, end, [&](char** at, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) {
+          Solve(at[0] + i * batches.step(0), at[1] + i * batches.step(1), at[2] + i * batches.step(2), x);
+        }
+      });
+    });
   }
 
   double Factor(const char* a, int64_t i, int64_t j) const {
     return transpose ? matrices[kA].Get(a, j, i, type) : matrices[kA].Get(a, i, j, type);
   }
 
-  void Solve(char* to, const char* b, const char* a) const {
-    std::vector<double> x(static_cast<size_t>(n));
+  void Solve(char* to, const char* b, const char* a, double* x) const {
     for (int64_t c = 0; c < columns; ++c) {
       for (int64_t step = 0; step < n; ++step) {
         const int64_t i = lower ? step : n - 1 - step;
         double rest = matrices[kB].Get(b, i, c, type);
         for (int64_t k = 0; k < step; ++k) {
           const int64_t j = lower ? k : n - 1 - k;
-          rest -= Factor(a, i, j) * x[static_cast<size_t>(j)];
+          rest -= Factor(a, i, j) * x[j];
         }
-        x[static_cast<size_t>(i)] = unit ? rest : rest / Factor(a, i, i);
+        x[i] = unit ? rest : rest / Factor(a, i, i);
       }
-      for (int64_t i = 0; i < n; ++i) matrices[kX].Set(to, i, c, type, x[static_cast<size_t>(i)]);
+      for (int64_t i = 0; i < n; ++i) matrices[kX].Set(to, i, c, type, x[i]);
     }
   }
 };
@@ -107,6 +105,7 @@ void PlanSolve(Plan& plan, const Operand& b, const Operand& a, bool lower, bool 
   }
   body.batches = LoopNest(heads[0].shape, {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}});
   body.n = a.shape().back(0), body.columns = b.shape().back(0);
+  body.column = {plan, body.batches.count(), LoopNest::kGrain, body.n};
   body.type = x.dtype();
   body.lower = lower != transpose, body.transpose = transpose, body.unit = unit;
   plan.SetCost(100 + static_cast<uint64_t>(x.tensor->count() * body.n));

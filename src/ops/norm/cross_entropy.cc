@@ -1,13 +1,13 @@
 // Softmax and its distance from given distributions, a row at a time.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/fold_loops.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -40,12 +40,12 @@ struct Rows {
 
 struct CrossEntropyBody {
   Rows features, labels, loss, backprop;
-  int64_t count, classes;
+  int64_t classes;
+  PieceScratch<float> rows;  // of the features and the labels
 
   void operator()(const Frame& frame) const {
-    ParallelFor(count, std::max<int64_t>(1, 16 * 1024 / classes), [&](int64_t begin, int64_t end) {
-      std::vector<float> x(static_cast<size_t>(classes)), y(static_cast<size_t>(classes));
-      for (int64_t r = begin; r < end; ++r) Row(frame, r, x.data(), y.data());
+    rows.For(frame, [&](int64_t begin, int64_t end, float* x) {
+      for (int64_t r = begin; r < end; ++r) Row(frame, r, x, x + classes);
     });
   }
 
@@ -95,8 +95,13 @@ void SoftmaxCrossEntropy(Plan& plan, DType, const Operand& features, const Opera
   }
   if (features.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(features.tensor->count()) * 2);
-  plan.SetBody(
-      CrossEntropyBody{Rows(features), Rows(labels), Rows(loss), Rows(backprop), shape[0], shape[1]});
+  const int64_t grain = std::max<int64_t>(1, 16 * 1024 / shape[1]);
+  plan.SetBody(CrossEntropyBody{Rows(features),
+                                Rows(labels),
+                                Rows(loss),
+                                Rows(backprop),
+                                shape[1],
+                                {plan, shape[0], grain, 2 * shape[1]}});
 }
 
 }  // namespace kernels

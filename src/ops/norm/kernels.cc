@@ -215,10 +215,8 @@ void BatchNorm(Plan& plan, DType compute, const Operand& input, const Operand& w
   update.correction = count > 1 ? count / (count - 1) : 1;
   Sequence parts(plan);
   const bool kept = !input.tensor->empty() && (running_mean.present() || running_var.present());
-  parts.Add([&](Plan& part) {
-    PlanNormalise(part, {.epsilon = eps, .kept = kept}, compute, operands, mask);
-    plan.SetWorkspace(part.workspace_bytes());
-  });
+  parts.Add(
+      [&](Plan& part) { PlanNormalise(part, {.epsilon = eps, .kept = kept}, compute, operands, mask); });
   if (kept) {
     AddUpdate(parts, running_mean, update, false);
     AddUpdate(parts, running_var, update, true);

@@ -50,13 +50,17 @@ struct Targets {
   int64_t classes, ignored;
   Cells weight;
 
-  Targets(const Operand& target, const Operand& weights, int64_t of, int64_t without)
-      : indices(*target.tensor), binding(target.binding), classes(of), ignored(without), weight(weights, 0) {}
+  Targets(Plan& plan, const Operand& target, const Operand& weights, int64_t of, int64_t without)
+      : indices(plan, *target.tensor),
+        binding(target.binding),
+        classes(of),
+        ignored(without),
+        weight(weights, 0) {}
 
   // row(number, class, weight) for each that is not ignored.
   template <class Row>
   void Each(const Frame& frame, const Row& row) const {
-    const std::vector<int64_t> chosen = indices.Read(frame.at[binding]);
+    const std::span<const int64_t> chosen = indices.Read(frame, binding);
     for (size_t i = 0; i < chosen.size(); ++i) {
       if (chosen[i] == ignored) continue;
       if (chosen[i] < 0 || chosen[i] >= classes) {
@@ -110,7 +114,7 @@ int ClassDim(const Operand& x) { return x.shape().rank() == 1 ? 0 : 1; }
 void PlanNll(Plan& plan, const NllArgs& args) {
   const int dim = ClassDim(args.x);
   plan.SetCost(500 + static_cast<uint64_t>(args.target.tensor->count()) * 20);
-  plan.SetBody(NllBody{{args.target, args.weight, args.x.shape()[dim], args.ignored},
+  plan.SetBody(NllBody{{plan, args.target, args.weight, args.x.shape()[dim], args.ignored},
                        Cells(args.x, dim),
                        Cells(args.out, -1),
                        Cells(args.total, -1),
@@ -120,7 +124,7 @@ void PlanNll(Plan& plan, const NllArgs& args) {
 void PlanNllGradient(Plan& plan, const NllGradientArgs& args) {
   const int dim = ClassDim(args.out);
   plan.SetCost(500 + static_cast<uint64_t>(args.target.tensor->count()) * 20);
-  plan.SetBody(NllGradientBody{{args.target, args.weight, args.out.shape()[dim], args.ignored},
+  plan.SetBody(NllGradientBody{{plan, args.target, args.weight, args.out.shape()[dim], args.ignored},
                                Cells(args.gradient, -1),
                                Cells(args.total, -1),
                                Cells(args.out, dim),

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "ops/loop_nest.h"
 #include "ops/norm/norm_loops.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/fold_loops.h"
+#include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
@@ -41,8 +41,9 @@ enum Slot { kOut, kX, kWeight, kBias, kShift, kFactor };
 template <class T>
 struct NormBody {
   Slices slices;
-  LoopNest inner;  // out, x, weight, bias of one slice
-  Lane lanes[4];   // the same
+  PieceScratch<T> slice;  // where it does not lie as it is computed
+  LoopNest inner;         // out, x, weight, bias of one slice
+  Lane lanes[4];          // the same
   Normalisation how;
   int bindings[Slices::kMost];  // of absent ones x's
   int64_t offsets[Slices::kMost];
@@ -58,18 +59,21 @@ struct NormBody {
   };
 
   void operator()(const Frame& frame) const {
-    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 8 / std::max<int64_t>(inner.count(), 1));
-    ParallelFor(slices.count, grain, [&](int64_t begin, int64_t end) {
-      auto buffer = std::make_unique_for_overwrite<T[]>(Direct() ? 0 : static_cast<size_t>(inner.count()));
+    slice.For(frame, [&](int64_t begin, int64_t end, T* buffer) {
       int64_t place[Slices::kMost];
       for (int64_t s = begin; s < end; ++s) {
         slices.Locate(s, place);
         char* at[Slices::kMost];
         for (int k = 0; k < Slices::kMost; ++k) at[k] = frame.at[bindings[k]] + offsets[k] + place[k];
-        const SliceMoments moments = Slice(at, buffer.get());
+        const SliceMoments moments = Slice(at, buffer);
         if (how.kept) reinterpret_cast<SliceMoments*>(frame.workspace)[s] = moments;
       }
     });
+  }
+
+  void Reserve(Plan& plan) {
+    const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 8 / std::max<int64_t>(inner.count(), 1));
+    slice = {plan, slices.count, grain, Direct() ? 0 : inner.count()};
   }
 
   bool Direct() const {
@@ -243,6 +247,7 @@ void PlanAs(Plan& plan, const Normalisation& how, DType compute, const NormOpera
   body.biased = o.bias.present();
   body.loops = &BestNormLoops<T>();
   if (how.kept) plan.SetWorkspace(static_cast<uint64_t>(body.slices.count) * sizeof(SliceMoments));
+  body.Reserve(plan);
   plan.SetCost(50 + static_cast<uint64_t>(o.x.tensor->count()));
   plan.SetBody(body);
 }

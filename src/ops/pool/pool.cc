@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
 #include "ops/pool/pool_loops.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -27,8 +28,18 @@ struct PoolShape {
 template <class T>
 class PoolRow {
  public:
-  PoolRow(const PoolShape& shape, const PoolLoops<T>& loops, const T* image, int64_t n)
-      : s_(shape), loops_(loops), image_(image), n_(n) {}
+  // `sums` are two sums of all channels.
+  PoolRow(const PoolShape& shape, const PoolLoops<T>& loops, const T* image, int64_t n, T* sums)
+      : s_(shape), loops_(loops), image_(image), n_(n), sums_(sums) {}
+
+  static bool AddsByRows(const PoolShape& shape) {
+    auto most = [](const PoolSpans& spans) {
+      int64_t count = 0;
+      for (const PoolSpan& span : spans) count = std::max(count, span.count);
+      return count;
+    };
+    return shape.kind != PoolKind::kMax && most(shape.spans[1]) * most(shape.spans[2]) > kManyElements;
+  }
 
   void Pixel(const PoolSpan& z, const PoolSpan& y, const PoolSpan& x, T* to, int64_t* places) const {
     const bool max = s_.kind == PoolKind::kMax;
@@ -51,16 +62,15 @@ class PoolRow {
 
   // Rows of a large window are added up, then planes, then all, so that no sum has very many terms.
   void AddByRows(const PoolSpan& z, const PoolSpan& y, const PoolSpan& x, T* to) const {
-    const auto n = static_cast<size_t>(s_.channels);
-    std::vector<T> plane(n), row(n);
+    T *plane = sums_, *row = sums_ + s_.channels;
     for (int64_t a = 0; a < z.count; ++a) {
-      std::fill(plane.begin(), plane.end(), T{0});
+      std::fill_n(plane, s_.channels, T{0});
       for (int64_t b = 0; b < y.count; ++b) {
-        std::fill(row.begin(), row.end(), T{0});
-        TakeRow(z.first + a * z.step, y.first + b * y.step, x, row.data(), nullptr);
-        loops_.add(plane.data(), row.data(), s_.channels);
+        std::fill_n(row, s_.channels, T{0});
+        TakeRow(z.first + a * z.step, y.first + b * y.step, x, row, nullptr);
+        loops_.add(plane, row, s_.channels);
       }
-      loops_.add(to, plane.data(), s_.channels);
+      loops_.add(to, plane, s_.channels);
     }
   }
 
@@ -105,6 +115,7 @@ class PoolRow {
   const PoolLoops<T>& loops_;
   const T* image_;
   const int64_t n_;
+  T* const sums_;
 };
 
 template <class T>
@@ -114,6 +125,7 @@ struct PoolBody {
   Conversion in, out, places;
   int in_binding, out_binding, places_binding;
   int64_t in_at, out_at, places_at;  // in the workspace
+  PieceScratch<T> rows;
 
   void operator()(const Frame& frame) const {
     const char* from = frame.at[in_binding] + in.offset();
@@ -125,21 +137,28 @@ struct PoolBody {
     char* result = out.needed() ? frame.workspace + out_at : to;
     char* noted = places_binding < 0 ? nullptr : frame.at[places_binding] + places.offset();
     char* note = places.needed() ? frame.workspace + places_at : noted;
-    Rows(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result), reinterpret_cast<int64_t*>(note));
+    Rows(frame, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result),
+         reinterpret_cast<int64_t*>(note));
     if (out.needed()) out.Store(to, result);
     if (places.needed()) places.Store(noted, note);
   }
 
-  void Rows(const T* from, T* to, int64_t* note) const {
+  void Reserve(Plan& plan) {
     const PoolShape& s = *shape;
-    const int64_t rows = s.batch * s.out[0] * s.out[1], row = s.out[2] * s.channels;
-    const int64_t image = s.in[0] * s.in[1] * s.in[2] * s.channels;
     const int64_t seen = s.spans[0][0].count * s.spans[1][0].count * s.spans[2][0].count + 1;
-    const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(1, row * seen));
-    ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+    const int64_t each = std::max<int64_t>(1, s.out[2] * s.channels * seen);
+    rows = {plan, s.batch * s.out[0] * s.out[1], std::max<int64_t>(1, LoopNest::kGrain / each),
+            PoolRow<T>::AddsByRows(s) ? 2 * s.channels : 0};
+  }
+
+  void Rows(const Frame& frame, const T* from, T* to, int64_t* note) const {
+    const PoolShape& s = *shape;
+    const int64_t row = s.out[2] * s.channels;
+    const int64_t image = s.in[0] * s.in[1] * s.in[2] * s.channels;
+    rows.For(frame, [&](int64_t begin, int64_t end, T* sums) {
       for (int64_t r = begin; r < end; ++r) {
         const int64_t y = r % s.out[1], z = r / s.out[1] % s.out[0], n = r / s.out[1] / s.out[0];
-        PoolRow<T> windows(s, *loops, from + n * image, n);
+        PoolRow<T> windows(s, *loops, from + n * image, n, sums);
         for (int64_t x = 0; x < s.out[2]; ++x) {
           const int64_t at = r * row + x * s.channels;
           windows.Pixel(s.spans[0][static_cast<size_t>(z)], s.spans[1][static_cast<size_t>(y)],
@@ -194,11 +213,8 @@ void PlanFor(Plan& plan, const PoolArgs& args, const PoolLoops<T>& loops, DType 
   body.out = Conversion(args.out, PackedLike(args.out.shape(), type, true), false);
   body.in_binding = args.input.binding, body.out_binding = args.out.binding;
   body.places_binding = -1;
-  int64_t workspace = 0;
   auto reserve = [&](const Conversion& conversion) {
-    const int64_t at = workspace;
-    if (conversion.needed()) workspace += WorkspacePart(conversion.bytes());
-    return at;
+    return conversion.needed() ? plan.AddWorkspace(conversion.bytes()) : 0;
   };
   body.in_at = reserve(body.in), body.out_at = reserve(body.out);
   if (args.places.present()) {
@@ -206,7 +222,7 @@ void PlanFor(Plan& plan, const PoolArgs& args, const PoolLoops<T>& loops, DType 
     body.places_binding = args.places.binding;
     body.places_at = reserve(body.places);
   }
-  plan.SetWorkspace(static_cast<uint64_t>(workspace));
+  body.Reserve(plan);
   plan.SetCost(500 + static_cast<uint64_t>(args.input.tensor->count()) / 4);
   plan.SetBody(body);
 }

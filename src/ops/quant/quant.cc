@@ -18,13 +18,13 @@ struct QuantBody {
   QuantLoops::Loop loop;
   QuantRange range;
   int64_t x_bytes, out_bytes;
+  std::vector<float> none;  // the zeros, where none are given
 
   void operator()(const Frame& frame) const {
     const char* from = frame.at[x];
     char* to = frame.at[out];
     const auto* s = reinterpret_cast<const float*>(frame.at[scale]);
     const auto* z = zero < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[zero]);
-    std::vector<float> none(z == nullptr ? static_cast<size_t>(std::max(inner, axis)) : 0, 0.0f);
     if (inner == 1 && block == 0) return Whole(from, to, s, z == nullptr ? none.data() : z);
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t a = 0; a < axis; ++a) {
@@ -99,7 +99,8 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
                  LoopOf(args),
                  {static_cast<float>(args.least), static_cast<float>(args.most)},
                  static_cast<int64_t>(BytesOf(args.x.dtype())),
-                 static_cast<int64_t>(BytesOf(args.out.dtype()))};
+                 static_cast<int64_t>(BytesOf(args.out.dtype())),
+                 {}};
   const int64_t scales = args.scale.tensor->count();
   for (int d = 0; d < shape.rank(); ++d) {
     int64_t& part = d < args.axis ? body.outer : d == args.axis ? body.axis : body.inner;
@@ -111,6 +112,9 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
     Fail(tensor::kInvalidArgument, "quant-scales", "{} scales were given for {} {}, which needs {}", scales,
          args.x.name, shape.ToString(), wanted);
   }
+  // As many as scales are read by one call of the loop.
+  if (!args.zero.present())
+    body.none.resize(static_cast<size_t>(body.block > 0 ? body.inner : body.inner == 1 ? body.axis : 1));
   plan.SetCost(200 + static_cast<uint64_t>(args.x.tensor->count()) / 4);
   plan.SetBody(body);
 }

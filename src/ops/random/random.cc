@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <vector>
+#include <span>
 
 #include "base/parallel.h"
 #include "ops/pipeline.h"
+#include "ops/scratch.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -77,14 +78,15 @@ struct MultinomialBody {
   RandomSource source;
   int64_t rows, classes, samples;
   int logits, out;
+  Scratch<double> sums_of;
 
   void operator()(const Frame& frame) const {
     const Philox philox = source.Take((static_cast<uint64_t>(rows * samples) + 1) / 2);
-    std::vector<double> sums(static_cast<size_t>(classes));
-    for (int64_t r = 0; r < rows; ++r) Row(frame, philox, r, sums);
+    for (int64_t r = 0; r < rows; ++r)
+      Row(frame, philox, r, {sums_of.At(frame), static_cast<size_t>(classes)});
   }
 
-  void Row(const Frame& frame, const Philox& philox, int64_t r, std::vector<double>& sums) const {
+  void Row(const Frame& frame, const Philox& philox, int64_t r, std::span<double> sums) const {
     const auto* from = reinterpret_cast<const float*>(frame.at[logits]) + r * classes;
     auto* to = reinterpret_cast<int64_t*>(frame.at[out]) + r * samples;
     const double most = *std::max_element(from, from + classes);
@@ -134,8 +136,13 @@ void PlanRandom(Plan& plan, Distribution distribution, const RandomSource& sourc
 void PlanMultinomial(Plan& plan, const Operand& logits, const RandomSource& source, const Operand& out) {
   if (out.tensor->empty()) return;
   plan.SetCost(500 + static_cast<uint64_t>(logits.tensor->count()) * 4);
-  plan.SetBody(MultinomialBody{source, logits.shape()[0], logits.shape()[1], out.shape()[1], logits.binding,
-                               out.binding});
+  plan.SetBody(MultinomialBody{source,
+                               logits.shape()[0],
+                               logits.shape()[1],
+                               out.shape()[1],
+                               logits.binding,
+                               out.binding,
+                               {plan, logits.shape()[1]}});
 }
 
 }  // namespace belay::ops

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
@@ -126,17 +125,21 @@ struct ReduceBody {
   // All folded elements for the result whose first one is at `base`. `split`: the cores share them.
   T All(const FoldLoops<T>& l, const char* base, T p, bool split) const {
     if (folded.count() <= kChunk) return Range(l, base, 0, folded.count(), p);
-    int64_t chunks = (folded.count() + kChunk - 1) / kChunk;
-    std::vector<T> partial(static_cast<size_t>(chunks));
-    auto part = [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        partial[static_cast<size_t>(c)] =
-            Range(l, base, c * kChunk, std::min(folded.count(), (c + 1) * kChunk), p);
-      }
-    };
-    split ? ParallelFor(chunks, 1, part) : part(0, chunks);
+    const int64_t chunks = (folded.count() + kChunk - 1) / kChunk;
+    constexpr int64_t kTogether = 1024;
+    T partial[kTogether];
     Cascade<T> cascade(l);
-    for (T value : partial) cascade.Add(value);
+    for (int64_t first = 0; first < chunks; first += kTogether) {
+      const int64_t count = std::min(kTogether, chunks - first);
+      auto part = [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+          const int64_t at = (first + c) * kChunk;
+          partial[c] = Range(l, base, at, std::min(folded.count(), at + kChunk), p);
+        }
+      };
+      split ? ParallelFor(count, 1, part) : part(0, count);
+      for (int64_t c = 0; c < count; ++c) cascade.Add(partial[c]);
+    }
     return cascade.Total();
   }
 

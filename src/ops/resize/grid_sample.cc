@@ -9,6 +9,7 @@
 #include "ops/layout/checks.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/resize/taps.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -48,28 +49,27 @@ struct SampleBody {
   SamplePadding padding;
   bool align;
   int bindings[3];
+  Scratch<T> image_of, grid_of, out_of;
 
   void operator()(const Frame& frame) const {
-    std::vector<T> image(static_cast<size_t>(CountOf(in_shape))),
-        out(static_cast<size_t>(CountOf(out_shape)));
-    std::vector<T> grid(static_cast<size_t>(batches * points * dims));
-    load.Run(reinterpret_cast<char*>(image.data()), frame.at[bindings[1]]);
-    load_grid.Run(reinterpret_cast<char*>(grid.data()), frame.at[bindings[2]]);
-    int64_t pixels = image.empty() ? 0 : CountOf(in_shape) / (batches * channels);
+    T *image = image_of.At(frame), *grid = grid_of.At(frame), *out = out_of.At(frame);
+    load.Run(reinterpret_cast<char*>(image), frame.at[bindings[1]]);
+    load_grid.Run(reinterpret_cast<char*>(grid), frame.at[bindings[2]]);
+    int64_t pixels = image_of.count() == 0 ? 0 : CountOf(in_shape) / (batches * channels);
     ParallelFor(batches * points, 256, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         Taps<T> taps[kMostDims];
         for (int d = 0; d < dims; ++d) {
-          taps[d] = TapsAt(grid[static_cast<size_t>(i * dims + dims - 1 - d)], in_shape[d + 2]);
+          taps[d] = TapsAt(grid[i * dims + dims - 1 - d], in_shape[d + 2]);
         }
         int64_t batch = i / points;
         for (int64_t c = 0; c < channels; ++c) {
-          const T* plane = image.data() + (batch * channels + c) * pixels;
-          out[static_cast<size_t>((batch * channels + c) * points + i % points)] = Sum(plane, taps, 0, 0);
+          const T* plane = image + (batch * channels + c) * pixels;
+          out[(batch * channels + c) * points + i % points] = Sum(plane, taps, 0, 0);
         }
       }
     });
-    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(out.data()));
+    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(out));
   }
 
   T Sum(const T* plane, const Taps<T>* taps, int d, int64_t place) const {
@@ -147,6 +147,9 @@ void PlanSampleIn(Plan& plan, DType compute, const Operand& self, const Operand&
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.bindings[2] = grid.binding;
+  body.image_of = {plan, self.tensor->count()};
+  body.grid_of = {plan, grid.tensor->count()};
+  body.out_of = {plan, out.tensor->count()};
   plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 20);
   plan.SetBody(body);
 }
@@ -157,12 +160,12 @@ struct AffineBody {
   StridedCopy load, store;
   bool align;
   int bindings[2];
+  Scratch<T> theta_of, grid_of;
 
   void operator()(const Frame& frame) const {
     int64_t dims = shape.back(0), points = CountOf(shape) / (shape[0] * dims);
-    std::vector<T> theta(static_cast<size_t>(shape[0] * dims * (dims + 1))),
-        grid(static_cast<size_t>(CountOf(shape)));
-    load.Run(reinterpret_cast<char*>(theta.data()), frame.at[bindings[1]]);
+    T *theta = theta_of.At(frame), *grid = grid_of.At(frame);
+    load.Run(reinterpret_cast<char*>(theta), frame.at[bindings[1]]);
     for (int64_t i = 0; i < shape[0] * points; ++i) {
       T place[kMostDims + 1];
       place[dims] = 1;
@@ -173,13 +176,13 @@ struct AffineBody {
         rest /= size;
       }
       for (int64_t r = 0; r < dims; ++r) {
-        const T* row = theta.data() + (i / points * dims + r) * (dims + 1);
+        const T* row = theta + (i / points * dims + r) * (dims + 1);
         T sum = 0;
         for (int64_t c = 0; c <= dims; ++c) sum += row[c] * place[c];
-        grid[static_cast<size_t>(i * dims + r)] = sum;
+        grid[i * dims + r] = sum;
       }
     }
-    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(grid.data()));
+    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(grid));
   }
 
   T Coordinate(int64_t i, int64_t size) const {
@@ -195,7 +198,9 @@ void PlanAffineIn(Plan& plan, DType compute, const Operand& theta, bool align, c
                      StridedCopy(PackedOf(compute, theta.tensor->shape), *theta.tensor),
                      StridedCopy(*out.tensor, PackedOf(compute, out.tensor->shape)),
                      align,
-                     {out.binding, theta.binding}};
+                     {out.binding, theta.binding},
+                     {plan, theta.tensor->count()},
+                     {plan, out.tensor->count()}};
   plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 4);
   plan.SetBody(body);
 }

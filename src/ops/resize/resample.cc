@@ -1,8 +1,12 @@
 #include "ops/resize/resample.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/parallel.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/strided_copy.h"
+#include "ops/scratch.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -16,55 +20,69 @@ struct ResampleBody {
   bool extrapolates;
   T extrapolation;
   int bindings[2];
+  std::vector<std::vector<T>> weights;  // of the taps
+  Scratch<T> parts[2];                  // what each dimension is taken from, and what becomes of it
 
   void operator()(const Frame& frame) const {
     Shape shape = in_shape;
-    std::vector<T> values(static_cast<size_t>(CountOf(shape))), next;
-    load.Run(reinterpret_cast<char*>(values.data()), frame.at[bindings[1]]);
+    T *values = parts[0].At(frame), *next = parts[1].At(frame);
+    load.Run(reinterpret_cast<char*>(values), frame.at[bindings[1]]);
     for (int d = 0; d < shape.rank(); ++d) {
       const AxisTaps& axis = taps[static_cast<size_t>(d)];
       if (axis.identity()) continue;
       Along(values, next, shape, d, axis);
-      values.swap(next);
+      std::swap(values, next);
     }
-    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values.data()));
+    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values));
   }
 
-  void Along(const std::vector<T>& from, std::vector<T>& to, Shape& shape, int d,
-             const AxisTaps& axis) const {
+  void Reserve(Plan& plan) {
+    Shape shape = in_shape;
+    int64_t most[2] = {CountOf(shape), 0};
+    for (int d = 0, to = 1; d < shape.rank(); ++d) {
+      const AxisTaps& axis = taps[static_cast<size_t>(d)];
+      weights.emplace_back(axis.weight.begin(), axis.weight.end());
+      if (axis.identity()) continue;
+      shape[d] = axis.out;
+      most[to] = std::max(most[to], CountOf(shape));
+      to = 1 - to;
+    }
+    for (int i = 0; i < 2; ++i) parts[i] = {plan, most[i]};
+  }
+
+  void Along(const T* from, T* to, Shape& shape, int d, const AxisTaps& axis) const {
     int64_t outer = 1, inner = 1;
     for (int i = 0; i < d; ++i) outer *= shape[i];
     for (int i = d + 1; i < shape.rank(); ++i) inner *= shape[i];
     shape[d] = axis.out;
-    to.resize(static_cast<size_t>(outer * axis.out * inner));
-    std::vector<T> weights(axis.weight.begin(), axis.weight.end());
     int64_t grain = std::max<int64_t>(1, 16 * 1024 / inner);
     ParallelFor(outer * axis.out, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const T* source = from.data() + row / axis.out * axis.in * inner;
-        Row(source, to.data() + row * inner, static_cast<size_t>(row % axis.out), inner, axis, weights);
+        const T* source = from + row / axis.out * axis.in * inner;
+        Row(source, to + row * inner, static_cast<size_t>(row % axis.out), inner, axis,
+            weights[static_cast<size_t>(d)]);
       }
     });
   }
 
   void Row(const T* from, T* to, size_t at, int64_t inner, const AxisTaps& axis,
-           const std::vector<T>& weights) const {
+           const std::vector<T>& weight_of) const {
     if (extrapolates && axis.outside[at]) {
       std::fill(to, to + inner, extrapolation);
       return;
     }
     auto first = static_cast<size_t>(axis.begin[at]), end = static_cast<size_t>(axis.begin[at + 1]);
-    if (end - first > kManyTaps) return ManyTaps(from, to, first, end, inner, axis, weights);
+    if (end - first > kManyTaps) return ManyTaps(from, to, first, end, inner, axis, weight_of);
     if (inner == 1) {
       T sum = 0;
-      for (size_t k = first; k < end; ++k) sum += weights[k] * from[axis.index[k]];
+      for (size_t k = first; k < end; ++k) sum += weight_of[k] * from[axis.index[k]];
       *to = sum;
       return;
     }
     std::fill(to, to + inner, T{0});
     for (size_t k = first; k < end; ++k) {
       const T* x = from + axis.index[k] * inner;
-      T weight = weights[k];
+      T weight = weight_of[k];
       for (int64_t i = 0; i < inner; ++i) to[i] += weight * x[i];
     }
   }
@@ -73,13 +91,17 @@ struct ResampleBody {
 
   static void ManyTaps(const T* from, T* to, size_t first, size_t end, int64_t inner, const AxisTaps& axis,
                        const std::vector<T>& weights) {
-    std::vector<double> sums(static_cast<size_t>(inner));
-    for (size_t k = first; k < end; ++k) {
-      const T* x = from + axis.index[k] * inner;
-      const auto weight = static_cast<double>(weights[k]);
-      for (size_t i = 0; i < sums.size(); ++i) sums[i] += weight * static_cast<double>(x[i]);
+    constexpr int64_t kTogether = 256;
+    for (int64_t begin = 0; begin < inner; begin += kTogether) {
+      const int64_t n = std::min(kTogether, inner - begin);
+      double sums[kTogether] = {};
+      for (size_t k = first; k < end; ++k) {
+        const T* x = from + axis.index[k] * inner + begin;
+        const auto weight = static_cast<double>(weights[k]);
+        for (int64_t i = 0; i < n; ++i) sums[i] += weight * static_cast<double>(x[i]);
+      }
+      for (int64_t i = 0; i < n; ++i) to[begin + i] = static_cast<T>(sums[i]);
     }
-    for (size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<T>(sums[i]);
   }
 };
 
@@ -99,6 +121,7 @@ void PlanIn(Plan& plan, DType compute, const Operand& self, const Operand& out, 
   body.taps = std::move(taps);
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
+  body.Reserve(plan);
   plan.SetCost(200 + static_cast<uint64_t>(self.tensor->count() + out.tensor->count()) * 4);
   plan.SetBody(body);
 }

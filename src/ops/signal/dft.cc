@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/parallel.h"
+#include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
@@ -141,27 +141,28 @@ template <class T>
 struct DftBody {
   std::shared_ptr<const Transform> transform;
   int x, out;
-  int64_t outer, inner, n, parts, bins, length;
+  int64_t inner, n, parts, bins, length;
+  PieceScratch<Complex> lines;  // a line, its transform, and what that wants for itself
   double scale;
 
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const T*>(frame.at[x]);
     auto* to = reinterpret_cast<T*>(frame.at[out]);
-    ParallelFor(outer * inner, std::max<int64_t>(1, 4096 / length), [&](int64_t begin, int64_t end) {
-      std::vector<Complex> line(static_cast<size_t>(length)), result(line), scratch(transform->scratch());
+    lines.For(frame, [&](int64_t begin, int64_t end, Complex* line) {
+      Complex *result = line + length, *scratch = result + length;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t image = i / inner, place = i % inner;
         const T* first = from + (image * n * inner + place) * parts;
-        std::fill(line.begin(), line.end(), Complex());
+        std::fill_n(line, length, Complex());
         for (int64_t j = 0; j < std::min(n, length); ++j) {
           const T* element = first + j * inner * parts;
-          line[static_cast<size_t>(j)] = {element[0], parts == 2 ? element[1] : T{}};
+          line[j] = {element[0], parts == 2 ? element[1] : T{}};
         }
-        transform->Run(line.data(), result.data(), scratch.data());
+        transform->Run(line, result, scratch);
         for (int64_t j = 0; j < bins; ++j) {
           T* element = to + ((image * bins + j) * inner + place) * 2;
-          element[0] = static_cast<T>(result[static_cast<size_t>(j)].real() * scale);
-          element[1] = static_cast<T>(result[static_cast<size_t>(j)].imag() * scale);
+          element[0] = static_cast<T>(result[j].real() * scale);
+          element[1] = static_cast<T>(result[j].imag() * scale);
         }
       }
     });
@@ -172,9 +173,17 @@ template <class T>
 void Set(Plan& plan, const DftArgs& args) {
   const int64_t parts = args.x.shape().back(0);
   const int64_t lines = args.outer * args.inner;
-  plan.SetBody(DftBody<T>{std::make_shared<Transform>(args.length, args.inverse), args.x.binding,
-                          args.out.binding, args.outer, args.inner, args.x.tensor->count() / (lines * parts),
-                          parts, args.out.tensor->count() / (lines * 2), args.length,
+  const auto transform = std::make_shared<Transform>(args.length, args.inverse);
+  const int64_t elements = 2 * args.length + static_cast<int64_t>(transform->scratch());
+  plan.SetBody(DftBody<T>{transform,
+                          args.x.binding,
+                          args.out.binding,
+                          args.inner,
+                          args.x.tensor->count() / (lines * parts),
+                          parts,
+                          args.out.tensor->count() / (lines * 2),
+                          args.length,
+                          {plan, lines, std::max<int64_t>(1, 4096 / args.length), elements},
                           args.inverse ? 1 / static_cast<double>(args.length) : 1});
 }
 

@@ -5,12 +5,12 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/moves.h"
 #include "ops/pipeline.h"
 #include "ops/rules.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -51,67 +51,74 @@ bool Before(T a, T b) {
 template <class T>
 struct SortBody {
   Side in, values, indices;
+  PieceScratch<char> scratch;  // a row, and its places in order
   DType type, index_type;
   int64_t size, keep;
   bool descending, is_unsigned;
 
   void operator()(const Frame& frame) const {
-    int64_t grain = std::max<int64_t>(1, 8 * 1024 / std::max<int64_t>(1, size));
-    ParallelFor(static_cast<int64_t>(in.rows.size()), grain, [&](int64_t begin, int64_t end) {
-      std::vector<T> row(static_cast<size_t>(size));
-      std::vector<int64_t> order(static_cast<size_t>(size));
+    scratch.For(frame, [&](int64_t begin, int64_t end, char* memory) {
+      auto* order = reinterpret_cast<int64_t*>(memory);
+      auto* row = reinterpret_cast<T*>(order + size);
       for (int64_t i = begin; i < end; ++i) Row(frame, static_cast<size_t>(i), row, order);
     });
   }
 
-  void Row(const Frame& frame, size_t i, std::vector<T>& row, std::vector<int64_t>& order) const {
+  void Reserve(Plan& plan) {
+    const int64_t grain = std::max<int64_t>(1, 8 * 1024 / std::max<int64_t>(1, size));
+    scratch = {plan, static_cast<int64_t>(in.rows.size()), grain,
+               size * static_cast<int64_t>(sizeof(int64_t) + sizeof(T))};
+  }
+
+  void Row(const Frame& frame, size_t i, T* row, int64_t* order) const {
     const char* from = frame.at[in.binding] + in.rows[i];
     Load(from, row);
-    std::iota(order.begin(), order.end(), int64_t{0});
+    std::iota(order, order + size, int64_t{0});
     Order(row, order);
     auto bytes = static_cast<int64_t>(BytesOf(type));
     for (int64_t k = 0; values.binding >= 0 && k < keep; ++k) {
-      MoveRow(frame.at[values.binding] + values.rows[i] + k * values.step, bytes,
-              from + order[static_cast<size_t>(k)] * in.step, bytes, 1, bytes);
+      MoveRow(frame.at[values.binding] + values.rows[i] + k * values.step, bytes, from + order[k] * in.step,
+              bytes, 1, bytes);
     }
     if (indices.binding >= 0) StoreIndices(frame.at[indices.binding] + indices.rows[i], order);
   }
 
-  void Load(const char* from, std::vector<T>& row) const {
+  void Load(const char* from, T* row) const {
     Lane lane(type, type, in.step);
     alignas(64) T block[kBlock];
     for (int64_t k = 0; k < size; k += kBlock) {
       int64_t n = std::min(kBlock, size - k);
       const auto* loaded = static_cast<const T*>(lane.Load(block, from + k * in.step, n));
-      std::copy_n(loaded, n, row.begin() + k);
+      std::copy_n(loaded, n, row + k);
     }
     if constexpr (std::is_same_v<T, int64_t>) {
       if (!is_unsigned) return;
-      for (T& value : row) value = static_cast<T>(static_cast<uint64_t>(value) ^ (uint64_t{1} << 63));
+      for (int64_t k = 0; k < size; ++k)
+        row[k] = static_cast<T>(static_cast<uint64_t>(row[k]) ^ (uint64_t{1} << 63));
     }
   }
 
-  void Order(const std::vector<T>& row, std::vector<int64_t>& order) const {
+  void Order(const T* row, int64_t* order) const {
     auto before = [&](int64_t a, int64_t b) {
-      T x = row[static_cast<size_t>(a)], y = row[static_cast<size_t>(b)];
+      T x = row[a], y = row[b];
       if (descending ? Before(y, x) : Before(x, y)) return true;
       if (descending ? Before(x, y) : Before(y, x)) return false;
       return a < b;
     };
     if (keep < size) {
-      auto middle = order.begin() + keep;
-      if (keep > 0) std::nth_element(order.begin(), middle - 1, order.end(), before);
-      std::sort(order.begin(), middle, before);
+      int64_t* middle = order + keep;
+      if (keep > 0) std::nth_element(order, middle - 1, order + size, before);
+      std::sort(order, middle, before);
       return;
     }
-    std::sort(order.begin(), order.end(), before);
+    std::sort(order, order + size, before);
   }
 
-  void StoreIndices(char* to, const std::vector<int64_t>& order) const {
+  void StoreIndices(char* to, const int64_t* order) const {
     auto bytes = static_cast<int64_t>(BytesOf(index_type));
     for (int64_t k = 0; k < keep; ++k) {
       alignas(8) char number[8];
-      tensor::Convert(index_type, number, DType::kI64, &order[static_cast<size_t>(k)], 1);
+      tensor::Convert(index_type, number, DType::kI64, &order[k], 1);
       MoveRow(to + k * indices.step, bytes, number, bytes, 1, bytes);
     }
   }
@@ -131,6 +138,7 @@ void PlanRows(Plan& plan, const Operand& self, int axis, const SortOrder& order,
   body.keep = order.keep < 0 ? body.size : order.keep;
   body.descending = order.descending;
   body.is_unsigned = self.dtype() == DType::kU64;
+  body.Reserve(plan);
   plan.SetCost(100 + static_cast<uint64_t>(self.tensor->count()) * 20);
   plan.SetBody(body);
 }

@@ -200,6 +200,7 @@ bool CanTry(const ConvSpec& spec) {
 bool Layout(const ConvSpec& spec, WeightLayout* layout) {
   SingleThreaded scope;
   if (!CanTry(spec)) return false;
+  belay::ops::RequireRoom();
   try {
     const Dims dims(spec);
     return dims.ReadLayout(Describe(spec, dims.AnyWeights()).weights_desc().data, layout);
@@ -214,6 +215,7 @@ bool IsFast(const Description& pd) { return !Implementation(pd).starts_with("ref
 bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
   SingleThreaded scope;
   if (!CanTry(spec)) return false;
+  belay::ops::RequireRoom();
   try {
     return IsFast(Describe(spec, Dims(spec).WeightsLaid(layout)));
   } catch (const dnnl::error&) {
@@ -247,6 +249,7 @@ const char* Machine() {
 ConvPrimitive* MakePrimitive(const ConvSpec& spec, const WeightLayout& layout) {
   SingleThreaded scope;
   if (!CanTry(spec)) return nullptr;
+  belay::ops::RequireRoom();
   try {
     const Dims dims(spec);
     const memory::desc weights(dims.WeightsLaid(layout));
@@ -282,6 +285,7 @@ memory::data_type ByteType(bool is_signed) {
 
 ConvPrimitive* MakeOfBytes(const ByteConvSpec& spec, const ConvPrimitive* like) {
   SingleThreaded scope;
+  belay::ops::RequireRoom();
   try {
     const ConvGeometry& g = spec.geometry;
     const ConvDims dims(g);
@@ -311,6 +315,7 @@ ConvPrimitive* MakeOfBytes(const ByteConvSpec& spec, const ConvPrimitive* like) 
 
 bool Pack(const ConvPrimitive& p, const void* weights, void* packed) {
   SingleThreaded scope;
+  belay::ops::RequireRoom();
   try {
     const dnnl::engine& engine = belay::ops::TheEngine();
     memory from(p.plain_weights, engine, const_cast<void*>(weights)), to(p.weights, engine, packed);

@@ -66,6 +66,7 @@ struct PerThread {
     auto found = ready.find(key);
     if (found != ready.end()) return found->second;
     if (ready.size() >= kMost) ready.clear();
+    belay::ops::RequireRoom();
     auto pd = DescribeGemm(g, engine);
     Ready made{dnnl::matmul(pd), pd.src_desc(),        pd.weights_desc(),
                pd.dst_desc(),    pd.scratchpad_desc(), nullptr};
