@@ -37,9 +37,25 @@ struct ValueType {
 
 struct Graph;
 
-using Attribute =
+using AttributeValue =
     std::variant<int64_t, double, bool, std::string, DType, std::vector<int64_t>, std::vector<double>,
                  std::vector<std::string>, Constant, std::shared_ptr<Graph>>;
+
+// Copied value by value: where a copy finds no memory, the one of libstdc++ 12 destroys a value that it has
+// not made (it takes a variant of these for one that always has a value).
+struct Attribute : AttributeValue {
+  using AttributeValue::AttributeValue;
+  using AttributeValue::operator=;
+  Attribute() = default;
+  Attribute(Attribute&&) = default;
+  Attribute& operator=(Attribute&&) = default;
+  Attribute(const Attribute& other) : AttributeValue() { *this = other; }
+  Attribute& operator=(const Attribute& other) {
+    std::visit([this](const auto& value) { AttributeValue::operator=(std::decay_t<decltype(value)>(value)); },
+               static_cast<const AttributeValue&>(other));
+    return *this;
+  }
+};
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
 // One output of a node; `node` -1: an optional input that is absent.
