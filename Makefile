@@ -78,6 +78,7 @@ check: deps-check ## what the sources promise: format, layers, sizes, message id
 	@scripts/check-layers
 	@scripts/check-sizes
 	@scripts/check-messages
+	@scripts/check-codes
 	@scripts/check-fidelity
 	@scripts/check-paths
 

@@ -1,4 +1,5 @@
 // Preprocessing of images in front of models: parameters of dynamic AIPP, and what a model has.
+#include "base/codes.h"
 #include "graph/aipp/parameters.h"
 
 #include <algorithm>
@@ -23,46 +24,49 @@ using ops::ImageRegion;
 constexpr uint64_t kMostImages = 1 << 16;
 
 bool Switch(int8_t value, const char* name) {
-  if (value != 0 && value != 1) Fail(100000, "aipp-switch", "{} is {}; it is 0 or 1", name, value);
+  if (value != 0 && value != 1)
+    Fail(codes::kInvalidParam, "aipp-switch", "{} is {}; it is 0 or 1", name, value);
   return value == 1;
 }
 
 ImageRegion& RegionAt(AippParameters& parameters, uint64_t index) {
   if (index < parameters.regions.size()) return parameters.regions[index];
-  Fail(100000, "aipp-batch-index", "batchIndex is {}; the parameters are for {} images", index,
+  Fail(codes::kInvalidParam, "aipp-batch-index", "batchIndex is {}; the parameters are for {} images", index,
        parameters.regions.size());
 }
 
 template <class T>
 T Within(T value, T least, T most, const char* name) {
   if (value >= least && value <= most) return value;
-  Fail(100000, "aipp-value", "{} is {}; it is from {} to {}", name, value, least, most);
+  Fail(codes::kInvalidParam, "aipp-value", "{} is {}; it is from {} to {}", name, value, least, most);
 }
 
 size_t InputAt(const Model& model, size_t index) {
   if (index < model.file().graph.inputs.size()) return index;
-  Fail(100000, "model-index", "there is no input {}; the model has {}", index,
+  Fail(codes::kInvalidParam, "model-index", "there is no input {}; the model has {}", index,
        model.file().graph.inputs.size());
 }
 
 AippInput NeedAipp(const Model& model, size_t index) {
   if (auto found = graph::AippAt(model.file().graph, index)) return *found;
-  Fail(145015, "aipp-none", "input {} has no AIPP; the model was built without --insert_op_conf for it",
-       index);
+  Fail(codes::kGeAippNotExist, "aipp-none",
+       "input {} has no AIPP; the model was built without --insert_op_conf for it", index);
 }
 
 // Puts the parameters where the network's extra input reads them.
 void Set(const AippInput& input, const graph::Dataset& dataset, const AippParameters& parameters) {
   if (input.params < 0)
-    Fail(145016, "aipp-static", "the model was built with static AIPP, whose parameters are fixed");
+    Fail(codes::kGeAippModeInvalid, "aipp-static",
+         "the model was built with static AIPP, whose parameters are fixed");
   std::vector<std::byte> bytes = parameters.BytesFor(input);
   auto index = static_cast<size_t>(input.params);
   if (index >= dataset.items.size())
-    Fail(100000, "dataset-index", "there is no buffer {}; the dataset has {}", index, dataset.items.size());
+    Fail(codes::kInvalidParam, "dataset-index", "there is no buffer {}; the dataset has {}", index,
+         dataset.items.size());
   auto& buffer = Need<tensor::DataBuffer>(AsHandle<aclDataBuffer*>(dataset.items[index].buffer),
                                           "a buffer of the dataset");
   if (buffer.data == nullptr || buffer.bytes < bytes.size()) {
-    Fail(100000, "aipp-buffer",
+    Fail(codes::kInvalidParam, "aipp-buffer",
          "the buffer of the dynamic AIPP input has {} bytes; it needs {} (aclmdlGetInputSizeByIndex)",
          buffer.bytes, bytes.size());
   }
@@ -117,7 +121,7 @@ void FillStatic(const ops::ImageSource& s, const ImageRegion& r, aclAippInfo* in
 
 aclmdlAIPP* aclmdlCreateAIPP(uint64_t batchSize) {
   if (batchSize == 0 || batchSize > kMostImages)
-    Fail(100000, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
+    Fail(codes::kInvalidParam, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
   return AsHandle<aclmdlAIPP*>(
       graph::g_aipp_parameters.Create(AippParameters{{}, std::vector<ImageRegion>(batchSize)}));
 }
@@ -126,15 +130,15 @@ void aclmdlDestroyAIPP(const AippParameters& parameters) {
 }
 void aclmdlGetAippDataSize(uint64_t batchSize, size_t* size) {
   if (batchSize == 0 || batchSize > kMostImages)
-    Fail(100000, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
+    Fail(codes::kInvalidParam, "aipp-batch", "batchSize is {}; it is from 1 to {}", batchSize, kMostImages);
   *size = ops::ImageBatchBytes(batchSize);
 }
 
 void aclmdlSetAIPPInputFormat(AippParameters& parameters, aclAippInputFormat inputFormat) {
   if (inputFormat < ACL_YUV420SP_U8 || inputFormat > ACL_RAW24)
-    Fail(100000, "aipp-format", "there is no input format {}", static_cast<int>(inputFormat));
+    Fail(codes::kInvalidParam, "aipp-format", "there is no input format {}", static_cast<int>(inputFormat));
   if (inputFormat > ACL_YUV400_U8) {
-    Fail(200006, "aipp-format",
+    Fail(codes::kFeatureUnsupported, "aipp-format",
          "input format {} is not supported; YUV420SP_U8, XRGB8888_U8, RGB888_U8 and YUV400_U8 are",
          static_cast<int>(inputFormat));
   }
@@ -166,7 +170,8 @@ void aclmdlSetAIPPScfParams(AippParameters& parameters, int8_t scfSwitch, int32_
                             uint64_t batchIndex) {
   RegionAt(parameters, batchIndex);
   if (Switch(scfSwitch, "scfSwitch"))
-    Fail(200006, "aipp-resize", "AIPP cannot resize images; resize them before, or in the network");
+    Fail(codes::kFeatureUnsupported, "aipp-resize",
+         "AIPP cannot resize images; resize them before, or in the network");
 }
 void aclmdlSetAIPPCropParams(AippParameters& parameters, int8_t cropSwitch, int32_t cropStartPosW,
                              int32_t cropStartPosH, int32_t cropSizeW, int32_t cropSizeH,
@@ -209,7 +214,7 @@ void aclmdlSetInputAIPP(uint32_t modelId, graph::Dataset& dataset, size_t index,
   std::shared_ptr<Model> model = graph::FindModel(modelId);
   auto images = graph::ImagesFor(model->file().graph, InputAt(*model, index));
   if (!images)
-    Fail(145015, "aipp-none",
+    Fail(codes::kGeAippNotExist, "aipp-none",
          "input {} takes no parameters of dynamic AIPP; aclmdlGetAippType tells which one does", index);
   Set(NeedAipp(*model, *images), dataset, parameters);
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/handlers.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/memory.h"
 #include "tensor/description.h"
@@ -24,8 +25,8 @@ std::vector<tensor::Range> CheckedRanges(size_t count, int64_t ranges[][2]) {
   for (size_t i = 0; i < count; ++i) {
     result[i] = {ranges[i][0], ranges[i][1]};
     if (result[i][1] != -1 && result[i][0] > result[i][1]) {
-      Fail(100000, "description-range", "range {} is [{}, {}]: its end is before its start", i, result[i][0],
-           result[i][1]);
+      Fail(codes::kInvalidParam, "description-range", "range {} is [{}, {}]: its end is before its start", i,
+           result[i][0], result[i][1]);
     }
   }
   return result;
@@ -72,7 +73,8 @@ void aclDestroyTensorDesc(const TensorDesc& desc) {
 void aclSetTensorShapeRange(TensorDesc& desc, size_t dimsCount,
                             int64_t dimsRange[][ACL_TENSOR_SHAPE_RANGE_NUM]) {
   if (desc.rank_is_known() && dimsCount != desc.dims.size()) {
-    Fail(100000, "description-range", "{} ranges for {} dimensions", dimsCount, desc.dims.size());
+    Fail(codes::kInvalidParam, "description-range", "{} ranges for {} dimensions", dimsCount,
+         desc.dims.size());
   }
   desc.dim_ranges = CheckedRanges(dimsCount, dimsRange);
 }
@@ -102,7 +104,8 @@ void aclGetTensorDescDimV2(const TensorDesc& desc, size_t index, int64_t* dimSiz
 
 void aclGetTensorDescDimRange(const TensorDesc& desc, size_t index, size_t dimRangeNum, int64_t* dimRange) {
   if (dimRangeNum < 2) {
-    Fail(100000, "description-range", "a range is two numbers; there is room for {}", dimRangeNum);
+    Fail(codes::kInvalidParam, "description-range", "a range is two numbers; there is room for {}",
+         dimRangeNum);
   }
   tensor::Range range = desc.dim_range(index);
   dimRange[0] = range[0];
@@ -133,7 +136,7 @@ void aclSetTensorDynamicInput(TensorDesc& desc, const char* dynamicInputName) {
 
 void aclSetTensorConst(TensorDesc& desc, void* dataBuffer, size_t length) {
   if (dataBuffer == nullptr && length != 0) {
-    Fail(100000, "description-constant", "dataBuffer is null, but length is {}", length);
+    Fail(codes::kInvalidParam, "description-constant", "dataBuffer is null, but length is {}", length);
   }
   if (length != 0) rt::CheckRange(dataBuffer, length, "dataBuffer");
   auto* bytes = static_cast<const std::byte*>(dataBuffer);
@@ -146,7 +149,8 @@ void* aclGetTensorDescAddress(const TensorDesc&) { return nullptr; }
 
 aclTensorDesc* aclGetTensorDescByIndex(TensorDesc& desc, size_t index) {
   if (index != 0) {
-    Fail(100000, "description-index", "description {} was asked for; this is a single one", index);
+    Fail(codes::kInvalidParam, "description-index", "description {} was asked for; this is a single one",
+         index);
   }
   return reinterpret_cast<aclTensorDesc*>(tensor::g_tensor_descs.HandleOf(&desc));
 }

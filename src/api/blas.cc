@@ -5,6 +5,7 @@
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/run_op.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -22,8 +23,8 @@ using tensor::Shape;
 bool Transposed(aclTransType trans, const char* name) {
   if (trans == ACL_TRANS_N || trans == ACL_TRANS_T) return trans == ACL_TRANS_T;
   bool known = trans == ACL_TRANS_NZ || trans == ACL_TRANS_NZ_T;
-  Fail(known ? 200006 : 100000, "blas-trans", "{} is {}; matrices are ACL_TRANS_N or ACL_TRANS_T here", name,
-       static_cast<int>(trans));
+  Fail(known ? codes::kFeatureUnsupported : codes::kInvalidParam, "blas-trans",
+       "{} is {}; matrices are ACL_TRANS_N or ACL_TRANS_T here", name, static_cast<int>(trans));
 }
 
 struct Types {
@@ -38,7 +39,7 @@ void CheckTypes(Types types) {
   for (const Types& possible : kPossible) {
     if (possible.a == types.a && possible.b == types.b && possible.c == types.c) return;
   }
-  Fail(100000, "blas-types",
+  Fail(codes::kInvalidParam, "blas-types",
        "{} x {} -> {} is not possible; float16 gives float16 or float, int8 gives float or int32",
        NameOf(types.a), NameOf(types.b), NameOf(types.c));
 }
@@ -53,13 +54,13 @@ struct Product {
 
 SingleOp GemmOp(const Product& p) {
   if (p.m < 1 || p.n < 1 || p.k < 1)
-    Fail(100000, "blas-size", "the sizes {}, {}, {} are not all positive", p.m, p.n, p.k);
+    Fail(codes::kInvalidParam, "blas-size", "the sizes {}, {}, {} are not all positive", p.m, p.n, p.k);
   bool swap_a = Transposed(p.trans_a, "transA"), swap_b = Transposed(p.trans_b, "transB");
   if (p.trans_c != ACL_TRANS_N)
-    Fail(p.trans_c <= ACL_TRANS_NZ_T ? 200006 : 100000, "blas-trans",
+    Fail(p.trans_c <= ACL_TRANS_NZ_T ? codes::kFeatureUnsupported : codes::kInvalidParam, "blas-trans",
          "transC is {}; only ACL_TRANS_N is possible", static_cast<int>(p.trans_c));
   if (p.precision != ACL_COMPUTE_HIGH_PRECISION && p.precision != ACL_COMPUTE_LOW_PRECISION) {
-    Fail(100000, "blas-precision", "there is no precision {}", static_cast<int>(p.precision));
+    Fail(codes::kInvalidParam, "blas-precision", "there is no precision {}", static_cast<int>(p.precision));
   }
   CheckTypes(p.types);
   auto of = [](DType dtype, Shape shape) { return ValueType{dtype, tensor::Format::kND, true, shape}; };
@@ -81,7 +82,8 @@ Product ProductWithVector(aclTransType trans, int m, int n, Types types, aclComp
 void NeedReserved(std::initializer_list<int> values) {
   for (int value : values) {
     if (value != -1)
-      Fail(100000, "blas-reserved", "lda, ldb, ldc, incx and incy are reserved; pass -1 (one is {})", value);
+      Fail(codes::kInvalidParam, "blas-reserved",
+           "lda, ldb, ldc, incx and incy are reserved; pass -1 (one is {})", value);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/error_trail.h"
 #include "api/log.h"
+#include "base/codes.h"
 #include "runtime/capture.h"
 
 namespace belay::api {
@@ -33,11 +34,11 @@ int ReportCurrentException(Fn fn) noexcept {
   } catch (const Error& error) {
     return Report(fn, error.code(), error.id(), error.sentence());
   } catch (const std::bad_alloc&) {
-    return Report(fn, 200000, "out-of-memory", "host memory ran out");
+    return Report(fn, codes::kBadAlloc, "out-of-memory", "host memory ran out");
   } catch (const std::exception& error) {
-    return Report(fn, 500000, "internal", error.what());
+    return Report(fn, codes::kInternalError, "internal", error.what());
   } catch (...) {
-    return Report(fn, 500000, "internal", "an exception of an unknown type");
+    return Report(fn, codes::kInternalError, "internal", "an exception of an unknown type");
   }
 }
 
@@ -45,14 +46,14 @@ void RefuseNotRunning(Fn fn) {
   (void)fn;
   switch (rt::StateOfProcess()) {
     case rt::ProcessState::kForked:
-      Fail(100001, "forked-child",
+      Fail(codes::kUninitialize, "forked-child",
            "this process was forked from one that uses Belay; nothing of the parent's devices exists here, "
            "call aclInit to start afresh");
     case rt::ProcessState::kEnding:
     case rt::ProcessState::kFinalized:
-      Fail(100001, "after-finalize", "aclFinalize was called; call aclInit again first");
+      Fail(codes::kUninitialize, "after-finalize", "aclFinalize was called; call aclInit again first");
     default:
-      Fail(100001, "before-init", "aclInit was not called; call it first");
+      Fail(codes::kUninitialize, "before-init", "aclInit was not called; call it first");
   }
 }
 

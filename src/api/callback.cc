@@ -4,6 +4,7 @@
 #include "api/handlers.h"
 #include "api/report_threads.h"
 #include "base/clock.h"
+#include "base/codes.h"
 #include "runtime/host_call.h"
 
 namespace belay::api {
@@ -19,15 +20,16 @@ void aclrtUnSubscribeReport(uint64_t threadId, rt::Stream& stream) { Unsubscribe
 void aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
                          rt::Stream& stream) {
   if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK) {
-    Fail(107000, "callback-block-type", "blockType = {}; use ACL_CALLBACK_NO_BLOCK or ACL_CALLBACK_BLOCK",
-         static_cast<int>(blockType));
+    Fail(codes::kRtParamInvalid, "callback-block-type",
+         "blockType = {}; use ACL_CALLBACK_NO_BLOCK or ACL_CALLBACK_BLOCK", static_cast<int>(blockType));
   }
   LaunchReport(stream, fn, userData, blockType == ACL_CALLBACK_BLOCK);
 }
 
 void aclrtProcessReport(int32_t timeout) {
   if (timeout < -1 || timeout == 0) {
-    Fail(107000, "timeout", "timeout = {} ms; use -1 to wait for ever, or a number of milliseconds", timeout);
+    Fail(codes::kRtParamInvalid, "timeout",
+         "timeout = {} ms; use -1 to wait for ever, or a number of milliseconds", timeout);
   }
   ProcessReport(timeout == -1 ? -1 : NowNs() + int64_t{timeout} * 1'000'000);
 }

@@ -6,6 +6,7 @@
 #include "api/graph_print.h"
 #include "api/handlers.h"
 #include "api/wait.h"
+#include "base/codes.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 #include "runtime/task_group.h"
@@ -15,7 +16,7 @@ namespace {
 
 rt::CaptureMode ModeOf(aclmdlRICaptureMode mode) {
   if (mode < ACL_MODEL_RI_CAPTURE_MODE_GLOBAL || mode > ACL_MODEL_RI_CAPTURE_MODE_RELAXED) {
-    Fail(107000, "capture-mode", "mode = {}; use GLOBAL (0), THREAD_LOCAL (1) or RELAXED (2)",
+    Fail(codes::kRtParamInvalid, "capture-mode", "mode = {}; use GLOBAL (0), THREAD_LOCAL (1) or RELAXED (2)",
          static_cast<int>(mode));
   }
   return static_cast<rt::CaptureMode>(mode);
@@ -25,8 +26,8 @@ aclmdlRI HandleOf(rt::ModelRI& model) { return AsHandle<aclmdlRI>(rt::Models().H
 
 const rt::TaskGraph& GraphOf(rt::ModelRI& model) {
   if (model.building()) {
-    Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first",
-         model.id());
+    Fail(codes::kRtParamInvalid, "model-building",
+         "model {} is still being captured; call aclmdlRICaptureEnd first", model.id());
   }
   return model.graph();
 }
@@ -37,7 +38,7 @@ void FillArray(const std::vector<HandleBits>& from, Handle* to, uint32_t* count,
   auto total = static_cast<uint32_t>(from.size());
   if (to != nullptr) {
     if (*count < total) {
-      Fail(107000, "array-short",
+      Fail(codes::kRtParamInvalid, "array-short",
            "the array has room for {} {}, there are {}; ask for the number with a null array", *count, what,
            total);
     }
@@ -102,7 +103,7 @@ void aclmdlRIExecute(rt::ModelRI& modelRI, int32_t timeout) {
   int64_t deadline = DeadlineOf(timeout);
   rt::Stream& stream = rt::CurrentContext().default_stream();
   modelRI.Execute(stream);
-  WaitForStream(stream, deadline, 107019);
+  WaitForStream(stream, deadline, codes::kRtWaitTimeout);
 }
 
 void aclmdlRIDestroy(rt::ModelRI& modelRI) {
@@ -115,7 +116,8 @@ void aclmdlRIDestroyRegisterCallback(rt::ModelRI& modelRI, aclrtCallback func, v
 }
 void aclmdlRIDestroyUnregisterCallback(rt::ModelRI& modelRI, aclrtCallback func) {
   if (!modelRI.RemoveDestroyCallback(func)) {
-    Fail(107000, "callback-unknown", "this callback is not registered with model {}", modelRI.id());
+    Fail(codes::kRtParamInvalid, "callback-unknown", "this callback is not registered with model {}",
+         modelRI.id());
   }
 }
 
@@ -130,7 +132,7 @@ void aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* tasks, uint32_t*
   rt::ModelStream* place = rt::ModelStreams().Find(BitsOf(stream));
   if (place == nullptr) {
     Fail(
-        107017, "model-stream",
+        codes::kRtInvalidHandle, "model-stream",
         "stream = {:#x} is not a stream of a model, as aclmdlRIGetStreams gives them, or the model was destroyed",
         BitsOf(stream));
   }
@@ -143,7 +145,8 @@ void aclmdlRITaskGetSeqId(rt::ModelTask& task, uint32_t* id) { *id = task.sequen
 void aclmdlRISetName(rt::ModelRI& modelRI, const char* name) { modelRI.SetName(name); }
 
 void aclmdlRIGetName(rt::ModelRI& modelRI, uint32_t maxLen, char* name) {
-  if (maxLen == 0) Fail(107000, "name-length", "maxLen is 0; the name needs room for its end at least");
+  if (maxLen == 0)
+    Fail(codes::kRtParamInvalid, "name-length", "maxLen is 0; the name needs room for its end at least");
   constexpr size_t kLongest = 512;
   std::string full = modelRI.name();
   size_t length = std::min({full.size(), size_t{maxLen} - 1, kLongest - 1});
@@ -154,7 +157,8 @@ void aclmdlRIGetName(rt::ModelRI& modelRI, uint32_t maxLen, char* name) {
 void aclmdlRIDebugPrint(rt::ModelRI& modelRI) { PrintGraph(GraphOf(modelRI), modelRI.id()); }
 
 void aclmdlRIDebugJsonPrint(rt::ModelRI& modelRI, const char* path, uint32_t flags) {
-  if (flags > 1) Fail(107000, "json-flags", "flags = {}; use 0 (summary) or 1 (verbose)", flags);
+  if (flags > 1)
+    Fail(codes::kRtParamInvalid, "json-flags", "flags = {}; use 0 (summary) or 1 (verbose)", flags);
   WriteGraphJson(GraphOf(modelRI), modelRI.id(), path, flags == 1);
 }
 

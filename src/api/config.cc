@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/json_place.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/whole_file.h"
@@ -30,8 +31,10 @@ std::string ReadFile(const char* path) {
   std::optional<std::string> text = ReadWholeFile(path, kMostBytes);
   if (text) return std::move(*text);
   if (errno == EFBIG)
-    Fail(100005, "init-file-size", "the configuration file '{}' is larger than 10 MiB", path);
-  Fail(100003, "init-file", "the configuration file '{}' cannot be opened: {}", path, std::strerror(errno));
+    Fail(codes::kInvalidFileSize, "init-file-size", "the configuration file '{}' is larger than 10 MiB",
+         path);
+  Fail(codes::kInvalidFile, "init-file", "the configuration file '{}' cannot be opened: {}", path,
+       std::strerror(errno));
 }
 
 // Strings do not count. The text may still be no JSON at all.
@@ -47,8 +50,8 @@ void CheckNesting(const char* path, const std::string& text) {
     braces += (c == '{') - (c == '}');
     brackets += (c == '[') - (c == ']');
     if (braces > kMostLevels || brackets > kMostLevels) {
-      Fail(100006, "init-file-nesting", "{}:{}: more than {} levels of {}", path, line, kMostLevels,
-           braces > kMostLevels ? "{ }" : "[ ]");
+      Fail(codes::kParseFile, "init-file-nesting", "{}:{}: more than {} levels of {}", path, line,
+           kMostLevels, braces > kMostLevels ? "{ }" : "[ ]");
     }
   }
 }
@@ -63,14 +66,14 @@ class ConfigFile {
       root_ = Json::Parse(text_);
     } catch (const JsonError& error) {
       if (error.kind == JsonError::Kind::kNumberTooLarge) {
-        Fail(100006, "init-file-number", "{}:{}: the number {} is too large", path,
+        Fail(codes::kParseFile, "init-file-number", "{}:{}: the number {} is too large", path,
              PlaceOf(text_, text_.find(error.token)), error.token);
       }
-      Fail(100006, "init-file-syntax", "{}:{}: not valid JSON", path,
+      Fail(codes::kParseFile, "init-file-syntax", "{}:{}: not valid JSON", path,
            PlaceOf(text_, error.at == 0 ? 0 : error.at - 1));
     }
     if (!root_.is_object())
-      Fail(100006, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
+      Fail(codes::kParseFile, "init-file-syntax", "{}:1:1: the file must hold one JSON object", path);
   }
 
   // The value behind the keys, outermost first; null when it is not there.
@@ -116,8 +119,9 @@ class ConfigFile {
     int id = Number(keys, 1 << 20, -1);
     int count = rt::SettingNow(&rt::Settings::devices);
     if (id >= count && count > 0) {
-      Fail(107001, "device-id", "{}:{}: key {}: device {} does not exist; this process sees devices 0 to {}",
-           path_, PlaceOf(text_, keys), fmt::join(keys, "."), id, count - 1);
+      Fail(codes::kRtInvalidDeviceid, "device-id",
+           "{}:{}: key {}: device {} does not exist; this process sees devices 0 to {}", path_,
+           PlaceOf(text_, keys), fmt::join(keys, "."), id, count - 1);
     }
     return id;
   }
@@ -134,8 +138,8 @@ class ConfigFile {
 
  private:
   [[noreturn]] void Refuse(const Keys& keys, const Json& value, const std::string& wanted) const {
-    Fail(100008, "init-file-value", "{}:{}: key {} is {}; it must be {}", path_, PlaceOf(text_, keys),
-         fmt::join(keys, "."), value.Dump(), wanted);
+    Fail(codes::kFileAttrInvalid, "init-file-value", "{}:{}: key {} is {}; it must be {}", path_,
+         PlaceOf(text_, keys), fmt::join(keys, "."), value.Dump(), wanted);
   }
 
   const char* path_;

@@ -6,6 +6,7 @@
 #include "api/handlers.h"
 #include "api/system_options.h"
 #include "api/wait.h"
+#include "base/codes.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
 
@@ -19,7 +20,7 @@ void aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
 
 void aclrtDestroyContext(rt::Context& context) {
   if (context.is_default()) {
-    Fail(100000, "context-default",
+    Fail(codes::kInvalidParam, "context-default",
          "context {:#x} is the default context of device {}; aclrtResetDevice frees it", context.handle(),
          context.device().id());
   }

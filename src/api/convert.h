@@ -1,6 +1,7 @@
 // Handles of the interface and the objects behind them.
 #pragma once
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/handle_table.h"
 #include "runtime/context.h"
@@ -107,14 +108,14 @@ decltype(auto) Need(Handle handle, const char* argument) {
   HandleBits bits = BitsOf(handle);
   T* object = Traits::Find(bits);
   if (object == nullptr) [[unlikely]]
-    RefuseHandle(Traits::kName, argument, bits, 107017);
+    RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle);
   if constexpr (requires { object->TryRef(); }) {
     if (!object->TryRef()) [[unlikely]]
-      RefuseHandle(Traits::kName, argument, bits, 107017);
+      RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle);
     // What was counted may be the next object in this slot.
     if (Traits::Find(bits) != object) [[unlikely]] {
       object->Unref();
-      RefuseHandle(Traits::kName, argument, bits, 107017);
+      RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle);
     }
     return Pinned<T>(*object);
   } else {

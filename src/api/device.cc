@@ -14,6 +14,7 @@
 #include "api/process_options.h"
 #include "api/wait.h"
 #include "base/clock.h"
+#include "base/codes.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
 #include "runtime/thread_engine.h"
@@ -87,7 +88,7 @@ void aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   RefuseInCallback("aclrtDeviceTaskAbort");
   int64_t deadline = timeout == 0 ? -1 : NowNs() + int64_t{timeout} * 1'000'000;
   if (!rt::DeviceAt(deviceId).Abort(deadline)) {
-    Fail(107019, "wait-timeout",
+    Fail(codes::kRtWaitTimeout, "wait-timeout",
          "a task of device {} still ran at the end of the time limit; call again to go on waiting for it",
          deviceId);
   }
@@ -100,10 +101,11 @@ void aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t 
 }
 
 void aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
-  if (flags != 0) Fail(107000, "peer-flags", "flags = {}; it is reserved, pass 0", flags);
+  if (flags != 0) Fail(codes::kRtParamInvalid, "peer-flags", "flags = {}; it is reserved, pass 0", flags);
   rt::Device& device = rt::CurrentContext().device();
   if (&rt::DeviceAt(peerDeviceId) == &device) {
-    Fail(107001, "peer-self", "device {} is the current device; name the other one", peerDeviceId);
+    Fail(codes::kRtInvalidDeviceid, "peer-self", "device {} is the current device; name the other one",
+         peerDeviceId);
   }
   device.peers.fetch_or(uint64_t{1} << peerDeviceId);
 }
@@ -123,7 +125,7 @@ void aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
 void aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* utilizationInfo) {
   rt::DeviceAt(deviceId);
   if (utilizationInfo->utilizationExtend != nullptr) {
-    Fail(107000, "utilization-extend", "utilizationExtend is reserved; set it to null");
+    Fail(codes::kRtParamInvalid, "utilization-extend", "utilizationExtend is reserved; set it to null");
   }
   int32_t percent = BusyPercent();
   *utilizationInfo = {percent, percent, percent, -1, nullptr};
@@ -145,7 +147,7 @@ void aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logic
 
 void aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   if (mode != ACL_RT_OVERFLOW_MODE_SATURATION && mode != ACL_RT_OVERFLOW_MODE_INFNAN) {
-    Fail(107000, "overflow-mode", "mode = {}; use ACL_RT_OVERFLOW_MODE_SATURATION or _INFNAN",
+    Fail(codes::kRtParamInvalid, "overflow-mode", "mode = {}; use ACL_RT_OVERFLOW_MODE_SATURATION or _INFNAN",
          static_cast<int>(mode));
   }
   Options().saturation.store(mode);

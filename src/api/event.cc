@@ -9,6 +9,7 @@
 #include "api/sharing.h"
 #include "api/wait.h"
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/thread.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
@@ -27,7 +28,7 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags,
                        std::shared_ptr<rt::SharedWords> foreign = nullptr) {
   bool lone = flags == kIpc || flags == kExternal;
   if (flags == 0 || (flags & ~kAllFlags) != 0 || (!lone && (flags & (kIpc | kExternal)) != 0)) {
-    Fail(107000, "event-flag",
+    Fail(codes::kRtParamInvalid, "event-flag",
          "flag = {:#x}; use ACL_EVENT_SYNC (0x1), ACL_EVENT_CAPTURE_STREAM_PROGRESS (0x2) and "
          "ACL_EVENT_TIME_LINE (0x8), which may be combined, or ACL_EVENT_IPC or ACL_EVENT_EXTERNAL alone",
          flags);
@@ -40,7 +41,8 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags,
       rt::Events().Create(device, kind, flags, g_next_id.fetch_add(1, std::memory_order_relaxed));
   if (handle == 0) {
     device.ReturnEventSlot();
-    Fail(207007, "event-table-full", "the process holds as many events as Belay can number");
+    Fail(codes::kRtNoEventResource, "event-table-full",
+         "the process holds as many events as Belay can number");
   }
   if (words != nullptr) rt::Events().Find(handle)->Share(std::move(words));
   return AsHandle<aclrtEvent>(handle);
@@ -50,7 +52,7 @@ void NeedSync(const rt::Event& event) {
   if (event.may_sync_streams()) [[likely]]
     return;
   Fail(
-      107000, "event-no-sync",
+      codes::kRtParamInvalid, "event-no-sync",
       "event {} was created with flag {:#x}; only an event with ACL_EVENT_SYNC can make a stream wait or be reset",
       event.id(), event.flags());
 }
@@ -59,7 +61,7 @@ void RefuseEx(const rt::Event& event, const char* call) {
   if (event.kind() != rt::EventKind::kEx) [[likely]]
     return;
   Fail(
-      107000, "event-ex",
+      codes::kRtParamInvalid, "event-ex",
       "{} is not for events made by aclrtCreateEventExWithFlag (event {}); record it again instead of resetting "
       "it, and ask aclrtQueryEventStatus",
       call, event.id());
@@ -94,7 +96,7 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
   if (event.IsPolled()) return SynchronizePolled(event, binding.stream, deadline_ns);
   if (binding.stream == nullptr) {
     if (event.kind() == rt::EventKind::kEx) return;
-    Fail(107000, "event-unrecorded",
+    Fail(codes::kRtParamInvalid, "event-unrecorded",
          "event {} was not recorded (or was reset since), so {} would never return", event.id(), call);
   }
   uint32_t aborts = binding.stream->aborts();
@@ -118,8 +120,8 @@ bool IsComplete(rt::Event& event) {
 void RefuseIpc(const rt::Event& event, const char* call) {
   if (event.flags() != kIpc) [[likely]]
     return;
-  Fail(107000, "event-ipc", "{} is not for events made with ACL_EVENT_IPC; create the event with other flags",
-       call);
+  Fail(codes::kRtParamInvalid, "event-ipc",
+       "{} is not for events made with ACL_EVENT_IPC; create the event with other flags", call);
 }
 
 uint64_t TimeOf(rt::Event& event, const char* argument) {
@@ -164,7 +166,8 @@ void aclrtRecordEvent(rt::Event& event, rt::Stream& stream) { event.Record(strea
 void aclrtRecordEventWithFlag(rt::Event& event, rt::Stream& stream, uint32_t flag) {
   if (flag == ACL_EVENT_RECORD_DEFAULT) return event.Record(stream);
   if (flag != ACL_EVENT_RECORD_EXTERNAL) {
-    Fail(107000, "record-flag", "flag = {}; use ACL_EVENT_RECORD_DEFAULT or ACL_EVENT_RECORD_EXTERNAL", flag);
+    Fail(codes::kRtParamInvalid, "record-flag",
+         "flag = {}; use ACL_EVENT_RECORD_DEFAULT or ACL_EVENT_RECORD_EXTERNAL", flag);
   }
   event.RecordExternal(stream);
 }
@@ -181,7 +184,8 @@ void aclrtStreamWaitEvent(rt::Stream& stream, rt::Event& event) {
 
 void aclrtStreamWaitEventWithTimeout(rt::Stream& stream, rt::Event& event, int32_t timeout) {
   if (timeout < 0)
-    Fail(107000, "timeout", "timeout = {} s; use 0 for no limit, or a number of seconds", timeout);
+    Fail(codes::kRtParamInvalid, "timeout", "timeout = {} s; use 0 for no limit, or a number of seconds",
+         timeout);
   Wait(stream, event, static_cast<uint32_t>(timeout));
 }
 

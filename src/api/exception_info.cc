@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "api/handlers.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
@@ -41,7 +42,7 @@ void Observe(const rt::Stream& stream, const rt::TaskFailure& failure) {
 
 const aclrtExceptionInfo& Checked(const aclrtExceptionInfo* info) {
   if (info != t_info) {
-    Fail(100000, "exception-info",
+    Fail(codes::kInvalidParam, "exception-info",
          "info = {} is not the failure that this thread is being told of; ask "
          "inside the callback of aclrtSetExceptionInfoCallback",
          static_cast<const void*>(info));

@@ -22,8 +22,6 @@ using ops::PlanRef;
 using tensor::kInnerNull;
 using tensor::kInvalidArgument;
 
-static_assert(tensor::kNullArgument == 161001 && tensor::kInvalidArgument == 161002);
-
 HandleBits BitsOf(const aclOpExecutor* executor) { return reinterpret_cast<HandleBits>(executor); }
 
 [[noreturn, gnu::cold]] void FailSpent() {

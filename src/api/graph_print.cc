@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/lane_drawing.h"
@@ -134,9 +135,11 @@ void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path
   Json::Members all;
   all.emplace("traceEvents", std::move(events));
   if (auto failure = WriteWholeFile(path, Json(std::move(all)).Dump(1))) {
-    if (failure->opened) Fail(107010, "json-file", "'{}' cannot be written: {}", path, failure->reason);
-    Fail(107009, "json-file", "'{}' cannot be opened for writing ({}); name a file in a folder that exists",
-         path, failure->reason);
+    if (failure->opened)
+      Fail(codes::kRtFileWrite, "json-file", "'{}' cannot be written: {}", path, failure->reason);
+    Fail(codes::kRtFileOpen, "json-file",
+         "'{}' cannot be opened for writing ({}); name a file in a folder that exists", path,
+         failure->reason);
   }
 }
 

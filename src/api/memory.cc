@@ -1,6 +1,7 @@
 // Memory: allocation, attributes, registration of host memory, virtual memory. Copies and fills are
 // in memory_copy.cc.
 #include "runtime/memory.h"
+#include "base/codes.h"
 
 #include "api/handlers.h"
 #include "api/wait.h"
@@ -12,8 +13,8 @@
 namespace belay::api {
 namespace {
 
-constexpr int kBadArgument = 100000;
-constexpr int kNotSupported = 207000;
+constexpr int kBadArgument = codes::kInvalidParam;
+constexpr int kNotSupported = codes::kRtFeatureNotSupport;
 
 // A policy is one of ACL_MEM_MALLOC_* with a band width and an access bit; what is out of range
 // takes huge pages where they fit.

@@ -4,6 +4,7 @@
 
 #include "api/handlers.h"
 #include "api/wait.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/capture.h"
 #include "runtime/context.h"
@@ -16,8 +17,8 @@
 namespace belay::api {
 namespace {
 
-constexpr int kBadArgument = 100000;
-constexpr int kNotSupported = 207000;
+constexpr int kBadArgument = codes::kInvalidParam;
+constexpr int kNotSupported = codes::kRtFeatureNotSupport;
 
 // What the two ends of a copy (or the one of a fill) mean for how it is done.
 struct Ends {

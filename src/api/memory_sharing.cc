@@ -1,5 +1,6 @@
 // Memory between processes: blocks by key (aclrtIpcMem*), physical memory by number (shareable handles).
 #include "runtime/memory_sharing.h"
+#include "base/codes.h"
 
 #include <cstring>
 
@@ -14,7 +15,7 @@
 
 namespace belay::api {
 namespace {
-constexpr int kBadArgument = 100000;
+constexpr int kBadArgument = codes::kInvalidParam;
 }
 
 void CheckExportFlags(uint64_t flags) {
@@ -48,7 +49,8 @@ void aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, u
 void aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
   rt::OfferName name = rt::NameOf(std::string(key, strnlen(key, kKeyBytes)));
   if (rt::Offers::Get().Allow(name, Pids(pid, num))) return;
-  Fail(107017, "share-not-open", "this process has not exported '{}', or closed it already", rt::KeyOf(name));
+  Fail(codes::kRtInvalidHandle, "share-not-open", "this process has not exported '{}', or closed it already",
+       rt::KeyOf(name));
 }
 
 void aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) {
@@ -81,7 +83,7 @@ void aclrtMemExportToShareableHandle(rt::PhysicalMemory& handle, aclrtMemHandleT
 void aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid, size_t pidNum) {
   rt::OfferName name = rt::NameOf(shareableHandle);
   if (rt::Offers::Get().Allow(name, Pids(pid, pidNum))) return;
-  Fail(107017, "share-not-open", "this process has not exported {:#x}, or freed that memory",
+  Fail(codes::kRtInvalidHandle, "share-not-open", "this process has not exported {:#x}, or freed that memory",
        shareableHandle);
 }
 

@@ -1,5 +1,6 @@
 // Loading and describing models.
 #include "graph/model.h"
+#include "base/codes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -41,8 +42,8 @@ void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {
     if (given.data == nullptr) return;
     rt::CheckDeviceRange(given.data, given.bytes, what);
     if (given.bytes >= need) return;
-    Fail(100000, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)", what,
-         given.bytes, need);
+    Fail(codes::kInvalidParam, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)",
+         what, given.bytes, need);
   };
   check("workPtr", work, model->work_bytes());
   check("weightPtr", weights, model->weight_bytes());
@@ -58,7 +59,7 @@ void QuerySize(const ModelFile& file, size_t* work, size_t* weights) {
 
 const ModelPort& PortAt(const std::vector<ModelPort>& ports, size_t index, const char* what) {
   if (index < ports.size()) return ports[index];
-  Fail(100000, "model-index", "there is no {} {}; the model has {}", what, index, ports.size());
+  Fail(codes::kInvalidParam, "model-index", "there is no {} {}; the model has {}", what, index, ports.size());
 }
 
 void FillDims(const std::string& name, const tensor::Shape& shape, bool rank_known, aclmdlIODims* dims) {
@@ -86,18 +87,20 @@ size_t IndexOf(const std::vector<ModelPort>& ports, const char* name, const char
   for (size_t i = 0; i < ports.size(); ++i) {
     if (ports[i].name == name) return i;
   }
-  Fail(100000, "model-name", "the model has no {} called '{}'", what, name);
+  Fail(codes::kInvalidParam, "model-name", "the model has no {} called '{}'", what, name);
 }
 
 void NeedNoIndex(size_t index) {
   if (index == static_cast<size_t>(-1)) return;
-  Fail(100000, "model-gear-index", "index is {}; gears belong to the whole model, so it must be -1", index);
+  Fail(codes::kInvalidParam, "model-gear-index",
+       "index is {}; gears belong to the whole model, so it must be -1", index);
 }
 
 template <class T>
 void Take(T* to, const void* value, size_t size) {
   if (size != sizeof *to)
-    Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", size, sizeof *to);
+    Fail(codes::kInvalidParam, "config-size", "the value has {} bytes; this attribute has {}", size,
+         sizeof *to);
   std::memcpy(to, value, size);
 }
 
@@ -159,7 +162,8 @@ void aclmdlSetConfigOpt(ModelConfig& config, aclmdlConfigAttr attr, const void* 
     case ACL_MDL_WORKSPACE_MEM_OPTIMIZE:
       return;
     default:
-      Fail(attr > ACL_MDL_PRIORITY_INT32 && attr <= ACL_MDL_DYNAMIC_TASK_SIZET ? 200001 : 100000,
+      Fail(attr > ACL_MDL_PRIORITY_INT32 && attr <= ACL_MDL_DYNAMIC_TASK_SIZET ? codes::kApiNotSupport
+                                                                               : codes::kInvalidParam,
            "config-attribute", "attribute {} is not supported; models are loaded from a file or from memory",
            static_cast<int>(attr));
   }
@@ -174,12 +178,12 @@ void aclmdlLoadWithConfig(const ModelConfig& config, uint32_t* modelId) {
     bool queues =
         config.load_type == ACL_MDL_LOAD_FROM_FILE_WITH_Q || config.load_type == ACL_MDL_LOAD_FROM_MEM_WITH_Q;
     Fail(
-        queues ? 200001 : 100000, "config-load-type",
+        queues ? codes::kApiNotSupport : codes::kInvalidParam, "config-load-type",
         "ACL_MDL_LOAD_TYPE_SIZET is {}; set it to one of ACL_MDL_LOAD_FROM_FILE, _MEM and their _WITH_MEM forms",
         config.load_type);
   }
   if (from_file ? config.path.empty() : config.model == nullptr) {
-    Fail(100000, "config-missing", "the configuration lacks {}",
+    Fail(codes::kInvalidParam, "config-missing", "the configuration lacks {}",
          from_file ? "ACL_MDL_PATH_PTR" : "ACL_MDL_MEM_ADDR_PTR");
   }
   ModelFile file =
@@ -205,7 +209,8 @@ void aclmdlBundleGetModelNum(uint32_t bundleId, size_t* modelNum) {
 void aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t* modelId) {
   std::vector<uint32_t> models = graph::ModelsOfBundle(bundleId);
   if (index >= models.size())
-    Fail(100000, "model-bundle-index", "there is no model {}; the bundle has {}", index, models.size());
+    Fail(codes::kInvalidParam, "model-bundle-index", "there is no model {}; the bundle has {}", index,
+         models.size());
   *modelId = models[index];
 }
 
@@ -324,12 +329,13 @@ void aclmdlGetInputDynamicDims(const ModelDescription& modelDesc, size_t index, 
   NeedNoIndex(index);
   size_t gears = modelDesc.gears.kind == graph::Gears::kDims ? modelDesc.gears.values.size() : 0;
   if (gearCount != gears)
-    Fail(100000, "model-gear-count", "gearCount is {}; the model has {} gears", gearCount, gears);
+    Fail(codes::kInvalidParam, "model-gear-count", "gearCount is {}; the model has {} gears", gearCount,
+         gears);
   size_t sizes = 0;
   for (const tensor::Shape& shape : modelDesc.declared) sizes += static_cast<size_t>(shape.rank());
   if (sizes > ACL_MAX_DIM_CNT + 1) {  // the input that chooses the gear has one, which is not told
-    Fail(200006, "model-gear-sizes", "the inputs have {} sizes; aclmdlIODims holds {}", sizes - 1,
-         ACL_MAX_DIM_CNT);
+    Fail(codes::kFeatureUnsupported, "model-gear-sizes", "the inputs have {} sizes; aclmdlIODims holds {}",
+         sizes - 1, ACL_MAX_DIM_CNT);
   }
   for (size_t g = 0; g < gears; ++g) {
     dims[g] = {};

@@ -6,6 +6,7 @@
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/wait.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "graph/model.h"
 #include "graph/specialise.h"
@@ -29,14 +30,15 @@ tensor::DataBuffer& BufferAt(const Dataset& dataset, size_t index) {
 
 Dataset::Item& ItemAt(Dataset& dataset, size_t index) {
   if (index < dataset.items.size()) return dataset.items[index];
-  Fail(100000, "dataset-index", "there is no buffer {}; the dataset has {}", index, dataset.items.size());
+  Fail(codes::kInvalidParam, "dataset-index", "there is no buffer {}; the dataset has {}", index,
+       dataset.items.size());
 }
 
 // `beside`: how many more the dataset may have that are not passed on.
 std::vector<Buffer> BuffersOf(const Dataset& dataset, size_t count, size_t beside, const char* what) {
   if (dataset.items.size() < count || dataset.items.size() > count + beside) {
-    Fail(100000, "model-buffer-count", "the model has {} {}s, but {} buffers were given", count, what,
-         dataset.items.size());
+    Fail(codes::kInvalidParam, "model-buffer-count", "the model has {} {}s, but {} buffers were given", count,
+         what, dataset.items.size());
   }
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < count; ++i) {
@@ -63,7 +65,7 @@ void SizeFromBytes(ValueType& type, size_t bytes, size_t index) {
   if (open < 0 || known <= 0) return;
   if (static_cast<int64_t>(bytes) % known != 0) {
     Fail(
-        145021, "model-input-shape",
+        codes::kGeShapeInvalid, "model-input-shape",
         "input {} is {}, and its buffer has {} bytes, which is no multiple of {}; pass the bytes of whole ones, or "
         "describe it with aclmdlSetDatasetTensorDesc",
         index, type.ToString(), bytes, known);
@@ -78,8 +80,8 @@ void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
   tensor::Shape shape;
   if (has_room) shape = tensor::Shape::Of(description.dims.data(), static_cast<int>(description.dims.size()));
   if (!has_room || !graph::Admits(type, shape)) {
-    Fail(145021, "model-input-shape", "input {} is passed as {}, but the model declares {}", index,
-         shape.ToString(), type.ToString());
+    Fail(codes::kGeShapeInvalid, "model-input-shape", "input {} is passed as {}, but the model declares {}",
+         index, shape.ToString(), type.ToString());
   }
   type.rank_known = true;
   type.shape = shape;
@@ -89,7 +91,7 @@ std::vector<ValueType> TypesFor(const Model& model, const Dataset& input) {
   if (model.file().gears.kind != Gears::kNone) {
     if (!input.gear.empty()) return model.TypesOfGear(input.gear);
     Fail(
-        100000, "model-gear-none",
+        codes::kInvalidParam, "model-gear-none",
         "the model was built for several sizes and none was chosen; call aclmdlSetDynamicBatchSize, aclmdlSetDynamicHWSize or aclmdlSetInputDynamicDims first");
   }
   std::vector<ValueType> types = model.DeclaredTypes();
@@ -157,7 +159,7 @@ void RunAndWait(std::shared_ptr<Model> model, const Dataset& input, Dataset& out
                 int32_t limit_ms) {
   RefuseInCallback("aclmdlExecute");
   Run run = Enqueue(std::move(model), input, output, stream, true);
-  WaitForStream(stream, DeadlineOf(limit_ms), 107020);
+  WaitForStream(stream, DeadlineOf(limit_ms), codes::kRtTaskTimeout);
   if (run.result != nullptr) DeliverDynamic(*run.model, *run.result, output);
 }
 
@@ -165,10 +167,11 @@ void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::
   std::shared_ptr<Model> model = graph::FindModel(id);
   ItemAt(dataset, index);
   if (model->file().gears.kind != kind) {
-    Fail(145013, "model-gear-kind", "model {} was not built for sizes of this kind", id);
+    Fail(codes::kGeDynamicBatchSizeInvalid, "model-gear-kind",
+         "model {} was not built for sizes of this kind", id);
   }
   if (const size_t wanted = model->file().graph.inputs.size(); index != wanted) {
-    Fail(100000, "model-gear-input",
+    Fail(codes::kInvalidParam, "model-gear-input",
          "index is {}; sizes are chosen by input {} ('{}', aclmdlGetInputIndexByName finds it)", index,
          wanted, graph::kGearInputName);
   }
@@ -228,15 +231,17 @@ void aclmdlDestroyExecConfigHandle(const graph::ExecConfig& handle) {
 void aclmdlSetExecConfigOpt(graph::ExecConfig& handle, aclmdlExecConfigAttr attr, const void* attrValue,
                             size_t valueSize) {
   if (attr < ACL_MDL_STREAM_SYNC_TIMEOUT || attr > ACL_MDL_MEC_TIMETHR_SIZET) {
-    Fail(100000, "config-attribute", "there is no attribute {}", static_cast<int>(attr));
+    Fail(codes::kInvalidParam, "config-attribute", "there is no attribute {}", static_cast<int>(attr));
   }
   bool limit = attr == ACL_MDL_STREAM_SYNC_TIMEOUT || attr == ACL_MDL_EVENT_SYNC_TIMEOUT;
   size_t wanted = limit ? sizeof(int32_t) : sizeof(size_t);
   if (valueSize != wanted)
-    Fail(100000, "config-size", "the value has {} bytes; this attribute has {}", valueSize, wanted);
+    Fail(codes::kInvalidParam, "config-size", "the value has {} bytes; this attribute has {}", valueSize,
+         wanted);
   if (!limit) return;
   int32_t milliseconds = *static_cast<const int32_t*>(attrValue);
-  if (milliseconds < -1) Fail(100000, "config-time", "a time limit of {} ms; -1 means none", milliseconds);
+  if (milliseconds < -1)
+    Fail(codes::kInvalidParam, "config-time", "a time limit of {} ms; -1 means none", milliseconds);
   if (attr == ACL_MDL_STREAM_SYNC_TIMEOUT) handle.stream_timeout_ms = milliseconds;
 }
 
@@ -254,13 +259,15 @@ void aclmdlSetInputDynamicDims(uint32_t modelId, Dataset& dataset, size_t index,
   for (const ValueType& type : graph::FindModel(modelId)->DeclaredTypes()) {
     for (int64_t size : type.shape) {
       if (next == dims->dimCount || next == ACL_MAX_DIM_CNT)
-        Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have more", dims->dimCount);
+        Fail(codes::kInvalidParam, "model-gear-sizes", "dims has {} sizes; the inputs have more",
+             dims->dimCount);
       int64_t given = dims->dims[next++];
       if (size < 0) gear.push_back(given);
     }
   }
   if (next != dims->dimCount)
-    Fail(100000, "model-gear-sizes", "dims has {} sizes; the inputs have {}", dims->dimCount, next);
+    Fail(codes::kInvalidParam, "model-gear-sizes", "dims has {} sizes; the inputs have {}", dims->dimCount,
+         next);
   Choose(modelId, dataset, index, Gears::kDims, std::move(gear));
 }
 

@@ -1,5 +1,6 @@
 // Notifies: one stream sets, another waits and clears.
 #include "runtime/notify.h"
+#include "base/codes.h"
 
 #include <cstring>
 
@@ -11,7 +12,8 @@ namespace belay::api {
 
 void aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
   if (flag != ACL_NOTIFY_DEFAULT && flag != ACL_NOTIFY_DEVICE_USE_ONLY) {
-    Fail(107000, "notify-flag", "flag = {:#x}; use ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY", flag);
+    Fail(codes::kRtParamInvalid, "notify-flag",
+         "flag = {:#x}; use ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY", flag);
   }
   rt::Notify& made = rt::Notify::Create(rt::CurrentContext().device());
   *notify = AsHandle<aclrtNotify>(rt::g_notifies.HandleOf(&made));
@@ -33,7 +35,8 @@ void aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
 }
 
 void aclrtNotifyGetExportKey(rt::Notify& notify, char* key, size_t len, uint64_t flags) {
-  if (len < kKeyBytes) Fail(107000, "share-key-length", "len = {}; a key takes {} bytes", len, kKeyBytes);
+  if (len < kKeyBytes)
+    Fail(codes::kRtParamInvalid, "share-key-length", "len = {}; a key takes {} bytes", len, kKeyBytes);
   CheckExportFlags(flags);
   CopyKey(notify.Offer(flags == 1), key, len);
 }
@@ -42,7 +45,8 @@ void aclrtNotifySetImportPid(rt::Notify& notify, int32_t* pid, size_t num) { not
 
 void aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
   if (flags != ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT && flags != ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
-    Fail(100000, "share-flags", "flags = {:#x}; use 0, or 2 to enable peer access as well", flags);
+    Fail(codes::kInvalidParam, "share-flags", "flags = {:#x}; use 0, or 2 to enable peer access as well",
+         flags);
   }
   rt::OfferName name = rt::NameOf(std::string(key, strnlen(key, kKeyBytes)));
   rt::Notify& made = rt::Notify::Import(rt::CurrentContext().device(), name);

@@ -13,6 +13,7 @@
 #include "api/run_op.h"
 #include "api/wait.h"
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "graph/option_table.h"
@@ -38,13 +39,15 @@ using BufferList = const aclDataBuffer* const*;
 
 void CheckCount(int count, const void* list, const char* what) {
   if (count < 0 || (count > 0 && list == nullptr)) {
-    Fail(100000, "op-arguments", "there are {} {}, but the array of them is {}", count, what, list);
+    Fail(codes::kInvalidParam, "op-arguments", "there are {} {}, but the array of them is {}", count, what,
+         list);
   }
 }
 
 ValueType TypeOf(const TensorDesc& desc) {
   if (desc.dims.size() > tensor::kMaxRank) {
-    Fail(145021, "op-rank", "a tensor has {} dimensions; eight are supported", desc.dims.size());
+    Fail(codes::kGeShapeInvalid, "op-rank", "a tensor has {} dimensions; eight are supported",
+         desc.dims.size());
   }
   return {desc.dtype, desc.format, desc.rank_is_known(),
           tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
@@ -53,7 +56,7 @@ ValueType TypeOf(const TensorDesc& desc) {
 // A member of an array of handles.
 template <class T, class Handle>
 T& Member(Handle handle, const char* what) {
-  if (handle == nullptr) RefuseNull(what, 100000);
+  if (handle == nullptr) RefuseNull(what, codes::kInvalidParam);
   return Need<T>(const_cast<std::remove_const_t<std::remove_pointer_t<Handle>>*>(handle), what);
 }
 
@@ -69,7 +72,7 @@ OpArgument ArgumentOf(const TensorDesc& desc) {
   if (desc.is_constant) {
     auto value = std::make_shared<graph::HostTensor>(desc.dtype, argument.type.shape);
     if (desc.constant.size() < value->bytes()) {
-      Fail(100000, "op-constant-short",
+      Fail(codes::kInvalidParam, "op-constant-short",
            "aclSetTensorConst gave {} bytes of a constant of shape {}, which has {}; give all of them",
            desc.constant.size(), argument.type.shape.ToString(), value->bytes());
     }
@@ -205,7 +208,7 @@ CompileOptions& TheCompileOptions() { return PerProcess<CompileOptions>::Get(); 
 
 const graph::OptionRow& CheckedOption(aclCompileOpt opt) {
   if (const graph::OptionRow* row = graph::FindCompileOption(opt)) return *row;
-  Fail(100000, "op-compile-option", "there is no option {}; they are {} to {} (aclCompileOpt)",
+  Fail(codes::kInvalidParam, "op-compile-option", "there is no option {}; they are {} to {} (aclCompileOpt)",
        static_cast<int>(opt), static_cast<int>(ACL_PRECISION_MODE), static_cast<int>(ACL_OP_DEBUG_OPTION));
 }
 
@@ -246,7 +249,7 @@ void aclopSetAttrListDataType(OpAttributes& attr, const char* attrName, int numV
 void aclopSetAttrListString(OpAttributes& attr, const char* attrName, int numValues, const char** values) {
   CheckCount(numValues, values, "values");
   for (int i = 0; i < numValues; ++i) {
-    if (values[i] == nullptr) RefuseNull("values[]", 100000);
+    if (values[i] == nullptr) RefuseNull("values[]", codes::kInvalidParam);
   }
   attr.values[attrName] = ListOf<std::string>(numValues, values);
 }
@@ -330,8 +333,9 @@ void aclopDestroyHandle(OpHandle& handle) {
 void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* const inputs[], int numOutputs,
                          aclDataBuffer* const outputs[], rt::Stream& stream) {
   if (static_cast<size_t>(numInputs) != handle.op.inputs.size() || numOutputs != handle.op.outputs) {
-    Fail(100000, "op-arguments", "the handle has {} inputs and {} outputs; {} and {} were passed",
-         handle.op.inputs.size(), handle.op.outputs, numInputs, numOutputs);
+    Fail(codes::kInvalidParam, "op-arguments",
+         "the handle has {} inputs and {} outputs; {} and {} were passed", handle.op.inputs.size(),
+         handle.op.outputs, numInputs, numOutputs);
   }
   CheckCount(numInputs, inputs, "inputs");
   CheckCount(numOutputs, outputs, "outputs");
@@ -351,12 +355,12 @@ void aclopLoad(const void* model, size_t modelSize) {
   graph::LoadSingleOp(graph::SingleOpOf(graph::ReadModelCopy(model, modelSize)));
 }
 void aclopSetMaxOpQueueNum(uint64_t maxOpNum) {
-  if (maxOpNum == 0) Fail(100000, "op-queue", "maxOpNum must be at least 1");
+  if (maxOpNum == 0) Fail(codes::kInvalidParam, "op-queue", "maxOpNum must be at least 1");
   graph::SetMostKept(maxOpNum);
 }
 void aclopSetCompileFlag(aclOpCompileFlag flag) {
   if (flag != ACL_OP_COMPILE_DEFAULT && flag != ACL_OP_COMPILE_FUZZ) {
-    Fail(100000, "op-compile-flag", "there is no flag {}", static_cast<int>(flag));
+    Fail(codes::kInvalidParam, "op-compile-flag", "there is no flag {}", static_cast<int>(flag));
   }
 }
 
@@ -364,8 +368,9 @@ void aclSetCompileopt(aclCompileOpt opt, const char* value) {
   const graph::OptionRow& row = CheckedOption(opt);
   const std::string wanted = *value == '\0' ? "" : graph::Wanted(row, value);  // empty: as if it were not set
   if (!wanted.empty()) {
-    Fail(100000, "op-compile-option-value", "option {} of aclCompileOpt{} is '{}'; it must be {}",
-         static_cast<int>(opt), *row.flag == '\0' ? "" : fmt::format(" ({})", row.flag), value, wanted);
+    Fail(codes::kInvalidParam, "op-compile-option-value",
+         "option {} of aclCompileOpt{} is '{}'; it must be {}", static_cast<int>(opt),
+         *row.flag == '\0' ? "" : fmt::format(" ({})", row.flag), value, wanted);
   }
   std::lock_guard guard(TheCompileOptions().lock);
   TheCompileOptions().values[opt] = value;
@@ -380,7 +385,8 @@ void aclGetCompileopt(aclCompileOpt opt, char* value, size_t length) {
   std::lock_guard guard(TheCompileOptions().lock);
   const std::string& text = TheCompileOptions().values[opt];
   if (length < text.size() + 1)
-    Fail(100000, "op-compile-option-size", "length is {}; the value needs {}", length, text.size() + 1);
+    Fail(codes::kInvalidParam, "op-compile-option-size", "length is {}; the value needs {}", length,
+         text.size() + 1);
   std::copy_n(text.c_str(), text.size() + 1, value);
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "api/handlers.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -48,7 +49,7 @@ std::atomic<uint32_t> g_limits[kMostDevices][2];
 
 std::atomic<uint32_t>& LimitOf(int device, aclrtDevResLimitType type) {
   if (type != ACL_RT_DEV_RES_CUBE_CORE && type != ACL_RT_DEV_RES_VECTOR_CORE) {
-    Fail(107000, "core-kind", "type = {}; use ACL_RT_DEV_RES_CUBE_CORE or _VECTOR_CORE",
+    Fail(codes::kRtParamInvalid, "core-kind", "type = {}; use ACL_RT_DEV_RES_CUBE_CORE or _VECTOR_CORE",
          static_cast<int>(type));
   }
   return g_limits[rt::DeviceAt(device).id() % kMostDevices][type];
@@ -75,7 +76,8 @@ uint32_t StreamLimit(uint32_t stream, aclrtDevResLimitType type) {
 
 void CheckLimit(aclrtDevResLimitType type, uint32_t value) {
   if (value != 0 && value <= CoresOf(type)) return;
-  Fail(107000, "core-limit", "value = {}; the device has {} such cores", value, CoresOf(type));
+  Fail(codes::kRtParamInvalid, "core-limit", "value = {}; the device has {} such cores", value,
+       CoresOf(type));
 }
 
 // For the whole process, in microseconds; kept and reported, nothing is stopped by them.
@@ -115,8 +117,8 @@ void aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
       *value = 0;
       break;
     default:
-      Fail(207000, "device-attribute", "attribute {} means nothing on {}", static_cast<int>(attr),
-           rt::CurrentSettings().soc);
+      Fail(codes::kRtFeatureNotSupport, "device-attribute", "attribute {} means nothing on {}",
+           static_cast<int>(attr), rt::CurrentSettings().soc);
   }
 }
 
@@ -134,7 +136,8 @@ void aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t
       *value = product.l2_bytes;
       break;
     default:
-      Fail(100000, "device-attribute", "{} is none of aclDeviceInfo", static_cast<int>(deviceInfo));
+      Fail(codes::kInvalidParam, "device-attribute", "{} is none of aclDeviceInfo",
+           static_cast<int>(deviceInfo));
   }
 }
 
@@ -174,7 +177,8 @@ void aclrtResetStreamResLimit(rt::Stream& stream) {
 void aclrtUseStreamResInCurrentThread(rt::Stream& stream) { t_stream_in_use = stream.id(); }
 void aclrtUnuseStreamResInCurrentThread(rt::Stream& stream) {
   if (t_stream_in_use != stream.id()) {
-    Fail(107000, "core-limit-unused", "this thread does not use the limits of stream {}", stream.id());
+    Fail(codes::kRtParamInvalid, "core-limit-unused", "this thread does not use the limits of stream {}",
+         stream.id());
   }
   t_stream_in_use = -1;
 }

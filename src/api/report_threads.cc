@@ -11,6 +11,7 @@
 
 #include "api/wait.h"
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/room.h"
@@ -105,7 +106,7 @@ struct ReportTask {
   bool Post(rt::HostFunction done, void* context, Ready&& ready) const {
     std::shared_ptr<Mailbox> mailbox = MailboxOf(subscribed);
     if (mailbox == nullptr) {
-      Fail(107015, "callback-unsubscribed",
+      Fail(codes::kRtStreamNoCbReg, "callback-unsubscribed",
            "no thread is subscribed any more to the stream that the callback was launched on");
     }
     DueCall due{call.function, call.argument, blocks ? done : nullptr, context};
@@ -152,13 +153,13 @@ void DropCalls(Mailbox& mailbox) {
 void SubscribeReport(uint64_t thread, rt::Stream& stream) {
   std::lock_guard guard(All().lock);
   if (All().streams.contains(stream.handle())) {
-    Fail(107011, "callback-subscribed", "stream {} has a subscribed thread already; unsubscribe it first",
-         stream.id());
+    Fail(codes::kRtStreamSubscribe, "callback-subscribed",
+         "stream {} has a subscribed thread already; unsubscribe it first", stream.id());
   }
   int device = stream.context().device().id();
   auto known = All().threads.find(thread);
   if (known != All().threads.end() && known->second->device != device) {
-    Fail(107012, "callback-two-devices",
+    Fail(codes::kRtThreadSubscribe, "callback-two-devices",
          "the thread serves streams of device {}; use another thread for device {}", known->second->device,
          device);
   }
@@ -177,11 +178,11 @@ void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
   std::unique_lock guard(All().lock);
   auto it = All().streams.find(stream.handle());
   if (it == All().streams.end()) {
-    Fail(107011, "callback-not-subscribed",
+    Fail(codes::kRtStreamSubscribe, "callback-not-subscribed",
          "no thread is subscribed to stream {}; call aclrtSubscribeReport first", stream.id());
   }
   if (it->second != thread) {
-    Fail(107012, "callback-other-thread",
+    Fail(codes::kRtThreadSubscribe, "callback-other-thread",
          "thread {:#x} is subscribed to stream {}, not thread {:#x}; name that one", it->second, stream.id(),
          thread);
   }
@@ -213,7 +214,7 @@ void CloseReports() {
 
 void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, bool blocks) {
   if (MailboxOf(stream.handle()) == nullptr) {
-    Fail(107015, "callback-not-subscribed",
+    Fail(codes::kRtStreamNoCbReg, "callback-not-subscribed",
          "no thread is subscribed to stream {}; call aclrtSubscribeReport first", stream.id());
   }
   ReportTask task{{function, argument, &kSubscribedThread}, stream.handle(), blocks};
@@ -228,7 +229,7 @@ void ProcessReport(int64_t deadline_ns) {
     if (it != All().threads.end()) mailbox = it->second;
   }
   auto refuse = [] {
-    Fail(107012, "callback-not-subscribed",
+    Fail(codes::kRtThreadSubscribe, "callback-not-subscribed",
          "this thread is subscribed to no stream; call aclrtSubscribeReport first");
   };
   if (mailbox == nullptr) refuse();
@@ -238,7 +239,7 @@ void ProcessReport(int64_t deadline_ns) {
   if (deadline_ns < 0) {
     mailbox->more.wait(guard, over);
   } else if (!mailbox->more.wait_for(guard, std::chrono::nanoseconds(deadline_ns - NowNs()), over)) {
-    Fail(107019, "callback-none",
+    Fail(codes::kRtWaitTimeout, "callback-none",
          "no callback became due within the time limit; call again to go on waiting");
   }
   CheckNotEnded("a wait for callbacks");

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/codes.h"
 #include "base/error.h"
 
 namespace belay::api {
@@ -54,7 +55,7 @@ void RefuseSecondCopy() {
   for (size_t i = 0; i < loaded.count; ++i) found.push_back(RealPath(loaded.paths[i]));
   for (const std::string& path : found) {
     if (FolderOf(path) == FolderOf(found.front())) continue;
-    Fail(500001, "second-copy",
+    Fail(codes::kFailure, "second-copy",
          "parts of two toolkits are loaded, {} and {}; let LD_LIBRARY_PATH name only one", found.front(),
          path);
   }

@@ -9,6 +9,7 @@
 #include "api/report_threads.h"
 #include "api/stream_callbacks.h"
 #include "api/wait.h"
+#include "base/codes.h"
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 
@@ -26,7 +27,8 @@ void CreateStream(aclrtStream* stream, uint32_t priority, uint32_t flags) {
 
 void DestroyStream(rt::Stream& stream, bool force) {
   if (stream.options().is_default) {
-    Fail(107000, "stream-default", "the default stream goes with its context; it cannot be destroyed");
+    Fail(codes::kRtParamInvalid, "stream-default",
+         "the default stream goes with its context; it cannot be destroyed");
   }
   HandleBits handle = stream.handle();
   rt::Context::DestroyStream(stream, force);
@@ -85,12 +87,13 @@ void aclrtGetStreamAvailableNum(uint32_t* streamCount) {
 
 void aclrtSetStreamFailureMode(rt::Stream& stream, uint64_t mode) {
   if (stream.options().is_default) {
-    Fail(107000, "stream-default", "the failure mode of the default stream cannot be set");
+    Fail(codes::kRtParamInvalid, "stream-default", "the failure mode of the default stream cannot be set");
   }
-  if (mode > 1) Fail(107000, "failure-mode", "mode = {}; use 0 (go on) or 1 (stop on failure)", mode);
+  if (mode > 1)
+    Fail(codes::kRtParamInvalid, "failure-mode", "mode = {}; use 0 (go on) or 1 (stop on failure)", mode);
   if (stream.attributes.failure_mode_set) {
-    Fail(107000, "failure-mode-twice", "the failure mode of stream {} was set before; it can be set once",
-         stream.id());
+    Fail(codes::kRtParamInvalid, "failure-mode-twice",
+         "the failure mode of stream {} was set before; it can be set once", stream.id());
   }
   stream.attributes.failure_mode_set = true;
   stream.SetStopOnFailure(mode == 1);
@@ -120,7 +123,7 @@ void aclrtSetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, ac
       stream.SetPriority(std::min(value->streamPriority, rt::kLowestPriority));
       return;
     default:
-      Fail(107000, "stream-attribute", "stmAttrType = {} is not an attribute that can be set",
+      Fail(codes::kRtParamInvalid, "stream-attribute", "stmAttrType = {} is not an attribute that can be set",
            static_cast<int>(stmAttrType));
   }
 }
@@ -143,13 +146,14 @@ void aclrtGetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, ac
       value->streamPriority = stream.options().priority;
       return;
     default:
-      Fail(107000, "stream-attribute", "stmAttrType = {} is not an attribute", static_cast<int>(stmAttrType));
+      Fail(codes::kRtParamInvalid, "stream-attribute", "stmAttrType = {} is not an attribute",
+           static_cast<int>(stmAttrType));
   }
 }
 
 void aclrtStreamAbort(rt::Stream& stream) {
   if (stream.options().is_default) {
-    Fail(107000, "stream-default", "the default stream cannot be aborted");
+    Fail(codes::kRtParamInvalid, "stream-default", "the default stream cannot be aborted");
   }
   RefuseInCallback("aclrtStreamAbort");
   rt::CheckNotCaptured(stream, "aclrtStreamAbort");
@@ -163,13 +167,13 @@ void aclrtStreamAbort(rt::Stream& stream) {
 void aclrtStreamStop(rt::Stream& stream) {
   if ((stream.options().flags & ACL_STREAM_DEVICE_USE_ONLY) == 0) {
     Fail(
-        207000, "stream-stop",
+        codes::kRtFeatureNotSupport, "stream-stop",
         "aclrtStreamStop is for streams made with ACL_STREAM_DEVICE_USE_ONLY; use aclrtStreamAbort for stream {}",
         stream.id());
   }
   if (stream.Idle()) return;
   Fail(
-      207000, "stream-stop-running",
+      codes::kRtFeatureNotSupport, "stream-stop-running",
       "stream {} runs a task, which aclrtStreamStop cannot stop here; use aclrtDestroyStreamForce, which drops what "
       "is queued behind it",
       stream.id());

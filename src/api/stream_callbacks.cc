@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "api/convert.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/context.h"
@@ -42,14 +43,15 @@ void Tell(rt::Stream& stream, rt::StreamMoment moment) {
 }  // namespace
 
 void RegisterStreamStateCallback(const char* name, aclrtStreamStateCallback callback, void* args) {
-  if (*name == '\0') Fail(107000, "callback-name", "regName is empty; give the callback a name");
+  if (*name == '\0')
+    Fail(codes::kRtParamInvalid, "callback-name", "regName is empty; give the callback a name");
   Registry& registry = TheRegistry();
   std::lock_guard guard(registry.lock);
   auto changed = std::make_shared<Listeners>(*registry.listeners);
   if (callback == nullptr) {
     if (auto known = changed->find(std::string_view(name)); known != changed->end()) changed->erase(known);
   } else if (!changed->try_emplace(name, Listener{callback, args}).second) {
-    Fail(107000, "callback-name",
+    Fail(codes::kRtParamInvalid, "callback-name",
          "a callback named '{}' is registered; unregister it first with a null callback", name);
   }
   registry.listeners = std::move(changed);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/handlers.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 
@@ -20,7 +21,8 @@ struct Configs {
   auto Find(const aclrtStreamConfigHandle* handle) {
     auto it = std::find_if(live.begin(), live.end(), [&](const auto& c) { return c.get() == handle; });
     if (it != live.end()) return it;
-    Fail(107017, "stream-config", "{} is no set of stream options: it was destroyed, or never was one",
+    Fail(codes::kRtInvalidHandle, "stream-config",
+         "{} is no set of stream options: it was destroyed, or never was one",
          static_cast<const void*>(handle));
   }
 };
@@ -29,7 +31,8 @@ Configs& LiveConfigs() { return PerProcess<Configs>::Get(); }
 template <class T>
 void Set(T* option, const char* name, const void* value, size_t bytes) {
   if (bytes != sizeof(T)) {
-    Fail(107000, "stream-config-size", "valueSize = {}; {} takes {} bytes", bytes, name, sizeof(T));
+    Fail(codes::kRtParamInvalid, "stream-config-size", "valueSize = {}; {} takes {} bytes", bytes, name,
+         sizeof(T));
   }
   std::memcpy(option, value, sizeof(T));
 }
@@ -56,7 +59,8 @@ void aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigA
     case ACL_RT_STREAM_PRIORITY:
       return Set(&config.priority, "ACL_RT_STREAM_PRIORITY", attrValue, valueSize);
   }
-  Fail(107000, "stream-config-option", "attr = {} is no option of a stream", static_cast<int>(attr));
+  Fail(codes::kRtParamInvalid, "stream-config-option", "attr = {} is no option of a stream",
+       static_cast<int>(attr));
 }
 
 void aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfigHandle* handle) {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 
@@ -20,7 +21,8 @@ Options& All() { return PerProcess<Options>::Get(); }
 
 void CheckOption(int option) {
   if (option >= 0 && option < kOptions) return;
-  Fail(107000, "system-option", "opt = {} does not exist; options are 0 to {}", option, kOptions - 1);
+  Fail(codes::kRtParamInvalid, "system-option", "opt = {} does not exist; options are 0 to {}", option,
+       kOptions - 1);
 }
 
 }  // namespace
@@ -28,7 +30,8 @@ void CheckOption(int option) {
 void SetSystemOption(HandleBits owner, int option, int64_t value) {
   CheckOption(option);
   if (value != 0 && value != 1) {
-    Fail(107000, "system-option", "value = {} of option {}; use 0 (off) or 1 (on)", value, option);
+    Fail(codes::kRtParamInvalid, "system-option", "value = {} of option {}; use 0 (off) or 1 (on)", value,
+         option);
   }
   std::lock_guard guard(All().lock);
   All().values[{owner, option}] = value;
@@ -40,7 +43,7 @@ int64_t GetSystemOption(HandleBits owner, int option) {
   auto it = All().values.find({owner, option});
   if (it != All().values.end()) return it->second;
   if (owner == 0) return 0;
-  Fail(107021, "system-option-unset", "option {} was not set in this context", option);
+  Fail(codes::kRtSysparamoptNotSet, "system-option-unset", "option {} was not set in this context", option);
 }
 
 }  // namespace belay::api

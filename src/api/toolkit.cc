@@ -7,6 +7,7 @@
 
 #include "api/handlers.h"
 #include "api/log.h"
+#include "base/codes.h"
 #include "base/error.h"
 
 namespace belay::api {
@@ -33,7 +34,8 @@ constexpr aclCannAttr kAttributes[] = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16
 
 void aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* version) {
   if (name < ACL_PKG_NAME_CANN || name > ACL_PKG_NAME_DRIVER) {
-    Fail(100000, "package-name", "package {} is none of aclCANNPackageName", static_cast<int>(name));
+    Fail(codes::kInvalidParam, "package-name", "package {} is none of aclCANNPackageName",
+         static_cast<int>(name));
   }
   Put(version->version, Version());
   Put(version->majorVersion, fmt::to_string(kVersion[0]));
@@ -50,14 +52,16 @@ void aclsysGetVersionStr(char* pkgName, char* versionStr) {
       return;
     }
   }
-  Fail(100000, "package-name", "there is no package \"{}\"; {} are the ones that have a version", pkgName,
+  Fail(codes::kInvalidParam, "package-name",
+       "there is no package \"{}\"; {} are the ones that have a version", pkgName,
        fmt::join(kPackages, ", "));
 }
 
 // Infinities and NaN, bfloat16: yes. Operators are compiled already: no compiling at run time.
 void aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
   if (cannAttr < ACL_CANN_ATTR_INF_NAN || cannAttr > ACL_CANN_ATTR_JIT_COMPILE) {
-    Fail(100000, "cann-attribute", "ability {} is none of aclCannAttr", static_cast<int>(cannAttr));
+    Fail(codes::kInvalidParam, "cann-attribute", "ability {} is none of aclCannAttr",
+         static_cast<int>(cannAttr));
   }
   *value = cannAttr == ACL_CANN_ATTR_JIT_COMPILE ? 0 : 1;
 }

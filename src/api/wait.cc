@@ -1,6 +1,7 @@
 #include "api/wait.h"
 
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "runtime/callback_pool.h"
@@ -14,7 +15,7 @@ namespace belay::api {
 void RefuseInCallback(const char* call) {
   if (!rt::InCallback()) [[likely]]
     return;
-  Fail(100000, "wait-in-callback",
+  Fail(codes::kInvalidParam, "wait-in-callback",
        "{} inside a callback would wait for the stream that runs the callback; leave the callback first",
        call);
 }
@@ -22,8 +23,8 @@ void RefuseInCallback(const char* call) {
 int64_t DeadlineOf(int32_t timeout_ms) {
   if (timeout_ms == -1) return -1;
   if (timeout_ms < 0) {
-    Fail(107000, "timeout", "timeout = {} ms; use -1 to wait for ever, or a number of milliseconds",
-         timeout_ms);
+    Fail(codes::kRtParamInvalid, "timeout",
+         "timeout = {} ms; use -1 to wait for ever, or a number of milliseconds", timeout_ms);
   }
   return NowNs() + int64_t{timeout_ms} * 1'000'000;
 }
@@ -35,7 +36,8 @@ void Surface(const std::optional<rt::TaskFailure>& failure) {
 void CheckNotEnded(const char* what) {
   if (rt::StateOfProcess() != rt::ProcessState::kEnding) [[likely]]
     return;
-  Fail(100001, "ended-meanwhile", "aclFinalize, called by another thread, ended {} before it was over", what);
+  Fail(codes::kUninitialize, "ended-meanwhile",
+       "aclFinalize, called by another thread, ended {} before it was over", what);
 }
 
 bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns) {
@@ -46,14 +48,14 @@ bool WaitUntil(rt::Stream& stream, uint64_t position, int64_t deadline_ns) {
     if (reached) return true;
   }
   if (deadline_ns >= 0) return false;
-  Fail(100001, "process-ending",
+  Fail(codes::kUninitialize, "process-ending",
        "the process is ending: the workers have stopped, and nothing will let stream {} go on", stream.id());
 }
 
 void CheckNotAborted(const rt::Stream& stream, uint32_t aborts) {
   if (stream.aborts() == aborts) [[likely]]
     return;
-  Fail(107022, "stream-aborted",
+  Fail(codes::kRtDeviceTaskAbort, "stream-aborted",
        "the tasks of stream {} were dropped while this call waited for them; submit them again", stream.id());
 }
 
@@ -77,8 +79,8 @@ std::optional<rt::TaskFailure> WaitForDevice(rt::Device& device, const char* cal
   std::optional<rt::TaskFailure> failure = device.Synchronize(deadline_ns, &late);
   CheckNotEnded("a wait for all streams of a device");
   if (late != nullptr) {
-    Fail(107019, "wait-timeout", "device {} had not finished at the end of the time limit; {}", device.id(),
-         rt::ExplainWait(*late));
+    Fail(codes::kRtWaitTimeout, "wait-timeout", "device {} had not finished at the end of the time limit; {}",
+         device.id(), rt::ExplainWait(*late));
   }
   return failure;
 }

@@ -1,12 +1,14 @@
 // The code in the texts of the graph interface's own errors; its functions return a status of their own.
 #pragma once
 
+#include "base/codes.h"
+
 namespace belay::graph_interface {
 
-inline constexpr int kBadArgument = 145000;     // ACL_ERROR_GE_PARAM_INVALID
-inline constexpr int kHostMemory = 200000;      // ACL_ERROR_BAD_ALLOC
-inline constexpr int kNotInitialised = 100001;  // ACL_ERROR_UNINITIALIZE
-inline constexpr int kNoResource = 207005;      // ACL_ERROR_RT_RESOURCE_ALLOC_FAIL
-inline constexpr int kNotSupported = 200001;    // ACL_ERROR_FEATURE_UNSUPPORTED
+inline constexpr int kBadArgument = codes::kGeParamInvalid;
+inline constexpr int kHostMemory = codes::kBadAlloc;
+inline constexpr int kNotInitialised = codes::kUninitialize;
+inline constexpr int kNoResource = codes::kRtResourceAllocFail;
+inline constexpr int kNotSupported = codes::kApiNotSupport;
 
 }  // namespace belay::graph_interface

@@ -8,6 +8,7 @@
 
 #include "api/error_trail.h"
 #include "api/log.h"
+#include "base/codes.h"
 #include "ge/codes.h"
 #include "ge/ge_error_codes.h"
 
@@ -60,11 +61,11 @@ uint32_t ReportCurrentException(const char* function) noexcept {
   } catch (const Error& error) {
     return Report(function, error.code(), error.id(), error.sentence());
   } catch (const std::bad_alloc&) {
-    return Report(function, 200000, "out-of-memory", "host memory ran out");
+    return Report(function, codes::kBadAlloc, "out-of-memory", "host memory ran out");
   } catch (const std::exception& error) {
-    return Report(function, 500000, "internal", error.what());
+    return Report(function, codes::kInternalError, "internal", error.what());
   } catch (...) {
-    return Report(function, 500000, "internal", "an exception of an unknown type");
+    return Report(function, codes::kInternalError, "internal", "an exception of an unknown type");
   }
 }
 

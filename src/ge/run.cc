@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/wait.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "ge/codes.h"
 #include "ge/tensor_impl.h"
@@ -86,7 +87,8 @@ Tensor NewOnDevice(const ValueType& type, size_t bytes, int device, const ge::Al
   }
   ge::MemBlock* block = allocator->Malloc(bytes);
   if (block == nullptr)
-    Fail(207001, "ge-allocator-empty", "the stream's allocator gave no block of {} bytes", bytes);
+    Fail(codes::kRtMemoryAllocation, "ge-allocator-empty", "the stream's allocator gave no block of {} bytes",
+         bytes);
   tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes,
                  [block, allocator](uint8_t*) { block->Free(); });
   return tensor;
@@ -107,7 +109,7 @@ void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer
   auto result = std::make_shared<graph::DynamicResult>();
   std::vector<Buffer> buffers(instance.outputs().size());
   instance.Execute(stream, inputs, buffers, result);
-  api::WaitForStream(stream, -1, 107020);
+  api::WaitForStream(stream, -1, codes::kRtTaskTimeout);
   outputs.resize(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
     const graph::HostTensor& value = *result->outputs[i];
@@ -170,7 +172,7 @@ std::vector<Tensor> RunOnHost(Model& model, const std::vector<Tensor>& inputs) {
   if (instance->dynamic()) {
     auto result = std::make_shared<graph::DynamicResult>();
     instance->Execute(stream, from, std::vector<Buffer>(instance->outputs().size()), result);
-    api::WaitForStream(stream, -1, 107020);
+    api::WaitForStream(stream, -1, codes::kRtTaskTimeout);
     for (const auto& value : result->outputs) {
       results.push_back(HostCopy({value->dtype(), graph::Format::kND, true, value->shape()}, value->data(),
                                  value->bytes()));
@@ -179,7 +181,7 @@ std::vector<Tensor> RunOnHost(Model& model, const std::vector<Tensor>& inputs) {
   }
   for (const ModelPort& port : instance->outputs()) to.push_back(scratch.New(port.bytes));
   instance->Execute(stream, from, to);
-  api::WaitForStream(stream, -1, 107020);
+  api::WaitForStream(stream, -1, codes::kRtTaskTimeout);
   for (size_t i = 0; i < to.size(); ++i) {
     results.push_back(HostCopy(instance->outputs()[i].type, rt::View(to[i].data, to[i].bytes), to[i].bytes));
   }

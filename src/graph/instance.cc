@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "graph/codes.h"
 #include "graph/described.h"
@@ -244,18 +245,18 @@ class DynamicInstance final : public Instance {
 
 void CheckBuffers(std::span<const Buffer> buffers, const std::vector<ModelPort>& ports, const char* what) {
   if (buffers.size() != ports.size()) {
-    Fail(100000, "model-buffer-count", "the model has {} {}s, but {} buffers were given", ports.size(), what,
-         buffers.size());
+    Fail(codes::kInvalidParam, "model-buffer-count", "the model has {} {}s, but {} buffers were given",
+         ports.size(), what, buffers.size());
   }
   for (size_t i = 0; i < ports.size(); ++i) {
     if (buffers[i].data == nullptr && buffers[i].bytes != 0) {
-      Fail(100000, "model-buffer-null",
+      Fail(codes::kInvalidParam, "model-buffer-null",
            "{} {} ('{}', {}) is a null pointer with {} bytes; give it memory from aclrtMalloc", what, i,
            ports[i].name, ports[i].type.ToString(), buffers[i].bytes);
     }
     if (!ports[i].type.concrete() || buffers[i].bytes >= ports[i].bytes) continue;
-    Fail(100000, "model-buffer-short", "{} {} ('{}', {}) needs {} bytes, but its buffer has {}", what, i,
-         ports[i].name, ports[i].type.ToString(), ports[i].bytes, buffers[i].bytes);
+    Fail(codes::kInvalidParam, "model-buffer-short", "{} {} ('{}', {}) needs {} bytes, but its buffer has {}",
+         what, i, ports[i].name, ports[i].type.ToString(), ports[i].bytes, buffers[i].bytes);
   }
 }
 
@@ -263,7 +264,7 @@ void CheckApart(std::span<const Buffer> outputs, const std::vector<ModelPort>& p
   for (size_t i = 0; i < ports.size(); ++i) {
     for (size_t k = i + 1; k < ports.size(); ++k) {
       if (!Overlap(Used(outputs[i], ports[i]), Used(outputs[k], ports[k]))) continue;
-      Fail(100000, "model-outputs-overlap",
+      Fail(codes::kInvalidParam, "model-outputs-overlap",
            "the buffers of outputs {} ('{}') and {} ('{}') overlap in memory; give each memory of its own", i,
            ports[i].name, k, ports[k].name);
     }
@@ -281,7 +282,8 @@ Specialised Prepared(const Graph& graph, std::span<const ValueType> inputs, cons
 
 Instance::Instance(rt::Device& device) : device_(device) {
   HandleBits handle = rt::Models().Create(device, ~0u);
-  if (handle == 0) Fail(207010, "model-limit", "too many models are loaded; unload some of them");
+  if (handle == 0)
+    Fail(codes::kRtNoModelResource, "model-limit", "too many models are loaded; unload some of them");
   model_.reset(rt::Models().Find(handle));
 }
 
@@ -294,7 +296,7 @@ void Instance::Finish(std::vector<rt::CaptureNode> nodes) {
 void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                        std::shared_ptr<DynamicResult> result) {
   if (!alive()) {
-    Fail(545001, "model-memory-gone",
+    Fail(codes::kGeLoadModel, "model-memory-gone",
          "the device was reset since the model was loaded, and its memory is gone; load it again");
   }
   CheckBuffers(inputs, inputs_, "input");

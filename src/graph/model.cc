@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/room.h"
@@ -71,7 +72,8 @@ const std::vector<int64_t>& LargestGear(const Gears& gears) {
 std::vector<ValueType> TypesOfGear(const ModelFile& file, const std::vector<int64_t>& gear) {
   if (std::find(file.gears.values.begin(), file.gears.values.end(), gear) == file.gears.values.end()) {
     Fail(
-        145013, "model-gear-unknown", "the model was not built for {}; see aclmdlGetDynamicBatch and kin",
+        codes::kGeDynamicBatchSizeInvalid, "model-gear-unknown",
+        "the model was not built for {}; see aclmdlGetDynamicBatch and kin",
         Shape::Of(gear.data(), static_cast<int>(std::min<size_t>(gear.size(), tensor::kMaxRank))).ToString());
   }
   std::vector<ValueType> types = InputTypes(file.graph);
@@ -293,8 +295,8 @@ std::shared_ptr<Model> FindLoaded(uint32_t id) {
 
 std::shared_ptr<Model> FindModel(uint32_t id) {
   if (auto model = FindLoaded(id)) return model;
-  Fail(145003, "model-id", "there is no loaded model {}: it was unloaded, or the number is another thing's",
-       id);
+  Fail(codes::kGeExecModelIdInvalid, "model-id",
+       "there is no loaded model {}: it was unloaded, or the number is another thing's", id);
 }
 
 void RemoveModel(uint32_t id) {
@@ -325,7 +327,7 @@ std::vector<uint32_t> ModelsOfBundle(uint32_t id) {
   std::lock_guard guard(registry.lock);
   auto it = registry.bundles.find(id);
   if (it != registry.bundles.end()) return it->second;
-  Fail(145003, "model-bundle",
+  Fail(codes::kGeExecModelIdInvalid, "model-bundle",
        "there is no loaded bundle {}: it was unloaded, or the number is another thing's", id);
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "graph/codes.h"
@@ -256,8 +257,8 @@ std::vector<ValueType> InferOutputs(const SingleOp& op) {
       types.push_back({value.dtype, Format::kND, true, value.shape});
     }
   } catch (const NeedsValue& needs) {
-    Fail(100000, "op-shape-open", "the elements of input {} of {} decide the shape of the result; pass them",
-         needs.input, op.type);
+    Fail(codes::kInvalidParam, "op-shape-open",
+         "the elements of input {} of {} decide the shape of the result; pass them", needs.input, op.type);
   }
   return types;
 }

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "graph/codes.h"
@@ -21,8 +22,8 @@
 namespace belay::graph {
 namespace {
 
-constexpr int kOpNotFound = 100024;  // ACL_ERROR_OP_NOT_FOUND
-constexpr int kFolders = 3;          // the folder itself, those in it, and those in them
+constexpr int kOpNotFound = codes::kOpNotFound;
+constexpr int kFolders = 3;  // the folder itself, those in it, and those in them
 
 struct Loaded {
   std::mutex lock;
@@ -172,7 +173,7 @@ void LoadSingleOps(const std::string& folder) {
   {
     std::lock_guard guard(loaded.lock);
     if (loaded.has_folder) {
-      Fail(100002, "op-model-dir-again",
+      Fail(codes::kRepeatInitialize, "op-model-dir-again",
            "aclopSetModelDir may be called once; load further operators with aclopLoad");
     }
   }

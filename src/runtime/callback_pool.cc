@@ -8,6 +8,7 @@
 #include <semaphore>
 #include <utility>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/thread.h"
@@ -147,7 +148,7 @@ void Pool::Start(const Job& job) {
     return;
   }
   threads.pop_back();
-  Fail(207005, "no-callback-thread",
+  Fail(codes::kRtResourceAllocFail, "no-callback-thread",
        "no thread could be started for a callback; raise the limit on processes (ulimit -u)");
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/room.h"
@@ -166,7 +167,7 @@ CaptureState Capture::Apply(CaptureCommand command) {
 
 void Capture::Begin(Stream& main, CaptureMode mode) {
   if (main.options().is_default) {
-    Fail(107000, "capture-default-stream",
+    Fail(codes::kRtParamInvalid, "capture-default-stream",
          "the default stream cannot be captured; create a stream with aclrtCreateStream");
   }
   ListenForThreadEnd();
@@ -187,16 +188,17 @@ void Capture::Begin(Stream& main, CaptureMode mode) {
     }
   }
   if (main.updating()) {
-    Fail(107030, "capture-updating",
+    Fail(codes::kCaptureMode, "capture-updating",
          "stream {} has a task update under way; call aclmdlRICaptureTaskUpdateEnd first", main.id());
   }
-  Fail(107030, "capture-twice",
+  Fail(codes::kCaptureMode, "capture-twice",
        "stream {} is being captured already; end that capture with aclmdlRICaptureEnd first", main.id());
 }
 
 ModelRI& Capture::NewModel(Stream& main) {
   HandleBits handle = Models().Create(main.context().device(), g_next_model.fetch_add(1));
-  if (handle == 0) Fail(207010, "model-limit", "the process holds as many models as Belay can number");
+  if (handle == 0)
+    Fail(codes::kRtNoModelResource, "model-limit", "the process holds as many models as Belay can number");
   return *Models().Find(handle);
 }
 
@@ -217,11 +219,11 @@ void Capture::Start(Stream& main, CaptureMode mode, ModelRI& model) noexcept {
 
 void Capture::CheckEnd(Stream& main) {
   if (&main != main_) {
-    Fail(107000, "capture-end-stream",
+    Fail(codes::kRtParamInvalid, "capture-end-stream",
          "stream {} only joined the capture; end it on stream {}, where it began", main.id(), main_->id());
   }
   if (mode_ != CaptureMode::kRelaxed && thread_ != ThisThread() && !thread_gone_) {
-    Fail(107030, "capture-end-thread",
+    Fail(codes::kCaptureMode, "capture-end-thread",
          "the capture of stream {} was begun by another thread; only that thread may end it unless the mode "
          "is ACL_MODEL_RI_CAPTURE_MODE_RELAXED",
          main.id());
@@ -233,8 +235,8 @@ ModelRI& Capture::End(Stream& main) {
   std::unique_lock<std::mutex> guard;
   if (capture != nullptr) guard = std::unique_lock(capture->lock_);
   if (capture == nullptr || main.capture() != capture) {
-    Fail(107000, "capture-not-begun", "stream {} is not being captured; call aclmdlRICaptureBegin first",
-         main.id());
+    Fail(codes::kRtParamInvalid, "capture-not-begun",
+         "stream {} is not being captured; call aclmdlRICaptureBegin first", main.id());
   }
   capture->CheckEnd(main);
   ModelRI& model = *capture->model_;
@@ -254,7 +256,8 @@ ModelRI& Capture::End(Stream& main) {
   Rollback no_model([&] { ModelRI::Destroy(model); });
   try {
     if (spoiled) {
-      Fail(107033, "capture-invalidated", "the capture of stream {} cannot become a model: {}; {}", main.id(),
+      Fail(codes::kCaptureInvalid, "capture-invalidated",
+           "the capture of stream {} cannot become a model: {}; {}", main.id(),
            spoiled_by.empty() ? kUnsaid : spoiled_by.c_str(), mend);
     }
     CheckGroups(members);
@@ -301,7 +304,7 @@ void Capture::CheckClosed(const std::vector<CaptureNode>& nodes, const std::vect
       return earlier.stream_id == nodes[n].stream_id && reached[static_cast<size_t>(&earlier - nodes.data())];
     });
     const char* id = came_back ? "capture-task-after-return" : "capture-not-joined";
-    Fail(107025, id,
+    Fail(codes::kCaptureUnjoined, id,
          "stream {} {} the main stream {} of the capture: its {} (node {}{}) leads nowhere; "
          "call aclrtRecordEvent on stream {} after it and aclrtStreamWaitEvent on a stream that leads to "
          "stream {} before aclmdlRICaptureEnd",
@@ -321,7 +324,8 @@ Capture::Member* Capture::MemberOf(Stream& stream) {
 
 void Capture::RefuseIfSpoiled() {
   if (state() != CaptureState::kInvalidated) return;
-  Fail(107033, "capture-invalidated", "the capture is invalid: {}; end it with aclmdlRICaptureEnd",
+  Fail(codes::kCaptureInvalid, "capture-invalidated",
+       "the capture is invalid: {}; end it with aclmdlRICaptureEnd",
        spoiled_by_.empty() ? kUnsaid : spoiled_by_.c_str());
 }
 
@@ -377,7 +381,8 @@ bool Capture::Record(Stream& stream, Event& event, CapturePoint* point) {
 void Capture::Wait(Stream& stream, const CapturePoint& point) {
   std::lock_guard guard(lock_);
   if (state() == CaptureState::kNone || id_ != point.capture_id) {
-    Fail(107027, "event-captured", "the capture that recorded the event ended while the call was under way");
+    Fail(codes::kStreamCaptured, "event-captured",
+         "the capture that recorded the event ended while the call was under way");
   }
   RefuseIfSpoiled();
   Member* member = MemberOf(stream);
@@ -418,7 +423,7 @@ void Capture::CheckMayJoin(Stream& stream) {
   SpoilLocked(stream.id(),
               {"an attempt to join a stream that cannot join",
                "let it wait outside of the capture, or for an event that was not recorded in it"});
-  Fail(107030, "capture-join",
+  Fail(codes::kCaptureMode, "capture-join",
        "stream {} is {}: it cannot join the capture of stream {} by waiting for one of its events; use a "
        "stream of the same context that was created with aclrtCreateStream and is not being captured",
        stream.id(), why, main_->id());
@@ -477,7 +482,7 @@ Capture& Capture::OfMember(Stream& stream, std::unique_lock<std::mutex>* guard) 
   Capture* capture = stream.capture();
   if (capture != nullptr) *guard = std::unique_lock(capture->lock_);
   if (capture == nullptr || stream.capture() != capture) {
-    Fail(107000, "group-not-capturing",
+    Fail(codes::kRtParamInvalid, "group-not-capturing",
          "stream {} is not being captured; a task group is part of a capture (aclmdlRICaptureBegin)",
          stream.id());
   }
@@ -490,12 +495,14 @@ void Capture::BeginGroup(Stream& stream) {
   Capture& capture = OfMember(stream, &guard);
   Member& member = *capture.MemberOf(stream);
   if (member.group != nullptr) {
-    Fail(107000, "group-twice",
+    Fail(codes::kRtParamInvalid, "group-twice",
          "stream {} has a task group open already; end it with aclmdlRICaptureTaskGrpEnd", stream.id());
   }
   MakeRoom(capture.groups_);
   HandleBits handle = TaskGroups().Create(stream.context().device(), capture.model_->id());
-  if (handle == 0) Fail(207010, "model-limit", "the process holds as many task groups as Belay can number");
+  if (handle == 0)
+    Fail(codes::kRtNoModelResource, "model-limit",
+         "the process holds as many task groups as Belay can number");
   member.group = TaskGroups().Find(handle);
   capture.groups_.push_back(member.group);
 }
@@ -505,7 +512,7 @@ TaskGroup& Capture::EndGroup(Stream& stream) {
   Capture& capture = OfMember(stream, &guard);
   TaskGroup* group = std::exchange(capture.MemberOf(stream)->group, nullptr);
   if (group == nullptr) {
-    Fail(107000, "group-not-begun",
+    Fail(codes::kRtParamInvalid, "group-not-begun",
          "stream {} has no task group open; begin one with aclmdlRICaptureTaskGrpBegin", stream.id());
   }
   return *group;
@@ -513,7 +520,7 @@ TaskGroup& Capture::EndGroup(Stream& stream) {
 
 void Capture::RefuseInGroup(const Member& member, const char* what) {
   Fail(
-      507009, "group-task-kind",
+      codes::kRtTaskTypeNotSupport, "group-task-kind",
       "stream {} has a task group open, which takes operators only, not '{}'; end the group first, the capture "
       "goes on",
       member.stream->id(), what);
@@ -522,7 +529,7 @@ void Capture::RefuseInGroup(const Member& member, const char* what) {
 void Capture::CheckGroups(const std::vector<Member>& members) {
   for (const Member& member : members) {
     if (member.group == nullptr) continue;
-    Fail(107033, "capture-group-open",
+    Fail(codes::kCaptureInvalid, "capture-group-open",
          "the capture ended while stream {} had a task group open; call aclmdlRICaptureTaskGrpEnd first",
          member.stream->id());
   }
@@ -549,7 +556,7 @@ void CheckCaptureAllows(const char* call) {
     u.capture->Spoil(u.id,
                      {"a synchronous or unsafe call",
                       "make it outside of the capture, or exchange the thread's mode for relaxed around it"});
-    Fail(107030, "capture-unsafe-call",
+    Fail(codes::kCaptureMode, "capture-unsafe-call",
          "{} is not allowed while stream {} is being captured in this mode; make it before or after the "
          "capture, or around it switch with aclmdlRICaptureThreadExchangeMode to "
          "ACL_MODEL_RI_CAPTURE_MODE_RELAXED",
@@ -561,7 +568,7 @@ void CheckNotCaptured(Stream& stream, const char* call) {
   if (stream.capture() == nullptr) [[likely]]
     return;
   SpoilCaptureOf(stream, {"a query or synchronise", "ask after aclmdlRICaptureEnd and a replay"});
-  Fail(107027, "capture-stream-query",
+  Fail(codes::kStreamCaptured, "capture-stream-query",
        "{} on stream {}, which is being captured: its tasks have not run and will only run in the model; end "
        "the capture first",
        call, stream.id());
@@ -575,7 +582,7 @@ void CheckNoCaptureOn(int device, const char* call) {
     if (u.main->context().device().id() != device) continue;
     u.capture->Spoil(u.id, {"a synchronise of the whole device",
                             "make it before aclmdlRICaptureBegin or after aclmdlRICaptureEnd"});
-    Fail(107027, "capture-device-sync",
+    Fail(codes::kStreamCaptured, "capture-device-sync",
          "{} waits for all streams of device {}, but stream {} is being captured; end the capture first",
          call, device, u.main->id());
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/room.h"
 #include "runtime/callback_pool.h"
@@ -42,8 +43,8 @@ int DeviceCount() { return g_device_count.load(std::memory_order_acquire); }
 
 Device& DeviceAt(int id) {
   if (id < 0 || id >= DeviceCount()) {
-    Fail(107001, "device-id", "device {} does not exist; this process sees devices 0 to {}", id,
-         DeviceCount() - 1);
+    Fail(codes::kRtInvalidDeviceid, "device-id",
+         "device {} does not exist; this process sees devices 0 to {}", id, DeviceCount() - 1);
   }
   return g_devices[static_cast<size_t>(id)];
 }
@@ -86,7 +87,7 @@ Context& Device::Use() {
       return *context;
     }
     if (InCallback()) {
-      Fail(107002, "device-resetting",
+      Fail(codes::kRtContextNull, "device-resetting",
            "device {} is being reset, which waits for this callback: it cannot be set here", id());
     }
     releasing_.wait(true);
@@ -113,7 +114,8 @@ void Device::Release(bool force) {
       return HastenRelease();
     }
     if (uses_ == 0) {
-      Fail(107002, "device-not-set", "device {} is not in use: it was never set, or was reset already", id());
+      Fail(codes::kRtContextNull, "device-not-set",
+           "device {} is not in use: it was never set, or was reset already", id());
     }
     uses_ = force ? 0 : uses_ - 1;
     if (uses_ > 0) return;
@@ -154,7 +156,7 @@ void Device::TakeStreamSlot() {
   int limit = g_stream_limit.load(std::memory_order_relaxed);
   if (streams_.fetch_add(1, std::memory_order_relaxed) < limit) return;
   streams_.fetch_sub(1, std::memory_order_relaxed);
-  Fail(207008, "stream-limit",
+  Fail(codes::kRtNoStreamResource, "stream-limit",
        "device {} has {} streams, as many as the card allows; destroy some, or raise BELAY_STREAM_LIMIT",
        id(), limit);
 }
@@ -163,7 +165,7 @@ void Device::TakeEventSlot() {
   int limit = std::max(kEventLimit, g_stream_limit.load(std::memory_order_relaxed));
   if (events_.fetch_add(1, std::memory_order_relaxed) < limit) return;
   events_.fetch_sub(1, std::memory_order_relaxed);
-  Fail(207007, "event-limit",
+  Fail(codes::kRtNoEventResource, "event-limit",
        "device {} has {} events, as many as the card allows; destroy some, or raise BELAY_STREAM_LIMIT", id(),
        limit);
 }
@@ -184,8 +186,8 @@ bool Device::Abort(int64_t deadline_ns) {
   bool all_ended = true;
   for (Stream* stream : streams) stream->Drop();
   for (Stream* stream : streams) {
-    stream->NoteAbort(
-        Error(107022, "device-abort", "the tasks of the device were aborted (aclrtDeviceTaskAbort)"));
+    stream->NoteAbort(Error(codes::kRtDeviceTaskAbort, "device-abort",
+                            "the tasks of the device were aborted (aclrtDeviceTaskAbort)"));
     if (TheEngine().WaitFor(*stream, stream->tail(), deadline_ns)) {
       stream->StopDropping();
     } else {
@@ -221,7 +223,7 @@ std::optional<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** lat
   std::optional<TaskFailure> first;
   for (auto [stream, position, aborts] : goals) {
     if (stream->aborts() != aborts) {
-      stream->NoteAbort(Error(107022, "stream-aborted",
+      stream->NoteAbort(Error(codes::kRtDeviceTaskAbort, "stream-aborted",
                               "the tasks of the stream were dropped while the device was waited for"));
     }
     std::optional<TaskFailure> failure = stream->TakeFailure();
@@ -234,7 +236,9 @@ std::optional<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** lat
 
 Context& CreateContext(Device& device, bool is_default) {
   HandleBits handle = g_contexts.Create(device, is_default);
-  if (handle == 0) Fail(207005, "context-limit", "the process holds as many contexts as Belay can number");
+  if (handle == 0)
+    Fail(codes::kRtResourceAllocFail, "context-limit",
+         "the process holds as many contexts as Belay can number");
   Context& context = *g_contexts.Find(handle);
   if (!is_default) Tell(context.default_stream(), StreamMoment::kMade);  // else Use does, without its lock
   return context;
@@ -265,11 +269,14 @@ Stream& Context::CreateStream(const StreamOptions& options) {
   Rollback no_slot([&] { device.ReturnStreamSlot(); });
   uint32_t id = g_next_stream_id.fetch_add(1, std::memory_order_relaxed);
   HandleBits handle = rt::Streams().Create(*this, options, id);
-  if (handle == 0) Fail(207008, "stream-table-full", "the process holds as many streams as Belay can number");
+  if (handle == 0)
+    Fail(codes::kRtNoStreamResource, "stream-table-full",
+         "the process holds as many streams as Belay can number");
   Stream* stream = rt::Streams().Find(handle);
   Rollback no_stream([&] { rt::Streams().Destroy(handle); });
   if (!Add(*stream))
-    Fail(107017, "context-destroyed", "the context was destroyed while the call was under way");
+    Fail(codes::kRtInvalidHandle, "context-destroyed",
+         "the context was destroyed while the call was under way");
   no_stream.Keep();
   no_slot.Keep();
   if (!options.is_default) Tell(*stream, StreamMoment::kMade);
@@ -337,7 +344,7 @@ Context* CurrentContextOrNull() {
 Context& CurrentContext() {
   Context* context = CurrentContextOrNull();
   if (context == nullptr) {
-    Fail(107002, "no-context",
+    Fail(codes::kRtContextNull, "no-context",
          "this thread has no {}context; call aclrtSetDevice or aclrtSetCurrentContext first",
          t_context == 0 ? "" : "live ");
   }
@@ -356,11 +363,11 @@ Stream& ResolveStreamSlow(HandleBits handle, const char* argument) {
   if (handle == 0) return context.default_stream();
   Stream* stream = rt::Streams().Find(handle);
   if (stream == nullptr) [[unlikely]] {
-    Fail(107017, "stream-handle", "{} = {:#x} is not a stream: it was destroyed, or never was one", argument,
-         handle);
+    Fail(codes::kRtInvalidHandle, "stream-handle",
+         "{} = {:#x} is not a stream: it was destroyed, or never was one", argument, handle);
   }
   if (&stream->context() != &context) [[unlikely]] {
-    Fail(107003, "stream-other-context",
+    Fail(codes::kRtStreamContext, "stream-other-context",
          "{} is stream {} of another context (device {}), the thread's context is on device {}; call "
          "aclrtSetCurrentContext or aclrtSetDevice first",
          argument, stream->id(), stream->context().device().id(), context.device().id());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/engine.h"
 #include "runtime/memory.h"
@@ -92,7 +93,7 @@ struct HostToHostTask {
   size_t bytes;
 
   void Run() const {
-    Fail(207000, "copy-host-to-host",
+    Fail(codes::kRtFeatureNotSupport, "copy-host-to-host",
          "an asynchronous copy of {} bytes between two host addresses ({} to {}) is not supported; "
          "use "
          "aclrtMemcpy",

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/room.h"
 #include "runtime/capture.h"
@@ -36,7 +37,7 @@ struct RecordTask {
 template <class Park>
 bool WaitWithin(Stream& stream, int64_t limit_ns, Park park) {
   if (stream.TakeTimedOut()) {
-    Fail(107020, "event-wait-timeout",
+    Fail(codes::kRtTaskTimeout, "event-wait-timeout",
          "the stream waited longer than its limit of {} s for an event that was not recorded in time",
          limit_ns / 1'000'000'000);
   }
@@ -497,7 +498,7 @@ Event::Binding Event::LatestRecord() {
     guard.unlock();
     SpoilCapture(capture, {"a query or synchronise of an event recorded in the capture",
                            "record another event, outside of the capture, to ask for"});
-    Fail(107027, "event-captured-query",
+    Fail(codes::kStreamCaptured, "event-captured-query",
          "event {} was recorded in a capture: the record is part of the model and has no time on the host; "
          "record it on a stream that is not being captured before asking for it",
          id());

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/system_limit.h"
@@ -32,9 +33,9 @@ struct ForeignFile {
 
 namespace {
 
-constexpr int kBadArgument = 100000;
-constexpr int kNoSuchOffer = 107017;
-constexpr int kSharingFailed = 507022;
+constexpr int kBadArgument = codes::kInvalidParam;
+constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
+constexpr int kSharingFailed = codes::kRtIpcError;
 
 [[noreturn]] void FailSystem(const char* what) {
   Fail(kSharingFailed, "share-system", "{} failed ({})", what, ExplainRefusal(errno));

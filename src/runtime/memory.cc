@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/system_limit.h"
 #include "runtime/arena_poison.h"
@@ -19,10 +20,10 @@ constinit RegisteredRanges g_registered;
 
 namespace {
 
-constexpr int kBadArgument = 100000;
-constexpr int kUninitialised = 100001;
-constexpr int kBadDevice = 107001;
-constexpr int kOutOfMemory = 207001;
+constexpr int kBadArgument = codes::kInvalidParam;
+constexpr int kUninitialised = codes::kUninitialize;
+constexpr int kBadDevice = codes::kRtInvalidDeviceid;
+constexpr int kOutOfMemory = codes::kRtMemoryAllocation;
 
 // No user address lies below or beyond these, on any machine we run on: systems keep the first pages free,
 // where null pointers with an offset lead.

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <new>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/spin_lock.h"
 #include "runtime/memory_state.h"
@@ -95,7 +96,7 @@ void RegisteredRanges::Clear() {
 // --- the ranges of this process
 
 namespace {
-constexpr int kBadArgument = 100000;
+constexpr int kBadArgument = codes::kInvalidParam;
 constexpr size_t kAlignment = 4096;
 
 // Whether there is memory at every page. Where the system does not tell there is.
@@ -132,7 +133,7 @@ void RegisterHost(void* p, size_t bytes, uint32_t flags) {
     case RegisteredRanges::Added::kOverlaps:
       Fail(kBadArgument, "register-twice", "a part of [{}, +{}) is registered already", p, bytes);
     case RegisteredRanges::Added::kFull:
-      Fail(207001, "register-too-many", "too many ranges of host memory are registered");
+      Fail(codes::kRtMemoryAllocation, "register-too-many", "too many ranges of host memory are registered");
   }
 }
 

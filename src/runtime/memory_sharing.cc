@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
@@ -18,9 +19,9 @@
 namespace belay::rt {
 namespace {
 
-constexpr int kBadArgument = 100000;
-constexpr int kNoSuchOffer = 107017;
-constexpr int kSharingFailed = 507022;
+constexpr int kBadArgument = codes::kInvalidParam;
+constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
+constexpr int kSharingFailed = codes::kRtIpcError;
 
 // By the system call itself: what lies between blocks is poisoned, and a checked write would stumble over it.
 bool WriteAll(int file, const std::byte* from, size_t bytes) {

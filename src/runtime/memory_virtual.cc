@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
@@ -16,9 +17,9 @@
 namespace belay::rt {
 namespace {
 
-constexpr int kBadArgument = 100000;
-constexpr int kBadHandle = 107017;
-constexpr int kOutOfMemory = 207001;
+constexpr int kBadArgument = codes::kInvalidParam;
+constexpr int kBadHandle = codes::kRtInvalidHandle;
+constexpr int kOutOfMemory = codes::kRtMemoryAllocation;
 
 uint32_t PagesFor(size_t bytes) {
   return static_cast<uint32_t>((bytes + kPhysicalGranularity - 1) / kPhysicalGranularity * kPagesPerHugePage);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
@@ -96,7 +97,7 @@ void ModelRI::CheckBlocks() {
     if (!allocated_again) allocated_again = IsAllocated(*graph_);
     if (*allocated_again && Lookup(block.address).live) continue;
     const CaptureNode& node = graph_->nodes()[block.node];
-    Fail(107000, "model-memory-freed",
+    Fail(codes::kRtParamInvalid, "model-memory-freed",
          "the block at {} that model {} uses (task {}, '{}'{}) was freed after the capture; "
          "keep it until aclmdlRIDestroy, or capture again",
          block.address, id_, block.node, node.name(), SubmittedBy(node.call));
@@ -106,11 +107,12 @@ void ModelRI::CheckBlocks() {
 
 void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments) {
   if (building()) {
-    Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first", id_);
+    Fail(codes::kRtParamInvalid, "model-building",
+         "model {} is still being captured; call aclmdlRICaptureEnd first", id_);
   }
   if (&stream.context().device() != device_) {
     Fail(
-        107004, "model-device",
+        codes::kRtModelContext, "model-device",
         "model {} was captured on device {}, stream {} is on device {}; execute it on a stream of its own device",
         id_, device_->id(), stream.id(), stream.context().device().id());
   }
@@ -124,7 +126,7 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
   uint64_t position = stream.SubmitLive(MakeTask(std::move(launch), cost));
   if (position == 0) {
     SpoilCaptureOf(stream, {"the execution of a model", "execute it on a stream that is not being captured"});
-    Fail(107030, "capture-execute",
+    Fail(codes::kCaptureMode, "capture-execute",
          "stream {} is being captured: a model cannot be executed inside a capture; use another stream, or "
          "end the capture first",
          stream.id());

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/room.h"
@@ -35,7 +36,8 @@ ModelInventory::ModelInventory(const TaskGraph& graph) : ModelInventory() {
     TaskKind kind = node.kind == CaptureNode::Kind::kTask ? node.task.type->kind : TaskKind::kOther;
     HandleBits task = stream == nullptr ? 0 : g_model_tasks.Create(ModelTask{node.kind, kind, n});
     if (task == 0) {
-      Fail(207010, "model-task-limit", "the process asked about more tasks of models than Belay can number");
+      Fail(codes::kRtNoModelResource, "model-task-limit",
+           "the process asked about more tasks of models than Belay can number");
     }
     stream->tasks.push_back(task);
   }

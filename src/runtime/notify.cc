@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/poll.h"
 #include "runtime/task.h"
@@ -52,8 +53,8 @@ void Notify::Open(Device& device, uint32_t id, std::shared_ptr<SharedWords> word
 Notify& Notify::Make(Device& device, std::shared_ptr<SharedWords> words) {
   if (LiveOn(device).fetch_add(1) >= kMostPerDevice) {
     LiveOn(device).fetch_sub(1);
-    Fail(207009, "notify-limit", "device {} has its {} notifies; destroy some with aclrtDestroyNotify",
-         device.id(), kMostPerDevice);
+    Fail(codes::kRtNoNotifyResource, "notify-limit",
+         "device {} has its {} notifies; destroy some with aclrtDestroyNotify", device.id(), kMostPerDevice);
   }
   HandleBits handle = g_notifies.Create(device, g_next_id.fetch_add(1), std::move(words));
   return *g_notifies.Find(handle);
@@ -72,7 +73,8 @@ void Notify::Close() {
 
 OfferName Notify::Offer(bool anybody) {
   if (!words_->ours()) {
-    Fail(107000, "notify-not-ours", "notify {} came from another process, which offers it to others", id_);
+    Fail(codes::kRtParamInvalid, "notify-not-ours",
+         "notify {} came from another process, which offers it to others", id_);
   }
   if (!words_->shared()) TheEngine().NeedWatch();
   OfferName name = words_->Offer(OfferKind::kNotify, anybody);
@@ -82,7 +84,8 @@ OfferName Notify::Offer(bool anybody) {
 
 void Notify::Allow(std::span<const int32_t> pids) {
   if (words_->Allow(pids)) return;
-  Fail(107000, "notify-not-exported", "notify {} was not exported; call aclrtNotifyGetExportKey first", id_);
+  Fail(codes::kRtParamInvalid, "notify-not-exported",
+       "notify {} was not exported; call aclrtNotifyGetExportKey first", id_);
 }
 
 bool Notify::Promise() {

@@ -5,13 +5,14 @@
 
 #include <cerrno>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/system_limit.h"
 
 namespace belay::rt {
 namespace {
 
-constexpr int kSharingFailed = 507022;
+constexpr int kSharingFailed = codes::kRtIpcError;
 
 struct flock LockOf(off_t at, short type) {
   struct flock lock {};

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
@@ -18,10 +19,10 @@
 namespace belay::rt {
 namespace {
 
-constexpr int kBadArgument = 100000;
-constexpr int kNoSuchOffer = 107017;
-constexpr int kOutOfMemory = 207001;
-constexpr int kSharingFailed = 507022;
+constexpr int kBadArgument = codes::kInvalidParam;
+constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
+constexpr int kOutOfMemory = codes::kRtMemoryAllocation;
+constexpr int kSharingFailed = codes::kRtIpcError;
 
 // A number for an offer: 22 bits of process, 15 of index, 27 of nonce.
 constexpr int kIndexBits = 15;

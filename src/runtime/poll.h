@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/engine.h"
 #include "runtime/shared_words.h"
@@ -68,7 +69,7 @@ struct PollTask {
   }
   Error Expired() const {
     return Error(
-        107020, "notify-wait-timeout",
+        codes::kRtTaskTimeout, "notify-wait-timeout",
         fmt::format("the stream waited longer than its limit of {} s for a notify that nobody set, or for a "
                     "model to reach a record",
                     limit_ns / 1'000'000'000));

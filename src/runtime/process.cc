@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/callback_pool.h"
@@ -88,7 +89,7 @@ void StartEngine(const Settings& settings) {
 void StartFirst(int default_device) {
   Settings settings = ReadSettings();
   if (settings.devices == 0) {
-    Fail(207004, "no-device", "ASCEND_RT_VISIBLE_DEVICES leaves no device of those that exist");
+    Fail(codes::kRtNoDevice, "no-device", "ASCEND_RT_VISIBLE_DEVICES leaves no device of those that exist");
   }
   StartClock();
   SetStreamDepth(settings.stream_depth);
@@ -114,7 +115,7 @@ void FreeCalls() {
 
 void StopLocked() {
   if (!Running()) {
-    Fail(100037, "finalize-twice",
+    Fail(codes::kRepeatFinalize, "finalize-twice",
          "there is nothing to end: aclInit was not called, or aclFinalize was already");
   }
   CallbackScope scope;  // of the program that are called on the way
@@ -152,7 +153,7 @@ std::unique_lock<std::mutex> LockForStart() {
   }
   while (!guard.try_lock()) {
     if (StateOfProcess() == ProcessState::kEnding) {
-      Fail(100001, "init-while-ending",
+      Fail(codes::kUninitialize, "init-while-ending",
            "aclFinalize is under way and waits for this callback; call aclInit after it has returned");
     }
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -171,7 +172,7 @@ void Start(int default_device) {
   std::unique_lock guard = LockForStart();
   if (StateOfProcess() == ProcessState::kRunning) {
     if (default_device >= 0 && default_device != g_default_device) {
-      Fail(100002, "init-again",
+      Fail(codes::kRepeatInitialize, "init-again",
            "aclInit was called before with another default device ({}); call aclFinalize first",
            g_default_device);
     }

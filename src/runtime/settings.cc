@@ -11,6 +11,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/whole_file.h"
 
@@ -18,7 +19,8 @@ namespace belay::rt {
 namespace {
 
 [[noreturn]] void Refuse(const char* name, std::string_view value, const char* wanted) {
-  Fail(100000, "setting", "{} = '{}' cannot be used; set it to {}, or unset it", name, value, wanted);
+  Fail(codes::kInvalidParam, "setting", "{} = '{}' cannot be used; set it to {}, or unset it", name, value,
+       wanted);
 }
 
 bool Read(const char* name, std::string_view* value) {

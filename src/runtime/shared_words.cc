@@ -1,10 +1,12 @@
 #include "runtime/shared_words.h"
 
+#include "base/codes.h"
+
 #include <fmt/format.h>
 
 namespace belay::rt {
 namespace {
-constexpr int kPeerEnded = 507022;
+constexpr int kPeerEnded = codes::kRtIpcError;
 }
 
 std::shared_ptr<SharedWords> SharedWords::Own() {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/futex.h"
 #include "base/thread.h"
@@ -144,7 +145,8 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
     if (closing_ || state() == StreamState::kClosed) {
       lock_.unlock();
       task.Destroy();
-      Fail(107017, "stream-destroyed", "the stream was destroyed while the call was under way");
+      Fail(codes::kRtInvalidHandle, "stream-destroyed",
+           "the stream was destroyed while the call was under way");
     }
     if (stopped_) {
       TaskFailure why = *stop_reason_;
@@ -278,8 +280,8 @@ std::optional<TaskFailure> Stream::TakeFailure() {
   std::lock_guard guard(lock_);
   failed_.store(false, std::memory_order_relaxed);
   if (cut_short_.exchange(false) && !failure_) {
-    failure_ = FailureOf(std::make_exception_ptr(
-        Error(100001, "process-ending", "the process is ending: what was not yet done was dropped")));
+    failure_ = FailureOf(std::make_exception_ptr(Error(
+        codes::kUninitialize, "process-ending", "the process is ending: what was not yet done was dropped")));
     failure_->stream = id();
     failure_->number = completed() - opened_at_;
   }

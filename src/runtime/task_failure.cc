@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "runtime/capture.h"
 
@@ -40,10 +41,10 @@ TaskFailure FailureOf(const std::exception_ptr& error) noexcept {
     failure.code = e.code();
     failure.id = e.id();
   } catch (const std::bad_alloc&) {
-    failure.code = 207001;
+    failure.code = codes::kRtMemoryAllocation;
     failure.id = "task-out-of-memory";
   } catch (...) {
-    failure.code = 500000;
+    failure.code = codes::kInternalError;
     failure.id = "task-exception";
   }
   return failure;

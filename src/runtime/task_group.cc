@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/context.h"
@@ -112,7 +113,7 @@ void TaskGroup::CheckBlocks() const {
   for (const UsedBlock& block : running_->blocks) {
     if (BlockSerial(block.address) == block.serial) continue;
     Fail(
-        107000, "group-memory-freed",
+        codes::kRtParamInvalid, "group-memory-freed",
         "the block at {} that task {} of a task group of model {} uses was freed; keep it until the group was "
         "updated or the model destroyed, or update the group before this replay",
         block.address, block.node, model_);
@@ -134,19 +135,19 @@ TaskUpdate::~TaskUpdate() { group_->Unref(); }
 
 void TaskUpdate::Begin(Stream& stream, TaskGroup& group) {
   if (!group.sealed()) {
-    Fail(107000, "model-building", "model {} is still being captured; call aclmdlRICaptureEnd first",
-         group.model());
+    Fail(codes::kRtParamInvalid, "model-building",
+         "model {} is still being captured; call aclmdlRICaptureEnd first", group.model());
   }
   if (&group.device() != &stream.context().device()) {
     Fail(
-        107004, "update-device",
+        codes::kRtModelContext, "update-device",
         "the task group belongs to model {} on device {}, stream {} is on device {}; update it on a stream of its "
         "own device",
         group.model(), group.device().id(), stream.id(), stream.context().device().id());
   }
   if (stream.BeginUpdate(std::unique_ptr<TaskUpdate>(new TaskUpdate(group)))) return;
-  Fail(107000, "update-twice", "stream {} {}; use another stream for the update, or end that first",
-       stream.id(),
+  Fail(codes::kRtParamInvalid, "update-twice",
+       "stream {} {}; use another stream for the update, or end that first", stream.id(),
        stream.capture() != nullptr ? "is being captured" : "has a task update under way already");
 }
 
@@ -159,7 +160,7 @@ bool TaskUpdate::Take(Task& task) {
 void TaskUpdate::Refuse(Stream& stream, Task&& task) {
   const char* name = task.type->name;
   task.Destroy();
-  Fail(507009, "update-task-kind",
+  Fail(codes::kRtTaskTypeNotSupport, "update-task-kind",
        "stream {} has a task update under way, which takes operators only, not '{}'; call "
        "aclmdlRICaptureTaskUpdateEnd first",
        stream.id(), name);
@@ -168,13 +169,13 @@ void TaskUpdate::Refuse(Stream& stream, Task&& task) {
 void TaskUpdate::End(Stream& stream) {
   std::unique_ptr<TaskUpdate> update = stream.TakeUpdate();
   if (update == nullptr) {
-    Fail(107000, "update-not-begun",
+    Fail(codes::kRtParamInvalid, "update-not-begun",
          "stream {} has no task update under way; call aclmdlRICaptureTaskUpdateBegin first", stream.id());
   }
   size_t given = update->version_->tasks.size();
   size_t wanted = update->group_->size();
   if (given != wanted) {
-    Fail(107000, "update-count",
+    Fail(codes::kRtParamInvalid, "update-count",
          "the update has {} task{}, its group {}; issue the same operators again that were captured between "
          "aclmdlRICaptureTaskGrpBegin and aclmdlRICaptureTaskGrpEnd",
          given, given == 1 ? "" : "s", wanted);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/futex.h"
 #include "base/thread.h"
 #include "runtime/parallel_backend.h"
@@ -103,7 +104,7 @@ void ThreadEngine::StartWorkers() {
   }
   width_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
   if (threads_.empty()) {
-    Fail(207005, "no-worker-thread",
+    Fail(codes::kRtResourceAllocFail, "no-worker-thread",
          "no worker thread could be started; raise the limit on processes (ulimit -u)");
   }
 }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/futex.h"
 #include "base/log.h"
@@ -94,7 +95,7 @@ void Timekeeper::Need() {
     started = StartLocked();
   }
   if (started) return;
-  Fail(207005, "no-timekeeper-thread",
+  Fail(codes::kRtResourceAllocFail, "no-timekeeper-thread",
        "no thread could be started that ends waits at their limits and looks at values; raise the limit on "
        "processes (ulimit -u)");
 }

@@ -1,13 +1,14 @@
-// The status codes that operators answer with. The headers in include/ carry the same numbers for
-// programs (spec/errors.yaml); a static_assert in src/api holds the two together.
+// The status codes that operators answer with.
 #pragma once
+
+#include "base/codes.h"
 
 namespace belay::tensor {
 
-inline constexpr int kNullArgument = 161001;     // ACLNN_ERR_PARAM_NULLPTR
-inline constexpr int kInvalidArgument = 161002;  // ACLNN_ERR_PARAM_INVALID
-inline constexpr int kRuntimeFailure = 361001;   // ACLNN_ERR_RUNTIME_ERROR
-inline constexpr int kNoExecutor = 561101;       // ACLNN_ERR_INNER_CREATE_EXECUTOR
-inline constexpr int kInnerNull = 561103;        // ACLNN_ERR_INNER_NULLPTR
+inline constexpr int kNullArgument = codes::kAclnnParamNullptr;
+inline constexpr int kInvalidArgument = codes::kAclnnParamInvalid;
+inline constexpr int kRuntimeFailure = codes::kAclnnRuntimeError;
+inline constexpr int kNoExecutor = codes::kAclnnInnerCreateExecutor;
+inline constexpr int kInnerNull = codes::kAclnnInnerNullptr;
 
 }  // namespace belay::tensor

@@ -1,5 +1,6 @@
 #include "tensor/description.h"
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 
@@ -28,12 +29,12 @@ uint64_t TensorDesc::bytes() const {
 
 int64_t TensorDesc::dim(uint64_t index) const {
   if (!rank_is_known()) {
-    Fail(100000, "description-rank", "the description does not know its rank, so it has no dimension {}",
-         index);
+    Fail(codes::kInvalidParam, "description-rank",
+         "the description does not know its rank, so it has no dimension {}", index);
   }
   if (index >= dims.size()) {
-    Fail(100000, "description-rank", "dimension {} was asked for; the description has {}", index,
-         dims.size());
+    Fail(codes::kInvalidParam, "description-rank", "dimension {} was asked for; the description has {}",
+         index, dims.size());
   }
   return dims[index];
 }
@@ -47,16 +48,17 @@ Range TensorDesc::dim_range(uint64_t index) const {
 std::vector<int64_t> CheckedDims(const int64_t* dims, int64_t rank) {
   constexpr int64_t kMostDims = 128;  // as many as aclmdlIODims has room for
   if (rank < 0 || rank > kMostDims) {
-    Fail(100000, "description-dims", "the number of dimensions is {}; 0 to {} are possible", rank, kMostDims);
+    Fail(codes::kInvalidParam, "description-dims", "the number of dimensions is {}; 0 to {} are possible",
+         rank, kMostDims);
   }
   if (rank > 0 && dims == nullptr) {
-    Fail(100000, "description-dims", "dims is null, but there are {} dimensions", rank);
+    Fail(codes::kInvalidParam, "description-dims", "dims is null, but there are {} dimensions", rank);
   }
   std::vector<int64_t> result(dims, dims + rank);
   for (int64_t i = 0; i < rank; ++i) {
     bool no_rank = rank == 1 && result[i] == kUnknownRank;
     if (result[i] < kUnknownDim && !no_rank) {
-      Fail(100000, "description-dims",
+      Fail(codes::kInvalidParam, "description-dims",
            "dimension {} is {}; a size, -1 for unknown, or a single -2 for an unknown rank is wanted", i,
            result[i]);
     }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
 
@@ -17,16 +18,16 @@ namespace {
 std::vector<std::byte> AippParameters::BytesFor(const AippInput& input) const {
   const std::vector<int64_t>& f = input.features;
   if (static_cast<int64_t>(regions.size()) != f[0]) {
-    Fail(100000, "aipp-batch", "the parameters are for {} images (aclmdlCreateAIPP); the network takes {}",
-         regions.size(), f[0]);
+    Fail(codes::kInvalidParam, "aipp-batch",
+         "the parameters are for {} images (aclmdlCreateAIPP); the network takes {}", regions.size(), f[0]);
   }
   for (size_t i = 0; i < regions.size(); ++i) {
     if (auto reason = ops::WhyNot(source, regions[i], f[1], f[2], f[3]))
-      Fail(100000, "aipp-image", "image {}: {}", i, *reason);
+      Fail(codes::kInvalidParam, "aipp-image", "image {}: {}", i, *reason);
   }
   int64_t need = f[0] * ops::ImageBytes(source.format, source.h, source.w);
   if (need > input.config.max_image_bytes) {
-    Fail(100000, "aipp-image",
+    Fail(codes::kInvalidParam, "aipp-image",
          "the images have {} bytes, but the model was built for {} (max_src_image_size)", need,
          input.config.max_image_bytes);
   }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/whole_file.h"
@@ -70,7 +71,8 @@ Header HeaderOf(std::span<const std::byte> bytes, const std::string& name) {
 std::shared_ptr<const FileBytes> Opened(const std::string& path) {
   std::string reason;
   auto file = ReadFileBytes(path, rt::CurrentSettings().model_copy, &reason);
-  if (file == nullptr) Fail(145002, "om-file", "the model '{}' cannot be read: {}", path, reason);
+  if (file == nullptr)
+    Fail(codes::kGeExecModelPathInvalid, "om-file", "the model '{}' cannot be read: {}", path, reason);
   return file;
 }
 

@@ -18,8 +18,8 @@ Constant Bytes(const Shape& shape, uint8_t value) {
 TEST(QLinearMatMul, LongSumsDoNotWrap) {
   for (int64_t depth : {30'000, 40'000, 200'000}) {
     const double sum = 255.0 * 254.0 * static_cast<double>(depth);
-    const Constant inputs[] = {Bytes({2, depth}, 255), RealConstant(1), Bytes({}, 0),
-                               Bytes({depth, 3}, 255), RealConstant(1), Bytes({}, 1),
+    const Constant inputs[] = {Bytes({2, depth}, 255),  RealConstant(1), Bytes({}, 0),
+                               Bytes({depth, 3}, 255),  RealConstant(1), Bytes({}, 1),
                                RealConstant(sum / 100), Bytes({}, 5)};
     const Constant y = EvaluateNode({.name = "n", .type = "QLinearMatMul"}, inputs).at(0);
     EXPECT_EQ(y->shape(), (Shape{2, 3}));

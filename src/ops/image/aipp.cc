@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/codes.h"
 #include "base/error.h"
 #include "ops/image/row_loops.h"
 #include "ops/scratch.h"
@@ -108,18 +109,18 @@ struct PreprocessBody {
     std::memcpy(&batch, bytes_of_batch, sizeof batch);
     if (batch.magic != kImageBatchMagic || batch.count != static_cast<uint64_t>(count) ||
         static_cast<int64_t>(ImageBatchBytes(batch.count)) > params_bytes) {
-      Fail(145014, "aipp-not-set",
+      Fail(codes::kGeAippBatchEmpty, "aipp-not-set",
            "the parameters of dynamic AIPP were not set; call aclmdlSetInputAIPP before the execution");
     }
     std::memcpy(regions.data(), bytes_of_batch + offsetof(ImageBatch, region), regions.size_bytes());
     for (const ImageRegion& where : regions) {
       if (auto reason = WhyNot(batch.source, where, channels, h, w))
-        Fail(145000, "aipp-image", "{}", *reason);
+        Fail(codes::kGeParamInvalid, "aipp-image", "{}", *reason);
     }
     int64_t need = count * ImageBytes(batch.source.format, batch.source.h, batch.source.w);
     if (need > images_bytes)
-      Fail(145000, "aipp-image", "the images have {} bytes; the input has {} (max_src_image_size)", need,
-           images_bytes);
+      Fail(codes::kGeParamInvalid, "aipp-image",
+           "the images have {} bytes; the input has {} (max_src_image_size)", need, images_bytes);
     return batch.source;
   }
 

@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
+#include "base/codes.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/schema.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
 
-inline constexpr int kIndexFault = 507035;  // ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
+inline constexpr int kIndexFault = codes::kRtVectorCoreException;  // ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
 
 // Counts from the end when negative; throws Error for what is beyond the dimension's `size`.
 int64_t CheckedPlace(int64_t index, int64_t size);
