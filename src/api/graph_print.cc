@@ -93,7 +93,7 @@ class RangePrinter final : public rt::RangeVisitor {
 
  private:
   void Add(const char* what, const void* begin, size_t bytes) {
-    list.push_back(Json::Members{{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
+    list.emplace_back(Json::Members{{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
   }
 };
 
@@ -130,7 +130,7 @@ void WriteGraphJson(const rt::TaskGraph& graph, uint32_t model, const char* path
     Json::Members event{
         {"ph", "X"}, {"name", node.name()}, {"pid", model}, {"tid", node.stream_id}, {"ts", n}, {"dur", 1}};
     event.emplace("args", std::move(args));
-    events.push_back(std::move(event));
+    events.emplace_back(std::move(event));
   }
   Json::Members all;
   all.emplace("traceEvents", std::move(events));

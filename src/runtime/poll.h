@@ -26,7 +26,7 @@ struct PollTask {
   uint64_t value;
   PollTest test;
   int64_t limit_ns = 0;             // 0: none
-  std::shared_ptr<PeerWatch> peer;  // whom another process's words wait for, if they do
+  std::shared_ptr<PeerWatch> peer = nullptr;  // whom another process's words wait for, if they do
 
   // The process that was to change the value has ended without it.
   bool GaveUp() const { return peer != nullptr && peer->Ended(NowNs()) && !Ready(); }
