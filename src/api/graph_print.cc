@@ -93,7 +93,8 @@ class RangePrinter final : public rt::RangeVisitor {
 
  private:
   void Add(const char* what, const void* begin, size_t bytes) {
-    list.emplace_back(Json::Members{{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
+    list.emplace_back(
+        Json::Members{{"access", what}, {"address", fmt::format("{}", begin)}, {"bytes", bytes}});
   }
 };
 

@@ -25,7 +25,7 @@ struct PollTask {
   const uint64_t* address;  // CPU address (after View)
   uint64_t value;
   PollTest test;
-  int64_t limit_ns = 0;             // 0: none
+  int64_t limit_ns = 0;                       // 0: none
   std::shared_ptr<PeerWatch> peer = nullptr;  // whom another process's words wait for, if they do
 
   // The process that was to change the value has ended without it.
