@@ -98,8 +98,11 @@ bool Copes(const Plan& plan, int read, int written) {
   return may && Begin(a) == Begin(b) && End(a) == End(b);
 }
 
-// Pairs of bindings, one of them or both written, whose bytes lie in each other's range; in order. Lists have
-// hundreds of bindings, so they are not compared each with each.
+bool IsAnyWritten(const Plan& plan, int i, int k) {
+  return Writes(plan.binding(i).access) || Writes(plan.binding(k).access);
+}
+
+// Pairs of bindings, one of them or both written, whose bytes lie in each other's range; in order.
 std::vector<std::pair<int, int>> TouchingPairs(const Plan& plan) {
   std::vector<int> order;
   for (int i = 0; i < plan.binding_count(); ++i) {
@@ -111,12 +114,28 @@ std::vector<std::pair<int, int>> TouchingPairs(const Plan& plan) {
   for (size_t a = 0; a < order.size(); ++a) {
     const Binding& one = plan.binding(order[a]);
     for (size_t b = a + 1; b < order.size() && begin(order[b]) < End(one); ++b) {
-      if (Writes(one.access) || Writes(plan.binding(order[b]).access))
-        pairs.emplace_back(std::minmax(order[a], order[b]));
+      if (IsAnyWritten(plan, order[a], order[b])) pairs.emplace_back(std::minmax(order[a], order[b]));
     }
   }
   std::sort(pairs.begin(), pairs.end());
   return pairs;
+}
+
+// The same pairs, and for few bindings without memory. Lists have hundreds, which are not compared each with
+// each.
+template <class Use>
+void ForTouchingPairs(const Plan& plan, const Use& use) {
+  constexpr int kFew = 16;
+  const int n = plan.binding_count();
+  if (n > kFew) {
+    for (const auto& [i, k] : TouchingPairs(plan)) use(i, k);
+    return;
+  }
+  for (int i = 0; i < n; ++i) {
+    for (int k = i + 1; k < n; ++k) {
+      if (IsAnyWritten(plan, i, k)) use(i, k);
+    }
+  }
 }
 
 }  // namespace
@@ -139,9 +158,9 @@ bool ManyOverlap(const Plan& plan) {
 
 std::vector<int> ReadFromCopies(const Plan& plan) {
   std::vector<int> copied;
-  for (const auto& [i, k] : TouchingPairs(plan)) {
+  ForTouchingPairs(plan, [&](int i, int k) {
     const bool first = Writes(plan.binding(i).access), second = Writes(plan.binding(k).access);
-    if (!Overlaps(plan, i, k)) continue;
+    if (!Overlaps(plan, i, k)) return;
     if (first && second) {
       Fail(tensor::kInvalidArgument, "op-results-overlap",
            "{} and {} overlap in memory, and both are written; give each memory of its own",
@@ -149,7 +168,7 @@ std::vector<int> ReadFromCopies(const Plan& plan) {
     }
     const int read = first ? k : i, written = first ? i : k;
     if (!Copes(plan, read, written)) copied.push_back(read);
-  }
+  });
   std::sort(copied.begin(), copied.end());
   copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
   return copied;
