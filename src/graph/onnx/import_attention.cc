@@ -128,6 +128,7 @@ void Attention(OnnxNode& node) {
   const double hidden = node.Float("mask_filter_value", -10000);
   const int64_t heads = HeadCount(node), third = weights.shape[1] / 3;
   const auto widths = node.Ints("qkv_hidden_sizes", {third, third, third});
+  if (widths.size() != 3) node.Refuse("qkv_hidden_sizes are three numbers");
   Port all = node.Add("BatchMatMul", {node.in(0), node.in(1)});
   if (node.has(2)) all = node.Add("Add", {all, node.in(2)});
   std::vector<Port> parts = Pieces(node, all, widths, 2);

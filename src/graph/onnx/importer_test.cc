@@ -117,7 +117,7 @@ TEST_F(Functions, RefuseAttributesThatTheyDoNotHave) {
     Import(model_, "");
     ADD_FAILURE() << "the attribute was ignored";
   } catch (const Error& error) {
-    EXPECT_EQ(error.id(), "onnx-attribute");
+    EXPECT_STREQ(error.id(), "onnx-attribute");
   }
 }
 
@@ -150,7 +150,7 @@ TEST(Importer, AnInputThatNobodyReadsIsRefused) {
     Import(model, "");
     ADD_FAILURE() << "the input was ignored";
   } catch (const Error& error) {
-    EXPECT_EQ(error.id(), "onnx-input");
+    EXPECT_STREQ(error.id(), "onnx-input");
   }
 }
 
