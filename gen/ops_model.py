@@ -151,8 +151,11 @@ def source_of(op: Operator, param: OpParam, door: GraphOp, ports: dict[str, str]
     text = text.lower() if text in ('True', 'False') else text
     for way, rows in (('attribute', door.attributes), ('input', door.inputs)):
         for at, what in enumerate(rows):
-            if what.name == text:
-                return Source(way, at)
+            if what.name != text:
+                continue
+            if way == 'attribute' and what.kind == 'float' and KINDS[param.kind][2] in ('integer', 'boolean'):
+                raise read.SpecError(f'{op.name}.{param.name} is whole; attribute {text} is not')
+            return Source(way, at)
     return literal(op, param, text)
 
 

@@ -41,9 +41,9 @@ class DoorArguments {
       case Way::kAttribute:
         return AttributeAs(source);
       case Way::kWhole:
-        return Number(source.kind, static_cast<int64_t>(source.number), source.number, DType::kI64);
+        return Whole(source.kind, static_cast<int64_t>(source.number));
       case Way::kReal:
-        return Number(source.kind, static_cast<int64_t>(source.number), source.number, DType::kF64);
+        return Real(source.kind, source.number);
     }
     return {};
   }
@@ -82,39 +82,25 @@ class DoorArguments {
     const AttributeSchema& schema = node_.schema().attributes[source.index];
     if (source.kind == ArgKind::kInts) return Ints(node_.Ints(schema.name));
     if (source.kind == ArgKind::kDType) return Arg(node_.Type(schema.name));
-    switch (schema.kind) {
-      case AttributeKind::kBool: {
-        const bool value = node_.Bool(schema.name);
-        return Number(source.kind, value, value, DType::kI64);
-      }
-      case AttributeKind::kInt: {
-        const int64_t value = node_.Int(schema.name);
-        return Number(source.kind, value, static_cast<double>(value), DType::kI64);
-      }
-      default: {
-        const double value = node_.Float(schema.name);
-        return Number(source.kind, static_cast<int64_t>(value), value, DType::kF64);
-      }
-    }
+    if (schema.kind == AttributeKind::kBool) return Whole(source.kind, node_.Bool(schema.name));
+    if (schema.kind == AttributeKind::kInt) return Whole(source.kind, node_.Int(schema.name));
+    return Real(source.kind, node_.Float(schema.name));
   }
 
   Arg Ints(const std::vector<int64_t>& values) {
     return Arg(&lists_.emplace_back(values.data(), values.size()));
   }
 
-  // A number as an argument of the kind; as a scalar of the type, which is I64 or F64.
-  Arg Number(ArgKind kind, int64_t whole, double real, DType type) {
-    switch (kind) {
-      case ArgKind::kBool:
-        return Arg(whole != 0);
-      case ArgKind::kInt:
-        return Arg(whole);
-      case ArgKind::kDouble:
-        return Arg(real);
-      default:  // also where a tensor or a scalar may stand
-        return Arg(&scalars_.emplace_back(
-            type == DType::kI64 ? static_cast<const void*>(&whole) : static_cast<const void*>(&real), type));
-    }
+  // Numbers as arguments of the kind: scalars also where a tensor or a scalar may stand.
+  Arg Whole(ArgKind kind, int64_t value) {
+    if (kind == ArgKind::kBool) return Arg(value != 0);
+    if (kind == ArgKind::kInt) return Arg(value);
+    if (kind == ArgKind::kDouble) return Arg(static_cast<double>(value));
+    return Arg(&scalars_.emplace_back(&value, DType::kI64));
+  }
+  Arg Real(ArgKind kind, double value) {
+    if (kind == ArgKind::kDouble) return Arg(value);
+    return Arg(&scalars_.emplace_back(&value, DType::kF64));
   }
 
   Translation& node_;
