@@ -34,11 +34,6 @@ _ARGUMENTS = {'operand': 'Tensor', 'scalar': 'Scalar', 'ints': 'Ints', 'integer'
               'boolean': 'Bool', 'dtype': 'DType'}
 
 
-def type_set(types: tuple[str, ...]) -> str:
-    names = ', '.join('DType::k' + {'bf16': 'BF16'}.get(t, t.capitalize()) for t in types)
-    return f'tensor::TypeSet({names})' if names else 'tensor::TypeSet()'
-
-
 def door(op: GraphOp) -> str:
     if op.door is None:
         return ''
@@ -47,7 +42,7 @@ def door(op: GraphOp) -> str:
         kind = _ARGUMENTS[KINDS[param.kind][2]]
         rows += f'    {{Way::k{source.way.capitalize()}, ops::ArgKind::k{kind}, {source.index}, {source.number!r}}},\n'
     return (f'constexpr Source k{op.type}Sources[] = {{\n{rows}}};\n'
-            f'constexpr Door k{op.type}Door{{ops::forms::ge::{op.type}, k{op.type}Sources, {type_set(op.door.types)}}};\n')
+            f'constexpr Door k{op.type}Door{{ops::forms::ge::{op.type}, k{op.type}Sources}};\n')
 
 
 def traits(op: GraphOp) -> str:

@@ -7,6 +7,7 @@
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import ops_model
@@ -118,7 +119,14 @@ def form_table(op: Operator, form: Form) -> str:
 
 
 def door_table(op: Operator, door: GraphOp) -> str:
-    """The form that a node calls: the operator's own parameters, under the names of the node's ports."""
+    """The form that a node calls: the operator's own parameters, under the names of the node's ports. With types of
+    its own it has an operator of its own, which differs in nothing else."""
+    own = ''
+    if door.door.types:
+        op = replace(op, name=f'{door.type}Door', params=[
+            replace(p, types=door.door.types) if s.way in ('input', 'output') and p.types else p
+            for p, s in zip(op.params, door.door.sources)])
+        own = f'namespace {{\n{op_table(op)}}}  // namespace\n'
     rows = {'input': door.inputs, 'output': door.outputs, 'attribute': door.attributes}
     params = ''
     for i, (param, source) in enumerate(zip(op.params, door.door.sources)):
@@ -126,9 +134,9 @@ def door_table(op: Operator, door: GraphOp) -> str:
         how = 'kNone' if source.way not in ('input', 'output') else 'kWrite' if param.is_out else 'kRead'
         params += f'    {{"{name}", Access::{how}, {i}}},\n'
     places = ', '.join(map(str, range(len(op.params))))
-    return (f'constexpr FormParam k{door.type}DoorParams[] = {{\n{params}}};\n'
+    return (own + f'constexpr FormParam k{door.type}DoorFormParams[] = {{\n{params}}};\n'
             f'constinit const Form forms::ge::{door.type}{{"{door.type}", &k{op.name}Op, '
-            f'k{door.type}DoorParams, {{{places}}}}};\n')
+            f'k{door.type}DoorFormParams, {{{places}}}}};\n')
 
 
 def argument(param: ops_model.FormParam) -> str:

@@ -28,7 +28,6 @@ struct Source {
 struct Door {
   const ops::Form& form;            // the operator's own parameters, under the names of the node's ports
   std::span<const Source> sources;  // one a parameter
-  tensor::TypeSet types;            // of the inputs, where fewer than the row has; else empty
 };
 
 }  // namespace belay::graph

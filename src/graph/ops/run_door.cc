@@ -50,22 +50,7 @@ class DoorArguments {
 
   Arg TensorAt(int input) {
     if (!node_.has(input)) return Arg(static_cast<const Tensor*>(nullptr));
-    const Tensor& tensor = node_.in(input);
-    const tensor::TypeSet& types = door_.types.empty() ? TypesOf(input) : door_.types;
-    if (!types.empty() && !types.Has(tensor.dtype)) {
-      node_.Refuse("input '" + std::string(node_.schema().inputs[static_cast<size_t>(input)].name) + "' is " +
-                   NameOf(tensor.dtype) + "; this operator takes " + types.ToString());
-    }
-    return Arg(&tensor);
-  }
-
-  const tensor::TypeSet& TypesOf(int input) const {
-    for (size_t i = 0; i < door_.sources.size(); ++i) {
-      const Source& source = door_.sources[i];
-      if (source.way == Way::kInput && source.kind == ArgKind::kTensor && source.index == input)
-        return door_.form.op->params[i].types;
-    }
-    return door_.types;
+    return Arg(&node_.in(input));
   }
 
   Arg ElementsOf(const Source& source) {
