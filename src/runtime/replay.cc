@@ -39,8 +39,7 @@ bool Replay::Proceed(Stream& stream) {
     RunProgram();
     return true;
   }
-  if (watched_) TheEngine().ForgetPoll(stream);
-  watched_ = false;
+  Unwatch(stream);
   stream.TakeTimedOut();  // the lanes look at the time themselves
   if (!started_) Start();
   // In the middle of a replay only what is under way is waited for.
@@ -130,7 +129,8 @@ bool Replay::ParkForOutside(Stream& stream) {
     if (polls && !WatchPolls(stream)) return false;
     parked_ = &stream;
     park = stream.Park({ParkReason::kLaunch, this, can_end ? &Replay::CancelPark : nullptr});
-    if (park == 0) {
+    if (park == 0) {  // the stream is being dropped, and the replay with it
+      Unwatch(stream);
       parked_ = nullptr;
       failed_.store(true, std::memory_order_relaxed);
       return false;
@@ -155,6 +155,11 @@ bool Replay::WatchPolls(Stream& stream) noexcept {
   watched_ = false;
   FailedLocked(*task, std::move(*failure));
   return false;
+}
+
+void Replay::Unwatch(Stream& stream) noexcept {
+  if (watched_) TheEngine().ForgetPoll(stream);
+  watched_ = false;
 }
 
 CancelResult Replay::CancelPark(void* where, Stream& stream) {

@@ -40,6 +40,7 @@ class Replay final : private Offer {
   bool RunLanes(Stream& stream);
   bool ParkForOutside(Stream& stream);
   bool WatchPolls(Stream& stream) noexcept;
+  void Unwatch(Stream& stream) noexcept;
   void Work() noexcept override;
   bool SweepLanes(bool* moved);
   LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
