@@ -132,5 +132,28 @@ TEST_F(Polls, ADroppedWaitIsForgotten) {
   EXPECT_EQ(looks, before);
 }
 
+// Drops the stream that its model is replayed on.
+struct DropStream {
+  static constexpr const char* kName = "drop stream";
+  Stream* stream;
+  void Run() const { stream->Drop(); }
+};
+
+class ReplayedPolls : public StepTest {};
+
+TEST_F(ReplayedPolls, AReplayThatIsDroppedAsItParksIsForgotten) {
+  uint64_t never = 0;
+  Stream& captured = NewStream();
+  Stream& stream = NewStream();
+  Capture::Begin(captured, CaptureMode::kThreadLocal);
+  captured.Submit(MakeTask(DropStream{&stream}));
+  captured.Submit(MakeTask(PollTask{&never, 1, PollTest::kEqual}));
+  ModelRI& model = Capture::End(captured);
+  model.Execute(stream);
+  TheEngine().WaitFor(stream, stream.tail(), -1);
+  EXPECT_FALSE(TheEngine().ForgetPoll(stream)) << "nothing of the replay may be looked at: it is gone";
+  ModelRI::Destroy(model);
+}
+
 }  // namespace
 }  // namespace belay::rt::rings
