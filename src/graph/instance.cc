@@ -25,10 +25,48 @@ Buffer Used(const Buffer& buffer, const ModelPort& port) {
   return {buffer.data, port.type.concrete() ? std::min(buffer.bytes, port.bytes) : buffer.bytes};
 }
 
-bool Overlap(const Buffer& a, const Buffer& b) {
-  const auto at_a = reinterpret_cast<uintptr_t>(a.data), at_b = reinterpret_cast<uintptr_t>(b.data);
-  return at_a < at_b + b.bytes && at_b < at_a + a.bytes && a.bytes != 0 && b.bytes != 0;
-}
+// The bytes of the outputs in the order of their addresses. Models may have thousands.
+class WrittenBytes {
+ public:
+  WrittenBytes(std::span<const Buffer> outputs, const std::vector<ModelPort>& ports) {
+    pieces_.reserve(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Buffer used = Used(outputs[i], ports[i]);
+      const auto begin = reinterpret_cast<uintptr_t>(used.data);
+      if (used.bytes != 0) pieces_.push_back({begin, begin + used.bytes, i});
+    }
+    std::sort(pieces_.begin(), pieces_.end(),
+              [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    CheckApart(ports);
+  }
+
+  bool Overlap(const Buffer& buffer) const {
+    const auto begin = reinterpret_cast<uintptr_t>(buffer.data);
+    const uintptr_t end = begin + buffer.bytes;
+    auto behind = std::partition_point(pieces_.begin(), pieces_.end(),
+                                       [&](const Piece& piece) { return piece.begin < end; });
+    return buffer.bytes != 0 && behind != pieces_.begin() && std::prev(behind)->end > begin;
+  }
+
+ private:
+  struct Piece {
+    uintptr_t begin, end;
+    size_t output;
+  };
+
+  // Where two overlap, two neighbours do.
+  void CheckApart(const std::vector<ModelPort>& ports) const {
+    for (size_t i = 1; i < pieces_.size(); ++i) {
+      if (pieces_[i - 1].end <= pieces_[i].begin) continue;
+      auto [a, b] = std::minmax(pieces_[i - 1].output, pieces_[i].output);
+      Fail(codes::kInvalidParam, "model-outputs-overlap",
+           "the buffers of outputs {} ('{}') and {} ('{}') overlap in memory; give each memory of its own", a,
+           ports[a].name, b, ports[b].name);
+    }
+  }
+
+  std::vector<Piece> pieces_;
+};
 
 }  // namespace
 
@@ -37,18 +75,16 @@ bool Overlap(const Buffer& a, const Buffer& b) {
 class InstanceArguments final : public rt::LaunchArguments {
  public:
   InstanceArguments(std::shared_ptr<Instance> instance, std::span<const Buffer> inputs,
-                    std::span<const Buffer> outputs, std::shared_ptr<DynamicResult> result)
+                    std::span<const Buffer> outputs, const WrittenBytes& written,
+                    std::shared_ptr<DynamicResult> result)
       : instance_(std::move(instance)),
         inputs_(inputs.begin(), inputs.end()),
         outputs_(outputs.begin(), outputs.end()),
         result_(std::move(result)) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Buffer input = Used(inputs_[i], instance_->inputs()[i]);
-      for (size_t k = 0; k < outputs_.size(); ++k) {
-        if (!Overlap(input, Used(outputs_[k], instance_->outputs()[k]))) continue;
-        copies_.push_back({i, input.bytes, std::make_unique_for_overwrite<char[]>(input.bytes)});
-        break;
-      }
+      if (!written.Overlap(input)) continue;
+      copies_.push_back({i, input.bytes, std::make_unique_for_overwrite<char[]>(input.bytes)});
     }
   }
 
@@ -260,17 +296,6 @@ void CheckBuffers(std::span<const Buffer> buffers, const std::vector<ModelPort>&
   }
 }
 
-void CheckApart(std::span<const Buffer> outputs, const std::vector<ModelPort>& ports) {
-  for (size_t i = 0; i < ports.size(); ++i) {
-    for (size_t k = i + 1; k < ports.size(); ++k) {
-      if (!Overlap(Used(outputs[i], ports[i]), Used(outputs[k], ports[k]))) continue;
-      Fail(codes::kInvalidParam, "model-outputs-overlap",
-           "the buffers of outputs {} ('{}') and {} ('{}') overlap in memory; give each memory of its own", i,
-           ports[i].name, k, ports[k].name);
-    }
-  }
-}
-
 // For a program or, where only the data decides shapes, for the interpreter.
 Specialised Prepared(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise) {
   Specialised specialised = Specialise(graph, inputs, Purpose::kTypes);  // the program makes the plans
@@ -301,9 +326,9 @@ void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::
   }
   CheckBuffers(inputs, inputs_, "input");
   CheckBuffers(outputs, outputs_, "output");
-  CheckApart(outputs, outputs_);
-  model_->Execute(
-      stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, std::move(result)));
+  const WrittenBytes written(outputs, outputs_);
+  model_->Execute(stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, written,
+                                                              std::move(result)));
 }
 
 Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise) {
