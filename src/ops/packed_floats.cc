@@ -9,7 +9,7 @@ void CopyBytes(char* to, int64_t to_step, const char* from, int64_t from_step, i
 
 }  // namespace
 
-PackedFloats::PackedFloats(const Operand& operand, Flow flow, Workspace& workspace, bool channels_last) {
+PackedFloats::PackedFloats(const Operand& operand, Flow flow, Plan& plan, bool channels_last) {
   if (!operand.present()) return;
   binding_ = operand.binding;
   const Tensor packed = PackedLike(operand.shape(), DType::kF32, channels_last);
@@ -17,7 +17,7 @@ PackedFloats::PackedFloats(const Operand& operand, Flow flow, Workspace& workspa
   if (flow != Flow::kIn) out_ = Conversion(operand, packed, false);
   read_ = flow != Flow::kOut;
   needed_ = in_.needed();
-  if (needed_) at_ = workspace.Reserve(in_.bytes());
+  if (needed_) at_ = plan.AddWorkspace(in_.bytes());
 }
 
 const float* PackedFloats::Load(const Frame& frame) const {
@@ -38,11 +38,11 @@ void PackedFloats::Finish(const Frame& frame) const {
   if (present() && needed_) out_.Store(Given(frame), Packed(frame));
 }
 
-PackedBytes::PackedBytes(const Operand& operand, Workspace& workspace) : binding_(operand.binding) {
+PackedBytes::PackedBytes(const Operand& operand, Plan& plan) : binding_(operand.binding) {
   const Tensor packed = PackedLike(operand.shape(), operand.dtype(), false);
   nest_ = LoopNest(operand.shape(), {operand, Operand{&packed}});
   needed_ = !IsPacked(operand.shape(), operand.tensor->strides);
-  if (needed_) at_ = workspace.Reserve(packed.count());
+  if (needed_) at_ = plan.AddWorkspace(packed.count());
 }
 
 const uint8_t* PackedBytes::Load(const Frame& frame) const {

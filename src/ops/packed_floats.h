@@ -2,24 +2,13 @@
 // already, and in the workspace of the plan when not.
 #pragma once
 
+#include <cstdint>
+
 #include "ops/conv/channels_last.h"
+#include "ops/loop_nest.h"
+#include "ops/plan.h"
 
 namespace belay::ops {
-
-// What the parts of a workspace take.
-class Workspace {
- public:
-  // Where so many bytes begin.
-  int64_t Reserve(int64_t bytes) {
-    const int64_t at = used_;
-    used_ += WorkspacePart(bytes);
-    return at;
-  }
-  uint64_t bytes() const { return static_cast<uint64_t>(used_); }
-
- private:
-  int64_t used_ = 0;
-};
 
 enum class Flow : uint8_t { kIn, kOut, kInOut };
 
@@ -27,7 +16,7 @@ class PackedFloats {
  public:
   PackedFloats() = default;
   // An operand that is not there takes nothing.
-  PackedFloats(const Operand& operand, Flow flow, Workspace& workspace, bool channels_last = false);
+  PackedFloats(const Operand& operand, Flow flow, Plan& plan, bool channels_last = false);
 
   bool present() const { return binding_ >= 0; }
   // What the operand holds; null where it is not there.
@@ -51,7 +40,7 @@ class PackedFloats {
 class PackedBytes {
  public:
   PackedBytes() = default;
-  PackedBytes(const Operand& operand, Workspace& workspace);
+  PackedBytes(const Operand& operand, Plan& plan);
 
   const uint8_t* Load(const Frame& frame) const;
   uint8_t* Begin(const Frame& frame) const;

@@ -139,20 +139,18 @@ struct WeightGradientBody {
 void PlanWeightGradient(Plan& plan, const ConvArgs& args, const Operand& grad_weight) {
   const ConvGeometry geometry = CheckedGeometry(args);
   const GradientCut cut(geometry);
-  Workspace workspace;
   WeightGradientBody body{geometry,
                           cut,
-                          PackedFloats(args.input, Flow::kIn, workspace, true),
-                          PackedFloats(args.out, Flow::kIn, workspace, true),
-                          PackedFloats(grad_weight, Flow::kOut, workspace),
+                          PackedFloats(args.input, Flow::kIn, plan, true),
+                          PackedFloats(args.out, Flow::kIn, plan, true),
+                          PackedFloats(grad_weight, Flow::kOut, plan),
                           static_cast<int>(std::min<int64_t>(cut.units(), ParallelWidth())),
                           0,
                           0,
                           WorkspacePart((cut.piece + cut.out_each) * cut.columns() * 4),
                           BestGemm().run};
-  body.sums_at = workspace.Reserve(cut.units() * cut.out_each * cut.columns() * 8);
-  body.scratch_at = workspace.Reserve(body.lanes * body.scratch_bytes);
-  plan.SetWorkspace(workspace.bytes());
+  body.sums_at = plan.AddWorkspace(cut.units() * cut.out_each * cut.columns() * 8);
+  body.scratch_at = plan.AddWorkspace(body.lanes * body.scratch_bytes);
   plan.SetCost(1000 + static_cast<uint64_t>(cut.positions * cut.taps * cut.in_each / 50) *
                           static_cast<uint64_t>(geometry.out_channels));
   plan.SetBody(body);

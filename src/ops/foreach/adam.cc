@@ -81,19 +81,17 @@ void ApplyAdamWV2(Plan& plan, DType, const Operand& var, const Operand& m, const
     CheckShape(maxGradNorm, var.shape());
   }
   if (var.tensor->empty()) return;
-  Workspace workspace;
-  const auto in_out = [&](const Operand& o) { return PackedFloats(o, Flow::kInOut, workspace); };
+  const auto in_out = [&](const Operand& o) { return PackedFloats(o, Flow::kInOut, plan); };
   AdamBody body{in_out(var),
                 in_out(m),
                 in_out(v),
                 amsgrad ? in_out(maxGradNorm) : PackedFloats(),
-                PackedFloats(grad, Flow::kIn, workspace),
+                PackedFloats(grad, Flow::kIn, plan),
                 {lr, beta1, beta2, weightDecay, eps, amsgrad, maximize},
                 step.binding,
                 step.dtype(),
                 OffsetOf(*step.tensor),
                 var.tensor->count()};
-  plan.SetWorkspace(workspace.bytes());
   plan.SetCost(200 + static_cast<uint64_t>(var.tensor->count()) * 2);
   plan.SetBody(body);
 }

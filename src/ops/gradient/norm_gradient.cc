@@ -128,21 +128,19 @@ struct NormGradientBody {
 }  // namespace
 
 void PlanNormGradient(Plan& plan, const NormGradientArgs& args) {
-  Workspace workspace;
   NormGradientBody body;
-  body.g = PackedFloats(args.grad, Flow::kIn, workspace);
-  body.x = PackedFloats(args.x, Flow::kIn, workspace);
-  body.mean = PackedFloats(args.mean, Flow::kIn, workspace);
-  body.rstd = PackedFloats(args.rstd, Flow::kIn, workspace);
-  body.weight = PackedFloats(args.weight, Flow::kIn, workspace);
-  body.grad_x = PackedFloats(args.grad_x, Flow::kOut, workspace);
-  body.grad_weight = PackedFloats(args.grad_weight, Flow::kOut, workspace);
-  body.grad_bias = PackedFloats(args.grad_bias, Flow::kOut, workspace);
+  body.g = PackedFloats(args.grad, Flow::kIn, plan);
+  body.x = PackedFloats(args.x, Flow::kIn, plan);
+  body.mean = PackedFloats(args.mean, Flow::kIn, plan);
+  body.rstd = PackedFloats(args.rstd, Flow::kIn, plan);
+  body.weight = PackedFloats(args.weight, Flow::kIn, plan);
+  body.grad_x = PackedFloats(args.grad_x, Flow::kOut, plan);
+  body.grad_weight = PackedFloats(args.grad_weight, Flow::kOut, plan);
+  body.grad_bias = PackedFloats(args.grad_bias, Flow::kOut, plan);
   body.slices = args.slices;
   body.weight_of = args.weight_of;
   body.constant_statistics = args.constant_statistics;
   body.epsilon = args.epsilon;
-  plan.SetWorkspace(workspace.bytes());
   plan.SetCost(200 + static_cast<uint64_t>(args.x.tensor->count()) * 2);
   plan.SetBody(body);
 }

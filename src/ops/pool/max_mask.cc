@@ -165,10 +165,8 @@ struct MaxMaskGradBody {
 
 template <class Body>
 void Finish(Plan& plan, const Operand& in, const Operand& out, const Operand& mask, const MaskGeometry& g) {
-  Workspace workspace;
-  Body body{PackedFloats(in, Flow::kIn, workspace), PackedFloats(out, Flow::kOut, workspace),
-            PackedBytes(mask, workspace), g};
-  plan.SetWorkspace(workspace.bytes());
+  Body body{PackedFloats(in, Flow::kIn, plan), PackedFloats(out, Flow::kOut, plan), PackedBytes(mask, plan),
+            g};
   plan.SetCost(200 + static_cast<uint64_t>(g.planes * g.out[0] * g.out[1] * g.taps()) * 2);
   plan.SetBody(body);
 }

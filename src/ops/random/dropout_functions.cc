@@ -84,9 +84,7 @@ void DropoutGenMask(Plan& plan, DType, std::span<const int64_t> shape, double pr
   Tensor packed = PackedLike(out.shape(), out.dtype(), false);
   auto inner = std::make_shared<Plan>(plan.function());
   PlanDropMask(*inner, MaskUnit::kBit, source, 1 - prob, {&packed, nullptr, 0, out.name});
-  Workspace workspace;
-  GenBody body{inner, PackedBytes(out, workspace)};
-  plan.SetWorkspace(workspace.bytes());
+  GenBody body{inner, PackedBytes(out, plan)};
   plan.SetCost(inner->cost());
   plan.SetBody(body);
 }
@@ -97,11 +95,9 @@ void DropoutDoMask(Plan& plan, DType, const Operand& self, const Operand& mask, 
   CheckSameType(self, out);
   CheckMask(mask, MaskBytes(self.tensor->count()));
   if (out.tensor->empty()) return;
-  Workspace workspace;
-  DropBody body{PackedFloats(self, Flow::kIn, workspace), PackedFloats(out, Flow::kOut, workspace),
-                PackedBytes(mask, workspace), out.tensor->count(), prob == 1 ? 0 : 1 / (1 - prob)};
+  DropBody body{PackedFloats(self, Flow::kIn, plan), PackedFloats(out, Flow::kOut, plan),
+                PackedBytes(mask, plan), out.tensor->count(), prob == 1 ? 0 : 1 / (1 - prob)};
   if (IsSameView(self, out)) plan.MayLieOn(self.binding);
-  plan.SetWorkspace(workspace.bytes());
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()));
   plan.SetBody(body);
 }

@@ -291,37 +291,37 @@ Sizes SizesOf(const LstmArgs& args) {
 }
 
 // [n, t, ...] as [t, n, ...].
-PackedFloats StepsFirst(const Operand& operand, bool batch_first, Flow flow, Workspace& workspace) {
+PackedFloats StepsFirst(const Operand& operand, bool batch_first, Flow flow, Plan& plan) {
   Tensor view = *operand.tensor;
   if (batch_first) {
     std::swap(view.shape[0], view.shape[1]);
     std::swap(view.strides[0], view.strides[1]);
   }
-  return PackedFloats({&view, nullptr, operand.binding, operand.name}, flow, workspace);
+  return PackedFloats({&view, nullptr, operand.binding, operand.name}, flow, plan);
 }
 
-std::vector<PackedFloats> All(const OperandList& list, Flow flow, Workspace& workspace) {
+std::vector<PackedFloats> All(const OperandList& list, Flow flow, Plan& plan) {
   std::vector<PackedFloats> all;
-  for (const Operand& operand : list) all.emplace_back(operand, flow, workspace);
+  for (const Operand& operand : list) all.emplace_back(operand, flow, plan);
   return all;
 }
 
 // `optional`: a list may be empty.
 void FillBase(LstmBase& base, const LstmArgs& args, const LstmKept& kept, Flow flow, bool optional,
-              Workspace& workspace) {
+              Plan& plan) {
   const Sizes& s = base.s;
-  base.input = StepsFirst(args.input, args.batch_first, Flow::kIn, workspace);
-  base.h0 = PackedFloats(args.h0, Flow::kIn, workspace);
-  base.c0 = PackedFloats(args.c0, Flow::kIn, workspace);
-  base.params = All(args.params, Flow::kIn, workspace);
+  base.input = StepsFirst(args.input, args.batch_first, Flow::kIn, plan);
+  base.h0 = PackedFloats(args.h0, Flow::kIn, plan);
+  base.c0 = PackedFloats(args.c0, Flow::kIn, plan);
+  base.params = All(args.params, Flow::kIn, plan);
   const OperandList* lists[] = {&kept.i, &kept.j, &kept.f, &kept.o, &kept.h, &kept.c, &kept.tanhc};
   for (int i = 0; i < 7; ++i) {
     if (optional && lists[i]->empty()) continue;
     CheckLength("a list of what is kept", static_cast<int64_t>(lists[i]->size()), s.layers * s.directions);
     for (const Operand& operand : *lists[i]) CheckShape(operand, {s.t, s.n, s.h});
-    base.kept[i] = All(*lists[i], flow, workspace);
+    base.kept[i] = All(*lists[i], flow, plan);
   }
-  for (int64_t& at : base.inputs_at) at = workspace.Reserve(s.layers > 1 ? s.steps() * s.width(1) * 4 : 0);
+  for (int64_t& at : base.inputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * s.width(1) * 4 : 0);
 }
 
 Shape StepShape(const Sizes& s, bool batch_first, int64_t width) {
@@ -329,9 +329,8 @@ Shape StepShape(const Sizes& s, bool batch_first, int64_t width) {
 }
 
 template <class Body>
-void Finish(Plan& plan, std::shared_ptr<Body> body, const Workspace& workspace) {
+void Finish(Plan& plan, std::shared_ptr<Body> body) {
   const Sizes& s = body->s;
-  plan.SetWorkspace(workspace.bytes());
   plan.SetCost(1000 + static_cast<uint64_t>(s.steps() * s.layers * s.directions * s.h) *
                           static_cast<uint64_t>(s.h + s.in) / 4);
   plan.SetBody([body = std::shared_ptr<const Body>(std::move(body))](const Frame& frame) { (*body)(frame); });
@@ -345,17 +344,16 @@ void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   const Sizes s = body->s = SizesOf(args);
   CheckShape(output, StepShape(s, args.batch_first, s.directions * s.h));
   for (const Operand* o : {&h, &c}) CheckShape(*o, args.h0.shape());
-  Workspace workspace;
-  FillBase(*body, args, kept, Flow::kOut, true, workspace);
-  body->output = StepsFirst(output, args.batch_first, Flow::kOut, workspace);
-  body->h_out = PackedFloats(h, Flow::kOut, workspace);
-  body->c_out = PackedFloats(c, Flow::kOut, workspace);
-  body->gates_at = workspace.Reserve(s.steps() * 4 * s.h * 4);
-  body->moved_at = workspace.Reserve(s.n * 4 * s.h * 4);
+  FillBase(*body, args, kept, Flow::kOut, true, plan);
+  body->output = StepsFirst(output, args.batch_first, Flow::kOut, plan);
+  body->h_out = PackedFloats(h, Flow::kOut, plan);
+  body->c_out = PackedFloats(c, Flow::kOut, plan);
+  body->gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
+  body->moved_at = plan.AddWorkspace(s.n * 4 * s.h * 4);
   const bool spares =
       std::any_of(std::begin(body->kept), std::end(body->kept), [](auto& l) { return l.empty(); });
-  body->spare_at = workspace.Reserve(spares ? s.directions * 7 * s.t * s.state() * 4 : 0);
-  Finish(plan, std::move(body), workspace);
+  body->spare_at = plan.AddWorkspace(spares ? s.directions * 7 * s.t * s.state() * 4 : 0);
+  Finish(plan, std::move(body));
 }
 
 void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, const LstmGradients& g) {
@@ -368,21 +366,20 @@ void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   }
   CheckLength("dparams", static_cast<int64_t>(g.params.size()), static_cast<int64_t>(args.params.size()));
   for (size_t i = 0; i < g.params.size(); ++i) CheckShape(g.params[i], args.params[i].shape());
-  Workspace workspace;
-  FillBase(*body, args, kept, Flow::kIn, false, workspace);
-  body->dy = StepsFirst(g.dy, args.batch_first, Flow::kIn, workspace);
-  body->dh = PackedFloats(g.dh, Flow::kIn, workspace);
-  body->dc = PackedFloats(g.dc, Flow::kIn, workspace);
-  body->dx = StepsFirst(g.dx, args.batch_first, Flow::kOut, workspace);
-  body->dh_prev = PackedFloats(g.dh_prev, Flow::kOut, workspace);
-  body->dc_prev = PackedFloats(g.dc_prev, Flow::kOut, workspace);
-  body->dparams = All(g.params, Flow::kOut, workspace);
+  FillBase(*body, args, kept, Flow::kIn, false, plan);
+  body->dy = StepsFirst(g.dy, args.batch_first, Flow::kIn, plan);
+  body->dh = PackedFloats(g.dh, Flow::kIn, plan);
+  body->dc = PackedFloats(g.dc, Flow::kIn, plan);
+  body->dx = StepsFirst(g.dx, args.batch_first, Flow::kOut, plan);
+  body->dh_prev = PackedFloats(g.dh_prev, Flow::kOut, plan);
+  body->dc_prev = PackedFloats(g.dc_prev, Flow::kOut, plan);
+  body->dparams = All(g.params, Flow::kOut, plan);
   const int64_t width = std::max(s.in, s.directions * s.h);
-  body->gates_at = workspace.Reserve(s.steps() * 4 * s.h * 4);
-  body->before_at = workspace.Reserve(s.t * s.state() * 4);
-  body->part_at = workspace.Reserve(s.steps() * width * 4);
-  for (int64_t& at : body->outputs_at) at = workspace.Reserve(s.layers > 1 ? s.steps() * width * 4 : 0);
-  Finish(plan, std::move(body), workspace);
+  body->gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
+  body->before_at = plan.AddWorkspace(s.t * s.state() * 4);
+  body->part_at = plan.AddWorkspace(s.steps() * width * 4);
+  for (int64_t& at : body->outputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * width * 4 : 0);
+  Finish(plan, std::move(body));
 }
 
 }  // namespace belay::ops
