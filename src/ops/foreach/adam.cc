@@ -69,10 +69,7 @@ void ApplyAdamWV2(Plan& plan, DType, const Operand& var, const Operand& m, const
     CheckSameType(*o, var);
   }
   CheckShape(grad, var.shape());
-  if (step.tensor->count() != 1) {
-    Fail(tensor::kInvalidArgument, "op-out-shape", "{} has shape {}; it needs one element", step.name,
-         step.shape().ToString());
-  }
+  CheckOne(step);
   if (amsgrad) {
     if (!maxGradNorm.present()) {
       Fail(tensor::kNullArgument, "op-masked-result", "{} is null; with amsgrad it is needed",

@@ -208,10 +208,7 @@ void ForeachNorm(Plan& plan, DType, const OperandList& x, const Scalar& scalar, 
   CheckLengths(out.size(), out.empty() ? "out" : out[0].name, x.size());
   Sequence parts(plan);
   for (size_t i = 0; i < x.size(); ++i) {
-    if (out[i].tensor->count() != 1) {
-      Fail(kInvalidArgument, "op-out-shape", "{}[{}] has shape {}; it needs one element", out[i].name, i,
-           out[i].shape().ToString());
-    }
+    CheckOne(out[i], static_cast<int64_t>(i));
     Tensor number = *out[i].tensor;
     number.shape = {}, number.strides = {};
     parts.Add([&](Plan& part) {

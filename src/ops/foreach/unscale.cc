@@ -4,11 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
-#include "tensor/codes.h"
 #include "tensor/views.h"
 
 namespace belay::ops::kernels {
@@ -55,12 +54,6 @@ struct UnscaleBody {
     return bad.load();
   }
 };
-
-void CheckOne(const Operand& operand) {
-  if (operand.tensor->count() == 1) return;
-  Fail(tensor::kInvalidArgument, "op-out-shape", "{} has shape {}; it needs one element", operand.name,
-       operand.shape().ToString());
-}
 
 // One step of a scale that grows while nothing overflows.
 struct ScaleBody {

@@ -18,10 +18,4 @@ void SelectResults(std::span<const uint8_t> mask, std::span<Operand> results) {
   }
 }
 
-void CheckElements(const Operand& operand, int64_t wanted) {
-  if (!operand.present() || operand.tensor->count() == wanted) return;
-  Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has {} elements; the operator needs {}",
-       operand.name, operand.shape().ToString(), operand.tensor->count(), wanted);
-}
-
 }  // namespace belay::ops

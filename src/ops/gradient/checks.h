@@ -11,7 +11,4 @@ namespace belay::ops {
 // Error 161002 when the mask has another length, 161001 when a result that is asked for is null.
 void SelectResults(std::span<const uint8_t> mask, std::span<Operand> results);
 
-// Throws Error 161002 unless the operand, where it is there, has so many elements.
-void CheckElements(const Operand& operand, int64_t wanted);
-
 }  // namespace belay::ops

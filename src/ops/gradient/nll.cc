@@ -20,12 +20,6 @@ LossReduction ReductionOf(int64_t reduction) {
   return kByNumber[reduction];
 }
 
-void CheckOne(const Operand& operand) {
-  if (operand.tensor->count() == 1) return;
-  Fail(kInvalidArgument, "op-out-shape", "{} has shape {}; it needs one element", operand.name,
-       operand.shape().ToString());
-}
-
 // self [n, classes] with target [n], or [classes] with no dimensions or one element.
 void CheckLoss(const Operand& self, const Operand& target, const Operand& weight) {
   const Shape& shape = self.shape();

@@ -1,5 +1,7 @@
 #include "ops/layout/checks.h"
 
+#include <string>
+
 #include "base/error.h"
 #include "tensor/codes.h"
 
@@ -26,6 +28,18 @@ void CheckNumeric(const Operand& operand) {
 void CheckLength(const char* name, int64_t seen, int64_t wanted) {
   if (seen == wanted) return;
   Fail(tensor::kInvalidArgument, "op-length", "{} has {} numbers; {} are needed", name, seen, wanted);
+}
+
+void CheckOne(const Operand& operand, int64_t place) {
+  if (operand.tensor->count() == 1) return;
+  Fail(tensor::kInvalidArgument, "op-out-shape", "{}{} has shape {}; it needs one element", operand.name,
+       place < 0 ? "" : "[" + std::to_string(place) + "]", operand.shape().ToString());
+}
+
+void CheckElements(const Operand& operand, int64_t wanted) {
+  if (!operand.present() || operand.tensor->count() == wanted) return;
+  Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has {} elements; the operator needs {}",
+       operand.name, operand.shape().ToString(), operand.tensor->count(), wanted);
 }
 
 }  // namespace belay::ops

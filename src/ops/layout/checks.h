@@ -1,5 +1,7 @@
-// What operators that move elements ask of their arguments.
+// What operators ask of their arguments.
 #pragma once
+
+#include <cstdint>
 
 #include "ops/schema.h"
 
@@ -12,5 +14,9 @@ void CheckSameType(const Operand& self, const Operand& out);
 void CheckNumeric(const Operand& operand);
 // As many numbers as there must be.
 void CheckLength(const char* name, int64_t seen, int64_t wanted);
+// One element, in whatever shape. `place`: the operand's in its list.
+void CheckOne(const Operand& operand, int64_t place = -1);
+// So many elements, where the operand is there.
+void CheckElements(const Operand& operand, int64_t wanted);
 
 }  // namespace belay::ops

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/layout/checks.h"
 #include "ops/norm/normalise.h"
 #include "ops/rules.h"
 #include "ops/sequence.h"
@@ -15,12 +16,6 @@ namespace kernels {
 namespace {
 
 using Dims = std::span<const int64_t>;
-
-void CheckCount(const Operand& operand, int64_t wanted) {
-  if (!operand.present() || operand.tensor->count() == wanted) return;
-  Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has {} elements; the operator needs {}",
-       operand.name, operand.shape().ToString(), operand.tensor->count(), wanted);
-}
 
 // The last `count` dimensions.
 uint32_t LastDims(int rank, int count) { return ((1u << count) - 1) << (rank - count); }
@@ -50,10 +45,10 @@ struct Views {
 void NormaliseLast(Plan& plan, const Normalisation& how, DType compute, const NormOperands& given, int dims) {
   const Shape& shape = given.x.shape();
   uint32_t mask = LastDims(shape.rank(), dims);
-  CheckCount(given.weight, CountOver(shape, mask, true));
-  CheckCount(given.bias, CountOver(shape, mask, true));
-  CheckCount(given.shift, CountOver(shape, mask, false));
-  CheckCount(given.factor, CountOver(shape, mask, false));
+  CheckElements(given.weight, CountOver(shape, mask, true));
+  CheckElements(given.bias, CountOver(shape, mask, true));
+  CheckElements(given.shift, CountOver(shape, mask, false));
+  CheckElements(given.factor, CountOver(shape, mask, false));
   Views views;
   NormOperands operands = given;
   operands.weight = views.Of(given.weight, shape, shape.rank() - dims);
@@ -177,7 +172,7 @@ void AddUpdate(Sequence& parts, const Operand& running, const UpdateBody& shared
 
 void CheckChannels(const Operand& operand, int64_t channels) {
   if (!operand.present()) return;
-  CheckCount(operand, channels);
+  CheckElements(operand, channels);
   if (operand.shape().rank() != 1) {
     Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} needs one dimension", operand.name,
          operand.shape().ToString());
@@ -234,10 +229,10 @@ void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands
     Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} cannot be cut into {} groups of channels",
          given.x.name, shape.ToString(), groups);
   }
-  CheckCount(given.weight, per_group ? groups : shape[1]);
-  CheckCount(given.bias, per_group ? groups : shape[1]);
-  CheckCount(given.shift, shape[0] * groups);
-  CheckCount(given.factor, shape[0] * groups);
+  CheckElements(given.weight, per_group ? groups : shape[1]);
+  CheckElements(given.bias, per_group ? groups : shape[1]);
+  CheckElements(given.shift, shape[0] * groups);
+  CheckElements(given.factor, shape[0] * groups);
   Tensor x = Grouped(*given.x.tensor, groups), y = Grouped(*given.out.tensor, groups), weight, bias;
   auto view = [](const Tensor& tensor, const Operand& of) {
     return Operand{&tensor, nullptr, of.binding, of.name};

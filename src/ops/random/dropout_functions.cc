@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "ops/gradient/checks.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/packed_floats.h"
