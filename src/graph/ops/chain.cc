@@ -28,13 +28,13 @@ constexpr ChainOperator kOperators[] = {
     {"Sqrt", kernels::Sqrt},
     {"Square", kernels::Square},
     {"Tanh", kernels::Tanh},
-    {"Add", nullptr, AddKernel},
+    {"Add", nullptr, kernels::Plus},
     {"Div", nullptr, kernels::RealDiv},
     {"Maximum", nullptr, kernels::Maximum},
     {"Minimum", nullptr, kernels::Minimum},
     {"Mul", nullptr, kernels::Mul},
     {"RealDiv", nullptr, kernels::RealDiv},
-    {"Sub", nullptr, SubKernel},
+    {"Sub", nullptr, kernels::Minus},
 };
 
 struct Step {

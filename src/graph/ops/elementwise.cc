@@ -149,12 +149,12 @@ Tensor FoldedOut(Translation& node) {
 
 }  // namespace
 
-void Sum(Translation& node) { Folded(node, "Sum", AddKernel, FoldedOut(node)); }
+void Sum(Translation& node) { Folded(node, "Sum", kernels::Plus, FoldedOut(node)); }
 void Max(Translation& node) { Folded(node, "Max", kernels::Maximum, FoldedOut(node)); }
 void Min(Translation& node) { Folded(node, "Min", kernels::Minimum, FoldedOut(node)); }
 
 void Mean(Translation& node) {
-  Tensor out = Folded(node, "Mean", AddKernel, FoldedOut(node));
+  Tensor out = Folded(node, "Mean", kernels::Plus, FoldedOut(node));
   Scalar count = Real(node.input_count());
   node.Step("Mean", [&](ops::Plan& plan) {
     Operand sum = ReadWrite(plan, out, "y");

@@ -18,12 +18,6 @@ void RequireNumbers(const Translation& node, DType type) {
   }
 }
 
-const Scalar& One() {
-  static const int64_t value = 1;
-  static const Scalar one(&value, DType::kI64);
-  return one;
-}
-
 }  // namespace
 
 Operand Read(ops::Plan& plan, const Tensor& tensor, const char* name) {
@@ -88,13 +82,6 @@ void RunLoops(Translation& node, const char* name, const ops::PointwiseLoops& lo
     if (inputs.size() == 2) return PlanPointwise(plan, loops, compute, {x[0], x[1]}, attributes, y);
     PlanPointwise(plan, loops, compute, {x[0], x[1], x[2]}, attributes, y);
   });
-}
-
-void AddKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out) {
-  ops::kernels::Add(plan, compute, x1, x2, One(), out);
-}
-void SubKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out) {
-  ops::kernels::Sub(plan, compute, x1, x2, One(), out);
 }
 
 }  // namespace belay::graph::translate

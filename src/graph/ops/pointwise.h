@@ -39,8 +39,4 @@ void RunBinary(Translation& node, const char* name, BinaryKernel kernel, DType c
 void RunLoops(Translation& node, const char* name, const ops::PointwiseLoops& loops, DType compute,
               const std::vector<Tensor>& inputs, const ops::LoopAttributes& attributes, const Tensor& out);
 
-// x1 + x2, and x1 - x2
-void AddKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out);
-void SubKernel(ops::Plan& plan, DType compute, const Operand& x1, const Operand& x2, const Operand& out);
-
 }  // namespace belay::graph::translate

@@ -1,5 +1,6 @@
 // Operators that are others in a row, or others on views.
 #include "base/error.h"
+#include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/rules.h"
@@ -8,6 +9,22 @@
 #include "tensor/dims.h"
 
 namespace belay::ops::kernels {
+namespace {
+
+const Scalar& One() {
+  static const int64_t value = 1;
+  static const Scalar one(&value, DType::kI64);
+  return one;
+}
+
+}  // namespace
+
+void Plus(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) {
+  Add(plan, compute, self, other, One(), out);
+}
+void Minus(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) {
+  Sub(plan, compute, self, other, One(), out);
+}
 
 void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
   if (tensors.empty())
@@ -24,16 +41,14 @@ void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& 
     shape = *wider;
   }
   CheckShape(out, shape);
-  const int64_t one = 1;
-  const Scalar alpha(&one, DType::kI64);
   Sequence parts(plan);
   if (tensors.size() == 1) {
     parts.Add([&](Plan& part) { Copy(part, out.dtype(), tensors[0], out); });
   } else {
-    parts.Add([&](Plan& part) { Add(part, out.dtype(), tensors[0], tensors[1], alpha, out); });
+    parts.Add([&](Plan& part) { Plus(part, out.dtype(), tensors[0], tensors[1], out); });
   }
   for (size_t i = 2; i < tensors.size(); ++i) {
-    parts.Add([&](Plan& part) { Add(part, out.dtype(), out, tensors[i], alpha, out); });
+    parts.Add([&](Plan& part) { Plus(part, out.dtype(), out, tensors[i], out); });
   }
   parts.Finish();
 }

@@ -1,4 +1,4 @@
-// Pointwise kernels that no aclnn function has in this form; graphs use them.
+// Pointwise kernels that no aclnn function has in this form; graphs and lists of tensors use them.
 #pragma once
 
 #include "ops/schema.h"
@@ -14,5 +14,8 @@ void LogOf(Plan& plan, DType compute, const Operand& self, double scale, double 
 void RoundTo(Plan& plan, DType compute, const Operand& self, int decimals, const Operand& out);
 // self, or other * self where it is negative, with broadcasting
 void PreluOf(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out);
+// self + other, and self - other
+void Plus(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out);
+void Minus(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out);
 
 }  // namespace belay::ops::kernels

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/reduce/reduce.h"
@@ -17,12 +18,6 @@ namespace {
 
 using tensor::kInvalidArgument;
 using Scalars = std::span<const Scalar>;
-
-const Scalar& One() {
-  static const int64_t kOne = 1;
-  static const Scalar scalar(&kOne, DType::kI64);
-  return scalar;
-}
 
 Operand OperandOf(const Scalar& scalar, const char* name) { return {nullptr, &scalar, -1, name}; }
 
@@ -85,12 +80,6 @@ void EachScaled(Plan& plan, Scaled kernel, const OperandList& x1, const OperandL
   });
 }
 
-void Plus(Plan& plan, DType compute, const Operand& a, const Operand& b, const Operand& out) {
-  Add(plan, compute, a, b, One(), out);
-}
-void Minus(Plan& plan, DType compute, const Operand& a, const Operand& b, const Operand& out) {
-  Sub(plan, compute, a, b, One(), out);
-}
 void Over(Plan& plan, DType compute, const Operand& a, const Operand& b, const Operand& out) {
   RealDiv(plan, compute, a, b, out);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/elementwise/unlisted.h"
 #include "ops/layout/checks.h"
 #include "ops/norm/normalise.h"
 #include "ops/rules.h"
@@ -87,9 +88,8 @@ void AddRmsNorm(Plan& plan, DType compute, const Operand& x1, const Operand& x2,
     Fail(tensor::kInvalidArgument, "op-norm-shape", "{}, {} and {} do not have one shape", x1.name, x2.name,
          sum.name);
   }
-  const int64_t one = 1;
   Sequence parts(plan);
-  parts.Add([&](Plan& part) { Add(part, compute, x1, x2, Scalar(&one, DType::kI64), sum); });
+  parts.Add([&](Plan& part) { Plus(part, compute, x1, x2, sum); });
   parts.Add([&](Plan& part) { RmsNorm(part, compute, sum, gamma, epsilon, out, rstd); });
   parts.Finish();
 }
