@@ -1,5 +1,8 @@
 // The functions of the C interface that convolve.
+#include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "ops/conv/conv.h"
@@ -21,6 +24,40 @@ std::vector<int64_t> Spread(std::span<const int64_t> values, int count, int64_t 
   return {values.begin(), values.end()};
 }
 
+// How the windows of a call go over the input, one number for each spatial dimension.
+class Windows {
+ public:
+  Windows(const Operand& input, std::span<const int64_t> stride, std::span<const int64_t> padding,
+          std::span<const int64_t> dilation) {
+    const int spatial = input.shape().rank() - 2;
+    if (spatial < 1) {
+      Fail(tensor::kInvalidArgument, "conv-shape", "{} {} has no spatial dimension", input.name,
+           input.shape().ToString());
+    }
+    strides_ = Spread(stride, spatial, 1), dilations_ = Spread(dilation, spatial, 1);
+    pads_ = Spread(padding, spatial, 0);
+  }
+
+  // Good for as long as the windows are.
+  ConvArgs Args(const Operand& input, const Operand& weight, const Operand& bias, const Operand& out,
+                int64_t groups, bool transposed) const {
+    return {.input = input,
+            .weight = weight,
+            .bias = bias,
+            .residual = {},
+            .out = out,
+            .strides = strides_,
+            .dilations = dilations_,
+            .before = pads_,
+            .after = pads_,
+            .groups = groups,
+            .transposed = transposed};
+  }
+
+ private:
+  std::vector<int64_t> strides_, dilations_, pads_;
+};
+
 void CheckMathType(int64_t type) {
   constexpr int64_t kUseHf32 = 3;
   if (type < 0 || type > kUseHf32) {
@@ -35,25 +72,9 @@ void Convolution(Plan& plan, DType, const Operand& input, const Operand& weight,
                  std::span<const int64_t> dilation, bool transposed, std::span<const int64_t>, int64_t groups,
                  const Operand& output, int64_t math_type) {
   CheckMathType(math_type);
-  const int spatial = input.shape().rank() - 2;
-  if (spatial < 1) {
-    Fail(tensor::kInvalidArgument, "conv-shape", "{} {} has no spatial dimension", input.name,
-         input.shape().ToString());
-  }
-  const auto strides = Spread(stride, spatial, 1), dilations = Spread(dilation, spatial, 1);
+  const Windows windows(input, stride, padding, dilation);
   // Output padding shows in the size of the result, which the caller has already made.
-  const auto pads = Spread(padding, spatial, 0);
-  PlanConv(plan, {.input = input,
-                  .weight = weight,
-                  .bias = bias,
-                  .residual = {},
-                  .out = output,
-                  .strides = strides,
-                  .dilations = dilations,
-                  .before = pads,
-                  .after = pads,
-                  .groups = groups,
-                  .transposed = transposed});
+  PlanConv(plan, windows.Args(input, weight, bias, output, groups, transposed));
 }
 
 void ConvDepthwise2d(Plan& plan, DType compute, const Operand& self, const Operand& weight,
@@ -112,24 +133,8 @@ void ConvolutionBackward(Plan& plan, DType, const Operand& gradOutput, const Ope
                          int64_t math_type, const Operand& gradInput, const Operand& gradWeight,
                          const Operand& gradBias) {
   CheckMathType(math_type);
-  const int spatial = input.shape().rank() - 2;
-  if (spatial < 1) {
-    Fail(tensor::kInvalidArgument, "conv-shape", "{} {} has no spatial dimension", input.name,
-         input.shape().ToString());
-  }
-  const auto strides = Spread(stride, spatial, 1), dilations = Spread(dilation, spatial, 1),
-             pads = Spread(padding, spatial, 0);
-  const ConvArgs forward{.input = input,
-                         .weight = weight,
-                         .bias = {},
-                         .residual = {},
-                         .out = gradOutput,
-                         .strides = strides,
-                         .dilations = dilations,
-                         .before = pads,
-                         .after = pads,
-                         .groups = groups,
-                         .transposed = transposed};
+  const Windows windows(input, stride, padding, dilation);
+  const ConvArgs forward = windows.Args(input, weight, {}, gradOutput, groups, transposed);
   CheckedGeometry(forward);
   Operand results[] = {gradInput, gradWeight, gradBias};
   SelectResults(outputMask, results);
