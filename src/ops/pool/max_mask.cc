@@ -27,6 +27,17 @@ struct MaskGeometry {
 
   int64_t taps() const { return windows[0].kernel * windows[1].kernel; }
   int64_t mask_bytes() const { return taps() * row; }  // of a plane
+  int64_t in_plane() const { return in[0] * in[1]; }   // elements
+  int64_t out_plane() const { return out[0] * out[1]; }
+
+  // body(plane), on many cores.
+  template <class Body>
+  void ForPlanes(const Body& body) const {
+    ParallelFor(planes, 1 + 16384 / (in_plane() + 1), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) body(plane);
+    });
+  }
+
   // Where tap `k` of the window at `p` lies; negative or beyond the size: in the padding.
   int64_t At(int d, int64_t p, int64_t k) const { return p * windows[d].stride - windows[d].before + k; }
 };
@@ -75,7 +86,7 @@ MaskGeometry GeometryOf(const Operand& self, const Operand& out, const Operand& 
   }
   if (result != wanted) CheckShape(out, wanted);
   g.planes = shape.back(2) * (rank == 4 ? shape[0] : 1);
-  g.row = ((g.out[0] * g.out[1] + 15) / 16 + 1) * 32;
+  g.row = ((g.out_plane() + 15) / 16 + 1) * 32;
   Shape of_mask = shape;
   of_mask.back(1) = g.taps(), of_mask.back(0) = g.row;
   CheckShape(mask, of_mask);
@@ -91,10 +102,8 @@ struct MaxMaskBody {
     const float* from = x.Load(frame);
     float* to = out.Begin(frame);
     uint8_t* bytes = mask.Begin(frame);
-    ParallelFor(g.planes, 1 + 16384 / (g.in[0] * g.in[1] + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        Plane(from + p * g.in[0] * g.in[1], to + p * g.out[0] * g.out[1], bytes + p * g.mask_bytes());
-      }
+    g.ForPlanes([&](int64_t p) {
+      Plane(from + p * g.in_plane(), to + p * g.out_plane(), bytes + p * g.mask_bytes());
     });
     out.Finish(frame);
     mask.Finish(frame);
@@ -139,16 +148,14 @@ struct MaxMaskGradBody {
     const float* from = grad.Load(frame);
     float* to = out.Begin(frame);
     const uint8_t* bytes = mask.Load(frame);
-    ParallelFor(g.planes, 1 + 16384 / (g.in[0] * g.in[1] + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        Plane(from + p * g.out[0] * g.out[1], to + p * g.in[0] * g.in[1], bytes + p * g.mask_bytes());
-      }
+    g.ForPlanes([&](int64_t p) {
+      Plane(from + p * g.out_plane(), to + p * g.in_plane(), bytes + p * g.mask_bytes());
     });
     out.Finish(frame);
   }
 
   void Plane(const float* from, float* to, const uint8_t* bytes) const {
-    std::fill_n(to, g.in[0] * g.in[1], 0.0f);
+    std::fill_n(to, g.in_plane(), 0.0f);
     for (int64_t tap = 0; tap < g.taps(); ++tap, bytes += g.row) {
       const int64_t a = tap / g.windows[1].kernel, b = tap % g.windows[1].kernel;
       for (int64_t y = 0; y < g.out[0]; ++y) {
@@ -167,7 +174,7 @@ template <class Body>
 void Finish(Plan& plan, const Operand& in, const Operand& out, const Operand& mask, const MaskGeometry& g) {
   Body body{PackedFloats(in, Flow::kIn, plan), PackedFloats(out, Flow::kOut, plan), PackedBytes(mask, plan),
             g};
-  plan.SetCost(200 + static_cast<uint64_t>(g.planes * g.out[0] * g.out[1] * g.taps()) * 2);
+  plan.SetCost(200 + static_cast<uint64_t>(g.planes * g.out_plane() * g.taps()) * 2);
   plan.SetBody(body);
 }
 
