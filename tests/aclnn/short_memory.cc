@@ -45,7 +45,7 @@ bool Fails() {
   return true;
 }
 
-void* Noted(void* block) {
+void* Taken(void* block) {
   // What the caller's own thread keeps of the call is not the task's.
   if (block == nullptr || !g_watched.load(std::memory_order_relaxed) || t_caller) return block;
   const auto bytes = static_cast<int64_t>(malloc_usable_size(block));
@@ -56,40 +56,16 @@ void* Noted(void* block) {
   return block;
 }
 
-void Gone(void* block) {
+void GivenBack(void* block) {
   if (block == nullptr || !g_watched.load(std::memory_order_relaxed) || t_caller) return;
   g_live.fetch_sub(static_cast<int64_t>(malloc_usable_size(block)));
 }
 
 }  // namespace
 
+#include "support/malloc_taken_over.h"
+
 extern "C" {
-
-void* __libc_malloc(size_t bytes);
-void* __libc_calloc(size_t count, size_t bytes);
-void* __libc_realloc(void* block, size_t bytes);
-void* __libc_memalign(size_t alignment, size_t bytes);
-void __libc_free(void* block);
-
-void* malloc(size_t bytes) { return Fails() ? nullptr : Noted(__libc_malloc(bytes)); }
-void* calloc(size_t count, size_t bytes) { return Fails() ? nullptr : Noted(__libc_calloc(count, bytes)); }
-void* realloc(void* block, size_t bytes) {
-  if (bytes != 0 && Fails()) return nullptr;
-  Gone(block);
-  return Noted(__libc_realloc(block, bytes));
-}
-void* memalign(size_t alignment, size_t bytes) {
-  return Fails() ? nullptr : Noted(__libc_memalign(alignment, bytes));
-}
-void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-int posix_memalign(void** block, size_t alignment, size_t bytes) {
-  *block = memalign(alignment, bytes);
-  return *block == nullptr ? ENOMEM : 0;
-}
-void free(void* block) {
-  Gone(block);
-  __libc_free(block);
-}
 
 struct ShortMemorySeen {
   int64_t allocations, most_bytes;  // of all threads; held at a time by other threads than the caller's

@@ -27,7 +27,7 @@ constexpr int kMostFrames = 48;
 constinit void* g_frames[kMostFrames] = {};
 constinit int g_frame_count = 0;
 
-[[maybe_unused]] bool Fails() {
+bool Fails() {
   if (g_first.load(std::memory_order_relaxed) == kNever || t_exempt > 0) return false;
   int64_t number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
   if (number < g_first.load(std::memory_order_relaxed) || number > g_last.load(std::memory_order_relaxed)) {
@@ -42,9 +42,13 @@ constinit int g_frame_count = 0;
   return true;
 }
 
-[[maybe_unused]] void* Counted(void* block) {
+void* Taken(void* block) {
   if (block != nullptr) g_live.fetch_add(1, std::memory_order_relaxed);
   return block;
+}
+
+void GivenBack(void* block) {
+  if (block != nullptr) g_live.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -76,29 +80,30 @@ void PrintWhereItFailed() { backtrace_symbols_fd(g_frames, g_frame_count, STDERR
 
 }  // namespace memory_out
 
-using memory_out::Counted;
 using memory_out::Fails;
+using memory_out::GivenBack;
+using memory_out::Taken;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
 void* operator new(size_t bytes) {
   void* block = Fails() ? nullptr : malloc(bytes);
   if (block == nullptr) throw std::bad_alloc();
-  return Counted(block);
+  return Taken(block);
 }
 void* operator new(size_t bytes, std::align_val_t alignment) {
   void* block = nullptr;
   if (Fails() || posix_memalign(&block, static_cast<size_t>(alignment), bytes) != 0) throw std::bad_alloc();
-  return Counted(block);
+  return Taken(block);
 }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  return Fails() ? nullptr : Counted(malloc(bytes));
+  return Fails() ? nullptr : Taken(malloc(bytes));
 }
 void* operator new[](size_t bytes) { return operator new(bytes); }
 void* operator new[](size_t bytes, std::align_val_t alignment) { return operator new(bytes, alignment); }
 void* operator new[](size_t bytes, const std::nothrow_t& tag) noexcept { return operator new(bytes, tag); }
 void operator delete(void* block) noexcept {
-  if (block != nullptr) memory_out::g_live.fetch_sub(1, std::memory_order_relaxed);
+  GivenBack(block);
   free(block);
 }
 void operator delete(void* block, size_t) noexcept { operator delete(block); }
@@ -111,34 +116,9 @@ void operator delete[](void* block, size_t, std::align_val_t) noexcept { operato
 
 #else
 
-// What glibc itself calls its allocator by.
-extern "C" {
-void* __libc_malloc(size_t bytes);
-void* __libc_calloc(size_t count, size_t bytes);
-void* __libc_realloc(void* block, size_t bytes);
-void* __libc_memalign(size_t alignment, size_t bytes);
-void __libc_free(void* block);
+#include "support/malloc_taken_over.h"
 
-void* malloc(size_t bytes) { return Fails() ? nullptr : Counted(__libc_malloc(bytes)); }
-void* calloc(size_t count, size_t bytes) { return Fails() ? nullptr : Counted(__libc_calloc(count, bytes)); }
-void* realloc(void* block, size_t bytes) {
-  if (Fails()) return nullptr;
-  return block == nullptr ? Counted(__libc_realloc(nullptr, bytes)) : __libc_realloc(block, bytes);
-}
-void* memalign(size_t alignment, size_t bytes) {
-  return Fails() ? nullptr : Counted(__libc_memalign(alignment, bytes));
-}
-void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-int posix_memalign(void** block, size_t alignment, size_t bytes) {
-  void* got = memalign(alignment, bytes);
-  if (got == nullptr) return ENOMEM;
-  *block = got;
-  return 0;
-}
-void free(void* block) {
-  if (block != nullptr) memory_out::g_live.fetch_sub(1, std::memory_order_relaxed);
-  __libc_free(block);
-}
+extern "C" {
 void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   if (Fails()) return MAP_FAILED;
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
