@@ -9,7 +9,6 @@
 #include <aclnnop/aclnn_sort.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -77,45 +76,26 @@ PIECE(matrix_product_and_softmax) {
   RIGHT(std::fabs(m.at(0)[7] - 1.0f / kSide) < 1e-6f);
 }
 
-PIECE(convolution) {
-  Matrices m;
-  TRY(aclrtMalloc(&m.data, 16384, ACL_MEM_MALLOC_HUGE_FIRST));
-  AT_END(aclrtFree(m.data));
-  for (int64_t i = 0; i < kSide * kSide; ++i) m.at(0)[i] = 1, m.at(1)[i] = 2;
-  const int64_t image[] = {1, 1, kSide, kSide}, filter[] = {1, 1, 3, 3}, ones[] = {1, 1}, none[] = {0, 0};
-  TRY_MADE(x, Tensor(m.at(0), image, 4));
-  AT_END(aclDestroyTensor(x));
-  TRY_MADE(w, Tensor(m.at(1), filter, 4));
-  AT_END(aclDestroyTensor(w));
-  TRY_MADE(y, Tensor(m.at(2), image, 4));
-  AT_END(aclDestroyTensor(y));
-  TRY_MADE(one, aclCreateIntArray(ones, 2));
-  AT_END(aclDestroyIntArray(one));
-  TRY_MADE(zero, aclCreateIntArray(none, 2));
-  AT_END(aclDestroyIntArray(zero));
-  uint64_t size = 0;
-  aclOpExecutor* executor = nullptr;
-  TRY(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, one, one, one, false, zero, 1, y, 0, &size, &executor));
-  RunSecond(run, size, executor, nullptr, &aclnnConvolution);
-  if (run.failed()) return;
-  RIGHT(m.at(2)[0] == 8 && m.at(2)[kSide + 1] == 18);
-}
-
 namespace {
 
-// Of 32 channels: oneDNN's. `weights` tells the filter's sizes.
-void Convolve(Run& run, float* const data[3], const std::array<int64_t, 4>& weights, bool transposed) {
-  constexpr int64_t kChannels = 32, kImage = 14;
-  const int64_t out = transposed ? 2 * kImage - 1 : kImage / 2, groups = kChannels / weights[1];
-  const int64_t x_dims[] = {1, kChannels, kImage, kImage}, y_dims[] = {1, kChannels, out, out};
-  const int64_t two[] = {2, 2}, ones[] = {1, 1}, none[] = {0, 0};
+// Of a filter of three by three, with one row of padding around the images.
+struct Convolved {
+  int64_t channels, image, stride, channels_each;  // of each filter
+  bool transposed = false;
+  int64_t out() const { return transposed ? (image - 1) * stride + 1 : (image - 1) / stride + 1; }
+};
+
+void Convolve(Run& run, float* const data[3], const Convolved& c) {
+  const int64_t x_dims[] = {1, c.channels, c.image, c.image}, y_dims[] = {1, c.channels, c.out(), c.out()},
+                w_dims[] = {c.channels, c.channels_each, 3, 3};
+  const int64_t strides[] = {c.stride, c.stride}, ones[] = {1, 1}, none[] = {0, 0};
   TRY_MADE(x, Tensor(data[0], x_dims, 4));
   AT_END(aclDestroyTensor(x));
-  TRY_MADE(w, Tensor(data[1], weights.data(), 4));
+  TRY_MADE(w, Tensor(data[1], w_dims, 4));
   AT_END(aclDestroyTensor(w));
   TRY_MADE(y, Tensor(data[2], y_dims, 4));
   AT_END(aclDestroyTensor(y));
-  TRY_MADE(stride, aclCreateIntArray(two, 2));
+  TRY_MADE(stride, aclCreateIntArray(strides, 2));
   AT_END(aclDestroyIntArray(stride));
   TRY_MADE(one, aclCreateIntArray(ones, 2));
   AT_END(aclDestroyIntArray(one));
@@ -123,16 +103,17 @@ void Convolve(Run& run, float* const data[3], const std::array<int64_t, 4>& weig
   AT_END(aclDestroyIntArray(zero));
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
-  TRY(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, stride, one, one, transposed, zero, groups, y, 0, &size,
-                                       &executor));
+  TRY(aclnnConvolutionGetWorkspaceSize(x, w, nullptr, stride, one, one, c.transposed, zero,
+                                       c.channels / c.channels_each, y, 0, &size, &executor));
   RunSecond(run, size, executor, nullptr, &aclnnConvolution);
-  // The second row and column of the result have met the whole filter, or of a transposed one the middle tap.
-  const int64_t taps = transposed ? 4 : 9;
-  if (!run.failed())
-    RIGHT(data[2][out + 1] == static_cast<float>((transposed ? kChannels : weights[1]) * taps * 2));
+  if (run.failed()) return;
+  // The corner has met four taps, and the second row and column the whole filter; of a transposed one, the
+  // middle tap and those at the corners.
+  const auto sum = [&](int64_t taps) { return static_cast<float>(c.channels_each * taps * 2); };
+  RIGHT(data[2][0] == sum(c.transposed ? 1 : 4) && data[2][c.out() + 1] == sum(c.transposed ? 4 : 9));
 }
 
-void ConvolveAll(Run& run, const std::array<int64_t, 4>& weights, bool transposed) {
+void ConvolveAll(Run& run, const Convolved& c) {
   constexpr size_t kEach = 65536;
   void* memory = nullptr;
   TRY(aclrtMalloc(&memory, 3 * kEach * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST));
@@ -140,14 +121,15 @@ void ConvolveAll(Run& run, const std::array<int64_t, 4>& weights, bool transpose
   auto* floats = static_cast<float*>(memory);
   float* const data[] = {floats, floats + kEach, floats + 2 * kEach};
   for (size_t i = 0; i < kEach; ++i) data[0][i] = 1, data[1][i] = 2, data[2][i] = 0;
-  Convolve(run, data, weights, transposed);
+  Convolve(run, data, c);
 }
 
 }  // namespace
 
-PIECE(convolution_of_many_channels) { ConvolveAll(run, {32, 32, 3, 3}, false); }
-PIECE(convolution_of_each_channel) { ConvolveAll(run, {32, 1, 3, 3}, false); }
-PIECE(convolution_transposed) { ConvolveAll(run, {32, 32, 3, 3}, true); }
+PIECE(convolution) { ConvolveAll(run, {1, kSide, 1, 1}); }
+PIECE(convolution_of_many_channels) { ConvolveAll(run, {32, 14, 2, 32}); }
+PIECE(convolution_of_each_channel) { ConvolveAll(run, {32, 14, 2, 1}); }
+PIECE(convolution_transposed) { ConvolveAll(run, {32, 14, 2, 32, true}); }
 
 PIECE(product_of_bf16) {
   constexpr int64_t kWide = 64;
