@@ -1,6 +1,7 @@
 // Convolutions whose sums have very many terms, as products of matrices, which add up in pieces: the rows are
 // what the taps see from each position of the result.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "ops/conv/conv_parts.h"
@@ -24,6 +25,15 @@ bool ReadsPixels(const ConvGeometry& g) {
   return true;
 }
 
+// Some taps see padding from some positions.
+bool ReadsPadding(const ConvGeometry& g) {
+  for (int d = 0; d < 3; ++d) {
+    const int64_t last = (g.out[d] - 1) * g.stride[d] + (g.kernel[d] - 1) * g.dilation[d] - g.before[d];
+    if (g.before[d] > 0 || last >= g.in[d]) return true;
+  }
+  return false;
+}
+
 // Rows that are worked on together.
 int64_t RowsTogether(const ConvGeometry& g) {
   constexpr int64_t kFloats = 1 << 20;
@@ -40,6 +50,7 @@ class DeepRun {
         in_(g_.in_channels / g_.groups),
         out_(g_.out_channels / g_.groups),
         together_(RowsTogether(g_)),
+        padded_(ReadsPadding(g_)),
         sums_(static_cast<float*>(call.scratch)),
         rows_(sums_ + together_ * out_) {}
 
@@ -65,7 +76,10 @@ class DeepRun {
       for (int64_t i = 0; i < count; ++i) Gather(begin + i, group, rows_ + i * depth);
     }
     if (!Multiply(a, weights, count, depth)) return false;
-    for (int64_t i = 0; i < count; ++i) Finish(begin + i, group, sums_ + i * out_);
+    for (int64_t i = 0; i < count; ++i) {
+      if (padded_) WithoutPadding(begin + i, rows_ + i * depth, weights, sums_ + i * out_);
+      Finish(begin + i, group, sums_ + i * out_);
+    }
     return true;
   }
 
@@ -78,23 +92,53 @@ class DeepRun {
         {count, out_, depth, a, {weights, out_, false}, sums_, out_, GemmType::kF32, GemmType::kF32});
   }
 
-  // What the taps of one group see from a position of the result.
-  void Gather(int64_t position, int64_t group, float* to) const {
+  // visit(pixel) for each tap in turn: the pixel of the image that it sees from a position of the result, or
+  // -1 in the padding.
+  template <class Visit>
+  void ForTaps(int64_t position, const Visit& visit) const {
     const int64_t pixel = position % Pixels(g_.out);
     const int64_t at[3] = {pixel / (g_.out[1] * g_.out[2]), pixel / g_.out[2] % g_.out[1], pixel % g_.out[2]};
-    const auto* image = static_cast<const float*>(call_.src) +
-                        position / Pixels(g_.out) * Pixels(g_.in) * g_.in_channels + group * in_;
     for (int64_t a = 0; a < g_.kernel[0]; ++a) {
       for (int64_t b = 0; b < g_.kernel[1]; ++b) {
-        for (int64_t c = 0; c < g_.kernel[2]; ++c, to += in_) {
+        for (int64_t c = 0; c < g_.kernel[2]; ++c) {
           const int64_t z = Source(0, at[0], a), y = Source(1, at[1], b), x = Source(2, at[2], c);
-          if (z < 0 || y < 0 || x < 0) {
-            std::fill_n(to, in_, 0.0f);
-          } else {
-            std::memcpy(to, image + ((z * g_.in[1] + y) * g_.in[2] + x) * g_.in_channels,
-                        static_cast<size_t>(in_) * sizeof(float));
-          }
+          visit(z < 0 || y < 0 || x < 0 ? -1 : (z * g_.in[1] + y) * g_.in[2] + x);
         }
+      }
+    }
+  }
+
+  // What the taps of one group see from a position of the result.
+  void Gather(int64_t position, int64_t group, float* to) const {
+    const auto* image = static_cast<const float*>(call_.src) +
+                        position / Pixels(g_.out) * Pixels(g_.in) * g_.in_channels + group * in_;
+    ForTaps(position, [&](int64_t pixel) {
+      if (pixel < 0) {
+        std::fill_n(to, in_, 0.0f);
+      } else {
+        std::memcpy(to, image + pixel * g_.in_channels, static_cast<size_t>(in_) * sizeof(float));
+      }
+      to += in_;
+    });
+  }
+
+  // The zeros of the padding and a weight that is not finite make NaN, where padding adds nothing: those sums
+  // are made again from what the taps see of the image.
+  void WithoutPadding(int64_t position, const float* row, const float* weights, float* sums) const {
+    constexpr int64_t kTogether = 64;
+    for (int64_t o = 0; o < out_; o += kTogether) {
+      const int64_t n = std::min(kTogether, out_ - o);
+      if (std::none_of(sums + o, sums + o + n, [](float sum) { return std::isnan(sum); })) continue;
+      double again[kTogether] = {};
+      int64_t at = 0;
+      ForTaps(position, [&](int64_t pixel) {
+        for (const int64_t end = at + in_; at < end; ++at) {
+          for (int64_t k = 0; pixel >= 0 && k < n; ++k)
+            again[k] += static_cast<double>(row[at]) * static_cast<double>(weights[at * out_ + o + k]);
+        }
+      });
+      for (int64_t k = 0; k < n; ++k) {
+        if (std::isnan(sums[o + k])) sums[o + k] = static_cast<float>(again[k]);
       }
     }
   }
@@ -118,6 +162,7 @@ class DeepRun {
   const ConvGeometry& g_;
   const ConvCall& call_;
   const int64_t in_, out_, together_;
+  const bool padded_;
   float *sums_, *rows_;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -74,6 +75,45 @@ TEST(DeepConv, SumsKeepTheirDigits) {
   }
 }
 
+// The same as the plain loops give, NaN for NaN. `odd`: an infinity in the image, and in each filter's first
+// and last tap something that is not finite.
+void CheckAgainstPlainLoops(const ConvGeometry& g, const Activation& activation, bool odd) {
+  const ConvSpec spec{g, ConvType::kF32, true, true, activation};
+  const auto taps = static_cast<size_t>(g.kernel[0] * g.kernel[1] * g.kernel[2]);
+  std::vector<float> src(static_cast<size_t>(g.batch * g.in[0] * g.in[1] * g.in[2] * g.in_channels)),
+      weights(static_cast<size_t>(g.in_channels / g.groups * g.out_channels) * taps),
+      bias(static_cast<size_t>(g.out_channels)),
+      start(static_cast<size_t>(g.batch * g.out[0] * g.out[1] * g.out[2] * g.out_channels));
+  int next = 0;
+  for (auto* list : {&src, &weights, &bias, &start}) {
+    for (float& value : *list) value = static_cast<float>(next++ * 7 % 13 - 6);
+  }
+  if (odd) {
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    const size_t filter = weights.size() / bias.size();
+    for (size_t at = 0; at < weights.size(); at += filter) {
+      weights[at] = at % 2 == 0 ? kInf : std::numeric_limits<float>::quiet_NaN();
+      weights[at + filter - 1] = -kInf;
+    }
+    src[src.size() / 2] = kInf;
+  }
+  std::vector<float> results[2];
+  for (const ConvBackend* backend : {&PlainConv(), &DeepConv()}) {
+    const ReadyConv ready(*backend, spec, {{g, 0, 0}}, nullptr);
+    std::vector<float> packed(static_cast<size_t>(ready.weight_bytes())),
+        scratch(static_cast<size_t>(ready.scratch_bytes()) + 1),
+        &dst = results[backend == &PlainConv() ? 0 : 1] = start;
+    ready.Pack(reinterpret_cast<const char*>(weights.data()), reinterpret_cast<char*>(packed.data()));
+    ASSERT_TRUE(backend->run(*ready.parts()[0].primitive,
+                             {src.data(), packed.data(), bias.data(), dst.data(), scratch.data()}));
+  }
+  for (size_t i = 0; i < start.size(); ++i) {
+    const float want = results[0][i], got = results[1][i];
+    ASSERT_TRUE(std::isnan(want) ? std::isnan(got) : got == want)
+        << got << ", wanted " << want << " at " << i;
+  }
+}
+
 // Whatever the geometry is, as the plain loops have it.
 TEST(DeepConv, AgreesWithPlainLoops) {
   for (const ConvGeometry& g :
@@ -95,27 +135,30 @@ TEST(DeepConv, AgreesWithPlainLoops) {
                      {0, 0, 0},
                      {0, 0, 0},
                      false}}) {
-    const ConvSpec spec{g, ConvType::kF32, true, true, {ActivationKind::kRelu, 0.5f}};
-    const int64_t taps = g.kernel[0] * g.kernel[1] * g.kernel[2];
-    std::vector<float> src(static_cast<size_t>(g.batch * g.in[0] * g.in[1] * g.in[2] * g.in_channels)),
-        weights(static_cast<size_t>(g.in_channels / g.groups * g.out_channels * taps)),
-        bias(static_cast<size_t>(g.out_channels)),
-        start(static_cast<size_t>(g.batch * g.out[0] * g.out[1] * g.out[2] * g.out_channels));
-    int next = 0;
-    for (auto* list : {&src, &weights, &bias, &start}) {
-      for (float& value : *list) value = static_cast<float>(next++ * 7 % 13 - 6);
-    }
-    std::vector<float> results[2];
-    for (const ConvBackend* backend : {&PlainConv(), &DeepConv()}) {
-      const ReadyConv ready(*backend, spec, {{g, 0, 0}}, nullptr);
-      std::vector<float> packed(static_cast<size_t>(ready.weight_bytes())),
-          scratch(static_cast<size_t>(ready.scratch_bytes()) + 1),
-          &dst = results[backend == &PlainConv() ? 0 : 1] = start;
-      ready.Pack(reinterpret_cast<const char*>(weights.data()), reinterpret_cast<char*>(packed.data()));
-      ASSERT_TRUE(backend->run(*ready.parts()[0].primitive,
-                               {src.data(), packed.data(), bias.data(), dst.data(), scratch.data()}));
-    }
-    EXPECT_EQ(results[0], results[1]);
+    CheckAgainstPlainLoops(g, {ActivationKind::kRelu, 0.5f}, false);
+  }
+}
+
+// ... whatever the weights are that it meets.
+TEST(DeepConv, PaddingAddsNothing) {
+  for (const ConvGeometry& g :
+       {ConvGeometry{
+            2, 2, 6, 8, {3, 5, 7}, {2, 3, 7}, {2, 3, 3}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false},
+        ConvGeometry{
+            1, 2, 4, 2, {1, 4, 5}, {1, 6, 5}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 2, 1}, {0, 2, 1}, false},
+        ConvGeometry{1,
+                     1,
+                     1,
+                     70,
+                     {1, 1, 4},
+                     {1, 1, 3},
+                     {1, 1, 3},
+                     {1, 1, 2},
+                     {1, 1, 1},
+                     {0, 0, 1},
+                     {0, 0, 2},
+                     false}}) {
+    CheckAgainstPlainLoops(g, {}, true);
   }
 }
 
