@@ -1,10 +1,12 @@
 """What transformers are made of."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cases import Case, Table, Want
-from values import Random, Tensor
+from values import Random, Tensor, exact, given
 
 TABLE = Table('attention')
 
@@ -43,7 +45,8 @@ def heads_of(x: np.ndarray, layout: str, heads: int) -> np.ndarray:
 
 def laid_out(x: np.ndarray, layout: str) -> np.ndarray:
     x = x if layout == 'BNSD' else x.swapaxes(1, 2)
-    return x.reshape(*x.shape[:2], -1) if layout == 'BSH' else x
+    x = x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]) if layout in ('BSH', 'SBH') else x
+    return x.swapaxes(0, 1) if layout == 'SBH' else x
 
 
 def forbidden(sparse: int, mask, lengths, scores: tuple) -> np.ndarray:
@@ -83,3 +86,152 @@ def infer_attention(r: Random, form) -> Case:
                  65535, 65535, layout.encode(), shared if r.chance() or groups > 1 else 0, sparse, r.pick([0, 1, 2]), 0, 0,
                  False, 0, 0, Tensor(dtype, value.shape), None]
     return Case(arguments, {37: Want(value, 1.0, loose=2)})
+
+
+EVERYTHING = 2**31 - 1
+
+
+@dataclass
+class Flash:
+    """Attention for training: its arguments but for the query's gradient, and what numpy makes of them in f64."""
+    dtype: str
+    layout: str
+    shape: tuple  # of the scores
+    groups: int  # heads that share one of the key
+    scale: float
+    keep: float
+    sparse: int
+    tokens: tuple  # preTokens, nextTokens
+    prefix: list | None
+    query: np.ndarray = None
+    key: np.ndarray = None
+    value: np.ndarray = None
+    shift: Tensor | None = None
+    drop: Tensor | None = None
+    mask: Tensor | None = None
+
+    def allowed(self) -> np.ndarray:
+        batch, _, rows, columns = self.shape
+        i, j, corner = np.arange(rows)[:, None], np.arange(columns), columns - rows
+        seen, (before, after) = np.ones(self.shape, bool), self.tokens
+        if self.sparse in (0, 1, 5) and self.mask:
+            seen &= self.mask.data == 0
+        if self.sparse == 0 and self.mask:
+            seen &= (j >= i - before) & (j <= i + after)
+        if self.sparse == 2:
+            seen &= j <= i
+        if self.sparse == 3:
+            seen &= j <= i + corner
+        if self.sparse == 4:
+            seen &= (j >= i + corner - before) & (j <= i + corner + after)
+        if self.sparse in (5, 6):
+            seen &= (j <= i + corner) | (j < np.reshape(self.prefix, (batch, 1, 1, 1)))
+        return seen
+
+    def dropped(self) -> np.ndarray:
+        if not self.drop:
+            return np.ones(self.shape)
+        count = int(np.prod(self.shape))
+        return np.unpackbits(self.drop.data, bitorder='little')[:count].reshape(self.shape) / self.keep
+
+    def run(self):
+        """The largest score of each row, the sum of the powers, the weights, and the result."""
+        self.wide = [np.repeat(x.astype(np.float64), g, 1) for x, g in
+                     ((self.query, 1), (self.key, self.groups), (self.value, self.groups))]
+        q, k, v = self.wide
+        scores = np.matmul(q, k.swapaxes(2, 3)) + (self.shift.data.astype(np.float64) if self.shift else 0)
+        scores = np.where(self.allowed(), scores * self.scale, -np.inf)
+        largest = scores.max(-1, keepdims=True, initial=-np.inf)
+        blind = np.isinf(largest)
+        power = np.where(self.allowed(), np.exp(scores - np.where(blind, 0, largest)), 0)
+        total = power.sum(-1, keepdims=True)
+        self.weights = power / np.where(total == 0, 1, total)
+        self.most = np.repeat(np.where(blind, np.finfo(np.float32).min, largest), 8, -1)
+        self.total = np.repeat(total, 8, -1)
+        self.out = np.matmul(self.weights * self.dropped(), v)
+
+    def tensor(self, x: np.ndarray) -> Tensor:
+        return given(laid_out(x, self.layout), self.dtype)
+
+    def attributes(self) -> list:
+        return [self.prefix, self.scale, self.keep, *self.tokens, self.shape[1], self.layout.encode(), 0, self.sparse]
+
+
+def flash_mask(r: Random, sparse: int, shape: tuple) -> Tensor | None:
+    dtype = r.pick(['bool', 'u8'])
+    if sparse == 6:  # what a card reads parts of
+        return given(np.concatenate([np.triu(np.ones((2048, 2048)), 1), np.tile(np.arange(2048) >= 1024, (1024, 1))]), dtype)
+    if sparse in (2, 3, 4):
+        return given(np.triu(np.ones((2048, 2048)), 1), dtype)
+    if sparse == 0 and r.chance(0.3):
+        return None
+    batch, heads, *last = shape
+    return given(r.rng.random(r.pick([(*last,), (1, 1, *last), (batch, 1, *last), (batch, heads, *last)])) < 0.3, dtype)
+
+
+def flash(r: Random, dtype: str) -> Flash:
+    batch, shared, groups, size, wide = r.int(1, 2), r.int(1, 3), r.int(1, 3), r.int(1, 8), r.int(1, 8)
+    rows, columns, heads = r.size(1, 9), r.size(1, 9), shared * groups
+    if r.chance(0.15):  # more than one block
+        batch, shared, rows, columns = 1, 1, r.int(60, 140), r.int(500, 1100)
+        heads = groups
+    if r.chance(r.empty):
+        rows, columns, batch = r.pick([(0, columns, batch), (rows, 0, batch), (rows, columns, 0)])
+    shape = (batch, heads, rows, columns)
+    # Large masks for the large test only.
+    sparse = r.int(0, 6) if r.empty else r.pick([0, 1, 5])
+    before = r.int(0, 7)
+    tokens = r.pick([(EVERYTHING, EVERYTHING), (EVERYTHING, 0), (before, r.int(-before, 7)), (-2, 5)])
+    prefix = [r.int(0, columns) for _ in range(batch)] if sparse in (5, 6) else r.pick([None, []])
+    case = Flash(dtype, r.pick(['BSH', 'SBH', 'BSND', 'BNSD']), shape, groups, r.real(0.1, 1), r.pick([1.0, 0.5, 0.8]),
+                 sparse, tokens, prefix)
+    case.query, case.key, case.value = [r.array(dtype, (batch, h, n, d), -1, 1) for h, n, d in
+                                        ((heads, rows, size), (shared, columns, size), (shared, columns, wide))]
+    if r.chance(0.4):
+        case.shift = r.tensor(dtype, r.pick([shape, (batch, heads, 1, columns), (1, *shape[1:])]), -1, 1)
+    if case.keep < 1 or r.chance(0.3):
+        case.drop = r.tensor('u8', (-(-int(np.prod(shape)) // 128) * 16 + r.pick([0, 32]),), 0, 255)
+    case.mask = flash_mask(r, sparse, shape)
+    case.run()
+    return case
+
+
+@TABLE.case('FlashAttentionScore')
+def flash_attention(r: Random, form) -> Case:
+    f = flash(r, r.pick(form.types['query']))
+    reserved = r.pick([None, Tensor('f32', (0,)), Tensor('f16', (1,))]) if r.empty else None
+    out = laid_out(f.out, f.layout)
+    arguments = [f.tensor(f.query), f.tensor(f.key), f.tensor(f.value), f.shift, f.drop, None, f.mask, *f.attributes(),
+                 Tensor('f32', f.most.shape), Tensor('f32', f.total.shape), reserved, Tensor(f.dtype, out.shape)]
+    return Case(arguments, {16: Want(f.most, 4.0), 17: Want(f.total, f.total, loose=2), 19: Want(out, 1 / f.keep, loose=2)})
+
+
+@TABLE.case('FlashAttentionScoreGrad')
+def flash_attention_gradient(r: Random, form) -> Case:
+    f = flash(r, r.pick(form.types['query']))
+    (q, k, v), groups, (batch, heads, rows, columns) = f.wide, f.groups, f.shape
+    y = exact(f.out, f.dtype).astype(np.float64)
+    dy = r.array(f.dtype, y.shape, -1, 1).astype(np.float64)
+    dropped, delta = f.dropped(), (dy * y).sum(-1, keepdims=True)
+    d = np.matmul(dy, v.swapaxes(2, 3)) * dropped
+    scores = f.weights * (d - delta) * f.scale, f.weights * (np.abs(d) + np.abs(dy * y).sum(-1, keepdims=True)) * f.scale
+
+    def grouped(x):
+        return x.reshape(x.shape[0], heads // groups, groups, *x.shape[2:]).sum(2)
+
+    def want(make, dtype):
+        return Want(laid_out(make(scores[0], lambda x: x), f.layout), laid_out(make(scores[1], np.abs), f.layout) + 0.05,
+                    loose=4 if dtype == 'f32' else 1)
+    wants = [want(lambda s, of: np.matmul(s, of(k)), f.dtype),
+             want(lambda s, of: grouped(np.matmul(s.swapaxes(2, 3), of(q))), f.dtype),
+             want(lambda s, of: grouped(np.matmul((f.weights * dropped).swapaxes(2, 3), of(dy))), f.dtype)]
+    found = {21 + i: w for i, w in enumerate(wants)}
+    dshift = Tensor(f.dtype, (0,)) if r.empty and r.chance() else None
+    if f.shift and r.chance(0.8):
+        axes = tuple(a for a in (0, 2) if f.shift.shape[a] != f.shape[a])
+        dshift = Tensor(f.dtype, f.shift.shape)
+        found[24] = Want(scores[0].sum(axes, keepdims=True), scores[1].sum(axes, keepdims=True) + 0.05, loose=4)
+    arguments = [f.tensor(f.query), f.tensor(f.key), f.tensor(f.value), f.tensor(dy), f.shift, f.drop, None, f.mask,
+                 given(f.most, 'f32'), given(f.total, 'f32'), None, f.tensor(y), *f.attributes(),
+                 *[Tensor(f.dtype, w.value.shape) for w in wants], dshift]
+    return Case(arguments, found)

@@ -21,7 +21,62 @@ def o(*shape, dtype: str = 'f32') -> Tensor:
 ONE, NONE = Scalar(1, 'f32'), Scalar(0, 'f32')
 IMAGE = t(1, 3, 5, 5)
 STATES = [t(4, 3), t(4, 1), t(1, 1, 1), t(1, 1, 1)]  # parameters and first states of an LSTM
+
+
+def attention(**changes) -> tuple:
+    """aclnnFlashAttentionScore of a query [1, 2, 3, 4] and a key [1, 1, 5, 4], but for these arguments."""
+    arguments = dict(query=t(1, 2, 3, 4), key=t(1, 1, 5, 4), value=t(1, 1, 5, 4), shift=None, drop=None, padding=None, mask=None,
+                     prefix=None, scale=1.0, keep=1.0, before=9, after=9, heads=2, layout=b'BNSD', inner=0, sparse=0,
+                     most=o(1, 2, 3, 8), sum=o(1, 2, 3, 8), unused=None, out=o(1, 2, 3, 4))
+    assert changes.keys() <= arguments.keys()
+    return ('FlashAttentionScore', *(arguments | changes).values())
+
+
+def mask(*shape) -> Tensor:
+    return t(*shape, dtype='bool')
+
+
+ATTENTION = [
+    ('packed sequences', attention(layout=b'TND')),
+    ('a layout of packed sequences', attention(layout=b'TND', query=t(3, 2, 4), key=t(5, 1, 4), value=t(5, 1, 4))),
+    ('three dimensions', attention(layout=b'BSH')),
+    ('no heads', attention(heads=0)),
+    ('other heads', attention(heads=1)),
+    ('heads that do not share', attention(key=t(1, 3, 5, 4), value=t(1, 3, 5, 4))),
+    ('another size of heads', attention(key=t(1, 1, 5, 3))),
+    ('another length of the value', attention(value=t(1, 1, 4, 4))),
+    ('another type of the key', attention(key=t(1, 1, 5, 4, dtype='f16'))),
+    ('a mode of packed sequences', attention(sparse=7, mask=mask(2048, 2048))),
+    ('a mode of packed sequences', attention(sparse=8, mask=mask(2048, 2048))),
+    ('a mode that is none', attention(sparse=-1)),
+    ('a mode that is none', attention(sparse=9)),
+    ('no mask', attention(sparse=1)),
+    ('no mask', attention(sparse=2)),
+    ('a whole mask', attention(sparse=2, mask=mask(3, 5))),
+    ('another mask', attention(mask=mask(3, 4))),
+    ('a mask of other heads', attention(mask=mask(1, 3, 3, 5))),
+    ('a mask of three dimensions', attention(mask=mask(1, 3, 5))),
+    ('nothing between', attention(mask=mask(3, 5), before=1, after=-2)),
+    ('no prefix', attention(sparse=5, mask=mask(3, 5))),
+    ('a prefix too long', attention(sparse=5, mask=mask(3, 5), prefix=[6])),
+    ('prefixes of two', attention(sparse=6, mask=mask(3072, 2048), prefix=[1, 1])),
+    ('a bias of other rows', attention(shift=t(1, 2, 2, 5))),
+    ('a bias of another type', attention(shift=t(1, 2, 3, 5, dtype='f16'))),
+    ('the last rows of a bias', attention(query=t(1, 2, 1025, 4), shift=t(1, 2, 1024, 5), most=o(1, 2, 1025, 8),
+                                          sum=o(1, 2, 1025, 8), out=o(1, 2, 1025, 4))),
+    ('a padding mask', attention(padding=t(3, 5))),
+    ('nothing kept', attention(keep=0.0, drop=t(16, dtype='u8'))),
+    ('more than all kept', attention(keep=1.5)),
+    ('dropout without a mask', attention(keep=0.5)),
+    ('bits too few', attention(keep=0.5, drop=t(3, dtype='u8'))),
+    ('another type of the result', attention(out=o(1, 2, 3, 4, dtype='f16'))),
+    ('a sum of halves', attention(sum=o(1, 2, 3, 8, dtype='f16'))),
+    ('one number for each row', attention(most=o(1, 2, 3, 1))),
+]
 CALLS = [
+    *[(what, *call) for what, call in ATTENTION],
+    ('a gradient of no bias', 'FlashAttentionScoreGrad', *[t(1, 1, 3, 4)] * 4, None, None, None, None, t(1, 1, 3, 8), t(1, 1, 3, 8),
+     None, t(1, 1, 3, 4), None, 1.0, 1.0, 9, 9, 1, b'BNSD', 0, 0, *[o(1, 1, 3, 4)] * 3, o(1, 1, 3, 3)),
     ('a mode that is none', 'DivMod', t(3), t(3), 5, o(3)),
     ('a matrix of indices', 'IndexSelect', t(3, 4), 0, t(2, 2, dtype='i64'), o(2, 2, 4)),
     ('a table of one dimension', 'Embedding', t(3), t(2, dtype='i64'), o(2)),

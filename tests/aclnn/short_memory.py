@@ -31,7 +31,8 @@ KEPT = 8 << 10
 KEPT_MORE = {
     **{name: (1 << 20, 'oneDNN packs its operands in blocks, and makes code') for name in (
         'Mm BatchMatMul Matmul Mv Ger WeightQuantBatchMatmulV2 Addmm InplaceAddmm Baddbmm InplaceBaddbmm Addmv '
-        'FusedInferAttentionScoreV2 Convolution ConvDepthwise2d ConvolutionBackward LSTM LstmBackward').split()},
+        'FusedInferAttentionScoreV2 FlashAttentionScore FlashAttentionScoreGrad Convolution ConvDepthwise2d '
+        'ConvolutionBackward LSTM LstmBackward').split()},
     'Softmax': (4 << 20, 'at most 2 MiB for each core, whatever its rows'),
 }
 

@@ -1,0 +1,149 @@
+// Attention for training: for each block of rows the softmax of the scores goes along the columns with what
+// is largest so far and the sum so far, so that the scores are never there as a whole.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/attention/flash.h"
+#include "ops/attention/flash_loops.h"
+#include "ops/kernels.h"
+#include "ops/norm/softmax_loops.h"
+#include "ops/scratch.h"
+
+namespace belay::ops {
+namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+// What the largest score of a row is said to be that sees nothing. Finite, so that who merges parts of rows
+// can subtract it.
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+
+struct ForwardBody {
+  Flash flash;
+  PackedFloats out;
+  FlashRowNumbers most, sum;
+  PieceScratch<float> parts;
+  const SoftmaxLoops<float>* loops;
+
+  // A block's own memory.
+  struct Room {
+    float *scores, *added, *sums, *most, *sum, *factor;
+  };
+  static int64_t RoomFor(const Flash& f) { return f.block_rows * (f.block_columns + 2 * f.value_size + 3); }
+  Room Divide(float* at) const {
+    const int64_t r = flash.block_rows, wide = r * flash.value_size;
+    float* added = at + r * flash.block_columns;
+    return {at, added, added + wide, added + 2 * wide, added + 2 * wide + r, added + 2 * wide + 2 * r};
+  }
+
+  void operator()(const Frame& frame) const {
+    const FlashInputs in = flash.Load(frame);
+    float* to = out.Begin(frame);
+    parts.For(frame, [&](int64_t begin, int64_t end, float* memory) {
+      const Room room = Divide(memory);
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t head = part / flash.row_blocks(), row = part % flash.row_blocks() * flash.block_rows;
+        const FlashTile rows{
+            head / flash.heads, head % flash.heads, row, std::min(flash.block_rows, flash.rows - row), 0,
+            flash.columns};
+        Rows(in, rows, room);
+        Finish(frame, rows, room, to);
+      }
+    });
+    out.Finish(frame);
+  }
+
+  // The sums of what the rows see, over all columns.
+  void Rows(const FlashInputs& in, const FlashTile& rows, const Room& room) const {
+    std::fill_n(room.most, rows.rows, kNothing);
+    std::fill_n(room.sum, rows.rows, 0.0f);
+    std::fill_n(room.sums, rows.rows * flash.value_size, 0.0f);
+    for (int64_t column = 0; column < flash.columns; column += flash.block_columns) {
+      FlashTile tile = rows;
+      tile.column = column, tile.columns = std::min(flash.block_columns, flash.columns - column);
+      if (!flash.band.Sees(tile)) continue;
+      flash.Scores(in, tile, room.scores);
+      for (int64_t r = 0; r < tile.rows; ++r) Softmax(in, tile, r, room);
+      const int64_t wide = flash.value_size;
+      Flash::Multiply(
+          {tile.rows,
+           wide,
+           tile.columns,
+           {room.scores, tile.columns, false},
+           {in.value + flash.value.At(tile.batch, tile.head / flash.members, column), flash.value.row, false},
+           room.added,
+           wide,
+           GemmType::kF32,
+           GemmType::kF32});
+      for (int64_t r = 0; r < tile.rows; ++r)
+        ScaleAdd(room.sums + r * wide, room.factor[r], room.added + r * wide, wide);
+    }
+  }
+
+  // One row of a block: scores become powers relative to the largest so far.
+  void Softmax(const FlashInputs& in, const FlashTile& tile, int64_t r, const Room& room) const {
+    float* row = room.scores + r * tile.columns;
+    const float before = room.most[r];
+    const float largest = LargestOf(row, tile.columns);
+    const float now = largest <= before ? before : largest;  // NaN stays
+    room.most[r] = now;
+    room.factor[r] = before == kNothing ? 0 : std::exp(before - now);
+    if (now == kNothing) {
+      std::fill_n(row, tile.columns, 0.0f);
+      return;
+    }
+    room.sum[r] = room.sum[r] * room.factor[r] + loops->exp_sum(row, row, now, tile.columns);
+    if (flash.drops()) flash.Drop(in, tile, r, row);
+  }
+
+  // NaN rather than nothing.
+  float LargestOf(const float* row, int64_t n) const {
+    float largest = loops->max(row, n);
+    for (int64_t i = 0; largest == kNothing && i < n; ++i) largest = row[i] == row[i] ? largest : row[i];
+    return largest;
+  }
+
+  void Finish(const Frame& frame, const FlashTile& rows, const Room& room, float* to) const {
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      const bool blind = room.most[r] == kNothing;
+      float* row = to + flash.out.At(rows.batch, rows.head, rows.row + r);
+      const float factor = blind ? 0 : 1 / room.sum[r];
+      for (int64_t i = 0; i < flash.value_size; ++i) row[i] = room.sums[r * flash.value_size + i] * factor;
+      most.Set(most.Of(frame, rows.batch, rows.head, rows.row + r), blind ? kLowest : room.most[r]);
+      sum.Set(sum.Of(frame, rows.batch, rows.head, rows.row + r), room.sum[r]);
+    }
+  }
+};
+
+}  // namespace
+
+namespace kernels {
+
+void FlashAttentionScore(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
+                         const Operand& shift, const Operand& drop, const Operand& padding,
+                         const Operand& mask, std::span<const int64_t> prefix, double scale, double keep,
+                         int64_t before, int64_t after, int64_t heads, const char* layout, int64_t,
+                         int64_t sparse, const Operand& most, const Operand& sum, const Operand&,
+                         const Operand& out) {
+  const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                       prefix,          scale, keep, before, after, heads, layout,  sparse};
+  ForwardBody body;
+  body.flash = Flash(args, plan);
+  const Flash& flash = body.flash;
+  for (const Operand* o : {&most, &sum}) CheckFlashOperand(args, *o, DType::kF32, flash.RowShape());
+  CheckFlashOperand(args, out, query.dtype(), flash.OutShape(query));
+  const int64_t blocks = flash.batches * flash.heads * flash.row_blocks();
+  if (blocks == 0) return;
+  body.out = PackedFloats(out, Flow::kOut, plan);
+  body.most = FlashRowNumbers(most), body.sum = FlashRowNumbers(sum);
+  body.loops = &BestSoftmaxLoopsF32();
+  const int64_t each = flash.block_rows * flash.columns * (flash.size + flash.value_size);
+  constexpr int64_t kWorthSplitting = 2'000'000;  // multiplications
+  body.parts = {plan, blocks, std::max<int64_t>(1, kWorthSplitting / std::max<int64_t>(each, 1)),
+                ForwardBody::RoomFor(flash)};
+  plan.SetCost(1000 + static_cast<uint64_t>(blocks * each) / 64);
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
