@@ -36,6 +36,35 @@ def rotary(r: Random, form) -> Case:
     return Case([x, cos, sin, mode, Tensor(dtype, shape)], {4: want})
 
 
+@TABLE.case('RotaryPositionEmbeddingGrad')
+def rotary_gradient(r: Random, form) -> Case:
+    dtype, mode = r.pick(form.types['dy']), r.int(0, 3)
+    shape = (*r.full(3, 3, 4), 4 * r.int(1, 5))
+    if r.chance(0.1):  # more than one piece
+        shape = (1, r.int(200, 300), r.int(20, 30), 20)
+    if r.chance(r.empty):
+        shape = (*shape[:2], 0, shape[3])
+    angles = tuple(1 if r.chance(0.4) else n for n in shape[:3]) + shape[3:]
+    axes = tuple(a for a in range(3) if angles[a] != shape[a])
+    x, dy = r.tensor(dtype, shape), r.tensor(dtype, shape)
+    cos, sin = r.tensor(dtype, angles, -1, 1), r.tensor(dtype, angles, -1, 1)
+    straight, other = turned(x.data.astype(np.float64), mode)
+    d, wide = dy.data.astype(np.float64), [np.broadcast_to(a.data.astype(np.float64), shape) for a in (cos, sin)]
+    places = turned(np.arange(1, shape[3] + 1), mode)  # from 1 on, so that each has a sign
+    dx, size = np.zeros(shape), np.zeros(shape)
+    for place, factor in zip(places, wide):
+        for i, at in enumerate(place):
+            dx[..., abs(at) - 1] += np.sign(at) * d[..., i] * factor[..., i]
+            size[..., abs(at) - 1] += np.abs(d[..., i] * factor[..., i])
+    wants, outs = {5: Want(dx, size)}, [Tensor(dtype, shape), None, None]
+    given_x = r.chance(0.8)
+    for i, term in enumerate((straight, other)):
+        if given_x and r.chance(0.9):
+            wants[6 + i] = Want((d * term).sum(axes, keepdims=True), np.abs(d * term).sum(axes, keepdims=True))
+            outs[1 + i] = Tensor(dtype, angles)
+    return Case([dy, cos, sin, x if given_x else None, mode, *outs], wants)
+
+
 def heads_of(x: np.ndarray, layout: str, heads: int) -> np.ndarray:
     """[batch, heads, rows, size]"""
     if layout == 'BSH':

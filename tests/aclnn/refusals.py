@@ -75,6 +75,8 @@ ATTENTION = [
 ]
 CALLS = [
     *[(what, *call) for what, call in ATTENTION],
+    ('angles of two shapes', 'RotaryPositionEmbeddingGrad', t(2, 3, 4), t(2, 1, 4), t(1, 3, 4), None, 0, o(2, 3, 4), None, None),
+    ('a mode that is none', 'RotaryPositionEmbeddingGrad', t(2, 3, 4), t(2, 1, 4), t(2, 1, 4), None, 4, o(2, 3, 4), None, None),
     ('a gradient of no bias', 'FlashAttentionScoreGrad', *[t(1, 1, 3, 4)] * 4, None, None, None, None, t(1, 1, 3, 8), t(1, 1, 3, 8),
      None, t(1, 1, 3, 4), None, 1.0, 1.0, 9, 9, 1, b'BNSD', 0, 0, *[o(1, 1, 3, 4)] * 3, o(1, 1, 3, 3)),
     ('a mode that is none', 'DivMod', t(3), t(3), 5, o(3)),

@@ -1,4 +1,6 @@
 // Rotary position embedding: each row is turned by angles whose cosines and sines are given.
+#include "ops/elementwise/rotary.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -16,11 +18,7 @@ namespace {
 
 enum Mode : int64_t { kHalf, kInterleave, kQuarter, kInterleaveHalf, kModes };
 
-// turned[i] = sign * x[from]; base: the place of x that stays at i.
-struct Turn {
-  int64_t base, from;
-  float sign;
-};
+using Turn = RotaryTurn;
 
 Turn TurnOf(Mode mode, int64_t i, int64_t size) {
   const int64_t half = size / 2, quarter = size / 4;
@@ -99,21 +97,29 @@ void CheckAngles(const Operand& x, const Operand& angles) {
 
 }  // namespace
 
+std::vector<RotaryTurn> CheckedTurns(const Operand& x, const Operand& cos, const Operand& sin, int64_t mode) {
+  if (mode < 0 || mode >= kModes) {
+    Fail(tensor::kInvalidArgument, "rotary-mode", "mode is {}; it is 0, 1, 2 or 3", mode);
+  }
+  const int64_t parts = mode == kQuarter ? 4 : 2;
+  if (x.shape().rank() < 1 || x.shape().back(0) % parts != 0) {
+    Fail(tensor::kInvalidArgument, "rotary-size", "{} has shape {}; its last size must be a multiple of {}",
+         x.name, x.shape().ToString(), parts);
+  }
+  CheckAngles(x, cos);
+  CheckAngles(x, sin);
+  const int64_t size = x.shape().back(0);
+  std::vector<RotaryTurn> turns;
+  for (int64_t i = 0; i < size; ++i) turns.push_back(TurnOf(static_cast<Mode>(mode), i, size));
+  return turns;
+}
+
 namespace kernels {
 
 void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand& cos, const Operand& sin,
                              int64_t mode, const Operand& out) {
-  if (mode < 0 || mode >= kModes) {
-    Fail(tensor::kInvalidArgument, "rotary-mode", "mode is {}; it is 0, 1, 2 or 3", mode);
-  }
+  const std::vector<Turn> turns = CheckedTurns(x, cos, sin, mode);
   const int rank = x.shape().rank();
-  const int64_t parts = mode == kQuarter ? 4 : 2;
-  if (rank < 1 || x.shape().back(0) % parts != 0) {
-    Fail(tensor::kInvalidArgument, "rotary-size", "x has shape {}; its last size must be a multiple of {}",
-         x.shape().ToString(), parts);
-  }
-  CheckAngles(x, cos);
-  CheckAngles(x, sin);
   if (out.tensor->empty()) return;
   RotaryBody body;
   const Operand* operands[] = {&out, &x, &cos, &sin};
@@ -127,7 +133,7 @@ void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand&
   body.rows = LoopNest(heads[0].shape,
                        {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}, Operand{&heads[3]}});
   body.row = {plan, body.rows.count(), LoopNest::kGrain, body.size * RotaryBody::kOperands};
-  for (int64_t i = 0; i < body.size; ++i) body.turns.push_back(TurnOf(static_cast<Mode>(mode), i, body.size));
+  body.turns = turns;
   if (IsSameView(x, out)) plan.MayLieOn(x.binding);  // a row is read before it is written
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
   plan.SetBody(body);
