@@ -4,32 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "ops/overlap.h"
 #include "runtime/memory.h"
 
 namespace belay::api {
-namespace {
-
-// A copy of the bytes that a kernel reads through a binding; what it gets is where the binding's address
-// would be. They lie in a cache line as they did.
-class Copy {
- public:
-  Copy(const char* address, const ops::Binding& binding) {
-    const auto bytes = static_cast<size_t>(binding.end - binding.first);
-    const char* from = address + binding.first;
-    const size_t within = reinterpret_cast<uintptr_t>(from) % kCacheLine;
-    memory_ = std::make_unique_for_overwrite<char[]>(bytes + 2 * kCacheLine);
-    char* line = memory_.get() + (kCacheLine - reinterpret_cast<uintptr_t>(memory_.get()) % kCacheLine);
-    std::memcpy(line + within, from, bytes);
-    address_ = line + within - binding.first;
-  }
-  char* address() const { return address_; }
-
- private:
-  std::unique_ptr<char[]> memory_;
-  char* address_;
-};
-
-}  // namespace
 
 PlanTask::PlanTask(ops::PlanRef plan, void* workspace)
     : plan_(std::move(plan)), workspace_(workspace), inline_{} {
@@ -47,7 +25,18 @@ PlanTask::~PlanTask() {
   if (plan_ && spilled()) delete[] more_;
 }
 
-void PlanTask::RunWithCopies(std::span<const int> copied) const {
+int64_t PlanTask::OwnBytes(std::span<const int> copied) const {
+  int64_t bytes = 0;
+  for (int i : copied) bytes += RoomAt(i) < 0 ? ops::CopyBytes(plan_->binding(i)) : 0;
+  return bytes;
+}
+
+int64_t PlanTask::RoomAt(int binding) const {
+  const ops::View* view = plan_->view(binding);
+  return view == nullptr ? -1 : view->copy;
+}
+
+void PlanTask::RunWithCopies(std::span<const int> copied, char* own) const {
   constexpr int kOnStack = 16;
   char* few[kOnStack];
   std::unique_ptr<char*[]> many;
@@ -63,8 +52,11 @@ void PlanTask::RunWithCopies(std::span<const int> copied) const {
   }
   uint64_t scratch = plan_->workspace_bytes();
   char* workspace = scratch == 0 ? nullptr : static_cast<char*>(rt::View(workspace_, scratch));
-  std::vector<Copy> copies;
-  for (int i : copied) at[i] = copies.emplace_back(at[i], plan_->binding(i)).address();
+  for (int i : copied) {
+    const int64_t room = RoomAt(i);
+    at[i] = ops::MakeCopy(at[i], plan_->binding(i), room < 0 ? own : workspace + room);
+    if (room < 0) own += ops::CopyBytes(plan_->binding(i));
+  }
   plan_->Run({at, workspace});
 }
 
@@ -78,6 +70,12 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
     if (ops::Writes(binding.access)) visit.Writes(begin, bytes);
   }
   if (plan_->workspace_bytes() != 0) visit.Writes(workspace_, plan_->workspace_bytes());
+}
+
+OverlappingPlanTask::OverlappingPlanTask(PlanTask task, std::vector<int> copied) {
+  const auto bytes = static_cast<size_t>(task.OwnBytes(copied));
+  auto own = bytes == 0 ? nullptr : std::make_unique_for_overwrite<char[]>(bytes);
+  whole_ = std::make_unique<Whole>(Whole{std::move(task), std::move(copied), std::move(own)});
 }
 
 }  // namespace belay::api

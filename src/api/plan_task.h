@@ -24,15 +24,20 @@ class PlanTask {
   PlanTask& operator=(PlanTask&&) = delete;
   ~PlanTask();
 
-  void Run() const { RunWithCopies({}); }
-  // These bindings are read from copies that are made first.
-  void RunWithCopies(std::span<const int> copied) const;
+  void Run() const { RunWithCopies({}, nullptr); }
+  // These bindings are read from copies that are made first: in the workspace, where the plan has room for
+  // them there, else in `own`, one behind the other.
+  void RunWithCopies(std::span<const int> copied, char* own) const;
+  // What they take of `own`.
+  int64_t OwnBytes(std::span<const int> copied) const;
   void Ranges(rt::RangeVisitor& visit) const;
   void Describe(std::string& out) const { out = plan_->function(); }
 
  private:
   static constexpr int kInline = 4;
   bool spilled() const { return plan_->binding_count() > kInline; }
+  // Where the workspace has room for a copy of what a binding reads; -1: nowhere.
+  int64_t RoomAt(int binding) const;
   void* const* addresses() const { return spilled() ? more_ : inline_; }
 
   ops::PlanRef plan_;
@@ -49,10 +54,9 @@ class OverlappingPlanTask {
   static constexpr const char* kName = PlanTask::kName;
   static constexpr rt::TaskKind kKind = PlanTask::kKind;
 
-  OverlappingPlanTask(PlanTask task, std::vector<int> copied)
-      : whole_(std::make_unique<Whole>(Whole{std::move(task), std::move(copied)})) {}
+  OverlappingPlanTask(PlanTask task, std::vector<int> copied);
 
-  void Run() const { whole_->task.RunWithCopies(whole_->copied); }
+  void Run() const { whole_->task.RunWithCopies(whole_->copied, whole_->own.get()); }
   void Ranges(rt::RangeVisitor& visit) const { whole_->task.Ranges(visit); }
   void Describe(std::string& out) const { whole_->task.Describe(out); }
 
@@ -60,6 +64,7 @@ class OverlappingPlanTask {
   struct Whole {
     PlanTask task;
     std::vector<int> copied;
+    std::unique_ptr<char[]> own;  // for copies that the first stage could not foresee
   };
   std::unique_ptr<Whole> whole_;
 };

@@ -148,6 +148,8 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
     DType compute = op.dtype != nullptr ? op.dtype(in_op_order) : DType::kUndefined;
     if (op.out >= 0) CheckOut(op, in_op_order, compute);
     op.plan(*plan, in_op_order, compute);
+    if (plan->binding_count() > 0 && plan->view(0) != nullptr) [[unlikely]]
+      ReserveCopies(*plan);
   } catch (...) {
     if (g_plans.Retire(handle) != nullptr) plan->EndLease();  // PlanRef recycles the slot
     throw;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -138,6 +139,22 @@ void ForTouchingPairs(const Plan& plan, const Use& use) {
   }
 }
 
+// The bindings that are to be read from copies, in order; `both_written` is told of pairs of results.
+template <class BothWritten>
+std::vector<int> CopiedOf(const Plan& plan, const BothWritten& both_written) {
+  std::vector<int> copied;
+  ForTouchingPairs(plan, [&](int i, int k) {
+    const bool first = Writes(plan.binding(i).access), second = Writes(plan.binding(k).access);
+    const int read = first ? k : i, written = first ? i : k;
+    if ((!(first && second) && Copes(plan, read, written)) || !Overlaps(plan, i, k)) return;
+    if (first && second) return both_written(i, k);
+    copied.push_back(read);
+  });
+  std::sort(copied.begin(), copied.end());
+  copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
+  return copied;
+}
+
 }  // namespace
 
 bool ManyOverlap(const Plan& plan) {
@@ -157,21 +174,34 @@ bool ManyOverlap(const Plan& plan) {
 }
 
 std::vector<int> ReadFromCopies(const Plan& plan) {
-  std::vector<int> copied;
-  ForTouchingPairs(plan, [&](int i, int k) {
-    const bool first = Writes(plan.binding(i).access), second = Writes(plan.binding(k).access);
-    if (!Overlaps(plan, i, k)) return;
-    if (first && second) {
-      Fail(tensor::kInvalidArgument, "op-results-overlap",
-           "{} and {} overlap in memory, and both are written; give each memory of its own",
-           plan.binding(i).name, plan.binding(k).name);
-    }
-    const int read = first ? k : i, written = first ? i : k;
-    if (!Copes(plan, read, written)) copied.push_back(read);
+  return CopiedOf(plan, [&](int i, int k) {
+    Fail(tensor::kInvalidArgument, "op-results-overlap",
+         "{} and {} overlap in memory, and both are written; give each memory of its own",
+         plan.binding(i).name, plan.binding(k).name);
   });
-  std::sort(copied.begin(), copied.end());
-  copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
-  return copied;
+}
+
+int64_t CopyBytes(const Binding& binding) {
+  return binding.end - binding.first + 2 * static_cast<int64_t>(kCacheLine);
+}
+
+char* MakeCopy(const char* address, const Binding& binding, char* room) {
+  const char* from = address + binding.first;
+  char* line = room + (kCacheLine - reinterpret_cast<uintptr_t>(room) % kCacheLine);
+  char* to = line + reinterpret_cast<uintptr_t>(from) % kCacheLine;
+  std::memcpy(to, from, static_cast<size_t>(binding.end - binding.first));
+  return to - binding.first;
+}
+
+void ReserveCopies(Plan& plan) {
+  if (!plan.has_work()) return;
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    const Binding& binding = plan.binding(i);
+    if (binding.first != binding.end && binding.address == nullptr) return;  // they are set later
+  }
+  for (int i : CopiedOf(plan, [](int, int) {})) {
+    plan.SetCopy(i, plan.AddWorkspace(CopyBytes(plan.binding(i))));
+  }
 }
 
 }  // namespace belay::ops

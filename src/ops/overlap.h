@@ -39,4 +39,13 @@ inline bool HasOverlap(const Plan& plan) {
 // interleave. Throws Error 161002 when two results overlap.
 std::vector<int> ReadFromCopies(const Plan& plan);
 
+// What a copy of the bytes that a kernel reads through a binding takes, wherever it begins.
+int64_t CopyBytes(const Binding& binding);
+// Makes it; returns where the binding's address would be. It lies in a cache line as the bytes do.
+char* MakeCopy(const char* address, const Binding& binding, char* room);
+
+// Room in the workspace for the copies that a run with the addresses of now will make: once all else of the
+// plan is settled, and where views are kept. Results that overlap are left to the run.
+void ReserveCopies(Plan& plan);
+
 }  // namespace belay::ops

@@ -46,6 +46,7 @@ struct View {
   tensor::Strides strides;
   int64_t offset = 0;  // elements
   int64_t bits = 0;    // of an element
+  int64_t copy = -1;   // where the workspace has room for a copy of what is read; -1: it has none
 };
 
 // What a kernel sees when it runs: the CPU's pointer for each binding, and the workspace.
@@ -89,6 +90,8 @@ class alignas(kCacheLine) Plan {
 
   // Where the elements of all bindings lie, for a plan whose tensors seem to overlap.
   void KeepViews(std::vector<View> views) { views_ = std::make_unique<std::vector<View>>(std::move(views)); }
+
+  void SetCopy(int i, int64_t at) { (*views_)[static_cast<size_t>(i)].copy = at; }
 
   void SetWorkspace(uint64_t bytes) { workspace_bytes_ = bytes; }
   // Makes the workspace so much larger; returns where that part begins.

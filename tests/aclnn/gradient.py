@@ -256,7 +256,7 @@ def weight_gradient(grad, x, shape, stride, padding, dilation, groups):
 def convolution(r: Random, form) -> Case:
     spatial, dtype, back = r.int(1, 3), r.pick(form.types['input']), r.chance(0.4)
     format = (NCL, NCHW, NCDHW)[spatial - 1]
-    groups, each, outs = r.int(1, 2), r.int(1, 3), r.int(1, 3)
+    groups, each, outs = r.int(1, 2), r.width(1, 3), r.int(1, 3)
     if spatial < 3 and r.chance(0.2):
         each, outs = r.int(10, 40), r.int(5, 20)
     kernel = [r.int(1, 3) for _ in range(spatial)]

@@ -163,7 +163,7 @@ def convolve_back(x, weight, stride, padding, dilation, extra, groups):
 def convolution(r: Random, form) -> Case:
     spatial, dtype = r.int(1, 3), r.pick(form.types['input'])
     format = (NCL, NCHW, NCDHW)[spatial - 1]
-    groups, each, outs, back = r.int(1, 2), r.int(1, 3), r.int(1, 3), r.chance(0.4)
+    groups, each, outs, back = r.int(1, 2), r.int(1, 3), r.width(1, 3), r.chance(0.4)
     kernel = [r.int(1, 3) for _ in range(spatial)]
     stride, dilation = [[r.int(1, 2) for _ in range(spatial)] for _ in range(2)]
     padding = [r.int(0, k // 2) for k in kernel]

@@ -80,7 +80,7 @@ class Lstm:
 
 class Drawn:
     def __init__(self, r: Random, dtype: str):
-        self.dtype, self.steps, self.n, self.into, self.h = dtype, r.int(1, 5), r.int(1, 3), r.int(1, 6), r.int(1, 6)
+        self.dtype, self.steps, self.n, self.into, self.h = dtype, r.int(1, 5), r.int(1, 3), r.int(1, 6), r.width(1, 6)
         self.layers, self.both, self.biased, self.batch_first = r.int(1, 3), r.chance(0.4), r.chance(0.7), r.chance()
         self.directions = 2 if self.both else 1
         each = self.layers * self.directions

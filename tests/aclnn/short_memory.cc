@@ -15,50 +15,77 @@
 namespace {
 
 constinit std::atomic<bool> g_watched{false};
-constinit std::atomic<int64_t> g_count{0}, g_live{0}, g_most{0}, g_first{INT64_MAX}, g_last{0};
+constinit std::atomic<int64_t> g_count{0}, g_first{INT64_MAX}, g_last{0};
 constinit thread_local bool t_caller = false, t_deciding = false;
 
-// OpenMP's runtime ends the process when it has no memory for its few words (single_threaded.h sees to it
-// that there is some, which cannot be seen here), and oneDNN reads what it has not got: what they ask for is
-// there.
-bool IsNotOurs() {
-  void* frames[10];
-  const int count = backtrace(frames, 10);
-  for (int i = 0; i < count; ++i) {
-    Dl_info info;
-    if (dladdr(frames[i], &info) == 0 || info.dli_fname == nullptr) continue;
-    if (strstr(info.dli_fname, "libgomp") != nullptr || strstr(info.dli_fname, "libdnnl") != nullptr)
-      return true;
+// Bytes that are held, now and at most.
+struct Held {
+  void Add(int64_t bytes) {
+    const int64_t now = live.fetch_add(bytes) + bytes;
+    int64_t before = most.load();
+    while (now > before && !most.compare_exchange_weak(before, now)) {
+    }
+  }
+  std::atomic<int64_t> live{0}, most{0};
+};
+constinit Held g_tasks, g_others;
+constexpr uintptr_t kMostOfOthers = 1 << 13;
+constinit std::atomic<void*> g_blocks_of_others[kMostOfOthers];
+
+// Notes a block, or forgets it again; false: no room, or it was never noted.
+bool Note(void* block, bool held) {
+  constexpr uintptr_t kNear = 256;
+  for (uintptr_t i = 0; i < kNear; ++i) {
+    auto& place = g_blocks_of_others[(reinterpret_cast<uintptr_t>(block) / 16 + i) % kMostOfOthers];
+    void* expected = held ? nullptr : block;
+    if (place.compare_exchange_strong(expected, held ? block : nullptr)) return true;
   }
   return false;
 }
 
-bool Fails() {
-  if (!g_watched.load(std::memory_order_relaxed)) return false;
-  const int64_t number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (number < g_first.load() || number > g_last.load() || t_deciding) return false;
+// Whether the calling function was called from a library of such a name.
+bool IsFrom(const char* name) {
   t_deciding = true;
-  const bool spared = IsNotOurs();
+  void* frames[12];
+  const int count = backtrace(frames, 12);
+  bool found = false;
+  for (int i = 0; i < count && !found; ++i) {
+    Dl_info info;
+    found =
+        dladdr(frames[i], &info) != 0 && info.dli_fname != nullptr && strstr(info.dli_fname, name) != nullptr;
+  }
   t_deciding = false;
-  if (spared) return false;
+  return found;
+}
+
+// OpenMP's runtime ends the process when it has no memory for its few words (single_threaded.h sees to it
+// that there is some, which cannot be seen here), and oneDNN reads what it has not got: what they ask for is
+// there.
+bool IsNotOurs() { return IsFrom("libgomp") || IsFrom("libdnnl"); }
+
+bool Fails() {
+  if (!g_watched.load(std::memory_order_relaxed) || t_deciding) return false;
+  const int64_t number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (number < g_first.load() || number > g_last.load() || IsNotOurs()) return false;
   errno = ENOMEM;
   return true;
 }
 
+// What the caller's own thread keeps of the call is not the task's.
+bool IsOfTask(const void* block) {
+  return block != nullptr && g_watched.load(std::memory_order_relaxed) && !t_caller && !t_deciding;
+}
+
 void* Taken(void* block) {
-  // What the caller's own thread keeps of the call is not the task's.
-  if (block == nullptr || !g_watched.load(std::memory_order_relaxed) || t_caller) return block;
-  const auto bytes = static_cast<int64_t>(malloc_usable_size(block));
-  const int64_t live = g_live.fetch_add(bytes) + bytes;
-  int64_t most = g_most.load();
-  while (live > most && !g_most.compare_exchange_weak(most, live)) {
-  }
+  if (!IsOfTask(block)) return block;
+  const bool of_others = IsFrom("dnnl") && Note(block, true);  // libbelay_dnnl too
+  (of_others ? g_others : g_tasks).Add(static_cast<int64_t>(malloc_usable_size(block)));
   return block;
 }
 
 void GivenBack(void* block) {
-  if (block == nullptr || !g_watched.load(std::memory_order_relaxed) || t_caller) return;
-  g_live.fetch_sub(static_cast<int64_t>(malloc_usable_size(block)));
+  if (!IsOfTask(block)) return;
+  (Note(block, false) ? g_others : g_tasks).Add(-static_cast<int64_t>(malloc_usable_size(block)));
 }
 
 }  // namespace
@@ -68,8 +95,9 @@ void GivenBack(void* block) {
 extern "C" {
 
 struct ShortMemorySeen {
-  int64_t allocations, most_bytes;  // of all threads; held at a time by other threads than the caller's
-  int second, synchronise;          // the codes
+  int64_t allocations;                 // of all threads
+  int64_t most_bytes, most_of_others;  // held at a time by other threads than the caller's: Belay; oneDNN
+  int second, synchronise;             // the codes
 };
 
 // The second stage and the wait for it, with allocations [first, last] of that time failing.
@@ -79,7 +107,9 @@ void short_memory_run(int (*second)(void*, uint64_t, void*, void*), int (*synchr
   static void* frame;
   static const int loads_the_unwinder = backtrace(&frame, 1);
   (void)loads_the_unwinder;
-  g_count = 0, g_live = 0, g_most = 0, g_first = first, g_last = last;
+  g_count = 0, g_first = first, g_last = last;
+  for (Held* held : {&g_tasks, &g_others}) held->live = held->most = 0;
+  for (auto& block : g_blocks_of_others) block = nullptr;
   t_caller = true;
   g_watched = true;
   seen->second = second(workspace, size, executor, stream);
@@ -87,7 +117,8 @@ void short_memory_run(int (*second)(void*, uint64_t, void*, void*), int (*synchr
   g_watched = false;
   t_caller = false;
   seen->allocations = g_count;
-  seen->most_bytes = g_most;
+  seen->most_bytes = g_tasks.most;
+  seen->most_of_others = g_others.most;
 }
 
 }  // extern "C"

@@ -29,16 +29,14 @@ NEVER_LARGE = ('GatherV3',)  # GatherV2's kernel, of operands whose sizes all mu
 KEPT = 8 << 10
 # Functions that may hold more, and why.
 KEPT_MORE = {
-    **{name: (1 << 20, 'oneDNN packs its operands in blocks, and makes code') for name in (
-        'Mm BatchMatMul Matmul Mv Ger WeightQuantBatchMatmulV2 Addmm InplaceAddmm Baddbmm InplaceBaddbmm Addmv '
-        'FusedInferAttentionScoreV2 FlashAttentionScore FlashAttentionScoreGrad Convolution ConvDepthwise2d '
-        'ConvolutionBackward LSTM LstmBackward').split()},
     'Softmax': (4 << 20, 'at most 2 MiB for each core, whatever its rows'),
 }
+KEPT_BY_ONEDNN = 1 << 20  # it packs operands in blocks, and makes code
 
 
 class Seen(ctypes.Structure):
-    _fields_ = [('allocations', ctypes.c_int64), ('most_bytes', ctypes.c_int64), ('second', ctypes.c_int),
+    _fields_ = [('allocations', ctypes.c_int64), ('most_bytes', ctypes.c_int64),
+                ('most_of_others', ctypes.c_int64), ('second', ctypes.c_int),
                 ('synchronise', ctypes.c_int)]
 
 
@@ -58,6 +56,9 @@ class Large(Random):
 
     def size(self, low: int, high: int) -> int:
         return super().size(low, high) + SIDE // 4
+
+    def width(self, low: int, high: int) -> int:
+        return super().width(low, high) + 3 * SIDE
 
 
 def run(device: binding.Device, name: str, call: Call, first: int = EVERY, last: int = 0) -> tuple[Seen, str]:
@@ -120,6 +121,8 @@ def check_kept(device, name: str, case: Case, rng):
         most, _ = KEPT_MORE.get(name, (KEPT, ''))
         if seen.most_bytes > most:
             raise Failure(f'its task holds {seen.most_bytes} bytes beside {bytes_of(case)} of tensors; {most} may be')
+        if seen.most_of_others > KEPT_BY_ONEDNN:
+            raise Failure(f'oneDNN holds {seen.most_of_others} bytes beside {bytes_of(case)} of tensors')
     except (Failure, RuntimeError) as failure:
         raise Failure(f'{describe(name, case, call)}\n    {failure}') from None
     finally:

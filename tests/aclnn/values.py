@@ -172,6 +172,10 @@ class Random:
     def int(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))
 
+    def width(self, low: int, high: int) -> int:
+        """Channels or features."""
+        return self.int(low, high)
+
     def size(self, low: int, high: int) -> int:
         """Of a dimension."""
         return self.int(low, high)

@@ -49,7 +49,7 @@ class ReadyByteConv {
     for (const ConvPrimitive* made : owned_) scratch_ = std::max(scratch_, backend.scratch_bytes(*made));
     scratch_ = WorkspacePart(scratch_);
     weights_ = AlignedBytes(backend.packed_bytes(*owned_[0]));
-    if (!backend.pack(*owned_[0], constants.weight.data(), weights_.get())) Drop();
+    if (!backend.pack(*owned_[0], constants.weight.data(), weights_.get(), nullptr)) Drop();
   }
   ReadyByteConv(const ReadyByteConv&) = delete;
   ~ReadyByteConv() { Drop(); }

@@ -60,7 +60,7 @@ struct ConvBody {
   const char* Weights(const Frame& frame) const {
     if (packed_weights != nullptr) return packed_weights.get();
     char* packed = frame.workspace + packed_at;
-    ready->Pack(weight.Loaded(frame), packed);
+    ready->Pack(weight.Loaded(frame), packed, frame.workspace + scratch_at);
     return packed;
   }
 
@@ -201,8 +201,9 @@ class Builder {
     }
     Weights();
     Bias();
-    body_.scratch_at =
-        Reserve(body_.ready->scratch_bytes() * static_cast<int64_t>(body_.ready->parts().size()));
+    const auto parts = static_cast<int64_t>(body_.ready->parts().size());
+    const int64_t pack = body_.packed_weights == nullptr ? body_.ready->pack_scratch_bytes() : 0;
+    body_.scratch_at = Reserve(std::max(body_.ready->scratch_bytes() * parts, pack));
     plan.SetWorkspace(static_cast<uint64_t>(workspace_));
     plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(spec.geometry) / 100));
     plan.SetBody(body_);
@@ -312,7 +313,7 @@ class Builder {
   std::shared_ptr<const char[]> PackedFor(const ReadyConv& ready) const {
     const std::shared_ptr<const char[]> plain = PlainWeights();
     auto packed = AlignedBytes(ready.weight_bytes());
-    ready.Pack(plain.get(), packed.get());
+    ready.Pack(plain.get(), packed.get(), AlignedBytes(ready.pack_scratch_bytes()).get());
     return packed;
   }
 

@@ -64,12 +64,14 @@ struct ConvBackend {
   void (*drop)(ConvPrimitive* primitive);
   int64_t (*scratch_bytes)(const ConvPrimitive& primitive);
   // From [groups][out / group][in / group][kernel...]; transposed: [groups][in][out][kernel...].
-  bool (*pack)(const ConvPrimitive& primitive, const void* weights, void* packed);
+  // `scratch`: pack_scratch_bytes of it.
+  bool (*pack)(const ConvPrimitive& primitive, const void* weights, void* packed, void* scratch);
   // Computes on the calling thread.
   bool (*run)(const ConvPrimitive& primitive, const ConvCall& call);
   // `like`: the weights shall lie as for this one; may be null. Null: cannot.
   ConvPrimitive* (*make_of_bytes)(const ByteConvSpec& spec, const ConvPrimitive* like) = nullptr;
-  int64_t (*packed_bytes)(const ConvPrimitive& primitive) = nullptr;  // of weights
+  int64_t (*packed_bytes)(const ConvPrimitive& primitive) = nullptr;        // of weights
+  int64_t (*pack_scratch_bytes)(const ConvPrimitive& primitive) = nullptr;  // null: none
 };
 
 // oneDNN; null where its library is missing.

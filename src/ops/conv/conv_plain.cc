@@ -3,7 +3,6 @@
 // innermost loop runs along memory.
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "ops/conv/conv_backend.h"
 #include "ops/conv/conv_parts.h"
@@ -88,18 +87,18 @@ void Run(const ConvSpec& spec, const ConvCall& call) {
   const auto* bias = static_cast<const T*>(call.bias);
   auto* dst = static_cast<T*>(call.dst);
   const int64_t image = g.in[0] * g.in[1] * g.in[2] * g.in_channels;
-  std::vector<S> sums(static_cast<size_t>(g.out_channels));
+  auto* sums = static_cast<S*>(call.scratch);
   for (int64_t n = 0; n < g.batch; ++n) {
     int64_t at[3];
     for (at[0] = 0; at[0] < g.out[0]; ++at[0]) {
       for (at[1] = 0; at[1] < g.out[1]; ++at[1]) {
         for (at[2] = 0; at[2] < g.out[2]; ++at[2], dst += g.out_channels) {
-          for (size_t c = 0; c < sums.size(); ++c) {
+          for (int64_t c = 0; c < g.out_channels; ++c) {
             sums[c] =
                 static_cast<S>(spec.bias ? bias[c] : T{0}) + static_cast<S>(spec.residual ? dst[c] : T{0});
           }
-          Sum(g, src + n * image, static_cast<const T*>(call.weights), at, sums.data());
-          for (size_t c = 0; c < sums.size(); ++c) {
+          Sum(g, src + n * image, static_cast<const T*>(call.weights), at, sums);
+          for (int64_t c = 0; c < g.out_channels; ++c) {
             dst[c] = static_cast<T>(Activate(spec.activation, sums[c]));
           }
         }
@@ -129,8 +128,11 @@ const ConvBackend kPlain = {
     },
     [](const ConvSpec& spec, const WeightLayout&) { return new ConvPrimitive{spec}; },
     [](ConvPrimitive* primitive) { delete primitive; },
-    [](const ConvPrimitive&) { return int64_t{0}; },
-    [](const ConvPrimitive& p, const void* weights, void* packed) {
+    [](const ConvPrimitive& p) {
+      const bool wide = p.spec.type == ConvType::kF64 || IsDeep(p.spec.geometry);
+      return p.spec.geometry.out_channels * static_cast<int64_t>(wide ? sizeof(double) : sizeof(float));
+    },
+    [](const ConvPrimitive& p, const void* weights, void* packed, void*) {
       if (p.spec.type == ConvType::kF64) {
         Pack(p.spec.geometry, static_cast<const double*>(weights), static_cast<double*>(packed));
       } else {

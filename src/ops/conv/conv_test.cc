@@ -239,7 +239,9 @@ TEST(Conv, TransposedRowsAreCutAnywhere) {
     ASSERT_NE(made, nullptr);
     std::vector<char> packed(static_cast<size_t>(layout.count() * 4));
     std::vector<char> scratch(static_cast<size_t>(backend.scratch_bytes(*made)) + 64);
-    ASSERT_TRUE(backend.pack(*made, weights.data(), packed.data()));
+    std::vector<char> turned(
+        static_cast<size_t>(backend.pack_scratch_bytes == nullptr ? 0 : backend.pack_scratch_bytes(*made)));
+    ASSERT_TRUE(backend.pack(*made, weights.data(), packed.data(), turned.data()));
     ASSERT_TRUE(backend.run(
         *made, {src.data() + part.src, packed.data(), nullptr, dst->data() + part.dst, scratch.data()}));
     backend.drop(made);
@@ -252,6 +254,15 @@ TEST(Conv, TransposedRowsAreCutAnywhere) {
       for (const ConvPart& part : CutRowsEvenly(g, width)) run(*backend, part, &got);
       for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5) << width << " at " << i;
     }
+  }
+}
+
+TEST(Conv, ThePlainOneSumsInItsScratch) {
+  const ConvGeometry g{1,         1,         3,         7,         {1, 5, 4}, {1, 5, 4},
+                       {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, false};
+  for (ConvType type : {ConvType::kF32, ConvType::kF64}) {
+    const ReadyConv ready(PlainConv(), {g, type, false, false, {}}, {{g, 0, 0}}, nullptr);
+    EXPECT_GE(ready.scratch_bytes(), 7 * (type == ConvType::kF64 ? 8 : 4));
   }
 }
 
@@ -306,7 +317,7 @@ TEST(Conv, PartsOfBothBackendsAgree) {
       ASSERT_TRUE(ready.usable());
       std::vector<char> packed(static_cast<size_t>(ready.weight_bytes())),
           scratch(static_cast<size_t>(ready.scratch_bytes()));
-      ready.Pack(reinterpret_cast<const char*>(weights.data()), packed.data());
+      ready.Pack(reinterpret_cast<const char*>(weights.data()), packed.data(), nullptr);
       for (const ReadyConv::Part& part : ready.parts()) {
         ConvCall call{src.data() + part.src, packed.data() + part.weights, nullptr, dst->data() + part.dst,
                       scratch.data()};

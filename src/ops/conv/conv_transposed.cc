@@ -2,7 +2,6 @@
 // ([pixel][group][tap][channel]), and each output row adds up what reaches it.
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "ops/conv/conv_backend.h"
 
@@ -13,6 +12,7 @@ struct Transposed {
   ConvSpec spec;
   ConvPrimitive* product;
   int64_t columns;  // floats that the product gives
+  int64_t biases;   // floats of a bias for each channel of each tap of a row
 
   ~Transposed() { OneDnnConv()->drop(product); }
 };
@@ -20,6 +20,9 @@ struct Transposed {
 const Transposed& Of(const ConvPrimitive& primitive) {
   return reinterpret_cast<const Transposed&>(primitive);
 }
+
+// The parts of a scratch begin at cache lines.
+int64_t Room(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 int64_t Taps(const ConvGeometry& g) { return g.kernel[0] * g.kernel[1] * g.kernel[2]; }
 
@@ -38,31 +41,42 @@ bool Layout(const ConvSpec& spec, WeightLayout* layout) {
          OneDnnConv()->layout(ProductOf(spec.geometry), layout);
 }
 
+// Each output pixel hears of one tap only, and the taps of an input row lie side by side as their pixels do.
+bool TapsDoNotMeet(const ConvSpec& spec) {
+  const ConvGeometry& g = spec.geometry;
+  for (int d = 0; d < 3; ++d) {
+    if (g.stride[d] != g.kernel[d] || g.before[d] != 0 || g.out[d] != g.in[d] * g.stride[d]) return false;
+    if (g.kernel[d] > 1 && g.dilation[d] != 1) return false;
+  }
+  return g.groups == 1 && !spec.residual;
+}
+
 ConvPrimitive* Make(const ConvSpec& spec, const WeightLayout& layout) {
   const ConvSpec product = ProductOf(spec.geometry);
   ConvPrimitive* made = OneDnnConv()->make(product, layout);
   if (made == nullptr) return nullptr;
-  auto whole = std::unique_ptr<Transposed>(
-      new Transposed{spec, made, product.geometry.out[2] * product.geometry.out_channels});
+  const ConvGeometry &g = spec.geometry, &p = product.geometry;
+  const int64_t biases = TapsDoNotMeet(spec) ? g.kernel[2] * g.out_channels : 0;
+  auto whole = std::unique_ptr<Transposed>(new Transposed{spec, made, p.out[2] * p.out_channels, biases});
   return reinterpret_cast<ConvPrimitive*>(whole.release());
 }
 
 // From [group][in][out][tap] to the product's [group][tap][out][in].
-bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed) {
+bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed, void* scratch) {
   const ConvGeometry& g = Of(primitive).spec.geometry;
   const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups, taps = Taps(g);
   const auto* from = static_cast<const float*>(weights);
-  std::vector<float> turned(static_cast<size_t>(g.groups * in * out * taps));
+  auto* turned = static_cast<float*>(scratch);
   for (int64_t group = 0; group < g.groups; ++group) {
     for (int64_t i = 0; i < in; ++i) {
       for (int64_t o = 0; o < out; ++o) {
         for (int64_t tap = 0; tap < taps; ++tap) {
-          turned[static_cast<size_t>(((group * taps + tap) * out + o) * in + i)] = *from++;
+          turned[((group * taps + tap) * out + o) * in + i] = *from++;
         }
       }
     }
   }
-  return OneDnnConv()->pack(*Of(primitive).product, turned.data(), packed);
+  return OneDnnConv()->pack(*Of(primitive).product, turned, packed, nullptr);
 }
 
 // Adds up one output row.
@@ -111,16 +125,6 @@ class Row {
   const int64_t image_;
 };
 
-// Each output pixel hears of one tap only, and the taps of an input row lie side by side as their pixels do.
-bool TapsDoNotMeet(const ConvSpec& spec) {
-  const ConvGeometry& g = spec.geometry;
-  for (int d = 0; d < 3; ++d) {
-    if (g.stride[d] != g.kernel[d] || g.before[d] != 0 || g.out[d] != g.in[d] * g.stride[d]) return false;
-    if (g.kernel[d] > 1 && g.dilation[d] != 1) return false;
-  }
-  return g.groups == 1 && !spec.residual;
-}
-
 // Writes output row y of image n; `bias` has an element for each channel of each tap of a row.
 void PlaceRow(const ConvGeometry& g, const float* columns, int64_t n, int64_t y, const float* bias,
               float* to) {
@@ -147,20 +151,19 @@ bool Run(const ConvPrimitive& primitive, const ConvCall& call) {
   const ConvSpec& spec = whole.spec;
   const ConvGeometry& g = spec.geometry;
   auto* columns = static_cast<float*>(call.scratch);
-  const ConvCall product{call.src, call.weights, nullptr, columns, columns + (whole.columns + 15) / 16 * 16};
+  float* biases = columns + Room(whole.columns);
+  const ConvCall product{call.src, call.weights, nullptr, columns, biases + Room(whole.biases)};
   if (!OneDnnConv()->run(*whole.product, product)) return false;
   const auto* bias = static_cast<const float*>(call.bias);
   const bool apart = TapsDoNotMeet(spec);
-  std::vector<float> biases(static_cast<size_t>(apart ? g.kernel[2] * g.out_channels : 0));
-  for (size_t j = 0; spec.bias && j < biases.size(); ++j)
-    biases[j] = bias[j % static_cast<size_t>(g.out_channels)];
+  for (int64_t j = 0; j < whole.biases; ++j) biases[j] = spec.bias ? bias[j % g.out_channels] : 0;
   const int64_t width = g.out[2] * g.out_channels;
   auto* to = static_cast<float*>(call.dst);
   for (int64_t n = 0; n < g.batch; ++n) {
     const Row row(g, columns, n);
     for (int64_t y = 0; y < g.out[0] * g.out[1]; ++y, to += width) {
       if (apart) {
-        PlaceRow(g, columns, n, y, biases.data(), to);
+        PlaceRow(g, columns, n, y, biases, to);
       } else {
         if (!spec.residual) std::fill(to, to + width, 0.0f);
         for (int64_t x = 0; spec.bias && x < g.out[2]; ++x) {
@@ -185,10 +188,16 @@ const ConvBackend kTransposed = {
     &Make,
     [](ConvPrimitive* p) { delete reinterpret_cast<Transposed*>(p); },
     [](const ConvPrimitive& p) {
-      return (Of(p).columns + 16) * 4 + OneDnnConv()->scratch_bytes(*Of(p).product);
+      return (Room(Of(p).columns) + Room(Of(p).biases)) * 4 + OneDnnConv()->scratch_bytes(*Of(p).product);
     },
     &Pack,
     &Run,
+    nullptr,
+    nullptr,
+    [](const ConvPrimitive& p) {
+      const ConvGeometry& g = Of(p).spec.geometry;
+      return g.in_channels * (g.out_channels / g.groups) * Taps(g) * 4;
+    },
 };
 
 }  // namespace

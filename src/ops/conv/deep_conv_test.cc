@@ -103,7 +103,8 @@ void CheckAgainstPlainLoops(const ConvGeometry& g, const Activation& activation,
     std::vector<float> packed(static_cast<size_t>(ready.weight_bytes())),
         scratch(static_cast<size_t>(ready.scratch_bytes()) + 1),
         &dst = results[backend == &PlainConv() ? 0 : 1] = start;
-    ready.Pack(reinterpret_cast<const char*>(weights.data()), reinterpret_cast<char*>(packed.data()));
+    ready.Pack(reinterpret_cast<const char*>(weights.data()), reinterpret_cast<char*>(packed.data()),
+               nullptr);
     ASSERT_TRUE(backend->run(*ready.parts()[0].primitive,
                              {src.data(), packed.data(), bias.data(), dst.data(), scratch.data()}));
   }

@@ -73,9 +73,19 @@ int64_t ReadyConv::scratch_bytes() const {
   return WorkspacePart(most);
 }
 
-void ReadyConv::Pack(const char* plain, char* packed) const {
+int64_t ReadyConv::pack_scratch_bytes() const {
+  int64_t most = 0;
   for (const Packing& packing : packings_) {
-    if (packing.primitive == nullptr || backend_.pack(*packing.primitive, plain, packed + packing.at))
+    if (packing.primitive != nullptr && backend_.pack_scratch_bytes != nullptr)
+      most = std::max(most, backend_.pack_scratch_bytes(*packing.primitive));
+  }
+  return most;
+}
+
+void ReadyConv::Pack(const char* plain, char* packed, char* scratch) const {
+  for (const Packing& packing : packings_) {
+    if (packing.primitive == nullptr ||
+        backend_.pack(*packing.primitive, plain, packed + packing.at, scratch))
       continue;
     Fail(tensor::kRuntimeFailure, "conv-backend", "the convolution's weights could not be packed");
   }

@@ -34,7 +34,9 @@ class ReadyConv {
   const WeightLayout* layout() const { return packings_.size() == 1 ? &packings_[0].layout : nullptr; }
   int64_t weight_bytes() const { return weight_bytes_; }
   int64_t scratch_bytes() const;  // of one part
-  void Pack(const char* plain, char* packed) const;
+  // `scratch`: pack_scratch_bytes of it.
+  void Pack(const char* plain, char* packed, char* scratch) const;
+  int64_t pack_scratch_bytes() const;
 
  private:
   // Weights as one or more parts want them.

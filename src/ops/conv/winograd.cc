@@ -189,7 +189,7 @@ bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
   return Layout(spec, &only) && only == layout;
 }
 
-bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed) {
+bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
   const ConvSpec& spec = Of(primitive).spec;
   const ConvGeometry& g = spec.geometry;
   const int64_t matrix = Columns(g) * g.in_channels;

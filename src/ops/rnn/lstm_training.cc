@@ -1,6 +1,7 @@
 #include "ops/rnn/lstm_training.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 
@@ -72,7 +73,7 @@ struct LstmBase {
   int64_t At(int64_t direction, int64_t i) const { return direction == 0 ? i : s.t - 1 - i; }
 
   // The results of a layer side by side, [t][n][direction][h].
-  void Join(const std::vector<const float*>& h, float* to) const {
+  void Join(const std::array<const float*, 2>& h, float* to) const {
     ParallelFor(s.steps(), 1 + 32768 / (s.directions * s.h), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         for (int64_t d = 0; d < s.directions; ++d)
@@ -90,7 +91,7 @@ struct ForwardBody : LstmBase {
     const float *x = input.Load(frame), *first_h = h0.Load(frame), *first_c = c0.Load(frame);
     float *y = output.Begin(frame), *last_h = h_out.Begin(frame), *last_c = c_out.Begin(frame);
     for (int64_t layer = 0; layer < s.layers; ++layer) {
-      std::vector<const float*> made;
+      std::array<const float*, 2> made{};
       for (int64_t d = 0; d < s.directions; ++d) {
         const int64_t k = layer * s.directions + d;
         const Kept kept_here = Keep(frame, k);
@@ -98,7 +99,7 @@ struct ForwardBody : LstmBase {
         const int64_t last = At(d, s.t - 1) * s.state();
         std::copy_n(kept_here.h + last, s.state(), last_h + k * s.state());
         std::copy_n(kept_here.c + last, s.state(), last_c + k * s.state());
-        made.push_back(kept_here.h);
+        made[static_cast<size_t>(d)] = kept_here.h;
       }
       float* next =
           layer + 1 == s.layers ? y : reinterpret_cast<float*>(frame.workspace + inputs_at[layer % 2]);
@@ -158,7 +159,7 @@ struct ForwardBody : LstmBase {
 struct GradientBody : LstmBase {
   PackedFloats dy, dh, dc, dx, dh_prev, dc_prev;
   std::vector<PackedFloats> dparams;
-  int64_t gates_at, part_at, before_at;
+  int64_t gates_at, part_at, before_at, sums_at;
   int64_t outputs_at[2];  // gradients of a layer's result, in turn
 
   float* In(const Frame& frame, int64_t at) const { return reinterpret_cast<float*>(frame.workspace + at); }
@@ -195,9 +196,10 @@ struct GradientBody : LstmBase {
 
   // What the layer has read: the states of the one below.
   const float* Input(const Frame& frame, int64_t layer) const {
-    std::vector<const float*> h;
-    for (int64_t d = 0; d < s.directions; ++d)
-      h.push_back(kept[4][static_cast<size_t>((layer - 1) * s.directions + d)].Load(frame));
+    std::array<const float*, 2> h{};
+    for (int64_t d = 0; d < s.directions; ++d) {
+      h[static_cast<size_t>(d)] = kept[4][static_cast<size_t>((layer - 1) * s.directions + d)].Load(frame);
+    }
     Join(h, In(frame, inputs_at[0]));
     return In(frame, inputs_at[0]);
   }
@@ -248,13 +250,12 @@ struct GradientBody : LstmBase {
     MultiplyTurned(gates, In(frame, before_at), p[1].Begin(frame), rows, s.h, s.steps());
     if (s.biased) {
       float *first = p[2].Begin(frame), *second = p[3].Begin(frame);
-      std::vector<double> sums(static_cast<size_t>(rows));
+      auto* sums = reinterpret_cast<double*>(frame.workspace + sums_at);
+      std::fill_n(sums, rows, 0.0);
       for (int64_t r = 0; r < s.steps(); ++r) {
-        for (int64_t i = 0; i < rows; ++i)
-          sums[static_cast<size_t>(i)] += static_cast<double>(gates[r * rows + i]);
+        for (int64_t i = 0; i < rows; ++i) sums[i] += static_cast<double>(gates[r * rows + i]);
       }
-      for (int64_t i = 0; i < rows; ++i)
-        first[i] = second[i] = static_cast<float>(sums[static_cast<size_t>(i)]);
+      for (int64_t i = 0; i < rows; ++i) first[i] = second[i] = static_cast<float>(sums[i]);
     }
     for (int64_t i = 0; i < s.each(); ++i) p[i].Finish(frame);
   }
@@ -377,6 +378,7 @@ void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   const int64_t width = std::max(s.in, s.directions * s.h);
   body->gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
   body->before_at = plan.AddWorkspace(s.t * s.state() * 4);
+  body->sums_at = plan.AddWorkspace(s.biased ? 4 * s.h * 8 : 0);
   body->part_at = plan.AddWorkspace(s.steps() * width * 4);
   for (int64_t& at : body->outputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * width * 4 : 0);
   Finish(plan, std::move(body));

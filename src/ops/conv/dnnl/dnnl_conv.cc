@@ -313,7 +313,7 @@ ConvPrimitive* MakeOfBytes(const ByteConvSpec& spec, const ConvPrimitive* like) 
   }
 }
 
-bool Pack(const ConvPrimitive& p, const void* weights, void* packed) {
+bool Pack(const ConvPrimitive& p, const void* weights, void* packed, void*) {
   SingleThreaded scope;
   belay::ops::RequireRoom();
   try {
