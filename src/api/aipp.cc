@@ -10,6 +10,7 @@
 #include "api/handlers.h"
 #include "base/error.h"
 #include "graph/model.h"
+#include "runtime/device_writes.h"
 #include "runtime/memory.h"
 
 namespace belay::api {
@@ -71,6 +72,7 @@ void Set(const AippInput& input, const graph::Dataset& dataset, const AippParame
          buffer.bytes, bytes.size());
   }
   rt::CheckRange(buffer.data, bytes.size(), "the buffer of the dynamic AIPP input");
+  rt::DeviceWrites writes;
   std::memcpy(rt::View(buffer.data, bytes.size()), bytes.data(), bytes.size());
 }
 

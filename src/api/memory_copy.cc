@@ -9,6 +9,7 @@
 #include "runtime/capture.h"
 #include "runtime/context.h"
 #include "runtime/copy_task.h"
+#include "runtime/device_writes.h"
 #include "runtime/engine.h"
 #include "runtime/memory.h"
 #include "runtime/poll.h"
@@ -121,6 +122,7 @@ void SubmitCopy(rt::Stream& stream, const rt::CopyTask& task, Ends ends, const c
 void aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind) {
   CheckCopy(dst, destMax, src, count);
   rt::CheckCaptureAllows("aclrtMemcpy");
+  rt::DeviceWrites writes;
   rt::CopyTask{dst, src, count}.Run();
 }
 
@@ -140,6 +142,7 @@ void aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, siz
   rt::Copy2dTask task{dst, dpitch, src, spitch, width, height};
   CheckCopy2d(task);
   rt::CheckCaptureAllows("aclrtMemcpy2d");
+  rt::DeviceWrites writes;
   task.Run();
 }
 
@@ -157,6 +160,7 @@ void aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch
 void aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
   CheckFill(devPtr, maxCount, count);
   rt::CheckCaptureAllows("aclrtMemset");
+  rt::DeviceWrites writes;
   rt::FillTask{devPtr, count, value}.Run();
 }
 
@@ -240,6 +244,7 @@ void aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
   Batch batch{dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
   batch.Check(failIndex);
   rt::CheckCaptureAllows("aclrtMemcpyBatch");
+  rt::DeviceWrites writes;
   for (size_t i = 0; i < numBatches; ++i) rt::CopyTask{dsts[i], srcs[i], sizes[i]}.Run();
 }
 

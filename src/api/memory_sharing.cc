@@ -41,8 +41,6 @@ void aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, u
   if (len != kKeyBytes)
     Fail(kBadArgument, "share-key-length", "len = {}; a key takes {} bytes", len, kKeyBytes);
   CheckExportFlags(flags);
-  rt::MemoryRange block = rt::CheckRange(devPtr, size, "devPtr");
-  if (block.device >= 0) rt::DeviceAt(block.device).Quiesce();
   CopyKey(rt::SharedMemory::Get().Export(devPtr, size, flags == 1), key, len);
 }
 

@@ -10,6 +10,7 @@
 #include "graph/host_tensor.h"
 #include "graph/specialise.h"
 #include "runtime/context.h"
+#include "runtime/device_writes.h"
 #include "runtime/memory.h"
 
 namespace belay::graph_interface {
@@ -58,7 +59,10 @@ Buffer OnDevice(const Tensor& tensor, Scratch& scratch) {
   size_t bytes = tensor.GetSize();
   if (rt::Lookup(data).kind == rt::MemoryKind::kDevice) return {data, bytes};
   Buffer buffer = scratch.New(bytes);
-  if (bytes != 0) rt::CopyBytes(rt::View(buffer.data, bytes), data, bytes);
+  if (bytes != 0) {
+    rt::DeviceWrites writes;
+    rt::CopyBytes(rt::View(buffer.data, bytes), data, bytes);
+  }
   return buffer;
 }
 
@@ -119,7 +123,10 @@ void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer
       Fail(kBadArgument, "ge-output-short", "output {} became {} bytes ({}), but its tensor has {}", i,
            value.bytes(), value.shape().ToString(), outputs[i].GetSize());
     }
-    rt::CopyBytes(rt::View(outputs[i].GetData(), value.bytes()), value.data(), value.bytes());
+    {
+      rt::DeviceWrites writes;
+      rt::CopyBytes(rt::View(outputs[i].GetData(), value.bytes()), value.data(), value.bytes());
+    }
     Describe(outputs[i], type);
   }
 }

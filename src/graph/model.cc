@@ -16,6 +16,7 @@
 #include "graph/size_range.h"
 #include "graph/specialise.h"
 #include "runtime/context.h"
+#include "runtime/device_writes.h"
 #include "runtime/memory.h"
 
 namespace belay::graph {
@@ -253,7 +254,10 @@ rt::Stream& Model::OwnStream(rt::Context& context) {
 void* Model::Keep(const HostTensor& value) {
   void* data = rt::AllocateDevice(device_.id(), {.bytes = std::max<size_t>(value.bytes(), 1)});
   Rollback free([&] { rt::FreeDevice(data); });
-  std::memcpy(rt::View(data, value.bytes()), value.data(), value.bytes());
+  {
+    rt::DeviceWrites writes;
+    std::memcpy(rt::View(data, value.bytes()), value.data(), value.bytes());
+  }
   std::lock_guard guard(lock_);
   kept_.push_back({data, rt::BlockSerial(data)});
   free.Keep();

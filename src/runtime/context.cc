@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <thread>
 
 #include "base/codes.h"
 #include "base/error.h"
 #include "base/room.h"
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
+#include "runtime/device_writes.h"
 #include "runtime/engine.h"
 #include "runtime/event.h"
 #include "runtime/memory.h"
@@ -197,17 +196,6 @@ bool Device::Abort(int64_t deadline_ns) {
   return all_ended;
 }
 
-void Device::Quiesce() {
-  for (Stream* stream : AllStreams()) {
-    uint64_t goal = stream->tail();
-    for (StreamState state = stream->state();
-         !stream->Reached(goal) && (state == StreamState::kReady || state == StreamState::kRunning);
-         state = stream->state()) {
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-  }
-}
-
 std::optional<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** late) {
   *late = nullptr;
   struct Goal {
@@ -269,6 +257,7 @@ Stream& Context::CreateStream(const StreamOptions& options) {
   Rollback no_slot([&] { device.ReturnStreamSlot(); });
   uint32_t id = g_next_stream_id.fetch_add(1, std::memory_order_relaxed);
   HandleBits handle = rt::Streams().Create(*this, options, id);
+  DeviceWrites::MeetNewStreams();
   if (handle == 0)
     Fail(codes::kRtNoStreamResource, "stream-table-full",
          "the process holds as many streams as Belay can number");

@@ -96,8 +96,6 @@ class Device {
   // taken and returned (null: none). *late is the first stream that had not finished at the deadline, else
   // null.
   std::optional<TaskFailure> Synchronize(int64_t deadline_ns, Stream** late);
-  // Waits until no stream is in a task that was submitted before the call; streams that are parked count.
-  void Quiesce();
   // Drops the tasks of all streams; each stream reports 107022 once. False when a running task had not
   // ended at the deadline.
   bool Abort(int64_t deadline_ns);

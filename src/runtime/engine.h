@@ -46,6 +46,12 @@ class Engine {
 
   // Whether threads that submit run small tasks themselves.
   bool runs_at_once() const { return runs_at_once_; }
+  // Returns what it was before.
+  bool SetRunsAtOnce(bool on) {
+    const bool before = runs_at_once_;
+    runs_at_once_ = on;
+    return before;
+  }
 
   // Blocks the calling host thread until the stream has completed `position`; false when the deadline
   // (NowNs, negative: none) came first. Without a deadline it may run tasks meanwhile.

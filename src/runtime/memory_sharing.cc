@@ -13,6 +13,7 @@
 #include "base/quiet_write.h"
 #include "base/system_limit.h"
 #include "runtime/context.h"
+#include "runtime/device_writes.h"
 #include "runtime/memory_state.h"
 #include "runtime/settings.h"
 
@@ -22,6 +23,15 @@ namespace {
 constexpr int kBadArgument = codes::kInvalidParam;
 constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
 constexpr int kSharingFailed = codes::kRtIpcError;
+
+// The arena pages that a block lies on.
+struct Pages {
+  explicit Pages(const MemoryRange& block)
+      : first(block.base / kPageBytes * kPageBytes),
+        bytes((block.base + block.bytes - first + kPageBytes - 1) / kPageBytes * kPageBytes) {}
+  uintptr_t first;
+  size_t bytes;
+};
 
 // By the system call itself: what lies between blocks is poisoned, and a checked write would stumble over it.
 bool WriteAll(int file, const std::byte* from, size_t bytes) {
@@ -79,11 +89,17 @@ void SharedMemory::ForgetStale(uintptr_t first, size_t bytes) {
   }
 }
 
+SharedMemory::MovedRanges::iterator SharedMemory::Known(const MemoryRange& block) {
+  const Pages pages(block);
+  auto known = moved_.find(pages.first);
+  const bool fits = known != moved_.end() && known->second.bytes == pages.bytes && known->second.file >= 0;
+  return fits ? known : moved_.end();
+}
+
 SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block) {
-  uintptr_t first = block.base / kPageBytes * kPageBytes;
-  size_t bytes = (block.base + block.bytes - first + kPageBytes - 1) / kPageBytes * kPageBytes;
-  auto known = moved_.find(first);
-  if (known != moved_.end() && known->second.bytes == bytes && known->second.file >= 0) return known;
+  const auto [first, bytes] = Pages(block);
+  MovedRanges made;  // while nothing has changed yet
+  made.emplace(first, Moved{bytes, -1, block.device});
   int file = memfd_create("belay-shared-memory", MFD_CLOEXEC);
   const auto* now = static_cast<const std::byte*>(View(reinterpret_cast<const void*>(first), bytes));
   if (file < 0 || !SizeToMap(file, bytes) || !WriteAll(file, now, bytes) || !MapAt(first, bytes, file)) {
@@ -91,12 +107,27 @@ SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block)
   }
   ForgetStale(first, bytes);
   moved_count_.fetch_add(1, std::memory_order_release);
-  return moved_.emplace(first, Moved{bytes, file, block.device}).first;
+  auto range = moved_.insert(made.extract(made.begin())).position;
+  range->second.file = file;
+  return range;
 }
 
 OfferName SharedMemory::Export(void* p, size_t bytes, bool anybody) {
-  if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "size is 0");
+  {
+    std::lock_guard guard(lock_);
+    const MemoryRange block = CheckExport(p, bytes);
+    Sweep();
+    if (auto range = Known(block); range != moved_.end()) return Offer(p, bytes, anybody, block, range);
+  }
+  NoDeviceWrites no_writes;
   std::lock_guard guard(lock_);
+  const MemoryRange block = CheckExport(p, bytes);
+  auto range = Known(block);
+  return Offer(p, bytes, anybody, block, range != moved_.end() ? range : Move(block));
+}
+
+MemoryRange SharedMemory::CheckExport(const void* p, size_t bytes) {
+  if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "size is 0");
   MemoryRange block = CheckRange(p, bytes, "devPtr");
   bool ours =
       block.kind == MemoryKind::kDevice && Memory().ArenaOf(reinterpret_cast<uintptr_t>(p)) != nullptr;
@@ -106,8 +137,11 @@ OfferName SharedMemory::Export(void* p, size_t bytes, bool anybody) {
          "aclrtMemExportToShareableHandle)",
          DescribeAddress(p));
   }
-  Sweep();
-  auto range = Move(block);
+  return block;
+}
+
+OfferName SharedMemory::Offer(const void* p, size_t bytes, bool anybody, const MemoryRange& block,
+                              MovedRanges::iterator range) {
   try {
     OfferName name = Offers::Get().Add({OfferKind::kBlock, range->second.file, NumberAmongAll(block.device),
                                         anybody, reinterpret_cast<uintptr_t>(p) - range->first, bytes});
@@ -179,6 +213,14 @@ void SharedMemory::CloseFile(uintptr_t range) {
   moved->second.file = -1;
 }
 
+// Whether nobody but the block at `address`, where the pages begin, has a part of them. They may be those of
+// a larger block that was there before, and could not be moved back.
+bool SharedMemory::HasAllPages(uintptr_t address, size_t bytes) {
+  const AddressSpace& space = Memory().space;
+  const SizeClass c = space.entry(space.PageOf(address)).size_class();
+  return !IsSmall(c) && bytes <= LargeClassPages(c) << kPageShift;
+}
+
 bool SharedMemory::FreeShared(Arena& arena, uintptr_t address) {
   std::lock_guard guard(lock_);
   MemoryRange block = Lookup(reinterpret_cast<const void*>(address));
@@ -189,9 +231,7 @@ bool SharedMemory::FreeShared(Arena& arena, uintptr_t address) {
     return true;
   });
   auto range = moved_.find(address);
-  const AddressSpace& space = Memory().space;
-  bool own_pages = range != moved_.end() && !IsSmall(space.entry(space.PageOf(address)).size_class());
-  if (own_pages && MoveBack(range)) {
+  if (range != moved_.end() && HasAllPages(address, range->second.bytes) && MoveBack(range)) {
     std::erase_if(withdrawn_, [&](const Exported& e) {
       if (e.block != address) return false;
       Offers::Get().Release(e.name);

@@ -28,7 +28,7 @@ class SharedMemory {
  public:
   static SharedMemory& Get();
 
-  // The caller has seen to it that no task is running on the block's device.
+  // Waits until no task runs, if pages have to be moved. The caller holds no lock that a task may ask for.
   OfferName Export(void* p, size_t bytes, bool anybody);
   // Memory of another process; *device is what it belongs to here.
   void* Import(const OfferName& name, int* device);
@@ -64,7 +64,12 @@ class SharedMemory {
   };
   using MovedRanges = std::map<uintptr_t, Moved>;
 
+  static MemoryRange CheckExport(const void* p, size_t bytes);
+  OfferName Offer(const void* p, size_t bytes, bool anybody, const MemoryRange& block,
+                  MovedRanges::iterator range);
+  MovedRanges::iterator Known(const MemoryRange& block);
   MovedRanges::iterator Move(const MemoryRange& block);
+  static bool HasAllPages(uintptr_t address, size_t bytes);
   void ForgetStale(uintptr_t first, size_t bytes);
   bool MoveBack(MovedRanges::iterator range);
   bool FreeShared(Arena& arena, uintptr_t address);

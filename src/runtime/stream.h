@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "base/error.h"
@@ -135,6 +136,8 @@ class Stream {
   bool dropping() const { return dropping_.load(std::memory_order_relaxed); }
   // From now on Submit fails: the stream is about to be closed.
   void StopAccepting();
+  // False while a thread may be running a small task that it submits.
+  bool NobodySubmits() { return std::unique_lock(lock_, std::try_to_lock).owns_lock(); }
 
   HandleBits handle() const;
   uint32_t id() const { return id_; }

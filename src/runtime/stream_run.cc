@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "runtime/device_writes.h"
 #include "runtime/engine.h"
 #include "runtime/event.h"
 #include "runtime/run_task.h"
@@ -32,7 +33,9 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
   uint64_t spent = 0;
   uint64_t begin = head_;
   bool lingered = false;
+  DeviceWrites writes;
   for (;;) {
+    writes.GiveWay();
     if (seen_tail_ <= head_) seen_tail_ = queue_.tail();
     uint64_t tail = seen_tail_;
     // A host may feed the stream for ever.
@@ -45,9 +48,10 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
       }
       Task& task = queue_.Front(tail - head_);
       // After its tasks, never before the first: with more streams of long tasks than workers none would run.
-      if (spent > kTurn && until == UINT64_MAX) [[unlikely]] {
+      if (spent > kTurn) [[unlikely]] {
         spent = 0;
-        if (TheEngine().has_ready()) {
+        writes.GiveWay();
+        if (until == UINT64_MAX && TheEngine().has_ready()) {
           Yield(kLongTask);  // and wakes a worker that sleeps: there is work for two
           return RunResult::kYielded;
         }

@@ -151,6 +151,12 @@ aclTensor* Scene::NewTensor(const std::vector<int64_t>& sizes, const std::vector
   tensor == nullptr ? Lost() : own_.tensors.push_back(tensor);
   return tensor;
 }
+// By a call: another thread may export a block beside this one, and what a program itself writes then is
+// lost.
+void Scene::Write(float* to, const std::vector<float>& values) {
+  const size_t bytes = values.size() * sizeof(float);
+  DO(aclrtMemcpy(to, bytes, values.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE));
+}
 aclDataBuffer* Scene::NewBuffer(void* data, size_t bytes) {
   aclDataBuffer* buffer = Made([&] { return aclCreateDataBuffer(data, bytes); });
   buffer == nullptr ? Lost() : own_.buffers.push_back(buffer);
@@ -279,8 +285,7 @@ void Scene::Operators() {
     DO(aclDestroyScalar(alpha));
     return;
   }
-  std::fill_n(data[0], n, 1.0f);
-  std::fill_n(data[1], n, 3.0f);
+  for (int i : {0, 1}) Write(data[i], std::vector<float>(static_cast<size_t>(n), i == 0 ? 1.0f : 3.0f));
   uint64_t bytes = 0;
   aclOpExecutor* executor = nullptr;
   if (DO(aclnnAddGetWorkspaceSize(tensors[0], tensors[1], alpha, tensors[2], &bytes, &executor)))
@@ -308,8 +313,9 @@ void Scene::Sorts() {
   }
   aclrtStream const stream = NewStream();
   if (failed_) return;
-  auto* from = static_cast<float*>(data[0]);
-  for (size_t i = 0; i < count; ++i) from[i] = static_cast<float>(Random(1000));
+  std::vector<float> from(count);
+  for (float& value : from) value = static_cast<float>(Random(1000));
+  Write(static_cast<float*>(data[0]), from);
   uint64_t bytes = 0;
   aclOpExecutor* executor = nullptr;
   if (!DO(aclnnSortGetWorkspaceSize(tensors[0], true, 1, false, tensors[1], tensors[2], &bytes, &executor)))
@@ -329,7 +335,7 @@ void Scene::SingleOperators() {
   float* y = nullptr;
   for (int i = 0; i < 3; ++i) {
     y = static_cast<float*>(NewBlock(64));
-    if (y != nullptr) std::fill_n(y, 16, 1.5f);
+    if (y != nullptr) Write(y, std::vector<float>(16, 1.5f));
     buffers.push_back(NewBuffer(y, static_cast<size_t>(n) * sizeof(float)));
   }
   aclrtStream const stream = NewStream();
@@ -360,7 +366,7 @@ void Scene::Models() {
   }
   aclrtStream const stream = NewStream();
   if (!failed_) {
-    std::fill_n(data[0], kFloats, 2.0f);
+    Write(data[0], std::vector<float>(kFloats, 2.0f));
     DO(aclmdlExecute(model, sets[0], sets[1]));
     Expect(data[1][kFloats - 1] == 3.0f, "2 + 1 is 3");
     DO(aclmdlExecuteAsync(model, sets[0], sets[1], stream));

@@ -65,6 +65,7 @@ class Scene {
   aclrtNotify NewNotify();
   aclTensor* NewTensor(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
                        aclDataType type, void* data);
+  void Write(float* to, const std::vector<float>& values);
   aclDataBuffer* NewBuffer(void* data, size_t bytes);
 
   // Notes what a call gave; true for success.

@@ -1,5 +1,6 @@
 // What is shared goes when its last user has gone, and is used again only then.
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <set>
 
@@ -325,6 +326,33 @@ TEST_F(SharedLife, PagesOfOtherSizesAreSharedWhole) {
     EXPECT_EQ(shared[kLarge / sizeof(int) - 1], 6);
   }
   other.channel.Send(true);
+}
+
+// Pages that could not be moved back when their block was freed come to lie in several blocks: each of these
+// is freed alone.
+TEST_F(SharedLife, PagesThatStayedSharedBelongToTheirNextBlocks) {
+  constexpr size_t kWhole = 40 << 20, kFirst = 28 << 20, kSecond = 8 << 20;
+  setenv("BELAY_DEVICE_MEMORY", "64M", 1);  // of the child
+  setenv("BELAY_ALIAS_OFFSET", "4294967296", 1);
+  OtherProcess other([](Channel&) {
+    int* const whole = NewBlock(kWhole, 1);
+    EXPECT_OK(aclrtIpcMemClose(Export(whole, 64).text));
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const rlimit none{0, limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    EXPECT_OK(aclrtFree(whole));
+    setrlimit(RLIMIT_NOFILE, &limit);
+    int* const first = NewBlock(kFirst, 2);  // there is room only where the other was
+    int* const second = NewBlock(kSecond, 3);
+    EXPECT_EQ(first, whole);
+    EXPECT_LT(second, whole + kWhole / sizeof(int));
+    EXPECT_OK(aclrtFree(first));
+    EXPECT_EQ(second[0], 3);
+    EXPECT_EQ(second[kSecond / sizeof(int) - 1], 3);
+  });
+  unsetenv("BELAY_DEVICE_MEMORY");
+  unsetenv("BELAY_ALIAS_OFFSET");
 }
 
 // At the system's limit of mappings, what fails says so.

@@ -1,12 +1,18 @@
 // Blocks of device memory that another process sees by a key.
 #include "two_processes.h"
 
+#include <atomic>
+#include <cstddef>
+#include <thread>
+
 namespace {
 
 using namespace conformance;
 
 constexpr int kBadArgument = 100000;
 constexpr int kStale = ACL_ERROR_RT_INVALID_HANDLE;
+
+constexpr int kTurns = kSanitized ? 50 : 1000;
 
 class MemoryKey : public Sharing {};
 
@@ -94,6 +100,38 @@ TEST_F(MemoryKey, ATaskUnderWayIsNotDisturbed) {
   EXPECT_OK(aclrtSynchronizeStream(stream));
   EXPECT_EQ(block[0], 0x13131313);
   EXPECT_EQ(block[(8 << 18) - 1], 0x13131313);
+}
+
+// What other threads write beside the block arrives, whenever that is: tasks of their streams, those that are
+// so small that the thread runs them which submits them, and calls that copy at once.
+TEST_F(MemoryKey, WhatIsWrittenBesideTheBlockArrives) {
+  constexpr size_t kBytes = 4096;
+  Start();
+  int* const block = NewBlock(kBytes, 1);
+  std::atomic<bool> end{false};
+  std::atomic<int> lost{0};
+  auto write = [&](auto fill, size_t bytes) {
+    EXPECT_OK(aclrtSetDevice(0));
+    aclrtStream const stream = NewStream();
+    int* const beside = NewBlock(kBytes, 0);
+    for (int i = 0; !end; ++i) {
+      EXPECT_OK(fill(beside, bytes, i, stream));
+      EXPECT_OK(aclrtSynchronizeStream(stream));
+      const auto ints = static_cast<std::ptrdiff_t>(bytes / sizeof(int));
+      lost += std::count(beside, beside + ints, (i & 0xff) * 0x01010101) != ints;
+    }
+  };
+  auto task = [](int* to, size_t bytes, int value, aclrtStream stream) {
+    return aclrtMemsetAsync(to, bytes, value, bytes, stream);
+  };
+  auto at_once = [](int* to, size_t bytes, int value, aclrtStream) {
+    return aclrtMemset(to, bytes, value, bytes);
+  };
+  std::thread tasks(write, task, kBytes), small(write, task, size_t{64}), calls(write, at_once, kBytes);
+  for (int i = 0; i < kTurns; ++i) EXPECT_OK(aclrtIpcMemClose(Export(block, kBytes).text));
+  end = true;
+  for (std::thread* thread : {&tasks, &small, &calls}) thread->join();
+  EXPECT_EQ(lost, 0);
 }
 
 TEST_F(MemoryKey, OnlyNamedProcessesImport) {
