@@ -97,6 +97,10 @@ struct TriangleBody {
   }
 
   void Clear(char* out, int64_t begin, int64_t end) const {
+    if (out_step == bytes && end > begin) {
+      std::memset(out + begin * bytes, 0, static_cast<size_t>((end - begin) * bytes));
+      return;
+    }
     for (int64_t i = begin; i < end; ++i) std::memset(out + i * out_step, 0, static_cast<size_t>(bytes));
   }
 };
