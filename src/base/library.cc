@@ -1,10 +1,12 @@
 #include "base/library.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 
 #include <new>
 
 #include "base/sanitizer.h"
+#include "base/spare_memory.h"
 
 namespace belay {
 namespace {
@@ -32,12 +34,18 @@ std::string WhyNot() {
   for (const char* memory : {"out of memory", "Cannot allocate memory"}) {
     if (reason.find(memory) != std::string::npos) throw std::bad_alloc();
   }
+  // Of a library that the library needs it says no more than this.
+  if (reason.ends_with("failed to map segment from shared object")) throw std::bad_alloc();
   return reason;
 }
 
 }  // namespace
 
-void* LoadBeside(const char* name, SymbolsOf order, std::string* reason) {
+void* LoadBeside(const char* name, SymbolsOf order, size_t room, std::string* reason) {
+  RequireMemory(room);
+  // The C library loads what it lets exceptions pass with at the first one, or ends the process.
+  void* frame;
+  backtrace(&frame, 1);
   const int flags = RTLD_NOW | RTLD_LOCAL | (order == SymbolsOf::kLibraryFirst ? kLibraryFirst : 0);
   std::string folder = OwnFolder();
   if (void* library = dlopen((folder + name).c_str(), flags)) return library;

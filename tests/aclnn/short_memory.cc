@@ -1,16 +1,17 @@
 // Preloaded into the interpreter that runs short_memory.py: the host's memory, watched and made to run out
 // while the second stage of one function and its task run. Malloc and its kin pass here, and with them the
 // C++ libraries; the interpreter's own calls do not happen in that time.
-#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <atomic>
+#include <initializer_list>
+
+#include "support/called_from.h"
 
 namespace {
 
@@ -43,17 +44,10 @@ bool Note(void* block, bool held) {
   return false;
 }
 
-// Whether the calling function was called from a library of such a name.
-bool IsFrom(const char* name) {
+// What is done to find out whether an allocation counts does not itself.
+bool IsFrom(std::initializer_list<const char*> words) {
   t_deciding = true;
-  void* frames[12];
-  const int count = backtrace(frames, 12);
-  bool found = false;
-  for (int i = 0; i < count && !found; ++i) {
-    Dl_info info;
-    found =
-        dladdr(frames[i], &info) != 0 && info.dli_fname != nullptr && strstr(info.dli_fname, name) != nullptr;
-  }
+  const bool found = IsCalledFrom(words);
   t_deciding = false;
   return found;
 }
@@ -61,12 +55,10 @@ bool IsFrom(const char* name) {
 // OpenMP's runtime ends the process when it has no memory for its few words (single_threaded.h sees to it
 // that there is some, which cannot be seen here), and oneDNN reads what it has not got: what they ask for is
 // there.
-bool IsNotOurs() { return IsFrom("libgomp") || IsFrom("libdnnl"); }
-
 bool Fails() {
   if (!g_watched.load(std::memory_order_relaxed) || t_deciding) return false;
   const int64_t number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (number < g_first.load() || number > g_last.load() || IsNotOurs()) return false;
+  if (number < g_first.load() || number > g_last.load() || IsFrom({"libgomp", "libdnnl"})) return false;
   errno = ENOMEM;
   return true;
 }
@@ -78,7 +70,7 @@ bool IsOfTask(const void* block) {
 
 void* Taken(void* block) {
   if (!IsOfTask(block)) return block;
-  const bool of_others = IsFrom("dnnl") && Note(block, true);  // libbelay_dnnl too
+  const bool of_others = IsFrom({"dnnl"}) && Note(block, true);  // libbelay_dnnl too
   (of_others ? g_others : g_tasks).Add(static_cast<int64_t>(malloc_usable_size(block)));
   return block;
 }

@@ -11,6 +11,11 @@ enum class Mode { kOne, kAllFrom };
 
 // From now on the n-th allocation (counted from 1, of all threads) fails, or that and all later ones.
 void Arm(int64_t n, Mode mode);
+// From now on the system has so many bytes of addresses left for this process, and may refuse more.
+void ArmAddressSpace(int64_t bytes);
+// What oneDNN, its OpenMP and the loader ask for is always there: they end the process when they are refused
+// something. Belay sees before that there is room for it, which only ArmAddressSpace makes untrue.
+void SpareOneDnn();
 // Allocations succeed again. True when one has failed since Arm.
 bool Disarm();
 bool Armed();

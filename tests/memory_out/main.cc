@@ -3,10 +3,15 @@
 // memory, is right.
 //
 //   memory_out [piece...]
+//   memory_out addresses piece...   instead: processes that use the piece's libraries for the first time,
+//   with
+//                                   few addresses left
+//   memory_out spared piece...      what oneDNN asks for is always there
 //   BELAY_MEMORY_OUT_AT=n   only that n, and without a way to catch a crash (for a debugger)
 //   BELAY_MEMORY_OUT=all    every n; else, beyond the first few hundred, the longest pieces skip some, and so
 //                           do, beyond the first twenty, runs in a process of their own
 #include <execinfo.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -240,12 +245,54 @@ int RunCold(const Piece& piece) {
   return problems;
 }
 
+enum class End { kRan, kRefused, kProblem };
+
+End TryInLittleRoom(const Piece& piece, int64_t bytes) {
+  g_n = bytes;
+  const pid_t child = fork();
+  if (child == 0) {
+    WatchForDeath();
+    alarm(kPatience);
+    mallopt(M_ARENA_MAX, 1);  // a thread's own would take addresses at any moment, 128 MiB at a time
+    if (aclInit(nullptr) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS) _exit(1);
+    Run out, with;
+    ArmAddressSpace(bytes);
+    RunOnce(piece, out);
+    Disarm();
+    RunOnce(piece, with);
+    _exit(out.problem() || with.problem() || with.failed() ? 1 : out.failed() ? 42 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status == 0) return End::kRan;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 42) return End::kRefused;
+  std::fprintf(stderr, "PROBLEM: %s with %ld bytes ended with status %d\n", piece.name,
+               static_cast<long>(bytes), status);
+  return End::kProblem;
+}
+
+int RunInLittleRoom(const Piece& piece) {
+  constexpr int64_t kStep = int64_t{3} << 20, kMost = 32;
+  int problems = 0, refused = 0;
+  for (int64_t i = 0; i < kMost; ++i) {
+    const End end = TryInLittleRoom(piece, i * kStep);
+    refused += end == End::kRefused;
+    problems += end == End::kProblem;
+  }
+  if (refused == 0 || TryInLittleRoom(piece, int64_t{16} << 30) != End::kRan) ++problems;
+  std::fprintf(stderr, "%s: refused with %d of %d limits, %d problems\n", piece.name, refused,
+               static_cast<int>(kMost), problems);
+  return problems;
+}
+
 }  // namespace
 }  // namespace memory_out
 
 int main(int argc, char** argv) {
   using namespace memory_out;
   int problems = 0;
+  const bool addresses = argc > 1 && std::strcmp(argv[1], "addresses") == 0;
+  if (argc > 1 && std::strcmp(argv[1], "spared") == 0) SpareOneDnn();
   for (const Piece* piece = Pieces(); piece != nullptr; piece = piece->next) {
     bool wanted = argc < 2;
     for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], piece->name) == 0;
@@ -253,6 +300,10 @@ int main(int argc, char** argv) {
     g_piece = piece->name;
     for (const Preparation* each = Preparations(); each != nullptr; each = each->next) {
       if (std::strcmp(each->piece, piece->name) == 0) each->run();
+    }
+    if (addresses) {
+      problems += RunInLittleRoom(*piece);
+      continue;
     }
     if (!piece->starts) problems += RunWarm(*piece);
     problems += RunCold(*piece);

@@ -29,8 +29,9 @@ struct Reader {
 
 const Reader& TheReader() {
   static const Reader reader = [] {
+    constexpr size_t kRoom = size_t{16} << 20;
     Reader found;
-    if (void* library = LoadBeside("libbelay_onnx.so", SymbolsOf::kLibraryFirst, &found.reason)) {
+    if (void* library = LoadBeside("libbelay_onnx.so", SymbolsOf::kLibraryFirst, kRoom, &found.reason)) {
       found.model = reinterpret_cast<decltype(found.model)>(dlsym(library, "belay_read_onnx"));
       found.tensor = reinterpret_cast<decltype(found.tensor)>(dlsym(library, "belay_read_onnx_tensor"));
     }

@@ -12,8 +12,9 @@ namespace belay::ops {
 namespace {
 
 void* Load() {
+  constexpr size_t kRoom = size_t{96} << 20;  // half of it is the library
   std::string reason;
-  void* library = LoadBeside("libbelay_dnnl.so", SymbolsOf::kProgramFirst, &reason);
+  void* library = LoadBeside("libbelay_dnnl.so", SymbolsOf::kProgramFirst, kRoom, &reason);
   if (library == nullptr) {
     QuietWrites quiet;
     std::fprintf(stderr,

@@ -1,6 +1,7 @@
 // libbelay_dnnl.so: oneDNN behind a few functions. It computes on the calling thread only: Belay
 // splits large products over its own workers. (libgomp would make a team of threads for each of
 // them, burn their time after every call, and hang in a forked child.)
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -83,10 +84,24 @@ bool Done(dnnl_status_t status) {
   return status == dnnl_success;
 }
 
+// The first product of a kind makes all kernels of that kind.
+template <class Product>
+bool RunWithKernels(std::atomic<bool>& made, const Product& product) {
+  if (made.load(std::memory_order_relaxed)) [[likely]]
+    return Done(product());
+  belay::ops::RequireRoomForFirst();
+  const bool done = Done(product());
+  made.store(true, std::memory_order_relaxed);
+  return done;
+}
+
 bool RunF32(const Gemm& g) {
-  return Done(dnnl_sgemm(g.a.transposed ? 'T' : 'N', g.b.transposed ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
-                         static_cast<const float*>(g.a.data), g.a.ld, static_cast<const float*>(g.b.data),
-                         g.b.ld, 0.0f, static_cast<float*>(g.c), g.ldc));
+  static constinit std::atomic<bool> made{false};
+  return RunWithKernels(made, [&] {
+    return dnnl_sgemm(g.a.transposed ? 'T' : 'N', g.b.transposed ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
+                      static_cast<const float*>(g.a.data), g.a.ld, static_cast<const float*>(g.b.data),
+                      g.b.ld, 0.0f, static_cast<float*>(g.c), g.ldc);
+  });
 }
 
 bool RunPrimitive(const Gemm& g) {
@@ -115,9 +130,12 @@ extern "C" __attribute__((visibility("default"))) bool belay_dnnl_gemm(const Gem
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_integer_gemm(const IntegerGemm& g) {
   SingleThreaded scope;
-  const int32_t nothing = 0;  // is added to every sum
-  return Done(dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb,
-                                g.b_zero, 0.0f, g.c, g.ldc, &nothing));
+  static constinit std::atomic<bool> made{false};
+  return RunWithKernels(made, [&] {
+    const int32_t nothing = 0;  // is added to every sum
+    return dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb, g.b_zero,
+                             0.0f, g.c, g.ldc, &nothing);
+  });
 }
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_has_bf16() {

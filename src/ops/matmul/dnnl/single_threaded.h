@@ -3,7 +3,6 @@
 
 #include <omp.h>
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include <cstddef>
 #include <iterator>
@@ -12,15 +11,14 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "base/spare_memory.h"
+
 namespace belay::ops {
 
-// oneDNN reads what it has not got when memory runs out while it makes something; so there must be some.
-inline void RequireRoom() {
-  constexpr size_t kRoom = size_t{4} << 20;
-  void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (room == MAP_FAILED) throw std::bad_alloc();
-  munmap(room, kRoom);
-}
+// oneDNN reads what it has not got when memory runs out while it makes something; so there must be some: for
+// one primitive, and for all kernels of its products of matrices, which it makes for the first.
+inline void RequireRoom() { belay::RequireMemory(size_t{4} << 20); }
+inline void RequireRoomForFirst() { belay::RequireMemory(size_t{32} << 20); }
 
 // The T of the calling thread, made when first asked for. Not a thread_local object: to note its destructor
 // the C library needs memory, and ends the process when there is none.
@@ -33,7 +31,7 @@ T& OfThisThread() {
     return made;
   }();
   if (void* known = pthread_getspecific(key)) return *static_cast<T*>(known);
-  RequireRoom();
+  RequireRoomForFirst();
   auto made = std::make_unique<T>();
   if (pthread_setspecific(key, made.get()) != 0) throw std::bad_alloc();
   return *made.release();
