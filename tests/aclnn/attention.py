@@ -179,6 +179,23 @@ class Flash:
         self.total = np.repeat(total, 8, -1)
         self.out = np.matmul(self.weights * self.dropped(), v)
 
+    def gradients(self, dy: np.ndarray, y: np.ndarray) -> list:
+        """Those of query, key, value and scores, and the size of the terms of each."""
+        q, k, v = self.wide
+        batch, heads = self.shape[:2]
+        dropped, delta = self.dropped(), dy * y
+        d = np.matmul(dy, v.swapaxes(2, 3)) * dropped
+        scores = self.weights * (d - delta.sum(-1, keepdims=True)) * self.scale
+        size = self.weights * (np.abs(d) + np.abs(delta).sum(-1, keepdims=True)) * self.scale
+
+        def grouped(x):
+            return x.reshape(batch, heads // self.groups, self.groups, *x.shape[2:]).sum(2)
+
+        def each(s, of):
+            return [np.matmul(s, of(k)), grouped(np.matmul(s.swapaxes(2, 3), of(q))),
+                    grouped(np.matmul((self.weights * dropped).swapaxes(2, 3), of(dy))), s]
+        return list(zip(each(scores, lambda x: x), each(size, np.abs)))
+
     def tensor(self, x: np.ndarray) -> Tensor:
         return given(laid_out(x, self.layout), self.dtype)
 
@@ -238,22 +255,11 @@ def flash_attention(r: Random, form) -> Case:
 @TABLE.case('FlashAttentionScoreGrad')
 def flash_attention_gradient(r: Random, form) -> Case:
     f = flash(r, r.pick(form.types['query']))
-    (q, k, v), groups, (batch, heads, rows, columns) = f.wide, f.groups, f.shape
     y = exact(f.out, f.dtype).astype(np.float64)
     dy = r.array(f.dtype, y.shape, -1, 1).astype(np.float64)
-    dropped, delta = f.dropped(), (dy * y).sum(-1, keepdims=True)
-    d = np.matmul(dy, v.swapaxes(2, 3)) * dropped
-    scores = f.weights * (d - delta) * f.scale, f.weights * (np.abs(d) + np.abs(dy * y).sum(-1, keepdims=True)) * f.scale
-
-    def grouped(x):
-        return x.reshape(x.shape[0], heads // groups, groups, *x.shape[2:]).sum(2)
-
-    def want(make, dtype):
-        return Want(laid_out(make(scores[0], lambda x: x), f.layout), laid_out(make(scores[1], np.abs), f.layout) + 0.05,
-                    loose=4 if dtype == 'f32' else 1)
-    wants = [want(lambda s, of: np.matmul(s, of(k)), f.dtype),
-             want(lambda s, of: grouped(np.matmul(s.swapaxes(2, 3), of(q))), f.dtype),
-             want(lambda s, of: grouped(np.matmul((f.weights * dropped).swapaxes(2, 3), of(dy))), f.dtype)]
+    *parts, scores = f.gradients(dy, y)
+    loose = 4 if f.dtype == 'f32' else 1
+    wants = [Want(laid_out(x, f.layout), laid_out(size, f.layout) + 0.05, loose=loose) for x, size in parts]
     found = {21 + i: w for i, w in enumerate(wants)}
     dshift = Tensor(f.dtype, (0,)) if r.empty and r.chance() else None
     if f.shift and r.chance(0.8):
@@ -264,3 +270,72 @@ def flash_attention_gradient(r: Random, form) -> Case:
                  given(f.most, 'f32'), given(f.total, 'f32'), None, f.tensor(y), *f.attributes(),
                  *[Tensor(f.dtype, w.value.shape) for w in wants], dshift]
     return Case(arguments, found)
+
+
+def packed_sequences(r: Random, dtype: str) -> tuple[list[Flash], list]:
+    """Attentions of one sequence each, and the arguments from attenMask to sparseMode."""
+    shared, groups, size, wide = r.int(1, 3), r.int(1, 3), r.int(1, 8), r.int(1, 8)
+    lengths = [(r.size(0, 6), r.size(0, 6)) for _ in range(r.int(1, 3))]
+    if not r.empty:
+        lengths[0] = r.size(2, 6), r.size(2, 6)
+    sparse = r.pick([0, 1, 2, 3, 4, 6]) if r.empty else r.pick([0, 1])
+    before = r.int(0, 7)
+    tokens = r.pick([(EVERYTHING, EVERYTHING), (before, r.int(-before, 7))])
+    longest = tuple(max(column) for column in zip(*lengths))
+    whole = sparse in (0, 1)
+    mask = flash_mask(r, sparse, (1, 1, *longest))
+    if whole and mask and 0 in longest:
+        mask = None
+    elif whole and mask:
+        mask = given(mask.data.reshape(r.pick([longest, (1, 1, *longest)])), mask.dtype)
+    scale, prefix = r.real(0.1, 1), [r.int(0, n) for _, n in lengths] if sparse == 6 else None
+    sequences = []
+    for i, (rows, columns) in enumerate(lengths):
+        f = Flash(dtype, 'BSND', (1, shared * groups, rows, columns), groups, scale, 1.0, sparse, tokens,
+                  prefix and prefix[i:i + 1])
+        f.query, f.key, f.value = [r.array(dtype, (1, h, n, d), -1, 1) for h, n, d in
+                                   ((shared * groups, rows, size), (shared, columns, size), (shared, columns, wide))]
+        if whole and mask:
+            f.mask = given(mask.data.reshape(longest)[:rows, :columns], mask.dtype)
+        f.run()
+        sequences.append(f)
+    ends = [[int(e) for e in np.cumsum(column)] for column in zip(*lengths)]
+    return sequences, [mask, [prefix, *ends, scale, 1.0, *tokens, shared * groups, b'TND', 0, sparse]]
+
+
+def rows_of(parts) -> np.ndarray:
+    """[T, N, D] of [1, N, S, D] for each sequence."""
+    return np.concatenate([x[0].swapaxes(0, 1) for x in parts])
+
+
+def numbers_of(parts) -> np.ndarray:
+    """As the functions have them: [N, S, 8] of one sequence after the other, whatever the shape says."""
+    flat = np.concatenate([x.reshape(-1) for x in parts])
+    return flat.reshape(-1, parts[0].shape[1], 8)
+
+
+@TABLE.case('FlashAttentionVarLenScore')
+def packed_attention(r: Random, form) -> Case:
+    dtype = r.pick(form.types['query'])
+    fs, (mask, attributes) = packed_sequences(r, dtype)
+    tensors = [given(rows_of([getattr(f, n) for f in fs]), dtype) for n in ('query', 'key', 'value')]
+    most, total, out = numbers_of([f.most for f in fs]), numbers_of([f.total for f in fs]), rows_of([f.out for f in fs])
+    arguments = [*tensors, None, None, None, mask, *attributes, Tensor('f32', most.shape), Tensor('f32', most.shape), None,
+                 Tensor(dtype, out.shape)]
+    return Case(arguments, {18: Want(most, 4.0), 19: Want(total, total, loose=2), 21: Want(out, 1.0, loose=2)})
+
+
+@TABLE.case('FlashAttentionUnpaddingScoreGrad')
+def packed_gradient(r: Random, form) -> Case:
+    dtype = r.pick(form.types['query'])
+    fs, (mask, attributes) = packed_sequences(r, dtype)
+    tensors = [given(rows_of([getattr(f, n) for f in fs]), dtype) for n in ('query', 'key', 'value')]
+    ys = [exact(f.out, dtype).astype(np.float64) for f in fs]
+    dys = [r.array(dtype, y.shape, -1, 1).astype(np.float64) for y in ys]
+    parts = [f.gradients(dy, y)[:3] for f, dy, y in zip(fs, dys, ys)]
+    wants = [Want(rows_of([p[i][0] for p in parts]), rows_of([p[i][1] for p in parts]) + 0.05,
+                  loose=4 if dtype == 'f32' else 1) for i in range(3)]
+    arguments = [*tensors, given(rows_of(dys), dtype), None, None, None, mask, given(numbers_of([f.most for f in fs]), 'f32'),
+                 given(numbers_of([f.total for f in fs]), 'f32'), None, given(rows_of(ys), dtype), *attributes,
+                 *[Tensor(dtype, w.value.shape) for w in wants], r.pick([None, Tensor(dtype, (0,))]) if r.empty else None]
+    return Case(arguments, {23 + i: w for i, w in enumerate(wants)})

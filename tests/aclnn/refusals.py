@@ -32,6 +32,15 @@ def attention(**changes) -> tuple:
     return ('FlashAttentionScore', *(arguments | changes).values())
 
 
+def packed(**changes) -> tuple:
+    """aclnnFlashAttentionVarLenScore of queries [2 + 3, 2, 4] and keys [4 + 3, 1, 4], but for these arguments."""
+    arguments = dict(query=t(5, 2, 4), key=t(7, 1, 4), value=t(7, 1, 4), shift=None, drop=None, padding=None, mask=None,
+                     prefix=None, queries=[2, 5], keys=[4, 7], scale=1.0, keep=1.0, before=9, after=9, heads=2, layout=b'TND',
+                     inner=0, sparse=0, most=o(5, 2, 8), sum=o(5, 2, 8), unused=None, out=o(5, 2, 4))
+    assert changes.keys() <= arguments.keys()
+    return ('FlashAttentionVarLenScore', *(arguments | changes).values())
+
+
 def mask(*shape) -> Tensor:
     return t(*shape, dtype='bool')
 
@@ -72,6 +81,20 @@ ATTENTION = [
     ('another type of the result', attention(out=o(1, 2, 3, 4, dtype='f16'))),
     ('a sum of halves', attention(sum=o(1, 2, 3, 8, dtype='f16'))),
     ('one number for each row', attention(most=o(1, 2, 3, 1))),
+    ('another layout', packed(layout=b'BSH')),
+    ('no lengths', packed(queries=None, keys=None)),
+    ('lengths that are not added up', packed(queries=[2, 3])),
+    ('lengths that fall', packed(queries=[6, 5])),
+    ('more sequences of keys', packed(keys=[2, 4, 7])),
+    ('a mode without packed sequences', packed(sparse=5, mask=mask(3, 4), prefix=[1, 1])),
+    ('a mode that is not there', packed(sparse=7, mask=mask(2048, 2048))),
+    ('a mode that is not there', packed(sparse=8, mask=mask(2048, 2048))),
+    ('a bias', packed(shift=t(1, 2, 5, 7))),
+    ('dropout', packed(keep=0.5, drop=t(16, dtype='u8'))),
+    ('no prefix', packed(sparse=6, mask=mask(3072, 2048), prefix=[1])),
+    ('a mask for all rows', packed(mask=mask(5, 7))),
+    ('other heads', packed(heads=1, most=o(5, 1, 8), sum=o(5, 1, 8))),
+    ('numbers of another shape', packed(most=o(2, 5, 8))),
 ]
 CALLS = [
     *[(what, *call) for what, call in ATTENTION],

@@ -1,0 +1,238 @@
+// Attention for training over packed sequences: each of them is an attention of its own, over views of its
+// rows.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/attention/flash.h"
+#include "ops/kernels.h"
+#include "tensor/codes.h"
+#include "tensor/views.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+
+// The rows of one sequence.
+struct Span {
+  int64_t first, count;
+};
+
+// Where each sequence lies, by the running sums of their lengths, which end with `total` rows.
+std::vector<Span> SpansOf(const char* function, const char* name, std::span<const int64_t> ends,
+                          int64_t total) {
+  std::vector<Span> spans;
+  int64_t first = 0;
+  for (int64_t end : ends) {
+    if (end < first) break;
+    spans.push_back({first, end - first});
+    first = end;
+  }
+  if (spans.size() == ends.size() && first == total) return spans;
+  Fail(
+      kInvalidArgument, "flash-attention-lengths",
+      "{}: {} holds the running sums of the lengths of the sequences, which never fall and end with all {} rows",
+      function, name, total);
+}
+
+// The rows of a packed operand [T, N, D] as [1, S, N, D].
+Tensor RowsOf(const Tensor& t, const Span& span) {
+  Tensor part = t;
+  part.shape = Shape{1, span.count, t.shape[1], t.shape[2]};
+  part.strides = tensor::Strides{0, t.strides[0], t.strides[1], t.strides[2]};
+  part.offset += span.first * t.strides[0];
+  return part;
+}
+
+// The part of what belongs to rows and heads that belongs to a sequence, [1, N, S, 8]: the sequences follow
+// each other whatever the shape says.
+Tensor NumbersOf(int64_t heads, const Span& span) {
+  Tensor part = tensor::PackedOf(DType::kF32, Shape{1, heads, span.count, 8});
+  part.offset = span.first * heads * 8;
+  return part;
+}
+
+// The first rows and columns of a mask for the longest sequences.
+Tensor CornerOf(const Tensor& t, int64_t rows, int64_t columns) {
+  Tensor part = t;
+  part.shape.back(1) = rows, part.shape.back(0) = columns;
+  return part;
+}
+
+// What both functions are given, beside the lengths.
+struct Packed {
+  FlashArgs args;
+  std::vector<Span> queries, keys;
+
+  Packed(const FlashArgs& a, std::span<const int64_t> query_ends, std::span<const int64_t> key_ends)
+      : args(a) {
+    if (std::string_view(a.layout) != "TND")
+      RefuseFlash(a.function, "inputLayout is TND for packed sequences");
+    for (const Operand* o : {&a.query, &a.key, &a.value}) {
+      if (o->shape().rank() == 3) continue;
+      Fail(kInvalidArgument, "flash-attention-layout", "{}: {} has shape {}, which is no TND", a.function,
+           o->name, o->shape().ToString());
+    }
+    if (a.key.shape()[0] != a.value.shape()[0])
+      RefuseFlash(a.function, "key and value have other numbers of rows");
+    if (a.sparse == 5 || a.sparse > 6) {
+      RefuseFlash(a.function, "sparseMode 5 is not for packed sequences; 7 and 8 are not there yet");
+    }
+    if (IsGiven(a.shift) || IsGiven(a.drop) || a.keep != 1) {
+      RefuseFlash(a.function, "packed sequences with a bias or with dropout are not there yet");
+    }
+    queries = SpansOf(a.function, "actualSeqQLen", query_ends, a.query.shape()[0]);
+    keys = SpansOf(a.function, "actualSeqKvLen", key_ends, a.key.shape()[0]);
+    if (queries.size() != keys.size())
+      RefuseFlash(a.function, "query and key have other numbers of sequences");
+    if (a.sparse == 6 && a.prefix.size() != queries.size())
+      RefuseFlash(a.function, "sparseMode 6 needs prefix, with a number for each sequence");
+    CheckMask();
+  }
+
+  // A whole mask is one for all, as large as the longest sequences.
+  void CheckMask() const {
+    if (!WholeMask()) return;
+    const Shape& s = args.forbidden.shape();
+    const Shape wanted{Longest(queries), Longest(keys)};
+    if (s == wanted || (s.rank() == 4 && s == Shape{1, 1, wanted[0], wanted[1]})) return;
+    Fail(kInvalidArgument, "flash-attention-mask", "{}: {} has shape {}; of these sequences it is {}",
+         args.function, args.forbidden.name, s.ToString(), wanted.ToString());
+  }
+  bool WholeMask() const { return IsGiven(args.forbidden) && (args.sparse == 0 || args.sparse == 1); }
+  static int64_t Longest(const std::vector<Span>& spans) {
+    int64_t most = 0;
+    for (const Span& span : spans) most = std::max(most, span.count);
+    return most;
+  }
+
+  std::span<const int64_t> PrefixOf(size_t i) const {
+    return args.sparse == 6 ? args.prefix.subspan(i, 1) : std::span<const int64_t>();
+  }
+  Tensor MaskOf(size_t i) const {
+    if (!args.forbidden.present()) return {};
+    return WholeMask() ? CornerOf(*args.forbidden.tensor, queries[i].count, keys[i].count)
+                       : *args.forbidden.tensor;
+  }
+};
+
+// An operand over other elements of the same memory.
+Operand On(const Operand& operand, const Tensor& part) {
+  return {operand.present() ? &part : nullptr, nullptr, operand.binding, operand.name};
+}
+
+constexpr int kMostBindings = 24;
+
+struct PackedBody {
+  std::shared_ptr<const std::vector<std::unique_ptr<Plan>>> members;
+  PackedFloats numbers[2];  // the largest score of each row, and the sum
+  int bindings = 0;
+  bool writes = false;   // the numbers
+  int64_t inner_at = 0;  // the members' workspace
+
+  // The numbers are where the members look for them behind the function's own bindings.
+  void operator()(const Frame& frame) const {
+    std::array<char*, kMostBindings + 2> at{};
+    std::copy_n(frame.at, bindings, at.begin());
+    for (int i = 0; i < 2; ++i) {
+      const float* packed = writes ? numbers[i].Begin(frame) : numbers[i].Load(frame);
+      at[static_cast<size_t>(bindings + i)] = reinterpret_cast<char*>(const_cast<float*>(packed));
+    }
+    for (const auto& member : *members) member->Run({at.data(), frame.workspace + inner_at});
+    if (!writes) return;
+    for (const PackedFloats& packed : numbers) packed.Finish(frame);
+  }
+};
+
+// `make(i, member, binding)` plans the sequence i, whose numbers are at the bindings from this one on.
+template <class Make>
+void PlanMembers(Plan& plan, const Packed& packed, const Operand& most, const Operand& sum, bool writes,
+                 const Make& make) {
+  PackedBody body;
+  const Shape wanted{packed.args.query.shape()[0], packed.args.heads, 8};
+  for (const Operand* o : {&most, &sum}) CheckFlashOperand(packed.args, *o, DType::kF32, wanted);
+  body.bindings = plan.binding_count();
+  if (body.bindings > kMostBindings) RefuseFlash(packed.args.function, "more tensors than there can be");
+  const Flow flow = writes ? Flow::kOut : Flow::kIn;
+  body.numbers[0] = PackedFloats(most, flow, plan), body.numbers[1] = PackedFloats(sum, flow, plan);
+  body.writes = writes;
+  auto members = std::make_shared<std::vector<std::unique_ptr<Plan>>>();
+  uint64_t cost = 500, inner = 0;
+  for (size_t i = 0; i < packed.queries.size(); ++i) {
+    auto member = std::make_unique<Plan>(plan.function());
+    make(i, *member, body.bindings);
+    cost += member->cost();
+    inner = std::max(inner, member->workspace_bytes());
+    members->push_back(std::move(member));
+  }
+  body.members = members;
+  body.inner_at = plan.AddWorkspace(static_cast<int64_t>(inner));  // they have it one after another
+  plan.SetCost(cost);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+namespace kernels {
+
+void FlashAttentionVarLenScore(Plan& plan, DType type, const Operand& query, const Operand& key,
+                               const Operand& value, const Operand& shift, const Operand& drop,
+                               const Operand& padding, const Operand& mask, std::span<const int64_t> prefix,
+                               std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
+                               double scale, double keep, int64_t before, int64_t after, int64_t heads,
+                               const char* layout, int64_t precise, int64_t sparse, const Operand& most,
+                               const Operand& sum, const Operand& unused, const Operand& out) {
+  const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                       prefix,          scale, keep, before, after, heads, layout,  sparse};
+  const Packed packed(args, query_ends, key_ends);
+  CheckFlashOperand(args, out, query.dtype(), Shape{query.shape()[0], query.shape()[1], value.shape()[2]});
+  PlanMembers(plan, packed, most, sum, true, [&](size_t i, Plan& member, int numbers) {
+    const Span &rows = packed.queries[i], &columns = packed.keys[i];
+    const Tensor q = RowsOf(*query.tensor, rows), k = RowsOf(*key.tensor, columns),
+                 v = RowsOf(*value.tensor, columns), o = RowsOf(*out.tensor, rows), m = packed.MaskOf(i),
+                 row = NumbersOf(heads, rows);
+    FlashAttentionScore(member, type, On(query, q), On(key, k), On(value, v), shift, drop, padding,
+                        On(mask, m), packed.PrefixOf(i), scale, keep, before, after, heads, "BSND", precise,
+                        sparse, {&row, nullptr, numbers, most.name}, {&row, nullptr, numbers + 1, sum.name},
+                        unused, On(out, o));
+  });
+}
+
+void FlashAttentionUnpaddingScoreGrad(Plan& plan, DType type, const Operand& query, const Operand& key,
+                                      const Operand& value, const Operand& dy, const Operand& shift,
+                                      const Operand& drop, const Operand& padding, const Operand& mask,
+                                      const Operand& most, const Operand& sum, const Operand& unused,
+                                      const Operand& y, std::span<const int64_t> prefix,
+                                      std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
+                                      double scale, double keep, int64_t before, int64_t after, int64_t heads,
+                                      const char* layout, int64_t precise, int64_t sparse, const Operand& dq,
+                                      const Operand& dk, const Operand& dv, const Operand& dshift) {
+  const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                       prefix,          scale, keep, before, after, heads, layout,  sparse};
+  const Packed packed(args, query_ends, key_ends);
+  const Shape result{query.shape()[0], query.shape()[1], value.shape()[2]};
+  for (const Operand* o : {&dy, &y}) CheckFlashOperand(args, *o, query.dtype(), result);
+  for (auto [o, like] : {std::pair{&dq, &query}, {&dk, &key}, {&dv, &value}})
+    CheckFlashOperand(args, *o, query.dtype(), like->shape());
+  PlanMembers(plan, packed, most, sum, false, [&](size_t i, Plan& member, int numbers) {
+    const Span &rows = packed.queries[i], &columns = packed.keys[i];
+    const Tensor q = RowsOf(*query.tensor, rows), k = RowsOf(*key.tensor, columns),
+                 v = RowsOf(*value.tensor, columns), gy = RowsOf(*dy.tensor, rows),
+                 was = RowsOf(*y.tensor, rows), gq = RowsOf(*dq.tensor, rows),
+                 gk = RowsOf(*dk.tensor, columns), gv = RowsOf(*dv.tensor, columns), m = packed.MaskOf(i),
+                 row = NumbersOf(heads, rows);
+    FlashAttentionScoreGrad(member, type, On(query, q), On(key, k), On(value, v), On(dy, gy), shift, drop,
+                            padding, On(mask, m), {&row, nullptr, numbers, most.name},
+                            {&row, nullptr, numbers + 1, sum.name}, unused, On(y, was), packed.PrefixOf(i),
+                            scale, keep, before, after, heads, "BSND", precise, sparse, On(dq, gq),
+                            On(dk, gk), On(dv, gv), dshift);
+  });
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
