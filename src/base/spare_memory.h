@@ -1,5 +1,5 @@
-// Code of others that ends the process, or reads what it has not got, when it is refused memory: its caller sees
-// before that there is some.
+// Code of others that ends the process, or reads what it has not got, when it is refused memory: its caller
+// sees before that there is some.
 #pragma once
 
 #include <sys/mman.h>
