@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
+#include "base/room.h"
 #include "base/system_limit.h"
 #include "runtime/context.h"
 #include "runtime/device_writes.h"
@@ -143,6 +144,7 @@ MemoryRange SharedMemory::CheckExport(const void* p, size_t bytes) {
 OfferName SharedMemory::Offer(const void* p, size_t bytes, bool anybody, const MemoryRange& block,
                               MovedRanges::iterator range) {
   try {
+    MakeRoomFor(exported_, exported_.size() + 1);
     OfferName name = Offers::Get().Add({OfferKind::kBlock, range->second.file, NumberAmongAll(block.device),
                                         anybody, reinterpret_cast<uintptr_t>(p) - range->first, bytes});
     exported_.push_back({block.base, range->first, block.device, name});
@@ -188,12 +190,11 @@ void SharedMemory::Withdraw(const Exported& exported) {
 void SharedMemory::Sweep() {
   constexpr size_t kAtATime = 8;
   for (size_t left = std::min(kAtATime, withdrawn_.size()); left != 0; --left) {
-    Exported first = withdrawn_.front();
+    const Exported first = withdrawn_.front();
+    const bool over = Offers::Get().TryRelease(first.name);
+    if (!over) withdrawn_.push_back(first);  // for which there may be no memory
     withdrawn_.pop_front();
-    if (!Offers::Get().TryRelease(first.name)) {
-      withdrawn_.push_back(first);
-      continue;
-    }
+    if (!over) continue;
     if (!IsSeen(first.block) && resting_.erase(first.block) != 0)
       DeviceArena(first.device).Reuse(first.block);
     CloseFile(first.range);
@@ -240,9 +241,8 @@ bool SharedMemory::FreeShared(Arena& arena, uintptr_t address) {
   }
   Sweep();
   bool seen = IsSeen(address);
-  if (!arena.Free(address, !seen)) return false;
   if (seen) resting_.insert(address);
-  return true;
+  return arena.Free(address, !seen);
 }
 
 // Exports of memory that is not in their files any more.

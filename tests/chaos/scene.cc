@@ -68,7 +68,7 @@ const std::vector<Scene::Piece>& Scene::Pieces() {
   static const std::vector<Piece> pieces = {&Scene::Copies,          &Scene::Captures,  &Scene::Callbacks,
                                             &Scene::Notifies,        &Scene::Operators, &Scene::Sorts,
                                             &Scene::SingleOperators, &Scene::Models,    &Scene::Sessions,
-                                            &Scene::Blocks,          &Scene::Nonsense};
+                                            &Scene::Blocks,          &Scene::Exports,   &Scene::Nonsense};
   return pieces;
 }
 
@@ -408,6 +408,35 @@ void Scene::Blocks() {
   }
   void* host = nullptr;
   if (DO(aclrtMallocHost(&host, 1 + Random(1 << 20)))) DO(aclrtFreeHost(host));
+}
+
+// Blocks move while tasks of other threads write beside them, and these keep what is in them.
+void Scene::Exports() {
+  Begin("exports");
+  struct Block {
+    uint8_t* at;
+    size_t bytes;
+    int value;
+  };
+  std::vector<Block> blocks;
+  aclrtStream const stream = NewStream();
+  for (uint64_t i = 1 + Random(6); i > 0 && !failed_; --i) {
+    const size_t bytes = 1 + Random(uint64_t{1} << (6 + Random(14)));
+    const auto value = static_cast<int>(Random(256));
+    blocks.push_back({static_cast<uint8_t*>(NewBlock(bytes)), bytes, value});
+    if (!failed_) DO(aclrtMemsetAsync(blocks.back().at, bytes, value, bytes, stream));
+    char key[65] = {};
+    if (failed_ || Random(2) == 0) continue;
+    DO(aclrtIpcMemGetExportKey(blocks.back().at, bytes, key, sizeof key, 1));
+    if (!failed_ && Random(2) == 0) DO(aclrtIpcMemClose(key));
+  }
+  if (stream != nullptr) Settle(stream);
+  for (const Block& block : blocks) {
+    Expect(failed_ ||
+               std::count(block.at, block.at + block.bytes, block.value) == static_cast<long>(block.bytes),
+           "what a task wrote is in an exported block");
+    if (!failed_ && DO(aclrtFree(block.at))) std::erase(own_.blocks, block.at);
+  }
 }
 
 // Calls that are wrong give a documented code in any weather, and success in none.

@@ -50,6 +50,7 @@ class Scene {
   void Models();
   void Sessions();
   void Blocks();
+  void Exports();
   void Nonsense();
   void Forks();
   void Peers();

@@ -116,6 +116,7 @@ Inside::~Inside() { --t_inside; }
 }  // namespace chaos
 
 #ifdef CHAOS_INTERPOSES
+#pragma GCC visibility push(default)  // libraries take them from here
 extern "C" {
 
 void* __libc_malloc(size_t);
@@ -160,4 +161,5 @@ void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t of
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
 #endif
