@@ -464,13 +464,17 @@ void Scene::Nonsense() {
   }());
 }
 
-// A child that starts afresh, in a better weather.
+// A child that starts afresh, in a weather of its own.
 void Scene::Forks() {
   Begin("forks");
+  Weather weather;
+  if (!stage_.fair.load()) weather = RandomWeather(Random(UINT64_MAX));
+  weather.signal_us = 0;  // they are the alarm's
   const pid_t child = fork();
   if (child == 0) {
+    SetWeather(weather);
+    signal(SIGALRM, SIG_DFL);
     alarm(60);
-    SetWeather({});  // an exception that passes through the C library may need what is not to be had
     int code = 0;
     {
       Inside inside;
