@@ -159,7 +159,7 @@ void Flash::TakeBand(const FlashArgs& args) {
   }
   band.columns = columns;
   band.left = -far, band.right = far;
-  if (sparse != kDefault && !IsGiven(args.forbidden) && rows * columns > 0) {
+  if (sparse != kDefault && !IsGiven(args.forbidden) && batches * rows * columns > 0) {
     RefuseFlash(args.function, "a sparseMode other than 0 needs attenMask");
   }
   const bool banded = (sparse == kDefault && IsGiven(args.forbidden)) || sparse == kBand;
