@@ -94,10 +94,11 @@ def op_table(op: Operator) -> str:
     shape = f'[](const Args& a) {{ return rules::{call(op, op.shape)}; }}' if op.shape else 'nullptr'
     dtype = f'[](const Args& a) {{ return rules::{call(op, op.dtype)}; }}' if op.dtype else 'nullptr'
     args = ''.join(f', a.{KINDS[p.kind][2]}({i})' for i, p in enumerate(op.params))
+    in_part = {'': '', 'reads': ',\n    InPart::kReads', 'all': ',\n    InPart::kAll'}[op.in_part]
     return (f'constexpr Param k{op.name}Params[] = {{\n{params}}};\n'
             f'constexpr Op k{op.name}Op{{\n    "{op.name}", k{op.name}Params, {op.out},\n'
             f'    {shape},\n    {dtype},\n    [](Plan& p, const Args& a, DType compute) {{\n'
-            f'      kernels::{op.kernel}(p, compute{args});\n    }}}};\n')
+            f'      kernels::{op.kernel}(p, compute{args});\n    }}{in_part}}};\n')
 
 
 def access(op: Operator, param: ops_model.FormParam) -> str:

@@ -30,7 +30,7 @@ KINDS = {
     'dtype': ('aclDataType', 'DType', 'dtype'),
     'string': ('const char *', 'const char*', 'string'),
 }
-_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'ge'}
+_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'ge', 'in_part'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 
 
@@ -82,6 +82,7 @@ class Operator:
     forms: list[Form] = field(default_factory=list)
     doors: list[GraphOp] = field(default_factory=list)
     errors: dict[int, str] = field(default_factory=dict)
+    in_part: str = ''
 
     @property
     def out(self) -> int:
@@ -184,7 +185,8 @@ def read_door(op: Operator, row: dict | str, of_file: dict, sets: dict) -> Graph
     return door
 
 
-def read_operator(row: dict, family: str, sets: dict, ge: dict) -> Operator:
+def read_operator(row: dict, family: str, content: dict) -> Operator:
+    sets, ge = content['types'], content.get('ge', {})
     unknown = set(row) - _ROW_KEYS
     if unknown:
         raise read.SpecError(f'{row.get("op")}: unknown key {", ".join(sorted(unknown))}')
@@ -202,7 +204,10 @@ def read_operator(row: dict, family: str, sets: dict, ge: dict) -> Operator:
                               who == row.get('weight')))
     op = Operator(name, params, family, f'aclnnop/{row.get("header")}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
-                  row.get('kernel', name), errors=row.get('errors', {}))
+                  row.get('kernel', name), errors=row.get('errors', {}),
+                  in_part=row.get('in_part', content.get('in_part', '')))
+    if op.in_part not in ('', 'reads', 'all'):
+        raise read.SpecError(f'{op.name}: in_part is reads or all, not {op.in_part}')
     op.forms = [read_form(op, text) for text in row.get('forms', [])]
     op.doors = [read_door(op, door, ge, sets) for door in row.get('ge', [])]
     return op
@@ -212,6 +217,5 @@ def read_operators(root: Path) -> list[Operator]:
     operators = []
     for path in sorted((root / 'ops').glob('*.yaml')):
         content = read.load(path)
-        operators += [read_operator(r, path.stem, content['types'], content.get('ge', {}))
-                      for r in content['ops']]
+        operators += [read_operator(r, path.stem, content) for r in content['ops']]
     return operators

@@ -100,7 +100,7 @@ void Synchronize(rt::Event& event, const char* call, int64_t deadline_ns) {
          "event {} was not recorded (or was reset since), so {} would never return", event.id(), call);
   }
   uint32_t aborts = binding.stream->aborts();
-  if (!binding.stream->Reached(binding.position) &&
+  if (!binding.stream->HostSees(binding.position) &&
       !WaitUntil(*binding.stream, binding.position, deadline_ns)) {
     Fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "wait-timeout",
          "event {}, recorded on stream {}, was not complete at the end of the time limit; {}", event.id(),

@@ -13,7 +13,9 @@
 #include "base/thread.h"
 #include "graph/model.h"
 #include "graph/single_op_model.h"
+#include "ops/schema.h"
 #include "runtime/context.h"
+#include "runtime/layer.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
 
@@ -39,6 +41,8 @@ void aclInit(const char* configPath) {
     Options().Reset();
     KeepErrorsPerProcess(false);
   }
+  rt::LoadLayers();
+  if (rt::Observers::any()) ops::KeepViewsOfAllPlans();
   rt::SetCallReleaser(&CloseReports);
   rt::Start(config.default_device);
   if (config.errors_per_process) KeepErrorsPerProcess(*config.errors_per_process);

@@ -119,11 +119,23 @@ void SubmitCopy(rt::Stream& stream, const rt::CopyTask& task, Ends ends, const c
 
 }  // namespace
 
+namespace {
+// Does at once what the body says.
+template <class Body>
+void DoNow(const Body& body) {
+  if (rt::Observers::any()) [[unlikely]] {
+    const rt::Task task = rt::MakeTask(body);
+    rt::Observers::Tell([&](rt::Observer& o) { o.HostDoes(task); });
+  }
+  rt::DeviceWrites writes;
+  body.Run();
+}
+}  // namespace
+
 void aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind) {
   CheckCopy(dst, destMax, src, count);
   rt::CheckCaptureAllows("aclrtMemcpy");
-  rt::DeviceWrites writes;
-  rt::CopyTask{dst, src, count}.Run();
+  DoNow(rt::CopyTask{dst, src, count});
 }
 
 void aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind,
@@ -142,8 +154,7 @@ void aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, siz
   rt::Copy2dTask task{dst, dpitch, src, spitch, width, height};
   CheckCopy2d(task);
   rt::CheckCaptureAllows("aclrtMemcpy2d");
-  rt::DeviceWrites writes;
-  task.Run();
+  DoNow(task);
 }
 
 void aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
@@ -160,8 +171,7 @@ void aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch
 void aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
   CheckFill(devPtr, maxCount, count);
   rt::CheckCaptureAllows("aclrtMemset");
-  rt::DeviceWrites writes;
-  rt::FillTask{devPtr, count, value}.Run();
+  DoNow(rt::FillTask{devPtr, count, value});
 }
 
 void aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count, rt::Stream& stream) {
@@ -244,8 +254,7 @@ void aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
   Batch batch{dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
   batch.Check(failIndex);
   rt::CheckCaptureAllows("aclrtMemcpyBatch");
-  rt::DeviceWrites writes;
-  for (size_t i = 0; i < numBatches; ++i) rt::CopyTask{dsts[i], srcs[i], sizes[i]}.Run();
+  for (size_t i = 0; i < numBatches; ++i) DoNow(rt::CopyTask{dsts[i], srcs[i], sizes[i]});
 }
 
 void aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes, size_t numBatches,

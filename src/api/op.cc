@@ -129,7 +129,7 @@ void LetRun(rt::Stream& stream, bool alone) {
   constexpr int64_t kSlice = 1'000'000;
   if (stream.capture() != nullptr || rt::InCallback()) return;
   const uint64_t position = stream.tail();
-  while (!stream.Reached(position)) {
+  while (!stream.HostSees(position)) {
     rt::ParkReason reason = stream.parked_at().reason;
     bool own_launch = alone && reason == rt::ParkReason::kLaunch;
     if (reason != rt::ParkReason::kNone && !own_launch) return;

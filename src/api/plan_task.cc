@@ -1,5 +1,6 @@
 #include "api/plan_task.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -8,6 +9,43 @@
 #include "runtime/memory.h"
 
 namespace belay::api {
+namespace {
+
+// Calls `row` for each run of bytes between which there are gaps. With no view there are none; `within` where
+// it would take too many calls.
+template <class Row, class Within>
+void ForEachRow(const ops::View* view, void* address, char* begin, size_t bytes, const Row& row,
+                const Within& within) {
+  constexpr int64_t kMostRows = 4096;
+  if (view == nullptr || view->bits % 8 != 0) return row(begin, bytes);
+  const int64_t size = view->bits / 8;
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride in bytes and size, the smallest stride first
+  for (int d = 0; d < view->shape.rank(); ++d) {
+    if (view->strides[d] < 0) return within();
+    if (view->shape[d] != 1 && view->strides[d] != 0)
+      dims.emplace_back(view->strides[d] * size, view->shape[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t run = size;
+  size_t outer = 0;
+  while (outer < dims.size() && dims[outer].first <= run) {
+    run = std::max(run, dims[outer].first * (dims[outer].second - 1) + run);
+    ++outer;
+  }
+  int64_t rows = 1;
+  for (size_t d = outer; d < dims.size(); ++d) rows = rows > kMostRows ? rows : rows * dims[d].second;
+  if (rows > kMostRows) return within();
+  char* first = static_cast<char*>(address) + view->offset * size;
+  std::vector<int64_t> at(dims.size(), 0);
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t offset = 0;
+    for (size_t d = outer; d < dims.size(); ++d) offset += at[d] * dims[d].first;
+    row(first + offset, static_cast<size_t>(run));
+    for (size_t d = outer; d < dims.size() && ++at[d] == dims[d].second; ++d) at[d] = 0;
+  }
+}
+
+}  // namespace
 
 PlanTask::PlanTask(ops::PlanRef plan, void* workspace)
     : plan_(std::move(plan)), workspace_(workspace), inline_{} {
@@ -66,8 +104,24 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
     auto bytes = static_cast<size_t>(binding.end - binding.first);
     if (bytes == 0) continue;
     char* begin = static_cast<char*>(addresses()[i]) + binding.first;
-    if (ops::Reads(binding.access)) visit.Reads(begin, bytes);
-    if (ops::Writes(binding.access)) visit.Writes(begin, bytes);
+    if (ops::Reads(binding.access)) {
+      if (plan_->reads_in_part()) {
+        visit.ReadsWithin(begin, bytes);
+      } else {
+        ForEachRow(
+            plan_->view(i), addresses()[i], begin, bytes, [&](char* row, size_t n) { visit.Reads(row, n); },
+            [&] { visit.ReadsWithin(begin, bytes); });
+      }
+    }
+    if (ops::Writes(binding.access)) {
+      if (plan_->writes_in_part()) {
+        visit.WritesWithin(begin, bytes);
+      } else {
+        ForEachRow(
+            plan_->view(i), addresses()[i], begin, bytes, [&](char* row, size_t n) { visit.Writes(row, n); },
+            [&] { visit.WritesWithin(begin, bytes); });
+      }
+    }
   }
   if (plan_->workspace_bytes() != 0) visit.Writes(workspace_, plan_->workspace_bytes());
 }

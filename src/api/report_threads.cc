@@ -88,6 +88,7 @@ struct ReportTask {
     if (!task.blocks || !posted) done(context);
   }
 
+  void Ranges(rt::RangeVisitor& visit) const { visit.TouchesUnknown(); }
   bool Proceed(rt::Stream& stream) const {
     if (stream.TakeCallbackDone() || stream.TakeTimedOut()) return true;
     bool waits = blocks;  // once parked, this body may be gone

@@ -54,7 +54,7 @@ void aclrtDestroyStreamForce(rt::Stream& stream) {
 
 void aclrtStreamQuery(rt::Stream& stream, aclrtStreamStatus* status) {
   rt::CheckNotCaptured(stream, "aclrtStreamQuery");
-  bool idle = stream.Idle();
+  bool idle = stream.HostSees(stream.tail());
   if (!idle) stream.Hurry();
   *status = idle ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
 }

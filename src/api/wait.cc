@@ -62,7 +62,7 @@ void CheckNotAborted(const rt::Stream& stream, uint32_t aborts) {
 void WaitForStream(rt::Stream& stream, int64_t deadline_ns, int timeout_code) {
   uint64_t tail = stream.tail();
   uint32_t aborts = stream.aborts();
-  if (!stream.Reached(tail) && !WaitUntil(stream, tail, deadline_ns)) {
+  if (!stream.HostSees(tail) && !WaitUntil(stream, tail, deadline_ns)) {
     Fail(timeout_code, "wait-timeout", "stream {} has {} unfinished tasks at the end of the time limit; {}",
          stream.id(), tail - stream.completed(), rt::ExplainWait(stream));
   }

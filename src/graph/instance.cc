@@ -96,6 +96,18 @@ class InstanceArguments final : public rt::LaunchArguments {
     instance_->Bind(inputs_, outputs_, result_);
   }
 
+  // Inputs that lie where outputs do are read as the execution begins, all others while it lasts.
+  void Ranges(rt::RangeVisitor& visit) const override {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Buffer used = Used(inputs_[i], instance_->inputs()[i]);
+      if (used.bytes != 0) visit.Reads(used.data, used.bytes);
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Buffer used = Used(outputs_[i], instance_->outputs()[i]);
+      if (used.bytes != 0) visit.Writes(used.data, used.bytes);
+    }
+  }
+
  private:
   struct Copy {
     size_t input;
@@ -173,6 +185,8 @@ class StaticInstance final : public Instance {
     StaticInstance* instance;
     const Kernel* kernel;
     void Run() const { Program::Run(*kernel, instance->bases_.data()); }
+    // Within the instance; the launch says what it touches of the program's memory.
+    void Ranges(rt::RangeVisitor& visit) const { visit.TouchesUnknown(); }
     void Describe(std::string& out) const { out = kernel->type + " " + kernel->name; }
   };
 
@@ -211,6 +225,7 @@ class DynamicInstance final : public Instance {
     static constexpr const char* kName = "dynamic model";
     DynamicInstance* instance;
     void Run() const { instance->Run(); }
+    void Ranges(rt::RangeVisitor& visit) const { visit.TouchesUnknown(); }
   };
 
   void Bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs,

@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "base/error.h"
 #include "ops/overlap.h"
 #include "ops/schema.h"
@@ -8,6 +10,8 @@ namespace belay::ops {
 namespace {
 
 using tensor::kInvalidArgument;
+
+constinit std::atomic<bool> g_keep_views{false};
 
 void CheckType(DType dtype, const FormParam& param, const TypeSet& types) {
   if (types.empty() || types.Has(dtype)) [[likely]]
@@ -133,6 +137,8 @@ std::vector<Scalar> Args::scalars(int param) const {
   return list;
 }
 
+void KeepViewsOfAllPlans() { g_keep_views.store(true, std::memory_order_relaxed); }
+
 PlanRef MakePlan(const Form& form, std::span<Arg> args) {
   HandleBits handle = g_plans.Create(form.function);
   if (handle == 0) {
@@ -142,8 +148,9 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
   const Op& op = *form.op;
   try {
     for (size_t i = 0; i < args.size(); ++i) CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
-    if (HasOverlap(*plan)) [[unlikely]]
+    if (HasOverlap(*plan) || g_keep_views.load(std::memory_order_relaxed)) [[unlikely]]
       plan->KeepViews(ViewsOf(args));
+    plan->SetInPart(op.in_part != InPart::kNo, op.in_part == InPart::kAll);
     Args in_op_order(form, args.data());
     DType compute = op.dtype != nullptr ? op.dtype(in_op_order) : DType::kUndefined;
     if (op.out >= 0) CheckOut(op, in_op_order, compute);

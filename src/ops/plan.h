@@ -93,6 +93,11 @@ class alignas(kCacheLine) Plan {
 
   void SetCopy(int i, int64_t at) { (*views_)[static_cast<size_t>(i)].copy = at; }
 
+  // It may touch only some of the elements that it reads (or of all).
+  void SetInPart(bool reads, bool writes) { reads_in_part_ = reads, writes_in_part_ = writes; }
+  bool reads_in_part() const { return reads_in_part_; }
+  bool writes_in_part() const { return writes_in_part_; }
+
   void SetWorkspace(uint64_t bytes) { workspace_bytes_ = bytes; }
   // Makes the workspace so much larger; returns where that part begins.
   int64_t AddWorkspace(int64_t bytes);
@@ -144,6 +149,7 @@ class alignas(kCacheLine) Plan {
   uint64_t workspace_bytes_ = 0;
   uint32_t cost_ = 500;
   std::atomic<bool> repeatable_{false};
+  bool reads_in_part_ = false, writes_in_part_ = false;
   uint16_t binding_count_ = 0;
   uint16_t body_bytes_ = 0;
   uint16_t may_lie_on_ = 0;                     // a bit for each binding

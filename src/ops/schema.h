@@ -131,6 +131,10 @@ struct Param {
   bool is_weight = false;  // may have the format that aclnnTransMatmulWeight gives
 };
 
+// Whether the kernel may touch less than all elements of its tensors: those that the data or the attributes
+// say.
+enum class InPart : uint8_t { kNo, kReads, kAll };
+
 struct Op {
   const char* name;
   std::span<const Param> params;
@@ -138,6 +142,7 @@ struct Op {
   Shape (*shape)(const Args&);  // the result's; null: the kernel checks
   DType (*dtype)(const Args&);  // in which the result is computed; null: the kernel decides
   void (*plan)(Plan&, const Args&, DType compute);
+  InPart in_part = InPart::kNo;
 };
 
 struct FormParam {
@@ -164,5 +169,8 @@ inline Operand Args::operand(int param) const {
 // Checks the arguments and makes the plan; throws Error 161001 or 161002 that names the argument.
 // The arguments come in the order of the call and get their binding numbers.
 PlanRef MakePlan(const Form& form, std::span<Arg> args);
+
+// From now on plans know where their elements lie, for those who watch what tasks touch.
+void KeepViewsOfAllPlans();
 
 }  // namespace belay::ops

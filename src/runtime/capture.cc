@@ -270,6 +270,7 @@ ModelRI& Capture::End(Stream& main) {
   int width = engine == nullptr ? 1 : engine->workers();
   model.Finish(TaskGraph::Make(std::move(nodes), width, std::move(groups)));
   no_model.Keep();
+  Observers::Tell([&](Observer& o) { o.Finished(model.id(), model.graph()); });
   return model;
 }
 
@@ -354,7 +355,8 @@ bool Capture::Add(Stream& stream, Task&& task) {
                    .after = {},
                    .group = group};
   try {
-    AddNode(&member->last, std::move(node));
+    const uint32_t at = AddNode(&member->last, std::move(node));
+    Observers::Tell([&](Observer& o) { o.Captured(stream, model_->id(), at, task); });
   } catch (...) {
     task.Destroy();
     throw;

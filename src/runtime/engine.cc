@@ -20,6 +20,10 @@ constinit thread_local Runner* t_runner = nullptr;
 Engine& TheEngine() { return *g_engine.load(std::memory_order_acquire); }
 void InstallEngine(Engine* engine) { g_engine.store(engine, std::memory_order_release); }
 
+bool Engine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) {
+  return Await(stream, position, deadline_ns) && stream.HostSees(position);
+}
+
 Runner::Runner() : outer_(t_runner) { t_runner = this; }
 
 Runner::~Runner() {

@@ -55,7 +55,7 @@ class Engine {
 
   // Blocks the calling host thread until the stream has completed `position`; false when the deadline
   // (NowNs, negative: none) came first. Without a deadline it may run tasks meanwhile.
-  virtual bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) = 0;
+  bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns);
 
   // Asked by calls that queue a wait with a limit or for a value: throws where nobody could watch it.
   virtual void NeedWatch() {}
@@ -76,6 +76,7 @@ class Engine {
   }
 
  protected:
+  virtual bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) = 0;
   // Looked at all the time, written seldom: apart from what is written often.
   alignas(64) std::atomic<uint32_t> ready_priorities_{0};  // bit p: a stream of priority p is ready
   std::atomic<bool> has_urgent_{false};

@@ -25,6 +25,7 @@ constexpr uint32_t kIpc = 0x40;
 struct RecordTask {
   static constexpr const char* kName = "event record";
   static constexpr TaskClass kClass = TaskClass::kRecord;
+  static constexpr bool kTouchesNothing = true;
   Event* event;  // null: the event keeps no time
   uint64_t record;
   void Run() const {
@@ -59,6 +60,7 @@ struct PositionWaitTask {
     return WaitWithin(stream, limit_ns, [&] { return stream.ParkUntil(*source, position); });
   }
   bool Passed() const { return source->Reached(position); }
+  void Ranges(RangeVisitor& visit) const { visit.WaitsFor(*source, position); }
 };
 
 struct WaitTask {
@@ -89,6 +91,10 @@ struct WaitTask {
     return WaitWithin(stream, limit_ns, [&] { return ParkIfNeeded(stream); });
   }
   bool Passed() const { return ticket == nullptr && source != nullptr && source->Reached(position); }
+  void Ranges(RangeVisitor& visit) const {
+    if (ticket != nullptr) return visit.WaitsForUnknown();
+    if (source != nullptr) visit.WaitsFor(*source, position);
+  }
 
  private:
   uint64_t ParkIfNeeded(Stream& stream) const {
@@ -220,7 +226,9 @@ void Event::RecordReached(uint64_t record) {
 
 uint64_t Event::ticks() {
   std::lock_guard guard(lock_);
-  return ticks_record_ == record_.load(std::memory_order_relaxed) ? ticks_ : 0;
+  if (ticks_record_ != record_.load(std::memory_order_relaxed)) return 0;
+  if (Observers::any() && binding_.stream != nullptr) TellHostLearned(*binding_.stream, binding_.position);
+  return ticks_;
 }
 
 // --- records inside a model
@@ -285,6 +293,7 @@ namespace {
 // Counts as done when it is dropped, too: what waits elsewhere must go on.
 struct SharedRecordTask {
   static constexpr const char* kName = "event record";
+  static constexpr bool kTouchesNothing = true;
   std::shared_ptr<SharedWords> words;
   uint64_t record;
 
@@ -514,11 +523,16 @@ bool Event::Complete() {
       if (issued == 0) return kind_ == EventKind::kEx;
       return shared_->second().load(std::memory_order_acquire) >= issued;
     }
-    if (external_ != 0) return external_done_.load(std::memory_order_acquire) >= external_;
+    if (external_ != 0) {
+      if (external_done_.load(std::memory_order_acquire) < external_) return false;
+      // Observers see a launch as one, and take it that the host knows all of it.
+      if (Observers::any()) TellHostLearned(*binding_.stream, binding_.position);
+      return true;
+    }
   }
   Binding binding = LatestRecord();
   if (binding.stream == nullptr) return kind_ == EventKind::kEx;
-  if (binding.stream->Reached(binding.position)) return true;
+  if (binding.stream->HostSees(binding.position)) return true;
   binding.stream->Hurry();
   return false;
 }

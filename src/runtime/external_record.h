@@ -38,6 +38,7 @@ class ExternalRecord {
 struct ExternalRecordTask {
   static constexpr const char* kName = "event record";
   static constexpr TaskKind kKind = TaskKind::kEventRecord;
+  static constexpr bool kTouchesNothing = true;
   std::unique_ptr<ExternalRecord> record;
   void Run() const { record->Reached(); }
 };

@@ -45,8 +45,11 @@ struct HostCallTask {
 
   HostCallTask(HostFunction function, void* argument) : call{function, argument, &kCallbackPool} {}
 
+  void Ranges(RangeVisitor& visit) const { visit.TouchesUnknown(); }
   bool Proceed(Stream& stream) const {
     if (stream.TakeCallbackDone()) return true;
+    if (Observers::any()) [[unlikely]]
+      TellHostLearned(stream, stream.completed());
     HostCall copy = call;  // once parked, this body may be gone
     stream.Park({ParkReason::kCallback});
     std::exception_ptr failure;

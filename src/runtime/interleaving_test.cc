@@ -78,6 +78,7 @@ class Interleaving : public StepTest {
   // Task number n of the program: notes that it ran.
   struct NoteTask {
     static constexpr const char* kName = "note";
+    static constexpr bool kTouchesNothing = true;
     std::vector<int>* log;
     int n;
     void Run() const { log->push_back(n); }

@@ -30,6 +30,7 @@ struct LaunchTask {
     model->Unref();
   }
   bool Proceed(Stream& stream) const { return model->Proceed(stream, turn); }
+  void Ranges(RangeVisitor& visit) const { model->Ranges(turn, visit); }
 };
 
 // Whether all device memory that a task touches is allocated, if only since the capture.
@@ -134,6 +135,20 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
   std::lock_guard turns(turns_lock_);
   last_ = {&stream, position};
   if (!turns_.empty() && turns_.back().number == turn) turns_.back().position = position;
+}
+
+// What all nodes together touch.
+void ModelRI::Ranges(uint64_t turn, RangeVisitor& visit) {
+  {
+    std::lock_guard guard(turns_lock_);
+    for (const Turn& t : turns_) {
+      if (t.number == turn && t.arguments != nullptr) return t.arguments->Ranges(visit);
+    }
+  }
+  for (uint32_t n : graph_->order()) {
+    const Task& task = graph_->nodes()[n].task;
+    if (task.type->ranges != nullptr) task.type->ranges(task.payload, visit);
+  }
 }
 
 // --- turns

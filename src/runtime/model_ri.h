@@ -24,6 +24,7 @@ class LaunchArguments {
   virtual ~LaunchArguments() = default;
   // The replay is about to begin, and the one before it is over.
   virtual void Bind() noexcept = 0;
+  virtual void Ranges(RangeVisitor& visit) const = 0;
 };
 
 class ModelRI {
@@ -50,6 +51,8 @@ class ModelRI {
   // stream. EndTurn when the launch is over, or was dropped.
   bool Proceed(Stream& stream, uint64_t turn);
   void EndTurn(uint64_t turn);
+  // What the replay with this turn touches.
+  void Ranges(uint64_t turn, RangeVisitor& visit);
 
   // Handles of its streams; made when first asked for.
   std::vector<HandleBits> Streams();

@@ -24,6 +24,7 @@ std::atomic<int>& LiveOn(const Device& device) { return g_live[static_cast<size_
 // Sets or clears the flag, and keeps the notify alive until it has.
 struct NotifyTask {
   static constexpr const char* kName = "notify";
+  static constexpr bool kTouchesNothing = true;
   Notify* notify;
   bool set;
   bool promised = false;

@@ -77,7 +77,10 @@ struct PollTask {
   static CancelResult Cancel(void*, Stream& stream) {
     return TheEngine().ForgetPoll(stream) ? CancelResult::kDone : CancelResult::kGone;
   }
-  void Ranges(RangeVisitor& visit) const { visit.Reads(address, 8); }
+  void Ranges(RangeVisitor& visit) const {
+    visit.Reads(address, 8);
+    visit.WaitsForUnknown();
+  }
 };
 
 }  // namespace belay::rt

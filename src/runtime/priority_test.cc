@@ -13,6 +13,7 @@ namespace {
 
 struct NoteTask {
   static constexpr const char* kName = "note";
+  static constexpr bool kTouchesNothing = true;
   std::vector<uint32_t>* order;
   uint32_t number;
   void Run() const { order->push_back(number); }
@@ -21,6 +22,7 @@ struct NoteTask {
 // Keeps its worker until it is opened.
 struct GateTask {
   static constexpr const char* kName = "gate";
+  static constexpr bool kTouchesNothing = true;
   std::atomic<int>* gate;
   void Run() const {
     *gate = 1;
@@ -124,6 +126,7 @@ TEST_F(Priority, LowerOnesDoNotStarve) {
 // A task of a high stream that submits itself again until the low stream has run.
 struct AgainTask {
   static constexpr const char* kName = "again";
+  static constexpr bool kTouchesNothing = true;
   Stream* stream;
   const std::atomic<bool>* over;
   void Run() const {
@@ -132,6 +135,7 @@ struct AgainTask {
 };
 struct SetTask {
   static constexpr const char* kName = "set";
+  static constexpr bool kTouchesNothing = true;
   std::atomic<bool>* flag;
   void Run() const { *flag = true; }
 };

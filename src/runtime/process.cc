@@ -38,6 +38,7 @@ void SetState(ProcessState state) { g_process_state.store(state, std::memory_ord
 // threads that are gone too. Nothing works until aclInit starts afresh. The parent may have been in any
 // state, in the middle of aclInit too.
 void OnForkInChild() {
+  Observers::AbandonInChild();
   SetState(ProcessState::kForked);
   new (&g_lock) std::mutex;
 }

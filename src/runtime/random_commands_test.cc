@@ -135,6 +135,7 @@ namespace {
 // A host function whose return is a command of the test.
 struct ManualCallTask {
   static constexpr const char* kName = "manual call";
+  static constexpr bool kTouchesNothing = true;
   static constexpr TaskClass kClass = TaskClass::kHostCall;
   bool Proceed(Stream& stream) const {
     if (stream.TakeCallbackDone()) return true;
@@ -145,6 +146,7 @@ struct ManualCallTask {
 
 struct LogTask {
   static constexpr const char* kName = "log";
+  static constexpr bool kTouchesNothing = true;
   std::vector<int>* log;
   int number;
   void Run() const { log->push_back(number); }

@@ -57,6 +57,7 @@ inline void DestroyEvent(Event& event) { Events().Destroy(Events().HandleOf(&eve
 
 struct EmptyTask {
   static constexpr const char* kName = "empty";
+  static constexpr bool kTouchesNothing = true;
   void Run() const {}
 };
 

@@ -34,7 +34,7 @@ void StepEngine::RunAll() {
   while (!ready().empty()) Step(First());
 }
 
-bool StepEngine::WaitFor(Stream& stream, uint64_t position, int64_t) {
+bool StepEngine::Await(Stream& stream, uint64_t position, int64_t) {
   while (!stream.Reached(position) && !ready().empty()) Step(First());
   return stream.Reached(position);
 }

@@ -14,7 +14,6 @@ namespace belay::rt {
 class StepEngine final : public Engine {
  public:
   void MakeReady(Stream& stream, TaskCost) override { ready_.push_back(&stream); }
-  bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) override;
   void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t) override {
     watched_.push_back({&stream, park_serial});
   }
@@ -37,6 +36,7 @@ class StepEngine final : public Engine {
   void ExpireDeadlines();
 
  private:
+  bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;
   size_t First();
   struct Watched {
     Stream* stream;

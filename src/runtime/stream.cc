@@ -43,7 +43,7 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   flags_ = options.flags;
   is_default_ = options.is_default;
   id_ = id;
-  gate_ = false;
+  gate_ = Observers::any();
   stop_on_failure_ = false;
   stopped_ = false;
   closing_ = false;
@@ -88,11 +88,14 @@ inline bool Stream::TryPush(Task& task, uint64_t* position) {
     lock_.unlock();
     return false;
   }
+  *position = PushLocked(task);
+  return true;
+}
+
+// Under lock_, which it gives back.
+inline uint64_t Stream::PushLocked(Task& task) {
   TaskCost cost = task.cost;
-  if (idle_ && cost <= kAtOnce && MayRunAtOnce(task)) {
-    *position = RunAtOnce(task);
-    return true;
-  }
+  if (idle_ && cost <= kAtOnce && MayRunAtOnce(task)) return RunAtOnce(task);
   try {
     queue_.Push(task);
   } catch (...) {
@@ -100,12 +103,12 @@ inline bool Stream::TryPush(Task& task, uint64_t* position) {
     task.Destroy();
     throw;
   }
-  *position = queue_.Publish();
+  const uint64_t position = queue_.Publish();
   bool was_idle = idle_;
   idle_ = false;
   lock_.unlock();
   if (was_idle) MakeReady(cost);
-  return true;
+  return position;
 }
 
 // The first task of an idle stream. Tasks that others submit meanwhile only queue behind it.
@@ -171,9 +174,13 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       if (!taken) TaskUpdate::Refuse(*this, std::move(task));
       return 0;
     }
-    gate_ = capture() != nullptr;
+    gate_ = capture() != nullptr || Observers::any();
     room_until_ = completed() + StreamDepth();
     bool room = queue_.tail() < room_until_;
+    if (room && capture() == nullptr && Observers::any()) {
+      Observers::Tell([&](Observer& o) { o.Submitted(*this, queue_.tail() + 1, task); });
+      return PushLocked(task);
+    }
     lock_.unlock();
     uint64_t position;
     if (!room) {

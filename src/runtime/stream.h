@@ -18,6 +18,7 @@
 #include "base/handle_table.h"
 #include "base/relaxed.h"
 #include "base/spin_lock.h"
+#include "runtime/observer.h"
 #include "runtime/stream_state.h"
 #include "runtime/task.h"
 #include "runtime/task_failure.h"
@@ -78,6 +79,13 @@ class Stream {
   uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
   bool Reached(uint64_t position) const { return completed() >= position; }
   bool Idle() const { return Reached(tail()); }
+  // The same for a program that asks: from a yes on it may rely on it.
+  bool HostSees(uint64_t position) const {
+    if (!Reached(position)) return false;
+    if (Observers::any()) [[unlikely]]
+      TellHostLearned(*this, position);
+    return true;
+  }
   // A host wants the stream to get on now: it should not be left alone for a moment to gather tasks.
   void Hurry();
 
@@ -185,6 +193,7 @@ class Stream {
   StreamState Apply(StreamCommand command);  // under run_lock_
   void MakeReady(TaskCost cost);
   bool TryPush(Task& task, uint64_t* position);
+  uint64_t PushLocked(Task& task);
   bool MayRunAtOnce(const Task& task) const;
   uint64_t RunAtOnce(Task& task);
   uint64_t SubmitSlow(Task&& task, bool live);
@@ -204,7 +213,7 @@ class Stream {
   // seldom fight for a cache line. Order: lock_ before run_lock_, and before what a small task takes.
   alignas(64) SpinLock lock_;
   bool idle_ = false;  // state_ is kIdle: the next push makes the stream ready
-  bool gate_ = false;  // Submit must take the slow path: capturing, stopped, or closed
+  bool gate_ = false;  // Submit must take the slow path: observed, capturing, stopped, or closed
   bool stop_on_failure_ = false;
   bool stopped_ = false;
   std::atomic<bool> closing_{false};

@@ -7,9 +7,13 @@
 //     static constexpr const char* kName = "memcpy";
 //     void* dst; const void* src; size_t bytes;
 //     void Run() const;                          // throws Error to fail; runs again on each replay
-//     void Ranges(RangeVisitor& visit) const;    // what it reads and writes, for observers (optional)
+//     void Ranges(RangeVisitor& visit) const;    // what it reads and writes, or waits for
 //   };
 //   stream.Submit(MakeTask(CopyTask{...}, bytes));
+//
+// One that touches no memory of the program and waits for nothing says so instead of having Ranges:
+//
+//     static constexpr bool kTouchesNothing = true;
 //
 // A body that may have to wait has `bool Proceed(Stream&) const` instead of Run: true when done, false
 // when it has parked the stream (it is asked again when the stream is made ready).
@@ -33,15 +37,24 @@ namespace belay::rt {
 
 inline constexpr size_t kTaskPayload = 48;
 
-// Receives the byte ranges that a task touches.
+class Stream;
+
+// Told what a task touches, in the program's addresses, and what it waits for.
 class RangeVisitor {
  public:
   virtual ~RangeVisitor() = default;
   virtual void Reads(const void* begin, size_t bytes) = 0;
   virtual void Writes(void* begin, size_t bytes) = 0;
+  // Some of these bytes; which ones only the data tells, or it would take too long to say.
+  virtual void ReadsWithin(const void* begin, size_t bytes) { Reads(begin, bytes); }
+  virtual void WritesWithin(void* begin, size_t bytes) { Writes(begin, bytes); }
+  // It runs when that stream has got there.
+  virtual void WaitsFor(const Stream& /*source*/, uint64_t /*position*/) {}
+  // It waits for what has no position yet: a value in memory, a record to come.
+  virtual void WaitsForUnknown() {}
+  // It touches what nobody knows before it runs.
+  virtual void TouchesUnknown() {}
 };
-
-class Stream;
 
 // The API function that the calling thread is in (its place in the table of functions; 0: none).
 inline constinit thread_local uint32_t t_current_call = 0;
@@ -67,7 +80,7 @@ struct TaskType {
   bool (*proceed)(const void* payload, Stream& stream);      // null: see run
   bool (*passed)(const void* payload);                       // null: not known before it proceeds
   void (*destroy)(void* payload) noexcept;                   // null: trivial
-  void (*ranges)(const void* payload, RangeVisitor& visit);  // null: unknown
+  void (*ranges)(const void* payload, RangeVisitor& visit);  // null: it touches nothing
   void (*describe)(const void* payload, std::string& out);   // null: the name says it all
   TaskKind kind;
 };
@@ -101,6 +114,8 @@ template <class Body>
 concept HasRanges = requires(const Body& b, RangeVisitor& v) {
   b.Ranges(v);
 };
+template <class Body>
+concept TouchesNothing = Body::kTouchesNothing;
 template <class Body>
 concept HasDescribe = requires(const Body& b, std::string& s) {
   b.Describe(s);
@@ -184,6 +199,8 @@ template <class Body>
 Task MakeTask(Body body, TaskCost cost = kUnknownCost) {
   static_assert(sizeof(Body) <= kTaskPayload, "keep large state behind a pointer that the body owns");
   static_assert(alignof(Body) <= 8);
+  static_assert(detail::HasRanges<Body> != detail::TouchesNothing<Body>,
+                "say what it touches, or that it touches nothing");
   Task task;
   task.type = &detail::kTypeOf<Body>;
   task.cost = cost;

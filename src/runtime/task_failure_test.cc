@@ -18,6 +18,7 @@ enum class What { kError, kNoMemory, kException, kNumber };
 
 struct ThrowTask {
   static constexpr const char* kName = "operator";
+  static constexpr bool kTouchesNothing = true;
   static constexpr TaskKind kKind = TaskKind::kOperator;
   What what;
   bool* begun = nullptr;
@@ -34,6 +35,7 @@ struct ThrowTask {
 // A body that waits for a host function, and has nobody to run it.
 struct NobodyTask {
   static constexpr const char* kName = "host function";
+  static constexpr bool kTouchesNothing = true;
   static constexpr TaskClass kClass = TaskClass::kHostCall;
   bool Proceed(Stream& stream) const {
     if (stream.TakeCallbackDone()) return true;

@@ -39,6 +39,7 @@ struct GroupStepTask {
 // Publishes a version when the stream gets there.
 struct UpdateTask {
   static constexpr const char* kName = "task update";
+  static constexpr bool kTouchesNothing = true;
   TaskGroup* group;
   std::shared_ptr<const GroupVersion> version;
 

@@ -356,7 +356,7 @@ void ThreadEngine::Withdraw(Offer& offer) noexcept {
 
 // --- waiting hosts
 
-bool ThreadEngine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) {
+bool ThreadEngine::Await(Stream& stream, uint64_t position, int64_t deadline_ns) {
   if (stream.Reached(position)) return true;
   // After Stop (exit is under way) nobody else runs tasks.
   bool stopped = stopped_.load(std::memory_order_acquire);

@@ -76,7 +76,6 @@ class ThreadEngine final : public Engine {
   void MakeReady(Stream& stream, TaskCost cost) override;
   void EnterLongTask() override;
   void LeaveLongTask() override;
-  bool WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) override;
   void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) override;
   void NeedWatch() override { timekeeper_.Need(); }
   void WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) override;
@@ -92,6 +91,7 @@ class ThreadEngine final : public Engine {
   bool StopForExit();
 
  private:
+  bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;
   friend class PublishedOffer;
   void Publish(Offer& offer, int seats, bool wake);
   void Withdraw(Offer& offer) noexcept;

@@ -45,12 +45,14 @@ class ThreadRing : public WorkersTest {
 // Counts without atomics: only the stream's order makes it right, and ThreadSanitizer knows.
 struct AddTask {
   static constexpr const char* kName = "add";
+  static constexpr bool kTouchesNothing = true;
   int64_t* counter;
   int64_t amount;
   void Run() const { *counter += amount; }
 };
 struct CopyCountTask {
   static constexpr const char* kName = "copy count";
+  static constexpr bool kTouchesNothing = true;
   const int64_t* from;
   int64_t* to;
   void Run() const { *to = *from; }
@@ -177,6 +179,7 @@ TEST_F(ThreadRing, WorkStartsWithoutBeingWaitedFor) {
 
 struct NoteThreadTask {
   static constexpr const char* kName = "note thread";
+  static constexpr bool kTouchesNothing = true;
   std::atomic<pthread_t>* ran_on;
   void Run() const { ran_on->store(pthread_self()); }
 };
@@ -233,6 +236,7 @@ TEST_F(ThreadRing, SmallTasksStayBehindWhatTheStreamHolds) {
 
 struct FailTask {
   static constexpr const char* kName = "fail";
+  static constexpr bool kTouchesNothing = true;
   void Run() const { Fail(507899, "a-test", "it was to fail"); }
 };
 
@@ -265,6 +269,7 @@ TEST_F(ThreadRing, ADroppedStreamRunsNoSmallTask) {
 // Two tasks that can only end together.
 struct MeetTask {
   static constexpr const char* kName = "meet";
+  static constexpr bool kTouchesNothing = true;
   std::atomic<int>* here;
   void Run() const {
     here->fetch_add(1);
@@ -430,6 +435,7 @@ TEST_F(ThreadRing, AWaitWithALimitFails) {
 
 struct StoreTask {
   static constexpr const char* kName = "store";
+  static constexpr bool kTouchesNothing = true;
   uint64_t* to;
   uint64_t value;
   void Run() const { __atomic_store_n(to, value, __ATOMIC_RELEASE); }

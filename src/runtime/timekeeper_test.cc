@@ -26,6 +26,7 @@ TEST(PollPause, IsShortAtFirstAndThenAnEighthOfTheWait) {
 // Waits until `flag` is set, and counts the looks.
 struct CountedWait {
   static constexpr const char* kName = "counted wait";
+  static constexpr bool kTouchesNothing = true;
   static constexpr TaskClass kClass = TaskClass::kPoll;
   const std::atomic<uint64_t>* flag;
   std::atomic<int>* looks;
@@ -53,6 +54,7 @@ struct CountedWait {
 
 struct SetFlag {
   static constexpr const char* kName = "set flag";
+  static constexpr bool kTouchesNothing = true;
   std::atomic<uint64_t>* flag;
   void Run() const {
     flag->store(1);
@@ -135,6 +137,7 @@ TEST_F(Polls, ADroppedWaitIsForgotten) {
 // Drops the stream that its model is replayed on.
 struct DropStream {
   static constexpr const char* kName = "drop stream";
+  static constexpr bool kTouchesNothing = true;
   Stream* stream;
   void Run() const { stream->Drop(); }
 };

@@ -8,6 +8,7 @@
 #include <exception>
 #include <regex>
 
+#include "belay/check.h"
 #include "belay/doctor.h"
 #include "belay/info.h"
 #include "belay/run.h"
@@ -16,8 +17,7 @@
 namespace belay::tool {
 namespace {
 
-CLI::App* AddRun(CLI::App& app, RunOptions& options) {
-  CLI::App* run = app.add_subcommand("run", "Run a program with Belay in the place of a card");
+void AddRunOptions(CLI::App* run, RunOptions& options) {
   run->add_option("--devices", options.devices, "How many devices there are (BELAY_DEVICES)")
       ->check(CLI::Range(1, 64));
   run->add_option("--device-memory", options.device_memory,
@@ -39,8 +39,25 @@ CLI::App* AddRun(CLI::App& app, RunOptions& options) {
                 "Load Belay's libraries first: for programs whose DT_RPATH names other ones");
   run->add_option("command", options.command, "-- program and its arguments")->required();
   run->positionals_at_end();
+}
+
+CLI::App* AddRun(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run a program with Belay in the place of a card");
+  AddRunOptions(run, options);
   run->footer("The exit code is the program's; 127 when it was not found, 126 when it cannot start.");
   return run;
+}
+
+CLI::App* AddCheck(CLI::App& app, CheckOptions& options) {
+  CLI::App* check =
+      app.add_subcommand("check", "Run a program and say where it lacks a wait between streams");
+  AddRunOptions(check, options.run);
+  check
+      ->add_option("--error-exitcode", options.error_exitcode,
+                   "The exit code when something was found and the program ended with 0")
+      ->check(CLI::Range(0, 255));
+  check->footer("The exit code is the program's, or 128 and the number of the signal that ended it.");
+  return check;
 }
 
 // A program of its own draws: it is linked with the compiler of models.
@@ -56,6 +73,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", BELAY_VERSION);
   RunOptions options;
   CLI::App* run = AddRun(app, options);
+  CheckOptions check_options;
+  CLI::App* check = AddCheck(app, check_options);
   CLI::App* doctor =
       app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
   std::vector<std::string> examined;
@@ -78,6 +97,7 @@ int Main(int argc, char** argv) {
 #endif
   if (doctor->parsed()) return Doctor(examined);
   if (run->parsed()) return Run(options);
+  if (check->parsed()) return Check(check_options);
   std::fputs(app.help().c_str(), stderr);
   return 2;
 }

@@ -1,0 +1,57 @@
+// Who is known to come before whom: vector clocks over the streams of a program. Clocks change at calls only.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace belay::race {
+
+// A task: the position-th of a stream.
+struct Epoch {
+  uint32_t stream = 0;  // in the order in which streams were first seen
+  uint64_t position = 0;
+};
+
+// What is known to be over: all tasks of each stream up to a position.
+class Clock {
+ public:
+  uint64_t at(uint32_t stream) const { return stream < positions_.size() ? positions_[stream] : 0; }
+  bool Knows(const Epoch& epoch) const { return at(epoch.stream) >= epoch.position; }
+
+  void Learn(const Epoch& epoch) {
+    if (epoch.stream >= positions_.size()) positions_.resize(epoch.stream + 1);
+    positions_[epoch.stream] = std::max(positions_[epoch.stream], epoch.position);
+  }
+  void Join(const Clock& other) {
+    if (other.positions_.size() > positions_.size()) positions_.resize(other.positions_.size());
+    for (size_t i = 0; i < other.positions_.size(); ++i) {
+      positions_[i] = std::max(positions_[i], other.positions_[i]);
+    }
+  }
+
+ private:
+  std::vector<uint64_t> positions_;
+};
+
+// A clock, and the waits on the way to it whose other end nobody knows (values in memory, records to come):
+// what they let through may know more than the clock says.
+struct Knowledge {
+  Clock clock;
+  std::vector<Epoch> open;
+  uint64_t host = 0;  // how often the host had learned something
+
+  void Join(const Knowledge& other) {
+    clock.Join(other.clock);
+    for (const Epoch& wait : other.open) Open(wait);
+  }
+  void Open(const Epoch& wait) {
+    for (const Epoch& known : open) {
+      if (known.stream == wait.stream && known.position == wait.position) return;
+    }
+    open.push_back(wait);
+  }
+};
+
+}  // namespace belay::race

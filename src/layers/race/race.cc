@@ -1,0 +1,260 @@
+#include "layers/race/race.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "layers/support/tally.h"
+#include "runtime/stream.h"
+#include "runtime/task_graph.h"
+
+namespace belay::race {
+
+// What a task touches of memory whose life is known, and what it waits for.
+struct Race::Touches final : rt::RangeVisitor {
+  explicit Touches(const rt::CoreFacts& c) : core(c) {}
+
+  void Reads(const void* begin, size_t bytes) override { Add(begin, bytes, false); }
+  void Writes(void* begin, size_t bytes) override { Add(begin, bytes, true); }
+  void ReadsWithin(const void*, size_t) override { partly = true; }
+  void WritesWithin(void*, size_t) override { partly = true; }
+  void WaitsFor(const rt::Stream& source, uint64_t position) override {
+    waits.emplace_back(&source, position);
+  }
+  void WaitsForUnknown() override { open = true; }
+  void TouchesUnknown() override { unknown = true; }
+
+  void Add(const void* begin, size_t bytes, bool writes) {
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    const uint64_t block = core.block_serial(begin);
+    if (block != 0 && bytes != 0) accesses.push_back({{block, at, at + bytes}, writes});
+  }
+
+  static Touches Of(const rt::CoreFacts& core, const rt::Task& task) {
+    Touches touches(core);
+    if (task.type->ranges != nullptr) task.type->ranges(task.payload, touches);
+    if (touches.open) touches.accesses.clear();  // words that order others, not data
+    return touches;
+  }
+
+  const rt::CoreFacts& core;
+  std::vector<Access> accesses;
+  std::vector<std::pair<const rt::Stream*, uint64_t>> waits;
+  bool partly = false;   // some accesses are decided by data
+  bool open = false;     // it waits for what has no position
+  bool unknown = false;  // nothing is known of what it touches
+};
+
+// --- what comes before what
+
+Race::Line& Race::LineOf(const rt::Stream& stream) {
+  auto [found, fresh] = index_.try_emplace(&stream, static_cast<uint32_t>(lines_.size()));
+  if (fresh) {
+    lines_.emplace_back().index = found->second;
+    layers::TheTally().streams++;
+  }
+  Line& line = lines_[found->second];
+  if (line.id != stream.id()) {  // the slot has another stream: its positions go on where the last one ended
+    line.id = stream.id();
+    line.now = {};
+    line.changes.clear();
+  }
+  return line;
+}
+
+// What the stream knew at a position. What is not kept any more the host knows.
+Knowledge Race::At(const Line& line, uint64_t position) const {
+  Knowledge known;
+  auto after = std::upper_bound(line.changes.begin(), line.changes.end(), position,
+                                [](uint64_t p, const Line::Change& c) { return p < c.position; });
+  if (after != line.changes.begin()) known = std::prev(after)->knowledge;
+  known.clock.Learn({line.index, position});
+  return known;
+}
+
+// The stream takes a task. True when all that comes before it is known.
+bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
+  Knowledge& now = line.now;
+  now.clock.Join(host_);
+  std::erase_if(now.open, [&](const Epoch& wait) { return host_.Knows(wait); });
+  for (const auto& [source, at] : touches.waits) now.Join(At(LineOf(*source), at));
+  if (touches.open) now.Open({line.index, position});
+  now.clock.Learn({line.index, position});
+  line.last = position;
+  const bool changed = !touches.waits.empty() || touches.open || line.changes.empty() ||
+                       line.changes.back().knowledge.host != host_changes_;
+  if (changed) {
+    now.host = host_changes_;
+    line.changes.push_back({position, now});
+  }
+  return now.open.empty();
+}
+
+void Race::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
+  std::lock_guard guard(lock_);
+  Line& line = LineOf(stream);
+  if (host_.Knows({line.index, position})) return;
+  const Knowledge known = At(line, position);
+  host_.Join(known.clock);
+  // Whatever let those waits through is over, too, and everything before it.
+  if (!known.open.empty()) {
+    for (const Line& other : lines_) host_.Learn({other.index, other.last});
+  }
+  ++host_changes_;
+  while (line.changes.size() > 1 && line.changes[1].position <= position) line.changes.pop_front();
+  if (shadow_.ranges() > tidy_at_) Tidy();
+}
+
+void Race::Tidy() {
+  shadow_.Forget([&](uint64_t block,
+                     uintptr_t at) { return core_.block_serial(reinterpret_cast<const void*>(at)) != block; },
+                 [&](const Mark& mark) { return host_.Knows(mark.by); });
+  tidy_at_ = std::max<size_t>(1 << 14, 2 * shadow_.ranges());
+}
+
+// --- what is touched
+
+void Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const Shadow::Ordered& ordered,
+                 Shadow* shadow) {
+  for (const Access& access : accesses) {
+    shadow->Check(access.bytes, access.writes, ordered,
+                  [&](const Conflict& conflict) { Tell(conflict, mark.site); });
+  }
+  for (const Access& access : accesses) shadow->Note(access.bytes, access.writes, mark, ordered);
+}
+
+void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+  const Touches touches = Touches::Of(core_, task);
+  std::lock_guard guard(lock_);
+  layers::Tally& tally = layers::TheTally();
+  ++tally.tasks;
+  if (task.type->task_class == rt::TaskClass::kLaunch) ++tally.launches;
+  Line& line = LineOf(stream);
+  const bool known = Update(line, position, touches);
+  if (!known || touches.unknown || touches.partly) ++tally.not_judged;
+  if (!known || touches.unknown || touches.accesses.empty()) return;
+  const Mark mark{{line.index, position}, SiteOf(task, stream.id())};
+  const Clock& clock = line.now.clock;
+  Judge(
+      touches.accesses, mark, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
+}
+
+void Race::HostDoes(const rt::Task& task) noexcept {
+  if (core_.in_callback()) return;  // its stream waits for it, and nobody says for what it was called
+  const Touches touches = Touches::Of(core_, task);
+  std::lock_guard guard(lock_);
+  ++layers::TheTally().host_accesses;
+  std::optional<uint32_t> site;
+  for (const Access& access : touches.accesses) {
+    shadow_.Check(
+        access.bytes, access.writes, [&](const Mark& before) { return host_.Knows(before.by); },
+        [&](const Conflict& conflict) {
+          if (!site) site = SiteOf(task, Site::kHost);
+          Tell(conflict, *site);
+        });
+  }
+}
+
+// --- captured graphs
+
+void Race::Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) noexcept {
+  std::lock_guard guard(lock_);
+  captured_[{model, node}] = SiteOf(task, stream.id());
+}
+
+// Each node against those that come before it in the order of the capture and do not lead to it.
+void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
+  constexpr size_t kMostNodes = 8192;  // a bit for each pair
+  std::lock_guard guard(lock_);
+  ++layers::TheTally().graphs;
+  const std::vector<uint32_t>& order = graph.order();
+  if (order.size() > kMostNodes) layers::TheTally().not_judged += order.size();
+  Shadow shadow;
+  std::vector<std::vector<bool>> before(graph.nodes().size());
+  std::vector<bool> open(graph.nodes().size());  // comes after a wait for what no edge says
+  for (uint32_t n : order) {
+    if (order.size() > kMostNodes) break;
+    before[n].resize(graph.nodes().size());
+    for (uint32_t d : graph.needs()[n]) {
+      if (open[d]) open[n] = true;
+      before[n][d] = true;
+      for (size_t i = 0; i < before[d].size(); ++i) {
+        if (before[d][i]) before[n][i] = true;
+      }
+    }
+    const Touches touches = Touches::Of(core_, graph.nodes()[n].task);
+    if (touches.open) open[n] = true;
+    if (touches.unknown || touches.partly || open[n]) ++layers::TheTally().not_judged;
+    if (touches.unknown || open[n]) continue;
+    auto site = captured_.find({model, n});
+    if (site == captured_.end()) continue;
+    Judge(
+        touches.accesses, {{n, 1}, site->second},
+        [&](const Mark& mark) { return bool{before[n][mark.by.stream]}; }, &shadow);
+  }
+  captured_.erase(captured_.lower_bound({model, 0}), captured_.lower_bound({model + 1, 0}));
+}
+
+// --- reports
+
+uint32_t Race::SiteOf(const rt::Task& task, uint32_t stream) {
+  std::string name = task.type->name;
+  // What copies say of themselves are addresses, which differ from one call of a place to the next.
+  const bool named = task.type->kind == rt::TaskKind::kOperator && task.type->describe != nullptr;
+  if (named) task.type->describe(task.payload, name);
+  Site site{std::move(name), core_.call_name(task.call), stream, layers::ThisStack()};
+  const size_t hash = layers::StackHash()(site.stack) * 31 + stream;
+  std::vector<uint32_t>& same = site_of_[hash];
+  for (uint32_t i : same) {
+    if (sites_[i].stream == stream && sites_[i].call == site.call && sites_[i].stack == site.stack) return i;
+  }
+  sites_.push_back(std::move(site));
+  same.push_back(static_cast<uint32_t>(sites_.size() - 1));
+  return same.back();
+}
+
+void Race::Tell(const Conflict& conflict, uint32_t second) {
+  if (!told_.emplace(conflict.first.site, second).second) return;
+  ++layers::TheTally().reports;
+  Report(conflict, sites_[conflict.first.site], sites_[second]);
+}
+
+namespace {
+
+std::string Who(const Site& site) {
+  return site.stream == Site::kHost ? "the host" : "stream " + std::to_string(site.stream);
+}
+
+std::string Told(const char* verb, const Site& site) {
+  std::string text =
+      std::string("  ") + verb + "  " + site.name + ", " + Who(site) + ", by " + site.call + "\n";
+  for (const std::string& line : layers::Describe(site.stack)) text += "            " + line + "\n";
+  return text;
+}
+
+std::string Mend(const Site& first, const Site& second) {
+  if (second.stream == Site::kHost) {
+    return "  mend: wait for stream " + std::to_string(first.stream) +
+           " before the second (aclrtSynchronizeStream, or aclrtSynchronizeEvent on an event recorded after the "
+           "first)\n";
+  }
+  return "  mend: record an event on " + Who(first) + " after the first, and let " + Who(second) +
+         " wait for it before the second (aclrtRecordEvent, aclrtStreamWaitEvent)\n";
+}
+
+}  // namespace
+
+void Race::Report(const Conflict& conflict, const Site& first, const Site& second) {
+  const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);
+  std::string text = "belay check: RACE  " + Who(second) + (conflict.second_writes ? " writes" : " reads") +
+                     " what " + Who(first) + (conflict.first_writes ? " writes" : " reads") + ", " +
+                     std::to_string(conflict.bytes.end - conflict.bytes.begin) + " bytes";
+  if (block.base != 0) {
+    text += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
+            std::to_string(block.bytes);
+  }
+  text += "\n" + Told(conflict.first_writes ? "writes" : "reads ", first) +
+          Told(conflict.second_writes ? "writes" : "reads ", second) + Mend(first, second);
+  write_(text);
+}
+
+}  // namespace belay::race

@@ -1,0 +1,90 @@
+// Finds accesses to the same bytes that nothing orders: two tasks of different streams, two nodes of a
+// captured graph, or a task and a call that works at once. It decides at calls, by what the documentation
+// promises, and says nothing where it does not know.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "layers/race/clock.h"
+#include "layers/race/shadow.h"
+#include "layers/support/stack.h"
+#include "runtime/layer.h"
+#include "runtime/task.h"
+
+namespace belay::race {
+
+// Where a task came from.
+struct Site {
+  std::string name;  // of the task
+  std::string call;  // that submitted it
+  uint32_t stream;   // its number; kHost: the calling thread
+  layers::Stack stack;
+  static constexpr uint32_t kHost = ~0u;
+};
+
+struct Access {
+  Bytes bytes;
+  bool writes;
+};
+
+class Race final : public rt::Observer {
+ public:
+  using Write = std::function<void(const std::string& report)>;
+  Race(const rt::CoreFacts& core, Write write) : core_(core), write_(std::move(write)) {}
+
+  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
+  void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
+                const rt::Task& task) noexcept override;
+  void Finished(uint32_t model, const rt::TaskGraph& graph) noexcept override;
+  void HostLearned(const rt::Stream& stream, uint64_t position) noexcept override;
+  void HostDoes(const rt::Task& task) noexcept override;
+
+ private:
+  // What a stream's next task knows, and what it knew at earlier positions.
+  struct Line {
+    uint32_t index = 0;
+    uint32_t id = 0;  // of the stream that has the slot now
+    uint64_t last = 0;
+    Knowledge now;
+    struct Change {
+      uint64_t position;
+      Knowledge knowledge;
+    };
+    std::deque<Change> changes;  // each holds from its position on
+  };
+  struct Touches;  // what a task says
+
+  Line& LineOf(const rt::Stream& stream);
+  Knowledge At(const Line& line, uint64_t position) const;
+  bool Update(Line& line, uint64_t position, const Touches& touches);
+  void Judge(const std::vector<Access>& accesses, const Mark& mark, const Shadow::Ordered& ordered,
+             Shadow* shadow);
+  void Tell(const Conflict& conflict, uint32_t second);
+  void Report(const Conflict& conflict, const Site& first, const Site& second);
+  uint32_t SiteOf(const rt::Task& task, uint32_t stream);
+  void Tidy();
+
+  const rt::CoreFacts core_;
+  const Write write_;
+  std::mutex lock_;
+  std::unordered_map<const rt::Stream*, uint32_t> index_;
+  std::deque<Line> lines_;
+  Clock host_;
+  uint64_t host_changes_ = 0;
+  Shadow shadow_;
+  size_t tidy_at_ = 1 << 14;
+  std::vector<Site> sites_;
+  std::unordered_map<size_t, std::vector<uint32_t>> site_of_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> captured_;  // model and node: its site
+  std::set<std::pair<uint32_t, uint32_t>> told_;
+};
+
+}  // namespace belay::race

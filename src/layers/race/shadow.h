@@ -1,0 +1,64 @@
+// Who touched which bytes last: for each block of memory its ranges with the latest write and the reads
+// since.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "layers/race/clock.h"
+
+namespace belay::race {
+
+struct Mark {
+  Epoch by;
+  uint32_t site = 0;  // where it was asked for
+};
+
+struct Bytes {
+  uint64_t block = 0;  // the serial number of the allocation
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+};
+
+// Two accesses that nothing orders.
+struct Conflict {
+  Mark first;
+  bool first_writes;
+  bool second_writes;
+  Bytes bytes;  // what both touch
+};
+
+class Shadow {
+ public:
+  using Ordered = std::function<bool(const Mark& before)>;
+  using Tell = std::function<void(const Conflict&)>;
+
+  // Tells of each earlier access to these bytes that is not ordered before this one, and that is no read
+  // beside a read.
+  void Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) const;
+  // Notes the access; what is ordered before it and says no more than it does is forgotten.
+  void Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered);
+
+  // Forgets what is over, and blocks that are gone.
+  void Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
+              const std::function<bool(const Mark&)>& over);
+  size_t ranges() const { return ranges_; }
+
+ private:
+  struct Range {
+    uintptr_t end;
+    bool written = false;
+    Mark write;
+    std::vector<Mark> reads;
+  };
+  using Ranges = std::map<uintptr_t, Range>;  // by their first byte; they do not overlap
+  void Split(Ranges& ranges, uintptr_t at);
+
+  std::unordered_map<uint64_t, Ranges> blocks_;
+  size_t ranges_ = 0;
+};
+
+}  // namespace belay::race

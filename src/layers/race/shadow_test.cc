@@ -1,0 +1,104 @@
+// The map of ranges against one cell a byte.
+#include "layers/race/shadow.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <tuple>
+#include <vector>
+
+namespace belay::race {
+namespace {
+
+constexpr uintptr_t kBytes = 64;
+
+// What Shadow says, told byte by byte: (byte, earlier site, whether that one writes).
+using Found = std::set<std::tuple<uintptr_t, uint32_t, bool>>;
+
+struct Cells {
+  struct Cell {
+    bool written = false;
+    Mark write;
+    std::vector<Mark> reads;
+  };
+  std::vector<Cell> cells{kBytes};
+
+  Found Check(const Bytes& bytes, bool writes, const Shadow::Ordered& ordered) const {
+    Found found;
+    for (uintptr_t b = bytes.begin; b < bytes.end; ++b) {
+      const Cell& cell = cells[b];
+      if (cell.written && !ordered(cell.write)) found.emplace(b, cell.write.site, true);
+      for (const Mark& read : cell.reads) {
+        if (writes && !ordered(read)) found.emplace(b, read.site, false);
+      }
+    }
+    return found;
+  }
+  void Note(const Bytes& bytes, bool writes, const Mark& mark, const Shadow::Ordered& ordered) {
+    for (uintptr_t b = bytes.begin; b < bytes.end; ++b) {
+      Cell& cell = cells[b];
+      if (writes) {
+        cell = {true, mark, {}};
+      } else {
+        std::erase_if(cell.reads, ordered);
+        cell.reads.push_back(mark);
+      }
+    }
+  }
+};
+
+TEST(Shadow, IsACellForEachByte) {
+  std::mt19937 random(7);
+  auto upto = [&](uint64_t n) { return std::uniform_int_distribution<uint64_t>(0, n)(random); };
+  for (int round = 0; round < 200; ++round) {
+    Shadow shadow;
+    Cells cells;
+    uint64_t positions[3] = {};
+    uint64_t learned[3] = {};
+    for (uint32_t step = 1; step <= 60; ++step) {
+      const auto stream = static_cast<uint32_t>(upto(2));
+      const uintptr_t begin = upto(kBytes - 1);
+      const Bytes bytes{1, begin, begin + 1 + upto(kBytes - begin - 1)};
+      const bool writes = upto(2) == 0;
+      if (upto(9) == 0) {
+        const uint64_t s = upto(2);
+        learned[s] = positions[s];
+        if (upto(1) == 0)
+          shadow.Forget([](uint64_t, uintptr_t) { return false; },
+                        [&](const Mark& m) { return m.by.position <= learned[m.by.stream]; });
+      }
+      const Mark mark{{stream, ++positions[stream]}, step};
+      const Shadow::Ordered ordered = [&](const Mark& before) {
+        return before.by.stream == stream || before.by.position <= learned[before.by.stream];
+      };
+      Found found;
+      shadow.Check(bytes, writes, ordered, [&](const Conflict& c) {
+        EXPECT_LT(c.bytes.begin, c.bytes.end);
+        for (uintptr_t b = c.bytes.begin; b < c.bytes.end; ++b)
+          found.emplace(b, c.first.site, c.first_writes);
+      });
+      ASSERT_EQ(found, cells.Check(bytes, writes, ordered)) << "round " << round << ", step " << step;
+      shadow.Note(bytes, writes, mark, ordered);
+      cells.Note(bytes, writes, mark, ordered);
+    }
+  }
+}
+
+TEST(Shadow, ForgetsBlocksThatAreGone) {
+  Shadow shadow;
+  const Shadow::Ordered never = [](const Mark&) { return false; };
+  shadow.Note({1, 0, 8}, true, {{0, 1}, 1}, never);
+  shadow.Note({2, 16, 24}, false, {{0, 2}, 2}, never);
+  EXPECT_EQ(shadow.ranges(), 2u);
+  shadow.Forget([](uint64_t block, uintptr_t) { return block == 1; }, never);
+  EXPECT_EQ(shadow.ranges(), 1u);
+  int told = 0;
+  shadow.Check({1, 0, 8}, true, never, [&](const Conflict&) { ++told; });
+  EXPECT_EQ(told, 0);
+  shadow.Check({2, 16, 17}, true, never, [&](const Conflict&) { ++told; });
+  EXPECT_EQ(told, 1);
+}
+
+}  // namespace
+}  // namespace belay::race

@@ -1,0 +1,27 @@
+// How layers come in: libraries beside the core that BELAY_LAYERS names, each with an observer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/memory.h"
+#include "runtime/observer.h"
+
+namespace belay::rt {
+
+// What a layer may ask the core, which exports no names.
+struct CoreFacts {
+  MemoryRange (*lookup)(const void* p, size_t bytes) noexcept;
+  uint64_t (*block_serial)(const void* p) noexcept;
+  const char* (*call_name)(uint32_t call);
+  bool (*in_callback)();
+};
+
+// What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.
+using MakeLayer = Observer* (*)(const CoreFacts& core);
+
+// Loads what BELAY_LAYERS lists (names with commas between). One that cannot be loaded is told on the
+// standard error, and the program goes on without it.
+void LoadLayers();
+
+}  // namespace belay::rt

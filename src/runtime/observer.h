@@ -1,0 +1,59 @@
+// Those who watch what a program asks of the runtime. Layers (src/layers) are observers; the runtime knows of
+// no layer. They are told at calls and in the order of calls, so what they conclude does not depend on when
+// tasks run.
+//
+// Whoever is told may not call back into the runtime but for Lookup and BlockSerial, and may not throw. It
+// costs nothing to have none: observers are added before the first stream is opened, and a stream that is
+// watched takes the slow path of Submit.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace belay::rt {
+
+class Stream;
+class TaskGraph;
+struct Task;
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // The stream takes the task as its position-th. Told before the task may run, a stream's tasks in the order
+  // of their positions.
+  virtual void Submitted(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/) noexcept {}
+  // The task becomes a node of a graph that is being captured.
+  virtual void Captured(const Stream& /*stream*/, uint32_t /*model*/, uint32_t /*node*/,
+                        const Task& /*task*/) noexcept {}
+  // A capture has ended and left this graph.
+  virtual void Finished(uint32_t /*model*/, const TaskGraph& /*graph*/) noexcept {}
+  // The host knows that the stream has got there: it waited, asked, or was called back.
+  virtual void HostLearned(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+  // The calling thread does this itself, at once.
+  virtual void HostDoes(const Task& /*task*/) noexcept {}
+
+ private:
+  friend class Observers;
+  Observer* next_ = nullptr;
+};
+
+class Observers {
+ public:
+  static bool any() { return first_.load(std::memory_order_relaxed) != nullptr; }
+  // Stays for the life of the process; told first.
+  static void Add(Observer& observer);
+  // In the child of fork, whose first aclInit may add others.
+  static void AbandonInChild() { first_.store(nullptr); }
+
+  template <class F>
+  static void Tell(F tell) {
+    for (Observer* o = first_.load(std::memory_order_acquire); o != nullptr; o = o->next_) tell(*o);
+  }
+
+ private:
+  static constinit std::atomic<Observer*> first_;
+};
+
+[[gnu::cold, gnu::noinline]] void TellHostLearned(const Stream& stream, uint64_t position) noexcept;
+
+}  // namespace belay::rt

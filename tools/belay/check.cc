@@ -1,0 +1,105 @@
+#include "belay/check.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "layers/support/tally.h"
+
+namespace belay::tool {
+namespace {
+
+// Where the program's processes count what they saw.
+class TallyFile {
+ public:
+  TallyFile() : path_(std::filesystem::temp_directory_path() / "belay-check-XXXXXX") {
+    const int file = mkstemp(path_.data());
+    if (file < 0 || ftruncate(file, sizeof(layers::Tally)) != 0) {
+      throw std::runtime_error("cannot write " + path_ + ": " + std::strerror(errno));
+    }
+    close(file);
+    setenv(layers::Tally::kVariable, path_.c_str(), 1);
+  }
+  ~TallyFile() { unlink(path_.c_str()); }
+  TallyFile(const TallyFile&) = delete;
+  TallyFile& operator=(const TallyFile&) = delete;
+
+ private:
+  std::string path_;
+};
+
+volatile sig_atomic_t g_child = 0;
+
+// What the terminal sends reaches the program anyway.
+void PassOn(int signal, siginfo_t* info, void*) {
+  if (g_child > 0 && info->si_code != SI_KERNEL) kill(g_child, signal);
+}
+
+void PassSignalsOn() {
+  struct sigaction action {};
+  action.sa_sigaction = &PassOn;
+  action.sa_flags = SA_SIGINFO;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
+}
+
+int Await(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
+  }
+  return status;
+}
+
+void Summarise(const layers::Tally& tally) {
+  if (tally.processes == 0) {
+    std::fputs("belay check: nothing was looked at: the program did not call aclInit\n", stderr);
+    return;
+  }
+  std::fprintf(
+      stderr,
+      "belay check: %u race%s in %llu tasks on %u streams, %llu replays, %u captured graphs, %llu copies and "
+      "fills by the host; of %llu tasks not all was judged, because data or values in memory decide\n",
+      tally.reports.load(), tally.reports == 1 ? "" : "s",
+      static_cast<unsigned long long>(tally.tasks.load()), tally.streams.load(),
+      static_cast<unsigned long long>(tally.launches.load()), tally.graphs.load(),
+      static_cast<unsigned long long>(tally.host_accesses.load()),
+      static_cast<unsigned long long>(tally.not_judged.load()));
+}
+
+}  // namespace
+
+int Check(const CheckOptions& options) {
+  TallyFile file;
+  const layers::Tally& tally = layers::TheTally();
+  setenv("BELAY_LAYERS", "race", 1);
+  // torch_npu submits from a thread of its own, whose stack says nothing of the program.
+  if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
+  PassSignalsOn();
+  const pid_t child = fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) _exit(Run(options.run));
+  g_child = child;
+  const int status = Await(child);
+  g_child = 0;
+  Summarise(tally);
+  if (WIFSIGNALED(status)) {
+    std::fprintf(stderr, "belay check: the program was ended by signal %d (%s)\n", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    return 128 + WTERMSIG(status);
+  }
+  const int code = WEXITSTATUS(status);
+  return code == 0 && tally.reports != 0 ? options.error_exitcode : code;
+}
+
+}  // namespace belay::tool

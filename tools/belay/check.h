@@ -1,0 +1,16 @@
+// belay check: a program under the layers that find its mistakes.
+#pragma once
+
+#include "belay/run.h"
+
+namespace belay::tool {
+
+struct CheckOptions {
+  RunOptions run;
+  int error_exitcode = 0;  // in place of the program's 0 when something was found; 0: never
+};
+
+// Returns the program's exit code, or the one for mistakes.
+int Check(const CheckOptions& options);
+
+}  // namespace belay::tool
