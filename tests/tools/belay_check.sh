@@ -1,0 +1,41 @@
+# belay check says where a wait is missing, and is silent where none is.
+set -uo pipefail
+toolkit=$(cd "$1" && pwd -P) failed=0
+check() { "$toolkit/bin/belay" check "$@" >out.txt 2>err.txt; }
+expect() {  # code, words of the standard error...
+  local code=$1 got=$?
+  shift
+  [[ $got -eq $code ]] || { echo "exit code $got, not $code"; cat out.txt err.txt; failed=1; }
+  for words; do
+    grep -q -- "$words" err.txt || { echo "missing: $words"; cat err.txt; failed=1; }
+  done
+}
+"$CXX" -g "$BELAY_SOURCE/examples/missing_wait/main.cc" -o missing_wait -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+check -- ./missing_wait
+expect 0 'RACE  stream 2 reads what stream 1 writes, 1048576 bytes' 'memset, stream 1, by aclrtMemsetAsync' \
+  'memcpy, stream 2, by aclrtMemcpyAsync' 'mend: record an event on stream 1' 'belay check: 1 race in '
+[[ $(cat out.txt) == done ]] || { echo "the program's output changed"; failed=1; }
+check --error-exitcode 7 --devices 1 -- ./missing_wait
+expect 7 'RACE'
+check --error-exitcode 7 -- ./missing_wait mended
+expect 0 'belay check: 0 races in '
+grep -q RACE err.txt && { cat err.txt; failed=1; }
+
+# What the program does otherwise is its own.
+check --error-exitcode 7 -- bash -c 'exit 5'
+expect 5 'nothing was looked at'
+check -- bash -c 'kill -TERM $$'
+expect 143 'ended by signal 15'
+check -- ./nothing
+expect 127 'cannot start ./nothing'
+# It goes on to what it starts.
+check -- bash -c './missing_wait; exit 0'
+expect 0 'belay check: 1 race in '
+# A signal for the command is one for the program.
+check -- bash -c 'trap "exit 9" USR1; kill -USR1 $PPID; sleep 60 & wait'
+expect 9
+# A layer that is not there is told, and the program goes on.
+BELAY_LAYERS=nonsense "$toolkit/bin/belay" run -- ./missing_wait >out.txt 2>err.txt
+expect 0 "the layer 'nonsense' of BELAY_LAYERS cannot be loaded"
+[[ $(cat out.txt) == done ]] || failed=1
+exit $failed
