@@ -1,6 +1,6 @@
-// Two streams, and one wait too few: the second copies what the first still fills. The numbers are most likely right
-// all the same, today. `belay check -- missing_wait` says what is missing; with the argument "mended" it has nothing to
-// say.
+// Two streams, and one wait too few: the second copies what the first still fills. The numbers are most
+// likely right all the same, today. `belay check -- missing_wait` says what is missing; with the argument
+// "mended" it has nothing to say.
 #include <cstdio>
 #include <cstring>
 

@@ -117,9 +117,6 @@ void SubmitCopy(rt::Stream& stream, const rt::CopyTask& task, Ends ends, const c
   }
 }
 
-}  // namespace
-
-namespace {
 // Does at once what the body says.
 template <class Body>
 void DoNow(const Body& body) {
@@ -130,6 +127,7 @@ void DoNow(const Body& body) {
   rt::DeviceWrites writes;
   body.Run();
 }
+
 }  // namespace
 
 void aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind) {

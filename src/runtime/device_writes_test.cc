@@ -89,6 +89,7 @@ TEST_F(Writes, ThoseThatOthersWaitForBegin) {
 // Run by the thread that submits it, which holds its stream's lock meanwhile.
 struct SmallWrite {
   static constexpr const char* kName = "small write";
+  static constexpr bool kTouchesNothing = true;
   std::atomic<int>* step;
 
   void Run() const {
