@@ -19,7 +19,8 @@ void Load(const std::string& name) {
   static constexpr CoreFacts kCore{&Lookup, &BlockSerial, &CallName, &InCallback};
   std::string why;
   constexpr size_t kRoom = size_t{8} << 20;
-  void* library = LoadBeside(("libbelay_layer_" + name + ".so").c_str(), SymbolsOf::kProgramFirst, kRoom, &why);
+  void* library =
+      LoadBeside(("libbelay_layer_" + name + ".so").c_str(), SymbolsOf::kProgramFirst, kRoom, &why);
   auto make = library == nullptr ? nullptr : reinterpret_cast<MakeLayer>(dlsym(library, "belay_make_layer"));
   if (make == nullptr) {
     std::fprintf(

@@ -39,7 +39,8 @@ class Teller final : public Observer {
   void Say(const Stream& stream, uint64_t position, const std::string& what) {
     for (size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i].first != &stream) continue;
-      story_->push_back(std::to_string(i) + " " + what + " at " + std::to_string(position - streams_[i].second));
+      story_->push_back(std::to_string(i) + " " + what + " at " +
+                        std::to_string(position - streams_[i].second));
     }
   }
   std::vector<std::string>* story_;
@@ -71,8 +72,8 @@ TEST_F(Observed, SubmissionsAreToldBeforeTheyRun) {
   b_->Submit(MakeTask(Named{&story_}));
   a_->Submit(MakeTask(Named{&story_}));
   EXPECT_TRUE(TheEngine().WaitFor(*a_, a_->tail(), -1));
-  EXPECT_EQ(story_, (Story{"0 takes named at 1", "1 takes named at 1", "0 takes named at 2", "runs", "runs", "runs",
-                           "0 is known to have reached at 2"}));
+  EXPECT_EQ(story_, (Story{"0 takes named at 1", "1 takes named at 1", "0 takes named at 2", "runs", "runs",
+                           "runs", "0 is known to have reached at 2"}));
 }
 
 TEST_F(Observed, WhoAsksTooEarlyLearnsNothing) {
@@ -118,7 +119,8 @@ TEST_F(ObservedWorkers, SmallTasksAreToldToo) {
   stream.Submit(MakeTask(Named{&story}, 10));
   Wait(stream);
   Observers::AbandonInChild();
-  EXPECT_EQ(story, (std::vector<std::string>{"0 takes named at 1", "runs", "0 is known to have reached at 1"}));
+  EXPECT_EQ(story,
+            (std::vector<std::string>{"0 takes named at 1", "runs", "0 is known to have reached at 1"}));
 }
 
 }  // namespace
