@@ -118,7 +118,8 @@ TEST_F(MemoryKey, WhatIsWrittenBesideTheBlockArrives) {
       EXPECT_OK(fill(beside, bytes, i, stream));
       EXPECT_OK(aclrtSynchronizeStream(stream));
       const auto ints = static_cast<std::ptrdiff_t>(bytes / sizeof(int));
-      lost += std::count(beside, beside + ints, (i & 0xff) * 0x01010101) != ints;
+      const auto filled = static_cast<int>((static_cast<unsigned>(i) & 0xff) * 0x01010101);
+      lost += std::count(beside, beside + ints, filled) != ints;
     }
   };
   auto task = [](int* to, size_t bytes, int value, aclrtStream stream) {
