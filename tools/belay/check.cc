@@ -46,11 +46,29 @@ void PassOn(int signal, siginfo_t* info, void*) {
   if (g_child > 0 && info->si_code != SI_KERNEL) kill(g_child, signal);
 }
 
-void PassSignalsOn() {
-  struct sigaction action {};
-  action.sa_sigaction = &PassOn;
-  action.sa_flags = SA_SIGINFO;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
+// The program, in a process of its own to which signals for this one are passed on. None is lost that comes
+// before that process is known. What is ignored (nohup) stays so.
+pid_t Start(const RunOptions& program) {
+  sigset_t passed, before;
+  sigemptyset(&passed);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&passed, signal);
+  }
+  sigprocmask(SIG_BLOCK, &passed, &before);
+  const pid_t child = fork();
+  struct sigaction pass_on {};
+  pass_on.sa_sigaction = &PassOn;
+  pass_on.sa_flags = SA_SIGINFO;
+  for (int signal = 1; child > 0 && signal < NSIG; ++signal) {
+    if (sigismember(&passed, signal) == 1) sigaction(signal, &pass_on, nullptr);
+  }
+  if (child > 0) g_child = child;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) _exit(Run(program));
+  return child;
 }
 
 int Await(pid_t child) {
@@ -85,12 +103,7 @@ int Check(const CheckOptions& options) {
   setenv("BELAY_LAYERS", "race", 1);
   // torch_npu submits from a thread of its own, whose stack says nothing of the program.
   if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
-  PassSignalsOn();
-  const pid_t child = fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) _exit(Run(options.run));
-  g_child = child;
-  const int status = Await(child);
+  const int status = Await(Start(options.run));
   g_child = 0;
   Summarise(tally);
   if (WIFSIGNALED(status)) {
