@@ -12,6 +12,7 @@
 #include "base/fork.h"
 #include "base/quiet_write.h"
 #include "base/room.h"
+#include "base/sanitizer.h"
 #include "base/system_limit.h"
 #include "runtime/context.h"
 #include "runtime/device_writes.h"
@@ -45,13 +46,22 @@ bool WriteAll(int file, const std::byte* from, size_t bytes) {
   return true;
 }
 
+// ThreadSanitizer takes a mapping for a write to all of its bytes; here they stay what they are.
+void* Map(void* at, size_t bytes, int flags, int file) {
+#ifdef BELAY_TSAN
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, flags, file, 0));
+#else
+  return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+#endif
+}
+
 // `file` (-1: fresh anonymous memory) on these addresses, and on their second view if there is one.
 bool MapAt(uintptr_t address, size_t bytes, int file) {
   ptrdiff_t alias = Memory().space.alias_offset();
   int flags = MAP_FIXED | MAP_NORESERVE | (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
   for (ptrdiff_t offset : {ptrdiff_t{0}, alias}) {
     void* at = reinterpret_cast<void*>(address + static_cast<uintptr_t>(offset));
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, 0) == MAP_FAILED) return false;
+    if (Map(at, bytes, flags, file) == MAP_FAILED) return false;
     madvise(at, bytes, MADV_DONTFORK);
     if (file < 0) madvise(at, bytes, MADV_HUGEPAGE);
     if (alias == 0) break;

@@ -22,9 +22,10 @@ struct Work {
     OK(aclrtCreateStream(&stream));
     return stream;
   }
-  void Fill(aclrtStream stream, int copies) {
+  void Fill(aclrtStream stream, int copies) { Fill(device, stream, copies); }
+  void Fill(void* block, aclrtStream stream, int copies) {
     for (int i = 0; i < copies; ++i) {
-      OK(aclrtMemcpyAsync(device, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+      OK(aclrtMemcpyAsync(block, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     }
   }
   void Allocate() {
@@ -42,7 +43,9 @@ struct Work {
     Fill(waiting, 10);
     aclrtStream calling = NewStream();
     OK(aclrtLaunchHostFunc(calling, &Gate::Wait, &gate));
-    Fill(calling, 10);
+    void* own = nullptr;  // the busy stream fills the other
+    OK(aclrtMalloc(&own, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    Fill(own, calling, 10);
     guest::Await(gate.entered);
   }
 };
