@@ -104,23 +104,19 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
     auto bytes = static_cast<size_t>(binding.end - binding.first);
     if (bytes == 0) continue;
     char* begin = static_cast<char*>(addresses()[i]) + binding.first;
+    auto touch = [&](bool in_part, const auto& exactly, const auto& within) {
+      if (in_part) return within(begin, bytes);
+      ForEachRow(plan_->view(i), addresses()[i], begin, bytes, exactly, [&] { within(begin, bytes); });
+    };
     if (ops::Reads(binding.access)) {
-      if (plan_->reads_in_part()) {
-        visit.ReadsWithin(begin, bytes);
-      } else {
-        ForEachRow(
-            plan_->view(i), addresses()[i], begin, bytes, [&](char* row, size_t n) { visit.Reads(row, n); },
-            [&] { visit.ReadsWithin(begin, bytes); });
-      }
+      touch(
+          plan_->reads_in_part(), [&](char* row, size_t n) { visit.Reads(row, n); },
+          [&](char* hull, size_t n) { visit.ReadsWithin(hull, n); });
     }
     if (ops::Writes(binding.access)) {
-      if (plan_->writes_in_part()) {
-        visit.WritesWithin(begin, bytes);
-      } else {
-        ForEachRow(
-            plan_->view(i), addresses()[i], begin, bytes, [&](char* row, size_t n) { visit.Writes(row, n); },
-            [&] { visit.WritesWithin(begin, bytes); });
-      }
+      touch(
+          plan_->writes_in_part(), [&](char* row, size_t n) { visit.Writes(row, n); },
+          [&](char* hull, size_t n) { visit.WritesWithin(hull, n); });
     }
   }
   if (plan_->workspace_bytes() != 0) visit.Writes(workspace_, plan_->workspace_bytes());
