@@ -25,8 +25,11 @@ struct Gradients {
   float *query, *key, *value, *shift, *delta;
 };
 
-void AddRows(float* to, int64_t to_row, const float* from, int64_t rows, int64_t size) {
-  for (int64_t r = 0; r < rows; ++r) ScaleAdd(to + r * to_row, 1, from + r * size, size);
+// Adds a product of two matrices, by way of `room`, to rows that lie `to_row` apart.
+void AddProduct(float* to, int64_t to_row, const GemmMatrix& a, const GemmMatrix& b, int64_t rows,
+                int64_t inner, int64_t size, float* room) {
+  Flash::Multiply({rows, size, inner, a, b, room, size, GemmType::kF32, GemmType::kF32});
+  for (int64_t r = 0; r < rows; ++r) ScaleAdd(to + r * to_row, 1, room + r * size, size);
 }
 
 struct BackwardBody {
@@ -181,44 +184,22 @@ struct BackwardBody {
   }
 
   void AddToQuery(const Gradients& g, const FlashTile& tile, const Room& room) const {
-    Flash::Multiply(
-        {tile.rows,
-         flash.size,
-         tile.columns,
-         {room.scores, tile.columns, false},
-         {g.in.key + flash.key.At(tile.batch, tile.head / flash.members, tile.column), flash.key.row, false},
-         room.product,
-         flash.size,
-         GemmType::kF32,
-         GemmType::kF32});
-    AddRows(g.query + flash.query.At(tile.batch, tile.head, tile.row), flash.query.row, room.product,
-            tile.rows, flash.size);
+    const float* keys = g.in.key + flash.key.At(tile.batch, tile.head / flash.members, tile.column);
+    AddProduct(g.query + flash.query.At(tile.batch, tile.head, tile.row), flash.query.row,
+               {room.scores, tile.columns, false}, {keys, flash.key.row, false}, tile.rows, tile.columns,
+               flash.size, room.product);
   }
 
   void AddToKey(const Gradients& g, const FlashTile& tile, const Room& room) const {
     const int64_t key_head = tile.head / flash.members;
-    Flash::Multiply({tile.columns,
-                     flash.size,
-                     tile.rows,
-                     {room.scores, tile.columns, true},
-                     {g.in.query + flash.query.At(tile.batch, tile.head, tile.row), flash.query.row, false},
-                     room.product,
-                     flash.size,
-                     GemmType::kF32,
-                     GemmType::kF32});
-    AddRows(g.key + flash.key.At(tile.batch, key_head, tile.column), flash.key.row, room.product,
-            tile.columns, flash.size);
-    Flash::Multiply({tile.columns,
-                     flash.value_size,
-                     tile.rows,
-                     {room.weights, tile.columns, true},
-                     {g.dy + flash.out.At(tile.batch, tile.head, tile.row), flash.out.row, false},
-                     room.product,
-                     flash.value_size,
-                     GemmType::kF32,
-                     GemmType::kF32});
-    AddRows(g.value + flash.value.At(tile.batch, key_head, tile.column), flash.value.row, room.product,
-            tile.columns, flash.value_size);
+    const float* queries = g.in.query + flash.query.At(tile.batch, tile.head, tile.row);
+    AddProduct(g.key + flash.key.At(tile.batch, key_head, tile.column), flash.key.row,
+               {room.scores, tile.columns, true}, {queries, flash.query.row, false}, tile.columns, tile.rows,
+               flash.size, room.product);
+    const float* dy_rows = g.dy + flash.out.At(tile.batch, tile.head, tile.row);
+    AddProduct(g.value + flash.value.At(tile.batch, key_head, tile.column), flash.value.row,
+               {room.weights, tile.columns, true}, {dy_rows, flash.out.row, false}, tile.columns, tile.rows,
+               flash.value_size, room.product);
   }
 
   void AddToShift(const Gradients& g, const FlashTile& tile, const Room& room) const {
