@@ -59,7 +59,7 @@ test-tsan: deps-sanitize
 	@cmake --preset tsan $(CMAKE_QUIET)
 	@cmake --build build-tsan -j $(JOBS)
 	@TSAN_OPTIONS=second_deadlock_stack=1:die_after_fork=0:report_thread_leaks=0 \
-	  $(CTEST) --test-dir build-tsan -R '^(base|runtime|api|conformance|layer.*/right|stress|chaos|guest)'
+	  $(CTEST) --test-dir build-tsan -R '^(base|runtime|collective|api|conformance|layer.*/right|stress|chaos|guest)'
 
 fuzz: deps-fuzz   ## run each fuzzer for 60 seconds (SECONDS_EACH=), ARGS= goes to libFuzzer
 	@cmake --preset fuzz $(CMAKE_QUIET)

@@ -9,8 +9,9 @@ set(BELAY_ROOMS_BELOW_tensor base)
 set(BELAY_ROOMS_BELOW_runtime base tensor)
 set(BELAY_ROOMS_BELOW_ops base tensor)
 set(BELAY_ROOMS_BELOW_graph base tensor runtime ops)
-set(BELAY_ROOMS_BELOW_api base tensor runtime ops graph)
-set(BELAY_ROOMS_BELOW_ge base tensor runtime ops graph api)
+set(BELAY_ROOMS_BELOW_collective base tensor runtime ops)
+set(BELAY_ROOMS_BELOW_api base tensor runtime ops graph collective)
+set(BELAY_ROOMS_BELOW_ge base tensor runtime ops graph collective api)
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/empty.cc CONTENT "// A room without source files yet.\n")
 
@@ -36,7 +37,7 @@ function(belay_room room)
   belay_precompiled_headers(belay_${room})
 
   # ThreadSanitizer looks at our own threads (`make test-tsan`): tests of what has none are not built for it.
-  if(BELAY_SANITIZE STREQUAL "thread" AND NOT room MATCHES "^(base|runtime|api)$")
+  if(BELAY_SANITIZE STREQUAL "thread" AND NOT room MATCHES "^(base|runtime|collective|api)$")
     set(ROOM_TESTS "")
   endif()
   if(BELAY_TESTS AND ROOM_TESTS)

@@ -31,6 +31,7 @@ enum class HandleKind : uint8_t {
   kPhysicalMemory = 0x18,
   kModelStream = 0x19,
   kModelTask = 0x1a,
+  kCommunicator = 0x1b,
   kTensor = 0x21,
   kScalar = 0x22,
   kIntArray = 0x23,
