@@ -25,10 +25,11 @@ class Board;
 class Membership;
 
 struct CommunicatorConfig {
-  std::string name;                  // unique among those of a process
+  std::string name;                   // unique among those of a process
   uint64_t buffer_bytes = 200 << 20;  // HCCL_BUFFSIZE; how much of it is used is the board's affair
-  int deterministic = 0;             // 0, 1 or 2; results repeat in any case
-  int64_t exec_timeout_ns = int64_t{1836} * 1'000'000'000;  // how long an operation waits for others; 0: for ever
+  int deterministic = 0;              // 0, 1 or 2; results repeat in any case
+  int64_t exec_timeout_ns =
+      int64_t{1836} * 1'000'000'000;  // how long an operation waits for others; 0: for ever
 };
 
 // A rank as the others know it.
@@ -68,9 +69,9 @@ class Communicator {
   // (Board::MarkFailed(who)), so that the ranks that wait there wake up, and the streams of this process.
   void Fail(uint32_t who, int code, const char* id, std::string sentence) noexcept;
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
-  void ThrowIfFailed() const;           // the failure itself
-  Error failure() const;                // when failed()
-  int async_error() const noexcept;     // an HcclResult: 0, or what HcclGetCommAsyncError tells
+  void ThrowIfFailed() const;        // the failure itself
+  Error failure() const;             // when failed()
+  int async_error() const noexcept;  // an HcclResult: 0, or what HcclGetCommAsyncError tells
 
   // --- operations under way: Destroy refuses (HCCL_E_AGAIN) while there is one.
 

@@ -1,0 +1,194 @@
+// What the ranks of one communicator on one host share, laid over one mapping of memory that was all zeros
+// when the first of them came. Each rank has a Board of its own over it.
+//
+//   announcements  what a rank calls, when its stream gets there: two, used in turn. Who announces call n + 1
+//                  has ended call n, for which everybody had announced call n and so had read n - 1.
+//   counters       how far a rank has got in a call: rounds whose data it has laid out, reduced, and taken
+//   staging        where data lies for the others, in two halves that are used in turn
+//   channels       from each rank to each: what is sent, how far it was taken, and some staging
+//   bell           how many streams of a rank are parked, and a word that whoever rings changes
+//
+// Nothing here is ever taken back: numbers of calls only grow, so nothing has to be reset between calls.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace belay::coll {
+
+// Why a communicator can no longer be used.
+enum class FailureKind : uint32_t { kNone, kMismatch, kPeerEnded, kTimeout, kDropped, kOther };
+
+// How far somebody has got in the call of this number.
+constexpr uint32_t kStepBits = 24;
+constexpr uint64_t kAllSteps = (uint64_t{1} << kStepBits) - 1;
+constexpr uint64_t Mark(uint64_t number, uint64_t step) { return number << kStepBits | step; }
+
+// What a rank calls. What is small comes with it.
+struct alignas(64) Announcement {
+  static constexpr size_t kPayload = 1048;
+  static constexpr uint8_t kSmall = 1;     // the data is in the payload
+  static constexpr uint8_t kOverlaps = 2;  // the buffers overlap: others must not read them while they change
+  std::atomic<uint64_t> number;            // of the call; written last
+  uint64_t count;
+  uint32_t root;
+  uint8_t kind, type, op, flags;
+  uint64_t send, receive;  // addresses in the process of the rank
+  std::byte payload[kPayload];
+};
+static_assert(sizeof(Announcement) == 17 * 64);
+
+// One side of a channel: its message of this number, and how far that has got.
+struct alignas(64) ChannelSide {
+  std::atomic<uint64_t> number;
+  std::atomic<uint64_t> moved;
+  uint64_t count;
+  uint64_t address;
+  int64_t since_ns;
+  uint8_t type, flags;
+};
+
+// The numbers of calls of one kind in one rank: who comes first is served first.
+struct Turns {
+  std::atomic<uint64_t> last{0};
+  std::atomic<uint64_t> ended{0};
+  uint64_t Take() { return last.fetch_add(1, std::memory_order_relaxed) + 1; }
+  bool IsTurnOf(uint64_t number) const { return ended.load(std::memory_order_acquire) + 1 == number; }
+};
+
+class Board {
+ public:
+  static constexpr size_t kStagingBytes = size_t{2} << 20;  // for each rank; more brings little
+  static constexpr size_t kSmallMessage = 1024;             // payload of a channel
+
+  static size_t Bytes(uint32_t ranks, size_t staging_bytes_per_rank);
+  // `memory` stays mapped for as long as the board lives.
+  Board(std::byte* zeroed_shared_memory, uint32_t rank, uint32_t ranks, size_t staging_bytes_per_rank,
+        std::string name = {});
+  ~Board();
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+
+  uint32_t rank() const { return rank_; }
+  uint32_t ranks() const { return ranks_; }
+  const std::string& name() const { return name_; }
+  // How long a call waits for others without getting on; 0: for ever.
+  void SetWaitLimit(int64_t ns) { limit_ns_.store(ns, std::memory_order_relaxed); }
+  int64_t wait_limit_ns() const { return limit_ns_.load(std::memory_order_relaxed); }
+
+  // --- failure: the first one stands for good, for all ranks
+
+  // Every wait of every rank ends. `who`: the rank that caused it (ranks(): nobody in particular).
+  void MarkFailed(uint32_t who, FailureKind kind = FailureKind::kPeerEnded,
+                  std::string_view why = {}) noexcept;
+  bool failed() const { return header().failed.load(std::memory_order_acquire) != 0; }
+  uint32_t failed_rank() const;  // when failed()
+  Error Failure() const;         // the same for all ranks
+
+  // --- for the calls
+
+  Announcement& announcement(uint32_t rank, uint64_t number) const;
+  // Of an announcement: elements for each rank, where the call has several counts, and where they begin.
+  uint64_t* counts(uint32_t rank, uint64_t number) const;
+  uint64_t* offsets(uint32_t rank, uint64_t number) const { return counts(rank, number) + ranks_; }
+  struct alignas(64) Counters {
+    std::atomic<uint64_t> laid_out, reduced, taken;
+  };
+  Counters& counters(uint32_t rank) const { return counters_[rank]; }
+  std::byte* staging(uint32_t rank, uint64_t half) const {
+    return staging_ + (size_t{rank} * 2 + half) * half_bytes_;
+  }
+  size_t half_bytes() const { return half_bytes_; }
+
+  struct Channel {
+    ChannelSide sender;
+    ChannelSide receiver;
+    std::byte payload[kSmallMessage];
+  };
+  Channel& channel(uint32_t from, uint32_t to) const { return channels_[size_t{from} * ranks_ + to]; }
+  std::byte* channel_staging(uint32_t from, uint32_t to, uint64_t chunk) const {
+    return channel_staging_ + ((size_t{from} * ranks_ + to) * 2 + chunk % 2) * chunk_bytes_;
+  }
+  size_t chunk_bytes() const { return chunk_bytes_; }
+
+  Turns& calls() { return calls_; }
+  Turns& sends(uint32_t to) { return turns_[to]; }
+  Turns& receives(uint32_t from) { return turns_[ranks_ + from]; }
+  // The next one may go on, maybe on another stream of this rank.
+  void EndTurn(Turns& turns, uint64_t number);
+
+  // Whether the rank is in this process, so that its addresses are ours.
+  bool IsHere(uint32_t rank) const;
+  bool AllAreHere() const;
+  // More ranks than cores.
+  bool crowded() const { return crowded_; }
+
+  // Stores the value and tells a rank (all of them) that may be parked.
+  void Publish(std::atomic<uint64_t>& word, uint64_t value, uint32_t to);
+  void PublishToAll(std::atomic<uint64_t>& word, uint64_t value);
+
+  // A stream of this rank is about to park, or goes on: others ring from now on.
+  void BeginPark();
+  void EndPark() { bell(rank_).parked.fetch_sub(1, std::memory_order_relaxed); }
+  // For Engine::Wrote: what streams of this rank wait for.
+  const void* key() const { return this; }
+  // Whether nobody rings, so that the timekeeper has to look.
+  const std::atomic<bool>& silent() const { return silent_; }
+
+ private:
+  struct alignas(64) Header {
+    static constexpr uint32_t kClaimed = 1, kComplete = 2;
+    std::atomic<uint32_t> failed;
+    std::atomic<uint32_t> who;
+    std::atomic<uint32_t> kind;
+    char sentence[1012];
+  };
+  struct alignas(64) Bell {
+    std::atomic<uint32_t> parked;
+    std::atomic<uint32_t> rings;
+    std::atomic<uint64_t> process;  // a number that no other process has; 0: not come yet
+    std::atomic<uint64_t> key;      // in that process
+  };
+  struct Layout;
+  Header& header() const { return *reinterpret_cast<Header*>(memory_); }
+  Bell& bell(uint32_t rank) const { return bells_[rank]; }
+  void Tell(uint32_t rank);
+  void Ring(uint32_t rank);
+  void Listen();
+  static void* Listener(void* board);
+
+  std::byte* const memory_;
+  const uint32_t rank_;
+  const uint32_t ranks_;
+  const std::string name_;
+  Bell* bells_;
+  Counters* counters_;
+  std::byte* announcements_;
+  size_t announcement_bytes_;
+  Channel* channels_;
+  std::byte* staging_;
+  std::byte* channel_staging_;
+  size_t half_bytes_;
+  size_t chunk_bytes_;
+  const bool crowded_;
+  std::atomic<int64_t> limit_ns_{int64_t{1836} * 1'000'000'000};
+  Turns calls_;
+  std::unique_ptr<Turns[]> turns_;
+  std::mutex lock_;  // of the listener's start
+  std::atomic<bool> listens_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> silent_{false};
+  pthread_t listener_{};
+};
+
+}  // namespace belay::coll
