@@ -1,7 +1,5 @@
 #include "runtime/arena.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -34,9 +32,8 @@ Arena::Arena(AddressSpace* space, uint32_t first, uint32_t count, MemoryKind kin
       device_(device),
       capacity_(capacity),
       grown_(first) {
-  void* links = mmap(nullptr, sizeof(PageLink) * count, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (links == MAP_FAILED) throw std::bad_alloc();
+  void* links = ReserveTable(sizeof(PageLink) * count);
+  if (links == nullptr) throw std::bad_alloc();
   links_ = static_cast<PageLink*>(links);
 }
 
@@ -286,7 +283,14 @@ uintptr_t Arena::Carve(SizeClass c) {
 bool Arena::GrowTo(uint32_t end) {
   uint32_t target = std::min(end_, std::max(end, grown_ + kGrowPages));
   if (target == grown_) return false;
-  bool committed = space_.Commit(grown_, target - grown_);
+  auto open = [&](uint32_t count) {
+    return OpenTable(&link(grown_), count * sizeof(PageLink)) && space_.Commit(grown_, count);
+  };
+  bool committed = open(target - grown_);
+  if (const uint32_t least = std::min(end_, end); !committed && grown_ < least && least < target) {
+    target = least;
+    committed = open(target - grown_);
+  }
   refusal_.store(committed ? 0 : errno, std::memory_order_relaxed);
   if (!committed) return false;
   ranges_.AddFresh(grown_, target - grown_);

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/quiet_write.h"
+#include "base/room.h"
 
 namespace belay::rt {
 namespace {
@@ -36,6 +37,16 @@ uintptr_t ReserveAligned(size_t bytes) {
 
 }  // namespace
 
+void* ReserveTable(size_t bytes) noexcept { return Map(bytes, PROT_READ); }
+
+bool OpenTable(void* part, size_t bytes) noexcept {
+  static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<uintptr_t>(part);
+  const uintptr_t first = at / page * page;
+  return mprotect(reinterpret_cast<void*>(first), RoundUp(at + bytes, page) - first,
+                  PROT_READ | PROT_WRITE) == 0;
+}
+
 uint64_t NextSerial() noexcept { return g_next_serial.fetch_add(2, std::memory_order_relaxed); }
 void CountFree() noexcept { g_frees.fetch_add(1, std::memory_order_release); }
 uint64_t FreeCount() noexcept { return g_frees.load(std::memory_order_acquire); }
@@ -48,8 +59,8 @@ bool AddressSpace::Reserve(size_t bytes, size_t device_bytes, ptrdiff_t alias_of
   }
   uintptr_t base = ReserveAligned(bytes + (alias == 0 ? 0 : alias + device_bytes - bytes));
   size_t pages = bytes >> kPageShift;
-  void* entries = Map(pages * sizeof(uint64_t), PROT_READ | PROT_WRITE);
-  void* records = Map(bytes / kBlockAlignment * sizeof(BlockRecord), PROT_READ | PROT_WRITE);
+  void* entries = ReserveTable(pages * sizeof(uint64_t));
+  void* records = ReserveTable(bytes / kBlockAlignment * sizeof(BlockRecord));
   if (base == 0 || entries == nullptr || records == nullptr) {
     if (base != 0) munmap(reinterpret_cast<void*>(base), bytes);
     if (entries != nullptr) munmap(entries, pages * sizeof(uint64_t));
@@ -89,18 +100,33 @@ void AddressSpace::SetEntries(uint32_t first, uint32_t count, PageEntry entry) {
   }
 }
 
+bool AddressSpace::OpenTables(uint32_t first, uint32_t count) {
+  constexpr size_t kRecordsOfPage = kPageBytes / kBlockAlignment;
+  return OpenTable(pages_ + first, count * sizeof(uint64_t)) &&
+         OpenTable(records_ + first * kRecordsOfPage, count * kRecordsOfPage * sizeof(BlockRecord));
+}
+
+// The pages first, of which there are more than of the tables: what is refused has cost no promise.
 bool AddressSpace::Commit(uint32_t first, uint32_t count) {
   auto* p = reinterpret_cast<std::byte*>(AddressOf(first));
-  size_t bytes = size_t{count} << kPageShift;
+  const size_t bytes = size_t{count} << kPageShift;
+  const bool twice = alias_ != 0 && IsDevice(AddressOf(first));
   if (mprotect(p, bytes, PROT_READ | PROT_WRITE) != 0) return false;
-  if (alias_ == 0 || !IsDevice(AddressOf(first))) return true;
-  if (mprotect(p + alias_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
+  Rollback close([&] {
+    const int why = errno;
+    mprotect(p, bytes, PROT_NONE);
+    if (twice) mprotect(p + alias_, bytes, PROT_NONE);
+    errno = why;
+  });
+  if (!OpenTables(first, count)) return false;
+  if (twice && mprotect(p + alias_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
 #ifdef MADV_POPULATE_WRITE
   // Instead of a SIGBUS at the first write to a page that there is no memory for; older systems do not know
   // it.
-  if (PromisesOnlyWhatThereIs() && madvise(p, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+  if (twice && PromisesOnlyWhatThereIs() && madvise(p, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
     return false;
 #endif
+  close.Keep();
   return true;
 }
 

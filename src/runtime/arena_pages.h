@@ -1,7 +1,9 @@
 // The address space of the process's devices: one reserved range, and beside it two tables that say
 // for every address which block it is in. The tables are as long as the range, are never unmapped
-// and take memory only where they are written, so a look-up is a few loads, whatever other threads
-// do.
+// and can be read everywhere, so a look-up is a few loads, whatever other threads do. They can be written
+// only beside pages that are open: the system counts what a process may write against what it promises
+// (RLIMIT_DATA, and everything where vm.overcommit_memory is 2), and the range is far longer than what is
+// used.
 //
 //   pages:  a word for each 64 KiB: which block or size class the page belongs to
 //   blocks: a record for each 64 bytes, used where a block starts: its serial and its size
@@ -60,6 +62,11 @@ struct BlockRecord {
   static constexpr bool HugePages(uint64_t word) { return word & 1; }
 };
 
+// A table of zeros that can be read, and null where the system refuses; a part of it that can be written from
+// now on, and false where the system refuses.
+void* ReserveTable(size_t bytes) noexcept;
+bool OpenTable(void* part, size_t bytes) noexcept;
+
 // Odd, and never the same twice in a process.
 uint64_t NextSerial() noexcept;
 void CountFree() noexcept;  // see FreeCount
@@ -96,8 +103,10 @@ class AddressSpace {
     return head + uintptr_t{BlockIndex(c, static_cast<uint32_t>(address - head))} * detail::kSmallBytes[c];
   }
 
-  // Makes pages readable and writable; gives their memory back. A false Commit left nothing
-  // changed.
+  // Lets the entries of these pages, and the records of what starts on them, be written.
+  bool OpenTables(uint32_t first, uint32_t count);
+  // Makes pages and their tables writable; gives their memory back. After a false Commit the pages are as
+  // before.
   bool Commit(uint32_t first, uint32_t count);
   void Decommit(uint32_t first, uint32_t count);
 

@@ -36,6 +36,10 @@ void CheckGranular(size_t bytes, const char* argument) {
 constinit PhysicalMemoryTable g_physical_memories;
 [[maybe_unused]] const bool g_at_fork = UnlockInChild<g_physical_memories>();
 
+[[noreturn]] void FailMapping(size_t bytes) {
+  Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes ({})", bytes, ExplainRefusal(errno));
+}
+
 [[noreturn]] void FailFreed() {
   Fail(kBadHandle, "memory-physical-freed", "this physical memory was freed (aclrtFreePhysical)");
 }
@@ -194,14 +198,15 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
   uintptr_t address = space_.AddressOf(first);
   BlockRecord& record = space_.record(address);
   int flags = memory == nullptr ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  if (memory != nullptr && !space_.OpenTables(first, pages)) FailMapping(bytes);
   for (ptrdiff_t alias : {ptrdiff_t{0}, space_.alias_offset()}) {
     void* p = reinterpret_cast<void*>(address + static_cast<uintptr_t>(alias));
     void* mapped = mmap(p, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE,
                         memory == nullptr ? -1 : memory->file, static_cast<off_t>(offset));
-    if (mapped == MAP_FAILED) {
-      Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes ({})", bytes,
-           ExplainRefusal(errno));
+    if (mapped == MAP_FAILED && memory == nullptr) {  // what may only be read, the system promises to nobody
+      mapped = mmap(p, bytes, PROT_READ, flags | MAP_FIXED | MAP_NORESERVE, -1, 0);
     }
+    if (mapped == MAP_FAILED) FailMapping(bytes);
     madvise(p, bytes, MADV_DONTFORK);
     if (space_.alias_offset() == 0) break;
   }
@@ -266,8 +271,10 @@ void* VirtualMemory::MapFile(int file, uint64_t offset, size_t bytes, int device
   try {
     first = space_.PageOf(reinterpret_cast<uintptr_t>(ReserveLocked(usable, nullptr)));
     auto pages = static_cast<uint32_t>((usable + kPageBytes - 1) / kPageBytes);
+    auto mapping = mapped_.emplace(first, Mapping{pages, first, memory}).first;
+    Rollback not_mapped([&] { mapped_.erase(mapping); });
     Remap(first, pages, memory, offset - before, usable);
-    mapped_.emplace(first, Mapping{pages, first, memory});
+    not_mapped.Keep();
   } catch (...) {
     if (auto range = reserved_.find(first); range != reserved_.end()) {
       free_.Add(range->first, range->second);

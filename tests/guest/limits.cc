@@ -218,4 +218,61 @@ SCENARIO(calls_that_find_no_thread_are_told) {
   OK(aclFinalize());
 }
 
+// What the system counts against RLIMIT_DATA, and against all that it may promise where vm.overcommit_memory
+// is 2: private memory that may be written, touched or not.
+static size_t PromisedBytes() {
+  std::ifstream maps("/proc/self/maps");
+  size_t bytes = 0;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long first = 0, end = 0;
+    char may[5] = {};
+    EXPECT(std::sscanf(line.c_str(), "%lx-%lx %4s", &first, &end, may) == 3);
+    if (may[1] == 'w' && may[3] == 'p') bytes += end - first;
+  }
+  return bytes;
+}
+
+SCENARIO(addresses_are_reserved_without_a_promise_of_memory) {
+  guest::SkipUnderSanitizers();
+  setenv("BELAY_DEVICES", "8", 1);
+  setenv("BELAY_DEVICE_MEMORY", "256G", 1);
+  setenv("BELAY_WORKERS", "2", 1);
+  constexpr size_t kFew = size_t{256} << 20, kMapped = size_t{2} << 30;
+  const size_t before = PromisedBytes();
+  guest::Start();
+  EXPECT(PromisedBytes() - before < kFew);
+  void *range = nullptr, *block = nullptr;
+  OK(aclrtReserveMemAddress(&range, size_t{256} << 30, 0, nullptr, 0));
+  EXPECT(PromisedBytes() - before < kFew);
+  rlimit data{before + kFew, RLIM_INFINITY};
+  EXPECT(setrlimit(RLIMIT_DATA, &data) == 0);
+  EXPECT(aclrtMalloc(&block, size_t{2} << 30, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_ERROR_RT_MEMORY_ALLOCATION);
+  // A block fits where the step in which devices usually grow does not.
+  std::vector<void*> blocks;
+  while (aclrtMalloc(&block, 20 << 20, ACL_MEM_MALLOC_HUGE_FIRST) == 0) {
+    blocks.push_back(block);
+    OK(aclrtMemset(block, 20 << 20, 7, 20 << 20));
+  }
+  EXPECT(blocks.size() > 6);
+  for (void* each : blocks) OK(aclrtFree(each));
+  aclrtPhysicalMemProp property{};
+  property.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  property.memAttr = ACL_HBM_MEM_HUGE;
+  aclrtDrvMemHandle handle = nullptr;
+  OK(aclrtMallocPhysical(&handle, kMapped, &property, 0));
+  EXPECT(aclrtMapMem(range, kMapped, 0, handle, 0) == ACL_ERROR_RT_MEMORY_ALLOCATION);
+  data.rlim_cur = RLIM_INFINITY;
+  EXPECT(setrlimit(RLIMIT_DATA, &data) == 0);
+  OK(aclrtMapMem(range, kMapped, 0, handle, 0));
+  OK(aclrtMemset(range, 4096, 1, 4096));
+  data.rlim_cur = before;
+  EXPECT(setrlimit(RLIMIT_DATA, &data) == 0);
+  OK(aclrtUnmapMem(range));  // what lies there then takes no promise either
+  data.rlim_cur = RLIM_INFINITY;
+  EXPECT(setrlimit(RLIMIT_DATA, &data) == 0);
+  OK(aclrtFreePhysical(handle));
+  OK(aclrtReleaseMemAddress(range));
+  guest::UseDevice();
+}
+
 int main(int argc, char** argv) { return guest::RunScenario(argc, argv); }
