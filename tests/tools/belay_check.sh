@@ -38,4 +38,44 @@ expect 9
 BELAY_LAYERS=nonsense "$toolkit/bin/belay" run -- ./missing_wait >out.txt 2>err.txt
 expect 0 "the layer 'nonsense' of BELAY_LAYERS cannot be loaded"
 [[ $(cat out.txt) == done ]] || failed=1
+
+# A Python program is told of by its own lines: of calls in functions, lambdas, generators, threads and code made later.
+cat >steps.py <<'PYTHON'
+import ctypes
+import threading
+
+acl = ctypes.CDLL("libascendcl.so")
+block, first, second = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+
+
+def fill(value, stream):
+    assert acl.aclrtMemsetAsync(block, 64, value, 64, stream) == 0
+
+
+def steps():
+    yield (lambda:
+           fill(1, first))()
+    for _ in range(2): yield fill(2, second)
+
+
+def apart():
+    assert acl.aclrtSetDevice(0) == 0
+    fill(3, first)
+
+
+assert acl.aclInit(None) == 0 and acl.aclrtSetDevice(0) == 0
+assert acl.aclrtMalloc(ctypes.byref(block), 64, 0) == 0
+assert acl.aclrtCreateStream(ctypes.byref(first)) == 0 and acl.aclrtCreateStream(ctypes.byref(second)) == 0
+list(steps())
+assert acl.aclrtSynchronizeDevice() == 0
+thread = threading.Thread(target=apart)
+thread.start()
+thread.join()
+exec(compile("def füllen():\n\n  fill(4, second)\n", "made.py", "exec"), globals())
+füllen()
+assert acl.aclrtSynchronizeDevice() == 0 and acl.aclFinalize() == 0
+PYTHON
+check -- python3 steps.py
+expect 0 'belay check: 2 races in ' 'steps.py:9 fill' 'steps.py:14 <lambda>' 'steps.py:13 steps' 'steps.py:15 steps' \
+  'steps.py:26 <module>' 'steps.py:20 apart' 'made.py:3 füllen' 'steps.py:32 <module>'
 exit $failed

@@ -197,19 +197,16 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
 // --- reports
 
 uint32_t Race::SiteOf(const rt::Task& task, uint32_t stream) {
+  const layers::Stack stack = layers::ThisStack();
+  auto [known, fresh] =
+      site_of_.try_emplace({stack.number, stream, task.call}, static_cast<uint32_t>(sites_.size()));
+  if (!fresh) return known->second;
   std::string name = task.type->name;
   // What copies say of themselves are addresses, which differ from one call of a place to the next.
   const bool named = task.type->kind == rt::TaskKind::kOperator && task.type->describe != nullptr;
   if (named) task.type->describe(task.payload, name);
-  Site site{std::move(name), core_.call_name(task.call), stream, layers::ThisStack()};
-  const size_t hash = layers::StackHash()(site.stack) * 31 + stream;
-  std::vector<uint32_t>& same = site_of_[hash];
-  for (uint32_t i : same) {
-    if (sites_[i].stream == stream && sites_[i].call == site.call && sites_[i].stack == site.stack) return i;
-  }
-  sites_.push_back(std::move(site));
-  same.push_back(static_cast<uint32_t>(sites_.size() - 1));
-  return same.back();
+  sites_.push_back({std::move(name), core_.call_name(task.call), stream, stack});
+  return known->second;
 }
 
 void Race::Tell(const Conflict& conflict, uint32_t second) {

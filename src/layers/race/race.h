@@ -30,6 +30,17 @@ struct Site {
   static constexpr uint32_t kHost = ~0u;
 };
 
+// What tells sites apart.
+struct SiteKey {
+  uint32_t stack, stream, call;
+  bool operator==(const SiteKey&) const = default;
+  struct Hash {
+    size_t operator()(const SiteKey& key) const noexcept {
+      return (size_t{key.stack} << 32 ^ size_t{key.stream} << 16 ^ key.call) * 0x9e3779b97f4a7c15 >> 16;
+    }
+  };
+};
+
 struct Access {
   Bytes bytes;
   bool writes;
@@ -82,7 +93,7 @@ class Race final : public rt::Observer {
   Shadow shadow_;
   size_t tidy_at_ = 1 << 14;
   std::vector<Site> sites_;
-  std::unordered_map<size_t, std::vector<uint32_t>> site_of_;
+  std::unordered_map<SiteKey, uint32_t, SiteKey::Hash> site_of_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> captured_;  // model and node: its site
   std::set<std::pair<uint32_t, uint32_t>> told_;
 };

@@ -2,16 +2,21 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <execinfo.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <functional>
+#include <deque>
 #include <memory>
 #include <mutex>
-#include <regex>
+#include <span>
 #include <string_view>
+#include <unordered_map>
+
+#include "layers/support/python_frames.h"
+#include "layers/support/thread_cache.h"
+#include "layers/support/unwind.h"
 
 #ifdef BELAY_HAS_LIBDW
 #include <elfutils/libdwfl.h>
@@ -20,26 +25,51 @@
 namespace belay::layers {
 namespace {
 
-constexpr int kMostFrames = 48;
-constexpr size_t kMostPython = 4096;
+// Every stack, once.
+class Depot {
+ public:
+  struct Record {
+    bool python;
+    std::vector<uint64_t> words;  // places, or addresses
+    uint32_t number;
 
-// The interpreter's own account of the calling thread, which needs no lock of it. It writes to a descriptor.
-std::string PythonFrames() {
-  using State = void* (*)();
-  using Dump = void (*)(int, void*);
-  static const auto state = reinterpret_cast<State>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
-  static const auto dump = reinterpret_cast<Dump>(dlsym(RTLD_DEFAULT, "_Py_DumpTraceback"));
-  if (state == nullptr || dump == nullptr) return {};
-  void* thread = state();
-  if (thread == nullptr) return {};
-  thread_local const int file = memfd_create("belay-python", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, 0) != 0) return {};
-  lseek(file, 0, SEEK_SET);
-  dump(file, thread);
-  std::string text(kMostPython, '\0');
-  const ssize_t bytes = pread(file, text.data(), text.size(), 0);
-  text.resize(bytes < 0 ? 0 : static_cast<size_t>(bytes));
-  return text;
+    bool Is(bool p, std::span<const uint64_t> w) const { return python == p && std::ranges::equal(words, w); }
+  };
+
+  const Record* Find(size_t hash, bool python, std::span<const uint64_t> words) {
+    std::lock_guard guard(lock_);
+    const auto [first, last] = known_.equal_range(hash);
+    for (auto at = first; at != last; ++at) {
+      if (at->second->Is(python, words)) return at->second;
+    }
+    const auto number = static_cast<uint32_t>(records_.size() + 1);
+    const Record* made = &records_.emplace_back(Record{python, {words.begin(), words.end()}, number});
+    known_.emplace(hash, made);
+    return made;
+  }
+  const Record* At(uint32_t number) {
+    std::lock_guard guard(lock_);
+    return number == 0 ? nullptr : &records_[number - 1];
+  }
+
+ private:
+  std::mutex lock_;
+  std::deque<Record> records_;
+  std::unordered_multimap<size_t, const Record*> known_;
+};
+Depot& TheDepot() {
+  static Depot* const depot = new Depot;  // also for threads that outlive static objects
+  return *depot;
+}
+
+using StackCache = std::array<const Depot::Record*, 1024>;
+
+Stack Keep(bool python, std::span<const uint64_t> words) {
+  size_t hash = words.size() * 2 + python;
+  for (uint64_t word : words) hash = (hash ^ word) * 0x9e3779b97f4a7c15 ^ hash >> 32;
+  const Depot::Record*& known = (*ThreadCache<StackCache>())[hash >> 54];
+  if (known == nullptr || !known->Is(python, words)) known = TheDepot().Find(hash, python, words);
+  return {known->number};
 }
 
 std::string_view FolderOf(std::string_view path) { return path.substr(0, path.rfind('/') + 1); }
@@ -105,40 +135,27 @@ std::string DescribeFrame(void* frame) {
   return info.dli_sname != nullptr ? Demangled(info.dli_sname) + " (" + where + ")" : where;
 }
 
-// "  File "train.py", line 41 in step" of each frame.
-void AddPython(const std::string& text, std::vector<std::string>* lines) {
-  static const std::regex frame("File \"([^\"]*)\", line ([0-9]+) in (.*)");
-  for (std::sregex_iterator at(text.begin(), text.end(), frame), end; at != end; ++at) {
-    const std::string path = (*at)[1];
-    if (path.find("/site-packages/") != std::string::npos || path.starts_with("<")) continue;
-    lines->push_back(std::string(NameOf(path)) + ":" + (*at)[2].str() + " " + (*at)[3].str());
-  }
-}
-
 }  // namespace
 
-size_t StackHash::operator()(const Stack& stack) const noexcept {
-  size_t hash = std::hash<std::string_view>()(stack.python);
-  for (void* frame : stack.frames) hash = hash * 1'000'003 ^ reinterpret_cast<uintptr_t>(frame);
-  return hash;
-}
-
 Stack ThisStack() {
-  Stack stack;
-  stack.frames.resize(kMostFrames);
-  stack.frames.resize(static_cast<size_t>(backtrace(stack.frames.data(), kMostFrames)));
-  stack.python = PythonFrames();
-  return stack;
+  const PythonFrames python;
+  if (python.any_own()) return Keep(true, python.places());
+  const Unwound unwound;
+  return Keep(false, unwound.frames());
 }
 
 std::vector<std::string> Describe(const Stack& stack) {
   static std::mutex lock;  // the reader of debug information knows no threads
   std::lock_guard guard(lock);
   std::vector<std::string> lines;
-  AddPython(stack.python, &lines);
-  if (!lines.empty()) return lines;
-  for (void* frame : stack.frames) {
-    std::string line = DescribeFrame(frame);
+  const Depot::Record* record = TheDepot().At(stack.number);
+  if (record == nullptr) return lines;
+  for (uint64_t word : record->words) {
+    if (record->python) {
+      if (const PythonPlace place = PlaceOf(word); place.own()) lines.push_back(place.Words());
+      continue;
+    }
+    std::string line = DescribeFrame(reinterpret_cast<void*>(word));
     if (line.empty()) continue;
     lines.push_back(std::move(line));
     if (lines.back() == "main" || lines.back().ends_with(" main")) break;

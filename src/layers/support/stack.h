@@ -8,16 +8,17 @@
 
 namespace belay::layers {
 
-// The calling thread's stack, innermost first, and its Python frames where an interpreter runs it.
+// A stack of a thread, as it was; two that are the same have one number. Each is kept for ever.
 struct Stack {
-  std::vector<void*> frames;
-  std::string python;
+  uint32_t number = 0;  // 0: none
   bool operator==(const Stack&) const = default;
 };
 struct StackHash {
-  size_t operator()(const Stack& stack) const noexcept;
+  size_t operator()(const Stack& stack) const noexcept { return stack.number; }
 };
 
+// The calling thread's: its Python frames where an interpreter runs the program's own code on it, else the
+// machine's.
 Stack ThisStack();
 
 // A line for each frame of the program's own, Python first: "train.py:41 step". What lies in Belay's and the

@@ -1,0 +1,100 @@
+#include "layers/support/unwind.h"
+
+#include <unwind.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "layers/support/thread_cache.h"
+
+namespace belay::layers {
+namespace {
+
+// A stack that was unwound, and the words in memory that decided how: each return address, and each frame pointer
+// that was kept where functions keep it. When all are the same, so is the stack.
+struct Memo {
+  struct Slot {
+    const uint64_t* at;
+    uint64_t word;
+  };
+  uintptr_t pointer = 0;  // of the stack
+  uint64_t age = 0;
+  bool whole = false;  // all that decides is in slots
+  std::vector<Slot> slots;
+  std::vector<uint64_t> frames;
+
+  bool Holds() const {
+    for (const Slot& slot : slots) {
+      if (*slot.at != slot.word) return false;
+    }
+    return true;
+  }
+};
+
+constexpr size_t kSets = 64;
+constexpr size_t kWays = 8;
+struct Memos {
+  std::array<std::array<Memo, kWays>, kSets> sets;
+  Memo other;
+  uint64_t clock = 0;
+};
+
+struct Unwinding {
+  Memo* memo;
+  uint64_t frame_pointer = 0;  // of the frame before
+};
+
+_Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
+  auto& unwinding = *static_cast<Unwinding*>(argument);
+  Memo& memo = *unwinding.memo;
+  const uint64_t returns_to = _Unwind_GetIP(context);
+  if (returns_to == 0 || memo.frames.size() == Unwound::kMost) return _URC_END_OF_STACK;
+#ifdef __x86_64__
+  constexpr int kFramePointer = 6;
+  const auto* below = reinterpret_cast<const uint64_t*>(_Unwind_GetCFA(context));  // just above what was called
+  const size_t depth = memo.frames.size();  // 0: Unwind, 1: who looks for what it found
+  if (depth >= 2) {
+    memo.whole = memo.whole && below[-1] == returns_to;
+    memo.slots.push_back({below - 1, returns_to});
+    const auto* kept = reinterpret_cast<const uint64_t*>(unwinding.frame_pointer);
+    if (depth >= 3 && kept == below - 2) memo.slots.push_back({kept, *kept});
+  }
+  unwinding.frame_pointer = _Unwind_GetGR(context, kFramePointer);
+#endif
+  memo.frames.push_back(returns_to);
+  return _URC_NO_REASON;
+}
+
+[[gnu::noinline]] void Unwind(Memo* memo) {
+  memo->frames.clear();
+  memo->slots.clear();
+#ifdef __x86_64__
+  memo->whole = true;
+#endif
+  Unwinding unwinding{memo};
+  _Unwind_Backtrace(&Take, &unwinding);
+}
+
+}  // namespace
+
+[[gnu::noinline]] Unwound::Unwound() {
+  auto* memos = ThreadCache<Memos>();
+  const auto pointer = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  auto& set = memos->sets[(pointer >> 4) % kSets];
+  Memo* memo = nullptr;
+  for (Memo& known : set) {
+    if (known.pointer == pointer && known.whole && known.Holds()) memo = &known;
+  }
+  if (memo == nullptr) {
+    memo = &*std::min_element(set.begin(), set.end(), [](const Memo& a, const Memo& b) { return a.age < b.age; });
+    memo->pointer = pointer;
+    Unwind(memo);
+  }
+  memo->age = ++memos->clock;
+  frames_ = memo->frames.data();
+  count_ = memo->frames.size();
+}
+
+}  // namespace belay::layers

@@ -1,0 +1,78 @@
+#include "layers/support/unwind.h"
+
+#include <alloca.h>
+#include <execinfo.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace belay::layers {
+namespace {
+
+using Frames = std::vector<uint64_t>;
+
+// Without the frames of who unwinds, and of who asks.
+[[gnu::noinline]] Frames ByMemo() {
+  const Unwound unwound;
+  return {unwound.frames().begin() + 4, unwound.frames().end()};
+}
+[[gnu::noinline]] Frames ByTheLibrary() {
+  void* found[Unwound::kMost];
+  const int count = backtrace(found, static_cast<int>(Unwound::kMost));
+  Frames frames;
+  for (int i = 2; i < count; ++i) frames.push_back(reinterpret_cast<uint64_t>(found[i]));
+  return frames;
+}
+
+// A place that is reached by many ways.
+[[gnu::noinline]] void Look(std::set<Frames>* seen) {
+  const Frames memo = ByMemo();
+  EXPECT_EQ(memo, ByTheLibrary());
+  seen->insert(memo);
+}
+
+using Step = void (*)(int depth, unsigned way, std::set<Frames>* seen);
+extern const Step kSteps[3];
+
+void Next(int depth, unsigned way, std::set<Frames>* seen) {
+  if (depth == 0) return Look(seen);
+  kSteps[way % 3](depth - 1, way / 3, seen);
+}
+template <int kWhich>
+[[gnu::noinline]] void Go(int depth, unsigned way, std::set<Frames>* seen) {
+  // The third has a frame whose size only the run decides, so that the others lie elsewhere or not.
+  if (kWhich == 2) {
+    const size_t bytes = 16 + 16 * (way % 4);
+    auto* room = static_cast<volatile char*>(alloca(bytes));
+    room[bytes - 1] = 0;
+    Next(depth, way, seen);
+    room[0] = 0;
+    return;
+  }
+  volatile int kept = kWhich;
+  Next(depth, way, seen);
+  kept = kept + 1;
+}
+const Step kSteps[3] = {&Go<0>, &Go<1>, &Go<2>};
+
+TEST(Unwound, IsWhatTheLibraryFindsOnEveryWayAndEveryTime) {
+  std::set<Frames> seen;
+  for (int time = 0; time < 3; ++time) {
+    for (unsigned way = 0; way < 243; ++way) Next(5, way, &seen);
+  }
+  EXPECT_EQ(seen.size(), 243u);
+}
+
+TEST(Unwound, ThreadsHaveTheirOwn) {
+  std::set<Frames> here, there;
+  Next(2, 0, &here);
+  std::thread([&] { Next(2, 0, &there); }).join();
+  EXPECT_EQ(there.size(), 1u);
+  EXPECT_NE(here, there);
+}
+
+}  // namespace
+}  // namespace belay::layers
