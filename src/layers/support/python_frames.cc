@@ -142,8 +142,13 @@ struct KnownPlace {
   static KnownPlace Look(const PythonLayout& layout, const Frame& frame) {
     const Word lines = Read(frame.code + layout.code_lines);
     constexpr size_t kSize = 16, kBytes = 32;  // of a bytes object
-    return {frame, Read(frame.code + layout.code_file), Read(frame.code + layout.code_name), lines,
-            Read(lines + kSize), Read(lines + kBytes), 0};
+    return {frame,
+            Read(frame.code + layout.code_file),
+            Read(frame.code + layout.code_name),
+            lines,
+            Read(lines + kSize),
+            Read(lines + kBytes),
+            0};
   }
   bool Same(const KnownPlace& o) const {
     return frame.code == o.frame.code && frame.at == o.frame.at && file == o.file && name == o.name &&

@@ -1,5 +1,5 @@
-// The Python frames of the calling thread, by reading what the interpreter keeps of them: neither its lock nor its
-// words are needed for each look. Words are made once, when a place of a program is seen first.
+// The Python frames of the calling thread, by reading what the interpreter keeps of them: neither its lock
+// nor its words are needed for each look. Words are made once, when a place of a program is seen first.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct PythonPlace {
   auto operator<=>(const PythonPlace&) const = default;
 };
 
-// The innermost frames of the calling thread, as numbers of places. None where no interpreter runs it, and where
-// its frames cannot be read.
+// The innermost frames of the calling thread, as numbers of places. None where no interpreter runs it, and
+// where its frames cannot be read.
 class PythonFrames {
  public:
   static constexpr size_t kMost = 64;

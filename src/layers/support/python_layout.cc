@@ -19,8 +19,8 @@ struct DebugOffsets {
     uint64_t size, previous, executable, instr_ptr, localsplus, owner;
   } frame;
   struct {
-    uint64_t size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames, localspluskinds,
-        co_code_adaptive;
+    uint64_t size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames,
+        localspluskinds, co_code_adaptive;
   } code;
 };
 
@@ -28,7 +28,8 @@ std::optional<PythonLayout> BySelfDescription(unsigned long version, const void*
   DebugOffsets o;
   if (runtime == nullptr) return std::nullopt;
   std::memcpy(&o, runtime, sizeof o);
-  if (std::memcmp(o.cookie, "xdebugpy", sizeof o.cookie) != 0 || o.version != version || o.free_threaded != 0) {
+  if (std::memcmp(o.cookie, "xdebugpy", sizeof o.cookie) != 0 || o.version != version ||
+      o.free_threaded != 0) {
     return std::nullopt;
   }
   return PythonLayout{o.thread_state.current_frame,

@@ -16,8 +16,8 @@ struct PythonLayout {
   static constexpr size_t kNothing = ~size_t{0};
   static constexpr uint8_t kOwnedByC = 3;  // a frame between those of the program
 
-  // Of an interpreter of this version (Py_Version: 0x030b07f0 is 3.11.7); `runtime` is its _PyRuntime, which says of
-  // itself from 3.13 on. Nothing where it is not known.
+  // Of an interpreter of this version (Py_Version: 0x030b07f0 is 3.11.7); `runtime` is its _PyRuntime, which
+  // says of itself from 3.13 on. Nothing where it is not known.
   static std::optional<PythonLayout> Of(unsigned long version, const void* runtime);
 };
 

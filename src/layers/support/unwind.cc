@@ -12,8 +12,8 @@
 namespace belay::layers {
 namespace {
 
-// A stack that was unwound, and the words in memory that decided how: each return address, and each frame pointer
-// that was kept where functions keep it. When all are the same, so is the stack.
+// A stack that was unwound, and the words in memory that decided how: each return address, and each frame
+// pointer that was kept where functions keep it. When all are the same, so is the stack.
 struct Memo {
   struct Slot {
     const uint64_t* at;
@@ -53,7 +53,8 @@ _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
   if (returns_to == 0 || memo.frames.size() == Unwound::kMost) return _URC_END_OF_STACK;
 #ifdef __x86_64__
   constexpr int kFramePointer = 6;
-  const auto* below = reinterpret_cast<const uint64_t*>(_Unwind_GetCFA(context));  // just above what was called
+  const auto* below =
+      reinterpret_cast<const uint64_t*>(_Unwind_GetCFA(context));  // just above what was called
   const size_t depth = memo.frames.size();  // 0: Unwind, 1: who looks for what it found
   if (depth >= 2) {
     memo.whole = memo.whole && below[-1] == returns_to;
@@ -88,7 +89,8 @@ _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
     if (known.pointer == pointer && known.whole && known.Holds()) memo = &known;
   }
   if (memo == nullptr) {
-    memo = &*std::min_element(set.begin(), set.end(), [](const Memo& a, const Memo& b) { return a.age < b.age; });
+    memo = &*std::min_element(set.begin(), set.end(),
+                              [](const Memo& a, const Memo& b) { return a.age < b.age; });
     memo->pointer = pointer;
     Unwind(memo);
   }

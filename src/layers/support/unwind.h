@@ -1,5 +1,5 @@
-// The calling thread's frames without an interpreter's help: what backtrace(3) gives, and cheap where a thread comes
-// back to where it was.
+// The calling thread's frames without an interpreter's help: what backtrace(3) gives, and cheap where a
+// thread comes back to where it was.
 #pragma once
 
 #include <cstddef>
