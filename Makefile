@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build toolkit test test-sanitize test-clients test-asan test-tsan fuzz chaos check bench clean
+.PHONY: help run build toolkit test test-sanitize test-clients test-asan test-tsan fuzz chaos check bench zoo clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= build/toolkit
@@ -87,6 +87,9 @@ bench: deps-bench ## build and run the benchmarks (ARGS= goes to Google Benchmar
 	@cmake --preset release -DBELAY_TESTS=OFF $(CMAKE_QUIET)
 	@cmake --build build-release -j $(JOBS)
 	@scripts/run-bench build-release $(ARGS)
+
+zoo: toolkit deps-clients  ## operators that nobody tuned beside onnxruntime, on one core (ARGS= a pattern, --json FILE, ...)
+	@scripts/zoo $(PREFIX) $(ARGS)
 
 clean:            ## remove what was built
 	@rm -rf build build-*

@@ -27,6 +27,7 @@ class LoopNest {
   int operands() const { return operands_; }
   int64_t row() const { return dims_[0].size; }                         // elements of a whole row
   int64_t step(int operand) const { return dims_[0].stride[operand]; }  // bytes along a row
+  bool has_one_level() const { return rank_ == 1; }
   // There are rows of rows, and the operand repeats one row (else: its rows follow each other in memory).
   bool has_two_levels() const { return rank_ == 2; }
   bool repeats_row(int operand) const { return dims_[1].stride[operand] == 0; }

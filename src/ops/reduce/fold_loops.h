@@ -26,6 +26,8 @@ template <class T>
 struct FoldLoops {
   T start;  // folded with anything gives that
   T (*fold)(const T* x, int64_t n, T p);
+  // Packed rows of n, each to what fold makes of it, with a p for each.
+  void (*fold_rows)(T* out, const T* x, int64_t rows, int64_t n, const T* p);
   // acc[i] with x[i]: an element, or what is folded already
   void (*fold_into)(T* acc, const T* x, int64_t n, T p);
   void (*merge_into)(T* acc, const T* x, int64_t n);
@@ -38,6 +40,8 @@ template <>
 const FoldLoops<float>& BestFoldLoops(Fold fold);
 template <>
 const FoldLoops<double>& BestFoldLoops(Fold fold);
+template <>
+const FoldLoops<int32_t>& BestFoldLoops(Fold fold);  // kSum, kProduct, kMax and kMin only
 template <>
 const FoldLoops<int64_t>& BestFoldLoops(Fold fold);
 

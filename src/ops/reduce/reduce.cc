@@ -3,6 +3,7 @@
 #include "ops/reduce/reduce.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ops/loop_nest.h"
@@ -17,6 +18,8 @@ template <class T>
 constexpr DType kTypeOf = DType::kF32;
 template <>
 constexpr DType kTypeOf<double> = DType::kF64;
+template <>
+constexpr DType kTypeOf<int32_t> = DType::kI32;
 template <>
 constexpr DType kTypeOf<int64_t> = DType::kI64;
 
@@ -33,8 +36,8 @@ class Cascade {
   }
   T Total() const {
     T total = loops_.start;
-    for (int level = 0; level < 64; ++level) {
-      if (count_ >> level & 1) total = loops_.merge(level_[level], total);
+    for (uint64_t left = count_; left != 0; left &= left - 1) {
+      total = loops_.merge(level_[std::countr_zero(left)], total);
     }
     return total;
   }
@@ -55,6 +58,7 @@ struct ReduceBody {
   DType stored;
   int bindings[2];
   bool side_by_side;
+  bool rows_together;
   Reduction how;
   const FoldLoops<T>* loops;
   const FoldLoops<T>* before;  // what p comes from; null: it is given
@@ -87,7 +91,49 @@ struct ReduceBody {
       }
       return;
     }
+    if (!split && rows_together) return Rows(out, in_base, n);
     for (int64_t i = 0; i < n; ++i) Result(out + i * kept.step(0), in_base + i * kept.step(1), split);
+  }
+
+  // Rows of at most kBlock elements, many at a time: what one costs beside its elements is little.
+  void Rows(char* out, const char* in_base, int64_t n) const {
+    alignas(64) T packed[kBlock], totals[kBlock], p[kBlock];
+    const int64_t size = folded.count();
+    const bool in_memory = in.direct() && computed == kTypeOf<T> && kept.step(1) == size * folded.step(0);
+    const int64_t together = in_memory ? kBlock : kBlock / size;
+    std::fill_n(p, std::min(together, n), static_cast<T>(how.power));
+    for (int64_t i = 0; i < n; i += together) {
+      const int64_t m = std::min(together, n - i);
+      const char* first = in_base + i * kept.step(1);
+      const T* rows = in_memory ? reinterpret_cast<const T*>(first) : PackedRows(packed, first, m);
+      if (before != nullptr) Around(p, rows, m);
+      loops->fold_rows(totals, rows, m, size, p);
+      for (int64_t r = 0; how.around_mean && r < m; ++r) {
+        totals[r] = AroundExactMean(first + r * kept.step(1), totals[r], p[r]);
+      }
+      StoreAll(out + i * kept.step(0), totals, p, m);
+    }
+  }
+
+  const T* PackedRows(T* packed, const char* from, int64_t m) const {
+    const int64_t size = folded.count();
+    if (kept.step(1) == size * folded.step(0)) return Load(packed, from, m * size);
+    for (int64_t r = 0; r < m; ++r) {
+      const T* row = Load(packed + r * size, from + r * kept.step(1), size);
+      if (m == 1) return row;
+      if (row != packed + r * size) std::copy_n(row, size, packed + r * size);
+    }
+    return packed;
+  }
+
+  // p of each row: its mean or its largest element.
+  void Around(T* p, const T* rows, int64_t m) const {
+    const int64_t size = folded.count();
+    before->fold_rows(p, rows, m, size, p);
+    for (int64_t r = 0; r < m; ++r) {
+      if (how.around_mean) p[r] = static_cast<T>(p[r] / static_cast<T>(size));
+      if (how.around_max && !std::isfinite(static_cast<double>(p[r]))) p[r] = T{0};
+    }
   }
 
   void Result(char* out, const char* base, bool split) const {
@@ -163,7 +209,8 @@ struct ReduceBody {
     constexpr uint64_t kGroup = 64;
     alignas(64) T sums[kLevels][kBlock];
     alignas(64) T buffer[kBlock];
-    std::fill(&sums[0][0], &sums[0][0] + kLevels * kBlock, loops->start);
+    const int levels = static_cast<uint64_t>(folded.count()) < kGroup ? 1 : kLevels;
+    for (int level = 0; level < levels; ++level) std::fill_n(sums[level], n, loops->start);
     uint64_t rows = 0;
     T p = static_cast<T>(how.power);
     char* start[1] = {const_cast<char*>(in_base)};
@@ -171,16 +218,17 @@ struct ReduceBody {
       for (int64_t j = 0; j < m; ++j) {
         loops->fold_into(sums[0], Load(buffer, at[0] + j * folded.step(0), n), n, p);
         uint64_t done = ++rows;
-        for (int level = 0; level + 1 < kLevels && done % kGroup == 0; ++level, done /= kGroup) {
+        for (int level = 0; level + 1 < levels && done % kGroup == 0; ++level, done /= kGroup) {
           loops->merge_into(sums[level + 1], sums[level], n);
           std::fill(sums[level], sums[level] + n, loops->start);
         }
       }
     });
-    for (int level = 0; level + 1 < kLevels; ++level) {
+    for (int level = 0; level + 1 < levels; ++level) {
       loops->merge_into(sums[level + 1], sums[level], n);
     }
-    for (int64_t i = 0; i < n; ++i) Store(out + i * kept.step(0), sums[kLevels - 1][i], p);
+    std::fill_n(buffer, n, p);
+    StoreAll(out, sums[levels - 1], buffer, n);
   }
 
   // n <= kBlock elements as the accumulator's type.
@@ -191,31 +239,45 @@ struct ReduceBody {
     return buffer;
   }
 
-  T Finished(T total, T p) const {
-    switch (how.finish) {
-      case Finish::kNone:
-        return total;
-      case Finish::kDivide:
-        if constexpr (std::is_floating_point_v<T>) {
-          T quotient = total / static_cast<T>(std::max(0.0, folded.count() + how.divisor));
-          return how.root_of_quotient ? std::sqrt(quotient) : quotient;
-        } else {
-          return folded.count() == 0 ? 0 : total / folded.count();
-        }
-      case Finish::kRoot:
-        return static_cast<T>(how.power == 0 ? std::sqrt(static_cast<double>(total))
-                                             : std::pow(static_cast<double>(total), 1 / how.power));
-      default:
-        return static_cast<T>(std::log(static_cast<double>(total)) +
-                              (how.around_max ? static_cast<double>(p) : 0));
+  void FinishAll(T* totals, const T* p, int64_t n) const {
+    if (how.finish == Finish::kDivide) return DivideAll(totals, n);
+    for (int64_t i = 0; how.finish != Finish::kNone && i < n; ++i) totals[i] = Finished(totals[i], p[i]);
+  }
+
+  void DivideAll(T* totals, int64_t n) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T count = static_cast<T>(std::max(0.0, folded.count() + how.divisor));
+      for (int64_t i = 0; i < n; ++i) totals[i] /= count;
+      for (int64_t i = 0; how.root_of_quotient && i < n; ++i) totals[i] = std::sqrt(totals[i]);
+    } else {
+      const int64_t count = folded.count();
+      for (int64_t i = 0; i < n; ++i) totals[i] = count == 0 ? T{0} : static_cast<T>(totals[i] / count);
     }
   }
 
-  void Store(char* out, T total, T p) const {
-    alignas(8) char value[8];
-    T finished = Finished(total, p);
-    Convert(wanted, value, kTypeOf<T>, &finished, 1);
-    Convert(stored, out, wanted, value, 1);
+  T Finished(T total, T p) const {
+    const auto wide = static_cast<double>(total);
+    if (how.finish == Finish::kLog) {
+      return static_cast<T>(std::log(wide) + (how.around_max ? static_cast<double>(p) : 0));
+    }
+    return static_cast<T>(how.power == 0 ? std::sqrt(wide) : std::pow(wide, 1 / how.power));
+  }
+
+  void Store(char* out, T total, T p) const { StoreAll(out, &total, &p, 1); }
+
+  // n <= kBlock results next to each other.
+  void StoreAll(char* out, T* totals, const T* p, int64_t n) const {
+    alignas(64) char rounded[kBlock * 8], narrow[kBlock * 8];
+    FinishAll(totals, p, n);
+    const void* values = totals;
+    if (wanted != kTypeOf<T>) {
+      Convert(wanted, rounded, kTypeOf<T>, totals, n);
+      values = rounded;
+    }
+    const auto bytes = static_cast<int64_t>(BytesOf(stored));
+    if (n == 1 || kept.step(0) == bytes) return Convert(stored, out, wanted, values, n);
+    Convert(stored, narrow, wanted, values, n);
+    tensor::Scatter(out, kept.step(0), narrow, n, static_cast<size_t>(bytes));
   }
 };
 
@@ -283,6 +345,13 @@ T OfNothing(Fold fold, DType type, T start) {
   return fold == Fold::kMin ? static_cast<T>(GreatestOf(type)) : start;
 }
 
+// Modulo 2^32 the result is that of 64 bits.
+bool FitsItsType(const Reduction& how) {
+  const bool plain = how.fold == Fold::kSum || how.fold == Fold::kProduct || how.fold == Fold::kMax ||
+                     how.fold == Fold::kMin;
+  return plain && how.finish == Finish::kNone;
+}
+
 template <class T>
 void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self, uint32_t mask,
             const Operand& out) {
@@ -301,6 +370,8 @@ void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self,
   bool many = body.kept.count() > 1 && body.kept.row() > 1 && body.kept.step(1) != 0;
   body.side_by_side = body.before == nullptr && body.folded.count() > 0 && many &&
                       (body.folded.count() == 1 || body.kept.step(1) < body.folded.step(0));
+  body.rows_together =
+      body.folded.has_one_level() && body.folded.count() > 0 && body.folded.count() <= kBlock;
   body.in = Lane(self.dtype(), wanted, body.side_by_side ? body.kept.step(1) : body.folded.step(0));
   plan.SetCost(30 + static_cast<uint64_t>(self.tensor->count()) / 8);
   plan.SetBody(body);
@@ -316,6 +387,9 @@ void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operan
       return PlanAs<float>(plan, reduction, type, self, mask, out);
     case DType::kF64:
       return PlanAs<double>(plan, reduction, type, self, mask, out);
+    case DType::kI32:
+      if (FitsItsType(reduction)) return PlanAs<int32_t>(plan, reduction, type, self, mask, out);
+      [[fallthrough]];
     default:
       return PlanAs<int64_t>(plan, reduction, type, self, mask, out);
   }

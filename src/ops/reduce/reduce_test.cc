@@ -209,6 +209,36 @@ TEST(Folds, AgreeWithPlainOnes) {
   }
 }
 
+void FoldLast(const FoldCase& fold, Tensor& in, Sample& out) {
+  PlanRef plan = testing::NewPlan();
+  Operand self{&in, nullptr, plan->Bind(&in, Access::kRead, "self", plan->binding_count(), 0), "self"};
+  const int64_t dims[] = {1};
+  fold.plan(*plan, DType::kF32, self, std::span(dims), out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+}
+
+// Short rows are folded many at a time, and give what each gives alone: to the last bit.
+TEST(Folds, RowsTogetherAreAsAlone) {
+  std::mt19937 rng(13);
+  for (const FoldCase& fold : kFoldCases) {
+    for (int64_t size : {1, 2, 3, 4, 7, 8, 9, 16, 17, 63, 64, 65, 511}) {
+      const Layout layout = size % 3 == 0 ? Layout::kStepped : Layout::kPacked;
+      Sample in(DType::kF32, {37, size}, layout);
+      in.Randomise(rng);
+      Sample together(DType::kF32, {37}, layout), alone(DType::kF32, {1});
+      FoldLast(fold, in.tensor, together);
+      for (int64_t row = 0; row < 37; ++row) {
+        Tensor one = in.tensor;
+        one.shape[0] = 1;
+        one.offset += row * one.strides[0];
+        FoldLast(fold, one, alone);
+        const Real a = reference::Get(together.tensor, {row}), b = reference::Get(alone.tensor, {0});
+        EXPECT_TRUE(a == b || (a != a && b != b)) << fold.name << " of " << size << ": " << a << ", " << b;
+      }
+    }
+  }
+}
+
 TEST(Folds, TruthValues) {
   std::mt19937 rng(12);
   Sample in(DType::kF32, {40, 3});
