@@ -130,6 +130,8 @@ class Board {
   // Whether the rank is in this process, so that its addresses are ours.
   bool IsHere(uint32_t rank) const;
   bool AllAreHere() const;
+  // For tests: as if each rank were a process. To be said before the first call.
+  void PretendApart();
   // More ranks than cores.
   bool crowded() const { return crowded_; }
 
@@ -159,7 +161,6 @@ class Board {
     std::atomic<uint64_t> process;  // a number that no other process has; 0: not come yet
     std::atomic<uint64_t> key;      // in that process
   };
-  struct Layout;
   Header& header() const { return *reinterpret_cast<Header*>(memory_); }
   Bell& bell(uint32_t rank) const { return bells_[rank]; }
   void Tell(uint32_t rank);
@@ -171,6 +172,7 @@ class Board {
   const uint32_t rank_;
   const uint32_t ranks_;
   const std::string name_;
+  uint64_t process_;  // what other boards of this process say, too
   Bell* bells_;
   Counters* counters_;
   std::byte* announcements_;
@@ -180,6 +182,7 @@ class Board {
   std::byte* channel_staging_;
   size_t half_bytes_;
   size_t chunk_bytes_;
+  const int32_t opener_;
   const bool crowded_;
   std::atomic<int64_t> limit_ns_{int64_t{1836} * 1'000'000'000};
   Turns calls_;

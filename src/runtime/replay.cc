@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "runtime/host_call.h"
 #include "runtime/poll.h"
+#include "runtime/progress.h"
 #include "runtime/run_task.h"
 
 namespace belay::rt {
@@ -116,7 +117,7 @@ bool Replay::ParkForOutside(Stream& stream) {
   for (size_t i = 0; i < lane_count_; ++i) {
     const Task* task = BlockedAt(i);
     if (task == nullptr) continue;
-    polls |= PollOf(i) != nullptr;
+    polls |= WaitsForWords(i);
     can_end &= !lanes_[i].call_pending || task->body<HostCall>().scheme->withdraw != nullptr;
     int64_t own = lanes_[i].wait_until_ns;
     if (own != 0 && (until == 0 || own < until)) until = own;
@@ -144,7 +145,7 @@ bool Replay::ParkForOutside(Stream& stream) {
 // Under lock_. False: there is no memory for it, and the replay fails.
 bool Replay::WatchPolls(Stream& stream) noexcept {
   size_t lane = 0;
-  while (PollOf(lane) == nullptr) ++lane;
+  while (!WaitsForWords(lane)) ++lane;
   const Task* task = BlockedAt(lane);
   from_outside_.store(true, std::memory_order_relaxed);  // until they have been looked at
   std::optional<TaskFailure> failure = Attempt(task, [&] {
@@ -270,8 +271,12 @@ TaskFailure Replay::AtNode(uint32_t node, TaskFailure&& failure) const noexcept 
 
 // A task that waits for the outside. True when it is over.
 bool Replay::RunBlocking(Lane& lane, const Task& task) {
-  if (failed_.load(std::memory_order_relaxed) && !lane.call_pending) return true;
+  if (failed_.load(std::memory_order_relaxed) && !lane.call_pending) {
+    if (task.type->task_class == TaskClass::kProgress) task.body<ProgressTask>().work->Abandon();
+    return true;
+  }
   if (task.type->task_class == TaskClass::kPoll) return RunPoll(lane, task);
+  if (task.type->task_class == TaskClass::kProgress) return RunProgress(lane, task);
   if (!lane.call_pending) return StartCall(lane, task);
   if (!lane.call_done.load(std::memory_order_acquire)) return false;
   lane.call_pending = false;
@@ -296,6 +301,17 @@ bool Replay::RunPoll(Lane& lane, const Task& task) {
     }
   }
   if (over) lane.wait_until_ns = 0;
+  return over;
+}
+
+bool Replay::RunProgress(Lane& lane, const Task& task) {
+  Progress& work = *task.body<ProgressTask>().work;
+  bool over = true;
+  const Task* at = &task;
+  std::optional<TaskFailure> failure =
+      Attempt(at, [&] { over = work.Advance(lane_count_ == 1 ? ProgressTask::kLookNs : 0); });
+  if (failure) Failed(task, std::move(*failure));
+  lane.wait_until_ns = over ? 0 : work.until_ns();
   return over;
 }
 
@@ -336,6 +352,12 @@ const PollTask* Replay::PollOf(size_t lane) const {
   return task != nullptr && task->type->task_class == TaskClass::kPoll ? &task->body<PollTask>() : nullptr;
 }
 
+const Progress* Replay::ProgressOf(size_t lane) const {
+  const Task* task = BlockedAt(lane);
+  bool is = task != nullptr && task->type->task_class == TaskClass::kProgress;
+  return is ? task->body<ProgressTask>().work.get() : nullptr;
+}
+
 // From the timekeeper, which holds its own lock: it may only try this one.
 bool Replay::AnyPollReady() {
   std::unique_lock guard(lock_, std::try_to_lock);
@@ -343,10 +365,13 @@ bool Replay::AnyPollReady() {
   bool from_outside = false;
   for (size_t i = 0; i < lane_count_; ++i) {
     const PollTask* poll = PollOf(i);
-    if (poll == nullptr) continue;
-    const std::atomic<bool>* others = poll->peer == nullptr ? nullptr : poll->peer->from_outside();
+    const Progress* work = ProgressOf(i);
+    if (poll == nullptr && work == nullptr) continue;
+    const std::atomic<bool>* others = work != nullptr         ? work->from_outside()
+                                      : poll->peer == nullptr ? nullptr
+                                                              : poll->peer->from_outside();
     from_outside |= others == nullptr || others->load();
-    if (!poll->Ready() && !poll->GaveUp()) continue;
+    if (work != nullptr ? !work->CanAdvance() : !poll->Ready() && !poll->GaveUp()) continue;
     parked_ = nullptr;
     return true;
   }

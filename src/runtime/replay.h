@@ -14,6 +14,7 @@
 namespace belay::rt {
 
 struct PollTask;
+class Progress;
 
 class Replay final : private Offer {
  public:
@@ -46,6 +47,7 @@ class Replay final : private Offer {
   LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
   bool RunBlocking(Lane& lane, const Task& task);
   bool RunPoll(Lane& lane, const Task& task);
+  bool RunProgress(Lane& lane, const Task& task);
   bool StartCall(Lane& lane, const Task& task);
   void RunInLane(const Task& task);
   void Failed(const Task& task, TaskFailure&& failure) noexcept;
@@ -56,6 +58,8 @@ class Replay final : private Offer {
   CancelResult WithdrawCalls();
   const Task* BlockedAt(size_t lane) const;
   const PollTask* PollOf(size_t lane) const;
+  const Progress* ProgressOf(size_t lane) const;
+  bool WaitsForWords(size_t lane) const { return PollOf(lane) != nullptr || ProgressOf(lane) != nullptr; }
   bool AnyPollReady();
   bool Done() const { return lanes_done_.load(std::memory_order_acquire) == lane_count_; }
 

@@ -68,6 +68,7 @@ enum class TaskClass : uint8_t {
   kHostCall,  // user code: runs on the callback pool, parks the stream meanwhile
   kLaunch,    // replay of a TaskGraph
   kPoll,      // waits for a value in memory
+  kProgress,  // gets on piece by piece (progress.h)
 };
 
 // What a program is told that a task of a model is, and which tasks it may replace there.

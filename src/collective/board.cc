@@ -1,0 +1,231 @@
+#include "collective/board.h"
+
+#include <sched.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/codes.h"
+#include "base/fork.h"
+#include "base/futex.h"
+#include "base/thread.h"
+#include "runtime/engine.h"
+
+namespace belay::coll {
+namespace {
+
+// Tells this process from every other one, also where process numbers mean different things to two of them.
+struct ProcessNumber {
+  uint64_t value = 0;
+  ProcessNumber() {
+    if (getrandom(&value, sizeof value, 0) != sizeof value) value = static_cast<uint64_t>(NowNs());
+    value |= 1;
+  }
+};
+uint64_t ThisProcess() { return PerProcess<ProcessNumber>::Get().value; }
+
+constexpr size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+size_t HalfBytes(uint32_t ranks, size_t staging) {
+  return RoundUp(std::max(staging / 2, size_t{256} * (ranks + 1)));
+}
+size_t AnnouncementBytes(uint32_t ranks) {
+  return sizeof(Announcement) + RoundUp(size_t{2} * ranks * sizeof(uint64_t));
+}
+// Pages of channels that nobody uses are never touched.
+size_t ChunkBytes(uint32_t ranks) {
+  if (ranks <= 16) return size_t{128} << 10;
+  return ranks <= 64 ? size_t{32} << 10 : size_t{8} << 10;
+}
+
+int Cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+const char* Id(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kMismatch:
+      return "collective-mismatch";
+    case FailureKind::kPeerEnded:
+      return "collective-peer-ended";
+    case FailureKind::kTimeout:
+      return "collective-timeout";
+    case FailureKind::kDropped:
+      return "collective-dropped";
+    default:
+      return "collective-failed";
+  }
+}
+
+// A card finds nothing but that time is up.
+int Code(FailureKind kind) {
+  return kind == FailureKind::kMismatch || kind == FailureKind::kTimeout ? codes::kRtFftsPlusTimeout
+                                                                         : codes::kRtIpcError;
+}
+
+}  // namespace
+
+size_t Board::Bytes(uint32_t ranks, size_t staging_bytes_per_rank) {
+  size_t pairs = size_t{ranks} * ranks;
+  return sizeof(Header) + ranks * (sizeof(Bell) + sizeof(Counters) + 2 * AnnouncementBytes(ranks)) +
+         pairs * (sizeof(Channel) + 2 * ChunkBytes(ranks)) +
+         2 * ranks * HalfBytes(ranks, staging_bytes_per_rank) + 4096;
+}
+
+Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_bytes_per_rank,
+             std::string name)
+    : memory_(memory),
+      rank_(rank),
+      ranks_(ranks),
+      name_(std::move(name)),
+      process_(ThisProcess()),
+      announcement_bytes_(AnnouncementBytes(ranks)),
+      half_bytes_(HalfBytes(ranks, staging_bytes_per_rank)),
+      chunk_bytes_(ChunkBytes(ranks)),
+      opener_(getpid()),
+      crowded_(static_cast<int>(ranks) > Cores()),
+      turns_(new Turns[size_t{2} * ranks]) {
+  std::byte* at = memory + sizeof(Header);
+  auto take = [&](size_t bytes) { return std::exchange(at, at + bytes); };
+  bells_ = reinterpret_cast<Bell*>(take(ranks * sizeof(Bell)));
+  counters_ = reinterpret_cast<Counters*>(take(ranks * sizeof(Counters)));
+  announcements_ = take(2 * ranks * announcement_bytes_);
+  channels_ = reinterpret_cast<Channel*>(take(size_t{ranks} * ranks * sizeof(Channel)));
+  at = memory + (static_cast<size_t>(at - memory) + 4095) / 4096 * 4096;
+  staging_ = take(2 * ranks * half_bytes_);
+  channel_staging_ = at;
+  bell(rank).key.store(reinterpret_cast<uintptr_t>(key()), std::memory_order_relaxed);
+  bell(rank).process.store(process_, std::memory_order_release);
+}
+
+void Board::PretendApart() {
+  process_ += 2 * (rank_ + 1);
+  bell(rank_).process.store(process_, std::memory_order_release);
+}
+
+Board::~Board() {
+  if (!listens_ || opener_ != getpid()) return;  // or a forked child
+  stop_.store(true, std::memory_order_release);
+  bell(rank_).rings.fetch_add(1, std::memory_order_release);
+  FutexWakeShared(bell(rank_).rings);
+  pthread_join(listener_, nullptr);
+}
+
+Announcement& Board::announcement(uint32_t rank, uint64_t number) const {
+  return *reinterpret_cast<Announcement*>(announcements_ + (size_t{rank} * 2 + number % 2) * announcement_bytes_);
+}
+
+uint64_t* Board::counts(uint32_t rank, uint64_t number) const {
+  return reinterpret_cast<uint64_t*>(&announcement(rank, number) + 1);
+}
+
+bool Board::IsHere(uint32_t rank) const {
+  return bell(rank).process.load(std::memory_order_acquire) == process_;
+}
+
+bool Board::AllAreHere() const {
+  for (uint32_t r = 0; r < ranks_; ++r) {
+    if (!IsHere(r)) return false;
+  }
+  return true;
+}
+
+void Board::EndTurn(Turns& turns, uint64_t number) {
+  turns.ended.store(number, std::memory_order_seq_cst);
+  if (turns.last.load(std::memory_order_seq_cst) != number) rt::TheEngine().Wrote(key());
+}
+
+// --- who waits for whom
+
+// In one order with the look of BeginPark's caller at what it waits for.
+void Board::Publish(std::atomic<uint64_t>& word, uint64_t value, uint32_t to) {
+  word.store(value, std::memory_order_seq_cst);
+  Tell(to);
+}
+
+void Board::PublishToAll(std::atomic<uint64_t>& word, uint64_t value) {
+  word.store(value, std::memory_order_seq_cst);
+  for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
+}
+
+void Board::Tell(uint32_t rank) {
+  if (bell(rank).parked.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    Ring(rank);
+}
+
+void Board::Ring(uint32_t rank) {
+  Bell& to = bell(rank);
+  if (IsHere(rank)) {
+    rt::TheEngine().Wrote(reinterpret_cast<const void*>(to.key.load(std::memory_order_relaxed)));
+  } else {
+    to.rings.fetch_add(1, std::memory_order_release);
+    FutexWakeShared(to.rings);
+  }
+}
+
+void Board::BeginPark() {
+  bell(rank_).parked.fetch_add(1, std::memory_order_seq_cst);
+  if (!listens_.load(std::memory_order_acquire) && !AllAreHere()) Listen();
+}
+
+void Board::Listen() {
+  std::lock_guard guard(lock_);
+  if (listens_ || silent_) return;
+  if (StartThread(&listener_, "belay-coll", &Board::Listener, this)) {
+    listens_.store(true, std::memory_order_release);
+  } else {
+    silent_.store(true);
+  }
+}
+
+void* Board::Listener(void* self) {
+  auto& board = *static_cast<Board*>(self);
+  Bell& own = board.bell(board.rank_);
+  for (;;) {
+    uint32_t rings = own.rings.load(std::memory_order_acquire);  // before the look at what they announce
+    if (board.stop_.load(std::memory_order_acquire)) return nullptr;
+    rt::TheEngine().Wrote(board.key());
+    FutexWaitShared(own.rings, rings);
+  }
+}
+
+// --- failure
+
+void Board::MarkFailed(uint32_t who, FailureKind kind, std::string_view why) noexcept {
+  uint32_t none = 0;
+  Header& shared = header();
+  if (!shared.failed.compare_exchange_strong(none, Header::kClaimed)) return;
+  shared.who.store(who);
+  shared.kind.store(static_cast<uint32_t>(kind));
+  size_t length = std::min(why.size(), sizeof shared.sentence - 1);
+  std::memcpy(shared.sentence, why.data(), length);
+  shared.failed.store(Header::kComplete);
+  for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
+}
+
+uint32_t Board::failed_rank() const { return header().who.load(); }
+
+Error Board::Failure() const {
+  const Header& shared = header();
+  // Who was killed while writing the sentence leaves it unfinished.
+  int64_t patience = NowNs() + 1'000'000;
+  while (shared.failed.load(std::memory_order_acquire) == Header::kClaimed && NowNs() < patience) sched_yield();
+  if (shared.failed.load(std::memory_order_acquire) != Header::kComplete) {
+    return Error(Code(FailureKind::kOther), Id(FailureKind::kOther),
+                 fmt::format("the ranks of communicator \"{}\" cannot go on: a rank ended while it told why", name_));
+  }
+  auto kind = static_cast<FailureKind>(shared.kind.load());
+  std::string sentence(shared.sentence, strnlen(shared.sentence, sizeof shared.sentence));
+  if (sentence.empty()) {
+    sentence = shared.who < ranks_ ? fmt::format("rank {} of communicator \"{}\" has ended", shared.who.load(), name_)
+                                   : fmt::format("communicator \"{}\" has failed", name_);
+  }
+  return Error(Code(kind), Id(kind), sentence);
+}
+
+}  // namespace belay::coll

@@ -1,0 +1,149 @@
+#include "collective/call.h"
+
+#include <sched.h>
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/spin_lock.h"
+#include "runtime/engine.h"
+
+namespace belay::coll {
+namespace {
+constexpr int kLooksBetweenTimes = 16;
+constexpr int kLeastYields = 8;  // on a machine with more ranks than cores time passes without us
+}  // namespace
+
+Call::Call(Board& board, std::shared_ptr<Hooks> hooks, Operation operation)
+    : board_(board), hooks_(std::move(hooks)), operation_(std::move(operation)) {}
+
+Call::~Call() {
+  Abandon();
+  if (counted_ && hooks_ != nullptr) hooks_->End();
+}
+
+void Call::BeginEarly() {
+  if (hooks_ != nullptr) hooks_->Begin();
+  counted_ = true;
+}
+
+// A run that ends with an exception ends all others of the communicator.
+struct UnlessDone {
+  Call& call;
+  bool done = false;
+  ~UnlessDone() {
+    if (!done) call.Abandon();
+  }
+};
+
+void Call::Begin() {
+  if (!counted_) BeginEarly();
+  if (board_.failed()) {
+    if (hooks_ != nullptr) hooks_->Failed(board_.Failure());
+    Finish(false);
+    throw board_.Failure();
+  }
+  running_ = true;
+  since_ns_ = 0;
+  Start();
+}
+
+void Call::Finish(bool well) noexcept {
+  if (parked_) board_.EndPark();
+  if (running_ && well) End();
+  parked_ = running_ = false;
+  until_ns_ = 0;
+  if (counted_ && hooks_ != nullptr) hooks_->End();
+  counted_ = false;
+}
+
+void Call::Abandon() noexcept {
+  if (!running_) return;
+  if (!board_.failed()) {
+    std::string what = Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
+    board_.MarkFailed(board_.rank(), FailureKind::kDropped,
+                      fmt::format("rank {} of communicator \"{}\" dropped {} while it was under way: its stream was "
+                                  "aborted or destroyed, or its replay failed",
+                                  board_.rank(), board_.name(), what));
+  }
+  if (hooks_ != nullptr) hooks_->Failed(board_.Failure());
+  Finish(false);
+}
+
+bool Call::Advance(int64_t look_ns) {
+  if (parked_) {
+    if (!CanAdvance() && (until_ns_ == 0 || NowNs() < until_ns_)) return false;
+    board_.EndPark();
+    parked_ = false;
+  }
+  if (!running_) Begin();
+  UnlessDone end{*this};
+  do {
+    while (!Over() && CanMove()) {
+      Move();
+      since_ns_ = 0;
+    }
+    if (Over()) {
+      end.done = true;
+      Finish(true);
+      return true;
+    }
+    if (board_.failed()) throw board_.Failure();
+  } while (LookAround(look_ns));
+  end.done = Wait();
+  return false;
+}
+
+// True when there is something to do.
+bool Call::LookAround(int64_t look_ns) const {
+  if (look_ns == 0) return CanAdvance();
+  int64_t end = 0;
+  for (int looks = 1;; ++looks) {
+    if (CanAdvance()) return true;
+    if (board_.crowded()) {
+      sched_yield();
+    } else {
+      CpuRelax();
+      if (looks % kLooksBetweenTimes != 0) continue;
+    }
+    // What waits for this thread may be what this waits for.
+    rt::Runner* runner = rt::Runner::Current();
+    if (rt::TheEngine().has_ready() || (runner != nullptr && runner->keeps())) return CanAdvance();
+    int64_t now = NowNs();
+    if (end == 0) end = now + look_ns;
+    if (now >= end && looks >= kLeastYields) return CanAdvance();
+  }
+}
+
+// Says that a stream is about to park. What happens from then on is told to the engine, which looks once
+// more when the stream has parked.
+bool Call::Wait() {
+  int64_t now = NowNs();
+  if (since_ns_ == 0) since_ns_ = now;
+  int64_t limit = board_.wait_limit_ns();
+  until_ns_ = limit == 0 ? 0 : since_ns_ + limit;
+  if (until_ns_ != 0 && now >= until_ns_) {
+    uint32_t who = board_.ranks();
+    std::string why = WaitsFor(&who);
+    std::string what = Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
+    board_.MarkFailed(who, FailureKind::kTimeout,
+                      fmt::format("rank {} of communicator \"{}\" waited {:g} s in {}: {}", board_.rank(), board_.name(),
+                                  static_cast<double>(limit) / 1e9, what, why));
+    throw board_.Failure();
+  }
+  parked_ = true;
+  board_.BeginPark();
+  return true;
+}
+
+void Call::Ranges(rt::RangeVisitor& visit) const {
+  Extents extents = ExtentsOf(operation_, board_.rank(), board_.ranks());
+  if (extents.send > 0) visit.Reads(operation_.send, extents.send);
+  if (extents.receive > 0) visit.Writes(operation_.receive, extents.receive);
+}
+
+void Call::Describe(std::string& out) const {
+  out += Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
+}
+
+}  // namespace belay::coll

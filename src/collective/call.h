@@ -1,0 +1,73 @@
+// What the calls of a communicator have in common: getting on as far as they can, looking around before they
+// park, time limits, and what becomes of the others when one ends in the middle.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "collective/board.h"
+#include "collective/operations.h"
+#include "runtime/progress.h"
+
+namespace belay::coll {
+
+class Call : public rt::Progress {
+ public:
+  Call(Board& board, std::shared_ptr<Hooks> hooks, Operation operation);
+  ~Call() override;
+
+  bool Advance(int64_t look_ns) final;
+  bool CanAdvance() const final { return board_.failed() || CanMove(); }
+  void Abandon() noexcept final;
+  int64_t until_ns() const final { return until_ns_; }
+  const void* key() const final { return board_.key(); }
+  const std::atomic<bool>* from_outside() const final { return &board_.silent(); }
+  void Ranges(rt::RangeVisitor& visit) const override;
+  void Describe(std::string& out) const final;
+
+  // Counts as under way from now on, not when it runs.
+  void BeginEarly();
+
+ protected:
+  virtual void Start() = 0;          // takes its turn
+  virtual bool Over() const = 0;
+  virtual bool CanMove() const = 0;  // while it is not over
+  virtual void Move() = 0;           // one step, when CanMove
+  virtual void End() = 0;            // gives the turn to the next
+  virtual std::string WaitsFor(uint32_t* who) const = 0;  // and of which rank
+
+  Board& board() const { return board_; }
+  const Operation& operation() const { return operation_; }
+
+ private:
+  friend struct UnlessDone;
+  void Begin();
+  void Finish(bool well) noexcept;
+  bool LookAround(int64_t look_ns) const;
+  bool Wait();
+
+  Board& board_;
+  const std::shared_ptr<Hooks> hooks_;
+  const Operation operation_;
+  bool counted_ = false;   // Hooks::Begin was called
+  bool running_ = false;
+  bool parked_ = false;
+  int64_t since_ns_ = 0;   // when it began to wait; 0: it does not
+  int64_t until_ns_ = 0;
+};
+
+// "HcclAllReduce (count 1024, fp32, sum)"
+std::string Said(Kind kind, uint64_t count, tensor::DType type, Reduction op, uint32_t root);
+
+// Bytes that the rank's call reads and writes.
+struct Extents {
+  uint64_t send = 0;
+  uint64_t receive = 0;
+};
+Extents ExtentsOf(const Operation& operation, uint32_t rank, uint32_t ranks);
+
+std::unique_ptr<Call> MakeCollective(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation);
+std::unique_ptr<Call> MakeMessages(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation);
+
+}  // namespace belay::coll

@@ -1,0 +1,506 @@
+// Collectives inside a host. Every rank announces its call and waits until all have; what is small comes
+// with the announcement. Then, where all ranks are in one process, they read and write each other's buffers;
+// else data goes through the staging areas, in rounds that fill one half after the other.
+//
+// Each rank reduces its slice of the elements, reading all ranks' data in the order of the ranks.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/codes.h"
+#include "collective/call.h"
+#include "collective/reduce.h"
+#include "runtime/memory.h"
+
+namespace belay::coll {
+namespace {
+
+bool IsSum(Kind kind) {
+  return kind == Kind::kAllReduce || kind == Kind::kReduce || kind == Kind::kReduceScatter ||
+         kind == Kind::kReduceScatterV;
+}
+// Whether each rank is given data of its own, or all the same.
+bool IsSeparate(Kind kind) {
+  return kind == Kind::kReduceScatter || kind == Kind::kReduceScatterV || kind == Kind::kScatter ||
+         kind == Kind::kAllToAll || kind == Kind::kAllToAllV || kind == Kind::kAllToAllVC;
+}
+bool HasRoot(Kind kind) { return kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kScatter; }
+// Whether the calls of all ranks have the same count.
+bool HasOneCount(Kind kind) {
+  return kind != Kind::kAllGatherV && kind != Kind::kReduceScatterV && kind != Kind::kAllToAllV &&
+         kind != Kind::kAllToAllVC;
+}
+bool HasTable(Kind kind) {
+  return kind == Kind::kReduceScatterV || kind == Kind::kAllToAllV || kind == Kind::kAllToAllVC;
+}
+
+// Elements, and where they begin.
+struct Part {
+  uint64_t count = 0;
+  uint64_t offset = 0;
+};
+
+class CollectiveCall final : public Call {
+ public:
+  CollectiveCall(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation)
+      : Call(board, std::move(hooks), operation),
+        n_(board.ranks()),
+        me_(board.rank()),
+        kind_(operation.kind),
+        element_(tensor::BytesOf(operation.type)) {}
+
+ private:
+  enum class Step : uint8_t { kTurn, kArrive, kLayOut, kReduce, kTake, kLeave, kOver };
+
+  void Start() override;
+  bool Over() const override { return step_ == Step::kOver; }
+  bool CanMove() const override;
+  void Move() override;
+  void End() override { board().EndTurn(board().calls(), number_); }
+  std::string WaitsFor(uint32_t* who) const override;
+
+  void Announce();
+  uint8_t Flags() const;
+  void PutPayload(Announcement& own) const;
+  void Arrived();
+  void Compare(uint32_t peer) const;
+  [[noreturn]] void FailMismatch(uint32_t peer, const std::string& what) const;
+  std::string SaidBy(uint32_t rank) const;
+  void PlanRounds();
+
+  bool Contributes(uint32_t rank) const {
+    return (kind_ != Kind::kBroadcast && kind_ != Kind::kScatter) || rank == operation().root;
+  }
+  Part Sent(uint32_t from, uint32_t to) const;
+  Part Received(uint32_t from) const;
+  Part Within(Part part) const;  // of this round
+  Part Slice(uint32_t rank, uint64_t count) const;
+  const Announcement& Of(uint32_t rank) const { return board().announcement(rank, number_); }
+
+  void RunSmall();
+  void RunDirect();
+  void LayOut();
+  void ReduceSlice();
+  void Take();
+  void Reduce(const std::vector<std::byte*>& outs, const std::vector<const std::byte*>& ins, uint64_t count) const;
+  void Copy(std::byte* to, const std::byte* from, uint64_t count) const;
+  std::byte* Staged(uint32_t rank, uint32_t piece) const {
+    return board().staging(rank, round_ % 2) + piece * piece_bytes_;
+  }
+  const std::byte* send() const { return send_; }
+  std::byte* receive(uint64_t offset = 0) const { return receive_ + offset * element_; }
+
+  // Who this waits for, and what is to be at least how large.
+  const std::atomic<uint64_t>& Word(uint32_t rank) const;
+  uint64_t Goal() const;
+  bool AllThere() const;
+
+  const uint32_t n_;
+  const uint32_t me_;
+  const Kind kind_;
+  const size_t element_;
+  const std::byte* send_ = nullptr;
+  std::byte* receive_ = nullptr;
+  uint64_t number_ = 0;
+  uint64_t round_ = 0;
+  uint64_t rounds_ = 0;
+  uint64_t round_count_ = 0;  // elements of a part (of all slices) in a round
+  size_t piece_bytes_ = 0;
+  Step step_ = Step::kTurn;
+  mutable uint32_t there_ = 0;  // ranks that are known to be there
+};
+
+void CollectiveCall::Start() {
+  number_ = board().calls().Take();
+  step_ = Step::kTurn;
+  there_ = 0;
+  round_ = 0;
+  const Operation& o = operation();
+  Extents extents = ExtentsOf(o, me_, n_);
+  const void* from = o.send;
+  send_ = static_cast<const std::byte*>(rt::View(from, extents.send));
+  receive_ = static_cast<std::byte*>(rt::View(o.receive, extents.receive));
+}
+
+// --- waiting
+
+const std::atomic<uint64_t>& CollectiveCall::Word(uint32_t rank) const {
+  switch (step_) {
+    case Step::kLayOut:
+    case Step::kLeave:
+      return board().counters(rank).taken;
+    case Step::kReduce:
+      return board().counters(rank).laid_out;
+    case Step::kTake:
+      return kind_ == Kind::kAllReduce || kind_ == Kind::kReduce ? board().counters(rank).reduced
+                                                                 : board().counters(rank).laid_out;
+    default:
+      return Of(rank).number;
+  }
+}
+
+uint64_t CollectiveCall::Goal() const {
+  switch (step_) {
+    case Step::kLayOut:
+      return Mark(number_, round_ - 1);  // that half was used two rounds ago
+    case Step::kReduce:
+    case Step::kTake:
+      return Mark(number_, round_ + 1);
+    case Step::kLeave:
+      return Mark(number_, kAllSteps);
+    default:
+      return number_;
+  }
+}
+
+bool CollectiveCall::AllThere() const {
+  const uint64_t goal = Goal();
+  while (there_ < n_ && Word(there_).load(std::memory_order_seq_cst) >= goal) ++there_;
+  return there_ == n_;
+}
+
+bool CollectiveCall::CanMove() const {
+  if (step_ == Step::kTurn) return board().calls().IsTurnOf(number_);
+  if (step_ == Step::kLayOut && round_ < 2) return true;
+  return AllThere();
+}
+
+std::string CollectiveCall::WaitsFor(uint32_t* who) const {
+  if (step_ == Step::kTurn) return "an earlier call of this communicator on another stream has not ended";
+  std::string missing;
+  for (uint32_t r = 0; r < n_; ++r) {
+    if (Word(r).load() >= Goal()) continue;
+    if (missing.empty()) *who = r;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", r);
+  }
+  if (step_ != Step::kArrive) return fmt::format("rank {} has begun it and does not get on", missing);
+  return fmt::format(
+      "it is call {} here, and rank {} has not made it; all ranks must make the same calls in the same order",
+      number_, missing);
+}
+
+void CollectiveCall::Move() {
+  there_ = 0;
+  Board::Counters& own = board().counters(me_);
+  switch (step_) {
+    case Step::kTurn:
+      Announce();
+      step_ = Step::kArrive;
+      break;
+    case Step::kArrive:
+      Arrived();
+      break;
+    case Step::kLayOut:
+      LayOut();
+      board().PublishToAll(own.laid_out, Mark(number_, round_ + 1));
+      step_ = kind_ == Kind::kAllReduce || kind_ == Kind::kReduce ? Step::kReduce : Step::kTake;
+      break;
+    case Step::kReduce:
+      ReduceSlice();
+      board().PublishToAll(own.reduced, Mark(number_, round_ + 1));
+      step_ = Step::kTake;
+      break;
+    case Step::kTake:
+      Take();
+      board().PublishToAll(own.taken, Mark(number_, ++round_));
+      step_ = round_ < rounds_ ? Step::kLayOut : Step::kOver;
+      break;
+    case Step::kLeave:
+    case Step::kOver:
+      step_ = Step::kOver;
+      break;
+  }
+}
+
+// --- what ranks tell each other
+
+// Once the counts are announced.
+uint8_t CollectiveCall::Flags() const {
+  uint64_t count = 0;  // parts may overlap, so this may be more than the buffer has
+  for (uint32_t to = 0; to < (IsSeparate(kind_) ? n_ : 1); ++to) {
+    count += std::min<uint64_t>(Sent(me_, to).count, Announcement::kPayload + 1);
+  }
+  uint8_t flags = 0;
+  if (!Contributes(me_) || count * element_ <= Announcement::kPayload) flags |= Announcement::kSmall;
+  bool moves = !IsSum(kind_) || IsSeparate(kind_);
+  Extents extents = ExtentsOf(operation(), me_, n_);
+  bool same = send_ == receive_ && extents.send > 0 && extents.receive > 0;
+  if (moves && same && kind_ != Kind::kBroadcast) flags |= Announcement::kOverlaps;
+  return flags;
+}
+
+void CollectiveCall::PutPayload(Announcement& own) const {
+  if (!Contributes(me_)) return;
+  std::byte* at = own.payload;
+  for (uint32_t to = 0; to < (IsSeparate(kind_) ? n_ : 1); ++to) {
+    Part part = Sent(me_, to);
+    if (part.count > 0) std::memcpy(at, send_ + part.offset * element_, part.count * element_);
+    at += part.count * element_;
+  }
+}
+
+void CollectiveCall::Announce() {
+  const Operation& o = operation();
+  Announcement& own = board().announcement(me_, number_);
+  own.count = kind_ == Kind::kBarrier ? 0 : o.count;
+  own.root = o.root;
+  own.kind = static_cast<uint8_t>(kind_);
+  own.type = static_cast<uint8_t>(o.type);
+  own.op = static_cast<uint8_t>(o.op);
+  own.send = reinterpret_cast<uintptr_t>(send_);
+  own.receive = reinterpret_cast<uintptr_t>(receive_);
+  if (HasTable(kind_)) {
+    std::copy_n(o.send_counts.data(), n_, board().counts(me_, number_));
+    std::copy_n(o.send_offsets.data(), n_, board().offsets(me_, number_));
+  }
+  own.flags = Flags();
+  if ((own.flags & Announcement::kSmall) != 0) PutPayload(own);
+  board().PublishToAll(own.number, number_);
+}
+
+std::string CollectiveCall::SaidBy(uint32_t rank) const {
+  const Announcement& said = Of(rank);
+  return Said(static_cast<Kind>(said.kind), said.count, static_cast<tensor::DType>(said.type),
+              static_cast<Reduction>(said.op), said.root);
+}
+
+void CollectiveCall::FailMismatch(uint32_t peer, const std::string& what) const {
+  uint32_t low = std::min(me_, peer), high = std::max(me_, peer);
+  board().MarkFailed(
+      peer, FailureKind::kMismatch,
+      fmt::format("as call {} of communicator \"{}\" rank {} made {} and rank {} made {}{}; all ranks must make the "
+                  "same calls in the same order",
+                  number_, board().name(), low, SaidBy(low), high, SaidBy(high), what));
+  throw board().Failure();
+}
+
+void CollectiveCall::Compare(uint32_t peer) const {
+  const Announcement& a = Of(me_);
+  const Announcement& b = Of(peer);
+  bool same = a.kind == b.kind && (kind_ == Kind::kBarrier || a.type == b.type) &&
+              (!IsSum(kind_) || a.op == b.op) && (!HasRoot(kind_) || a.root == b.root) &&
+              (!HasOneCount(kind_) || a.count == b.count);
+  if (!same) FailMismatch(peer, "");
+  if (kind_ == Kind::kAllGatherV && operation().receive_counts[peer] != b.count) {
+    FailMismatch(peer, fmt::format(", but rank {} expects {} elements of rank {}", me_,
+                                   operation().receive_counts[peer], peer));
+  }
+  if (kind_ == Kind::kReduceScatterV) {
+    const uint64_t* theirs = board().counts(peer, number_);
+    for (uint32_t r = 0; r < n_; ++r) {
+      if (theirs[r] == operation().send_counts[r]) continue;
+      FailMismatch(peer, fmt::format(", but the part of rank {} has {} elements on rank {} and {} on rank {}", r,
+                                     operation().send_counts[r], me_, theirs[r], peer));
+    }
+  }
+  if (kind_ == Kind::kAllToAllV || kind_ == Kind::kAllToAllVC) {
+    uint64_t theirs = board().counts(peer, number_)[me_];
+    if (theirs != operation().receive_counts[peer]) {
+      FailMismatch(peer, fmt::format(", but rank {} sends {} elements to rank {}, which expects {}", peer, theirs, me_,
+                                     operation().receive_counts[peer]));
+    }
+  }
+}
+
+void CollectiveCall::Arrived() {
+  bool small = true, overlaps = false;
+  for (uint32_t r = 0; r < n_; ++r) {
+    Compare(r);
+    small &= (Of(r).flags & Announcement::kSmall) != 0;
+    overlaps |= (Of(r).flags & Announcement::kOverlaps) != 0;
+  }
+  if (small) {
+    RunSmall();
+    step_ = Step::kOver;
+  } else if (!overlaps && board().AllAreHere()) {
+    RunDirect();
+    board().PublishToAll(board().counters(me_).taken, Mark(number_, kAllSteps));
+    step_ = Step::kLeave;
+  } else {
+    PlanRounds();
+    step_ = rounds_ == 0 ? Step::kOver : Step::kLayOut;
+  }
+}
+
+// --- who has what
+
+Part CollectiveCall::Sent(uint32_t from, uint32_t to) const {
+  const Announcement& said = Of(from);
+  if (!IsSeparate(kind_)) return {said.count, 0};
+  if (!HasTable(kind_)) return {said.count, to * said.count};
+  return {board().counts(from, number_)[to], board().offsets(from, number_)[to]};
+}
+
+Part CollectiveCall::Received(uint32_t from) const {
+  const Operation& o = operation();
+  switch (kind_) {
+    case Kind::kAllGather:
+    case Kind::kAllToAll:
+      return {o.count, from * o.count};
+    case Kind::kAllGatherV:
+    case Kind::kAllToAllV:
+    case Kind::kAllToAllVC:
+      return {o.receive_counts[from], o.receive_offsets[from]};
+    default:
+      return {o.count, 0};
+  }
+}
+
+Part CollectiveCall::Within(Part part) const {
+  uint64_t begin = std::min(part.count, round_ * round_count_);
+  return {std::min(part.count - begin, round_count_), part.offset + begin};
+}
+
+// Whole lines for each rank, so that no two write to one.
+Part CollectiveCall::Slice(uint32_t rank, uint64_t count) const {
+  uint64_t line = 64 / element_;
+  uint64_t each = (count + n_ - 1) / n_;
+  each = (each + line - 1) / line * line;
+  uint64_t begin = std::min(count, rank * each);
+  return {std::min(each, count - begin), begin};
+}
+
+void CollectiveCall::PlanRounds() {
+  const size_t half = board().half_bytes();
+  uint64_t most = operation().count;
+  size_t pieces = 1;
+  if (kind_ == Kind::kAllReduce || kind_ == Kind::kReduce) {
+    pieces = n_ + 1;
+  } else if (IsSeparate(kind_)) {
+    pieces = n_;
+  }
+  if (!HasOneCount(kind_)) {
+    for (uint32_t from = 0; from < n_; ++from) {
+      for (uint32_t to = 0; to < n_; ++to) most = std::max(most, Sent(from, to).count);
+    }
+  }
+  piece_bytes_ = half / pieces / 64 * 64;
+  round_count_ = piece_bytes_ / element_;
+  if (pieces == n_ + 1) round_count_ *= n_;
+  rounds_ = (most + round_count_ - 1) / round_count_;
+}
+
+// --- moving and folding
+
+void CollectiveCall::Copy(std::byte* to, const std::byte* from, uint64_t count) const {
+  if (to != from && count > 0) std::memmove(to, from, count * element_);
+}
+
+void CollectiveCall::Reduce(const std::vector<std::byte*>& outs, const std::vector<const std::byte*>& ins,
+                            uint64_t count) const {
+  ReduceInto(operation().type, operation().op, outs.data(), outs.size(), ins.data(), ins.size(), count);
+}
+
+void CollectiveCall::RunSmall() {
+  if (IsSum(kind_)) {
+    if (kind_ == Kind::kReduce && me_ != operation().root) return;
+    std::vector<const std::byte*> ins;
+    for (uint32_t r = 0; r < n_; ++r) {
+      uint64_t before = 0;
+      for (uint32_t to = 0; IsSeparate(kind_) && to < me_; ++to) before += Sent(r, to).count;
+      ins.push_back(Of(r).payload + before * element_);
+    }
+    Reduce({receive()}, ins, IsSeparate(kind_) ? Sent(me_, me_).count : operation().count);
+    return;
+  }
+  for (uint32_t from = 0; kind_ != Kind::kBarrier && from < n_; ++from) {
+    if (!Contributes(from) || (kind_ == Kind::kBroadcast && from == me_)) continue;
+    uint64_t before = 0;
+    for (uint32_t to = 0; IsSeparate(kind_) && to < me_; ++to) before += Sent(from, to).count;
+    Copy(receive(Received(from).offset), Of(from).payload + before * element_, Sent(from, me_).count);
+  }
+}
+
+void CollectiveCall::RunDirect() {
+  auto their_send = [&](uint32_t r) { return reinterpret_cast<const std::byte*>(Of(r).send); };
+  auto their_receive = [&](uint32_t r) { return reinterpret_cast<std::byte*>(Of(r).receive); };
+  if (!IsSum(kind_)) {
+    for (uint32_t i = 0; i < n_; ++i) {
+      uint32_t from = (me_ + i) % n_;  // not all from the same at once
+      if (!Contributes(from)) continue;
+      Part part = Sent(from, me_);
+      Copy(receive(Received(from).offset), their_send(from) + part.offset * element_, part.count);
+    }
+    return;
+  }
+  Part slice = Slice(me_, operation().count);
+  std::vector<const std::byte*> ins;
+  std::vector<std::byte*> outs;
+  for (uint32_t r = 0; r < n_; ++r) {
+    Part part = IsSeparate(kind_) ? Sent(r, me_) : slice;
+    ins.push_back(their_send(r) + part.offset * element_);
+    if (kind_ == Kind::kAllReduce || (kind_ == Kind::kReduce && r == operation().root)) {
+      outs.push_back(their_receive(r) + slice.offset * element_);
+    }
+  }
+  if (IsSeparate(kind_)) outs.push_back(receive());
+  Reduce(outs, ins, IsSeparate(kind_) ? Sent(me_, me_).count : slice.count);
+}
+
+void CollectiveCall::LayOut() {
+  if (!Contributes(me_)) return;
+  if (kind_ == Kind::kAllReduce || kind_ == Kind::kReduce) {
+    Part all = Within({operation().count, 0});
+    for (uint32_t to = 0; to < n_; ++to) {
+      Part part = Slice(to, all.count);
+      if (to != me_) Copy(Staged(me_, to), send() + (all.offset + part.offset) * element_, part.count);
+    }
+    return;
+  }
+  for (uint32_t i = 0; IsSeparate(kind_) && i < n_; ++i) {
+    uint32_t to = (me_ + i) % n_;
+    Part part = Within(Sent(me_, to));
+    if (to != me_) Copy(Staged(me_, to), send() + part.offset * element_, part.count);
+  }
+  Part own = Within(Sent(me_, me_));
+  if (!IsSeparate(kind_)) Copy(Staged(me_, 0), send() + own.offset * element_, own.count);
+  if (!IsSum(kind_)) Copy(receive(Within(Received(me_)).offset), send() + own.offset * element_, own.count);
+}
+
+void CollectiveCall::ReduceSlice() {
+  Part all = Within({operation().count, 0});
+  Part slice = Slice(me_, all.count);
+  uint64_t offset = all.offset + slice.offset;
+  std::vector<const std::byte*> ins;
+  for (uint32_t r = 0; r < n_; ++r) ins.push_back(r == me_ ? send() + offset * element_ : Staged(r, me_));
+  std::vector<std::byte*> outs;
+  bool root = kind_ == Kind::kReduce && me_ == operation().root;
+  if (!root) outs.push_back(Staged(me_, n_));
+  if (root || kind_ == Kind::kAllReduce) outs.push_back(receive(offset));
+  Reduce(outs, ins, slice.count);
+}
+
+void CollectiveCall::Take() {
+  if (kind_ == Kind::kReduce && me_ != operation().root) return;
+  if (kind_ == Kind::kAllReduce || kind_ == Kind::kReduce) {
+    Part all = Within({operation().count, 0});
+    for (uint32_t i = 1; i < n_; ++i) {
+      uint32_t from = (me_ + i) % n_;
+      Part slice = Slice(from, all.count);
+      Copy(receive(all.offset + slice.offset), Staged(from, n_), slice.count);
+    }
+    return;
+  }
+  const uint32_t piece = IsSeparate(kind_) ? me_ : 0;
+  if (IsSum(kind_)) {
+    Part all = Sent(me_, me_);
+    Part own = Within(all);
+    std::vector<const std::byte*> ins;
+    for (uint32_t r = 0; r < n_; ++r) ins.push_back(r == me_ ? send() + own.offset * element_ : Staged(r, piece));
+    Reduce({receive(own.offset - all.offset)}, ins, own.count);
+    return;
+  }
+  for (uint32_t i = 1; i < n_; ++i) {
+    uint32_t from = (me_ + i) % n_;
+    if (!Contributes(from)) continue;
+    Copy(receive(Within(Received(from)).offset), Staged(from, piece), Within(Sent(from, me_)).count);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Call> MakeCollective(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation) {
+  return std::make_unique<CollectiveCall>(board, std::move(hooks), operation);
+}
+
+}  // namespace belay::coll

@@ -1,0 +1,217 @@
+// Every collective, type and operation, in one process, through both ways that data goes.
+#include <algorithm>
+#include <string>
+
+#include "collective/reduce.h"
+#include "collective/testing.h"
+#include "runtime/thread_engine.h"
+
+namespace belay::coll::testing {
+namespace {
+
+using rt::Stream;
+
+constexpr Kind kCollectives[] = {Kind::kBarrier,       Kind::kAllReduce,      Kind::kReduce,    Kind::kBroadcast,
+                                 Kind::kAllGather,     Kind::kAllGatherV,     Kind::kReduceScatter,
+                                 Kind::kReduceScatterV, Kind::kScatter,       Kind::kAllToAll,  Kind::kAllToAllV,
+                                 Kind::kAllToAllVC};
+
+bool Same(const Case& c, uint32_t r) {
+  const Bytes& expected = c.expected[r];
+  if (expected.empty() || (c.calls[r].kind == Kind::kReduce && r != c.calls[r].root)) return true;
+  return std::memcmp(c.calls[r].receive, expected.data(), expected.size()) == 0;
+}
+
+std::string Name(const Case& c) {
+  const Operation& o = c.calls[0];
+  return fmt::format("{} of {} {} op {} root {} ranks {}{}", NameOf(o.kind), o.count, HcclNameOf(o.type),
+                     static_cast<int>(o.op), o.root, c.calls.size(), c.in_place ? " in place" : "");
+}
+
+class Collectives : public rt::rings::WorkersTest {
+ protected:
+  Collectives() : WorkersTest(2) {}
+  void Streams(uint32_t ranks) {
+    while (streams_.size() < ranks) streams_.push_back(&NewStream());
+  }
+  // Runs it and says whether every rank has what it should.
+  void Run(Group& group, Case& c) {
+    Streams(group.ranks());
+    for (uint32_t r = 0; r < group.ranks(); ++r) Submit(group[r], nullptr, *streams_[r], c.calls[r]);
+    for (uint32_t r = 0; r < group.ranks(); ++r) {
+      Wait(*streams_[r]);
+      std::optional<rt::TaskFailure> failure = streams_[r]->TakeFailure();
+      ASSERT_FALSE(failure) << Name(c) << ": " << failure->Sentence();
+    }
+    for (uint32_t r = 0; r < group.ranks(); ++r) ASSERT_TRUE(Same(c, r)) << Name(c) << " at rank " << r;
+  }
+  void RunAll(uint32_t ranks, bool apart) {
+    Group group(ranks, 8192, apart);
+    uint64_t seed = 1;
+    for (Kind kind : kCollectives) {
+      for (uint64_t count : {0, 1, 5, 61, 1048, 3000}) {
+        for (bool in_place : {false, true}) {
+          Case c = MakeCase(kind, DType::kF32, Reduction::kSum, count, ranks, seed % ranks, in_place, seed);
+          ++seed;
+          ASSERT_NO_FATAL_FAILURE(Run(group, c));
+        }
+      }
+    }
+  }
+  std::vector<Stream*> streams_;
+};
+
+TEST_F(Collectives, OfOneToEightRanksThatSeeEachOthersBuffers) {
+  for (uint32_t ranks : {1, 2, 3, 4, 8}) ASSERT_NO_FATAL_FAILURE(RunAll(ranks, false));
+}
+
+TEST_F(Collectives, OfOneToEightRanksThroughTheStagingAreas) {
+  for (uint32_t ranks : {1, 2, 3, 4, 8}) ASSERT_NO_FATAL_FAILURE(RunAll(ranks, true));
+}
+
+TEST_F(Collectives, OfEveryTypeAndOperation) {
+  for (bool apart : {false, true}) {
+    Group group(3, 4096, apart);
+    uint64_t seed = 1000;
+    for (DType type : {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kU8, DType::kU16, DType::kU32,
+                       DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+      for (int op = 0; op < 4; ++op) {
+        for (Kind kind : {Kind::kAllReduce, Kind::kReduceScatter}) {
+          Case c = MakeCase(kind, type, static_cast<Reduction>(op), 1100, 3, 0, false, ++seed);
+          ASSERT_NO_FATAL_FAILURE(Run(group, c));
+        }
+      }
+    }
+    for (DType type : {DType::kU8, DType::kF8E5M2, DType::kC128, DType::kF64}) {
+      Case c = MakeCase(Kind::kAllToAll, type == DType::kF8E5M2 ? DType::kI8 : type, Reduction::kSum, 777, 3, 0, false,
+                        ++seed);
+      ASSERT_NO_FATAL_FAILURE(Run(group, c));
+    }
+  }
+}
+
+// Counts right below, at and above every size at which something else happens.
+TEST_F(Collectives, AroundEveryThreshold) {
+  constexpr uint32_t kRanks = 2;
+  for (bool apart : {false, true}) {
+    Group group(kRanks, 4096, apart);
+    uint64_t half = group[0].half_bytes() / 4;
+    uint64_t round = group[0].half_bytes() / (kRanks + 1) / 64 * 64 / 4 * kRanks;
+    uint64_t seed = 5000;
+    for (uint64_t at : {uint64_t{16}, uint64_t{32}, uint64_t{Announcement::kPayload / 4}, half / kRanks, half, round, 2 * round,
+                        3 * round, 2 * half}) {
+      for (uint64_t count : {at - 1, at, at + 1}) {
+        for (Kind kind : {Kind::kAllReduce, Kind::kBroadcast, Kind::kAllGather, Kind::kReduceScatter, Kind::kAllToAllV}) {
+          Case c = MakeCase(kind, DType::kI32, Reduction::kMax, count, kRanks, 1, seed % 2 == 0, seed + 1);
+          ++seed;
+          ASSERT_NO_FATAL_FAILURE(Run(group, c));
+        }
+      }
+    }
+  }
+}
+
+// Sums of numbers of very different size depend on their order.
+TEST_F(Collectives, ResultsRepeatBitForBit) {
+  constexpr uint32_t kRanks = 4;
+  constexpr uint64_t kCount = 4096;
+  std::vector<std::vector<float>> given(kRanks, std::vector<float>(kCount));
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    for (uint64_t i = 0; i < kCount; ++i) given[r][i] = (r % 2 == 0 ? 1.0f : -1.0f) * 1e7f / static_cast<float>(1 + (i * 7 + r) % 97);
+  }
+  std::vector<float> first;
+  for (bool apart : {false, true}) {
+    for (uint64_t staging : {4096, 65536}) {
+      Group group(kRanks, staging, apart);
+      Streams(kRanks);
+      std::vector<std::vector<float>> results(kRanks, std::vector<float>(kCount));
+      for (uint32_t i = 0; i < kRanks; ++i) {
+        uint32_t r = (i * 3 + (apart ? 1 : 2)) % kRanks;
+        Operation o;
+        o.kind = Kind::kAllReduce;
+        o.send = given[r].data();
+        o.receive = results[r].data();
+        o.count = kCount;
+        Submit(group[r], nullptr, *streams_[r], o);
+      }
+      for (uint32_t r = 0; r < kRanks; ++r) Wait(*streams_[r]);
+      if (first.empty()) first = results[0];
+      for (uint32_t r = 0; r < kRanks; ++r) EXPECT_EQ(std::memcmp(first.data(), results[r].data(), kCount * 4), 0);
+    }
+  }
+}
+
+TEST_F(Collectives, ANaNWins) {
+  for (Reduction op : {Reduction::kMax, Reduction::kMin}) {
+    float a[] = {1, NAN, 3}, b[] = {NAN, 2, 3}, out[3];
+    std::byte* outs[] = {reinterpret_cast<std::byte*>(out)};
+    const std::byte* ins[] = {reinterpret_cast<std::byte*>(a), reinterpret_cast<std::byte*>(b)};
+    ReduceInto(DType::kF32, op, outs, 1, ins, 2, 3);
+    EXPECT_NE(out[0], out[0]);
+    EXPECT_NE(out[1], out[1]);
+    EXPECT_EQ(out[2], 3);
+  }
+}
+
+Message To(uint32_t peer, const Bytes& bytes, DType type = DType::kU8) {
+  return {true, const_cast<std::byte*>(bytes.data()), bytes.size() / tensor::BytesOf(type), type, peer};
+}
+Message From(uint32_t peer, Bytes& bytes, DType type = DType::kU8) {
+  return {false, bytes.data(), bytes.size() / tensor::BytesOf(type), type, peer};
+}
+Operation Of(Kind kind, std::vector<Message> messages) {
+  Operation o;
+  o.kind = kind;
+  o.root = messages.at(0).peer;
+  o.count = messages[0].count;
+  o.type = messages[0].type;
+  o.messages = std::move(messages);
+  return o;
+}
+
+TEST_F(Collectives, MessagesArriveInOrder) {
+  for (bool apart : {false, true}) {
+    Group group(2, 4096, apart);
+    Streams(2);
+    std::vector<Bytes> given, got;
+    for (uint64_t bytes : {0, 1, 1023, 1024, 1025, 131072, 131073, 400000, 7, 262144}) {
+      given.push_back(Numbers(DType::kU8, bytes, bytes + 1));
+      got.emplace_back(bytes);
+    }
+    for (size_t i = 0; i < given.size(); ++i) {
+      Submit(group[0], nullptr, *streams_[0], Of(Kind::kSend, {To(1, given[i])}));
+      Submit(group[1], nullptr, *streams_[1], Of(Kind::kReceive, {From(0, got[i])}));
+    }
+    Wait(*streams_[0]);
+    Wait(*streams_[1]);
+    for (size_t i = 0; i < given.size(); ++i) EXPECT_EQ(given[i], got[i]) << i;
+  }
+}
+
+TEST_F(Collectives, ABatchGetsOnAsAWhole) {
+  for (bool apart : {false, true}) {
+    constexpr uint32_t kRanks = 4;
+    Group group(kRanks, 4096, apart);
+    Streams(kRanks);
+    std::vector<std::vector<Bytes>> given(kRanks), got(kRanks);
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      for (uint32_t q = 0; q < kRanks; ++q) {
+        given[r].push_back(Numbers(DType::kU8, 1 + 90'000 * (r + q), r * 8 + q));
+        got[r].emplace_back(given[r].back().size());
+      }
+    }
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      std::vector<Message> messages;
+      for (uint32_t q = 0; q < kRanks; ++q) messages.push_back(To(q, given[r][q]));
+      for (uint32_t q = 0; q < kRanks; ++q) messages.push_back(From(q, got[r][q]));
+      Submit(group[r], nullptr, *streams_[r], Of(Kind::kBatch, messages));
+    }
+    for (uint32_t r = 0; r < kRanks; ++r) Wait(*streams_[r]);
+    for (uint32_t r = 0; r < kRanks; ++r) {
+      for (uint32_t q = 0; q < kRanks; ++q) EXPECT_EQ(got[r][q], given[q][r]) << q << " to " << r;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::coll::testing

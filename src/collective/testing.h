@@ -1,0 +1,157 @@
+// What the tests of collectives share: groups of ranks in this process, and what each call should give.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "collective/board.h"
+#include "collective/operations.h"
+#include "runtime/ring_support.h"
+#include "tensor/convert.h"
+
+namespace belay::coll::testing {
+
+using tensor::DType;
+
+// Ranks over one piece of memory; `apart`: as if each were a process.
+class Group {
+ public:
+  Group(uint32_t ranks, size_t staging, bool apart, std::string name = "g") : bytes_(Board::Bytes(ranks, staging)) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    memory_ = static_cast<std::byte*>(memory);
+    for (uint32_t r = 0; r < ranks; ++r) {
+      boards_.push_back(std::make_unique<Board>(memory_, r, ranks, staging, name));
+      if (apart) boards_.back()->PretendApart();
+    }
+  }
+  ~Group() {
+    boards_.clear();
+    munmap(memory_, bytes_);
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  Board& operator[](uint32_t rank) { return *boards_[rank]; }
+  uint32_t ranks() const { return static_cast<uint32_t>(boards_.size()); }
+
+ private:
+  size_t bytes_;
+  std::byte* memory_ = nullptr;
+  std::vector<std::unique_ptr<Board>> boards_;
+};
+
+using Bytes = std::vector<std::byte>;
+
+// Small numbers, so that products stay finite and every type holds them; not the same for any two ranks.
+inline Bytes Numbers(DType type, uint64_t count, uint64_t seed) {
+  std::vector<float> values(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t x = (seed * 0x9E3779B97F4A7C15u) ^ ((i + 1) * 0xD6E8FEB86659FD93u);
+    x ^= x >> 29;
+    x *= 0xBF58476D1CE4E5B9u;
+    values[i] = static_cast<float>(static_cast<int>((x >> 40) % 31)) * 0.25f;
+    if (!tensor::IsFloat(type)) values[i] *= 4;
+  }
+  Bytes bytes(count * tensor::BytesOf(type));
+  if (type == DType::kC128) {
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(seed * 31 + i * 7);
+    return bytes;
+  }
+  tensor::Convert(type, bytes.data(), DType::kF32, values.data(), static_cast<int64_t>(count));
+  return bytes;
+}
+
+// The plain reference: one element after the other, one rank after the other.
+template <class T>
+void FoldPlain(Reduction op, Bytes& to, const std::vector<Bytes>& from) {
+  std::memcpy(to.data(), from[0].data(), to.size());
+  for (size_t q = 1; q < from.size(); ++q) {
+    for (size_t i = 0; i < to.size(); i += sizeof(T)) {
+      T a, b;
+      std::memcpy(&a, &to[i], sizeof a);
+      std::memcpy(&b, &from[q][i], sizeof b);
+      T c = op == Reduction::kSum    ? static_cast<T>(a + b)
+            : op == Reduction::kProd ? static_cast<T>(a * b)
+            : op == Reduction::kMax  ? std::max(a, b)
+                                     : std::min(a, b);
+      std::memcpy(&to[i], &c, sizeof c);
+    }
+  }
+}
+
+inline Bytes Folded(DType type, Reduction op, const std::vector<Bytes>& from) {
+  Bytes to(from[0].size());
+  if (type == DType::kF16 || type == DType::kBF16) {
+    auto count = static_cast<int64_t>(to.size() / 2);
+    std::vector<Bytes> wide;
+    for (const Bytes& b : from) {
+      wide.emplace_back(b.size() * 2);
+      tensor::Convert(DType::kF32, wide.back().data(), type, b.data(), count);
+    }
+    Bytes sum(to.size() * 2);
+    FoldPlain<float>(op, sum, wide);
+    tensor::Convert(type, to.data(), DType::kF32, sum.data(), count);
+    return to;
+  }
+  switch (type) {
+    case DType::kF32:
+      FoldPlain<float>(op, to, from);
+      break;
+    case DType::kF64:
+      FoldPlain<double>(op, to, from);
+      break;
+    case DType::kI8:
+      FoldPlain<int8_t>(op, to, from);
+      break;
+    case DType::kI16:
+      FoldPlain<int16_t>(op, to, from);
+      break;
+    case DType::kI32:
+      FoldPlain<int32_t>(op, to, from);
+      break;
+    case DType::kI64:
+      FoldPlain<int64_t>(op, to, from);
+      break;
+    case DType::kU8:
+      FoldPlain<uint8_t>(op, to, from);
+      break;
+    case DType::kU16:
+      FoldPlain<uint16_t>(op, to, from);
+      break;
+    case DType::kU32:
+      FoldPlain<uint32_t>(op, to, from);
+      break;
+    default:
+      FoldPlain<uint64_t>(op, to, from);
+      break;
+  }
+  return to;
+}
+
+inline Bytes Cut(const Bytes& from, uint64_t offset, uint64_t count, size_t element) {
+  auto begin = from.begin() + static_cast<ptrdiff_t>(offset * element);
+  return Bytes(begin, begin + static_cast<ptrdiff_t>(count * element));
+}
+
+// One collective of all ranks: what each gives, and what each should have afterwards.
+struct Case {
+  Operation call;                // of every rank, but for what is its own
+  std::vector<Operation> calls;  // of each
+  std::vector<Bytes> given, expected;
+  std::vector<Bytes> results;
+  bool in_place = false;
+};
+
+// How much from each rank to each, for the calls that have several counts.
+inline uint64_t Uneven(uint64_t count, uint32_t from, uint32_t to) { return (count * (1 + (from * 3 + to * 5) % 4)) / 2; }
+
+Case MakeCase(Kind kind, DType type, Reduction op, uint64_t count, uint32_t ranks, uint32_t root, bool in_place,
+              uint64_t seed);
+
+}  // namespace belay::coll::testing

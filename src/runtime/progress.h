@@ -1,0 +1,71 @@
+// Work that gets on piece by piece as others do their part, in other streams or in other processes: a
+// collective operation. A task of it is asked again whenever it may get on, and holds up nobody meanwhile.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "runtime/engine.h"
+#include "runtime/poll.h"
+#include "runtime/stream.h"
+#include "runtime/task.h"
+
+namespace belay::rt {
+
+class Progress {
+ public:
+  virtual ~Progress() = default;
+
+  // Begins a run, or goes on with it, as far as that is possible; having nothing to do it may look around for
+  // so long. True when the run is over; the next call begins another one. Throws to end it.
+  virtual bool Advance(int64_t look_ns) = 0;
+  // Whether Advance would get any further. From any thread, while Advance is not under way.
+  virtual bool CanAdvance() const = 0;
+  // There will be no more Advance of the run under way, if there is one.
+  virtual void Abandon() noexcept = 0;
+
+  // When Advance wants to be asked in any case (NowNs; 0: never). Constant between two calls of it.
+  virtual int64_t until_ns() const = 0;
+  // What who lets it get on calls Engine::Wrote with, and whether it has to be looked at all the same.
+  virtual const void* key() const = 0;
+  virtual const std::atomic<bool>* from_outside() const = 0;
+
+  virtual void Ranges(RangeVisitor& visit) const = 0;
+  virtual void Describe(std::string& out) const = 0;
+};
+
+struct ProgressTask {
+  static constexpr const char* kName = "collective";
+  static constexpr TaskClass kClass = TaskClass::kProgress;
+  static constexpr int64_t kLookNs = 20'000;
+  std::unique_ptr<Progress> work;
+
+  bool Proceed(Stream& stream) const {
+    stream.TakeTimedOut();  // the work looks at the time itself
+    if (work->Advance(kLookNs)) return true;
+    // Watched before it is parked: once parked, the stream may be running elsewhere, or be done with this.
+    const Progress* waits = work.get();
+    const int64_t until = waits->until_ns();
+    Engine& engine = TheEngine();
+    engine.WatchPoll(stream, stream.park_serial() + 1,
+                     {[waits] { return waits->CanAdvance(); }, waits->key(), waits->from_outside()});
+    uint64_t park = stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel});
+    if (park == 0) {  // the stream is being dropped
+      engine.ForgetPoll(stream);
+      return true;
+    }
+    engine.LookAtPoll(stream);
+    if (until != 0) stream.LimitPark(park, until);
+    return false;
+  }
+  void Ranges(RangeVisitor& visit) const {
+    work->Ranges(visit);
+    visit.WaitsForUnknown();
+  }
+  void Describe(std::string& out) const { work->Describe(out); }
+};
+
+}  // namespace belay::rt
