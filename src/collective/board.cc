@@ -34,7 +34,7 @@ size_t HalfBytes(uint32_t ranks, size_t staging) {
   return RoundUp(std::max(staging / 2, size_t{256} * (ranks + 1)));
 }
 size_t AnnouncementBytes(uint32_t ranks) {
-  return sizeof(Announcement) + RoundUp(size_t{2} * ranks * sizeof(uint64_t));
+  return sizeof(Announcement) + RoundUp(size_t{3} * ranks * sizeof(uint64_t));
 }
 // Pages of channels that nobody uses are never touched.
 size_t ChunkBytes(uint32_t ranks) {
@@ -117,7 +117,8 @@ Board::~Board() {
 }
 
 Announcement& Board::announcement(uint32_t rank, uint64_t number) const {
-  return *reinterpret_cast<Announcement*>(announcements_ + (size_t{rank} * 2 + number % 2) * announcement_bytes_);
+  return *reinterpret_cast<Announcement*>(announcements_ +
+                                          (size_t{rank} * 2 + number % 2) * announcement_bytes_);
 }
 
 uint64_t* Board::counts(uint32_t rank, uint64_t number) const {
@@ -214,16 +215,19 @@ Error Board::Failure() const {
   const Header& shared = header();
   // Who was killed while writing the sentence leaves it unfinished.
   int64_t patience = NowNs() + 1'000'000;
-  while (shared.failed.load(std::memory_order_acquire) == Header::kClaimed && NowNs() < patience) sched_yield();
+  while (shared.failed.load(std::memory_order_acquire) == Header::kClaimed && NowNs() < patience)
+    sched_yield();
   if (shared.failed.load(std::memory_order_acquire) != Header::kComplete) {
-    return Error(Code(FailureKind::kOther), Id(FailureKind::kOther),
-                 fmt::format("the ranks of communicator \"{}\" cannot go on: a rank ended while it told why", name_));
+    return Error(
+        Code(FailureKind::kOther), Id(FailureKind::kOther),
+        fmt::format("the ranks of communicator \"{}\" cannot go on: a rank ended while it told why", name_));
   }
   auto kind = static_cast<FailureKind>(shared.kind.load());
   std::string sentence(shared.sentence, strnlen(shared.sentence, sizeof shared.sentence));
   if (sentence.empty()) {
-    sentence = shared.who < ranks_ ? fmt::format("rank {} of communicator \"{}\" has ended", shared.who.load(), name_)
-                                   : fmt::format("communicator \"{}\" has failed", name_);
+    sentence = shared.who < ranks_
+                   ? fmt::format("rank {} of communicator \"{}\" has ended", shared.who.load(), name_)
+                   : fmt::format("communicator \"{}\" has failed", name_);
   }
   return Error(Code(kind), Id(kind), sentence);
 }

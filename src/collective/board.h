@@ -101,6 +101,8 @@ class Board {
   // Of an announcement: elements for each rank, where the call has several counts, and where they begin.
   uint64_t* counts(uint32_t rank, uint64_t number) const;
   uint64_t* offsets(uint32_t rank, uint64_t number) const { return counts(rank, number) + ranks_; }
+  // What it expects from each rank.
+  uint64_t* expects(uint32_t rank, uint64_t number) const { return counts(rank, number) + 2 * ranks_; }
   struct alignas(64) Counters {
     std::atomic<uint64_t> laid_out, reduced, taken;
   };

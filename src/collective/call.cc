@@ -60,11 +60,13 @@ void Call::Finish(bool well) noexcept {
 void Call::Abandon() noexcept {
   if (!running_) return;
   if (!board_.failed()) {
-    std::string what = Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
-    board_.MarkFailed(board_.rank(), FailureKind::kDropped,
-                      fmt::format("rank {} of communicator \"{}\" dropped {} while it was under way: its stream was "
-                                  "aborted or destroyed, or its replay failed",
-                                  board_.rank(), board_.name(), what));
+    std::string what =
+        Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
+    board_.MarkFailed(
+        board_.rank(), FailureKind::kDropped,
+        fmt::format("rank {} of communicator \"{}\" dropped {} while it was under way: its stream was "
+                    "aborted or destroyed, or its replay failed",
+                    board_.rank(), board_.name(), what));
   }
   if (hooks_ != nullptr) hooks_->Failed(board_.Failure());
   Finish(false);
@@ -125,10 +127,11 @@ bool Call::Wait() {
   if (until_ns_ != 0 && now >= until_ns_) {
     uint32_t who = board_.ranks();
     std::string why = WaitsFor(&who);
-    std::string what = Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
+    std::string what =
+        Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
     board_.MarkFailed(who, FailureKind::kTimeout,
-                      fmt::format("rank {} of communicator \"{}\" waited {:g} s in {}: {}", board_.rank(), board_.name(),
-                                  static_cast<double>(limit) / 1e9, what, why));
+                      fmt::format("rank {} of communicator \"{}\" waited {:g} s in {}: {}", board_.rank(),
+                                  board_.name(), static_cast<double>(limit) / 1e9, what, why));
     throw board_.Failure();
   }
   parked_ = true;

@@ -30,11 +30,11 @@ class Call : public rt::Progress {
   void BeginEarly();
 
  protected:
-  virtual void Start() = 0;          // takes its turn
+  virtual void Start() = 0;  // takes its turn
   virtual bool Over() const = 0;
-  virtual bool CanMove() const = 0;  // while it is not over
-  virtual void Move() = 0;           // one step, when CanMove
-  virtual void End() = 0;            // gives the turn to the next
+  virtual bool CanMove() const = 0;                       // while it is not over
+  virtual void Move() = 0;                                // one step, when CanMove
+  virtual void End() = 0;                                 // gives the turn to the next
   virtual std::string WaitsFor(uint32_t* who) const = 0;  // and of which rank
 
   Board& board() const { return board_; }
@@ -50,10 +50,10 @@ class Call : public rt::Progress {
   Board& board_;
   const std::shared_ptr<Hooks> hooks_;
   const Operation operation_;
-  bool counted_ = false;   // Hooks::Begin was called
+  bool counted_ = false;  // Hooks::Begin was called
   bool running_ = false;
   bool parked_ = false;
-  int64_t since_ns_ = 0;   // when it began to wait; 0: it does not
+  int64_t since_ns_ = 0;  // when it began to wait; 0: it does not
   int64_t until_ns_ = 0;
 };
 

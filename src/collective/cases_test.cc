@@ -147,8 +147,8 @@ struct Maker {
 
 }  // namespace
 
-Case MakeCase(Kind kind, DType type, Reduction op, uint64_t count, uint32_t ranks, uint32_t root, bool in_place,
-              uint64_t seed) {
+Case MakeCase(Kind kind, DType type, Reduction op, uint64_t count, uint32_t ranks, uint32_t root,
+              bool in_place, uint64_t seed) {
   Maker m{{}, kind, type, count, ranks, root, seed, tensor::BytesOf(type)};
   for (uint32_t r = 0; r < ranks; ++r) {
     Operation o;

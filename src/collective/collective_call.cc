@@ -24,7 +24,9 @@ bool IsSeparate(Kind kind) {
   return kind == Kind::kReduceScatter || kind == Kind::kReduceScatterV || kind == Kind::kScatter ||
          kind == Kind::kAllToAll || kind == Kind::kAllToAllV || kind == Kind::kAllToAllVC;
 }
-bool HasRoot(Kind kind) { return kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kScatter; }
+bool HasRoot(Kind kind) {
+  return kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kScatter;
+}
 // Whether the calls of all ranks have the same count.
 bool HasOneCount(Kind kind) {
   return kind != Kind::kAllGatherV && kind != Kind::kReduceScatterV && kind != Kind::kAllToAllV &&
@@ -64,6 +66,7 @@ class CollectiveCall final : public Call {
   void PutPayload(Announcement& own) const;
   void Arrived();
   void Compare(uint32_t peer) const;
+  void CompareParts(uint32_t from, uint32_t to) const;
   [[noreturn]] void FailMismatch(uint32_t peer, const std::string& what) const;
   std::string SaidBy(uint32_t rank) const;
   void PlanRounds();
@@ -82,7 +85,8 @@ class CollectiveCall final : public Call {
   void LayOut();
   void ReduceSlice();
   void Take();
-  void Reduce(const std::vector<std::byte*>& outs, const std::vector<const std::byte*>& ins, uint64_t count) const;
+  void Reduce(const std::vector<std::byte*>& outs, const std::vector<const std::byte*>& ins,
+              uint64_t count) const;
   void Copy(std::byte* to, const std::byte* from, uint64_t count) const;
   std::byte* Staged(uint32_t rank, uint32_t piece) const {
     return board().staging(rank, round_ % 2) + piece * piece_bytes_;
@@ -253,6 +257,7 @@ void CollectiveCall::Announce() {
     std::copy_n(o.send_counts.data(), n_, board().counts(me_, number_));
     std::copy_n(o.send_offsets.data(), n_, board().offsets(me_, number_));
   }
+  if (!o.receive_counts.empty()) std::copy_n(o.receive_counts.data(), n_, board().expects(me_, number_));
   own.flags = Flags();
   if ((own.flags & Announcement::kSmall) != 0) PutPayload(own);
   board().PublishToAll(own.number, number_);
@@ -268,9 +273,10 @@ void CollectiveCall::FailMismatch(uint32_t peer, const std::string& what) const 
   uint32_t low = std::min(me_, peer), high = std::max(me_, peer);
   board().MarkFailed(
       peer, FailureKind::kMismatch,
-      fmt::format("as call {} of communicator \"{}\" rank {} made {} and rank {} made {}{}; all ranks must make the "
-                  "same calls in the same order",
-                  number_, board().name(), low, SaidBy(low), high, SaidBy(high), what));
+      fmt::format(
+          "as call {} of communicator \"{}\" rank {} made {} and rank {} made {}{}; all ranks must make the "
+          "same calls in the same order",
+          number_, board().name(), low, SaidBy(low), high, SaidBy(high), what));
   throw board().Failure();
 }
 
@@ -281,25 +287,28 @@ void CollectiveCall::Compare(uint32_t peer) const {
               (!IsSum(kind_) || a.op == b.op) && (!HasRoot(kind_) || a.root == b.root) &&
               (!HasOneCount(kind_) || a.count == b.count);
   if (!same) FailMismatch(peer, "");
-  if (kind_ == Kind::kAllGatherV && operation().receive_counts[peer] != b.count) {
-    FailMismatch(peer, fmt::format(", but rank {} expects {} elements of rank {}", me_,
-                                   operation().receive_counts[peer], peer));
-  }
   if (kind_ == Kind::kReduceScatterV) {
     const uint64_t* theirs = board().counts(peer, number_);
     for (uint32_t r = 0; r < n_; ++r) {
       if (theirs[r] == operation().send_counts[r]) continue;
-      FailMismatch(peer, fmt::format(", but the part of rank {} has {} elements on rank {} and {} on rank {}", r,
-                                     operation().send_counts[r], me_, theirs[r], peer));
+      FailMismatch(peer, fmt::format(", but the part of rank {} has {} elements on rank {} and {} on rank {}",
+                                     r, operation().send_counts[r], me_, theirs[r], peer));
     }
   }
-  if (kind_ == Kind::kAllToAllV || kind_ == Kind::kAllToAllVC) {
-    uint64_t theirs = board().counts(peer, number_)[me_];
-    if (theirs != operation().receive_counts[peer]) {
-      FailMismatch(peer, fmt::format(", but rank {} sends {} elements to rank {}, which expects {}", peer, theirs, me_,
-                                     operation().receive_counts[peer]));
-    }
+  if (!operation().receive_counts.empty()) {
+    CompareParts(peer, me_);
+    CompareParts(me_, peer);
   }
+}
+
+// Both ranks look at both, so that both learn of it.
+void CollectiveCall::CompareParts(uint32_t from, uint32_t to) const {
+  uint64_t sent = Sent(from, to).count;
+  uint64_t expected = board().expects(to, number_)[from];
+  if (sent == expected) return;
+  FailMismatch(
+      from == me_ ? to : from,
+      fmt::format(", but rank {} sends {} elements to rank {}, which expects {}", from, sent, to, expected));
 }
 
 void CollectiveCall::Arrived() {
@@ -486,7 +495,8 @@ void CollectiveCall::Take() {
     Part all = Sent(me_, me_);
     Part own = Within(all);
     std::vector<const std::byte*> ins;
-    for (uint32_t r = 0; r < n_; ++r) ins.push_back(r == me_ ? send() + own.offset * element_ : Staged(r, piece));
+    for (uint32_t r = 0; r < n_; ++r)
+      ins.push_back(r == me_ ? send() + own.offset * element_ : Staged(r, piece));
     Reduce({receive(own.offset - all.offset)}, ins, own.count);
     return;
   }

@@ -11,10 +11,10 @@ namespace {
 
 using rt::Stream;
 
-constexpr Kind kCollectives[] = {Kind::kBarrier,       Kind::kAllReduce,      Kind::kReduce,    Kind::kBroadcast,
-                                 Kind::kAllGather,     Kind::kAllGatherV,     Kind::kReduceScatter,
-                                 Kind::kReduceScatterV, Kind::kScatter,       Kind::kAllToAll,  Kind::kAllToAllV,
-                                 Kind::kAllToAllVC};
+constexpr Kind kCollectives[] = {Kind::kBarrier,       Kind::kAllReduce,      Kind::kReduce,
+                                 Kind::kBroadcast,     Kind::kAllGather,      Kind::kAllGatherV,
+                                 Kind::kReduceScatter, Kind::kReduceScatterV, Kind::kScatter,
+                                 Kind::kAllToAll,      Kind::kAllToAllV,      Kind::kAllToAllVC};
 
 bool Same(const Case& c, uint32_t r) {
   const Bytes& expected = c.expected[r];
@@ -73,8 +73,8 @@ TEST_F(Collectives, OfEveryTypeAndOperation) {
   for (bool apart : {false, true}) {
     Group group(3, 4096, apart);
     uint64_t seed = 1000;
-    for (DType type : {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kU8, DType::kU16, DType::kU32,
-                       DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    for (DType type : {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kU8, DType::kU16,
+                       DType::kU32, DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
       for (int op = 0; op < 4; ++op) {
         for (Kind kind : {Kind::kAllReduce, Kind::kReduceScatter}) {
           Case c = MakeCase(kind, type, static_cast<Reduction>(op), 1100, 3, 0, false, ++seed);
@@ -83,8 +83,8 @@ TEST_F(Collectives, OfEveryTypeAndOperation) {
       }
     }
     for (DType type : {DType::kU8, DType::kF8E5M2, DType::kC128, DType::kF64}) {
-      Case c = MakeCase(Kind::kAllToAll, type == DType::kF8E5M2 ? DType::kI8 : type, Reduction::kSum, 777, 3, 0, false,
-                        ++seed);
+      Case c = MakeCase(Kind::kAllToAll, type == DType::kF8E5M2 ? DType::kI8 : type, Reduction::kSum, 777, 3,
+                        0, false, ++seed);
       ASSERT_NO_FATAL_FAILURE(Run(group, c));
     }
   }
@@ -98,10 +98,11 @@ TEST_F(Collectives, AroundEveryThreshold) {
     uint64_t half = group[0].half_bytes() / 4;
     uint64_t round = group[0].half_bytes() / (kRanks + 1) / 64 * 64 / 4 * kRanks;
     uint64_t seed = 5000;
-    for (uint64_t at : {uint64_t{16}, uint64_t{32}, uint64_t{Announcement::kPayload / 4}, half / kRanks, half, round, 2 * round,
-                        3 * round, 2 * half}) {
+    for (uint64_t at : {uint64_t{16}, uint64_t{32}, uint64_t{Announcement::kPayload / 4}, half / kRanks, half,
+                        round, 2 * round, 3 * round, 2 * half}) {
       for (uint64_t count : {at - 1, at, at + 1}) {
-        for (Kind kind : {Kind::kAllReduce, Kind::kBroadcast, Kind::kAllGather, Kind::kReduceScatter, Kind::kAllToAllV}) {
+        for (Kind kind :
+             {Kind::kAllReduce, Kind::kBroadcast, Kind::kAllGather, Kind::kReduceScatter, Kind::kAllToAllV}) {
           Case c = MakeCase(kind, DType::kI32, Reduction::kMax, count, kRanks, 1, seed % 2 == 0, seed + 1);
           ++seed;
           ASSERT_NO_FATAL_FAILURE(Run(group, c));
@@ -117,7 +118,8 @@ TEST_F(Collectives, ResultsRepeatBitForBit) {
   constexpr uint64_t kCount = 4096;
   std::vector<std::vector<float>> given(kRanks, std::vector<float>(kCount));
   for (uint32_t r = 0; r < kRanks; ++r) {
-    for (uint64_t i = 0; i < kCount; ++i) given[r][i] = (r % 2 == 0 ? 1.0f : -1.0f) * 1e7f / static_cast<float>(1 + (i * 7 + r) % 97);
+    for (uint64_t i = 0; i < kCount; ++i)
+      given[r][i] = (r % 2 == 0 ? 1.0f : -1.0f) * 1e7f / static_cast<float>(1 + (i * 7 + r) % 97);
   }
   std::vector<float> first;
   for (bool apart : {false, true}) {
@@ -136,7 +138,8 @@ TEST_F(Collectives, ResultsRepeatBitForBit) {
       }
       for (uint32_t r = 0; r < kRanks; ++r) Wait(*streams_[r]);
       if (first.empty()) first = results[0];
-      for (uint32_t r = 0; r < kRanks; ++r) EXPECT_EQ(std::memcmp(first.data(), results[r].data(), kCount * 4), 0);
+      for (uint32_t r = 0; r < kRanks; ++r)
+        EXPECT_EQ(std::memcmp(first.data(), results[r].data(), kCount * 4), 0);
     }
   }
 }

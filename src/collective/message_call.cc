@@ -73,7 +73,9 @@ class Side {
     board_.Publish(side.number, number_, message_.peer);
   }
 
-  bool Taken() const { return channel_.receiver.moved.load(std::memory_order_seq_cst) >= Mark(number_, kAllSteps); }
+  bool Taken() const {
+    return channel_.receiver.moved.load(std::memory_order_seq_cst) >= Mark(number_, kAllSteps);
+  }
   bool CanSend() const {
     if (Taken()) return true;
     if (Small() || Here() || chunk_ == Chunks()) return false;
@@ -137,11 +139,13 @@ void Side::FailMismatch() const {
   const ChannelSide& sender = channel_.sender;
   board_.MarkFailed(
       message_.peer, FailureKind::kMismatch,
-      fmt::format("as message {} of communicator \"{}\" from rank {} to rank {}, the first made {} and the second {}; "
-                  "both must say the same count and type",
-                  number_, board_.name(), message_.peer, board_.rank(),
-                  Said(Kind::kSend, sender.count, static_cast<tensor::DType>(sender.type), Reduction::kSum, board_.rank()),
-                  SaidOf(message_)));
+      fmt::format(
+          "as message {} of communicator \"{}\" from rank {} to rank {}, the first made {} and the second {}; "
+          "both must say the same count and type",
+          number_, board_.name(), message_.peer, board_.rank(),
+          Said(Kind::kSend, sender.count, static_cast<tensor::DType>(sender.type), Reduction::kSum,
+               board_.rank()),
+          SaidOf(message_)));
   throw board_.Failure();
 }
 
@@ -149,13 +153,14 @@ void Side::FailMismatch() const {
 std::string Side::WaitsFor() const {
   uint32_t peer = message_.peer;
   if (!announced_) {
-    return fmt::format("an earlier {} rank {} has not ended", message_.sends ? "send to" : "receive from", peer);
+    return fmt::format("an earlier {} rank {} has not ended", message_.sends ? "send to" : "receive from",
+                       peer);
   }
   if (other().number.load() >= number_) return fmt::format("rank {} has begun and does not get on", peer);
   std::string why = fmt::format("rank {} has not made the {} for it", peer,
                                 message_.sends ? NameOf(Kind::kReceive) : NameOf(Kind::kSend));
-  const Board::Channel& back = message_.sends ? board_.channel(peer, board_.rank())
-                                              : board_.channel(board_.rank(), peer);
+  const Board::Channel& back =
+      message_.sends ? board_.channel(peer, board_.rank()) : board_.channel(board_.rank(), peer);
   const ChannelSide& theirs = message_.sends ? back.sender : back.receiver;
   uint64_t number = theirs.number.load();
   bool waits = number != 0 && back.receiver.moved.load() < Mark(number, kAllSteps);

@@ -22,7 +22,8 @@ const char* NameOf(Reduction op) {
 uint64_t Product(uint64_t a, uint64_t b) {
   uint64_t product;
   if (!__builtin_mul_overflow(a, b, &product)) return product;
-  Fail(codes::kInvalidParam, "collective-too-large", "{} times {} bytes are more than any buffer holds", a, b);
+  Fail(codes::kInvalidParam, "collective-too-large", "{} times {} bytes are more than any buffer holds", a,
+       b);
 }
 
 // Bytes up to the end of the last part.
@@ -67,10 +68,10 @@ bool MayLieSo(const Operation& o, uint32_t rank, const void* a, const void* b) {
 }  // namespace
 
 const char* NameOf(Kind kind) {
-  constexpr const char* kNames[] = {"HcclBarrier",       "HcclAllReduce",     "HcclReduce",        "HcclBroadcast",
-                                    "HcclAllGather",     "HcclAllGatherV",    "HcclReduceScatter", "HcclReduceScatterV",
-                                    "HcclScatter",       "HcclAlltoAll",      "HcclAlltoAllV",     "HcclAlltoAllVC",
-                                    "HcclSend",          "HcclRecv",          "HcclBatchSendRecv"};
+  constexpr const char* kNames[] = {
+      "HcclBarrier",    "HcclAllReduce",     "HcclReduce",         "HcclBroadcast", "HcclAllGather",
+      "HcclAllGatherV", "HcclReduceScatter", "HcclReduceScatterV", "HcclScatter",   "HcclAlltoAll",
+      "HcclAlltoAllV",  "HcclAlltoAllVC",    "HcclSend",           "HcclRecv",      "HcclBatchSendRecv"};
   return static_cast<size_t>(kind) < std::size(kNames) ? kNames[static_cast<size_t>(kind)] : "?";
 }
 
@@ -115,7 +116,8 @@ std::string Said(Kind kind, uint64_t count, DType type, Reduction op, uint32_t r
       kind == Kind::kReduceScatterV) {
     text += fmt::format(", {}", NameOf(op));
   }
-  if (kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kScatter) text += fmt::format(", root {}", root);
+  if (kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kScatter)
+    text += fmt::format(", root {}", root);
   if (kind == Kind::kSend) text += fmt::format(", to rank {}", root);
   if (kind == Kind::kReceive) text += fmt::format(", from rank {}", root);
   return text + ")";
@@ -146,7 +148,8 @@ Extents ExtentsOf(const Operation& o, uint32_t rank, uint32_t ranks) {
       return {all, all};
     case Kind::kAllToAllV:
     case Kind::kAllToAllVC:
-      return {EndOf(o.send_counts, o.send_offsets, element), EndOf(o.receive_counts, o.receive_offsets, element)};
+      return {EndOf(o.send_counts, o.send_offsets, element),
+              EndOf(o.receive_counts, o.receive_offsets, element)};
     default:
       return {};
   }
@@ -168,14 +171,15 @@ void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, cons
   Extents extents = ExtentsOf(o, board.rank(), board.ranks());
   if (Overlap(o.send, extents.send, o.receive, extents.receive) &&
       !MayLieSo(o, board.rank(), o.send, o.receive)) {
-    Fail(codes::kInvalidParam, "collective-overlap",
-         "the buffers of {} overlap in part: give it two that lie apart, or the same one where the call may work in "
-         "place",
-         NameOf(o.kind));
+    Fail(
+        codes::kInvalidParam, "collective-overlap",
+        "the buffers of {} overlap in part: give it two that lie apart, or the same one where the call may work in "
+        "place",
+        NameOf(o.kind));
   }
-  std::unique_ptr<Call> call =
-      o.messages.empty() && o.kind != Kind::kBatch ? MakeCollective(board, std::move(hooks), o)
-                                                   : MakeMessages(board, std::move(hooks), o);
+  std::unique_ptr<Call> call = o.messages.empty() && o.kind != Kind::kBatch
+                                   ? MakeCollective(board, std::move(hooks), o)
+                                   : MakeMessages(board, std::move(hooks), o);
   if (stream.capture() == nullptr) call->BeginEarly();
   bytes += extents.send + extents.receive;
   uint64_t cost = rt::kUnknownCost + bytes / 8;

@@ -67,7 +67,8 @@ constexpr Loops LoopsOf() {
 // Sums and products of signed integers have the bits of unsigned ones.
 template <class T>
 Loops Pick(Reduction op) {
-  using Plain = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using Plain =
+      typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   switch (op) {
     case Reduction::kSum:
       return LoopsOf<Plain, Sum>();
@@ -113,8 +114,8 @@ Loops LoopsFor(DType type, Reduction op) {
 }
 
 // One block of 16-bit floats, into `sums`.
-void FoldHalves(const Loops& loops, DType type, float* sums, const std::byte* const* ins, size_t in_count, size_t at,
-                size_t n) {
+void FoldHalves(const Loops& loops, DType type, float* sums, const std::byte* const* ins, size_t in_count,
+                size_t at, size_t n) {
   float more[kBlock];
   auto count = static_cast<int64_t>(n);
   tensor::Convert(DType::kF32, sums, type, ins[0] + at, count);
@@ -128,8 +129,8 @@ void FoldHalves(const Loops& loops, DType type, float* sums, const std::byte* co
 
 bool Reduces(DType type) { return LoopsFor(type, Reduction::kSum).first != nullptr; }
 
-void ReduceInto(DType type, Reduction op, std::byte* const* outs, size_t out_count, const std::byte* const* ins,
-                size_t in_count, size_t count) {
+void ReduceInto(DType type, Reduction op, std::byte* const* outs, size_t out_count,
+                const std::byte* const* ins, size_t in_count, size_t count) {
   const Loops loops = LoopsFor(type, op);
   const size_t element = tensor::BytesOf(type);
   alignas(64) std::byte block[kBlock * 8];

@@ -22,8 +22,10 @@ using tensor::DType;
 // Ranks over one piece of memory; `apart`: as if each were a process.
 class Group {
  public:
-  Group(uint32_t ranks, size_t staging, bool apart, std::string name = "g") : bytes_(Board::Bytes(ranks, staging)) {
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  Group(uint32_t ranks, size_t staging, bool apart, std::string name = "g")
+      : bytes_(Board::Bytes(ranks, staging)) {
+    void* memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT_NE(memory, MAP_FAILED);
     memory_ = static_cast<std::byte*>(memory);
     for (uint32_t r = 0; r < ranks; ++r) {
@@ -149,9 +151,11 @@ struct Case {
 };
 
 // How much from each rank to each, for the calls that have several counts.
-inline uint64_t Uneven(uint64_t count, uint32_t from, uint32_t to) { return (count * (1 + (from * 3 + to * 5) % 4)) / 2; }
+inline uint64_t Uneven(uint64_t count, uint32_t from, uint32_t to) {
+  return (count * (1 + (from * 3 + to * 5) % 4)) / 2;
+}
 
-Case MakeCase(Kind kind, DType type, Reduction op, uint64_t count, uint32_t ranks, uint32_t root, bool in_place,
-              uint64_t seed);
+Case MakeCase(Kind kind, DType type, Reduction op, uint64_t count, uint32_t ranks, uint32_t root,
+              bool in_place, uint64_t seed);
 
 }  // namespace belay::coll::testing
