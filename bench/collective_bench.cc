@@ -1,6 +1,6 @@
-// All-reduce of f32 between processes of one host: time of 8 B and 64 KiB, rate of 1, 16 and 256 MiB, for 2 and
-// 4 processes. A program of its own: it makes its processes and the memory between them, and uses what lies
-// below the interface, so that it measures the algorithms and not how a communicator is made.
+// All-reduce of f32 between processes of one host: time of 8 B and 64 KiB, rate of 1, 16 and 256 MiB, for 2
+// and 4 processes. A program of its own: it makes its processes and the memory between them, and uses what
+// lies below the interface, so that it measures the algorithms and not how a communicator is made.
 //
 //   collective_bench [seconds for each line]
 //
@@ -77,8 +77,9 @@ void Child(int memory, uint32_t rank, uint32_t ranks, double seconds) {
     double many = Measure(*me, o, calls, 100);
     if (receive.back() != static_cast<float>(ranks)) std::printf("wrong result\n");
     if (rank == 0) {
-      std::printf("%u processes %10zu B  %10.2f us  %6.2f GB/s   queued %10.2f us  %6.2f GB/s\n", ranks, bytes,
-                  one / 1e3, static_cast<double>(bytes) / one, many / 1e3, static_cast<double>(bytes) / many);
+      std::printf("%u processes %10zu B  %10.2f us  %6.2f GB/s   queued %10.2f us  %6.2f GB/s\n", ranks,
+                  bytes, one / 1e3, static_cast<double>(bytes) / one, many / 1e3,
+                  static_cast<double>(bytes) / many);
       std::fflush(stdout);
     }
   }

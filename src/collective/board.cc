@@ -47,25 +47,20 @@ int Cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-const char* Id(FailureKind kind) {
+// A card finds neither of the first two: there time is up.
+Error ErrorOf(FailureKind kind, std::string sentence) {
   switch (kind) {
     case FailureKind::kMismatch:
-      return "collective-mismatch";
-    case FailureKind::kPeerEnded:
-      return "collective-peer-ended";
+      return Error(codes::kRtFftsPlusTimeout, "collective-mismatch", std::move(sentence));
     case FailureKind::kTimeout:
-      return "collective-timeout";
+      return Error(codes::kRtFftsPlusTimeout, "collective-timeout", std::move(sentence));
+    case FailureKind::kPeerEnded:
+      return Error(codes::kRtIpcError, "collective-peer-ended", std::move(sentence));
     case FailureKind::kDropped:
-      return "collective-dropped";
+      return Error(codes::kRtIpcError, "collective-dropped", std::move(sentence));
     default:
-      return "collective-failed";
+      return Error(codes::kRtIpcError, "collective-failed", std::move(sentence));
   }
-}
-
-// A card finds nothing but that time is up.
-int Code(FailureKind kind) {
-  return kind == FailureKind::kMismatch || kind == FailureKind::kTimeout ? codes::kRtFftsPlusTimeout
-                                                                         : codes::kRtIpcError;
 }
 
 }  // namespace
@@ -218,8 +213,8 @@ Error Board::Failure() const {
   while (shared.failed.load(std::memory_order_acquire) == Header::kClaimed && NowNs() < patience)
     sched_yield();
   if (shared.failed.load(std::memory_order_acquire) != Header::kComplete) {
-    return Error(
-        Code(FailureKind::kOther), Id(FailureKind::kOther),
+    return ErrorOf(
+        FailureKind::kOther,
         fmt::format("the ranks of communicator \"{}\" cannot go on: a rank ended while it told why", name_));
   }
   auto kind = static_cast<FailureKind>(shared.kind.load());
@@ -229,7 +224,7 @@ Error Board::Failure() const {
                    ? fmt::format("rank {} of communicator \"{}\" has ended", shared.who.load(), name_)
                    : fmt::format("communicator \"{}\" has failed", name_);
   }
-  return Error(Code(kind), Id(kind), sentence);
+  return ErrorOf(kind, std::move(sentence));
 }
 
 }  // namespace belay::coll

@@ -12,8 +12,8 @@
 namespace belay::coll::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using rt::Stream;
+using ::testing::HasSubstr;
 
 class Failures : public rt::rings::WorkersTest {
  protected:
@@ -66,7 +66,10 @@ TEST_F(Failures, DifferentCallsAreToldAtOnce) {
   gather2.receive_counts = {90, 100};
   gather.receive_offsets = gather2.receive_offsets = {0, 100};
   const std::vector<Two> cases = {
-      {Of(Kind::kAllReduce), Of(Kind::kBroadcast), {"rank 0 made HcclAllReduce (count 100, fp32, sum)", "rank 1 made HcclBroadcast (count 100, fp32, root 0)"}},
+      {Of(Kind::kAllReduce),
+       Of(Kind::kBroadcast),
+       {"rank 0 made HcclAllReduce (count 100, fp32, sum)",
+        "rank 1 made HcclBroadcast (count 100, fp32, root 0)"}},
       {Of(Kind::kAllReduce), Of(Kind::kAllReduce, 5000), {"count 100,", "count 5000,"}},
       {Of(Kind::kAllReduce), other_type, {"fp32", "int32"}},
       {Of(Kind::kAllReduce), product, {"sum)", "prod)"}},
@@ -100,7 +103,8 @@ TEST_F(Failures, MessagesThatDoNotAgree) {
     Stream& b = NewStream();
     Submit(group[0], nullptr, a, Message(true, 1, 100));
     Submit(group[1], nullptr, b, Message(false, 0, 90));
-    ExpectBoth(a, b, codes::kRtFftsPlusTimeout, {"HcclSend (count 100, fp32, to rank 1)", "HcclRecv (count 90, fp32, from rank 0)"});
+    ExpectBoth(a, b, codes::kRtFftsPlusTimeout,
+               {"HcclSend (count 100, fp32, to rank 1)", "HcclRecv (count 90, fp32, from rank 0)"});
   }
 }
 
@@ -128,7 +132,8 @@ TEST_F(Failures, ATimeLimitNamesWhoHasNotCome) {
     Submit(group[0], nullptr, a, Of(Kind::kAllReduce));
     rt::TaskFailure failure = FailureOf(a);
     EXPECT_EQ(failure.code, codes::kRtFftsPlusTimeout);
-    EXPECT_THAT(failure.Sentence(), HasSubstr("rank 0 of communicator \"g\" waited 0.001 s in HcclAllReduce"));
+    EXPECT_THAT(failure.Sentence(),
+                HasSubstr("rank 0 of communicator \"g\" waited 0.001 s in HcclAllReduce"));
     EXPECT_THAT(failure.Sentence(), HasSubstr("2 has not made it"));
     EXPECT_EQ(FailureOf(b).code, codes::kRtFftsPlusTimeout);
   }
@@ -147,7 +152,8 @@ TEST_F(Failures, TwoThatBothSendFirstAreToldSo) {
     group[1].SetWaitLimit(1'000'000);
     Submit(group[1], nullptr, b, Message(true, 0));
     Submit(group[1], nullptr, b, Message(false, 0));
-    ExpectBoth(a, b, codes::kRtFftsPlusTimeout, {"waits in a HcclSend to rank 1 itself: one of the two must receive first"});
+    ExpectBoth(a, b, codes::kRtFftsPlusTimeout,
+               {"waits in a HcclSend to rank 1 itself: one of the two must receive first"});
   }
 }
 
@@ -164,7 +170,8 @@ TEST_F(Failures, ADroppedCallEndsTheOthers) {
     Submit(group[1], nullptr, b, Of(Kind::kAllReduce));
     rt::TaskFailure failure = FailureOf(b);
     EXPECT_EQ(failure.code, codes::kRtIpcError);
-    EXPECT_THAT(failure.Sentence(), HasSubstr("rank 0 of communicator \"g\" dropped HcclSend (count 100, fp32, to rank 1)"));
+    EXPECT_THAT(failure.Sentence(),
+                HasSubstr("rank 0 of communicator \"g\" dropped HcclSend (count 100, fp32, to rank 1)"));
   }
 }
 

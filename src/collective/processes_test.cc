@@ -20,8 +20,8 @@ class Rank {
  public:
   Rank(int memory, size_t bytes, uint32_t rank, uint32_t ranks, size_t staging)
       : engine_({1, true}),
-        board_(static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0)), rank,
-               ranks, staging, "p") {
+        board_(static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0)),
+               rank, ranks, staging, "p") {
     rt::rings::TheDevice();
     rt::InstallThreadEngine(&engine_);
     stream_ = &rt::CreateContext(rt::rings::TheDevice(), false).CreateStream({});
@@ -76,8 +76,8 @@ TEST(Processes, AllCollectivesOfFourRanks) {
     bool well = true;
     uint64_t seed = 1;
     for (Kind kind : {Kind::kBarrier, Kind::kAllReduce, Kind::kReduce, Kind::kBroadcast, Kind::kAllGather,
-                      Kind::kAllGatherV, Kind::kReduceScatter, Kind::kReduceScatterV, Kind::kScatter, Kind::kAllToAll,
-                      Kind::kAllToAllV, Kind::kAllToAllVC}) {
+                      Kind::kAllGatherV, Kind::kReduceScatter, Kind::kReduceScatterV, Kind::kScatter,
+                      Kind::kAllToAll, Kind::kAllToAllV, Kind::kAllToAllVC}) {
       for (uint64_t count : {1, 100, 20'000}) {
         Case c = MakeCase(kind, DType::kBF16, Reduction::kSum, count, 4, seed % 4, seed % 2 == 0, seed);
         ++seed;
@@ -116,8 +116,8 @@ TEST(Processes, ManySmallOnesAndSomeMessages) {
 
 TEST(Processes, AMismatchIsToldToBoth) {
   EXPECT_TRUE(InProcesses(2, 65536, [](Rank& me) {
-    Case c = MakeCase(me.board().rank() == 0 ? Kind::kAllReduce : Kind::kAllGather, DType::kF32, Reduction::kSum, 10, 2,
-                      0, false, 1);
+    Case c = MakeCase(me.board().rank() == 0 ? Kind::kAllReduce : Kind::kAllGather, DType::kF32,
+                      Reduction::kSum, 10, 2, 0, false, 1);
     Submit(me.board(), nullptr, me.stream(), c.calls[me.board().rank()]);
     std::string said = me.Finish();
     return said.find("HcclAllReduce") != said.npos && said.find("HcclAllGather") != said.npos;

@@ -16,10 +16,9 @@ namespace {
 using rt::Stream;
 
 constexpr int kSteps = 60;
-constexpr Kind kKinds[] = {Kind::kBarrier,       Kind::kAllReduce,      Kind::kReduce,
-                           Kind::kBroadcast,     Kind::kAllGather,      Kind::kAllGatherV,
-                           Kind::kReduceScatter, Kind::kReduceScatterV, Kind::kScatter,
-                           Kind::kAllToAll,      Kind::kAllToAllV,      Kind::kAllToAllVC};
+constexpr Kind kKinds[] = {Kind::kBarrier,   Kind::kAllReduce,  Kind::kReduce,        Kind::kBroadcast,
+                           Kind::kAllGather, Kind::kAllGatherV, Kind::kReduceScatter, Kind::kReduceScatterV,
+                           Kind::kScatter,   Kind::kAllToAll,   Kind::kAllToAllV,     Kind::kAllToAllVC};
 
 // What all ranks of one communicator do, one step after the other.
 struct Step {
@@ -33,14 +32,15 @@ std::vector<Step> Plan(std::mt19937_64& random, uint32_t ranks) {
   auto one = [&] {
     uint64_t count = below(4) == 0 ? below(9000) : below(300);
     return MakeCase(kKinds[below(std::size(kKinds))], kTypes[below(std::size(kTypes))],
-                    static_cast<Reduction>(below(4)), count, ranks, static_cast<uint32_t>(below(ranks)), false,
-                    random());
+                    static_cast<Reduction>(below(4)), count, ranks, static_cast<uint32_t>(below(ranks)),
+                    false, random());
   };
   std::vector<Step> steps;
   for (int i = 0; i < kSteps; ++i) {
     Step step;
     step.replays = below(5) == 0 ? 1 + static_cast<int>(below(4)) : 0;
-    for (uint64_t cases = step.replays == 0 ? 1 : 1 + below(3); cases > 0; --cases) step.cases.push_back(one());
+    for (uint64_t cases = step.replays == 0 ? 1 : 1 + below(3); cases > 0; --cases)
+      step.cases.push_back(one());
     steps.push_back(std::move(step));
   }
   return steps;
@@ -100,8 +100,8 @@ TEST_P(RandomCollectives, GiveWhatThePlainReferenceGives) {
     for (const Step& step : plans[c]) {
       for (const Case& one : step.cases) {
         for (uint32_t r = 0; r < groups[c]->ranks(); ++r) {
-          ASSERT_TRUE(Same(one, r)) << NameOf(one.calls[r].kind) << " of " << one.calls[r].count << " at rank " << r
-                                    << " of " << groups[c]->ranks();
+          ASSERT_TRUE(Same(one, r)) << NameOf(one.calls[r].kind) << " of " << one.calls[r].count
+                                    << " at rank " << r << " of " << groups[c]->ranks();
         }
       }
     }
