@@ -34,13 +34,13 @@ def sentence(types: tuple[str, ...]) -> str:
     return ', '.join(types[:-1]) + f' and {types[-1]}' if len(types) > 1 else types[0]
 
 
-def stage_1(op: Operator, form: Form, spec: Spec) -> Function:
+def stage_1(op: Operator, form: Form, spec: Spec, size: str = 'WorkspaceSize') -> Function:
     params = [Param(p.ctype, p.name) for p in form.params]
     params += [Param('uint64_t *', 'workspaceSize'), Param('aclOpExecutor **', 'executor')]
     typed = sorted({p.types for p in op.params if p.types})
     types = f' Types: {sentence(typed[0])}.' if len(typed) == 1 else ''
     return Function(
-        Prototype('aclnnStatus', f'aclnn{form.name}GetWorkspaceSize', tuple(params)),
+        Prototype('aclnnStatus', f'aclnn{form.name}Get{size}', tuple(params)),
         f'ops_{op.family}', op.header, 'libopapi.so', spec.families['aclnn'],
         f'{op.brief} Checks the arguments and makes an executor; up to 8 dimensions, any strides.{types}',
         op.page, 'done', _ERRORS | op.errors,
@@ -69,6 +69,8 @@ def extend(spec: Spec, root: Path) -> None:
             spec.headers.append(Header(op.header, briefs.rstrip('.'), ('aclnn/aclnn_base.h',)))
         for form in op.forms:
             spec.functions += [stage_1(op, form, spec), stage_2(op, form, spec)]
+            if op.max_workspace:
+                spec.functions.append(stage_1(op, form, spec, 'MaxWorkspaceSize'))
 
 
 def call(op: Operator, text: str) -> str:
@@ -152,14 +154,14 @@ def argument(param: ops_model.FormParam) -> str:
 
 def handlers(spec: Spec, op: Operator, form: Form) -> str:
     functions = {f.name: f for f in spec.functions}
-    heads = []
-    for name in (f'aclnn{form.name}GetWorkspaceSize', f'aclnn{form.name}'):
-        params = ', '.join(param_type(spec, functions[name], p) for p in functions[name].proto.params)
-        heads.append(f'void {name}({params})')
+    plan, *largest, run = [f'void {name}({", ".join(param_type(spec, functions[name], p) for p in functions[name].proto.params)})'
+                           for name in (f'aclnn{form.name}GetWorkspaceSize', f'aclnn{form.name}GetMaxWorkspaceSize',
+                                        f'aclnn{form.name}') if name in functions]
     args = ', '.join(argument(p) for p in form.params)
-    return (f'{heads[0]} {{\n  ops::Arg args[] = {{{args}}};\n'
-            f'  MakeExecutor(ops::forms::{form.name}, args, workspaceSize, executor);\n}}\n'
-            f'{heads[1]} {{\n  RunExecutor(ops::forms::{form.name}, workspace, workspaceSize, executor, stream);\n}}\n')
+    stages = ''.join(f'{head} {{\n  ops::Arg args[] = {{{args}}};\n'
+                     f'  MakeExecutor(ops::forms::{form.name}, args, workspaceSize, executor);\n}}\n'
+                     for head in (plan, *largest))
+    return (f'{stages}{run} {{\n  RunExecutor(ops::forms::{form.name}, workspace, workspaceSize, executor, stream);\n}}\n')
 
 
 def includes(*headers: str) -> str:

@@ -30,7 +30,8 @@ KINDS = {
     'dtype': ('aclDataType', 'DType', 'dtype'),
     'string': ('const char *', 'const char*', 'string'),
 }
-_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'ge', 'in_part'}
+_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'ge', 'in_part',
+             'max_workspace'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 
 
@@ -83,6 +84,7 @@ class Operator:
     doors: list[GraphOp] = field(default_factory=list)
     errors: dict[int, str] = field(default_factory=dict)
     in_part: str = ''
+    max_workspace: bool = False  # each form has a function for the workspace of the largest call
 
     @property
     def out(self) -> int:
@@ -205,7 +207,7 @@ def read_operator(row: dict, family: str, content: dict) -> Operator:
     op = Operator(name, params, family, f'aclnnop/{row.get("header")}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}),
-                  in_part=row.get('in_part', content.get('in_part', '')))
+                  in_part=row.get('in_part', content.get('in_part', '')), max_workspace=row.get('max_workspace', False))
     if op.in_part not in ('', 'reads', 'all'):
         raise read.SpecError(f'{op.name}: in_part is reads or all, not {op.in_part}')
     op.forms = [read_form(op, text) for text in row.get('forms', [])]

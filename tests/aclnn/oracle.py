@@ -27,6 +27,7 @@ import cases
 import doors
 import elementwise
 import errors
+import experts
 import foreach
 import forms
 import gradient
@@ -42,7 +43,7 @@ import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, foreach, recurrent)}
+                                   gradient, foreach, recurrent, experts)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

@@ -18,6 +18,32 @@ def o(*shape, dtype: str = 'f32') -> Tensor:
     return Tensor(dtype, shape)
 
 
+def groups(**changes) -> tuple:
+    """aclnnGroupedMatmulV4 of two groups of rows of x [5, 4] and weights [2, 4, 3], but for these arguments."""
+    arguments = dict(x=[t(5, 4)], weight=[t(2, 4, 3)], bias=None, scale=None, offset=None, antiscale=None, antioffset=None,
+                     token=None, list=t(2, dtype='i64'), active=None, active_scale=None, active_offset=None, split=3, type=0,
+                     list_type=0, activation=0, out=[o(5, 3)], feature=None, dynamic=None)
+    assert changes.keys() <= arguments.keys()
+    return ('GroupedMatmulV4', *(arguments | changes).values())
+
+
+def routing(**changes) -> tuple:
+    """aclnnMoeInitRoutingV3 of three tokens for two of four experts, but for these arguments."""
+    arguments = dict(x=t(3, 4), experts=t(3, 2, dtype='i32'), scale=None, offset=None, active=0, capacity=-1, number=4, drop=0,
+                     counted=1, counts=True, mode=-1, span=None, kind=0, out=o(6, 4), rows=o(6, dtype='i32'),
+                     found=o(4, dtype='i64'), scales=None)
+    assert changes.keys() <= arguments.keys()
+    return ('MoeInitRoutingV3', *(arguments | changes).values())
+
+
+def gating(**changes) -> tuple:
+    """aclnnMoeGatingTopK of three tokens and eight experts in two groups, but for these arguments."""
+    arguments = dict(x=t(3, 8), bias=None, k=2, kept=1, groups=2, select=1, renorm=0, norm=1, flag=False, factor=1.0, eps=0.0,
+                     y=o(3, 2), experts=o(3, 2, dtype='i32'), out=None)
+    assert changes.keys() <= arguments.keys()
+    return ('MoeGatingTopK', *(arguments | changes).values())
+
+
 ONE, NONE = Scalar(1, 'f32'), Scalar(0, 'f32')
 IMAGE = t(1, 3, 5, 5)
 STATES = [t(4, 3), t(4, 1), t(1, 1, 1), t(1, 1, 1)]  # parameters and first states of an LSTM
@@ -97,6 +123,37 @@ ATTENTION = [
     ('numbers of another shape', packed(most=o(2, 5, 8))),
 ]
 CALLS = [
+    ('a padded mode', 'MoeTokenPermute', t(3, 4), t(3, dtype='i64'), 0, True, o(3, 4), o(3, dtype='i32')),
+    ('fewer tokens than indices', 'MoeTokenPermute', t(2, 4), t(3, dtype='i64'), 0, False, o(3, 4), o(3, dtype='i32')),
+    ('copies without probabilities', 'MoeTokenUnpermuteGrad', t(6, 4), t(3, 4), t(6, dtype='i32'), None, False, None, o(6, 4), None),
+    ('more experts than there are', *gating(k=5)),
+    ('groups that leave a rest', *gating(groups=3)),
+    ('more groups than there are', *gating(kept=3)),
+    ('a normalisation that is not there', *gating(renorm=1)),
+    ('no place for all', *gating(flag=True)),
+    ('quantisation to 8-bit floats', *routing(mode=2)),
+    ('a scale that is not there', *routing(mode=0, out=o(6, 4, dtype='i8'))),
+    ('no place for the scales', *routing(mode=1, out=o(6, 4, dtype='i8'))),
+    ('floats where bytes are wanted', *routing(mode=1, scales=o(6))),
+    ('experts beyond the last', *routing(span=[2, 5])),
+    ('a part of the experts with a capacity', *routing(drop=1, capacity=2, span=[0, 2], out=o(4, 2, 4), found=o(2, dtype='i64'))),
+    ('a bias without experts', 'MoeFinalizeRoutingV2', t(6, 4), t(6, dtype='i32'), None, None, t(2, 4), t(3, 2), None, 0, o(3, 4)),
+    ('sums of counts', 'MoeReRouting', t(3, 4), t(1, 3, dtype='i32'), None, 0, 0, o(3, 4), None, o(3, dtype='i32'), o(3, dtype='i32')),
+    ('scales of small integers', *groups(scale=[t(2, 3)])),
+    ('weights of bytes', *groups(weight=[t(2, 4, 3, dtype='i8')])),
+    ('another type of weight', *groups(weight=[t(2, 4, 3, dtype='f16')])),
+    ('no list for one x', *groups(list=None)),
+    ('a list of another length', *groups(list=t(3, dtype='i64'))),
+    ('a list without groups', *groups(x=[t(5, 4)], weight=[t(4, 3)], type=-1, split=0)),
+    ('an activation that is none', *groups(activation=3)),
+    ('a way to group that is none', *groups(type=1)),
+    ('inner sizes that differ', *groups(x=[t(5, 3)])),
+    ('a result of other rows', *groups(out=[o(6, 3)])),
+    ('more tensors than groups', *groups(x=[t(2, 4), t(2, 4), t(1, 4)])),
+    ('a bias of other columns', *groups(bias=[t(2, 4)])),
+    ('a bias where sums are divided', *groups(x=[t(4, 5)], weight=[t(5, 3)], bias=[t(2, 3)], type=2, out=[o(2, 4, 3)])),
+    ('running sums that fall', 'GroupedMatmul', [t(5, 4)], [t(4, 3), t(4, 3)], None, None, None, None, None, [3, 2], 3, [o(5, 3)]),
+    ('a product that is not transposed', 'GroupedMatmulAdd', t(5, 4), t(5, 3), t(2, dtype='i64'), t(2, 4, 3), False, False, 2),
     *[(what, *call) for what, call in ATTENTION],
     ('angles of two shapes', 'RotaryPositionEmbeddingGrad', t(2, 3, 4), t(2, 1, 4), t(1, 3, 4), None, 0, o(2, 3, 4), None, None),
     ('a mode that is none', 'RotaryPositionEmbeddingGrad', t(2, 3, 4), t(2, 1, 4), t(2, 1, 4), None, 4, o(2, 3, 4), None, None),

@@ -1,0 +1,246 @@
+// Which experts a token is sent to: the best scores of each row.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "base/parallel.h"
+#include "ops/experts/experts.h"
+#include "ops/experts/rows.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/scratch.h"
+
+namespace belay::ops {
+namespace {
+
+constexpr float kOut = -std::numeric_limits<float>::infinity();
+
+void Softmax(float* x, int64_t n) {
+  float most = kOut;
+  for (int64_t i = 0; i < n; ++i) most = std::max(most, x[i]);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i] = std::exp(x[i] - most));
+  const auto share = static_cast<float>(1 / sum);
+  for (int64_t i = 0; i < n; ++i) x[i] *= share;
+}
+
+// The places of the k greatest in order; the first of equal ones wins, and NaN over all.
+void TakeBest(const float* scores, int64_t n, int64_t k, int32_t* places) {
+  for (int64_t i = 0; i < n; ++i) places[i] = static_cast<int32_t>(i);
+  const auto key = [scores](int32_t i) {
+    return std::isnan(scores[i]) ? std::numeric_limits<float>::infinity() : scores[i];
+  };
+  std::partial_sort(places, places + k, places + n, [&](int32_t a, int32_t b) {
+    const float left = key(a), right = key(b);
+    return left != right ? left > right : a < b;
+  });
+}
+
+// y, expert = the k best of softmax(x), or with `renorm` the softmax of the k best of x.
+struct SoftmaxBody {
+  Rows x, finished, y, all;  // all: where the whole softmax is asked for
+  WholeOut experts, copies;
+  PieceScratch<float> room;
+  int64_t k;
+  bool renorm;
+
+  void operator()(const Frame& frame) const {
+    room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
+      for (int64_t row = begin; row < end; ++row) Row(frame, row, mine);
+    });
+  }
+
+  void Row(const Frame& frame, int64_t row, float* scores) const {
+    const int64_t n = x.width();
+    auto* places = reinterpret_cast<int32_t*>(scores + n);
+    float* best = scores + 2 * n;
+    const float* from = x.Load(frame, row, scores);
+    if (from != scores) std::copy_n(from, n, scores);
+    if (!renorm) Softmax(scores, n);
+    if (all.present()) all.Store(frame, row, scores);
+    TakeBest(scores, n, k, places);
+    for (int64_t i = 0; i < k; ++i) best[i] = scores[places[i]];
+    if (renorm) Softmax(best, k);
+    y.Store(frame, row, best);
+    const bool over = finished.present() && finished.At(frame, row, 0) != 0;
+    for (int64_t i = 0; i < k; ++i) {
+      experts.Set(frame, row * k + i, over ? n : places[i]);
+      if (copies.present()) copies.Set(frame, row * k + i, i * x.count() + row);
+    }
+  }
+};
+
+// Groups of experts are ranked first, and only those of the best groups count.
+struct GroupedBody {
+  Rows x, bias, y, all;
+  WholeOut experts;
+  PieceScratch<float> room;
+  int64_t k, groups, kept;
+  bool by_two, sigmoid;
+  float factor, eps;
+
+  void operator()(const Frame& frame) const {
+    room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
+      for (int64_t row = begin; row < end; ++row) Row(frame, row, mine);
+    });
+  }
+
+  void Row(const Frame& frame, int64_t row, float* share) const {
+    const int64_t n = x.width();
+    float *scores = share + n, *sums = scores + 2 * n;
+    auto* places = reinterpret_cast<int32_t*>(scores + n);
+    const float* from = x.Load(frame, row, share);
+    if (from != share) std::copy_n(from, n, share);
+    if (sigmoid) {
+      for (int64_t i = 0; i < n; ++i) share[i] = 1 / (1 + std::exp(-share[i]));
+    } else {
+      Softmax(share, n);
+    }
+    if (all.present()) all.Store(frame, row, share);
+    const float* added = bias.present() ? bias.Load(frame, 0, scores) : nullptr;
+    for (int64_t i = 0; i < n; ++i) scores[i] = added != nullptr ? share[i] + added[i] : share[i];
+    if (kept < groups) KeepBestGroups(scores, sums, places);
+    TakeBest(scores, n, k, places);
+    Finish(frame, row, share, places, scores);
+  }
+
+  void KeepBestGroups(float* scores, float* sums, int32_t* places) const {
+    const int64_t each = x.width() / groups;
+    for (int64_t g = 0; g < groups; ++g) {
+      const float* of = scores + g * each;
+      float first = kOut, second = kOut;
+      for (int64_t i = 0; i < each; ++i) {
+        second = std::max(second, std::min(first, of[i]));
+        first = std::max(first, of[i]);
+      }
+      sums[g] = by_two ? first + second : first;
+    }
+    TakeBest(sums, groups, kept, places);
+    std::sort(places, places + kept);
+    for (int64_t g = 0, next = 0; g < groups; ++g) {
+      if (next < kept && places[next] == g) {
+        ++next;
+      } else {
+        std::fill_n(scores + g * each, each, kOut);
+      }
+    }
+  }
+
+  void Finish(const Frame& frame, int64_t row, const float* share, const int32_t* places, float* best) const {
+    float sum = eps;
+    for (int64_t i = 0; i < k; ++i) sum += best[i] = share[places[i]];
+    const float by = sigmoid ? factor / sum : factor;
+    for (int64_t i = 0; i < k; ++i) best[i] *= by;
+    y.Store(frame, row, best);
+    for (int64_t i = 0; i < k; ++i) experts.Set(frame, row * k + i, places[i]);
+  }
+};
+
+Shape WithLast(Shape shape, int64_t last) {
+  shape.back(0) = last;
+  return shape;
+}
+
+uint64_t CostOf(const Operand& x, int64_t k) {
+  return 500 + static_cast<uint64_t>(x.tensor->count()) * (6 + static_cast<uint64_t>(k));
+}
+
+struct SoftmaxArgs {
+  const Operand &x, &finished;
+  int64_t k;
+  bool renorm;
+  const Operand &y, &experts;
+};
+
+// The parts that both functions have.
+SoftmaxBody SoftmaxParts(Plan& plan, const SoftmaxArgs& args) {
+  CheckExpertRank(plan, args.x, 2, 3);
+  const Shape shape = args.x.shape();
+  const int64_t experts = shape.back(0);
+  if (args.k < 1 || args.k > experts) RefuseExperts(plan, "k is not from 1 to the number of experts");
+  if (args.finished.present())
+    CheckExpertShape(plan, args.finished, Shape::Of(shape.data(), shape.rank() - 1));
+  CheckSameType(args.x, args.y);
+  for (const Operand* o : {&args.y, &args.experts}) CheckExpertShape(plan, *o, WithLast(shape, args.k));
+  const int64_t rows = args.x.tensor->count() / experts;
+  plan.SetCost(CostOf(args.x, args.k));
+  return {Rows(args.x),
+          Rows(args.finished, true),
+          Rows(args.y),
+          Rows(),
+          WholeOut(args.experts),
+          WholeOut(),
+          {plan, rows, RowGrain(experts), 3 * experts},
+          args.k,
+          args.renorm};
+}
+
+}  // namespace
+
+namespace kernels {
+
+void MoeGatingTopKSoftmax(Plan& plan, DType, const Operand& x, const Operand& finishedOptional, int64_t k,
+                          const Operand& yOut, const Operand& expertIdxOut, const Operand& rowIdxOut) {
+  SoftmaxBody body = SoftmaxParts(plan, {x, finishedOptional, k, false, yOut, expertIdxOut});
+  CheckExpertShape(plan, rowIdxOut, yOut.shape());
+  if (yOut.tensor->empty()) return;
+  body.copies = WholeOut(rowIdxOut);
+  plan.SetBody(body);
+}
+
+void MoeGatingTopKSoftmaxV2(Plan& plan, DType, const Operand& x, const Operand& finishedOptional, int64_t k,
+                            int64_t renorm, bool outputSoftmaxResultFlag, const Operand& yOut,
+                            const Operand& expertIdxOut, const Operand& softmaxResultOutOptional) {
+  if (renorm != 0 && renorm != 1) RefuseExperts(plan, "renorm is 0 or 1");
+  SoftmaxBody body = SoftmaxParts(plan, {x, finishedOptional, k, renorm == 1, yOut, expertIdxOut});
+  if (outputSoftmaxResultFlag && renorm == 0) {
+    if (!softmaxResultOutOptional.present())
+      RefuseExperts(plan, "outputSoftmaxResultFlag is true, but softmaxResultOut is null");
+    CheckExpertShape(plan, softmaxResultOutOptional, x.shape());
+    body.all = Rows(softmaxResultOutOptional);
+  }
+  if (!yOut.tensor->empty()) plan.SetBody(body);
+}
+
+void MoeGatingTopK(Plan& plan, DType, const Operand& x, const Operand& biasOptional, int64_t k,
+                   int64_t kGroup, int64_t groupCount, int64_t groupSelectMode, int64_t renorm,
+                   int64_t normType, bool outFlag, double routedScalingFactor, double eps,
+                   const Operand& yOut, const Operand& expertIdxOut, const Operand& outOut) {
+  CheckExpertRank(plan, x, 2, 2);
+  const int64_t rows = x.shape()[0], experts = x.shape()[1];
+  if (renorm != 0) RefuseExperts(plan, "renorm 1 is not there yet; pass 0");
+  if (normType != 0 && normType != 1) RefuseExperts(plan, "normType is 0 (softmax) or 1 (sigmoid)");
+  if (groupSelectMode != 0 && groupSelectMode != 1)
+    RefuseExperts(plan, "groupSelectMode is 0 (the best one) or 1 (the best two)");
+  if (groupCount < 1 || experts % groupCount != 0)
+    RefuseExperts(plan, "groupCount does not divide the number of experts");
+  if (kGroup < 1 || kGroup > groupCount) RefuseExperts(plan, "kGroup is not from 1 to groupCount");
+  const int64_t each = experts / groupCount;
+  if (groupCount > 1 && groupSelectMode == 1 && each < 2)
+    RefuseExperts(plan, "groupSelectMode 1 needs groups of two experts at least");
+  if (k < 1 || k > kGroup * each) RefuseExperts(plan, "k is not from 1 to the experts of kGroup groups");
+  if (biasOptional.present()) CheckExpertShape(plan, biasOptional, {experts});
+  CheckSameType(x, yOut);
+  for (const Operand* o : {&yOut, &expertIdxOut}) CheckExpertShape(plan, *o, {rows, k});
+  if (outFlag && !outOut.present()) RefuseExperts(plan, "outFlag is true, but out is null");
+  if (outOut.present()) CheckExpertShape(plan, outOut, x.shape());
+  if (rows == 0) return;
+  plan.SetCost(CostOf(x, k));
+  plan.SetBody(GroupedBody{Rows(x),
+                           Rows(biasOptional),
+                           Rows(yOut),
+                           outFlag ? Rows(outOut) : Rows(),
+                           WholeOut(expertIdxOut),
+                           {plan, rows, RowGrain(experts), 4 * experts},
+                           k,
+                           groupCount,
+                           kGroup,
+                           groupSelectMode == 1,
+                           normType == 1,
+                           static_cast<float>(routedScalingFactor),
+                           static_cast<float>(eps)});
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
