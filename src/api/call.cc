@@ -6,12 +6,19 @@
 #include "api/error_trail.h"
 #include "api/log.h"
 #include "base/codes.h"
+#include "base/error_about.h"
 #include "runtime/capture.h"
+#include "runtime/observer.h"
 
 namespace belay::api {
 namespace {
 
-int Report(Fn fn, int code, const char* id, std::string_view sentence) noexcept {
+int Report(Fn fn, int code, const char* id, std::string_view sentence, const void* about = nullptr) noexcept {
+  if (rt::Observers::any()) {
+    rt::Observers::Tell([&](rt::Observer& o) {
+      o.Refused({static_cast<uint32_t>(fn) + 1, code, id, sentence, about});
+    });
+  }
   LogError(InfoOf(fn).name, code, id, sentence);
   TellError(code, InfoOf(fn).name, id, sentence);
   return code;
@@ -32,7 +39,9 @@ int ReportCurrentException(Fn fn) noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    return Report(fn, error.code(), error.id(), error.sentence());
+    const auto* about = dynamic_cast<const ErrorAbout*>(&error);
+    return Report(fn, error.code(), error.id(), error.sentence(),
+                  about == nullptr ? nullptr : about->about());
   } catch (const std::bad_alloc&) {
     return Report(fn, codes::kBadAlloc, "out-of-memory", "host memory ran out");
   } catch (const std::exception& error) {

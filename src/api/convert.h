@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/codes.h"
-#include "base/error.h"
+#include "base/error_about.h"
 #include "base/handle_table.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
@@ -83,7 +83,8 @@ BELAY_GRAPH_OBJECT(graph::OpHandle, "a handle of an operator")
 
 [[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument, HandleBits handle,
                                                  int code) {
-  Fail(code, "handle", "{} = {:#x} is not {}: it was destroyed, or never was one", argument, handle, what);
+  FailAbout(reinterpret_cast<const void*>(handle), code, "handle",
+            "{} = {:#x} is not {}: it was destroyed, or never was one", argument, handle, what);
 }
 
 // An argument that stays alive for as long as the call, whoever destroys it meanwhile.

@@ -14,6 +14,7 @@
 #include "runtime/capture.h"
 #include "runtime/engine.h"
 #include "runtime/explain_wait.h"
+#include "runtime/observer.h"
 
 namespace belay::api {
 namespace {
@@ -147,6 +148,7 @@ void aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
 void aclrtDestroyEvent(rt::Event& event) {
   HandleBits handle = rt::Events().HandleOf(&event);
   rt::Device& device = event.device();
+  if (rt::Observers::any()) rt::TellDestroyed(handle);
   if (rt::Events().Destroy(handle)) device.ReturnEventSlot();
 }
 

@@ -6,7 +6,7 @@
 #include "aclnn/acl_meta.h"
 #include "api/handlers.h"
 #include "api/plan_task.h"
-#include "base/error.h"
+#include "base/error_about.h"
 #include "base/thread.h"
 #include "ops/overlap.h"
 #include "runtime/memory.h"
@@ -62,16 +62,17 @@ void CheckAddress(const char* name, const void* address, int64_t end) {
     return;
   }
   if (range.kind != rt::MemoryKind::kDevice) {
-    Fail(kInvalidArgument, "op-address-host",
-         "{} lies at {}, which is host memory; operators work on memory from aclrtMalloc", name, address);
+    FailAbout(address, kInvalidArgument, "op-address-host",
+              "{} lies at {}, which is host memory; operators work on memory from aclrtMalloc", name,
+              address);
   }
   if (!range.live) {
-    Fail(kInvalidArgument, "op-address-freed",
-         "{} lies at {}, in device memory that is not allocated (any more)", name, address);
+    FailAbout(address, kInvalidArgument, "op-address-freed",
+              "{} lies at {}, in device memory that is not allocated (any more)", name, address);
   }
-  Fail(kInvalidArgument, "op-address-short",
-       "{} lies at {} and uses {} bytes, but its block has only {} from there", name, address, end,
-       range.Remaining(address));
+  FailAbout(address, kInvalidArgument, "op-address-short",
+            "{} lies at {} and uses {} bytes, but its block has only {} from there", name, address, end,
+            range.Remaining(address));
 }
 
 void CheckAddresses(const Plan& plan, const void* workspace, uint64_t workspace_size) {
@@ -83,8 +84,8 @@ void CheckAddresses(const Plan& plan, const void* workspace, uint64_t workspace_
   if (need == 0) [[likely]]
     return;
   if (workspace_size < need) {
-    Fail(kInvalidArgument, "op-workspace-short", "the workspace has {} bytes; the first stage asked for {}",
-         workspace_size, need);
+    FailAbout(workspace, kInvalidArgument, "op-workspace-short",
+              "the workspace has {} bytes; the first stage asked for {}", workspace_size, need);
   }
   CheckAddress("workspace", workspace, static_cast<int64_t>(need));
   Binding whole{};

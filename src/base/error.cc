@@ -1,9 +1,8 @@
-#include "base/error.h"
+#include "base/error_about.h"
 
 #include <new>
 
 namespace belay {
-namespace {
 
 std::string FormatOrNothing(fmt::string_view sentence, fmt::format_args args) {
   try {
@@ -12,8 +11,6 @@ std::string FormatOrNothing(fmt::string_view sentence, fmt::format_args args) {
     return {};
   }
 }
-
-}  // namespace
 
 void ThrowFormatted(int code, const char* id, fmt::string_view sentence, fmt::format_args args) {
   throw Error(code, id, FormatOrNothing(sentence, args));

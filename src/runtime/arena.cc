@@ -7,6 +7,7 @@
 
 #include "base/room.h"
 #include "runtime/arena_poison.h"
+#include "runtime/observer.h"
 
 namespace belay::rt {
 namespace {
@@ -66,7 +67,10 @@ void* Arena::Allocate(size_t bytes, Padding padding, bool huge_pages) {
   UnpoisonBlock(block, kGrantPadding ? charged : bytes);
   BlockRecord& record = space_.record(block);
   record.size.store(BlockRecord::SizeWord(bytes, padding, huge_pages), std::memory_order_relaxed);
-  record.serial.store(NextSerial(), std::memory_order_release);
+  const uint64_t serial = NextSerial();
+  record.serial.store(serial, std::memory_order_release);
+  if (Observers::any()) [[unlikely]]
+    TellAllocated(BlockAt(block, bytes, serial));
   return reinterpret_cast<void*>(block);
 }
 
@@ -78,7 +82,16 @@ inline void Arena::Put(SizeClass c, uint32_t page, uintptr_t block) {
   }
 }
 
-bool Arena::Free(uintptr_t block, bool reuse) {
+Block Arena::BlockAt(uintptr_t base, size_t bytes, uint64_t serial) const {
+  return {kind_ == MemoryKind::kDevice ? BlockKind::kDevice : BlockKind::kPinned,
+          device_,
+          base,
+          bytes,
+          serial,
+          0};
+}
+
+bool Arena::Free(uintptr_t block, bool reuse, FreedBy why) {
   uint32_t page = space_.PageOf(block);
   PageEntry entry = space_.entry(page);
   if (entry.empty() || space_.BlockStart(block, entry) != block) return false;
@@ -90,6 +103,8 @@ bool Arena::Free(uintptr_t block, bool reuse) {
     return false;
   }
   CountFree();
+  if (Observers::any()) [[unlikely]]
+    TellFreed(BlockAt(block, BlockRecord::Requested(size), serial), why);
   SizeClass c = entry.size_class();
   PoisonBlock(block, ClassBytes(c));
   size_t charged = Padded(BlockRecord::Requested(size), BlockRecord::PaddingOf(size));
@@ -340,7 +355,9 @@ void Arena::Clear() {
     PageEntry entry = space_.entry(page);
     SizeClass c = entry.size_class();
     uint32_t blocks = entry.empty() ? 0 : IsSmall(c) ? BlocksPerPage(c) : 1;
-    for (uint32_t i = 0; i < blocks; ++i) Free(space_.AddressOf(page) + size_t{i} * ClassBytes(c));
+    for (uint32_t i = 0; i < blocks; ++i) {
+      Free(space_.AddressOf(page) + size_t{i} * ClassBytes(c), true, FreedBy::kEndOfDevice);
+    }
     page += entry.empty() || IsSmall(c) ? 1 : static_cast<uint32_t>(LargeClassPages(c));
   }
   Trim();

@@ -21,6 +21,7 @@
 #include "base/spin_lock.h"
 #include "runtime/arena_pages.h"
 #include "runtime/arena_ranges.h"
+#include "runtime/observer.h"
 
 namespace belay::rt {
 
@@ -46,7 +47,7 @@ class Arena {
 
   // Frees the live block that starts at `block`. False when another thread freed it first, or it is
   // not the start of a live block of this arena. Without `reuse` its bytes rest until Reuse.
-  bool Free(uintptr_t block, bool reuse = true);
+  bool Free(uintptr_t block, bool reuse = true, FreedBy why = FreedBy::kCall);
   void Reuse(uintptr_t block);
 
   // Frees every block that is left and gives all memory back.
@@ -106,6 +107,7 @@ class Arena {
   void GiveBack(uint32_t first, uint32_t count);
   void Link(Bin& bin, Slab* slab);
   void Unlink(Bin& bin, Slab* slab);
+  Block BlockAt(uintptr_t base, size_t bytes, uint64_t serial) const;
   void PoisonBlock(uintptr_t block, size_t bytes);
   void UnpoisonBlock(uintptr_t block, size_t bytes);
 

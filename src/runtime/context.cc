@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/codes.h"
-#include "base/error.h"
+#include "base/error_about.h"
 #include "base/room.h"
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
@@ -13,6 +13,7 @@
 #include "runtime/event.h"
 #include "runtime/memory.h"
 #include "runtime/notify.h"
+#include "runtime/observer.h"
 
 namespace belay::rt {
 
@@ -295,6 +296,7 @@ void Context::DestroyStream(Stream& stream, bool force) {
     stream.Drop();
   }
   TheEngine().WaitFor(stream, stream.tail(), -1);
+  if (Observers::any()) TellDestroyed(stream.handle());
   rt::Streams().Retire(stream.handle());
   // The runner may be between completing the last task and leaving the stream.
   while (stream.state() == StreamState::kRunning) CpuRelax();
@@ -352,8 +354,8 @@ Stream& ResolveStreamSlow(HandleBits handle, const char* argument) {
   if (handle == 0) return context.default_stream();
   Stream* stream = rt::Streams().Find(handle);
   if (stream == nullptr) [[unlikely]] {
-    Fail(codes::kRtInvalidHandle, "stream-handle",
-         "{} = {:#x} is not a stream: it was destroyed, or never was one", argument, handle);
+    FailAbout(reinterpret_cast<const void*>(handle), codes::kRtInvalidHandle, "stream-handle",
+              "{} = {:#x} is not a stream: it was destroyed, or never was one", argument, handle);
   }
   if (&stream->context() != &context) [[unlikely]] {
     Fail(codes::kRtStreamContext, "stream-other-context",

@@ -7,11 +7,12 @@
 #include <string>
 
 #include "base/codes.h"
-#include "base/error.h"
+#include "base/error_about.h"
 #include "base/system_limit.h"
 #include "runtime/arena_poison.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
+#include "runtime/observer.h"
 
 namespace belay::rt {
 
@@ -143,18 +144,18 @@ namespace {
 [[noreturn, gnu::cold, gnu::noinline]] void FailRange(const void* p, size_t bytes, const MemoryRange& range,
                                                       const char* argument) {
   if (!range.live) {
-    Fail(kBadArgument, "memory-not-allocated",
-         "{} is {}: no memory is allocated there; free memory only after its last use", argument,
-         DescribeAddress(p));
+    FailAbout(p, kBadArgument, "memory-not-allocated",
+              "{} is {}: no memory is allocated there; free memory only after its last use", argument,
+              DescribeAddress(p));
   }
-  Fail(kBadArgument, "memory-beyond-block", "{} is {}: {} bytes from there go {} bytes past its end",
-       argument, DescribeAddress(p), bytes, bytes - range.Remaining(p));
+  FailAbout(p, kBadArgument, "memory-beyond-block", "{} is {}: {} bytes from there go {} bytes past its end",
+            argument, DescribeAddress(p), bytes, bytes - range.Remaining(p));
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void FailHostRange(const void* p, size_t bytes, const char* argument) {
   if (p == nullptr) Fail(kBadArgument, "null-pointer", "{} is a null pointer", argument);
-  Fail(kBadArgument, "memory-not-an-address", "{} is {}: {} bytes from there are not memory of this process",
-       argument, p, bytes);
+  FailAbout(p, kBadArgument, "memory-not-an-address",
+            "{} is {}: {} bytes from there are not memory of this process", argument, p, bytes);
 }
 
 }  // namespace
@@ -182,9 +183,9 @@ MemoryRange CheckRange(const void* p, size_t bytes, const char* argument) {
 
 void CheckDeviceRange(const void* p, size_t bytes, const char* argument) {
   if (CheckRange(p, bytes, argument).kind == MemoryKind::kDevice) return;
-  Fail(kBadArgument, "memory-not-of-device",
-       "{} is {}; a device works on its own memory: copy to memory from aclrtMalloc first", argument,
-       DescribeAddress(p));
+  FailAbout(p, kBadArgument, "memory-not-of-device",
+            "{} is {}; a device works on its own memory: copy to memory from aclrtMalloc first", argument,
+            DescribeAddress(p));
 }
 
 // --- allocation
@@ -233,17 +234,17 @@ void* AllocateFrom(Arena& arena, const AllocationRequest& request, Padding paddi
   bool interior = range.live && range.serial != 0 && range.base != reinterpret_cast<uintptr_t>(p);
   bool freed = !range.live && range.serial != 0;
   if (range.kind != MemoryKind::kHost && range.kind != wanted && range.live && range.serial != 0) {
-    Fail(kBadArgument, "free-wrong-kind", "{} came from {}; free it with {}", DescribeAddress(p),
-         wanted == MemoryKind::kDevice ? "aclrtMallocHost" : "aclrtMalloc",
-         wanted == MemoryKind::kDevice ? "aclrtFreeHost" : "aclrtFree");
+    FailAbout(p, kBadArgument, "free-wrong-kind", "{} came from {}; free it with {}", DescribeAddress(p),
+              wanted == MemoryKind::kDevice ? "aclrtMallocHost" : "aclrtMalloc",
+              wanted == MemoryKind::kDevice ? "aclrtFreeHost" : "aclrtFree");
   }
-  if (freed) Fail(kBadArgument, "free-twice", "{} was freed already", DescribeAddress(p));
+  if (freed) FailAbout(p, kBadArgument, "free-twice", "{} was freed already", DescribeAddress(p));
   if (interior) {
-    Fail(kBadArgument, "free-interior",
-         "{} is not the start of its block; free the pointer that {} gave: {:#x}", DescribeAddress(p), maker,
-         range.base);
+    FailAbout(p, kBadArgument, "free-interior",
+              "{} is not the start of its block; free the pointer that {} gave: {:#x}", DescribeAddress(p),
+              maker, range.base);
   }
-  Fail(kBadArgument, "free-foreign", "{} did not come from {}", DescribeAddress(p), maker);
+  FailAbout(p, kBadArgument, "free-foreign", "{} did not come from {}", DescribeAddress(p), maker);
 }
 
 void FreeBlock(void* p, MemoryKind kind) {
@@ -369,6 +370,7 @@ void ReleaseDeviceMemory(int device) {
   SharedMemory::Get().BeforeRelease(device);
   Memory().virtual_memory->ReleaseDevice(device);
   arena.Clear();
+  Observers::Tell([&](Observer& o) { o.EndedDevice(device); });
 }
 
 }  // namespace belay::rt

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/spin_lock.h"
 #include "runtime/memory_state.h"
+#include "runtime/observer.h"
 
 namespace belay::rt {
 
@@ -129,6 +130,8 @@ void RegisterHost(void* p, size_t bytes, uint32_t flags) {
   }
   switch (g_registered.Add({address, bytes, flags})) {
     case RegisteredRanges::Added::kYes:
+      if (Observers::any()) [[unlikely]]
+        TellAllocated({BlockKind::kRegistered, -1, address, bytes, 0, 0});
       return;
     case RegisteredRanges::Added::kOverlaps:
       Fail(kBadArgument, "register-twice", "a part of [{}, +{}) is registered already", p, bytes);
@@ -138,7 +141,13 @@ void RegisterHost(void* p, size_t bytes, uint32_t flags) {
 }
 
 void UnregisterHost(void* p) {
-  if (g_registered.Remove(reinterpret_cast<uintptr_t>(p))) return;
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  const size_t bytes = g_registered.Find(address).bytes;
+  if (g_registered.Remove(address)) {
+    if (Observers::any()) [[unlikely]]
+      TellFreed({BlockKind::kRegistered, -1, address, bytes, 0, 0}, FreedBy::kCall);
+    return;
+  }
   Fail(kBadArgument, "register-not-found",
        "no range of host memory that starts at {} is registered (or it was unregistered already)", p);
 }

@@ -13,6 +13,7 @@
 #include "base/system_limit.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
+#include "runtime/observer.h"
 
 namespace belay::rt {
 namespace {
@@ -211,14 +212,23 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
     if (space_.alias_offset() == 0) break;
   }
   if (memory == nullptr) {
-    record.serial.fetch_sub(1, std::memory_order_release);
+    const uint64_t serial = record.serial.fetch_sub(1, std::memory_order_release);
     CountFree();
+    if (Observers::any()) [[unlikely]] {
+      const size_t shown = BlockRecord::Requested(record.size.load(std::memory_order_relaxed));
+      TellFreed({BlockKind::kMapped, -1, address, shown, serial, 0}, FreedBy::kCall);
+    }
     space_.SetEntries(first, pages, PageEntry());
     return;
   }
   record.size.store(BlockRecord::SizeWord(usable, Padding::kNone, true), std::memory_order_relaxed);
-  record.serial.store(NextSerial(), std::memory_order_release);
+  const uint64_t serial = NextSerial();
+  record.serial.store(serial, std::memory_order_release);
   space_.SetEntries(first, pages, PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
+  if (Observers::any()) [[unlikely]] {
+    const BlockKind kind = memory->charged ? BlockKind::kMapped : BlockKind::kImported;
+    TellAllocated({kind, memory->device, address, usable, serial, 0});
+  }
 }
 
 VirtualMemory::Mappings::iterator VirtualMemory::Erase(Mappings::iterator mapping) {

@@ -4,12 +4,13 @@
 #include <optional>
 
 #include "base/codes.h"
-#include "base/error.h"
+#include "base/error_about.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
 #include "runtime/external_record.h"
 #include "runtime/memory.h"
+#include "runtime/observer.h"
 
 namespace belay::rt {
 namespace {
@@ -98,10 +99,10 @@ void ModelRI::CheckBlocks() {
     if (!allocated_again) allocated_again = IsAllocated(*graph_);
     if (*allocated_again && Lookup(block.address).live) continue;
     const CaptureNode& node = graph_->nodes()[block.node];
-    Fail(codes::kRtParamInvalid, "model-memory-freed",
-         "the block at {} that model {} uses (task {}, '{}'{}) was freed after the capture; "
-         "keep it until aclmdlRIDestroy, or capture again",
-         block.address, id_, block.node, node.name(), SubmittedBy(node.call));
+    FailAbout(block.address, codes::kRtParamInvalid, "model-memory-freed",
+              "the block at {} that model {} uses (task {}, '{}'{}) was freed after the capture; "
+              "keep it until aclmdlRIDestroy, or capture again",
+              block.address, id_, block.node, node.name(), SubmittedBy(node.call));
   }
   checked_frees_ = frees;
 }
@@ -252,6 +253,7 @@ bool ModelRI::RemoveDestroyCallback(DestroyCallback callback) {
 }
 
 void ModelRI::Destroy(ModelRI& model) {
+  if (Observers::any()) TellDestroyed(g_models.HandleOf(&model));
   if (g_models.Retire(g_models.HandleOf(&model)) == nullptr) return;
   {
     std::lock_guard guard(model.lock_);

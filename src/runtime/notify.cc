@@ -5,6 +5,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "runtime/observer.h"
 #include "runtime/poll.h"
 #include "runtime/task.h"
 
@@ -104,6 +105,7 @@ void Notify::KeepPromise() {
 }
 
 void Notify::Destroy(Notify& notify) {
+  if (Observers::any()) TellDestroyed(g_notifies.HandleOf(&notify));
   if (g_notifies.Retire(g_notifies.HandleOf(&notify)) == nullptr) return;
   if (notify.words_->ours()) notify.words_->Withdraw();
   notify.Unref();

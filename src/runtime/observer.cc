@@ -1,5 +1,7 @@
 #include "runtime/observer.h"
 
+#include "runtime/task.h"
+
 namespace belay::rt {
 
 constinit std::atomic<Observer*> Observers::first_{nullptr};
@@ -11,6 +13,20 @@ void Observers::Add(Observer& observer) {
 
 void TellHostLearned(const Stream& stream, uint64_t position) noexcept {
   Observers::Tell([&](Observer& o) { o.HostLearned(stream, position); });
+}
+
+void TellAllocated(Block block) noexcept {
+  block.call = t_current_call;
+  Observers::Tell([&](Observer& o) { o.Allocated(block); });
+}
+
+void TellFreed(Block block, FreedBy why) noexcept {
+  block.call = t_current_call;
+  Observers::Tell([&](Observer& o) { o.Freed(block, why); });
+}
+
+void TellDestroyed(uint64_t handle) noexcept {
+  Observers::Tell([&](Observer& o) { o.Destroyed(handle); });
 }
 
 }  // namespace belay::rt

@@ -8,13 +8,45 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace belay::rt {
 
 class Stream;
 class TaskGraph;
 struct Task;
+
+enum class BlockKind : uint8_t {
+  kDevice,
+  kPinned,
+  kMapped,      // physical memory in a range of addresses
+  kImported,    // another process's
+  kRegistered,  // host memory of the program's own
+};
+
+// Memory that a call gives to the program, or that the core takes for itself during one.
+struct Block {
+  BlockKind kind;
+  int device;  // -1: none
+  uintptr_t base;
+  size_t bytes;     // as asked for
+  uint64_t serial;  // 0: of registered memory, which is known by its address
+  uint32_t call;    // the API function that the thread is in; 0: none
+};
+
+// Why a block goes.
+enum class FreedBy : uint8_t { kCall, kEndOfDevice };
+
+// A call that gives an error.
+struct Refusal {
+  uint32_t call;
+  int code;
+  const char* id;             // its section in docs/messages.md
+  std::string_view sentence;  // while the observer is told
+  const void* about;          // the address or handle that is the matter; null: none or not known
+};
 
 class Observer {
  public:
@@ -31,6 +63,15 @@ class Observer {
   virtual void HostLearned(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
   // The calling thread does this itself, at once.
   virtual void HostDoes(const Task& /*task*/) noexcept {}
+  // There is a block from now on. Told before the call returns.
+  virtual void Allocated(const Block& /*block*/) noexcept {}
+  // There is no such block any more. Told before its addresses can be used again.
+  virtual void Freed(const Block& /*block*/, FreedBy /*why*/) noexcept {}
+  // All blocks of a device have been freed with it.
+  virtual void EndedDevice(int /*device*/) noexcept {}
+  // This handle of a stream, an event, a notify or a model leads nowhere from now on.
+  virtual void Destroyed(uint64_t /*handle*/) noexcept {}
+  virtual void Refused(const Refusal& /*refusal*/) noexcept {}
 
  private:
   friend class Observers;
@@ -55,5 +96,10 @@ class Observers {
 };
 
 [[gnu::cold, gnu::noinline]] void TellHostLearned(const Stream& stream, uint64_t position) noexcept;
+
+// The call is that of the thread.
+[[gnu::cold, gnu::noinline]] void TellAllocated(Block block) noexcept;
+[[gnu::cold, gnu::noinline]] void TellFreed(Block block, FreedBy why) noexcept;
+[[gnu::cold, gnu::noinline]] void TellDestroyed(uint64_t handle) noexcept;
 
 }  // namespace belay::rt

@@ -1,9 +1,13 @@
 // What observers are told, and when.
 #include "runtime/observer.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "runtime/memory_registered.h"
+#include "runtime/memory_state.h"
+#include "runtime/memory_virtual.h"
 #include "runtime/ring_support.h"
 
 namespace belay::rt::rings {
@@ -121,6 +125,62 @@ TEST_F(ObservedWorkers, SmallTasksAreToldToo) {
   Observers::AbandonInChild();
   EXPECT_EQ(story,
             (std::vector<std::string>{"0 takes named at 1", "runs", "0 is known to have reached at 1"}));
+}
+
+// Blocks by what is left to tell of them.
+class Ledger final : public Observer {
+ public:
+  void Allocated(const Block& block) noexcept override { story.push_back("+" + Text(block)); }
+  void Freed(const Block& block, FreedBy why) noexcept override {
+    EXPECT_EQ(BlockSerial(reinterpret_cast<const void*>(block.base)), 0u) << "it is gone when this is told";
+    story.push_back((why == FreedBy::kCall ? "-" : "end ") + Text(block));
+  }
+  void EndedDevice(int device) noexcept override { story.push_back("device " + std::to_string(device)); }
+
+  std::vector<std::string> story;
+
+ private:
+  std::string Text(const Block& block) {
+    static constexpr const char* kNames[] = {"device", "pinned", "mapped", "imported", "registered"};
+    if (block.serial != 0 && serials_.try_emplace(block.serial, serials_.size()).second) {
+      EXPECT_EQ(block.serial, BlockSerial(reinterpret_cast<const void*>(block.base)));
+    }
+    const std::string number = block.serial == 0 ? "" : " " + std::to_string(serials_[block.serial]);
+    return std::string(kNames[static_cast<int>(block.kind)]) + " " + std::to_string(block.bytes) + number;
+  }
+  std::map<uint64_t, size_t> serials_;
+};
+
+TEST(ObservedMemory, BlocksAreToldFromTheirBeginToTheirEnd) {
+  StartMemory({.devices = 1, .bytes_per_device = size_t{128} << 20, .alias_offset = 0});
+  Ledger ledger;
+  Observers::Add(ledger);
+  void* a = AllocateDevice(0, {.bytes = 100});
+  void* pinned = AllocatePinned(200);
+  FreeDevice(a);
+  EXPECT_THROW(FreeDevice(a), Error);
+  EXPECT_EQ(AllocateDevice(0, {.bytes = 100}), a);
+  FreePinned(pinned);
+
+  VirtualMemory& memory = *Memory().virtual_memory;
+  const size_t bytes = kPhysicalGranularity;
+  void* range = memory.Reserve(bytes, nullptr);
+  PhysicalMemory& physical = *PhysicalMemories().Find(memory.CreatePhysical(0, bytes));
+  memory.Map(range, bytes, 0, physical);
+  memory.Unmap(range);
+  memory.FreePhysical(physical);
+  memory.Release(range);
+
+  alignas(4096) static char host[4096];
+  RegisterHost(host, sizeof host, 0);
+  UnregisterHost(host);
+  ReleaseDeviceMemory(0);
+  Observers::AbandonInChild();
+  const std::string megabytes = std::to_string(bytes);
+  EXPECT_EQ(ledger.story, (std::vector<std::string>{
+                              "+device 100 0", "+pinned 200 1", "-device 100 0", "+device 100 2",
+                              "-pinned 200 1", "+mapped " + megabytes + " 3", "-mapped " + megabytes + " 3",
+                              "+registered 4096", "-registered 4096", "end device 100 2", "device 0"}));
 }
 
 }  // namespace

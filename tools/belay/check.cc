@@ -100,7 +100,7 @@ void Summarise(const layers::Tally& tally) {
 int Check(const CheckOptions& options) {
   TallyFile file;
   const layers::Tally& tally = layers::TheTally();
-  setenv("BELAY_LAYERS", "race", 1);
+  setenv("BELAY_LAYERS", "race,memory", 1);
   // torch_npu submits from a thread of its own, whose stack says nothing of the program.
   if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
   const int status = Await(Start(options.run));

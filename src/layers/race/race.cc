@@ -3,11 +3,24 @@
 #include <algorithm>
 #include <optional>
 
+#include "layers/support/report.h"
 #include "layers/support/tally.h"
 #include "runtime/stream.h"
 #include "runtime/task_graph.h"
 
 namespace belay::race {
+
+namespace {
+
+std::string Who(const Site& site) {
+  return site.stream == Site::kHost ? "the host" : "stream " + std::to_string(site.stream);
+}
+
+layers::Place Told(const char* verb, const Site& site) {
+  return {std::string(verb) + "  " + site.name + ", " + Who(site) + ", by " + site.call, site.stack};
+}
+
+}  // namespace
 
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
@@ -154,6 +167,25 @@ void Race::HostDoes(const rt::Task& task) noexcept {
   }
 }
 
+// A free waits for nothing, so that it comes before what the host does not know to be over.
+void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
+  const std::string call = core_.call_name(block.call);
+  const bool of_program = call.starts_with("aclrtFree") || call == "aclrtUnmapMem";
+  if (!of_program || why != rt::FreedBy::kCall || core_.in_callback()) return;
+  std::lock_guard guard(lock_);
+  shadow_.Check(
+      {block.serial, block.base, block.base + block.bytes}, true,
+      [&](const Mark& before) { return host_.Knows(before.by); },
+      [&](const Conflict& conflict) {
+        const Site& user = sites_[conflict.first.site];
+        layers::Tell({"free-while-used",
+                      call + " of a block of " + std::to_string(block.bytes) + " bytes that stream " +
+                          std::to_string(user.stream) + (conflict.first_writes ? " writes" : " reads"),
+                      {{"freed by " + call, layers::ThisStack()}, Told("used by", user)},
+                      "wait for stream " + std::to_string(user.stream) + " before the block is freed"});
+      });
+}
+
 // --- captured graphs
 
 void Race::Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) noexcept {
@@ -211,47 +243,37 @@ uint32_t Race::SiteOf(const rt::Task& task, uint32_t stream) {
 
 void Race::Tell(const Conflict& conflict, uint32_t second) {
   if (!told_.emplace(conflict.first.site, second).second) return;
-  ++layers::TheTally().reports;
   Report(conflict, sites_[conflict.first.site], sites_[second]);
 }
 
 namespace {
 
-std::string Who(const Site& site) {
-  return site.stream == Site::kHost ? "the host" : "stream " + std::to_string(site.stream);
-}
-
-std::string Told(const char* verb, const Site& site) {
-  std::string text =
-      std::string("  ") + verb + "  " + site.name + ", " + Who(site) + ", by " + site.call + "\n";
-  for (const std::string& line : layers::Describe(site.stack)) text += "            " + line + "\n";
-  return text;
-}
-
 std::string Mend(const Site& first, const Site& second) {
   if (second.stream == Site::kHost) {
-    return "  mend: wait for stream " + std::to_string(first.stream) +
+    return "wait for stream " + std::to_string(first.stream) +
            " before the second (aclrtSynchronizeStream, or aclrtSynchronizeEvent on an event recorded after the "
-           "first)\n";
+           "first)";
   }
-  return "  mend: record an event on " + Who(first) + " after the first, and let " + Who(second) +
-         " wait for it before the second (aclrtRecordEvent, aclrtStreamWaitEvent)\n";
+  return "record an event on " + Who(first) + " after the first, and let " + Who(second) +
+         " wait for it before the second (aclrtRecordEvent, aclrtStreamWaitEvent)";
 }
 
 }  // namespace
 
 void Race::Report(const Conflict& conflict, const Site& first, const Site& second) {
   const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);
-  std::string text = "belay check: RACE  " + Who(second) + (conflict.second_writes ? " writes" : " reads") +
-                     " what " + Who(first) + (conflict.first_writes ? " writes" : " reads") + ", " +
+  std::string what = Who(second) + (conflict.second_writes ? " writes" : " reads") + " what " + Who(first) +
+                     (conflict.first_writes ? " writes" : " reads") + ", " +
                      std::to_string(conflict.bytes.end - conflict.bytes.begin) + " bytes";
   if (block.base != 0) {
-    text += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
+    what += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
             std::to_string(block.bytes);
   }
-  text += "\n" + Told(conflict.first_writes ? "writes" : "reads ", first) +
-          Told(conflict.second_writes ? "writes" : "reads ", second) + Mend(first, second);
-  write_(text);
+  layers::Tell({"race",
+                what,
+                {Told(conflict.first_writes ? "writes" : "reads ", first),
+                 Told(conflict.second_writes ? "writes" : "reads ", second)},
+                Mend(first, second)});
 }
 
 }  // namespace belay::race

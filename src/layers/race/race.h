@@ -48,8 +48,7 @@ struct Access {
 
 class Race final : public rt::Observer {
  public:
-  using Write = std::function<void(const std::string& report)>;
-  Race(const rt::CoreFacts& core, Write write) : core_(core), write_(std::move(write)) {}
+  explicit Race(const rt::CoreFacts& core) : core_(core) {}
 
   void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
   void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
@@ -57,6 +56,7 @@ class Race final : public rt::Observer {
   void Finished(uint32_t model, const rt::TaskGraph& graph) noexcept override;
   void HostLearned(const rt::Stream& stream, uint64_t position) noexcept override;
   void HostDoes(const rt::Task& task) noexcept override;
+  void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
 
  private:
   // What a stream's next task knows, and what it knew at earlier positions.
@@ -84,7 +84,6 @@ class Race final : public rt::Observer {
   void Tidy();
 
   const rt::CoreFacts core_;
-  const Write write_;
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, uint32_t> index_;
   std::deque<Line> lines_;

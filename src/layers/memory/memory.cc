@@ -1,0 +1,123 @@
+#include "layers/memory/memory.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace belay::misuse {
+namespace {
+
+constexpr std::string_view kUseAfterFree = "use-after-free";
+constexpr std::string_view kInvalidAddress = "invalid-address";
+constexpr std::string_view kMendUse =
+    "free memory after its last use, when the work on it is known to be over";
+
+// What a refusal means, by its section in docs/messages.md.
+struct Rule {
+  std::string_view id;
+  std::string_view kind;
+  std::string_view mend;
+};
+constexpr Rule kRules[] = {
+    {"memory-not-allocated", kUseAfterFree, kMendUse},
+    {"op-address-freed", kUseAfterFree, kMendUse},
+    {"model-memory-freed", kUseAfterFree,
+     "free the memory of a model after aclmdlRIDestroy, or capture it again"},
+    {"memory-beyond-block", "beyond-end",
+     "ask for as many bytes as are used, or use as many as were asked for"},
+    {"op-address-short", "beyond-end",
+     "ask for as many bytes as the tensor's shape, strides and offset reach"},
+    {"memory-not-an-address", kInvalidAddress, "give an address that an allocation has returned"},
+    {"memory-not-of-device", "host-memory-on-device", "copy to memory from aclrtMalloc first"},
+    {"op-address-host", "host-memory-on-device", "copy to memory from aclrtMalloc first"},
+    {"free-twice", "double-free", "free a block once"},
+    {"free-foreign", "bad-free", "free only what an allocation has returned"},
+    {"free-interior", "bad-free", "free the pointer that the allocation has returned"},
+    {"free-wrong-kind", "bad-free", "free with the partner of the function that allocated"},
+    {"op-workspace-short", "short-workspace", "give the second stage the workspace that the first asked for"},
+};
+
+// What stays the same when the place of an object is used again.
+uint64_t WithoutGeneration(uint64_t handle) { return handle & ~(uint64_t{0xffffff} << 32); }
+
+}  // namespace
+
+// --- what there is
+
+void Memory::Allocated(const rt::Block& block) noexcept {
+  if (block.kind == rt::BlockKind::kRegistered) return;  // the program's own, before and after
+  const layers::Stack stack = layers::ThisStack();
+  std::lock_guard guard(lock_);
+  blocks_.Begin(block, stack);
+}
+
+void Memory::Freed(const rt::Block& block, rt::FreedBy) noexcept {
+  if (block.kind == rt::BlockKind::kRegistered) return;
+  const layers::Stack stack = layers::ThisStack();
+  std::lock_guard guard(lock_);
+  blocks_.End(block, stack);
+}
+
+void Memory::Destroyed(uint64_t handle) noexcept {
+  const layers::Stack stack = layers::ThisStack();
+  std::lock_guard guard(lock_);
+  destroyed_[WithoutGeneration(handle)] = {handle, stack};
+}
+
+// The block that holds the address, or the one that ends just before it.
+std::optional<Life> Memory::LifeAt(const void* p) {
+  const Life* life = blocks_.Find(reinterpret_cast<uintptr_t>(p));
+  if (life == nullptr) life = blocks_.Find(core_.lookup(p, 1).base);
+  return life == nullptr ? std::nullopt : std::optional(*life);
+}
+
+// --- what is done with it
+
+void Memory::Tell(std::string_view kind, std::string message, const std::string& use,
+                  const std::optional<Life>& life, std::string_view mend) {
+  layers::Report report{kind, std::move(message), {{use, layers::ThisStack()}}, std::string(mend)};
+  if (life) {
+    if (!life->live) {
+      report.places.push_back({std::string("freed by ") + core_.call_name(life->freed_by), life->freed});
+    }
+    report.places.push_back(
+        {std::string("allocated by ") + core_.call_name(life->block.call), life->allocated});
+  }
+  layers::Tell(report);
+}
+
+// A handle that no call has destroyed is none of ours: the code says enough.
+void Memory::UsedAfterDestroy(const rt::Refusal& refusal) {
+  const auto handle = reinterpret_cast<uint64_t>(refusal.about);
+  layers::Report report{
+      "use-after-destroy", core_.call_name(refusal.call), {}, "destroy an object after its last use"};
+  report.places.push_back({"in " + report.message, layers::ThisStack()});
+  report.message += ": " + std::string(refusal.sentence);
+  {
+    std::lock_guard guard(lock_);
+    auto found = destroyed_.find(WithoutGeneration(handle));
+    if (found == destroyed_.end() || found->second.handle != handle) return;
+    report.places.push_back({"destroyed", found->second.stack});
+  }
+  layers::Tell(report);
+}
+
+void Memory::Refused(const rt::Refusal& refusal) noexcept {
+  if (refusal.id == std::string_view("handle") || refusal.id == std::string_view("stream-handle")) {
+    return UsedAfterDestroy(refusal);
+  }
+  const auto* rule =
+      std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& r) { return r.id == refusal.id; });
+  if (rule == std::end(kRules)) return;
+  std::optional<Life> life;
+  if (refusal.about != nullptr) {
+    std::lock_guard guard(lock_);
+    life = LifeAt(refusal.about);
+  }
+  const bool never = rule->kind == kUseAfterFree && (!life || life->live);
+  const std::string call = core_.call_name(refusal.call);
+  Tell(never ? kInvalidAddress : rule->kind, call + ": " + std::string(refusal.sentence), "in " + call, life,
+       rule->mend);
+}
+
+}  // namespace belay::misuse

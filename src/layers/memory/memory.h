@@ -1,0 +1,43 @@
+// Finds misuse of memory: of what was freed, beyond the end, of the wrong kind, frees of what is no block.
+// The core refuses it with a code; here it gets the places where the block was allocated and freed.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "layers/memory/blocks.h"
+#include "layers/support/report.h"
+#include "runtime/layer.h"
+
+namespace belay::misuse {
+
+class Memory final : public rt::Observer {
+ public:
+  explicit Memory(const rt::CoreFacts& core) : core_(core) {}
+
+  void Allocated(const rt::Block& block) noexcept override;
+  void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
+  void Destroyed(uint64_t handle) noexcept override;
+  void Refused(const rt::Refusal& refusal) noexcept override;
+
+ private:
+  std::optional<Life> LifeAt(const void* p);
+  void UsedAfterDestroy(const rt::Refusal& refusal);
+  void Tell(std::string_view kind, std::string message, const std::string& use,
+            const std::optional<Life>& life, std::string_view mend);
+
+  const rt::CoreFacts core_;
+  std::mutex lock_;
+  Blocks blocks_;
+  struct Destroy {
+    uint64_t handle;
+    layers::Stack stack;
+  };
+  std::unordered_map<uint64_t, Destroy> destroyed_;  // by kind and place: the latest
+};
+
+}  // namespace belay::misuse
