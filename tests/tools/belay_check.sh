@@ -10,7 +10,9 @@ expect() {  # code, words of the standard error...
     grep -q -- "$words" err.txt || { echo "missing: $words"; cat err.txt; failed=1; }
   done
 }
-"$CXX" -g "$BELAY_SOURCE/examples/missing_wait/main.cc" -o missing_wait -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+mkdir -p "work/the copy"
+cp "$BELAY_SOURCE/examples/check.h" work && cp "$BELAY_SOURCE/examples/missing_wait/main.cc" "work/the copy" || exit 1
+"$CXX" -g "work/the copy/main.cc" -o missing_wait -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
 check -- ./missing_wait
 expect 0 'RACE  stream 2 reads what stream 1 writes, 1048576 bytes' 'memset, stream 1, by aclrtMemsetAsync' \
   'memcpy, stream 2, by aclrtMemcpyAsync' 'mend: record an event on stream 1' 'belay check: 1 race in '
@@ -18,8 +20,50 @@ expect 0 'RACE  stream 2 reads what stream 1 writes, 1048576 bytes' 'memset, str
 check --error-exitcode 7 --devices 1 -- ./missing_wait
 expect 7 'RACE'
 check --error-exitcode 7 -- ./missing_wait mended
-expect 0 'belay check: 0 races in '
+expect 0 'belay check: 0 reports in '
 grep -q RACE err.txt && { cat err.txt; failed=1; }
+
+# The same in files, for tools and for code scanning; as a repository whose root is above.
+mkdir -p .git sub
+check --json sub/out.json --sarif sub/out.sarif -- ./missing_wait
+expect 0 'belay check: 1 race in '
+"${PYTHON:-python3}" "$BELAY_SOURCE/tests/tools/check_reports.py" sub/out.json sub/out.sarif "work/the copy/main.cc" || failed=1
+(cd sub && "$toolkit/bin/belay" check --sarif deep.sarif -- ../missing_wait 2>/dev/null) >out.txt
+cmp sub/out.sarif sub/deep.sarif || failed=1
+# A program that is killed leaves what was found.
+check --json killed.json -- bash -c './missing_wait; kill -KILL $$'
+expect 137 'ended by signal 9'
+grep -q '"kind": "race"' killed.json || { cat killed.json; failed=1; }
+# What is suppressed is counted, and no reason for another exit code.
+printf '# known\nrace main.cc:*\n' >known.txt
+check --suppress known.txt --error-exitcode 7 -- ./missing_wait
+expect 0 'belay check: 0 reports, 1 suppressed, in '
+grep -q RACE err.txt && { cat err.txt; failed=1; }
+printf 'race other.cc:*\nuse-after-free *\n' >known.txt
+check --suppress known.txt --error-exitcode 7 -- ./missing_wait
+expect 7 'belay check: 1 race in '
+check --json /dev/full -- ./missing_wait
+expect 0 'belay check: cannot write /dev/full'
+
+# Memory that was freed: the use, the free and the allocation, by file and line.
+cat >misuse.cc <<'END'
+#include "acl/acl.h"
+int main() {
+  void *a = nullptr, *b = nullptr;
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  aclrtMalloc(&a, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMalloc(&b, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtFree(a);
+  aclrtMemcpy(b, 64, a, 64, ACL_MEMCPY_DEVICE_TO_DEVICE);
+  aclrtFree(b);
+  aclFinalize();
+}
+END
+"$CXX" -g misuse.cc -o misuse -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+check --error-exitcode 7 -- ./misuse
+expect 7 'USE AFTER FREE  aclrtMemcpy: src is ' 'misuse.cc:9 main' 'misuse.cc:8 main' 'misuse.cc:6 main' \
+  'belay check: 1 use-after-free in '
 
 # What the program does otherwise is its own.
 check --error-exitcode 7 -- bash -c 'exit 5'

@@ -1,6 +1,8 @@
 // belay check: a program under the layers that find its mistakes.
 #pragma once
 
+#include <string>
+
 #include "belay/run.h"
 
 namespace belay::tool {
@@ -8,6 +10,10 @@ namespace belay::tool {
 struct CheckOptions {
   RunOptions run;
   int error_exitcode = 0;  // in place of the program's 0 when something was found; 0: never
+  // Files; empty: none.
+  std::string json;
+  std::string sarif;
+  std::string suppress;
 };
 
 // Returns the program's exit code, or the one for mistakes.

@@ -50,12 +50,18 @@ CLI::App* AddRun(CLI::App& app, RunOptions& options) {
 
 CLI::App* AddCheck(CLI::App& app, CheckOptions& options) {
   CLI::App* check =
-      app.add_subcommand("check", "Run a program and say where it lacks a wait between streams");
+      app.add_subcommand("check", "Run a program and say where it lacks a wait or misuses memory");
   AddRunOptions(check, options.run);
   check
       ->add_option("--error-exitcode", options.error_exitcode,
                    "The exit code when something was found and the program ended with 0")
       ->check(CLI::Range(0, 255));
+  check->add_option("--json", options.json, "Write the reports to this file, as JSON");
+  check->add_option("--sarif", options.sarif, "Write them as SARIF, which code scanning takes");
+  check
+      ->add_option("--suppress", options.suppress,
+                   "A file that says what not to tell: lines of a kind and a pattern for a frame")
+      ->check(CLI::ExistingFile);
   check->footer("The exit code is the program's, or 128 and the number of the signal that ended it.");
   return check;
 }

@@ -7,15 +7,15 @@
 namespace belay::misuse {
 namespace {
 
-constexpr std::string_view kUseAfterFree = "use-after-free";
-constexpr std::string_view kInvalidAddress = "invalid-address";
+constexpr layers::KindId kUseAfterFree = "use-after-free";
+constexpr layers::KindId kInvalidAddress = "invalid-address";
 constexpr std::string_view kMendUse =
     "free memory after its last use, when the work on it is known to be over";
 
 // What a refusal means, by its section in docs/messages.md.
 struct Rule {
   std::string_view id;
-  std::string_view kind;
+  layers::KindId kind;
   std::string_view mend;
 };
 constexpr Rule kRules[] = {
@@ -73,7 +73,7 @@ std::optional<Life> Memory::LifeAt(const void* p) {
 
 // --- what is done with it
 
-void Memory::Tell(std::string_view kind, std::string message, const std::string& use,
+void Memory::Tell(layers::KindId kind, std::string message, const std::string& use,
                   const std::optional<Life>& life, std::string_view mend) {
   layers::Report report{kind, std::move(message), {{use, layers::ThisStack()}}, std::string(mend)};
   if (life) {
@@ -114,7 +114,7 @@ void Memory::Refused(const rt::Refusal& refusal) noexcept {
     std::lock_guard guard(lock_);
     life = LifeAt(refusal.about);
   }
-  const bool never = rule->kind == kUseAfterFree && (!life || life->live);
+  const bool never = rule->kind.id == kUseAfterFree.id && (!life || life->live);
   const std::string call = core_.call_name(refusal.call);
   Tell(never ? kInvalidAddress : rule->kind, call + ": " + std::string(refusal.sentence), "in " + call, life,
        rule->mend);

@@ -27,8 +27,8 @@ class Memory final : public rt::Observer {
  private:
   std::optional<Life> LifeAt(const void* p);
   void UsedAfterDestroy(const rt::Refusal& refusal);
-  void Tell(std::string_view kind, std::string message, const std::string& use,
-            const std::optional<Life>& life, std::string_view mend);
+  void Tell(layers::KindId kind, std::string message, const std::string& use, const std::optional<Life>& life,
+            std::string_view mend);
 
   const rt::CoreFacts core_;
   std::mutex lock_;

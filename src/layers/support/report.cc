@@ -1,14 +1,23 @@
 #include "layers/support/report.h"
 
+#include <fcntl.h>
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 
+#include "layers/support/report_file.h"
 #include "layers/support/tally.h"
 
 namespace belay::layers {
@@ -24,35 +33,99 @@ std::string Heading(std::string_view kind) {
 }
 
 // The kind and the places.
-size_t KeyOf(const Report& report) {
-  size_t key = std::hash<std::string_view>()(report.kind);
-  for (const Place& place : report.places) key = key * 1'000'003 ^ StackHash()(place.stack);
-  return key;
-}
-
 bool IsNew(const Report& report) {
   static std::mutex lock;
   static std::unordered_set<size_t> told;
+  size_t key = std::hash<std::string_view>()(report.kind);
+  for (const Place& place : report.places) key = key * 1'000'003 ^ StackHash()(place.stack);
   std::lock_guard guard(lock);
-  return told.insert(KeyOf(report)).second;
+  return told.insert(key).second;
 }
 
-}  // namespace
+using Frames = std::vector<std::vector<Frame>>;  // of each place
 
-std::string TextOf(const Report& report) {
+// What the user wants no word of: lines of a kind (or *) and a pattern for one of the frames.
+class Suppressions {
+ public:
+  Suppressions() {
+    const char* path = std::getenv(kSuppressVariable);
+    if (path == nullptr) return;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      const size_t gap = line.find(' ');
+      const size_t pattern = line.find_first_not_of(' ', gap);
+      if (line.starts_with('#') || pattern == std::string::npos) continue;
+      rules_.emplace_back(line.substr(0, gap), line.substr(pattern));
+    }
+  }
+  bool Match(const Report& report, const Frames& frames) const {
+    return std::any_of(rules_.begin(), rules_.end(), [&](const auto& rule) {
+      if (rule.first != "*" && rule.first != report.kind.id) return false;
+      auto matches = [&](const std::string& text) {
+        return fnmatch(rule.second.c_str(), text.c_str(), 0) == 0;
+      };
+      return std::any_of(frames.begin(), frames.end(), [&](const std::vector<Frame>& place) {
+        return std::any_of(place.begin(), place.end(),
+                           [&](const Frame& f) { return matches(f.Words()) || matches(f.function); });
+      });
+    });
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rules_;
+};
+
+std::string TextOf(const Report& report, const Frames& frames) {
   std::string text = "belay check: " + Heading(report.kind) + "  " + report.message + "\n";
-  for (const Place& place : report.places) {
-    text += "  " + place.role + "\n";
-    for (const std::string& line : Describe(place.stack)) text += std::string(kIndent, ' ') + line + "\n";
+  for (size_t i = 0; i < report.places.size(); ++i) {
+    text += "  " + report.places[i].role + "\n";
+    for (const Frame& frame : frames[i]) text += std::string(kIndent, ' ') + frame.Words() + "\n";
   }
   return text + "  mend: " + report.mend + "\n";
 }
 
+void AddRecord(std::string* text, std::initializer_list<std::string_view> words) {
+  for (std::string_view word : words) AddWord(text, word);
+  *text += '\n';
+}
+
+std::string RecordOf(const Report& report, const Frames& frames) {
+  std::string text;
+  AddRecord(&text, {"report", report.kind, report.message, report.mend, std::to_string(getpid())});
+  for (size_t i = 0; i < report.places.size(); ++i) {
+    AddRecord(&text, {"place", report.places[i].role});
+    for (const Frame& frame : frames[i]) {
+      AddRecord(&text, {"frame", frame.file, std::to_string(frame.line), frame.function});
+    }
+  }
+  AddRecord(&text, {"end"});
+  return text;
+}
+
+// In one write, so that what several processes find is not mixed.
+void Append(const std::string& record) {
+  const char* path = std::getenv(kReportsVariable);
+  const int file = path == nullptr ? -1 : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return;
+  [[maybe_unused]] const ssize_t written = write(file, record.data(), record.size());
+  close(file);
+}
+
+}  // namespace
+
 void Tell(const Report& report) {
   if (!IsNew(report)) return;
+  static const Suppressions* const suppressions = new Suppressions;
+  Frames frames;
+  for (const Place& place : report.places) frames.push_back(FramesOf(place.stack));
+  if (suppressions->Match(report, frames)) {
+    ++TheTally().suppressed;
+    return;
+  }
   ++TheTally().reports;
-  const std::string text = TextOf(report);
+  const std::string text = TextOf(report, frames);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  Append(RecordOf(report, frames));
 }
 
 }  // namespace belay::layers

@@ -1,11 +1,10 @@
 // What layers find: one record a mistake, in one place, however it is shown.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "layers/support/kinds.h"
 #include "layers/support/stack.h"
 
 namespace belay::layers {
@@ -17,16 +16,14 @@ struct Place {
 };
 
 struct Report {
-  std::string_view kind;      // its section in docs/check.md
+  KindId kind;
   std::string message;        // what is wrong, without an end
   std::vector<Place> places;  // the one to look at first comes first
   std::string mend;           // what to do
 };
 
-// Tells a mistake once: the same kind at the same places is not told again.
+// Tells a mistake once, on the standard error and in the file of reports (report_file.h): the same kind at
+// the same places is not told again, and what is suppressed is only counted.
 void Tell(const Report& report);
-
-// As Tell shows it.
-std::string TextOf(const Report& report);
 
 }  // namespace belay::layers

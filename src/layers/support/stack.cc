@@ -99,40 +99,41 @@ std::string Demangled(const char* name) {
   return whole.substr(0, whole.find('('));
 }
 
+// What debuggers read; empty where there is nothing.
+Frame Line([[maybe_unused]] void* address) {
+  Frame frame;
 #ifdef BELAY_HAS_LIBDW
-// "file.cc:12 function" by what debuggers read; empty where there is nothing.
-std::string Line(void* address) {
   static const Dwfl_Callbacks callbacks{&dwfl_linux_proc_find_elf, &dwfl_standard_find_debuginfo, nullptr,
                                         nullptr};
   static Dwfl* const session = dwfl_begin(&callbacks);
-  if (session == nullptr) return {};
+  if (session == nullptr) return frame;
   dwfl_report_begin(session);
-  if (dwfl_linux_proc_report(session, getpid()) != 0) return {};
+  if (dwfl_linux_proc_report(session, getpid()) != 0) return frame;
   dwfl_report_end(session, nullptr, nullptr);
   const auto at = reinterpret_cast<Dwarf_Addr>(address);
   Dwfl_Module* module = dwfl_addrmodule(session, at);
-  if (module == nullptr) return {};
-  const char* function = dwfl_module_addrname(module, at);
-  int line = 0;
+  if (module == nullptr) return frame;
+  if (const char* function = dwfl_module_addrname(module, at)) frame.function = Demangled(function);
   Dwfl_Line* found = dwfl_module_getsrc(module, at);
   const char* file =
-      found == nullptr ? nullptr : dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
-  std::string text;
-  if (file != nullptr) text = std::string(NameOf(file)) + ":" + std::to_string(line) + " ";
-  return function == nullptr ? text : text + Demangled(function);
-}
-#else
-std::string Line(void*) { return {}; }
+      found == nullptr ? nullptr : dwfl_lineinfo(found, nullptr, &frame.line, nullptr, nullptr, nullptr);
+  if (file == nullptr) return frame;
+  const char* folder = *file == '/' ? nullptr : dwfl_line_comp_dir(found);
+  frame.file = folder == nullptr ? file : std::string(folder) + "/" + file;
 #endif
+  return frame;
+}
 
-std::string DescribeFrame(void* frame) {
+// Empty for frames of others.
+Frame FrameAt(void* address) {
   Dl_info info{};
-  void* call = static_cast<char*>(frame) - 1;  // the frame's address is where the call returns to
+  void* call = static_cast<char*>(address) - 1;  // the frame's address is where the call returns to
   if (dladdr(call, &info) == 0 || info.dli_fname == nullptr || !IsOfProgram(info)) return {};
-  std::string line = Line(call);
-  if (!line.empty()) return line;
+  Frame frame = Line(call);
+  if (!frame.file.empty() || !frame.function.empty()) return frame;
   const std::string where(NameOf(info.dli_fname));
-  return info.dli_sname != nullptr ? Demangled(info.dli_sname) + " (" + where + ")" : where;
+  frame.function = info.dli_sname != nullptr ? Demangled(info.dli_sname) + " (" + where + ")" : where;
+  return frame;
 }
 
 }  // namespace
@@ -144,23 +145,29 @@ Stack ThisStack() {
   return Keep(false, unwound.frames());
 }
 
-std::vector<std::string> Describe(const Stack& stack) {
+std::string Frame::Words() const {
+  return file.empty() ? function : std::string(NameOf(file)) + ":" + std::to_string(line) + " " + function;
+}
+
+std::vector<Frame> FramesOf(const Stack& stack) {
   static std::mutex lock;  // the reader of debug information knows no threads
   std::lock_guard guard(lock);
-  std::vector<std::string> lines;
+  std::vector<Frame> frames;
   const Depot::Record* record = TheDepot().At(stack.number);
-  if (record == nullptr) return lines;
+  if (record == nullptr) return frames;
   for (uint64_t word : record->words) {
     if (record->python) {
-      if (const PythonPlace place = PlaceOf(word); place.own()) lines.push_back(place.Words());
+      if (PythonPlace place = PlaceOf(word); place.own()) {
+        frames.push_back({std::move(place.file), place.line, std::move(place.function)});
+      }
       continue;
     }
-    std::string line = DescribeFrame(reinterpret_cast<void*>(word));
-    if (line.empty()) continue;
-    lines.push_back(std::move(line));
-    if (lines.back() == "main" || lines.back().ends_with(" main")) break;
+    Frame frame = FrameAt(reinterpret_cast<void*>(word));
+    if (frame.function.empty() && frame.file.empty()) continue;
+    frames.push_back(std::move(frame));
+    if (frames.back().function == "main") break;
   }
-  return lines;
+  return frames;
 }
 
 }  // namespace belay::layers

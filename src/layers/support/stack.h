@@ -21,8 +21,14 @@ struct StackHash {
 // machine's.
 Stack ThisStack();
 
-// A line for each frame of the program's own, Python first: "train.py:41 step". What lies in Belay's and the
-// system's libraries is left out.
-std::vector<std::string> Describe(const Stack& stack);
+struct Frame {
+  std::string file;  // its path; empty: not known
+  int line = 0;
+  std::string function;       // and its library, where the file is not known
+  std::string Words() const;  // "train.py:41 step"
+};
+
+// The program's own, innermost first. What lies in Belay's and the system's libraries is left out.
+std::vector<Frame> FramesOf(const Stack& stack);
 
 }  // namespace belay::layers

@@ -1,0 +1,50 @@
+// The kinds of mistakes that layers tell of. Each has a section in docs/check.md, whose anchor is the id.
+#pragma once
+
+#include <string_view>
+
+namespace belay::layers {
+
+struct Kind {
+  std::string_view id;
+  std::string_view title;
+  std::string_view meaning;
+};
+
+inline constexpr Kind kKinds[] = {
+    {"race", "Two accesses to the same bytes that nothing orders",
+     "One of two accesses to overlapping bytes is a write, and no wait, event or edge of a graph orders them. On a card they "
+     "run at the same time, or in the other order, in some run."},
+    {"free-while-used", "Memory is freed while a task uses it",
+     "A block is freed while a task that touches it was submitted and the host does not know it to be over. A free waits for "
+     "nothing."},
+    {"use-after-free", "Freed memory is used",
+     "A call gives the address of a block that was freed, or launches a model that was captured with one."},
+    {"beyond-end", "An access runs over the end of its block",
+     "A copy, a fill or a tensor begins in a block and ends behind its end."},
+    {"double-free", "Memory is freed twice", "A block is freed that was freed already."},
+    {"bad-free", "What is freed is no block of this kind",
+     "What is freed is no start of a block, was allocated by the other kind of function, or by none."},
+    {"host-memory-on-device", "Host memory is given to the device",
+     "An operator, or what else runs on the device, is given host memory."},
+    {"invalid-address", "An address where no memory is",
+     "A call is given an address where no block is and none was."},
+    {"short-workspace", "A workspace is too small",
+     "The second stage of an operator is given a smaller workspace than its first stage asked for."},
+    {"use-after-destroy", "A destroyed object is used",
+     "A stream, an event, a notify or a model is used that was destroyed."},
+    {"leak", "Memory is not freed", "A block was still allocated when the program ended its device."},
+};
+
+// The id of a kind that there is: another one does not compile.
+struct KindId {
+  std::string_view id;
+  consteval KindId(const char* text) : id(text) {
+    bool known = false;
+    for (const Kind& kind : kKinds) known = known || kind.id == id;
+    if (!known) throw "no such kind of mistake";
+  }
+  constexpr operator std::string_view() const { return id; }
+};
+
+}  // namespace belay::layers

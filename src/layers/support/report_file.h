@@ -1,0 +1,36 @@
+// How reports are written down for those who read them when the program has ended: one line a record, its
+// words with tabs between them.
+//
+//   report <kind> <message> <mend> <process>
+//   place <role>               the one to look at first comes first
+//   frame <file> <line> <function>
+//   end
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::layers {
+
+inline constexpr const char* kReportsVariable = "BELAY_CHECK_REPORTS";    // the file, which is appended to
+inline constexpr const char* kSuppressVariable = "BELAY_CHECK_SUPPRESS";  // what is not told
+
+inline void AddWord(std::string* record, std::string_view word) {
+  if (!record->empty() && record->back() != '\n') *record += '\t';
+  for (char c : word) *record += c == '\t' || c == '\n' ? ' ' : c;
+}
+
+inline std::vector<std::string> SplitRecord(std::string_view line) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at <= line.size();) {
+    const size_t end = line.find('\t', at);
+    words.emplace_back(line.substr(at, end - at));
+    if (end == std::string_view::npos) break;
+    at = end + 1;
+  }
+  return words;
+}
+
+}  // namespace belay::layers

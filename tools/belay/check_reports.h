@@ -1,0 +1,41 @@
+// What layers found, as they wrote it down (src/layers/support/report.cc), and the files that are made of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace belay::tool {
+
+struct ReportFrame {
+  std::string file;  // empty: not known
+  int line = 0;
+  std::string function;
+};
+
+struct ReportPlace {
+  std::string role;
+  std::vector<ReportFrame> frames;  // innermost first
+};
+
+struct CheckReport {
+  std::string kind;
+  std::string message;
+  std::string mend;
+  int64_t process = 0;
+  std::vector<ReportPlace> places;
+};
+
+// The whole ones: of a process that was killed while it wrote the last may have no end.
+std::vector<CheckReport> ReadReports(const std::string& path);
+
+// "2 races, 1 use-after-free"; "0 reports" of none.
+std::string CountByKind(const std::vector<CheckReport>& reports);
+
+// One object with a list of reports.
+std::string ReportsAsJson(const std::vector<CheckReport>& reports, const std::vector<std::string>& command,
+                          int exit_code);
+// For code scanning. Files below `root` are named as seen from there.
+std::string ReportsAsSarif(const std::vector<CheckReport>& reports, const std::string& root);
+
+}  // namespace belay::tool

@@ -1,0 +1,132 @@
+// SARIF 2.1.0 as code scanning wants it: a rule with all its texts, a place in the checkout, no empty text.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/json.h"
+#include "belay/check_reports.h"
+#include "layers/support/kinds.h"
+
+namespace belay::tool {
+namespace {
+
+using Members = Json::Members;
+using List = Json::List;
+namespace fs = std::filesystem;
+
+Json Text(const std::string& text) { return Members{{"text", text.empty() ? "-" : text}}; }
+
+std::string Encoded(const std::string& path) {
+  std::string text;
+  for (char c : path) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                       std::string("/._-~+").find(c) != std::string::npos;
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned char>(c));
+    text += plain ? std::string(1, c) : code;
+  }
+  return text;
+}
+
+class Sarif {
+ public:
+  explicit Sarif(const std::string& root) : root_(fs::weakly_canonical(root)) {}
+
+  Json Result(const CheckReport& report) const {
+    Members result{{"ruleId", report.kind},
+                   {"level", "error"},
+                   {"message", Text(report.message + ". To mend it: " + report.mend + ".")}};
+    List related, steps;
+    for (const ReportPlace& place : report.places) {
+      std::optional<Json> where = Location(place);
+      if (!where) continue;
+      if (result.find("locations") == result.end()) {
+        result.emplace("locations", List{*where});
+      } else {
+        related.push_back(*where);
+      }
+      steps.push_back(Members{{"location", *where}});
+    }
+    if (!related.empty()) result.emplace("relatedLocations", std::move(related));
+    if (!steps.empty()) {
+      result.emplace("codeFlows",
+                     List{Members{{"threadFlows", List{Members{{"locations", std::move(steps)}}}}}});
+    }
+    result.emplace("partialFingerprints", Members{{"primaryLocationLineHash", Fingerprint(report)}});
+    return result;
+  }
+
+ private:
+  // The path below the root; empty: the frame lies elsewhere.
+  std::string Below(const ReportFrame& frame) const {
+    if (frame.file.empty() || frame.line <= 0) return {};
+    std::error_code error;
+    const fs::path file = fs::weakly_canonical(root_ / frame.file, error);
+    if (error) return {};
+    const std::string relative = file.lexically_relative(root_).string();
+    return relative.empty() || relative.starts_with("..") ? std::string() : relative;
+  }
+
+  std::optional<Json> Location(const ReportPlace& place) const {
+    for (const ReportFrame& frame : place.frames) {
+      const std::string path = Below(frame);
+      if (path.empty()) continue;
+      Members region{
+          {"startLine", frame.line}, {"startColumn", 1}, {"endLine", frame.line}, {"endColumn", 2}};
+      Members physical{{"artifactLocation", Members{{"uri", Encoded(path)}}}, {"region", std::move(region)}};
+      return Members{{"physicalLocation", std::move(physical)}, {"message", Text(place.role)}};
+    }
+    return std::nullopt;
+  }
+
+  // Stays the same when lines move.
+  std::string Fingerprint(const CheckReport& report) const {
+    uint64_t hash = 0xcbf29ce484222325;
+    auto add = [&](const std::string& text) {
+      for (char c : text + '\n') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    };
+    add(report.kind);
+    for (const ReportPlace& place : report.places) {
+      for (const ReportFrame& frame : place.frames) add(Below(frame) + ' ' + frame.function);
+    }
+    char text[24];
+    std::snprintf(text, sizeof text, "%016llx:1", static_cast<unsigned long long>(hash));
+    return text;
+  }
+
+  const fs::path root_;
+};
+
+Json Rules() {
+  List rules;
+  for (const layers::Kind& kind : layers::kKinds) {
+    const std::string meaning(kind.meaning);
+    rules.push_back(Members{{"id", std::string(kind.id)},
+                            {"shortDescription", Text(std::string(kind.title))},
+                            {"fullDescription", Text(meaning)},
+                            {"help", Text(meaning + " See docs/check.md of Belay.")}});
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::string ReportsAsSarif(const std::vector<CheckReport>& reports, const std::string& root) {
+  const Sarif sarif(root);
+  List results;
+  for (const CheckReport& report : reports) results.push_back(sarif.Result(report));
+  Members driver{{"name", "belay check"}, {"version", BELAY_VERSION}, {"rules", Rules()}};
+  Members run{{"tool", Members{{"driver", std::move(driver)}}},
+              {"columnKind", "utf16CodeUnits"},
+              {"results", std::move(results)}};
+  return Json(Members{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                      {"version", "2.1.0"},
+                      {"runs", List{std::move(run)}}})
+             .Dump(1) +
+         "\n";
+}
+
+}  // namespace belay::tool
