@@ -65,6 +65,30 @@ check --error-exitcode 7 -- ./misuse
 expect 7 'USE AFTER FREE  aclrtMemcpy: src is ' 'misuse.cc:9 main' 'misuse.cc:8 main' 'misuse.cc:6 main' \
   'belay check: 1 use-after-free in '
 
+# What is left when main ends the device is told where it was allocated, if that is wanted; at exit nothing is a leak.
+cat >leak.cc <<'END'
+#include <cstdlib>
+#include "acl/acl.h"
+int main(int argc, char**) {
+  void* block = nullptr;
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  for (int i = 0; i < 3; ++i)
+    aclrtMalloc(&block, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMallocHost(&block, 64);
+  aclrtFreeHost(block);
+  if (argc > 1) std::atexit([] { aclFinalize(); });
+  return argc > 1 ? 0 : aclFinalize();
+}
+END
+"$CXX" -g leak.cc -o leak -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+check --leaks --error-exitcode 7 -- ./leak
+expect 7 'LEAK  192 bytes in 3 blocks were not freed when device 0 ended' 'leak.cc:8 main' 'leak.cc:12 main'
+check --leaks --error-exitcode 7 -- ./leak at_exit
+expect 0 'belay check: 0 reports in '
+check --error-exitcode 7 -- ./leak
+expect 0 'belay check: 0 reports in '
+
 # What the program does otherwise is its own.
 check --error-exitcode 7 -- bash -c 'exit 5'
 expect 5 'nothing was looked at'

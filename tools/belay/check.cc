@@ -135,6 +135,7 @@ int Check(const CheckOptions& options) {
   if (!options.suppress.empty()) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
   }
+  if (options.leaks) setenv(layers::kLeaksVariable, "1", 1);
   // torch_npu submits from a thread of its own, whose stack says nothing of the program.
   if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
   const int status = Await(Start(options.run));

@@ -14,6 +14,7 @@ struct CheckOptions {
   std::string json;
   std::string sarif;
   std::string suppress;
+  bool leaks = false;  // are told, too
 };
 
 // Returns the program's exit code, or the one for mistakes.

@@ -15,7 +15,7 @@ namespace {
 using Members = Json::Members;
 using List = Json::List;
 
-Json FrameAsJson(const ReportFrame& frame) {
+Members FrameAsJson(const ReportFrame& frame) {
   Members members{{"function", frame.function}};
   if (!frame.file.empty()) {
     members.emplace("file", frame.file);
@@ -69,14 +69,14 @@ std::string ReportsAsJson(const std::vector<CheckReport>& reports, const std::ve
     List places;
     for (const ReportPlace& place : report.places) {
       List frames;
-      for (const ReportFrame& frame : place.frames) frames.push_back(FrameAsJson(frame));
-      places.push_back(Members{{"role", place.role}, {"frames", std::move(frames)}});
+      for (const ReportFrame& frame : place.frames) frames.emplace_back(FrameAsJson(frame));
+      places.emplace_back(Members{{"role", place.role}, {"frames", std::move(frames)}});
     }
-    list.push_back(Members{{"kind", report.kind},
-                           {"message", report.message},
-                           {"mend", report.mend},
-                           {"process", report.process},
-                           {"places", std::move(places)}});
+    list.emplace_back(Members{{"kind", report.kind},
+                              {"message", report.message},
+                              {"mend", report.mend},
+                              {"process", report.process},
+                              {"places", std::move(places)}});
   }
   return Json(
              Members{{"version", 1}, {"command", command}, {"exit", exit_code}, {"reports", std::move(list)}})

@@ -48,7 +48,7 @@ class Sarif {
       } else {
         related.push_back(*where);
       }
-      steps.push_back(Members{{"location", *where}});
+      steps.emplace_back(Members{{"location", *where}});
     }
     if (!related.empty()) result.emplace("relatedLocations", std::move(related));
     if (!steps.empty()) {
@@ -104,10 +104,10 @@ Json Rules() {
   List rules;
   for (const layers::Kind& kind : layers::kKinds) {
     const std::string meaning(kind.meaning);
-    rules.push_back(Members{{"id", std::string(kind.id)},
-                            {"shortDescription", Text(std::string(kind.title))},
-                            {"fullDescription", Text(meaning)},
-                            {"help", Text(meaning + " See docs/check.md of Belay.")}});
+    rules.emplace_back(Members{{"id", std::string(kind.id)},
+                               {"shortDescription", Text(std::string(kind.title))},
+                               {"fullDescription", Text(meaning)},
+                               {"help", Text(meaning + " See docs/check.md of Belay.")}});
   }
   return rules;
 }

@@ -1,8 +1,11 @@
 #include "layers/memory/memory.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
+
+#include "layers/support/report_file.h"
 
 namespace belay::misuse {
 namespace {
@@ -51,10 +54,12 @@ void Memory::Allocated(const rt::Block& block) noexcept {
   blocks_.Begin(block, stack);
 }
 
-void Memory::Freed(const rt::Block& block, rt::FreedBy) noexcept {
+void Memory::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
   if (block.kind == rt::BlockKind::kRegistered) return;
   const layers::Stack stack = layers::ThisStack();
   std::lock_guard guard(lock_);
+  const Life* life = blocks_.Find(block.base);
+  if (why == rt::FreedBy::kEndOfDevice && life != nullptr && life->live) Leave(*life);
   blocks_.End(block, stack);
 }
 
@@ -62,6 +67,35 @@ void Memory::Destroyed(uint64_t handle) noexcept {
   const layers::Stack stack = layers::ThisStack();
   std::lock_guard guard(lock_);
   destroyed_[WithoutGeneration(handle)] = {handle, stack};
+}
+
+void Memory::Leave(const Life& life) {
+  static const bool wanted = std::getenv(layers::kLeaksVariable) != nullptr;
+  if (!wanted || !std::string_view(core_.call_name(life.block.call)).starts_with("aclrtMalloc")) return;
+  Left& left = left_.try_emplace(life.allocated, Left{life.block.call}).first->second;
+  ++left.blocks;
+  left.bytes += life.block.bytes;
+}
+
+// What is left is a mistake only of a program that ends the device itself: at exit everything goes.
+void Memory::EndedDevice(int device) noexcept {
+  decltype(left_) left;
+  {
+    std::lock_guard guard(lock_);
+    left.swap(left_);
+  }
+  if (left.empty()) return;
+  const layers::Stack here = layers::ThisStack();
+  if (!layers::IsInMain(here)) return;
+  for (const auto& [stack, what] : left) {
+    const std::string call = core_.call_name(what.call);
+    layers::Tell({"leak",
+                  std::to_string(what.bytes) + " bytes in " + std::to_string(what.blocks) +
+                      (what.blocks == 1 ? " block" : " blocks") + " were not freed when device " +
+                      std::to_string(device) + " ended",
+                  {{"allocated by " + call, stack}, {"ended", here}},
+                  "free them before the device is reset"});
+  }
 }
 
 // The block that holds the address, or the one that ends just before it.

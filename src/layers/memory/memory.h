@@ -21,10 +21,12 @@ class Memory final : public rt::Observer {
 
   void Allocated(const rt::Block& block) noexcept override;
   void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
+  void EndedDevice(int device) noexcept override;
   void Destroyed(uint64_t handle) noexcept override;
   void Refused(const rt::Refusal& refusal) noexcept override;
 
  private:
+  void Leave(const Life& life);
   std::optional<Life> LifeAt(const void* p);
   void UsedAfterDestroy(const rt::Refusal& refusal);
   void Tell(layers::KindId kind, std::string message, const std::string& use, const std::optional<Life>& life,
@@ -33,6 +35,13 @@ class Memory final : public rt::Observer {
   const rt::CoreFacts core_;
   std::mutex lock_;
   Blocks blocks_;
+  // What the end of a device frees, by where it was allocated.
+  struct Left {
+    uint32_t call;
+    size_t blocks = 0;
+    size_t bytes = 0;
+  };
+  std::unordered_map<layers::Stack, Left, layers::StackHash> left_;
   struct Destroy {
     uint64_t handle;
     layers::Stack stack;

@@ -170,4 +170,10 @@ std::vector<Frame> FramesOf(const Stack& stack) {
   return frames;
 }
 
+bool IsInMain(const Stack& stack) {
+  const std::vector<Frame> frames = FramesOf(stack);
+  return std::any_of(frames.begin(), frames.end(),
+                     [](const Frame& f) { return f.function == "main" || f.file.ends_with(".py"); });
+}
+
 }  // namespace belay::layers

@@ -31,4 +31,8 @@ struct Frame {
 // The program's own, innermost first. What lies in Belay's and the system's libraries is left out.
 std::vector<Frame> FramesOf(const Stack& stack);
 
+// Whether the program's main function, or Python code of its own, is on the stack: not so in what runs at
+// exit.
+bool IsInMain(const Stack& stack);
+
 }  // namespace belay::layers
