@@ -84,7 +84,8 @@ Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_by
       chunk_bytes_(ChunkBytes(ranks)),
       opener_(getpid()),
       crowded_(static_cast<int>(ranks) > Cores()),
-      turns_(new Turns[size_t{2} * ranks]) {
+      turns_(new Turns[size_t{2} * ranks]),
+      left_(new std::atomic<bool>[ranks]()) {
   std::byte* at = memory + sizeof(Header);
   auto take = [&](size_t bytes) { return std::exchange(at, at + bytes); };
   bells_ = reinterpret_cast<Bell*>(take(ranks * sizeof(Bell)));
@@ -202,6 +203,12 @@ void Board::MarkFailed(uint32_t who, FailureKind kind, std::string_view why) noe
   std::memcpy(shared.sentence, why.data(), length);
   shared.failed.store(Header::kComplete);
   for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
+}
+
+void Board::MarkLeft(uint32_t rank) noexcept {
+  left_[rank].store(true);
+  anybody_left_.store(true);
+  Tell(rank_);
 }
 
 uint32_t Board::failed_rank() const { return header().who.load(); }

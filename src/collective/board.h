@@ -95,6 +95,12 @@ class Board {
   uint32_t failed_rank() const;  // when failed()
   Error Failure() const;         // the same for all ranks
 
+  // A rank has destroyed its communicator and makes no more calls: who needs one, fails with that. This rank
+  // has heard of it, and learns so what others may not know yet.
+  void MarkLeft(uint32_t rank) noexcept;
+  bool anybody_left() const { return anybody_left_.load(std::memory_order_acquire); }
+  bool left(uint32_t rank) const { return left_[rank].load(std::memory_order_acquire); }
+
   // --- for the calls
 
   Announcement& announcement(uint32_t rank, uint64_t number) const;
@@ -189,6 +195,8 @@ class Board {
   std::atomic<int64_t> limit_ns_{int64_t{1836} * 1'000'000'000};
   Turns calls_;
   std::unique_ptr<Turns[]> turns_;
+  std::unique_ptr<std::atomic<bool>[]> left_;
+  std::atomic<bool> anybody_left_{false};
   std::mutex lock_;  // of the listener's start
   std::atomic<bool> listens_{false};
   std::atomic<bool> stop_{false};

@@ -91,9 +91,30 @@ bool Call::Advance(int64_t look_ns) {
       return true;
     }
     if (board_.failed()) throw board_.Failure();
+    if (uint32_t rank = Missing(); rank != board_.ranks()) FailWithout(rank);
   } while (LookAround(look_ns));
   end.done = Wait();
   return false;
+}
+
+// A rank that the call needs and that will not come; ranks(): none.
+uint32_t Call::Missing() const {
+  uint32_t rank = 0;
+  if (!board_.anybody_left()) [[likely]]
+    return board_.ranks();
+  // What it did before it left was done before that was known: a look at the left comes first.
+  while (rank < board_.ranks() && !(board_.left(rank) && Needs(rank))) ++rank;
+  return rank;
+}
+
+void Call::FailWithout(uint32_t rank) const {
+  std::string what = Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
+  board_.MarkFailed(
+      rank, FailureKind::kPeerEnded,
+      fmt::format(
+          "rank {} of communicator \"{}\" destroyed it and did not make its part of {}, which rank {} waits in",
+          rank, board_.name(), what, board_.rank()));
+  throw board_.Failure();
 }
 
 // True when there is something to do.

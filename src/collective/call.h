@@ -18,7 +18,7 @@ class Call : public rt::Progress {
   ~Call() override;
 
   bool Advance(int64_t look_ns) final;
-  bool CanAdvance() const final { return board_.failed() || CanMove(); }
+  bool CanAdvance() const final { return board_.failed() || CanMove() || Missing() != board_.ranks(); }
   void Abandon() noexcept final;
   int64_t until_ns() const final { return until_ns_; }
   const void* key() const final { return board_.key(); }
@@ -34,6 +34,7 @@ class Call : public rt::Progress {
   virtual bool Over() const = 0;
   virtual bool CanMove() const = 0;                       // while it is not over
   virtual void Move() = 0;                                // one step, when CanMove
+  virtual bool Needs(uint32_t rank) const = 0;            // a rank that has not come to the call
   virtual void End() = 0;                                 // gives the turn to the next
   virtual std::string WaitsFor(uint32_t* who) const = 0;  // and of which rank
 
@@ -46,6 +47,8 @@ class Call : public rt::Progress {
   void Finish(bool well) noexcept;
   bool LookAround(int64_t look_ns) const;
   bool Wait();
+  uint32_t Missing() const;
+  [[noreturn]] void FailWithout(uint32_t rank) const;
 
   Board& board_;
   const std::shared_ptr<Hooks> hooks_;

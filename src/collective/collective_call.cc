@@ -58,6 +58,9 @@ class CollectiveCall final : public Call {
   bool Over() const override { return step_ == Step::kOver; }
   bool CanMove() const override;
   void Move() override;
+  bool Needs(uint32_t rank) const override {
+    return step_ == Step::kArrive && Of(rank).number.load(std::memory_order_acquire) < number_;
+  }
   void End() override { board().EndTurn(board().calls(), number_); }
   std::string WaitsFor(uint32_t* who) const override;
 

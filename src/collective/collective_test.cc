@@ -30,7 +30,7 @@ std::string Name(const Case& c) {
 
 class Collectives : public rt::rings::WorkersTest {
  protected:
-  Collectives() : WorkersTest(2) {}
+  explicit Collectives(int workers = 2) : WorkersTest(workers) {}
   void Streams(uint32_t ranks) {
     while (streams_.size() < ranks) streams_.push_back(&NewStream());
   }
@@ -67,6 +67,38 @@ TEST_F(Collectives, OfOneToEightRanksThatSeeEachOthersBuffers) {
 
 TEST_F(Collectives, OfOneToEightRanksThroughTheStagingAreas) {
   for (uint32_t ranks : {1, 2, 3, 4, 8}) ASSERT_NO_FATAL_FAILURE(RunAll(ranks, true));
+}
+
+class OneWorker : public Collectives {
+ protected:
+  OneWorker() : Collectives(1) {}
+};
+
+TEST_F(OneWorker, ServesAllRanksOfAProcess) {
+  ASSERT_NO_FATAL_FAILURE(RunAll(4, false));
+  ASSERT_NO_FATAL_FAILURE(RunAll(3, true));
+}
+
+// One task at a time, on one thread, whichever is first.
+class Steps : public rt::rings::StepTest {};
+
+TEST_F(Steps, NoRankHoldsUpTheOthers) {
+  for (bool apart : {false, true}) {
+    for (Kind kind : kCollectives) {
+      Group group(3, 4096, apart);
+      Case c = MakeCase(kind, DType::kI16, Reduction::kSum, 2000, 3, 1, false, 9);
+      std::vector<Stream*> streams;
+      for (uint32_t r = 0; r < 3; ++r) {
+        streams.push_back(&NewStream());
+        Submit(group[r], nullptr, *streams[r], c.calls[r]);
+      }
+      engine_.RunAll();
+      for (uint32_t r = 0; r < 3; ++r) {
+        EXPECT_TRUE(streams[r]->Idle()) << Name(c);
+        EXPECT_TRUE(Same(c, r)) << Name(c) << " at rank " << r;
+      }
+    }
+  }
 }
 
 TEST_F(Collectives, OfEveryTypeAndOperation) {

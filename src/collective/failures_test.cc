@@ -121,6 +121,37 @@ TEST_F(Failures, ARankThatEndedIsNamed) {
   }
 }
 
+TEST_F(Failures, ARankThatLeftIsNotWaitedFor) {
+  for (bool apart : {false, true}) {
+    Group group(2, 4096, apart);
+    Stream& a = NewStream();
+    Stream& b = NewStream();
+    // What it made before it left counts.
+    Submit(group[1], nullptr, b, Of(Kind::kAllReduce));
+    while (group[1].announcement(1, 1).number.load() == 0) std::this_thread::yield();
+    group[0].MarkLeft(1);
+    Submit(group[0], nullptr, a, Of(Kind::kAllReduce));
+    Wait(a);
+    Wait(b);
+    EXPECT_FALSE(a.failed());
+    EXPECT_FALSE(b.failed());
+    Submit(group[0], nullptr, a, Of(Kind::kAllReduce));
+    rt::TaskFailure failure = FailureOf(a);
+    EXPECT_EQ(failure.code, codes::kRtIpcError);
+    EXPECT_THAT(failure.Sentence(), HasSubstr("rank 1 of communicator \"g\" destroyed it"));
+  }
+}
+
+TEST_F(Failures, ASendToARankThatLeftLater) {
+  Group group(2, 4096, false);
+  Stream& a = NewStream();
+  Submit(group[0], nullptr, a, Message(true, 1));
+  while (group[0].channel(0, 1).sender.number.load() == 0) std::this_thread::yield();
+  group[0].MarkLeft(1);
+  EXPECT_THAT(FailureOf(a).Sentence(),
+              HasSubstr("did not make its part of HcclSend (count 100, fp32, to rank 1)"));
+}
+
 TEST_F(Failures, ATimeLimitNamesWhoHasNotCome) {
   for (bool apart : {false, true}) {
     Group group(3, 4096, apart);

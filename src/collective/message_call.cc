@@ -47,6 +47,9 @@ class Side {
       Receive();
     }
   }
+  bool Needs(uint32_t rank) const {
+    return !over_ && announced_ && rank == message_.peer && other().number.load() < number_;
+  }
   void EndTurn() { board_.EndTurn(turns_, number_); }
   const Message& message() const { return message_; }
   std::string WaitsFor() const;
@@ -206,6 +209,9 @@ class MessagesCall final : public Call {
       side.Move();
       if (side.over()) side.EndTurn();
     }
+  }
+  bool Needs(uint32_t rank) const override {
+    return std::any_of(sides_.begin(), sides_.end(), [&](const Side& s) { return s.Needs(rank); });
   }
   void End() override {}
   std::string WaitsFor(uint32_t* who) const override {
