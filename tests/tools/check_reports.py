@@ -6,6 +6,7 @@ import sys
 import urllib.parse
 
 json_file, sarif_file, source = sys.argv[1:]
+pages = pathlib.Path(__file__).parents[2] / "docs/check.md"  # each kind has a section there
 lines = pathlib.Path(source).read_text().splitlines()
 line_of = {name: 1 + next(i for i, line in enumerate(lines) if name + "(" in line)
            for name in ("aclrtMemsetAsync", "aclrtMemcpyAsync")}
@@ -48,6 +49,8 @@ assert run["tool"]["driver"]["name"] and len(rules) > 5
 for rule in rules.values():
     for text in ("shortDescription", "fullDescription", "help"):
         assert 0 < len(rule[text]["text"]) <= 1024, rule
+headings = {line[3:].strip().lower().replace(" ", "-") for line in pages.read_text().splitlines() if line[:3] == "## "}
+assert set(rules) <= headings, set(rules) - headings
 result, = run["results"]
 assert result["ruleId"] in rules and result["level"] == "error" and result["message"]["text"]
 assert result["partialFingerprints"]["primaryLocationLineHash"]
