@@ -202,10 +202,10 @@ def main():
     parser.add_argument('--build', default='', help='a build folder instead of the toolkit of set_env.sh')
     options = parser.parse_args()
     os.environ['BELAY_WORKERS'] = '1'
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # also of the threads that are made later
     home = Path(options.build or os.environ['ASCEND_TOOLKIT_HOME'])
     atc = home / 'bin' / 'atc'
     belay = Belay(home / 'lib64', atc)
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     rows = json.loads(Path(options.json).read_text()) if options.json and Path(options.json).exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for case in cases.all_cases():

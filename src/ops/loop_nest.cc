@@ -1,5 +1,6 @@
 #include "ops/loop_nest.h"
 
+#include <cstdlib>
 #include <utility>
 
 namespace belay::ops {
@@ -36,6 +37,24 @@ void LoopNest::AddOperand(const Shape& shape, const Operand& operand) {
     bool repeats = i >= tensor.shape.rank() || tensor.shape.back(i) == 1;
     dims_[d++].stride[k] = repeats ? 0 : tensor.strides.back(i) * size;
   }
+}
+
+// Bytes from one element to the next, of all operands.
+int64_t LoopNest::Spread(int dim) const {
+  int64_t bytes = 0;
+  for (int k = 0; k < operands_; ++k) bytes += std::abs(dims_[dim].stride[k]);
+  return bytes;
+}
+
+void LoopNest::MakeRowsLong() {
+  constexpr int64_t kShort = 8, kNear = 256;
+  if (dims_[0].size >= kShort) return;
+  int best = 0;
+  for (int d = 1; d < rank_; ++d) {
+    if (dims_[d].size < 2 * kShort || Spread(d) > kNear) continue;
+    if (best == 0 || Spread(d) < Spread(best)) best = d;
+  }
+  std::swap(dims_[0], dims_[best]);
 }
 
 // Insertion sort: ranks are small and mostly in order. The result's memory decides; where it

@@ -23,6 +23,10 @@ class LoopNest {
   // is walked with stride 0 from wherever the caller points it.
   LoopNest(const Shape& shape, std::initializer_list<Operand> operands);
 
+  // Rows of a few elements cost more than what is in them: a longer dimension whose elements are near each
+  // other becomes the row. The order of the result's memory is lost.
+  void MakeRowsLong();
+
   int64_t count() const { return count_; }
   int operands() const { return operands_; }
   int64_t row() const { return dims_[0].size; }                         // elements of a whole row
@@ -57,6 +61,7 @@ class LoopNest {
 
  private:
   void AddOperand(const Shape& shape, const Operand& operand);
+  int64_t Spread(int dim) const;
   void SortByResult();
   void Merge();
 
@@ -90,17 +95,23 @@ void LoopNest::Walk(char* const* base, int64_t begin, int64_t end, Row row) cons
     index[d] = rest % dims_[d].size;
     rest /= dims_[d].size;
   }
-  for (int64_t done = begin; done < end;) {
-    for (int k = 0; k < operands_; ++k) {
-      at[k] = base[k];
-      for (int d = 0; d < rank_; ++d) at[k] += index[d] * dims_[d].stride[k];
-    }
-    int64_t n = dims_[0].size - index[0];
-    if (n > end - done) n = end - done;
+  char* start[kMaxOperands];  // of the row
+  for (int k = 0; k < operands_; ++k) {
+    start[k] = base[k];
+    for (int d = 1; d < rank_; ++d) start[k] += index[d] * dims_[d].stride[k];
+  }
+  for (int64_t done = begin, first = index[0];; first = 0) {
+    for (int k = 0; k < operands_; ++k) at[k] = start[k] + first * dims_[0].stride[k];
+    const int64_t n = std::min(dims_[0].size - first, end - done);
     row(at, n);
     done += n;
-    index[0] = 0;
-    for (int d = 1; d < rank_ && ++index[d] == dims_[d].size; ++d) index[d] = 0;
+    if (done >= end) return;
+    int d = 1;
+    for (; ++index[d] == dims_[d].size; ++d) {
+      index[d] = 0;
+      for (int k = 0; k < operands_; ++k) start[k] -= (dims_[d].size - 1) * dims_[d].stride[k];
+    }
+    for (int k = 0; k < operands_; ++k) start[k] += dims_[d].stride[k];
   }
 }
 

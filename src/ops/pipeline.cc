@@ -1,5 +1,6 @@
 #include "ops/pipeline.h"
 
+#include <algorithm>
 #include <cstring>
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -10,6 +11,22 @@ namespace belay::ops {
 using tensor::Convert;
 using tensor::Gather;
 using tensor::Scatter;
+
+namespace {
+
+template <class T>
+void RepeatAs(void* dst, const void* src, int64_t n) {
+  T value;
+  std::memcpy(&value, src, sizeof(T));
+  std::fill_n(static_cast<T*>(dst), n, value);
+}
+
+// Of a compute type.
+void Repeat(void* dst, const void* src, int64_t n, size_t bytes) {
+  bytes == 4 ? RepeatAs<uint32_t>(dst, src, n) : RepeatAs<uint64_t>(dst, src, n);
+}
+
+}  // namespace
 
 Lane::Lane(DType memory, DType promoted, int64_t step)
     : memory_(memory), promoted_(promoted), compute_(ComputeType(promoted)), step_(step) {
@@ -22,8 +39,13 @@ const void* Lane::LoadSlow(void* buffer, const char* src, int64_t n) const {
   alignas(64) char gathered[kBlock * 16];
   alignas(64) char rounded[kBlock * 8];
   const void* from = src;
+  const size_t bytes = BytesOf(memory_);
+  if (!packed_ && memory_ == compute_ && !two_steps_) {
+    step_ == 0 ? Repeat(buffer, src, n, bytes) : Gather(buffer, src, step_, n, bytes);
+    return buffer;
+  }
   if (!packed_) {
-    Gather(gathered, src, step_, n, BytesOf(memory_));
+    Gather(gathered, src, step_, n, bytes);
     from = gathered;
   }
   if (two_steps_) {

@@ -56,9 +56,12 @@ inline To ConvertOne(From x) {
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
     constexpr From kPastHigh = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
-    if (!(x >= kLow)) return x < kLow ? std::numeric_limits<To>::min() : To{0};
-    if (x >= kPastHigh) return std::numeric_limits<To>::max();
-    return static_cast<To>(x);
+    // Without branches, and by way of i32 where that is wide enough: so it becomes vectors.
+    using Wide = std::conditional_t<(sizeof(To) < 4), int32_t, To>;
+    const bool high = x >= kPastHigh, low = x < kLow;
+    const From inside = high || low || x != x ? From{0} : x;
+    const To value = static_cast<To>(static_cast<Wide>(inside));
+    return high ? std::numeric_limits<To>::max() : low ? std::numeric_limits<To>::min() : value;
   } else {
     return static_cast<To>(x);
   }

@@ -1,8 +1,10 @@
 #include "ops/einsum/einsum.h"
 
 #include "base/parallel.h"
+#include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/pipeline.h"
+#include "ops/reduce/reduce.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
@@ -80,11 +82,29 @@ void PlanIn(Plan& plan, DType compute, const OperandList& operands, const Labell
   plan.SetBody(body);
 }
 
+// One operand is a view of it, of which dimensions are summed or not. Returns false where there are too many.
+bool PlanView(Plan& plan, const Operand& operand, const LabelledSum& sum, const Operand& out) {
+  const auto labels = static_cast<int>(sum.sizes.size());
+  if (labels > tensor::kMaxRank || operand.dtype() != out.dtype()) return false;
+  Tensor view = *operand.tensor;
+  view.shape = Shape::Of(sum.sizes.data(), labels);
+  view.strides = Shape::Of(sum.strides[0].data(), labels);
+  const Operand seen{&view, nullptr, operand.binding, operand.name};
+  if (labels == sum.result_labels) {
+    kernels::Copy(plan, out.dtype(), seen, out);
+  } else {
+    const uint32_t summed = (uint32_t{1} << labels) - (uint32_t{1} << sum.result_labels);
+    PlanReduce(plan, {}, IsFloat(out.dtype()) ? DType::kF64 : DType::kI64, seen, summed, out);
+  }
+  return true;
+}
+
 }  // namespace
 
 void PlanLabelledSum(Plan& plan, const OperandList& operands, const LabelledSum& sum, const Operand& out) {
   CheckNumeric(out);
   if (out.tensor->empty()) return;
+  if (operands.size() == 1 && PlanView(plan, operands[0], sum, out)) return;
   if (IsFloat(out.dtype())) {
     PlanIn<double>(plan, DType::kF64, operands, sum, out);
   } else {

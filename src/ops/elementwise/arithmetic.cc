@@ -21,20 +21,24 @@
   X(Sub, a - p * b)                            \
   X(Rsub, b - p * a)                           \
   X(Mul, a* b)                                 \
-  X(Maximum, a > b || a != a ? a : b)          \
-  X(Minimum, a < b || a != a ? a : b)          \
+  X(Maximum, (a > b) | (a != a) ? a : b)       \
+  X(Minimum, (a < b) | (a != a) ? a : b)       \
   X(SquaredDifference, (a - b) * (a - b))      \
   X(PreluOf, a < 0 ? a * b : a)
 #define BELAY_COMPARISONS(X)                   \
-  X(Equal, a == b)                             \
-  X(NotEqual, a != b)                          \
+  BELAY_ORDERINGS(X)                           \
+  BELAY_TRUTHS(X)
+#define BELAY_ORDERINGS(X)                     \
   X(Greater, a > b)                            \
   X(GreaterEqual, a >= b)                      \
   X(Less, a < b)                               \
-  X(LessEqual, a <= b)                         \
-  X(LogicalAnd, (a != 0) & (b != 0))           \
-  X(LogicalOr, (a != 0) | (b != 0))            \
-  X(LogicalXor, (a != 0) != (b != 0))
+  X(LessEqual, a <= b)
+#define BELAY_TRUTHS(X)                        \
+  X(LogicalAnd, (a != 0) & (b != 0), LogicalAnd) \
+  X(LogicalOr, (a != 0) | (b != 0), LogicalOr) \
+  X(LogicalXor, (a != 0) != (b != 0), LogicalXor) \
+  X(Equal, a == b, SameTruth)                  \
+  X(NotEqual, a != b, LogicalXor)
 #define BELAY_TERNARY_OPERATORS(X)             \
   X(Select, a != 0 ? b : c)                    \
   X(Clip, a < b ? (b < c ? b : c) : (a > c ? c : a)) \
@@ -53,8 +57,19 @@ namespace HWY_NAMESPACE {
 #define BELAY_DEFINE_TERNARY(Name, value) \
   BELAY_TERNARY_LOOP(Name, value)         \
   BELAY_LOOPS_OF_ALL(Name)
-BELAY_BINARY_OPERATORS(BELAY_DEFINE_BINARY)
-BELAY_COMPARISONS(BELAY_DEFINE_BINARY)
+#define BELAY_DEFINE_OF_BYTES(Name, value) \
+  BELAY_BINARY_LOOP(Name, value)           \
+  BELAY_LOOPS_OF_ALL_AND_BYTES(Name)
+BELAY_BINARY_OPERATORS(BELAY_DEFINE_OF_BYTES)
+#define BELAY_DEFINE_ORDERING(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_TRUTHS(Name, nullptr)
+BELAY_ORDERINGS(BELAY_DEFINE_ORDERING)
+
+// Any byte but 0 is true.
+BELAY_BINARY_LOOP(SameTruth, (a != 0) == (b != 0))
+#define BELAY_DEFINE_TRUTH(Name, value, on_truths) \
+  BELAY_BINARY_LOOP(Name, value)                   \
+  BELAY_LOOPS_OF_TRUTHS(Name, &on_truths##Loop<uint8_t>)
+BELAY_TRUTHS(BELAY_DEFINE_TRUTH)
 BELAY_TERNARY_OPERATORS(BELAY_DEFINE_TERNARY)
 
 BELAY_BINARY_LOOP(RealDiv, a / b)
@@ -69,7 +84,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace belay::ops {
 
-#define BELAY_EXPORT_LOOPS(Name, value) BELAY_SIMD_EXPORT(Name##Loops);
+#define BELAY_EXPORT_LOOPS(Name, ...) BELAY_SIMD_EXPORT(Name##Loops);
 BELAY_BINARY_OPERATORS(BELAY_EXPORT_LOOPS)
 BELAY_COMPARISONS(BELAY_EXPORT_LOOPS)
 BELAY_TERNARY_OPERATORS(BELAY_EXPORT_LOOPS)
@@ -118,7 +133,7 @@ BELAY_DEFINE_SCALED_KERNEL(Sub)
 BELAY_DEFINE_SCALED_KERNEL(Rsub)
 
 // The result is a truth value, whatever the type in which the operands are compared.
-#define BELAY_DEFINE_COMPARISON(Name, value)                                                    \
+#define BELAY_DEFINE_COMPARISON(Name, ...)                                                      \
   void Name(Plan& plan, DType, const Operand& self, const Operand& other, const Operand& out) { \
     DType compared = rules::Common(self, other);                                                \
     PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compared, {self, other}, {}, out);      \

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/kernels.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/transposed.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
@@ -35,6 +36,9 @@ struct CopyBody {
   }
 
   void Row(char* dst, const char* src, int64_t n) const {
+    if (to == from && to != DType::kBool && !stream) {
+      return MoveRow(dst, nest.step(0), src, nest.step(1), n, to_size);
+    }
     bool packed_in = nest.step(1) == from_size;
     bool packed_out = nest.step(0) == to_size;
     if (packed_in && packed_out && !stream) return Convert(to, dst, from, src, n);
@@ -118,6 +122,7 @@ void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
   body.bindings[1] = src.binding;
   body.same_view = same_view;
   body.stream = src.tensor->data != out.tensor->data && WorthStreaming(body.nest, body.to_size);
+  if (!body.stream) body.nest.MakeRowsLong();
   plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
   plan.SetBody(body);
 }

@@ -1,6 +1,7 @@
 // Functions that the C library computes, and integer ones that do not become vectors: one line each.
 #include <cmath>
 
+#include "ops/elementwise/functions.h"
 #include "ops/elementwise/loops.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
@@ -76,12 +77,6 @@ T ShiftedRight(T a, T b) {
 
 // clang-format off
 #define BELAY_LIBM_FUNCTIONS(X)  \
-  X(Sin, std::sin(a))            \
-  X(Cos, std::cos(a))            \
-  X(Tan, std::tan(a))            \
-  X(Asin, std::asin(a))          \
-  X(Acos, std::acos(a))          \
-  X(Atan, std::atan(a))          \
   X(Sinh, std::sinh(a))          \
   X(Cosh, std::cosh(a))          \
   X(Asinh, std::asinh(a))        \
@@ -91,12 +86,18 @@ T ShiftedRight(T a, T b) {
   X(Log10, std::log10(a))        \
   X(Exp2, std::exp2(a))          \
   X(Erfc, std::erfc(a))
+#define BELAY_VECTOR_FUNCTIONS(X) \
+  X(Sin, std::sin(a))             \
+  X(Cos, std::cos(a))             \
+  X(Tan, std::tan(a))             \
+  X(Asin, std::asin(a))           \
+  X(Acos, std::acos(a))           \
+  X(Atan, std::atan(a))
 #define BELAY_OPERATORS_OF_ALL(X) \
   X(TruncDiv, Quotient(a, b))     \
   X(FloorDiv, FloorQuotient(a, b)) \
   X(Remainder, Modulo(a, b))      \
-  X(Fmod, Remainder(a, b))        \
-  X(Pow, Power(a, b))
+  X(Fmod, Remainder(a, b))
 #define BELAY_OPERATORS_OF_INTS(X) \
   X(BitwiseAnd, a& b)              \
   X(BitwiseOr, a | b)              \
@@ -106,9 +107,30 @@ T ShiftedRight(T a, T b) {
 // clang-format on
 
 #define BELAY_DEFINE_FUNCTION(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
-#define BELAY_DEFINE_OF_ALL(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_ALL(Name)
+// Of i32 by vectors.
+#define BELAY_DEFINE_OF_ALL(Name, value)                                                  \
+  BELAY_BINARY_LOOP(Name, value)                                                          \
+  PointwiseLoops Name##Loops() {                                                          \
+    return {&Name##Loop<float>, &Name##Loop<double>, BestFunctionLoop(Function::k##Name), \
+            &Name##Loop<int64_t>, &Name##Loop<uint64_t>};                                 \
+  }
 #define BELAY_DEFINE_OF_INTS(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_INTS(Name)
 BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_FUNCTION)
+
+// Of f32 by vectors.
+#define BELAY_DEFINE_VECTOR_FUNCTION(Name, value)                                    \
+  BELAY_UNARY_LOOP(Name, value)                                                      \
+  PointwiseLoops Name##Loops() {                                                     \
+    return {.f32 = BestFunctionLoop(Function::k##Name), .f64 = &Name##Loop<double>}; \
+  }
+BELAY_VECTOR_FUNCTIONS(BELAY_DEFINE_VECTOR_FUNCTION)
+
+BELAY_BINARY_LOOP(Pow, Power(a, b))
+PointwiseLoops PowLoops() {
+  return {BestFunctionLoop(Function::kPow), &PowLoop<double>, &PowLoop<int32_t>, &PowLoop<int64_t>,
+          &PowLoop<uint64_t>};
+}
+
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_OF_ALL)
 BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_OF_INTS)
 BELAY_BINARY_LOOP(Atan2, std::atan2(a, b))
@@ -129,10 +151,12 @@ namespace kernels {
     PlanPointwise(plan, Name##Loops(), compute, {self, other}, {}, out);                                \
   }
 BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_UNARY_KERNEL)
+BELAY_VECTOR_FUNCTIONS(BELAY_DEFINE_UNARY_KERNEL)
 BELAY_DEFINE_UNARY_KERNEL(Frac, )
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_BINARY_KERNEL)
 BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_BINARY_KERNEL)
 BELAY_DEFINE_BINARY_KERNEL(Atan2, )
+BELAY_DEFINE_BINARY_KERNEL(Pow, )
 
 // mode 0: the exact quotient; 1: towards zero; 2: down
 void DivMod(Plan& plan, DType compute, const Operand& self, const Operand& other, int64_t mode,

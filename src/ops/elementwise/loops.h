@@ -44,6 +44,22 @@
     return {&Name##Loop<float>, &Name##Loop<double>, &Name##Loop<int32_t>, &Name##Loop<int64_t>, \
             &Name##Loop<uint64_t>};                                                              \
   }
+#define BELAY_LOOPS_OF_ALL_AND_BYTES(Name)                                      \
+  PointwiseLoops Name##Loops() {                                                \
+    return {&Name##Loop<float>,   &Name##Loop<double>,   &Name##Loop<int32_t>,  \
+            &Name##Loop<int64_t>, &Name##Loop<uint64_t>, &Name##Loop<uint8_t>}; \
+  }
+#define BELAY_LOOPS_OF_TRUTHS(Name, on_truths) \
+  PointwiseLoops Name##Loops() {               \
+    return {&Name##Loop<float>,                \
+            &Name##Loop<double>,               \
+            &Name##Loop<int32_t>,              \
+            &Name##Loop<int64_t>,              \
+            &Name##Loop<uint64_t>,             \
+            &Name##Loop<uint8_t>,              \
+            on_truths,                         \
+            true};                             \
+  }
 #define BELAY_LOOPS_OF_FLOATS(Name) \
   PointwiseLoops Name##Loops() { return {.f32 = &Name##Loop<float>, .f64 = &Name##Loop<double>}; }
 #define BELAY_LOOPS_OF_INTS(Name)                                                                    \

@@ -26,6 +26,21 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
   }
 }
 
+// The loop over bytes, where operands and result are rows of them; else null.
+PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const LoopNest& nest,
+                          const Operand& out, std::initializer_list<Operand> in) {
+  const PointwiseLoop loop = compute == DType::kBool ? loops.truth
+                             : compute == DType::kU8 ? loops.u8
+                                                     : nullptr;
+  const bool fits = out.dtype() == compute || (loops.gives_truths && out.dtype() == DType::kBool);
+  if (loop == nullptr || nest.step(0) != 1 || !fits) return nullptr;
+  int k = 0;
+  for (const Operand& operand : in) {
+    if (operand.tensor == nullptr || operand.dtype() != compute || nest.step(++k) != 1) return nullptr;
+  }
+  return loop;
+}
+
 struct PointwiseBody {
   static constexpr int64_t kTogether = 1024;  // elements
 
@@ -199,6 +214,11 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
   auto bytes = body.nest.count() * static_cast<int64_t>(BytesOf(out.dtype()));
   body.stream = !in_place && bytes >= kStreamBytes &&
                 body.lanes[0].step() == static_cast<int64_t>(BytesOf(out.dtype()));
+  if (const PointwiseLoop bytes_loop = LoopOfBytes(loops, compute, body.nest, out, in);
+      bytes_loop != nullptr && !body.stream) {
+    body.loop = bytes_loop;
+    body.direct = true;
+  }
   body.direct = body.direct && !body.stream;
   body.FindRepeatedRows();
   plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);

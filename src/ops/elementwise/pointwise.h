@@ -38,6 +38,9 @@ using PointwiseLoop = void (*)(void* out, const void* const* in, const LoopAttri
 // By compute type; u64 has those of i64 where it may differ. Null: the operator has no such type.
 struct PointwiseLoops {
   PointwiseLoop f32 = nullptr, f64 = nullptr, i32 = nullptr, i64 = nullptr, u64 = nullptr;
+  // For u8 and for truth values, where all operands are such; otherwise they go by way of i32.
+  PointwiseLoop u8 = nullptr, truth = nullptr;
+  bool gives_truths = false;  // whatever is computed, the results are 0 and 1
 };
 
 // Operands broadcast to `out`; they are converted to `compute`, and so is the result before it is

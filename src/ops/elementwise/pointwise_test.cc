@@ -187,6 +187,50 @@ TEST_P(Pointwise, OperatorsOfAllTypes) {
   }
 }
 
+using Bytes = std::vector<uint8_t>;
+Bytes OfBytes(BinaryKernel kernel, DType type, DType result, const Bytes& a, const Bytes& b) {
+  const auto n = static_cast<int64_t>(a.size());
+  Sample x(type, {n}), y(type, {n}), out(result, {n});
+  std::copy(a.begin(), a.end(), static_cast<uint8_t*>(x.tensor.data));
+  std::copy(b.begin(), b.end(), static_cast<uint8_t*>(y.tensor.data));
+  PlanRef plan = testing::NewPlan();
+  Operand self = x.BoundTo(*plan, Access::kRead, "self"), other = y.BoundTo(*plan, Access::kRead, "other");
+  kernel(*plan, type, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  const auto* got = static_cast<const uint8_t*>(out.tensor.data);
+  return {got, got + n};
+}
+
+TEST_P(Pointwise, BytesAreComputedAsBytes) {
+  Bytes a, b;
+  for (int i = 0; i < 256; ++i) {
+    for (int j : {0, 1, 2, 7, 128, 255}) {
+      a.push_back(static_cast<uint8_t>(i));
+      b.push_back(static_cast<uint8_t>(j));
+    }
+  }
+  const std::pair<BinaryKernel, bool (*)(bool, bool)> truths[] = {
+      {kernels::LogicalAnd, [](bool x, bool y) { return x && y; }},
+      {kernels::LogicalOr, [](bool x, bool y) { return x || y; }},
+      {kernels::LogicalXor, [](bool x, bool y) { return x != y; }},
+      {kernels::Equal, [](bool x, bool y) { return x == y; }},
+      {kernels::NotEqual, [](bool x, bool y) { return x != y; }}};
+  for (auto [kernel, exact] : truths) {  // any byte but 0 is true
+    const Bytes got = OfBytes(kernel, DType::kBool, DType::kBool, a, b);
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(got[i], exact(a[i] != 0, b[i] != 0) ? 1 : 0);
+  }
+  const Bytes product = OfBytes(kernels::Mul, DType::kU8, DType::kU8, a, b);
+  const Bytes least = OfBytes(kernels::Minimum, DType::kU8, DType::kU8, a, b);
+  const Bytes less = OfBytes(kernels::Less, DType::kU8, DType::kBool, a, b);
+  const Bytes is_product = OfBytes(kernels::Mul, DType::kU8, DType::kBool, a, b);
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(product[i], static_cast<uint8_t>(a[i] * b[i]));
+    EXPECT_EQ(least[i], std::min(a[i], b[i]));
+    EXPECT_EQ(less[i], a[i] < b[i] ? 1 : 0);
+    EXPECT_EQ(is_product[i], static_cast<uint8_t>(a[i] * b[i]) != 0 ? 1 : 0);
+  }
+}
+
 TEST_P(Pointwise, IntegerDivisionNeverTraps) {
   Sample a(DType::kI32, {4}), b(DType::kI32, {4}), out(DType::kI32, {4});
   const int32_t left[] = {7, INT32_MIN, -7, 0}, right[] = {0, -1, 2, 0};

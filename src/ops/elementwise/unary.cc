@@ -45,13 +45,14 @@ BELAY_UNARY_OPERATORS(BELAY_DEFINE_ALL)
 BELAY_ROUNDINGS(BELAY_DEFINE_FLOAT)
 BELAY_FLOAT_OPERATORS(BELAY_DEFINE_FLOAT)
 
-BELAY_DEFINE_ALL(LogicalNot, a == 0)
+BELAY_UNARY_LOOP(LogicalNot, a == 0)
+BELAY_LOOPS_OF_TRUTHS(LogicalNot, &LogicalNotLoop<uint8_t>)
 BELAY_DEFINE_ALL(LeakyRelu, a > 0 ? a : p * a)
 BELAY_DEFINE_ALL(Threshold, a > p ? a : q)
 BELAY_DEFINE_ALL(Shrink, a<-p ? a + q : a> p ? a - q : T{0})
 BELAY_DEFINE_FLOAT(IsNan, a != a)
-BELAY_DEFINE_FLOAT(IsInf, (a > std::numeric_limits<T>::max() && p != 0) ||
-                              (a < std::numeric_limits<T>::lowest() && q != 0))
+BELAY_DEFINE_FLOAT(IsInf, ((a > std::numeric_limits<T>::max()) & (p != 0)) |
+                              ((a < std::numeric_limits<T>::lowest()) & (q != 0)))
 BELAY_DEFINE_FLOAT(IsFinite, std::fabs(a) <= std::numeric_limits<T>::max())
 BELAY_DEFINE_FLOAT(NanToNum, a != a                                 ? p
                              : a > std::numeric_limits<T>::max()    ? q

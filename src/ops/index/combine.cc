@@ -1,6 +1,7 @@
 #include "ops/index/combine.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/layout/moves.h"
 
@@ -48,7 +49,16 @@ void Combiner::Blocks(char* to, const char* from, int64_t n) const {
   }
 }
 
+void Combiner::One(char* to, const char* from) const {
+  float a, b;
+  std::memcpy(&a, to, sizeof(a));
+  std::memcpy(&b, from, sizeof(b));
+  a = Combined(how_, a, b, static_cast<float>(factor_));
+  std::memcpy(to, &a, sizeof(a));
+}
+
 void Combiner::operator()(char* to, const char* from, int64_t n) const {
+  if (n == 1 && compute_ == DType::kF32 && bytes_ == sizeof(float)) return One(to, from);
   if (how_ == Combination::kReplace) return MoveRow(to, to_step_, from, from_step_, n, bytes_);
   switch (compute_) {
     case DType::kF32:
@@ -65,6 +75,7 @@ BlockCombiner::BlockCombiner(const Tensor& to, const Tensor& from, Combination h
       row_(to.dtype, how, nest_.step(0), nest_.step(1), factor) {}
 
 void BlockCombiner::operator()(char* to, const char* from) const {
+  if (nest_.count() == 1) return row_(to, from, 1);
   char* base[2] = {to, const_cast<char*>(from)};
   nest_.Walk(base, 0, nest_.count(), [this](char** at, int64_t n) { row_(at[0], at[1], n); });
 }

@@ -21,6 +21,7 @@ class Combiner {
  private:
   template <class T>
   void Blocks(char* to, const char* from, int64_t n) const;
+  void One(char* to, const char* from) const;  // of FLOAT
 
   Lane to_, from_;
   DType compute_ = DType::kUndefined;

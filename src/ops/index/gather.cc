@@ -18,6 +18,27 @@ namespace {
 
 using tensor::kInvalidArgument;
 
+// What one index names, moved.
+struct BlockMove {
+  StridedCopy copy;
+  int64_t packed_bytes;
+
+  BlockMove() = default;
+  BlockMove(const Tensor& to, const Tensor& from) : copy(to, from), packed_bytes(copy.packed_bytes()) {}
+
+  void operator()(char* to, const char* from) const {
+    if (packed_bytes == 4) {
+      std::memcpy(to, from, 4);
+    } else if (packed_bytes == 8) {
+      std::memcpy(to, from, 8);
+    } else if (packed_bytes > 0) {
+      std::memcpy(to, from, static_cast<size_t>(packed_bytes));
+    } else {
+      copy.RunHere(to, from);
+    }
+  }
+};
+
 // Blocks of elements from places that indices name.
 struct GatherBody {
   Indices index;
@@ -25,8 +46,7 @@ struct GatherBody {
   std::vector<int64_t> index_out;
   int64_t shared;  // consecutive outer places that share their indices
   int64_t size, step;
-  StridedCopy block;
-  int64_t bytes;
+  BlockMove block;
   int64_t offsets[2];
   int bindings[3];  // out, self, index
 
@@ -35,18 +55,16 @@ struct GatherBody {
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
     auto each = static_cast<int64_t>(index_out.size());
-    int64_t grain = std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, block.count()));
+    int64_t grain = std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, block.copy.count()));
     ParallelFor(static_cast<int64_t>(outer_out.size()) * each, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        auto outer = static_cast<size_t>(i / each);
-        int64_t place = places[static_cast<size_t>(i / each / shared * each + i % each)];
-        char* to = out + outer_out[outer] + index_out[static_cast<size_t>(i % each)];
-        const char* from = in + outer_in[outer] + place * step;
-        if (block.count() == 1) {
-          MoveRow(to, bytes, from, bytes, 1, bytes);
-        } else {
-          block.RunHere(to, from);
-        }
+      for (int64_t i = begin; i < end;) {
+        const int64_t outer = i / each, first = i % each, last = std::min(each, first + end - i);
+        char* to = out + outer_out[static_cast<size_t>(outer)];
+        const char* from = in + outer_in[static_cast<size_t>(outer)];
+        const int64_t* named = places.data() + outer / shared * each;
+        for (int64_t k = first; k < last; ++k)
+          block(to + index_out[static_cast<size_t>(k)], from + named[k] * step);
+        i += last - first;
       }
     });
   }
@@ -66,11 +84,16 @@ struct GatherElementsBody {
     nest.WalkAll(
         base,
         [this](char** at, int64_t n) {
-          for (int64_t i = 0; i < n; ++i) {
-            int64_t place;
-            std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
-            MoveRow(at[1] + i * nest.step(1), bytes, at[2] + i * nest.step(2) + place * step, bytes, 1,
-                    bytes);
+          constexpr int64_t kTogether = 512;
+          int64_t from[kTogether];
+          for (int64_t i = 0; i < n; i += kTogether) {
+            const int64_t m = std::min(kTogether, n - i);
+            for (int64_t k = 0; k < m; ++k) {
+              int64_t place;
+              std::memcpy(&place, at[0] + (i + k) * nest.step(0), sizeof(place));
+              from[k] = (i + k) * nest.step(2) + place * step;
+            }
+            PickRow(at[1] + i * nest.step(1), nest.step(1), at[2], from, m, bytes);
           }
         },
         [] {});
@@ -82,7 +105,7 @@ struct GatherNdBody {
   int64_t rows_a_batch, depth;
   std::vector<int64_t> sizes, steps;  // of the indexed dimensions
   std::vector<int64_t> batch_in, row_out;
-  StridedCopy block;
+  BlockMove block;
   int64_t offsets[2];
   int bindings[3];
 
@@ -95,7 +118,7 @@ struct GatherNdBody {
       for (size_t k = 0; k < static_cast<size_t>(depth); ++k) {
         from += CheckedPlace(numbers[row * static_cast<size_t>(depth) + k], sizes[k]) * steps[k];
       }
-      block.RunHere(out + row_out[row], from);
+      block(out + row_out[row], from);
     }
   }
 };
@@ -146,9 +169,8 @@ void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const 
   body.shared = 1;
   for (int d = batch_dims; d < dim; ++d) body.shared *= from.shape[d];
   body.size = from.shape[dim];
-  body.bytes = static_cast<int64_t>(BytesOf(to.dtype));
-  body.step = from.strides[dim] * body.bytes;
-  body.block = StridedCopy(DimsOf(to, behind, to.shape.rank()), DimsOf(from, dim + 1, from.shape.rank()));
+  body.step = from.strides[dim] * static_cast<int64_t>(BytesOf(to.dtype));
+  body.block = BlockMove(DimsOf(to, behind, to.shape.rank()), DimsOf(from, dim + 1, from.shape.rank()));
   body.offsets[0] = OffsetOf(to);
   body.offsets[1] = OffsetOf(from);
   body.bindings[0] = out.binding;
@@ -187,7 +209,7 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
     body.steps.push_back(from.strides[d] * bytes);
   }
   body.block =
-      StridedCopy(DimsOf(to, names.rank() - 1, to.shape.rank()), DimsOf(from, behind, from.shape.rank()));
+      BlockMove(DimsOf(to, names.rank() - 1, to.shape.rank()), DimsOf(from, behind, from.shape.rank()));
   body.offsets[0] = OffsetOf(to);
   body.offsets[1] = OffsetOf(from);
   body.bindings[0] = out.binding;

@@ -1,5 +1,6 @@
 #include "ops/index/scatter.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -126,11 +127,15 @@ struct OneHotBody {
     nest.WalkAll(
         base,
         [&](char** at, int64_t n) {
+          const bool across =
+              std::abs(nest.step(1)) < std::abs(step);  // which of the two is nearer in memory
+          for (int64_t k = 0; across && k < depth; ++k)
+            MoveRow(at[1] + k * step, nest.step(1), off, 0, n, bytes);
           for (int64_t i = 0; i < n; ++i) {
             int64_t place;
             std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
             char* to = at[1] + i * nest.step(1);
-            MoveRow(to, step, off, 0, depth, bytes);
+            if (!across) MoveRow(to, step, off, 0, depth, bytes);
             if (place < 0) place += depth;
             if (place >= 0 && place < depth) MoveRow(to + place * step, bytes, on, bytes, 1, bytes);
           }

@@ -9,6 +9,23 @@
 namespace belay::ops {
 namespace {
 
+// Small pieces without a call.
+void Move(char* to, const char* from, int64_t bytes) {
+  switch (bytes) {
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    case 16:
+      std::memcpy(to, from, 16);
+      return;
+    default:
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
 struct JoinedRowsBody {
   struct Piece {
     int binding;
@@ -24,8 +41,7 @@ struct JoinedRowsBody {
       for (int64_t r = begin; r < end; ++r) {
         char* row = frame.at[out] + r * row_bytes;
         for (const Piece& piece : pieces) {
-          std::memcpy(row + piece.at, frame.at[piece.binding] + r * piece.bytes,
-                      static_cast<size_t>(piece.bytes));
+          Move(row + piece.at, frame.at[piece.binding] + r * piece.bytes, piece.bytes);
         }
       }
     });

@@ -46,6 +46,12 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
     std::memcpy(dst, src, static_cast<size_t>(n * bytes));
     return;
   }
+  if (dst_step == bytes && src_step == 0 && bytes == 4) {
+    uint32_t value;
+    std::memcpy(&value, src, sizeof(value));
+    for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * 4, &value, sizeof(value));
+    return;
+  }
   WithSize(bytes, [=](auto element) {
     if (dst_step == element.size()) {
       for (int64_t i = 0; i < n; ++i) Move(dst + i * element.size(), src + i * src_step, element);

@@ -15,6 +15,7 @@ StridedCopy::StridedCopy(const Tensor& out, const Tensor& in)
       from_(in.dtype),
       to_bytes_(static_cast<int64_t>(BytesOf(out.dtype))),
       from_bytes_(static_cast<int64_t>(BytesOf(in.dtype))) {
+  nest_.MakeRowsLong();
   if (tensor::CanConvert(to_, from_)) return;
   Fail(tensor::kInvalidArgument, "op-promote", "{} and {} have no common type", NameOf(from_), NameOf(to_));
 }

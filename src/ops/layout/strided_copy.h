@@ -13,6 +13,12 @@ class StridedCopy {
   StridedCopy(const Tensor& out, const Tensor& in);
 
   int64_t count() const { return nest_.count(); }
+  // Bytes that only move from one place to another; 0 where there is more to it.
+  int64_t packed_bytes() const {
+    const bool packed =
+        to_ == from_ && nest_.has_one_level() && nest_.step(0) == to_bytes_ && nest_.step(1) == to_bytes_;
+    return packed || (to_ == from_ && nest_.count() == 1) ? nest_.count() * to_bytes_ : 0;
+  }
   // The addresses are those of the tensors' storage.
   void Run(char* out, const char* in) const;
   // The same on this thread, from the first elements of the views.

@@ -137,7 +137,9 @@ struct NormBody {
   }
 
   void KeepFirstMax(T* x) const {
-    int64_t n = inner.count(), first = std::max_element(x, x + n) - x;
+    const int64_t n = inner.count();
+    const T most = BestFoldLoops<T>(Fold::kMax).fold(x, n, 0);  // a NaN where there is one
+    const int64_t first = (most == most ? std::find(x, x + n, most) : std::max_element(x, x + n)) - x;
     std::fill(x, x + n, T{0});
     x[first] = 1;
   }

@@ -47,6 +47,8 @@ class PoolRow {
     if (places != nullptr) std::fill(places, places + s_.channels, int64_t{0});
     if (!max && y.count * x.count > kManyElements) {
       AddByRows(z, y, x, to);
+    } else if (places == nullptr && s_.kind != PoolKind::kNorm) {
+      for (int64_t a = 0; a < z.count; ++a) TakePlane(z.first + a * z.step, y, x, to);
     } else {
       for (int64_t a = 0; a < z.count; ++a) {
         for (int64_t b = 0; b < y.count; ++b)
@@ -72,6 +74,13 @@ class PoolRow {
       }
       loops_.add(to, plane, s_.channels);
     }
+  }
+
+  void TakePlane(int64_t z, const PoolSpan& y, const PoolSpan& x, T* to) const {
+    const int64_t row = s_.in[2] * s_.channels;
+    const T* from = image_ + (z * s_.in[1] + y.first) * row + x.first * s_.channels;
+    const PoolWindow window{y.count, y.step * row, x.count, x.step * s_.channels};
+    (s_.kind == PoolKind::kMax ? loops_.max_window : loops_.add_window)(to, from, window, s_.channels);
   }
 
   void TakeRow(int64_t z, int64_t y, const PoolSpan& x, T* to, int64_t* places) const {

@@ -6,9 +6,16 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#ifndef BELAY_OPS_POOL_LOOPS_ONCE
+#define BELAY_OPS_POOL_LOOPS_ONCE
+#include <limits>
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 // The compiler turns these into vectors of the target, as long as nothing is compared only sometimes. A NaN
 // that is met stays.
@@ -50,10 +57,68 @@ void Scale(T* x, T factor, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] *= factor;
 }
 
-constexpr PoolLoops<float> kLoopsF32{&Max<float>,       &MaxPlace<float>, &Add<float>,
-                                     &AddSquare<float>, &AddSize<float>,  &Scale<float>};
-constexpr PoolLoops<double> kLoopsF64{&Max<double>,       &MaxPlace<double>, &Add<double>,
-                                      &AddSquare<double>, &AddSize<double>,  &Scale<double>};
+// Four at a time, which do not wait for each other; NaN is looked for beside, as it may lose against a
+// number.
+template <class T>
+HWY_ATTR void MaxWindow(T* to, const T* x, const PoolWindow& w, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + lanes <= n; c += lanes) {
+    auto a = hn::LoadU(d, to + c), b = a, e = a, f = a;
+    auto bad = hn::IsNaN(a);
+    for (int64_t r = 0; r < w.rows; ++r) {
+      const T* from = x + r * w.row_step + c;
+      int64_t k = 0;
+      for (; k + 4 <= w.columns; k += 4, from += 4 * w.column_step) {
+        const auto p = hn::LoadU(d, from), q = hn::LoadU(d, from + w.column_step);
+        const auto s = hn::LoadU(d, from + 2 * w.column_step), t = hn::LoadU(d, from + 3 * w.column_step);
+        a = hn::Max(p, a), b = hn::Max(q, b), e = hn::Max(s, e), f = hn::Max(t, f);
+        bad = hn::Or(bad, hn::Or(hn::Or(hn::IsNaN(p), hn::IsNaN(q)), hn::Or(hn::IsNaN(s), hn::IsNaN(t))));
+      }
+      for (; k < w.columns; ++k, from += w.column_step) {
+        const auto p = hn::LoadU(d, from);
+        b = hn::Max(p, b);
+        bad = hn::Or(bad, hn::IsNaN(p));
+      }
+    }
+    const auto most = hn::Max(hn::Max(a, b), hn::Max(e, f));
+    hn::StoreU(hn::IfThenElse(bad, hn::Set(d, std::numeric_limits<T>::quiet_NaN()), most), d, to + c);
+  }
+  if (c == n) return;
+  for (int64_t r = 0; r < w.rows; ++r) {
+    for (int64_t k = 0; k < w.columns; ++k) Max(to + c, x + r * w.row_step + k * w.column_step + c, n - c);
+  }
+}
+
+template <class T>
+HWY_ATTR void AddWindow(T* to, const T* x, const PoolWindow& w, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + 2 * lanes <= n; c += 2 * lanes) {
+    auto first = hn::LoadU(d, to + c), second = hn::LoadU(d, to + c + lanes);
+    for (int64_t r = 0; r < w.rows; ++r) {
+      const T* from = x + r * w.row_step + c;
+      for (int64_t k = 0; k < w.columns; ++k, from += w.column_step) {
+        first = hn::Add(first, hn::LoadU(d, from));
+        second = hn::Add(second, hn::LoadU(d, from + lanes));
+      }
+    }
+    hn::StoreU(first, d, to + c);
+    hn::StoreU(second, d, to + c + lanes);
+  }
+  if (c == n) return;
+  for (int64_t r = 0; r < w.rows; ++r) {
+    for (int64_t k = 0; k < w.columns; ++k) Add(to + c, x + r * w.row_step + k * w.column_step + c, n - c);
+  }
+}
+
+constexpr PoolLoops<float> kLoopsF32{&MaxWindow<float>, &AddWindow<float>, &Max<float>,     &MaxPlace<float>,
+                                     &Add<float>,       &AddSquare<float>, &AddSize<float>, &Scale<float>};
+constexpr PoolLoops<double> kLoopsF64{&MaxWindow<double>, &AddWindow<double>, &Max<double>,
+                                      &MaxPlace<double>,  &Add<double>,       &AddSquare<double>,
+                                      &AddSize<double>,   &Scale<double>};
 const PoolLoops<float>& PoolLoopsF32() { return kLoopsF32; }
 const PoolLoops<double>& PoolLoopsF64() { return kLoopsF64; }
 

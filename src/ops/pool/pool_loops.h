@@ -5,8 +5,16 @@
 
 namespace belay::ops {
 
+// Pixels in rows, steps in elements.
+struct PoolWindow {
+  int64_t rows, row_step, columns, column_step;
+};
+
 template <class T>
 struct PoolLoops {
+  // All pixels of a window, row after row: what they leave to the n channels stays in registers meanwhile.
+  void (*max_window)(T* most, const T* x, const PoolWindow& window, int64_t n);
+  void (*add_window)(T* sum, const T* x, const PoolWindow& window, int64_t n);
   void (*max)(T* most, const T* x, int64_t n);
   // Also notes `place` where x wins.
   void (*max_place)(T* most, int64_t* places, const T* x, int64_t place, int64_t n);

@@ -102,6 +102,7 @@ TEST(Pool, KindsShapesAndLayouts) {
       {{2, 3, 9}, {{0, 3, 2, 1, 1, 0}}},
       {{1, 5, 8, 7}, {{0, 3, 2, 1, 1, 1}, {0, 2, 1, 2, 0, 1}}},
       {{2, 2, 6, 5}, {{0, 3, 3, 1, 1, 1}, {0, 3, 2, 1, 0, 2}}},
+      {{1, 37, 5, 6}, {{0, 3, 1, 1, 1, 1}, {0, 2, 2, 2, 0, 0}}},
       {{1, 2, 4, 5, 6}, {{0, 2, 1, 1, 0, 0}, {0, 3, 2, 1, 1, 1}, {0, 2, 2, 2, 1, 0}}}};
   for (PoolKind kind : {PoolKind::kMax, PoolKind::kMean, PoolKind::kNorm}) {
     for (const auto& [in, dims] : shapes) {
@@ -112,6 +113,29 @@ TEST(Pool, KindsShapesAndLayouts) {
         }
       }
     }
+  }
+}
+
+// Of as many channels as a processor takes at once, and of those that are left.
+TEST(Pool, ANanThatIsMetStays) {
+  Sample x(DType::kF32, {1, 37, 5, 5}), y(DType::kF32, {1, 37, 1, 1});
+  std::mt19937 rng(12);
+  x.Randomise(rng);
+  auto* values = static_cast<float*>(x.tensor.data);
+  const std::pair<int, int> places[] = {{0, 0}, {7, 24}, {16, 4}, {35, 12}, {36, 13}};
+  for (auto [channel, pixel] : places) values[channel * 25 + pixel] = NAN;
+  const std::vector<PoolSpans> spans(2, SlidingSpans({5, 5, 1, 1, 0, 0}, 1));
+  PlanRef plan = testing::NewPlan();
+  PoolArgs args{.kind = PoolKind::kMax,
+                .input = x.BoundTo(*plan, Access::kRead, "x"),
+                .out = y.BoundTo(*plan, Access::kWrite, "y"),
+                .places = {},
+                .spans = spans};
+  PlanPool(*plan, args);
+  testing::RunPlan(*plan);
+  for (int c = 0; c < 37; ++c) {
+    const bool met = c == 0 || c == 7 || c == 16 || c == 35 || c == 36;
+    EXPECT_EQ(std::isnan(static_cast<const float*>(y.tensor.data)[c]), met) << c;
   }
 }
 

@@ -23,6 +23,7 @@ struct ArgBody {
   int bindings[3];  // of an absent output: the input's, and its type is not defined
   bool side_by_side;
   Extreme extreme;
+  const FoldLoops<T>* loops;  // largest or least
 
   void operator()(const Frame& frame) const {
     char* base[3];
@@ -41,10 +42,23 @@ struct ArgBody {
     });
   }
 
+  static bool IsNan(T x) {
+    if constexpr (std::is_floating_point_v<T>) return x != x;
+    return false;
+  }
+
   // A NaN is larger and less than everything else.
   bool Better(T x, T best) const {
     bool strictly = extreme.largest ? x > best : x < best;
     return strictly || (x != x && best == best) || (extreme.last && x == best);
+  }
+
+  // Of the first or last element that is equal; there is one.
+  int64_t PlaceOf(T value, const T* x, int64_t n) const {
+    if (value != value) return std::find_if(x, x + n, [](T each) { return each != each; }) - x;
+    if (!extreme.last) return std::find(x, x + n, value) - x;
+    while (n > 0 && x[n - 1] != value) --n;
+    return n - 1;
   }
 
   // m lines side by side, or one.
@@ -52,31 +66,46 @@ struct ArgBody {
     alignas(64) T best[kBlock], buffer[kBlock];
     alignas(64) int64_t where[kBlock];
     if (side_by_side) {
-      for (int64_t k = 0; k < size; ++k) {
-        const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, m));
-        for (int64_t i = 0; i < m; ++i) {
-          bool better = k == 0 || Better(x[i], best[i]);
-          best[i] = better ? x[i] : best[i];
-          where[i] = better ? k : where[i];
+      const auto across = [&](auto wins) {
+        for (int64_t k = 0; k < size; ++k) {
+          const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, m));
+          if (k == 0) {
+            std::copy_n(x, m, best);
+            std::fill_n(where, m, int64_t{0});
+            continue;
+          }
+          for (int64_t i = 0; i < m; ++i) {
+            const bool better = wins(x[i], best[i]) | (IsNan(x[i]) & !IsNan(best[i]));
+            best[i] = better ? x[i] : best[i];
+            where[i] = better ? k : where[i];
+          }
         }
+      };
+      if (extreme.largest) {
+        extreme.last ? across([](T x, T y) { return x >= y; }) : across([](T x, T y) { return x > y; });
+      } else {
+        extreme.last ? across([](T x, T y) { return x <= y; }) : across([](T x, T y) { return x < y; });
       }
     } else {
-      where[0] = 0;
       for (int64_t k = 0; k < size; k += kBlock) {
         int64_t n = std::min(kBlock, size - k);
         const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, n));
-        if (k == 0) best[0] = x[0];
-        for (int64_t i = 0; i < n; ++i) {
-          if (Better(x[i], best[0])) best[0] = x[i], where[0] = k + i;
-        }
+        const T most = loops->fold(x, n, T{0});  // a NaN where there is one
+        if (k != 0 && !Better(most, best[0])) continue;
+        const int64_t place = PlaceOf(most, x, n);
+        best[0] = x[place], where[0] = k + place;
       }
     }
-    for (int64_t i = 0; i < m; ++i) {
-      if (IsKnown(value_type)) Convert(value_type, out + i * lines.step(0), computed, &best[i], 1);
-      if (IsKnown(index_type)) {
-        Convert(index_type, indices + i * lines.step(1), DType::kI64, &where[i], 1);
-      }
-    }
+    if (IsKnown(value_type)) StoreAll(out, value_type, lines.step(0), computed, best, m);
+    if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), DType::kI64, where, m);
+  }
+
+  static void StoreAll(char* to, DType type, int64_t step, DType from, const void* values, int64_t m) {
+    const auto bytes = static_cast<int64_t>(BytesOf(type));
+    if (m == 1 || step == bytes) return Convert(type, to, from, values, m);
+    alignas(64) char narrow[kBlock * 8];
+    Convert(type, narrow, from, values, m);
+    tensor::Scatter(to, step, narrow, m, static_cast<size_t>(bytes));
   }
 };
 
@@ -95,8 +124,11 @@ void PlanAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, in
   body.size = SizeOf(in, dim);
   body.step = StepOf(in, dim);
   auto element = static_cast<int64_t>(BytesOf(in.dtype));
-  body.side_by_side = body.step != element && body.lines.step(2) == element && body.size > 1;
-  body.in = Lane(in.dtype, computed, body.side_by_side ? element : body.step);
+  // Short lines are taken many at a time even where each lies along memory.
+  const bool across = body.step != element && body.lines.step(2) == element;
+  constexpr int64_t kShort = 16;
+  body.side_by_side = body.size > 1 && (across || (body.size <= kShort && body.lines.row() > kShort));
+  body.in = Lane(in.dtype, computed, body.side_by_side ? body.lines.step(2) : body.step);
   body.computed = ComputeType(computed);
   body.value_type = values.present() ? values.dtype() : DType::kUndefined;
   body.index_type = indices.present() ? indices.dtype() : DType::kUndefined;
@@ -104,6 +136,7 @@ void PlanAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, in
   body.bindings[1] = indices.present() ? indices.binding : self.binding;
   body.bindings[2] = self.binding;
   body.extreme = extreme;
+  body.loops = &BestFoldLoops<T>(extreme.largest ? Fold::kMax : Fold::kMin);
   plan.SetCost(50 + static_cast<uint64_t>(in.count()));
   plan.SetBody(body);
 }

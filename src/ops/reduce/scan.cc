@@ -43,6 +43,10 @@ struct ScanBody {
     return static_cast<T>(how.exclusive ? before : acc);
   }
 
+  static void Copied(T* to, const Acc* from, int64_t m) {
+    for (int64_t i = 0; i < m; ++i) to[i] = static_cast<T>(from[i]);
+  }
+
   void Along(char* dst, const char* src) const {
     alignas(64) T buffer[kBlock], results[kBlock];
     Acc acc = how.product ? 1 : 0;
@@ -60,7 +64,13 @@ struct ScanBody {
     std::fill(acc, acc + m, Acc(how.product ? 1 : 0));
     for (int64_t k = 0; k < axis.size; ++k) {
       const auto* x = static_cast<const T*>(in.Load(buffer, src + k * axis.in_step, m));
-      for (int64_t i = 0; i < m; ++i) results[i] = Next(acc[i], x[i]);
+      if (how.exclusive) Copied(results, acc, m);
+      if (how.product) {
+        for (int64_t i = 0; i < m; ++i) acc[i] = acc[i] * static_cast<Acc>(x[i]);
+      } else {
+        for (int64_t i = 0; i < m; ++i) acc[i] = acc[i] + static_cast<Acc>(x[i]);
+      }
+      if (!how.exclusive) Copied(results, acc, m);
       out.Store(dst + k * axis.out_step, results, m, false);
     }
   }

@@ -73,8 +73,12 @@ struct SortBody {
   void Row(const Frame& frame, size_t i, T* row, int64_t* order) const {
     const char* from = frame.at[in.binding] + in.rows[i];
     Load(from, row);
-    std::iota(order, order + size, int64_t{0});
-    Order(row, order);
+    if (keep <= kFew && keep * 4 <= size) {
+      Few(row, order);
+    } else {
+      std::iota(order, order + size, int64_t{0});
+      Order(row, order);
+    }
     auto bytes = static_cast<int64_t>(BytesOf(type));
     for (int64_t k = 0; values.binding >= 0 && k < keep; ++k) {
       MoveRow(frame.at[values.binding] + values.rows[i] + k * values.step, bytes, from + order[k] * in.step,
@@ -96,6 +100,37 @@ struct SortBody {
       for (int64_t k = 0; k < size; ++k)
         row[k] = static_cast<T>(static_cast<uint64_t>(row[k]) ^ (uint64_t{1} << 63));
     }
+  }
+
+  static constexpr int64_t kFew = 128;
+
+  bool Precedes(T x, T y) const { return descending ? Before(y, x) : Before(x, y); }
+
+  // The first few of many, kept in order while the row goes by: nearly all elements are compared with the
+  // last of them and left. A later one that is equal comes behind.
+  void Few(const T* row, int64_t* order) const {
+    int64_t held = 0;
+    for (int64_t k = 0; k < size; ++k) {
+      if (held == keep) {
+        k = NextBetter(row, k, row[order[keep - 1]]);
+        if (k == size) return;
+      }
+      int64_t at = held < keep ? held++ : keep - 1;
+      for (; at > 0 && Precedes(row[k], row[order[at - 1]]); --at) order[at] = order[at - 1];
+      order[at] = k;
+    }
+  }
+
+  // The first element from k on that precedes `last`, or `size`.
+  int64_t NextBetter(const T* row, int64_t k, T last) const {
+    constexpr int64_t kTogether = 16;
+    for (; k + kTogether <= size; k += kTogether) {
+      int some = 0;
+      for (int64_t j = 0; j < kTogether; ++j) some |= Precedes(row[k + j], last) ? 1 : 0;
+      if (some != 0) break;
+    }
+    while (k < size && !Precedes(row[k], last)) ++k;
+    return k;
   }
 
   void Order(const T* row, int64_t* order) const {

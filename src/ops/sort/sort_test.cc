@@ -69,6 +69,28 @@ TEST(Sort, NanIsTheLargest) {
   EXPECT_EQ(Get(out.tensor, {2}), 2);
 }
 
+// A few of many are found on another way than by putting all in order.
+TEST(Sort, FewOfManyAreTheFirstOfAll) {
+  std::mt19937 rng(4);
+  for (DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kU64, DType::kF16}) {
+    for (int64_t keep : {1, 5, 100}) {
+      for (bool largest : {false, true}) {
+        Sample in(type, {6, 611});
+        std::uniform_int_distribution<int> pick(0, 200);  // many are equal
+        reference::ForEach(in.tensor.shape, [&](const Shape& i) { Set(in.tensor, i, pick(rng)); });
+        if (IsFloat(type)) Set(in.tensor, {2, 300}, NAN), Set(in.tensor, {3, 610}, -INFINITY);
+        Sample all(DType::kI64, {6, 611}), few(DType::kI64, {6, keep}), values(type, {6, keep});
+        Call(forms::Argsort, {Arg(&in.tensor), Arg(int64_t{1}), Arg(largest), Arg(&all.tensor)});
+        Call(forms::Topk, {Arg(&in.tensor), Arg(keep), Arg(int64_t{1}), Arg(largest), Arg(true),
+                           Arg(&values.tensor), Arg(&few.tensor)});
+        reference::ForEach(few.tensor.shape, [&](const Shape& i) {
+          EXPECT_EQ(Get(few.tensor, i), Get(all.tensor, i)) << NameOf(type) << " " << keep;
+        });
+      }
+    }
+  }
+}
+
 TEST(Boxes, CoveredOnesAreLeftOut) {
   std::vector<double> boxes = {0, 0, 2, 2, 0, 0, 2, 1.8, 5, 5, 6, 6}, scores = {0.5, 0.9, 0.1};
   BoxChoice choice{.most = 3, .overlap = 0.5};

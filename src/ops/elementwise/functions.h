@@ -1,0 +1,29 @@
+// Functions of f32 that are computed as vectors, in f64: the error is that of the last rounding. Quotients of
+// i32 are exact there.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/elementwise/pointwise.h"
+
+namespace belay::ops {
+
+enum class Function : uint8_t {
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kPow,
+  kTruncDiv,
+  kFloorDiv,
+  kRemainder,
+  kFmod
+};
+
+// The loop over f32, from kTruncDiv on over i32. What is too far from 0 to be reduced, and what is special,
+// goes to the C library.
+PointwiseLoop BestFunctionLoop(Function function);
+
+}  // namespace belay::ops
