@@ -81,6 +81,11 @@ def error_text(error: ErrorCode) -> str:
     return f'{line} {note}\n' if len(line) + len(note) < _WIDTH else f'{note}\n{line}\n'
 
 
+def error_enum_text(name: str, errors: list[ErrorCode]) -> str:
+    values = ''.join(f'    {e.name} = {e.code}{"," if e is not errors[-1] else ""} /* {e.brief} */\n' for e in errors)
+    return f'typedef enum {{\n{values}}} {name};\n\n'
+
+
 def types_text(spec: Spec, path: str) -> str:
     text = ''
     for group in (c for c in spec.constants if c.header == path):
@@ -88,8 +93,10 @@ def types_text(spec: Spec, path: str) -> str:
         text += ''.join(f'#define {n} {v}\n' for n, v in group.values.items()) + '\n'
     for alias in (a for a in spec.aliases if a.header == path):
         text += comment([alias.brief]) + f'typedef {alias.type} {alias.name};\n\n'
-    codes = [error_text(e) for e in spec.errors if e.header == path]
+    codes = [error_text(e) for e in spec.errors if e.header == path and not e.enum]
     text += ''.join(codes) + ('\n' if codes else '')
+    for name in dict.fromkeys(e.enum for e in spec.errors if e.header == path and e.enum):
+        text += error_enum_text(name, [e for e in spec.errors if e.enum == name])
     text += ''.join(enum_text(e) for e in spec.enums if e.header == path)
     handles = [h for h in spec.handles if h.header == path]
     for handle in handles:
@@ -111,6 +118,12 @@ def shared_errors(functions: list[Function]) -> str:
     plain = [f for f in functions if f.works and not f.returns_value and not f.custom_entry]
     if not plain:
         return ''
+    if plain[0].family.other:
+        family = plain[0].family
+        return (f'Errors that are not said with each function: {family.null} for a null pointer or handle where none may '
+                f'be; {family.argument} for a handle whose object is not alive, or no longer, and for a setting that '
+                f'cannot be used; {family.memory} when memory is short; {family.other} before aclInit, after '
+                'aclFinalize, and for what the runtime refuses. aclGetRecentErrMsg tells more.')
     nulls = ' or '.join(str(code) for code in sorted({f.family.null for f in plain}))
     init = ('100001 before aclInit and after aclFinalize' if usually_needs_init(functions) else
             '100001 without aclInit, where it is needed')

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from prototype import Param, Prototype
 
 STATUSES = ('done', 'partial', 'absent')
-STATUS_TYPES = ('aclError', 'aclnnStatus')  # a result that says how the call went
+STATUS_TYPES = ('aclError', 'aclnnStatus', 'HcclResult')  # a result that says how the call went
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,11 @@ class Family:
     name: str
     absent: int  # the code of a function that does not work yet
     null: int    # the code for a null argument
+    # What stands for the codes of the runtime, where the functions give none of them: for those of arguments and
+    # handles, of memory, and all others (0: they are given as they are).
+    argument: int = 0
+    memory: int = 0
+    other: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class ErrorCode:
     name: str
     brief: str
     header: str
+    enum: str = ''  # the type whose value it is; else an int
 
 
 @dataclass(frozen=True)

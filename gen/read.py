@@ -78,7 +78,8 @@ def read_seen(root: Path, how: str) -> dict[str, frozenset[str]]:
 
 
 def read_errors(content: dict) -> list[ErrorCode]:
-    return [ErrorCode(row['code'], row['name'], row.get('brief', ''), group['header'] or '')
+    return [ErrorCode(row['code'], row['name'], row.get('brief', ''), group['header'] or '',
+                      group.get('enum', ''))
             for group in content['headers'] for row in group['codes']]
 
 

@@ -22,7 +22,9 @@ class Device;
 namespace belay::coll {
 
 class Board;
+class Line;
 class Membership;
+struct Event;
 
 struct CommunicatorConfig {
   std::string name;                   // unique among those of a process
@@ -65,18 +67,25 @@ class Communicator {
 
   // --- failure: the first one stands for good, and every operation from then on ends with it.
 
-  // From any thread. `who` is the rank that caused it (ranks(): nobody in particular). Tells the board
-  // (Board::MarkFailed(who)), so that the ranks that wait there wake up, and the streams of this process.
-  void Fail(uint32_t who, int code, const char* id, std::string sentence) noexcept;
+  // From any thread. The error has an HcclResult; `who` is the rank that caused it (ranks(): nobody in
+  // particular). Tells the board (Board::MarkFailed(who)), so that the ranks that wait there wake up, and the
+  // streams of this process.
+  void Fail(uint32_t who, Error error) noexcept;
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   void ThrowIfFailed() const;        // the failure itself
   Error failure() const;             // when failed()
   int async_error() const noexcept;  // an HcclResult: 0, or what HcclGetCommAsyncError tells
 
+  // A rank has destroyed its communicator, as it may: what needs it from then on will never be done.
+  bool left(uint32_t rank) const;
+  // Throws when a rank (all: any of them) has left.
+  void RefuseWithout(uint32_t rank) const;
+  void RefuseWithoutAll() const;
+
   // --- operations under way: Destroy refuses (HCCL_E_AGAIN) while there is one.
 
   // When an operation is submitted to a stream that runs it, and when a replay begins it. Throws when the
-  // communicator has failed or is destroyed.
+  // communicator is destroyed.
   void Begin();
   void End() noexcept { under_way_.fetch_sub(1, std::memory_order_acq_rel); }
   uint32_t under_way() const { return under_way_.load(std::memory_order_acquire); }
@@ -86,13 +95,20 @@ class Communicator {
   bool TryRef() { return refs_.TryAdd(); }
   void Unref();
 
+  // Throws HCCL_E_MEMORY when there are too many.
+  static Communicator& Create(std::unique_ptr<Membership> membership, CommunicatorConfig config, int device);
   // The handle ends at once. Throws HCCL_E_AGAIN while an operation is under way, unless it has failed.
   static void Destroy(Communicator& communicator);
   // At the end of the runtime: whatever is under way.
   static void DestroyAll() noexcept;
   static void AbandonAllInChild();
 
-  Membership& membership() const { return *membership_; }
+  const Membership& membership() const { return *membership_; }
+
+  // From the line to the meeting point.
+  void Heard(const Event& event);
+  void RootEnded();
+  void LeaveAtExit() noexcept;
 
  private:
   uint32_t rank_ = 0;
@@ -101,10 +117,11 @@ class Communicator {
   std::vector<Peer> peers_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<Board> board_;
+  std::shared_ptr<Line> line_;
   std::atomic<uint32_t> under_way_{0};
-  std::atomic<bool> destroyed_{false};
   std::atomic<bool> failed_{false};
   mutable std::mutex lock_;
+  bool destroyed_ = false;        // under lock_
   std::optional<Error> failure_;  // under lock_, set once
   RefCount refs_;
 };

@@ -1,0 +1,202 @@
+#include "collective/communicator.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "base/codes.h"
+#include "base/fork.h"
+#include "base/hcclresult_codes.h"
+#include "collective/board.h"
+#include "collective/bootstrap.h"
+#include "collective/line.h"
+#include "collective/operations.h"
+#include "collective/watch.h"
+#include "collective/wire.h"
+
+namespace belay::coll {
+
+constinit CommunicatorTable g_communicators;
+
+namespace {
+
+[[maybe_unused]] const bool g_forgotten_in_child = AtForkInChild(&Communicator::AbandonAllInChild);
+
+// A program that ends without destroying its communicators is no accident for the others.
+void LeaveAllAtExit() {
+  g_communicators.ForEach([](Communicator& communicator) { communicator.LeaveAtExit(); });
+}
+
+}  // namespace
+
+Communicator::Communicator() = default;
+Communicator::~Communicator() = default;
+
+void Communicator::Open(std::unique_ptr<Membership> membership, CommunicatorConfig config, int device) {
+  static const bool leaves = std::atexit(&LeaveAllAtExit) == 0;
+  (void)leaves;
+  membership_ = std::move(membership);
+  config_ = std::move(config);
+  device_ = device;
+  rank_ = membership_->rank;
+  peers_ = membership_->peers;
+  const SharedBoard& shared = membership_->board;
+  board_ =
+      std::make_unique<Board>(shared.memory, rank_, ranks(), shared.staging_bytes_per_rank, config_.name);
+  board_->SetWaitLimit(config_.exec_timeout_ns);
+  under_way_.store(0);
+  failed_.store(false);
+  failure_.reset();
+  destroyed_ = false;
+  refs_.Start();
+  const uint32_t root = membership_->root_rank;
+  const int32_t root_process = root < ranks() ? peers_[root].process : membership_->root.process;
+  line_ = std::make_shared<Line>(*this, std::move(membership_->line), root_process);
+  Watch::Get().Add(line_);
+}
+
+void Communicator::Close() {
+  board_.reset();
+  membership_.reset();
+}
+
+Communicator& Communicator::Create(std::unique_ptr<Membership> membership, CommunicatorConfig config,
+                                   int device) {
+  HandleBits handle = g_communicators.Create(std::move(membership), std::move(config), device);
+  if (handle == 0) {
+    belay::Fail(codes::kHcclEMemory, "communicator-limit",
+                "this process has 65536 communicators, as many as it can; destroy some with HcclCommDestroy");
+  }
+  return *g_communicators.Find(handle);
+}
+
+// --- failure
+
+void Communicator::Fail(uint32_t who, Error error) noexcept {
+  {
+    std::lock_guard guard(lock_);
+    if (failure_.has_value()) return;
+    failure_.emplace(std::move(error));
+    failed_.store(true, std::memory_order_release);
+  }
+  board_->MarkFailed(who, FailureKind::kPeerEnded, failure_->sentence());
+}
+
+Error Communicator::failure() const {
+  std::lock_guard guard(lock_);
+  return *failure_;
+}
+
+void Communicator::ThrowIfFailed() const {
+  if (failed()) throw failure();
+  if (!board_->failed()) return;
+  const Error error = board_->Failure();
+  throw Error(codes::kHcclERemote, error.id(), error.sentence());
+}
+
+int Communicator::async_error() const noexcept {
+  return failed() || board_->failed() ? codes::kHcclERemote : 0;
+}
+
+void Communicator::Heard(const Event& event) {
+  if (event.rank >= ranks()) return;
+  if (event.kind == EventKind::kLeft) {
+    board_->MarkLeft(event.rank);
+    return;
+  }
+  Fail(event.rank,
+       Error(codes::kHcclERemote, "rank-ended",
+             fmt::format("rank {} of communicator {} (process {}) ended without destroying its communicator",
+                         event.rank, name(), peers_[event.rank].process)));
+}
+
+// The process with the meeting point. When its rank has left before, that is how things end.
+void Communicator::RootEnded() {
+  const uint32_t root = membership_->root_rank;
+  if (root < ranks() && root != rank_ && !left(root)) Heard({EventKind::kEnded, root});
+}
+
+bool Communicator::left(uint32_t rank) const { return board_->left(rank); }
+
+void Communicator::RefuseWithout(uint32_t rank) const {
+  if (!left(rank)) return;
+  belay::Fail(
+      codes::kHcclERemote, "rank-left",
+      "rank {} has destroyed its communicator {}, or its process has ended; operations that need it come "
+      "before that",
+      rank, name());
+}
+
+void Communicator::RefuseWithoutAll() const {
+  for (uint32_t rank = 0; rank < ranks(); ++rank) RefuseWithout(rank);
+}
+
+// --- operations and the end
+
+void Communicator::Begin() {
+  std::lock_guard guard(lock_);
+  if (destroyed_) {
+    belay::Fail(codes::kRtInvalidHandle, "communicator-destroyed",
+                "communicator {} was destroyed; what was captured with it cannot run any more", name());
+  }
+  under_way_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void Communicator::Unref() {
+  if (refs_.Drop()) g_communicators.Recycle(this);
+}
+
+void Communicator::Destroy(Communicator& communicator) {
+  {
+    std::lock_guard guard(communicator.lock_);
+    if (communicator.under_way() != 0 && communicator.async_error() == 0) {
+      belay::Fail(
+          codes::kHcclEAgain, "communicator-busy",
+          "{} operations of communicator {} are under way; synchronise their streams first, or try again",
+          communicator.under_way(), communicator.name());
+    }
+    if (g_communicators.Retire(g_communicators.HandleOf(&communicator)) == nullptr) return;
+    communicator.destroyed_ = true;
+  }
+  communicator.line_->Leave();
+  communicator.Unref();
+}
+
+void Communicator::LeaveAtExit() noexcept { line_->LeaveAtExit(); }
+
+void Communicator::DestroyAll() noexcept {
+  g_communicators.ForEach([](Communicator& communicator) {
+    if (g_communicators.Retire(g_communicators.HandleOf(&communicator)) == nullptr) return;
+    communicator.line_->Leave();
+    communicator.Unref();
+  });
+  Watch::Get().End();
+}
+
+void Communicator::AbandonAllInChild() { g_communicators.AbandonInChild(); }
+
+// --- its operations
+
+namespace {
+
+// What a task holds of its communicator.
+class Use final : public Hooks {
+ public:
+  explicit Use(Communicator& communicator) : communicator_(communicator) { communicator_.Ref(); }
+  ~Use() override { communicator_.Unref(); }
+  void Begin() override { communicator_.Begin(); }
+  void End() noexcept override { communicator_.End(); }
+
+ private:
+  Communicator& communicator_;
+};
+
+}  // namespace
+
+void Submit(Communicator& communicator, rt::Stream& stream, const Operation& operation) {
+  communicator.ThrowIfFailed();
+  Submit(communicator.board(), std::make_shared<Use>(communicator), stream, operation);
+}
+
+}  // namespace belay::coll

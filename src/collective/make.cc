@@ -1,0 +1,150 @@
+#include "collective/make.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hcclresult_codes.h"
+#include "collective/board.h"
+#include "collective/bootstrap.h"
+#include "collective/environment.h"
+#include "collective/rank_table.h"
+#include "collective/root.h"
+#include "runtime/process.h"
+
+namespace belay::coll {
+namespace {
+
+constinit std::atomic<int> g_deterministic{-1};
+
+std::string NameOf(const RootInfo& root) {
+  const std::string id = Hex(std::span(root.id).first(4));
+  if (root.addresses.empty()) return "rank-table_" + id;
+  return fmt::format("{}%{}_{}_{}", TextOf(root.addresses[0]), root.port, root.process, id);
+}
+
+void CheckRank(uint32_t rank, uint32_t ranks) {
+  if (rank < ranks && ranks <= kMostRanks) return;
+  Fail(codes::kHcclEPara, "rank-number",
+       "rank {} of {}: ranks go from 0 to the number of ranks less one, and {} at most may meet", rank, ranks,
+       kMostRanks);
+}
+
+Meeting MeetingOf(const RootInfo& root, uint32_t rank, uint32_t ranks, int device,
+                  const CommunicatorConfig& config) {
+  Meeting meeting;
+  meeting.root = root;
+  meeting.rank = rank;
+  meeting.ranks = ranks;
+  meeting.device = device;
+  meeting.staging_bytes = std::min<uint64_t>(config.buffer_bytes, Board::kStagingBytes);
+  meeting.timeout_ns = ConnectTimeoutNs();
+  return meeting;
+}
+
+Communicator& Join(const Meeting& meeting, CommunicatorConfig config) {
+  if (config.name.empty()) config.name = NameOf(meeting.root);
+  return Communicator::Create(Joining(meeting).Finish(), std::move(config), meeting.device);
+}
+
+// Until the group that met there before has gone.
+void OpenMeetingPoint(const RootInfo& root, const std::string& path, int64_t timeout_ns) {
+  const int64_t deadline = NowNs() + timeout_ns;
+  while (!Root::StartAt(root)) {
+    if (NowNs() >= deadline || !rt::Running()) {
+      Fail(codes::kHcclEUnavail, "rank-table-in-use",
+           "the ranks of {} have met already, and not all have destroyed their communicators", path);
+    }
+    poll(nullptr, 0, 5);
+  }
+}
+
+}  // namespace
+
+void SetDeterministic(int value) { g_deterministic.store(value); }
+
+int DeterministicNow() {
+  const int set = g_deterministic.load();
+  return set >= 0 ? set : Deterministic();
+}
+
+CommunicatorConfig DefaultConfig() {
+  CommunicatorConfig config;
+  config.buffer_bytes = BufferBytes();
+  config.deterministic = DeterministicNow();
+  config.exec_timeout_ns = ExecTimeoutNs();
+  return config;
+}
+
+Communicator& JoinByRootInfo(const RootInfo& root, uint32_t rank, uint32_t ranks, int device,
+                             CommunicatorConfig config) {
+  CheckRank(rank, ranks);
+  return Join(MeetingOf(root, rank, ranks, device, config), std::move(config));
+}
+
+Communicator& JoinByRankTable(const std::string& path, uint32_t rank, int device, CommunicatorConfig config) {
+  const RankTable table = ReadRankTable(path);
+  const auto ranks = static_cast<uint32_t>(table.ranks.size());
+  CheckRank(rank, ranks);
+  if (table.servers.size() > 1) {
+    Fail(codes::kHcclENotSupport, "ranks-on-other-machines",
+         "{} names {} servers ('{}', '{}' ...); the ranks of a group are processes of one machine so far",
+         path, table.servers.size(), table.servers[0], table.servers[1]);
+  }
+  Meeting meeting = MeetingOf(MeetingPointOf(table), rank, ranks, device, config);
+  meeting.root_comes_later = true;
+  if (rank == 0) OpenMeetingPoint(meeting.root, path, meeting.timeout_ns);
+  return Join(meeting, std::move(config));
+}
+
+Communicator& JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64_t part,
+                       uint32_t rank, CommunicatorConfig config) {
+  std::string key = fmt::format("{} of {}:", part, whole.name());
+  std::set<uint32_t> seen;
+  for (uint32_t each : ranks) {
+    if (each >= whole.ranks() || !seen.insert(each).second) {
+      Fail(codes::kHcclEPara, "part-ranks", "rankIds names rank {} of {} ranks, or names it twice", each,
+           whole.ranks());
+    }
+    key += fmt::format(" {}", each);
+  }
+  if (rank >= ranks.size() || ranks[rank] != whole.rank()) {
+    Fail(codes::kHcclEPara, "part-rank",
+         "subCommRankId is {}, but the place of rank {} in rankIds is another, or it is not there", rank,
+         whole.rank());
+  }
+  whole.ThrowIfFailed();
+  if (config.name.empty()) config.name = fmt::format("{}_{}", whole.name(), part);
+  Meeting meeting =
+      MeetingOf(whole.membership().root, rank, static_cast<uint32_t>(ranks.size()), whole.device(), config);
+  meeting.group = Digest(key);
+  return Join(meeting, std::move(config));
+}
+
+std::vector<Communicator*> JoinAll(std::span<const int32_t> devices, const CommunicatorConfig& config) {
+  const RootInfo root = Root::Start();
+  const auto ranks = static_cast<uint32_t>(devices.size());
+  std::deque<Joining> all;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    all.emplace_back(MeetingOf(root, rank, ranks, devices[rank], config));
+  CommunicatorConfig named = config;
+  if (named.name.empty()) named.name = NameOf(root);
+  std::vector<Communicator*> made;
+  try {
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      made.push_back(&Communicator::Create(all[rank].Finish(), named, devices[rank]));
+  } catch (...) {
+    for (Communicator* each : made) Communicator::Destroy(*each);
+    throw;
+  }
+  return made;
+}
+
+}  // namespace belay::coll

@@ -1,0 +1,335 @@
+#include "collective/root.h"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hcclresult_codes.h"
+#include "base/quiet_write.h"
+#include "base/system_limit.h"
+#include "collective/board.h"
+#include "collective/sockets.h"
+
+namespace belay::coll {
+namespace {
+
+constexpr int64_t kHelloNs = int64_t{10} * 1'000'000'000;  // for the hello of whoever connects
+constexpr size_t kMostUnknown = 256;
+constexpr Id kWorld{};
+
+std::string ListOf(const std::vector<uint32_t>& ranks) {
+  constexpr size_t kMostNamed = 16;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < std::min(ranks.size(), kMostNamed); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  if (ranks.size() > kMostNamed) text += fmt::format(" and {} more", ranks.size() - kMostNamed);
+  return text;
+}
+
+// A file of memory for a board; none with the reason in errno.
+Descriptor MakeMemory(size_t bytes) {
+  Descriptor file(memfd_create("belay-collective", MFD_CLOEXEC));
+  if (file && !SizeToMap(file.get(), bytes)) return {};
+  return file;
+}
+
+}  // namespace
+
+RootInfo Root::Start() {
+  RootInfo info;
+  FillWithRandom(info.id);
+  FillWithRandom(info.secret);
+  info.host = ThisHost();
+  info.process = getpid();
+  Descriptor local = ListenLocal(LocalNameOf(info.id));
+  Address address;
+  Descriptor tcp = ListenTcp(&address, &info.port);
+  info.addresses.push_back(address);
+  Watch::Get().Add(std::make_shared<Root>(info, std::move(local), std::move(tcp)));
+  return info;
+}
+
+bool Root::StartAt(const RootInfo& known) {
+  Descriptor local = ListenLocal(LocalNameOf(known.id));
+  if (!local) return false;
+  Watch::Get().Add(std::make_shared<Root>(known, std::move(local), Descriptor()));
+  return true;
+}
+
+Root::Root(const RootInfo& info, Descriptor local, Descriptor tcp)
+    : info_(info), host_(ThisHost()), local_(std::move(local)), tcp_(std::move(tcp)) {}
+
+Root::~Root() = default;
+
+void Root::Ask(std::vector<pollfd>* to) {
+  to->push_back({local_.get(), POLLIN, 0});
+  to->push_back({tcp_.get(), POLLIN, 0});  // poll passes over what is none
+  for (const Guest& guest : guests_) {
+    to->push_back({guest.socket.get(), POLLIN, 0});
+    to->push_back({guest.process_end.get(), POLLIN, 0});
+  }
+}
+
+bool Root::Look(std::span<const pollfd> came) {
+  size_t at = 2;
+  for (Guest& guest : guests_) {
+    const bool spoke = came[at].revents != 0;
+    const bool ended = came[at + 1].revents != 0;
+    at += 2;
+    if (spoke && !guest.gone) Hear(guest);  // first: it may have taken its leave
+    if (ended && !guest.gone) Part(guest, EventKind::kEnded);
+  }
+  if (came[0].revents != 0) Accept(local_, true);
+  if (came[1].revents != 0) Accept(tcp_, false);
+  CheckTime();
+  Sweep();
+  return !used_ || !guests_.empty();
+}
+
+int64_t Root::deadline_ns() const {
+  int64_t deadline = INT64_MAX;
+  for (const Group& group : groups_) {
+    if (!group.formed) deadline = std::min(deadline, group.deadline_ns);
+  }
+  for (const Guest& guest : guests_) {
+    if (guest.group == nullptr) deadline = std::min(deadline, guest.since_ns + kHelloNs);
+  }
+  return deadline;
+}
+
+void Root::Accept(const Descriptor& listener, bool is_local) {
+  for (;;) {
+    Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    const auto unknown =
+        std::count_if(guests_.begin(), guests_.end(), [](const Guest& g) { return g.group == nullptr; });
+    if (static_cast<size_t>(unknown) >= kMostUnknown) continue;
+    Guest& guest = guests_.emplace_back();
+    guest.socket = std::move(socket);
+    guest.is_local = is_local;
+    guest.since_ns = NowNs();
+  }
+}
+
+void Root::Hear(Guest& guest) {
+  std::array<std::byte, 4096> bytes;
+  size_t count = 0;
+  switch (Receive(guest.socket, bytes, &count, nullptr)) {
+    case Received::kNothing:
+      return;
+    case Received::kEnd:
+      return Part(guest, EventKind::kEnded);
+    case Received::kBytes:
+      break;
+  }
+  try {
+    guest.inbox.Append(std::span(bytes).first(count));
+    while (!guest.gone) {
+      std::optional<Inbox::Message> message = guest.inbox.Take();
+      if (!message) return;
+      Obey(guest, *message);
+    }
+  } catch (const std::exception&) {  // no message of ours, or no memory for it
+    Part(guest, EventKind::kEnded);
+  }
+}
+
+void Root::Obey(Guest& guest, const Inbox::Message& message) {
+  if (guest.group == nullptr) {
+    if (message.kind == MessageKind::kHello) return Admit(guest, DecodeHello(message.body));
+    return Part(guest, EventKind::kEnded);
+  }
+  Part(guest, message.kind == MessageKind::kLeave ? EventKind::kLeft : EventKind::kEnded);
+}
+
+// Whether whoever says this hello is one of us at all. Strangers get no answer.
+bool Root::MayCome(Guest& guest, const Hello& hello) {
+  guest.process = hello.process;
+  if (SameSecret(hello.secret, info_.secret) && guest.is_local) {
+    const PeerProcess peer = ProcessAt(guest.socket);
+    guest.process = peer.process;
+    if (IsOurs(peer)) return true;
+  } else if (SameSecret(hello.secret, info_.secret)) {
+    return true;
+  }
+  guest.gone = true;
+  return false;
+}
+
+void Root::Admit(Guest& guest, const Hello& hello) {
+  if (!MayCome(guest, hello)) return;
+  guest.rank = hello.rank;
+  guest.device = hello.device;
+  Group* group = GroupFor(guest, hello);
+  if (group == nullptr) return;
+  if (hello.host != host_ || !guest.is_local) {
+    std::string sentence = fmt::format(
+        "rank {} (process {}) runs on another machine, or in another network or process namespace, than the process "
+        "of the root info ({}); the ranks of a group are processes of one machine so far",
+        hello.rank, hello.process, info_.process);
+    Refuse(guest, codes::kHcclENotSupport, sentence);
+    return RefuseAll(*group, codes::kHcclENotSupport, sentence);
+  }
+  if (Guest* other = group->members[hello.rank]; other != nullptr) {
+    std::string sentence =
+        fmt::format("rank {} came twice: from process {} and from process {}; each has one number",
+                    hello.rank, other->process, guest.process);
+    Refuse(guest, codes::kHcclEPara, sentence);
+    return RefuseAll(*group, codes::kHcclEPara, sentence);
+  }
+  guest.group = group;
+  guest.inbox.SetMost(0);  // of a leave
+  guest.process_end = guest.process == getpid() ? Descriptor() : WatchProcess(guest.process);
+  group->members[hello.rank] = &guest;
+  const int64_t now = NowNs();
+  const int64_t deadline = now + std::clamp<int64_t>(hello.timeout_ns, 0, int64_t{1} << 60);
+  if (group->first_ns == 0) group->first_ns = now;
+  if (group->deadline_ns == 0 || deadline < group->deadline_ns) {
+    group->deadline_ns = deadline;
+    group->patience_ns = hello.timeout_ns;
+  }
+  group->staging_bytes =
+      std::min(group->staging_bytes == 0 ? hello.staging_bytes : group->staging_bytes, hello.staging_bytes);
+  if (std::count(group->members.begin(), group->members.end(), nullptr) == 0) Form(*group);
+}
+
+// The group that meets under this key; null when the guest was refused.
+Root::Group* Root::GroupFor(Guest& guest, const Hello& hello) {
+  if (hello.ranks == 0 || hello.ranks > kMostRanks || hello.rank >= hello.ranks) {
+    Refuse(
+        guest, codes::kHcclEPara,
+        fmt::format("rank {} of {}: ranks go from 0 to the number of ranks less one, and {} at most may meet",
+                    hello.rank, hello.ranks, kMostRanks));
+    return nullptr;
+  }
+  for (Group& group : groups_) {
+    if (group.formed || group.key != hello.group) continue;
+    if (group.ranks == hello.ranks) return &group;
+    std::string sentence = fmt::format(
+        "rank {} (process {}) says that there are {} ranks, those before it said {}; say the same on all",
+        hello.rank, guest.process, hello.ranks, group.ranks);
+    Refuse(guest, codes::kHcclEPara, sentence);
+    RefuseAll(group, codes::kHcclEPara, sentence);
+    return nullptr;
+  }
+  if (hello.group == kWorld && std::exchange(used_, true)) {
+    Refuse(
+        guest, codes::kHcclEPara,
+        "the ranks of this root info have met already, or failed to; one root info serves for one communicator, "
+        "get another by HcclGetRootInfo");
+    return nullptr;
+  }
+  Group& made = groups_.emplace_back();
+  made.key = hello.group;
+  made.ranks = hello.ranks;
+  made.members.resize(hello.ranks);
+  return &made;
+}
+
+void Root::Form(Group& group) {
+  group.formed = true;
+  if (group.key == kWorld) tcp_.Close();
+  Welcome(group);
+}
+
+void Root::Welcome(Group& group) {
+  coll::Welcome welcome{Board::Bytes(group.ranks, group.staging_bytes), group.staging_bytes, group.ranks,
+                        group.ranks};
+  std::vector<WelcomePeer> peers;
+  for (const Guest* member : group.members) {
+    peers.push_back({member->process, member->device});
+    if (member->process == getpid()) welcome.root = std::min(welcome.root, member->rank);
+  }
+  Descriptor memory = MakeMemory(welcome.board_bytes);
+  if (!memory) {
+    return RefuseAll(group, codes::kHcclEMemory,
+                     fmt::format("the system gave no {} bytes of shared memory for {} ranks ({})",
+                                 welcome.board_bytes, group.ranks, ExplainRefusal(errno)));
+  }
+  const Bytes message = Encode(welcome, peers);
+  std::vector<Guest*> lost;
+  for (Guest* member : group.members) {
+    if (!Send(member->socket, message, memory.get())) lost.push_back(member);
+  }
+  for (Guest* member : lost) Part(*member, EventKind::kEnded);
+}
+
+// A guest leaves its group, or nobody knew it.
+void Root::Part(Guest& guest, EventKind how) {
+  guest.gone = true;
+  Group* group = std::exchange(guest.group, nullptr);
+  if (group == nullptr) return;
+  group->members[guest.rank] = nullptr;
+  if (!group->formed) {
+    return RefuseAll(*group, codes::kHcclERemote,
+                     fmt::format("rank {} (process {}) ended, or gave up, while the ranks met", guest.rank,
+                                 guest.process));
+  }
+  const Bytes message = Encode(Event{how, guest.rank});
+  std::vector<Guest*> lost;
+  for (Guest* member : group->members) {
+    if (member != nullptr && !Send(member->socket, message)) lost.push_back(member);
+  }
+  for (Guest* member : lost) {
+    if (!member->gone) Part(*member, EventKind::kEnded);
+  }
+}
+
+void Root::Refuse(Guest& guest, int code, const std::string& sentence) {
+  Send(guest.socket, Encode(Refused{code, sentence}));
+  guest.gone = true;
+}
+
+// The group will not meet.
+void Root::RefuseAll(Group& group, int code, const std::string& sentence) {
+  group.formed = true;
+  for (Guest*& member : group.members) {
+    if (member == nullptr) continue;
+    Refuse(*member, code, sentence);
+    member->group = nullptr;
+    member = nullptr;
+  }
+}
+
+std::string Root::Missing(const Group& group) const {
+  std::vector<uint32_t> missing;
+  std::string here;
+  for (uint32_t rank = 0; rank < group.ranks; ++rank) {
+    const Guest* member = group.members[rank];
+    if (member == nullptr) {
+      missing.push_back(rank);
+    } else if (here.size() < 200) {
+      here += fmt::format("{}{} (process {})", here.empty() ? "" : ", ", rank, member->process);
+    }
+  }
+  return fmt::format("{} of {} did not come within {} s (HCCL_CONNECT_TIMEOUT); here are {}", ListOf(missing),
+                     group.ranks, group.patience_ns / 1'000'000'000, here);
+}
+
+void Root::CheckTime() {
+  const int64_t now = NowNs();
+  for (Group& group : groups_) {
+    if (!group.formed && group.deadline_ns <= now) RefuseAll(group, codes::kHcclETimeout, Missing(group));
+  }
+  for (Guest& guest : guests_) {
+    if (guest.group == nullptr && guest.since_ns + kHelloNs <= now) guest.gone = true;
+  }
+}
+
+void Root::Sweep() {
+  guests_.remove_if([](const Guest& guest) { return guest.gone; });
+  groups_.remove_if([](const Group& group) {
+    return group.formed && std::count(group.members.begin(), group.members.end(), nullptr) == group.ranks;
+  });
+}
+
+}  // namespace belay::coll

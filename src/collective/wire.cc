@@ -1,0 +1,136 @@
+#include "collective/wire.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/hcclresult_codes.h"
+
+namespace belay::coll {
+namespace {
+
+constexpr uint32_t kMagic = 0x63796c42;  // "Blyc"
+constexpr uint16_t kVersion = 1;
+constexpr size_t kMostText = 4096;
+
+struct Header {
+  uint32_t magic;
+  MessageKind kind;
+  uint16_t version;
+  uint32_t bytes;
+};
+static_assert(sizeof(Header) == 12);
+static_assert(std::has_unique_object_representations_v<Hello>);  // no holes, which would tell of our memory
+static_assert(std::has_unique_object_representations_v<Welcome>);
+static_assert(std::has_unique_object_representations_v<Event>);
+
+[[noreturn]] void Refuse(const char* what) {
+  Fail(codes::kHcclETcpTransfer, "collective-wire",
+       "{} came over a connection between ranks; is it Belay of the same version that talks there?", what);
+}
+
+template <class T>
+void Put(Bytes* bytes, const T& value) {
+  const auto* from = reinterpret_cast<const std::byte*>(&value);
+  bytes->insert(bytes->end(), from, from + sizeof value);
+}
+
+Bytes Begin(MessageKind kind, size_t body) {
+  Bytes bytes;
+  bytes.reserve(sizeof(Header) + body);
+  Put(&bytes, Header{kMagic, kind, kVersion, static_cast<uint32_t>(body)});
+  return bytes;
+}
+
+template <class T>
+T Exactly(std::span<const std::byte> body, const char* what) {
+  T value;
+  if (body.size() != sizeof value) Refuse(what);
+  std::memcpy(&value, body.data(), sizeof value);
+  return value;
+}
+
+}  // namespace
+
+Bytes Encode(const Hello& hello) {
+  Bytes bytes = Begin(MessageKind::kHello, sizeof hello);
+  Put(&bytes, hello);
+  return bytes;
+}
+
+Bytes Encode(const Welcome& welcome, std::span<const WelcomePeer> peers) {
+  Bytes bytes = Begin(MessageKind::kWelcome, sizeof welcome + peers.size_bytes());
+  Put(&bytes, welcome);
+  for (const WelcomePeer& peer : peers) Put(&bytes, peer);
+  return bytes;
+}
+
+Bytes Encode(const Refused& refused) {
+  const size_t text = std::min(refused.sentence.size(), kMostText);
+  Bytes bytes = Begin(MessageKind::kRefused, sizeof refused.code + text);
+  Put(&bytes, refused.code);
+  const auto* from = reinterpret_cast<const std::byte*>(refused.sentence.data());
+  bytes.insert(bytes.end(), from, from + text);
+  return bytes;
+}
+
+Bytes Encode(const Event& event) {
+  Bytes bytes = Begin(MessageKind::kEvent, sizeof event);
+  Put(&bytes, event);
+  return bytes;
+}
+
+Bytes EncodeLeave() { return Begin(MessageKind::kLeave, 0); }
+
+std::optional<Inbox::Message> Inbox::Take() {
+  Header header;
+  if (bytes_.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes_.data(), sizeof header);
+  if (header.magic != kMagic || header.version != kVersion) Refuse("something else than a message");
+  if (header.bytes > most_) Refuse("a message longer than any");
+  const size_t whole = sizeof header + header.bytes;
+  if (bytes_.size() < whole) return std::nullopt;
+  Message message{header.kind, Bytes(bytes_.begin() + sizeof header, bytes_.begin() + whole)};
+  bytes_.erase(bytes_.begin(), bytes_.begin() + whole);
+  return message;
+}
+
+Hello DecodeHello(std::span<const std::byte> body) { return Exactly<Hello>(body, "a hello of another form"); }
+
+Welcome DecodeWelcome(std::span<const std::byte> body, std::vector<WelcomePeer>* peers) {
+  Welcome welcome;
+  if (body.size() < sizeof welcome) Refuse("half a welcome");
+  std::memcpy(&welcome, body.data(), sizeof welcome);
+  body = body.subspan(sizeof welcome);
+  if (welcome.ranks == 0 || welcome.ranks > kMostRanks ||
+      body.size() != welcome.ranks * sizeof(WelcomePeer)) {
+    Refuse("a welcome to a group of another size");
+  }
+  peers->resize(welcome.ranks);
+  std::memcpy(peers->data(), body.data(), body.size());
+  return welcome;
+}
+
+Refused DecodeRefused(std::span<const std::byte> body) {
+  Refused refused;
+  if (body.size() < sizeof refused.code) Refuse("half a refusal");
+  std::memcpy(&refused.code, body.data(), sizeof refused.code);
+  body = body.subspan(sizeof refused.code);
+  refused.sentence.assign(reinterpret_cast<const char*>(body.data()), body.size());
+  return refused;
+}
+
+Event DecodeEvent(std::span<const std::byte> body) {
+  Event event = Exactly<Event>(body, "an event of another form");
+  if (event.kind != EventKind::kEnded && event.kind != EventKind::kLeft) Refuse("an event of no kind");
+  return event;
+}
+
+bool SameSecret(const Secret& a, const Secret& b) {
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+}  // namespace belay::coll

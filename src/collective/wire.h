@@ -1,0 +1,96 @@
+// What ranks and the meeting point tell each other: a header of 12 bytes, and a body whose length it says.
+//
+//   rank to root    kHello, first of all; kLeave when the communicator is destroyed
+//   root to rank    kWelcome once all are there (with the file of the shared memory), or kRefused; later
+//   kEvent
+//
+// Nothing is believed before the hello has shown the secret, and nothing is allocated by what a message says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collective/root_info.h"
+
+namespace belay::coll {
+
+constexpr uint32_t kMostRanks = 1024;  // of a group
+
+enum class MessageKind : uint16_t { kHello = 1, kWelcome, kRefused, kEvent, kLeave };
+
+struct Hello {
+  Secret secret{};
+  Id group{};  // all zero: that of the root info; else of a part of its ranks
+  Id host{};
+  uint32_t rank = 0;
+  uint32_t ranks = 0;
+  int32_t process = 0;
+  int32_t device = 0;
+  uint64_t staging_bytes = 0;
+  int64_t timeout_ns = 0;
+};
+
+struct Welcome {
+  uint64_t board_bytes = 0;
+  uint64_t staging_bytes = 0;
+  uint32_t ranks = 0;
+  uint32_t root = 0;  // the rank whose process is the meeting point; `ranks`: none
+};
+struct WelcomePeer {
+  int32_t process = 0;
+  int32_t device = 0;
+};
+
+struct Refused {
+  int32_t code = 0;
+  std::string sentence;
+};
+
+enum class EventKind : uint32_t { kEnded = 1, kLeft = 2 };
+struct Event {
+  EventKind kind = EventKind::kEnded;
+  uint32_t rank = 0;
+};
+
+using Bytes = std::vector<std::byte>;
+Bytes Encode(const Hello& hello);
+Bytes Encode(const Welcome& welcome, std::span<const WelcomePeer> peers);
+Bytes Encode(const Refused& refused);
+Bytes Encode(const Event& event);
+Bytes EncodeLeave();
+
+// What came over a connection, until a whole message is there.
+class Inbox {
+ public:
+  struct Message {
+    MessageKind kind;
+    Bytes body;
+  };
+  // `most`: bytes of a body; whoever has not said hello may send that and no more.
+  explicit Inbox(size_t most) : most_(most) {}
+  void SetMost(size_t most) { most_ = most; }
+  void Append(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  // Throws HCCL_E_TCP_TRANSFER for what is no message.
+  std::optional<Message> Take();
+
+ private:
+  size_t most_;
+  Bytes bytes_;
+};
+constexpr size_t kHelloBytes = sizeof(Hello);
+constexpr size_t kMostBodyBytes = sizeof(Welcome) + kMostRanks * sizeof(WelcomePeer);
+
+// Each throws HCCL_E_TCP_TRANSFER for a body that is none of this kind.
+Hello DecodeHello(std::span<const std::byte> body);
+Welcome DecodeWelcome(std::span<const std::byte> body, std::vector<WelcomePeer>* peers);
+Refused DecodeRefused(std::span<const std::byte> body);
+Event DecodeEvent(std::span<const std::byte> body);
+
+// Takes the same time whatever differs.
+bool SameSecret(const Secret& a, const Secret& b);
+
+}  // namespace belay::coll
