@@ -74,11 +74,13 @@ endfunction()
 # The whole program once more, under other settings:
 #   no_help     a waiting host does not help
 #   one_worker
+#   explored    tasks run in the order of a seed
 #   two_views   device memory lies elsewhere for kernels and copies: an address that was not converted on
 #               the way to them touches the wrong bytes
 # belay_test_variants(name [arguments of the program] VARIANTS no_help ...)
 set(BELAY_VARIANT_no_help BELAY_HELP=0)
 set(BELAY_VARIANT_one_worker BELAY_WORKERS=1)
+set(BELAY_VARIANT_explored BELAY_EXPLORE=11)
 set(BELAY_VARIANT_two_views BELAY_ALIAS_OFFSET=1048576)
 function(belay_test_variants name)
   cmake_parse_arguments(TEST "" "" "VARIANTS" ${ARGN})

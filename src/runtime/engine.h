@@ -25,6 +25,18 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
+  // Ends the threads after their current task.
+  virtual void Stop() {}
+  // As Stop, but leaves a thread alone that a long task or a deadlock of the program keeps; false then.
+  virtual bool StopForExit() { return true; }
+
+  // Whether a seed decides about everything that may go one way or another (explore_engine.h).
+  bool explores() const { return explores_; }
+  // Then: one of n.
+  virtual uint32_t Choose(uint32_t /*n*/) { return 0; }
+  // Then: the program was told that something is not over yet.
+  virtual void AskedInVain() {}
+
   // Whether streams wait for a worker. A hint, for whoever could take one soon.
   bool has_ready() const { return ready_priorities_.load(std::memory_order_relaxed) != 0; }
   // The same for streams of a higher priority, which is a lower number.
@@ -81,6 +93,7 @@ class Engine {
   alignas(64) std::atomic<uint32_t> ready_priorities_{0};  // bit p: a stream of priority p is ready
   std::atomic<bool> has_urgent_{false};
   Relaxed<bool> runs_at_once_ = false;
+  bool explores_ = false;
   std::atomic<int> polls_{0};  // that are watched
   virtual void LookAtPolls(const void* /*address*/) {}
 };

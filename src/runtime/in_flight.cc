@@ -25,17 +25,21 @@ struct ListedRecord {
 
 constinit std::atomic<ListedRecord*> g_records{nullptr};
 constinit thread_local CallRecord t_unlisted;
+constinit thread_local ListedRecord* t_listed = nullptr;
+constinit std::atomic<void (*)()> g_call_hook{nullptr};
 
 // The parent's threads do not exist in the child; nor may their calls be waited for.
 [[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
   g_records.store(nullptr, std::memory_order_relaxed);
   t_call_record = nullptr;
+  t_listed = nullptr;
 });
 
 pthread_key_t MakeKey() {
   pthread_key_t key;
   pthread_key_create(&key, [](void* record) {
     t_call_record = nullptr;  // destructors that run later take another one
+    t_listed = nullptr;
     static_cast<ListedRecord*>(record)->taken.store(false, std::memory_order_release);
   });
   return key;
@@ -71,17 +75,33 @@ void FenceEverywhere() {
 
 }  // namespace
 
-CallRecord& EnlistThread() noexcept {
+namespace {
+
+ListedRecord* ListThisThread() noexcept {
   static const pthread_key_t key = MakeKey();
   ListedRecord* record = TakeRecord();
-  if (record == nullptr) return t_unlisted;
+  if (record == nullptr) return nullptr;
   MakeRoomForExceptions();
-  if (pthread_setspecific(key, record) != 0) {
-    record->taken.store(false, std::memory_order_release);  // nobody would give it back when the thread ends
-    return t_unlisted;
+  if (pthread_setspecific(key, record) == 0) return record;
+  record->taken.store(false, std::memory_order_release);  // nobody would give it back when the thread ends
+  return nullptr;
+}
+
+}  // namespace
+
+CallRecord& EnlistThread() noexcept {
+  if (t_listed == nullptr) t_listed = ListThisThread();
+  if (void (*hook)() = g_call_hook.load(std::memory_order_acquire)) {
+    if (t_current_call == 0) hook();
+  } else if (t_listed != nullptr) {
+    t_call_record = &t_listed->calls;
   }
-  t_call_record = &record->calls;
-  return *t_call_record;
+  return t_listed != nullptr ? t_listed->calls : t_unlisted;
+}
+
+void SetCallHook(void (*hook)()) {
+  g_call_hook.store(hook, std::memory_order_release);
+  t_call_record = nullptr;  // of the caller, which is inside of a call
 }
 
 OutsideCalls::OutsideCalls() : record_(&ThisThreadsCalls()), call_(std::exchange(t_current_call, 0u)) {
@@ -101,7 +121,7 @@ void WaitForCallsInFlight(void (*nudge)()) {
   FenceEverywhere();
   nudge();
   for (ListedRecord* r = g_records.load(std::memory_order_acquire); r != nullptr; r = r->next) {
-    if (&r->calls == t_call_record) continue;
+    if (r == t_listed) continue;
     uint64_t seen = r->calls.sequence.load(std::memory_order_acquire);
     if (seen % 2 == 0) continue;
     for (long pause = 20'000; r->calls.sequence.load(std::memory_order_acquire) == seen;) {

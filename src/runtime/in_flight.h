@@ -25,6 +25,10 @@ inline constinit thread_local CallRecord* t_call_record = nullptr;
 [[gnu::cold, gnu::noinline]] CallRecord& EnlistThread() noexcept;
 inline CallRecord& ThisThreadsCalls() { return t_call_record != nullptr ? *t_call_record : EnlistThread(); }
 
+// Called each time a thread enters a call of the interface, before it holds anything; null: nobody. It costs
+// nothing to have none: with one, threads look for their records at each call.
+void SetCallHook(void (*hook)());
+
 // While in scope, the thread's call does not count as in flight: it runs code of the program, or waits for
 // a lock that aclFinalize holds. Afterwards it may touch only objects that are never destroyed.
 class OutsideCalls {

@@ -61,6 +61,8 @@ class Observer {
   virtual void Finished(uint32_t /*model*/, const TaskGraph& /*graph*/) noexcept {}
   // The host knows that the stream has got there: it waited, asked, or was called back.
   virtual void HostLearned(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+  // Tasks ran because the program made no calls for long, so time decided what ran (explore_engine.h).
+  virtual void HostWasSilent() noexcept {}
   // The calling thread does this itself, at once.
   virtual void HostDoes(const Task& /*task*/) noexcept {}
   // There is a block from now on. Told before the call returns.

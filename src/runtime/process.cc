@@ -12,6 +12,7 @@
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
+#include "runtime/explore_engine.h"
 #include "runtime/in_flight.h"
 #include "runtime/memory.h"
 #include "runtime/model_ri.h"
@@ -28,7 +29,9 @@ namespace {
 
 constinit std::mutex g_lock;
 constinit uint64_t g_starts = 0;
-constinit ThreadEngine* g_engine = nullptr;
+constinit Engine* g_engine = nullptr;
+constinit ThreadEngine* g_threads = nullptr;
+constinit ExploreEngine* g_explorer = nullptr;
 constinit int g_default_device = -1;
 constinit std::atomic<void (*)()> g_release_calls{nullptr};
 
@@ -70,7 +73,8 @@ void ForgetParent() {
   Models().AbandonInChild();
   Notify::AbandonAllInChild();
   AbandonTaskChunksInChild();
-  g_engine = nullptr;  // its threads do not exist here; the object is left alone
+  g_engine = g_threads = nullptr;  // its threads do not exist here; the object is left alone
+  g_explorer = nullptr;
   g_starts = 0;
 }
 
@@ -78,13 +82,31 @@ MemoryConfig MemoryOf(const Settings& settings) {
   return {settings.devices, settings.device_bytes, settings.alias_offset};
 }
 
-void StartEngine(const Settings& settings) {
-  if (g_engine == nullptr) {
-    g_engine = new ThreadEngine({settings.workers, settings.help});
+void StartThreads(const Settings& settings) {
+  const ThreadEngineConfig config{settings.workers, settings.help};
+  if (g_threads == nullptr) {
+    g_threads = new ThreadEngine(config);
   } else {
-    g_engine->Restart({settings.workers, settings.help});
+    g_threads->Restart(config);
   }
-  InstallThreadEngine(g_engine);
+  g_engine = g_threads;
+  InstallThreadEngine(g_threads);
+}
+
+void StartExplorer(uint64_t seed) {
+  if (g_explorer == nullptr) {
+    g_explorer = new ExploreEngine(seed);
+  } else {
+    g_explorer->Restart(seed);
+  }
+  g_engine = g_explorer;
+  InstallExploreEngine(g_explorer);
+}
+
+void StartEngine(const Settings& settings) {
+  if (settings.explore) return StartExplorer(*settings.explore);
+  if (TheExploreEngine() != nullptr) InstallExploreEngine(nullptr);
+  StartThreads(settings);
 }
 
 void StartFirst(int default_device) {

@@ -36,13 +36,19 @@ Replay::Replay(const TaskGraph& graph, uint32_t model)
 
 bool Replay::Proceed(Stream& stream) {
   if (!started_ && stream.dropping()) return true;
-  if (!graph_.use_lanes()) {
+  if (graph_.way() == TaskGraph::Way::kProgram) {
     RunProgram();
+    return true;
+  }
+  if (graph_.way() == TaskGraph::Way::kAnyOrder) {
+    RunInAnyOrder(TheEngine());
     return true;
   }
   Unwatch(stream);
   stream.TakeTimedOut();  // the lanes look at the time themselves
   if (!started_) Start();
+  if (TheEngine().explores()) [[unlikely]]
+    first_lane_ = TheEngine().Choose(static_cast<uint32_t>(lane_count_));
   // In the middle of a replay only what is under way is waited for.
   if (stream.dropping()) failed_.store(true, std::memory_order_relaxed);
   if (!RunLanes(stream)) return false;
@@ -65,6 +71,28 @@ void Replay::RunProgram() {
     return;
   auto place = static_cast<size_t>(at - program.data());
   throw FailedPart{AtNode(graph_.order()[place], std::move(*failure))};
+}
+
+void Replay::RunInAnyOrder(Engine& engine) {
+  std::vector<uint32_t> left(graph_.nodes().size());
+  std::vector<std::vector<uint32_t>> needed_by(graph_.nodes().size());
+  std::vector<uint32_t> ready;
+  for (uint32_t node : graph_.order()) {
+    left[node] = static_cast<uint32_t>(graph_.needs()[node].size());
+    for (uint32_t need : graph_.needs()[node]) needed_by[need].push_back(node);
+    if (left[node] == 0) ready.push_back(node);
+  }
+  while (!ready.empty()) {
+    const auto place = ready.begin() + engine.Choose(static_cast<uint32_t>(ready.size()));
+    const uint32_t node = *place;
+    ready.erase(place);
+    if (std::optional<TaskFailure> failure = RunTask(graph_.nodes()[node].task)) {
+      throw FailedPart{AtNode(node, std::move(*failure))};
+    }
+    for (uint32_t next : needed_by[node]) {
+      if (--left[next] == 0) ready.push_back(next);
+    }
+  }
 }
 
 void Replay::Start() {
@@ -204,7 +232,8 @@ void Replay::Work() noexcept {
 bool Replay::SweepLanes(bool* moved) {
   size_t outside = 0;
   bool others = false;
-  for (size_t i = 0; i < lane_count_; ++i) {
+  for (size_t k = 0; k < lane_count_; ++k) {
+    const size_t i = k < lane_count_ - first_lane_ ? first_lane_ + k : first_lane_ + k - lane_count_;
     Lane& lane = lanes_[i];
     const std::vector<LaneItem>& items = graph_.lanes()[i];
     uint32_t before = lane.progress.load(std::memory_order_acquire);

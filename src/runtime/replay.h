@@ -37,6 +37,7 @@ class Replay final : private Offer {
   enum class LaneEnd { kDone, kBlocked, kOutside };
 
   void RunProgram();
+  void RunInAnyOrder(Engine& engine);
   void Start();
   bool RunLanes(Stream& stream);
   bool ParkForOutside(Stream& stream);
@@ -67,6 +68,7 @@ class Replay final : private Offer {
   const uint32_t model_;
   std::unique_ptr<Lane[]> lanes_;
   size_t lane_count_;
+  size_t first_lane_ = 0;  // that a sweep looks at
   bool started_ = false;
   bool watched_ = false;  // the timekeeper looks at polled values
   // Whether other processes may write one of them, so that they have to be looked at again and again.

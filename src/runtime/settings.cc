@@ -148,6 +148,7 @@ Settings ReadSettings() {
     s.device_mode = value == "device";
   }
   if (Read("BELAY_SOC", &value)) s.soc = value;
+  if (Read("BELAY_EXPLORE", &value)) s.explore = Number("BELAY_EXPLORE", value, 0, UINT64_MAX);
   return s;
 }
 

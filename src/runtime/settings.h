@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Settings {
   bool device_mode = false;         // BELAY_RUN_MODE=device
   size_t model_copy = 32 << 20;     // BELAY_MODEL_COPY: files of models that are larger are mapped
   std::string soc = "Ascend910B3";  // BELAY_SOC
+  std::optional<uint64_t> explore;  // BELAY_EXPLORE: the seed of the order in which tasks run
   bool operator==(const Settings&) const = default;
 };
 

@@ -96,6 +96,8 @@ void Stream::Hurry() {
   if (now == StreamState::kRunning && !hurry_.load(std::memory_order_relaxed)) {
     hurry_.store(true, std::memory_order_relaxed);
   }
+  if (TheEngine().explores()) [[unlikely]]
+    TheEngine().AskedInVain();
 }
 
 // Runs the task at the head; false when it parked the stream (whose next owner may then already be

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/explore_engine.h"
 #include "runtime/external_record.h"
 #include "runtime/task_group.h"
 
@@ -56,7 +57,9 @@ void TaskGraph::Fill(int width) {
   if (may_block) {
     // A branch that blocks must hold up nobody else: one lane a captured stream.
     AssignLanesByStream();
-    use_lanes_ = true;
+    way_ = Way::kLanes;
+  } else if (TheExploreEngine() != nullptr) {
+    way_ = Way::kAnyOrder;
   } else if (width > 1 && cost_ >= kWorthSplitting) {
     AssignLanes(width);
   }
@@ -115,8 +118,9 @@ void TaskGraph::AssignLanes(int width) {
     end[n] = lane_free[best] = best_end;
   }
   uint64_t makespan = *std::max_element(lane_free.begin(), lane_free.end());
-  use_lanes_ = makespan * 100 < cost_ * 85;
-  if (use_lanes_) FillLanes(lane_of, static_cast<uint32_t>(width));
+  if (makespan * 100 >= cost_ * 85) return;
+  FillLanes(lane_of, static_cast<uint32_t>(width));
+  way_ = Way::kLanes;
 }
 
 void TaskGraph::AssignLanesByStream() {

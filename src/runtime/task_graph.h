@@ -51,8 +51,10 @@ class TaskGraph {
   const std::vector<std::vector<LaneItem>>& lanes() const { return lanes_; }
   const LaneGoal* goals() const { return goals_.data(); }
 
-  // Whether several runners are worth it (or tasks may block, so that lanes are needed at all).
-  bool use_lanes() const { return use_lanes_; }
+  // How a launch runs: the tasks of `order` one after another; in lanes, where several runners are worth it
+  // or tasks may block; or in any order that the edges allow (explore_engine.h).
+  enum class Way : uint8_t { kProgram, kLanes, kAnyOrder };
+  Way way() const { return way_; }
   uint64_t cost() const { return cost_; }
 
   // Blocks of memory that the tasks touch, as they were at the capture.
@@ -80,7 +82,7 @@ class TaskGraph {
   std::vector<LaneGoal> goals_;
   std::vector<Block> blocks_;
   std::vector<ExternalRecord*> external_records_;
-  bool use_lanes_ = false;
+  Way way_ = Way::kProgram;
   uint64_t cost_ = 0;
 };
 

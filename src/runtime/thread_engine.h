@@ -84,11 +84,10 @@ class ThreadEngine final : public Engine {
 
   int workers() const { return width_.load(std::memory_order_relaxed); }
 
-  void Stop();
+  void Stop() override;
   // After Stop: workers again. The object stays the same, so that nobody ever holds a pointer to none.
   void Restart(const ThreadEngineConfig& config);
-  // As Stop, but leaves a worker alone that a long task or a deadlock of the program keeps; false then.
-  bool StopForExit();
+  bool StopForExit() override;
 
  private:
   bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;

@@ -10,6 +10,7 @@
 
 #include "belay/check.h"
 #include "belay/doctor.h"
+#include "belay/explore.h"
 #include "belay/info.h"
 #include "belay/run.h"
 #include "belay/toolkit.h"
@@ -67,6 +68,25 @@ CLI::App* AddCheck(CLI::App& app, CheckOptions& options) {
   return check;
 }
 
+CLI::App* AddExplore(CLI::App& app, ExploreOptions& options) {
+  CLI::App* explore = app.add_subcommand(
+      "explore",
+      "Run a program again and again, its work in other legal orders, until one makes a difference");
+  AddRunOptions(explore, options.run);
+  explore->add_option("--runs", options.runs, "How many orders are tried")->check(CLI::Range(1, 1'000'000));
+  explore->add_option("--seed", options.seed, "Only the order of this seed, the program's output untouched");
+  explore
+      ->add_option("--timeout", options.timeout, "Seconds after which a run counts as one that does not end")
+      ->check(CLI::PositiveNumber);
+  explore
+      ->add_option("--error-exitcode", options.error_exitcode,
+                   "The exit code when a run differs and the program ends with 0")
+      ->check(CLI::Range(0, 255));
+  explore->footer(
+      "The exit code is 0 when no order made a difference, else the program's in the one that did.");
+  return explore;
+}
+
 // A program of its own draws: it is linked with the compiler of models.
 int StartGraph(char** arguments) {
   std::string program = ToolkitHome() + "/libexec/belay-graph";
@@ -82,6 +102,8 @@ int Main(int argc, char** argv) {
   CLI::App* run = AddRun(app, options);
   CheckOptions check_options;
   CLI::App* check = AddCheck(app, check_options);
+  ExploreOptions explore_options;
+  CLI::App* explore = AddExplore(app, explore_options);
   CLI::App* doctor =
       app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
   std::vector<std::string> examined;
@@ -105,6 +127,7 @@ int Main(int argc, char** argv) {
   if (doctor->parsed()) return Doctor(examined);
   if (run->parsed()) return Run(options);
   if (check->parsed()) return Check(check_options);
+  if (explore->parsed()) return Explore(explore_options);
   std::fputs(app.help().c_str(), stderr);
   return 2;
 }

@@ -1,0 +1,111 @@
+#include "layers/explore/digests.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "layers/support/stack.h"
+#include "runtime/stream.h"
+
+namespace belay::explore {
+namespace {
+
+// What of a task brings bytes from a device to the host.
+struct ToHost final : rt::RangeVisitor {
+  explicit ToHost(const rt::CoreFacts& c) : core(c) {}
+  bool OnDevice(const void* begin) const { return core.lookup(begin, 1).kind == rt::MemoryKind::kDevice; }
+
+  void Reads(const void* begin, size_t bytes) override {
+    if (bytes != 0 && OnDevice(begin)) from.push_back({begin, bytes});
+  }
+  void Writes(void* begin, size_t bytes) override {
+    if (bytes != 0 && !OnDevice(begin)) to.push_back({begin, bytes});
+  }
+  bool any() const { return !from.empty() && !to.empty(); }
+
+  const rt::CoreFacts& core;
+  std::vector<Bytes> from;
+  std::vector<Bytes> to;
+};
+
+ToHost ToHostOf(const rt::CoreFacts& core, const rt::Task& task) {
+  ToHost visit(core);
+  if (task.type->ranges != nullptr) task.type->ranges(task.payload, visit);
+  return visit;
+}
+
+}  // namespace
+
+// Eight bytes at a time; which bits differ does not matter.
+uint64_t Digest(const std::vector<Bytes>& pieces) {
+  uint64_t digest = 0x9e3779b97f4a7c15u;
+  for (const Bytes& piece : pieces) {
+    const auto* at = static_cast<const std::byte*>(piece.begin);
+    for (size_t left = piece.bytes; left != 0;) {
+      uint64_t word = left;
+      const size_t taken = std::min<size_t>(left, 8);
+      std::memcpy(&word, at, taken);
+      digest = (digest ^ word) * 0xff51afd7ed558ccdu;
+      digest ^= digest >> 32;
+      at += taken;
+      left -= taken;
+    }
+  }
+  return digest | 1;  // 0 says that there is none
+}
+
+// Under lock_.
+uint64_t Digests::NumberOf(const rt::Task& task) {
+  const uint64_t number = ++log_.copies;
+  if (number != tell_) return number;
+  std::string text = "belay explore: copy " + std::to_string(number) + " to the host, by " +
+                     core_.call_name(task.call) + "\n";
+  for (const layers::Frame& frame : layers::FramesOf(layers::ThisStack()))
+    text += "            " + frame.Words() + "\n";
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  return number;
+}
+
+void Digests::Keep(uint64_t number, uint64_t digest) {
+  if (number <= Log::kMost) log_.digests[number - 1] = digest;
+}
+
+void Digests::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+  ToHost copy = ToHostOf(core_, task);
+  std::lock_guard guard(lock_);
+  ++log_.tasks;
+  if (copy.any()) pending_[&stream][position] = {NumberOf(task), std::move(copy.to)};
+}
+
+void Digests::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
+  std::lock_guard guard(lock_);
+  auto of = pending_.find(&stream);
+  if (of == pending_.end()) return;
+  const auto end = of->second.upper_bound(position);
+  for (auto copy = of->second.begin(); copy != end; ++copy) {
+    Keep(copy->second.number, Digest(copy->second.to));
+  }
+  of->second.erase(of->second.begin(), end);
+}
+
+void Digests::HostDoes(const rt::Task& task) noexcept {
+  const ToHost copy = ToHostOf(core_, task);
+  if (!copy.any()) return;
+  std::lock_guard guard(lock_);
+  Keep(NumberOf(task), Digest(copy.from));
+}
+
+// Not in the plain order. Nor what the core takes for itself: it may have been written.
+void Digests::Allocated(const rt::Block& block) noexcept {
+  constexpr size_t kMostFilled = size_t{64} << 20;
+  constexpr uint8_t kContents[] = {0x00, 0x55, 0x7f, 0xff};  // zero, a number, a large one, -1 or no number
+  const bool fresh = block.kind == rt::BlockKind::kDevice || block.kind == rt::BlockKind::kPinned;
+  if (seed_ == 0 || !fresh || !std::string_view(core_.call_name(block.call)).starts_with("aclrtMalloc"))
+    return;
+  std::memset(reinterpret_cast<void*>(block.base), kContents[seed_ % 4], std::min(block.bytes, kMostFilled));
+}
+
+}  // namespace belay::explore

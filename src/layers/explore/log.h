@@ -1,0 +1,26 @@
+// What `belay explore` compares between runs: what the program's copies brought to the host, in the order of
+// its calls. A file that both map.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace belay::explore {
+
+struct Log {
+  static constexpr const char* kVariable = "BELAY_EXPLORE_LOG";  // the path of the file
+  // The number of a copy (the first is 1) of which the layer says on the standard error where it was asked
+  // for.
+  static constexpr const char* kTell = "BELAY_EXPLORE_TELL";
+  static constexpr size_t kMost = size_t{1} << 20;  // later copies are counted and not compared
+
+  std::atomic<uint32_t> processes{0};  // that called aclInit; the first of them is the one that is looked at
+  std::atomic<uint32_t> silences{0};   // times that work ran because the program made no calls for long
+  std::atomic<uint64_t> tasks{0};
+  std::atomic<uint64_t> copies{0};  // to the host
+  // What the n-th copy brought, 0: nobody waited for it.
+  std::atomic<uint64_t> digests[kMost];
+};
+
+}  // namespace belay::explore

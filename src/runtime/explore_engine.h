@@ -1,0 +1,117 @@
+// The engine of `belay explore`: tasks run when the program calls, one at a time, in an order that a seed
+// decides. What a wait does not order shows, however fast the cores are; and a seed gives the same order
+// again as long as the program makes the same calls.
+//
+// Seed 0 is the plain order: at each call all that can run does, the stream first that became ready first.
+// Any other seed has a style (ExploreStyle): how much runs before the program waits, whether a wait runs more
+// than it must, and which of the ready streams is next.
+//
+// A host that makes no calls for long (it computes, or looks at memory again and again) sees the work go on
+// all the same. Time decides then, so observers are told.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/spin_lock.h"
+#include "runtime/engine.h"
+#include "runtime/stream.h"
+#include "runtime/timekeeper.h"
+
+namespace belay::rt {
+
+// SplitMix64: the same numbers everywhere.
+class SeededNumbers {
+ public:
+  explicit SeededNumbers(uint64_t seed) : state_(seed) {}
+  uint64_t Next();
+  uint32_t Below(uint32_t n) { return static_cast<uint32_t>((Next() >> 32) * n >> 32); }
+  bool Chance(uint32_t percent) { return Below(100) < percent; }
+
+ private:
+  uint64_t state_;
+};
+
+struct ExploreStyle {
+  enum class Next : uint8_t {
+    kOldest,      // as the streams became ready
+    kAny,         // each with the same chance
+    kPriorities,  // the stream with the highest of random priorities, which loses it now and then
+    kSame,        // the stream of the last task while it can go on
+  };
+  uint32_t at_call;  // chance in percent that a call runs a task, and then another
+  bool only_needed;  // a wait runs nothing else while it can
+  Next next;
+
+  static ExploreStyle Of(uint64_t seed);
+};
+
+class ExploreEngine final : public Engine {
+ public:
+  explicit ExploreEngine(uint64_t seed);
+  ~ExploreEngine() override { Stop(); }
+
+  void MakeReady(Stream& stream, TaskCost cost) override;
+  void AskedInVain() override;
+  void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) override {
+    timekeeper_.WatchDeadline(stream, park_serial, deadline_ns);
+  }
+  void NeedWatch() override { timekeeper_.Need(); }
+  void WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) override {
+    timekeeper_.WatchPoll(stream, park_serial, poll);
+  }
+  void LookAtPoll(Stream& stream) override { timekeeper_.Look(stream); }
+  bool ForgetPoll(Stream& stream) override { return timekeeper_.ForgetPoll(stream); }
+  uint32_t Choose(uint32_t n) override;
+
+  // The program makes a call: no thread holds a lock for it yet.
+  void HostCalls();
+
+  void Stop() override;
+  bool StopForExit() override;
+  // After Stop: from the seed's beginning.
+  void Restart(uint64_t seed);
+
+ private:
+  bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;
+  void LookAtPolls(const void* address) override { timekeeper_.LookAt(address); }
+  bool Step(Stream* goal);
+  void LetCallbackEnd(Stream& stream);
+  Stream* Pick(Stream* goal);
+  size_t PlaceOf(Stream* goal);
+  size_t PlaceByPriority();
+  uint64_t& PriorityOf(const Stream& stream);
+  static Stream* NeededBy(Stream& goal);
+  void Begin(uint64_t seed);
+  void Notice();
+  static void* SilenceMain(void* self);
+  void WatchSilence();
+
+  Timekeeper timekeeper_{polls_};
+  std::mutex turn_;  // of the thread that runs a task
+  SpinLock lock_;    // of all that follows
+  SeededNumbers numbers_{0};
+  ExploreStyle style_{};
+  std::vector<Stream*> ready_;  // may hold some that were run or closed since
+  Stream* last_ = nullptr;
+  std::unordered_map<uint32_t, uint64_t> priorities_;  // by the id of the stream; the highest is next
+  uint64_t lowest_ = 0;                                // that a stream was given
+  std::atomic<bool> asked_{false};
+  std::atomic<uint32_t> waiting_{0};  // hosts that wait on stacks large enough to run tasks
+  std::atomic<uint32_t> epoch_{0};    // something became ready, ended or was called
+  std::atomic<uint32_t> stop_{0};     // a word to sleep on
+  bool watched_ = false;              // the thread that looks for silence runs
+  pthread_t silence_{};
+};
+
+// The installed one, or null.
+ExploreEngine* TheExploreEngine();
+// Threads that enter calls tell it; null: nobody any more.
+void InstallExploreEngine(ExploreEngine* engine);
+
+}  // namespace belay::rt

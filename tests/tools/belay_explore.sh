@@ -1,0 +1,56 @@
+# belay explore finds an order that makes a difference, gives it again by its seed, and finds none where a wait is.
+set -uo pipefail
+toolkit=$(cd "$1" && pwd -P) failed=0
+explore() { "$toolkit/bin/belay" explore "$@" >out.txt 2>err.txt; }
+expect() {  # code, words of the standard error...
+  local code=$1 got=$?
+  shift
+  [[ $got -eq $code ]] || { echo "exit code $got, not $code"; cat out.txt err.txt; failed=1; }
+  for words; do
+    grep -q -- "$words" err.txt || { echo "missing: $words"; cat err.txt; failed=1; }
+  done
+}
+"$CXX" -g "$BELAY_SOURCE/examples/missing_wait/main.cc" -o missing_wait -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+explore -- ./missing_wait
+expect 1 'seed [0-9]* differs: copy 1 to the host brings other bytes' 'compared: 1 copy to the host'
+explore --error-exitcode 9 -- ./missing_wait
+expect 9
+explore -- ./missing_wait verify
+expect 1 'seed [0-9]* differs: its exit code is 1 (0 in the plain order)' 'copy 1 to the host, by aclrtMemcpy' \
+  'main.cc:[0-9]* Run' 'again: belay explore --seed [0-9]* -- ./missing_wait verify' 'compared: 1 copy to the host'
+[[ $(cat out.txt) == done ]] || { echo "the plain order's output is not shown"; failed=1; }
+grep -q 'did not do the same again' err.txt && failed=1
+seed=$(sed -n 's/.*--seed \([0-9]*\) .*/\1/p' err.txt)
+for i in 1 2 3; do
+  explore --seed "$seed" -- ./missing_wait verify
+  expect 1
+  grep -q '1048576 bytes are wrong' out.txt || { cat out.txt; failed=1; }
+done
+explore --runs 30 -- ./missing_wait mended
+expect 0 'no difference in 30 runs'
+# What fresh memory holds differs, too.
+cat >fresh.cc <<'END'
+#include <acl/acl.h>
+int main() {
+  int value = 0;
+  void *block = nullptr;
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemcpy(&value, sizeof value, block, sizeof value, ACL_MEMCPY_DEVICE_TO_HOST);
+  aclFinalize();
+}
+END
+"$CXX" fresh.cc -o fresh -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+explore --runs 8 -- ./fresh
+expect 1 'copy 1 to the host brings other bytes'
+
+# What the program does otherwise is its own.
+explore -- bash -c 'exit 5'
+expect 5 'fails in the plain order already (exit code 5)'
+explore -- bash -c 'exit 0'
+expect 0 'nothing was explored'
+explore --seed 1 -- ./nothing
+expect 127 'cannot start ./nothing'
+BELAY_EXPLORE=one "$toolkit/bin/belay" run -- ./missing_wait >out.txt 2>err.txt && failed=1
+exit $failed

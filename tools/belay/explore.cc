@@ -1,0 +1,319 @@
+#include "belay/explore.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "layers/explore/log.h"
+
+namespace belay::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using explore::Log;
+
+// A file that is gone with this object; another process finds it by its path meanwhile.
+class ScratchFile {
+ public:
+  ScratchFile() : path_(std::filesystem::temp_directory_path() / "belay-explore-XXXXXX") {
+    file_ = mkstemp(path_.data());
+    if (file_ < 0) throw std::system_error(errno, std::generic_category(), "cannot write " + path_);
+  }
+  ~ScratchFile() {
+    close(file_);
+    unlink(path_.c_str());
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  int file() const { return file_; }
+  std::string Text() const {
+    std::string text;
+    char part[4096];
+    off_t at = 0;
+    for (ssize_t n; (n = pread(file_, part, sizeof part, at)) > 0; at += n)
+      text.append(part, static_cast<size_t>(n));
+    return text;
+  }
+  void Clear() {
+    if (ftruncate(file_, 0) != 0) throw std::system_error(errno, std::generic_category(), path_);
+    lseek(file_, 0, SEEK_SET);
+  }
+
+ private:
+  std::string path_;
+  int file_;
+};
+
+// The log of the run that is under way.
+class LogFile {
+ public:
+  LogFile() {
+    Fresh();
+    void* mapped = mmap(nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, scratch_.file(), 0);
+    if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    log_ = static_cast<Log*>(mapped);
+    setenv(Log::kVariable, scratch_.path().c_str(), 1);
+  }
+  ~LogFile() { munmap(log_, sizeof(Log)); }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  void Fresh() {
+    scratch_.Clear();
+    if (ftruncate(scratch_.file(), sizeof(Log)) != 0)
+      throw std::system_error(errno, std::generic_category(), "ftruncate");
+  }
+  const Log& log() const { return *log_; }
+
+ private:
+  ScratchFile scratch_;
+  Log* log_ = nullptr;
+};
+
+// What one run was.
+struct Outcome {
+  int code = 0;  // 128 and the number for a signal
+  bool ended = true;
+  double seconds = 0;
+  std::string output;
+  std::string errors;
+  uint32_t processes = 0;
+  uint32_t silences = 0;
+  uint64_t tasks = 0;
+  uint64_t copies = 0;
+  std::vector<uint64_t> digests;
+};
+
+class Runner {
+ public:
+  explicit Runner(const ExploreOptions& options) : options_(options) {}
+
+  // `shown`: its output goes where this command's does. `tell`: the copy that says where it was asked for.
+  Outcome Run(uint64_t seed, double limit, bool shown = false, uint64_t tell = 0) {
+    file_.Fresh();
+    output_.Clear();
+    errors_.Clear();
+    const auto begin = Clock::now();
+    const pid_t child = Start(seed, shown, tell);
+    Outcome outcome;
+    outcome.ended = Await(child, limit, &outcome.code);
+    outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    outcome.output = output_.Text();
+    outcome.errors = errors_.Text();
+    ReadLog(&outcome);
+    return outcome;
+  }
+
+ private:
+  pid_t Start(uint64_t seed, bool shown, uint64_t tell) {
+    std::fflush(nullptr);
+    const pid_t self = getpid();
+    const pid_t child = fork();
+    if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != self) _exit(127);
+    setenv("BELAY_EXPLORE", std::to_string(seed).c_str(), 1);
+    setenv("BELAY_LAYERS", "explore", 1);
+    // torch_npu submits from a thread of its own, which would decide what is submitted when.
+    setenv("TASK_QUEUE_ENABLE", "0", 0);
+    if (tell != 0) setenv(Log::kTell, std::to_string(tell).c_str(), 1);
+    if (!shown) {
+      dup2(output_.file(), STDOUT_FILENO);
+      dup2(errors_.file(), STDERR_FILENO);
+    }
+    _exit(tool::Run(options_.run));
+  }
+
+  // False: it did not end within the limit (seconds; 0: none) and was killed.
+  static bool Await(pid_t child, double limit, int* code) {
+    const auto begin = Clock::now();
+    int status = 0;
+    for (auto pause = std::chrono::microseconds(200);;) {
+      const pid_t ended = waitpid(child, &status, limit > 0 ? WNOHANG : 0);
+      if (ended == child) break;
+      if (ended < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
+      if (limit > 0 && Clock::now() - begin > std::chrono::duration<double>(limit)) {
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+        return false;
+      }
+      std::this_thread::sleep_for(pause);
+      pause = std::min(pause * 2, std::chrono::microseconds(5000));
+    }
+    *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return true;
+  }
+
+  void ReadLog(Outcome* outcome) const {
+    const Log& log = file_.log();
+    outcome->processes = log.processes;
+    outcome->silences = log.silences;
+    outcome->tasks = log.tasks;
+    outcome->copies = log.copies;
+    const size_t kept = std::min<uint64_t>(log.copies, Log::kMost);
+    for (size_t i = 0; i < kept; ++i) outcome->digests.push_back(log.digests[i]);
+  }
+
+  const ExploreOptions& options_;
+  LogFile file_;
+  ScratchFile output_;
+  ScratchFile errors_;
+};
+
+// What two runs in the plain order have alike, and so every order must have.
+struct Expected {
+  Outcome plain;
+  bool copies = false;            // as many
+  bool output = false;            // the same
+  std::vector<bool> same_digest;  // copy by copy
+
+  Expected(Outcome first, const Outcome& second) : plain(std::move(first)) {
+    copies = plain.copies == second.copies;
+    output = plain.output == second.output;
+    for (size_t i = 0; i < plain.digests.size(); ++i) {
+      same_digest.push_back(i < second.digests.size() && plain.digests[i] == second.digests[i]);
+    }
+  }
+
+  // The number of the first copy that brought something else, 0: none did.
+  uint64_t OtherCopy(const Outcome& run) const {
+    for (size_t i = 0; i < std::min(run.digests.size(), plain.digests.size()); ++i) {
+      const bool known = same_digest[i] && run.digests[i] != 0 && plain.digests[i] != 0;
+      if (known && run.digests[i] != plain.digests[i]) return i + 1;
+    }
+    return 0;
+  }
+
+  // In words; empty: nothing does.
+  std::string Difference(const Outcome& run) const {
+    if (!run.ended) return "it did not end";
+    if (run.code != plain.code) {
+      return "its exit code is " + std::to_string(run.code) + " (" + std::to_string(plain.code) +
+             " in the plain order)";
+    }
+    if (const uint64_t copy = OtherCopy(run); copy != 0) {
+      return "copy " + std::to_string(copy) + " to the host brings other bytes than in the plain order";
+    }
+    if (copies && run.copies != plain.copies) {
+      return "it makes " + std::to_string(run.copies) + " copies to the host (" +
+             std::to_string(plain.copies) + " in the plain order)";
+    }
+    if (output && run.output != plain.output) return "it prints something else than in the plain order";
+    return "";
+  }
+};
+
+void Say(const std::string& text) { std::fprintf(stderr, "belay explore: %s\n", text.c_str()); }
+
+std::string Count(uint64_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+void SayLastLines(const std::string& text, int lines) {
+  size_t at = text.size();
+  for (int i = 0; i <= lines && at != std::string::npos && at != 0; ++i) at = text.rfind('\n', at - 1);
+  const std::string tail = at == std::string::npos || at == 0 ? text : text.substr(at + 1);
+  if (!tail.empty())
+    std::fprintf(stderr, "  its last words:\n%s%s", tail.c_str(), tail.back() == '\n' ? "" : "\n");
+}
+
+std::string CommandOf(const ExploreOptions& options, uint64_t seed) {
+  std::string text = "belay explore --seed " + std::to_string(seed) + " --";
+  for (const std::string& word : options.run.command) text += " " + word;
+  return text;
+}
+
+// A seed made a difference: says which, and whether it does so again.
+void Report(const ExploreOptions& options, Runner& runner, const Expected& expected, uint64_t seed,
+            const Outcome& run, double limit) {
+  const std::string difference = expected.Difference(run);
+  Say("seed " + std::to_string(seed) + " differs: " + difference);
+  const uint64_t copy = expected.OtherCopy(run);
+  const Outcome again = runner.Run(seed, limit, false, copy);
+  if (copy != 0) {
+    const size_t at = again.errors.find("belay explore: copy " + std::to_string(copy) + " ");
+    if (at != std::string::npos) std::fputs(again.errors.substr(at).c_str(), stderr);
+  } else if (run.code != expected.plain.code) {
+    SayLastLines(run.errors, 8);
+  }
+  if (expected.Difference(again) != difference) {
+    Say("the seed did not do the same again: " +
+        std::string(run.silences + again.silences > 0
+                        ? "the program made no calls for long, and time decided"
+                        : "the program's own threads, or what it reads, differ from run to run"));
+  }
+  std::fprintf(stderr, "  again: %s\n  the missing wait: belay check -- ...\n",
+               CommandOf(options, seed).c_str());
+}
+
+std::string Summary(uint64_t runs, const Outcome& plain, uint64_t silences, const Expected& expected) {
+  std::string text = Count(runs, "run") + " of " + Count(plain.tasks, "task") + "; compared: " +
+                     (plain.copies == 1 ? "1 copy" : std::to_string(plain.copies) + " copies") +
+                     " to the host" + ", the exit code" + (expected.output ? ", the output" : "");
+  if (!expected.output) text += "; the output differs from run to run in the plain order already";
+  if (silences != 0)
+    text += "; " + Count(silences, "time") + " the program made no calls for long, and time decided";
+  if (plain.processes > 1) text += "; only the first process that called aclInit was looked at";
+  return text;
+}
+
+int ExploreOne(const ExploreOptions& options, Runner& runner) {
+  const Outcome run = runner.Run(*options.seed, options.timeout, true);
+  if (!run.ended) Say("the program did not end within " + std::to_string(options.timeout) + " s");
+  return run.ended ? run.code : options.error_exitcode;
+}
+
+}  // namespace
+
+int Explore(const ExploreOptions& options) {
+  Runner runner(options);
+  if (options.seed) return ExploreOne(options, runner);
+  Outcome plain = runner.Run(0, options.timeout);
+  std::fputs(plain.output.c_str(), stdout);
+  std::fputs(plain.errors.c_str(), stderr);
+  std::fflush(stdout);
+  if (plain.code != 0 || !plain.ended) {
+    Say(plain.ended
+            ? "the program fails in the plain order already (exit code " + std::to_string(plain.code) + ")"
+            : "the program does not end in the plain order already");
+    return plain.ended ? plain.code : options.error_exitcode;
+  }
+  if (plain.processes == 0) {
+    Say("nothing was explored: the program did not call aclInit");
+    return 0;
+  }
+  const double limit = options.timeout > 0 ? options.timeout : std::max(10.0, 20 * plain.seconds);
+  const Expected expected(plain, runner.Run(0, limit));
+  uint64_t silences = plain.silences;
+  for (uint64_t seed = 1; seed <= options.runs; ++seed) {
+    const Outcome run = runner.Run(seed, limit);
+    silences += run.silences;
+    if (expected.Difference(run).empty()) continue;
+    Report(options, runner, expected, seed, run, limit);
+    Say(Summary(seed, plain, silences, expected));
+    return run.ended && run.code != 0 ? run.code : options.error_exitcode;
+  }
+  Say("no difference in " + Summary(options.runs, plain, silences, expected));
+  return 0;
+}
+
+}  // namespace belay::tool
