@@ -91,6 +91,8 @@ struct ReportTask {
   void Ranges(rt::RangeVisitor& visit) const { visit.TouchesUnknown(); }
   bool Proceed(rt::Stream& stream) const {
     if (stream.TakeCallbackDone() || stream.TakeTimedOut()) return true;
+    if (rt::Observers::any()) [[unlikely]]
+      rt::TellHostLearned(stream, stream.completed());
     bool waits = blocks;  // once parked, this body may be gone
     auto done = [](void* s) { static_cast<rt::Stream*>(s)->CallbackDone(); };
     bool posted = Post(done, &stream, [&] {

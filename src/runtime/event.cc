@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/room.h"
 #include "runtime/capture.h"
+#include "runtime/context.h"
 #include "runtime/engine.h"
 #include "runtime/external_record.h"
 #include "runtime/poll.h"
@@ -515,13 +516,23 @@ Event::Binding Event::LatestRecord() {
   return binding_;
 }
 
+namespace {
+// Another process may have reached the record, after work of this one that it waited for: that has no
+// position here.
+[[gnu::cold, gnu::noinline]] void TellHostLearnedAll() {
+  Streams().ForEach([](const Stream& stream) { TellHostLearned(stream, stream.tail()); });
+}
+}  // namespace
+
 bool Event::Complete() {
   {
     std::lock_guard guard(lock_);
     if (shared_ != nullptr) {
       uint64_t issued = SharedIssue(shared_->first().load(std::memory_order_acquire)).count;
       if (issued == 0) return kind_ == EventKind::kEx;
-      return shared_->second().load(std::memory_order_acquire) >= issued;
+      if (shared_->second().load(std::memory_order_acquire) < issued) return false;
+      if (Observers::any()) TellHostLearnedAll();
+      return true;
     }
     if (external_ != 0) {
       if (external_done_.load(std::memory_order_acquire) < external_) return false;

@@ -1,5 +1,8 @@
 // Programs with one wait too few, each with its twin that has it. The first must be told of, and where; the
 // second must not.
+#include <pthread.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <future>
 #include <regex>
@@ -313,6 +316,28 @@ TEST_P(Right, WhatTheDataDecidesIsNotJudged) {
   EXPECT_OK(aclrtMemsetAsync(x_, 32, 0, 32, b_));  // row 0
   EXPECT_OK(aclrtSynchronizeDevice());
   for (aclTensor* tensor : {table, out, index}) aclDestroyTensor(tensor);
+}
+
+// Whose record it was that an event for other processes waited for, nobody here knows.
+TEST_P(Right, AnEventForOtherProcesses) {
+  aclrtEvent event = nullptr;
+  EXPECT_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+  Copy(y_, x_, a_);
+  EXPECT_OK(aclrtRecordEvent(event, a_));
+  EXPECT_OK(aclrtSynchronizeEvent(event));
+  Copy(z_, y_, b_);
+  EXPECT_OK(aclrtDestroyEvent(event));
+}
+
+TEST_P(Right, ACallbackOnAThreadOfTheProgramKnowsWhatCameBefore) {
+  const auto self = static_cast<uint64_t>(pthread_self());
+  EXPECT_OK(aclrtSubscribeReport(self, a_));
+  Copy(y_, x_, a_);
+  EXPECT_OK(aclrtLaunchCallback([](void*) {}, nullptr, ACL_CALLBACK_BLOCK, a_));
+  EXPECT_OK(aclrtProcessReport(60'000));
+  Copy(z_, y_, b_);
+  EXPECT_OK(aclrtSynchronizeDevice());
+  EXPECT_OK(aclrtUnSubscribeReport(self, a_));
 }
 
 TEST_P(Right, ACallbackKnowsWhatCameBefore) {
