@@ -75,7 +75,8 @@ struct ArgBody {
             continue;
           }
           for (int64_t i = 0; i < m; ++i) {
-            const bool better = wins(x[i], best[i]) | (IsNan(x[i]) & !IsNan(best[i]));
+            const bool won = wins(x[i], best[i]), none = IsNan(x[i]), had = IsNan(best[i]);
+            const bool better = won | (none & !had);
             best[i] = better ? x[i] : best[i];
             where[i] = better ? k : where[i];
           }
