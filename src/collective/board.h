@@ -129,6 +129,10 @@ class Board {
   }
   size_t chunk_bytes() const { return chunk_bytes_; }
 
+  // Rounds of staging that all calls so far have taken: which half is used next goes on from call to call.
+  uint64_t rounds_before() const { return rounds_before_; }
+  void AddRounds(uint64_t rounds) { rounds_before_ += rounds; }
+
   Turns& calls() { return calls_; }
   Turns& sends(uint32_t to) { return turns_[to]; }
   Turns& receives(uint32_t from) { return turns_[ranks_ + from]; }
@@ -194,6 +198,7 @@ class Board {
   const bool crowded_;
   std::atomic<int64_t> limit_ns_{int64_t{1836} * 1'000'000'000};
   Turns calls_;
+  uint64_t rounds_before_ = 0;  // of whose turn it is
   std::unique_ptr<Turns[]> turns_;
   std::unique_ptr<std::atomic<bool>[]> left_;
   std::atomic<bool> anybody_left_{false};

@@ -54,6 +54,9 @@ class CollectiveCall final : public Call {
  private:
   enum class Step : uint8_t { kTurn, kArrive, kLayOut, kReduce, kTake, kLeave, kOver };
 
+  Step AfterLayOut() const {
+    return kind_ == Kind::kAllReduce || kind_ == Kind::kReduce ? Step::kReduce : Step::kTake;
+  }
   void Start() override;
   bool Over() const override { return step_ == Step::kOver; }
   bool CanMove() const override;
@@ -73,6 +76,7 @@ class CollectiveCall final : public Call {
   [[noreturn]] void FailMismatch(uint32_t peer, const std::string& what) const;
   std::string SaidBy(uint32_t rank) const;
   void PlanRounds();
+  uint64_t RoundsNeeded() const;
 
   bool Contributes(uint32_t rank) const {
     return (kind_ != Kind::kBroadcast && kind_ != Kind::kScatter) || rank == operation().root;
@@ -92,7 +96,7 @@ class CollectiveCall final : public Call {
               uint64_t count) const;
   void Copy(std::byte* to, const std::byte* from, uint64_t count) const;
   std::byte* Staged(uint32_t rank, uint32_t piece) const {
-    return board().staging(rank, round_ % 2) + piece * piece_bytes_;
+    return board().staging(rank, (before_ + round_) % 2) + piece * piece_bytes_;
   }
   const std::byte* send() const { return send_; }
   std::byte* receive(uint64_t offset = 0) const { return receive_ + offset * element_; }
@@ -111,8 +115,10 @@ class CollectiveCall final : public Call {
   uint64_t number_ = 0;
   uint64_t round_ = 0;
   uint64_t rounds_ = 0;
+  uint64_t before_ = 0;       // rounds of earlier calls
   uint64_t round_count_ = 0;  // elements of a part (of all slices) in a round
   size_t piece_bytes_ = 0;
+  bool laid_out_ = false;  // the first round, before the others came
   Step step_ = Step::kTurn;
   mutable uint32_t there_ = 0;  // ranks that are known to be there
 };
@@ -200,7 +206,7 @@ void CollectiveCall::Move() {
     case Step::kLayOut:
       LayOut();
       board().PublishToAll(own.laid_out, Mark(number_, round_ + 1));
-      step_ = kind_ == Kind::kAllReduce || kind_ == Kind::kReduce ? Step::kReduce : Step::kTake;
+      step_ = AfterLayOut();
       break;
     case Step::kReduce:
       ReduceSlice();
@@ -262,7 +268,16 @@ void CollectiveCall::Announce() {
   }
   if (!o.receive_counts.empty()) std::copy_n(o.receive_counts.data(), n_, board().expects(me_, number_));
   own.flags = Flags();
-  if ((own.flags & Announcement::kSmall) != 0) PutPayload(own);
+  PlanRounds();
+  laid_out_ = false;
+  if ((own.flags & Announcement::kSmall) != 0) {
+    PutPayload(own);
+  } else if (!board().AllAreHere()) {
+    // Others may still read the last round of the call before, which lies in the other half.
+    LayOut();
+    board().counters(me_).laid_out.store(Mark(number_, 1), std::memory_order_release);
+    laid_out_ = true;
+  }
   board().PublishToAll(own.number, number_);
 }
 
@@ -329,8 +344,9 @@ void CollectiveCall::Arrived() {
     board().PublishToAll(board().counters(me_).taken, Mark(number_, kAllSteps));
     step_ = Step::kLeave;
   } else {
-    PlanRounds();
-    step_ = rounds_ == 0 ? Step::kOver : Step::kLayOut;
+    rounds_ = RoundsNeeded();
+    board().AddRounds(rounds_);
+    step_ = laid_out_ ? AfterLayOut() : Step::kLayOut;
   }
 }
 
@@ -373,23 +389,25 @@ Part CollectiveCall::Slice(uint32_t rank, uint64_t count) const {
 }
 
 void CollectiveCall::PlanRounds() {
-  const size_t half = board().half_bytes();
-  uint64_t most = operation().count;
   size_t pieces = 1;
   if (kind_ == Kind::kAllReduce || kind_ == Kind::kReduce) {
     pieces = n_ + 1;
   } else if (IsSeparate(kind_)) {
     pieces = n_;
   }
-  if (!HasOneCount(kind_)) {
-    for (uint32_t from = 0; from < n_; ++from) {
-      for (uint32_t to = 0; to < n_; ++to) most = std::max(most, Sent(from, to).count);
-    }
-  }
-  piece_bytes_ = half / pieces / 64 * 64;
+  piece_bytes_ = board().half_bytes() / pieces / 64 * 64;
   round_count_ = piece_bytes_ / element_;
   if (pieces == n_ + 1) round_count_ *= n_;
-  rounds_ = (most + round_count_ - 1) / round_count_;
+  before_ = board().rounds_before();
+}
+
+// Once all have come.
+uint64_t CollectiveCall::RoundsNeeded() const {
+  uint64_t most = operation().count;
+  for (uint32_t from = 0; !HasOneCount(kind_) && from < n_; ++from) {
+    for (uint32_t to = 0; to < n_; ++to) most = std::max(most, Sent(from, to).count);
+  }
+  return (most + round_count_ - 1) / round_count_;
 }
 
 // --- moving and folding
