@@ -4,7 +4,8 @@
 //
 //   collective_bench [seconds for each line]
 //
-// A line tells the best of twenty means. "queued" submits 100 calls before it waits.
+// A line tells the best of many means over half a millisecond or one call. "queued" submits up to 100 calls
+// before it waits.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,8 +26,6 @@ namespace {
 
 using namespace belay;
 
-constexpr int kRepeats = 20;
-
 struct Rank {
   Rank(int memory, uint32_t rank, uint32_t ranks)
       : engine({std::max(1, static_cast<int>(std::thread::hardware_concurrency() / ranks)), true}),
@@ -45,9 +44,9 @@ struct Rank {
   rt::Stream* stream = nullptr;
 };
 
-double Measure(Rank& me, const coll::Operation& o, int calls, int queued) {
+double Measure(Rank& me, const coll::Operation& o, int repeats, int calls, int queued) {
   double best = 1e30;
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
     coll::Operation barrier;
     Submit(me.board, nullptr, *me.stream, barrier);
     me.Wait();
@@ -72,9 +71,10 @@ void Child(int memory, uint32_t rank, uint32_t ranks, double seconds) {
     o.receive = receive.data();
     o.count = bytes / 4;
     double guess = 2e-6 + static_cast<double>(bytes) / 3e9;  // the same on all ranks
-    int calls = std::clamp(static_cast<int>(seconds / kRepeats / guess), 1, 500);
-    double one = Measure(*me, o, calls, 1);
-    double many = Measure(*me, o, calls, 100);
+    int calls = std::max(1, static_cast<int>(5e-4 / guess));
+    int repeats = std::clamp(static_cast<int>(seconds / 2 / (calls * guess)), 3, 1000);
+    double one = Measure(*me, o, repeats, calls, 1);
+    double many = Measure(*me, o, repeats, calls, 100);
     if (receive.back() != static_cast<float>(ranks)) std::printf("wrong result\n");
     if (rank == 0) {
       std::printf("%u processes %10zu B  %10.2f us  %6.2f GB/s   queued %10.2f us  %6.2f GB/s\n", ranks,

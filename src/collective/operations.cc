@@ -14,6 +14,9 @@ namespace {
 
 using tensor::DType;
 
+// From here on a call keeps a worker for long.
+constexpr uint64_t kMuch = uint64_t{8} << 20;
+
 const char* NameOf(Reduction op) {
   constexpr const char* kNames[] = {"sum", "prod", "max", "min"};
   return static_cast<size_t>(op) < std::size(kNames) ? kNames[static_cast<size_t>(op)] : "?";
@@ -182,7 +185,8 @@ void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, cons
                                    : MakeMessages(board, std::move(hooks), o);
   if (stream.capture() == nullptr) call->BeginEarly();
   bytes += extents.send + extents.receive;
-  uint64_t cost = rt::kUnknownCost + bytes / 8;
+  // Who waits for it should run it, not a worker that is woken for it beside.
+  uint64_t cost = bytes < kMuch ? rt::kUnknownCost : bytes / 8;
   stream.Submit(rt::MakeTask(rt::ProgressTask{std::move(call)},
                              static_cast<rt::TaskCost>(std::min<uint64_t>(cost, UINT32_MAX))));
 }
