@@ -19,7 +19,7 @@ using tensor::Shape;
 using tensor::Tensor;
 using tensor::TypeSet;
 
-inline constexpr int kMaxParams = 40;
+inline constexpr int kMaxParams = 56;
 
 enum class ArgKind : uint8_t {
   kTensor,

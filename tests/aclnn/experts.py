@@ -235,6 +235,9 @@ def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @TABLE.case('MoeInitRoutingV3')
 def init_routing_3(r: Random, form) -> Case:
     mode = r.int(-1, 1)
+    if r.chance(r.empty):  # no tokens
+        return Case([r.tensor('f32', (0, 3)), r.tensor('i32', (0, 2), 0, 1), None, None, 0, -1, 2, 0, 1, True, 1, None, 0,
+                     Tensor('i8', (0, 3)), Tensor('i32', (0,)), Tensor('i64', (2,)), Tensor('f32', (0,))], {15: np.zeros(2)})
     x, experts, number = routed(r, r.pick([t for t in form.types['x'] if mode < 0 or t != 'i8']))
     (tokens, top_k), count, width = experts.shape, experts.data.size, x.shape[1]
     drop, flag, counted, scatter = r.chance(0.3), r.chance(), r.int(0, 2), r.int(0, 1)

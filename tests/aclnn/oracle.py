@@ -39,11 +39,12 @@ import pixel
 import recurrent
 import reduce
 import refusals
+import serving
 import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, foreach, recurrent, experts)}
+                                   gradient, foreach, recurrent, experts, serving)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

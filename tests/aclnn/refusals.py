@@ -44,6 +44,21 @@ def gating(**changes) -> tuple:
     return ('MoeGatingTopK', *(arguments | changes).values())
 
 
+def served(**changes) -> tuple:
+    """aclnnFusedInferAttentionScoreV3 of a query [1, 2, 3, 4] and a key [1, 1, 5, 4], but for these arguments."""
+    arguments = dict(query=t(1, 2, 3, 4), key=[t(1, 1, 5, 4)], value=[t(1, 1, 5, 4)], shift=None, mask=None, lengths=None,
+                     keys=None, a=None, b=None, c=None, d=None, e=None, f=None, g=None, pages=None, padding=None, h=None, i=None,
+                     j=None, k=None, l=None, prefix=None, m=None, prefix_length=None, rope=None, key_rope=None, n=None, heads=2,
+                     scale=1.0, before=9, after=9, layout=b'BNSD', key_heads=1, sparse=0, inner=0, block=0, anti=0, flag=False,
+                     p=0, q=0, out=o(1, 2, 3, 4), sums=None)
+    assert changes.keys() <= arguments.keys()
+    return ('FusedInferAttentionScoreV3', *(arguments | changes).values())
+
+
+PAGES = dict(key=[t(4, 2, 4)], value=[t(4, 2, 4)], pages=t(1, 3, dtype='i32'), keys=[5])
+PACKED = dict(query=t(5, 2, 4), key=[t(7, 1, 4)], value=[t(7, 1, 4)], layout=b'TND', lengths=[2, 5], keys=[3, 7], out=o(5, 2, 4))
+
+
 ONE, NONE = Scalar(1, 'f32'), Scalar(0, 'f32')
 IMAGE = t(1, 3, 5, 5)
 STATES = [t(4, 3), t(4, 1), t(1, 1, 1), t(1, 1, 1)]  # parameters and first states of an LSTM
@@ -123,6 +138,56 @@ ATTENTION = [
     ('numbers of another shape', packed(most=o(2, 5, 8))),
 ]
 CALLS = [
+    ('a layout that is none', *served(layout=b'NSD')),
+    ('heads that leave a rest', *served(heads=3, key_heads=2)),
+    ('a key of other heads', *served(key_heads=2)),
+    ('a head of another size', *served(key=[t(1, 1, 5, 3)])),
+    ('a value of other rows', *served(value=[t(1, 1, 6, 4)])),
+    ('a result of another layout', *served(layout=b'BNSD_BSND')),
+    ('keys of bytes', *served(key=[t(1, 1, 5, 4, dtype='i8')])),
+    ('another type of key', *served(key=[t(1, 1, 5, 4, dtype='f16')])),
+    ('a scale of small integers', *served(k=t(4))),
+    ('padding', *served(padding=t(1, dtype='i64'))),
+    ('a shared prefix', *served(prefix=t(1, 1, 5, 4))),
+    ('its length', *served(prefix_length=[3])),
+    ('two keys', *served(key=[t(1, 1, 5, 4)] * 2)),
+    ('one rope part of two', *served(rope=t(1, 2, 3, 2))),
+    ('rope parts of other sizes', *served(rope=t(1, 2, 3, 2), key_rope=t(1, 1, 5, 4))),
+    ('a mode that is none', *served(sparse=5)),
+    ('no mask for mode 1', *served(sparse=1)),
+    ('a mask of other columns', *served(mask=t(3, 4, dtype='bool'))),
+    ('a bias of other heads', *served(shift=t(1, 1, 3, 5))),
+    ('more rows than there are', *served(lengths=[4])),
+    ('more columns than there are', *served(keys=[6])),
+    ('no place for the sums', *served(flag=True)),
+    ('sums of another shape', *served(flag=True, sums=o(1, 2, 3))),
+    ('pages in tiles', *served(**PAGES | dict(key=[t(4, 1, 2, 2, 2)], value=[t(4, 1, 2, 2, 2)]))),
+    ('pages without lengths', *served(**PAGES | dict(keys=None))),
+    ('longer than its pages', *served(**PAGES | dict(keys=[7]))),
+    ('pages of other rows', *served(**PAGES, block=3)),
+    ('no lengths for packed sequences', *served(**PACKED | dict(lengths=None))),
+    ('running sums that fall', *served(**PACKED | dict(lengths=[5, 2]))),
+    ('a whole mask for packed sequences', *served(**PACKED, mask=t(5, 7, dtype='bool'))),
+    ('a cache mode that is none', 'ScatterPaKvCache', t(3, 1, 4), t(2, 2, 1, 4), t(3, dtype='i32'), None, None, None, None, None,
+     b'PA', None, None, None),
+    ('compressed sequences', 'ScatterPaKvCache', t(3, 1, 4), t(2, 2, 1, 4), t(3, dtype='i32'), None, None, t(1, dtype='i32'), None,
+     None, None, None, None, None),
+    ('a value without a cache', 'ScatterPaKvCache', t(3, 1, 4), t(2, 2, 1, 4), t(3, dtype='i32'), t(3, 1, 4), None, None, None, None,
+     None, None, None, None),
+    ('heads that differ', 'ScatterPaKvCache', t(3, 2, 4), t(2, 2, 1, 4), t(3, dtype='i32'), None, None, None, None, None, None, None,
+     None, None),
+    ('running sums without the first', 'GatherPaKvCache', t(2, 2, 1, 4), t(2, 2, 1, 4), t(1, 2, dtype='i32'), t(1, dtype='i32'),
+     t(3, 1, 4), t(3, 1, 4), None, b'Norm', True),
+    ('a layout that is none', 'ApplyRotaryPosEmb', t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 1, 4), t(1, 2, 1, 4), 5),
+    ('a mode that is none', 'ApplyRotaryPosEmbV2', t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 1, 4), t(1, 2, 1, 4), 1, b'whole'),
+    ('sections that leave a rest', 'RopeWithSinCosCache', t(3, 2, dtype='i64'), t(2, 4), t(2, 4), t(5, 4), [1, 1, 1], 4, True,
+     o(2, 4), o(2, 4)),
+    ('a head that is too small', 'RopeWithSinCosCache', t(2, dtype='i64'), t(2, 4), t(2, 4), t(5, 4), None, 2, True, o(2, 4), o(2, 4)),
+    ('four bits', 'DynamicQuantV2', t(3, 4), None, None, 29, o(3, 4, dtype='i8'), o(3), None),
+    ('groups without factors', 'DynamicQuantV2', t(3, 4), None, t(1, dtype='i32'), 2, o(3, 4, dtype='i8'), o(3), None),
+    ('a rounding that is none', 'AscendQuant', t(3, 4), t(4), None, False, b'hybrid', 2, o(3, 4, dtype='i8')),
+    ('a scale for each row', 'AscendQuant', t(3, 4), t(3), None, False, b'round', 2, o(3, 4, dtype='i8')),
+    ('one k for all', 'ApplyTopKTopP', t(3, 4), None, t(1, dtype='i32'), o(3, 4)),
     ('a padded mode', 'MoeTokenPermute', t(3, 4), t(3, dtype='i64'), 0, True, o(3, 4), o(3, dtype='i32')),
     ('fewer tokens than indices', 'MoeTokenPermute', t(2, 4), t(3, dtype='i64'), 0, False, o(3, 4), o(3, dtype='i32')),
     ('copies without probabilities', 'MoeTokenUnpermuteGrad', t(6, 4), t(3, 4), t(6, dtype='i32'), None, False, None, o(6, 4), None),

@@ -58,6 +58,7 @@ struct RouteBody {
     }
     WriteRowIdx(frame, placed, active, slot);
     WriteCounts(frame, count);
+    if (slots.count() == 0) return;
     room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
       for (int64_t row = begin; row < end; ++row) Row(frame, row, slot[row], chosen, mine);
     });

@@ -130,5 +130,13 @@ void WeightQuantBatchMatmul(Plan& plan, DType, const Operand& x, const Operand& 
   plan.SetBody(body);
 }
 
+void WeightQuantBatchMatmulV3(Plan& plan, DType type, const Operand& x, const Operand& weight,
+                              const Operand& scale, const Operand& shift, const Operand& quant_scale,
+                              const Operand& quant_offset, const Operand& bias, int64_t group_size, int64_t,
+                              const Operand& out) {
+  WeightQuantBatchMatmul(plan, type, x, weight, scale, shift, quant_scale, quant_offset, bias, group_size,
+                         out);
+}
+
 }  // namespace kernels
 }  // namespace belay::ops

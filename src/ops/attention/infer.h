@@ -1,0 +1,57 @@
+// Attention for inference: sequences of their own lengths, whose keys and values lie in one piece or in
+// pages.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/pipeline.h"
+#include "ops/schema.h"
+
+namespace belay::ops {
+
+// Rows of one head in a tensor: steps in bytes. In pages, `batch` is the step from page to page.
+struct InferPlace {
+  int binding = -1;
+  DType type = DType::kUndefined;
+  int64_t at = 0, batch = 0, head = 0, row = 0, step = 0, size = 0;
+
+  bool present() const { return binding >= 0; }
+  char* Of(const Frame& frame, int64_t b, int64_t h, int64_t r) const {
+    return frame.at[binding] + at + b * batch + h * head + r * row;
+  }
+  void Load(const char* from, float* to) const;
+};
+
+// One sequence: its place in the tensors, and which rows and columns of it there are.
+struct InferSequence {
+  int64_t batch, first, rows;             // of the query
+  int64_t key_batch, key_first, columns;  // of key and value
+};
+
+// Which columns a row sees, by its place.
+struct InferBand {
+  bool limited = false, from_end = false;  // from_end: counted from the last row and the last column
+  int64_t before = 0, after = 0;
+
+  int64_t Begin(const InferSequence& s, int64_t row) const;
+  int64_t End(const InferSequence& s, int64_t row) const;
+};
+
+struct InferArgs {
+  const Operand &query, &key, &value, &shift, &forbidden, &pages, &query_rope, &key_rope, &sink;
+  std::span<const int64_t> lengths, key_lengths;
+  int64_t heads, key_heads;
+  double scale;
+  int64_t before, after;
+  const char* layout;
+  int64_t sparse, page_rows;
+  bool with_sums;
+  const Operand &out, &sums;
+};
+
+// Throws Error 161002 for what does not fit.
+void PlanInferAttention(Plan& plan, const InferArgs& args);
+
+}  // namespace belay::ops

@@ -1,0 +1,166 @@
+// Rotary position embeddings as inference calls them: in place, of neighbours put apart, and by a table of
+// angles.
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/experts/experts.h"
+#include "ops/experts/rows.h"
+#include "ops/index/indices.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/scratch.h"
+#include "ops/sequence.h"
+
+namespace belay::ops {
+namespace {
+
+enum RotaryMode : int64_t { kHalves = 0, kNeighbours = 1, kQuarters = 2, kApart = 3 };
+
+// Both are turned where they lie, one after the other.
+void PlanBoth(Plan& plan, DType type, const Operand& query, const Operand& key, const Operand& cos,
+              const Operand& sin, int64_t layout, RotaryMode mode) {
+  if (layout < 1 || layout > 4)
+    RefuseExperts(plan, "layout is none of 1 (BSND), 2 (SBND), 3 (BNSD) and 4 (TND)");
+  const int rank = layout == 4 ? 3 : 4;
+  for (const Operand* o : {&query, &key, &cos, &sin}) CheckExpertRank(plan, *o, rank, rank);
+  Sequence both(plan);
+  for (const Operand* o : {&query, &key}) {
+    both.Add([&](Plan& part) { kernels::RotaryPositionEmbedding(part, type, *o, cos, sin, mode, *o); });
+  }
+  both.Finish();
+}
+
+// The angles of tokens are rows of a table: cosines, then sines.
+struct TableBody {
+  Rows table, query, key, query_out, key_out;
+  Indices positions;
+  PieceScratch<float> room;
+  int binding;
+  int64_t tokens, kinds, size;   // kinds of positions of a token, elements of a head
+  std::vector<int64_t> kind_of;  // which kind the angle comes from
+  bool halves;
+
+  void operator()(const Frame& frame) const {
+    const std::span<const int64_t> at = positions.Places(frame, binding, table.count());
+    room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
+      for (int64_t token = begin; token < end; ++token) Token(frame, at, token, mine);
+    });
+  }
+
+  void Token(const Frame& frame, std::span<const int64_t> at, int64_t token, float* mine) const {
+    const int64_t angles = table.width() / 2;
+    float *cos = mine, *sin = cos + angles, *row = sin + angles;
+    for (int64_t i = 0; i < angles; ++i) {
+      const int64_t place = at[static_cast<size_t>(kind_of[static_cast<size_t>(i)] * tokens + token)];
+      cos[i] = table.At(frame, place, i), sin[i] = table.At(frame, place, angles + i);
+    }
+    for (auto [from, to] : {std::pair{&query, &query_out}, {&key, &key_out}}) {
+      const float* x = from->Load(frame, token, row);
+      float* turned = row + from->width();
+      std::copy_n(x, from->width(), turned);
+      for (int64_t head = 0; head + size <= from->width(); head += size)
+        Turn(x + head, cos, sin, angles, turned + head);
+      to->Store(frame, token, turned);
+    }
+  }
+
+  void Turn(const float* x, const float* cos, const float* sin, int64_t angles, float* to) const {
+    const int64_t step = halves ? 1 : 2, apart = halves ? angles : 1;
+    for (int64_t i = 0; i < angles; ++i) {
+      const int64_t a = i * step, b = a + apart;
+      to[a] = x[a] * cos[i] - x[b] * sin[i];
+      to[b] = x[b] * cos[i] + x[a] * sin[i];
+    }
+  }
+};
+
+// Angle i comes from the section that it falls into.
+std::vector<int64_t> KindsOf(const Plan& plan, std::span<const int64_t> sections, int64_t kinds,
+                             int64_t angles) {
+  std::vector<int64_t> kind(static_cast<size_t>(angles), 0);
+  const bool none = std::all_of(sections.begin(), sections.end(), [](int64_t n) { return n == 0; });
+  if (none && kinds > 1) RefuseExperts(plan, "positions has two dimensions, but mropeSection none");
+  if (none) return kind;
+  if (static_cast<int64_t>(sections.size()) != kinds)
+    RefuseExperts(plan, "mropeSection has another number of sections than positions has rows");
+  int64_t at = 0;
+  for (size_t s = 0; s < sections.size(); ++s) {
+    if (sections[s] < 0 || at + sections[s] > angles)
+      RefuseExperts(plan, "mropeSection does not add up to the angles");
+    std::fill_n(kind.begin() + at, sections[s], static_cast<int64_t>(s));
+    at += sections[s];
+  }
+  if (at != angles) RefuseExperts(plan, "mropeSection does not add up to the angles");
+  return kind;
+}
+
+}  // namespace
+
+namespace kernels {
+
+void ApplyRotaryPosEmb(Plan& plan, DType type, const Operand& query, const Operand& key, const Operand& cos,
+                       const Operand& sin, int64_t layout, const Operand&, const Operand&) {
+  PlanBoth(plan, type, query, key, cos, sin, layout, kHalves);
+}
+
+void ApplyRotaryPosEmbV2(Plan& plan, DType type, const Operand& query, const Operand& key, const Operand& cos,
+                         const Operand& sin, int64_t layout, const char* rotaryMode, const Operand&,
+                         const Operand&) {
+  const std::string_view mode = rotaryMode == nullptr ? "half" : rotaryMode;
+  if (mode != "half" && mode != "interleave" && mode != "quarter")
+    RefuseExperts(plan, "rotaryMode is none of half, interleave and quarter");
+  const RotaryMode turns = mode == "half" ? kHalves : mode == "quarter" ? kQuarters : kNeighbours;
+  PlanBoth(plan, type, query, key, cos, sin, layout, turns);
+}
+
+void InterleaveRope(Plan& plan, DType type, const Operand& x, const Operand& cos, const Operand& sin,
+                    const Operand& out) {
+  CheckExpertRank(plan, x, 4, 4);
+  CheckExpertShape(plan, out, x.shape());
+  RotaryPositionEmbedding(plan, type, x, cos, sin, kApart, out);
+}
+
+void RopeWithSinCosCache(Plan& plan, DType, const Operand& positions, const Operand& queryIn,
+                         const Operand& keyIn, const Operand& cosSinCache,
+                         std::span<const int64_t> mropeSection, int64_t headSize, bool isNeoxStyle,
+                         const Operand& queryOut, const Operand& keyOut) {
+  CheckExpertRank(plan, positions, 1, 2);
+  for (const Operand* o : {&queryIn, &keyIn, &cosSinCache}) CheckExpertRank(plan, *o, 2, 2);
+  CheckExpertShape(plan, queryOut, queryIn.shape());
+  CheckExpertShape(plan, keyOut, keyIn.shape());
+  for (const Operand* o : {&keyIn, &cosSinCache, &queryOut, &keyOut}) CheckSameType(queryIn, *o);
+  const Shape p = positions.shape();
+  const int64_t tokens = p.back(0), kinds = p.rank() == 2 ? p[0] : 1, turned = cosSinCache.shape()[1];
+  if (queryIn.shape()[0] != tokens || keyIn.shape()[0] != tokens)
+    RefuseExperts(plan, "query and key have another number of tokens than positions");
+  if (headSize < 1 || queryIn.shape()[1] % headSize != 0 || keyIn.shape()[1] % headSize != 0)
+    RefuseExperts(plan, "the sizes of query and key are no multiples of headSize");
+  if (turned % 2 != 0 || turned > headSize)
+    RefuseExperts(plan, "the rows of cosSinCache are not cosines and sines of at most a head");
+  TableBody body{Rows(cosSinCache),
+                 Rows(queryIn),
+                 Rows(keyIn),
+                 Rows(queryOut),
+                 Rows(keyOut),
+                 Indices(),
+                 {},
+                 positions.binding,
+                 tokens,
+                 kinds,
+                 headSize,
+                 KindsOf(plan, mropeSection, kinds, turned / 2),
+                 isNeoxStyle};
+  if (tokens == 0) return;
+  body.positions = Indices(plan, *positions.tensor);
+  const int64_t widest = std::max(queryIn.shape()[1], keyIn.shape()[1]);
+  body.room = {plan, tokens, RowGrain(widest), turned + 2 * widest};
+  plan.SetCost(500 + static_cast<uint64_t>(queryIn.tensor->count() + keyIn.tensor->count()) * 2);
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

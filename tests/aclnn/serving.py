@@ -1,0 +1,462 @@
+"""What serving a language model calls besides: attention over pages, caches, rotary angles, quantisation, sampling."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cases import Case, Table, Want
+from experts import quantised, wide
+from linear import weight_quant
+from values import Random, Tensor, given
+
+TABLE = Table('serving')
+
+OUTS = {'BSH': ['BSH', 'BSH_BNSD', 'BSH_NBSD'], 'BSND': ['BSND', 'BSND_BNSD', 'BSND_NBSD'],
+        'BNSD': ['BNSD', 'BNSD_BSND', 'BNSD_NBSD'], 'TND': ['TND', 'TND_NTD'], 'NTD': ['NTD', 'NTD_TND']}
+
+
+def laid_out(x: np.ndarray, layout: str, lengths=None) -> np.ndarray:
+    """[batch, heads, rows, size] in a layout; `lengths`: of sequences that follow each other."""
+    if layout in ('TND', 'NTD'):
+        rows = np.concatenate([x[b][:, :n].swapaxes(0, 1) for b, n in enumerate(lengths)])
+        return rows if layout == 'TND' else rows.swapaxes(0, 1)
+    if layout == 'NBSD':
+        return x.swapaxes(0, 1)
+    x = x if layout == 'BNSD' else x.swapaxes(1, 2)
+    return x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]) if layout == 'BSH' else x
+
+
+@dataclass
+class Infer:
+    """Attention for inference: its arguments, and what numpy makes of them."""
+    dtype: str
+    layout: str
+    batch: int
+    heads: int
+    shared: int
+    rows: int
+    columns: int
+    size: int
+    packed: bool
+    sparse: int = 0
+    tokens: tuple = (2**31 - 1, 2**31 - 1)
+    scale: float = 0.5
+
+    def begin(self, r: Random, rope: bool, paged: bool):
+        self.query_lengths = [r.int(0, self.rows) for _ in range(self.batch)]
+        self.key_lengths = [r.int(0, self.columns) for _ in range(self.batch)]
+        if self.packed:
+            self.query_lengths[0] = max(self.query_lengths[0], 1)  # one row at least
+        self.lengths = self.given_key_lengths = None
+        if not self.packed and r.chance(0.6):
+            self.query_lengths = [self.rows] * self.batch
+        elif not self.packed:
+            self.lengths = self.query_lengths
+        if not self.packed and not paged and r.chance(0.4):
+            self.key_lengths = [self.columns] * self.batch
+        else:
+            self.given_key_lengths = self.key_lengths
+        if self.packed:
+            self.lengths = [int(n) for n in np.cumsum(self.query_lengths)]
+            if not paged:
+                self.given_key_lengths = [int(n) for n in np.cumsum(self.key_lengths)]
+        elif self.given_key_lengths and len(set(self.key_lengths)) == 1 and r.chance():
+            self.given_key_lengths = self.key_lengths[:1]
+        make = lambda heads, rows, size: r.array(self.dtype, (self.batch, heads, rows, size), -1, 1)
+        self.query, self.key = make(self.heads, self.rows, self.size), make(self.shared, self.columns, self.size)
+        self.value = make(self.shared, self.columns, self.size)
+        turned = r.int(1, 4)
+        self.query_rope = make(self.heads, self.rows, turned) if rope else None
+        self.key_rope = make(self.shared, self.columns, turned) if rope else None
+        self.shift = self.mask = self.table = self.sink = None
+        self.page_rows = 0
+        if paged:
+            self.page_rows, width = r.int(1, 4), 0
+            width = -(-self.columns // self.page_rows) + r.int(0, 1)
+            self.pages = self.batch * width + r.int(0, 2)
+            self.table = r.rng.permutation(self.pages)[:self.batch * width].reshape(self.batch, width)
+            self.tall = r.chance()  # [pages, heads, rows, size]
+
+    @property
+    def one_row(self) -> bool:
+        return not self.packed and self.rows == 1 and self.query_rope is None
+
+    def allowed(self, b: int) -> np.ndarray:
+        n, m = self.query_lengths[b], self.key_lengths[b]
+        i, j = np.arange(n)[:, None], np.arange(m)
+        seen, (before, after) = np.ones((n, m), bool), self.tokens
+        if self.mask is not None and self.sparse < 2:
+            seen &= self.whole_mask[b, 0][:n, :m] == 0
+        if self.one_row:
+            return seen
+        corner = m - n
+        if self.sparse == 0 and self.mask is not None:
+            seen &= (j >= i - before) & (j <= i + after)
+        if self.sparse == 2:
+            seen &= j <= i
+        if self.sparse == 3:
+            seen &= j <= i + corner
+        if self.sparse == 4:
+            seen &= (j >= i + corner - before) & (j <= i + corner + after)
+        return seen
+
+    def run(self):
+        groups = self.heads // self.shared
+        out = np.zeros((self.batch, self.heads, self.rows, self.size))
+        sums = np.full((self.batch, self.heads, self.rows, 1), -np.inf)
+        for b in range(self.batch):
+            n, m = self.query_lengths[b], self.key_lengths[b]
+            each = lambda x, rows, g: np.repeat(x[b].astype(np.float64)[:, :rows], g, 0)
+            scores = each(self.query, n, 1) @ each(self.key, m, groups).swapaxes(1, 2)
+            if self.query_rope is not None:
+                scores = scores + each(self.query_rope, n, 1) @ each(self.key_rope, m, groups).swapaxes(1, 2)
+            scores = scores * self.scale
+            if self.shift:
+                scores = scores + self.shift.data.astype(np.float64)[b % len(self.shift.data), :, :n, :m]
+            seen = np.broadcast_to(self.allowed(b), scores.shape)
+            scores = np.where(seen, scores, -np.inf)
+            sink = self.sink.data.astype(np.float64)[:, None, None] if self.sink else np.full((self.heads, 1, 1), -np.inf)
+            most = np.maximum(scores.max(-1, keepdims=True, initial=-np.inf), sink)
+            safe = np.where(np.isinf(most), 0, most)
+            power = np.where(seen, np.exp(scores - safe), 0)
+            total = power.sum(-1, keepdims=True) + np.exp(sink - safe)
+            blind = total == 0
+            out[b, :, :n] = (power / np.where(blind, 1, total)) @ each(self.value, m, groups)
+            with np.errstate(divide='ignore'):
+                sums[b, :, :n] = np.where(blind, -np.inf, safe + np.log(total))
+        return out, sums
+
+    def place(self, x: np.ndarray) -> Tensor:
+        return given(laid_out(x, self.layout.split('_')[0], self.query_lengths), self.dtype)
+
+    def place_key(self, r: Random, x: np.ndarray) -> Tensor:
+        if self.table is None:
+            return given(laid_out(x, self.layout.split('_')[0], self.key_lengths), self.dtype)
+        cache = r.array(self.dtype, (self.pages, self.page_rows, self.shared, x.shape[3]), -1, 1).copy()
+        for b, n in enumerate(self.key_lengths):
+            for j in range(n):
+                cache[self.table[b, j // self.page_rows], j % self.page_rows] = x[b, :, j]
+        if self.tall:
+            return given(cache.swapaxes(1, 2), self.dtype)
+        return given(cache.reshape(*cache.shape[:2], -1), self.dtype)
+
+    def outs(self, with_sums: bool):
+        """The result and the sums, as wants."""
+        out, sums = self.run()
+        place = self.layout.split('_')[-1]
+        out = laid_out(out, place, self.query_lengths)
+        sums = laid_out(sums, 'TND', self.query_lengths) if self.packed else sums
+        return Want(out, 1.0, loose=2), Want(sums, 4.0) if with_sums else None
+
+
+def whole_mask(r: Random, f: Infer):
+    """A mask of all scores in one of its shapes, and spread over them."""
+    shape = (f.batch, 1, f.rows, f.columns + (f.table is not None and f.table.shape[1] * f.page_rows))
+    full = r.rng.random((r.pick([1, f.batch]), *shape[1:])) < 0.3
+    if r.chance(0.1):
+        full[:] = True
+    shapes = [full, full[:, 0]] if len(full) == f.batch or len(full) == 1 else []
+    if len(full) == 1:
+        shapes.append(full[0, 0])
+    if f.one_row and len(full) == f.batch:
+        shapes.append(full[:, 0, 0])
+    f.whole_mask = np.broadcast_to(full, shape)
+    f.mask = given(r.pick(shapes), r.pick(['bool', 'i8', 'u8']))
+
+
+def infer(r: Random, dtype: str, most: str = 'packed pages rope sparse shift', one_row: bool = False) -> Infer:
+    shared, groups = r.int(1, 3), r.int(1, 3)
+    packed = 'packed' in most and r.chance(0.3)
+    layout = r.pick(OUTS[r.pick(['TND', 'NTD'] if packed else ['BSH', 'BSND', 'BNSD'])]) if 'packed' in most else r.pick(
+        ['BSH', 'BSND', 'BNSD'])
+    f = Infer(dtype, layout, r.int(1, 3), shared * groups, shared, 1 if one_row else r.pick([1, r.int(1, 7)]), r.int(1, 9),
+              r.int(1, 8), packed, scale=r.real(0.1, 1))
+    if r.chance(0.1) and not one_row:  # more than one block
+        f.batch, f.shared, f.heads, f.rows, f.columns = 1, 1, groups, r.int(60, 100), r.int(250, 600)
+    f.begin(r, 'rope' in most and r.chance(0.3), 'pages' in most and r.chance(0.5))
+    f.sparse = r.int(0, 4) if 'sparse' in most else 0
+    f.tokens = r.pick([(2**31 - 1, 2**31 - 1), (r.int(0, 5), r.int(0, 5))]) if 'sparse' in most else f.tokens
+    if packed and f.sparse < 2:
+        f.sparse = 0
+    elif f.sparse == 1 or (f.sparse == 0 and r.chance()):
+        whole_mask(r, f)
+    if 'shift' in most and not packed and r.chance(0.3):
+        shape = (r.pick([1, f.batch]), f.heads, f.rows, f.columns + r.int(0, 2))
+        f.shift = r.tensor(dtype, shape, -1, 1)
+    return f
+
+
+def parts(r: Random, f: Infer):
+    key, value = f.place_key(r, f.key), f.place_key(r, f.value)
+    rope = [f.place(f.query_rope), f.place_key(r, f.key_rope)] if f.query_rope is not None else [None, None]
+    return f.place(f.query), key, value, rope, given(f.table, 'i32') if f.table is not None else None
+
+
+@TABLE.case('FusedInferAttentionScoreV3')
+def infer_attention(r: Random, form) -> Case:
+    f = infer(r, r.pick(form.types['query']))
+    query, key, value, rope, table = parts(r, f)
+    out, sums = f.outs(r.chance())
+    heads = f.shared if f.shared != f.heads or r.chance() else 0
+    return Case([query, [key], [value], f.shift, f.mask, f.lengths, f.given_key_lengths, *[None] * 7, table, *[None] * 8,
+                 r.pick([None, []]), *rope, None, f.heads, f.scale, *f.tokens, f.layout.encode(), heads, f.sparse, 0,
+                 r.pick([0, f.page_rows]) if table else 0, 0, sums is not None, 0, 0, Tensor(f.dtype, out.value.shape),
+                 Tensor('f32', sums.value.shape) if sums else None], {40: out} | ({41: sums} if sums else {}))
+
+
+@TABLE.case('FusedInferAttentionScoreV4')
+def infer_attention_4(r: Random, form) -> Case:
+    f = infer(r, r.pick(form.types['query']))
+    query, key, value, rope, table = parts(r, f)
+    f.sink = r.tensor(r.pick([f.dtype, 'f32']), (f.heads,), -2, 2) if r.chance(0.6) else None
+    if f.sink:  # a row that sees nothing has the sink only
+        f.query_lengths = f.query_lengths
+    out, sums = f.outs(r.chance())
+    return Case([query, [key], [value], f.shift, f.mask, f.lengths, f.given_key_lengths, *[None] * 7, table, *[None] * 8,
+                 None, *rope, None, None, f.sink, f.heads, f.scale, *f.tokens, f.layout.encode(), f.shared, f.sparse, 0,
+                 f.page_rows, 0, sums is not None, 0, 0, 0, Tensor(f.dtype, out.value.shape),
+                 Tensor('f32', sums.value.shape) if sums else None], {43: out} | ({44: sums} if sums else {}))
+
+
+@TABLE.case('PromptFlashAttentionV3')
+def prompt_attention(r: Random, form) -> Case:
+    f = infer(r, r.pick(form.types['query']), 'sparse shift')
+    query, key, value, _, _ = parts(r, f)
+    out, _ = f.outs(False)
+    return Case([query, key, value, f.shift, f.mask, f.lengths, f.given_key_lengths, *[None] * 5, f.heads, f.scale, *f.tokens,
+                 f.layout.encode(), f.shared, f.sparse, 0, Tensor(f.dtype, out.value.shape)], {20: out})
+
+
+@TABLE.case('IncreFlashAttentionV4')
+def one_row_attention(r: Random, form) -> Case:
+    f = infer(r, r.pick(form.types['query']), 'pages shift', one_row=True)
+    f.lengths, f.query_lengths = None, [1] * f.batch
+    query, key, value, _, table = parts(r, f)
+    out, _ = f.outs(False)
+    return Case([query, [key], [value], f.shift, f.mask, f.given_key_lengths, *[None] * 7, table, None, f.heads, f.scale,
+                 f.layout.encode(), f.shared, f.page_rows, 0, Tensor(f.dtype, out.value.shape)], {21: out})
+
+
+def cached(r: Random, dtype: str, tiles: bool):
+    """Tokens, the cache, and for each element of a token its place in a row of the cache."""
+    heads, size, rows, pages = r.int(1, 3), r.pick([2, 4, 6]), r.int(1, 4), r.int(1, 4)
+    tile = r.pick([n for n in (1, 2, 3, 4, 6) if heads * size % n == 0])
+    shape = (pages, heads * size // tile, rows, tile) if tiles else (pages, rows, heads, size)
+    return heads, size, rows, pages, r.tensor(dtype, shape)
+
+
+def rows_of_cache(cache: np.ndarray, tiles: bool) -> np.ndarray:
+    """[pages * rows, width]"""
+    rows = cache.swapaxes(1, 2) if tiles else cache
+    return rows.reshape(rows.shape[0] * rows.shape[1], -1)
+
+
+@TABLE.case('ScatterPaKvCache', without='shape')
+def scatter_cache(r: Random, form) -> Case:
+    dtype, tiles = r.pick(form.types['key']), r.chance(0.3)
+    heads, size, rows, pages, cache = cached(r, dtype, tiles)
+    tokens = r.int(0, pages * rows)
+    slots = r.rng.permutation(pages * rows)[:tokens]
+    slots = np.where(r.rng.random(tokens) < 0.2, -1, slots)
+    key = r.tensor(dtype, (tokens, heads, size))
+    value, value_cache = None, None
+    if r.chance(0.7):
+        value, value_cache = r.tensor(dtype, (tokens, heads, size)), r.tensor(dtype, cache.shape)
+
+    def written(cache, x):
+        new = cache.data.copy().swapaxes(1, 2) if tiles else cache.data.copy()
+        flat = new.reshape(pages * rows, -1) if not tiles else np.ascontiguousarray(new).reshape(pages * rows, -1)
+        flat[slots[slots >= 0]] = x.data.reshape(tokens, heads * size)[slots >= 0]
+        return flat.reshape(new.shape).swapaxes(1, 2) if tiles else flat.reshape(new.shape)
+    wants = {1: written(cache, key)}
+    if value:
+        wants[4] = written(value_cache, value)
+    kind = 'i64' if dtype == 'i32' else r.pick(['i32', 'i64'])  # places that lie on a cache would be others
+    return Case([key, cache, given(slots, kind), value, value_cache, None, None, None,
+                 b'PA_NZ' if tiles else r.pick([None, b'Norm']), r.pick([None, b'None']), r.pick([None, [1, 1]]),
+                 r.pick([None, [0, 0]])], wants)
+
+
+@TABLE.case('GatherPaKvCache', without='shape')
+def gather_cache(r: Random, form) -> Case:
+    dtype, tiles = r.pick([t for t in form.types['keyCache'] if t != 'i32']), r.chance(0.3)  # that of the table
+    heads, size, rows, pages, cache = cached(r, dtype, tiles)
+    value_cache = r.tensor(dtype, cache.shape)
+    batch, width = r.int(1, 3), r.int(1, 3)
+    table = r.rng.integers(0, pages + 1, (batch, width))  # the last is no page
+    lengths = r.rng.integers(0, width * rows + 2, batch)
+    offsets = r.rng.integers(0, width * rows, batch) if r.chance(0.3) else None
+    total, sums = int(lengths.sum()), r.chance()
+    key, value = r.tensor(dtype, (total + r.int(0, 2), heads, size)), None
+    value = r.tensor(dtype, key.shape)
+
+    def read(cache, was):
+        flat, new, token = rows_of_cache(cache.data, tiles), was.data.copy(), 0
+        for b, n in enumerate(lengths):
+            first = 0 if offsets is None else offsets[b] // rows
+            for i in range(n):
+                column = first + i // rows
+                page = table[b, column] if column < width else pages
+                new[token] = flat[page * rows + i % rows].reshape(heads, size) if page < pages else 0
+                token += 1
+        return new
+    numbers = np.concatenate([[0], np.cumsum(lengths)]) if sums else lengths
+    kind = r.pick(['i32', 'i64'])
+    return Case([cache, value_cache, given(table, 'i32'), given(numbers, kind), key, value,
+                 None if offsets is None else given(offsets, kind), b'PA_NZ' if tiles else b'Norm', sums],
+                {4: read(cache, key), 5: read(value_cache, value)})
+
+
+def turned(x: np.ndarray, mode: int) -> np.ndarray:
+    """What is multiplied by the sines: of halves, neighbours, quarters."""
+    half = x.shape[-1] // 2
+    if mode == 1:
+        return np.stack([-x[..., 1::2], x[..., ::2]], -1).reshape(x.shape)
+    if mode == 2:
+        a, b, c, d = np.split(x, 4, -1)
+        return np.concatenate([-b, a, -d, c], -1)
+    return np.concatenate([-x[..., half:], x[..., :half]], -1)
+
+
+def turn(x: Tensor, cos: Tensor, sin: Tensor, mode: int) -> Want:
+    terms = wide(x) * wide(cos), turned(wide(x), mode) * wide(sin)
+    return Want(sum(terms), sum(map(np.abs, terms)))
+
+
+def both_turned(r: Random, form, mode: int):
+    dtype, layout = r.pick(form.types['cos']), r.int(1, 4)
+    outer, size, heads = r.full(2, 2, 4), 4 * r.int(1, 5), [r.int(1, 4), r.int(1, 4)]
+    place = {1: lambda h: (*outer, h, size), 2: lambda h: (*outer, h, size), 3: lambda h: (outer[0], h, outer[1], size),
+             4: lambda h: (outer[0], h, size)}[layout]
+    query, key = [r.tensor(dtype, place(h)) for h in heads]
+    cos, sin = r.tensor(dtype, place(1), -1, 1), r.tensor(dtype, place(1), -1, 1)
+    return [query, key, cos, sin, layout], {0: turn(query, cos, sin, mode), 1: turn(key, cos, sin, mode)}
+
+
+@TABLE.case('ApplyRotaryPosEmb')
+def rotary_in_place(r: Random, form) -> Case:
+    return Case(*both_turned(r, form, 0))
+
+
+@TABLE.case('ApplyRotaryPosEmbV2')
+def rotary_in_place_2(r: Random, form) -> Case:
+    mode = r.int(0, 2)
+    arguments, wants = both_turned(r, form, mode)
+    return Case([*arguments, [b'half', b'interleave', b'quarter'][mode]], wants)
+
+
+@TABLE.case('InterleaveRope')
+def rotary_apart(r: Random, form) -> Case:
+    dtype, (batch, heads, rows) = r.pick(form.types['x']), r.full(3, 3, 4)
+    size = 2 * r.int(1, 9)
+    x = r.tensor(dtype, (batch, heads, rows, size))
+    cos, sin = [r.tensor(dtype, (batch, 1, r.pick([1, rows]), size), -1, 1) for _ in range(2)]
+    apart = given(np.concatenate([x.data[..., ::2], x.data[..., 1::2]], -1), dtype)
+    want = turn(apart, cos, sin, 0)
+    return Case([x, cos, sin, Tensor(dtype, x.shape)], {3: want})
+
+
+@TABLE.case('RopeWithSinCosCache')
+def rotary_by_table(r: Random, form) -> Case:
+    dtype, tokens, heads = r.pick(form.types['queryIn']), r.size(0, 6), (r.int(1, 3), r.int(1, 3))
+    angles, neox = r.int(1, 5), r.chance()
+    size, places = 2 * angles + r.pick([0, r.int(1, 4)]), r.int(2, 9)
+    table = r.tensor(dtype, (places, 2 * angles), -1, 1)
+    kinds = r.pick([0, 0, 3, 4])
+    positions = r.tensor(r.pick(['i32', 'i64']), (kinds, tokens) if kinds else (tokens,), 0, places - 1)
+    at = np.sort(r.rng.integers(0, angles + 1, max(kinds, 1) - 1))
+    sections = [int(n) for n in np.diff([0, *at, angles])] if kinds else r.pick([None, [], [0, 0, 0]])
+    kind = np.repeat(np.arange(kinds), sections) if kinds else np.zeros(angles, int)
+    rows = wide(table)[positions.data.reshape(max(kinds, 1), tokens)]  # kind, token, angle
+    cos = rows[kind, :, np.arange(angles)].T
+    sin = rows[kind, :, angles + np.arange(angles)].T
+
+    def value(x):
+        y = wide(x).reshape(tokens, x.shape[1] // size, size).copy()
+        a, b = (y[..., :angles], y[..., angles:2 * angles]) if neox else (y[..., :2 * angles:2], y[..., 1:2 * angles:2])
+        c, s = cos[:, None], sin[:, None]
+        first, second = a * c - b * s, b * c + a * s
+        a[...], b[...] = first, second
+        return Want(y.reshape(x.shape), 8.0)
+    query, key = [r.tensor(dtype, (tokens, h * size)) for h in heads]
+    return Case([positions, query, key, table, sections, size, neox, Tensor(dtype, query.shape), Tensor(dtype, key.shape)],
+                {7: value(query), 8: value(key)})
+
+
+def smooth(r: Random, dtype: str, width: int) -> Tensor | None:
+    return r.pick([None, r.tensor(dtype, (width,), 0.5, 2)])
+
+
+@TABLE.case('DynamicQuant')
+def dynamic_quant(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['x']), r.shape(1, 4, 6))
+    by = smooth(r, x.dtype, x.shape[-1])
+    values, step = quantised(x.data.astype(np.float32) * (by.data.astype(np.float32) if by else np.float32(1)))
+    return Case([x, by, Tensor('i8', x.shape), Tensor('f32', x.shape[:-1])], {2: np.clip(values, -128, 127), 3: Want(step)})
+
+
+@TABLE.case('DynamicQuantV2')
+def dynamic_quant_2(r: Random, form) -> Case:
+    shape = (*r.full(1, 2, 5), r.int(1, 9))
+    x = r.tensor(r.pick(form.types['x']), shape)
+    by, ends, rows = smooth(r, x.dtype, shape[-1]), None, int(np.prod(shape[:-1]))
+    factors = np.broadcast_to(by.data if by else 1, (rows, shape[-1]))
+    if r.chance(0.4):
+        groups = r.int(1, 3)
+        at = sorted(int(n) for n in r.rng.integers(0, rows + 1, groups - 1)) + [rows]
+        by, ends = r.tensor(x.dtype, (groups, shape[-1]), 0.5, 2), given(at, r.pick(['i32', 'i64']))
+        factors = by.data[np.searchsorted(at, np.arange(rows), 'right')]
+    values = x.data.astype(np.float32) * factors.astype(np.float32).reshape(shape)
+    wants = {}
+    if shifted := r.chance():
+        most, least = values.max(-1), values.min(-1)
+        step = (most - least) / np.float32(255)
+        plus = np.where(step == 0, np.float32(0), np.float32(127) - most / np.where(step == 0, np.float32(1), step))
+        safe = np.where(step == 0, np.float32(1), step)[..., None]
+        values = np.where(step[..., None] == 0, 0, np.rint(values / safe + plus[..., None]))
+        wants[6] = Want(plus, 255.0)
+    else:
+        values, step = quantised(values)
+    wants |= {4: np.clip(values, -128, 127), 5: Want(step)}
+    return Case([x, by, ends, 2, Tensor('i8', shape), Tensor('f32', shape[:-1]),
+                 Tensor('f32', shape[:-1]) if shifted else None], wants)
+
+
+@TABLE.case('AscendQuant')
+def static_quant(r: Random, form) -> Case:
+    x, squared, mode = r.tensor(r.pick(form.types['x']), r.shape(1, 4, 6)), r.chance(0.3), r.int(0, 3)
+    kind, shape = r.pick(form.types['scale']), r.pick([(1,), (x.shape[-1],)])
+    scale = r.tensor(kind, shape, 0.5, 20)
+    shift = r.tensor(kind, shape, -9, 9) if r.chance() else None
+    by = scale.data.astype(np.float32)
+    values = x.data.astype(np.float32) * (by * by if squared else by)
+    values = values + (shift.data.astype(np.float32) if shift else np.float32(0))
+    values = [np.rint, np.floor, np.ceil, np.trunc][mode](values)
+    name = [r.pick([b'round', b'', None]), b'floor', b'ceil', b'trunc'][mode]
+    return Case([x, scale, shift, squared, name, 2, Tensor('i8', x.shape)], {6: np.clip(values, -128, 127)})
+
+
+@TABLE.case('ApplyTopKTopP')
+def top_k_top_p(r: Random, form) -> Case:
+    dtype, rows, n = r.pick(form.types['logits']), r.size(0, 4), r.pick([r.int(1, 9), r.int(500, 900)])
+    logits = given(r.rng.integers(-24, 24, (rows, n)) / 8, dtype)
+    p = r.tensor(dtype, (rows,), 0.05, 1) if r.chance(0.7) else None
+    k = r.tensor('i32', (rows,), 1, n) if r.chance(0.7) else None
+    out = wide(logits).copy()
+    for i, row in enumerate(out):
+        if k:
+            row[row < np.sort(row)[n - int(k.data[i])]] = -np.inf
+        if p:
+            order = np.argsort(row, kind='stable')
+            power = np.exp(row[order] - row.max())
+            gone = np.cumsum(power / power.sum()) <= 1 - float(p.data[i])
+            gone[-1] = False
+            row[order[gone]] = -np.inf
+    return Case([logits, p, k, Tensor(dtype, (rows, n))], {3: Want(out)})
+
+
+@TABLE.case('WeightQuantBatchMatmulV3')
+def weight_quant_3(r: Random, form) -> Case:
+    case = weight_quant(r, form)
+    return Case([*case.arguments[:8], r.int(0, 1), case.arguments[8]], {9: case.wants[8]})
