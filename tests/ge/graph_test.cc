@@ -309,6 +309,23 @@ TEST(GeGraph, AConstantWithoutAValueIsNamed) {
   EXPECT_THAT(BuildError(graph), HasSubstr("'nothing' is a constant without a value"));
 }
 
+TEST(GeGraph, AConstantNeedsItsShapeAndAllItsBytes) {
+  const std::vector<std::pair<std::vector<int64_t>, const char*>> cases = {
+      {{-1, 2}, "a constant must have a known type and shape"},
+      {{-2}, "a constant must have a known type and shape"},
+      {{3}, "has 12 bytes, but 8 were given"},
+      {{1}, "has 4 bytes, but 8 were given"}};
+  for (const auto& [dims, words] : cases) {
+    auto x = Input("x", {2});
+    ge::Graph graph("odd_constant");
+    graph.SetInputs({x}).SetOutputs(
+        {ge::op::Add("add").set_input_x1(x).set_input_x2(Constant("odd", dims, {1, 2}))});
+    const std::string message = BuildError(graph);
+    EXPECT_THAT(message, HasSubstr(words));
+    EXPECT_THAT(message, HasSubstr("odd"));
+  }
+}
+
 TEST(GeGraph, IsWrittenAndReadBack) {
   TempFolder folder;
   std::string path = folder / "graph";

@@ -3,6 +3,8 @@
 #include "ops/conv/weight_gradient.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -70,35 +72,81 @@ struct WeightGradientBody {
     return reinterpret_cast<double*>(frame.workspace + sums_at) + unit * cut.out_each * cut.columns();
   }
 
+  // The part of a unit's sums that its positions from `first` on add, which are seen as the rows of a matrix.
+  struct Piece {
+    const float* by;  // the gradient at the first row
+    const float* matrix;
+    int64_t columns;
+    float* product;
+    double* sums;
+  };
+
   void Unit(const float* from, const float* by, int64_t unit, double* sums, char* scratch) const {
     const int64_t slice = unit % cut.slices, block = unit / cut.slices % cut.tap_blocks,
                   group = unit / cut.slices / cut.tap_blocks;
     const int64_t first_tap = block * cut.taps_each, taps = std::min(cut.taps_each, cut.taps - first_tap);
-    const int64_t columns = taps * cut.in_each, count = cut.out_each * columns;
     auto* matrix = reinterpret_cast<float*>(scratch);
-    float* product = matrix + cut.piece * cut.columns();
-    std::fill_n(sums, count, 0.0);
+    Piece piece{nullptr, matrix, taps * cut.in_each, matrix + cut.piece * cut.columns(), sums};
+    std::fill_n(sums, cut.out_each * piece.columns, 0.0);
     const int64_t end = std::min(cut.positions, (slice + 1) * cut.slice);
     for (int64_t p = slice * cut.slice; p < end; p += cut.piece) {
       const int64_t rows = std::min(cut.piece, end - p);
-      for (int64_t r = 0; r < rows; ++r)
-        Seen(from + group * cut.in_each, p + r, first_tap, taps, matrix + r * columns);
-      const Gemm gemm{cut.out_each,
-                      columns,
-                      rows,
-                      {by + p * g.out_channels + group * cut.out_each, g.out_channels, true},
-                      {matrix, columns, false},
-                      product,
-                      columns,
-                      GemmType::kF32,
-                      GemmType::kF32};
-      if (!multiply(gemm)) Fail(tensor::kRuntimeFailure, "conv-backend", "the backend refused a product");
-      for (int64_t i = 0; i < count; ++i) sums[i] += static_cast<double>(product[i]);
+      piece.by = by + p * g.out_channels + group * cut.out_each;
+      int64_t done = 0;
+      for (int64_t r = 0; r < rows; ++r) {
+        Inside inside;
+        Seen(from + group * cut.in_each, p + r, first_tap, taps, matrix + r * piece.columns, &inside);
+        if (inside.all || IsFinite(piece.by + r * g.out_channels)) continue;
+        AddProduct(piece, done, r);
+        AddRow(piece, r, taps, inside);
+        done = r + 1;
+      }
+      AddProduct(piece, done, rows);
+    }
+  }
+
+  bool IsFinite(const float* by) const {
+    return std::all_of(by, by + cut.out_each, [](float value) { return std::isfinite(value); });
+  }
+
+  void AddProduct(const Piece& piece, int64_t begin, int64_t end) const {
+    if (begin == end) return;
+    const Gemm gemm{cut.out_each,
+                    piece.columns,
+                    end - begin,
+                    {piece.by + begin * g.out_channels, g.out_channels, true},
+                    {piece.matrix + begin * piece.columns, piece.columns, false},
+                    piece.product,
+                    piece.columns,
+                    GemmType::kF32,
+                    GemmType::kF32};
+    if (!multiply(gemm)) Fail(tensor::kRuntimeFailure, "conv-backend", "the backend refused a product");
+    for (int64_t i = 0; i < cut.out_each * piece.columns; ++i)
+      piece.sums[i] += static_cast<double>(piece.product[i]);
+  }
+
+  // Which taps of a block see the image from a position.
+  struct Inside {
+    bool all = true;
+    std::array<bool, GradientCut::kWide> tap;
+  };
+
+  // Padding adds nothing, but the product of its zeros and a gradient that is not finite is NaN.
+  void AddRow(const Piece& piece, int64_t row, int64_t taps, const Inside& inside) const {
+    const float *seen = piece.matrix + row * piece.columns, *by = piece.by + row * g.out_channels;
+    for (int64_t o = 0; o < cut.out_each; ++o) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        if (!inside.tap[static_cast<size_t>(tap)]) continue;
+        double* sums = piece.sums + o * piece.columns;
+        for (int64_t i = tap * cut.in_each; i < (tap + 1) * cut.in_each; ++i)
+          sums[i] += static_cast<double>(by[o]) * static_cast<double>(seen[i]);
+      }
     }
   }
 
   // What taps see at a position: the channels of the group, or zeros in the padding.
-  void Seen(const float* from, int64_t position, int64_t first_tap, int64_t taps, float* to) const {
+  void Seen(const float* from, int64_t position, int64_t first_tap, int64_t taps, float* to,
+            Inside* all) const {
     const auto bytes = static_cast<size_t>(cut.in_each) * sizeof(float);
     int64_t at[3], rest = position;
     for (int d = 2; d >= 0; --d) at[d] = rest % g.out[d], rest /= g.out[d];
@@ -113,6 +161,8 @@ struct WeightGradientBody {
       }
       for (int d = 0; d < 3; ++d) place = place * g.in[d] + index[d];
       inside ? std::memcpy(to, from + place * g.in_channels, bytes) : std::memset(to, 0, bytes);
+      all->tap[static_cast<size_t>(tap - first_tap)] = inside;
+      all->all = all->all && inside;
     }
   }
 
