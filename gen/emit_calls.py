@@ -39,6 +39,8 @@ typedef struct {
   bool works;
   bool needs_init;
   bool converts;      /* the entry checks nulls and handles */
+  int not_running;    /* what it answers before aclInit */
+  int bad_handle;
   const NullCase *null_cases;
 } Call;
 '''
@@ -85,7 +87,9 @@ def row(spec: Spec, function: Function, kinds: str) -> str:
     flags = ', '.join('true' if flag else 'false'
                       for flag in (not function.returns_value, function.works, function.needs_init,
                                    not function.custom_entry))
-    return (f'  {{"{function.name}", "{kinds}", call_{function.name}, {flags},\n'
+    codes = (f'{function.family.other or "ACL_ERROR_UNINITIALIZE"}, '
+             f'{function.family.argument or "ACL_ERROR_RT_INVALID_HANDLE"}')
+    return (f'  {{"{function.name}", "{kinds}", call_{function.name}, {flags}, {codes},\n'
             f'   (const NullCase[]){{{cases}{{0, 0}}}}}},\n')
 
 
@@ -94,5 +98,5 @@ def emit(spec: Spec) -> dict[str, str]:
     text = _TOP + ''.join(f'#include "{h.path}"\n' for h in spec.headers) + _TYPES + '\n'
     text += ''.join(call(f, kinds) for f, kinds in functions)
     rows = ''.join(row(spec, f, kinds) for f, kinds in functions)
-    end = '  {0, 0, 0, false, false, false, false, 0},\n};\n'
+    end = '  {0, 0, 0, false, false, false, false, 0, 0, 0},\n};\n'
     return {'abi/calls.h': text + '\nstatic const Call calls[] = {\n' + rows + end}

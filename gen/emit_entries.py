@@ -76,14 +76,16 @@ def body(spec: Spec, function: Function) -> str:
 
 def entry(spec: Spec, function: Function) -> str:
     proto = function.proto
-    if not function.returns_value:
+    if not function.returns_value and function.family.other:
+        run = f'return static_cast<{proto.ret}>(api::Run(Fn::{function.name}, [&]'
+    elif not function.returns_value:
         run = f'return api::Run(Fn::{function.name}, [&]'
     elif proto.ret == 'void':
         run = f'static_cast<void>(api::Run(Fn::{function.name}, [&]'
     else:
         value = fallback(function)
         run = f'return api::RunValue(Fn::{function.name}, {value}, [&]() -> {proto.ret}'
-    close = '));' if proto.ret == 'void' else ');'
+    close = '));' if run.startswith(('static_cast', 'return static_cast')) else ');'
     return (f'{entry_declaration(proto, not function.works)} {{\n'
             f'  {run} {{\n{body(spec, function)}  }}{close}\n}}\n\n')
 

@@ -13,7 +13,29 @@
 namespace belay::api {
 namespace {
 
-int Report(Fn fn, int code, const char* id, std::string_view sentence, const void* about = nullptr) noexcept {
+constexpr int kLeastRuntimeCode = 1000;
+
+// Functions of some interfaces give codes of their own, which are small numbers, for what the runtime
+// refuses.
+int CodeOf(const FunctionInfo& info, int code) {
+  if (info.other_code == 0 || code < kLeastRuntimeCode) return code;
+  switch (code) {
+    case codes::kInvalidParam:
+    case codes::kRtParamInvalid:
+    case codes::kRtInvalidDeviceid:
+    case codes::kRtInvalidHandle:
+      return info.argument_code;
+    case codes::kBadAlloc:
+    case codes::kRtMemoryAllocation:
+      return info.memory_code;
+    default:
+      return info.other_code;
+  }
+}
+
+int Report(Fn fn, int runtime_code, const char* id, std::string_view sentence,
+           const void* about = nullptr) noexcept {
+  const int code = CodeOf(InfoOf(fn), runtime_code);
   if (rt::Observers::any()) {
     rt::Observers::Tell([&](rt::Observer& o) {
       o.Refused({static_cast<uint32_t>(fn) + 1, code, id, sentence, about});

@@ -4,6 +4,7 @@
 #include "base/codes.h"
 #include "base/error_about.h"
 #include "base/handle_table.h"
+#include "collective/communicator.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/memory_virtual.h"
@@ -55,6 +56,7 @@ BELAY_OBJECT(rt::ModelRI, rt::Models(), "a model instance")
 BELAY_OBJECT(rt::ModelTask, rt::ModelTasks(), "a task of a model")
 BELAY_OBJECT(rt::TaskGroup, rt::TaskGroups(), "a task group")
 BELAY_OBJECT(rt::PhysicalMemory, rt::PhysicalMemories(), "physical memory")
+BELAY_OBJECT(coll::Communicator, coll::g_communicators, "a communicator")
 BELAY_OBJECT(tensor::Tensor, tensor::g_tensors, "a tensor")
 BELAY_OBJECT(tensor::Scalar, tensor::g_scalars, "a scalar")
 BELAY_OBJECT(tensor::IntArray, tensor::g_int_arrays, "an array of integers")

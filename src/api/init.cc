@@ -11,6 +11,7 @@
 #include "api/wait.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "collective/communicator.h"
 #include "graph/model.h"
 #include "graph/single_op_model.h"
 #include "ops/schema.h"
@@ -57,6 +58,7 @@ void aclFinalize() {
   NoCancellation no_cancellation;
   RefuseInCallback("aclFinalize");
   rt::Stop();
+  coll::Communicator::DestroyAll();
   ForgetModels();
   LogInfo(LogPlace::Here(), "aclFinalize");
 }
@@ -65,7 +67,10 @@ void aclFinalizeReference(uint64_t* refCount) {
   NoCancellation no_cancellation;
   RefuseInCallback("aclFinalizeReference");
   uint64_t left = rt::StopOne();
-  if (left == 0) ForgetModels();
+  if (left == 0) {
+    coll::Communicator::DestroyAll();
+    ForgetModels();
+  }
   LogInfo(LogPlace::Here(), "aclFinalizeReference: {} left", left);
   if (refCount != nullptr) *refCount = left;
 }

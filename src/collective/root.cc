@@ -92,11 +92,11 @@ bool Root::Look(std::span<const pollfd> came) {
   if (came[1].revents != 0) Accept(tcp_, false);
   CheckTime();
   Sweep();
-  return !used_ || !guests_.empty();
+  return !used_ || !guests_.empty() || stays_until_ns_ != 0;
 }
 
 int64_t Root::deadline_ns() const {
-  int64_t deadline = INT64_MAX;
+  int64_t deadline = stays_until_ns_ == 0 ? INT64_MAX : stays_until_ns_;
   for (const Group& group : groups_) {
     if (!group.formed) deadline = std::min(deadline, group.deadline_ns);
   }
@@ -221,11 +221,14 @@ Root::Group* Root::GroupFor(Guest& guest, const Hello& hello) {
     RefuseAll(group, codes::kHcclEPara, sentence);
     return nullptr;
   }
+  if (hello.group == kWorld && failure_.has_value()) {
+    Refuse(guest, failure_->code, failure_->sentence);
+    return nullptr;
+  }
   if (hello.group == kWorld && std::exchange(used_, true)) {
-    Refuse(
-        guest, codes::kHcclEPara,
-        "the ranks of this root info have met already, or failed to; one root info serves for one communicator, "
-        "get another by HcclGetRootInfo");
+    Refuse(guest, codes::kHcclEPara,
+           "the ranks of this root info have met already; one root info serves for one communicator, "
+           "get another by HcclGetRootInfo");
     return nullptr;
   }
   Group& made = groups_.emplace_back();
@@ -292,6 +295,10 @@ void Root::Refuse(Guest& guest, int code, const std::string& sentence) {
 // The group will not meet.
 void Root::RefuseAll(Group& group, int code, const std::string& sentence) {
   group.formed = true;
+  if (group.key == kWorld && !failure_.has_value()) {
+    failure_ = Refused{code, sentence};
+    stays_until_ns_ = NowNs() + std::max(group.patience_ns, kHelloNs);
+  }
   for (Guest*& member : group.members) {
     if (member == nullptr) continue;
     Refuse(*member, code, sentence);
@@ -317,6 +324,7 @@ std::string Root::Missing(const Group& group) const {
 
 void Root::CheckTime() {
   const int64_t now = NowNs();
+  if (stays_until_ns_ <= now) stays_until_ns_ = 0;
   for (Group& group : groups_) {
     if (!group.formed && group.deadline_ns <= now) RefuseAll(group, codes::kHcclETimeout, Missing(group));
   }

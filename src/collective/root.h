@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,7 +77,9 @@ class Root final : public Watched {
   const Id host_;
   Descriptor local_;
   Descriptor tcp_;
-  bool used_ = false;  // the group of the root info has met
+  bool used_ = false;  // the group of the root info has met, or failed to
+  std::optional<Refused> failure_;
+  int64_t stays_until_ns_ = 0;  // to tell that to those who come late
   std::list<Guest> guests_;
   std::list<Group> groups_;
 };

@@ -35,7 +35,7 @@ static intptr_t call_with(const Call *call, int null_parameter, uintptr_t object
 static void refuse_uninitialised(const char *when) {
   for (const Call *call = calls; call->name; ++call)
     if (is_checked(call) && call->needs_init)
-      expect(call->name, when, call_with(call, NO_PARAMETER, 0), ACL_ERROR_UNINITIALIZE);
+      expect(call->name, when, call_with(call, NO_PARAMETER, 0), call->not_running);
 }
 
 static void refuse_nulls(uintptr_t object) {
@@ -47,7 +47,7 @@ static void refuse_nulls(uintptr_t object) {
 static void refuse_handles(const char *what, uintptr_t object) {
   for (const Call *call = calls; call->name; ++call)
     if (is_checked(call) && call->converts && strchr(call->kinds, OBJECT))
-      expect(call->name, what, call_with(call, NO_PARAMETER, object), ACL_ERROR_RT_INVALID_HANDLE);
+      expect(call->name, what, call_with(call, NO_PARAMETER, object), call->bad_handle);
 }
 
 int main(void) {

@@ -3,6 +3,7 @@
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
+#include "hccl/hccl.h"
 
 #define SIZE(type, size) _Static_assert(sizeof(type) == (size), "size of " #type)
 #define AT(type, field, offset) \
@@ -68,3 +69,29 @@ _Static_assert(ACL_FORMAT_ND == 2 && ACL_FORMAT_FRACTAL_NZ == 29, "aclFormat");
 _Static_assert(ACL_MEMCPY_DEVICE_TO_DEVICE == 3, "aclrtMemcpyKind");
 _Static_assert(ACL_EVENT_STATUS_COMPLETE == 0 && ACL_EVENT_RECORDED_STATUS_COMPLETE == 1,
                "the two event queries mean opposite numbers");
+
+/* Of the collectives. Older headers end the configuration at earlier fields. */
+SIZE(HcclComm, 8);
+SIZE(HcclRootInfo, 4108);
+SIZE(HcclConfigValue, 4);
+SIZE(HcclCommConfig, 2232);
+AT(HcclCommConfig, hcclBufferSize, 24);
+AT(HcclCommConfig, hcclDeterministic, 28);
+AT(HcclCommConfig, hcclCommName, 32);
+AT(HcclCommConfig, hcclUdi, 160);
+AT(HcclCommConfig, hcclOpExpansionMode, 288);
+AT(HcclCommConfig, hcclRdmaServiceLevel, 296);
+AT(HcclCommConfig, hcclWorldRankID, 300);
+AT(HcclCommConfig, hcclJobID, 304);
+AT(HcclCommConfig, aclGraphZeroCopyEnable, 312);
+AT(HcclCommConfig, hcclExecTimeOut, 316);
+AT(HcclCommConfig, hcclAlgo, 320);
+AT(HcclCommConfig, hcclRetryEnable, 1920);
+AT(HcclCommConfig, hcclRetryParams, 1970);
+AT(HcclCommConfig, hcclBufferName, 2098);
+AT(HcclCommConfig, hcclQos, 2228);
+SIZE(HcclSendRecvItem, 32);
+AT(HcclSendRecvItem, buf, 8);
+AT(HcclSendRecvItem, count, 16);
+AT(HcclSendRecvItem, dataType, 24);
+AT(HcclSendRecvItem, remoteRank, 28);

@@ -143,6 +143,10 @@ static void make_objects(void) {
                         aclmdlCreateDesc(),
                         aclmdlCreateConfigHandle()};
   for (size_t i = 0; i < sizeof data / sizeof *data; ++i) add(&handles, data[i]);
+  HcclComm comm = NULL;
+  int32_t first = 0;
+  if (HcclCommInitAll(1, &first, &comm)) exit(2);
+  add(&handles, comm);
 
   char *block = device, *host = pinned;
   const void *places[] = {block, block + 100,      block + BLOCK, block + (1ull << 33),
@@ -161,6 +165,7 @@ static void destroy_objects(void) {
   aclopDestroyAttr(made[15]);
   (void)(aclmdlDestroyDataset(made[16]) || aclmdlDestroyDesc(made[17]) ||
          aclmdlDestroyConfigHandle(made[18]));
+  (void)HcclCommDestroy(made[19]);
   (void)(aclmdlRIDestroy(made[6]) || aclrtDestroyNotify(made[5]) || aclrtDestroyEvent(made[4]) ||
          aclrtDestroyEvent(made[3]) || aclrtDestroyStream(made[2]) || aclrtDestroyStream(made[1]) ||
          aclrtDestroyContext(made[0]) || aclrtSetDevice(0));

@@ -1,0 +1,398 @@
+// How ranks find each other, what a communicator says of itself, and its end.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <set>
+
+#include "ranks.h"
+#include "temp_file.h"
+
+namespace conformance {
+namespace {
+
+class Communicators : public Started {};
+
+TEST_F(Communicators, ThreadsMeetByARootInfo) {
+  const std::vector<HcclComm> comms = Meet(3);
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < 3; ++i) {
+    uint32_t size = 0, rank = 7;
+    char name[COMM_NAME_MAX_LENGTH] = "";
+    EXPECT_OK(HcclGetRankSize(comms[i], &size));
+    EXPECT_OK(HcclGetRankId(comms[i], &rank));
+    EXPECT_OK(HcclGetCommName(comms[i], name));
+    EXPECT_EQ(size, 3u);
+    EXPECT_EQ(rank, i);
+    EXPECT_EQ(AsyncErrorOf(comms[i]), HCCL_SUCCESS);
+    names.insert(name);
+  }
+  EXPECT_EQ(names.size(), 1u);
+  for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommDestroy(comms[0]), "not a communicator");
+}
+
+TEST_F(Communicators, ArgumentsAreChecked) {
+  HcclRootInfo root = NewRoot();
+  HcclComm comm = nullptr;
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(2, &root, 2, &comm), "rank 2 of 2");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(0, &root, 0, &comm), "rank 0 of 0");
+  EXPECT_REFUSED(HCCL_E_PTR, HcclCommInitRootInfo(2, nullptr, 0, &comm), "rootInfo");
+  EXPECT_REFUSED(HCCL_E_PTR, HcclCommInitRootInfo(2, &root, 0, nullptr), "comm");
+  HcclRootInfo changed = root;
+  changed.internal[20] ^= 1;
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(2, &changed, 0, &comm), "changed on its way");
+  const HcclRootInfo empty = {};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(2, &empty, 0, &comm), "HcclGetRootInfo");
+  Setting setting("HCCL_CONNECT_TIMEOUT", "soon");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(2, &root, 0, &comm), "HCCL_CONNECT_TIMEOUT = 'soon'");
+}
+
+TEST_F(Communicators, ARootInfoServesOnce) {
+  const HcclRootInfo root = NewRoot();
+  HcclComm comm = Join(root, 1, 0);
+  HcclComm other = nullptr;
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(1, &root, 0, &other), "met already");
+  EXPECT_OK(HcclCommDestroy(comm));
+}
+
+// All are told, not only the one that came last.
+TEST_F(Communicators, RanksThatDisagreeAreAllTold) {
+  const HcclRootInfo root = NewRoot();
+  AsRanks(2, [&](uint32_t rank) {
+    HcclComm comm = nullptr;
+    EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(2 + rank, &root, rank, &comm),
+                   "(are [23] ranks|said [23])");
+  });
+  const HcclRootInfo second = NewRoot();
+  AsRanks(2, [&](uint32_t) {
+    HcclComm comm = nullptr;
+    EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(3, &second, 1, &comm), "rank 1 came twice");
+  });
+}
+
+TEST_F(Communicators, MissingRanksAreNamed) {
+  const HcclRootInfo root = NewRoot();
+  Setting setting("HCCL_CONNECT_TIMEOUT", "1");
+  HcclComm comm = nullptr;
+  EXPECT_REFUSED(HCCL_E_TIMEOUT, HcclCommInitRootInfo(4, &root, 2, &comm),
+                 "ranks 0, 1, 3 of 4 did not come within 1 s \\(HCCL_CONNECT_TIMEOUT\\); here are 2");
+}
+
+TEST_F(Communicators, FinalizeSetsThoseFreeThatWait) {
+  const HcclRootInfo root = NewRoot();
+  std::atomic<pid_t> id{0};
+  std::thread waits([&] {
+    EXPECT_OK(aclrtSetDevice(0));
+    HcclComm comm = nullptr;
+    id = gettid();
+    EXPECT_EQ(HcclCommInitRootInfo(2, &root, 0, &comm), HCCL_E_RUNTIME);
+    EXPECT_THAT(TakeMessage(), testing::HasSubstr("aclFinalize"));
+  });
+  while (id == 0) std::this_thread::yield();
+  AwaitInPoll(id);
+  EXPECT_OK(aclFinalize());
+  waits.join();
+}
+
+// Communicators end with the runtime, and a new one begins afresh.
+TEST_F(Communicators, FinalizeEndsThem) {
+  std::vector<HcclComm> comms = Meet(2);
+  EXPECT_OK(aclFinalize());
+  uint32_t size = 0;
+  EXPECT_REFUSED(HCCL_E_RUNTIME, HcclGetRankSize(comms[0], &size), "aclFinalize");
+  ASSERT_OK(aclInit(nullptr));
+  ASSERT_OK(aclrtSetDevice(0));
+  EXPECT_REFUSED(HCCL_E_PARA, HcclGetRankSize(comms[0], &size), "not a communicator");
+  for (HcclComm comm : Meet(2)) EXPECT_OK(HcclCommDestroy(comm));
+}
+
+TEST_F(Communicators, OneProcessTakesAllItsDevices) {
+  int32_t devices[] = {1, 0};
+  HcclComm comms[2] = {};
+  EXPECT_OK(HcclCommInitAll(2, devices, comms));
+  uint32_t rank = 7;
+  EXPECT_OK(HcclGetRankId(comms[1], &rank));
+  EXPECT_EQ(rank, 1u);
+  for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));
+  int32_t twice[] = {1, 1};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitAll(2, twice, comms), "device 1 twice");
+  int32_t none[] = {0, 99};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitAll(2, none, comms), "99");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitAll(0, devices, comms), "ndev is 0");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitAll(3, devices, comms), "there are 2 devices");
+}
+
+TEST_F(Communicators, PartsOfAGroup) {
+  const std::vector<HcclComm> comms = Meet(3);
+  std::vector<HcclComm> parts(3);
+  uint32_t ids[] = {2, 0};
+  AsRanks(3, [&](uint32_t rank) {
+    HcclComm whole = comms[rank];
+    if (rank == 1) return;
+    EXPECT_OK(HcclCreateSubCommConfig(&whole, 2, ids, 5, rank == 2 ? 0 : 1, nullptr, &parts[rank]));
+  });
+  uint32_t rank = 7, size = 0;
+  EXPECT_OK(HcclGetRankId(parts[0], &rank));
+  EXPECT_OK(HcclGetRankSize(parts[0], &size));
+  EXPECT_EQ(rank, 1u);
+  EXPECT_EQ(size, 2u);
+  HcclComm whole = comms[0], part = nullptr;
+  uint32_t twice[] = {0, 0}, strange[] = {0, 9};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCreateSubCommConfig(&whole, 2, twice, 6, 0, nullptr, &part), "rank 0 of 3");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCreateSubCommConfig(&whole, 2, strange, 6, 0, nullptr, &part),
+                 "rank 9 of 3");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCreateSubCommConfig(&whole, 2, ids, 6, 0, nullptr, &part),
+                 "subCommRankId is 0");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCreateSubCommConfig(&whole, 4, ids, 6, 0, nullptr, &part), "rankNum is 4");
+  for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));  // parts live on
+  EXPECT_OK(HcclGetRankSize(parts[2], &size));
+  EXPECT_OK(HcclCommDestroy(parts[0]));
+  EXPECT_OK(HcclCommDestroy(parts[2]));
+}
+
+// --- rank tables
+
+std::string Table(const std::string& version, const std::string& second_server = "") {
+  return R"({"version":")" + version + R"(","status":"completed","server_count":")" +
+         (second_server.empty() ? "1" : "2") +
+         R"(","server_list":[{"server_id":"node_0","host_ip":"127.0.0.1","device":[)"
+         R"({"device_id":"0","rank_id":"0"},{"device_id":"1","rank_id":"1"}]})" +
+         second_server + "]}";
+}
+
+TEST_F(Communicators, RankTables) {
+  for (const char* version : {"1.0", "1.2", "1.0"}) {
+    const TempFile file(Table(version));
+    std::vector<HcclComm> comms(2);
+    AsRanks(2, [&](uint32_t rank) { EXPECT_OK(HcclCommInitClusterInfo(file.path(), rank, &comms[rank])); });
+    uint32_t size = 0;
+    EXPECT_OK(HcclGetRankSize(comms[1], &size));
+    EXPECT_EQ(size, 2u);
+    for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));
+  }
+}
+
+TEST_F(Communicators, RankTablesThatCannotBeUsed) {
+  HcclComm comm = nullptr;
+  EXPECT_REFUSED(HCCL_E_OPEN_FILE_FAILURE, HcclCommInitClusterInfo("/nonexistent", 0, &comm), "/nonexistent");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo("", 0, &comm), "1 to 4095");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(std::string(5000, 'x').c_str(), 0, &comm), "1 to 4095");
+  const TempFile good(Table("1.0")), strange(Table("3.0")), words("rank 0: here");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(strange.path(), 0, &comm), "version is '3.0'");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(words.path(), 0, &comm), "no JSON");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(good.path(), 2, &comm), "rank 2 of 2");
+  const TempFile two(Table("1.0", R"(,{"server_id":"node_1","device":[{"device_id":"0","rank_id":"2"}]})"));
+  EXPECT_REFUSED(HCCL_E_NOT_SUPPORT, HcclCommInitClusterInfo(two.path(), 0, &comm), "node_1");
+  Setting setting("HCCL_CONNECT_TIMEOUT", "1");
+  EXPECT_REFUSED(HCCL_E_TIMEOUT, HcclCommInitClusterInfo(good.path(), 1, &comm), "rank 0 did not come");
+}
+
+// --- configurations
+
+TEST_F(Communicators, ConfigurationsOfEverySize) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* pages =
+      static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(pages + page, page, PROT_NONE), 0);
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::strcpy(config.hcclCommName, "a_name");
+  for (uint64_t size : {32, 160, 288, 300, 2104, 2232}) {
+    std::memcpy(config.reserved, &size, sizeof size);
+    char* at = pages + page - size;  // the first byte behind it cannot be read
+    std::memcpy(at, &config, size);
+    const HcclRootInfo root = NewRoot();
+    HcclComm comm = nullptr;
+    EXPECT_OK(HcclCommInitRootInfoConfig(1, &root, 0, reinterpret_cast<HcclCommConfig*>(at), &comm));
+    char name[COMM_NAME_MAX_LENGTH] = "";
+    EXPECT_OK(HcclGetCommName(comm, name));
+    EXPECT_EQ(std::string(name) == "a_name", size >= 160) << size << " " << name;
+    EXPECT_OK(HcclCommDestroy(comm));
+  }
+  munmap(pages, 2 * page);
+}
+
+TEST_F(Communicators, ConfigurationsThatCannotBeUsed) {
+  const HcclRootInfo root = NewRoot();
+  HcclComm comm = nullptr;
+  HcclCommConfig config = {};
+  const auto refused = [&](const char* words) {
+    EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfoConfig(1, &root, 0, &config, &comm), words);
+  };
+  refused("HcclCommConfigInit");
+  HcclCommConfigInit(&config);
+  config.hcclDeterministic = 3;
+  refused("hcclDeterministic is 3");
+  HcclCommConfigInit(&config);
+  config.hcclExecTimeOut = -7;
+  refused("hcclExecTimeOut is -7");
+  HcclCommConfigInit(&config);
+  std::memset(config.hcclCommName, 'x', sizeof config.hcclCommName);
+  refused("has no end");
+  const TempFile table(Table("1.0"));
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfoConfig(table.path(), 0, &config, &comm), "has no end");
+}
+
+TEST(CommunicatorsWithoutRuntime, Settings) {
+  EXPECT_EQ(HcclGetCommConfigCapability(), static_cast<uint32_t>(HCCL_COMM_CONFIG_RESERVED));
+  std::set<std::string> texts;
+  for (int code = 0; code <= HCCL_E_SUSPENDING; ++code)
+    texts.insert(HcclGetErrorString(static_cast<HcclResult>(code)));
+  EXPECT_EQ(texts.size(), 23u);
+  EXPECT_NE(HcclGetErrorString(static_cast<HcclResult>(-1)), nullptr);
+  HcclConfigValue value = {2};
+  EXPECT_OK(HcclSetConfig(HCCL_DETERMINISTIC, value));
+  HcclConfigValue got = {9};
+  EXPECT_OK(HcclGetConfig(HCCL_DETERMINISTIC, &got));
+  EXPECT_EQ(got.value, 2);
+  value.value = 3;
+  EXPECT_REFUSED(HCCL_E_PARA, HcclSetConfig(HCCL_DETERMINISTIC, value), "config 0 = 3");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclGetConfig(HCCL_CONFIG_RESERVED, &got), "config is 1");
+  value.value = 0;
+  EXPECT_OK(HcclSetConfig(HCCL_DETERMINISTIC, value));
+}
+
+// --- processes
+
+class CommunicatorsOfProcesses : public Sharing {};
+
+// The other process, as rank 1 of two, until it is told to end.
+void BeRankOne(Channel& channel, bool destroys) {
+  const auto root = channel.Receive<HcclRootInfo>();
+  HcclComm comm = Join(root, 2, 1);
+  channel.Send(1);
+  channel.Receive<int>();
+  if (destroys) {
+    EXPECT_OK(HcclCommDestroy(comm));
+  }
+}
+
+TEST_F(CommunicatorsOfProcesses, MeetAndLeaveNothing) {
+  OtherProcess other([](Channel& channel) { BeRankOne(channel, true); });
+  Start();
+  NothingStays nothing;
+  const HcclRootInfo root = NewRoot();
+  other.channel.Send(root);
+  HcclComm comm = Join(root, 2, 0);
+  other.channel.Receive<int>();
+  EXPECT_EQ(AsyncErrorOf(comm), HCCL_SUCCESS);
+  EXPECT_OK(HcclCommDestroy(comm));
+  other.channel.Send(1);
+  other.Join();
+  EXPECT_OK(aclFinalize());
+}
+
+TEST_F(CommunicatorsOfProcesses, AKilledRankIsNoticed) {
+  OtherProcess other([](Channel& channel) { BeRankOne(channel, true); });
+  Start();
+  const HcclRootInfo root = NewRoot();
+  other.channel.Send(root);
+  HcclComm comm = Join(root, 2, 0);
+  other.channel.Receive<int>();
+  other.Kill();
+  while (AsyncErrorOf(comm) == HCCL_SUCCESS) std::this_thread::yield();
+  EXPECT_EQ(AsyncErrorOf(comm), HCCL_E_REMOTE);
+  EXPECT_REFUSED(HCCL_E_REMOTE, HcclBarrier(comm, nullptr), "rank 1 of communicator");
+  EXPECT_OK(HcclCommDestroy(comm));
+}
+
+// A child that the rank has forked holds its sockets open, as the workers of a data loader do.
+TEST_F(CommunicatorsOfProcesses, AKilledRankIsNoticedThatHadForked) {
+  OtherProcess other([](Channel& channel) {
+    const auto root = channel.Receive<HcclRootInfo>();
+    Join(root, 2, 1);
+    if (fork() == 0) {
+      channel.Receive<int>();  // until the test ends
+      _exit(0);
+    }
+    channel.Send(1);
+    pause();
+  });
+  Start();
+  const HcclRootInfo root = NewRoot();
+  other.channel.Send(root);
+  HcclComm comm = Join(root, 2, 0);
+  other.channel.Receive<int>();
+  other.Kill();
+  while (AsyncErrorOf(comm) == HCCL_SUCCESS) std::this_thread::yield();
+  EXPECT_OK(HcclCommDestroy(comm));
+}
+
+// The process of the root info is a rank like the others.
+TEST_F(CommunicatorsOfProcesses, AKilledRootIsNoticed) {
+  OtherProcess other([](Channel& channel) {
+    const HcclRootInfo root = NewRoot();
+    channel.Send(root);
+    Join(root, 2, 0);
+    channel.Send(1);
+    pause();
+  });
+  Start();
+  const auto root = other.channel.Receive<HcclRootInfo>();
+  HcclComm comm = Join(root, 2, 1);
+  other.channel.Receive<int>();
+  other.Kill();
+  while (AsyncErrorOf(comm) == HCCL_SUCCESS) std::this_thread::yield();
+  EXPECT_REFUSED(HCCL_E_REMOTE, HcclBarrier(comm, nullptr), "rank 0 of communicator");
+  EXPECT_OK(HcclCommDestroy(comm));
+}
+
+TEST_F(CommunicatorsOfProcesses, ARankThatIsKilledBeforeAllMetIsNamed) {
+  OtherProcess other([](Channel& channel) {
+    const auto root = channel.Receive<HcclRootInfo>();
+    std::atomic<pid_t> id{0};
+    std::thread joins([&] {
+      EXPECT_OK(aclrtSetDevice(0));
+      HcclComm comm = nullptr;
+      id = gettid();
+      HcclCommInitRootInfo(3, &root, 1, &comm);
+    });
+    while (id == 0) std::this_thread::yield();
+    AwaitInPoll(id);
+    channel.Send(1);
+    joins.join();
+  });
+  Start();
+  const HcclRootInfo root = NewRoot();
+  other.channel.Send(root);
+  other.channel.Receive<int>();
+  std::thread kills([&] { other.Kill(); });
+  HcclComm comm = nullptr;
+  EXPECT_REFUSED(HCCL_E_REMOTE, HcclCommInitRootInfo(3, &root, 0, &comm), "rank 1 .process");
+  kills.join();
+}
+
+TEST_F(CommunicatorsOfProcesses, ARootInfoOfAProcessThatHasEnded) {
+  OtherProcess other([](Channel& channel) {
+    channel.Send(NewRoot());
+    pause();
+  });
+  Start();
+  const auto root = other.channel.Receive<HcclRootInfo>();
+  other.Kill();
+  HcclComm comm = nullptr;
+  EXPECT_REFUSED(HCCL_E_TCP_CONNECT, HcclCommInitRootInfo(2, &root, 1, &comm), "has ended");
+}
+
+// A program that ends is no accident: the others keep their communicators, and hear of it when they need it.
+TEST_F(CommunicatorsOfProcesses, ARankWhoseProgramEnds) {
+  OtherProcess other([](Channel& channel) { BeRankOne(channel, false); });
+  Start();
+  const HcclRootInfo root = NewRoot();
+  other.channel.Send(root);
+  HcclComm comm = Join(root, 2, 0);
+  other.channel.Receive<int>();
+  other.channel.Send(1);
+  other.Join();
+  aclrtStream stream = NewStream();
+  while (HcclBarrier(comm, stream) == HCCL_SUCCESS) {  // the first one may still be taken
+    EXPECT_NE(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  }
+  EXPECT_THAT(TakeMessage(), testing::ContainsRegex("rank 1 .*destroyed"));
+  EXPECT_OK(HcclCommDestroy(comm));
+}
+
+}  // namespace
+}  // namespace conformance
