@@ -21,7 +21,12 @@ Engine& TheEngine() { return *g_engine.load(std::memory_order_acquire); }
 void InstallEngine(Engine* engine) { g_engine.store(engine, std::memory_order_release); }
 
 bool Engine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) {
-  return Await(stream, position, deadline_ns) && stream.HostSees(position);
+  if (!Observers::watch_runs()) [[likely]]
+    return Await(stream, position, deadline_ns) && stream.HostSees(position);
+  Observers::Tell([&](Observer& o) { o.HostWaits(stream, position); });
+  const bool reached = Await(stream, position, deadline_ns);
+  Observers::Tell([&](Observer& o) { o.HostGoesOn(stream, position); });
+  return reached && stream.HostSees(position);
 }
 
 Runner::Runner() : outer_(t_runner) { t_runner = this; }

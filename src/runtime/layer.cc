@@ -11,12 +11,17 @@
 #include "base/library.h"
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
+#include "runtime/context.h"
+#include "runtime/stream.h"
 
 namespace belay::rt {
 namespace {
 
+int DeviceOf(const Stream& stream) noexcept { return stream.context().device().id(); }
+uint32_t CurrentCall() noexcept { return t_current_call; }
+
 void Load(const std::string& name) {
-  static constexpr CoreFacts kCore{&Lookup, &BlockSerial, &CallName, &InCallback};
+  static constexpr CoreFacts kCore{&Lookup, &BlockSerial, &CallName, &InCallback, &DeviceOf, &CurrentCall};
   std::string why;
   constexpr size_t kRoom = size_t{8} << 20;
   void* library =

@@ -15,6 +15,8 @@ struct CoreFacts {
   uint64_t (*block_serial)(const void* p) noexcept;
   const char* (*call_name)(uint32_t call);
   bool (*in_callback)();
+  int (*device_of)(const Stream& stream) noexcept;
+  uint32_t (*current_call)() noexcept;  // of the calling thread
 };
 
 // What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.

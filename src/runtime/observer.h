@@ -1,6 +1,6 @@
 // Those who watch what a program asks of the runtime. Layers (src/layers) are observers; the runtime knows of
 // no layer. They are told at calls and in the order of calls, so what they conclude does not depend on when
-// tasks run.
+// tasks run; but for those that ask to know that, too.
 //
 // Whoever is told may not call back into the runtime but for Lookup and BlockSerial, and may not throw. It
 // costs nothing to have none: observers are added before the first stream is opened, and a stream that is
@@ -17,6 +17,7 @@ namespace belay::rt {
 class Stream;
 class TaskGraph;
 struct Task;
+struct TaskFailure;
 
 enum class BlockKind : uint8_t {
   kDevice,
@@ -75,6 +76,26 @@ class Observer {
   virtual void Destroyed(uint64_t /*handle*/) noexcept {}
   virtual void Refused(const Refusal& /*refusal*/) noexcept {}
 
+  // Whether it wants to know when things happen, as below. Asked once.
+  virtual bool watches_runs() const { return false; }
+  // The stream has what was Submitted, and may have run it already. By the same thread.
+  virtual void Queued(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+  // A task begins, and is over (it may have waited in between, and another thread may have ended it): told
+  // before anybody can know that its position is reached. What was dropped before it began has neither.
+  virtual void Started(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/) noexcept {}
+  virtual void Ended(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/,
+                     const TaskFailure* /*failure*/) noexcept {}
+  // The same for a node of a model that the task at the head of `stream` launches. Nodes of one lane come one
+  // after another, those of several at the same time. Host functions and waits for values are not told of.
+  static constexpr uint32_t kNoLane = ~0u;  // the model has none: all nodes come one after another
+  virtual void NodeStarted(const Stream& /*stream*/, uint32_t /*lane*/, uint32_t /*model*/, uint32_t /*node*/,
+                           const Task& /*task*/) noexcept {}
+  virtual void NodeEnded(const Stream& /*stream*/, uint32_t /*lane*/, uint32_t /*model*/, uint32_t /*node*/,
+                         const Task& /*task*/, const TaskFailure* /*failure*/) noexcept {}
+  // The calling thread begins to wait for the stream, and goes on.
+  virtual void HostWaits(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+  virtual void HostGoesOn(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+
  private:
   friend class Observers;
   Observer* next_ = nullptr;
@@ -83,10 +104,14 @@ class Observer {
 class Observers {
  public:
   static bool any() { return first_.load(std::memory_order_relaxed) != nullptr; }
+  static bool watch_runs() { return watch_runs_.load(std::memory_order_relaxed); }
   // Stays for the life of the process; told first.
   static void Add(Observer& observer);
   // In the child of fork, whose first aclInit may add others.
-  static void AbandonInChild() { first_.store(nullptr); }
+  static void AbandonInChild() {
+    first_.store(nullptr);
+    watch_runs_.store(false);
+  }
 
   template <class F>
   static void Tell(F tell) {
@@ -95,6 +120,7 @@ class Observers {
 
  private:
   static constinit std::atomic<Observer*> first_;
+  static constinit std::atomic<bool> watch_runs_;
 };
 
 [[gnu::cold, gnu::noinline]] void TellHostLearned(const Stream& stream, uint64_t position) noexcept;

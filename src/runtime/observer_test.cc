@@ -1,14 +1,20 @@
 // What observers are told, and when.
 #include "runtime/observer.h"
 
+#include <algorithm>
 #include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "runtime/memory_registered.h"
 #include "runtime/memory_state.h"
 #include "runtime/memory_virtual.h"
 #include "runtime/ring_support.h"
+#include "runtime/task_failure.h"
+#include "runtime/task_graph.h"
 
 namespace belay::rt::rings {
 namespace {
@@ -108,6 +114,120 @@ TEST_F(Observed, CapturesTellTheirNodes) {
                            "1 takes model launch at 1", "runs", "runs"}));
 }
 
+// Tells when things happen, too.
+class Watcher final : public Observer {
+ public:
+  explicit Watcher(std::vector<std::string>* story) : story_(story) {}
+  bool watches_runs() const override { return true; }
+  void Submitted(const Stream& stream, uint64_t position, const Task&) noexcept override {
+    Say("takes", stream, position);
+  }
+  void Queued(const Stream& stream, uint64_t position) noexcept override { Say("has", stream, position); }
+  void Started(const Stream& stream, uint64_t position, const Task&) noexcept override {
+    Say("begins", stream, position);
+    EXPECT_FALSE(stream.Reached(position));
+  }
+  void Ended(const Stream& stream, uint64_t position, const Task&,
+             const TaskFailure* failure) noexcept override {
+    Say(failure == nullptr ? "ends" : "fails with " + std::to_string(failure->code), stream, position);
+    EXPECT_FALSE(stream.Reached(position));
+  }
+  void NodeStarted(const Stream&, uint32_t lane, uint32_t, uint32_t node, const Task&) noexcept override {
+    EXPECT_EQ(lane, kNoLane);
+    story_->push_back("node " + std::to_string(node) + " begins");
+  }
+  void NodeEnded(const Stream&, uint32_t, uint32_t, uint32_t node, const Task&,
+                 const TaskFailure* failure) noexcept override {
+    story_->push_back("node " + std::to_string(node) + (failure == nullptr ? " ends" : " fails"));
+  }
+  void HostWaits(const Stream&, uint64_t) noexcept override { story_->push_back("host waits"); }
+  void HostGoesOn(const Stream&, uint64_t) noexcept override { story_->push_back("host goes on"); }
+  void Watch(const Stream& stream) { streams_.emplace_back(&stream, stream.tail()); }
+
+ private:
+  void Say(const std::string& what, const Stream& stream, uint64_t position) {
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i].first != &stream) continue;
+      story_->push_back(std::to_string(i) + " " + what + " " + std::to_string(position - streams_[i].second));
+    }
+  }
+  std::vector<std::string>* story_;
+  std::vector<std::pair<const Stream*, uint64_t>> streams_;
+};
+
+struct Fails {
+  static constexpr const char* kName = "fails";
+  static constexpr bool kTouchesNothing = true;
+  void Run() const { throw Error(507015, "test", "it fails"); }
+};
+
+class Watched : public StepTest {
+ protected:
+  void SetUp() override {
+    Observers::Add(watcher_);
+    StepTest::SetUp();
+    for (Stream** stream : {&a_, &b_}) {
+      *stream = &NewStream();
+      watcher_.Watch(**stream);
+    }
+  }
+  void TearDown() override {
+    StepTest::TearDown();
+    Observers::AbandonInChild();
+  }
+  using Story = std::vector<std::string>;
+  Story story_;
+  Watcher watcher_{&story_};
+  Stream *a_ = nullptr, *b_ = nullptr;
+};
+
+TEST_F(Watched, TasksBeginAndEndOnceAlsoWhenTheyFail) {
+  a_->Submit(MakeTask(Named{&story_}));
+  a_->Submit(MakeTask(Fails{}));
+  EXPECT_TRUE(TheEngine().WaitFor(*a_, a_->tail(), -1));
+  EXPECT_EQ(story_, (Story{"0 takes 1", "0 has 1", "0 takes 2", "0 has 2", "host waits", "0 begins 1", "runs",
+                           "0 ends 1", "0 begins 2", "0 fails with 507015 2", "host goes on"}));
+  a_->TakeFailure();
+}
+
+TEST_F(Watched, AWaitThatParksItsStreamBeginsOnceAndEndsWhenItIsOver) {
+  Event& event = NewEvent();
+  a_->Submit(MakeTask(Named{&story_}));
+  event.Record(*a_);
+  event.MakeWait(*b_, 0);
+  story_.clear();
+  const std::vector<Stream*>& ready = engine_.ready();
+  engine_.Step(static_cast<size_t>(std::find(ready.begin(), ready.end(), b_) - ready.begin()));
+  EXPECT_EQ(story_, (Story{"1 begins 1"}));
+  engine_.RunAll();
+  EXPECT_EQ(story_,
+            (Story{"1 begins 1", "0 begins 1", "runs", "0 ends 1", "0 begins 2", "0 ends 2", "1 ends 1"}));
+  DestroyEvent(event);
+}
+
+TEST_F(Watched, WhatIsDroppedBeforeItBeginsIsNotToldOf) {
+  a_->Submit(MakeTask(Named{&story_}));
+  story_.clear();
+  a_->Drop();
+  engine_.RunAll();
+  a_->StopDropping();
+  EXPECT_EQ(story_, Story{});
+}
+
+TEST_F(Watched, NodesAreWithinTheirLaunchAndTheFirstThatFailsEndsIt) {
+  Capture::Begin(*a_, CaptureMode::kThreadLocal);
+  a_->Submit(MakeTask(Named{&story_}));
+  a_->Submit(MakeTask(Fails{}));
+  a_->Submit(MakeTask(Named{&story_}));
+  ModelRI& model = Capture::End(*a_);
+  model.Execute(*b_);
+  engine_.RunAll();
+  ModelRI::Destroy(model);
+  EXPECT_EQ(story_, (Story{"1 takes 1", "1 has 1", "1 begins 1", "node 0 begins", "runs", "node 0 ends",
+                           "node 1 begins", "node 1 fails", "1 fails with 507015 1"}));
+  b_->TakeFailure();
+}
+
 // A small task on an idle stream is told of although the thread that submits it runs it.
 class ObservedWorkers : public WorkersTest {
  protected:
@@ -181,6 +301,71 @@ TEST(ObservedMemory, BlocksAreToldFromTheirBeginToTheirEnd) {
                               "+device 100 0", "+pinned 200 1", "-device 100 0", "+device 100 2",
                               "-pinned 200 1", "+mapped " + megabytes + " 3", "-mapped " + megabytes + " 3",
                               "+registered 4096", "-registered 4096", "end device 100 2", "device 0"}));
+}
+
+TEST_F(ObservedWorkers, SmallTasksBeginAndEndWhereTheyAreSubmitted) {
+  std::vector<std::string> story;
+  Watcher watcher(&story);
+  Observers::Add(watcher);
+  Stream& stream = NewStream();
+  watcher.Watch(stream);
+  stream.Submit(MakeTask(Named{&story}, 10));
+  Observers::AbandonInChild();
+  EXPECT_EQ(story, (std::vector<std::string>{"0 takes 1", "0 begins 1", "runs", "0 ends 1", "0 has 1"}));
+}
+
+// Several branches, which workers share.
+class Lanes final : public Observer {
+ public:
+  bool watches_runs() const override { return true; }
+  void NodeStarted(const Stream&, uint32_t lane, uint32_t, uint32_t node, const Task&) noexcept override {
+    std::lock_guard guard(lock);
+    EXPECT_TRUE(running.emplace(lane, node).second);
+    ++begun[node];
+  }
+  void NodeEnded(const Stream&, uint32_t lane, uint32_t, uint32_t node, const Task&,
+                 const TaskFailure* failure) noexcept override {
+    std::lock_guard guard(lock);
+    EXPECT_EQ(failure, nullptr);
+    EXPECT_EQ(running[lane], node);
+    running.erase(lane);
+  }
+  std::mutex lock;
+  std::map<uint32_t, uint32_t> running;  // of each lane
+  std::map<uint32_t, int> begun;
+};
+
+class ManyWorkers : public WorkersTest {
+ protected:
+  ManyWorkers() : WorkersTest(3) {}
+};
+
+TEST_F(ManyWorkers, TellOfEachNodeOfALaneOnce) {
+  Lanes lanes;
+  Observers::Add(lanes);
+  Stream& main = NewStream();
+  Stream& side = NewStream();
+  Event &fork = NewEvent(), &join = NewEvent();
+  Capture::Begin(main, CaptureMode::kThreadLocal);
+  fork.Record(main);
+  fork.MakeWait(side, 0);
+  for (int i = 0; i < 3; ++i) {
+    main.Submit(MakeTask(EmptyTask{}, kLongTask));
+    side.Submit(MakeTask(EmptyTask{}, kLongTask));
+  }
+  join.Record(side);
+  join.MakeWait(main, 0);
+  ModelRI& model = Capture::End(main);
+  const bool has_lanes = model.graph().way() == TaskGraph::Way::kLanes;
+  constexpr int kReplays = 20;
+  for (int i = 0; i < kReplays; ++i) model.Execute(main);
+  Wait(main);
+  ModelRI::Destroy(model);
+  for (Event* event : {&fork, &join}) DestroyEvent(*event);
+  Observers::AbandonInChild();
+  EXPECT_TRUE(has_lanes);
+  EXPECT_EQ(lanes.begun.size(), 6u);
+  for (const auto& [node, times] : lanes.begun) EXPECT_EQ(times, kReplays);
 }
 
 }  // namespace

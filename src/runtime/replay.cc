@@ -24,6 +24,17 @@ void LimitPark(Stream& stream, uint64_t park, int64_t deadline_ns) noexcept {
   if (!watched) stream.CancelPark(park);
 }
 
+// Runs a node and tells of it.
+template <class Run>
+std::optional<TaskFailure> TellNode(const Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
+                                    const Task& task, Run run) {
+  Observers::Tell([&](Observer& o) { o.NodeStarted(stream, lane, model, node, task); });
+  std::optional<TaskFailure> failure = run();
+  const TaskFailure* told = failure ? &*failure : nullptr;
+  Observers::Tell([&](Observer& o) { o.NodeEnded(stream, lane, model, node, task, told); });
+  return failure;
+}
+
 }  // namespace
 
 Replay::Replay(const TaskGraph& graph, uint32_t model)
@@ -37,16 +48,16 @@ Replay::Replay(const TaskGraph& graph, uint32_t model)
 bool Replay::Proceed(Stream& stream) {
   if (!started_ && stream.dropping()) return true;
   if (graph_.way() == TaskGraph::Way::kProgram) {
-    RunProgram();
+    RunProgram(stream);
     return true;
   }
   if (graph_.way() == TaskGraph::Way::kAnyOrder) {
-    RunInAnyOrder(TheEngine());
+    RunInAnyOrder(stream, TheEngine());
     return true;
   }
   Unwatch(stream);
   stream.TakeTimedOut();  // the lanes look at the time themselves
-  if (!started_) Start();
+  if (!started_) Start(stream);
   if (TheEngine().explores()) [[unlikely]]
     first_lane_ = TheEngine().Choose(static_cast<uint32_t>(lane_count_));
   // In the middle of a replay only what is under way is waited for.
@@ -63,7 +74,9 @@ bool Replay::Proceed(Stream& stream) {
 }
 
 // One runner: the tasks in order. A failing task ends the replay, its results would be wrong anyway.
-void Replay::RunProgram() {
+void Replay::RunProgram(Stream& stream) {
+  if (Observers::watch_runs()) [[unlikely]]
+    return RunWatchedProgram(stream);
   const std::vector<Task>& program = graph_.program();
   const Task* at = program.data();
   std::optional<TaskFailure> failure = RunTasks(at, at + program.size());
@@ -73,7 +86,7 @@ void Replay::RunProgram() {
   throw FailedPart{AtNode(graph_.order()[place], std::move(*failure))};
 }
 
-void Replay::RunInAnyOrder(Engine& engine) {
+void Replay::RunInAnyOrder(Stream& stream, Engine& engine) {
   std::vector<uint32_t> left(graph_.nodes().size());
   std::vector<std::vector<uint32_t>> needed_by(graph_.nodes().size());
   std::vector<uint32_t> ready;
@@ -86,7 +99,11 @@ void Replay::RunInAnyOrder(Engine& engine) {
     const auto place = ready.begin() + engine.Choose(static_cast<uint32_t>(ready.size()));
     const uint32_t node = *place;
     ready.erase(place);
-    if (std::optional<TaskFailure> failure = RunTask(graph_.nodes()[node].task)) {
+    const Task& task = graph_.nodes()[node].task;
+    auto run = [&] { return RunTask(task); };
+    std::optional<TaskFailure> failure =
+        Observers::watch_runs() ? TellNode(stream, Observer::kNoLane, model_, node, task, run) : run();
+    if (failure) {
       throw FailedPart{AtNode(node, std::move(*failure))};
     }
     for (uint32_t next : needed_by[node]) {
@@ -95,7 +112,18 @@ void Replay::RunInAnyOrder(Engine& engine) {
   }
 }
 
-void Replay::Start() {
+void Replay::RunWatchedProgram(Stream& stream) {
+  const std::vector<Task>& program = graph_.program();
+  for (size_t i = 0; i < program.size(); ++i) {
+    const uint32_t node = graph_.order()[i];
+    std::optional<TaskFailure> failure =
+        TellNode(stream, Observer::kNoLane, model_, node, program[i], [&] { return RunTask(program[i]); });
+    if (failure) throw FailedPart{AtNode(node, std::move(*failure))};
+  }
+}
+
+void Replay::Start(Stream& stream) {
+  stream_ = &stream;
   for (size_t i = 0; i < lane_count_; ++i) {
     lanes_[i].progress.store(0, std::memory_order_relaxed);
     lanes_[i].call_pending = false;
@@ -232,6 +260,7 @@ void Replay::Work() noexcept {
 bool Replay::SweepLanes(bool* moved) {
   size_t outside = 0;
   bool others = false;
+  const bool watched = Observers::watch_runs();
   for (size_t k = 0; k < lane_count_; ++k) {
     const size_t i = k < lane_count_ - first_lane_ ? first_lane_ + k : first_lane_ + k - lane_count_;
     Lane& lane = lanes_[i];
@@ -243,7 +272,9 @@ bool Replay::SweepLanes(bool* moved) {
       continue;
     }
     LaneEnd end = LaneEnd::kDone;
-    if (lane.progress.load(std::memory_order_relaxed) <= items.size()) end = RunLane(lane, items);
+    if (lane.progress.load(std::memory_order_relaxed) <= items.size()) {
+      end = watched ? RunLane<true>(lane, items) : RunLane<false>(lane, items);
+    }
     if (lane.progress.load(std::memory_order_relaxed) != before) *moved = true;
     outside += end == LaneEnd::kOutside;
     lane.owned.store(false, std::memory_order_release);
@@ -252,6 +283,7 @@ bool Replay::SweepLanes(bool* moved) {
 }
 
 // Runs a lane as far as it goes. A finished lane shows one more than its number of items.
+template <bool kWatched>
 Replay::LaneEnd Replay::RunLane(Lane& lane, const std::vector<LaneItem>& items) {
   uint32_t at = lane.progress.load(std::memory_order_relaxed);
   for (; at < items.size(); ++at) {
@@ -263,7 +295,11 @@ Replay::LaneEnd Replay::RunLane(Lane& lane, const std::vector<LaneItem>& items) 
       }
     }
     if (item.task->type->run != nullptr) [[likely]] {
-      RunInLane(*item.task);
+      if constexpr (kWatched) {
+        RunWatched(lane, *item.task);
+      } else {
+        RunInLane(*item.task);
+      }
     } else if (!RunBlocking(lane, *item.task)) {
       return LaneEnd::kOutside;
     }
@@ -278,6 +314,16 @@ void Replay::RunInLane(const Task& task) {
   if (failed_.load(std::memory_order_relaxed)) return;
   if (std::optional<TaskFailure> failure = RunTask(task)) [[unlikely]]
     Failed(task, std::move(*failure));
+}
+
+void Replay::RunWatched(const Lane& lane, const Task& task) {
+  if (failed_.load(std::memory_order_relaxed)) return;
+  const auto* nodes = reinterpret_cast<const char*>(graph_.nodes().data());
+  const auto node = static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<const char*>(&task) - nodes) /
+                                          sizeof(CaptureNode));
+  std::optional<TaskFailure> failure = TellNode(*stream_, static_cast<uint32_t>(&lane - lanes_.get()), model_,
+                                                node, task, [&] { return RunTask(task); });
+  if (failure) Failed(task, std::move(*failure));
 }
 
 void Replay::Failed(const Task& task, TaskFailure&& failure) noexcept {

@@ -36,21 +36,24 @@ class Replay final : private Offer {
   };
   enum class LaneEnd { kDone, kBlocked, kOutside };
 
-  void RunProgram();
-  void RunInAnyOrder(Engine& engine);
-  void Start();
+  void RunProgram(Stream& stream);
+  void RunWatchedProgram(Stream& stream);
+  void RunInAnyOrder(Stream& stream, Engine& engine);
+  void Start(Stream& stream);
   bool RunLanes(Stream& stream);
   bool ParkForOutside(Stream& stream);
   bool WatchPolls(Stream& stream) noexcept;
   void Unwatch(Stream& stream) noexcept;
   void Work() noexcept override;
   bool SweepLanes(bool* moved);
+  template <bool kWatched>
   LaneEnd RunLane(Lane& lane, const std::vector<LaneItem>& items);
   bool RunBlocking(Lane& lane, const Task& task);
   bool RunPoll(Lane& lane, const Task& task);
   bool RunProgress(Lane& lane, const Task& task);
   bool StartCall(Lane& lane, const Task& task);
   void RunInLane(const Task& task);
+  void RunWatched(const Lane& lane, const Task& task);
   void Failed(const Task& task, TaskFailure&& failure) noexcept;
   void FailedLocked(const Task& task, TaskFailure&& failure) noexcept;
   TaskFailure AtNode(uint32_t node, TaskFailure&& failure) const noexcept;
@@ -69,6 +72,7 @@ class Replay final : private Offer {
   std::unique_ptr<Lane[]> lanes_;
   size_t lane_count_;
   size_t first_lane_ = 0;  // that a sweep looks at
+  Stream* stream_ = nullptr;  // that launches it, once it has started
   bool started_ = false;
   bool watched_ = false;  // the timekeeper looks at polled values
   // Whether other processes may write one of them, so that they have to be looked at again and again.

@@ -88,14 +88,15 @@ inline bool Stream::TryPush(Task& task, uint64_t* position) {
     lock_.unlock();
     return false;
   }
-  *position = PushLocked(task);
+  *position = PushLocked<false>(task);
   return true;
 }
 
 // Under lock_, which it gives back.
+template <bool kWatched>
 inline uint64_t Stream::PushLocked(Task& task) {
   TaskCost cost = task.cost;
-  if (idle_ && cost <= kAtOnce && MayRunAtOnce(task)) return RunAtOnce(task);
+  if (idle_ && cost <= kAtOnce && MayRunAtOnce(task)) return RunAtOnce<kWatched>(task);
   try {
     queue_.Push(task);
   } catch (...) {
@@ -177,10 +178,7 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
     gate_ = capture() != nullptr || Observers::any();
     room_until_ = completed() + StreamDepth();
     bool room = queue_.tail() < room_until_;
-    if (room && capture() == nullptr && Observers::any()) {
-      Observers::Tell([&](Observer& o) { o.Submitted(*this, queue_.tail() + 1, task); });
-      return PushLocked(task);
-    }
+    if (room && capture() == nullptr && Observers::any()) return SubmitObserved(task);
     lock_.unlock();
     uint64_t position;
     if (!room) {
@@ -189,6 +187,15 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       return position;
     }
   }
+}
+
+// Under lock_, which it gives back.
+uint64_t Stream::SubmitObserved(Task& task) {
+  Observers::Tell([&](Observer& o) { o.Submitted(*this, queue_.tail() + 1, task); });
+  if (!Observers::watch_runs()) return PushLocked<false>(task);
+  const uint64_t position = PushLocked<true>(task);
+  Observers::Tell([&](Observer& o) { o.Queued(*this, position); });
+  return position;
 }
 
 void Stream::WaitForRoom() {

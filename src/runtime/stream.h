@@ -193,12 +193,20 @@ class Stream {
   StreamState Apply(StreamCommand command);  // under run_lock_
   void MakeReady(TaskCost cost);
   bool TryPush(Task& task, uint64_t* position);
+  template <bool kWatched>
   uint64_t PushLocked(Task& task);
   bool MayRunAtOnce(const Task& task) const;
+  template <bool kWatched>
   uint64_t RunAtOnce(Task& task);
+  uint64_t SubmitObserved(Task& task);
   uint64_t SubmitSlow(Task&& task, bool live);
   void WaitForRoom();
+  template <bool kWatched>
+  RunResult RunWith(uint64_t until, const std::atomic<bool>* stop);
+  template <bool kWatched>
   bool RunFront(Task& task);
+  void TellStarted(const Task& task) noexcept;
+  void TellEnded(const Task& task, const TaskFailure* failure) noexcept;
   void StoreFailure(TaskFailure&& failure) noexcept;
   [[noreturn, gnu::cold]] void ThrowParkFailure();
   void CompleteRecord(uint64_t position);
@@ -249,6 +257,7 @@ class Stream {
   uint64_t wait_position_ = 0;
   std::atomic<uint64_t> park_serial_{0};  // under run_lock_
   ParkPlace place_;                       // under run_lock_
+  uint64_t begun_ = 0;                    // the position of the task that observers know to have started
 
   // Seldom touched, under lock_.
   TaskUpdate* update_ = nullptr;  // owned; not a unique_ptr, for which its class would have to be known here

@@ -1,5 +1,6 @@
 // The runner's side of a stream: running its tasks, parking it, letting others go on.
 #include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -29,6 +30,11 @@ bool Stream::TryTake() {
 }
 
 Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
+  return Observers::watch_runs() ? RunWith<true>(until, stop) : RunWith<false>(until, stop);
+}
+
+template <bool kWatched>
+Stream::RunResult Stream::RunWith(uint64_t until, const std::atomic<bool>* stop) {
   Runner* runner = Runner::Current();
   uint64_t spent = 0;
   uint64_t begin = head_;
@@ -58,7 +64,7 @@ Stream::RunResult Stream::Run(uint64_t until, const std::atomic<bool>* stop) {
       }
       spent += task.cost;
       if (runner != nullptr) runner->BeforeTask(task.cost);
-      if (!RunFront(task)) return RunResult::kParked;
+      if (!RunFront<kWatched>(task)) return RunResult::kParked;
     }
     // Only workers (they bring a flag) have time to wait for more; once, while others wait for them.
     bool fed = stop != nullptr && head_ - begin >= kFedBatch && !runner->keeps();
@@ -100,15 +106,31 @@ void Stream::Hurry() {
     TheEngine().AskedInVain();
 }
 
+// --- observers
+
+// By who runs the stream, at a task that may have parked it before.
+void Stream::TellStarted(const Task& task) noexcept {
+  if (std::exchange(begun_, head_ + 1) == head_ + 1) return;
+  Observers::Tell([&](Observer& o) { o.Started(*this, head_ + 1, task); });
+}
+
+void Stream::TellEnded(const Task& task, const TaskFailure* failure) noexcept {
+  if (begun_ != head_ + 1) return;
+  Observers::Tell([&](Observer& o) { o.Ended(*this, head_ + 1, task, failure); });
+}
+
 // Runs the task at the head; false when it parked the stream (whose next owner may then already be
 // running it: nothing of the stream may be touched).
+template <bool kWatched>
 bool Stream::RunFront(Task& task) {
   const TaskType& type = *task.type;
   // A launch is asked even when the stream is dropped: it may be in the middle of its replay.
   if (!dropping() || type.task_class == TaskClass::kLaunch) [[likely]] {
     bool parked = false;
+    if constexpr (kWatched) TellStarted(task);
     std::optional<TaskFailure> failure = ProceedTask(task, *this, &parked);
     if (parked) return false;
+    if constexpr (kWatched) TellEnded(task, failure ? &*failure : nullptr);
     if (failure) [[unlikely]] {
       failure->number = head_ + 1 - opened_at_;
       StoreFailure(std::move(*failure));
@@ -116,6 +138,7 @@ bool Stream::RunFront(Task& task) {
   } else {
     timed_out_ = callback_done_ = false;
     park_failure_ = nullptr;
+    if constexpr (kWatched) TellEnded(task, nullptr);
   }
   bool record = type.task_class == TaskClass::kRecord || type.task_class == TaskClass::kLaunch;
   if (type.destroy != nullptr) type.destroy(task.payload);
@@ -142,6 +165,7 @@ bool Stream::MayRunAtOnce(const Task& task) const {
 
 // Under lock_, which it gives back. Who holds it while the stream is idle is the only one to run it, and as
 // long as nobody knows of the task's position nobody can wait for it: so there is nothing to tell anyone.
+template <bool kWatched>
 uint64_t Stream::RunAtOnce(Task& task) {
   uint64_t position;
   auto run = [&] {
@@ -149,7 +173,9 @@ uint64_t Stream::RunAtOnce(Task& task) {
     NoCancellation no_cancellation;
     DefaultFloatMode float_mode;
     const TaskType& type = *task.type;
+    if constexpr (kWatched) TellStarted(task);
     std::optional<TaskFailure> result = RunReadyTask(task);
+    if constexpr (kWatched) TellEnded(task, result ? &*result : nullptr);
     if (type.destroy != nullptr) type.destroy(task.payload);
     position = ++head_;
     completed_.store(position, std::memory_order_release);
@@ -163,6 +189,8 @@ uint64_t Stream::RunAtOnce(Task& task) {
   }
   return position;
 }
+template uint64_t Stream::RunAtOnce<false>(Task& task);
+template uint64_t Stream::RunAtOnce<true>(Task& task);
 
 void Stream::Yield(TaskCost cost) {
   {
