@@ -71,7 +71,7 @@ class Replay final : private Offer {
   const uint32_t model_;
   std::unique_ptr<Lane[]> lanes_;
   size_t lane_count_;
-  size_t first_lane_ = 0;  // that a sweep looks at
+  size_t first_lane_ = 0;     // that a sweep looks at
   Stream* stream_ = nullptr;  // that launches it, once it has started
   bool started_ = false;
   bool watched_ = false;  // the timekeeper looks at polled values

@@ -14,6 +14,7 @@
 #include "belay/info.h"
 #include "belay/run.h"
 #include "belay/toolkit.h"
+#include "belay/trace.h"
 
 namespace belay::tool {
 namespace {
@@ -87,6 +88,15 @@ CLI::App* AddExplore(CLI::App& app, ExploreOptions& options) {
   return explore;
 }
 
+CLI::App* AddTrace(CLI::App& app, TraceOptions& options) {
+  CLI::App* trace =
+      app.add_subcommand("trace", "Run a program and write its timeline to a file for Perfetto");
+  AddRunOptions(trace, options.run);
+  trace->add_option("-o,--output", options.file, "The file")->capture_default_str();
+  trace->footer("The exit code is the program's; 126 when the file cannot be written.");
+  return trace;
+}
+
 // A program of its own draws: it is linked with the compiler of models.
 int StartGraph(char** arguments) {
   std::string program = ToolkitHome() + "/libexec/belay-graph";
@@ -104,6 +114,8 @@ int Main(int argc, char** argv) {
   CLI::App* check = AddCheck(app, check_options);
   ExploreOptions explore_options;
   CLI::App* explore = AddExplore(app, explore_options);
+  TraceOptions trace_options;
+  CLI::App* trace = AddTrace(app, trace_options);
   CLI::App* doctor =
       app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
   std::vector<std::string> examined;
@@ -128,6 +140,7 @@ int Main(int argc, char** argv) {
   if (run->parsed()) return Run(options);
   if (check->parsed()) return Check(check_options);
   if (explore->parsed()) return Explore(explore_options);
+  if (trace->parsed()) return Trace(trace_options);
   std::fputs(app.help().c_str(), stderr);
   return 2;
 }

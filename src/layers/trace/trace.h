@@ -1,0 +1,69 @@
+// Writes down when things happen: a timeline in Perfetto's format, with a track for each thread that submits
+// or waits, and for each stream.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/relaxed.h"
+#include "layers/trace/file.h"
+#include "runtime/layer.h"
+#include "runtime/task.h"
+
+namespace belay::trace {
+
+class Trace final : public rt::Observer {
+ public:
+  Trace(const rt::CoreFacts& core, std::string path);
+
+  bool watches_runs() const override { return true; }
+  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
+  void Queued(const rt::Stream& stream, uint64_t position) noexcept override;
+  void Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
+  void Ended(const rt::Stream& stream, uint64_t position, const rt::Task& task,
+             const rt::TaskFailure* failure) noexcept override;
+  void NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
+                   const rt::Task& task) noexcept override;
+  void NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node, const rt::Task& task,
+                 const rt::TaskFailure* failure) noexcept override;
+  void HostWaits(const rt::Stream& stream, uint64_t position) noexcept override;
+  void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override;
+
+ private:
+  struct Writer;
+  struct Track {
+    uint64_t id = 0;
+    uint64_t last = 0;  // the time of the latest event: those of a track never go back
+  };
+  struct Line {
+    Relaxed<uint32_t> id = ~0u;  // of the stream that has the slot now
+    Track track;
+    std::map<uint32_t, Track> lanes;
+    std::unordered_map<uint64_t, int> waits;        // for a position: how many there were
+    std::unordered_map<uint64_t, uint64_t> arrows;  // to a wait at a position
+    std::mutex lock;                                // of what threads share
+  };
+
+  Writer& ThisWriter();
+  Line& LineOf(Writer& writer, const rt::Stream& stream);
+  Track& LaneOf(Writer& writer, const rt::Stream& stream, uint32_t lane);
+  void Announce(Writer& writer, uint64_t id, uint64_t parent, const std::string& name);
+  void NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t position, const rt::Task& task);
+  uint64_t ArrowOf(const Line& source, uint64_t position, int which) const;
+  void TellFailure(Writer& writer, Track* track, const rt::TaskFailure& failure);
+
+  const rt::CoreFacts core_;
+  File file_;
+  const uint64_t process_;  // what makes ids of this process its own
+  std::mutex lock_;
+  std::unordered_map<const rt::Stream*, std::unique_ptr<Line>> lines_;
+  std::map<int, uint64_t> devices_;
+};
+
+}  // namespace belay::trace

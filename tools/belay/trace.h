@@ -1,0 +1,18 @@
+// belay trace: a program's timeline as a file.
+#pragma once
+
+#include <string>
+
+#include "belay/run.h"
+
+namespace belay::tool {
+
+struct TraceOptions {
+  RunOptions run;
+  std::string file = "belay.pftrace";
+};
+
+// Becomes the program; returns where that fails.
+int Trace(const TraceOptions& options);
+
+}  // namespace belay::tool
