@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -98,6 +99,7 @@ struct Outcome {
   uint32_t processes = 0;
   uint32_t silences = 0;
   uint64_t tasks = 0;
+  uint64_t order = 0;
   uint64_t copies = 0;
   std::vector<uint64_t> digests;
 };
@@ -168,6 +170,7 @@ class Runner {
     outcome->processes = log.processes;
     outcome->silences = log.silences;
     outcome->tasks = log.tasks;
+    outcome->order = log.order;
     outcome->copies = log.copies;
     const size_t kept = std::min<uint64_t>(log.copies, Log::kMost);
     for (size_t i = 0; i < kept; ++i) outcome->digests.push_back(log.digests[i]);
@@ -265,8 +268,9 @@ void Report(const ExploreOptions& options, Runner& runner, const Expected& expec
                CommandOf(options, seed).c_str());
 }
 
-std::string Summary(uint64_t runs, const Outcome& plain, uint64_t silences, const Expected& expected) {
-  std::string text = Count(runs, "run") + " of " + Count(plain.tasks, "task") + "; compared: " +
+std::string Summary(uint64_t runs, size_t orders, const Outcome& plain, uint64_t silences,
+                    const Expected& expected) {
+  std::string text = Count(runs, "run") + " in " + Count(orders, "order") + " of " + Count(plain.tasks, "task") + "; compared: " +
                      (plain.copies == 1 ? "1 copy" : std::to_string(plain.copies) + " copies") +
                      " to the host" + ", the exit code" + (expected.output ? ", the output" : "");
   if (!expected.output) text += "; the output differs from run to run in the plain order already";
@@ -304,15 +308,17 @@ int Explore(const ExploreOptions& options) {
   const double limit = options.timeout > 0 ? options.timeout : std::max(10.0, 20 * plain.seconds);
   const Expected expected(plain, runner.Run(0, limit));
   uint64_t silences = plain.silences;
+  std::set<uint64_t> orders;
   for (uint64_t seed = 1; seed <= options.runs; ++seed) {
     const Outcome run = runner.Run(seed, limit);
     silences += run.silences;
+    orders.insert(run.order);
     if (expected.Difference(run).empty()) continue;
     Report(options, runner, expected, seed, run, limit);
-    Say(Summary(seed, plain, silences, expected));
+    Say(Summary(seed, orders.size(), plain, silences, expected));
     return run.ended && run.code != 0 ? run.code : options.error_exitcode;
   }
-  Say("no difference in " + Summary(options.runs, plain, silences, expected));
+  Say("no difference in " + Summary(options.runs, orders.size(), plain, silences, expected));
   return 0;
 }
 

@@ -98,6 +98,17 @@ void Digests::HostDoes(const rt::Task& task) noexcept {
   Keep(NumberOf(task), Digest(copy.from));
 }
 
+// One task runs at a time.
+void Digests::Next(uint64_t what) { log_.order = (log_.order ^ what) * 0x9e3779b97f4a7c15u + 1; }
+
+void Digests::Started(const rt::Stream& stream, uint64_t position, const rt::Task&) noexcept {
+  Next(uint64_t{stream.id()} << 32 ^ position);
+}
+
+void Digests::NodeStarted(const rt::Stream&, uint32_t, uint32_t model, uint32_t node, const rt::Task&) noexcept {
+  Next(~(uint64_t{model} << 32 ^ node));
+}
+
 // Not in the plain order. Nor what the core takes for itself: it may have been written.
 void Digests::Allocated(const rt::Block& block) noexcept {
   constexpr size_t kMostFilled = size_t{64} << 20;

@@ -34,6 +34,10 @@ class Digests final : public rt::Observer {
   void HostDoes(const rt::Task& task) noexcept override;
   void Allocated(const rt::Block& block) noexcept override;
   void HostWasSilent() noexcept override { ++log_.silences; }
+  bool watches_runs() const override { return true; }
+  void Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
+  void NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
+                   const rt::Task& task) noexcept override;
 
  private:
   struct Copy {
@@ -41,6 +45,7 @@ class Digests final : public rt::Observer {
     std::vector<Bytes> to;
   };
   uint64_t NumberOf(const rt::Task& task);
+  void Next(uint64_t what);
   void Keep(uint64_t number, uint64_t digest);
 
   const rt::CoreFacts core_;
