@@ -1,10 +1,10 @@
 /**
  * out = self, but not below clipValueMin nor above clipValueMax. out = self, but not below
- * clipValueMin nor above clipValueMax, with broadcasting. out = self, but not below clipValueMin.
- * out = self, but not below clipValueMin, with broadcasting. out = self, but not above
- * clipValueMax. out = self, but not above clipValueMax, with broadcasting. Belay implements this
- * interface on the CPU. A function follows the page of its name in the public API reference;
- * "Page:" gives that page's number where it is known.
+ * clipValueMin nor above clipValueMax, with broadcasting; one of them may be null. out = self, but
+ * not below clipValueMin. out = self, but not below clipValueMin, with broadcasting. out = self,
+ * but not above clipValueMax. out = self, but not above clipValueMax, with broadcasting. Belay
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -44,9 +44,9 @@ aclnnStatus aclnnClamp(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 /**
- * out = self, but not below clipValueMin nor above clipValueMax, with broadcasting. Checks the
- * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8,
- * i16, i32, i64 and u8.
+ * out = self, but not below clipValueMin nor above clipValueMax, with broadcasting; one of them may
+ * be null. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32,
+ * f16, bf16, f64, i8, i16, i32, i64 and u8.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

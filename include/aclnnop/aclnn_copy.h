@@ -1,7 +1,8 @@
 /**
- * Copies src over the tensor, with broadcasting and conversion of the type. Belay implements this
- * interface on the CPU. A function follows the page of its name in the public API reference;
- * "Page:" gives that page's number where it is known.
+ * Copies src over the tensor, with broadcasting and conversion of the type; where one of them is a
+ * vector of as many elements as the other has, in their order. Belay implements this interface on
+ * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -23,9 +24,10 @@ extern "C" {
 #endif
 
 /**
- * Copies src over the tensor, with broadcasting and conversion of the type. Checks the arguments
- * and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8, u16, u32, u64 and bool.
+ * Copies src over the tensor, with broadcasting and conversion of the type; where one of them is a
+ * vector of as many elements as the other has, in their order. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8,
+ * u16, u32, u64, bool, c64 and c128.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -25,8 +25,7 @@ extern "C" {
 
 /**
  * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8 and bool.
+ * makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -44,8 +43,7 @@ aclnnStatus aclnnDiv(
 
 /**
  * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8 and bool.
+ * makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -63,8 +61,7 @@ aclnnStatus aclnnDivs(
 
 /**
  * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8 and bool.
+ * makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -81,8 +78,7 @@ aclnnStatus aclnnInplaceDiv(
 
 /**
  * out = self / other, with broadcasting; integers are divided as FLOAT. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8 and bool.
+ * makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -24,7 +24,7 @@ extern "C" {
 
 /**
  * out = whether both self and other are not zero. Checks the arguments and makes an executor; up to
- * 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and bool.
+ * 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -42,7 +42,7 @@ aclnnStatus aclnnLogicalAnd(
 
 /**
  * out = whether both self and other are not zero. Checks the arguments and makes an executor; up to
- * 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and bool.
+ * 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

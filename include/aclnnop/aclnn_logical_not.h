@@ -23,7 +23,7 @@ extern "C" {
 
 /**
  * out = whether self is zero. Checks the arguments and makes an executor; up to 8 dimensions, any
- * strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and bool.
+ * strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -40,7 +40,7 @@ aclnnStatus aclnnLogicalNot(
 
 /**
  * out = whether self is zero. Checks the arguments and makes an executor; up to 8 dimensions, any
- * strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and bool.
+ * strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

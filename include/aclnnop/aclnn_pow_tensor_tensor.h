@@ -24,8 +24,8 @@ extern "C" {
 
 /**
  * out = self to the power of exponent, with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and
- * bool.
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8,
+ * bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -43,8 +43,8 @@ aclnnStatus aclnnPowTensorTensor(
 
 /**
  * out = self to the power of exponent, with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and
- * bool.
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8,
+ * bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

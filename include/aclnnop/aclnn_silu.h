@@ -23,7 +23,7 @@ extern "C" {
 
 /**
  * out = self / (1 + exp(-self)). Checks the arguments and makes an executor; up to 8 dimensions,
- * any strides. Types: f32, f16, bf16 and f64.
+ * any strides. Types: f32, f16, bf16, f64 and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -59,7 +59,7 @@ const void* Lane::LoadSlow(void* buffer, const char* src, int64_t n) const {
 
 void Lane::Store(char* dst, const void* packed, int64_t n, bool stream) const {
   alignas(64) char rounded[kBlock * 8];
-  alignas(64) char narrowed[kBlock * 8];
+  alignas(64) char narrowed[kBlock * 16];
   size_t size = BytesOf(memory_);
   const void* from = packed;
   DType from_type = compute_;

@@ -15,7 +15,7 @@ using tensor::DType;
 
 inline constexpr int64_t kBlock = 512;  // elements; a few blocks fit in the first-level cache
 
-// The type in which kernels compute values of `type`: f32, f64, i32 or i64. Integers wrap modulo
+// The type in which kernels compute values of `type`: f32, f64, i32, i64 or c64. Integers wrap modulo
 // 2^n, so a narrower or unsigned result is the low bits of it.
 constexpr DType ComputeType(DType type) {
   switch (type) {
@@ -29,6 +29,10 @@ constexpr DType ComputeType(DType type) {
     case DType::kU64:
     case DType::kU32:
       return DType::kI64;
+    case DType::kC32:
+    case DType::kC64:
+    case DType::kC128:
+      return DType::kC64;
     default:
       return DType::kI32;
   }

@@ -34,6 +34,13 @@ Shape BroadcastOnto(const Operand& self, const Operand& other) {
   return self.shape();
 }
 
+Shape CopiedOnto(const Operand& self, const Operand& src) {
+  const Shape to = self.shape(), from = src.shape();
+  const bool vector = to.rank() <= 1 || from.rank() <= 1;
+  if (vector && CountOf(to) == CountOf(from)) return to;
+  return BroadcastOnto(self, src);
+}
+
 namespace {
 
 [[noreturn, gnu::cold]] void FailMatrix(const Operand& self, const Operand& mat2, const char* wanted) {
@@ -167,7 +174,7 @@ DType PromoteAll(const Operand& a, const Operand& b, const Operand& c) {
 namespace {
 
 DType FloatFor(DType type, const Operand& out) {
-  if (IsFloat(type)) return type;
+  if (IsFloat(type) || IsComplex(type)) return type;
   return out.present() && out.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
 }
 
@@ -203,6 +210,10 @@ DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alph
 }
 
 DType OfSelf(const Operand& self) { return self.dtype(); }
+
+DType SizeOf(const Operand& self) { return self.dtype() == DType::kC64 ? DType::kF32 : self.dtype(); }
+
+DType AngleOf(const Operand& self, const Operand& out) { return FloatFor(SizeOf(self), out); }
 
 DType Wanted(DType dtype, const Operand& out) {
   if (out.present() && dtype != out.dtype()) {

@@ -11,6 +11,8 @@ Shape Broadcast(const Operand& self, const Operand& other);
 Shape BroadcastAll(const Operand& a, const Operand& b, const Operand& c);
 // self's shape, onto which `other` must broadcast.
 Shape BroadcastOnto(const Operand& self, const Operand& other);
+// That of self: src broadcasts to it, or one of them is a vector with as many elements as the other has.
+Shape CopiedOnto(const Operand& self, const Operand& src);
 Shape Matrix(const Operand& self, const Operand& mat2);
 Shape BatchMatrix(const Operand& self, const Operand& mat2);
 Shape AnyMatrix(const Operand& self, const Operand& mat2);
@@ -48,6 +50,9 @@ DType PromoteDiv(const Operand& self, const Operand& other, int64_t mode, const 
 DType Truth(const Operand& self);
 DType Truth(const Operand& self, const Operand& other);
 DType OfSelf(const Operand& self);
+// That of the parts of a complex operand, else its own; the second one for functions that are no integer.
+DType SizeOf(const Operand& self);
+DType AngleOf(const Operand& self, const Operand& out);
 // `dtype` must be out's type; self may be converted to it from anything.
 DType Wanted(DType dtype, const Operand& out);
 // FLOAT16 inputs may have a FLOAT result.

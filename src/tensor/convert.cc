@@ -212,6 +212,29 @@ struct Pair {
   uint64_t a, b;
 };
 
+// The type of the parts of a complex one.
+DType PartType(DType type) {
+  if (type == DType::kC32) return DType::kF16;
+  return type == DType::kC64 ? DType::kF32 : DType::kF64;
+}
+
+// One block by way of pairs of f64.
+void ConvertComplexBlock(DType to, void* dst, DType from, const void* src, int64_t n) {
+  double parts[2 * kBlock];
+  if (IsComplex(from)) {
+    Convert(DType::kF64, parts, PartType(from), src, 2 * n);
+  } else {
+    Convert(DType::kF64, parts + n, from, src, n);
+    for (int64_t i = 0; i < n; ++i) parts[2 * i] = parts[n + i], parts[2 * i + 1] = 0;
+  }
+  if (IsComplex(to)) return Convert(PartType(to), dst, DType::kF64, parts, 2 * n);
+  for (int64_t i = 0; i < n; ++i) {
+    const double imaginary = parts[2 * i + 1];
+    parts[i] = to == DType::kBool && imaginary != 0 ? 1 : parts[2 * i];
+  }
+  Convert(to, dst, DType::kF64, parts, n);
+}
+
 }  // namespace
 
 bool CanConvert(DType to, DType from) {
@@ -227,12 +250,14 @@ void Convert(DType to, void* dst, DType from, const void* src, int64_t n) {
   }
   if (from == DType::kF32 && Is16BitFloat(to)) return Narrow(to, dst, static_cast<const float*>(src), n);
   if (to == DType::kF32 && Is16BitFloat(from)) return Widen(from, static_cast<float*>(dst), src, n);
-  if (!Is16BitFloat(to) && !Is16BitFloat(from)) return Plain(to, dst, from, src, n);
+  const bool complex = IsComplex(to) || IsComplex(from);
+  if (!complex && !Is16BitFloat(to) && !Is16BitFloat(from)) return Plain(to, dst, from, src, n);
   auto* out = static_cast<char*>(dst);
   const auto* in = static_cast<const char*>(src);
+  const auto block = complex ? &ConvertComplexBlock : &ConvertBlock;
   for (int64_t i = 0; i < n; i += kBlock) {
-    ConvertBlock(to, out + i * static_cast<int64_t>(BytesOf(to)), from,
-                 in + i * static_cast<int64_t>(BytesOf(from)), n - i < kBlock ? n - i : kBlock);
+    block(to, out + i * static_cast<int64_t>(BytesOf(to)), from, in + i * static_cast<int64_t>(BytesOf(from)),
+          n - i < kBlock ? n - i : kBlock);
   }
 }
 

@@ -3,7 +3,9 @@
 //   int -> int     modulo 2^n
 //   any -> bool    x != 0 (NaN is true)
 //   float -> f16, bf16   round to nearest even; f64 goes by way of f32, as the peers do
-// Complex, sub-byte and 8-bit float types are not converted (CanConvert is false).
+//   real -> complex      by way of f64; the imaginary part is 0
+//   complex -> real      the real part; to bool whether either part is not 0
+// Sub-byte and 8-bit float types are not converted.
 #pragma once
 
 #include <cmath>
@@ -14,6 +16,7 @@
 
 namespace belay::tensor {
 
+// Whether both are real, or one type: what most operators take. Convert takes complex types besides.
 bool CanConvert(DType to, DType from);
 
 // One number, by the same rule.

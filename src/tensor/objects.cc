@@ -142,6 +142,13 @@ Scalar::Scalar(const void* value, DType dtype) : dtype_(dtype) {
   std::memcpy(bytes_, value, BytesOf(dtype));
 }
 
+double Scalar::Imaginary() const {
+  if (!IsComplex(dtype_)) return 0;
+  double parts[2];
+  Convert(DType::kC128, parts, dtype_, bytes_, 1);
+  return parts[1];
+}
+
 bool Scalar::IsWhole() const {
   if (!IsFloat(dtype_)) return !IsComplex(dtype_);
   double value = ToDouble();
@@ -150,6 +157,7 @@ bool Scalar::IsWhole() const {
 
 std::string Scalar::ToString() const {
   if (IsFloat(dtype_)) return fmt::format("{} ({})", ToDouble(), NameOf(dtype_));
+  if (IsComplex(dtype_)) return fmt::format("{} + {}i ({})", ToDouble(), Imaginary(), NameOf(dtype_));
   return fmt::format("{} ({})", ToInt(), NameOf(dtype_));
 }
 

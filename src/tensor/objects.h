@@ -54,7 +54,8 @@ class Scalar {
 
   DType dtype() const { return dtype_; }
   const void* data() const { return bytes_; }
-  double ToDouble() const { return As<double>(DType::kF64); }
+  double ToDouble() const { return As<double>(DType::kF64); }  // of a complex one the real part
+  double Imaginary() const;
   int64_t ToInt() const { return As<int64_t>(DType::kI64); }
   // A whole number, whatever the type that carries it.
   bool IsWhole() const;
@@ -64,7 +65,7 @@ class Scalar {
   template <class T>
   T As(DType type) const {
     T value{};
-    if (CanConvert(type, dtype_)) Convert(type, &value, dtype_, bytes_, 1);
+    if (CanConvert(type, dtype_) || IsComplex(dtype_)) Convert(type, &value, dtype_, bytes_, 1);
     return value;
   }
   alignas(16) unsigned char bytes_[16] = {};

@@ -236,6 +236,32 @@ TEST(Lists, OwnTheirMembers) {
   EXPECT_EQ(g_scalars.Find(a), nullptr);
 }
 
+TEST(Convert, ComplexNumbersKeepTheirRealPart) {
+  const int n = 1301;
+  std::vector<float> pairs;
+  for (int i = 0; i < n; ++i)
+    pairs.push_back(static_cast<float>(i % 100)), pairs.push_back(i % 3 == 0 ? 0 : -1);
+  std::vector<double> wide(2 * n), real(n);
+  std::vector<uint8_t> truth(n);
+  std::vector<int16_t> whole(n);
+  Convert(DType::kC128, wide.data(), DType::kC64, pairs.data(), n);
+  Convert(DType::kF64, real.data(), DType::kC128, wide.data(), n);
+  Convert(DType::kBool, truth.data(), DType::kC64, pairs.data(), n);
+  Convert(DType::kI16, whole.data(), DType::kC64, pairs.data(), n);
+  for (int i = 0; i < n; ++i) {
+    const auto at = static_cast<size_t>(i);
+    ASSERT_EQ(wide[2 * at + 1], pairs[2 * at + 1]);
+    ASSERT_EQ(real[at], pairs[2 * at]);
+    ASSERT_EQ(truth[at], pairs[2 * at] != 0 || pairs[2 * at + 1] != 0);
+    ASSERT_EQ(whole[at], i % 100);
+  }
+  Convert(DType::kC64, pairs.data(), DType::kI16, whole.data(), n);
+  for (int i = 0; i < n; ++i) {
+    ASSERT_EQ(pairs[2 * static_cast<size_t>(i)], static_cast<float>(i % 100));
+    ASSERT_EQ(pairs[2 * static_cast<size_t>(i) + 1], 0);
+  }
+}
+
 TEST(Convert, NothingHasNoAddress) {
   for (DType type : {DType::kI64, DType::kF16, DType::kBool}) Convert(type, nullptr, DType::kI64, nullptr, 0);
 }

@@ -33,6 +33,14 @@ Tensor WithoutDim(const Tensor& t, int dim) {
   return rest;
 }
 
+Tensor PartsOf(const Tensor& t, int part) {
+  Tensor parts = t;
+  parts.dtype = t.dtype == DType::kC128 ? DType::kF64 : DType::kF32;
+  for (int d = 0; d < parts.shape.rank(); ++d) parts.strides[d] *= 2;
+  parts.offset = 2 * t.offset + part;
+  return parts;
+}
+
 int64_t OffsetOf(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
 
 int64_t StepOf(const Tensor& t, int dim) {

@@ -321,6 +321,50 @@ add(f'{pair("Lerp")} {pair("Lerps")}', 'same', lambda self, end, weight: self + 
     domain={'weight': (0, 1), 'broadcast': ('end',)}, loose=2, scale=lambda self, end, weight: self + end)
 
 
+# --- complex numbers: the same functions, of ACL_COMPLEX64
+def complex_operand(r: Random, name: str, shape) -> Tensor:
+    x = r.tensor('c64', shape, 0.3, 2)
+    if name == 'condition':
+        return r.tensor('bool', shape)
+    return given(np.where(r.rng.random(shape) < 0.1, 1, x.data * r.pick([1, -1])), 'c64')
+
+
+ALONE = {'Neg': np.negative, 'Sqrt': np.sqrt, 'Rsqrt': lambda x: 1 / np.sqrt(x), 'Reciprocal': lambda x: 1 / x,
+         'Exp': np.exp, 'Exp2': lambda x: np.exp(x * np.log(2)), 'Expm1': np.expm1, 'Log': np.log, 'Log2': lambda x: np.log(x) / np.log(2),
+         'Log10': np.log10, 'Log1p': np.log1p, 'Sin': np.sin, 'Cos': np.cos, 'Tan': np.tan, 'Asin': np.arcsin,
+         'Acos': np.arccos, 'Atan': np.arctan, 'Sinh': np.sinh, 'Cosh': np.cosh, 'Tanh': np.tanh, 'Asinh': np.arcsinh,
+         'Acosh': np.arccosh, 'Atanh': np.arctanh, 'Sigmoid': sigmoid, 'Silu': lambda x: x * sigmoid(x), 'Abs': np.abs, 'AngleV2': np.angle,
+         'Sign': lambda x: x / np.abs(x), 'LogicalNot': np.logical_not, 'IsFinite': np.isfinite}
+TWO = {'Add': lambda a, b, p: a + p * b, 'Sub': lambda a, b, p: a - p * b, 'Rsub': lambda a, b, p: b - p * a,
+       'Mul': lambda a, b: a * b, 'Div': lambda a, b: a / b, 'PowTensorTensor': lambda a, b: a ** b,
+       'EqTensor': np.equal, 'NeTensor': np.not_equal, 'LogicalAnd': np.logical_and, 'LogicalOr': np.logical_or,
+       'LogicalXor': np.logical_xor}
+THREE = {'SWhere': lambda c, a, b: np.where(c, a, b), 'Lerp': lambda a, b, w: a + w * (b - a),
+         'Addcmul': lambda a, b, c, p: a + p * b * c, 'Addcdiv': lambda a, b, c, p: a + p * b / c}
+
+
+def complex_case(r: Random, form, of) -> Case:
+    shape = r.shape()
+    drawn, values = [], []
+    for name, kind in zip(form.arguments, KINDS[form.name]):
+        if kind == 'aclScalar':
+            number = complex(r.int(-3, 3), r.int(-3, 3))
+            drawn.append(Scalar(number, r.pick(['c64', 'c128'])))
+            values.append(number)
+        elif name not in form.outs:
+            drawn.append(complex_operand(r, name, shape if not values else r.part(shape)))
+            values.append(drawn[-1].data.astype(np.complex128) if drawn[-1].dtype == 'c64' else drawn[-1].data)
+    with np.errstate(all='ignore'):
+        value = np.broadcast_to(of(*values), shape)
+    dtype = 'bool' if value.dtype == bool else 'f32' if value.dtype == np.float64 else 'c64'
+    return Case([*drawn, Tensor(dtype, shape)], {len(drawn): Want(value, 20.0)})
+
+
+def with_complex(row, of):
+    real = row.make
+    row.make = lambda r, form: complex_case(r, form, of) if 'c64' in str(form.types) and r.chance(0.2) else real(r, form)
+
+
 @TABLE.case('SWhere', broadcasts=True)
 def where(r: Random, form) -> Case:
     types = [r.pick([t for t in form.types[n] if t in MIXED]) for n in ('self', 'other')]
@@ -347,6 +391,7 @@ def masked_fill(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()
     x, mask = r.tensor(dtype, shape), r.tensor('bool', r.part(shape))
     number = r.int(0, 1) if dtype == 'bool' else r.int(0 if dtype[0] == 'u' else -3, 3)
+    number = complex(number, r.int(-3, 3)) if dtype[0] == 'c' else number
     value = Scalar(number, 'f32' if dtype == 'bf16' else dtype)
     return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), x.data.dtype.type(number), x.data)})
 
@@ -362,11 +407,38 @@ def prelu(r: Random, form) -> Case:
     return Case([x, weight, Tensor(dtype, shape)], {2: value})
 
 
+add('AngleV2', 'float', lambda self: np.angle(self))
+add('Signbit', 'truth', lambda self: self < 0, special=True)
+add('LeftShift', 'promote', lambda self, other: self << other, low=0, high=7, without=('bool', 'i8', 'u8', 'u16', 'u32', 'u64'))
+add('RightShift', 'promote', lambda self, other: self >> other, low=0, high=7, without=('bool', 'i8', 'u8', 'u16', 'u32', 'u64'))
+for name, of in {**ALONE, **TWO, **THREE}.items():
+    with_complex(TABLE.rows[name], of)
+
+
+@TABLE.case('LogSigmoidForward', without='shape')
+def log_sigmoid(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.shape(), -9, 9)
+    value = -softplus(-x.data.astype(np.float64))
+    return Case([x, Tensor(x.dtype, x.shape), r.tensor(x.dtype, (0,))], {1: value})
+
+
+@TABLE.case('Complex', broadcasts=True)
+def complex_of(r: Random, form) -> Case:
+    part, shape = r.pick(['f32', 'f64']), r.shape()
+    real, imaginary = r.tensor(part, shape), r.tensor(part, r.part(shape))
+    value = real.data + 1j * np.broadcast_to(imaginary.data, shape)
+    return Case([real, imaginary, Tensor('c64' if part == 'f32' else 'c128', shape)], {2: value})
+
+
 # --- conversion and filling
 @TABLE.case('Cast')
 def cast(r: Random, form) -> Case:
     source, to = r.pick(form.types['self']), r.pick(form.types['out'])
     x = r.tensor(source, r.shape(), 0 if to[0] == 'u' else -90, 90)
+    if 'c' in (source[0], to[0]):
+        value = x.data if to[0] == 'c' or to == 'bool' else x.data.real
+        value = np.trunc(value.astype(np.float64)) if to != 'bool' and to[0] != 'c' and not DTYPES[to].is_float else value
+        return Case([x, to, Tensor(to, x.shape)], {2: value != 0 if to == 'bool' else value})
     value = np.trunc(x.data.astype(np.float64)) if not DTYPES[to].is_float and to != 'bool' else x.data
     return Case([x, to, Tensor(to, x.shape)], {2: value != 0 if to == 'bool' else value})
 
@@ -376,9 +448,12 @@ def inplace_copy(r: Random, form) -> Case:
     source, to = r.pick(form.types['src']), r.pick(form.types['out' if 'out' in form.types else 'self'])
     out = r.tensor(to, r.shape(), 0, 9)
     part = r.part(out.shape)
+    if r.chance(0.1):  # as many elements in another shape
+        part = (out.data.size,)
     x = r.tensor(source, part, 0 if to[0] == 'u' else -90, 90)
-    value = np.broadcast_to(x.data, out.shape)
-    value = np.trunc(value.astype(np.float64)) if not DTYPES[to].is_float and to != 'bool' else value
+    value = x.data.reshape(out.shape) if part == (out.data.size,) else np.broadcast_to(x.data, out.shape)
+    value = value.real if source[0] == 'c' and to[0] != 'c' and to != 'bool' else value
+    value = value if to[0] == 'c' or to == 'bool' else np.trunc(value.astype(np.float64)) if not DTYPES[to].is_float and to != 'bool' else value
     return Case([out, x], {0: value != 0 if to == 'bool' else value})
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from cases import Case, Table, Want
 from linear import convolve, convolve_back
 from normal import halves, soften
-from pixel import max_pool_of, image, pool_parameters
+from pixel import (adaptive_bounds, chosen, cubic_weights, image, linear_weights, max_pool_of, nearest_places, out_of,
+                   pool_parameters, windows)
 from reduce import wide
 from values import DTYPES, NCDHW, NCHW, NCL, Random, Scalar, Tensor, given
 
@@ -374,3 +375,168 @@ def swi_glu(r: Random, form) -> Case:
     gate, g = sigmoid(a), wide(grad.data)
     value = np.concatenate([g * b * (gate + a * gate * (1 - gate)), g * a * gate], dim)
     return Case([grad, x, dim, Tensor(x.dtype, x.shape)], {3: Want(value, 16.0, loose=2)})
+
+
+def turned(grad: Tensor, maps: list[np.ndarray]) -> Want:
+    """The gradient of what each of the last dimensions was multiplied by."""
+    value = size = wide(grad.data)
+    size = np.abs(size)
+    for axis, matrix in zip(range(value.ndim - len(maps), value.ndim), maps):
+        value, size = [np.moveaxis(np.tensordot(m, v, (0, axis)), 0, axis) for m, v in ((matrix, value), (np.abs(matrix), size))]
+    return Want(value, size + 1, loose=2)
+
+
+def picks(places, n: int) -> np.ndarray:
+    return np.eye(n)[places]
+
+
+RESIZES = {'Nearest1d': 1, 'Nearest2d': 2, 'Linear1d': 1, 'Bilinear2d': 2, 'Bicubic2d': 2, 'Trilinear3d': 3}
+
+
+@TABLE.case(' '.join(f'Upsample{kind}Backward' + 'V2' * (kind == 'Bilinear2d') for kind in RESIZES))
+def resized(r: Random, form) -> Case:
+    kind = form.name.removeprefix('Upsample').removesuffix('V2').removesuffix('Backward')
+    spatial, dtype, corners = RESIZES[kind], r.pick(form.types['gradOutput']), r.chance()
+    sizes, lead = [(r.size(1, 6), r.size(1, 8)) for _ in range(spatial)], (r.int(1, 2), r.int(1, 3))
+    if kind.startswith('Nearest'):
+        maps, corner = [picks(nearest_places(n, m), n) for n, m in sizes], []
+    else:
+        weights = cubic_weights if kind == 'Bicubic2d' else linear_weights
+        maps, corner = [weights(n, m, corners) for n, m in sizes], [corners]
+    grad = r.tensor(dtype, (*lead, *[m for _, m in sizes]))
+    shape = (*lead, *[n for n, _ in sizes])
+    arguments = [grad, [m for _, m in sizes], list(shape), *corner, *[r.pick([0.0, -1.0]) for _ in sizes], Tensor(dtype, shape)]
+    return Case(arguments, {len(arguments) - 1: turned(grad, maps)})
+
+
+@TABLE.case(' '.join(f'{kind}Pad{n}dBackward' for kind in ('Reflection', 'Replication') for n in (1, 2)))
+def padded(r: Random, form) -> Case:
+    spatial, reflects, dtype = int(form.name[-10]), form.name.startswith('Reflection'), r.pick(form.types['self'])
+    shape = tuple(r.int(1, 3) for _ in range(r.int(1, 2))) + tuple(r.size(2, 5) for _ in range(spatial))
+    pads = [(r.int(0, n - 1 if reflects else 4), r.int(0, n - 1 if reflects else 4)) for n in shape[-spatial:]]
+    maps = [picks(np.pad(np.arange(n), pad, 'reflect' if reflects else 'edge'), n) for n, pad in zip(shape[-spatial:], pads)]
+    grad = r.tensor(dtype, (*shape[:-spatial], *[len(m) for m in maps]))
+    padding = [p for pair in pads[::-1] for p in pair]
+    return Case([grad, r.tensor(dtype, shape), padding, Tensor(dtype, shape)], {3: turned(grad, maps)})
+
+
+def means(n: int, kernel: int, stride: int, padding: int, ceil: bool, counts_padding: bool, override: bool) -> np.ndarray:
+    rows = []
+    span = n + 2 * padding - kernel
+    count = (-(-span // stride) if ceil else span // stride) + 1
+    count -= ceil and (count - 1) * stride >= n + padding
+    for i in range(count):
+        low = i * stride - padding
+        high = min(low + kernel, n + padding)
+        row = np.zeros(n)
+        row[max(low, 0):min(high, n)] = 1
+        rows.append(row / (1 if override else high - low if counts_padding else max(row.sum(), 1)))
+    return np.array(rows)
+
+
+@TABLE.case('AvgPool2dBackward AvgPool3dBackward')
+def mean_pool(r: Random, form) -> Case:
+    spatial, dtype = int(form.name[7]), r.pick(form.types['self'])
+    sizes = [r.size(2, 7) for _ in range(spatial)]
+    kernel, stride = [r.int(1, min(3, n)) for n in sizes], [r.int(1, 3) for _ in sizes]
+    padding, ceil, counts, divisor = [r.int(0, k // 2) for k in kernel], r.chance(), r.chance(), r.pick([0, 0, 3])
+    maps = [means(*numbers, ceil, counts, divisor != 0) for numbers in zip(sizes, kernel, stride, padding)]
+    maps[0] = maps[0] / (divisor or 1)
+    lead = tuple(r.int(1, 3) for _ in range(r.int(1, 2)))
+    grad = r.tensor(dtype, (*lead, *[len(m) for m in maps]))
+    stride = [] if stride == kernel and r.chance() else stride
+    rest = [0] if spatial == 2 else []
+    arguments = [grad, r.tensor(dtype, (*lead, *sizes)), kernel, stride, padding, ceil, counts, divisor, *rest, Tensor(dtype, (*lead, *sizes))]
+    return Case(arguments, {len(arguments) - 1: turned(grad, maps)})
+
+
+@TABLE.case('AdaptiveAvgPool2dBackward')
+def adaptive_mean(r: Random, form) -> Case:
+    dtype, lead = r.pick(form.types['self']), tuple(r.int(1, 3) for _ in range(r.int(1, 2)))
+    sizes, maps = [(r.size(1, 7), r.size(1, 5)) for _ in range(2)], []
+    for n, m in sizes:
+        rows = np.zeros((m, n))
+        for i in range(m):
+            low, high = i * n // m, -(-(i + 1) * n // m)
+            rows[i, low:high] = 1 / (high - low)
+        maps.append(rows)
+    grad = r.tensor(dtype, (*lead, *[m for _, m in sizes]))
+    shape = (*lead, *[n for n, _ in sizes])
+    return Case([grad, r.tensor(dtype, shape), Tensor(dtype, shape)], {2: turned(grad, maps)})
+
+
+@TABLE.case('MaxPool3dWithArgmaxBackward AdaptiveMaxPool2dBackward')
+def by_places(r: Random, form) -> Case:
+    spatial, dtype = 3 if '3d' in form.name else 2, r.pick(form.types['self'])
+    lead = tuple(r.int(1, 3) for _ in range(r.int(1, 2)))
+    shape, size = [tuple(r.int(1, 5) for _ in range(spatial)) for _ in range(2)]
+    count = int(np.prod(shape))
+    where = given(r.rng.integers(0, count, (*lead, *size)), r.pick(form.types['indices']))
+    grad, x = r.tensor(dtype, where.shape), r.tensor(dtype, (*lead, *shape))
+    value, sizes = np.zeros((2, int(np.prod(lead)), count))
+    for i, (places, parts) in enumerate(zip(where.data.reshape(len(value), -1), wide(grad.data).reshape(len(value), -1))):
+        np.add.at(value[i], places, parts)
+        np.add.at(sizes[i], places, np.abs(parts))
+    windows = [[2] * 3, [1] * 3, [0] * 3, [1] * 3, False] if spatial == 3 else []
+    arguments = [grad, x, where, *windows, Tensor(dtype, x.shape)]
+    return Case(arguments, {len(arguments) - 1: Want(value.reshape(x.shape), sizes.reshape(x.shape) + 1)})
+
+
+@TABLE.case('SoftplusBackward')
+def softplus(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape, -8, 8)
+    beta, threshold = r.pick([0.5, 1.0, 2.0]), r.pick([3.5, 20.0])
+    a = wide(x.data) * beta
+    value = np.where(a > threshold, 1, sigmoid(a)) * wide(grad.data)
+    return Case([grad, x, Scalar(beta, 'f32'), Scalar(threshold, 'f32'), Tensor(dtype, shape)], {4: Want(value, 1.0)})
+
+
+@TABLE.case('LogSigmoidBackward')
+def log_sigmoid(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape, -8, 8)
+    value = wide(grad.data) * sigmoid(-wide(x.data))
+    return Case([grad, x, r.tensor(dtype, (0,)), Tensor(dtype, shape)], {3: Want(value, 1.0)})
+
+
+@TABLE.case('GluBackward')
+def glu(r: Random, form) -> Case:
+    x, dim, (a, b) = halves(r, r.pick(form.types['self']))
+    grad = r.tensor(x.dtype, a.shape)
+    gate, g = sigmoid(b), wide(grad.data)
+    value = np.concatenate([g * gate, g * a * gate * (1 - gate)], dim)
+    return Case([grad, x, dim, Tensor(x.dtype, x.shape)], {3: Want(value, 16.0, loose=2)})
+
+
+@TABLE.case('KlDivBackward', broadcasts=True)
+def divergence(r: Random, form) -> Case:
+    dtype, shape, reduction, logarithm = r.pick(form.types['self']), r.shape(), r.int(0, 2), r.chance()
+    x = r.tensor(dtype, shape)
+    grad = r.tensor(dtype, shape if reduction == 0 else ())
+    target = r.tensor(dtype, shape, -3, 2)
+    t = wide(target.data)
+    value = -wide(grad.data) * (np.exp(t) if logarithm else np.maximum(t, 0))
+    value = value / max(x.data.size, 1) if reduction == 1 else value
+    value = np.broadcast_to(value, shape)
+    return Case([grad, x, target, reduction, logarithm, Tensor(dtype, shape)], {5: Want(value, 9.0)})
+
+
+@TABLE.case('NLLLoss2d NLLLoss2dBackward')
+def nll_of_images(r: Random, form) -> Case:
+    dtype, (n, h, w), classes = r.pick(form.types['self']), r.full(3, 3, 4), r.int(2, 5)
+    x, weight = r.tensor(dtype, (n, classes, h, w)), r.tensor(dtype, (classes,), 0.5, 2)
+    flat, ignored = classes_of(r, form, n * h * w, classes)
+    target = given(flat.data.reshape(n, h, w), flat.dtype)
+    places, reduction = target.data.astype(np.int64), r.int(0, 2)
+    share, at = share_of(wide(weight.data), places, ignored), np.expand_dims(np.clip(places, 0, classes - 1), 1)
+    shape = (n, h, w) if reduction == 0 else ()
+    if form.name == 'NLLLoss2d':
+        each = -share * np.take_along_axis(wide(x.data), at, 1)[:, 0]
+        value = [each, np.sum(each) / max(np.sum(share), 1e-9), np.sum(each)][reduction]
+        return Case([x, target, weight, reduction, ignored, Tensor(dtype, shape), Tensor(dtype, ())],
+                    {5: Want(np.asarray(value), 8.0 * share.size), 6: Want(np.asarray(np.sum(share)), float(share.size))})
+    grad, total = r.tensor(dtype, shape), r.tensor(dtype, (), 1, 9)
+    value = np.zeros(x.shape)
+    np.put_along_axis(value, at, np.expand_dims(-share * wide(grad.data) / (wide(total.data) if reduction == 1 else 1), 1), 1)
+    return Case([grad, x, target, weight, reduction, ignored, total, Tensor(dtype, x.shape)], {7: Want(value, 8.0)})

@@ -131,10 +131,23 @@ def along(dim: int, index) -> tuple:
     return (*[slice(None)] * dim, index)
 
 
+def copied_onto_one(r: Random, form, x: Tensor) -> Case:
+    """A tensor without dimensions is a vector of one element."""
+    source, index = r.tensor(x.dtype, r.pick([(), (1,)])), given(np.zeros(r.pick([(), (1,)])), r.pick(form.types['index']))
+    new = source.data.reshape(())
+    if form.name == 'IndexAdd':
+        value = np.float64(x.data) + np.float64(new) * 2 if DTYPES[x.dtype].is_float else x.data + new * x.data.dtype.type(2)
+        return Case([x, 0, index, source, Scalar(2, 'i64'), Tensor(x.dtype, ())], {5: Want(np.asarray(value), 16.0)})
+    return Case([x, r.int(-1, 0), index, source], {0: new}) if form.in_place else Case(
+        [x, r.int(-1, 0), index, source, Tensor(x.dtype, ())], {4: new})
+
+
 @TABLE.case('IndexCopy InplaceIndexCopy IndexAdd')
 def index_copy(r: Random, form) -> Case:
     adds = form.name == 'IndexAdd'
     x = r.tensor(r.pick([t for t in form.types['source'] if not adds or t != 'bool']), r.full(1, 4))
+    if r.chance(0.1):
+        return copied_onto_one(r, form, r.tensor(x.dtype, ()))
     dim = r.dim(len(x.shape))
     axis, count = dim % len(x.shape), r.int(1, x.shape[dim])
     order = r.rng.integers(0, x.shape[dim], count) if adds else r.rng.permutation(x.shape[dim])[:count]
@@ -217,3 +230,19 @@ def topk(r: Random, form) -> Case:
     if len(np.unique(x.data)) == x.data.size:  # which of equal ones are taken is not documented
         wants[6] = where
     return Case([x, k, dim, largest, True, *outs], wants)
+
+
+@TABLE.case('Kthvalue')
+def kth(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.full(0, 4))
+    if DTYPES[x.dtype].is_float and r.chance(0.3):
+        x = given(np.where(r.rng.random(x.shape) < 0.2, np.nan, x.data), x.dtype)
+    dim, keep = r.dim(len(x.shape)), r.chance()
+    k = r.int(1, x.shape[dim] if x.shape else 1)
+    where = ordered(x.data, dim, False)
+    where = where.take([k - 1], axis=dim) if x.shape else where
+    value = np.take_along_axis(x.data, where, dim) if x.shape else x.data
+    if x.shape and not keep:
+        where, value = where.squeeze(dim), value.squeeze(dim)
+    outs = [Tensor(x.dtype, value.shape), Tensor(r.pick(form.types['indices']), where.shape)]
+    return Case([x, k, dim, keep, *outs], {4: value, 5: where})

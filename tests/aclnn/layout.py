@@ -66,6 +66,14 @@ def repeat_interleave(r: Random, form) -> Case:
     return moved(x, value, times, dim, value.shape[dim])
 
 
+@TABLE.case('RepeatInterleaveInt')
+def repeat_each(r: Random, form) -> Case:
+    x = source(r, form, 0, 4)
+    times = r.int(0, 3)
+    value = np.repeat(x.data.reshape(-1), times)
+    return moved(x, value, times, value.size)
+
+
 @TABLE.case('ConstantPadNd')
 def constant_pad(r: Random, form) -> Case:
     x = source(r, form, 1, 4, filled=True)

@@ -100,6 +100,24 @@ def triangular(r: Random, form) -> Case:
     return Case([b, a, upper, transpose, unit, *outs], {5: Want(value, np.max(np.abs(value)) * 30 + 1), 6: a.data})
 
 
+@TABLE.case('Svd', without='null')
+def singular_values(r: Random, form) -> Case:
+    """Alone: the signs of the vectors are free. src/ops/linalg/decompose_test.cc multiplies them."""
+    x = r.tensor(r.pick(form.types['A']), (*r.full(0, 2, 3), r.int(1, 6), r.int(1, 6)))
+    value = np.linalg.svd(x.data.astype(np.float64), compute_uv=False)
+    empty = [r.tensor(x.dtype, (0,)) for _ in range(2)]
+    return Case([x, r.chance(), False, Tensor(x.dtype, value.shape), *empty], {3: Want(value, 20.0)})
+
+
+@TABLE.case('LinalgQr')
+def orthogonal(r: Random, form) -> Case:
+    shape = (*r.full(0, 2, 3), r.int(1, 6), r.int(1, 6))
+    x = given(r.rng.uniform(-4, 4, shape), r.pick(form.types['self']))  # of full rank, so that there is one answer
+    mode = r.int(0, 1)
+    q, t = np.linalg.qr(x.data.astype(np.float64), ['reduced', 'complete'][mode])
+    return Case([x, mode, Tensor(x.dtype, q.shape), Tensor(x.dtype, t.shape)], {2: Want(q, 20.0, loose=8), 3: Want(t, 40.0, loose=8)})
+
+
 def scalars(r: Random) -> tuple[Scalar, Scalar]:
     return Scalar(r.pick([0.0, 1.0, -0.5, 2.0]), 'f32'), Scalar(r.pick([1.0, 0.25, -2.0]), 'f32')
 

@@ -95,6 +95,49 @@ def max_pool_indices(r: Random, form) -> Case:
     return Case([x, kernel, stride, padding, [1, 1], ceil, *outs], {6: value, 7: where})
 
 
+def chosen(x: Tensor, bounds_of) -> tuple[np.ndarray, np.ndarray]:
+    """The largest of windows, given by the bounds for each place of the result, and where in the plane they are."""
+    spatial, value, where = x.shape[2:], None, None
+    numbers = np.arange(int(np.prod(spatial))).reshape(spatial)
+    for sizes, place, bounds in bounds_of:
+        if value is None:
+            value, where = np.zeros((*x.shape[:2], *sizes), x.data.dtype), np.zeros((*x.shape[:2], *sizes), np.int64)
+        cuts = tuple(slice(max(a, 0), min(b, n), step) for (a, b, step), n in zip(bounds, spatial))
+        part = x.data[(slice(None), slice(None), *cuts)].reshape(*x.shape[:2], -1)
+        value[(..., *place)] = part.max(-1)
+        where[(..., *place)] = numbers[cuts].reshape(-1)[part.argmax(-1)]
+    return value, where
+
+
+def adaptive_bounds(spatial, sizes):
+    for place in np.ndindex(*sizes):
+        yield sizes, place, [(i * n // m, -(-(i + 1) * n // m), 1) for i, n, m in zip(place, spatial, sizes)]
+
+
+def cube_bounds(spatial, kernel, stride, dilation, ceil):
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
+    sizes = [pooled_size(n, k, s, (0, 0), ceil) for n, k, s in zip(spatial, spans, stride)]
+    for place in np.ndindex(*sizes):
+        yield sizes, place, [(i * s, i * s + k, d) for i, s, k, d in zip(place, stride, spans, dilation)]
+
+
+@TABLE.case('MaxPool3dWithArgmax')
+def max_pool_3d(r: Random, form) -> Case:
+    x = image(r, r.pick(form.types['self']), 3, least=3, most=5)
+    kernel, stride, ceil = [r.int(1, 2) for _ in range(3)], [r.int(1, 3) for _ in range(3)], r.chance()
+    dilation = [r.int(1, 2) for _ in range(3)]
+    value, where = chosen(x, cube_bounds(x.shape[2:], kernel, stride, dilation, ceil))
+    outs = [out_of(x, value), out_of(x, where, r.pick(form.types['indices']))]
+    return Case([x, kernel, stride, [0, 0, 0], dilation, ceil, *outs], {6: value, 7: where})
+
+
+@TABLE.case('AdaptiveMaxPool2d')
+def adaptive_max_pool(r: Random, form) -> Case:
+    x, size = image(r, r.pick(form.types['self'])), [r.int(1, 5), r.int(1, 5)]
+    value, where = chosen(x, adaptive_bounds(x.shape[2:], size))
+    return Case([x, size, out_of(x, value), out_of(x, where, r.pick(form.types['indices']))], {2: value, 3: where})
+
+
 @TABLE.case('AdaptiveAvgPool2d')
 def adaptive_avg_pool(r: Random, form) -> Case:
     x, size = image(r, r.pick(form.types['self'])), [r.int(1, 5), r.int(1, 5)]
@@ -105,15 +148,21 @@ def adaptive_avg_pool(r: Random, form) -> Case:
     return Case([x, size, out_of(x, value)], {2: Want(value, 4.0)})
 
 
-@TABLE.case('UpsampleNearest1d UpsampleNearest2d UpsampleNearest2dV2')
+def nearest_places(n: int, m: int, scale: float = 0) -> list[int]:
+    step = np.float32(1 / np.float64(scale) if scale > 0 else n / m)
+    return [min(int(np.floor(np.float32(i) * step)), n - 1) for i in range(m)]
+
+
+@TABLE.case('UpsampleNearest1d UpsampleNearest1dV2 UpsampleNearest2d UpsampleNearest2dV2')
 def nearest(r: Random, form) -> Case:
-    spatial = 1 if form.name.endswith('1d') else 2
+    spatial = 1 if '1d' in form.name else 2
     x = image(r, r.pick(form.types['self']), spatial)
     size = [r.size(1, 12) for _ in range(spatial)]
     value = x.data
+    scales = [r.pick([0.0, -1.0, m / n, m / n * 1.1]) for n, m in zip(x.shape[2:], size)] if form.name.endswith('V2') else []
     for axis, (n, m) in enumerate(zip(x.shape[2:], size), 2):
-        value = value.take([min(int(np.floor(np.float32(i) * np.float32(n / m))), n - 1) for i in range(m)], axis)
-    scales = [0.0, 0.0] if form.name.endswith('V2') else []
+        scale = scales[axis - 2] if scales else 0
+        value = value.take(nearest_places(n, m, np.float32(scale)), axis)
     return Case([x, size, *scales, out_of(x, value)], {2 + len(scales): value})
 
 

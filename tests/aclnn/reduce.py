@@ -20,7 +20,7 @@ def axes(dims: list[int], rank: int) -> tuple[int, ...]:
 
 
 def input_of(r: Random, form, filled: bool = False):
-    dtype = r.pick(form.types['self'])
+    dtype = r.pick([t for t in form.types['self'] if t[0] != 'c'])
     shape = r.full(0) if filled else r.shape()
     return r.tensor(dtype, shape), r.dims(len(shape)), r.chance()
 
@@ -150,6 +150,46 @@ def variance(r: Random, form) -> Case:
     return Case([x, dims, correction, keep, Tensor(x.dtype, value.shape)], {4: Want(value, loose=2)})
 
 
+def sums_of_complex(r: Random, form) -> Case:
+    x = r.tensor(r.pick(['c64', 'c128']), r.full(1, 4, 5))
+    data = x.data.astype(np.complex128)
+    if form.name == 'Cumsum':
+        dim = r.dim(len(x.shape))
+        return Case([x, dim, x.dtype, Tensor(x.dtype, x.shape)], {3: Want(np.cumsum(data, axis=dim), 40.0)})
+    dims, keep = r.dims(len(x.shape)), r.chance()
+    value = np.asarray((np.sum if form.name == 'ReduceSum' else np.mean)(data, axis=axes(dims, len(x.shape)), keepdims=keep))
+    return Case([x, dims, keep, x.dtype, Tensor(x.dtype, value.shape)], {4: Want(value, 4.0 * data.size)})
+
+
+@TABLE.case('VarMean')
+def variance_and_mean(r: Random, form) -> Case:
+    case = variance(r, form)
+    x, dims, correction, keep, out = case.arguments
+    mean = np.mean(wide(x.data), axis=axes(dims, len(x.shape)), keepdims=keep)
+    return Case([*case.arguments, Tensor(x.dtype, out.shape)], {4: case.wants[4], 5: Want(mean, 4.0)})
+
+
+@TABLE.case('Aminmax')
+def both_extremes(r: Random, form) -> Case:
+    x, dims, keep = input_of(r, form, filled=True)
+    x = with_nan(r, x)
+    least, largest = [np.asarray(of(x.data, axis=axes(dims, len(x.shape)), keepdims=keep)) for of in (np.min, np.max)]
+    dims = dims if dims or r.chance() else None
+    outs = [Tensor(x.dtype, least.shape), Tensor(x.dtype, least.shape)]
+    return Case([x, dims, keep, *outs], {3: least, 4: largest})
+
+
+@TABLE.case('ReduceNansum')
+def sum_of_numbers(r: Random, form) -> Case:
+    x, dims, keep = input_of(r, form)
+    x = with_nan(r, x)
+    dtype = converted(r, form, x)
+    values = wide(exact(x.data, dtype))
+    value, size = [np.asarray(np.nansum(v, axis=axes(dims, len(x.shape)), keepdims=keep)) for v in (values, np.abs(values))]
+    value = np.asarray(value != 0) if dtype == 'bool' else value
+    return Case([x, dims, keep, dtype, Tensor(dtype, value.shape)], {4: Want(value, size, x.dtype if DTYPES[x.dtype].is_float else '')})
+
+
 @TABLE.case('ArgMax ArgMin MaxDim MinDim')
 def extreme_along(r: Random, form) -> Case:
     x = with_nan(r, r.tensor(r.pick(form.types['self']), r.full(1)))
@@ -167,7 +207,7 @@ def extreme_along(r: Random, form) -> Case:
 @TABLE.case('Cumsum Cumprod')
 def cumulative(r: Random, form) -> Case:
     first = 'input' if form.name == 'Cumprod' else 'self'
-    x = r.tensor(r.pick([t for t in form.types[first] if t != 'bool']), r.shape(1, 4, 5), -3, 3)
+    x = r.tensor(r.pick([t for t in form.types[first] if t != 'bool' and t[0] != 'c']), r.shape(1, 4, 5), -3, 3)
     dtype, dim = converted(r, form, x), r.dim(len(x.shape))
     values = wide(exact(x.data, dtype))
     if form.name == 'Cumsum':
@@ -175,3 +215,9 @@ def cumulative(r: Random, form) -> Case:
         return Case([x, dim, dtype, Tensor(dtype, x.shape)], {3: want})
     want = Want(np.cumprod(values, axis=dim), computed=dtype, loose=8)
     return Case([x, Scalar(dim, 'i64'), dtype, Tensor(dtype, x.shape)], {3: want})
+
+
+for _name in ('ReduceSum', 'Mean', 'Cumsum'):
+    def _either(r: Random, form, real=TABLE.rows[_name].make) -> Case:
+        return sums_of_complex(r, form) if r.chance(0.15) else real(r, form)
+    TABLE.rows[_name].make = _either

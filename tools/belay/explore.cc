@@ -270,9 +270,10 @@ void Report(const ExploreOptions& options, Runner& runner, const Expected& expec
 
 std::string Summary(uint64_t runs, size_t orders, const Outcome& plain, uint64_t silences,
                     const Expected& expected) {
-  std::string text = Count(runs, "run") + " in " + Count(orders, "order") + " of " + Count(plain.tasks, "task") + "; compared: " +
-                     (plain.copies == 1 ? "1 copy" : std::to_string(plain.copies) + " copies") +
-                     " to the host" + ", the exit code" + (expected.output ? ", the output" : "");
+  std::string text =
+      Count(runs, "run") + " in " + Count(orders, "order") + " of " + Count(plain.tasks, "task") +
+      "; compared: " + (plain.copies == 1 ? "1 copy" : std::to_string(plain.copies) + " copies") +
+      " to the host" + ", the exit code" + (expected.output ? ", the output" : "");
   if (!expected.output) text += "; the output differs from run to run in the plain order already";
   if (silences != 0)
     text += "; " + Count(silences, "time") + " the program made no calls for long, and time decided";

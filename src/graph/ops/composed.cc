@@ -124,17 +124,21 @@ void MaskedScatter(Translation& node) {
 // A dimension that is not given is the first one of three.
 void Cross(Translation& node) {
   const Tensor &a = node.in(0), &b = node.in(1);
-  if (a.shape != b.shape || a.dtype != b.dtype) node.Refuse("its inputs have one shape and one type");
+  if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) {
+    node.Refuse("its inputs have one type and as many dimensions");
+  }
+  const Shape shape = BroadcastOf(node, {a.shape, b.shape});
   constexpr int64_t kNotGiven = -65530;
   int64_t dim = node.Int("dim");
   if (dim == kNotGiven) dim = std::find(a.shape.begin(), a.shape.end(), 3) - a.shape.begin();
   const int axis = node.Axis(dim, a.shape.rank());
-  if (a.shape[axis] != 3) node.Refuse("dimension " + std::to_string(axis) + " has three elements");
+  if (a.shape[axis] != 3 || b.shape[axis] != 3)
+    node.Refuse("dimension " + std::to_string(axis) + " has three elements");
   const DType wide = WideType(a.dtype);
-  const Tensor out = node.Out(0, a.dtype, a.shape);
+  const Tensor out = node.Out(0, a.dtype, shape);
   for (int64_t i = 0; i < 3; ++i) {
     const int64_t next = (i + 1) % 3, last = (i + 2) % 3;
-    const Tensor product = node.Temporary(wide, Part(a, axis, i, 1).shape);
+    const Tensor product = node.Temporary(wide, Part(out, axis, i, 1).shape);
     RunBinary(node, "Cross", ops::kernels::Mul, wide, Part(a, axis, next, 1), Part(b, axis, last, 1),
               product);
     RunLoops(node, "Cross", ops::MinusProductLoops(), wide,

@@ -16,7 +16,8 @@ namespace {
 using ops::Combination;
 
 void Pick(Translation& node, int64_t axis) {
-  const Tensor& x = node.in(0);
+  Tensor x = node.in(0);
+  if (x.shape.rank() == 0) x.shape = x.strides = Shape{1};  // picked from as from a vector
   Tensor index = node.in(1);
   int dim = node.Axis(axis, x.shape.rank());
   int64_t batch = node.Int("batch_dims");

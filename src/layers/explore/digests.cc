@@ -105,7 +105,8 @@ void Digests::Started(const rt::Stream& stream, uint64_t position, const rt::Tas
   Next(uint64_t{stream.id()} << 32 ^ position);
 }
 
-void Digests::NodeStarted(const rt::Stream&, uint32_t, uint32_t model, uint32_t node, const rt::Task&) noexcept {
+void Digests::NodeStarted(const rt::Stream&, uint32_t, uint32_t model, uint32_t node,
+                          const rt::Task&) noexcept {
   Next(~(uint64_t{model} << 32 ^ node));
 }
 

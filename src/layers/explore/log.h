@@ -18,7 +18,7 @@ struct Log {
   std::atomic<uint32_t> processes{0};  // that called aclInit; the first of them is the one that is looked at
   std::atomic<uint32_t> silences{0};   // times that work ran because the program made no calls for long
   std::atomic<uint64_t> tasks{0};
-  std::atomic<uint64_t> order{0};  // stands for which task, or node of a launch, began after which
+  std::atomic<uint64_t> order{0};   // stands for which task, or node of a launch, began after which
   std::atomic<uint64_t> copies{0};  // to the host
   // What the n-th copy brought, 0: nobody waited for it.
   std::atomic<uint64_t> digests[kMost];

@@ -12,22 +12,24 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/loops.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "tensor/codes.h"
 
 // clang-format off
-#define BELAY_FLOAT_FUNCTIONS(X)                                                    \
+#define BELAY_COMPLEX_FUNCTIONS(X)                                                  \
   X(Exp, Exp(a))                                                                    \
   X(Expm1, Expm1(a))                                                                \
   X(Log, Log(a))                                                                    \
   X(Log1p, Log1p(a))                                                                \
   X(Tanh, Tanh(a))                                                                  \
-  X(Erf, Erf(a))                                                                    \
   X(Sigmoid, Sigmoid(a))                                                            \
+  X(Silu, a* Sigmoid(a))
+#define BELAY_FLOAT_FUNCTIONS(X)                                                    \
+  X(Erf, Erf(a))                                                                    \
   X(LogSigmoid, (a < 0 ? a : T{0}) - Log1p(Exp(-std::fabs(a))))                     \
-  X(Silu, a* Sigmoid(a))                                                            \
   X(Gelu, T(0.5) * a * (1 + Erf(a * T(0.70710678118654752))))                       \
   X(GeluTanh, a* Sigmoid(T(1.5957691216057308) * (a + T(0.044715) * a * a * a)))    \
   X(Mish, a > 20 ? a : Ratio(Exp(a > 20 ? T{20} : a), a))                           \
@@ -59,6 +61,7 @@ inline T Ratio(T e, T a) {
 }
 
 #define BELAY_DEFINE_FLOAT(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
+BELAY_COMPLEX_FUNCTIONS(BELAY_DEFINE_FLOAT)
 BELAY_FLOAT_FUNCTIONS(BELAY_DEFINE_FLOAT)
 BELAY_FUNCTIONS_WITH_ATTRIBUTES(BELAY_DEFINE_FLOAT)
 
@@ -70,6 +73,7 @@ HWY_AFTER_NAMESPACE();
 namespace belay::ops {
 
 #define BELAY_EXPORT_LOOPS(Name, value) BELAY_SIMD_EXPORT(Name##Loops);
+BELAY_COMPLEX_FUNCTIONS(BELAY_EXPORT_LOOPS)
 BELAY_FLOAT_FUNCTIONS(BELAY_EXPORT_LOOPS)
 BELAY_FUNCTIONS_WITH_ATTRIBUTES(BELAY_EXPORT_LOOPS)
 
@@ -80,6 +84,11 @@ namespace kernels {
     PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out); \
   }
 BELAY_FLOAT_FUNCTIONS(BELAY_DEFINE_KERNEL)
+#define BELAY_DEFINE_COMPLEX_KERNEL(Name, value)                                                         \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {                        \
+    PlanPointwise(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), compute, {self}, {}, out); \
+  }
+BELAY_COMPLEX_FUNCTIONS(BELAY_DEFINE_COMPLEX_KERNEL)
 BELAY_DEFINE_KERNEL(HardSwish, )
 
 #define BELAY_DEFINE_KERNEL_OF_TWO(Name)                                                               \
@@ -100,6 +109,11 @@ void GeluV2(Plan& plan, DType compute, const Operand& self, int64_t approximate,
          "approximate is {}; it is 0 (the exact function) or 1 (with tanh)", approximate);
   }
   approximate == 1 ? GeluTanh(plan, compute, self, out) : Gelu(plan, compute, self, out);
+}
+
+void LogSigmoidForward(Plan& plan, DType compute, const Operand& self, const Operand& out,
+                       const Operand& /*buffer*/) {
+  LogSigmoid(plan, compute, self, out);
 }
 
 // Integers are computed as FLOAT.

@@ -8,6 +8,7 @@
 #ifndef BELAY_OPS_ARITHMETIC_ONCE
 #define BELAY_OPS_ARITHMETIC_ONCE
 #include "base/error.h"
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/loops.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
@@ -97,12 +98,17 @@ namespace kernels {
   void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) { \
     PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other}, {}, out);               \
   }
-BELAY_DEFINE_BINARY_KERNEL(Mul, )
+#define BELAY_DEFINE_COMPLEX_BINARY_KERNEL(Name)                                                          \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) {   \
+    PlanPointwise(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), compute, {self, other}, {}, \
+                  out);                                                                                   \
+  }
+BELAY_DEFINE_COMPLEX_BINARY_KERNEL(Mul)
+BELAY_DEFINE_COMPLEX_BINARY_KERNEL(RealDiv)
 BELAY_DEFINE_BINARY_KERNEL(Maximum, )
 BELAY_DEFINE_BINARY_KERNEL(Minimum, )
 BELAY_DEFINE_BINARY_KERNEL(SquaredDifference, )
 BELAY_DEFINE_BINARY_KERNEL(PreluOf, )
-BELAY_DEFINE_BINARY_KERNEL(RealDiv, )
 
 // A weight for each channel: for each index of the second dimension.
 void Prelu(Plan& plan, DType compute, const Operand& self, const Operand& weight, const Operand& out) {
@@ -122,11 +128,11 @@ void Prelu(Plan& plan, DType compute, const Operand& self, const Operand& weight
   PreluOf(plan, compute, self, {&view, nullptr, weight.binding, weight.name}, out);
 }
 
-#define BELAY_DEFINE_SCALED_KERNEL(Name)                                                                  \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Scalar& alpha,    \
-            const Operand& out) {                                                                         \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other}, LoopAttributes({&alpha}), \
-                  out);                                                                                   \
+#define BELAY_DEFINE_SCALED_KERNEL(Name)                                                               \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Scalar& alpha, \
+            const Operand& out) {                                                                      \
+    PlanPointwise(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), compute, {self, other},  \
+                  LoopAttributes({&alpha}), out);                                                      \
   }
 BELAY_DEFINE_SCALED_KERNEL(Add)
 BELAY_DEFINE_SCALED_KERNEL(Sub)
@@ -138,11 +144,25 @@ BELAY_DEFINE_SCALED_KERNEL(Rsub)
     DType compared = rules::Common(self, other);                                                \
     PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compared, {self, other}, {}, out);      \
   }
-BELAY_COMPARISONS(BELAY_DEFINE_COMPARISON)
+BELAY_ORDERINGS(BELAY_DEFINE_COMPARISON)
+#define BELAY_DEFINE_EQUALITY(Name, ...)                                                                   \
+  void Name(Plan& plan, DType, const Operand& self, const Operand& other, const Operand& out) {            \
+    DType compared = rules::Common(self, other);                                                           \
+    PlanPointwise(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), compared, {self, other}, {}, \
+                  out);                                                                                    \
+  }
+BELAY_TRUTHS(BELAY_DEFINE_EQUALITY)
+
+void Signbit(Plan& plan, DType, const Operand& self, const Operand& out) {
+  const int64_t nothing = 0;
+  const Scalar zero(&nothing, DType::kI64);
+  Less(plan, DType::kBool, self, {nullptr, &zero, -1, "zero"}, out);
+}
 
 void Where(Plan& plan, DType compute, const Operand& condition, const Operand& self, const Operand& other,
            const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(SelectLoops)(), compute, {condition, self, other}, {}, out);
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(SelectLoops)(), &ComplexSelect), compute, {condition, self, other},
+                {}, out);
 }
 
 // An absent bound is the end of the compute type.
@@ -156,19 +176,20 @@ void Clamp(Plan& plan, DType compute, const Operand& self, const Operand& min, c
 
 void Addcmul(Plan& plan, DType compute, const Operand& self, const Operand& tensor1, const Operand& tensor2,
              const Scalar& value, const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(AddScaledProductLoops)(), compute, {self, tensor1, tensor2},
-                LoopAttributes({&value}), out);
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(AddScaledProductLoops)(), &ComplexAddScaledProduct), compute,
+                {self, tensor1, tensor2}, LoopAttributes({&value}), out);
 }
 
 void Addcdiv(Plan& plan, DType compute, const Operand& self, const Operand& tensor1, const Operand& tensor2,
              const Scalar& value, const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(AddScaledQuotientLoops)(), compute, {self, tensor1, tensor2},
-                LoopAttributes({&value}), out);
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(AddScaledQuotientLoops)(), &ComplexAddScaledQuotient), compute,
+                {self, tensor1, tensor2}, LoopAttributes({&value}), out);
 }
 
 void Lerp(Plan& plan, DType compute, const Operand& self, const Operand& end, const Operand& weight,
           const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(InterpolateLoops)(), compute, {self, end, weight}, {}, out);
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(InterpolateLoops)(), &ComplexInterpolate), compute,
+                {self, end, weight}, {}, out);
 }
 
 }  // namespace kernels

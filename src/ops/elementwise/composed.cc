@@ -7,6 +7,7 @@
 #include "ops/sequence.h"
 #include "tensor/codes.h"
 #include "tensor/dims.h"
+#include "tensor/views.h"
 
 namespace belay::ops::kernels {
 namespace {
@@ -24,6 +25,20 @@ void Plus(Plan& plan, DType compute, const Operand& self, const Operand& other, 
 }
 void Minus(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) {
   Sub(plan, compute, self, other, One(), out);
+}
+
+void Complex(Plan& plan, DType compute, const Operand& real, const Operand& imag, const Operand& out) {
+  Sequence parts(plan);
+  for (int i = 0; i < 2; ++i) {
+    const Tensor to = tensor::PartsOf(*out.tensor, i);
+    const Operand& from = i == 0 ? real : imag;
+    if (from.dtype() != to.dtype) {
+      Fail(tensor::kInvalidArgument, "op-same-type", "{} is {} and {} is {}; its parts are {}", from.name,
+           NameOf(from.dtype()), out.name, NameOf(out.dtype()), NameOf(to.dtype));
+    }
+    parts.Add([&](Plan& part) { Copy(part, compute, from, {&to, nullptr, out.binding, out.name}); });
+  }
+  parts.Finish();
 }
 
 void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& out) {

@@ -72,7 +72,7 @@ struct CopyBody {
 
 struct FillBody {
   LoopNest nest;
-  unsigned char value[8];
+  unsigned char value[16];
   int64_t size;
   int binding;
   bool stream;
@@ -87,7 +87,7 @@ struct FillBody {
   }
 
   void Row(char* dst, int64_t n) const {
-    alignas(64) char block[kBlock * 8];
+    alignas(64) char block[kBlock * 16];
     int64_t m = n < kBlock ? n : kBlock;
     Gather(block, value, 0, m, static_cast<size_t>(size));
     for (int64_t i = 0; i < n; i += m) {
@@ -106,6 +106,16 @@ struct FillBody {
 
 bool WorthStreaming(const LoopNest& nest, int64_t size) {
   return nest.count() * size >= kStreamBytes && nest.step(0) == size;
+}
+
+// A vector seen in another shape of as many elements.
+Tensor InShape(const Tensor& vector, const Shape& shape) {
+  Tensor view = vector;
+  view.shape = shape;
+  view.strides = tensor::PackedStrides(shape);
+  const int64_t step = vector.shape.rank() == 0 ? 1 : vector.strides[0];
+  for (int d = 0; d < shape.rank(); ++d) view.strides[d] *= step;
+  return view;
 }
 
 void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
@@ -133,7 +143,13 @@ namespace kernels {
 
 void Cast(Plan& plan, DType, const Operand& self, DType, const Operand& out) { PlanCopy(plan, self, out); }
 
-void Copy(Plan& plan, DType, const Operand& src, const Operand& out) { PlanCopy(plan, src, out); }
+void Copy(Plan& plan, DType, const Operand& src, const Operand& out) {
+  if (BroadcastsTo(src.shape(), out.shape())) return PlanCopy(plan, src, out);
+  const bool flat = src.shape().rank() <= 1;  // of the two that rules::CopiedOnto lets through
+  const Tensor view = flat ? InShape(*src.tensor, out.shape()) : InShape(*out.tensor, src.shape());
+  const Operand viewed{&view, nullptr, flat ? src.binding : out.binding, flat ? src.name : out.name};
+  flat ? PlanCopy(plan, viewed, out) : PlanCopy(plan, src, viewed);
+}
 
 void Fill(Plan& plan, DType, const Scalar& value, const Operand& out) {
   if (tensor::PromoteScalar(out.dtype(), value.dtype()) == DType::kUndefined) {

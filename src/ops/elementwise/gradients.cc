@@ -101,6 +101,11 @@ BELAY_BINARY_FUNCTION(MishGrad, a * MishSlope(b))
 BELAY_BINARY_FUNCTION(ShrinkGrad, std::fabs(b) <= p ? T{0} : a)
 BELAY_BINARY_FUNCTION(LogSigmoidGrad, a * Logistic(-b))
 
+BELAY_BINARY_FUNCTION(SoftplusGrad, p * b > q ? a : a * Logistic(p * b))
+BELAY_TERNARY_FUNCTION(GatedGrad, a * b * Logistic(c) * Logistic(-c))
+BELAY_BINARY_FUNCTION(DivergenceGrad, b > 0 ? -p * a * b : T{0})
+BELAY_BINARY_FUNCTION(LogDivergenceGrad, -p * a * std::exp(b))
+
 BELAY_BINARY_FUNCTION(SquaredError, (a - b) * (a - b))
 BELAY_BINARY_FUNCTION(AbsoluteError, std::fabs(a - b))
 BELAY_BINARY_FUNCTION(SmoothError, std::fabs(a - b) < p ? (a - b) * (a - b) / (2 * p) : std::fabs(a - b) - p / 2)

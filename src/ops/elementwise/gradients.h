@@ -25,6 +25,10 @@ PointwiseLoops EluGradOfResultLoops();  // the same with b the result
 PointwiseLoops MishGradLoops();
 PointwiseLoops ShrinkGradLoops();  // of what is 0 for sizes up to p
 PointwiseLoops LogSigmoidGradLoops();
+PointwiseLoops SoftplusGradLoops();    // p: beta, q: the threshold
+PointwiseLoops GatedGradLoops();       // of b * sigmoid(c) by c
+PointwiseLoops DivergenceGradLoops();  // of Divergence by its first operand; b: the target, p: a factor
+PointwiseLoops LogDivergenceGradLoops();
 
 // --- losses: a is the prediction, b the target ---
 PointwiseLoops SquaredErrorLoops();

@@ -1,6 +1,7 @@
 // Functions that the C library computes, and integer ones that do not become vectors: one line each.
 #include <cmath>
 
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/functions.h"
 #include "ops/elementwise/loops.h"
 #include "ops/elementwise/unlisted.h"
@@ -84,8 +85,7 @@ T ShiftedRight(T a, T b) {
   X(Atanh, std::atanh(a))        \
   X(Log2, std::log2(a))          \
   X(Log10, std::log10(a))        \
-  X(Exp2, std::exp2(a))          \
-  X(Erfc, std::erfc(a))
+  X(Exp2, std::exp2(a))
 #define BELAY_VECTOR_FUNCTIONS(X) \
   X(Sin, std::sin(a))             \
   X(Cos, std::cos(a))             \
@@ -133,6 +133,8 @@ PointwiseLoops PowLoops() {
 
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_OF_ALL)
 BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_OF_INTS)
+BELAY_UNARY_LOOP(Erfc, std::erfc(a))
+BELAY_LOOPS_OF_FLOATS(Erfc)
 BELAY_BINARY_LOOP(Atan2, std::atan2(a, b))
 BELAY_LOOPS_OF_FLOATS(Atan2)
 BELAY_UNARY_LOOP(Frac, a - std::trunc(a))
@@ -150,13 +152,21 @@ namespace kernels {
   void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) { \
     PlanPointwise(plan, Name##Loops(), compute, {self, other}, {}, out);                                \
   }
-BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_UNARY_KERNEL)
-BELAY_VECTOR_FUNCTIONS(BELAY_DEFINE_UNARY_KERNEL)
+#define BELAY_DEFINE_COMPLEX_KERNEL(Name, value)                                        \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {       \
+    PlanPointwise(plan, With(Name##Loops(), &Complex##Name), compute, {self}, {}, out); \
+  }
+BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_COMPLEX_KERNEL)
+BELAY_VECTOR_FUNCTIONS(BELAY_DEFINE_COMPLEX_KERNEL)
+BELAY_DEFINE_UNARY_KERNEL(Erfc, )
 BELAY_DEFINE_UNARY_KERNEL(Frac, )
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_BINARY_KERNEL)
 BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_BINARY_KERNEL)
 BELAY_DEFINE_BINARY_KERNEL(Atan2, )
-BELAY_DEFINE_BINARY_KERNEL(Pow, )
+
+void Pow(Plan& plan, DType compute, const Operand& self, const Operand& exponent, const Operand& out) {
+  PlanPointwise(plan, With(PowLoops(), &ComplexPow), compute, {self, exponent}, {}, out);
+}
 
 // mode 0: the exact quotient; 1: towards zero; 2: down
 void DivMod(Plan& plan, DType compute, const Operand& self, const Operand& other, int64_t mode,

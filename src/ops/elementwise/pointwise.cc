@@ -21,6 +21,8 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
       return loops.f64;
     case DType::kI64:
       return compute == DType::kU64 ? loops.u64 : loops.i64;
+    case DType::kC64:
+      return compute == DType::kC64 ? loops.c64 : nullptr;
     default:
       return loops.i32;
   }
@@ -185,6 +187,7 @@ LoopAttributes::LoopAttributes(std::initializer_list<const Scalar*> values) {
   int k = 0;
   for (const Scalar* value : values) {
     real[k] = value->ToDouble();
+    imaginary[k] = value->Imaginary();
     integer[k++] = value->ToInt();
   }
 }

@@ -13,7 +13,7 @@ namespace belay::ops {
 
 // The attributes of a call, converted once when the plan is made.
 struct LoopAttributes {
-  double real[3] = {};
+  double real[3] = {}, imaginary[3] = {};
   int64_t integer[3] = {};
 
   LoopAttributes() = default;
@@ -41,6 +41,7 @@ struct PointwiseLoops {
   // For u8 and for truth values, where all operands are such; otherwise they go by way of i32.
   PointwiseLoop u8 = nullptr, truth = nullptr;
   bool gives_truths = false;  // whatever is computed, the results are 0 and 1
+  PointwiseLoop c64 = nullptr;
 };
 
 // Operands broadcast to `out`; they are converted to `compute`, and so is the result before it is
@@ -48,13 +49,14 @@ struct PointwiseLoops {
 void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::initializer_list<Operand> in,
                    const LoopAttributes& attributes, const Operand& out);
 
-// The type of a floating-point function's result: integers are computed in f32.
+// The type of a function's result that is no integer: these are computed in f32.
 constexpr DType FloatTypeOf(DType type) {
   switch (type) {
     case DType::kF32:
     case DType::kF64:
     case DType::kF16:
     case DType::kBF16:
+    case DType::kC64:
       return type;
     default:
       return DType::kF32;

@@ -10,7 +10,9 @@
 #define BELAY_OPS_UNARY_ONCE
 #include <cmath>
 #include <limits>
+#include <numbers>
 
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/loops.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
@@ -18,9 +20,7 @@
 
 // clang-format off
 #define BELAY_UNARY_OPERATORS(X)                          \
-  X(Abs, a > 0 ? a : 0 - a)                               \
   X(Neg, -a)                                              \
-  X(Relu, a < 0 ? T{0} : a)                               \
   X(Square, a* a)                                         \
   X(Sign, a != a ? a : static_cast<T>((a > 0) - (a < 0)))
 #define BELAY_ROUNDINGS(X)                                \
@@ -47,6 +47,9 @@ BELAY_FLOAT_OPERATORS(BELAY_DEFINE_FLOAT)
 
 BELAY_UNARY_LOOP(LogicalNot, a == 0)
 BELAY_LOOPS_OF_TRUTHS(LogicalNot, &LogicalNotLoop<uint8_t>)
+BELAY_DEFINE_ALL(Abs, a > 0 ? a : 0 - a)
+BELAY_DEFINE_ALL(Relu, a < 0 ? T{0} : a)
+BELAY_DEFINE_FLOAT(Angle, a != a ? a : a < 0 ? static_cast<T>(std::numbers::pi) : T{0})
 BELAY_DEFINE_ALL(LeakyRelu, a > 0 ? a : p * a)
 BELAY_DEFINE_ALL(Threshold, a > p ? a : q)
 BELAY_DEFINE_ALL(Shrink, a<-p ? a + q : a> p ? a - q : T{0})
@@ -78,6 +81,9 @@ namespace belay::ops {
 BELAY_UNARY_OPERATORS(BELAY_EXPORT_LOOPS)
 BELAY_ROUNDINGS(BELAY_EXPORT_LOOPS)
 BELAY_FLOAT_OPERATORS(BELAY_EXPORT_LOOPS)
+BELAY_SIMD_EXPORT(AbsLoops);
+BELAY_SIMD_EXPORT(ReluLoops);
+BELAY_SIMD_EXPORT(AngleLoops);
 BELAY_SIMD_EXPORT(LogicalNotLoops);
 BELAY_SIMD_EXPORT(LeakyReluLoops);
 BELAY_SIMD_EXPORT(ThresholdLoops);
@@ -91,12 +97,25 @@ BELAY_SIMD_EXPORT(BitwiseNotLoops);
 
 namespace kernels {
 
-#define BELAY_DEFINE_KERNEL(Name, value)                                           \
-  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {  \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self}, {}, out); \
+#define BELAY_DEFINE_KERNEL(Name, value)                                                                 \
+  void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {                        \
+    PlanPointwise(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), compute, {self}, {}, out); \
   }
 BELAY_UNARY_OPERATORS(BELAY_DEFINE_KERNEL)
 BELAY_FLOAT_OPERATORS(BELAY_DEFINE_KERNEL)
+
+void Relu(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(ReluLoops)(), compute, {self}, {}, out);
+}
+
+// Of a complex operand the result is real, and computed as complex.
+void Abs(Plan& plan, DType, const Operand& self, const Operand& out) {
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(AbsLoops)(), &ComplexAbs), self.dtype(), {self}, {}, out);
+}
+void Angle(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  const DType type = IsComplex(self.dtype()) ? self.dtype() : compute;
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(AngleLoops)(), &ComplexAngle), type, {self}, {}, out);
+}
 
 // Whole numbers stay as they are.
 #define BELAY_DEFINE_ROUNDING(Name, value)                                         \
@@ -107,7 +126,8 @@ BELAY_FLOAT_OPERATORS(BELAY_DEFINE_KERNEL)
 BELAY_ROUNDINGS(BELAY_DEFINE_ROUNDING)
 
 void LogicalNot(Plan& plan, DType, const Operand& self, const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(LogicalNotLoops)(), self.dtype(), {self}, {}, out);
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(LogicalNotLoops)(), &ComplexLogicalNot), self.dtype(), {self}, {},
+                out);
 }
 
 // The complement of a truth value is the other one.
@@ -132,7 +152,8 @@ void IsNegInf(Plan& plan, DType compute, const Operand& self, const Operand& out
 }
 
 void IsFinite(Plan& plan, DType, const Operand& self, const Operand& out) {
-  PlanPointwise(plan, BELAY_SIMD_CALL(IsFiniteLoops)(), FloatTypeOf(self.dtype()), {self}, {}, out);
+  PlanPointwise(plan, With(BELAY_SIMD_CALL(IsFiniteLoops)(), &ComplexIsFinite), FloatTypeOf(self.dtype()),
+                {self}, {}, out);
 }
 
 void NanToNum(Plan& plan, DType compute, const Operand& self, double nan, double positive, double negative,

@@ -1,11 +1,15 @@
 // Gradients of functions of one element.
+#include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "ops/elementwise/gradients.h"
 #include "ops/gradient/gradient_loops.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/rules.h"
 #include "ops/sequence.h"
+#include "tensor/codes.h"
 #include "tensor/convert.h"
 
 namespace belay::ops::kernels {
@@ -27,6 +31,31 @@ void ThresholdBackward(Plan& plan, DType compute, const Operand& gradOutput, con
   // What exceeds 2.5 among integers exceeds 2, and what exceeds -0.5 exceeds -1.
   limit.integer[0] = tensor::ToInteger(std::floor(limit.real[0]));
   PlanPointwise(plan, BestThresholdGradLoops(), compute, {gradOutput, self}, limit, out);
+}
+
+void SoftplusBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                      const Scalar& beta, const Scalar& threshold, const Operand& out) {
+  CheckShape(gradOutput, self.shape());
+  PlanPointwise(plan, SoftplusGradLoops(), compute, {gradOutput, self}, LoopAttributes({&beta, &threshold}),
+                out);
+}
+
+void LogSigmoidBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                        const Operand& /*buffer*/, const Operand& out) {
+  CheckShape(gradOutput, self.shape());
+  PlanPointwise(plan, LogSigmoidGradLoops(), compute, {gradOutput, self}, {}, out);
+}
+
+void KlDivBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                   const Operand& target, int64_t reduction, bool logTarget, const Operand& out) {
+  if (reduction < 0 || reduction > 2) {
+    Fail(tensor::kInvalidArgument, "op-loss-reduction",
+         "reduction is {}; it is 0 (none), 1 (mean) or 2 (sum)", reduction);
+  }
+  const auto count = static_cast<double>(std::max<int64_t>(self.tensor->count(), 1));
+  const LoopAttributes share({reduction == 1 ? 1 / count : 1});
+  PlanPointwise(plan, logTarget ? LogDivergenceGradLoops() : DivergenceGradLoops(), compute,
+                {gradOutput, target}, share, out);
 }
 
 namespace {
@@ -57,6 +86,25 @@ void SwiGluGrad(Plan& plan, DType compute, const Operand& yGrad, const Operand& 
   });
   parts.Add([&](Plan& part) {
     PlanPointwise(part, BestGatedGradLoops(), compute, {yGrad, part_of(a, x)}, {}, part_of(to_b, out));
+  });
+  parts.Finish();
+}
+
+void GluBackward(Plan& plan, DType compute, const Operand& gradOut, const Operand& self, int64_t dim,
+                 const Operand& out) {
+  CheckShape(gradOut, rules::Halved(self, dim));
+  CheckSameType(gradOut, self);
+  const int axis = rules::WrapDim(self, dim);
+  const Tensor a = HalfOf(self, axis, 0), b = HalfOf(self, axis, 1), to_a = HalfOf(out, axis, 0),
+               to_b = HalfOf(out, axis, 1);
+  const Operand gated{&a, nullptr, self.binding, self.name}, gate{&b, nullptr, self.binding, self.name};
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) {
+    PlanPointwise(part, GatedLoops(), compute, {gradOut, gate}, {}, {&to_a, nullptr, out.binding, out.name});
+  });
+  parts.Add([&](Plan& part) {
+    PlanPointwise(part, GatedGradLoops(), compute, {gradOut, gated, gate}, {},
+                  {&to_b, nullptr, out.binding, out.name});
   });
   parts.Finish();
 }

@@ -20,6 +20,17 @@ LossReduction ReductionOf(int64_t reduction) {
   return kByNumber[reduction];
 }
 
+// self [n, classes, height, width] with target [n, height, width].
+void CheckImageLoss(const Operand& self, const Operand& target, const Operand& weight) {
+  const Shape shape = self.shape();
+  if (shape.rank() != 4) {
+    Fail(kInvalidArgument, "op-loss-shape", "{} has shape {}; it is [n, classes, height, width]", self.name,
+         shape.ToString());
+  }
+  CheckShape(target, {shape[0], shape[2], shape[3]});
+  CheckShape(weight, {shape[1]});
+}
+
 // self [n, classes] with target [n], or [classes] with no dimensions or one element.
 void CheckLoss(const Operand& self, const Operand& target, const Operand& weight) {
   const Shape& shape = self.shape();
@@ -41,6 +52,18 @@ void CheckLossResult(const Operand& result, const Operand& self, LossReduction r
   }
 }
 
+void CheckImageLossResult(const Operand& result, const Operand& target, LossReduction reduction) {
+  reduction == LossReduction::kNone ? CheckShape(result, target.shape()) : CheckOne(result);
+}
+
+void PlanGradient(Plan& plan, const NllGradientArgs& args) {
+  if (args.out.tensor->empty()) return;
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { Zero(part, args.out.dtype(), args.out); });
+  parts.Add([&](Plan& part) { PlanNllGradient(part, args); });
+  parts.Finish();
+}
+
 }  // namespace
 
 void NLLLoss(Plan& plan, DType, const Operand& self, const Operand& target, const Operand& weight,
@@ -59,13 +82,26 @@ void NLLLossBackward(Plan& plan, DType, const Operand& gradOutput, const Operand
   CheckLoss(self, target, weight);
   CheckLossResult(gradOutput, self, how);
   CheckOne(totalWeight);
-  if (out.tensor->empty()) return;
-  Sequence parts(plan);
-  parts.Add([&](Plan& part) { Zero(part, out.dtype(), out); });
-  parts.Add([&](Plan& part) {
-    PlanNllGradient(part, {gradOutput, target, weight, totalWeight, out, how, ignoreIndex});
-  });
-  parts.Finish();
+  PlanGradient(plan, {gradOutput, target, weight, totalWeight, out, how, ignoreIndex});
+}
+
+void NLLLoss2d(Plan& plan, DType, const Operand& self, const Operand& target, const Operand& weight,
+               int64_t reduction, int64_t ignoreIndex, const Operand& out, const Operand& totalWeight) {
+  const LossReduction how = ReductionOf(reduction);
+  CheckImageLoss(self, target, weight);
+  CheckImageLossResult(out, target, how);
+  CheckOne(totalWeight);
+  PlanNll(plan, {self, target, weight, out, totalWeight, how, ignoreIndex});
+}
+
+void NLLLoss2dBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self,
+                       const Operand& target, const Operand& weight, int64_t reduction, int64_t ignoreIndex,
+                       const Operand& totalWeight, const Operand& out) {
+  const LossReduction how = ReductionOf(reduction);
+  CheckImageLoss(self, target, weight);
+  CheckImageLossResult(gradOutput, target, how);
+  CheckOne(totalWeight);
+  PlanGradient(plan, {gradOutput, target, weight, totalWeight, out, how, ignoreIndex});
 }
 
 }  // namespace belay::ops::kernels

@@ -150,13 +150,30 @@ Shape GatheredShape(const Shape& self, int dim, int batch_dims, const Shape& ind
   return shape;
 }
 
+namespace {
+
+// A tensor without dimensions is a vector of one element. The index may name it once, and the result have
+// none too.
+void PlanGatherOfOne(Plan& plan, const Operand& self, const Operand& index, const Operand& out) {
+  Tensor from = *self.tensor, to = *out.tensor;
+  from.shape = from.strides = Shape{1};
+  if (to.shape.rank() == 0 && index.tensor->count() == 1) {
+    to.shape = index.shape();
+    to.strides = Shape::Filled(to.shape.rank(), 1);
+  }
+  PlanGather(plan, {&from, nullptr, self.binding, self.name}, 0, 0, index,
+             {&to, nullptr, out.binding, out.name});
+}
+
+}  // namespace
+
 void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const Operand& index,
                 const Operand& out) {
+  if (self.shape().rank() == 0) return PlanGatherOfOne(plan, self, index, out);
   const Tensor& from = *self.tensor;
   const Tensor& to = *out.tensor;
   CheckIndexType(index);
   CheckSameType(self, out);
-  if (from.shape.rank() == 0) Fail(kInvalidArgument, "op-dim", "{} has no dimension to pick from", self.name);
   CheckBatches(from.shape, index.tensor->shape, batch_dims);
   CheckShape(out, GatheredShape(from.shape, dim, batch_dims, index.tensor->shape));
   if (to.empty()) return;

@@ -220,13 +220,31 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
   plan.SetBody(body);
 }
 
+namespace {
+
+// A tensor without dimensions is a vector of one element; the source may have none either.
+void PlanScatterOntoOne(Plan& plan, const Operand& self, int64_t dim, const Operand& index,
+                        const Operand& source, Combination how, double factor, const Operand& out) {
+  Tensor views[3] = {*self.tensor, *source.tensor, *out.tensor};
+  for (Tensor& view : views) {
+    if (view.shape.rank() == 0) view.shape = view.strides = Shape{1};
+  }
+  PlanScatterRows(plan, {&views[0], nullptr, self.binding, self.name}, dim, index,
+                  {&views[1], nullptr, source.binding, source.name}, how, factor,
+                  {&views[2], nullptr, out.binding, out.name});
+}
+
+}  // namespace
+
 void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand& index,
                      const Operand& source, Combination how, double factor, const Operand& out) {
   int axis = rules::WrapDim(out, dim);
+  if (out.shape().rank() == 0 && self.shape().rank() == 0) {
+    return PlanScatterOntoOne(plan, self, dim, index, source, how, factor, out);
+  }
   CheckScatter(self, index, source, how, out);
   const Tensor& to = *out.tensor;
   const Tensor& from = *source.tensor;
-  if (to.shape.rank() == 0) Fail(kInvalidArgument, "op-dim", "{} has no dimension to write along", out.name);
   Shape wanted = to.shape;
   wanted[axis] = index.tensor->count();
   CheckShape(source, wanted);

@@ -227,6 +227,25 @@ void RepeatInterleave(Plan& plan, DType, const Operand& self, int64_t repeats, i
   Rearrange(plan, self, out, maps);
 }
 
+void RepeatInterleaveInt(Plan& plan, DType compute, const Operand& self, int64_t repeats, int64_t size,
+                         const Operand& out) {
+  if (repeats < 0) Fail(kInvalidArgument, "op-repeats", "repeats is {}; it must not be negative", repeats);
+  CheckSameType(self, out);
+  CheckLength("out", self.tensor->count() * repeats, size);
+  CheckShape(out, Shape{size});
+  if (size == 0) return;
+  // The result as a tensor of self's shape with one dimension more.
+  Tensor from = *self.tensor, to = *out.tensor;
+  if (from.shape.rank() == tensor::kMaxRank)
+    Fail(kInvalidArgument, "op-repeats", "{} has {} dimensions already", self.name, tensor::kMaxRank);
+  from.shape.push_back(repeats);
+  from.strides.push_back(0);
+  to.shape = from.shape;
+  to.strides = tensor::PackedStrides(to.shape);
+  for (int d = 0; d < to.shape.rank(); ++d) to.strides[d] *= out.tensor->strides[0];
+  Copy(plan, compute, {&from, nullptr, self.binding, self.name}, {&to, nullptr, out.binding, out.name});
+}
+
 void ConstantPad(Plan& plan, DType, const Operand& self, std::span<const int64_t> pad, const Scalar& value,
                  const Operand& out) {
   unsigned char fill[16] = {};

@@ -1,6 +1,7 @@
 // The functions of the C interface that pool.
 #include "base/error.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
 #include "ops/pool/pool.h"
 #include "tensor/codes.h"
 
@@ -9,19 +10,19 @@ namespace {
 
 // [c, h, w] as one image.
 struct Batched {
-  explicit Batched(const Operand& operand) : tensor(*operand.tensor), operand(operand) {
-    if (tensor.shape.rank() == 3) {
+  explicit Batched(const Operand& operand, int spatial = 2) : tensor(*operand.tensor), operand(operand) {
+    if (tensor.shape.rank() == spatial + 1) {
       Shape shape{1}, strides{0};
-      for (int d = 0; d < 3; ++d) {
+      for (int d = 0; d < spatial + 1; ++d) {
         shape.push_back(tensor.shape[d]);
         strides.push_back(tensor.strides[d]);
       }
       tensor.shape = shape, tensor.strides = strides;
     }
     this->operand.tensor = &tensor;
-    if (tensor.shape.rank() != 4) {
-      Fail(tensor::kInvalidArgument, "pool-shape", "{} {} has three or four dimensions", operand.name,
-           operand.shape().ToString());
+    if (tensor.shape.rank() != spatial + 2) {
+      Fail(tensor::kInvalidArgument, "pool-shape", "{} {} has {} or {} dimensions", operand.name,
+           operand.shape().ToString(), spatial + 1, spatial + 2);
     }
   }
   Batched(const Batched&) = delete;
@@ -42,7 +43,7 @@ struct Windows {
 
 std::vector<PoolSpans> SpansOf(const Operand& self, const Windows& w, const Operand& out) {
   std::vector<PoolSpans> spans;
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i + 2 < static_cast<size_t>(self.shape().rank()); ++i) {
     const int d = static_cast<int>(i) + 2;
     const int64_t kernel = Pick(w.kernel, i, 0), stride = Pick(w.strides, i, kernel);
     PoolDimension p{self.shape()[d],    kernel, stride, Pick(w.dilations, i, 1), Pick(w.before, i, 0),
@@ -100,6 +101,35 @@ void MaxPool2dWithIndices(Plan& plan, DType, const Operand& self, std::span<cons
   PoolArgs args{
       .kind = PoolKind::kMax, .input = x.operand, .out = y.operand, .places = places.operand, .spans = {}};
   args.spans = SpansOf(x.operand, {kernel, stride, dilation, padding, padding, ceil}, y.operand);
+  args.places_in_plane = true;
+  PlanPool(plan, args);
+}
+
+void MaxPool3dWithArgmax(Plan& plan, DType, const Operand& self, std::span<const int64_t> kernel,
+                         std::span<const int64_t> stride, std::span<const int64_t> padding,
+                         std::span<const int64_t> dilation, bool ceil, const Operand& out,
+                         const Operand& indices) {
+  CheckShape(indices, out.shape());
+  Batched x(self, 3), y(out, 3), places(indices, 3);
+  PoolArgs args{
+      .kind = PoolKind::kMax, .input = x.operand, .out = y.operand, .places = places.operand, .spans = {}};
+  args.spans = SpansOf(x.operand, {kernel, stride, dilation, padding, padding, ceil}, y.operand);
+  args.places_in_plane = true;
+  PlanPool(plan, args);
+}
+
+void AdaptiveMaxPool2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> size,
+                       const Operand& out, const Operand& indices) {
+  CheckShape(indices, out.shape());
+  Batched x(self), y(out), places(indices);
+  const Shape shape = y.operand.shape();
+  if (size.size() != 2 || shape[2] != size[0] || shape[3] != size[1]) {
+    Fail(tensor::kInvalidArgument, "pool-shape", "outputSize is the last two sizes of {} {}", out.name,
+         out.shape().ToString());
+  }
+  PoolArgs args{
+      .kind = PoolKind::kMax, .input = x.operand, .out = y.operand, .places = places.operand, .spans = {}};
+  for (int d = 2; d < 4; ++d) args.spans.push_back(AdaptiveSpans(x.operand.shape()[d], shape[d]));
   args.places_in_plane = true;
   PlanPool(plan, args);
 }

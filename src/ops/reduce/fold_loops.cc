@@ -43,7 +43,8 @@ constexpr T Highest() {
   X(Max, Lowest<T>(), x, b != b ? b : (b > a ? b : a))                                   \
   X(Min, Highest<T>(), x, b != b ? b : (b < a ? b : a))                                  \
   X(MaxOfSizes, T{0}, x < 0 ? -x : x, b != b ? b : (b > a ? b : a))                      \
-  X(MinOfSizes, Highest<T>(), x < 0 ? -x : x, b != b ? b : (b < a ? b : a))
+  X(MinOfSizes, Highest<T>(), x < 0 ? -x : x, b != b ? b : (b < a ? b : a))              \
+  X(SumOfNumbers, T{0}, x != x ? T{0} : x, a + b)
 // clang-format on
 
 #define BELAY_DEFINE_FOLD(Name, start, element, merged) \

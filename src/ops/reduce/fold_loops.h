@@ -19,8 +19,9 @@ enum class Fold : uint8_t {
   kMin,
   kMaxOfSizes,
   kMinOfSizes,
+  kSumOfNumbers,  // of what is not NaN
 };
-inline constexpr int kFolds = 11;
+inline constexpr int kFolds = 12;
 
 template <class T>
 struct FoldLoops {

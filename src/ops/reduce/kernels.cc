@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/layout/checks.h"
 #include "ops/reduce/reduce.h"
 #include "ops/rules.h"
+#include "ops/sequence.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops::kernels {
 namespace {
@@ -21,6 +24,30 @@ constexpr Reduction kMin{.fold = Fold::kMin};
 
 void Over(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims, const Operand& out) {
   PlanReduce(plan, how, type, self, rules::ReducedDims(self, dims), out);
+}
+
+// Of complex numbers: the real parts and the imaginary ones, each on their own. plan(part, its type, self,
+// out)
+template <class PlanPart>
+void OverParts(Plan& plan, const Operand& self, const Operand& out, const PlanPart& plan_part) {
+  CheckSameType(self, out);
+  Sequence parts(plan);
+  for (int i = 0; i < 2; ++i) {
+    const Tensor from = tensor::PartsOf(*self.tensor, i), to = tensor::PartsOf(*out.tensor, i);
+    parts.Add([&](Plan& part) {
+      plan_part(part, to.dtype, Operand{&from, nullptr, self.binding, self.name},
+                Operand{&to, nullptr, out.binding, out.name});
+    });
+  }
+  parts.Finish();
+}
+
+void Linear(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
+            const Operand& out) {
+  if (!IsComplex(type)) return Over(plan, how, type, self, dims, out);
+  OverParts(plan, self, out, [&](Plan& part, DType real, const Operand& from, const Operand& to) {
+    Over(part, how, real, from, dims, to);
+  });
 }
 
 void CheckNotEmpty(const Operand& self, const char* which) {
@@ -47,10 +74,10 @@ Reduction SpreadOf(int64_t correction, bool root) {
 }  // namespace
 
 void ReduceSum(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
-  Over(plan, kSum, wanted, self, dims, out);
+  Linear(plan, kSum, wanted, self, dims, out);
 }
 void Mean(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
-  Over(plan, kMean, wanted, self, dims, out);
+  Linear(plan, kMean, wanted, self, dims, out);
 }
 void Amax(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Operand& out) {
   Over(plan, kMax, type, self, dims, out);
@@ -99,6 +126,31 @@ void Std(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correct
   Over(plan, SpreadOf(correction, true), type, self, dims, out);
 }
 
+void VarMean(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correction, bool keep,
+             const Operand& out, const Operand& mean) {
+  CheckSameType(out, mean);
+  CheckShape(mean, rules::Reduced(self, dims, keep));
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { Over(part, SpreadOf(correction, false), type, self, dims, out); });
+  parts.Add([&](Plan& part) { Over(part, kMean, type, self, dims, mean); });
+  parts.Finish();
+}
+void Aminmax(Plan& plan, DType type, const Operand& self, Dims dims, bool keep, const Operand& out,
+             const Operand& max) {
+  CheckSameType(out, max);
+  CheckShape(max, rules::Reduced(self, dims, keep));
+  for (int d = 0; d < self.shape().rank(); ++d) {
+    if ((rules::ReducedDims(self, dims) >> d & 1) != 0 && self.shape()[d] == 0) CheckNotEmpty(self, "least");
+  }
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { Over(part, kMin, type, self, dims, out); });
+  parts.Add([&](Plan& part) { Over(part, kMax, type, self, dims, max); });
+  parts.Finish();
+}
+void ReduceNansum(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
+  Over(plan, {.fold = Fold::kSumOfNumbers}, wanted, self, dims, out);
+}
+
 void ArgMax(Plan& plan, DType, const Operand& self, int64_t dim, bool, const Operand& out) {
   PlanArg(plan, {.largest = true}, self, rules::WrapDim(self, dim), {}, out);
 }
@@ -130,7 +182,11 @@ void MinDim(Plan& plan, DType, const Operand& self, int64_t dim, bool keep, cons
 }
 
 void Cumsum(Plan& plan, DType wanted, const Operand& self, int64_t dim, DType, const Operand& out) {
-  PlanScan(plan, {}, wanted, self, rules::WrapDim(self, dim), out);
+  const int axis = rules::WrapDim(self, dim);
+  if (!IsComplex(wanted)) return PlanScan(plan, {}, wanted, self, axis, out);
+  OverParts(plan, self, out, [&](Plan& part, DType real, const Operand& from, const Operand& to) {
+    PlanScan(part, {}, real, from, axis, to);
+  });
 }
 void Cumprod(Plan& plan, DType wanted, const Operand& self, const Scalar& dim, DType, const Operand& out) {
   PlanScan(plan, {.product = true}, wanted, self, rules::WrapDim(self, dim.ToInt()), out);

@@ -6,6 +6,7 @@
 #include "ops/layout/checks.h"
 #include "ops/layout/rearranged.h"
 #include "ops/resize/resample.h"
+#include "ops/resize/upsample.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
 
@@ -33,13 +34,25 @@ void CheckSize(const Operand& self, std::span<const int64_t> size, int rank, con
   CheckShape(out, wanted);
 }
 
-// out[i] = self[floor(i * in / out)]
 void Nearest(Plan& plan, const Operand& self, std::span<const int64_t> size, std::span<const double> scales,
              const Operand& out) {
   CheckSize(self, size, static_cast<int>(size.size()), out);
+  PlanRearranged(plan, self, out, NearestMaps(self.shape(), out.shape(), scales), nullptr);
+}
+
+void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool align,
+            std::span<const double> scales, const Filter& filter, const Operand& out) {
+  CheckSize(self, size, static_cast<int>(size.size()), out);
+  PlanResample(plan, self, out, SmoothTaps(self.shape(), out.shape(), align, scales, filter), 0);
+}
+
+}  // namespace
+
+// out[i] = self[floor(i * in / out)]
+std::vector<AxisMap> NearestMaps(const Shape& from, const Shape& to, std::span<const double> scales) {
   std::vector<AxisMap> maps;
-  for (int d = 0; d < out.tensor->shape.rank(); ++d) {
-    int64_t in = self.tensor->shape[d], n = out.tensor->shape[d];
+  for (int d = 0; d < to.rank(); ++d) {
+    int64_t in = from[d], n = to[d];
     double given = d >= 2 && !scales.empty() ? scales[static_cast<size_t>(d - 2)] : 0;
     auto step = static_cast<float>(given > 0 ? 1 / given : static_cast<double>(in) / static_cast<double>(n));
     AxisMap map;
@@ -48,15 +61,14 @@ void Nearest(Plan& plan, const Operand& self, std::span<const int64_t> size, std
     }
     maps.push_back(std::move(map));
   }
-  PlanRearranged(plan, self, out, maps, nullptr);
+  return maps;
 }
 
-void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool align,
-            std::span<const double> scales, const Filter& filter, const Operand& out) {
-  CheckSize(self, size, static_cast<int>(size.size()), out);
+std::vector<AxisTaps> SmoothTaps(const Shape& in, const Shape& out, bool align,
+                                 std::span<const double> scales, const Filter& filter) {
   std::vector<AxisTaps> taps;
-  for (int d = 0; d < out.tensor->shape.rank(); ++d) {
-    AxisResize axis{.in = self.tensor->shape[d], .out = out.tensor->shape[d]};
+  for (int d = 0; d < out.rank(); ++d) {
+    AxisResize axis{.in = in[d], .out = out[d]};
     axis.scale = static_cast<double>(axis.out) / static_cast<double>(axis.in);
     if (d >= 2 && !align && scales[static_cast<size_t>(d - 2)] > 0)
       axis.scale = scales[static_cast<size_t>(d - 2)];
@@ -64,10 +76,8 @@ void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool
     if (d < 2) axis.coordinates = Coordinates::kAsymmetric;
     taps.push_back(TapsOf(axis, filter));
   }
-  PlanResample(plan, self, out, std::move(taps), 0);
+  return taps;
 }
-
-}  // namespace
 
 namespace kernels {
 
@@ -75,6 +85,11 @@ void UpsampleNearest1d(Plan& plan, DType, const Operand& self, std::span<const i
                        const Operand& out) {
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 1);
   Nearest(plan, self, outputSize, {}, out);
+}
+void UpsampleNearest1dV2(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                         double scale, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 1);
+  Nearest(plan, self, outputSize, {&scale, 1}, out);
 }
 void UpsampleNearest2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
                        const Operand& out) {

@@ -53,7 +53,7 @@ struct SortBody {
   Side in, values, indices;
   PieceScratch<char> scratch;  // a row, and its places in order
   DType type, index_type;
-  int64_t size, keep;
+  int64_t size, skip, keep;
   bool descending, is_unsigned;
 
   void operator()(const Frame& frame) const {
@@ -80,9 +80,9 @@ struct SortBody {
       Order(row, order);
     }
     auto bytes = static_cast<int64_t>(BytesOf(type));
-    for (int64_t k = 0; values.binding >= 0 && k < keep; ++k) {
-      MoveRow(frame.at[values.binding] + values.rows[i] + k * values.step, bytes, from + order[k] * in.step,
-              bytes, 1, bytes);
+    for (int64_t k = skip; values.binding >= 0 && k < keep; ++k) {
+      MoveRow(frame.at[values.binding] + values.rows[i] + (k - skip) * values.step, bytes,
+              from + order[k] * in.step, bytes, 1, bytes);
     }
     if (indices.binding >= 0) StoreIndices(frame.at[indices.binding] + indices.rows[i], order);
   }
@@ -151,10 +151,10 @@ struct SortBody {
 
   void StoreIndices(char* to, const int64_t* order) const {
     auto bytes = static_cast<int64_t>(BytesOf(index_type));
-    for (int64_t k = 0; k < keep; ++k) {
+    for (int64_t k = skip; k < keep; ++k) {
       alignas(8) char number[8];
       tensor::Convert(index_type, number, DType::kI64, &order[k], 1);
-      MoveRow(to + k * indices.step, bytes, number, bytes, 1, bytes);
+      MoveRow(to + (k - skip) * indices.step, bytes, number, bytes, 1, bytes);
     }
   }
 };
@@ -171,6 +171,7 @@ void PlanRows(Plan& plan, const Operand& self, int axis, const SortOrder& order,
   body.index_type = indices != nullptr ? indices->dtype() : DType::kI64;
   body.size = shape.rank() == 0 ? 1 : shape[axis];
   body.keep = order.keep < 0 ? body.size : order.keep;
+  body.skip = order.skip;
   body.descending = order.descending;
   body.is_unsigned = self.dtype() == DType::kU64;
   body.Reserve(plan);
@@ -190,7 +191,7 @@ void PlanSort(Plan& plan, const Operand& self, int64_t dim, const SortOrder& ord
   if (order.keep > size || order.keep < -1 || none_of_one) {
     Fail(kInvalidArgument, "op-topk", "{} elements cannot be taken from {}", order.keep, size);
   }
-  if (order.keep >= 0 && wanted.rank() > 0) wanted[axis] = order.keep;
+  if (order.keep >= 0 && wanted.rank() > 0) wanted[axis] = order.keep - order.skip;
   if (values != nullptr) {
     CheckShape(*values, wanted);
     CheckSameType(self, *values);
@@ -223,6 +224,30 @@ void Sort(Plan& plan, DType, const Operand& self, bool /*stable*/, int64_t dim, 
 void Topk(Plan& plan, DType, const Operand& self, int64_t k, int64_t dim, bool largest, bool /*sorted*/,
           const Operand& values, const Operand& indices) {
   PlanSort(plan, self, dim, {.descending = largest, .keep = k}, &values, &indices);
+}
+
+// The place k of each row alone: sorted up to it.
+void Kthvalue(Plan& plan, DType, const Operand& self, int64_t k, int64_t dim, bool keepdim,
+              const Operand& values, const Operand& indices) {
+  const int axis = rules::WrapDim(self, dim);
+  const Shape shape = rules::ReducedOne(self, dim, keepdim);
+  CheckShape(values, shape);
+  CheckShape(indices, shape);
+  if (k < 1) Fail(kInvalidArgument, "op-topk", "k is {}; the first element is the one that k = 1 names", k);
+  Tensor views[2] = {*values.tensor, *indices.tensor};
+  for (Tensor& view : views) {
+    if (self.shape().rank() == 0 || keepdim) continue;
+    Shape all, strides;
+    for (int d = 0, from = 0; d < self.shape().rank(); ++d) {
+      all.push_back(d == axis ? 1 : view.shape[from]);
+      strides.push_back(d == axis ? 0 : view.strides[from]);
+      from += d == axis ? 0 : 1;
+    }
+    view.shape = all, view.strides = strides;
+  }
+  const Operand value{&views[0], nullptr, values.binding, values.name};
+  const Operand index{&views[1], nullptr, indices.binding, indices.name};
+  PlanSort(plan, self, dim, {.keep = k, .skip = k - 1}, &value, &index);
 }
 
 }  // namespace kernels

@@ -8,6 +8,7 @@ namespace belay::ops {
 struct SortOrder {
   bool descending = false;
   int64_t keep = -1;  // so many of each row; -1: all
+  int64_t skip = 0;   // of these the first ones are left out
 };
 
 // The first elements of each row along `dim` in their order, and where they were. Equal elements keep

@@ -1,0 +1,17 @@
+// Where what resizing makes of a tensor comes from: for the functions and for their gradients.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ops/layout/rearranged.h"
+#include "ops/resize/taps.h"
+
+namespace belay::ops {
+
+// For each dimension of shapes [n, c, sizes...]; a scale above 0 stands for the ratio of the sizes.
+std::vector<AxisMap> NearestMaps(const Shape& in, const Shape& out, std::span<const double> scales);
+std::vector<AxisTaps> SmoothTaps(const Shape& in, const Shape& out, bool align,
+                                 std::span<const double> scales, const Filter& filter);
+
+}  // namespace belay::ops
