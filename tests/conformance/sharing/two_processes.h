@@ -131,7 +131,9 @@ class NothingStays {
  public:
   ~NothingStays() {
     EXPECT_EQ(CountFiles(), files_) << "open files";
-    if (!kSanitized) EXPECT_LE(CountMappings(), mappings_ + 16);  // theirs grow with what they have seen
+    if (!kSanitized) {  // theirs grow with what they have seen
+      EXPECT_LE(CountMappings(), mappings_ + 16);
+    }
   }
 
  private:
