@@ -68,6 +68,7 @@ void Watch::End() noexcept {
   std::vector<std::shared_ptr<Watched>> rest;
   std::lock_guard guard(lock_);
   started_ = false;
+  bell_.Close();
   rest.swap(all_);
 }
 
