@@ -200,7 +200,7 @@ void Board::MarkFailed(uint32_t who, FailureKind kind, std::string_view why) noe
   shared.who.store(who);
   shared.kind.store(static_cast<uint32_t>(kind));
   size_t length = std::min(why.size(), sizeof shared.sentence - 1);
-  std::memcpy(shared.sentence, why.data(), length);
+  if (length != 0) std::memcpy(shared.sentence, why.data(), length);
   shared.failed.store(Header::kComplete);
   for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
 }

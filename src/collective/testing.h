@@ -72,6 +72,7 @@ inline Bytes Numbers(DType type, uint64_t count, uint64_t seed) {
 // The plain reference: one element after the other, one rank after the other.
 template <class T>
 void FoldPlain(Reduction op, Bytes& to, const std::vector<Bytes>& from) {
+  if (to.empty()) return;
   std::memcpy(to.data(), from[0].data(), to.size());
   for (size_t q = 1; q < from.size(); ++q) {
     for (size_t i = 0; i < to.size(); i += sizeof(T)) {

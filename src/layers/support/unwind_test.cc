@@ -4,6 +4,8 @@
 #include <execinfo.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <thread>
@@ -29,8 +31,12 @@ using Frames = std::vector<uint64_t>;
 
 // A place that is reached by many ways.
 [[gnu::noinline]] void Look(std::set<Frames>* seen) {
-  const Frames memo = ByMemo();
-  EXPECT_EQ(memo, ByTheLibrary());
+  const Frames memo = ByMemo(), library = ByTheLibrary();
+  // The innermost differ where a sanitizer stands between.
+  const size_t shared = std::min(memo.size(), library.size());
+  EXPECT_LE(std::max(memo.size(), library.size()), shared + 1);
+  EXPECT_EQ(Frames(memo.end() - static_cast<ptrdiff_t>(shared), memo.end()),
+            Frames(library.end() - static_cast<ptrdiff_t>(shared), library.end()));
   seen->insert(memo);
 }
 

@@ -77,6 +77,7 @@ class PoolRow {
   }
 
   void TakePlane(int64_t z, const PoolSpan& y, const PoolSpan& x, T* to) const {
+    if (y.count == 0 || x.count == 0) return;  // in the padding: nothing lies there
     const int64_t row = s_.in[2] * s_.channels;
     const T* from = image_ + (z * s_.in[1] + y.first) * row + x.first * s_.channels;
     const PoolWindow window{y.count, y.step * row, x.count, x.step * s_.channels};
