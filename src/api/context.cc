@@ -13,9 +13,8 @@
 namespace belay::api {
 
 void aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
-  rt::Context& created = rt::CreateContext(rt::DeviceAt(deviceId), false);
-  rt::SetCurrentContext(created);
-  *context = AsHandle<aclrtContext>(created.handle());
+  rt::t_context = rt::CreateContext(rt::DeviceAt(deviceId), false);
+  *context = AsHandle<aclrtContext>(rt::t_context);
 }
 
 void aclrtDestroyContext(rt::Context& context) {

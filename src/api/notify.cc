@@ -15,8 +15,7 @@ void aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
     Fail(codes::kRtParamInvalid, "notify-flag",
          "flag = {:#x}; use ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY", flag);
   }
-  rt::Notify& made = rt::Notify::Create(rt::CurrentContext().device());
-  *notify = AsHandle<aclrtNotify>(rt::g_notifies.HandleOf(&made));
+  *notify = AsHandle<aclrtNotify>(rt::Notify::Create(rt::CurrentContext().device()));
 }
 
 void aclrtDestroyNotify(rt::Notify& notify) { rt::Notify::Destroy(notify); }
@@ -49,8 +48,7 @@ void aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags
          flags);
   }
   rt::OfferName name = rt::NameOf(std::string(key, strnlen(key, kKeyBytes)));
-  rt::Notify& made = rt::Notify::Import(rt::CurrentContext().device(), name);
-  *notify = AsHandle<aclrtNotify>(rt::g_notifies.HandleOf(&made));
+  *notify = AsHandle<aclrtNotify>(rt::Notify::Import(rt::CurrentContext().device(), name));
 }
 
 }  // namespace belay::api

@@ -24,7 +24,7 @@ class Rank {
                rank, ranks, staging, "p") {
     rt::rings::TheDevice();
     rt::InstallThreadEngine(&engine_);
-    stream_ = &rt::CreateContext(rt::rings::TheDevice(), false).CreateStream({});
+    stream_ = &rt::Contexts().Find(rt::CreateContext(rt::rings::TheDevice(), false))->CreateStream({});
   }
   Board& board() { return board_; }
   Stream& stream() { return *stream_; }

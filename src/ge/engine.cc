@@ -156,7 +156,11 @@ SessionState::~SessionState() {
   if (!uses_device_ || !rt::Running()) return;
   graphs_.clear();
   rt::Device& device = rt::DeviceAt(device_);
-  if (device.default_context() != nullptr) device.Release(false);
+  try {
+    if (device.default_context() != nullptr) device.Release(false);
+  } catch (const Error&) {
+    // Another thread has reset it in between.
+  }
 }
 
 rt::Device& SessionState::Device() {

@@ -135,7 +135,12 @@ void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer
 class ContextFor {
  public:
   explicit ContextFor(rt::Device& device) : before_(rt::t_context) {
-    rt::SetCurrentContext(*device.default_context());
+    rt::Context* context = device.default_context();
+    if (context == nullptr) {
+      Fail(codes::kRtContextNull, "ge-device-reset",
+           "device {} was reset while the session was about to run a graph on it", device.id());
+    }
+    rt::SetCurrentContext(*context);
   }
   ContextFor(const ContextFor&) = delete;
   ContextFor& operator=(const ContextFor&) = delete;

@@ -97,7 +97,7 @@ Context& Device::Use() {
 Context& Device::UseLocked() {
   Context* context = default_context();
   if (context == nullptr) {
-    context = &CreateContext(*this, true);
+    context = g_contexts.Find(CreateContext(*this, true));  // no reset is under way
     default_context_.store(context, std::memory_order_release);
   }
   ++uses_;
@@ -223,14 +223,14 @@ std::optional<TaskFailure> Device::Synchronize(int64_t deadline_ns, Stream** lat
 
 // --- context
 
-Context& CreateContext(Device& device, bool is_default) {
+HandleBits CreateContext(Device& device, bool is_default) {
   HandleBits handle = g_contexts.Create(device, is_default);
   if (handle == 0)
     Fail(codes::kRtResourceAllocFail, "context-limit",
          "the process holds as many contexts as Belay can number");
-  Context& context = *g_contexts.Find(handle);
-  if (!is_default) Tell(context.default_stream(), StreamMoment::kMade);  // else Use does, without its lock
-  return context;
+  if (is_default) return handle;  // Use tells of it, without its lock
+  if (Context* context = g_contexts.Find(handle)) Tell(context->default_stream(), StreamMoment::kMade);
+  return handle;
 }
 
 void DestroyContext(Context& context, bool force) {

@@ -101,7 +101,7 @@ struct SmallWrite {
 };
 
 TEST_F(Writes, ASmallTaskThatWritesByACallEnds) {
-  Context& context = CreateContext(TheDevice(), false);
+  Context& context = *Contexts().Find(CreateContext(TheDevice(), false));
   Stream& stream = context.CreateStream({});
   std::atomic<int> step{0};
   std::thread submits([&] { stream.Submit(MakeTask(SmallWrite{&step}, kAtOnce)); });

@@ -34,7 +34,7 @@ class Explore : public testing::Test {
     rings::TheDevice();
     ExploreEngine engine(seed);
     InstallExploreEngine(&engine);
-    context_ = &CreateContext(rings::TheDevice(), false);
+    context_ = Contexts().Find(CreateContext(rings::TheDevice(), false));
     text_.clear();
     program();
     DestroyContext(*context_, true);

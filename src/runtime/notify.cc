@@ -52,19 +52,18 @@ void Notify::Open(Device& device, uint32_t id, std::shared_ptr<SharedWords> word
   refs_.Start();
 }
 
-Notify& Notify::Make(Device& device, std::shared_ptr<SharedWords> words) {
+HandleBits Notify::Make(Device& device, std::shared_ptr<SharedWords> words) {
   if (LiveOn(device).fetch_add(1) >= kMostPerDevice) {
     LiveOn(device).fetch_sub(1);
     Fail(codes::kRtNoNotifyResource, "notify-limit",
          "device {} has its {} notifies; destroy some with aclrtDestroyNotify", device.id(), kMostPerDevice);
   }
-  HandleBits handle = g_notifies.Create(device, g_next_id.fetch_add(1), std::move(words));
-  return *g_notifies.Find(handle);
+  return g_notifies.Create(device, g_next_id.fetch_add(1), std::move(words));
 }
 
-Notify& Notify::Create(Device& device) { return Make(device, SharedWords::Own()); }
+HandleBits Notify::Create(Device& device) { return Make(device, SharedWords::Own()); }
 
-Notify& Notify::Import(Device& device, const OfferName& name) {
+HandleBits Notify::Import(Device& device, const OfferName& name) {
   return Make(device, SharedWords::Import(name, OfferKind::kNotify));
 }
 

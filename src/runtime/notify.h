@@ -24,10 +24,10 @@ class Notify {
   void Open(Device& device, uint32_t id, std::shared_ptr<SharedWords> words);
   void Close();
 
-  // Throws 207009 at the device's limit.
-  static Notify& Create(Device& device);
+  // Throws 207009 at the device's limit. A handle: the device's reset on another thread may end it at once.
+  static HandleBits Create(Device& device);
   // One that another process offers.
-  static Notify& Import(Device& device, const OfferName& name);
+  static HandleBits Import(Device& device, const OfferName& name);
   // Drops the handle; the notify goes when no queued task needs it.
   static void Destroy(Notify& notify);
   // Those that nobody destroyed before the device was given back.
@@ -63,7 +63,7 @@ class Notify {
   void Unref();
 
  private:
-  static Notify& Make(Device& device, std::shared_ptr<SharedWords> words);
+  static HandleBits Make(Device& device, std::shared_ptr<SharedWords> words);
 
   Device* device_ = nullptr;
   uint32_t id_ = 0;

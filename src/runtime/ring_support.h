@@ -35,7 +35,7 @@ class StepTest : public testing::Test {
  protected:
   void SetUp() override {
     InstallEngine(&engine_);
-    context_ = &CreateContext(TheDevice(), false);
+    context_ = Contexts().Find(CreateContext(TheDevice(), false));
   }
   void TearDown() override {
     DestroyContext(*context_, true);
@@ -88,7 +88,7 @@ class WorkersTest : public testing::Test {
     TheDevice();
     engine_ = std::make_unique<ThreadEngine>(config_);
     InstallThreadEngine(engine_.get());
-    context_ = &CreateContext(TheDevice(), false);
+    context_ = Contexts().Find(CreateContext(TheDevice(), false));
   }
   void TearDown() override {
     DestroyContext(*context_, true);

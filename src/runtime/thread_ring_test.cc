@@ -530,7 +530,7 @@ TEST_F(ThreadRing, ContextsGoWhileADeviceIsSynchronised) {
     while (!stop.load()) TheDevice().Synchronize(-1, &late);
   });
   for (int i = 0; i < kRounds / 10; ++i) {
-    Context& context = CreateContext(TheDevice(), false);
+    Context& context = *Contexts().Find(CreateContext(TheDevice(), false));
     Stream& stream = context.CreateStream({});
     int64_t value = 0;
     stream.Submit(MakeTask(AddTask{&value, 1}));

@@ -199,6 +199,25 @@ void UnderFire(int cycles, End end, bool device_memory = true) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Calls `make` while other threads set and reset the device, which ends what it made.
+template <class Make>
+void MadeUnderResets(Make make) {
+  constexpr int kRounds = kCycles * 1000;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([t, make] {
+      for (int i = 0; i < kRounds; ++i) {
+        aclrtSetDevice(0);
+        if (t != 0) make();
+        aclrtResetDeviceForce(0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  aclFinalize();
+  guest::WholeProgram();
+}
+
 // A stream that waits for an event that nobody records.
 aclrtStream StuckStream() {
   aclrtStream stream = nullptr;
@@ -268,6 +287,22 @@ SCENARIO(reset_under_fire) {
       },
       kResetUnderCopies);
   guest::WholeProgram();
+}
+
+SCENARIO(contexts_made_under_resets) {
+  OK(aclInit(nullptr));
+  MadeUnderResets([] {
+    aclrtContext context = nullptr;
+    aclrtCreateContext(&context, 0);
+  });
+}
+
+SCENARIO(notifies_made_under_resets) {
+  OK(aclInit(nullptr));
+  MadeUnderResets([] {
+    aclrtNotify notify = nullptr;
+    aclrtCreateNotify(&notify, 0);
+  });
 }
 
 SCENARIO(finalize_ends_a_blocked_synchronise) {
