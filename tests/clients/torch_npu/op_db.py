@@ -354,7 +354,7 @@ REASONS = [
     (r"(\w+) or \1GetWorkspaceSize not in", r"\1 is missing"),
     (r"there is no operator '(\w+)'", r"the single operator \1 is missing"),
     (r"(aclnn\w+?)(?:GetWorkspaceSize)? failed: (\w+) is (ACL_\w+); this operator takes", r"\1 does not take \3"),
-    (r"'(\w+)' \(\w+\): (.*?)\. Error code", r"\1: \2"),
+    (r"'(\w+)' \(\w+\): (.*?)(?:\); destroy it|\. Error code)", r"\1: \2"),
     (r"from the '(SparseCsr)npu' backend", r"torch_npu has no kernel for \1"),
     (r"failed: (.*?)\. Error code", r"\1"),
     (r"RuntimeError: (.*?) \[ERROR\]", r"torch_npu: \1"),
