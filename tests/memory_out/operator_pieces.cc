@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -74,6 +75,60 @@ PIECE(matrix_product_and_softmax) {
   RunSecond(run, size, executor, stream, &aclnnSoftmax);
   if (run.failed()) return;
   RIGHT(std::fabs(m.at(0)[7] - 1.0f / kSide) < 1e-6f);
+}
+
+namespace {
+
+// The product of ones [m, k] and [k, n], the second of which may lie transposed.
+void Multiply(Run& run, float* data, int64_t m, int64_t n, int64_t k, bool transposed) {
+  const int64_t a_dims[] = {m, k}, b_dims[] = {k, n}, turned[] = {1, k}, c_dims[] = {m, n};
+  std::fill_n(data, m * k + k * n, 1.0f);
+  TRY_MADE(a, Tensor(data, a_dims, 2));
+  AT_END(aclDestroyTensor(a));
+  TRY_MADE(b, transposed
+                  ? aclCreateTensor(b_dims, 2, ACL_FLOAT, turned, 0, ACL_FORMAT_ND, b_dims, 2, data + m * k)
+                  : Tensor(data + m * k, b_dims, 2));
+  AT_END(aclDestroyTensor(b));
+  float* c_data = data + m * k + k * n;
+  TRY_MADE(c, Tensor(c_data, c_dims, 2));
+  AT_END(aclDestroyTensor(c));
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnMmGetWorkspaceSize(a, b, c, 0, &size, &executor));
+  RunSecond(run, size, executor, nullptr, &aclnnMm);
+  if (!run.failed()) RIGHT(c_data[m * n - 1] == static_cast<float>(k));
+}
+
+constexpr size_t kProductBytes = 8 << 20;
+
+// So that oneDNN has been used, and has the kernels of one form.
+void MultiplyOnce() {
+  void* data = nullptr;
+  Run run;
+  if (aclInit(nullptr) != 0 || aclrtSetDevice(0) != 0 ||
+      aclrtMalloc(&data, kProductBytes, ACL_MEM_MALLOC_HUGE_FIRST) != 0)
+    std::abort();
+  Multiply(run, static_cast<float*>(data), 16, 16, 16, false);
+  if (run.failed() || aclrtFree(data) != 0 || aclFinalize() != 0) std::abort();
+}
+
+}  // namespace
+
+PREPARE(products_of_other_forms, MultiplyOnce);
+PIECE(products_of_other_forms) {
+  void* data = nullptr;
+  TRY(aclrtMalloc(&data, kProductBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(data));
+  for (bool transposed : {false, true}) {
+    for (int64_t m : {1, 7, 200}) {
+      for (int64_t n : {1, 5, 300}) {
+        for (int64_t k : {4, 500}) {
+          Multiply(run, static_cast<float*>(data), m, n, k, transposed);
+          if (run.failed()) return;
+        }
+      }
+    }
+  }
 }
 
 namespace {

@@ -321,8 +321,8 @@ bool Pack(const ConvPrimitive& p, const void* weights, void* packed, void*) {
     memory from(p.plain_weights, engine, const_cast<void*>(weights)), to(p.weights, engine, packed);
     dnnl::reorder(from, to).execute(belay::ops::ThisThreadsStream(), from, to);
     return true;
-  } catch (const dnnl::error&) {
-    return false;
+  } catch (const dnnl::error& error) {
+    return belay::ops::Done(error.status);
   }
 }
 
@@ -346,12 +346,12 @@ bool Run(const ConvPrimitive& p, const belay::ops::ConvCall& call) {
     const void* addresses[] = {call.src, call.weights, call.dst, call.scratch, call.bias};
     const int count = p.has_bias ? 5 : 4;
     for (int i = 0; i < count; ++i) arguments->Point(i, addresses[i]);
-    const bool done = dnnl_primitive_execute(p.primitive.get(), belay::ops::ThisThreadsStream().get(), count,
-                                             arguments->list.data()) == dnnl_success;
+    const bool done = belay::ops::Done(dnnl_primitive_execute(
+        p.primitive.get(), belay::ops::ThisThreadsStream().get(), count, arguments->list.data()));
     delete p.idle.exchange(arguments.release(), std::memory_order_acq_rel);
     return done;
-  } catch (const dnnl::error&) {
-    return false;
+  } catch (const dnnl::error& error) {
+    return belay::ops::Done(error.status);
   }
 }
 

@@ -1,7 +1,11 @@
 // libbelay_dnnl.so: oneDNN behind a few functions. It computes on the calling thread only: Belay
 // splits large products over its own workers. (libgomp would make a team of threads for each of
 // them, burn their time after every call, and hang in a forked child.)
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -15,6 +19,7 @@
 
 namespace {
 
+using belay::ops::Done;
 using belay::ops::Gemm;
 using belay::ops::GemmMatrix;
 using belay::ops::GemmType;
@@ -78,26 +83,46 @@ struct PerThread {
 
 PerThread& ThisThread() { return belay::ops::OfThisThread<PerThread>(); }
 
-// True when oneDNN has done it; false: it does not take such a one.
-bool Done(dnnl_status_t status) {
-  if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  return status == dnnl_success;
-}
+// The first product of a form makes the kernels for it: others where a matrix lies transposed or with an
+// awkward distance of rows, and where there are few rows, columns or terms.
+class Forms {
+ public:
+  static uint32_t Of(int64_t m, int64_t n, int64_t k, const GemmMatrix& a, const GemmMatrix& b) {
+    constexpr int64_t kAwkward = 1024;
+    uint32_t form =
+        a.transposed * 8u + b.transposed * 4u + (a.ld % kAwkward == 0) * 2u + (b.ld % kAwkward == 0);
+    for (int64_t count : {m, n, k}) form = form << kBits | Size(count);
+    return form;
+  }
+  bool Knows(uint32_t form) const {
+    return (known_[form / 64].load(std::memory_order_relaxed) >> form % 64 & 1) != 0;
+  }
+  void Add(uint32_t form) { known_[form / 64].fetch_or(uint64_t{1} << form % 64, std::memory_order_relaxed); }
 
-// The first product of a kind makes all kernels of that kind.
+ private:
+  static constexpr int kBits = 4;
+  // Few as they are, more by doublings.
+  static uint32_t Size(int64_t count) {
+    const auto size = static_cast<uint64_t>(count);
+    return size < 5 ? static_cast<uint32_t>(size)
+                    : std::min<uint32_t>(std::bit_width(size) + 2, (1u << kBits) - 1);
+  }
+  std::array<std::atomic<uint64_t>, (size_t{16} << 3 * kBits) / 64> known_{};
+};
+
 template <class Product>
-bool RunWithKernels(std::atomic<bool>& made, const Product& product) {
-  if (made.load(std::memory_order_relaxed)) [[likely]]
+bool RunWithKernels(Forms& made, uint32_t form, const Product& product) {
+  if (made.Knows(form)) [[likely]]
     return Done(product());
   belay::ops::RequireRoomForFirst();
   const bool done = Done(product());
-  made.store(true, std::memory_order_relaxed);
+  made.Add(form);
   return done;
 }
 
 bool RunF32(const Gemm& g) {
-  static constinit std::atomic<bool> made{false};
-  return RunWithKernels(made, [&] {
+  static constinit Forms made;
+  return RunWithKernels(made, Forms::Of(g.m, g.n, g.k, g.a, g.b), [&] {
     return dnnl_sgemm(g.a.transposed ? 'T' : 'N', g.b.transposed ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
                       static_cast<const float*>(g.a.data), g.a.ld, static_cast<const float*>(g.b.data),
                       g.b.ld, 0.0f, static_cast<float*>(g.c), g.ldc);
@@ -130,16 +155,18 @@ extern "C" __attribute__((visibility("default"))) bool belay_dnnl_gemm(const Gem
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_integer_gemm(const IntegerGemm& g) {
   SingleThreaded scope;
-  static constinit std::atomic<bool> made{false};
-  return RunWithKernels(made, [&] {
-    const int32_t nothing = 0;  // is added to every sum
-    return dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero, g.b, g.ldb, g.b_zero,
-                             0.0f, g.c, g.ldc, &nothing);
-  });
+  static constinit Forms made;
+  return RunWithKernels(made, Forms::Of(g.m, g.n, g.k, {nullptr, g.lda, false}, {nullptr, g.ldb, false}),
+                        [&] {
+                          const int32_t nothing = 0;  // is added to every sum
+                          return dnnl_gemm_u8s8s32('N', 'N', 'F', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.a_zero,
+                                                   g.b, g.ldb, g.b_zero, 0.0f, g.c, g.ldc, &nothing);
+                        });
 }
 
 extern "C" __attribute__((visibility("default"))) bool belay_dnnl_has_bf16() {
   SingleThreaded scope;
+  belay::ops::RequireRoomForFirst();
   try {
     dnnl::engine engine(dnnl::engine::kind::cpu, 0);
     Gemm probe{

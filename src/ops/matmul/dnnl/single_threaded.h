@@ -16,9 +16,15 @@
 namespace belay::ops {
 
 // oneDNN reads what it has not got when memory runs out while it makes something; so there must be some: for
-// one primitive, and for all kernels of its products of matrices, which it makes for the first.
+// one primitive, and for the kernels of its products of matrices, which it makes for the first of each form.
 inline void RequireRoom() { belay::RequireMemory(size_t{4} << 20); }
 inline void RequireRoomForFirst() { belay::RequireMemory(size_t{32} << 20); }
+
+// True when oneDNN has done it; false: it does not take such a one.
+inline bool Done(dnnl_status_t status) {
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  return status == dnnl_success;
+}
 
 // The T of the calling thread, made when first asked for. Not a thread_local object: to note its destructor
 // the C library needs memory, and ends the process when there is none.
