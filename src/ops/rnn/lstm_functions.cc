@@ -1,4 +1,6 @@
 // The functions of the C interface that train LSTMs.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
@@ -26,6 +28,13 @@ LstmArgs ArgsOf(const Operand& input, const OperandList& params, const OperandLi
   return {input, params, hx[0], hx[1], layers, biased, bidirectional, batch_first};
 }
 
+// What is not kept where nothing trains has no elements of its own: the client passes numbers.
+OperandList WhenTrained(const OperandList& list, bool train) {
+  const bool given =
+      std::any_of(list.begin(), list.end(), [](const Operand& o) { return o.shape().rank() != 0; });
+  return train || given ? list : OperandList{};
+}
+
 }  // namespace
 
 void Lstm(Plan& plan, DType, const Operand& input, const OperandList& params, const OperandList& hx,
@@ -34,8 +43,11 @@ void Lstm(Plan& plan, DType, const Operand& input, const OperandList& params, co
           const Operand& cOut, const OperandList& i, const OperandList& j, const OperandList& f,
           const OperandList& o, const OperandList& h, const OperandList& c, const OperandList& tanhc) {
   CheckSupported(batchSizes, numLayers, dropout, train);
-  PlanLstmTraining(plan, ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst),
-                   {i, j, f, o, h, c, tanhc}, output, hOut, cOut);
+  PlanLstmTraining(
+      plan, ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst),
+      {WhenTrained(i, train), WhenTrained(j, train), WhenTrained(f, train), WhenTrained(o, train),
+       WhenTrained(h, train), WhenTrained(c, train), WhenTrained(tanhc, train)},
+      output, hOut, cOut);
 }
 
 void LstmBackward(Plan& plan, DType, const Operand& input, const OperandList& hx, const OperandList& params,

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/layout/checks.h"
-#include "ops/matmul/gemm.h"
 #include "ops/packed_floats.h"
+#include "ops/rnn/products.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -17,32 +17,15 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-// c [m, n] = a [m, k] x b, by rows on many cores.
-void Multiply(const float* a, const GemmMatrix& b, float* c, int64_t m, int64_t n, int64_t k) {
-  const GemmFunction run = BestGemm().run;
-  ParallelFor(m, 1 + 1'000'000 / (n * k + 1), [&](int64_t begin, int64_t end) {
-    const Gemm gemm{end - begin,   n, k, {a + begin * k, k, false}, b, c + begin * n, n, GemmType::kF32,
-                    GemmType::kF32};
-    if (!run(gemm)) Fail(tensor::kRuntimeFailure, "matmul-backend", "the backend refused a product");
-  });
-}
-
-// c [m, n] = the transpose of a [k, m] x b [k, n].
-void MultiplyTurned(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
-  const Gemm gemm{m, n, k, {a, m, true}, {b, n, false}, c, n, GemmType::kF32, GemmType::kF32};
-  if (!BestGemm().run(gemm)) Fail(tensor::kRuntimeFailure, "matmul-backend", "the backend refused a product");
-}
-
-float Sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
-
 struct Sizes {
   int64_t t, n, in, h, layers, directions;
-  bool biased;
+  bool biased, one_bias;
+  int gate[4];  // where i, f, j and o stand
 
   int64_t steps() const { return t * n; }
   int64_t state() const { return n * h; }
   int64_t width(int64_t layer) const { return layer == 0 ? in : directions * h; }  // of the layer's input
-  int64_t each() const { return biased ? 4 : 2; }                                  // parameters
+  int64_t each() const { return !biased ? 2 : one_bias ? 3 : 4; }                  // parameters
 };
 
 // The parameters of a layer and direction.
@@ -65,8 +48,8 @@ struct LstmBase {
 
   Weights Load(const Frame& frame, int64_t k) const {
     const PackedFloats* p = &params[static_cast<size_t>(k * s.each())];
-    return {p[0].Load(frame), p[1].Load(frame), s.biased ? p[2].Load(frame) : nullptr,
-            s.biased ? p[3].Load(frame) : nullptr};
+    return {p[0].Load(frame), p[1].Load(frame), s.each() > 2 ? p[2].Load(frame) : nullptr,
+            s.each() > 3 ? p[3].Load(frame) : nullptr};
   }
 
   // Step number `i` of a direction, and the one before it.
@@ -97,8 +80,8 @@ struct ForwardBody : LstmBase {
         const Kept kept_here = Keep(frame, k);
         Direction(frame, layer, d, x, first_h + k * s.state(), first_c + k * s.state(), kept_here);
         const int64_t last = At(d, s.t - 1) * s.state();
-        std::copy_n(kept_here.h + last, s.state(), last_h + k * s.state());
-        std::copy_n(kept_here.c + last, s.state(), last_c + k * s.state());
+        if (last_h != nullptr) std::copy_n(kept_here.h + last, s.state(), last_h + k * s.state());
+        if (last_c != nullptr) std::copy_n(kept_here.c + last, s.state(), last_c + k * s.state());
         made[static_cast<size_t>(d)] = kept_here.h;
       }
       float* next =
@@ -142,9 +125,10 @@ struct ForwardBody : LstmBase {
 
   void Cell(const float* a, const float* b, const Weights& w, const float* c, const Kept& keep,
             int64_t at) const {
-    const auto sum = [&](int64_t gate, int64_t k) {
-      const int64_t g = gate * s.h + k;
-      return a[g] + b[g] + (w.input_bias == nullptr ? 0 : w.input_bias[g] + w.state_bias[g]);
+    const auto sum = [&](int gate, int64_t k) {
+      const int64_t g = s.gate[gate] * s.h + k;
+      return a[g] + b[g] + (w.input_bias == nullptr ? 0 : w.input_bias[g]) +
+             (w.state_bias == nullptr ? 0 : w.state_bias[g]);
     };
     for (int64_t k = 0; k < s.h; ++k) {
       const float i = Sigmoid(sum(0, k)), f = Sigmoid(sum(1, k)), j = std::tanh(sum(2, k)),
@@ -223,10 +207,10 @@ struct GradientBody : LstmBase {
           const float up = h[q] + given[((t * s.n + n) * s.directions + d) * s.h + e];
           const float state = c[q] + up * og * (1 - bent * bent);
           float* gate = gates + (t * s.n + n) * 4 * s.h + e;
-          gate[0] = state * jg * ig * (1 - ig);
-          gate[s.h] = state * c_before[q] * fg * (1 - fg);
-          gate[2 * s.h] = state * ig * (1 - jg * jg);
-          gate[3 * s.h] = up * bent * og * (1 - og);
+          gate[s.gate[0] * s.h] = state * jg * ig * (1 - ig);
+          gate[s.gate[1] * s.h] = state * c_before[q] * fg * (1 - fg);
+          gate[s.gate[2] * s.h] = state * ig * (1 - jg * jg);
+          gate[s.gate[3] * s.h] = up * bent * og * (1 - og);
           c[q] = state * fg;
         }
       }
@@ -249,13 +233,9 @@ struct GradientBody : LstmBase {
     MultiplyTurned(gates, from, p[0].Begin(frame), rows, s.width(layer), s.steps());
     MultiplyTurned(gates, In(frame, before_at), p[1].Begin(frame), rows, s.h, s.steps());
     if (s.biased) {
-      float *first = p[2].Begin(frame), *second = p[3].Begin(frame);
-      auto* sums = reinterpret_cast<double*>(frame.workspace + sums_at);
-      std::fill_n(sums, rows, 0.0);
-      for (int64_t r = 0; r < s.steps(); ++r) {
-        for (int64_t i = 0; i < rows; ++i) sums[i] += static_cast<double>(gates[r * rows + i]);
-      }
-      for (int64_t i = 0; i < rows; ++i) first[i] = second[i] = static_cast<float>(sums[i]);
+      float* first = p[2].Begin(frame);
+      SumRows(gates, s.steps(), rows, reinterpret_cast<double*>(frame.workspace + sums_at), first);
+      if (s.each() > 3) std::copy_n(first, rows, p[3].Begin(frame));
     }
     for (int64_t i = 0; i < s.each(); ++i) p[i].Finish(frame);
   }
@@ -276,7 +256,9 @@ Sizes SizesOf(const LstmArgs& args) {
           h[2],
           args.layers,
           args.bidirectional ? 2 : 1,
-          args.biased};
+          args.biased,
+          args.one_bias,
+          {args.gates[0], args.gates[1], args.gates[2], args.gates[3]}};
   if (args.layers < 1 || args.input.tensor->empty() || args.h0.tensor->empty())
     FailShape(args.input, "it needs elements, and there is at least one layer and one state");
   const int64_t all = s.layers * s.directions;
@@ -344,7 +326,9 @@ void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   auto body = std::make_shared<ForwardBody>();
   const Sizes s = body->s = SizesOf(args);
   CheckShape(output, StepShape(s, args.batch_first, s.directions * s.h));
-  for (const Operand* o : {&h, &c}) CheckShape(*o, args.h0.shape());
+  for (const Operand* o : {&h, &c}) {
+    if (o->present()) CheckShape(*o, args.h0.shape());
+  }
   FillBase(*body, args, kept, Flow::kOut, true, plan);
   body->output = StepsFirst(output, args.batch_first, Flow::kOut, plan);
   body->h_out = PackedFloats(h, Flow::kOut, plan);

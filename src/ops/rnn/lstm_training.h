@@ -1,6 +1,7 @@
 // An LSTM of several layers that keeps what its gradient needs, and the gradient.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "ops/schema.h"
@@ -14,6 +15,8 @@ struct LstmArgs {
   Operand h0, c0;      // [layers * directions, n, h]
   int64_t layers;
   bool biased, bidirectional, batch_first;
+  bool one_bias = false;                    // both in one [4h]
+  std::array<int, 4> gates = {0, 1, 2, 3};  // where i, f, j and o stand in weights and biases
 };
 
 // Each list is empty or has a tensor [t, n, h] for each: gates after their functions, states and tanh(c).
@@ -21,6 +24,7 @@ struct LstmKept {
   OperandList i, j, f, o, h, c, tanhc;
 };
 
+// The last states h and c may be absent.
 void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, const Operand& output,
                       const Operand& h, const Operand& c);
 

@@ -1,0 +1,229 @@
+// Recurrent networks that frameworks train, against loops in double and their differences.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "base/error.h"
+#include "graph/ops/node_samples.h"
+
+namespace belay::graph {
+namespace {
+
+using samples::Apply;
+using samples::Reals;
+
+using Values = std::vector<double>;
+
+constexpr int64_t kSteps = 3, kN = 2, kIn = 4, kH = 5;
+
+Values Drawn(int64_t count, std::minstd_rand& engine) {
+  Values values(static_cast<size_t>(count));
+  for (double& v : values) v = static_cast<float>(std::uniform_real_distribution<>(-1, 1)(engine));
+  return values;
+}
+
+Constant Of(const Shape& shape, const Values& values, DType dtype = DType::kF32) {
+  auto tensor = std::make_shared<HostTensor>(dtype, shape);
+  tensor::Convert(dtype, tensor->mutable_data(), DType::kF64, values.data(),
+                  static_cast<int64_t>(values.size()));
+  return tensor;
+}
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double Sum(const Values& a, const Values& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// What a row of `from` [k] adds to the columns of w [.., width] from row `first` on.
+void AddProduct(const double* from, int64_t k, const Values& w, int64_t first, int64_t width, Values& sums) {
+  for (int64_t i = 0; i < k; ++i) {
+    for (int64_t j = 0; j < width; ++j)
+      sums[static_cast<size_t>(j)] += from[i] * w[static_cast<size_t>((first + i) * width + j)];
+  }
+}
+
+// y, h, c, i, j, f, o, tanhc at all steps, [steps, n, h].
+std::vector<Values> Lstm(const std::vector<Values>& in, const std::string& order) {
+  const Values &x = in[0], &w = in[1], &b = in[2];
+  Values h = in[3], c = in[4];
+  const auto at = [&](char gate, int64_t k) {
+    return static_cast<size_t>(static_cast<int64_t>(order.find(gate)) * kH + k);
+  };
+  std::vector<Values> out(8);
+  for (int64_t row = 0; row < kSteps * kN; ++row) {
+    const int64_t n = row % kN;
+    Values sums = b;
+    AddProduct(&x[static_cast<size_t>(row * kIn)], kIn, w, 0, 4 * kH, sums);
+    AddProduct(&h[static_cast<size_t>(n * kH)], kH, w, kIn, 4 * kH, sums);
+    for (int64_t k = 0; k < kH; ++k) {
+      const double i = Sigmoid(sums[at('i', k)]), j = std::tanh(sums[at('j', k)]),
+                   f = Sigmoid(sums[at('f', k)]), o = Sigmoid(sums[at('o', k)]);
+      double &state = c[static_cast<size_t>(n * kH + k)], &result = h[static_cast<size_t>(n * kH + k)];
+      state = f * state + i * j;
+      result = o * std::tanh(state);
+      const double all[] = {result, result, state, i, j, f, o, std::tanh(state)};
+      for (size_t v = 0; v < 8; ++v) out[v].push_back(all[v]);
+    }
+  }
+  return out;
+}
+
+// y, h, update, reset, new, hidden_new at all steps.
+std::vector<Values> Gru(const std::vector<Values>& in, const std::string& order) {
+  const Values &x = in[0], &w = in[1], &u = in[2], &bw = in[3], &bu = in[4];
+  Values h = in[5];
+  const auto at = [&](char gate, int64_t k) {
+    return static_cast<size_t>(static_cast<int64_t>(order.find(gate)) * kH + k);
+  };
+  std::vector<Values> out(6);
+  for (int64_t row = 0; row < kSteps * kN; ++row) {
+    const int64_t n = row % kN;
+    Values a = bw, b = bu;
+    AddProduct(&x[static_cast<size_t>(row * kIn)], kIn, w, 0, 3 * kH, a);
+    AddProduct(&h[static_cast<size_t>(n * kH)], kH, u, 0, 3 * kH, b);
+    for (int64_t k = 0; k < kH; ++k) {
+      const double r = Sigmoid(a[at('r', k)] + b[at('r', k)]), z = Sigmoid(a[at('z', k)] + b[at('z', k)]),
+                   product = b[at('h', k)], made = std::tanh(a[at('h', k)] + r * product);
+      double& state = h[static_cast<size_t>(n * kH + k)];
+      state = (1 - z) * made + z * state;
+      const double all[] = {state, state, z, r, made, product};
+      for (size_t v = 0; v < 6; ++v) out[v].push_back(all[v]);
+    }
+  }
+  return out;
+}
+
+void ExpectNear(const Constant& got, const Values& wanted, double tolerance, const char* what) {
+  const Values values = got->Reals();
+  ASSERT_EQ(values.size(), wanted.size()) << what;
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], wanted[i], tolerance) << what << " " << i;
+}
+
+// Of `loss` by the elements of in[k].
+Values Differences(std::vector<Values> in, size_t k,
+                   const std::function<double(const std::vector<Values>&)>& loss) {
+  constexpr double kStep = 1e-5;
+  Values slopes;
+  for (double& value : in[k]) {
+    const double was = value;
+    value = was + kStep;
+    const double up = loss(in);
+    value = was - kStep;
+    slopes.push_back((up - loss(in)) / (2 * kStep));
+    value = was;
+  }
+  return slopes;
+}
+
+Values Last(const Values& all) { return {all.end() - kN * kH, all.end()}; }
+
+class RecurrentTraining : public testing::TestWithParam<bool> {
+ protected:
+  std::minstd_rand engine_{7};
+  const Shape each_{kSteps, kN, kH};
+};
+
+TEST_P(RecurrentTraining, Lstm) {
+  const std::string order = GetParam() ? "ifjo" : "ijfo";
+  const std::vector<Values> in{Drawn(kSteps * kN * kIn, engine_), Drawn((kIn + kH) * 4 * kH, engine_),
+                               Drawn(4 * kH, engine_), Drawn(kN * kH, engine_), Drawn(kN * kH, engine_)};
+  const Constant x = Of({kSteps, kN, kIn}, in[0]), w = Of({kIn + kH, 4 * kH}, in[1]), b = Of({4 * kH}, in[2]),
+                 h = Of({1, kN, kH}, in[3]), c = Of({1, kN, kH}, in[4]);
+  Attributes attributes;
+  if (GetParam()) attributes["gate_order"] = order;
+  const std::vector<Constant> got = Apply("DynamicRNN", {x, w, b, nullptr, h, c}, attributes, 8);
+  const std::vector<Values> wanted = Lstm(in, order);
+  for (size_t i = 0; i < 8; ++i) ExpectNear(got[i], wanted[i], 1e-5, "kept");
+  ExpectNear(Apply("DynamicRNN", {x, w, b, nullptr, h, c}, attributes)[0], wanted[0], 1e-5, "y alone");
+
+  const Values dy = Drawn(kSteps * kN * kH, engine_), dh = Drawn(kN * kH, engine_),
+               dc = Drawn(kN * kH, engine_);
+  const auto loss = [&](const std::vector<Values>& v) {
+    const std::vector<Values> out = Lstm(v, order);
+    return Sum(out[0], dy) + Sum(Last(out[1]), dh) + Sum(Last(out[2]), dc);
+  };
+  attributes["cell_type"] = true;  // as torch-npu says it
+  const std::vector<Constant> gradients =
+      Apply("DynamicRNNGrad",
+            {x, w, b, got[0], Of({kN, kH}, in[3]), Of({kN, kH}, in[4]), got[1], got[2], Of(each_, dy),
+             Of({kN, kH}, dh), Of({kN, kH}, dc), got[3], got[4], got[5], got[6], got[7], Reals({}, {0})},
+            attributes, 5);
+  const size_t order_of_inputs[] = {1, 2, 0, 3, 4};
+  for (size_t i = 0; i < 5; ++i) {
+    ExpectNear(gradients[i], Differences(in, order_of_inputs[i], loss), 5e-5, "gradient");
+  }
+}
+
+TEST_P(RecurrentTraining, Gru) {
+  const std::string order = GetParam() ? "rzh" : "zrh";
+  const std::vector<Values> in{Drawn(kSteps * kN * kIn, engine_),
+                               Drawn(kIn * 3 * kH, engine_),
+                               Drawn(kH * 3 * kH, engine_),
+                               Drawn(3 * kH, engine_),
+                               Drawn(3 * kH, engine_),
+                               Drawn(kN * kH, engine_)};
+  const Constant x = Of({kSteps, kN, kIn}, in[0]), w = Of({kIn, 3 * kH}, in[1]), u = Of({kH, 3 * kH}, in[2]),
+                 h = Of({kN, kH}, in[5]);
+  const Attributes attributes{{"gate_order", order}};
+  const std::vector<Constant> got =
+      Apply("DynamicGRUV2", {x, w, u, Of({3 * kH}, in[3]), Of({3 * kH}, in[4]), nullptr, h}, attributes, 6);
+  const std::vector<Values> wanted = Gru(in, order);
+  for (size_t i = 0; i < 6; ++i) ExpectNear(got[i], wanted[i], 1e-5, "kept");
+
+  const Values dy = Drawn(kSteps * kN * kH, engine_), dh = Drawn(kN * kH, engine_);
+  const auto loss = [&](const std::vector<Values>& v) {
+    const std::vector<Values> out = Gru(v, order);
+    return Sum(out[0], dy) + Sum(Last(out[1]), dh);
+  };
+  const std::vector<Constant> gradients =
+      Apply("DynamicGRUV2Grad",
+            {x, w, u, got[0], h, got[1], Of(each_, dy), Of({kN, kH}, dh), got[2], got[3], got[4], got[5]},
+            attributes, 6);
+  const size_t order_of_inputs[] = {1, 2, 3, 4, 0, 5};
+  for (size_t i = 0; i < 6; ++i) {
+    ExpectNear(gradients[i], Differences(in, order_of_inputs[i], loss), 5e-5, "gradient");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(GateOrders, RecurrentTraining, testing::Bool());
+
+// No state and no bias is zeros; halves are computed with floats.
+TEST(RecurrentCells, WhatIsNotGivenIsZero) {
+  std::minstd_rand engine{9};
+  const Values x = Drawn(kSteps * kN * kIn, engine), w = Drawn((kIn + kH) * 4 * kH, engine),
+               b = Drawn(4 * kH, engine), state(kN * kH, 0.0), wi = Drawn(kIn * 3 * kH, engine),
+               wh = Drawn(kH * 3 * kH, engine), none(3 * kH, 0.0);
+  const Constant y =
+      Apply("DynamicRNN", {Of({kSteps, kN, kIn}, x), Of({kIn + kH, 4 * kH}, w), Of({4 * kH}, b)})[0];
+  ExpectNear(y, Lstm({x, w, b, state, state}, "ijfo")[0], 1e-5, "y");
+  const Constant g =
+      Apply("DynamicGRUV2", {Of({kSteps, kN, kIn}, x), Of({kIn, 3 * kH}, wi), Of({kH, 3 * kH}, wh)})[0];
+  ExpectNear(g, Gru({x, wi, wh, none, none, state}, "zrh")[0], 1e-5, "y");
+  const Constant half =
+      Apply("DynamicGRUV2", {Of({kSteps, kN, kIn}, x, DType::kF16), Of({kIn, 3 * kH}, wi, DType::kF16),
+                             Of({kH, 3 * kH}, wh, DType::kF16)})[0];
+  ExpectNear(half, Gru({x, wi, wh, none, none, state}, "zrh")[0], 5e-3, "y");
+}
+
+TEST(RecurrentCells, RefusesByName) {
+  const Values x(kSteps * kN * kIn, 0.0), w((kIn + kH) * 4 * kH, 0.0), b(4 * kH, 0.0);
+  const std::vector<Constant> in{Of({kSteps, kN, kIn}, x), Of({kIn + kH, 4 * kH}, w), Of({4 * kH}, b)};
+  for (const Attributes& attributes :
+       {Attributes{{"direction", std::string("BIDIRECTIONAL")}}, Attributes{{"cell_clip", 1.0}},
+        Attributes{{"keep_prob", 0.5}}, Attributes{{"gate_order", std::string("ofij")}},
+        Attributes{{"forget_bias", 1.0}}, Attributes{{"use_peephole", true}}}) {
+    EXPECT_THROW(Apply("DynamicRNN", in, attributes), Error) << attributes.begin()->first;
+  }
+  std::vector<Constant> masked = in;
+  masked.push_back(Reals({kN}, {1, 1}));
+  EXPECT_THROW(Apply("DynamicRNN", masked), Error);
+  EXPECT_THROW(Apply("DynamicRNN", {in[0], in[2], in[2]}), Error);
+}
+
+}  // namespace
+}  // namespace belay::graph
