@@ -261,9 +261,9 @@ def convolution(r: Random, form) -> Case:
     if spatial < 3 and r.chance(0.2):
         each, outs = r.int(10, 40), r.int(5, 20)
     kernel = [r.int(1, 3) for _ in range(spatial)]
-    stride, dilation = [[r.int(1, 2) for _ in range(spatial)] for _ in range(2)]
+    stride, dilation = [[r.int(1, most) for _ in range(spatial)] for most in (2, 3)]
     padding = [r.int(0, k // 2) for k in kernel]
-    extra = [r.int(0, s - 1) if back else 0 for s in stride]
+    extra = [r.int(0, max(s, d) - 1) if back else 0 for s, d in zip(stride, dilation)]
     size = [r.int(d * (k - 1) + 1, 60 if spatial == 1 else 9) for k, d in zip(kernel, dilation)]
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if back:
@@ -281,7 +281,8 @@ def convolution(r: Random, form) -> Case:
     def of(f):
         g, a, w = [f(t.data.astype(np.float64)) for t in (grad, x, weight)]
         if back:
-            return (convolve(g, w, stride, padding, dilation, groups),
+            # Windows that begin in the padding behind the result belong to no element of the input.
+            return (convolve(g, w, stride, padding, dilation, groups)[(..., *map(slice, size))],
                     weight_gradient(a, g, shape, stride, padding, dilation, groups), g)
         left = [size[i] - ((other[i] - 1) * stride[i] + reach[i] - 2 * padding[i]) for i in range(spatial)]
         return (convolve_back(g, w, stride, padding, dilation, left, groups),

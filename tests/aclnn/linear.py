@@ -183,9 +183,9 @@ def convolution(r: Random, form) -> Case:
     format = (NCL, NCHW, NCDHW)[spatial - 1]
     groups, each, outs, back = r.int(1, 2), r.int(1, 3), r.width(1, 3), r.chance(0.4)
     kernel = [r.int(1, 3) for _ in range(spatial)]
-    stride, dilation = [[r.int(1, 2) for _ in range(spatial)] for _ in range(2)]
+    stride, dilation = [[r.int(1, most) for _ in range(spatial)] for most in (2, 3)]
     padding = [r.int(0, k // 2) for k in kernel]
-    extra = [r.int(0, min(s, d) - 1 if min(s, d) > 1 else s - 1) if back else 0 for s, d in zip(stride, dilation)]
+    extra = [r.int(0, max(s, d) - 1) if back else 0 for s, d in zip(stride, dilation)]
     size = [r.size(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
     x = r.tensor(dtype, (r.int(1, 2), groups * each, *size), format=format)
     shape = (groups * each, outs, *kernel) if back else (groups * outs, each, *kernel)

@@ -159,7 +159,14 @@ ConvGeometry GeometryOf(const ConvArgs& args) {
     const int64_t want =
         ConvOutputSize(from, g.kernel[d], g.stride[d], g.dilation[d], g.before[d], g.after[d]);
     // A transposed convolution may leave rows at the end that no tap reaches (output padding).
-    if (want != to) FailShape(args, "the spatial sizes do not match");
+    if (want == to) continue;
+    const int64_t behind = k < args.output_padding.size() ? args.output_padding[k] : 0;
+    const int64_t reach =
+        (to - 1) * g.stride[d] + (g.kernel[d] - 1) * g.dilation[d] + 1 - g.before[d] - g.after[d];
+    if (behind < 0 || behind >= std::max(g.stride[d], g.dilation[d]) || reach + behind != from) {
+      FailShape(args, "the spatial sizes do not match");
+    }
+    g.after[d] -= behind;
   }
   return g;
 }

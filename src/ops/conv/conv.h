@@ -19,6 +19,9 @@ struct ConvArgs {
   std::span<const int64_t> strides, dilations, before, after;  // one for each spatial dimension
   int64_t groups = 1;
   bool transposed = false;
+  // How many rows of the result of a transposed convolution lie behind what its taps reach, where that may be
+  // a stride or more; in its gradients they are rows of the input.
+  std::span<const int64_t> output_padding = {};
   Activation activation = {};
   // The elements of the weights or the bias where they never change: what can be done with them is
   // done now, and they need no binding.

@@ -28,14 +28,14 @@ std::vector<int64_t> Spread(std::span<const int64_t> values, int count, int64_t 
 class Windows {
  public:
   Windows(const Operand& input, std::span<const int64_t> stride, std::span<const int64_t> padding,
-          std::span<const int64_t> dilation) {
+          std::span<const int64_t> dilation, std::span<const int64_t> output_padding = {}) {
     const int spatial = input.shape().rank() - 2;
     if (spatial < 1) {
       Fail(tensor::kInvalidArgument, "conv-shape", "{} {} has no spatial dimension", input.name,
            input.shape().ToString());
     }
     strides_ = Spread(stride, spatial, 1), dilations_ = Spread(dilation, spatial, 1);
-    pads_ = Spread(padding, spatial, 0);
+    pads_ = Spread(padding, spatial, 0), behind_ = Spread(output_padding, spatial, 0);
   }
 
   // Good for as long as the windows are.
@@ -51,11 +51,12 @@ class Windows {
             .before = pads_,
             .after = pads_,
             .groups = groups,
-            .transposed = transposed};
+            .transposed = transposed,
+            .output_padding = transposed ? std::span<const int64_t>(behind_) : std::span<const int64_t>()};
   }
 
  private:
-  std::vector<int64_t> strides_, dilations_, pads_;
+  std::vector<int64_t> strides_, dilations_, pads_, behind_;
 };
 
 void CheckMathType(int64_t type) {
@@ -69,11 +70,10 @@ void CheckMathType(int64_t type) {
 
 void Convolution(Plan& plan, DType, const Operand& input, const Operand& weight, const Operand& bias,
                  std::span<const int64_t> stride, std::span<const int64_t> padding,
-                 std::span<const int64_t> dilation, bool transposed, std::span<const int64_t>, int64_t groups,
-                 const Operand& output, int64_t math_type) {
+                 std::span<const int64_t> dilation, bool transposed, std::span<const int64_t> outputPadding,
+                 int64_t groups, const Operand& output, int64_t math_type) {
   CheckMathType(math_type);
-  const Windows windows(input, stride, padding, dilation);
-  // Output padding shows in the size of the result, which the caller has already made.
+  const Windows windows(input, stride, padding, dilation, outputPadding);
   PlanConv(plan, windows.Args(input, weight, bias, output, groups, transposed));
 }
 
@@ -129,11 +129,11 @@ void AddBiasGradient(Sequence& parts, const ConvGradients& g) {
 void ConvolutionBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& input,
                          const Operand& weight, std::span<const int64_t>, std::span<const int64_t> stride,
                          std::span<const int64_t> padding, std::span<const int64_t> dilation, bool transposed,
-                         std::span<const int64_t>, int64_t groups, std::span<const uint8_t> outputMask,
-                         int64_t math_type, const Operand& gradInput, const Operand& gradWeight,
-                         const Operand& gradBias) {
+                         std::span<const int64_t> outputPadding, int64_t groups,
+                         std::span<const uint8_t> outputMask, int64_t math_type, const Operand& gradInput,
+                         const Operand& gradWeight, const Operand& gradBias) {
   CheckMathType(math_type);
-  const Windows windows(input, stride, padding, dilation);
+  const Windows windows(input, stride, padding, dilation, outputPadding);
   const ConvArgs forward = windows.Args(input, weight, {}, gradOutput, groups, transposed);
   CheckedGeometry(forward);
   Operand results[] = {gradInput, gradWeight, gradBias};
