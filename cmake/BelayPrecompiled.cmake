@@ -10,7 +10,7 @@ set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <
 set(BELAY_PRECOMPILED_TESTS ${BELAY_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
 # Under AddressSanitizer g++ 12 crashes in some sources that use them.
 set(BELAY_PRECOMPILE OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING AND NOT BELAY_SANITIZE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING AND NOT BELAY_SANITIZE MATCHES address)
   set(BELAY_PRECOMPILE ON)
 endif()
 
