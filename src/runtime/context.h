@@ -61,9 +61,10 @@ class Context {
 using ContextTable = HandleTable<Context, HandleKind::kContext, 1u << 16>;
 extern ContextTable g_contexts;
 inline ContextTable& Contexts() { return g_contexts; }
-// Throws 207005, 207008 at a limit. A handle: the device's reset on another thread may end the context at once.
+// Throws 207005, 207008 at a limit. A handle: the device's reset on another thread may end the context at
+// once.
 HandleBits CreateContext(Device& device, bool is_default);
-void DestroyContext(Context& context, bool force);        // Shutdown, and recycles it
+void DestroyContext(Context& context, bool force);  // Shutdown, and recycles it
 
 // Told of every stream, default ones too, after it was made and before it ends; on the thread that does so,
 // without a lock. Null: nobody.

@@ -19,9 +19,8 @@
 #include <vector>
 
 #include "base/spin_lock.h"
-#include "runtime/engine.h"
 #include "runtime/stream.h"
-#include "runtime/timekeeper.h"
+#include "runtime/timed_engine.h"
 
 namespace belay::rt {
 
@@ -51,22 +50,13 @@ struct ExploreStyle {
   static ExploreStyle Of(uint64_t seed);
 };
 
-class ExploreEngine final : public Engine {
+class ExploreEngine final : public TimedEngine {
  public:
   explicit ExploreEngine(uint64_t seed);
   ~ExploreEngine() override { Stop(); }
 
   void MakeReady(Stream& stream, TaskCost cost) override;
   void AskedInVain() override;
-  void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) override {
-    timekeeper_.WatchDeadline(stream, park_serial, deadline_ns);
-  }
-  void NeedWatch() override { timekeeper_.Need(); }
-  void WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) override {
-    timekeeper_.WatchPoll(stream, park_serial, poll);
-  }
-  void LookAtPoll(Stream& stream) override { timekeeper_.Look(stream); }
-  bool ForgetPoll(Stream& stream) override { return timekeeper_.ForgetPoll(stream); }
   uint32_t Choose(uint32_t n) override;
 
   // The program makes a call: no thread holds a lock for it yet.
@@ -79,7 +69,6 @@ class ExploreEngine final : public Engine {
 
  private:
   bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;
-  void LookAtPolls(const void* address) override { timekeeper_.LookAt(address); }
   bool Step(Stream* goal);
   void LetCallbackEnd(Stream& stream);
   Stream* Pick(Stream* goal);
@@ -92,7 +81,6 @@ class ExploreEngine final : public Engine {
   static void* SilenceMain(void* self);
   void WatchSilence();
 
-  Timekeeper timekeeper_{polls_};
   std::mutex turn_;  // of the thread that runs a task
   SpinLock lock_;    // of all that follows
   SeededNumbers numbers_{0};

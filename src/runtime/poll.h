@@ -15,6 +15,10 @@
 
 namespace belay::rt {
 
+// Parks the stream until `poll` says so, or `until_ns` (NowNs; 0: no limit) has come. It may be running
+// elsewhere then, and the task that asked be gone. False: the stream is being dropped.
+bool ParkUntil(Stream& stream, const Poll& poll, int64_t until_ns);
+
 // The comparisons of aclrtValueWait, by their numbers.
 enum class PollTest : uint32_t { kGreaterEqual = 0, kEqual = 1, kAnd = 2, kNor = 3 };
 
@@ -52,20 +56,10 @@ struct PollTask {
     if (cancelled) throw Expired();
     if (GaveUp()) throw peer->Failure();
     if (Ready()) return true;  // or it did so, and ended then
-    // Watched before it is parked: once parked, the stream may be running elsewhere.
-    PollTask copy = *this;
-    Engine& engine = TheEngine();
-    engine.WatchPoll(stream, stream.park_serial() + 1,
-                     {[copy] { return copy.Ready() || copy.GaveUp(); }, address,
-                      peer == nullptr ? nullptr : peer->from_outside()});
-    uint64_t park = stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel});
-    if (park != 0) {
-      engine.LookAtPoll(stream);
-      if (copy.limit_ns > 0) stream.LimitPark(park, NowNs() + copy.limit_ns);
-      return false;
-    }
-    engine.ForgetPoll(stream);
-    return true;
+    return !ParkUntil(stream,
+                      {[copy = *this] { return copy.Ready() || copy.GaveUp(); }, address,
+                       peer == nullptr ? nullptr : peer->from_outside()},
+                      limit_ns > 0 ? NowNs() + limit_ns : 0);
   }
   Error Expired() const {
     return Error(
@@ -73,9 +67,6 @@ struct PollTask {
         fmt::format("the stream waited longer than its limit of {} s for a notify that nobody set, or for a "
                     "model to reach a record",
                     limit_ns / 1'000'000'000));
-  }
-  static CancelResult Cancel(void*, Stream& stream) {
-    return TheEngine().ForgetPoll(stream) ? CancelResult::kDone : CancelResult::kGone;
   }
   void Ranges(RangeVisitor& visit) const {
     visit.Reads(address, 8);

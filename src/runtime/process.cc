@@ -82,31 +82,25 @@ MemoryConfig MemoryOf(const Settings& settings) {
   return {settings.devices, settings.device_bytes, settings.alias_offset};
 }
 
-void StartThreads(const Settings& settings) {
-  const ThreadEngineConfig config{settings.workers, settings.help};
-  if (g_threads == nullptr) {
-    g_threads = new ThreadEngine(config);
+// Each kind of engine is one object for ever, so that nobody holds a pointer to one that is gone.
+template <class Kind, class Config>
+void StartOrRestart(Kind*& engine, const Config& config) {
+  if (engine == nullptr) {
+    engine = new Kind(config);
   } else {
-    g_threads->Restart(config);
+    engine->Restart(config);
   }
-  g_engine = g_threads;
-  InstallThreadEngine(g_threads);
-}
-
-void StartExplorer(uint64_t seed) {
-  if (g_explorer == nullptr) {
-    g_explorer = new ExploreEngine(seed);
-  } else {
-    g_explorer->Restart(seed);
-  }
-  g_engine = g_explorer;
-  InstallExploreEngine(g_explorer);
+  g_engine = engine;
 }
 
 void StartEngine(const Settings& settings) {
-  if (settings.explore) return StartExplorer(*settings.explore);
+  if (settings.explore) {
+    StartOrRestart(g_explorer, *settings.explore);
+    return InstallExploreEngine(g_explorer);
+  }
   if (TheExploreEngine() != nullptr) InstallExploreEngine(nullptr);
-  StartThreads(settings);
+  StartOrRestart(g_threads, ThreadEngineConfig{settings.workers, settings.help});
+  InstallThreadEngine(g_threads);
 }
 
 void StartFirst(int default_device) {

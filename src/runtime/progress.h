@@ -46,20 +46,8 @@ struct ProgressTask {
   bool Proceed(Stream& stream) const {
     stream.TakeTimedOut();  // the work looks at the time itself
     if (work->Advance(kLookNs)) return true;
-    // Watched before it is parked: once parked, the stream may be running elsewhere, or be done with this.
-    const Progress* waits = work.get();
-    const int64_t until = waits->until_ns();
-    Engine& engine = TheEngine();
-    engine.WatchPoll(stream, stream.park_serial() + 1,
-                     {[waits] { return waits->CanAdvance(); }, waits->key(), waits->from_outside()});
-    uint64_t park = stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel});
-    if (park == 0) {  // the stream is being dropped
-      engine.ForgetPoll(stream);
-      return true;
-    }
-    engine.LookAtPoll(stream);
-    if (until != 0) stream.LimitPark(park, until);
-    return false;
+    const Poll poll{[waits = work.get()] { return waits->CanAdvance(); }, work->key(), work->from_outside()};
+    return !ParkUntil(stream, poll, work->until_ns());
   }
   void Ranges(RangeVisitor& visit) const {
     work->Ranges(visit);

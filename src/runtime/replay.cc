@@ -99,13 +99,7 @@ void Replay::RunInAnyOrder(Stream& stream, Engine& engine) {
     const auto place = ready.begin() + engine.Choose(static_cast<uint32_t>(ready.size()));
     const uint32_t node = *place;
     ready.erase(place);
-    const Task& task = graph_.nodes()[node].task;
-    auto run = [&] { return RunTask(task); };
-    std::optional<TaskFailure> failure =
-        Observers::watch_runs() ? TellNode(stream, Observer::kNoLane, model_, node, task, run) : run();
-    if (failure) {
-      throw FailedPart{AtNode(node, std::move(*failure))};
-    }
+    RunNode(stream, node);
     for (uint32_t next : needed_by[node]) {
       if (--left[next] == 0) ready.push_back(next);
     }
@@ -113,13 +107,22 @@ void Replay::RunInAnyOrder(Stream& stream, Engine& engine) {
 }
 
 void Replay::RunWatchedProgram(Stream& stream) {
-  const std::vector<Task>& program = graph_.program();
-  for (size_t i = 0; i < program.size(); ++i) {
-    const uint32_t node = graph_.order()[i];
-    std::optional<TaskFailure> failure =
-        TellNode(stream, Observer::kNoLane, model_, node, program[i], [&] { return RunTask(program[i]); });
-    if (failure) throw FailedPart{AtNode(node, std::move(*failure))};
-  }
+  for (uint32_t node : graph_.order()) RunNode(stream, node);
+}
+
+void Replay::RunNode(const Stream& stream, uint32_t node) {
+  const Task& task = graph_.nodes()[node].task;
+  auto run = [&] { return RunTask(task); };
+  std::optional<TaskFailure> failure =
+      Observers::watch_runs() ? TellNode(stream, Observer::kNoLane, model_, node, task, run) : run();
+  if (failure) throw FailedPart{AtNode(node, std::move(*failure))};
+}
+
+// Of a task in a lane, which points into the nodes.
+uint32_t Replay::NodeOf(const Task& task) const noexcept {
+  const auto* nodes = reinterpret_cast<const char*>(graph_.nodes().data());
+  return static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<const char*>(&task) - nodes) /
+                               sizeof(CaptureNode));
 }
 
 void Replay::Start(Stream& stream) {
@@ -318,11 +321,8 @@ void Replay::RunInLane(const Task& task) {
 
 void Replay::RunWatched(const Lane& lane, const Task& task) {
   if (failed_.load(std::memory_order_relaxed)) return;
-  const auto* nodes = reinterpret_cast<const char*>(graph_.nodes().data());
-  const auto node = static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<const char*>(&task) - nodes) /
-                                          sizeof(CaptureNode));
   std::optional<TaskFailure> failure = TellNode(*stream_, static_cast<uint32_t>(&lane - lanes_.get()), model_,
-                                                node, task, [&] { return RunTask(task); });
+                                                NodeOf(task), task, [&] { return RunTask(task); });
   if (failure) Failed(task, std::move(*failure));
 }
 
@@ -332,10 +332,8 @@ void Replay::Failed(const Task& task, TaskFailure&& failure) noexcept {
 }
 
 void Replay::FailedLocked(const Task& task, TaskFailure&& failure) noexcept {
-  uint32_t node = 0;
-  while (&graph_.nodes()[node].task != &task) ++node;
   failed_.store(true, std::memory_order_relaxed);
-  if (!failure_) failure_ = AtNode(node, std::move(failure));
+  if (!failure_) failure_ = AtNode(NodeOf(task), std::move(failure));
 }
 
 TaskFailure Replay::AtNode(uint32_t node, TaskFailure&& failure) const noexcept {

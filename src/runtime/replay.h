@@ -39,6 +39,8 @@ class Replay final : private Offer {
   void RunProgram(Stream& stream);
   void RunWatchedProgram(Stream& stream);
   void RunInAnyOrder(Stream& stream, Engine& engine);
+  void RunNode(const Stream& stream, uint32_t node);
+  uint32_t NodeOf(const Task& task) const noexcept;
   void Start(Stream& stream);
   bool RunLanes(Stream& stream);
   bool ParkForOutside(Stream& stream);

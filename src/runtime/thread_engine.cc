@@ -426,12 +426,4 @@ bool ThreadEngine::HelpOnce(Stream& stream, uint64_t position) {
   return false;
 }
 
-void ThreadEngine::WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) {
-  timekeeper_.WatchDeadline(stream, park_serial, deadline_ns);
-}
-
-void ThreadEngine::WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) {
-  timekeeper_.WatchPoll(stream, park_serial, poll);
-}
-
 }  // namespace belay::rt

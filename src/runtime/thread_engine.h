@@ -16,9 +16,8 @@
 #include <vector>
 
 #include "base/spin_lock.h"
-#include "runtime/engine.h"
 #include "runtime/stream.h"
-#include "runtime/timekeeper.h"
+#include "runtime/timed_engine.h"
 
 namespace belay::rt {
 
@@ -68,7 +67,7 @@ struct ThreadEngineConfig {
   bool help = true;
 };
 
-class ThreadEngine final : public Engine {
+class ThreadEngine final : public TimedEngine {
  public:
   explicit ThreadEngine(const ThreadEngineConfig& config);
   ~ThreadEngine() override;  // stops the workers after their current task
@@ -76,11 +75,6 @@ class ThreadEngine final : public Engine {
   void MakeReady(Stream& stream, TaskCost cost) override;
   void EnterLongTask() override;
   void LeaveLongTask() override;
-  void WatchDeadline(Stream& stream, uint64_t park_serial, int64_t deadline_ns) override;
-  void NeedWatch() override { timekeeper_.Need(); }
-  void WatchPoll(Stream& stream, uint64_t park_serial, const Poll& poll) override;
-  void LookAtPoll(Stream& stream) override { timekeeper_.Look(stream); }
-  bool ForgetPoll(Stream& stream) override { return timekeeper_.ForgetPoll(stream); }
 
   int workers() const { return width_.load(std::memory_order_relaxed); }
 
@@ -121,8 +115,6 @@ class ThreadEngine final : public Engine {
   ThreadEngineConfig config_;
   std::vector<pthread_t> threads_;
   std::atomic<int> width_{0};  // how many there are; workers ask while more are being started
-  void LookAtPolls(const void* address) override { timekeeper_.LookAt(address); }
-  Timekeeper timekeeper_{polls_};
 
   alignas(64) SpinLock lock_;
   ReadyList ready_;

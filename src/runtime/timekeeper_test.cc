@@ -39,16 +39,7 @@ struct CountedWait {
   bool Proceed(Stream& stream) const {
     stream.TakeTimedOut();
     if (flag->load() != 0) return true;
-    CountedWait copy = *this;
-    Engine& engine = TheEngine();
-    engine.WatchPoll(stream, stream.park_serial() + 1,
-                     {[copy] { return copy.Ready(); }, copy.flag, copy.from_outside});
-    if (stream.Park({ParkReason::kPoll, nullptr, &PollTask::Cancel}) == 0) {
-      engine.ForgetPoll(stream);
-      return true;
-    }
-    engine.LookAtPoll(stream);
-    return false;
+    return !ParkUntil(stream, {[copy = *this] { return copy.Ready(); }, flag, from_outside}, 0);
   }
 };
 
