@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/whole_file.h"
 #include "runtime/process.h"
 
@@ -96,9 +96,7 @@ class ConfigFile {
     if (value->is_whole()) {
       number = value->Whole<int>().value_or(-1);
     } else if (value->is_text()) {
-      const std::string& text = value->text();
-      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-      if (error != std::errc() || end != text.data() + text.size()) number = -1;
+      number = NumberIn<int>(value->text()).value_or(-1);
     }
     if (number < 0 || number > most) {
       Refuse(keys, *value, fmt::format("a whole number from 0 to {}, as a string", most));

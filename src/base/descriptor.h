@@ -1,8 +1,9 @@
-// A file descriptor that is closed when its owner goes.
+// A file descriptor that is closed when its owner goes; errno stays what it was.
 #pragma once
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace belay {
@@ -21,7 +22,10 @@ class Descriptor {
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
   void Close() {
-    if (number_ >= 0) close(std::exchange(number_, -1));
+    if (number_ < 0) return;
+    const int reason = errno;
+    close(std::exchange(number_, -1));
+    errno = reason;
   }
 
  private:

@@ -10,18 +10,11 @@
 #include <new>
 #include <system_error>
 
+#include "base/descriptor.h"
 #include "base/room.h"
 
 namespace belay {
 namespace {
-
-// Closed at the end of its scope.
-struct OpenFile {
-  int number;
-  ~OpenFile() {
-    if (number >= 0) close(number);
-  }
-};
 
 // An ordinary file that can be read, or a negative number with the reason.
 int Open(const std::string& path, struct stat* about, std::string* reason) {
@@ -78,12 +71,12 @@ bool FileBytes::WrittenSince() const {
 std::shared_ptr<const FileBytes> ReadFileBytes(const std::string& path, size_t most_copied,
                                                std::string* reason) {
   struct stat about {};
-  const OpenFile file{Open(path, &about, reason)};
-  if (file.number < 0) return nullptr;
+  const Descriptor file(Open(path, &about, reason));
+  if (!file) return nullptr;
   const auto size = static_cast<size_t>(about.st_size);
   const bool copies = size <= most_copied;
   void* data = copies ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                      : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+                      : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED && errno == ENOMEM) throw std::bad_alloc();
   if (data == MAP_FAILED) {
     *reason = std::strerror(errno);
@@ -95,14 +88,14 @@ std::shared_ptr<const FileBytes> ReadFileBytes(const std::string& path, size_t m
   unmap.Keep();
   if (!copies) return bytes;
   madvise(data, size, MADV_HUGEPAGE);  // three times as fast
-  if (!ReadAll(file.number, 0, data, size, reason)) return nullptr;
+  if (!ReadAll(file.get(), 0, data, size, reason)) return nullptr;
   return bytes;
 }
 
 bool ReadPart(const std::string& path, uint64_t offset, void* to, size_t bytes, std::string* reason) {
   struct stat about {};
-  const OpenFile file{Open(path, &about, reason)};
-  return file.number >= 0 && ReadAll(file.number, offset, to, bytes, reason);
+  const Descriptor file(Open(path, &about, reason));
+  return file && ReadAll(file.get(), offset, to, bytes, reason);
 }
 
 }  // namespace belay

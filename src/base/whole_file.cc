@@ -9,21 +9,12 @@
 #include <cstring>
 #include <new>
 
+#include "base/descriptor.h"
 #include "base/quiet_write.h"
 #include "base/thread.h"
 
 namespace belay {
 namespace {
-
-// Closed at the end of its scope.
-struct OpenFile {
-  int number;
-  ~OpenFile() {
-    const int reason = errno;
-    if (number >= 0) close(number);
-    errno = reason;
-  }
-};
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -88,16 +79,16 @@ bool FillAndReplace(int file, const std::string& beside, const std::string& path
 }  // namespace
 
 std::optional<std::string> ReadWholeFile(const std::string& path, size_t most) {
-  const OpenFile file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.number < 0 && errno == ENOMEM) throw std::bad_alloc();
-  if (file.number < 0) return std::nullopt;
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno == ENOMEM) throw std::bad_alloc();
+  if (!file) return std::nullopt;
   struct stat about {};
   std::string bytes;
-  if (fstat(file.number, &about) == 0 && S_ISREG(about.st_mode) && static_cast<size_t>(about.st_size) <= most)
+  if (fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) && static_cast<size_t>(about.st_size) <= most)
     bytes.reserve(static_cast<size_t>(about.st_size));
   char part[16384];
   for (;;) {
-    const ssize_t got = read(file.number, part, sizeof part);
+    const ssize_t got = read(file.get(), part, sizeof part);
     if (got == 0) return bytes;
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;

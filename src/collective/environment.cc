@@ -1,13 +1,12 @@
 #include "collective/environment.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
-#include <system_error>
 
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
+#include "base/number.h"
 
 namespace belay::coll {
 namespace {
@@ -24,18 +23,12 @@ std::string_view Read(const char* name) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
-bool Parse(std::string_view text, int64_t least, int64_t most, int64_t* number) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return error == std::errc() && end == text.data() + text.size() && *number >= least && *number <= most;
-}
-
 int64_t Number(const char* name, int64_t least, int64_t most, int64_t otherwise) {
   std::string_view text = Read(name);
   if (text.empty()) return otherwise;
-  int64_t number = 0;
-  if (!Parse(text, least, most, &number))
-    Refuse(name, text, fmt::format("a whole number from {} to {}", least, most));
-  return number;
+  const auto number = NumberIn<int64_t>(text, least, most);
+  if (!number) Refuse(name, text, fmt::format("a whole number from {} to {}", least, most));
+  return *number;
 }
 
 // The parts between commas.
@@ -60,13 +53,12 @@ int64_t ExecTimeoutNs() {
   if (text.empty()) return 1836 * kSecond;
   size_t point = text.find('.');
   std::string_view part = point == std::string_view::npos ? "0" : text.substr(point + 1);
-  int64_t seconds = 0, hundredths = 0;
-  if (!Parse(text.substr(0, point), 0, INT32_MAX, &seconds) || part.size() > 2 ||
-      !Parse(part, 0, 99, &hundredths)) {
+  const auto seconds = NumberIn<int64_t>(text.substr(0, point), 0, INT32_MAX);
+  const auto digits = NumberIn<int64_t>(part, 0, 99);
+  if (!seconds || !digits || part.size() > 2) {
     Refuse(kName, text, "seconds from 0 (for ever) to 2147483647, with at most two digits after the point");
   }
-  if (part.size() == 1) hundredths *= 10;
-  return seconds * kSecond + hundredths * (kSecond / 100);
+  return *seconds * kSecond + *digits * (kSecond / (part.size() == 1 ? 10 : 100));
 }
 
 uint64_t BufferBytes() { return static_cast<uint64_t>(Number("HCCL_BUFFSIZE", 1, 1 << 20, 200)) << 20; }
@@ -83,12 +75,11 @@ PortRanges ParsePorts(const std::string& text, const char* variable) {
   PortRanges ranges;
   for (std::string_view part : Parts(text)) {
     size_t dash = part.find('-');
-    int64_t first = 0, last = 0;
-    bool ok = Parse(part.substr(0, dash), 1, 65535, &first);
-    last = first;
-    if (ok && dash != std::string_view::npos) ok = Parse(part.substr(dash + 1), first, 65535, &last);
-    if (!ok) Refuse(variable, text, "ports such as 60000-60015,61000, or auto");
-    ranges.emplace_back(static_cast<uint16_t>(first), static_cast<uint16_t>(last));
+    const bool one = dash == std::string_view::npos;
+    const auto first = NumberIn<uint16_t>(part.substr(0, dash), 1);
+    const auto last = one ? first : NumberIn<uint16_t>(part.substr(dash + 1), first.value_or(1));
+    if (!first || !last) Refuse(variable, text, "ports such as 60000-60015,61000, or auto");
+    ranges.emplace_back(*first, *last);
   }
   return ranges;
 }

@@ -4,16 +4,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/system_limit.h"
 #include "base/whole_file.h"
 #include "collective/wire.h"
@@ -68,12 +67,10 @@ class Reader {
   // As a text, which is how tables are written, or as a number.
   uint32_t Number(const Json& from, const char* name) const {
     if (auto number = from.Whole<uint32_t>()) return *number;
-    uint32_t number = 0;
     const std::string text = from.is_text() ? from.text() : std::string();
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size())
-      Refuse(fmt::format("{} is no whole number", name));
-    return number;
+    const auto number = NumberIn<uint32_t>(text);
+    if (!number) Refuse(fmt::format("{} is no whole number", name));
+    return *number;
   }
 
   void CheckHead(const Json& table) const {

@@ -1,10 +1,10 @@
 // GEInitialize and GEFinalize, and the table of sessions.
 #include <atomic>
-#include <charconv>
 
 #include "api/log.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/number.h"
 #include "base/thread.h"
 #include "ge/codes.h"
 #include "ge/guard.h"
@@ -53,15 +53,13 @@ int DeviceIn(const Options& options) {
   for (const char* key : {"ge.session_device_id", "ge.exec.deviceId"}) {
     auto it = options.find(key);
     if (it == options.end()) continue;
-    int device = 0;
-    const std::string& text = it->second;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), device);
-    if (error != std::errc() || end != text.data() + text.size()) {
+    const auto device = NumberIn<int>(it->second);
+    if (!device) {
       Fail(kBadArgument, "ge-device-option", "option {} is \"{}\", which is no number of a device", key,
-           text);
+           it->second);
     }
-    if (device >= 0) rt::DeviceAt(device);  // throws when there is none
-    return device;
+    if (*device >= 0) rt::DeviceAt(*device);  // throws when there is none
+    return *device;
   }
   return -1;
 }

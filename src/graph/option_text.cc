@@ -1,8 +1,7 @@
 #include "graph/option_text.h"
 
-#include <charconv>
-
 #include "base/error.h"
+#include "base/number.h"
 #include "graph/codes.h"
 
 namespace belay::graph {
@@ -30,8 +29,9 @@ std::vector<std::string_view> SplitFilled(std::string_view text, char separator)
 bool ParseInt(std::string_view text, int64_t* value) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
+  const auto whole = NumberIn<int64_t>(text);
+  if (whole) *value = *whole;
+  return whole.has_value();
 }
 
 }  // namespace belay::graph

@@ -13,6 +13,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/whole_file.h"
 
 namespace belay::rt {
@@ -30,18 +31,10 @@ bool Read(const char* name, std::string_view* value) {
   return true;
 }
 
-bool Parse(std::string_view value, uint64_t least, uint64_t most, uint64_t* number) {
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *number);
-  bool whole = error == std::errc() && end == value.data() + value.size();
-  return whole && *number >= least && *number <= most;
-}
-
 uint64_t Number(const char* name, std::string_view value, uint64_t least, uint64_t most) {
-  uint64_t number = 0;
-  if (!Parse(value, least, most, &number)) {
-    Refuse(name, value, fmt::format("a whole number from {} to {}", least, most).c_str());
-  }
-  return number;
+  const auto number = NumberIn<uint64_t>(value, least, most);
+  if (!number) Refuse(name, value, fmt::format("a whole number from {} to {}", least, most).c_str());
+  return *number;
 }
 
 void ReadNumber(const char* name, uint64_t least, uint64_t most, auto* out) {
@@ -59,11 +52,11 @@ size_t Bytes(const char* name, std::string_view value, uint64_t least = 1) {
     shift = 10 * static_cast<int>(suffix + 1);
     digits.remove_suffix(1);
   }
-  uint64_t number = 0;
-  if (!Parse(digits, least, (uint64_t{1} << 46) >> shift, &number)) {
+  const auto number = NumberIn<uint64_t>(digits, least, (uint64_t{1} << 46) >> shift);
+  if (!number) {
     Refuse(name, value, "a whole number of bytes up to 64T, with K, M, G or T behind it if you like");
   }
-  return number << shift;
+  return *number << shift;
 }
 
 // What memory limit the control group sets; 0: none.
@@ -100,11 +93,8 @@ std::vector<int> VisibleDevices(int devices) {
   while (!list.empty()) {
     std::string_view item = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), item.size() + 1));
-    int id = -1;
-    auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), id);
-    bool whole = error == std::errc() && end == item.data() + item.size();
-    if (!whole || id < 0 || id >= devices || std::find(visible.begin(), visible.end(), id) != visible.end())
-      break;
+    const int id = NumberIn<int>(item).value_or(-1);
+    if (id < 0 || id >= devices || std::find(visible.begin(), visible.end(), id) != visible.end()) break;
     visible.push_back(id);
   }
   return visible;

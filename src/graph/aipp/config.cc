@@ -1,10 +1,10 @@
 #include "graph/aipp/config.h"
 
-#include <charconv>
 #include <cmath>
 #include <variant>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/whole_file.h"
 #include "graph/codes.h"
 
@@ -139,11 +139,9 @@ class Reader {
 double NumberOf(const Reader& reader, const std::string& key, const std::string& word) {
   if (word == "true") return 1;
   if (word == "false") return 0;
-  double value = 0;
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size())
-    reader.Refuse(fmt::format("{} has the value '{}', which is no number", key, word));
-  return value;
+  const auto value = NumberIn<double>(word);
+  if (!value) reader.Refuse(fmt::format("{} has the value '{}', which is no number", key, word));
+  return *value;
 }
 
 struct Assign {

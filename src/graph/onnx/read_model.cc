@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <new>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "base/library.h"
 #include "base/mapped_file.h"
+#include "base/number.h"
 #include "base/whole_file.h"
 #include "graph/codes.h"
 #include "graph/onnx/reader/reader.h"
@@ -47,12 +47,12 @@ const Reader& TheReader() {
 uint64_t Number(const TensorData& data, const char* key, uint64_t missing) {
   auto it = data.external.find(key);
   if (it == data.external.end()) return missing;
-  uint64_t value = 0;
-  const std::string& text = it->second;
-  if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) {
-    Fail(kFileCorrupt, "onnx-external", "tensor '{}': '{}' is no {} of external data", data.name, text, key);
+  const auto value = NumberIn<uint64_t>(it->second);
+  if (!value) {
+    Fail(kFileCorrupt, "onnx-external", "tensor '{}': '{}' is no {} of external data", data.name, it->second,
+         key);
   }
-  return value;
+  return *value;
 }
 
 // No path leads out of the model's folder.

@@ -75,6 +75,7 @@ TEST_F(ExternalData, IsAnOrdinaryFileOfEnoughBytes) {
   }
   EXPECT_EQ(Second({{"location", "w.bin"}, {"offset", "20"}}), "refused: onnx-external");
   EXPECT_EQ(Second({{"location", "w.bin"}, {"offset", "-4"}}), "refused: onnx-external");
+  EXPECT_EQ(Second({{"location", "w.bin"}, {"offset", "4 or so"}}), "refused: onnx-external");
   EXPECT_EQ(Second({{"location", "w.bin"}, {"offset", "18446744073709551615"}}), "refused: onnx-external");
   EXPECT_EQ(Second({{"location", "w.bin"}, {"length", "12"}}), "refused: onnx-external");
   EXPECT_EQ(Second({{"location", "w.bin"}, {"length", "1099511627776"}}), "refused: onnx-external");
