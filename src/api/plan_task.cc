@@ -51,7 +51,7 @@ PlanTask::PlanTask(ops::PlanRef plan, void* workspace)
     : plan_(std::move(plan)), workspace_(workspace), inline_{} {
   int n = plan_->binding_count();
   void** to = inline_;
-  if (n > kInline) to = more_ = new void*[static_cast<size_t>(n)];
+  if (n > kInline) to = more_ = new void*[static_cast<size_t>(n > kOnStack ? 2 * n : n)];
   for (int i = 0; i < n; ++i) to[i] = plan_->binding(i).address;
 }
 
@@ -75,15 +75,10 @@ int64_t PlanTask::RoomAt(int binding) const {
 }
 
 void PlanTask::RunWithCopies(std::span<const int> copied, char* own) const {
-  constexpr int kOnStack = 16;
   char* few[kOnStack];
-  std::unique_ptr<char*[]> many;
   int n = plan_->binding_count();
-  char** at = few;
-  if (n > kOnStack) {
-    many = std::make_unique<char*[]>(static_cast<size_t>(n));
-    at = many.get();
-  }
+  // A task runs once at a time, in a model, too.
+  char** at = n > kOnStack ? reinterpret_cast<char**>(more_ + n) : few;
   for (int i = 0; i < n; ++i) {
     auto bytes = static_cast<size_t>(plan_->binding(i).end);
     at[i] = bytes == 0 ? nullptr : static_cast<char*>(rt::View(addresses()[i], bytes));

@@ -35,6 +35,7 @@ class PlanTask {
 
  private:
   static constexpr int kInline = 4;
+  static constexpr int kOnStack = 16;
   bool spilled() const { return plan_->binding_count() > kInline; }
   // Where the workspace has room for a copy of what a binding reads; -1: nowhere.
   int64_t RoomAt(int binding) const;
@@ -44,7 +45,7 @@ class PlanTask {
   void* workspace_;
   union {
     void* inline_[kInline];
-    void** more_;
+    void** more_;  // and, where a run has more than fit on its stack, room for as many pointers of its own
   };
 };
 

@@ -1,6 +1,10 @@
 // Captures, what they become, and groups of tasks in them.
 #include <aclnnop/aclnn_add.h>
+#include <aclnnop/aclnn_cat.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
 
 #include "piece.h"
@@ -193,4 +197,70 @@ PIECE(task_groups) {
   TRY(aclmdlRIExecuteAsync(model, stream));
   TRY(aclrtSynchronizeStream(stream));
   RIGHT(out[3] == 21);
+}
+
+namespace {
+
+// Tensors of one number each, which a list owns; null where there is no memory for them.
+aclTensorList* ListOf(const Memory& memory, int count) {
+  const int64_t dims[] = {1}, strides[] = {1};
+  std::array<aclTensor*, 64> tensors{};
+  bool all = true;
+  for (int i = 0; i < count && all; ++i) {
+    tensors[i] = aclCreateTensor(dims, 1, ACL_INT32, strides, 0, ACL_FORMAT_ND, dims, 1, memory.word(i));
+    all = tensors[i] != nullptr;
+  }
+  aclTensorList* list = all ? aclCreateTensorList(tensors.data(), static_cast<uint64_t>(count)) : nullptr;
+  for (int i = 0; i < count && list == nullptr; ++i) {
+    if (tensors[i] != nullptr) aclDestroyTensor(tensors[i]);
+  }
+  return list;
+}
+
+// A replay takes no memory, however many tensors its operators have; but the stream's queue may grow by one.
+void ReplayTakesNothing(Run& run, aclmdlRI model, aclrtStream stream) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < 4; ++i) {
+    const bool watched = !memory_out::Armed();
+    if (watched) memory_out::Arm(INT64_MAX - 1, memory_out::Mode::kOne);
+    const int launched = aclmdlRIExecuteAsync(model, stream), waited = aclrtSynchronizeStream(stream);
+    if (watched) {
+      least = std::min(least, memory_out::Asked());
+      memory_out::Disarm();
+    }
+    TRY(launched);
+    TRY(waited);
+  }
+  RIGHT(least == 0 || least == INT64_MAX);
+}
+
+}  // namespace
+
+PIECE(an_operator_of_many_tensors) {
+  constexpr int kCount = 40;
+  Memory memory;
+  TRY(aclrtMalloc(&memory.data, 8192, ACL_MEM_MALLOC_HUGE_FIRST));
+  AT_END(aclrtFree(memory.data));
+  for (int i = 0; i < kCount; ++i) *memory.word(i) = i;
+  aclrtStream stream = nullptr;
+  TRY(aclrtCreateStream(&stream));
+  AT_END(aclrtDestroyStreamForce(stream));
+  TRY_MADE(list, ListOf(memory, kCount));
+  AT_END(aclDestroyTensorList(list));
+  const int64_t dims[] = {kCount}, strides[] = {1};
+  TRY_MADE(out, aclCreateTensor(dims, 1, ACL_INT32, strides, 0, ACL_FORMAT_ND, dims, 1, memory.word(kCount)));
+  AT_END(aclDestroyTensor(out));
+  AT_END((EndAnyhow(run, stream), 0));
+  TRY(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  TRY(aclnnCatGetWorkspaceSize(list, 0, out, &size, &executor));
+  AT_END(aclDestroyAclOpExecutor(executor));  // one that has not run is there still
+  RIGHT(size == 0);
+  TRY(aclnnCat(nullptr, 0, executor, stream));
+  aclmdlRI model = nullptr;
+  TRY(aclmdlRICaptureEnd(stream, &model));
+  AT_END(aclmdlRIDestroy(model));
+  ReplayTakesNothing(run, model, stream);
+  if (!run.failed()) RIGHT(memory.word(kCount)[kCount - 1] == kCount - 1);
 }

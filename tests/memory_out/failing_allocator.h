@@ -19,6 +19,8 @@ void SpareOneDnn();
 // Allocations succeed again. True when one has failed since Arm.
 bool Disarm();
 bool Armed();
+// Allocations of all threads since Arm.
+int64_t Asked();
 bool HasFailed();
 
 // Allocations of this thread neither count nor fail while in scope: those of the test itself.
