@@ -38,7 +38,8 @@ constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
 constexpr int kSharingFailed = codes::kRtIpcError;
 
 [[noreturn]] void FailSystem(const char* what) {
-  Fail(kSharingFailed, "share-system", "{} failed ({})", what, ExplainRefusal(errno));
+  const int why = errno;
+  Fail(CodeOfRefusal(why), "share-system", "{} failed ({})", what, ExplainRefusal(why));
 }
 
 [[noreturn]] void FailGone(const OfferName& name) {

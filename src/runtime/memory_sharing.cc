@@ -24,7 +24,6 @@ namespace {
 
 constexpr int kBadArgument = codes::kInvalidParam;
 constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
-constexpr int kSharingFailed = codes::kRtIpcError;
 
 // The arena pages that a block lies on.
 struct Pages {
@@ -72,7 +71,7 @@ bool MapAt(uintptr_t address, size_t bytes, int file) {
 [[noreturn]] void FailMove(int file, size_t bytes) {
   int why = errno;
   if (file >= 0) close(file);
-  Fail(kSharingFailed, "share-system", "the system gave no memory file for {} bytes to share ({})", bytes,
+  Fail(CodeOfRefusal(why), "share-system", "the system gave no memory file for {} bytes to share ({})", bytes,
        ExplainRefusal(why));
 }
 

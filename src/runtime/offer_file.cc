@@ -12,8 +12,6 @@
 namespace belay::rt {
 namespace {
 
-constexpr int kSharingFailed = codes::kRtIpcError;
-
 struct flock LockOf(off_t at, short type) {
   struct flock lock {};
   lock.l_type = type;
@@ -25,11 +23,14 @@ struct flock LockOf(off_t at, short type) {
 
 }  // namespace
 
+int CodeOfRefusal(int error) { return error == ENOMEM ? codes::kRtMemoryAllocation : codes::kRtIpcError; }
+
 bool LockByte(int file, off_t at, bool shared) {
   struct flock lock = LockOf(at, shared ? F_RDLCK : F_WRLCK);
   if (fcntl(file, F_SETLK, &lock) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
-  Fail(kSharingFailed, "share-system", "locking a file of offers failed ({})", ExplainRefusal(errno));
+  const int why = errno;
+  Fail(CodeOfRefusal(why), "share-system", "locking a file of offers failed ({})", ExplainRefusal(why));
 }
 
 void UnlockByte(int file, off_t at) {

@@ -55,6 +55,9 @@ inline constexpr uint32_t kMaxMembers = 1u << 24;
 inline off_t ByteOfOffer(uint32_t index) { return off_t{1} + index; }
 inline off_t ByteOfMember(uint32_t member) { return (off_t{1} << 32) + member; }
 
+// The code of a call that sharing needs and that the system refused: for memory, or for another reason.
+int CodeOfRefusal(int error);
+
 // False when another process holds a lock against it. Throws when the system has no lock to give.
 bool LockByte(int file, off_t at, bool shared);
 void UnlockByte(int file, off_t at);

@@ -22,7 +22,6 @@ namespace {
 constexpr int kBadArgument = codes::kInvalidParam;
 constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
 constexpr int kOutOfMemory = codes::kRtMemoryAllocation;
-constexpr int kSharingFailed = codes::kRtIpcError;
 
 // A number for an offer: 22 bits of process, 15 of index, 27 of nonce.
 constexpr int kIndexBits = 15;
@@ -51,7 +50,8 @@ void Offers::Start() {
   if (base == MAP_FAILED) {
     int why = errno;
     if (file >= 0) close(file);
-    Fail(kSharingFailed, "share-system", "making a memory file to share failed ({})", ExplainRefusal(why));
+    Fail(CodeOfRefusal(why), "share-system", "making a memory file to share failed ({})",
+         ExplainRefusal(why));
   }
   // A forked child offers in a file of its own.
   madvise(base, sizeof(OfferFile), MADV_DONTFORK);

@@ -106,6 +106,7 @@ bool Disarm() {
 }
 
 bool Armed() { return g_first.load() != kNever; }
+int64_t Asked() { return g_count.load(); }
 bool HasFailed() { return g_failed.load(); }
 
 Exempt::Exempt() { ++t_exempt; }
@@ -155,11 +156,13 @@ void operator delete[](void* block, size_t, std::align_val_t) noexcept { operato
 
 #include "support/malloc_taken_over.h"
 
+#pragma GCC visibility push(default)  // libraries take it from here
 extern "C" {
 void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   if (Fails()) return MAP_FAILED;
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
 }
 }
+#pragma GCC visibility pop
 
 #endif

@@ -206,6 +206,7 @@ int RunWarm(const Piece& piece) {
   } else {
     for (Mode mode : {Mode::kOne, Mode::kAllFrom}) problems += Scan(piece, mode);
   }
+  alarm(0);  // the processes of RunCold have their own
   if (aclFinalize() != ACL_SUCCESS) return 1;
   std::fprintf(stderr, "%s: up to %ld allocations, %d problems\n", piece.name, static_cast<long>(g_n),
                problems);

@@ -388,7 +388,7 @@ TEST_F(SharedLife, TheLimitOfMappingsIsNamed) {
     }
     room.reset();
     aclrtNotify notify = nullptr;
-    EXPECT_REFUSED(507022, aclrtNotifyImportByKey(&notify, key.text, 0), "vm.max_map_count");
+    EXPECT_REFUSED(207001, aclrtNotifyImportByKey(&notify, key.text, 0), "vm.max_map_count");
     void* p = nullptr;
     EXPECT_REFUSED(207001, aclrtMalloc(&p, 64, ACL_MEM_MALLOC_HUGE_FIRST),
                    "though .* are free: .*vm.max_map_count");
