@@ -39,16 +39,20 @@ struct InferBand {
   int64_t End(const InferSequence& s, int64_t row) const;
 };
 
+// What a function has not got is not there, and 0.
 struct InferArgs {
-  const Operand &query, &key, &value, &shift, &forbidden, &pages, &query_rope, &key_rope, &sink;
-  std::span<const int64_t> lengths, key_lengths;
+  static inline const Operand kAbsent;
+  const Operand &query, &key, &value, &shift, &forbidden;
+  const Operand &pages = kAbsent, &query_rope = kAbsent, &key_rope = kAbsent, &sink = kAbsent;
+  std::span<const int64_t> lengths = {}, key_lengths;
   int64_t heads, key_heads;
   double scale;
-  int64_t before, after;
+  int64_t before = 0, after = 0;
   const char* layout;
-  int64_t sparse, page_rows;
-  bool with_sums;
-  const Operand &out, &sums;
+  int64_t sparse = 0, page_rows = 0;
+  bool with_sums = false;
+  const Operand& out;
+  const Operand& sums = kAbsent;
 };
 
 // Throws Error 161002 for what does not fit.

@@ -11,8 +11,6 @@
 namespace belay::ops {
 namespace {
 
-const Operand kAbsent;
-
 void RefuseGiven(const Plan& plan, std::initializer_list<const Operand*> operands) {
   for (const Operand* operand : operands) {
     if (!operand->present()) continue;
@@ -50,28 +48,27 @@ void FusedInferAttentionScoreV3(
                      &keyAntiquantOffset, &valueAntiquantScale, &valueAntiquantOffset, &keySharedPrefix,
                      &valueSharedPrefix, &keyRopeAntiquantScale});
   if (!actualSharedPrefixLen.empty()) RefuseInfer(plan, "shared prefixes are not there yet");
-  PlanInferAttention(plan, {query,
-                            OnlyOne(plan, key),
-                            OnlyOne(plan, value),
-                            pseShift,
-                            attenMask,
-                            blockTable,
-                            queryRope,
-                            keyRope,
-                            kAbsent,
-                            actualSeqLengths,
-                            actualSeqLengthsKv,
-                            numHeads,
-                            numKeyValueHeads,
-                            scaleValue,
-                            preTokens,
-                            nextTokens,
-                            inputLayout,
-                            sparseMode,
-                            blockSize,
-                            softmaxLseFlag,
-                            out,
-                            softmaxLse});
+  PlanInferAttention(plan, {.query = query,
+                            .key = OnlyOne(plan, key),
+                            .value = OnlyOne(plan, value),
+                            .shift = pseShift,
+                            .forbidden = attenMask,
+                            .pages = blockTable,
+                            .query_rope = queryRope,
+                            .key_rope = keyRope,
+                            .lengths = actualSeqLengths,
+                            .key_lengths = actualSeqLengthsKv,
+                            .heads = numHeads,
+                            .key_heads = numKeyValueHeads,
+                            .scale = scaleValue,
+                            .before = preTokens,
+                            .after = nextTokens,
+                            .layout = inputLayout,
+                            .sparse = sparseMode,
+                            .page_rows = blockSize,
+                            .with_sums = softmaxLseFlag,
+                            .out = out,
+                            .sums = softmaxLse});
 }
 
 void FusedInferAttentionScoreV4(
@@ -94,28 +91,28 @@ void FusedInferAttentionScoreV4(
                      &dequantOffsetKey, &dequantScaleValue, &dequantOffsetValue, &keySharedPrefix,
                      &valueSharedPrefix, &dequantScaleKeyRope, &dequantScaleQuery});
   if (!actualSharedPrefixLen.empty()) RefuseInfer(plan, "shared prefixes are not there yet");
-  PlanInferAttention(plan, {query,
-                            OnlyOne(plan, key),
-                            OnlyOne(plan, value),
-                            pseShift,
-                            attenMask,
-                            blockTable,
-                            queryRope,
-                            keyRope,
-                            learnableSink,
-                            actualSeqQLen,
-                            actualSeqKvLen,
-                            numQueryHeads,
-                            numKeyValueHeads,
-                            softmaxScale,
-                            preTokens,
-                            nextTokens,
-                            inputLayout,
-                            sparseMode,
-                            blockSize,
-                            returnSoftmaxLse,
-                            out,
-                            softmaxLse});
+  PlanInferAttention(plan, {.query = query,
+                            .key = OnlyOne(plan, key),
+                            .value = OnlyOne(plan, value),
+                            .shift = pseShift,
+                            .forbidden = attenMask,
+                            .pages = blockTable,
+                            .query_rope = queryRope,
+                            .key_rope = keyRope,
+                            .sink = learnableSink,
+                            .lengths = actualSeqQLen,
+                            .key_lengths = actualSeqKvLen,
+                            .heads = numQueryHeads,
+                            .key_heads = numKeyValueHeads,
+                            .scale = softmaxScale,
+                            .before = preTokens,
+                            .after = nextTokens,
+                            .layout = inputLayout,
+                            .sparse = sparseMode,
+                            .page_rows = blockSize,
+                            .with_sums = returnSoftmaxLse,
+                            .out = out,
+                            .sums = softmaxLse});
 }
 
 void PromptFlashAttentionV3(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
@@ -127,28 +124,21 @@ void PromptFlashAttentionV3(Plan& plan, DType, const Operand& query, const Opera
                             int64_t preTokens, int64_t nextTokens, const char* inputLayout,
                             int64_t numKeyValueHeads, int64_t sparseMode, int64_t, const Operand& out) {
   RefuseGiven(plan, {&deqScale1, &quantScale1, &deqScale2, &quantScale2, &quantOffset2});
-  PlanInferAttention(plan, {query,
-                            key,
-                            value,
-                            pseShift,
-                            attenMask,
-                            kAbsent,
-                            kAbsent,
-                            kAbsent,
-                            kAbsent,
-                            actualSeqLengths,
-                            actualSeqLengthsKv,
-                            numHeads,
-                            numKeyValueHeads,
-                            scaleValue,
-                            preTokens,
-                            nextTokens,
-                            inputLayout,
-                            sparseMode,
-                            0,
-                            false,
-                            out,
-                            kAbsent});
+  PlanInferAttention(plan, {.query = query,
+                            .key = key,
+                            .value = value,
+                            .shift = pseShift,
+                            .forbidden = attenMask,
+                            .lengths = actualSeqLengths,
+                            .key_lengths = actualSeqLengthsKv,
+                            .heads = numHeads,
+                            .key_heads = numKeyValueHeads,
+                            .scale = scaleValue,
+                            .before = preTokens,
+                            .after = nextTokens,
+                            .layout = inputLayout,
+                            .sparse = sparseMode,
+                            .out = out});
 }
 
 void IncreFlashAttentionV4(Plan& plan, DType, const Operand& query, const OperandList& key,
@@ -162,28 +152,19 @@ void IncreFlashAttentionV4(Plan& plan, DType, const Operand& query, const Operan
                            int64_t blockSize, int64_t, const Operand& out) {
   RefuseGiven(plan, {&dequantScale1, &quantScale1, &dequantScale2, &quantScale2, &quantOffset2,
                      &antiquantScale, &antiquantOffset, &kvPaddingSize});
-  PlanInferAttention(plan, {query,
-                            OnlyOne(plan, key),
-                            OnlyOne(plan, value),
-                            pseShift,
-                            attenMask,
-                            blockTable,
-                            kAbsent,
-                            kAbsent,
-                            kAbsent,
-                            {},
-                            actualSeqLengths,
-                            numHeads,
-                            numKeyValueHeads,
-                            scaleValue,
-                            0,
-                            0,
-                            inputLayout,
-                            0,
-                            blockSize,
-                            false,
-                            out,
-                            kAbsent});
+  PlanInferAttention(plan, {.query = query,
+                            .key = OnlyOne(plan, key),
+                            .value = OnlyOne(plan, value),
+                            .shift = pseShift,
+                            .forbidden = attenMask,
+                            .pages = blockTable,
+                            .key_lengths = actualSeqLengths,
+                            .heads = numHeads,
+                            .key_heads = numKeyValueHeads,
+                            .scale = scaleValue,
+                            .layout = inputLayout,
+                            .page_rows = blockSize,
+                            .out = out});
 }
 
 }  // namespace kernels
