@@ -35,7 +35,7 @@ struct Rank {
     rt::CreateDevices(1);
     rt::SetStreamLimit(64);
     rt::InstallThreadEngine(&engine);
-    stream = &rt::CreateContext(rt::DeviceAt(0), false).CreateStream({});
+    stream = &rt::Contexts().Find(rt::CreateContext(rt::DeviceAt(0), false))->CreateStream({});
   }
   void Wait() { rt::TheEngine().WaitFor(*stream, stream->tail(), -1); }
 

@@ -8,9 +8,9 @@ set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <
     <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <unordered_map> <utility>
     <vector> <fmt/format.h>)
 set(BELAY_PRECOMPILED_TESTS ${BELAY_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
-# Under AddressSanitizer g++ 12 crashes in some sources that use them.
+# Under AddressSanitizer and ThreadSanitizer g++ 12 crashes in some sources that use them.
 set(BELAY_PRECOMPILE OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING AND NOT BELAY_SANITIZE MATCHES address)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING AND NOT BELAY_SANITIZE)
   set(BELAY_PRECOMPILE ON)
 endif()
 
