@@ -31,7 +31,7 @@ def version_script(functions: list[Function]) -> str:
 
 
 def library_files(spec: Spec, library: Library) -> dict[str, str]:
-    functions = [f for f in spec.functions if f.lib == library.name and f.exported]
+    functions = [f for f in spec.functions if library.name in (f.lib, f.also) and f.exported]
     stem = library.name.removesuffix('.so')
     source = _TOP + ''.join(thunk(f) for f in functions)
     return {f'thunks/{stem}.c': source, f'thunks/{stem}.map': version_script(functions)}

@@ -62,6 +62,7 @@ class Function:
     returns_value: bool = False                         # the result is an answer, not a status
     same_as: str = ''                                   # the function whose handler serves this one
     note: str = ''                                      # for docs/status.md
+    also: str = ''                                      # another library that has the name
     custom_entry: bool = False                          # another emitter writes the entry
     exported: bool = True
 

@@ -12,7 +12,7 @@ from model import (STATUSES, STATUS_TYPES, Alias, Callback, Constants, Enum, Err
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _FILE_KEYS = {'header', 'lib', 'family', 'functions'}
 _ROW_KEYS = {'fn', 'header', 'lib', 'family', 'brief', 'page', 'status', 'errors', 'init', 'fallback',
-             'null', 'optional', 'raw', 'returns', 'same_as', 'slow', 'note'}
+             'null', 'optional', 'raw', 'returns', 'same_as', 'slow', 'note', 'also'}
 
 
 class SpecError(Exception):
@@ -58,7 +58,7 @@ def read_row(row: dict, subject: str, defaults: dict, families: dict[str, Family
         fallback=str(row.get('fallback', '')), null=row.get('null', {}),
         optional=frozenset(row.get('optional', ())), raw=frozenset(row.get('raw', ())),
         returns_value=row.get('returns') == 'value' or proto.ret not in STATUS_TYPES,
-        same_as=row.get('same_as', ''), note=row.get('note', ''))
+        same_as=row.get('same_as', ''), note=row.get('note', ''), also=row.get('also', ''))
 
 
 def read_functions(root: Path, families: dict[str, Family]) -> list[Function]:
@@ -127,8 +127,9 @@ def finish(spec: Spec) -> Spec:
     for function in spec.functions:
         if function.name in seen:
             raise SpecError(f'{function.name} stands in {seen[function.name]} and {function.subject}')
-        if function.lib not in libraries:
-            raise SpecError(f'{function.name}: {function.lib} is not in libs.yaml')
+        for lib in (function.lib, function.also or function.lib):
+            if lib not in libraries:
+                raise SpecError(f'{function.name}: {lib} is not in libs.yaml')
         seen[function.name] = function.subject
         # A program that only looks a name up has a fallback, so the name appears when it works.
         only_looked_up = (any(function.name in names for names in spec.looked_up.values())

@@ -99,6 +99,24 @@ HcclResult HcclCreateSubCommConfig(
     HcclCommConfig *config, HcclComm *subComm);
 
 /**
+ * Opens a group of calls in this thread, which happen together when HcclGroupEnd closes it:
+ * communicators that are made (several ranks by one thread), collectives, or HcclSend and HcclRecv,
+ * of which those of a stream get on together. A group has one of the three. Groups may be nested;
+ * the outermost counts.
+ * Page: hcclcpp_07_0063
+ */
+HcclResult HcclGroupStart(void);
+
+/**
+ * Closes a group, and does what was called in it. What a call of the group would return where it
+ * happens at once is returned here, the first error of all.
+ * Errors: 1: no group is open in this thread, or a stream of the group was destroyed; 9: ranks are
+ * missing; the message names them; 21: another rank ended meanwhile, or has left.
+ * Page: hcclcpp_07_0064
+ */
+HcclResult HcclGroupEnd(void);
+
+/**
  * Ends a communicator; from any thread. The other ranks keep theirs to destroy them, too, and can
  * start no operation that needs this rank.
  * Errors: 20: an operation is under way.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
 #include "collective/communicator.h"
+#include "collective/group.h"
 #include "collective/make.h"
 #include "collective/root.h"
 #include "collective/root_info.h"
@@ -95,20 +96,26 @@ HcclComm HandleOf(const coll::Communicator& communicator) {
 
 int CurrentDevice() { return rt::CurrentContext().device().id(); }
 
-HcclComm ByRootInfo(uint32_t ranks, const HcclRootInfo* root, uint32_t rank, const HcclCommConfig* config) {
-  const int device = CurrentDevice();
-  const std::span bytes(root->internal);
-  return HandleOf(
-      coll::JoinByRootInfo(coll::ReadRootInfo(std::as_bytes(bytes)), rank, ranks, device, ConfigOf(config)));
+// In a group the program has it when that ends.
+coll::Made Into(HcclComm* comm) {
+  return [comm](const coll::Communicator& made) { *comm = HandleOf(made); };
 }
 
-HcclComm ByRankTable(const char* path, uint32_t rank, const HcclCommConfig* config) {
+void ByRootInfo(uint32_t ranks, const HcclRootInfo* root, uint32_t rank, const HcclCommConfig* config,
+                HcclComm* comm) {
+  const int device = CurrentDevice();
+  const std::span bytes(root->internal);
+  coll::JoinByRootInfo(coll::ReadRootInfo(std::as_bytes(bytes)), rank, ranks, device, ConfigOf(config),
+                       Into(comm));
+}
+
+void ByRankTable(const char* path, uint32_t rank, const HcclCommConfig* config, HcclComm* comm) {
   const int device = CurrentDevice();
   const std::string text(path, strnlen(path, kMostPath));
   if (text.size() == kMostPath || text.empty()) {
     Fail(codes::kHcclEPara, "rank-table-path", "clusterInfo is a path of 1 to {} bytes", kMostPath - 1);
   }
-  return HandleOf(coll::JoinByRankTable(text, rank, device, ConfigOf(config)));
+  coll::JoinByRankTable(text, rank, device, ConfigOf(config), Into(comm));
 }
 
 }  // namespace
@@ -119,21 +126,21 @@ void HcclGetRootInfo(HcclRootInfo* rootInfo) {
 }
 
 void HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank, HcclComm* comm) {
-  *comm = ByRootInfo(nRanks, rootInfo, rank, nullptr);
+  ByRootInfo(nRanks, rootInfo, rank, nullptr, comm);
 }
 
 void HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
                                 const HcclCommConfig* config, HcclComm* comm) {
-  *comm = ByRootInfo(nRanks, rootInfo, rank, config);
+  ByRootInfo(nRanks, rootInfo, rank, config, comm);
 }
 
 void HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclComm* comm) {
-  *comm = ByRankTable(clusterInfo, rank, nullptr);
+  ByRankTable(clusterInfo, rank, nullptr, comm);
 }
 
 void HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank, HcclCommConfig* config,
                                    HcclComm* comm) {
-  *comm = ByRankTable(clusterInfo, rank, config);
+  ByRankTable(clusterInfo, rank, config, comm);
 }
 
 void HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
@@ -161,9 +168,12 @@ void HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds
     Fail(codes::kHcclEPara, "part-ranks", "rankNum is {}; the communicator has {} ranks", rankNum,
          whole->ranks());
   }
-  *subComm = HandleOf(
-      coll::JoinPart(whole, std::span(rankIds, rankNum), subCommId, subCommRankId, ConfigOf(config)));
+  coll::JoinPart(whole, std::span(rankIds, rankNum), subCommId, subCommRankId, ConfigOf(config),
+                 Into(subComm));
 }
+
+void HcclGroupStart() { coll::BeginGroup(); }
+void HcclGroupEnd() { coll::EndGroup(); }
 
 void HcclCommDestroy(coll::Communicator& comm) { coll::Communicator::Destroy(comm); }
 

@@ -10,6 +10,7 @@
 #include "base/hcclresult_codes.h"
 #include "collective/board.h"
 #include "collective/bootstrap.h"
+#include "collective/group.h"
 #include "collective/line.h"
 #include "collective/operations.h"
 #include "collective/watch.h"
@@ -196,6 +197,7 @@ class Use final : public Hooks {
 
 void Submit(Communicator& communicator, rt::Stream& stream, const Operation& operation) {
   communicator.ThrowIfFailed();
+  if (KeepForGroup(communicator, stream, operation)) return;
   Submit(communicator.board(), std::make_shared<Use>(communicator), stream, operation);
 }
 

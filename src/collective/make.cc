@@ -49,9 +49,10 @@ Meeting MeetingOf(const RootInfo& root, uint32_t rank, uint32_t ranks, int devic
   return meeting;
 }
 
-Communicator& Join(const Meeting& meeting, CommunicatorConfig config) {
+void Join(const Meeting& meeting, CommunicatorConfig config, const Made& made) {
   if (config.name.empty()) config.name = NameOf(meeting.root);
-  return Communicator::Create(Joining(meeting).Finish(), std::move(config), meeting.device);
+  if (KeepForGroup(meeting, config, made)) return;
+  made(Communicator::Create(Joining(meeting).Finish(), std::move(config), meeting.device));
 }
 
 // Until the group that met there before has gone.
@@ -83,13 +84,14 @@ CommunicatorConfig DefaultConfig() {
   return config;
 }
 
-Communicator& JoinByRootInfo(const RootInfo& root, uint32_t rank, uint32_t ranks, int device,
-                             CommunicatorConfig config) {
+void JoinByRootInfo(const RootInfo& root, uint32_t rank, uint32_t ranks, int device,
+                    CommunicatorConfig config, const Made& made) {
   CheckRank(rank, ranks);
-  return Join(MeetingOf(root, rank, ranks, device, config), std::move(config));
+  Join(MeetingOf(root, rank, ranks, device, config), std::move(config), made);
 }
 
-Communicator& JoinByRankTable(const std::string& path, uint32_t rank, int device, CommunicatorConfig config) {
+void JoinByRankTable(const std::string& path, uint32_t rank, int device, CommunicatorConfig config,
+                     const Made& made) {
   const RankTable table = ReadRankTable(path);
   const auto ranks = static_cast<uint32_t>(table.ranks.size());
   CheckRank(rank, ranks);
@@ -101,11 +103,11 @@ Communicator& JoinByRankTable(const std::string& path, uint32_t rank, int device
   Meeting meeting = MeetingOf(MeetingPointOf(table), rank, ranks, device, config);
   meeting.root_comes_later = true;
   if (rank == 0) OpenMeetingPoint(meeting.root, path, meeting.timeout_ns);
-  return Join(meeting, std::move(config));
+  Join(meeting, std::move(config), made);
 }
 
-Communicator& JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64_t part,
-                       uint32_t rank, CommunicatorConfig config) {
+void JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64_t part, uint32_t rank,
+              CommunicatorConfig config, const Made& made) {
   std::string key = fmt::format("{} of {}:", part, whole.name());
   std::set<uint32_t> seen;
   for (uint32_t each : ranks) {
@@ -125,7 +127,7 @@ Communicator& JoinPart(const Communicator& whole, std::span<const uint32_t> rank
   Meeting meeting =
       MeetingOf(whole.membership().root, rank, static_cast<uint32_t>(ranks.size()), whole.device(), config);
   meeting.group = Digest(key);
-  return Join(meeting, std::move(config));
+  Join(meeting, std::move(config), made);
 }
 
 std::vector<Communicator*> JoinAll(std::span<const int32_t> devices, const CommunicatorConfig& config) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collective/communicator.h"
+#include "collective/group.h"
 #include "collective/root_info.h"
 
 namespace belay::coll {
@@ -17,12 +18,14 @@ CommunicatorConfig DefaultConfig();
 void SetDeterministic(int value);
 int DeterministicNow();
 
-// Each waits until all ranks are there. `device` is a number of this process.
-Communicator& JoinByRootInfo(const RootInfo& root, uint32_t rank, uint32_t ranks, int device,
-                             CommunicatorConfig config);
-Communicator& JoinByRankTable(const std::string& path, uint32_t rank, int device, CommunicatorConfig config);
-Communicator& JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64_t part,
-                       uint32_t rank, CommunicatorConfig config);
+// Each waits until all ranks are there, unless a group is open (group.h). `device` is a number of this
+// process.
+void JoinByRootInfo(const RootInfo& root, uint32_t rank, uint32_t ranks, int device,
+                    CommunicatorConfig config, const Made& made);
+void JoinByRankTable(const std::string& path, uint32_t rank, int device, CommunicatorConfig config,
+                     const Made& made);
+void JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64_t part, uint32_t rank,
+              CommunicatorConfig config, const Made& made);
 // One for each device, in this process.
 std::vector<Communicator*> JoinAll(std::span<const int32_t> devices, const CommunicatorConfig& config);
 

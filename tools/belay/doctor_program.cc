@@ -25,10 +25,11 @@ bool StartsWith(const std::string& text, std::initializer_list<const char*> star
 }
 
 bool IsAscendLibrary(const std::string& name) {
-  return StartsWith(name, {"libacl",       "libascend",     "libge_",  "libgraph",  "libhccl", "libnnopbase",
-                           "libopapi",     "libruntime.so", "libfmk_", "libmsprof", "libatb",  "libopsproto",
-                           "libexe_graph", "libregister",   "libdcmi", "libc_sec",  "libmmpa", "libtsdclient",
-                           "libhcom",      "libshmem",      "libmspti"});
+  return StartsWith(name,
+                    {"libacl",       "libascend",    "libge_",        "libgraph", "libhccl",   "libhcomm",
+                     "libnnopbase",  "libopapi",     "libruntime.so", "libfmk_",  "libmsprof", "libatb",
+                     "libopsproto",  "libexe_graph", "libregister",   "libdcmi",  "libc_sec",  "libmmpa",
+                     "libtsdclient", "libhcom",      "libshmem",      "libmspti"});
 }
 
 bool IsAscendSymbol(const std::string& name) {

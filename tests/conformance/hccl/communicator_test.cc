@@ -123,6 +123,24 @@ TEST_F(Communicators, OneProcessTakesAllItsDevices) {
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitAll(3, devices, comms), "there are 2 devices");
 }
 
+TEST_F(Communicators, OneThreadMakesSeveralInAGroup) {
+  const HcclRootInfo root = NewRoot();
+  std::vector<HcclComm> comms(3);
+  EXPECT_OK(HcclGroupStart());
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_OK(aclrtSetDevice(static_cast<int>(rank % 2)));
+    EXPECT_OK(HcclCommInitRootInfo(3, &root, rank, &comms[rank]));
+    EXPECT_EQ(comms[rank], nullptr);
+  }
+  EXPECT_OK(HcclGroupEnd());
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    uint32_t is = 7;
+    EXPECT_OK(HcclGetRankId(comms[rank], &is));
+    EXPECT_EQ(is, rank);
+    EXPECT_OK(HcclCommDestroy(comms[rank]));
+  }
+}
+
 TEST_F(Communicators, PartsOfAGroup) {
   const std::vector<HcclComm> comms = Meet(3);
   std::vector<HcclComm> parts(3);

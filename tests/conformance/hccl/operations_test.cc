@@ -143,6 +143,53 @@ TEST_F(Operations, Messages) {
   EXPECT_EQ(Of(ranks_[1].b, 3), (Floats{0, 1, 2}));
 }
 
+// Each rank sends twice before it receives; nothing moves before the group ends.
+TEST_F(Operations, MessagesOfAGroupGetOnTogether) {
+  ForBoth([](uint32_t i, Rank& r) {
+    EXPECT_OK(HcclGroupStart());
+    EXPECT_OK(HcclGroupStart());
+    EXPECT_OK(HcclSend(r.a, kCount, kFloat, 1 - i, r.comm, r.stream));
+    EXPECT_OK(HcclSend(r.a + 3, 1, kFloat, 1 - i, r.comm, r.stream));
+    EXPECT_OK(HcclGroupEnd());
+    EXPECT_OK(HcclRecv(r.b, kCount, kFloat, 1 - i, r.comm, r.stream));
+    EXPECT_OK(HcclRecv(r.b + 4, 1, kFloat, 1 - i, r.comm, r.stream));
+    EXPECT_OK(aclrtSynchronizeStream(r.stream));
+    EXPECT_EQ(r.b[0], -1.f);
+    return HcclGroupEnd();
+  });
+  EXPECT_EQ(Of(ranks_[0].b, 6), (Floats{100, 101, 102, -1, 103, -1}));
+  EXPECT_EQ(Of(ranks_[1].b, 6), (Floats{0, 1, 2, -1, 3, -1}));
+}
+
+TEST_F(Operations, CollectivesOfAGroup) {
+  ForBoth([](uint32_t, Rank& r) {
+    EXPECT_OK(HcclGroupStart());
+    EXPECT_OK(HcclAllReduce(r.a, r.b, 1, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+    EXPECT_OK(HcclBroadcast(r.a, 2, kFloat, 1, r.comm, r.stream));
+    EXPECT_OK(aclrtSynchronizeStream(r.stream));
+    EXPECT_EQ(r.b[0], -1.f);
+    return HcclGroupEnd();
+  });
+  EXPECT_EQ(ranks_[0].b[0], 100.f);
+  EXPECT_EQ(Of(ranks_[0].a, 3), (Floats{100, 101, 2}));
+}
+
+TEST_F(Operations, WhatDoesNotGoIntoAGroup) {
+  Use(0);
+  Rank& r = ranks_[0];
+  EXPECT_REFUSED(HCCL_E_PARA, HcclGroupEnd(), "no group is open");
+  EXPECT_OK(HcclGroupStart());
+  EXPECT_REFUSED(HCCL_E_PARA, HcclSend(r.a, 1, kFloat, 0, r.comm, r.stream), "this rank itself");
+  HcclSendRecvItem item = {HCCL_SEND, r.a, 1, kFloat, 1};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclBatchSendRecv(&item, 1, r.comm, r.stream), "HcclBatchSendRecv");
+  aclrtStream other = NewStream();
+  EXPECT_OK(HcclSend(r.a, 1, kFloat, 1, r.comm, other));
+  EXPECT_REFUSED(HCCL_E_PARA, HcclBarrier(r.comm, r.stream), "end it before");
+  EXPECT_OK(aclrtDestroyStream(other));
+  EXPECT_REFUSED(HCCL_E_PARA, HcclGroupEnd(), "destroyed before HcclGroupEnd");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclGroupEnd(), "no group is open");
+}
+
 TEST_F(Operations, NothingToDo) {
   ForBoth([](uint32_t, Rank& r) {
     return HcclAllReduce(nullptr, nullptr, 0, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream);
