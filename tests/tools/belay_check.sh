@@ -102,6 +102,16 @@ expect 0 'belay check: 1 race in '
 # A signal for the command is one for the program.
 check -- bash -c 'trap "exit 9" USR1; kill -USR1 $PPID; sleep 60 & wait'
 expect 9
+# No limit keeps it from what it is for: little stack, of which readers of debug information take much; no room in
+# files; no folder for temporary ones.
+(ulimit -s 128; TMPDIR=/nonexistent check -- ./missing_wait)
+expect 0 'RACE' 'main.cc:[0-9]* main' 'belay check: 1 race in '
+(ulimit -f 0; exec "$toolkit/bin/belay" check --error-exitcode 7 --json limited.json -- ./missing_wait) 2>&1 | cat >err.txt
+(exit "${PIPESTATUS[0]}")
+expect 7 '^done$' 'RACE' 'main.cc:[0-9]* main' 'cannot write limited.json' 'belay check: 1 race in '
+(ulimit -f 0; exec "$toolkit/bin/belay" check --error-exitcode 7 -- ./missing_wait 2>limited.txt) | cat >err.txt
+(exit "${PIPESTATUS[0]}")
+expect 7 '^done$'
 # A layer that is not there is told, and the program goes on.
 BELAY_LAYERS=nonsense "$toolkit/bin/belay" run -- ./missing_wait >out.txt 2>err.txt
 expect 0 "the layer 'nonsense' of BELAY_LAYERS cannot be loaded"
@@ -146,4 +156,7 @@ PYTHON
 check -- python3 steps.py
 expect 0 'belay check: 2 races in ' 'steps.py:9 fill' 'steps.py:14 <lambda>' 'steps.py:13 steps' 'steps.py:15 steps' \
   'steps.py:26 <module>' 'steps.py:20 apart' 'made.py:3 füllen' 'steps.py:32 <module>'
+(ulimit -f 0; exec "$toolkit/bin/belay" check -- python3 steps.py) 2>&1 | cat >err.txt
+(exit "${PIPESTATUS[0]}")
+expect 0 'belay check: 2 races in ' 'steps.py:9 fill' 'made.py:3 füllen'
 exit $failed

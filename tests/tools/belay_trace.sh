@@ -84,6 +84,9 @@ grep -q 'belay trace: cannot write to .*/d.pftrace: File too large; the program 
 trace -o /dev/full -- ./program
 expect 0
 grep -q 'belay trace: cannot write to /dev/full: ' err.txt || { cat err.txt; failed=1; }
+(ulimit -f 0; exec "$toolkit/bin/belay" trace -o e.pftrace -- ./program 2>limited.txt) | cat >out.txt
+(exit "${PIPESTATUS[0]}")
+expect 0
 trace -o /nonexistent/e.pftrace -- ./program
 expect 126
 trace -- ./nothing

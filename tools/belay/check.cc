@@ -1,6 +1,5 @@
 #include "belay/check.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,27 +22,6 @@
 
 namespace belay::tool {
 namespace {
-
-// A file for the program's processes, whose path they find in the environment.
-class SharedFile {
- public:
-  SharedFile(const char* variable, size_t bytes)
-      : path_(std::filesystem::temp_directory_path() / "belay-check-XXXXXX") {
-    const int file = mkstemp(path_.data());
-    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) {
-      throw std::runtime_error("cannot write " + path_ + ": " + std::strerror(errno));
-    }
-    close(file);
-    setenv(variable, path_.c_str(), 1);
-  }
-  ~SharedFile() { unlink(path_.c_str()); }
-  SharedFile(const SharedFile&) = delete;
-  SharedFile& operator=(const SharedFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 volatile sig_atomic_t g_child = 0;
 
@@ -77,7 +55,9 @@ pid_t Start(const RunOptions& program) {
   return child;
 }
 
+// The exit code stays the program's, also where nothing can be written any more.
 int Await(pid_t child) {
+  for (int unwanted : {SIGXFSZ, SIGPIPE}) signal(unwanted, SIG_IGN);
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
@@ -100,6 +80,9 @@ void Summarise(const layers::Tally& tally, const std::vector<CheckReport>& repor
       tally.streams.load(), static_cast<unsigned long long>(tally.launches.load()), tally.graphs.load(),
       static_cast<unsigned long long>(tally.host_accesses.load()),
       static_cast<unsigned long long>(tally.not_judged.load()));
+  if (tally.not_recorded != 0)
+    std::fprintf(stderr, "belay check: %u more are not in the files: there are too many\n",
+                 tally.not_recorded.load());
 }
 
 // Says it when the file cannot be written; what was found was told all the same.
@@ -128,9 +111,14 @@ int ExitCode(int status, bool found, int error_exitcode) {
 }  // namespace
 
 int Check(const CheckOptions& options) {
-  SharedFile tally_file(layers::Tally::kVariable, sizeof(layers::Tally));
-  SharedFile report_file(layers::kReportsVariable, 0);
-  const layers::Tally& tally = layers::TheTally();
+  const layers::Tally* tally = layers::MakeTally();
+  if (tally == nullptr) {
+    std::fprintf(
+        stderr,
+        "belay check: there is no memory to share with the program (%s): what is found is told, but neither "
+        "counted nor written to files\n",
+        std::strerror(errno));
+  }
   setenv("BELAY_LAYERS", "race,memory", 1);
   if (!options.suppress.empty()) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
@@ -140,11 +128,14 @@ int Check(const CheckOptions& options) {
   if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
   const int status = Await(Start(options.run));
   g_child = 0;
-  const std::vector<CheckReport> reports = ReadReports(report_file.path());
-  const int code = ExitCode(status, tally.reports != 0, options.error_exitcode);
-  Summarise(tally, reports);
-  if (!options.json.empty()) WriteFile(options.json, ReportsAsJson(reports, options.run.command, code));
-  if (!options.sarif.empty()) WriteFile(options.sarif, ReportsAsSarif(reports, Checkout()));
+  // Without a count nobody knows that nothing was found.
+  const int code = ExitCode(status, tally == nullptr || tally->reports != 0, options.error_exitcode);
+  if (tally != nullptr) {
+    const std::vector<CheckReport> reports = ReadReports(layers::RecordsOf(*tally));
+    Summarise(*tally, reports);
+    if (!options.json.empty()) WriteFile(options.json, ReportsAsJson(reports, options.run.command, code));
+    if (!options.sarif.empty()) WriteFile(options.sarif, ReportsAsSarif(reports, Checkout()));
+  }
   if (WIFSIGNALED(status)) {
     std::fprintf(stderr, "belay check: the program was ended by signal %d (%s)\n", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "base/json.h"
@@ -26,10 +26,10 @@ Members FrameAsJson(const ReportFrame& frame) {
 
 }  // namespace
 
-std::vector<CheckReport> ReadReports(const std::string& path) {
+std::vector<CheckReport> ReadReports(const std::string& records) {
   std::vector<CheckReport> reports;
   CheckReport report;
-  std::ifstream file(path);
+  std::istringstream file(records);
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> words = layers::SplitRecord(line);
     if (words[0] == "report" && words.size() == 5) {

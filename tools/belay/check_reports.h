@@ -26,8 +26,8 @@ struct CheckReport {
   std::vector<ReportPlace> places;
 };
 
-// The whole ones: of a process that was killed while it wrote the last may have no end.
-std::vector<CheckReport> ReadReports(const std::string& path);
+// The whole ones among these records: of a process that was killed while it wrote the last may have no end.
+std::vector<CheckReport> ReadReports(const std::string& records);
 
 // "2 races, 1 use-after-free"; "0 reports" of none.
 std::string CountByKind(const std::vector<CheckReport>& reports);

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/quiet_write.h"
 #include "layers/explore/log.h"
 
 namespace belay::tool {
@@ -79,8 +80,9 @@ class LogFile {
 
   void Fresh() {
     scratch_.Clear();
-    if (ftruncate(scratch_.file(), sizeof(Log)) != 0)
-      throw std::system_error(errno, std::generic_category(), "ftruncate");
+    // All of it: where a disk has no room the first write to it would end the program.
+    if (!SizeToMap(scratch_.file(), sizeof(Log), true))
+      throw std::system_error(errno, std::generic_category(), "cannot write " + scratch_.path());
   }
   const Log& log() const { return *log_; }
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/quiet_write.h"
+
 namespace belay::tool {
 
 int Trace(const TraceOptions& options) {
@@ -24,7 +26,10 @@ int Trace(const TraceOptions& options) {
   const std::string list = layers == nullptr || *layers == '\0' ? "trace" : std::string(layers) + ",trace";
   setenv("BELAY_LAYERS", list.c_str(), 1);
   setenv("BELAY_TRACE_FILE", path.c_str(), 1);
-  std::fprintf(stderr, "belay trace: writes %s; open it at https://ui.perfetto.dev\n", path.c_str());
+  {
+    QuietWrites quiet;
+    std::fprintf(stderr, "belay trace: writes %s; open it at https://ui.perfetto.dev\n", path.c_str());
+  }
   return Run(options.run);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/quiet_write.h"
 #include "layers/support/stack.h"
 #include "runtime/stream.h"
 
@@ -65,7 +66,7 @@ uint64_t Digests::NumberOf(const rt::Task& task) {
                      core_.call_name(task.call) + "\n";
   for (const layers::Frame& frame : layers::FramesOf(layers::ThisStack()))
     text += "            " + frame.Words() + "\n";
-  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  WriteAllQuietly(STDERR_FILENO, text.data(), text.size());
   return number;
 }
 

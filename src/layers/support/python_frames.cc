@@ -1,7 +1,7 @@
 #include "layers/support/python_frames.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
+#include <fcntl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -48,10 +48,46 @@ const Interpreter& ThePython() {
   return python;
 }
 
-// A scratch file of the thread; -1 where there is none.
-int ScratchFile() {
-  thread_local const int file = memfd_create("belay-python", MFD_CLOEXEC);
-  return file;
+// A pipe of the thread that is empty between uses: it takes bytes wherever they lie, and for a file a limit
+// of the program's would count (ulimit -f).
+class ScratchPipe {
+ public:
+  ScratchPipe() = default;
+  ~ScratchPipe() { Close(); }
+  ScratchPipe(const ScratchPipe&) = delete;
+  ScratchPipe& operator=(const ScratchPipe&) = delete;
+
+  // What a fork has copied is the parent's.
+  void OpenInThisProcess() {
+    if (process_ == getpid()) return;
+    Close();
+    if (pipe2(ends_, O_CLOEXEC | O_NONBLOCK) == 0) process_ = getpid();
+  }
+  int to() const { return ends_[1]; }
+  // Reads what was written, and drops what is more than fits.
+  size_t Take(void* at, size_t most) {
+    size_t bytes = 0;
+    for (ssize_t n; bytes < most && (n = read(ends_[0], static_cast<char*>(at) + bytes, most - bytes)) > 0;)
+      bytes += static_cast<size_t>(n);
+    for (char rest[512]; read(ends_[0], rest, sizeof rest) > 0;) {
+    }
+    return bytes;
+  }
+
+ private:
+  void Close() {
+    for (int& end : ends_) {
+      if (end >= 0) close(end);
+      end = -1;
+    }
+  }
+  pid_t process_ = -1;
+  int ends_[2] = {-1, -1};
+};
+ScratchPipe& Scratch() {
+  thread_local ScratchPipe pipe;
+  pipe.OpenInThisProcess();
+  return pipe;
 }
 
 using Word = uintptr_t;
@@ -68,9 +104,9 @@ struct CarefulReader {
   bool fine = true;
   Word operator()(Word at, size_t bytes = sizeof(Word)) {
     Word word = 0;
-    const auto size = static_cast<ssize_t>(bytes);
-    fine = fine && pwrite(ScratchFile(), reinterpret_cast<const void*>(at), bytes, 0) == size &&
-           pread(ScratchFile(), &word, bytes, 0) == size;
+    if (!fine) return 0;
+    const ssize_t written = write(Scratch().to(), reinterpret_cast<const void*>(at), bytes);
+    fine = Scratch().Take(&word, bytes) == bytes && written == static_cast<ssize_t>(bytes);
     return fine ? word : 0;
   }
 };
@@ -206,13 +242,9 @@ std::optional<bool> CanWalk(const PythonLayout& layout, const void* thread) {
 
 std::string Dump(void* thread) {
   constexpr size_t kMostText = 4096;
-  const int file = ScratchFile();
-  if (file < 0 || ftruncate(file, 0) != 0) return {};
-  lseek(file, 0, SEEK_SET);
-  ThePython().dump(file, thread);
+  ThePython().dump(Scratch().to(), thread);
   std::string text(kMostText, '\0');
-  const ssize_t bytes = pread(file, text.data(), text.size(), 0);
-  text.resize(bytes < 0 ? 0 : static_cast<size_t>(bytes));
+  text.resize(Scratch().Take(text.data(), text.size()));
   text.erase(text.rfind('\n') + 1);  // a line that was cut
   return text;
 }

@@ -1,6 +1,5 @@
 #include "layers/support/report.h"
 
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/quiet_write.h"
 #include "layers/support/report_file.h"
 #include "layers/support/tally.h"
 
@@ -84,31 +84,22 @@ std::string TextOf(const Report& report, const Frames& frames) {
   return text + "  mend: " + report.mend + "\n";
 }
 
-void AddRecord(std::string* text, std::initializer_list<std::string_view> words) {
+void AddLine(std::string* text, std::initializer_list<std::string_view> words) {
   for (std::string_view word : words) AddWord(text, word);
   *text += '\n';
 }
 
 std::string RecordOf(const Report& report, const Frames& frames) {
   std::string text;
-  AddRecord(&text, {"report", report.kind, report.message, report.mend, std::to_string(getpid())});
+  AddLine(&text, {"report", report.kind, report.message, report.mend, std::to_string(getpid())});
   for (size_t i = 0; i < report.places.size(); ++i) {
-    AddRecord(&text, {"place", report.places[i].role});
+    AddLine(&text, {"place", report.places[i].role});
     for (const Frame& frame : frames[i]) {
-      AddRecord(&text, {"frame", frame.file, std::to_string(frame.line), frame.function});
+      AddLine(&text, {"frame", frame.file, std::to_string(frame.line), frame.function});
     }
   }
-  AddRecord(&text, {"end"});
+  AddLine(&text, {"end"});
   return text;
-}
-
-// In one write, so that what several processes find is not mixed.
-void Append(const std::string& record) {
-  const char* path = std::getenv(kReportsVariable);
-  const int file = path == nullptr ? -1 : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0) return;
-  [[maybe_unused]] const ssize_t written = write(file, record.data(), record.size());
-  close(file);
 }
 
 }  // namespace
@@ -124,8 +115,8 @@ void Tell(const Report& report) {
   }
   ++TheTally().reports;
   const std::string text = TextOf(report, frames);
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  Append(RecordOf(report, frames));
+  WriteAllQuietly(STDERR_FILENO, text.data(), text.size());
+  AddRecord(RecordOf(report, frames));
 }
 
 }  // namespace belay::layers

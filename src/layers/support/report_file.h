@@ -14,7 +14,6 @@
 
 namespace belay::layers {
 
-inline constexpr const char* kReportsVariable = "BELAY_CHECK_REPORTS";    // the file, which is appended to
 inline constexpr const char* kSuppressVariable = "BELAY_CHECK_SUPPRESS";  // what is not told
 inline constexpr const char* kLeaksVariable = "BELAY_CHECK_LEAKS";        // set: leaks are told
 

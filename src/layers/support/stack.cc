@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/thread.h"
 #include "layers/support/python_frames.h"
 #include "layers/support/thread_cache.h"
 #include "layers/support/unwind.h"
@@ -149,25 +151,55 @@ std::string Frame::Words() const {
   return file.empty() ? function : std::string(NameOf(file)) + ":" + std::to_string(line) + " " + function;
 }
 
-std::vector<Frame> FramesOf(const Stack& stack) {
+namespace {
+
+std::vector<Frame> PythonFramesOf(const Depot::Record& record) {
+  std::vector<Frame> frames;
+  for (uint64_t word : record.words) {
+    PythonPlace place = PlaceOf(word);
+    if (place.own()) frames.push_back({std::move(place.file), place.line, std::move(place.function)});
+  }
+  return frames;
+}
+
+std::vector<Frame> MachineFramesOf(const Depot::Record& record) {
   static std::mutex lock;  // the reader of debug information knows no threads
   std::lock_guard guard(lock);
   std::vector<Frame> frames;
-  const Depot::Record* record = TheDepot().At(stack.number);
-  if (record == nullptr) return frames;
-  for (uint64_t word : record->words) {
-    if (record->python) {
-      if (PythonPlace place = PlaceOf(word); place.own()) {
-        frames.push_back({std::move(place.file), place.line, std::move(place.function)});
-      }
-      continue;
-    }
+  for (uint64_t word : record.words) {
     Frame frame = FrameAt(reinterpret_cast<void*>(word));
     if (frame.function.empty() && frame.file.empty()) continue;
     frames.push_back(std::move(frame));
     if (frames.back().function == "main") break;
   }
   return frames;
+}
+
+// Debug information is read with much stack, which the program's threads need not have.
+std::vector<Frame> OnStackOfItsOwn(const Depot::Record& record) {
+  struct Reading {
+    const Depot::Record& record;
+    std::vector<Frame> frames;
+  } reading{record, {}};
+  const auto read = [](void* raw) -> void* {
+    auto& reading = *static_cast<Reading*>(raw);
+    reading.frames = MachineFramesOf(reading.record);
+    return nullptr;
+  };
+  pthread_t thread;
+  if (!StartThread(&thread, "belay-frames", read, &reading)) return {};
+  pthread_join(thread, nullptr);
+  return std::move(reading.frames);
+}
+
+}  // namespace
+
+std::vector<Frame> FramesOf(const Stack& stack) {
+  constexpr uint64_t kEnough = 1 << 20;
+  const Depot::Record* record = TheDepot().At(stack.number);
+  if (record == nullptr) return {};
+  if (record->python) return PythonFramesOf(*record);
+  return StackLeft() < kEnough ? OnStackOfItsOwn(*record) : MachineFramesOf(*record);
 }
 
 bool IsInMain(const Stack& stack) {

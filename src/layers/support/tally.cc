@@ -1,29 +1,54 @@
 #include "layers/support/tally.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 
-#include <cstdlib>
+#include "layers/support/shared_block.h"
 
 namespace belay::layers {
 namespace {
 
-Tally* Map() {
-  static Tally own;
-  const char* path = std::getenv(Tally::kVariable);
-  const int file = path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return &own;
-  void* mapped = mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  return mapped == MAP_FAILED ? &own : static_cast<Tally*>(mapped);
+struct Shared {
+  static constexpr size_t kMostText = size_t{8} << 20;
+  Tally tally;
+  std::atomic<uint64_t> used;
+  char text[kMostText];
+};
+
+Shared* TheShared() {
+  static auto* const shared = static_cast<Shared*>(FindSharedBlock(Tally::kVariable, sizeof(Shared)));
+  return shared;
 }
 
 }  // namespace
 
 Tally& TheTally() {
-  static Tally* const tally = Map();
-  return *tally;
+  static Tally own;
+  return TheShared() == nullptr ? own : TheShared()->tally;
+}
+
+void AddRecord(std::string_view record) {
+  Shared* shared = TheShared();
+  if (shared == nullptr) return;
+  const uint64_t at = shared->used.fetch_add(record.size());
+  if (at > Shared::kMostText || record.size() > Shared::kMostText - at) {
+    ++shared->tally.not_recorded;
+    return;
+  }
+  std::memcpy(shared->text + at, record.data(), record.size());
+}
+
+Tally* MakeTally() {
+  auto* shared = static_cast<Shared*>(MakeSharedBlock(Tally::kVariable, sizeof(Shared)));
+  return shared == nullptr ? nullptr : &shared->tally;
+}
+
+std::string RecordsOf(const Tally& made) {
+  const auto& shared = reinterpret_cast<const Shared&>(made);
+  std::string records(shared.text, std::min<uint64_t>(shared.used, Shared::kMostText));
+  std::replace(records.begin(), records.end(), '\0', '\n');
+  return records;
 }
 
 }  // namespace belay::layers

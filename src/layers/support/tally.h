@@ -1,13 +1,15 @@
-// What `belay check` reads when the program has ended, however it did: a file that both map.
+// What `belay check` reads when the program has ended, however it did: memory that both share.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace belay::layers {
 
 struct Tally {
-  static constexpr const char* kVariable = "BELAY_CHECK_TALLY";  // the path of the file
+  static constexpr const char* kVariable = "BELAY_CHECK_TALLY";
   std::atomic<uint32_t> processes{0};
   std::atomic<uint32_t> reports{0};
   std::atomic<uint32_t> suppressed{0};
@@ -17,9 +19,17 @@ struct Tally {
   std::atomic<uint64_t> not_judged{0};  // tasks whose order or bytes nobody knows at the call
   std::atomic<uint32_t> streams{0};
   std::atomic<uint32_t> graphs{0};
+  std::atomic<uint32_t> not_recorded{0};  // reports, for want of room
 };
 
-// The file's, or one of this process alone.
+// What the processes of the program share with `belay check`, or one of this process alone.
 Tally& TheTally();
+// Keeps a report for `belay check`, as report_file.h has it.
+void AddRecord(std::string_view record);
+
+// For the command: what its program will share with it. Null with the reason in errno.
+Tally* MakeTally();
+// All that was added there; where a process was killed meanwhile there is an empty line, or half a report.
+std::string RecordsOf(const Tally& made);
 
 }  // namespace belay::layers

@@ -1,8 +1,6 @@
 #include "layers/trace/file.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include "base/quiet_write.h"
 
 namespace belay::trace {
 namespace {
@@ -37,30 +37,6 @@ uint64_t Filler(size_t bytes) {
   return whole;
 }
 
-// What a limit of the size of files sends would end the program.
-class NoSizeSignal {
- public:
-  NoSizeSignal() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~NoSizeSignal() {
-    const int error = errno;
-    if (error == EFBIG && sigismember(&before_, SIGXFSZ) == 0) {
-      const timespec now{};
-      sigtimedwait(&signal_, nullptr, &now);
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-  NoSizeSignal(const NoSizeSignal&) = delete;
-  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
-
- private:
-  sigset_t signal_, before_;
-};
-
 }  // namespace
 
 File::File(std::string path)
@@ -74,6 +50,7 @@ File::~File() {
 
 void File::Stop(const char* why) {
   if (stopped_.exchange(true)) return;
+  QuietWrites quiet;
   std::fprintf(stderr, "belay trace: cannot write to %s: %s; the program goes on, what was written stays\n",
                path_.c_str(), why);
 }
@@ -95,7 +72,7 @@ char* File::Extend(uint64_t* number) {
     std::memcpy(empty, &word, sizeof word);
     return empty;
   }();
-  NoSizeSignal no_signal;
+  QuietWrites quiet;
   struct stat facts {};
   if (flock(file_, LOCK_EX) != 0 || fstat(file_, &facts) != 0) return nullptr;
   const auto end = static_cast<uint64_t>(facts.st_size) / kPiece * kPiece;
