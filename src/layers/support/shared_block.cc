@@ -27,7 +27,8 @@ Head* Attach(int number) {
 
 void* MakeSharedBlock(const char* variable, size_t bytes) {
   uint64_t nonce = 0;
-  if (getrandom(&nonce, sizeof nonce, GRND_NONBLOCK) != sizeof nonce) nonce = reinterpret_cast<uintptr_t>(&nonce);
+  if (getrandom(&nonce, sizeof nonce, GRND_NONBLOCK) != sizeof nonce)
+    nonce = reinterpret_cast<uintptr_t>(&nonce);
   const int number = shmget(IPC_PRIVATE, sizeof(Head) + bytes, 0600);
   if (number < 0) return nullptr;
   Head* head = Attach(number);
