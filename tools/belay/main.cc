@@ -12,6 +12,7 @@
 #include "belay/doctor.h"
 #include "belay/explore.h"
 #include "belay/info.h"
+#include "belay/launch.h"
 #include "belay/run.h"
 #include "belay/toolkit.h"
 #include "belay/trace.h"
@@ -88,6 +89,29 @@ CLI::App* AddExplore(CLI::App& app, ExploreOptions& options) {
   return explore;
 }
 
+CLI::App* AddLaunch(CLI::App& app, LaunchOptions& options) {
+  CLI::App* launch =
+      app.add_subcommand("launch", "Run a program as several ranks of a group, each in a process of its own");
+  AddRunOptions(launch, options.run);
+  launch->add_option("-n,--ranks", options.ranks, "How many ranks there are")
+      ->required()
+      ->check(CLI::Range(1, 1024));
+  launch->add_option("--port", options.port, "MASTER_PORT; one that is free where this is not given")
+      ->check(CLI::Range(1, 65535));
+  launch->add_flag("--rank-table", options.rank_table,
+                   "Set RANK_TABLE_FILE, for programs that meet by a rank table");
+  launch
+      ->add_option("--grace", options.grace,
+                   "Seconds from SIGTERM to SIGKILL for the others when a rank has failed")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  launch->add_option("--hosts", options.hosts, "Not there yet: ranks are processes of this machine");
+  launch->footer(
+      "Lines of output begin with the rank. The exit code is 0, or that of the rank that failed first; the others are "
+      "ended then, and whatever ranks leave behind.");
+  return launch;
+}
+
 CLI::App* AddTrace(CLI::App& app, TraceOptions& options) {
   CLI::App* trace =
       app.add_subcommand("trace", "Run a program and write its timeline to a file for Perfetto");
@@ -116,6 +140,8 @@ int Main(int argc, char** argv) {
   CLI::App* explore = AddExplore(app, explore_options);
   TraceOptions trace_options;
   CLI::App* trace = AddTrace(app, trace_options);
+  LaunchOptions launch_options;
+  CLI::App* launch = AddLaunch(app, launch_options);
   CLI::App* doctor =
       app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
   std::vector<std::string> examined;
@@ -140,6 +166,7 @@ int Main(int argc, char** argv) {
   if (run->parsed()) return Run(options);
   if (check->parsed()) return Check(check_options);
   if (explore->parsed()) return Explore(explore_options);
+  if (launch->parsed()) return Launch(launch_options);
   if (trace->parsed()) return Trace(trace_options);
   std::fputs(app.help().c_str(), stderr);
   return 2;
