@@ -228,7 +228,8 @@ Error Board::Failure() const {
   std::string sentence(shared.sentence, strnlen(shared.sentence, sizeof shared.sentence));
   if (sentence.empty()) {
     sentence = shared.who < ranks_
-                   ? fmt::format("rank {} of communicator \"{}\" has ended", shared.who.load(), name_)
+                   ? fmt::format("rank {} of communicator \"{}\" has {}", shared.who.load(), name_,
+                                 kind == FailureKind::kDropped ? "dropped a call" : "ended")
                    : fmt::format("communicator \"{}\" has failed", name_);
   }
   return ErrorOf(kind, std::move(sentence));

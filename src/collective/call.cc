@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <new>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -59,16 +61,20 @@ void Call::Finish(bool well) noexcept {
 
 void Call::Abandon() noexcept {
   if (!running_) return;
-  if (!board_.failed()) {
-    std::string what =
-        Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
-    board_.MarkFailed(
-        board_.rank(), FailureKind::kDropped,
-        fmt::format("rank {} of communicator \"{}\" dropped {} while it was under way: its stream was "
-                    "aborted or destroyed, or its replay failed",
-                    board_.rank(), board_.name(), what));
+  try {
+    if (!board_.failed()) {
+      std::string what =
+          Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
+      board_.MarkFailed(
+          board_.rank(), FailureKind::kDropped,
+          fmt::format("rank {} of communicator \"{}\" dropped {} while it was under way: its stream was "
+                      "aborted or destroyed, or its replay failed",
+                      board_.rank(), board_.name(), what));
+    }
+    if (hooks_ != nullptr) hooks_->Failed(board_.Failure());
+  } catch (const std::bad_alloc&) {  // for words
+    board_.MarkFailed(board_.rank(), FailureKind::kDropped);
   }
-  if (hooks_ != nullptr) hooks_->Failed(board_.Failure());
   Finish(false);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/codes.h"
 #include "collective/call.h"
@@ -49,7 +50,11 @@ class CollectiveCall final : public Call {
         n_(board.ranks()),
         me_(board.rank()),
         kind_(operation.kind),
-        element_(tensor::BytesOf(operation.type)) {}
+        element_(tensor::BytesOf(operation.type)) {
+    if (!IsSum(kind_)) return;
+    ins_.reserve(n_);
+    outs_.reserve(n_ + 1);
+  }
 
  private:
   enum class Step : uint8_t { kTurn, kArrive, kLayOut, kReduce, kTake, kLeave, kOver };
@@ -92,8 +97,12 @@ class CollectiveCall final : public Call {
   void LayOut();
   void ReduceSlice();
   void Take();
-  void Reduce(const std::vector<std::byte*>& outs, const std::vector<const std::byte*>& ins,
-              uint64_t count) const;
+  // Of ins_, into outs_.
+  void Reduce(uint64_t count) const;
+  void BeginParts() {
+    ins_.clear();
+    outs_.clear();
+  }
   void Copy(std::byte* to, const std::byte* from, uint64_t count) const;
   std::byte* Staged(uint32_t rank, uint32_t piece) const {
     return board().staging(rank, (before_ + round_) % 2) + piece * piece_bytes_;
@@ -121,6 +130,9 @@ class CollectiveCall final : public Call {
   bool laid_out_ = false;  // the first round, before the others came
   Step step_ = Step::kTurn;
   mutable uint32_t there_ = 0;  // ranks that are known to be there
+  // What is reduced and where it goes. A call that is under way takes no memory.
+  std::vector<const std::byte*> ins_;
+  std::vector<std::byte*> outs_;
 };
 
 void CollectiveCall::Start() {
@@ -416,21 +428,21 @@ void CollectiveCall::Copy(std::byte* to, const std::byte* from, uint64_t count) 
   if (to != from && count > 0) std::memmove(to, from, count * element_);
 }
 
-void CollectiveCall::Reduce(const std::vector<std::byte*>& outs, const std::vector<const std::byte*>& ins,
-                            uint64_t count) const {
-  ReduceInto(operation().type, operation().op, outs.data(), outs.size(), ins.data(), ins.size(), count);
+void CollectiveCall::Reduce(uint64_t count) const {
+  ReduceInto(operation().type, operation().op, outs_.data(), outs_.size(), ins_.data(), ins_.size(), count);
 }
 
 void CollectiveCall::RunSmall() {
   if (IsSum(kind_)) {
     if (kind_ == Kind::kReduce && me_ != operation().root) return;
-    std::vector<const std::byte*> ins;
+    BeginParts();
     for (uint32_t r = 0; r < n_; ++r) {
       uint64_t before = 0;
       for (uint32_t to = 0; IsSeparate(kind_) && to < me_; ++to) before += Sent(r, to).count;
-      ins.push_back(Of(r).payload + before * element_);
+      ins_.push_back(Of(r).payload + before * element_);
     }
-    Reduce({receive()}, ins, IsSeparate(kind_) ? Sent(me_, me_).count : operation().count);
+    outs_.push_back(receive());
+    Reduce(IsSeparate(kind_) ? Sent(me_, me_).count : operation().count);
     return;
   }
   for (uint32_t from = 0; kind_ != Kind::kBarrier && from < n_; ++from) {
@@ -454,17 +466,16 @@ void CollectiveCall::RunDirect() {
     return;
   }
   Part slice = Slice(me_, operation().count);
-  std::vector<const std::byte*> ins;
-  std::vector<std::byte*> outs;
+  BeginParts();
   for (uint32_t r = 0; r < n_; ++r) {
     Part part = IsSeparate(kind_) ? Sent(r, me_) : slice;
-    ins.push_back(their_send(r) + part.offset * element_);
+    ins_.push_back(their_send(r) + part.offset * element_);
     if (kind_ == Kind::kAllReduce || (kind_ == Kind::kReduce && r == operation().root)) {
-      outs.push_back(their_receive(r) + slice.offset * element_);
+      outs_.push_back(their_receive(r) + slice.offset * element_);
     }
   }
-  if (IsSeparate(kind_)) outs.push_back(receive());
-  Reduce(outs, ins, IsSeparate(kind_) ? Sent(me_, me_).count : slice.count);
+  if (IsSeparate(kind_)) outs_.push_back(receive());
+  Reduce(IsSeparate(kind_) ? Sent(me_, me_).count : slice.count);
 }
 
 void CollectiveCall::LayOut() {
@@ -491,13 +502,12 @@ void CollectiveCall::ReduceSlice() {
   Part all = Within({operation().count, 0});
   Part slice = Slice(me_, all.count);
   uint64_t offset = all.offset + slice.offset;
-  std::vector<const std::byte*> ins;
-  for (uint32_t r = 0; r < n_; ++r) ins.push_back(r == me_ ? send() + offset * element_ : Staged(r, me_));
-  std::vector<std::byte*> outs;
+  BeginParts();
+  for (uint32_t r = 0; r < n_; ++r) ins_.push_back(r == me_ ? send() + offset * element_ : Staged(r, me_));
   bool root = kind_ == Kind::kReduce && me_ == operation().root;
-  if (!root) outs.push_back(Staged(me_, n_));
-  if (root || kind_ == Kind::kAllReduce) outs.push_back(receive(offset));
-  Reduce(outs, ins, slice.count);
+  if (!root) outs_.push_back(Staged(me_, n_));
+  if (root || kind_ == Kind::kAllReduce) outs_.push_back(receive(offset));
+  Reduce(slice.count);
 }
 
 void CollectiveCall::Take() {
@@ -515,10 +525,11 @@ void CollectiveCall::Take() {
   if (IsSum(kind_)) {
     Part all = Sent(me_, me_);
     Part own = Within(all);
-    std::vector<const std::byte*> ins;
+    BeginParts();
     for (uint32_t r = 0; r < n_; ++r)
-      ins.push_back(r == me_ ? send() + own.offset * element_ : Staged(r, piece));
-    Reduce({receive(own.offset - all.offset)}, ins, own.count);
+      ins_.push_back(r == me_ ? send() + own.offset * element_ : Staged(r, piece));
+    outs_.push_back(receive(own.offset - all.offset));
+    Reduce(own.count);
     return;
   }
   for (uint32_t i = 1; i < n_; ++i) {

@@ -19,15 +19,15 @@ Line::Line(Communicator& communicator, Descriptor socket, int32_t root_process)
       owner_(getpid()),
       socket_(std::move(socket)) {}
 
-void Line::Ask(std::vector<pollfd>* to) {
+void Line::Ask(Files* to) {
   to->push_back({socket_.get(), POLLIN, 0});
   to->push_back({root_end_.get(), POLLIN, 0});
 }
 
 bool Line::Look(std::span<const pollfd> came) {
-  const bool over = (came[0].revents != 0 && !Hear()) || came[1].revents != 0;
-  if (over) communicator_.RootEnded();
-  return !over;
+  over_ = over_ || (came[0].revents != 0 && !Hear()) || came[1].revents != 0;
+  if (over_) communicator_.RootEnded();
+  return !over_;
 }
 
 // False when nothing will come any more.

@@ -21,8 +21,9 @@ class Line final : public Watched {
   // The communicator outlives it, or calls Leave first.
   Line(Communicator& communicator, Descriptor socket, int32_t root_process);
 
-  void Ask(std::vector<pollfd>* to) override;
+  void Ask(Files* to) override;
   bool Look(std::span<const pollfd> came) override;
+  int64_t deadline_ns() const override { return over_ ? 0 : INT64_MAX; }
 
   // Says goodbye. Afterwards the communicator hears nothing any more.
   void Leave() noexcept;
@@ -31,6 +32,8 @@ class Line final : public Watched {
 
  private:
   bool Hear();
+
+  bool over_ = false;  // nothing comes any more; the communicator may not have been told for want of memory
 
   Communicator& communicator_;
   Descriptor root_end_;

@@ -70,7 +70,7 @@ Root::Root(const RootInfo& info, Descriptor local, Descriptor tcp)
 
 Root::~Root() = default;
 
-void Root::Ask(std::vector<pollfd>* to) {
+void Root::Ask(Files* to) {
   to->push_back({local_.get(), POLLIN, 0});
   to->push_back({tcp_.get(), POLLIN, 0});  // poll passes over what is none
   for (const Guest& guest : guests_) {
@@ -80,6 +80,17 @@ void Root::Ask(std::vector<pollfd>* to) {
 }
 
 bool Root::Look(std::span<const pollfd> came) {
+  try {
+    return LookAtAll(came);
+  } catch (const std::bad_alloc&) {
+    // What had begun has no memory to end, and nobody shall wait for it: all see their connections close.
+    guests_.clear();
+    groups_.clear();
+    return false;
+  }
+}
+
+bool Root::LookAtAll(std::span<const pollfd> came) {
   size_t at = 2;
   for (Guest& guest : guests_) {
     const bool spoke = came[at].revents != 0;
@@ -138,7 +149,9 @@ void Root::Hear(Guest& guest) {
       if (!message) return;
       Obey(guest, *message);
     }
-  } catch (const std::exception&) {  // no message of ours, or no memory for it
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // no message of ours
     Part(guest, EventKind::kEnded);
   }
 }
@@ -225,17 +238,19 @@ Root::Group* Root::GroupFor(Guest& guest, const Hello& hello) {
     Refuse(guest, failure_->code, failure_->sentence);
     return nullptr;
   }
-  if (hello.group == kWorld && std::exchange(used_, true)) {
+  if (hello.group == kWorld && used_) {
     Refuse(guest, codes::kHcclEPara,
            "the ranks of this root info have met already; one root info serves for one communicator, "
            "get another by HcclGetRootInfo");
     return nullptr;
   }
-  Group& made = groups_.emplace_back();
-  made.key = hello.group;
-  made.ranks = hello.ranks;
-  made.members.resize(hello.ranks);
-  return &made;
+  std::list<Group> made(1);
+  made.front().key = hello.group;
+  made.front().ranks = hello.ranks;
+  made.front().members.resize(hello.ranks);
+  groups_.splice(groups_.end(), made);
+  used_ = used_ || hello.group == kWorld;
+  return &groups_.back();
 }
 
 void Root::Form(Group& group) {

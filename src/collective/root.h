@@ -28,7 +28,7 @@ class Root final : public Watched {
   Root(const RootInfo& info, Descriptor local, Descriptor tcp);
   ~Root() override;
 
-  void Ask(std::vector<pollfd>* to) override;
+  void Ask(Files* to) override;
   bool Look(std::span<const pollfd> came) override;
   int64_t deadline_ns() const override;
 
@@ -58,6 +58,7 @@ class Root final : public Watched {
     std::vector<Guest*> members;  // by rank; null: not come, or gone
   };
 
+  bool LookAtAll(std::span<const pollfd> came);
   void Accept(const Descriptor& listener, bool is_local);
   void Hear(Guest& guest);
   void Obey(Guest& guest, const Inbox::Message& message);

@@ -85,16 +85,17 @@ void* Watch::Main(void* self) {
 
 // False when it is to end.
 bool Watch::Round() {
-  std::vector<std::shared_ptr<Watched>> all;
-  std::vector<pollfd> files;
-  std::vector<size_t> begins;
+  std::pmr::monotonic_buffer_resource room(room_, sizeof room_);
+  std::pmr::vector<std::shared_ptr<Watched>> all(&room);
+  Files files(&room);
+  std::pmr::vector<size_t> begins(&room);
   int64_t deadline = INT64_MAX;
   {
     std::lock_guard turn(turn_);
     {
       std::lock_guard guard(lock_);
       if (stop_) return false;
-      all = all_;
+      all.assign(all_.begin(), all_.end());
     }
     files.push_back({bell_.get(), POLLIN, 0});
     for (const auto& watched : all) {

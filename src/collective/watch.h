@@ -5,8 +5,10 @@
 #include <poll.h>
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -15,12 +17,14 @@
 
 namespace belay::coll {
 
+using Files = std::pmr::vector<pollfd>;
+
 // Everything but the making happens on that thread.
 class Watched {
  public:
   virtual ~Watched() = default;
   // Adds what it waits for.
-  virtual void Ask(std::vector<pollfd>* to) = 0;
+  virtual void Ask(Files* to) = 0;
   // The same with what came; also called when nothing did. False: it has come to its end.
   virtual bool Look(std::span<const pollfd> came) = 0;
   // When to look at the latest (NowNs), or INT64_MAX.
@@ -45,6 +49,8 @@ class Watch {
 
   std::mutex lock_;
   std::vector<std::shared_ptr<Watched>> all_;
+  // The thread's, for what it waits for: few connections are looked after without memory, too.
+  alignas(std::max_align_t) std::byte room_[16 << 10];
   std::mutex turn_;  // held while anything is looked at; taken before lock_
   Descriptor bell_;
   pthread_t thread_{};

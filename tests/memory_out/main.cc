@@ -11,6 +11,7 @@
 //   BELAY_MEMORY_OUT=all    every n; else, beyond the first few hundred, the longest pieces skip some, and so
 //                           do, beyond the first twenty, runs in a process of their own
 #include <execinfo.h>
+#include <hccl/hccl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -66,7 +67,9 @@ bool SaysMemory(int code) {
     case ACL_ERROR_BAD_ALLOC:             // 200000: the host's
     case ACL_ERROR_RT_MEMORY_ALLOCATION:  // 207001: the device's, and of tasks
     case 561001:                          // aclnn: could not make an object
-    case 207005:                          // a thread could not be started
+    case HCCL_E_MEMORY:
+    case HCCL_E_SYSCALL:  // a thread could not be started
+    case 207005:          // a thread could not be started
       return true;
     default:
       return false;

@@ -1,6 +1,7 @@
 #include "ops/einsum/einsum.h"
 
-#include "base/parallel.h"
+#include <algorithm>
+
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/pipeline.h"
@@ -18,41 +19,43 @@ struct SumBody {
   std::vector<int> bindings;             // of the operands, then of the result
   int64_t results, out_offset;
   std::vector<Scratch<T>> parts;  // of the operands, then of the result
+  // Where the operands are read: for the result's labels, then for each summed one with those before it.
+  PieceScratch<const T*> places;
 
   void operator()(const Frame& frame) const {
     for (size_t i = 0; i < counts.size(); ++i) {
       tensor::Convert(compute, parts[i].At(frame), type, frame.at[bindings[i]] + offsets[i], counts[i]);
     }
     T* out = parts.back().At(frame);
-    ParallelFor(results, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = Element(frame, i);
+    places.For(frame, [&](int64_t begin, int64_t end, const T** at) {
+      for (int64_t i = begin; i < end; ++i) out[i] = Element(frame, i, at);
     });
     tensor::Convert(type, frame.at[bindings.back()] + out_offset, compute, out, results);
   }
 
-  T Element(const Frame& frame, int64_t place) const {
-    std::vector<const T*> at;
-    for (size_t i = 0; i < counts.size(); ++i) at.push_back(parts[i].At(frame));
+  T Element(const Frame& frame, int64_t place, const T** at) const {
+    for (size_t i = 0; i < counts.size(); ++i) at[i] = parts[i].At(frame);
     for (int label = sum.result_labels - 1; label >= 0; --label) {
       auto l = static_cast<size_t>(label);
       int64_t i = place % sum.sizes[l];
       place /= sum.sizes[l];
-      for (size_t k = 0; k < at.size(); ++k) at[k] += i * sum.strides[k][l];
+      for (size_t k = 0; k < counts.size(); ++k) at[k] += i * sum.strides[k][l];
     }
     return Summed(at, static_cast<size_t>(sum.result_labels));
   }
 
-  T Summed(const std::vector<const T*>& from, size_t label) const {
+  T Summed(const T** from, size_t label) const {
     if (label == sum.sizes.size()) {
       T product = 1;
-      for (const T* value : from) product *= *value;
+      for (size_t k = 0; k < counts.size(); ++k) product *= *from[k];
       return product;
     }
-    std::vector<const T*> at = from;
+    const T** at = from + counts.size();
+    std::copy_n(from, counts.size(), at);
     T total = 0;
     for (int64_t i = 0; i < sum.sizes[label]; ++i) {
       total += Summed(at, label + 1);
-      for (size_t k = 0; k < at.size(); ++k) at[k] += sum.strides[k][label];
+      for (size_t k = 0; k < counts.size(); ++k) at[k] += sum.strides[k][label];
     }
     return total;
   }
@@ -76,6 +79,9 @@ void PlanIn(Plan& plan, DType compute, const OperandList& operands, const Labell
   body.results = out.tensor->count();
   body.parts.emplace_back(plan, body.results);
   body.out_offset = out.tensor->offset * bytes;
+  const auto summed = static_cast<int64_t>(sum.sizes.size()) - sum.result_labels;
+  body.places =
+      PieceScratch<const T*>(plan, body.results, 64, (summed + 1) * static_cast<int64_t>(body.counts.size()));
   int64_t products = 1;
   for (int64_t size : sum.sizes) products *= size;
   plan.SetCost(200 + static_cast<uint64_t>(products) * 5);
