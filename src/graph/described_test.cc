@@ -97,8 +97,12 @@ class Described : public testing::Test {
 };
 
 // Two results as numbers, where one may be rounded to the other's type.
+// A truth value stands for all numbers but 0.
 bool Agree(const HostTensor& a, const HostTensor& b) {
-  const std::vector<double> x = a.Reals(), y = b.Reals();
+  const std::vector<double> x = a.Reals();
+  std::vector<double> y = b.Reals();
+  if (a.dtype() == DType::kBool)
+    std::transform(y.begin(), y.end(), y.begin(), [](double v) { return v != 0; });
   for (size_t i = 0; i < x.size(); ++i) {
     const bool close = std::fabs(x[i] - y[i]) <= 0.01 * std::max(1.0, std::fabs(y[i]));
     if (!close && std::isfinite(x[i]) && std::isfinite(y[i])) return false;

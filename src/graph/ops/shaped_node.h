@@ -33,6 +33,7 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
   const Constant image = Mixed({1, 2, 5, 5}), volume = Mixed({1, 2, 4, 4, 4});
   const Constant place = Ints({0, 2}), places = Ints({2, 1}, {0, 2});
   const Constant x = Mixed({3, 1, 4}), w = Mixed({1, 2, 4}), r = Mixed({1, 2, 2});
+  const Constant steps = Mixed({3, 1, 4}), each = Mixed({3, 1, 2}), state = Mixed({1, 1, 2});
   const Attributes windows{{"strides", one4}, {"pads", none4}, {"dilations", one4}, {"data_format", nchw}};
   Attributes sized = windows;
   sized["input_size"] = Numbers{1, 2, 5, 5};
@@ -75,6 +76,13 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
       {"RNN", {{x, w, r}, hidden}},
       {"GRU", {{x, Mixed({1, 6, 4}), Mixed({1, 6, 2})}, hidden}},
       {"LSTM", {{x, Mixed({1, 8, 4}), Mixed({1, 8, 2})}, hidden}},
+      {"DynamicRNN", {{steps, Mixed({6, 8}), Mixed({8}), nullptr, state, state}}},
+      {"DynamicRNNGrad",
+       {{steps, Mixed({6, 8}), Mixed({8}), each, state, state, each, each, each, state, state, each, each,
+         each, each, each}}},
+      {"DynamicGRUV2", {{steps, Mixed({4, 6}), Mixed({2, 6}), Mixed({6}), Mixed({6}), nullptr, state}}},
+      {"DynamicGRUV2Grad",
+       {{steps, Mixed({4, 6}), Mixed({2, 6}), each, state, each, each, state, each, each, each, each}}},
       {"NonMaxSuppressionV7",
        {{Reals({1, 2, 4}, {0, 0, 1, 1, 2, 2, 3, 3}), Reals({1, 1, 2}, {0.5, 0.75}), Ints({2})}}},
   };
