@@ -131,19 +131,22 @@ void JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64
 }
 
 std::vector<Communicator*> JoinAll(std::span<const int32_t> devices, const CommunicatorConfig& config) {
-  const RootInfo root = Root::Start();
+  std::shared_ptr<Root> meeting_point;
+  const RootInfo root = Root::Start(&meeting_point);
   const auto ranks = static_cast<uint32_t>(devices.size());
-  std::deque<Joining> all;
-  for (uint32_t rank = 0; rank < ranks; ++rank)
-    all.emplace_back(MeetingOf(root, rank, ranks, devices[rank], config));
-  CommunicatorConfig named = config;
-  if (named.name.empty()) named.name = NameOf(root);
   std::vector<Communicator*> made;
   try {
+    std::deque<Joining> all;
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      all.emplace_back(MeetingOf(root, rank, ranks, devices[rank], config));
+    CommunicatorConfig named = config;
+    if (named.name.empty()) named.name = NameOf(root);
+    made.reserve(ranks);
     for (uint32_t rank = 0; rank < ranks; ++rank)
       made.push_back(&Communicator::Create(all[rank].Finish(), named, devices[rank]));
   } catch (...) {
     for (Communicator* each : made) Communicator::Destroy(*each);
+    Watch::Get().Remove(meeting_point.get());  // nobody else knows of it
     throw;
   }
   return made;

@@ -44,7 +44,7 @@ Descriptor MakeMemory(size_t bytes) {
 
 }  // namespace
 
-RootInfo Root::Start() {
+RootInfo Root::Start(std::shared_ptr<Root>* started) {
   RootInfo info;
   FillWithRandom(info.id);
   FillWithRandom(info.secret);
@@ -54,7 +54,9 @@ RootInfo Root::Start() {
   Address address;
   Descriptor tcp = ListenTcp(&address, &info.port);
   info.addresses.push_back(address);
-  Watch::Get().Add(std::make_shared<Root>(info, std::move(local), std::move(tcp)));
+  auto root = std::make_shared<Root>(info, std::move(local), std::move(tcp));
+  Watch::Get().Add(root);
+  if (started != nullptr) *started = std::move(root);
   return info;
 }
 

@@ -21,7 +21,7 @@ namespace belay::coll {
 class Root final : public Watched {
  public:
   // On sockets as the environment says. Throws.
-  static RootInfo Start();
+  static RootInfo Start(std::shared_ptr<Root>* started = nullptr);
   // Where everybody knows it already: for processes of this machine only. False when somebody has the name.
   static bool StartAt(const RootInfo& known);
 

@@ -8,9 +8,9 @@
 namespace {
 
 // A meeting point that has no memory for a rank ends.
+int OrMemory(int code) { return code == HCCL_E_REMOTE || code == HCCL_E_TCP_CONNECT ? HCCL_E_MEMORY : code; }
 int Meet(const HcclRootInfo& info, HcclComm* comm) {
-  const int code = HcclCommInitRootInfo(1, &info, 0, comm);
-  return code == HCCL_E_REMOTE || code == HCCL_E_TCP_CONNECT ? HCCL_E_MEMORY : code;
+  return OrMemory(HcclCommInitRootInfo(1, &info, 0, comm));
 }
 
 }  // namespace
@@ -37,4 +37,15 @@ PIECE(a_rank_alone) {
   TRY(HcclAllReduce(numbers, numbers + 1024, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
   TRY(aclrtSynchronizeStream(stream));
   RIGHT(numbers[1024] == 5);
+}
+
+PIECE(ranks_of_a_process) {
+  int32_t devices[] = {0, 1};
+  HcclComm comms[2] = {};
+  TRY(OrMemory(HcclCommInitAll(2, devices, comms)));
+  AT_END(HcclCommDestroy(comms[0]));
+  AT_END(HcclCommDestroy(comms[1]));
+  uint32_t rank = 0;
+  TRY(HcclGetRankId(comms[1], &rank));
+  RIGHT(rank == 1);
 }
