@@ -72,7 +72,6 @@ class RankProcesses {
   };
   void Start(int number, const sigset_t& signals);
   bool Round(const Descriptor& lifeline, const Descriptor& signals);
-  void Carry(const Descriptor& lifeline, const Descriptor& signals, std::vector<short>* came);
   void TakeSignals(const Descriptor& signals);
   void PassOn(int number);
   void Collect();
