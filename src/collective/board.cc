@@ -216,7 +216,7 @@ uint32_t Board::failed_rank() const { return header().who.load(); }
 Error Board::Failure() const {
   const Header& shared = header();
   // Who was killed while writing the sentence leaves it unfinished.
-  int64_t patience = NowNs() + 1'000'000;
+  int64_t patience = NowNs() + 200'000'000;
   while (shared.failed.load(std::memory_order_acquire) == Header::kClaimed && NowNs() < patience)
     sched_yield();
   if (shared.failed.load(std::memory_order_acquire) != Header::kComplete) {

@@ -122,6 +122,7 @@ bool Communicator::left(uint32_t rank) const { return board_->left(rank); }
 
 void Communicator::RefuseWithout(uint32_t rank) const {
   if (!left(rank)) return;
+  ThrowIfFailed();  // that may be why it left
   belay::Fail(
       codes::kHcclERemote, "rank-left",
       "rank {} has destroyed its communicator {}, or its process has ended; operations that need it come "
