@@ -98,6 +98,9 @@ class Board {
   // A rank has destroyed its communicator and makes no more calls: who needs one, fails with that. This rank
   // has heard of it, and learns so what others may not know yet.
   void MarkLeft(uint32_t rank) noexcept;
+  // The same where all can see it, whoever ends next: this rank is about to leave.
+  void SayGoodbye() noexcept { bell(rank_).left.store(1, std::memory_order_release); }
+  bool SaidGoodbye(uint32_t rank) const { return bell(rank).left.load(std::memory_order_acquire) != 0; }
   bool anybody_left() const { return anybody_left_.load(std::memory_order_acquire); }
   bool left(uint32_t rank) const { return left_[rank].load(std::memory_order_acquire); }
 
@@ -172,6 +175,7 @@ class Board {
     std::atomic<uint32_t> rings;
     std::atomic<uint64_t> process;  // a number that no other process has; 0: not come yet
     std::atomic<uint64_t> key;      // in that process
+    std::atomic<uint32_t> left;     // the rank has said goodbye
   };
   Header& header() const { return *reinterpret_cast<Header*>(memory_); }
   Bell& bell(uint32_t rank) const { return bells_[rank]; }

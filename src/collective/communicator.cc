@@ -102,7 +102,8 @@ int Communicator::async_error() const noexcept {
 
 void Communicator::Heard(const Event& event) {
   if (event.rank >= ranks()) return;
-  if (event.kind == EventKind::kLeft) {
+  // Its process may have ended before anybody could pass on that it had left.
+  if (event.kind == EventKind::kLeft || board_->SaidGoodbye(event.rank)) {
     board_->MarkLeft(event.rank);
     return;
   }
@@ -112,8 +113,12 @@ void Communicator::Heard(const Event& event) {
                          event.rank, name(), peers_[event.rank].process)));
 }
 
-// The process with the meeting point. When its rank has left before, that is how things end.
+// The process with the meeting point. When its rank has left before, that is how things end. Nobody tells any
+// more who else had left.
 void Communicator::RootEnded() {
+  for (uint32_t rank = 0; rank < ranks(); ++rank) {
+    if (rank != rank_ && board_->SaidGoodbye(rank)) board_->MarkLeft(rank);
+  }
   const uint32_t root = membership_->root_rank;
   if (root < ranks() && root != rank_ && !left(root)) Heard({EventKind::kEnded, root});
 }
@@ -166,6 +171,7 @@ void Communicator::Destroy(Communicator& communicator) {
 }
 
 void Communicator::LeaveAtExit() noexcept { line_->LeaveAtExit(); }
+void Communicator::SayGoodbye() noexcept { board_->SayGoodbye(); }
 
 void Communicator::DestroyAll() noexcept {
   g_communicators.ForEach([](Communicator& communicator) {

@@ -109,6 +109,7 @@ class Communicator {
   void Heard(const Event& event);
   void RootEnded();
   void LeaveAtExit() noexcept;
+  void SayGoodbye() noexcept;
 
  private:
   uint32_t rank_ = 0;

@@ -63,6 +63,7 @@ void Line::Leave() noexcept {
 void Line::LeaveAtExit() noexcept {
   std::unique_lock guard(lock_, std::try_to_lock);
   if (!guard.owns_lock() || owner_ != getpid() || !socket_ || std::exchange(said_, true)) return;
+  communicator_.SayGoodbye();
   try {
     Send(socket_, EncodeLeave());
   } catch (const std::exception&) {  // without memory for 12 bytes it looks as if the process had ended

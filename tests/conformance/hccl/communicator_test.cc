@@ -2,7 +2,9 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
+#include <memory>
 #include <set>
 
 #include "ranks.h"
@@ -357,6 +359,31 @@ TEST_F(CommunicatorsOfProcesses, AKilledRootIsNoticed) {
   while (AsyncErrorOf(comm) == HCCL_SUCCESS) std::this_thread::yield();
   EXPECT_REFUSED(HCCL_E_REMOTE, HcclBarrier(comm, nullptr), "rank 0 of communicator");
   EXPECT_OK(HcclCommDestroy(comm));
+}
+
+// It leaves, and has ended before its meeting point could tell.
+TEST_F(CommunicatorsOfProcesses, ARootThatLeavesAndEndsAtOnceIsNoFailure) {
+  std::vector<std::unique_ptr<OtherProcess>> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(std::make_unique<OtherProcess>([](Channel& channel) {
+      const HcclRootInfo root = NewRoot();
+      channel.Send(root);
+      HcclComm comm = Join(root, 2, 0);
+      EXPECT_OK(HcclCommDestroy(comm));
+      kill(getpid(), SIGKILL);
+    }));
+  }
+  Start();
+  for (auto& other : others) {
+    HcclComm comm = Join(other->channel.Receive<HcclRootInfo>(), 2, 1);
+    aclrtStream stream = NewStream();
+    while (HcclBarrier(comm, stream) == HCCL_SUCCESS) {  // the first one may still be taken
+      EXPECT_NE(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    }
+    EXPECT_THAT(TakeMessage(), testing::ContainsRegex("rank 0 .*destroyed"));
+    EXPECT_OK(HcclCommDestroy(comm));
+    other->Kill();
+  }
 }
 
 TEST_F(CommunicatorsOfProcesses, ARankThatIsKilledBeforeAllMetIsNamed) {
