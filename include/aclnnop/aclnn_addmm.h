@@ -24,7 +24,7 @@ extern "C" {
 
 /**
  * out = beta * self + alpha * (mat1 x mat2), both with two dimensions. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, i32 and i64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -43,7 +43,7 @@ aclnnStatus aclnnAddmm(
 
 /**
  * out = beta * self + alpha * (mat1 x mat2), both with two dimensions. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, i32 and i64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -24,7 +24,8 @@ extern "C" {
 
 /**
  * out = self x mat2 for each batch, both with three dimensions; a batch of one repeats. Checks the
- * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, i32 and
+ * i64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

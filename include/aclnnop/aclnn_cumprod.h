@@ -25,7 +25,7 @@ extern "C" {
 /**
  * out = the products of the elements up to each one along dim, each first converted to dtype.
  * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16,
- * bf16, f64, i8, i16, i32, i64 and u8.
+ * bf16, f64, i8, i16, i32, i64, u8 and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

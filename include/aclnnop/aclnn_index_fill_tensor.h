@@ -25,7 +25,7 @@ extern "C" {
 /**
  * out = self with value in the slices of dim that the list index names. Checks the arguments and
  * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8, u16, u32, u64 and bool.
+ * i64, u8, u16, u32, u64, bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -44,7 +44,7 @@ aclnnStatus aclnnIndexFillTensor(
 /**
  * out = self with value in the slices of dim that the list index names. Checks the arguments and
  * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8, u16, u32, u64 and bool.
+ * i64, u8, u16, u32, u64, bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

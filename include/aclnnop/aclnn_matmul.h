@@ -24,8 +24,8 @@ extern "C" {
 
 /**
  * out = self x mat2 with one to six dimensions; batches broadcast, vectors as in torch.matmul.
- * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and
- * bf16.
+ * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16,
+ * bf16, c64, i32 and i64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -24,7 +24,7 @@ extern "C" {
 
 /**
  * out = the p-norm of self over dim (all when there are none); p is 2 when it is null. Checks the
- * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
+ * arguments and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -25,8 +25,8 @@ extern "C" {
 
 /**
  * out = the product of all elements, each first converted to dtype. Checks the arguments and makes
- * an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8
- * and bool.
+ * an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8,
+ * bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -45,7 +45,7 @@ aclnnStatus aclnnProd(
 /**
  * out = the product of self along dim, each element first converted to dtype. Checks the arguments
  * and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8 and bool.
+ * i64, u8, bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -1,6 +1,8 @@
 """Gradients of functions, from that of their results."""
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from cases import Case, Table, Want
@@ -541,3 +543,95 @@ def nll_of_images(r: Random, form) -> Case:
     value = np.zeros(x.shape)
     np.put_along_axis(value, at, np.expand_dims(-share * wide(grad.data) / (wide(total.data) if reduction == 1 else 1), 1), 1)
     return Case([grad, x, target, weight, reduction, ignored, total, Tensor(dtype, x.shape)], {7: Want(value, 8.0)})
+
+
+def reduced(value: np.ndarray, reduction: int) -> np.ndarray:
+    return value / value.size if reduction == 1 else value
+
+
+@TABLE.case('BinaryCrossEntropyWithLogitsBackward')
+def cross_entropy_with_logits(r: Random, form) -> Case:
+    dtype, shape, reduction = r.pick(form.types['self']), r.full(1, 3, 6), r.int(0, 2)
+    x, target = r.tensor(dtype, shape, -4, 4), r.tensor(dtype, shape, 0, 1)
+    grad = r.tensor(dtype, shape if reduction == 0 else (), -2, 2)
+    weight, positive = [r.tensor(dtype, r.part(shape), 0.2, 3) if r.chance() else None for _ in range(2)]
+    w, p = [wide(t.data) if t else 1.0 for t in (weight, positive)]
+    t = wide(target.data)
+    s = 1 / (1 + np.exp(-wide(x.data)))
+    value = np.broadcast_to(wide(grad.data) * w * ((p * t + 1 - t) * s - p * t), shape)
+    scale = np.broadcast_to(np.abs(wide(grad.data)) * w * (p * t + 1), shape)
+    out = Tensor(dtype, shape)
+    return Case([grad, x, target, weight, positive, reduction, out], {6: Want(reduced(value, reduction), reduced(scale, reduction), loose=4)})
+
+
+@TABLE.case('KlDivTargetBackward')
+def divergence_by_target(r: Random, form) -> Case:
+    dtype, shape, reduction, log = r.pick(form.types['self']), r.full(1, 3, 6), r.int(0, 2), r.chance()
+    x, target = r.tensor(dtype, shape, -4, 0), r.tensor(dtype, shape, -3 if log else 0, 0 if log else 1)
+    if not log:
+        target = given(np.where(r.rng.random(shape) < 0.2, 0, target.data), dtype)
+    grad = r.tensor(dtype, shape if reduction == 0 else (), -2, 2)
+    g, a, t = [wide(v.data) for v in (grad, x, target)]
+    with np.errstate(divide='ignore', invalid='ignore'):
+        value = g * np.exp(t) * (t + 1 - a) if log else np.where(t == 0, 0, g * (np.log(t) + 1 - a))
+    value = reduced(np.broadcast_to(value, shape), reduction)
+    return Case([grad, x, target, reduction, log, Tensor(dtype, shape)], {5: Want(value, np.abs(value) + 2.0 / (value.size if reduction == 1 else 1), loose=4)})
+
+
+@TABLE.case('PreluBackward')
+def learnt_slope(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.full(1, 4, 5)
+    channels = shape[1] if len(shape) > 1 else 1
+    x, grad = r.tensor(dtype, shape), r.tensor(dtype, shape)
+    weight = r.tensor(dtype, (r.pick([1, channels]),), -2, 2)
+    a, g = wide(x.data), wide(grad.data)
+    column = wide(weight.data).reshape([-1 if d == 1 else 1 for d in range(len(shape))] if weight.shape[0] > 1 else ())
+    value = np.where(a > 0, g, column * g)
+    terms = np.where(a > 0, 0, a * g)
+    where = tuple(d for d in range(len(shape)) if d != 1) if weight.shape[0] > 1 else None
+    total = [np.sum(t, axis=where).reshape(weight.shape) for t in (terms, np.abs(terms))]
+    outs = [Tensor(dtype, shape), Tensor(dtype, weight.shape)]
+    return Case([grad, x, weight, *outs], {3: Want(value, np.abs(value)), 4: Want(total[0], total[1] + 1)})
+
+
+def alignments(logs: np.ndarray, labels: list, blank: int) -> tuple[float, np.ndarray]:
+    """Of one sequence [steps, classes]: the probability of the labels, and how much of it goes through each class at each step."""
+    steps, classes = logs.shape
+    total, through = 0.0, np.zeros(logs.shape)
+    for path in itertools.product(range(classes), repeat=steps):
+        said = [c for c, before in zip(path, (None, *path)) if c != before]
+        if [c for c in said if c != blank] == labels:
+            chance = np.exp(sum(logs[t, c] for t, c in enumerate(path)))
+            total += chance
+            for t, c in enumerate(path):
+                through[t, c] += chance
+    return total, through
+
+
+@TABLE.case('CtcLoss CtcLossBackward')
+def classification(r: Random, form) -> Case:
+    steps, n, classes, blank = r.int(1, 4), r.int(1, 3), r.int(2, 4), r.int(0, 1)
+    logs = r.array('f32', (steps, n, classes), -2, 2).astype(np.float64)
+    logs = given(logs - np.log(np.sum(np.exp(logs), axis=2, keepdims=True)), 'f32')
+    inputs, lengths = [r.int(1, steps) for _ in range(n)], [r.int(0, 2) for _ in range(n)]
+    others = [c for c in range(classes) if c != blank]
+    labels = [[r.pick(others) for _ in range(length)] for length in lengths]
+    longest, kind = max(lengths), r.pick(form.types['targets'])
+    rows = np.array([row + [others[0]] * (longest - len(row)) for row in labels]).reshape(n, longest)
+    targets = given(rows, kind) if r.chance() or not sum(lengths) else given(np.concatenate(labels), kind)
+    wide_ = 2 * longest + 1 + r.pick([0, 3])
+    zero, grad = r.chance(), r.tensor('f32', (n,), -2, 2)
+    losses, slopes = np.zeros(n), np.zeros(logs.shape)
+    for i in range(n):
+        own = logs.data.astype(np.float64)[:inputs[i], i]
+        total, through = alignments(own, labels[i], blank)
+        losses[i] = -np.log(total) if total else 0 if zero else np.inf
+        if total:
+            slopes[:inputs[i], i] = (np.exp(own) - through / total) * grad.data[i]
+        elif not zero:
+            return classification(r, form)  # what a gradient of that would be is not said
+    if form.name == 'CtcLoss':
+        outs = [Tensor('f32', (n,)), Tensor('f32', (n, steps, wide_))]
+        return Case([logs, targets, inputs, lengths, blank, zero, *outs], {6: Want(losses, 8.0)})
+    kept = [given(losses, 'f32'), given(np.zeros((n, steps, wide_)), 'f32')]
+    return Case([grad, logs, targets, inputs, lengths, *kept, blank, zero, Tensor('f32', logs.shape)], {9: Want(slopes, 8.0)})

@@ -73,7 +73,7 @@ def gather_nd(r: Random, form) -> Case:
 
 def scattered(values, index, dim, source, reduction):
     """Element by element, in the order in which they lie."""
-    result = values.astype(np.float64) if values.dtype.kind == 'f' else values.copy()
+    result = values.astype(np.float64) if values.dtype.kind == 'f' else values.astype(np.complex128) if values.dtype.kind == 'c' else values.copy()
     for place in np.ndindex(index.shape):
         at = list(place)
         at[dim] = index[place]
@@ -174,6 +174,9 @@ def index_fill(r: Random, form) -> Case:
     value = x.data.copy()
     value[along(dim % len(x.shape), index)] = number
     arguments = [x, dim, index, Scalar(number, r.pick(['f32', 'i64']))]
+    if x.dtype == 'c64' and r.chance():
+        value[along(dim % len(x.shape), index)] = number + 2j
+        arguments[3] = Scalar(number + 2j, r.pick(['c64', 'c128']))
     if form.in_place:
         return Case(arguments, {0: value})
     return Case([*arguments, Tensor(x.dtype, x.shape)], {4: value})
@@ -246,3 +249,30 @@ def kth(r: Random, form) -> Case:
         where, value = where.squeeze(dim), value.squeeze(dim)
     outs = [Tensor(x.dtype, value.shape), Tensor(r.pick(form.types['indices']), where.shape)]
     return Case([x, k, dim, keep, *outs], {4: value, 5: where})
+
+
+@TABLE.case('EmbeddingBag')
+def embedding_bag(r: Random, form) -> Case:
+    weight, kind = r.tensor(r.pick(form.types['weight']), (r.int(2, 6), r.int(1, 5)), -2, 2), r.pick(form.types['indices'])
+    mode, last, padding, count, bags = r.int(0, 2), r.chance(), r.int(-1, 2), r.int(1, 9), r.int(1, 4)
+    index = r.tensor(kind, (count,), 0, weight.shape[0] - 1)
+    begin = np.sort(np.array([0, *[r.int(0, count) for _ in range(bags - 1)]]))
+    offsets = given(np.append(begin, count) if last else begin, kind)
+    factors = r.tensor(weight.dtype, (count,), -2, 2) if mode == 0 and r.chance() else None
+    rows = weight.data.astype(np.float64)[index.data] * (factors.data.astype(np.float64)[:, None] if factors else 1)
+    value, sizes = np.zeros((bags, weight.shape[1])), np.zeros(bags, np.int64)
+    bag_of, where = np.zeros(count, np.int64), np.zeros((bags, weight.shape[1]) if mode == 2 else bags, np.int64)
+    for b, (first, end) in enumerate(zip(begin, [*begin[1:], count])):
+        bag_of[first:end] = b
+        kept = np.arange(first, end)[index.data[first:end] != padding]
+        sizes[b] = len(kept)
+        if len(kept) and mode == 2:
+            value[b], where[b] = rows[kept].max(0), index.data[kept][rows[kept].argmax(0)]
+        elif len(kept):
+            value[b] = rows[kept].sum(0) / (len(kept) if mode == 1 else 1)
+    own = r.pick(form.types['bagSize'])
+    outs = [Tensor(weight.dtype, value.shape), Tensor(own, (count,) if mode or r.chance() else (0,)), Tensor(own, (bags,)), Tensor(own, where.shape)]
+    wants = {9: Want(value, 20.0, loose=2), 11: sizes, 12: where}
+    if outs[1].shape[0]:
+        wants[10] = bag_of
+    return Case([weight, index, offsets, r.chance(), mode, False, factors, last, padding, *outs], wants)

@@ -11,10 +11,14 @@ from values import NCDHW, NCHW, NCL, Random, Scalar, Tensor, given
 TABLE = Table('linear')
 
 
+def exact(t: Tensor) -> np.ndarray:
+    return t.data.astype({'c64': np.complex128, 'i32': np.int64, 'i64': np.int64}.get(t.dtype, np.float64))
+
+
 def product(r: Random, form, a: Tensor, b: Tensor) -> Case:
     """name(self, mat2, out, cubeMathType); with 2 FLOAT inputs count as FLOAT16."""
     math = r.pick([0, 1, 2]) if a.dtype == 'f32' else 0
-    left, right = a.data.astype(np.float64), b.data.astype(np.float64)
+    left, right = exact(a), exact(b)
     value, scale = np.matmul(left, right), np.matmul(np.abs(left), np.abs(right))
     want = Want(value, scale, 'f16' if math == 2 else '')
     return Case([a, b, Tensor(a.dtype, value.shape), math], {2: want})
@@ -118,13 +122,17 @@ def orthogonal(r: Random, form) -> Case:
     return Case([x, mode, Tensor(x.dtype, q.shape), Tensor(x.dtype, t.shape)], {2: Want(q, 20.0, loose=8), 3: Want(t, 40.0, loose=8)})
 
 
-def scalars(r: Random) -> tuple[Scalar, Scalar]:
+def scalars(r: Random, dtype: str) -> tuple[Scalar, Scalar]:
+    if dtype == 'c64':
+        return Scalar(r.pick([0, 1, 1j - 0.5]), 'c64'), Scalar(r.pick([1, 0.25 - 2j]), 'c64')
+    if dtype in ('i32', 'i64'):
+        return Scalar(r.pick([0, 1, -2]), 'i64'), Scalar(r.pick([1, 3]), 'i64')
     return Scalar(r.pick([0.0, 1.0, -0.5, 2.0]), 'f32'), Scalar(r.pick([1.0, 0.25, -2.0]), 'f32')
 
 
 def added(form, tensors: list, beta: Scalar, alpha: Scalar, order: list) -> Case:
     """beta * self + alpha * (a x b), in place or into out."""
-    own, left, right = [t.data.astype(np.float64) for t in tensors]
+    own, left, right = [exact(t) for t in tensors]
     value = beta.value * own + alpha.value * np.matmul(left, right)
     scale = abs(beta.value) * np.abs(own) + abs(alpha.value) * np.matmul(np.abs(left), np.abs(right))
     want = Want(value, np.broadcast_to(scale, value.shape))
@@ -141,7 +149,7 @@ def addmm(r: Random, form) -> Case:
     result = (*lead, m, *tail)
     own = result if form.in_place else r.part(result)
     tensors = [r.tensor(dtype, s) for s in (own, (*lead, m, k), (*lead, k, *tail))]
-    beta, alpha = scalars(r)
+    beta, alpha = scalars(r, dtype)
     return added(form, tensors, beta, alpha, [alpha, beta] if form.name == 'Addmv' else [beta, alpha])
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from cases import Case, Table, Want
-from values import NCDHW, NCHW, NCL, Random, Tensor
+from values import NCDHW, NCHW, NCL, Random, Tensor, given
 
 TABLE = Table('pixel')
 FORMATS = {1: NCL, 2: NCHW, 3: NCDHW}
@@ -274,3 +274,44 @@ def affine_grid(r: Random, form) -> Case:
     base = np.stack([*np.meshgrid(*lines, indexing='ij')[::-1], np.ones(size[2:])], axis=-1)
     value = np.einsum('...k,njk->n...j', base, theta.data.astype(np.float64))
     return Case([theta, size, corners, Tensor(theta.dtype, value.shape)], {3: Want(value, 8.0, loose=2)})
+
+
+@TABLE.case('GridSampler2DBackward GridSampler3DBackward')
+def grid_sampler_gradient(r: Random, form) -> Case:
+    """By differences: the result is linear in the image, and places keep away from where its slope jumps."""
+    spatial = 3 if '3D' in form.name else 2
+    dtype = r.pick(form.types['input'])
+    x = r.tensor(dtype, (r.int(1, 2), r.int(1, 2), *[r.int(1, 4) for _ in range(spatial)]), -2, 2)
+    mode, padding, corners = r.int(0, 4 - spatial), r.int(0, 2), r.chance()
+    places = r.array(dtype, (x.shape[0], *[r.int(1, 3) for _ in range(spatial)], spatial), -1.4, 1.4)
+    for _ in range(20):
+        where = np.stack([unnormalise(places[..., spatial - 1 - i], n, corners) for i, n in enumerate(x.shape[2:])][::-1], -1)
+        near = np.abs(where * 2 - np.round(where * 2)) < 0.03
+        places = given(np.where(near, places + 0.0171, places), dtype).data.astype(np.float64)
+    grid, image_ = given(places, dtype), x.data.astype(np.float64)
+    grad = r.tensor(dtype, (*x.shape[:2], *places.shape[1:-1]), -2, 2)
+
+    def loss(image_, places):
+        total = 0.0
+        for plane, at, g in zip(image_, places, grad.data.astype(np.float64)):
+            at = [unnormalise(at[..., spatial - 1 - i], n, corners) for i, n in enumerate(x.shape[2:])]
+            total += np.sum(g * (sample_cubic(plane, at, padding, corners) if mode == 2 else sample(plane, at, mode, padding, corners)))
+        return total
+
+    def slopes(of, values, step):
+        result = np.zeros(values.shape)
+        for index in np.ndindex(values.shape):
+            up, down = values.copy(), values.copy()
+            up[index] += step
+            down[index] -= step
+            result[index] = (of(up) - of(down)) / (2 * step)
+        return result
+    mask = [r.chance(0.8), r.chance(0.8)]
+    wants = {7: Want(slopes(lambda v: loss(v, places), image_, 1.0), 20.0, loose=4),
+             8: Want(slopes(lambda v: loss(image_, v), places, 1e-6), 60.0, loose=8)}
+    outs = [Tensor(dtype, x.shape), Tensor(dtype, places.shape)]
+    for i, wanted in enumerate(mask):
+        if not wanted:
+            wants.pop(7 + i)
+            outs[i] = None
+    return Case([grad, x, grid, mode, padding, corners, mask, *outs], wants)

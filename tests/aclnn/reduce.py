@@ -96,7 +96,7 @@ def extreme(r: Random, form) -> Case:
 
 @TABLE.case('Prod')
 def prod(r: Random, form) -> Case:
-    x = r.tensor(r.pick(form.types['self']), r.full(0, 3, 3), -2, 2)
+    x = r.tensor(r.pick([t for t in form.types['self'] if t[0] != 'c']), r.full(0, 3, 3), -2, 2)
     dtype = converted(r, form, x)
     value = whole(r, np.prod(wide(exact(x.data, dtype))))
     return Case([x, dtype, Tensor(dtype, value.shape)], {2: Want(value, computed=dtype, loose=4)})
@@ -104,7 +104,7 @@ def prod(r: Random, form) -> Case:
 
 @TABLE.case('ProdDim')
 def prod_dim(r: Random, form) -> Case:
-    x = r.tensor(r.pick(form.types['self']), r.full(1), -2, 2)
+    x = r.tensor(r.pick([t for t in form.types['self'] if t[0] != 'c']), r.full(1), -2, 2)
     dtype, dim, keep = converted(r, form, x), r.dim(len(x.shape)), r.chance()
     value = np.prod(wide(exact(x.data, dtype)), axis=dim, keepdims=keep)
     return Case([x, dim, keep, dtype, Tensor(dtype, value.shape)], {4: Want(value, computed=dtype, loose=4)})
@@ -217,7 +217,35 @@ def cumulative(r: Random, form) -> Case:
     return Case([x, Scalar(dim, 'i64'), dtype, Tensor(dtype, x.shape)], {3: want})
 
 
-for _name in ('ReduceSum', 'Mean', 'Cumsum'):
-    def _either(r: Random, form, real=TABLE.rows[_name].make) -> Case:
-        return sums_of_complex(r, form) if r.chance(0.15) else real(r, form)
+def products_of_complex(r: Random, form) -> Case:
+    x = r.tensor('c64', r.full(1, 4, 4), -2, 2)
+    data, dim, keep = x.data.astype(np.complex128), r.dim(len(x.shape)), r.chance()
+    if form.name == 'Cumprod':
+        value = np.cumprod(data, axis=dim)
+        return Case([x, Scalar(dim, 'i64'), 'c64', Tensor('c64', x.shape)], {3: Want(value, np.abs(value), loose=4)})
+    value = whole(r, np.prod(data)) if form.name == 'Prod' else np.asarray(np.prod(data, axis=dim, keepdims=keep))
+    arguments = [x] + [dim, keep] * (form.name == 'ProdDim') + ['c64', Tensor('c64', value.shape)]
+    return Case(arguments, {len(arguments) - 1: Want(value, np.abs(value), loose=4)})
+
+
+def sizes_of_complex(r: Random, form) -> Case:
+    x, keep = r.tensor('c64', r.full(0)), r.chance()
+    x = given(np.where(r.rng.random(x.shape) < 0.2, 0, x.data), 'c64')
+    dims = r.dims(len(x.shape))
+    where = axes(dims, len(x.shape))
+    if form.name in ('All', 'Any'):
+        value = np.asarray((np.all if form.name == 'All' else np.any)(x.data != 0, axis=where, keepdims=keep))
+        return Case([x, dims, keep, Tensor('bool', value.shape)], {3: value})
+    p = r.pick([0, 1, 2, 3])
+    value = np.asarray(norm_of(np.abs(x.data.astype(np.complex128)), p, where, keep))
+    dtype = ['f32'] * (form.name == 'LinalgVectorNorm')
+    arguments = [x, Scalar(p, 'f32'), dims, keep, *dtype, Tensor('f32', value.shape)]
+    return Case(arguments, {len(arguments) - 1: Want(value, loose=4)})
+
+
+for _name, _complex in [(n, sums_of_complex) for n in ('ReduceSum', 'Mean', 'Cumsum')] + [
+        (n, products_of_complex) for n in ('Prod', 'ProdDim', 'Cumprod')] + [
+        (n, sizes_of_complex) for n in ('All', 'Any', 'Norm', 'LinalgVectorNorm')]:
+    def _either(r: Random, form, real=TABLE.rows[_name].make, complex=_complex) -> Case:
+        return complex(r, form) if r.chance(0.15) else real(r, form)
     TABLE.rows[_name].make = _either

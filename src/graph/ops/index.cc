@@ -63,7 +63,7 @@ void OneHotOf(Translation& node, int64_t depth, const Tensor& on, const Tensor& 
 
 std::vector<uint8_t> TruthOf(const HostTensor& x) {
   std::vector<uint8_t> truth(static_cast<size_t>(x.count()));
-  if (!tensor::CanConvert(DType::kBool, x.dtype())) {
+  if (!tensor::CanConvert(DType::kBool, x.dtype()) && !IsComplex(x.dtype())) {
     Fail(kTypeInvalid, "graph-constant-type", "{} values cannot be used as conditions", NameOf(x.dtype()));
   }
   tensor::Convert(DType::kBool, truth.data(), x.dtype(), x.data(), x.count());

@@ -78,6 +78,19 @@ TEST(Unique, CountsAndSorts) {
   EXPECT_THAT(y[2]->Ints(), ElementsAre(1, 1, 2));
 }
 
+TEST(Unique, SlicesAlongAnAxisWithCounts) {
+  const std::vector<Constant> y =
+      Apply("UniqueWithCountsExt2", {Reals({2, 3}, {3, 1, 3, 4, 2, 4}), Ints({1})}, {}, 4);
+  EXPECT_EQ(y[0]->shape(), (Shape{2, 2}));
+  EXPECT_THAT(y[0]->Reals(), ElementsAre(1, 3, 2, 4));
+  EXPECT_THAT(y[1]->Ints(), ElementsAre(1, 0, 1));
+  EXPECT_THAT(y[2]->Ints(), ElementsAre(1, 2));
+  EXPECT_THAT(y[3]->Ints(), ElementsAre(1, 0, 1));
+  EXPECT_THAT(
+      Apply("UniqueWithCountsExt2", {Reals({3}, {5, 3, 5}), Ints({0})}, {{"sorted", false}}, 4)[0]->Reals(),
+      ElementsAre(5, 3));
+}
+
 TEST(Searching, CountsWhatComesBefore) {
   const Constant rows = Reals({2, 3}, {1, 3, 3, 2, 4, NAN}), values = Reals({2, 2}, {3, 0, 4, NAN});
   EXPECT_THAT(Apply("SearchSorted", {rows, values})[0]->Ints(), ElementsAre(1, 0, 1, 2));

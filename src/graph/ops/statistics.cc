@@ -180,6 +180,29 @@ void Cdist(Translation& node) {
   node.Copy(norms, node.Out(0, type, norms.shape));
 }
 
+// All four have been repeated so that they have one shape, [.., rows, others, width].
+void CdistGrad(Translation& node) {
+  const Shape& shape = node.shape(0);
+  if (shape.rank() < 2) node.Refuse("its inputs have rows of two matrices");
+  for (int i = 1; i < 4; ++i) {
+    if (node.shape(i) != shape || node.dtype(i) != node.dtype(0))
+      node.Refuse("its inputs have one shape and one type");
+  }
+  if (!IsFloat(node.dtype(0)) || node.dtype(0) == DType::kF64) node.Refuse("its inputs are FLOAT or shorter");
+  std::vector<Tensor> in;
+  for (int i = 0; i < 4; ++i) in.push_back(node.Packed(node.Cast(node.in(i), DType::kF32)));
+  Shape left = Shape::Of(shape.data(), shape.rank() - 2);
+  left.push_back(shape.back(0));
+  const Tensor sums = node.Temporary(DType::kF32, left);
+  node.Step("CdistGrad", [&](ops::Plan& plan) {
+    const ops::DistanceGradientArgs args{Read(plan, in[0], "grad"), Read(plan, in[1], "x1"),
+                                         Read(plan, in[2], "x2"), Read(plan, in[3], "cdist"),
+                                         NormOrder(node)};
+    ops::PlanDistanceGradient(plan, args, Write(plan, sums, "y"));
+  });
+  node.Copy(sums, node.Out(0, node.dtype(0), left));
+}
+
 void Pdist(Translation& node) {
   const Shape& shape = node.shape(0);
   if (shape.rank() != 2) node.Refuse("x has two dimensions");

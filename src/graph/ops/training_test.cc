@@ -113,5 +113,22 @@ TEST(Training, GradientsOfEmbeddings) {
               ElementsAre(0, 0, 3, 4, 0, 0));
 }
 
+TEST(Training, GradientsOfDistancesByTheFirstRows) {
+  // One row (0, 0) and two others: (-3, 4) and itself.
+  const Constant x1 = Reals({1, 2, 2}, {0, 0, 0, 0}), x2 = Reals({1, 2, 2}, {3, -4, 0, 0}),
+                 ones = Reals({1, 2, 2}, {1, 1, 1, 1});
+  const auto slopes = [&](double p, double distance) {
+    const Constant norm = Reals({1, 2, 2}, {distance, distance, 0, 0});
+    return Apply("CdistGrad", {ones, x1, x2, norm}, {{"p", p}})[0]->Reals();
+  };
+  EXPECT_THAT(slopes(2, 5), ElementsAre(DoubleNear(-0.6, 1e-6), DoubleNear(0.8, 1e-6)));
+  EXPECT_THAT(slopes(1, 7), ElementsAre(-1, 1));
+  EXPECT_THAT(slopes(0, 2), ElementsAre(0, 0));
+  EXPECT_THAT(slopes(-1, 4), ElementsAre(0, 1));
+  const double cube = std::cbrt(91.0);
+  EXPECT_THAT(slopes(3, cube),
+              ElementsAre(DoubleNear(-9 / cube / cube, 1e-6), DoubleNear(16 / cube / cube, 1e-6)));
+}
+
 }  // namespace
 }  // namespace belay::graph

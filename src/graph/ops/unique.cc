@@ -122,6 +122,19 @@ void UniqueWithCountsAndSorting(Translation& node) {
   OutInverseAndCounts(node, groups, node.shape(0), counts || node.Bool("return_inverse"), counts);
 }
 
+void UniqueWithCountsExt2(Translation& node) {
+  const std::vector<int64_t> axes = node.ints(1);
+  if (axes.size() != 1) node.Refuse("axis is one number");
+  const int axis = node.Axis(axes[0], node.shape(0).rank());
+  const bool sorted = node.Bool("sorted");
+  const Groups groups =
+      OutGroups(node, node.in(0), axis, [&](const auto& slices) { return GroupsOf(slices, sorted); });
+  const Shape each{static_cast<int64_t>(groups.inverse.size())};
+  OutNumbers(node, 1, groups.inverse, each);
+  OutNumbers(node, 2, groups.counts, {static_cast<int64_t>(groups.counts.size())});
+  OutNumbers(node, 3, groups.inverse, each);
+}
+
 void UniqueConsecutive(Translation& node) {
   constexpr int64_t kFlat = 1000;  // what callers that name no axis leave the attribute at
   const bool flat = node.Int("axis") == kFlat;

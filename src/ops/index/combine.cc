@@ -57,6 +57,22 @@ void Combiner::One(char* to, const char* from) const {
   std::memcpy(to, &a, sizeof(a));
 }
 
+void Combiner::Complex(char* to, const char* from, int64_t n) const {
+  for (int64_t i = 0; i < n; ++i) {
+    float a[2], b[2];
+    std::memcpy(a, to + i * to_step_, sizeof(a));
+    std::memcpy(b, from + i * from_step_, sizeof(b));
+    const auto factor = static_cast<float>(factor_);
+    if (how_ == Combination::kAdd) {
+      a[0] += b[0] * factor, a[1] += b[1] * factor;
+    } else {
+      const float real = a[0] * b[0] - a[1] * b[1];
+      a[1] = a[0] * b[1] + a[1] * b[0], a[0] = real;
+    }
+    std::memcpy(to + i * to_step_, a, sizeof(a));
+  }
+}
+
 void Combiner::operator()(char* to, const char* from, int64_t n) const {
   if (n == 1 && compute_ == DType::kF32 && bytes_ == sizeof(float)) return One(to, from);
   if (how_ == Combination::kReplace) return MoveRow(to, to_step_, from, from_step_, n, bytes_);
@@ -65,6 +81,8 @@ void Combiner::operator()(char* to, const char* from, int64_t n) const {
       return Blocks<float>(to, from, n);
     case DType::kF64:
       return Blocks<double>(to, from, n);
+    case DType::kC64:
+      return Complex(to, from, n);
     default:
       return compute_ == DType::kI32 ? Blocks<int32_t>(to, from, n) : Blocks<int64_t>(to, from, n);
   }

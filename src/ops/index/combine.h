@@ -8,6 +8,7 @@
 
 namespace belay::ops {
 
+// Complex numbers are replaced, added and multiplied.
 enum class Combination : uint8_t { kReplace, kAdd, kMultiply, kMax, kMin };
 
 // Rows of one type.
@@ -22,6 +23,7 @@ class Combiner {
   template <class T>
   void Blocks(char* to, const char* from, int64_t n) const;
   void One(char* to, const char* from) const;  // of FLOAT
+  void Complex(char* to, const char* from, int64_t n) const;
 
   Lane to_, from_;
   DType compute_ = DType::kUndefined;

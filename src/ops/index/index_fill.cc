@@ -38,7 +38,7 @@ void IndexFill(Plan& plan, DType, const Operand& self, int64_t dim, std::span<co
   CheckShape(out, self.tensor->shape);
   Tensor to = *out.tensor, from = *self.tensor;
   if (to.shape.rank() == 0) to.shape = to.strides = from.shape = from.strides = {1};  // as its only element
-  if (!tensor::CanConvert(to.dtype, value.dtype())) {
+  if (!tensor::CanConvert(to.dtype, value.dtype()) && to.dtype != DType::kC64) {
     Fail(tensor::kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type",
          NameOf(value.dtype()), out.name, NameOf(to.dtype));
   }

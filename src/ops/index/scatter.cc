@@ -39,7 +39,9 @@ void CheckScatter(const Operand& self, const Operand& index, const Operand& sour
   CheckSameType(self, out);
   CheckSameType(source, out);
   CheckShape(out, self.tensor->shape);
-  if (how != Combination::kReplace) CheckNumeric(out);
+  const bool complex =
+      out.dtype() == DType::kC64 && (how == Combination::kAdd || how == Combination::kMultiply);
+  if (how != Combination::kReplace && !complex) CheckNumeric(out);
 }
 
 struct ScatterElementsBody {
@@ -324,6 +326,10 @@ void IndexCopy(Plan& plan, DType, const Operand& self, int64_t dim, const Operan
 
 void IndexAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index,
               const Operand& source, const Scalar& alpha, const Operand& out) {
+  if (alpha.Imaginary() != 0) {
+    Fail(kInvalidArgument, "op-alpha", "alpha is {}, which cannot be converted to {}", alpha.ToString(),
+         NameOf(DType::kF32));
+  }
   PlanScatterRows(plan, self, dim, index, source, Combination::kAdd, alpha.ToDouble(), out);
 }
 

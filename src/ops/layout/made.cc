@@ -194,7 +194,7 @@ void Eye(Plan& plan, DType, int64_t n, int64_t m, const Operand& out) { Diagonal
 
 void DiagonalOnes(Plan& plan, int64_t height, int64_t width, int64_t diagonal, const Operand& out) {
   CheckShape(out, {height, width});
-  CheckNumeric(out);
+  if (out.dtype() != DType::kC64) CheckNumeric(out);
   const Tensor& to = *out.tensor;
   if (to.empty()) return;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));

@@ -14,4 +14,11 @@ void PlanLogDeterminant(Plan& plan, const Operand& x, const Operand& sign, const
 // The p-norms of the differences of the rows of [n, size], each with those after it.
 void PlanPairDistances(Plan& plan, const Operand& x, double p, const Operand& out);
 
+// All [.., rows, others, width], repeated so that they have one shape, packed and f32; out [.., rows, width].
+struct DistanceGradientArgs {
+  Operand g, x1, x2, distance;
+  double p;  // of the norm; infinite: the largest
+};
+void PlanDistanceGradient(Plan& plan, const DistanceGradientArgs& args, const Operand& out);
+
 }  // namespace belay::ops

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
+#include "ops/matmul/general_product.h"
 #include "ops/matmul/linear.h"
 #include "ops/pipeline.h"
 #include "ops/rules.h"
@@ -94,11 +95,15 @@ namespace kernels {
 
 void Addmm(Plan& plan, DType, const Operand& self, const Operand& mat1, const Operand& mat2,
            const Scalar& beta, const Scalar& alpha, const Operand& out, int64_t math_type) {
+  if (IsGeneralProduct(mat1.dtype()) || IsGeneralProduct(mat2.dtype()))
+    return PlanGeneralProduct(plan, {self, mat1, mat2, out, &beta, &alpha});
   PlanAddProduct(plan, {self, mat1, mat2, out, beta.ToDouble(), alpha.ToDouble(), math_type});
 }
 
 void Addmv(Plan& plan, DType, const Operand& self, const Operand& mat, const Operand& vec,
            const Scalar& alpha, const Scalar& beta, const Operand& out, int64_t math_type) {
+  if (IsGeneralProduct(mat.dtype()) || IsGeneralProduct(vec.dtype()))
+    return PlanGeneralProduct(plan, {self, mat, vec, out, &beta, &alpha});
   PlanAddProduct(plan, {self, mat, vec, out, beta.ToDouble(), alpha.ToDouble(), math_type});
 }
 

@@ -9,6 +9,8 @@
 #include "ops/loop_nest.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/gemv.h"
+#include "ops/matmul/general_product.h"
+#include "ops/matmul/matrix_view.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
 
@@ -16,47 +18,6 @@ namespace belay::ops {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-// The last two dimensions of a tensor as a matrix, and the ones before as batches.
-struct MatrixView {
-  int64_t rows, columns;
-  int64_t row_stride, column_stride;  // elements
-  Shape batch, batch_strides;
-};
-
-enum class VectorIs { kRow, kColumn };
-
-MatrixView ViewOf(const Tensor& t, VectorIs vector) {
-  int rank = t.shape.rank();
-  MatrixView view{};
-  if (rank == 1 && vector == VectorIs::kRow) {
-    view = {1, t.shape[0], 0, t.strides[0], {}, {}};
-  } else if (rank == 1) {
-    view = {t.shape[0], 1, t.strides[0], 0, {}, {}};
-  } else {
-    view = {t.shape.back(1), t.shape.back(0), t.strides.back(1), t.strides.back(0), {}, {}};
-    view.batch = Shape::Of(t.shape.data(), rank - 2);
-    view.batch_strides = Shape::Of(t.strides.data(), rank - 2);
-  }
-  return view;
-}
-
-// The result lacks the dimension that a vector operand lacks.
-MatrixView ResultView(const Tensor& out, bool row_missing, bool column_missing) {
-  Tensor full = out;
-  if (column_missing) full.shape.push_back(1), full.strides.push_back(0);
-  if (row_missing) {
-    Shape shape, strides;
-    for (int i = 0; i < full.shape.rank(); ++i) {
-      if (i == full.shape.rank() - 1) shape.push_back(1), strides.push_back(0);
-      shape.push_back(full.shape[i]);
-      strides.push_back(full.strides[i]);
-    }
-    full.shape = shape;
-    full.strides = strides;
-  }
-  return ViewOf(full, VectorIs::kRow);
-}
 
 // How the backend sees a matrix: packed rows, or packed columns (transposed).
 struct Layout {
@@ -316,6 +277,8 @@ void Matmul(Plan& plan, DType compute, const Operand& self, const Operand& mat2,
             const Operand& out) {
   constexpr int64_t kUseFp16 = 2;
   CheckMathType(math_type);
+  if (IsGeneralProduct(self.dtype()) || IsGeneralProduct(mat2.dtype()))
+    return PlanGeneralProduct(plan, {{}, self, mat2, out, nullptr, nullptr});
   if (out.tensor->empty()) return;
   MatrixView view_a = ViewOf(*self.tensor, VectorIs::kRow);
   if (view_a.columns == 0) {

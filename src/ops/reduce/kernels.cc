@@ -1,10 +1,14 @@
 // The reductions as programs call them.
 #include "ops/kernels.h"
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/layout/checks.h"
+#include "ops/pipeline.h"
 #include "ops/reduce/reduce.h"
 #include "ops/rules.h"
 #include "ops/sequence.h"
@@ -50,6 +54,60 @@ void Linear(Plan& plan, const Reduction& how, DType type, const Operand& self, D
   });
 }
 
+// A plan over complex numbers as one over others, of `type`, that convert(part, self, them) makes of them
+// first.
+struct ConvertedBody {
+  PlanRef convert, rest;
+  int self, out;
+  int64_t bytes;  // of what they become, before the parts' workspace
+
+  void operator()(const Frame& frame) const {
+    char* first[] = {frame.at[self], frame.workspace};
+    convert->Run({first, frame.workspace + bytes});
+    char* second[] = {frame.workspace, frame.at[out]};
+    rest->Run({second, frame.workspace + bytes});
+  }
+};
+
+template <class Convert>
+void OverConverted(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
+                   const Operand& out, const Convert& convert) {
+  const Tensor between = PackedOf(type, self.shape());
+  auto body = std::make_shared<ConvertedBody>(
+      ConvertedBody{NewPlan(plan.function()), NewPlan(plan.function()), self.binding, out.binding,
+                    WorkspacePart(between.count() * static_cast<int64_t>(BytesOf(type)))});
+  const auto bound = [](PlanRef& to, const Tensor* tensor, Access access, int place) {
+    return Operand{tensor, nullptr, to->Bind(tensor, access, "self", place, 0), "self"};
+  };
+  const Operand from = bound(body->convert, self.tensor, Access::kRead, 0);
+  convert(*body->convert, from, bound(body->convert, &between, Access::kWrite, 1));
+  const Operand made = bound(body->rest, &between, Access::kRead, 0);
+  Over(*body->rest, how, type, made, dims, bound(body->rest, out.tensor, Access::kWrite, 1));
+  plan.SetWorkspace(static_cast<uint64_t>(body->bytes) +
+                    std::max(body->convert->workspace_bytes(), body->rest->workspace_bytes()));
+  plan.SetCost(body->convert->cost() + body->rest->cost());
+  plan.SetBody(
+      [body = std::shared_ptr<const ConvertedBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
+}
+
+void OverSizes(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
+               const Operand& out) {
+  if (!IsComplex(self.dtype())) return Over(plan, how, type, self, dims, out);
+  OverConverted(plan, how, DType::kF32, self, dims, out,
+                [](Plan& part, const Operand& from, const Operand& to) { Abs(part, DType::kF32, from, to); });
+}
+
+void OverTruth(Plan& plan, const Reduction& how, const Operand& self, Dims dims, const Operand& out) {
+  if (!IsComplex(self.dtype())) return Over(plan, how, DType::kBool, self, dims, out);
+  OverConverted(plan, how, DType::kBool, self, dims, out,
+                [](Plan& part, const Operand& from, const Operand& to) {
+                  const float zero[2] = {};
+                  const Scalar none(zero, DType::kC64);
+                  Operand other{nullptr, &none, -1, "zero"};
+                  NotEqual(part, DType::kBool, from, other, to);
+                });
+}
+
 void CheckNotEmpty(const Operand& self, const char* which) {
   if (self.tensor->empty())
     Fail(tensor::kInvalidArgument, "op-empty-dim", "{} is empty: it has no {} element", self.name, which);
@@ -93,29 +151,40 @@ void Min(Plan& plan, DType type, const Operand& self, const Operand& out) {
   CheckNotEmpty(self, "least");
   Over(plan, kMin, type, self, {}, out);
 }
+
+namespace {
+
+void Product(Plan& plan, DType wanted, const Operand& self, Dims dims, const Operand& out) {
+  if (!IsComplex(wanted)) return Over(plan, kProduct, wanted, self, dims, out);
+  CheckSameType(self, out);
+  PlanComplexProduct(plan, self, rules::ReducedDims(self, dims), out);
+}
+
+}  // namespace
+
 void Prod(Plan& plan, DType wanted, const Operand& self, DType, const Operand& out) {
-  Over(plan, kProduct, wanted, self, {}, out);
+  Product(plan, wanted, self, {}, out);
 }
 void ProdDim(Plan& plan, DType wanted, const Operand& self, int64_t dim, bool, DType, const Operand& out) {
-  Over(plan, kProduct, wanted, self, Dims(&dim, 1), out);
+  Product(plan, wanted, self, Dims(&dim, 1), out);
 }
 // Elements become truth values first.
 void All(Plan& plan, DType, const Operand& self, Dims dims, bool, const Operand& out) {
-  Over(plan, kMin, DType::kBool, self, dims, out);
+  OverTruth(plan, kMin, self, dims, out);
 }
 void Any(Plan& plan, DType, const Operand& self, Dims dims, bool, const Operand& out) {
-  Over(plan, kMax, DType::kBool, self, dims, out);
+  OverTruth(plan, kMax, self, dims, out);
 }
 void LogSumExp(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Operand& out) {
   Over(plan, {.fold = Fold::kSumOfExps, .finish = Finish::kLog, .around_max = true}, type, self, dims, out);
 }
 void Norm(Plan& plan, DType type, const Operand& self, const Operand& p, Dims dims, bool,
           const Operand& out) {
-  Over(plan, NormOf(p.present() ? p.scalar->ToDouble() : 2), type, self, dims, out);
+  OverSizes(plan, NormOf(p.present() ? p.scalar->ToDouble() : 2), type, self, dims, out);
 }
 void VectorNorm(Plan& plan, DType type, const Operand& self, const Scalar& p, Dims dims, bool, DType,
                 const Operand& out) {
-  Over(plan, NormOf(p.ToDouble()), type, self, dims, out);
+  OverSizes(plan, NormOf(p.ToDouble()), type, self, dims, out);
 }
 void Var(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correction, bool,
          const Operand& out) {
@@ -189,6 +258,7 @@ void Cumsum(Plan& plan, DType wanted, const Operand& self, int64_t dim, DType, c
   });
 }
 void Cumprod(Plan& plan, DType wanted, const Operand& self, const Scalar& dim, DType, const Operand& out) {
+  if (IsComplex(wanted)) CheckSameType(self, out);
   PlanScan(plan, {.product = true}, wanted, self, rules::WrapDim(self, dim.ToInt()), out);
 }
 

@@ -1,5 +1,6 @@
 // Running sums and products. They are kept in f64 for floats, so that a long one loses nothing.
 #include <algorithm>
+#include <complex>
 
 #include "ops/pipeline.h"
 #include "ops/reduce/along_axis.h"
@@ -103,6 +104,8 @@ void PlanScan(Plan& plan, Scan scan, DType type, const Operand& self, int dim, c
       return PlanAs<float, double>(plan, scan, type, self, dim, out);
     case DType::kF64:
       return PlanAs<double, double>(plan, scan, type, self, dim, out);
+    case DType::kC64:
+      return PlanAs<std::complex<float>, std::complex<double>>(plan, scan, type, self, dim, out);
     case DType::kI64:
       return PlanAs<int64_t, uint64_t>(plan, scan, type, self, dim, out);
     default:

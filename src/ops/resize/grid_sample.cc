@@ -8,7 +8,7 @@
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/strided_copy.h"
-#include "ops/resize/taps.h"
+#include "ops/resize/grid_taps.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -18,36 +18,12 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-constexpr int kMostDims = 3;
-
-// The elements of one dimension that a place is made of.
-template <class T>
-struct Taps {
-  int count = 0;
-  int64_t index[4];
-  T weight[4];
-};
-
-template <class T>
-T Reflected(T x, T low, T high) {
-  T range = high - low;
-  if (range <= 0) return low;
-  T away = x < low ? low - x : x - high;
-  if (away <= 0) return x;
-  auto turns = static_cast<int64_t>(away / range);
-  T rest = away - static_cast<T>(turns) * range;
-  bool from_low = (x < low) == (turns % 2 == 0);
-  return from_low ? low + rest : high - rest;
-}
-
 template <class T>
 struct SampleBody {
   Shape in_shape, out_shape;
   int64_t batches, channels, points, dims;
   StridedCopy load, load_grid, store;
-  SampleMode mode;
-  SamplePadding padding;
-  bool align;
+  GridTaps<T> at;
   int bindings[3];
   Scratch<T> image_of, grid_of, out_of;
 
@@ -60,7 +36,7 @@ struct SampleBody {
       for (int64_t i = begin; i < end; ++i) {
         Taps<T> taps[kMostDims];
         for (int d = 0; d < dims; ++d) {
-          taps[d] = TapsAt(grid[i * dims + dims - 1 - d], in_shape[d + 2]);
+          taps[d] = at.At(grid[i * dims + dims - 1 - d], in_shape[d + 2]);
         }
         int64_t batch = i / points;
         for (int64_t c = 0; c < channels; ++c) {
@@ -75,55 +51,10 @@ struct SampleBody {
   T Sum(const T* plane, const Taps<T>* taps, int d, int64_t place) const {
     T sum = 0;
     for (int k = 0; k < taps[d].count; ++k) {
-      int64_t at = place * in_shape[d + 2] + taps[d].index[k];
-      sum += taps[d].weight[k] * (d + 1 == dims ? plane[at] : Sum(plane, taps, d + 1, at));
+      const int64_t from = place * in_shape[d + 2] + taps[d].index[k];
+      sum += taps[d].weight[k] * (d + 1 == dims ? plane[from] : Sum(plane, taps, d + 1, from));
     }
     return sum;
-  }
-
-  T Low() const { return align ? T{0} : T{-0.5}; }
-  T High(int64_t size) const { return static_cast<T>(size) - (align ? T{1} : T{0.5}); }
-
-  void AddTap(Taps<T>& taps, int64_t index, T weight, int64_t size) const {
-    if (index < 0 || index >= size) {
-      if (padding == SamplePadding::kZeros) return;
-      if (padding == SamplePadding::kBorder) {
-        index = index < 0 ? 0 : size - 1;
-      } else {
-        index = static_cast<int64_t>(Reflected(static_cast<T>(index), Low(), High(size)));
-        index = std::clamp<int64_t>(index, 0, size - 1);
-      }
-    }
-    taps.index[taps.count] = index;
-    taps.weight[taps.count++] = weight;
-  }
-
-  Taps<T> TapsAt(T coordinate, int64_t size) const {
-    constexpr T kFarthest = 1e9;  // so that it fits in an integer; NaN goes there too
-    auto n = static_cast<T>(size);
-    T x = align ? (coordinate + 1) / 2 * (n - 1) : ((coordinate + 1) * n - 1) / 2;
-    if (mode == SampleMode::kNearest) x = std::nearbyint(x);
-    if (!(x > -kFarthest)) x = -kFarthest;
-    x = std::min(x, kFarthest);
-    if (x < Low() || x > High(size)) {
-      // The cubic's sixteen neighbours are each put back on their own, which gives other weights.
-      if (padding == SamplePadding::kBorder && mode != SampleMode::kCubic) x = std::clamp(x, T{0}, n - 1);
-      if (padding == SamplePadding::kReflection) x = Reflected(x, Low(), High(size));
-    }
-    Taps<T> taps;
-    T low = std::floor(x), rest = x - low;
-    auto left = static_cast<int64_t>(low);
-    if (mode == SampleMode::kNearest) {
-      AddTap(taps, static_cast<int64_t>(std::nearbyint(x)), 1, size);
-    } else if (mode == SampleMode::kLinear) {
-      AddTap(taps, left, 1 - rest, size);
-      AddTap(taps, left + 1, rest, size);
-    } else {
-      double weights[4];
-      CubicWeights(rest, -0.75, weights);
-      for (int k = 0; k < 4; ++k) AddTap(taps, left - 1 + k, static_cast<T>(weights[k]), size);
-    }
-    return taps;
   }
 };
 
@@ -141,9 +72,7 @@ void PlanSampleIn(Plan& plan, DType compute, const Operand& self, const Operand&
   body.load = StridedCopy(PackedOf(compute, body.in_shape), *self.tensor);
   body.load_grid = StridedCopy(PackedOf(compute, grid.tensor->shape), *grid.tensor);
   body.store = StridedCopy(*out.tensor, PackedOf(compute, body.out_shape));
-  body.mode = mode;
-  body.padding = padding;
-  body.align = align;
+  body.at = {mode, padding, align};
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.bindings[2] = grid.binding;
