@@ -114,7 +114,10 @@ struct ValueWriteTask {
     __atomic_store_n(at, value, __ATOMIC_SEQ_CST);
     TheEngine().Wrote(at);
   }
-  void Ranges(RangeVisitor& visit) const { visit.Writes(address, 8); }
+  void Ranges(RangeVisitor& visit) const {
+    visit.Writes(address, 8);
+    visit.Signals(address);
+  }
 };
 
 // A hint for a cache that this device does not have (aclrtCmoAsync).

@@ -21,17 +21,18 @@ Engine& TheEngine() { return *g_engine.load(std::memory_order_acquire); }
 void InstallEngine(Engine* engine) { g_engine.store(engine, std::memory_order_release); }
 
 // Functions of their own: a thread that is cancelled in WaitFor leaves nothing of them on its stack.
-[[gnu::cold, gnu::noinline]] static void TellWaits(const Stream& stream, uint64_t position) {
-  Observers::Tell([&](Observer& o) { o.HostWaits(stream, position); });
+[[gnu::cold, gnu::noinline]] static void TellWaits(const Stream& stream, uint64_t position,
+                                                   int64_t deadline_ns) {
+  Observers::Tell([&](Observer& o) { o.HostWaits(stream, position, deadline_ns); });
 }
 [[gnu::cold, gnu::noinline]] static void TellGoesOn(const Stream& stream, uint64_t position) {
   Observers::Tell([&](Observer& o) { o.HostGoesOn(stream, position); });
 }
 
 bool Engine::WaitFor(Stream& stream, uint64_t position, int64_t deadline_ns) {
-  if (!Observers::watch_runs()) [[likely]]
+  if (!Observers::watch_waits()) [[likely]]
     return Await(stream, position, deadline_ns) && stream.HostSees(position);
-  TellWaits(stream, position);
+  TellWaits(stream, position, deadline_ns);
   const bool reached = Await(stream, position, deadline_ns);
   TellGoesOn(stream, position);
   return reached && stream.HostSees(position);

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 namespace belay::rt {
-namespace {
 
-// What follows "stream 3 "; the stream that it waits for is named by the next link.
-std::string Reason(const ParkPlace& place) {
+std::string WaitWords(const ParkPlace& place) {
   switch (place.reason) {
     case ParkReason::kPosition:
       return "waits for ";
@@ -26,17 +24,16 @@ std::string Reason(const ParkPlace& place) {
   return "is at work, or waits for a core";
 }
 
-}  // namespace
-
 std::string ExplainWait(Stream& stream) {
   constexpr int kMostLinks = 8;
   std::string text = fmt::format("stream {} ", stream.id());
   Stream* at = &stream;
   for (int link = 0; link < kMostLinks; ++link) {
     ParkPlace place = at->parked_at();
-    text += Reason(place);
+    text += WaitWords(place);
     at = place.source;
     if (at == nullptr) return text;
+    if (at == &stream) return text + fmt::format("stream {}: none of them can get on", at->id());
     text += fmt::format("stream {}, which ", at->id());
   }
   return text + "waits, too";

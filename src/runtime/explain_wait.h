@@ -11,4 +11,7 @@ namespace belay::rt {
 // streams go on while they are looked at.
 std::string ExplainWait(Stream& stream);
 
+// What follows "stream 3 "; where another stream is waited for its name follows.
+std::string WaitWords(const ParkPlace& place);
+
 }  // namespace belay::rt

@@ -12,6 +12,7 @@
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/context.h"
+#include "runtime/explain_wait.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
@@ -19,9 +20,13 @@ namespace {
 
 int DeviceOf(const Stream& stream) noexcept { return stream.context().device().id(); }
 uint32_t CurrentCall() noexcept { return t_current_call; }
+ParkPlace ParkedAt(const Stream& stream) {
+  return const_cast<Stream&>(stream).parked_at();
+}  // it takes a lock
 
 void Load(const std::string& name) {
-  static constexpr CoreFacts kCore{&Lookup, &BlockSerial, &CallName, &InCallback, &DeviceOf, &CurrentCall};
+  static constexpr CoreFacts kCore{&Lookup,   &BlockSerial, &CallName, &InCallback,
+                                   &DeviceOf, &CurrentCall, &ParkedAt, &WaitWords};
   std::string why;
   constexpr size_t kRoom = size_t{8} << 20;
   void* library =

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "runtime/memory.h"
 #include "runtime/observer.h"
+#include "runtime/stream.h"
 
 namespace belay::rt {
 
@@ -17,6 +19,8 @@ struct CoreFacts {
   bool (*in_callback)();
   int (*device_of)(const Stream& stream) noexcept;
   uint32_t (*current_call)() noexcept;  // of the calling thread
+  ParkPlace (*parked_at)(const Stream& stream);
+  std::string (*wait_words)(const ParkPlace& place);  // explain_wait.h
 };
 
 // What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.

@@ -25,7 +25,6 @@ std::atomic<int>& LiveOn(const Device& device) { return g_live[static_cast<size_
 // Sets or clears the flag, and keeps the notify alive until it has.
 struct NotifyTask {
   static constexpr const char* kName = "notify";
-  static constexpr bool kTouchesNothing = true;
   Notify* notify;
   bool set;
   bool promised = false;
@@ -39,6 +38,9 @@ struct NotifyTask {
     notify->Unref();
   }
   void Run() const { set ? notify->Set() : notify->Clear(); }
+  void Ranges(RangeVisitor& visit) const {
+    if (set) visit.Signals(notify->word());
+  }
 };
 
 }  // namespace

@@ -92,8 +92,12 @@ class Observer {
                            const Task& /*task*/) noexcept {}
   virtual void NodeEnded(const Stream& /*stream*/, uint32_t /*lane*/, uint32_t /*model*/, uint32_t /*node*/,
                          const Task& /*task*/, const TaskFailure* /*failure*/) noexcept {}
-  // The calling thread begins to wait for the stream, and goes on.
-  virtual void HostWaits(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+
+  // Whether it wants to know when threads of the program wait. Asked once.
+  virtual bool watches_waits() const { return watches_runs(); }
+  // The calling thread begins to wait for the stream, until the deadline (NowNs; negative: none), and goes on
+  // unless it is cancelled.
+  virtual void HostWaits(const Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) noexcept {}
   virtual void HostGoesOn(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
 
  private:
@@ -105,12 +109,14 @@ class Observers {
  public:
   static bool any() { return first_.load(std::memory_order_relaxed) != nullptr; }
   static bool watch_runs() { return watch_runs_.load(std::memory_order_relaxed); }
+  static bool watch_waits() { return watch_waits_.load(std::memory_order_relaxed); }
   // Stays for the life of the process; told first.
   static void Add(Observer& observer);
   // In the child of fork, whose first aclInit may add others.
   static void AbandonInChild() {
     first_.store(nullptr);
     watch_runs_.store(false);
+    watch_waits_.store(false);
   }
 
   template <class F>
@@ -121,6 +127,7 @@ class Observers {
  private:
   static constinit std::atomic<Observer*> first_;
   static constinit std::atomic<bool> watch_runs_;
+  static constinit std::atomic<bool> watch_waits_;
 };
 
 [[gnu::cold, gnu::noinline]] void TellHostLearned(const Stream& stream, uint64_t position) noexcept;

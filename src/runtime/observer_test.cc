@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "runtime/explain_wait.h"
 #include "runtime/memory_registered.h"
 #include "runtime/memory_state.h"
 #include "runtime/memory_virtual.h"
@@ -140,7 +142,7 @@ class Watcher final : public Observer {
                  const TaskFailure* failure) noexcept override {
     story_->push_back("node " + std::to_string(node) + (failure == nullptr ? " ends" : " fails"));
   }
-  void HostWaits(const Stream&, uint64_t) noexcept override { story_->push_back("host waits"); }
+  void HostWaits(const Stream&, uint64_t, int64_t) noexcept override { story_->push_back("host waits"); }
   void HostGoesOn(const Stream&, uint64_t) noexcept override { story_->push_back("host goes on"); }
   void Watch(const Stream& stream) { streams_.emplace_back(&stream, stream.tail()); }
 
@@ -366,6 +368,62 @@ TEST_F(ManyWorkers, TellOfEachNodeOfALaneOnce) {
   EXPECT_TRUE(has_lanes);
   EXPECT_EQ(lanes.begun.size(), 6u);
   for (const auto& [node, times] : lanes.begun) EXPECT_EQ(times, kReplays);
+}
+
+// Wants to know who waits, and no more.
+class Waits final : public Observer {
+ public:
+  bool watches_waits() const override { return true; }
+  void Started(const Stream&, uint64_t, const Task&) noexcept override { story += "begins "; }
+  void HostWaits(const Stream&, uint64_t, int64_t deadline_ns) noexcept override {
+    story += deadline_ns < 0 ? "waits " : "waits for a while ";
+  }
+  void HostGoesOn(const Stream&, uint64_t) noexcept override { story += "goes on "; }
+  std::string story;
+};
+
+class WaitsWatched : public StepTest {
+ protected:
+  void SetUp() override {
+    Observers::Add(waits_);
+    StepTest::SetUp();
+  }
+  void TearDown() override {
+    StepTest::TearDown();
+    Observers::AbandonInChild();
+  }
+  Waits waits_;
+};
+
+TEST_F(WaitsWatched, OneWhoAsksForWaitsIsNotToldOfRuns) {
+  EXPECT_FALSE(Observers::watch_runs());
+  Stream& stream = NewStream();
+  std::vector<std::string> story;
+  stream.Submit(MakeTask(Named{&story}));
+  EXPECT_TRUE(TheEngine().WaitFor(stream, stream.tail(), -1));
+  EXPECT_TRUE(TheEngine().WaitFor(stream, stream.tail(), NowNs() + 1'000'000'000));
+  EXPECT_EQ(waits_.story, "waits goes on waits for a while goes on ");
+}
+
+class Circle : public StepTest {};
+
+TEST_F(Circle, StreamsThatWaitForEachOtherAreNamedOnce) {
+  Stream &a = NewStream(), &b = NewStream();
+  Event &first = NewEvent(), &second = NewEvent();
+  first.MakeWait(a, 0);
+  second.MakeWait(b, 0);
+  first.Record(b);
+  second.Record(a);
+  engine_.RunAll();
+  EXPECT_EQ(
+      ExplainWait(a),
+      fmt::format("stream {0} waits for stream {1}, which waits for stream {0}: none of them can get on",
+                  a.id(), b.id()));
+  a.Drop();
+  engine_.RunAll();
+  a.StopDropping();
+  DestroyEvent(first);
+  DestroyEvent(second);
 }
 
 }  // namespace

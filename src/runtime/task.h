@@ -52,6 +52,8 @@ class RangeVisitor {
   virtual void WaitsFor(const Stream& /*source*/, uint64_t /*position*/) {}
   // It waits for what has no position yet: a value in memory, a record to come.
   virtual void WaitsForUnknown() {}
+  // It writes a word that others may wait for.
+  virtual void Signals(const void* /*word*/) {}
   // It touches what nobody knows before it runs.
   virtual void TouchesUnknown() {}
 };

@@ -119,11 +119,15 @@ int Check(const CheckOptions& options) {
         "counted nor written to files\n",
         std::strerror(errno));
   }
-  setenv("BELAY_LAYERS", "race,memory", 1);
+  setenv("BELAY_LAYERS", "race,memory,hang", 1);
   if (!options.suppress.empty()) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
   }
   if (options.leaks) setenv(layers::kLeaksVariable, "1", 1);
+  if (!options.hang_after.empty()) setenv(layers::kHangAfterVariable, options.hang_after.c_str(), 1);
+  if (options.error_exitcode != 0) {
+    setenv(layers::kHangExitVariable, std::to_string(options.error_exitcode).c_str(), 1);
+  }
   // torch_npu submits from a thread of its own, whose stack says nothing of the program.
   if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
   const int status = Await(Start(options.run));

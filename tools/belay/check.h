@@ -14,7 +14,8 @@ struct CheckOptions {
   std::string json;
   std::string sarif;
   std::string suppress;
-  bool leaks = false;  // are told, too
+  bool leaks = false;      // are told, too
+  std::string hang_after;  // seconds without progress; empty: as the layer does
 };
 
 // Returns the program's exit code, or the one for mistakes.

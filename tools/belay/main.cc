@@ -57,8 +57,14 @@ CLI::App* AddCheck(CLI::App& app, CheckOptions& options) {
   AddRunOptions(check, options.run);
   check
       ->add_option("--error-exitcode", options.error_exitcode,
-                   "The exit code when something was found and the program ended with 0")
+                   "The exit code when something was found and the program ended with 0; a program that can "
+                   "never get on is ended with it")
       ->check(CLI::Range(0, 255));
+  check
+      ->add_option(
+          "--hang-after", options.hang_after,
+          "Seconds without progress after which it is said who waits for what (10); 0: only at SIGQUIT")
+      ->check(CLI::NonNegativeNumber);
   check->add_option("--json", options.json, "Write the reports to this file, as JSON");
   check->add_option("--sarif", options.sarif, "Write them as SARIF, which code scanning takes");
   check->add_flag("--leaks", options.leaks, "Also tell what is not freed when the program ends its device");

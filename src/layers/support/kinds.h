@@ -33,6 +33,9 @@ inline constexpr Kind kKinds[] = {
      "The second stage of an operator is given a smaller workspace than its first stage asked for."},
     {"use-after-destroy", "A destroyed object is used",
      "A stream, an event, a notify or a model is used that was destroyed."},
+    {"hang", "Work waits for what never comes",
+     "Streams wait for each other in a circle, or for a record, a notify, a value or a callback that no thread is left to "
+     "bring about."},
     {"leak", "Memory is not freed", "A block was still allocated when the program ended its device."},
 };
 

@@ -35,11 +35,11 @@ std::string Heading(std::string_view kind) {
 // The kind and the places.
 bool IsNew(const Report& report) {
   static std::mutex lock;
-  static std::unordered_set<size_t> told;
+  static auto* const told = new std::unordered_set<size_t>;  // also for threads that outlive static objects
   size_t key = std::hash<std::string_view>()(report.kind);
   for (const Place& place : report.places) key = key * 1'000'003 ^ StackHash()(place.stack);
   std::lock_guard guard(lock);
-  return told.insert(key).second;
+  return told->insert(key).second;
 }
 
 using Frames = std::vector<std::vector<Frame>>;  // of each place
@@ -104,19 +104,20 @@ std::string RecordOf(const Report& report, const Frames& frames) {
 
 }  // namespace
 
-void Tell(const Report& report) {
-  if (!IsNew(report)) return;
+bool Tell(const Report& report) {
+  if (!IsNew(report)) return false;
   static const Suppressions* const suppressions = new Suppressions;
   Frames frames;
   for (const Place& place : report.places) frames.push_back(FramesOf(place.stack));
   if (suppressions->Match(report, frames)) {
     ++TheTally().suppressed;
-    return;
+    return false;
   }
   ++TheTally().reports;
   const std::string text = TextOf(report, frames);
   WriteAllQuietly(STDERR_FILENO, text.data(), text.size());
   AddRecord(RecordOf(report, frames));
+  return true;
 }
 
 }  // namespace belay::layers

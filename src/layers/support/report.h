@@ -23,7 +23,7 @@ struct Report {
 };
 
 // Tells a mistake once, on the standard error and in the file of reports (report_file.h): the same kind at
-// the same places is not told again, and what is suppressed is only counted.
-void Tell(const Report& report);
+// the same places is not told again, and what is suppressed is only counted. False: nothing was told.
+bool Tell(const Report& report);
 
 }  // namespace belay::layers

@@ -14,8 +14,10 @@
 
 namespace belay::layers {
 
-inline constexpr const char* kSuppressVariable = "BELAY_CHECK_SUPPRESS";  // what is not told
-inline constexpr const char* kLeaksVariable = "BELAY_CHECK_LEAKS";        // set: leaks are told
+inline constexpr const char* kSuppressVariable = "BELAY_CHECK_SUPPRESS";     // what is not told
+inline constexpr const char* kLeaksVariable = "BELAY_CHECK_LEAKS";           // set: leaks are told
+inline constexpr const char* kHangAfterVariable = "BELAY_CHECK_HANG_AFTER";  // seconds without progress
+inline constexpr const char* kHangExitVariable = "BELAY_CHECK_HANG_EXIT";  // the code of a process that hangs
 
 inline void AddWord(std::string* record, std::string_view word) {
   if (!record->empty() && record->back() != '\n') *record += '\t';

@@ -238,7 +238,7 @@ void Trace::Queued(const rt::Stream& stream, uint64_t position) noexcept {
   writer.Event(EventType::kEnd, &writer.track, Now(), nullptr);
 }
 
-void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/) noexcept {
+void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) noexcept {
   Writer& writer = ThisWriter();
   const uint32_t call = core_.current_call();
   const std::string name = call == 0 ? "wait" : core_.call_name(call);

@@ -32,7 +32,7 @@ class Trace final : public rt::Observer {
                    const rt::Task& task) noexcept override;
   void NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node, const rt::Task& task,
                  const rt::TaskFailure* failure) noexcept override;
-  void HostWaits(const rt::Stream& stream, uint64_t position) noexcept override;
+  void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) noexcept override;
   void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override;
 
  private:

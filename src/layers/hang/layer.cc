@@ -1,0 +1,9 @@
+// The library's only name.
+#include "layers/hang/hang.h"
+
+extern "C" [[gnu::visibility("default")]] belay::rt::Observer* belay_make_layer(
+    const belay::rt::CoreFacts& core) {
+  auto* hang = new belay::hang::Hang(core, belay::hang::ReadOptions());
+  hang->Start();
+  return hang;
+}
