@@ -29,6 +29,9 @@ int main(int argc, char** argv) {
   const size_t kBytes = 1 << 20;
   DO(aclrtMalloc(&x, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
   DO(aclrtMalloc(&y, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  void* host;
+  DO(aclrtMallocHost(&host, 65536));
+  DO(aclrtFreeHost(host));
   aclrtEvent event;
   DO(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
   DO(aclrtMemsetAsync(x, kBytes, 1, kBytes, a));
@@ -60,7 +63,8 @@ grep -q 'belay trace: writes .*/a.pftrace; open it at https://ui.perfetto.dev' e
 holds a.pftrace '1 stream 1: memset' '1 stream 1: event record' '1 stream 2: event wait' '1 stream 2: memcpy' \
   '10 stream 1: model launch' '30 stream 1:   memset' '1 stream 2:   goes on' '1 program: aclrtMemcpyAsync' \
   '10 program: aclmdlRIExecuteAsync' '1 arrow: event record -> goes on' '1 arrow: aclrtMemcpyAsync -> memcpy' \
-  '10 arrow: aclmdlRIExecuteAsync -> model launch'
+  '10 arrow: aclmdlRIExecuteAsync -> model launch' '1 counter: device 0, memory: 2097152, then 0' \
+  '1 counter: pinned memory: 65536, then 0'
 grep open read.txt && { echo 'slices without an end'; failed=1; }
 
 # One file for all processes that the program starts.

@@ -1,7 +1,8 @@
 """Reads a file of `belay trace` without any of Belay's code, and checks what every such file has to be.
 
 read_trace.py FILE: prints a line for each slice ("track: name", two spaces deeper for each slice that it lies in), arrow
-("arrow: name -> name") and instant, and "open" for slices that have no end; fails where slices do not nest.
+("arrow: name -> name") and instant, and "open" for slices that have no end; for a counter the most and the last value; fails
+where slices do not nest.
 """
 import struct
 import sys
@@ -35,7 +36,7 @@ def fields(data):
     return found
 
 
-BEGIN, END, INSTANT = 1, 2, 3
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 
 
 def read(path):
@@ -54,18 +55,22 @@ def read(path):
         for data in packet[11]:
             event = fields(data)
             name = names[sequence[0], event[10][0]] if event[10] else None
-            events.append((packet[8][0], order, event[11][0], event[9][0], name, event[47] + event[48]))
+            events.append((packet[8][0], order, event[11][0], event[9][0], name, event[47] + event[48], event[30]))
     return tracks, sorted(events)
 
 
 def main(path):
     tracks, events = read(path)
     stacks, arrows, lines, last = defaultdict(list), defaultdict(list), Counter(), {}
-    for time, _, track, kind, name, flows in events:
+    counters = defaultdict(list)
+    for time, _, track, kind, name, flows, value in events:
         assert track in tracks, f"a track without a name: {track}"
         assert tracks[track][1] is None or tracks[track][1] in tracks
         assert time > last.get(track, 0), "two events of a track at one time"
         last[track] = time
+        if kind == COUNTER:
+            counters[track] += value
+            continue
         if kind == END:
             stacks[track].pop()
             continue
@@ -78,6 +83,8 @@ def main(path):
             assert kind == INSTANT, kind
     for track, names in stacks.items():
         lines.update(f"open: {tracks[track][0]}: {name}" for name in names)
+    for track, values in counters.items():
+        lines[f"counter: {tracks[track][0]}: {max(values)}, then {values[-1]}"] += 1
     for ends in arrows.values():
         assert len(ends) <= 2, f"an arrow with {len(ends)} ends"
         if len(ends) == 2:

@@ -34,7 +34,8 @@ uint64_t Now() {
 // What is marked with one id is joined by an arrow: the first and the last of it.
 constexpr int kArrowsOfRecord = 4;
 
-enum Of : uint64_t { kProcess = 1, kThread, kDevice, kStream, kLane, kSubmission, kRecord };
+enum Of : uint64_t { kProcess = 1, kThread, kDevice, kStream, kLane, kSubmission, kRecord, kMemory };
+constexpr uint64_t kUnitBytes = 3;
 
 }  // namespace
 
@@ -75,6 +76,7 @@ struct Trace::Writer {
     return found->second;
   }
 
+  void Count(Track* where, uint64_t time, uint64_t value);
   // Times of a track only grow.
   void Event(EventType type, Track* where, uint64_t time, const std::string* text,
              std::initializer_list<uint64_t> flows = {}, uint64_t last_flow = 0) {
@@ -93,6 +95,20 @@ struct Trace::Writer {
     sequence.Write(packet);
   }
 };
+
+// Under a lock of those who share the track.
+void Trace::Writer::Count(Track* where, uint64_t time, uint64_t value) {
+  where->last = std::max(time, where->last + 1);
+  Packet packet;
+  packet.Number(fields::kTimestamp, where->last);
+  packet.Number(fields::kSequenceFlags, 2);
+  const size_t event = packet.Open(fields::kTrackEvent);
+  packet.Number(fields::kEventType, static_cast<uint64_t>(EventType::kCounter));
+  packet.Number(fields::kEventTrack, where->id);
+  packet.Number(fields::kEventValue, value);
+  packet.Close(event);
+  sequence.Write(packet);
+}
 
 Trace::Trace(const rt::CoreFacts& core, std::string path)
     : core_(core), file_(std::move(path)), process_(Mix(static_cast<uint64_t>(getpid()), Now())) {}
@@ -134,17 +150,31 @@ Trace::Writer& Trace::ThisWriter() {
   return *writer;
 }
 
-void Trace::Announce(Writer& writer, uint64_t id, uint64_t parent, const std::string& name) {
+void Trace::Announce(Writer& writer, uint64_t id, uint64_t parent, const std::string& name, bool bytes) {
   Packet packet;
   const size_t track = packet.Open(fields::kTrackDescriptor);
   packet.Number(fields::kTrackId, id);
   packet.Number(fields::kTrackParent, parent);
   packet.Text(fields::kTrackName, name);
+  if (bytes) {
+    const size_t counter = packet.Open(fields::kTrackCounter);
+    packet.Number(fields::kCounterUnit, kUnitBytes);
+    packet.Close(counter);
+  }
   packet.Close(track);
   writer.sequence.Write(packet);
 }
 
 // --- tracks
+
+uint64_t Trace::DeviceTrack(Writer& writer, int device) {
+  uint64_t& track = devices_[device];
+  if (track == 0) {
+    track = Mix(Mix(process_, kDevice), static_cast<uint64_t>(device));
+    Announce(writer, track, Mix(process_, kProcess), "device " + std::to_string(device));
+  }
+  return track;
+}
 
 // A stream that is used for the first time gets its track, also where its slot had another before.
 Trace::Line& Trace::LineOf(Writer& writer, const rt::Stream& stream) {
@@ -156,12 +186,7 @@ Trace::Line& Trace::LineOf(Writer& writer, const rt::Stream& stream) {
   std::unique_ptr<Line>& line = lines_[&stream];
   if (line == nullptr) line = std::make_unique<Line>();
   if (line->id != stream.id()) {
-    const int device = core_.device_of(stream);
-    uint64_t& parent = devices_[device];
-    if (parent == 0) {
-      parent = Mix(Mix(process_, kDevice), static_cast<uint64_t>(device));
-      Announce(writer, parent, Mix(process_, kProcess), "device " + std::to_string(device));
-    }
+    const uint64_t parent = DeviceTrack(writer, core_.device_of(stream));
     line->track = {Mix(Mix(process_, kStream), stream.id()), 0};
     line->lanes.clear();
     line->id = stream.id();
@@ -248,6 +273,24 @@ void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64
 void Trace::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) noexcept {
   Writer& writer = ThisWriter();
   writer.Event(EventType::kEnd, &writer.track, Now(), nullptr);
+}
+
+// What other processes and the program itself allocated is theirs.
+void Trace::NoteMemory(const rt::Block& block, bool comes) noexcept {
+  if (block.kind == rt::BlockKind::kImported || block.kind == rt::BlockKind::kRegistered) return;
+  Writer& writer = ThisWriter();
+  std::lock_guard guard(lock_);
+  const int device = block.kind == rt::BlockKind::kPinned ? -1 : block.device;
+  Memory& memory = memory_[device];
+  if (memory.track.id == 0) {
+    memory.track.id = Mix(Mix(process_, kMemory), static_cast<uint64_t>(device));
+    const uint64_t parent = device < 0 ? Mix(process_, kProcess) : DeviceTrack(writer, device);
+    const std::string name = device < 0 ? "pinned memory" : "device " + std::to_string(device) + ", memory";
+    Announce(writer, memory.track.id, parent, name, true);
+  }
+  memory.bytes += comes ? block.bytes : 0;
+  memory.bytes -= comes ? 0 : std::min<uint64_t>(memory.bytes, block.bytes);
+  writer.Count(&memory.track, Now(), memory.bytes);
 }
 
 // --- streams

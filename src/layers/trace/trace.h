@@ -34,6 +34,8 @@ class Trace final : public rt::Observer {
                  const rt::TaskFailure* failure) noexcept override;
   void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) noexcept override;
   void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override;
+  void Allocated(const rt::Block& block) noexcept override { NoteMemory(block, true); }
+  void Freed(const rt::Block& block, rt::FreedBy) noexcept override { NoteMemory(block, false); }
 
  private:
   struct Writer;
@@ -50,10 +52,18 @@ class Trace final : public rt::Observer {
     std::mutex lock;                                // of what threads share
   };
 
+  // Bytes that are allocated on a device (-1: pinned memory of the host).
+  struct Memory {
+    Track track;
+    uint64_t bytes = 0;
+  };
+
   Writer& ThisWriter();
+  uint64_t DeviceTrack(Writer& writer, int device);  // under lock_
+  void NoteMemory(const rt::Block& block, bool comes) noexcept;
   Line& LineOf(Writer& writer, const rt::Stream& stream);
   Track& LaneOf(Writer& writer, const rt::Stream& stream, uint32_t lane);
-  void Announce(Writer& writer, uint64_t id, uint64_t parent, const std::string& name);
+  void Announce(Writer& writer, uint64_t id, uint64_t parent, const std::string& name, bool bytes = false);
   void NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t position, const rt::Task& task);
   uint64_t ArrowOf(const Line& source, uint64_t position, int which) const;
   void TellFailure(Writer& writer, Track* track, const rt::TaskFailure& failure);
@@ -64,6 +74,7 @@ class Trace final : public rt::Observer {
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, std::unique_ptr<Line>> lines_;
   std::map<int, uint64_t> devices_;
+  std::map<int, Memory> memory_;
 };
 
 }  // namespace belay::trace
