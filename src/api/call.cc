@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "api/error_trail.h"
+#include "api/faults.h"
 #include "api/log.h"
 #include "base/codes.h"
 #include "base/error_about.h"
@@ -73,8 +74,8 @@ int ReportCurrentException(Fn fn) noexcept {
   }
 }
 
-void RefuseNotRunning(Fn fn) {
-  (void)fn;
+void CheckCall(Fn fn) {
+  if (rt::Running()) return MaybeFailCall(fn);
   switch (rt::StateOfProcess()) {
     case rt::ProcessState::kForked:
       Fail(codes::kUninitialize, "forked-child",

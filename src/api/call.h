@@ -16,8 +16,8 @@ namespace belay::api {
 
 // Says in the caller's error trail what went wrong (call it inside a catch block) and gives the code.
 [[gnu::cold, gnu::noinline]] int ReportCurrentException(Fn fn) noexcept;
-// Throws 100001 with the reason why nothing works now.
-[[noreturn, gnu::cold, gnu::noinline]] void RefuseNotRunning(Fn fn);
+// Throws 100001 with the reason why nothing works now, or what a fault asks for (faults.h).
+[[gnu::cold, gnu::noinline]] void CheckCall(Fn fn);
 
 // The function that the thread is in, for messages and for the tasks that it submits; and that it is in
 // one at all, for aclFinalize.
@@ -43,8 +43,8 @@ class CallScope {
 };
 
 inline void CheckRunning(Fn fn) {
-  if (!rt::Running() && InfoOf(fn).needs_init) [[unlikely]]
-    RefuseNotRunning(fn);
+  if (!rt::CallsPass() && InfoOf(fn).needs_init) [[unlikely]]
+    CheckCall(fn);
 }
 
 // Runs a handler; its status code is the result. A thread that is being cancelled unwinds through here

@@ -112,6 +112,14 @@ class ConfigFile {
       Refuse(keys, *value, fmt::format("one of {}", fmt::join(words, ", ")));
   }
 
+  // Empty when there is none.
+  std::string Text(const Keys& keys) const {
+    const Json* value = Find(keys);
+    if (value == nullptr) return "";
+    if (!value->is_text()) Refuse(keys, *value, "a string");
+    return value->text();
+  }
+
   // -1 when there is none. The runtime says so when there are no devices at all.
   int Device(const Keys& keys) const {
     int id = Number(keys, 1 << 20, -1);
@@ -166,7 +174,8 @@ InitConfig ReadInitConfig(const char* path) {
   config.default_device = file.Device({"defaultDevice", "default_device"});
   if (int mode = file.Number({"err_msg_mode"}, 1, -1); mode >= 0) config.errors_per_process = mode == 1;
   CheckKeysWithoutEffect(file);
-  config.without_effect = file.Others({"defaultDevice", "err_msg_mode"});
+  config.faults = file.Text({"faults"});
+  config.without_effect = file.Others({"defaultDevice", "err_msg_mode", "faults"});
   return config;
 }
 

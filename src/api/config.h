@@ -9,6 +9,7 @@ namespace belay::api {
 struct InitConfig {
   int default_device = -1;
   std::optional<bool> errors_per_process;  // none: as the start before, else each thread its own
+  std::string faults;                      // to be injected (faults.h); empty: none
   std::string without_effect;  // keys that are understood elsewhere but have no effect here, "dump, profiler"
 };
 

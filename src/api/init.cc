@@ -3,6 +3,7 @@
 
 #include "api/config.h"
 #include "api/error_trail.h"
+#include "api/faults.h"
 #include "api/handlers.h"
 #include "api/log.h"
 #include "api/process_options.h"
@@ -41,8 +42,9 @@ void aclInit(const char* configPath) {
   if (!rt::Running()) {
     Options().Reset();
     KeepErrorsPerProcess(false);
+    rt::LoadLayers();
+    UseFaults(config.faults);
   }
-  rt::LoadLayers();
   if (rt::Observers::any()) ops::KeepViewsOfAllPlans();
   rt::SetCallReleaser(&CloseReports);
   rt::Start(config.default_device);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <string>
 
@@ -17,6 +18,40 @@
 namespace belay::rt {
 
 constinit std::atomic<MemoryState*> g_memory{nullptr};
+
+namespace {
+
+struct Allowance {
+  size_t bytes;
+  std::string words;
+};
+constinit std::atomic<const Allowance*> g_allowance{nullptr};
+
+[[noreturn, gnu::cold, gnu::noinline]] void FailAllowance(const Arena& arena, const Allowance& allowance,
+                                                          size_t bytes) {
+  Fail(codes::kRtMemoryAllocation, "fault-injected",
+       "device {} cannot give {} bytes beside the {} that are in use: this was injected, as '{}' asks for "
+       "(BELAY_FAULTS)",
+       arena.device(), bytes, arena.used(), allowance.words);
+}
+
+}  // namespace
+
+void SetDeviceAllowance(size_t bytes, const std::string& words) {
+  static std::mutex lock;
+  static auto* const kept = new std::deque<Allowance>;  // another thread may be looking at one
+  std::lock_guard guard(lock);
+  g_allowance.store(bytes == 0 ? nullptr : &kept->emplace_back(Allowance{bytes, words}),
+                    std::memory_order_release);
+}
+
+void CheckAllowance(const Arena& arena, size_t bytes) {
+  const Allowance* allowance = g_allowance.load(std::memory_order_acquire);
+  if (allowance == nullptr || arena.device() < 0) [[likely]]
+    return;
+  const size_t used = arena.used();
+  if (used > allowance->bytes || bytes > allowance->bytes - used) FailAllowance(arena, *allowance, bytes);
+}
 constinit RegisteredRanges g_registered;
 
 namespace {
@@ -217,6 +252,7 @@ void* AllocateFrom(Arena& arena, const AllocationRequest& request, Padding paddi
   if (request.bytes == 0) {
     Fail(kBadArgument, "memory-size-zero", "size is 0; a block has at least one byte");
   }
+  CheckAllowance(arena, request.bytes);
   // HUGE_FIRST takes ordinary pages up to 1 MiB.
   bool huge = request.pages == PagePolicy::kHugeOnly ||
               (request.pages == PagePolicy::kHugeFirst && request.bytes > (size_t{1} << 20));

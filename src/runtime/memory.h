@@ -83,6 +83,8 @@ struct MemoryInfo {
   size_t total;
 };
 MemoryInfo DeviceMemoryInfo(int device);
+// No device gives more bytes than that in all, because the user asks for it in these words; 0: what it has.
+void SetDeviceAllowance(size_t bytes, const std::string& words);
 
 struct MemoryUse {
   size_t now;

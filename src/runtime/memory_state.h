@@ -40,5 +40,7 @@ extern constinit RegisteredRanges g_registered;
 MemoryState& Memory();
 // Throws Error 107001 for a device that there is not.
 Arena& DeviceArena(int device);
+// Throws Error 207001 where the device's allowance does not reach.
+void CheckAllowance(const Arena& arena, size_t bytes);
 
 }  // namespace belay::rt

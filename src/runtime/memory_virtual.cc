@@ -114,6 +114,7 @@ HandleBits VirtualMemory::CreatePhysical(int device, size_t bytes) {
   if (bytes == 0) Fail(kBadArgument, "memory-size-zero", "0 bytes of physical memory");
   CheckGranular(bytes, "size");
   Arena& arena = DeviceArena(device);
+  CheckAllowance(arena, bytes);
   if (!arena.Charge(bytes)) {
     Fail(kOutOfMemory, "device-out-of-memory",
          "device {} has {} of {} bytes free; {} bytes of physical memory were asked for", device,

@@ -24,6 +24,7 @@
 namespace belay::rt {
 
 constinit std::atomic<ProcessState> g_process_state{ProcessState::kNotStarted};
+constinit std::atomic<bool> g_calls_pass{false};
 
 namespace {
 
@@ -35,7 +36,12 @@ constinit ExploreEngine* g_explorer = nullptr;
 constinit int g_default_device = -1;
 constinit std::atomic<void (*)()> g_release_calls{nullptr};
 
-void SetState(ProcessState state) { g_process_state.store(state, std::memory_order_release); }
+constinit std::atomic<bool> g_calls_ask{false};
+
+void SetState(ProcessState state) {
+  g_process_state.store(state, std::memory_order_release);
+  g_calls_pass.store(state == ProcessState::kRunning && !g_calls_ask, std::memory_order_release);
+}
 
 // In the child of fork only the calling thread is left: the workers are gone, and locks may be held by
 // threads that are gone too. Nothing works until aclInit starts afresh. The parent may have been in any
@@ -158,6 +164,8 @@ void StopLocked() {
 }
 
 }  // namespace
+
+void SetCallsAsk(bool ask) { g_calls_ask = ask; }
 
 namespace {
 

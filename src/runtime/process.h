@@ -18,6 +18,12 @@ template <class T>
 T SettingNow(T Settings::*which) {
   return Running() ? CurrentSettings().*which : ReadSettings().*which;
 }
+// Whether calls are to be made without further questions: the process runs, and nobody wants to be asked
+// about each call.
+extern std::atomic<bool> g_calls_pass;
+inline bool CallsPass() { return g_calls_pass.load(std::memory_order_acquire); }
+// Calls ask from the next start on, or no more; for aclInit.
+void SetCallsAsk(bool ask);
 inline ProcessState StateOfProcess() { return g_process_state.load(std::memory_order_acquire); }
 
 // One more aclInit. The first one (also after a finalize, or in a forked child) starts the runtime with

@@ -29,7 +29,8 @@ template <class Run>
 std::optional<TaskFailure> TellNode(const Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
                                     const Task& task, Run run) {
   Observers::Tell([&](Observer& o) { o.NodeStarted(stream, lane, model, node, task); });
-  std::optional<TaskFailure> failure = run();
+  std::optional<TaskFailure> failure = InjectedFailure(task);
+  if (!failure) failure = run();
   const TaskFailure* told = failure ? &*failure : nullptr;
   Observers::Tell([&](Observer& o) { o.NodeEnded(stream, lane, model, node, task, told); });
   return failure;

@@ -2,6 +2,7 @@
 // that was, whoever's turn it is: a stream's, a model's, a group's. One that watches tasks would stand here.
 #pragma once
 
+#include <atomic>
 #include <optional>
 
 #include "runtime/task.h"
@@ -25,6 +26,19 @@ template <class Body>
   return Attempt(at, [&] {
     for (; at != end; ++at) at->type->run(at->payload);
   });
+}
+
+// Throws what the user wants a task to fail with (api/faults.h); asked for tasks that are watched, when they
+// begin.
+using TaskFault = void (*)(const Task& task);
+inline constinit std::atomic<TaskFault> g_task_fault{nullptr};
+inline void SetTaskFault(TaskFault fault) { g_task_fault.store(fault, std::memory_order_release); }
+
+inline std::optional<TaskFailure> InjectedFailure(const Task& task) noexcept {
+  const TaskFault fault = g_task_fault.load(std::memory_order_acquire);
+  if (fault == nullptr) [[likely]]
+    return std::nullopt;
+  return Attempt(&task, [&] { fault(task); });
 }
 
 inline std::optional<TaskFailure> RunTask(const Task& task) noexcept {

@@ -205,7 +205,7 @@ class Stream {
   RunResult RunWith(uint64_t until, const std::atomic<bool>* stop);
   template <bool kWatched>
   bool RunFront(Task& task);
-  void TellStarted(const Task& task) noexcept;
+  bool TellStarted(const Task& task) noexcept;
   void TellEnded(const Task& task, const TaskFailure* failure) noexcept;
   void StoreFailure(TaskFailure&& failure) noexcept;
   [[noreturn, gnu::cold]] void ThrowParkFailure();

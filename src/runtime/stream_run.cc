@@ -108,10 +108,11 @@ void Stream::Hurry() {
 
 // --- observers
 
-// By who runs the stream, at a task that may have parked it before.
-void Stream::TellStarted(const Task& task) noexcept {
-  if (std::exchange(begun_, head_ + 1) == head_ + 1) return;
+// By who runs the stream, at a task that may have parked it before: false then.
+bool Stream::TellStarted(const Task& task) noexcept {
+  if (std::exchange(begun_, head_ + 1) == head_ + 1) return false;
   Observers::Tell([&](Observer& o) { o.Started(*this, head_ + 1, task); });
+  return true;
 }
 
 void Stream::TellEnded(const Task& task, const TaskFailure* failure) noexcept {
@@ -127,8 +128,11 @@ bool Stream::RunFront(Task& task) {
   // A launch is asked even when the stream is dropped: it may be in the middle of its replay.
   if (!dropping() || type.task_class == TaskClass::kLaunch) [[likely]] {
     bool parked = false;
-    if constexpr (kWatched) TellStarted(task);
-    std::optional<TaskFailure> failure = ProceedTask(task, *this, &parked);
+    std::optional<TaskFailure> failure;
+    if constexpr (kWatched) {
+      if (TellStarted(task)) failure = InjectedFailure(task);
+    }
+    if (!failure) failure = ProceedTask(task, *this, &parked);
     if (parked) return false;
     if constexpr (kWatched) TellEnded(task, failure ? &*failure : nullptr);
     if (failure) [[unlikely]] {
@@ -173,8 +177,11 @@ uint64_t Stream::RunAtOnce(Task& task) {
     NoCancellation no_cancellation;
     DefaultFloatMode float_mode;
     const TaskType& type = *task.type;
-    if constexpr (kWatched) TellStarted(task);
-    std::optional<TaskFailure> result = RunReadyTask(task);
+    std::optional<TaskFailure> result;
+    if constexpr (kWatched) {
+      if (TellStarted(task)) result = InjectedFailure(task);
+    }
+    if (!result) result = RunReadyTask(task);
     if constexpr (kWatched) TellEnded(task, result ? &*result : nullptr);
     if (type.destroy != nullptr) type.destroy(task.payload);
     position = ++head_;

@@ -11,9 +11,10 @@ expect environment "$("$belay" run -- sh -c 'echo $ASCEND_TOOLKIT_HOME $ASCEND_O
   "$home $home/opp $home/lib64"
 lists=$("$belay" run -- sh -c 'echo $LD_LIBRARY_PATH')
 expect "lists before" "$(LD_LIBRARY_PATH=/a:$home/lib64:/b "$belay" run -- sh -c 'echo $LD_LIBRARY_PATH')" "$lists:/a:/b"
-expect options "$("$belay" run --devices 3 --device-memory 1G --soc Ascend910B1 --run-mode device --workers 2 -- \
-  sh -c 'echo $BELAY_DEVICES $BELAY_DEVICE_MEMORY $BELAY_SOC $BELAY_RUN_MODE $BELAY_WORKERS')" \
-  "3 1G Ascend910B1 device 2"
+expect options "$("$belay" run --devices 3 --device-memory 1G --soc Ascend910B1 --run-mode device --workers 2 \
+  --faults malloc:3 -- \
+  sh -c 'echo $BELAY_DEVICES $BELAY_DEVICE_MEMORY $BELAY_SOC $BELAY_RUN_MODE $BELAY_WORKERS $BELAY_FAULTS')" \
+  "3 1G Ascend910B1 device 2 malloc:3"
 expect "nothing set unasked" "$("$belay" run -- sh -c 'env | grep ^BELAY_ | grep -v ^BELAY_SOURCE' || true)" ""
 expect arguments "$("$belay" run -- printf '%s|' --devices 9 -- -x 'a b' '')" "--devices|9|--|-x|a b||"
 "$belay" run -- sh -c 'exit 7'; expect "exit code" $? 7

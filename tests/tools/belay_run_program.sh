@@ -7,6 +7,8 @@ toolkit=$(cd "$1" && pwd -P) failed=0
 "$toolkit/bin/belay" run --devices 1 -- ./transfers >one.txt || { cat one.txt; failed=1; }
 [[ $(wc -l <two.txt) -eq 5 && $(wc -l <one.txt) -eq 4 ]] || { cat two.txt one.txt; failed=1; }
 "$toolkit/bin/belay" run --run-mode device -- ./transfers >device.txt || { cat device.txt; failed=1; }
+"$toolkit/bin/belay" run --faults=malloc:1 -- ./transfers >faults.txt 2>&1 && { echo "nothing failed"; failed=1; }
+grep -q 'belay: injects faults: malloc:1' faults.txt || { cat faults.txt; failed=1; }
 # An old-style RPATH wins over LD_LIBRARY_PATH; --preload wins over that.
 mkdir wrong && cp "$toolkit"/lib64/*.so wrong/ && printf 'not a library' >wrong/libascendcl.so
 "$CXX" "$BELAY_SOURCE/examples/transfers/main.cc" -o rpath -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl \

@@ -38,6 +38,8 @@ void AddRunOptions(CLI::App* run, RunOptions& options) {
       ->check(CLI::IsMember({"host", "device"}));
   run->add_option("--workers", options.workers, "Threads that run tasks (BELAY_WORKERS)")
       ->check(CLI::Range(1, 1024));
+  run->add_option("--faults", options.faults,
+                  "Failures to inject, such as malloc:3 or task:softmax:507015 (BELAY_FAULTS)");
   run->add_flag("--preload", options.preload,
                 "Load Belay's libraries first: for programs whose DT_RPATH names other ones");
   run->add_option("command", options.command, "-- program and its arguments")->required();

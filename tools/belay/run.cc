@@ -67,6 +67,7 @@ int Run(const RunOptions& options) {
   SetIfGiven("BELAY_SOC", options.soc);
   SetIfGiven("BELAY_RUN_MODE", options.run_mode);
   SetIfGiven("BELAY_WORKERS", options.workers);
+  SetIfGiven("BELAY_FAULTS", options.faults);
   if (options.preload) Preload(home);
 
   std::vector<char*> arguments;

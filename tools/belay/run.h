@@ -12,6 +12,7 @@ struct RunOptions {
   std::string soc;
   std::string run_mode;
   std::string workers;
+  std::string faults;
   bool preload = false;
   std::vector<std::string> command;
 };
