@@ -97,14 +97,17 @@ class Described : public testing::Test {
 };
 
 // Two results as numbers, where one may be rounded to the other's type.
-// A truth value stands for all numbers but 0.
+// A truth value stands for all numbers but 0, a whole number for the broken ones beside it.
 bool Agree(const HostTensor& a, const HostTensor& b) {
   const std::vector<double> x = a.Reals();
   std::vector<double> y = b.Reals();
   if (a.dtype() == DType::kBool)
     std::transform(y.begin(), y.end(), y.begin(), [](double v) { return v != 0; });
+  const bool whole = !tensor::IsFloat(a.dtype()) && a.dtype() != DType::kBool;
   for (size_t i = 0; i < x.size(); ++i) {
-    const bool close = std::fabs(x[i] - y[i]) <= 0.01 * std::max(1.0, std::fabs(y[i]));
+    const double away = std::fabs(x[i] - y[i]);
+    const bool close =
+        away <= 0.01 * std::max(1.0, std::fabs(y[i])) || (whole && y[i] != std::trunc(y[i]) && away < 1);
     if (!close && std::isfinite(x[i]) && std::isfinite(y[i])) return false;
   }
   return x.size() == y.size();
@@ -138,7 +141,7 @@ class EveryOperator : public Described {
   }
 
   static std::optional<Sample> SampleOf(const OpSchema& schema, uint32_t first) {
-    constexpr uint32_t kTries = 400;
+    constexpr uint32_t kTries = 800;
     if (const samples::ShapedNode* shaped = samples::FindShapedNode(schema.type)) {
       Node node{.name = "n", .type = schema.type, .outputs = static_cast<int>(schema.outputs.size())};
       node.attributes = shaped->attributes;
@@ -202,13 +205,19 @@ class EveryOperator : public Described {
   }
 };
 
+// Of the name alone, so that an operator more changes nothing for the others (FNV-1a).
+uint32_t SeedOf(std::string_view type) {
+  uint32_t seed = 2166136261u;
+  for (char c : type) seed = (seed ^ static_cast<uint8_t>(c)) * 16777619u;
+  return seed;
+}
+
 TEST_F(EveryOperator, IsAsDescribedOrRefused) {
   const char* only = std::getenv("BELAY_TEST_SEED");
-  uint32_t seed = 0;
   int without = 0;
   std::string names;
   for (const OpSchema& schema : AllOps()) {
-    seed += 1000;
+    const uint32_t seed = SeedOf(schema.type);
     if (schema.translate == nullptr || (only != nullptr && std::strtoul(only, nullptr, 10) != seed)) continue;
     SCOPED_TRACE(std::string(schema.type) + ", BELAY_TEST_SEED=" + std::to_string(seed));
     std::optional<Sample> sample = SampleOf(schema, seed);

@@ -47,8 +47,12 @@ const void* Elements(const Translation& node, int input) {
 
 void AddStep(Translation& node, const char* name, const Inputs& inputs, const Convolved& conv,
              const Shape& shape) {
-  Tensor out =
-      ChannelsFirst(node.Out(0, conv.x.dtype, WithLayout(shape, conv.channels_last)), conv.channels_last);
+  const Shape laid_out = WithLayout(shape, conv.channels_last);
+  if (inputs.residual >= 0 && node.shape(inputs.residual) != laid_out) {
+    node.Refuse("what is added has the shape " + node.shape(inputs.residual).ToString() + ", the result " +
+                laid_out.ToString());
+  }
+  Tensor out = ChannelsFirst(node.Out(0, conv.x.dtype, laid_out), conv.channels_last);
   Tensor residual;
   if (inputs.residual >= 0) residual = ChannelsFirst(node.in(inputs.residual), conv.channels_last);
   node.Step(name, [&](ops::Plan& plan) {

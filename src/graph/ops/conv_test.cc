@@ -63,8 +63,23 @@ TEST(ConvNodes, FusedIsTheSameAsItsParts) {
   fused.attributes = {{"pads", Ints{1, 1, 1, 1}}, {"activation", std::string("relu")}};
   std::vector<double> parts = Reals(conv, {x, w, b}), added = r->Reals(), got = Reals(fused, {x, w, b, r});
   for (size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(got[i], std::max(0.0, parts[i] + added[i])) << i;
+  for (const Shape& wrong : {Shape{}, Shape{4}, Shape{1, 4, 5, 4}})
+    EXPECT_THROW(Reals(fused, {x, w, b, Random(wrong, 5)}), Error) << wrong.ToString();
   fused.attributes["activation"] = std::string("no such");
   EXPECT_THROW(Reals(fused, {x, w, b, r}), Error);
+}
+
+TEST(FusedMatMul, TakesOnlyWhatFits) {
+  Node fused{.name = "f", .type = "FusedMatMul"};
+  for (int64_t rows : {1, 3}) {
+    const Constant x = Random({rows, 4}, 1), w = Random({4, 6}, 2), b = Random({6}, 3),
+                   r = Random({rows, 6}, 4);
+    EXPECT_EQ(Reals(fused, {x, w, b, r}).size(), static_cast<size_t>(rows * 6));
+    for (const Shape& wrong : {Shape{}, Shape{5}, Shape{rows, 5}, Shape{6, rows, 2}}) {
+      EXPECT_THROW(Reals(fused, {x, w, Random(wrong, 5), r}), Error) << "bias " << wrong.ToString();
+      EXPECT_THROW(Reals(fused, {x, w, b, Random(wrong, 5)}), Error) << "added " << wrong.ToString();
+    }
+  }
 }
 
 TEST(ConvNodes, DepthwiseChannelsHaveTheirMultiples) {

@@ -95,6 +95,10 @@ struct Linear {
 void AddLinear(Translation& node, const char* name, const Linear& linear) {
   Shape shape = linear.x.shape;
   shape.back(0) = linear.weight.shape[0];
+  if (linear.residual >= 0 && node.shape(linear.residual) != shape) {
+    node.Refuse("what is added has the shape " + node.shape(linear.residual).ToString() + ", the product " +
+                shape.ToString());
+  }
   Tensor out = node.Out(0, linear.x.dtype, shape);
   Constant weight = node.constant(linear.weight_input);
   Constant bias = linear.bias < 0 ? nullptr : node.constant(linear.bias);
@@ -201,6 +205,10 @@ void FusedMatMul(Translation& node) {
   Tensor weight = packed ? node.PackedShape() : node.Bool("transpose_x2") ? node.in(1) : Side(node, 1, true);
   if (weight.shape.rank() != 2 || node.shape(0).rank() < 2 || node.shape(0).back(0) != weight.shape[1]) {
     node.Refuse("x1 " + node.shape(0).ToString() + " is not multiplied by a matrix of fitting size");
+  }
+  if (node.has(2) && !IsRowOf(node.shape(2), weight.shape[0])) {
+    node.Refuse("the bias has the shape " + node.shape(2).ToString() + ", the product " +
+                std::to_string(weight.shape[0]) + " columns");
   }
   Linear linear{node.in(0), weight, 1, node.has(2) ? 2 : -1, node.has(3) ? 3 : -1};
   std::string activation = node.String("activation");

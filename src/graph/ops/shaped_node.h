@@ -31,6 +31,7 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
   const Numbers one2{1, 1}, one4{1, 1, 1, 1}, one5{1, 1, 1, 1, 1}, none4{0, 0, 0, 0}, none6{0, 0, 0, 0, 0, 0};
   const std::string nchw = "NCHW", ncdhw = "NCDHW";
   const Constant image = Mixed({1, 2, 5, 5}), volume = Mixed({1, 2, 4, 4, 4});
+  const Constant each3 = Mixed({2, 3, 4});
   const Constant place = Ints({0, 2}), places = Ints({2, 1}, {0, 2});
   const Constant x = Mixed({3, 1, 4}), w = Mixed({1, 2, 4}), r = Mixed({1, 2, 2});
   const Constant steps = Mixed({3, 1, 4}), each = Mixed({3, 1, 2}), state = Mixed({1, 1, 2});
@@ -54,6 +55,10 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
       {"DeformConv", {{image, Mixed({3, 2, 3, 3}), Mixed({1, 18, 3, 3})}}},
       {"ScatterElements", {{Mixed({4, 2}), Ints({1, 2}, {0, 3}), Mixed({1, 2})}}},
       {"ScatterNdUpdate", {{Mixed({4, 2}), places, Mixed({2, 2})}}},
+      {"ScatterNdAdd", {{Mixed({4, 2}), places, Mixed({2, 2})}}},
+      {"ScatterUpdate", {{Mixed({4, 2}), place, Mixed({2, 2})}}},
+      {"TensorScatterUpdate", {{Mixed({4, 2}), places, Mixed({2, 2})}}},
+      {"TensorScatterMin", {{Mixed({4, 2}), places, Mixed({2, 2})}}},
       {"TensorScatterAdd", {{Mixed({4, 2}), places, Mixed({2, 2})}}},
       {"TensorScatterMax", {{Mixed({4, 2}), places, Mixed({2, 2})}}},
       {"ScatterNd", {{places, Mixed({2, 2}), Ints({4, 2})}}},
@@ -70,6 +75,10 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
          {"padding", std::string("VALID")},
          {"data_format", ncdhw}}}},
       {"ResizeBilinearV2D", {{image}, {{"size", Numbers{3, 7}}}}},
+      {"ResizeNearestNeighborV2D", {{image}, {{"size", Numbers{3, 7}}}}},
+      {"Cross", {{Mixed({2, 3}), Mixed({2, 3})}}},
+      {"CdistGrad", {{each3, each3, each3, each3}}},
+      {"FusedMatMul", {{Mixed({3, 4}), Mixed({4, 6}), Mixed({6}), Mixed({3, 6})}}},
       {"AffineGrid", {{Mixed({1, 2, 3}), Ints({1, 2, 3, 4})}}},
       {"UpsampleNearest3d", {{volume}, {{"output_size", Numbers{2, 6, 5}}}}},
       {"UpsampleTrilinear3d", {{volume}, {{"output_size", Numbers{2, 6, 5}}}}},
