@@ -206,6 +206,8 @@ class Stream {
   template <bool kWatched>
   bool RunFront(Task& task);
   bool TellStarted(const Task& task) noexcept;
+  template <bool kWatched, class Body>
+  std::optional<TaskFailure> RunUnlessInjected(const Task& task, const Body& run);
   void TellEnded(const Task& task, const TaskFailure* failure) noexcept;
   void StoreFailure(TaskFailure&& failure) noexcept;
   [[noreturn, gnu::cold]] void ThrowParkFailure();

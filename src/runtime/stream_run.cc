@@ -120,6 +120,17 @@ void Stream::TellEnded(const Task& task, const TaskFailure* failure) noexcept {
   Observers::Tell([&](Observer& o) { o.Ended(*this, head_ + 1, task, failure); });
 }
 
+// What a task failed with; made where it stays, for a failure is large to move.
+template <bool kWatched, class Body>
+inline std::optional<TaskFailure> Stream::RunUnlessInjected(const Task& task, const Body& run) {
+  if constexpr (kWatched) {
+    if (TellStarted(task)) {
+      if (std::optional<TaskFailure> injected = InjectedFailure(task)) return injected;
+    }
+  }
+  return run();
+}
+
 // Runs the task at the head; false when it parked the stream (whose next owner may then already be
 // running it: nothing of the stream may be touched).
 template <bool kWatched>
@@ -128,11 +139,8 @@ bool Stream::RunFront(Task& task) {
   // A launch is asked even when the stream is dropped: it may be in the middle of its replay.
   if (!dropping() || type.task_class == TaskClass::kLaunch) [[likely]] {
     bool parked = false;
-    std::optional<TaskFailure> failure;
-    if constexpr (kWatched) {
-      if (TellStarted(task)) failure = InjectedFailure(task);
-    }
-    if (!failure) failure = ProceedTask(task, *this, &parked);
+    std::optional<TaskFailure> failure =
+        RunUnlessInjected<kWatched>(task, [&] { return ProceedTask(task, *this, &parked); });
     if (parked) return false;
     if constexpr (kWatched) TellEnded(task, failure ? &*failure : nullptr);
     if (failure) [[unlikely]] {
@@ -177,11 +185,7 @@ uint64_t Stream::RunAtOnce(Task& task) {
     NoCancellation no_cancellation;
     DefaultFloatMode float_mode;
     const TaskType& type = *task.type;
-    std::optional<TaskFailure> result;
-    if constexpr (kWatched) {
-      if (TellStarted(task)) result = InjectedFailure(task);
-    }
-    if (!result) result = RunReadyTask(task);
+    std::optional<TaskFailure> result = RunUnlessInjected<kWatched>(task, [&] { return RunReadyTask(task); });
     if constexpr (kWatched) TellEnded(task, result ? &*result : nullptr);
     if (type.destroy != nullptr) type.destroy(task.payload);
     position = ++head_;
