@@ -2,14 +2,7 @@
 set -uo pipefail
 toolkit=$(cd "$1" && pwd -P) failed=0
 check() { "$toolkit/bin/belay" check "$@" >out.txt 2>err.txt; }
-expect() {  # code, words of the standard error...
-  local code=$1 got=$?
-  shift
-  [[ $got -eq $code ]] || { echo "exit code $got, not $code"; cat out.txt err.txt; failed=1; }
-  for words; do
-    grep -q -- "$words" err.txt || { echo "missing: $words"; cat err.txt; failed=1; }
-  done
-}
+source "$BELAY_SOURCE/tests/tools/expect.sh"
 mkdir -p "work/the copy"
 cp "$BELAY_SOURCE/examples/check.h" work && cp "$BELAY_SOURCE/examples/missing_wait/main.cc" "work/the copy" || exit 1
 "$CXX" -g "work/the copy/main.cc" -o missing_wait -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1

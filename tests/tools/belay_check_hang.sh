@@ -2,14 +2,7 @@
 set -uo pipefail
 toolkit=$(cd "$1" && pwd -P) failed=0
 check() { "$toolkit/bin/belay" check "$@" >out.txt 2>err.txt; }
-expect() {  # code, words of the standard error...
-  local code=$1 got=$?
-  shift
-  [[ $got -eq $code ]] || { echo "exit code $got, not $code"; cat out.txt err.txt; failed=1; }
-  for words; do
-    grep -q -- "$words" err.txt || { echo "missing: $words"; cat err.txt; failed=1; }
-  done
-}
+source "$BELAY_SOURCE/tests/tools/expect.sh"
 silent() { ! grep -q "$1" err.txt || { echo "a word too many:"; cat err.txt; failed=1; }; }
 
 cat >hang.cc <<'END2'

@@ -2,14 +2,7 @@
 set -uo pipefail
 toolkit=$(cd "$1" && pwd -P) failed=0
 explore() { "$toolkit/bin/belay" explore "$@" >out.txt 2>err.txt; }
-expect() {  # code, words of the standard error...
-  local code=$1 got=$?
-  shift
-  [[ $got -eq $code ]] || { echo "exit code $got, not $code"; cat out.txt err.txt; failed=1; }
-  for words; do
-    grep -q -- "$words" err.txt || { echo "missing: $words"; cat err.txt; failed=1; }
-  done
-}
+source "$BELAY_SOURCE/tests/tools/expect.sh"
 "$CXX" -g "$BELAY_SOURCE/examples/missing_wait/main.cc" -o missing_wait -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
 explore -- ./missing_wait
 expect 1 'seed [0-9]* differs: copy 1 to the host brings other bytes' 'compared: 1 copy to the host'

@@ -35,6 +35,11 @@ class Faults : public ::testing::Test {
     EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclInit(nullptr), words.c_str());
     EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::ContainsRegex(words));
   }
+  static void UseDevice(aclrtStream* stream, void** block) {
+    ASSERT_OK(aclrtSetDevice(0));
+    ASSERT_OK(aclrtCreateStream(stream));
+    ASSERT_OK(Malloc(block));
+  }
   static aclError Malloc(void** block) { return aclrtMalloc(block, kBytes, ACL_MEM_MALLOC_HUGE_FIRST); }
   static void Injected(aclError code, const std::string& fault) {
     EXPECT_THAT(TakeMessage(), testing::AllOf(HasSubstr("injected, as '" + fault + "' asks for"),
@@ -111,11 +116,9 @@ TEST_F(Faults, ASeedRepeatsWhatChanceDoes) {
 
 TEST_F(Faults, ATaskFailsOnItsStreamWhereItRuns) {
   Start("task:SoftMax:507015:2");
-  ASSERT_OK(aclrtSetDevice(0));
   aclrtStream stream = nullptr;
-  ASSERT_OK(aclrtCreateStream(&stream));
   void* block = nullptr;
-  ASSERT_OK(Malloc(&block));
+  ASSERT_NO_FATAL_FAILURE(UseDevice(&stream, &block));
   for (int i = 1; i <= 3; ++i) {
     Softmax(block, stream);
     if (i == 2) {
@@ -131,11 +134,9 @@ TEST_F(Faults, ATaskFailsOnItsStreamWhereItRuns) {
 
 TEST_F(Faults, ANodeOfAModelFailsInTheReplayThatItsNumberSays) {
   Start("task:softmax:507015:3");
-  ASSERT_OK(aclrtSetDevice(0));
   aclrtStream stream = nullptr;
-  ASSERT_OK(aclrtCreateStream(&stream));
   void* block = nullptr;
-  ASSERT_OK(Malloc(&block));
+  ASSERT_NO_FATAL_FAILURE(UseDevice(&stream, &block));
   ASSERT_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
   ASSERT_OK(aclrtMemsetAsync(block, kBytes, 0, kBytes, stream));
   Softmax(block, stream);
@@ -155,11 +156,9 @@ TEST_F(Faults, ANodeOfAModelFailsInTheReplayThatItsNumberSays) {
 
 TEST_F(Faults, ALostDeviceRefusesWorkAndLetsAProgramCleanUp) {
   Start("device-lost:4");
-  ASSERT_OK(aclrtSetDevice(0));
   aclrtStream stream = nullptr;
-  ASSERT_OK(aclrtCreateStream(&stream));
   void* block = nullptr;
-  ASSERT_OK(Malloc(&block));
+  ASSERT_NO_FATAL_FAILURE(UseDevice(&stream, &block));
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(aclrtMemsetAsync(block, kBytes, 0, kBytes, stream), ACL_ERROR_RT_LOST_HEARTBEAT);
     Injected(ACL_ERROR_RT_LOST_HEARTBEAT, "device-lost:4");
@@ -185,11 +184,9 @@ TEST_F(Faults, ADeviceThatIsLostLaterIsThereYet) {
 // A task that was submitted before fails when its turn comes, and whoever waits is told.
 TEST_F(Faults, WhatALostDeviceHasNotBegunFails) {
   Start("device-lost:20");
-  ASSERT_OK(aclrtSetDevice(0));
   aclrtStream stream = nullptr;
-  ASSERT_OK(aclrtCreateStream(&stream));
   void* block = nullptr;
-  ASSERT_OK(Malloc(&block));
+  ASSERT_NO_FATAL_FAILURE(UseDevice(&stream, &block));
   Hold hold(stream);
   hold.AwaitReached();
   ASSERT_OK(aclrtMemsetAsync(block, kBytes, 0, kBytes, stream));
@@ -219,11 +216,9 @@ TEST_F(Faults, MemoryRunsOutWhereTheUserSaysSo) {
 
 TEST_F(Faults, SlowTasksBringTheSame) {
   Start("slow:x2");
-  ASSERT_OK(aclrtSetDevice(0));
   aclrtStream stream = nullptr;
-  ASSERT_OK(aclrtCreateStream(&stream));
   void* block = nullptr;
-  ASSERT_OK(Malloc(&block));
+  ASSERT_NO_FATAL_FAILURE(UseDevice(&stream, &block));
   ASSERT_OK(aclrtMemsetAsync(block, kBytes, 0, kBytes, stream));
   Softmax(block, stream);
   ASSERT_OK(aclrtSynchronizeStream(stream));
