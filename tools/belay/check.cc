@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "belay/check_reports.h"
+#include "belay/exit_code.h"
 #include "layers/support/report_file.h"
 #include "layers/support/tally.h"
 
@@ -103,8 +104,7 @@ std::string Checkout() {
 }
 
 int ExitCode(int status, bool found, int error_exitcode) {
-  if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
-  const int code = WEXITSTATUS(status);
+  const int code = ExitCodeOf(status);
   return code == 0 && found ? error_exitcode : code;
 }
 

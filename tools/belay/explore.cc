@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/quiet_write.h"
+#include "belay/exit_code.h"
 #include "layers/explore/log.h"
 
 namespace belay::tool {
@@ -163,7 +164,7 @@ class Runner {
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, std::chrono::microseconds(5000));
     }
-    *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    *code = ExitCodeOf(status);
     return true;
   }
 

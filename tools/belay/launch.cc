@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "belay/exit_code.h"
 #include "belay/rank_processes.h"
 
 namespace belay::tool {
@@ -111,7 +112,7 @@ int PassSignals(pid_t supervisor, const sigset_t& taken) {
     }
     int status = 0;
     if (waitpid(supervisor, &status, WNOHANG) != supervisor) continue;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return ExitCodeOf(status);
   }
 }
 

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "belay/exit_code.h"
+
 namespace belay::tool {
 namespace {
 
@@ -221,7 +223,7 @@ void RankProcesses::Ended(int number, int status) {
   Rank& rank = ranks_[static_cast<size_t>(number)];
   rank.ended = true;
   --running_;
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int code = ExitCodeOf(status);
   if (code == 0 || failed_) return;
   // What it had to say comes first. A pipe holds no more than that; what it has started may go on to write.
   for (size_t i = static_cast<size_t>(number) * 2; i < static_cast<size_t>(number) * 2 + 2; ++i) {
