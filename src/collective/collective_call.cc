@@ -2,7 +2,8 @@
 // with the announcement. Then, where all ranks are in one process, they read and write each other's buffers;
 // else data goes through the staging areas, in rounds that fill one half after the other.
 //
-// Each rank reduces its slice of the elements, reading all ranks' data in the order of the ranks.
+// Each rank reduces its slice of the elements, or all of them for itself (ReducesInSlices), reading all
+// ranks' data in the order of the ranks.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -37,6 +38,11 @@ bool HasTable(Kind kind) {
   return kind == Kind::kReduceScatterV || kind == Kind::kAllToAllV || kind == Kind::kAllToAllVC;
 }
 
+// Bytes that a rank may reduce for itself though others do so as well, to wait once less for each other.
+constexpr size_t kReducedTwice = size_t{64} << 10;
+// Of the staging area that a round fills, so that it is still in the cache of who filled it.
+constexpr size_t kRoundBytes = size_t{256} << 10;
+
 // Elements, and where they begin.
 struct Part {
   uint64_t count = 0;
@@ -50,7 +56,8 @@ class CollectiveCall final : public Call {
         n_(board.ranks()),
         me_(board.rank()),
         kind_(operation.kind),
-        element_(tensor::BytesOf(operation.type)) {
+        element_(tensor::BytesOf(operation.type)),
+        in_slices_(ReducesInSlices()) {
     if (!IsSum(kind_)) return;
     ins_.reserve(n_);
     outs_.reserve(n_ + 1);
@@ -59,9 +66,8 @@ class CollectiveCall final : public Call {
  private:
   enum class Step : uint8_t { kTurn, kArrive, kLayOut, kReduce, kTake, kLeave, kOver };
 
-  Step AfterLayOut() const {
-    return kind_ == Kind::kAllReduce || kind_ == Kind::kReduce ? Step::kReduce : Step::kTake;
-  }
+  bool ReducesInSlices() const;
+  Step AfterLayOut() const { return in_slices_ ? Step::kReduce : Step::kTake; }
   void Start() override;
   bool Over() const override { return step_ == Step::kOver; }
   bool CanMove() const override;
@@ -119,6 +125,7 @@ class CollectiveCall final : public Call {
   const uint32_t me_;
   const Kind kind_;
   const size_t element_;
+  const bool in_slices_;
   const std::byte* send_ = nullptr;
   std::byte* receive_ = nullptr;
   uint64_t number_ = 0;
@@ -134,6 +141,16 @@ class CollectiveCall final : public Call {
   std::vector<const std::byte*> ins_;
   std::vector<std::byte*> outs_;
 };
+
+// Between processes, what is reduced to one result: each rank its slice, for all, or each the whole for
+// itself, which is one wait for the others fewer and more to read; where two ranks reduce, no more than
+// slices are. All must decide the same, so only by what they share and compare.
+bool CollectiveCall::ReducesInSlices() const {
+  if (kind_ != Kind::kAllReduce && kind_ != Kind::kReduce) return false;
+  const uint32_t free = kind_ == Kind::kAllReduce ? 2 : 1;
+  if (n_ <= free) return false;
+  return operation().count > std::min(kReducedTwice, board().half_bytes()) / (element_ * (n_ - free));
+}
 
 void CollectiveCall::Start() {
   number_ = board().calls().Take();
@@ -157,8 +174,7 @@ const std::atomic<uint64_t>& CollectiveCall::Word(uint32_t rank) const {
     case Step::kReduce:
       return board().counters(rank).laid_out;
     case Step::kTake:
-      return kind_ == Kind::kAllReduce || kind_ == Kind::kReduce ? board().counters(rank).reduced
-                                                                 : board().counters(rank).laid_out;
+      return in_slices_ ? board().counters(rank).reduced : board().counters(rank).laid_out;
     default:
       return Of(rank).number;
   }
@@ -402,12 +418,14 @@ Part CollectiveCall::Slice(uint32_t rank, uint64_t count) const {
 
 void CollectiveCall::PlanRounds() {
   size_t pieces = 1;
-  if (kind_ == Kind::kAllReduce || kind_ == Kind::kReduce) {
+  if (in_slices_) {
     pieces = n_ + 1;
   } else if (IsSeparate(kind_)) {
     pieces = n_;
   }
-  piece_bytes_ = board().half_bytes() / pieces / 64 * 64;
+  size_t half = board().half_bytes();
+  if (pieces == 1) half = std::min(half, kRoundBytes);
+  piece_bytes_ = half / pieces / 64 * 64;
   round_count_ = piece_bytes_ / element_;
   if (pieces == n_ + 1) round_count_ *= n_;
   before_ = board().rounds_before();
@@ -480,7 +498,7 @@ void CollectiveCall::RunDirect() {
 
 void CollectiveCall::LayOut() {
   if (!Contributes(me_)) return;
-  if (kind_ == Kind::kAllReduce || kind_ == Kind::kReduce) {
+  if (in_slices_) {
     Part all = Within({operation().count, 0});
     for (uint32_t to = 0; to < n_; ++to) {
       Part part = Slice(to, all.count);
@@ -512,7 +530,7 @@ void CollectiveCall::ReduceSlice() {
 
 void CollectiveCall::Take() {
   if (kind_ == Kind::kReduce && me_ != operation().root) return;
-  if (kind_ == Kind::kAllReduce || kind_ == Kind::kReduce) {
+  if (in_slices_) {
     Part all = Within({operation().count, 0});
     for (uint32_t i = 1; i < n_; ++i) {
       uint32_t from = (me_ + i) % n_;

@@ -1,6 +1,7 @@
 // Every collective, type and operation, in one process, through both ways that data goes.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "collective/reduce.h"
 #include "collective/testing.h"
@@ -124,21 +125,55 @@ TEST_F(Collectives, OfEveryTypeAndOperation) {
 
 // Counts right below, at and above every size at which something else happens.
 TEST_F(Collectives, AroundEveryThreshold) {
-  constexpr uint32_t kRanks = 2;
-  for (bool apart : {false, true}) {
-    Group group(kRanks, 4096, apart);
+  for (const auto& [ranks, apart] : {std::pair(2u, false), {2u, true}, {3u, true}}) {
+    Group group(ranks, 4096, apart);
     uint64_t half = group[0].half_bytes() / 4;
-    uint64_t round = group[0].half_bytes() / (kRanks + 1) / 64 * 64 / 4 * kRanks;
+    uint64_t round = group[0].half_bytes() / (ranks + 1) / 64 * 64 / 4 * ranks;
     uint64_t seed = 5000;
-    for (uint64_t at : {uint64_t{16}, uint64_t{32}, uint64_t{Announcement::kPayload / 4}, half / kRanks, half,
-                        round, 2 * round, 3 * round, 2 * half}) {
+    for (uint64_t at : {uint64_t{16}, uint64_t{32}, uint64_t{Announcement::kPayload / 4}, half / ranks,
+                        half / 2, half, round, 2 * round, 3 * round, 2 * half}) {
       for (uint64_t count : {at - 1, at, at + 1}) {
-        for (Kind kind :
-             {Kind::kAllReduce, Kind::kBroadcast, Kind::kAllGather, Kind::kReduceScatter, Kind::kAllToAllV}) {
-          Case c = MakeCase(kind, DType::kI32, Reduction::kMax, count, kRanks, 1, seed % 2 == 0, seed + 1);
+        for (Kind kind : {Kind::kAllReduce, Kind::kReduce, Kind::kBroadcast, Kind::kAllGather,
+                          Kind::kReduceScatter, Kind::kAllToAllV}) {
+          Case c = MakeCase(kind, DType::kI32, Reduction::kMax, count, ranks, 1, seed % 2 == 0, seed + 1);
           ++seed;
           ASSERT_NO_FATAL_FAILURE(Run(group, c));
         }
+      }
+    }
+  }
+}
+
+// Rounds of the size that a communicator has, more than one of them, in place as DistributedDataParallel
+// does.
+TEST_F(Collectives, OfWhatFillsTheStagingAreasOfACommunicator) {
+  for (uint32_t ranks : {2, 3}) {
+    Group group(ranks, Board::kStagingBytes, true);
+    for (uint64_t count : {uint64_t{16} << 10, (uint64_t{64} << 10) + 1, uint64_t{200} << 10}) {
+      for (bool in_place : {false, true}) {
+        Case c = MakeCase(Kind::kAllReduce, DType::kF32, Reduction::kSum, count, ranks, 0, in_place, count);
+        ASSERT_NO_FATAL_FAILURE(Run(group, c));
+      }
+    }
+  }
+}
+
+// The result may lie on any of what is reduced.
+TEST_F(Collectives, SumsLieWhereWhatIsSummedLies) {
+  constexpr size_t kCount = 1300;
+  for (DType type : {DType::kF32, DType::kBF16, DType::kI8}) {
+    for (size_t ranks : {1, 2, 3, 5}) {
+      for (size_t on = 0; on < ranks; ++on) {
+        std::vector<Bytes> given;
+        for (size_t r = 0; r < ranks; ++r) given.push_back(Numbers(type, kCount, r + 1));
+        const Bytes expected = Folded(type, Reduction::kSum, given);
+        Bytes other(expected.size());
+        std::vector<const std::byte*> ins;
+        for (const Bytes& one : given) ins.push_back(one.data());
+        std::byte* outs[] = {given[on].data(), other.data()};
+        ReduceInto(type, Reduction::kSum, outs, 2, ins.data(), ranks, kCount);
+        EXPECT_EQ(given[on], expected) << ranks << " on " << on;
+        EXPECT_EQ(other, expected) << ranks << " on " << on;
       }
     }
   }

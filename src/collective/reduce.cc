@@ -43,48 +43,45 @@ struct Min {
   }
 };
 
-// to = a op b, and to = to op b.
-struct Loops {
-  void (*first)(void* to, const void* a, const void* b, size_t n) = nullptr;
-  void (*next)(void* to, const void* b, size_t n) = nullptr;
-};
+// Says of a loop that what is written is read by the same turn of it, or by none.
+#ifdef __clang__
+#define BELAY_EACH_ALONE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define BELAY_EACH_ALONE _Pragma("GCC ivdep")
+#endif
+
+// to[i] = a[i] op b[i]. What is written may be what is read.
+using Fold = void (*)(void* to, const void* a, const void* b, size_t n);
 
 template <class T, class Op>
-constexpr Loops LoopsOf() {
-  return {[](void* to, const void* a, const void* b, size_t n) {
-            auto* __restrict t = static_cast<T*>(to);
-            auto* __restrict x = static_cast<const T*>(a);
-            auto* __restrict y = static_cast<const T*>(b);
-            for (size_t i = 0; i < n; ++i) t[i] = Op::Of(x[i], y[i]);
-          },
-          [](void* to, const void* b, size_t n) {
-            auto* __restrict t = static_cast<T*>(to);
-            auto* __restrict y = static_cast<const T*>(b);
-            for (size_t i = 0; i < n; ++i) t[i] = Op::Of(t[i], y[i]);
-          }};
+void FoldTwo(void* to, const void* a, const void* b, size_t n) {
+  auto* t = static_cast<T*>(to);
+  auto* x = static_cast<const T*>(a);
+  auto* y = static_cast<const T*>(b);
+  BELAY_EACH_ALONE for (size_t i = 0; i < n; ++i) t[i] = Op::Of(x[i], y[i]);
 }
 
 // Sums and products of signed integers have the bits of unsigned ones.
 template <class T>
-Loops Pick(Reduction op) {
+Fold Pick(Reduction op) {
   using Plain =
       typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   switch (op) {
     case Reduction::kSum:
-      return LoopsOf<Plain, Sum>();
+      return &FoldTwo<Plain, Sum>;
     case Reduction::kProd:
-      return LoopsOf<Plain, Prod>();
+      return &FoldTwo<Plain, Prod>;
     case Reduction::kMax:
-      return LoopsOf<T, Max>();
+      return &FoldTwo<T, Max>;
     case Reduction::kMin:
-      return LoopsOf<T, Min>();
+      return &FoldTwo<T, Min>;
   }
-  return {};
+  return nullptr;
 }
 
 bool IsHalf(DType type) { return type == DType::kF16 || type == DType::kBF16; }
 
-Loops LoopsFor(DType type, Reduction op) {
+Fold FoldFor(DType type, Reduction op) {
   switch (type) {
     case DType::kF32:
     case DType::kF16:
@@ -109,45 +106,51 @@ Loops LoopsFor(DType type, Reduction op) {
     case DType::kU64:
       return Pick<uint64_t>(op);
     default:
-      return {};
+      return nullptr;
   }
 }
 
 // One block of 16-bit floats, into `sums`.
-void FoldHalves(const Loops& loops, DType type, float* sums, const std::byte* const* ins, size_t in_count,
-                size_t at, size_t n) {
+void FoldHalves(Fold fold, DType type, float* sums, const std::byte* const* ins, size_t in_count, size_t at,
+                size_t n) {
   float more[kBlock];
   auto count = static_cast<int64_t>(n);
   tensor::Convert(DType::kF32, sums, type, ins[0] + at, count);
   for (size_t q = 1; q < in_count; ++q) {
     tensor::Convert(DType::kF32, more, type, ins[q] + at, count);
-    loops.next(sums, more, n);
+    fold(sums, sums, more, n);
   }
 }
 
 }  // namespace
 
-bool Reduces(DType type) { return LoopsFor(type, Reduction::kSum).first != nullptr; }
+bool Reduces(DType type) { return FoldFor(type, Reduction::kSum) != nullptr; }
 
 void ReduceInto(DType type, Reduction op, std::byte* const* outs, size_t out_count,
                 const std::byte* const* ins, size_t in_count, size_t count) {
-  const Loops loops = LoopsFor(type, op);
+  const Fold fold = FoldFor(type, op);
   const size_t element = tensor::BytesOf(type);
   alignas(64) std::byte block[kBlock * 8];
   alignas(64) float sums[kBlock];
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t n = std::min(kBlock, count - begin);
     const size_t at = begin * element;
+    const std::byte* result = block;
     if (in_count == 1) {
-      std::memcpy(block, ins[0] + at, n * element);
+      result = ins[0] + at;
     } else if (IsHalf(type)) {
-      FoldHalves(loops, type, sums, ins, in_count, at, n);
+      FoldHalves(fold, type, sums, ins, in_count, at, n);
       tensor::Convert(type, block, DType::kF32, sums, static_cast<int64_t>(n));
     } else {
-      loops.first(block, ins[0] + at, ins[1] + at, n);
-      for (size_t q = 2; q < in_count; ++q) loops.next(block, ins[q] + at, n);
+      // All but the last into the block, so that only the last can write to what was read.
+      const std::byte* left = ins[0] + at;
+      for (size_t q = 1; q + 1 < in_count; ++q, left = block) fold(block, left, ins[q] + at, n);
+      fold(outs[0] + at, left, ins[in_count - 1] + at, n);
+      result = outs[0] + at;
     }
-    for (size_t j = 0; j < out_count; ++j) std::memcpy(outs[j] + at, block, n * element);
+    for (size_t j = 0; j < out_count; ++j) {
+      if (outs[j] + at != result) std::memcpy(outs[j] + at, result, n * element);
+    }
   }
 }
 
