@@ -1,6 +1,6 @@
 // Convolutions work on images whose channels come last. Models have them first, so images are turned
 // where a run of such operators begins and back where it ends, and what lies between works on turned
-// images as well.
+// images as well. Pooling does so too within a run, and does not begin one.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -69,7 +69,7 @@ class LayoutChooser {
 
   void Visit(int n) {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
-    if (IsImageOperator(node) && WantsLast(node)) return AddImageOperator(n, node);
+    if (IsImageOperator(node) && WantsLast(node) && !IsPooledAsItLies(node)) return AddImageOperator(n, node);
     if (IsPointwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
     if (IsQuantisation(node) && IsImage(node.types[0]) &&
         (last_.count(node.inputs[0]) != 0 || IsQuantisedFor(n, node)))
@@ -94,6 +94,13 @@ class LayoutChooser {
     return first && plain && IsImage(node.types[0]) && node.outputs == 1 &&
            (node.types[0].dtype == DType::kF32 || node.type == "QLinearConv") &&
            IsImage(TypeOf(node.inputs[0]));
+  }
+
+  // Planes are pooled where they lie, which is quicker than turning them. Rows that fill no vector are not.
+  bool IsPooledAsItLies(const Node& node) const {
+    constexpr int64_t kShortRow = 8;
+    return (node.type == "MaxPoolV3" || node.type == "AvgPoolV2") && last_.count(node.inputs[0]) == 0 &&
+           TypeOf(node.inputs[0]).shape.back(0) >= kShortRow;
   }
 
   // What convolutions of bytes read: floats are turned faster than bytes are.

@@ -1,6 +1,5 @@
 // All channels of a pixel are worked on together, so tensors are taken channels last; others are
-// converted around the work, as for convolutions.
-#include "ops/pool/pool.h"
+// converted around the work, as for convolutions, where planes cannot be pooled as they lie.
 
 #include <algorithm>
 #include <cmath>
@@ -9,20 +8,12 @@
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
 #include "ops/pool/pool_loops.h"
+#include "ops/pool/pool_shape.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
 namespace {
-
-struct PoolShape {
-  PoolKind kind;
-  int64_t batch, channels, in[3], out[3];
-  PoolSpans spans[3];
-  bool count_padding, places_in_plane, column_major;
-  int64_t divisor;
-  double norm;
-};
 
 // The windows of one output row.
 template <class T>
@@ -215,9 +206,10 @@ PoolShape ShapeOf(const PoolArgs& args) {
 }
 
 template <class T>
-void PlanFor(Plan& plan, const PoolArgs& args, const PoolLoops<T>& loops, DType type) {
+void PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& shape, const PoolLoops<T>& loops,
+             DType type) {
   PoolBody<T> body{};
-  body.shape = std::make_shared<PoolShape>(ShapeOf(args));
+  body.shape = std::make_shared<PoolShape>(shape);
   body.loops = &loops;
   body.in = Conversion(args.input, PackedLike(args.input.shape(), type, true), true);
   body.out = Conversion(args.out, PackedLike(args.out.shape(), type, true), false);
@@ -268,8 +260,8 @@ PoolSpans SlidingSpans(const PoolDimension& d, int64_t out) {
       return room <= 0 ? 0 : std::min(d.kernel, (room + d.dilation - 1) / d.dilation);
     };
     const int64_t outside = taps_below(0);
-    spans.push_back(
-        {start + outside * d.dilation, taps_below(d.in) - outside, d.dilation, taps_below(d.in + d.after)});
+    spans.push_back({start + outside * d.dilation, taps_below(d.in) - outside, d.dilation,
+                     taps_below(d.in + d.after), start, d.kernel});
   }
   return spans;
 }
@@ -285,13 +277,15 @@ PoolSpans AdaptiveSpans(int64_t in, int64_t out) {
 
 void PlanPool(Plan& plan, const PoolArgs& args) {
   if (args.out.tensor->empty()) return;
+  const PoolShape shape = ShapeOf(args);
+  if (PlanPlanePool(plan, args, shape)) return;
   // f32 holds the small integers exactly, f64 all that matter here.
   const DType type = args.input.dtype();
   const bool small = type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;
   if (small || ComputeType(type) == DType::kF32) {
-    PlanFor(plan, args, BestPoolLoopsF32(), DType::kF32);
+    PlanFor(plan, args, shape, BestPoolLoopsF32(), DType::kF32);
   } else {
-    PlanFor(plan, args, BestPoolLoopsF64(), DType::kF64);
+    PlanFor(plan, args, shape, BestPoolLoopsF64(), DType::kF64);
   }
 }
 

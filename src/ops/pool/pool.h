@@ -9,9 +9,11 @@
 namespace belay::ops {
 
 // What one output position sees along one dimension: `count` elements from `first`, `step` apart.
-// `padded`: how many there would be if those in the padding counted too.
+// `padded`: how many there would be if those in the padding counted too. `start`, `taps`: of the whole
+// window, wherever it reaches.
 struct PoolSpan {
   int64_t first, count, step, padded;
+  int64_t start = first, taps = count;
 };
 
 // For each position along a dimension.

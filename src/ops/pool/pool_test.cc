@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/simd_targets.h"
 #include "ops/conv/channels_last.h"
 #include "ops/forms.h"
 #include "ops/testing/sample.h"
@@ -116,6 +117,74 @@ TEST(Pool, KindsShapesAndLayouts) {
   }
 }
 
+// body() for each of the processor's vectors.
+template <class Body>
+void OnEachLevel(const Body& body) {
+  for (int level = 0; level <= 2; ++level) {
+    if (simd::SetLevel(level) != level) continue;
+    SCOPED_TRACE(level);
+    body();
+  }
+  simd::SetLevel(9);
+}
+
+TEST(Pool, PlanesOfEveryWidth) {
+  const PoolDimension windows[] = {
+      {0, 2, 2, 1, 0, 0}, {0, 3, 1, 1, 1, 1}, {0, 3, 2, 1, 1, 1}, {0, 3, 1, 2, 0, 2}, {0, 5, 3, 1, 2, 2},
+      {0, 3, 3, 2, 1, 0}, {0, 7, 4, 1, 3, 3}, {0, 9, 1, 1, 4, 4}, {0, 8, 9, 1, 0, 0}, {0, 2, 2, 3, 1, 1}};
+  OnEachLevel([&] {
+    for (int64_t width : {8, 9, 15, 16, 17, 31, 35, 56}) {
+      for (const PoolDimension& window : windows) {
+        for (PoolKind kind : {PoolKind::kMax, PoolKind::kMean}) {
+          Case c{kind, {1, 2, 5, width}, {{0, 3, 2, 1, 1, 1}, window}, width % 2 == 1, width > 15};
+          if (width == 17) c.dtype = DType::kF64;
+          if (width == 31) c.dtype = DType::kF16;
+          EXPECT_LE(Error(c), c.dtype == DType::kF16 ? 1e-3 : 1e-5)
+              << "width " << width << " kernel " << window.kernel << " stride " << window.stride << " kind "
+              << int(kind);
+        }
+      }
+    }
+  });
+}
+
+TEST(Pool, WindowsOfWholePlanesAndVolumes) {
+  OnEachLevel([] {
+    for (PoolKind kind : {PoolKind::kMax, PoolKind::kMean}) {
+      for (int64_t width : {2, 7, 20, 130}) {  // the last is too large to be a row
+        const PoolDimension all{0, width, 1, 1, 0, 0};
+        EXPECT_LE(Error({kind, {1, 2, width, width}, {all, all}}), 1e-5) << width;
+        EXPECT_LE(Error({kind, {1, 2, 3, 4, width}, {{0, 2, 1, 1, 0, 0}, {0, 3, 1, 1, 1, 0}, all}}), 1e-5)
+            << width;
+      }
+    }
+  });
+}
+
+TEST(Pool, ANanInAPlaneReachesTheWindowsThatSeeIt) {
+  constexpr int64_t kWide = 37, kHigh = 6;
+  const std::vector<PoolSpans> spans = {SlidingSpans({kHigh, 3, 1, 1, 1, 1}, kHigh),
+                                        SlidingSpans({kWide, 3, 1, 1, 1, 1}, kWide)};
+  OnEachLevel([&] {
+    for (auto [line, column] : {std::pair{0, 0}, {2, 13}, {3, 32}, {5, 36}}) {
+      Sample x(DType::kF32, {1, 1, kHigh, kWide}), y(DType::kF32, {1, 1, kHigh, kWide});
+      std::fill_n(static_cast<float*>(x.tensor.data), kHigh * kWide, 1.0f);
+      static_cast<float*>(x.tensor.data)[line * kWide + column] = NAN;
+      PlanRef plan = testing::NewPlan();
+      PlanPool(*plan, {.kind = PoolKind::kMax,
+                       .input = x.BoundTo(*plan, Access::kRead, "x"),
+                       .out = y.BoundTo(*plan, Access::kWrite, "y"),
+                       .places = {},
+                       .spans = spans});
+      testing::RunPlan(*plan);
+      for (int64_t i = 0; i < kHigh * kWide; ++i) {
+        const bool near = std::abs(i / kWide - line) <= 1 && std::abs(i % kWide - column) <= 1;
+        ASSERT_EQ(std::isnan(static_cast<const float*>(y.tensor.data)[i]), near) << i << " of " << line;
+      }
+    }
+  });
+}
+
 // Of as many channels as a processor takes at once, and of those that are left.
 TEST(Pool, ANanThatIsMetStays) {
   Sample x(DType::kF32, {1, 37, 5, 5}), y(DType::kF32, {1, 37, 1, 1});
@@ -161,6 +230,33 @@ TEST(Pool, AdaptiveWindowsCoverTheInput) {
   EXPECT_EQ(spans[1].count, 3);
   EXPECT_EQ(spans[2].first, 4);
   EXPECT_EQ(spans[2].count, 3);
+}
+
+// 23 into 5 in rows: windows of five and six, none as far from the one before as the next is.
+TEST(Pool, AdaptiveMeansOfPlanes) {
+  constexpr int64_t kWide = 23, kHigh = 9;
+  const std::vector<PoolSpans> spans = {AdaptiveSpans(kHigh, 4), AdaptiveSpans(kWide, 5)};
+  Sample x(DType::kF32, {1, 2, kHigh, kWide}), y(DType::kF32, {1, 2, 4, 5});
+  std::mt19937 rng(13);
+  x.Randomise(rng);
+  PlanRef plan = testing::NewPlan();
+  PlanPool(*plan, {.kind = PoolKind::kMean,
+                   .input = x.BoundTo(*plan, Access::kRead, "x"),
+                   .out = y.BoundTo(*plan, Access::kWrite, "y"),
+                   .places = {},
+                   .spans = spans});
+  testing::RunPlan(*plan);
+  for (int64_t c = 0; c < 2; ++c) {
+    for (int64_t i = 0; i < 20; ++i) {
+      const PoolSpan &lines = spans[0][static_cast<size_t>(i / 5)],
+                     &columns = spans[1][static_cast<size_t>(i % 5)];
+      double sum = 0;
+      for (int64_t k = 0; k < lines.count * columns.count; ++k)
+        sum += At(x.tensor, {0, c, lines.first + k / columns.count, columns.first + k % columns.count});
+      EXPECT_NEAR(At(y.tensor, {0, c, i / 5, i % 5}), sum / static_cast<double>(lines.count * columns.count),
+                  1e-6);
+    }
+  }
 }
 
 TEST(Pool, PlacesOfTheLargest) {

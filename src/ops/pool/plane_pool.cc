@@ -1,0 +1,223 @@
+// Pooling of tensors whose channels come first, where they lie: no element is moved for it, and what the rows of a
+// window leave is found once for all windows of a row.
+#include <algorithm>
+
+#include "ops/conv/channels_last.h"
+#include "ops/pool/plane_loops.h"
+#include "ops/pool/pool_shape.h"
+#include "ops/scratch.h"
+
+namespace belay::ops {
+namespace {
+
+// Below it, rows fill no vector: channels last does better, the conversion included.
+constexpr int64_t kShortRow = 8;
+// Planes of at most so many elements that one window covers are a row each. Above it sums keep their rows, so that none
+// has very many terms.
+constexpr int64_t kLongRow = 1 << 14;
+
+// Results side by side whose windows are equally large and equally far apart.
+struct Run {
+  int64_t begin, start;
+  PlaneWindows windows;
+};
+
+std::vector<Run> RunsOf(const PoolSpans& spans) {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const PoolSpan& span = spans[i];
+    if (!runs.empty()) {
+      Run& last = runs.back();
+      PlaneWindows& w = last.windows;
+      const int64_t stride = span.start - spans[i - 1].start;
+      if (w.taps == span.taps && w.step == span.step && (w.count == 1 || w.stride == stride)) {
+        w.stride = stride, ++w.count;
+        continue;
+      }
+    }
+    runs.push_back({static_cast<int64_t>(i), span.start, {1, 1, span.taps, span.step}});
+  }
+  return runs;
+}
+
+bool CoversAll(const PoolSpans& spans, int64_t in) {
+  return spans.size() == 1 && spans[0].first == 0 && spans[0].count == in && spans[0].step == 1 &&
+         spans[0].padded == in && spans[0].start == 0 && spans[0].taps == in;
+}
+
+// A window that sees a whole plane sees a row as well.
+PoolShape Flattened(PoolShape s) {
+  const int64_t all = s.in[0] * s.in[1] * s.in[2];
+  if (all > kLongRow) return s;
+  for (int d = 0; d < 3; ++d) {
+    if (!CoversAll(s.spans[d], s.in[d])) return s;
+  }
+  s.in[0] = s.in[1] = 1, s.in[2] = all;
+  s.spans[0] = s.spans[1] = {{0, 1, 1, 1}};
+  s.spans[2] = {{0, all, 1, all}};
+  return s;
+}
+
+// What the windows of one row read, from `low` to `high`: beyond the row, too, where they reach into the padding.
+struct Reach {
+  int64_t low, high;
+
+  Reach(int64_t in, const std::vector<Run>& runs) : low(0), high(in) {
+    for (const Run& run : runs) {
+      const PlaneWindows& w = run.windows;
+      low = std::min(low, run.start + std::min<int64_t>(0, (w.count - 1) * w.stride));
+      high = std::max(high, run.start + std::max<int64_t>(0, (w.count - 1) * w.stride) + (w.taps - 1) * w.step + 1);
+    }
+  }
+  int64_t size() const { return high - low; }
+};
+
+// Elements of one such row in the scratch, and how many rows there are.
+int64_t EachRow(const Reach& reach) { return reach.size() + PlaneWindows::kSlack; }
+int64_t RowsAtOnce(const Reach& reach) { return std::clamp<int64_t>((1 << 12) / EachRow(reach), 1, 8); }
+
+template <class T>
+struct PlaneBody {
+  struct Work {
+    PoolShape shape;
+    std::vector<Run> runs;
+    std::vector<T> counts;  // of a mean: what each result along a row is divided by, beside what its rows count
+    Reach reach;
+  };
+  std::shared_ptr<const Work> work;
+  const PlaneLoops<T>* loops;
+  Conversion in, out;
+  int in_binding, out_binding;
+  int64_t in_at, out_at;  // in the workspace
+  PieceScratch<T> rows;
+
+  void operator()(const Frame& frame) const {
+    const char* from = frame.at[in_binding] + in.offset();
+    if (in.needed()) {
+      in.Load(from, frame.workspace + in_at);
+      from = frame.workspace + in_at;
+    }
+    char* to = frame.at[out_binding] + out.offset();
+    char* result = out.needed() ? frame.workspace + out_at : to;
+    rows.For(frame, [&](int64_t begin, int64_t end, T* row) {
+      Rows(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result), begin, end, row);
+    });
+    if (out.needed()) out.Store(to, result);
+  }
+
+ private:
+  // A few rows at a time: what is read right after it was written, and not as it was written, waits for the memory.
+  void Rows(const T* from, T* to, int64_t begin, int64_t end, T* scratch) const {
+    const PoolShape& s = work->shape;
+    const Reach& reach = work->reach;
+    const int64_t each = EachRow(reach);
+    T* const rows = scratch - reach.low;
+    for (int64_t i = 0; i < RowsAtOnce(reach); ++i) {
+      std::fill(scratch + i * each, rows + i * each, None());
+      std::fill(rows + i * each + s.in[2], scratch + (i + 1) * each, None());
+    }
+    T* const factors = scratch + RowsAtOnce(reach) * each;
+    int64_t counted = 0;  // by rows and planes, in `factors`
+    for (int64_t r = begin, next; r < end; r = next) {
+      next = std::min(end, r + RowsAtOnce(reach));
+      for (int64_t i = r; i < next; ++i) Gather(from, i, rows + (i - r) * each);
+      for (int64_t i = r; i < next; ++i) Slide(rows + (i - r) * each, to + i * s.out[2]);
+      if (s.kind == PoolKind::kMax) continue;
+      for (int64_t i = r; i < next; ++i) {
+        if (int64_t count = CountAcross(i); count != counted) Factors(factors, counted = count);
+        loops->scale(to + i * s.out[2], factors, s.out[2]);
+      }
+    }
+  }
+
+  T None() const { return work->shape.kind == PoolKind::kMax ? -std::numeric_limits<T>::infinity() : T{0}; }
+
+  // What a row of the result sees of the first two dimensions.
+  const PoolSpan& PlanesOf(int64_t r) const {
+    const PoolShape& s = work->shape;
+    return s.spans[0][static_cast<size_t>(r / s.out[1] % s.out[0])];
+  }
+  const PoolSpan& LinesOf(int64_t r) const {
+    return work->shape.spans[1][static_cast<size_t>(r % work->shape.out[1])];
+  }
+
+  int64_t CountAcross(int64_t r) const {
+    const PoolShape& s = work->shape;
+    if (s.divisor != 0) return s.divisor;
+    const PoolSpan &z = PlanesOf(r), &y = LinesOf(r);
+    return std::max<int64_t>(s.count_padding ? z.padded * y.padded : z.count * y.count, 1);
+  }
+
+  void Factors(T* factors, int64_t count) const {
+    for (size_t x = 0; x < work->counts.size(); ++x)
+      factors[x] = T{1} / (static_cast<T>(count) * work->counts[x]);
+  }
+
+  // The rows that the windows of row `r` see, as one.
+  void Gather(const T* from, int64_t r, T* row) const {
+    const PoolShape& s = work->shape;
+    const PoolSpan &z = PlanesOf(r), &y = LinesOf(r);
+    if (z.count * y.count == 0) return static_cast<void>(std::fill_n(row, s.in[2], None()));
+    const T* image = from + r / s.out[1] / s.out[0] * s.in[0] * s.in[1] * s.in[2];
+    for (int64_t a = 0; a < z.count; ++a) {
+      const T* lines = image + ((z.first + a * z.step) * s.in[1] + y.first) * s.in[2];
+      (s.kind == PoolKind::kMax ? loops->max_rows : loops->add_rows)(row, lines, y.count, y.step * s.in[2],
+                                                                     s.in[2], a > 0);
+    }
+  }
+
+  void Slide(const T* row, T* to) const {
+    for (const Run& run : work->runs) {
+      (work->shape.kind == PoolKind::kMax ? loops->max_along : loops->add_along)(to + run.begin, row + run.start,
+                                                                                 run.windows);
+    }
+  }
+};
+
+template <class T>
+std::vector<T> CountsAlong(const PoolShape& s) {
+  std::vector<T> counts;
+  for (const PoolSpan& span : s.spans[2]) {
+    const int64_t count = s.divisor != 0 ? 1 : s.count_padding ? span.padded : span.count;
+    counts.push_back(static_cast<T>(std::max<int64_t>(count, 1)));
+  }
+  return counts;
+}
+
+template <class T>
+bool PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const PlaneLoops<T>& loops, DType type) {
+  const PoolShape s = Flattened(given);
+  std::vector<Run> runs = RunsOf(s.spans[2]);
+  const Reach reach(s.in[2], runs);
+  if (s.in[2] < kShortRow || reach.size() > 2 * s.in[2] + 64) return false;
+  PlaneBody<T> body{};
+  body.work = std::make_shared<typename PlaneBody<T>::Work>(
+      typename PlaneBody<T>::Work{s, std::move(runs), CountsAlong<T>(s), reach});
+  body.loops = &loops;
+  body.in = Conversion(args.input, PackedLike(args.input.shape(), type, false), true);
+  body.out = Conversion(args.out, PackedLike(args.out.shape(), type, false), false);
+  body.in_binding = args.input.binding, body.out_binding = args.out.binding;
+  auto reserve = [&](const Conversion& conversion) {
+    return conversion.needed() ? plan.AddWorkspace(conversion.bytes()) : 0;
+  };
+  body.in_at = reserve(body.in), body.out_at = reserve(body.out);
+  const int64_t seen = s.spans[0][0].count * s.spans[1][0].count + s.spans[2][0].taps + 1;
+  body.rows = {plan, s.batch * s.channels * s.out[0] * s.out[1],
+               std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2])), RowsAtOnce(reach) * EachRow(reach) + s.out[2]};
+  plan.SetCost(500 + static_cast<uint64_t>(args.input.tensor->count()) / 4);
+  plan.SetBody(body);
+  return true;
+}
+
+}  // namespace
+
+bool PlanPlanePool(Plan& plan, const PoolArgs& args, const PoolShape& shape) {
+  if (shape.kind == PoolKind::kNorm || args.places.present()) return false;
+  const Tensor& x = *args.input.tensor;
+  if (!SameLayout(x.shape, x.strides, PackedStrides(x.shape))) return false;
+  if (ComputeType(x.dtype) == DType::kF32) return PlanFor(plan, args, shape, BestPlaneLoopsF32(), DType::kF32);
+  if (x.dtype == DType::kF64) return PlanFor(plan, args, shape, BestPlaneLoopsF64(), DType::kF64);
+  return false;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,22 @@
+// What both ways to pool know: the sizes, and what each position sees.
+#pragma once
+
+#include "ops/pool/pool.h"
+
+namespace belay::ops {
+
+// One and two spatial dimensions are three whose first are 1.
+struct PoolShape {
+  PoolKind kind;
+  int64_t batch, channels, in[3], out[3];
+  PoolSpans spans[3];
+  bool count_padding, places_in_plane, column_major;
+  int64_t divisor;
+  double norm;
+};
+
+// By planes, as they lie in [n, c, spatial...]: for each row of the result the rows that its windows see become one, along
+// which the windows slide then. False where that does not pay or cannot be, and nothing is planned.
+bool PlanPlanePool(Plan& plan, const PoolArgs& args, const PoolShape& shape);
+
+}  // namespace belay::ops
