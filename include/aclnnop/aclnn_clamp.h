@@ -82,7 +82,8 @@ aclnnStatus aclnnClampMin(
 
 /**
  * out = self, but not below clipValueMin, with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and
+ * bool.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -100,7 +101,8 @@ aclnnStatus aclnnClampMinTensor(
 
 /**
  * out = self, but not below clipValueMin, with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and
+ * bool.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -154,7 +156,8 @@ aclnnStatus aclnnInplaceClampMax(
 
 /**
  * out = self, but not above clipValueMax, with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and
+ * bool.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -172,7 +175,8 @@ aclnnStatus aclnnClampMaxTensor(
 
 /**
  * out = self, but not above clipValueMax, with broadcasting. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64 and u8.
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and
+ * bool.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

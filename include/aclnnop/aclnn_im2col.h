@@ -25,7 +25,7 @@ extern "C" {
 /**
  * out = the patches of images that a kernel of this size sees, one after another in the last
  * dimension. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types:
- * f32, f16 and bf16.
+ * f32, f16, bf16, bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -24,8 +24,7 @@ extern "C" {
 
 /**
  * out = steps values from start to end at even distances. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8,
- * u16, u32, u64 and bool.
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

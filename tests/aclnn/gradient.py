@@ -299,13 +299,25 @@ def convolution(r: Random, form) -> Case:
     return masked(case, 12, mask, r)
 
 
-def pool_mask(x: Tensor, value, places, kernel, stride, padding) -> np.ndarray:
+def dilated_max_pool_of(x: Tensor, kernel, stride, padding, dilation):
+    sizes = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(x.shape[-2:], kernel, stride, padding, dilation)]
+    values, places = [np.zeros((*x.shape[:2], *sizes), t) for t in (x.data.dtype, np.int64)]
+    for i, j in np.ndindex(*sizes):
+        rows, columns = [[a for a in range(at * s - p, at * s - p + d * k, d) if 0 <= a < n] for at, n, k, s, p, d in zip(
+            (i, j), x.shape[-2:], kernel, stride, padding, dilation)]
+        at = (np.array(rows)[:, None] * x.shape[-1] + columns).reshape(-1)
+        places[..., i, j] = at[x.data.reshape(*x.shape[:2], -1)[..., at].argmax(-1)]
+        values[..., i, j] = np.take_along_axis(x.data.reshape(*x.shape[:2], -1), places[..., i, j][..., None], -1)[..., 0]
+    return values, places
+
+
+def pool_mask(x: Tensor, value, places, kernel, stride, padding, dilation) -> np.ndarray:
     """Byte p of row k: whether place p of the result came from element k of its window."""
     rows, columns = value.shape[-2:]
     mask = np.zeros((*x.shape[:-2], kernel[0] * kernel[1], ((rows * columns + 15) // 16 + 1) * 32), np.int8)
     at_row, at_column = np.divmod(places, x.shape[-1])
-    tap = ((at_row - (np.arange(rows) * stride[0] - padding[0])[:, None]) * kernel[1]
-           + at_column - (np.arange(columns) * stride[1] - padding[1]))
+    tap = ((at_row - (np.arange(rows) * stride[0] - padding[0])[:, None]) // dilation[0] * kernel[1]
+           + (at_column - (np.arange(columns) * stride[1] - padding[1])) // dilation[1])
     for index in np.ndindex(*tap.shape):
         mask[(*index[:-2], tap[index], index[-2] * columns + index[-1])] = 1
     return mask
@@ -320,15 +332,21 @@ def pool(r: Random, form) -> Case:
     dtype = r.pick(form.types['self'])
     x = image(r, dtype)
     kernel, stride, padding, ceil = pool_parameters(r, x)
-    value, places = max_pool_of(x, kernel, stride, [(p, p) for p in padding], ceil)
-    mask = pool_mask(x, value, places, kernel, stride, padding)
+    dilation = [r.int(1, 3), r.int(1, 3)] if r.chance(0.3) else [1, 1]
+    if any(n + 2 * p <= d * (k - 1) for n, k, p, d in zip(x.shape[-2:], kernel, padding, dilation)) or dilation == [1, 1]:
+        dilation = [1, 1]
+        value, places = max_pool_of(x, kernel, stride, [(p, p) for p in padding], ceil)
+    else:
+        ceil = False
+        value, places = dilated_max_pool_of(x, kernel, stride, padding, dilation)
+    mask = pool_mask(x, value, places, kernel, stride, padding, dilation)
     grad = r.array(dtype, value.shape)
     back = np.zeros((*x.shape[:2], x.shape[2] * x.shape[3]))
     for n, c in np.ndindex(*x.shape[:2]):
         np.add.at(back[n, c], places[n, c].reshape(-1), wide(grad[n, c]).reshape(-1))
     data, value, mask, grad, back = without_batch(r, x.data, value, mask, grad, back.reshape(x.shape))
     size = np.full(back.shape, 9.0)
-    windows = [kernel, [] if stride == kernel and r.chance() else stride, padding, [1, 1], ceil]
+    windows = [kernel, [] if stride == kernel and r.chance() else stride, padding, dilation, ceil]
     self = given(data, dtype, NCHW if data.ndim == 4 else NCL)
     if form.name == 'MaxPool2dWithMask':
         return Case([self, *windows, Tensor(dtype, value.shape, format=self.format), Tensor('i8', mask.shape)], {6: value, 7: mask})

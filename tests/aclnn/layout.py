@@ -77,7 +77,9 @@ def repeat_each(r: Random, form) -> Case:
 @TABLE.case('ConstantPadNd')
 def constant_pad(r: Random, form) -> Case:
     x = source(r, form, 1, 4, filled=True)
-    count, number = r.int(1, len(x.shape)), 1
+    count, number, kind = r.int(1, len(x.shape)), 1, 'f32' if x.dtype != 'bool' else 'bool'
+    if x.dtype[0] == 'c' and r.chance():
+        number, kind = 2 - 3j, r.pick(['c64', 'c128'])
     pads = [(r.int(-1 if n > 2 else 0, 3), r.int(-1 if n > 2 else 0, 3)) for n in x.shape[::-1][:count]]
     value = x.data
     for axis, (before, after) in zip(range(-1, -count - 1, -1), pads):
@@ -86,7 +88,7 @@ def constant_pad(r: Random, form) -> Case:
         widths = [(0, 0)] * value.ndim
         widths[axis] = (max(before, 0), max(after, 0))
         value = np.pad(value, widths, constant_values=number)
-    return moved(x, value, [p for pair in pads for p in pair], Scalar(number, 'f32' if x.dtype != 'bool' else 'bool'))
+    return moved(x, value, [p for pair in pads for p in pair], Scalar(number, kind))
 
 
 @TABLE.case(' '.join(f'{kind}Pad{n}d' for kind in ('Reflection', 'Replication') for n in (1, 2, 3)))
@@ -146,10 +148,12 @@ def arange(r: Random, form) -> Case:
 
 @TABLE.case('Linspace')
 def linspace(r: Random, form) -> Case:
-    dtype = r.pick([t for t in form.types['out'] if DTYPES[t].is_float])
-    start, end, steps = r.int(-9, 9), r.int(-9, 9), r.int(1, 12)
+    dtype = r.pick([t for t in form.types['out'] if DTYPES[t].is_float or t == 'c64'])
+    start, end, steps, kind = r.int(-9, 9), r.int(-9, 9), r.int(1, 12), 'f32'
+    if dtype == 'c64':
+        start, end, kind = start + 1j * r.int(-9, 9), end + 1j * r.int(-9, 9), r.pick(['c64', 'c128'])
     value = np.linspace(start, end, steps)
-    return Case([Scalar(start, 'f32'), Scalar(end, 'f32'), steps, Tensor(dtype, (steps,))], {3: Want(value, 9.0)})
+    return Case([Scalar(start, kind), Scalar(end, kind), steps, Tensor(dtype, (steps,))], {3: Want(value, 9.0)})
 
 
 @TABLE.case('Eye')

@@ -243,7 +243,15 @@ def sizes_of_complex(r: Random, form) -> Case:
     return Case(arguments, {len(arguments) - 1: Want(value, loose=4)})
 
 
-for _name, _complex in [(n, sums_of_complex) for n in ('ReduceSum', 'Mean', 'Cumsum')] + [
+def log_sums_of_complex(r: Random, form) -> Case:
+    x, keep = r.tensor('c64', r.full(1, 4, 5), -3, 3), r.chance()
+    shift = r.pick([0, 0, 200, -200])  # so that the powers alone overflow
+    x, dims = given(x.data + shift, 'c64'), r.dims(len(x.shape))
+    value = np.log(np.asarray(np.sum(np.exp(x.data.astype(np.complex128) - shift), axis=axes(dims, len(x.shape)), keepdims=keep)))
+    return Case([x, dims, keep, Tensor('c64', value.shape)], {3: Want(value + shift, 200.0, loose=2)})
+
+
+for _name, _complex in [('LogSumExp', log_sums_of_complex)] + [(n, sums_of_complex) for n in ('ReduceSum', 'Mean', 'Cumsum')] + [
         (n, products_of_complex) for n in ('Prod', 'ProdDim', 'Cumprod')] + [
         (n, sizes_of_complex) for n in ('All', 'Any', 'Norm', 'LinalgVectorNorm')]:
     def _either(r: Random, form, real=TABLE.rows[_name].make, complex=_complex) -> Case:

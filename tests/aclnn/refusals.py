@@ -278,7 +278,7 @@ CALLS = [
      o(1, 3, 2), o(3), o(3)),
     ('a gradient of another size', 'ConvolutionBackward', t(1, 4, 4, 4), IMAGE, t(4, 3, 3, 3), None, [1, 1], [0, 0], [1, 1], False,
      [0, 0], 1, [True] * 3, 0, o(1, 3, 5, 5), o(4, 3, 3, 3), o(4)),
-    ('a dilation', 'MaxPool2dWithMask', t(1, 1, 5, 5), [2, 2], [1, 1], [0, 0], [2, 2], False, o(1, 1, 3, 3), o(1, 1, 4, 64, dtype='i8')),
+    ('a dilation of 0', 'MaxPool2dWithMask', t(1, 1, 5, 5), [2, 2], [1, 1], [0, 0], [0, 1], False, o(1, 1, 3, 3), o(1, 1, 4, 64, dtype='i8')),
     ('a probability above 1', 'DropoutDoMask', t(3), t(16, dtype='u8'), 1.5, o(3)),
     ('a mask that is too short', 'DropoutDoMask', t(3), t(15, dtype='u8'), 0.5, o(3)),
     ('lists of other lengths', 'ForeachMulList', [t(3), t(3)], [t(3)], [o(3), o(3)]),

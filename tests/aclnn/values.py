@@ -25,8 +25,8 @@ class DType:
 
     @property
     def logical(self):
-        """The numpy type with the values: BFLOAT16 has none of its own."""
-        return np.float32 if self.name == 'bf16' else self.numpy
+        """The numpy type with the values: BFLOAT16 and COMPLEX32 have none of their own."""
+        return {'bf16': np.float32, 'c32': np.complex64}.get(self.name, self.numpy)
 
 
 DTYPES = {d.name: d for d in (
@@ -34,11 +34,14 @@ DTYPES = {d.name: d for d in (
     DType('f64', 11, np.float64, 1e-11), DType('i8', 2, np.int8), DType('i16', 6, np.int16),
     DType('i32', 3, np.int32), DType('i64', 9, np.int64), DType('u8', 4, np.uint8),
     DType('u16', 7, np.uint16), DType('u32', 8, np.uint32), DType('u64', 10, np.uint64),
-    DType('bool', 12, np.bool_), DType('c64', 16, np.complex64, 4e-6),
+    DType('bool', 12, np.bool_), DType('c32', 33, np.uint32, 1.2e-3), DType('c64', 16, np.complex64, 4e-6),
     DType('c128', 17, np.complex128, 1e-11))}
 
 
 def to_memory(array: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == 'c32':
+        parts = np.stack([array.real, np.zeros_like(array) if array.dtype.kind != 'c' else array.imag], -1)
+        return parts.astype(np.float16).view(np.uint32)[..., 0]
     if dtype != 'bf16':
         return array.astype(DTYPES[dtype].numpy)
     bits = np.atleast_1d(array.astype(np.float32)).view(np.uint32).astype(np.int64)
@@ -47,6 +50,9 @@ def to_memory(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def from_memory(array: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == 'c32':
+        parts = np.ascontiguousarray(array)[..., None].view(np.float16).astype(np.float32)
+        return (parts[..., 0] + 1j * parts[..., 1]).reshape(array.shape).astype(np.complex64)
     if dtype != 'bf16':
         return array
     wide = np.left_shift(np.atleast_1d(array).astype(np.uint32), 16, dtype=np.uint32)

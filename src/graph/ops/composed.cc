@@ -3,6 +3,7 @@
 #include "graph/ops/pointwise.h"
 #include "graph/ops/reduce.h"
 #include "graph/translations.h"
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/gradients.h"
 #include "ops/index/masked_scatter.h"
 
@@ -52,16 +53,20 @@ void LogAddExp(Translation& node) {
   if (node.Float("scale") != 1 || node.Float("shift") != 0) node.Refuse("scale is 1 and shift is 0");
   const double base = node.Float("base");
   const Tensor out = node.Out(0, node.dtype(0), BroadcastOf(node, {node.shape(0), node.shape(1)}));
-  RunLoops(node, "LogAddExp", ops::LogAddPowersLoops(), out.dtype, {node.in(0), node.in(1)},
-           LoopAttributes({base > 0 ? std::log(base) : 1}), out);
+  RunLoops(node, "LogAddExp", With(ops::LogAddPowersLoops(), &ops::ComplexLogAddPowers), out.dtype,
+           {node.in(0), node.in(1)}, LoopAttributes({base > 0 ? std::log(base) : 1}), out);
 }
 
 void IsClose(Translation& node) {
-  const DType type = CommonType(node, node.dtype(0), node.dtype(1));
+  DType type = DType::kC64;
+  if (node.dtype(0) != type || node.dtype(1) != type) {
+    type = CommonType(node, node.dtype(0), node.dtype(1));
+    type = IsFloat(type) ? SumType(type) : DType::kF64;
+  }
   const Tensor out = node.Out(0, DType::kBool, BroadcastOf(node, {node.shape(0), node.shape(1)}));
   const double nans = node.Bool("equal_nan") ? 1 : 0;
-  RunLoops(node, "IsClose", ops::IsCloseLoops(), IsFloat(type) ? SumType(type) : DType::kF64,
-           {node.in(0), node.in(1)}, LoopAttributes({node.Float("rtol"), node.Float("atol"), nans}), out);
+  RunLoops(node, "IsClose", With(ops::IsCloseLoops(), &ops::ComplexIsClose), type, {node.in(0), node.in(1)},
+           LoopAttributes({node.Float("rtol"), node.Float("atol"), nans}), out);
 }
 
 void TensorEqual(Translation& node) {
@@ -71,7 +76,9 @@ void TensorEqual(Translation& node) {
     return node.OutValue(0, no);
   }
   const Tensor equal = node.Temporary(DType::kBool, node.shape(0));
-  RunBinary(node, "TensorEqual", ops::kernels::Equal, DType::kBool, node.in(0), node.in(1), equal);
+  const bool complex = node.dtype(0) == DType::kC64 && node.dtype(1) == DType::kC64;
+  RunBinary(node, "TensorEqual", ops::kernels::Equal, complex ? DType::kC64 : DType::kBool, node.in(0),
+            node.in(1), equal);
   RunReduce(node, {.fold = ops::Fold::kMin}, DType::kBool, (1u << equal.shape.rank()) - 1, equal,
             node.Out(0, DType::kBool, {}));
 }
@@ -141,7 +148,7 @@ void Cross(Translation& node) {
     const Tensor product = node.Temporary(wide, Part(out, axis, i, 1).shape);
     RunBinary(node, "Cross", ops::kernels::Mul, wide, Part(a, axis, next, 1), Part(b, axis, last, 1),
               product);
-    RunLoops(node, "Cross", ops::MinusProductLoops(), wide,
+    RunLoops(node, "Cross", With(ops::MinusProductLoops(), &ops::ComplexMinusProduct), wide,
              {product, Part(a, axis, last, 1), Part(b, axis, next, 1)}, {}, Part(out, axis, i, 1));
   }
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "base/error.h"
@@ -109,6 +110,48 @@ TEST(ComposedNodes, Comparisons) {
   EXPECT_THAT(Results("TensorEqual", {Row(kX), Row(kX)}), ElementsAre(1));
   EXPECT_THAT(Results("TensorEqual", {Row(kX), Row(kY)}), ElementsAre(0));
   EXPECT_THAT(Results("TensorEqual", {Row(kX), Row({1})}), ElementsAre(0));
+}
+
+using Complex = std::complex<float>;
+
+Constant Numbers(const Shape& shape, const std::vector<Complex>& values) {
+  auto tensor = std::make_shared<HostTensor>(DType::kC64, shape);
+  std::copy(values.begin(), values.end(), tensor->as<Complex>());
+  return tensor;
+}
+Constant NumberRow(const std::vector<Complex>& values) {
+  return Numbers({static_cast<int64_t>(values.size())}, values);
+}
+
+// What comes out is `wanted`, to a rounding.
+void ExpectNumbers(const std::string& type, const std::vector<Constant>& inputs,
+                   const std::vector<Complex>& wanted) {
+  Node node{.name = "n", .type = type, .attributes = {}};
+  for (size_t i = 0; i < inputs.size(); ++i) node.inputs.push_back({static_cast<int>(i), 0});
+  const Constant result = EvaluateNode(node, inputs).at(0);
+  ASSERT_EQ(result->dtype(), DType::kC64);
+  ASSERT_EQ(static_cast<size_t>(result->count()), wanted.size());
+  const auto* numbers = result->as<Complex>();
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_LT(std::abs(numbers[i] - wanted[i]), 1e-5) << type << i;
+}
+
+TEST(ComposedNodes, OfComplexNumbers) {
+  const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
+  const Constant a = NumberRow({{1, 2}, {3, 4}, {0, nan}, {infinity, 0}, {5, 0}});
+  const Constant b = NumberRow({{1, 2.05f}, {3, -4}, {nan, 0}, {infinity, 0}, {-5, 0}});
+  EXPECT_THAT(Results("IsClose", {a, b}, {{"rtol", 0.0}, {"atol", 0.1}}), ElementsAre(1, 0, 0, 1, 0));
+  EXPECT_THAT(Results("IsClose", {a, b}, {{"rtol", 0.05}, {"atol", 0.0}, {"equal_nan", true}}),
+              ElementsAre(1, 0, 1, 1, 0));
+  const Constant x = NumberRow({{1, 2}, {0, -1}, {3, 0}}), y = NumberRow({{2, 0}, {1, 1}, {0, 4}});
+  EXPECT_THAT(Results("TensorEqual", {x, x}), ElementsAre(1));
+  EXPECT_THAT(Results("TensorEqual", {x, NumberRow({{1, 2}, {0, 1}, {3, 0}})}), ElementsAre(0));
+  EXPECT_THROW(Results("TensorEqual", {x, Row({1, 0, 3})}), Error);
+  ExpectNumbers("Cross", {x, y}, {{1, -3}, {14, -4}, {-1, 5}});
+  ExpectNumbers("Trace", {Numbers({2, 3}, {{1, 2}, {9, 9}, {9, 9}, {9, 9}, {3, -5}, {9, 9}})}, {{4, -3}});
+  const auto both = [](Complex p, Complex q) { return std::log(std::exp(p) + std::exp(q)); };
+  const Complex p(1, 2), q(-0.5f, -1), large(300, 1);
+  ExpectNumbers("LogAddExp", {NumberRow({p, large}), NumberRow({q, large})},
+                {both(p, q), large + Complex(std::log(2.0f), 0)});
 }
 
 TEST(ComposedNodes, MasksChooseElements) {

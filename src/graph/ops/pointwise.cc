@@ -12,7 +12,8 @@ Operand Bound(ops::Plan& plan, const Tensor& tensor, Access access, const char* 
   return {&tensor, nullptr, plan.Bind(&tensor, access, name, plan.binding_count(), 0), name};
 }
 
-void RequireNumbers(const Translation& node, DType type) {
+void RequireNumbers(const Translation& node, DType type, bool or_complex = false) {
+  if (or_complex && type == DType::kC64) return;
   if (!tensor::CanConvert(DType::kF32, type)) {
     node.Refuse(std::string(NameOf(type)) + " is not supported here");
   }
@@ -63,8 +64,9 @@ void RunUnary(Translation& node, const char* name, UnaryKernel kernel, const Ten
 
 void RunBinary(Translation& node, const char* name, BinaryKernel kernel, DType compute, const Tensor& x1,
                const Tensor& x2, const Tensor& out) {
-  RequireNumbers(node, x1.dtype);
-  RequireNumbers(node, x2.dtype);
+  // A kernel of complex numbers refuses those that it has no loop for.
+  RequireNumbers(node, x1.dtype, compute == DType::kC64);
+  RequireNumbers(node, x2.dtype, compute == DType::kC64);
   node.Step(name, [&](ops::Plan& plan) {
     Operand left = Read(plan, x1, "x1"), right = Read(plan, x2, "x2");
     kernel(plan, compute, left, right, Write(plan, out, "y"));
@@ -73,7 +75,8 @@ void RunBinary(Translation& node, const char* name, BinaryKernel kernel, DType c
 
 void RunLoops(Translation& node, const char* name, const ops::PointwiseLoops& loops, DType compute,
               const std::vector<Tensor>& inputs, const ops::LoopAttributes& attributes, const Tensor& out) {
-  for (const Tensor& input : inputs) RequireNumbers(node, input.dtype);
+  const bool complex = compute == DType::kC64 && loops.c64 != nullptr;
+  for (const Tensor& input : inputs) RequireNumbers(node, input.dtype, complex);
   node.Step(name, [&](ops::Plan& plan) {
     Operand x[ops::kMostInputs];
     for (size_t i = 0; i < inputs.size(); ++i) x[i] = Read(plan, inputs[i], "x");

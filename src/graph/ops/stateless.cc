@@ -1,6 +1,7 @@
 // Random numbers that a seed and an offset in its sequence decide.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "graph/ops/bind.h"
@@ -40,14 +41,26 @@ void Fill(Translation& node, ops::Distribution distribution, const Philox& sourc
             [&](ops::Plan& plan) { ops::PlanRandom(plan, distribution, source, WrittenTo(plan, out, "y")); });
 }
 
+// Normal complex numbers of variance 1: half of it for each part.
+void FillComplex(Translation& node, const Philox& source, const Tensor& out) {
+  Tensor parts = Translation::View(out, {out.count() * 2}, {1});
+  parts.dtype = DType::kF32;
+  Fill(node, ops::Distribution::kNormal, source, parts);
+  const Scalar share(&std::numbers::sqrt2, DType::kF64);
+  node.Run(ops::forms::InplaceDivs, {Arg(&parts), Arg(&share)});
+}
+
 // Inputs: shape, key, counter, and which generator.
 void FromKeyAndCounter(Translation& node, ops::Distribution distribution) {
   constexpr int64_t kPhilox = 1, kAny = 3;
   const int64_t generator = node.has(3) ? node.ints(3).at(0) : kPhilox;
   if (generator != kPhilox && generator != kAny) node.Refuse("alg is 1 (Philox) or 3 (any)");
   const DType dtype = node.Type("dtype");
-  if (!IsFloat(dtype)) node.Refuse("random numbers are of a float type");
   const Philox source(WordAt(node, 1, 0), WordAt(node, 2, 0), WordAt(node, 2, 1));
+  if (dtype == DType::kC64 && distribution == ops::Distribution::kNormal) {
+    return FillComplex(node, source, node.Out(0, dtype, ShapeFrom(node, 0)));
+  }
+  if (!IsFloat(dtype)) node.Refuse("random numbers are of a float type");
   Fill(node, distribution, source, node.Out(0, dtype, ShapeFrom(node, 0)));
 }
 

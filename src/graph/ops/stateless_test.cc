@@ -45,6 +45,22 @@ TEST(Stateless, UniformAndNormalNumbersHaveTheirMoments) {
   }
 }
 
+TEST(Stateless, NormalComplexNumbersHaveVarianceOne) {
+  const Constant drawn =
+      Apply("StatelessRandomNormalV2", {Ints({2, 10000}), Ints({3}), Ints({0, 8}), Ints({1})},
+            {{"dtype", DType::kC64}})[0];
+  ASSERT_EQ(drawn->dtype(), DType::kC64);
+  const auto* parts = drawn->as<float>();
+  std::vector<double> real, imaginary;
+  for (int i = 0; i < 20000; ++i) real.push_back(parts[2 * i]), imaginary.push_back(parts[2 * i + 1]);
+  for (const auto& values : {real, imaginary}) {
+    EXPECT_NEAR(MomentsOf(values).mean, 0, 0.02);
+    EXPECT_NEAR(MomentsOf(values).variance, 0.5, 0.03);
+  }
+  EXPECT_NE(real, imaginary);
+  EXPECT_THROW(Drawn("StatelessRandomUniformV2", DType::kC64, 3, 8), Error);
+}
+
 TEST(Stateless, KeyAndCounterDecide) {
   const auto drawn = [](int64_t key, int64_t offset) {
     return Drawn("StatelessRandomUniformV2", DType::kF32, key, offset, 100);

@@ -150,12 +150,25 @@ void Renorm(Translation& node) {
            ops::LoopAttributes({node.Float("maxnorm")}), node.Out(0, node.dtype(0), left));
 }
 
+namespace {
+
+void SumComplex(Translation& node, const Tensor& vector, const Tensor& out) {
+  node.Step("Sum", [&](ops::Plan& plan) {
+    const Operand x = Read(plan, vector, "x");
+    ops::kernels::ReduceSum(plan, vector.dtype, x, {}, false, vector.dtype, Write(plan, out, "y"));
+  });
+}
+
+}  // namespace
+
 void Trace(Translation& node) {
   const Shape& shape = node.shape(0);
   if (shape.rank() != 2) node.Refuse("x is a matrix");
   const Tensor diagonal = Translation::View(node.in(0), {std::min(shape[0], shape[1])}, {shape[1] + 1});
-  const DType type = IsFloat(node.dtype(0)) ? node.dtype(0) : DType::kI64;
-  RunReduce(node, {}, type, 1, diagonal, node.Out(0, type, {}));
+  const DType type = node.dtype(0);
+  if (type == DType::kC64) return SumComplex(node, diagonal, node.Out(0, type, {}));
+  const DType sum = IsFloat(type) ? type : DType::kI64;
+  RunReduce(node, {}, sum, 1, diagonal, node.Out(0, sum, {}));
 }
 
 void Dot(Translation& node) {

@@ -37,6 +37,25 @@ Wide Expm1(Wide a) {
   return {grown * std::cos(a.imag()) - 2 * half * half, (grown + 1) * std::sin(a.imag())};
 }
 
+bool IsNan(Complex a) { return std::isnan(a.real()) || std::isnan(a.imag()); }
+
+// |a - b| <= absolute + relative * |b|
+bool Close(Complex a, Complex b, double relative, double absolute, bool nans) {
+  if (a == b || (nans && IsNan(a) && IsNan(b))) return true;
+  const double apart = std::abs(Wide(a) - Wide(b));
+  return std::isfinite(apart) && apart <= absolute + relative * std::abs(Wide(b));
+}
+
+// log(e^a + e^b), where both may be large
+Wide LogOfSum(Wide a, Wide b) {
+  if (std::isnan(a.real()) || a.real() > b.real()) std::swap(a, b);
+  const double most = b.real();
+  if (std::isfinite(most) || std::isnan(most)) return b + Log1p(std::exp(a - b));
+  if (most < 0) return b;
+  const double other = a.real() < most ? 0 : 1;  // of two that are infinite the directions are added
+  return {most, std::arg(std::polar(1.0, b.imag()) + std::polar(other, a.imag()))};
+}
+
 }  // namespace
 
 #define BELAY_COMPLEX_HEAD(Name)                                                                      \
@@ -117,6 +136,10 @@ BELAY_COMPLEX_2(LogicalXor, Truth(Holds(a) != Holds(b)))
 BELAY_COMPLEX_3(Select, Holds(a) ? b : c)
 BELAY_COMPLEX_3(AddScaledProduct, a + Times(p, Times(b, c)))
 BELAY_COMPLEX_3(AddScaledQuotient, a + Over(Times(p, b), c))
+BELAY_COMPLEX_2(IsClose, Truth(Close(a, b, attributes.real[0], attributes.real[1], attributes.real[2] != 0)))
+BELAY_COMPLEX_2(LogAddPowers,
+                LogOfSum(Wide(a) * attributes.real[0], Wide(b) * attributes.real[0]) / attributes.real[0])
 BELAY_COMPLEX_3(Interpolate, a + Times(c, b - a))
+BELAY_COMPLEX_3(MinusProduct, a - Times(b, c))
 
 }  // namespace belay::ops

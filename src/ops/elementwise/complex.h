@@ -11,8 +11,9 @@
   X(Expm1) X(Log) X(Log2) X(Log10) X(Log1p) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh)   \
   X(Tanh) X(Asinh) X(Acosh) X(Atanh) X(Sigmoid) X(Silu) X(Angle)
 #define BELAY_COMPLEX_BINARY(X) \
-  X(Add) X(Sub) X(Rsub) X(Mul) X(RealDiv) X(Pow) X(Equal) X(NotEqual) X(LogicalAnd) X(LogicalOr) X(LogicalXor)
-#define BELAY_COMPLEX_TERNARY(X) X(Select) X(AddScaledProduct) X(AddScaledQuotient) X(Interpolate)
+  X(Add) X(Sub) X(Rsub) X(Mul) X(RealDiv) X(Pow) X(Equal) X(NotEqual) X(LogicalAnd) X(LogicalOr) X(LogicalXor) \
+  X(IsClose) X(LogAddPowers)
+#define BELAY_COMPLEX_TERNARY(X) X(Select) X(AddScaledProduct) X(AddScaledQuotient) X(Interpolate) X(MinusProduct)
 // clang-format on
 
 namespace belay::ops {

@@ -253,7 +253,7 @@ void ConstantPad(Plan& plan, DType, const Operand& self, std::span<const int64_t
   if (tensor::IsComplex(part) && !tensor::IsComplex(value.dtype())) {
     part = part == DType::kC128 ? DType::kF64 : DType::kF32;
   }
-  if (!tensor::CanConvert(part, value.dtype())) {
+  if (!tensor::IsComplex(part) && !tensor::CanConvert(part, value.dtype())) {
     Fail(kInvalidArgument, "op-promote", "value ({}) and {} ({}) have no common type", NameOf(value.dtype()),
          self.name, NameOf(self.dtype()));
   }

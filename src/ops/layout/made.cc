@@ -10,7 +10,9 @@
 #include "ops/layout/moves.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
+#include "ops/sequence.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -176,8 +178,17 @@ void Arange(Plan& plan, DType, const Scalar& start, const Scalar& end, const Sca
 void Linspace(Plan& plan, DType, const Scalar& start, const Scalar& end, int64_t steps, const Operand& out) {
   CheckVector(out);
   CheckLength("out", out.tensor->count(), steps);
-  double first = start.ToDouble();
-  PlanRange(plan, first, steps > 1 ? (end.ToDouble() - first) / static_cast<double>(steps - 1) : 0.0, out);
+  const auto range = [&](Plan& part, double first, double last, const Operand& to) {
+    PlanRange(part, first, steps > 1 ? (last - first) / static_cast<double>(steps - 1) : 0.0, to);
+  };
+  if (out.dtype() != DType::kC64) return range(plan, start.ToDouble(), end.ToDouble(), out);
+  Sequence parts(plan);
+  for (int i = 0; i < 2; ++i) {
+    const Tensor to = tensor::PartsOf(*out.tensor, i);
+    const auto of = [&](const Scalar& scalar) { return i == 0 ? scalar.ToDouble() : scalar.Imaginary(); };
+    parts.Add([&](Plan& part) { range(part, of(start), of(end), {&to, nullptr, out.binding, out.name}); });
+  }
+  parts.Finish();
 }
 
 void Tril(Plan& plan, DType, const Operand& self, int64_t diagonal, const Operand& out) {

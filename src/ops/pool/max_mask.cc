@@ -39,7 +39,9 @@ struct MaskGeometry {
   }
 
   // Where tap `k` of the window at `p` lies; negative or beyond the size: in the padding.
-  int64_t At(int d, int64_t p, int64_t k) const { return p * windows[d].stride - windows[d].before + k; }
+  int64_t At(int d, int64_t p, int64_t k) const {
+    return p * windows[d].stride - windows[d].before + k * windows[d].dilation;
+  }
 };
 
 int64_t Pick(Numbers values, size_t i, int64_t missing) {
@@ -63,11 +65,11 @@ PoolDimension WindowOf(const Shape& shape, const MaskWindows& w, size_t i) {
       Fail(kInvalidArgument, "pool-window", "a window has two dimensions, not {}", list.size());
   const int64_t kernel = Pick(w.kernel, i, 0), stride = Pick(w.stride, i, kernel),
                 padding = Pick(w.padding, i, 0), dilation = Pick(w.dilation, i, 1);
-  if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2 || dilation != 1) {
+  if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2 || dilation < 1) {
     Fail(
         kInvalidArgument, "pool-window",
         "a window has a kernel of {}, a stride of {}, a padding of {} and a dilation of {}; the padding is at "
-        "most half the kernel and the dilation 1",
+        "most half the kernel and the dilation at least 1",
         kernel, stride, padding, dilation);
   }
   return {shape.back(i == 0 ? 1 : 0), kernel, stride, dilation, padding, padding};

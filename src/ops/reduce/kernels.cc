@@ -157,7 +157,7 @@ namespace {
 void Product(Plan& plan, DType wanted, const Operand& self, Dims dims, const Operand& out) {
   if (!IsComplex(wanted)) return Over(plan, kProduct, wanted, self, dims, out);
   CheckSameType(self, out);
-  PlanComplexProduct(plan, self, rules::ReducedDims(self, dims), out);
+  PlanComplexFold(plan, ComplexFold::kProduct, self, rules::ReducedDims(self, dims), out);
 }
 
 }  // namespace
@@ -176,6 +176,10 @@ void Any(Plan& plan, DType, const Operand& self, Dims dims, bool, const Operand&
   OverTruth(plan, kMax, self, dims, out);
 }
 void LogSumExp(Plan& plan, DType type, const Operand& self, Dims dims, bool, const Operand& out) {
+  if (IsComplex(self.dtype()) || IsComplex(out.dtype())) {
+    CheckSameType(self, out);
+    return PlanComplexFold(plan, ComplexFold::kLogSumExp, self, rules::ReducedDims(self, dims), out);
+  }
   Over(plan, {.fold = Fold::kSumOfExps, .finish = Finish::kLog, .around_max = true}, type, self, dims, out);
 }
 void Norm(Plan& plan, DType type, const Operand& self, const Operand& p, Dims dims, bool,

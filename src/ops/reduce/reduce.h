@@ -24,8 +24,9 @@ struct Reduction {
 void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self, uint32_t mask,
                 const Operand& out);
 
-// The product of complex numbers; the mask as above. self and out are ACL_COMPLEX64.
-void PlanComplexProduct(Plan& plan, const Operand& self, uint32_t mask, const Operand& out);
+// What else complex numbers are folded to; the mask as above. self and out are ACL_COMPLEX64.
+enum class ComplexFold : uint8_t { kProduct, kLogSumExp };
+void PlanComplexFold(Plan& plan, ComplexFold fold, const Operand& self, uint32_t mask, const Operand& out);
 
 // Position and value of the largest (or least) element along a dimension; of equal ones the first or
 // the last. Either output may be absent.

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 
 #include "ops/loop_nest.h"
 #include "ops/reduce/reduce.h"
@@ -7,7 +10,10 @@
 namespace belay::ops {
 namespace {
 
-struct ComplexProductBody {
+using Wide = std::complex<double>;
+
+struct ComplexFoldBody {
+  ComplexFold fold;
   LoopNest kept, folded;  // out and self; self along what is folded away
   int bindings[2];
 
@@ -18,30 +24,47 @@ struct ComplexProductBody {
     ParallelFor(kept.count(), grain, [&](int64_t begin, int64_t end) {
       kept.Walk(base, begin, end, [this](char** at, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
-          const std::complex<float> product = Fold(at[1] + i * kept.step(1));
-          std::memcpy(at[0] + i * kept.step(0), &product, sizeof(product));
+          char* from = at[1] + i * kept.step(1);
+          const std::complex<float> result(fold == ComplexFold::kProduct ? Product(from) : LogSumExp(from));
+          std::memcpy(at[0] + i * kept.step(0), &result, sizeof(result));
         }
       });
     });
   }
 
-  std::complex<float> Fold(char* from) const {
-    std::complex<double> product = 1;
+  // take(x) of each element
+  template <class Take>
+  void ForFolded(char* from, const Take& take) const {
     char* base[1] = {from};
     folded.Walk(base, 0, folded.count(), [&](char** at, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
         std::complex<float> x;
         std::memcpy(&x, at[0] + i * folded.step(0), sizeof(x));
-        product *= std::complex<double>(x);
+        take(Wide(x));
       }
     });
-    return std::complex<float>(product);
+  }
+
+  Wide Product(char* from) const {
+    Wide product = 1;
+    ForFolded(from, [&](Wide x) { product *= x; });
+    return product;
+  }
+
+  // The largest real part is taken out of all first.
+  Wide LogSumExp(char* from) const {
+    double most = -std::numeric_limits<double>::infinity();
+    ForFolded(from, [&](Wide x) { most = std::max(most, x.real()); });
+    if (!std::isfinite(most)) most = 0;
+    Wide sum = 0;
+    ForFolded(from, [&](Wide x) { sum += std::exp(x - most); });
+    return std::log(sum) + most;
   }
 };
 
 }  // namespace
 
-void PlanComplexProduct(Plan& plan, const Operand& self, uint32_t mask, const Operand& out) {
+void PlanComplexFold(Plan& plan, ComplexFold fold, const Operand& self, uint32_t mask, const Operand& out) {
   if (out.tensor->empty()) return;
   const Tensor& from = *self.tensor;
   Tensor rest = from, away = from, to = *out.tensor;
@@ -58,7 +81,8 @@ void PlanComplexProduct(Plan& plan, const Operand& self, uint32_t mask, const Op
     }
   }
   away.offset = 0;
-  ComplexProductBody body{};
+  ComplexFoldBody body{};
+  body.fold = fold;
   body.kept = LoopNest(to.shape, {Operand{&to}, Operand{&rest}});
   body.folded = LoopNest(away.shape, {Operand{&away}});
   body.bindings[0] = out.binding, body.bindings[1] = self.binding;
