@@ -12,8 +12,12 @@ namespace {
 
 constexpr layers::KindId kUseAfterFree = "use-after-free";
 constexpr layers::KindId kInvalidAddress = "invalid-address";
+constexpr layers::KindId kWrongContext = "wrong-context";
 constexpr std::string_view kMendUse =
     "free memory after its last use, when the work on it is known to be over";
+constexpr layers::KindId kSpoiledCapture = "spoiled-capture";
+constexpr std::string_view kMendJoin =
+    "record an event on that stream after its last task, and let the main stream wait for it";
 
 // What a refusal means, by its section in docs/messages.md.
 struct Rule {
@@ -38,6 +42,22 @@ constexpr Rule kRules[] = {
     {"free-interior", "bad-free", "free the pointer that the allocation has returned"},
     {"free-wrong-kind", "bad-free", "free with the partner of the function that allocated"},
     {"op-workspace-short", "short-workspace", "give the second stage the workspace that the first asked for"},
+    {"stream-other-context", kWrongContext,
+     "make the context current that the stream was created in (aclrtSetCurrentContext, aclrtSetDevice)"},
+    {"model-device", kWrongContext, "launch the model on a stream of the device that it was captured on"},
+    {"capture-unsafe-call", kSpoiledCapture,
+     "make the call before or after the capture, or in relaxed mode (aclmdlRICaptureThreadExchangeMode)"},
+    {"capture-stream-query", kSpoiledCapture, "wait after aclmdlRICaptureEnd and a launch"},
+    {"capture-device-sync", kSpoiledCapture, "wait before the capture begins or after it has ended"},
+    {"event-captured-query", kSpoiledCapture, "ask for an event that is recorded outside of the capture"},
+    {"capture-outside-event", kSpoiledCapture,
+     "record the event in the capture, or let the stream wait before the capture begins"},
+    {"capture-join", kSpoiledCapture, "use a stream of the same context that is in no other capture"},
+    {"capture-execute", kSpoiledCapture, "launch the model on a stream that is not being captured"},
+    {"capture-not-joined", kSpoiledCapture, kMendJoin},
+    {"capture-task-after-return", kSpoiledCapture, kMendJoin},
+    {"wait-in-callback", "wait-in-callback",
+     "wait in a thread of the program, or let a later task do the work"},
 };
 
 // What stays the same when the place of an object is used again.
@@ -148,10 +168,10 @@ void Memory::Refused(const rt::Refusal& refusal) noexcept {
     std::lock_guard guard(lock_);
     life = LifeAt(refusal.about);
   }
-  const bool never = rule->kind.id == kUseAfterFree.id && (!life || life->live);
+  layers::KindId kind = rule->kind;
+  if (kind.id == kUseAfterFree.id && (!life || life->live)) kind = kInvalidAddress;
   const std::string call = core_.call_name(refusal.call);
-  Tell(never ? kInvalidAddress : rule->kind, call + ": " + std::string(refusal.sentence), "in " + call, life,
-       rule->mend);
+  Tell(kind, call + ": " + std::string(refusal.sentence), "in " + call, life, rule->mend);
 }
 
 }  // namespace belay::misuse

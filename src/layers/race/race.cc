@@ -1,7 +1,9 @@
 #include "layers/race/race.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 #include "layers/support/report.h"
 #include "layers/support/tally.h"
@@ -24,7 +26,7 @@ layers::Place Told(const char* verb, const Site& site) {
 
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
-  explicit Touches(const rt::CoreFacts& c) : core(c) {}
+  explicit Touches(const Race& r) : race(r) {}
 
   void Reads(const void* begin, size_t bytes) override { Add(begin, bytes, false); }
   void Writes(void* begin, size_t bytes) override { Add(begin, bytes, true); }
@@ -38,18 +40,18 @@ struct Race::Touches final : rt::RangeVisitor {
 
   void Add(const void* begin, size_t bytes, bool writes) {
     const auto at = reinterpret_cast<uintptr_t>(begin);
-    const uint64_t block = core.block_serial(begin);
+    const uint64_t block = race.SerialOf(begin);
     if (block != 0 && bytes != 0) accesses.push_back({{block, at, at + bytes}, writes});
   }
 
-  static Touches Of(const rt::CoreFacts& core, const rt::Task& task) {
-    Touches touches(core);
+  static Touches Of(const Race& race, const rt::Task& task) {
+    Touches touches(race);
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, touches);
     if (touches.open) touches.accesses.clear();  // words that order others, not data
     return touches;
   }
 
-  const rt::CoreFacts& core;
+  const Race& race;
   std::vector<Access> accesses;
   std::vector<std::pair<const rt::Stream*, uint64_t>> waits;
   bool partly = false;   // some accesses are decided by data
@@ -118,9 +120,9 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
 }
 
 void Race::Tidy() {
-  shadow_.Forget([&](uint64_t block,
-                     uintptr_t at) { return core_.block_serial(reinterpret_cast<const void*>(at)) != block; },
-                 [&](const Mark& mark) { return host_.Knows(mark.by); });
+  shadow_.Forget(
+      [&](uint64_t block, uintptr_t at) { return SerialOf(reinterpret_cast<const void*>(at)) != block; },
+      [&](const Mark& mark) { return host_.Knows(mark.by); });
   tidy_at_ = std::max<size_t>(1 << 14, 2 * shadow_.ranges());
 }
 
@@ -136,7 +138,7 @@ void Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const Sh
 }
 
 void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
-  const Touches touches = Touches::Of(core_, task);
+  const Touches touches = Touches::Of(*this, task);
   std::lock_guard guard(lock_);
   layers::Tally& tally = layers::TheTally();
   ++tally.tasks;
@@ -153,7 +155,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
 
 void Race::HostDoes(const rt::Task& task) noexcept {
   if (core_.in_callback()) return;  // its stream waits for it, and nobody says for what it was called
-  const Touches touches = Touches::Of(core_, task);
+  const Touches touches = Touches::Of(*this, task);
   std::lock_guard guard(lock_);
   ++layers::TheTally().host_accesses;
   std::optional<uint32_t> site;
@@ -167,14 +169,45 @@ void Race::HostDoes(const rt::Task& task) noexcept {
   }
 }
 
+// --- blocks
+
+// Of the block or the registered memory that holds the address; 0: neither.
+uint64_t Race::SerialOf(const void* p) const {
+  const uint64_t serial = core_.block_serial(p);
+  if (serial != 0 || registered_count_.load(std::memory_order_acquire) == 0) return serial;
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  std::lock_guard guard(registered_lock_);
+  auto after = registered_.upper_bound(at);
+  if (after == registered_.begin() || at >= std::prev(after)->second.end) return 0;
+  return std::prev(after)->second.serial;
+}
+
+void Race::Allocated(const rt::Block& block) noexcept {
+  constexpr uint64_t kRegistered = uint64_t{1} << 63;
+  if (block.kind != rt::BlockKind::kRegistered) return;
+  std::lock_guard guard(registered_lock_);
+  registered_[block.base] = {block.base + block.bytes, kRegistered | ++registrations_};
+  registered_count_.store(registered_.size(), std::memory_order_release);
+}
+
 // A free waits for nothing, so that it comes before what the host does not know to be over.
 void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
+  const bool registered = block.kind == rt::BlockKind::kRegistered;
+  const uint64_t serial = registered ? SerialOf(reinterpret_cast<const void*>(block.base)) : block.serial;
+  const std::string_view call = core_.call_name(block.call);
+  const bool of_program = call.starts_with("aclrtFree") || call == "aclrtUnmapMem" || registered;
+  if (of_program && why == rt::FreedBy::kCall && !core_.in_callback()) TellUsersOf(block, serial);
+  if (!registered) return;
+  std::lock_guard guard(registered_lock_);
+  registered_.erase(block.base);
+  registered_count_.store(registered_.size(), std::memory_order_release);
+}
+
+void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
   const std::string call = core_.call_name(block.call);
-  const bool of_program = call.starts_with("aclrtFree") || call == "aclrtUnmapMem";
-  if (!of_program || why != rt::FreedBy::kCall || core_.in_callback()) return;
   std::lock_guard guard(lock_);
   shadow_.Check(
-      {block.serial, block.base, block.base + block.bytes}, true,
+      {serial, block.base, block.base + block.bytes}, true,
       [&](const Mark& before) { return host_.Knows(before.by); },
       [&](const Conflict& conflict) {
         const Site& user = sites_[conflict.first.site];
@@ -213,7 +246,7 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
         if (before[d][i]) before[n][i] = true;
       }
     }
-    const Touches touches = Touches::Of(core_, graph.nodes()[n].task);
+    const Touches touches = Touches::Of(*this, graph.nodes()[n].task);
     if (touches.open) open[n] = true;
     if (touches.unknown || touches.partly || open[n]) ++layers::TheTally().not_judged;
     if (touches.unknown || open[n]) continue;

@@ -3,6 +3,8 @@
 // promises, and says nothing where it does not know.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -56,6 +58,7 @@ class Race final : public rt::Observer {
   void Finished(uint32_t model, const rt::TaskGraph& graph) noexcept override;
   void HostLearned(const rt::Stream& stream, uint64_t position) noexcept override;
   void HostDoes(const rt::Task& task) noexcept override;
+  void Allocated(const rt::Block& block) noexcept override;
   void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
 
  private:
@@ -73,6 +76,8 @@ class Race final : public rt::Observer {
   };
   struct Touches;  // what a task says
 
+  uint64_t SerialOf(const void* p) const;
+  void TellUsersOf(const rt::Block& block, uint64_t serial);
   Line& LineOf(const rt::Stream& stream);
   Knowledge At(const Line& line, uint64_t position) const;
   bool Update(Line& line, uint64_t position, const Touches& touches);
@@ -83,7 +88,17 @@ class Race final : public rt::Observer {
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
   void Tidy();
 
+  // Host memory of the program's own that it has registered.
+  struct Registered {
+    uintptr_t end;
+    uint64_t serial;  // beyond those of blocks
+  };
+
   const rt::CoreFacts core_;
+  mutable std::mutex registered_lock_;
+  std::map<uintptr_t, Registered> registered_;  // under that lock: by their first byte
+  std::atomic<size_t> registered_count_{0};
+  uint64_t registrations_ = 0;
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, uint32_t> index_;
   std::deque<Line> lines_;

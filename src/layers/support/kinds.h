@@ -33,6 +33,12 @@ inline constexpr Kind kKinds[] = {
      "The second stage of an operator is given a smaller workspace than its first stage asked for."},
     {"use-after-destroy", "A destroyed object is used",
      "A stream, an event, a notify or a model is used that was destroyed."},
+    {"wrong-context", "A stream or a model of another context or device is used",
+     "A call uses a stream of a context that is not current, or a model on a stream of another device."},
+    {"spoiled-capture", "A call spoils a capture",
+     "A call is made during a capture that cannot be part of it: the capture has failed from here on, and says so at its end."},
+    {"wait-in-callback", "A callback waits",
+     "A function that a stream calls waits in a call of the runtime, while its stream waits for the function to return."},
     {"hang", "Work waits for what never comes",
      "Streams wait for each other in a circle, or for a record, a notify, a value or a callback that no thread is left to "
      "bring about."},

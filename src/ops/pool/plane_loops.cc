@@ -69,7 +69,8 @@ HWY_INLINE void RowsAt(D d, T* to, const T* from, int64_t count, int64_t row_ste
   hn::StoreU(fold.Done(d), d, to);
 }
 
-// From i on, as far as there are whole vectors. The last may begin earlier where nothing is added twice by that.
+// From i on, as far as there are whole vectors. The last may begin earlier where nothing is added twice by
+// that.
 template <class Op, class D, class T = hn::TFromD<D>>
 HWY_INLINE int64_t RowsBy(D d, int64_t i, T* to, const T* from, int64_t count, int64_t row_step, int64_t n,
                           bool more) {
@@ -150,13 +151,15 @@ HWY_ATTR void Apart(T* to, const T* from, const PlaneWindows& w) {
   }
 }
 
-// False where there are fewer windows than a vector has places; the last vector may begin earlier than where the one before
-// it ends.
+// False where there are fewer windows than a vector has places; the last vector may begin earlier than where
+// the one before it ends.
 template <class Op, int kStride, class D, class T = hn::TFromD<D>>
 HWY_INLINE bool StridedBy(D d, T* to, const T* from, const PlaneWindows& w) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (w.count < lanes) return false;
-  auto at = [&](int64_t i) { hn::StoreU(Taps<Op, kStride>(d, from + i * kStride, w.taps, w.step), d, to + i); };
+  auto at = [&](int64_t i) {
+    hn::StoreU(Taps<Op, kStride>(d, from + i * kStride, w.taps, w.step), d, to + i);
+  };
   int64_t i = 0;
   for (; i + lanes <= w.count; i += lanes) at(i);
   if (i < w.count) at(w.count - lanes);

@@ -1,5 +1,5 @@
-// Pooling of tensors whose channels come first, where they lie: no element is moved for it, and what the rows of a
-// window leave is found once for all windows of a row.
+// Pooling of tensors whose channels come first, where they lie: no element is moved for it, and what the rows
+// of a window leave is found once for all windows of a row.
 #include <algorithm>
 
 #include "ops/conv/channels_last.h"
@@ -12,8 +12,8 @@ namespace {
 
 // Below it, rows fill no vector: channels last does better, the conversion included.
 constexpr int64_t kShortRow = 8;
-// Planes of at most so many elements that one window covers are a row each. Above it sums keep their rows, so that none
-// has very many terms.
+// Planes of at most so many elements that one window covers are a row each. Above it sums keep their rows, so
+// that none has very many terms.
 constexpr int64_t kLongRow = 1 << 14;
 
 // Results side by side whose windows are equally large and equally far apart.
@@ -58,7 +58,8 @@ PoolShape Flattened(PoolShape s) {
   return s;
 }
 
-// What the windows of one row read, from `low` to `high`: beyond the row, too, where they reach into the padding.
+// What the windows of one row read, from `low` to `high`: beyond the row, too, where they reach into the
+// padding.
 struct Reach {
   int64_t low, high;
 
@@ -66,7 +67,8 @@ struct Reach {
     for (const Run& run : runs) {
       const PlaneWindows& w = run.windows;
       low = std::min(low, run.start + std::min<int64_t>(0, (w.count - 1) * w.stride));
-      high = std::max(high, run.start + std::max<int64_t>(0, (w.count - 1) * w.stride) + (w.taps - 1) * w.step + 1);
+      high = std::max(high,
+                      run.start + std::max<int64_t>(0, (w.count - 1) * w.stride) + (w.taps - 1) * w.step + 1);
     }
   }
   int64_t size() const { return high - low; }
@@ -81,7 +83,8 @@ struct PlaneBody {
   struct Work {
     PoolShape shape;
     std::vector<Run> runs;
-    std::vector<T> counts;  // of a mean: what each result along a row is divided by, beside what its rows count
+    std::vector<T>
+        counts;  // of a mean: what each result along a row is divided by, beside what its rows count
     Reach reach;
   };
   std::shared_ptr<const Work> work;
@@ -106,7 +109,8 @@ struct PlaneBody {
   }
 
  private:
-  // A few rows at a time: what is read right after it was written, and not as it was written, waits for the memory.
+  // A few rows at a time: what is read right after it was written, and not as it was written, waits for the
+  // memory.
   void Rows(const T* from, T* to, int64_t begin, int64_t end, T* scratch) const {
     const PoolShape& s = work->shape;
     const Reach& reach = work->reach;
@@ -168,8 +172,8 @@ struct PlaneBody {
 
   void Slide(const T* row, T* to) const {
     for (const Run& run : work->runs) {
-      (work->shape.kind == PoolKind::kMax ? loops->max_along : loops->add_along)(to + run.begin, row + run.start,
-                                                                                 run.windows);
+      (work->shape.kind == PoolKind::kMax ? loops->max_along : loops->add_along)(
+          to + run.begin, row + run.start, run.windows);
     }
   }
 };
@@ -185,7 +189,8 @@ std::vector<T> CountsAlong(const PoolShape& s) {
 }
 
 template <class T>
-bool PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const PlaneLoops<T>& loops, DType type) {
+bool PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const PlaneLoops<T>& loops,
+             DType type) {
   const PoolShape s = Flattened(given);
   std::vector<Run> runs = RunsOf(s.spans[2]);
   const Reach reach(s.in[2], runs);
@@ -203,7 +208,8 @@ bool PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const Pla
   body.in_at = reserve(body.in), body.out_at = reserve(body.out);
   const int64_t seen = s.spans[0][0].count * s.spans[1][0].count + s.spans[2][0].taps + 1;
   body.rows = {plan, s.batch * s.channels * s.out[0] * s.out[1],
-               std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2])), RowsAtOnce(reach) * EachRow(reach) + s.out[2]};
+               std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2])),
+               RowsAtOnce(reach) * EachRow(reach) + s.out[2]};
   plan.SetCost(500 + static_cast<uint64_t>(args.input.tensor->count()) / 4);
   plan.SetBody(body);
   return true;
@@ -215,7 +221,8 @@ bool PlanPlanePool(Plan& plan, const PoolArgs& args, const PoolShape& shape) {
   if (shape.kind == PoolKind::kNorm || args.places.present()) return false;
   const Tensor& x = *args.input.tensor;
   if (!SameLayout(x.shape, x.strides, PackedStrides(x.shape))) return false;
-  if (ComputeType(x.dtype) == DType::kF32) return PlanFor(plan, args, shape, BestPlaneLoopsF32(), DType::kF32);
+  if (ComputeType(x.dtype) == DType::kF32)
+    return PlanFor(plan, args, shape, BestPlaneLoopsF32(), DType::kF32);
   if (x.dtype == DType::kF64) return PlanFor(plan, args, shape, BestPlaneLoopsF64(), DType::kF64);
   return false;
 }

@@ -15,8 +15,9 @@ struct PoolShape {
   double norm;
 };
 
-// By planes, as they lie in [n, c, spatial...]: for each row of the result the rows that its windows see become one, along
-// which the windows slide then. False where that does not pay or cannot be, and nothing is planned.
+// By planes, as they lie in [n, c, spatial...]: for each row of the result the rows that its windows see
+// become one, along which the windows slide then. False where that does not pay or cannot be, and nothing is
+// planned.
 bool PlanPlanePool(Plan& plan, const PoolArgs& args, const PoolShape& shape);
 
 }  // namespace belay::ops

@@ -1,0 +1,156 @@
+// Captures, replays, and what lives too short for them.
+#include "aclnnop/aclnn_add.h"
+#include "mistakes.h"
+
+using namespace mistakes;
+
+MISTAKE(BranchesOfAGraphMeet, "race") {
+  Begin(a);
+  Link(a, b);
+  Fill(x, a);  // [1]
+  if (mended) Link(a, b);
+  Copy(y, x, b);  // [2]
+  Link(b, a);
+  OK(aclmdlRIDestroy(Finish(a)));
+}
+
+MISTAKE(TwoBranchesWriteOneResult, "race") {
+  Begin(a);
+  Link(a, b);
+  Link(a, c);
+  Fill(x, b);  // [1]
+  if (mended) Link(b, c);
+  Fill(x, c);  // [2]
+  Link(b, a);
+  Link(c, a);
+  OK(aclmdlRIDestroy(Finish(a)));
+}
+
+MISTAKE(BranchesShareARow, "race") {
+  Begin(a);
+  Link(a, b);
+  Sum(Vector(y, 64), Vector(y, 64), {x, {64}, {1}, 0}, a);                 // [1]
+  Sum(Vector(z, 64), Vector(z, 64), {x, {64}, {1}, mended ? 64 : 48}, b);  // [2]
+  Link(b, a);
+  OK(aclmdlRIDestroy(Finish(a)));
+}
+
+// The branch joins before its last task is captured, and once more at the end.
+MISTAKE(ABranchJoinsTooEarly, "race") {
+  Begin(a);
+  Link(a, b);
+  if (!mended) Link(b, a);
+  Fill(x, b);  // [1]
+  if (mended) Link(b, a);
+  Copy(y, x, a);  // [2]
+  Link(b, a);
+  OK(aclmdlRIDestroy(Finish(a)));
+}
+
+MISTAKE(AReplayIsNotWaitedFor, "race") {
+  Begin(a);
+  Copy(x, y, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [1]
+  if (mended) Link(a, b);
+  Copy(z, x, b);  // [2]
+  End(model, a);
+}
+
+MISTAKE(TheInputOfAReplayIsReplacedTooEarly, "race") {
+  Begin(a);
+  Copy(x, y, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [1]
+  if (mended) Wait(a);
+  OK(aclrtMemcpy(y, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));  // [2]
+  End(model, a);
+}
+
+MISTAKE(TheInputOfAReplayIsNotThereYet, "race") {
+  Begin(a);
+  Copy(x, y, a);
+  aclmdlRI model = Finish(a);
+  Fill(y, b);  // [1]
+  if (mended) Link(b, a);
+  Launch(model, a);  // [2]
+  End(model, a);
+}
+
+MISTAKE(TheResultOfAReplayIsReadTooEarly, "race") {
+  Begin(a);
+  Sum(Vector(x), Vector(y), Vector(z), a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [1]
+  if (mended) Wait(a);
+  Read(z);  // [2]
+  End(model, a);
+}
+
+MISTAKE(OneModelOnTwoStreams, "race") {
+  Begin(a);
+  Copy(x, y, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [1]
+  if (mended) Link(a, b);
+  Launch(model, b);  // [2]
+  Wait(a);
+  End(model, b);
+}
+
+MISTAKE(TwoModelsShareAResult, "race") {
+  Begin(a);
+  Copy(x, y, a);
+  aclmdlRI first = Finish(a);
+  Begin(b);
+  Sum(Vector(x), Vector(x), Vector(z), b);
+  aclmdlRI second = Finish(b);
+  Launch(first, a);  // [1]
+  if (mended) Link(a, b);
+  Launch(second, b);  // [2]
+  End(first, a);
+  End(second, b);
+}
+
+// What the capture stream did before the capture is not part of the graph.
+MISTAKE(WhatCameBeforeTheCaptureIsNotInIt, "race") {
+  Fill(y, a);  // [1]
+  Begin(c);
+  Copy(x, y, c);
+  aclmdlRI model = Finish(c);
+  if (mended) Link(a, b);
+  Launch(model, b);  // [2]
+  End(model, b);
+}
+
+MISTAKE(TheMemoryOfAModelIsFreed, "use-after-free") {
+  void* block = NewBlock();  // [3]
+  Begin(a);
+  Copy(x, block, a);
+  aclmdlRI model = Finish(a);
+  if (!mended) Free(block);              // [2]
+  TWIN(aclmdlRIExecuteAsync(model, a));  // [1]
+  End(model, a);
+  if (mended) Free(block);
+}
+
+MISTAKE(MemoryIsFreedDuringAReplay, "free-while-used") {
+  void* block = NewBlock();
+  Begin(a);
+  Copy(x, block, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [2]
+  if (mended) Wait(a);
+  Free(block);  // [1]
+  End(model, a);
+}
+
+MISTAKE(AModelIsLaunchedAfterItsEnd, "use-after-destroy") {
+  Begin(a);
+  Copy(x, y, a);
+  aclmdlRI model = Finish(a);
+  if (!mended) OK(aclmdlRIDestroy(model));  // [2]
+  TWIN(aclmdlRIExecuteAsync(model, a));     // [1]
+  Wait(a);
+  if (mended) OK(aclmdlRIDestroy(model));
+}

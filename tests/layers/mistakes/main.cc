@@ -1,0 +1,197 @@
+// mistakes list: names, kinds and places. mistakes run NAME...: these, or all, each twin in a process of its
+// own, and a line for each with the number of the process and its exit code.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_sort.h"
+#include "mistakes.h"
+
+namespace mistakes {
+
+bool mended;
+aclrtStream a, b, c;
+void *x, *y, *z, *pinned;
+char host[kBytes];
+
+std::vector<Mistake>& All() {
+  static std::vector<Mistake> all;
+  return all;
+}
+
+void Succeed(int code, const char* call, const char* file, int line) {
+  if (code == ACL_SUCCESS) return;
+  const char* text = aclGetRecentErrMsg();
+  std::fprintf(stderr, "%s:%d: %s gave %d: %s\n", file, line, call, code, text == nullptr ? "" : text);
+  _exit(3);
+}
+
+void Differ(int code, const char* call, const char* file, int line) {
+  if (mended) return Succeed(code, call, file, line);
+  if (code != ACL_SUCCESS) return;
+  std::fprintf(stderr, "%s:%d: %s succeeds in the wrong twin, too\n", file, line, call);
+  _exit(4);
+}
+
+void Fill(void* block, aclrtStream stream, size_t bytes) {
+  OK(aclrtMemsetAsync(block, bytes, 1, bytes, stream));
+}
+void Copy(void* to, const void* from, aclrtStream stream, size_t bytes) {
+  OK(aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEFAULT, stream));
+}
+void Read(const void* from, size_t bytes) {
+  OK(aclrtMemcpy(host, kBytes, from, bytes, ACL_MEMCPY_DEVICE_TO_HOST));
+}
+void Link(aclrtStream from, aclrtStream to) {
+  aclrtEvent event = NewEvent();
+  Record(event, from);
+  Await(to, event);
+}
+void Wait(aclrtStream stream) { OK(aclrtSynchronizeStream(stream)); }
+aclrtEvent NewEvent() {
+  aclrtEvent event = nullptr;
+  OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
+  return event;
+}
+void Record(aclrtEvent event, aclrtStream stream) { OK(aclrtRecordEvent(event, stream)); }
+void Await(aclrtStream stream, aclrtEvent event) { OK(aclrtStreamWaitEvent(stream, event)); }
+void* NewBlock(size_t bytes) {
+  void* block = nullptr;
+  OK(aclrtMalloc(&block, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  OK(aclrtMemset(block, bytes, 0, bytes));
+  return block;
+}
+void* NewPinned() {
+  void* block = nullptr;
+  OK(aclrtMallocHost(&block, kBytes));
+  return block;
+}
+void Free(void* block) { OK(aclrtFree(block)); }
+aclrtStream NewStream() {
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  return stream;
+}
+void End(aclrtStream stream) { OK(aclrtDestroyStream(stream)); }
+void InThread(const std::function<void()>& body) {
+  std::thread([&] {
+    OK(aclrtSetDevice(0));
+    body();
+  }).join();
+}
+void Begin(aclrtStream stream) { OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL)); }
+aclmdlRI Finish(aclrtStream stream) {
+  aclmdlRI model = nullptr;
+  OK(aclmdlRICaptureEnd(stream, &model));
+  return model;
+}
+void Launch(aclmdlRI model, aclrtStream stream) { OK(aclmdlRIExecuteAsync(model, stream)); }
+void End(aclmdlRI model, aclrtStream stream) {
+  Wait(stream);
+  OK(aclmdlRIDestroy(model));
+}
+
+aclTensor* Tensor(const View& view) {
+  const int64_t storage = kBytes / 4;
+  return aclCreateTensor(view.shape.data(), view.shape.size(), ACL_FLOAT, view.strides.data(), view.offset,
+                         ACL_FORMAT_ND, &storage, 1, view.block);
+}
+int Add(const View& left, const View& right, const View& out, aclrtStream stream) {
+  float one = 1;
+  aclScalar* alpha = aclCreateScalar(&one, ACL_FLOAT);
+  aclTensor* tensors[] = {Tensor(left), Tensor(right), Tensor(out)};
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnAddGetWorkspaceSize(tensors[0], tensors[1], alpha, tensors[2], &bytes, &executor));
+  const int code = aclnnAdd(nullptr, 0, executor, stream);
+  for (aclTensor* tensor : tensors) aclDestroyTensor(tensor);
+  aclDestroyScalar(alpha);
+  return code;
+}
+void Sum(const View& left, const View& right, const View& out, aclrtStream stream) {
+  OK(Add(left, right, out, stream));
+}
+aclOpExecutor* PrepareSort(uint64_t* workspace) {
+  const int64_t size = 256, one = 1;
+  aclTensor* from = Tensor(Vector(x, size));
+  aclTensor* to = Tensor(Vector(y, size));
+  aclTensor* places = aclCreateTensor(&size, 1, ACL_INT64, &one, 0, ACL_FORMAT_ND, &size, 1,
+                                      static_cast<char*>(y) + kBytes / 2);
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnSortGetWorkspaceSize(from, true, 0, false, to, places, workspace, &executor));
+  for (aclTensor* tensor : {from, to, places}) aclDestroyTensor(tensor);
+  return executor;
+}
+
+namespace {
+
+void RunOne(const Mistake& mistake) {
+  OK(aclInit(nullptr));
+  OK(aclrtSetDevice(0));
+  a = NewStream(), b = NewStream(), c = NewStream();
+  for (void** block : {&x, &y, &z}) *block = NewBlock();
+  pinned = NewPinned();
+  mistake.run();
+  OK(aclrtSynchronizeDevice());
+  for (void* block : {x, y, z}) Free(block);
+  OK(aclrtFreeHost(pinned));
+  OK(aclrtResetDevice(0));
+  OK(aclFinalize());
+}
+
+volatile sig_atomic_t running = 0;
+
+// A twin that hangs although nobody sees it is ended from outside: a timer of its own could be what it waits
+// for.
+void EndAfter(unsigned seconds) {
+  std::signal(SIGALRM, [](int) { kill(running, SIGKILL); });
+  alarm(seconds);
+}
+
+void RunTwin(const Mistake& mistake) {
+  const pid_t child = fork();
+  if (child == 0) {
+    RunOne(mistake);
+    _exit(0);
+  }
+  running = child;
+  EndAfter(20);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) std::exit(2);
+  }
+  alarm(0);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  std::printf("%d\t%s\t%s\t%d\n", child, mistake.name, mended ? "mended" : "wrong", code);
+  std::fflush(stdout);
+}
+
+bool Wanted(const char* name, int count, char** names) {
+  for (int i = 0; i < count; ++i) {
+    if (std::strcmp(names[i], name) == 0) return true;
+  }
+  return count == 0;
+}
+
+}  // namespace
+}  // namespace mistakes
+
+int main(int count, char** arguments) {
+  using namespace mistakes;
+  const bool list = count > 1 && std::strcmp(arguments[1], "list") == 0;
+  for (const Mistake& mistake : All()) {
+    if (list) std::printf("%s\t%s\t%s\t%d\n", mistake.name, mistake.kind, mistake.file, mistake.line);
+    if (list || !Wanted(mistake.name, count - 2, arguments + 2)) continue;
+    for (bool twin : {false, true}) {
+      mended = twin;
+      RunTwin(mistake);
+    }
+  }
+}

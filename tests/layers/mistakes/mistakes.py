@@ -1,0 +1,182 @@
+"""Mistakes of Python programs, as those of mistakes.h: their lines are Python's."""
+import ctypes
+import os
+import sys
+import threading
+
+acl = ctypes.CDLL("libascendcl.so")
+BYTES = 4096
+MISTAKES = []
+mended = False
+x, y, a, b = (ctypes.c_void_p() for _ in range(4))
+
+
+def mistake(kind):
+    def add(body):
+        MISTAKES.append((body.__name__, kind, body.__code__.co_firstlineno, body))
+        return body
+    return add
+
+
+def ok(code):
+    assert code == 0, code
+
+
+def twin(code):
+    assert (code == 0) == mended, code
+
+
+def at(block, offset=0):
+    return ctypes.c_void_p(block.value + offset)
+
+
+def fill(block, stream):
+    ok(acl.aclrtMemsetAsync(block, ctypes.c_size_t(BYTES), 1, ctypes.c_size_t(BYTES), stream))
+
+
+def copy(to, source, stream, size=BYTES):
+    return acl.aclrtMemcpyAsync(to, ctypes.c_size_t(size), source, ctypes.c_size_t(size), 3, stream)
+
+
+def new_block():
+    block = ctypes.c_void_p()
+    ok(acl.aclrtMalloc(ctypes.byref(block), ctypes.c_size_t(BYTES), 0))
+    ok(acl.aclrtMemset(block, ctypes.c_size_t(BYTES), 0, ctypes.c_size_t(BYTES)))
+    return block
+
+
+class Event:
+    """Records a stream, as frameworks have it, and lets others wait."""
+
+    def __init__(self, stream):
+        self.handle = ctypes.c_void_p()
+        ok(acl.aclrtCreateEventWithFlag(ctypes.byref(self.handle), 1))
+        ok(acl.aclrtRecordEvent(self.handle, stream))
+
+    def wait(self, stream):
+        ok(acl.aclrtStreamWaitEvent(stream, self.handle))
+
+
+@mistake("race")
+def a_method_lacks_its_wait():
+    class Step:
+        def run(self):
+            fill(x, a)  # [1]
+            if mended:
+                Event(a).wait(b)
+            ok(copy(y, x, b))  # [2]
+    Step().run()
+
+
+@mistake("race")
+def a_generator_goes_ahead():
+    def batches():
+        for _ in range(2):
+            fill(x, a)  # [1]
+            yield Event(a)
+    for filled in batches():
+        if mended:
+            filled.wait(b)
+        ok(copy(y, x, b))  # [2]
+        ok(acl.aclrtSynchronizeDevice())
+
+
+@mistake("race")
+def a_thread_does_not_wait():
+    def load():
+        ok(acl.aclrtSetDevice(0))
+        fill(x, a)  # [1]
+        if mended:
+            ok(acl.aclrtSynchronizeStream(a))
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+    ok(copy(y, x, b))  # [2]
+
+
+@mistake("free-while-used")
+def the_garbage_collector_frees_too_early():
+    class Tensor:
+        def __init__(self):
+            self.block = new_block()
+
+        def __del__(self):
+            ok(acl.aclrtFree(self.block))  # [1]
+    tensor = Tensor()
+    fill(tensor.block, a)  # [2]
+    if mended:
+        ok(acl.aclrtSynchronizeStream(a))
+    del tensor
+
+
+@mistake("use-after-free")
+def a_name_outlives_its_block():
+    block = new_block()  # [3]
+    if not mended:
+        ok(acl.aclrtFree(block))  # [2]
+    twin(copy(x, block, a))  # [1]
+    ok(acl.aclrtSynchronizeStream(a))
+    if mended:
+        ok(acl.aclrtFree(block))
+
+
+@mistake("beyond-end")
+def a_slice_is_too_long():
+    block = new_block()  # [2]
+    twin(copy(x, at(block, 1024), a, BYTES - (1024 if mended else 512)))  # [1]
+    ok(acl.aclrtSynchronizeStream(a))
+    ok(acl.aclrtFree(block))
+
+
+@mistake("leak")
+def a_list_keeps_what_nobody_frees():
+    blocks = []
+    for _ in range(2):
+        blocks.append(new_block())  # [1]
+    for block in blocks:
+        if mended:
+            ok(acl.aclrtFree(block))
+
+
+@mistake("hang")
+def nobody_records_what_is_waited_for():
+    event = ctypes.c_void_p()
+    ok(acl.aclrtCreateEvent(ctypes.byref(event)))
+    if mended:
+        ok(acl.aclrtRecordEvent(event, b))
+    ok(acl.aclrtStreamWaitEvent(a, event))  # [1]
+
+
+def run(body):
+    ok(acl.aclInit(None))
+    ok(acl.aclrtSetDevice(0))
+    for stream in (a, b):
+        ok(acl.aclrtCreateStream(ctypes.byref(stream)))
+    x.value, y.value = new_block().value, new_block().value
+    body()
+    ok(acl.aclrtSynchronizeDevice())
+    for block in (x, y):
+        ok(acl.aclrtFree(block))
+    ok(acl.aclrtResetDevice(0))
+    ok(acl.aclFinalize())
+
+
+def main():
+    global mended
+    if sys.argv[1] == "list":
+        for name, kind, line, _ in MISTAKES:
+            print(name, kind, os.path.abspath(__file__), line, sep="\t")
+        return
+    for name, _, _, body in MISTAKES:
+        for mended in (False, True):
+            if sys.argv[2:] and name not in sys.argv[2:]:
+                continue
+            child = os.fork()
+            if child == 0:
+                run(body)
+                os._exit(0)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            print(child, name, "mended" if mended else "wrong", code, sep="\t", flush=True)
+
+
+main()
