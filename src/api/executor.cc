@@ -2,8 +2,11 @@
 #include "api/executor.h"
 
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "aclnn/acl_meta.h"
+#include "api/exchange.h"
 #include "api/handlers.h"
 #include "api/plan_task.h"
 #include "base/error_about.h"
@@ -136,12 +139,38 @@ void SetAddress(Plan& plan, int binding, void* address) {
 
 bool Any(ops::Access) { return true; }
 
+// The handle is of no use when this throws.
+void CheckRanks(Plan& plan) {
+  try {
+    CheckExchange(plan);
+  } catch (...) {
+    if (ops::g_plans.Retire(ops::g_plans.HandleOf(&plan)) != nullptr) plan.EndLease();
+    throw;
+  }
+}
+
+// The kernel, and what goes between the ranks before it or after it.
+void RunExchange(PlanRef plan, std::vector<int> copied, void* workspace, aclOpExecutor* executor,
+                 rt::Stream& stream) {
+  ExchangeOf exchange(*plan, workspace, stream);
+  if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
+  if (exchange.first()) exchange.Submit();
+  const uint32_t cost = plan->cost();
+  if (plan->has_work()) {
+    stream.Submit(
+        rt::MakeTask(OverlappingPlanTask(PlanTask(std::move(plan), workspace), std::move(copied)), cost));
+  }
+  if (!exchange.first()) exchange.Submit();
+}
+
 }  // namespace
 
 void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* workspace_size,
                   aclOpExecutor** executor) {
   DefaultFloatMode mode;  // for the conversion of scalars: the caller may round or flush otherwise
   PlanRef plan = ops::MakePlan(form, args);
+  if (plan->exchange() != nullptr) [[unlikely]]
+    CheckRanks(*plan);
   *workspace_size = plan->workspace_bytes();
   *executor = reinterpret_cast<aclOpExecutor*>(ops::g_plans.HandleOf(plan.release()));
 }
@@ -157,6 +186,8 @@ void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size
   std::vector<int> copied;
   if (ops::HasOverlap(*plan)) [[unlikely]]
     copied = ops::ReadFromCopies(*plan);
+  if (plan->exchange() != nullptr) [[unlikely]]
+    return RunExchange(std::move(plan), std::move(copied), workspace, executor, stream);
   if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
   if (!plan->has_work()) return;
   uint32_t cost = plan->cost();

@@ -72,6 +72,24 @@ Communicator& Communicator::Create(std::unique_ptr<Membership> membership, Commu
   return *g_communicators.Find(handle);
 }
 
+// One may be destroyed meanwhile, and its place taken by another: what is held is looked at again.
+Communicator* Communicator::FindNamed(std::string_view name, int device, size_t* how_many) {
+  Communicator* found = nullptr;
+  *how_many = 0;
+  g_communicators.ForEach([&](Communicator& each) {
+    const HandleBits handle = g_communicators.HandleOf(&each);
+    if (!each.TryRef()) return;
+    if (g_communicators.Find(handle) == &each && each.device() == device && each.name() == name &&
+        ++*how_many == 1) {
+      found = &each;
+    } else {
+      each.Unref();
+    }
+  });
+  if (*how_many > 1) std::exchange(found, nullptr)->Unref();
+  return found;
+}
+
 // --- failure
 
 void Communicator::Fail(uint32_t who, Error error) noexcept {

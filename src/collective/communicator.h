@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -94,6 +95,10 @@ class Communicator {
   void Ref() { refs_.Add(); }
   bool TryRef() { return refs_.TryAdd(); }
   void Unref();
+
+  // The one of this process that has the name and was made on the device, held (Ref) for the caller; null
+  // unless there is exactly one.
+  static Communicator* FindNamed(std::string_view name, int device, size_t* how_many);
 
   // Throws HCCL_E_MEMORY when there are too many.
   static Communicator& Create(std::unique_ptr<Membership> membership, CommunicatorConfig config, int device);

@@ -131,6 +131,7 @@ void MakeAll(const std::vector<KeptJoin>& joins) {
 }  // namespace
 
 void BeginGroup() { ++t_group.depth; }
+bool InGroup() { return t_group.depth != 0; }
 
 void EndGroup() {
   if (t_group.depth == 0) {

@@ -23,6 +23,9 @@ using Made = std::function<void(Communicator&)>;
 void BeginGroup();
 void EndGroup();
 
+// Whether one is open in this thread.
+bool InGroup();
+
 // False when no group is open in this thread. Throws HCCL_E_PARA where a group has kinds that do not go
 // together.
 bool KeepForGroup(Communicator& communicator, rt::Stream& stream, const Operation& operation);

@@ -18,6 +18,7 @@
 
 #include "base/cache_line.h"
 #include "base/handle_table.h"
+#include "ops/exchange.h"
 #include "tensor/objects.h"
 
 namespace belay::ops {
@@ -98,6 +99,9 @@ class alignas(kCacheLine) Plan {
   bool reads_in_part() const { return reads_in_part_; }
   bool writes_in_part() const { return writes_in_part_; }
 
+  // It is not done without the other ranks of a group.
+  void SetExchange(Exchange exchange) { exchange_ = std::make_unique<Exchange>(std::move(exchange)); }
+
   void SetWorkspace(uint64_t bytes) { workspace_bytes_ = bytes; }
   // Makes the workspace so much larger; returns where that part begins.
   int64_t AddWorkspace(int64_t bytes);
@@ -113,6 +117,7 @@ class alignas(kCacheLine) Plan {
   // Null where it was not kept.
   const View* view(int i) const { return views_ == nullptr ? nullptr : &(*views_)[static_cast<size_t>(i)]; }
   bool has_work() const { return run_ != nullptr; }
+  const Exchange* exchange() const { return exchange_.get(); }
   int binding_count() const { return binding_count_; }
   const Binding& binding(int i) const { return Bindings()[i]; }
   void SetAddress(int i, void* address) { Bindings()[i].address = address; }
@@ -155,6 +160,7 @@ class alignas(kCacheLine) Plan {
   uint16_t may_lie_on_ = 0;                     // a bit for each binding
   std::unique_ptr<std::vector<Binding>> more_;  // all of them, once there are more than fit inline
   std::unique_ptr<std::vector<View>> views_;
+  std::unique_ptr<const Exchange> exchange_;
   Binding bindings_[kInlineBindings];
   alignas(16) std::byte body_[kInlineBody];
 

@@ -17,10 +17,10 @@ namespace {
 
 struct AddProductBody {
   std::shared_ptr<PlanRef> product;  // mat1 x mat2 into the workspace, as f32
-  int mat1, mat2, self, out;
+  int mat1, mat2, self, out, more;
   int64_t inner_at;  // the product's own workspace
-  LoopNest nest;     // out, product, self
-  Lane self_lane, out_lane;
+  LoopNest nest;     // out, product, self, more
+  Lane self_lane, out_lane, more_lane;
   float alpha, beta;
 
   void operator()(const Frame& frame) const {
@@ -29,7 +29,8 @@ struct AddProductBody {
       char* at[] = {frame.at[mat1], frame.at[mat2], sums};
       (*product)->Run({at, frame.workspace + inner_at});
     }
-    char* base[3] = {frame.at[out] + nest.offset(0), sums, self < 0 ? sums : frame.at[self] + nest.offset(2)};
+    char* base[4] = {frame.at[out] + nest.offset(0), sums, self < 0 ? sums : frame.at[self] + nest.offset(2),
+                     more < 0 ? sums : frame.at[more] + nest.offset(3)};
     nest.WalkAll(
         base, [this](char** at, int64_t n) { Row(at, n); }, [] {});
   }
@@ -47,6 +48,10 @@ struct AddProductBody {
         const auto* x = static_cast<const float*>(self_lane.Load(added, at[2] + i * nest.step(2), count));
         for (int64_t k = 0; k < count; ++k) sum[k] += beta * x[k];
       }
+      if (more >= 0) {
+        const auto* x = static_cast<const float*>(more_lane.Load(added, at[3] + i * nest.step(3), count));
+        for (int64_t k = 0; k < count; ++k) sum[k] += x[k];
+      }
       out_lane.Store(at[0] + i * nest.step(0), sum, count, false);
     }
   }
@@ -56,7 +61,8 @@ struct AddProductBody {
 
 void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
   const Shape shape = rules::AnyMatrix(args.mat1, args.mat2);
-  if (shape != args.out.shape() || (args.self.present() && !BroadcastsTo(args.self.shape(), shape))) {
+  if (shape != args.out.shape() || (args.self.present() && !BroadcastsTo(args.self.shape(), shape)) ||
+      (args.more.present() && args.more.shape() != shape)) {
     Fail(tensor::kInvalidArgument, "op-matrix-shape",
          "the product has the shape {}; {} has {}, and what is added must broadcast to it", shape.ToString(),
          args.out.name, args.out.shape().ToString());
@@ -73,18 +79,22 @@ void PlanAddProduct(Plan& plan, const AddProductArgs& args) {
 
   Tensor nothing = PackedOf(DType::kF32, Shape{});
   Operand self = args.self.present() ? args.self : Operand{&nothing};
+  Operand more = args.more.present() ? args.more : Operand{&nothing};
   AddProductBody body{.product = product,
                       .mat1 = args.mat1.binding,
                       .mat2 = args.mat2.binding,
                       .self = args.self.present() ? args.self.binding : -1,
                       .out = args.out.binding,
+                      .more = args.more.present() ? args.more.binding : -1,
                       .inner_at = WorkspacePart(sums.count() * 4),
-                      .nest = LoopNest(shape, {args.out, Operand{&sums}, self}),
+                      .nest = LoopNest(shape, {args.out, Operand{&sums}, self, more}),
                       .self_lane = {},
                       .out_lane = {},
+                      .more_lane = {},
                       .alpha = static_cast<float>(args.alpha),
                       .beta = static_cast<float>(args.beta)};
   body.self_lane = Lane(self.dtype(), DType::kF32, body.nest.step(2));
+  body.more_lane = Lane(more.dtype(), DType::kF32, body.nest.step(3));
   body.out_lane = Lane(args.out.dtype(), DType::kF32, body.nest.step(0));
   plan.SetWorkspace(static_cast<uint64_t>(body.inner_at) + (*product)->workspace_bytes());
   plan.SetCost((*product)->cost() + static_cast<uint64_t>(sums.count()));

@@ -26,11 +26,13 @@ std::optional<PackedWeights> PackLinearWeights(const LinearArgs& args);
 // x, out and residual are packed.
 void PlanLinear(Plan& plan, const LinearArgs& args);
 
-// self and alpha * (mat1 x mat2) added up: out = beta * self + alpha * (mat1 x mat2), batches included.
+// self and alpha * (mat1 x mat2) added up: out = beta * self + alpha * (mat1 x mat2) + more, batches
+// included.
 struct AddProductArgs {
   Operand self, mat1, mat2, out;  // self may be absent; it broadcasts to out
   double beta = 1, alpha = 1;
   int64_t math_type = 0;
+  Operand more = {};  // may be absent, too; has the shape of out
 };
 void PlanAddProduct(Plan& plan, const AddProductArgs& args);
 

@@ -418,6 +418,39 @@ def experts():
     equal(expert.weight.grad, every[RANK].weight.grad, "gradient of an expert", 1e-4)
 
 
+def products():
+    """A product and a collective as one operator, against the two."""
+    import torch_npu
+
+    name = dist.group.WORLD._get_backend(torch.device("npu")).get_hccl_comm_name(RANK)
+    torch.manual_seed(RANK)
+    for dtype in (torch.bfloat16, torch.float16):
+        x = torch.randint(-3, 4, (4 * RANKS, 16)).to(dtype)
+        weight = torch.randint(-2, 3, (8, 16)).to(dtype)  # as of a linear layer
+        bias = torch.randint(-2, 3, (8,)).to(dtype)
+        more = torch.randint(-2, 3, (4 * RANKS, 8)).to(dtype)
+        all_x, all_weights, all_bias, all_more = ([torch.empty_like(t.npu()) for _ in range(RANKS)] for t in (x, weight, bias, more))
+        for everywhere, own in ((all_x, x), (all_weights, weight), (all_bias, bias), (all_more, more)):
+            dist.all_gather(everywhere, own.npu())
+        parts = [a.cpu().float() @ w.cpu().float().T for a, w in zip(all_x, all_weights)]
+        summed = sum(parts)
+        with_all = summed + sum(b.cpu().float() for b in all_bias) + sum(m.cpu().float() for m in all_more)
+        x, weight, bias, more = here(x, weight, bias, more)
+        equal(torch_npu.npu_mm_all_reduce_base(x, weight.t(), name, reduce_op="sum").float(), summed, "all-reduce")
+        equal(torch_npu.npu_mm_all_reduce_base(x, weight.t(), name, reduce_op="sum", bias=bias, x3=more).float(), with_all,
+              "all-reduce with bias and x3")
+        if RANKS == 1:
+            continue
+        scattered = torch_npu.npu_mm_reduce_scatter_base(x, weight.t(), name, RANKS, reduce_op="sum")
+        equal(scattered.float(), summed[4 * RANK:4 * RANK + 4], "reduce-scatter")
+        for wanted in (True, False):
+            product, gathered = torch_npu.npu_all_gather_base_mm(x, weight.t(), name, RANKS, gather_output=wanted)
+            whole = torch.cat([a.cpu().float() for a in all_x])
+            equal(product.float(), whole @ weight.cpu().float().T, "gathered")
+            if wanted:
+                equal(gathered.float(), whole, "what was gathered")
+
+
 def captured():
     x = torch.ones(256, device="npu")
     dist.all_reduce(x.clone())
@@ -435,7 +468,7 @@ def captured():
 
 
 CASES = [operations, later_work, messages, objects, groups, mesh, ddp, fsdp2, fsdp2_mixed, fsdp1, zero,
-         tensor_parallel, tensor_and_data_parallel, pipeline_by_hand, pipeline, experts, captured]
+         tensor_parallel, tensor_and_data_parallel, pipeline_by_hand, pipeline, experts, products, captured]
 
 
 def main():
