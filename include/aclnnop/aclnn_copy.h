@@ -27,7 +27,7 @@ extern "C" {
  * Copies src over the tensor, with broadcasting and conversion of the type; where one of them is a
  * vector of as many elements as the other has, in their order. Checks the arguments and makes an
  * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8,
- * u16, u32, u64, bool, c64 and c128.
+ * u16, u32, u64, bool, c32, c64 and c128.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
