@@ -1,6 +1,6 @@
 // Convolutions work on images whose channels come last. Models have them first, so images are turned
 // where a run of such operators begins and back where it ends, and what lies between works on turned
-// images as well. Pooling does so too within a run, and does not begin one.
+// images as well. Pooling and depthwise convolutions do so too within a run, and do not begin one.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -69,7 +69,7 @@ class LayoutChooser {
 
   void Visit(int n) {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
-    if (IsImageOperator(node) && WantsLast(node) && !IsPooledAsItLies(node)) return AddImageOperator(n, node);
+    if (IsImageOperator(node) && WantsLast(node) && !WorksAsItLies(node)) return AddImageOperator(n, node);
     if (IsPointwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
     if (IsQuantisation(node) && IsImage(node.types[0]) &&
         (last_.count(node.inputs[0]) != 0 || IsQuantisedFor(n, node)))
@@ -96,11 +96,35 @@ class LayoutChooser {
            IsImage(TypeOf(node.inputs[0]));
   }
 
-  // Planes are pooled where they lie, which is quicker than turning them. Rows that fill no vector are not.
-  bool IsPooledAsItLies(const Node& node) const {
+  // Planes are pooled, and convolved by a filter each, where they lie, which is quicker than turning them.
+  // Rows that fill no vector are not pooled so.
+  bool WorksAsItLies(const Node& node) const {
     constexpr int64_t kShortRow = 8;
-    return (node.type == "MaxPoolV3" || node.type == "AvgPoolV2") && last_.count(node.inputs[0]) == 0 &&
-           TypeOf(node.inputs[0]).shape.back(0) >= kShortRow;
+    if (last_.count(node.inputs[0]) != 0) return false;
+    if (node.type == "MaxPoolV3" || node.type == "AvgPoolV2")
+      return TypeOf(node.inputs[0]).shape.back(0) >= kShortRow;
+    return IsDepthwise(node) && ClipsAtMost(node);
+  }
+
+  bool IsDepthwise(const Node& node) const {
+    if (node.type != "FusedConv2D" && node.type != "Conv2D" && node.type != "ConvTranspose") return false;
+    const Shape &filter = TypeOf(node.inputs[1]).shape, &in = TypeOf(node.inputs[0]).shape;
+    if (!IsImage(TypeOf(node.inputs[1])) || in[1] < 2) return false;
+    const auto* groups = FindAttribute<int64_t>(node, "groups");
+    return node.type == "ConvTranspose" ? groups != nullptr && *groups == in[1] : filter[1] == 1;
+  }
+
+  static bool ClipsAtMost(const Node& node) {
+    if (node.type != "FusedConv2D") return true;
+    if (node.inputs.size() > 3 && node.inputs[3].present()) return false;
+    auto number = [&](const char* name, double missing) {
+      const auto* value = FindAttribute<double>(node, name);
+      return value == nullptr ? missing : *value;
+    };
+    const auto* name = FindAttribute<std::string>(node, "activation");
+    const bool clips =
+        name == nullptr || name->empty() || *name == "clip" || (*name == "relu" && number("alpha", 0) == 0);
+    return clips && number("scale", 1) == 1 && number("shift", 0) == 0;
   }
 
   // What convolutions of bytes read: floats are turned faster than bytes are.

@@ -10,6 +10,7 @@
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/deep_conv.h"
+#include "ops/conv/plane_conv.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
 #include "tensor/codes.h"
@@ -378,6 +379,7 @@ void PlanConv(Plan& plan, const ConvArgs& args) {
   if (args.out.tensor->empty()) return;
   if (args.input.tensor->empty() || args.weight.tensor->empty())
     FailShape(args, "an input without elements has no result");
+  if (IsPlaneConv(args, geometry)) return PlanPlaneConv(plan, args, geometry);
   Builder(args, BackendType(args)).Build(plan, geometry);
 }
 
@@ -385,6 +387,7 @@ std::optional<PackedWeights> PackConvWeights(const ConvArgs& args) {
   const ConvGeometry geometry = CheckedGeometry(args);
   if (args.out.tensor->empty() || args.input.tensor->empty() || args.weight.tensor->empty())
     return std::nullopt;
+  if (IsPlaneConv(args, geometry)) return std::nullopt;
   return Builder(args, BackendType(args)).Pack(geometry);
 }
 

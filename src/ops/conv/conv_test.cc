@@ -224,6 +224,67 @@ TEST(Conv, Activations) {
   }
 }
 
+// One filter a channel: kernels, strides, dilations and paddings of all kinds, plain and transposed.
+TEST(Conv, PlanesAsTheyLie) {
+  std::mt19937 rng(17);
+  auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng);
+  };
+  int tried = 0;
+  for (int i = 0; i < 400; ++i) {
+    const int level = i % 3;
+    if (simd::SetLevel(level) != level) continue;
+    const int64_t channels = pick(2, 4), multiplier = pick(1, 2);
+    Case c{{pick(1, 2), channels}, {channels * multiplier, 1}, {}, {}, {}, {}};
+    c.groups = channels, c.transposed = pick(0, 1) == 1, c.constant = pick(0, 1) == 1;
+    c.packed_ahead = c.constant;
+    if (c.transposed) c.weight = {channels, multiplier};
+    bool fits = true;
+    for (int d = pick(0, 3) == 0 ? 1 : 0; d < 2; ++d) {
+      const int64_t in = pick(1, d == 1 ? 40 : 12), kernel = pick(1, 6), stride = pick(1, 4),
+                    dilation = pick(1, 3);
+      c.in.push_back(in), c.weight.push_back(kernel), c.strides.push_back(stride),
+          c.dilations.push_back(dilation);
+      c.before.push_back(pick(0, kernel)), c.after.push_back(pick(0, kernel));
+      fits = fits && (c.transposed || in + c.before.back() + c.after.back() > (kernel - 1) * dilation);
+    }
+    const Shape result = ResultShape(c);
+    fits = fits && std::all_of(result.begin(), result.end(), [](int64_t size) { return size > 0; });
+    if (!fits) continue;
+    ++tried;
+    if (i % 5 == 0) c.dtype = DType::kF16;
+    if (i % 4 == 1) c.activation = {ActivationKind::kRelu};
+    if (i % 4 == 2) c.activation = {ActivationKind::kClip, -1, 2};
+    EXPECT_LE(Error(c), c.dtype == DType::kF16 ? 2e-3 : 1e-5)
+        << "case " << i << " of " << c.in.ToString() << ", " << c.weight.ToString();
+  }
+  simd::SetLevel(9);
+  EXPECT_GT(tried, 150);
+}
+
+TEST(Conv, PaddingAddsNothingToAPlane) {
+  Sample x(DType::kF32, {1, 2, 4, 5}), w(DType::kF32, {2, 1, 3, 3}), y(DType::kF32, {1, 2, 4, 5});
+  for (Sample* s : {&x, &w}) std::fill_n(static_cast<float*>(s->tensor.data), s->tensor.count(), 1.0f);
+  static_cast<float*>(w.tensor.data)[0] = INFINITY;
+  const std::vector<int64_t> ones{1, 1};
+  PlanRef plan = testing::NewPlan();
+  PlanConv(*plan, {.input = x.BoundTo(*plan, Access::kRead, "x"),
+                   .weight = w.BoundTo(*plan, Access::kRead, "w"),
+                   .bias = {},
+                   .residual = {},
+                   .out = y.BoundTo(*plan, Access::kWrite, "y"),
+                   .strides = ones,
+                   .dilations = ones,
+                   .before = ones,
+                   .after = ones,
+                   .groups = 2});
+  testing::RunPlan(*plan);
+  const auto* at = static_cast<const float*>(y.tensor.data);
+  EXPECT_EQ(at[0], 4) << "the first tap sees padding there";
+  EXPECT_EQ(at[6], INFINITY);
+  EXPECT_EQ(at[20], 4);
+}
+
 TEST(Conv, TransposedRowsAreCutAnywhere) {
   ConvGeometry g{1,         1,         3,         2,         {1, 5, 4}, {1, 12, 9},
                  {1, 4, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}, true};

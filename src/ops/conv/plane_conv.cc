@@ -1,0 +1,351 @@
+// A plane is laid out anew, padded, its rows and columns sorted by what is left of them when they are divided by the
+// stride. There each tap of the kernel is a plain offset, whatever kernel, stride and dilation are: the sums run
+// along memory over whole rows, the few elements between them included. A transposed convolution is one such for each
+// remainder of the places of the result.
+#include "ops/conv/plane_conv.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "ops/conv/channels_last.h"
+#include "ops/conv/conv_parts.h"
+#include "ops/conv/plane_conv_loops.h"
+#include "ops/loop_nest.h"
+#include "ops/scratch.h"
+
+namespace belay::ops {
+namespace {
+
+constexpr int64_t kMostStride = 16;
+
+// How one dimension is sorted: the element at place j of remainder q is that at j * in_step + q - origin. Place i of
+// the result's remainder p is that at i * out_step + p; there a tap sees what lies `shift` places behind i.
+struct Axis {
+  struct Tap {
+    int64_t k, remainder, shift;
+  };
+  int64_t in, out, in_step, out_step, origin, reach;
+  std::vector<std::vector<Tap>> taps;  // by remainder of the result
+  std::vector<bool> seen;              // remainders of the input
+
+  int64_t places() const { return (out + out_step - 1) / out_step; }
+};
+
+Axis PlainAxis(const ConvGeometry& g, int d) {
+  Axis axis{g.in[d], g.out[d], g.stride[d], 1, g.before[d], 0, {}, {}};
+  axis.taps.resize(1), axis.seen.resize(static_cast<size_t>(g.stride[d]));
+  for (int64_t k = 0; k < g.kernel[d]; ++k) {
+    const int64_t at = k * g.dilation[d];
+    axis.taps[0].push_back({k, at % g.stride[d], at / g.stride[d]});
+    axis.seen[static_cast<size_t>(at % g.stride[d])] = true;
+    axis.reach = std::max(axis.reach, at / g.stride[d]);
+  }
+  return axis;
+}
+
+Axis TransposedAxis(const ConvGeometry& g, int d) {
+  Axis axis{g.in[d], g.out[d], 1, g.stride[d], 0, 0, {}, {true}};
+  for (int64_t p = 0; p < g.stride[d]; ++p) {
+    std::vector<Axis::Tap>& taps = axis.taps.emplace_back();
+    for (int64_t k = 0; k < g.kernel[d]; ++k) {
+      const int64_t at = p + g.before[d] - k * g.dilation[d];
+      if (at % g.stride[d] != 0) continue;
+      taps.push_back({k, 0, at / g.stride[d]});
+      axis.origin = std::max(axis.origin, -at / g.stride[d]);
+    }
+  }
+  for (auto& taps : axis.taps) {
+    for (Axis::Tap& tap : taps) axis.reach = std::max(axis.reach, tap.shift += axis.origin);
+  }
+  return axis;
+}
+
+Axis AxisOf(const ConvGeometry& g, int d) { return g.transposed ? TransposedAxis(g, d) : PlainAxis(g, d); }
+
+// One remainder of the result's places, with its taps.
+struct Part {
+  int64_t row, column;  // the remainders
+  std::vector<int64_t> offsets, weights;
+};
+
+struct Layout {
+  ConvGeometry g;
+  Axis rows, columns;
+  int64_t pitch, rows_together, chunks;
+  std::vector<Part> parts;
+  float low, high;
+
+  explicit Layout(const ConvGeometry& geometry)
+      : g(geometry), rows(AxisOf(g, 1)), columns(AxisOf(g, 2)), pitch(columns.places() + columns.reach) {
+    constexpr int64_t kFloats = 1 << 13;
+    const int64_t fitting = kFloats / (pitch * rows.in_step * columns.in_step) - rows.reach;
+    rows_together = std::clamp<int64_t>(fitting, 1, rows.places());
+    chunks = (rows.places() + rows_together - 1) / rows_together;
+    for (size_t y = 0; y < rows.taps.size(); ++y) {
+      for (size_t x = 0; x < columns.taps.size(); ++x) parts.push_back(PartOf(y, x));
+    }
+  }
+
+  int64_t lines() const { return rows_together + rows.reach; }
+  int64_t input_floats() const { return rows.in_step * columns.in_step * lines() * pitch + PlaneTaps::kSlack; }
+  int64_t result_floats() const { return rows_together * pitch + PlaneTaps::kSlack; }
+  int64_t taps() const { return g.kernel[1] * g.kernel[2]; }
+  int64_t line_floats() const { return pitch * columns.in_step + PlaneTaps::kSlack; }
+  int64_t scratch_floats() const { return input_floats() + result_floats() + line_floats() + taps(); }
+
+  // Of a remainder's first line.
+  int64_t Block(int64_t row, int64_t column) const { return (row * columns.in_step + column) * lines() * pitch; }
+
+  Part PartOf(size_t y, size_t x) const {
+    Part part{static_cast<int64_t>(y), static_cast<int64_t>(x), {}, {}};
+    for (const Axis::Tap& line : rows.taps[y]) {
+      for (const Axis::Tap& column : columns.taps[x]) {
+        part.offsets.push_back(Block(line.remainder, column.remainder) + line.shift * pitch + column.shift);
+        part.weights.push_back(line.k * g.kernel[2] + column.k);
+      }
+    }
+    return part;
+  }
+};
+
+// An operand in the plan: its binding, and where it lies when it has to be converted.
+struct Place {
+  int binding = -1;
+  Conversion conversion;
+  int64_t workspace = 0;
+
+  Place() = default;
+  Place(Plan& plan, const Operand& operand, bool loading)
+      : binding(operand.binding),
+        conversion(operand, PackedLike(operand.shape(), DType::kF32, false), loading),
+        workspace(conversion.needed() ? plan.AddWorkspace(conversion.bytes()) : 0) {}
+
+  const float* Loaded(const Frame& frame) const {
+    const char* at = frame.at[binding] + conversion.offset();
+    if (conversion.needed()) {
+      conversion.Load(at, frame.workspace + workspace);
+      at = frame.workspace + workspace;
+    }
+    return reinterpret_cast<const float*>(at);
+  }
+};
+
+std::shared_ptr<const char[]> Constant(const Operand& operand, const void* elements) {
+  const Conversion conversion(operand, PackedLike(operand.shape(), DType::kF32, false), true);
+  auto bytes = AlignedBytes(conversion.bytes());
+  const char* from = static_cast<const char*>(elements) + conversion.offset();
+  if (conversion.needed()) {
+    conversion.Load(from, bytes.get());
+  } else {
+    std::memcpy(bytes.get(), from, static_cast<size_t>(conversion.bytes()));
+  }
+  return bytes;
+}
+
+struct PlaneConvBody {
+  std::shared_ptr<const Layout> layout;
+  std::shared_ptr<const char[]> constant_weights, constant_bias;  // null: read at each run
+  Place input, weight, bias, out;
+  PieceScratch<float> scratch;
+  const PlaneConvLoops* loops = &BestPlaneConvLoops();
+
+  void operator()(const Frame& frame) const {
+    const float* from = input.Loaded(frame);
+    const float* weights = Elements(constant_weights, weight, frame);
+    const float* added = Elements(constant_bias, bias, frame);
+    char* at = frame.at[out.binding] + out.conversion.offset();
+    char* result = out.conversion.needed() ? frame.workspace + out.workspace : at;
+    scratch.For(frame, [&](int64_t begin, int64_t end, float* memory) {
+      std::fill_n(memory, layout->scratch_floats(), 0.0f);
+      for (int64_t i = begin; i < end; ++i) Chunk(i, from, weights, added, reinterpret_cast<float*>(result), memory);
+    });
+    if (out.conversion.needed()) out.conversion.Store(at, result);
+  }
+
+ private:
+  static const float* Elements(const std::shared_ptr<const char[]>& constant, const Place& place,
+                               const Frame& frame) {
+    if (constant != nullptr) return reinterpret_cast<const float*>(constant.get());
+    return place.binding < 0 ? nullptr : place.Loaded(frame);
+  }
+
+  // Some rows of one channel of the input, and all that comes of them.
+  void Chunk(int64_t i, const float* from, const float* weights, const float* added, float* to,
+             float* memory) const {
+    const Layout& l = *layout;
+    const ConvGeometry& g = l.g;
+    const int64_t plane = i / l.chunks, first = i % l.chunks * l.rows_together;
+    const int64_t channel = plane % g.in_channels, multiplier = g.out_channels / g.in_channels;
+    const float* image = from + plane * g.in[1] * g.in[2];
+    Sort(image, first, memory);
+    for (int64_t m = 0; m < multiplier; ++m) {
+      const int64_t result = channel * multiplier + m;
+      const float* kernel = weights + result * l.taps();
+      const float start = added == nullptr ? 0 : added[result];
+      float* target = to + (plane / g.in_channels * g.out_channels + result) * g.out[1] * g.out[2];
+      const bool finite = std::all_of(kernel, kernel + l.taps(), [](float w) { return std::isfinite(w); });
+      for (const Part& part : l.parts) {
+        float* sums = memory + l.input_floats();
+        if (finite) {
+          Sums(part, kernel, start, memory, first, sums);
+        } else {
+          SumsWithoutPadding(part, kernel, start, image, first, sums);
+        }
+        Spread(part, sums, first, target);
+      }
+    }
+  }
+
+  int64_t Rows(int64_t first) const { return std::min(layout->rows_together, layout->rows.places() - first); }
+
+  // The columns of the padding are zeros from the start, and stay so.
+  void Sort(const float* image, int64_t first, float* to) const {
+    const Axis& rows = layout->rows;
+    float* line = to + layout->input_floats() + layout->result_floats();
+    for (int64_t q = 0; q < rows.in_step; ++q) {
+      if (!rows.seen[static_cast<size_t>(q)]) continue;
+      float* target = to + layout->Block(q, 0);
+      for (int64_t r = 0; r < Rows(first) + rows.reach; ++r, target += layout->pitch) {
+        const int64_t y = (first + r) * rows.in_step + q - rows.origin;
+        if (y < 0 || y >= rows.in) {
+          ZeroRow(target);
+        } else {
+          SortRow(image + y * layout->columns.in, line, target);
+        }
+      }
+    }
+  }
+
+  // One row for each remainder.
+  void SortRow(const float* row, float* line, float* to) const {
+    const Axis& columns = layout->columns;
+    const int64_t pitch = layout->pitch;
+    const int64_t seen = std::clamp<int64_t>(pitch * columns.in_step - columns.origin, 0, columns.in);
+    float* target = columns.in_step == 1 ? to : line;
+    std::memcpy(target + columns.origin, row, static_cast<size_t>(seen) * sizeof(float));
+    if (columns.in_step == 1) return;
+    for (int64_t p = 0; p < columns.in_step; ++p, to += layout->lines() * pitch) {
+      if (columns.seen[static_cast<size_t>(p)]) loops->pick(to, line + p, columns.in_step, pitch);
+    }
+  }
+
+  void ZeroRow(float* to) const {
+    for (int64_t p = 0; p < layout->columns.in_step; ++p, to += layout->lines() * layout->pitch)
+      std::fill_n(to, layout->pitch, 0.0f);
+  }
+
+  void Sums(const Part& part, const float* kernel, float start, const float* sorted, int64_t first,
+            float* sums) const {
+    float* weights = sums + layout->result_floats() + layout->line_floats();
+    for (size_t k = 0; k < part.weights.size(); ++k) weights[k] = kernel[part.weights[k]];
+    loops->taps(sums,
+                    {sorted, part.offsets.data(), weights, static_cast<int64_t>(part.offsets.size()), start,
+                     layout->low, layout->high},
+                    (Rows(first) - 1) * layout->pitch + layout->columns.places());
+  }
+
+  // A weight that is no number would make one of every 0 of the padding.
+  void SumsWithoutPadding(const Part& part, const float* kernel, float start, const float* image, int64_t first,
+                          float* sums) const {
+    const Axis &rows = layout->rows, &columns = layout->columns;
+    for (int64_t r = 0; r < Rows(first); ++r) {
+      for (int64_t i = 0; i < columns.places(); ++i) {
+        float sum = start;
+        for (const Axis::Tap& line : rows.taps[static_cast<size_t>(part.row)]) {
+          const int64_t y = (first + r + line.shift) * rows.in_step + line.remainder - rows.origin;
+          if (y < 0 || y >= rows.in) continue;
+          for (const Axis::Tap& tap : columns.taps[static_cast<size_t>(part.column)]) {
+            const int64_t x = (i + tap.shift) * columns.in_step + tap.remainder - columns.origin;
+            if (x >= 0 && x < columns.in)
+              sum += image[y * columns.in + x] * kernel[line.k * layout->g.kernel[2] + tap.k];
+          }
+        }
+        sums[r * layout->pitch + i] = sum < layout->low ? layout->low : sum > layout->high ? layout->high : sum;
+      }
+    }
+  }
+
+  // Where the sums of one remainder belong.
+  void Spread(const Part& part, const float* sums, int64_t first, float* target) const {
+    const Axis &rows = layout->rows, &columns = layout->columns;
+    const int64_t count = (columns.out - part.column + columns.out_step - 1) / columns.out_step;
+    for (int64_t r = 0; r < Rows(first); ++r) {
+      const int64_t y = (first + r) * rows.out_step + part.row;
+      if (y >= rows.out) break;
+      const float* from = sums + r * layout->pitch;
+      float* to = target + y * columns.out + part.column;
+      if (columns.out_step == 1) {
+        std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+      } else {
+        for (int64_t i = 0; i < count; ++i) to[i * columns.out_step] = from[i];
+      }
+    }
+  }
+};
+
+// The bounds of a clip; false: the activation is another function.
+bool FindClip(const Activation& activation, float* low, float* high) {
+  *low = -std::numeric_limits<float>::infinity(), *high = std::numeric_limits<float>::infinity();
+  if (activation.scaled()) return false;
+  switch (activation.kind) {
+    case ActivationKind::kNone:
+      return true;
+    case ActivationKind::kRelu:
+      *low = 0;
+      return activation.alpha == 0;
+    case ActivationKind::kClip:
+      *low = activation.alpha, *high = activation.beta;
+      return activation.alpha <= activation.beta;
+    default:
+      return false;
+  }
+}
+
+bool Fits(const ConvGeometry& g, int d) {
+  const int64_t reach = g.transposed ? (g.kernel[d] - 1) * g.dilation[d] / g.stride[d] + g.before[d]
+                                     : (g.kernel[d] - 1) * g.dilation[d] / g.stride[d];
+  return g.stride[d] <= kMostStride && g.before[d] >= 0 && reach <= g.out[d] + 64;
+}
+
+}  // namespace
+
+bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& g) {
+  float low, high;
+  const Tensor& x = *args.input.tensor;
+  return g.groups > 1 && g.groups == g.in_channels && g.in[0] * g.out[0] * g.kernel[0] == 1 && !IsDeep(g) &&
+         g.out[1] * g.out[2] >= 8 && Fits(g, 1) && Fits(g, 2) && !args.residual.present() &&
+         args.packed_weight == nullptr && FindClip(args.activation, &low, &high) && ComputeType(x.dtype) == DType::kF32 &&
+         SameLayout(x.shape, x.strides, PackedStrides(x.shape));
+}
+
+void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {
+  auto layout = std::make_shared<Layout>(g);
+  FindClip(args.activation, &layout->low, &layout->high);
+  PlaneConvBody body;
+  body.input = {plan, args.input, true}, body.out = {plan, args.out, false};
+  if (args.constant_weight != nullptr) {
+    body.constant_weights = Constant(args.weight, args.constant_weight);
+  } else {
+    body.weight = {plan, args.weight, true};
+  }
+  if (args.bias.present()) {
+    if (args.constant_bias != nullptr) {
+      body.constant_bias = Constant(args.bias, args.constant_bias);
+    } else {
+      body.bias = {plan, args.bias, true};
+    }
+  }
+  const int64_t each = layout->rows_together * layout->pitch * layout->taps();
+  body.scratch = {plan, g.batch * g.in_channels * layout->chunks,
+                  std::max<int64_t>(1, 4 * LoopNest::kGrain / std::max<int64_t>(each, 1)),
+                  layout->scratch_floats()};
+  body.layout = std::move(layout);
+  plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(g) / 100));
+  plan.SetBody(body);
+}
+
+}  // namespace belay::ops
