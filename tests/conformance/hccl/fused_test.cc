@@ -331,6 +331,30 @@ TEST_F(Fused, CapturedOnesAreReplayed) {
   }
 }
 
+// Products of different sizes: both ranks are told at once, and the group is of no use from then on.
+TEST_F(Fused, DifferentCallsAreToldAtOnce) {
+  constexpr int kTold = 507048, kRuntime = 361001;
+  ASSERT_NO_FATAL_FAILURE(Meet(2, kRows));
+  Use(ranks_[1]);
+  ranks_[1].x1 = NewMatrix(kRows - 1, kDepth, [](int64_t) { return 1.f; });
+  ranks_[1].out = NewMatrix(kRows - 1, kColumns, [](int64_t) { return 0.f; });
+  for (Rank& rank : ranks_) ASSERT_NO_FATAL_FAILURE(Submit(rank, AllReduce, aclnnMatmulAllReduce));
+  for (Rank& rank : ranks_) {
+    Use(rank);
+    EXPECT_EQ(aclrtSynchronizeStream(rank.stream), kTold);
+    EXPECT_THAT(TakeMessage(), ::testing::ContainsRegex("rank 0 made HcclAllReduce .count 24.*rank 1 made "
+                                                        "HcclAllReduce .count 21"));
+  }
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  ASSERT_OK(AllReduce(ranks_[1], &bytes, &executor));
+  void* workspace = nullptr;
+  ASSERT_OK(aclrtMalloc(&workspace, bytes + 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  EXPECT_REFUSED(kRuntime, aclnnMatmulAllReduce(workspace, bytes, executor, ranks_[1].stream), "rank 0 made");
+  EXPECT_OK(aclDestroyAclOpExecutor(executor));
+  Part();
+}
+
 // The first stage with one argument changed.
 struct Call {
   aclTensor *x1, *x2, *bias = nullptr, *out;
