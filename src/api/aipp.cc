@@ -12,6 +12,7 @@
 #include "graph/model.h"
 #include "runtime/device_writes.h"
 #include "runtime/memory.h"
+#include "runtime/observer.h"
 
 namespace belay::api {
 namespace {
@@ -72,6 +73,8 @@ void Set(const AippInput& input, const graph::Dataset& dataset, const AippParame
          buffer.bytes, bytes.size());
   }
   rt::CheckRange(buffer.data, bytes.size(), "the buffer of the dynamic AIPP input");
+  if (rt::Observers::any()) [[unlikely]]
+    rt::TellWrittenUnseen(buffer.data);
   rt::DeviceWrites writes;
   std::memcpy(rt::View(buffer.data, bytes.size()), bytes.data(), bytes.size());
 }

@@ -12,6 +12,7 @@
 #include "runtime/context.h"
 #include "runtime/device_writes.h"
 #include "runtime/memory.h"
+#include "runtime/observer.h"
 
 namespace belay::graph_interface {
 namespace {
@@ -124,6 +125,8 @@ void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer
            value.bytes(), value.shape().ToString(), outputs[i].GetSize());
     }
     {
+      if (rt::Observers::any()) [[unlikely]]
+        rt::TellWrittenUnseen(outputs[i].GetData());
       rt::DeviceWrites writes;
       rt::CopyBytes(rt::View(outputs[i].GetData(), value.bytes()), value.data(), value.bytes());
     }

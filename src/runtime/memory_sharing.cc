@@ -17,6 +17,7 @@
 #include "runtime/context.h"
 #include "runtime/device_writes.h"
 #include "runtime/memory_state.h"
+#include "runtime/observer.h"
 #include "runtime/settings.h"
 
 namespace belay::rt {
@@ -123,6 +124,8 @@ SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block)
 }
 
 OfferName SharedMemory::Export(void* p, size_t bytes, bool anybody) {
+  if (Observers::any()) [[unlikely]]
+    TellWrittenUnseen(p);
   {
     std::lock_guard guard(lock_);
     const MemoryRange block = CheckExport(p, bytes);

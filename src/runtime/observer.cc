@@ -33,4 +33,8 @@ void TellDestroyed(uint64_t handle) noexcept {
   Observers::Tell([&](Observer& o) { o.Destroyed(handle); });
 }
 
+void TellWrittenUnseen(const void* p) noexcept {
+  Observers::Tell([&](Observer& o) { o.WrittenUnseen(p); });
+}
+
 }  // namespace belay::rt

@@ -70,6 +70,9 @@ class Observer {
   virtual void Allocated(const Block& /*block*/) noexcept {}
   // There is no such block any more. Told before its addresses can be used again.
   virtual void Freed(const Block& /*block*/, FreedBy /*why*/) noexcept {}
+  // From now on the block that holds the address may be written without a word: by other processes, or by the
+  // core, which has just done so.
+  virtual void WrittenUnseen(const void* /*p*/) noexcept {}
   // All blocks of a device have been freed with it.
   virtual void EndedDevice(int /*device*/) noexcept {}
   // This handle of a stream, an event, a notify or a model leads nowhere from now on.
@@ -136,5 +139,6 @@ class Observers {
 [[gnu::cold, gnu::noinline]] void TellAllocated(Block block) noexcept;
 [[gnu::cold, gnu::noinline]] void TellFreed(Block block, FreedBy why) noexcept;
 [[gnu::cold, gnu::noinline]] void TellDestroyed(uint64_t handle) noexcept;
+[[gnu::cold, gnu::noinline]] void TellWrittenUnseen(const void* p) noexcept;
 
 }  // namespace belay::rt

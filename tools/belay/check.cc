@@ -124,6 +124,7 @@ int Check(const CheckOptions& options) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
   }
   if (options.leaks) setenv(layers::kLeaksVariable, "1", 1);
+  if (options.undefined) setenv(layers::kUndefinedVariable, "1", 1);
   if (!options.hang_after.empty()) setenv(layers::kHangAfterVariable, options.hang_after.c_str(), 1);
   if (options.error_exitcode != 0) {
     setenv(layers::kHangExitVariable, std::to_string(options.error_exitcode).c_str(), 1);

@@ -15,6 +15,7 @@ struct CheckOptions {
   std::string sarif;
   std::string suppress;
   bool leaks = false;      // are told, too
+  bool undefined = false;  // bytes that are used are told, too
   std::string hang_after;  // seconds without progress; empty: as the layer does
 };
 

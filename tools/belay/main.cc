@@ -70,6 +70,8 @@ CLI::App* AddCheck(CLI::App& app, CheckOptions& options) {
   check->add_option("--json", options.json, "Write the reports to this file, as JSON");
   check->add_option("--sarif", options.sarif, "Write them as SARIF, which code scanning takes");
   check->add_flag("--leaks", options.leaks, "Also tell what is not freed when the program ends its device");
+  check->add_flag("--undefined", options.undefined,
+                  "Also tell what is read of device memory that nothing has written");
   check
       ->add_option("--suppress", options.suppress,
                    "A file that says what not to tell: lines of a kind and a pattern for a frame")

@@ -1,11 +1,13 @@
 #include "layers/race/race.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <string_view>
 
 #include "layers/support/report.h"
+#include "layers/support/report_file.h"
 #include "layers/support/tally.h"
 #include "runtime/stream.h"
 #include "runtime/task_graph.h"
@@ -18,11 +20,22 @@ std::string Who(const Site& site) {
   return site.stream == Site::kHost ? "the host" : "stream " + std::to_string(site.stream);
 }
 
+const char* RunMode() {
+  const char* mode = std::getenv("BELAY_RUN_MODE");
+  return mode == nullptr ? "" : mode;
+}
+
 layers::Place Told(const char* verb, const Site& site) {
   return {std::string(verb) + "  " + site.name + ", " + Who(site) + ", by " + site.call, site.stack};
 }
 
 }  // namespace
+
+// A program that runs on the device itself writes there as it likes.
+Race::Race(const rt::CoreFacts& core)
+    : core_(core),
+      follows_writes_(std::getenv(layers::kUndefinedVariable) != nullptr &&
+                      std::string_view(RunMode()) != "device") {}
 
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
@@ -31,7 +44,12 @@ struct Race::Touches final : rt::RangeVisitor {
   void Reads(const void* begin, size_t bytes) override { Add(begin, bytes, false); }
   void Writes(void* begin, size_t bytes) override { Add(begin, bytes, true); }
   void ReadsWithin(const void*, size_t) override { partly = true; }
-  void WritesWithin(void*, size_t) override { partly = true; }
+  void WritesWithin(void* begin, size_t bytes) override {
+    partly = true;
+    const uint64_t block = race.follows_writes_ ? race.SerialOf(begin) : 0;
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    if (block != 0) maybe_written.push_back({block, at, at + bytes});
+  }
   void WaitsFor(const rt::Stream& source, uint64_t position) override {
     waits.emplace_back(&source, position);
   }
@@ -53,6 +71,7 @@ struct Race::Touches final : rt::RangeVisitor {
 
   const Race& race;
   std::vector<Access> accesses;
+  std::vector<Bytes> maybe_written;
   std::vector<std::pair<const rt::Stream*, uint64_t>> waits;
   bool partly = false;   // some accesses are decided by data
   bool open = false;     // it waits for what has no position
@@ -145,6 +164,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   if (task.type->task_class == rt::TaskClass::kLaunch) ++tally.launches;
   Line& line = LineOf(stream);
   const bool known = Update(line, position, touches);
+  Follow(task, touches, known, stream.id());
   if (!known || touches.unknown || touches.partly) ++tally.not_judged;
   if (!known || touches.unknown || touches.accesses.empty()) return;
   const Mark mark{{line.index, position}, SiteOf(task, stream.id())};
@@ -154,9 +174,12 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
 }
 
 void Race::HostDoes(const rt::Task& task) noexcept {
-  if (core_.in_callback()) return;  // its stream waits for it, and nobody says for what it was called
+  const bool in_callback = core_.in_callback();
+  if (in_callback && !follows_writes_) return;
   const Touches touches = Touches::Of(*this, task);
   std::lock_guard guard(lock_);
+  Follow(task, touches, !in_callback, Site::kHost);
+  if (in_callback) return;  // its stream waits for it, and nobody says for what it was called
   ++layers::TheTally().host_accesses;
   std::optional<uint32_t> site;
   for (const Access& access : touches.accesses) {
@@ -184,6 +207,12 @@ uint64_t Race::SerialOf(const void* p) const {
 
 void Race::Allocated(const rt::Block& block) noexcept {
   constexpr uint64_t kRegistered = uint64_t{1} << 63;
+  const bool followed = follows_writes_ && block.kind == rt::BlockKind::kDevice;
+  if (const std::string call = followed ? core_.call_name(block.call) : ""; call.starts_with("aclrtMalloc")) {
+    const layers::Stack stack = layers::ThisStack();
+    std::lock_guard guard(lock_);
+    undefined_.Begin(block.serial, {block.base, block.base + block.bytes, call, stack, {}});
+  }
   if (block.kind != rt::BlockKind::kRegistered) return;
   std::lock_guard guard(registered_lock_);
   registered_[block.base] = {block.base + block.bytes, kRegistered | ++registrations_};
@@ -197,6 +226,10 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
   const std::string_view call = core_.call_name(block.call);
   const bool of_program = call.starts_with("aclrtFree") || call == "aclrtUnmapMem" || registered;
   if (of_program && why == rt::FreedBy::kCall && !core_.in_callback()) TellUsersOf(block, serial);
+  if (follows_writes_) {
+    std::lock_guard guard(lock_);
+    undefined_.End(serial);
+  }
   if (!registered) return;
   std::lock_guard guard(registered_lock_);
   registered_.erase(block.base);
@@ -217,6 +250,61 @@ void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
                       {{"freed by " + call, layers::ThisStack()}, Told("used by", user)},
                       "wait for stream " + std::to_string(user.stream) + " before the block is freed"});
       });
+}
+
+// --- undefined bytes
+
+void Race::WrittenUnseen(const void* p) noexcept {
+  if (!follows_writes_) return;
+  std::lock_guard guard(lock_);
+  undefined_.End(SerialOf(p));
+}
+
+// The block that the task reads without that a byte of what it reads there was ever written. Operators and
+// copies that leave the device: of others nobody knows whether the bytes matter, or in which order they come.
+const Undefined::Block* Race::UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const {
+  const bool copies = std::string_view(task.type->name).starts_with("memcpy");
+  if (!copies && task.type->kind != rt::TaskKind::kOperator) return nullptr;
+  std::map<uint64_t, std::pair<const Undefined::Block*, size_t>> read;  // null: some of it was written
+  for (const Access& access : touches.accesses) {
+    if (copies && access.writes &&
+        core_.lookup(reinterpret_cast<const void*>(access.bytes.begin), 1).kind == rt::MemoryKind::kDevice)
+      return nullptr;
+    if (access.writes) continue;
+    const Undefined::Block* block = undefined_.Find(access.bytes);
+    auto [at, fresh] = read.try_emplace(access.bytes.block, block, 0);
+    if (!fresh && block == nullptr) at->second.first = nullptr;
+    at->second.second += access.bytes.end - access.bytes.begin;
+  }
+  for (const auto& [serial, what] : read) {
+    *bytes = what.second;
+    if (what.first != nullptr) return what.first;
+  }
+  return nullptr;
+}
+
+// Tells where it reads what was never written, and notes what it writes.
+void Race::Follow(const rt::Task& task, const Touches& touches, bool judge, uint32_t stream) {
+  if (!follows_writes_) return;
+  if (touches.unknown) return undefined_.WrittenAnywhere();
+  size_t bytes = 0;
+  if (const Undefined::Block* block = judge ? UndefinedOf(task, touches, &bytes) : nullptr) {
+    const Site& site = sites_[SiteOf(task, stream)];
+    layers::Tell(
+        {"undefined-bytes",
+         site.name + " reads " + std::to_string(bytes) + " bytes of a block of " +
+             std::to_string(block->end - block->begin) + " that nothing has written",
+         {Told("reads ", site), {"allocated by " + block->call, block->allocated}},
+         "write them before (aclrtMemcpy, aclrtMemset, an operator), and look at the code of what should have"});
+  }
+  // What a copy takes from where nothing was written is not written where it goes, either.
+  const auto& all = touches.accesses;
+  const bool moves = all.size() == 2 && task.type->name == std::string_view("memcpy") && !all[0].writes &&
+                     undefined_.Find(all[0].bytes) != nullptr;
+  for (const Access& access : all) {
+    if (access.writes) moves ? undefined_.Unwrite(access.bytes) : undefined_.Write(access.bytes);
+  }
+  for (const Bytes& range : touches.maybe_written) undefined_.Write(range);
 }
 
 // --- captured graphs

@@ -17,6 +17,7 @@
 
 #include "layers/race/clock.h"
 #include "layers/race/shadow.h"
+#include "layers/race/undefined.h"
 #include "layers/support/stack.h"
 #include "runtime/layer.h"
 #include "runtime/task.h"
@@ -50,7 +51,7 @@ struct Access {
 
 class Race final : public rt::Observer {
  public:
-  explicit Race(const rt::CoreFacts& core) : core_(core) {}
+  explicit Race(const rt::CoreFacts& core);
 
   void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
   void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
@@ -60,6 +61,7 @@ class Race final : public rt::Observer {
   void HostDoes(const rt::Task& task) noexcept override;
   void Allocated(const rt::Block& block) noexcept override;
   void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
+  void WrittenUnseen(const void* p) noexcept override;
 
  private:
   // What a stream's next task knows, and what it knew at earlier positions.
@@ -83,6 +85,8 @@ class Race final : public rt::Observer {
   bool Update(Line& line, uint64_t position, const Touches& touches);
   void Judge(const std::vector<Access>& accesses, const Mark& mark, const Shadow::Ordered& ordered,
              Shadow* shadow);
+  void Follow(const rt::Task& task, const Touches& touches, bool judge, uint32_t stream);
+  const Undefined::Block* UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const;
   void Tell(const Conflict& conflict, uint32_t second);
   void Report(const Conflict& conflict, const Site& first, const Site& second);
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
@@ -110,6 +114,8 @@ class Race final : public rt::Observer {
   std::unordered_map<SiteKey, uint32_t, SiteKey::Hash> site_of_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> captured_;  // model and node: its site
   std::set<std::pair<uint32_t, uint32_t>> told_;
+  const bool follows_writes_;  // for undefined bytes, which are told where that is wanted
+  Undefined undefined_;
 };
 
 }  // namespace belay::race

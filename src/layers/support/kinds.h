@@ -42,6 +42,8 @@ inline constexpr Kind kKinds[] = {
     {"hang", "Work waits for what never comes",
      "Streams wait for each other in a circle, or for a record, a notify, a value or a callback that no thread is left to "
      "bring about."},
+    {"undefined-bytes", "Bytes are used that nothing has written",
+     "A copy to the host or an operator reads device memory of which not one byte was written since it was allocated."},
     {"leak", "Memory is not freed", "A block was still allocated when the program ended its device."},
 };
 
