@@ -50,7 +50,8 @@ TEST(Undefined, AsABitForEachByteWouldHaveIt) {
         const uintptr_t to = from + 1 + random() % (kBytes - from);
         bool any = false;
         for (uintptr_t i = from; i < to; ++i) any = any || written[i];
-        ASSERT_EQ(undefined.Find({kBlock, from, to}) == nullptr, any) << round << ": " << from << " to " << to;
+        ASSERT_EQ(undefined.Find({kBlock, from, to}) == nullptr, any)
+            << round << ": " << from << " to " << to;
       }
     }
   }

@@ -8,11 +8,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_sort.h"
 #include "mistakes.h"
+#include "support/onnx_builder.h"
 
 namespace mistakes {
 
@@ -20,6 +24,7 @@ bool mended;
 aclrtStream a, b, c;
 void *x, *y, *z, *pinned;
 char host[kBytes];
+std::string model_file;
 
 std::vector<Mistake>& All() {
   static std::vector<Mistake> all;
@@ -132,6 +137,16 @@ aclOpExecutor* PrepareSort(uint64_t* workspace) {
 
 namespace {
 
+// Compiles the model, once for all.
+std::string CompileModel(const std::string& folder) {
+  const std::string base = folder + "/model";
+  std::ofstream(base + ".onnx", std::ios::binary) << onnx_builder::SixTimes({2, 3});
+  const std::string command = std::string(BELAY_ATC) + " --framework=5 --model=" + base +
+                              ".onnx --output=" + base + " >" + base + ".txt";
+  if (std::system(command.c_str()) != 0) std::exit(2);
+  return base + ".om";
+}
+
 void RunOne(const Mistake& mistake) {
   OK(aclInit(nullptr));
   OK(aclrtSetDevice(0));
@@ -186,6 +201,12 @@ bool Wanted(const char* name, int count, char** names) {
 int main(int count, char** arguments) {
   using namespace mistakes;
   const bool list = count > 1 && std::strcmp(arguments[1], "list") == 0;
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("mistakes-" + std::to_string(getpid()));
+  if (!list) {
+    std::filesystem::create_directory(folder);
+    model_file = CompileModel(folder);
+  }
   for (const Mistake& mistake : All()) {
     if (list) std::printf("%s\t%s\t%s\t%d\n", mistake.name, mistake.kind, mistake.file, mistake.line);
     if (list || !Wanted(mistake.name, count - 2, arguments + 2)) continue;
@@ -194,4 +215,5 @@ int main(int count, char** arguments) {
       RunTwin(mistake);
     }
   }
+  std::filesystem::remove_all(folder);
 }

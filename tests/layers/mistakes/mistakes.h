@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "acl/acl.h"
@@ -47,6 +48,7 @@ extern aclrtStream a, b, c;
 extern void *x, *y, *z;  // blocks of kBytes on device 0, filled
 extern void* pinned;     // the same, of the host
 extern char host[kBytes];
+extern std::string model_file;  // takes six floats six times
 
 // Ends the process when the call does not succeed.
 #define OK(call) ::mistakes::Succeed(call, #call, __FILE__, __LINE__)
