@@ -1,7 +1,7 @@
-// A plane is laid out anew, padded, its rows and columns sorted by what is left of them when they are divided by the
-// stride. There each tap of the kernel is a plain offset, whatever kernel, stride and dilation are: the sums run
-// along memory over whole rows, the few elements between them included. A transposed convolution is one such for each
-// remainder of the places of the result.
+// A plane is laid out anew, padded, its rows and columns sorted by what is left of them when they are divided
+// by the stride. There each tap of the kernel is a plain offset, whatever kernel, stride and dilation are:
+// the sums run along memory over whole rows, the few elements between them included. A transposed convolution
+// is one such for each remainder of the places of the result.
 #include "ops/conv/plane_conv.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "ops/conv/channels_last.h"
@@ -22,8 +23,9 @@ namespace {
 
 constexpr int64_t kMostStride = 16;
 
-// How one dimension is sorted: the element at place j of remainder q is that at j * in_step + q - origin. Place i of
-// the result's remainder p is that at i * out_step + p; there a tap sees what lies `shift` places behind i.
+// How one dimension is sorted: the element at place j of remainder q is that at j * in_step + q - origin.
+// Place i of the result's remainder p is that at i * out_step + p; there a tap sees what lies `shift` places
+// behind i.
 struct Axis {
   struct Tap {
     int64_t k, remainder, shift;
@@ -70,6 +72,7 @@ Axis AxisOf(const ConvGeometry& g, int d) { return g.transposed ? TransposedAxis
 struct Part {
   int64_t row, column;  // the remainders
   std::vector<int64_t> offsets, weights;
+  std::vector<PlaneColumn> columns;
 };
 
 struct Layout {
@@ -91,19 +94,34 @@ struct Layout {
   }
 
   int64_t lines() const { return rows_together + rows.reach; }
-  int64_t input_floats() const { return rows.in_step * columns.in_step * lines() * pitch + PlaneTaps::kSlack; }
+  int64_t input_floats() const {
+    return rows.in_step * columns.in_step * lines() * pitch + PlaneTaps::kSlack;
+  }
   int64_t result_floats() const { return rows_together * pitch + PlaneTaps::kSlack; }
   int64_t taps() const { return g.kernel[1] * g.kernel[2]; }
   int64_t line_floats() const { return pitch * columns.in_step + PlaneTaps::kSlack; }
   int64_t scratch_floats() const { return input_floats() + result_floats() + line_floats() + taps(); }
 
   // Of a remainder's first line.
-  int64_t Block(int64_t row, int64_t column) const { return (row * columns.in_step + column) * lines() * pitch; }
+  int64_t Block(int64_t row, int64_t column) const {
+    return (row * columns.in_step + column) * lines() * pitch;
+  }
 
+  // Taps of one column one after the other, as far as they can be added up together.
   Part PartOf(size_t y, size_t x) const {
-    Part part{static_cast<int64_t>(y), static_cast<int64_t>(x), {}, {}};
-    for (const Axis::Tap& line : rows.taps[y]) {
-      for (const Axis::Tap& column : columns.taps[x]) {
+    Part part{static_cast<int64_t>(y), static_cast<int64_t>(x), {}, {}, {}};
+    std::vector<Axis::Tap> lines = rows.taps[y];
+    std::sort(lines.begin(), lines.end(), [](const Axis::Tap& a, const Axis::Tap& b) {
+      return std::pair(a.remainder, a.shift) < std::pair(b.remainder, b.shift);
+    });
+    for (const Axis::Tap& column : columns.taps[x]) {
+      for (size_t i = 0; i < lines.size(); ++i) {
+        const Axis::Tap& line = lines[i];
+        const bool below =
+            i > 0 && line.remainder == lines[i - 1].remainder && line.shift == lines[i - 1].shift + 1;
+        if (!below || part.columns.back().count == PlaneColumn::kMost)
+          part.columns.push_back({static_cast<int64_t>(part.offsets.size()), 0});
+        ++part.columns.back().count;
         part.offsets.push_back(Block(line.remainder, column.remainder) + line.shift * pitch + column.shift);
         part.weights.push_back(line.k * g.kernel[2] + column.k);
       }
@@ -161,7 +179,8 @@ struct PlaneConvBody {
     char* result = out.conversion.needed() ? frame.workspace + out.workspace : at;
     scratch.For(frame, [&](int64_t begin, int64_t end, float* memory) {
       std::fill_n(memory, layout->scratch_floats(), 0.0f);
-      for (int64_t i = begin; i < end; ++i) Chunk(i, from, weights, added, reinterpret_cast<float*>(result), memory);
+      for (int64_t i = begin; i < end; ++i)
+        Chunk(i, from, weights, added, reinterpret_cast<float*>(result), memory);
     });
     if (out.conversion.needed()) out.conversion.Store(at, result);
   }
@@ -242,15 +261,21 @@ struct PlaneConvBody {
             float* sums) const {
     float* weights = sums + layout->result_floats() + layout->line_floats();
     for (size_t k = 0; k < part.weights.size(); ++k) weights[k] = kernel[part.weights[k]];
-    loops->taps(sums,
-                    {sorted, part.offsets.data(), weights, static_cast<int64_t>(part.offsets.size()), start,
-                     layout->low, layout->high},
-                    (Rows(first) - 1) * layout->pitch + layout->columns.places());
+    PlaneTaps taps{sorted, part.offsets.data(), weights,     static_cast<int64_t>(part.offsets.size()),
+                   start,  layout->low,         layout->high};
+    const int64_t pitch = layout->pitch, wide = layout->columns.places();
+    int64_t left = Rows(first);
+    for (; left >= 4; left -= 4, sums += 4 * pitch, taps.from += 4 * pitch) {
+      if (!loops->four_rows(sums, taps, part.columns.data(), static_cast<int64_t>(part.columns.size()), pitch,
+                            wide))
+        break;
+    }
+    if (left > 0) loops->taps(sums, taps, (left - 1) * pitch + wide);
   }
 
   // A weight that is no number would make one of every 0 of the padding.
-  void SumsWithoutPadding(const Part& part, const float* kernel, float start, const float* image, int64_t first,
-                          float* sums) const {
+  void SumsWithoutPadding(const Part& part, const float* kernel, float start, const float* image,
+                          int64_t first, float* sums) const {
     const Axis &rows = layout->rows, &columns = layout->columns;
     for (int64_t r = 0; r < Rows(first); ++r) {
       for (int64_t i = 0; i < columns.places(); ++i) {
@@ -264,7 +289,9 @@ struct PlaneConvBody {
               sum += image[y * columns.in + x] * kernel[line.k * layout->g.kernel[2] + tap.k];
           }
         }
-        sums[r * layout->pitch + i] = sum < layout->low ? layout->low : sum > layout->high ? layout->high : sum;
+        sums[r * layout->pitch + i] = sum < layout->low    ? layout->low
+                                      : sum > layout->high ? layout->high
+                                                           : sum;
       }
     }
   }
@@ -318,8 +345,8 @@ bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& g) {
   const Tensor& x = *args.input.tensor;
   return g.groups > 1 && g.groups == g.in_channels && g.in[0] * g.out[0] * g.kernel[0] == 1 && !IsDeep(g) &&
          g.out[1] * g.out[2] >= 8 && Fits(g, 1) && Fits(g, 2) && !args.residual.present() &&
-         args.packed_weight == nullptr && FindClip(args.activation, &low, &high) && ComputeType(x.dtype) == DType::kF32 &&
-         SameLayout(x.shape, x.strides, PackedStrides(x.shape));
+         args.packed_weight == nullptr && FindClip(args.activation, &low, &high) &&
+         ComputeType(x.dtype) == DType::kF32 && SameLayout(x.shape, x.strides, PackedStrides(x.shape));
 }
 
 void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {

@@ -12,6 +12,12 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+template <class V>
+HWY_INLINE V Clipped(V sum, V low, V high) {
+  const V above = hn::IfThenElse(hn::Lt(sum, low), low, sum);
+  return hn::IfThenElse(hn::Gt(above, high), high, above);
+}
+
 // kVectors sums at once, which share the weights and do not wait for each other.
 template <int kVectors>
 HWY_INLINE int64_t Block(float* to, const PlaneTaps& t) {
@@ -25,10 +31,7 @@ HWY_INLINE int64_t Block(float* to, const PlaneTaps& t) {
     for (int v = 0; v < kVectors; ++v) sums[v] = hn::MulAdd(weight, hn::LoadU(d, from + v * lanes), sums[v]);
   }
   const auto low = hn::Set(d, t.low), high = hn::Set(d, t.high);
-  for (int v = 0; v < kVectors; ++v) {
-    const auto above = hn::IfThenElse(hn::Lt(sums[v], low), low, sums[v]);
-    hn::StoreU(hn::IfThenElse(hn::Gt(above, high), high, above), d, to + v * lanes);
-  }
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(Clipped(sums[v], low, high), d, to + v * lanes);
   return kVectors * lanes;
 }
 
@@ -37,11 +40,91 @@ HWY_ATTR void Taps(float* to, const PlaneTaps& given, int64_t n) {
   PlaneTaps t = given;
   for (int64_t i = 0, done; i < n; i += done, to += done, t.from += done) {
     const int64_t vectors = (n - i + lanes - 1) / lanes;
-    done = vectors >= 8 ? Block<8>(to, t)
+    done = vectors >= 8   ? Block<8>(to, t)
            : vectors >= 4 ? Block<4>(to, t)
            : vectors >= 2 ? Block<2>(to, t)
                           : Block<1>(to, t);
   }
+}
+
+// Sums of four rows by kVectors vectors.
+template <int kVectors>
+struct FourRows {
+  using D = hn::ScalableTag<float>;
+  using V = hn::Vec<D>;
+  V sums[4][kVectors];
+
+  // Each row of the input is a tap of all the rows of the result that it is near enough to.
+  template <int kTaps>
+  HWY_INLINE void Add(const float* from, const float* weights, int64_t pitch) {
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    HWY_UNROLL(16)
+    for (int j = 0; j < kTaps + 3; ++j, from += pitch) {
+      V x[kVectors];
+      for (int v = 0; v < kVectors; ++v) x[v] = hn::LoadU(d, from + v * lanes);
+      HWY_UNROLL(4)
+      for (int r = 0; r < 4; ++r) {
+        if (j < r || j - r >= kTaps) continue;
+        const V weight = hn::Set(d, weights[j - r]);
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(weight, x[v], sums[r][v]);
+      }
+    }
+  }
+
+  HWY_INLINE void AddColumn(const PlaneTaps& t, const PlaneColumn& column, int64_t i, int64_t pitch) {
+    const float* from = t.from + t.offsets[column.first] + i;
+    const float* weights = t.weights + column.first;
+    switch (column.count) {
+      case 1:
+        return Add<1>(from, weights, pitch);
+      case 2:
+        return Add<2>(from, weights, pitch);
+      case 3:
+        return Add<3>(from, weights, pitch);
+      case 4:
+        return Add<4>(from, weights, pitch);
+      case 5:
+        return Add<5>(from, weights, pitch);
+      case 6:
+        return Add<6>(from, weights, pitch);
+      default:
+        return Add<7>(from, weights, pitch);
+    }
+  }
+};
+
+template <int kVectors>
+HWY_INLINE void FourRowsAt(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
+                           int64_t pitch, int64_t i) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  FourRows<kVectors> rows;
+  for (auto& row : rows.sums) {
+    for (auto& sum : row) sum = hn::Set(d, t.bias);
+  }
+  for (int64_t c = 0; c < count; ++c) rows.AddColumn(t, columns[c], i, pitch);
+  const auto low = hn::Set(d, t.low), high = hn::Set(d, t.high);
+  for (int r = 0; r < 4; ++r) {
+    for (int v = 0; v < kVectors; ++v)
+      hn::StoreU(Clipped(rows.sums[r][v], low, high), d, to + r * pitch + i + v * lanes);
+  }
+}
+
+// The last vectors may begin before those in front of them end.
+template <int kVectors>
+HWY_INLINE bool FourRowsBy(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
+                           int64_t pitch, int64_t n) {
+  const int64_t step = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  if (n < step) return false;
+  for (int64_t i = 0; i < n; i += step)
+    FourRowsAt<kVectors>(to, t, columns, count, pitch, i + step <= n ? i : n - step);
+  return true;
+}
+
+HWY_ATTR bool FourRowsOf(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
+                         int64_t pitch, int64_t n) {
+  return FourRowsBy<2>(to, t, columns, count, pitch, n) || FourRowsBy<1>(to, t, columns, count, pitch, n);
 }
 
 // `load(from)`: every kStep-th element. The last vector may begin before the one in front of it ends.
@@ -74,7 +157,7 @@ HWY_ATTR void Pick(float* to, const float* from, int64_t step, int64_t n) {
   for (; i < n; ++i) to[i] = from[i * step];
 }
 
-constexpr PlaneConvLoops kLoops{&Taps, &Pick};
+constexpr PlaneConvLoops kLoops{&Taps, &FourRowsOf, &Pick};
 const PlaneConvLoops& Loops() { return kLoops; }
 
 }  // namespace HWY_NAMESPACE
