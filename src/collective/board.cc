@@ -14,6 +14,7 @@
 #include "base/futex.h"
 #include "base/thread.h"
 #include "runtime/engine.h"
+#include "runtime/shared_cores.h"
 
 namespace belay::coll {
 namespace {
@@ -105,7 +106,9 @@ void Board::PretendApart() {
 }
 
 Board::~Board() {
-  if (!listens_ || opener_ != getpid()) return;  // or a forked child
+  if (opener_ != getpid()) return;  // a forked child
+  if (shares_) rt::EndToShareCores();
+  if (!listens_) return;
   stop_.store(true, std::memory_order_release);
   bell(rank_).rings.fetch_add(1, std::memory_order_release);
   FutexWakeShared(bell(rank_).rings);
@@ -173,6 +176,8 @@ void Board::BeginPark() {
 void Board::Listen() {
   std::lock_guard guard(lock_);
   if (listens_ || silent_) return;
+  shares_ = crowded_;
+  if (shares_) rt::BeginToShareCores();
   if (StartThread(&listener_, "belay-coll", &Board::Listener, this)) {
     listens_.store(true, std::memory_order_release);
   } else {

@@ -206,7 +206,8 @@ class Board {
   std::unique_ptr<Turns[]> turns_;
   std::unique_ptr<std::atomic<bool>[]> left_;
   std::atomic<bool> anybody_left_{false};
-  std::mutex lock_;  // of the listener's start
+  std::mutex lock_;                  // of the listener's start
+  std::atomic<bool> shares_{false};  // has said that ranks elsewhere need the cores
   std::atomic<bool> listens_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> silent_{false};

@@ -1,10 +1,15 @@
 // Every collective, type and operation, in one process, through both ways that data goes.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "collective/reduce.h"
 #include "collective/testing.h"
+#include "runtime/shared_cores.h"
 #include "runtime/thread_engine.h"
 
 namespace belay::coll::testing {
@@ -177,6 +182,27 @@ TEST_F(Collectives, SumsLieWhereWhatIsSummedLies) {
       }
     }
   }
+}
+
+// With more ranks in other processes than cores, who waits leaves its core to them; afterwards no longer.
+TEST_F(Collectives, CrowdedRanksShareTheirCores) {
+  const auto ranks = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF)) + 1;
+  if (ranks > 33) GTEST_SKIP() << "so many streams are more than one test needs";
+  ASSERT_FALSE(rt::SharesCores());
+  {
+    Group group(ranks, 4096, true);
+    Streams(ranks);
+    Operation barrier;
+    Submit(group[0], nullptr, *streams_[0], barrier);
+    while (!rt::SharesCores()) std::this_thread::yield();  // once it is parked
+    for (uint32_t r = 1; r < ranks; ++r) Submit(group[r], nullptr, *streams_[r], barrier);
+    for (uint32_t r = 0; r < ranks; ++r) Wait(*streams_[r]);
+  }
+  EXPECT_FALSE(rt::SharesCores());
+  Group here(ranks, 4096, false);
+  for (uint32_t r = 0; r < ranks; ++r) Submit(here[r], nullptr, *streams_[r], Operation());
+  for (uint32_t r = 0; r < ranks; ++r) Wait(*streams_[r]);
+  EXPECT_FALSE(rt::SharesCores()) << "in one process nobody is elsewhere";
 }
 
 // Sums of numbers of very different size depend on their order.

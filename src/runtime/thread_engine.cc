@@ -11,17 +11,19 @@
 #include "base/futex.h"
 #include "base/thread.h"
 #include "runtime/parallel_backend.h"
+#include "runtime/shared_cores.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
 namespace {
 
-constexpr int64_t kSearchNs = 1'000'000;  // a worker without work spins this long before it sleeps
-constexpr int64_t kHostSpinNs = 100'000;  // a waiting host, before it sleeps
-constexpr int kExitSeconds = 2;           // that exit() waits for running tasks
-constexpr int kPausesBetweenLooks = 64;   // one or two microseconds
-constexpr int kMostKept = 64;             // streams that a worker runs one after another past the ready list
-constexpr int64_t kPatienceNs = 25'000;   // with small work that another worker will come to
+constexpr int64_t kSearchNs = 1'000'000;   // a worker without work spins this long before it sleeps
+constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
+constexpr int64_t kSharedSpinNs = 20'000;  // either of them where other processes need the cores
+constexpr int kExitSeconds = 2;            // that exit() waits for running tasks
+constexpr int kPausesBetweenLooks = 64;    // one or two microseconds
+constexpr int kMostKept = 64;              // streams that a worker runs one after another past the ready list
+constexpr int64_t kPatienceNs = 25'000;    // with small work that another worker will come to
 
 constinit thread_local bool t_is_worker = false;
 constinit std::atomic<ThreadEngine*> g_thread_engine{nullptr};
@@ -215,7 +217,7 @@ Stream* ThreadEngine::NextStream() {
 
 void ThreadEngine::SearchForAWhile() {
   int64_t now = NowNs();
-  int64_t end = now + kSearchNs;
+  int64_t end = now + (SharesCores() ? kSharedSpinNs : kSearchNs);
   Sight sight;
   while (now < end) {
     for (int i = 0; i < kPausesBetweenLooks; ++i) {
@@ -386,8 +388,10 @@ bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
     }
     if (reached) break;
     int64_t now = NowNs();
-    if (spin_end == 0) spin_end = now + kHostSpinNs;
+    const bool shared = SharesCores();
+    if (spin_end == 0) spin_end = now + (shared ? kSharedSpinNs : kHostSpinNs);
     if (now >= spin_end) break;
+    if (shared) sched_yield();
   }
   hosts_.fetch_sub(1, std::memory_order_relaxed);
   return reached;
