@@ -8,7 +8,7 @@ import numpy as np
 from cases import Case, Table, Want
 from experts import quantised, wide
 from linear import weight_quant
-from values import Random, Tensor, given
+from values import Random, Tensor, exact, given
 
 TABLE = Table('serving')
 
@@ -437,6 +437,48 @@ def static_quant(r: Random, form) -> Case:
     return Case([x, scale, shift, squared, name, 2, Tensor('i8', x.shape)], {6: np.clip(values, -128, 127)})
 
 
+def added_and_normalised(r: Random, form):
+    """The inputs, and the rows that come before quantisation."""
+    dtype, shape = r.pick(form.types['x1']), (*r.shape(0, 3, 4), r.int(1, 9))
+    x1, x2, gamma = r.tensor(dtype, shape), r.tensor(dtype, shape), r.tensor(dtype, shape[-1:])
+    total = exact(x1.data.astype(np.float32) + x2.data.astype(np.float32), dtype).astype(np.float32)
+    root = np.sqrt((total.astype(np.float64) ** 2).mean(-1, keepdims=True) + np.float32(1e-6))
+    return x1, x2, gamma, total, total * (1 / root).astype(np.float32) * gamma.data.astype(np.float32)
+
+
+@TABLE.case('AddRmsNormQuant', without='shape')
+def norm_quant(r: Random, form) -> Case:
+    x1, x2, gamma, total, normal = added_and_normalised(r, form)
+    divides, kinds = r.chance(), (r.pick(['f32', 'bf16']), r.pick(['i32', 'bf16']))
+    scales = [r.tensor(kinds[0], gamma.shape, 0.02, 0.1) for _ in range(r.int(1, 2))]
+    zeros = [r.tensor(kinds[1], gamma.shape, -9, 9) if r.chance() else None for _ in scales]
+    wants = {12: total}
+    for i, (scale, zero) in enumerate(zip(scales, zeros)):
+        by = scale.data.astype(np.float32)
+        value = normal / by if divides else normal * by
+        value = value + (zero.data.astype(np.float32) if zero else np.float32(0))
+        wants[10 + i] = np.clip(np.rint(value), -128, 127)
+    scales, zeros = [(*values, None)[:2] for values in (scales, zeros)]
+    outs = [Tensor('i8', x1.shape), Tensor('i8', x1.shape), Tensor(x1.dtype, x1.shape)]
+    return Case([x1, x2, gamma, *scales, *zeros, -1, 1e-6, divides, *outs], wants)
+
+
+@TABLE.case('AddRmsNormDynamicQuantV2', without='shape')
+def norm_dynamic_quant(r: Random, form) -> Case:
+    x1, x2, gamma, total, normal = added_and_normalised(r, form)
+    smooths, beta = [smooth(r, x1.dtype, gamma.shape[0]) for _ in range(2)], smooth(r, x1.dtype, gamma.shape[0])
+    normal = normal + (beta.data.astype(np.float32) if beta else np.float32(0))
+    mask = r.pick([None, [True, False], [False, True], [True, True]])
+    asked = mask or [True, None not in smooths]
+    outs, wants = [Tensor('i8', x1.shape) if a else r.tensor('i8', ()) for a in asked], {10: total}
+    steps = [Tensor('f32', x1.shape[:-1]) if a else r.tensor('f32', ()) for a in asked]
+    for i, by in enumerate(smooths):
+        if asked[i]:
+            values, step = quantised(normal * (by.data.astype(np.float32) if by else np.float32(1)))
+            wants |= {8 + i: np.clip(values, -128, 127), 11 + i: Want(step)}
+    return Case([x1, x2, gamma, *smooths, beta, 1e-6, mask, *outs, Tensor(x1.dtype, x1.shape), *steps], wants)
+
+
 @TABLE.case('ApplyTopKTopP')
 def top_k_top_p(r: Random, form) -> Case:
     dtype, rows, n = r.pick(form.types['logits']), r.size(0, 4), r.pick([r.int(1, 9), r.int(500, 900)])
@@ -460,3 +502,63 @@ def top_k_top_p(r: Random, form) -> Case:
 def weight_quant_3(r: Random, form) -> Case:
     case = weight_quant(r, form)
     return Case([*case.arguments[:8], r.int(0, 1), case.arguments[8]], {9: case.wants[8]})
+
+
+def packed_parameters(scale: np.ndarray, shift: np.ndarray | None) -> np.ndarray:
+    """What aclnnTransQuantParamV2 makes: the upper 19 bits of a scale, bit 46, nine bits of an offset."""
+    packed = scale.astype(np.float32).view(np.uint32).astype(np.uint64) & np.uint64(0xffffe000) | np.uint64(1 << 46)
+    if shift is None:
+        return packed
+    held = np.clip(np.rint(shift.astype(np.float64)), -256, 255).astype(np.int64).astype(np.uint64)
+    return packed | (held & np.uint64(0x1ff)) << np.uint64(37)
+
+
+@TABLE.case('TransQuantParamV2')
+def quant_parameters(r: Random, form) -> Case:
+    n = r.int(1, 9)
+    scale = r.tensor('f32', r.pick([(1,), (n,), (1, n)]), -2, 2)
+    shift = r.tensor('f32', r.pick([(1,), scale.shape]), -300, 300) if r.chance() else None
+    shape = np.broadcast_shapes(scale.shape, shift.shape) if shift else scale.shape
+    value = packed_parameters(np.broadcast_to(scale.data, shape).copy(), np.broadcast_to(shift.data, shape) if shift else None)
+    return Case([scale, shift, Tensor(r.pick(['u64', 'i64']), shape)], {2: value.astype(np.int64)})
+
+
+@TABLE.case('QuantMatmulV5', without='shape')
+def quant_product(r: Random, form) -> Case:
+    m, k, n = r.size(0, 5), r.size(0, 40), r.int(1, 9)
+    batch = r.pick([(), (), (r.int(1, 3),), (2, r.int(1, 2))])
+    batches = r.pick([((), batch), (batch, ()), (batch, batch), (tuple(1 for _ in batch), batch)])
+    turned = r.chance(), r.chance()
+    a, b = r.array('i8', (*batches[0], m, k), -100, 100), r.array('i8', (*batches[1], k, n), -100, 100)
+    kind, rows, columns = r.pick(form.types['out']), None, r.pick([(1,), (n,), (1, n)])
+    values = np.matmul(a.astype(np.int64), b.astype(np.int64))
+    to_bytes, shift, bias = kind == 'i8', None, None
+    if r.chance(0.4):
+        bias = r.tensor('i32' if to_bytes else r.pick(form.types['biasOptional']), (n,), -9, 9)
+        if values.ndim == 3 and r.chance():
+            bias = r.tensor(bias.dtype, (values.shape[0], 1, n), -9, 9)
+    if bias and bias.dtype == 'i32':
+        values = values + bias.data
+    raw = r.array('f32', columns, 0.001, 0.01)
+    if to_bytes and r.chance():
+        shift = r.tensor('f32', r.pick([(1,), (n,)]), -9, 9)
+    if r.chance():  # packed, with an offset that is not taken where x2Offset is given
+        inner = r.array('f32', columns, -9, 9) if to_bytes and r.chance() else None
+        scale = given(packed_parameters(raw, inner).astype(np.int64), r.pick(['u64', 'i64']))
+        raw = (raw.view(np.uint32) & np.uint32(0xffffe000)).view(np.float32)
+        plus = shift.data if shift else np.rint(inner) if inner is not None else np.float32(0)
+    else:
+        scale = given(raw, r.pick(['f32', 'bf16']))
+        raw, plus = scale.data.astype(np.float32), shift.data if shift else np.float32(0)
+    value = values.astype(np.float32) * raw.reshape(-1)
+    if not to_bytes and r.chance():
+        rows = r.tensor('f32', (m,), 0.5, 2)
+        value = value * rows.data[:, None]
+    if bias and bias.dtype != 'i32':
+        value = value + bias.data.astype(np.float32)
+    if to_bytes:
+        value = np.clip(np.rint(value + np.asarray(plus, np.float32).reshape(-1)), -128, 127)
+    left, right = given(np.swapaxes(a, -1, -2) if turned[0] else a, 'i8'), given(np.swapaxes(b, -1, -2) if turned[1] else b, 'i8')
+    nothing = [r.pick([None, r.tensor('f16', (0,))]) for _ in range(2)]
+    return Case([left, right, rows, scale, None, nothing[0], shift, nothing[1], bias, *turned, 0, Tensor(kind, value.shape)],
+                {12: value if to_bytes else Want(value, 20.0)})

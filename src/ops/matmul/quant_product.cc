@@ -1,0 +1,463 @@
+// Products of small integers, summed exactly, times the scales of their columns and rows; and scales as a
+// card's product reads them.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/float_copy.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/loop_nest.h"
+#include "ops/matmul/integer.h"
+#include "ops/pipeline.h"
+#include "tensor/codes.h"
+#include "tensor/views.h"
+
+namespace belay::ops {
+namespace {
+
+[[noreturn]] void Refuse(const char* why) { Fail(tensor::kInvalidArgument, "quant-product", "{}", why); }
+
+// A scale and, behind it, an offset of nine bits in one number.
+constexpr uint64_t kScaleBits = 0xffffe000, kPacked = uint64_t{1} << 46;
+constexpr int kOffsetAt = 37;
+constexpr int64_t kLeastOffset = -256, kMostOffset = 255;
+
+uint64_t PackScale(float scale) { return (std::bit_cast<uint32_t>(scale) & kScaleBits) | kPacked; }
+uint64_t PackOffset(float offset) {
+  const double whole = std::isnan(offset) ? 0 : std::nearbyint(static_cast<double>(offset));
+  const auto held = static_cast<int64_t>(std::clamp<double>(whole, kLeastOffset, kMostOffset));
+  return (static_cast<uint64_t>(held) & 0x1ff) << kOffsetAt;
+}
+float ScaleOf(uint64_t packed) { return std::bit_cast<float>(static_cast<uint32_t>(packed)); }
+float OffsetIn(uint64_t packed) {
+  const auto bits = static_cast<int64_t>(packed >> kOffsetAt & 0x1ff);
+  return static_cast<float>(bits > kMostOffset ? bits - 512 : bits);
+}
+
+// The matrices of one operand. Strides in elements, of four bits where `four_bits`.
+struct ByteMatrices {
+  int binding = -1;
+  int64_t rows = 0, columns = 0, row_step = 0, column_step = 0, offset = 0;
+  std::vector<int64_t> batches;  // where the matrix of each product begins
+  bool four_bits = false;
+  int64_t at = 0;  // of a packed copy in the workspace
+
+  bool packed() const { return !four_bits && column_step == 1 && (row_step == columns || rows == 1); }
+  ByteMatrices Transposed() const {
+    ByteMatrices turned = *this;
+    std::swap(turned.rows, turned.columns);
+    std::swap(turned.row_step, turned.column_step);
+    return turned;
+  }
+
+  char* Load(const Frame& frame, size_t batch) const {
+    char* from = frame.at[binding];
+    const int64_t first = offset + batches[batch];
+    if (packed()) return from + first;
+    char* to = frame.workspace + at;
+    ParallelFor(rows, std::max<int64_t>(1, 65536 / (columns + 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) Row(from, first + i * row_step, to + i * columns);
+    });
+    return to;
+  }
+
+  // Of two elements in a byte the first one has the low bits.
+  void Row(const char* from, int64_t first, char* to) const {
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t element = first + j * column_step;
+      if (!four_bits) {
+        to[j] = from[element];
+      } else {
+        const auto both = static_cast<uint8_t>(from[element / 2]);
+        const int bits = element % 2 == 0 ? both & 15 : both >> 4;
+        to[j] = static_cast<char>(bits < 8 ? bits : bits - 16);
+      }
+    }
+  }
+};
+
+// One number, or one for each column, as floats in the workspace; packed ones hold an offset as well.
+struct ColumnFactors {
+  FloatCopy floats;
+  int binding = -1;  // of packed ones
+  int64_t offset = 0, step = 0, count = 0;
+  int64_t at = 0;
+
+  const float* Load(const Frame& frame) const {
+    auto* to = reinterpret_cast<float*>(frame.workspace + at);
+    if (binding < 0) {
+      floats.Load(to, frame);
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] = ScaleOf(Packed(frame, i));
+    }
+    return to;
+  }
+  uint64_t Packed(const Frame& frame, int64_t i) const {
+    uint64_t packed;
+    std::memcpy(&packed, frame.at[binding] + offset + i * step, sizeof(packed));
+    return packed;
+  }
+  int64_t Index(int64_t column) const { return count == 1 ? 0 : column; }
+};
+
+struct QuantProductBody {
+  std::shared_ptr<PlanRef> product;  // bytes to sums
+  ByteMatrices left, right;          // what is multiplied; turned round where `turned`
+  bool turned = false;
+  int64_t m = 0, n = 0, k = 0;
+  ColumnFactors scale, offset;
+  FloatCopy row_scale, bias;
+  int64_t row_scale_at = 0, bias_at = 0, sums_at = 0, inner_at = 0;
+  int whole_bias = -1;  // binding of a bias of INT32
+  int64_t bias_offset = 0, bias_step = 0, bias_batch = 0;
+  int out = -1;
+  std::vector<int64_t> outs;  // bytes: where each result begins
+  int64_t out_row = 0;
+  Lane lane;
+  bool to_bytes = false;
+
+  void operator()(const Frame& frame) const {
+    const float* by = scale.Load(frame);
+    const float* plus = offset.count != 0 ? offset.Load(frame) : nullptr;
+    if (row_scale.present()) row_scale.Load(Floats(frame, row_scale_at), frame);
+    if (bias.present()) bias.Load(Floats(frame, bias_at), frame);
+    for (size_t i = 0; i < outs.size(); ++i) {
+      Sum(frame, i);
+      ParallelFor(m, std::max<int64_t>(1, 16384 / (n + 1)), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) Row(frame, i, row, by, plus);
+      });
+    }
+  }
+
+  static float* Floats(const Frame& frame, int64_t at) {
+    return reinterpret_cast<float*>(frame.workspace + at);
+  }
+
+  void Sum(const Frame& frame, size_t batch) const {
+    char* sums = frame.workspace + sums_at;
+    if (k == 0) {
+      std::memset(sums, 0, static_cast<size_t>(m * n) * sizeof(int32_t));
+      return;
+    }
+    char* at[] = {left.Load(frame, batch), right.Load(frame, batch), sums};
+    (*product)->Run({at, frame.workspace + inner_at});
+  }
+
+  void Row(const Frame& frame, size_t batch, int64_t row, const float* by, const float* plus) const {
+    const auto* sums = reinterpret_cast<const int32_t*>(frame.workspace + sums_at);
+    sums += turned ? row : row * n;
+    const int64_t step = turned ? m : 1;
+    const float row_by = row_scale.present() ? Floats(frame, row_scale_at)[row] : 1;
+    const float* added = Floats(frame, bias_at) + (bias_batch != 0 ? static_cast<int64_t>(batch) * n : 0);
+    char* to = frame.at[out] + outs[batch] + row * out_row;
+    float values[kBlock];
+    for (int64_t first = 0; first < n; first += kBlock) {
+      const int64_t count = std::min(kBlock, n - first);
+      for (int64_t j = 0; j < count; ++j) {
+        const int64_t column = first + j;
+        float value = Scaled(frame, batch, column, sums[column * step], by) * row_by;
+        if (bias.present()) value += added[column];
+        if (to_bytes) value = Byte(frame, column, value, plus);
+        values[j] = value;
+      }
+      lane.Store(to + first * lane.step(), values, count, false);
+    }
+  }
+
+  float Scaled(const Frame& frame, size_t batch, int64_t column, int64_t sum, const float* by) const {
+    if (whole_bias >= 0) {
+      int32_t more;
+      const int64_t at = bias_offset + static_cast<int64_t>(batch) * bias_batch + column * bias_step;
+      std::memcpy(&more, frame.at[whole_bias] + at, sizeof(more));
+      sum += more;
+    }
+    return static_cast<float>(sum) * by[scale.Index(column)];
+  }
+
+  float Byte(const Frame& frame, int64_t column, float value, const float* plus) const {
+    if (plus != nullptr) {
+      value += plus[offset.Index(column)];
+    } else if (scale.binding >= 0) {
+      value += OffsetIn(scale.Packed(frame, scale.Index(column)));
+    }
+    return std::clamp(std::nearbyint(value), -128.0f, 127.0f);
+  }
+};
+
+// Eight elements of four bits in each INT32 become as many of their own, along dimension `packed`.
+Tensor Nibbles(const Tensor& t, int packed) {
+  Tensor wide = t;
+  wide.dtype = DType::kI4;
+  wide.offset *= 8;
+  for (int d = 0; d < wide.shape.rank(); ++d) {
+    if (d != packed) wide.strides[d] *= 8;
+  }
+  wide.shape[packed] *= 8;
+  return wide;
+}
+
+void CheckRank(const Operand& operand) {
+  const int rank = operand.shape().rank();
+  if (rank >= 2 && rank <= 6) return;
+  Fail(tensor::kInvalidArgument, "op-matrix-shape", "{} has shape {}; a matrix has two to six dimensions",
+       operand.name, operand.shape().ToString());
+}
+
+// The matrices as they are multiplied: x1 [.., m, k], x2 [.., k, n], whatever is packed or transposed.
+struct Factor {
+  Tensor tensor;
+  Factor(const Operand& operand, bool transposed, int packed_from_behind) : tensor(*operand.tensor) {
+    const int rank = tensor.shape.rank();
+    if (tensor.dtype == DType::kI32) tensor = Nibbles(tensor, rank - packed_from_behind);
+    if (!transposed) return;
+    std::swap(tensor.shape[rank - 1], tensor.shape[rank - 2]);
+    std::swap(tensor.strides[rank - 1], tensor.strides[rank - 2]);
+  }
+  int64_t rows() const { return tensor.shape.back(1); }
+  int64_t columns() const { return tensor.shape.back(0); }
+};
+
+// INT32 is packed along the dimension whose neighbours lie side by side, of which there may seem to be two.
+// rows or columns of -1: whatever there are.
+Factor FactorOf(const Operand& operand, bool transposed, int64_t rows, int64_t columns) {
+  for (int from_behind : {1, 2}) {
+    const Factor factor(operand, transposed, from_behind);
+    const Tensor& t = *operand.tensor;
+    const bool lies = t.dtype != DType::kI32 || t.strides.back(from_behind - 1) == 1;
+    if (lies && factor.rows() == rows && (columns < 0 || factor.columns() == columns)) return factor;
+  }
+  Fail(
+      tensor::kInvalidArgument, "op-matrix-shape",
+      "{} has shape {}, which does not fit the other matrix and out; INT32 holds eight numbers each, along the "
+      "dimension without gaps",
+      operand.name, operand.shape().ToString());
+}
+
+// Element offsets of the matrices for each index of `batch`, to which theirs broadcast.
+std::vector<int64_t> BatchesOf(const Tensor& t, const Shape& batch) {
+  std::vector<int64_t> at(1, 0);
+  const int missing = batch.rank() - (t.shape.rank() - 2);
+  for (int d = 0; d < batch.rank(); ++d) {
+    const int64_t step = d < missing || t.shape[d - missing] == 1 ? 0 : t.strides[d - missing];
+    std::vector<int64_t> next;
+    next.reserve(at.size() * static_cast<size_t>(batch[d]));
+    for (int64_t begin : at) {
+      for (int64_t i = 0; i < batch[d]; ++i) next.push_back(begin + i * step);
+    }
+    at = std::move(next);
+  }
+  return at;
+}
+
+ByteMatrices MatricesOf(const Operand& operand, const Factor& factor, const Shape& batch) {
+  const Tensor& t = factor.tensor;
+  ByteMatrices found;
+  found.binding = operand.binding;
+  found.rows = factor.rows(), found.columns = factor.columns();
+  found.row_step = t.strides.back(1), found.column_step = t.strides.back(0);
+  found.offset = t.offset;
+  found.batches = BatchesOf(t, batch);
+  found.four_bits = t.dtype == DType::kI4;
+  return found;
+}
+
+ColumnFactors ColumnsOf(const Operand& operand, int64_t n) {
+  const Shape& shape = operand.shape();
+  const int64_t count = operand.tensor->count();
+  const bool row = shape.rank() == 1 || (shape.rank() == 2 && shape[0] == 1);
+  if (!row || (count != 1 && count != n)) {
+    Fail(tensor::kInvalidArgument, "quant-factors",
+         "{} has shape {}; it holds one number, or one for each of {} columns", operand.name,
+         shape.ToString(), n);
+  }
+  ColumnFactors factors;
+  factors.count = count;
+  if (operand.dtype() != DType::kU64 && operand.dtype() != DType::kI64) {
+    factors.floats = FloatCopy(operand);
+    return factors;
+  }
+  factors.binding = operand.binding;
+  factors.offset = tensor::OffsetOf(*operand.tensor);
+  factors.step = tensor::StepOf(*operand.tensor, shape.rank() - 1);
+  return factors;
+}
+
+struct QuantProductArgs {
+  const Operand &x1, &x2, &row_scale, &scale, &offset, &bias, &out;
+  bool transpose_x1, transpose_x2;
+};
+
+void CheckTypes(const QuantProductArgs& a) {
+  if (a.x1.dtype() != a.x2.dtype())
+    Refuse("x1 and x2 have one type: products of INT8 and INT4 are not there");
+  const bool bytes = a.out.dtype() == DType::kI8;
+  if (a.offset.present() && !bytes) Refuse("x2Offset is added to results of INT8 only");
+  if (bytes && a.row_scale.present()) Refuse("results of INT8 have no x1Scale");
+  if (bytes && a.bias.present() && a.bias.dtype() != DType::kI32)
+    Refuse("results of INT8 have a bias of INT32");
+}
+
+// [n], or [batch, 1, n] where the result has three dimensions.
+void SetBias(QuantProductBody& body, const Operand& bias, const Shape& out) {
+  const Shape& shape = bias.shape();
+  const bool by_batch = shape.rank() == 3;
+  if (shape != Shape{body.n} && !(by_batch && out.rank() == 3 && shape == Shape{out[0], 1, body.n})) {
+    Fail(tensor::kInvalidArgument, "quant-factors",
+         "{} has shape {}; it is [{}], or [batch, 1, {}] for three dimensions", bias.name, shape.ToString(),
+         body.n, body.n);
+  }
+  if (bias.dtype() != DType::kI32) {
+    body.bias = FloatCopy(bias);
+    body.bias_batch = by_batch ? 1 : 0;
+    return;
+  }
+  body.whole_bias = bias.binding;
+  body.bias_offset = tensor::OffsetOf(*bias.tensor);
+  body.bias_step = tensor::StepOf(*bias.tensor, shape.rank() - 1);
+  body.bias_batch = by_batch ? tensor::StepOf(*bias.tensor, 0) : 0;
+}
+
+// x1 x2, or of a transposed x2, whose rows lie side by side, the transposed product of what is transposed.
+void SetMatrices(QuantProductBody& body, const QuantProductArgs& a) {
+  const Shape& out = a.out.shape();
+  body.m = out.back(1), body.n = out.back(0);
+  const Factor x1 = FactorOf(a.x1, a.transpose_x1, body.m, -1);
+  body.k = x1.columns();
+  const Factor x2 = FactorOf(a.x2, a.transpose_x2, body.k, body.n);
+  const Shape batch = Shape::Of(out.data(), out.rank() - 2);
+  const auto batch_of = [](const Operand& operand) {
+    return Shape::Of(operand.tensor->shape.data(), operand.tensor->shape.rank() - 2);
+  };
+  if (BroadcastShapes(batch_of(a.x1), batch_of(a.x2)) != batch) {
+    Fail(tensor::kInvalidArgument, "op-matrix-shape",
+         "the batches of {} {} and {} {} do not broadcast to those of out {}", a.x1.name,
+         a.x1.shape().ToString(), a.x2.name, a.x2.shape().ToString(), out.ToString());
+  }
+  body.left = MatricesOf(a.x1, x1, batch), body.right = MatricesOf(a.x2, x2, batch);
+  body.turned = body.right.row_step == 1 && body.right.column_step != 1;
+  if (!body.turned) return;
+  std::swap(body.left, body.right);
+  body.left = body.left.Transposed(), body.right = body.right.Transposed();
+}
+
+void SetResults(QuantProductBody& body, const Operand& out) {
+  const Tensor& t = *out.tensor;
+  body.out = out.binding;
+  body.outs = BatchesOf(t, Shape::Of(t.shape.data(), t.shape.rank() - 2));
+  const auto bytes = static_cast<int64_t>(BytesOf(t.dtype));
+  for (int64_t& at : body.outs) at = (at + t.offset) * bytes;
+  body.out_row = t.strides.back(1) * bytes;
+  body.lane = Lane(t.dtype, DType::kF32, t.strides.back(0) * bytes);
+  body.to_bytes = t.dtype == DType::kI8;
+}
+
+void PlanSums(Plan& plan, QuantProductBody& body) {
+  body.product = std::make_shared<PlanRef>(NewPlan("product"));
+  const Tensor left = tensor::PackedOf(DType::kI8, {body.left.rows, body.left.columns});
+  const Tensor right = tensor::PackedOf(DType::kI8, {body.right.rows, body.right.columns});
+  const Tensor sums = tensor::PackedOf(DType::kI32, {body.left.rows, body.right.columns});
+  IntegerProductArgs args;
+  args.a = {&left, nullptr, 0, "x1"}, args.b = {&right, nullptr, 1, "x2"},
+  args.out = {&sums, nullptr, 2, "out"};
+  PlanIntegerProduct(**body.product, args);
+
+  int64_t at = 0;
+  const auto take = [&](int64_t bytes) { return std::exchange(at, at + WorkspacePart(bytes)); };
+  body.left.at = take(body.left.packed() ? 0 : left.count());
+  body.right.at = take(body.right.packed() ? 0 : right.count());
+  body.sums_at = take(sums.count() * 4);
+  body.scale.at = take(body.scale.count * 4), body.offset.at = take(body.offset.count * 4);
+  body.row_scale_at = take(body.m * 4);
+  body.bias_at = take(body.bias.present() ? static_cast<int64_t>(body.outs.size()) * body.n * 4 : 0);
+  body.inner_at = at;
+  plan.SetWorkspace(static_cast<uint64_t>(at) + (*body.product)->workspace_bytes());
+  plan.SetCost((*body.product)->cost() * body.outs.size() + static_cast<uint64_t>(sums.count()));
+}
+
+void PlanQuantProduct(Plan& plan, const QuantProductArgs& a) {
+  for (const Operand* operand : {&a.x1, &a.x2, &a.out}) CheckRank(*operand);
+  CheckTypes(a);
+  QuantProductBody body;
+  SetMatrices(body, a);
+  body.scale = ColumnsOf(a.scale, body.n);
+  if (a.offset.present()) body.offset = ColumnsOf(a.offset, body.n);
+  if (a.row_scale.present()) {
+    CheckShape(a.row_scale, {body.m});
+    body.row_scale = FloatCopy(a.row_scale);
+  }
+  if (a.bias.present()) SetBias(body, a.bias, a.out.shape());
+  if (a.out.tensor->empty()) return;
+  SetResults(body, a.out);
+  PlanSums(plan, body);
+  plan.SetBody(body);
+}
+
+struct PackBody {
+  LoopNest nest;  // out, scale, offset
+  int bindings[3];
+
+  void operator()(const Frame& frame) const {
+    char* base[3];
+    for (int i = 0; i < 3; ++i) base[i] = bindings[i] < 0 ? nullptr : frame.at[bindings[i]] + nest.offset(i);
+    nest.WalkAll(
+        base,
+        [this](char** at, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            uint64_t packed = PackScale(Float(at[1] + i * nest.step(1)));
+            if (bindings[2] >= 0) packed |= PackOffset(Float(at[2] + i * nest.step(2)));
+            std::memcpy(at[0] + i * nest.step(0), &packed, sizeof(packed));
+          }
+        },
+        [] {});
+  }
+
+  static float Float(const char* at) {
+    float value;
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+};
+
+}  // namespace
+
+namespace kernels {
+
+void QuantMatmulV5(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& x1Scale,
+                   const Operand& x2Scale, const Operand& yScale, const Operand& x1Offset,
+                   const Operand& x2Offset, const Operand& yOffset, const Operand& bias, bool transposeX1,
+                   bool transposeX2, int64_t groupSize, const Operand& out) {
+  // torch-npu passes tensors without elements for what is not there.
+  for (const Operand* none : {&yScale, &x1Offset, &yOffset}) {
+    if (!none->present() || none->tensor->empty()) continue;
+    Fail(tensor::kInvalidArgument, "quant-product",
+         "{} is given, which products of INT8 and INT4 do not have", none->name);
+  }
+  if (groupSize != 0) Refuse("groupSize is not 0: scales of groups of what is summed over are not there");
+  PlanQuantProduct(plan, {x1, x2, x1Scale, x2Scale, x2Offset, bias, out, transposeX1, transposeX2});
+}
+
+void TransQuantParamV2(Plan& plan, DType, const Operand& scale, const Operand& offset, const Operand& out) {
+  const auto wanted =
+      offset.present() ? BroadcastShapes(scale.shape(), offset.shape()) : std::optional(scale.shape());
+  if (!wanted) Refuse("scale and offset do not broadcast to one another");
+  CheckShape(out, *wanted);
+  if (out.tensor->empty()) return;
+  PackBody body;
+  body.nest = LoopNest(out.shape(), {out, scale, offset.present() ? offset : scale});
+  body.bindings[0] = out.binding, body.bindings[1] = scale.binding;
+  body.bindings[2] = offset.present() ? offset.binding : -1;
+  plan.SetCost(20 + static_cast<uint64_t>(out.tensor->count()));
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops

@@ -1,0 +1,185 @@
+// Rows added up, divided by the root of their mean square and quantised, in one pass.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "base/parallel.h"
+#include "ops/experts/experts.h"
+#include "ops/experts/rows.h"
+#include "ops/kernels.h"
+#include "ops/scratch.h"
+
+namespace belay::ops {
+namespace {
+
+// Where one of the two results goes, and by which numbers.
+struct QuantisedRow {
+  Rows y, factor, shift;  // factor: a scale, or what smooths the row; shift: zero points
+  Rows scale;             // of each row, where it is found from the row
+
+  bool present() const { return y.present(); }
+};
+
+struct NormBody {
+  Rows x1, x2, gamma, beta, sum;
+  QuantisedRow results[2];
+  PieceScratch<float> room;
+  float epsilon;
+  bool dynamic, divides;
+
+  void operator()(const Frame& frame) const {
+    room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
+      for (int64_t row = begin; row < end; ++row) Row(frame, row, mine);
+    });
+  }
+
+  // What is normalised is the sum as it is stored.
+  void Row(const Frame& frame, int64_t row, float* normal) const {
+    const int64_t n = x1.width();
+    float *other = normal + n, *values = other + n;
+    const float *a = x1.Load(frame, row, normal), *b = x2.Load(frame, row, other);
+    for (int64_t i = 0; i < n; ++i) values[i] = a[i] + b[i];
+    sum.Store(frame, row, values);
+    const float* x = sum.Load(frame, row, values);
+    double squares = 0;
+    for (int64_t i = 0; i < n; ++i) squares += static_cast<double>(x[i]) * x[i];
+    const auto by = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + epsilon));
+    const float* weight = gamma.Load(frame, 0, other);
+    for (int64_t i = 0; i < n; ++i) normal[i] = x[i] * by * weight[i];
+    if (beta.present()) {
+      const float* plus = beta.Load(frame, 0, other);
+      for (int64_t i = 0; i < n; ++i) normal[i] += plus[i];
+    }
+    for (const QuantisedRow& result : results) {
+      if (result.present())
+        dynamic ? ByItself(frame, row, result, normal, other) : ByScale(frame, row, result, normal, other);
+    }
+  }
+
+  void ByScale(const Frame& frame, int64_t row, const QuantisedRow& to, const float* normal,
+               float* room) const {
+    const int64_t n = x1.width();
+    float* values = room + n;
+    const float* scale = to.factor.Load(frame, 0, room);
+    for (int64_t i = 0; i < n; ++i) values[i] = divides ? normal[i] / scale[i] : normal[i] * scale[i];
+    if (to.shift.present()) {
+      const float* plus = to.shift.Load(frame, 0, room);
+      for (int64_t i = 0; i < n; ++i) values[i] += plus[i];
+    }
+    Store(frame, row, to, values);
+  }
+
+  void ByItself(const Frame& frame, int64_t row, const QuantisedRow& to, const float* normal,
+                float* room) const {
+    const int64_t n = x1.width();
+    float *values = room + n, most = 0;
+    std::copy_n(normal, n, values);
+    if (to.factor.present()) {
+      const float* smooth = to.factor.Load(frame, 0, room);
+      for (int64_t i = 0; i < n; ++i) values[i] *= smooth[i];
+    }
+    for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(values[i]));
+    const float step = most / 127;
+    for (int64_t i = 0; i < n; ++i) values[i] = step == 0 ? 0 : values[i] / step;
+    to.scale.Set(frame, row, 0, step);
+    Store(frame, row, to, values);
+  }
+
+  void Store(const Frame& frame, int64_t row, const QuantisedRow& to, float* values) const {
+    for (int64_t i = 0; i < x1.width(); ++i)
+      values[i] = std::clamp(std::nearbyint(values[i]), -128.0f, 127.0f);
+    to.y.Store(frame, row, values);
+  }
+};
+
+struct NormArgs {
+  const Operand &x1, &x2, &gamma;
+  const Operand* beta;
+  const Operand& sum;
+  double epsilon;
+};
+
+// Shapes and types of what comes before quantisation. True: there is nothing to do.
+bool BeginNorm(Plan& plan, const NormArgs& a, NormBody& body) {
+  CheckExpertRank(plan, a.x1, 1, 8);
+  const Shape& shape = a.x1.tensor->shape;
+  const int64_t width = shape.back(0);
+  if (a.gamma.shape() != Shape{width})
+    RefuseExperts(plan, "gamma has other than the one dimension of x1's last: only rows are normalised here");
+  for (const Operand* operand : {&a.x2, &a.sum}) CheckExpertShape(plan, *operand, shape);
+  for (const Operand* operand : {&a.x2, &a.gamma, &a.sum}) {
+    if (operand->dtype() != a.x1.dtype()) RefuseExperts(plan, "x1, x2, gamma and xOut have one type");
+  }
+  body.x1 = Rows(a.x1), body.x2 = Rows(a.x2), body.sum = Rows(a.sum), body.gamma = Rows(a.gamma);
+  if (a.beta != nullptr && a.beta->present()) {
+    CheckExpertShape(plan, *a.beta, {width});
+    body.beta = Rows(*a.beta);
+  }
+  body.epsilon = static_cast<float>(a.epsilon);
+  return a.x1.tensor->empty();
+}
+
+void EndNorm(Plan& plan, NormBody& body) {
+  const int64_t width = body.x1.width();
+  body.room = {plan, body.x1.count(), RowGrain(width), 3 * width};
+  plan.SetCost(500 + static_cast<uint64_t>(body.x1.count() * width) * 2);
+  plan.SetBody(body);
+}
+
+}  // namespace
+
+namespace kernels {
+
+void AddRmsNormQuant(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& gamma,
+                     const Operand& scales1, const Operand& scales2, const Operand& zeroPoints1,
+                     const Operand& zeroPoints2, int64_t axis, double epsilon, bool divMode,
+                     const Operand& y1, const Operand& y2, const Operand& xOut) {
+  NormBody body{};
+  const bool empty = BeginNorm(plan, {x1, x2, gamma, nullptr, xOut, epsilon}, body);
+  if (axis != -1) RefuseExperts(plan, "axis is not -1, the only one that there is");
+  body.divides = divMode;
+  const Operand* scales[] = {&scales1, &scales2};
+  const Operand* zeros[] = {&zeroPoints1, &zeroPoints2};
+  const Operand* outs[] = {&y1, &y2};
+  for (size_t i = 0; i < 2; ++i) {
+    if (!scales[i]->present()) {
+      if (zeros[i]->present()) RefuseExperts(plan, "zeroPoints2 is given without scales2");
+      continue;  // this result is left as it is
+    }
+    CheckExpertShape(plan, *outs[i], x1.shape());
+    CheckExpertShape(plan, *scales[i], gamma.shape());
+    if (zeros[i]->present()) CheckExpertShape(plan, *zeros[i], gamma.shape());
+    body.results[i] = {Rows(*outs[i]), Rows(*scales[i]), Rows(*zeros[i]), Rows()};
+  }
+  if (!empty) EndNorm(plan, body);
+}
+
+void AddRmsNormDynamicQuantV2(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& gamma,
+                              const Operand& smooth1, const Operand& smooth2, const Operand& beta,
+                              double epsilon, std::span<const uint8_t> mask, const Operand& y1,
+                              const Operand& y2, const Operand& xOut, const Operand& scale1,
+                              const Operand& scale2) {
+  NormBody body{};
+  const bool empty = BeginNorm(plan, {x1, x2, gamma, &beta, xOut, epsilon}, body);
+  if (!mask.empty() && (mask.size() != 2 || (mask[0] == 0 && mask[1] == 0)))
+    RefuseExperts(plan, "outputMask holds two truth values, one of them true");
+  body.dynamic = true;
+  const bool asked[] = {mask.empty() || mask[0] != 0,
+                        mask.empty() ? smooth1.present() && smooth2.present() : mask[1] != 0};
+  const Operand* smooth[] = {&smooth1, &smooth2};
+  const Operand* outs[] = {&y1, &y2};
+  const Operand* scales[] = {&scale1, &scale2};
+  const Shape rows = Shape::Of(x1.tensor->shape.data(), x1.shape().rank() - 1);
+  for (size_t i = 0; i < 2; ++i) {
+    if (!asked[i]) continue;
+    CheckExpertShape(plan, *outs[i], x1.shape());
+    CheckExpertShape(plan, *scales[i], rows);
+    if (smooth[i]->present()) CheckExpertShape(plan, *smooth[i], gamma.shape());
+    body.results[i] = {Rows(*outs[i]), Rows(*smooth[i]), Rows(), Rows(*scales[i], true)};
+  }
+  if (!empty) EndNorm(plan, body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
