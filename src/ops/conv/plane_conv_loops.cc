@@ -6,6 +6,11 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#ifndef BELAY_OPS_PLANE_CONV_LOOPS_ONCE
+#define BELAY_OPS_PLANE_CONV_LOOPS_ONCE
+#include <algorithm>
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
@@ -47,84 +52,68 @@ HWY_ATTR void Taps(float* to, const PlaneTaps& given, int64_t n) {
   }
 }
 
-// Sums of four rows by kVectors vectors.
-template <int kVectors>
+// Sums of four rows by two vectors.
 struct FourRows {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
-  V sums[4][kVectors];
+  V sums[4][2];
 
   // Each row of the input is a tap of all the rows of the result that it is near enough to.
   template <int kTaps>
   HWY_INLINE void Add(const float* from, const float* weights, int64_t pitch) {
     const D d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    HWY_UNROLL(16)
+    HWY_UNROLL(8)
     for (int j = 0; j < kTaps + 3; ++j, from += pitch) {
-      V x[kVectors];
-      for (int v = 0; v < kVectors; ++v) x[v] = hn::LoadU(d, from + v * lanes);
+      const V left = hn::LoadU(d, from), right = hn::LoadU(d, from + lanes);
       HWY_UNROLL(4)
       for (int r = 0; r < 4; ++r) {
         if (j < r || j - r >= kTaps) continue;
         const V weight = hn::Set(d, weights[j - r]);
-        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(weight, x[v], sums[r][v]);
+        sums[r][0] = hn::MulAdd(weight, left, sums[r][0]);
+        sums[r][1] = hn::MulAdd(weight, right, sums[r][1]);
       }
     }
   }
 
-  HWY_INLINE void AddColumn(const PlaneTaps& t, const PlaneColumn& column, int64_t i, int64_t pitch) {
-    const float* from = t.from + t.offsets[column.first] + i;
-    const float* weights = t.weights + column.first;
-    switch (column.count) {
+  HWY_INLINE void AddColumn(const float* from, const float* weights, int64_t taps, int64_t pitch) {
+    switch (taps) {
       case 1:
         return Add<1>(from, weights, pitch);
       case 2:
         return Add<2>(from, weights, pitch);
       case 3:
         return Add<3>(from, weights, pitch);
-      case 4:
-        return Add<4>(from, weights, pitch);
-      case 5:
-        return Add<5>(from, weights, pitch);
-      case 6:
-        return Add<6>(from, weights, pitch);
       default:
-        return Add<7>(from, weights, pitch);
+        return Add<PlaneColumn::kMost>(from, weights, pitch);
     }
   }
 };
 
-template <int kVectors>
 HWY_INLINE void FourRowsAt(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
                            int64_t pitch, int64_t i) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  FourRows<kVectors> rows;
-  for (auto& row : rows.sums) {
-    for (auto& sum : row) sum = hn::Set(d, t.bias);
+  FourRows rows;
+  for (auto& row : rows.sums) row[0] = row[1] = hn::Set(d, t.bias);
+  for (int64_t c = 0; c < count; ++c) {
+    const int64_t first = columns[c].first;
+    rows.AddColumn(t.from + t.offsets[first] + i, t.weights + first, columns[c].count, pitch);
   }
-  for (int64_t c = 0; c < count; ++c) rows.AddColumn(t, columns[c], i, pitch);
   const auto low = hn::Set(d, t.low), high = hn::Set(d, t.high);
-  for (int r = 0; r < 4; ++r) {
-    for (int v = 0; v < kVectors; ++v)
-      hn::StoreU(Clipped(rows.sums[r][v], low, high), d, to + r * pitch + i + v * lanes);
+  for (int r = 0; r < 4; ++r, to += pitch) {
+    hn::StoreU(Clipped(rows.sums[r][0], low, high), d, to + i);
+    hn::StoreU(Clipped(rows.sums[r][1], low, high), d, to + i + lanes);
   }
 }
 
 // The last vectors may begin before those in front of them end.
-template <int kVectors>
-HWY_INLINE bool FourRowsBy(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
-                           int64_t pitch, int64_t n) {
-  const int64_t step = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  if (n < step) return false;
-  for (int64_t i = 0; i < n; i += step)
-    FourRowsAt<kVectors>(to, t, columns, count, pitch, i + step <= n ? i : n - step);
-  return true;
-}
-
 HWY_ATTR bool FourRowsOf(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
                          int64_t pitch, int64_t n) {
-  return FourRowsBy<2>(to, t, columns, count, pitch, n) || FourRowsBy<1>(to, t, columns, count, pitch, n);
+  const int64_t step = 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  if (n < step) return false;
+  for (int64_t i = 0; i < n; i += step) FourRowsAt(to, t, columns, count, pitch, std::min(i, n - step));
+  return true;
 }
 
 // `load(from)`: every kStep-th element. The last vector may begin before the one in front of it ends.

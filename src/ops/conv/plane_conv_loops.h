@@ -18,7 +18,7 @@ struct PlaneTaps {
 
 // Taps that lie one row below the other.
 struct PlaneColumn {
-  static constexpr int64_t kMost = 7;
+  static constexpr int64_t kMost = 4;
   int64_t first, count;  // in the lists of taps
 };
 
@@ -26,7 +26,7 @@ struct PlaneConvLoops {
   // to[i] = bias + the sum of weights[k] * from[offsets[k] + i]
   void (*taps)(float* to, const PlaneTaps& taps, int64_t n);
   // The same of four rows `pitch` apart, in `to` and `from`; what is read is used for all of them. False:
-  // rows of n elements fill no vector.
+  // rows of n elements do not fill two vectors.
   bool (*four_rows)(float* to, const PlaneTaps& taps, const PlaneColumn* columns, int64_t count,
                     int64_t pitch, int64_t n);
   // to[i] = from[i * step]; kSlack elements more may be read.
