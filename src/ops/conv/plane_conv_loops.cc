@@ -58,6 +58,10 @@ struct FourRows {
   using V = hn::Vec<D>;
   V sums[4][2];
 
+  HWY_INLINE explicit FourRows(V start) {
+    for (auto& row : sums) row[0] = row[1] = start;
+  }
+
   // Each row of the input is a tap of all the rows of the result that it is near enough to.
   template <int kTaps>
   HWY_INLINE void Add(const float* from, const float* weights, int64_t pitch) {
@@ -94,8 +98,7 @@ HWY_INLINE void FourRowsAt(float* to, const PlaneTaps& t, const PlaneColumn* col
                            int64_t pitch, int64_t i) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  FourRows rows;
-  for (auto& row : rows.sums) row[0] = row[1] = hn::Set(d, t.bias);
+  FourRows rows(hn::Set(d, t.bias));
   for (int64_t c = 0; c < count; ++c) {
     const int64_t first = columns[c].first;
     rows.AddColumn(t.from + t.offsets[first] + i, t.weights + first, columns[c].count, pitch);
