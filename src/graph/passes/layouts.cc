@@ -8,6 +8,8 @@
 
 #include "graph/op_schema.h"
 #include "graph/passes/passes.h"
+#include "ops/conv/activation.h"
+#include "ops/pool/pool.h"
 
 namespace belay::graph {
 namespace {
@@ -99,10 +101,9 @@ class LayoutChooser {
   // Planes are pooled, and convolved by a filter each, where they lie, which is quicker than turning them.
   // Rows that fill no vector are not pooled so.
   bool WorksAsItLies(const Node& node) const {
-    constexpr int64_t kShortRow = 8;
     if (last_.count(node.inputs[0]) != 0) return false;
     if (node.type == "MaxPoolV3" || node.type == "AvgPoolV2")
-      return TypeOf(node.inputs[0]).shape.back(0) >= kShortRow;
+      return TypeOf(node.inputs[0]).shape.back(0) >= ops::kShortestPooledRow;
     return IsDepthwise(node) && ClipsAtMost(node);
   }
 
@@ -119,12 +120,14 @@ class LayoutChooser {
     if (node.inputs.size() > 3 && node.inputs[3].present()) return false;
     auto number = [&](const char* name, double missing) {
       const auto* value = FindAttribute<double>(node, name);
-      return value == nullptr ? missing : *value;
+      return static_cast<float>(value == nullptr ? missing : *value);
     };
+    ops::Activation activation{ops::ActivationKind::kNone, number("alpha", 0), number("beta", 0),
+                               number("scale", 1), number("shift", 0)};
     const auto* name = FindAttribute<std::string>(node, "activation");
-    const bool clips =
-        name == nullptr || name->empty() || *name == "clip" || (*name == "relu" && number("alpha", 0) == 0);
-    return clips && number("scale", 1) == 1 && number("shift", 0) == 0;
+    if (name != nullptr && !ops::FindActivation(*name, &activation.kind)) return false;
+    float low, high;
+    return ops::FindClip(activation, &low, &high);
   }
 
   // What convolutions of bytes read: floats are turned faster than bytes are.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace belay::ops {
@@ -27,6 +28,24 @@ bool FindActivation(std::string_view name, ActivationKind* kind) {
     return true;
   }
   return false;
+}
+
+bool FindClip(const Activation& activation, float* low, float* high) {
+  *low = -std::numeric_limits<float>::infinity(), *high = std::numeric_limits<float>::infinity();
+  if (activation.scaled()) return false;
+  switch (activation.kind) {
+    using enum ActivationKind;
+    case kNone:
+      return true;
+    case kRelu:
+      *low = 0;
+      return activation.alpha == 0;
+    case kClip:
+      *low = activation.alpha, *high = activation.beta;
+      return activation.alpha <= activation.beta;
+    default:
+      return false;
+  }
 }
 
 namespace {

@@ -33,6 +33,9 @@ struct Activation {
 // By the name that graphs use ("relu", "clip", "swish", ...; "": none). False: no such name.
 bool FindActivation(std::string_view name, ActivationKind* kind);
 
+// The bounds of a clip, which are infinite where it is nothing at all. False: it is another function.
+bool FindClip(const Activation& activation, float* low, float* high);
+
 double Activate(const Activation& activation, double x);
 
 }  // namespace belay::ops

@@ -314,24 +314,6 @@ struct PlaneConvBody {
   }
 };
 
-// The bounds of a clip; false: the activation is another function.
-bool FindClip(const Activation& activation, float* low, float* high) {
-  *low = -std::numeric_limits<float>::infinity(), *high = std::numeric_limits<float>::infinity();
-  if (activation.scaled()) return false;
-  switch (activation.kind) {
-    case ActivationKind::kNone:
-      return true;
-    case ActivationKind::kRelu:
-      *low = 0;
-      return activation.alpha == 0;
-    case ActivationKind::kClip:
-      *low = activation.alpha, *high = activation.beta;
-      return activation.alpha <= activation.beta;
-    default:
-      return false;
-  }
-}
-
 bool Fits(const ConvGeometry& g, int d) {
   const int64_t reach = g.transposed ? (g.kernel[d] - 1) * g.dilation[d] / g.stride[d] + g.before[d]
                                      : (g.kernel[d] - 1) * g.dilation[d] / g.stride[d];

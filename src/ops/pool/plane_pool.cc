@@ -10,8 +10,6 @@
 namespace belay::ops {
 namespace {
 
-// Below it, rows fill no vector: channels last does better, the conversion included.
-constexpr int64_t kShortRow = 8;
 // Planes of at most so many elements that one window covers are a row each. Above it sums keep their rows, so
 // that none has very many terms.
 constexpr int64_t kLongRow = 1 << 14;
@@ -194,7 +192,7 @@ bool PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const Pla
   const PoolShape s = Flattened(given);
   std::vector<Run> runs = RunsOf(s.spans[2]);
   const Reach reach(s.in[2], runs);
-  if (s.in[2] < kShortRow || reach.size() > 2 * s.in[2] + 64) return false;
+  if (s.in[2] < kShortestPooledRow || reach.size() > 2 * s.in[2] + 64) return false;
   PlaneBody<T> body{};
   body.work = std::make_shared<typename PlaneBody<T>::Work>(
       typename PlaneBody<T>::Work{s, std::move(runs), CountsAlong<T>(s), reach});

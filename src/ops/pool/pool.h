@@ -43,6 +43,9 @@ struct PoolArgs {
   bool column_major = false;     // places count spatial dimensions from the first to the last
 };
 
+// Rows of fewer elements fill no vector: such planes are better turned, so that their channels come last.
+inline constexpr int64_t kShortestPooledRow = 8;
+
 void PlanPool(Plan& plan, const PoolArgs& args);
 
 }  // namespace belay::ops
