@@ -22,7 +22,8 @@ import read  # noqa: E402
 from model import Spec  # noqa: E402
 
 BUILD_OUTPUTS = ('emit_functions', 'emit_handlers', 'emit_entries', 'emit_thunks', 'emit_names',
-                 'emit_abi', 'emit_calls', 'emit_limits', 'emit_codes')
+                 'emit_abi', 'emit_calls', 'emit_limits', 'emit_codes',
+                 'emit_watched')
 
 
 def load(root: Path):

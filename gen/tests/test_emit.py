@@ -7,6 +7,7 @@ import emit_headers
 import emit_limits
 import emit_status
 import emit_thunks
+import emit_watched
 
 
 def done(fn, **more):
@@ -87,6 +88,29 @@ class ThunkTest(unittest.TestCase):
 
     def test_version_script_has_no_version(self):
         self.assertTrue(emit_thunks.version_script([]).startswith('{'))
+
+
+class WatchedTest(unittest.TestCase):
+    def text_of(self, *rows):
+        return emit_watched.emit(samples.spec_of(*(done(row) for row in rows)))['calls/watched.c']
+
+    def test_a_call_goes_on_to_the_entry(self):
+        text = self.text_of('aclError f(int a, float b)')
+        self.assertIn('((__typeof__(&belay_f))belay_real_call(0))(a, b);', text)
+        self.assertIn('{(uint64_t)a, belay_bits(b)}', text)
+        self.assertIn('{"f", "r", "a:i,b:d"},', text)
+
+    def test_results_are_told_from_input(self):
+        text = self.text_of('aclError f(void **p, size_t *n, const size_t *m, const char *s, const int64_t *a, int b[])')
+        self.assertIn('"p:P,n:Q,m:p,s:s,a:p,b:p"', text)
+
+    def test_what_gives_no_status(self):
+        text = self.text_of('void f(bool on)', 'size_t g(void)')
+        self.assertIn('{"f", "v", "on:b"},', text)
+        self.assertIn('{"g", "u", ""},', text)
+
+    def test_what_takes_a_list_is_not_watched(self):
+        self.assertNotIn('belay_f', self.text_of('void f(const char *fmt, ...)'))
 
 
 class LimitsTest(unittest.TestCase):

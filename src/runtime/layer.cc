@@ -14,6 +14,7 @@
 #include "runtime/context.h"
 #include "runtime/explain_wait.h"
 #include "runtime/stream.h"
+#include "tensor/objects.h"
 
 namespace belay::rt {
 namespace {
@@ -24,9 +25,37 @@ ParkPlace ParkedAt(const Stream& stream) {
   return const_cast<Stream&>(stream).parked_at();
 }  // it takes a lock
 
+constexpr size_t kMostItems = 8;
+
+template <class Items, class F>
+std::string ListWords(const Items& items, F words) {
+  std::string list = "[";
+  for (size_t i = 0; i < items.size() && i < kMostItems; ++i) list += (i == 0 ? "" : ", ") + words(items[i]);
+  return list + (items.size() > kMostItems ? ", ...]" : "]");
+}
+
+std::string ObjectWords(char letter, uint64_t handle) {
+  if (letter == 't') {
+    const tensor::Tensor* object = tensor::g_tensors.Find(handle);
+    return object == nullptr ? "" : object->ToString();
+  }
+  if (letter == 'c') {
+    const tensor::Scalar* object = tensor::g_scalars.Find(handle);
+    return object == nullptr ? "" : object->ToString();
+  }
+  if (letter == 'n') {
+    const tensor::IntArray* object = tensor::g_int_arrays.Find(handle);
+    if (object == nullptr) return "";
+    return ListWords(object->items, [](int64_t item) { return std::to_string(item); });
+  }
+  const tensor::TensorList* object = tensor::g_tensor_lists.Find(handle);
+  if (object == nullptr) return "";
+  return ListWords(object->items, [](HandleBits item) { return ObjectWords('t', item); });
+}
+
 void Load(const std::string& name) {
-  static constexpr CoreFacts kCore{&Lookup,   &BlockSerial, &CallName, &InCallback,
-                                   &DeviceOf, &CurrentCall, &ParkedAt, &WaitWords};
+  static constexpr CoreFacts kCore{&Lookup,      &BlockSerial, &CallName,  &InCallback, &DeviceOf,
+                                   &CurrentCall, &ParkedAt,    &WaitWords, &ObjectWords};
   std::string why;
   constexpr size_t kRoom = size_t{8} << 20;
   void* library =

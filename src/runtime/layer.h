@@ -21,6 +21,9 @@ struct CoreFacts {
   uint32_t (*current_call)() noexcept;  // of the calling thread
   ParkPlace (*parked_at)(const Stream& stream);
   std::string (*wait_words)(const ParkPlace& place);  // explain_wait.h
+  // What a program would want to know of an object of aclnn, by its handle; empty: there is none. The letter
+  // says of which kind: t a tensor, l a list of them, c a scalar, n an array of integers.
+  std::string (*object_words)(char letter, uint64_t handle);
 };
 
 // What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.

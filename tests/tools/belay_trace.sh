@@ -15,8 +15,13 @@ holds() {  # file, lines that the reader has to print...
 }
 cat >program.cc <<'CC'
 #include <acl/acl.h>
+#include <aclnnop/aclnn_abs.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <thread>
 #define DO(call) if ((call) != 0) abort()
 int main(int argc, char** argv) {
   bool endless = argc > 1 && !strcmp(argv[1], "endless");
@@ -45,6 +50,29 @@ int main(int argc, char** argv) {
   DO(aclmdlRICaptureEnd(a, &model));
   for (int i = 0; i < 10; ++i) DO(aclmdlRIExecuteAsync(model, a));
   DO(aclrtSynchronizeStream(a));
+  const int64_t shape[] = {2, 3};
+  aclTensor* tensor = aclCreateTensor(shape, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 2, x);
+  uint64_t bytes;
+  aclOpExecutor* executor;
+  DO(aclnnAbsGetWorkspaceSize(tensor, tensor, &bytes, &executor));
+  DO(aclnnAbs(nullptr, 0, executor, a));
+  DO(aclDestroyTensor(tensor));
+  std::thread([] {
+    pthread_setname_np(pthread_self(), "thread");
+    int device;
+    if (aclrtGetDevice(&device) == 0) abort();
+  }).join();
+  if (argc > 1 && !strcmp(argv[1], "forks")) {
+    const pid_t child = fork();
+    if (child == 0) {
+      uint32_t count;
+      if (aclrtSetDevice(0) != 0) DO(aclInit(nullptr));
+      DO(aclrtGetDeviceCount(&count));
+      exit(0);
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0) abort();
+  }
   if (endless) {
     DO(aclrtMemsetAsync(y, 64, 1, 64, b));
     DO(aclrtSynchronizeStream(b));
@@ -56,28 +84,54 @@ int main(int argc, char** argv) {
   DO(aclFinalize());
 }
 CC
-"$CXX" program.cc -o program -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
-trace -o a.pftrace -- ./program
+"$CXX" program.cc -o program -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl -lopapi -lnnopbase -pthread || exit 1
+trace -o a.pftrace --calls a.calls -- ./program
 expect 0
 grep -q 'belay trace: writes .*/a.pftrace; open it at https://ui.perfetto.dev' err.txt || { cat err.txt; failed=1; }
 holds a.pftrace '1 stream 1: memset' '1 stream 1: event record' '1 stream 2: event wait' '1 stream 2: memcpy' \
   '10 stream 1: model launch' '30 stream 1:   memset' '1 stream 2:   goes on' '1 program: aclrtMemcpyAsync' \
   '10 program: aclmdlRIExecuteAsync' '1 arrow: event record -> goes on' '1 arrow: aclrtMemcpyAsync -> memcpy' \
   '10 arrow: aclmdlRIExecuteAsync -> model launch' '1 counter: device 0, memory: 2097152, then 0' \
-  '1 counter: pinned memory: 65536, then 0'
+  '1 counter: pinned memory: 65536, then 0' '1 program: aclInit' '2 program: aclrtMalloc' '1 program: aclrtFreeHost' \
+  '2 program: aclrtSynchronizeStream' '1 thread:   gives 107002 ACL_ERROR_RT_CONTEXT_NULL' '1 program: aclFinalize' \
+  '1 program: aclCreateTensor' '1 program: aclnnAbsGetWorkspaceSize' '1 arrow: aclnnAbs -> aclnnAbs' \
+  '1 thread: aclrtGetDevice'
 grep open read.txt && { echo 'slices without an end'; failed=1; }
 
+says() {  # lines of the log, without addresses and times
+  for line in "$@"; do
+    grep -qxE " *[0-9.]+ +[0-9.]+ us [0-9]+ $line" a.calls || { echo "no such call: $line"; cat a.calls; failed=1; }
+  done
+}
+A='0x[0-9a-f]+'
+says "aclrtMalloc\(devPtr=$A -> $A, size=1048576, policy=ACL_MEM_MALLOC_HUGE_FIRST\) = 0" \
+  "aclrtMemcpyAsync\(dst=$A, destMax=1048576, src=$A, count=1048576, kind=ACL_MEMCPY_DEVICE_TO_DEVICE, stream=$A\) = 0" \
+  "aclrtGetDevice\(deviceId=$A\) = 107002 ACL_ERROR_RT_CONTEXT_NULL" \
+  "aclCreateTensor\(viewDims=$A, .*dataType=ACL_FLOAT, .*\) = $A ACL_FLOAT \[2, 3\]" \
+  "aclnnAbsGetWorkspaceSize\(self=$A ACL_FLOAT \[2, 3\], out=$A ACL_FLOAT \[2, 3\], workspaceSize=$A -> 0, executor=$A -> $A\) = 0" \
+  "aclDestroyTensor\(tensor=$A\) = 0" 'aclFinalize\(\) = 0'
+[[ $(wc -l <a.calls) -eq 38 ]] || { echo "not every call has one line"; cat a.calls; failed=1; }
+grep -q 'belay trace: writes .*/a.calls, a line for each call' err.txt || { cat err.txt; failed=1; }
+
 # One file for all processes that the program starts.
-trace -o b.pftrace -- bash -c './program & ./program; wait'
+trace -o b.pftrace --calls b.calls -- bash -c './program & ./program; wait'
 expect 0
-holds b.pftrace '20 stream 1: model launch' '60 stream 1:   memset' '2 arrow: event record -> goes on'
+holds b.pftrace '20 stream 1: model launch' '60 stream 1:   memset' '2 arrow: event record -> goes on' '2 program: aclInit'
+[[ $(grep -c aclFinalize b.calls) -eq 2 ]] || { cat b.calls; failed=1; }
+
+# A child that goes on by itself is another process.
+trace -o f.pftrace --calls f.calls -- ./program forks
+expect 0
+holds f.pftrace '2 program: aclInit' '1 program: aclrtGetDeviceCount' '1 program: aclrtResetDevice' '1 program: aclFinalize'
+[[ $(grep -c 'aclFinalize\|aclrtGetDeviceCount' f.calls) -eq 2 ]] || { cat f.calls; failed=1; }
 
 # Killed, it leaves what was written until then.
 mkfifo begun
-"$toolkit/bin/belay" trace -o c.pftrace -- ./program endless >out.txt 2>err.txt &
+"$toolkit/bin/belay" trace -o c.pftrace --calls c.calls -- ./program endless >out.txt 2>err.txt &
 read -r _ <begun
 kill -KILL $!
 wait $! 2>killed.txt
+grep -q aclrtMemsetAsync c.calls || { echo 'a killed program leaves no calls'; failed=1; }
 holds c.pftrace '10 stream 1: model launch' '30 stream 1:   memset' '1 arrow: event record -> goes on'
 
 # A file that cannot grow: the program goes on, and is told of once.
@@ -93,6 +147,11 @@ grep -q 'belay trace: cannot write to /dev/full: ' err.txt || { cat err.txt; fai
 expect 0
 trace -o /nonexistent/e.pftrace -- ./program
 expect 126
+trace --calls /nonexistent/e.calls -- ./program
+expect 126
+trace --calls /dev/full -- ./program
+expect 0
+grep -q 'belay trace: cannot write to /dev/full: ' err.txt || { cat err.txt; failed=1; }
 trace -- ./nothing
 expect 127
 # Without the command.

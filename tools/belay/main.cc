@@ -127,7 +127,9 @@ CLI::App* AddTrace(CLI::App& app, TraceOptions& options) {
       app.add_subcommand("trace", "Run a program and write its timeline to a file for Perfetto");
   AddRunOptions(trace, options.run);
   trace->add_option("-o,--output", options.file, "The file")->capture_default_str();
-  trace->footer("The exit code is the program's; 126 when the file cannot be written.");
+  trace->add_option("--calls", options.calls,
+                    "Also write a line for each call to this file: its arguments, and what it gave");
+  trace->footer("The exit code is the program's; 126 when a file cannot be written.");
   return trace;
 }
 

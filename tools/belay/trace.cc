@@ -1,34 +1,66 @@
 #include "belay/trace.h"
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string>
 
 #include "base/quiet_write.h"
+#include "belay/toolkit.h"
 
 namespace belay::tool {
 
-int Trace(const TraceOptions& options) {
-  // The program may go to other folders before it starts to use devices.
-  const std::string path = std::filesystem::absolute(options.file);
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) {
+namespace {
+
+// An empty file, by a path that stays right in other folders: the program may go to some before it starts to
+// use devices. Empty, with a word for the user, where it cannot be.
+std::string Begin(const std::string& file) {
+  const std::string path = std::filesystem::absolute(file);
+  const int opened = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (opened < 0) {
     std::fprintf(stderr, "belay trace: cannot write to %s: %s\n", path.c_str(), std::strerror(errno));
-    return 126;
+    return "";
   }
-  close(file);
-  const char* layers = std::getenv("BELAY_LAYERS");
-  const std::string list = layers == nullptr || *layers == '\0' ? "trace" : std::string(layers) + ",trace";
-  setenv("BELAY_LAYERS", list.c_str(), 1);
+  close(opened);
+  return path;
+}
+
+void AddToList(const char* variable, const std::string& value, char between) {
+  const char* old = std::getenv(variable);
+  const std::string list = old == nullptr || *old == '\0' ? value : std::string(old) + between + value;
+  setenv(variable, list.c_str(), 1);
+}
+
+uint64_t Now() {
+  timespec t;
+  clock_gettime(CLOCK_BOOTTIME, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+int Trace(const TraceOptions& options) {
+  const std::string path = Begin(options.file);
+  const std::string calls = options.calls.empty() ? "" : Begin(options.calls);
+  if (path.empty() || calls.empty() != options.calls.empty()) return 126;
+  AddToList("BELAY_LAYERS", "trace", ',');
+  AddToList("LD_PRELOAD", ToolkitHome() + "/lib64/libbelay_calls.so", ':');
   setenv("BELAY_TRACE_FILE", path.c_str(), 1);
+  if (!calls.empty()) {
+    setenv("BELAY_CALLS_FILE", calls.c_str(), 1);
+    setenv("BELAY_CALLS_START", std::to_string(Now()).c_str(), 1);
+  }
   {
     QuietWrites quiet;
     std::fprintf(stderr, "belay trace: writes %s; open it at https://ui.perfetto.dev\n", path.c_str());
+    if (!calls.empty()) std::fprintf(stderr, "belay trace: writes %s, a line for each call\n", calls.c_str());
   }
   return Run(options.run);
 }

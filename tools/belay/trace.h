@@ -10,6 +10,7 @@ namespace belay::tool {
 struct TraceOptions {
   RunOptions run;
   std::string file = "belay.pftrace";
+  std::string calls;  // the log of calls; empty: none
 };
 
 // Becomes the program; returns where that fails.

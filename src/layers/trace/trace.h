@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/relaxed.h"
-#include "layers/trace/file.h"
+#include "layers/trace/timeline.h"
 #include "runtime/layer.h"
 #include "runtime/task.h"
 
@@ -20,7 +20,7 @@ namespace belay::trace {
 
 class Trace final : public rt::Observer {
  public:
-  Trace(const rt::CoreFacts& core, std::string path);
+  explicit Trace(const rt::CoreFacts& core);
 
   bool watches_runs() const override { return true; }
   void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
@@ -38,11 +38,6 @@ class Trace final : public rt::Observer {
   void Freed(const rt::Block& block, rt::FreedBy) noexcept override { NoteMemory(block, false); }
 
  private:
-  struct Writer;
-  struct Track {
-    uint64_t id = 0;
-    uint64_t last = 0;  // the time of the latest event: those of a track never go back
-  };
   struct Line {
     Relaxed<uint32_t> id = ~0u;  // of the stream that has the slot now
     Track track;
@@ -58,19 +53,17 @@ class Trace final : public rt::Observer {
     uint64_t bytes = 0;
   };
 
-  Writer& ThisWriter();
   uint64_t DeviceTrack(Writer& writer, int device);  // under lock_
   void NoteMemory(const rt::Block& block, bool comes) noexcept;
   Line& LineOf(Writer& writer, const rt::Stream& stream);
   Track& LaneOf(Writer& writer, const rt::Stream& stream, uint32_t lane);
-  void Announce(Writer& writer, uint64_t id, uint64_t parent, const std::string& name, bool bytes = false);
   void NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t position, const rt::Task& task);
   uint64_t ArrowOf(const Line& source, uint64_t position, int which) const;
   void TellFailure(Writer& writer, Track* track, const rt::TaskFailure& failure);
 
   const rt::CoreFacts core_;
-  File file_;
-  const uint64_t process_;  // what makes ids of this process its own
+  Timeline& timeline_;
+  const uint64_t process_;
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, std::unique_ptr<Line>> lines_;
   std::map<int, uint64_t> devices_;

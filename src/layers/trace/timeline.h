@@ -1,0 +1,95 @@
+// What the parts of a process write their timeline with: the file, a thread's place in it, and names.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "layers/trace/file.h"
+
+namespace belay::trace {
+
+struct Track {
+  uint64_t id = 0;
+  uint64_t last = 0;  // the time of the latest event: those of a track never go back
+};
+
+// Makes the ids of tracks and arrows.
+uint64_t Mix(uint64_t a, uint64_t b);
+// In nanoseconds, as the system's own events have it, so that they can be shown together.
+uint64_t Now();
+
+enum Of : uint64_t { kProcess = 1, kThread, kDevice, kStream, kLane, kSubmission, kRecord, kMemory };
+
+// What a thread knows of the file.
+class Writer {
+ public:
+  // A call that the thread is in. It is shown when something happens within, or when it ends.
+  struct Call {
+    uint32_t number = 0;
+    bool shown = false;
+    uint64_t begun = 0;
+  };
+  static constexpr size_t kMostCalls = 8;  // one within another, by way of callbacks
+
+  uint64_t NumberOf(const std::string& text);
+  // Times of a track only grow. The name is a number; 0: none.
+  void Event(EventType type, Track* where, uint64_t time, uint64_t name,
+             std::initializer_list<uint64_t> flows = {}, uint64_t last_flow = 0);
+  // Under a lock of those who share the track.
+  void Count(Track* where, uint64_t time, uint64_t value);
+  void Announce(uint64_t id, uint64_t parent, const std::string& name, bool bytes = false);
+
+  Call* call() { return depth == 0 || depth > kMostCalls ? nullptr : &calls[depth - 1]; }
+  // From when it began, with an arrow where flow is not 0. False: there is no call, or it was shown before.
+  bool ShowCall(uint64_t flow = 0);
+
+  Track track;
+  pid_t thread = 0;
+  std::string name;        // room for one
+  uint64_t submitting = 0;  // when
+  std::string submitter;
+  std::array<Call, kMostCalls> calls;
+  size_t depth = 0;
+  std::vector<uint64_t> call_names;  // their numbers, 0: not yet one
+  struct Known {
+    const void* stream = nullptr;
+    void* line = nullptr;
+  };
+  std::array<Known, 64> known{};
+
+ private:
+  friend class Timeline;
+  Sequence sequence_;
+  std::unordered_map<std::string, uint64_t> names_;
+};
+
+class Timeline {
+ public:
+  // Made when first asked for, and anew in a child of fork. It stays.
+  static Timeline& OfProcess();
+  explicit Timeline(std::string path);
+
+  Writer& ThisWriter() {
+    Writer* writer = CachedWriter();
+    if (writer->sequence_.Belongs(file_)) [[likely]]
+      return *writer;
+    Begin(*writer);
+    return *writer;
+  }
+  uint64_t process() const { return process_; }
+
+ private:
+  static Writer* CachedWriter();
+  void Begin(Writer& writer);
+
+  File file_;
+  const uint64_t process_;  // what makes ids of this process its own
+};
+
+}  // namespace belay::trace
