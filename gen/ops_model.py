@@ -30,8 +30,8 @@ KINDS = {
     'dtype': ('aclDataType', 'DType', 'dtype'),
     'string': ('const char *', 'const char*', 'string'),
 }
-_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'ge', 'in_part',
-             'max_workspace'}
+_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'tiles', 'ge',
+             'in_part', 'max_workspace'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 
 
@@ -42,6 +42,7 @@ class OpParam:
     types: tuple[str, ...] = ()
     optional: bool = False
     is_weight: bool = False
+    reads_tiles: bool = False
 
     @property
     def is_out(self) -> bool:
@@ -203,7 +204,7 @@ def read_operator(row: dict, family: str, content: dict) -> Operator:
         typed = KINDS[kind][2] in ('operand', 'operands', 'scalar', 'scalars')
         chosen = types.get(who, types.get('*'))
         params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional,
-                              who == row.get('weight')))
+                              who == row.get('weight'), who in row.get('tiles', '').split()))
     op = Operator(name, params, family, f'aclnnop/{row.get("header")}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}),

@@ -1,7 +1,8 @@
 /**
- * out = beta * self + alpha * (mat1 x mat2), both with two dimensions. Belay implements this
- * interface on the CPU. A function follows the page of its name in the public API reference;
- * "Page:" gives that page's number where it is known.
+ * out = beta * self + alpha * (mat1 x mat2), both with two dimensions. aclnnAddmm with mat2 in the
+ * tiles of ACL_FORMAT_FRACTAL_NZ, whole or transposed as a whole. Belay implements this interface
+ * on the CPU. A function follows the page of its name in the public API reference; "Page:" gives
+ * that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -57,6 +58,25 @@ aclnnStatus aclnnInplaceAddmmGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnInplaceAddmm(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * aclnnAddmm with mat2 in the tiles of ACL_FORMAT_FRACTAL_NZ, whole or transposed as a whole.
+ * Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnAddmmWeightNzGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *mat1, const aclTensor *mat2, const aclScalar *beta,
+    const aclScalar *alpha, aclTensor *out, int8_t cubeMathType, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnAddmmWeightNz(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus

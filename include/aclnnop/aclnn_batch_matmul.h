@@ -1,7 +1,8 @@
 /**
- * out = self x mat2 for each batch, both with three dimensions; a batch of one repeats. Belay
- * implements this interface on the CPU. A function follows the page of its name in the public API
- * reference; "Page:" gives that page's number where it is known.
+ * out = self x mat2 for each batch, both with three dimensions; a batch of one repeats.
+ * aclnnBatchMatMul with mat2 in the tiles of ACL_FORMAT_FRACTAL_NZ, whole or transposed as a whole.
+ * Belay implements this interface on the CPU. A function follows the page of its name in the public
+ * API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -39,6 +40,24 @@ aclnnStatus aclnnBatchMatMulGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnBatchMatMul(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * aclnnBatchMatMul with mat2 in the tiles of ACL_FORMAT_FRACTAL_NZ, whole or transposed as a whole.
+ * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnBatchMatMulWeightNzGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *mat2, aclTensor *out, int8_t cubeMathType, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnBatchMatMulWeightNz(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 // Single operators by name.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -18,6 +19,7 @@
 #include "base/fork.h"
 #include "graph/option_table.h"
 #include "graph/single_op_model.h"
+#include "graph/tiled_ports.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -53,6 +55,23 @@ ValueType TypeOf(const TensorDesc& desc) {
           tensor::Shape::Of(desc.dims.data(), static_cast<int>(desc.dims.size()))};
 }
 
+// A description in the tiles of a card has the matrix as its shape, and the tiles as that of its storage.
+std::vector<int64_t> TilesOf(const TensorDesc& desc) {
+  constexpr auto kTiles = tensor::Format::kFractalNZ;
+  if (desc.format != kTiles && desc.storage_format != kTiles) return {};
+  const ValueType type = TypeOf(desc);
+  if (desc.format == kTiles || desc.is_constant || !type.concrete() ||
+      !graph::TilesFit(desc.storage_dims, type.shape)) {
+    Fail(
+        codes::kInvalidParam, "op-format",
+        "a tensor of shape {} is of ACL_FORMAT_FRACTAL_NZ, and its storage is not that of a matrix in tiles; describe the "
+        "matrix with a plain format, then its tiles [.., n / width, m / 16, 16, width] with aclSetTensorFormat and "
+        "aclSetTensorShape",
+        type.shape.ToString());
+  }
+  return desc.storage_dims;
+}
+
 // A member of an array of handles.
 template <class T, class Handle>
 T& Member(Handle handle, const char* what) {
@@ -69,6 +88,7 @@ OpArgument ArgumentOf(const TensorDesc& desc) {
   if (!argument.present) return argument;
   argument.type = TypeOf(desc);
   argument.on_host = IsOnHost(desc);
+  argument.tiles = TilesOf(desc);
   if (desc.is_constant) {
     auto value = std::make_shared<graph::HostTensor>(desc.dtype, argument.type.shape);
     if (desc.constant.size() < value->bytes()) {
@@ -89,8 +109,11 @@ SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, Des
   SingleOp op{type, {}, outputs, {}};
   for (int i = 0; i < inputs; ++i)
     op.inputs.push_back(ArgumentOf(Member<TensorDesc>(inputDesc[i], "inputDesc[]")));
-  for (int i = 0; i < outputs; ++i)
-    op.results.push_back(TypeOf(Member<TensorDesc>(outputDesc[i], "outputDesc[]")));
+  for (int i = 0; i < outputs; ++i) {
+    const auto& desc = Member<TensorDesc>(outputDesc[i], "outputDesc[]");
+    op.results.push_back(TypeOf(desc));
+    op.result_tiles.push_back(TilesOf(desc));
+  }
   if (attributes != nullptr) op.attributes = attributes->values;
   graph::FitPads(op);
   return op;
@@ -169,6 +192,11 @@ void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inp
                     const OpAttributes* attributes, rt::Stream& stream) {
   SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
   if (made == Made::kBefore) graph::NeedLoaded(stream.context().device(), op);
+  const auto is_tiled = [](const std::vector<int64_t>& tiles) { return !tiles.empty(); };
+  if (std::any_of(op.result_tiles.begin(), op.result_tiles.end(), is_tiled)) {
+    Fail(codes::kInvalidParam, "op-format",
+         "a result whose shape this call tells is of ACL_FORMAT_FRACTAL_NZ; describe it with a plain format");
+  }
   for (ValueType& described : op.results)
     described = {described.dtype, described.format, false, {}};  // the shape is written, not read
   CheckCount(inputs, in, "inputs");
@@ -193,7 +221,7 @@ std::vector<T> ListOf(int count, const From* values) {
 }
 
 SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
-  SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}, {TypeOf(to)}};
+  SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}, {TypeOf(to)}, {TilesOf(to)}};
   op.attributes["dst_type"] = to.dtype;
   return op;
 }

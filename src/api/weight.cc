@@ -1,11 +1,81 @@
 // Memory for matrices that aclnnTransMatmulWeight arranges. They stay as they lie, but programs allocate what
 // a card would need.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "api/handlers.h"
 #include "base/error.h"
+#include "ops/matmul/tiles.h"
+#include "ops/tiled.h"
 #include "tensor/codes.h"
 #include "tensor/objects.h"
 
 namespace belay::api {
+namespace {
+
+using tensor::DType;
+
+// Of the types that matrices in tiles have.
+bool IsTiled(DType type) {
+  switch (type) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kI32:
+    case DType::kU32:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The caller frees them with delete[].
+void GiveDims(const std::vector<int64_t>& dims, int64_t** out, uint64_t* count) {
+  *out = new int64_t[dims.size()];
+  std::copy(dims.begin(), dims.end(), *out);
+  *count = dims.size();
+}
+
+}  // namespace
+
+void aclnnNpuFormatCastCalculateSizeAndFormat(const tensor::Tensor& src, int dstFormat, int additionalDtype,
+                                              int64_t** dstShape, uint64_t* dstShapeSize, int* actualFormat) {
+  constexpr int kLeastDims = 2, kMostDims = 6;
+  const int rank = src.shape.rank();
+  if (!IsTiled(src.dtype)) {
+    Fail(
+        tensor::kInvalidArgument, "op-dtype",
+        "srcTensor is {}; matrices in tiles are of 8, 16 or 32 bits: ACL_FLOAT, ACL_FLOAT16, ACL_BF16 or integers",
+        NameOf(src.dtype));
+  }
+  if (rank < kLeastDims || rank > kMostDims) {
+    Fail(tensor::kInvalidArgument, "op-matrix-shape",
+         "srcTensor has shape {}; a matrix has two to six dimensions", src.shape.ToString());
+  }
+  const auto wanted = static_cast<tensor::Format>(dstFormat);
+  const bool in_tiles = ops::LiesInTiles(src);
+  if (in_tiles && wanted == tensor::Format::kND) {
+    GiveDims({src.shape.begin(), src.shape.end()}, dstShape, dstShapeSize);
+  } else if (IsPlain(src.format) && wanted == tensor::Format::kFractalNZ) {
+    const auto type = static_cast<DType>(additionalDtype);
+    if (additionalDtype < 0 || additionalDtype > 127 || !IsTiled(type)) {
+      Fail(tensor::kInvalidArgument, "op-dtype",
+           "additionalDtype is {}; it is ACL_FLOAT, ACL_FLOAT16, ACL_BF16 or an integer of 8 or 32 bits",
+           additionalDtype);
+    }
+    GiveDims(ops::TiledDims(src.shape, ops::kTileBytes / static_cast<int64_t>(BytesOf(type))), dstShape,
+             dstShapeSize);
+  } else {
+    Fail(
+        tensor::kInvalidArgument, "format-cast",
+        "srcTensor is of format {}, dstFormat is {}: what is cast is ACL_FORMAT_ND to ACL_FORMAT_FRACTAL_NZ, or back",
+        NameOf(src.format), dstFormat);
+  }
+  *actualFormat = dstFormat;
+}
 
 void aclnnCalculateMatmulWeightSizeV2(const tensor::IntArray& shape, aclDataType type, uint64_t* elements) {
   constexpr int64_t kTile = 16, kTileOfBytes = 32;

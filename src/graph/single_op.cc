@@ -11,6 +11,7 @@
 #include "graph/codes.h"
 #include "graph/described.h"
 #include "graph/op_schema.h"
+#include "graph/tiled_ports.h"
 #include "graph/translation.h"
 #include "runtime/context.h"
 
@@ -109,7 +110,9 @@ std::string KeyOf(int device, const SingleOp& op) {
     key += static_cast<char>(input.type.format);
     AppendNumbers<int64_t>(key, {input.type.shape.data(), static_cast<size_t>(input.type.shape.rank())});
     if (input.value != nullptr) Append(key, input.value->data(), input.value->bytes());
+    AppendNumbers<int64_t>(key, input.tiles);
   }
+  for (const std::vector<int64_t>& tiles : op.result_tiles) AppendNumbers<int64_t>(key, tiles);
   for (const ValueType& result : op.results) AppendType(key, result);
   for (const auto& [name, value] : op.attributes) {
     key += name + '\0';
@@ -164,6 +167,33 @@ Port ConvertedAsDescribed(Graph& graph, const SingleOp& op, const Port& port) {
   return {graph.Add(std::move(cast))};
 }
 
+// The dimensions of what is stored.
+ValueType StoredType(const ValueType& type, const std::vector<int64_t>& tiles) {
+  if (tiles.empty()) return type;
+  return {type.dtype, type.format, true, Shape::Of(tiles.data(), static_cast<int>(tiles.size()))};
+}
+
+Port InputOf(Graph& graph, const std::string& name, const OpArgument& input) {
+  const Port stored{graph.AddInput(name, StoredType(input.type, input.tiles))};
+  return input.tiles.empty() ? stored : OutOfTiles(graph, stored, input.tiles, input.type.shape);
+}
+
+const std::vector<int64_t>& TilesOfResult(const SingleOp& op, size_t output) {
+  static const std::vector<int64_t> kNone;
+  return output < op.result_tiles.size() ? op.result_tiles[output] : kNone;
+}
+
+// A result that is not as it is described would lie elsewhere in the tiles.
+Port ResultOf(Graph& graph, const SingleOp& op, const Port& port) {
+  const Port result = ConvertedAsDescribed(graph, op, port);
+  const auto output = static_cast<size_t>(port.output);
+  const std::vector<int64_t>& tiles = TilesOfResult(op, output);
+  if (tiles.empty()) return result;
+  const std::vector<ValueType> types = InferOutputs(op);
+  NeedAsDescribed(op.type, op.results, output, types[output]);
+  return IntoTiles(graph, result, tiles, op.results[output].shape);
+}
+
 }  // namespace
 
 Graph GraphOf(const SingleOp& op) {
@@ -179,13 +209,13 @@ Graph GraphOf(const SingleOp& op) {
       node.inputs.push_back(graph.AddConstant(name, input.value));
       graph.nodes.back().types[0].format = input.type.format;
     } else {
-      node.inputs.push_back({graph.AddInput(name, input.type)});
+      node.inputs.push_back(InputOf(graph, name, input));
     }
   }
   while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
   int number = graph.Add(std::move(node));
   for (int i = 0; i < op.outputs; ++i) {
-    graph.outputs.push_back({ConvertedAsDescribed(graph, op, {number, i}), "output" + std::to_string(i)});
+    graph.outputs.push_back({ResultOf(graph, op, {number, i}), "output" + std::to_string(i)});
   }
   return graph;
 }
@@ -229,12 +259,16 @@ std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op) {
   Graph graph = GraphOf(fitted);
   if (const OpSchema* schema = FindOp(op.type); schema != nullptr && schema->Is(kTraitRandom)) {
     std::lock_guard guard(prepared.lock);
-    Node& node = graph.nodes.back();
+    Node& node = *std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                               [&](const Node& n) { return n.type == op.type; });
     node.sequence = prepared.sequences.For(device.id(), node);
   }
   std::vector<ValueType> types;
   for (int input : graph.inputs) types.push_back(graph.nodes[static_cast<size_t>(input)].types[0]);
-  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {.described = op.results});
+  std::vector<ValueType> described;
+  for (size_t i = 0; i < op.results.size(); ++i)
+    described.push_back(StoredType(op.results[i], TilesOfResult(op, i)));
+  std::shared_ptr<Instance> instance = MakeInstance(device, graph, types, {.described = described});
   std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
   std::lock_guard guard(prepared.lock);
   if (prepared.ops.size() >= prepared.most) gone.swap(prepared.ops);

@@ -22,6 +22,7 @@ struct OpArgument {
   ValueType type;
   Constant value;        // elements that are given with the description; such an input has no buffer
   bool on_host = false;  // where its buffer lies
+  std::vector<int64_t> tiles = {};  // of ACL_FORMAT_FRACTAL_NZ: the dimensions of the buffer's elements
 };
 
 struct SingleOp {
@@ -30,6 +31,8 @@ struct SingleOp {
   int outputs = 0;
   Attributes attributes;
   std::vector<ValueType> results = {};  // as the caller describes them; empty: not at all
+  std::vector<std::vector<int64_t>> result_tiles =
+      {};  // of each result, as for arguments; empty: none has any
 };
 
 // The operator as a node without inputs, with the attributes that follow from the descriptions.

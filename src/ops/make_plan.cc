@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/overlap.h"
 #include "ops/schema.h"
+#include "ops/tiled.h"
 #include "tensor/codes.h"
 #include "tensor/promote.h"
 
@@ -20,23 +21,27 @@ void CheckType(DType dtype, const FormParam& param, const TypeSet& types) {
        types.ToString());
 }
 
-// A matrix that aclnnTransMatmulWeight has arranged is called FRACTAL_NZ, and lies as it lay before. A
-// storage of more dimensions than the matrix is made of a card's tiles.
-bool IsArrangedWeight(const Tensor& tensor, const Param& param) {
-  return param.is_weight && tensor.format == tensor::Format::kFractalNZ &&
-         static_cast<int>(tensor.storage.size()) <= tensor.shape.rank();
+// A matrix that aclnnTransMatmulWeight has arranged is called FRACTAL_NZ, and lies as it lay before. One that
+// aclnnNpuFormatCast has made lies in a card's tiles, and only who reads those is given it.
+bool IsReadable(const Tensor& tensor, const Op& op, int param) {
+  if (IsPlain(tensor.format)) [[likely]]
+    return true;
+  if (tensor.format != tensor::Format::kFractalNZ) return false;
+  if (LiesInTiles(tensor)) return (TiledParams(op.name) >> param & 1) != 0;
+  return op.params[static_cast<size_t>(param)].is_weight;
 }
 
-void CheckTensor(const Tensor& tensor, const FormParam& param, const Param& in_op) {
-  CheckType(tensor.dtype, param, in_op.types);
-  if (!IsPlain(tensor.format) && !IsArrangedWeight(tensor, in_op)) [[unlikely]] {
-    Fail(kInvalidArgument, "op-format",
-         "{} has format {}, which operators of this version do not read; use ACL_FORMAT_ND", param.name,
-         NameOf(tensor.format));
+void CheckTensor(const Tensor& tensor, const FormParam& param, const Op& op) {
+  CheckType(tensor.dtype, param, op.params[param.param].types);
+  if (!IsReadable(tensor, op, param.param)) [[unlikely]] {
+    Fail(
+        kInvalidArgument, "op-format",
+        "{} has format {}, which this operator does not read; use ACL_FORMAT_ND (aclnnNpuFormatCast converts)",
+        param.name, NameOf(tensor.format));
   }
 }
 
-void BindList(Plan& plan, const Form& form, int position, Arg& arg, const Param& in_op) {
+void BindList(Plan& plan, const Form& form, int position, Arg& arg) {
   arg.binding = static_cast<int16_t>(plan.binding_count());
   int relative = 0;
   for (HandleBits item : arg.tensors->items) {
@@ -45,7 +50,7 @@ void BindList(Plan& plan, const Form& form, int position, Arg& arg, const Param&
     if (tensor == nullptr) {
       Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclTensor", param.name, relative);
     }
-    CheckTensor(*tensor, param, in_op);
+    CheckTensor(*tensor, param, *form.op);
     plan.Bind(tensor, param.access, param.name, position, relative++);
   }
 }
@@ -62,11 +67,11 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
   const Param& in_op = form.op->params[param.param];
   switch (arg.kind) {
     case ArgKind::kTensor:
-      if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, in_op);
+      if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, *form.op);
       arg.binding = static_cast<int16_t>(plan.Bind(arg.tensor, param.access, param.name, position, 0));
       break;
     case ArgKind::kTensors:
-      if (arg.tensors != nullptr) BindList(plan, form, position, arg, in_op);
+      if (arg.tensors != nullptr) BindList(plan, form, position, arg);
       break;
     case ArgKind::kScalar:
       if (arg.scalar != nullptr) CheckType(arg.scalar->dtype(), param, in_op.types);
@@ -81,6 +86,7 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
 
 View ViewOf(const Tensor* tensor) {
   if (tensor == nullptr) return {};
+  if (LiesInTiles(*tensor)) return {{tensor->storage_count}, {1}, 0, InfoOf(tensor->dtype).bits};
   return {tensor->shape, tensor->strides, tensor->offset, InfoOf(tensor->dtype).bits};
 }
 

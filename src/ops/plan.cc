@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "ops/tiled.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -26,6 +27,8 @@ int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, in
     int64_t extent = ExtentOf(tensor->shape, tensor->strides).value_or(0);
     binding.first = extent == 0 ? 0 : tensor->offset * bits / 8;
     binding.end = extent == 0 ? 0 : ((tensor->offset + extent) * bits + 7) / 8;
+    if (LiesInTiles(*tensor)) [[unlikely]]
+      binding.first = 0, binding.end = extent == 0 ? 0 : (tensor->storage_count * bits + 7) / 8;
   }
   if (binding_count_ == kInlineBindings) {
     more_ = std::make_unique<std::vector<Binding>>(bindings_, bindings_ + kInlineBindings);

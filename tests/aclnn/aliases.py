@@ -5,6 +5,8 @@ what it writes, and each output on each other output.
 """
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import binding
@@ -121,7 +123,7 @@ def places(case: Case):
     for place, value in enumerate(case.arguments):
         items = [value] if isinstance(value, Tensor) else value if isinstance(value, list) else []
         for item, tensor in enumerate(items):
-            if isinstance(tensor, Tensor) and 0 < bytes_of(tensor) <= LARGEST:
+            if isinstance(tensor, Tensor) and 0 < bytes_of(tensor) <= LARGEST and not tensor.tiles:
                 yield place, item
 
 
@@ -206,7 +208,7 @@ def with_values(case: Case, values) -> Case:
     arguments = list(case.arguments)
     for (place, item), value in values.items():
         old = tensor_at(case, (place, item))
-        new = Tensor(old.dtype, old.shape, value, old.format)
+        new = replace(old, data=value)
         if isinstance(arguments[place], list):
             arguments[place] = [new if i == item else t for i, t in enumerate(arguments[place])]
         else:

@@ -72,6 +72,21 @@ def dims(form: Form, case: Case):
             yield changed(case, place, bad), f'{form.arguments[place]} is 99'
 
 
+def tiles(form: Form, case: Case):
+    """A tensor in the tiles of a card, where the function does not read them."""
+    def tiled(tensor: Tensor) -> Tensor:
+        shape = (1,) * max(2 - len(tensor.shape), 0) + tensor.shape
+        return replace(tensor, shape=shape, data=None, tiles=16)
+    for place, value in enumerate(case.arguments):
+        name = form.arguments[place]
+        if name in form.tiled:
+            continue
+        if isinstance(value, Tensor):
+            yield changed(case, place, tiled(value)), f'{name} lies in tiles'
+        elif isinstance(value, list) and value and isinstance(value[-1], Tensor):
+            yield changed(case, place, [*value[:-1], tiled(value[-1])]), f'the last of {name} lies in tiles'
+
+
 def check(device, row: Row, form: Form, case: Case, rng) -> list[str]:
     signature, failures = device.signatures[row.name], []
     for place in ('size', 'executor'):
@@ -79,7 +94,8 @@ def check(device, row: Row, form: Form, case: Case, rng) -> list[str]:
     groups = [('null', binding.NULL_ARGUMENT, nulls(form, signature, case)),
               ('type', binding.BAD_ARGUMENT, types(form, case)),
               ('shape', binding.BAD_ARGUMENT, outputs(form, case)),
-              ('dim', binding.BAD_ARGUMENT, dims(form, case))]
+              ('dim', binding.BAD_ARGUMENT, dims(form, case)),
+              ('tiles', binding.BAD_ARGUMENT, tiles(form, case))]
     if row.broadcasts:
         groups.append(('broadcast', binding.BAD_ARGUMENT, operands(form, case)))
     for group, wanted, tries in groups:

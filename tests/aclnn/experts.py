@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cases import Case, Table, Want
+from linear import in_tiles
 from values import Random, Tensor, exact, given
 
 TABLE = Table('experts')
@@ -422,9 +423,9 @@ def grouped_product(r: Random, form) -> Case:
                  0 if many or kind < 0 else r.pick([2, 3]), [Tensor(dtype, w.value.shape) for w in g.outs]], {9: g.outs})
 
 
-def grouped_arguments(r: Random, form) -> tuple[list, dict]:
+def grouped_arguments(r: Random, form, kinds=(-1, 0, 0, 2)) -> tuple[list, dict]:
     """Those of the fourth version."""
-    dtype, kind, many, listed = r.pick(form.types['x']), r.pick([-1, 0, 0, 2]), r.chance(), r.int(0, 1)
+    dtype, kind, many, listed = r.pick(form.types['x']), r.pick(kinds), r.chance(), r.int(0, 1)
     act = r.pick([0, 0, 1, 2, 4, 5])
     if kind == 2:
         groups, m, n = r.int(1, 4), r.int(1, 9), r.int(1, 9)
@@ -459,6 +460,14 @@ def grouped_product_5(r: Random, form) -> Case:
     arguments, outs, dtype = grouped_arguments(r, form)
     return Case([*arguments, r.pick([None, [4]]), [Tensor(dtype, w.value.shape) for w in outs], r.pick([None, []]),
                  r.pick([None, []])], {17: outs})
+
+
+@TABLE.case('GroupedMatmulWeightNz', without='null')
+def grouped_product_of_tiles(r: Random, form) -> Case:
+    arguments, outs, dtype = grouped_arguments(r, form, (-1, 0, 0))
+    arguments[1] = [in_tiles(r, weight) for weight in arguments[1]]
+    return Case([*arguments, r.pick([None, [4]]), 0, [Tensor(dtype, w.value.shape) for w in outs], r.pick([None, []]),
+                 r.pick([None, []])], {18: outs})
 
 
 @TABLE.case('GroupedMatmulAdd')

@@ -17,6 +17,7 @@ class Form:
     types: dict[str, tuple[str, ...]]
     optional: frozenset[str]
     outs: frozenset[str]
+    tiled: frozenset[str] = frozenset()  # may lie in the tiles of a card
 
     @property
     def in_place(self) -> bool:
@@ -40,5 +41,6 @@ def read_forms() -> dict[str, Form]:
             forms[form.name] = Form(
                 form.name, names, types,
                 frozenset(n for n, p in zip(names, form.params) if p.optional),
-                frozenset(n for n, p in zip(names, form.params) if p.is_out))
+                frozenset(n for n, p in zip(names, form.params) if p.is_out),
+                frozenset(n for n, p in zip(names, form.params) if any(op.params[i].reads_tiles for i in p.indices)))
     return forms

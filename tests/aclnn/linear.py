@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
 from cases import Case, Table, Want
-from values import NCDHW, NCHW, NCL, Random, Scalar, Tensor, given
+from values import DTYPES, NCDHW, NCHW, NCL, Random, Scalar, Tensor, given
 
 TABLE = Table('linear')
 
@@ -63,6 +64,47 @@ def arranged(r: Random, form) -> Case:
     """The bytes stay: what reads the matrix as FRACTAL_NZ reads them as they are."""
     weight = r.tensor(r.pick(form.types['mmWeight']), r.full(2, 4, 20))
     return Case([weight], {0: weight.data})
+
+
+def in_tiles(r: Random, tensor: Tensor) -> Tensor:
+    """The same matrices, tiled as they are or transposed; now and then as aclnnTransMatmulWeight leaves them."""
+    if r.chance(0.1):
+        return tensor
+    width = 32 // np.dtype(DTYPES[tensor.dtype].numpy).itemsize
+    return replace(tensor, tiles=width, turned=r.chance())
+
+
+def with_tiles(r: Random, case: Case, place: int) -> Case:
+    return Case([in_tiles(r, a) if i == place else a for i, a in enumerate(case.arguments)], case.wants)
+
+
+@TABLE.case('NpuFormatCast')
+def format_cast(r: Random, form) -> Case:
+    dtype = r.pick(form.types['srcTensor'])
+    shape = (*r.full(0, r.pick([0, 1, 4]), 3), r.int(1, 40), r.int(1, 70))
+    width, plain = r.pick([8, 16, 32]), r.tensor(dtype, shape)
+    if r.chance():
+        return Case([plain, Tensor(dtype, shape, tiles=width)], {1: plain.data})
+    return Case([replace(plain, tiles=width), Tensor(dtype, shape)], {1: plain.data})
+
+
+@TABLE.case('MatmulWeightNz')
+def matmul_of_tiles(r: Random, form) -> Case:
+    dtype, (m, k, n) = r.pick(form.types['self']), r.full(3, 3, 40)
+    return with_tiles(r, product(r, form, r.tensor(dtype, (m, k)), r.tensor(dtype, (k, n))), 1)
+
+
+@TABLE.case('BatchMatMulWeightNz')
+def batch_matmul_of_tiles(r: Random, form) -> Case:
+    return with_tiles(r, batch_matmul(r, form), 1)
+
+
+@TABLE.case('AddmmWeightNz')
+def addmm_of_tiles(r: Random, form) -> Case:
+    dtype, (m, k, n) = r.pick(form.types['mat2']), r.full(3, 3, 40)
+    tensors = [r.tensor(dtype, s) for s in (r.part((m, n)), (m, k), (k, n))]
+    beta, alpha = scalars(r, dtype)
+    return with_tiles(r, added(form, tensors, beta, alpha, [beta, alpha]), 2)
 
 
 @TABLE.case('WeightQuantBatchMatmulV2')

@@ -18,6 +18,10 @@ def o(*shape, dtype: str = 'f32') -> Tensor:
     return Tensor(dtype, shape)
 
 
+def nz(*shape, dtype: str = 'f16', tiles: int = 16) -> Tensor:
+    return Tensor(dtype, shape, tiles=tiles)
+
+
 def groups(**changes) -> tuple:
     """aclnnGroupedMatmulV4 of two groups of rows of x [5, 4] and weights [2, 4, 3], but for these arguments."""
     arguments = dict(x=[t(5, 4)], weight=[t(2, 4, 3)], bias=None, scale=None, offset=None, antiscale=None, antioffset=None,
@@ -257,6 +261,19 @@ CALLS = [
     ('an axis before the last', 'OneHot', t(3, dtype='i64'), 4, t(1), t(1), -2, o(4, 3)),
     ('a type that is not the result\'s', 'ReduceSum', t(3, 5), [0], False, 'f16', o(5)),
     ('a type that is not the result\'s', 'Cast', t(3), 'f16', o(3)),
+    ('plain twice', 'NpuFormatCast', t(17, 20, dtype='f16'), o(17, 20, dtype='f16')),
+    ('tiles twice', 'NpuFormatCast', nz(17, 20), nz(17, 20)),
+    ('another type', 'NpuFormatCast', t(17, 20, dtype='bf16'), nz(17, 20)),
+    ('another matrix', 'NpuFormatCast', t(17, 21, dtype='f16'), nz(17, 20)),
+    ('other tiles', 'NpuFormatCast', t(17, 33, dtype='f16'), nz(17, 20)),
+    ('a row', 'NpuFormatCast', t(20, dtype='f16'), nz(1, 20)),
+    ('transposed tiles', 'NpuFormatCast', t(17, 20, dtype='f16'), Tensor('f16', (17, 20), tiles=16, turned=True)),
+    ('inner sizes that differ', 'MatmulWeightNz', t(3, 16, dtype='f16'), nz(17, 20), o(3, 20, dtype='f16'), 0),
+    ('floats', 'MatmulWeightNz', t(3, 17), nz(17, 20, dtype='f32'), o(3, 20), 0),
+    ('groups of sums', 'GroupedMatmulWeightNz', [t(5, 4, dtype='f16')], [nz(2, 4, 3)], *[None] * 6, t(2, dtype='i64'), *[None] * 3,
+     3, 0, 0, 0, None, 8, [o(5, 3, dtype='f16')], None, None),
+    ('groups of columns', 'GroupedMatmulWeightNz', [t(3, 5, dtype='f16')], [nz(5, 4)], *[None] * 6, t(2, dtype='i64'), *[None] * 3,
+     3, 2, 0, 0, None, 0, [o(2, 3, 4, dtype='f16')], None, None),
     ('inner sizes that differ', 'Mm', t(3, 4), t(3, 4), o(3, 4), 0),
     ('a math type that is none', 'Mm', t(3, 4), t(4, 3), o(3, 3), 9),
     ('batches that differ', 'BatchMatMul', t(2, 3, 4), t(3, 4, 3), o(2, 3, 3), 0),

@@ -7,7 +7,7 @@ import numpy as np
 
 from cases import Case, Table, Want
 from experts import quantised, wide
-from linear import weight_quant
+from linear import in_tiles, weight_quant
 from values import Random, Tensor, exact, given
 
 TABLE = Table('serving')
@@ -523,6 +523,15 @@ def quant_parameters(r: Random, form) -> Case:
     return Case([scale, shift, Tensor(r.pick(['u64', 'i64']), shape)], {2: value.astype(np.int64)})
 
 
+@TABLE.case('QuantMatmulWeightNz', without='shape')
+def quant_product_of_tiles(r: Random, form) -> Case:
+    case = quant_product(r, form)
+    if case.arguments[1].data.size == 0:
+        return case
+    case.arguments[1] = in_tiles(r, case.arguments[1])
+    return case
+
+
 @TABLE.case('QuantMatmulV5', without='shape')
 def quant_product(r: Random, form) -> Case:
     m, k, n = r.size(0, 5), r.size(0, 40), r.int(1, 9)
@@ -534,7 +543,7 @@ def quant_product(r: Random, form) -> Case:
     values = np.matmul(a.astype(np.int64), b.astype(np.int64))
     to_bytes, shift, bias = kind == 'i8', None, None
     if r.chance(0.4):
-        bias = r.tensor('i32' if to_bytes else r.pick(form.types['biasOptional']), (n,), -9, 9)
+        bias = r.tensor('i32' if to_bytes else r.pick(form.types.get('biasOptional') or form.types['bias']), (n,), -9, 9)
         if values.ndim == 3 and r.chance():
             bias = r.tensor(bias.dtype, (values.shape[0], 1, n), -9, 9)
     if bias and bias.dtype == 'i32':

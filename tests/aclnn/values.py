@@ -9,7 +9,7 @@ import numpy as np
 
 import binding
 
-ND, NCHW, NCDHW, NCL = 2, 0, 30, 47
+ND, NCHW, NCDHW, NCL, NZ = 2, 0, 30, 47, 29
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,13 @@ class Tensor:
     shape: tuple[int, ...]
     data: np.ndarray | None = None
     format: int = ND
+    tiles: int = 0  # columns of a tile, for the matrices of NZ
+    turned: bool = False  # they are the transposed ones of those that were tiled
+
+    @property
+    def base(self) -> tuple[int, ...]:
+        """The shape of what was tiled."""
+        return (*self.shape[:-2], self.shape[-1], self.shape[-2]) if self.turned else self.shape
 
 
 @dataclass
@@ -98,6 +105,25 @@ def packed(shape) -> list[int]:
         strides.insert(0, step)
         step *= max(size, 1)
     return strides
+
+
+def tiled_shape(shape, width: int) -> tuple[int, ...]:
+    return (*shape[:-2], -(-shape[-1] // width), -(-shape[-2] // 16), 16, width)
+
+
+def to_tiles(matrix: np.ndarray, width: int, edge: np.ndarray) -> np.ndarray:
+    """[.., m, n] as [.., n / width, m / 16, 16, width] over what the edges hold, which has that shape."""
+    *batch, m, n = matrix.shape
+    *_, columns, rows, _, _ = edge.shape
+    whole = np.moveaxis(edge, -4, -2).reshape(*batch, rows * 16, columns * width).copy()
+    whole[..., :m, :n] = matrix
+    return np.ascontiguousarray(np.moveaxis(whole.reshape(*batch, rows, 16, columns, width), -2, -4))
+
+
+def from_tiles(tiles: np.ndarray, shape) -> np.ndarray:
+    *batch, columns, rows, _, width = tiles.shape
+    whole = np.moveaxis(tiles, -4, -2).reshape(*batch, rows * 16, columns * width)
+    return np.ascontiguousarray(whole[..., :shape[-2], :shape[-1]])
 
 
 def choose_layout(rng, tensor: Tensor, written: bool) -> Layout:
@@ -128,18 +154,28 @@ class Bound:
     """A tensor on the device: storage filled with rubbish, and the values in their places."""
 
     def __init__(self, device: binding.Device, tensor: Tensor, layout: Layout, rng):
+        if tensor.tiles:
+            strides = packed(tensor.base)
+            strides[-2:] = strides[-2:][::-1] if tensor.turned else strides[-2:]
+            layout = Layout(strides, 0, int(np.prod(tiled_shape(tensor.base, tensor.tiles))))
         self.device, self.tensor, self.layout = device, tensor, layout
         memory = DTYPES[tensor.dtype].numpy
         size = np.dtype(memory).itemsize
         self.storage = rng.integers(0, 2 if tensor.dtype == 'bool' else 100, layout.length * size,
                                     np.uint8).view(memory)
-        if tensor.data is not None and tensor.data.size:
+        if tensor.data is not None and tensor.tiles:
+            data = to_memory(tensor.data, tensor.dtype)
+            data = np.swapaxes(data, -1, -2) if tensor.turned else data
+            edge = self.storage.reshape(tiled_shape(tensor.base, tensor.tiles))
+            self.storage = to_tiles(data, tensor.tiles, edge).reshape(-1)
+        elif tensor.data is not None and tensor.data.size:
             self.view(self.storage)[...] = to_memory(tensor.data, tensor.dtype)
         self.address = device.malloc(self.storage.nbytes)
         device.copy(self.address, self.storage.ctypes.data, self.storage.nbytes, binding.HOST_TO_DEVICE)
         self.handle = self.create()
 
     def view(self, storage: np.ndarray) -> np.ndarray:
+        """The elements, which are those of the storage where they lie plainly."""
         size = storage.itemsize
         return np.lib.stride_tricks.as_strided(storage[self.layout.offset:], self.tensor.shape,
                                                [s * size for s in self.layout.strides])
@@ -147,10 +183,13 @@ class Bound:
     def create(self) -> int:
         rank = len(self.tensor.shape)
         ints = ctypes.c_int64 * rank
+        format, storage = self.tensor.format, (self.layout.length,)
+        if self.tensor.tiles:
+            format, storage = NZ, tiled_shape(self.tensor.base, self.tensor.tiles)
         return self.device.create(
             'Tensor', ints(*self.tensor.shape), ctypes.c_uint64(rank), DTYPES[self.tensor.dtype].code,
-            ints(*self.layout.strides), ctypes.c_int64(self.layout.offset), self.tensor.format,
-            (ctypes.c_int64 * 1)(self.layout.length), ctypes.c_uint64(1), ctypes.c_void_p(self.address))
+            ints(*self.layout.strides), ctypes.c_int64(self.layout.offset), format,
+            (ctypes.c_int64 * len(storage))(*storage), ctypes.c_uint64(len(storage)), ctypes.c_void_p(self.address))
 
     def read(self) -> tuple[np.ndarray, bool]:
         """The values now, and whether the storage around them is as it was."""
@@ -158,10 +197,22 @@ class Bound:
         self.device.copy(now.ctypes.data, self.address, now.nbytes, binding.DEVICE_TO_HOST)
         if 0 in self.tensor.shape:
             return np.zeros(self.tensor.shape, DTYPES[self.tensor.dtype].logical), True
+        if self.tensor.tiles:
+            return self.read_tiles(now)
         values = self.view(now).copy()
         self.view(self.storage)[...] = values
         intact = now.tobytes() == self.storage.tobytes()
         return from_memory(values, self.tensor.dtype), intact
+
+    def read_tiles(self, now: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The same of tiles; at the edges of those that were written are zeros."""
+        tensor, before = self.tensor, self.storage
+        tiles = now.reshape(tiled_shape(tensor.base, tensor.tiles))
+        values = from_tiles(tiles, tensor.base)
+        if tensor.data is None:
+            before = to_tiles(values, tensor.tiles, np.zeros_like(tiles))
+        values = np.swapaxes(values, -1, -2) if tensor.turned else values
+        return from_memory(values, tensor.dtype), now.tobytes() == before.tobytes()
 
     def destroy(self, with_handle: bool = True):
         if with_handle:

@@ -16,6 +16,7 @@
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/matmul/gemv.h"
+#include "ops/matmul/tiles.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
 
@@ -460,6 +461,31 @@ void GroupedMatmulV5(Plan& plan, DType, const OperandList& x, const OperandList&
   const GroupedArgs args{x,  weight,    biasOptional, results,       &groupListOptional,
                          {}, splitItem, groupType,    groupListType, actType};
   Grouping(plan, args).Make();
+}
+
+void GroupedMatmulWeightNz(Plan& plan, DType type, const OperandList& x, const OperandList& weight,
+                           const OperandList& biasOptional, const OperandList& scaleOptional,
+                           const OperandList& offsetOptional, const OperandList& antiquantScaleOptional,
+                           const OperandList& antiquantOffsetOptional,
+                           const OperandList& perTokenScaleOptional, const Operand& groupListOptional,
+                           const OperandList& activationInputOptional,
+                           const OperandList& activationQuantScaleOptional,
+                           const OperandList& activationQuantOffsetOptional, int64_t splitItem,
+                           int64_t groupType, int64_t groupListType, int64_t actType,
+                           std::span<const int64_t> tuningConfigOptional, int64_t quantGroupSize,
+                           const OperandList& results, const OperandList& activationFeatureOutOptional,
+                           const OperandList& dynQuantScaleOutOptional) {
+  if (quantGroupSize != 0)
+    RefuseExperts(plan, "quantGroupSize is not 0: scales of groups of what is summed over are not there");
+  if (groupType == 2) RefuseExperts(plan, "groupType 2 has no weights in tiles");
+  Untiled untiled(plan);
+  const OperandList plain = untiled.Plain(weight);
+  GroupedMatmulV5(untiled.inner(), type, x, plain, biasOptional, scaleOptional, offsetOptional,
+                  antiquantScaleOptional, antiquantOffsetOptional, perTokenScaleOptional, groupListOptional,
+                  activationInputOptional, activationQuantScaleOptional, activationQuantOffsetOptional,
+                  splitItem, groupType, groupListType, actType, tuningConfigOptional, results,
+                  activationFeatureOutOptional, dynQuantScaleOutOptional);
+  untiled.Finish();
 }
 
 void GroupedMatmulV4(Plan& plan, DType type, const OperandList& x, const OperandList& weight,
