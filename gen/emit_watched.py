@@ -18,6 +18,7 @@ _TOP = '''/* Generated from spec/ by gen/. Do not edit. */
 _SIGNED = {'int', 'int8_t', 'int16_t', 'int32_t', 'int64_t', *STATUS_TYPES}
 _UNSIGNED = {'size_t', 'uint8_t', 'uint16_t', 'uint32_t', 'uint64_t', 'aclFloat16'}
 _OBJECTS = {'aclTensor': 't', 'aclTensorList': 'l', 'aclScalar': 'c', 'aclIntArray': 'n'}
+_WRITTEN = {'aclTensor': 'o', 'aclTensorList': 'q'}
 _RESULTS = {'uint32_t': 'W', 'uint64_t': 'Q', 'size_t': 'Q', 'float': 'F'}
 
 
@@ -53,7 +54,7 @@ def _pointer(spec: Spec, pointed: str) -> str:
 
 
 def letter(spec: Spec, param: Param) -> str:
-    """s text, d double, b bool, i and u integers, e an enum of that place, t l c n objects, p an address, x a struct;
+    """s text, d double, b bool, i and u integers, e an enum of that place, t l c n objects, o q those that are written, p an address, x a struct;
     of the addresses of results: P another address, W and Q numbers of 4 and 8 bytes, F a float, E an enum."""
     ctype = _plain(param.type)
     if param.suffix:
@@ -62,6 +63,8 @@ def letter(spec: Spec, param: Param) -> str:
         return 's'
     if ctype.endswith('*'):
         pointed = ctype[:-1].strip()
+        if not param.type.startswith('const ') and pointed in _WRITTEN:
+            return _WRITTEN[pointed]
         is_input = param.type.startswith('const ') and pointed not in _OBJECTS
         return 'p' if is_input else _pointer(spec, pointed)
     number = _number(spec, ctype)
@@ -86,10 +89,11 @@ def wrapper(spec: Spec, place: int, function: Function) -> str:
     gives = proto.ret != 'void'
     result = value('belay_result', letter(spec, Param(proto.ret, 'result'))) if gives else '0'
     return (f'BELAY_CORE_API {proto.declaration(entry)} {{\n'
-            f'  const BelayCallHook *const belay_hook = belay_begin_call({place});\n'
+            f'  const uint64_t belay_values[] = {{{values}}};\n'
+            f'  const BelayCallHook *const belay_hook = belay_begin_call({place}, belay_values);\n'
             f'  {f"{proto.ret} belay_result = " if gives else ""}'
             f'((__typeof__(&{entry}))belay_real_call({place}))({names});\n'
-            f'  if (belay_hook) belay_end_call(belay_hook, {place}, {result}, (const uint64_t[]){{{values}}});\n'
+            f'  if (belay_hook) belay_end_call(belay_hook, {place}, {result}, belay_values);\n'
             f'{"  return belay_result;" if gives else ""}\n}}\n')
 
 

@@ -34,6 +34,21 @@ std::string ListWords(const Items& items, F words) {
   return list + (items.size() > kMostItems ? ", ...]" : "]");
 }
 
+std::string TableWords(uint64_t handle) {
+  const tensor::Tensor* object = tensor::g_tensors.Find(handle);
+  if (object == nullptr) return "";
+  std::string words;
+  for (int i = 0; i < object->shape.rank(); ++i) {
+    words += (i == 0 ? "" : ",") + std::to_string(object->shape[i]);
+  }
+  const auto bare = [](const char* name, std::string_view prefix) {
+    const std::string_view text = name == nullptr ? "UNDEFINED" : name;
+    return std::string(text.substr(0, prefix.size()) == prefix ? text.substr(prefix.size()) : text);
+  };
+  words += "|" + bare(tensor::NameOf(object->dtype), "ACL_");
+  return words + "|" + bare(tensor::NameOf(object->format), "ACL_FORMAT_");
+}
+
 std::string ObjectWords(char letter, uint64_t handle) {
   if (letter == 't') {
     const tensor::Tensor* object = tensor::g_tensors.Find(handle);
@@ -48,8 +63,14 @@ std::string ObjectWords(char letter, uint64_t handle) {
     if (object == nullptr) return "";
     return ListWords(object->items, [](int64_t item) { return std::to_string(item); });
   }
+  if (letter == 'T') return TableWords(handle);
   const tensor::TensorList* object = tensor::g_tensor_lists.Find(handle);
   if (object == nullptr) return "";
+  if (letter == 'L') {
+    std::string lines;
+    for (HandleBits item : object->items) lines += TableWords(item) + "\n";
+    return lines;
+  }
   return ListWords(object->items, [](HandleBits item) { return ObjectWords('t', item); });
 }
 

@@ -22,7 +22,8 @@ struct CoreFacts {
   ParkPlace (*parked_at)(const Stream& stream);
   std::string (*wait_words)(const ParkPlace& place);  // explain_wait.h
   // What a program would want to know of an object of aclnn, by its handle; empty: there is none. The letter
-  // says of which kind: t a tensor, l a list of them, c a scalar, n an array of integers.
+  // says of which kind: t a tensor, l a list of them, c a scalar, n an array of integers. T and L give a line
+  // of "2,3|FLOAT|ND" for each.
   std::string (*object_words)(char letter, uint64_t handle);
 };
 

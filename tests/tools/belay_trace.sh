@@ -113,6 +113,38 @@ says "aclrtMalloc\(devPtr=$A -> $A, size=1048576, policy=ACL_MEM_MALLOC_HUGE_FIR
 [[ $(wc -l <a.calls) -eq 38 ]] || { echo "not every call has one line"; cat a.calls; failed=1; }
 grep -q 'belay trace: writes .*/a.calls, a line for each call' err.txt || { cat err.txt; failed=1; }
 
+# The tables of msprof: one of the program's three nodes of a launch, its operator, and its calls.
+trace --msprof prof -- ./program
+expect 0
+tables=$(echo prof/PROF_*/mindstudio_profiler_output)
+python3 - "$tables" <<'PY' || failed=1
+import csv
+import glob
+import sys
+
+
+def table(name):
+    with open(glob.glob(f'{sys.argv[1]}/{name}_*.csv')[0]) as file:
+        return list(csv.DictReader(file))
+
+
+operator, = table('op_summary')
+wanted = {'Device_id': '0', 'Model ID': '4294967295', 'Stream ID': '1', 'Op Name': 'aclnnAbs', 'OP Type': 'Abs',
+          'Task Type': 'AI_CORE', 'Input Shapes': '2,3', 'Input Data Types': 'FLOAT', 'Input Formats': 'ND',
+          'Output Shapes': '2,3', 'Output Data Types': 'FLOAT', 'Output Formats': 'ND'}
+assert {key: operator[key] for key in wanted} == wanted, operator
+tasks = table('task_time')
+kinds = [task['kernel_type'] for task in tasks]
+assert kinds.count('MODEL_LAUNCH') == 10 and kinds.count('MEMSET') == 31 and kinds.count('AI_CORE') == 1, kinds
+task, = [task for task in tasks if task['kernel_type'] == 'AI_CORE']
+assert task['task_start(us)'] == operator['Task Start Time(us)'] and task['task_id'] == operator['Task ID'], task
+assert table('op_statistic')[0]['Count'] == '1' and table('op_statistic')[0]['Ratio(%)'] == '100.000'
+calls = {row['API Name']: row for row in table('api_statistic')}
+assert calls['aclmdlRIExecuteAsync']['Count'] == '10' and calls['aclFinalize']['Level'] == 'AscendCL', calls
+PY
+trace --msprof /dev/null/prof -- ./program
+expect 126
+
 # One file for all processes that the program starts.
 trace -o b.pftrace --calls b.calls -- bash -c './program & ./program; wait'
 expect 0

@@ -129,6 +129,8 @@ CLI::App* AddTrace(CLI::App& app, TraceOptions& options) {
   trace->add_option("-o,--output", options.file, "The file")->capture_default_str();
   trace->add_option("--calls", options.calls,
                     "Also write a line for each call to this file: its arguments, and what it gave");
+  trace->add_option("--msprof", options.msprof,
+                    "Also write msprof's tables of operators, tasks and calls to this folder");
   trace->footer("The exit code is the program's; 126 when a file cannot be written.");
   return trace;
 }

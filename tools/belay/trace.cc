@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "base/quiet_write.h"
 #include "belay/toolkit.h"
@@ -32,6 +33,19 @@ std::string Begin(const std::string& file) {
   return path;
 }
 
+bool MakeFolder(const std::string& folder) {
+  const std::string path = std::filesystem::absolute(folder);
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && access(path.c_str(), W_OK) != 0) error.assign(errno, std::generic_category());
+  if (error) {
+    std::fprintf(stderr, "belay trace: cannot write to %s: %s\n", path.c_str(), error.message().c_str());
+    return false;
+  }
+  setenv("BELAY_PROFILE_FOLDER", path.c_str(), 1);
+  return true;
+}
+
 void AddToList(const char* variable, const std::string& value, char between) {
   const char* old = std::getenv(variable);
   const std::string list = old == nullptr || *old == '\0' ? value : std::string(old) + between + value;
@@ -50,6 +64,7 @@ int Trace(const TraceOptions& options) {
   const std::string path = Begin(options.file);
   const std::string calls = options.calls.empty() ? "" : Begin(options.calls);
   if (path.empty() || calls.empty() != options.calls.empty()) return 126;
+  if (!options.msprof.empty() && !MakeFolder(options.msprof)) return 126;
   AddToList("BELAY_LAYERS", "trace", ',');
   AddToList("LD_PRELOAD", ToolkitHome() + "/lib64/libbelay_calls.so", ':');
   setenv("BELAY_TRACE_FILE", path.c_str(), 1);

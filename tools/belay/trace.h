@@ -10,7 +10,8 @@ namespace belay::tool {
 struct TraceOptions {
   RunOptions run;
   std::string file = "belay.pftrace";
-  std::string calls;  // the log of calls; empty: none
+  std::string calls;   // the log of calls; empty: none
+  std::string msprof;  // the folder for tables as msprof leaves them; empty: none
 };
 
 // Becomes the program; returns where that fails.

@@ -18,14 +18,17 @@ static const BelayCallHook kNone = {0, 0};
 static const BelayCallHook* hook_of_process; /* null: not asked yet */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The core is there when a thunk runs: each thunk's library needs it. Its symbols may be no others' to see. */
+/* The core is there when a thunk runs: each thunk's library needs it. Its symbols may be no others' to see.
+ */
 static void* Entry(uint32_t call) {
   void* core = dlopen("libbelay_core.so", RTLD_LAZY | RTLD_NOLOAD);
   char name[160];
   snprintf(name, sizeof name, "belay_%s", belay_calls.calls[call].name);
   void* entry = core ? dlsym(core, name) : 0;
   if (!entry) {
-    fprintf(stderr, "belay trace: libbelay_core.so has no %s: it is of another version than libbelay_calls.so\n", name);
+    fprintf(stderr,
+            "belay trace: libbelay_core.so has no %s: it is of another version than libbelay_calls.so\n",
+            name);
     abort();
   }
   return entry;
@@ -51,7 +54,8 @@ static const BelayCallHook* MakeHook(void) {
   void* layer = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   BelayMakeCallHook make = layer ? (BelayMakeCallHook)dlsym(layer, "belay_make_call_hook") : 0;
   if (!make) {
-    fprintf(stderr, "belay trace: calls are not shown: %s\n", layer ? "the layer does not take them" : dlerror());
+    fprintf(stderr, "belay trace: calls are not shown: %s\n",
+            layer ? "the layer does not take them" : dlerror());
     return &kNone;
   }
   const BelayCallHook* hook = make(&belay_calls);
@@ -76,12 +80,12 @@ static const BelayCallHook* FindHook(void) {
   return hook;
 }
 
-const BelayCallHook* belay_begin_call(uint32_t call) {
+const BelayCallHook* belay_begin_call(uint32_t call, const uint64_t* arguments) {
   const int error = errno;
   const BelayCallHook* hook = __atomic_load_n(&hook_of_process, __ATOMIC_ACQUIRE);
   if (!hook) hook = FindHook();
   if (hook == &kNone) hook = 0;
-  if (hook) hook->begin(call);
+  if (hook) hook->begin(call, arguments);
   errno = error;
   return hook;
 }

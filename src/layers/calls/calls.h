@@ -1,5 +1,6 @@
-/* What libbelay_calls.so tells the trace layer. The library is loaded before a program and stands between the thunks
- * that the program links and the core: it has a function of each entry's name, which calls the entry. */
+/* What libbelay_calls.so tells the trace layer. The library is loaded before a program and stands between the
+ * thunks that the program links and the core: it has a function of each entry's name, which calls the entry.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -26,9 +27,10 @@ typedef struct {
   const BelayName* errors;
 } BelayCalls;
 
-/* Told in the thread that makes the call, before and after it; arguments as 64 bits each. */
+/* Told in the thread that makes the call, before and after it; arguments as 64 bits each, which stay for the
+ * call. */
 typedef struct {
-  void (*begin)(uint32_t call);
+  void (*begin)(uint32_t call, const uint64_t* arguments);
   void (*end)(uint32_t call, uint64_t result, const uint64_t* arguments);
 } BelayCallHook;
 
@@ -36,7 +38,7 @@ typedef struct {
 typedef const BelayCallHook* (*BelayMakeCallHook)(const BelayCalls* calls);
 
 void* belay_real_call(uint32_t call);
-const BelayCallHook* belay_begin_call(uint32_t call);
+const BelayCallHook* belay_begin_call(uint32_t call, const uint64_t* arguments);
 void belay_end_call(const BelayCallHook* hook, uint32_t call, uint64_t result, const uint64_t* arguments);
 uint64_t belay_bits(double value);
 

@@ -126,8 +126,12 @@ class Words {
     if (letter[0] == 's' && looks_ && value != 0) return AddText(out, reinterpret_cast<const char*>(value));
     AddAddress(out, value);
     if (value == 0 || !looks_) return;
-    if (std::strchr("tlcn", letter[0]) != nullptr) {
-      const std::string words = objects_ == nullptr ? "" : objects_(letter[0], value);
+    if (std::strchr("tolqcn", letter[0]) != nullptr) {
+      const std::string words = objects_ == nullptr ? ""
+                                                    : objects_(letter[0] == 'o'   ? 't'
+                                                               : letter[0] == 'q' ? 'l'
+                                                                                  : letter[0],
+                                                               value);
       if (!words.empty()) out += " " + words;
     } else if (std::strchr("PWQFE", letter[0]) != nullptr) {
       out += " -> ";

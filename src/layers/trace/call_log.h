@@ -1,4 +1,5 @@
-// A line for each call: when, which thread, the function with its arguments, what it gave and how long it took.
+// A line for each call: when, which thread, the function with its arguments, what it gave and how long it
+// took.
 #pragma once
 
 #include <sys/types.h>
@@ -19,13 +20,13 @@ using ObjectWords = std::string (*)(char letter, uint64_t handle);
 // "107000 ACL_ERROR_RT_PARAM_INVALID"
 std::string StatusWords(const BelayCalls& calls, int status);
 
-// "aclrtMalloc(devPtr=0x7ffe10 -> 0x100000000000, size=64, policy=ACL_MEM_MALLOC_HUGE_FIRST) = 0". Texts, results
-// and objects are looked at where the call gave no error, addresses alone are shown otherwise.
+// "aclrtMalloc(devPtr=0x7ffe10 -> 0x100000000000, size=64, policy=ACL_MEM_MALLOC_HUGE_FIRST) = 0". Texts,
+// results and objects are looked at where the call gave no error, addresses alone are shown otherwise.
 std::string CallWords(const BelayCalls& calls, uint32_t call, uint64_t result, const uint64_t* arguments,
                       ObjectWords objects);
 
-// The file, at any moment a text that can be read, whatever ends the process. Lines go into a piece of it that is
-// mapped into memory; what is not used of a piece is spaces and the end of a line.
+// The file, at any moment a text that can be read, whatever ends the process. Lines go into a piece of it
+// that is mapped into memory; what is not used of a piece is spaces and the end of a line.
 class CallLog {
  public:
   static constexpr size_t kPiece = size_t{1} << 16;
@@ -55,8 +56,8 @@ class CallLog {
   uint64_t start_;
   std::mutex lock_;
   bool stopped_ = false;
-  uint64_t at_ = 0;       // of the piece in the file
-  char* map_ = nullptr;   // the page that it begins in
+  uint64_t at_ = 0;      // of the piece in the file
+  char* map_ = nullptr;  // the page that it begins in
   char* piece_ = nullptr;
   size_t used_ = 0;
 };

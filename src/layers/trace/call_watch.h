@@ -1,4 +1,5 @@
-// The calls of a process, as libbelay_calls.so tells of them: slices on the tracks of its threads, and lines of a log.
+// The calls of a process, as libbelay_calls.so tells of them: slices on the tracks of its threads, and lines
+// of a log.
 #pragma once
 
 #include <cstddef>

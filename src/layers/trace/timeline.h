@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,7 +17,9 @@ namespace belay::trace {
 
 struct Track {
   uint64_t id = 0;
-  uint64_t last = 0;  // the time of the latest event: those of a track never go back
+  uint64_t last = 0;   // the time of the latest event: those of a track never go back
+  uint64_t begun = 0;  // the task that is or was the latest, and the end of the one before
+  uint64_t ended = 0;
 };
 
 // Makes the ids of tracks and arrows.
@@ -51,12 +54,14 @@ class Writer {
 
   Track track;
   pid_t thread = 0;
-  std::string name;        // room for one
+  std::string name;         // room for one
   uint64_t submitting = 0;  // when
+  uint64_t node_begun = 0;  // the node that the thread runs
   std::string submitter;
   std::array<Call, kMostCalls> calls;
   size_t depth = 0;
-  std::vector<uint64_t> call_names;  // their numbers, 0: not yet one
+  std::shared_ptr<const std::string> operands;  // of the operator that the call submits (profile.h)
+  std::vector<uint64_t> call_names;             // their numbers, 0: not yet one
   struct Known {
     const void* stream = nullptr;
     void* line = nullptr;

@@ -25,7 +25,10 @@ void SetName(Writer& writer, const rt::Task& task) {
 }  // namespace
 
 Trace::Trace(const rt::CoreFacts& core)
-    : core_(core), timeline_(Timeline::OfProcess()), process_(timeline_.process()) {
+    : core_(core),
+      timeline_(Timeline::OfProcess()),
+      process_(timeline_.process()),
+      profile_(Profile::OfProcess()) {
   KnowCore(core);
 }
 
@@ -118,6 +121,10 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
     writer.submitter = core_.call_name(task.call);
   }
   if (task.type->task_class == rt::TaskClass::kWait) NoteWaits(writer, stream, position, task);
+  if (profile_ == nullptr || writer.operands == nullptr || task.type->kind != rt::TaskKind::kOperator) return;
+  Line& line = LineOf(writer, stream);
+  std::lock_guard guard(line.lock);
+  line.operands[position] = writer.operands;
 }
 
 // The first task of a call that is told of hangs on the call itself.
@@ -168,6 +175,7 @@ void Trace::Started(const rt::Stream& stream, uint64_t position, const rt::Task&
   Line& line = LineOf(writer, stream);
   const uint64_t flow = Mix(Mix(line.track.id, kSubmission), position);
   SetName(writer, task);
+  line.track.begun = Now();
   const bool record = task.type->task_class == rt::TaskClass::kRecord;
   auto arrow = [&](int which) { return ArrowOf(line, position, which); };
   if (record) {
@@ -203,21 +211,68 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
       writer.Event(EventType::kInstant, &line.track, Now(), writer.NumberOf(kGoesOn), {}, arrow);
   }
   writer.Event(EventType::kEnd, &line.track, Now(), 0);
+  if (profile_ == nullptr) return;
+  Operands operands;
+  {
+    std::lock_guard guard(line.lock);
+    if (auto found = line.operands.find(position); found != line.operands.end()) {
+      operands = std::move(found->second);
+      line.operands.erase(found);
+    }
+  }
+  AddToProfile(stream, line.track, task, Profile::kNoModel, position, std::move(operands));
+  line.track.ended = Now();
 }
+
+// --- the profile
+
+void Trace::Captured(const rt::Stream& /*stream*/, uint32_t model, uint32_t node, const rt::Task&) noexcept {
+  if (profile_ == nullptr) return;
+  Writer& writer = timeline_.ThisWriter();
+  if (writer.operands == nullptr) return;
+  std::lock_guard guard(lock_);
+  if (operands_.size() >= Profile::kMostOperands) operands_.clear();
+  operands_[{model, node}] = writer.operands;
+}
+
+void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt::Task& task, uint64_t model,
+                         uint64_t place, Operands operands) {
+  Writer& writer = timeline_.ThisWriter();
+  SetName(writer, task);
+  const uint64_t now = Now();
+  const uint64_t waited = track.ended == 0 ? 0 : track.begun - std::min(track.begun, track.ended);
+  profile_->Add({core_.device_of(stream), stream.id(), model, place, writer.name,
+                 task.type->kind == rt::TaskKind::kOperator, track.begun, now, waited, std::move(operands)});
+}
+
+void Trace::EndedDevice(int /*device*/) noexcept {
+  if (profile_ != nullptr) profile_->Finish();
+}
+
+// --- nodes of launches
 
 void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*model*/, uint32_t /*node*/,
                         const rt::Task& task) noexcept {
   Writer& writer = timeline_.ThisWriter();
   SetName(writer, task);
-  writer.Event(EventType::kBegin, &LaneOf(writer, stream, lane), Now(), writer.NumberOf(writer.name));
+  Track& track = LaneOf(writer, stream, lane);
+  writer.Event(EventType::kBegin, &track, Now(), writer.NumberOf(writer.name));
+  if (profile_ != nullptr) writer.node_begun = track.last;
 }
 
-void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t /*model*/, uint32_t /*node*/,
-                      const rt::Task& /*task*/, const rt::TaskFailure* failure) noexcept {
+void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
+                      const rt::Task& task, const rt::TaskFailure* failure) noexcept {
   Writer& writer = timeline_.ThisWriter();
   Track& track = LaneOf(writer, stream, lane);
   if (failure != nullptr) TellFailure(writer, &track, *failure);
   writer.Event(EventType::kEnd, &track, Now(), 0);
+  if (profile_ == nullptr) return;
+  Operands operands;
+  {
+    std::lock_guard guard(lock_);
+    if (auto found = operands_.find({model, node}); found != operands_.end()) operands = found->second;
+  }
+  AddToProfile(stream, {0, 0, writer.node_begun, 0}, task, model, node, std::move(operands));
 }
 
 }  // namespace belay::trace

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/relaxed.h"
+#include "layers/trace/profile.h"
 #include "layers/trace/timeline.h"
 #include "runtime/layer.h"
 #include "runtime/task.h"
@@ -32,6 +33,9 @@ class Trace final : public rt::Observer {
                    const rt::Task& task) noexcept override;
   void NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node, const rt::Task& task,
                  const rt::TaskFailure* failure) noexcept override;
+  void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
+                const rt::Task& task) noexcept override;
+  void EndedDevice(int device) noexcept override;
   void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) noexcept override;
   void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override;
   void Allocated(const rt::Block& block) noexcept override { NoteMemory(block, true); }
@@ -44,7 +48,8 @@ class Trace final : public rt::Observer {
     std::map<uint32_t, Track> lanes;
     std::unordered_map<uint64_t, int> waits;        // for a position: how many there were
     std::unordered_map<uint64_t, uint64_t> arrows;  // to a wait at a position
-    std::mutex lock;                                // of what threads share
+    std::unordered_map<uint64_t, Operands> operands;
+    std::mutex lock;  // of what threads share
   };
 
   // Bytes that are allocated on a device (-1: pinned memory of the host).
@@ -59,6 +64,8 @@ class Trace final : public rt::Observer {
   Track& LaneOf(Writer& writer, const rt::Stream& stream, uint32_t lane);
   void NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t position, const rt::Task& task);
   uint64_t ArrowOf(const Line& source, uint64_t position, int which) const;
+  void AddToProfile(const rt::Stream& stream, const Track& track, const rt::Task& task, uint64_t model,
+                    uint64_t place, Operands operands);
   void TellFailure(Writer& writer, Track* track, const rt::TaskFailure& failure);
 
   const rt::CoreFacts core_;
@@ -68,6 +75,8 @@ class Trace final : public rt::Observer {
   std::unordered_map<const rt::Stream*, std::unique_ptr<Line>> lines_;
   std::map<int, uint64_t> devices_;
   std::map<int, Memory> memory_;
+  Profile* const profile_;
+  std::map<std::pair<uint32_t, uint32_t>, Operands> operands_;  // of the nodes of models
 };
 
 }  // namespace belay::trace

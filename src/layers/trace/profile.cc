@@ -1,0 +1,292 @@
+#include "layers/trace/profile.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "base/quiet_write.h"
+#include "layers/trace/timeline.h"
+
+namespace belay::trace {
+namespace {
+
+constexpr size_t kRowsInMemory = size_t{1} << 16;
+constexpr const char* kCore = "AI_CORE";  // what stands for the unit that an operator ran on
+constexpr const char* kOperatorColumns =
+    "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),"
+    "Task Wait Time(us),Block Dim,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,"
+    "Output Formats";
+constexpr const char* kTaskColumns =
+    "Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)";
+constexpr const char* kTypeColumns =
+    "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)";
+constexpr const char* kCallColumns =
+    "Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance";
+
+std::string Us(uint64_t ns) {
+  char room[40];
+  std::snprintf(room, sizeof room, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
+                static_cast<unsigned long long>(ns % 1000));
+  return room;
+}
+std::string Decimal(double value) {
+  char room[64];
+  std::snprintf(room, sizeof room, "%.3f", value);
+  return room;
+}
+
+// "Add" of aclnnInplaceAdd.
+std::string TypeOf(std::string_view name) {
+  for (const std::string_view prefix : {"aclnn", "Inplace"}) {
+    if (name.size() > prefix.size() && name.substr(0, prefix.size()) == prefix) {
+      name.remove_prefix(prefix.size());
+    }
+  }
+  return std::string(name);
+}
+
+// "EVENT_RECORD" of "event record".
+std::string KindOf(std::string_view name) {
+  std::string kind(name);
+  for (char& c : kind) c = c == ' ' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return kind;
+}
+
+const char* LevelOf(std::string_view call) {
+  if (call.substr(0, 4) == "Hccl") return "Communication";
+  return call.substr(0, 3) == "acl" || call.substr(0, 3) == "Acl" ? "AscendCL" : "Runtime";
+}
+
+int64_t ToEpoch() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec - static_cast<int64_t>(Now());
+}
+
+std::string Stamp() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  tm parts{};
+  localtime_r(&t.tv_sec, &parts);
+  char room[32];
+  const size_t length = std::strftime(room, sizeof room, "%Y%m%d%H%M%S", &parts);
+  return std::string(room, length);
+}
+
+// F of each parameter of the call: its place, name and letter.
+template <class F>
+void EachParam(const BelayCall& call, F tell) {
+  std::string_view rest = call.params;
+  for (int i = 0; !rest.empty(); ++i) {
+    const std::string_view param = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), param.size() + 1));
+    const size_t colon = param.find(':');
+    tell(i, param.substr(0, colon), param[colon + 1]);
+  }
+}
+
+int ExecutorOf(const BelayCall& call, char letter) {
+  int place = -1;
+  EachParam(call, [&](int i, std::string_view name, char kind) {
+    if (name == "executor" && kind == letter) place = i;
+  });
+  return place;
+}
+
+// Three columns of operands.
+struct Columns {
+  std::string shapes, types, formats;
+
+  // Lines of "2,3|FLOAT|ND".
+  void Add(std::string_view lines) {
+    while (!lines.empty()) {
+      const std::string_view line = lines.substr(0, lines.find('\n'));
+      lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+      const size_t type = line.find('|'), format = line.rfind('|');
+      const char* between = types.empty() ? "" : ";";
+      shapes.append(between).append(line.substr(0, type));
+      types.append(between).append(line.substr(type + 1, format - type - 1));
+      formats.append(between).append(line.substr(format + 1));
+    }
+  }
+  std::string Text() const {
+    return types.empty() ? "N/A,N/A,N/A" : "\"" + shapes + "\"," + types + "," + formats;
+  }
+};
+
+void WriteFile(const std::string& path, std::string_view columns, const std::string& rows) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const std::string text = std::string(columns) + "\n" + rows;
+  if (file < 0 || !WriteAllQuietly(file, text.data(), text.size())) {
+    std::fprintf(stderr, "belay trace: cannot write to %s: %s\n", path.c_str(), std::strerror(errno));
+  }
+  if (file >= 0) close(file);
+}
+
+}  // namespace
+
+int ExecutorMadeBy(const BelayCall& call) { return ExecutorOf(call, 'P'); }
+int ExecutorRunBy(const BelayCall& call) { return ExecutorOf(call, 'p'); }
+
+Table::Table(const std::string& path, std::string_view columns)
+    : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), rows_(columns) {
+  rows_ += '\n';
+  if (file_ < 0) {
+    std::fprintf(stderr, "belay trace: cannot write to %s: %s\n", path.c_str(), std::strerror(errno));
+  }
+}
+
+Table::~Table() {
+  if (file_ >= 0) close(file_);
+}
+
+void Table::Add(std::string_view row) {
+  rows_.append(row).append("\n");
+  if (rows_.size() >= kRowsInMemory) Flush();
+}
+
+void Table::Flush() {
+  if (file_ >= 0 && !stopped_ && !WriteAllQuietly(file_, rows_.data(), rows_.size())) {
+    stopped_ = true;
+    std::fprintf(stderr, "belay trace: cannot write a table: %s; the program goes on\n",
+                 std::strerror(errno));
+  }
+  rows_.clear();
+}
+
+void Tally::Add(uint64_t ns) {
+  least = count == 0 ? ns : std::min(least, ns);
+  most = std::max(most, ns);
+  sum += ns;
+  ++count;
+  const double us = static_cast<double>(ns) / 1e3, before = us - mean;
+  mean += before / static_cast<double>(count);
+  squares += before * (us - mean);
+}
+
+Profile* Profile::OfProcess() {
+  static std::mutex lock;
+  static Profile* profile = nullptr;
+  static pid_t process = 0;
+  const char* folder = std::getenv("BELAY_PROFILE_FOLDER");
+  if (folder == nullptr || *folder == '\0') return nullptr;
+  std::lock_guard guard(lock);
+  if (process != getpid()) {
+    profile = new Profile(folder);
+    process = getpid();
+  }
+  return profile;
+}
+
+Profile::Profile(const std::string& folder) : process_(getpid()), to_epoch_(ToEpoch()), stamp_(Stamp()) {
+  folder_ = folder + "/PROF_" + stamp_ + "_" + std::to_string(process_) + "/mindstudio_profiler_output/";
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);  // where that fails the tables say so
+  operators_ = std::make_unique<Table>(folder_ + "op_summary_" + stamp_ + ".csv", kOperatorColumns);
+  tasks_ = std::make_unique<Table>(folder_ + "task_time_" + stamp_ + ".csv", kTaskColumns);
+}
+
+void Profile::Add(const Row& row) {
+  const auto start = static_cast<uint64_t>(static_cast<int64_t>(row.begun) + to_epoch_);
+  const uint64_t took = row.ended - row.begun;
+  const std::string type = TypeOf(row.name), device = std::to_string(row.device),
+                    stream = std::to_string(row.stream), task = std::to_string(row.task);
+  std::lock_guard guard(lock_);
+  tasks_->Add(device + "," + std::string(row.name) + "," + (row.is_operator ? kCore : KindOf(row.name)) +
+              "," + stream + "," + task + "," + Us(took) + "," + Us(start) + "," + Us(start + took));
+  if (!row.is_operator) return;
+  operators_->Add(device + "," + std::to_string(row.model) + "," + task + "," + stream + "," +
+                  std::string(row.name) + "," + type + "," + kCore + "," + Us(start) + "," + Us(took) + "," +
+                  Us(row.waited) + ",1," +
+                  (row.operands == nullptr ? "N/A,N/A,N/A,N/A,N/A,N/A" : *row.operands));
+  types_[{row.device, type}].Add(took);
+}
+
+void Profile::AddCall(const BelayCalls& calls, uint32_t call, uint64_t ns) {
+  std::lock_guard guard(lock_);
+  calls_ = &calls;
+  by_call_.resize(calls.count);
+  by_call_[call].Add(ns);
+}
+
+void Profile::Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,
+                   ObjectWords objects) {
+  Columns inputs, outputs;
+  EachParam(calls.calls[call], [&](int i, std::string_view name, char letter) {
+    if (std::strchr("tloq", letter) == nullptr || arguments[i] == 0 || objects == nullptr) return;
+    const std::string words = objects(letter == 't' || letter == 'o' ? 'T' : 'L', arguments[i]);
+    const bool written = letter == 'o' || letter == 'q';
+    if (written) outputs.Add(words);
+    if (!written || name.find("Ref") != std::string_view::npos) inputs.Add(words);
+  });
+  auto columns = std::make_shared<const std::string>(inputs.Text() + "," + outputs.Text());
+  std::lock_guard guard(lock_);
+  if (operands_.size() >= kMostOperands) operands_.clear();
+  operands_[executor] = std::move(columns);
+}
+
+Operands Profile::Find(uint64_t executor) {
+  std::lock_guard guard(lock_);
+  const auto found = operands_.find(executor);
+  return found == operands_.end() ? nullptr : found->second;
+}
+
+// What takes most comes first.
+std::string Profile::OperatorTable() const {
+  std::map<int, uint64_t> all;
+  std::vector<const decltype(types_)::value_type*> order;
+  for (const auto& entry : types_) {
+    all[entry.first.first] += entry.second.sum;
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](auto* a, auto* b) { return a->second.sum > b->second.sum; });
+  std::string rows;
+  for (const auto* entry : order) {
+    const Tally& tally = entry->second;
+    const auto whole = static_cast<double>(std::max<uint64_t>(all[entry->first.first], 1));
+    rows += std::to_string(entry->first.first) + "," + entry->first.second + "," + kCore + "," +
+            std::to_string(tally.count) + "," + Us(tally.sum) + "," + Us(tally.least) + "," +
+            Decimal(tally.mean) + "," + Us(tally.most) + "," +
+            Decimal(100.0 * static_cast<double>(tally.sum) / whole) + "\n";
+  }
+  return rows;
+}
+
+std::string Profile::CallTable() const {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < by_call_.size(); ++i) {
+    if (by_call_[i].count > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return by_call_[a].sum > by_call_[b].sum; });
+  std::string rows;
+  for (const uint32_t call : order) {
+    const Tally& tally = by_call_[call];
+    const char* name = calls_->calls[call].name;
+    rows += std::string("host,") + LevelOf(name) + "," + name + "," + Us(tally.sum) + "," +
+            std::to_string(tally.count) + "," + Decimal(tally.mean) + "," + Us(tally.least) + "," +
+            Us(tally.most) + "," + Decimal(tally.squares / static_cast<double>(tally.count)) + "\n";
+  }
+  return rows;
+}
+
+void Profile::Finish() {
+  if (process_ != getpid()) return;
+  std::lock_guard guard(lock_);
+  operators_->Flush();
+  tasks_->Flush();
+  WriteFile(folder_ + "op_statistic_" + stamp_ + ".csv", kTypeColumns, OperatorTable());
+  WriteFile(folder_ + "api_statistic_" + stamp_ + ".csv", kCallColumns, CallTable());
+}
+
+}  // namespace belay::trace

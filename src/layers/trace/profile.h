@@ -1,0 +1,97 @@
+// The tables that `msprof` leaves of a program on a card, in the same folders and with the same columns:
+// tasks and operators one by one, operators and calls in sum.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "layers/calls/calls.h"
+#include "layers/trace/call_log.h"
+
+namespace belay::trace {
+
+// A table that grows: rows wait in memory for a while.
+class Table {
+ public:
+  Table() = default;
+  Table(const std::string& path, std::string_view columns);
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+  void Add(std::string_view row);
+  void Flush();
+
+ private:
+  int file_ = -1;
+  std::string rows_;
+  bool stopped_ = false;
+};
+
+struct Tally {
+  void Add(uint64_t ns);
+  uint64_t count = 0, sum = 0, least = 0, most = 0;
+  double mean = 0, squares = 0;  // of the differences from the mean
+};
+
+// What an operator was given and gave, as six columns.
+using Operands = std::shared_ptr<const std::string>;
+
+class Profile {
+ public:
+  static constexpr uint64_t kNoModel = 4294967295;
+  static constexpr size_t kMostOperands = 1 << 16;
+  struct Row {
+    int device;
+    uint32_t stream;
+    uint64_t model, task;
+    std::string_view name;
+    bool is_operator;
+    uint64_t begun, ended, waited;
+    Operands operands;
+  };
+
+  // Null where no profile is asked for. Made when first asked for, and anew in a child of fork. It stays.
+  static Profile* OfProcess();
+  // Writes to a folder of its own in this one.
+  explicit Profile(const std::string& folder);
+
+  void Add(const Row& row);
+  void AddCall(const BelayCalls& calls, uint32_t call, uint64_t ns);
+  // The operands of the operator that a first stage has prepared, and again for the second stage.
+  void Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,
+            ObjectWords objects);
+  Operands Find(uint64_t executor);
+  // What is known until now is in the files then.
+  void Finish();
+
+ private:
+  struct Place;
+  std::string OperatorTable() const;
+  std::string CallTable() const;
+
+  const pid_t process_;
+  const int64_t to_epoch_;  // from the times of the timeline
+  std::string folder_, stamp_;
+  std::mutex lock_;
+  std::unique_ptr<Table> operators_, tasks_;
+  std::map<std::pair<int, std::string>, Tally> types_;
+  const BelayCalls* calls_ = nullptr;
+  std::vector<Tally> by_call_;
+  std::unordered_map<uint64_t, Operands> operands_;
+};
+
+// Which of a call's arguments is the executor that it makes or runs; -1: none.
+int ExecutorMadeBy(const BelayCall& call);
+int ExecutorRunBy(const BelayCall& call);
+
+}  // namespace belay::trace
