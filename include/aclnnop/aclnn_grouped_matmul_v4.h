@@ -2,9 +2,13 @@
  * results = activation(x times weight + bias) for each group: of the tensors (groupType -1), of the
  * rows of one x (0), of what is summed over (2). groupListOptional divides one x by running sums
  * (groupListType 0), counts (1) or pairs of an expert and a count (2). actType 0 none, 1 relu, 2
- * gelu by tanh, 4 fast gelu, 5 silu. Without quantisation. Belay implements this interface on the
- * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
- * page's number where it is known.
+ * gelu by tanh, 4 fast gelu, 5 silu. INT8 times INT8 is summed exactly, plus a bias of INT32, times
+ * the scale of columns (packed as aclnnTransQuantParamV2 does for results of INT8; none for INT32)
+ * and perTokenScale of rows, plus any other bias. x of FLOAT16 or BFLOAT16 times weights of INT8 or
+ * INT4 (as INT4, or eight of them in an INT32): (weight + antiquantOffset) * antiquantScale, of
+ * columns, or of groups of rows of INT4. Belay implements this interface on the CPU. A function
+ * follows the page of its name in the public API reference; "Page:" gives that page's number where
+ * it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -29,8 +33,12 @@ extern "C" {
  * results = activation(x times weight + bias) for each group: of the tensors (groupType -1), of the
  * rows of one x (0), of what is summed over (2). groupListOptional divides one x by running sums
  * (groupListType 0), counts (1) or pairs of an expert and a count (2). actType 0 none, 1 relu, 2
- * gelu by tanh, 4 fast gelu, 5 silu. Without quantisation. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides.
+ * gelu by tanh, 4 fast gelu, 5 silu. INT8 times INT8 is summed exactly, plus a bias of INT32, times
+ * the scale of columns (packed as aclnnTransQuantParamV2 does for results of INT8; none for INT32)
+ * and perTokenScale of rows, plus any other bias. x of FLOAT16 or BFLOAT16 times weights of INT8 or
+ * INT4 (as INT4, or eight of them in an INT32): (weight + antiquantOffset) * antiquantScale, of
+ * columns, or of groups of rows of INT4. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -423,9 +423,81 @@ def grouped_product(r: Random, form) -> Case:
                  0 if many or kind < 0 else r.pick([2, 3]), [Tensor(dtype, w.value.shape) for w in g.outs]], {9: g.outs})
 
 
+def of_bytes(r: Random, x, weight, bias, scale, token, act: int, kind: str) -> Want:
+    """(x weight + whole bias) * scale * token + any other bias, as floats in this order."""
+    sums = wide(x).astype(np.int64) @ wide(weight).astype(np.int64)
+    whole = bias is not None and bias.dtype == np.int32
+    if whole:
+        sums = sums + bias
+    if kind == 'i32':
+        return Want(sums)
+    value = sums.astype(np.float32) * scale * (1 if token is None else token[:, None])
+    if kind == 'i8':
+        return Want(np.clip(np.rint(value), -128, 127))
+    return Want(ACTIVATIONS[act](value.astype(np.float64) + (0 if bias is None or whole else wide(bias))), 20.0)
+
+
+def small_arguments(r: Random, form, kinds) -> tuple[list, list, str]:
+    """Those of products of INT8, and of floats with weights of INT8."""
+    kind, listed, whole = r.pick(kinds), r.int(0, 1), r.chance()
+    groups, depth, n = r.int(1, 4), r.int(1, 40), r.int(1, 20)
+    if r.chance(0.1):  # more than one block, and than is summed at once
+        groups, depth, n = r.int(1, 2), r.int(1000, 2100), r.int(250, 300)
+    sizes = [r.size(1, 6) for _ in range(groups)] if kind < 0 else divided(r, r.size(1, 12), groups)
+    bytes_ = r.chance(0.6)
+    dtype = 'i8' if bytes_ else r.pick(form.both('x', 'antiquantScaleOptional'))
+    result = r.pick([t for t in form.types['results'] if t != 'f32']) if bytes_ else dtype
+    rows = [given(r.array(dtype, (s, depth), *((-100, 100) if bytes_ else (-1, 1))), dtype) for s in sizes]
+    weight = r.array('i8', (groups, depth, n), -100, 100)
+    bias = scale = token = shift = None
+    act, halves = 0, result in ('f16', 'bf16')
+    bias_type = r.pick(['i32', 'f32', result] if bytes_ and halves else ['i32']) if bytes_ else {'f16': 'f16'}.get(dtype, 'f32')
+    if r.chance():
+        bias = exact(r.array(bias_type, (groups, n), -9, 9), bias_type)
+    raw = r.array('f32', (groups, n), 0.5, 1) / np.float32(depth * 100)
+    if not bytes_:
+        scale = given(raw * 100, dtype)
+        shift = given(r.array(dtype, (groups, n), -3, 3), dtype) if r.chance() else None
+        spread = [(wide(weight[i]) + (wide(shift.data[i]) if shift else 0)) * wide(scale.data[i]) for i in range(groups)]
+        outs = [Want(wide(x.data) @ w + (wide(bias[i]) if bias is not None else 0), np.abs(wide(x.data)) @ np.abs(w) + 1, loose=2)
+                for i, (x, w) in enumerate(zip(rows, spread))]
+    else:
+        if result == 'i8':
+            packed = raw.view(np.uint32) & np.uint32(0xffffe000)
+            scale = given((packed.astype(np.uint64) | np.uint64(1 << 46)).astype(np.int64), r.pick(['u64', 'i64']))
+            raw = packed.view(np.float32)
+        elif halves:
+            scale = given(raw, r.pick(['f32', 'bf16']))
+            raw = scale.data.astype(np.float32)
+            token = [r.array('f32', (s,), 0.5, 2) for s in sizes] if r.chance(0.7) else None
+            act = r.pick([0, 1, 2, 4, 5]) if token else 0
+        outs = [of_bytes(r, x.data, weight[i], None if bias is None else bias[i], raw[i], token[i] if token else None, act, result)
+                for i, x in enumerate(rows)]
+    single = whole and kind == 0
+
+    def listed_as(values, dtype):
+        return None if values is None else [given(values, dtype)] if single else [given(v, dtype) for v in values]
+    scales = listed_as(None if scale is None else scale.data, scale and scale.dtype)
+    x, tokens = rows, None if token is None else [given(t, 'f32') for t in token]
+    if kind == 0 and r.chance(0.8):
+        x = [given(np.concatenate([t.data for t in rows]), dtype)]
+        tokens = None if token is None else [given(np.concatenate(token), 'f32')]
+    numbers = np.cumsum(sizes) if listed == 0 else np.array(sizes)
+    if len(x) == 1 and kind == 0 and r.chance(0.2):
+        listed, numbers = 2, np.stack([np.arange(groups), sizes], 1)
+    outs = outs if kind < 0 else [Want(np.concatenate([w.value for w in outs]), 20.0 if bytes_ else np.concatenate([w.scale for w in outs]),
+                                       loose=2)]
+    return [x, listed_as(weight, 'i8'), listed_as(bias, bias_type), scales if bytes_ else None, None, None if bytes_ else scales,
+            listed_as(None if shift is None else shift.data, dtype), tokens, None if kind < 0 else given(numbers, 'i64'), None, None,
+            None, 0 if kind < 0 else 3, kind, listed, act], outs, result
+
+
 def grouped_arguments(r: Random, form, kinds=(-1, 0, 0, 2)) -> tuple[list, dict]:
     """Those of the fourth version."""
-    dtype, kind, many, listed = r.pick(form.types['x']), r.pick(kinds), r.chance(), r.int(0, 1)
+    if r.chance(0.4):
+        return small_arguments(r, form, [k for k in kinds if k != 2])
+    floats = [t for t in form.types['x'] if t != 'i8']
+    dtype, kind, many, listed = r.pick(floats), r.pick(kinds), r.chance(), r.int(0, 1)
     act = r.pick([0, 0, 1, 2, 4, 5])
     if kind == 2:
         groups, m, n = r.int(1, 4), r.int(1, 9), r.int(1, 9)

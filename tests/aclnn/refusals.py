@@ -31,6 +31,17 @@ def groups(**changes) -> tuple:
     return ('GroupedMatmulV4', *(arguments | changes).values())
 
 
+def bytes_in_groups(**changes) -> tuple:
+    """The same of INT8 with scales of columns, and results of FLOAT16."""
+    return groups(**dict(x=[t(5, 4, dtype='i8')], weight=[t(2, 4, 3, dtype='i8')], scale=[t(2, 3)], out=[o(5, 3, dtype='f16')]) | changes)
+
+
+def small_weights(**changes) -> tuple:
+    """The same of FLOAT16 with weights of INT8."""
+    return groups(**dict(x=[t(5, 4, dtype='f16')], weight=[t(2, 4, 3, dtype='i8')], antiscale=[t(2, 3, dtype='f16')],
+                         out=[o(5, 3, dtype='f16')]) | changes)
+
+
 def routing(**changes) -> tuple:
     """aclnnMoeInitRoutingV3 of three tokens for two of four experts, but for these arguments."""
     arguments = dict(x=t(3, 4), experts=t(3, 2, dtype='i32'), scale=None, offset=None, active=0, capacity=-1, number=4, drop=0,
@@ -211,6 +222,29 @@ CALLS = [
     ('scales of small integers', *groups(scale=[t(2, 3)])),
     ('weights of bytes', *groups(weight=[t(2, 4, 3, dtype='i8')])),
     ('another type of weight', *groups(weight=[t(2, 4, 3, dtype='f16')])),
+    ('bytes without a scale', *bytes_in_groups(scale=None)),
+    ('sums with a scale', *bytes_in_groups(out=[o(5, 3, dtype='i32')])),
+    ('floats of bytes', *bytes_in_groups(out=[o(5, 3)])),
+    ('a packed scale for halves', *bytes_in_groups(scale=[t(2, 3, dtype='i64')])),
+    ('floats as the scale of bytes', *bytes_in_groups(out=[o(5, 3, dtype='i8')])),
+    ('tokens of bytes', *bytes_in_groups(out=[o(5, 3, dtype='i8')], scale=[t(2, 3, dtype='i64')], token=[t(5)])),
+    ('tokens of other rows', *bytes_in_groups(token=[t(4)])),
+    ('a scale of other columns', *bytes_in_groups(scale=[t(2, 4)])),
+    ('a scale for all groups', *bytes_in_groups(scale=[t(3)])),
+    ('an offset', *bytes_in_groups(offset=[t(2, 3)])),
+    ('an activation without tokens', *bytes_in_groups(activation=1)),
+    ('a weight scale for bytes', *bytes_in_groups(antiscale=[t(2, 3, dtype='f16')])),
+    ('bytes times four bits', *bytes_in_groups(weight=[t(2, 4, 3, dtype='i32')])),
+    ('bytes times halves', *bytes_in_groups(weight=[t(2, 4, 3, dtype='f16')])),
+    ('sums divided of bytes', *bytes_in_groups(x=[t(4, 5, dtype='i8')], weight=[t(5, 3, dtype='i8')], scale=[t(3)], type=2,
+                                               out=[o(2, 4, 3, dtype='f16')])),
+    ('no scale for small weights', *small_weights(antiscale=None)),
+    ('a scale of another type', *small_weights(antiscale=[t(2, 3, dtype='bf16')])),
+    ('groups of rows of bytes', *small_weights(antiscale=[t(2, 2, 3, dtype='f16')])),
+    ('offsets of another shape', *small_weights(antioffset=[t(2, 2, 3, dtype='f16')])),
+    ('a scale of sums', *small_weights(scale=[t(2, 3)])),
+    ('another type of result', *small_weights(out=[o(5, 3, dtype='bf16')])),
+    ('floats times bytes', *small_weights(x=[t(5, 4)], out=[o(5, 3)])),
     ('no list for one x', *groups(list=None)),
     ('a list of another length', *groups(list=t(3, dtype='i64'))),
     ('a list without groups', *groups(x=[t(5, 4)], weight=[t(4, 3)], type=-1, split=0)),

@@ -3,6 +3,7 @@
 // as they come.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/parallel.h"
 #include "ops/conv/activation.h"
 #include "ops/experts/experts.h"
+#include "ops/experts/group_factors.h"
 #include "ops/experts/matrix_block.h"
 #include "ops/experts/rows.h"
 #include "ops/index/indices.h"
@@ -24,6 +26,8 @@ namespace belay::ops {
 namespace {
 
 constexpr int64_t kBlockRows = 256, kBlockColumns = 256;
+// So many products of two INT8 are summed exactly as floats: 2^10 * 2^7 * 2^7 is 2^24.
+constexpr int64_t kExactDepth = 1024;
 
 enum class Split { kNone, kRows, kDepth };
 enum ListType : int64_t { kEnds, kLengths, kPairs };
@@ -32,6 +36,14 @@ struct Product {
   MatrixPlace a, b, c;
   Rows bias;
   int64_t bias_row = 0;
+  NibblePlace nibbles = {};  // b, where its elements have four bits
+  GroupFactors factors = {};
+};
+
+// A block of the result of a group.
+struct Piece {
+  int64_t m, n, depth;
+  int64_t a_row, c_row, column, from;  // where it begins; `from`: of what is summed over
 };
 
 // A group while the task runs.
@@ -65,6 +77,7 @@ struct GroupedBody {
   Split split = Split::kNone;
   bool shares_a = false, shares_c = false;  // one tensor for all groups
   bool adds = false;                        // to what the result holds
+  Quantised quantised = Quantised::kNo;
   Activation activation;
   Scratch<Group> groups;
   PieceScratch<float> room;
@@ -137,17 +150,75 @@ struct GroupedBody {
   void RunPart(const Frame& frame, const Group& g, int64_t part, float* mine) const {
     const Product& p = Of(g);
     const int64_t blocks = ColumnBlocks(g), r = part / blocks * kBlockRows, c = part % blocks * kBlockColumns;
-    const int64_t m = std::min(kBlockRows, RowsOf(g) - r), n = std::min(kBlockColumns, p.b.columns - c);
-    const int64_t depth = split == Split::kDepth ? g.count : p.a.columns;
-    const int64_t a_row = r + (split == Split::kRows && shares_a ? g.begin : 0);
-    const int64_t c_row = r + (split == Split::kRows && shares_c ? g.begin : 0);
-    const int64_t from = split == Split::kDepth && shares_a ? g.begin : 0;
+    const Piece piece{std::min(kBlockRows, RowsOf(g) - r),
+                      std::min(kBlockColumns, p.b.columns - c),
+                      split == Split::kDepth ? g.count : p.a.columns,
+                      r + (split == Split::kRows && shares_a ? g.begin : 0),
+                      r + (split == Split::kRows && shares_c ? g.begin : 0),
+                      c,
+                      split == Split::kDepth && shares_a ? g.begin : 0};
+    if (quantised == Quantised::kBytes) return RunBytes(frame, p, piece, mine);
+    const int64_t m = piece.m, n = piece.n;
     const bool direct = p.c.TakesProducts() && !adds;
-    auto* to = direct ? reinterpret_cast<float*>(p.c.Of(frame, c_row, c)) : mine + a_room + b_room;
+    auto* to = direct ? reinterpret_cast<float*>(p.c.Of(frame, piece.c_row, c)) : mine + a_room + b_room;
     const int64_t ld = direct ? (m == 1 ? n : p.c.row / MatrixPlace::kFloat) : n;
-    Multiply({m, n, depth, p.a.Block(frame, a_row, m, from, depth, mine),
-              p.b.Block(frame, from, depth, c, n, mine + a_room), to, ld, GemmType::kF32, GemmType::kF32});
-    for (int64_t i = 0; i < m; ++i) Finish(frame, p, to + i * ld, c_row + i, c, n, direct);
+    Multiply({m, n, piece.depth, p.a.Block(frame, piece.a_row, m, piece.from, piece.depth, mine),
+              WeightBlock(frame, p, piece, mine + a_room), to, ld, GemmType::kF32, GemmType::kF32});
+    for (int64_t i = 0; i < m; ++i) Finish(frame, p, to + i * ld, piece.c_row + i, c, n, direct);
+  }
+
+  GemmMatrix WeightBlock(const Frame& frame, const Product& p, const Piece& piece, float* buffer) const {
+    if (quantised == Quantised::kNo)
+      return p.b.Block(frame, piece.from, piece.depth, piece.column, piece.n, buffer);
+    const GemmMatrix block = p.nibbles.binding >= 0
+                                 ? p.nibbles.Block(frame, 0, piece.depth, piece.column, piece.n, buffer)
+                                 : p.b.Block(frame, 0, piece.depth, piece.column, piece.n, buffer);
+    p.factors.Spread(frame, 0, piece.column, piece.depth, piece.n, block);
+    return block;
+  }
+
+  // INT8 times INT8: so many rows at once as floats sum exactly.
+  void RunBytes(const Frame& frame, const Product& p, const Piece& piece, float* mine) const {
+    const int64_t m = piece.m, n = piece.n;
+    float* part = mine + a_room + b_room;
+    auto* sums = reinterpret_cast<int32_t*>(part + kBlockRows * kBlockColumns);
+    std::fill_n(sums, m * n, 0);
+    for (int64_t k = 0; k < piece.depth; k += kExactDepth) {
+      const int64_t depth = std::min(kExactDepth, piece.depth - k);
+      Multiply({m, n, depth, p.a.Block(frame, piece.a_row, m, k, depth, mine),
+                p.b.Block(frame, k, depth, piece.column, n, mine + a_room), part, n, GemmType::kF32,
+                GemmType::kF32});
+      for (int64_t i = 0; i < m * n; ++i) {
+        const auto more = static_cast<uint32_t>(static_cast<int32_t>(part[i]));
+        sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + more);
+      }
+    }
+    for (int64_t i = 0; i < m; ++i)
+      FinishBytes(frame, p, sums + i * n, piece.a_row + i, piece.c_row + i, piece.column, n);
+  }
+
+  void FinishBytes(const Frame& frame, const Product& p, int32_t* sums, int64_t token, int64_t r, int64_t c,
+                   int64_t n) const {
+    p.factors.Add(frame, c, n, sums);
+    char* to = p.c.Of(frame, r, c);
+    if (p.c.type == DType::kI32) {
+      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * p.c.column, sums + i, sizeof(int32_t));
+      return;
+    }
+    alignas(64) float values[kBlockColumns], block[kBlockColumns];
+    p.factors.Scale(frame, sums, token, c, n, p.c.type == DType::kI8, values);
+    if (p.bias.present()) {
+      const float* bias = p.bias.Load(frame, p.bias_row, c, n, block);
+      for (int64_t i = 0; i < n; ++i) values[i] += bias[i];
+    }
+    Activated(values, n);
+    Lane(p.c.type, DType::kF32, p.c.column).Store(to, values, n, false);
+  }
+
+  void Activated(float* values, int64_t n) const {
+    if (activation.kind == ActivationKind::kNone) return;
+    for (int64_t i = 0; i < n; ++i)
+      values[i] = static_cast<float>(Activate(activation, static_cast<double>(values[i])));
   }
 
   // What comes after the product of a row.
@@ -158,10 +229,7 @@ struct GroupedBody {
       const float* bias = p.bias.Load(frame, p.bias_row, c, n, block);
       for (int64_t i = 0; i < n; ++i) row[i] += bias[i];
     }
-    if (activation.kind != ActivationKind::kNone) {
-      for (int64_t i = 0; i < n; ++i)
-        row[i] = static_cast<float>(Activate(activation, static_cast<double>(row[i])));
-    }
+    Activated(row, n);
     if (direct) return;
     char* to = p.c.Of(frame, r, c);
     const Lane lane(p.c.type, DType::kF32, p.c.column);
@@ -195,10 +263,16 @@ void PlanGroups(Plan& plan, GroupedBody body, std::vector<Product> products, int
   constexpr double kWorthACore = 1e6;
   const auto grain =
       std::max<int64_t>(1, static_cast<int64_t>(kWorthACore * static_cast<double>(parts) / (work + 1)));
-  body.a_room = ready_a ? 0 : kBlockRows * depth, body.b_room = ready_b ? 0 : kBlockColumns * depth;
+  const bool bytes = body.quantised == Quantised::kBytes;
+  const int64_t lines = bytes ? std::min(depth, kExactDepth) : depth;
+  body.a_room = ready_a ? 0 : kBlockRows * lines, body.b_room = ready_b ? 0 : kBlockColumns * lines;
   body.groups = Scratch<Group>(plan, static_cast<int64_t>(products.size()));
   body.room = PieceScratch<float>(plan, parts, std::min(grain, parts),
-                                  body.a_room + body.b_room + (ready_c ? 0 : kBlockRows * kBlockColumns));
+                                  body.a_room + body.b_room +
+                                      (bytes     ? 2
+                                       : ready_c ? 0
+                                                 : 1) *
+                                          kBlockRows * kBlockColumns);
   body.products = std::make_shared<const std::vector<Product>>(std::move(products));
   plan.SetCost(2000 + static_cast<uint64_t>(work / 32));
   plan.SetBody(body);
@@ -209,6 +283,7 @@ struct GroupedArgs {
   const Operand* list;  // on the device, or none
   std::span<const int64_t> ends;
   int64_t split_item, type, list_type, activation;
+  const OperandList *scale = nullptr, *weight_scale = nullptr, *weight_shift = nullptr, *token = nullptr;
 };
 
 bool HasTensors(const OperandList& list) {
@@ -219,7 +294,7 @@ void RefuseGiven(const Plan& plan, std::initializer_list<const OperandList*> lis
   for (const OperandList* list : lists) {
     if (!HasTensors(*list)) continue;
     Fail(tensor::kInvalidArgument, "experts-quantised",
-         "{}: {} is given, but quantised products of groups are not there yet; pass null", plan.function(),
+         "{}: {} is given, which these products do not have here; pass null", plan.function(),
          list->front().name);
   }
 }
@@ -298,15 +373,88 @@ class Grouping {
       RefuseExperts(plan_, "the result has another number of tensors than there are groups");
     if (a_.type == 2 && (a_.weight.size() == 1) != body_.shares_a)
       RefuseExperts(plan_, "groupType 2 takes one x and one weight, or as many as there are groups");
-    for (const Operand& o : a_.x) CheckType(o);
-    for (const Operand& o : a_.weight) CheckType(o);
+    for (const Operand& o : a_.x) CheckType(o, a_.x[0]);
+    for (const Operand& o : a_.weight) CheckType(o, a_.weight[0]);
+    for (const Operand& o : a_.out) CheckType(o, a_.out[0]);
     CheckBias(one_weight);
+    CheckQuantised();
   }
 
-  void CheckType(const Operand& o) {
-    if (o.dtype() == a_.x[0].dtype()) return;
-    Fail(tensor::kInvalidArgument, "experts-types", "{}: {} is {}, but the first x is {}", plan_.function(),
-         o.name, NameOf(o.dtype()), NameOf(a_.x[0].dtype()));
+  void CheckType(const Operand& o, const Operand& first) {
+    if (o.dtype() == first.dtype()) return;
+    Fail(tensor::kInvalidArgument, "experts-types", "{}: {} is {}, but the first {} is {}", plan_.function(),
+         o.name, NameOf(o.dtype()), first.name, NameOf(first.dtype()));
+  }
+
+  static bool Given(const OperandList* list) { return list != nullptr && HasTensors(*list); }
+
+  void CheckQuantised() {
+    const DType x = a_.x[0].dtype(), weight = a_.weight[0].dtype(), out = a_.out[0].dtype();
+    const bool small = weight == DType::kI8 || weight == DType::kI4 || weight == DType::kI32;
+    if (x == DType::kI8 && weight == DType::kI8) {
+      body_.quantised = Quantised::kBytes;
+      CheckBytes(out);
+    } else if (x != DType::kI8 && small) {
+      body_.quantised = Quantised::kWeights;
+      CheckWeights(x, out);
+    } else if (x != weight) {
+      RefuseExperts(plan_,
+                    "x and weight are of one type, or x of FLOAT16 or BFLOAT16 and weight of INT8 or INT4");
+    } else {
+      CheckFloats(out);
+    }
+    if (body_.quantised != Quantised::kNo && a_.type == 2)
+      RefuseExperts(plan_, "groupType 2 has no quantised products");
+  }
+
+  void CheckFloats(DType out) {
+    if (Given(a_.scale) || Given(a_.weight_scale) || Given(a_.weight_shift) || Given(a_.token))
+      RefuseExperts(plan_, "scales or offsets are given, but x and weight are floats; pass null");
+    if (out == DType::kI8 || out == DType::kI32) RefuseExperts(plan_, "results of floats are floats");
+    if (has_bias_ && a_.bias[0].dtype() == DType::kI32)
+      RefuseExperts(plan_, "the bias of floats is of floats");
+  }
+
+  void CheckBytes(DType out) {
+    if (Given(a_.weight_scale) || Given(a_.weight_shift))
+      RefuseExperts(plan_,
+                    "antiquantScale and antiquantOffset are for weights of small integers and x of floats");
+    const bool sums = out == DType::kI32, bytes = out == DType::kI8;
+    if (sums || bytes) {
+      if (Given(a_.token)) RefuseExperts(plan_, "results of INT8 and INT32 have no perTokenScale");
+      if (has_bias_ && a_.bias[0].dtype() != DType::kI32)
+        RefuseExperts(plan_, "results of INT8 and INT32 have a bias of INT32");
+    }
+    if (sums != !Given(a_.scale))
+      RefuseExperts(plan_, "products of INT8 have a scale, but those whose results are of INT32");
+    if (out == DType::kF32) RefuseExperts(plan_, "products of INT8 are of FLOAT16, BFLOAT16, INT8 or INT32");
+    if (sums) return CheckNoActivation();
+    const DType scale = (*a_.scale)[0].dtype();
+    for (const Operand& o : *a_.scale) CheckType(o, (*a_.scale)[0]);
+    if (bytes != (scale == DType::kU64 || scale == DType::kI64))
+      RefuseExperts(plan_,
+                    "the scale is packed, as UINT64 or INT64, where results are of INT8, and only there");
+    if (!Given(a_.token)) CheckNoActivation();
+  }
+
+  void CheckNoActivation() {
+    if (a_.activation != 0)
+      RefuseExperts(plan_, "quantised products have an activation only with perTokenScale; actType is 0");
+  }
+
+  void CheckWeights(DType x, DType out) {
+    if (x == DType::kF32) RefuseExperts(plan_, "x of FLOAT has weights of FLOAT");
+    if (out != x) RefuseExperts(plan_, "the results have the type of x");
+    if (Given(a_.scale) || Given(a_.token)) RefuseExperts(plan_, "scale and perTokenScale are for x of INT8");
+    if (!Given(a_.weight_scale))
+      RefuseExperts(plan_, "antiquantScale is null, but weight is of small integers");
+    for (const OperandList* list : {a_.weight_scale, a_.weight_shift}) {
+      if (!Given(list)) continue;
+      for (const Operand& o : *list) CheckType(o, a_.x[0]);
+    }
+    if (has_bias_ && a_.bias[0].dtype() == DType::kI32)
+      RefuseExperts(plan_, "the bias of floats is of floats");
+    CheckNoActivation();
   }
 
   void CheckBias(bool one_weight) {
@@ -339,24 +487,95 @@ class Grouping {
     const Operand& bias = a_.bias[one ? 0 : i];
     p->bias = Rows(bias);
     p->bias_row = one && count_ > 1 ? static_cast<int64_t>(i) : 0;
-    if (p->bias.width() == p->b.columns && p->bias.count() == (one ? static_cast<int64_t>(count_) : 1))
+    if (p->bias.width() == p->b.columns && p->bias.count() == (one ? static_cast<int64_t>(count_) : 1)) {
+      if (bias.dtype() == DType::kI32) p->factors.bias = WholeRow(bias, p->bias_row), p->bias = {};
       return;
+    }
     Fail(tensor::kInvalidArgument, "experts-shape",
          "{}: {} has shape {}, which is not one number for each of {} columns", plan_.function(), bias.name,
          bias.shape().ToString(), p->b.columns);
   }
 
+  // The weights of a group: places of elements, or of four bits.
+  MatrixPlace TakeWeight(const Operand& weight, int64_t index, NibblePlace* nibbles) {
+    const bool four_bits = weight.dtype() == DType::kI4 || weight.dtype() == DType::kI32;
+    if (!four_bits) return {weight, index};
+    *nibbles = NibblePlace(weight, index);
+    if (nibbles->binding < 0)
+      RefuseExperts(plan_, "a weight of INT32 holds eight numbers each along a dimension without gaps");
+    MatrixPlace place;
+    place.binding = weight.binding, place.type = DType::kI4;
+    place.rows = nibbles->rows, place.columns = nibbles->columns;
+    return place;
+  }
+
+  // One number for each column, [n] or [groups, n]; `down`: or for each of so many groups of rows.
+  Rows FactorsOf(const OperandList& list, size_t i, int64_t n, bool down, int64_t* each) {
+    const bool one = a_.weight.size() == 1 && count_ > 1;
+    const Operand& o = list[list.size() == 1 ? 0 : i];
+    const Shape& shape = o.shape();
+    const int rank = shape.rank();
+    const bool single = a_.weight.size() == 1 && a_.weight[0].shape().rank() == 3;
+    const int least = single ? 2 : 1;
+    const bool fits = list.size() == a_.weight.size() && (rank == least || (down && rank == least + 1)) &&
+                      shape.back(0) == n && (!single || shape[0] == static_cast<int64_t>(count_));
+    *each = fits && rank == least + 1 ? shape.back(1) : 1;
+    if (fits && *each > 0) return Rows(o);
+    Fail(tensor::kInvalidArgument, "experts-shape",
+         "{}: {} has shape {}, which is not one number for each of {} columns{}", plan_.function(), o.name,
+         shape.ToString(), n, one ? " of each group" : "");
+  }
+
+  void TakeFactors(size_t i, Product* p) {
+    const bool single = a_.weight.size() == 1 && a_.weight[0].shape().rank() == 3;
+    GroupFactors& f = p->factors;
+    const int64_t n = p->b.columns, index = single ? static_cast<int64_t>(i) : 0;
+    int64_t each = 1;
+    if (body_.quantised == Quantised::kWeights) {
+      f.weight_scale = FactorsOf(*a_.weight_scale, i, n, true, &each);
+      if (p->b.rows % each != 0)
+        RefuseExperts(plan_, "antiquantScale does not divide the rows of weight evenly");
+      f.depth = std::max<int64_t>(p->b.rows / each, 1), f.row = index * each;
+      int64_t other = each;
+      if (Given(a_.weight_shift)) f.weight_shift = FactorsOf(*a_.weight_shift, i, n, true, &other);
+      if (other != each || (each != 1 && p->nibbles.binding < 0))
+        RefuseExperts(
+            plan_,
+            "antiquantScale and antiquantOffset are of one shape, and of groups of rows for INT4 only");
+    } else if (Given(a_.scale)) {
+      const Operand& scale = (*a_.scale)[a_.scale->size() == 1 ? 0 : i];
+      f.scale = FactorsOf(*a_.scale, i, n, false, &each), f.row = index;
+      if (a_.out[0].dtype() == DType::kI8) f.packed = WholeRow(scale, index);
+    }
+    TakeTokens(i, p);
+  }
+
+  void TakeTokens(size_t i, Product* p) {
+    if (!Given(a_.token)) return;
+    const Operand& o = (*a_.token)[a_.token->size() == 1 ? 0 : i];
+    if (a_.token->size() != a_.x.size() || X(i).shape().rank() != 2 || o.shape() != Shape{X(i).shape()[0]}) {
+      Fail(tensor::kInvalidArgument, "experts-shape",
+           "{}: {} has shape {}, which is not one number for each row of x {}", plan_.function(), o.name,
+           o.shape().ToString(), X(i).shape().ToString());
+    }
+    p->factors.token = Rows(o, true);
+  }
+
   // A product of its own: x may have more dimensions, each of whose matrices is multiplied.
   void AddAlone(size_t i) {
     CheckRanks(i, 6, 2, X(i).shape().rank());
+    NibblePlace nibbles;
+    const MatrixPlace weight = TakeWeight(Weight(i), 0, &nibbles);
     Shape wanted = X(i).shape();
-    wanted.back(0) = Weight(i).shape()[1];
-    if (Out(i).shape() != wanted || X(i).shape().back(0) != Weight(i).shape()[0] || a_.out.size() != count_)
+    wanted.back(0) = weight.columns;
+    if (Out(i).shape() != wanted || X(i).shape().back(0) != weight.rows || a_.out.size() != count_)
       RefuseShapes(plan_, i, X(i), Weight(i), Out(i));
     if (Out(i).tensor->empty()) return;
     for (int64_t k = 0; k < Outer(X(i)); ++k) {
-      Product p{{X(i), k}, {Weight(i), 0}, {Out(i), k}, {}, 0};
+      Product p{{X(i), k}, {}, {Out(i), k}, {}, 0};
+      p.b = TakeWeight(Weight(i), 0, &p.nibbles);
       TakeBias(i, &p);
+      TakeFactors(i, &p);
       products_.push_back(p);
     }
   }
@@ -365,11 +584,13 @@ class Grouping {
     const bool depth = body_.split == Split::kDepth;
     const int weight = !depth && a_.weight.size() == 1 && a_.weight[0].shape().rank() == 3 ? 3 : 2;
     CheckRanks(i, 2, weight, depth && a_.out.size() == 1 && a_.out[0].shape().rank() == 3 ? 3 : 2);
-    Product p{In(X(i), i), In(Weight(i), i), In(Out(i), i), {}, 0};
+    Product p{In(X(i), i), {}, In(Out(i), i), {}, 0};
+    p.b = TakeWeight(Weight(i), Weight(i).shape().rank() == 3 ? static_cast<int64_t>(i) : 0, &p.nibbles);
     const bool rows_fit = depth || body_.shares_c || body_.shares_a || p.c.rows == p.a.rows;
     if (p.a.columns != p.b.rows || p.b.columns != p.c.columns || !rows_fit || (depth && p.c.rows != p.a.rows))
       RefuseShapes(plan_, i, X(i), Weight(i), Out(i));
     TakeBias(i, &p);
+    TakeFactors(i, &p);
     products_.push_back(p);
   }
 
@@ -453,13 +674,24 @@ void GroupedMatmulV5(Plan& plan, DType, const OperandList& x, const OperandList&
                      const OperandList& results, const OperandList& activationFeatureOutOptional,
                      const OperandList& dynQuantScaleOutOptional) {
   RefuseGiven(plan,
-              {&scaleOptional, &offsetOptional, &antiquantScaleOptional, &antiquantOffsetOptional,
-               &perTokenScaleOptional, &activationInputOptional, &activationQuantScaleOptional,
+              {&offsetOptional, &activationInputOptional, &activationQuantScaleOptional,
                &activationQuantOffsetOptional, &activationFeatureOutOptional, &dynQuantScaleOutOptional});
   if (groupType == -1 && groupListOptional.present())
     RefuseExperts(plan, "groupList is given, but groupType is -1");
-  const GroupedArgs args{x,  weight,    biasOptional, results,       &groupListOptional,
-                         {}, splitItem, groupType,    groupListType, actType};
+  const GroupedArgs args{x,
+                         weight,
+                         biasOptional,
+                         results,
+                         &groupListOptional,
+                         {},
+                         splitItem,
+                         groupType,
+                         groupListType,
+                         actType,
+                         &scaleOptional,
+                         &antiquantScaleOptional,
+                         &antiquantOffsetOptional,
+                         &perTokenScaleOptional};
   Grouping(plan, args).Make();
 }
 

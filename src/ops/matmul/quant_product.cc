@@ -1,7 +1,6 @@
 // Products of small integers, summed exactly, times the scales of their columns and rows; and scales as a
 // card's product reads them.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include "ops/layout/checks.h"
 #include "ops/loop_nest.h"
 #include "ops/matmul/integer.h"
+#include "ops/matmul/packed_scale.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -25,23 +25,6 @@ namespace belay::ops {
 namespace {
 
 [[noreturn]] void Refuse(const char* why) { Fail(tensor::kInvalidArgument, "quant-product", "{}", why); }
-
-// A scale and, behind it, an offset of nine bits in one number.
-constexpr uint64_t kScaleBits = 0xffffe000, kPacked = uint64_t{1} << 46;
-constexpr int kOffsetAt = 37;
-constexpr int64_t kLeastOffset = -256, kMostOffset = 255;
-
-uint64_t PackScale(float scale) { return (std::bit_cast<uint32_t>(scale) & kScaleBits) | kPacked; }
-uint64_t PackOffset(float offset) {
-  const double whole = std::isnan(offset) ? 0 : std::nearbyint(static_cast<double>(offset));
-  const auto held = static_cast<int64_t>(std::clamp<double>(whole, kLeastOffset, kMostOffset));
-  return (static_cast<uint64_t>(held) & 0x1ff) << kOffsetAt;
-}
-float ScaleOf(uint64_t packed) { return std::bit_cast<float>(static_cast<uint32_t>(packed)); }
-float OffsetIn(uint64_t packed) {
-  const auto bits = static_cast<int64_t>(packed >> kOffsetAt & 0x1ff);
-  return static_cast<float>(bits > kMostOffset ? bits - 512 : bits);
-}
 
 // The matrices of one operand. Strides in elements, of four bits where `four_bits`.
 struct ByteMatrices {
