@@ -21,6 +21,9 @@ mkdir -p .git sub
 check --json sub/out.json --sarif sub/out.sarif -- ./missing_wait
 expect 0 'belay check: 1 race in '
 "${PYTHON:-python3}" "$BELAY_SOURCE/tests/tools/check_reports.py" sub/out.json sub/out.sarif "work/the copy/main.cc" || failed=1
+# The same for people, with its source; what the program is given is no part of the page's form.
+check --html sub/out.html -- ./missing_wait '<&>'
+"${PYTHON:-python3}" "$BELAY_SOURCE/tests/tools/check_page.py" sub/out.html "work/the copy/main.cc" || failed=1
 (cd sub && "$toolkit/bin/belay" check --sarif deep.sarif -- ../missing_wait 2>/dev/null) >out.txt
 cmp sub/out.sarif sub/deep.sarif || failed=1
 # A program that is killed leaves what was found.

@@ -139,6 +139,7 @@ int Check(const CheckOptions& options) {
     const std::vector<CheckReport> reports = ReadReports(layers::RecordsOf(*tally));
     Summarise(*tally, reports);
     if (!options.json.empty()) WriteFile(options.json, ReportsAsJson(reports, options.run.command, code));
+    if (!options.html.empty()) WriteFile(options.html, ReportsAsPage(reports, options.run.command, code));
     if (!options.sarif.empty()) WriteFile(options.sarif, ReportsAsSarif(reports, Checkout()));
   }
   if (WIFSIGNALED(status)) {

@@ -13,6 +13,7 @@ struct CheckOptions {
   // Files; empty: none.
   std::string json;
   std::string sarif;
+  std::string html;
   std::string suppress;
   bool leaks = false;      // are told, too
   bool undefined = false;  // bytes that are used are told, too

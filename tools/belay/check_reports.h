@@ -37,5 +37,8 @@ std::string ReportsAsJson(const std::vector<CheckReport>& reports, const std::ve
                           int exit_code);
 // For code scanning. Files below `root` are named as seen from there.
 std::string ReportsAsSarif(const std::vector<CheckReport>& reports, const std::string& root);
+// For people: a page that needs no other file, with the lines of source that frames name.
+std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::vector<std::string>& command,
+                          int exit_code);
 
 }  // namespace belay::tool
