@@ -65,8 +65,16 @@ struct Race::Touches final : rt::RangeVisitor {
   static Touches Of(const Race& race, const rt::Task& task) {
     Touches touches(race);
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, touches);
-    if (touches.open) touches.accesses.clear();  // words that order others, not data
+    touches.collective = task.type->task_class == rt::TaskClass::kProgress;
+    if (touches.open && !touches.collective) touches.ForgetAccesses();  // words that order others, not data
     return touches;
+  }
+
+  void ForgetAccesses() {
+    for (const Access& access : accesses) {
+      if (access.writes && race.follows_writes_) maybe_written.push_back(access.bytes);
+    }
+    accesses.clear();
   }
 
   const Race& race;
@@ -76,6 +84,9 @@ struct Race::Touches final : rt::RangeVisitor {
   bool partly = false;   // some accesses are decided by data
   bool open = false;     // it waits for what has no position
   bool unknown = false;  // nothing is known of what it touches
+  // It waits for other ranks while it runs, so that nobody knows what comes before that which follows it. Its
+  // own accesses may come at once.
+  bool collective = false;
 };
 
 // --- what comes before what
@@ -111,6 +122,7 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
   now.clock.Join(host_);
   std::erase_if(now.open, [&](const Epoch& wait) { return host_.Knows(wait); });
   for (const auto& [source, at] : touches.waits) now.Join(At(LineOf(*source), at));
+  const bool known = now.open.empty();
   if (touches.open) now.Open({line.index, position});
   now.clock.Learn({line.index, position});
   line.last = position;
@@ -120,7 +132,7 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
     now.host = host_changes_;
     line.changes.push_back({position, now});
   }
-  return now.open.empty();
+  return known && (!touches.open || touches.collective);
 }
 
 void Race::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
@@ -335,9 +347,10 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
       }
     }
     const Touches touches = Touches::Of(*this, graph.nodes()[n].task);
+    const bool known = !open[n] && (!touches.open || touches.collective);
     if (touches.open) open[n] = true;
-    if (touches.unknown || touches.partly || open[n]) ++layers::TheTally().not_judged;
-    if (touches.unknown || open[n]) continue;
+    if (touches.unknown || touches.partly || !known) ++layers::TheTally().not_judged;
+    if (touches.unknown || !known) continue;
     auto site = captured_.find({model, n});
     if (site == captured_.end()) continue;
     Judge(
