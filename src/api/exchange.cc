@@ -37,6 +37,11 @@ Communicator& Find(const ops::Plan& plan, int device) {
 
 void CheckSizes(const ops::Plan& plan, const Communicator& communicator) {
   const Exchange& e = *plan.exchange();
+  if (e.ranks >= 0 && (e.ranks != communicator.ranks() || e.rank != communicator.rank())) {
+    Fail(kInvalidArgument, "op-group-rank",
+         "{} was called as rank {} of {}, but in group \"{}\" this is rank {} of {}", plan.function(), e.rank,
+         e.ranks, e.group, communicator.rank(), communicator.ranks());
+  }
   if (e.part * communicator.ranks() == e.whole) return;
   Fail(kInvalidArgument, "op-group-size",
        "{} has {} rows and {} has {}, but group \"{}\" has {} ranks: the second has those of all ranks",
@@ -67,6 +72,8 @@ coll::Kind KindOf(Exchange::Kind kind) {
       return coll::Kind::kAllReduce;
     case Exchange::Kind::kAllGather:
       return coll::Kind::kAllGather;
+    case Exchange::Kind::kAllToAll:
+      return coll::Kind::kAllToAll;
     case Exchange::Kind::kReduceScatter:
       break;
   }

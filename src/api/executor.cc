@@ -154,8 +154,12 @@ void RunExchange(PlanRef plan, std::vector<int> copied, void* workspace, aclOpEx
                  rt::Stream& stream) {
   ExchangeOf exchange(*plan, workspace, stream);
   if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
-  if (exchange.first()) exchange.Submit();
   const uint32_t cost = plan->cost();
+  if (plan->exchange()->before) {
+    plan->TryRef();  // it is alive: this holds it
+    stream.Submit(rt::MakeTask(BeforeExchangeTask(PlanTask(PlanRef(&*plan), workspace)), cost));
+  }
+  if (exchange.first()) exchange.Submit();
   if (plan->has_work()) {
     stream.Submit(
         rt::MakeTask(OverlappingPlanTask(PlanTask(std::move(plan), workspace), std::move(copied)), cost));

@@ -74,7 +74,8 @@ int64_t PlanTask::RoomAt(int binding) const {
   return view == nullptr ? -1 : view->copy;
 }
 
-void PlanTask::RunWithCopies(std::span<const int> copied, char* own) const {
+template <class Body>
+void PlanTask::WithFrame(std::span<const int> copied, char* own, const Body& body) const {
   char* few[kOnStack];
   int n = plan_->binding_count();
   // A task runs once at a time, in a model, too.
@@ -90,7 +91,15 @@ void PlanTask::RunWithCopies(std::span<const int> copied, char* own) const {
     at[i] = ops::MakeCopy(at[i], plan_->binding(i), room < 0 ? own : workspace + room);
     if (room < 0) own += ops::CopyBytes(plan_->binding(i));
   }
-  plan_->Run({at, workspace});
+  body(ops::Frame{at, workspace});
+}
+
+void PlanTask::RunWithCopies(std::span<const int> copied, char* own) const {
+  WithFrame(copied, own, [this](const ops::Frame& frame) { plan_->Run(frame); });
+}
+
+void PlanTask::RunBefore() const {
+  WithFrame({}, nullptr, [this](const ops::Frame& frame) { plan_->exchange()->before(frame); });
 }
 
 void PlanTask::Ranges(rt::RangeVisitor& visit) const {

@@ -28,12 +28,16 @@ class PlanTask {
   // These bindings are read from copies that are made first: in the workspace, where the plan has room for
   // them there, else in `own`, one behind the other.
   void RunWithCopies(std::span<const int> copied, char* own) const;
+  // The kernel that lays out what goes to other ranks.
+  void RunBefore() const;
   // What they take of `own`.
   int64_t OwnBytes(std::span<const int> copied) const;
   void Ranges(rt::RangeVisitor& visit) const;
   void Describe(std::string& out) const { out = plan_->function(); }
 
  private:
+  template <class Body>
+  void WithFrame(std::span<const int> copied, char* own, const Body& body) const;
   static constexpr int kInline = 4;
   static constexpr int kOnStack = 16;
   bool spilled() const { return plan_->binding_count() > kInline; }
@@ -68,6 +72,22 @@ class OverlappingPlanTask {
     std::unique_ptr<char[]> own;  // for copies that the first stage could not foresee
   };
   std::unique_ptr<Whole> whole_;
+};
+
+// What a plan does before its exchange with other ranks, as a task of its own.
+class BeforeExchangeTask {
+ public:
+  static constexpr const char* kName = PlanTask::kName;
+  static constexpr rt::TaskKind kKind = PlanTask::kKind;
+
+  explicit BeforeExchangeTask(PlanTask task) : task_(std::move(task)) {}
+
+  void Run() const { task_.RunBefore(); }
+  void Ranges(rt::RangeVisitor& visit) const { task_.Ranges(visit); }
+  void Describe(std::string& out) const { task_.Describe(out); }
+
+ private:
+  PlanTask task_;
 };
 
 }  // namespace belay::api

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "tensor/dtype.h"
 
 namespace belay::ops {
 
+struct Frame;
+
 struct Exchange {
-  enum class Kind : uint8_t { kAllReduce, kAllGather, kReduceScatter };
+  enum class Kind : uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll };
 
   // A tensor's first element, or a place in the workspace.
   struct Place {
@@ -28,6 +31,10 @@ struct Exchange {
   int64_t part = 0, whole = 0;
   const char* part_name = "";  // of the arguments that have these sizes
   const char* whole_name = "";
+  // What the arguments say of the group; -1 where they say nothing.
+  int64_t rank = -1, ranks = -1;
+  // A kernel of its own that lays out what is sent; `first` is true then.
+  std::function<void(const Frame&)> before = {};
 };
 
 }  // namespace belay::ops

@@ -1,6 +1,7 @@
 #include "ops/experts/experts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "tensor/codes.h"
@@ -27,6 +28,18 @@ void CheckExpertRank(const Plan& plan, const Operand& operand, int least, int mo
   if (rank >= least && rank <= most) return;
   Fail(tensor::kInvalidArgument, "experts-shape", "{}: {} has shape {}; it has {} to {} dimensions",
        plan.function(), operand.name, operand.shape().ToString(), least, most);
+}
+
+float DivideByLargest(float* values, int64_t n) {
+  float most = 0;
+  for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(values[i]));
+  const float step = most / 127;
+  for (int64_t i = 0; i < n; ++i) values[i] = step == 0 ? 0 : values[i] / step;
+  return step;
+}
+
+void RoundToBytes(float* values, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) values[i] = std::clamp(std::nearbyint(values[i]), -128.0f, 127.0f);
 }
 
 }  // namespace belay::ops

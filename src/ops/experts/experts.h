@@ -27,6 +27,10 @@ void SortPlaces(std::span<const int64_t> numbers, Placed* order);
 void CheckExpertShape(const Plan& plan, const Operand& operand, const Shape& wanted);
 void CheckExpertRank(const Plan& plan, const Operand& operand, int least, int most);
 
+// Divides a row by what makes its largest number 127; returns that. Rounds it to whole numbers of 8 bits.
+float DivideByLargest(float* values, int64_t n);
+void RoundToBytes(float* values, int64_t n);
+
 // Pieces of rows that are worth another core.
 inline int64_t RowGrain(int64_t width) { return width >= 32768 ? 1 : 32768 / (width + 1) + 1; }
 

@@ -1,6 +1,5 @@
 // Rows of tokens laid out expert by expert, for inference: expanded, counted, quantised on the way.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -122,8 +121,7 @@ struct RouteBody {
     } else {
       step = Divide(frame, scale.count() == 1 ? 0 : chosen[static_cast<size_t>(copy)] - first, values);
     }
-    for (int64_t i = 0; i < x.width(); ++i)
-      values[i] = std::clamp(std::nearbyint(values[i]), -128.0f, 127.0f);
+    RoundToBytes(values, x.width());
     expanded.Store(frame, row, values);
     if (scale_out.present()) scale_out.Set(frame, row, 0, step);
   }
@@ -135,11 +133,7 @@ struct RouteBody {
       const float* by = scale.Load(frame, expert, values + n);
       for (int64_t i = 0; i < n; ++i) values[i] *= by[i];
     }
-    float most = 0;
-    for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(values[i]));
-    const float step = most / 127;
-    for (int64_t i = 0; i < n; ++i) values[i] = step == 0 ? 0 : values[i] / step;
-    return step;
+    return DivideByLargest(values, n);
   }
 };
 

@@ -418,6 +418,40 @@ def experts():
     equal(expert.weight.grad, every[RANK].weight.grad, "gradient of an expert", 1e-4)
 
 
+def experts_fused():
+    import torch_npu
+    if not hasattr(torch_npu, "npu_moe_distribute_dispatch"):
+        return
+    torch.manual_seed(6)
+    count, k, width = 2 * RANKS, 2, 32
+    every = torch.randn(count, width, width).bfloat16() / 4
+    x = torch.randn(RANKS, 6, width).bfloat16()
+    chosen = torch.stack([torch.randperm(count)[:k] for _ in range(RANKS * 6)]).view(RANKS, 6, k).int()
+    weights = torch.rand(RANKS, 6, k)
+    want = torch.stack([sum(w * (t @ every[e]).float() for w, e in zip(ws, es))
+                        for t, ws, es in zip(x[RANK], weights[RANK], chosen[RANK])])
+    name = dist.group.WORLD._get_backend(torch.device("npu")).get_hccl_comm_name(RANK)
+    group = dict(group_ep=name, ep_world_size=RANKS, ep_rank_id=RANK, moe_expert_num=count)
+    mine, ids, scales = here(x[RANK], chosen[RANK], weights[RANK])
+    for version in ("", "_v2"):
+        dispatch = getattr(torch_npu, "npu_moe_distribute_dispatch" + version)
+        combine = getattr(torch_npu, "npu_moe_distribute_combine" + version)
+        for quantised in (False, True):
+            rows, steps, idx, nums, counts, tp_counts, _ = dispatch(
+                x=mine, expert_ids=ids, quant_mode=2 if quantised else 0, **group)
+            if quantised:
+                rows = (rows.float() * steps[:, None]).bfloat16()
+            end = 0
+            for local, n in enumerate(nums.tolist()):
+                expert = every[RANK * 2 + local].npu()
+                rows[end:end + n] = rows[end:end + n] @ expert
+                end += n
+            named = dict(assist_info_for_combine=idx) if version else dict(expand_idx=idx)
+            got = combine(expand_x=rows, expert_ids=ids, ep_send_counts=counts, tp_send_counts=tp_counts,
+                          expert_scales=scales, **named, **group)
+            equal(got.float(), want, "fused experts" + version, 6e-2 if quantised else 2e-2)
+
+
 def products():
     """A product and a collective as one operator, against the two."""
     import torch_npu
@@ -468,7 +502,8 @@ def captured():
 
 
 CASES = [operations, later_work, messages, objects, groups, mesh, ddp, fsdp2, fsdp2_mixed, fsdp1, zero,
-         tensor_parallel, tensor_and_data_parallel, pipeline_by_hand, pipeline, experts, products, captured]
+         tensor_parallel, tensor_and_data_parallel, pipeline_by_hand, pipeline, experts, experts_fused,
+         products, captured]
 
 
 def main():

@@ -1,0 +1,59 @@
+/**
+ * x = for each token of this rank the sum of expertScales times the row that each of its experts
+ * has made of it, of those that aclnnMoeDistributeDispatch has sent; rows of shared experts are
+ * added as they are. epSendCounts is what it gave as epRecvCounts. activationScale, weightScale,
+ * groupList and xActiveMask are null, outDtype, commQuantMode and groupListType 0. Belay implements
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_MOE_DISTRIBUTE_COMBINE_H_
+#define BELAY_ACLNNOP_ACLNN_MOE_DISTRIBUTE_COMBINE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * x = for each token of this rank the sum of expertScales times the row that each of its experts
+ * has made of it, of those that aclnnMoeDistributeDispatch has sent; rows of shared experts are
+ * added as they are. epSendCounts is what it gave as epRecvCounts. activationScale, weightScale,
+ * groupList and xActiveMask are null, outDtype, commQuantMode and groupListType 0. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnMoeDistributeCombineGetWorkspaceSize(
+    const aclTensor *expandX, const aclTensor *expertIds, const aclTensor *expandIdx, const
+    aclTensor *epSendCounts, const aclTensor *expertScales, const aclTensor *tpSendCounts, const
+    aclTensor *xActiveMask, const aclTensor *activationScale, const aclTensor *weightScale, const
+    aclTensor *groupList, const aclTensor *expandScales, const char *groupEp, int64_t epWorldSize,
+    int64_t epRankId, int64_t moeExpertNum, const char *groupTp, int64_t tpWorldSize, int64_t
+    tpRankId, int64_t expertShardType, int64_t sharedExpertNum, int64_t sharedExpertRankNum, int64_t
+    globalBs, int64_t outDtype, int64_t commQuantMode, int64_t groupListType, aclTensor *x, uint64_t
+    *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnMoeDistributeCombine(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_MOE_DISTRIBUTE_COMBINE_H_ */
