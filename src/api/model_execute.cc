@@ -87,7 +87,21 @@ void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
   type.shape = shape;
 }
 
+// Elements in the tiles of a card would be read in another order.
+void RefuseTiles(const Dataset& input) {
+  for (size_t i = 0; i < input.items.size(); ++i) {
+    const tensor::TensorDesc* description = tensor::g_tensor_descs.Find(input.items[i].description);
+    constexpr auto kTiles = tensor::Format::kFractalNZ;
+    if (description == nullptr || (description->format != kTiles && description->storage_format != kTiles))
+      continue;
+    Fail(codes::kInvalidParam, "op-format",
+         "input {} is described as ACL_FORMAT_FRACTAL_NZ, which models do not take; pass the matrix as it is",
+         i);
+  }
+}
+
 std::vector<ValueType> TypesFor(const Model& model, const Dataset& input) {
+  RefuseTiles(input);
   if (model.file().gears.kind != Gears::kNone) {
     if (!input.gear.empty()) return model.TypesOfGear(input.gear);
     Fail(

@@ -153,6 +153,14 @@ class ContextFor {
   HandleBits before_;
 };
 
+// Elements in the tiles of a card would be read, or left, in another order.
+void RefuseTiles(const Tensor& tensor, const char* what, size_t i) {
+  if (tensor.GetTensorDesc().GetFormat() != ge::FORMAT_FRACTAL_NZ) return;
+  Fail(kBadArgument, "op-format",
+       "{} {} is of FORMAT_FRACTAL_NZ, which graphs do not take; pass the matrix as it is, as FORMAT_ND",
+       what, i);
+}
+
 }  // namespace
 
 std::vector<ValueType> TypesFor(const Model& model, const std::vector<Tensor>& inputs) {
@@ -162,6 +170,7 @@ std::vector<ValueType> TypesFor(const Model& model, const std::vector<Tensor>& i
          inputs.size());
   }
   for (size_t i = 0; i < types.size(); ++i) {
+    RefuseTiles(inputs[i], "input", i);
     ValueType given = ge::ValueTypeOf(inputs[i].GetTensorDesc());
     // A description that fits its bytes is meant. Otherwise the bytes are what counts; the run checks them.
     if (types[i].concrete() && (!DescribesBytes(given, inputs[i]) || HoldsTheSame(given, types[i]))) continue;
@@ -211,6 +220,7 @@ void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& in
          stream.context().device().id(), device);
   }
   std::shared_ptr<Instance> instance = model.InstanceFor(TypesFor(model, inputs));
+  for (size_t i = 0; i < outputs.size(); ++i) RefuseTiles(outputs[i], "output", i);
   std::vector<Buffer> from, to;
   for (const Tensor& input : inputs) {
     from.push_back({const_cast<uint8_t*>(input.GetData()), input.GetSize()});

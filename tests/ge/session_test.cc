@@ -118,6 +118,19 @@ TEST_F(Session, ARunOnAStreamComesInItsTurn) {
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
+// What torch_npu keeps in the tiles of a card, and torchair passes on.
+TEST_F(Session, TensorsInTilesAreRefused) {
+  Add(1, AddAndRelu({16, 16}, 1));
+  ge::Tensor input = Floats({16, 16}, std::vector<float>(256, 2));
+  EXPECT_EQ(Run(1, input), std::vector<float>(256, 3));
+  ge::TensorDesc desc = FloatDesc({1, 1, 16, 16});
+  desc.SetFormat(ge::FORMAT_FRACTAL_NZ);
+  EXPECT_EQ(input.SetTensorDesc(desc), ge::GRAPH_SUCCESS);
+  std::vector<ge::Tensor> outputs;
+  EXPECT_NE(session_->RunGraph(1, {input}, outputs), ge::SUCCESS);
+  EXPECT_THAT(GeError(), HasSubstr("FORMAT_FRACTAL_NZ"));
+}
+
 TEST_F(Session, OutputsWithoutMemoryGetSome) {
   Add(1, AddAndRelu({2}, 1));
   aclrtStream stream = NewStream();

@@ -278,6 +278,12 @@ TEST_F(ModelErrors, OfDescriptionsInDatasets) {
   EXPECT_EQ(run({3}), kShape);
   EXPECT_EQ(run({4, 2}), ACL_ERROR_INVALID_PARAM) << "more than the buffer holds";
   EXPECT_EQ(run(std::vector<int64_t>(9, 1)), kShape);
+  const int64_t whole[] = {3, 2};
+  aclTensorDesc* tiled = aclCreateTensorDesc(ACL_FLOAT, 2, whole, ACL_FORMAT_ND);
+  EXPECT_EQ(aclSetTensorFormat(tiled, ACL_FORMAT_FRACTAL_NZ), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlSetDatasetTensorDesc(in.get(), tiled, 0), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_INVALID_PARAM) << "in the tiles of a card";
+  aclDestroyTensorDesc(tiled);
   EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_RT_INVALID_HANDLE)
       << "the description was destroyed";
   aclTensorDesc* gone = aclCreateTensorDesc(ACL_FLOAT, 0, nullptr, ACL_FORMAT_ND);
