@@ -42,6 +42,19 @@ def small_weights(**changes) -> tuple:
                          out=[o(5, 3, dtype='f16')]) | changes)
 
 
+def latent(**changes) -> tuple:
+    """aclnnKvRmsNormRopeCache of two batches of three tokens, 6 + 4 wide, but for these arguments. Pages are of one row."""
+    h = 'f16'
+    pages = changes.get('mode') is not None
+    shape = (6, 1, 1) if pages else (2, 1, 3)
+    arguments = dict(kv=t(2, 1, 3, 10, dtype=h), gamma=t(6, dtype=h), cos=t(2, 1, 3, 4, dtype=h), sin=t(2, 1, 3, 4, dtype=h),
+                     index=t(2, 3, dtype='i64'), keys=t(*shape, 4, dtype=h), latents=t(*shape, 6, dtype=h), key_scale=None,
+                     latent_scale=None, key_offset=None, latent_offset=None, eps=1e-5, mode=None, shown=False, key_out=None,
+                     latent_out=None)
+    assert changes.keys() <= arguments.keys()
+    return ('KvRmsNormRopeCache', *(arguments | changes).values())
+
+
 def routing(**changes) -> tuple:
     """aclnnMoeInitRoutingV3 of three tokens for two of four experts, but for these arguments."""
     arguments = dict(x=t(3, 4), experts=t(3, 2, dtype='i32'), scale=None, offset=None, active=0, capacity=-1, number=4, drop=0,
@@ -295,6 +308,19 @@ CALLS = [
     ('an axis before the last', 'OneHot', t(3, dtype='i64'), 4, t(1), t(1), -2, o(4, 3)),
     ('a type that is not the result\'s', 'ReduceSum', t(3, 5), [0], False, 'f16', o(5)),
     ('a type that is not the result\'s', 'Cast', t(3), 'f16', o(3)),
+    ('a mode that is none', *latent(mode=b'PA_TILES')),
+    ('scales of bytes', *latent(key_scale=t(4), latent_scale=t(6))),
+    ('a result of Norm', *latent(shown=True, key_out=o(2, 1, 3, 4, dtype='f16'), latent_out=o(2, 1, 3, 6, dtype='f16'))),
+    ('a result that is not there', *latent(mode=b'PA', index=t(6, dtype='i64'), shown=True)),
+    ('tokens of pages', *latent(mode=b'PA', index=t(2, 3, dtype='i64'))),
+    ('pages of tokens', *latent(mode=b'PA_BLK_BNSD', index=t(5, dtype='i64'))),
+    ('half a tile', *latent(mode=b'PA_NZ', index=t(6, dtype='i64'))),
+    ('an odd key', *latent(gamma=t(5, dtype='f16'))),
+    ('another width', *latent(keys=t(2, 1, 3, 6, dtype='f16'))),
+    ('another type', *latent(latents=t(2, 1, 3, 6, dtype='bf16'))),
+    ('fewer batches', *latent(keys=t(1, 1, 3, 4, dtype='f16'), latents=t(1, 1, 3, 6, dtype='f16'))),
+    ('other rows', *latent(keys=t(2, 1, 5, 4, dtype='f16'))),
+    ('a cosine for all', *latent(cos=t(1, 1, 3, 4, dtype='f16'))),
     ('plain twice', 'NpuFormatCast', t(17, 20, dtype='f16'), o(17, 20, dtype='f16')),
     ('tiles twice', 'NpuFormatCast', nz(17, 20), nz(17, 20)),
     ('another type', 'NpuFormatCast', t(17, 20, dtype='bf16'), nz(17, 20)),

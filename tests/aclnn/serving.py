@@ -308,6 +308,52 @@ def gather_cache(r: Random, form) -> Case:
                 {4: read(cache, key), 5: read(value_cache, value)})
 
 
+@TABLE.case('KvRmsNormRopeCache', without='shape')
+def latent_cache(r: Random, form) -> Case:
+    dtype = r.pick(form.types['kv'])
+    mode = r.pick([None, b'Norm', b'PA', b'PA_BNSD', b'PA_NZ', b'PA_BLK_BNSD', b'PA_BLK_NZ'])
+    norm, tiles, by_page = mode in (None, b'Norm'), mode in (b'PA_NZ', b'PA_BLK_NZ'), mode in (b'PA_BLK_BNSD', b'PA_BLK_NZ')
+    batch, tokens, each = r.int(1, 3), r.int(1, 6), 16 if tiles else 1
+    c, rope = each * r.int(1, 3) if tiles else r.pick([r.int(1, 40), r.int(500, 600)]), (16 if tiles else 2) * r.int(1, 4)
+    rows = tokens + r.int(0, 2) if norm else r.int(1, 4)
+    per = -(-tokens // rows)
+    pages = batch if norm else batch * tokens + r.int(0, 2)
+    if norm:
+        index = np.stack([r.rng.permutation(rows)[:tokens] for _ in range(batch)])
+    else:
+        index = r.rng.permutation(pages)[:batch * per] * rows if by_page else r.rng.permutation(pages * rows)[:batch * tokens]
+    index = np.where(r.rng.random(index.shape) < 0.2, -1, index)
+    token = np.arange(tokens)
+    if by_page:
+        first = index.reshape(batch, per)[:, token // rows]
+        slots = np.where(first < 0, -1, first + token % rows)
+    else:
+        slots = index.reshape(batch, tokens)
+        slots = np.where(slots < 0, -1, slots + np.arange(batch)[:, None] * rows) if norm else slots
+    kv, gamma, eps = r.tensor(dtype, (batch, 1, tokens, c + rope)), r.tensor(dtype, (c,)), r.pick([0.0, 1e-5, 0.5])
+    cos, sin = (r.tensor(dtype, (batch, 1, tokens, rope), -1, 1) for _ in range(2))
+    x = wide(kv)
+    root = np.sqrt(np.mean(x[..., :c] ** 2, -1, keepdims=True) + eps)
+    latent = x[..., :c] / root * wide(gamma)
+    even, odd = x[..., c::2], x[..., c + 1::2]
+    key = np.concatenate([even, odd], -1) * wide(cos) + np.concatenate([-odd, even], -1) * wide(sin)
+
+    def written(values, width):
+        shape = (batch, 1, rows, width) if norm else (pages, rows, 1, width)
+        cache = r.tensor(dtype, shape)
+        new = wide(cache).reshape(pages, rows, width)
+        new = new.reshape(pages, width // 16, rows, 16).swapaxes(1, 2).reshape(pages * rows, width) if tiles else new.reshape(-1, width)
+        new = new.copy()
+        new[slots[slots >= 0]] = values.reshape(batch, tokens, width)[slots >= 0]
+        new = new.reshape(pages, rows, width // 16, 16).swapaxes(1, 2) if tiles else new
+        return cache, Want(new.reshape(shape), 4.0)
+    (keys, key_want), (latents, latent_want) = written(key, rope), written(latent, c)
+    outs, shown = [Tensor(dtype, (batch, 1, tokens, n)) for n in (rope, c)], not norm and r.chance()
+    wants = {5: key_want, 6: latent_want} | ({14: Want(key, 4.0), 15: Want(latent, 4.0)} if shown else {})
+    return Case([kv, gamma, cos, sin, given(index if norm else index.reshape(-1), 'i64'), keys, latents, None, None, None, None, eps,
+                 mode, shown, *(outs if shown else [None, None])], wants)
+
+
 def turned(x: np.ndarray, mode: int) -> np.ndarray:
     """What is multiplied by the sines: of halves, neighbours, quarters."""
     half = x.shape[-1] // 2
