@@ -92,3 +92,17 @@ MISTAKE(WhatACollectiveShouldBring, "undefined-bytes") {
   Read(block);  // [1]
   Free(block);
 }
+
+MISTAKE(ACollectiveInAGraphRunsAheadOfItsInput, "race") {
+  const Ranks ranks;
+  Begin(a);
+  Link(a, b);
+  Fill(x, a);  // [1]
+  if (mended) Link(a, b);
+  OK(HcclAllReduce(x, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));  // [2]
+  Link(b, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);
+  ranks.OtherSums();
+  End(model, a);
+}
