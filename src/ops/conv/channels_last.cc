@@ -8,6 +8,27 @@
 #include "ops/layout/float_transpose.h"
 
 namespace belay::ops {
+PackedOperand::PackedOperand(const Operand& operand, DType type, bool channels_last, bool loading)
+    : binding(operand.binding),
+      conversion(operand, PackedLike(operand.shape(), type, channels_last), loading) {}
+
+PackedOperand::PackedOperand(Plan& plan, const Operand& operand, DType type, bool channels_last, bool loading)
+    : PackedOperand(operand, type, channels_last, loading) {
+  if (conversion.needed()) workspace = plan.AddWorkspace(conversion.bytes());
+}
+
+std::shared_ptr<char[]> PackedConstant(const Operand& operand, const void* elements, DType type) {
+  const Conversion conversion(operand, PackedLike(operand.shape(), type, false), true);
+  auto bytes = AlignedBytes(conversion.bytes());
+  const char* from = static_cast<const char*>(elements) + conversion.offset();
+  if (conversion.needed()) {
+    conversion.Load(from, bytes.get());
+  } else {
+    std::memcpy(bytes.get(), from, static_cast<size_t>(conversion.bytes()));
+  }
+  return bytes;
+}
+
 std::shared_ptr<char[]> AlignedBytes(int64_t bytes) {
   constexpr int64_t kLine = 64;
   const int64_t whole = (std::max<int64_t>(bytes, 1) + kLine - 1) / kLine * kLine;

@@ -36,6 +36,38 @@ class Conversion {
   int64_t batch_ = 0, channels_ = 0, pixels_ = 0;  // of a transpose of floats; else 0
 };
 
+// An operand as a kernel takes it: of the element type that it computes with, packed, or with its channels
+// last.
+struct PackedOperand {
+  int binding = -1;  // -1: there is none
+  Conversion conversion;
+  int64_t workspace = 0;  // where the packed tensor lies, if it needs one
+
+  PackedOperand() = default;
+  PackedOperand(const Operand& operand, DType type, bool channels_last, bool loading);
+  // With its workspace.
+  PackedOperand(Plan& plan, const Operand& operand, DType type, bool channels_last, bool loading);
+
+  bool present() const { return binding >= 0; }
+  char* Own(const Frame& frame) const { return frame.at[binding] + conversion.offset(); }
+  // What is read.
+  const char* Loaded(const Frame& frame) const {
+    if (!conversion.needed()) return Own(frame);
+    conversion.Load(Own(frame), frame.workspace + workspace);
+    return frame.workspace + workspace;
+  }
+  // Where a result is written, and what brings it to where it belongs.
+  char* Result(const Frame& frame) const {
+    return conversion.needed() ? frame.workspace + workspace : Own(frame);
+  }
+  void Store(const Frame& frame) const {
+    if (conversion.needed()) conversion.Store(Own(frame), frame.workspace + workspace);
+  }
+};
+
+// The elements of an operand that stay what they are, packed.
+std::shared_ptr<char[]> PackedConstant(const Operand& operand, const void* elements, DType type);
+
 // Memory that starts on a line of the cache, as vector kernels like it.
 std::shared_ptr<char[]> AlignedBytes(int64_t bytes);
 

@@ -21,24 +21,10 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-// An operand in the plan: its binding, and where it lies when it has to be converted.
-struct Place {
-  int binding = -1;
-  Conversion conversion;
-  int64_t workspace = 0;
-
-  const char* Loaded(const Frame& frame) const {
-    const char* at = frame.at[binding] + conversion.offset();
-    if (!conversion.needed()) return at;
-    conversion.Load(at, frame.workspace + workspace);
-    return frame.workspace + workspace;
-  }
-};
-
 struct ConvBody {
   std::shared_ptr<const ReadyConv> ready;
   std::shared_ptr<const char[]> packed_weights, ready_bias;  // null: made at each run
-  Place input, weight, bias, residual, out;
+  PackedOperand input, weight, bias, residual, out;
   int64_t packed_at = 0, scratch_at = 0, element = 4;
   int64_t rounded_at = 0, rounded_bytes = 0;  // what a part reads, rounded to bf16; 0: it is read as it is
 
@@ -46,16 +32,15 @@ struct ConvBody {
     ConvCall call{};
     call.src = input.Loaded(frame);
     call.weights = Weights(frame);
-    call.bias = ready_bias != nullptr ? ready_bias.get() : bias.binding >= 0 ? bias.Loaded(frame) : nullptr;
-    char* at = frame.at[out.binding] + out.conversion.offset();
-    char* result = out.conversion.needed() ? frame.workspace + out.workspace : at;
+    call.bias = ready_bias != nullptr ? ready_bias.get() : bias.present() ? bias.Loaded(frame) : nullptr;
+    char* result = out.Result(frame);
     const char* added = Added(frame, result);
     call.dst = result;
     const auto& parts = ready->parts();
     ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) RunPart(i, call, added, frame);
     });
-    if (out.conversion.needed()) out.conversion.Store(at, result);
+    out.Store(frame);
   }
 
   const char* Weights(const Frame& frame) const {
@@ -67,8 +52,8 @@ struct ConvBody {
 
   // What the parts must still copy into the result before they add to it; null: nothing.
   const char* Added(const Frame& frame, char* result) const {
-    if (residual.binding < 0) return nullptr;
-    const char* at = frame.at[residual.binding] + residual.conversion.offset();
+    if (!residual.present()) return nullptr;
+    const char* at = residual.Own(frame);
     if (!residual.conversion.needed()) return at == result ? nullptr : at;
     residual.conversion.Load(at, result);
     return nullptr;
@@ -295,10 +280,8 @@ class Builder {
     return at;
   }
 
-  Place Placed(const Operand& operand, bool channels_last, bool loading) {
-    Place place;
-    place.binding = operand.binding;
-    place.conversion = Conversion(operand, PackedLike(operand.shape(), type_, channels_last), loading);
+  PackedOperand Placed(const Operand& operand, bool channels_last, bool loading) {
+    PackedOperand place(operand, type_, channels_last, loading);
     if (place.conversion.needed()) place.workspace = Reserve(place.conversion.bytes());
     return place;
   }
@@ -326,7 +309,7 @@ class Builder {
   }
 
   std::shared_ptr<const char[]> PlainWeights() const {
-    if (args_.packed_weight == nullptr) return Constant(args_.weight, args_.constant_weight);
+    if (args_.packed_weight == nullptr) return PackedConstant(args_.weight, args_.constant_weight, type_);
     if (!ParseWeightLayout(args_.packed_weight->layout).HasSizes(WeightSizes(GeometryOf(args_)).data())) {
       FailShape(args_, "the packed weights have other sizes");
     }
@@ -338,20 +321,8 @@ class Builder {
     if (args_.constant_bias == nullptr) {
       body_.bias = Placed(args_.bias, false, true);
     } else {
-      body_.ready_bias = Constant(args_.bias, args_.constant_bias);
+      body_.ready_bias = PackedConstant(args_.bias, args_.constant_bias, type_);
     }
-  }
-
-  std::shared_ptr<char[]> Constant(const Operand& operand, const void* elements) const {
-    Conversion conversion(operand, PackedLike(operand.shape(), type_, false), true);
-    auto bytes = AlignedBytes(conversion.bytes());
-    const char* from = static_cast<const char*>(elements) + conversion.offset();
-    if (conversion.needed()) {
-      conversion.Load(from, bytes.get());
-    } else {
-      std::memcpy(bytes.get(), from, static_cast<size_t>(conversion.bytes()));
-    }
-    return bytes;
   }
 
   const ConvArgs& args_;

@@ -130,66 +130,30 @@ struct Layout {
   }
 };
 
-// An operand in the plan: its binding, and where it lies when it has to be converted.
-struct Place {
-  int binding = -1;
-  Conversion conversion;
-  int64_t workspace = 0;
-
-  Place() = default;
-  Place(Plan& plan, const Operand& operand, bool loading)
-      : binding(operand.binding),
-        conversion(operand, PackedLike(operand.shape(), DType::kF32, false), loading),
-        workspace(conversion.needed() ? plan.AddWorkspace(conversion.bytes()) : 0) {}
-
-  const float* Loaded(const Frame& frame) const {
-    const char* at = frame.at[binding] + conversion.offset();
-    if (conversion.needed()) {
-      conversion.Load(at, frame.workspace + workspace);
-      at = frame.workspace + workspace;
-    }
-    return reinterpret_cast<const float*>(at);
-  }
-};
-
-std::shared_ptr<const char[]> Constant(const Operand& operand, const void* elements) {
-  const Conversion conversion(operand, PackedLike(operand.shape(), DType::kF32, false), true);
-  auto bytes = AlignedBytes(conversion.bytes());
-  const char* from = static_cast<const char*>(elements) + conversion.offset();
-  if (conversion.needed()) {
-    conversion.Load(from, bytes.get());
-  } else {
-    std::memcpy(bytes.get(), from, static_cast<size_t>(conversion.bytes()));
-  }
-  return bytes;
-}
-
 struct PlaneConvBody {
   std::shared_ptr<const Layout> layout;
   std::shared_ptr<const char[]> constant_weights, constant_bias;  // null: read at each run
-  Place input, weight, bias, out;
+  PackedOperand input, weight, bias, out;
   PieceScratch<float> scratch;
   const PlaneConvLoops* loops = &BestPlaneConvLoops();
 
   void operator()(const Frame& frame) const {
-    const float* from = input.Loaded(frame);
+    const auto* from = reinterpret_cast<const float*>(input.Loaded(frame));
     const float* weights = Elements(constant_weights, weight, frame);
     const float* added = Elements(constant_bias, bias, frame);
-    char* at = frame.at[out.binding] + out.conversion.offset();
-    char* result = out.conversion.needed() ? frame.workspace + out.workspace : at;
+    auto* result = reinterpret_cast<float*>(out.Result(frame));
     scratch.For(frame, [&](int64_t begin, int64_t end, float* memory) {
       std::fill_n(memory, layout->scratch_floats(), 0.0f);
-      for (int64_t i = begin; i < end; ++i)
-        Chunk(i, from, weights, added, reinterpret_cast<float*>(result), memory);
+      for (int64_t i = begin; i < end; ++i) Chunk(i, from, weights, added, result, memory);
     });
-    if (out.conversion.needed()) out.conversion.Store(at, result);
+    out.Store(frame);
   }
 
  private:
-  static const float* Elements(const std::shared_ptr<const char[]>& constant, const Place& place,
+  static const float* Elements(const std::shared_ptr<const char[]>& constant, const PackedOperand& given,
                                const Frame& frame) {
-    if (constant != nullptr) return reinterpret_cast<const float*>(constant.get());
-    return place.binding < 0 ? nullptr : place.Loaded(frame);
+    if (constant == nullptr && !given.present()) return nullptr;
+    return reinterpret_cast<const float*>(constant != nullptr ? constant.get() : given.Loaded(frame));
   }
 
   // Some rows of one channel of the input, and all that comes of them.
@@ -335,17 +299,20 @@ void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {
   auto layout = std::make_shared<Layout>(g);
   FindClip(args.activation, &layout->low, &layout->high);
   PlaneConvBody body;
-  body.input = {plan, args.input, true}, body.out = {plan, args.out, false};
+  auto place = [&](const Operand& operand, bool loading) {
+    return PackedOperand(plan, operand, DType::kF32, false, loading);
+  };
+  body.input = place(args.input, true), body.out = place(args.out, false);
   if (args.constant_weight != nullptr) {
-    body.constant_weights = Constant(args.weight, args.constant_weight);
+    body.constant_weights = PackedConstant(args.weight, args.constant_weight, DType::kF32);
   } else {
-    body.weight = {plan, args.weight, true};
+    body.weight = place(args.weight, true);
   }
   if (args.bias.present()) {
     if (args.constant_bias != nullptr) {
-      body.constant_bias = Constant(args.bias, args.constant_bias);
+      body.constant_bias = PackedConstant(args.bias, args.constant_bias, DType::kF32);
     } else {
-      body.bias = {plan, args.bias, true};
+      body.bias = place(args.bias, true);
     }
   }
   const int64_t each = layout->rows_together * layout->pitch * layout->taps();

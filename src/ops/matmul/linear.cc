@@ -64,16 +64,8 @@ struct VectorBody {
 };
 
 std::shared_ptr<const float[]> ConstantFloats(const Operand& operand, const void* elements) {
-  Conversion conversion(operand, PackedLike(operand.shape(), DType::kF32, false), true);
-  const auto bytes = AlignedBytes(conversion.bytes());
-  auto* floats = reinterpret_cast<float*>(bytes.get());
-  const char* from = static_cast<const char*>(elements) + conversion.offset();
-  if (conversion.needed()) {
-    conversion.Load(from, bytes.get());
-  } else {
-    std::memcpy(bytes.get(), from, static_cast<size_t>(conversion.bytes()));
-  }
-  return {bytes, floats};
+  const std::shared_ptr<const char[]> bytes = PackedConstant(operand, elements, DType::kF32);
+  return {bytes, reinterpret_cast<const float*>(bytes.get())};
 }
 
 bool IsVectorCase(const LinearArgs& args) {

@@ -87,23 +87,14 @@ struct PlaneBody {
   };
   std::shared_ptr<const Work> work;
   const PlaneLoops<T>* loops;
-  Conversion in, out;
-  int in_binding, out_binding;
-  int64_t in_at, out_at;  // in the workspace
+  PackedOperand in, out;
   PieceScratch<T> rows;
 
   void operator()(const Frame& frame) const {
-    const char* from = frame.at[in_binding] + in.offset();
-    if (in.needed()) {
-      in.Load(from, frame.workspace + in_at);
-      from = frame.workspace + in_at;
-    }
-    char* to = frame.at[out_binding] + out.offset();
-    char* result = out.needed() ? frame.workspace + out_at : to;
-    rows.For(frame, [&](int64_t begin, int64_t end, T* row) {
-      Rows(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result), begin, end, row);
-    });
-    if (out.needed()) out.Store(to, result);
+    const auto* from = reinterpret_cast<const T*>(in.Loaded(frame));
+    auto* result = reinterpret_cast<T*>(out.Result(frame));
+    rows.For(frame, [&](int64_t begin, int64_t end, T* row) { Rows(from, result, begin, end, row); });
+    out.Store(frame);
   }
 
  private:
@@ -197,13 +188,7 @@ bool PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const Pla
   body.work = std::make_shared<typename PlaneBody<T>::Work>(
       typename PlaneBody<T>::Work{s, std::move(runs), CountsAlong<T>(s), reach});
   body.loops = &loops;
-  body.in = Conversion(args.input, PackedLike(args.input.shape(), type, false), true);
-  body.out = Conversion(args.out, PackedLike(args.out.shape(), type, false), false);
-  body.in_binding = args.input.binding, body.out_binding = args.out.binding;
-  auto reserve = [&](const Conversion& conversion) {
-    return conversion.needed() ? plan.AddWorkspace(conversion.bytes()) : 0;
-  };
-  body.in_at = reserve(body.in), body.out_at = reserve(body.out);
+  body.in = {plan, args.input, type, false, true}, body.out = {plan, args.out, type, false, false};
   const int64_t seen = s.spans[0][0].count * s.spans[1][0].count + s.spans[2][0].taps + 1;
   body.rows = {plan, s.batch * s.channels * s.out[0] * s.out[1],
                std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2])),

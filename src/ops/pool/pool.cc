@@ -123,25 +123,15 @@ template <class T>
 struct PoolBody {
   std::shared_ptr<const PoolShape> shape;
   const PoolLoops<T>* loops;
-  Conversion in, out, places;
-  int in_binding, out_binding, places_binding;
-  int64_t in_at, out_at, places_at;  // in the workspace
+  PackedOperand in, out, places;
   PieceScratch<T> rows;
 
   void operator()(const Frame& frame) const {
-    const char* from = frame.at[in_binding] + in.offset();
-    if (in.needed()) {
-      in.Load(from, frame.workspace + in_at);
-      from = frame.workspace + in_at;
-    }
-    char* to = frame.at[out_binding] + out.offset();
-    char* result = out.needed() ? frame.workspace + out_at : to;
-    char* noted = places_binding < 0 ? nullptr : frame.at[places_binding] + places.offset();
-    char* note = places.needed() ? frame.workspace + places_at : noted;
-    Rows(frame, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(result),
+    char* note = places.present() ? places.Result(frame) : nullptr;
+    Rows(frame, reinterpret_cast<const T*>(in.Loaded(frame)), reinterpret_cast<T*>(out.Result(frame)),
          reinterpret_cast<int64_t*>(note));
-    if (out.needed()) out.Store(to, result);
-    if (places.needed()) places.Store(noted, note);
+    out.Store(frame);
+    if (places.present()) places.Store(frame);
   }
 
   void Reserve(Plan& plan) {
@@ -211,19 +201,8 @@ void PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& shape, const Poo
   PoolBody<T> body{};
   body.shape = std::make_shared<PoolShape>(shape);
   body.loops = &loops;
-  body.in = Conversion(args.input, PackedLike(args.input.shape(), type, true), true);
-  body.out = Conversion(args.out, PackedLike(args.out.shape(), type, true), false);
-  body.in_binding = args.input.binding, body.out_binding = args.out.binding;
-  body.places_binding = -1;
-  auto reserve = [&](const Conversion& conversion) {
-    return conversion.needed() ? plan.AddWorkspace(conversion.bytes()) : 0;
-  };
-  body.in_at = reserve(body.in), body.out_at = reserve(body.out);
-  if (args.places.present()) {
-    body.places = Conversion(args.places, PackedLike(args.out.shape(), DType::kI64, true), false);
-    body.places_binding = args.places.binding;
-    body.places_at = reserve(body.places);
-  }
+  body.in = {plan, args.input, type, true, true}, body.out = {plan, args.out, type, true, false};
+  if (args.places.present()) body.places = {plan, args.places, DType::kI64, true, false};
   body.Reserve(plan);
   plan.SetCost(500 + static_cast<uint64_t>(args.input.tensor->count()) / 4);
   plan.SetBody(body);
