@@ -180,13 +180,12 @@ void BatchTraining(Translation& node, int channel) {
   }
 }
 
-}  // namespace
-
-void SoftmaxV2(Translation& node) {
+// Along one axis, or along all from it on.
+void AlongAxis(Translation& node, const char* name, DType type,
+               void (*kernel)(ops::Plan&, DType, const Operand&, int64_t, const Operand&)) {
   RequireFloat(node);
   int64_t axis = OneAxis(node);
-  bool widen = node.Bool("half_to_float") && node.dtype(0) == DType::kF16;
-  Tensor out = node.Out(0, widen ? DType::kF32 : node.dtype(0), node.shape(0));
+  Tensor out = node.Out(0, type, node.shape(0));
   Tensor x = node.in(0);
   if (node.Bool("flatten") && x.shape.rank() > 0) {
     int at = node.Axis(axis, x.shape.rank());
@@ -195,14 +194,21 @@ void SoftmaxV2(Translation& node) {
     out = Translation::Reshaped(out, flat);
     axis = 1;
   }
-  node.Step("Softmax", [&](ops::Plan& plan) {
+  node.Step(name, [&](ops::Plan& plan) {
     Operand operand = Read(plan, x, "x");
-    ops::kernels::Softmax(plan, x.dtype, operand, axis, Write(plan, out, "y"));
+    kernel(plan, x.dtype, operand, axis, Write(plan, out, "y"));
   });
 }
 
+}  // namespace
+
+void SoftmaxV2(Translation& node) {
+  const bool widen = node.Bool("half_to_float") && node.dtype(0) == DType::kF16;
+  AlongAxis(node, "Softmax", widen ? DType::kF32 : node.dtype(0), &ops::kernels::Softmax);
+}
+
 void LogSoftmaxV2(Translation& node) {
-  Plain(node, {.statistic = Statistic::kLogSumExp}, SoftmaxMask(node, OneAxis(node)));
+  AlongAxis(node, "LogSoftmax", node.dtype(0), &ops::kernels::LogSoftmax);
 }
 
 void HardMax(Translation& node) {

@@ -127,12 +127,6 @@ void GroupNorm(Plan& plan, DType compute, const Operand& self, const Operand& ga
   PlanGroupNorm(plan, eps, compute, {self, out, gamma, beta, mean, rstd}, group, false);
 }
 
-void LogSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& out) {
-  int wrapped = rules::WrapDim(self, dim);
-  uint32_t mask = self.shape().rank() == 0 ? 0 : 1u << wrapped;
-  PlanNormalise(plan, {.statistic = Statistic::kLogSumExp}, compute, {self, out, {}, {}, {}, {}}, mask);
-}
-
 namespace {
 
 // running = (1 - momentum) * running + momentum * what this batch has, which the normalisation has left in

@@ -164,28 +164,6 @@ TEST(Norm, BatchesInTrainingAndAfter) {
   }
 }
 
-TEST(Norm, LogSoftmaxOfAllDims) {
-  std::mt19937 rng(7);
-  for (int dim : {0, 1, 2}) {
-    for (Layout layout : kLayouts) {
-      Sample x(DType::kF32, {5, 33, 7}, layout), out(DType::kF32, {5, 33, 7});
-      x.Randomise(rng, 20);
-      PlanRef plan = testing::NewPlan();
-      Operand in = x.BoundTo(*plan, Access::kRead, "x");
-      kernels::LogSoftmax(*plan, DType::kF32, in, dim, out.BoundTo(*plan, Access::kWrite, "out"));
-      testing::RunPlan(*plan);
-      Sample want = out.Copied();
-      reference::ForEach(x.tensor.shape, [&](Shape i) {
-        Real sum = 0, value = reference::Get(x.tensor, i);
-        Shape at = i;
-        for (i[dim] = 0; i[dim] < x.tensor.shape[dim]; ++i[dim]) sum += std::exp(reference::Get(x.tensor, i));
-        reference::Set(want.tensor, at, value - std::log(sum));
-      });
-      EXPECT_LE(testing::Distance(out.tensor, want.tensor), 3e-6);
-    }
-  }
-}
-
 TEST(Gated, HalvesOfAllDims) {
   std::mt19937 rng(8);
   for (int dim : {0, 1}) {

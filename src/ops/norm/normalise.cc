@@ -55,7 +55,6 @@ struct NormBody {
     T shift = 0, factor = 1;
     T rest = 0;  // what a far mean has more than `shift`
     SliceMoments moments{};
-    T bias = 0;  // of kLogSumExp: added once the large part that the elements have in common is gone
   };
 
   void operator()(const Frame& frame) const {
@@ -89,10 +88,6 @@ struct NormBody {
       alignas(64) T y[kBlock], weights[kBlock], biases[kBlock];
       const void* w = nullptr;
       const void* b = nullptr;
-      if (how.statistic == Statistic::kLogSumExp) {
-        std::fill_n(biases, std::min(kBlock, n), found.bias);
-        b = biases;
-      }
       for (int64_t i = 0; i < n; i += kBlock) {
         int64_t m = std::min(kBlock, n - i);
         if (weighted && (i == 0 || !lanes[kWeight].repeats())) w = Part(kWeight, weights, p, i, m);
@@ -195,10 +190,6 @@ struct NormBody {
         return {.factor = static_cast<T>(Inverse(Folded(Fold::kSumOfSizes, x, n, 0)))};
       case Statistic::kLength:
         return {.factor = static_cast<T>(Inverse(std::sqrt(Folded(Fold::kSumOfSquares, x, n, 0))))};
-      case Statistic::kLogSumExp: {
-        T most = BestFoldLoops<T>(Fold::kMax).fold(x, n, 0);
-        return {.shift = most, .bias = static_cast<T>(-std::log(Folded(Fold::kSumOfExps, x, n, most)))};
-      }
       default:
         return {};
     }

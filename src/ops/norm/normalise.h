@@ -1,6 +1,6 @@
 // Normalising slices of a tensor: y = (x - shift) * factor * weight + bias, where shift and factor come
-// from all elements of a slice. What layer, group, instance, RMS and batch normalisation, log-softmax and
-// others have in common.
+// from all elements of a slice. What layer, group, instance, RMS and batch normalisation and others have
+// in common.
 #pragma once
 
 #include "ops/schema.h"
@@ -12,7 +12,6 @@ enum class Statistic : uint8_t {
   kMeanSquare,  // factor: 1 / sqrt(mean of squares + epsilon)
   kSizes,       // factor: 1 / sum of sizes
   kLength,      // factor: 1 / sqrt(sum of squares)
-  kLogSumExp,   // shift: the largest element; the bias is -log(sum of exp(x - shift))
   kFirstMax,    // the first of the largest elements becomes 1, all others 0
 };
 

@@ -1,8 +1,9 @@
-// Softmax along one dimension. Each row is converted to f32 (or f64), and there the largest element
-// is subtracted first, so nothing overflows. Rows that do not lie along memory are taken a few side
-// by side, as their elements do. Of long rows nothing is kept between the passes: memory for it would be
-// larger than the tensor, and computing an exponential again takes about as long as fetching it.
+// Softmax along one dimension, and its logarithm. Each row is converted to f32 (or f64), and there the
+// largest element is subtracted first, so nothing overflows. Rows that do not lie along memory are taken a
+// few side by side, as their elements do. Of long rows nothing is kept between the passes: memory for it
+// would be larger than the tensor, and computing an exponential again takes about as long as fetching it.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -23,7 +24,7 @@ struct SoftmaxBody {
   Axis axis;
   Lane in, out;  // along the rows, or across them when they lie side by side
   int bindings[2];
-  bool side_by_side;
+  bool side_by_side, logarithm;
   const SoftmaxLoops<T>* loops;
 
   static constexpr int64_t kTile = 256;   // rows side by side
@@ -31,8 +32,12 @@ struct SoftmaxBody {
   static constexpr int64_t kMostKept = (2 << 20) / sizeof(T);  // elements, by each core
 
   int64_t width() const { return side_by_side ? kTile : 1; }
-  bool keeps() const { return std::max(axis.size, kBlock) * width() <= kMostKept; }
+  // What a pass leaves for the next one; of logarithms only what was gathered.
+  bool keeps() const {
+    return !(logarithm && side_by_side) && std::max(axis.size, kBlock) * width() <= kMostKept;
+  }
   bool buffered() const { return side_by_side || !in.direct() || !out.direct(); }
+  bool are_short() const { return !buffered() && axis.size <= loops->most_short; }
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + rows.offset(0), frame.at[bindings[1]] + rows.offset(1)};
@@ -50,6 +55,12 @@ struct SoftmaxBody {
       for (int64_t i = 0; i < n; i += kTile) {
         Tile(dst + i * rows.step(0), src + i * rows.step(1), std::min(kTile, n - i), buffer);
       }
+      return;
+    }
+    if (are_short()) {
+      constexpr int64_t kElement = sizeof(T);
+      loops->short_rows(reinterpret_cast<T*>(dst), rows.step(0) / kElement, reinterpret_cast<const T*>(src),
+                        rows.step(1) / kElement, n, axis.size, logarithm);
       return;
     }
     for (int64_t i = 0; i < n; ++i) {
@@ -75,11 +86,15 @@ struct SoftmaxBody {
       const int64_t n = std::min(kBlock, axis.size - i);
       sum += static_cast<double>(loops->exp_sum(y, load(i, n), most, n));
     }
-    const T factor = static_cast<T>(1 / sum);
+    const T factor = static_cast<T>(1 / sum), log = static_cast<T>(std::log(sum));
     for (int64_t i = 0; i < axis.size; i += kBlock) {
       const int64_t n = std::min(kBlock, axis.size - i);
-      loops->exp_sum(y, load(i, n), most, n);
-      loops->scale(y, factor, n);
+      if (logarithm) {
+        loops->lower(y, load(i, n), most, log, n);
+      } else {
+        loops->exp_sum(y, load(i, n), most, n);
+        loops->scale(y, factor, n);
+      }
       out.Store(dst + i * axis.out_step, y, n, false);
     }
   }
@@ -87,12 +102,25 @@ struct SoftmaxBody {
   void Row(char* dst, const char* src, T* buffer) const {
     const T* x = in.direct() ? reinterpret_cast<const T*>(src) : Gathered(src, buffer);
     T* y = out.direct() ? reinterpret_cast<T*>(dst) : buffer;
-    T sum = loops->exp_sum(y, x, loops->max(x, axis.size), axis.size);
-    loops->scale(y, 1 / sum, axis.size);
+    const T most = loops->max(x, axis.size);
+    if (logarithm) {
+      loops->lower(y, x, most, LogOfSum(x, most), axis.size);
+    } else {
+      loops->scale(y, 1 / loops->exp_sum(y, x, most, axis.size), axis.size);
+    }
     if (out.direct()) return;
     for (int64_t i = 0; i < axis.size; i += kBlock) {
       out.Store(dst + i * axis.out_step, y + i, std::min(kBlock, axis.size - i), false);
     }
+  }
+
+  T LogOfSum(const T* x, T most) const {
+    alignas(64) T powers[kBlock];
+    double sum = 0;
+    for (int64_t i = 0; i < axis.size; i += kBlock) {
+      sum += static_cast<double>(loops->exp_sum(powers, x + i, most, std::min(kBlock, axis.size - i)));
+    }
+    return static_cast<T>(std::log(sum));
   }
 
   const T* Gathered(const char* src, T* buffer) const {
@@ -125,17 +153,26 @@ struct SoftmaxBody {
       if ((k + 1) % kGroup != 0) continue;
       for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(std::exchange(sum[i], T{0}));
     }
-    for (int64_t i = 0; i < n; ++i) sum[i] = static_cast<T>(1 / (total[i] + static_cast<double>(sum[i])));
+    for (int64_t i = 0; i < n; ++i) {
+      const double whole = total[i] + static_cast<double>(sum[i]);
+      sum[i] = static_cast<T>(logarithm ? std::log(whole) : 1 / whole);
+    }
     for (int64_t k = 0; k < axis.size; ++k) {
-      T* y = buffer == nullptr ? exps(k, unused) : buffer + k * n;
-      loops->scale_by(y, sum, n);
+      T* y = last;
+      if (logarithm) {
+        loops->lower_by(y, static_cast<const T*>(in.Load(row, src + k * axis.in_step, n)), most, sum, n);
+      } else {
+        y = buffer == nullptr ? exps(k, unused) : buffer + k * n;
+        loops->scale_by(y, sum, n);
+      }
       out.Store(dst + k * axis.out_step, y, n, false);
     }
   }
 };
 
 template <class T>
-void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int dim, const Operand& out) {
+void PlanRows(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int dim, bool logarithm,
+              const Operand& out) {
   Tensor in_rest = WithoutDim(*self.tensor, dim);
   Tensor out_rest = WithoutDim(*out.tensor, dim);
   SoftmaxBody<T> body;
@@ -149,9 +186,21 @@ void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, 
   body.out = Lane(out.dtype(), self.dtype(), body.side_by_side ? body.rows.step(0) : body.axis.out_step);
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
+  body.logarithm = logarithm;
   body.loops = &loops;
   plan.SetCost(50 + static_cast<uint64_t>(self.tensor->count()));
   plan.SetBody(body);
+}
+
+void PlanSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, bool logarithm,
+                 const Operand& out) {
+  int wrapped = rules::WrapDim(self, dim);
+  if (out.tensor->empty()) return;
+  if (ComputeType(compute) == DType::kF64) {
+    PlanRows(plan, BestSoftmaxLoopsF64(), self, wrapped, logarithm, out);
+  } else {
+    PlanRows(plan, BestSoftmaxLoopsF32(), self, wrapped, logarithm, out);
+  }
 }
 
 }  // namespace
@@ -159,13 +208,11 @@ void PlanSoftmax(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, 
 namespace kernels {
 
 void Softmax(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& out) {
-  int wrapped = rules::WrapDim(self, dim);
-  if (out.tensor->empty()) return;
-  if (ComputeType(compute) == DType::kF64) {
-    PlanSoftmax(plan, BestSoftmaxLoopsF64(), self, wrapped, out);
-  } else {
-    PlanSoftmax(plan, BestSoftmaxLoopsF32(), self, wrapped, out);
-  }
+  PlanSoftmax(plan, compute, self, dim, false, out);
+}
+
+void LogSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& out) {
+  PlanSoftmax(plan, compute, self, dim, true, out);
 }
 
 }  // namespace kernels

@@ -5,6 +5,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/elementwise/math-inl.h"
 
 #ifndef BELAY_OPS_SOFTMAX_ONCE
 #define BELAY_OPS_SOFTMAX_ONCE
@@ -108,6 +109,30 @@ HWY_ATTR void ExpAddF32(float* out, float* sum, const float* x, const float* mos
   }
 }
 
+// A row is one vector.
+#if HWY_MEM_OPS_MIGHT_FAULT
+constexpr auto* kShortRows = static_cast<decltype(SoftmaxLoops<float>::short_rows)>(nullptr);
+constexpr int64_t kMostShort = 0;
+#else
+HWY_ATTR void ShortRows(float* out, int64_t out_step, const float* x, int64_t step, int64_t rows, int64_t n,
+                        bool logarithm) {
+  const hn::ScalableTag<float> d;
+  const auto mask = hn::FirstN(d, static_cast<size_t>(n));
+  const auto least = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (int64_t row = 0; row < rows; ++row, x += step, out += out_step) {
+    const auto values = hn::IfThenElse(mask, hn::MaskedLoad(mask, d, x), least);
+    const auto lowered = hn::Sub(values, hn::MaxOfLanes(d, values));
+    const auto powers = ExpOfNegative(d, lowered);
+    const auto sum = hn::SumOfLanes(d, powers);
+    const auto result = logarithm ? hn::Sub(lowered, hn::Set(d, Log(hn::GetLane(sum))))
+                                  : hn::Mul(powers, hn::Set(d, 1 / hn::GetLane(sum)));
+    hn::BlendedStore(result, mask, d, out);
+  }
+}
+constexpr auto* kShortRows = &ShortRows;
+constexpr int64_t kMostShort = hn::MaxLanes(hn::ScalableTag<float>());
+#endif
+
 double MaxF64(const double* x, int64_t n) {
   double most = -std::numeric_limits<double>::infinity();
   for (int64_t i = 0; i < n; ++i) most = x[i] > most ? x[i] : most;
@@ -135,10 +160,21 @@ void ScaleBy(T* out, const T* factor, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] *= factor[i];
 }
 
-constexpr SoftmaxLoops<float> kLoopsF32{&MaxF32,       &ExpSumF32, &Scale<float>,
-                                        &MaxOf<float>, &ExpAddF32, &ScaleBy<float>};
-constexpr SoftmaxLoops<double> kLoopsF64{&MaxF64,        &ExpSumF64, &Scale<double>,
-                                         &MaxOf<double>, &ExpAddF64, &ScaleBy<double>};
+template <class T>
+void Lower(T* out, const T* x, T most, T log, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - most) - log;
+}
+template <class T>
+void LowerBy(T* out, const T* x, const T* most, const T* log, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - most[i]) - log[i];
+}
+
+constexpr SoftmaxLoops<float> kLoopsF32{&MaxF32,    &ExpSumF32,      &Scale<float>, &MaxOf<float>,
+                                        &ExpAddF32, &ScaleBy<float>, &Lower<float>, &LowerBy<float>,
+                                        kShortRows, kMostShort};
+constexpr SoftmaxLoops<double> kLoopsF64{
+    &MaxF64,          &ExpSumF64,     &Scale<double>,   &MaxOf<double>, &ExpAddF64,
+    &ScaleBy<double>, &Lower<double>, &LowerBy<double>, nullptr,        0};
 const SoftmaxLoops<float>& LoopsF32() { return kLoopsF32; }
 const SoftmaxLoops<double>& LoopsF64() { return kLoopsF64; }
 

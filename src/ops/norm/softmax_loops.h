@@ -14,6 +14,14 @@ struct SoftmaxLoops {
   void (*max_of)(T* most, const T* x, int64_t n);
   void (*exp_add)(T* out, T* sum, const T* x, const T* most, int64_t n);
   void (*scale_by)(T* out, const T* factor, int64_t n);
+  // Of logarithms: out = x - most - log, which is one number, or one for each row.
+  void (*lower)(T* out, const T* x, T most, T log, int64_t n);
+  void (*lower_by)(T* out, const T* x, const T* most, const T* log, int64_t n);
+  // The whole, for rows of at most `most_short` elements, whose first ones lie `step`s apart. 0: there is no
+  // such.
+  void (*short_rows)(T* out, int64_t out_step, const T* x, int64_t step, int64_t rows, int64_t n,
+                     bool logarithm);
+  int64_t most_short;
 };
 
 const SoftmaxLoops<float>& BestSoftmaxLoopsF32();

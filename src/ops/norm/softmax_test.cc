@@ -55,8 +55,8 @@ TEST_P(Softmax, AllTypesDimsAndLayouts) {
 }
 
 TEST_P(Softmax, OddShapes) {
-  for (const Shape& shape :
-       {Shape{}, Shape{1}, Shape{0, 3}, Shape{3, 0}, Shape{1300}, Shape{2, 1, 2, 1, 3, 1, 2, 2}}) {
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}, Shape{3, 0}, Shape{1300},
+                             Shape{2, 1, 2, 1, 3, 1, 2, 2}, Shape{300, 8}, Shape{41, 3}, Shape{19, 16}}) {
     EXPECT_LE(Error(DType::kF32, shape, Layout::kPacked, Layout::kPacked, -1, rng_), 4e-7)
         << shape.ToString();
   }
@@ -94,6 +94,66 @@ TEST_P(Softmax, SpecialValues) {
     EXPECT_TRUE(std::isnan(y[40 + i]));
     EXPECT_EQ(y[80 + i], i == 0 ? 1 : 0);
   }
+}
+
+TEST_P(Softmax, SpecialValuesOfShortRows) {
+  Sample in(DType::kF32, {3, 5}), out(DType::kF32, {3, 5});
+  auto* x = static_cast<float*>(in.tensor.data);
+  auto* y = static_cast<float*>(out.tensor.data);
+  std::fill(x, x + 15, -INFINITY);
+  x[4] = 3;
+  x[7] = NAN;
+  x[10] = 1e30f;
+  RunSoftmax(in, -1, out);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(y[i], i == 4 ? 1 : 0);
+    EXPECT_TRUE(std::isnan(y[5 + i]));
+    EXPECT_EQ(y[10 + i], i == 0 ? 1 : 0);
+  }
+}
+
+void ExpectLogarithms(Sample& x, int dim, Sample& out) {
+  Sample want = out.Copied();
+  reference::ForEach(x.tensor.shape, [&](Shape i) {
+    reference::Real sum = 0, value = reference::Get(x.tensor, i);
+    Shape at = i;
+    for (i[dim] = 0; i[dim] < x.tensor.shape[dim]; ++i[dim]) sum += std::exp(reference::Get(x.tensor, i));
+    reference::Set(want.tensor, at, value - std::log(sum));
+  });
+  PlanRef plan = testing::NewPlan();
+  Operand in = x.BoundTo(*plan, Access::kRead, "x");
+  kernels::LogSoftmax(*plan, x.tensor.dtype, in, dim, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  EXPECT_LE(testing::Distance(out.tensor, want.tensor), x.tensor.dtype == DType::kF16 ? 2e-3 : 3e-6)
+      << x.tensor.shape.ToString() << " dim " << dim;
+}
+
+TEST_P(Softmax, Logarithms) {
+  for (int dim : {0, 1, 2}) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated}) {
+      for (DType type : {DType::kF32, DType::kF16, DType::kF64}) {
+        Sample x(type, {5, 33, 7}, layout), out(type, {5, 33, 7});
+        x.Randomise(rng_, 20);
+        ExpectLogarithms(x, dim, out);
+      }
+    }
+  }
+  Sample x(DType::kF32, {6, 700}), out(DType::kF32, {6, 700});
+  x.Randomise(rng_, 20);
+  ExpectLogarithms(x, 1, out);
+}
+
+TEST_P(Softmax, LogarithmsOfWhatIsGathered) {  // too long to be kept
+  Sample x(DType::kF32, {530'000}, Layout::kStepped), out(DType::kF32, {530'000});
+  auto* from = static_cast<float*>(x.tensor.data);
+  for (int64_t i = 0; i < 530'000; ++i) from[i * x.tensor.strides[0]] = i % 2 == 0 ? 0.0f : -2.0f;
+  PlanRef plan = testing::NewPlan();
+  Operand in = x.BoundTo(*plan, Access::kRead, "x");
+  kernels::LogSoftmax(*plan, DType::kF32, in, 0, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  const double log = std::log(265'000 * (1 + std::exp(-2.0)));
+  EXPECT_NEAR(static_cast<const float*>(out.tensor.data)[0], -log, 1e-5);
+  EXPECT_NEAR(static_cast<const float*>(out.tensor.data)[529'999], -2 - log, 1e-5);
 }
 
 }  // namespace
