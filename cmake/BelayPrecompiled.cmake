@@ -1,16 +1,15 @@
 # Headers of others that nearly every source includes are read once instead of once for each source, where more
 # than a third of the time of a build went. Our own are not among them: a change in one of those would compile
-# everything again. A source still includes what it uses; clang and the cross compiler, which go without
-# precompiled headers, say so where one forgot (.ci/run).
+# everything again. A source still includes what it uses; clang, the cross compiler and ThreadSanitizer's build, which
+# go without precompiled headers, say so where one forgot (.ci/run).
 #
 #   belay_precompiled_headers(target)   of a room, a library or a program, or a test of it
 set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <deque> <functional> <limits>
     <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <unordered_map> <utility>
     <vector> <fmt/format.h>)
 set(BELAY_PRECOMPILED_TESTS ${BELAY_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
-# Under AddressSanitizer and ThreadSanitizer g++ 12 crashes in some sources that use them.
 set(BELAY_PRECOMPILE OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING AND NOT BELAY_SANITIZE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING AND NOT BELAY_SANITIZE MATCHES thread)
   set(BELAY_PRECOMPILE ON)
 endif()
 
@@ -27,7 +26,7 @@ if(BELAY_PRECOMPILE)
   belay_precompile(programs -fPIE ${BELAY_PRECOMPILED})
 endif()
 if(BELAY_PRECOMPILE AND BELAY_TESTS)
-  belay_precompile(tests -fPIE ${BELAY_PRECOMPILED_TESTS})
+  belay_precompile(tests "-fPIE;${BELAY_TEST_LEVEL}" ${BELAY_PRECOMPILED_TESTS})
   target_link_libraries(belay_precompiled_tests PRIVATE GTest::gmock)
 endif()
 
