@@ -61,6 +61,10 @@ set(BELAY_LOOP_LEVEL -O3)
 if(BELAY_SANITIZE)
   set(BELAY_LOOP_LEVEL -O1)
 endif()
+# Threads and parsers are looked at in builds of their own, which need no kernels for each instruction set.
+if(BELAY_SANITIZE MATCHES "thread|fuzzer")
+  add_compile_definitions(BELAY_BASELINE_VECTORS)
+endif()
 # A product is rounded before it is added, so that every processor gives the same numbers.
 set(BELAY_LOOP_OPTIONS "${BELAY_LOOP_LEVEL};-ffp-contract=off;-fno-trapping-math")
 

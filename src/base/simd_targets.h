@@ -9,6 +9,11 @@
 //   #endif
 #pragma once
 
+// Builds that look at other things than kernels (BelayCompiler.cmake) compile them for the baseline alone.
+#ifdef BELAY_BASELINE_VECTORS
+#define HWY_COMPILE_ONLY_STATIC
+#endif
+
 // The sets between these bring little here, and each costs compile time and bytes.
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS \
@@ -29,7 +34,7 @@ struct Variants {
 
 }  // namespace belay::simd
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BELAY_BASELINE_VECTORS)
 #define BELAY_SIMD_CALL(fn) ((fn##BelayVariants).at[::belay::simd::Level()])
 #define BELAY_SIMD_EXPORT(fn)                                                        \
   static constexpr ::belay::simd::Variants<decltype(N_AVX2::fn)> fn##BelayVariants { \
