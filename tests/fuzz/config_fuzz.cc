@@ -1,5 +1,5 @@
 // The file of aclInit: any bytes give a configuration or an error that says where.
-// With: base runtime src/api/config.cc src/api/json_place.cc
+// With: base tensor runtime src/api/config.cc src/api/json_place.cc
 #include <algorithm>
 #include <iterator>
 
