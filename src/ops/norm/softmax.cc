@@ -32,10 +32,8 @@ struct SoftmaxBody {
   static constexpr int64_t kMostKept = (2 << 20) / sizeof(T);  // elements, by each core
 
   int64_t width() const { return side_by_side ? kTile : 1; }
-  // What a pass leaves for the next one; of logarithms only what was gathered.
-  bool keeps() const {
-    return !(logarithm && side_by_side) && std::max(axis.size, kBlock) * width() <= kMostKept;
-  }
+  // A pass leaves something for the next one. Logarithms are made of the elements themselves.
+  bool keeps() const { return !logarithm && std::max(axis.size, kBlock) * width() <= kMostKept; }
   bool buffered() const { return side_by_side || !in.direct() || !out.direct(); }
   bool are_short() const { return !buffered() && axis.size <= loops->most_short; }
 
