@@ -84,7 +84,7 @@ Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_by
       half_bytes_(HalfBytes(ranks, staging_bytes_per_rank)),
       chunk_bytes_(ChunkBytes(ranks)),
       opener_(getpid()),
-      crowded_(static_cast<int>(ranks) >= Cores()),
+      crowded_(static_cast<int>(ranks) > Cores()),
       turns_(new Turns[size_t{2} * ranks]),
       left_(new std::atomic<bool>[ranks]()) {
   std::byte* at = memory + sizeof(Header);

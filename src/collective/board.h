@@ -147,7 +147,7 @@ class Board {
   bool AllAreHere() const;
   // For tests: as if each rank were a process. To be said before the first call.
   void PretendApart();
-  // No core for a rank's second thread: what one spins away, another rank waits for.
+  // More ranks than cores.
   bool crowded() const { return crowded_; }
 
   // Stores the value and tells a rank (all of them) that may be parked.

@@ -184,9 +184,9 @@ TEST_F(Collectives, SumsLieWhereWhatIsSummedLies) {
   }
 }
 
-// With as many ranks as cores, in several processes, who waits leaves its core to them; afterwards no longer.
+// With more ranks in other processes than cores, who waits leaves its core to them; afterwards no longer.
 TEST_F(Collectives, CrowdedRanksShareTheirCores) {
-  const auto ranks = std::max<uint32_t>(2, static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF)));
+  const auto ranks = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF)) + 1;
   if (ranks > 33) GTEST_SKIP() << "so many streams are more than one test needs";
   ASSERT_FALSE(rt::SharesCores());
   {
