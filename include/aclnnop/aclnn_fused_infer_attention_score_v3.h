@@ -4,9 +4,13 @@
  * running sums) or not, with keys and values in pages of blockSize rows that blockTable names
  * ([pages, rows, heads * size] or [pages, heads, rows, size]), and with the rope parts of query and
  * key in tensors of their own. softmaxLse = the logarithm of the sum of powers of each row. Rows
- * that see nothing are 0, their softmaxLse -inf. Without quantisation, padding and shared prefixes.
- * Belay implements this interface on the CPU. A function follows the page of its name in the public
- * API reference; "Page:" gives that page's number where it is known.
+ * that see nothing are 0, their softmaxLse -inf. Pages may be in tiles of 32 bytes ([pages, heads,
+ * size / tile, rows, tile]). Key and value of INT8 are (x + offset) * scale by keyAntiquantScale
+ * and kin, in the modes 0 to 5 (of channels or all, of tokens, of heads, of tokens and heads, of
+ * tokens in pages, of these and heads), or by antiquantScale of both, in the modes 0 and 1. Without
+ * quantised queries and results, padding and shared prefixes. Belay implements this interface on
+ * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -33,8 +37,12 @@ extern "C" {
  * running sums) or not, with keys and values in pages of blockSize rows that blockTable names
  * ([pages, rows, heads * size] or [pages, heads, rows, size]), and with the rope parts of query and
  * key in tensors of their own. softmaxLse = the logarithm of the sum of powers of each row. Rows
- * that see nothing are 0, their softmaxLse -inf. Without quantisation, padding and shared prefixes.
- * Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * that see nothing are 0, their softmaxLse -inf. Pages may be in tiles of 32 bytes ([pages, heads,
+ * size / tile, rows, tile]). Key and value of INT8 are (x + offset) * scale by keyAntiquantScale
+ * and kin, in the modes 0 to 5 (of channels or all, of tokens, of heads, of tokens and heads, of
+ * tokens in pages, of these and heads), or by antiquantScale of both, in the modes 0 and 1. Without
+ * quantised queries and results, padding and shared prefixes. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
@@ -68,8 +76,12 @@ aclnnStatus aclnnFusedInferAttentionScoreV3(
  * running sums) or not, with keys and values in pages of blockSize rows that blockTable names
  * ([pages, rows, heads * size] or [pages, heads, rows, size]), and with the rope parts of query and
  * key in tensors of their own. softmaxLse = the logarithm of the sum of powers of each row. Rows
- * that see nothing are 0, their softmaxLse -inf. Without quantisation, padding and shared prefixes.
- * Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * that see nothing are 0, their softmaxLse -inf. Pages may be in tiles of 32 bytes ([pages, heads,
+ * size / tile, rows, tile]). Key and value of INT8 are (x + offset) * scale by keyAntiquantScale
+ * and kin, in the modes 0 to 5 (of channels or all, of tokens, of heads, of tokens and heads, of
+ * tokens in pages, of these and heads), or by antiquantScale of both, in the modes 0 and 1. Without
+ * quantised queries and results, padding and shared prefixes. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

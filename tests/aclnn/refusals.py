@@ -84,6 +84,8 @@ def served(**changes) -> tuple:
 
 
 PAGES = dict(key=[t(4, 2, 4)], value=[t(4, 2, 4)], pages=t(1, 3, dtype='i32'), keys=[5])
+SMALL = dict(key=[t(1, 1, 5, 4, dtype='i8')], value=[t(1, 1, 5, 4, dtype='i8')], i=t(4), k=t(4))
+SMALL_PACKED = dict(key=[t(7, 1, 4, dtype='i8')], value=[t(7, 1, 4, dtype='i8')], i=t(2, 7), k=t(2, 7))
 PACKED = dict(query=t(5, 2, 4), key=[t(7, 1, 4)], value=[t(7, 1, 4)], layout=b'TND', lengths=[2, 5], keys=[3, 7], out=o(5, 2, 4))
 
 
@@ -172,9 +174,23 @@ CALLS = [
     ('a head of another size', *served(key=[t(1, 1, 5, 3)])),
     ('a value of other rows', *served(value=[t(1, 1, 6, 4)])),
     ('a result of another layout', *served(layout=b'BNSD_BSND')),
-    ('keys of bytes', *served(key=[t(1, 1, 5, 4, dtype='i8')])),
+    ('keys of bytes without scales', *served(key=[t(1, 1, 5, 4, dtype='i8')], value=[t(1, 1, 5, 4, dtype='i8')])),
     ('another type of key', *served(key=[t(1, 1, 5, 4, dtype='f16')])),
-    ('a scale of small integers', *served(k=t(4))),
+    ('a scale of small integers for floats', *served(i=t(4), k=t(4))),
+    ('a quantised result', *served(d=t(1))),
+    ('small keys and no small values', *served(**SMALL | dict(value=[t(1, 1, 5, 4)]))),
+    ('a scale for the keys alone', *served(**SMALL | dict(k=None))),
+    ('an offset for the values alone', *served(**SMALL, l=t(4))),
+    ('scales of other numbers', *served(**SMALL | dict(i=t(3), k=t(3)))),
+    ('a scale of both without its first dimension', *served(**SMALL | dict(i=None, k=None, f=t(4)))),
+    ('a mode of scales that is none', *served(**SMALL, p=6, q=6)),
+    ('other modes of scales', *served(**SMALL, p=1, q=0)),
+    ('a scale of both by heads', *served(**SMALL | dict(i=None, k=None, f=t(2, 1)), anti=2)),
+    ('scales of too few tokens', *served(**SMALL | dict(i=t(1, 4), k=t(1, 4)), p=1, q=1)),
+    ('scales in pages without pages', *served(**SMALL | dict(i=t(1, 5), k=t(1, 5)), p=4, q=4)),
+    ('scales of tokens of packed sequences', *served(**PACKED | SMALL_PACKED, p=1, q=1)),
+    ('small keys with rope parts', *served(**SMALL, rope=t(1, 2, 3, 2), key_rope=t(1, 1, 5, 2))),
+    ('a rope part of another type', *served(rope=t(1, 2, 3, 2, dtype='f16'), key_rope=t(1, 1, 5, 2))),
     ('padding', *served(padding=t(1, dtype='i64'))),
     ('a shared prefix', *served(prefix=t(1, 1, 5, 4))),
     ('its length', *served(prefix_length=[3])),
@@ -189,7 +205,7 @@ CALLS = [
     ('more columns than there are', *served(keys=[6])),
     ('no place for the sums', *served(flag=True)),
     ('sums of another shape', *served(flag=True, sums=o(1, 2, 3))),
-    ('pages in tiles', *served(**PAGES | dict(key=[t(4, 1, 2, 2, 2)], value=[t(4, 1, 2, 2, 2)]))),
+    ('pages in tiles of other widths', *served(**PAGES | dict(key=[t(4, 1, 2, 2, 2)], value=[t(4, 1, 2, 2, 2)]))),
     ('pages without lengths', *served(**PAGES | dict(keys=None))),
     ('longer than its pages', *served(**PAGES | dict(keys=[7]))),
     ('pages of other rows', *served(**PAGES, block=3)),

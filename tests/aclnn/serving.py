@@ -8,7 +8,7 @@ import numpy as np
 from cases import Case, Table, Want
 from experts import quantised, wide
 from linear import in_tiles, weight_quant
-from values import Random, Tensor, exact, given
+from values import DTYPES, Random, Tensor, exact, given
 
 TABLE = Table('serving')
 
@@ -42,6 +42,7 @@ class Infer:
     sparse: int = 0
     tokens: tuple = (2**31 - 1, 2**31 - 1)
     scale: float = 0.5
+    bytes: SmallKeys | None = None
 
     def begin(self, r: Random, rope: bool, paged: bool):
         self.query_lengths = [r.int(0, self.rows) for _ in range(self.batch)]
@@ -77,6 +78,7 @@ class Infer:
             self.pages = self.batch * width + r.int(0, 2)
             self.table = r.rng.permutation(self.pages)[:self.batch * width].reshape(self.batch, width)
             self.tall = r.chance()  # [pages, heads, rows, size]
+            self.tiled = self.size % 16 == 0 and not rope  # [pages, heads, size / tile, rows, tile]
 
     @property
     def one_row(self) -> bool:
@@ -130,16 +132,20 @@ class Infer:
     def place(self, x: np.ndarray) -> Tensor:
         return given(laid_out(x, self.layout.split('_')[0], self.query_lengths), self.dtype)
 
-    def place_key(self, r: Random, x: np.ndarray) -> Tensor:
+    def place_key(self, r: Random, x: np.ndarray, dtype: str = '') -> Tensor:
+        dtype = dtype or self.dtype
         if self.table is None:
-            return given(laid_out(x, self.layout.split('_')[0], self.key_lengths), self.dtype)
-        cache = r.array(self.dtype, (self.pages, self.page_rows, self.shared, x.shape[3]), -1, 1).copy()
+            return given(laid_out(x, self.layout.split('_')[0], self.key_lengths), dtype)
+        cache = r.array(dtype, (self.pages, self.page_rows, self.shared, x.shape[3])).copy()
         for b, n in enumerate(self.key_lengths):
             for j in range(n):
                 cache[self.table[b, j // self.page_rows], j % self.page_rows] = x[b, :, j]
+        if self.tiled:
+            tiles = cache.reshape(*cache.shape[:3], -1, 32 // DTYPES[dtype].numpy().nbytes)
+            return given(np.moveaxis(tiles, 1, 3), dtype)
         if self.tall:
-            return given(cache.swapaxes(1, 2), self.dtype)
-        return given(cache.reshape(*cache.shape[:2], -1), self.dtype)
+            return given(cache.swapaxes(1, 2), dtype)
+        return given(cache.reshape(*cache.shape[:2], -1), dtype)
 
     def outs(self, with_sums: bool):
         """The result and the sums, as wants."""
@@ -165,16 +171,18 @@ def whole_mask(r: Random, f: Infer):
     f.mask = given(r.pick(shapes), r.pick(['bool', 'i8', 'u8']))
 
 
-def infer(r: Random, dtype: str, most: str = 'packed pages rope sparse shift', one_row: bool = False) -> Infer:
+def infer(r: Random, dtype: str, most: str = 'packed pages rope sparse shift bytes modes', one_row: bool = False) -> Infer:
     shared, groups = r.int(1, 3), r.int(1, 3)
     packed = 'packed' in most and r.chance(0.3)
     layout = r.pick(OUTS[r.pick(['TND', 'NTD'] if packed else ['BSH', 'BSND', 'BNSD'])]) if 'packed' in most else r.pick(
         ['BSH', 'BSND', 'BNSD'])
     f = Infer(dtype, layout, r.int(1, 3), shared * groups, shared, 1 if one_row else r.pick([1, r.int(1, 7)]), r.int(1, 9),
-              r.int(1, 8), packed, scale=r.real(0.1, 1))
+              r.pick([r.int(1, 8), 32 if 'pages' in most else 3]), packed, scale=r.real(0.1, 1))
     if r.chance(0.1) and not one_row:  # more than one block
         f.batch, f.shared, f.heads, f.rows, f.columns = 1, 1, groups, r.int(60, 100), r.int(250, 600)
     f.begin(r, 'rope' in most and r.chance(0.3), 'pages' in most and r.chance(0.5))
+    if 'bytes' in most and f.query_rope is None and r.chance(0.4):
+        f.bytes = SmallKeys(r, f, 'modes' in most)
     f.sparse = r.int(0, 4) if 'sparse' in most else 0
     f.tokens = r.pick([(2**31 - 1, 2**31 - 1), (r.int(0, 5), r.int(0, 5))]) if 'sparse' in most else f.tokens
     if packed and f.sparse < 2:
@@ -187,8 +195,73 @@ def infer(r: Random, dtype: str, most: str = 'packed pages rope sparse shift', o
     return f
 
 
+class SmallKeys:
+    """Keys and values of INT8, and what they become floats by."""
+
+    def __init__(self, r: Random, f: Infer, all_modes: bool):
+        self.r, self.f = r, f
+        self.both = not all_modes or r.chance(0.3)
+        in_rows = [] if f.packed and f.table is None else [1] if self.both else [1, 3]
+        mode = r.pick([0] + (in_rows if all_modes else []) + ([] if self.both else [2] + ([] if f.table is None else [4, 5])))
+        self.modes = [mode, 1 if mode == 0 and in_rows and not self.both and r.chance(0.3) else mode]
+        shapes = [self.shape(mode) for mode in self.modes]
+        if self.modes[0] == self.modes[1]:
+            shapes[1] = shapes[0]
+        symmetric = r.chance(0.4)
+        scales = [self.numbers(mode, shape, 0.002, 0.01) for mode, shape in zip(self.modes, shapes)]
+        offsets = [None if symmetric else self.numbers(mode, shape, -20, 20) for mode, shape in zip(self.modes, shapes)]
+        self.places = [r.rng.integers(-127, 128, x.shape) for x in (f.key, f.value)]
+        real = [(x + (0 if o is None else self.spread(m, wide(o)))) * self.spread(m, wide(s))
+                for x, m, s, o in zip(self.places, self.modes, scales, offsets)]
+        f.key, f.value = real
+        self.factors = [scales[0], offsets[0], scales[1], offsets[1]]
+        if self.both:
+            join = lambda two: None if two[0] is None else given(np.stack([wide(t) for t in two]), two[0].dtype)
+            self.factors = [join(scales), join(offsets)]
+
+    def shape(self, mode: int) -> tuple:
+        f, n, d, rows = self.f, self.f.shared, self.f.size, max(1, *self.f.key_lengths) + self.r.int(0, 2)
+        if mode == 0:
+            return self.r.pick([(), (1,), (n, d), (n, 1, d), (1, n, d), (1, n, 1, d), (n * d,), (1, n * d)])
+        if mode == 1:
+            return self.r.pick([(f.batch, rows), (1, f.batch, rows)])
+        if mode < 4:
+            return (n,) if mode == 2 else (f.batch, n, rows)
+        return (f.pages, f.page_rows) if mode == 4 else (f.pages, n, f.page_rows)
+
+    def numbers(self, mode: int, shape: tuple, low: float, high: float) -> Tensor:
+        return self.r.tensor(self.f.dtype if mode in (0, 2) else 'f32', shape, low, high)
+
+    def spread(self, mode: int, x: np.ndarray) -> np.ndarray:
+        """To [batch, heads, rows, size]."""
+        f = self.f
+        if mode in (0, 2):
+            return x if x.size == 1 else x.reshape(1, f.shared, 1, -1)
+        full = np.zeros((f.batch, f.shared, f.columns, 1))
+        for b, n in enumerate(f.key_lengths):
+            for j in range(n):
+                if mode >= 4:
+                    page = x[f.table[b, j // f.page_rows]]
+                    full[b, :, j, 0] = page[..., j % f.page_rows]
+                else:
+                    full[b, :, j, 0] = x.reshape(f.batch, -1, x.shape[-1])[b, :, j]
+        return full
+
+    def arguments(self):
+        """Of both, of each, and the modes of both, key and value."""
+        if self.both:
+            return self.factors, [None] * 4, self.modes[0], 0, 0
+        return [None] * 2, self.factors, 0, *self.modes
+
+
+def factors_of(f: Infer):
+    return f.bytes.arguments() if f.bytes else ([None] * 2, [None] * 4, 0, 0, 0)
+
+
 def parts(r: Random, f: Infer):
-    key, value = f.place_key(r, f.key), f.place_key(r, f.value)
+    small = f.bytes.places if f.bytes else None
+    key = f.place_key(r, small[0], 'i8') if small else f.place_key(r, f.key)
+    value = f.place_key(r, small[1], 'i8') if small else f.place_key(r, f.value)
     rope = [f.place(f.query_rope), f.place_key(r, f.key_rope)] if f.query_rope is not None else [None, None]
     return f.place(f.query), key, value, rope, given(f.table, 'i32') if f.table is not None else None
 
@@ -199,9 +272,11 @@ def infer_attention(r: Random, form) -> Case:
     query, key, value, rope, table = parts(r, f)
     out, sums = f.outs(r.chance())
     heads = f.shared if f.shared != f.heads or r.chance() else 0
-    return Case([query, [key], [value], f.shift, f.mask, f.lengths, f.given_key_lengths, *[None] * 7, table, *[None] * 8,
+    both, each, mode, *modes = factors_of(f)
+    return Case([query, [key], [value], f.shift, f.mask, f.lengths, f.given_key_lengths, *[None] * 5, *both, table,
+                 *[None] * 2, *each, *[None] * 2,
                  r.pick([None, []]), *rope, None, f.heads, f.scale, *f.tokens, f.layout.encode(), heads, f.sparse, 0,
-                 r.pick([0, f.page_rows]) if table else 0, 0, sums is not None, 0, 0, Tensor(f.dtype, out.value.shape),
+                 r.pick([0, f.page_rows]) if table else 0, mode, sums is not None, *modes, Tensor(f.dtype, out.value.shape),
                  Tensor('f32', sums.value.shape) if sums else None], {40: out} | ({41: sums} if sums else {}))
 
 
@@ -213,9 +288,11 @@ def infer_attention_4(r: Random, form) -> Case:
     if f.sink:  # a row that sees nothing has the sink only
         f.query_lengths = f.query_lengths
     out, sums = f.outs(r.chance())
-    return Case([query, [key], [value], f.shift, f.mask, f.lengths, f.given_key_lengths, *[None] * 7, table, *[None] * 8,
+    both, each, mode, *modes = factors_of(f)
+    return Case([query, [key], [value], f.shift, f.mask, f.lengths, f.given_key_lengths, *[None] * 5, *both, table,
+                 *[None] * 2, *each, *[None] * 2,
                  None, *rope, None, None, f.sink, f.heads, f.scale, *f.tokens, f.layout.encode(), f.shared, f.sparse, 0,
-                 f.page_rows, 0, sums is not None, 0, 0, 0, Tensor(f.dtype, out.value.shape),
+                 f.page_rows, mode, sums is not None, *modes, 0, Tensor(f.dtype, out.value.shape),
                  Tensor('f32', sums.value.shape) if sums else None], {43: out} | ({44: sums} if sums else {}))
 
 
@@ -230,11 +307,12 @@ def prompt_attention(r: Random, form) -> Case:
 
 @TABLE.case('IncreFlashAttentionV4')
 def one_row_attention(r: Random, form) -> Case:
-    f = infer(r, r.pick(form.types['query']), 'pages shift', one_row=True)
+    f = infer(r, r.pick(form.types['query']), 'pages shift bytes', one_row=True)
     f.lengths, f.query_lengths = None, [1] * f.batch
     query, key, value, _, table = parts(r, f)
     out, _ = f.outs(False)
-    return Case([query, [key], [value], f.shift, f.mask, f.given_key_lengths, *[None] * 7, table, None, f.heads, f.scale,
+    both = factors_of(f)[0]
+    return Case([query, [key], [value], f.shift, f.mask, f.given_key_lengths, *[None] * 5, *both, table, None, f.heads, f.scale,
                  f.layout.encode(), f.shared, f.page_rows, 0, Tensor(f.dtype, out.value.shape)], {21: out})
 
 

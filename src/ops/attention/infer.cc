@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/attention/flash.h"
+#include "ops/attention/infer_bytes.h"
 #include "ops/attention/infer_layout.h"
 #include "ops/index/indices.h"
 #include "ops/matmul/gemm.h"
@@ -24,21 +25,9 @@ namespace {
 constexpr int64_t kRows = 64, kColumns = 256;  // of a block of scores, about
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// A mask, or what is added to scores: steps in bytes for batch, head, row, column.
-struct InferField {
-  int binding = -1;
-  int64_t at = 0, step[4] = {};
-  DType type = DType::kUndefined;
-
-  bool present() const { return binding >= 0; }
-  const char* Of(const Frame& frame, int64_t b, int64_t h, int64_t r, int64_t c) const {
-    return frame.at[binding] + at + b * step[0] + h * step[1] + r * step[2] + c * step[3];
-  }
-};
-
 // Arrays of one core.
 struct Room {
-  float *query, *key, *value, *scores, *sum, *part, *most, *total;
+  float *query, *key, *value, *scores, *sum, *part, *most, *total, *key_by, *value_by;
 };
 
 // Rows of a query, for all heads that share a key: what one core takes.
@@ -49,6 +38,7 @@ struct Unit {
 
 struct InferBody {
   InferPlace query, query_rope, key, key_rope, value, out;
+  InferBytes key_bytes, value_bytes;
   InferField shift, forbidden, sums, sink;
   Indices pages;
   int pages_at = -1;
@@ -64,13 +54,15 @@ struct InferBody {
   int64_t width() const { return query.size + query_rope.size; }
   int64_t block() const { return members * block_rows; }
   int64_t RoomSize() const {
-    return (block() + kColumns) * width() + kColumns * value.size + block() * (kColumns + 2 * value.size + 2);
+    return (block() + kColumns) * width() + kColumns * value.size +
+           block() * (kColumns + 2 * value.size + 2) + key_bytes.room() + value_bytes.room();
   }
   Room RoomAt(float* mine) const {
     Room r{};
     r.query = mine, r.key = r.query + block() * width(), r.value = r.key + kColumns * width();
     r.scores = r.value + kColumns * value.size, r.sum = r.scores + block() * kColumns;
     r.part = r.sum + block() * value.size, r.most = r.part + block() * value.size, r.total = r.most + block();
+    r.key_by = r.total + block(), r.value_by = r.key_by + key_bytes.room();
     return r;
   }
 
@@ -99,6 +91,8 @@ struct InferBody {
     const InferSequence& s = *u.sequence;
     const int64_t count = u.rows * members;
     for (int64_t i = 0; i < count; ++i) Begin(frame, u, i, r);
+    key_bytes.TakeHead(frame, u.key_head, r.key_by);
+    value_bytes.TakeHead(frame, u.key_head, r.value_by);
     const int64_t last = u.row + u.rows - 1;
     const bool blind = u.row >= s.rows;
     for (int64_t c = 0; c < s.columns && !blind; c += kColumns) {
@@ -139,13 +133,8 @@ struct InferBody {
     query.Load(query.Of(frame, s.batch, head, row), to);
     if (query_rope.present()) query_rope.Load(query_rope.Of(frame, s.batch, head, row), to + query.size);
     r.most[i] = kNothing, r.total[i] = 0;
-    if (sink.present()) r.most[i] = LoadOne(sink, sink.Of(frame, 0, head, 0, 0)), r.total[i] = 1;
+    if (sink.present()) r.most[i] = sink.One(sink.Of(frame, 0, head, 0, 0)), r.total[i] = 1;
     std::fill_n(r.sum + i * value.size, value.size, 0.0f);
-  }
-
-  static float LoadOne(const InferField& field, const char* at) {
-    float one;
-    return *static_cast<const float*>(Lane(field.type, DType::kF32, 0).Load(&one, at, 1));
   }
 
   void LoadColumns(const Frame& frame, const InferSequence& s, int64_t head, int64_t c, int64_t n,
@@ -160,10 +149,17 @@ struct InferBody {
         }
       }
       float* to = r.key + i * width();
-      key.Load(key.Of(frame, batch, head, row), to);
+      const InferRow place{head, s.key_batch, c + i, batch, row};
+      Load(frame, key, key_bytes, place, r.key_by, to);
       if (key_rope.present()) key_rope.Load(key_rope.Of(frame, batch, head, row), to + key.size);
-      value.Load(value.Of(frame, batch, head, row), r.value + i * value.size);
+      Load(frame, value, value_bytes, place, r.value_by, r.value + i * value.size);
     }
+  }
+
+  static void Load(const Frame& frame, const InferPlace& from, const InferBytes& bytes, const InferRow& row,
+                   const float* by, float* to) {
+    const char* at = from.Of(frame, row.page, row.head, row.page_row);
+    bytes.present() ? bytes.Load(frame, from, at, row, by, to) : from.Load(at, to);
   }
 
   // Scores of a row become powers relative to the largest so far; what was summed before follows.
@@ -243,6 +239,8 @@ class Maker {
     body_.key_rope = shape_.key_rope, body_.value = shape_.value, body_.out = shape_.out;
     body_.members = a_.heads / shape_.key_heads, body_.key_heads = shape_.key_heads;
     body_.packed = shape_.packed, body_.most_rows = shape_.rows, body_.scale = static_cast<float>(a_.scale);
+    body_.key_bytes = InferBytes::OfKey(plan_, a_, shape_);
+    body_.value_bytes = InferBytes::OfValue(plan_, a_, shape_);
     TakePages();
     TakeSparse();
     TakeFields();
@@ -278,8 +276,9 @@ class Maker {
     if (IsGiven(a_.shift)) {
       const Shape s = a_.shift.shape();
       const bool fits = !shape_.packed && s.rank() == 4 && (s[0] == 1 || s[0] == shape_.batches) &&
-                        s[1] == a_.heads && s[2] >= shape_.rows && s[3] >= MostColumns();
-      if (!fits) RefuseInferShape(plan_, a_.shift, {shape_.batches, a_.heads, shape_.rows, MostColumns()});
+                        s[1] == a_.heads && s[2] >= shape_.rows && s[3] >= shape_.MostColumns();
+      if (!fits)
+        RefuseInferShape(plan_, a_.shift, {shape_.batches, a_.heads, shape_.rows, shape_.MostColumns()});
       body_.shift = MatrixField(a_.shift, true);
     }
     if (IsGiven(a_.sink)) {
@@ -300,7 +299,7 @@ class Maker {
 
   void TakeMask() {
     const Shape s = a_.forbidden.shape();
-    const int64_t columns = MostColumns();
+    const int64_t columns = shape_.MostColumns();
     if (one_row_ && s.rank() == 2 && s[0] == shape_.batches && s[1] >= columns) {
       body_.forbidden = FieldOf(a_.forbidden);
       body_.forbidden.step[0] = tensor::StepOf(*a_.forbidden.tensor, 0);
@@ -312,12 +311,6 @@ class Maker {
                       s.back(1) >= shape_.rows && s.back(0) >= columns;
     if (!fits) RefuseInferShape(plan_, a_.forbidden, {shape_.batches, 1, shape_.rows, columns});
     body_.forbidden = MatrixField(a_.forbidden, false);
-  }
-
-  int64_t MostColumns() const {
-    int64_t most = 0;
-    for (const InferSequence& s : shape_.sequences) most = std::max(most, s.columns);
-    return most;
   }
 
   void TakeUnits() {
@@ -355,11 +348,15 @@ class Maker {
 
 void InferPlace::Load(const char* from, float* to) const {
   const Lane lane(type, DType::kF32, step);
-  for (int64_t i = 0; i < size; i += kBlock) {
-    const int64_t n = std::min(kBlock, size - i);
-    const void* loaded = lane.Load(to + i, from + i * step, n);
-    if (loaded != to + i) std::memcpy(to + i, loaded, static_cast<size_t>(n) * sizeof(float));
-  }
+  EachPart(from, [&](const char* part, int64_t first, int64_t n) {
+    const void* loaded = lane.Load(to + first, part, n);
+    if (loaded != to + first) std::memcpy(to + first, loaded, static_cast<size_t>(n) * sizeof(float));
+  });
+}
+
+float InferField::One(const char* from) const {
+  float one;
+  return *static_cast<const float*>(Lane(type, DType::kF32, 0).Load(&one, from, 1));
 }
 
 int64_t InferBand::Begin(const InferSequence& s, int64_t row) const {

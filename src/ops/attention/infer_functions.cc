@@ -14,9 +14,10 @@ namespace {
 void RefuseGiven(const Plan& plan, std::initializer_list<const Operand*> operands) {
   for (const Operand* operand : operands) {
     if (!operand->present()) continue;
-    Fail(tensor::kInvalidArgument, "infer-attention-argument",
-         "{}: {} is given, but quantisation, padding and prefixes are not there yet; pass null",
-         plan.function(), operand->name);
+    Fail(
+        tensor::kInvalidArgument, "infer-attention-argument",
+        "{}: {} is given, but quantised queries and results, padding and prefixes are not there yet; pass null",
+        plan.function(), operand->name);
   }
 }
 
@@ -41,12 +42,10 @@ void FusedInferAttentionScoreV3(
     std::span<const int64_t> actualSharedPrefixLen, const Operand& queryRope, const Operand& keyRope,
     const Operand& keyRopeAntiquantScale, int64_t numHeads, double scaleValue, int64_t preTokens,
     int64_t nextTokens, const char* inputLayout, int64_t numKeyValueHeads, int64_t sparseMode, int64_t,
-    int64_t blockSize, int64_t, bool softmaxLseFlag, int64_t, int64_t, const Operand& out,
-    const Operand& softmaxLse) {
-  RefuseGiven(plan, {&deqScale1, &quantScale1, &deqScale2, &quantScale2, &quantOffset2, &antiquantScale,
-                     &antiquantOffset, &queryPaddingSize, &kvPaddingSize, &keyAntiquantScale,
-                     &keyAntiquantOffset, &valueAntiquantScale, &valueAntiquantOffset, &keySharedPrefix,
-                     &valueSharedPrefix, &keyRopeAntiquantScale});
+    int64_t blockSize, int64_t antiquantMode, bool softmaxLseFlag, int64_t keyAntiquantMode,
+    int64_t valueAntiquantMode, const Operand& out, const Operand& softmaxLse) {
+  RefuseGiven(plan, {&deqScale1, &quantScale1, &deqScale2, &quantScale2, &quantOffset2, &queryPaddingSize,
+                     &kvPaddingSize, &keySharedPrefix, &valueSharedPrefix, &keyRopeAntiquantScale});
   if (!actualSharedPrefixLen.empty()) RefuseInfer(plan, "shared prefixes are not there yet");
   PlanInferAttention(plan, {.query = query,
                             .key = OnlyOne(plan, key),
@@ -56,6 +55,9 @@ void FusedInferAttentionScoreV3(
                             .pages = blockTable,
                             .query_rope = queryRope,
                             .key_rope = keyRope,
+                            .of_both = {&antiquantScale, &antiquantOffset, antiquantMode},
+                            .of_key = {&keyAntiquantScale, &keyAntiquantOffset, keyAntiquantMode},
+                            .of_value = {&valueAntiquantScale, &valueAntiquantOffset, valueAntiquantMode},
                             .lengths = actualSeqLengths,
                             .key_lengths = actualSeqLengthsKv,
                             .heads = numHeads,
@@ -84,12 +86,11 @@ void FusedInferAttentionScoreV4(
     const Operand& dequantScaleKeyRope, const Operand& dequantScaleQuery, const Operand& learnableSink,
     int64_t numQueryHeads, double softmaxScale, int64_t preTokens, int64_t nextTokens,
     const char* inputLayout, int64_t numKeyValueHeads, int64_t sparseMode, int64_t, int64_t blockSize,
-    int64_t, bool returnSoftmaxLse, int64_t, int64_t, int64_t, const Operand& out,
-    const Operand& softmaxLse) {
-  RefuseGiven(plan, {&dequantScale1, &quantScale1, &dequantScale2, &quantScaleOut, &quantOffsetOut,
-                     &antiquantScale, &antiquantOffset, &queryPaddingSize, &kvPaddingSize, &dequantScaleKey,
-                     &dequantOffsetKey, &dequantScaleValue, &dequantOffsetValue, &keySharedPrefix,
-                     &valueSharedPrefix, &dequantScaleKeyRope, &dequantScaleQuery});
+    int64_t antiquantMode, bool returnSoftmaxLse, int64_t keyQuantMode, int64_t valueQuantMode, int64_t,
+    const Operand& out, const Operand& softmaxLse) {
+  RefuseGiven(
+      plan, {&dequantScale1, &quantScale1, &dequantScale2, &quantScaleOut, &quantOffsetOut, &queryPaddingSize,
+             &kvPaddingSize, &keySharedPrefix, &valueSharedPrefix, &dequantScaleKeyRope, &dequantScaleQuery});
   if (!actualSharedPrefixLen.empty()) RefuseInfer(plan, "shared prefixes are not there yet");
   PlanInferAttention(plan, {.query = query,
                             .key = OnlyOne(plan, key),
@@ -100,6 +101,9 @@ void FusedInferAttentionScoreV4(
                             .query_rope = queryRope,
                             .key_rope = keyRope,
                             .sink = learnableSink,
+                            .of_both = {&antiquantScale, &antiquantOffset, antiquantMode},
+                            .of_key = {&dequantScaleKey, &dequantOffsetKey, keyQuantMode},
+                            .of_value = {&dequantScaleValue, &dequantOffsetValue, valueQuantMode},
                             .lengths = actualSeqQLen,
                             .key_lengths = actualSeqKvLen,
                             .heads = numQueryHeads,
@@ -150,14 +154,15 @@ void IncreFlashAttentionV4(Plan& plan, DType, const Operand& query, const Operan
                            const Operand& blockTable, const Operand& kvPaddingSize, int64_t numHeads,
                            double scaleValue, const char* inputLayout, int64_t numKeyValueHeads,
                            int64_t blockSize, int64_t, const Operand& out) {
-  RefuseGiven(plan, {&dequantScale1, &quantScale1, &dequantScale2, &quantScale2, &quantOffset2,
-                     &antiquantScale, &antiquantOffset, &kvPaddingSize});
+  RefuseGiven(plan,
+              {&dequantScale1, &quantScale1, &dequantScale2, &quantScale2, &quantOffset2, &kvPaddingSize});
   PlanInferAttention(plan, {.query = query,
                             .key = OnlyOne(plan, key),
                             .value = OnlyOne(plan, value),
                             .shift = pseShift,
                             .forbidden = attenMask,
                             .pages = blockTable,
+                            .of_both = {&antiquantScale, &antiquantOffset, 0},
                             .key_lengths = actualSeqLengths,
                             .heads = numHeads,
                             .key_heads = numKeyValueHeads,

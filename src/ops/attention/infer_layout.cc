@@ -108,12 +108,7 @@ class Reader {
     paged_ = IsGiven(a_.pages);
     const Laid key = paged_ ? InPages(a_.key) : LaidOut(plan_, a_.key, order_, shape_.key_heads);
     const Laid value = paged_ ? InPages(a_.value) : LaidOut(plan_, a_.value, order_, shape_.key_heads);
-    for (const Operand* o : {&a_.key, &a_.value, &a_.out}) {
-      if (o->dtype() == a_.query.dtype()) continue;
-      Fail(tensor::kInvalidArgument, "infer-attention-types",
-           "{}: {} is {}, but query is {}: quantised attention is not there yet", plan_.function(), o->name,
-           NameOf(o->dtype()), NameOf(a_.query.dtype()));
-    }
+    CheckTypes();
     if (key.size != query.size) RefuseInfer(plan_, "query and key have other sizes of a head");
     if (key.batches != value.batches || key.rows != value.rows)
       RefuseInfer(plan_, "key and value have other numbers of rows");
@@ -128,11 +123,45 @@ class Reader {
       RefuseInfer(plan_, "blockSize is not the number of rows of a page of key");
   }
 
-  // [pages, rows, heads * size] or [pages, heads, rows, size].
+  // Keys and values are of the type of query, or of INT8 with a scale.
+  void CheckTypes() const {
+    const DType wanted = a_.query.dtype();
+    const auto check = [&](const Operand& o, bool fits) {
+      if (fits) return;
+      Fail(
+          tensor::kInvalidArgument, "infer-attention-types",
+          "{}: {} is {}, but query is {}: key and value have its type or are both INT8, the result has its type",
+          plan_.function(), o.name, NameOf(o.dtype()), NameOf(wanted));
+    };
+    check(a_.key, a_.key.dtype() == wanted || a_.key.dtype() == DType::kI8);
+    check(a_.value, a_.value.dtype() == a_.key.dtype());
+    check(a_.out, a_.out.dtype() == wanted);
+    if (a_.query_rope.present()) check(a_.query_rope, a_.query_rope.dtype() == wanted);
+    if (a_.key_rope.present()) check(a_.key_rope, a_.key_rope.dtype() == wanted);
+  }
+
+  // [pages, rows, heads * size], [pages, heads, rows, size] or, in tiles, [pages, heads, size / tile, rows,
+  // tile].
   Laid InPages(const Operand& o) const {
     const int rank = o.shape().rank();
-    if (rank == 5) RefuseInfer(plan_, "pages in tiles (five dimensions) are not there yet");
+    if (rank == 5) return InTiles(o);
     return LaidOut(plan_, o, rank == 3 ? Order::kBSH : Order::kBNSD, shape_.key_heads);
+  }
+
+  Laid InTiles(const Operand& o) const {
+    const Tensor& t = *o.tensor;
+    const auto bytes = static_cast<int64_t>(tensor::BytesOf(t.dtype));
+    if (t.shape[1] != shape_.key_heads || t.shape[4] * bytes != 32)
+      RefuseInferShape(plan_, o, {t.shape[0], shape_.key_heads, t.shape[2], t.shape[3], 32 / bytes});
+    Laid l{t.shape[0],
+           shape_.key_heads,
+           t.shape[3],
+           t.shape[2] * t.shape[4],
+           {o.binding, t.dtype, tensor::OffsetOf(t)}};
+    const auto step = [&](int d) { return tensor::StepOf(t, d); };
+    l.place.batch = step(0), l.place.head = step(1), l.place.row = step(3), l.place.step = step(4);
+    l.place.size = l.size, l.place.tile = t.shape[4], l.place.tile_step = step(2);
+    return l;
   }
 
   void TakeOut(const Laid& query, Order order) {
@@ -220,6 +249,12 @@ class Reader {
 };
 
 }  // namespace
+
+int64_t InferShape::MostColumns() const {
+  int64_t most = 0;
+  for (const InferSequence& s : sequences) most = std::max(most, s.columns);
+  return most;
+}
 
 InferShape ReadInferLayout(const Plan& plan, const InferArgs& args) { return Reader(plan, args).Read(); }
 

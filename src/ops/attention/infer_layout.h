@@ -14,6 +14,8 @@ struct InferShape {
   int64_t batches = 0, rows = 0;  // rows of the longest query
   int64_t key_heads = 0, page_rows = 0, page_count = 0;
   bool packed = false;  // sequences follow each other in one tensor
+
+  int64_t MostColumns() const;
 };
 
 // Throws Error 161002 for what does not fit.
