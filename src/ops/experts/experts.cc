@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/quant/small_numbers.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -39,7 +40,7 @@ float DivideByLargest(float* values, int64_t n) {
 }
 
 void RoundToBytes(float* values, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) values[i] = std::clamp(std::nearbyint(values[i]), -128.0f, 127.0f);
+  for (int64_t i = 0; i < n; ++i) values[i] = RoundedToByte(values[i]);
 }
 
 }  // namespace belay::ops

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/matmul/packed_scale.h"
+#include "ops/quant/small_numbers.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -29,7 +30,7 @@ void GroupFactors::Scale(const Frame& frame, const int32_t* sums, int64_t token_
     for (int64_t i = 0; i < n; ++i) {
       const auto factor = packed.Get<uint64_t>(frame, first + i);
       to[i] = static_cast<float>(sums[i]) * ScaleOf(factor) * by_row;
-      if (to_bytes) to[i] = std::clamp(std::nearbyint(to[i] + OffsetIn(factor)), -128.0f, 127.0f);
+      if (to_bytes) to[i] = RoundedToByte(to[i] + OffsetIn(factor));
     }
     return;
   }
@@ -80,9 +81,7 @@ GemmMatrix NibblePlace::Block(const Frame& frame, int64_t r, int64_t n, int64_t 
   const auto* from = reinterpret_cast<const uint8_t*>(frame.at[binding]);
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < m; ++j) {
-      const int64_t element = at + (r + i) * row + (c + j) * column;
-      const int bits = element % 2 == 0 ? from[element / 2] & 15 : from[element / 2] >> 4;
-      buffer[i * m + j] = static_cast<float>(bits < 8 ? bits : bits - 16);
+      buffer[i * m + j] = static_cast<float>(NibbleAt(from, at + (r + i) * row + (c + j) * column));
     }
   }
   return {buffer, m, false};

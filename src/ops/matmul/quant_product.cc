@@ -1,7 +1,6 @@
 // Products of small integers, summed exactly, times the scales of their columns and rows; and scales as a
 // card's product reads them.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -14,10 +13,12 @@
 #include "ops/float_copy.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/layout/moves.h"
 #include "ops/loop_nest.h"
 #include "ops/matmul/integer.h"
 #include "ops/matmul/packed_scale.h"
 #include "ops/pipeline.h"
+#include "ops/quant/small_numbers.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -53,17 +54,11 @@ struct ByteMatrices {
     return to;
   }
 
-  // Of two elements in a byte the first one has the low bits.
   void Row(const char* from, int64_t first, char* to) const {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(from);
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t element = first + j * column_step;
-      if (!four_bits) {
-        to[j] = from[element];
-      } else {
-        const auto both = static_cast<uint8_t>(from[element / 2]);
-        const int bits = element % 2 == 0 ? both & 15 : both >> 4;
-        to[j] = static_cast<char>(bits < 8 ? bits : bits - 16);
-      }
+      to[j] = four_bits ? static_cast<char>(NibbleAt(bytes, element)) : from[element];
     }
   }
 };
@@ -172,7 +167,7 @@ struct QuantProductBody {
     } else if (scale.binding >= 0) {
       value += OffsetIn(scale.Packed(frame, scale.Index(column)));
     }
-    return std::clamp(std::nearbyint(value), -128.0f, 127.0f);
+    return RoundedToByte(value);
   }
 };
 
@@ -227,18 +222,8 @@ Factor FactorOf(const Operand& operand, bool transposed, int64_t rows, int64_t c
 
 // Element offsets of the matrices for each index of `batch`, to which theirs broadcast.
 std::vector<int64_t> BatchesOf(const Tensor& t, const Shape& batch) {
-  std::vector<int64_t> at(1, 0);
-  const int missing = batch.rank() - (t.shape.rank() - 2);
-  for (int d = 0; d < batch.rank(); ++d) {
-    const int64_t step = d < missing || t.shape[d - missing] == 1 ? 0 : t.strides[d - missing];
-    std::vector<int64_t> next;
-    next.reserve(at.size() * static_cast<size_t>(batch[d]));
-    for (int64_t begin : at) {
-      for (int64_t i = 0; i < batch[d]; ++i) next.push_back(begin + i * step);
-    }
-    at = std::move(next);
-  }
-  return at;
+  const Tensor outer = tensor::DimsOf(t, 0, t.shape.rank() - 2);
+  return OffsetsOf(batch, tensor::BroadcastStrides(outer.shape, outer.strides, batch), 1);
 }
 
 ByteMatrices MatricesOf(const Operand& operand, const Factor& factor, const Shape& batch) {

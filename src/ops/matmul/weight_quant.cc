@@ -7,6 +7,7 @@
 #include "ops/float_copy.h"
 #include "ops/kernels.h"
 #include "ops/matmul/linear.h"
+#include "ops/quant/small_numbers.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -55,11 +56,8 @@ struct WeightQuantBody {
     (*product)->Run({at, frame.workspace + inner_at});
   }
 
-  // Of two elements in a byte the first one has the low bits.
   int Value(const uint8_t* from, int64_t element) const {
-    if (!four_bits) return static_cast<int8_t>(from[element]);
-    const int bits = element % 2 == 0 ? from[element / 2] & 15 : from[element / 2] >> 4;
-    return bits < 8 ? bits : bits - 16;
+    return four_bits ? NibbleAt(from, element) : static_cast<int8_t>(from[element]);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/quant/small_numbers.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
@@ -43,8 +44,7 @@ struct DynamicBody {
     const float step = shift.present() ? (most - least) / 255 : std::max(most, -least) / 127;
     const float plus = shift.present() && step != 0 ? 127 - most / step : 0;
     for (int64_t i = 0; i < n; ++i) {
-      const float scaled = step == 0 ? 0 : values[i] / step + plus;
-      values[i] = std::clamp(std::nearbyint(scaled), -128.0f, 127.0f);
+      values[i] = RoundedToByte(step == 0 ? 0 : values[i] / step + plus);
     }
     y.Store(frame, row, values);
     scale.Set(frame, row, 0, step);

@@ -73,22 +73,18 @@ struct NormBody {
   void ByItself(const Frame& frame, int64_t row, const QuantisedRow& to, const float* normal,
                 float* room) const {
     const int64_t n = x1.width();
-    float *values = room + n, most = 0;
+    float* values = room + n;
     std::copy_n(normal, n, values);
     if (to.factor.present()) {
       const float* smooth = to.factor.Load(frame, 0, room);
       for (int64_t i = 0; i < n; ++i) values[i] *= smooth[i];
     }
-    for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(values[i]));
-    const float step = most / 127;
-    for (int64_t i = 0; i < n; ++i) values[i] = step == 0 ? 0 : values[i] / step;
-    to.scale.Set(frame, row, 0, step);
+    to.scale.Set(frame, row, 0, DivideByLargest(values, n));
     Store(frame, row, to, values);
   }
 
   void Store(const Frame& frame, int64_t row, const QuantisedRow& to, float* values) const {
-    for (int64_t i = 0; i < x1.width(); ++i)
-      values[i] = std::clamp(std::nearbyint(values[i]), -128.0f, 127.0f);
+    RoundToBytes(values, x1.width());
     to.y.Store(frame, row, values);
   }
 };
