@@ -195,10 +195,7 @@ Deal CheckCombine(const Plan& plan, const CombineArgs& a) {
   CheckExpertShape(plan, a.out, {tokens, width});
   CheckExpertShape(plan, a.weights, a.ids.shape());
   const Deal deal = MakeDeal(plan, a.deal, tokens, a.ids.shape()[1], width, a.expanded);
-  if (a.counts.tensor->count() < deal.here() * deal.world) {
-    RefuseExperts(plan, fmt::format("{} has {} elements; with these arguments it has {}", a.counts.name,
-                                    a.counts.tensor->count(), deal.here() * deal.world));
-  }
+  CheckAtLeast(plan, a.counts, deal.here() * deal.world);
   if (!a.added.present()) return deal;
   CheckSameType(a.expanded, a.added);
   CheckExpertRank(plan, a.added, 2, 3);

@@ -72,6 +72,12 @@ Deal MakeDeal(const Plan& plan, const DealArgs& a, int64_t tokens, int64_t top_k
   return deal;
 }
 
+void CheckAtLeast(const Plan& plan, const Operand& operand, int64_t least) {
+  if (!operand.present() || operand.tensor->count() >= least) return;
+  RefuseExperts(plan, fmt::format("{} has {} elements; with these arguments it has {}", operand.name,
+                                  operand.tensor->count(), least));
+}
+
 void CheckCommAlg(const Plan& plan, const char* comm_alg) {
   if (comm_alg == nullptr) return;
   for (const char* known : {"", "fullmesh", "hierarchy", "fullmesh_v1", "fullmesh_v2"}) {

@@ -43,6 +43,9 @@ struct Deal {
 Deal MakeDeal(const Plan& plan, const DealArgs& args, int64_t tokens, int64_t top_k, int64_t width,
               const Operand& expanded);
 
+// There may be more elements than are read or written, as a card needs.
+void CheckAtLeast(const Plan& plan, const Operand& operand, int64_t least);
+
 // How a card's ranks reach each other; here it makes no difference.
 void CheckCommAlg(const Plan& plan, const char* comm_alg);
 

@@ -219,13 +219,6 @@ void CheckQuant(const Plan& plan, const DispatchArgs& a, const Deal& deal) {
   if (!a.steps.present()) RefuseExperts(plan, "quantMode 2 needs a result for the rows' scales");
 }
 
-// There may be more of them than are written, as a card needs.
-void CheckAtLeast(const Plan& plan, const Operand& o, int64_t least) {
-  if (!o.present() || o.tensor->count() >= least) return;
-  RefuseExperts(plan, fmt::format("{} has {} elements; with these arguments it has {}", o.name,
-                                  o.tensor->count(), least));
-}
-
 void CheckDispatch(const Plan& plan, const DispatchArgs& a, const Deal& deal) {
   const int64_t rows = a.expanded.shape()[0];
   if (a.weights.present()) CheckExpertShape(plan, a.weights, a.ids.shape());
