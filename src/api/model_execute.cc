@@ -91,9 +91,7 @@ void ApplyDescription(ValueType& type, HandleBits handle, size_t index) {
 void RefuseTiles(const Dataset& input) {
   for (size_t i = 0; i < input.items.size(); ++i) {
     const tensor::TensorDesc* description = tensor::g_tensor_descs.Find(input.items[i].description);
-    constexpr auto kTiles = tensor::Format::kFractalNZ;
-    if (description == nullptr || (description->format != kTiles && description->storage_format != kTiles))
-      continue;
+    if (description == nullptr || !description->tiled()) continue;
     Fail(codes::kInvalidParam, "op-format",
          "input {} is described as ACL_FORMAT_FRACTAL_NZ, which models do not take; pass the matrix as it is",
          i);

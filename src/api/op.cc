@@ -57,10 +57,9 @@ ValueType TypeOf(const TensorDesc& desc) {
 
 // A description in the tiles of a card has the matrix as its shape, and the tiles as that of its storage.
 std::vector<int64_t> TilesOf(const TensorDesc& desc) {
-  constexpr auto kTiles = tensor::Format::kFractalNZ;
-  if (desc.format != kTiles && desc.storage_format != kTiles) return {};
+  if (!desc.tiled()) return {};
   const ValueType type = TypeOf(desc);
-  if (desc.format == kTiles || desc.is_constant || !type.concrete() ||
+  if (desc.format == tensor::Format::kFractalNZ || desc.is_constant || !type.concrete() ||
       !graph::TilesFit(desc.storage_dims, type.shape)) {
     Fail(
         codes::kInvalidParam, "op-format",

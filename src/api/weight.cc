@@ -1,5 +1,5 @@
-// Memory for matrices that aclnnTransMatmulWeight arranges. They stay as they lie, but programs allocate what
-// a card would need.
+// How much memory a matrix takes that is arranged for products: in tiles by aclnnNpuFormatCast, or by
+// aclnnTransMatmulWeight, which leaves it as it lies, but programs allocate what a card would need.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

@@ -41,6 +41,8 @@ struct TensorDesc {
   bool is_constant = false;
   std::vector<std::byte> constant;
 
+  // The elements lie in the tiles of a card, or are said to.
+  bool tiled() const { return format == Format::kFractalNZ || storage_format == Format::kFractalNZ; }
   bool rank_is_known() const { return dims.size() != 1 || dims[0] != kUnknownRank; }
   // Elements, 0 while a dimension is unknown or when the number does not fit.
   uint64_t count() const;
