@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "halves.h"
 #include "ranks.h"
 
 namespace conformance {
@@ -21,18 +22,6 @@ namespace {
 
 constexpr int kNull = 161001, kInvalid = 161002, kTold = 507035;
 constexpr int64_t kWidth = 10, kChosen = 2, kMost = 4;
-
-uint16_t Half(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<uint16_t>(bits >> 16);
-}
-float Float(uint16_t half) {
-  const uint32_t bits = uint32_t{half} << 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 // A packed tensor in device memory, of any type.
 template <class T>

@@ -12,25 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "halves.h"
 #include "ranks.h"
 
 namespace conformance {
 namespace {
 
 constexpr int kNull = 161001, kInvalid = 161002;
-
-// Whole numbers up to 256 are bf16 as they are.
-uint16_t Half(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<uint16_t>(bits >> 16);
-}
-float Float(uint16_t half) {
-  const uint32_t bits = uint32_t{half} << 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 using Floats = std::vector<float>;
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime_fixture.h"
+#include "both_stages.h"
 
 namespace conformance {
 namespace {
@@ -27,12 +27,12 @@ constexpr size_t PlaceInTiles(int64_t row, int64_t column) {
   return static_cast<size_t>((tile * kTile + row % kTile) * kTile + column % kTile);
 }
 
-class Tiles : public RuntimeTest {
+class Tiles : public OperatorTest {
  protected:
   void TearDown() override {
     for (aclTensor* tensor : tensors_) EXPECT_EQ(aclDestroyTensor(tensor), 0);
     for (void* memory : memory_) EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
-    RuntimeTest::TearDown();
+    OperatorTest::TearDown();
   }
   uint16_t* Halves(int64_t count, bool rising) {
     void* memory = nullptr;
@@ -53,23 +53,6 @@ class Tiles : public RuntimeTest {
   }
   aclTensor* Plain(void* memory, const Dims& shape) { return Tensor(memory, shape, ACL_FORMAT_ND, shape); }
   aclTensor* Tiled(void* memory) { return Tensor(memory, kMatrix, ACL_FORMAT_FRACTAL_NZ, kTiles); }
-
-  template <class Plan, class Run>
-  static aclnnStatus Call(Plan plan, Run run) {
-    uint64_t size = 0;
-    aclOpExecutor* executor = nullptr;
-    if (aclnnStatus code = plan(&size, &executor); code != 0) return code;
-    void* workspace = nullptr;
-    if (size > 0) {
-      EXPECT_EQ(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
-    }
-    EXPECT_EQ(run(workspace, size, executor, nullptr), 0);
-    EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
-    if (workspace != nullptr) {
-      EXPECT_EQ(aclrtFree(workspace), ACL_SUCCESS);
-    }
-    return 0;
-  }
   static aclnnStatus Cast(aclTensor* from, aclTensor* to) {
     return Call(
         [&](uint64_t* s, aclOpExecutor** e) { return aclnnNpuFormatCastGetWorkspaceSize(from, to, s, e); },

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime_fixture.h"
+#include "both_stages.h"
 
 namespace conformance {
 namespace {
 
-class Weight : public RuntimeTest {
+class Weight : public OperatorTest {
  protected:
   static void* Memory(const std::vector<float>& values) {
     void* memory = nullptr;
@@ -23,23 +23,6 @@ class Weight : public RuntimeTest {
                            std::vector<int64_t> storage) {
     const int64_t dims[] = {rows, columns};
     return aclCreateTensor(dims, 2, ACL_FLOAT, nullptr, 0, format, storage.data(), storage.size(), memory);
-  }
-  // Both stages of a function, and the wait.
-  template <class Plan, class Run>
-  static aclnnStatus Call(Plan plan, Run run) {
-    uint64_t size = 0;
-    aclOpExecutor* executor = nullptr;
-    if (aclnnStatus code = plan(&size, &executor); code != 0) return code;
-    void* workspace = nullptr;
-    if (size > 0) {
-      EXPECT_EQ(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
-    }
-    EXPECT_EQ(run(workspace, size, executor, nullptr), 0);
-    EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
-    if (workspace != nullptr) {
-      EXPECT_EQ(aclrtFree(workspace), ACL_SUCCESS);
-    }
-    return 0;
   }
 };
 
