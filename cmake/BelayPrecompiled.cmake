@@ -1,7 +1,7 @@
 # Headers of others that nearly every source includes are read once instead of once for each source, where more
 # than a third of the time of a build went. Our own are not among them: a change in one of those would compile
-# everything again. A source still includes what it uses; clang and ThreadSanitizer's build, which go without
-# precompiled headers, say so where one forgot (.ci/run).
+# everything again. A source still includes what it uses; clang, which goes without precompiled headers, says so
+# where one forgot (`make fuzz`).
 #
 #   belay_precompiled_headers(target)   of a room, a library or a program, or a test of it
 set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <deque> <functional> <limits>
@@ -9,7 +9,7 @@ set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <
     <vector> <fmt/format.h>)
 set(BELAY_PRECOMPILED_TESTS ${BELAY_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
 set(BELAY_PRECOMPILE OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT BELAY_SANITIZE MATCHES thread)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(BELAY_PRECOMPILE ON)
 endif()
 
