@@ -7,6 +7,7 @@
 #include "api/handlers.h"
 #include "api/log.h"
 #include "api/process_options.h"
+#include "api/prof.h"
 #include "api/report_threads.h"
 #include "api/second_copy.h"
 #include "api/wait.h"
@@ -59,6 +60,7 @@ void aclInit(const char* configPath) {
 void aclFinalize() {
   NoCancellation no_cancellation;
   RefuseInCallback("aclFinalize");
+  EndProfiling();
   rt::Stop();
   coll::Communicator::DestroyAll();
   ForgetModels();
@@ -70,6 +72,7 @@ void aclFinalizeReference(uint64_t* refCount) {
   RefuseInCallback("aclFinalizeReference");
   uint64_t left = rt::StopOne();
   if (left == 0) {
+    EndProfiling();
     coll::Communicator::DestroyAll();
     ForgetModels();
   }

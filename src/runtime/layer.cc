@@ -13,6 +13,7 @@
 #include "runtime/capture.h"
 #include "runtime/context.h"
 #include "runtime/explain_wait.h"
+#include "runtime/profiler.h"
 #include "runtime/stream.h"
 #include "tensor/objects.h"
 
@@ -74,25 +75,49 @@ std::string ObjectWords(char letter, uint64_t handle) {
   return ListWords(object->items, [](HandleBits item) { return ObjectWords('t', item); });
 }
 
-void Load(const std::string& name) {
-  static constexpr CoreFacts kCore{&Lookup,      &BlockSerial, &CallName,  &InCallback, &DeviceOf,
-                                   &CurrentCall, &ParkedAt,    &WaitWords, &ObjectWords};
-  std::string why;
+constexpr CoreFacts kCore{&Lookup,      &BlockSerial, &CallName,  &InCallback, &DeviceOf,
+                          &CurrentCall, &ParkedAt,    &WaitWords, &ObjectWords};
+
+// What the layer exports by that name; null with the reason.
+void* FindInLayer(const std::string& layer, const char* name, std::string* why) {
   constexpr size_t kRoom = size_t{8} << 20;
   void* library =
-      LoadBeside(("libbelay_layer_" + name + ".so").c_str(), SymbolsOf::kProgramFirst, kRoom, &why);
-  auto make = library == nullptr ? nullptr : reinterpret_cast<MakeLayer>(dlsym(library, "belay_make_layer"));
+      LoadBeside(("libbelay_layer_" + layer + ".so").c_str(), SymbolsOf::kProgramFirst, kRoom, why);
+  void* found = library == nullptr ? nullptr : dlsym(library, name);
+  if (found == nullptr && why->empty()) *why = "it is no layer";
+  return found;
+}
+
+void Load(const std::string& name) {
+  std::string why;
+  auto make = reinterpret_cast<MakeLayer>(FindInLayer(name, "belay_make_layer", &why));
   if (make == nullptr) {
     std::fprintf(
         stderr,
         "belay: the layer '%s' of BELAY_LAYERS cannot be loaded (%s); the program goes on without it\n",
-        name.c_str(), why.empty() ? "it is no layer" : why.c_str());
+        name.c_str(), why.c_str());
     return;
   }
   Observers::Add(*make(kCore));
 }
 
+// Those that are opened from now on look for themselves.
+void WatchOpenStreams() {
+  g_streams.ForEach([](Stream& stream) { stream.BeginToWatch(); });
+}
+
 }  // namespace
+
+Profiler* LoadProfiler(std::string* why) {
+  auto make = reinterpret_cast<MakeProfiler>(FindInLayer("trace", "belay_make_profiler", why));
+  if (make == nullptr) return nullptr;
+  const MadeProfiler made = make(kCore);
+  if (made.observer != nullptr) {
+    Observers::Add(*made.observer);
+    WatchOpenStreams();
+  }
+  return made.profiler;
+}
 
 void LoadLayers() {
   const char* list = std::getenv("BELAY_LAYERS");

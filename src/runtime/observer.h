@@ -3,8 +3,8 @@
 // tasks run; but for those that ask to know that, too.
 //
 // Whoever is told may not call back into the runtime but for Lookup and BlockSerial, and may not throw. It
-// costs nothing to have none: observers are added before the first stream is opened, and a stream that is
-// watched takes the slow path of Submit.
+// costs nothing to have none: a stream that is watched takes the slow path of Submit. Observers are added
+// before the first stream is opened; one that comes later is followed by WatchOpenStreams.
 #pragma once
 
 #include <atomic>
@@ -49,6 +49,16 @@ struct Refusal {
   const void* about;          // the address or handle that is the matter; null: none or not known
 };
 
+// A moment or a span of time that the program marks. Spans of a thread lie one within another; others have a
+// number.
+enum class MarkKind : uint8_t { kMoment, kPush, kPop, kRangeStart, kRangeStop };
+struct Mark {
+  MarkKind kind;
+  uint32_t range;            // kRangeStart, kRangeStop
+  std::string_view message;  // while the observer is told
+  int64_t begun_ns, at_ns;   // NowNs; begun_ns of what ends
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -78,6 +88,8 @@ class Observer {
   // This handle of a stream, an event, a notify or a model leads nowhere from now on.
   virtual void Destroyed(uint64_t /*handle*/) noexcept {}
   virtual void Refused(const Refusal& /*refusal*/) noexcept {}
+  // By the thread that marks.
+  virtual void Marked(const Mark& /*mark*/) noexcept {}
 
   // Whether it wants to know when things happen, as below. Asked once.
   virtual bool watches_runs() const { return false; }

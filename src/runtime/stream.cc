@@ -198,6 +198,11 @@ uint64_t Stream::SubmitObserved(Task& task) {
   return position;
 }
 
+void Stream::BeginToWatch() {
+  std::lock_guard guard(lock_);
+  gate_ = true;
+}
+
 void Stream::WaitForRoom() {
   // As a full hardware queue: the caller waits until an eighth of the tasks is done, not for one slot.
   uint64_t depth = StreamDepth();

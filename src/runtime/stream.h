@@ -170,6 +170,9 @@ class Stream {
   void StopWorking(const TaskFailure& why);
   bool stop_on_failure() const { return stop_on_failure_; }
 
+  // An observer has come: Submit looks who watches.
+  void BeginToWatch();
+
   // Capture: set and cleared by Capture under its own lock.
   Capture* capture() const { return capture_.load(std::memory_order_acquire); }
   bool EnterCapture(Capture* capture);  // false: it is in one already, or is being closed

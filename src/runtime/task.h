@@ -74,7 +74,7 @@ enum class TaskClass : uint8_t {
 };
 
 // What a program is told that a task of a model is, and which tasks it may replace there.
-enum class TaskKind : uint8_t { kOther, kOperator, kEventRecord, kValueWrite, kValueWait };
+enum class TaskKind : uint8_t { kOther, kOperator, kEventRecord, kValueWrite, kValueWait, kMark };
 
 struct TaskType {
   const char* name;

@@ -16,11 +16,10 @@ namespace {
 const BelayCalls* g_calls = nullptr;  // set before the first call is told of
 Timeline* g_timeline = nullptr;
 CallLog* g_log = nullptr;
-Profile* g_profile = nullptr;
 struct Executors {
   int made, run;  // which argument it is; -1: none
 };
-const std::vector<Executors>* g_executors = nullptr;  // of each call, for the profile
+const std::vector<Executors>* g_executors = nullptr;  // of each call, for profiles
 std::atomic<ObjectWords> g_words{nullptr};
 
 const std::vector<Executors>* ExecutorsOf(const BelayCalls& calls) {
@@ -32,19 +31,25 @@ const std::vector<Executors>* ExecutorsOf(const BelayCalls& calls) {
 }
 
 void NoteInProfile(uint32_t call, uint64_t ns, uint64_t result, const uint64_t* arguments) {
-  g_profile->AddCall(*g_calls, call, ns);
+  Profiles::Each([&](Profile& profile, bool) { profile.AddCall(*g_calls, call, ns); });
   const int makes = (*g_executors)[call].made;
   if (makes < 0 || static_cast<int>(result) != 0) return;
   uint64_t executor;
   std::memcpy(&executor, reinterpret_cast<const void*>(arguments[makes]), sizeof executor);
-  g_profile->Keep(executor, *g_calls, call, arguments, g_words.load());
+  Profiles::Each(
+      [&](Profile& profile, bool) { profile.Keep(executor, *g_calls, call, arguments, g_words.load()); });
 }
 
 void Begin(uint32_t call, const uint64_t* arguments) {
   Writer& writer = g_timeline->ThisWriter();
-  if (g_profile != nullptr) {
+  if (Profiles::any()) {
     const int runs = (*g_executors)[call].run;
-    writer.operands = runs < 0 ? nullptr : g_profile->Find(arguments[runs]);
+    writer.operands = nullptr;
+    if (runs >= 0) {
+      Profiles::Each([&](Profile& profile, bool) {
+        if (writer.operands == nullptr) writer.operands = profile.Find(arguments[runs]);
+      });
+    }
   }
   writer.ShowCall();  // a call within another
   if (++writer.depth <= Writer::kMostCalls) writer.calls[writer.depth - 1] = {call, false, Now()};
@@ -62,7 +67,7 @@ void End(uint32_t call, uint64_t result, const uint64_t* arguments) {
       writer.Event(EventType::kInstant, &writer.track, now, writer.NumberOf(text));
     }
     writer.Event(EventType::kEnd, &writer.track, now, 0);
-    if (g_profile != nullptr) NoteInProfile(call, now - begun, result, arguments);
+    if (Profiles::any()) NoteInProfile(call, now - begun, result, arguments);
     if (g_log != nullptr) {
       g_log->Write({begun, now, writer.thread}, CallWords(*g_calls, call, result, arguments, g_words.load()));
     }
@@ -83,15 +88,15 @@ void KnowCore(const rt::CoreFacts& core) { g_words = core.object_words; }
 // After everything of the program that makes calls.
 [[gnu::destructor]] static void EndOfProcess() {
   if (belay::trace::g_log != nullptr) belay::trace::g_log->Trim();
-  if (belay::trace::g_profile != nullptr) belay::trace::g_profile->Finish();
+  belay::trace::Profiles::Each([](belay::trace::Profile& profile, bool) { profile.Finish(); });
 }
 
 extern "C" [[gnu::visibility("default")]] const BelayCallHook* belay_make_call_hook(const BelayCalls* calls) {
   using namespace belay::trace;
   if (g_calls == nullptr) g_calls = calls;
   g_timeline = &Timeline::OfProcess();
-  g_profile = Profile::OfProcess();
-  if (g_profile != nullptr) g_executors = ExecutorsOf(*calls);
+  Profiles::BeginRun();
+  if (g_executors == nullptr) g_executors = ExecutorsOf(*calls);
   const char* log = std::getenv("BELAY_CALLS_FILE");
   if (log != nullptr && *log != '\0') g_log = new CallLog(log);
   return &kHook;

@@ -39,8 +39,12 @@ uint64_t Filler(size_t bytes) {
 
 }  // namespace
 
-File::File(std::string path)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+File::File(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) {
+    stopped_.store(true);
+    return;
+  }
+  file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) Stop(std::strerror(errno));
 }
 

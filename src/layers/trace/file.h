@@ -21,7 +21,7 @@ class File {
   static constexpr size_t kPiece = size_t{1} << 16;
   static constexpr uint64_t kMostBytes = uint64_t{4} * 1000 * 1000 * 1000;  // what readers of the format take
 
-  // Goes on with a file to which other processes may be writing.
+  // Goes on with a file to which other processes may be writing. Without a path nothing is written.
   explicit File(std::string path);
   ~File();
   File(const File&) = delete;
@@ -53,6 +53,7 @@ class Sequence {
   // From now on in this file.
   void Begin(File& file);
   bool Belongs(const File& file) const { return file_ == &file; }
+  bool writes() const { return piece_ != nullptr; }
   // Adds the number of the sequence to the packet, which has been written then. Nothing happens once the file
   // has stopped.
   void Write(Packet& packet);

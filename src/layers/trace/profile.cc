@@ -29,6 +29,8 @@ constexpr const char* kTaskColumns =
     "Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)";
 constexpr const char* kTypeColumns =
     "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)";
+constexpr const char* kSpanColumns =
+    "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,message";
 constexpr const char* kCallColumns =
     "Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance";
 
@@ -37,6 +39,13 @@ std::string Us(uint64_t ns) {
   std::snprintf(room, sizeof room, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
                 static_cast<unsigned long long>(ns % 1000));
   return room;
+}
+// A text as a cell of a table.
+std::string Cell(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
+  return cell + "\"";
 }
 std::string Decimal(double value) {
   char room[64];
@@ -173,26 +182,79 @@ void Tally::Add(uint64_t ns) {
   squares += before * (us - mean);
 }
 
-Profile* Profile::OfProcess() {
-  static std::mutex lock;
-  static Profile* profile = nullptr;
+namespace {
+constinit std::mutex g_profiles_lock;
+std::shared_ptr<Profile>& RunOfProcess() {
+  static auto* const run = new std::shared_ptr<Profile>;
+  return *run;
+}
+std::shared_ptr<Profile>& SessionOfProcess() {
+  static auto* const session = new std::shared_ptr<Profile>;
+  return *session;
+}
+}  // namespace
+
+constinit std::atomic<bool> Profiles::any_{false};
+
+void Profiles::BeginRun() {
   static pid_t process = 0;
   const char* folder = std::getenv("BELAY_PROFILE_FOLDER");
-  if (folder == nullptr || *folder == '\0') return nullptr;
-  std::lock_guard guard(lock);
-  if (process != getpid()) {
-    profile = new Profile(folder);
-    process = getpid();
-  }
-  return profile;
+  std::lock_guard guard(g_profiles_lock);
+  if (folder == nullptr || *folder == '\0' || process == getpid()) return;
+  process = getpid();
+  RunOfProcess() = std::make_shared<Profile>(folder);
+  any_.store(true);
+}
+
+void Profiles::SetSession(std::shared_ptr<Profile> profile) {
+  std::lock_guard guard(g_profiles_lock);
+  SessionOfProcess().swap(profile);
+  any_.store(RunOfProcess() != nullptr || SessionOfProcess() != nullptr);
+}
+
+std::shared_ptr<Profile> Profiles::Run() {
+  std::lock_guard guard(g_profiles_lock);
+  return RunOfProcess();
+}
+
+std::shared_ptr<Profile> Profiles::Session() {
+  std::lock_guard guard(g_profiles_lock);
+  return SessionOfProcess();
 }
 
 Profile::Profile(const std::string& folder) : process_(getpid()), to_epoch_(ToEpoch()), stamp_(Stamp()) {
-  folder_ = folder + "/PROF_" + stamp_ + "_" + std::to_string(process_) + "/mindstudio_profiler_output/";
+  static std::atomic<unsigned> number{0};
+  char name[64];
+  std::snprintf(name, sizeof name, "/PROF_%06u_%s_%d", ++number, stamp_.c_str(), static_cast<int>(process_));
+  folder_ = folder + name + "/mindstudio_profiler_output/";
   std::error_code error;
   std::filesystem::create_directories(folder_, error);  // where that fails the tables say so
-  operators_ = std::make_unique<Table>(folder_ + "op_summary_" + stamp_ + ".csv", kOperatorColumns);
-  tasks_ = std::make_unique<Table>(folder_ + "task_time_" + stamp_ + ".csv", kTaskColumns);
+  if (error) why_not_ = error.message();
+}
+
+void Profile::Collect(const std::map<int, uint32_t>& devices) {
+  std::lock_guard guard(lock_);
+  everything_ = false;
+  collected_ = devices;
+  for (const auto& [device, what] : devices) ever_ |= what;
+}
+
+uint32_t Profile::CollectedOf(int device) const {
+  if (everything_) return ~0u;
+  const auto found = collected_.find(device);
+  return found == collected_.end() ? 0 : found->second;
+}
+
+uint32_t Profile::CollectedOfAny() const {
+  uint32_t what = everything_ ? ~0u : 0;
+  for (const auto& [device, its] : collected_) what |= its;
+  return what;
+}
+
+// The table is made with its first row, or where it was asked for.
+Table& Profile::Opened(std::unique_ptr<Table>& table, const char* name, const char* columns) {
+  if (table == nullptr) table = std::make_unique<Table>(folder_ + name + "_" + stamp_ + ".csv", columns);
+  return *table;
 }
 
 void Profile::Add(const Row& row) {
@@ -201,21 +263,36 @@ void Profile::Add(const Row& row) {
   const std::string type = TypeOf(row.name), device = std::to_string(row.device),
                     stream = std::to_string(row.stream), task = std::to_string(row.task);
   std::lock_guard guard(lock_);
-  tasks_->Add(device + "," + std::string(row.name) + "," + (row.is_operator ? kCore : KindOf(row.name)) +
-              "," + stream + "," + task + "," + Us(took) + "," + Us(start) + "," + Us(start + took));
+  const uint32_t collected = CollectedOf(row.device);
+  if ((collected & rt::kCollectTasks) == 0) return;
+  const bool operands = row.operands != nullptr && (collected & rt::kCollectOperands) != 0;
+  OpenTasks();
+  tasks_->Add(device + "," + Cell(row.name) + "," + (row.is_operator ? kCore : KindOf(row.kind)) + "," +
+              stream + "," + task + "," + Us(took) + "," + Us(start) + "," + Us(start + took));
   if (!row.is_operator) return;
   operators_->Add(device + "," + std::to_string(row.model) + "," + task + "," + stream + "," +
                   std::string(row.name) + "," + type + "," + kCore + "," + Us(start) + "," + Us(took) + "," +
-                  Us(row.waited) + ",1," +
-                  (row.operands == nullptr ? "N/A,N/A,N/A,N/A,N/A,N/A" : *row.operands));
+                  Us(row.waited) + ",1," + (operands ? *row.operands : "N/A,N/A,N/A,N/A,N/A,N/A"));
   types_[{row.device, type}].Add(took);
 }
 
 void Profile::AddCall(const BelayCalls& calls, uint32_t call, uint64_t ns) {
   std::lock_guard guard(lock_);
+  if ((CollectedOfAny() & rt::kCollectCalls) == 0) return;
   calls_ = &calls;
   by_call_.resize(calls.count);
   by_call_[call].Add(ns);
+}
+
+void Profile::AddSpan(const Span& span) {
+  const auto epoch = [&](uint64_t time) {
+    return Us(static_cast<uint64_t>(static_cast<int64_t>(time) + to_epoch_));
+  };
+  std::lock_guard guard(lock_);
+  if ((CollectedOfAny() & rt::kCollectMarks) == 0) return;
+  Opened(spans_, "msprof_tx", kSpanColumns)
+      .Add(std::to_string(process_) + "," + std::to_string(span.thread) + ",," + span.type + ",,," +
+           epoch(span.begun) + "," + epoch(span.ended) + ",," + Cell(span.message));
 }
 
 void Profile::Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,
@@ -280,13 +357,25 @@ std::string Profile::CallTable() const {
   return rows;
 }
 
+void Profile::OpenTasks() {
+  Opened(operators_, "op_summary", kOperatorColumns);
+  Opened(tasks_, "task_time", kTaskColumns);
+}
+
 void Profile::Finish() {
   if (process_ != getpid()) return;
   std::lock_guard guard(lock_);
-  operators_->Flush();
-  tasks_->Flush();
-  WriteFile(folder_ + "op_statistic_" + stamp_ + ".csv", kTypeColumns, OperatorTable());
-  WriteFile(folder_ + "api_statistic_" + stamp_ + ".csv", kCallColumns, CallTable());
+  const uint32_t ever = everything_ ? ~0u : ever_;
+  if ((ever & rt::kCollectTasks) != 0) {
+    OpenTasks();
+    operators_->Flush();
+    tasks_->Flush();
+    WriteFile(folder_ + "op_statistic_" + stamp_ + ".csv", kTypeColumns, OperatorTable());
+  }
+  if (spans_ != nullptr) spans_->Flush();
+  if ((ever & rt::kCollectCalls) != 0) {
+    WriteFile(folder_ + "api_statistic_" + stamp_ + ".csv", kCallColumns, CallTable());
+  }
 }
 
 }  // namespace belay::trace

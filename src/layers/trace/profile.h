@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -17,6 +18,7 @@
 
 #include "layers/calls/calls.h"
 #include "layers/trace/call_log.h"
+#include "runtime/profiler.h"
 
 namespace belay::trace {
 
@@ -55,18 +57,30 @@ class Profile {
     uint32_t stream;
     uint64_t model, task;
     std::string_view name;
+    std::string_view kind;  // of a task that is no operator
     bool is_operator;
     uint64_t begun, ended, waited;
     Operands operands;
   };
 
-  // Null where no profile is asked for. Made when first asked for, and anew in a child of fork. It stays.
-  static Profile* OfProcess();
-  // Writes to a folder of its own in this one.
+  // A span of time that the program marks, or a moment.
+  struct Span {
+    pid_t thread;
+    const char* type;
+    std::string_view message;
+    uint64_t begun, ended;
+  };
+
+  // Writes to a folder of its own in this one; all that is told, until Collect says otherwise.
   explicit Profile(const std::string& folder);
+  // Empty, or why nothing can be written.
+  const std::string& why_not() const { return why_not_; }
+  // What of which device (rt::Collected).
+  void Collect(const std::map<int, uint32_t>& devices);
 
   void Add(const Row& row);
   void AddCall(const BelayCalls& calls, uint32_t call, uint64_t ns);
+  void AddSpan(const Span& span);
   // The operands of the operator that a first stage has prepared, and again for the second stage.
   void Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,
             ObjectWords objects);
@@ -75,19 +89,47 @@ class Profile {
   void Finish();
 
  private:
-  struct Place;
+  Table& Opened(std::unique_ptr<Table>& table, const char* name, const char* columns);
+  void OpenTasks();
+  uint32_t CollectedOf(int device) const;  // under lock_
+  uint32_t CollectedOfAny() const;         // the same
   std::string OperatorTable() const;
   std::string CallTable() const;
 
   const pid_t process_;
   const int64_t to_epoch_;  // from the times of the timeline
-  std::string folder_, stamp_;
+  std::string folder_, stamp_, why_not_;
   std::mutex lock_;
-  std::unique_ptr<Table> operators_, tasks_;
+  bool everything_ = true;
+  std::map<int, uint32_t> collected_;  // unless it is everything
+  uint32_t ever_ = 0;                  // of any device at any time
+  std::unique_ptr<Table> operators_, tasks_, spans_;
   std::map<std::pair<int, std::string>, Tally> types_;
   const BelayCalls* calls_ = nullptr;
   std::vector<Tally> by_call_;
   std::unordered_map<uint64_t, Operands> operands_;
+};
+
+// Those that are being written: one for the whole run (BELAY_PROFILE_FOLDER), and one that the program
+// steers.
+class Profiles {
+ public:
+  static bool any() { return any_.load(std::memory_order_relaxed); }
+  // The one for the whole run, where it is asked for. Again in a child of fork, which has its own.
+  static void BeginRun();
+  static void SetSession(std::shared_ptr<Profile> profile);
+  // told(profile, whether the program steers it) of each.
+  template <class Told>
+  static void Each(Told told) {
+    if (!any()) return;
+    if (const std::shared_ptr<Profile> run = Run()) told(*run, false);
+    if (const std::shared_ptr<Profile> session = Session()) told(*session, true);
+  }
+
+ private:
+  static std::shared_ptr<Profile> Run();
+  static std::shared_ptr<Profile> Session();
+  static constinit std::atomic<bool> any_;
 };
 
 // Which of a call's arguments is the executor that it makes or runs; -1: none.

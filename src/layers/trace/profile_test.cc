@@ -52,6 +52,7 @@ class Profiles : public testing::Test {
             .model = Profile::kNoModel,
             .task = 3,
             .name = name,
+            .kind = name,
             .is_operator = is_operator,
             .begun = 1'000'000,
             .ended = 1'000'000 + took,
@@ -89,6 +90,28 @@ TEST_F(Profiles, CallsAreInSumByTheTimeThatTheyTook) {
             (std::vector<std::string>{"host,AscendCL,aclrtMalloc,4.000,2,2.000,1.000,3.000,1.000",
                                       "host,Communication,HcclAllReduce,2.000,1,2.000,2.000,2.000,0.000",
                                       "host,Runtime,rtKernelLaunch,0.100,1,0.100,0.100,0.100,0.000"}));
+}
+
+TEST_F(Profiles, OnlyWhatIsCollectedIsWritten) {
+  Profile profile(folder_);
+  profile.Collect({{1, rt::kCollectTasks}});
+  Profile::Row row = RowOf("aclnnAdd", true, 2000);
+  row.operands = std::make_shared<const std::string>("2,FLOAT,ND,2,FLOAT,ND");
+  profile.Add(row);
+  row.device = 0;
+  profile.Add(row);
+  profile.AddCall(kCalls, 0, 1000);
+  profile.AddSpan({1, "Mark", "here", 5, 5});
+  profile.Collect({{0, rt::kCollectMarks | rt::kCollectCalls}});
+  profile.Add(row);
+  profile.AddSpan({1, "Mark", "a \"b\", c", 5, 5});
+  profile.Finish();
+  ASSERT_EQ(Rows("op_summary").size(), 1U);
+  EXPECT_NE(Rows("op_summary")[0].find("N/A,N/A,N/A,N/A,N/A,N/A"), std::string::npos);
+  ASSERT_EQ(Rows("msprof_tx").size(), 1U);
+  EXPECT_NE(Rows("msprof_tx")[0].find(R"(,Mark,,,)"), std::string::npos);
+  EXPECT_NE(Rows("msprof_tx")[0].find(R"(,,"a ""b"", c")"), std::string::npos) << Rows("msprof_tx")[0];
+  EXPECT_TRUE(Rows("api_statistic").empty());
 }
 
 TEST_F(Profiles, OperandsAreThoseOfTheFirstStage) {

@@ -17,8 +17,10 @@ namespace belay::trace {
 namespace {
 
 constexpr uint64_t kUnitBytes = 3;
+constinit bool g_without_file = false;
 
 std::string PathOfProcess() {
+  if (g_without_file) return "";
   const char* path = std::getenv("BELAY_TRACE_FILE");
   if (path != nullptr && *path != '\0') return path;
   std::string own = "belay-" + std::to_string(getpid()) + ".pftrace";
@@ -43,6 +45,7 @@ uint64_t Now() {
 // --- a thread
 
 uint64_t Writer::NumberOf(const std::string& text) {
+  if (!sequence_.writes()) return 1;
   const auto [found, fresh] = names_.try_emplace(text, names_.size() + 1);
   if (!fresh) return found->second;
   Packet packet;
@@ -60,6 +63,7 @@ uint64_t Writer::NumberOf(const std::string& text) {
 void Writer::Event(EventType type, Track* where, uint64_t time, uint64_t number,
                    std::initializer_list<uint64_t> flows, uint64_t last_flow) {
   where->last = std::max(time, where->last + 1);
+  if (!sequence_.writes()) return;
   Packet packet;
   packet.Number(fields::kTimestamp, where->last);
   packet.Number(fields::kSequenceFlags, 2);
@@ -75,6 +79,7 @@ void Writer::Event(EventType type, Track* where, uint64_t time, uint64_t number,
 
 void Writer::Count(Track* where, uint64_t time, uint64_t value) {
   where->last = std::max(time, where->last + 1);
+  if (!sequence_.writes()) return;
   Packet packet;
   packet.Number(fields::kTimestamp, where->last);
   packet.Number(fields::kSequenceFlags, 2);
@@ -118,6 +123,8 @@ bool Writer::ShowCall(uint64_t flow) {
 
 // --- the process
 
+void Timeline::WithoutFile() { g_without_file = true; }
+
 Timeline& Timeline::OfProcess() {
   static std::mutex lock;
   static Timeline* timeline = nullptr;
@@ -139,7 +146,7 @@ void Timeline::Begin(Writer& writer) {
   writer.sequence_.Begin(file_);
   writer.names_.clear();
   writer.known = {};
-  writer.track = {};
+  writer.track = writer.spans = {};
   writer.depth = 0;
   writer.call_names.clear();
   Packet start;

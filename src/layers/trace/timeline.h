@@ -27,7 +27,18 @@ uint64_t Mix(uint64_t a, uint64_t b);
 // In nanoseconds, as the system's own events have it, so that they can be shown together.
 uint64_t Now();
 
-enum Of : uint64_t { kProcess = 1, kThread, kDevice, kStream, kLane, kSubmission, kRecord, kMemory };
+enum Of : uint64_t {
+  kProcess = 1,
+  kThread,
+  kDevice,
+  kStream,
+  kLane,
+  kSubmission,
+  kRecord,
+  kMemory,
+  kSpans,
+  kRanges
+};
 
 // What a thread knows of the file.
 class Writer {
@@ -53,6 +64,7 @@ class Writer {
   bool ShowCall(uint64_t flow = 0);
 
   Track track;
+  Track spans;  // what the program marks; 0 until it does
   pid_t thread = 0;
   std::string name;         // room for one
   uint64_t submitting = 0;  // when
@@ -78,6 +90,8 @@ class Timeline {
  public:
   // Made when first asked for, and anew in a child of fork. It stays.
   static Timeline& OfProcess();
+  // The one that is made next writes nothing.
+  static void WithoutFile();
   explicit Timeline(std::string path);
 
   Writer& ThisWriter() {

@@ -1,5 +1,7 @@
 #include "layers/trace/trace.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -17,18 +19,31 @@ constexpr int kArrowsOfRecord = 4;
 // The name of a task, in the room for one.
 void SetName(Writer& writer, const rt::Task& task) {
   writer.name.clear();
-  const bool says = task.type->kind == rt::TaskKind::kOperator && task.type->describe != nullptr;
+  const bool named = task.type->kind == rt::TaskKind::kOperator || task.type->kind == rt::TaskKind::kMark;
+  const bool says = named && task.type->describe != nullptr;
   if (says) task.type->describe(task.payload, writer.name);
   if (writer.name.empty()) writer.name = task.type->name;
 }
 
 }  // namespace
 
+namespace {
+pid_t g_made_in = 0;
+}
+bool Trace::exists() { return g_made_in == getpid(); }
+
+Trace* Trace::OfProcess(const rt::CoreFacts& core) {
+  static Trace* trace = nullptr;
+  if (!exists()) {
+    trace = new Trace(core);
+    g_made_in = getpid();
+  }
+  return trace;
+}
+
 Trace::Trace(const rt::CoreFacts& core)
-    : core_(core),
-      timeline_(Timeline::OfProcess()),
-      process_(timeline_.process()),
-      profile_(Profile::OfProcess()) {
+    : core_(core), timeline_(Timeline::OfProcess()), process_(timeline_.process()) {
+  Profiles::BeginRun();
   KnowCore(core);
 }
 
@@ -121,7 +136,7 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
     writer.submitter = core_.call_name(task.call);
   }
   if (task.type->task_class == rt::TaskClass::kWait) NoteWaits(writer, stream, position, task);
-  if (profile_ == nullptr || writer.operands == nullptr || task.type->kind != rt::TaskKind::kOperator) return;
+  if (!Profiles::any() || writer.operands == nullptr || task.type->kind != rt::TaskKind::kOperator) return;
   Line& line = LineOf(writer, stream);
   std::lock_guard guard(line.lock);
   line.operands[position] = writer.operands;
@@ -211,7 +226,7 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
       writer.Event(EventType::kInstant, &line.track, Now(), writer.NumberOf(kGoesOn), {}, arrow);
   }
   writer.Event(EventType::kEnd, &line.track, Now(), 0);
-  if (profile_ == nullptr) return;
+  if (!Profiles::any()) return;
   Operands operands;
   {
     std::lock_guard guard(line.lock);
@@ -227,7 +242,7 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
 // --- the profile
 
 void Trace::Captured(const rt::Stream& /*stream*/, uint32_t model, uint32_t node, const rt::Task&) noexcept {
-  if (profile_ == nullptr) return;
+  if (!Profiles::any()) return;
   Writer& writer = timeline_.ThisWriter();
   if (writer.operands == nullptr) return;
   std::lock_guard guard(lock_);
@@ -241,12 +256,69 @@ void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt:
   SetName(writer, task);
   const uint64_t now = Now();
   const uint64_t waited = track.ended == 0 ? 0 : track.begun - std::min(track.begun, track.ended);
-  profile_->Add({core_.device_of(stream), stream.id(), model, place, writer.name,
-                 task.type->kind == rt::TaskKind::kOperator, track.begun, now, waited, std::move(operands)});
+  const Profile::Row row{core_.device_of(stream),
+                         stream.id(),
+                         model,
+                         place,
+                         writer.name,
+                         task.type->name,
+                         task.type->kind == rt::TaskKind::kOperator,
+                         track.begun,
+                         now,
+                         waited,
+                         std::move(operands)};
+  Profiles::Each([&](Profile& profile, bool) { profile.Add(row); });
 }
 
 void Trace::EndedDevice(int /*device*/) noexcept {
-  if (profile_ != nullptr) profile_->Finish();
+  Profiles::Each([](Profile& profile, bool) { profile.Finish(); });
+}
+
+// --- what the program marks
+
+// Spans of threads lie one within another, on a track of their own beside the thread's calls. Those with
+// numbers may overlap: each takes the first lane that is free.
+Track& Trace::RangeLane(Writer& writer, const rt::Mark& mark) {
+  const auto found = range_lanes_.find(mark.range);
+  size_t lane = 0;
+  if (found != range_lanes_.end()) {
+    lane = found->second;
+    range_lanes_.erase(found);
+  } else {
+    std::vector<bool> taken(ranges_.size());
+    for (const auto& [range, its] : range_lanes_) taken[its] = true;
+    lane = static_cast<size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
+    if (mark.kind == rt::MarkKind::kRangeStart) range_lanes_[mark.range] = lane;
+  }
+  if (lane == ranges_.size()) {
+    ranges_.push_back({Mix(Mix(process_, kRanges), lane), 0, 0, 0});
+    writer.Announce(ranges_.back().id, Mix(process_, kProcess), "ranges");
+  }
+  return ranges_[lane];
+}
+
+void Trace::Marked(const rt::Mark& mark) noexcept {
+  Writer& writer = timeline_.ThisWriter();
+  const uint64_t now = Now();
+  const auto begun = now - static_cast<uint64_t>(mark.at_ns - mark.begun_ns);
+  const bool begins = mark.kind == rt::MarkKind::kPush || mark.kind == rt::MarkKind::kRangeStart;
+  const bool range = mark.kind == rt::MarkKind::kRangeStart || mark.kind == rt::MarkKind::kRangeStop;
+  std::unique_lock guard(lock_, std::defer_lock);
+  if (range) guard.lock();
+  if (writer.spans.id == 0 && !range) {
+    writer.spans.id = Mix(Mix(process_, kSpans), static_cast<uint64_t>(writer.thread));
+    writer.Announce(writer.spans.id, writer.track.id, "marks");
+  }
+  Track& track = range ? RangeLane(writer, mark) : writer.spans;
+  const EventType type = mark.kind == rt::MarkKind::kMoment ? EventType::kInstant
+                         : begins                           ? EventType::kBegin
+                                                            : EventType::kEnd;
+  const std::string message(mark.message);
+  writer.Event(type, &track, now, type == EventType::kEnd ? 0 : writer.NumberOf(message));
+  if (begins) return;
+  const char* kind = mark.kind == rt::MarkKind::kMoment ? "Mark" : range ? "Start/Stop" : "Push/Pop";
+  const Profile::Span span{writer.thread, kind, mark.message, begun, now};
+  Profiles::Each([&](Profile& profile, bool) { profile.AddSpan(span); });
 }
 
 // --- nodes of launches
@@ -257,7 +329,7 @@ void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*mode
   SetName(writer, task);
   Track& track = LaneOf(writer, stream, lane);
   writer.Event(EventType::kBegin, &track, Now(), writer.NumberOf(writer.name));
-  if (profile_ != nullptr) writer.node_begun = track.last;
+  if (Profiles::any()) writer.node_begun = track.last;
 }
 
 void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
@@ -266,7 +338,7 @@ void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, u
   Track& track = LaneOf(writer, stream, lane);
   if (failure != nullptr) TellFailure(writer, &track, *failure);
   writer.Event(EventType::kEnd, &track, Now(), 0);
-  if (profile_ == nullptr) return;
+  if (!Profiles::any()) return;
   Operands operands;
   {
     std::lock_guard guard(lock_);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/relaxed.h"
 #include "layers/trace/profile.h"
@@ -21,6 +22,9 @@ namespace belay::trace {
 
 class Trace final : public rt::Observer {
  public:
+  // Made when first asked for, and anew in a child of fork. It stays.
+  static Trace* OfProcess(const rt::CoreFacts& core);
+  static bool exists();
   explicit Trace(const rt::CoreFacts& core);
 
   bool watches_runs() const override { return true; }
@@ -36,6 +40,7 @@ class Trace final : public rt::Observer {
   void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
                 const rt::Task& task) noexcept override;
   void EndedDevice(int device) noexcept override;
+  void Marked(const rt::Mark& mark) noexcept override;
   void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) noexcept override;
   void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override;
   void Allocated(const rt::Block& block) noexcept override { NoteMemory(block, true); }
@@ -66,6 +71,7 @@ class Trace final : public rt::Observer {
   uint64_t ArrowOf(const Line& source, uint64_t position, int which) const;
   void AddToProfile(const rt::Stream& stream, const Track& track, const rt::Task& task, uint64_t model,
                     uint64_t place, Operands operands);
+  Track& RangeLane(Writer& writer, const rt::Mark& mark);  // under lock_
   void TellFailure(Writer& writer, Track* track, const rt::TaskFailure& failure);
 
   const rt::CoreFacts core_;
@@ -75,7 +81,8 @@ class Trace final : public rt::Observer {
   std::unordered_map<const rt::Stream*, std::unique_ptr<Line>> lines_;
   std::map<int, uint64_t> devices_;
   std::map<int, Memory> memory_;
-  Profile* const profile_;
+  std::map<uint32_t, size_t> range_lanes_;                      // of the program's spans with numbers
+  std::vector<Track> ranges_;                                   // the lanes
   std::map<std::pair<uint32_t, uint32_t>, Operands> operands_;  // of the nodes of models
 };
 
