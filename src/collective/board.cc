@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -43,6 +44,11 @@ size_t ChunkBytes(uint32_t ranks) {
   return ranks <= 64 ? size_t{32} << 10 : size_t{8} << 10;
 }
 
+// Ranks that share the cores of this machine.
+uint32_t RanksHere(const Hosts* hosts, uint32_t ranks) {
+  return hosts == nullptr ? ranks : hosts->RanksOn(hosts->own);
+}
+
 int Cores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -74,17 +80,18 @@ size_t Board::Bytes(uint32_t ranks, size_t staging_bytes_per_rank) {
 }
 
 Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_bytes_per_rank,
-             std::string name)
+             std::string name, std::shared_ptr<const Hosts> hosts)
     : memory_(memory),
       rank_(rank),
       ranks_(ranks),
       name_(std::move(name)),
+      hosts_(std::move(hosts)),
       process_(ThisProcess()),
       announcement_bytes_(AnnouncementBytes(ranks)),
       half_bytes_(HalfBytes(ranks, staging_bytes_per_rank)),
       chunk_bytes_(ChunkBytes(ranks)),
       opener_(getpid()),
-      crowded_(static_cast<int>(ranks) > Cores()),
+      crowded_(static_cast<int>(RanksHere(hosts_.get(), ranks)) > Cores()),
       turns_(new Turns[size_t{2} * ranks]),
       left_(new std::atomic<bool>[ranks]()) {
   std::byte* at = memory + sizeof(Header);
@@ -96,6 +103,10 @@ Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_by
   at = memory + (static_cast<size_t>(at - memory) + 4095) / 4096 * 4096;
   staging_ = take(2 * ranks * half_bytes_);
   channel_staging_ = at;
+  if (hosts_ != nullptr) {
+    outbox_ = std::make_unique<Outbox>(memory + Bytes(ranks, staging_bytes_per_rank), *hosts_);
+  }
+  if (rank == ranks) return;
   bell(rank).key.store(reinterpret_cast<uintptr_t>(key()), std::memory_order_relaxed);
   bell(rank).process.store(process_, std::memory_order_release);
 }
@@ -146,11 +157,13 @@ void Board::EndTurn(Turns& turns, uint64_t number) {
 void Board::Publish(std::atomic<uint64_t>& word, uint64_t value, uint32_t to) {
   word.store(value, std::memory_order_seq_cst);
   Tell(to);
+  ShareWord(word, value, to);
 }
 
 void Board::PublishToAll(std::atomic<uint64_t>& word, uint64_t value) {
   word.store(value, std::memory_order_seq_cst);
   for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
+  ShareWord(word, value, ranks_);
 }
 
 void Board::Tell(uint32_t rank) {
@@ -208,12 +221,18 @@ void Board::MarkFailed(uint32_t who, FailureKind kind, std::string_view why) noe
   if (length != 0) std::memcpy(shared.sentence, why.data(), length);
   shared.failed.store(Header::kComplete);
   for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
+  for (uint32_t host = 0; hosts_ != nullptr && host < hosts_->count(); ++host) outbox_->Ring(host);
 }
 
 void Board::MarkLeft(uint32_t rank) noexcept {
   left_[rank].store(true);
   anybody_left_.store(true);
   Tell(rank_);
+}
+
+void Board::SayGoodbye() noexcept {
+  if (bell(rank_).left.exchange(1) != 0 || hosts_ == nullptr) return;
+  Put({ParcelKind::kLeft, rank_, 0, 0}, ranks_);
 }
 
 uint32_t Board::failed_rank() const { return header().who.load(); }
@@ -238,6 +257,88 @@ Error Board::Failure() const {
                    : fmt::format("communicator \"{}\" has failed", name_);
   }
   return ErrorOf(kind, std::move(sentence));
+}
+
+// --- other hosts
+
+void Board::PutFor(uint32_t host, const Parcel& parcel) noexcept {
+  while (!outbox_->Put(rank_, host, parcel)) {  // more than can be under way is not put
+    if (failed()) return;
+    sched_yield();
+  }
+  if (parcel.kind != ParcelKind::kBytes) outbox_->Ring(host);
+}
+
+void Board::Put(const Parcel& parcel, uint32_t to) noexcept {
+  std::lock_guard guard(puts_);
+  for (uint32_t host = 0; host < hosts_->count(); ++host) {
+    const bool meant = to == ranks_ ? host != hosts_->own : host == hosts_->of[to];
+    if (meant) PutFor(host, parcel);
+  }
+}
+
+void Board::Share(const void* at, size_t bytes, uint32_t to) {
+  if (hosts_ == nullptr || bytes == 0 || (to < ranks_ && !IsElsewhere(to))) return;
+  const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(at) - memory_);
+  Put({ParcelKind::kBytes, static_cast<uint32_t>(bytes), offset, 0}, to);
+}
+
+void Board::ShareWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) {
+  if (hosts_ == nullptr || (to < ranks_ && !IsElsewhere(to))) return;
+  const auto offset = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(&word) - memory_);
+  Put({ParcelKind::kWord, 0, offset, value}, to);
+}
+
+void Board::TellAllHere() {
+  for (uint32_t r = 0; r < ranks_; ++r) {
+    if (!IsElsewhere(r)) Tell(r);
+  }
+}
+
+void Board::Came(uint64_t word, uint64_t value) {
+  reinterpret_cast<std::atomic<uint64_t>*>(memory_ + word)->store(value, std::memory_order_seq_cst);
+  TellAllHere();
+}
+
+void Board::CameLeft(uint32_t rank) noexcept {
+  bell(rank).left.store(1, std::memory_order_seq_cst);
+  header().left_elsewhere.store(1, std::memory_order_seq_cst);
+  TellAllHere();
+}
+
+// The rank that writes these bytes; ranks(): they are in no one piece.
+uint32_t Board::OwnerOf(uint64_t at, uint64_t bytes) const {
+  struct Piece {
+    const void* begin;
+    size_t pieces, size;
+  };
+  const size_t pairs = size_t{ranks_} * ranks_;
+  const Piece kinds[] = {{counters_, ranks_, sizeof(Counters)},
+                         {announcements_, ranks_, 2 * announcement_bytes_},
+                         {staging_, ranks_, 2 * half_bytes_},
+                         {channel_staging_, pairs, 2 * chunk_bytes_},
+                         {channels_, pairs, sizeof(Channel)}};
+  for (const Piece& kind : kinds) {
+    const auto begin = static_cast<uint64_t>(static_cast<const std::byte*>(kind.begin) - memory_);
+    if (at < begin || at - begin >= kind.pieces * kind.size) continue;
+    const uint64_t number = (at - begin) / kind.size;
+    const uint64_t from = (at - begin) % kind.size;
+    if (bytes > kind.size - from) return ranks_;
+    if (kind.pieces == ranks_ && kind.begin != channels_ && kind.begin != channel_staging_)
+      return static_cast<uint32_t>(number);
+    const bool receivers = kind.begin == channels_ && from >= offsetof(Channel, receiver) &&
+                           from + bytes <= offsetof(Channel, payload);
+    if (kind.begin == channels_ && !receivers && from < offsetof(Channel, payload) &&
+        from + bytes > offsetof(Channel, receiver))
+      return ranks_;
+    return static_cast<uint32_t>(receivers ? number % ranks_ : number / ranks_);
+  }
+  return ranks_;
+}
+
+bool Board::IsOf(uint32_t host, uint64_t at, uint64_t bytes) const {
+  const uint32_t owner = OwnerOf(at, bytes);
+  return owner < ranks_ && hosts_->of[owner] == host;
 }
 
 }  // namespace belay::coll

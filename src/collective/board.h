@@ -8,6 +8,10 @@
 //   channels       from each rank to each: what is sent, how far it was taken, and some staging
 //   bell           how many streams of a rank are parked, and a word that whoever rings changes
 //
+// Where ranks are on several hosts, each host has such a memory with room for all ranks of the group. What a
+// rank writes into its own it shares with the others (Share, Publish): it is carried there and lies at the
+// same place, words after the bytes that they tell of (outbox.h, carrier.h).
+//
 // Nothing here is ever taken back: numbers of calls only grow, so nothing has to be reset between calls.
 #pragma once
 
@@ -23,6 +27,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/spin_lock.h"
+#include "collective/outbox.h"
 
 namespace belay::coll {
 
@@ -73,8 +79,10 @@ class Board {
 
   static size_t Bytes(uint32_t ranks, size_t staging_bytes_per_rank);
   // `memory` stays mapped for as long as the board lives.
+  // `hosts`: where the ranks are, if not all on this one; an Outbox lies behind the board then. Who carries
+  // for a host is none of its ranks: `rank` is `ranks`.
   Board(std::byte* zeroed_shared_memory, uint32_t rank, uint32_t ranks, size_t staging_bytes_per_rank,
-        std::string name = {});
+        std::string name = {}, std::shared_ptr<const Hosts> hosts = nullptr);
   ~Board();
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
@@ -93,16 +101,40 @@ class Board {
                   std::string_view why = {}) noexcept;
   bool failed() const { return header().failed.load(std::memory_order_acquire) != 0; }
   uint32_t failed_rank() const;  // when failed()
-  Error Failure() const;         // the same for all ranks
+  FailureKind failure_kind() const { return static_cast<FailureKind>(header().kind.load()); }
+  Error Failure() const;  // the same for all ranks
 
   // A rank has destroyed its communicator and makes no more calls: who needs one, fails with that. This rank
   // has heard of it, and learns so what others may not know yet.
   void MarkLeft(uint32_t rank) noexcept;
   // The same where all can see it, whoever ends next: this rank is about to leave.
-  void SayGoodbye() noexcept { bell(rank_).left.store(1, std::memory_order_release); }
+  void SayGoodbye() noexcept;
   bool SaidGoodbye(uint32_t rank) const { return bell(rank).left.load(std::memory_order_acquire) != 0; }
-  bool anybody_left() const { return anybody_left_.load(std::memory_order_acquire); }
-  bool left(uint32_t rank) const { return left_[rank].load(std::memory_order_acquire); }
+  bool anybody_left() const {
+    return anybody_left_.load(std::memory_order_acquire) ||
+           (hosts_ != nullptr && header().left_elsewhere.load(std::memory_order_acquire) != 0);
+  }
+  // Of a rank on another host that is known when all has come that it made before.
+  bool left(uint32_t rank) const {
+    return left_[rank].load(std::memory_order_acquire) || (IsElsewhere(rank) && SaidGoodbye(rank));
+  }
+
+  // --- ranks on other hosts
+
+  bool IsElsewhere(uint32_t rank) const { return hosts_ != nullptr && hosts_->of[rank] != hosts_->own; }
+  const Hosts* hosts() const { return hosts_.get(); }
+  Outbox& outbox() { return *outbox_; }
+  // Bytes of this board that `to` (ranks(): all others) shall see no later than what is published next.
+  // They stay as they are until it tells that it has taken them.
+  void Share(const void* at, size_t bytes, uint32_t to);
+  // The same for a word that nobody waits for.
+  void ShareWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to);
+  // Whether the ranks of a host may write these bytes, which are in one piece of theirs.
+  bool IsOf(uint32_t host, uint64_t at, uint64_t bytes) const;
+  std::byte* Bytes(uint64_t at) { return memory_ + at; }
+  // From another host: a word, and that a rank has left.
+  void Came(uint64_t word, uint64_t value);
+  void CameLeft(uint32_t rank) noexcept;
 
   // --- for the calls
 
@@ -168,7 +200,8 @@ class Board {
     std::atomic<uint32_t> failed;
     std::atomic<uint32_t> who;
     std::atomic<uint32_t> kind;
-    char sentence[1012];
+    std::atomic<uint32_t> left_elsewhere;  // a rank on another host
+    char sentence[1008];
   };
   struct alignas(64) Bell {
     std::atomic<uint32_t> parked;
@@ -180,6 +213,10 @@ class Board {
   Header& header() const { return *reinterpret_cast<Header*>(memory_); }
   Bell& bell(uint32_t rank) const { return bells_[rank]; }
   void Tell(uint32_t rank);
+  void TellAllHere();
+  void Put(const Parcel& parcel, uint32_t to) noexcept;
+  void PutFor(uint32_t host, const Parcel& parcel) noexcept;
+  uint32_t OwnerOf(uint64_t at, uint64_t bytes) const;
   void Ring(uint32_t rank);
   void Listen();
   static void* Listener(void* board);
@@ -188,6 +225,9 @@ class Board {
   const uint32_t rank_;
   const uint32_t ranks_;
   const std::string name_;
+  const std::shared_ptr<const Hosts> hosts_;
+  std::unique_ptr<Outbox> outbox_;
+  SpinLock puts_;     // of the outbox
   uint64_t process_;  // what other boards of this process say, too
   Bell* bells_;
   Counters* counters_;

@@ -1,5 +1,6 @@
 #include "collective/bootstrap.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,11 +11,13 @@
 #include <cerrno>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
+#include "base/quiet_write.h"
 #include "base/system_limit.h"
 #include "collective/board.h"
 #include "collective/sockets.h"
@@ -36,8 +39,10 @@ constexpr int64_t kLookNs = int64_t{50} * 1'000'000;  // between looks whether a
       root.process);
 }
 
-std::byte* Map(int file, size_t bytes) {
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+}  // namespace
+
+std::byte* MapBoard(const Descriptor& file, size_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (at == MAP_FAILED) {
     Fail(codes::kHcclEMemory, "collective-memory", "the system mapped no {} bytes that the ranks share ({})",
          bytes, ExplainRefusal(errno));
@@ -46,14 +51,15 @@ std::byte* Map(int file, size_t bytes) {
   return static_cast<std::byte*>(at);
 }
 
-}  // namespace
-
 Membership::~Membership() {
   if (board.memory != nullptr) munmap(board.memory, board.bytes);
 }
 
 Joining::Joining(const Meeting& meeting)
-    : meeting_(meeting), deadline_ns_(NowNs() + meeting.timeout_ns), line_(Connect()) {
+    : meeting_(meeting),
+      deadline_ns_(NowNs() + meeting.timeout_ns),
+      root_is_elsewhere_(meeting.root.host != ThisHost()),
+      line_(Connect()) {
   Hello hello;
   hello.secret = meeting.root.secret;
   hello.group = meeting.group;
@@ -64,7 +70,23 @@ Joining::Joining(const Meeting& meeting)
   hello.device = rt::NumberAmongAll(meeting.device);
   hello.staging_bytes = meeting.staging_bytes;
   hello.timeout_ns = meeting.timeout_ns;
+  if (root_is_elsewhere_) PrepareToCarry(&hello.place);
   if (!Send(line_, Encode(hello))) FailGone(meeting.root);
+}
+
+// It may be the one that carries for its machine: nobody knows before all have come.
+void Joining::PrepareToCarry(Place* place) {
+  TuneTcp(line_);
+  memory_ = Descriptor(memfd_create("belay-collective", MFD_CLOEXEC));
+  if (!memory_) {
+    Fail(codes::kHcclEMemory, "collective-memory", "the system gave no file of shared memory ({})",
+         ExplainRefusal(errno));
+  }
+  Address address;
+  listener_ = ListenTcpElse(OwnAddress(line_), &address, &place->port);
+  place->file = memory_.get();
+  place->is_v6 = address.is_v6 ? 1 : 0;
+  place->address = address.bytes;
 }
 
 void Joining::CheckStillRunning() const {
@@ -75,7 +97,7 @@ void Joining::CheckStillRunning() const {
 
 Descriptor Joining::Connect() {
   const RootInfo& root = meeting_.root;
-  if (root.host != ThisHost()) {
+  if (root_is_elsewhere_) {
     for (const Address& address : root.addresses) {
       if (Descriptor made = ConnectTcp(address, root.port, deadline_ns_)) return made;
     }
@@ -103,16 +125,15 @@ Descriptor Joining::Connect() {
 }
 
 // The next one from the meeting point.
-Inbox::Message Joining::AwaitMessage(Descriptor* file) {
+Inbox::Message Joining::AwaitMessage(std::span<Descriptor> came) {
   Inbox inbox(kMostBodyBytes);
-  const Descriptor root_end = meeting_.root.process == getpid() || meeting_.root.process == 0
-                                  ? Descriptor()
-                                  : WatchProcess(meeting_.root.process);
+  const int32_t root = root_is_elsewhere_ ? 0 : meeting_.root.process;
+  const Descriptor root_end = root == getpid() || root == 0 ? Descriptor() : WatchProcess(root);
   for (;;) {
     if (std::optional<Inbox::Message> message = inbox.Take()) return std::move(*message);
     std::array<std::byte, 4096> bytes;
     size_t count = 0;
-    const Received received = Receive(line_, bytes, &count, file);
+    const Received received = Receive(line_, bytes, &count, came);
     if (received == Received::kBytes) {
       inbox.Append(std::span(bytes).first(count));
       continue;
@@ -136,38 +157,91 @@ Inbox::Message Joining::AwaitMessage(Descriptor* file) {
 }
 
 std::unique_ptr<Membership> Joining::Finish() {
-  Descriptor file;
-  Inbox::Message message = AwaitMessage(&file);
+  std::array<Descriptor, 2> files;
+  Inbox::Message message = AwaitMessage(files);
   if (message.kind == MessageKind::kRefused) {
     Refused refused = DecodeRefused(message.body);
     Fail(refused.code, "ranks-did-not-meet", "{}", refused.sentence);
   }
-  return Enter(message, file);
+  return Enter(message, files);
 }
 
-std::unique_ptr<Membership> Joining::Enter(const Inbox::Message& message, const Descriptor& file) {
-  std::vector<WelcomePeer> peers;
-  const Welcome welcome =
-      message.kind == MessageKind::kWelcome ? DecodeWelcome(message.body, &peers) : Welcome{};
+namespace {
+
+[[noreturn]] void FailUnfit(uint32_t ranks) {
+  Fail(codes::kHcclETcpTransfer, "collective-wire",
+       "what the meeting point sent does not fit a group of {} ranks; do all use the same version of Belay?",
+       ranks);
+}
+
+bool HasBytes(const Descriptor& file, uint64_t bytes) {
   struct stat about {};
-  const bool fits =
-      welcome.ranks == meeting_.ranks && file && welcome.staging_bytes <= meeting_.staging_bytes &&
-      welcome.board_bytes == Board::Bytes(welcome.ranks, welcome.staging_bytes) &&
-      fstat(file.get(), &about) == 0 && static_cast<uint64_t>(about.st_size) >= welcome.board_bytes;
-  if (!fits) {
-    Fail(
-        codes::kHcclETcpTransfer, "collective-wire",
-        "what the meeting point sent does not fit a group of {} ranks; do all use the same version of Belay?",
-        meeting_.ranks);
-  }
+  return file && fstat(file.get(), &about) == 0 && static_cast<uint64_t>(about.st_size) >= bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<Membership> Joining::Enter(const Inbox::Message& message, std::span<Descriptor> files) {
+  Welcomed who;
+  const Welcome welcome =
+      message.kind == MessageKind::kWelcome ? DecodeWelcome(message.body, &who) : Welcome{};
+  if (welcome.ranks != meeting_.ranks || welcome.staging_bytes > meeting_.staging_bytes ||
+      welcome.board_bytes != Board::Bytes(welcome.ranks, welcome.staging_bytes))
+    FailUnfit(meeting_.ranks);
   auto made = std::make_unique<Membership>();
   made->root = meeting_.root;
   made->rank = meeting_.rank;
   made->root_rank = welcome.root;
-  for (const WelcomePeer& peer : peers) made->peers.push_back({peer.process, peer.device});
-  made->board = {Map(file.get(), welcome.board_bytes), welcome.board_bytes, welcome.staging_bytes};
+  made->root_is_here = !root_is_elsewhere_;
+  for (const WelcomePeer& peer : who.peers) made->peers.push_back({peer.process, peer.device});
+  uint64_t bytes = welcome.board_bytes;
+  Descriptor file = std::move(files[0]);
+  if (welcome.hosts > 1 || root_is_elsewhere_) {
+    EnterSeveral(welcome, std::move(who), files, made.get());
+    if (welcome.hosts > 1) bytes += Outbox::Bytes(*made->hosts);
+    if (!file) file = OpenMemory(*made);
+    if (!HasBytes(file, bytes) && !SizeToMap(file.get(), bytes)) {
+      Fail(codes::kHcclEMemory, "collective-memory", "the system gave no {} bytes of shared memory ({})",
+           bytes, ExplainRefusal(errno));
+    }
+  }
+  if (!HasBytes(file, bytes)) FailUnfit(meeting_.ranks);
+  made->board = {MapBoard(file, bytes), bytes, welcome.staging_bytes};
   made->line = std::move(line_);
+  if (made->hosts != nullptr && made->hosts->leaders[made->hosts->own] == made->rank)
+    made->memory = std::move(file);
+  if (welcome.hosts == 1) made->hosts.reset();  // all on this one, without the meeting point
   return made;
+}
+
+void Joining::EnterSeveral(const Welcome& welcome, Welcomed who, std::span<Descriptor> files,
+                           Membership* made) {
+  auto hosts = std::make_shared<Hosts>();
+  hosts->own = welcome.own_host;
+  for (const WelcomePeer& peer : who.peers) hosts->of.push_back(peer.host);
+  for (const WelcomeHost& host : who.hosts) hosts->leaders.push_back(host.leader);
+  if (hosts->of[meeting_.rank] != hosts->own) FailUnfit(meeting_.ranks);
+  made->hosts = std::move(hosts);
+  made->places = std::move(who.hosts);
+  made->group = meeting_.group;
+  made->deadline_ns = deadline_ns_;
+  if (made->hosts->leaders[made->hosts->own] == meeting_.rank)
+    made->listener = root_is_elsewhere_ ? std::move(listener_) : std::move(files[1]);
+}
+
+// On a machine without the meeting point: the leader's own, which the others open where they see its files.
+Descriptor Joining::OpenMemory(const Membership& made) {
+  const uint32_t own = made.hosts->own, leader = made.hosts->leaders[own];
+  if (leader == meeting_.rank) return std::move(memory_);  // the others know its number
+  const std::string path =
+      fmt::format("/proc/{}/fd/{}", made.peers[leader].process, made.places[own].place.file);
+  Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (file) return file;
+  Fail(
+      codes::kHcclERemote, "collective-memory-of-leader",
+      "the memory of rank {} cannot be opened ({}, {}); the ranks of one machine are processes of one user, and "
+      "stay until all have come",
+      leader, path, ExplainRefusal(errno));
 }
 
 }  // namespace belay::coll

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/descriptor.h"
 #include "collective/communicator.h"
+#include "collective/outbox.h"
 #include "collective/root_info.h"
 #include "collective/wire.h"
 
@@ -40,7 +42,20 @@ class Membership {
   std::vector<Peer> peers;
   SharedBoard board;
   Descriptor line;  // to the meeting point
+  bool root_is_here = true;
+
+  // Where ranks are on several hosts: where each is, and how who carries for a host is found.
+  std::shared_ptr<const Hosts> hosts;
+  std::vector<WelcomeHost> places;
+  Id group{};
+  int64_t deadline_ns = 0;
+  // Of the rank that carries: what others map, and where other hosts come.
+  Descriptor memory;
+  Descriptor listener;
 };
+
+// The memory of a group; throws HCCL_E_MEMORY.
+std::byte* MapBoard(const Descriptor& file, size_t bytes);
 
 class Joining {
  public:
@@ -51,13 +66,20 @@ class Joining {
 
  private:
   Descriptor Connect();
-  Inbox::Message AwaitMessage(Descriptor* file);
-  std::unique_ptr<Membership> Enter(const Inbox::Message& message, const Descriptor& file);
+  void PrepareToCarry(Place* place);
+  Inbox::Message AwaitMessage(std::span<Descriptor> files);
+  std::unique_ptr<Membership> Enter(const Inbox::Message& message, std::span<Descriptor> files);
+  void EnterSeveral(const Welcome& welcome, Welcomed who, std::span<Descriptor> files, Membership* made);
+  Descriptor OpenMemory(const Membership& made);
   void CheckStillRunning() const;
 
   const Meeting meeting_;
   const int64_t deadline_ns_;
+  const bool root_is_elsewhere_;
   Descriptor line_;
+  // Of a rank on another machine than the meeting point's, until it is known who carries there.
+  Descriptor memory_;
+  Descriptor listener_;
 };
 
 }  // namespace belay::coll

@@ -1,4 +1,4 @@
-// Collectives inside a host. Every rank announces its call and waits until all have; what is small comes
+// Collectives. Every rank announces its call and waits until all have; what is small comes
 // with the announcement. Then, where all ranks are in one process, they read and write each other's buffers;
 // else data goes through the staging areas, in rounds that fill one half after the other.
 //
@@ -81,6 +81,7 @@ class CollectiveCall final : public Call {
   void Announce();
   uint8_t Flags() const;
   void PutPayload(Announcement& own) const;
+  void ShareAnnouncement(const Announcement& own) const;
   void Arrived();
   void Compare(uint32_t peer) const;
   void CompareParts(uint32_t from, uint32_t to) const;
@@ -110,6 +111,11 @@ class CollectiveCall final : public Call {
     outs_.clear();
   }
   void Copy(std::byte* to, const std::byte* from, uint64_t count) const;
+  // Puts it there for a rank (n_: all).
+  void Stage(std::byte* staged, const std::byte* from, uint64_t count, uint32_t to) const {
+    Copy(staged, from, count);
+    board().Share(staged, count * element_, to);
+  }
   std::byte* Staged(uint32_t rank, uint32_t piece) const {
     return board().staging(rank, (before_ + round_) % 2) + piece * piece_bytes_;
   }
@@ -304,9 +310,25 @@ void CollectiveCall::Announce() {
     // Others may still read the last round of the call before, which lies in the other half.
     LayOut();
     board().counters(me_).laid_out.store(Mark(number_, 1), std::memory_order_release);
+    board().ShareWord(board().counters(me_).laid_out, Mark(number_, 1), n_);
     laid_out_ = true;
   }
+  ShareAnnouncement(own);
   board().PublishToAll(own.number, number_);
+}
+
+// With ranks on other hosts, no more of it than they read.
+void CollectiveCall::ShareAnnouncement(const Announcement& own) const {
+  if (board().hosts() == nullptr) return;
+  const bool small = (own.flags & Announcement::kSmall) != 0 && Contributes(me_);
+  uint64_t payload = 0;
+  for (uint32_t to = 0; small && to < (IsSeparate(kind_) ? n_ : 1); ++to) payload += Sent(me_, to).count;
+  const auto* begin = reinterpret_cast<const std::byte*>(&own.count);
+  const std::byte* end = own.payload + payload * element_;
+  board().Share(begin, static_cast<size_t>(end - begin), n_);
+  const Operation& o = operation();
+  if (HasTable(kind_)) board().Share(board().counts(me_, number_), 2 * n_ * sizeof(uint64_t), n_);
+  if (!o.receive_counts.empty()) board().Share(board().expects(me_, number_), n_ * sizeof(uint64_t), n_);
 }
 
 std::string CollectiveCall::SaidBy(uint32_t rank) const {
@@ -502,17 +524,20 @@ void CollectiveCall::LayOut() {
     Part all = Within({operation().count, 0});
     for (uint32_t to = 0; to < n_; ++to) {
       Part part = Slice(to, all.count);
-      if (to != me_) Copy(Staged(me_, to), send() + (all.offset + part.offset) * element_, part.count);
+      if (to != me_) Stage(Staged(me_, to), send() + (all.offset + part.offset) * element_, part.count, to);
     }
     return;
   }
   for (uint32_t i = 0; IsSeparate(kind_) && i < n_; ++i) {
     uint32_t to = (me_ + i) % n_;
     Part part = Within(Sent(me_, to));
-    if (to != me_) Copy(Staged(me_, to), send() + part.offset * element_, part.count);
+    if (to != me_) Stage(Staged(me_, to), send() + part.offset * element_, part.count, to);
   }
   Part own = Within(Sent(me_, me_));
-  if (!IsSeparate(kind_)) Copy(Staged(me_, 0), send() + own.offset * element_, own.count);
+  if (!IsSeparate(kind_)) {
+    Stage(Staged(me_, 0), send() + own.offset * element_, own.count,
+          kind_ == Kind::kReduce ? operation().root : n_);
+  }
   if (!IsSum(kind_)) Copy(receive(Within(Received(me_)).offset), send() + own.offset * element_, own.count);
 }
 
@@ -526,6 +551,9 @@ void CollectiveCall::ReduceSlice() {
   if (!root) outs_.push_back(Staged(me_, n_));
   if (root || kind_ == Kind::kAllReduce) outs_.push_back(receive(offset));
   Reduce(slice.count);
+  if (!root) {
+    board().Share(Staged(me_, n_), slice.count * element_, kind_ == Kind::kReduce ? operation().root : n_);
+  }
 }
 
 void CollectiveCall::Take() {

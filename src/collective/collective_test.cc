@@ -53,6 +53,10 @@ class Collectives : public rt::rings::WorkersTest {
   }
   void RunAll(uint32_t ranks, bool apart) {
     Group group(ranks, 8192, apart);
+    RunAll(group);
+  }
+  void RunAll(Group& group) {
+    const uint32_t ranks = group.ranks();
     uint64_t seed = 1;
     for (Kind kind : kCollectives) {
       for (uint64_t count : {0, 1, 5, 61, 1048, 3000}) {
@@ -73,6 +77,17 @@ TEST_F(Collectives, OfOneToEightRanksThatSeeEachOthersBuffers) {
 
 TEST_F(Collectives, OfOneToEightRanksThroughTheStagingAreas) {
   for (uint32_t ranks : {1, 2, 3, 4, 8}) ASSERT_NO_FATAL_FAILURE(RunAll(ranks, true));
+}
+
+TEST_F(Collectives, OfRanksOnSeveralHosts) {
+  const std::vector<std::vector<uint32_t>> cases = {
+      {0, 1}, {0, 1, 1}, {0, 1, 0, 1}, {0, 1, 2}, {0, 0, 1, 2, 1}};
+  for (const std::vector<uint32_t>& of : cases) {
+    for (bool apart : {false, true}) {
+      Group group(of, 8192, apart);
+      ASSERT_NO_FATAL_FAILURE(RunAll(group));
+    }
+  }
 }
 
 class OneWorker : public Collectives {
@@ -108,8 +123,8 @@ TEST_F(Steps, NoRankHoldsUpTheOthers) {
 }
 
 TEST_F(Collectives, OfEveryTypeAndOperation) {
-  for (bool apart : {false, true}) {
-    Group group(3, 4096, apart);
+  for (Where where : kAnywhere) {
+    Group group(3, 4096, where);
     uint64_t seed = 1000;
     for (DType type : {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kU8, DType::kU16,
                        DType::kU32, DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
@@ -130,8 +145,11 @@ TEST_F(Collectives, OfEveryTypeAndOperation) {
 
 // Counts right below, at and above every size at which something else happens.
 TEST_F(Collectives, AroundEveryThreshold) {
-  for (const auto& [ranks, apart] : {std::pair(2u, false), {2u, true}, {3u, true}}) {
-    Group group(ranks, 4096, apart);
+  for (const auto& [ranks, where] : {std::pair(2u, Where::kTogether),
+                                     {2u, Where::kApart},
+                                     {3u, Where::kApart},
+                                     {3u, Where::kOnTwoHosts}}) {
+    Group group(ranks, 4096, where);
     uint64_t half = group[0].half_bytes() / 4;
     uint64_t round = group[0].half_bytes() / (ranks + 1) / 64 * 64 / 4 * ranks;
     uint64_t seed = 5000;
@@ -152,8 +170,9 @@ TEST_F(Collectives, AroundEveryThreshold) {
 // Rounds of the size that a communicator has, more than one of them, in place as DistributedDataParallel
 // does.
 TEST_F(Collectives, OfWhatFillsTheStagingAreasOfACommunicator) {
-  for (uint32_t ranks : {2, 3}) {
-    Group group(ranks, Board::kStagingBytes, true);
+  for (const auto& [ranks, where] :
+       {std::pair(2u, Where::kApart), {3u, Where::kApart}, {3u, Where::kOnTwoHosts}}) {
+    Group group(ranks, Board::kStagingBytes, where);
     for (uint64_t count : {uint64_t{16} << 10, (uint64_t{64} << 10) + 1, uint64_t{200} << 10}) {
       for (bool in_place : {false, true}) {
         Case c = MakeCase(Kind::kAllReduce, DType::kF32, Reduction::kSum, count, ranks, 0, in_place, count);
@@ -215,13 +234,13 @@ TEST_F(Collectives, ResultsRepeatBitForBit) {
       given[r][i] = (r % 2 == 0 ? 1.0f : -1.0f) * 1e7f / static_cast<float>(1 + (i * 7 + r) % 97);
   }
   std::vector<float> first;
-  for (bool apart : {false, true}) {
+  for (Where where : kAnywhere) {
     for (uint64_t staging : {4096, 65536}) {
-      Group group(kRanks, staging, apart);
+      Group group(kRanks, staging, where);
       Streams(kRanks);
       std::vector<std::vector<float>> results(kRanks, std::vector<float>(kCount));
       for (uint32_t i = 0; i < kRanks; ++i) {
-        uint32_t r = (i * 3 + (apart ? 1 : 2)) % kRanks;
+        uint32_t r = (i * 3 + (where == Where::kApart ? 1 : 2)) % kRanks;
         Operation o;
         o.kind = Kind::kAllReduce;
         o.send = given[r].data();
@@ -266,8 +285,8 @@ Operation Of(Kind kind, std::vector<Message> messages) {
 }
 
 TEST_F(Collectives, MessagesArriveInOrder) {
-  for (bool apart : {false, true}) {
-    Group group(2, 4096, apart);
+  for (Where where : kAnywhere) {
+    Group group(2, 4096, where);
     Streams(2);
     std::vector<Bytes> given, got;
     for (uint64_t bytes : {0, 1, 1023, 1024, 1025, 131072, 131073, 400000, 7, 262144}) {
@@ -285,9 +304,9 @@ TEST_F(Collectives, MessagesArriveInOrder) {
 }
 
 TEST_F(Collectives, ABatchGetsOnAsAWhole) {
-  for (bool apart : {false, true}) {
+  for (Where where : kAnywhere) {
     constexpr uint32_t kRanks = 4;
-    Group group(kRanks, 4096, apart);
+    Group group(kRanks, 4096, where);
     Streams(kRanks);
     std::vector<std::vector<Bytes>> given(kRanks), got(kRanks);
     for (uint32_t r = 0; r < kRanks; ++r) {

@@ -10,6 +10,7 @@
 #include "base/hcclresult_codes.h"
 #include "collective/board.h"
 #include "collective/bootstrap.h"
+#include "collective/carrier.h"
 #include "collective/group.h"
 #include "collective/line.h"
 #include "collective/operations.h"
@@ -27,6 +28,7 @@ namespace {
 // A program that ends without destroying its communicators is no accident for the others.
 void LeaveAllAtExit() {
   g_communicators.ForEach([](Communicator& communicator) { communicator.LeaveAtExit(); });
+  Carrier::EndAll();
 }
 
 }  // namespace
@@ -43,8 +45,8 @@ void Communicator::Open(std::unique_ptr<Membership> membership, CommunicatorConf
   rank_ = membership_->rank;
   peers_ = membership_->peers;
   const SharedBoard& shared = membership_->board;
-  board_ =
-      std::make_unique<Board>(shared.memory, rank_, ranks(), shared.staging_bytes_per_rank, config_.name);
+  board_ = std::make_unique<Board>(shared.memory, rank_, ranks(), shared.staging_bytes_per_rank, config_.name,
+                                   membership_->hosts);
   board_->SetWaitLimit(config_.exec_timeout_ns);
   under_way_.store(0);
   failed_.store(false);
@@ -52,9 +54,12 @@ void Communicator::Open(std::unique_ptr<Membership> membership, CommunicatorConf
   destroyed_ = false;
   refs_.Start();
   const uint32_t root = membership_->root_rank;
-  const int32_t root_process = root < ranks() ? peers_[root].process : membership_->root.process;
+  int32_t root_process = root < ranks() ? peers_[root].process : membership_->root.process;
+  if (!membership_->root_is_here) root_process = 0;
   line_ = std::make_shared<Line>(*this, std::move(membership_->line), root_process);
   Watch::Get().Add(line_);
+  const Hosts* hosts = membership_->hosts.get();
+  if (hosts != nullptr && hosts->leaders[hosts->own] == rank_) Carrier::Start(*membership_, config_.name);
 }
 
 void Communicator::Close() {
@@ -120,6 +125,8 @@ int Communicator::async_error() const noexcept {
 
 void Communicator::Heard(const Event& event) {
   if (event.rank >= ranks()) return;
+  // What it made before comes on another way, and after that its goodbye.
+  if (event.kind == EventKind::kLeft && board_->IsElsewhere(event.rank)) return;
   // Its process may have ended before anybody could pass on that it had left.
   if (event.kind == EventKind::kLeft || board_->SaidGoodbye(event.rank)) {
     board_->MarkLeft(event.rank);
@@ -138,7 +145,9 @@ void Communicator::RootEnded() {
     if (rank != rank_ && board_->SaidGoodbye(rank)) board_->MarkLeft(rank);
   }
   const uint32_t root = membership_->root_rank;
-  if (root < ranks() && root != rank_ && !left(root)) Heard({EventKind::kEnded, root});
+  // Who carries for another host sees the end of the process that carries there.
+  if (root < ranks() && root != rank_ && !board_->IsElsewhere(root) && !left(root))
+    Heard({EventKind::kEnded, root});
 }
 
 bool Communicator::left(uint32_t rank) const { return board_->left(rank); }
@@ -197,6 +206,7 @@ void Communicator::DestroyAll() noexcept {
     communicator.line_->Leave();
     communicator.Unref();
   });
+  Carrier::EndAll();
   Watch::Get().End();
 }
 

@@ -77,9 +77,9 @@ TEST_F(Failures, DifferentCallsAreToldAtOnce) {
       {Of(Kind::kBarrier), Of(Kind::kAllGather), {"HcclBarrier", "HcclAllGather (count 100"}},
       {gather, gather2, {"rank 0 sends 100 elements to rank 1, which expects 90"}},
   };
-  for (bool apart : {false, true}) {
+  for (Where where : kAnywhere) {
     for (const Two& two : cases) {
-      Group group(2, 4096, apart);
+      Group group(2, 4096, where);
       Stream& a = NewStream();
       Stream& b = NewStream();
       Submit(group[0], nullptr, a, Of(Kind::kBarrier));
@@ -97,8 +97,8 @@ TEST_F(Failures, DifferentCallsAreToldAtOnce) {
 }
 
 TEST_F(Failures, MessagesThatDoNotAgree) {
-  for (bool apart : {false, true}) {
-    Group group(2, 4096, apart);
+  for (Where where : kAnywhere) {
+    Group group(2, 4096, where);
     Stream& a = NewStream();
     Stream& b = NewStream();
     Submit(group[0], nullptr, a, Message(true, 1, 100));
@@ -109,8 +109,8 @@ TEST_F(Failures, MessagesThatDoNotAgree) {
 }
 
 TEST_F(Failures, ARankThatEndedIsNamed) {
-  for (bool apart : {false, true}) {
-    Group group(3, 4096, apart);
+  for (Where where : kAnywhere) {
+    Group group(3, 4096, where);
     Stream& a = NewStream();
     Stream& b = NewStream();
     Submit(group[0], nullptr, a, Of(Kind::kAllReduce));
@@ -142,6 +142,39 @@ TEST_F(Failures, ARankThatLeftIsNotWaitedFor) {
   }
 }
 
+// Its goodbye comes after all that it has made.
+TEST_F(Failures, ARankThatLeftAnotherHost) {
+  Group group(3, 4096, Where::kOnTwoHosts);
+  std::vector<Stream*> streams;
+  for (uint32_t r : {2, 1, 0}) {
+    streams.push_back(&NewStream());
+    Submit(group[r], nullptr, *streams.back(), Of(Kind::kAllReduce, 5000));
+  }
+  for (Stream* stream : streams) {
+    Wait(*stream);
+    EXPECT_FALSE(stream->failed());
+  }
+  group[2].SayGoodbye();
+  EXPECT_TRUE(group.carrier(1).Flush(INT64_MAX));
+  for (uint32_t r : {0, 1}) {
+    Submit(group[r], nullptr, *streams[r], Of(Kind::kAllReduce));
+    EXPECT_THAT(FailureOf(*streams[r]).Sentence(), HasSubstr("rank 2 of communicator \"g\" destroyed it"));
+  }
+}
+
+TEST_F(Failures, ACarrierThatEndsIsNamed) {
+  for (uint32_t ended : {0, 1}) {
+    Group group(3, 4096, Where::kOnTwoHosts);
+    Stream& stream = NewStream();
+    const uint32_t rank = ended == 0 ? 2 : 0;
+    Submit(group[rank], nullptr, stream, Of(Kind::kAllReduce));
+    group.EndCarrier(ended);
+    EXPECT_THAT(FailureOf(stream).Sentence(),
+                HasSubstr(ended == 0 ? "rank 0 of communicator \"g\", on another machine, ended"
+                                     : "rank 2 of communicator \"g\", on another machine, ended"));
+  }
+}
+
 TEST_F(Failures, ASendToARankThatLeftLater) {
   Group group(2, 4096, false);
   Stream& a = NewStream();
@@ -153,8 +186,8 @@ TEST_F(Failures, ASendToARankThatLeftLater) {
 }
 
 TEST_F(Failures, ATimeLimitNamesWhoHasNotCome) {
-  for (bool apart : {false, true}) {
-    Group group(3, 4096, apart);
+  for (Where where : kAnywhere) {
+    Group group(3, 4096, where);
     Stream& a = NewStream();
     Stream& b = NewStream();
     group[0].SetWaitLimit(1'000'000);
@@ -171,8 +204,8 @@ TEST_F(Failures, ATimeLimitNamesWhoHasNotCome) {
 }
 
 TEST_F(Failures, TwoThatBothSendFirstAreToldSo) {
-  for (bool apart : {false, true}) {
-    Group group(2, 4096, apart);
+  for (Where where : kAnywhere) {
+    Group group(2, 4096, where);
     Stream& a = NewStream();
     Stream& b = NewStream();
     group[0].SetWaitLimit(0);
@@ -189,8 +222,8 @@ TEST_F(Failures, TwoThatBothSendFirstAreToldSo) {
 }
 
 TEST_F(Failures, ADroppedCallEndsTheOthers) {
-  for (bool apart : {false, true}) {
-    Group group(2, 4096, apart);
+  for (Where where : kAnywhere) {
+    Group group(2, 4096, where);
     Stream& a = NewStream();
     Stream& b = NewStream();
     Submit(group[0], nullptr, a, Message(true, 1));

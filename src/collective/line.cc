@@ -34,7 +34,7 @@ bool Line::Look(std::span<const pollfd> came) {
 bool Line::Hear() {
   std::array<std::byte, 4096> bytes;
   size_t count = 0;
-  switch (Receive(socket_, bytes, &count, nullptr)) {
+  switch (Receive(socket_, bytes, &count)) {
     case Received::kNothing:
       return true;
     case Received::kEnd:

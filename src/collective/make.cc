@@ -96,9 +96,11 @@ void JoinByRankTable(const std::string& path, uint32_t rank, int device, Communi
   const auto ranks = static_cast<uint32_t>(table.ranks.size());
   CheckRank(rank, ranks);
   if (table.servers.size() > 1) {
-    Fail(codes::kHcclENotSupport, "ranks-on-other-machines",
-         "{} names {} servers ('{}', '{}' ...); the ranks of a group are processes of one machine so far",
-         path, table.servers.size(), table.servers[0], table.servers[1]);
+    Fail(
+        codes::kHcclENotSupport, "ranks-on-other-machines",
+        "{} names {} servers ('{}', '{}' ...); the ranks of a rank table are processes of one machine so far, use a "
+        "root info (HcclGetRootInfo) for several",
+        path, table.servers.size(), table.servers[0], table.servers[1]);
   }
   Meeting meeting = MeetingOf(MeetingPointOf(table), rank, ranks, device, config);
   meeting.root_comes_later = true;

@@ -1,7 +1,8 @@
-// Sends and receives inside a host: each pair of ranks has a channel in each direction, whose messages are
-// matched in order. A send is over when the data was taken. Where both ranks are in one process, who receives
-// reads the sender's buffer; else what is small comes with the announcement, and the rest in chunks.
+// Sends and receives: each pair of ranks has a channel in each direction, whose messages are matched in
+// order. A send is over when the data was taken. Where both ranks are in one process, who receives reads the
+// sender's buffer; else what is small comes with the announcement, and the rest in chunks.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -73,6 +74,10 @@ class Side {
       if (bytes_ > 0) std::memcpy(channel_.payload, data_, bytes_);
     }
     announced_ = true;
+    if (message_.sends) {  // who receives may be done, and make the next, before the sender has heard of it
+      board_.Share(&side.count, sizeof side - offsetof(ChannelSide, count), message_.peer);
+      if (Small()) board_.Share(channel_.payload, bytes_, message_.peer);
+    }
     board_.Publish(side.number, number_, message_.peer);
   }
 
@@ -90,8 +95,10 @@ class Side {
       return;
     }
     size_t at = chunk_ * board_.chunk_bytes();
-    std::memcpy(board_.channel_staging(board_.rank(), message_.peer, chunk_), data_ + at,
-                std::min(board_.chunk_bytes(), bytes_ - at));
+    const size_t bytes = std::min(board_.chunk_bytes(), bytes_ - at);
+    std::byte* staged = board_.channel_staging(board_.rank(), message_.peer, chunk_);
+    std::memcpy(staged, data_ + at, bytes);
+    board_.Share(staged, bytes, message_.peer);
     ++chunk_;
     board_.Publish(channel_.sender.moved, Mark(number_, chunk_), message_.peer);
   }

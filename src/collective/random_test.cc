@@ -78,7 +78,8 @@ TEST_P(RandomCollectives, GiveWhatThePlainReferenceGives) {
   std::vector<std::vector<Step>> plans;
   for (uint64_t c = 0; c < communicators; ++c) {
     auto ranks = static_cast<uint32_t>(1 + random() % 4);
-    groups.push_back(std::make_unique<Group>(ranks, random() % 2 == 0 ? 2048 : 16384, random() % 2 == 0));
+    groups.push_back(std::make_unique<Group>(ranks, random() % 2 == 0 ? 2048 : 16384,
+                                             kAnywhere[random() % std::size(kAnywhere)]));
     plans.push_back(Plan(random, ranks));
   }
   std::vector<std::thread> threads;

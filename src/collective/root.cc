@@ -129,6 +129,7 @@ void Root::Accept(const Descriptor& listener, bool is_local) {
     Guest& guest = guests_.emplace_back();
     guest.socket = std::move(socket);
     guest.is_local = is_local;
+    if (!is_local) TuneTcp(guest.socket);
     guest.since_ns = NowNs();
   }
 }
@@ -136,7 +137,7 @@ void Root::Accept(const Descriptor& listener, bool is_local) {
 void Root::Hear(Guest& guest) {
   std::array<std::byte, 4096> bytes;
   size_t count = 0;
-  switch (Receive(guest.socket, bytes, &count, nullptr)) {
+  switch (Receive(guest.socket, bytes, &count)) {
     case Received::kNothing:
       return;
     case Received::kEnd:
@@ -186,13 +187,15 @@ void Root::Admit(Guest& guest, const Hello& hello) {
   guest.device = hello.device;
   Group* group = GroupFor(guest, hello);
   if (group == nullptr) return;
-  if (hello.host != host_ || !guest.is_local) {
+  guest.host = guest.is_local ? host_ : hello.host;
+  guest.place = hello.place;
+  if (!guest.is_local && hello.host == host_) {
     std::string sentence = fmt::format(
-        "rank {} (process {}) runs on another machine, or in another network or process namespace, than the process "
-        "of the root info ({}); the ranks of a group are processes of one machine so far",
+        "rank {} (process {}) runs on the machine of the process of the root info ({}), but came over the network; "
+        "was its root info changed, or BELAY_COLLECTIVE_HOST meanwhile?",
         hello.rank, hello.process, info_.process);
-    Refuse(guest, codes::kHcclENotSupport, sentence);
-    return RefuseAll(*group, codes::kHcclENotSupport, sentence);
+    Refuse(guest, codes::kHcclEPara, sentence);
+    return RefuseAll(*group, codes::kHcclEPara, sentence);
   }
   if (Guest* other = group->members[hello.rank]; other != nullptr) {
     std::string sentence =
@@ -203,7 +206,8 @@ void Root::Admit(Guest& guest, const Hello& hello) {
   }
   guest.group = group;
   guest.inbox.SetMost(0);  // of a leave
-  guest.process_end = guest.process == getpid() ? Descriptor() : WatchProcess(guest.process);
+  guest.process_end =
+      guest.process == getpid() || !guest.is_local ? Descriptor() : WatchProcess(guest.process);
   group->members[hello.rank] = &guest;
   const int64_t now = NowNs();
   const int64_t deadline = now + std::clamp<int64_t>(hello.timeout_ns, 0, int64_t{1} << 60);
@@ -257,17 +261,57 @@ Root::Group* Root::GroupFor(Guest& guest, const Hello& hello) {
 
 void Root::Form(Group& group) {
   group.formed = true;
-  if (group.key == kWorld) tcp_.Close();
+  const bool elsewhere = std::any_of(group.members.begin(), group.members.end(),
+                                     [](const Guest* member) { return !member->is_local; });
+  if (group.key == kWorld && !elsewhere) tcp_.Close();  // parts of the group meet here, too
   Welcome(group);
+}
+
+// Hosts by their lowest ranks, but the meeting point's first: of two hosts the later one's carrier goes to
+// the earlier one's, and who could come here can so go on to wherever this listens.
+Welcomed Root::WhoAreThere(const Group& group) const {
+  Welcomed who;
+  std::vector<Id> hosts;
+  for (const bool local : {true, false}) {
+    for (const Guest* member : group.members) {
+      if (member->is_local != local || std::find(hosts.begin(), hosts.end(), member->host) != hosts.end())
+        continue;
+      hosts.push_back(member->host);
+      who.hosts.push_back({member->rank, member->place});
+    }
+  }
+  for (const Guest* member : group.members) {
+    const auto host = std::find(hosts.begin(), hosts.end(), member->host) - hosts.begin();
+    who.peers.push_back({member->process, member->device, static_cast<uint32_t>(host)});
+  }
+  return who;
+}
+
+// For the carrier of this host, if there is one: where those of the others come, which is where their ranks
+// came.
+Descriptor Root::ListenFor(const Group& group, Welcomed* who) const {
+  WelcomeHost& first = who->hosts[0];
+  if (who->hosts.size() < 2 || !group.members[first.leader]->is_local) return {};
+  Address address;
+  Descriptor made = ListenTcpElse(info_.addresses.at(0), &address, &first.place.port);
+  first.place.is_v6 = address.is_v6 ? 1 : 0;
+  first.place.address = address.bytes;
+  return made;
 }
 
 void Root::Welcome(Group& group) {
   coll::Welcome welcome{Board::Bytes(group.ranks, group.staging_bytes), group.staging_bytes, group.ranks,
                         group.ranks};
-  std::vector<WelcomePeer> peers;
+  Welcomed who = WhoAreThere(group);
+  welcome.hosts = static_cast<uint32_t>(who.hosts.size());
   for (const Guest* member : group.members) {
-    peers.push_back({member->process, member->device});
-    if (member->process == getpid()) welcome.root = std::min(welcome.root, member->rank);
+    if (member->is_local && member->process == getpid()) welcome.root = std::min(welcome.root, member->rank);
+  }
+  Descriptor listener;
+  try {
+    listener = ListenFor(group, &who);
+  } catch (const Error& error) {
+    return RefuseAll(group, error.code(), std::string(error.sentence()));
   }
   Descriptor memory = MakeMemory(welcome.board_bytes);
   if (!memory) {
@@ -275,12 +319,15 @@ void Root::Welcome(Group& group) {
                      fmt::format("the system gave no {} bytes of shared memory for {} ranks ({})",
                                  welcome.board_bytes, group.ranks, ExplainRefusal(errno)));
   }
-  const Bytes message = Encode(welcome, peers);
+  const int files[] = {memory.get(), listener.get()};
   std::vector<Guest*> lost;
   for (Guest* member : group.members) {
-    if (!Send(member->socket, message, memory.get())) lost.push_back(member);
+    welcome.own_host = who.peers[member->rank].host;
+    const bool carries = listener && member->rank == who.hosts[0].leader;
+    const std::span<const int> given(files, member->is_local ? (carries ? 2 : 1) : 0);
+    if (!Send(member->socket, Encode(welcome, who), given)) lost.push_back(member);
   }
-  for (Guest* member : lost) Part(*member, EventKind::kEnded);
+  for (Guest* member : lost) Lose(*member);
 }
 
 // A guest leaves its group, or nobody knew it.
@@ -300,8 +347,14 @@ void Root::Part(Guest& guest, EventKind how) {
     if (member != nullptr && !Send(member->socket, message)) lost.push_back(member);
   }
   for (Guest* member : lost) {
-    if (!member->gone) Part(*member, EventKind::kEnded);
+    Lose(*member);
   }
+}
+
+// Nothing can be sent to it any more. It may have taken its leave before, which is no end of its process.
+void Root::Lose(Guest& guest) {
+  if (!guest.gone) Hear(guest);
+  if (!guest.gone) Part(guest, EventKind::kEnded);
 }
 
 void Root::Refuse(Guest& guest, int code, const std::string& sentence) {

@@ -46,6 +46,8 @@ class Root final : public Watched {
     uint32_t rank = 0;
     int32_t process = 0;
     int32_t device = 0;
+    Id host{};
+    Place place;
   };
   struct Group {
     Id key{};
@@ -67,7 +69,10 @@ class Root final : public Watched {
   Group* GroupFor(Guest& guest, const Hello& hello);
   void Form(Group& group);
   void Welcome(Group& group);
+  Welcomed WhoAreThere(const Group& group) const;
+  Descriptor ListenFor(const Group& group, Welcomed* who) const;
   void Part(Guest& guest, EventKind how);
+  void Lose(Guest& guest);
   void Refuse(Guest& guest, int code, const std::string& sentence);
   void RefuseAll(Group& group, int code, const std::string& sentence);
   void CheckTime();

@@ -41,7 +41,7 @@ void Write(const RootInfo& root, std::span<std::byte, kRootInfoBytes> to);
 RootInfo ReadRootInfo(std::span<const std::byte, kRootInfoBytes> from);
 
 // Processes that give the same share memory, sockets and process numbers: the same start of the same machine,
-// in the same namespaces.
+// in the same namespaces. BELAY_COLLECTIVE_HOST (any text) makes several of one machine, to try that.
 Id ThisHost();
 // Bytes that nobody can guess. Throws HCCL_E_SYSCALL.
 void FillWithRandom(std::span<uint8_t> bytes);

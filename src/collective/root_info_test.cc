@@ -171,9 +171,9 @@ TEST(RankTable, WhatIsNone) {
 // --- messages
 
 TEST(CollectiveWire, ComesBackWhateverThePieces) {
-  const Bytes hello = Encode(Hello{.rank = 3, .ranks = 5, .timeout_ns = 7});
-  const std::vector<WelcomePeer> peers = {{11, 0}, {12, 1}};
-  const Bytes welcome = Encode(Welcome{4096, 64, 2, 1}, peers);
+  const Bytes hello = Encode(Hello{.rank = 3, .ranks = 5, .timeout_ns = 7, .place = {}});
+  const Welcomed who = {{{11, 0, 0}, {12, 1, 1}}, {{0, {}}, {1, {}}}};
+  const Bytes welcome = Encode(Welcome{4096, 64, 2, 1, 2, 1}, who);
   Bytes all = hello;
   all.insert(all.end(), welcome.begin(), welcome.end());
   for (size_t piece : {size_t{1}, size_t{13}, all.size()}) {
@@ -185,10 +185,12 @@ TEST(CollectiveWire, ComesBackWhateverThePieces) {
     }
     ASSERT_EQ(came.size(), 2u);
     EXPECT_EQ(DecodeHello(came[0].body).rank, 3u);
-    std::vector<WelcomePeer> read;
+    Welcomed read;
     EXPECT_EQ(DecodeWelcome(came[1].body, &read).root, 1u);
-    EXPECT_EQ(read.size(), 2u);
-    EXPECT_EQ(read[1].process, 12);
+    ASSERT_EQ(read.peers.size(), 2u);
+    EXPECT_EQ(read.peers[1].process, 12);
+    ASSERT_EQ(read.hosts.size(), 2u);
+    EXPECT_EQ(read.hosts[1].leader, 1u);
   }
 }
 
@@ -202,15 +204,31 @@ TEST(CollectiveWire, WhatIsNoMessage) {
   strange.Append(hello);
   ExpectFailure(codes::kHcclETcpTransfer, "something else", [&] { strange.Take(); });
   const Bytes few(3);
-  std::vector<WelcomePeer> peers;
+  Welcomed who;
   ExpectFailure(codes::kHcclETcpTransfer, "hello", [&] { DecodeHello(few); });
-  ExpectFailure(codes::kHcclETcpTransfer, "welcome", [&] { DecodeWelcome(few, &peers); });
+  ExpectFailure(codes::kHcclETcpTransfer, "hello", [&] { DecodeLinkHello(few); });
+  ExpectFailure(codes::kHcclETcpTransfer, "welcome", [&] { DecodeWelcome(few, &who); });
   ExpectFailure(codes::kHcclETcpTransfer, "refusal", [&] { DecodeRefused(few); });
   ExpectFailure(codes::kHcclETcpTransfer, "event", [&] { DecodeEvent(few); });
   Welcome crowd{0, 0, kMostRanks + 1, 0};
   Bytes body(sizeof crowd);
   std::memcpy(body.data(), &crowd, sizeof crowd);
-  ExpectFailure(codes::kHcclETcpTransfer, "another size", [&] { DecodeWelcome(body, &peers); });
+  ExpectFailure(codes::kHcclETcpTransfer, "another size", [&] { DecodeWelcome(body, &who); });
+}
+
+TEST(CollectiveWire, HostsOfNobody) {
+  const std::vector<std::pair<Welcomed, const char*>> wrong = {
+      {{{{11, 0, 2}, {12, 1, 1}}, {{0, {}}, {1, {}}}}, "on no host"},
+      {{{{11, 0, 0}, {12, 1, 1}}, {{0, {}}, {2, {}}}}, "of nobody"},
+      {{{{11, 0, 0}, {12, 1, 0}}, {{0, {}}, {1, {}}}}, "of nobody"},
+      {{{{11, 0, 0}, {12, 1, 1}}, {{0, {}}}}, "another size"},
+  };
+  for (const auto& [who, words] : wrong) {
+    const Bytes bytes = Encode(Welcome{4096, 64, 2, 1, 2, 1}, who);
+    Welcomed read;
+    ExpectFailure(codes::kHcclETcpTransfer, words,
+                  [&] { DecodeWelcome(std::span(bytes).subspan(12), &read); });
+  }
 }
 
 TEST(CollectiveWire, Refusals) {

@@ -7,7 +7,10 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdlib>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,28 +84,69 @@ TEST_F(RootTest, StrangersGetNoAnswer) {
       std::array<std::byte, 64> answer;
       size_t count = 0;
       EXPECT_TRUE(AwaitReadable(line, INT64_MAX));
-      EXPECT_EQ(Receive(line, answer, &count, nullptr), Received::kEnd);
+      EXPECT_EQ(Receive(line, answer, &count), Received::kEnd);
     }
   }
   EXPECT_EQ(Joining(MeetingAt(root, 0, 1)).Finish()->peers.size(), 1u);
 }
 
-// A rank of another machine comes over the internet's socket; so far it is told that this cannot be.
-TEST_F(RootTest, RanksOfAnotherMachineAreRefusedByName) {
-  RootInfo root = Root::Start();
-  Joining here(MeetingAt(root, 0, 2));
-  RootInfo elsewhere = root;
-  elsewhere.host[0] ^= 1;
-  const Error there = FailureOf(MeetingAt(elsewhere, 1, 2));
-  EXPECT_EQ(there.code(), codes::kHcclENotSupport);
-  EXPECT_THAT(there.sentence(), testing::HasSubstr("rank 1"));
-  try {
-    here.Finish();
-    ADD_FAILURE() << "rank 0 met nobody";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), codes::kHcclENotSupport);
-    EXPECT_THAT(error.sentence(), testing::HasSubstr("another machine"));
+// As if it were on another machine.
+class Elsewhere {
+ public:
+  explicit Elsewhere(const char* name) { setenv("BELAY_COLLECTIVE_HOST", name, 1); }
+  ~Elsewhere() { unsetenv("BELAY_COLLECTIVE_HOST"); }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+};
+
+// Ranks of another machine come over the internet's socket. Those of one machine share memory.
+TEST_F(RootTest, RanksOfSeveralMachinesMeet) {
+  const RootInfo root = Root::Start();
+  std::deque<Joining> all;
+  const char* const hosts[] = {"b", "", "b", "c"};
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    std::optional<Elsewhere> elsewhere;
+    if (hosts[rank][0] != 0) elsewhere.emplace(hosts[rank]);
+    all.emplace_back(MeetingAt(root, rank, 4));
   }
+  std::vector<std::unique_ptr<Membership>> members;
+  for (Joining& joining : all) members.push_back(joining.Finish());
+  for (const auto& member : members) {
+    ASSERT_TRUE(member->hosts);
+    EXPECT_EQ(member->hosts->of, (std::vector<uint32_t>{1, 0, 1, 2}));
+    EXPECT_EQ(member->hosts->leaders, (std::vector<uint32_t>{1, 0, 3}));
+    EXPECT_EQ(member->places.size(), 3u);
+    EXPECT_NE(member->places[1].place.port, 0);
+    EXPECT_EQ(member->root_is_here, member->rank == 1);
+    EXPECT_EQ(bool(member->memory), member->rank != 2);
+    EXPECT_EQ(bool(member->listener), member->rank != 2);
+  }
+  EXPECT_EQ(members[0]->hosts->own, 1u);
+  const size_t last = members[0]->board.bytes - 1;
+  members[0]->board.memory[last] = std::byte{42};
+  EXPECT_EQ(members[2]->board.memory[last], std::byte{42});
+  EXPECT_EQ(members[1]->board.memory[last], std::byte{0});
+}
+
+// A part of a group, all of whose ranks are on one machine, but not the meeting point's.
+TEST_F(RootTest, RanksOfOneMachineMeetElsewhere) {
+  const RootInfo root = Root::Start();
+  const Elsewhere elsewhere("b");
+  Joining first(MeetingAt(root, 0, 2));
+  Joining second(MeetingAt(root, 1, 2));
+  std::unique_ptr<Membership> a = first.Finish();
+  std::unique_ptr<Membership> b = second.Finish();
+  EXPECT_FALSE(a->hosts);
+  a->board.memory[a->board.bytes - 1] = std::byte{42};
+  EXPECT_EQ(b->board.memory[a->board.bytes - 1], std::byte{42});
+}
+
+TEST_F(RootTest, WhoComesOverTheNetworkFromHereIsRefused) {
+  RootInfo root = Root::Start();
+  root.host[0] ^= 1;
+  const Error there = FailureOf(MeetingAt(root, 1, 2));
+  EXPECT_EQ(there.code(), codes::kHcclEPara);
+  EXPECT_THAT(there.sentence(), testing::HasSubstr("rank 1"));
 }
 
 TEST_F(RootTest, TheMeetingPointEndsWithTheLastRank) {

@@ -5,6 +5,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -111,7 +112,7 @@ std::string Variable(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-Address WhereToListen() {
+Address WhereToListen(const Address& otherwise) {
   Address address;
   if (const std::string text = Variable("HCCL_IF_IP"); !text.empty()) {
     if (ParseAddress(text, &address)) return address;
@@ -125,8 +126,7 @@ Address WhereToListen() {
   }
   if (const std::string wanted = Variable("HCCL_SOCKET_IFNAME"); !wanted.empty())
     return AddressOfInterface(wanted, family == "AF_INET6");
-  ParseAddress("127.0.0.1", &address);
-  return address;
+  return otherwise;
 }
 
 bool Listen(const Descriptor& socket, const SocketAddress& at) {
@@ -183,7 +183,13 @@ Descriptor ConnectLocal(const std::string& name) {
 }
 
 Descriptor ListenTcp(Address* address, uint16_t* port) {
-  *address = WhereToListen();
+  Address loopback;
+  ParseAddress("127.0.0.1", &loopback);
+  return ListenTcpElse(loopback, address, port);
+}
+
+Descriptor ListenTcpElse(const Address& otherwise, Address* address, uint16_t* port) {
+  *address = WhereToListen(otherwise);
   PortRanges ranges = Ports();
   if (ranges.empty()) ranges = {{0, 0}};
   for (const auto& range : ranges) {
@@ -217,6 +223,26 @@ Descriptor ConnectTcp(const Address& address, uint16_t port, int64_t deadline_ns
   return error == 0 ? std::move(made) : Descriptor();
 }
 
+Address OwnAddress(const Descriptor& tcp) {
+  sockaddr_storage at{};
+  socklen_t length = sizeof at;
+  Address address;
+  if (getsockname(tcp.get(), reinterpret_cast<sockaddr*>(&at), &length) != 0) FailSystem("getsockname");
+  ReadInterface(reinterpret_cast<const sockaddr*>(&at), &address);
+  return address;
+}
+
+void TuneTcp(const Descriptor& tcp) noexcept {
+  const auto set = [&](int level, int name, int value) {
+    setsockopt(tcp.get(), level, name, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
+}
+
 PeerProcess ProcessAt(const Descriptor& local) {
   ucred who{};
   socklen_t length = sizeof who;
@@ -226,20 +252,20 @@ PeerProcess ProcessAt(const Descriptor& local) {
 
 bool IsOurs(const PeerProcess& peer) { return peer.user == geteuid() || peer.user == 0; }
 
-bool Send(const Descriptor& socket, std::span<const std::byte> bytes, int file) noexcept {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
+bool Send(const Descriptor& socket, std::span<const std::byte> bytes, std::span<const int> files) noexcept {
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (file >= 0) {
+  if (!files.empty()) {
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    message.msg_controllen = CMSG_SPACE(files.size_bytes());
     cmsghdr* head = CMSG_FIRSTHDR(&message);
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof file);
-    std::memcpy(CMSG_DATA(head), &file, sizeof file);
+    head->cmsg_len = CMSG_LEN(files.size_bytes());
+    std::memcpy(CMSG_DATA(head), files.data(), files.size_bytes());
   }
   ssize_t sent;
   do {
@@ -249,7 +275,7 @@ bool Send(const Descriptor& socket, std::span<const std::byte> bytes, int file) 
 }
 
 Received Receive(const Descriptor& socket, std::span<std::byte> to, size_t* bytes,
-                 Descriptor* file) noexcept {
+                 std::span<Descriptor> files) noexcept {
   alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {};
   iovec part{to.data(), to.size()};
   msghdr message{};
@@ -268,7 +294,8 @@ Received Receive(const Descriptor& socket, std::span<std::byte> to, size_t* byte
       int number = -1;
       std::memcpy(&number, reinterpret_cast<char*>(head) + at, sizeof number);
       Descriptor came(number);
-      if (file != nullptr && !*file) *file = std::move(came);  // those that nobody asked for are closed
+      const auto free = std::find_if(files.begin(), files.end(), [](const Descriptor& f) { return !f; });
+      if (free != files.end()) *free = std::move(came);  // those that nobody asked for are closed
     }
   }
   *bytes = static_cast<size_t>(got);

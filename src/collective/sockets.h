@@ -22,6 +22,12 @@ Descriptor ConnectLocal(const std::string& name);  // none: nobody listens, the 
 // On the addresses that HCCL_IF_IP or HCCL_SOCKET_IFNAME name, else on loopback only; on the ports of
 // Ports(). Throws HCCL_E_PARA for settings that fit no interface, HCCL_E_NETWORK when all ports are taken.
 Descriptor ListenTcp(Address* address, uint16_t* port);
+// The same where no setting names one: on this address.
+Descriptor ListenTcpElse(const Address& otherwise, Address* address, uint16_t* port);
+// Of this end of a connection.
+Address OwnAddress(const Descriptor& tcp);
+// What is small goes at once, and a machine that has died is noticed within a quarter of a minute.
+void TuneTcp(const Descriptor& tcp) noexcept;
 Descriptor ConnectTcp(const Address& address, uint16_t port,
                       int64_t deadline_ns);  // none: the reason is in errno
 
@@ -34,12 +40,14 @@ PeerProcess ProcessAt(const Descriptor& local);
 // Of the same user, or of the system's.
 bool IsOurs(const PeerProcess& peer);
 
-// All of it, with a file if one is given; at once, or not at all (false): messages are short.
-bool Send(const Descriptor& socket, std::span<const std::byte> bytes, int file = -1) noexcept;
+// All of it, with at most two files; at once, or not at all (false): messages are short.
+bool Send(const Descriptor& socket, std::span<const std::byte> bytes,
+          std::span<const int> files = {}) noexcept;
 
-// What is there now. `file` takes one that came along.
+// What is there now. `files` take those that came along.
 enum class Received { kBytes, kNothing, kEnd };
-Received Receive(const Descriptor& socket, std::span<std::byte> to, size_t* bytes, Descriptor* file) noexcept;
+Received Receive(const Descriptor& socket, std::span<std::byte> to, size_t* bytes,
+                 std::span<Descriptor> files = {}) noexcept;
 
 // Until there is something to receive, or the time has come; false then.
 bool AwaitReadable(const Descriptor& socket, int64_t deadline_ns) noexcept;

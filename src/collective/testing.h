@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "collective/board.h"
+#include "collective/carrier.h"
 #include "collective/operations.h"
 #include "runtime/ring_support.h"
 #include "tensor/convert.h"
@@ -19,33 +21,87 @@ namespace belay::coll::testing {
 
 using tensor::DType;
 
-// Ranks over one piece of memory; `apart`: as if each were a process.
+// Ranks of one process; as if each were a process; or as if half of them were on another machine.
+enum class Where { kTogether, kApart, kOnTwoHosts };
+constexpr Where kAnywhere[] = {Where::kTogether, Where::kApart, Where::kOnTwoHosts};
+
+inline std::vector<uint32_t> OnTwoHosts(uint32_t ranks) {
+  std::vector<uint32_t> of;
+  for (uint32_t r = 0; r < ranks; ++r) of.push_back(r * 2 / ranks);
+  return of;
+}
+
+// Ranks over one piece of memory, or one of each host; `apart`: as if each were a process.
 class Group {
  public:
+  Group(uint32_t ranks, size_t staging, Where where, std::string name = "g")
+      : Group(where == Where::kOnTwoHosts ? OnTwoHosts(ranks) : std::vector<uint32_t>(ranks), staging,
+              where == Where::kApart, std::move(name)) {}
   Group(uint32_t ranks, size_t staging, bool apart, std::string name = "g")
-      : bytes_(Board::Bytes(ranks, staging)) {
-    void* memory =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    EXPECT_NE(memory, MAP_FAILED);
-    memory_ = static_cast<std::byte*>(memory);
-    for (uint32_t r = 0; r < ranks; ++r) {
-      boards_.push_back(std::make_unique<Board>(memory_, r, ranks, staging, name));
-      if (apart) boards_.back()->PretendApart();
+      : Group(ranks, staging, apart ? Where::kApart : Where::kTogether, std::move(name)) {}
+  // On several hosts: of[rank] is where.
+  Group(const std::vector<uint32_t>& of, size_t staging, bool apart, std::string name = "g") {
+    Hosts hosts;
+    hosts.of = of;
+    for (uint32_t r = 0; r < of.size(); ++r) {
+      if (of[r] == hosts.count()) hosts.leaders.push_back(r);
+    }
+    bytes_ = Board::Bytes(hosts.ranks(), staging) + Outbox::Bytes(hosts);
+    boards_.resize(hosts.ranks());
+    std::vector<std::vector<Descriptor>> sockets = Sockets(hosts.count());
+    for (uint32_t host = 0; host < hosts.count(); ++host) {
+      hosts.own = host;
+      CarrierPlan plan;
+      plan.shared = {NewMemory(), bytes_, staging};
+      if (hosts.count() > 1) plan.hosts = std::make_shared<const Hosts>(hosts);
+      plan.name = name;
+      for (uint32_t r = 0; r < hosts.ranks(); ++r) {
+        if (of[r] != host) continue;
+        boards_[r] = std::make_unique<Board>(plan.shared.memory, r, hosts.ranks(), staging, name, plan.hosts);
+        if (apart) boards_[r]->PretendApart();
+      }
+      if (hosts.count() == 1) break;
+      carriers_.push_back(std::make_unique<Carrier>(std::move(plan), std::move(sockets[host])));
     }
   }
   ~Group() {
+    carriers_.clear();
     boards_.clear();
-    munmap(memory_, bytes_);
+    for (std::byte* memory : memories_) munmap(memory, bytes_);
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   Board& operator[](uint32_t rank) { return *boards_[rank]; }
+  Carrier& carrier(uint32_t host) { return *carriers_[host]; }
+  void EndCarrier(uint32_t host) { carriers_[host].reset(); }
   uint32_t ranks() const { return static_cast<uint32_t>(boards_.size()); }
 
  private:
-  size_t bytes_;
-  std::byte* memory_ = nullptr;
+  // From each host to each.
+  static std::vector<std::vector<Descriptor>> Sockets(uint32_t hosts) {
+    std::vector<std::vector<Descriptor>> sockets(hosts);
+    for (auto& all : sockets) all.resize(hosts);
+    for (uint32_t a = 0; a < hosts; ++a) {
+      for (uint32_t b = a + 1; b < hosts; ++b) {
+        int pair[2] = {-1, -1};
+        EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+        sockets[a][b] = Descriptor(pair[0]);
+        sockets[b][a] = Descriptor(pair[1]);
+      }
+    }
+    return sockets;
+  }
+  std::byte* NewMemory() {
+    void* memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    return memories_.emplace_back(static_cast<std::byte*>(memory));
+  }
+
+  size_t bytes_ = 0;
+  std::vector<std::byte*> memories_;
   std::vector<std::unique_ptr<Board>> boards_;
+  std::vector<std::unique_ptr<Carrier>> carriers_;
 };
 
 using Bytes = std::vector<std::byte>;

@@ -11,7 +11,7 @@ namespace belay::coll {
 namespace {
 
 constexpr uint32_t kMagic = 0x63796c42;  // "Blyc"
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kVersion = 2;
 constexpr size_t kMostText = 4096;
 
 struct Header {
@@ -24,6 +24,9 @@ static_assert(sizeof(Header) == 12);
 static_assert(std::has_unique_object_representations_v<Hello>);  // no holes, which would tell of our memory
 static_assert(std::has_unique_object_representations_v<Welcome>);
 static_assert(std::has_unique_object_representations_v<Event>);
+static_assert(std::has_unique_object_representations_v<WelcomeHost>);
+static_assert(std::has_unique_object_representations_v<LinkHello>);
+static_assert(std::has_unique_object_representations_v<Frame>);
 
 [[noreturn]] void Refuse(const char* what) {
   Fail(codes::kHcclETcpTransfer, "collective-wire",
@@ -59,10 +62,18 @@ Bytes Encode(const Hello& hello) {
   return bytes;
 }
 
-Bytes Encode(const Welcome& welcome, std::span<const WelcomePeer> peers) {
-  Bytes bytes = Begin(MessageKind::kWelcome, sizeof welcome + peers.size_bytes());
+Bytes Encode(const Welcome& welcome, const Welcomed& who) {
+  const size_t peers = who.peers.size() * sizeof(WelcomePeer), hosts = who.hosts.size() * sizeof(WelcomeHost);
+  Bytes bytes = Begin(MessageKind::kWelcome, sizeof welcome + peers + hosts);
   Put(&bytes, welcome);
-  for (const WelcomePeer& peer : peers) Put(&bytes, peer);
+  for (const WelcomePeer& peer : who.peers) Put(&bytes, peer);
+  for (const WelcomeHost& host : who.hosts) Put(&bytes, host);
+  return bytes;
+}
+
+Bytes Encode(const LinkHello& hello) {
+  Bytes bytes = Begin(MessageKind::kLink, sizeof hello);
+  Put(&bytes, hello);
   return bytes;
 }
 
@@ -98,18 +109,32 @@ std::optional<Inbox::Message> Inbox::Take() {
 
 Hello DecodeHello(std::span<const std::byte> body) { return Exactly<Hello>(body, "a hello of another form"); }
 
-Welcome DecodeWelcome(std::span<const std::byte> body, std::vector<WelcomePeer>* peers) {
+Welcome DecodeWelcome(std::span<const std::byte> body, Welcomed* who) {
   Welcome welcome;
   if (body.size() < sizeof welcome) Refuse("half a welcome");
   std::memcpy(&welcome, body.data(), sizeof welcome);
   body = body.subspan(sizeof welcome);
-  if (welcome.ranks == 0 || welcome.ranks > kMostRanks ||
-      body.size() != welcome.ranks * sizeof(WelcomePeer)) {
+  const bool fits = welcome.ranks != 0 && welcome.ranks <= kMostRanks && welcome.hosts != 0 &&
+                    welcome.hosts <= welcome.ranks && welcome.own_host < welcome.hosts;
+  const size_t peers = welcome.ranks * sizeof(WelcomePeer);
+  if (!fits || body.size() != peers + welcome.hosts * sizeof(WelcomeHost))
     Refuse("a welcome to a group of another size");
+  who->peers.resize(welcome.ranks);
+  std::memcpy(who->peers.data(), body.data(), peers);
+  who->hosts.resize(welcome.hosts);
+  std::memcpy(who->hosts.data(), body.data() + peers, body.size() - peers);
+  for (const WelcomePeer& peer : who->peers) {
+    if (peer.host >= welcome.hosts) Refuse("a welcome with a rank on no host");
   }
-  peers->resize(welcome.ranks);
-  std::memcpy(peers->data(), body.data(), body.size());
+  for (uint32_t host = 0; host < welcome.hosts; ++host) {
+    const uint32_t leader = who->hosts[host].leader;
+    if (leader >= welcome.ranks || who->peers[leader].host != host) Refuse("a welcome with a host of nobody");
+  }
   return welcome;
+}
+
+LinkHello DecodeLinkHello(std::span<const std::byte> body) {
+  return Exactly<LinkHello>(body, "a hello of another form");
 }
 
 Refused DecodeRefused(std::span<const std::byte> body) {

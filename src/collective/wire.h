@@ -3,10 +3,12 @@
 //   rank to root    kHello, first of all; kLeave when the communicator is destroyed
 //   root to rank    kWelcome once all are there (with the file of the shared memory), or kRefused; later
 //   kEvent
+//   host to host    kLink, then parcels (carrier.h)
 //
 // Nothing is believed before the hello has shown the secret, and nothing is allocated by what a message says.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,7 +22,15 @@ namespace belay::coll {
 
 constexpr uint32_t kMostRanks = 1024;  // of a group
 
-enum class MessageKind : uint16_t { kHello = 1, kWelcome, kRefused, kEvent, kLeave };
+enum class MessageKind : uint16_t { kHello = 1, kWelcome, kRefused, kEvent, kLeave, kLink };
+
+// What a rank that came from another machine has ready, should it be the one that carries for its own.
+struct Place {
+  int32_t file = -1;  // of its process: the memory that the ranks there share
+  uint16_t port = 0;  // where it waits for carriers of other hosts
+  uint16_t is_v6 = 0;
+  std::array<uint8_t, 16> address{};
+};
 
 struct Hello {
   Secret secret{};
@@ -32,6 +42,7 @@ struct Hello {
   int32_t device = 0;
   uint64_t staging_bytes = 0;
   int64_t timeout_ns = 0;
+  Place place;
 };
 
 struct Welcome {
@@ -39,10 +50,21 @@ struct Welcome {
   uint64_t staging_bytes = 0;
   uint32_t ranks = 0;
   uint32_t root = 0;  // the rank whose process is the meeting point; `ranks`: none
+  uint32_t hosts = 0;
+  uint32_t own_host = 0;  // of who is welcomed
 };
 struct WelcomePeer {
   int32_t process = 0;
   int32_t device = 0;
+  uint32_t host = 0;
+};
+struct WelcomeHost {
+  uint32_t leader = 0;  // the rank that carries for it
+  Place place;
+};
+struct Welcomed {
+  std::vector<WelcomePeer> peers;
+  std::vector<WelcomeHost> hosts;
 };
 
 struct Refused {
@@ -56,9 +78,28 @@ struct Event {
   uint32_t rank = 0;
 };
 
+// Of who carries for a host to the one of another that listens.
+struct LinkHello {
+  Secret secret{};
+  Id group{};
+  uint32_t host = 0;
+  uint32_t zero = 0;
+};
+
+// Between hosts, after that: what is to be done at the same place there.
+enum class FrameKind : uint32_t { kBytes = 1, kWord, kLeft, kFailed };
+struct Frame {
+  FrameKind kind = FrameKind::kBytes;
+  uint32_t bytes = 0;  // that follow; kLeft: the rank
+  uint64_t at = 0;     // kFailed: who
+  uint64_t value = 0;  // kFailed: how
+};
+constexpr size_t kMostFailure = 1024;  // bytes of the sentence that follows a kFailed
+
 using Bytes = std::vector<std::byte>;
 Bytes Encode(const Hello& hello);
-Bytes Encode(const Welcome& welcome, std::span<const WelcomePeer> peers);
+Bytes Encode(const Welcome& welcome, const Welcomed& who);
+Bytes Encode(const LinkHello& hello);
 Bytes Encode(const Refused& refused);
 Bytes Encode(const Event& event);
 Bytes EncodeLeave();
@@ -82,11 +123,13 @@ class Inbox {
   Bytes bytes_;
 };
 constexpr size_t kHelloBytes = sizeof(Hello);
-constexpr size_t kMostBodyBytes = sizeof(Welcome) + kMostRanks * sizeof(WelcomePeer);
+constexpr size_t kMostBodyBytes = sizeof(Welcome) + kMostRanks * (sizeof(WelcomePeer) + sizeof(WelcomeHost));
+constexpr size_t kLinkHelloBytes = 12 + sizeof(LinkHello);  // with the header
 
 // Each throws HCCL_E_TCP_TRANSFER for a body that is none of this kind.
 Hello DecodeHello(std::span<const std::byte> body);
-Welcome DecodeWelcome(std::span<const std::byte> body, std::vector<WelcomePeer>* peers);
+Welcome DecodeWelcome(std::span<const std::byte> body, Welcomed* who);
+LinkHello DecodeLinkHello(std::span<const std::byte> body);
 Refused DecodeRefused(std::span<const std::byte> body);
 Event DecodeEvent(std::span<const std::byte> body);
 

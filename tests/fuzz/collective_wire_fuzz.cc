@@ -17,19 +17,23 @@ namespace {
 using namespace belay::coll;
 
 void Decode(const Inbox::Message& message) {
-  std::vector<WelcomePeer> peers;
+  Welcomed who;
   switch (message.kind) {
     case MessageKind::kHello:
       DecodeHello(message.body);
       break;
     case MessageKind::kWelcome:
-      FUZZ_REQUIRE(DecodeWelcome(message.body, &peers).ranks == peers.size());
+      FUZZ_REQUIRE(DecodeWelcome(message.body, &who).ranks == who.peers.size());
+      for (const WelcomePeer& peer : who.peers) FUZZ_REQUIRE(peer.host < who.hosts.size());
       break;
     case MessageKind::kRefused:
       FUZZ_REQUIRE(DecodeRefused(message.body).sentence.size() < message.body.size());
       break;
     case MessageKind::kEvent:
       DecodeEvent(message.body);
+      break;
+    case MessageKind::kLink:
+      DecodeLinkHello(message.body);
       break;
     default:
       break;

@@ -109,14 +109,25 @@ TEST_F(RanksThatAreLeft, NameTheKilledOneAndNotThoseThatLeft) {
 }
 
 // The test is the last rank; rank 0 has the meeting point.
-class KilledRanks : public Sharing, public testing::WithParamInterface<uint32_t> {};
+struct Killed {
+  uint32_t rank;
+  bool on_two_machines;  // two ranks each
+};
+class KilledRanks : public Sharing, public testing::WithParamInterface<Killed> {
+ protected:
+  static const char* MachineOf(uint32_t rank) { return GetParam().on_two_machines && rank >= 2 ? "b" : "a"; }
+};
 
 TEST_P(KilledRanks, IsNamedByTheOthersWhoGoOn) {
-  const uint32_t killed = GetParam();
+  const uint32_t killed = GetParam().rank;
   std::vector<std::unique_ptr<OtherProcess>> others;
   for (uint32_t rank = 0; rank + 1 < kRanks; ++rank) {
-    others.push_back(std::make_unique<OtherProcess>([rank](Channel& channel) { BeRank(channel, rank); }));
+    others.push_back(std::make_unique<OtherProcess>([rank](Channel& channel) {
+      const Setting machine("BELAY_COLLECTIVE_HOST", MachineOf(rank));
+      BeRank(channel, rank);
+    }));
   }
+  const Setting machine("BELAY_COLLECTIVE_HOST", MachineOf(kRanks - 1));
   Start();
   EXPECT_REFUSED(100000, aclrtFree(nullptr), "null");  // the first error opens the log, which stays open
   const size_t files = CountFiles();
@@ -145,7 +156,9 @@ TEST_P(KilledRanks, IsNamedByTheOthersWhoGoOn) {
   EXPECT_EQ(CountFiles(), files) << "open files";
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, KilledRanks, testing::Values(0u, 1u, 2u));
+INSTANTIATE_TEST_SUITE_P(Each, KilledRanks,
+                         testing::Values(Killed{0, false}, Killed{1, false}, Killed{2, false},
+                                         Killed{0, true}, Killed{1, true}, Killed{2, true}));
 
 }  // namespace
 }  // namespace conformance

@@ -1,0 +1,97 @@
+// Who carries for the ranks of a host what they share with those of other hosts (board.h, outbox.h): in the
+// process of one of them, over one connection to each other host. What comes from there is written to the
+// same place of this host's board, in the order in which it was shared, and rings the bells of the ranks
+// here.
+//
+// It outlives its rank's communicator until all ranks of this host have left, because it carries for them
+// too.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "collective/board.h"
+#include "collective/communicator.h"
+#include "collective/wire.h"
+
+namespace belay::coll {
+
+class Membership;
+
+struct CarrierPlan {
+  SharedBoard shared;  // stays mapped; `owned`: until the carrier has ended
+  bool owned = false;
+  std::shared_ptr<const Hosts> hosts;
+  std::string name;  // of the communicator
+  // How the others are met: this goes to those before its own host, the rest come to the listener.
+  std::vector<WelcomeHost> places;
+  Secret secret{};
+  Id group{};
+  int64_t deadline_ns = 0;
+  Descriptor listener;
+  Descriptor memory;  // kept for the other ranks of the host, which may not have opened it yet
+};
+
+class Carrier {
+ public:
+  // `connected`: sockets to the other hosts, for tests; else as the plan says. Throws HCCL_E_SYSCALL.
+  explicit Carrier(CarrierPlan plan, std::vector<Descriptor> connected = {});
+  ~Carrier();  // at once; see Flush
+  Carrier(const Carrier&) = delete;
+  Carrier& operator=(const Carrier&) = delete;
+
+  // Until all that the ranks here have shared is with the others, they have left, and so it may end; false
+  // when the time has come before.
+  bool Flush(int64_t deadline_ns) noexcept;
+  bool ended() const { return running_.load(std::memory_order_acquire) == 0; }
+
+  // One that the process keeps for as long as it is needed.
+  static void Start(Membership& membership, const std::string& name);
+  // At the end of the process, or of the runtime: of all, in which the ranks of this process have left.
+  static void EndAll() noexcept;
+
+ private:
+  struct Link;
+  struct Reader;
+  struct Job {
+    Carrier* carrier;
+    void (Carrier::*what)(Link*);
+    Link* link;
+    pthread_t thread;
+  };
+  void Run(void (Carrier::*what)(Link*), Link* link);
+  static void* Main(void* job);
+  void End() noexcept;
+  void AcceptAll(Link*);
+  void Meet(Link* link);
+  void Send(Link* link);
+  void Receive(Link* link);
+  bool Accept(Descriptor socket);
+  Descriptor Connect(uint32_t host);
+  bool SendSome(Link* link, bool* any);
+  void SendFailure(Link* link);
+  bool Apply(const Frame& frame, Link* link, Reader* reader);
+  bool AllLeft(uint32_t host) const;
+  void FailLink(uint32_t host, const std::string& why);
+  void Spin(uint32_t host, uint32_t rings);
+
+  CarrierPlan plan_;
+  const Hosts& hosts_;
+  Board board_;
+  std::atomic<bool> stop_{false};
+  std::atomic<uint32_t> running_{0};  // threads
+  std::mutex lock_;
+  std::list<Link> links_;
+  std::list<Job> jobs_;  // under lock_
+};
+
+}  // namespace belay::coll

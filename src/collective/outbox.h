@@ -1,0 +1,66 @@
+// Where the ranks of a group are when these are on several hosts, and what the ranks of one host have written
+// for the others: lanes of parcels in the memory that they share, from each rank to each other host. Whoever
+// carries them (carrier.h) takes them out in their order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace belay::coll {
+
+struct Hosts {
+  uint32_t own = 0;
+  std::vector<uint32_t> of;       // of each rank
+  std::vector<uint32_t> leaders;  // of each host: the rank that carries
+  uint32_t count() const { return static_cast<uint32_t>(leaders.size()); }
+  uint32_t ranks() const { return static_cast<uint32_t>(of.size()); }
+  uint32_t RanksOn(uint32_t host) const;
+  uint32_t MostRanks() const;  // of all hosts
+};
+
+// What is to be where the others see it: bytes of the board, and then a word of it. By offsets.
+enum class ParcelKind : uint32_t { kBytes, kWord, kLeft };
+struct Parcel {
+  ParcelKind kind = ParcelKind::kBytes;
+  uint32_t bytes = 0;  // kLeft: the rank
+  uint64_t at = 0;
+  uint64_t value = 0;
+};
+
+class Outbox {
+ public:
+  static size_t Bytes(const Hosts& hosts);
+  // `zeroed_shared_memory`: after the board.
+  Outbox(std::byte* zeroed_shared_memory, const Hosts& hosts);
+
+  // Called by the rank, under a lock of it. False while the lane is full.
+  bool Put(uint32_t rank, uint32_t host, const Parcel& parcel) noexcept;
+  // Called by who carries for this host.
+  bool Take(uint32_t rank, uint32_t host, Parcel* parcel) noexcept;
+
+  // Who has put something rings; who has found nothing sleeps until the bell rings again.
+  void Ring(uint32_t host) noexcept;
+  uint32_t Rings(uint32_t host) const { return bells_[host].rings.load(std::memory_order_seq_cst); }
+  void Sleep(uint32_t host, uint32_t rings) noexcept;
+
+ private:
+  struct alignas(64) Bell {
+    std::atomic<uint32_t> rings;
+    std::atomic<uint32_t> sleeping;
+  };
+  struct Lane {
+    alignas(64) std::atomic<uint64_t> put;
+    alignas(64) std::atomic<uint64_t> taken;
+  };
+  Lane& LaneOf(uint32_t rank, uint32_t host) const;
+
+  const uint32_t hosts_;
+  const size_t capacity_;               // parcels of a lane
+  const std::vector<uint32_t> places_;  // of each rank among those of its host
+  Bell* bells_;
+  std::byte* lanes_;
+};
+
+}  // namespace belay::coll

@@ -1,0 +1,192 @@
+// Ranks on several machines: processes that only have a network between them, be it that a setting says so or
+// that they are in network namespaces of their own.
+#include <sched.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ranks.h"
+
+namespace conformance {
+namespace {
+
+constexpr uint64_t kCount = 50'000;
+
+struct Buffers {
+  float* in = nullptr;
+  float* out = nullptr;
+  aclrtStream stream = nullptr;
+
+  explicit Buffers(uint32_t ranks) {
+    EXPECT_OK(aclrtCreateStream(&stream));
+    for (float** p : {&in, &out}) {
+      EXPECT_OK(aclrtMalloc(reinterpret_cast<void**>(p), ranks * kCount * sizeof(float),
+                            ACL_MEM_MALLOC_HUGE_FIRST));
+    }
+  }
+  ~Buffers() {
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtFree(in));
+    EXPECT_OK(aclrtFree(out));
+  }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+};
+
+// One of each sort, of little and of much, with what it should give.
+void UseGroup(HcclComm comm, uint32_t rank, uint32_t ranks) {
+  const Buffers b(ranks);
+  for (uint64_t count : {uint64_t{1}, kCount}) {
+    for (uint64_t i = 0; i < ranks * count; ++i) b.in[i] = static_cast<float>(rank * 1000 + i % 997);
+    EXPECT_OK(HcclAllReduce(b.in, b.out, count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, b.stream));
+    EXPECT_OK(aclrtSynchronizeStream(b.stream));
+    const auto ramp = static_cast<float>((count - 1) % 997);
+    EXPECT_EQ(b.out[count - 1],
+              static_cast<float>(1000 * (ranks * (ranks - 1) / 2)) + ramp * static_cast<float>(ranks));
+    EXPECT_OK(HcclAllGather(b.in, b.out, count, HCCL_DATA_TYPE_FP32, comm, b.stream));
+    EXPECT_OK(aclrtSynchronizeStream(b.stream));
+    for (uint32_t r = 0; r < ranks; ++r)
+      EXPECT_EQ(b.out[(r + 1) * count - 1], static_cast<float>(r * 1000) + ramp);
+    EXPECT_OK(
+        HcclAlltoAll(b.in, count, HCCL_DATA_TYPE_FP32, b.out, count, HCCL_DATA_TYPE_FP32, comm, b.stream));
+    EXPECT_OK(aclrtSynchronizeStream(b.stream));
+    for (uint32_t r = 0; r < ranks; ++r)
+      EXPECT_EQ(b.out[r * count], static_cast<float>(r * 1000 + rank * count % 997));
+    const uint32_t next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+    EXPECT_OK(HcclGroupStart());
+    EXPECT_OK(HcclSend(b.in, count, HCCL_DATA_TYPE_FP32, next, comm, b.stream));
+    EXPECT_OK(HcclRecv(b.out, count, HCCL_DATA_TYPE_FP32, last, comm, b.stream));
+    EXPECT_OK(HcclGroupEnd());
+    EXPECT_OK(aclrtSynchronizeStream(b.stream));
+    EXPECT_EQ(b.out[count - 1], static_cast<float>(last * 1000) + ramp);
+  }
+}
+
+// Runs `body` as each rank, on the machine that `on` names.
+void OnMachines(const std::vector<const char*>& on, const std::function<void(HcclComm, uint32_t)>& body) {
+  const auto ranks = static_cast<uint32_t>(on.size());
+  std::vector<std::unique_ptr<OtherProcess>> all;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    all.push_back(std::make_unique<OtherProcess>([&, rank](Channel& channel) {
+      const Setting machine("BELAY_COLLECTIVE_HOST", on[rank]);
+      if (rank == 0) channel.Send(NewRoot());
+      body(Join(channel.Receive<HcclRootInfo>(), ranks, rank), rank);
+    }));
+  }
+  const auto root = all[0]->channel.Receive<HcclRootInfo>();
+  for (auto& one : all) one->channel.Send(root);
+}
+
+class Machines : public testing::Test {};
+
+TEST_F(Machines, AllSortsOfCalls) {
+  for (const std::vector<const char*>& on :
+       {std::vector{"a", "b"}, std::vector{"a", "a", "b"}, std::vector{"a", "b", "c", "b"}}) {
+    OnMachines(on, [&](HcclComm comm, uint32_t rank) {
+      UseGroup(comm, rank, static_cast<uint32_t>(on.size()));
+      EXPECT_OK(HcclCommDestroy(comm));
+    });
+  }
+}
+
+// Across machines, and on one that is not the meeting point's.
+TEST_F(Machines, PartsOfAGroup) {
+  OnMachines({"a", "b", "b"}, [](HcclComm comm, uint32_t rank) {
+    uint32_t across[] = {1, 0}, there[] = {2, 1};
+    HcclComm part = nullptr;
+    if (rank < 2) {
+      EXPECT_OK(HcclCreateSubCommConfig(&comm, 2, across, 7, 1 - rank, nullptr, &part));
+      UseGroup(part, 1 - rank, 2);
+      EXPECT_OK(HcclCommDestroy(part));
+    }
+    if (rank > 0) {
+      EXPECT_OK(HcclCreateSubCommConfig(&comm, 2, there, 8, 2 - rank, nullptr, &part));
+      UseGroup(part, 2 - rank, 2);
+      EXPECT_OK(HcclCommDestroy(part));
+    }
+    UseGroup(comm, rank, 3);
+    EXPECT_OK(HcclCommDestroy(comm));
+  });
+}
+
+TEST_F(Machines, DifferentCallsAreToldToBoth) {
+  OnMachines({"a", "b", "b"}, [](HcclComm comm, uint32_t rank) {
+    const Buffers b(3);
+    if (rank == 2) {
+      EXPECT_OK(HcclBroadcast(b.in, 10, HCCL_DATA_TYPE_FP32, 0, comm, b.stream));
+    } else {
+      EXPECT_OK(HcclAllReduce(b.in, b.out, 10, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, b.stream));
+    }
+    EXPECT_NE(aclrtSynchronizeStream(b.stream), ACL_SUCCESS);
+    const std::string said = TakeMessage();
+    EXPECT_THAT(said, testing::HasSubstr("HcclBroadcast (count 10, fp32, root 0)"));
+    EXPECT_THAT(said, testing::HasSubstr("HcclAllReduce (count 10, fp32, sum)"));
+    EXPECT_OK(HcclCommDestroy(comm));
+  });
+}
+
+// The one that does not come is named after the time that was set, on the other machine.
+TEST_F(Machines, TimeLimits) {
+  const Setting limit("HCCL_EXEC_TIMEOUT", "1");
+  OnMachines({"a", "b"}, [](HcclComm comm, uint32_t rank) {
+    const Buffers b(2);
+    if (rank == 0) {
+      EXPECT_OK(HcclAllReduce(b.in, b.out, 10, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, b.stream));
+      EXPECT_NE(aclrtSynchronizeStream(b.stream), ACL_SUCCESS);
+      EXPECT_THAT(TakeMessage(), testing::HasSubstr("waited 1 s in HcclAllReduce"));
+    } else {
+      while (AsyncErrorOf(comm) == HCCL_SUCCESS) std::this_thread::yield();
+      EXPECT_REFUSED(HCCL_E_REMOTE, HcclBarrier(comm, b.stream), "rank 1 has not made it");
+    }
+    EXPECT_OK(HcclCommDestroy(comm));
+  });
+}
+
+// --- in network namespaces
+
+bool Shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+
+// The process's own one, in which nothing is there yet but loopback.
+bool NewNetwork() { return unshare(CLONE_NEWNET) == 0 && Shell("ip link set lo up"); }
+
+TEST_F(Machines, InNetworksOfTheirOwn) {
+  OtherProcess one([](Channel& channel) {
+    const bool made = NewNetwork();
+    channel.Send(made);
+    const int other = channel.Receive<int>();
+    if (other == 0) return;
+    const bool linked =
+        Shell("ip link add belay0 type veth peer name belay1 netns " + std::to_string(other)) &&
+        Shell("ip addr add 10.77.0.1/24 dev belay0") && Shell("ip link set belay0 up");
+    channel.Send(linked);
+    if (!channel.Receive<bool>()) return;
+    const Setting interface("HCCL_SOCKET_IFNAME", "belay0");
+    const HcclRootInfo root = NewRoot();
+    channel.Send(root);
+    HcclComm comm = Join(root, 2, 0);
+    UseGroup(comm, 0, 2);
+    EXPECT_OK(HcclCommDestroy(comm));
+  });
+  OtherProcess two([](Channel& channel) {
+    const bool made = NewNetwork();
+    channel.Send(made);
+    if (!channel.Receive<bool>()) return;
+    EXPECT_TRUE(Shell("ip addr add 10.77.0.2/24 dev belay1") && Shell("ip link set belay1 up"));
+    channel.Send(true);
+    HcclComm comm = Join(channel.Receive<HcclRootInfo>(), 2, 1);
+    UseGroup(comm, 1, 2);
+    EXPECT_OK(HcclCommDestroy(comm));
+  });
+  const bool made = one.channel.Receive<bool>() & two.channel.Receive<bool>();
+  one.channel.Send(made ? two.pid() : 0);
+  const bool linked = made && one.channel.Receive<bool>();
+  two.channel.Send(linked);
+  if (made) one.channel.Send(linked && two.channel.Receive<bool>());
+  if (!linked) GTEST_SKIP() << "no network namespaces here: they want CAP_SYS_ADMIN, ip(8) and veth";
+  two.channel.Send(one.channel.Receive<HcclRootInfo>());
+}
+
+}  // namespace
+}  // namespace conformance
