@@ -58,12 +58,13 @@ Membership::~Membership() {
 Joining::Joining(const Meeting& meeting)
     : meeting_(meeting),
       deadline_ns_(NowNs() + meeting.timeout_ns),
-      root_is_elsewhere_(meeting.root.host != ThisHost()),
+      host_(meeting.host == Id{} ? ThisHost() : meeting.host),
+      root_is_elsewhere_(meeting.root.host != host_),
       line_(Connect()) {
   Hello hello;
   hello.secret = meeting.root.secret;
   hello.group = meeting.group;
-  hello.host = ThisHost();
+  hello.host = host_;
   hello.rank = meeting.rank;
   hello.ranks = meeting.ranks;
   hello.process = getpid();
@@ -95,11 +96,28 @@ void Joining::CheckStillRunning() const {
        meeting_.rank);
 }
 
-Descriptor Joining::Connect() {
+// With a rank table, rank 0 may be late.
+void Joining::AwaitRoot() const {
+  if (NowNs() >= deadline_ns_) {
+    Fail(
+        codes::kHcclETimeout, "root-late",
+        "rank 0 did not come within {} s (HCCL_CONNECT_TIMEOUT); rank {} waited for it to open the meeting point of "
+        "the rank table",
+        meeting_.timeout_ns / 1'000'000'000, meeting_.rank);
+  }
+  CheckStillRunning();
+  poll(nullptr, 0, 5);  // what is not there cannot be waited for
+}
+
+Descriptor Joining::ConnectElsewhere() const {
   const RootInfo& root = meeting_.root;
-  if (root_is_elsewhere_) {
+  for (;;) {
     for (const Address& address : root.addresses) {
       if (Descriptor made = ConnectTcp(address, root.port, deadline_ns_)) return made;
+    }
+    if (meeting_.root_comes_later && errno == ECONNREFUSED) {
+      AwaitRoot();
+      continue;
     }
     Fail(
         codes::kHcclETcpConnect, "root-unreachable",
@@ -107,20 +125,17 @@ Descriptor Joining::Connect() {
         "{} port {} ({}); HCCL_IF_IP and HCCL_SOCKET_IFNAME say there where it listens",
         root.addresses.empty() ? "no address" : TextOf(root.addresses[0]), root.port, ExplainRefusal(errno));
   }
+}
+
+Descriptor Joining::Connect() {
+  const RootInfo& root = meeting_.root;
+  if (root_is_elsewhere_) return ConnectElsewhere();
   for (;;) {
     Descriptor made = ConnectLocal(LocalNameOf(root.id));
     if (made && IsOurs(ProcessAt(made))) return made;
     if (made) errno = ECONNREFUSED;  // somebody else has taken the name
     if (errno != EAGAIN && !meeting_.root_comes_later) FailGone(root);
-    if (NowNs() >= deadline_ns_) {
-      Fail(
-          codes::kHcclETimeout, "root-late",
-          "rank 0 did not come within {} s (HCCL_CONNECT_TIMEOUT); rank {} waited for it to open the meeting point of "
-          "the rank table",
-          meeting_.timeout_ns / 1'000'000'000, meeting_.rank);
-    }
-    CheckStillRunning();
-    poll(nullptr, 0, 5);  // what is not there cannot be waited for
+    AwaitRoot();
   }
 }
 
@@ -192,6 +207,7 @@ std::unique_ptr<Membership> Joining::Enter(const Inbox::Message& message, std::s
   made->root = meeting_.root;
   made->rank = meeting_.rank;
   made->root_rank = welcome.root;
+  made->host = host_;
   made->root_is_here = !root_is_elsewhere_;
   for (const WelcomePeer& peer : who.peers) made->peers.push_back({peer.process, peer.device});
   uint64_t bytes = welcome.board_bytes;

@@ -21,6 +21,7 @@ struct Meeting {
   RootInfo root;
   bool root_comes_later = false;  // from a rank table: the one that starts the meeting point may be late
   Id group{};                     // all zero: that of the root info
+  Id host{};                      // the machine of who comes; all zero: ThisHost
   uint32_t rank = 0;
   uint32_t ranks = 0;
   int device = 0;  // by the numbers of this process
@@ -42,6 +43,7 @@ class Membership {
   std::vector<Peer> peers;
   SharedBoard board;
   Descriptor line;  // to the meeting point
+  Id host{};
   bool root_is_here = true;
 
   // Where ranks are on several hosts: where each is, and how who carries for a host is found.
@@ -66,6 +68,8 @@ class Joining {
 
  private:
   Descriptor Connect();
+  Descriptor ConnectElsewhere() const;
+  void AwaitRoot() const;
   void PrepareToCarry(Place* place);
   Inbox::Message AwaitMessage(std::span<Descriptor> files);
   std::unique_ptr<Membership> Enter(const Inbox::Message& message, std::span<Descriptor> files);
@@ -75,6 +79,7 @@ class Joining {
 
   const Meeting meeting_;
   const int64_t deadline_ns_;
+  const Id host_;
   const bool root_is_elsewhere_;
   Descriptor line_;
   // Of a rank on another machine than the meeting point's, until it is known who carries there.

@@ -26,7 +26,7 @@ constinit std::atomic<int> g_deterministic{-1};
 
 std::string NameOf(const RootInfo& root) {
   const std::string id = Hex(std::span(root.id).first(4));
-  if (root.addresses.empty()) return "rank-table_" + id;
+  if (root.process == 0) return "rank-table_" + id;
   return fmt::format("{}%{}_{}_{}", TextOf(root.addresses[0]), root.port, root.process, id);
 }
 
@@ -95,14 +95,8 @@ void JoinByRankTable(const std::string& path, uint32_t rank, int device, Communi
   const RankTable table = ReadRankTable(path);
   const auto ranks = static_cast<uint32_t>(table.ranks.size());
   CheckRank(rank, ranks);
-  if (table.servers.size() > 1) {
-    Fail(
-        codes::kHcclENotSupport, "ranks-on-other-machines",
-        "{} names {} servers ('{}', '{}' ...); the ranks of a rank table are processes of one machine so far, use a "
-        "root info (HcclGetRootInfo) for several",
-        path, table.servers.size(), table.servers[0], table.servers[1]);
-  }
   Meeting meeting = MeetingOf(MeetingPointOf(table), rank, ranks, device, config);
+  meeting.host = HostOf(table, rank);
   meeting.root_comes_later = true;
   if (rank == 0) OpenMeetingPoint(meeting.root, path, meeting.timeout_ns);
   Join(meeting, std::move(config), made);
@@ -128,6 +122,7 @@ void JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64
   if (config.name.empty()) config.name = fmt::format("{}_{}", whole.name(), part);
   Meeting meeting =
       MeetingOf(whole.membership().root, rank, static_cast<uint32_t>(ranks.size()), whole.device(), config);
+  meeting.host = whole.membership().host;
   meeting.group = Digest(key);
   Join(meeting, std::move(config), made);
 }

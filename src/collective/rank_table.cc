@@ -15,6 +15,7 @@
 #include "base/number.h"
 #include "base/system_limit.h"
 #include "base/whole_file.h"
+#include "collective/environment.h"
 #include "collective/wire.h"
 
 namespace belay::coll {
@@ -22,6 +23,7 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{16} << 20;
 constexpr size_t kMostServerId = 64;
+constexpr uint16_t kDefaultPort = 60000;  // where cards listen
 
 class Reader {
  public:
@@ -90,6 +92,7 @@ class Reader {
     auto& servers = result_.servers;
     if (std::find(servers.begin(), servers.end(), id) != servers.end())
       Refuse(fmt::format("server_id '{}' stands there twice", id));
+    result_.addresses.push_back(AddressOf(server, id));
     servers.push_back(std::move(id));
     const Json& devices = Member(server, "device");
     if (!devices.is_list()) Refuse("device is no list");
@@ -100,6 +103,15 @@ class Reader {
                                   Number(Member(device, "device_id"), "device_id")};
       if (!ranks_.emplace(rank, entry).second) Refuse(fmt::format("rank_id {} stands there twice", rank));
     }
+  }
+
+  std::optional<Address> AddressOf(const Json& server, const std::string& id) const {
+    Address address;
+    if (server.Find("host_ip") == nullptr)
+      return ParseAddress(id, &address) ? std::optional(address) : std::nullopt;
+    const std::string text = Text(server, "host_ip");
+    if (!ParseAddress(text, &address)) Refuse(fmt::format("host_ip '{}' is no address", text));
+    return address;
   }
 
   const std::string& where_;
@@ -132,8 +144,25 @@ RootInfo MeetingPointOf(const RankTable& table) {
   root.id = Digest("rank table " + user);
   const Id half = Digest("secret of " + user);
   std::memcpy(root.secret.data(), half.data(), half.size());
-  root.host = ThisHost();
+  root.host = HostOf(table, 0);
+  if (table.servers.size() == 1) return root;
+  const uint32_t server = table.ranks[0].server;
+  if (!table.addresses[server].has_value()) {
+    Fail(
+        codes::kHcclEPara, "rank-table-address",
+        "the rank table does not say where server '{}' is, to which the ranks of others come; give it a host_ip, or "
+        "an address as its server_id",
+        table.servers[server]);
+  }
+  root.addresses.push_back(*table.addresses[server]);
+  const PortRanges ports = Ports();
+  root.port = ports.empty() ? kDefaultPort : ports[0].first;
   return root;
+}
+
+Id HostOf(const RankTable& table, uint32_t rank) {
+  if (table.servers.size() == 1) return ThisHost();
+  return Digest("server " + Hex(table.digest) + table.servers[table.ranks[rank].server]);
 }
 
 }  // namespace belay::coll

@@ -63,12 +63,14 @@ RootInfo Root::Start(std::shared_ptr<Root>* started) {
 bool Root::StartAt(const RootInfo& known) {
   Descriptor local = ListenLocal(LocalNameOf(known.id));
   if (!local) return false;
-  Watch::Get().Add(std::make_shared<Root>(known, std::move(local), Descriptor()));
+  Descriptor tcp;
+  if (!known.addresses.empty()) tcp = ListenTcpAt(known.addresses[0], known.port);
+  Watch::Get().Add(std::make_shared<Root>(known, std::move(local), std::move(tcp)));
   return true;
 }
 
 Root::Root(const RootInfo& info, Descriptor local, Descriptor tcp)
-    : info_(info), host_(ThisHost()), local_(std::move(local)), tcp_(std::move(tcp)) {}
+    : info_(info), host_(info.host), local_(std::move(local)), tcp_(std::move(tcp)) {}
 
 Root::~Root() = default;
 

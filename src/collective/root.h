@@ -22,7 +22,7 @@ class Root final : public Watched {
  public:
   // On sockets as the environment says. Throws.
   static RootInfo Start(std::shared_ptr<Root>* started = nullptr);
-  // Where everybody knows it already: for processes of this machine only. False when somebody has the name.
+  // Where everybody knows it already. False when somebody has the name.
   static bool StartAt(const RootInfo& known);
 
   Root(const RootInfo& info, Descriptor local, Descriptor tcp);

@@ -136,6 +136,8 @@ bool Listen(const Descriptor& socket, const SocketAddress& at) {
 Descriptor TryListen(const Address& address, uint16_t port) {
   Descriptor made = MakeSocket(address.is_v6 ? AF_INET6 : AF_INET);
   if (!made) FailSystem("making a socket");
+  const int on = 1;  // what was there before may have ended just now
+  if (port != 0) setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (Listen(made, TcpAddress(address, port))) return made;
   if (errno != EADDRINUSE && errno != EACCES) {
     Fail(codes::kHcclENetwork, "collective-listen", "listening on {} failed ({})", TextOf(address),
@@ -221,6 +223,15 @@ Descriptor ConnectTcp(const Address& address, uint16_t port, int64_t deadline_ns
   if (getsockopt(made.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) return {};
   errno = error;
   return error == 0 ? std::move(made) : Descriptor();
+}
+
+Descriptor ListenTcpAt(const Address& address, uint16_t port) {
+  Descriptor made = TryListen(address, port);
+  if (made) return made;
+  Fail(
+      codes::kHcclENetwork, "collective-listen",
+      "port {} of {} is taken, where the ranks of other servers come; set another HCCL_IF_BASE_PORT on all ranks",
+      port, TextOf(address));
 }
 
 Address OwnAddress(const Descriptor& tcp) {

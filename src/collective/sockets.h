@@ -24,6 +24,8 @@ Descriptor ConnectLocal(const std::string& name);  // none: nobody listens, the 
 Descriptor ListenTcp(Address* address, uint16_t* port);
 // The same where no setting names one: on this address.
 Descriptor ListenTcpElse(const Address& otherwise, Address* address, uint16_t* port);
+// There, or HCCL_E_NETWORK.
+Descriptor ListenTcpAt(const Address& address, uint16_t port);
 // Of this end of a connection.
 Address OwnAddress(const Descriptor& tcp);
 // What is small goes at once, and a machine that has died is noticed within a quarter of a minute.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ranks.h"
+#include "temp_file.h"
 
 namespace conformance {
 namespace {
@@ -142,6 +143,34 @@ TEST_F(Machines, TimeLimits) {
     }
     EXPECT_OK(HcclCommDestroy(comm));
   });
+}
+
+// The table says where rank 0 is, and who shares a machine.
+TEST_F(Machines, ARankTableOfSeveralServers) {
+  const std::string table =
+      R"({"version":"1.0","status":"completed","server_list":[{"server_id":"127.0.0.1","device":[)"
+      R"({"device_id":"0","rank_id":"0"},{"device_id":"1","rank_id":"2"}]},{"server_id":"b_)" +
+      std::to_string(getpid()) +
+      R"(","device":[{"device_id":"0","rank_id":"1"},{"device_id":"1","rank_id":"3"}]}]})";
+  const TempFile file(table);
+  const Setting port("HCCL_IF_BASE_PORT", std::to_string(20'000 + getpid() % 10'000).c_str());
+  const auto be_rank = [&](uint32_t rank) {
+    HcclComm comm = nullptr, part = nullptr;
+    EXPECT_OK(HcclCommInitClusterInfo(file.path(), rank, &comm));
+    UseGroup(comm, rank, 4);
+    uint32_t ids[] = {1, 3};
+    if (rank % 2 == 1) {
+      EXPECT_OK(HcclCreateSubCommConfig(&comm, 2, ids, 1, rank / 2, nullptr, &part));
+      UseGroup(part, rank / 2, 2);
+      EXPECT_OK(HcclCommDestroy(part));
+    }
+    EXPECT_OK(HcclCommDestroy(comm));
+  };
+  for (int turn = 0; turn < 3; ++turn) {  // on the same port
+    std::vector<std::unique_ptr<OtherProcess>> all;
+    for (uint32_t rank = 0; rank < 4; ++rank)
+      all.push_back(std::make_unique<OtherProcess>([&, rank](Channel&) { be_rank(rank); }));
+  }
 }
 
 // --- in network namespaces
