@@ -142,6 +142,27 @@ assert table('op_statistic')[0]['Count'] == '1' and table('op_statistic')[0]['Ra
 calls = {row['API Name']: row for row in table('api_statistic')}
 assert calls['aclmdlRIExecuteAsync']['Count'] == '10' and calls['aclFinalize']['Level'] == 'AscendCL', calls
 PY
+# And its timeline, also after msprof has put the files back.
+rm -r "$tables"
+"$toolkit/bin/msprof" --export=on --output="${tables%/*}" >out.txt 2>err.txt
+expect 0
+"$toolkit/bin/msprof" --export=on --output=/dev/null >out.txt 2>err.txt
+expect 1
+python3 - "$tables" <<'PY' || failed=1
+import glob
+import json
+import sys
+
+with open(glob.glob(f'{sys.argv[1]}/msprof_*.json')[0]) as file:
+    events = json.load(file)
+tasks = [e for e in events if e['ph'] == 'X' and 'Task Type' in e['args']]
+places = {(e['pid'], e['tid'], e['ts']): e for e in tasks}
+calls = {e['id']: e for e in events if e['ph'] == 's'}
+heads = [e for e in events if e['ph'] == 'f']
+assert tasks
+assert heads and all((e['pid'], e['tid'], e['ts']) in places and e['id'] in calls for e in heads), heads
+assert any(e['name'] == 'AscendCL@aclFinalize' for e in events)
+PY
 trace --msprof /dev/null/prof -- ./program
 expect 126
 

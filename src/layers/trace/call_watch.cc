@@ -30,8 +30,8 @@ const std::vector<Executors>* ExecutorsOf(const BelayCalls& calls) {
   return executors;
 }
 
-void NoteInProfile(uint32_t call, uint64_t ns, uint64_t result, const uint64_t* arguments) {
-  Profiles::Each([&](Profile& profile, bool) { profile.AddCall(*g_calls, call, ns); });
+void NoteInProfile(uint32_t call, uint64_t begun, uint64_t took, uint64_t result, const uint64_t* arguments) {
+  Profiles::Each([&](Profile& profile, bool) { profile.AddCall(*g_calls, call, begun, took); });
   const int makes = (*g_executors)[call].made;
   if (makes < 0 || static_cast<int>(result) != 0) return;
   uint64_t executor;
@@ -67,7 +67,7 @@ void End(uint32_t call, uint64_t result, const uint64_t* arguments) {
       writer.Event(EventType::kInstant, &writer.track, now, writer.NumberOf(text));
     }
     writer.Event(EventType::kEnd, &writer.track, now, 0);
-    if (Profiles::any()) NoteInProfile(call, now - begun, result, arguments);
+    if (Profiles::any()) NoteInProfile(call, begun, now - begun, result, arguments);
     if (g_log != nullptr) {
       g_log->Write({begun, now, writer.thread}, CallWords(*g_calls, call, result, arguments, g_words.load()));
     }

@@ -23,7 +23,7 @@ constexpr size_t kRowsInMemory = size_t{1} << 16;
 constexpr const char* kCore = "AI_CORE";  // what stands for the unit that an operator ran on
 constexpr const char* kOperatorColumns =
     "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),"
-    "Task Wait Time(us),Block Dim,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,"
+    "Task Wait Time(us),Block Num,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,"
     "Output Formats";
 constexpr const char* kTaskColumns =
     "Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)";
@@ -75,7 +75,7 @@ const char* LevelOf(std::string_view call) {
   return call.substr(0, 3) == "acl" || call.substr(0, 3) == "Acl" ? "AscendCL" : "Runtime";
 }
 
-int64_t ToEpoch() {
+int64_t FromTimelineToEpoch() {
   timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
   return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec - static_cast<int64_t>(Now());
@@ -183,6 +183,22 @@ void Tally::Add(uint64_t ns) {
 }
 
 namespace {
+// By which readers bring times of CLOCK_MONOTONIC_RAW, which torch_npu takes, to those of the tables.
+void WriteStartInfo(const std::string& path) {
+  timespec wall, raw;
+  clock_gettime(CLOCK_REALTIME, &wall);
+  clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+  char text[160];
+  const int length = std::snprintf(
+      text, sizeof text, "{\"collectionTimeBegin\": \"%lld.%03ld\", \"clockMonotonicRaw\": \"%lld\"}",
+      static_cast<long long>(wall.tv_sec) * 1'000'000 + wall.tv_nsec / 1000, wall.tv_nsec % 1000,
+      static_cast<long long>(raw.tv_sec) * 1'000'000'000 + raw.tv_nsec);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return;
+  WriteAllQuietly(file, text, static_cast<size_t>(length));
+  close(file);
+}
+
 constinit std::mutex g_profiles_lock;
 std::shared_ptr<Profile>& RunOfProcess() {
   static auto* const run = new std::shared_ptr<Profile>;
@@ -222,21 +238,29 @@ std::shared_ptr<Profile> Profiles::Session() {
   return SessionOfProcess();
 }
 
-Profile::Profile(const std::string& folder) : process_(getpid()), to_epoch_(ToEpoch()), stamp_(Stamp()) {
+Profile::Profile(const std::string& folder)
+    : process_(getpid()), to_epoch_(FromTimelineToEpoch()), stamp_(Stamp()) {
   static std::atomic<unsigned> number{0};
   char name[64];
   std::snprintf(name, sizeof name, "/PROF_%06u_%s_%d", ++number, stamp_.c_str(), static_cast<int>(process_));
-  folder_ = folder + name + "/mindstudio_profiler_output/";
+  home_ = folder + name;
+  folder_ = home_ + "/mindstudio_profiler_output/";
   std::error_code error;
+  std::filesystem::create_directories(home_ + "/host/data", error);
   std::filesystem::create_directories(folder_, error);  // where that fails the tables say so
   if (error) why_not_ = error.message();
+  WriteStartInfo(home_ + "/host/start_info");
+  timeline_ = std::make_unique<ChromeFile>(folder_ + "msprof_" + stamp_ + ".json");
 }
 
 void Profile::Collect(const std::map<int, uint32_t>& devices) {
   std::lock_guard guard(lock_);
   everything_ = false;
   collected_ = devices;
-  for (const auto& [device, what] : devices) ever_ |= what;
+  for (const auto& [device, what] : devices) {
+    ever_ |= what;
+    collected_ever_[device] |= what;
+  }
 }
 
 uint32_t Profile::CollectedOf(int device) const {
@@ -258,17 +282,21 @@ Table& Profile::Opened(std::unique_ptr<Table>& table, const char* name, const ch
 }
 
 void Profile::Add(const Row& row) {
-  const auto start = static_cast<uint64_t>(static_cast<int64_t>(row.begun) + to_epoch_);
+  const uint64_t start = ToEpoch(row.begun);
   const uint64_t took = row.ended - row.begun;
   const std::string type = TypeOf(row.name), device = std::to_string(row.device),
                     stream = std::to_string(row.stream), task = std::to_string(row.task);
   std::lock_guard guard(lock_);
   const uint32_t collected = CollectedOf(row.device);
   if ((collected & rt::kCollectTasks) == 0) return;
+  collected_ever_[row.device] |= rt::kCollectTasks;
   const bool operands = row.operands != nullptr && (collected & rt::kCollectOperands) != 0;
   OpenTasks();
   tasks_->Add(device + "," + Cell(row.name) + "," + (row.is_operator ? kCore : KindOf(row.kind)) + "," +
               stream + "," + task + "," + Us(took) + "," + Us(start) + "," + Us(start + took));
+  timeline_->AddTask({row.device, row.stream, row.model, row.task, row.name,
+                      row.is_operator ? kCore : KindOf(row.kind), start, took, row.submitter,
+                      ToEpoch(row.submitted)});
   if (!row.is_operator) return;
   operators_->Add(device + "," + std::to_string(row.model) + "," + task + "," + stream + "," +
                   std::string(row.name) + "," + type + "," + kCore + "," + Us(start) + "," + Us(took) + "," +
@@ -276,23 +304,22 @@ void Profile::Add(const Row& row) {
   types_[{row.device, type}].Add(took);
 }
 
-void Profile::AddCall(const BelayCalls& calls, uint32_t call, uint64_t ns) {
+void Profile::AddCall(const BelayCalls& calls, uint32_t call, uint64_t begun, uint64_t took) {
   std::lock_guard guard(lock_);
   if ((CollectedOfAny() & rt::kCollectCalls) == 0) return;
   calls_ = &calls;
   by_call_.resize(calls.count);
-  by_call_[call].Add(ns);
+  by_call_[call].Add(took);
+  timeline_->AddCall(calls.calls[call].name, LevelOf(calls.calls[call].name), gettid(), ToEpoch(begun), took);
 }
 
 void Profile::AddSpan(const Span& span) {
-  const auto epoch = [&](uint64_t time) {
-    return Us(static_cast<uint64_t>(static_cast<int64_t>(time) + to_epoch_));
-  };
   std::lock_guard guard(lock_);
   if ((CollectedOfAny() & rt::kCollectMarks) == 0) return;
+  timeline_->AddSpan(span.message, span.type, span.thread, ToEpoch(span.begun), span.ended - span.begun);
   Opened(spans_, "msprof_tx", kSpanColumns)
       .Add(std::to_string(process_) + "," + std::to_string(span.thread) + ",," + span.type + ",,," +
-           epoch(span.begun) + "," + epoch(span.ended) + ",," + Cell(span.message));
+           Us(ToEpoch(span.begun)) + "," + Us(ToEpoch(span.ended)) + ",," + Cell(span.message));
 }
 
 void Profile::Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,
@@ -375,6 +402,22 @@ void Profile::Finish() {
   if (spans_ != nullptr) spans_->Flush();
   if ((ever & rt::kCollectCalls) != 0) {
     WriteFile(folder_ + "api_statistic_" + stamp_ + ".csv", kCallColumns, CallTable());
+  }
+  timeline_->Finish();
+  KeepFiles();
+}
+
+// Also where data lies from which msprof exports: readers delete the tables and ask it for them
+// (tools/msprof).
+void Profile::KeepFiles() {
+  std::error_code error;
+  for (const auto& [device, its] : collected_ever_) {
+    std::filesystem::create_directories(home_ + "/device_" + std::to_string(device) + "/data", error);
+  }
+  for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
+    const std::string kept = home_ + "/host/data/" + file.path().filename().string();
+    if (link(file.path().c_str(), kept.c_str()) == 0 || errno == EEXIST) continue;
+    std::filesystem::copy_file(file.path(), kept, std::filesystem::copy_options::overwrite_existing, error);
   }
 }
 

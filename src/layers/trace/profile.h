@@ -18,6 +18,7 @@
 
 #include "layers/calls/calls.h"
 #include "layers/trace/call_log.h"
+#include "layers/trace/chrome_file.h"
 #include "runtime/profiler.h"
 
 namespace belay::trace {
@@ -61,6 +62,8 @@ class Profile {
     bool is_operator;
     uint64_t begun, ended, waited;
     Operands operands;
+    pid_t submitter;  // the thread that submitted it, 0: not known; and when
+    uint64_t submitted;
   };
 
   // A span of time that the program marks, or a moment.
@@ -79,7 +82,8 @@ class Profile {
   void Collect(const std::map<int, uint32_t>& devices);
 
   void Add(const Row& row);
-  void AddCall(const BelayCalls& calls, uint32_t call, uint64_t ns);
+  // In the thread that made it.
+  void AddCall(const BelayCalls& calls, uint32_t call, uint64_t begun, uint64_t took);
   void AddSpan(const Span& span);
   // The operands of the operator that a first stage has prepared, and again for the second stage.
   void Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,
@@ -91,6 +95,10 @@ class Profile {
  private:
   Table& Opened(std::unique_ptr<Table>& table, const char* name, const char* columns);
   void OpenTasks();
+  void KeepFiles();
+  uint64_t ToEpoch(uint64_t time) const {
+    return static_cast<uint64_t>(static_cast<int64_t>(time) + to_epoch_);
+  }
   uint32_t CollectedOf(int device) const;  // under lock_
   uint32_t CollectedOfAny() const;         // the same
   std::string OperatorTable() const;
@@ -98,12 +106,14 @@ class Profile {
 
   const pid_t process_;
   const int64_t to_epoch_;  // from the times of the timeline
-  std::string folder_, stamp_, why_not_;
+  std::string home_, folder_, stamp_, why_not_;
   std::mutex lock_;
   bool everything_ = true;
   std::map<int, uint32_t> collected_;  // unless it is everything
   uint32_t ever_ = 0;                  // of any device at any time
+  std::map<int, uint32_t> collected_ever_;
   std::unique_ptr<Table> operators_, tasks_, spans_;
+  std::unique_ptr<ChromeFile> timeline_;
   std::map<std::pair<int, std::string>, Tally> types_;
   const BelayCalls* calls_ = nullptr;
   std::vector<Tally> by_call_;

@@ -57,7 +57,9 @@ class Profiles : public testing::Test {
             .begun = 1'000'000,
             .ended = 1'000'000 + took,
             .waited = 1500,
-            .operands = nullptr};
+            .operands = nullptr,
+            .submitter = 0,
+            .submitted = 0};
   }
   std::string folder_;
 };
@@ -82,9 +84,9 @@ TEST_F(Profiles, OperatorsAreInBothTablesAndInSum) {
 
 TEST_F(Profiles, CallsAreInSumByTheTimeThatTheyTook) {
   Profile profile(folder_);
-  profile.AddCall(kCalls, 2, 100);
-  for (const uint64_t ns : {1000, 3000}) profile.AddCall(kCalls, 0, ns);
-  profile.AddCall(kCalls, 1, 2000);
+  profile.AddCall(kCalls, 2, 1, 100);
+  for (const uint64_t ns : {1000, 3000}) profile.AddCall(kCalls, 0, 1, ns);
+  profile.AddCall(kCalls, 1, 1, 2000);
   profile.Finish();
   EXPECT_EQ(Rows("api_statistic"),
             (std::vector<std::string>{"host,AscendCL,aclrtMalloc,4.000,2,2.000,1.000,3.000,1.000",
@@ -100,7 +102,7 @@ TEST_F(Profiles, OnlyWhatIsCollectedIsWritten) {
   profile.Add(row);
   row.device = 0;
   profile.Add(row);
-  profile.AddCall(kCalls, 0, 1000);
+  profile.AddCall(kCalls, 0, 1, 1000);
   profile.AddSpan({1, "Mark", "here", 5, 5});
   profile.Collect({{0, rt::kCollectMarks | rt::kCollectCalls}});
   profile.Add(row);

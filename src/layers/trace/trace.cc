@@ -136,10 +136,12 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
     writer.submitter = core_.call_name(task.call);
   }
   if (task.type->task_class == rt::TaskClass::kWait) NoteWaits(writer, stream, position, task);
-  if (!Profiles::any() || writer.operands == nullptr || task.type->kind != rt::TaskKind::kOperator) return;
+  if (!Profiles::any()) return;
   Line& line = LineOf(writer, stream);
   std::lock_guard guard(line.lock);
-  line.operands[position] = writer.operands;
+  Submission& submission = line.submissions[position];
+  submission = {nullptr, writer.thread, writer.submitting};
+  if (task.type->kind == rt::TaskKind::kOperator) submission.operands = writer.operands;
 }
 
 // The first task of a call that is told of hangs on the call itself.
@@ -227,15 +229,15 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
   }
   writer.Event(EventType::kEnd, &line.track, Now(), 0);
   if (!Profiles::any()) return;
-  Operands operands;
+  Submission submission;
   {
     std::lock_guard guard(line.lock);
-    if (auto found = line.operands.find(position); found != line.operands.end()) {
-      operands = std::move(found->second);
-      line.operands.erase(found);
+    if (auto found = line.submissions.find(position); found != line.submissions.end()) {
+      submission = std::move(found->second);
+      line.submissions.erase(found);
     }
   }
-  AddToProfile(stream, line.track, task, Profile::kNoModel, position, std::move(operands));
+  AddToProfile(stream, line.track, task, Profile::kNoModel, position, std::move(submission));
   line.track.ended = Now();
 }
 
@@ -251,7 +253,7 @@ void Trace::Captured(const rt::Stream& /*stream*/, uint32_t model, uint32_t node
 }
 
 void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt::Task& task, uint64_t model,
-                         uint64_t place, Operands operands) {
+                         uint64_t place, Submission submission) {
   Writer& writer = timeline_.ThisWriter();
   SetName(writer, task);
   const uint64_t now = Now();
@@ -266,7 +268,9 @@ void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt:
                          track.begun,
                          now,
                          waited,
-                         std::move(operands)};
+                         std::move(submission.operands),
+                         submission.thread,
+                         submission.time};
   Profiles::Each([&](Profile& profile, bool) { profile.Add(row); });
 }
 
@@ -344,7 +348,7 @@ void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, u
     std::lock_guard guard(lock_);
     if (auto found = operands_.find({model, node}); found != operands_.end()) operands = found->second;
   }
-  AddToProfile(stream, {0, 0, writer.node_begun, 0}, task, model, node, std::move(operands));
+  AddToProfile(stream, {0, 0, writer.node_begun, 0}, task, model, node, {std::move(operands)});
 }
 
 }  // namespace belay::trace

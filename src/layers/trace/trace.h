@@ -47,14 +47,21 @@ class Trace final : public rt::Observer {
   void Freed(const rt::Block& block, rt::FreedBy) noexcept override { NoteMemory(block, false); }
 
  private:
+  // What a call submitted at a position.
+  struct Submission {
+    Operands operands;
+    pid_t thread = 0;
+    uint64_t time = 0;
+  };
+
   struct Line {
     Relaxed<uint32_t> id = ~0u;  // of the stream that has the slot now
     Track track;
     std::map<uint32_t, Track> lanes;
-    std::unordered_map<uint64_t, int> waits;        // for a position: how many there were
-    std::unordered_map<uint64_t, uint64_t> arrows;  // to a wait at a position
-    std::unordered_map<uint64_t, Operands> operands;
-    std::mutex lock;  // of what threads share
+    std::unordered_map<uint64_t, int> waits;               // for a position: how many there were
+    std::unordered_map<uint64_t, uint64_t> arrows;         // to a wait at a position
+    std::unordered_map<uint64_t, Submission> submissions;  // for profiles
+    std::mutex lock;                                       // of what threads share
   };
 
   // Bytes that are allocated on a device (-1: pinned memory of the host).
@@ -70,7 +77,7 @@ class Trace final : public rt::Observer {
   void NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t position, const rt::Task& task);
   uint64_t ArrowOf(const Line& source, uint64_t position, int which) const;
   void AddToProfile(const rt::Stream& stream, const Track& track, const rt::Task& task, uint64_t model,
-                    uint64_t place, Operands operands);
+                    uint64_t place, Submission submission);
   Track& RangeLane(Writer& writer, const rt::Mark& mark);  // under lock_
   void TellFailure(Writer& writer, Track* track, const rt::TaskFailure& failure);
 

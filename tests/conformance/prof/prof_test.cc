@@ -1,5 +1,6 @@
 // aclprof*: from when to when is profiled, of which devices, and what the tables have.
 #include <aclnnop/aclnn_add.h>
+#include <driver/ascend_hal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,13 @@ TEST_F(ProfTest, TasksBetweenStartAndStopAreInTheTables) {
     EXPECT_LE(std::stod(task.at("task_start(us)")), std::stod(task.at("task_stop(us)")));
   }
   EXPECT_TRUE(FileOf(Profiles()[0], "op_summary") != "");
+  // What readers find it by.
+  EXPECT_THAT(Profiles()[0].filename(), testing::ContainsRegex("^PROF_[0-9]+_[0-9]+_[0-9]+$"));
+  EXPECT_TRUE(std::filesystem::is_directory(Profiles()[0] / "device_0/data"));
+  for (const char* kept : {"op_summary", "task_time", "msprof"}) {
+    const std::filesystem::path file = FileOf(Profiles()[0], kept);
+    EXPECT_TRUE(std::filesystem::exists(Profiles()[0] / "host/data" / file.filename())) << kept;
+  }
   EXPECT_EQ(aclprofDestroyConfig(config), ACL_SUCCESS);
   EXPECT_EQ(aclprofFinalize(), ACL_SUCCESS);
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
@@ -291,6 +299,13 @@ TEST_F(ProfTest, SettingsAreCheckedAndComeBeforeStart) {
 }
 
 // --- what is not there
+
+TEST(Driver, IsOfVersionZeroForThereIsNone) {
+  int32_t version = 7;
+  EXPECT_EQ(halGetAPIVersion(&version), 0);
+  EXPECT_EQ(version, 0);
+  EXPECT_EQ(halGetAPIVersion(nullptr), -1);
+}
 
 TEST_F(ProfTest, SubscriptionsAreRefusedByName) {
   int pipe_end = 1;
