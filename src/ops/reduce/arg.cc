@@ -1,6 +1,8 @@
 // Positions of the largest and least elements. Lines whose elements do not lie along memory are taken
 // a block side by side, as their elements do.
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "base/error.h"
 #include "ops/pipeline.h"
@@ -15,6 +17,10 @@ using tensor::Convert;
 
 template <class T>
 struct ArgBody {
+  // As wide as an element, so that both fill vectors alike.
+  using Place = std::conditional_t<sizeof(T) == sizeof(int32_t), int32_t, int64_t>;
+  static constexpr DType kPlaceType = sizeof(Place) == sizeof(int32_t) ? DType::kI32 : DType::kI64;
+
   LoopNest lines;  // values, indices, in: the first elements
   int64_t size;
   int64_t step;  // bytes along a line
@@ -54,7 +60,7 @@ struct ArgBody {
   }
 
   // Of the first or last element that is equal; there is one.
-  int64_t PlaceOf(T value, const T* x, int64_t n) const {
+  int64_t FirstOf(T value, const T* x, int64_t n) const {
     if (value != value) return std::find_if(x, x + n, [](T each) { return each != each; }) - x;
     if (!extreme.last) return std::find(x, x + n, value) - x;
     while (n > 0 && x[n - 1] != value) --n;
@@ -63,42 +69,51 @@ struct ArgBody {
 
   // m lines side by side, or one.
   void Lines(char* out, char* indices, const char* src, int64_t m) const {
-    alignas(64) T best[kBlock], buffer[kBlock];
-    alignas(64) int64_t where[kBlock];
-    if (side_by_side) {
-      const auto across = [&](auto wins) {
-        for (int64_t k = 0; k < size; ++k) {
-          const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, m));
-          if (k == 0) {
-            std::copy_n(x, m, best);
-            std::fill_n(where, m, int64_t{0});
-            continue;
-          }
-          for (int64_t i = 0; i < m; ++i) {
-            const bool won = wins(x[i], best[i]), none = IsNan(x[i]), had = IsNan(best[i]);
-            const bool better = won | (none & !had);
-            best[i] = better ? x[i] : best[i];
-            where[i] = better ? k : where[i];
-          }
-        }
-      };
-      if (extreme.largest) {
-        extreme.last ? across([](T x, T y) { return x >= y; }) : across([](T x, T y) { return x > y; });
-      } else {
-        extreme.last ? across([](T x, T y) { return x <= y; }) : across([](T x, T y) { return x < y; });
-      }
+    if (!side_by_side) return Line(out, indices, src);
+    alignas(64) T best[kBlock];
+    alignas(64) Place where[kBlock];
+    if (extreme.largest) {
+      extreme.last ? Across(best, where, src, m, [](T x, T y) { return x >= y; })
+                   : Across(best, where, src, m, [](T x, T y) { return x > y; });
     } else {
-      for (int64_t k = 0; k < size; k += kBlock) {
-        int64_t n = std::min(kBlock, size - k);
-        const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, n));
-        const T most = loops->fold(x, n, T{0});  // a NaN where there is one
-        if (k != 0 && !Better(most, best[0])) continue;
-        const int64_t place = PlaceOf(most, x, n);
-        best[0] = x[place], where[0] = k + place;
-      }
+      extreme.last ? Across(best, where, src, m, [](T x, T y) { return x <= y; })
+                   : Across(best, where, src, m, [](T x, T y) { return x < y; });
     }
     if (IsKnown(value_type)) StoreAll(out, value_type, lines.step(0), computed, best, m);
-    if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), DType::kI64, where, m);
+    if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), kPlaceType, where, m);
+  }
+
+  template <class Wins>
+  void Across(T* best, Place* where, const char* src, int64_t m, Wins wins) const {
+    alignas(64) T buffer[kBlock];
+    std::copy_n(static_cast<const T*>(in.Load(buffer, src, m)), m, best);
+    std::fill_n(where, m, Place{0});
+    for (int64_t k = 1; k < size; ++k) {
+      const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, m));
+      const auto place = static_cast<Place>(k);
+      for (int64_t i = 0; i < m; ++i) {
+        const bool won = wins(x[i], best[i]), none = IsNan(x[i]), had = IsNan(best[i]);
+        const bool better = won | (none & !had);
+        best[i] = better ? x[i] : best[i];
+        where[i] = better ? place : where[i];
+      }
+    }
+  }
+
+  void Line(char* out, char* indices, const char* src) const {
+    alignas(64) T buffer[kBlock];
+    T best = 0;
+    int64_t where = 0;
+    for (int64_t k = 0; k < size; k += kBlock) {
+      const int64_t n = std::min(kBlock, size - k);
+      const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, n));
+      const T most = loops->fold(x, n, T{0});  // a NaN where there is one
+      if (k != 0 && !Better(most, best)) continue;
+      const int64_t place = FirstOf(most, x, n);
+      best = x[place], where = k + place;
+    }
+    if (IsKnown(value_type)) StoreAll(out, value_type, lines.step(0), computed, &best, 1);
+    if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), DType::kI64, &where, 1);
   }
 
   static void StoreAll(char* to, DType type, int64_t step, DType from, const void* values, int64_t m) {
@@ -128,7 +143,9 @@ void PlanAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, in
   // Short lines are taken many at a time even where each lies along memory.
   const bool across = body.step != element && body.lines.step(2) == element;
   constexpr int64_t kShort = 16;
-  body.side_by_side = body.size > 1 && (across || (body.size <= kShort && body.lines.row() > kShort));
+  const bool countable = body.size <= std::numeric_limits<typename ArgBody<T>::Place>::max();
+  body.side_by_side =
+      body.size > 1 && countable && (across || (body.size <= kShort && body.lines.row() > kShort));
   body.in = Lane(in.dtype, computed, body.side_by_side ? body.lines.step(2) : body.step);
   body.computed = ComputeType(computed);
   body.value_type = values.present() ? values.dtype() : DType::kUndefined;

@@ -13,13 +13,14 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
-inline int64_t Exp(int64_t x) { return static_cast<int64_t>(std::exp(static_cast<double>(x))); }
+namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
 constexpr T Lowest() {
@@ -30,63 +31,139 @@ constexpr T Highest() {
   return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 }
 
-// clang-format off
-// name, first value, an element x with the parameter p, two folded values a and b
-#define BELAY_FOLDS(X)                                                              \
-  X(Sum, T{0}, x, a + b)                                                            \
-  X(SumOfSizes, T{0}, x < 0 ? -x : x, a + b)                                        \
-  X(SumOfSquares, T{0}, (x - p) * (x - p), a + b)                                   \
-  X(SumOfPowers, T{0}, static_cast<T>(std::pow(x < 0 ? -x : x, p)), a + b)          \
-  X(SumOfExps, T{0}, Exp(static_cast<T>(x - p)), a + b)                             \
-  X(Count, T{0}, x != 0 ? T{1} : T{0}, a + b)                                       \
-  X(Product, T{1}, x, a* b)                                                         \
-  X(Max, Lowest<T>(), x, b != b ? b : (b > a ? b : a))                                   \
-  X(Min, Highest<T>(), x, b != b ? b : (b < a ? b : a))                                  \
-  X(MaxOfSizes, T{0}, x < 0 ? -x : x, b != b ? b : (b > a ? b : a))                      \
-  X(MinOfSizes, Highest<T>(), x < 0 ? -x : x, b != b ? b : (b < a ? b : a))              \
-  X(SumOfNumbers, T{0}, x != x ? T{0} : x, a + b)
-// clang-format on
+constexpr int kFewLanes = 8, kManyLanes = 64;
+constexpr int64_t kPiece = 512;  // elements that are changed, then folded
+constexpr int64_t kShortRow = 16, kSideBySide = 16;
 
-#define BELAY_DEFINE_FOLD(Name, start, element, merged) \
-  struct Name {                                         \
-    template <class T>                                  \
-    static T Start() {                                  \
-      return start;                                     \
-    }                                                   \
-    template <class T>                                  \
-    static T Element(T x, [[maybe_unused]] T p) {       \
-      return element;                                   \
-    }                                                   \
-    template <class T>                                  \
-    static T Merge(T a, T b) {                          \
-      return merged;                                    \
-    }                                                   \
-  };
-BELAY_FOLDS(BELAY_DEFINE_FOLD)
+// How two vectors of folded values become one. A NaN stays.
+struct Sum {
+  template <class T>
+  static constexpr T kStart = T{0};
+  template <class D, class V>
+  static V Merge(D, V a, V b) {
+    return hn::Add(a, b);
+  }
+};
+struct Product {
+  template <class T>
+  static constexpr T kStart = T{1};
+  template <class D, class V>
+  static V Merge(D, V a, V b) {
+    return hn::Mul(a, b);
+  }
+};
+struct Max {
+  template <class T>
+  static constexpr T kStart = Lowest<T>();
+  template <class D, class V>
+  static V Merge(D, V a, V b) {
+    if constexpr (!hwy::IsFloat<hn::TFromD<D>>()) {
+      return hn::Max(a, b);
+    } else {
+      return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
+    }
+  }
+};
+struct Min {
+  template <class T>
+  static constexpr T kStart = Highest<T>();
+  template <class D, class V>
+  static V Merge(D, V a, V b) {
+    if constexpr (!hwy::IsFloat<hn::TFromD<D>>()) {
+      return hn::Min(a, b);
+    } else {
+      return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
+    }
+  }
+};
 
+// Halves of a vector with each other until one lane is left.
+template <class F, class D>
+hn::TFromD<D> FoldVector([[maybe_unused]] D d, hn::Vec<D> v) {
+#if HWY_TARGET != HWY_SCALAR  // has no halves
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return FoldVector<F>(half, F::Merge(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+#endif
+  return hn::GetLane(v);
+}
+
+// body(0), body(1), ... without a loop, in which the compiler would keep vectors in memory.
+template <int kTimes, class Body>
+HWY_INLINE void Each(Body body) {
+  [&]<int... i>(std::integer_sequence<int, i...>) { (body(i), ...); }
+  (std::make_integer_sequence<int, kTimes>());
+}
+
+template <int kWidth, class F, class D>
+HWY_INLINE void FoldHalves(D d, hn::Vec<D>* lane) {
+  if constexpr (kWidth > 0) {
+    Each<kWidth>([&](int v) { lane[v] = F::Merge(d, lane[v], lane[v + kWidth]); });
+    FoldHalves<kWidth / 2, F>(d, lane);
+  }
+}
+
+// In so many lanes, whatever a vector has of them, so that every processor gives the same number.
 template <int kLanes, class T, class F>
-T FoldLanes(const T* x, int64_t n, T p) {
-  alignas(64) T lane[kLanes];
-  for (T& value : lane) value = F::template Start<T>();
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int k = 0; k < kLanes; ++k) lane[k] = F::Merge(lane[k], F::Element(x[i + k], p));
+T FoldLanes(const T* x, int64_t n, Elements<T> elements, T p) {
+  const hn::CappedTag<T, kLanes> d;
+  constexpr int kEach = hn::MaxLanes(hn::CappedTag<T, kLanes>()), kVectors = kLanes / kEach;
+  hn::Vec<decltype(d)> lane[kVectors];
+  const auto add = [&](const T* from) {
+    Each<kVectors>([&](int v) { lane[v] = F::Merge(d, lane[v], hn::LoadU(d, from + v * kEach)); });
+  };
+  Each<kVectors>([&](int v) { lane[v] = hn::Set(d, F::template kStart<T>); });
+  for (int64_t begin = 0; begin < n; begin += kPiece) {
+    alignas(64) T buffer[kPiece];
+    const T* from = x + begin;
+    const int64_t m = std::min(kPiece, n - begin);
+    if (elements != nullptr) elements(buffer, from, m, p), from = buffer;
+    int64_t i = 0;
+    for (; i + kLanes <= m; i += kLanes) add(from + i);
+    if (i == m) continue;
+    alignas(64) T rest[kLanes];
+    std::fill(std::copy_n(from + i, m - i, rest), rest + kLanes, F::template kStart<T>);
+    add(rest);
   }
-  for (int k = 0; i < n; ++i, ++k) lane[k] = F::Merge(lane[k], F::Element(x[i], p));
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int k = 0; k < width; ++k) lane[k] = F::Merge(lane[k], lane[k + width]);
-  }
-  return lane[0];
+  FoldHalves<kVectors / 2, F>(d, lane);
+  return FoldVector<F>(d, lane[0]);
 }
 
 // Short rows do not fill the many lanes that long ones are fastest with.
 template <class T, class F>
-T FoldRow(const T* x, int64_t n, T p) {
-  return n < 64 ? FoldLanes<8, T, F>(x, n, p) : FoldLanes<64, T, F>(x, n, p);
+T FoldRow(const T* x, int64_t n, Elements<T> elements, T p) {
+  return n < kManyLanes ? FoldLanes<kFewLanes, T, F>(x, n, elements, p)
+                        : FoldLanes<kManyLanes, T, F>(x, n, elements, p);
 }
 
-constexpr int64_t kSideBySide = 16;  // rows
-constexpr int64_t kShortRow = 16;
+template <class T, class F>
+T MergeTwo(T a, T b) {
+  const hn::CappedTag<T, 1> d;
+  return hn::GetLane(F::Merge(d, hn::Set(d, a), hn::Set(d, b)));
+}
+
+template <class T, class F>
+void MergeInto(T* acc, const T* x, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(F::Merge(d, hn::LoadU(d, acc + i), hn::LoadU(d, x + i)), d, acc + i);
+  for (; i < n; ++i) hn::StoreU(F::Merge(one, hn::LoadU(one, acc + i), hn::LoadU(one, x + i)), one, acc + i);
+}
+
+template <class T, class F>
+void FoldInto(T* acc, const T* x, int64_t n, Elements<T> elements, T p) {
+  if (elements == nullptr) return MergeInto<T, F>(acc, x, n);
+  for (int64_t i = 0; i < n; i += kPiece) {
+    alignas(64) T buffer[kPiece];
+    const int64_t m = std::min(kPiece, n - i);
+    elements(buffer, x + i, m, p);
+    MergeInto<T, F>(acc + i, buffer, m);
+  }
+}
 
 template <class T, int64_t kSize>
 void TurnOf(T* turned, const T* x) {
@@ -100,74 +177,104 @@ template <class T>
 void Turn(T* turned, const T* x, int64_t n) {
   if (n == 2) return TurnOf<T, 2>(turned, x);
   if (n == 4) return TurnOf<T, 4>(turned, x);
-  if (n == 8) return TurnOf<T, 8>(turned, x);
   for (int64_t r = 0; r < kSideBySide; ++r) {
     for (int64_t k = 0; k < n; ++k) turned[k * kSideBySide + r] = x[r * n + k];
   }
 }
 
-// Lane by lane as FoldLanes<8> has them, so that a row's result is the same however it is folded.
+// Lane by lane as FoldLanes has few of them, so that a row's result is the same however it is folded.
 template <class T, class F>
-void FoldTurned(T* out, const T* turned, int64_t n, const T* p) {
-  alignas(64) T lane[8][kSideBySide];
-  for (int64_t k = 0; k < 8; ++k) std::fill_n(lane[k], kSideBySide, F::template Start<T>());
-  for (int64_t k = 0; k < n; ++k) {
-    T* to = lane[k & 7];
-    const T* x = turned + k * kSideBySide;
-    _Pragma("GCC ivdep") for (int64_t r = 0; r < kSideBySide; ++r) to[r] =
-        F::Merge(to[r], F::Element(x[r], p[r]));
-  }
-  for (int64_t width = 4; width > 0; width /= 2) {
-    for (int64_t k = 0; k < width; ++k) {
-      T* to = lane[k];
-      const T* x = lane[k + width];
-      _Pragma("GCC ivdep") for (int64_t r = 0; r < kSideBySide; ++r) to[r] = F::Merge(to[r], x[r]);
-    }
+void FoldTurned(T* out, const T* turned, int64_t n) {
+  alignas(64) T lane[kFewLanes][kSideBySide];
+  std::fill_n(lane[0], kFewLanes * kSideBySide, F::template kStart<T>);
+  for (int64_t k = 0; k < n; ++k) MergeInto<T, F>(lane[k % kFewLanes], turned + k * kSideBySide, kSideBySide);
+  for (int64_t width = kFewLanes / 2; width > 0; width /= 2) {
+    for (int64_t k = 0; k < width; ++k) MergeInto<T, F>(lane[k], lane[k + width], kSideBySide);
   }
   std::copy_n(lane[0], kSideBySide, out);
 }
 
 template <class T, class F>
-void FoldRows(T* out, const T* x, int64_t rows, int64_t n, const T* p) {
+void FoldPlainRows(T* out, const T* x, int64_t rows, int64_t n) {
   alignas(64) T turned[kShortRow * kSideBySide];
   int64_t r = 0;
-  for (; n <= kShortRow && r + kSideBySide <= rows; r += kSideBySide) {
+  for (; n <= kShortRow && n % kFewLanes != 0 && r + kSideBySide <= rows; r += kSideBySide) {
     Turn(turned, x + r * n, n);
-    FoldTurned<T, F>(out + r, turned, n, p + r);
+    FoldTurned<T, F>(out + r, turned, n);
   }
-  for (; r < rows; ++r) out[r] = FoldRow<T, F>(x + r * n, n, p[r]);
-}
-
-template <class T, class F>
-void FoldInto(T* acc, const T* x, int64_t n, T p) {
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) acc[i] = F::Merge(acc[i], F::Element(x[i], p));
-}
-
-template <class T, class F>
-void MergeInto(T* acc, const T* x, int64_t n) {
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) acc[i] = F::Merge(acc[i], x[i]);
-}
-
-// Of 32-bit integers only what is modulo 2^32 as of 64 bits.
-template <class T, class F>
-constexpr bool kHasLoops = !std::is_same_v<T, int32_t> || std::is_same_v<F, Sum> ||
-                           std::is_same_v<F, Product> || std::is_same_v<F, Max> || std::is_same_v<F, Min>;
-
-template <class T, class F>
-constexpr FoldLoops<T> LoopsOf() {
-  if constexpr (kHasLoops<T, F>) {
-    return {F::template Start<T>(), &FoldRow<T, F>,   &FoldRows<T, F>,
-            &FoldInto<T, F>,        &MergeInto<T, F>, &F::template Merge<T>};
-  } else {
-    return {};
+  if (n < kManyLanes) {
+    for (; r < rows; ++r) out[r] = FoldLanes<kFewLanes, T, F>(x + r * n, n, nullptr, T{0});
   }
+  for (; r < rows; ++r) out[r] = FoldLanes<kManyLanes, T, F>(x + r * n, n, nullptr, T{0});
+}
+
+template <class T, class F>
+void FoldRows(T* out, const T* x, int64_t rows, int64_t n, Elements<T> elements, const T* p) {
+  if (elements == nullptr || n == 0) return FoldPlainRows<T, F>(out, x, rows, n);
+  const int64_t together = kPiece / n;
+  if (together <= 1) {
+    for (int64_t r = 0; r < rows; ++r) out[r] = FoldRow<T, F>(x + r * n, n, elements, p[r]);
+    return;
+  }
+  for (int64_t r = 0; r < rows; r += together) {
+    alignas(64) T buffer[kPiece];
+    const int64_t m = std::min(together, rows - r);
+    if (std::all_of(p + r, p + r + m, [&](T each) { return each == p[r]; })) {
+      elements(buffer, x + r * n, m * n, p[r]);
+    } else {
+      for (int64_t k = 0; k < m; ++k) elements(buffer + k * n, x + (r + k) * n, n, p[r + k]);
+    }
+    FoldPlainRows<T, F>(out + r, buffer, m, n);
+  }
+}
+
+inline int64_t Exp(int64_t x) { return static_cast<int64_t>(std::exp(static_cast<double>(x))); }
+
+// What becomes of an element x before it is folded.
+#define BELAY_DEFINE_ELEMENT(Name, element)         \
+  template <class T>                                \
+  void Name(T* to, const T* from, int64_t n, T p) { \
+    (void)p;                                        \
+    for (int64_t i = 0; i < n; ++i) {               \
+      const T x = from[i];                          \
+      to[i] = element;                              \
+    }                                               \
+  }
+BELAY_DEFINE_ELEMENT(Size, x < 0 ? -x : x)
+BELAY_DEFINE_ELEMENT(Square, (x - p) * (x - p))
+BELAY_DEFINE_ELEMENT(Power, static_cast<T>(std::pow(x < 0 ? -x : x, p)))
+BELAY_DEFINE_ELEMENT(Exponential, Exp(static_cast<T>(x - p)))
+BELAY_DEFINE_ELEMENT(IsOther, x != 0 ? T{1} : T{0})
+BELAY_DEFINE_ELEMENT(Number, x != x ? T{0} : x)
+
+template <class F, class T>
+constexpr FoldLoops<T> Of(Elements<T> elements = nullptr) {
+  return {F::template kStart<T>, elements,         &FoldRow<T, F>, &FoldRows<T, F>,
+          &FoldInto<T, F>,       &MergeInto<T, F>, &MergeTwo<T, F>};
 }
 
 template <class T>
 const FoldLoops<T>* Loops() {
-#define BELAY_FOLD_ROW(Name, start, element, merged) LoopsOf<T, Name>(),
-  static const FoldLoops<T> loops[kFolds] = {BELAY_FOLDS(BELAY_FOLD_ROW)};
-  return loops;
+  // In the order of Fold. Of 32-bit integers only what is modulo 2^32 as of 64 bits.
+  if constexpr (std::is_same_v<T, int32_t>) {
+    static constexpr FoldLoops<T> kLoops[kFolds] = {Of<Sum, T>(),     {},           {},          {}, {}, {},
+                                                    Of<Product, T>(), Of<Max, T>(), Of<Min, T>()};
+    return kLoops;
+  } else {
+    static constexpr FoldLoops<T> kLoops[kFolds] = {Of<Sum, T>(),
+                                                    Of<Sum, T>(&Size),
+                                                    Of<Sum, T>(&Square),
+                                                    Of<Sum, T>(&Power),
+                                                    Of<Sum, T>(&Exponential),
+                                                    Of<Sum, T>(&IsOther),
+                                                    Of<Product, T>(),
+                                                    Of<Max, T>(),
+                                                    Of<Min, T>(),
+                                                    Of<Max, T>(&Size),
+                                                    Of<Min, T>(&Size),
+                                                    Of<Sum, T>(&Number)};
+    return kLoops;
+  }
 }
 const FoldLoops<float>* FoldsF32() { return Loops<float>(); }
 const FoldLoops<double>* FoldsF64() { return Loops<double>(); }

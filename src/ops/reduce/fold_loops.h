@@ -23,16 +23,28 @@ enum class Fold : uint8_t {
 };
 inline constexpr int kFolds = 12;
 
+// What becomes of n elements before they are folded, with a parameter p.
+template <class T>
+using Elements = void (*)(T* to, const T* x, int64_t n, T p);
+
 template <class T>
 struct FoldLoops {
-  T start;  // folded with anything gives that
-  T (*fold)(const T* x, int64_t n, T p);
-  // Packed rows of n, each to what fold makes of it, with a p for each.
-  void (*fold_rows)(T* out, const T* x, int64_t rows, int64_t n, const T* p);
-  // acc[i] with x[i]: an element, or what is folded already
-  void (*fold_into)(T* acc, const T* x, int64_t n, T p);
+  T start;               // folded with anything gives that
+  Elements<T> elements;  // null: as they are
+  T (*row)(const T* x, int64_t n, Elements<T> elements, T p);
+  void (*rows)(T* out, const T* x, int64_t rows, int64_t n, Elements<T> elements, const T* p);
+  void (*into)(T* acc, const T* x, int64_t n, Elements<T> elements, T p);
+  // Of what is folded already.
   void (*merge_into)(T* acc, const T* x, int64_t n);
   T (*merge)(T a, T b);
+
+  T fold(const T* x, int64_t n, T p) const { return row(x, n, elements, p); }
+  // Packed rows of n, each to what fold makes of it, with a p for each.
+  void fold_rows(T* out, const T* x, int64_t count, int64_t n, const T* p) const {
+    rows(out, x, count, n, elements, p);
+  }
+  // acc[i] with the element x[i]
+  void fold_into(T* acc, const T* x, int64_t n, T p) const { into(acc, x, n, elements, p); }
 };
 
 template <class T>
