@@ -1,9 +1,9 @@
 /**
  * y = round(x * scale + offset), within INT8; scale and offset are one number, or one for each of
  * x's last dimension. With sqrtMode scale is squared. roundMode round (halves to the even one),
- * floor, ceil or trunc. dstType is INT8. Belay implements this interface on the CPU. A function
- * follows the page of its name in the public API reference; "Page:" gives that page's number where
- * it is known.
+ * floor, ceil or trunc. dstType is INT8, or INT32: an eighth of the columns, and eight numbers of
+ * four bits in each. Belay implements this interface on the CPU. A function follows the page of its
+ * name in the public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -27,8 +27,8 @@ extern "C" {
 /**
  * y = round(x * scale + offset), within INT8; scale and offset are one number, or one for each of
  * x's last dimension. With sqrtMode scale is squared. roundMode round (halves to the even one),
- * floor, ceil or trunc. dstType is INT8. Checks the arguments and makes an executor; up to 8
- * dimensions, any strides.
+ * floor, ceil or trunc. dstType is INT8, or INT32: an eighth of the columns, and eight numbers of
+ * four bits in each. Checks the arguments and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -1,8 +1,9 @@
 /**
  * Each row of x, times smoothScales, in 255 steps of its largest magnitude / 127: yOut = the number
- * of steps, halves to the even one; scaleOut = the step. Belay implements this interface on the
- * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
- * page's number where it is known.
+ * of steps, halves to the even one; scaleOut = the step. yOut of INT32 has an eighth of the columns
+ * and eight numbers of four bits in each, of 15 steps. Belay implements this interface on the CPU.
+ * A function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -25,8 +26,9 @@ extern "C" {
 
 /**
  * Each row of x, times smoothScales, in 255 steps of its largest magnitude / 127: yOut = the number
- * of steps, halves to the even one; scaleOut = the step. Checks the arguments and makes an
- * executor; up to 8 dimensions, any strides.
+ * of steps, halves to the even one; scaleOut = the step. yOut of INT32 has an eighth of the columns
+ * and eight numbers of four bits in each, of 15 steps. Checks the arguments and makes an executor;
+ * up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -1,9 +1,9 @@
 /**
  * aclnnDynamicQuant with smoothScales for groups of rows, whose running sums groupIndex holds, and
  * with offsetOut by the least and the greatest: step = (greatest - least) / 255, offset = 127 -
- * greatest / step. dstType is INT8. Belay implements this interface on the CPU. A function follows
- * the page of its name in the public API reference; "Page:" gives that page's number where it is
- * known.
+ * greatest / step. dstType is INT8, or INT32 for four bits (15 and 7 instead). Belay implements
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -27,8 +27,8 @@ extern "C" {
 /**
  * aclnnDynamicQuant with smoothScales for groups of rows, whose running sums groupIndex holds, and
  * with offsetOut by the least and the greatest: step = (greatest - least) / 255, offset = 127 -
- * greatest / step. dstType is INT8. Checks the arguments and makes an executor; up to 8 dimensions,
- * any strides.
+ * greatest / step. dstType is INT8, or INT32 for four bits (15 and 7 instead). Checks the arguments
+ * and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -17,6 +17,7 @@ class Want:
     scale: float | np.ndarray = 0.1
     computed: str = ''  # the type of the computation, where it is coarser than the output's
     loose: float = 1  # how many roundings the kernel may make
+    other: np.ndarray | None = None  # whole numbers that will do as well: what was rounded lay between two
 
 
 @dataclass
@@ -122,6 +123,8 @@ def compare(got: np.ndarray, want: Want, dtype: str):
     with np.errstate(all='ignore'):
         if kinds[0].eps == 0:
             wrong = got != exact(value, dtype)
+            if want.other is not None:
+                wrong &= got != exact(want.other, dtype)
         else:
             eps = max(k.eps for k in kinds) * want.loose
             stored = exact(value, dtype)

@@ -226,10 +226,10 @@ def init_routing_2(r: Random, form) -> Case:
                  Tensor(kind, (number,)) if 11 in wants else None], wants)
 
 
-def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quantised(rows: np.ndarray, top: int = 127) -> tuple[np.ndarray, np.ndarray]:
     """As floats do it, so that halves are rounded alike."""
     rows = rows.astype(np.float32)
-    step = np.abs(rows).max(-1, keepdims=True, initial=0) / np.float32(127)
+    step = np.abs(rows).max(-1, keepdims=True, initial=0) / np.float32(top)
     return np.rint(rows / np.where(step == 0, np.float32(1), step)), step[..., 0]
 
 
@@ -540,6 +540,73 @@ def grouped_product_of_tiles(r: Random, form) -> Case:
     arguments[1] = [in_tiles(r, weight) for weight in arguments[1]]
     return Case([*arguments, r.pick([None, [4]]), 0, [Tensor(dtype, w.value.shape) for w in outs], r.pick([None, []]),
                  r.pick([None, []])], {18: outs})
+
+
+def swiglu(rows: np.ndarray, left: bool = True, mode: int = 0, limit: float = 7, alpha: float = 1, plus: float = 0) -> np.ndarray:
+    """Rows whose one part, by its sigmoid, lets the other through."""
+    half = rows.shape[-1] // 2
+    a, b = (rows[..., ::2], rows[..., 1::2]) if mode == 1 else (rows[..., :half], rows[..., half:])
+    if mode != 1 and not left:
+        a, b = b, a
+    if mode != 0:
+        a, b = np.minimum(a, limit), np.clip(b, -limit, limit) + plus
+    return a / (1 + np.exp(-(alpha if mode else 1) * a)) * b
+
+
+def in_steps(rows: np.ndarray, was: np.ndarray, was_steps: np.ndarray) -> tuple[Want, Want]:
+    """The first rows in steps of the largest of each, the others as they were. What lies between two may be either."""
+    step = np.abs(rows).max(-1, keepdims=True, initial=0) / 127
+    exactly = rows / np.where(step == 0, 1, step)
+    near, low = np.rint(exactly), np.floor(exactly)
+    other = np.where(np.abs(exactly - low - 0.5) < 1e-3, 2 * low + 1 - near, near)
+    n = len(rows)
+    steps = np.concatenate([step[..., 0], was_steps[n:]])
+    return (Want(np.concatenate([near, was[n:]]), other=np.concatenate([other, was[n:]])), Want(steps, 0, loose=8))
+
+
+def gated_products(r: Random, form, counted: bool):
+    """x, weight, weightScale, xScale, groupList, the results before and after."""
+    groups, depth, half = r.int(1, 4), r.int(1, 40), r.int(1, 9)
+    if r.chance(0.1):  # more than one block
+        groups, depth, half = r.int(1, 2), r.int(1000, 1200), r.int(130, 200)
+    sizes = divided(r, r.size(1, 12), groups)
+    total, rest = sum(sizes), r.int(0, 2)
+    x, weight = r.tensor('i8', (total + rest, depth), -128, 127), r.tensor('i8', (groups, depth, 2 * half), -128, 127)
+    by = r.tensor(r.pick([t for t in form.types['weightScale']]), (groups, 2 * half), 0.0005, 0.002)
+    token = r.tensor('f32', (total + rest,), 0.0005, 0.02)
+    at, rows = np.cumsum([0, *sizes]), np.zeros((total, 2 * half))
+    for i, (a, b) in enumerate(zip(at, at[1:])):
+        rows[a:b] = wide(x)[a:b] @ wide(weight)[i] * wide(by)[i] * wide(token)[a:b, None]
+    listed = r.int(0, 1) if counted else 0
+    was = r.tensor('i8', (total + rest, half)), r.tensor('f32', (total + rest,))
+    outs = in_steps(swiglu(rows), was[0].data, was[1].data)
+    return x, weight, by, token, given(sizes if listed else at[1:], 'i64'), listed, was, outs
+
+
+@TABLE.case('GroupedMatmulSwigluQuant', without='shape')  # outputOffset may have any
+def gated_product(r: Random, form) -> Case:
+    x, weight, by, token, groups, _, was, outs = gated_products(r, form, False)
+    offset = r.pick([None, Tensor('f32', (1,))])
+    return Case([x, weight, None, None, by, token, groups, *was, offset], {7: outs[0], 8: outs[1]})
+
+
+@TABLE.case('GroupedMatmulSwigluQuantWeightNZ', without='shape')  # outputOffset may have any
+def gated_product_of_tiles(r: Random, form) -> Case:
+    case = gated_product(r, form)
+    return Case([in_tiles(r, a) if i == 1 else a for i, a in enumerate(case.arguments)], case.wants)
+
+
+@TABLE.case('GroupedMatmulSwigluQuantV2')
+def gated_product_2(r: Random, form) -> Case:
+    x, weight, by, token, groups, listed, was, outs = gated_products(r, form, True)
+    return Case([x, [weight], [by], r.pick([None, []]), None, token, None, groups, 0, 0, 0, listed, r.pick([None, [4]]), *was],
+                {13: outs[0], 14: outs[1]})
+
+
+@TABLE.case('GroupedMatmulSwigluQuantWeightNzV2')
+def gated_product_of_tiles_2(r: Random, form) -> Case:
+    case = gated_product_2(r, form)
+    return Case([[in_tiles(r, w) for w in a] if i == 1 else a for i, a in enumerate(case.arguments)], case.wants)
 
 
 @TABLE.case('GroupedMatmulAdd')

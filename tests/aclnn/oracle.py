@@ -36,6 +36,7 @@ import layout
 import linear
 import normal
 import pixel
+import quant
 import recurrent
 import reduce
 import refusals
@@ -44,7 +45,7 @@ import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, foreach, recurrent, experts, serving)}
+                                   gradient, foreach, recurrent, experts, quant, serving)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

@@ -72,6 +72,24 @@ def gating(**changes) -> tuple:
     return ('MoeGatingTopK', *(arguments | changes).values())
 
 
+def gated(**changes) -> tuple:
+    """aclnnGroupedMatmulSwigluQuantV2 of two groups of rows of x [5, 4] and weights [2, 4, 6], but for these arguments."""
+    arguments = dict(x=t(5, 4, dtype='i8'), weight=[t(2, 4, 6, dtype='i8')], scale=[t(2, 6)], assist=None, bias=None, token=t(5),
+                     smooth=None, groups=t(2, dtype='i64'), mode=0, type=0, quant=0, listed=0, tuning=None,
+                     out=o(5, 3, dtype='i8'), steps=o(5))
+    assert changes.keys() <= arguments.keys()
+    return ('GroupedMatmulSwigluQuantV2', *(arguments | changes).values())
+
+
+def dequantised(**changes) -> tuple:
+    """aclnnDequantSwigluQuantV2 of x [5, 6], but for these arguments."""
+    arguments = dict(x=t(5, 6, dtype='i32'), by=t(6), token=t(5), bias=None, smooth=None, offset=None, groups=None, left=True,
+                     mode=b'dynamic', dtype=2, rounding=b'rint', dim=-1, form=0, limit=7.0, alpha=1.0, plus=0.0,
+                     out=o(5, 3, dtype='i8'), steps=o(5))
+    assert changes.keys() <= arguments.keys()
+    return ('DequantSwigluQuantV2', *(arguments | changes).values())
+
+
 def served(**changes) -> tuple:
     """aclnnFusedInferAttentionScoreV3 of a query [1, 2, 3, 4] and a key [1, 1, 5, 4], but for these arguments."""
     arguments = dict(query=t(1, 2, 3, 4), key=[t(1, 1, 5, 4)], value=[t(1, 1, 5, 4)], shift=None, mask=None, lengths=None,
@@ -168,6 +186,41 @@ ATTENTION = [
     ('numbers of another shape', packed(most=o(2, 5, 8))),
 ]
 CALLS = [
+    ('gated products of other depths', *gated(weight=[t(2, 3, 6, dtype='i8')])),
+    ('an odd number of columns', *gated(weight=[t(2, 4, 5, dtype='i8')], scale=[t(2, 5)])),
+    ('two weights', *gated(weight=[t(2, 4, 6, dtype='i8')] * 2)),
+    ('another number of groups', *gated(groups=t(3, dtype='i64'))),
+    ('scales of other columns', *gated(scale=[t(2, 3)])),
+    ('scales of other rows', *gated(token=t(4))),
+    ('a matrix that assists', *gated(assist=[t(2, 6)])),
+    ('a bias of gated products', *gated(bias=t(2, 6))),
+    ('what smooths gated products', *gated(smooth=t(2, 3))),
+    ('another mode of dequantisation', *gated(mode=1)),
+    ('another type in between', *gated(type=1)),
+    ('another mode of quantisation', *gated(quant=1)),
+    ('lists of pairs', *gated(listed=2)),
+    ('a gated result of other columns', *gated(out=o(5, 6, dtype='i8'))),
+    ('steps of other rows', *gated(steps=o(4))),
+    ('a bias of the first version', 'GroupedMatmulSwigluQuant', t(5, 4, dtype='i8'), t(2, 4, 6, dtype='i8'), t(2, 6, dtype='i32'),
+     None, t(2, 6), t(5), t(2, dtype='i64'), o(5, 3, dtype='i8'), o(5), None),
+    ('an offset of the first version', 'GroupedMatmulSwigluQuant', t(5, 4, dtype='i8'), t(2, 4, 6, dtype='i8'), None, t(2, 6),
+     t(2, 6), t(5), t(2, dtype='i64'), o(5, 3, dtype='i8'), o(5), None),
+    ('rows without halves', *dequantised(x=t(5, 5, dtype='i32'), by=t(5), out=o(5, 2, dtype='i8'))),
+    ('sums without their scale', *dequantised(by=None)),
+    ('a scale of the rows of floats', *dequantised(x=t(5, 6, dtype='f16'))),
+    ('a scale of other columns', *dequantised(by=t(3))),
+    ('a scale of other rows', *dequantised(token=t(5, 2))),
+    ('a bias of sums', *dequantised(bias=t(6, dtype='i32'))),
+    ('an offset of steps', *dequantised(offset=t(3))),
+    ('given steps', *dequantised(mode=b'static')),
+    ('no mode', *dequantised(mode=None)),
+    ('four bits', *dequantised(dtype=29)),
+    ('another rounding', *dequantised(rounding=b'floor')),
+    ('another dimension', *dequantised(dim=0)),
+    ('another form', *dequantised(form=3)),
+    ('no limit', *dequantised(form=1, limit=0.0)),
+    ('scales of other groups', *dequantised(groups=t(2, dtype='i64'), by=t(3, 6))),
+    ('a scale of one group for two', *dequantised(groups=t(2, dtype='i64'))),
     ('a layout that is none', *served(layout=b'NSD')),
     ('heads that leave a rest', *served(heads=3, key_heads=2)),
     ('a key of other heads', *served(key_heads=2)),
@@ -229,6 +282,22 @@ CALLS = [
     ('a head that is too small', 'RopeWithSinCosCache', t(2, dtype='i64'), t(2, 4), t(2, 4), t(5, 4), None, 2, True, o(2, 4), o(2, 4)),
     ('four bits', 'DynamicQuantV2', t(3, 4), None, None, 29, o(3, 4, dtype='i8'), o(3), None),
     ('groups without factors', 'DynamicQuantV2', t(3, 4), None, t(1, dtype='i32'), 2, o(3, 4, dtype='i8'), o(3), None),
+    ('four bits of INT4', 'AscendQuantV3', t(3, 8), t(8), None, False, b'round', 29, -1, o(3, 8, dtype='i8')),
+    ('four bits beside bytes', 'AscendQuantV3', t(3, 8), t(8), None, False, b'round', 3, -1, o(3, 8, dtype='i8')),
+    ('four bits that fill no word', 'AscendQuantV3', t(3, 4), t(4), None, False, b'round', 3, -1, o(3, 1, dtype='i32')),
+    ('an axis that is none', 'AscendQuantV3', t(3, 4), t(4), None, False, b'round', 2, 0, o(3, 4, dtype='i8')),
+    ('the last but one of one', 'AscendQuantV3', t(4), t(4), None, False, b'round', 2, -2, o(4, dtype='i8')),
+    ('a scale for another axis', 'AscendQuantV3', t(3, 4), t(4), None, False, b'round', 2, -2, o(3, 4, dtype='i8')),
+    ('an offset of another shape', 'AscendQuantV3', t(3, 4), t(4), t(1), False, b'round', 2, -1, o(3, 4, dtype='i8')),
+    ('four bits of rows that fill no word', 'DynamicQuant', t(3, 4), None, o(3, 1, dtype='i32'), o(3)),
+    ('an axis beyond x', 'Quantize', t(3, 4), t(4), None, 'i8', 2, o(3, 4, dtype='i8')),
+    ('a scale of another size', 'Quantize', t(3, 4), t(3), None, 'i8', 1, o(3, 4, dtype='i8')),
+    ('zero points of another size', 'Quantize', t(3, 4), t(4), t(1, dtype='i32'), 'i8', 1, o(3, 4, dtype='i8')),
+    ('another type than the result has', 'Quantize', t(3, 4), t(4), None, 'u8', 1, o(3, 4, dtype='i8')),
+    ('steps that are given', 'SwiGluQuantV2', t(3, 4), t(1, 2), None, None, True, b'static', 0, 2, o(3, 2, dtype='i8'), o(3)),
+    ('gated four bits', 'SwiGluQuantV2', t(3, 4), None, None, None, True, b'dynamic', 0, 29, o(3, 2, dtype='i8'), o(3)),
+    ('a type of list that is none', 'SwiGluQuantV2', t(3, 4), None, None, None, True, b'dynamic', 2, 2, o(3, 2, dtype='i8'), o(3)),
+    ('what smooths other groups', 'SwiGluQuantV2', t(3, 4), t(3, 2), None, t(2, dtype='i32'), True, b'dynamic', 0, 2, o(3, 2, dtype='i8'), o(3)),
     ('a rounding that is none', 'AscendQuant', t(3, 4), t(4), None, False, b'hybrid', 2, o(3, 4, dtype='i8')),
     ('a scale for each row', 'AscendQuant', t(3, 4), t(3), None, False, b'round', 2, o(3, 4, dtype='i8')),
     ('one k for all', 'ApplyTopKTopP', t(3, 4), None, t(1, dtype='i32'), o(3, 4)),

@@ -7,7 +7,8 @@ import numpy as np
 
 from cases import Case, Table, Want
 from experts import quantised, wide
-from linear import in_tiles, weight_quant
+from linear import in_tiles, weight_quant, with_tiles
+from quant import smooth
 from values import DTYPES, Random, Tensor, exact, given
 
 TABLE = Table('serving')
@@ -508,59 +509,6 @@ def rotary_by_table(r: Random, form) -> Case:
                 {7: value(query), 8: value(key)})
 
 
-def smooth(r: Random, dtype: str, width: int) -> Tensor | None:
-    return r.pick([None, r.tensor(dtype, (width,), 0.5, 2)])
-
-
-@TABLE.case('DynamicQuant')
-def dynamic_quant(r: Random, form) -> Case:
-    x = r.tensor(r.pick(form.types['x']), r.shape(1, 4, 6))
-    by = smooth(r, x.dtype, x.shape[-1])
-    values, step = quantised(x.data.astype(np.float32) * (by.data.astype(np.float32) if by else np.float32(1)))
-    return Case([x, by, Tensor('i8', x.shape), Tensor('f32', x.shape[:-1])], {2: np.clip(values, -128, 127), 3: Want(step)})
-
-
-@TABLE.case('DynamicQuantV2')
-def dynamic_quant_2(r: Random, form) -> Case:
-    shape = (*r.full(1, 2, 5), r.int(1, 9))
-    x = r.tensor(r.pick(form.types['x']), shape)
-    by, ends, rows = smooth(r, x.dtype, shape[-1]), None, int(np.prod(shape[:-1]))
-    factors = np.broadcast_to(by.data if by else 1, (rows, shape[-1]))
-    if r.chance(0.4):
-        groups = r.int(1, 3)
-        at = sorted(int(n) for n in r.rng.integers(0, rows + 1, groups - 1)) + [rows]
-        by, ends = r.tensor(x.dtype, (groups, shape[-1]), 0.5, 2), given(at, r.pick(['i32', 'i64']))
-        factors = by.data[np.searchsorted(at, np.arange(rows), 'right')]
-    values = x.data.astype(np.float32) * factors.astype(np.float32).reshape(shape)
-    wants = {}
-    if shifted := r.chance():
-        most, least = values.max(-1), values.min(-1)
-        step = (most - least) / np.float32(255)
-        plus = np.where(step == 0, np.float32(0), np.float32(127) - most / np.where(step == 0, np.float32(1), step))
-        safe = np.where(step == 0, np.float32(1), step)[..., None]
-        values = np.where(step[..., None] == 0, 0, np.rint(values / safe + plus[..., None]))
-        wants[6] = Want(plus, 255.0)
-    else:
-        values, step = quantised(values)
-    wants |= {4: np.clip(values, -128, 127), 5: Want(step)}
-    return Case([x, by, ends, 2, Tensor('i8', shape), Tensor('f32', shape[:-1]),
-                 Tensor('f32', shape[:-1]) if shifted else None], wants)
-
-
-@TABLE.case('AscendQuant')
-def static_quant(r: Random, form) -> Case:
-    x, squared, mode = r.tensor(r.pick(form.types['x']), r.shape(1, 4, 6)), r.chance(0.3), r.int(0, 3)
-    kind, shape = r.pick(form.types['scale']), r.pick([(1,), (x.shape[-1],)])
-    scale = r.tensor(kind, shape, 0.5, 20)
-    shift = r.tensor(kind, shape, -9, 9) if r.chance() else None
-    by = scale.data.astype(np.float32)
-    values = x.data.astype(np.float32) * (by * by if squared else by)
-    values = values + (shift.data.astype(np.float32) if shift else np.float32(0))
-    values = [np.rint, np.floor, np.ceil, np.trunc][mode](values)
-    name = [r.pick([b'round', b'', None]), b'floor', b'ceil', b'trunc'][mode]
-    return Case([x, scale, shift, squared, name, 2, Tensor('i8', x.shape)], {6: np.clip(values, -128, 127)})
-
-
 def added_and_normalised(r: Random, form):
     """The inputs, and the rows that come before quantisation."""
     dtype, shape = r.pick(form.types['x1']), (*r.shape(0, 3, 4), r.int(1, 9))
@@ -620,6 +568,11 @@ def top_k_top_p(r: Random, form) -> Case:
             gone[-1] = False
             row[order[gone]] = -np.inf
     return Case([logits, p, k, Tensor(dtype, (rows, n))], {3: Want(out)})
+
+
+@TABLE.case('WeightQuantBatchMatmulNz')
+def weight_quant_of_tiles(r: Random, form) -> Case:
+    return with_tiles(r, weight_quant(r, form), 1)
 
 
 @TABLE.case('WeightQuantBatchMatmulV3')

@@ -7,6 +7,7 @@
 #include "ops/float_copy.h"
 #include "ops/kernels.h"
 #include "ops/matmul/linear.h"
+#include "ops/matmul/tiles.h"
 #include "ops/quant/small_numbers.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -134,6 +135,17 @@ void WeightQuantBatchMatmulV3(Plan& plan, DType type, const Operand& x, const Op
                               const Operand& out) {
   WeightQuantBatchMatmul(plan, type, x, weight, scale, shift, quant_scale, quant_offset, bias, group_size,
                          out);
+}
+
+void WeightQuantBatchMatmulNz(Plan& plan, DType type, const Operand& x, const Operand& weight,
+                              const Operand& scale, const Operand& shift, const Operand& quant_scale,
+                              const Operand& quant_offset, const Operand& bias, int64_t group_size,
+                              const Operand& out) {
+  Untiled untiled(plan);
+  const Operand plain = untiled.Plain(weight);
+  WeightQuantBatchMatmul(untiled.inner(), type, x, plain, scale, shift, quant_scale, quant_offset, bias,
+                         group_size, out);
+  untiled.Finish();
 }
 
 }  // namespace kernels

@@ -1,0 +1,55 @@
+/**
+ * x times weight of the group of each row, both of INT8, times weightScale of columns and xScale of
+ * rows; the first half of a row times its sigmoid and the second half; quantised as
+ * aclnnDynamicQuant does. groupList holds running sums; rows of no group are left as they are. bias
+ * and offset are null, outputOffset is not written. Belay implements this interface on the CPU. A
+ * function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_GROUPED_MATMUL_SWIGLU_QUANT_H_
+#define BELAY_ACLNNOP_ACLNN_GROUPED_MATMUL_SWIGLU_QUANT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * x times weight of the group of each row, both of INT8, times weightScale of columns and xScale of
+ * rows; the first half of a row times its sigmoid and the second half; quantised as
+ * aclnnDynamicQuant does. groupList holds running sums; rows of no group are left as they are. bias
+ * and offset are null, outputOffset is not written. Checks the arguments and makes an executor; up
+ * to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnGroupedMatmulSwigluQuantGetWorkspaceSize(
+    const aclTensor *x, const aclTensor *weight, const aclTensor *bias, const aclTensor *offset,
+    const aclTensor *weightScale, const aclTensor *xScale, const aclTensor *groupList, aclTensor
+    *output, aclTensor *outputScale, aclTensor *outputOffset, uint64_t *workspaceSize, aclOpExecutor
+    **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnGroupedMatmulSwigluQuant(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_GROUPED_MATMUL_SWIGLU_QUANT_H_ */

@@ -1,0 +1,172 @@
+// Numbers quantised by given scales and offsets: of all, or of the places of one dimension.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/experts/experts.h"
+#include "ops/experts/rows.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/quant/small_out.h"
+#include "ops/scratch.h"
+#include "tensor/codes.h"
+
+namespace belay::ops {
+namespace {
+
+enum class Rounding : char { kNearest, kDown, kUp, kToZero };
+
+// Numbers of one dimension, or one for all.
+struct Factors {
+  Rows values;
+  int64_t count = 0;
+
+  Factors() = default;
+  explicit Factors(const Operand& o) {
+    if (!o.present()) return;
+    values = Rows(o, true), count = o.tensor->count();
+  }
+  bool present() const { return values.present(); }
+  float At(const Frame& frame, int64_t place) const { return values.At(frame, count == 1 ? 0 : place, 0); }
+};
+
+struct StaticBody {
+  Rows x;
+  Factors scale, shift;
+  SmallOut small;
+  Rows wide;                  // instead, a result of another type
+  float least = 0, most = 0;  // of that
+  int64_t between = 0,
+          size = 1;  // rows from place to place of the dimension, and its size; 0: the last dimension
+  bool squared = false, divides = false;
+  Rounding rounding = Rounding::kNearest;
+  PieceScratch<float> room;
+
+  void operator()(const Frame& frame) const {
+    room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
+      const int64_t n = x.width();
+      float *by = mine + n, *plus = by + n;
+      if (between == 0) Take(frame, 0, 1, by, plus);
+      for (int64_t row = begin; row < end; ++row) {
+        if (between != 0) Take(frame, row / between % size, 0, by, plus);
+        Row(frame, row, mine, by, plus);
+      }
+    });
+  }
+
+  void Take(const Frame& frame, int64_t place, int64_t step, float* by, float* plus) const {
+    for (int64_t i = 0; i < x.width(); ++i) {
+      by[i] = scale.At(frame, place + i * step);
+      if (squared) by[i] *= by[i];
+      plus[i] = shift.present() ? shift.At(frame, place + i * step) : 0;
+    }
+  }
+
+  float Rounded(float v) const {
+    switch (rounding) {
+      case Rounding::kDown:
+        return std::floor(v);
+      case Rounding::kUp:
+        return std::ceil(v);
+      case Rounding::kToZero:
+        return std::trunc(v);
+      default:
+        return std::nearbyint(v);
+    }
+  }
+
+  void Row(const Frame& frame, int64_t row, float* values, const float* by, const float* plus) const {
+    const int64_t n = x.width();
+    const float* from = x.Load(frame, row, values);
+    const float low = wide.present() ? least : small.least(), high = wide.present() ? most : small.most();
+    for (int64_t i = 0; i < n; ++i) {
+      const float scaled = divides ? from[i] / by[i] : from[i] * by[i];
+      values[i] = std::clamp(Rounded(scaled + plus[i]), low, high);
+    }
+    wide.present() ? wide.Store(frame, row, values) : small.Store(frame, row, values, n);
+  }
+};
+
+void PlanStatic(Plan& plan, StaticBody& body, const Operand& x, int64_t axis) {
+  const Shape shape = x.shape();
+  if (axis != shape.rank() - 1) {
+    body.between = 1, body.size = shape[static_cast<int>(axis)];
+    for (int d = static_cast<int>(axis) + 1; d < shape.rank() - 1; ++d) body.between *= shape[d];
+  }
+  if (x.tensor->empty()) return;
+  body.room = {plan, body.x.count(), RowGrain(body.x.width()), 3 * body.x.width()};
+  plan.SetCost(500 + static_cast<uint64_t>(x.tensor->count()) * 4);
+  plan.SetBody(body);
+}
+
+// Others than one number have as many as the dimension, which is the only one of theirs that is not 1.
+void CheckFactors(const Plan& plan, const Operand& scale, const Operand& shift, int64_t wanted) {
+  bool one_dimension = scale.tensor->count() == wanted;
+  for (int d = 0; d < scale.shape().rank(); ++d)
+    one_dimension = one_dimension && (scale.shape()[d] == 1 || scale.shape()[d] == wanted);
+  if (scale.tensor->count() != 1 && !one_dimension) {
+    Fail(tensor::kInvalidArgument, "experts-shape",
+         "{}: {} has shape {}, which is neither one number nor one for each of {}", plan.function(),
+         scale.name, scale.shape().ToString(), wanted);
+  }
+  if (shift.present()) CheckExpertShape(plan, shift, scale.shape());
+}
+
+Rounding RoundingOf(const Plan& plan, const char* name) {
+  const std::string_view mode = name == nullptr || *name == 0 ? "round" : name;
+  if (mode == "round") return Rounding::kNearest;
+  if (mode == "floor") return Rounding::kDown;
+  if (mode == "ceil") return Rounding::kUp;
+  if (mode != "trunc") RefuseExperts(plan, "roundMode is none of round, floor, ceil and trunc");
+  return Rounding::kToZero;
+}
+
+}  // namespace
+
+namespace kernels {
+
+void AscendQuantV3(Plan& plan, DType, const Operand& x, const Operand& scale, const Operand& offsetOptional,
+                   bool sqrtMode, const char* roundMode, int64_t dstType, int64_t axis, const Operand& y) {
+  StaticBody body;
+  body.rounding = RoundingOf(plan, roundMode), body.squared = sqrtMode;
+  CheckSmallType(plan, dstType, y);
+  CheckExpertRank(plan, x, 1, 8);
+  if (axis != -1 && (axis != -2 || x.shape().rank() < 2))
+    RefuseExperts(plan, "axis is neither -1 nor, for x of two dimensions and more, -2");
+  const int64_t at = x.shape().rank() + axis;
+  body.small = SmallOut(plan, y, x.shape());
+  CheckFactors(plan, scale, offsetOptional, x.shape()[static_cast<int>(at)]);
+  body.x = Rows(x), body.scale = Factors(scale), body.shift = Factors(offsetOptional);
+  PlanStatic(plan, body, x, at);
+}
+
+void AscendQuant(Plan& plan, DType type, const Operand& x, const Operand& scale,
+                 const Operand& offsetOptional, bool sqrtMode, const char* roundMode, int64_t dstType,
+                 const Operand& y) {
+  AscendQuantV3(plan, type, x, scale, offsetOptional, sqrtMode, roundMode, dstType, -1, y);
+}
+
+void Quantize(Plan& plan, DType, const Operand& x, const Operand& scales, const Operand& zeroPoints,
+              DType type, int64_t axis, const Operand& out) {
+  CheckExpertRank(plan, x, 1, 8);
+  CheckExpertShape(plan, out, x.shape());
+  if (type != out.dtype()) RefuseExperts(plan, "dtype is not the type of the result");
+  const int64_t rank = x.shape().rank(), at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank) RefuseExperts(plan, "axis is no dimension of x");
+  const int64_t place = scales.tensor->count() == 1 ? rank - 1 : at;
+  CheckFactors(plan, scales, zeroPoints, x.shape()[static_cast<int>(place)]);
+  StaticBody body;
+  body.x = Rows(x), body.wide = Rows(out), body.scale = Factors(scales), body.shift = Factors(zeroPoints);
+  body.divides = true;
+  body.least = type == DType::kU8 ? 0.0f : type == DType::kI8 ? -128.0f : -2147483648.0f;
+  body.most = type == DType::kU8   ? 255.0f
+              : type == DType::kI8 ? 127.0f
+                                   : 2147483648.0f;  // the last one saturates
+  PlanStatic(plan, body, x, place);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
