@@ -1,0 +1,177 @@
+// What a carrier believes of who connects to it, and of what comes then.
+#include "collective/carrier.h"
+
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "collective/sockets.h"
+
+namespace belay::coll {
+namespace {
+
+constexpr size_t kStaging = 4096;
+constexpr int64_t kMinute = int64_t{60} * 1'000'000'000;
+
+// Rank 0 here, whose process carries, and rank 1 on another host, which is the test.
+class CarrierTest : public testing::Test {
+ protected:
+  CarrierTest() {
+    Hosts hosts;
+    hosts.of = {0, 1};
+    hosts.leaders = {0, 1};
+    bytes_ = Board::Bytes(2, kStaging) + Outbox::Bytes(hosts);
+    memory_ = static_cast<std::byte*>(
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    plan_.shared = {memory_, bytes_, kStaging};
+    plan_.hosts = std::make_shared<const Hosts>(hosts);
+    plan_.name = "g";
+    board_ = std::make_unique<Board>(memory_, 0, 2, kStaging, "g", plan_.hosts);
+  }
+  ~CarrierTest() override {
+    carrier_.reset();
+    board_.reset();
+    munmap(memory_, bytes_);
+  }
+  void Connect() {
+    int pair[2] = {-1, -1};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    std::vector<Descriptor> sockets(2);
+    sockets[1] = Descriptor(pair[0]);
+    test_ = Descriptor(pair[1]);
+    carrier_ = std::make_unique<Carrier>(std::move(plan_), std::move(sockets));
+  }
+  void Say(const Frame& frame) { Send(test_, std::as_bytes(std::span(&frame, 1))); }
+  uint64_t Offset(const void* at) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(at) - memory_);
+  }
+  std::string Failure() {
+    while (!board_->failed()) std::this_thread::yield();
+    return board_->Failure().sentence();
+  }
+  Frame Next() {
+    std::array<std::byte, sizeof(Frame)> bytes;
+    for (size_t done = 0, count = 0; done < bytes.size(); done += count) {
+      EXPECT_TRUE(AwaitReadable(test_, NowNs() + kMinute));
+      if (Receive(test_, std::span(bytes).subspan(done), &count) != Received::kBytes) return {};
+    }
+    Frame frame;
+    std::memcpy(&frame, bytes.data(), sizeof frame);
+    return frame;
+  }
+
+  size_t bytes_ = 0;
+  std::byte* memory_ = nullptr;
+  CarrierPlan plan_;
+  std::unique_ptr<Board> board_;
+  std::unique_ptr<Carrier> carrier_;
+  Descriptor test_;
+};
+
+class StrangeFrames : public CarrierTest, public testing::WithParamInterface<int> {};
+
+TEST_P(StrangeFrames, EndTheGroup) {
+  const uint64_t own = Offset(board_->staging(0, 0)), theirs = Offset(board_->staging(1, 0));
+  const uint64_t words = Offset(&board_->counters(1));
+  const Frame frames[] = {
+      {static_cast<FrameKind>(0), 0, 0, 0},
+      {static_cast<FrameKind>(99), 0, 0, 0},
+      {FrameKind::kBytes, 8, own, 0},
+      {FrameKind::kBytes, 8, own - 4, 0},
+      {FrameKind::kBytes, 1u << 30, theirs, 0},
+      {FrameKind::kBytes, 8, bytes_, 0},
+      {FrameKind::kBytes, 8, UINT64_MAX - 3, 0},
+      {FrameKind::kWord, 0, words + 4, 1},
+      {FrameKind::kWord, 0, 0, 1},
+      {FrameKind::kWord, 0, Offset(&board_->channel(1, 0).receiver.moved), 1},
+      {FrameKind::kLeft, 0, 0, 0},
+      {FrameKind::kLeft, 2, 0, 0},
+      {FrameKind::kFailed, 5000, 0, 0},
+      {FrameKind::kFailed, 0, 3, 0},
+  };
+  ASSERT_EQ(std::size(frames), 14u);
+  Connect();
+  Say(frames[GetParam()]);
+  EXPECT_THAT(Failure(), testing::HasSubstr("rank 1 of communicator \"g\", on another machine, sent what"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, StrangeFrames, testing::Range(0, 14));
+
+// Whatever comes, nothing is written but what the ranks there own.
+TEST_F(CarrierTest, RandomFrames) {
+  Connect();
+  std::mt19937_64 random(1);
+  const uint64_t places[] = {Offset(board_->staging(1, 0)),  Offset(board_->staging(0, 0)),
+                             Offset(&board_->counters(1)),   Offset(&board_->announcement(1, 0)),
+                             Offset(&board_->channel(1, 0)), Offset(&board_->channel(0, 1))};
+  std::memset(board_->staging(0, 0), 0x5a, 2 * board_->half_bytes());
+  for (int i = 0; i < 5000 && !board_->failed(); ++i) {
+    Frame frame{static_cast<FrameKind>(1 + random() % 2), static_cast<uint32_t>(random() % 64),
+                places[random() % std::size(places)] + random() % 128 * 4, random()};
+    Say(frame);
+    const std::vector<std::byte> body(frame.kind == FrameKind::kBytes ? frame.bytes : 0);
+    if (!body.empty()) Send(test_, body);
+  }
+  Failure();
+  for (size_t i = 0; i < 2 * board_->half_bytes(); ++i)
+    ASSERT_EQ(board_->staging(0, 0)[i], std::byte{0x5a}) << i;
+}
+
+TEST_F(CarrierTest, StrangersAreNotListenedTo) {
+  Address address;
+  uint16_t port = 0;
+  plan_.places.resize(2);
+  plan_.listener = ListenTcp(&address, &port);
+  plan_.secret[3] = 7;
+  plan_.deadline_ns = NowNs() + kMinute;
+  const Secret secret = plan_.secret;
+  carrier_ = std::make_unique<Carrier>(std::move(plan_));
+  Secret other = secret;
+  other[31] ^= 1;
+  Id group{};
+  group[0] = 1;
+  const Bytes hellos[] = {Bytes(3),
+                          Bytes(kLinkHelloBytes),
+                          Encode(Hello{}),
+                          Encode(LinkHello{other, {}, 1, 0}),
+                          Encode(LinkHello{secret, group, 1, 0}),
+                          Encode(LinkHello{secret, {}, 0, 0}),
+                          Encode(LinkHello{secret, {}, 2, 0})};
+  for (const Bytes& hello : hellos) {
+    test_ = ConnectTcp(address, port, NowNs() + kMinute);
+    ASSERT_TRUE(test_);
+    EXPECT_TRUE(Send(test_, hello));
+    shutdown(test_.get(), SHUT_WR);
+    std::array<std::byte, 8> answer;
+    size_t count = 0;
+    EXPECT_TRUE(AwaitReadable(test_, NowNs() + kMinute));
+    EXPECT_EQ(Receive(test_, answer, &count), Received::kEnd);
+  }
+  EXPECT_FALSE(board_->failed());
+  test_ = ConnectTcp(address, port, NowNs() + kMinute);
+  EXPECT_TRUE(Send(test_, Encode(LinkHello{secret, {}, 1, 0})));
+  Say({FrameKind::kWord, 0, Offset(&board_->counters(1).taken), 5});
+  while (board_->counters(1).taken.load() != 5) std::this_thread::yield();
+  board_->SayGoodbye();
+  const Frame left = Next();
+  EXPECT_EQ(left.kind, FrameKind::kLeft);
+  EXPECT_EQ(left.bytes, 0u);
+  Say({FrameKind::kLeft, 1, 0, 0});
+  test_.Close();
+  while (!carrier_->ended()) std::this_thread::yield();
+  EXPECT_FALSE(board_->failed());
+  EXPECT_TRUE(board_->left(1));
+}
+
+}  // namespace
+}  // namespace belay::coll
