@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -22,7 +23,6 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/hcclresult_codes.h"
-#include "base/spin_lock.h"
 #include "base/system_limit.h"
 #include "base/thread.h"
 #include "collective/bootstrap.h"
@@ -33,7 +33,6 @@ namespace {
 
 constexpr size_t kMostAtOnce = 64;  // parcels of one system call
 constexpr size_t kBufferBytes = 8 << 10;
-constexpr int64_t kSpinNs = 20'000;
 constexpr int64_t kConnectNs = int64_t{3} * 1'000'000'000;  // between looks whether it is still wanted
 constexpr int64_t kHelloNs = int64_t{5} * 1'000'000'000;
 constexpr int64_t kEndNs = int64_t{5} * 1'000'000'000;
@@ -42,13 +41,29 @@ int MillisecondsTo(int64_t deadline_ns) {
   return static_cast<int>(std::clamp<int64_t>((deadline_ns - NowNs()) / 1'000'000 + 1, 0, 1 << 30));
 }
 
+#if defined(__SANITIZE_THREAD__)
+// ThreadSanitizer takes what is sent as read after the call, when the other side may have answered long ago.
+// So it is told itself what a message orders.
+std::atomic<int> g_messages;
+ssize_t SendOrdered(const Descriptor& socket, const msghdr& message) {
+  g_messages.fetch_add(1, std::memory_order_release);
+  return syscall(SYS_sendmsg, socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+void CameOrdered() { g_messages.load(std::memory_order_acquire); }
+#else
+ssize_t SendOrdered(const Descriptor& socket, const msghdr& message) {
+  return sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+void CameOrdered() {}
+#endif
+
 // All of it, waiting where the other side does not take it.
 bool SendAll(const Descriptor& socket, iovec* parts, size_t count) {
   msghdr message{};
   while (count > 0) {
     message.msg_iov = parts;
     message.msg_iovlen = count;
-    ssize_t sent = sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = SendOrdered(socket, message);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
     if (sent < 0) {
@@ -92,12 +107,11 @@ struct Carrier::Link {
 // What comes over a connection; small pieces without a system call for each.
 struct Carrier::Reader {
   const Descriptor& socket;
-  const int64_t spin_ns;
   std::array<std::byte, kBufferBytes> buffer;
   size_t begin = 0, end = 0;
   bool over = false;  // nothing comes any more
 
-  Reader(const Descriptor& from, int64_t spin) : socket(from), spin_ns(spin) {}
+  explicit Reader(const Descriptor& from) : socket(from) {}
 
   // False when there is no more.
   bool Read(std::byte* to, size_t bytes) {
@@ -122,10 +136,10 @@ struct Carrier::Reader {
 
   // Or the time has come.
   bool Some(std::span<std::byte> to, size_t* count, int64_t deadline_ns) {
-    int64_t spin_until = 0;
     for (;;) {
       switch (coll::Receive(socket, to, count)) {
         case Received::kBytes:
+          CameOrdered();
           return true;
         case Received::kEnd:
           over = true;
@@ -133,10 +147,7 @@ struct Carrier::Reader {
         case Received::kNothing:
           break;
       }
-      const int64_t now = NowNs();
-      if (spin_until == 0) spin_until = now + spin_ns;
-      if (now < spin_until) continue;
-      if (now >= deadline_ns) return false;
+      if (NowNs() >= deadline_ns) return false;
       pollfd wait{socket.get(), POLLIN, 0};
       poll(&wait, 1, deadline_ns == INT64_MAX ? -1 : MillisecondsTo(deadline_ns));
     }
@@ -241,7 +252,7 @@ void Carrier::FailLink(uint32_t host, const std::string& why) {
 // Who comes has to show the secret before anything else is looked at.
 bool Carrier::Accept(Descriptor socket) {
   std::array<std::byte, kLinkHelloBytes> bytes;
-  Reader reader(socket, 0);
+  Reader reader(socket);
   const int64_t deadline = NowNs() + kHelloNs;
   for (size_t done = 0, count = 0; done < bytes.size(); done += count) {  // and nothing of what follows
     if (!reader.Some(std::span(bytes).subspan(done), &count, deadline)) return false;
@@ -327,14 +338,6 @@ bool Carrier::AllLeft(uint32_t host) const {
 
 // --- there
 
-void Carrier::Spin(uint32_t host, uint32_t rings) {
-  if (board_.crowded()) return;
-  for (const int64_t end = NowNs() + kSpinNs; NowNs() < end;) {
-    if (board_.outbox().Rings(host) != rings) return;
-    CpuRelax();
-  }
-}
-
 // False when the connection has ended.
 bool Carrier::SendSome(Link* link, bool* any) {
   std::array<Frame, kMostAtOnce> frames;
@@ -374,7 +377,6 @@ void Carrier::Send(Link* link) {
     if (any) continue;
     if (board_.failed()) SendFailure(link);
     if (last) break;
-    Spin(link->host, rings);
     board_.outbox().Sleep(link->host, rings);
   }
   shutdown(link->socket.get(), SHUT_WR);
@@ -411,7 +413,7 @@ bool Carrier::Apply(const Frame& frame, Link* link, Reader* reader) {
 }
 
 void Carrier::Receive(Link* link) {
-  Reader reader(link->socket, board_.crowded() ? 0 : kSpinNs);
+  Reader reader(link->socket);
   Frame frame;
   while (reader.Read(reinterpret_cast<std::byte*>(&frame), sizeof frame)) {
     if (Apply(frame, link, &reader)) continue;

@@ -82,7 +82,6 @@ class Carrier {
   bool Apply(const Frame& frame, Link* link, Reader* reader);
   bool AllLeft(uint32_t host) const;
   void FailLink(uint32_t host, const std::string& why);
-  void Spin(uint32_t host, uint32_t rings);
 
   CarrierPlan plan_;
   const Hosts& hosts_;
