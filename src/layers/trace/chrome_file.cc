@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/quiet_write.h"
+#include "layers/trace/microseconds.h"
 
 namespace belay::trace {
 namespace {
@@ -15,17 +16,8 @@ namespace {
 constexpr size_t kTextInMemory = size_t{1} << 16;
 constexpr std::string_view kEnd = "\n]\n";
 
-// As msprof has them: microseconds as text, which keeps all digits.
-std::string Us(uint64_t ns) {
-  char room[40];
-  std::snprintf(room, sizeof room, "\"%llu.%03llu\"", static_cast<unsigned long long>(ns / 1000),
-                static_cast<unsigned long long>(ns % 1000));
-  return room;
-}
-std::string Duration(uint64_t ns) {
-  const std::string text = Us(ns);
-  return text.substr(1, text.size() - 2);
-}
+// As msprof has them: as text, which keeps all digits.
+std::string Time(uint64_t ns) { return "\"" + Us(ns) + "\""; }
 
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
@@ -48,8 +40,8 @@ std::string Place(uint64_t group, uint64_t track) {
 
 std::string Slice(std::string_view name, uint64_t group, uint64_t track, uint64_t begun, uint64_t took,
                   const std::string& args) {
-  return "{\"ph\": \"X\", \"name\": " + Quoted(name) + ", " + Place(group, track) + ", \"ts\": " + Us(begun) +
-         ", \"dur\": " + Duration(took) + ", \"args\": {" + args + "}}";
+  return "{\"ph\": \"X\", \"name\": " + Quoted(name) + ", " + Place(group, track) +
+         ", \"ts\": " + Time(begun) + ", \"dur\": " + Us(took) + ", \"args\": {" + args + "}}";
 }
 
 }  // namespace
@@ -120,7 +112,7 @@ void ChromeFile::AddTask(const Task& task) {
   const std::string arrow = std::to_string(++arrows_);
   const auto end = [&](const char* what, const std::string& place, uint64_t time) {
     Add(std::string("{\"ph\": \"") + what + "\", \"cat\": \"HostToDevice\", \"name\": \"HostToDevice" +
-        arrow + "\", \"id\": \"" + arrow + "\", " + place + ", \"ts\": " + Us(time) + "}");
+        arrow + "\", \"id\": \"" + arrow + "\", " + place + ", \"ts\": " + Time(time) + "}");
   };
   args += ", \"connection_id\": " + arrow;
   Add(Slice(task.name, hardware, task.stream, task.begun, task.took, args));

@@ -1,6 +1,7 @@
 #include "layers/trace/profile.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,9 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <system_error>
+#include <utility>
 
 #include "base/quiet_write.h"
+#include "layers/trace/microseconds.h"
 #include "layers/trace/timeline.h"
 
 namespace belay::trace {
@@ -34,12 +38,6 @@ constexpr const char* kSpanColumns =
 constexpr const char* kCallColumns =
     "Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance";
 
-std::string Us(uint64_t ns) {
-  char room[40];
-  std::snprintf(room, sizeof room, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
-                static_cast<unsigned long long>(ns % 1000));
-  return room;
-}
 // A text as a cell of a table.
 std::string Cell(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
@@ -212,18 +210,33 @@ std::shared_ptr<Profile>& SessionOfProcess() {
 
 constinit std::atomic<bool> Profiles::any_{false};
 
+// A child of fork has copies of the parent's profiles, whose files are not its own: it forgets them, and
+// keeps them so that nothing is closed or written.
+void Profiles::ForgetInChild() {
+  static bool hooked = false;
+  if (std::exchange(hooked, true)) return;
+  pthread_atfork(nullptr, nullptr, [] {
+    new (&g_profiles_lock) std::mutex;  // a thread of the parent may have held it
+    new (&RunOfProcess()) std::shared_ptr<Profile>;
+    new (&SessionOfProcess()) std::shared_ptr<Profile>;
+    any_.store(false);
+  });
+}
+
 void Profiles::BeginRun() {
   static pid_t process = 0;
   const char* folder = std::getenv("BELAY_PROFILE_FOLDER");
   std::lock_guard guard(g_profiles_lock);
   if (folder == nullptr || *folder == '\0' || process == getpid()) return;
   process = getpid();
+  ForgetInChild();
   RunOfProcess() = std::make_shared<Profile>(folder);
   any_.store(true);
 }
 
 void Profiles::SetSession(std::shared_ptr<Profile> profile) {
   std::lock_guard guard(g_profiles_lock);
+  ForgetInChild();
   SessionOfProcess().swap(profile);
   any_.store(RunOfProcess() != nullptr || SessionOfProcess() != nullptr);
 }

@@ -137,6 +137,7 @@ class Profiles {
   }
 
  private:
+  static void ForgetInChild();  // under the lock
   static std::shared_ptr<Profile> Run();
   static std::shared_ptr<Profile> Session();
   static constinit std::atomic<bool> any_;

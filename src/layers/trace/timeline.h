@@ -102,6 +102,7 @@ class Timeline {
     return *writer;
   }
   uint64_t process() const { return process_; }
+  bool writes() const { return !file_.stopped(); }
 
  private:
   static Writer* CachedWriter();

@@ -126,6 +126,7 @@ void Trace::NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t positio
 // --- the host
 
 void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+  if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   LineOf(writer, stream);  // before another thread may run the task
   writer.submitting = Now();
@@ -139,6 +140,7 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
   if (!Profiles::any()) return;
   Line& line = LineOf(writer, stream);
   std::lock_guard guard(line.lock);
+  if (line.submissions.size() >= Profile::kMostOperands) line.submissions.clear();  // what ended unseen
   Submission& submission = line.submissions[position];
   submission = {nullptr, writer.thread, writer.submitting};
   if (task.type->kind == rt::TaskKind::kOperator) submission.operands = writer.operands;
@@ -146,6 +148,7 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
 
 // The first task of a call that is told of hangs on the call itself.
 void Trace::Queued(const rt::Stream& stream, uint64_t position) noexcept {
+  if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
   const uint64_t flow = Mix(Mix(LineOf(writer, stream).track.id, kSubmission), position);
   if (writer.ShowCall(flow)) return;
@@ -155,6 +158,7 @@ void Trace::Queued(const rt::Stream& stream, uint64_t position) noexcept {
 }
 
 void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) noexcept {
+  if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
   writer.ShowCall();
   const uint32_t call = core_.current_call();
@@ -163,12 +167,14 @@ void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64
 }
 
 void Trace::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) noexcept {
+  if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
   writer.Event(EventType::kEnd, &writer.track, Now(), 0);
 }
 
 // What other processes and the program itself allocated is theirs.
 void Trace::NoteMemory(const rt::Block& block, bool comes) noexcept {
+  if (!timeline_.writes()) return;
   if (block.kind == rt::BlockKind::kImported || block.kind == rt::BlockKind::kRegistered) return;
   Writer& writer = timeline_.ThisWriter();
   std::lock_guard guard(lock_);
@@ -188,11 +194,13 @@ void Trace::NoteMemory(const rt::Block& block, bool comes) noexcept {
 // --- streams
 
 void Trace::Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+  if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   Line& line = LineOf(writer, stream);
   const uint64_t flow = Mix(Mix(line.track.id, kSubmission), position);
   SetName(writer, task);
   line.track.begun = Now();
+  line.started = position;
   const bool record = task.type->task_class == rt::TaskClass::kRecord;
   auto arrow = [&](int which) { return ArrowOf(line, position, which); };
   if (record) {
@@ -210,6 +218,7 @@ void Trace::TellFailure(Writer& writer, Track* track, const rt::TaskFailure& fai
 
 void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& task,
                   const rt::TaskFailure* failure) noexcept {
+  if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   Line& line = LineOf(writer, stream);
   if (failure != nullptr) TellFailure(writer, &line.track, *failure);
@@ -237,6 +246,7 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
       line.submissions.erase(found);
     }
   }
+  if (line.started != position) return;  // it began before anybody wanted to know
   AddToProfile(stream, line.track, task, Profile::kNoModel, position, std::move(submission));
   line.track.ended = Now();
 }
@@ -302,6 +312,7 @@ Track& Trace::RangeLane(Writer& writer, const rt::Mark& mark) {
 }
 
 void Trace::Marked(const rt::Mark& mark) noexcept {
+  if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   const uint64_t now = Now();
   const auto begun = now - static_cast<uint64_t>(mark.at_ns - mark.begun_ns);
@@ -329,6 +340,7 @@ void Trace::Marked(const rt::Mark& mark) noexcept {
 
 void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*model*/, uint32_t /*node*/,
                         const rt::Task& task) noexcept {
+  if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   SetName(writer, task);
   Track& track = LaneOf(writer, stream, lane);
@@ -338,17 +350,20 @@ void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*mode
 
 void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
                       const rt::Task& task, const rt::TaskFailure* failure) noexcept {
+  if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   Track& track = LaneOf(writer, stream, lane);
   if (failure != nullptr) TellFailure(writer, &track, *failure);
   writer.Event(EventType::kEnd, &track, Now(), 0);
   if (!Profiles::any()) return;
+  const uint64_t begun = std::exchange(writer.node_begun, 0);
+  if (begun == 0) return;  // the same
   Operands operands;
   {
     std::lock_guard guard(lock_);
     if (auto found = operands_.find({model, node}); found != operands_.end()) operands = found->second;
   }
-  AddToProfile(stream, {0, 0, writer.node_begun, 0}, task, model, node, {std::move(operands)});
+  AddToProfile(stream, {0, 0, begun, 0}, task, model, node, {std::move(operands)});
 }
 
 }  // namespace belay::trace

@@ -56,6 +56,7 @@ class Trace final : public rt::Observer {
 
   struct Line {
     Relaxed<uint32_t> id = ~0u;  // of the stream that has the slot now
+    uint64_t started = 0;        // the position that track.begun is of
     Track track;
     std::map<uint32_t, Track> lanes;
     std::unordered_map<uint64_t, int> waits;               // for a position: how many there were
@@ -70,6 +71,8 @@ class Trace final : public rt::Observer {
     uint64_t bytes = 0;
   };
 
+  // Nobody reads what would be noted.
+  bool idle() const { return !timeline_.writes() && !Profiles::any(); }
   uint64_t DeviceTrack(Writer& writer, int device);  // under lock_
   void NoteMemory(const rt::Block& block, bool comes) noexcept;
   Line& LineOf(Writer& writer, const rt::Stream& stream);

@@ -1,10 +1,10 @@
 // aclprof*: from when to when is profiled, of which devices, and what the tables have.
 #include <aclnnop/aclnn_add.h>
 #include <driver/ascend_hal.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <set>
+#include <iterator>
 
 #include "profiles.h"
 
@@ -166,6 +166,41 @@ TEST_F(ProfTest, TheEndOfUseEndsProfiling) {
   EXPECT_EQ(aclprofStop(config), ACL_ERROR_PROF_NOT_RUN);
   EXPECT_EQ(Init(), ACL_SUCCESS);
   EXPECT_EQ(aclprofFinalize(), ACL_SUCCESS);
+}
+
+TEST_F(ProfTest, AChildOfForkWritesNothingAndMayProfileItself) {
+  ASSERT_EQ(Init(), ACL_SUCCESS);
+  aclprofConfig* config = Config(ACL_PROF_TASK_TIME | ACL_PROF_ACL_API);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  Work(nullptr);
+  const std::string own = folder_ + "/child";
+  const pid_t child = fork();
+  if (child == 0) {
+    bool right = aclInit(nullptr) == 0 && aclrtSetDevice(0) == 0;
+    for (int i = 0; i < 1000; ++i) Work(nullptr);  // more than is kept in memory
+    right = right && aclprofStart(config) != 0 && aclprofInit(own.c_str(), own.size()) == 0;
+    aclprofConfig* fresh = Config(ACL_PROF_TASK_TIME);
+    right = right && aclprofStart(fresh) == 0;
+    Work(nullptr, 2);
+    right = right && aclprofStop(fresh) == 0;
+    _exit(right && !HasFailure() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  Work(nullptr);
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  std::filesystem::path mine;
+  for (const auto& profile : Profiles()) {
+    if (profile.filename() != "child") mine = profile;
+  }
+  EXPECT_EQ(Table(mine, "task_time").size(), 2U);
+  std::ifstream timeline(FileOf(mine, "msprof"));
+  const std::string text((std::istreambuf_iterator<char>(timeline)), {});
+  EXPECT_THAT(text, testing::EndsWith("}}\n]\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("\"Thread " + std::to_string(child) + "\"")));
+  const auto childs = std::filesystem::directory_iterator(own)->path();
+  EXPECT_EQ(Table(childs, "task_time").size(), 2U);
 }
 
 // --- in the wrong order
