@@ -59,6 +59,7 @@ aclmdlRITaskType TypeOf(const rt::ModelTask& task) {
       return ACL_MODEL_RI_TASK_VALUE_WRITE;
     case rt::TaskKind::kValueWait:
       return ACL_MODEL_RI_TASK_VALUE_WAIT;
+    case rt::TaskKind::kMark:
     case rt::TaskKind::kOther:
       break;
   }
