@@ -211,8 +211,8 @@ TEST_F(Failures, TwoThatBothSendFirstAreToldSo) {
     group[0].SetWaitLimit(0);
     Submit(group[0], nullptr, a, Message(true, 1));
     Submit(group[0], nullptr, a, Message(false, 1));
-    // Only once rank 0 waits does time begin to run out.
-    while (group[0].channel(0, 1).sender.number.load() == 0) std::this_thread::yield();
+    // Only once rank 0 waits, and rank 1's host has heard of it, does time begin to run out.
+    while (group[1].channel(0, 1).sender.number.load() == 0) std::this_thread::yield();
     group[1].SetWaitLimit(1'000'000);
     Submit(group[1], nullptr, b, Message(true, 0));
     Submit(group[1], nullptr, b, Message(false, 0));
