@@ -248,9 +248,9 @@ BELAY_DEFINE_ELEMENT(IsOther, x != 0 ? T{1} : T{0})
 BELAY_DEFINE_ELEMENT(Number, x != x ? T{0} : x)
 
 template <class F, class T>
-constexpr FoldLoops<T> Of(Elements<T> elements = nullptr) {
-  return {F::template kStart<T>, elements,         &FoldRow<T, F>, &FoldRows<T, F>,
-          &FoldInto<T, F>,       &MergeInto<T, F>, &MergeTwo<T, F>};
+constexpr FoldLoops<T> Of(Elements<T> elements = nullptr, T start = F::template kStart<T>) {
+  return {start,           elements,         &FoldRow<T, F>, &FoldRows<T, F>,
+          &FoldInto<T, F>, &MergeInto<T, F>, &MergeTwo<T, F>};
 }
 
 template <class T>
@@ -270,7 +270,7 @@ const FoldLoops<T>* Loops() {
                                                     Of<Product, T>(),
                                                     Of<Max, T>(),
                                                     Of<Min, T>(),
-                                                    Of<Max, T>(&Size),
+                                                    Of<Max, T>(&Size, T{0}),
                                                     Of<Min, T>(&Size),
                                                     Of<Sum, T>(&Number)};
     return kLoops;

@@ -38,7 +38,7 @@ struct FoldLoops {
   void (*merge_into)(T* acc, const T* x, int64_t n);
   T (*merge)(T a, T b);
 
-  T fold(const T* x, int64_t n, T p) const { return row(x, n, elements, p); }
+  T fold(const T* x, int64_t n, T p) const { return n == 0 ? start : row(x, n, elements, p); }
   // Packed rows of n, each to what fold makes of it, with a p for each.
   void fold_rows(T* out, const T* x, int64_t count, int64_t n, const T* p) const {
     rows(out, x, count, n, elements, p);
