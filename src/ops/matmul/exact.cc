@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "ops/matmul/exact_loops.h"
 
 namespace belay::ops {
 namespace {
@@ -14,29 +15,29 @@ struct ExactBody {
   int batch_rank;
   int64_t sizes[tensor::kMaxRank], steps_a[tensor::kMaxRank], steps_b[tensor::kMaxRank];
 
+  static constexpr int64_t kTogether = 32;  // rows of a batch
+
   void operator()(const Frame& frame) const {
-    const int64_t grain = std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, n * k));
-    ParallelFor(batches * m, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) Row(frame, row);
+    const int64_t pieces = (m + kTogether - 1) / kTogether;
+    const int64_t grain =
+        std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, std::min(m, kTogether) * n * k));
+    ParallelFor(batches * pieces, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) Rows(frame, i / pieces, i % pieces * kTogether);
     });
   }
 
-  void Row(const Frame& frame, int64_t row) const {
-    int64_t batch = row / m, from_a = 0, from_b = 0;
+  void Rows(const Frame& frame, int64_t batch, int64_t first) const {
+    int64_t from_a = first * k, from_b = 0;
+    const int64_t to = (batch * m + first) * n;
     for (int d = batch_rank - 1; d >= 0; --d) {
       const int64_t index = batch % sizes[d];
       batch /= sizes[d];
       from_a += index * steps_a[d];
       from_b += index * steps_b[d];
     }
-    const auto* x = reinterpret_cast<const T*>(frame.at[a]) + from_a + row % m * k;
-    const auto* y = reinterpret_cast<const T*>(frame.at[b]) + from_b;
-    auto* sum = reinterpret_cast<T*>(frame.at[out]) + row * n;
-    std::fill(sum, sum + n, T{0});
-    for (int64_t i = 0; i < k; ++i) {
-      const T factor = x[i];
-      for (int64_t j = 0; j < n; ++j) sum[j] += factor * y[i * n + j];
-    }
+    BestExactProduct<T>()(reinterpret_cast<const T*>(frame.at[a]) + from_a,
+                          reinterpret_cast<const T*>(frame.at[b]) + from_b,
+                          reinterpret_cast<T*>(frame.at[out]) + to, std::min(kTogether, m - first), n, k);
   }
 };
 
