@@ -18,11 +18,10 @@
 namespace belay::rt {
 namespace {
 
-constexpr int64_t kSilenceNs = 50'000'000;   // after which the host counts as silent
-constexpr int64_t kCallbackNs = 20'000'000;  // that a step waits for the callback that it began
-constexpr int64_t kExitNs = 2'000'000'000;   // that exit() waits for a running task
-constexpr int64_t kLookNs = 1'000'000;       // between looks of a host that waits
-constexpr uint32_t kDemotePercent = 3;       // of steps
+constexpr int64_t kSilenceNs = 50'000'000;  // after which the host counts as silent
+constexpr int64_t kExitNs = 2'000'000'000;  // that exit() waits for a running task
+constexpr int64_t kLookNs = 1'000'000;      // between looks of a host that waits
+constexpr uint32_t kDemotePercent = 3;      // of steps
 constexpr uint32_t kStayPercent = 85;
 constexpr size_t kUsualStreams = 4096;
 
@@ -224,7 +223,7 @@ bool ExploreEngine::Step(Stream* goal) {
 // A callback is most often short: what it sets free is then ready before the next choice is made, whatever
 // the time.
 void ExploreEngine::LetCallbackEnd(Stream& stream) {
-  const int64_t end = NowNs() + kCallbackNs;
+  const int64_t end = NowNs() + callback_ns_;
   while (stream.parked_at().reason == ParkReason::kCallback) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
     const int64_t left = end - NowNs();

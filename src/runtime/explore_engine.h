@@ -67,6 +67,9 @@ class ExploreEngine final : public TimedEngine {
   // After Stop: from the seed's beginning.
   void Restart(uint64_t seed);
 
+  // How long a step waits for the callback that it began; for tests.
+  void SetCallbackTime(int64_t ns) { callback_ns_ = ns; }
+
  private:
   bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;
   bool Step(Stream* goal);
@@ -93,7 +96,8 @@ class ExploreEngine final : public TimedEngine {
   std::atomic<uint32_t> waiting_{0};  // hosts that wait on stacks large enough to run tasks
   std::atomic<uint32_t> epoch_{0};    // something became ready, ended or was called
   std::atomic<uint32_t> stop_{0};     // a word to sleep on
-  bool watched_ = false;              // the thread that looks for silence runs
+  int64_t callback_ns_ = 100'000'000;
+  bool watched_ = false;  // the thread that looks for silence runs
   pthread_t silence_{};
 };
 
