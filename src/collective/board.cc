@@ -310,22 +310,22 @@ void Board::CameLeft(uint32_t rank) noexcept {
 uint32_t Board::OwnerOf(uint64_t at, uint64_t bytes) const {
   struct Piece {
     const void* begin;
-    size_t pieces, size;
+    bool of_pairs;
+    size_t size;
   };
-  const size_t pairs = size_t{ranks_} * ranks_;
-  const Piece kinds[] = {{counters_, ranks_, sizeof(Counters)},
-                         {announcements_, ranks_, 2 * announcement_bytes_},
-                         {staging_, ranks_, 2 * half_bytes_},
-                         {channel_staging_, pairs, 2 * chunk_bytes_},
-                         {channels_, pairs, sizeof(Channel)}};
+  const Piece kinds[] = {{counters_, false, sizeof(Counters)},
+                         {announcements_, false, 2 * announcement_bytes_},
+                         {staging_, false, 2 * half_bytes_},
+                         {channel_staging_, true, 2 * chunk_bytes_},
+                         {channels_, true, sizeof(Channel)}};
   for (const Piece& kind : kinds) {
     const auto begin = static_cast<uint64_t>(static_cast<const std::byte*>(kind.begin) - memory_);
-    if (at < begin || at - begin >= kind.pieces * kind.size) continue;
+    const size_t pieces = kind.of_pairs ? size_t{ranks_} * ranks_ : ranks_;
+    if (at < begin || at - begin >= pieces * kind.size) continue;
     const uint64_t number = (at - begin) / kind.size;
     const uint64_t from = (at - begin) % kind.size;
     if (bytes > kind.size - from) return ranks_;
-    if (kind.pieces == ranks_ && kind.begin != channels_ && kind.begin != channel_staging_)
-      return static_cast<uint32_t>(number);
+    if (!kind.of_pairs) return static_cast<uint32_t>(number);
     const bool receivers = kind.begin == channels_ && from >= offsetof(Channel, receiver) &&
                            from + bytes <= offsetof(Channel, payload);
     if (kind.begin == channels_ && !receivers && from < offsetof(Channel, payload) &&

@@ -20,6 +20,7 @@
 #include "base/quiet_write.h"
 #include "base/system_limit.h"
 #include "collective/board.h"
+#include "collective/carrier.h"
 #include "collective/sockets.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/process.h"
@@ -83,11 +84,8 @@ void Joining::PrepareToCarry(Place* place) {
     Fail(codes::kHcclEMemory, "collective-memory", "the system gave no file of shared memory ({})",
          ExplainRefusal(errno));
   }
-  Address address;
-  listener_ = ListenTcpElse(OwnAddress(line_), &address, &place->port);
+  listener_ = ListenForCarriers(OwnAddress(line_), place);
   place->file = memory_.get();
-  place->is_v6 = address.is_v6 ? 1 : 0;
-  place->address = address.bytes;
 }
 
 void Joining::CheckStillRunning() const {

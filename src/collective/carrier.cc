@@ -241,6 +241,14 @@ bool Carrier::Flush(int64_t deadline_ns) noexcept {
 
 // --- how carriers meet
 
+Descriptor ListenForCarriers(const Address& otherwise, Place* place) {
+  Address address;
+  Descriptor made = ListenTcpElse(otherwise, &address, &place->port);
+  place->is_v6 = address.is_v6 ? 1 : 0;
+  place->address = address.bytes;
+  return made;
+}
+
 void Carrier::FailLink(uint32_t host, const std::string& why) {
   if (stop_ || board_.failed() || AllLeft(host)) return;
   const uint32_t leader = hosts_.leaders[host];

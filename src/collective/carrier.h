@@ -41,6 +41,9 @@ struct CarrierPlan {
   Descriptor memory;  // kept for the other ranks of the host, which may not have opened it yet
 };
 
+// Where carriers of other hosts come: where a setting says, else on this address. Throws as ListenTcp does.
+Descriptor ListenForCarriers(const Address& otherwise, Place* place);
+
 class Carrier {
  public:
   // `connected`: sockets to the other hosts, for tests; else as the plan says. Throws HCCL_E_SYSCALL.

@@ -17,6 +17,7 @@
 #include "base/quiet_write.h"
 #include "base/system_limit.h"
 #include "collective/board.h"
+#include "collective/carrier.h"
 #include "collective/sockets.h"
 
 namespace belay::coll {
@@ -294,11 +295,7 @@ Welcomed Root::WhoAreThere(const Group& group) const {
 Descriptor Root::ListenFor(const Group& group, Welcomed* who) const {
   WelcomeHost& first = who->hosts[0];
   if (who->hosts.size() < 2 || !group.members[first.leader]->is_local) return {};
-  Address address;
-  Descriptor made = ListenTcpElse(info_.addresses.at(0), &address, &first.place.port);
-  first.place.is_v6 = address.is_v6 ? 1 : 0;
-  first.place.address = address.bytes;
-  return made;
+  return ListenForCarriers(info_.addresses.at(0), &first.place);
 }
 
 void Root::Welcome(Group& group) {
