@@ -70,7 +70,8 @@ bool IsOfTask(const void* block) {
 
 void* Taken(void* block) {
   if (!IsOfTask(block)) return block;
-  const bool of_others = IsFrom({"dnnl"}) && Note(block, true);  // libbelay_dnnl too
+  // libbelay_dnnl too, and what the dynamic linker keeps of it once it is loaded.
+  const bool of_others = IsFrom({"dnnl", "/ld-linux"}) && Note(block, true);
   (of_others ? g_others : g_tasks).Add(static_cast<int64_t>(malloc_usable_size(block)));
   return block;
 }
@@ -88,7 +89,7 @@ extern "C" {
 
 struct ShortMemorySeen {
   int64_t allocations;                 // of all threads
-  int64_t most_bytes, most_of_others;  // held at a time by other threads than the caller's: Belay; oneDNN
+  int64_t most_bytes, most_of_others;  // held at a time by other threads than the caller's: Belay; others
   int second, synchronise;             // the codes
 };
 

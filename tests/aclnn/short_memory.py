@@ -31,7 +31,7 @@ KEPT = 8 << 10
 KEPT_MORE = {
     'Softmax': (4 << 20, 'at most 2 MiB for each core, whatever its rows'),
 }
-KEPT_BY_ONEDNN = 1 << 20  # it packs operands in blocks, and makes code
+KEPT_BY_ONEDNN = 1 << 20  # it packs operands in blocks, and makes code; and is loaded when it is first needed
 
 
 class Seen(ctypes.Structure):
@@ -122,7 +122,7 @@ def check_kept(device, name: str, case: Case, rng):
         if seen.most_bytes > most:
             raise Failure(f'its task holds {seen.most_bytes} bytes beside {bytes_of(case)} of tensors; {most} may be')
         if seen.most_of_others > KEPT_BY_ONEDNN:
-            raise Failure(f'oneDNN holds {seen.most_of_others} bytes beside {bytes_of(case)} of tensors')
+            raise Failure(f'oneDNN and its loading hold {seen.most_of_others} bytes beside {bytes_of(case)} of tensors')
     except (Failure, RuntimeError) as failure:
         raise Failure(f'{describe(name, case, call)}\n    {failure}') from None
     finally:
