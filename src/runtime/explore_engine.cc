@@ -18,9 +18,9 @@
 namespace belay::rt {
 namespace {
 
-constexpr int64_t kSilenceNs = 50'000'000;  // after which the host counts as silent
 constexpr int64_t kExitNs = 2'000'000'000;  // that exit() waits for a running task
 constexpr int64_t kLookNs = 1'000'000;      // between looks of a host that waits
+constexpr int kSilentLooks = 4;             // without a call, until the host counts as silent
 constexpr uint32_t kDemotePercent = 3;      // of steps
 constexpr uint32_t kStayPercent = 85;
 constexpr size_t kUsualStreams = 4096;
@@ -64,7 +64,7 @@ void InstallExploreEngine(ExploreEngine* engine) {
 
 // --- life
 
-ExploreEngine::ExploreEngine(uint64_t seed) {
+ExploreEngine::ExploreEngine(uint64_t seed, ExplorePatience patience) : patience_(patience) {
   explores_ = true;
   Begin(seed);
 }
@@ -202,7 +202,7 @@ Stream* ExploreEngine::Pick(Stream* goal) {
 // --- running
 
 // Runs one task, for a host that waits for the goal or for nobody. False: none is ready.
-bool ExploreEngine::Step(Stream* goal) {
+bool ExploreEngine::Step(Stream* goal, int64_t deadline_ns) {
   if (Runner::Current() != nullptr) return false;
   Stream* stream;
   {
@@ -216,19 +216,29 @@ bool ExploreEngine::Step(Stream* goal) {
     stream->Run(stream->completed() + 1);
   }
   Notice();
-  LetCallbackEnd(*stream);
+  LetCallbackEnd(*stream, deadline_ns);
   return true;
+}
+
+// From when its callback was started until the stream is one of those to choose from: it is no longer parked
+// a moment before the callback's thread says so here.
+bool ExploreEngine::CallbackComesBack(Stream& stream) {
+  if (stream.parked_at().reason == ParkReason::kCallback) return true;
+  std::lock_guard guard(lock_);
+  return stream.state() == StreamState::kReady &&
+         std::find(ready_.begin(), ready_.end(), &stream) == ready_.end();
 }
 
 // A callback is most often short: what it sets free is then ready before the next choice is made, whatever
 // the time.
-void ExploreEngine::LetCallbackEnd(Stream& stream) {
-  const int64_t end = NowNs() + callback_ns_;
-  while (stream.parked_at().reason == ParkReason::kCallback) {
+void ExploreEngine::LetCallbackEnd(Stream& stream, int64_t deadline_ns) {
+  int64_t end = NowNs() + patience_.callback_ns;
+  if (deadline_ns >= 0) end = std::min(end, deadline_ns);
+  while (CallbackComesBack(stream)) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
     const int64_t left = end - NowNs();
     if (left <= 0 || InCallback()) return;
-    if (stream.parked_at().reason == ParkReason::kCallback) FutexWait(epoch_, epoch, std::min(left, kLookNs));
+    if (CallbackComesBack(stream)) FutexWait(epoch_, epoch, std::min(left, kLookNs));
   }
 }
 
@@ -254,7 +264,7 @@ bool ExploreEngine::Await(Stream& stream, uint64_t position, int64_t deadline_ns
   bool reached;
   while (!(reached = stream.Reached(position)) && (deadline_ns < 0 || NowNs() < deadline_ns)) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
-    if (helps && Step(&stream)) continue;
+    if (helps && Step(&stream, deadline_ns)) continue;
     if (stop_.load() != 0 && helps) break;  // the process ends, and nothing will let the stream go on
     if (stream.Reached(position)) continue;
     MayBeCancelled::Check();
@@ -271,18 +281,16 @@ void* ExploreEngine::SilenceMain(void* self) {
   return nullptr;
 }
 
+// Counts looks and not time: where the machine stood still, the host did not get to its next call either.
 void ExploreEngine::WatchSilence() {
   uint32_t seen = epoch_.load();
-  int64_t since = NowNs();
+  int looks = 0;
   while (stop_.load() == 0) {
-    FutexWait(stop_, 0, kSilenceNs / 4);
+    FutexWait(stop_, 0, patience_.silence_ns / kSilentLooks);
     const uint32_t now = epoch_.load(std::memory_order_acquire);
-    const int64_t at = NowNs();
-    if (now != seen || waiting_.load() != 0) {
-      seen = now;
-      since = at;
-    }
-    if (at - since < kSilenceNs) continue;
+    looks = now == seen && waiting_.load() == 0 ? looks + 1 : 0;
+    seen = now;
+    if (looks < kSilentLooks) continue;
     while (stop_.load() == 0 && epoch_.load(std::memory_order_acquire) == seen && Step(nullptr)) {
       Observers::Tell([](Observer& o) { o.HostWasSilent(); });
       seen = epoch_.load();

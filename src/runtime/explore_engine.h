@@ -50,9 +50,15 @@ struct ExploreStyle {
   static ExploreStyle Of(uint64_t seed);
 };
 
+// What is waited for, so that time decides nothing.
+struct ExplorePatience {
+  int64_t silence_ns = 50'000'000;    // until a host that makes no calls counts as silent
+  int64_t callback_ns = 100'000'000;  // that a step waits for the callback that it began
+};
+
 class ExploreEngine final : public TimedEngine {
  public:
-  explicit ExploreEngine(uint64_t seed);
+  explicit ExploreEngine(uint64_t seed, ExplorePatience patience = {});
   ~ExploreEngine() override { Stop(); }
 
   void MakeReady(Stream& stream, TaskCost cost) override;
@@ -67,13 +73,11 @@ class ExploreEngine final : public TimedEngine {
   // After Stop: from the seed's beginning.
   void Restart(uint64_t seed);
 
-  // How long a step waits for the callback that it began; for tests.
-  void SetCallbackTime(int64_t ns) { callback_ns_ = ns; }
-
  private:
   bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;
-  bool Step(Stream* goal);
-  void LetCallbackEnd(Stream& stream);
+  bool Step(Stream* goal, int64_t deadline_ns = -1);
+  bool CallbackComesBack(Stream& stream);
+  void LetCallbackEnd(Stream& stream, int64_t deadline_ns);
   Stream* Pick(Stream* goal);
   size_t PlaceOf(Stream* goal);
   size_t PlaceByPriority();
@@ -84,6 +88,7 @@ class ExploreEngine final : public TimedEngine {
   static void* SilenceMain(void* self);
   void WatchSilence();
 
+  const ExplorePatience patience_;
   std::mutex turn_;  // of the thread that runs a task
   SpinLock lock_;    // of all that follows
   SeededNumbers numbers_{0};
@@ -96,8 +101,7 @@ class ExploreEngine final : public TimedEngine {
   std::atomic<uint32_t> waiting_{0};  // hosts that wait on stacks large enough to run tasks
   std::atomic<uint32_t> epoch_{0};    // something became ready, ended or was called
   std::atomic<uint32_t> stop_{0};     // a word to sleep on
-  int64_t callback_ns_ = 100'000'000;
-  bool watched_ = false;  // the thread that looks for silence runs
+  bool watched_ = false;              // the thread that looks for silence runs
   pthread_t silence_{};
 };
 

@@ -29,10 +29,13 @@ struct LetterTask {
 
 class Explore : public testing::Test {
  protected:
+  // No time decides, however busy the machine is.
+  static constexpr ExplorePatience kMuch{3'600'000'000'000, 3'600'000'000'000};
+
   // Runs `program` in a context of its own under the seed's order, and waits for all of it.
-  std::string Under(uint64_t seed, const std::function<void()>& program) {
+  std::string Under(uint64_t seed, const std::function<void()>& program, ExplorePatience patience = kMuch) {
     rings::TheDevice();
-    ExploreEngine engine(seed);
+    ExploreEngine engine(seed, patience);
     InstallExploreEngine(&engine);
     context_ = Contexts().Find(CreateContext(rings::TheDevice(), false));
     text_.clear();
@@ -167,11 +170,12 @@ TEST_F(Explore, ASilentHostSeesTheWorkGoOn) {
   static const bool added = (Observers::Add(silence), true);
   ASSERT_TRUE(added);
   const int before = silence.told;
-  Under(1, [&] {
+  const auto program = [&] {
     Stream& a = NewStream();
     Letter(a, 'a');
     while (!a.Reached(a.tail())) std::this_thread::yield();
-  });
+  };
+  Under(1, program, ExplorePatience{});
   EXPECT_GT(silence.told, before);
 }
 
@@ -180,7 +184,6 @@ TEST_F(Explore, CallbacksEndBeforeTheNextChoice) {
     std::string both[2];
     for (std::string& text : both) {
       text = Under(seed, [&] {
-        TheExploreEngine()->SetCallbackTime(60'000'000'000);  // also where the machine has other things to do
         Stream& a = NewStream();
         Stream& b = NewStream();
         for (int i = 0; i < 4; ++i) {
