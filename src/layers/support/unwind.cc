@@ -49,7 +49,9 @@ struct Unwinding {
 _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
   auto& unwinding = *static_cast<Unwinding*>(argument);
   Memo& memo = *unwinding.memo;
-  const uint64_t returns_to = _Unwind_GetIP(context);
+  int interrupted = 0;  // a signal came: it is where the frame goes on, and not behind a call
+  uint64_t returns_to = _Unwind_GetIPInfo(context, &interrupted);
+  if (interrupted != 0 && returns_to != 0) ++returns_to;
   if (returns_to == 0 || memo.frames.size() == Unwound::kMost) return _URC_END_OF_STACK;
 #ifdef __x86_64__
   constexpr int kFramePointer = 6;
