@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "base/sanitizer.h"
 #include "runtime/memory.h"
+#include "runtime/pinned_door.h"
 
 #if defined(__SSE2__) && !defined(BELAY_ASAN) && !defined(BELAY_TSAN)
 #define BELAY_STREAMING_STORES 1
@@ -100,6 +101,8 @@ void SplitBytes(size_t bytes, size_t grain, const Piece& piece) {
 }  // namespace
 
 void CopyBytes(void* dst, const void* src, size_t bytes) {
+  if (PinnedHasDoor() && CopyByDoor(dst, src, bytes)) [[unlikely]]
+    return;
   if (bytes < kSplitFrom) [[likely]] {
     std::memmove(dst, src, bytes);
   } else {
@@ -108,6 +111,8 @@ void CopyBytes(void* dst, const void* src, size_t bytes) {
 }
 
 void FillBytes(void* dst, int value, size_t bytes) {
+  if (PinnedHasDoor() && FillByDoor(dst, value, bytes)) [[unlikely]]
+    return;
   if (bytes < kSplitFrom) [[likely]] {
     std::memset(dst, value, bytes);
     return;

@@ -294,7 +294,6 @@ namespace {
 // Counts as done when it is dropped, too: what waits elsewhere must go on.
 struct SharedRecordTask {
   static constexpr const char* kName = "event record";
-  static constexpr bool kTouchesNothing = true;
   std::shared_ptr<SharedWords> words;
   uint64_t record;
 
@@ -310,6 +309,7 @@ struct SharedRecordTask {
     }
     TheEngine().Wrote(&done);
   }
+  void Ranges(RangeVisitor& visit) const { visit.Signals(&words->second()); }
 };
 
 // The number of a new record of this process.

@@ -25,6 +25,7 @@ struct CoreFacts {
   // says of which kind: t a tensor, l a list of them, c a scalar, n an array of integers. T and L give a line
   // of "2,3|FLOAT|ND" for each.
   std::string (*object_words)(char letter, uint64_t handle);
+  void (*use_pinned_door)(int file) noexcept;  // pinned_door.h
 };
 
 // What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.

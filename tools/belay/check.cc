@@ -16,8 +16,10 @@
 #include <system_error>
 #include <vector>
 
+#include "base/sanitizer.h"
 #include "belay/check_reports.h"
 #include "belay/exit_code.h"
+#include "belay/toolkit.h"
 #include "layers/support/report_file.h"
 #include "layers/support/tally.h"
 
@@ -125,6 +127,13 @@ int Check(const CheckOptions& options) {
   }
   if (options.leaks) setenv(layers::kLeaksVariable, "1", 1);
   if (options.undefined) setenv(layers::kUndefinedVariable, "1", 1);
+  if (options.host_accesses) {
+    setenv(layers::kHostVariable, "1", 1);
+#if !defined(BELAY_ASAN) && \
+    !defined(BELAY_TSAN)  // which want to be the first; the layer says that it does not look
+    AddToList("LD_PRELOAD", ToolkitHome() + "/lib64/libbelay_host.so", ':');
+#endif
+  }
   if (!options.hang_after.empty()) setenv(layers::kHangAfterVariable, options.hang_after.c_str(), 1);
   if (options.error_exitcode != 0) {
     setenv(layers::kHangExitVariable, std::to_string(options.error_exitcode).c_str(), 1);

@@ -35,6 +35,12 @@ std::vector<std::string> ListOf(const char* name) {
   return entries;
 }
 
+void AddToList(const char* name, const std::string& value, char between) {
+  const char* old = std::getenv(name);
+  const std::string list = old == nullptr || *old == '\0' ? value : std::string(old) + between + value;
+  setenv(name, list.c_str(), 1);
+}
+
 std::string ToolkitHome() {
   namespace fs = std::filesystem;
   fs::path home = fs::read_symlink("/proc/self/exe").parent_path().parent_path();

@@ -46,12 +46,6 @@ bool MakeFolder(const std::string& folder) {
   return true;
 }
 
-void AddToList(const char* variable, const std::string& value, char between) {
-  const char* old = std::getenv(variable);
-  const std::string list = old == nullptr || *old == '\0' ? value : std::string(old) + between + value;
-  setenv(variable, list.c_str(), 1);
-}
-
 uint64_t Now() {
   timespec t;
   clock_gettime(CLOCK_BOOTTIME, &t);

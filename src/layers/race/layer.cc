@@ -1,9 +1,14 @@
 // The library's only name.
+#include <cstdlib>
+
 #include "layers/race/race.h"
+#include "layers/support/report_file.h"
 #include "layers/support/tally.h"
 
 extern "C" [[gnu::visibility("default")]] belay::rt::Observer* belay_make_layer(
     const belay::rt::CoreFacts& core) {
   ++belay::layers::TheTally().processes;
-  return new belay::race::Race(core);
+  auto* race = new belay::race::Race(core);
+  if (std::getenv(belay::layers::kHostVariable) != nullptr) race->WatchHost();
+  return race;
 }

@@ -26,7 +26,8 @@ const char* RunMode() {
 }
 
 layers::Place Told(const char* verb, const Site& site) {
-  return {std::string(verb) + "  " + site.name + ", " + Who(site) + ", by " + site.call, site.stack};
+  const std::string by = site.call.empty() ? "" : ", by " + site.call;
+  return {std::string(verb) + "  " + site.name + ", " + Who(site) + by, site.stack};
 }
 
 }  // namespace
@@ -54,6 +55,7 @@ struct Race::Touches final : rt::RangeVisitor {
     waits.emplace_back(&source, position);
   }
   void WaitsForUnknown() override { open = true; }
+  void Signals(const void*) override { signals = true; }
   void TouchesUnknown() override { unknown = true; }
 
   void Add(const void* begin, size_t bytes, bool writes) {
@@ -84,6 +86,7 @@ struct Race::Touches final : rt::RangeVisitor {
   bool partly = false;   // some accesses are decided by data
   bool open = false;     // it waits for what has no position
   bool unknown = false;  // nothing is known of what it touches
+  bool signals = false;  // others may learn without a call that it was there
   // It waits for other ranks while it runs, so that nobody knows what comes before that which follows it. Its
   // own accesses may come at once.
   bool collective = false;
@@ -146,6 +149,10 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
     for (const Line& other : lines_) host_.Learn({other.index, other.last});
   }
   ++host_changes_;
+  if (host_pages_.any()) {
+    host_pages_.CloseAgain();
+    host_pages_.Open([&](const HostPages::Closed& closed) { return host_.Knows(closed.by.by); });
+  }
   while (line.changes.size() > 1 && line.changes[1].position <= position) line.changes.pop_front();
   if (shadow_.ranges() > tidy_at_) Tidy();
 }
@@ -177,12 +184,18 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   Line& line = LineOf(stream);
   const bool known = Update(line, position, touches);
   Follow(task, touches, known, stream.id());
+  const Clock& clock = line.now.clock;
+  if (host_pages_.any()) host_pages_.CloseAgain();
+  // The host may see a word in memory, or hear of it from another process.
+  const bool seen = touches.signals || touches.open;
+  if (seen && host_pages_.any())
+    host_pages_.Open([&](const HostPages::Closed& closed) { return clock.Knows(closed.by.by); });
   if (!known || touches.unknown || touches.partly) ++tally.not_judged;
   if (!known || touches.unknown || touches.accesses.empty()) return;
   const Mark mark{{line.index, position}, SiteOf(task, stream.id())};
-  const Clock& clock = line.now.clock;
   Judge(
       touches.accesses, mark, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
+  if (watches_host_ && !seen) CloseToHost(touches.accesses, mark);
 }
 
 void Race::HostDoes(const rt::Task& task) noexcept {
@@ -238,6 +251,12 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
   const std::string_view call = core_.call_name(block.call);
   const bool of_program = call.starts_with("aclrtFree") || call == "aclrtUnmapMem" || registered;
   if (of_program && why == rt::FreedBy::kCall && !core_.in_callback()) TellUsersOf(block, serial);
+  if (block.kind == rt::BlockKind::kPinned && host_pages_.any()) {
+    std::lock_guard guard(lock_);
+    host_pages_.Open([&](const HostPages::Closed& closed) {
+      return closed.begin >= block.base && closed.end <= block.base + block.bytes;
+    });
+  }
   if (follows_writes_) {
     std::lock_guard guard(lock_);
     undefined_.End(serial);
@@ -397,8 +416,9 @@ std::string Mend(const Site& first, const Site& second) {
 void Race::Report(const Conflict& conflict, const Site& first, const Site& second) {
   const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);
   std::string what = Who(second) + (conflict.second_writes ? " writes" : " reads") + " what " + Who(first) +
-                     (conflict.first_writes ? " writes" : " reads") + ", " +
-                     std::to_string(conflict.bytes.end - conflict.bytes.begin) + " bytes";
+                     (conflict.first_writes ? " writes" : " reads");
+  const size_t bytes = conflict.bytes.end - conflict.bytes.begin;
+  if (bytes > 1) what += ", " + std::to_string(bytes) + " bytes";  // of a load it is not known how many
   if (block.base != 0) {
     what += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
             std::to_string(block.bytes);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "layers/race/clock.h"
+#include "layers/race/host_pages.h"
 #include "layers/race/shadow.h"
 #include "layers/race/undefined.h"
 #include "layers/support/stack.h"
@@ -63,6 +64,16 @@ class Race final : public rt::Observer {
   void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
   void WrittenUnseen(const void* p) noexcept override;
 
+  // From now on pages of pinned blocks are closed to the program while a task that touches them is pending.
+  void WatchHost();
+  // The program touches a byte and may not. False: it is none that was closed.
+  bool HostFaults(uintptr_t address, bool writes) noexcept;
+  // The system is about to touch these bytes for the program.
+  void SystemTouches(const Bytes& bytes, bool writes, const char* call) noexcept;
+  // Around fork; the child is watched no more.
+  void BeforeFork() { host_pages_.BeforeFork(); }
+  void AfterFork(bool child);
+
  private:
   // What a stream's next task knows, and what it knew at earlier positions.
   struct Line {
@@ -90,6 +101,10 @@ class Race final : public rt::Observer {
   void Tell(const Conflict& conflict, uint32_t second);
   void Report(const Conflict& conflict, const Site& first, const Site& second);
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
+  uint32_t SiteOfHost(const char* what);
+  void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
+  void TellHost(const Bytes& bytes, bool writes, const char* what);
+  bool IsJudgedThread() const;
   void Tidy();
 
   // Host memory of the program's own that it has registered.
@@ -116,6 +131,8 @@ class Race final : public rt::Observer {
   std::set<std::pair<uint32_t, uint32_t>> told_;
   const bool follows_writes_;  // for undefined bytes, which are told where that is wanted
   Undefined undefined_;
+  bool watches_host_ = false;
+  HostPages host_pages_;
 };
 
 }  // namespace belay::race

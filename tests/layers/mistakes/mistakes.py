@@ -138,6 +138,40 @@ def a_list_keeps_what_nobody_frees():
             ok(acl.aclrtFree(block))
 
 
+class Pinned:
+    """A pinned block, and a view of it as buffers have it."""
+
+    def __init__(self):
+        self.block = ctypes.c_void_p()
+        ok(acl.aclrtMallocHost(ctypes.byref(self.block), ctypes.c_size_t(BYTES)))
+        self.view = memoryview((ctypes.c_char * BYTES).from_address(self.block.value)).cast("B")
+
+
+@mistake("race")
+def a_result_is_read_too_early():
+    pinned = Pinned()
+    size = ctypes.c_size_t(BYTES)
+    ok(acl.aclrtMemcpyAsync(pinned.block, size, x, size, 2, a))  # [1]
+    if mended:
+        ok(acl.aclrtSynchronizeStream(a))
+    assert pinned.view[8] == 0  # [2]
+    ok(acl.aclrtSynchronizeStream(a))
+    ok(acl.aclrtFreeHost(pinned.block))
+
+
+@mistake("race")
+def a_file_is_read_into_an_upload():
+    pinned = Pinned()
+    size = ctypes.c_size_t(BYTES)
+    with open("/dev/zero", "rb", buffering=0) as zeros:
+        ok(acl.aclrtMemcpyAsync(x, size, pinned.block, size, 1, a))  # [1]
+        if mended:
+            ok(acl.aclrtSynchronizeStream(a))
+        assert zeros.readinto(pinned.view) == BYTES  # [2]
+    ok(acl.aclrtSynchronizeStream(a))
+    ok(acl.aclrtFreeHost(pinned.block))
+
+
 @mistake("hang")
 def nobody_records_what_is_waited_for():
     event = ctypes.c_void_p()

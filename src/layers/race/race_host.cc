@@ -1,0 +1,93 @@
+// What the race layer does about plain loads and stores of the host.
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/thread.h"
+#include "layers/race/host_watch.h"
+#include "layers/race/race.h"
+
+namespace belay::race {
+
+void Race::WatchHost() { watches_host_ = BeginHostWatch(*this, core_); }
+
+// Under lock_, as all here.
+void Race::CloseToHost(const std::vector<Access>& accesses, const Mark& mark) {
+  for (const Access& access : accesses) {
+    const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(access.bytes.begin), 1);
+    if (block.kind != rt::MemoryKind::kPinned || block.serial != access.bytes.block) continue;
+    host_pages_.Close(access.bytes.begin, access.bytes.end, access.writes, mark);
+  }
+}
+
+// Not those of the runtime, and not in a call: what a call touches is told by itself. A callback's stream
+// waits for it, and nobody says for what else it was called.
+bool Race::IsJudgedThread() const {
+  if (core_.in_callback() || core_.current_call() != 0) return false;
+  char name[16] = {};
+  return prctl(PR_GET_NAME, name) != 0 || std::strncmp(name, "belay-", 6) != 0;
+}
+
+uint32_t Race::SiteOfHost(const char* what) {
+  const layers::Stack stack = layers::ThisStack();
+  for (uint32_t i = 0; i < sites_.size(); ++i) {
+    if (sites_[i].stack == stack && sites_[i].call.empty() && sites_[i].name == what) return i;
+  }
+  sites_.push_back({what, "", Site::kHost, stack});
+  return static_cast<uint32_t>(sites_.size() - 1);
+}
+
+// The program's stack may be one for signals, which is short.
+void Race::TellHost(const Bytes& bytes, bool writes, const char* what) {
+  constexpr uint64_t kEnough = 128 << 10;
+  const std::optional<HostPages::Closed> met = host_pages_.Find(bytes.begin, bytes.end, writes);
+  if (!met || !IsJudgedThread()) return;
+  struct Telling {
+    Race* race;
+    Conflict conflict;
+    uint32_t site;
+  } telling{this,
+            {met->by,
+             met->writes,
+             writes,
+             {bytes.block, std::max(bytes.begin, met->begin), std::min(bytes.end, met->end)}},
+            SiteOfHost(what)};
+  const auto tell = [](void* raw) -> void* {
+    auto& telling = *static_cast<Telling*>(raw);
+    telling.race->Tell(telling.conflict, telling.site);
+    return nullptr;
+  };
+  pthread_t thread;
+  if (StackLeft() >= kEnough || !StartThread(&thread, "belay-tells", tell, &telling)) {
+    tell(&telling);
+  } else {
+    pthread_join(thread, nullptr);
+  }
+}
+
+bool Race::HostFaults(uintptr_t address, bool writes) noexcept {
+  const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(address), 1);
+  if (block.kind != rt::MemoryKind::kPinned || block.serial == 0) return false;
+  std::lock_guard guard(lock_);
+  TellHost({block.serial, address, address + 1}, writes, writes ? "store" : "load");
+  return host_pages_.Pass(address);
+}
+
+void Race::SystemTouches(const Bytes& bytes, bool writes, const char* call) noexcept {
+  if (!host_pages_.any()) return;
+  const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(bytes.begin), 1);
+  if (block.kind != rt::MemoryKind::kPinned || !block.live || block.serial == 0) return;
+  std::lock_guard guard(lock_);
+  if (!host_pages_.Find(bytes.begin, bytes.end, writes)) return;
+  TellHost({block.serial, bytes.begin, bytes.end}, writes, call);
+  host_pages_.Leave(bytes.begin, std::min(bytes.end, block.base + block.bytes));
+}
+
+void Race::AfterFork(bool child) {
+  if (child) watches_host_ = false;
+  host_pages_.AfterFork(child);
+}
+
+}  // namespace belay::race

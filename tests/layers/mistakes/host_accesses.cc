@@ -1,0 +1,246 @@
+// Loads and stores of the host, by no call, while a copy is pending.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "mistakes.h"
+
+using namespace mistakes;
+
+namespace {
+
+volatile char& At(size_t place, void* block = nullptr) {
+  return static_cast<volatile char*>(block == nullptr ? pinned : block)[place];
+}
+
+void Check(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "%s is not so: the program gave way\n", what);
+  _exit(5);
+}
+
+void* Pinned(size_t bytes) {
+  void* block = nullptr;
+  OK(aclrtMallocHost(&block, bytes));
+  return block;
+}
+
+int NullFile(int mode) { return open(mode == O_WRONLY ? "/dev/null" : "/dev/zero", mode); }
+
+}  // namespace
+
+MISTAKE(AStoreToWhatIsBeingUploaded, "race") {
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  At(100) = 1;  // [2]
+  Check(At(100) == 1, "the store");
+}
+
+MISTAKE(ALoadOfWhatIsBeingDownloaded, "race") {
+  Copy(pinned, x, a);  // [1]
+  if (mended) Wait(a);
+  host[0] = At(4095);  // [2]
+}
+
+MISTAKE(AStoreToWhatIsBeingDownloaded, "race") {
+  Copy(pinned, x, a);  // [1]
+  if (mended) Wait(a);
+  At(0) = 1;  // [2]
+}
+
+// What only reads may be read.
+MISTAKE(ALoadIsNoStore, "race") {
+  Copy(x, pinned, a);  // [1]
+  host[0] = At(0);
+  if (!mended) At(1) = host[0];  // [2]
+}
+
+MISTAKE(MemsetIsManyStores, "race") {
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  std::memset(pinned, 3, kBytes);  // [2]
+}
+
+MISTAKE(AQueryIsNotLookedAt, "race") {
+  Copy(pinned, x, a);  // [1]
+  aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+  while (mended && status != ACL_STREAM_STATUS_COMPLETE) OK(aclrtStreamQuery(a, &status));
+  host[0] = At(7);  // [2]
+}
+
+MISTAKE(AnEventOfTheHostComesTooEarly, "race") {
+  aclrtEvent event = NewEvent();
+  if (!mended) Record(event, a);
+  Copy(pinned, x, a);  // [1]
+  if (mended) Record(event, a);
+  OK(aclrtSynchronizeEvent(event));
+  host[0] = At(7);  // [2]
+}
+
+MISTAKE(AnotherThreadStores, "race") {
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  InThread([] {
+    At(9) = 1;  // [2]
+  });
+}
+
+MISTAKE(TheWrongStreamIsWaitedFor, "race") {
+  Copy(pinned, x, a);  // [1]
+  Wait(mended ? a : b);
+  host[0] = At(0);  // [2]
+}
+
+// Two halves of one block, of which one is being uploaded.
+MISTAKE(TheOtherHalfIsFree, "race") {
+  void* block = Pinned(4 * kBytes);
+  Copy(x, block, a);                            // [1]
+  At(mended ? kBytes : kBytes - 1, block) = 1;  // [2]
+  Wait(a);
+  OK(aclrtFreeHost(block));
+}
+
+// One of two copies of a buffer is waited for.
+MISTAKE(ASecondCopyReadsOn, "race") {
+  Copy(y, pinned, a);
+  Copy(x, pinned, b);  // [1]
+  Wait(a);
+  if (mended) Wait(b);
+  At(0) = 1;  // [2]
+}
+
+MISTAKE(AReplayIsPending, "race") {
+  Begin(a);
+  Copy(pinned, x, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [1]
+  if (mended) Wait(a);
+  host[0] = At(0);  // [2]
+  End(model, a);
+}
+
+MISTAKE(AFileIsReadIntoAnUpload, "race") {
+  const int zeros = NullFile(O_RDONLY);
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  Check(read(zeros, pinned, kBytes) == kBytes, "read");  // [2]
+  close(zeros);
+}
+
+MISTAKE(ADownloadIsWrittenTooEarly, "race") {
+  int ends[2];
+  Check(pipe(ends) == 0, "pipe");
+  Copy(pinned, x, a);  // [1]
+  if (mended) Wait(a);
+  const iovec piece{pinned, 16};
+  Check(writev(ends[1], &piece, 1) == 16, "writev");  // [2]
+  close(ends[0]);
+  close(ends[1]);
+}
+
+MISTAKE(ADownloadIsWrittenByTheLibrary, "race") {
+  std::FILE* file = std::fopen("/dev/null", "w");
+  Copy(pinned, x, a);  // [1]
+  if (mended) Wait(a);
+  Check(std::fwrite(pinned, 1, kBytes, file) == kBytes, "fwrite");  // [2]
+  std::fclose(file);
+}
+
+// The program has a handler of its own, and every signal blocked.
+MISTAKE(AHandlerOfTheProgramStays, "race") {
+  static volatile sig_atomic_t called = 0;
+  struct sigaction own {
+  }, old{};
+  own.sa_handler = [](int) { called = called + 1; };
+  Check(sigaction(SIGSEGV, &own, nullptr) == 0, "sigaction");
+  Check(sigaction(SIGSEGV, nullptr, &old) == 0 && old.sa_handler == own.sa_handler, "what sigaction tells");
+  sigset_t all;
+  sigfillset(&all);
+  Check(pthread_sigmask(SIG_BLOCK, &all, nullptr) == 0, "pthread_sigmask");
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  At(0) = 1;  // [2]
+  Check(called == 0, "that the program's handler rests");
+  raise(SIGSEGV);
+  Check(called == 1, "that the program's handler is called");
+  Check(signal(SIGSEGV, SIG_DFL) == own.sa_handler, "what signal tells");
+}
+
+MISTAKE(AStackForSignalsIsShort, "race") {
+  static char room[16384];
+  const stack_t stack{room, 0, sizeof room};
+  Check(sigaltstack(&stack, nullptr) == 0, "sigaltstack");
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  At(0) = 1;  // [2]
+  const stack_t none{nullptr, SS_DISABLE, 0};
+  Check(sigaltstack(&none, nullptr) == 0, "sigaltstack");
+}
+
+// What was touched is looked at again after the next call.
+MISTAKE(TheSecondStoreIsSeenToo, "race race") {
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  At(0) = 1;  // [2]
+  Fill(y, b);
+  At(0) = 2;
+}
+
+// A child has memory of its own, and no copy is pending there.
+MISTAKE(AChildHasItsOwn, "race") {
+  At(0) = 5;
+  Copy(x, pinned, a);  // [1]
+  const pid_t child = fork();
+  if (child == 0) {
+    At(0) = 6;
+    const int file = NullFile(O_RDONLY);
+    _exit(read(file, pinned, kBytes) == kBytes && At(0) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  Check(waitpid(child, &status, 0) == child && status == 0, "what the child has done");
+  Check(At(0) == 5, "that the child has its own");
+  if (!mended) At(0) = 1;  // [2]
+}
+
+// Which the host knows to be over when the function is called.
+MISTAKE(AHostFunctionComesTooEarly, "race") {
+  static volatile bool called;
+  const auto call = [] {
+    OK(aclrtLaunchHostFunc(
+        a,
+        [](void*) {
+          if (mended) host[1] = At(1);
+          called = true;
+        },
+        nullptr));
+  };
+  if (!mended) call();
+  Copy(pinned, x, a);  // [1]
+  if (mended) call();
+  while (!called) usleep(100);
+  host[0] = At(0);  // [2]
+}
+
+// A word in memory orders: that what was before it is over the host sees when it sees the word. And copies
+// arrive as they should, whatever is closed.
+MISTAKE(NoWordTellsTheHost, "race") {
+  auto* word = static_cast<uint64_t*>(z);
+  *word = 0;
+  void* block = Pinned(3 * kBytes + 100);
+  std::memset(block, 9, 3 * kBytes + 100);
+  void* there = NewBlock(3 * kBytes + 100);
+  Copy(there, block, a, 3 * kBytes + 100);
+  Copy(block, there, a, 3 * kBytes + 100);  // [1]
+  if (mended) OK(aclrtValueWrite(word, 1, 0, a));
+  while (mended && __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) usleep(100);
+  host[0] = At(kBytes, block);  // [2]
+  Wait(a);
+  for (size_t i = 0; i < 3 * kBytes + 100; ++i) Check(At(i, block) == 9, "what was copied");
+  Free(there);
+  OK(aclrtFreeHost(block));
+}
