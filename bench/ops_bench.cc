@@ -7,6 +7,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_incre_flash_attention_v4.h"
 #include "aclnnop/aclnn_mm.h"
 #include "aclnnop/aclnn_reduce_sum.h"
 #include "aclnnop/aclnn_softmax.h"
@@ -231,6 +232,61 @@ void Sum(benchmark::State& state) {
   aclDestroyIntArray(dims);
 }
 BENCHMARK(Sum)->ArgName("dim")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+// One row for each of `batch` sequences against caches of `columns` rows in pages: a step of decoding.
+struct Decoding {
+  static constexpr int64_t kHeads = 32, kSize = 128, kPageRows = 128;
+
+  Decoding(aclDataType type, int64_t batches, int64_t columns, int64_t shared)
+      : query({batches, kHeads, 1, kSize}, ACL_BF16),
+        key({batches * columns / kPageRows, kPageRows, shared * kSize}, type),
+        value({batches * columns / kPageRows, kPageRows, shared * kSize}, type),
+        scales({2, shared * kSize}, ACL_BF16),
+        table({batches, columns / kPageRows}, ACL_INT32),
+        out({batches, kHeads, 1, kSize}, ACL_BF16),
+        lengths(static_cast<size_t>(batches), columns),
+        key_heads(shared),
+        with_scales(type == ACL_INT8) {
+    keys = aclCreateTensorList(&key.handle, 1), values = aclCreateTensorList(&value.handle, 1);
+    ends = aclCreateIntArray(lengths.data(), lengths.size());
+    auto* page = static_cast<int32_t*>(table.data);
+    for (size_t i = 0; i < table.bytes / sizeof(int32_t); ++i) page[i] = static_cast<int32_t>(i);
+  }
+
+  void Run(aclrtStream stream) {
+    uint64_t size = 0;
+    aclOpExecutor* executor = nullptr;
+    char layout[] = "BNSD";
+    CHECK_ACL(aclnnIncreFlashAttentionV4GetWorkspaceSize(
+        query.handle, keys, values, nullptr, nullptr, ends, nullptr, nullptr, nullptr, nullptr, nullptr,
+        with_scales ? scales.handle : nullptr, nullptr, table.handle, nullptr, kHeads, 0.088, layout,
+        key_heads, kPageRows, 0, out.handle, &size, &executor));
+    if (workspace == nullptr) CHECK_ACL(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_ACL(aclnnIncreFlashAttentionV4(workspace, size, executor, stream));
+    CHECK_ACL(aclrtSynchronizeStream(stream));
+  }
+
+  Tensor query, key, value, scales, table, out;
+  std::vector<int64_t> lengths;
+  int64_t key_heads;
+  bool with_scales;
+  aclTensorList *keys, *values;
+  aclIntArray* ends;
+  void* workspace = nullptr;
+};
+
+void DecodeStep(benchmark::State& state) {
+  const aclDataType type = state.range(0) == 1 ? ACL_INT8 : ACL_BF16;
+  Decoding decoding(type, 4, 1024, state.range(1));
+  aclrtStream stream = NewStream();
+  for (auto _ : state) decoding.Run(stream);
+  CHECK_ACL(aclrtDestroyStream(stream));
+}
+BENCHMARK(DecodeStep)
+    ->ArgNames({"int8", "key_heads"})
+    ->ArgsProduct({{0, 1}, {8, 32}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace
 

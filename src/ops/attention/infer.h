@@ -25,6 +25,8 @@ struct InferPlace {
     return frame.at[binding] + at + b * batch + h * head + r * row;
   }
   void Load(const char* from, float* to) const;
+  // Has the row brought to the cache while something else is done.
+  void Fetch(const char* from) const;
 
   // part(from, first, n): the row in parts of at most kBlock numbers that lie `step` apart.
   template <class Part>
