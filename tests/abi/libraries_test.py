@@ -1,4 +1,5 @@
 """The libraries export what spec/ says, no more and no less, in a form that other builds accept."""
+import ctypes
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ LIB64 = Path(os.environ['BELAY_LIB64'])
 SPEC = generate.load(Path(os.environ['BELAY_SPEC']))[0]
 # The core, and what it loads when it needs it.
 PRIVATE = sorted(path.name for path in LIB64.glob('libbelay_*.so'))
+C_LIBRARY = ctypes.CDLL(None)
 ALL = [library.name for library in SPEC.libraries] + PRIVATE
 
 
@@ -41,6 +43,8 @@ class LibrariesTest(unittest.TestCase):
         for library in PRIVATE:
             with self.subTest(library=library):
                 strangers = {name for name in exports(library) if not name.startswith('belay_')}
+                if library == 'libbelay_host.so':  # stands before the C library
+                    strangers = {name for name in strangers if not hasattr(C_LIBRARY, name)}
                 self.assertEqual(strangers, set())
 
     def test_soname_is_the_file_name(self):
