@@ -30,6 +30,8 @@ struct ProcessNumber {
 };
 uint64_t ThisProcess() { return PerProcess<ProcessNumber>::Get().value; }
 
+constexpr size_t kHeavyBytes = size_t{16} << 10;
+
 constexpr size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 size_t HalfBytes(uint32_t ranks, size_t staging) {
@@ -157,13 +159,13 @@ void Board::EndTurn(Turns& turns, uint64_t number) {
 void Board::Publish(std::atomic<uint64_t>& word, uint64_t value, uint32_t to) {
   word.store(value, std::memory_order_seq_cst);
   Tell(to);
-  ShareWord(word, value, to);
+  PutWord(word, value, to);
 }
 
 void Board::PublishToAll(std::atomic<uint64_t>& word, uint64_t value) {
   word.store(value, std::memory_order_seq_cst);
   for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
-  ShareWord(word, value, ranks_);
+  PutWord(word, value, ranks_);
 }
 
 void Board::Tell(uint32_t rank) {
@@ -186,11 +188,14 @@ void Board::BeginPark() {
   if (!listens_.load(std::memory_order_acquire) && !AllAreHere()) Listen();
 }
 
+void Board::ShareCores() {
+  if (!shares_.exchange(true)) rt::BeginToShareCores();
+}
+
 void Board::Listen() {
   std::lock_guard guard(lock_);
   if (listens_ || silent_) return;
-  shares_ = crowded_;
-  if (shares_) rt::BeginToShareCores();
+  if (crowded_) ShareCores();
   if (StartThread(&listener_, "belay-coll", &Board::Listener, this)) {
     listens_.store(true, std::memory_order_release);
   } else {
@@ -233,6 +238,7 @@ void Board::MarkLeft(uint32_t rank) noexcept {
 void Board::SayGoodbye() noexcept {
   if (bell(rank_).left.exchange(1) != 0 || hosts_ == nullptr) return;
   Put({ParcelKind::kLeft, rank_, 0, 0}, ranks_);
+  for (uint32_t host = 0; host < hosts_->count(); ++host) outbox_->Ring(host);
 }
 
 uint32_t Board::failed_rank() const { return header().who.load(); }
@@ -261,19 +267,49 @@ Error Board::Failure() const {
 
 // --- other hosts
 
+// A worker that spins without work would take a core from who carries.
+void Board::SetCourier(std::shared_ptr<Courier> courier) {
+  courier_ = std::move(courier);
+  ShareCores();
+}
+
 void Board::PutFor(uint32_t host, const Parcel& parcel) noexcept {
   while (!outbox_->Put(rank_, host, parcel)) {  // more than can be under way is not put
     if (failed()) return;
+    if (courier_ != nullptr) {
+      courier_->Push(host);
+    } else {
+      outbox_->Ring(host);
+    }
     sched_yield();
   }
-  if (parcel.kind != ParcelKind::kBytes) outbox_->Ring(host);
 }
 
 void Board::Put(const Parcel& parcel, uint32_t to) noexcept {
   std::lock_guard guard(puts_);
   for (uint32_t host = 0; host < hosts_->count(); ++host) {
-    const bool meant = to == ranks_ ? host != hosts_->own : host == hosts_->of[to];
-    if (meant) PutFor(host, parcel);
+    if (IsMeant(host, to)) PutFor(host, parcel);
+  }
+}
+
+// Who is there waits for it: much of it goes at once, so that both work, and little with what comes next.
+void Board::Hurry(uint32_t to) noexcept {
+  unpushed_.store(true, std::memory_order_release);
+  if (courier_ != nullptr && heavy_.load(std::memory_order_relaxed) < kHeavyBytes) return;
+  if (courier_ != nullptr) {
+    Flush();
+    return;
+  }
+  for (uint32_t host = 0; host < hosts_->count(); ++host) {
+    if (IsMeant(host, to)) outbox_->Ring(host);
+  }
+}
+
+void Board::Flush() noexcept {
+  if (courier_ == nullptr || !unpushed_.exchange(false, std::memory_order_acq_rel)) return;
+  heavy_.store(0, std::memory_order_relaxed);
+  for (uint32_t host = 0; host < hosts_->count(); ++host) {
+    if (host != hosts_->own) courier_->Push(host);
   }
 }
 
@@ -281,12 +317,19 @@ void Board::Share(const void* at, size_t bytes, uint32_t to) {
   if (hosts_ == nullptr || bytes == 0 || (to < ranks_ && !IsElsewhere(to))) return;
   const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(at) - memory_);
   Put({ParcelKind::kBytes, static_cast<uint32_t>(bytes), offset, 0}, to);
+  heavy_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void Board::ShareWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) {
   if (hosts_ == nullptr || (to < ranks_ && !IsElsewhere(to))) return;
   const auto offset = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(&word) - memory_);
   Put({ParcelKind::kWord, 0, offset, value}, to);
+}
+
+void Board::PutWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) noexcept {
+  if (hosts_ == nullptr || (to < ranks_ && !IsElsewhere(to))) return;
+  ShareWord(word, value, to);
+  Hurry(to);
 }
 
 void Board::TellAllHere() {

@@ -72,6 +72,24 @@ struct Turns {
   bool IsTurnOf(uint64_t number) const { return ended.load(std::memory_order_acquire) + 1 == number; }
 };
 
+// Who carries for this host in the process of a rank, so that the rank's own threads can do it at once and
+// no other has to wake up for it.
+class Courier {
+ public:
+  virtual ~Courier() = default;
+  // What has been put for the host goes now, as far as that is possible; the rest by itself. True when
+  // something went.
+  virtual bool Push(uint32_t host) noexcept = 0;
+  // Between these the rank looks again and again at what comes (true: something came or went). Afterwards
+  // that is carried by itself; somewhat later when nobody waits for it, because the rank may soon look again.
+  virtual void BeginLooking() noexcept = 0;
+  virtual bool Look() noexcept = 0;
+  virtual void EndLooking(bool somebody_waits) noexcept = 0;
+  // Sleeps until there may be something to look at, or for so long. False where others than those on other
+  // hosts may have it.
+  virtual bool Sleep(int64_t ns) noexcept = 0;
+};
+
 class Board {
  public:
   static constexpr size_t kStagingBytes = size_t{2} << 20;  // for each rank; more brings little
@@ -124,10 +142,23 @@ class Board {
   bool IsElsewhere(uint32_t rank) const { return hosts_ != nullptr && hosts_->of[rank] != hosts_->own; }
   const Hosts* hosts() const { return hosts_.get(); }
   Outbox& outbox() { return *outbox_; }
+  // Before the first call, where who carries is in this process.
+  void SetCourier(std::shared_ptr<Courier> courier);
+  bool has_courier() const { return courier_ != nullptr; }
+  void BeginLooking() {
+    if (courier_ != nullptr) courier_->BeginLooking();
+  }
+  bool Look() { return courier_ != nullptr && courier_->Look(); }
+  bool SleepLooking(int64_t ns) { return courier_ != nullptr && courier_->Sleep(ns); }
+  void EndLooking() {
+    if (courier_ != nullptr) courier_->EndLooking(bell(rank_).parked.load(std::memory_order_seq_cst) != 0);
+  }
+  // What was published goes, where it has waited for more to go with it.
+  void Flush() noexcept;
   // Bytes of this board that `to` (ranks(): all others) shall see no later than what is published next.
   // They stay as they are until it tells that it has taken them.
   void Share(const void* at, size_t bytes, uint32_t to);
-  // The same for a word that nobody waits for.
+  // The same for a word that nobody waits for: it goes with what is published next.
   void ShareWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to);
   // Whether the ranks of a host may write these bytes, which are in one piece of theirs.
   bool IsOf(uint32_t host, uint64_t at, uint64_t bytes) const;
@@ -215,9 +246,15 @@ class Board {
   void Tell(uint32_t rank);
   void TellAllHere();
   void Put(const Parcel& parcel, uint32_t to) noexcept;
+  bool IsMeant(uint32_t host, uint32_t to) const {
+    return to == ranks_ ? host != hosts_->own : host == hosts_->of[to];
+  }
+  void PutWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) noexcept;
+  void Hurry(uint32_t to) noexcept;
   void PutFor(uint32_t host, const Parcel& parcel) noexcept;
   uint32_t OwnerOf(uint64_t at, uint64_t bytes) const;
   void Ring(uint32_t rank);
+  void ShareCores();
   void Listen();
   static void* Listener(void* board);
 
@@ -227,7 +264,10 @@ class Board {
   const std::string name_;
   const std::shared_ptr<const Hosts> hosts_;
   std::unique_ptr<Outbox> outbox_;
-  SpinLock puts_;     // of the outbox
+  std::shared_ptr<Courier> courier_;
+  SpinLock puts_;                 // of the outbox
+  std::atomic<size_t> heavy_{0};  // bytes that have been put and not pushed
+  std::atomic<bool> unpushed_{false};
   uint64_t process_;  // what other boards of this process say, too
   Bell* bells_;
   Counters* counters_;

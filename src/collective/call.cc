@@ -13,6 +13,7 @@
 namespace belay::coll {
 namespace {
 constexpr int kLooksBetweenTimes = 16;
+constexpr int64_t kNapNs = 100'000, kNapsNs = 1'000'000;
 constexpr int kLeastYields = 8;  // on a machine with more ranks than cores time passes without us
 }  // namespace
 
@@ -36,6 +37,13 @@ struct UnlessDone {
   ~UnlessDone() {
     if (!done) call.Abandon();
   }
+};
+
+// While it is under way here, it carries itself what comes from other hosts and goes there.
+struct Looking {
+  Board& board;
+  explicit Looking(Board& of) : board(of) { board.BeginLooking(); }
+  ~Looking() { board.EndLooking(); }
 };
 
 void Call::Begin() {
@@ -85,12 +93,14 @@ bool Call::Advance(int64_t look_ns) {
     parked_ = false;
   }
   if (!running_) Begin();
+  const Looking looking(board_);
   UnlessDone end{*this};
   do {
     while (!Over() && CanMove()) {
       Move();
       since_ns_ = 0;
     }
+    board_.Flush();
     if (Over()) {
       end.done = true;
       Finish(true);
@@ -126,6 +136,7 @@ void Call::FailWithout(uint32_t rank) const {
 // True when there is something to do.
 bool Call::LookAround(int64_t look_ns) const {
   if (look_ns == 0) return CanAdvance();
+  if (board_.has_courier()) return LookElsewhere(look_ns);
   int64_t end = 0;
   for (int looks = 1;; ++looks) {
     if (CanAdvance()) return true;
@@ -141,6 +152,28 @@ bool Call::LookAround(int64_t look_ns) const {
     int64_t now = NowNs();
     if (end == 0) end = now + look_ns;
     if (now >= end && looks >= kLeastYields) return CanAdvance();
+  }
+}
+
+// The same where other hosts may have it. To park and to be woken takes several threads, and longer than most
+// messages take, so that this one naps where the message comes. What is ready for others is heeded after the
+// first nap only: often it is this stream itself, which was taken beside the list.
+bool Call::LookElsewhere(int64_t look_ns) const {
+  int64_t end = 0, last = 0;
+  for (bool napped = false;;) {
+    if (CanAdvance()) return true;
+    if (board_.Look()) {
+      end = 0;
+      continue;
+    }
+    const rt::Runner* runner = rt::Runner::Current();
+    if (runner != nullptr && runner->keeps()) return CanAdvance();
+    const int64_t now = NowNs();
+    if (end == 0) end = now + look_ns, last = end + kNapsNs;
+    if (now < end) continue;
+    if (now >= last || (napped && rt::TheEngine().has_ready())) return CanAdvance();
+    if (!board_.SleepLooking(kNapNs)) return CanAdvance();
+    napped = true;
   }
 }
 

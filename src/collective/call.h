@@ -46,6 +46,7 @@ class Call : public rt::Progress {
   void Begin();
   void Finish(bool well) noexcept;
   bool LookAround(int64_t look_ns) const;
+  bool LookElsewhere(int64_t look_ns) const;
   bool Wait();
   uint32_t Missing() const;
   [[noreturn]] void FailWithout(uint32_t rank) const;

@@ -7,14 +7,14 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -31,53 +31,13 @@
 namespace belay::coll {
 namespace {
 
-constexpr size_t kMostAtOnce = 64;  // parcels of one system call
-constexpr size_t kBufferBytes = 8 << 10;
+constexpr size_t kMostSleptOn = 64;                         // hosts
 constexpr int64_t kConnectNs = int64_t{3} * 1'000'000'000;  // between looks whether it is still wanted
 constexpr int64_t kHelloNs = int64_t{5} * 1'000'000'000;
 constexpr int64_t kEndNs = int64_t{5} * 1'000'000'000;
 
 int MillisecondsTo(int64_t deadline_ns) {
   return static_cast<int>(std::clamp<int64_t>((deadline_ns - NowNs()) / 1'000'000 + 1, 0, 1 << 30));
-}
-
-#if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer takes what is sent as read after the call, when the other side may have answered long ago.
-// So it is told itself what a message orders.
-std::atomic<int> g_messages;
-ssize_t SendOrdered(const Descriptor& socket, const msghdr& message) {
-  g_messages.fetch_add(1, std::memory_order_release);
-  return syscall(SYS_sendmsg, socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-void CameOrdered() { g_messages.load(std::memory_order_acquire); }
-#else
-ssize_t SendOrdered(const Descriptor& socket, const msghdr& message) {
-  return sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-void CameOrdered() {}
-#endif
-
-// All of it, waiting where the other side does not take it.
-bool SendAll(const Descriptor& socket, iovec* parts, size_t count) {
-  msghdr message{};
-  while (count > 0) {
-    message.msg_iov = parts;
-    message.msg_iovlen = count;
-    ssize_t sent = SendOrdered(socket, message);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
-    if (sent < 0) {
-      pollfd wait{socket.get(), POLLOUT, 0};
-      poll(&wait, 1, -1);
-      continue;
-    }
-    for (; count > 0 && static_cast<size_t>(sent) >= parts->iov_len; ++parts, --count)
-      sent -= static_cast<ssize_t>(parts->iov_len);
-    if (count == 0) break;
-    parts->iov_base = static_cast<std::byte*>(parts->iov_base) + sent;
-    parts->iov_len -= static_cast<size_t>(sent);
-  }
-  return true;
 }
 
 // By the system of the other side, or there is nobody any more to take it.
@@ -92,67 +52,28 @@ bool AllWasTaken(const Descriptor& socket) {
 // Those of this process; a forked child has none.
 struct Carriers {
   std::mutex lock;
-  std::list<Carrier> all;
+  std::list<std::shared_ptr<Carrier>> all;
 };
 Carriers& All() { return PerProcess<Carriers>::Get(); }
 
 }  // namespace
 
-struct Carrier::Link {
-  uint32_t host = 0;
-  Descriptor socket;                  // written before the first thread of the link starts
-  std::atomic<bool> has_sent{false};  // all
-};
-
-// What comes over a connection; small pieces without a system call for each.
-struct Carrier::Reader {
-  const Descriptor& socket;
-  std::array<std::byte, kBufferBytes> buffer;
-  size_t begin = 0, end = 0;
-  bool over = false;  // nothing comes any more
-
-  explicit Reader(const Descriptor& from) : socket(from) {}
-
-  // False when there is no more.
-  bool Read(std::byte* to, size_t bytes) {
-    while (bytes > 0) {
-      if (begin < end) {
-        const size_t part = std::min(bytes, end - begin);
-        std::memcpy(to, &buffer[begin], part);
-        begin += part;
-        to += part;
-        bytes -= part;
-        continue;
-      }
-      const bool straight = bytes >= buffer.size();
-      size_t count = 0;
-      if (!Some(straight ? std::span(to, bytes) : std::span(buffer), &count, INT64_MAX)) return false;
-      begin = 0;
-      end = straight ? 0 : count;
-      if (straight) to += count, bytes -= count;
-    }
-    return true;
-  }
-
-  // Or the time has come.
-  bool Some(std::span<std::byte> to, size_t* count, int64_t deadline_ns) {
-    for (;;) {
-      switch (coll::Receive(socket, to, count)) {
-        case Received::kBytes:
-          CameOrdered();
-          return true;
-        case Received::kEnd:
-          over = true;
-          return false;
-        case Received::kNothing:
-          break;
-      }
-      if (NowNs() >= deadline_ns) return false;
+// All of it, or the time has come, or there is no more.
+static bool ReceiveAll(const Descriptor& socket, std::span<std::byte> to, int64_t deadline_ns) {
+  for (size_t count = 0; !to.empty();) {
+    const Received received = Receive(socket, to, &count);
+    if (received == Received::kEnd) return false;
+    if (received == Received::kBytes) {
+      to = to.subspan(count);
+    } else if (NowNs() >= deadline_ns) {
+      return false;
+    } else {
       pollfd wait{socket.get(), POLLIN, 0};
-      poll(&wait, 1, deadline_ns == INT64_MAX ? -1 : MillisecondsTo(deadline_ns));
+      poll(&wait, 1, MillisecondsTo(deadline_ns));
     }
   }
-};
+  return true;
+}
 
 // --- threads
 
@@ -160,7 +81,9 @@ Carrier::Carrier(CarrierPlan plan, std::vector<Descriptor> connected)
     : plan_(std::move(plan)),
       hosts_(*plan_.hosts),
       board_(plan_.shared.memory, hosts_.ranks(), hosts_.ranks(), plan_.shared.staging_bytes_per_rank,
-             plan_.name, plan_.hosts) {
+             plan_.name, plan_.hosts),
+      maker_(getpid()),
+      lingers_(hosts_.RanksOn(hosts_.own) == 1) {
   const bool meets = connected.empty();
   for (uint32_t host = 0; host < hosts_.count(); ++host) {
     Link& link = links_.emplace_back();
@@ -180,6 +103,7 @@ Carrier::Carrier(CarrierPlan plan, std::vector<Descriptor> connected)
 }
 
 Carrier::~Carrier() {
+  if (maker_ != getpid()) return;  // a forked child, which has neither its threads nor the memory
   End();
   if (plan_.owned) munmap(plan_.shared.memory, plan_.shared.bytes);
 }
@@ -260,11 +184,7 @@ void Carrier::FailLink(uint32_t host, const std::string& why) {
 // Who comes has to show the secret before anything else is looked at.
 bool Carrier::Accept(Descriptor socket) {
   std::array<std::byte, kLinkHelloBytes> bytes;
-  Reader reader(socket);
-  const int64_t deadline = NowNs() + kHelloNs;
-  for (size_t done = 0, count = 0; done < bytes.size(); done += count) {  // and nothing of what follows
-    if (!reader.Some(std::span(bytes).subspan(done), &count, deadline)) return false;
-  }
+  if (!ReceiveAll(socket, bytes, NowNs() + kHelloNs)) return false;  // and nothing of what follows
   Inbox inbox(sizeof(LinkHello));
   inbox.Append(bytes);
   std::optional<Inbox::Message> message;
@@ -333,6 +253,8 @@ void Carrier::Meet(Link* link) {
     return;
   }
   TuneTcp(link->socket);
+  link->PrepareToWait();
+  link->ready.store(true, std::memory_order_release);
   Run(&Carrier::Send, link);
   Receive(link);
 }
@@ -348,31 +270,20 @@ bool Carrier::AllLeft(uint32_t host) const {
 
 // False when the connection has ended.
 bool Carrier::SendSome(Link* link, bool* any) {
-  std::array<Frame, kMostAtOnce> frames;
-  std::array<iovec, 2 * kMostAtOnce> parts;
-  size_t count = 0, used = 0;
-  for (uint32_t rank = 0; rank < hosts_.ranks() && count < kMostAtOnce; ++rank) {
-    Parcel parcel;
-    while (hosts_.of[rank] == hosts_.own && count < kMostAtOnce &&
-           board_.outbox().Take(rank, link->host, &parcel)) {
-      Frame& frame = frames[count++];
-      frame = {static_cast<FrameKind>(static_cast<uint32_t>(parcel.kind) + 1), parcel.bytes, parcel.at,
-               parcel.value};
-      parts[used++] = {&frame, sizeof frame};
-      if (parcel.kind == ParcelKind::kBytes) parts[used++] = {board_.Bytes(parcel.at), parcel.bytes};
-    }
-  }
-  *any = count > 0;
-  return SendAll(link->socket, parts.data(), used);
+  std::lock_guard guard(link->send_lock);
+  const Outgoing::Result result = link->out.Send(board_, hosts_, link->host, link->socket, any);
+  link->unsent.store(result == Outgoing::Result::kBlocked, std::memory_order_seq_cst);
+  return result != Outgoing::Result::kBroken;
 }
 
 void Carrier::SendFailure(Link* link) {
   const Error error = board_.Failure();
   const std::string sentence = error.sentence().substr(0, kMostFailure);
-  Frame frame{FrameKind::kFailed, static_cast<uint32_t>(sentence.size()), board_.failed_rank(),
-              static_cast<uint64_t>(board_.failure_kind())};
-  std::array<iovec, 2> parts{{{&frame, sizeof frame}, {const_cast<char*>(sentence.data()), sentence.size()}}};
-  SendAll(link->socket, parts.data(), parts.size());
+  std::lock_guard guard(link->send_lock);
+  SendFrame(link->socket,
+            {FrameKind::kFailed, static_cast<uint32_t>(sentence.size()), board_.failed_rank(),
+             static_cast<uint64_t>(board_.failure_kind())},
+            sentence);
 }
 
 void Carrier::Send(Link* link) {
@@ -382,63 +293,164 @@ void Carrier::Send(Link* link) {
     const bool last = stop_ || board_.failed() || AllLeft(hosts_.own);
     bool any = false;
     if (!SendSome(link, &any)) break;
+    if (link->unsent.load(std::memory_order_seq_cst)) {
+      AwaitRoom(link, rings);
+      continue;
+    }
     if (any) continue;
     if (board_.failed()) SendFailure(link);
     if (last) break;
     board_.outbox().Sleep(link->host, rings);
   }
+  std::lock_guard guard(link->send_lock);
   shutdown(link->socket.get(), SHUT_WR);
+  link->closed = true;
   link->has_sent = true;
+}
+
+// A rank that looks sends on, and rings when it no longer looks.
+void Carrier::AwaitRoom(Link* link, uint32_t rings) {
+  if (lookers_.load(std::memory_order_seq_cst) > 0 && !stop_ && !board_.failed()) {
+    board_.outbox().Sleep(link->host, rings);
+    return;
+  }
+  pollfd wait{link->socket.get(), POLLOUT, 0};
+  poll(&wait, 1, -1);
 }
 
 // --- and back
 
-bool Carrier::Apply(const Frame& frame, Link* link, Reader* reader) {
-  switch (frame.kind) {
-    case FrameKind::kBytes:
-      return board_.IsOf(link->host, frame.at, frame.bytes) &&
-             reader->Read(board_.Bytes(frame.at), frame.bytes);
-    case FrameKind::kWord:
-      if (frame.at % sizeof(uint64_t) != 0 || !board_.IsOf(link->host, frame.at, sizeof(uint64_t)))
-        return false;
-      board_.Came(frame.at, frame.value);
+// Under its lock. False when there is nothing, or nothing any more.
+bool Carrier::ReceiveSome(Link* link) {
+  switch (link->in.Receive(board_, hosts_, link->host, link->socket)) {
+    case Incoming::Result::kSome:
       return true;
-    case FrameKind::kLeft:
-      if (frame.bytes >= hosts_.ranks() || hosts_.of[frame.bytes] != link->host) return false;
-      board_.CameLeft(frame.bytes);
-      return true;
-    case FrameKind::kFailed: {
-      std::array<std::byte, kMostFailure> text;
-      if (frame.bytes > text.size() || frame.at > hosts_.ranks() || !reader->Read(text.data(), frame.bytes))
-        return false;
-      const auto kind = std::min<uint64_t>(frame.value, static_cast<uint64_t>(FailureKind::kOther));
-      board_.MarkFailed(static_cast<uint32_t>(frame.at), static_cast<FailureKind>(kind),
-                        {reinterpret_cast<const char*>(text.data()), frame.bytes});
-      return true;
+    case Incoming::Result::kNothing:
+      return false;
+    case Incoming::Result::kEnd:
+      FailLink(link->host, "ended without destroying its communicator, or the connection to it broke");
+      break;
+    case Incoming::Result::kStrange: {
+      const Frame& frame = link->in.strange();
+      FailLink(link->host,
+               fmt::format("sent what does not fit the group ({}, {} bytes at {}); do all use the same "
+                           "version of Belay?",
+                           static_cast<uint32_t>(frame.kind), frame.bytes, frame.at));
+      shutdown(link->socket.get(), SHUT_RDWR);
+      break;
     }
   }
+  link->over = true;
   return false;
 }
 
+// As long as no rank does.
 void Carrier::Receive(Link* link) {
-  Reader reader(link->socket);
-  Frame frame;
-  while (reader.Read(reinterpret_cast<std::byte*>(&frame), sizeof frame)) {
-    if (Apply(frame, link, &reader)) continue;
-    if (reader.over) break;
-    FailLink(link->host,
-             fmt::format("sent what does not fit the group ({}, {} bytes at {}); do all use the same "
-                         "version of Belay?",
-                         static_cast<uint32_t>(frame.kind), frame.bytes, frame.at));
-    shutdown(link->socket.get(), SHUT_RDWR);
-    return;
+  for (;;) {
+    {
+      std::lock_guard guard(link->receive_lock);
+      while (!link->over && ReceiveSome(link) && lookers_.load(std::memory_order_relaxed) == 0) {
+      }
+      if (link->over) return;
+    }
+    if (link->AwaitTimer()) Tick(link);
   }
-  FailLink(link->host, "ended without destroying its communicator, or the connection to it broke");
+}
+
+// --- by a rank of this process
+
+void Carrier::Tick(Link* link) {
+  std::lock_guard guard(look_lock_);
+  if (link->armed) return;
+  if (lookers_ == 0 && link->seen == looks_) {
+    link->Arm();
+  } else {
+    link->seen = looks_;
+    link->SetTimer();
+  }
+}
+
+void Carrier::BeginLooking() noexcept {
+  std::lock_guard guard(look_lock_);
+  ++looks_;
+  if (lookers_++ > 0) return;
+  for (Link& link : links_) {
+    if (!link.ready.load(std::memory_order_acquire) || !link.armed) continue;
+    link.Disarm();
+    link.seen = looks_;
+    if (lingers_) link.SetTimer();
+  }
+}
+
+void Carrier::EndLooking(bool somebody_waits) noexcept {
+  {
+    std::lock_guard guard(look_lock_);
+    if (--lookers_ > 0) return;
+    for (Link& link : links_) {
+      if (link.ready.load(std::memory_order_acquire) && !link.armed && (somebody_waits || !lingers_))
+        link.Arm();
+    }
+  }
+  for (const Link& link : links_) {
+    if (link.unsent.load(std::memory_order_seq_cst)) board_.outbox().Ring(link.host);
+  }
+}
+
+bool Carrier::Push(uint32_t host) noexcept {
+  Link& link = *std::next(links_.begin(), host);
+  bool any = false;
+  std::unique_lock guard(link.send_lock, std::defer_lock);
+  if (link.ready.load(std::memory_order_acquire) && guard.try_lock() && !link.closed) {
+    const Outgoing::Result result = link.out.Send(board_, hosts_, host, link.socket, &any);
+    link.unsent.store(result == Outgoing::Result::kBlocked, std::memory_order_seq_cst);
+    if (result == Outgoing::Result::kAll) return any;
+    if (result == Outgoing::Result::kBlocked && lookers_.load(std::memory_order_seq_cst) > 0) return any;
+  }
+  board_.outbox().Ring(host);
+  return any;
+}
+
+bool Carrier::Look() noexcept {
+  bool any = false;
+  for (Link& link : links_) {
+    if (!link.ready.load(std::memory_order_acquire)) continue;
+    if (std::unique_lock guard(link.receive_lock, std::try_to_lock); guard && !link.over) {
+      try {
+        any |= ReceiveSome(&link);
+      } catch (const std::bad_alloc&) {  // for words
+        link.over = true;
+        board_.MarkFailed(hosts_.leaders[link.host], FailureKind::kOther);
+      }
+      if (link.over) Wake(&link);
+    }
+    if (link.unsent.load(std::memory_order_relaxed)) any |= Push(link.host);
+  }
+  return any;
+}
+
+bool Carrier::Sleep(int64_t ns) noexcept {
+  std::array<pollfd, kMostSleptOn> sockets;
+  if (!lingers_ || links_.size() > sockets.size()) return false;
+  size_t count = 0;
+  for (const Link& link : links_) {
+    if (!link.ready.load(std::memory_order_acquire)) continue;
+    const bool unsent = link.unsent.load(std::memory_order_relaxed);
+    sockets[count++] = {link.socket.get(), static_cast<int16_t>(unsent ? POLLIN | POLLOUT : POLLIN), 0};
+  }
+  const timespec time{0, ns};
+  ppoll(sockets.data(), count, &time, nullptr);
+  return true;
+}
+
+// Its receiver, to end.
+void Carrier::Wake(Link* link) {
+  std::lock_guard guard(look_lock_);
+  link->Arm();
 }
 
 // --- of this process
 
-void Carrier::Start(Membership& membership, const std::string& name) {
+std::shared_ptr<Carrier> Carrier::Start(Membership& membership, const std::string& name) {
   CarrierPlan plan;
   plan.shared = membership.board;
   plan.shared.memory = MapBoard(membership.memory, membership.board.bytes);
@@ -452,14 +464,17 @@ void Carrier::Start(Membership& membership, const std::string& name) {
   plan.listener = std::move(membership.listener);
   plan.memory = std::move(membership.memory);
   std::lock_guard guard(All().lock);
-  All().all.remove_if([](const Carrier& carrier) { return carrier.ended(); });
-  All().all.emplace_back(std::move(plan));
+  All().all.remove_if([](const auto& carrier) { return carrier->ended(); });
+  return All().all.emplace_back(std::make_shared<Carrier>(std::move(plan)));
 }
 
 void Carrier::EndAll() noexcept {
   std::lock_guard guard(All().lock);
   const int64_t deadline = NowNs() + kEndNs;
-  for (Carrier& carrier : All().all) carrier.Flush(deadline);
+  for (const auto& carrier : All().all) {
+    carrier->Flush(deadline);
+    carrier->End();  // a board may still hold it
+  }
   All().all.clear();
 }
 

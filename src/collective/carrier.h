@@ -19,8 +19,10 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/spin_lock.h"
 #include "collective/board.h"
 #include "collective/communicator.h"
+#include "collective/link.h"
 #include "collective/wire.h"
 
 namespace belay::coll {
@@ -44,11 +46,12 @@ struct CarrierPlan {
 // Where carriers of other hosts come: where a setting says, else on this address. Throws as ListenTcp does.
 Descriptor ListenForCarriers(const Address& otherwise, Place* place);
 
-class Carrier {
+class Carrier final : public Courier {
  public:
   // `connected`: sockets to the other hosts, for tests; else as the plan says. Throws HCCL_E_SYSCALL.
   explicit Carrier(CarrierPlan plan, std::vector<Descriptor> connected = {});
-  ~Carrier();  // at once; see Flush
+  ~Carrier() override;
+  void End() noexcept;  // at once; see Flush
   Carrier(const Carrier&) = delete;
   Carrier& operator=(const Carrier&) = delete;
 
@@ -57,14 +60,18 @@ class Carrier {
   bool Flush(int64_t deadline_ns) noexcept;
   bool ended() const { return running_.load(std::memory_order_acquire) == 0; }
 
+  bool Push(uint32_t host) noexcept override;
+  void BeginLooking() noexcept override;
+  bool Look() noexcept override;
+  void EndLooking(bool somebody_waits) noexcept override;
+  bool Sleep(int64_t ns) noexcept override;
+
   // One that the process keeps for as long as it is needed.
-  static void Start(Membership& membership, const std::string& name);
+  static std::shared_ptr<Carrier> Start(Membership& membership, const std::string& name);
   // At the end of the process, or of the runtime: of all, in which the ranks of this process have left.
   static void EndAll() noexcept;
 
  private:
-  struct Link;
-  struct Reader;
   struct Job {
     Carrier* carrier;
     void (Carrier::*what)(Link*);
@@ -73,7 +80,6 @@ class Carrier {
   };
   void Run(void (Carrier::*what)(Link*), Link* link);
   static void* Main(void* job);
-  void End() noexcept;
   void AcceptAll(Link*);
   void Meet(Link* link);
   void Send(Link* link);
@@ -82,15 +88,23 @@ class Carrier {
   Descriptor Connect(uint32_t host);
   bool SendSome(Link* link, bool* any);
   void SendFailure(Link* link);
-  bool Apply(const Frame& frame, Link* link, Reader* reader);
+  void AwaitRoom(Link* link, uint32_t rings);
+  bool ReceiveSome(Link* link);
+  void Tick(Link* link);
+  void Wake(Link* link);
   bool AllLeft(uint32_t host) const;
   void FailLink(uint32_t host, const std::string& why);
 
   CarrierPlan plan_;
   const Hosts& hosts_;
   Board board_;
+  const int32_t maker_;
+  const bool lingers_;
   std::atomic<bool> stop_{false};
   std::atomic<uint32_t> running_{0};  // threads
+  SpinLock look_lock_;                // of what its threads sleep on
+  std::atomic<uint32_t> lookers_{0};  // changed under look_lock_
+  uint64_t looks_ = 0;                // under look_lock_
   std::mutex lock_;
   std::list<Link> links_;
   std::list<Job> jobs_;  // under lock_

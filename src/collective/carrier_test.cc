@@ -5,11 +5,14 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,7 +52,7 @@ class CarrierTest : public testing::Test {
     std::vector<Descriptor> sockets(2);
     sockets[1] = Descriptor(pair[0]);
     test_ = Descriptor(pair[1]);
-    carrier_ = std::make_unique<Carrier>(std::move(plan_), std::move(sockets));
+    carrier_ = std::make_shared<Carrier>(std::move(plan_), std::move(sockets));
   }
   void Say(const Frame& frame) { Send(test_, std::as_bytes(std::span(&frame, 1))); }
   uint64_t Offset(const void* at) const {
@@ -74,7 +77,7 @@ class CarrierTest : public testing::Test {
   std::byte* memory_ = nullptr;
   CarrierPlan plan_;
   std::unique_ptr<Board> board_;
-  std::unique_ptr<Carrier> carrier_;
+  std::shared_ptr<Carrier> carrier_;
   Descriptor test_;
 };
 
@@ -127,6 +130,77 @@ TEST_F(CarrierTest, RandomFrames) {
     ASSERT_EQ(board_->staging(0, 0)[i], std::byte{0x5a}) << i;
 }
 
+TEST_F(CarrierTest, FramesComeInPieces) {
+  Connect();
+  std::vector<std::byte> all;
+  const auto add = [&](const auto& what) {
+    const auto bytes = std::as_bytes(std::span(what));
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  };
+  std::vector<uint8_t> body(3000);
+  for (size_t i = 0; i < body.size(); ++i) body[i] = static_cast<uint8_t>(i * 7);
+  const std::string sentence = "it rains";
+  for (uint64_t word : {1, 2}) {
+    add(std::array{Frame{FrameKind::kBytes, 3000, Offset(board_->staging(1, 0)), 0}});
+    add(body);
+    add(std::array{Frame{FrameKind::kWord, 0, Offset(&board_->counters(1).taken), word}});
+  }
+  add(std::array{Frame{FrameKind::kFailed, static_cast<uint32_t>(sentence.size()), 1, 2}});
+  add(sentence);
+  for (size_t at = 0; at < all.size(); at += 7) {
+    while (!Send(test_, std::span(all).subspan(at, std::min<size_t>(7, all.size() - at))))
+      std::this_thread::yield();  // until it takes more
+  }
+  EXPECT_EQ(Failure(), sentence);
+  EXPECT_EQ(board_->counters(1).taken.load(), 2u);
+  EXPECT_EQ(std::memcmp(board_->staging(1, 0), body.data(), body.size()), 0);
+}
+
+TEST_F(CarrierTest, ARankCarriesWhileItLooks) {
+  Connect();
+  board_->SetCourier(carrier_);
+  const std::atomic<uint64_t>& word = board_->counters(1).taken;
+  for (uint64_t turn = 1; turn < 50; ++turn) {
+    board_->BeginLooking();
+    Say({FrameKind::kWord, 0, Offset(&word), 3 * turn});
+    while (word.load() != 3 * turn) board_->Look();
+    Say({FrameKind::kWord, 0, Offset(&word), 3 * turn + 1});
+    EXPECT_TRUE(board_->SleepLooking(1));
+    board_->Publish(board_->counters(0).taken, turn, 1);
+    board_->Flush();
+    const Frame frame = Next();
+    EXPECT_EQ(frame.kind, FrameKind::kWord);
+    EXPECT_EQ(frame.value, turn);
+    carrier_->EndLooking(turn % 2 == 0);
+    while (word.load() != 3 * turn + 1) std::this_thread::yield();  // by itself
+    Say({FrameKind::kWord, 0, Offset(&word), 3 * turn + 2});
+    while (word.load() != 3 * turn + 2) std::this_thread::yield();
+  }
+  EXPECT_FALSE(board_->failed());
+}
+
+// More than the connection takes at once: the rest goes when there is room, whether the rank looks or not.
+TEST_F(CarrierTest, WhatTheConnectionDoesNotTakeGoesLater) {
+  for (const bool looks : {true, false}) {
+    if (carrier_ == nullptr) Connect();
+    board_->SetCourier(carrier_);
+    std::vector<std::byte> got(sizeof(Frame) + 4000);
+    constexpr int kParcels = 60;
+    board_->BeginLooking();
+    for (int i = 0; i < kParcels; ++i) board_->Share(board_->staging(0, 0), 4000, 1);
+    board_->Publish(board_->counters(0).taken, 1, 1);
+    board_->Flush();
+    if (!looks) board_->EndLooking();
+    for (size_t done = 0, count = 0; done < kParcels * got.size() + sizeof(Frame);) {
+      if (looks) board_->Look();
+      const Received received = Receive(test_, got, &count);
+      ASSERT_NE(received, Received::kEnd);
+      if (received == Received::kBytes) done += count;
+    }
+    if (looks) board_->EndLooking();
+  }
+}
+
 TEST_F(CarrierTest, StrangersAreNotListenedTo) {
   Address address;
   uint16_t port = 0;
@@ -135,7 +209,7 @@ TEST_F(CarrierTest, StrangersAreNotListenedTo) {
   plan_.secret[3] = 7;
   plan_.deadline_ns = NowNs() + kMinute;
   const Secret secret = plan_.secret;
-  carrier_ = std::make_unique<Carrier>(std::move(plan_));
+  carrier_ = std::make_shared<Carrier>(std::move(plan_));
   Secret other = secret;
   other[31] ^= 1;
   Id group{};

@@ -59,7 +59,8 @@ void Communicator::Open(std::unique_ptr<Membership> membership, CommunicatorConf
   line_ = std::make_shared<Line>(*this, std::move(membership_->line), root_process);
   Watch::Get().Add(line_);
   const Hosts* hosts = membership_->hosts.get();
-  if (hosts != nullptr && hosts->leaders[hosts->own] == rank_) Carrier::Start(*membership_, config_.name);
+  if (hosts != nullptr && hosts->leaders[hosts->own] == rank_)
+    board_->SetCourier(Carrier::Start(*membership_, config_.name));
 }
 
 void Communicator::Close() {

@@ -61,19 +61,21 @@ class Group {
         if (apart) boards_[r]->PretendApart();
       }
       if (hosts.count() == 1) break;
-      carriers_.push_back(std::make_unique<Carrier>(std::move(plan), std::move(sockets[host])));
+      carriers_.push_back(std::make_shared<Carrier>(std::move(plan), std::move(sockets[host])));
+      boards_[hosts.leaders[host]]->SetCourier(carriers_.back());
     }
   }
   ~Group() {
-    carriers_.clear();
+    for (const auto& carrier : carriers_) carrier->End();
     boards_.clear();
+    carriers_.clear();
     for (std::byte* memory : memories_) munmap(memory, bytes_);
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   Board& operator[](uint32_t rank) { return *boards_[rank]; }
   Carrier& carrier(uint32_t host) { return *carriers_[host]; }
-  void EndCarrier(uint32_t host) { carriers_[host].reset(); }
+  void EndCarrier(uint32_t host) { carriers_[host]->End(); }
   uint32_t ranks() const { return static_cast<uint32_t>(boards_.size()); }
 
  private:
@@ -101,7 +103,7 @@ class Group {
   size_t bytes_ = 0;
   std::vector<std::byte*> memories_;
   std::vector<std::unique_ptr<Board>> boards_;
-  std::vector<std::unique_ptr<Carrier>> carriers_;
+  std::vector<std::shared_ptr<Carrier>> carriers_;
 };
 
 using Bytes = std::vector<std::byte>;

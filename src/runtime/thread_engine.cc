@@ -217,13 +217,15 @@ Stream* ThreadEngine::NextStream() {
 
 void ThreadEngine::SearchForAWhile() {
   int64_t now = NowNs();
-  int64_t end = now + (SharesCores() ? kSharedSpinNs : kSearchNs);
+  const bool shared = SharesCores();
+  int64_t end = now + (shared ? kSharedSpinNs : kSearchNs);
   Sight sight;
   while (now < end) {
     for (int i = 0; i < kPausesBetweenLooks; ++i) {
       if (has_urgent()) return;
       CpuRelax();
     }
+    if (shared) sched_yield();
     now = NowNs();
     std::lock_guard guard(lock_);
     if (ready_.empty() ? Crowded() : WorthTaking(sight, now)) return;

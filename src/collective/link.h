@@ -1,0 +1,90 @@
+// A carrier's connection to another host: what goes out over it and what comes in. None of this waits. What
+// goes and what comes have a lock each, because a thread of the carrier and one of a rank may do both.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+
+#include "base/descriptor.h"
+#include "collective/outbox.h"
+#include "collective/wire.h"
+
+namespace belay::coll {
+
+class Board;
+
+// Parcels on their way, of which a part may have gone.
+class Outgoing {
+ public:
+  enum class Result { kAll, kBlocked, kBroken };
+
+  // What the ranks here have put for the host, as far as the connection takes it. `any`: some of it went.
+  Result Send(Board& board, const Hosts& hosts, uint32_t host, const Descriptor& socket, bool* any);
+
+ private:
+  static constexpr size_t kMostAtOnce = 64;  // parcels of one system call
+  bool Fill(Board& board, const Hosts& hosts, uint32_t host);
+
+  std::array<Frame, kMostAtOnce> frames_;
+  std::array<iovec, 2 * kMostAtOnce> parts_;
+  size_t begin_ = 0, end_ = 0;  // of the parts that have not gone
+};
+
+// Frames as they come. Bytes for the board go straight there.
+class Incoming {
+ public:
+  enum class Result { kSome, kNothing, kEnd, kStrange };
+
+  // By one system call.
+  Result Receive(Board& board, const Hosts& hosts, uint32_t host, const Descriptor& socket);
+  const Frame& strange() const { return frame_; }
+
+ private:
+  static constexpr size_t kBufferBytes = 8 << 10;
+  enum class Applied { kYes, kPart, kNo };
+  Applied Apply(Board& board, const Hosts& hosts, uint32_t host);
+  bool TakeAll(Board& board, const Hosts& hosts, uint32_t host);
+
+  std::array<std::byte, kBufferBytes> buffer_;
+  size_t begin_ = 0, end_ = 0;
+  std::byte* to_ = nullptr;  // where the rest of a frame's bytes goes
+  size_t left_ = 0;
+  Frame frame_;
+};
+
+// All of it, waiting where the other side does not take it.
+bool SendFrame(const Descriptor& socket, Frame frame, std::string_view text);
+
+struct Link {
+  uint32_t host = 0;
+  Descriptor socket;                  // written before the first thread of the link starts
+  std::atomic<bool> ready{false};     // so that ranks may use it
+  std::atomic<bool> has_sent{false};  // all
+
+  std::mutex send_lock;
+  Outgoing out;
+  bool closed = false;              // nothing goes any more
+  std::atomic<bool> unsent{false};  // the connection took no more; whoever looks tries again
+
+  std::mutex receive_lock;
+  Incoming in;
+  bool over = false;  // nothing comes any more
+
+  // Its receiver sleeps on these, unless it is disarmed: then ranks look themselves.
+  Descriptor waits, timer;
+  bool armed = true;     // under the carrier's lock, as is
+  uint64_t seen = 0;     // looks, when the timer was set
+  void PrepareToWait();  // throws HCCL_E_SYSCALL
+  void Arm();
+  void Disarm();
+  void SetTimer();
+  bool AwaitTimer();  // or something to receive
+};
+
+}  // namespace belay::coll
