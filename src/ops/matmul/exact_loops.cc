@@ -49,6 +49,7 @@ struct FourSums {
   using T = hn::TFromD<D>;
   hn::Vec<D> sum0, sum1, sum2, sum3;
 
+  HWY_INLINE FourSums() {}  // one that the compiler makes would be of no instruction set
   HWY_INLINE void Begin(D d, const FourOut<T>& out, int64_t at, bool more) {
     sum0 = more ? hn::LoadU(d, out.row0 + at) : hn::Zero(d);
     sum1 = more ? hn::LoadU(d, out.row1 + at) : hn::Zero(d);
