@@ -56,10 +56,13 @@ if(BELAY_SANITIZE)
   endif()
 endif()
 
-# Of loops that are there to be vectorised. A sanitizer looks at each access instead, and vectors take long to compile with it.
+# Of loops that are there to be vectorised. A sanitizer looks at each access instead, and vectors take long to
+# compile with it; without one, what is built to be debugged is optimised nowhere.
 set(BELAY_LOOP_LEVEL -O3)
 if(BELAY_SANITIZE)
   set(BELAY_LOOP_LEVEL -O1)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(BELAY_LOOP_LEVEL -O0)
 endif()
 # Threads and parsers are looked at in builds of their own, which need no kernels for each instruction set.
 if(BELAY_SANITIZE MATCHES "thread|fuzzer")
