@@ -108,6 +108,39 @@ expect 7 '^done$' 'RACE' 'main.cc:[0-9]* main' 'cannot write limited.json' 'bela
 (ulimit -f 0; exec "$toolkit/bin/belay" check --error-exitcode 7 -- ./missing_wait 2>limited.txt) | cat >err.txt
 (exit "${PIPESTATUS[0]}")
 expect 7 '^done$'
+# Where the system keeps a process from its closed pages that is told once, whatever the program starts, and at the end.
+cat >refuse.cc <<'END'
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int, char** argv) {  // writes far within a file, as one of /proc/self/mem is
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_pwrite64, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[3]) + 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program = {sizeof code / sizeof *code, code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 77;
+  execvp(argv[1], argv + 1);
+  return 78;
+}
+END
+"$CXX" refuse.cc -o refuse || exit 1
+if ./refuse true; then
+  check --host-accesses --error-exitcode 7 -- ./refuse bash -c './missing_wait mended; ./missing_wait mended'
+  expect 0 'not seen: ' 'decide; loads and stores of the host were not looked at$'
+  [[ $(grep -c 'not seen: ' err.txt) -eq 1 ]] || { cat err.txt; failed=1; }
+  check --host-accesses -- bash -c './missing_wait; ./refuse ./missing_wait mended'
+  expect 0 'belay check: 1 race in '
+else
+  echo 'not tried: the system refuses a filter of system calls'
+fi
 # A layer that is not there is told, and the program goes on.
 BELAY_LAYERS=nonsense "$toolkit/bin/belay" run -- ./missing_wait >out.txt 2>err.txt
 expect 0 "the layer 'nonsense' of BELAY_LAYERS cannot be loaded"

@@ -75,14 +75,19 @@ void Summarise(const layers::Tally& tally, const std::vector<CheckReport>& repor
   }
   const std::string suppressed =
       tally.suppressed == 0 ? "" : ", " + std::to_string(tally.suppressed.load()) + " suppressed,";
+  const uint32_t not_seen = tally.host_not_seen, processes = tally.processes;
+  std::string host;
+  if (not_seen != 0) host = "; loads and stores of the host were not looked at";
+  if (not_seen != 0 && not_seen < processes)
+    host += " in " + std::to_string(not_seen) + " of " + std::to_string(processes) + " processes";
   std::fprintf(
       stderr,
       "belay check: %s%s in %llu tasks on %u streams, %llu replays, %u captured graphs, %llu copies and "
-      "fills by the host; of %llu tasks not all was judged, because data or values in memory decide\n",
+      "fills by the host; of %llu tasks not all was judged, because data or values in memory decide%s\n",
       CountByKind(reports).c_str(), suppressed.c_str(), static_cast<unsigned long long>(tally.tasks.load()),
       tally.streams.load(), static_cast<unsigned long long>(tally.launches.load()), tally.graphs.load(),
       static_cast<unsigned long long>(tally.host_accesses.load()),
-      static_cast<unsigned long long>(tally.not_judged.load()));
+      static_cast<unsigned long long>(tally.not_judged.load()), host.c_str());
   if (tally.not_recorded != 0)
     std::fprintf(stderr, "belay check: %u more are not in the files: there are too many\n",
                  tally.not_recorded.load());

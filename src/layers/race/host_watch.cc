@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "base/sanitizer.h"
 #include "layers/host/host.h"
+#include "layers/support/tally.h"
 
 namespace belay::race {
 namespace {
@@ -55,13 +58,17 @@ void OnSystem(uintptr_t begin, size_t bytes, int writes, const char* call) {
   if (race != nullptr && bytes != 0) race->SystemTouches({0, begin, begin + bytes}, writes != 0, call);
 }
 
+void CloseDoor() {
+  if (g_door >= 0) close(g_door);
+  g_door = -1;
+}
+
 // The file is of the parent's memory.
 void AfterForkInChild() {
   Race* race = g_race.exchange(nullptr);
   if (race == nullptr) return;
   g_use_door(-1);
-  close(g_door);
-  g_door = -1;
+  CloseDoor();
   race->AfterFork(true);
 }
 
@@ -78,31 +85,45 @@ bool Opens(int file) {
   return opens;
 }
 
-// Why not; null: it can be done.
-const char* Begin(const rt::CoreFacts& core) {
+// Why not; empty: it is open.
+std::string OpenDoor() {
+  const std::string name = "/proc/self/mem";
+  // Far from the numbers that programs close in a loop, or think to be theirs.
+  const int low = open(name.c_str(), O_RDWR | O_CLOEXEC);
+  if (low < 0) return name + " cannot be opened: " + std::strerror(errno);
+  const int file = fcntl(low, F_DUPFD_CLOEXEC, 500);
+  if (file >= 0) close(low);
+  g_door = file >= 0 ? file : low;
+  if (Opens(g_door)) return "";
+  CloseDoor();
+  return "by " + name + " the system does not let a process reach its closed pages";
+}
+
+// Why not; empty: it can be done.
+std::string Begin(const rt::CoreFacts& core) {
 #if defined(BELAY_ASAN) || defined(BELAY_TSAN)
   return "Belay is built with a sanitizer, which does not see accesses by a file";
 #endif
   static const BelayHostWatch watch{&OnFault, &OnSystem};
   const auto begin = reinterpret_cast<BelayWatchHost>(dlsym(RTLD_DEFAULT, "belay_watch_host"));
   if (begin == nullptr) return "libbelay_host.so was not loaded before the program";
-  // Far from the numbers that programs close in a loop, or think to be theirs.
-  const int low = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-  const int file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 500);
-  if (file >= 0) close(low);
-  g_door = file >= 0 ? file : low;
-  if (g_door < 0 || !Opens(g_door)) return "the system does not let a process reach its closed pages";
-  if (begin(&watch) == 0) return "the system refuses a handler for SIGSEGV";
+  if (const std::string why = OpenDoor(); !why.empty()) return why;
+  if (begin(&watch) == 0) {
+    CloseDoor();
+    return "the system refuses a handler for SIGSEGV";
+  }
   g_use_door = core.use_pinned_door;
   core.use_pinned_door(g_door);
-  return nullptr;
+  return "";
 }
 
 }  // namespace
 
 bool BeginHostWatch(Race& race, const rt::CoreFacts& core) {
-  if (const char* why = Begin(core)) {
-    std::fprintf(stderr, "belay check: loads and stores of the host are not seen: %s\n", why);
+  if (const std::string why = Begin(core); !why.empty()) {
+    // Of all processes of the program the first says it.
+    if (layers::TheTally().host_not_seen++ == 0)
+      std::fprintf(stderr, "belay check: loads and stores of the host are not seen: %s\n", why.c_str());
     return false;
   }
   static const int at_fork = pthread_atfork(

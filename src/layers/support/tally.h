@@ -20,6 +20,8 @@ struct Tally {
   std::atomic<uint32_t> streams{0};
   std::atomic<uint32_t> graphs{0};
   std::atomic<uint32_t> not_recorded{0};  // reports, for want of room
+  std::atomic<uint32_t> host_not_seen{
+      0};  // processes whose plain loads and stores were to be seen and are not
 };
 
 // What the processes of the program share with `belay check`, or one of this process alone.
