@@ -24,6 +24,9 @@ expect 0 'belay check: 1 race in '
 # The same for people, with its source; what the program is given is no part of the page's form.
 check --html sub/out.html -- ./missing_wait '<&>'
 "${PYTHON:-python3}" "$BELAY_SOURCE/tests/tools/check_page.py" sub/out.html "work/the copy/main.cc" || failed=1
+if browser=$(command -v chromium); then
+  "${PYTHON:-python3}" "$BELAY_SOURCE/tests/tools/browse_page.py" "$browser" sub/out.html || failed=1
+fi
 (cd sub && "$toolkit/bin/belay" check --sarif deep.sarif -- ../missing_wait 2>/dev/null) >out.txt
 cmp sub/out.sarif sub/deep.sarif || failed=1
 # A program that is killed leaves what was found.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kAround = 3;                      // lines of source on each side of one
 constexpr size_t kFramesWithSource = 2;         // of each place
+constexpr size_t kLettersInBox = 52;            // of the picture
 constexpr size_t kMostPicturesAndFiles = 2000;  // reports that have more than words
 
 constexpr const char* kHead = R"(<!DOCTYPE html>
@@ -34,6 +35,7 @@ ol { margin: 0; padding-left: 2em; }
 pre { background: #f5f5f5; margin: .2em 0 .6em; overflow-x: auto; padding: .4em; }
 mark { background: #ffe08a; display: inline-block; min-width: 100%; }
 input { font: inherit; width: 30em; max-width: 100%; }
+.where { color: #666; }
 .mend { border-left: 3px solid #2e7d32; padding-left: .6em; }
 svg { max-width: 100%; }
 </style>
@@ -130,6 +132,16 @@ std::string LaneOf(const std::string& role) {
   return role.substr(at + 2, end == std::string::npos ? end : end - at - 2);
 }
 
+// What a box of the picture has room for, in whole letters.
+std::string Fitted(std::string_view words) {
+  size_t letters = 0, end = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if ((static_cast<unsigned char>(words[i]) & 0xc0) == 0x80) continue;  // goes on with a letter
+    if (letters++ == kLettersInBox - 1) end = i;
+  }
+  return letters <= kLettersInBox ? std::string(words) : std::string(words.substr(0, end)) + "\u2026";
+}
+
 // The two accesses on their lanes, and the edge between them that is missing.
 std::string Picture(const CheckReport& report) {
   if (report.kind != "race" || report.places.size() < 2) return "";
@@ -145,12 +157,25 @@ std::string Picture(const CheckReport& report) {
     text += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y - 16) +
             "\" width=\"440\" height=\"32\" rx=\"4\" fill=\"#e3edfb\" stroke=\"#336\"/>\n";
     text += "<text x=\"" + std::to_string(x + 10) + "\" y=\"" + std::to_string(y + 5) + "\">" +
-            Escaped(roles[i].substr(0, 52)) + "</text>\n";
+            Escaped(Fitted(roles[i])) + "</text>\n";
   }
   return text +
-         "<line class=\"missing\" x1=\"440\" y1=\"56\" x2=\"560\" y2=\"94\" stroke=\"#b00020\" stroke-width=\"2\" "
+         "<line class=\"missing\" x1=\"440\" y1=\"56\" x2=\"552\" y2=\"90\" stroke=\"#b00020\" stroke-width=\"2\" "
          "stroke-dasharray=\"6 4\"/>\n"
-         "<text x=\"520\" y=\"72\" fill=\"#b00020\">nothing orders these</text>\n</svg>\n";
+         "<path d=\"M562 94 l-13 0 l4 -9 z\" fill=\"#b00020\"/>\n"
+         "<text x=\"570\" y=\"74\" fill=\"#b00020\">nothing orders these</text>\n</svg>\n";
+}
+
+// "main.cc:31, main.cc:34": where the first two places are.
+std::string WhereOf(const CheckReport& report) {
+  std::string text;
+  for (size_t i = 0; i < report.places.size() && i < 2; ++i) {
+    const std::vector<ReportFrame>& frames = report.places[i].frames;
+    if (frames.empty() || frames[0].file.empty()) continue;
+    text += (text.empty() ? "" : ", ") + frames[0].file.substr(frames[0].file.rfind('/') + 1) + ":" +
+            std::to_string(frames[0].line);
+  }
+  return text;
 }
 
 std::string PlaceAsHtml(const ReportPlace& place, Sources* sources) {
@@ -177,8 +202,9 @@ std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::ve
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
   const std::string count = std::to_string(reports.size());
   std::string page = kHead;
-  page += "<h1>belay check: " + Escaped(CountByKind(reports)) + "</h1>\n<p><code>" + Escaped(line) +
-          "</code> ended with " + std::to_string(exit_code) + ".</p>\n";
+  page += "<h1>belay check: " + count + (reports.size() == 1 ? " report" : " reports") + "</h1>\n";
+  if (!reports.empty()) page += "<p>" + Escaped(CountByKind(reports)) + "</p>\n";
+  page += "<p><code>" + Escaped(line) + "</code> ended with " + std::to_string(exit_code) + ".</p>\n";
   page +=
       "<p><input id=\"find\" type=\"search\" placeholder=\"words of a kind, function, file or call\" "
       "aria-label=\"find\"> <span id=\"shown\">" +
@@ -189,7 +215,8 @@ std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::ve
     const bool whole = i < kMostPicturesAndFiles;
     page += "<article>\n<details" + std::string(reports.size() <= 20 ? " open" : "") +
             "><summary><b class=\"kind\">" + Escaped(Heading(report.kind)) + "</b> " +
-            Escaped(report.message) + "</summary>\n";
+            Escaped(report.message) + " <span class=\"where\">" + Escaped(WhereOf(report)) +
+            "</span></summary>\n";
     page += "<p>" + Escaped(MeaningOf(report.kind)) + "</p>\n";
     if (whole) page += Picture(report);
     for (const ReportPlace& place : report.places) page += PlaceAsHtml(place, whole ? &sources : nullptr);
