@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/quiet_write.h"
+#include "layers/support/digest.h"
 #include "layers/support/stack.h"
 #include "runtime/stream.h"
 
@@ -40,22 +41,10 @@ ToHost ToHostOf(const rt::CoreFacts& core, const rt::Task& task) {
 
 }  // namespace
 
-// Eight bytes at a time; which bits differ does not matter.
 uint64_t Digest(const std::vector<Bytes>& pieces) {
-  uint64_t digest = 0x9e3779b97f4a7c15u;
-  for (const Bytes& piece : pieces) {
-    const auto* at = static_cast<const std::byte*>(piece.begin);
-    for (size_t left = piece.bytes; left != 0;) {
-      uint64_t word = left;
-      const size_t taken = std::min<size_t>(left, 8);
-      std::memcpy(&word, at, taken);
-      digest = (digest ^ word) * 0xff51afd7ed558ccdu;
-      digest ^= digest >> 32;
-      at += taken;
-      left -= taken;
-    }
-  }
-  return digest | 1;  // 0 says that there is none
+  layers::Digest digest;
+  for (const Bytes& piece : pieces) digest.Add(piece.begin, piece.bytes);
+  return digest.value() | 1;  // 0 says that there is none
 }
 
 // Under lock_.

@@ -19,6 +19,12 @@ class Clock {
  public:
   uint64_t at(uint32_t stream) const { return stream < positions_.size() ? positions_[stream] : 0; }
   bool Knows(const Epoch& epoch) const { return at(epoch.stream) >= epoch.position; }
+  bool Knows(const Clock& other) const {
+    for (uint32_t i = 0; i < other.positions_.size(); ++i) {
+      if (at(i) < other.positions_[i]) return false;
+    }
+    return true;
+  }
 
   void Learn(const Epoch& epoch) {
     if (epoch.stream >= positions_.size()) positions_.resize(epoch.stream + 1);

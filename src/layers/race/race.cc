@@ -36,7 +36,8 @@ layers::Place Told(const char* verb, const Site& site) {
 Race::Race(const rt::CoreFacts& core)
     : core_(core),
       follows_writes_(std::getenv(layers::kUndefinedVariable) != nullptr &&
-                      std::string_view(RunMode()) != "device") {}
+                      std::string_view(RunMode()) != "device"),
+      follows_sources_(std::string_view(RunMode()) != "device") {}
 
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
@@ -47,7 +48,8 @@ struct Race::Touches final : rt::RangeVisitor {
   void ReadsWithin(const void*, size_t) override { partly = true; }
   void WritesWithin(void* begin, size_t bytes) override {
     partly = true;
-    const uint64_t block = race.follows_writes_ ? race.SerialOf(begin) : 0;
+    const bool followed = race.follows_writes_ || race.sources_.any();
+    const uint64_t block = followed ? race.SerialOf(begin) : 0;
     const auto at = reinterpret_cast<uintptr_t>(begin);
     if (block != 0) maybe_written.push_back({block, at, at + bytes});
   }
@@ -74,7 +76,7 @@ struct Race::Touches final : rt::RangeVisitor {
 
   void ForgetAccesses() {
     for (const Access& access : accesses) {
-      if (access.writes && race.follows_writes_) maybe_written.push_back(access.bytes);
+      if (access.writes) maybe_written.push_back(access.bytes);
     }
     accesses.clear();
   }
@@ -149,6 +151,7 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
     for (const Line& other : lines_) host_.Learn({other.index, other.last});
   }
   ++host_changes_;
+  if (sources_.any()) EndSources();
   if (host_pages_.any()) {
     host_pages_.CloseAgain();
     host_pages_.Open([&](const HostPages::Closed& closed) { return host_.Knows(closed.by.by); });
@@ -184,15 +187,20 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   Line& line = LineOf(stream);
   const bool known = Update(line, position, touches);
   Follow(task, touches, known, stream.id());
+  FollowSources(task, touches, {line.index, position});
   const Clock& clock = line.now.clock;
   if (host_pages_.any()) host_pages_.CloseAgain();
   // The host may see a word in memory, or hear of it from another process.
   const bool seen = touches.signals || touches.open;
   if (seen && host_pages_.any())
     host_pages_.Open([&](const HostPages::Closed& closed) { return clock.Knows(closed.by.by); });
+  if (seen && sources_.any())
+    sources_.Forget([&](const Sources::Source& source) { return clock.Knows(source.by.by); });
   if (!known || touches.unknown || touches.partly) ++tally.not_judged;
   if (!known || touches.unknown || touches.accesses.empty()) return;
   const Mark mark{{line.index, position}, SiteOf(task, stream.id())};
+  if (follows_sources_ && !seen && task.type->kind != rt::TaskKind::kOperator)
+    BeginSources(touches.accesses, mark);
   Judge(
       touches.accesses, mark, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
   if (watches_host_ && !seen) CloseToHost(touches.accesses, mark);
@@ -200,10 +208,11 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
 
 void Race::HostDoes(const rt::Task& task) noexcept {
   const bool in_callback = core_.in_callback();
-  if (in_callback && !follows_writes_) return;
+  if (in_callback && !follows_writes_ && !sources_.any()) return;
   const Touches touches = Touches::Of(*this, task);
   std::lock_guard guard(lock_);
   Follow(task, touches, !in_callback, Site::kHost);
+  FollowSources(task, touches, {});
   if (in_callback) return;  // its stream waits for it, and nobody says for what it was called
   ++layers::TheTally().host_accesses;
   std::optional<uint32_t> site;
@@ -231,7 +240,6 @@ uint64_t Race::SerialOf(const void* p) const {
 }
 
 void Race::Allocated(const rt::Block& block) noexcept {
-  constexpr uint64_t kRegistered = uint64_t{1} << 63;
   const bool followed = follows_writes_ && block.kind == rt::BlockKind::kDevice;
   if (const std::string call = followed ? core_.call_name(block.call) : ""; call.starts_with("aclrtMalloc")) {
     const layers::Stack stack = layers::ThisStack();
@@ -257,9 +265,10 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
       return closed.begin >= block.base && closed.end <= block.base + block.bytes;
     });
   }
-  if (follows_writes_) {
+  if (follows_writes_ || sources_.any()) {
     std::lock_guard guard(lock_);
     undefined_.End(serial);
+    sources_.Forget([&](const Sources::Source& source) { return source.bytes.block == serial; });
   }
   if (!registered) return;
   std::lock_guard guard(registered_lock_);
@@ -286,9 +295,11 @@ void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
 // --- undefined bytes
 
 void Race::WrittenUnseen(const void* p) noexcept {
-  if (!follows_writes_) return;
+  if (!follows_writes_ && !sources_.any()) return;
+  const uint64_t serial = SerialOf(p);
   std::lock_guard guard(lock_);
-  undefined_.End(SerialOf(p));
+  undefined_.End(serial);
+  sources_.Forget([&](const Sources::Source& source) { return source.bytes.block == serial; });
 }
 
 // The block that the task reads without that a byte of what it reads there was ever written. Operators and
@@ -336,6 +347,39 @@ void Race::Follow(const rt::Task& task, const Touches& touches, bool judge, uint
     if (access.writes) moves ? undefined_.Unwrite(access.bytes) : undefined_.Write(access.bytes);
   }
   for (const Bytes& range : touches.maybe_written) undefined_.Write(range);
+}
+
+// --- what copies read of the host's memory
+
+// Whoever writes there by a task or a call is judged by that.
+void Race::FollowSources(const rt::Task& task, const Touches& touches, const Epoch& at) {
+  if (touches.unknown) {
+    unknown_.Learn(at);
+    // Before a callback is called it is told what the host learns by that.
+    if (task.type->task_class != rt::TaskClass::kHostCall)
+      sources_.Forget([](const Sources::Source&) { return true; });
+  }
+  if (!sources_.any()) return;
+  for (const Access& access : touches.accesses) {
+    if (access.writes) sources_.Forget(access.bytes);
+  }
+  for (const Bytes& range : touches.maybe_written) sources_.Forget(range);
+}
+
+// Not where what is pending may write, too: bytes that change are right then.
+void Race::BeginSources(const std::vector<Access>& accesses, const Mark& mark) {
+  for (const Access& access : accesses) {
+    if (access.writes || !IsOfHost(access.bytes)) continue;
+    if (!host_.Knows(unknown_)) return;
+    bool changes = false;
+    shadow_.Check(
+        access.bytes, false, [&](const Mark& before) { return host_.Knows(before.by); },
+        [&](const Conflict&) { changes = true; });
+    if (!changes) sources_.Begin(mark, access.bytes, IsRegistered(access.bytes.block));
+  }
+  for (const Access& access : accesses) {
+    if (access.writes && sources_.any()) sources_.Forget(access.bytes);
+  }
 }
 
 // --- captured graphs

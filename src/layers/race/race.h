@@ -18,6 +18,7 @@
 #include "layers/race/clock.h"
 #include "layers/race/host_pages.h"
 #include "layers/race/shadow.h"
+#include "layers/race/sources.h"
 #include "layers/race/undefined.h"
 #include "layers/support/stack.h"
 #include "runtime/layer.h"
@@ -102,6 +103,12 @@ class Race final : public rt::Observer {
   void Report(const Conflict& conflict, const Site& first, const Site& second);
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
   uint32_t SiteOfHost(const char* what);
+  // By digests of what copies read of the host's memory.
+  void FollowSources(const rt::Task& task, const Touches& touches, const Epoch& at);
+  void BeginSources(const std::vector<Access>& accesses, const Mark& mark);
+  void EndSources();
+  void TellSource(const Sources::Source& source);
+  bool IsOfHost(const Bytes& bytes) const;
   void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
   void TellHost(const Bytes& bytes, bool writes, const char* what);
   bool IsJudgedThread() const;
@@ -112,6 +119,8 @@ class Race final : public rt::Observer {
     uintptr_t end;
     uint64_t serial;  // beyond those of blocks
   };
+  static constexpr uint64_t kRegistered = uint64_t{1} << 63;
+  static bool IsRegistered(uint64_t serial) { return (serial & kRegistered) != 0; }
 
   const rt::CoreFacts core_;
   mutable std::mutex registered_lock_;
@@ -129,10 +138,14 @@ class Race final : public rt::Observer {
   std::unordered_map<SiteKey, uint32_t, SiteKey::Hash> site_of_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> captured_;  // model and node: its site
   std::set<std::pair<uint32_t, uint32_t>> told_;
-  const bool follows_writes_;  // for undefined bytes, which are told where that is wanted
+  std::set<uint32_t> told_sources_;  // by the site of the task that reads
+  const bool follows_writes_;        // for undefined bytes, which are told where that is wanted
   Undefined undefined_;
   bool watches_host_ = false;
   HostPages host_pages_;
+  const bool follows_sources_;
+  Sources sources_;
+  Clock unknown_;  // tasks that may write anywhere
 };
 
 }  // namespace belay::race

@@ -1,4 +1,5 @@
-// What the race layer does about plain loads and stores of the host.
+// What the race layer does about plain loads and stores of the host: by closed pages, which is asked for, and
+// by digests.
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -72,6 +73,8 @@ bool Race::HostFaults(uintptr_t address, bool writes) noexcept {
   if (block.kind != rt::MemoryKind::kPinned || block.serial == 0) return false;
   std::lock_guard guard(lock_);
   TellHost({block.serial, address, address + 1}, writes, writes ? "store" : "load");
+  constexpr uintptr_t kPage = 4096;  // what else is stored there is not seen, and need not be told twice
+  if (writes) sources_.Forget({block.serial, address / kPage * kPage, (address / kPage + 1) * kPage});
   return host_pages_.Pass(address);
 }
 
@@ -82,7 +85,30 @@ void Race::SystemTouches(const Bytes& bytes, bool writes, const char* call) noex
   std::lock_guard guard(lock_);
   if (!host_pages_.Find(bytes.begin, bytes.end, writes)) return;
   TellHost({block.serial, bytes.begin, bytes.end}, writes, call);
+  if (writes) sources_.Forget({block.serial, bytes.begin, bytes.end});
   host_pages_.Leave(bytes.begin, std::min(bytes.end, block.base + block.bytes));
+}
+
+// --- digests
+
+bool Race::IsOfHost(const Bytes& bytes) const {
+  if (IsRegistered(bytes.block)) return true;
+  const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(bytes.begin), 1);
+  return block.kind == rt::MemoryKind::kPinned && block.live && block.serial == bytes.block;
+}
+
+// The host has just learned something, and has not gone on.
+void Race::EndSources() {
+  sources_.End([&](const Mark& mark) { return host_.Knows(mark.by); },
+               [&](const Sources::Source& source) { TellSource(source); });
+}
+
+void Race::TellSource(const Sources::Source& source) {
+  if (!told_sources_.insert(source.by.site).second) return;
+  const uint32_t call = core_.current_call();
+  const std::string told = call == 0 ? "a callback" : core_.call_name(call);
+  const Site store{"a store before " + told, "", Site::kHost, layers::ThisStack()};
+  Report({source.by, false, true, source.bytes}, sites_[source.by.site], store);
 }
 
 void Race::AfterFork(bool child) {

@@ -61,6 +61,68 @@ MISTAKE(ARegisteredBufferIsUnregisteredTooEarly, "free-while-used") {
   OK(aclrtHostUnregister(registered));  // [1]
 }
 
+// --- stores by no call, which the bytes tell when the host learns that the copy is over
+
+MISTAKE(ARegisteredBufferIsFilledAgain, "race") {
+  alignas(4096) static char registered[kBytes];
+  void* device = nullptr;
+  OK(aclrtHostRegister(registered, kBytes, ACL_HOST_REGISTER_MAPPED, &device));
+  Copy(x, registered, a);  // [1]
+  if (mended) Wait(a);
+  registered[100] = static_cast<char>(registered[100] + 1);
+  Wait(a);  // [2]
+  OK(aclrtHostUnregister(registered));
+}
+
+// Less than a page, in one that others use, too.
+MISTAKE(ASmallUploadIsFilledAgain, "race") {
+  auto* small = static_cast<volatile char*>(pinned) + 8;
+  for (int i = 0; i < 3; ++i) {
+    small[5] = static_cast<char>(i + 1);
+    Copy(x, const_cast<char*>(small), a, 16);  // [1]
+    if (mended) Wait(a);
+  }
+  Wait(a);  // [2]
+}
+
+MISTAKE(AnEventTellsTooLittle, "race") {
+  auto* small = static_cast<volatile char*>(pinned) + 8;
+  aclrtEvent event = NewEvent();
+  if (!mended) Record(event, a);
+  Copy(x, const_cast<char*>(small), a, 16);  // [1]
+  if (mended) Record(event, a);
+  OK(aclrtSynchronizeEvent(event));
+  small[0] = static_cast<char>(small[0] + 1);
+  Copy(x, const_cast<char*>(small), a, 16);
+  Wait(a);  // [2]
+}
+
+// The stream itself brings new bytes, behind the copy that reads the old ones.
+MISTAKE(AStreamMayWriteWhatItHasRead, "race") {
+  auto* small = static_cast<volatile char*>(pinned) + 8;
+  Fill(y, a);
+  Copy(x, const_cast<char*>(small), a, 16);
+  Copy(const_cast<char*>(small), y, a, 16);
+  Copy(z, const_cast<char*>(small), a, 16);
+  if (!mended) Copy(x, static_cast<char*>(pinned) + 100, a, 16);  // [1]
+  if (!mended) static_cast<volatile char*>(pinned)[101] = 77;
+  Wait(a);  // [2]
+}
+
+// A callback is the host, and fills what the copy before it has read.
+MISTAKE(ACallbackFillsTheNextUpload, "race") {
+  static char* small;
+  small = static_cast<char*>(pinned) + 8;
+  if (mended) Copy(x, small, a, 16);
+  OK(aclrtLaunchHostFunc(
+      a, [](void*) { small[3] = static_cast<char>(small[3] + 1); }, nullptr));
+  if (mended) Copy(y, small, a, 16);
+  Wait(a);
+  Copy(x, small, a, 16);  // [1]
+  if (!mended) small[3] = static_cast<char>(small[3] + 1);
+  Wait(a);  // [2]
+}
+
 // Pageable memory makes a call wait, for its own stream only.
 MISTAKE(ACopyThatWaitsIsOnAnotherStream, "race") {
   Fill(x, a);                     // [1]
