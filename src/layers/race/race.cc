@@ -62,8 +62,26 @@ struct Race::Touches final : rt::RangeVisitor {
 
   void Add(const void* begin, size_t bytes, bool writes) {
     const auto at = reinterpret_cast<uintptr_t>(begin);
+    if (bytes == 0) return;
+    // What goes on where the latest ended, or is the same again, as nodes of a launch have it.
+    size_t& latest = writes ? latest_write : latest_read;
+    if (latest < accesses.size()) {
+      Bytes& known = accesses[latest].bytes;
+      if (known.begin <= at && at < known.end) {
+        if (at + bytes <= known.end) return;
+        known.end = at + bytes;
+        return;
+      }
+    }
     const uint64_t block = race.SerialOf(begin);
-    if (block != 0 && bytes != 0) accesses.push_back({{block, at, at + bytes}, writes});
+    if (block == 0) return;
+    if (latest < accesses.size() && accesses[latest].bytes.block == block &&
+        accesses[latest].bytes.end == at) {
+      accesses[latest].bytes.end = at + bytes;
+      return;
+    }
+    latest = accesses.size();
+    accesses.push_back({{block, at, at + bytes}, writes});
   }
 
   static Touches Of(const Race& race, const rt::Task& task) {
@@ -83,6 +101,7 @@ struct Race::Touches final : rt::RangeVisitor {
 
   const Race& race;
   std::vector<Access> accesses;
+  size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   std::vector<std::pair<const rt::Stream*, uint64_t>> waits;
   bool partly = false;   // some accesses are decided by data
@@ -175,7 +194,9 @@ void Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const Sh
     shadow->Check(access.bytes, access.writes, ordered,
                   [&](const Conflict& conflict) { Tell(conflict, mark.site); });
   }
-  for (const Access& access : accesses) shadow->Note(access.bytes, access.writes, mark, ordered);
+  // Of a captured graph nothing is over: its marks are nodes.
+  const Shadow::Ordered over = [&](const Mark& m) { return shadow == &shadow_ && host_.Knows(m.by); };
+  for (const Access& access : accesses) shadow->Note(access.bytes, access.writes, mark, ordered, over);
 }
 
 void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {

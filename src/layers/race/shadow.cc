@@ -35,33 +35,69 @@ void Shadow::Split(Ranges& ranges, uintptr_t at) {
   ++ranges_;
 }
 
-void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered) {
-  Ranges& ranges = blocks_[bytes.block];
-  Split(ranges, bytes.begin);
-  Split(ranges, bytes.end);
-  auto at = ranges.lower_bound(bytes.begin);
+// As far as these very bytes have been noted before, as in a loop.
+bool Shadow::NoteAgain(Ranges& ranges, const Bytes& bytes, bool writes, const Mark& mark,
+                       const Ordered& ordered) {
+  auto at = ranges.find(bytes.begin);
+  if (at == ranges.end() || at->second.end != bytes.end) return false;
+  Range& range = at->second;
   if (writes) {
-    while (at != ranges.end() && at->first < bytes.end) {
-      at = ranges.erase(at);
-      --ranges_;
-    }
-    ranges.emplace_hint(at, bytes.begin, Range{bytes.end, true, mark, {}});
-    ++ranges_;
-    return;
+    range.written = true;
+    range.write = mark;
+    range.reads.clear();
+  } else {
+    std::erase_if(range.reads, ordered);
+    range.reads.push_back(mark);
   }
+  return true;
+}
+
+// Ranges of which nothing else is left to say become one: what was written in pieces is read as a whole.
+void Shadow::NoteRead(Ranges& ranges, const Bytes& bytes, const Mark& mark, const Ordered& ordered,
+                      const Ordered& over) {
+  auto at = ranges.lower_bound(bytes.begin);
+  Range* before = nullptr;  // ends where the next begins, and has this read alone
   for (uintptr_t from = bytes.begin; from < bytes.end;) {
     if (at == ranges.end() || at->first > from) {
       const uintptr_t end = at == ranges.end() ? bytes.end : std::min(at->first, bytes.end);
-      ranges.emplace_hint(at, from, Range{end, false, {}, {mark}});
-      ++ranges_;
-      from = end;
+      if (before == nullptr) {
+        before = &ranges.emplace_hint(at, from, Range{end, false, {}, {mark}})->second;
+        ++ranges_;
+      }
+      before->end = from = end;
       continue;
     }
-    std::erase_if(at->second.reads, ordered);
-    at->second.reads.push_back(mark);
-    from = at->second.end;
+    Range& range = at->second;
+    from = range.end;
+    std::erase_if(range.reads, ordered);
+    if (range.written && over(range.write)) range.written = false;
+    const bool alone = !range.written && range.reads.empty();
+    if (alone && before != nullptr) {
+      before->end = from;
+      at = ranges.erase(at);
+      --ranges_;
+      continue;
+    }
+    range.reads.push_back(mark);
+    before = alone ? &range : nullptr;
     ++at;
   }
+}
+
+void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered,
+                  const Ordered& over) {
+  Ranges& ranges = blocks_[bytes.block];
+  if (NoteAgain(ranges, bytes, writes, mark, ordered)) return;
+  Split(ranges, bytes.begin);
+  Split(ranges, bytes.end);
+  if (!writes) return NoteRead(ranges, bytes, mark, ordered, over);
+  auto at = ranges.lower_bound(bytes.begin);
+  while (at != ranges.end() && at->first < bytes.end) {
+    at = ranges.erase(at);
+    --ranges_;
+  }
+  ranges.emplace_hint(at, bytes.begin, Range{bytes.end, true, mark, {}});
+  ++ranges_;
 }
 
 void Shadow::Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,

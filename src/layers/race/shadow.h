@@ -39,8 +39,9 @@ class Shadow {
   // Tells of each earlier access to these bytes that is not ordered before this one, and that is no read
   // beside a read.
   void Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) const;
-  // Notes the access; what is ordered before it and says no more than it does is forgotten.
-  void Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered);
+  // Notes the access; what is ordered before it and says no more than it does is forgotten, and so is what is
+  // over: it comes before all that is to come.
+  void Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered, const Ordered& over);
 
   // Forgets what is over, and blocks that are gone.
   void Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
@@ -56,6 +57,10 @@ class Shadow {
   };
   using Ranges = std::map<uintptr_t, Range>;  // by their first byte; they do not overlap
   void Split(Ranges& ranges, uintptr_t at);
+  void NoteRead(Ranges& ranges, const Bytes& bytes, const Mark& mark, const Ordered& ordered,
+                const Ordered& over);
+  static bool NoteAgain(Ranges& ranges, const Bytes& bytes, bool writes, const Mark& mark,
+                        const Ordered& ordered);
 
   std::unordered_map<uint64_t, Ranges> blocks_;
   size_t ranges_ = 0;

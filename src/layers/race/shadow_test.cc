@@ -79,7 +79,8 @@ TEST(Shadow, IsACellForEachByte) {
           found.emplace(b, c.first.site, c.first_writes);
       });
       ASSERT_EQ(found, cells.Check(bytes, writes, ordered)) << "round " << round << ", step " << step;
-      shadow.Note(bytes, writes, mark, ordered);
+      shadow.Note(bytes, writes, mark, ordered,
+                  [&](const Mark& m) { return m.by.position <= learned[m.by.stream]; });
       cells.Note(bytes, writes, mark, ordered);
     }
   }
@@ -88,8 +89,8 @@ TEST(Shadow, IsACellForEachByte) {
 TEST(Shadow, ForgetsBlocksThatAreGone) {
   Shadow shadow;
   const Shadow::Ordered never = [](const Mark&) { return false; };
-  shadow.Note({1, 0, 8}, true, {{0, 1}, 1}, never);
-  shadow.Note({2, 16, 24}, false, {{0, 2}, 2}, never);
+  shadow.Note({1, 0, 8}, true, {{0, 1}, 1}, never, never);
+  shadow.Note({2, 16, 24}, false, {{0, 2}, 2}, never, never);
   EXPECT_EQ(shadow.ranges(), 2u);
   shadow.Forget([](uint64_t block, uintptr_t) { return block == 1; }, never);
   EXPECT_EQ(shadow.ranges(), 1u);
@@ -98,6 +99,18 @@ TEST(Shadow, ForgetsBlocksThatAreGone) {
   EXPECT_EQ(told, 0);
   shadow.Check({2, 16, 17}, true, never, [&](const Conflict&) { ++told; });
   EXPECT_EQ(told, 1);
+}
+
+TEST(Shadow, WhatIsOverAndReadAsAWholeIsOneRange) {
+  Shadow shadow;
+  const Shadow::Ordered never = [](const Mark&) { return false; }, always = [](const Mark&) { return true; };
+  for (uintptr_t at = 0; at < 1000; at += 20)
+    shadow.Note({1, at, at + 10}, true, {{0, 1 + at}, 1}, never, never);
+  EXPECT_EQ(shadow.ranges(), 50u);
+  shadow.Note({1, 0, 1000}, false, {{1, 1}, 2}, never, never);
+  EXPECT_EQ(shadow.ranges(), 100u);
+  shadow.Note({1, 0, 1001}, false, {{1, 2}, 2}, always, always);
+  EXPECT_EQ(shadow.ranges(), 1u);
 }
 
 }  // namespace

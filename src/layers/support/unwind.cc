@@ -13,7 +13,9 @@ namespace belay::layers {
 namespace {
 
 // A stack that was unwound, and the words in memory that decided how: each return address, and each frame
-// pointer that was kept where functions keep it. When all are the same, so is the stack.
+// pointer that was kept where functions keep it. When all are the same, so is the stack. What is kept there
+// and leads nowhere into the stack has decided nothing, and never does between these return addresses: a
+// variable of a function that needs no frame pointer, which a loop changes.
 struct Memo {
   struct Slot {
     const uint64_t* at;
@@ -46,6 +48,14 @@ struct Unwinding {
   uint64_t frame_pointer = 0;  // of the frame before
 };
 
+#ifdef __x86_64__
+bool MayBeFrame(uint64_t word, const uint64_t* below) {
+  constexpr uint64_t kLargestStack = uint64_t{1} << 30;
+  const auto from = reinterpret_cast<uint64_t>(below);
+  return word > from && word - from < kLargestStack;
+}
+#endif
+
 _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
   auto& unwinding = *static_cast<Unwinding*>(argument);
   Memo& memo = *unwinding.memo;
@@ -62,7 +72,7 @@ _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
     memo.whole = memo.whole && below[-1] == returns_to;
     memo.slots.push_back({below - 1, returns_to});
     const auto* kept = reinterpret_cast<const uint64_t*>(unwinding.frame_pointer);
-    if (depth >= 3 && kept == below - 2) memo.slots.push_back({kept, *kept});
+    if (depth >= 3 && kept == below - 2 && MayBeFrame(*kept, kept)) memo.slots.push_back({kept, *kept});
   }
   unwinding.frame_pointer = _Unwind_GetGR(context, kFramePointer);
 #endif

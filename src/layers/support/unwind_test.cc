@@ -72,6 +72,34 @@ TEST(Unwound, IsWhatTheLibraryFindsOnEveryWayAndEveryTime) {
   EXPECT_EQ(seen.size(), 243u);
 }
 
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// A function that has a variable where others have a frame pointer.
+extern "C" void UnwindTestCallWithWord(uint64_t word, void (*call)());
+__asm__(
+    ".text\n.type UnwindTestCallWithWord, @function\nUnwindTestCallWithWord:\n.cfi_startproc\n"
+    "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rdi, %rbp\ncall *%rsi\n"
+    "pop %rbp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size UnwindTestCallWithWord, .-UnwindTestCallWithWord\n");
+
+const uint64_t* g_frames;
+// It aligns its stack, for which it has a frame pointer.
+[[gnu::noinline]] void LookAligned() {
+  alignas(64) volatile char room[64];
+  room[0] = 0;
+  const Unwound unwound;
+  g_frames = unwound.frames().data();
+  room[1] = room[0];
+}
+
+TEST(Unwound, AVariableInALoopIsNoOtherStack) {
+  const uint64_t* first = nullptr;
+  for (uint64_t i = 0; i < 20; ++i) {
+    UnwindTestCallWithWord(i * 64, &LookAligned);
+    if (i == 0) first = g_frames;
+    EXPECT_EQ(g_frames, first) << "unwound again";
+  }
+}
+#endif
+
 TEST(Unwound, ThreadsHaveTheirOwn) {
   std::set<Frames> here, there;
   Next(2, 0, &here);
