@@ -142,8 +142,9 @@ void ModelRI::Execute(Stream& stream, std::unique_ptr<LaunchArguments> arguments
 void ModelRI::Ranges(uint64_t turn, RangeVisitor& visit) {
   {
     std::lock_guard guard(turns_lock_);
-    for (const Turn& t : turns_) {
-      if (t.number == turn && t.arguments != nullptr) return t.arguments->Ranges(visit);
+    // Who asks is mostly about to be submitted, behind many that wait.
+    for (auto t = turns_.rbegin(); t != turns_.rend() && t->number >= turn; ++t) {
+      if (t->number == turn && t->arguments != nullptr) return t->arguments->Ranges(visit);
     }
   }
   for (uint32_t n : graph_->order()) {
