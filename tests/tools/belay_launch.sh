@@ -40,8 +40,7 @@ launch -n 2 --grace 0 -- sh -c 'trap "" TERM; echo >up.$RANK; until test -s up.0
   test $RANK = 1 && exit 3; sleep 1000'
 expect "one that does not listen" $? 3
 launch -n 2 -- ./nothing-here; expect "not found" $? 127
-launch -n 2 --hosts a,b -- true; expect "several hosts" $? 2
-grep -q -- '--hosts' err.txt || { cat err.txt; failed=1; }
+
 launch -- true; expect "no number" $? 2
 launch -n 0 -- true; expect "no ranks" $? 2
 

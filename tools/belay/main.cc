@@ -102,6 +102,27 @@ CLI::App* AddExplore(CLI::App& app, ExploreOptions& options) {
   return explore;
 }
 
+void AddHostOptions(CLI::App* launch, LaunchOptions& options) {
+  launch->add_option(
+      "--hosts", options.hosts,
+      "Run them on these hosts: names or addresses, such as a,b. Each has Belay and the program "
+      "at the same place");
+  launch
+      ->add_option("--over", options.over,
+                   "The command that runs a command line on a host; {host} is its name")
+      ->capture_default_str();
+  launch->add_option("--master", options.master, "MASTER_ADDR; the first host where this is not given");
+  launch
+      ->add_option("--env", options.env,
+                   "Pass on NAME too, or all that begins so (PREFIX*), or set NAME=value; once for each")
+      ->allow_extra_args(false);
+  launch
+      ->add_option("--lost-after", options.lost_after,
+                   "Seconds without a word from this command after which the ranks of a host are ended")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+}
+
 CLI::App* AddLaunch(CLI::App& app, LaunchOptions& options) {
   CLI::App* launch =
       app.add_subcommand("launch", "Run a program as several ranks of a group, each in a process of its own");
@@ -118,7 +139,7 @@ CLI::App* AddLaunch(CLI::App& app, LaunchOptions& options) {
                    "Seconds from SIGTERM to SIGKILL for the others when a rank has failed")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  launch->add_option("--hosts", options.hosts, "Not there yet: ranks are processes of this machine");
+  AddHostOptions(launch, options);
   launch->footer(
       "Lines of output begin with the rank. The exit code is 0, or that of the rank that failed first; the others are "
       "ended then, and whatever ranks leave behind.");
@@ -147,6 +168,7 @@ int StartGraph(char** arguments) {
 
 int Main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "graph") return StartGraph(argv + 1);
+  if (argc > 1 && std::string(argv[1]) == "launch-part") return LaunchPart();
   CLI::App app("Belay runs programs for Ascend cards on this machine's CPU.", "belay");
   app.set_version_flag("--version", BELAY_VERSION);
   RunOptions options;
