@@ -12,6 +12,7 @@
 #include "api/names.h"
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
+#include "collective/algorithm.h"
 #include "collective/communicator.h"
 #include "collective/group.h"
 #include "collective/make.h"
@@ -58,15 +59,14 @@ class ConfigReader {
   ConfigHead head_;
 };
 
-void ReadName(const ConfigReader& reader, std::string* name) {
-  using Name = std::array<char, COMM_NAME_MAX_LENGTH>;
-  const Name text = reader.Get(offsetof(HcclCommConfig, hcclCommName), Name{});
-  const size_t length = strnlen(text.data(), text.size());
-  if (length == text.size()) {
-    Fail(codes::kHcclEPara, "comm-config", "hcclCommName has no end; names have at most {} characters",
-         text.size() - 1);
+template <size_t most>
+std::string ReadText(const ConfigReader& reader, size_t offset, const char* name) {
+  const auto text = reader.Get(offset, std::array<char, most>{});
+  const size_t length = strnlen(text.data(), most);
+  if (length == most) {
+    Fail(codes::kHcclEPara, "comm-config", "{} has no end; it has at most {} characters", name, most - 1);
   }
-  name->assign(text.data(), length);
+  return {text.data(), length};
 }
 
 coll::CommunicatorConfig ConfigOf(const HcclCommConfig* config) {
@@ -86,7 +86,10 @@ coll::CommunicatorConfig ConfigOf(const HcclCommConfig* config) {
          limit);
   }
   if (limit >= 0) read.exec_timeout_ns = int64_t{limit} * 1'000'000'000;
-  ReadName(reader, &read.name);
+  read.name = ReadText<COMM_NAME_MAX_LENGTH>(reader, offsetof(HcclCommConfig, hcclCommName), "hcclCommName");
+  const std::string algorithm =
+      ReadText<HCCL_COMM_ALGO_MAX_LENGTH>(reader, offsetof(HcclCommConfig, hcclAlgo), "hcclAlgo");
+  if (!algorithm.empty()) read.algorithms = coll::AlgorithmsIn(algorithm, "hcclAlgo");
   return read;
 }
 

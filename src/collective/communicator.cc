@@ -8,6 +8,7 @@
 #include "base/codes.h"
 #include "base/fork.h"
 #include "base/hcclresult_codes.h"
+#include "collective/algorithm.h"
 #include "collective/board.h"
 #include "collective/bootstrap.h"
 #include "collective/carrier.h"
@@ -70,6 +71,8 @@ void Communicator::Close() {
 
 Communicator& Communicator::Create(std::unique_ptr<Membership> membership, CommunicatorConfig config,
                                    int device) {
+  if (membership->hosts != nullptr && membership->rank == 0 && !config.algorithms.empty())
+    SayThatNotHere(config.algorithms);
   HandleBits handle = g_communicators.Create(std::move(membership), std::move(config), device);
   if (handle == 0) {
     belay::Fail(codes::kHcclEMemory, "communicator-limit",

@@ -33,6 +33,7 @@ struct CommunicatorConfig {
   int deterministic = 0;              // 0, 1 or 2; results repeat in any case
   int64_t exec_timeout_ns =
       int64_t{1836} * 1'000'000'000;  // how long an operation waits for others; 0: for ever
+  std::string algorithms;             // that are asked for between machines, see AlgorithmsIn
 };
 
 // A rank as the others know it.

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
+#include "collective/algorithm.h"
 #include "collective/board.h"
 #include "collective/bootstrap.h"
 #include "collective/environment.h"
@@ -81,6 +82,7 @@ CommunicatorConfig DefaultConfig() {
   config.buffer_bytes = BufferBytes();
   config.deterministic = DeterministicNow();
   config.exec_timeout_ns = ExecTimeoutNs();
+  config.algorithms = AlgorithmsOfEnvironment();
   return config;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
+#include "collective/algorithm.h"
 #include "collective/environment.h"
 #include "collective/rank_table.h"
 #include "collective/wire.h"
@@ -88,6 +89,21 @@ TEST(CollectiveEnvironment, Ports) {
   EXPECT_EQ(ParsePorts("60000-60015,61000", "X"), (PortRanges{{60000, 60015}, {61000, 61000}}));
   for (const char* bad : {"0", "70000", "5-4", "a", "1-", "-1", "1-2-3"})
     ExpectFailure(codes::kHcclEPara, "X = '", [&] { ParsePorts(bad, "X"); });
+}
+
+TEST(CollectiveEnvironment, Algorithms) {
+  EXPECT_EQ(AlgorithmsIn("", "X"), "");
+  EXPECT_EQ(AlgorithmsIn("level0:NA", "X"), "");
+  EXPECT_EQ(AlgorithmsIn("level0:NA;level1:H-D_R", "X"), "H-D_R for all operations");
+  EXPECT_EQ(AlgorithmsIn("level0:NA;level1:AHC;level2:NB", "X"),
+            "AHC for all operations, NB for all operations");
+  EXPECT_EQ(AlgorithmsIn("allreduce=level0:NA;level1:ring/alltoall=level1:pairwise", "X"),
+            "ring for allreduce, pairwise for alltoall");
+  for (const char* bad :
+       {"ring", "level0:ring", "level1:Ring", "level1:", "level1", "level3:NA", "level1:ring;level1:NB",
+        ";level1:ring", "level1:ring/broadcast=level1:NB", "allreduce=", "AllReduce=level1:ring",
+        "reduce=level1:NB/reduce=level1:NB", "allreduce=level1:pairwise", "=level1:ring", " "})
+    ExpectFailure(codes::kHcclEPara, "X = '", [&] { AlgorithmsIn(bad, "X"); });
 }
 
 TEST(CollectiveEnvironment, Interfaces) {

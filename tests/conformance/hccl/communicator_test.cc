@@ -255,6 +255,13 @@ TEST_F(Communicators, ConfigurationsThatCannotBeUsed) {
   HcclCommConfigInit(&config);
   std::memset(config.hcclCommName, 'x', sizeof config.hcclCommName);
   refused("has no end");
+  HcclCommConfigInit(&config);
+  std::strcpy(config.hcclAlgo, "level1:star");
+  refused("hcclAlgo = 'level1:star'");
+  std::memset(config.hcclAlgo, 'x', sizeof config.hcclAlgo);
+  refused("hcclAlgo has no end");
+  HcclCommConfigInit(&config);
+  std::memset(config.hcclCommName, 'x', sizeof config.hcclCommName);
   const TempFile table(Table("1.0"));
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfoConfig(table.path(), 0, &config, &comm), "has no end");
 }

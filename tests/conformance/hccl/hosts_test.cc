@@ -2,6 +2,8 @@
 // that they are in network namespaces of their own.
 #include <sched.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -88,6 +90,49 @@ TEST_F(Machines, AllSortsOfCalls) {
     OnMachines(on, [&](HcclComm comm, uint32_t rank) {
       UseGroup(comm, rank, static_cast<uint32_t>(on.size()));
       EXPECT_OK(HcclCommDestroy(comm));
+    });
+  }
+}
+
+// HCCL_ALGO asks for what is not there, which is said once and by rank 0. Whatever it asks for, the bits are
+// the same: numbers of all sizes, whose sum depends on the order.
+TEST_F(Machines, TheAlgorithmsThatAreAskedFor) {
+  constexpr const char* kAsked[] = {"", "level0:NA;level1:ring", "level0:NA;level1:H-D_R",
+                                    "allreduce=level0:NA;level1:NHR/reduce=level0:NA;level1:NB"};
+  for (const uint64_t count : {uint64_t{5}, kCount}) {
+    OnMachines({"a", "b", "b", "c"}, [count, &kAsked](HcclComm first, uint32_t rank) {
+      const Buffers b(4);
+      std::vector<float> wanted;
+      for (uint64_t i = 0; i < count; ++i)
+        b.in[i] =
+            std::ldexp(static_cast<float>((i * 7919 + rank * 104729) % 1009), static_cast<int>(rank * 9));
+      const auto reduce = [&](HcclComm comm) {
+        EXPECT_OK(HcclAllReduce(b.in, b.out, count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, b.stream));
+        EXPECT_OK(aclrtSynchronizeStream(b.stream));
+        return std::vector<float>(b.out, b.out + count);
+      };
+      wanted = reduce(first);
+      uint32_t ids[] = {0, 1, 2, 3};
+      uint64_t part = 1;
+      testing::internal::CaptureStderr();
+      for (const char* asked : kAsked) {
+        for (int again = 0; again < 2; ++again) {
+          const Setting algorithm("HCCL_ALGO", asked);
+          HcclComm comm = nullptr;
+          EXPECT_OK(HcclCreateSubCommConfig(&first, 4, ids, part++, rank, nullptr, &comm));
+          EXPECT_EQ(reduce(comm), wanted) << asked;
+          EXPECT_OK(HcclCommDestroy(comm));
+        }
+      }
+      const std::string said = testing::internal::GetCapturedStderr();
+      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), rank == 0 ? 3 : 0) << said;
+      EXPECT_THAT(said, rank == 0 ? testing::HasSubstr("asks for NHR for allreduce, NB for reduce: not there")
+                                  : testing::HasSubstr(""));
+      const Setting unusable("HCCL_ALGO", "level1:star");
+      HcclComm comm = nullptr;
+      EXPECT_REFUSED(HCCL_E_PARA, HcclCreateSubCommConfig(&first, 4, ids, part, rank, nullptr, &comm),
+                     "HCCL_ALGO = 'level1:star' cannot be used: level1 has no 'star'");
+      EXPECT_OK(HcclCommDestroy(first));
     });
   }
 }
