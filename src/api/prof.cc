@@ -76,6 +76,7 @@ uint32_t CollectedOf(uint64_t data) {
   if ((data & (kAllTasks & ~ACL_PROF_TASK_TIME_L0)) != 0) what |= rt::kCollectOperands;
   if ((data & ACL_PROF_ACL_API) != 0) what |= rt::kCollectCalls;
   if ((data & ACL_PROF_MSPROFTX) != 0) what |= rt::kCollectMarks;
+  if ((data & ACL_PROF_TRAINING_TRACE) != 0) what |= rt::kCollectSteps;
   return what;
 }
 

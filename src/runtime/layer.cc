@@ -13,6 +13,7 @@
 #include "runtime/capture.h"
 #include "runtime/context.h"
 #include "runtime/explain_wait.h"
+#include "runtime/model_ri.h"
 #include "runtime/pinned_door.h"
 #include "runtime/profiler.h"
 #include "runtime/stream.h"
@@ -76,8 +77,8 @@ std::string ObjectWords(char letter, uint64_t handle) {
   return ListWords(object->items, [](HandleBits item) { return ObjectWords('t', item); });
 }
 
-constexpr CoreFacts kCore{&Lookup,      &BlockSerial, &CallName,  &InCallback,  &DeviceOf,
-                          &CurrentCall, &ParkedAt,    &WaitWords, &ObjectWords, &UsePinnedDoor};
+constexpr CoreFacts kCore{&Lookup,   &BlockSerial, &CallName,    &InCallback,    &DeviceOf,     &CurrentCall,
+                          &ParkedAt, &WaitWords,   &ObjectWords, &UsePinnedDoor, &ModelOfLaunch};
 
 // What the layer exports by that name; null with the reason.
 void* FindInLayer(const std::string& layer, const char* name, std::string* why) {

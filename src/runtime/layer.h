@@ -26,6 +26,8 @@ struct CoreFacts {
   // of "2,3|FLOAT|ND" for each.
   std::string (*object_words)(char letter, uint64_t handle);
   void (*use_pinned_door)(int file) noexcept;  // pinned_door.h
+  // The number of the model that the task launches; -1: it launches none.
+  int64_t (*model_of_launch)(const Task& task) noexcept;
 };
 
 // What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.

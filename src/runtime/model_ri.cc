@@ -66,6 +66,11 @@ bool IsAllocated(const TaskGraph& graph) {
 
 ModelTable& Models() { return g_models; }
 
+int64_t ModelOfLaunch(const Task& task) noexcept {
+  if (task.type != &detail::kTypeOf<LaunchTask>) return -1;
+  return task.body<LaunchTask>().model->id();
+}
+
 void ModelRI::Open(Device& device, uint32_t id) {
   device_ = &device;
   id_ = id;

@@ -107,4 +107,7 @@ class ModelRI {
 using ModelTable = HandleTable<ModelRI, HandleKind::kModel, 1u << 20>;
 ModelTable& Models();
 
+// The number of the model that the task launches; -1: it is no launch.
+int64_t ModelOfLaunch(const Task& task) noexcept;
+
 }  // namespace belay::rt

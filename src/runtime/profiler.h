@@ -17,6 +17,7 @@ enum Collected : uint32_t {
   kCollectOperands = 2,  // of the tasks
   kCollectCalls = 4,
   kCollectMarks = 8,
+  kCollectSteps = 16,
 };
 
 // Of the process. Calls come one at a time.

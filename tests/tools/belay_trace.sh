@@ -139,6 +139,8 @@ assert kinds.count('MODEL_LAUNCH') == 10 and kinds.count('MEMSET') == 31 and kin
 task, = [task for task in tasks if task['kernel_type'] == 'AI_CORE']
 assert task['task_start(us)'] == operator['Task Start Time(us)'] and task['task_id'] == operator['Task ID'], task
 assert table('op_statistic')[0]['Count'] == '1' and table('op_statistic')[0]['Ratio(%)'] == '100.000'
+steps = table('step_trace')
+assert [step['Iteration ID'] for step in steps] == [str(i) for i in range(1, 11)], steps
 calls = {row['API Name']: row for row in table('api_statistic')}
 assert calls['aclmdlRIExecuteAsync']['Count'] == '10' and calls['aclFinalize']['Level'] == 'AscendCL', calls
 PY

@@ -35,6 +35,9 @@ constexpr const char* kTypeColumns =
     "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)";
 constexpr const char* kSpanColumns =
     "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,message";
+constexpr const char* kStepColumns =
+    "Device_id,Iteration ID,FP Start,BP End,Iteration End,Iteration Time(us),FP to BP Time(us),"
+    "Iteration Refresh(us),Data Aug Bound(us),Model ID";
 constexpr const char* kCallColumns =
     "Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance";
 
@@ -294,6 +297,14 @@ Table& Profile::Opened(std::unique_ptr<Table>& table, const char* name, const ch
   return *table;
 }
 
+// An iteration is one run of a model. Where in it a training goes from forward to backward nobody says.
+void Profile::AddStep(const Row& row) {
+  const uint64_t number = ++launches_[{row.device, row.launched}];
+  Opened(steps_, "step_trace", kStepColumns)
+      .Add(std::to_string(row.device) + "," + std::to_string(number) + ",N/A,N/A," + Us(ToEpoch(row.ended)) +
+           "," + Us(row.ended - row.begun) + ",N/A,N/A,N/A," + std::to_string(row.launched));
+}
+
 void Profile::Add(const Row& row) {
   const uint64_t start = ToEpoch(row.begun);
   const uint64_t took = row.ended - row.begun;
@@ -301,6 +312,7 @@ void Profile::Add(const Row& row) {
                     stream = std::to_string(row.stream), task = std::to_string(row.task);
   std::lock_guard guard(lock_);
   const uint32_t collected = CollectedOf(row.device);
+  if ((collected & rt::kCollectSteps) != 0 && row.launched >= 0) AddStep(row);
   if ((collected & rt::kCollectTasks) == 0) return;
   collected_ever_[row.device] |= rt::kCollectTasks;
   const bool operands = row.operands != nullptr && (collected & rt::kCollectOperands) != 0;
@@ -413,6 +425,7 @@ void Profile::Finish() {
     WriteFile(folder_ + "op_statistic_" + stamp_ + ".csv", kTypeColumns, OperatorTable());
   }
   if (spans_ != nullptr) spans_->Flush();
+  if (steps_ != nullptr) steps_->Flush();
   if ((ever & rt::kCollectCalls) != 0) {
     WriteFile(folder_ + "api_statistic_" + stamp_ + ".csv", kCallColumns, CallTable());
   }

@@ -64,6 +64,7 @@ class Profile {
     Operands operands;
     pid_t submitter;  // the thread that submitted it, 0: not known; and when
     uint64_t submitted;
+    int64_t launched = -1;  // the model that the task launches; -1: none
   };
 
   // A span of time that the program marks, or a moment.
@@ -95,6 +96,7 @@ class Profile {
  private:
   Table& Opened(std::unique_ptr<Table>& table, const char* name, const char* columns);
   void OpenTasks();
+  void AddStep(const Row& row);
   void KeepFiles();
   uint64_t ToEpoch(uint64_t time) const {
     return static_cast<uint64_t>(static_cast<int64_t>(time) + to_epoch_);
@@ -112,9 +114,10 @@ class Profile {
   std::map<int, uint32_t> collected_;  // unless it is everything
   uint32_t ever_ = 0;                  // of any device at any time
   std::map<int, uint32_t> collected_ever_;
-  std::unique_ptr<Table> operators_, tasks_, spans_;
+  std::unique_ptr<Table> operators_, tasks_, spans_, steps_;
   std::unique_ptr<ChromeFile> timeline_;
   std::map<std::pair<int, std::string>, Tally> types_;
+  std::map<std::pair<int, int64_t>, uint64_t> launches_;  // of a model on a device
   const BelayCalls* calls_ = nullptr;
   std::vector<Tally> by_call_;
   std::unordered_map<uint64_t, Operands> operands_;

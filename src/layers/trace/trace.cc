@@ -280,7 +280,8 @@ void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt:
                          waited,
                          std::move(submission.operands),
                          submission.thread,
-                         submission.time};
+                         submission.time,
+                         core_.model_of_launch(task)};
   Profiles::Each([&](Profile& profile, bool) { profile.Add(row); });
 }
 

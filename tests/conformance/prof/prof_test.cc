@@ -143,6 +143,47 @@ TEST_F(ProfTest, OperatorsHaveTheirOperandsAndCallsAreCounted) {
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
+TEST_F(ProfTest, EachRunOfAModelIsAnIteration) {
+  aclrtStream stream = NewStream();
+  void* block = nullptr;
+  ASSERT_EQ(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  aclmdlRI models[2] = {};
+  for (aclmdlRI& model : models) {
+    ASSERT_EQ(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMemsetAsync(block, 4096, 1, 4096, stream), ACL_SUCCESS);
+    ASSERT_EQ(aclmdlRICaptureEnd(stream, &model), ACL_SUCCESS);
+  }
+  ASSERT_EQ(Init(), ACL_SUCCESS);
+  aclprofConfig* config = Config(ACL_PROF_TRAINING_TRACE);
+  ASSERT_EQ(aclprofStart(config), ACL_SUCCESS);
+  for (const int which : {0, 1, 0, 0}) {
+    ASSERT_EQ(aclmdlRIExecuteAsync(models[which], stream), ACL_SUCCESS);
+  }
+  Work(stream, 2);
+  ASSERT_EQ(aclprofStop(config), ACL_SUCCESS);
+  const std::vector<Row> steps = Table("step_trace");
+  EXPECT_THAT(Column(steps, "Iteration ID"), testing::ElementsAre("1", "1", "2", "3"));
+  const std::vector<std::string> ids = Column(steps, "Model ID");
+  ASSERT_EQ(ids.size(), 4U);
+  EXPECT_NE(ids[0], ids[1]);
+  EXPECT_THAT(ids, testing::ElementsAre(ids[0], ids[1], ids[0], ids[0]));
+  double before = 0;
+  for (const Row& step : steps) {
+    EXPECT_EQ(step.at("Device_id"), "0");
+    for (const char* unknown :
+         {"FP Start", "BP End", "FP to BP Time(us)", "Iteration Refresh(us)", "Data Aug Bound(us)"})
+      EXPECT_EQ(step.at(unknown), "N/A");
+    const double end = std::stod(step.at("Iteration End")), took = std::stod(step.at("Iteration Time(us)"));
+    EXPECT_LE(before, end - took + 0.01);  // times have three digits behind the point
+    before = end;
+  }
+  EXPECT_TRUE(FileOf(Profiles()[0], "task_time").empty()) << "it was not asked for";
+  EXPECT_EQ(aclprofDestroyConfig(config), ACL_SUCCESS);
+  for (aclmdlRI model : models) EXPECT_EQ(aclmdlRIDestroy(model), ACL_SUCCESS);
+  EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
 TEST_F(ProfTest, TheShortestKindOfTaskTimeHasNoOperands) {
   ASSERT_EQ(Init(), ACL_SUCCESS);
   aclprofConfig* config = Config(ACL_PROF_TASK_TIME_L0);
