@@ -127,9 +127,9 @@ LaunchJob DecodeLaunchJob(const std::string& body) {
     Take(&job, name, value);
     at = end + 1;
   }
-  if (job.run.command.empty() || job.host.empty() || job.here < 1 || job.first < 0 ||
-      job.first + job.here > job.ranks)
-    Refuse("it is not whole");
+  const bool ranks_fit =
+      job.first >= 0 && job.here >= 1 && job.here <= job.ranks && job.first <= job.ranks - job.here;
+  if (job.run.command.empty() || job.host.empty() || !ranks_fit) Refuse("it is not whole");
   return job;
 }
 
