@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "base/quiet_write.h"
 #include "layers/trace/microseconds.h"
@@ -46,11 +47,30 @@ std::string Slice(std::string_view name, uint64_t group, uint64_t track, uint64_
 
 }  // namespace
 
-ChromeFile::ChromeFile(const std::string& path)
-    : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), text_("[") {
+ChromeFile::ChromeFile(std::string begin, std::string end, size_t most)
+    : begin_(std::move(begin)), end_(std::move(end)), most_(most) {
+  Open();
+}
+
+void ChromeFile::Open() {
+  const std::string path = begin_ + (slice_ == 0 ? "" : "slice_" + std::to_string(slice_) + "_") + end_;
+  file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   stopped_ = file_ < 0;
   if (stopped_)
     std::fprintf(stderr, "belay trace: cannot write to %s: %s\n", path.c_str(), std::strerror(errno));
+  text_ = "[";
+  first_ = true;
+  written_ = 0;
+}
+
+void ChromeFile::BeginSliceIfFull() {
+  if (written_ + text_.size() < most_ || stopped_) return;
+  Finish();
+  if (stopped_) return;
+  close(file_);
+  named_.clear();
+  ++slice_;
+  Open();
 }
 
 ChromeFile::~ChromeFile() {
@@ -69,6 +89,7 @@ void ChromeFile::Flush() {
     std::fprintf(stderr, "belay trace: cannot write a timeline: %s; the program goes on\n",
                  std::strerror(errno));
   }
+  written_ += text_.size();
   text_.clear();
 }
 
@@ -100,6 +121,7 @@ void ChromeFile::Name(uint64_t group, uint64_t track, const std::string& name) {
 }
 
 void ChromeFile::AddTask(const Task& task) {
+  BeginSliceIfFull();
   const uint64_t hardware = Group(kHardware, task.device);
   Name(hardware, task.stream, "Stream " + std::to_string(task.stream));
   std::string args = "\"Model Id\": " + std::to_string(task.model) + ", \"Task Type\": " + Quoted(task.type) +
@@ -122,6 +144,7 @@ void ChromeFile::AddTask(const Task& task) {
 
 void ChromeFile::AddCall(std::string_view name, const char* level, pid_t thread, uint64_t begun,
                          uint64_t took) {
+  BeginSliceIfFull();
   const uint64_t cann = Group(kCann, 0), track = static_cast<uint64_t>(thread);
   Name(cann, track, "Thread " + std::to_string(thread));
   Add(Slice(std::string(level) + "@" + std::string(name), cann, track, begun, took,
@@ -130,6 +153,7 @@ void ChromeFile::AddCall(std::string_view name, const char* level, pid_t thread,
 
 void ChromeFile::AddSpan(std::string_view message, const char* type, pid_t thread, uint64_t begun,
                          uint64_t took) {
+  BeginSliceIfFull();
   const uint64_t application = Group(kApplication, 0), track = static_cast<uint64_t>(thread);
   Name(application, track, "Thread " + std::to_string(thread));
   Add(Slice(message, application, track, begun, took, std::string("\"event_type\": ") + Quoted(type)));

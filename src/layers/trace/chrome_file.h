@@ -26,7 +26,10 @@ class ChromeFile {
     uint64_t submitted;  // when
   };
 
-  explicit ChromeFile(const std::string& path);
+  static constexpr size_t kMostBytes = size_t{200} << 20;  // from where on msprof slices, for viewers
+  // Of a file's name what comes first and last; between them comes "slice_1_" of the second file, and so on,
+  // which begin where the one before has so many bytes.
+  explicit ChromeFile(std::string begin, std::string end = "", size_t most = kMostBytes);
   ~ChromeFile();
   ChromeFile(const ChromeFile&) = delete;
   ChromeFile& operator=(const ChromeFile&) = delete;
@@ -44,7 +47,13 @@ class ChromeFile {
   void Name(uint64_t group, uint64_t track, const std::string& name);
   void Add(const std::string& event);
   void Flush();
+  void Open();
+  // Before what belongs together: events of one file have nothing to do with those of another.
+  void BeginSliceIfFull();
 
+  const std::string begin_, end_;
+  const size_t most_;
+  size_t slice_ = 0, written_ = 0;  // of this file
   int file_ = -1;
   bool stopped_ = false, first_ = true;
   std::string text_;

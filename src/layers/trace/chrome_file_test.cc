@@ -79,5 +79,24 @@ TEST(AChromeFile, ThatCannotBeWrittenIsToldOfOnce) {
   EXPECT_EQ(told.find("belay trace", 1), std::string::npos) << told;
 }
 
+TEST_F(ChromeFiles, AFullOneIsFollowedByAnother) {
+  ChromeFile file(path_, "", 4096);
+  for (int i = 0; i < 20; ++i) file.AddTask(TaskOf("aclnnAdd", 11));
+  file.Finish();
+  size_t tasks = 0;
+  const std::string first = path_;
+  for (int slice = 0; slice < 3; ++slice) {
+    if (slice > 0) path_ = first + "slice_" + std::to_string(slice) + "_";
+    ASSERT_FALSE(Lines().empty()) << path_;
+    EXPECT_EQ(Lines().front(), "[");
+    EXPECT_EQ(Lines().back(), "]");
+    tasks += Count(R"("ph": "X")");
+    EXPECT_EQ(Count(R"("ph": "s")"), Count(R"("ph": "X")"));
+    EXPECT_EQ(Count(R"("labels": "NPU 1")"), 1U) << "each tells what its tracks are";
+    unlink(path_.c_str());
+  }
+  EXPECT_EQ(tasks, 20U);
+}
+
 }  // namespace
 }  // namespace belay::trace

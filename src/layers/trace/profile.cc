@@ -266,7 +266,7 @@ Profile::Profile(const std::string& folder)
   std::filesystem::create_directories(folder_, error);  // where that fails the tables say so
   if (error) why_not_ = error.message();
   WriteStartInfo(home_ + "/host/start_info");
-  timeline_ = std::make_unique<ChromeFile>(folder_ + "msprof_" + stamp_ + ".json");
+  timeline_ = std::make_unique<ChromeFile>(folder_ + "msprof_", stamp_ + ".json");
 }
 
 void Profile::Collect(const std::map<int, uint32_t>& devices) {
