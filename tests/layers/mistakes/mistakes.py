@@ -172,6 +172,19 @@ def a_file_is_read_into_an_upload():
     ok(acl.aclrtFreeHost(pinned.block))
 
 
+# Less than a page, so that no store is seen, but what it has left.
+@mistake("race")
+def a_small_upload_is_filled_again():
+    pinned = Pinned()
+    size = ctypes.c_size_t(16)
+    ok(acl.aclrtMemcpyAsync(x, size, at(pinned.block, 8), size, 1, a))  # [1]
+    if mended:
+        ok(acl.aclrtSynchronizeStream(a))
+    pinned.view[9] = pinned.view[9] ^ 1
+    ok(acl.aclrtSynchronizeStream(a))  # [2]
+    ok(acl.aclrtFreeHost(pinned.block))
+
+
 @mistake("hang")
 def nobody_records_what_is_waited_for():
     event = ctypes.c_void_p()
