@@ -5,12 +5,28 @@
 
 namespace belay::race {
 
-void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) const {
-  auto found = blocks_.find(bytes.block);
-  if (found == blocks_.end()) return;
-  const Ranges& ranges = found->second;
-  auto at = ranges.upper_bound(bytes.begin);
-  if (at != ranges.begin()) --at;
+Shadow::Ranges* Shadow::Find(uint64_t block) {
+  if (latest_ != nullptr && latest_block_ == block) return latest_;
+  auto found = blocks_.find(block);
+  if (found == blocks_.end()) return nullptr;
+  latest_block_ = block;
+  return latest_ = &found->second;
+}
+
+void Shadow::ForgetPlaces() {
+  checked_ = {};
+  noted_ = {};
+}
+
+void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) {
+  Ranges* found = Find(bytes.block);
+  if (found == nullptr) return;
+  Ranges& ranges = *found;
+  auto at = checked_.at;
+  if (!checked_.Is(ranges, bytes.begin)) {
+    at = ranges.upper_bound(bytes.begin);
+    if (at != ranges.begin()) --at;
+  }
   for (; at != ranges.end() && at->first < bytes.end; ++at) {
     const Range& range = at->second;
     if (range.end <= bytes.begin) continue;
@@ -21,6 +37,7 @@ void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, cons
       if (!ordered(read)) tell({read, false, writes, both});
     }
   }
+  checked_ = {&ranges, at};
 }
 
 // Lets a range begin at this byte if one reaches over it.
@@ -38,8 +55,9 @@ void Shadow::Split(Ranges& ranges, uintptr_t at) {
 // As far as these very bytes have been noted before, as in a loop.
 bool Shadow::NoteAgain(Ranges& ranges, const Bytes& bytes, bool writes, const Mark& mark,
                        const Ordered& ordered) {
-  auto at = ranges.find(bytes.begin);
+  auto at = noted_.Is(ranges, bytes.begin) ? noted_.at : ranges.find(bytes.begin);
   if (at == ranges.end() || at->second.end != bytes.end) return false;
+  noted_ = {&ranges, std::next(at)};
   Range& range = at->second;
   if (writes) {
     range.written = true;
@@ -86,8 +104,10 @@ void Shadow::NoteRead(Ranges& ranges, const Bytes& bytes, const Mark& mark, cons
 
 void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered,
                   const Ordered& over) {
-  Ranges& ranges = blocks_[bytes.block];
+  Ranges* known = Find(bytes.block);
+  Ranges& ranges = known != nullptr ? *known : blocks_[bytes.block];
   if (NoteAgain(ranges, bytes, writes, mark, ordered)) return;
+  ForgetPlaces();
   Split(ranges, bytes.begin);
   Split(ranges, bytes.end);
   if (!writes) return NoteRead(ranges, bytes, mark, ordered, over);
@@ -102,6 +122,8 @@ void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Order
 
 void Shadow::Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
                     const std::function<bool(const Mark&)>& over) {
+  ForgetPlaces();
+  latest_ = nullptr;
   ranges_ = 0;
   for (auto block = blocks_.begin(); block != blocks_.end();) {
     Ranges& ranges = block->second;

@@ -38,7 +38,7 @@ class Shadow {
 
   // Tells of each earlier access to these bytes that is not ordered before this one, and that is no read
   // beside a read.
-  void Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) const;
+  void Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell);
   // Notes the access; what is ordered before it and says no more than it does is forgotten, and so is what is
   // over: it comes before all that is to come.
   void Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered, const Ordered& over);
@@ -56,13 +56,26 @@ class Shadow {
     std::vector<Mark> reads;
   };
   using Ranges = std::map<uintptr_t, Range>;  // by their first byte; they do not overlap
+  // Where accesses that follow each other, as those of a model do at each launch, find their ranges without a
+  // search. Gone as soon as a range is.
+  struct Place {
+    const Ranges* of = nullptr;
+    Ranges::iterator at;
+    bool Is(const Ranges& ranges, uintptr_t begin) const {
+      return of == &ranges && at != ranges.end() && at->first == begin;
+    }
+  };
+  Ranges* Find(uint64_t block);
+  void ForgetPlaces();
   void Split(Ranges& ranges, uintptr_t at);
   void NoteRead(Ranges& ranges, const Bytes& bytes, const Mark& mark, const Ordered& ordered,
                 const Ordered& over);
-  static bool NoteAgain(Ranges& ranges, const Bytes& bytes, bool writes, const Mark& mark,
-                        const Ordered& ordered);
+  bool NoteAgain(Ranges& ranges, const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered);
 
   std::unordered_map<uint64_t, Ranges> blocks_;
+  uint64_t latest_block_ = 0;
+  Ranges* latest_ = nullptr;  // that block's; null: not known
+  Place checked_, noted_;     // behind the latest
   size_t ranges_ = 0;
 };
 
