@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/simd_targets.h"
 #include "ops/matmul/exact.h"
 #include "ops/matmul/integer.h"
 #include "ops/matmul/linear.h"
@@ -162,6 +163,40 @@ TEST(IntegerProduct, PlainLoopsAndTheLibraryAgree) {
   gemm.c = best.data();
   ASSERT_TRUE(BestIntegerGemm()(gemm));
   EXPECT_EQ(plain, best);
+}
+
+int32_t SumOf(const IntegerGemm& g, int64_t i, int64_t j) {
+  int32_t sum = 0;
+  for (int64_t p = 0; p < g.k; ++p) sum += (g.a[i * g.lda + p] - g.a_zero) * (g.b[p * g.ldb + j] - g.b_zero);
+  return sum;
+}
+
+// Around the sizes of the blocks, and with rows that are wider than what is used of them.
+TEST(IntegerProduct, PlainLoopsOnEveryProcessor) {
+  std::mt19937 rng(8);
+  const std::vector<int64_t> rows = {1, 3, 4, 6, 33}, columns = {1, 7, 16, 35},
+                             depths = {1, 2, 63, 256, 257, 515};
+  for (const int level : {0, 1, 2, 3}) {
+    simd::SetLevel(level);
+    for (const int64_t m : rows) {
+      for (const int64_t n : columns) {
+        const int64_t k = depths[rng() % depths.size()], lda = k + 3, ldb = n + 2, ldc = n + 1;
+        std::vector<uint8_t> a(static_cast<size_t>(m * lda));
+        std::vector<int8_t> b(static_cast<size_t>(k * ldb));
+        for (auto& x : a) x = static_cast<uint8_t>(rng() % 3 == 0 ? 255 : rng());
+        for (auto& x : b) x = static_cast<int8_t>(rng() % 3 == 0 ? -128 : rng());
+        std::vector<int32_t> c(static_cast<size_t>(m * ldc), 7);
+        const IntegerGemm gemm{m, n, k, a.data(), lda, 3, b.data(), ldb, 127, c.data(), ldc};
+        ASSERT_TRUE(PlainIntegerGemm(gemm));
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j)
+            ASSERT_EQ(c[static_cast<size_t>(i * ldc + j)], SumOf(gemm, i, j)) << m << ' ' << n << ' ' << k;
+          ASSERT_EQ(c[static_cast<size_t>(i * ldc + n)], 7) << "written behind a row";
+        }
+      }
+    }
+  }
+  simd::SetLevel(9);
 }
 
 TEST(ExactProduct, BatchesBroadcastAndSumsWrap) {
