@@ -34,6 +34,8 @@ void WithSize(int64_t bytes, MoveAll&& move) {
       return move(SomeBytes<4>());
     case 8:
       return move(SomeBytes<8>());
+    case 16:
+      return move(SomeBytes<16>());
     default:
       return move(AnyBytes{bytes});
   }
@@ -64,6 +66,22 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
 void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes) {
   WithSize(bytes, [=](auto element) {
     for (int64_t i = 0; i < n; ++i) Move(dst + i * dst_step, src + offsets[i], element);
+  });
+}
+
+void RepeatRow(char* dst, const char* src, int64_t n, int64_t times, int64_t bytes) {
+  WithSize(bytes, [=](auto element) {
+    const int64_t size = element.size();
+    if (times == 2) {  // as vectors
+      for (int64_t i = 0; i < n; ++i) {
+        Move(dst + 2 * i * size, src + i * size, element);
+        Move(dst + (2 * i + 1) * size, src + i * size, element);
+      }
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t k = 0; k < times; ++k) Move(dst + (i * times + k) * size, src + i * size, element);
+    }
   });
 }
 

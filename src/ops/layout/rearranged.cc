@@ -31,6 +31,7 @@ struct RearrangedBody {
   Axis inner;
   std::vector<Run> runs;  // of `inner`; none where its elements are better picked one by one
   bool gaps = false;      // of `inner`
+  int64_t times = 0;      // that each element of the source stands in `inner`, packed, one behind the other
   int64_t rows = 1;
   int64_t element;  // bytes that move together
   std::vector<char> fill;
@@ -42,11 +43,18 @@ struct RearrangedBody {
     const char* in = frame.at[bindings[1]] + offsets[1];
     int64_t grain = std::max<int64_t>(1, 256 * 1024 / (inner.size * element));
     ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) Place(out, in, row);
+      Placed last;
+      for (int64_t row = begin; row < end; ++row) Place(out, in, row, last);
     });
   }
 
-  void Place(char* out, const char* in, int64_t row) const {
+  // A row of the result, and where its elements come from.
+  struct Placed {
+    char* out = nullptr;
+    const char* in = nullptr;
+  };
+
+  void Place(char* out, const char* in, int64_t row, Placed& last) const {
     bool filled = false;
     for (size_t d = outer.size(); d-- > 0;) {
       const Axis& axis = outer[d];
@@ -58,10 +66,16 @@ struct RearrangedBody {
       in += source;
     }
     if (filled) return Fill(out, inner.size);
-    Row(out, in);
+    if (last.in == in && inner.step == element) {
+      std::memcpy(out, last.out, static_cast<size_t>(inner.size * element));
+    } else {
+      Row(out, in);
+    }
+    last = {out, in};
   }
 
   void Row(char* out, const char* in) const {
+    if (times != 0) return RepeatRow(out, in + inner.sources[0], inner.size / times, times, element);
     if (runs.empty() && !gaps) return PickRow(out, inner.step, in, inner.sources.data(), inner.size, element);
     if (runs.empty()) return PickOrFill(out, in);
     for (const Run& run : runs) {
@@ -124,6 +138,17 @@ std::vector<Run> RunsOf(const std::vector<int64_t>& sources) {
   return runs;
 }
 
+// How often each element stands there in a row of such, packed; 0 where that is not so.
+int64_t TimesOf(const std::vector<int64_t>& sources, int64_t element) {
+  size_t times = 1;
+  while (times < sources.size() && sources[times] == sources[0]) ++times;
+  if (times == 1 || sources.size() % times != 0) return 0;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i] != sources[0] + static_cast<int64_t>(i / times) * element) return 0;
+  }
+  return static_cast<int64_t>(times);
+}
+
 Axis AxisOf(const AxisMap& map, int64_t out_step, int64_t in_step) {
   Axis axis{static_cast<int64_t>(map.size()), out_step, {}};
   for (int64_t source : map) axis.sources.push_back(source == kNoSource ? kNoSource : source * in_step);
@@ -143,6 +168,8 @@ void ChooseInner(RearrangedBody& body) {
   body.gaps = std::count(sources.begin(), sources.end(), kNoSource) != 0;
   body.runs = RunsOf(sources);
   if (body.runs.size() > 4 && body.runs.size() * 4 > sources.size()) body.runs.clear();
+  if (body.runs.empty() && !body.gaps && body.inner.step == body.element)
+    body.times = TimesOf(sources, body.element);
 }
 
 [[noreturn]] void FailPad(int64_t size, int64_t before, int64_t after, const char* why) {

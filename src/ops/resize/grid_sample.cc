@@ -33,28 +33,63 @@ struct SampleBody {
     load_grid.Run(reinterpret_cast<char*>(grid), frame.at[bindings[2]]);
     int64_t pixels = image_of.count() == 0 ? 0 : CountOf(in_shape) / (batches * channels);
     ParallelFor(batches * points, 256, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        Taps<T> taps[kMostDims];
-        for (int d = 0; d < dims; ++d) {
-          taps[d] = at.At(grid[i * dims + dims - 1 - d], in_shape[d + 2]);
+      Terms terms;
+      for (int64_t i = begin; i < end;) {
+        // Of one image, so that its channels look at the same places.
+        const int64_t batch = i / points, count = std::min({end - i, (batch + 1) * points - i, kTogether});
+        terms.sums = 0;
+        for (int64_t k = 0; k < count; ++k) AddPlace(terms, grid + (i + k) * dims);
+        for (int64_t c = batch * channels; c < (batch + 1) * channels; ++c) {
+          Sum(terms, image + c * pixels, out + c * points + i % points);
         }
-        int64_t batch = i / points;
-        for (int64_t c = 0; c < channels; ++c) {
-          const T* plane = image + (batch * channels + c) * pixels;
-          out[(batch * channels + c) * points + i % points] = Sum(plane, taps, 0, 0);
-        }
+        i += count;
       }
     });
     store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(out));
   }
 
-  T Sum(const T* plane, const Taps<T>* taps, int d, int64_t place) const {
-    T sum = 0;
-    for (int k = 0; k < taps[d].count; ++k) {
-      const int64_t from = place * in_shape[d + 2] + taps[d].index[k];
-      sum += taps[d].weight[k] * (d + 1 == dims ? plane[from] : Sum(plane, taps, d + 1, from));
+  static constexpr int64_t kTogether = 64;
+  static constexpr int64_t kMostTerms = 16;  // cubic in two dimensions, linear in three need 8
+
+  // What the places of a piece are sums of.
+  struct Terms {
+    int64_t sums;
+    int count[kTogether];
+    int64_t pixel[kTogether][kMostTerms];
+    T weight[kTogether][kMostTerms];
+  };
+
+  void AddPlace(Terms& terms, const T* place) const {
+    const int64_t sum = terms.sums++;
+    int64_t* pixel = terms.pixel[sum];
+    T* weight = terms.weight[sum];
+    pixel[0] = 0, weight[0] = 1;
+    int count = 1;
+    for (int64_t d = 0; d < dims; ++d) {
+      const int64_t size = in_shape[static_cast<int>(d) + 2];
+      const Taps<T> taps = at.At(place[dims - 1 - d], size);
+      // From the last on, as the terms spread over what stood before them.
+      for (int i = count - 1; i >= 0; --i) {
+        const int64_t pixel_before = pixel[i];
+        const T weight_before = weight[i];
+        for (int k = taps.count - 1; k >= 0; --k) {
+          pixel[i * taps.count + k] = pixel_before * size + taps.index[k];
+          weight[i * taps.count + k] = weight_before * taps.weight[k];
+        }
+      }
+      count *= taps.count;
     }
-    return sum;
+    terms.count[sum] = count;
+  }
+
+  static void Sum(const Terms& terms, const T* plane, T* out) {
+    for (int64_t i = 0; i < terms.sums; ++i) {
+      const int64_t* pixel = terms.pixel[i];
+      const T* weight = terms.weight[i];
+      T sum = 0;
+      for (int k = 0; k < terms.count[i]; ++k) sum += weight[k] * plane[pixel[k]];
+      out[i] = sum;
+    }
   }
 };
 

@@ -1,66 +1,145 @@
 #include "ops/resize/resample.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "base/parallel.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/strided_copy.h"
+#include "ops/resize/resample_loops.h"
 #include "ops/scratch.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
 
+// The taps of a dimension that is innermost, as columns: tap k of all elements, then tap k + 1. Elements of
+// fewer taps get more: their first one in halves, whose sum is what the whole would be.
+struct Columns {
+  int64_t taps = 0;  // 0: there are too many of them
+  std::vector<int32_t> index;
+  std::vector<float> weight;
+};
+
+Columns ColumnsOf(const AxisTaps& axis) {
+  Columns columns;
+  int64_t most = 0;
+  for (size_t i = 0; i < axis.outside.size(); ++i) {
+    const int64_t taps = axis.begin[i + 1] - axis.begin[i];
+    if (taps == 0) return columns;
+    most = std::max(most, taps);
+  }
+  if (most > kMostPicked || axis.in > std::numeric_limits<int32_t>::max()) return columns;
+  columns.taps = most;
+  for (int64_t k = 0; k < most; ++k) {
+    for (size_t i = 0; i < axis.outside.size(); ++i) {
+      const int64_t begin = axis.begin[i], more = most - (axis.begin[i + 1] - begin);
+      const auto tap = static_cast<size_t>(begin + std::max<int64_t>(k - more, 0));
+      const auto halved = static_cast<int>(k > more ? 0 : std::min(k + 1, more));
+      columns.index.push_back(static_cast<int32_t>(axis.index[tap]));
+      columns.weight.push_back(std::ldexp(static_cast<float>(axis.weight[tap]), -halved));
+    }
+  }
+  return columns;
+}
+
 template <class T>
 struct ResampleBody {
   std::vector<AxisTaps> taps;
+  std::vector<int> order;  // of the dimensions that change
   Shape in_shape, out_shape;
   StridedCopy load, store;
+  int64_t offsets[2];  // of the views, in elements
   bool extrapolates;
   T extrapolation;
   int bindings[2];
   std::vector<std::vector<T>> weights;  // of the taps
+  Columns columns;                      // of the last dimension
   Scratch<T> parts[2];                  // what each dimension is taken from, and what becomes of it
 
+  // What is packed is read and written where it is.
+  bool loads() const { return load.packed_bytes() == 0; }
+  bool stores() const { return store.packed_bytes() == 0; }
+
   void operator()(const Frame& frame) const {
+    if (order.empty()) return Copy(frame);
     Shape shape = in_shape;
-    T *values = parts[0].At(frame), *next = parts[1].At(frame);
-    load.Run(reinterpret_cast<char*>(values), frame.at[bindings[1]]);
-    for (int d = 0; d < shape.rank(); ++d) {
-      const AxisTaps& axis = taps[static_cast<size_t>(d)];
-      if (axis.identity()) continue;
-      Along(values, next, shape, d, axis);
-      std::swap(values, next);
+    const T* values = reinterpret_cast<const T*>(frame.at[bindings[1]]) + offsets[1];
+    size_t next = 0;
+    if (loads()) {
+      T* to = parts[next++].At(frame);
+      load.Run(reinterpret_cast<char*>(to), frame.at[bindings[1]]);
+      values = to;
     }
+    for (size_t i = 0; i < order.size(); ++i) {
+      const bool last = i + 1 == order.size() && !stores();
+      T* to = last ? reinterpret_cast<T*>(frame.at[bindings[0]]) + offsets[0] : parts[next++ % 2].At(frame);
+      Along(values, to, shape, order[i]);
+      values = to;
+    }
+    if (stores()) store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values));
+  }
+
+  void Copy(const Frame& frame) const {
+    T* values = parts[0].At(frame);
+    load.Run(reinterpret_cast<char*>(values), frame.at[bindings[1]]);
     store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(values));
   }
 
-  void Reserve(Plan& plan) {
-    Shape shape = in_shape;
-    int64_t most[2] = {CountOf(shape), 0};
-    for (int d = 0, to = 1; d < shape.rank(); ++d) {
+  // What shrinks comes before what grows, and the innermost first, whose elements cost most.
+  void Prepare(Plan& plan) {
+    for (int d = in_shape.rank() - 1; d >= 0; --d) {
       const AxisTaps& axis = taps[static_cast<size_t>(d)];
-      weights.emplace_back(axis.weight.begin(), axis.weight.end());
-      if (axis.identity()) continue;
-      shape[d] = axis.out;
-      most[to] = std::max(most[to], CountOf(shape));
-      to = 1 - to;
+      weights.emplace(weights.begin(), axis.weight.begin(), axis.weight.end());
+      if (!axis.identity()) order.push_back(d);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      const AxisTaps &one = taps[static_cast<size_t>(a)], &other = taps[static_cast<size_t>(b)];
+      return static_cast<double>(one.out) * static_cast<double>(other.in) <
+             static_cast<double>(other.out) * static_cast<double>(one.in);
+    });
+    if (std::is_same_v<T, float> && in_shape.rank() > 0) columns = ColumnsOf(taps.back());
+    Shape shape = in_shape;
+    int64_t most[2] = {0, 0};
+    size_t next = 0;
+    if (loads() || order.empty()) most[next++] = CountOf(shape);
+    for (size_t i = 0; i < order.size(); ++i) {
+      shape[order[i]] = taps[static_cast<size_t>(order[i])].out;
+      if (i + 1 == order.size() && !stores()) break;
+      most[next % 2] = std::max(most[next % 2], CountOf(shape));
+      ++next;
     }
     for (int i = 0; i < 2; ++i) parts[i] = {plan, most[i]};
   }
 
-  void Along(const T* from, T* to, Shape& shape, int d, const AxisTaps& axis) const {
+  void Along(const T* from, T* to, Shape& shape, int d) const {
+    const AxisTaps& axis = taps[static_cast<size_t>(d)];
     int64_t outer = 1, inner = 1;
     for (int i = 0; i < d; ++i) outer *= shape[i];
     for (int i = d + 1; i < shape.rank(); ++i) inner *= shape[i];
     shape[d] = axis.out;
+    if constexpr (std::is_same_v<T, float>) {
+      if (d + 1 == shape.rank() && columns.taps != 0 && !extrapolates) return Picked(from, to, outer, axis);
+    }
     int64_t grain = std::max<int64_t>(1, 16 * 1024 / inner);
     ParallelFor(outer * axis.out, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* source = from + row / axis.out * axis.in * inner;
         Row(source, to + row * inner, static_cast<size_t>(row % axis.out), inner, axis,
             weights[static_cast<size_t>(d)]);
+      }
+    });
+  }
+
+  void Picked(const float* from, float* to, int64_t rows, const AxisTaps& axis) const {
+    const auto pick = BestResampleLoops().pick;
+    ParallelFor(rows, std::max<int64_t>(1, 16 * 1024 / axis.out), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        pick(to + row * axis.out, from + row * axis.in, columns.index.data(), columns.weight.data(),
+             columns.taps, axis.out);
       }
     });
   }
@@ -73,17 +152,15 @@ struct ResampleBody {
     }
     auto first = static_cast<size_t>(axis.begin[at]), end = static_cast<size_t>(axis.begin[at + 1]);
     if (end - first > kManyTaps) return ManyTaps(from, to, first, end, inner, axis, weight_of);
-    if (inner == 1) {
-      T sum = 0;
-      for (size_t k = first; k < end; ++k) sum += weight_of[k] * from[axis.index[k]];
-      *to = sum;
-      return;
-    }
-    std::fill(to, to + inner, T{0});
-    for (size_t k = first; k < end; ++k) {
-      const T* x = from + axis.index[k] * inner;
-      T weight = weight_of[k];
-      for (int64_t i = 0; i < inner; ++i) to[i] += weight * x[i];
+    if constexpr (std::is_same_v<T, float>) {
+      BestResampleLoops().weigh_rows(to, from, axis.index.data() + first, weight_of.data() + first,
+                                     static_cast<int64_t>(end - first), inner);
+    } else {
+      for (int64_t i = 0; i < inner; ++i) {
+        T sum = 0;
+        for (size_t k = first; k < end; ++k) sum += weight_of[k] * from[axis.index[k] * inner + i];
+        to[i] = sum;
+      }
     }
   }
 
@@ -121,7 +198,9 @@ void PlanIn(Plan& plan, DType compute, const Operand& self, const Operand& out, 
   body.taps = std::move(taps);
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
-  body.Reserve(plan);
+  body.offsets[0] = out.tensor->offset;
+  body.offsets[1] = self.tensor->offset;
+  body.Prepare(plan);
   plan.SetCost(200 + static_cast<uint64_t>(self.tensor->count() + out.tensor->count()) * 4);
   plan.SetBody(body);
 }

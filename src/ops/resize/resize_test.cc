@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
+#include "base/simd_targets.h"
 #include "ops/forms.h"
 #include "ops/layout/rearranged.h"
 #include "ops/reference/reference.h"
@@ -69,6 +71,51 @@ TEST(Upsample, BilinearBothWays) {
         ForEach(shape, [&](const Shape& i) { Set(want.tensor, i, Bilinear(in.tensor, i, shape, align)); });
         EXPECT_LE(testing::Distance(out.tensor, want.tensor), allowed) << NameOf(type) << align;
       }
+    }
+  }
+}
+
+// Rows of several vectors, and elements that are made of one tap beside others that are made of two: what is
+// infinite there stays so.
+TEST(Upsample, LongRowsOnEveryProcessor) {
+  std::mt19937 rng(2);
+  for (const int level : {0, 1, 2, 3}) {
+    simd::SetLevel(level);
+    for (const Shape& shape : {Shape{1, 2, 30, 73}, Shape{1, 2, 5, 90}, Shape{1, 2, 21, 19}}) {
+      Sample in(DType::kF32, {1, 2, 11, 37}), out(DType::kF32, shape), want(DType::kF32, shape);
+      in.Randomise(rng);
+      Set(in.tensor, {0, 0, 0, 0}, std::numeric_limits<Real>::infinity());
+      int64_t numbers[] = {shape[2], shape[3]};
+      tensor::IntArray size(numbers, 2);
+      Call(forms::UpsampleBilinear2d,
+           {Arg(&in.tensor), Arg(&size), Arg(true), Arg(0.0), Arg(0.0), Arg(&out.tensor)});
+      EXPECT_EQ(Get(out.tensor, {0, 0, 0, 0}), std::numeric_limits<Real>::infinity());
+      Set(in.tensor, {0, 0, 0, 0}, 0);
+      ForEach(shape, [&](const Shape& i) {
+        const Real found = Get(out.tensor, i);
+        if (!std::isfinite(found)) return;
+        ASSERT_NEAR(static_cast<double>(found), static_cast<double>(Bilinear(in.tensor, i, shape, true)),
+                    2e-6);
+      });
+    }
+  }
+  simd::SetLevel(9);
+}
+
+// Each element equally often, one behind the other, of every size; rows that repeat are copied. 8 of 5 are
+// not.
+TEST(Upsample, NearestRepeatsElementsOfEverySize) {
+  std::mt19937 rng(3);
+  for (const DType type : {DType::kU8, DType::kF16, DType::kF32, DType::kF64}) {
+    for (auto [from, to] : {std::pair{19, 38}, {19, 57}, {19, 95}, {5, 8}, {10, 16}}) {
+      Sample in(type, {2, 1, 4, from}), out(type, {2, 1, 8, to});
+      in.Randomise(rng);
+      int64_t numbers[] = {8, to};
+      tensor::IntArray size(numbers, 2);
+      Call(forms::UpsampleNearest2d, {Arg(&in.tensor), Arg(&size), Arg(&out.tensor)});
+      ForEach(out.tensor.shape, [&](const Shape& i) {
+        ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, {i[0], i[1], i[2] / 2, i[3] * from / to}));
+      });
     }
   }
 }
