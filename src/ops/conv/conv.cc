@@ -127,6 +127,17 @@ void CheckChannels(const ConvArgs& args) {
     FailShape(args, "what is added has the shape of the result");
 }
 
+// A last dimension of one element lies in memory as if it were the first; rows of one element are slow.
+void PutLongRowsLast(ConvGeometry& g) {
+  const auto is_single = [&g](int d) {
+    return g.in[d] == 1 && g.out[d] == 1 && g.kernel[d] == 1 && g.before[d] == 0 && g.after[d] == 0;
+  };
+  for (int moves = 0; moves < 2 && is_single(2); ++moves) {
+    for (int64_t* sizes : {g.in, g.out, g.kernel, g.stride, g.dilation, g.before, g.after})
+      std::rotate(sizes, sizes + 2, sizes + 3);
+  }
+}
+
 ConvGeometry GeometryOf(const ConvArgs& args) {
   const Shape in = args.input.shape(), w = args.weight.shape(), out = args.out.shape();
   ConvGeometry g{};
@@ -154,6 +165,7 @@ ConvGeometry GeometryOf(const ConvArgs& args) {
     }
     g.after[d] -= behind;
   }
+  PutLongRowsLast(g);
   return g;
 }
 
