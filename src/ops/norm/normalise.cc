@@ -26,12 +26,28 @@ struct Slices {
     ++rank;
     count *= size;
   }
-  void Locate(int64_t slice, int64_t* offsets) const {
-    std::fill(offsets, offsets + kMost, 0);
+
+  // One of them after the other, without a division for each.
+  struct Place {
+    int64_t index[tensor::kMaxRank];
+    int64_t offsets[kMost];
+  };
+  Place At(int64_t slice) const {
+    Place place = {};
     for (int d = rank - 1; d >= 0; --d) {
-      int64_t index = slice % sizes[d];
+      place.index[d] = slice % sizes[d];
       slice /= sizes[d];
-      for (int k = 0; k < kMost; ++k) offsets[k] += index * steps[k][d];
+      for (int k = 0; k < kMost; ++k) place.offsets[k] += place.index[d] * steps[k][d];
+    }
+    return place;
+  }
+  void Advance(Place& place) const {
+    for (int d = rank - 1; d >= 0; --d) {
+      const bool over = ++place.index[d] == sizes[d];
+      const int64_t by = over ? 1 - sizes[d] : 1;
+      for (int k = 0; k < kMost; ++k) place.offsets[k] += by * steps[k][d];
+      if (!over) return;
+      place.index[d] = 0;
     }
   }
 };
@@ -48,7 +64,8 @@ struct NormBody {
   int bindings[Slices::kMost];  // of absent ones x's
   int64_t offsets[Slices::kMost];
   DType stat_type[2];  // of the statistics that are written; not defined where they are not
-  bool weighted, biased;
+  bool weighted, biased, all_direct;
+  double share;  // of an element in a mean
   const NormLoops<T>* loops;
 
   struct Statistics {
@@ -59,11 +76,10 @@ struct NormBody {
 
   void operator()(const Frame& frame) const {
     slice.For(frame, [&](int64_t begin, int64_t end, T* buffer) {
-      int64_t place[Slices::kMost];
-      for (int64_t s = begin; s < end; ++s) {
-        slices.Locate(s, place);
+      Slices::Place place = slices.At(begin);
+      for (int64_t s = begin; s < end; ++s, slices.Advance(place)) {
         char* at[Slices::kMost];
-        for (int k = 0; k < Slices::kMost; ++k) at[k] = frame.at[bindings[k]] + offsets[k] + place[k];
+        for (int k = 0; k < Slices::kMost; ++k) at[k] = frame.at[bindings[k]] + offsets[k] + place.offsets[k];
         const SliceMoments moments = Slice(at, buffer);
         if (how.kept) reinterpret_cast<SliceMoments*>(frame.workspace)[s] = moments;
       }
@@ -73,16 +89,39 @@ struct NormBody {
   void Reserve(Plan& plan) {
     const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 8 / std::max<int64_t>(inner.count(), 1));
     slice = {plan, slices.count, grain, Direct() ? 0 : inner.count()};
+    all_direct = AllDirect();
+    share = Inverse(static_cast<double>(inner.count()));
   }
 
   bool Direct() const {
     return how.statistic != Statistic::kFirstMax && lanes[kX].direct() && inner.row() == inner.count();
   }
 
+  // All that a slice needs lies as it is computed.
+  bool AllDirect() const {
+    return Direct() && lanes[kOut].direct() && (!weighted || lanes[kWeight].direct()) &&
+           (!biased || lanes[kBias].direct());
+  }
+
   SliceMoments Slice(char** at, T* buffer) const {
     const T* x = Direct() ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
     if (how.statistic == Statistic::kFirstMax) KeepFirstMax(buffer);
     Statistics found = StatisticsOf(x, inner.count());
+    if (all_direct && found.rest == 0) {
+      loops->apply(
+          reinterpret_cast<T*>(at[kOut]), x, weighted ? reinterpret_cast<const T*>(at[kWeight]) : nullptr,
+          biased ? reinterpret_cast<const T*>(at[kBias]) : nullptr, found.shift, found.factor, inner.count());
+    } else {
+      Apply(at, x, found);
+    }
+    T values[2] = {found.shift + found.rest, found.factor};
+    for (int k = 0; k < 2; ++k) {
+      if (IsKnown(stat_type[k])) Convert(stat_type[k], at[kShift + k], Type(), &values[k], 1);
+    }
+    return found.moments;
+  }
+
+  void Apply(char** at, const T* x, const Statistics& found) const {
     int64_t done = 0;
     inner.Walk(at, 0, inner.count(), [&](char** p, int64_t n) {
       alignas(64) T y[kBlock], weights[kBlock], biases[kBlock];
@@ -105,11 +144,6 @@ struct NormBody {
         done += m;
       }
     });
-    T values[2] = {found.shift + found.rest, found.factor};
-    for (int k = 0; k < 2; ++k) {
-      if (IsKnown(stat_type[k])) Convert(stat_type[k], at[kShift + k], Type(), &values[k], 1);
-    }
-    return found.moments;
   }
 
   static constexpr DType Type() { return sizeof(T) == 8 ? DType::kF64 : DType::kF32; }
@@ -156,14 +190,14 @@ struct NormBody {
   static constexpr double kFarMean = 4;  // deviations
 
   Statistics Moments(const T* x, int64_t n) const {
-    const auto count = static_cast<double>(n);
-    const T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) / count);
-    double variance = Folded(Fold::kSumOfSquares, x, n, mean) / count, rest = 0;
-    if (n > kLongRow || std::abs(static_cast<double>(mean)) > kFarMean * std::sqrt(variance)) {
+    const T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) * share);
+    double variance = Folded(Fold::kSumOfSquares, x, n, mean) * share, rest = 0;
+    const auto square = static_cast<double>(mean) * static_cast<double>(mean);
+    if (n > kLongRow || square > kFarMean * kFarMean * variance) {
       double squares;
       loops->deviations(x, mean, n, &rest, &squares);
-      rest /= count;
-      variance = std::max(squares / count - rest * rest, 0.0);
+      rest *= share;
+      variance = std::max(squares * share - rest * rest, 0.0);
     }
     const double root =
         how.epsilon_outside ? std::sqrt(variance) + how.epsilon : std::sqrt(variance + how.epsilon);
@@ -175,9 +209,9 @@ struct NormBody {
 
   double MeanSquare(const T* x, int64_t n) const {
     double sum, squares;
-    if (n <= kLongRow) return Folded(Fold::kSumOfSquares, x, n, 0) / static_cast<double>(n);
+    if (n <= kLongRow) return Folded(Fold::kSumOfSquares, x, n, 0) * share;
     loops->deviations(x, 0, n, &sum, &squares);
-    return squares / static_cast<double>(n);
+    return squares * share;
   }
 
   Statistics StatisticsOf(const T* x, int64_t n) const {
