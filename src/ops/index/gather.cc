@@ -9,6 +9,7 @@
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/moves.h"
+#include "ops/pipeline.h"
 #include "ops/rules.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -72,31 +73,45 @@ struct GatherBody {
 
 // out[i] = self[..., index[i], ...] along one dimension, for equal ranks.
 struct GatherElementsBody {
-  Indices index;
-  LoopNest nest;  // places, out, self
+  static constexpr int64_t kTogether = 512;
+
+  LoopNest nest;  // out, index, self
+  Lane index;     // as i64
   int64_t size, step, bytes;
   int bindings[3];
 
   void operator()(const Frame& frame) const {
-    const std::span<int64_t> places = index.Places(frame, bindings[2], size);
-    char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
-                     frame.at[bindings[1]] + nest.offset(2)};
+    char* base[3];
+    for (int i = 0; i < 3; ++i) base[i] = frame.at[bindings[i]] + nest.offset(i);
     nest.WalkAll(
         base,
         [this](char** at, int64_t n) {
-          constexpr int64_t kTogether = 512;
-          int64_t from[kTogether];
           for (int64_t i = 0; i < n; i += kTogether) {
             const int64_t m = std::min(kTogether, n - i);
-            for (int64_t k = 0; k < m; ++k) {
-              int64_t place;
-              std::memcpy(&place, at[0] + (i + k) * nest.step(0), sizeof(place));
-              from[k] = (i + k) * nest.step(2) + place * step;
-            }
-            PickRow(at[1] + i * nest.step(1), nest.step(1), at[2], from, m, bytes);
+            int64_t from[kTogether];
+            Offsets(at[1] + i * nest.step(1), m, from, i * nest.step(2));
+            PickRow(at[0] + i * nest.step(0), nest.step(0), at[2], from, m, bytes);
           }
         },
         [] {});
+  }
+
+  // Of what the indices name, in bytes, from `begin` on. They are read once: nobody changes them between
+  // their check and their use.
+  void Offsets(const char* named, int64_t n, int64_t* offsets, int64_t begin) const {
+    static_assert(kTogether <= kBlock);
+    int64_t converted[kTogether];
+    const auto* given = static_cast<const int64_t*>(index.Load(converted, named, n));
+    const int64_t most = size, across = step, along = nest.step(2);
+    int64_t beyond = 0, beyond_index = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t named_place = given[k], place = named_place + (named_place < 0 ? most : 0);
+      const bool wrong = static_cast<uint64_t>(place) >= static_cast<uint64_t>(most);
+      beyond |= wrong;
+      beyond_index = wrong ? named_place : beyond_index;
+      offsets[k] = begin + k * along + place * across;
+    }
+    if (beyond != 0) CheckedPlace(beyond_index, size);
   }
 };
 
@@ -291,13 +306,12 @@ void Gather(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& 
   }
   from.shape = index.tensor->shape;
   if (!scalar) from.strides[axis] = 0;
-  Tensor places = PackedPlaces(from.shape);
-  body.index = Indices(plan, *index.tensor);
-  body.nest = LoopNest(from.shape, {Operand{&places}, out, Operand{&from}});
+  body.nest = LoopNest(from.shape, {out, index, Operand{&from}});
+  body.index = Lane(index.dtype(), DType::kI64, body.nest.step(1));
   body.bindings[0] = out.binding;
-  body.bindings[1] = self.binding;
-  body.bindings[2] = index.binding;
-  plan.SetCost(100 + static_cast<uint64_t>(places.count()) * 2);
+  body.bindings[1] = index.binding;
+  body.bindings[2] = self.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
   plan.SetBody(body);
 }
 

@@ -23,7 +23,12 @@ std::span<int64_t> Indices::Read(const Frame& frame, int binding) const {
 
 std::span<int64_t> Indices::Places(const Frame& frame, int binding, int64_t size) const {
   const std::span<int64_t> values = Read(frame, binding);
-  for (int64_t& value : values) value = CheckedPlace(value, size);
+  bool beyond = false;  // looked at behind the loop, which has no branches then
+  for (const int64_t value : values) beyond |= value >= size || value < -size;
+  if (beyond) {
+    for (const int64_t value : values) CheckedPlace(value, size);
+  }
+  for (int64_t& value : values) value += value < 0 ? size : 0;
   return values;
 }
 

@@ -1,30 +1,13 @@
 #include "ops/layout/joined_rows.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/parallel.h"
+#include "ops/layout/moves.h"
 
 namespace belay::ops {
 namespace {
-
-// Small pieces without a call.
-void Move(char* to, const char* from, int64_t bytes) {
-  switch (bytes) {
-    case 4:
-      std::memcpy(to, from, 4);
-      return;
-    case 8:
-      std::memcpy(to, from, 8);
-      return;
-    case 16:
-      std::memcpy(to, from, 16);
-      return;
-    default:
-      std::memcpy(to, from, static_cast<size_t>(bytes));
-  }
-}
 
 struct JoinedRowsBody {
   struct Piece {
@@ -36,12 +19,15 @@ struct JoinedRowsBody {
   int out;
 
   void operator()(const Frame& frame) const {
-    constexpr int64_t kWorthSharing = 256 * 1024;
+    constexpr int64_t kWorthSharing = 256 * 1024, kNear = 16 * 1024;
+    const int64_t together = std::max<int64_t>(1, kNear / row_bytes);  // rows that stay in the first cache
     ParallelFor(rows, std::max<int64_t>(1, kWorthSharing / row_bytes), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        char* row = frame.at[out] + r * row_bytes;
+      for (int64_t first = begin; first < end; first += together) {
+        const int64_t n = std::min(together, end - first);
+        char* row = frame.at[out] + first * row_bytes;
         for (const Piece& piece : pieces) {
-          Move(row + piece.at, frame.at[piece.binding] + r * piece.bytes, piece.bytes);
+          MoveRow(row + piece.at, row_bytes, frame.at[piece.binding] + first * piece.bytes, piece.bytes, n,
+                  piece.bytes);
         }
       }
     });
