@@ -105,7 +105,7 @@ void StartEngine(const Settings& settings) {
     return InstallExploreEngine(g_explorer);
   }
   if (TheExploreEngine() != nullptr) InstallExploreEngine(nullptr);
-  StartOrRestart(g_threads, ThreadEngineConfig{settings.workers, settings.help});
+  StartOrRestart(g_threads, ThreadEngineConfig{settings.workers, settings.help, settings.one_core});
   InstallThreadEngine(g_threads);
 }
 

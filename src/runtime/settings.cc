@@ -129,6 +129,7 @@ Settings ReadSettings() {
   ReadNumber("BELAY_ALIAS_OFFSET", 0, uint64_t{1} << 46, &alias);
   s.alias_offset = static_cast<ptrdiff_t>(alias);
   s.workers = UsableCores();
+  s.one_core = UsableCores() == 1;
   ReadNumber("BELAY_WORKERS", 1, 1024, &s.workers);
   ReadNumber("BELAY_STREAM_DEPTH", 1, 1u << 24, &s.stream_depth);
   ReadNumber("BELAY_STREAM_LIMIT", 1, 1u << 20, &s.stream_limit);

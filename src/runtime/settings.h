@@ -15,6 +15,7 @@ struct Settings {
   size_t device_bytes = 0;          // BELAY_DEVICE_MEMORY (bytes, or with K, M, G), of each device
   ptrdiff_t alias_offset = 0;       // BELAY_ALIAS_OFFSET
   int workers = 0;                  // BELAY_WORKERS, default: the cores this process may use
+  bool one_core = false;            // this process may use
   bool help = true;                 // BELAY_HELP=0: a waiting host only waits
   uint64_t stream_depth = 65536;    // BELAY_STREAM_DEPTH
   int stream_limit = 1984;          // BELAY_STREAM_LIMIT

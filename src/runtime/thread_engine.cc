@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kSearchNs = 1'000'000;   // a worker without work spins this long before it sleeps
 constexpr int64_t kHostSpinNs = 100'000;   // a waiting host, before it sleeps
-constexpr int64_t kSharedSpinNs = 20'000;  // either of them where other processes need the cores
+constexpr int64_t kSharedSpinNs = 20'000;  // either of them where others need the core
 constexpr int kExitSeconds = 2;            // that exit() waits for running tasks
 constexpr int kPausesBetweenLooks = 64;    // one or two microseconds
 constexpr int kMostKept = 64;              // streams that a worker runs one after another past the ready list
@@ -215,9 +215,12 @@ Stream* ThreadEngine::NextStream() {
   }
 }
 
+// Whether somebody else needs the core of a thread that spins.
+bool ThreadEngine::SharesItsCore() const { return config_.one_core || SharesCores(); }
+
 void ThreadEngine::SearchForAWhile() {
   int64_t now = NowNs();
-  const bool shared = SharesCores();
+  const bool shared = SharesItsCore();
   int64_t end = now + (shared ? kSharedSpinNs : kSearchNs);
   Sight sight;
   while (now < end) {
@@ -390,7 +393,7 @@ bool ThreadEngine::SpinFor(Stream& stream, uint64_t position, bool help) {
     }
     if (reached) break;
     int64_t now = NowNs();
-    const bool shared = SharesCores();
+    const bool shared = SharesItsCore();
     if (spin_end == 0) spin_end = now + (shared ? kSharedSpinNs : kHostSpinNs);
     if (now >= spin_end) break;
     if (shared) sched_yield();

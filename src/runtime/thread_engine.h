@@ -65,6 +65,7 @@ class Offer {
 struct ThreadEngineConfig {
   int workers = 2;
   bool help = true;
+  bool one_core = false;  // hosts and workers have to share: who has nothing to do leaves it at once
 };
 
 class ThreadEngine final : public TimedEngine {
@@ -96,6 +97,7 @@ class ThreadEngine final : public TimedEngine {
   Stream* NextStream();
   bool HelpOnce(Stream& stream, uint64_t position);
   bool HelpWithOffer();
+  bool SharesItsCore() const;
   bool SpinFor(Stream& stream, uint64_t position, bool help);
   bool Crowded() const;
   bool OthersAtSmallWork() const;
