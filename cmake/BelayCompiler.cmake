@@ -60,7 +60,7 @@ endif()
 # compile with it; without one, what is built to be debugged is optimised nowhere.
 set(BELAY_LOOP_LEVEL -O3)
 if(BELAY_SANITIZE)
-  set(BELAY_LOOP_LEVEL -O1)
+  set(BELAY_LOOP_LEVEL -Og)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(BELAY_LOOP_LEVEL -O0)
 endif()
