@@ -1,8 +1,12 @@
 #include "ops/sort/sort.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/kernels.h"
@@ -48,10 +52,43 @@ bool Before(T a, T b) {
   return a < b;
 }
 
+// Numbers of 32 bits whose order is that of the values, the largest first where that is wanted: zeros of both
+// signs are equal, NaN is the largest.
+uint32_t Key(float x, bool descending) {
+  const auto bits = std::bit_cast<uint32_t>(x == 0 ? 0.0F : x);
+  const uint32_t ordered = (bits >> 31) != 0 ? ~bits : bits | 0x80000000U;
+  const uint32_t key = x == x ? ordered : 0xffffffffU;
+  return descending ? ~key : key;
+}
+uint32_t Key(int32_t x, bool descending) {
+  const uint32_t key = static_cast<uint32_t>(x) ^ 0x80000000U;
+  return descending ? ~key : key;
+}
+
+// By the upper half, digit by digit from the last: what is equal stays in order. `other` is room for as many.
+void SortByDigits(uint64_t* keys, uint64_t* other, int64_t n) {
+  constexpr int kBits = 11, kDigits = 3, kFirst = 32;
+  constexpr uint64_t kValues = 1U << kBits;
+  uint32_t begins[kDigits][kValues] = {};
+  const auto digit = [](uint64_t key, int d) { return key >> (kFirst + d * kBits) & (kValues - 1); };
+  for (int64_t i = 0; i < n; ++i) {
+    for (int d = 0; d < kDigits; ++d) ++begins[d][digit(keys[i], d)];
+  }
+  uint64_t *from = keys, *to = other;
+  for (int d = 0; d < kDigits; ++d) {
+    if (begins[d][digit(keys[0], d)] == static_cast<uint64_t>(n)) continue;  // all have the same
+    uint32_t begin = 0;
+    for (uint32_t& count : begins[d]) begin += std::exchange(count, begin);
+    for (int64_t i = 0; i < n; ++i) to[begins[d][digit(from[i], d)]++] = from[i];
+    std::swap(from, to);
+  }
+  if (from != keys) std::copy_n(from, n, keys);
+}
+
 template <class T>
 struct SortBody {
   Side in, values, indices;
-  PieceScratch<char> scratch;  // a row, and its places in order
+  PieceScratch<char> scratch;  // a row's places in order, room for as many where that is needed, the row
   DType type, index_type;
   int64_t size, skip, keep;
   bool descending, is_unsigned;
@@ -59,7 +96,7 @@ struct SortBody {
   void operator()(const Frame& frame) const {
     scratch.For(frame, [&](int64_t begin, int64_t end, char* memory) {
       auto* order = reinterpret_cast<int64_t*>(memory);
-      auto* row = reinterpret_cast<T*>(order + size);
+      auto* row = reinterpret_cast<T*>(order + (ByDigits() ? 2 : 1) * size);
       for (int64_t i = begin; i < end; ++i) Row(frame, static_cast<size_t>(i), row, order);
     });
   }
@@ -67,7 +104,13 @@ struct SortBody {
   void Reserve(Plan& plan) {
     const int64_t grain = std::max<int64_t>(1, 8 * 1024 / std::max<int64_t>(1, size));
     scratch = {plan, static_cast<int64_t>(in.rows.size()), grain,
-               size * static_cast<int64_t>(sizeof(int64_t) + sizeof(T))};
+               size * static_cast<int64_t>((ByDigits() ? 2 : 1) * sizeof(int64_t) + sizeof(T))};
+  }
+
+  static constexpr bool kHasKeys = sizeof(T) == sizeof(uint32_t);
+  static constexpr int64_t kManyDigits = 1024;  // are sorted faster than by comparing
+  bool ByDigits() const {
+    return kHasKeys && keep == size && size >= kManyDigits && size <= std::numeric_limits<uint32_t>::max();
   }
 
   void Row(const Frame& frame, size_t i, T* row, int64_t* order) const {
@@ -76,8 +119,7 @@ struct SortBody {
     if (keep <= kFew && keep * 4 <= size) {
       Few(row, order);
     } else {
-      std::iota(order, order + size, int64_t{0});
-      Order(row, order);
+      ArrangeAll(row, order);
     }
     auto bytes = static_cast<int64_t>(BytesOf(type));
     for (int64_t k = skip; values.binding >= 0 && k < keep; ++k) {
@@ -131,6 +173,29 @@ struct SortBody {
     }
     while (k < size && !Precedes(row[k], last)) ++k;
     return k;
+  }
+
+  void ArrangeAll(const T* row, int64_t* order) const {
+    if constexpr (kHasKeys) {
+      if (size <= std::numeric_limits<uint32_t>::max()) return ByKeys(row, order);
+    }
+    std::iota(order, order + size, int64_t{0});
+    Order(row, order);
+  }
+
+  // With its place behind it each key is another one, and in order where two values are equal.
+  void ByKeys(const T* row, int64_t* order) const {
+    auto* keys = reinterpret_cast<uint64_t*>(order);
+    for (int64_t k = 0; k < size; ++k) {
+      keys[k] = uint64_t{Key(row[k], descending)} << 32 | static_cast<uint64_t>(k);
+    }
+    if (ByDigits()) {
+      SortByDigits(keys, keys + size, size);
+    } else {
+      if (keep > 0 && keep < size) std::nth_element(keys, keys + keep - 1, keys + size);
+      std::sort(keys, keys + keep);
+    }
+    for (int64_t k = 0; k < keep; ++k) order[k] = static_cast<int64_t>(keys[k] & 0xffffffffU);
   }
 
   void Order(const T* row, int64_t* order) const {

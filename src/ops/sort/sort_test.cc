@@ -17,14 +17,21 @@ using testing::Sample;
 
 void Call(const Form& form, std::vector<Arg> args) { testing::RunPlan(*WithoutHandle(MakePlan(form, args))); }
 
+bool IsLess(reference::Real a, reference::Real b) {
+  if (std::isnan(a) || std::isnan(b)) return !std::isnan(a);
+  return a < b;
+}
+
 // By insertion: slow, stable and plain.
 std::vector<int64_t> InOrder(const std::vector<reference::Real>& row, bool descending) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < row.size(); ++i) {
     auto at = order.begin();
-    while (at != order.end() &&
-           !(descending ? row[static_cast<size_t>(*at)] < row[i] : row[i] < row[static_cast<size_t>(*at)]))
-      ++at;
+    const auto stays_behind = [&](int64_t other) {
+      const reference::Real x = row[static_cast<size_t>(other)];
+      return descending ? IsLess(x, row[i]) : IsLess(row[i], x);
+    };
+    while (at != order.end() && !stays_behind(*at)) ++at;
     order.insert(at, static_cast<int64_t>(i));
   }
   return order;
@@ -86,6 +93,30 @@ TEST(Sort, FewOfManyAreTheFirstOfAll) {
         reference::ForEach(few.tensor.shape, [&](const Shape& i) {
           EXPECT_EQ(Get(few.tensor, i), Get(all.tensor, i)) << NameOf(type) << " " << keep;
         });
+      }
+    }
+  }
+}
+
+// Rows that are long enough are put in order by the digits of their numbers: infinities, NaN of both signs,
+// zeros of both signs, and much that is equal.
+TEST(Sort, LongRowsByTheirDigits) {
+  std::mt19937 rng(11);
+  const double special[] = {INFINITY, -INFINITY, NAN, -NAN, 0.0, -0.0, 1e-42, -1e-42, 3e38, -3e38};
+  for (const DType type : {DType::kF32, DType::kI32, DType::kF16, DType::kF64}) {
+    for (const int64_t size : {1000, 1024, 5000}) {
+      for (const bool descending : {false, true}) {
+        Sample in(type, {2, size}), out(DType::kI64, {2, size});
+        in.Randomise(rng, 2000);
+        for (int64_t k = 0; IsFloat(type) && k < size; k += 7) Set(in.tensor, {1, k}, special[rng() % 10]);
+        Call(forms::Argsort, {Arg(&in.tensor), Arg(int64_t{1}), Arg(descending), Arg(&out.tensor)});
+        for (int64_t r = 0; r < 2; ++r) {
+          std::vector<reference::Real> row;
+          for (int64_t k = 0; k < size; ++k) row.push_back(Get(in.tensor, {r, k}));
+          const std::vector<int64_t> order = InOrder(row, descending);
+          for (int64_t k = 0; k < size; ++k)
+            ASSERT_EQ(Get(out.tensor, {r, k}), order[static_cast<size_t>(k)]) << NameOf(type) << ' ' << size;
+        }
       }
     }
   }
