@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/layout/joined_rows.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/rules.h"
 #include "tensor/codes.h"
@@ -59,6 +60,7 @@ void Cat(Plan& plan, DType, const OperandList& tensors, int64_t dim, const Opera
   int axis = rules::WrapDim(out, dim);
   const Tensor& to = *out.tensor;
   PiecesBody body;
+  std::vector<Operand> joined;
   int64_t first = 0;
   for (const Operand& item : tensors) {
     const Tensor& from = *item.tensor;
@@ -73,9 +75,11 @@ void Cat(Plan& plan, DType, const OperandList& tensors, int64_t dim, const Opera
     CheckConvertible(item, out);
     Tensor place = Part(to, axis, first, from.shape[axis]);
     body.pieces.push_back({StridedCopy(place, from), out.binding, item.binding});
+    joined.push_back(item);
     first += from.shape[axis];
   }
   if (first != (to.shape.rank() == 0 ? 0 : to.shape[axis])) CheckShape(out, WithSize(to.shape, axis, first));
+  if (to.shape.rank() > 0 && PlanJoinedRows(plan, joined, axis, out)) return;
   SetPieces(plan, std::move(body));
 }
 
@@ -123,6 +127,7 @@ void SplitWithSize(Plan& plan, DType, const Operand& self, std::span<const int64
     Fail(kInvalidArgument, "op-split", "splitSizes sum to {}, but dimension {} has {}", first, axis,
          self.tensor->shape[axis]);
   }
+  if (PlanPartedRows(plan, self, axis, outs)) return;
   SetPieces(plan, std::move(body));
 }
 

@@ -15,8 +15,9 @@ struct JoinedRowsBody {
     int64_t bytes, at;  // of a row; where it begins in the result's
   };
   std::vector<Piece> pieces;
-  int64_t rows, row_bytes;
-  int out;
+  int64_t rows = 1, row_bytes = 0;
+  int whole;
+  bool apart;  // the whole is what is read
 
   void operator()(const Frame& frame) const {
     constexpr int64_t kWorthSharing = 256 * 1024, kNear = 16 * 1024;
@@ -24,10 +25,14 @@ struct JoinedRowsBody {
     ParallelFor(rows, std::max<int64_t>(1, kWorthSharing / row_bytes), [&](int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += together) {
         const int64_t n = std::min(together, end - first);
-        char* row = frame.at[out] + first * row_bytes;
+        char* row = frame.at[whole] + first * row_bytes;
         for (const Piece& piece : pieces) {
-          MoveRow(row + piece.at, row_bytes, frame.at[piece.binding] + first * piece.bytes, piece.bytes, n,
-                  piece.bytes);
+          char* part = frame.at[piece.binding] + first * piece.bytes;
+          if (apart) {
+            MoveRow(part, piece.bytes, row + piece.at, row_bytes, n, piece.bytes);
+          } else {
+            MoveRow(row + piece.at, row_bytes, part, piece.bytes, n, piece.bytes);
+          }
         }
       }
     });
@@ -39,22 +44,33 @@ bool IsWhole(const Operand& operand, DType dtype) {
          IsPacked(operand.shape(), operand.tensor->strides);
 }
 
-}  // namespace
-
-bool PlanJoinedRows(Plan& plan, std::span<const Operand> pieces, int axis, const Operand& out) {
+bool PlanRows(Plan& plan, std::span<const Operand> pieces, int axis, const Operand& whole, bool apart) {
   constexpr int64_t kFewestRows = 16;
-  JoinedRowsBody body{{}, 1, 0, out.binding};
-  for (int d = 0; d < axis; ++d) body.rows *= out.shape()[d];
-  if (body.rows < kFewestRows || !IsWhole(out, out.dtype())) return false;
+  JoinedRowsBody body;
+  body.whole = whole.binding, body.apart = apart;
+  for (int d = 0; d < axis; ++d) body.rows *= whole.shape()[d];
+  if (body.rows < kFewestRows || !IsWhole(whole, whole.dtype())) return false;
   for (const Operand& piece : pieces) {
-    if (!IsWhole(piece, out.dtype())) return false;
-    const int64_t bytes = piece.tensor->count() / body.rows * static_cast<int64_t>(BytesOf(out.dtype()));
+    if (!IsWhole(piece, whole.dtype())) return false;
+    const int64_t bytes = piece.tensor->count() / body.rows * static_cast<int64_t>(BytesOf(whole.dtype()));
+    if (bytes == 0) continue;
     body.pieces.push_back({piece.binding, bytes, body.row_bytes});
     body.row_bytes += bytes;
   }
-  plan.SetCost(20 + static_cast<uint64_t>(out.tensor->count()) / 4);
+  if (body.row_bytes == 0) return false;
+  plan.SetCost(20 + static_cast<uint64_t>(whole.tensor->count()) / 4);
   plan.SetBody(body);
   return true;
+}
+
+}  // namespace
+
+bool PlanJoinedRows(Plan& plan, std::span<const Operand> pieces, int axis, const Operand& out) {
+  return PlanRows(plan, pieces, axis, out, false);
+}
+
+bool PlanPartedRows(Plan& plan, const Operand& self, int axis, std::span<const Operand> pieces) {
+  return PlanRows(plan, pieces, axis, self, true);
 }
 
 }  // namespace belay::ops

@@ -238,6 +238,32 @@ TEST(Layout, JoinsAndSplits) {
   EXPECT_EQ(testing::Distance(d.tensor, b.tensor), 0);
 }
 
+// Rows that are packed, and many, are moved piece by piece.
+TEST(Layout, JoinsAndSplitsManyRows) {
+  std::mt19937 rng(2);
+  for (const DType type : {DType::kU8, DType::kF16, DType::kF32, DType::kF64}) {
+    for (const int64_t rows : {20, 3000}) {
+      Sample a(type, {rows, 1, 2}), b(type, {rows, 3, 2}), none(type, {rows, 0, 2}),
+          joined(type, {rows, 4, 2});
+      a.Randomise(rng);
+      b.Randomise(rng);
+      List parts({&a.tensor, &none.tensor, &b.tensor});
+      Call(forms::Cat, {Arg(&parts.list), Arg(int64_t{1}), Arg(&joined.tensor)});
+      ForEach({rows, 4, 2}, [&](const Shape& i) {
+        const reference::Real want =
+            i[1] == 0 ? Get(a.tensor, {i[0], 0, i[2]}) : Get(b.tensor, {i[0], i[1] - 1, i[2]});
+        ASSERT_EQ(Get(joined.tensor, i), want) << NameOf(type);
+      });
+      Sample c(type, {rows, 1, 2}), d(type, {rows, 0, 2}), e(type, {rows, 3, 2});
+      List pieces({&c.tensor, &d.tensor, &e.tensor});
+      IntArray sizes = Ints({1, 0, 3});
+      Call(forms::SplitWithSize, {Arg(&joined.tensor), Arg(&sizes), Arg(int64_t{1}), Arg(&pieces.list)});
+      EXPECT_EQ(testing::Distance(c.tensor, a.tensor), 0);
+      EXPECT_EQ(testing::Distance(e.tensor, b.tensor), 0);
+    }
+  }
+}
+
 TEST(Layout, Stacks) {
   std::mt19937 rng(1);
   Sample a(DType::kI32, {3, 2}), b(DType::kI32, {3, 2}, Layout::kTransposed), out(DType::kI32, {3, 2, 2});
