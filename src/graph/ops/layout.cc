@@ -11,15 +11,28 @@
 namespace belay::graph::translate {
 namespace {
 
+constexpr int kMostPieces = 64;  // that one step moves
+
 // In one pass, where the inputs are interleaved finely. False: they are not.
 bool JoinRows(Translation& node, int first, int end, int axis, const Tensor& out) {
-  constexpr int kMost = 64;
-  if (axis == 0 || out.empty() || end - first > kMost) return false;
+  if (axis == 0 || out.empty() || end - first > kMostPieces) return false;
   bool done = false;
   node.Step("Concat", [&](ops::Plan& plan) {
     std::vector<ops::Operand> pieces;
     for (int i = first; i < end; ++i) pieces.push_back(ReadFrom(plan, node.in(i), "x"));
     done = ops::PlanJoinedRows(plan, pieces, axis, WrittenTo(plan, out, "y"));
+  });
+  return done;
+}
+
+// The same the other way round.
+bool PartRows(Translation& node, const Tensor& x, int axis, const std::vector<Tensor>& outs) {
+  if (axis == 0 || x.empty() || std::ssize(outs) > kMostPieces) return false;
+  bool done = false;
+  node.Step("Split", [&](ops::Plan& plan) {
+    std::vector<ops::Operand> pieces;
+    for (const Tensor& out : outs) pieces.push_back(WrittenTo(plan, out, "y"));
+    done = ops::PlanPartedRows(plan, ReadFrom(plan, x, "x"), axis, pieces);
   });
   return done;
 }
@@ -60,11 +73,17 @@ void Cut(Translation& node, int input, int64_t dim, const std::vector<int64_t>& 
                 std::to_string(axis) + " of " + x.shape.ToString() + " in " +
                 std::to_string(node.output_count()) + " outputs");
   }
-  int64_t first = 0;
+  std::vector<Tensor> outs;
   for (int i = 0; i < node.output_count(); ++i) {
-    Tensor part = Part(x, axis, first, sizes[static_cast<size_t>(i)]);
-    first += sizes[static_cast<size_t>(i)];
-    node.Copy(part, node.Out(i, x.dtype, part.shape));
+    Shape shape = x.shape;
+    shape[axis] = sizes[static_cast<size_t>(i)];
+    outs.push_back(node.Out(i, x.dtype, shape));
+  }
+  if (PartRows(node, x, axis, outs)) return;
+  int64_t first = 0;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    node.Copy(Part(x, axis, first, sizes[i]), outs[i]);
+    first += sizes[i];
   }
 }
 

@@ -64,6 +64,22 @@ TEST(LayoutOps, SplitsUnevenly) {
   EXPECT_THAT(parts[2]->Reals(), ElementsAre(6));
 }
 
+// Many rows are taken apart in one step.
+TEST(LayoutOps, SplitsManyRows) {
+  Node node{.name = "n", .type = "SplitD", .outputs = 3};
+  node.attributes["split_dim"] = int64_t{1};
+  node.attributes["num_split"] = int64_t{3};
+  std::vector<Constant> parts = Outputs(node, {Counting({40, 7})});
+  for (size_t row = 0; row < 40; ++row) {
+    const auto first = static_cast<double>(row * 7);
+    for (size_t k = 0; k < 3; ++k) {
+      EXPECT_EQ(parts[0]->Reals()[row * 3 + k], first + static_cast<double>(k));
+      EXPECT_EQ(parts[1]->Reals()[row * 3 + k], first + static_cast<double>(k) + 3);
+    }
+    EXPECT_EQ(parts[2]->Reals()[row], first + 6);
+  }
+}
+
 TEST(LayoutOps, SlicesBackwards) {
   std::vector<Constant> out = Outputs({.name = "n", .type = "StridedSliceV2"},
                                       {Counting({2, 5}), Ints({-1}), Ints({-100}), Ints({1}), Ints({-2})});
