@@ -184,13 +184,6 @@ void Take(ForeignFile& file, const OfferName& name, OfferKind kind) {
   ++file.holds[name.index];
 }
 
-// Not below none: the owner may have begun anew since.
-void CountOut(std::atomic<uint32_t>& importers) {
-  uint32_t count = importers.load(std::memory_order_relaxed);
-  while (count != 0 && !importers.compare_exchange_weak(count, count - 1, std::memory_order_release)) {
-  }
-}
-
 int OpenMemory(const ForeignFile& file, const OfferName& name, int number) {
   int memory = OpenFileOf(name.pid, std::to_string(number).c_str());
   int why = errno;
@@ -239,7 +232,7 @@ ForeignOffer::~ForeignOffer() {
   std::lock_guard guard(files.lock());
   auto hold = file_->holds.find(name.index);
   if (--hold->second == 0) {
-    CountOut(file_->base->entries[name.index].importers);
+    CountOut(file_->base->entries[name.index]);
     UnlockByte(file_->fd, ByteOfOffer(name.index));
     file_->holds.erase(hold);
   }

@@ -23,6 +23,12 @@ struct flock LockOf(off_t at, short type) {
 
 }  // namespace
 
+void CountOut(OfferEntry& entry) {
+  uint32_t count = entry.importers.load(std::memory_order_relaxed);
+  while (count != 0 && !entry.importers.compare_exchange_weak(count, count - 1, std::memory_order_release)) {
+  }
+}
+
 int CodeOfRefusal(int error) { return error == ENOMEM ? codes::kRtMemoryAllocation : codes::kRtIpcError; }
 
 bool LockByte(int file, off_t at, bool shared) {

@@ -55,6 +55,9 @@ inline constexpr uint32_t kMaxMembers = 1u << 24;
 inline off_t ByteOfOffer(uint32_t index) { return off_t{1} + index; }
 inline off_t ByteOfMember(uint32_t member) { return (off_t{1} << 32) + member; }
 
+// One importer fewer. Not below none: the owner may have begun anew since.
+void CountOut(OfferEntry& entry);
+
 // The code of a call that sharing needs and that the system refused: for memory, or for another reason.
 int CodeOfRefusal(int error);
 

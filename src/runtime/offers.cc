@@ -215,10 +215,11 @@ int32_t Offers::LostImporter(const OfferName& name) const {
   return entry.last_importer.load(std::memory_order_relaxed);
 }
 
-void Offers::AcceptLoss(const OfferName& name) {
-  std::atomic<uint32_t>& importers = base_->entries[name.index].importers;
-  uint32_t lost = importers.load(std::memory_order_relaxed);
-  if (!LockedByAnother(file_, ByteOfOffer(name.index))) importers.compare_exchange_strong(lost, 0);
+void Offers::AcceptLoss(const OfferName& name, bool one) {
+  OfferEntry& entry = base_->entries[name.index];
+  if (one) CountOut(entry);
+  uint32_t lost = entry.importers.load(std::memory_order_relaxed);
+  if (!LockedByAnother(file_, ByteOfOffer(name.index))) entry.importers.compare_exchange_strong(lost, 0);
 }
 
 bool Offers::IsOwnFile(uint64_t device, uint64_t inode) {

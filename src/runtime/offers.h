@@ -66,9 +66,9 @@ class Offers {
   bool MemberEnded(uint32_t member) const;
   int32_t ProcessOf(uint32_t member) const;
   // Whether nobody has the offer imported, though some did who never gave it back: the last of them, else 0.
-  // AcceptLoss: whoever imports it next counts.
+  // AcceptLoss: whoever imports it next counts; when others have it still, `one` that ended no longer does.
   int32_t LostImporter(const OfferName& name) const;
-  void AcceptLoss(const OfferName& name);
+  void AcceptLoss(const OfferName& name, bool one);
   // Whether it is this process's own file.
   bool IsOwnFile(uint64_t device, uint64_t inode);
 

@@ -83,9 +83,14 @@ bool PeerWatch::Ended(int64_t now_ns) {
 uint32_t PeerWatch::Look() const {
   if (member_ != kWhoeverSets) return words_->MemberEnded(member_) ? member_ : kNobody;
   if (words_->MemberEnded(0)) return 0;
-  auto setter = static_cast<uint32_t>(words_->second().load(std::memory_order_acquire));
-  if (setter != 0 && words_->MemberEnded(setter)) return setter;
-  return words_->LostImporters() ? SharedWords::kImporters : kNobody;
+  const uint64_t promise = words_->second().load(std::memory_order_acquire);
+  const auto setter = static_cast<uint32_t>(promise);
+  // While nobody has the words imported, who promised has ended too, though its member may just have been
+  // there: one end is told as one.
+  const bool lost = words_->LostImporters();
+  if (setter != 0 && (lost || words_->MemberEnded(setter)) && words_->second().load() == promise)
+    return setter;
+  return lost ? SharedWords::kImporters : kNobody;
 }
 
 Error PeerWatch::Failure() {
@@ -95,8 +100,8 @@ Error PeerWatch::Failure() {
   // Its promise is off: others may still set the notify for a later wait.
   Error failure = words_->EndedError(ended, "it set the notify that the stream waits for");
   uint64_t promise = ended;
-  if (ended != 0) words_->second().compare_exchange_strong(promise, 0, std::memory_order_relaxed);
-  if (words_->ours()) words_->AcceptLoss();
+  bool told = ended != 0 && words_->second().compare_exchange_strong(promise, 0, std::memory_order_relaxed);
+  if (words_->ours()) words_->AcceptLoss(told);
   return failure;
 }
 

@@ -47,8 +47,8 @@ class SharedWords {
   Error EndedError(uint32_t member, const char* what) const;
   // Stands for whoever had imported the words.
   static constexpr uint32_t kImporters = ~0u - 1;
-  // The next to import them counts.
-  void AcceptLoss() { Offers::Get().AcceptLoss(offer_); }
+  // The next to import them counts. When others have them still, `one` that was told about has not.
+  void AcceptLoss(bool one) { Offers::Get().AcceptLoss(offer_, one); }
 
  private:
   int32_t LostImporter() const;

@@ -170,6 +170,44 @@ TEST_F(EndedProcess, TheImporterOfANotify) {
   }
 }
 
+// One that was killed has been told of once; that the other gives it back later is no further loss.
+TEST_F(EndedProcess, OneImporterOfANotifyOfTwo) {
+  OtherProcess other([](Channel& channel) {
+    aclrtNotify notify = OpenNotify(channel.Receive<Key>());
+    aclrtStream stream = NewStream();
+    Hold hold(stream);
+    hold.AwaitReached();
+    EXPECT_OK(aclrtRecordNotify(notify, stream));
+    channel.Send(true);
+    channel.Receive<bool>();
+  });
+  auto opens_and_gives_back = [](Channel& channel) {
+    aclrtNotify notify = OpenNotify(channel.Receive<Key>());
+    channel.Send(true);
+    channel.Receive<bool>();
+    EXPECT_OK(aclrtDestroyNotify(notify));
+  };
+  OtherProcess stays(opens_and_gives_back);
+  Start();
+  int pid = other.pid();
+  aclrtNotify notify = NewNotify();
+  Key key = KeyOf(notify);
+  for (OtherProcess* importer : {&other, &stays}) {
+    importer->channel.Send(key);
+    importer->channel.Receive<bool>();
+  }
+  aclrtStream stream = NewStream(), later = NewStream();
+  EXPECT_OK(aclrtWaitAndResetNotify(notify, stream, 0));
+  other.Kill();
+  EXPECT_REFUSED(kPeerEnded, aclrtSynchronizeStream(stream), Process(pid).c_str());
+  EXPECT_OK(aclrtWaitAndResetNotify(notify, later, 0));
+  stays.channel.Send(true);
+  stays.Join();
+  EXPECT_REFUSED(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStreamWithTimeout(later, 50), "notify");
+  EXPECT_OK(aclrtRecordNotify(notify, stream));
+  EXPECT_OK(aclrtSynchronizeStream(later));
+}
+
 TEST_F(EndedProcess, AWaitInsideAModel) {
   OtherProcess other(&OfferANotify);
   Start();
