@@ -52,6 +52,80 @@ def threshold(r: Random, form) -> Case:
     return Case([grad, x, limit, Tensor(dtype, shape)], {3: value.astype(DTYPES[dtype].logical)})
 
 
+@TABLE.case('SigmoidBackward')
+def sigmoid_of_result(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['output']), r.shape()
+    grad, y = r.tensor(dtype, shape), r.tensor(dtype, shape, 0, 1)
+    value = wide(grad.data) * wide(y.data) * (1 - wide(y.data))
+    return Case([grad, y, Tensor(dtype, shape)], {2: Want(value, 1.0)})
+
+
+@TABLE.case('TanhBackward', broadcasts=True)
+def tanh_of_result(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['output']), r.shape()
+    grad, y = r.tensor(dtype, r.part(shape)), r.tensor(dtype, shape, -1, 1)
+    value = wide(grad.data) * (1 - wide(y.data) ** 2)
+    return Case([grad, y, Tensor(dtype, shape)], {2: Want(value, 4.0)})
+
+
+@TABLE.case('LeakyReluBackward', broadcasts=True)
+def leaky_relu(r: Random, form) -> Case:
+    dtype, shape, of_result = r.pick(form.types['self']), r.shape(), r.chance()
+    grad, x = r.tensor(dtype, r.part(shape)), r.tensor(dtype, shape)
+    slope = r.pick([0.0, 0.01, 0.5] if of_result else [0.0, 0.01, 0.5, -0.25])
+    value = np.where(wide(x.data) > 0, 1, slope) * wide(grad.data)
+    return Case([grad, x, Scalar(slope, 'f64'), of_result, Tensor(dtype, shape)], {4: Want(value, 1.0)})
+
+
+@TABLE.case('EluBackward')
+def elu(r: Random, form) -> Case:
+    dtype, shape, of_result = r.pick(form.types['selfOrResult']), r.shape(), r.chance()
+    alpha, scale, inner = r.pick([0.5, 1.0, 1.75]), r.pick([1.0, 1.25]), r.pick([1.0, 0.5])
+    grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape, -4, 4)
+    a = wide(x.data)
+    fallen = scale * alpha * np.exp(np.minimum(a, 0) * inner)  # of the operand, where it is not positive
+    value = np.where(a > 0, scale, inner * (a + scale * alpha if of_result else fallen)) * wide(grad.data)
+    scalars = [Scalar(number, 'f32') for number in (alpha, scale, inner)]
+    return Case([grad, *scalars, of_result, x, Tensor(dtype, shape)], {6: Want(value, 8.0)})
+
+
+@TABLE.case('HardsigmoidBackward')
+def hardsigmoid(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), given(r.array('f32', shape, -10, 10) / 2, dtype)
+    return Case([grad, x, Tensor(dtype, shape)],
+                {2: Want(np.where(np.abs(wide(x.data)) < 3, wide(grad.data) / 6, 0), 1.0)})
+
+
+@TABLE.case('HardtanhBackward')
+def hardtanh(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape)
+    low, high = r.pick([-2, -1, 0]), r.pick([1, 2.5])
+    a = wide(x.data)
+    return Case([grad, x, Scalar(low, 'i64'), Scalar(high, 'f32'), Tensor(dtype, shape)],
+                {4: Want(np.where((a > low) & (a < high), wide(grad.data), 0), 1.0)})
+
+
+@TABLE.case('MishBackward')
+def mish(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape, -8, 8)
+    a = wide(x.data)
+    bent = np.tanh(np.log1p(np.exp(a)))
+    value = wide(grad.data) * (bent + a * (1 - bent * bent) * sigmoid(a))
+    return Case([grad, x, Tensor(dtype, shape)], {2: Want(value, 4.0)})
+
+
+@TABLE.case('HardshrinkBackward SoftshrinkBackward')
+def shrink(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape)
+    limit = r.pick([0.5, 0.0, 1.0] + [-0.5] * (form.name == 'HardshrinkBackward'))
+    value = np.where(np.abs(wide(x.data)) <= limit, 0, wide(grad.data))
+    return Case([grad, x, Scalar(limit, 'f64'), Tensor(dtype, shape)], {3: Want(value, 1.0)})
+
+
 @TABLE.case('SoftmaxBackward LogSoftmaxBackward')
 def softmax(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['gradOutput']), r.shape(1) or (1,)

@@ -33,6 +33,72 @@ void ThresholdBackward(Plan& plan, DType compute, const Operand& gradOutput, con
   PlanPointwise(plan, BestThresholdGradLoops(), compute, {gradOutput, self}, limit, out);
 }
 
+void SigmoidBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& output,
+                     const Operand& out) {
+  CheckShape(gradOutput, output.shape());
+  PlanPointwise(plan, SigmoidGradLoops(), compute, {output, gradOutput}, {}, out);
+}
+
+void TanhBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& output,
+                  const Operand& out) {
+  PlanPointwise(plan, TanhGradLoops(), compute, {output, gradOutput}, {}, out);
+}
+
+namespace {
+
+// Only a function that keeps the sign can be told from its result: on which side of 0 its operand was.
+void CheckKeepsSign(const char* name, const Scalar& factor, bool of_result) {
+  const double value = factor.ToDouble();
+  if (of_result && !(value >= 0)) {
+    Fail(tensor::kInvalidArgument, "op-gradient-of-result",
+         "{} is {}; it is 0 or more where the gradient is computed from the function's result", name, value);
+  }
+}
+
+}  // namespace
+
+void LeakyReluBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                       const Scalar& negativeSlope, bool selfIsResult, const Operand& out) {
+  CheckKeepsSign("negativeSlope", negativeSlope, selfIsResult);
+  PlanPointwise(plan, LeakyReluGradLoops(), compute, {gradOutput, self}, LoopAttributes({&negativeSlope}),
+                out);
+}
+
+void EluBackward(Plan& plan, DType compute, const Operand& gradOutput, const Scalar& alpha,
+                 const Scalar& scale, const Scalar& inputScale, bool isResult, const Operand& selfOrResult,
+                 const Operand& out) {
+  CheckShape(gradOutput, selfOrResult.shape());
+  CheckKeepsSign("alpha", alpha, isResult);
+  PlanPointwise(plan, isResult ? EluGradOfResultLoops() : EluGradLoops(), compute, {gradOutput, selfOrResult},
+                LoopAttributes({&alpha, &scale, &inputScale}), out);
+}
+
+void HardsigmoidBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                         const Operand& out) {
+  CheckShape(gradOutput, self.shape());
+  PlanPointwise(plan, HardSigmoidGradLoops(), compute, {gradOutput, self}, LoopAttributes({1.0 / 6, 0.5}),
+                out);
+}
+
+void HardtanhBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                      const Scalar& minVal, const Scalar& maxVal, const Operand& out) {
+  CheckShape(gradOutput, self.shape());
+  PlanPointwise(plan, HardtanhGradLoops(), compute, {self, gradOutput}, LoopAttributes({&minVal, &maxVal}),
+                out);
+}
+
+void MishBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                  const Operand& out) {
+  CheckShape(gradOutput, self.shape());
+  PlanPointwise(plan, MishGradLoops(), compute, {gradOutput, self}, {}, out);
+}
+
+void ShrinkBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                    const Scalar& lambd, const Operand& out) {
+  CheckShape(gradOutput, self.shape());
+  PlanPointwise(plan, ShrinkGradLoops(), compute, {gradOutput, self}, LoopAttributes({&lambd}), out);
+}
+
 void SoftplusBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
                       const Scalar& beta, const Scalar& threshold, const Operand& out) {
   CheckShape(gradOutput, self.shape());
