@@ -77,6 +77,7 @@ chaos: deps-test  ## ten minutes (SECONDS_EACH=) of random programs from which m
 check: deps-check ## what the sources promise: format, layers, sizes, message ids, tests and files that documents name
 	@scripts/check-format
 	@scripts/check-layers
+	@scripts/check-batches
 	@scripts/check-sizes
 	@scripts/check-messages
 	@scripts/check-codes

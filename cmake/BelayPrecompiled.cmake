@@ -60,7 +60,7 @@ function(belay_precompiled_headers target)
       # g++ 12 warns of strings that are put together (its bug 105329); of a header that was precompiled it
       # forgets that it is the system's, whose warnings are not shown.
       target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict
-        -Wno-stringop-overflow -Wno-stringop-overread)
+        -Wno-stringop-overflow -Wno-stringop-overread -Wno-dangling-else)
     else()
       # clang refuses a header for any option that differs, also for those that say how code is made.
       target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-validate-pch")
@@ -73,4 +73,42 @@ endfunction()
 # optimise.
 function(belay_reads_command_line source)
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# The sources of a folder are compiled in batches, several as one: most of what the compiler does for one of ours is to
+# read headers and to make what they have templates for, and that is the same for its neighbours. Left out are those
+# with options of their own (CMake sees to that) and those that Highway compiles once for each instruction set. A name
+# in an anonymous namespace is seen by the neighbours so, and must not be theirs, too (`scripts/check-batches`). The
+# cross compiler takes each source alone, and tells who forgot an include.
+set(BELAY_BATCH 8)
+function(belay_in_batches target)
+  if(CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
+    set(found "")
+    if(EXISTS ${path})
+      file(STRINGS ${path} found REGEX "^#include \"hwy/foreach_target.h\"" LIMIT_COUNT 1)
+    endif()
+    if(found)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      continue()
+    endif()
+    cmake_path(GET path PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    if(path MATCHES "_test\\.cc$")
+      string(APPEND folder _tests)
+    endif()
+    if(NOT DEFINED taken_${folder})
+      set(taken_${folder} 0)
+    endif()
+    math(EXPR batch "${taken_${folder}} / ${BELAY_BATCH}")
+    math(EXPR taken_${folder} "${taken_${folder}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

@@ -56,7 +56,7 @@ AippInput NeedAipp(const Model& model, size_t index) {
 }
 
 // Puts the parameters where the network's extra input reads them.
-void Set(const AippInput& input, const graph::Dataset& dataset, const AippParameters& parameters) {
+void SetParameters(const AippInput& input, const graph::Dataset& dataset, const AippParameters& parameters) {
   if (input.params < 0)
     Fail(codes::kGeAippModeInvalid, "aipp-static",
          "the model was built with static AIPP, whose parameters are fixed");
@@ -79,7 +79,7 @@ void Set(const AippInput& input, const graph::Dataset& dataset, const AippParame
   std::memcpy(rt::View(buffer.data, bytes.size()), bytes.data(), bytes.size());
 }
 
-void FillDims(const std::string& name, const std::vector<int64_t>& sizes, aclmdlIODims* dims) {
+void FillAippDims(const std::string& name, const std::vector<int64_t>& sizes, aclmdlIODims* dims) {
   std::strncpy(dims->name, name.c_str(), sizeof dims->name - 1);
   dims->dimCount = sizes.size();
   std::copy(sizes.begin(), sizes.end(), dims->dims);
@@ -88,14 +88,14 @@ void FillDims(const std::string& name, const std::vector<int64_t>& sizes, aclmdl
 // Images and features for one set of sizes.
 void FillShapes(const AippInput& input, const std::string& name, const ValueType& images, aclAippDims* dims) {
   const tensor::Shape& from = images.shape;
-  FillDims(name, {from.begin(), from.end()}, &dims->srcDims);
+  FillAippDims(name, {from.begin(), from.end()}, &dims->srcDims);
   dims->srcSize = static_cast<size_t>(CountOf(from));
   std::vector<int64_t> to = input.features;
   if (!input.config.dynamic) to[0] = from[0];
   if (to[2] < 0 || to[3] < 0) to[2] = from[1], to[3] = from[2];
   dims->aippOutSize = BytesOf(input.dtype) * static_cast<size_t>(to[0] * to[1] * to[2] * to[3]);
   if (input.format == tensor::Format::kNHWC) to = {to[0], to[2], to[3], to[1]};
-  FillDims(name, to, &dims->aippOutdims);
+  FillAippDims(name, to, &dims->aippOutdims);
 }
 
 void FillStatic(const ops::ImageSource& s, const ImageRegion& r, aclAippInfo* info) {
@@ -221,12 +221,12 @@ void aclmdlSetInputAIPP(uint32_t modelId, graph::Dataset& dataset, size_t index,
   if (!images)
     Fail(codes::kGeAippNotExist, "aipp-none",
          "input {} takes no parameters of dynamic AIPP; aclmdlGetAippType tells which one does", index);
-  Set(NeedAipp(*model, *images), dataset, parameters);
+  SetParameters(NeedAipp(*model, *images), dataset, parameters);
 }
 void aclmdlSetAIPPByInputIndex(uint32_t modelId, graph::Dataset& dataset, size_t index,
                                const AippParameters& parameters) {
   std::shared_ptr<Model> model = graph::FindModel(modelId);
-  Set(NeedAipp(*model, InputAt(*model, index)), dataset, parameters);
+  SetParameters(NeedAipp(*model, InputAt(*model, index)), dataset, parameters);
 }
 
 void aclmdlGetAippType(uint32_t modelId, size_t index, aclmdlInputAippType* type,

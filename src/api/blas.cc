@@ -45,14 +45,14 @@ void CheckTypes(Types types) {
 }
 
 // [m, n] = [m, k] x [k, n], where a and b may lie transposed.
-struct Product {
+struct BlasProduct {
   aclTransType trans_a = ACL_TRANS_N, trans_b = ACL_TRANS_N, trans_c = ACL_TRANS_N;
   int m = 0, n = 0, k = 0;
   Types types = {};
   aclComputeType precision = ACL_COMPUTE_HIGH_PRECISION;
 };
 
-SingleOp GemmOp(const Product& p) {
+SingleOp GemmOp(const BlasProduct& p) {
   if (p.m < 1 || p.n < 1 || p.k < 1)
     Fail(codes::kInvalidParam, "blas-size", "the sizes {}, {}, {} are not all positive", p.m, p.n, p.k);
   bool swap_a = Transposed(p.trans_a, "transA"), swap_b = Transposed(p.trans_b, "transB");
@@ -73,7 +73,7 @@ SingleOp GemmOp(const Product& p) {
 }
 
 // Rows and columns of a as it lies; x and y are columns.
-Product ProductWithVector(aclTransType trans, int m, int n, Types types, aclComputeType precision) {
+BlasProduct ProductWithVector(aclTransType trans, int m, int n, Types types, aclComputeType precision) {
   bool swap = trans == ACL_TRANS_T;
   return {
       .trans_a = trans, .m = swap ? n : m, .n = 1, .k = swap ? m : n, .types = types, .precision = precision};
@@ -92,7 +92,7 @@ struct Operands {
   void* c;
 };
 
-void Multiply(const Product& product, const Operands& operands, rt::Stream& stream) {
+void Multiply(const BlasProduct& product, const Operands& operands, rt::Stream& stream) {
   SingleOp op = GemmOp(product);
   graph::NeedLoaded(stream.context().device(), op);
   const std::array<const void*, 5> inputs = {operands.a, operands.b, operands.c, operands.alpha,

@@ -47,7 +47,7 @@ void FillArray(const std::vector<HandleBits>& from, Handle* to, uint32_t* count,
   *count = total;
 }
 
-aclmdlRITaskType TypeOf(const rt::ModelTask& task) {
+aclmdlRITaskType TypeOfTask(const rt::ModelTask& task) {
   if (task.node == rt::CaptureNode::Kind::kRecord) return ACL_MODEL_RI_TASK_EVENT_RECORD;
   if (task.node == rt::CaptureNode::Kind::kWait) return ACL_MODEL_RI_TASK_EVENT_WAIT;
   switch (task.kind) {
@@ -140,7 +140,7 @@ void aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* tasks, uint32_t*
   FillArray(place->tasks, tasks, numTasks, "tasks");
 }
 
-void aclmdlRITaskGetType(rt::ModelTask& task, aclmdlRITaskType* type) { *type = TypeOf(task); }
+void aclmdlRITaskGetType(rt::ModelTask& task, aclmdlRITaskType* type) { *type = TypeOfTask(task); }
 void aclmdlRITaskGetSeqId(rt::ModelTask& task, uint32_t* id) { *id = task.sequence; }
 
 void aclmdlRISetName(rt::ModelRI& modelRI, const char* name) { modelRI.SetName(name); }

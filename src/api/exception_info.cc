@@ -22,7 +22,7 @@ namespace {
 std::atomic<aclrtExceptionInfoCallback> g_callback{nullptr};
 thread_local const aclrtExceptionInfo* t_info = nullptr;  // the one that is being told of
 
-void Tell(void* argument) {
+void TellException(void* argument) {
   auto* info = static_cast<aclrtExceptionInfo*>(argument);
   aclrtExceptionInfoCallback callback = g_callback.load();
   if (callback == nullptr) return;
@@ -37,7 +37,7 @@ void Observe(const rt::Stream& stream, const rt::TaskFailure& failure) {
   aclrtExceptionInfo info{static_cast<uint32_t>(failure.number), stream.id(),
                           static_cast<uint32_t>(stream.context().device().id()),
                           static_cast<uint32_t>(failure.code)};
-  rt::TellOnCallbackThread(Tell, &info);
+  rt::TellOnCallbackThread(TellException, &info);
 }
 
 const aclrtExceptionInfo& Checked(const aclrtExceptionInfo* info) {

@@ -66,7 +66,7 @@ void AsOperator(const Body& body) {
   }
 }
 
-coll::Kind KindOf(Exchange::Kind kind) {
+coll::Kind CollectiveOf(Exchange::Kind kind) {
   switch (kind) {
     case Exchange::Kind::kAllReduce:
       return coll::Kind::kAllReduce;
@@ -87,7 +87,7 @@ coll::Operation OperationOf(const ops::Plan& plan, void* workspace) {
     return static_cast<char*>(base) + place.offset;
   };
   coll::Operation o;
-  o.kind = KindOf(e.kind);
+  o.kind = CollectiveOf(e.kind);
   o.count = e.count;
   o.type = e.type;
   if (e.count == 0) return o;  // there may be no addresses

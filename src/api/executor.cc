@@ -25,7 +25,7 @@ using ops::PlanRef;
 using tensor::kInnerNull;
 using tensor::kInvalidArgument;
 
-HandleBits BitsOf(const aclOpExecutor* executor) { return reinterpret_cast<HandleBits>(executor); }
+HandleBits NumberOfHandle(const aclOpExecutor* executor) { return reinterpret_cast<HandleBits>(executor); }
 
 [[noreturn, gnu::cold]] void FailSpent() {
   Fail(kInnerNull, "executor-spent",
@@ -37,7 +37,7 @@ HandleBits BitsOf(const aclOpExecutor* executor) { return reinterpret_cast<Handl
 // A reference to a live plan. Another thread may destroy the executor meanwhile, and its slot may
 // even hold another plan by now; so the handle is looked up again once the plan cannot go away.
 PlanRef NeedPlan(const aclOpExecutor* executor) {
-  HandleBits bits = BitsOf(executor);
+  HandleBits bits = NumberOfHandle(executor);
   Plan* plan = ops::g_plans.Find(bits);
   if (plan == nullptr || !(plan->repeatable() ? plan->TryLease() : plan->TryRef())) FailSpent();
   PlanRef ref(plan);
@@ -47,7 +47,7 @@ PlanRef NeedPlan(const aclOpExecutor* executor) {
 
 // Takes the handle away, and with it the handle's references; exactly one caller gets true.
 bool TryRetire(aclOpExecutor* executor) {
-  Plan* plan = ops::g_plans.Retire(BitsOf(executor));
+  Plan* plan = ops::g_plans.Retire(NumberOfHandle(executor));
   if (plan == nullptr) return false;
   plan->EndLease();
   plan->Unref();
@@ -208,7 +208,7 @@ void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor)
 // An executor that is used up is left alone: programs keep them all and destroy them at exit.
 void aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   if (TryRetire(executor)) return;
-  if (KindOf(BitsOf(executor)) != static_cast<uint8_t>(HandleKind::kExecutor)) FailSpent();
+  if (KindOf(NumberOfHandle(executor)) != static_cast<uint8_t>(HandleKind::kExecutor)) FailSpent();
 }
 
 void aclSetTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&, void* addr) {

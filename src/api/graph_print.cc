@@ -61,7 +61,7 @@ std::string Drawing(const rt::TaskGraph& graph, const std::vector<uint32_t>& str
 }
 
 // One column a stream, one row a node.
-std::string Table(const rt::TaskGraph& graph, const std::vector<uint32_t>& streams) {
+std::string TaskTable(const rt::TaskGraph& graph, const std::vector<uint32_t>& streams) {
   std::string text(7, ' ');
   for (uint32_t stream : streams) text += fmt::format("{:<{}}", fmt::format("stream {}", stream), kColumn);
   text += '\n';
@@ -105,7 +105,7 @@ void PrintGraph(const rt::TaskGraph& graph, uint32_t model) {
   std::string text = fmt::format("model {}: {} tasks on {} stream{}\n", model, graph.order().size(),
                                  streams.size(), streams.size() == 1 ? "" : "s");
   std::string drawing = Drawing(graph, streams);
-  text += drawing.empty() ? Table(graph, streams) : drawing;
+  text += drawing.empty() ? TaskTable(graph, streams) : drawing;
   NoCancellation no_cancellation;
   QuietWrites quiet;
   std::fwrite(text.data(), 1, text.size(), stdout);

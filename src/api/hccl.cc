@@ -93,7 +93,7 @@ coll::CommunicatorConfig ConfigOf(const HcclCommConfig* config) {
   return read;
 }
 
-HcclComm HandleOf(const coll::Communicator& communicator) {
+HcclComm CommOf(const coll::Communicator& communicator) {
   return AsHandle<HcclComm>(coll::g_communicators.HandleOf(&communicator));
 }
 
@@ -101,7 +101,7 @@ int CurrentDevice() { return rt::CurrentContext().device().id(); }
 
 // In a group the program has it when that ends.
 coll::Made Into(HcclComm* comm) {
-  return [comm](const coll::Communicator& made) { *comm = HandleOf(made); };
+  return [comm](const coll::Communicator& made) { *comm = CommOf(made); };
 }
 
 void ByRootInfo(uint32_t ranks, const HcclRootInfo* root, uint32_t rank, const HcclCommConfig* config,
@@ -161,7 +161,7 @@ void HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
     }
   }
   const std::vector<coll::Communicator*> made = coll::JoinAll(all, coll::DefaultConfig());
-  for (size_t i = 0; i < made.size(); ++i) comms[i] = HandleOf(*made[i]);
+  for (size_t i = 0; i < made.size(); ++i) comms[i] = CommOf(*made[i]);
 }
 
 void HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds, uint64_t subCommId,

@@ -24,7 +24,7 @@ using coll::Kind;
 using coll::Operation;
 using tensor::DType;
 
-DType TypeOf(HcclDataType type) {
+DType ElementType(HcclDataType type) {
   constexpr std::pair<HcclDataType, DType> kTypes[] = {
       {HCCL_DATA_TYPE_INT8, DType::kI8},        {HCCL_DATA_TYPE_INT16, DType::kI16},
       {HCCL_DATA_TYPE_INT32, DType::kI32},      {HCCL_DATA_TYPE_FP16, DType::kF16},
@@ -117,7 +117,7 @@ Operation Begin(Kind kind, const void* send, const void* receive, uint64_t count
   o.send = send;
   o.receive = const_cast<void*>(receive);
   o.count = count;
-  o.type = TypeOf(type);
+  o.type = ElementType(type);
   return o;
 }
 
@@ -129,7 +129,7 @@ void CheckBuffers(const Operation& o) {
 
 coll::Message MessageOf(const Communicator& comm, bool sends, void* buffer, uint64_t count, HcclDataType type,
                         uint32_t peer, const char* buffer_name, const char* peer_name) {
-  coll::Message message{sends, buffer, count, TypeOf(type), peer};
+  coll::Message message{sends, buffer, count, ElementType(type), peer};
   CheckPeer(comm, peer, peer_name);
   CheckBuffer(buffer, message.type, count != 0, buffer_name);
   return message;

@@ -1,6 +1,7 @@
 // Memory: allocation, attributes, registration of host memory, virtual memory. Copies and fills are
 // in memory_copy.cc.
 #include "runtime/memory.h"
+#include "api/codes.h"
 #include "base/codes.h"
 
 #include "api/handlers.h"
@@ -12,9 +13,6 @@
 
 namespace belay::api {
 namespace {
-
-constexpr int kBadArgument = codes::kInvalidParam;
-constexpr int kNotSupported = codes::kRtFeatureNotSupport;
 
 // A policy is one of ACL_MEM_MALLOC_* with a band width and an access bit; what is out of range
 // takes huge pages where they fit.

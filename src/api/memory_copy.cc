@@ -2,6 +2,7 @@
 // says; everything is checked before anything is done.
 #include <vector>
 
+#include "api/codes.h"
 #include "api/handlers.h"
 #include "api/wait.h"
 #include "base/codes.h"
@@ -17,9 +18,6 @@
 
 namespace belay::api {
 namespace {
-
-constexpr int kBadArgument = codes::kInvalidParam;
-constexpr int kNotSupported = codes::kRtFeatureNotSupport;
 
 // What the two ends of a copy (or the one of a fill) mean for how it is done.
 struct Ends {

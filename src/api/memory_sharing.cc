@@ -1,9 +1,9 @@
 // Memory between processes: blocks by key (aclrtIpcMem*), physical memory by number (shareable handles).
 #include "runtime/memory_sharing.h"
-#include "base/codes.h"
 
 #include <cstring>
 
+#include "api/codes.h"
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/sharing.h"
@@ -14,10 +14,6 @@
 #include "runtime/memory_state.h"
 
 namespace belay::api {
-namespace {
-constexpr int kBadArgument = codes::kInvalidParam;
-}
-
 void CheckExportFlags(uint64_t flags) {
   if (flags <= 1) return;
   Fail(kBadArgument, "share-flags",

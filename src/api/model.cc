@@ -97,7 +97,7 @@ void NeedNoIndex(size_t index) {
 }
 
 template <class T>
-void Take(T* to, const void* value, size_t size) {
+void TakeValue(T* to, const void* value, size_t size) {
   if (size != sizeof *to)
     Fail(codes::kInvalidParam, "config-size", "the value has {} bytes; this attribute has {}", size,
          sizeof *to);
@@ -138,24 +138,24 @@ void aclmdlDestroyConfigHandle(ModelConfig& handle) {
 void aclmdlSetConfigOpt(ModelConfig& config, aclmdlConfigAttr attr, const void* attrValue, size_t valueSize) {
   switch (attr) {
     case ACL_MDL_PRIORITY_INT32:
-      return Take(&config.priority, attrValue, valueSize);
+      return TakeValue(&config.priority, attrValue, valueSize);
     case ACL_MDL_LOAD_TYPE_SIZET:
-      return Take(&config.load_type, attrValue, valueSize);
+      return TakeValue(&config.load_type, attrValue, valueSize);
     case ACL_MDL_MEM_ADDR_PTR:
-      return Take(&config.model, attrValue, valueSize);
+      return TakeValue(&config.model, attrValue, valueSize);
     case ACL_MDL_MEM_SIZET:
-      return Take(&config.model_bytes, attrValue, valueSize);
+      return TakeValue(&config.model_bytes, attrValue, valueSize);
     case ACL_MDL_WEIGHT_ADDR_PTR:
-      return Take(&config.weights, attrValue, valueSize);
+      return TakeValue(&config.weights, attrValue, valueSize);
     case ACL_MDL_WEIGHT_SIZET:
-      return Take(&config.weight_bytes, attrValue, valueSize);
+      return TakeValue(&config.weight_bytes, attrValue, valueSize);
     case ACL_MDL_WORKSPACE_ADDR_PTR:
-      return Take(&config.work, attrValue, valueSize);
+      return TakeValue(&config.work, attrValue, valueSize);
     case ACL_MDL_WORKSPACE_SIZET:
-      return Take(&config.work_bytes, attrValue, valueSize);
+      return TakeValue(&config.work_bytes, attrValue, valueSize);
     case ACL_MDL_PATH_PTR: {
       const char* path = nullptr;
-      Take(&path, attrValue, valueSize);
+      TakeValue(&path, attrValue, valueSize);
       config.path = path == nullptr ? "" : path;
       return;
     }

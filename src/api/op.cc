@@ -39,14 +39,14 @@ using tensor::TensorDesc;
 using DescList = const aclTensorDesc* const*;
 using BufferList = const aclDataBuffer* const*;
 
-void CheckCount(int count, const void* list, const char* what) {
+void CheckList(int count, const void* list, const char* what) {
   if (count < 0 || (count > 0 && list == nullptr)) {
     Fail(codes::kInvalidParam, "op-arguments", "there are {} {}, but the array of them is {}", count, what,
          list);
   }
 }
 
-ValueType TypeOf(const TensorDesc& desc) {
+ValueType TypeOfDesc(const TensorDesc& desc) {
   if (desc.dims.size() > tensor::kMaxRank) {
     Fail(codes::kGeShapeInvalid, "op-rank", "a tensor has {} dimensions; eight are supported",
          desc.dims.size());
@@ -58,7 +58,7 @@ ValueType TypeOf(const TensorDesc& desc) {
 // A description in the tiles of a card has the matrix as its shape, and the tiles as that of its storage.
 std::vector<int64_t> TilesOf(const TensorDesc& desc) {
   if (!desc.tiled()) return {};
-  const ValueType type = TypeOf(desc);
+  const ValueType type = TypeOfDesc(desc);
   if (desc.format == tensor::Format::kFractalNZ || desc.is_constant || !type.concrete() ||
       !graph::TilesFit(desc.storage_dims, type.shape)) {
     Fail(
@@ -85,7 +85,7 @@ OpArgument ArgumentOf(const TensorDesc& desc) {
   OpArgument argument;
   argument.present = desc.dtype != DType::kUndefined;
   if (!argument.present) return argument;
-  argument.type = TypeOf(desc);
+  argument.type = TypeOfDesc(desc);
   argument.on_host = IsOnHost(desc);
   argument.tiles = TilesOf(desc);
   if (desc.is_constant) {
@@ -103,14 +103,14 @@ OpArgument ArgumentOf(const TensorDesc& desc) {
 
 SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, DescList outputDesc,
               const OpAttributes* attributes) {
-  CheckCount(inputs, inputDesc, "inputs");
-  CheckCount(outputs, outputDesc, "outputs");
+  CheckList(inputs, inputDesc, "inputs");
+  CheckList(outputs, outputDesc, "outputs");
   SingleOp op{type, {}, outputs, {}};
   for (int i = 0; i < inputs; ++i)
     op.inputs.push_back(ArgumentOf(Member<TensorDesc>(inputDesc[i], "inputDesc[]")));
   for (int i = 0; i < outputs; ++i) {
     const auto& desc = Member<TensorDesc>(outputDesc[i], "outputDesc[]");
-    op.results.push_back(TypeOf(desc));
+    op.results.push_back(TypeOfDesc(desc));
     op.result_tiles.push_back(TilesOf(desc));
   }
   if (attributes != nullptr) op.attributes = attributes->values;
@@ -118,7 +118,7 @@ SingleOp OpOf(const char* type, int inputs, DescList inputDesc, int outputs, Des
   return op;
 }
 
-Buffer Checked(const tensor::DataBuffer& buffer, bool on_host, const char* what) {
+Buffer CheckedBuffer(const tensor::DataBuffer& buffer, bool on_host, const char* what) {
   if (buffer.data != nullptr && buffer.bytes != 0) {
     if (on_host) {
       rt::CheckRange(buffer.data, buffer.bytes, what);
@@ -130,7 +130,7 @@ Buffer Checked(const tensor::DataBuffer& buffer, bool on_host, const char* what)
 }
 
 Buffer BufferOf(const aclDataBuffer* handle, bool on_host, const char* what) {
-  return Checked(Member<tensor::DataBuffer>(handle, what), on_host, what);
+  return CheckedBuffer(Member<tensor::DataBuffer>(handle, what), on_host, what);
 }
 
 std::shared_ptr<graph::Instance> Execute(const SingleOp& op, BufferList inputs, BufferList outputs,
@@ -170,12 +170,13 @@ constexpr int64_t kForever = -1;
 // Compiled by this call, or something that was loaded or compiled before.
 enum class Made { kNow, kBefore };
 
-void Run(Made made, const char* type, int inputs, DescList inputDesc, BufferList in, int outputs,
-         DescList outputDesc, aclDataBuffer* const* out, const OpAttributes* attributes, rt::Stream& stream) {
+void RunMade(Made made, const char* type, int inputs, DescList inputDesc, BufferList in, int outputs,
+             DescList outputDesc, aclDataBuffer* const* out, const OpAttributes* attributes,
+             rt::Stream& stream) {
   SingleOp op = OpOf(type, inputs, inputDesc, outputs, outputDesc, attributes);
   if (made == Made::kBefore) graph::NeedLoaded(stream.context().device(), op);
-  CheckCount(inputs, in, "inputs");
-  CheckCount(outputs, out, "outputs");
+  CheckList(inputs, in, "inputs");
+  CheckList(outputs, out, "outputs");
   Execute(op, in, out, stream);
 }
 
@@ -198,8 +199,8 @@ void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inp
   }
   for (ValueType& described : op.results)
     described = {described.dtype, described.format, false, {}};  // the shape is written, not read
-  CheckCount(inputs, in, "inputs");
-  CheckCount(outputs, out, "outputs");
+  CheckList(inputs, in, "inputs");
+  CheckList(outputs, out, "outputs");
   auto result = std::make_shared<graph::DynamicResult>();
   auto instance = Execute(op, in, out, stream, result);
   for (size_t i = 0; i < instance->outputs().size(); ++i) {
@@ -215,12 +216,12 @@ void RunAndDescribe(Made made, const char* type, int inputs, aclTensorDesc** inp
 
 template <class T, class From>
 std::vector<T> ListOf(int count, const From* values) {
-  CheckCount(count, values, "values");
+  CheckList(count, values, "values");
   return {values, values + count};
 }
 
 SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
-  SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}, {TypeOf(to)}, {TilesOf(to)}};
+  SingleOp op{"Cast", {ArgumentOf(from)}, 1, {}, {TypeOfDesc(to)}, {TilesOf(to)}};
   op.attributes["dst_type"] = to.dtype;
   return op;
 }
@@ -274,7 +275,7 @@ void aclopSetAttrListDataType(OpAttributes& attr, const char* attrName, int numV
   attr.values[attrName] = ListOf<int64_t>(numValues, values);
 }
 void aclopSetAttrListString(OpAttributes& attr, const char* attrName, int numValues, const char** values) {
-  CheckCount(numValues, values, "values");
+  CheckList(numValues, values, "values");
   for (int i = 0; i < numValues; ++i) {
     if (values[i] == nullptr) RefuseNull("values[]", codes::kInvalidParam);
   }
@@ -283,7 +284,7 @@ void aclopSetAttrListString(OpAttributes& attr, const char* attrName, int numVal
 void aclopSetAttrListListInt(OpAttributes& attr, const char* attrName, int numLists, const int* numValues,
                              const int64_t* const values[]) {
   auto lengths = ListOf<int64_t>(numLists, numValues);
-  CheckCount(numLists, values, "lists");
+  CheckList(numLists, values, "lists");
   std::vector<int64_t> all;
   for (int i = 0; i < numLists; ++i) {
     auto list = ListOf<int64_t>(numValues[i], values[i]);
@@ -299,14 +300,14 @@ void aclopCompileAndExecute(const char* opType, int numInputs, const aclTensorDe
                             const OpAttributes* attr, aclopEngineType, aclopCompileType, const char*,
                             rt::Stream& stream) {
   AtOnce(stream, [&] {
-    Run(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+    RunMade(Made::kNow, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
   });
 }
 void aclopExecute(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
                   const aclDataBuffer* const inputs[], int numOutputs,
                   const aclTensorDesc* const outputDesc[], aclDataBuffer* const outputs[],
                   const OpAttributes* attr, rt::Stream& stream) {
-  Run(Made::kBefore, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+  RunMade(Made::kBefore, opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
 }
 void aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[],
                               aclDataBuffer* inputs[], int numOutputs, aclTensorDesc* outputDesc[],
@@ -364,8 +365,8 @@ void aclopExecWithHandle(OpHandle& handle, int numInputs, const aclDataBuffer* c
          "the handle has {} inputs and {} outputs; {} and {} were passed", handle.op.inputs.size(),
          handle.op.outputs, numInputs, numOutputs);
   }
-  CheckCount(numInputs, inputs, "inputs");
-  CheckCount(numOutputs, outputs, "outputs");
+  CheckList(numInputs, inputs, "inputs");
+  CheckList(numOutputs, outputs, "outputs");
   Execute(handle.op, inputs, outputs, stream);
 }
 
@@ -373,8 +374,8 @@ void aclopCast(const TensorDesc& srcDesc, const tensor::DataBuffer& srcBuffer, c
                tensor::DataBuffer& dstBuffer, uint8_t, rt::Stream& stream) {
   SingleOp op = CastOp(srcDesc, dstDesc);
   graph::NeedLoaded(stream.context().device(), op);
-  RunOp(op, {Checked(srcBuffer, IsOnHost(srcDesc), "srcBuffer")}, {Checked(dstBuffer, false, "dstBuffer")},
-        stream);
+  RunOp(op, {CheckedBuffer(srcBuffer, IsOnHost(srcDesc), "srcBuffer")},
+        {CheckedBuffer(dstBuffer, false, "dstBuffer")}, stream);
 }
 
 void aclopSetModelDir(const char* modelDir) { graph::LoadSingleOps(modelDir); }

@@ -69,13 +69,13 @@ std::shared_ptr<Step> NeedStep(const aclprofStepInfo* step) {
   return found;
 }
 
-std::string MessageOf(const void* stamp) {
+std::string StampMessage(const void* stamp) {
   const std::shared_ptr<Stamp> found = NeedStamp(stamp);
   std::lock_guard guard(TheMarks().lock);
   return found->message;
 }
 
-void Tell(rt::MarkKind kind, uint32_t range, const std::string& message, int64_t begun_ns) {
+void TellMark(rt::MarkKind kind, uint32_t range, const std::string& message, int64_t begun_ns) {
   const rt::Mark mark{kind, range, message, begun_ns, NowNs()};
   rt::Observers::Tell([&](rt::Observer& o) { o.Marked(mark); });
 }
@@ -102,21 +102,21 @@ void aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgLen) 
   found->message = std::move(message);
 }
 
-void aclprofMark(void* stamp) { Tell(rt::MarkKind::kMoment, 0, MessageOf(stamp), NowNs()); }
+void aclprofMark(void* stamp) { TellMark(rt::MarkKind::kMoment, 0, StampMessage(stamp), NowNs()); }
 
 void aclprofMarkEx(const char* msg, size_t msgLen, rt::Stream& stream) {
   if (msgLen == 0 || msgLen > kLongestMark) {
     Fail(codes::kInvalidParam, "prof-length", "msgLen = {}; a mark has 1 to {} bytes", msgLen, kLongestMark);
   }
   std::string message(msg, strnlen(msg, msgLen));
-  Tell(rt::MarkKind::kMoment, 0, message, NowNs());
+  TellMark(rt::MarkKind::kMoment, 0, message, NowNs());
   MarkStream(stream, std::move(message));
 }
 
 void aclprofPush(void* stamp) {
   std::vector<Span>& spans = SpansOfThread();
-  spans.push_back({MessageOf(stamp), NowNs()});
-  Tell(rt::MarkKind::kPush, 0, spans.back().message, spans.back().begun_ns);
+  spans.push_back({StampMessage(stamp), NowNs()});
+  TellMark(rt::MarkKind::kPush, 0, spans.back().message, spans.back().begun_ns);
 }
 
 void aclprofPop() {
@@ -127,15 +127,15 @@ void aclprofPop() {
   }
   const Span span = std::move(spans.back());
   spans.pop_back();
-  Tell(rt::MarkKind::kPop, 0, span.message, span.begun_ns);
+  TellMark(rt::MarkKind::kPop, 0, span.message, span.begun_ns);
 }
 
 void aclprofRangeStart(void* stamp, uint32_t* rangeId) {
-  Span span{MessageOf(stamp), NowNs()};
+  Span span{StampMessage(stamp), NowNs()};
   Marks& marks = TheMarks();
   std::lock_guard guard(marks.lock);
   *rangeId = ++marks.last_range;
-  Tell(rt::MarkKind::kRangeStart, *rangeId, span.message, span.begun_ns);
+  TellMark(rt::MarkKind::kRangeStart, *rangeId, span.message, span.begun_ns);
   marks.ranges.emplace(*rangeId, std::move(span));
 }
 
@@ -149,7 +149,7 @@ void aclprofRangeStop(uint32_t rangeId) {
   }
   const Span span = std::move(found->second);
   marks.ranges.erase(found);
-  Tell(rt::MarkKind::kRangeStop, rangeId, span.message, span.begun_ns);
+  TellMark(rt::MarkKind::kRangeStop, rangeId, span.message, span.begun_ns);
 }
 
 aclprofStepInfo* aclprofCreateStepInfo() {

@@ -53,19 +53,19 @@ struct Subscriptions {
   std::map<uint64_t, std::shared_ptr<Mailbox>> threads;
   std::map<HandleBits, uint64_t> streams;
 };
-Subscriptions& All() { return PerProcess<Subscriptions>::Get(); }
+Subscriptions& AllSubscriptions() { return PerProcess<Subscriptions>::Get(); }
 
 std::shared_ptr<Mailbox> MailboxOf(HandleBits stream) {
-  std::lock_guard guard(All().lock);
-  auto it = All().streams.find(stream);
-  return it == All().streams.end() ? nullptr : All().threads.at(it->second);
+  std::lock_guard guard(AllSubscriptions().lock);
+  auto it = AllSubscriptions().streams.find(stream);
+  return it == AllSubscriptions().streams.end() ? nullptr : AllSubscriptions().threads.at(it->second);
 }
 
 // Takes the call that `context` waits for out of its mailbox, unless a thread runs it already.
 rt::CancelResult Withdraw(void* context) {
-  std::unique_lock all(All().lock, std::try_to_lock);
+  std::unique_lock all(AllSubscriptions().lock, std::try_to_lock);
   if (!all.owns_lock()) return rt::CancelResult::kBusy;
-  for (auto& [thread, mailbox] : All().threads) {
+  for (auto& [thread, mailbox] : AllSubscriptions().threads) {
     std::unique_lock guard(mailbox->lock, std::try_to_lock);
     if (!guard.owns_lock()) return rt::CancelResult::kBusy;
     auto waits = [&](const DueCall& c) { return c.done != nullptr && c.context == context; };
@@ -129,11 +129,11 @@ constexpr rt::HostCallScheme kSubscribedThread{&ReportTask::Start, &Withdraw};
 
 // Under the lock of all. Gives the thread's mailbox if that was its last subscription.
 std::shared_ptr<Mailbox> EndSubscription(std::map<HandleBits, uint64_t>::iterator subscription) {
-  auto mailbox = All().threads.find(subscription->second);
-  All().streams.erase(subscription);
+  auto mailbox = AllSubscriptions().threads.find(subscription->second);
+  AllSubscriptions().streams.erase(subscription);
   if (--mailbox->second->streams > 0) return nullptr;
   std::shared_ptr<Mailbox> last = mailbox->second;
-  All().threads.erase(mailbox);
+  AllSubscriptions().threads.erase(mailbox);
   return last;
 }
 
@@ -154,33 +154,33 @@ void DropCalls(Mailbox& mailbox) {
 }  // namespace
 
 void SubscribeReport(uint64_t thread, rt::Stream& stream) {
-  std::lock_guard guard(All().lock);
-  if (All().streams.contains(stream.handle())) {
+  std::lock_guard guard(AllSubscriptions().lock);
+  if (AllSubscriptions().streams.contains(stream.handle())) {
     Fail(codes::kRtStreamSubscribe, "callback-subscribed",
          "stream {} has a subscribed thread already; unsubscribe it first", stream.id());
   }
   int device = stream.context().device().id();
-  auto known = All().threads.find(thread);
-  if (known != All().threads.end() && known->second->device != device) {
+  auto known = AllSubscriptions().threads.find(thread);
+  if (known != AllSubscriptions().threads.end() && known->second->device != device) {
     Fail(codes::kRtThreadSubscribe, "callback-two-devices",
          "the thread serves streams of device {}; use another thread for device {}", known->second->device,
          device);
   }
-  auto subscription = All().streams.try_emplace(stream.handle(), thread).first;
-  Rollback no_subscription([&] { All().streams.erase(subscription); });
-  if (known == All().threads.end()) {
+  auto subscription = AllSubscriptions().streams.try_emplace(stream.handle(), thread).first;
+  Rollback no_subscription([&] { AllSubscriptions().streams.erase(subscription); });
+  if (known == AllSubscriptions().threads.end()) {
     auto mailbox = std::make_shared<Mailbox>();
     mailbox->device = device;
-    known = All().threads.try_emplace(thread, std::move(mailbox)).first;
+    known = AllSubscriptions().threads.try_emplace(thread, std::move(mailbox)).first;
   }
   ++known->second->streams;
   no_subscription.Keep();
 }
 
 void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
-  std::unique_lock guard(All().lock);
-  auto it = All().streams.find(stream.handle());
-  if (it == All().streams.end()) {
+  std::unique_lock guard(AllSubscriptions().lock);
+  auto it = AllSubscriptions().streams.find(stream.handle());
+  if (it == AllSubscriptions().streams.end()) {
     Fail(codes::kRtStreamSubscribe, "callback-not-subscribed",
          "no thread is subscribed to stream {}; call aclrtSubscribeReport first", stream.id());
   }
@@ -197,9 +197,9 @@ void UnsubscribeReport(uint64_t thread, rt::Stream& stream) {
 void ForgetSubscription(HandleBits stream) {
   std::shared_ptr<Mailbox> last;
   {
-    std::lock_guard guard(All().lock);
-    auto it = All().streams.find(stream);
-    if (it == All().streams.end()) return;
+    std::lock_guard guard(AllSubscriptions().lock);
+    auto it = AllSubscriptions().streams.find(stream);
+    if (it == AllSubscriptions().streams.end()) return;
     last = EndSubscription(it);
   }
   if (last != nullptr) DropCalls(*last);
@@ -208,9 +208,9 @@ void ForgetSubscription(HandleBits stream) {
 void CloseReports() {
   std::map<uint64_t, std::shared_ptr<Mailbox>> threads;
   {
-    std::lock_guard guard(All().lock);
-    threads.swap(All().threads);
-    All().streams.clear();
+    std::lock_guard guard(AllSubscriptions().lock);
+    threads.swap(AllSubscriptions().threads);
+    AllSubscriptions().streams.clear();
   }
   for (auto& [thread, mailbox] : threads) DropCalls(*mailbox);
 }
@@ -227,9 +227,9 @@ void LaunchReport(rt::Stream& stream, void (*function)(void*), void* argument, b
 void ProcessReport(int64_t deadline_ns) {
   std::shared_ptr<Mailbox> mailbox;
   {
-    std::lock_guard guard(All().lock);
-    auto it = All().threads.find(static_cast<uint64_t>(pthread_self()));
-    if (it != All().threads.end()) mailbox = it->second;
+    std::lock_guard guard(AllSubscriptions().lock);
+    auto it = AllSubscriptions().threads.find(static_cast<uint64_t>(pthread_self()));
+    if (it != AllSubscriptions().threads.end()) mailbox = it->second;
   }
   auto refuse = [] {
     Fail(codes::kRtThreadSubscribe, "callback-not-subscribed",

@@ -21,14 +21,14 @@ struct Listener {
   void* args;
 };
 using Listeners = std::map<std::string, Listener, std::less<>>;
-struct Registry {
+struct ListenerRegistry {
   std::mutex lock;
   std::shared_ptr<const Listeners> listeners = std::make_shared<const Listeners>();  // replaced, not changed
 };
-Registry& TheRegistry() { return PerProcess<Registry>::Get(); }
+ListenerRegistry& TheRegistry() { return PerProcess<ListenerRegistry>::Get(); }
 
 // The stream is made, or about to end: nothing may fail here.
-void Tell(rt::Stream& stream, rt::StreamMoment moment) {
+void TellListeners(rt::Stream& stream, rt::StreamMoment moment) {
   std::shared_ptr<const Listeners> listeners;
   {
     std::lock_guard guard(TheRegistry().lock);
@@ -45,7 +45,7 @@ void Tell(rt::Stream& stream, rt::StreamMoment moment) {
 void RegisterStreamStateCallback(const char* name, aclrtStreamStateCallback callback, void* args) {
   if (*name == '\0')
     Fail(codes::kRtParamInvalid, "callback-name", "regName is empty; give the callback a name");
-  Registry& registry = TheRegistry();
+  ListenerRegistry& registry = TheRegistry();
   std::lock_guard guard(registry.lock);
   auto changed = std::make_shared<Listeners>(*registry.listeners);
   if (callback == nullptr) {
@@ -55,7 +55,7 @@ void RegisterStreamStateCallback(const char* name, aclrtStreamStateCallback call
          "a callback named '{}' is registered; unregister it first with a null callback", name);
   }
   registry.listeners = std::move(changed);
-  rt::SetStreamObserver(registry.listeners->empty() ? nullptr : &Tell);
+  rt::SetStreamObserver(registry.listeners->empty() ? nullptr : &TellListeners);
 }
 
 }  // namespace belay::api

@@ -29,7 +29,7 @@ struct Configs {
 Configs& LiveConfigs() { return PerProcess<Configs>::Get(); }
 
 template <class T>
-void Set(T* option, const char* name, const void* value, size_t bytes) {
+void SetOption(T* option, const char* name, const void* value, size_t bytes) {
   if (bytes != sizeof(T)) {
     Fail(codes::kRtParamInvalid, "stream-config-size", "valueSize = {}; {} takes {} bytes", bytes, name,
          sizeof(T));
@@ -51,13 +51,13 @@ void aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigA
   aclrtStreamConfigHandle& config = **LiveConfigs().Find(handle);
   switch (attr) {
     case ACL_RT_STREAM_WORK_ADDR_PTR:
-      return Set(&config.workptr, "ACL_RT_STREAM_WORK_ADDR_PTR", attrValue, valueSize);
+      return SetOption(&config.workptr, "ACL_RT_STREAM_WORK_ADDR_PTR", attrValue, valueSize);
     case ACL_RT_STREAM_WORK_SIZE:
-      return Set(&config.workSize, "ACL_RT_STREAM_WORK_SIZE", attrValue, valueSize);
+      return SetOption(&config.workSize, "ACL_RT_STREAM_WORK_SIZE", attrValue, valueSize);
     case ACL_RT_STREAM_FLAG:
-      return Set(&config.flag, "ACL_RT_STREAM_FLAG", attrValue, valueSize);
+      return SetOption(&config.flag, "ACL_RT_STREAM_FLAG", attrValue, valueSize);
     case ACL_RT_STREAM_PRIORITY:
-      return Set(&config.priority, "ACL_RT_STREAM_PRIORITY", attrValue, valueSize);
+      return SetOption(&config.priority, "ACL_RT_STREAM_PRIORITY", attrValue, valueSize);
   }
   Fail(codes::kRtParamInvalid, "stream-config-option", "attr = {} is no option of a stream",
        static_cast<int>(attr));

@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kOptions = 3;
 
-struct Options {
+struct SystemOptions {
   std::mutex lock;
   std::map<std::pair<HandleBits, int>, int64_t> values;
 };
-Options& All() { return PerProcess<Options>::Get(); }
+SystemOptions& AllOptions() { return PerProcess<SystemOptions>::Get(); }
 
 void CheckOption(int option) {
   if (option >= 0 && option < kOptions) return;
@@ -33,15 +33,15 @@ void SetSystemOption(HandleBits owner, int option, int64_t value) {
     Fail(codes::kRtParamInvalid, "system-option", "value = {} of option {}; use 0 (off) or 1 (on)", value,
          option);
   }
-  std::lock_guard guard(All().lock);
-  All().values[{owner, option}] = value;
+  std::lock_guard guard(AllOptions().lock);
+  AllOptions().values[{owner, option}] = value;
 }
 
 int64_t GetSystemOption(HandleBits owner, int option) {
   CheckOption(option);
-  std::lock_guard guard(All().lock);
-  auto it = All().values.find({owner, option});
-  if (it != All().values.end()) return it->second;
+  std::lock_guard guard(AllOptions().lock);
+  auto it = AllOptions().values.find({owner, option});
+  if (it != AllOptions().values.end()) return it->second;
   if (owner == 0) return 0;
   Fail(codes::kRtSysparamoptNotSet, "system-option-unset", "option {} was not set in this context", option);
 }

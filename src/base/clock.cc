@@ -17,7 +17,7 @@ std::atomic<int64_t> g_offset{0};
 // localtime takes a lock that a thread of the parent may have held: a forked child stays with the offset
 // that the parent knew.
 std::atomic<bool> g_forked{false};
-[[maybe_unused]] const bool g_at_fork = AtForkInChild([] { g_forked.store(true); });
+[[maybe_unused]] const bool g_clock_at_fork = AtForkInChild([] { g_forked.store(true); });
 
 int64_t OffsetFromUtc(int64_t now) {
   int64_t read = g_offset_read.load(std::memory_order_acquire);

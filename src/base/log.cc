@@ -35,7 +35,7 @@ struct Configured {
 constinit std::atomic<const Configured*> g_configured{nullptr};
 
 // A child writes a file of its own.
-[[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
+[[maybe_unused]] const bool g_log_at_fork = AtForkInChild([] {
   for (const Configured* c = g_configured.load(); c != nullptr; c = c->previous.get()) {
     int file = c->file.exchange(kNotOpened);
     if (file >= 0) close(file);
@@ -51,7 +51,7 @@ bool MakeFolders(const std::string& path) {
   }
 }
 
-int Open(const LogConfig& config) {
+int OpenLog(const LogConfig& config) {
   if (config.folder.empty() || !MakeFolders(config.folder)) return kUnusable;
   std::string digits;
   for (char c : WallTime()) {
@@ -74,7 +74,7 @@ int FileOf(const Configured& configured) {
     int file = configured.file.load(std::memory_order_acquire);
     if (file == kNotOpened && configured.file.compare_exchange_strong(file, kOpening)) {
       try {
-        file = Open(configured.config);
+        file = OpenLog(configured.config);
       } catch (...) {  // no memory for the path: the next line tries again
         configured.file.store(kNotOpened, std::memory_order_release);
         throw;
@@ -98,7 +98,7 @@ void WriteToFile(const Configured& configured, const std::string& line) {
   (void)!WriteQuietly(file, line.data(), line.size());
 }
 
-void Write(const std::string& line) {
+void WriteLine(const std::string& line) {
   const Configured* configured = g_configured.load(std::memory_order_acquire);
   if (configured == nullptr) return;
   if (configured->config.to_stdout) {
@@ -138,9 +138,9 @@ void WriteLog(LogLevel level, const char* module, std::string_view text, LogPlac
   NoCancellation no_cancellation;
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   try {
-    Write(fmt::format("[{}] {}({},{}):{} [{}:{}]{} {}\n", kNames[static_cast<int>(level)], module, getpid(),
-                      program_invocation_short_name, WallTime(), place.name, place.number,
-                      syscall(SYS_gettid), text));
+    WriteLine(fmt::format("[{}] {}({},{}):{} [{}:{}]{} {}\n", kNames[static_cast<int>(level)], module,
+                          getpid(), program_invocation_short_name, WallTime(), place.name, place.number,
+                          syscall(SYS_gettid), text));
   } catch (const std::bad_alloc&) {
     // No memory for the line: the program has other worries.
   }

@@ -31,7 +31,7 @@ bool IsIn(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string ListOf(std::span<const std::string_view> names) {
+std::string WaysNamed(std::span<const std::string_view> names) {
   std::string list;
   for (std::string_view name : names) list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
   return list;
@@ -45,9 +45,9 @@ std::string_view TakePart(std::string_view* text, char separator) {
   return part;
 }
 
-class Reader {
+class SettingReader {
  public:
-  Reader(std::string_view text, const char* setting) : text_(text), setting_(setting) {}
+  SettingReader(std::string_view text, const char* setting) : text_(text), setting_(setting) {}
 
   std::string Read() {
     if (text_.find('=') == std::string_view::npos) {
@@ -59,7 +59,7 @@ class Reader {
       const bool named = levels.find('=') != std::string_view::npos;
       const std::string_view operation = TakePart(&levels, '=');
       if (!named || !IsIn(kOperations, operation))
-        Refuse(fmt::format("'{}' is none of the operations {}", operation, ListOf(kOperations)));
+        Refuse(fmt::format("'{}' is none of the operations {}", operation, WaysNamed(kOperations)));
       if (!operations_.insert(operation).second) Refuse(fmt::format("{} stands there twice", operation));
       ReadLevels(levels, operation);
     }
@@ -86,7 +86,7 @@ class Reader {
         Refuse(fmt::format("'{}' is no level; there are level0 to level2", name));
       if (!seen.insert(name).second) Refuse(fmt::format("{} stands there twice", name));
       if (!IsIn(level->algorithms, algorithm))
-        Refuse(fmt::format("{} has no '{}', it is one of {}", name, algorithm, ListOf(level->algorithms)));
+        Refuse(fmt::format("{} has no '{}', it is one of {}", name, algorithm, WaysNamed(level->algorithms)));
       if (algorithm == "pairwise" && !operation.empty() && operation != "alltoall")
         Refuse(fmt::format("pairwise is for alltoall, not for {}", operation));
       if (algorithm != kNone[0]) Add(algorithm, operation);
@@ -107,7 +107,7 @@ class Reader {
 }  // namespace
 
 std::string AlgorithmsIn(std::string_view text, const char* setting) {
-  return text.empty() ? std::string() : Reader(text, setting).Read();
+  return text.empty() ? std::string() : SettingReader(text, setting).Read();
 }
 
 std::string AlgorithmsOfEnvironment() {

@@ -33,7 +33,7 @@ namespace {
 
 constexpr size_t kMostSleptOn = 64;                         // hosts
 constexpr int64_t kConnectNs = int64_t{3} * 1'000'000'000;  // between looks whether it is still wanted
-constexpr int64_t kHelloNs = int64_t{5} * 1'000'000'000;
+constexpr int64_t kGreetingNs = int64_t{5} * 1'000'000'000;
 constexpr int64_t kEndNs = int64_t{5} * 1'000'000'000;
 
 int MillisecondsTo(int64_t deadline_ns) {
@@ -184,7 +184,7 @@ void Carrier::FailLink(uint32_t host, const std::string& why) {
 // Who comes has to show the secret before anything else is looked at.
 bool Carrier::Accept(Descriptor socket) {
   std::array<std::byte, kLinkHelloBytes> bytes;
-  if (!ReceiveAll(socket, bytes, NowNs() + kHelloNs)) return false;  // and nothing of what follows
+  if (!ReceiveAll(socket, bytes, NowNs() + kGreetingNs)) return false;  // and nothing of what follows
   Inbox inbox(sizeof(LinkHello));
   inbox.Append(bytes);
   std::optional<Inbox::Message> message;

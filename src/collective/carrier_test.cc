@@ -27,7 +27,7 @@ constexpr size_t kStaging = 4096;
 constexpr int64_t kMinute = int64_t{60} * 1'000'000'000;
 
 // Rank 0 here, whose process carries, and rank 1 on another host, which is the test.
-class CarrierTest : public testing::Test {
+class CarrierTest : public ::testing::Test {
  protected:
   CarrierTest() {
     Hosts hosts;
@@ -81,7 +81,7 @@ class CarrierTest : public testing::Test {
   Descriptor test_;
 };
 
-class StrangeFrames : public CarrierTest, public testing::WithParamInterface<int> {};
+class StrangeFrames : public CarrierTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(StrangeFrames, EndTheGroup) {
   const uint64_t own = Offset(board_->staging(0, 0)), theirs = Offset(board_->staging(1, 0));
@@ -105,10 +105,10 @@ TEST_P(StrangeFrames, EndTheGroup) {
   ASSERT_EQ(std::size(frames), 14u);
   Connect();
   Say(frames[GetParam()]);
-  EXPECT_THAT(Failure(), testing::HasSubstr("rank 1 of communicator \"g\", on another machine, sent what"));
+  EXPECT_THAT(Failure(), ::testing::HasSubstr("rank 1 of communicator \"g\", on another machine, sent what"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, StrangeFrames, testing::Range(0, 14));
+INSTANTIATE_TEST_SUITE_P(Each, StrangeFrames, ::testing::Range(0, 14));
 
 // Whatever comes, nothing is written but what the ranks there own.
 TEST_F(CarrierTest, RandomFrames) {

@@ -44,7 +44,7 @@ constexpr size_t kReducedTwice = size_t{64} << 10;
 constexpr size_t kRoundBytes = size_t{256} << 10;
 
 // Elements, and where they begin.
-struct Part {
+struct Extent {
   uint64_t count = 0;
   uint64_t offset = 0;
 };
@@ -93,10 +93,10 @@ class CollectiveCall final : public Call {
   bool Contributes(uint32_t rank) const {
     return (kind_ != Kind::kBroadcast && kind_ != Kind::kScatter) || rank == operation().root;
   }
-  Part Sent(uint32_t from, uint32_t to) const;
-  Part Received(uint32_t from) const;
-  Part Within(Part part) const;  // of this round
-  Part Slice(uint32_t rank, uint64_t count) const;
+  Extent Sent(uint32_t from, uint32_t to) const;
+  Extent Received(uint32_t from) const;
+  Extent Within(Extent part) const;  // of this round
+  Extent Slice(uint32_t rank, uint64_t count) const;
   const Announcement& Of(uint32_t rank) const { return board().announcement(rank, number_); }
 
   void RunSmall();
@@ -280,7 +280,7 @@ void CollectiveCall::PutPayload(Announcement& own) const {
   if (!Contributes(me_)) return;
   std::byte* at = own.payload;
   for (uint32_t to = 0; to < (IsSeparate(kind_) ? n_ : 1); ++to) {
-    Part part = Sent(me_, to);
+    Extent part = Sent(me_, to);
     if (part.count > 0) std::memcpy(at, send_ + part.offset * element_, part.count * element_);
     at += part.count * element_;
   }
@@ -402,14 +402,14 @@ void CollectiveCall::Arrived() {
 
 // --- who has what
 
-Part CollectiveCall::Sent(uint32_t from, uint32_t to) const {
+Extent CollectiveCall::Sent(uint32_t from, uint32_t to) const {
   const Announcement& said = Of(from);
   if (!IsSeparate(kind_)) return {said.count, 0};
   if (!HasTable(kind_)) return {said.count, to * said.count};
   return {board().counts(from, number_)[to], board().offsets(from, number_)[to]};
 }
 
-Part CollectiveCall::Received(uint32_t from) const {
+Extent CollectiveCall::Received(uint32_t from) const {
   const Operation& o = operation();
   switch (kind_) {
     case Kind::kAllGather:
@@ -424,13 +424,13 @@ Part CollectiveCall::Received(uint32_t from) const {
   }
 }
 
-Part CollectiveCall::Within(Part part) const {
+Extent CollectiveCall::Within(Extent part) const {
   uint64_t begin = std::min(part.count, round_ * round_count_);
   return {std::min(part.count - begin, round_count_), part.offset + begin};
 }
 
 // Whole lines for each rank, so that no two write to one.
-Part CollectiveCall::Slice(uint32_t rank, uint64_t count) const {
+Extent CollectiveCall::Slice(uint32_t rank, uint64_t count) const {
   uint64_t line = 64 / element_;
   uint64_t each = (count + n_ - 1) / n_;
   each = (each + line - 1) / line * line;
@@ -500,15 +500,15 @@ void CollectiveCall::RunDirect() {
     for (uint32_t i = 0; i < n_; ++i) {
       uint32_t from = (me_ + i) % n_;  // not all from the same at once
       if (!Contributes(from)) continue;
-      Part part = Sent(from, me_);
+      Extent part = Sent(from, me_);
       Copy(receive(Received(from).offset), their_send(from) + part.offset * element_, part.count);
     }
     return;
   }
-  Part slice = Slice(me_, operation().count);
+  Extent slice = Slice(me_, operation().count);
   BeginParts();
   for (uint32_t r = 0; r < n_; ++r) {
-    Part part = IsSeparate(kind_) ? Sent(r, me_) : slice;
+    Extent part = IsSeparate(kind_) ? Sent(r, me_) : slice;
     ins_.push_back(their_send(r) + part.offset * element_);
     if (kind_ == Kind::kAllReduce || (kind_ == Kind::kReduce && r == operation().root)) {
       outs_.push_back(their_receive(r) + slice.offset * element_);
@@ -521,19 +521,19 @@ void CollectiveCall::RunDirect() {
 void CollectiveCall::LayOut() {
   if (!Contributes(me_)) return;
   if (in_slices_) {
-    Part all = Within({operation().count, 0});
+    Extent all = Within({operation().count, 0});
     for (uint32_t to = 0; to < n_; ++to) {
-      Part part = Slice(to, all.count);
+      Extent part = Slice(to, all.count);
       if (to != me_) Stage(Staged(me_, to), send() + (all.offset + part.offset) * element_, part.count, to);
     }
     return;
   }
   for (uint32_t i = 0; IsSeparate(kind_) && i < n_; ++i) {
     uint32_t to = (me_ + i) % n_;
-    Part part = Within(Sent(me_, to));
+    Extent part = Within(Sent(me_, to));
     if (to != me_) Stage(Staged(me_, to), send() + part.offset * element_, part.count, to);
   }
-  Part own = Within(Sent(me_, me_));
+  Extent own = Within(Sent(me_, me_));
   if (!IsSeparate(kind_)) {
     Stage(Staged(me_, 0), send() + own.offset * element_, own.count,
           kind_ == Kind::kReduce ? operation().root : n_);
@@ -542,8 +542,8 @@ void CollectiveCall::LayOut() {
 }
 
 void CollectiveCall::ReduceSlice() {
-  Part all = Within({operation().count, 0});
-  Part slice = Slice(me_, all.count);
+  Extent all = Within({operation().count, 0});
+  Extent slice = Slice(me_, all.count);
   uint64_t offset = all.offset + slice.offset;
   BeginParts();
   for (uint32_t r = 0; r < n_; ++r) ins_.push_back(r == me_ ? send() + offset * element_ : Staged(r, me_));
@@ -559,18 +559,18 @@ void CollectiveCall::ReduceSlice() {
 void CollectiveCall::Take() {
   if (kind_ == Kind::kReduce && me_ != operation().root) return;
   if (in_slices_) {
-    Part all = Within({operation().count, 0});
+    Extent all = Within({operation().count, 0});
     for (uint32_t i = 1; i < n_; ++i) {
       uint32_t from = (me_ + i) % n_;
-      Part slice = Slice(from, all.count);
+      Extent slice = Slice(from, all.count);
       Copy(receive(all.offset + slice.offset), Staged(from, n_), slice.count);
     }
     return;
   }
   const uint32_t piece = IsSeparate(kind_) ? me_ : 0;
   if (IsSum(kind_)) {
-    Part all = Sent(me_, me_);
-    Part own = Within(all);
+    Extent all = Sent(me_, me_);
+    Extent own = Within(all);
     BeginParts();
     for (uint32_t r = 0; r < n_; ++r)
       ins_.push_back(r == me_ ? send() + own.offset * element_ : Staged(r, piece));

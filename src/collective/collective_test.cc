@@ -274,7 +274,7 @@ Message To(uint32_t peer, const Bytes& bytes, DType type = DType::kU8) {
 Message From(uint32_t peer, Bytes& bytes, DType type = DType::kU8) {
   return {false, bytes.data(), bytes.size() / tensor::BytesOf(type), type, peer};
 }
-Operation Of(Kind kind, std::vector<Message> messages) {
+Operation OperationOf(Kind kind, std::vector<Message> messages) {
   Operation o;
   o.kind = kind;
   o.root = messages.at(0).peer;
@@ -294,8 +294,8 @@ TEST_F(Collectives, MessagesArriveInOrder) {
       got.emplace_back(bytes);
     }
     for (size_t i = 0; i < given.size(); ++i) {
-      Submit(group[0], nullptr, *streams_[0], Of(Kind::kSend, {To(1, given[i])}));
-      Submit(group[1], nullptr, *streams_[1], Of(Kind::kReceive, {From(0, got[i])}));
+      Submit(group[0], nullptr, *streams_[0], OperationOf(Kind::kSend, {To(1, given[i])}));
+      Submit(group[1], nullptr, *streams_[1], OperationOf(Kind::kReceive, {From(0, got[i])}));
     }
     Wait(*streams_[0]);
     Wait(*streams_[1]);
@@ -319,7 +319,7 @@ TEST_F(Collectives, ABatchGetsOnAsAWhole) {
       std::vector<Message> messages;
       for (uint32_t q = 0; q < kRanks; ++q) messages.push_back(To(q, given[r][q]));
       for (uint32_t q = 0; q < kRanks; ++q) messages.push_back(From(q, got[r][q]));
-      Submit(group[r], nullptr, *streams_[r], Of(Kind::kBatch, messages));
+      Submit(group[r], nullptr, *streams_[r], OperationOf(Kind::kBatch, messages));
     }
     for (uint32_t r = 0; r < kRanks; ++r) Wait(*streams_[r]);
     for (uint32_t r = 0; r < kRanks; ++r) {

@@ -13,21 +13,21 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-[[noreturn]] void Refuse(const char* name, std::string_view value, std::string_view wanted) {
+[[noreturn]] void RefuseSetting(const char* name, std::string_view value, std::string_view wanted) {
   Fail(codes::kHcclEPara, "collective-setting", "{} = '{}' cannot be used; set it to {}, or unset it", name,
        value, wanted);
 }
 
-std::string_view Read(const char* name) {
+std::string_view ReadVariable(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
 int64_t Number(const char* name, int64_t least, int64_t most, int64_t otherwise) {
-  std::string_view text = Read(name);
+  std::string_view text = ReadVariable(name);
   if (text.empty()) return otherwise;
   const auto number = NumberIn<int64_t>(text, least, most);
-  if (!number) Refuse(name, text, fmt::format("a whole number from {} to {}", least, most));
+  if (!number) RefuseSetting(name, text, fmt::format("a whole number from {} to {}", least, most));
   return *number;
 }
 
@@ -49,14 +49,15 @@ int64_t ConnectTimeoutNs() { return Number("HCCL_CONNECT_TIMEOUT", 1, 7200, 120)
 
 int64_t ExecTimeoutNs() {
   constexpr const char* kName = "HCCL_EXEC_TIMEOUT";
-  std::string_view text = Read(kName);
+  std::string_view text = ReadVariable(kName);
   if (text.empty()) return 1836 * kSecond;
   size_t point = text.find('.');
   std::string_view part = point == std::string_view::npos ? "0" : text.substr(point + 1);
   const auto seconds = NumberIn<int64_t>(text.substr(0, point), 0, INT32_MAX);
   const auto digits = NumberIn<int64_t>(part, 0, 99);
   if (!seconds || !digits || part.size() > 2) {
-    Refuse(kName, text, "seconds from 0 (for ever) to 2147483647, with at most two digits after the point");
+    RefuseSetting(kName, text,
+                  "seconds from 0 (for ever) to 2147483647, with at most two digits after the point");
   }
   return *seconds * kSecond + *digits * (kSecond / (part.size() == 1 ? 10 : 100));
 }
@@ -64,11 +65,11 @@ int64_t ExecTimeoutNs() {
 uint64_t BufferBytes() { return static_cast<uint64_t>(Number("HCCL_BUFFSIZE", 1, 1 << 20, 200)) << 20; }
 
 int Deterministic() {
-  std::string_view text = Read("HCCL_DETERMINISTIC");
+  std::string_view text = ReadVariable("HCCL_DETERMINISTIC");
   if (text.empty() || text == "false" || text == "FALSE") return 0;
   if (text == "true" || text == "TRUE") return 1;
   if (text == "strict" || text == "STRICT") return 2;
-  Refuse("HCCL_DETERMINISTIC", text, "true, false or strict");
+  RefuseSetting("HCCL_DETERMINISTIC", text, "true, false or strict");
 }
 
 PortRanges ParsePorts(const std::string& text, const char* variable) {
@@ -78,7 +79,7 @@ PortRanges ParsePorts(const std::string& text, const char* variable) {
     const bool one = dash == std::string_view::npos;
     const auto first = NumberIn<uint16_t>(part.substr(0, dash), 1);
     const auto last = one ? first : NumberIn<uint16_t>(part.substr(dash + 1), first.value_or(1));
-    if (!first || !last) Refuse(variable, text, "ports such as 60000-60015,61000, or auto");
+    if (!first || !last) RefuseSetting(variable, text, "ports such as 60000-60015,61000, or auto");
     ranges.emplace_back(*first, *last);
   }
   return ranges;
@@ -86,7 +87,7 @@ PortRanges ParsePorts(const std::string& text, const char* variable) {
 
 PortRanges Ports() {
   constexpr const char* kRange = "HCCL_HOST_SOCKET_PORT_RANGE";
-  std::string_view range = Read(kRange);
+  std::string_view range = ReadVariable(kRange);
   if (range == "auto") return {};
   if (!range.empty()) return ParsePorts(std::string(range), kRange);
   int64_t base = Number("HCCL_IF_BASE_PORT", 1024, 65520, 0);

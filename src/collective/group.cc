@@ -15,7 +15,7 @@
 namespace belay::coll {
 namespace {
 
-enum class Part { kNothing, kJoins, kCollectives, kMessages };
+enum class Role { kNothing, kJoins, kCollectives, kMessages };
 
 // A call that waits for the end of the group. It keeps the communicator; the stream may end meanwhile.
 class KeptCall {
@@ -62,12 +62,12 @@ struct KeptJoin {
 
 struct Group {
   uint32_t depth = 0;
-  Part part = Part::kNothing;
+  Role part = Role::kNothing;
   std::vector<KeptCall> calls;
   std::vector<KeptJoin> joins;
 
-  void Be(Part wanted) {
-    if (part != Part::kNothing && part != wanted) {
+  void Be(Role wanted) {
+    if (part != Role::kNothing && part != wanted) {
       Fail(codes::kHcclEPara, "group-kinds",
            "a group of HcclGroupStart makes communicators, or calls collectives, or sends and receives; end "
            "it before something else");
@@ -139,7 +139,7 @@ void EndGroup() {
   }
   if (--t_group.depth != 0) return;
   Group group = std::exchange(t_group, {});
-  if (group.part == Part::kMessages) group.calls = Together(std::move(group.calls));
+  if (group.part == Role::kMessages) group.calls = Together(std::move(group.calls));
   for (const KeptCall& call : group.calls) call.Submit();
   if (!group.joins.empty()) MakeAll(group.joins);
 }
@@ -150,14 +150,14 @@ bool KeepForGroup(Communicator& communicator, rt::Stream& stream, const Operatio
     Fail(codes::kHcclEPara, "group-kinds",
          "HcclBatchSendRecv does not go into a group of HcclGroupStart; use HcclSend and HcclRecv there");
   }
-  t_group.Be(operation.messages.empty() ? Part::kCollectives : Part::kMessages);
+  t_group.Be(operation.messages.empty() ? Role::kCollectives : Role::kMessages);
   t_group.calls.emplace_back(communicator, stream, operation);
   return true;
 }
 
 bool KeepForGroup(const Meeting& meeting, const CommunicatorConfig& config, const Made& made) {
   if (t_group.depth == 0) return false;
-  t_group.Be(Part::kJoins);
+  t_group.Be(Role::kJoins);
   t_group.joins.push_back({meeting, config, made});
   return true;
 }

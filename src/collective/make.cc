@@ -25,7 +25,7 @@ namespace {
 
 constinit std::atomic<int> g_deterministic{-1};
 
-std::string NameOf(const RootInfo& root) {
+std::string NameOfGroup(const RootInfo& root) {
   const std::string id = Hex(std::span(root.id).first(4));
   if (root.process == 0) return "rank-table_" + id;
   return fmt::format("{}%{}_{}_{}", TextOf(root.addresses[0]), root.port, root.process, id);
@@ -51,7 +51,7 @@ Meeting MeetingOf(const RootInfo& root, uint32_t rank, uint32_t ranks, int devic
 }
 
 void Join(const Meeting& meeting, CommunicatorConfig config, const Made& made) {
-  if (config.name.empty()) config.name = NameOf(meeting.root);
+  if (config.name.empty()) config.name = NameOfGroup(meeting.root);
   if (KeepForGroup(meeting, config, made)) return;
   made(Communicator::Create(Joining(meeting).Finish(), std::move(config), meeting.device));
 }
@@ -139,7 +139,7 @@ std::vector<Communicator*> JoinAll(std::span<const int32_t> devices, const Commu
     for (uint32_t rank = 0; rank < ranks; ++rank)
       all.emplace_back(MeetingOf(root, rank, ranks, devices[rank], config));
     CommunicatorConfig named = config;
-    if (named.name.empty()) named.name = NameOf(root);
+    if (named.name.empty()) named.name = NameOfGroup(root);
     made.reserve(ranks);
     for (uint32_t rank = 0; rank < ranks; ++rank)
       made.push_back(&Communicator::Create(all[rank].Finish(), named, devices[rank]));

@@ -17,7 +17,7 @@ using tensor::DType;
 // From here on a call keeps a worker for long.
 constexpr uint64_t kMuch = uint64_t{8} << 20;
 
-const char* NameOf(Reduction op) {
+const char* NameOfReduction(Reduction op) {
   constexpr const char* kNames[] = {"sum", "prod", "max", "min"};
   return static_cast<size_t>(op) < std::size(kNames) ? kNames[static_cast<size_t>(op)] : "?";
 }
@@ -117,7 +117,7 @@ std::string Said(Kind kind, uint64_t count, DType type, Reduction op, uint32_t r
   text += fmt::format(" (count {}, {}", count, HcclNameOf(type));
   if (kind == Kind::kAllReduce || kind == Kind::kReduce || kind == Kind::kReduceScatter ||
       kind == Kind::kReduceScatterV) {
-    text += fmt::format(", {}", NameOf(op));
+    text += fmt::format(", {}", NameOfReduction(op));
   }
   if (kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kScatter)
     text += fmt::format(", root {}", root);

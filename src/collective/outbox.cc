@@ -12,7 +12,7 @@ namespace {
 // for, a channel a few as well.
 size_t Capacity(const Hosts& hosts) { return std::bit_ceil(size_t{64} + size_t{32} * hosts.MostRanks()); }
 
-constexpr size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr size_t InLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::vector<uint32_t> PlacesOf(const Hosts& hosts) {
   std::vector<uint32_t> next(hosts.count()), places;
@@ -33,7 +33,7 @@ uint32_t Hosts::MostRanks() const {
 }
 
 size_t Outbox::Bytes(const Hosts& hosts) {
-  const size_t lane = RoundUp(sizeof(Lane) + Capacity(hosts) * sizeof(Parcel));
+  const size_t lane = InLines(sizeof(Lane) + Capacity(hosts) * sizeof(Parcel));
   return hosts.count() * (sizeof(Bell) + hosts.MostRanks() * lane);
 }
 
@@ -45,7 +45,7 @@ Outbox::Outbox(std::byte* memory, const Hosts& hosts)
       lanes_(memory + hosts.count() * sizeof(Bell)) {}
 
 Outbox::Lane& Outbox::LaneOf(uint32_t rank, uint32_t host) const {
-  const size_t lane = RoundUp(sizeof(Lane) + capacity_ * sizeof(Parcel));
+  const size_t lane = InLines(sizeof(Lane) + capacity_ * sizeof(Parcel));
   return *reinterpret_cast<Lane*>(lanes_ + (size_t{places_[rank]} * hosts_ + host) * lane);
 }
 

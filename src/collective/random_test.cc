@@ -46,7 +46,7 @@ std::vector<Step> Plan(std::mt19937_64& random, uint32_t ranks) {
   return steps;
 }
 
-bool Same(const Case& c, uint32_t r) {
+bool SameAsReference(const Case& c, uint32_t r) {
   const Bytes& expected = c.expected[r];
   if (expected.empty() || (c.calls[r].kind == Kind::kReduce && r != c.calls[r].root)) return true;
   return std::memcmp(c.calls[r].receive, expected.data(), expected.size()) == 0;
@@ -101,8 +101,8 @@ TEST_P(RandomCollectives, GiveWhatThePlainReferenceGives) {
     for (const Step& step : plans[c]) {
       for (const Case& one : step.cases) {
         for (uint32_t r = 0; r < groups[c]->ranks(); ++r) {
-          ASSERT_TRUE(Same(one, r)) << NameOf(one.calls[r].kind) << " of " << one.calls[r].count
-                                    << " at rank " << r << " of " << groups[c]->ranks();
+          ASSERT_TRUE(SameAsReference(one, r)) << NameOf(one.calls[r].kind) << " of " << one.calls[r].count
+                                               << " at rank " << r << " of " << groups[c]->ranks();
         }
       }
     }

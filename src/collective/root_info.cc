@@ -18,8 +18,8 @@
 namespace belay::coll {
 namespace {
 
-constexpr char kMagic[8] = {'B', 'E', 'L', 'A', 'Y', 'H', 'C', 'L'};
-constexpr uint32_t kVersion = 1;
+constexpr char kInfoMagic[8] = {'B', 'E', 'L', 'A', 'Y', 'H', 'C', 'L'};
+constexpr uint32_t kInfoVersion = 1;
 
 // As it lies at the beginning of the 4108 bytes, which may be anywhere.
 struct Layout {
@@ -69,8 +69,8 @@ bool ParseAddress(const std::string& text, Address* address) {
 void Write(const RootInfo& root, std::span<std::byte, kRootInfoBytes> to) {
   Layout layout;
   std::memset(&layout, 0, sizeof layout);
-  std::memcpy(layout.magic, kMagic, sizeof kMagic);
-  layout.version = kVersion;
+  std::memcpy(layout.magic, kInfoMagic, sizeof kInfoMagic);
+  layout.version = kInfoVersion;
   layout.id = root.id;
   layout.secret = root.secret;
   layout.host = root.host;
@@ -89,15 +89,15 @@ void Write(const RootInfo& root, std::span<std::byte, kRootInfoBytes> to) {
 RootInfo ReadRootInfo(std::span<const std::byte, kRootInfoBytes> from) {
   Layout layout;
   std::memcpy(&layout, from.data(), sizeof layout);
-  if (std::memcmp(layout.magic, kMagic, sizeof kMagic) != 0) {
+  if (std::memcmp(layout.magic, kInfoMagic, sizeof kInfoMagic) != 0) {
     Fail(codes::kHcclEPara, "root-info",
          "rootInfo is not what HcclGetRootInfo wrote; bring its {} bytes from the root rank to all others",
          kRootInfoBytes);
   }
-  if (layout.version != kVersion) {
+  if (layout.version != kInfoVersion) {
     Fail(codes::kHcclEPara, "root-info",
          "rootInfo was made by another version of Belay (its form is {}, this one's {})", layout.version,
-         kVersion);
+         kInfoVersion);
   }
   if (layout.check != CheckOf(layout) || layout.address_count > kMostAddresses) {
     Fail(codes::kHcclEPara, "root-info",

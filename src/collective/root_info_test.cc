@@ -21,7 +21,7 @@
 namespace belay::coll {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <class Call>
 void ExpectFailure(int code, const char* words, Call&& call) {

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-class RootTest : public testing::Test {
+class RootTest : public ::testing::Test {
  protected:
   void SetUp() override { rt::Start(-1); }
   void TearDown() override {
@@ -146,7 +146,7 @@ TEST_F(RootTest, WhoComesOverTheNetworkFromHereIsRefused) {
   root.host[0] ^= 1;
   const Error there = FailureOf(MeetingAt(root, 1, 2));
   EXPECT_EQ(there.code(), codes::kHcclEPara);
-  EXPECT_THAT(there.sentence(), testing::HasSubstr("rank 1"));
+  EXPECT_THAT(there.sentence(), ::testing::HasSubstr("rank 1"));
 }
 
 TEST_F(RootTest, TheMeetingPointEndsWithTheLastRank) {

@@ -14,13 +14,13 @@ constexpr uint32_t kMagic = 0x63796c42;  // "Blyc"
 constexpr uint16_t kVersion = 2;
 constexpr size_t kMostText = 4096;
 
-struct Header {
+struct MessageHeader {
   uint32_t magic;
   MessageKind kind;
   uint16_t version;
   uint32_t bytes;
 };
-static_assert(sizeof(Header) == 12);
+static_assert(sizeof(MessageHeader) == 12);
 static_assert(std::has_unique_object_representations_v<Hello>);  // no holes, which would tell of our memory
 static_assert(std::has_unique_object_representations_v<Welcome>);
 static_assert(std::has_unique_object_representations_v<Event>);
@@ -34,15 +34,15 @@ static_assert(std::has_unique_object_representations_v<Frame>);
 }
 
 template <class T>
-void Put(Bytes* bytes, const T& value) {
+void Append(Bytes* bytes, const T& value) {
   const auto* from = reinterpret_cast<const std::byte*>(&value);
   bytes->insert(bytes->end(), from, from + sizeof value);
 }
 
-Bytes Begin(MessageKind kind, size_t body) {
+Bytes BeginMessage(MessageKind kind, size_t body) {
   Bytes bytes;
-  bytes.reserve(sizeof(Header) + body);
-  Put(&bytes, Header{kMagic, kind, kVersion, static_cast<uint32_t>(body)});
+  bytes.reserve(sizeof(MessageHeader) + body);
+  Append(&bytes, MessageHeader{kMagic, kind, kVersion, static_cast<uint32_t>(body)});
   return bytes;
 }
 
@@ -57,45 +57,45 @@ T Exactly(std::span<const std::byte> body, const char* what) {
 }  // namespace
 
 Bytes Encode(const Hello& hello) {
-  Bytes bytes = Begin(MessageKind::kHello, sizeof hello);
-  Put(&bytes, hello);
+  Bytes bytes = BeginMessage(MessageKind::kHello, sizeof hello);
+  Append(&bytes, hello);
   return bytes;
 }
 
 Bytes Encode(const Welcome& welcome, const Welcomed& who) {
   const size_t peers = who.peers.size() * sizeof(WelcomePeer), hosts = who.hosts.size() * sizeof(WelcomeHost);
-  Bytes bytes = Begin(MessageKind::kWelcome, sizeof welcome + peers + hosts);
-  Put(&bytes, welcome);
-  for (const WelcomePeer& peer : who.peers) Put(&bytes, peer);
-  for (const WelcomeHost& host : who.hosts) Put(&bytes, host);
+  Bytes bytes = BeginMessage(MessageKind::kWelcome, sizeof welcome + peers + hosts);
+  Append(&bytes, welcome);
+  for (const WelcomePeer& peer : who.peers) Append(&bytes, peer);
+  for (const WelcomeHost& host : who.hosts) Append(&bytes, host);
   return bytes;
 }
 
 Bytes Encode(const LinkHello& hello) {
-  Bytes bytes = Begin(MessageKind::kLink, sizeof hello);
-  Put(&bytes, hello);
+  Bytes bytes = BeginMessage(MessageKind::kLink, sizeof hello);
+  Append(&bytes, hello);
   return bytes;
 }
 
 Bytes Encode(const Refused& refused) {
   const size_t text = std::min(refused.sentence.size(), kMostText);
-  Bytes bytes = Begin(MessageKind::kRefused, sizeof refused.code + text);
-  Put(&bytes, refused.code);
+  Bytes bytes = BeginMessage(MessageKind::kRefused, sizeof refused.code + text);
+  Append(&bytes, refused.code);
   const auto* from = reinterpret_cast<const std::byte*>(refused.sentence.data());
   bytes.insert(bytes.end(), from, from + text);
   return bytes;
 }
 
 Bytes Encode(const Event& event) {
-  Bytes bytes = Begin(MessageKind::kEvent, sizeof event);
-  Put(&bytes, event);
+  Bytes bytes = BeginMessage(MessageKind::kEvent, sizeof event);
+  Append(&bytes, event);
   return bytes;
 }
 
-Bytes EncodeLeave() { return Begin(MessageKind::kLeave, 0); }
+Bytes EncodeLeave() { return BeginMessage(MessageKind::kLeave, 0); }
 
 std::optional<Inbox::Message> Inbox::Take() {
-  Header header;
+  MessageHeader header;
   if (bytes_.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes_.data(), sizeof header);
   if (header.magic != kMagic || header.version != kVersion) Refuse("something else than a message");

@@ -137,6 +137,7 @@ BOTH(std::vector<Tensor>)
 BOTH(std::vector<std::vector<int64_t>>)
 BOTH(std::vector<DataType>)
 BOTH(DataType)
+#undef BOTH
 // NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace ge

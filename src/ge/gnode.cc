@@ -19,7 +19,7 @@ graphStatus With(Slot* slot, F use) {
 }
 
 template <class T>
-graphStatus GetOf(const NodePtr& node, const AscendString& name, T* value) {
+graphStatus AttributeOf(const NodePtr& node, const AscendString& name, T* value) {
   if (node == nullptr) return GRAPH_FAILED;
   auto it = node->attributes.find(std::string_view(name.GetString()));
   if (it != node->attributes.end()) return StatusOf(Get(it->second, value));
@@ -128,8 +128,10 @@ graphStatus GNode::UpdateOutputDesc(const int32_t index, const TensorDesc& tenso
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
-#define BOTH(T)                                                                                             \
-  graphStatus GNode::GetAttr(const AscendString& name, T& v) const { return GetOf(impl_->node, name, &v); } \
+#define BOTH(T)                                                      \
+  graphStatus GNode::GetAttr(const AscendString& name, T& v) const { \
+    return AttributeOf(impl_->node, name, &v);                       \
+  }                                                                  \
   graphStatus GNode::SetAttr(const AscendString& name, T& v) const { return SetOf<T>(impl_->node, name, v); }
 BOTH(int64_t)
 BOTH(int32_t)
@@ -150,6 +152,7 @@ BOTH(std::vector<std::vector<int64_t>>)
 BOTH(std::vector<DataType>)
 BOTH(DataType)
 BOTH(AttrValue)
+#undef BOTH
 // NOLINTEND(bugprone-macro-parentheses)
 
 bool GNode::HasAttr(const AscendString& name) {

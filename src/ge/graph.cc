@@ -43,7 +43,7 @@ NodePtr NeedNode(const GNode& gnode) {
   return node;
 }
 
-std::string TextOf(const char_t* text, const char* what) {
+std::string NeedText(const char_t* text, const char* what) {
   if (text == nullptr) Fail(kBadArgument, "ge-null", "{} is null", what);
   return text;
 }
@@ -170,12 +170,12 @@ graphStatus Graph::GetAllOpName(std::vector<AscendString>& names) const {
 graphStatus Graph::SaveToFile(const char_t* file_name) const {
   return Guarded("Graph::SaveToFile", [&] {
     auto bytes = belay::graph::WriteModel({GraphImpl::Of(*this).Lower(), {}, {}});
-    belay::graph::SaveModel(TextOf(file_name, "file_name"), bytes.data.get(), bytes.size);
+    belay::graph::SaveModel(NeedText(file_name, "file_name"), bytes.data.get(), bytes.size);
   });
 }
 graphStatus Graph::LoadFromFile(const char_t* file_name) {
   return Guarded("Graph::LoadFromFile", [&] {
-    GraphImpl::Of(*this).Adopt(belay::graph::ReadModelFile(TextOf(file_name, "file_name")).graph);
+    GraphImpl::Of(*this).Adopt(belay::graph::ReadModelFile(NeedText(file_name, "file_name")).graph);
   });
 }
 graphStatus Graph::LoadFromSerializedModelArray(const void* serialized_model, size_t size) {

@@ -41,13 +41,13 @@ belay::graph::ModelFile Compiled(const Graph& graph, const Options& options) {
   return belay::graph::BuildModel(GraphImpl::Of(graph).Lower(), WithGlobals(options));
 }
 
-void Give(const belay::graph::ModelBytes& bytes, ModelBufferData& model) {
+void GiveModel(const belay::graph::ModelBytes& bytes, ModelBufferData& model) {
   model.data = std::shared_ptr<uint8_t>(bytes.data, reinterpret_cast<uint8_t*>(bytes.data.get()));
   model.length = bytes.size;
 }
 
 void Build(const Graph& graph, const Options& options, ModelBufferData& model) {
-  Give(belay::graph::WriteModel(Compiled(graph, options)), model);
+  GiveModel(belay::graph::WriteModel(Compiled(graph, options)), model);
 }
 
 void Save(const char_t* output_file, const ModelBufferData& model) {
@@ -61,7 +61,7 @@ void Save(const char_t* output_file, const ModelBufferData& model) {
 }
 
 // "relu = Relu(add:0)  -> ACL_FLOAT [3]", a line a node.
-std::string TextOf(const belay::graph::Graph& graph) {
+std::string TextOfGraph(const belay::graph::Graph& graph) {
   std::string text = "graph " + graph.name + "\n";
   auto port = [&](const belay::graph::Port& from) {
     if (!from.present()) return std::string("-");
@@ -152,7 +152,7 @@ graphStatus aclgrphBundleBuildModel(const std::vector<GraphWithOptions>& graph_w
     std::vector<belay::graph::ModelFile> models;
     for (const GraphWithOptions& each : graph_with_options)
       models.push_back(Compiled(each.graph, OptionsOf(each.build_options)));
-    Give(belay::graph::WriteBundle(models), model);
+    GiveModel(belay::graph::WriteBundle(models), model);
   });
 }
 
@@ -174,7 +174,7 @@ graphStatus aclgrphGetIRVersion(int32_t* major_version, int32_t* minor_version, 
 graphStatus aclgrphDumpGraph(const Graph& graph, const char_t* file, const size_t len) {
   return Guarded("aclgrphDumpGraph", [&] {
     if (file == nullptr) Fail(kBadArgument, "ge-null", "file is null");
-    std::string text = TextOf(GraphImpl::Of(graph).Lower());
+    std::string text = TextOfGraph(GraphImpl::Of(graph).Lower());
     belay::graph::SaveModel(std::string(file, strnlen(file, len)), text.data(), text.size());
   });
 }

@@ -25,7 +25,7 @@ graphStatus GetOf(const NodePtr& node, const char_t* name, T* value) {
   return schema != nullptr && Get(FallbackOf(*schema), value) ? GRAPH_SUCCESS : GRAPH_FAILED;
 }
 
-AttributeValues* Of(const NodePtr& node) { return node == nullptr ? nullptr : &node->attributes; }
+AttributeValues* AttributesOf(const NodePtr& node) { return node == nullptr ? nullptr : &node->attributes; }
 AttributeValues* In(const NodePtr& node, int32_t index) {
   InputSlot* slot = node == nullptr ? nullptr : node->Input(index);
   return slot == nullptr ? nullptr : &slot->attributes;
@@ -46,7 +46,7 @@ AttributeValues* Out(const NodePtr& node, const char_t* name) {
 // NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
 #define SET(By, T)                                        \
   Operator& Operator::SetAttr(const char_t* name, By v) { \
-    SetIn<T>(Of(operator_impl_), name, v);                \
+    SetIn<T>(AttributesOf(operator_impl_), name, v);      \
     return *this;                                         \
   }
 #define GET(T) \
@@ -71,6 +71,7 @@ BOTH(const std::vector<Tensor>&, std::vector<Tensor>)
 BOTH(const std::vector<DataType>&, std::vector<DataType>)
 BOTH(const std::vector<std::vector<int64_t>>&, std::vector<std::vector<int64_t>>)
 BOTH(AttrValue&&, AttrValue)
+#undef BOTH
 SET(std::initializer_list<int64_t>&&, std::vector<int64_t>)
 SET(const char_t*, AscendString)
 

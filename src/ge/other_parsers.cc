@@ -8,7 +8,7 @@
 namespace ge {
 namespace {
 
-graphStatus Refused(const char* function, const char* format) {
+graphStatus RefusedFormat(const char* function, const char* format) {
   return belay::graph_interface::Guarded(function, [&] {
     belay::Fail(belay::graph_interface::kNotSupported, "ge-model-format",
                 "models of {} are not supported; convert the model to ONNX and use aclgrphParseONNX", format);
@@ -18,16 +18,16 @@ graphStatus Refused(const char* function, const char* format) {
 }  // namespace
 
 graphStatus aclgrphParseTensorFlow(const char*, Graph&) {
-  return Refused("aclgrphParseTensorFlow", "TensorFlow");
+  return RefusedFormat("aclgrphParseTensorFlow", "TensorFlow");
 }
 graphStatus aclgrphParseTensorFlow(const char*, const std::map<AscendString, AscendString>&, Graph&) {
-  return Refused("aclgrphParseTensorFlow", "TensorFlow");
+  return RefusedFormat("aclgrphParseTensorFlow", "TensorFlow");
 }
 graphStatus aclgrphParseCaffe(const char*, const char*, Graph&) {
-  return Refused("aclgrphParseCaffe", "Caffe");
+  return RefusedFormat("aclgrphParseCaffe", "Caffe");
 }
 graphStatus aclgrphParseCaffe(const char*, const char*, const std::map<AscendString, AscendString>&, Graph&) {
-  return Refused("aclgrphParseCaffe", "Caffe");
+  return RefusedFormat("aclgrphParseCaffe", "Caffe");
 }
 
 }  // namespace ge

@@ -99,7 +99,7 @@ Tensor NewOnDevice(const ValueType& type, size_t bytes, int device, const ge::Al
   return tensor;
 }
 
-void Describe(Tensor& tensor, const ValueType& type) {
+void DescribeResult(Tensor& tensor, const ValueType& type) {
   ge::TensorDesc desc = tensor.GetTensorDesc();
   ge::TensorDesc found = DeviceDesc(type);
   desc.SetShape(found.GetShape());
@@ -130,7 +130,7 @@ void RunDynamic(Instance& instance, rt::Stream& stream, const std::vector<Buffer
       rt::DeviceWrites writes;
       rt::CopyBytes(rt::View(outputs[i].GetData(), value.bytes()), value.data(), value.bytes());
     }
-    Describe(outputs[i], type);
+    DescribeResult(outputs[i], type);
   }
 }
 
@@ -240,7 +240,7 @@ void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& in
     rt::CheckDeviceRange(to.back().data, to.back().bytes, "outputs");
   }
   instance->Execute(stream, from, to);
-  for (size_t i = 0; i < ports.size(); ++i) Describe(outputs[i], ports[i].type);
+  for (size_t i = 0; i < ports.size(); ++i) DescribeResult(outputs[i], ports[i].type);
 }
 
 }  // namespace belay::graph_interface

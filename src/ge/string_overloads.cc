@@ -169,6 +169,7 @@ BOTH(const OpBytes&, OpBytes)
 BOTH(const std::vector<std::vector<int64_t>>&, std::vector<std::vector<int64_t>>)
 BOTH(const std::vector<DataType>&, std::vector<DataType>)
 BOTH(const DataType&, DataType)
+#undef BOTH
 
 Operator& Operator::SetAttr(const std::string& name, std::initializer_list<int64_t>&& v) {
   return SetAttr(name.c_str(), std::move(v));

@@ -43,7 +43,7 @@ const char* WhyNot(std::string_view key) {
   return "there is no such option";
 }
 
-std::string_view Value(const BuildOptions& options, const char* key, const char* other = "") {
+std::string_view OptionOf(const BuildOptions& options, const char* key, const char* other = "") {
   auto it = options.find(key);
   if (it == options.end()) it = options.find(other);
   return it == options.end() ? std::string_view() : it->second;
@@ -52,19 +52,20 @@ std::string_view Value(const BuildOptions& options, const char* key, const char*
 // What a card computes in half precision by these options; other values than these change nothing, since
 // Belay computes in the types of the model.
 bool MayRoundToBfloat16(const BuildOptions& options) {
-  const std::string_view mode = Value(options, "ge.exec.precision_mode");
+  const std::string_view mode = OptionOf(options, "ge.exec.precision_mode");
   return mode == "allow_mix_precision" || mode == "allow_mix_precision_bf16" ||
-         Value(options, "ge.exec.precision_mode_v2") == "mixed_bfloat16";
+         OptionOf(options, "ge.exec.precision_mode_v2") == "mixed_bfloat16";
 }
 
 Gears GearsOf(const BuildOptions& options) {
-  std::string_view batch = Value(options, "ge.dynamicBatchSize"),
-                   image = Value(options, "ge.dynamicImageSize"), dims = Value(options, "ge.dynamicDims");
+  std::string_view batch = OptionOf(options, "ge.dynamicBatchSize"),
+                   image = OptionOf(options, "ge.dynamicImageSize"),
+                   dims = OptionOf(options, "ge.dynamicDims");
   if (!batch.empty() + !image.empty() + !dims.empty() > 1) {
     Fail(kGraphInvalid, "build-gears",
          "E10009: only one of dynamic_batch_size, dynamic_image_size and dynamic_dims may be given");
   }
-  if (batch.size() + image.size() + dims.size() > 0 && !Value(options, "input_shape_range").empty())
+  if (batch.size() + image.size() + dims.size() > 0 && !OptionOf(options, "input_shape_range").empty())
     Fail(kGraphInvalid, "build-gears", "E10047: gears and input_shape_range exclude one another");
   if (!batch.empty()) return {Gears::kBatch, ParseGears("dynamic_batch_size", batch, ',')};
   if (!image.empty()) return {Gears::kImage, ParseGears("dynamic_image_size", image, ';')};
@@ -136,8 +137,8 @@ void CheckBuildOptions(const BuildOptions& options) {
            ErrorCodeOf(*option), key, value, wanted);
     }
   }
-  if (!Value(options, "ge.exec.precision_mode").empty() &&
-      !Value(options, "ge.exec.precision_mode_v2").empty())
+  if (!OptionOf(options, "ge.exec.precision_mode").empty() &&
+      !OptionOf(options, "ge.exec.precision_mode_v2").empty())
     Fail(kGraphInvalid, "build-option", "E10047: precision_mode and precision_mode_v2 exclude one another");
 }
 
@@ -150,10 +151,10 @@ ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
   CheckBuildOptions(options);
   ModelFile file{from, GearsOf(options), options};
   SortNodes(file.graph);
-  ApplyInputShapes(file.graph, Value(options, "input_shape", "ge.inputShape"));
-  ApplyInputShapes(file.graph, WithoutBrackets(Value(options, "input_shape_range")));
+  ApplyInputShapes(file.graph, OptionOf(options, "input_shape", "ge.inputShape"));
+  ApplyInputShapes(file.graph, WithoutBrackets(OptionOf(options, "input_shape_range")));
   CheckGears(file.gears, file.graph);
-  std::string aipp(Value(options, "ge.insertOpFile"));
+  std::string aipp(OptionOf(options, "ge.insertOpFile"));
   if (!aipp.empty()) InsertAipp(file.graph, ReadAippFile(aipp), file.gears.kind);
   FindQuantised(file.graph);
   if (std::vector<ValueType> types = InputTypes(file.graph); AllConcrete(types)) {

@@ -122,7 +122,7 @@ class InstanceArguments final : public rt::LaunchArguments {
 
 namespace {
 
-rt::CaptureNode NodeOf(rt::Task task, std::vector<uint32_t> after) {
+rt::CaptureNode NodeBehind(rt::Task task, std::vector<uint32_t> after) {
   rt::CaptureNode node{};
   node.kind = rt::CaptureNode::Kind::kTask;
   node.task = task;
@@ -168,7 +168,7 @@ class StaticInstance final : public Instance {
     bases_[kWorkBase] = ViewOf(work);
     std::vector<rt::CaptureNode> nodes;
     for (const Kernel& kernel : program_.kernels()) {
-      nodes.push_back(NodeOf(rt::MakeTask(KernelTask{this, &kernel}, kernel.plan->cost()), kernel.after));
+      nodes.push_back(NodeBehind(rt::MakeTask(KernelTask{this, &kernel}, kernel.plan->cost()), kernel.after));
     }
     Finish(std::move(nodes));
   }
@@ -210,7 +210,7 @@ class DynamicInstance final : public Instance {
     outputs_ = OutputPorts(graph_);
     weights_ = ConstantBytes(graph_);
     std::vector<rt::CaptureNode> nodes;
-    nodes.push_back(NodeOf(rt::MakeTask(InterpretTask{this}, 1'000'000), {}));
+    nodes.push_back(NodeBehind(rt::MakeTask(InterpretTask{this}, 1'000'000), {}));
     Finish(std::move(nodes));
   }
 

@@ -56,7 +56,7 @@ MemoryPlan PlaceInOrder(const std::vector<Lifetime>& blocks, const std::vector<s
   return plan;
 }
 
-int Length(const Lifetime& block) { return block.last - block.first + 1; }
+int StepsAlive(const Lifetime& block) { return block.last - block.first + 1; }
 
 // Keeps the better plan.
 void Try(const std::vector<Lifetime>& blocks, const std::vector<size_t>& order, MemoryPlan& best) {
@@ -89,9 +89,10 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& blocks) {
   static constexpr Before kOrders[] = {
       [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; },
       [](const Lifetime& a, const Lifetime& b) {
-        return a.bytes * static_cast<uint64_t>(Length(a)) > b.bytes * static_cast<uint64_t>(Length(b));
+        return a.bytes * static_cast<uint64_t>(StepsAlive(a)) >
+               b.bytes * static_cast<uint64_t>(StepsAlive(b));
       },
-      [](const Lifetime& a, const Lifetime& b) { return Length(a) > Length(b); },
+      [](const Lifetime& a, const Lifetime& b) { return StepsAlive(a) > StepsAlive(b); },
       [](const Lifetime& a, const Lifetime& b) { return a.first < b.first; },
       [](const Lifetime& a, const Lifetime& b) { return a.last > b.last; }};
   const uint64_t lower_bound = MostAlive(blocks);

@@ -31,7 +31,7 @@ namespace {
 constexpr size_t kMostInstances = 64;
 constexpr size_t kMostKept = 64;
 
-[[maybe_unused]] const bool g_at_fork =
+[[maybe_unused]] const bool g_model_at_fork =
     UnlockInChild<g_model_descriptions, g_datasets, g_model_configs, g_exec_configs>();
 
 bool SameTypes(const std::vector<ValueType>& a, const std::vector<ValueType>& b) {
@@ -116,8 +116,8 @@ void AsPixels(const AippInput& aipp, Shape& images) {
   images[3] = ops::MostChannels(aipp.config.source.format);
 }
 
-ModelDescription Describe(const ModelFile& file, std::vector<ModelPort> inputs,
-                          std::vector<ModelPort> outputs) {
+ModelDescription DescribePorts(const ModelFile& file, std::vector<ModelPort> inputs,
+                               std::vector<ModelPort> outputs) {
   ModelDescription description;
   description.inputs = std::move(inputs);
   description.outputs = std::move(outputs);
@@ -225,8 +225,8 @@ const ModelDescription& Model::description() {
   std::shared_ptr<Instance> main = MainInstance();
   std::lock_guard guard(lock_);
   if (!description_) {
-    description_ = main == nullptr ? Describe(file_, InputPorts(file_.graph), OutputPorts(file_.graph))
-                                   : Describe(file_, main->inputs(), main->outputs());
+    description_ = main == nullptr ? DescribePorts(file_, InputPorts(file_.graph), OutputPorts(file_.graph))
+                                   : DescribePorts(file_, main->inputs(), main->outputs());
   }
   return *description_;
 }
@@ -278,9 +278,9 @@ Needs NeedsOf(const ModelFile& file) {
 
 ModelDescription Describe(const ModelFile& file) {
   std::optional<std::vector<ValueType>> types = MainTypes(file);
-  if (!types) return Describe(file, InputPorts(file.graph), OutputPorts(file.graph));
+  if (!types) return DescribePorts(file, InputPorts(file.graph), OutputPorts(file.graph));
   Graph graph = Specialise(file.graph, *types, Purpose::kTypes).graph;
-  return Describe(file, InputPorts(graph), OutputPorts(graph));
+  return DescribePorts(file, InputPorts(graph), OutputPorts(graph));
 }
 
 uint32_t AddModel(std::shared_ptr<Model> model) {

@@ -14,7 +14,7 @@ namespace belay::graph {
 namespace {
 
 template <class T>
-T NumberIn(std::string_view text) {
+T DefaultNumber(std::string_view text) {
   T value{};
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -32,7 +32,7 @@ void ForEachPart(std::string_view text, Use use) {
 template <class T>
 std::vector<T> NumbersIn(std::string_view text) {
   std::vector<T> values;
-  ForEachPart(text, [&](std::string_view part) { values.push_back(NumberIn<T>(part)); });
+  ForEachPart(text, [&](std::string_view part) { values.push_back(DefaultNumber<T>(part)); });
   return values;
 }
 
@@ -67,9 +67,9 @@ Attribute DefaultOf(const AttributeSchema& schema) {
   std::string_view text = schema.fallback;
   switch (schema.kind) {
     case AttributeKind::kInt:
-      return NumberIn<int64_t>(text);
+      return DefaultNumber<int64_t>(text);
     case AttributeKind::kFloat:
-      return NumberIn<double>(text);
+      return DefaultNumber<double>(text);
     case AttributeKind::kBool:
       return text == "true";
     case AttributeKind::kString:

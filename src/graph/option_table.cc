@@ -26,7 +26,7 @@ const OptionRow* FindRow(Matches matches) {
   return row == std::end(kRows) ? nullptr : row;
 }
 
-bool Holds(std::string_view words, std::string_view word) {
+bool HasWord(std::string_view words, std::string_view word) {
   const auto all = Split(words, '|');
   return std::find(all.begin(), all.end(), word) != all.end();
 }
@@ -84,9 +84,9 @@ std::string Wanted(const OptionRow& option, std::string_view value) {
     case kAny:
       return IsName(value) ? "" : "something other than blanks";
     case kWords:
-      return Holds(values, value) ? "" : fmt::format("one of {}", fmt::join(Split(values, '|'), ", "));
+      return HasWord(values, value) ? "" : fmt::format("one of {}", fmt::join(Split(values, '|'), ", "));
     case kWordList:
-      if (EachPart(value, ',', [&](std::string_view word) { return Holds(values, word); })) return "";
+      if (EachPart(value, ',', [&](std::string_view word) { return HasWord(values, word); })) return "";
       return fmt::format("one or several of {}, with commas between", fmt::join(Split(values, '|'), ", "));
     case kNames:
       return EachPart(value, ',', IsName) ? "" : "names with commas between";

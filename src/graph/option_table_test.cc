@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string Refusal(const BuildOptions& options) {
+std::string OptionRefusal(const BuildOptions& options) {
   try {
     CheckBuildOptions(options);
   } catch (const Error& error) {
@@ -29,18 +29,18 @@ TEST(OptionTable, EveryValueThatIsListedIsTakenAndOthersAreRefused) {
     for (const std::string& value : option_samples::Good(row)) {
       EXPECT_EQ(Wanted(row, value), "") << row.key << " " << row.flag << " '" << value << "'";
       if (*row.key != '\0') {
-        EXPECT_EQ(Refusal({{row.key, value}}), "");
+        EXPECT_EQ(OptionRefusal({{row.key, value}}), "");
       }
     }
     for (const std::string& value : option_samples::Meaningless(row)) {
       EXPECT_NE(Wanted(row, value), "") << row.key << " " << row.flag << " '" << value << "'";
       if (*row.key == '\0') continue;
-      const std::string refusal = Refusal({{row.key, value}});
+      const std::string refusal = OptionRefusal({{row.key, value}});
       EXPECT_THAT(refusal, HasSubstr(row.key));
       EXPECT_THAT(refusal, HasSubstr("'" + value + "': it must be " + Wanted(row, value)));
     }
     if (*row.key != '\0') {
-      EXPECT_EQ(Refusal({{row.key, ""}}), "") << row.key << ", as if it were not given";
+      EXPECT_EQ(OptionRefusal({{row.key, ""}}), "") << row.key << ", as if it were not given";
     }
   }
 }

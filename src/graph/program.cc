@@ -13,7 +13,7 @@
 namespace belay::graph {
 namespace {
 
-char* At(char* base, int64_t offset) {
+char* Behind(char* base, int64_t offset) {
   return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(base) + static_cast<intptr_t>(offset));
 }
 
@@ -429,9 +429,9 @@ void Program::Run(const Kernel& kernel, char* const* bases) {
   }
   for (size_t i = 0; i < kernel.bindings.size(); ++i) {
     const Place& place = kernel.bindings[i];
-    at[i] = place.used ? At(bases[place.base], place.offset) : nullptr;
+    at[i] = place.used ? Behind(bases[place.base], place.offset) : nullptr;
   }
-  kernel.plan->Run({at, kernel.workspace.used ? At(bases[kWorkBase], kernel.workspace.offset) : nullptr});
+  kernel.plan->Run({at, kernel.workspace.used ? Behind(bases[kWorkBase], kernel.workspace.offset) : nullptr});
 }
 
 }  // namespace belay::graph

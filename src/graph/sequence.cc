@@ -37,7 +37,7 @@ void Need(const Node& node, Inputs inputs, size_t count) {
   }
 }
 
-bool Given(Inputs inputs, size_t i) { return i < inputs.size() && inputs[i] != nullptr; }
+bool IsGiven(Inputs inputs, size_t i) { return i < inputs.size() && inputs[i] != nullptr; }
 
 // As ONNX has it: what lay in sequences in sequences could be as deep as a loop makes it.
 void NeedTensor(const Node& node, const Constant& member) {
@@ -57,7 +57,7 @@ std::vector<Constant> Insert(const Node& node, Inputs inputs) {
   NeedTensor(node, inputs[1]);
   Members members = MembersOf(node, inputs[0]);
   size_t place = members.size();
-  if (Given(inputs, 2)) {
+  if (IsGiven(inputs, 2)) {
     int64_t wanted = inputs[2]->Ints().at(0);
     if (wanted != static_cast<int64_t>(place)) place = PlaceOf(node, inputs[2], members.size());
   }
@@ -69,12 +69,12 @@ std::vector<Constant> Erase(const Node& node, Inputs inputs) {
   Need(node, inputs, 1);
   Members members = MembersOf(node, inputs[0]);
   Constant last = IntConstant(-1);
-  size_t place = PlaceOf(node, Given(inputs, 1) ? inputs[1] : last, members.size());
+  size_t place = PlaceOf(node, IsGiven(inputs, 1) ? inputs[1] : last, members.size());
   members.erase(members.begin() + static_cast<ptrdiff_t>(place));
   return Sequence(std::move(members));
 }
 
-std::vector<Constant> At(const Node& node, Inputs inputs) {
+std::vector<Constant> ElementAt(const Node& node, Inputs inputs) {
   Need(node, inputs, 2);
   const Members& members = MembersOf(node, inputs[0]);
   return {members[PlaceOf(node, inputs[1], members.size())]};
@@ -101,7 +101,7 @@ std::vector<int64_t> PieceSizes(const Node& node, int64_t whole, const Constant&
   return sizes;
 }
 
-std::vector<Constant> Split(const Node& node, Inputs inputs) {
+std::vector<Constant> SplitApart(const Node& node, Inputs inputs) {
   Need(node, inputs, 1);
   const Shape& shape = inputs[0]->shape();
   int64_t axis = IntOf(node, "axis", 0);
@@ -110,7 +110,7 @@ std::vector<Constant> Split(const Node& node, Inputs inputs) {
     Fail(kGraphInvalid, "graph-sequence-split", "node '{}' cuts along dimension {} of {}", node.name, axis,
          shape.ToString());
   }
-  Constant split = Given(inputs, 1) ? inputs[1] : nullptr;
+  Constant split = IsGiven(inputs, 1) ? inputs[1] : nullptr;
   std::vector<int64_t> sizes = PieceSizes(node, shape[static_cast<int>(axis)], split);
   Node cut{.name = node.name, .type = "SplitVD", .outputs = static_cast<int>(sizes.size())};
   cut.attributes["size_splits"] = sizes;
@@ -136,15 +136,10 @@ std::vector<Constant> Concat(const Node& node, Inputs inputs) {
 }  // namespace
 
 ControlFunction FindSequenceOp(std::string_view type) {
-  static const auto* table =
-      new std::unordered_map<std::string_view, ControlFunction>{{"SequenceConstruct", Construct},
-                                                                {"SequenceEmpty", Empty},
-                                                                {"SequenceInsert", Insert},
-                                                                {"SequenceErase", Erase},
-                                                                {"SequenceAt", At},
-                                                                {"SequenceLength", Length},
-                                                                {"SplitToSequence", Split},
-                                                                {"ConcatFromSequence", Concat}};
+  static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{
+      {"SequenceConstruct", Construct}, {"SequenceEmpty", Empty},      {"SequenceInsert", Insert},
+      {"SequenceErase", Erase},         {"SequenceAt", ElementAt},     {"SequenceLength", Length},
+      {"SplitToSequence", SplitApart},  {"ConcatFromSequence", Concat}};
   auto it = table->find(type);
   return it == table->end() ? nullptr : it->second;
 }

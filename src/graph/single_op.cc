@@ -22,7 +22,7 @@ constinit HandleTable<OpHandle, HandleKind::kOpHandle> g_op_handles;
 
 namespace {
 
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_op_attributes, g_op_handles>();
+[[maybe_unused]] const bool g_single_op_at_fork = UnlockInChild<g_op_attributes, g_op_handles>();
 
 // The sequences that single operators draw their random numbers from. They outlive the instances, so that a
 // sequence does not begin again when an instance is forgotten; the latest are kept, and those in use.
@@ -57,13 +57,13 @@ class Sequences {
   std::unordered_map<std::string, Kept::iterator> at_;
 };
 
-struct Prepared {
+struct PreparedOps {
   std::mutex lock;
   std::unordered_map<std::string, std::shared_ptr<Instance>> ops;
   Sequences sequences;
   size_t most = 1024;
 };
-Prepared& ThePrepared() { return PerProcess<Prepared>::Get(); }
+PreparedOps& ThePrepared() { return PerProcess<PreparedOps>::Get(); }
 
 void Append(std::string& key, const void* bytes, size_t count) {
   key.append(static_cast<const char*>(bytes), count);
@@ -248,7 +248,7 @@ void FitPads(SingleOp& op) {
 
 std::shared_ptr<Instance> InstanceOf(rt::Device& device, const SingleOp& op) {
   std::string key = KeyOf(device.id(), op);
-  Prepared& prepared = ThePrepared();
+  PreparedOps& prepared = ThePrepared();
   {
     std::lock_guard guard(prepared.lock);
     auto it = prepared.ops.find(key);
@@ -298,20 +298,20 @@ std::vector<ValueType> InferOutputs(const SingleOp& op) {
 }
 
 bool IsPrepared(rt::Device& device, const SingleOp& op) {
-  Prepared& prepared = ThePrepared();
+  PreparedOps& prepared = ThePrepared();
   std::lock_guard guard(prepared.lock);
   return prepared.ops.count(KeyOf(device.id(), op)) != 0;
 }
 
 void SetMostKept(size_t count) {
-  Prepared& prepared = ThePrepared();
+  PreparedOps& prepared = ThePrepared();
   std::lock_guard guard(prepared.lock);
   prepared.most = count;
 }
 
 void ForgetPreparedOps() {
   std::unordered_map<std::string, std::shared_ptr<Instance>> gone;
-  Prepared& prepared = ThePrepared();
+  PreparedOps& prepared = ThePrepared();
   std::lock_guard guard(prepared.lock);
   gone.swap(prepared.ops);
   prepared.sequences = {};

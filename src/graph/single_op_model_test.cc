@@ -8,7 +8,7 @@
 namespace belay::graph {
 namespace {
 
-ValueType Floats(Shape shape) { return {DType::kF32, Format::kND, true, shape}; }
+ValueType FloatType(Shape shape) { return {DType::kF32, Format::kND, true, shape}; }
 
 OpArgument Argument(ValueType type) { return {true, type, nullptr}; }
 
@@ -21,8 +21,11 @@ OpArgument Constants(const std::vector<int32_t>& values) {
 
 // Sums of a [2, 3] over its last axis: a constant, an attribute, a default.
 SingleOp ReduceSum() {
-  return {
-      "ReduceSum", {Argument(Floats({2, 3})), Constants({1})}, 1, {{"keep_dims", true}}, {Floats({2, 1})}};
+  return {"ReduceSum",
+          {Argument(FloatType({2, 3})), Constants({1})},
+          1,
+          {{"keep_dims", true}},
+          {FloatType({2, 1})}};
 }
 
 SingleOp Reread(const SingleOp& op) {
@@ -61,8 +64,8 @@ TEST(SingleOpModel, ServesOnlyTheSame) {
 }
 
 TEST(SingleOpModel, OpenSizesServeAll) {
-  SingleOp built{"Relu", {Argument(Floats({kUnknownDim, 3}))}, 1, {}, {Floats({kUnknownDim, 3})}};
-  SingleOp asked{"Relu", {Argument(Floats({7, 3}))}, 1, {}, {Floats({7, 3})}};
+  SingleOp built{"Relu", {Argument(FloatType({kUnknownDim, 3}))}, 1, {}, {FloatType({kUnknownDim, 3})}};
+  SingleOp asked{"Relu", {Argument(FloatType({7, 3}))}, 1, {}, {FloatType({7, 3})}};
   built = Reread(built);
   EXPECT_TRUE(Serves(built, asked));
   asked.inputs[0].type.shape = {7, 4};
@@ -72,7 +75,8 @@ TEST(SingleOpModel, OpenSizesServeAll) {
 }
 
 TEST(SingleOpModel, AbsentArgumentsAtTheEndDoNotCount) {
-  SingleOp built{"MatMulV2", {Argument(Floats({2, 3})), Argument(Floats({3, 4}))}, 1, {}, {Floats({2, 4})}};
+  SingleOp built{
+      "MatMulV2", {Argument(FloatType({2, 3})), Argument(FloatType({3, 4}))}, 1, {}, {FloatType({2, 4})}};
   SingleOp asked = built;
   asked.inputs.push_back({false, {}, nullptr});
   EXPECT_TRUE(Serves(Reread(built), asked));

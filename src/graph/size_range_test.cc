@@ -17,7 +17,7 @@ Graph WithInputs(const std::vector<std::string>& names) {
 const Node& Input(const Graph& graph, size_t i) { return graph.nodes[static_cast<size_t>(graph.inputs[i])]; }
 Shape ShapeOf(const Graph& graph, size_t i) { return Input(graph, i).types[0].shape; }
 
-std::string RefusalOf(const std::vector<std::string>& names, std::string_view text) {
+std::string RangeRefusal(const std::vector<std::string>& names, std::string_view text) {
   Graph graph = WithInputs(names);
   try {
     ApplyInputShapes(graph, text);
@@ -44,9 +44,9 @@ TEST(SizeRange, ShapesWithoutNamesAreThoseOfTheInputsInOrder) {
   EXPECT_EQ(ShapeOf(graph, 0), (Shape{-1, 3, -1}));
   EXPECT_FALSE(Input(graph, 1).types[0].rank_known) << "nothing was said of it";
   EXPECT_EQ(ShapeOf(graph, 2), Shape{}) << "a scalar of that name";
-  EXPECT_NE(RefusalOf({"a"}, "4;5").find("one too many for 1 inputs"), std::string::npos);
-  EXPECT_NE(RefusalOf({"a"}, "a:4;5").find("one too many for 1 inputs"), std::string::npos);
-  EXPECT_NE(RefusalOf({"a", "b"}, "4;a:4").find("'a:4' names an input twice"), std::string::npos);
+  EXPECT_NE(RangeRefusal({"a"}, "4;5").find("one too many for 1 inputs"), std::string::npos);
+  EXPECT_NE(RangeRefusal({"a"}, "a:4;5").find("one too many for 1 inputs"), std::string::npos);
+  EXPECT_NE(RangeRefusal({"a", "b"}, "4;a:4").find("'a:4' names an input twice"), std::string::npos);
 }
 
 TEST(SizeRange, KnowsBothBounds) {
@@ -86,7 +86,7 @@ TEST(SizeRange, ALaterShapeTakesTheBoundsAway) {
 TEST(SizeRange, WhatIsNoShapeIsRefused) {
   for (const char* text : {"a:two", "a:1~", "a:~4", "a:4~2", "a:-1~4", "a:1~-2", "a:-2", "a:3000000000",
                            "a:1,1,1,1,1,1,1,1,1", "a:1;a:2", "other:two"}) {
-    EXPECT_EQ(RefusalOf({"a"}, text).substr(0, 6), "E10002") << text;
+    EXPECT_EQ(RangeRefusal({"a"}, text).substr(0, 6), "E10002") << text;
   }
 }
 

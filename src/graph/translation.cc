@@ -14,7 +14,7 @@ namespace {
 // While plans are made, a tensor's address is only a mark that tells which value it is.
 constexpr int kMarkShift = 40;
 void* MarkOf(int number) { return reinterpret_cast<void*>(static_cast<uintptr_t>(number + 1) << kMarkShift); }
-int NumberOf(const void* mark) {
+int NumberOfMark(const void* mark) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(mark) >> kMarkShift) - 1;
 }
 
@@ -157,7 +157,7 @@ void Translation::OutSame(int i, const Tensor& source, const Shape& shape) {
   LocalValue& value = Output(i);
   value.dtype = source.dtype;
   value.shape = shape;
-  value.same_memory_as = NumberOf(source.data);
+  value.same_memory_as = NumberOfMark(source.data);
 }
 
 void Translation::OutValue(int i, Constant value) {
@@ -171,7 +171,7 @@ void Translation::AddStep(ops::PlanRef plan) {
   std::vector<int> values;
   for (int i = 0; i < plan->binding_count(); ++i) {
     const ops::Binding& binding = plan->binding(i);
-    values.push_back(binding.present ? NumberOf(binding.address) : -1);
+    values.push_back(binding.present ? NumberOfMark(binding.address) : -1);
   }
   if (plan->has_work()) result_.steps.push_back({std::move(plan), std::move(values)});
 }

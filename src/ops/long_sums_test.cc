@@ -15,9 +15,9 @@
 namespace belay::ops {
 namespace {
 
+using testing::Floats;
 using testing::Sample;
 
-float* Floats(Sample& sample) { return static_cast<float*>(sample.tensor.data); }
 void Fill(Sample& sample, float value) { std::fill_n(Floats(sample), sample.tensor.count(), value); }
 
 // 1 where got is want.

@@ -13,7 +13,9 @@
 namespace belay::ops {
 namespace {
 
-intptr_t Begin(const Binding& binding) { return reinterpret_cast<intptr_t>(binding.address) + binding.first; }
+intptr_t FirstByte(const Binding& binding) {
+  return reinterpret_cast<intptr_t>(binding.address) + binding.first;
+}
 intptr_t End(const Binding& binding) { return reinterpret_cast<intptr_t>(binding.address) + binding.end; }
 
 // Whether stride[0] * x[0] + stride[1] * x[1] + ... can be a given sum, with 0 <= x[i] <= most[i].
@@ -96,7 +98,7 @@ bool Overlaps(const Plan& plan, int i, int k) {
 bool Copes(const Plan& plan, int read, int written) {
   const Binding &a = plan.binding(read), &b = plan.binding(written);
   const bool may = plan.may_lie_on(read) || a.lies_on == written + 1;
-  return may && Begin(a) == Begin(b) && End(a) == End(b);
+  return may && FirstByte(a) == FirstByte(b) && End(a) == End(b);
 }
 
 bool IsAnyWritten(const Plan& plan, int i, int k) {
@@ -109,7 +111,7 @@ std::vector<std::pair<int, int>> TouchingPairs(const Plan& plan) {
   for (int i = 0; i < plan.binding_count(); ++i) {
     if (plan.binding(i).first != plan.binding(i).end) order.push_back(i);
   }
-  const auto begin = [&](int i) { return Begin(plan.binding(i)); };
+  const auto begin = [&](int i) { return FirstByte(plan.binding(i)); };
   std::sort(order.begin(), order.end(), [&](int a, int b) { return begin(a) < begin(b); });
   std::vector<std::pair<int, int>> pairs;
   for (size_t a = 0; a < order.size(); ++a) {
@@ -162,11 +164,11 @@ bool ManyOverlap(const Plan& plan) {
   for (int i = 0; i < plan.binding_count(); ++i) {
     if (plan.binding(i).first != plan.binding(i).end) sorted.push_back(&plan.binding(i));
   }
-  std::sort(sorted.begin(), sorted.end(), [](auto a, auto b) { return Begin(*a) < Begin(*b); });
+  std::sort(sorted.begin(), sorted.end(), [](auto a, auto b) { return FirstByte(*a) < FirstByte(*b); });
   intptr_t read_until = 0, written_until = 0;
   for (const Binding* binding : sorted) {
     const bool writes = Writes(binding->access);
-    if (Begin(*binding) < written_until || (writes && Begin(*binding) < read_until)) return true;
+    if (FirstByte(*binding) < written_until || (writes && FirstByte(*binding) < read_until)) return true;
     intptr_t& until = writes ? written_until : read_until;
     until = std::max(until, End(*binding));
   }

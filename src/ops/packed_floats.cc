@@ -3,7 +3,7 @@
 namespace belay::ops {
 namespace {
 
-void CopyBytes(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t n) {
+void CopyElements(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
 }
 
@@ -49,7 +49,7 @@ const uint8_t* PackedBytes::Load(const Frame& frame) const {
   if (!needed_) return Begin(frame);
   char* base[] = {frame.at[binding_] + nest_.offset(0), frame.workspace + at_};
   nest_.WalkAll(
-      base, [this](char** at, int64_t n) { CopyBytes(at[1], nest_.step(1), at[0], nest_.step(0), n); },
+      base, [this](char** at, int64_t n) { CopyElements(at[1], nest_.step(1), at[0], nest_.step(0), n); },
       [] {});
   return Begin(frame);
 }
@@ -62,7 +62,7 @@ void PackedBytes::Finish(const Frame& frame) const {
   if (!needed_) return;
   char* base[] = {frame.at[binding_] + nest_.offset(0), frame.workspace + at_};
   nest_.WalkAll(
-      base, [this](char** at, int64_t n) { CopyBytes(at[0], nest_.step(0), at[1], nest_.step(1), n); },
+      base, [this](char** at, int64_t n) { CopyElements(at[0], nest_.step(0), at[1], nest_.step(1), n); },
       [] {});
 }
 

@@ -10,7 +10,7 @@ namespace belay::ops {
 constinit PlanTable g_plans;
 
 namespace {
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_plans>();
+[[maybe_unused]] const bool g_plan_at_fork = UnlockInChild<g_plans>();
 }  // namespace
 
 int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, int param, int relative) {

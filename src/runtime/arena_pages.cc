@@ -18,14 +18,14 @@ constinit std::atomic<uint64_t> g_frees{0};
 
 constexpr size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-void* Map(size_t bytes, int protection) {
+void* MapPrivate(size_t bytes, int protection) {
   void* p = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 
 // Reserves `bytes` at a multiple of 2 MiB.
 uintptr_t ReserveAligned(size_t bytes) {
-  void* p = Map(bytes + kHugePageBytes, PROT_NONE);
+  void* p = MapPrivate(bytes + kHugePageBytes, PROT_NONE);
   if (p == nullptr) return 0;
   auto raw = reinterpret_cast<uintptr_t>(p);
   uintptr_t base = RoundUp(raw, kHugePageBytes);
@@ -37,7 +37,7 @@ uintptr_t ReserveAligned(size_t bytes) {
 
 }  // namespace
 
-void* ReserveTable(size_t bytes) noexcept { return Map(bytes, PROT_READ); }
+void* ReserveTable(size_t bytes) noexcept { return MapPrivate(bytes, PROT_READ); }
 
 bool OpenTable(void* part, size_t bytes) noexcept {
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

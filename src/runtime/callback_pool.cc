@@ -57,7 +57,7 @@ constinit thread_local int t_depth = 0;
 constinit thread_local bool t_is_callback_thread = false;
 
 // A child that was forked by a callback runs none itself.
-[[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
+[[maybe_unused]] const bool g_callback_pool_at_fork = AtForkInChild([] {
   t_depth = 0;
   t_is_callback_thread = false;
 });
@@ -68,7 +68,7 @@ struct Completion {
   ~Completion() { job.done(job.context); }
 };
 
-void Join(std::list<CallbackThread>& threads) {
+void JoinThreads(std::list<CallbackThread>& threads) {
   NoCancellation no_cancellation;
   for (CallbackThread& thread : threads) pthread_join(thread.thread, nullptr);
   threads.clear();
@@ -88,7 +88,7 @@ struct Leave {
       pool.ended.splice(pool.ended.end(), pool.threads, thread.self);
       pool.gone.notify_all();
     }
-    Join(before);
+    JoinThreads(before);
   }
 };
 
@@ -198,7 +198,7 @@ void EndCallbackThreads() {
     pool.ending = false;
     ended.swap(pool.ended);
   }
-  Join(ended);
+  JoinThreads(ended);
 }
 
 void TellOnCallbackThread(HostFunction function, void* argument) {

@@ -116,7 +116,7 @@ constinit thread_local CaptureMode t_mode = CaptureMode::kGlobal;
 // The thread has begun a capture: when it ends in the middle of one of its own, it has a last word.
 constinit thread_local bool t_began = false;
 
-pthread_key_t MakeKey() {
+pthread_key_t MakeThreadKey() {
   pthread_key_t key;
   pthread_key_create(&key, [](void*) {
     if (t_began && !CaptureRegistry::Get().none()) CaptureRegistry::Get().ThreadGone(ThisThread());
@@ -126,13 +126,13 @@ pthread_key_t MakeKey() {
 
 // Not by a thread_local object with a destructor: without memory the C library would end the process.
 void ListenForThreadEnd() {
-  static const pthread_key_t key = MakeKey();
+  static const pthread_key_t key = MakeThreadKey();
   if (t_began) return;
   if (pthread_setspecific(key, &t_began) != 0) throw std::bad_alloc();
   t_began = true;
 }
 
-[[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
+[[maybe_unused]] const bool g_capture_at_fork = AtForkInChild([] {
   t_mode = CaptureMode::kGlobal;
   t_began = false;
 });

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kFirstPatienceNs = 1'000'000;
 constexpr int64_t kMostPatienceNs = 1'000'000'000;
-constexpr int64_t kLookNs = 20'000;
+constexpr int64_t kBetweenLooksNs = 20'000;
 
 // Held while writes are refused: who wants to write waits for it.
 constinit std::mutex g_moving;
@@ -88,7 +88,7 @@ bool NoDeviceWrites::AllHaveLeft(int64_t deadline_ns) {
   auto wait_until = [&](auto left) {
     while (in_time && !left()) {
       in_time = NowNs() < deadline_ns;
-      if (in_time) SleepFor(kLookNs);
+      if (in_time) SleepFor(kBetweenLooksNs);
     }
   };
   for (const DeviceWrites::Counter& counter : DeviceWrites::g_counters_)

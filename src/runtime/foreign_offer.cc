@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/system_limit.h"
+#include "runtime/codes.h"
 
 namespace belay::rt {
 
@@ -33,8 +34,6 @@ struct ForeignFile {
 
 namespace {
 
-constexpr int kBadArgument = codes::kInvalidParam;
-constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
 constexpr int kSharingFailed = codes::kRtIpcError;
 
 [[noreturn]] void FailSystem(const char* what) {

@@ -29,13 +29,13 @@ constinit thread_local ListedRecord* t_listed = nullptr;
 constinit std::atomic<void (*)()> g_call_hook{nullptr};
 
 // The parent's threads do not exist in the child; nor may their calls be waited for.
-[[maybe_unused]] const bool g_at_fork = AtForkInChild([] {
+[[maybe_unused]] const bool g_in_flight_at_fork = AtForkInChild([] {
   g_records.store(nullptr, std::memory_order_relaxed);
   t_call_record = nullptr;
   t_listed = nullptr;
 });
 
-pthread_key_t MakeKey() {
+pthread_key_t MakeRecordKey() {
   pthread_key_t key;
   pthread_key_create(&key, [](void* record) {
     t_call_record = nullptr;  // destructors that run later take another one
@@ -78,7 +78,7 @@ void FenceEverywhere() {
 namespace {
 
 ListedRecord* ListThisThread() noexcept {
-  static const pthread_key_t key = MakeKey();
+  static const pthread_key_t key = MakeRecordKey();
   ListedRecord* record = TakeRecord();
   if (record == nullptr) return nullptr;
   MakeRoomForExceptions();

@@ -11,6 +11,7 @@
 #include "base/error_about.h"
 #include "base/system_limit.h"
 #include "runtime/arena_poison.h"
+#include "runtime/codes.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
 #include "runtime/observer.h"
@@ -56,10 +57,8 @@ constinit RegisteredRanges g_registered;
 
 namespace {
 
-constexpr int kBadArgument = codes::kInvalidParam;
 constexpr int kUninitialised = codes::kUninitialize;
 constexpr int kBadDevice = codes::kRtInvalidDeviceid;
-constexpr int kOutOfMemory = codes::kRtMemoryAllocation;
 
 // No user address lies below or beyond these, on any machine we run on: systems keep the first pages free,
 // where null pointers with an offset lead.

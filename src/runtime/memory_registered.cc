@@ -9,6 +9,7 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "base/spin_lock.h"
+#include "runtime/codes.h"
 #include "runtime/memory_state.h"
 #include "runtime/observer.h"
 
@@ -97,7 +98,6 @@ void RegisteredRanges::Clear() {
 // --- the ranges of this process
 
 namespace {
-constexpr int kBadArgument = codes::kInvalidParam;
 constexpr size_t kAlignment = 4096;
 
 // Whether there is memory at every page. Where the system does not tell there is.

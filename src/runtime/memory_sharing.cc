@@ -14,6 +14,7 @@
 #include "base/room.h"
 #include "base/sanitizer.h"
 #include "base/system_limit.h"
+#include "runtime/codes.h"
 #include "runtime/context.h"
 #include "runtime/device_writes.h"
 #include "runtime/memory_state.h"
@@ -22,9 +23,6 @@
 
 namespace belay::rt {
 namespace {
-
-constexpr int kBadArgument = codes::kInvalidParam;
-constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
 
 // The arena pages that a block lies on.
 struct Pages {
@@ -36,7 +34,7 @@ struct Pages {
 };
 
 // By the system call itself: what lies between blocks is poisoned, and a checked write would stumble over it.
-bool WriteAll(int file, const std::byte* from, size_t bytes) {
+bool WriteUnchecked(int file, const std::byte* from, size_t bytes) {
   QuietWrites quiet;
   for (size_t done = 0; done < bytes;) {
     long n = syscall(SYS_pwrite64, file, from + done, bytes - done, done);
@@ -47,7 +45,7 @@ bool WriteAll(int file, const std::byte* from, size_t bytes) {
 }
 
 // ThreadSanitizer takes a mapping for a write to all of its bytes; here they stay what they are.
-void* Map(void* at, size_t bytes, int flags, int file) {
+void* MapUnchecked(void* at, size_t bytes, int flags, int file) {
 #ifdef BELAY_TSAN
   return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, flags, file, 0));
 #else
@@ -61,7 +59,7 @@ bool MapAt(uintptr_t address, size_t bytes, int file) {
   int flags = MAP_FIXED | MAP_NORESERVE | (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
   for (ptrdiff_t offset : {ptrdiff_t{0}, alias}) {
     void* at = reinterpret_cast<void*>(address + static_cast<uintptr_t>(offset));
-    if (Map(at, bytes, flags, file) == MAP_FAILED) return false;
+    if (MapUnchecked(at, bytes, flags, file) == MAP_FAILED) return false;
     madvise(at, bytes, MADV_DONTFORK);
     if (file < 0) madvise(at, bytes, MADV_HUGEPAGE);
     if (alias == 0) break;
@@ -113,7 +111,8 @@ SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block)
   made.emplace(first, Moved{bytes, -1, block.device});
   int file = memfd_create("belay-shared-memory", MFD_CLOEXEC);
   const auto* now = static_cast<const std::byte*>(View(reinterpret_cast<const void*>(first), bytes));
-  if (file < 0 || !SizeToMap(file, bytes) || !WriteAll(file, now, bytes) || !MapAt(first, bytes, file)) {
+  if (file < 0 || !SizeToMap(file, bytes) || !WriteUnchecked(file, now, bytes) ||
+      !MapAt(first, bytes, file)) {
     FailMove(file, bytes);
   }
   ForgetStale(first, bytes);

@@ -11,6 +11,7 @@
 #include "base/quiet_write.h"
 #include "base/room.h"
 #include "base/system_limit.h"
+#include "runtime/codes.h"
 #include "runtime/memory_sharing.h"
 #include "runtime/memory_state.h"
 #include "runtime/observer.h"
@@ -18,9 +19,7 @@
 namespace belay::rt {
 namespace {
 
-constexpr int kBadArgument = codes::kInvalidParam;
 constexpr int kBadHandle = codes::kRtInvalidHandle;
-constexpr int kOutOfMemory = codes::kRtMemoryAllocation;
 
 uint32_t PagesFor(size_t bytes) {
   return static_cast<uint32_t>((bytes + kPhysicalGranularity - 1) / kPhysicalGranularity * kPagesPerHugePage);
@@ -35,7 +34,7 @@ void CheckGranular(size_t bytes, const char* argument) {
 }
 
 constinit PhysicalMemoryTable g_physical_memories;
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_physical_memories>();
+[[maybe_unused]] const bool g_memory_virtual_at_fork = UnlockInChild<g_physical_memories>();
 
 [[noreturn]] void FailMapping(size_t bytes) {
   Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes ({})", bytes, ExplainRefusal(errno));

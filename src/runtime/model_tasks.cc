@@ -13,7 +13,7 @@ namespace {
 
 constinit ModelTaskTable g_model_tasks;
 constinit ModelStreamTable g_model_streams;
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_model_tasks, g_model_streams>();
+[[maybe_unused]] const bool g_model_tasks_at_fork = UnlockInChild<g_model_tasks, g_model_streams>();
 
 }  // namespace
 

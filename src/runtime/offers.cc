@@ -15,13 +15,10 @@
 #include "base/quiet_write.h"
 #include "base/room.h"
 #include "base/system_limit.h"
+#include "runtime/codes.h"
 
 namespace belay::rt {
 namespace {
-
-constexpr int kBadArgument = codes::kInvalidParam;
-constexpr int kNoSuchOffer = codes::kRtInvalidHandle;
-constexpr int kOutOfMemory = codes::kRtMemoryAllocation;
 
 // A number for an offer: 22 bits of process, 15 of index, 27 of nonce.
 constexpr int kIndexBits = 15;

@@ -46,7 +46,7 @@ bool ReadAll(int file, void* dst, const void* pinned, size_t bytes) noexcept {
   return true;
 }
 
-bool WriteAll(int file, void* pinned, const void* src, size_t bytes) noexcept {
+bool WriteFromPinned(int file, void* pinned, const void* src, size_t bytes) noexcept {
   for (size_t done = 0; done < bytes;) {
     const ssize_t put = pwrite(file, static_cast<const char*>(src) + done, bytes - done,
                                Place(pinned) + static_cast<off_t>(done));
@@ -68,7 +68,7 @@ bool CopyInPieces(int file, void* dst, const void* src, size_t bytes) noexcept {
   for (size_t done = 0; done < bytes; done += kPiece) {
     const size_t n = std::min(kPiece, bytes - done);
     if (!ReadAll(file, piece, static_cast<const char*>(src) + done, n)) return false;
-    if (!WriteAll(file, static_cast<char*>(dst) + done, piece, n)) return false;
+    if (!WriteFromPinned(file, static_cast<char*>(dst) + done, piece, n)) return false;
   }
   return true;
 }
@@ -89,7 +89,7 @@ bool CopyByDoor(void* dst, const void* src, size_t bytes) noexcept {
   const int file = Door();
   if (file < 0) return false;
   if (!to) return ReadAll(file, dst, src, bytes);
-  if (!from) return WriteAll(file, dst, src, bytes);
+  if (!from) return WriteFromPinned(file, dst, src, bytes);
   return Apart(dst, src, bytes) && CopyInPieces(file, dst, src, bytes);
 }
 
@@ -100,7 +100,8 @@ bool FillByDoor(void* dst, int value, size_t bytes) noexcept {
   char piece[kPiece];
   std::memset(piece, value, std::min(bytes, kPiece));
   for (size_t done = 0; done < bytes; done += kPiece) {
-    if (!WriteAll(file, static_cast<char*>(dst) + done, piece, std::min(kPiece, bytes - done))) return false;
+    if (!WriteFromPinned(file, static_cast<char*>(dst) + done, piece, std::min(kPiece, bytes - done)))
+      return false;
   }
   return true;
 }

@@ -30,10 +30,10 @@ namespace {
 
 constinit std::mutex g_lock;
 constinit uint64_t g_starts = 0;
-constinit Engine* g_engine = nullptr;
+constinit Engine* g_running = nullptr;
 constinit ThreadEngine* g_threads = nullptr;
-constinit ExploreEngine* g_explorer = nullptr;
-constinit int g_default_device = -1;
+constinit ExploreEngine* g_exploring = nullptr;
+constinit int g_device_of_config = -1;
 constinit std::atomic<void (*)()> g_release_calls{nullptr};
 
 constinit std::atomic<bool> g_calls_ask{false};
@@ -59,8 +59,8 @@ void OnExit() {
   // A callback that calls exit() may be what another thread waits for in aclFinalize.
   std::unique_lock guard(g_lock, std::try_to_lock);
   Streams().ForEach([](Stream& stream) { stream.CutShort(); });
-  if (!guard.owns_lock() || g_engine == nullptr) return;
-  if (g_engine->StopForExit()) Streams().ForEach([](Stream& stream) { stream.StopDropping(); });
+  if (!guard.owns_lock() || g_running == nullptr) return;
+  if (g_running->StopForExit()) Streams().ForEach([](Stream& stream) { stream.StopDropping(); });
 }
 
 void HookProcess() {
@@ -79,8 +79,8 @@ void ForgetParent() {
   Models().AbandonInChild();
   Notify::AbandonAllInChild();
   AbandonTaskChunksInChild();
-  g_engine = g_threads = nullptr;  // its threads do not exist here; the object is left alone
-  g_explorer = nullptr;
+  g_running = g_threads = nullptr;  // its threads do not exist here; the object is left alone
+  g_exploring = nullptr;
   g_starts = 0;
 }
 
@@ -96,13 +96,13 @@ void StartOrRestart(Kind*& engine, const Config& config) {
   } else {
     engine->Restart(config);
   }
-  g_engine = engine;
+  g_running = engine;
 }
 
 void StartEngine(const Settings& settings) {
   if (settings.explore) {
-    StartOrRestart(g_explorer, *settings.explore);
-    return InstallExploreEngine(g_explorer);
+    StartOrRestart(g_exploring, *settings.explore);
+    return InstallExploreEngine(g_exploring);
   }
   if (TheExploreEngine() != nullptr) InstallExploreEngine(nullptr);
   StartOrRestart(g_threads, ThreadEngineConfig{settings.workers, settings.help, settings.one_core});
@@ -126,7 +126,7 @@ void StartFirst(int default_device) {
   CreateDevices(settings.devices);
   if (default_device >= 0) DeviceAt(default_device);  // throws when there is none
   SetDefaultDevice(default_device);
-  g_default_device = default_device;
+  g_device_of_config = default_device;
   StartEngine(settings);
 }
 
@@ -158,7 +158,7 @@ void StopLocked() {
     Notify::DestroyAllOf(DeviceAt(i));
     ReleaseDeviceMemory(i);
   }
-  g_engine->Stop();  // it stays installed, without workers: a callback that ends late may still ask it
+  g_running->Stop();  // it stays installed, without workers: a callback that ends late may still ask it
   EndCallbackThreads();
   SetState(ProcessState::kFinalized);
 }
@@ -196,10 +196,10 @@ void Start(int default_device) {
   if (StateOfProcess() == ProcessState::kForked) ForgetParent();
   std::unique_lock guard = LockForStart();
   if (StateOfProcess() == ProcessState::kRunning) {
-    if (default_device >= 0 && default_device != g_default_device) {
+    if (default_device >= 0 && default_device != g_device_of_config) {
       Fail(codes::kRepeatInitialize, "init-again",
            "aclInit was called before with another default device ({}); call aclFinalize first",
-           g_default_device);
+           g_device_of_config);
     }
     ++g_starts;
     return;

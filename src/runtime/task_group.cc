@@ -14,7 +14,7 @@ namespace belay::rt {
 namespace {
 
 constinit TaskGroupTable g_groups;
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_groups>();
+[[maybe_unused]] const bool g_task_group_at_fork = UnlockInChild<g_groups>();
 
 // Stands in the graph for one task of a group.
 struct GroupStepTask {

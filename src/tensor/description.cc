@@ -10,7 +10,7 @@ constinit HandleTable<DataBuffer, HandleKind::kDataBuffer> g_data_buffers;
 constinit HandleTable<TensorDesc, HandleKind::kTensorDesc> g_tensor_descs;
 
 namespace {
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_data_buffers, g_tensor_descs>();
+[[maybe_unused]] const bool g_description_at_fork = UnlockInChild<g_data_buffers, g_tensor_descs>();
 }  // namespace
 
 uint64_t TensorDesc::count() const {

@@ -21,8 +21,9 @@ constinit TensorListTable g_tensor_lists;
 constinit ScalarListTable g_scalar_lists;
 
 namespace {
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_tensors, g_scalars, g_int_arrays, g_float_arrays,
-                                                      g_bool_arrays, g_tensor_lists, g_scalar_lists>();
+[[maybe_unused]] const bool g_objects_at_fork =
+    UnlockInChild<g_tensors, g_scalars, g_int_arrays, g_float_arrays, g_bool_arrays, g_tensor_lists,
+                  g_scalar_lists>();
 }  // namespace
 
 namespace {

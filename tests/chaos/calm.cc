@@ -14,8 +14,8 @@
 namespace chaos {
 namespace {
 
-constexpr size_t kBytes = 64 * 1024;  // of the task that is timed: another thread runs it
-constexpr long kMoreKib = 64 * 1024;  // than this no program may grow
+constexpr size_t kFillBytes = 64 * 1024;  // of the task that is timed: another thread runs it
+constexpr long kMoreKib = 64 * 1024;      // than this no program may grow
 constexpr double kMinute = 60;
 
 size_t EntriesOf(const char* path) {
@@ -34,7 +34,7 @@ Latency Measure(aclrtStream stream, void* block) {
   std::vector<double> us;
   for (int i = 0; i < 2000; ++i) {
     const auto begin = Clock::now();
-    CHECK(aclrtMemsetAsync(block, kBytes, 1, kBytes, stream));
+    CHECK(aclrtMemsetAsync(block, kFillBytes, 1, kFillBytes, stream));
     CHECK(aclrtSynchronizeStream(stream));
     us.push_back(Since(begin) * 1e6);
     if (i % 8 == 0) usleep(1000);
@@ -70,7 +70,7 @@ void Reporter::Report() {
   MarkAsOurs();
   CHECK(aclrtSetDevice(0));
   CHECK(aclrtCreateStream(&stream_));
-  CHECK(aclrtMalloc(&block_, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  CHECK(aclrtMalloc(&block_, kFillBytes, ACL_MEM_MALLOC_HUGE_FIRST));
   for (double next = 0; !end_.load();) {
     if (Since(begin_) >= next) {
       TellAndCompare();

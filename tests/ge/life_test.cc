@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string GeError() { return ge::GEGetErrorMsgV2().GetString(); }
-
 float RunOnce(ge::Session& session) {
   std::vector<ge::Tensor> outputs;
   EXPECT_EQ(session.RunGraph(1, {Floats({1}, {1})}, outputs), ge::SUCCESS) << GeError();

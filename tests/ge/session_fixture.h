@@ -12,6 +12,8 @@ namespace conformance {
 
 using GeOptions = std::map<ge::AscendString, ge::AscendString>;
 
+inline std::string GeError() { return ge::GEGetErrorMsgV2().GetString(); }
+
 inline ge::TensorDesc FloatDesc(const std::vector<int64_t>& dims) {
   return ge::TensorDesc(ge::Shape(dims), ge::FORMAT_ND, ge::DT_FLOAT);
 }

@@ -17,8 +17,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string GeError() { return ge::GEGetErrorMsgV2().GetString(); }
-
 class Session : public RuntimeTest {
  protected:
   void SetUp() override {

@@ -16,7 +16,7 @@ namespace {
 using conformance::Started;
 using testing::HasSubstr;
 
-constexpr size_t kBytes = 4096;
+constexpr size_t kBlockBytes = 4096;
 
 class Misuse : public Started, public testing::WithParamInterface<bool> {
  protected:
@@ -25,7 +25,7 @@ class Misuse : public Started, public testing::WithParamInterface<bool> {
     Started::SetUp();
     if (HasFatalFailure()) return;
     stream_ = NewStream();
-    for (void** block : {&x_, &y_}) EXPECT_OK(aclrtMalloc(block, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    for (void** block : {&x_, &y_}) EXPECT_OK(aclrtMalloc(block, kBlockBytes, ACL_MEM_MALLOC_HUGE_FIRST));
     testing::internal::CaptureStderr();
   }
   void TearDown() override {
@@ -60,7 +60,7 @@ class Misuse : public Started, public testing::WithParamInterface<bool> {
     EXPECT_EQ(code == ACL_SUCCESS, right());
     conformance::TakeMessage();
   }
-  aclError Copy(void* to, const void* from, size_t bytes = kBytes) {
+  aclError Copy(void* to, const void* from, size_t bytes = kBlockBytes) {
     return aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEFAULT, stream_);
   }
   static aclTensor* Vector(void* block, int64_t size) {
@@ -94,7 +94,7 @@ class Misuse : public Started, public testing::WithParamInterface<bool> {
   }
   void* NewBlock() {
     void* block = nullptr;
-    EXPECT_OK(aclrtMalloc(&block, kBytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    EXPECT_OK(aclrtMalloc(&block, kBlockBytes, ACL_MEM_MALLOC_HUGE_FIRST));
     return block;
   }
 
@@ -127,11 +127,11 @@ TEST_P(Misuse, TheHostFillsWhatWasFreed) {
   Expect("USE AFTER FREE", 3, {"in aclrtMemset\n"});
   void* block = NewBlock();
   if (right()) {
-    EXPECT_OK(aclrtMemset(block, kBytes, 0, kBytes));
+    EXPECT_OK(aclrtMemset(block, kBlockBytes, 0, kBlockBytes));
     EXPECT_OK(aclrtFree(block));
   } else {
     EXPECT_OK(aclrtFree(block));
-    Twin(aclrtMemset(block, kBytes, 0, kBytes));
+    Twin(aclrtMemset(block, kBlockBytes, 0, kBlockBytes));
   }
 }
 
@@ -151,7 +151,7 @@ TEST_P(Misuse, AnOperatorOnWhatWasFreed) {
 TEST_P(Misuse, PinnedMemoryThatWasFreed) {
   Expect("USE AFTER FREE", 3, {"freed by aclrtFreeHost\n", "allocated by aclrtMallocHost\n"});
   void* block = nullptr;
-  EXPECT_OK(aclrtMallocHost(&block, kBytes));
+  EXPECT_OK(aclrtMallocHost(&block, kBlockBytes));
   if (!right()) {
     EXPECT_OK(aclrtFreeHost(block));
   }
@@ -242,7 +242,7 @@ TEST_P(Misuse, TheStreamIsDestroyedFirst) {
   void* block = NewBlock();
   aclrtStream stream = nullptr;
   EXPECT_OK(aclrtCreateStream(&stream));
-  EXPECT_OK(aclrtMemcpyAsync(x_, kBytes, block, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+  EXPECT_OK(aclrtMemcpyAsync(x_, kBlockBytes, block, kBlockBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
   if (right()) {
     EXPECT_OK(aclrtDestroyStream(stream));
   }
@@ -254,12 +254,12 @@ TEST_P(Misuse, TheStreamIsDestroyedFirst) {
 
 TEST_P(Misuse, ACopyBeyondTheEnd) {
   Expect("BEYOND END", 2, {"allocated by aclrtMalloc\n"});
-  Twin(Copy(x_, static_cast<char*>(y_) + 64, right() ? kBytes - 64 : kBytes));
+  Twin(Copy(x_, static_cast<char*>(y_) + 64, right() ? kBlockBytes - 64 : kBlockBytes));
 }
 
 TEST_P(Misuse, AnOperatorBeyondTheEnd) {
   Expect("BEYOND END", 2, {"in aclnnAdd\n"});
-  Twin(Add(x_, y_, x_, right() ? kBytes / 4 : kBytes / 4 + 16));
+  Twin(Add(x_, y_, x_, right() ? kBlockBytes / 4 : kBlockBytes / 4 + 16));
 }
 
 TEST_P(Misuse, AnOperatorOnHostMemory) {
@@ -289,7 +289,7 @@ TEST_P(Misuse, AFreeOfTheMiddle) {
 TEST_P(Misuse, AFreeWithTheWrongFunction) {
   Expect("BAD FREE", 2, {"allocated by aclrtMallocHost\n"});
   void* block = nullptr;
-  EXPECT_OK(aclrtMallocHost(&block, kBytes));
+  EXPECT_OK(aclrtMallocHost(&block, kBlockBytes));
   if (!right()) {
     Twin(aclrtFree(block));
   }

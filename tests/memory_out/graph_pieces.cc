@@ -20,7 +20,7 @@ using Options = std::map<ge::AscendString, ge::AscendString>;
 
 ge::TensorDesc Desc(int64_t size) { return ge::TensorDesc(ge::Shape({size}), ge::FORMAT_ND, ge::DT_FLOAT); }
 
-ge::Tensor Floats(const std::vector<float>& values) {
+ge::Tensor FloatTensor(const std::vector<float>& values) {
   return ge::Tensor(Desc(static_cast<int64_t>(values.size())),
                     reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float));
 }
@@ -32,7 +32,7 @@ ge::Graph AddAndRelu() {
   x.update_input_desc_x(Desc(2));
   x.update_output_desc_y(Desc(2));
   ge::op::Const one("one");
-  one.set_attr_value(Floats({1}));
+  one.set_attr_value(FloatTensor({1}));
   one.update_output_desc_y(Desc(1));
   auto add = ge::op::Add("add").set_input_x1(x).set_input_x2(one);
   auto relu = ge::op::Relu("relu").set_input_x(add);
@@ -56,7 +56,7 @@ PIECE(session) {
   AT_END((ge::GEFinalize(), 0));
   ge::Session session(options);
   TRY_GE(session.AddGraph(1, AddAndRelu()));
-  std::vector<ge::Tensor> inputs = {Floats({1, -5})}, outputs;
+  std::vector<ge::Tensor> inputs = {FloatTensor({1, -5})}, outputs;
   TRY_GE(session.RunGraph(1, inputs, outputs));
   RIGHT(outputs.size() == 1 && Is(outputs[0], 2, 0));
 }

@@ -79,7 +79,7 @@ const std::string& Open() {
 }
 
 // Device memory in a dataset.
-void Add(Run& run, aclmdlDataset* dataset, void* data, size_t bytes) {
+void AddBuffer(Run& run, aclmdlDataset* dataset, void* data, size_t bytes) {
   TRY_MADE(buffer, aclCreateDataBuffer(data, bytes));
   int code = aclmdlAddDatasetBuffer(dataset, buffer);
   if (code != ACL_SUCCESS) AT_END(aclDestroyDataBuffer(buffer));
@@ -119,9 +119,9 @@ void WithData(Run& run, size_t bytes, Use use) {
   AT_END(Destroy(in));
   TRY_MADE(out, aclmdlCreateDataset());
   AT_END(Destroy(out));
-  Add(run, in, data.x(), bytes);
+  AddBuffer(run, in, data.x(), bytes);
   if (run.failed()) return;
-  Add(run, out, data.y(), bytes);
+  AddBuffer(run, out, data.y(), bytes);
   if (run.failed()) return;
   use(data, in, out);
 }
@@ -163,8 +163,8 @@ PIECE(model_of_bytes) {
   AT_END(Destroy(in));
   TRY_MADE(out, aclmdlCreateDataset());
   AT_END(Destroy(out));
-  Add(run, in, data.x(), 1024);
-  if (!run.failed()) Add(run, out, data.x() + 256, 32);
+  AddBuffer(run, in, data.x(), 1024);
+  if (!run.failed()) AddBuffer(run, out, data.x() + 256, 32);
   if (run.failed()) return;
   TRY(aclmdlExecute(id, in, out));
   RIGHT(data.x()[256 + 7] == 4096);
@@ -177,7 +177,7 @@ PIECE(model_with_gears) {
   TRY(aclmdlLoadFromMem(bytes.data(), bytes.size(), &id));
   AT_END(aclmdlUnload(id));
   WithData(run, 32, [&](const Data& data, aclmdlDataset* in, aclmdlDataset* out) {
-    Add(run, in, data.x() + 128, 4);
+    AddBuffer(run, in, data.x() + 128, 4);
     if (run.failed()) return;
     for (uint64_t batch : {1u, 4u}) {
       TRY(aclmdlSetDynamicBatchSize(id, in, 1, batch));

@@ -29,7 +29,7 @@ struct Matrices {
   void* data = nullptr;
 };
 
-aclTensor* Tensor(float* data, const int64_t* dims, uint64_t rank, aclDataType type = ACL_FLOAT) {
+aclTensor* NewTensor(float* data, const int64_t* dims, uint64_t rank, aclDataType type = ACL_FLOAT) {
   int64_t strides[8] = {};
   int64_t stride = 1;
   for (uint64_t i = rank; i-- > 0; stride *= dims[i]) strides[i] = stride;
@@ -37,7 +37,7 @@ aclTensor* Tensor(float* data, const int64_t* dims, uint64_t rank, aclDataType t
 }
 aclTensor* Matrix(float* data) {
   const int64_t dims[] = {kSide, kSide};
-  return Tensor(data, dims, 2);
+  return NewTensor(data, dims, 2);
 }
 
 template <class Second>
@@ -83,14 +83,14 @@ namespace {
 void Multiply(Run& run, float* data, int64_t m, int64_t n, int64_t k, bool transposed) {
   const int64_t a_dims[] = {m, k}, b_dims[] = {k, n}, turned[] = {1, k}, c_dims[] = {m, n};
   std::fill_n(data, m * k + k * n, 1.0f);
-  TRY_MADE(a, Tensor(data, a_dims, 2));
+  TRY_MADE(a, NewTensor(data, a_dims, 2));
   AT_END(aclDestroyTensor(a));
   TRY_MADE(b, transposed
                   ? aclCreateTensor(b_dims, 2, ACL_FLOAT, turned, 0, ACL_FORMAT_ND, b_dims, 2, data + m * k)
-                  : Tensor(data + m * k, b_dims, 2));
+                  : NewTensor(data + m * k, b_dims, 2));
   AT_END(aclDestroyTensor(b));
   float* c_data = data + m * k + k * n;
-  TRY_MADE(c, Tensor(c_data, c_dims, 2));
+  TRY_MADE(c, NewTensor(c_data, c_dims, 2));
   AT_END(aclDestroyTensor(c));
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
@@ -144,11 +144,11 @@ void Convolve(Run& run, float* const data[3], const Convolved& c) {
   const int64_t x_dims[] = {1, c.channels, c.image, c.image}, y_dims[] = {1, c.channels, c.out(), c.out()},
                 w_dims[] = {c.channels, c.channels_each, 3, 3};
   const int64_t strides[] = {c.stride, c.stride}, ones[] = {1, 1}, none[] = {0, 0};
-  TRY_MADE(x, Tensor(data[0], x_dims, 4));
+  TRY_MADE(x, NewTensor(data[0], x_dims, 4));
   AT_END(aclDestroyTensor(x));
-  TRY_MADE(w, Tensor(data[1], w_dims, 4));
+  TRY_MADE(w, NewTensor(data[1], w_dims, 4));
   AT_END(aclDestroyTensor(w));
-  TRY_MADE(y, Tensor(data[2], y_dims, 4));
+  TRY_MADE(y, NewTensor(data[2], y_dims, 4));
   AT_END(aclDestroyTensor(y));
   TRY_MADE(stride, aclCreateIntArray(strides, 2));
   AT_END(aclDestroyIntArray(stride));
@@ -204,7 +204,7 @@ PIECE(product_of_bf16) {
   AT_END(destroy());
   for (int i = 0; i < 3; ++i) {
     auto* data = reinterpret_cast<float*>(half + i * kWide * kWide);
-    tensors[i] = Tensor(data, dims, 2, ACL_BF16);
+    tensors[i] = NewTensor(data, dims, 2, ACL_BF16);
     if (!run.Made(tensors[i], "aclCreateTensor")) return;
   }
   uint64_t size = 0;
@@ -220,11 +220,11 @@ PIECE(sort_and_concatenate) {
   AT_END(aclrtFree(m.data));
   for (int64_t i = 0; i < kSide * kSide; ++i) m.at(0)[i] = static_cast<float>(i * 37 % 256);
   const int64_t dims[] = {kSide, kSide}, long_dims[] = {2 * kSide, kSide};
-  TRY_MADE(x, Tensor(m.at(0), dims, 2));
+  TRY_MADE(x, NewTensor(m.at(0), dims, 2));
   AT_END(aclDestroyTensor(x));
-  TRY_MADE(values, Tensor(m.at(1), dims, 2));
+  TRY_MADE(values, NewTensor(m.at(1), dims, 2));
   AT_END(aclDestroyTensor(values));
-  TRY_MADE(indices, Tensor(m.at(2), dims, 2, ACL_INT64));
+  TRY_MADE(indices, NewTensor(m.at(2), dims, 2, ACL_INT64));
   AT_END(aclDestroyTensor(indices));
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
@@ -232,9 +232,9 @@ PIECE(sort_and_concatenate) {
   RunSecond(run, size, executor, nullptr, &aclnnSort);
   if (run.failed()) return;
   for (int i = 1; i < kSide; ++i) RIGHT(m.at(1)[i - 1] <= m.at(1)[i]);
-  TRY_MADE(twice, Tensor(m.at(4), long_dims, 2));
+  TRY_MADE(twice, NewTensor(m.at(4), long_dims, 2));
   AT_END(aclDestroyTensor(twice));
-  aclTensor *first = Tensor(m.at(0), dims, 2), *second = Tensor(m.at(1), dims, 2);
+  aclTensor *first = NewTensor(m.at(0), dims, 2), *second = NewTensor(m.at(1), dims, 2);
   const aclTensor* both[] = {first, second};
   aclTensorList* list = first == nullptr || second == nullptr ? nullptr : aclCreateTensorList(both, 2);
   if (list == nullptr) {  // else they are the list's

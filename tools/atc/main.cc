@@ -10,7 +10,7 @@
 
 namespace {
 
-int Run(const atc::Options& options) {
+int RunAtc(const atc::Options& options) {
   std::puts("ATC start working now, please wait for a moment.");
   std::fflush(stdout);
   for (const std::string& name : options.without_effect) {
@@ -45,7 +45,7 @@ int main(int count, char** arguments) {
       atc::PrintHelp();
       return 0;
     }
-    return Run(options);
+    return RunAtc(options);
   } catch (const belay::Error& error) {
     reason = error.sentence();
   } catch (const std::exception& error) {

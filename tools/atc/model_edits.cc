@@ -68,7 +68,7 @@ std::string TensorOf(const onnx::GraphData& data, const std::string& what) {
        what);
 }
 
-DType TypeNamed(const std::string& name) {
+DType TypeOfName(const std::string& name) {
   constexpr std::pair<const char*, DType> kTypes[] = {
       {"FP32", DType::kF32},   {"FP16", DType::kF16},  {"UINT8", DType::kU8},   {"INT8", DType::kI8},
       {"UINT16", DType::kU16}, {"INT16", DType::kI16}, {"UINT32", DType::kU32}, {"INT32", DType::kI32},
@@ -110,7 +110,7 @@ void ChooseOutputs(onnx::ModelData& model, const std::string& out_nodes) {
 
 void ConvertOutputs(graph::Graph& graph, const std::string& output_type, const std::string& out_nodes) {
   if (output_type.find(':') == std::string::npos) {
-    for (graph::GraphOutput& output : graph.outputs) ConvertOutput(graph, output, TypeNamed(output_type));
+    for (graph::GraphOutput& output : graph.outputs) ConvertOutput(graph, output, TypeOfName(output_type));
     return;
   }
   std::vector<std::string> chosen = Split(out_nodes);
@@ -126,7 +126,7 @@ void ConvertOutputs(graph::Graph& graph, const std::string& output_type, const s
     }
     size_t number = static_cast<size_t>(it - chosen.begin());
     ConvertOutput(graph, graph.outputs[number],
-                  TypeNamed(colon == std::string::npos ? entry : entry.substr(colon + 1)));
+                  TypeOfName(colon == std::string::npos ? entry : entry.substr(colon + 1)));
   }
 }
 

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 namespace onnx = belay::graph::onnx;
 
 template <class F>
-std::string ErrorOf(const F& f) {
+std::string EditError(const F& f) {
   try {
     f();
   } catch (const belay::Error& error) {
@@ -63,9 +63,9 @@ TEST(OutNodes, AreOutputsOfNodesOrTensors) {
 
 TEST(OutNodes, ThatAreNotThereAreNamed) {
   onnx::ModelData model = Model();
-  EXPECT_THAT(ErrorOf([&] { ChooseOutputs(model, "a:2"); }), HasSubstr("node 'a' has 2 outputs"));
-  EXPECT_THAT(ErrorOf([&] { ChooseOutputs(model, "d:0"); }), HasSubstr("'d:0'"));
-  EXPECT_THAT(ErrorOf([&] { ChooseOutputs(model, "none"); }), HasSubstr("no tensor of this name"));
+  EXPECT_THAT(EditError([&] { ChooseOutputs(model, "a:2"); }), HasSubstr("node 'a' has 2 outputs"));
+  EXPECT_THAT(EditError([&] { ChooseOutputs(model, "d:0"); }), HasSubstr("'d:0'"));
+  EXPECT_THAT(EditError([&] { ChooseOutputs(model, "none"); }), HasSubstr("no tensor of this name"));
 }
 
 Graph TwoOutputs() {
@@ -100,9 +100,9 @@ TEST(OutputType, OfOneOutputNeedsOutNodes) {
   ConvertOutputs(graph, "x:0:UINT8", "abs:0;x:0");
   EXPECT_EQ(graph.outputs[0].declared.dtype, DType::kF32);
   EXPECT_EQ(graph.outputs[1].declared.dtype, DType::kU8);
-  EXPECT_THAT(ErrorOf([&] { ConvertOutputs(graph, "x:0:UINT8", ""); }),
+  EXPECT_THAT(EditError([&] { ConvertOutputs(graph, "x:0:UINT8", ""); }),
               HasSubstr("'x:0', which --out_nodes does not name"));
-  EXPECT_THAT(ErrorOf([&] { ConvertOutputs(graph, "FP8", ""); }), HasSubstr("the type 'FP8'"));
+  EXPECT_THAT(EditError([&] { ConvertOutputs(graph, "FP8", ""); }), HasSubstr("the type 'FP8'"));
 }
 
 TEST(HalfInputs, AreConvertedForAllWhoReadThem) {
@@ -114,7 +114,7 @@ TEST(HalfInputs, AreConvertedForAllWhoReadThem) {
   EXPECT_EQ(graph.nodes[2].inputs[0], (Port{0, 0}));
   EXPECT_EQ(graph.nodes[1].inputs[0], (Port{2, 0}));
   EXPECT_EQ(graph.outputs[1].port, (Port{2, 0}));
-  EXPECT_THAT(ErrorOf([&] { TakeHalfInputs(graph, "w"); }), HasSubstr("no such input"));
+  EXPECT_THAT(EditError([&] { TakeHalfInputs(graph, "w"); }), HasSubstr("no such input"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ Options Parsed(std::vector<std::string> words) {
   return Parse(static_cast<int>(arguments.size()), arguments.data());
 }
 
-std::string ErrorOf(const std::vector<std::string>& words) {
+std::string OptionError(const std::vector<std::string>& words) {
   try {
     Parsed(words);
   } catch (const belay::Error& error) {
@@ -35,32 +35,34 @@ TEST(Options, AreWrittenInEachForm) {
 }
 
 TEST(Options, ThatAreUnknownOrEmptyAreRefused) {
-  EXPECT_THAT(ErrorOf({"--modle=m"}), testing::StartsWith("E10001: there is no option --modle"));
-  EXPECT_THAT(ErrorOf({"--model="}), testing::StartsWith("E10004"));
-  EXPECT_THAT(ErrorOf({"--model"}), testing::StartsWith("E10004"));
-  EXPECT_THAT(ErrorOf({"--weight=w"}), testing::HasSubstr("only for Caffe"));
+  EXPECT_THAT(OptionError({"--modle=m"}), testing::StartsWith("E10001: there is no option --modle"));
+  EXPECT_THAT(OptionError({"--model="}), testing::StartsWith("E10004"));
+  EXPECT_THAT(OptionError({"--model"}), testing::StartsWith("E10004"));
+  EXPECT_THAT(OptionError({"--weight=w"}), testing::HasSubstr("only for Caffe"));
 }
 
 TEST(Options, WithChoicesTakeNothingElse) {
-  EXPECT_THAT(ErrorOf({"--log=loud"}),
+  EXPECT_THAT(OptionError({"--log=loud"}),
               testing::StartsWith("E10010: option --log is 'loud'; it must be one of debug, info"));
-  EXPECT_THAT(ErrorOf({"--disable_reuse_memory=2"}), testing::StartsWith("E10006"));
-  EXPECT_THAT(ErrorOf({"--enable_single_stream=1"}), testing::StartsWith("E10005"));
-  EXPECT_THAT(ErrorOf({"--precision_mode=fp16"}),
+  EXPECT_THAT(OptionError({"--disable_reuse_memory=2"}), testing::StartsWith("E10006"));
+  EXPECT_THAT(OptionError({"--enable_single_stream=1"}), testing::StartsWith("E10005"));
+  EXPECT_THAT(OptionError({"--precision_mode=fp16"}),
               testing::StartsWith("E10001: option --precision_mode is 'fp16'"));
-  EXPECT_EQ(ErrorOf({"--precision_mode=allow_mix_precision"}), "");
-  EXPECT_THAT(ErrorOf({"--is_input_adjust_hw_layout=true,true"}), testing::StartsWith("E10001"));
-  EXPECT_EQ(ErrorOf({"--log=error", "--disable_reuse_memory=1", "--enable_single_stream=true"}), "");
+  EXPECT_EQ(OptionError({"--precision_mode=allow_mix_precision"}), "");
+  EXPECT_THAT(OptionError({"--is_input_adjust_hw_layout=true,true"}), testing::StartsWith("E10001"));
+  EXPECT_EQ(OptionError({"--log=error", "--disable_reuse_memory=1", "--enable_single_stream=true"}), "");
 }
 
 TEST(Options, EveryValueThatIsListedIsTakenAndOthersAreRefused) {
   for (const belay::graph::OptionRow& row : belay::graph::AllOptions()) {
     if (*row.flag == '\0' || row.use == belay::graph::AtcUse::kRefused) continue;
     const std::string option = std::string("--") + row.flag;
-    for (const std::string& value : option_samples::Good(row)) EXPECT_EQ(ErrorOf({option + "=" + value}), "");
+    for (const std::string& value : option_samples::Good(row))
+      EXPECT_EQ(OptionError({option + "=" + value}), "");
     for (const std::string& value : option_samples::Meaningless(row)) {
-      EXPECT_THAT(ErrorOf({option + "=" + value}), testing::HasSubstr("option " + option + " is '" + value +
-                                                                      "'; it must be " + Wanted(row, value)));
+      EXPECT_THAT(
+          OptionError({option + "=" + value}),
+          testing::HasSubstr("option " + option + " is '" + value + "'; it must be " + Wanted(row, value)));
     }
   }
 }

@@ -35,7 +35,7 @@ void PassOn(int signal, siginfo_t* info, void*) {
 
 // The program, in a process of its own to which signals for this one are passed on. None is lost that comes
 // before that process is known. What is ignored (nohup) stays so.
-pid_t Start(const RunOptions& program) {
+pid_t StartChecked(const RunOptions& program) {
   sigset_t passed, before;
   sigemptyset(&passed);
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
@@ -59,7 +59,7 @@ pid_t Start(const RunOptions& program) {
 }
 
 // The exit code stays the program's, also where nothing can be written any more.
-int Await(pid_t child) {
+int AwaitProgram(pid_t child) {
   for (int unwanted : {SIGXFSZ, SIGPIPE}) signal(unwanted, SIG_IGN);
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
@@ -145,7 +145,7 @@ int Check(const CheckOptions& options) {
   }
   // torch_npu submits from a thread of its own, whose stack says nothing of the program.
   if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
-  const int status = Await(Start(options.run));
+  const int status = AwaitProgram(StartChecked(options.run));
   g_child = 0;
   // Without a count nobody knows that nothing was found.
   const int code = ExitCode(status, tally == nullptr || tally->reports != 0, options.error_exitcode);

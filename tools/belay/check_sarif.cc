@@ -13,11 +13,11 @@
 namespace belay::tool {
 namespace {
 
-using Members = Json::Members;
-using List = Json::List;
+using Object = Json::Members;
+using Array = Json::List;
 namespace fs = std::filesystem;
 
-Json Text(const std::string& text) { return Members{{"text", text.empty() ? "-" : text}}; }
+Json Text(const std::string& text) { return Object{{"text", text.empty() ? "-" : text}}; }
 
 std::string Encoded(const std::string& path) {
   std::string text;
@@ -36,26 +36,26 @@ class Sarif {
   explicit Sarif(const std::string& root) : root_(fs::weakly_canonical(root)) {}
 
   Json Result(const CheckReport& report) const {
-    Members result{{"ruleId", report.kind},
-                   {"level", "error"},
-                   {"message", Text(report.message + ". To mend it: " + report.mend + ".")}};
-    List related, steps;
+    Object result{{"ruleId", report.kind},
+                  {"level", "error"},
+                  {"message", Text(report.message + ". To mend it: " + report.mend + ".")}};
+    Array related, steps;
     for (const ReportPlace& place : report.places) {
       std::optional<Json> where = Location(place);
       if (!where) continue;
       if (result.find("locations") == result.end()) {
-        result.emplace("locations", List{*where});
+        result.emplace("locations", Array{*where});
       } else {
         related.push_back(*where);
       }
-      steps.emplace_back(Members{{"location", *where}});
+      steps.emplace_back(Object{{"location", *where}});
     }
     if (!related.empty()) result.emplace("relatedLocations", std::move(related));
     if (!steps.empty()) {
       result.emplace("codeFlows",
-                     List{Members{{"threadFlows", List{Members{{"locations", std::move(steps)}}}}}});
+                     Array{Object{{"threadFlows", Array{Object{{"locations", std::move(steps)}}}}}});
     }
-    result.emplace("partialFingerprints", Members{{"primaryLocationLineHash", Fingerprint(report)}});
+    result.emplace("partialFingerprints", Object{{"primaryLocationLineHash", Fingerprint(report)}});
     return result;
   }
 
@@ -74,10 +74,9 @@ class Sarif {
     for (const ReportFrame& frame : place.frames) {
       const std::string path = Below(frame);
       if (path.empty()) continue;
-      Members region{
-          {"startLine", frame.line}, {"startColumn", 1}, {"endLine", frame.line}, {"endColumn", 2}};
-      Members physical{{"artifactLocation", Members{{"uri", Encoded(path)}}}, {"region", std::move(region)}};
-      return Members{{"physicalLocation", std::move(physical)}, {"message", Text(place.role)}};
+      Object region{{"startLine", frame.line}, {"startColumn", 1}, {"endLine", frame.line}, {"endColumn", 2}};
+      Object physical{{"artifactLocation", Object{{"uri", Encoded(path)}}}, {"region", std::move(region)}};
+      return Object{{"physicalLocation", std::move(physical)}, {"message", Text(place.role)}};
     }
     return std::nullopt;
   }
@@ -101,13 +100,13 @@ class Sarif {
 };
 
 Json Rules() {
-  List rules;
+  Array rules;
   for (const layers::Kind& kind : layers::kKinds) {
     const std::string meaning(kind.meaning);
-    rules.emplace_back(Members{{"id", std::string(kind.id)},
-                               {"shortDescription", Text(std::string(kind.title))},
-                               {"fullDescription", Text(meaning)},
-                               {"help", Text(meaning + " See docs/check.md of Belay.")}});
+    rules.emplace_back(Object{{"id", std::string(kind.id)},
+                              {"shortDescription", Text(std::string(kind.title))},
+                              {"fullDescription", Text(meaning)},
+                              {"help", Text(meaning + " See docs/check.md of Belay.")}});
   }
   return rules;
 }
@@ -116,15 +115,15 @@ Json Rules() {
 
 std::string ReportsAsSarif(const std::vector<CheckReport>& reports, const std::string& root) {
   const Sarif sarif(root);
-  List results;
+  Array results;
   for (const CheckReport& report : reports) results.push_back(sarif.Result(report));
-  Members driver{{"name", "belay check"}, {"version", BELAY_VERSION}, {"rules", Rules()}};
-  Members run{{"tool", Members{{"driver", std::move(driver)}}},
-              {"columnKind", "utf16CodeUnits"},
-              {"results", std::move(results)}};
-  return Json(Members{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-                      {"version", "2.1.0"},
-                      {"runs", List{std::move(run)}}})
+  Object driver{{"name", "belay check"}, {"version", BELAY_VERSION}, {"rules", Rules()}};
+  Object run{{"tool", Object{{"driver", std::move(driver)}}},
+             {"columnKind", "utf16CodeUnits"},
+             {"results", std::move(results)}};
+  return Json(Object{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                     {"version", "2.1.0"},
+                     {"runs", Array{std::move(run)}}})
              .Dump(1) +
          "\n";
 }

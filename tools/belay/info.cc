@@ -13,7 +13,7 @@
 namespace belay::tool {
 namespace {
 
-void Check(aclError code, const char* call) {
+void CheckCall(aclError code, const char* call) {
   if (code == ACL_SUCCESS) return;
   const char* text = aclGetRecentErrMsg();
   throw std::runtime_error(std::string(call) + " gave " + std::to_string(code) + ": " +
@@ -23,26 +23,26 @@ void Check(aclError code, const char* call) {
 nlohmann::ordered_json Devices() {
   auto devices = nlohmann::ordered_json::array();
   uint32_t count = 0;
-  Check(aclrtGetDeviceCount(&count), "aclrtGetDeviceCount");
+  CheckCall(aclrtGetDeviceCount(&count), "aclrtGetDeviceCount");
   for (uint32_t id = 0; id < count; ++id) {
     size_t free = 0;
     size_t total = 0;
-    Check(aclrtSetDevice(static_cast<int32_t>(id)), "aclrtSetDevice");
-    Check(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), "aclrtGetMemInfo");
-    Check(aclrtResetDevice(static_cast<int32_t>(id)), "aclrtResetDevice");
+    CheckCall(aclrtSetDevice(static_cast<int32_t>(id)), "aclrtSetDevice");
+    CheckCall(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), "aclrtGetMemInfo");
+    CheckCall(aclrtResetDevice(static_cast<int32_t>(id)), "aclrtResetDevice");
     devices.push_back({{"id", id}, {"memory_bytes", total}, {"free_bytes", free}});
   }
   return devices;
 }
 
 nlohmann::ordered_json Collect() {
-  Check(aclInit(nullptr), "aclInit");
+  CheckCall(aclInit(nullptr), "aclInit");
   int32_t major = 0;
   int32_t minor = 0;
   int32_t patch = 0;
-  Check(aclrtGetVersion(&major, &minor, &patch), "aclrtGetVersion");
+  CheckCall(aclrtGetVersion(&major, &minor, &patch), "aclrtGetVersion");
   aclrtRunMode mode = ACL_HOST;
-  Check(aclrtGetRunMode(&mode), "aclrtGetRunMode");
+  CheckCall(aclrtGetRunMode(&mode), "aclrtGetRunMode");
   const char* soc = aclrtGetSocName();
 
   nlohmann::ordered_json info;
@@ -54,7 +54,7 @@ nlohmann::ordered_json Collect() {
   info["run_mode"] = mode == ACL_HOST ? "host" : "device";
   info["cpu"] = {{"model", CpuModel()}, {"cores", UsableCores()}, {"features", CpuFeatures()}};
   info["devices"] = Devices();
-  Check(aclFinalize(), "aclFinalize");
+  CheckCall(aclFinalize(), "aclFinalize");
   return info;
 }
 

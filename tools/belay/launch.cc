@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -19,9 +18,9 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/descriptor.h"
@@ -30,6 +29,7 @@
 #include "belay/launch_hosts.h"
 #include "belay/launch_job.h"
 #include "belay/rank_processes.h"
+#include "belay/supervisor.h"
 #include "belay/toolkit.h"
 
 namespace belay::tool {
@@ -42,8 +42,6 @@ constexpr int kJobMs = 60'000;  // until it is there
 constexpr std::string_view kPassed[] = {"ASCEND_*", "BELAY_*",    "HCCL_*",    "LD_LIBRARY_PATH", "OMP_*",
                                         "PATH",     "PYTHONPATH", "PYTORCH_*", "TORCH_*"};
 constexpr std::string_view kOfOneHost = "HCCL_IF_IP";
-
-[[noreturn]] void FailBy(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 void Set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 void SetElse(const char* name, const std::string& value) { setenv(name, value.c_str(), 0); }

@@ -46,7 +46,7 @@ void PutEnvironment(std::string* to, const LaunchJob& job) {
   for (const auto& [name, value] : job.environment) Put(to, "env", name + "=" + value);
 }
 
-std::pair<std::string, std::string> Split(const std::string& text) {
+std::pair<std::string, std::string> NameAndValue(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) Refuse("'" + text + "' has no value");
   return {text.substr(0, equals), text.substr(equals + 1)};
@@ -73,7 +73,7 @@ void Take(LaunchJob* job, const std::string& name, const std::string& value) {
     if (name == text) job->*member = NumberOf<double>(value);
   }
   if (name == "preload") job->run.preload = true;
-  if (name == "env") job->environment.push_back(Split(value));
+  if (name == "env") job->environment.push_back(NameAndValue(value));
   if (name == "command") job->run.command.push_back(value);
 }
 
@@ -118,7 +118,7 @@ LaunchJob DecodeLaunchJob(const std::string& body) {
   for (size_t at = 0; at < body.size();) {
     const size_t end = body.find('\0', at);
     if (end == std::string::npos) Refuse("it has no end");
-    const auto [name, value] = Split(body.substr(at, end - at));
+    const auto [name, value] = NameAndValue(body.substr(at, end - at));
     if (name == "version") right_version = value == kVersion;
     if (!right_version) {
       throw std::runtime_error("the launcher is another version of Belay (" + value + "; here is " +

@@ -55,9 +55,9 @@ std::string Expand(std::string folder, const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-class Search {
+class LibrarySearch {
  public:
-  explicit Search(const std::vector<std::string>& more_folders)
+  explicit LibrarySearch(const std::vector<std::string>& more_folders)
       : environment_(ListOf("LD_LIBRARY_PATH")),
         cache_(ReadCache("/etc/ld.so.cache")),
         more_folders_(more_folders) {}
@@ -120,7 +120,7 @@ class Search {
 
 std::vector<LoadedFile> FindLibraries(const std::string& program,
                                       const std::vector<std::string>& more_folders) {
-  Search search(more_folders);
+  LibrarySearch search(more_folders);
   std::vector<LoadedFile> files;
   std::vector<size_t> parent = {0};
   std::optional<ElfFile> elf = ReadElf(program);

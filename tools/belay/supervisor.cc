@@ -20,8 +20,6 @@ namespace {
 
 constexpr size_t kLongest = size_t{1} << 16;  // of a line that is kept until its end
 
-[[noreturn]] void FailBy(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
-
 std::string ListOfChildren() { return "/proc/self/task/" + std::to_string(getpid()) + "/children"; }
 
 // The processes whose parent this is; also those whose own parent has ended.
@@ -33,6 +31,8 @@ std::vector<pid_t> Children() {
 }
 
 }  // namespace
+
+void FailBy(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 double SecondsNow() {
   timespec time = {};

@@ -117,6 +117,8 @@ class Supervisor {
   double kill_at_ = 0;  // seconds
 };
 
+// Throws what errno says of it.
+[[noreturn]] void FailBy(const char* what);
 double SecondsNow();
 std::pair<Descriptor, Descriptor> NewPipe();  // to read from, to write to
 std::string HowItEnded(int status);

@@ -12,7 +12,7 @@ namespace belay::graph {
 constinit HandleTable<AippParameters, HandleKind::kAippParameters> g_aipp_parameters;
 
 namespace {
-[[maybe_unused]] const bool g_at_fork = UnlockInChild<g_aipp_parameters>();
+[[maybe_unused]] const bool g_parameters_at_fork = UnlockInChild<g_aipp_parameters>();
 }  // namespace
 
 std::vector<std::byte> AippParameters::BytesFor(const AippInput& input) const {

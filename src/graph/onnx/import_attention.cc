@@ -322,14 +322,13 @@ void GroupQueryAttention(OnnxNode& node) {
   node.Out(0, Attend(node, sides, bias, {}, node.Float("softcap", 0)));
 }
 
-constexpr const char* kDomain = "com.microsoft";
-constexpr ImportRow kRows[] = {{"Attention", Attention, kDomain},
-                               {"MultiHeadAttention", MultiHeadAttention, kDomain},
-                               {"GroupQueryAttention", GroupQueryAttention, kDomain},
-                               {"RotaryEmbedding", RotaryEmbedding, kDomain}};
+constexpr ImportRow kAttentionRows[] = {{"Attention", Attention, kContribDomain},
+                                        {"MultiHeadAttention", MultiHeadAttention, kContribDomain},
+                                        {"GroupQueryAttention", GroupQueryAttention, kContribDomain},
+                                        {"RotaryEmbedding", RotaryEmbedding, kContribDomain}};
 
 }  // namespace
 
-std::span<const ImportRow> AttentionImports() { return kRows; }
+std::span<const ImportRow> AttentionImports() { return kAttentionRows; }
 
 }  // namespace belay::graph::onnx

@@ -176,24 +176,23 @@ void MatMulNBits(OnnxNode& node) {
   node.Out(0, node.has(5) ? node.Add("Add", {y, node.in(5)}) : y);
 }
 
-constexpr const char* kDomain = "com.microsoft";
-constexpr ImportRow kRows[] = {{"QLinearAdd", QLinearAdd, kDomain},
-                               {"QLinearMul", QLinearMul, kDomain},
-                               {"QLinearSigmoid", QLinearSigmoid, kDomain},
-                               {"QLinearLeakyRelu", QLinearLeakyRelu, kDomain},
-                               {"QLinearSoftmax", QLinearSoftmax, kDomain},
-                               {"QLinearGlobalAveragePool", QLinearGlobalAveragePool, kDomain},
-                               {"QLinearAveragePool", QLinearAveragePool, kDomain},
-                               {"QLinearConcat", QLinearConcat, kDomain},
-                               {"QLinearWhere", QLinearWhere, kDomain},
-                               {"QGemm", QGemm, kDomain},
-                               {"MatMulIntegerToFloat", MatMulIntegerToFloat, kDomain},
-                               {"DynamicQuantizeMatMul", DynamicQuantizeMatMul, kDomain},
-                               {"FusedMatMul", FusedMatMul, kDomain},
-                               {"MatMulNBits", MatMulNBits, kDomain}};
+constexpr ImportRow kContribRows[] = {{"QLinearAdd", QLinearAdd, kContribDomain},
+                                      {"QLinearMul", QLinearMul, kContribDomain},
+                                      {"QLinearSigmoid", QLinearSigmoid, kContribDomain},
+                                      {"QLinearLeakyRelu", QLinearLeakyRelu, kContribDomain},
+                                      {"QLinearSoftmax", QLinearSoftmax, kContribDomain},
+                                      {"QLinearGlobalAveragePool", QLinearGlobalAveragePool, kContribDomain},
+                                      {"QLinearAveragePool", QLinearAveragePool, kContribDomain},
+                                      {"QLinearConcat", QLinearConcat, kContribDomain},
+                                      {"QLinearWhere", QLinearWhere, kContribDomain},
+                                      {"QGemm", QGemm, kContribDomain},
+                                      {"MatMulIntegerToFloat", MatMulIntegerToFloat, kContribDomain},
+                                      {"DynamicQuantizeMatMul", DynamicQuantizeMatMul, kContribDomain},
+                                      {"FusedMatMul", FusedMatMul, kContribDomain},
+                                      {"MatMulNBits", MatMulNBits, kContribDomain}};
 
 }  // namespace
 
-std::span<const ImportRow> ContribImports() { return kRows; }
+std::span<const ImportRow> ContribImports() { return kContribRows; }
 
 }  // namespace belay::graph::onnx

@@ -4,7 +4,7 @@
 namespace belay::graph::onnx {
 namespace {
 
-std::vector<Port> Joined(std::vector<Port> ports, const std::vector<Port>& more) {
+std::vector<Port> With(std::vector<Port> ports, const std::vector<Port>& more) {
   ports.insert(ports.end(), more.begin(), more.end());
   return ports;
 }
@@ -17,7 +17,7 @@ void If(OnnxNode& node) {
   std::vector<Port> captured;
   auto bodies = node.Bodies({"then_branch", "else_branch"}, &captured);
   Attributes attributes{{"then_branch", bodies[0]}, {"else_branch", bodies[1]}};
-  Finish(node, node.Add("If", Joined({node.in(0)}, captured), std::move(attributes), node.output_count()));
+  Finish(node, node.Add("If", With({node.in(0)}, captured), std::move(attributes), node.output_count()));
 }
 
 void Loop(OnnxNode& node) {
@@ -26,7 +26,7 @@ void Loop(OnnxNode& node) {
   auto carried = static_cast<int64_t>(node.input_count()) - 2;
   if (carried < 0) node.Refuse("a loop has at least a trip count and a condition");
   Attributes attributes{{"body", bodies[0]}, {"carried", carried}};
-  Finish(node, node.Add("Loop", Joined(node.inputs(), captured), std::move(attributes), node.output_count()));
+  Finish(node, node.Add("Loop", With(node.inputs(), captured), std::move(attributes), node.output_count()));
 }
 
 void Scan(OnnxNode& node) {
@@ -42,13 +42,13 @@ void Scan(OnnxNode& node) {
                         {"input_directions", node.Ints("scan_input_directions")},
                         {"output_axes", node.Ints("scan_output_axes")},
                         {"output_directions", node.Ints("scan_output_directions")}};
-  Finish(node, node.Add("Scan", Joined(node.inputs(), captured), std::move(attributes), node.output_count()));
+  Finish(node, node.Add("Scan", With(node.inputs(), captured), std::move(attributes), node.output_count()));
 }
 
-constexpr ImportRow kRows[] = {{"If", If}, {"Loop", Loop}, {"Scan", Scan}};
+constexpr ImportRow kControlRows[] = {{"If", If}, {"Loop", Loop}, {"Scan", Scan}};
 
 }  // namespace
 
-std::span<const ImportRow> ControlImports() { return kRows; }
+std::span<const ImportRow> ControlImports() { return kControlRows; }
 
 }  // namespace belay::graph::onnx

@@ -29,10 +29,10 @@ void ConvTranspose(OnnxNode& node) {
   node.Become("ConvTranspose", inputs, attributes);
 }
 
-constexpr ImportRow kRows[] = {{"Conv", Conv}, {"ConvTranspose", ConvTranspose}};
+constexpr ImportRow kConvRows[] = {{"Conv", Conv}, {"ConvTranspose", ConvTranspose}};
 
 }  // namespace
 
-std::span<const ImportRow> ConvImports() { return kRows; }
+std::span<const ImportRow> ConvImports() { return kConvRows; }
 
 }  // namespace belay::graph::onnx

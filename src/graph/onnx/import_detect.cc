@@ -30,11 +30,11 @@ void DeformConv(OnnxNode& node) {
   node.Become("DeformConv", attributes);
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kDetectRows[] = {
     {"RoiAlign", RoiAlign}, {"MaxRoiPool", MaxRoiPool}, {"DeformConv", DeformConv}};
 
 }  // namespace
 
-std::span<const ImportRow> DetectImports() { return kRows; }
+std::span<const ImportRow> DetectImports() { return kDetectRows; }
 
 }  // namespace belay::graph::onnx

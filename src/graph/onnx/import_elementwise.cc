@@ -70,7 +70,7 @@ void FastGelu(OnnxNode& node) {
   node.Become("GeluV2", {WithBias(node)}, {{"approximate", std::string("tanh")}});
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kElementwiseRows[] = {
     {"Cast", Cast},
     {"And", Broadcast},
     {"Or", Broadcast},
@@ -80,8 +80,8 @@ constexpr ImportRow kRows[] = {
     {"Clip", Clip},
     {"Mod", Mod},
     {"BitShift", BitShift},
-    {"BiasGelu", BiasGelu, "com.microsoft"},
-    {"FastGelu", FastGelu, "com.microsoft"},
+    {"BiasGelu", BiasGelu, kContribDomain},
+    {"FastGelu", FastGelu, kContribDomain},
     {"Add", Broadcast},
     {"Sub", Broadcast},
     {"Mul", Broadcast},
@@ -94,6 +94,6 @@ constexpr ImportRow kRows[] = {
 
 }  // namespace
 
-std::span<const ImportRow> ElementwiseImports() { return kRows; }
+std::span<const ImportRow> ElementwiseImports() { return kElementwiseRows; }
 
 }  // namespace belay::graph::onnx

@@ -38,7 +38,7 @@ void Unique(OnnxNode& node) {
                          {"sorted", node.Int("sorted", 1) != 0}});
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kIndexRows[] = {
     {"Gather", Gather},           {"GatherElements", GatherElements},
     {"GatherND", GatherND},       {"ScatterElements", ScatterElements},
     {"Scatter", ScatterElements}, {"ScatterND", ScatterND},
@@ -48,6 +48,6 @@ constexpr ImportRow kRows[] = {
 
 }  // namespace
 
-std::span<const ImportRow> IndexImports() { return kRows; }
+std::span<const ImportRow> IndexImports() { return kIndexRows; }
 
 }  // namespace belay::graph::onnx

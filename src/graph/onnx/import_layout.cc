@@ -28,7 +28,7 @@ void Split(OnnxNode& node) {
   node.Become("SplitD", std::vector<Port>{node.in(0)}, pieces);
 }
 
-std::vector<int64_t> Counting(size_t n) {
+std::vector<int64_t> Numbered(size_t n) {
   std::vector<int64_t> numbers;
   for (size_t i = 0; i < n; ++i) numbers.push_back(static_cast<int64_t>(i));
   return numbers;
@@ -39,7 +39,7 @@ void Slice(OnnxNode& node) {
     return node.Become("StridedSliceV2");
   }
   std::vector<int64_t> starts = node.Ints("starts"), ends = node.Ints("ends");
-  std::vector<int64_t> axes = node.Ints("axes", Counting(starts.size()));
+  std::vector<int64_t> axes = node.Ints("axes", Numbered(starts.size()));
   node.Become("StridedSliceV2",
               std::vector<Port>{node.in(0), node.Const(IntsConstant(starts)), node.Const(IntsConstant(ends)),
                                 node.Const(IntsConstant(axes))});
@@ -80,7 +80,7 @@ void Col2Im(OnnxNode& node) {
                          {"strides", node.Ints("strides")}});
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kLayoutRows[] = {
     {"Concat", Concat},
     {"Split", Split},
     {"Slice", Slice},
@@ -96,6 +96,6 @@ constexpr ImportRow kRows[] = {
 
 }  // namespace
 
-std::span<const ImportRow> LayoutImports() { return kRows; }
+std::span<const ImportRow> LayoutImports() { return kLayoutRows; }
 
 }  // namespace belay::graph::onnx

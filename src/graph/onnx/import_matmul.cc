@@ -17,13 +17,13 @@ void Gemm(OnnxNode& node) {
                {"beta", node.Float("beta", 1)}});
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kMatmulRows[] = {
     {"MatMul", MatMul},
     {"Gemm", Gemm},
 };
 
 }  // namespace
 
-std::span<const ImportRow> MatmulImports() { return kRows; }
+std::span<const ImportRow> MatmulImports() { return kMatmulRows; }
 
 }  // namespace belay::graph::onnx

@@ -146,7 +146,7 @@ void SoftmaxCrossEntropyLoss(OnnxNode& node) {
   if (node.wants(1)) node.Out(1, likelihoods);
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kNormRows[] = {
     {"NegativeLogLikelihoodLoss", NegativeLogLikelihoodLoss},
     {"SoftmaxCrossEntropyLoss", SoftmaxCrossEntropyLoss},
     {"Softmax", Softmax},
@@ -156,9 +156,9 @@ constexpr ImportRow kRows[] = {
     {"LayerNormalization", LayerNormalization},
     {"RMSNormalization", RmsNormalization},
     {"SimplifiedLayerNormalization", RmsNormalization},
-    {"EmbedLayerNormalization", EmbedLayerNormalization, "com.microsoft"},
-    {"SkipLayerNormalization", SkipLayerNormalization, "com.microsoft"},
-    {"SkipSimplifiedLayerNormalization", SkipSimplifiedLayerNormalization, "com.microsoft"},
+    {"EmbedLayerNormalization", EmbedLayerNormalization, kContribDomain},
+    {"SkipLayerNormalization", SkipLayerNormalization, kContribDomain},
+    {"SkipSimplifiedLayerNormalization", SkipSimplifiedLayerNormalization, kContribDomain},
     {"InstanceNormalization", InstanceNormalization},
     {"GroupNormalization", GroupNormalization},
     {"LpNormalization", LpNormalization},
@@ -168,6 +168,6 @@ constexpr ImportRow kRows[] = {
 
 }  // namespace
 
-std::span<const ImportRow> NormImports() { return kRows; }
+std::span<const ImportRow> NormImports() { return kNormRows; }
 
 }  // namespace belay::graph::onnx

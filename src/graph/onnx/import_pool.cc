@@ -46,13 +46,13 @@ void MaxUnpool(OnnxNode& node) {
   node.Become("MaxUnpool", inputs, attributes);
 }
 
-constexpr ImportRow kRows[] = {{"MaxPool", MaxPool},
-                               {"AveragePool", AveragePool},
-                               {"LpPool", LpPool},
-                               {"GlobalMaxPool", GlobalMaxPool},
-                               {"GlobalAveragePool", GlobalAveragePool},
-                               {"GlobalLpPool", GlobalLpPool},
-                               {"MaxUnpool", MaxUnpool}};
+constexpr ImportRow kPoolRows[] = {{"MaxPool", MaxPool},
+                                   {"AveragePool", AveragePool},
+                                   {"LpPool", LpPool},
+                                   {"GlobalMaxPool", GlobalMaxPool},
+                                   {"GlobalAveragePool", GlobalAveragePool},
+                                   {"GlobalLpPool", GlobalLpPool},
+                                   {"MaxUnpool", MaxUnpool}};
 
 }  // namespace
 
@@ -62,6 +62,6 @@ Attributes AveragePoolAttributes(const OnnxNode& node) {
   return attributes;
 }
 
-std::span<const ImportRow> PoolImports() { return kRows; }
+std::span<const ImportRow> PoolImports() { return kPoolRows; }
 
 }  // namespace belay::graph::onnx

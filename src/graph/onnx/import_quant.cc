@@ -102,15 +102,15 @@ void QLinearConv(OnnxNode& node) {
   node.Out(0, node.Add("Requantize", {sums, scale, node.in(7)}, {{"axis", int64_t{1}}}));
 }
 
-constexpr ImportRow kRows[] = {{"QuantizeLinear", Quantize},
-                               {"DequantizeLinear", Quantize},
-                               {"ConvInteger", ConvInteger},
-                               {"QLinearConv", QLinearConv},
-                               {"QuantizeLinear", Quantize, "com.microsoft"},
-                               {"DequantizeLinear", Quantize, "com.microsoft"}};
+constexpr ImportRow kQuantRows[] = {{"QuantizeLinear", Quantize},
+                                    {"DequantizeLinear", Quantize},
+                                    {"ConvInteger", ConvInteger},
+                                    {"QLinearConv", QLinearConv},
+                                    {"QuantizeLinear", Quantize, kContribDomain},
+                                    {"DequantizeLinear", Quantize, kContribDomain}};
 
 }  // namespace
 
-std::span<const ImportRow> QuantImports() { return kRows; }
+std::span<const ImportRow> QuantImports() { return kQuantRows; }
 
 }  // namespace belay::graph::onnx

@@ -49,12 +49,12 @@ void Multinomial(OnnxNode& node) {
                        Drawn(node, TypeOf(static_cast<int32_t>(node.Int("dtype", kInt32))))));
 }
 
-constexpr ImportRow kRows[] = {{"RandomUniform", Random}, {"RandomUniformLike", Random},
-                               {"RandomNormal", Random},  {"RandomNormalLike", Random},
-                               {"Bernoulli", Bernoulli},  {"Multinomial", Multinomial}};
+constexpr ImportRow kRandomRows[] = {{"RandomUniform", Random}, {"RandomUniformLike", Random},
+                                     {"RandomNormal", Random},  {"RandomNormalLike", Random},
+                                     {"Bernoulli", Bernoulli},  {"Multinomial", Multinomial}};
 
 }  // namespace
 
-std::span<const ImportRow> RandomImports() { return kRows; }
+std::span<const ImportRow> RandomImports() { return kRandomRows; }
 
 }  // namespace belay::graph::onnx

@@ -28,7 +28,7 @@ void CumSum(OnnxNode& node) {
               {{"exclusive", node.Int("exclusive", 0) != 0}, {"reverse", node.Int("reverse", 0) != 0}});
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kReduceRows[] = {
     {"ReduceSum", Reduce},       {"ReduceMean", Reduce},      {"ReduceMax", Reduce}, {"ReduceMin", Reduce},
     {"ReduceProd", Reduce},      {"ReduceL1", Reduce},        {"ReduceL2", Reduce},  {"ReduceLogSum", Reduce},
     {"ReduceLogSumExp", Reduce}, {"ReduceSumSquare", Reduce}, {"ArgMax", Arg},       {"ArgMin", Arg},
@@ -37,6 +37,6 @@ constexpr ImportRow kRows[] = {
 
 }  // namespace
 
-std::span<const ImportRow> ReduceImports() { return kRows; }
+std::span<const ImportRow> ReduceImports() { return kReduceRows; }
 
 }  // namespace belay::graph::onnx

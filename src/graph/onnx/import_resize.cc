@@ -49,11 +49,11 @@ void AffineGrid(OnnxNode& node) {
   node.Become("AffineGrid", {{"align_corners", node.Int("align_corners", 0) != 0}});
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kResizeRows[] = {
     {"Resize", Resize}, {"Upsample", Upsample}, {"GridSample", GridSample}, {"AffineGrid", AffineGrid}};
 
 }  // namespace
 
-std::span<const ImportRow> ResizeImports() { return kRows; }
+std::span<const ImportRow> ResizeImports() { return kResizeRows; }
 
 }  // namespace belay::graph::onnx

@@ -22,13 +22,13 @@ void Recurrent(OnnxNode& node) {
   node.Become(node.type(), attributes);
 }
 
-constexpr ImportRow kRows[] = {{"RNN", Recurrent},
-                               {"GRU", Recurrent},
-                               {"LSTM", Recurrent},
-                               {"DynamicQuantizeLSTM", Recurrent, "com.microsoft"}};
+constexpr ImportRow kRnnRows[] = {{"RNN", Recurrent},
+                                  {"GRU", Recurrent},
+                                  {"LSTM", Recurrent},
+                                  {"DynamicQuantizeLSTM", Recurrent, kContribDomain}};
 
 }  // namespace
 
-std::span<const ImportRow> RnnImports() { return kRows; }
+std::span<const ImportRow> RnnImports() { return kRnnRows; }
 
 }  // namespace belay::graph::onnx

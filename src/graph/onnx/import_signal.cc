@@ -17,15 +17,16 @@ void Dft(OnnxNode& node) {
 
 void Stft(OnnxNode& node) { node.Become("STFT", {{"onesided", node.Int("onesided", 1) != 0}}); }
 
-constexpr int64_t kFloat = 1;
+constexpr int64_t kFloatType = 1;
 
 void Window(OnnxNode& node) {
   node.Become(node.type(), {{"periodic", node.Int("periodic", 1) != 0},
-                            {"dtype", TypeOf(static_cast<int>(node.Int("output_datatype", kFloat)))}});
+                            {"dtype", TypeOf(static_cast<int>(node.Int("output_datatype", kFloatType)))}});
 }
 
 void Mel(OnnxNode& node) {
-  node.Become("MelWeightMatrix", {{"dtype", TypeOf(static_cast<int>(node.Int("output_datatype", kFloat)))}});
+  node.Become("MelWeightMatrix",
+              {{"dtype", TypeOf(static_cast<int>(node.Int("output_datatype", kFloatType)))}});
 }
 
 void TfIdf(OnnxNode& node) {
@@ -40,16 +41,16 @@ void TfIdf(OnnxNode& node) {
                                   {"weights", node.Floats("weights")}});
 }
 
-constexpr ImportRow kRows[] = {{"DFT", Dft},
-                               {"STFT", Stft},
-                               {"HannWindow", Window},
-                               {"HammingWindow", Window},
-                               {"BlackmanWindow", Window},
-                               {"MelWeightMatrix", Mel},
-                               {"TfIdfVectorizer", TfIdf}};
+constexpr ImportRow kSignalRows[] = {{"DFT", Dft},
+                                     {"STFT", Stft},
+                                     {"HannWindow", Window},
+                                     {"HammingWindow", Window},
+                                     {"BlackmanWindow", Window},
+                                     {"MelWeightMatrix", Mel},
+                                     {"TfIdfVectorizer", TfIdf}};
 
 }  // namespace
 
-std::span<const ImportRow> SignalImports() { return kRows; }
+std::span<const ImportRow> SignalImports() { return kSignalRows; }
 
 }  // namespace belay::graph::onnx

@@ -18,10 +18,10 @@ void NonMaxSuppression(OnnxNode& node) {
   node.Become("NonMaxSuppressionV7", {{"center_point_box", node.Int("center_point_box", 0)}});
 }
 
-constexpr ImportRow kRows[] = {{"TopK", TopK}, {"NonMaxSuppression", NonMaxSuppression}};
+constexpr ImportRow kSortRows[] = {{"TopK", TopK}, {"NonMaxSuppression", NonMaxSuppression}};
 
 }  // namespace
 
-std::span<const ImportRow> SortImports() { return kRows; }
+std::span<const ImportRow> SortImports() { return kSortRows; }
 
 }  // namespace belay::graph::onnx

@@ -16,7 +16,7 @@ void Reshape(OnnxNode& node) {
 
 void Transpose(OnnxNode& node) { node.Become("TransposeD", {{"perm", node.Ints("perm")}}); }
 
-void ShapeOf(OnnxNode& node) {
+void ShapeNode(OnnxNode& node) {
   node.Become("Shape", {{"dtype", DType::kI64},
                         {"start", node.Int("start", 0)},
                         {"end", node.Int("end", std::numeric_limits<int64_t>::max())}});
@@ -114,13 +114,13 @@ void OptionalHasElement(OnnxNode& node) {
   node.Out(0, node.Const(IntConstant(node.in(0).present() ? 1 : 0, DType::kBool)));
 }
 
-constexpr ImportRow kRows[] = {
+constexpr ImportRow kStructureRows[] = {
     {"OptionalHasElement", OptionalHasElement},
     {"OptionalGetElement", Identity},
     {"Identity", Identity},
     {"Reshape", Reshape},
     {"Transpose", Transpose},
-    {"Shape", ShapeOf},
+    {"Shape", ShapeNode},
     {"Size", Size},
     {"Squeeze", Squeeze},
     {"Unsqueeze", Unsqueeze},
@@ -139,6 +139,6 @@ constexpr ImportRow kRows[] = {
 
 }  // namespace
 
-std::span<const ImportRow> StructureImports() { return kRows; }
+std::span<const ImportRow> StructureImports() { return kStructureRows; }
 
 }  // namespace belay::graph::onnx

@@ -96,6 +96,8 @@ class OnnxNode {
 
 using ImportFunction = void (*)(OnnxNode& node);
 
+inline constexpr const char* kContribDomain = "com.microsoft";  // onnxruntime's own operators
+
 struct ImportRow {
   const char* type;
   ImportFunction import;

@@ -15,7 +15,7 @@ NodeData Call(const std::string& type, const std::string& from, const std::strin
   return {type + "_" + to, type, domain, {from}, {to}, {}};
 }
 
-ValueData Value(const std::string& name) { return {name, true, kFloat, true, {2}}; }
+ValueData TwoFloats(const std::string& name) { return {name, true, kFloat, true, {2}}; }
 
 FunctionData Function(const std::string& name, std::vector<NodeData> nodes) {
   return {"local", name, {"a"}, {"b"}, std::move(nodes)};
@@ -25,8 +25,8 @@ class Functions : public testing::Test {
  protected:
   Functions() {
     model_.opsets = {{"", 17}, {"local", 1}};
-    model_.graph.inputs = {Value("x")};
-    model_.graph.outputs = {Value("y")};
+    model_.graph.inputs = {TwoFloats("x")};
+    model_.graph.outputs = {TwoFloats("y")};
     model_.graph.nodes = {Call("F0", "x", "y")};
   }
 
@@ -61,7 +61,7 @@ TEST_F(Functions, ThatCallThemselvesAreRefused) {
 TEST_F(Functions, ThatCallThemselvesInABodyAreRefused) {
   auto body = std::make_shared<GraphData>();
   body->nodes = {Call("F0", "a", "c")};
-  body->outputs = {Value("c")};
+  body->outputs = {TwoFloats("c")};
   NodeData branch = Call("If", "a", "b", "");
   for (const char* name : {"then_branch", "else_branch"}) {
     AttributeData& attribute = branch.attributes.emplace_back();

@@ -31,7 +31,7 @@ Tensor WithBatch(Tensor t) {
 }
 
 // With four dimensions, in that order.
-Tensor Ordered(const Translation& node, int input, const char* name) {
+Tensor HeadsOrdered(const Translation& node, int input, const char* name) {
   const int rank = node.shape(input).rank();
   if (node.dtype(input) != DType::kF32 || (rank != 3 && rank != 4) || rank != node.shape(0).rank()) {
     node.Refuse("three or four dimensions of float are attended to");
@@ -71,9 +71,9 @@ Tensor Result(Translation& node, const Shape& shape) {
 }  // namespace
 
 void FusedAttention(Translation& node) {
-  const Tensor query = RowsAlong(node, Ordered(node, 0, "perm_x1"));
-  const Tensor key = RowsOrColumnsAlong(node, Ordered(node, 1, "perm_x2"));
-  const Tensor value = RowsOrColumnsAlong(node, Ordered(node, 2, "perm_x3"));
+  const Tensor query = RowsAlong(node, HeadsOrdered(node, 0, "perm_x1"));
+  const Tensor key = RowsOrColumnsAlong(node, HeadsOrdered(node, 1, "perm_x2"));
+  const Tensor value = RowsOrColumnsAlong(node, HeadsOrdered(node, 2, "perm_x3"));
   const Shape &q = query.shape, &k = key.shape, &v = value.shape;
   const bool fits =
       q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1] && q[3] == k[2] && k[3] == v[2];

@@ -37,14 +37,14 @@ constexpr ChainOperator kOperators[] = {
     {"Sub", nullptr, kernels::Minus},
 };
 
-struct Step {
+struct Link {
   const ChainOperator* what;
   bool value_second;
   int operand;  // the input beside the value; 0: none
 };
 
-std::vector<Step> StepsOf(const Translation& node) {
-  std::vector<Step> steps;
+std::vector<Link> StepsOf(const Translation& node) {
+  std::vector<Link> steps;
   const std::string text = node.String("steps");
   int operand = 0;
   for (size_t at = 0; at < text.size();) {
@@ -64,9 +64,9 @@ std::vector<Step> StepsOf(const Translation& node) {
 }
 
 // The longest row that an operand repeats itself in; 1: none does.
-int64_t CommonRow(const Translation& node, const std::vector<Step>& steps) {
+int64_t CommonRow(const Translation& node, const std::vector<Link>& steps) {
   int64_t common = 1;
-  for (const Step& step : steps) {
+  for (const Link& step : steps) {
     if (step.operand == 0) continue;
     const int64_t row = RowOf(node.shape(step.operand), node.shape(0));
     const bool fits =
@@ -77,7 +77,7 @@ int64_t CommonRow(const Translation& node, const std::vector<Step>& steps) {
   return common;
 }
 
-ops::PlanRef PlanStep(const Translation& node, const Step& step, int64_t rows, int64_t row) {
+ops::PlanRef PlanStep(const Translation& node, const Link& step, int64_t rows, int64_t row) {
   ops::PlanRef plan = ops::NewPlan("FusedPointwise");
   Tensor block = node.in(0);
   block.shape = {rows, row}, block.strides = {row, 1};
@@ -97,10 +97,10 @@ ops::PlanRef PlanStep(const Translation& node, const Step& step, int64_t rows, i
   return plan;
 }
 
-std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<Step>& steps, int64_t rows,
+std::vector<ops::PlanRef> PlanSteps(const Translation& node, const std::vector<Link>& steps, int64_t rows,
                                     int64_t row) {
   std::vector<ops::PlanRef> plans;
-  for (const Step& step : steps) {
+  for (const Link& step : steps) {
     if (rows > 0) plans.push_back(PlanStep(node, step, rows, row));
   }
   return plans;
@@ -139,13 +139,13 @@ int64_t RowOf(const Shape& value, const Shape& shape) {
 
 void FusedPointwise(Translation& node) {
   if (node.dtype(0) != DType::kF32) node.Refuse("x must be float");
-  const std::vector<Step> steps = StepsOf(node);
+  const std::vector<Link> steps = StepsOf(node);
   const int64_t row = CommonRow(node, steps);
   const Tensor out = node.Out(0, DType::kF32, node.shape(0));
   if (out.count() == 0) return;
   node.Step("FusedPointwise", [&](ops::Plan& plan) {
     ops::ChainArgs args{ReadFrom(plan, node.in(0), "x"), {}, out.count() / row, row, {}};
-    for (const Step& step : steps) {
+    for (const Link& step : steps) {
       ops::ChainStep& made = args.steps.emplace_back();
       if (step.operand == 0) continue;
       const bool whole = RowOf(node.shape(step.operand), node.shape(0)) == 0;

@@ -8,49 +8,42 @@
 #include <limits>
 
 #include "base/error.h"
-#include "graph/interpreter.h"
+#include "graph/ops/node_samples.h"
 
 namespace belay::graph {
 namespace {
 
+using samples::Apply;
+using samples::Doubles;
+using samples::Results;
+using samples::Row;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
-using Reals = std::vector<double>;
+using RealList = std::vector<double>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Constant Doubles(const Shape& shape, const Reals& values) {
-  auto tensor = std::make_shared<HostTensor>(DType::kF64, shape);
-  std::copy(values.begin(), values.end(), tensor->as<double>());
-  return tensor;
-}
-Constant Row(const Reals& values) { return Doubles({static_cast<int64_t>(values.size())}, values); }
 Constant Mask(const Shape& shape, const std::vector<bool>& values) {
   auto tensor = std::make_shared<HostTensor>(DType::kBool, shape);
   std::copy(values.begin(), values.end(), tensor->as<bool>());
   return tensor;
 }
 
-std::vector<Reals> AllResults(const std::string& type, const std::vector<Constant>& inputs,
-                              Attributes attributes = {}, int outputs = 1) {
-  Node node{.name = "n", .type = type, .attributes = std::move(attributes)};
-  node.outputs = outputs;
-  for (size_t i = 0; i < inputs.size(); ++i) node.inputs.push_back({static_cast<int>(i), 0});
-  std::vector<Reals> results;
-  for (const Constant& each : EvaluateNode(node, inputs)) results.push_back(each->Reals());
+std::vector<RealList> AllResults(const std::string& type, const std::vector<Constant>& inputs,
+                                 Attributes attributes = {}, int outputs = 1) {
+  std::vector<RealList> results;
+  for (const Constant& each : Apply(type, inputs, std::move(attributes), outputs))
+    results.push_back(each->Reals());
   return results;
 }
-Reals Results(const std::string& type, const std::vector<Constant>& inputs, Attributes attributes = {}) {
-  return AllResults(type, inputs, std::move(attributes)).at(0);
-}
-auto Are(const Reals& values) { return Pointwise(DoubleNear(1e-9), values); }
+auto Are(const RealList& values) { return Pointwise(DoubleNear(1e-9), values); }
 
-const Reals kX{-1.5, 0.25, 2, 0.75}, kY{0.5, 3, 0.125, 1};
+const RealList kX{-1.5, 0.25, 2, 0.75}, kY{0.5, 3, 0.125, 1};
 
 TEST(ComposedNodes, ErfinvTurnsErfRound) {
-  const Reals points{-3.5, -1.2, -0.3, 0, 0.01, 0.5, 1.7, 4};
-  Reals values;
+  const RealList points{-3.5, -1.2, -0.3, 0, 0.01, 0.5, 1.7, 4};
+  RealList values;
   for (double x : points) values.push_back(std::erf(x));
   EXPECT_THAT(Results("Erfinv", {Row(values)}), Pointwise(DoubleNear(1e-8), points));
   EXPECT_THAT(Results("Erfinv", {Row({1, -1})}), ElementsAre(kInfinity, -kInfinity));
@@ -58,7 +51,7 @@ TEST(ComposedNodes, ErfinvTurnsErfRound) {
 }
 
 TEST(ComposedNodes, ProductsAndQuotientsAreAdded) {
-  Reals products, quotients, sums, between;
+  RealList products, quotients, sums, between;
   for (size_t i = 0; i < 4; ++i) {
     products.push_back(kX[i] + 0.5 * kY[i] * kX[i]);
     quotients.push_back(kX[i] + 0.5 * kX[i] / kY[i]);
@@ -73,7 +66,7 @@ TEST(ComposedNodes, ProductsAndQuotientsAreAdded) {
 }
 
 TEST(ComposedNodes, Logarithms) {
-  Reals natural, binary, product;
+  RealList natural, binary, product;
   for (size_t i = 0; i < 4; ++i) {
     natural.push_back(std::log(std::exp(kX[i]) + std::exp(kY[i])));
     binary.push_back(std::log2(std::exp2(kX[i]) + std::exp2(kY[i])));
@@ -88,7 +81,7 @@ TEST(ComposedNodes, Logarithms) {
 }
 
 TEST(ComposedNodes, ActivationsWithAttributes) {
-  Reals celu;
+  RealList celu;
   for (double x : kX) celu.push_back(x > 0 ? x : 0.7 * (std::exp(x / 0.7) - 1));
   EXPECT_THAT(Results("CeluV2", {Row(kX)}, {{"alpha", 0.7}}), Are(celu));
   EXPECT_THAT(Results("ThresholdV2D", {Row(kX)}, {{"threshold", 0.5}, {"value", 9.0}}),
@@ -166,7 +159,7 @@ TEST(ComposedNodes, CrossProductsAndDiagonals) {
   EXPECT_THAT(Results("Cross", {Doubles({2, 3}, {1, 0, 0, 0, 1, 0}), Doubles({2, 3}, {0, 1, 0, 0, 0, 1})},
                       {{"dim", int64_t{-1}}}),
               ElementsAre(0, 0, 1, 1, 0, 0));
-  const Constant tall = Doubles({5, 2}, Reals(10, 0));
+  const Constant tall = Doubles({5, 2}, RealList(10, 0));
   EXPECT_THAT(Results("FillDiagonal", {tall}, {{"fill_value", 1.0}}),
               ElementsAre(1, 0, 0, 1, 0, 0, 0, 0, 0, 0));
   EXPECT_THAT(Results("FillDiagonal", {tall}, {{"fill_value", 1.0}, {"wrap", true}}),
@@ -175,7 +168,7 @@ TEST(ComposedNodes, CrossProductsAndDiagonals) {
 
 TEST(StatisticNodes, ExtremesHavePlaces) {
   const Constant x = Doubles({2, 3}, {1, 5, 5, 4, 2, 3});
-  using Both = std::vector<Reals>;
+  using Both = std::vector<RealList>;
   EXPECT_EQ(AllResults("ArgMaxWithValue", {x}, {{"dimension", int64_t{1}}}, 2), (Both{{1, 0}, {5, 4}}));
   EXPECT_EQ(AllResults("ArgMinWithValue", {x}, {{"dimension", int64_t{0}}}, 2), (Both{{0, 1, 1}, {1, 2, 3}}));
   EXPECT_EQ(AllResults("Cummax", {x}, {{"dim", int64_t{1}}}, 2),
@@ -219,7 +212,7 @@ TEST(StatisticNodes, Distances) {
   EXPECT_THAT(Results("Cdist", {points, origin}), Are({1, std::sqrt(18), std::sqrt(10)}));
   EXPECT_THAT(Results("Cdist", {points, origin}, {{"p", -1.0}}), Are({1, 3, 3}));
   EXPECT_THAT(Results("Renorm", {points}, {{"p", 2.0}, {"dim", int64_t{0}}, {"maxnorm", 4.0}}),
-              Pointwise(DoubleNear(1e-6), Reals{1, 0.8, 1}));
+              Pointwise(DoubleNear(1e-6), RealList{1, 0.8, 1}));
   EXPECT_THAT(Results("Trace", {points}), ElementsAre(4));
   EXPECT_THAT(Results("Dot", {Row({1, 2}), Row({3, 5})}), ElementsAre(13));
 }
@@ -228,11 +221,11 @@ TEST(StatisticNodes, InversesAndDeterminants) {
   const Constant x = Doubles({2, 2, 2}, {0, 2, 4, 1, 3, 1, 2, 1});
   EXPECT_THAT(Results("MatrixInverse", {x}), Are({-0.125, 0.25, 0.5, 0, 1, -1, -2, 3}));
   EXPECT_THROW(Results("MatrixInverse", {Doubles({2, 2}, {1, 2, 2, 4})}), Error);
-  const std::vector<Reals> found = AllResults("LogMatrixDeterminant", {x}, {}, 2);
+  const std::vector<RealList> found = AllResults("LogMatrixDeterminant", {x}, {}, 2);
   EXPECT_THAT(found[0], ElementsAre(-1, 1));
   EXPECT_THAT(found[1], Are({std::log(8), 0}));
   EXPECT_EQ(AllResults("LogMatrixDeterminant", {Doubles({1, 1}, {0})}, {}, 2),
-            (std::vector<Reals>{{0}, {-kInfinity}}));
+            (std::vector<RealList>{{0}, {-kInfinity}}));
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ Shape ResultShape(const Translation& node, const Convolved& conv, int64_t channe
   return shape;
 }
 
-Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last,
-               const Tensor& filter) {
+Convolved ReadConv(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last,
+                   const Tensor& filter) {
   Convolved conv{.x = ChannelsFirst(node.in(inputs.x), channels_last),
                  .filter = filter,
                  .channels_last = channels_last,
@@ -114,16 +114,17 @@ Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bo
   return conv;
 }
 
-Convolved Read(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last) {
-  return Read(node, inputs, order, channels_last, FilterView(node, node.in(inputs.filter), channels_last));
+Convolved ReadConv(const Translation& node, const Inputs& inputs, PadOrder order, bool channels_last) {
+  return ReadConv(node, inputs, order, channels_last,
+                  FilterView(node, node.in(inputs.filter), channels_last));
 }
 
 // The filter may be packed.
 Convolved ReadFused(const Translation& node, const Inputs& inputs) {
   bool channels_last = ChannelsLast(node.String("data_format"));
   auto packed = node.PackedInput(inputs.filter);
-  if (!packed) return Read(node, inputs, PadOrder::kPairs, channels_last);
-  Convolved conv = Read(node, inputs, PadOrder::kPairs, channels_last, node.PackedShape());
+  if (!packed) return ReadConv(node, inputs, PadOrder::kPairs, channels_last);
+  Convolved conv = ReadConv(node, inputs, PadOrder::kPairs, channels_last, node.PackedShape());
   conv.packed = std::move(packed);
   return conv;
 }
@@ -135,7 +136,7 @@ void Convolution(Translation& node) {
   bool onnx = node.HasAttribute("group");
   bool channels_last = !onnx && ChannelsLast(node.String("data_format"));
   Inputs inputs = InputsOf(node, -1);
-  Convolved conv = Read(node, inputs, onnx ? PadOrder::kBeginsThenEnds : PadOrder::kPairs, channels_last);
+  Convolved conv = ReadConv(node, inputs, onnx ? PadOrder::kBeginsThenEnds : PadOrder::kPairs, channels_last);
   // The shapes say it, whatever the attribute is called.
   conv.groups = conv.filter.shape[1] == 0 ? 1 : conv.x.shape[1] / conv.filter.shape[1];
   AddStep(node, "Conv2D", inputs, conv, ResultShape(node, conv, conv.filter.shape[0]));
@@ -160,7 +161,7 @@ void FusedConv2D(Translation& node) {
 void DepthwiseConv2D(Translation& node) {
   bool channels_last = ChannelsLast(node.String("data_format"));
   Inputs inputs = InputsOf(node, -1);
-  Convolved conv = Read(node, inputs, PadOrder::kPairs, channels_last);
+  Convolved conv = ReadConv(node, inputs, PadOrder::kPairs, channels_last);
   const Tensor& filter = conv.filter;
   int64_t multiplier = filter.shape[0], channels = filter.shape[1];
   conv.groups = channels;
@@ -199,7 +200,7 @@ Shape TransposedSizes(const Translation& node, Convolved* conv, const std::vecto
 
 Convolved ReadTransposed(const Translation& node, const Inputs& inputs) {
   bool channels_last = ChannelsLast(node.String("data_format"));
-  Convolved conv = Read(node, inputs, PadOrder::kPairs, channels_last);
+  Convolved conv = ReadConv(node, inputs, PadOrder::kPairs, channels_last);
   // ReadWindow works out SAME for a convolution of the input, which this is not.
   if (node.String("auto_pad").starts_with("SAME")) {
     conv.window.before.assign(conv.window.kernel.size(), 0);

@@ -153,7 +153,7 @@ bool RolesOf(const Equation& equation, Roles* roles) {
   return roles->batch.size() + roles->first.size() + roles->second.size() <= tensor::kMaxRank;
 }
 
-int64_t Product(const Equation& equation, const std::string& labels) {
+int64_t SizeProduct(const Equation& equation, const std::string& labels) {
   int64_t product = 1;
   for (char label : labels) product *= equation.sizes.at(label);
   return product;
@@ -165,15 +165,15 @@ Tensor Ordered(Translation& node, const Term& term, const std::string& labels, c
   return Translation::Reshaped(node.Packed(Translation::Transposed(term.view, order)), shape);
 }
 
-Shape ShapeOf(const Equation& equation, const std::string& labels) {
+Shape ShapeOfLabels(const Equation& equation, const std::string& labels) {
   Shape shape;
   for (char label : labels) shape.push_back(equation.sizes.at(label));
   return shape;
 }
 
 void AsMatrices(Translation& node, const Equation& equation, const Roles& roles, const Tensor& out) {
-  int64_t batch = Product(equation, roles.batch), rows = Product(equation, roles.first);
-  int64_t columns = Product(equation, roles.second), depth = Product(equation, roles.summed);
+  int64_t batch = SizeProduct(equation, roles.batch), rows = SizeProduct(equation, roles.first);
+  int64_t columns = SizeProduct(equation, roles.second), depth = SizeProduct(equation, roles.summed);
   Tensor a = Ordered(node, equation.terms[0], roles.batch + roles.first + roles.summed, {batch, rows, depth});
   Tensor b =
       Ordered(node, equation.terms[1], roles.batch + roles.summed + roles.second, {batch, depth, columns});
@@ -182,7 +182,7 @@ void AsMatrices(Translation& node, const Equation& equation, const Roles& roles,
   std::string labels = roles.batch + roles.first + roles.second;
   std::vector<int64_t> order;
   for (char label : equation.result) order.push_back(static_cast<int64_t>(labels.find(label)));
-  const Tensor named = Translation::Reshaped(product, ShapeOf(equation, labels));
+  const Tensor named = Translation::Reshaped(product, ShapeOfLabels(equation, labels));
   node.Copy(Translation::Transposed(named, order), out);
 }
 
@@ -272,7 +272,7 @@ class Contraction {
   }
 
   Term NewTerm(const std::string& labels, DType dtype) {
-    const Tensor whole = node_.Temporary(dtype, ShapeOf(all_, labels));
+    const Tensor whole = node_.Temporary(dtype, ShapeOfLabels(all_, labels));
     return {labels, whole, whole};
   }
 
@@ -339,7 +339,7 @@ void Einsum(Translation& node) {
   }
   const DType dtype = node.dtype(0);
   const bool widens = equation.terms.size() > 2 && (dtype == DType::kF16 || dtype == DType::kBF16);
-  const Tensor out = node.Out(0, dtype, ShapeOf(equation, equation.result));
+  const Tensor out = node.Out(0, dtype, ShapeOfLabels(equation, equation.result));
   if (!widens) return Contraction(node, equation).Run(out);
   WidenHalves(node, equation);
   const Tensor wide = node.Temporary(DType::kF32, out.shape);

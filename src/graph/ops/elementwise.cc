@@ -8,7 +8,7 @@ namespace {
 
 namespace kernels = ops::kernels;
 
-Scalar Real(double value) { return Scalar(&value, DType::kF64); }
+Scalar RealNumber(double value) { return Scalar(&value, DType::kF64); }
 
 void Unary(Translation& node, const char* name, UnaryKernel kernel) {
   Tensor out = node.Out(0, node.dtype(0), node.shape(0));
@@ -155,7 +155,7 @@ void Min(Translation& node) { Folded(node, "Min", kernels::Minimum, FoldedOut(no
 
 void Mean(Translation& node) {
   Tensor out = Folded(node, "Mean", kernels::Plus, FoldedOut(node));
-  Scalar count = Real(node.input_count());
+  Scalar count = RealNumber(node.input_count());
   node.Step("Mean", [&](ops::Plan& plan) {
     Operand sum = ReadWrite(plan, out, "y");
     kernels::RealDiv(plan, out.dtype, sum, {nullptr, &count, -1, "count"}, sum);

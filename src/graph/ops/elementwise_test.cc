@@ -5,11 +5,12 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "graph/interpreter.h"
+#include "graph/ops/node_samples.h"
 
 namespace belay::graph {
 namespace {
 
+using samples::Results;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
@@ -18,13 +19,6 @@ Constant Floats(const Shape& shape, std::initializer_list<float> values) {
   auto tensor = std::make_shared<HostTensor>(DType::kF32, shape);
   std::copy(values.begin(), values.end(), tensor->as<float>());
   return tensor;
-}
-
-std::vector<double> Results(const std::string& type, const std::vector<Constant>& inputs,
-                            Attributes attributes = {}) {
-  Node node{.name = "n", .type = type, .attributes = std::move(attributes)};
-  for (size_t i = 0; i < inputs.size(); ++i) node.inputs.push_back({static_cast<int>(i), 0});
-  return EvaluateNode(node, inputs).at(0)->Reals();
 }
 
 TEST(ElementwiseNodes, ExponentialsHaveABaseAScaleAndAShift) {

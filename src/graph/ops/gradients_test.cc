@@ -6,33 +6,20 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "graph/interpreter.h"
+#include "graph/ops/node_samples.h"
 
 namespace belay::graph {
 namespace {
 
+using samples::Doubles;
+using samples::Results;
+using samples::Row;
 using Function = std::function<double(double)>;
 
 constexpr double kStep = 1e-6;
 
 // Away from the places where functions have a corner.
 const std::vector<double> kPoints{-4.1, -2.7, -1.3, -0.7, -0.2, 0.1, 0.4, 0.9, 1.7, 3.3, 5.2};
-
-Constant Doubles(const Shape& shape, const std::vector<double>& values) {
-  auto tensor = std::make_shared<HostTensor>(DType::kF64, shape);
-  std::copy(values.begin(), values.end(), tensor->as<double>());
-  return tensor;
-}
-Constant Row(const std::vector<double>& values) {
-  return Doubles({static_cast<int64_t>(values.size())}, values);
-}
-
-std::vector<double> Results(const std::string& type, const std::vector<Constant>& inputs,
-                            Attributes attributes = {}) {
-  Node node{.name = "n", .type = type, .attributes = std::move(attributes)};
-  for (size_t i = 0; i < inputs.size(); ++i) node.inputs.push_back({static_cast<int>(i), 0});
-  return EvaluateNode(node, inputs).at(0)->Reals();
-}
 
 double Slope(const Function& f, double x) { return (f(x + kStep) - f(x - kStep)) / (2 * kStep); }
 double Logistic(double x) { return 1 / (1 + std::exp(-x)); }

@@ -3,21 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "graph/interpreter.h"
+#include "graph/ops/node_samples.h"
 #include "tensor/convert.h"
 
 namespace belay::graph {
 namespace {
 
+using samples::Counting;
+using samples::Ints;
 using testing::ElementsAre;
-
-Constant Counting(const Shape& shape) {
-  auto tensor = std::make_shared<HostTensor>(DType::kF32, shape);
-  for (int64_t i = 0; i < tensor->count(); ++i) tensor->as<float>()[i] = static_cast<float>(i);
-  return tensor;
-}
-
-Constant Ints(std::initializer_list<int64_t> values) { return IntsConstant({values.begin(), values.size()}); }
 
 std::vector<Constant> Outputs(const Node& node, std::vector<Constant> inputs) {
   return EvaluateNode(node, inputs);

@@ -39,12 +39,27 @@ inline Constant Ints(const Shape& shape, std::initializer_list<int64_t> values) 
   return tensor;
 }
 
+inline Constant Doubles(const Shape& shape, const std::vector<double>& values) {
+  auto tensor = std::make_shared<HostTensor>(DType::kF64, shape);
+  std::copy(values.begin(), values.end(), tensor->as<double>());
+  return tensor;
+}
+inline Constant Row(const std::vector<double>& values) {
+  return Doubles({static_cast<int64_t>(values.size())}, values);
+}
+
 // The results of one node.
 inline std::vector<Constant> Apply(const std::string& type, const std::vector<Constant>& inputs,
                                    Attributes attributes = {}, int outputs = 1) {
   Node node{.name = "n", .type = type, .outputs = outputs};
   node.attributes = std::move(attributes);
   return EvaluateNode(node, inputs);
+}
+
+// The values of the first of them.
+inline std::vector<double> Results(const std::string& type, const std::vector<Constant>& inputs,
+                                   Attributes attributes = {}) {
+  return Apply(type, inputs, std::move(attributes)).at(0)->Reals();
 }
 
 }  // namespace belay::graph::samples

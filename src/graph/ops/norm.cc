@@ -115,7 +115,7 @@ void ReduceStep(Translation& node, const ops::Reduction& how, uint32_t mask, con
   });
 }
 
-constexpr ops::Reduction kMean{.finish = ops::Finish::kDivide};
+constexpr ops::Reduction kMeanOf{.finish = ops::Finish::kDivide};
 constexpr ops::Reduction kVariance{
     .fold = ops::Fold::kSumOfSquares, .finish = ops::Finish::kDivide, .around_mean = true};
 
@@ -152,7 +152,7 @@ void ByChannel(Translation& node, int channel) {
 }
 
 // (1 - factor) * running + factor * batch
-void Running(Translation& node, int output, int input, const Tensor& batch) {
+void UpdateRunning(Translation& node, int output, int input, const Tensor& batch) {
   Tensor out = node.Out(output, batch.dtype, batch.shape);
   double factor = node.Float("exponential_avg_factor");
   if (factor == 1 || !node.has(input)) return node.Copy(batch, out);
@@ -172,11 +172,11 @@ void BatchTraining(Translation& node, int channel) {
   if (node.output_count() == 1) return;
   DType type = node.has(3) ? node.dtype(3) : DType::kF32;
   Tensor mean = node.Temporary(type, {shape[channel]}), variance = node.Temporary(type, {shape[channel]});
-  ReduceStep(node, kMean, mask, mean);
+  ReduceStep(node, kMeanOf, mask, mean);
   ReduceStep(node, kVariance, mask, variance);
   for (int i = 1; i < std::min(node.output_count(), 5); ++i) {
     const Tensor& batch = i % 2 == 1 ? mean : variance;
-    i < 3 ? Running(node, i, i + 2, batch) : node.Copy(batch, node.Out(i, type, batch.shape));
+    i < 3 ? UpdateRunning(node, i, i + 2, batch) : node.Copy(batch, node.Out(i, type, batch.shape));
   }
 }
 

@@ -69,7 +69,7 @@ void AddPool(Translation& node, const char* name, const Pooled& pooled, ops::Poo
   });
 }
 
-ops::PoolArgs Of(ops::PoolKind kind) {
+ops::PoolArgs PoolOf(ops::PoolKind kind) {
   return {.kind = kind, .input = {}, .out = {}, .places = {}, .spans = {}};
 }
 
@@ -82,23 +82,23 @@ Pooled Modern(const Translation& node) {
 
 }  // namespace
 
-void MaxPoolV3(Translation& node) { AddPool(node, "MaxPoolV3", Modern(node), Of(ops::PoolKind::kMax)); }
+void MaxPoolV3(Translation& node) { AddPool(node, "MaxPoolV3", Modern(node), PoolOf(ops::PoolKind::kMax)); }
 
 void MaxPool(Translation& node) {
   AddPool(node, "MaxPool",
           Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
-          Of(ops::PoolKind::kMax));
+          PoolOf(ops::PoolKind::kMax));
 }
 
 void MaxPool3D(Translation& node) {
   AddPool(node, "MaxPool3D",
           Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"),
                   node.Int("ceil_mode") != 0, "dilation"),
-          Of(ops::PoolKind::kMax));
+          PoolOf(ops::PoolKind::kMax));
 }
 
 void MaxPoolWithIndices(Translation& node) {
-  ops::PoolArgs args = Of(ops::PoolKind::kMax);
+  ops::PoolArgs args = PoolOf(ops::PoolKind::kMax);
   args.column_major = node.Int("storage_order") == 1;
   bool channels_last = ChannelsLast(node.String("data_format"));
   AddPool(node, "MaxPoolWithIndices",
@@ -106,7 +106,7 @@ void MaxPoolWithIndices(Translation& node) {
 }
 
 void AvgPoolV2(Translation& node) {
-  ops::PoolArgs args = Of(ops::PoolKind::kMean);
+  ops::PoolArgs args = PoolOf(ops::PoolKind::kMean);
   args.count_padding = !node.Bool("exclusive");
   args.divisor = node.Int("divisor_override");
   Pooled pooled = Modern(node);
@@ -124,11 +124,11 @@ void AvgPoolV2(Translation& node) {
 void AvgPool(Translation& node) {
   AddPool(node, "AvgPool",
           Sliding(node, ChannelsLast(node.String("data_format")), node.String("padding"), false),
-          Of(ops::PoolKind::kMean));
+          PoolOf(ops::PoolKind::kMean));
 }
 
 void AvgPool3D(Translation& node) {
-  ops::PoolArgs args = Of(ops::PoolKind::kMean);
+  ops::PoolArgs args = PoolOf(ops::PoolKind::kMean);
   args.count_padding = node.Bool("count_include_pad");
   args.divisor = node.Int("divisor_override");
   AddPool(node, "AvgPool3D",
@@ -137,7 +137,7 @@ void AvgPool3D(Translation& node) {
 }
 
 void LpPool(Translation& node) {
-  ops::PoolArgs args = Of(ops::PoolKind::kNorm);
+  ops::PoolArgs args = PoolOf(ops::PoolKind::kNorm);
   args.norm = static_cast<double>(node.Int("p"));
   AddPool(node, "LpPool", Modern(node), args);
 }
@@ -147,7 +147,7 @@ void AdaptiveAvgPool2d(Translation& node) {
   if (node.shape(0).rank() != 4) node.Refuse("the input has four dimensions");
   if (sizes.size() == 1) sizes.push_back(sizes[0]);
   if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1) node.Refuse("output_size is two positive numbers");
-  AddPool(node, "AdaptiveAvgPool2d", Adaptive(node, false, sizes), Of(ops::PoolKind::kMean));
+  AddPool(node, "AdaptiveAvgPool2d", Adaptive(node, false, sizes), PoolOf(ops::PoolKind::kMean));
 }
 
 // The indices count in a tensor of the size that the windows come from, even where output_shape is larger.

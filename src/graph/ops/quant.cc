@@ -252,7 +252,7 @@ struct ConvSizes {
 };
 
 // For x and w with their channels first.
-ConvSizes SizesOf(const Translation& node, const Shape& x, const Shape& w) {
+ConvSizes ConvSizesOf(const Translation& node, const Shape& x, const Shape& w) {
   if (x.rank() < 3 || w.rank() != x.rank())
     node.Refuse("x and w have one number of dimensions, at least three");
   ConvSizes sizes{ReadWindow(node, SpatialSizes(x), {w.begin() + 2, w.end()}, false, node.String("auto_pad"),
@@ -274,7 +274,7 @@ void SetWindow(const Translation& node, const Window& window, ops::ConvArgs* arg
 
 // A convolution of integers as f32 where that is exact, or as f64.
 Tensor IntegerConv(Translation& node, const Tensor& x, const Tensor& w) {
-  const ConvSizes sizes = SizesOf(node, x.shape, w.shape);
+  const ConvSizes sizes = ConvSizesOf(node, x.shape, w.shape);
   int64_t products = w.shape[0] == 0 ? 0 : w.count() / w.shape[0];
   constexpr int64_t kMostExact = (1 << 24) / (255 * 255);
   DType type = products <= kMostExact ? DType::kF32 : DType::kF64;
@@ -334,7 +334,7 @@ std::optional<ByteConstants> ReadByteConstants(const Translation& node) {
 void ConvolveBytes(Translation& node, const ByteConstants& constants) {
   const bool last = ChannelsLast(node.String("data_format"));
   const Tensor first = ChannelsFirst(node.in(0), last);
-  const ConvSizes sizes = SizesOf(node, first.shape, node.shape(3));
+  const ConvSizes sizes = ConvSizesOf(node, first.shape, node.shape(3));
   Tensor out = node.Out(0, node.dtype(7), WithLayout(sizes.out, last));
   std::vector<int64_t> order{0};
   for (int d = 2; d < first.shape.rank(); ++d) order.push_back(d);

@@ -69,7 +69,7 @@ struct LstmSizes {
   int64_t steps, n, in, states;
 };
 
-LstmSizes SizesOf(const Translation& node) {
+LstmSizes LstmSizesOf(const Translation& node) {
   const Shape &x = node.shape(0), &w = node.shape(1), &b = node.shape(2);
   if (x.rank() != 3 || w.rank() != 2 || b.rank() != 1 || b[0] % 4 != 0 || w[1] != b[0] ||
       w[0] != x[2] + b[0] / 4) {
@@ -124,7 +124,7 @@ void DynamicRNN(Translation& node) {
   for (int i : {3, 6, 7, 8, 9}) {
     if (node.has(i)) node.Refuse("seq_length, peepholes and mask are not supported");
   }
-  const LstmSizes s = SizesOf(node);
+  const LstmSizes s = LstmSizesOf(node);
   const std::array<int, 4> gates = GatesOf(node);
   std::vector<Tensor> out;
   for (int i = 0; i < node.output_count(); ++i)
@@ -149,7 +149,7 @@ void DynamicRNNGrad(Translation& node) {
   RequireOneType(node, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
   RefuseGiven(node, {16, 17}, "a mask of sequences");
   RefuseGiven(node, {18, 19, 20}, "a peephole");
-  const LstmSizes s = SizesOf(node);
+  const LstmSizes s = LstmSizesOf(node);
   const std::array<int, 4> gates = GatesOf(node);
   const DType type = node.dtype(0);
   const Tensor dw = node.Out(0, type, node.shape(1)), db = node.Out(1, type, node.shape(2)),

@@ -19,7 +19,7 @@ using Values = std::vector<double>;
 
 constexpr int64_t kSteps = 3, kN = 2, kIn = 4, kH = 5;
 
-Values Drawn(int64_t count, std::minstd_rand& engine) {
+Values RandomValues(int64_t count, std::minstd_rand& engine) {
   Values values(static_cast<size_t>(count));
   for (double& v : values) v = static_cast<float>(std::uniform_real_distribution<>(-1, 1)(engine));
   return values;
@@ -130,8 +130,9 @@ class RecurrentTraining : public testing::TestWithParam<bool> {
 
 TEST_P(RecurrentTraining, Lstm) {
   const std::string order = GetParam() ? "ifjo" : "ijfo";
-  const std::vector<Values> in{Drawn(kSteps * kN * kIn, engine_), Drawn((kIn + kH) * 4 * kH, engine_),
-                               Drawn(4 * kH, engine_), Drawn(kN * kH, engine_), Drawn(kN * kH, engine_)};
+  const std::vector<Values> in{RandomValues(kSteps * kN * kIn, engine_),
+                               RandomValues((kIn + kH) * 4 * kH, engine_), RandomValues(4 * kH, engine_),
+                               RandomValues(kN * kH, engine_), RandomValues(kN * kH, engine_)};
   const Constant x = Of({kSteps, kN, kIn}, in[0]), w = Of({kIn + kH, 4 * kH}, in[1]), b = Of({4 * kH}, in[2]),
                  h = Of({1, kN, kH}, in[3]), c = Of({1, kN, kH}, in[4]);
   Attributes attributes;
@@ -141,8 +142,8 @@ TEST_P(RecurrentTraining, Lstm) {
   for (size_t i = 0; i < 8; ++i) ExpectNear(got[i], wanted[i], 1e-5, "kept");
   ExpectNear(Apply("DynamicRNN", {x, w, b, nullptr, h, c}, attributes)[0], wanted[0], 1e-5, "y alone");
 
-  const Values dy = Drawn(kSteps * kN * kH, engine_), dh = Drawn(kN * kH, engine_),
-               dc = Drawn(kN * kH, engine_);
+  const Values dy = RandomValues(kSteps * kN * kH, engine_), dh = RandomValues(kN * kH, engine_),
+               dc = RandomValues(kN * kH, engine_);
   const auto loss = [&](const std::vector<Values>& v) {
     const std::vector<Values> out = Lstm(v, order);
     return Sum(out[0], dy) + Sum(Last(out[1]), dh) + Sum(Last(out[2]), dc);
@@ -161,12 +162,12 @@ TEST_P(RecurrentTraining, Lstm) {
 
 TEST_P(RecurrentTraining, Gru) {
   const std::string order = GetParam() ? "rzh" : "zrh";
-  const std::vector<Values> in{Drawn(kSteps * kN * kIn, engine_),
-                               Drawn(kIn * 3 * kH, engine_),
-                               Drawn(kH * 3 * kH, engine_),
-                               Drawn(3 * kH, engine_),
-                               Drawn(3 * kH, engine_),
-                               Drawn(kN * kH, engine_)};
+  const std::vector<Values> in{RandomValues(kSteps * kN * kIn, engine_),
+                               RandomValues(kIn * 3 * kH, engine_),
+                               RandomValues(kH * 3 * kH, engine_),
+                               RandomValues(3 * kH, engine_),
+                               RandomValues(3 * kH, engine_),
+                               RandomValues(kN * kH, engine_)};
   const Constant x = Of({kSteps, kN, kIn}, in[0]), w = Of({kIn, 3 * kH}, in[1]), u = Of({kH, 3 * kH}, in[2]),
                  h = Of({kN, kH}, in[5]);
   const Attributes attributes{{"gate_order", order}};
@@ -175,7 +176,7 @@ TEST_P(RecurrentTraining, Gru) {
   const std::vector<Values> wanted = Gru(in, order);
   for (size_t i = 0; i < 6; ++i) ExpectNear(got[i], wanted[i], 1e-5, "kept");
 
-  const Values dy = Drawn(kSteps * kN * kH, engine_), dh = Drawn(kN * kH, engine_);
+  const Values dy = RandomValues(kSteps * kN * kH, engine_), dh = RandomValues(kN * kH, engine_);
   const auto loss = [&](const std::vector<Values>& v) {
     const std::vector<Values> out = Gru(v, order);
     return Sum(out[0], dy) + Sum(Last(out[1]), dh);
@@ -195,9 +196,9 @@ INSTANTIATE_TEST_SUITE_P(GateOrders, RecurrentTraining, testing::Bool());
 // No state and no bias is zeros; halves are computed with floats.
 TEST(RecurrentCells, WhatIsNotGivenIsZero) {
   std::minstd_rand engine{9};
-  const Values x = Drawn(kSteps * kN * kIn, engine), w = Drawn((kIn + kH) * 4 * kH, engine),
-               b = Drawn(4 * kH, engine), state(kN * kH, 0.0), wi = Drawn(kIn * 3 * kH, engine),
-               wh = Drawn(kH * 3 * kH, engine), none(3 * kH, 0.0);
+  const Values x = RandomValues(kSteps * kN * kIn, engine), w = RandomValues((kIn + kH) * 4 * kH, engine),
+               b = RandomValues(4 * kH, engine), state(kN * kH, 0.0), wi = RandomValues(kIn * 3 * kH, engine),
+               wh = RandomValues(kH * 3 * kH, engine), none(3 * kH, 0.0);
   const Constant y =
       Apply("DynamicRNN", {Of({kSteps, kN, kIn}, x), Of({kIn + kH, 4 * kH}, w), Of({4 * kH}, b)})[0];
   ExpectNear(y, Lstm({x, w, b, state, state}, "ijfo")[0], 1e-5, "y");

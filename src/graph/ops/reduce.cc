@@ -71,7 +71,7 @@ void ByAttribute(Translation& node, const Reduction& how, bool truth = false) {
   Reduce(node, how, MaskOf(node, node.Ints("axes"), true), truth);
 }
 
-void Arg(Translation& node, bool largest, int64_t dimension, bool last) {
+void ArgExtreme(Translation& node, bool largest, int64_t dimension, bool last) {
   int axis = node.Axis(dimension, std::max(node.shape(0).rank(), 1));
   uint32_t mask = node.shape(0).rank() == 0 ? 0 : 1u << axis;
   Tensor out = node.Out(0, node.Type("dtype"), Left(node.shape(0), mask, node.Bool("keep_dims")));
@@ -141,10 +141,10 @@ void ReduceStd(Translation& node) {
     RunReduce(node, kMean, node.dtype(0), mask, node.in(0), node.Out(1, node.dtype(0), shape));
 }
 
-void ArgMax(Translation& node) { Arg(node, true, OneInt(node, 1), node.Bool("select_last_index")); }
-void ArgMin(Translation& node) { Arg(node, false, OneInt(node, 1), node.Bool("select_last_index")); }
-void ArgMaxD(Translation& node) { Arg(node, true, node.Int("dimension"), false); }
-void ArgMinD(Translation& node) { Arg(node, false, node.Int("dimension"), false); }
+void ArgMax(Translation& node) { ArgExtreme(node, true, OneInt(node, 1), node.Bool("select_last_index")); }
+void ArgMin(Translation& node) { ArgExtreme(node, false, OneInt(node, 1), node.Bool("select_last_index")); }
+void ArgMaxD(Translation& node) { ArgExtreme(node, true, node.Int("dimension"), false); }
+void ArgMinD(Translation& node) { ArgExtreme(node, false, node.Int("dimension"), false); }
 
 void Cumsum(Translation& node) { Running(node, false, OneInt(node, 1)); }
 void CumsumD(Translation& node) { Running(node, false, node.Int("axis")); }

@@ -42,7 +42,7 @@ void CosineWindow(Translation& node, double a0, double a1, double a2) {
 }
 
 // A tensor of f32 or f64 whose last dimension is 1 or 2: real numbers, or complex ones.
-Tensor Numbers(Translation& node, const Tensor& x) {
+Tensor WithParts(Translation& node, const Tensor& x) {
   if (x.shape.rank() < 2 || (x.shape.back(0) != 1 && x.shape.back(0) != 2)) {
     node.Refuse("the last dimension is 1 for real and 2 for complex numbers");
   }
@@ -74,7 +74,7 @@ void Transform(Translation& node, const Tensor& x, int axis, int64_t length, boo
 }  // namespace
 
 void DFT(Translation& node) {
-  Tensor x = Numbers(node, node.in(0));
+  Tensor x = WithParts(node, node.in(0));
   const int64_t given = node.has(2) ? node.ints(2).at(0) : node.Int("axis");
   const int axis = node.Axis(given, x.shape.rank());
   if (axis == x.shape.rank() - 1)
@@ -87,9 +87,9 @@ void DFT(Translation& node) {
 // Frames that overlap, times the window, transformed.
 void STFT(Translation& node) {
   const Shape& given = node.shape(0);  // torch's exporter leaves the 1 of real numbers out
-  Tensor signal = Numbers(node, given.rank() == 2
-                                    ? Translation::Reshaped(node.Packed(node.in(0)), {given[0], given[1], 1})
-                                    : node.in(0));
+  Tensor signal = WithParts(
+      node, given.rank() == 2 ? Translation::Reshaped(node.Packed(node.in(0)), {given[0], given[1], 1})
+                              : node.in(0));
   if (signal.shape.rank() != 3) node.Refuse("signal has three dimensions");
   const int64_t step = Whole(node, 1, "frame_step");
   if (!node.has(2) && !node.has(3)) node.Refuse("it has neither a window nor frame_length");

@@ -9,7 +9,7 @@
 namespace belay::graph::translate {
 namespace {
 
-void Ordered(Translation& node, int64_t dim, const ops::SortOrder& order, DType index_type) {
+void SortOrdered(Translation& node, int64_t dim, const ops::SortOrder& order, DType index_type) {
   Shape shape = node.shape(0);
   int axis = shape.rank() == 0 ? 0 : node.Axis(dim, shape.rank());
   if (order.keep >= 0 && shape.rank() > 0) {
@@ -43,16 +43,18 @@ int64_t WholeOr(const Translation& node, int input, int64_t missing) {
 
 }  // namespace
 
-void TopK(Translation& node) { Ordered(node, node.Int("dim"), Best(node, node.ints(1).at(0)), DType::kI32); }
+void TopK(Translation& node) {
+  SortOrdered(node, node.Int("dim"), Best(node, node.ints(1).at(0)), DType::kI32);
+}
 void TopKV2(Translation& node) {
-  Ordered(node, node.Int("dim"), Best(node, node.ints(1).at(0)), node.Type("indices_dtype"));
+  SortOrdered(node, node.Int("dim"), Best(node, node.ints(1).at(0)), node.Type("indices_dtype"));
 }
 void TopKD(Translation& node) {
-  Ordered(node, node.Int("dim"), Best(node, node.Int("k")), node.Type("indices_dtype"));
+  SortOrdered(node, node.Int("dim"), Best(node, node.Int("k")), node.Type("indices_dtype"));
 }
 
 void Sort(Translation& node) {
-  Ordered(node, node.Int("axis"), {.descending = node.Bool("descending")}, DType::kI32);
+  SortOrdered(node, node.Int("axis"), {.descending = node.Bool("descending")}, DType::kI32);
 }
 
 // How many elements of its row of sorted_sequence come before each value.

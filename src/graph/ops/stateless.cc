@@ -15,7 +15,7 @@ namespace {
 
 using ops::Philox;
 
-Shape ShapeFrom(const Translation& node, int input) {
+Shape ShapeFromInput(const Translation& node, int input) {
   Shape shape;
   for (int64_t size : node.ints(input)) {
     if (size < 0 || shape.rank() == tensor::kMaxRank)
@@ -36,7 +36,7 @@ Philox SourceAt(const Translation& node, int seed) {
   return {WordAt(node, seed, 0), 0, WordAt(node, seed + 1, 0)};
 }
 
-void Fill(Translation& node, ops::Distribution distribution, const Philox& source, const Tensor& out) {
+void FillDrawn(Translation& node, ops::Distribution distribution, const Philox& source, const Tensor& out) {
   node.Step("Philox",
             [&](ops::Plan& plan) { ops::PlanRandom(plan, distribution, source, WrittenTo(plan, out, "y")); });
 }
@@ -45,7 +45,7 @@ void Fill(Translation& node, ops::Distribution distribution, const Philox& sourc
 void FillComplex(Translation& node, const Philox& source, const Tensor& out) {
   Tensor parts = Translation::View(out, {out.count() * 2}, {1});
   parts.dtype = DType::kF32;
-  Fill(node, ops::Distribution::kNormal, source, parts);
+  FillDrawn(node, ops::Distribution::kNormal, source, parts);
   const Scalar share(&std::numbers::sqrt2, DType::kF64);
   node.Run(ops::forms::InplaceDivs, {Arg(&parts), Arg(&share)});
 }
@@ -58,17 +58,17 @@ void FromKeyAndCounter(Translation& node, ops::Distribution distribution) {
   const DType dtype = node.Type("dtype");
   const Philox source(WordAt(node, 1, 0), WordAt(node, 2, 0), WordAt(node, 2, 1));
   if (dtype == DType::kC64 && distribution == ops::Distribution::kNormal) {
-    return FillComplex(node, source, node.Out(0, dtype, ShapeFrom(node, 0)));
+    return FillComplex(node, source, node.Out(0, dtype, ShapeFromInput(node, 0)));
   }
   if (!IsFloat(dtype)) node.Refuse("random numbers are of a float type");
-  Fill(node, distribution, source, node.Out(0, dtype, ShapeFrom(node, 0)));
+  FillDrawn(node, distribution, source, node.Out(0, dtype, ShapeFromInput(node, 0)));
 }
 
 // u < p for a fraction u of each element.
 Tensor Chosen(Translation& node, const Philox& source, const Shape& shape, const Tensor& p) {
   if (!tensor::BroadcastsTo(p.shape, shape)) node.Refuse("prob does not broadcast to the result");
   const Tensor fractions = node.Temporary(DType::kF32, shape), chosen = node.Temporary(DType::kBool, shape);
-  Fill(node, ops::Distribution::kUniform, source, fractions);
+  FillDrawn(node, ops::Distribution::kUniform, source, fractions);
   const Tensor limit = node.Cast(p, DType::kF32);
   node.Run(ops::forms::LtTensor, {Arg(&fractions), Arg(&limit), Arg(&chosen)});
   return chosen;
@@ -81,7 +81,7 @@ void StatelessRandomNormalV2(Translation& node) { FromKeyAndCounter(node, ops::D
 
 // Inputs: shape, prob, seed, offset.
 void StatelessBernoulli(Translation& node) {
-  const Tensor chosen = Chosen(node, SourceAt(node, 2), ShapeFrom(node, 0), node.in(1));
+  const Tensor chosen = Chosen(node, SourceAt(node, 2), ShapeFromInput(node, 0), node.in(1));
   node.Copy(chosen, node.Out(0, node.Type("dtype"), chosen.shape));
 }
 
@@ -203,7 +203,7 @@ void StatelessDropOutGenMask(Translation& node) {
 }
 
 void DropOutGenMaskV3(Translation& node) {
-  OutMask(node, MaskUnit::kByte, node.Sequence(), ShapeFrom(node, 0));
+  OutMask(node, MaskUnit::kByte, node.Sequence(), ShapeFromInput(node, 0));
 }
 
 void DropOutDoMask(Translation& node) { ApplyMask(node, MaskUnit::kBit, (node.in(0).count() + 7) / 8); }

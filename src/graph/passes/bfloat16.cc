@@ -9,17 +9,17 @@ namespace {
 // Below this the rounding costs what the products save.
 constexpr int64_t kFewestProducts = 1 << 20;
 
-const ValueType& TypeOf(const Graph& graph, const Port& port) {
+const ValueType& DescribedType(const Graph& graph, const Port& port) {
   return graph.nodes[static_cast<size_t>(port.node)].types[static_cast<size_t>(port.output)];
 }
 
 // One product for each element of the result and of a filter's part that makes it.
 int64_t Products(const Graph& graph, const Node& node) {
-  const ValueType& weight = TypeOf(graph, node.inputs[1]);
+  const ValueType& weight = DescribedType(graph, node.inputs[1]);
   const ValueType& result = node.types[0];
   if (!weight.concrete() || !result.concrete() || result.dtype != DType::kF32) return 0;
   if (node.type == "FusedMatMul") {
-    const int64_t depth = TypeOf(graph, node.inputs[0]).shape.back(0);
+    const int64_t depth = DescribedType(graph, node.inputs[0]).shape.back(0);
     return CountOf(result.shape) == result.shape.back(0)
                ? 0
                : CountOf(result.shape) * depth;  // one row: memory is the limit

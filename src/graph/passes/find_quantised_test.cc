@@ -8,6 +8,7 @@
 #include "graph/interpreter.h"
 #include "graph/passes/other_ranks.h"
 #include "graph/passes/passes.h"
+#include "graph/passes/test_graph.h"
 #include "graph/specialise.h"
 #include "ops/conv/byte_conv.h"
 #include "ops/matmul/integer.h"
@@ -16,7 +17,7 @@ namespace belay::graph {
 namespace {
 
 // What quantising tools write: floats only between DequantizeLinear and QuantizeLinear.
-class Builder {
+class QuantBuilder {
  public:
   template <class T>
   Port Constants(DType dtype, const Shape& shape, double low, double high) {
@@ -79,11 +80,6 @@ class Builder {
   std::mt19937 rng_{3};
 };
 
-int Count(const Graph& graph, const std::string& type) {
-  return static_cast<int>(
-      std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.type == type; }));
-}
-
 Constant RandomBytes(const Shape& shape) {
   auto bytes = std::make_shared<HostTensor>(DType::kU8, shape);
   std::mt19937 rng(4);
@@ -92,7 +88,7 @@ Constant RandomBytes(const Shape& shape) {
 }
 
 // The bytes differ by a step at most, and few do. Gives back the graph that computes with bytes.
-Graph CheckOne(Graph graph, const Constant& x, const Constant& want) {
+Graph CheckQuantised(Graph graph, const Constant& x, const Constant& want) {
   FindQuantised(graph);
   std::vector<ValueType> types{{DType::kU8, Format::kND, true, x->shape()}};
   graph = Specialise(graph, types).graph;
@@ -111,10 +107,10 @@ Graph CheckOne(Graph graph, const Constant& x, const Constant& want) {
 }
 
 // The same holds where constants have other shapes, as far as the operators take them.
-Graph Check(Builder& builder, Port output, const Shape& shape) {
+Graph Check(QuantBuilder& builder, Port output, const Shape& shape) {
   builder.graph.outputs = {{output, "y"}};
   Constant x = RandomBytes(shape);
-  Graph graph = CheckOne(builder.graph, x, Evaluate(builder.graph, std::vector{x}).at(0));
+  Graph graph = CheckQuantised(builder.graph, x, Evaluate(builder.graph, std::vector{x}).at(0));
   int number = 0;
   for (const Graph& variant : WithOtherRanks(builder.graph)) {
     SCOPED_TRACE("variant " + std::to_string(number++));
@@ -124,7 +120,7 @@ Graph Check(Builder& builder, Port output, const Shape& shape) {
     } catch (const Error&) {
       continue;
     }
-    EXPECT_NO_THROW(CheckOne(variant, x, want));
+    EXPECT_NO_THROW(CheckQuantised(variant, x, want));
     if (testing::Test::HasFailure()) break;
   }
   return graph;
@@ -134,7 +130,7 @@ class FindQuantisedTest : public ::testing::Test {
  protected:
   Port Input(const Shape& shape) { return {b.graph.AddInput("x", {DType::kU8, Format::kND, true, shape})}; }
 
-  Builder b;
+  QuantBuilder b;
 };
 
 TEST_F(FindQuantisedTest, ABlockWithAShortcut) {

@@ -10,7 +10,7 @@
 namespace belay::graph {
 namespace {
 
-using Order = std::vector<int64_t>;
+using DimOrder = std::vector<int64_t>;
 
 class AttentionFuser {
  public:
@@ -29,7 +29,7 @@ class AttentionFuser {
   // An operand of a product: what it is made of by transposing and scaling.
   struct Operand {
     Port port;
-    Order order;
+    DimOrder order;
     double scale = 1;
   };
   struct Scores {
@@ -42,8 +42,8 @@ class AttentionFuser {
     double lowest = 0;
   };
 
-  Order InOrder() const {
-    Order order(static_cast<size_t>(rank_));
+  DimOrder InOrder() const {
+    DimOrder order(static_cast<size_t>(rank_));
     std::iota(order.begin(), order.end(), 0);
     return order;
   }
@@ -88,7 +88,7 @@ class AttentionFuser {
     for (;;) {
       const Node& node = edit_.at(operand.port.node);
       Port before = may_scale ? Unscaled(operand.port, &operand.scale) : operand.port;
-      const auto* perm = FindAttribute<Order>(node, "perm");
+      const auto* perm = FindAttribute<DimOrder>(node, "perm");
       if (node.type == "TransposeD" && perm != nullptr && perm->size() == operand.order.size()) {
         for (int64_t& axis : operand.order) axis = (*perm)[static_cast<size_t>(axis)];
         before = node.inputs[0];
@@ -171,10 +171,10 @@ class AttentionFuser {
   }
 
   // The transposition behind the node that leaves rows whole, and its order.
-  int TransposedBehind(int n, Order* order) {
+  int TransposedBehind(int n, DimOrder* order) {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).type != "TransposeD") return n;
-    const auto* perm = FindAttribute<Order>(edit_.at(user), "perm");
+    const auto* perm = FindAttribute<DimOrder>(edit_.at(user), "perm");
     if (perm == nullptr || perm->size() != order->size() || perm->back() != rank_ - 1) return n;
     *order = *perm;
     return user;
@@ -191,7 +191,7 @@ class AttentionFuser {
     const Operand query = OperandAt(product.inputs[0], false, true);
     const Operand key = OperandAt(product.inputs[1], Flag(product, "adj_x2"), true);
     const Operand value = OperandAt(edit_.at(n).inputs[1], Flag(edit_.at(n), "adj_x2"), false);
-    Order out = InOrder();
+    DimOrder out = InOrder();
     const int last = TransposedBehind(n, &out);
     std::vector<Port> inputs{query.port, key.port, value.port};
     if (const Port mask = MaskOf(*scores); mask.present()) inputs.push_back(mask);

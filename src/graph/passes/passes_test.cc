@@ -22,7 +22,7 @@ namespace belay::graph {
 namespace {
 
 // And so do those whose constants have other shapes, as far as the operators take them.
-Graph Check(Builder& builder, Port output, const Shape& shape) {
+Graph CheckPasses(Builder& builder, Port output, const Shape& shape) {
   builder.graph.outputs = {{output, "y"}};
   Constant input = builder.RandomInput(shape);
   Graph graph = CheckOne(builder.graph, input, Evaluate(builder.graph, std::vector{input}).at(0));
@@ -49,7 +49,7 @@ TEST(Passes, AConvolutionTakesScaleShiftAndActivation) {
   y = b.Add("Mul", {y, b.Random({5, 1, 1})});
   y = b.Add("Add", {b.Random({1, 5, 1, 1}), y});
   y = b.Add("Relu", {y});
-  Graph graph = Check(b, y, {2, 3, 7, 6});
+  Graph graph = CheckPasses(b, y, {2, 3, 7, 6});
   EXPECT_EQ(Count(graph, "FusedConv2D"), 1);
   EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Add") + Count(graph, "Relu"), 0);
 }
@@ -60,7 +60,7 @@ TEST(Passes, AResidualBlock) {
   Port y = b.Add("Relu", {b.Conv(x, 8, 8, 3)});
   y = b.Conv(y, 8, 8, 3, 1, false);
   y = b.Add("HardSwish", {b.Add("Add", {y, x})});
-  Graph graph = Check(b, y, {1, 8, 9, 9});
+  Graph graph = CheckPasses(b, y, {1, 8, 9, 9});
   EXPECT_EQ(Count(graph, "FusedConv2D"), 2);
   EXPECT_EQ(Count(graph, "Add"), 0);
   EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
@@ -73,7 +73,7 @@ TEST(Passes, ResultsLieWhereWhatTheyAreMadeOfDid) {
     Port x = b.Conv(b.Input({1, 8, 9, 9}), 8, 8, 3);
     Port y = b.Add("Add", {b.Conv(b.Add("Relu", {b.Conv(x, 8, 8, 1)}), 8, 8, 3), x});
     if (read_later) y = b.Add("Mul", {y, x});
-    Graph graph = Check(b, b.Conv(y, 8, 8, 1), {1, 8, 9, 9});
+    Graph graph = CheckPasses(b, b.Conv(y, 8, 8, 1), {1, 8, 9, 9});
     Program program(graph);
     EXPECT_EQ(program.memory().bytes, program.memory().lower_bound);
     auto in_place =
@@ -89,7 +89,7 @@ TEST(Passes, AChainInPlaceHasOneEdgeANode) {
   Builder b;
   Port y = b.Input({64});
   for (int i = 0; i < 100; ++i) y = b.Add(i % 2 == 0 ? "Neg" : "Abs", {y});
-  Graph graph = Check(b, y, {64});
+  Graph graph = CheckPasses(b, y, {64});
   Program program(graph);
   for (const Kernel& kernel : program.kernels()) EXPECT_LE(kernel.after.size(), 1u) << kernel.name;
 }
@@ -158,7 +158,7 @@ TEST(Passes, AHardSwishInPartsWithAScaleBehindIt) {
     Port y = divided_first ? b.Add("Mul", {b.Add("Mul", {number(1.0 / 6), ramp}), x})
                            : b.Add("Div", {b.Add("Mul", {x, ramp}), number(6)});
     y = b.Add("Add", {b.Add("Mul", {b.Random({1}), y}), b.Random({1})});
-    Graph graph = Check(b, y, {1, 4, 5, 6});
+    Graph graph = CheckPasses(b, y, {1, 4, 5, 6});
     EXPECT_EQ(Count(graph, "FusedConv2D"), 1);
     EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Add") + Count(graph, "HardSwish") + Count(graph, "Div"), 0);
   }
@@ -169,7 +169,7 @@ TEST(Passes, WhatIsNoHardSwishStays) {
   auto number = [&](double value) { return b.graph.AddConstant("n", RealConstant(value)); };
   Port x = b.Input({2, 3});
   Port ramp = b.Add("ClipByValueV2", {b.Add("Add", {x, number(3)}), number(0), number(5)});
-  Graph graph = Check(b, b.Add("Div", {b.Add("Mul", {x, ramp}), number(6)}), {2, 3});
+  Graph graph = CheckPasses(b, b.Add("Div", {b.Add("Mul", {x, ramp}), number(6)}), {2, 3});
   EXPECT_EQ(Count(graph, "HardSwish"), 0);
 }
 
@@ -182,7 +182,7 @@ TEST(Passes, ATransposedConvolutionTakesScaleAndShift) {
         {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}, {"groups", groups}});
     Shape channels{1, 3 * groups, 1, 1};
     y = b.Add("Add", {b.Add("Mul", {y, b.Random(channels)}), b.Random(channels)});
-    Graph graph = Check(b, y, {1, 4, 3, 3});
+    Graph graph = CheckPasses(b, y, {1, 4, 3, 3});
     EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Add"), 0);
   }
 }
@@ -194,7 +194,7 @@ TEST(Passes, ResizedImagesStayTurned) {
     for (int i = 0; i < 4; ++i) scales->as<float>()[i] = i < 2 ? 1 : static_cast<float>(i);
     Port y = b.Conv(b.Input({1, 4, 5, 6}), 4, 3, 3);
     y = b.Add("Resize", {y, {}, b.graph.AddConstant("scales", scales)}, {{"mode", std::string(mode)}});
-    Graph graph = Check(b, b.Conv(y, 3, 2, 1), {1, 4, 5, 6});
+    Graph graph = CheckPasses(b, b.Conv(y, 3, 2, 1), {1, 4, 5, 6});
     EXPECT_EQ(Count(graph, "TransposeD"), 2);
   }
 }
@@ -204,7 +204,7 @@ TEST(Passes, WhatOthersReadStays) {
   Port x = b.Input({1, 4, 5, 5});
   Port c = b.Conv(x, 4, 4, 1);
   Port y = b.Add("Mul", {b.Add("Relu", {c}), b.Add("Sigmoid", {c})});
-  Graph graph = Check(b, y, {1, 4, 5, 5});
+  Graph graph = CheckPasses(b, y, {1, 4, 5, 5});
   EXPECT_EQ(Count(graph, "Relu"), 1);
   EXPECT_EQ(Count(graph, "TransposeD"), 2) << "what is between works on turned images";
 }
@@ -214,7 +214,7 @@ TEST(Passes, JoinedAlongTheChannels) {
   Port x = b.Input({1, 4, 6, 6});
   Port y = b.Add("ConcatD", {b.Conv(x, 4, 3, 3), b.Conv(x, 4, 2, 1)},
                  {{"concat_dim", int64_t{1}}, {"N", int64_t{2}}});
-  Graph graph = Check(b, b.Conv(y, 5, 2, 3), {1, 4, 6, 6});
+  Graph graph = CheckPasses(b, b.Conv(y, 5, 2, 3), {1, 4, 6, 6});
   EXPECT_EQ(Count(graph, "TransposeD"), 2);
 }
 
@@ -226,7 +226,7 @@ TEST(Passes, AFullyConnectedLayerWithGelu) {
   Port erf = b.Add("Erf", {b.Add("Mul", {u, number(0.70710678)})});
   Port y = b.Add("Mul", {b.Add("Mul", {u, b.Add("Add", {erf, number(1)})}), number(0.5)});
   y = b.Add("BatchMatMul", {y, b.Random({12, 3})});
-  Graph graph = Check(b, b.Add("Add", {b.Random({3}), y}), {2, 5, 8});
+  Graph graph = CheckPasses(b, b.Add("Add", {b.Random({3}), y}), {2, 5, 8});
   EXPECT_EQ(Count(graph, "FusedMatMul"), 2);
   EXPECT_EQ(Count(graph, "Erf") + Count(graph, "Gelu") + Count(graph, "Add"), 0);
   const auto first = std::find_if(graph.nodes.begin(), graph.nodes.end(),
@@ -247,7 +247,7 @@ TEST(Passes, AFullyConnectedLayerTakesWhatIsAddedToAllOfIt) {
               : b.Add("ReduceSum", {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{1}))},
                       {{"keep_dims", true}});
     y = b.Add("Relu", {b.Add("Add", {other, y})});
-    Graph graph = Check(b, y, {2, 5, 8});
+    Graph graph = CheckPasses(b, y, {2, 5, 8});
     EXPECT_EQ(Count(graph, "FusedMatMul"), 1);
     EXPECT_EQ(Count(graph, "Add") + Count(graph, "Relu"), whole ? 0 : 2);
   }
@@ -283,7 +283,7 @@ TEST(Passes, LayerNormalisationInParts) {
     for (const char* square : {"Pow", "Mul"}) {
       Builder b;
       Port y = LayerNormInParts(b, b.Input({2, 5, 7}), square, weighted);
-      Graph graph = Check(b, y, {2, 5, 7});
+      Graph graph = CheckPasses(b, y, {2, 5, 7});
       EXPECT_EQ(Count(graph, "LayerNormV3"), 1);
       EXPECT_EQ(graph.nodes.size(), weighted ? 4u : 2u) << "the input, the operator and its weights";
     }
@@ -291,7 +291,7 @@ TEST(Passes, LayerNormalisationInParts) {
   for (const std::string& way : kWaysOver) {
     Builder b;
     Port y = LayerNormInParts(b, b.Input({2, 5, 7}), "Pow", true, {-1}, way);
-    EXPECT_EQ(Count(Check(b, y, {2, 5, 7}), "LayerNormV3"), 1) << way;
+    EXPECT_EQ(Count(CheckPasses(b, y, {2, 5, 7}), "LayerNormV3"), 1) << way;
   }
 }
 
@@ -306,16 +306,16 @@ TEST(Passes, NormalisationByTheRootOfTheMeanSquare) {
   for (const std::string& way : kWaysOver) {
     Builder b;
     Port x = b.Input({2, 5, 7});
-    Graph graph = Check(b, parts(b, x, x, way, -1), {2, 5, 7});
+    Graph graph = CheckPasses(b, parts(b, x, x, way, -1), {2, 5, 7});
     EXPECT_EQ(Count(graph, "RmsNorm"), 1) << way;
     EXPECT_EQ(graph.nodes.size(), 3u) << "the input, the operator and its weight";
   }
   Builder other_axis, other_value;
   Port x = other_axis.Input({2, 5, 7});
-  EXPECT_EQ(Count(Check(other_axis, parts(other_axis, x, x, "Rsqrt", 1), {2, 5, 7}), "RmsNorm"), 0);
+  EXPECT_EQ(Count(CheckPasses(other_axis, parts(other_axis, x, x, "Rsqrt", 1), {2, 5, 7}), "RmsNorm"), 0);
   x = other_value.Input({2, 5, 7});
   Port y = parts(other_value, x, other_value.Add("Abs", {x}), "Div", -1);
-  EXPECT_EQ(Count(Check(other_value, y, {2, 5, 7}), "RmsNorm"), 0);
+  EXPECT_EQ(Count(CheckPasses(other_value, y, {2, 5, 7}), "RmsNorm"), 0);
 }
 
 // What stands for several operators has the shape that they gave: [1, 4, 8], not [4, 8].
@@ -333,7 +333,7 @@ TEST(Passes, AConstantOfAHigherRankKeepsTheParts) {
     Port erf = gelu.Add("Erf", {gelu.Add("Mul", {x, number(gelu, 0.70710678)})});
     Port y =
         gelu.Add("Mul", {gelu.Add("Mul", {x, gelu.Add("Add", {erf, number(gelu, 1)})}), number(gelu, 0.5)});
-    EXPECT_EQ(Count(Check(gelu, y, {4, 8}), "Gelu"), found);
+    EXPECT_EQ(Count(CheckPasses(gelu, y, {4, 8}), "Gelu"), found);
     for (bool centred : {true, false}) {
       Builder norm;
       auto mean = [&](Port of) {
@@ -344,7 +344,7 @@ TEST(Passes, AConstantOfAHigherRankKeepsTheParts) {
       Port d = centred ? norm.Add("Sub", {x, mean(x)}) : x;
       Port root = norm.Add("Sqrt", {norm.Add("Add", {mean(norm.Add("Mul", {d, d})), number(norm, 1e-5)})});
       y = norm.Add("Mul", {norm.Add("Div", {d, root}), norm.Random({8})});
-      EXPECT_EQ(Count(Check(norm, y, {4, 8}), centred ? "LayerNormV3" : "RmsNorm"), found);
+      EXPECT_EQ(Count(CheckPasses(norm, y, {4, 8}), centred ? "LayerNormV3" : "RmsNorm"), found);
     }
   }
 }
@@ -355,20 +355,20 @@ TEST(Passes, CopiesAreReadThrough) {
   Port sizes = b.graph.AddConstant("sizes", IntsConstant(std::vector<int64_t>{2, 3}));
   Port y = b.Add("Reshape", {b.Add("Identity", {x}), sizes});
   y = b.Add("Expand", {b.Add("Cast", {y}, {{"dst_type", DType::kF32}}), sizes});
-  Graph graph = Check(b, b.Add("Abs", {y}), {2, 3});
+  Graph graph = CheckPasses(b, b.Add("Abs", {y}), {2, 3});
   EXPECT_EQ(graph.nodes.size(), 2u) << "the input and its size";
   Builder only;  // what leaves the graph is a copy still
-  EXPECT_EQ(Check(only, only.Add("Identity", {only.Input({2, 3})}), {2, 3}).outputs.size(), 1u);
+  EXPECT_EQ(CheckPasses(only, only.Add("Identity", {only.Input({2, 3})}), {2, 3}).outputs.size(), 1u);
 }
 
 TEST(Passes, WhatIsNoLayerNormalisationStays) {
   Builder other_axis;
   Port y = LayerNormInParts(other_axis, other_axis.Input({2, 5, 7}), "Pow", true, {1});
-  EXPECT_EQ(Count(Check(other_axis, y, {2, 5, 7}), "LayerNormV3"), 0);
+  EXPECT_EQ(Count(CheckPasses(other_axis, y, {2, 5, 7}), "LayerNormV3"), 0);
   Builder weight_of_all;
   y = LayerNormInParts(weight_of_all, weight_of_all.Input({2, 5, 7}), "Mul", false);
   y = weight_of_all.Add("Mul", {y, weight_of_all.Random({5, 7})});
-  Graph graph = Check(weight_of_all, y, {2, 5, 7});
+  Graph graph = CheckPasses(weight_of_all, y, {2, 5, 7});
   EXPECT_EQ(Count(graph, "LayerNormV3"), 1);
   EXPECT_EQ(Count(graph, "Mul"), 1) << "one weight for each element is no gamma";
 }
@@ -432,7 +432,7 @@ TEST(Passes, AttentionIsOneNodeWithoutTranspositions) {
   for (const AttentionParts& parts :
        {plain, masked, swapped, before, columns, attribute, where_true, where_false}) {
     Builder b;
-    Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
+    Graph graph = CheckPasses(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
     EXPECT_EQ(Count(graph, "FusedAttention"), 1);
     EXPECT_EQ(Count(graph, "FusedMatMul"), 3);
     EXPECT_EQ(Count(graph, "SoftmaxV2") + Count(graph, "BatchMatMul"), 0);
@@ -451,7 +451,8 @@ TEST(Passes, AttentionOfThreeDimensions) {
     Port scores = b.Add("BatchMatMul", {b.Add("Mul", {x, b.graph.AddConstant("n", RealConstant(0.5))}), key});
     if (masked) scores = b.Add("Add", {scores, b.Random({6, 1, 5}, -5, 5)});
     Port y = b.Add("BatchMatMul", {b.Add("SoftmaxV2", {scores}, {{"axes", std::vector<int64_t>{2}}}), x});
-    Graph graph = Check(b, b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{1, 0, 2}}}), {6, 5, 4});
+    Graph graph =
+        CheckPasses(b, b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{1, 0, 2}}}), {6, 5, 4});
     EXPECT_EQ(Count(graph, "FusedAttention"), 1);
     EXPECT_EQ(Count(graph, "SoftmaxV2") + Count(graph, "BatchMatMul") + Count(graph, "TransposeD"), 0);
   }
@@ -462,7 +463,7 @@ TEST(Passes, WhatIsNoAttentionStays) {
       not_low{.selected = 1, .low = -2};
   for (const AttentionParts& parts : {scores_read, other_axis, not_low}) {
     Builder b;
-    Graph graph = Check(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
+    Graph graph = CheckPasses(b, parts.Make(b, b.Input({2, 5, 12})), {2, 5, 12});
     EXPECT_EQ(Count(graph, "FusedAttention"), 0);
     EXPECT_EQ(Count(graph, "SoftmaxV2"), 1);
   }
@@ -479,7 +480,7 @@ TEST(Passes, ARunOfPointwiseOperatorsIsOneNode) {
     y = b.Add("Add", {b.Add("Mul", {y, x}),
                       b.Add("ReduceSum",
                             {x, b.graph.AddConstant("axes", IntsConstant(std::vector<int64_t>{0, 1, 2}))})});
-    Graph graph = Check(b, y, shape);
+    Graph graph = CheckPasses(b, y, shape);
     EXPECT_EQ(Count(graph, "FusedPointwise"), 1);
     EXPECT_EQ(graph.nodes.size(), 7u) << "the input, the sum and its axes, three constants, and the run";
   }
@@ -490,7 +491,7 @@ TEST(Passes, ARunTakesBothFormsOfGelu) {
     Builder b;
     Port y = b.Add("GeluV2", {b.Add("Add", {b.Input({300, 7000}), b.Random({7000})})},
                    {{"approximate", std::string(approximate)}});
-    Graph graph = Check(b, b.Add("Neg", {y}), {300, 7000});
+    Graph graph = CheckPasses(b, b.Add("Neg", {y}), {300, 7000});
     EXPECT_EQ(Count(graph, "FusedPointwise"), 1) << approximate;
   }
 }
@@ -502,25 +503,25 @@ TEST(Passes, WhereARunOfPointwiseOperatorsEnds) {
   Builder longer;
   Port y = longer.Input(shape);
   for (int i = 0; i < 9; ++i) y = longer.Add("Neg", {y});
-  Graph graph = Check(longer, y, shape);
+  Graph graph = CheckPasses(longer, y, shape);
   EXPECT_EQ(Count(graph, "FusedPointwise"), 1);
   EXPECT_EQ(Count(graph, "Neg"), 1);
   Builder read;
   y = read.Add("Abs", {read.Add("Neg", {read.Input(shape)})});
   y = read.Add("Sub", {read.Add("SoftmaxV2", {read.Add("Tanh", {y})}), y});
-  graph = Check(read, y, shape);
+  graph = CheckPasses(read, y, shape);
   EXPECT_EQ(Count(graph, "FusedPointwise"), 1);
   EXPECT_EQ(Count(graph, "Tanh"), 1);
   Builder rows;
   y = rows.Add("Mul", {rows.Add("Mul", {rows.Input(shape), rows.Random({300})}), rows.Random({7000, 1})});
-  graph = Check(rows, y, shape);
+  graph = CheckPasses(rows, y, shape);
   EXPECT_EQ(Count(graph, "FusedPointwise"), 0);
   Builder grows;
   y = grows.Add("Mul", {grows.Add("Neg", {grows.Input(shape)}), grows.Random({2, 1, 1})});
-  EXPECT_EQ(Count(Check(grows, y, shape), "FusedPointwise"), 0);
+  EXPECT_EQ(Count(CheckPasses(grows, y, shape), "FusedPointwise"), 0);
   Builder small;
   y = small.Add("Abs", {small.Add("Neg", {small.Input({4, 3})})});
-  EXPECT_EQ(Count(Check(small, y, {4, 3}), "FusedPointwise"), 0);
+  EXPECT_EQ(Count(CheckPasses(small, y, {4, 3}), "FusedPointwise"), 0);
 }
 
 TEST(Passes, PoolsAndTransposedConvolutionsToo) {
@@ -532,7 +533,7 @@ TEST(Passes, PoolsAndTransposedConvolutionsToo) {
   y = b.Add("Mul", {y, s});
   y = b.Add("ConvTranspose", {y, b.Random({6, 3, 2, 2})},
             {{"strides", std::vector<int64_t>{2, 2}}, {"pads", std::vector<int64_t>(4, 0)}});
-  Graph graph = Check(b, y, {1, 4, 8, 8});
+  Graph graph = CheckPasses(b, y, {1, 4, 8, 8});
   EXPECT_EQ(Count(graph, "TransposeD"), 2);
 }
 
@@ -541,7 +542,7 @@ TEST(Passes, SmallConstantsAreTurnedToo) {
   Port x = b.Input({1, 4, 6, 6});
   Port c = b.Conv(x, 4, 3, 3);
   Port y = b.Add("Sub", {b.Random({3, 1, 1}), c});
-  Check(b, b.Add("Mul", {y, b.Random({6})}), {1, 4, 6, 6});
+  CheckPasses(b, b.Add("Mul", {y, b.Random({6})}), {1, 4, 6, 6});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constinit int g_door = -1;
 using UseDoor = void (*)(int file) noexcept;
 constinit UseDoor g_use_door = nullptr;
 
-bool Writes([[maybe_unused]] const ucontext_t& at) {
+bool FaultWrites([[maybe_unused]] const ucontext_t& at) {
 #if defined(__x86_64__)
   return (at.uc_mcontext.gregs[REG_ERR] & 2) != 0;
 #elif defined(__aarch64__)
@@ -50,7 +50,7 @@ bool Writes([[maybe_unused]] const ucontext_t& at) {
 int OnFault(const siginfo_t* info, void* context) {
   Race* race = g_race.load(std::memory_order_acquire);
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  return race != nullptr && race->HostFaults(address, Writes(*static_cast<const ucontext_t*>(context)));
+  return race != nullptr && race->HostFaults(address, FaultWrites(*static_cast<const ucontext_t*>(context)));
 }
 
 void OnSystem(uintptr_t begin, size_t bytes, int writes, const char* call) {

@@ -11,7 +11,7 @@
 namespace belay::race {
 namespace {
 
-constexpr uintptr_t kBytes = 64;
+constexpr uintptr_t kShadowBytes = 64;
 
 // What Shadow says, told byte by byte: (byte, earlier site, whether that one writes).
 using Found = std::set<std::tuple<uintptr_t, uint32_t, bool>>;
@@ -22,7 +22,7 @@ struct Cells {
     Mark write;
     std::vector<Mark> reads;
   };
-  std::vector<Cell> cells{kBytes};
+  std::vector<Cell> cells{kShadowBytes};
 
   Found Check(const Bytes& bytes, bool writes, const Shadow::Ordered& ordered) const {
     Found found;
@@ -58,8 +58,8 @@ TEST(Shadow, IsACellForEachByte) {
     uint64_t learned[3] = {};
     for (uint32_t step = 1; step <= 60; ++step) {
       const auto stream = static_cast<uint32_t>(upto(2));
-      const uintptr_t begin = upto(kBytes - 1);
-      const Bytes bytes{1, begin, begin + 1 + upto(kBytes - begin - 1)};
+      const uintptr_t begin = upto(kShadowBytes - 1);
+      const Bytes bytes{1, begin, begin + 1 + upto(kShadowBytes - begin - 1)};
       const bool writes = upto(2) == 0;
       if (upto(9) == 0) {
         const uint64_t s = upto(2);

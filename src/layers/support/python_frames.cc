@@ -111,7 +111,7 @@ struct CarefulReader {
   }
 };
 
-struct Frame {
+struct PythonFrame {
   Word code, at;
 };
 
@@ -163,7 +163,7 @@ std::string TextOf(Word object) {
   return words;
 }
 
-PythonPlace Name(const PythonLayout& layout, const Frame& frame) {
+PythonPlace Name(const PythonLayout& layout, const PythonFrame& frame) {
   const auto offset = static_cast<int>(frame.at - frame.code - layout.code_start);
   const int line = ThePython().line(reinterpret_cast<const void*>(frame.code), offset);
   return {TextOf(Read(frame.code + layout.code_file)), line, TextOf(Read(frame.code + layout.code_name))};
@@ -171,11 +171,11 @@ PythonPlace Name(const PythonLayout& layout, const Frame& frame) {
 
 // A place of a code object, and what tells whether another code object has come to lie where that one was.
 struct KnownPlace {
-  Frame frame{};
+  PythonFrame frame{};
   Word file = 0, name = 0, lines = 0, size_of_lines = 0, first_lines = 0;
   uint64_t number = 0;
 
-  static KnownPlace Look(const PythonLayout& layout, const Frame& frame) {
+  static KnownPlace Look(const PythonLayout& layout, const PythonFrame& frame) {
     const Word lines = Read(frame.code + layout.code_lines);
     constexpr size_t kSize = 16, kBytes = 32;  // of a bytes object
     return {frame,
@@ -193,7 +193,7 @@ struct KnownPlace {
 };
 using PlaceCache = std::array<KnownPlace, 2048>;
 
-uint64_t NumberOf(const PythonLayout& layout, const Frame& frame) {
+uint64_t NumberOf(const PythonLayout& layout, const PythonFrame& frame) {
   const Word mixed = (frame.code ^ frame.at * 31) * 0x9e3779b97f4a7c15;
   PlaceCache* cache = ThreadCache<PlaceCache>();
   KnownPlace& known = (*cache)[mixed >> 53];
@@ -207,7 +207,7 @@ uint64_t NumberOf(const PythonLayout& layout, const Frame& frame) {
 
 // --- a thread's frames
 
-size_t Walk(const PythonLayout& layout, const void* thread, Frame* frames, size_t most) {
+size_t Walk(const PythonLayout& layout, const void* thread, PythonFrame* frames, size_t most) {
   Word frame = Read(reinterpret_cast<Word>(thread) + layout.thread_frame);
   if (layout.frame_behind != PythonLayout::kNothing && frame != 0) frame = Read(frame + layout.frame_behind);
   size_t count = 0;
@@ -253,7 +253,7 @@ std::string Dump(void* thread) {
 bool Agrees(const PythonLayout& layout, void* thread) {
   if (ThePython().dump == nullptr) return true;
   const std::vector<PythonPlace> told = ParseTraceback(Dump(thread));
-  Frame frames[PythonFrames::kMost];
+  PythonFrame frames[PythonFrames::kMost];
   const size_t count = Walk(layout, thread, frames, PythonFrames::kMost);
   for (size_t i = 0; i < std::min(count, told.size()); ++i) {
     const PythonPlace read = Name(layout, frames[i]);
@@ -314,7 +314,7 @@ PythonFrames::PythonFrames() {
   if (thread == nullptr) return;
   const Way way = Decide(thread);
   if (way == Way::kWalk) {
-    Frame frames[kMost];
+    PythonFrame frames[kMost];
     const size_t count = Walk(*python.layout, thread, frames, kMost);
     for (size_t i = 0; i < count; ++i) Add(NumberOf(*python.layout, frames[i]));
   } else if (way == Way::kWords) {

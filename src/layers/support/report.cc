@@ -75,7 +75,7 @@ class Suppressions {
   std::vector<std::pair<std::string, std::string>> rules_;
 };
 
-std::string TextOf(const Report& report, const Frames& frames) {
+std::string TextOfReport(const Report& report, const Frames& frames) {
   std::string text = "belay check: " + Heading(report.kind) + "  " + report.message + "\n";
   for (size_t i = 0; i < report.places.size(); ++i) {
     text += "  " + report.places[i].role + "\n";
@@ -114,7 +114,7 @@ bool Tell(const Report& report) {
     return false;
   }
   ++TheTally().reports;
-  const std::string text = TextOf(report, frames);
+  const std::string text = TextOfReport(report, frames);
   WriteAllQuietly(STDERR_FILENO, text.data(), text.size());
   AddRecord(RecordOf(report, frames));
   return true;

@@ -15,7 +15,7 @@
 namespace belay::trace {
 namespace {
 
-constexpr BelayCall kFunctions[] = {
+constexpr BelayCall kProfiledFunctions[] = {
     {"aclrtMalloc", "r", "devPtr:P,size:u"},
     {"HcclAllReduce", "r", "sendBuf:p"},
     {"rtKernelLaunch", "i", ""},
@@ -23,7 +23,7 @@ constexpr BelayCall kFunctions[] = {
     {"aclnnCatGetWorkspaceSize", "r", "tensors:l,mask:t,out:o,executor:P"},
     {"aclnnCat", "r", "workspace:p,workspaceSize:u,executor:p,stream:p"},
 };
-constexpr BelayCalls kCalls = {6, kFunctions, nullptr, nullptr};
+constexpr BelayCalls kProfiledCalls = {6, kProfiledFunctions, nullptr, nullptr};
 
 class Profiles : public testing::Test {
  protected:
@@ -84,9 +84,9 @@ TEST_F(Profiles, OperatorsAreInBothTablesAndInSum) {
 
 TEST_F(Profiles, CallsAreInSumByTheTimeThatTheyTook) {
   Profile profile(folder_);
-  profile.AddCall(kCalls, 2, 1, 100);
-  for (const uint64_t ns : {1000, 3000}) profile.AddCall(kCalls, 0, 1, ns);
-  profile.AddCall(kCalls, 1, 1, 2000);
+  profile.AddCall(kProfiledCalls, 2, 1, 100);
+  for (const uint64_t ns : {1000, 3000}) profile.AddCall(kProfiledCalls, 0, 1, ns);
+  profile.AddCall(kProfiledCalls, 1, 1, 2000);
   profile.Finish();
   EXPECT_EQ(Rows("api_statistic"),
             (std::vector<std::string>{"host,AscendCL,aclrtMalloc,4.000,2,2.000,1.000,3.000,1.000",
@@ -102,7 +102,7 @@ TEST_F(Profiles, OnlyWhatIsCollectedIsWritten) {
   profile.Add(row);
   row.device = 0;
   profile.Add(row);
-  profile.AddCall(kCalls, 0, 1, 1000);
+  profile.AddCall(kProfiledCalls, 0, 1, 1000);
   profile.AddSpan({1, "Mark", "here", 5, 5});
   profile.Collect({{0, rt::kCollectMarks | rt::kCollectCalls}});
   profile.Add(row);
@@ -123,22 +123,22 @@ TEST_F(Profiles, OperandsAreThoseOfTheFirstStage) {
   };
   Profile profile(folder_);
   const uint64_t add[] = {1, 2, 3, 0}, cat[] = {4, 0, 5, 0};
-  profile.Keep(10, kCalls, 3, add, words);
-  profile.Keep(11, kCalls, 4, cat, words);
+  profile.Keep(10, kProfiledCalls, 3, add, words);
+  profile.Keep(11, kProfiledCalls, 4, cat, words);
   ASSERT_NE(profile.Find(10), nullptr);
   EXPECT_EQ(*profile.Find(10), R"("1,2;2,2;2,2",FLOAT;FLOAT;FLOAT,ND;ND;ND,"1,2",FLOAT,ND)");
   EXPECT_EQ(*profile.Find(11), R"("4,2;4,2",FLOAT;FLOAT,ND;ND,"5,2",FLOAT,ND)");
   EXPECT_EQ(profile.Find(12), nullptr);
-  profile.Keep(12, kCalls, 4, cat, nullptr);
+  profile.Keep(12, kProfiledCalls, 4, cat, nullptr);
   EXPECT_EQ(*profile.Find(12), "N/A,N/A,N/A,N/A,N/A,N/A");
 }
 
 TEST(ExecutorArguments, AreFoundByTheirNameAndLetter) {
-  EXPECT_EQ(ExecutorMadeBy(kFunctions[4]), 3);
-  EXPECT_EQ(ExecutorRunBy(kFunctions[4]), -1);
-  EXPECT_EQ(ExecutorMadeBy(kFunctions[5]), -1);
-  EXPECT_EQ(ExecutorRunBy(kFunctions[5]), 2);
-  EXPECT_EQ(ExecutorRunBy(kFunctions[2]), -1);
+  EXPECT_EQ(ExecutorMadeBy(kProfiledFunctions[4]), 3);
+  EXPECT_EQ(ExecutorRunBy(kProfiledFunctions[4]), -1);
+  EXPECT_EQ(ExecutorMadeBy(kProfiledFunctions[5]), -1);
+  EXPECT_EQ(ExecutorRunBy(kProfiledFunctions[5]), 2);
+  EXPECT_EQ(ExecutorRunBy(kProfiledFunctions[2]), -1);
 }
 
 TEST_F(Profiles, RowsThatWaitAreWrittenWhenTheyAreMany) {

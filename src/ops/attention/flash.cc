@@ -12,7 +12,16 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-enum SparseMode : int64_t { kDefault, kAll, kLeftUp, kRightDown, kBand, kPrefix, kPrefixPacked, kModes };
+enum SparseMode : int64_t {
+  kDefault,
+  kAllSeen,
+  kLeftUp,
+  kRightDown,
+  kBand,
+  kPrefix,
+  kPrefixPacked,
+  kSparseModes
+};
 
 // How many heads an operand has, and where they lie in it once it is packed.
 struct Heads {
@@ -152,7 +161,7 @@ void Flash::TakeDrop(const FlashArgs& args, Plan& plan) {
 
 void Flash::TakeBand(const FlashArgs& args) {
   const int64_t sparse = args.sparse, far = rows + columns + 1, corner = columns - rows;
-  if (sparse < kDefault || sparse >= kModes) {
+  if (sparse < kDefault || sparse >= kSparseModes) {
     RefuseFlash(
         args.function,
         "sparseMode is from 0 to 6; 7 and 8 are for packed sequences, which are the VarLen functions'");
@@ -188,7 +197,7 @@ void Flash::TakeForbidden(const FlashArgs& args) {
   const Shape& s = args.forbidden.shape();
   const bool four = s.rank() == 4;
   const int64_t last[2] = {s.rank() < 2 ? 0 : s.back(1), s.rank() < 2 ? 0 : s.back(0)};
-  const bool whole = args.sparse == kDefault || args.sparse == kAll || args.sparse == kPrefix;
+  const bool whole = args.sparse == kDefault || args.sparse == kAllSeen || args.sparse == kPrefix;
   const int64_t wanted[2] = {whole                          ? rows
                              : args.sparse == kPrefixPacked ? 3072
                                                             : 2048,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "ops/schema.h"
 
 namespace belay::ops {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();  // the largest of no scores
 
 // Heads in a packed tensor, in elements from one to the next; the numbers of a row follow each other.
 struct HeadStrides {

@@ -14,7 +14,7 @@ namespace belay::ops {
 namespace {
 
 // A block's own memory: the weights, the gradient of the scores, a product.
-struct Room {
+struct GradientRoom {
   float *weights, *scores, *product;
 };
 
@@ -48,7 +48,7 @@ struct BackwardBody {
     return 2 * f.block_rows * f.block_columns +
            std::max(f.block_rows, f.block_columns) * std::max(f.size, f.value_size);
   }
-  Room Divide(float* at) const {
+  GradientRoom Divide(float* at) const {
     const int64_t block = flash.block_rows * flash.block_columns;
     return {at, at + block, at + 2 * block};
   }
@@ -89,7 +89,7 @@ struct BackwardBody {
   }
 
   // The gradient of a block of the query's rows.
-  void QueryRows(const Frame& frame, const Gradients& g, int64_t part, const Room& room) const {
+  void QueryRows(const Frame& frame, const Gradients& g, int64_t part, const GradientRoom& room) const {
     const int64_t head = part / flash.row_blocks();
     FlashTile tile = RowsOf(head / flash.heads, head % flash.heads, part % flash.row_blocks());
     for (int64_t r = 0; r < tile.rows; ++r) {
@@ -104,7 +104,7 @@ struct BackwardBody {
   }
 
   // Those of one head of the key, or of a block of its rows.
-  void Unit(const Frame& frame, const Gradients& g, int64_t unit, const Room& room) const {
+  void Unit(const Frame& frame, const Gradients& g, int64_t unit, const GradientRoom& room) const {
     const int64_t blocks = apart ? flash.column_blocks() : 1;
     const int64_t head = unit / blocks % flash.key_heads(),
                   first = unit / blocks / flash.key_heads() * unit_batches;
@@ -124,7 +124,7 @@ struct BackwardBody {
 
   // A block of rows of the key and the value, which all heads of a group see.
   void KeyRows(const Frame& frame, const Gradients& g, int64_t b, int64_t key_head, int64_t block,
-               const Room& room) const {
+               const GradientRoom& room) const {
     const int64_t first = block * flash.block_columns,
                   last = std::min(first + flash.block_columns, flash.columns);
     for (int64_t c = first; c < last; ++c) {
@@ -154,7 +154,8 @@ struct BackwardBody {
   }
 
   // Leaves the weights as they meet the value, and the gradient of the products of query and key.
-  void ScoreGradients(const Frame& frame, const Gradients& g, const FlashTile& tile, const Room& room) const {
+  void ScoreGradients(const Frame& frame, const Gradients& g, const FlashTile& tile,
+                      const GradientRoom& room) const {
     const int64_t n = tile.columns;
     flash.Scores(g.in, tile, room.weights);
     Flash::Multiply({tile.rows,
@@ -183,14 +184,14 @@ struct BackwardBody {
     }
   }
 
-  void AddToQuery(const Gradients& g, const FlashTile& tile, const Room& room) const {
+  void AddToQuery(const Gradients& g, const FlashTile& tile, const GradientRoom& room) const {
     const float* keys = g.in.key + flash.key.At(tile.batch, tile.head / flash.members, tile.column);
     AddProduct(g.query + flash.query.At(tile.batch, tile.head, tile.row), flash.query.row,
                {room.scores, tile.columns, false}, {keys, flash.key.row, false}, tile.rows, tile.columns,
                flash.size, room.product);
   }
 
-  void AddToKey(const Gradients& g, const FlashTile& tile, const Room& room) const {
+  void AddToKey(const Gradients& g, const FlashTile& tile, const GradientRoom& room) const {
     const int64_t key_head = tile.head / flash.members;
     const float* queries = g.in.query + flash.query.At(tile.batch, tile.head, tile.row);
     AddProduct(g.key + flash.key.At(tile.batch, key_head, tile.column), flash.key.row,
@@ -202,7 +203,7 @@ struct BackwardBody {
                flash.value_size, room.product);
   }
 
-  void AddToShift(const Gradients& g, const FlashTile& tile, const Room& room) const {
+  void AddToShift(const Gradients& g, const FlashTile& tile, const GradientRoom& room) const {
     for (int64_t r = 0; r < tile.rows; ++r) {
       float* to = g.shift + flash.shift.At(tile.batch, tile.head, tile.row + r) + tile.column;
       ScaleAdd(to, 1, room.scores + r * tile.columns, tile.columns);

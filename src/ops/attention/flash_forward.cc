@@ -13,7 +13,6 @@
 namespace belay::ops {
 namespace {
 
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // What the largest score of a row is said to be that sees nothing. Finite, so that who merges parts of rows
 // can subtract it.
 constexpr float kLowest = std::numeric_limits<float>::lowest();

@@ -24,7 +24,6 @@ namespace belay::ops {
 namespace {
 
 constexpr int64_t kRows = 64, kColumns = 256;  // of a block of scores, about
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // Asks for a line that will be read, which comes to the second cache: lines at steps of a power of two share
 // few places in the first. g++ drops calls of functions that only ask by the builtin.
@@ -39,7 +38,7 @@ void AskFor(const char* p) {
 }
 
 // Arrays of one core.
-struct Room {
+struct InferRoom {
   float *query, *key, *value, *scores, *sum, *part, *most, *total, *key_by, *value_by;
 };
 
@@ -70,8 +69,8 @@ struct InferBody {
     return (block() + kColumns) * width() + kColumns * value.size +
            block() * (kColumns + 2 * value.size + 2) + key_bytes.room() + value_bytes.room();
   }
-  Room RoomAt(float* mine) const {
-    Room r{};
+  InferRoom RoomAt(float* mine) const {
+    InferRoom r{};
     r.query = mine, r.key = r.query + block() * width(), r.value = r.key + kColumns * width();
     r.scores = r.value + kColumns * value.size, r.sum = r.scores + block() * kColumns;
     r.part = r.sum + block() * value.size, r.most = r.part + block() * value.size, r.total = r.most + block();
@@ -83,7 +82,7 @@ struct InferBody {
     std::span<const int64_t> table;
     if (pages_at >= 0) table = pages.Read(frame, pages_at);
     room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
-      const Room r = RoomAt(mine);
+      const InferRoom r = RoomAt(mine);
       for (int64_t unit = begin; unit < end; ++unit) Run(frame, UnitAt(unit), table, r);
     });
   }
@@ -100,7 +99,7 @@ struct InferBody {
   // Rows beyond the length of a sequence that has a batch of its own are there too, and see nothing.
   int64_t RowsOf(const InferSequence& s) const { return packed ? s.rows : most_rows; }
 
-  void Run(const Frame& frame, const Unit& u, std::span<const int64_t> table, const Room& r) const {
+  void Run(const Frame& frame, const Unit& u, std::span<const int64_t> table, const InferRoom& r) const {
     const InferSequence& s = *u.sequence;
     const int64_t count = u.rows * members;
     for (int64_t i = 0; i < count; ++i) Begin(frame, u, i, r);
@@ -139,7 +138,7 @@ struct InferBody {
   int64_t HeadOf(const Unit& u, int64_t i) const { return u.key_head * members + i / u.rows; }
   static int64_t RowOf(const Unit& u, int64_t i) { return u.row + i % u.rows; }
 
-  void Begin(const Frame& frame, const Unit& u, int64_t i, const Room& r) const {
+  void Begin(const Frame& frame, const Unit& u, int64_t i, const InferRoom& r) const {
     const InferSequence& s = *u.sequence;
     const int64_t head = HeadOf(u, i), row = s.first + RowOf(u, i);
     float* to = r.query + i * width();
@@ -151,7 +150,7 @@ struct InferBody {
   }
 
   void LoadColumns(const Frame& frame, const InferSequence& s, int64_t head, int64_t c, int64_t n,
-                   std::span<const int64_t> table, const Room& r) const {
+                   std::span<const int64_t> table, const InferRoom& r) const {
     constexpr int64_t kAhead = 16;
     for (int64_t i = 0; i < std::min(kAhead, n); ++i) Fetch(frame, RowAt(s, head, c + i, table));
     for (int64_t i = 0; i < n; ++i) {
@@ -187,7 +186,7 @@ struct InferBody {
   }
 
   // Scores of a row become powers relative to the largest so far; what was summed before follows.
-  void Weigh(const Frame& frame, const Unit& u, int64_t i, int64_t c, int64_t n, const Room& r) const {
+  void Weigh(const Frame& frame, const Unit& u, int64_t i, int64_t c, int64_t n, const InferRoom& r) const {
     const InferSequence& s = *u.sequence;
     const int64_t row = RowOf(u, i), head = HeadOf(u, i);
     float* scores = r.scores + i * n;
@@ -224,7 +223,7 @@ struct InferBody {
     for (int64_t k = 0; k < n; ++k) to[k] += added[k];
   }
 
-  void Finish(const Frame& frame, const Unit& u, int64_t i, const Room& r) const {
+  void Finish(const Frame& frame, const Unit& u, int64_t i, const InferRoom& r) const {
     const InferSequence& s = *u.sequence;
     const int64_t head = HeadOf(u, i), row = s.first + RowOf(u, i);
     float* from = r.sum + i * value.size;

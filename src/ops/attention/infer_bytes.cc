@@ -15,7 +15,15 @@ namespace belay::ops {
 namespace {
 
 // How factors lie, as the interface counts it.
-enum Mode : int64_t { kChannels, kTokens, kHeads, kTokensAndHeads, kPages, kPagesAndHeads, kModes };
+enum FactorMode : int64_t {
+  kChannels,
+  kTokens,
+  kHeads,
+  kTokensAndHeads,
+  kPages,
+  kPagesAndHeads,
+  kFactorModes
+};
 
 // What a dimension of them goes by. The first four are the steps of an InferField.
 enum By : int { kSequence, kHead, kRow, kNumber, kHeadAndNumber, kOne };
@@ -87,7 +95,7 @@ class InferBytesReader {
   }
 
   void CheckMode() const {
-    if (mode_ < 0 || mode_ >= kModes) Refuse("the mode of the scales is none of 0 to 5");
+    if (mode_ < 0 || mode_ >= kFactorModes) Refuse("the mode of the scales is none of 0 to 5");
     if (both_ && mode_ > kTokens) Refuse("antiquantMode is neither 0 nor 1");
     const bool mixed = a_.of_key.mode == kChannels && a_.of_value.mode == kTokens;
     if (!both_ && a_.of_key.mode != a_.of_value.mode && !mixed)

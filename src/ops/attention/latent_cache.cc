@@ -23,7 +23,7 @@ constexpr int64_t kTile = 16;  // elements of two bytes
 
 enum class Place : uint8_t { kBatch, kRow, kPage };  // what an index counts in
 
-struct Mode {
+struct CacheMode {
   Place place;
   bool tiles;
 };
@@ -38,7 +38,7 @@ struct LatentCache {
   Lane lane;
 
   LatentCache() = default;
-  LatentCache(const Operand& o, Mode mode) : binding(o.binding), at(tensor::OffsetOf(*o.tensor)) {
+  LatentCache(const Operand& o, CacheMode mode) : binding(o.binding), at(tensor::OffsetOf(*o.tensor)) {
     const Tensor& t = *o.tensor;
     const int of_row = mode.place == Place::kBatch ? 2 : 1;
     pages = t.shape[0], rows = t.shape[of_row], width = t.shape[3];
@@ -129,7 +129,7 @@ struct LatentBody {
 };
 
 // Null counts as Norm.
-Mode ModeOf(const Plan& plan, const char* text) {
+CacheMode ModeOf(const Plan& plan, const char* text) {
   const std::string_view name = text == nullptr ? "" : text;
   if (name.empty() || name == "Norm") return {Place::kBatch, false};
   if (name == "PA" || name == "PA_BNSD") return {Place::kRow, false};
@@ -143,7 +143,7 @@ struct LatentArgs {
   const Operand &kv, &gamma, &cos, &sin, &index, &keys, &latents;
 };
 
-void CheckCache(const Plan& plan, const Operand& cache, const LatentArgs& a, Mode mode, int64_t width) {
+void CheckCache(const Plan& plan, const Operand& cache, const LatentArgs& a, CacheMode mode, int64_t width) {
   CheckExpertRank(plan, cache, 4, 4);
   CheckSameType(a.kv, cache);
   const Shape& shape = cache.shape();
@@ -158,7 +158,7 @@ void CheckCache(const Plan& plan, const Operand& cache, const LatentArgs& a, Mod
     RefuseExperts(plan, "the rows of a cache in tiles are whole tiles of 16 elements");
 }
 
-void CheckLatent(const Plan& plan, const LatentArgs& a, Mode mode) {
+void CheckLatent(const Plan& plan, const LatentArgs& a, CacheMode mode) {
   CheckExpertRank(plan, a.kv, 4, 4);
   CheckExpertRank(plan, a.gamma, 1, 1);
   CheckExpertRank(plan, a.cos, 4, 4);
@@ -197,7 +197,7 @@ void KvRmsNormRopeCache(Plan& plan, DType, const Operand& kv, const Operand& gam
     if (o->present() && !o->tensor->empty())
       RefuseExperts(plan, "scales and offsets are given, but caches of INT8 are not there yet; pass null");
   }
-  const Mode mode = ModeOf(plan, cacheMode);
+  const CacheMode mode = ModeOf(plan, cacheMode);
   const LatentArgs args{kv, gamma, cos, sin, index, keyCache, latentCache};
   CheckLatent(plan, args, mode);
   if (isOutputKv && mode.place == Place::kBatch)

@@ -13,23 +13,23 @@ namespace {
 
 using testing::Sample;
 
-struct Case {
+struct ByteCase {
   int64_t batch, groups, in, out, height, width, kernel, stride, dilation, before, after;
   DType from, to;
   int32_t in_zero, out_zero;
   bool bias, by_channel;
 };
 
-int64_t Size(int64_t in, const Case& c) {
+int64_t Size(int64_t in, const ByteCase& c) {
   return ConvOutputSize(in, c.kernel, c.stride, c.dilation, c.before, c.after);
 }
 
 int Below(std::mt19937& rng, int limit) { return static_cast<int>(rng() % static_cast<unsigned>(limit)); }
 
-Case RandomCase(std::mt19937& rng) {
+ByteCase RandomCase(std::mt19937& rng) {
   for (;;) {
     auto upto = [&](int limit) { return int64_t{1} + Below(rng, limit); };
-    Case c{};
+    ByteCase c{};
     c.batch = upto(2), c.groups = Below(rng, 3) == 0 ? upto(20) : 1;
     const bool deep = Below(rng, 2) == 0;
     c.in = c.groups * upto(deep ? 40 : 4), c.out = c.groups * upto(deep ? 40 : 4);
@@ -66,7 +66,7 @@ struct Data {
   std::vector<float> bias, scales;
 };
 
-Data RandomData(const Case& c, std::mt19937& rng) {
+Data RandomData(const ByteCase& c, std::mt19937& rng) {
   Data data{Image(c.from, {c.batch, c.in, c.height, c.width}, rng),
             Image(c.to, {c.batch, c.out, Size(c.height, c), Size(c.width, c)}, rng),
             {},
@@ -86,7 +86,7 @@ Data RandomData(const Case& c, std::mt19937& rng) {
 }
 
 // Every byte of the input times every weight, scattered to where it lands.
-std::vector<int64_t> Sums(const Case& c, const Data& data) {
+std::vector<int64_t> Sums(const ByteCase& c, const Data& data) {
   const int64_t rows = Size(c.height, c), columns = Size(c.width, c);
   std::vector<int64_t> sums(static_cast<size_t>(c.batch * rows * columns * c.out));
   const int64_t inputs = c.in / c.groups, outputs = c.out / c.groups;
@@ -110,7 +110,7 @@ std::vector<int64_t> Sums(const Case& c, const Data& data) {
   return sums;
 }
 
-int Wanted(const Case& c, const Data& data, int64_t sum, size_t channel) {
+int Wanted(const ByteCase& c, const Data& data, int64_t sum, size_t channel) {
   if (c.bias) sum += static_cast<int64_t>(data.bias[channel]);
   const float steps = static_cast<float>(sum) * data.scales[c.by_channel ? channel : 0];
   const int64_t least = c.to == DType::kI8 ? -128 : 0;
@@ -119,7 +119,7 @@ int Wanted(const Case& c, const Data& data, int64_t sum, size_t channel) {
 
 using Planner = void (*)(Plan&, const ByteConvArgs&);
 
-void Check(const Case& c, Data& data, Planner make) {
+void CheckBytes(const ByteCase& c, Data& data, Planner make) {
   Sample weight(DType::kI8, {c.out, c.in / c.groups, c.kernel, c.kernel});
   const std::vector<int64_t> strides(2, c.stride), dilations(2, c.dilation), before(2, c.before),
       after(2, c.after);
@@ -147,12 +147,12 @@ void Check(const Case& c, Data& data, Planner make) {
 TEST(ByteConv, RoundsExactSums) {
   std::mt19937 rng(5);
   for (int i = 0; i < 150; ++i) {
-    const Case c = RandomCase(rng);
+    const ByteCase c = RandomCase(rng);
     Data data = RandomData(c, rng);
     SCOPED_TRACE(std::to_string(i) + ": " + std::to_string(c.groups) + " groups, " + std::to_string(c.in) +
                  " to " + std::to_string(c.out) + ", kernel " + std::to_string(c.kernel));
-    Check(c, data, &PlanByteConv);
-    if (i % 4 == 0) Check(c, data, &PlanPlainByteConv);
+    CheckBytes(c, data, &PlanByteConv);
+    if (i % 4 == 0) CheckBytes(c, data, &PlanPlainByteConv);
     if (HasFatalFailure()) return;
   }
 }
@@ -161,10 +161,10 @@ TEST(ByteConv, RoundsExactSums) {
 TEST(ByteConv, InParts) {
   std::mt19937 rng(6);
   for (int64_t kernel : {1, 3}) {
-    Case c{1,          1,          48,         40,         40, 41, kernel, 1,   1,
-           kernel / 2, kernel / 2, DType::kU8, DType::kU8, 9,  7,  true,   true};
+    ByteCase c{1,          1,          48,         40,         40, 41, kernel, 1,   1,
+               kernel / 2, kernel / 2, DType::kU8, DType::kU8, 9,  7,  true,   true};
     Data data = RandomData(c, rng);
-    Check(c, data, &PlanByteConv);
+    CheckBytes(c, data, &PlanByteConv);
   }
 }
 

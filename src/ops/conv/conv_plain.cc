@@ -19,7 +19,7 @@ namespace {
 int64_t Taps(const ConvGeometry& g) { return g.kernel[0] * g.kernel[1] * g.kernel[2]; }
 
 // Where tap k of output position `out` reads along one dimension; -1: nothing there.
-int64_t Source(const ConvGeometry& g, int d, int64_t out, int64_t k) {
+int64_t SourceOf(const ConvGeometry& g, int d, int64_t out, int64_t k) {
   int64_t at;
   if (!g.transposed) {
     at = out * g.stride[d] - g.before[d] + k * g.dilation[d];
@@ -32,7 +32,7 @@ int64_t Source(const ConvGeometry& g, int d, int64_t out, int64_t k) {
 }
 
 template <class T>
-void Pack(const ConvGeometry& g, const T* from, T* to) {
+void PackTaps(const ConvGeometry& g, const T* from, T* to) {
   const int64_t taps = Taps(g), in = g.in_channels / g.groups, out = g.out_channels / g.groups;
   for (int64_t group = 0; group < g.groups; ++group) {
     for (int64_t tap = 0; tap < taps; ++tap) {
@@ -65,11 +65,11 @@ template <class T, class S>
 void Sum(const ConvGeometry& g, const T* image, const T* weights, const int64_t* at, S* sums) {
   const int64_t pair = g.in_channels / g.groups * (g.out_channels / g.groups);
   for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
-    const int64_t z = Source(g, 0, at[0], kd);
+    const int64_t z = SourceOf(g, 0, at[0], kd);
     for (int64_t kh = 0; z >= 0 && kh < g.kernel[1]; ++kh) {
-      const int64_t y = Source(g, 1, at[1], kh);
+      const int64_t y = SourceOf(g, 1, at[1], kh);
       for (int64_t kw = 0; y >= 0 && kw < g.kernel[2]; ++kw) {
-        const int64_t x = Source(g, 2, at[2], kw);
+        const int64_t x = SourceOf(g, 2, at[2], kw);
         if (x < 0) continue;
         const int64_t tap = (kd * g.kernel[1] + kh) * g.kernel[2] + kw;
         AddTap(g, image + ((z * g.in[1] + y) * g.in[2] + x) * g.in_channels, weights + tap * pair,
@@ -81,7 +81,7 @@ void Sum(const ConvGeometry& g, const T* image, const T* weights, const int64_t*
 
 // T: of the elements; S: of the sums.
 template <class T, class S>
-void Run(const ConvSpec& spec, const ConvCall& call) {
+void RunPlain(const ConvSpec& spec, const ConvCall& call) {
   const ConvGeometry& g = spec.geometry;
   const auto* src = static_cast<const T*>(call.src);
   const auto* bias = static_cast<const T*>(call.bias);
@@ -107,7 +107,7 @@ void Run(const ConvSpec& spec, const ConvCall& call) {
   }
 }
 
-bool Layout(const ConvSpec& spec, WeightLayout* layout) {
+bool PlainLayout(const ConvSpec& spec, WeightLayout* layout) {
   if (spec.type == ConvType::kBF16) return false;
   const ConvGeometry& g = spec.geometry;
   const int64_t out = g.out_channels / g.groups, in = g.in_channels / g.groups;
@@ -121,10 +121,10 @@ bool Layout(const ConvSpec& spec, WeightLayout* layout) {
 
 const ConvBackend kPlain = {
     [] { return "any"; },
-    &Layout,
+    &PlainLayout,
     [](const ConvSpec& spec, const WeightLayout& layout) {
       WeightLayout only;
-      return Layout(spec, &only) && only == layout;
+      return PlainLayout(spec, &only) && only == layout;
     },
     [](const ConvSpec& spec, const WeightLayout&) { return new ConvPrimitive{spec}; },
     [](ConvPrimitive* primitive) { delete primitive; },
@@ -134,19 +134,19 @@ const ConvBackend kPlain = {
     },
     [](const ConvPrimitive& p, const void* weights, void* packed, void*) {
       if (p.spec.type == ConvType::kF64) {
-        Pack(p.spec.geometry, static_cast<const double*>(weights), static_cast<double*>(packed));
+        PackTaps(p.spec.geometry, static_cast<const double*>(weights), static_cast<double*>(packed));
       } else {
-        Pack(p.spec.geometry, static_cast<const float*>(weights), static_cast<float*>(packed));
+        PackTaps(p.spec.geometry, static_cast<const float*>(weights), static_cast<float*>(packed));
       }
       return true;
     },
     [](const ConvPrimitive& p, const ConvCall& call) {
       if (p.spec.type == ConvType::kF64) {
-        Run<double, double>(p.spec, call);
+        RunPlain<double, double>(p.spec, call);
       } else if (IsDeep(p.spec.geometry)) {
-        Run<float, double>(p.spec, call);
+        RunPlain<float, double>(p.spec, call);
       } else {
-        Run<float, float>(p.spec, call);
+        RunPlain<float, float>(p.spec, call);
       }
       return true;
     },

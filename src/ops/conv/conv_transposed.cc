@@ -17,26 +17,26 @@ struct Transposed {
   ~Transposed() { OneDnnConv()->drop(product); }
 };
 
-const Transposed& Of(const ConvPrimitive& primitive) {
+const Transposed& TransposedOf(const ConvPrimitive& primitive) {
   return reinterpret_cast<const Transposed&>(primitive);
 }
 
 // The parts of a scratch begin at cache lines.
 int64_t Room(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-int64_t Taps(const ConvGeometry& g) { return g.kernel[0] * g.kernel[1] * g.kernel[2]; }
+int64_t TapCount(const ConvGeometry& g) { return g.kernel[0] * g.kernel[1] * g.kernel[2]; }
 
 // Each pixel times all taps: a convolution with a kernel of one.
 ConvSpec ProductOf(const ConvGeometry& g) {
   ConvGeometry p{};
   p.batch = 1, p.groups = g.groups, p.in_channels = g.in_channels;
-  p.out_channels = g.out_channels * Taps(g);
+  p.out_channels = g.out_channels * TapCount(g);
   for (int d = 0; d < 3; ++d) p.in[d] = p.out[d] = p.kernel[d] = p.stride[d] = p.dilation[d] = 1;
   p.in[2] = p.out[2] = g.batch * g.in[0] * g.in[1] * g.in[2];
   return {p, ConvType::kF32, false, false, {}};
 }
 
-bool Layout(const ConvSpec& spec, WeightLayout* layout) {
+bool TransposedLayout(const ConvSpec& spec, WeightLayout* layout) {
   return spec.type == ConvType::kF32 && spec.geometry.transposed &&
          OneDnnConv()->layout(ProductOf(spec.geometry), layout);
 }
@@ -62,9 +62,9 @@ ConvPrimitive* Make(const ConvSpec& spec, const WeightLayout& layout) {
 }
 
 // From [group][in][out][tap] to the product's [group][tap][out][in].
-bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed, void* scratch) {
-  const ConvGeometry& g = Of(primitive).spec.geometry;
-  const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups, taps = Taps(g);
+bool PackTransposed(const ConvPrimitive& primitive, const void* weights, void* packed, void* scratch) {
+  const ConvGeometry& g = TransposedOf(primitive).spec.geometry;
+  const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups, taps = TapCount(g);
   const auto* from = static_cast<const float*>(weights);
   auto* turned = static_cast<float*>(scratch);
   for (int64_t group = 0; group < g.groups; ++group) {
@@ -76,7 +76,7 @@ bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed, voi
       }
     }
   }
-  return OneDnnConv()->pack(*Of(primitive).product, turned, packed, nullptr);
+  return OneDnnConv()->pack(*TransposedOf(primitive).product, turned, packed, nullptr);
 }
 
 // Adds up one output row.
@@ -106,7 +106,7 @@ class Row {
 
   // What all pixels of an input row send through one tap.
   void AddTap(int64_t row, int64_t c, int64_t tap, float* to) const {
-    const int64_t out = g_.out_channels / g_.groups, taps = Taps(g_),
+    const int64_t out = g_.out_channels / g_.groups, taps = TapCount(g_),
                   shift = c * g_.dilation[2] - g_.before[2];
     const int64_t pixel = g_.out_channels * taps;
     for (int64_t i = 0; i < g_.in[2]; ++i) {
@@ -131,8 +131,8 @@ void PlaceRow(const ConvGeometry& g, const float* columns, int64_t n, int64_t y,
   const int64_t side = g.kernel[2] * g.out_channels, z = y / g.out[1], up = y % g.out[1];
   const int64_t row = (n * g.in[0] + z / g.stride[0]) * g.in[1] + up / g.stride[1];
   const int64_t tap = z % g.stride[0] * g.kernel[1] + up % g.stride[1];
-  const float* from = columns + row * g.in[2] * Taps(g) * g.out_channels + tap * side;
-  for (int64_t i = 0; i < g.in[2]; ++i, from += Taps(g) * g.out_channels, to += side) {
+  const float* from = columns + row * g.in[2] * TapCount(g) * g.out_channels + tap * side;
+  for (int64_t i = 0; i < g.in[2]; ++i, from += TapCount(g) * g.out_channels, to += side) {
     for (int64_t j = 0; j < side; ++j) to[j] = from[j] + bias[j];
   }
 }
@@ -146,8 +146,8 @@ void ActivateAll(const Activation& activation, float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(Activate(activation, static_cast<double>(x[i])));
 }
 
-bool Run(const ConvPrimitive& primitive, const ConvCall& call) {
-  const Transposed& whole = Of(primitive);
+bool RunTransposed(const ConvPrimitive& primitive, const ConvCall& call) {
+  const Transposed& whole = TransposedOf(primitive);
   const ConvSpec& spec = whole.spec;
   const ConvGeometry& g = spec.geometry;
   auto* columns = static_cast<float*>(call.scratch);
@@ -177,26 +177,27 @@ bool Run(const ConvPrimitive& primitive, const ConvCall& call) {
   return true;
 }
 
-bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
+bool TransposedTakes(const ConvSpec& spec, const WeightLayout& layout) {
   return OneDnnConv()->takes(ProductOf(spec.geometry), layout);
 }
 
 const ConvBackend kTransposed = {
     [] { return OneDnnConv()->machine(); },
-    &Layout,
-    &Takes,
+    &TransposedLayout,
+    &TransposedTakes,
     &Make,
     [](ConvPrimitive* p) { delete reinterpret_cast<Transposed*>(p); },
     [](const ConvPrimitive& p) {
-      return (Room(Of(p).columns) + Room(Of(p).biases)) * 4 + OneDnnConv()->scratch_bytes(*Of(p).product);
+      return (Room(TransposedOf(p).columns) + Room(TransposedOf(p).biases)) * 4 +
+             OneDnnConv()->scratch_bytes(*TransposedOf(p).product);
     },
-    &Pack,
-    &Run,
+    &PackTransposed,
+    &RunTransposed,
     nullptr,
     nullptr,
     [](const ConvPrimitive& p) {
-      const ConvGeometry& g = Of(p).spec.geometry;
-      return g.in_channels * (g.out_channels / g.groups) * Taps(g) * 4;
+      const ConvGeometry& g = TransposedOf(p).spec.geometry;
+      return g.in_channels * (g.out_channels / g.groups) * TapCount(g) * 4;
     },
 };
 

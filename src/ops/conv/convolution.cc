@@ -18,7 +18,7 @@ namespace belay::ops::kernels {
 namespace {
 
 // One number stands for every dimension.
-std::vector<int64_t> Spread(std::span<const int64_t> values, int count, int64_t missing) {
+std::vector<int64_t> SpreadOver(std::span<const int64_t> values, int count, int64_t missing) {
   if (values.empty()) return std::vector<int64_t>(static_cast<size_t>(count), missing);
   if (values.size() == 1) return std::vector<int64_t>(static_cast<size_t>(count), values[0]);
   return {values.begin(), values.end()};
@@ -34,8 +34,8 @@ class Windows {
       Fail(tensor::kInvalidArgument, "conv-shape", "{} {} has no spatial dimension", input.name,
            input.shape().ToString());
     }
-    strides_ = Spread(stride, spatial, 1), dilations_ = Spread(dilation, spatial, 1);
-    pads_ = Spread(padding, spatial, 0), behind_ = Spread(output_padding, spatial, 0);
+    strides_ = SpreadOver(stride, spatial, 1), dilations_ = SpreadOver(dilation, spatial, 1);
+    pads_ = SpreadOver(padding, spatial, 0), behind_ = SpreadOver(output_padding, spatial, 0);
   }
 
   // Good for as long as the windows are.

@@ -12,10 +12,10 @@
 namespace belay::ops {
 namespace {
 
-int64_t Pixels(const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+int64_t PixelsOf(const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
 // Of one group.
-int64_t RowFloats(const ConvGeometry& g) { return Pixels(g.kernel) * (g.in_channels / g.groups); }
+int64_t RowFloats(const ConvGeometry& g) { return PixelsOf(g.kernel) * (g.in_channels / g.groups); }
 
 // The pixels of the input are the rows already.
 bool ReadsPixels(const ConvGeometry& g) {
@@ -38,7 +38,7 @@ bool ReadsPadding(const ConvGeometry& g) {
 int64_t RowsTogether(const ConvGeometry& g) {
   constexpr int64_t kFloats = 1 << 20;
   const int64_t wide = ReadsPixels(g) ? g.out_channels / g.groups : RowFloats(g);
-  return std::clamp<int64_t>(kFloats / wide, 1, g.batch * Pixels(g.out));
+  return std::clamp<int64_t>(kFloats / wide, 1, g.batch * PixelsOf(g.out));
 }
 
 class DeepRun {
@@ -55,7 +55,7 @@ class DeepRun {
         rows_(sums_ + together_ * out_) {}
 
   bool All() {
-    const int64_t count = g_.batch * Pixels(g_.out);
+    const int64_t count = g_.batch * PixelsOf(g_.out);
     for (int64_t begin = 0; begin < count; begin += together_) {
       for (int64_t group = 0; group < g_.groups; ++group) {
         if (!Block(begin, std::min(together_, count - begin), group)) return false;
@@ -96,7 +96,7 @@ class DeepRun {
   // -1 in the padding.
   template <class Visit>
   void ForTaps(int64_t position, const Visit& visit) const {
-    const int64_t pixel = position % Pixels(g_.out);
+    const int64_t pixel = position % PixelsOf(g_.out);
     const int64_t at[3] = {pixel / (g_.out[1] * g_.out[2]), pixel / g_.out[2] % g_.out[1], pixel % g_.out[2]};
     for (int64_t a = 0; a < g_.kernel[0]; ++a) {
       for (int64_t b = 0; b < g_.kernel[1]; ++b) {
@@ -111,7 +111,7 @@ class DeepRun {
   // What the taps of one group see from a position of the result.
   void Gather(int64_t position, int64_t group, float* to) const {
     const auto* image = static_cast<const float*>(call_.src) +
-                        position / Pixels(g_.out) * Pixels(g_.in) * g_.in_channels + group * in_;
+                        position / PixelsOf(g_.out) * PixelsOf(g_.in) * g_.in_channels + group * in_;
     ForTaps(position, [&](int64_t pixel) {
       if (pixel < 0) {
         std::fill_n(to, in_, 0.0f);

@@ -18,15 +18,15 @@
 namespace belay::ops {
 namespace {
 
+using testing::Floats;
 using testing::Sample;
 
 constexpr int64_t kLong = 300'000;
 constexpr int64_t kOnes[] = {1, 1, 1}, kZeros[] = {0, 0, 0};
 
-float* Floats(const Sample& sample) { return static_cast<float*>(sample.tensor.data); }
 void Fill(Sample& sample, float value) { std::fill_n(Floats(sample), sample.tensor.count(), value); }
 
-struct Case {
+struct DeepCase {
   Shape in, weight, out;
   int64_t groups = 1;
   bool transposed = false;
@@ -34,7 +34,7 @@ struct Case {
 };
 
 // Tenths, of which each result is the sum of kLong, and a half.
-void Check(const Case& c, bool constant, bool last) {
+void CheckDeep(const DeepCase& c, bool constant, bool last) {
   Sample x(DType::kF32, c.in), w(DType::kF32, c.weight), b(DType::kF32, {c.out[1]}), out(DType::kF32, c.out);
   Fill(x, 1), Fill(w, 0.1f), Fill(b, 0.5f);
   if (last) x.tensor.strides = ChannelsLastStrides(c.in), out.tensor.strides = ChannelsLastStrides(c.out);
@@ -62,7 +62,7 @@ void Check(const Case& c, bool constant, bool last) {
 }
 
 TEST(DeepConv, SumsKeepTheirDigits) {
-  const std::vector<Case> cases = {
+  const std::vector<DeepCase> cases = {
       {{1, kLong, 2, 2}, {3, kLong, 1, 1}, {1, 3, 2, 2}},             // products of matrices
       {{1, kLong * 2, 3}, {4, kLong, 1}, {1, 4, 3}, 2},               // ... in groups
       {{1, 1, kLong + 2}, {2, 1, kLong}, {1, 2, 3}},                  // a long kernel
@@ -70,8 +70,8 @@ TEST(DeepConv, SumsKeepTheirDigits) {
       {{2, 300, 10, 10, 10}, {2, 300, 10, 10, 10}, {2, 2, 1, 1, 1}},  // in space
       {{1, kLong, 1, 2}, {kLong, 2, 1, 1}, {1, 2, 1, 2}, 1, true},    // transposed
       {{1, kLong, 1, 2}, {kLong, 1, 2, 2}, {1, 1, 2, 4}, 1, true, {2, 2}}};
-  for (const Case& c : cases) {
-    for (bool constant : {false, true}) Check(c, constant, constant);
+  for (const DeepCase& c : cases) {
+    for (bool constant : {false, true}) CheckDeep(c, constant, constant);
   }
 }
 

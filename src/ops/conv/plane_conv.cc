@@ -69,20 +69,20 @@ Axis TransposedAxis(const ConvGeometry& g, int d) {
 Axis AxisOf(const ConvGeometry& g, int d) { return g.transposed ? TransposedAxis(g, d) : PlainAxis(g, d); }
 
 // One remainder of the result's places, with its taps.
-struct Part {
+struct PlanePart {
   int64_t row, column;  // the remainders
   std::vector<int64_t> offsets, weights;
   std::vector<PlaneColumn> columns;
 };
 
-struct Layout {
+struct Planes {
   ConvGeometry g;
   Axis rows, columns;
   int64_t pitch, rows_together, chunks;
-  std::vector<Part> parts;
+  std::vector<PlanePart> parts;
   float low, high;
 
-  explicit Layout(const ConvGeometry& geometry)
+  explicit Planes(const ConvGeometry& geometry)
       : g(geometry), rows(AxisOf(g, 1)), columns(AxisOf(g, 2)), pitch(columns.places() + columns.reach) {
     constexpr int64_t kFloats = 1 << 13;
     const int64_t fitting = kFloats / (pitch * rows.in_step * columns.in_step) - rows.reach;
@@ -108,8 +108,8 @@ struct Layout {
   }
 
   // Taps of one column one after the other, as far as they can be added up together.
-  Part PartOf(size_t y, size_t x) const {
-    Part part{static_cast<int64_t>(y), static_cast<int64_t>(x), {}, {}, {}};
+  PlanePart PartOf(size_t y, size_t x) const {
+    PlanePart part{static_cast<int64_t>(y), static_cast<int64_t>(x), {}, {}, {}};
     std::vector<Axis::Tap> lines = rows.taps[y];
     std::sort(lines.begin(), lines.end(), [](const Axis::Tap& a, const Axis::Tap& b) {
       return std::pair(a.remainder, a.shift) < std::pair(b.remainder, b.shift);
@@ -131,7 +131,7 @@ struct Layout {
 };
 
 struct PlaneConvBody {
-  std::shared_ptr<const Layout> layout;
+  std::shared_ptr<const Planes> layout;
   std::shared_ptr<const char[]> constant_weights, constant_bias;  // null: read at each run
   PackedOperand input, weight, bias, out;
   PieceScratch<float> scratch;
@@ -159,7 +159,7 @@ struct PlaneConvBody {
   // Some rows of one channel of the input, and all that comes of them.
   void Chunk(int64_t i, const float* from, const float* weights, const float* added, float* to,
              float* memory) const {
-    const Layout& l = *layout;
+    const Planes& l = *layout;
     const ConvGeometry& g = l.g;
     const int64_t plane = i / l.chunks, first = i % l.chunks * l.rows_together;
     const int64_t channel = plane % g.in_channels, multiplier = g.out_channels / g.in_channels;
@@ -171,7 +171,7 @@ struct PlaneConvBody {
       const float start = added == nullptr ? 0 : added[result];
       float* target = to + (plane / g.in_channels * g.out_channels + result) * g.out[1] * g.out[2];
       const bool finite = std::all_of(kernel, kernel + l.taps(), [](float w) { return std::isfinite(w); });
-      for (const Part& part : l.parts) {
+      for (const PlanePart& part : l.parts) {
         float* sums = memory + l.input_floats();
         if (finite) {
           Sums(part, kernel, start, memory, first, sums);
@@ -221,7 +221,7 @@ struct PlaneConvBody {
       std::fill_n(to, layout->pitch, 0.0f);
   }
 
-  void Sums(const Part& part, const float* kernel, float start, const float* sorted, int64_t first,
+  void Sums(const PlanePart& part, const float* kernel, float start, const float* sorted, int64_t first,
             float* sums) const {
     float* weights = sums + layout->result_floats() + layout->line_floats();
     for (size_t k = 0; k < part.weights.size(); ++k) weights[k] = kernel[part.weights[k]];
@@ -238,7 +238,7 @@ struct PlaneConvBody {
   }
 
   // A weight that is no number would make one of every 0 of the padding.
-  void SumsWithoutPadding(const Part& part, const float* kernel, float start, const float* image,
+  void SumsWithoutPadding(const PlanePart& part, const float* kernel, float start, const float* image,
                           int64_t first, float* sums) const {
     const Axis &rows = layout->rows, &columns = layout->columns;
     for (int64_t r = 0; r < Rows(first); ++r) {
@@ -261,7 +261,7 @@ struct PlaneConvBody {
   }
 
   // Where the sums of one remainder belong.
-  void Spread(const Part& part, const float* sums, int64_t first, float* target) const {
+  void Spread(const PlanePart& part, const float* sums, int64_t first, float* target) const {
     const Axis &rows = layout->rows, &columns = layout->columns;
     const int64_t count = (columns.out - part.column + columns.out_step - 1) / columns.out_step;
     for (int64_t r = 0; r < Rows(first); ++r) {
@@ -296,7 +296,7 @@ bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& g) {
 }
 
 void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {
-  auto layout = std::make_shared<Layout>(g);
+  auto layout = std::make_shared<Planes>(g);
   FindClip(args.activation, &layout->low, &layout->high);
   PlaneConvBody body;
   auto place = [&](const Operand& operand, bool loading) {

@@ -39,12 +39,14 @@ struct Winograd {
   WinogradLoops loops = BestWinogradLoops();
 };
 
-const Winograd& Of(const ConvPrimitive& primitive) { return reinterpret_cast<const Winograd&>(primitive); }
+const Winograd& WinogradOf(const ConvPrimitive& primitive) {
+  return reinterpret_cast<const Winograd&>(primitive);
+}
 
 // One call: the tiles of all images in order, block by block.
-class Run {
+class WinogradRun {
  public:
-  Run(const Winograd& winograd, const ConvCall& call)
+  WinogradRun(const Winograd& winograd, const ConvCall& call)
       : winograd_(winograd),
         g_(winograd.spec.geometry),
         call_(call),
@@ -101,7 +103,7 @@ class Run {
   }
 
   struct Tile {
-    const Run* run;
+    const WinogradRun* run;
     const Place& place;
   };
 
@@ -168,7 +170,7 @@ class Run {
 };
 
 // [tile row][tile column][out / kPanel][in][kPanel]
-bool Layout(const ConvSpec& spec, WeightLayout* layout) {
+bool WinogradLayout(const ConvSpec& spec, WeightLayout* layout) {
   if (!WinogradFits(spec)) return false;
   const ConvGeometry& g = spec.geometry;
   const int64_t matrix = Columns(g) * g.in_channels;
@@ -184,13 +186,13 @@ bool Layout(const ConvSpec& spec, WeightLayout* layout) {
   return true;
 }
 
-bool Takes(const ConvSpec& spec, const WeightLayout& layout) {
+bool WinogradTakes(const ConvSpec& spec, const WeightLayout& layout) {
   WeightLayout only;
-  return Layout(spec, &only) && only == layout;
+  return WinogradLayout(spec, &only) && only == layout;
 }
 
-bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
-  const ConvSpec& spec = Of(primitive).spec;
+bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
+  const ConvSpec& spec = WinogradOf(primitive).spec;
   const ConvGeometry& g = spec.geometry;
   const int64_t matrix = Columns(g) * g.in_channels;
   const auto* from = static_cast<const float*>(weights);
@@ -209,16 +211,18 @@ bool Pack(const ConvPrimitive& primitive, const void* weights, void* packed, voi
 
 const ConvBackend kWinograd = {
     [] { return "winograd"; },  // every processor
-    &Layout,
-    &Takes,
+    &WinogradLayout,
+    &WinogradTakes,
     [](const ConvSpec& spec, const WeightLayout& layout) {
-      return Takes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec)) : nullptr;
+      return WinogradTakes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec)) : nullptr;
     },
     [](ConvPrimitive* p) { delete reinterpret_cast<Winograd*>(p); },
-    [](const ConvPrimitive& p) { return Of(p).scratch_floats() * static_cast<int64_t>(sizeof(float)); },
-    &Pack,
+    [](const ConvPrimitive& p) {
+      return WinogradOf(p).scratch_floats() * static_cast<int64_t>(sizeof(float));
+    },
+    &PackTiles,
     [](const ConvPrimitive& p, const ConvCall& call) {
-      Run(Of(p), call).All();
+      WinogradRun(WinogradOf(p), call).All();
       return true;
     },
 };

@@ -16,13 +16,12 @@
 namespace belay::ops {
 namespace {
 
+using testing::Floats;
 using testing::Sample;
 
 constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN(),
                 kMost = std::numeric_limits<float>::max();
 constexpr int64_t kIn = 21, kOut = 38, kRows = 9, kColumns = 10;
-
-float* Floats(const Sample& sample) { return static_cast<float*>(sample.tensor.data); }
 
 struct Network {
   Network() {

@@ -19,7 +19,7 @@ Complex Over(Complex a, Complex b) { return Complex(Wide(a) / Wide(b)); }
 Complex Truth(bool value) { return value ? 1.0f : 0.0f; }
 bool Holds(Complex a) { return a != Complex(); }
 
-Complex Power(Complex a, Complex b) {
+Complex ComplexPower(Complex a, Complex b) {
   if (!Holds(b)) return 1.0f;
   if (!Holds(a)) return 0.0f;
   if (b == Complex(2)) return Times(a, a);
@@ -40,14 +40,14 @@ Wide Expm1(Wide a) {
 bool IsNan(Complex a) { return std::isnan(a.real()) || std::isnan(a.imag()); }
 
 // |a - b| <= absolute + relative * |b|
-bool Close(Complex a, Complex b, double relative, double absolute, bool nans) {
+bool CloseComplex(Complex a, Complex b, double relative, double absolute, bool nans) {
   if (a == b || (nans && IsNan(a) && IsNan(b))) return true;
   const double apart = std::abs(Wide(a) - Wide(b));
   return std::isfinite(apart) && apart <= absolute + relative * std::abs(Wide(b));
 }
 
 // log(e^a + e^b), where both may be large
-Wide LogOfSum(Wide a, Wide b) {
+Wide LogOfComplexSum(Wide a, Wide b) {
   if (std::isnan(a.real()) || a.real() > b.real()) std::swap(a, b);
   const double most = b.real();
   if (std::isfinite(most) || std::isnan(most)) return b + Log1p(std::exp(a - b));
@@ -127,7 +127,7 @@ BELAY_COMPLEX_2(Sub, a - Times(p, b))
 BELAY_COMPLEX_2(Rsub, b - Times(p, a))
 BELAY_COMPLEX_2(Mul, Times(a, b))
 BELAY_COMPLEX_2(RealDiv, Over(a, b))
-BELAY_COMPLEX_2(Pow, Power(a, b))
+BELAY_COMPLEX_2(Pow, ComplexPower(a, b))
 BELAY_COMPLEX_2(Equal, Truth(a == b))
 BELAY_COMPLEX_2(NotEqual, Truth(a != b))
 BELAY_COMPLEX_2(LogicalAnd, Truth(Holds(a) && Holds(b)))
@@ -136,9 +136,10 @@ BELAY_COMPLEX_2(LogicalXor, Truth(Holds(a) != Holds(b)))
 BELAY_COMPLEX_3(Select, Holds(a) ? b : c)
 BELAY_COMPLEX_3(AddScaledProduct, a + Times(p, Times(b, c)))
 BELAY_COMPLEX_3(AddScaledQuotient, a + Over(Times(p, b), c))
-BELAY_COMPLEX_2(IsClose, Truth(Close(a, b, attributes.real[0], attributes.real[1], attributes.real[2] != 0)))
-BELAY_COMPLEX_2(LogAddPowers,
-                LogOfSum(Wide(a) * attributes.real[0], Wide(b) * attributes.real[0]) / attributes.real[0])
+BELAY_COMPLEX_2(IsClose,
+                Truth(CloseComplex(a, b, attributes.real[0], attributes.real[1], attributes.real[2] != 0)))
+BELAY_COMPLEX_2(LogAddPowers, LogOfComplexSum(Wide(a) * attributes.real[0], Wide(b) * attributes.real[0]) /
+                                  attributes.real[0])
 BELAY_COMPLEX_3(Interpolate, a + Times(c, b - a))
 BELAY_COMPLEX_3(MinusProduct, a - Times(b, c))
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/simd_targets.h"
+#include "ops/elementwise/test_kernels.h"
 #include "ops/kernels.h"
 #include "ops/testing/sample.h"
 
@@ -33,7 +34,6 @@ Sample Of(const std::vector<float>& values) {
   return sample;
 }
 
-using UnaryKernel = void (*)(Plan&, DType, const Operand&, const Operand&);
 std::vector<float> RunUnary(UnaryKernel kernel, const std::vector<float>& x) {
   Sample in = Of(x), out = Of(x);
   PlanRef plan = testing::NewPlan();
@@ -144,7 +144,6 @@ TEST_P(Functions, PowersOfAllKinds) {
   }
 }
 
-using BinaryKernel = void (*)(Plan&, DType, const Operand&, const Operand&, const Operand&);
 TEST_P(Functions, QuotientsOfI32AreExact) {
   constexpr int32_t kLeast = INT32_MIN, kMost = INT32_MAX;
   std::vector<int32_t> some = {kLeast, kLeast + 1, kMost, kMost - 1, -1, 0,     1,

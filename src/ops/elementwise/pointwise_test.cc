@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/simd_targets.h"
+#include "ops/elementwise/test_kernels.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "ops/reference/reference.h"
@@ -25,7 +26,6 @@ class Pointwise : public ::testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(Simd, Pointwise, ::testing::Values(0, 1, 2));
 
-using UnaryKernel = void (*)(Plan&, DType, const Operand&, const Operand&);
 struct Function {
   const char* name;
   UnaryKernel kernel;
@@ -125,7 +125,6 @@ TEST_P(Pointwise, SpecialValues) {
   EXPECT_EQ(At(kernels::Round, -1.5f), -2);
 }
 
-using BinaryKernel = void (*)(Plan&, DType, const Operand&, const Operand&, const Operand&);
 struct Operator {
   const char* name;
   BinaryKernel kernel;

@@ -9,6 +9,9 @@
 
 namespace belay::ops {
 
+// How a list tells the rows of groups: running sums, counts, or the number of a group and its count.
+enum ListType : int64_t { kEnds, kLengths, kPairs };
+
 // A number and where it stood.
 struct Placed {
   int64_t value, place;

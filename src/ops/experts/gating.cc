@@ -72,7 +72,7 @@ struct SoftmaxBody {
 };
 
 // Groups of experts are ranked first, and only those of the best groups count.
-struct GroupedBody {
+struct RankedGroupsBody {
   Rows x, bias, y, all;
   WholeOut experts;
   PieceScratch<float> room;
@@ -142,7 +142,7 @@ Shape WithLast(Shape shape, int64_t last) {
   return shape;
 }
 
-uint64_t CostOf(const Operand& x, int64_t k) {
+uint64_t CostOfGating(const Operand& x, int64_t k) {
   return 500 + static_cast<uint64_t>(x.tensor->count()) * (6 + static_cast<uint64_t>(k));
 }
 
@@ -164,7 +164,7 @@ SoftmaxBody SoftmaxParts(Plan& plan, const SoftmaxArgs& args) {
   CheckSameType(args.x, args.y);
   for (const Operand* o : {&args.y, &args.experts}) CheckExpertShape(plan, *o, WithLast(shape, args.k));
   const int64_t rows = args.x.tensor->count() / experts;
-  plan.SetCost(CostOf(args.x, args.k));
+  plan.SetCost(CostOfGating(args.x, args.k));
   return {Rows(args.x),
           Rows(args.finished, true),
           Rows(args.y),
@@ -226,20 +226,20 @@ void MoeGatingTopK(Plan& plan, DType, const Operand& x, const Operand& biasOptio
   if (outFlag && !outOut.present()) RefuseExperts(plan, "outFlag is true, but out is null");
   if (outOut.present()) CheckExpertShape(plan, outOut, x.shape());
   if (rows == 0) return;
-  plan.SetCost(CostOf(x, k));
-  plan.SetBody(GroupedBody{Rows(x),
-                           Rows(biasOptional),
-                           Rows(yOut),
-                           outFlag ? Rows(outOut) : Rows(),
-                           WholeOut(expertIdxOut),
-                           {plan, rows, RowGrain(experts), 4 * experts},
-                           k,
-                           groupCount,
-                           kGroup,
-                           groupSelectMode == 1,
-                           normType == 1,
-                           static_cast<float>(routedScalingFactor),
-                           static_cast<float>(eps)});
+  plan.SetCost(CostOfGating(x, k));
+  plan.SetBody(RankedGroupsBody{Rows(x),
+                                Rows(biasOptional),
+                                Rows(yOut),
+                                outFlag ? Rows(outOut) : Rows(),
+                                WholeOut(expertIdxOut),
+                                {plan, rows, RowGrain(experts), 4 * experts},
+                                k,
+                                groupCount,
+                                kGroup,
+                                groupSelectMode == 1,
+                                normType == 1,
+                                static_cast<float>(routedScalingFactor),
+                                static_cast<float>(eps)});
 }
 
 }  // namespace kernels

@@ -30,8 +30,6 @@ constexpr int64_t kBlockRows = 256, kBlockColumns = 256;
 constexpr int64_t kExactDepth = 1024;
 
 enum class Split { kNone, kRows, kDepth };
-enum ListType : int64_t { kEnds, kLengths, kPairs };
-
 struct Product {
   MatrixPlace a, b, c;
   Rows bias;

@@ -14,8 +14,6 @@
 namespace belay::ops {
 namespace {
 
-enum ListType : int64_t { kEnds, kLengths };
-
 // Two plans that share the bindings, and behind them a tensor in the workspace.
 struct ThenBody {
   std::shared_ptr<PlanRef> first, second;

@@ -16,8 +16,8 @@
 namespace belay::ops {
 namespace {
 
-enum CountsAs : int64_t { kSums, kCounts, kPairs, kNoCounts };
-enum QuantMode : int64_t { kNotQuantised = -1, kStatic = 0, kDynamic = 1 };
+enum CountsAs : int64_t { kSums, kCounts, kNumbered, kNoCounts };
+enum QuantMode : int64_t { kNotQuantised = -1, kStatic = 0, kDynamicRows = 1 };
 
 struct RouteBody {
   Rows x, scale, shift, expanded, scale_out;
@@ -82,7 +82,7 @@ struct RouteBody {
     if (before.present()) {
       for (int64_t i = 0; i < found.count(); ++i) before.Set(frame, i, count[i]);
     }
-    if (counted == kPairs) {
+    if (counted == kNumbered) {
       int64_t pair = 0;
       for (int64_t i = 0; i < found.count(); ++i) {
         if (count[i] == 0) continue;
@@ -453,9 +453,9 @@ void MoeInitRoutingV3(Plan& plan, DType, const Operand& x, const Operand& expert
                       const Operand& expandedScaleOut) {
   const bool drop = dropPadMode == 1, quantised = quantMode != kNotQuantised;
   if (dropPadMode != 0 && !drop) RefuseExperts(plan, "dropPadMode is 0 or 1");
-  if (quantMode < kNotQuantised || quantMode > kDynamic)
+  if (quantMode < kNotQuantised || quantMode > kDynamicRows)
     RefuseExperts(plan, "quantMode is -1, 0 or 1; 8-bit floats and 4 bits are not there yet");
-  if (expertTokensNumType < kSums || expertTokensNumType > kPairs)
+  if (expertTokensNumType < kSums || expertTokensNumType > kNumbered)
     RefuseExperts(plan, "expertTokensNumType is from 0 to 2");
   if (rowIdxType != 0 && rowIdxType != 1) RefuseExperts(plan, "rowIdxType is 0 or 1");
   if (expertNum < 1) RefuseExperts(plan, "expertNum is not above 0");
@@ -474,7 +474,7 @@ void MoeInitRoutingV3(Plan& plan, DType, const Operand& x, const Operand& expert
   body.scatter = rowIdxType == 1;
   if (expertTokensNumFlag) {
     if (!countsOut.present()) RefuseExperts(plan, "expertTokensNumFlag is true, but its result is null");
-    const bool pairs = expertTokensNumType == kPairs;
+    const bool pairs = expertTokensNumType == kNumbered;
     CheckExpertShape(plan, countsOut, pairs ? Shape{expertNum, 2} : Shape{last - first});
     body.counts = WholeOut(countsOut), body.counted = static_cast<CountsAs>(expertTokensNumType);
   }

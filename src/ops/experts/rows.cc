@@ -24,7 +24,7 @@ int OuterDims(const Tensor& t, int rank, int64_t* sizes, int64_t* steps) {
   return dims;
 }
 
-int64_t OffsetIn(int64_t index, int rank, const int64_t* sizes, const int64_t* steps) {
+int64_t OffsetOfRow(int64_t index, int rank, const int64_t* sizes, const int64_t* steps) {
   int64_t at = 0;
   for (int d = 0; d < rank; ++d) {
     at += index % sizes[d] * steps[d];
@@ -49,7 +49,7 @@ Rows::Rows(const Operand& operand, bool one_each) {
 }
 
 char* Rows::Place(const Frame& frame, int64_t row) const {
-  return frame.at[binding_] + offset_ + OffsetIn(row, rank_, sizes_, steps_);
+  return frame.at[binding_] + offset_ + OffsetOfRow(row, rank_, sizes_, steps_);
 }
 
 const float* Rows::Load(const Frame& frame, int64_t row, int64_t first, int64_t n, float* buffer) const {
@@ -100,7 +100,7 @@ WholeOut::WholeOut(const Operand& operand) {
 }
 
 void WholeOut::Set(const Frame& frame, int64_t i, int64_t value) const {
-  char* at = frame.at[binding_] + offset_ + OffsetIn(i, rank_, sizes_, steps_);
+  char* at = frame.at[binding_] + offset_ + OffsetOfRow(i, rank_, sizes_, steps_);
   if (type_ == DType::kI64) {
     *reinterpret_cast<int64_t*>(at) = value;
   } else {

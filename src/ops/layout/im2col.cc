@@ -12,12 +12,12 @@
 namespace belay::ops {
 namespace {
 
-struct Axis {
+struct PatchAxis {
   int64_t image, kernel, dilation, padding, stride, patches;
 };
 
 struct Im2colBody {
-  Axis y, x;
+  PatchAxis y, x;
   int64_t images, channels;
   int64_t in_steps[4], out_steps[3];  // bytes: image, channel, row, column; image, row, column
   int64_t in_offset, out_offset;
@@ -51,9 +51,10 @@ struct Im2colBody {
   }
 };
 
-Axis AxisOf(int64_t image, size_t i, std::span<const int64_t> kernel, std::span<const int64_t> dilation,
-            std::span<const int64_t> padding, std::span<const int64_t> stride) {
-  Axis axis{image, kernel[i], dilation[i], padding[i], stride[i], 0};
+PatchAxis PatchAxisOf(int64_t image, size_t i, std::span<const int64_t> kernel,
+                      std::span<const int64_t> dilation, std::span<const int64_t> padding,
+                      std::span<const int64_t> stride) {
+  PatchAxis axis{image, kernel[i], dilation[i], padding[i], stride[i], 0};
   if (axis.kernel < 1 || axis.dilation < 1 || axis.padding < 0 || axis.stride < 1) {
     Fail(
         tensor::kInvalidArgument, "im2col-window",
@@ -89,8 +90,8 @@ void Im2col(Plan& plan, DType, const Operand& self, std::span<const int64_t> ker
   CheckLength("stride", static_cast<int64_t>(stride.size()), 2);
   CheckSameType(self, out);
   Im2colBody body{};
-  body.y = AxisOf(image.shape.back(1), 0, kernel, dilation, padding, stride);
-  body.x = AxisOf(image.shape.back(0), 1, kernel, dilation, padding, stride);
+  body.y = PatchAxisOf(image.shape.back(1), 0, kernel, dilation, padding, stride);
+  body.x = PatchAxisOf(image.shape.back(0), 1, kernel, dilation, padding, stride);
   body.channels = image.shape.back(2);
   body.images = rank == 4 ? image.shape[0] : 1;
   Shape wanted{body.channels * body.y.kernel * body.x.kernel, body.y.patches * body.x.patches};

@@ -12,15 +12,15 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-struct Piece {
+struct JoinPiece {
   StridedCopy copy;
   int out, in;  // bindings
 };
 
 struct PiecesBody {
-  std::vector<Piece> pieces;
+  std::vector<JoinPiece> pieces;
   void operator()(const Frame& frame) const {
-    for (const Piece& piece : pieces) piece.copy.Run(frame.at[piece.out], frame.at[piece.in]);
+    for (const JoinPiece& piece : pieces) piece.copy.Run(frame.at[piece.out], frame.at[piece.in]);
   }
 };
 
@@ -34,7 +34,7 @@ Tensor Part(const Tensor& whole, int axis, int64_t first, int64_t size) {
 
 void SetPieces(Plan& plan, PiecesBody body) {
   int64_t count = 0;
-  for (const Piece& piece : body.pieces) count += piece.copy.count();
+  for (const JoinPiece& piece : body.pieces) count += piece.copy.count();
   if (count == 0) return;
   plan.SetCost(20 * body.pieces.size() + static_cast<uint64_t>(count) / 4);
   plan.SetBody(body);
@@ -46,7 +46,7 @@ void CheckConvertible(const Operand& from, const Operand& to) {
        NameOf(from.dtype()), to.name, NameOf(to.dtype()));
 }
 
-Shape WithSize(const Shape& shape, int axis, int64_t size) {
+Shape Resized(const Shape& shape, int axis, int64_t size) {
   Shape result = shape;
   result[axis] = size;
   return result;
@@ -67,7 +67,7 @@ void Cat(Plan& plan, DType, const OperandList& tensors, int64_t dim, const Opera
     if (from.shape == Shape{0}) continue;  // an empty vector joins everything
     if (from.shape.rank() != to.shape.rank() || to.shape.rank() == 0 ||
         first + from.shape[axis] > to.shape[axis] ||
-        WithSize(from.shape, axis, 0) != WithSize(to.shape, axis, 0)) {
+        Resized(from.shape, axis, 0) != Resized(to.shape, axis, 0)) {
       Fail(kInvalidArgument, "op-cat",
            "a tensor of shape {} does not fit into {} of shape {} along dimension {}", from.shape.ToString(),
            out.name, to.shape.ToString(), axis);
@@ -78,7 +78,7 @@ void Cat(Plan& plan, DType, const OperandList& tensors, int64_t dim, const Opera
     joined.push_back(item);
     first += from.shape[axis];
   }
-  if (first != (to.shape.rank() == 0 ? 0 : to.shape[axis])) CheckShape(out, WithSize(to.shape, axis, first));
+  if (first != (to.shape.rank() == 0 ? 0 : to.shape[axis])) CheckShape(out, Resized(to.shape, axis, first));
   if (to.shape.rank() > 0 && PlanJoinedRows(plan, joined, axis, out)) return;
   SetPieces(plan, std::move(body));
 }

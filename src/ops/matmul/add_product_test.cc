@@ -13,7 +13,7 @@ namespace {
 using testing::Layout;
 using testing::Sample;
 
-double Value(const Sample& s, int64_t i, int64_t j) {
+double ElementAt(const Sample& s, int64_t i, int64_t j) {
   const Tensor& t = s.tensor;
   const int64_t at = t.offset + i * t.strides.back(1) + j * t.strides.back(0);
   double value;
@@ -43,9 +43,9 @@ TEST(AddProduct, ScalesAndBroadcasts) {
         view.tensor.shape = wide.shape, view.tensor.strides = wide.strides;
         for (int64_t i = 0; i < 6; ++i) {
           for (int64_t j = 0; j < 5; ++j) {
-            double want = 0.5 * Value(view, i, j);
-            for (int64_t k = 0; k < 7; ++k) want += 2 * Value(a, i, k) * Value(b, k, j);
-            EXPECT_NEAR(Value(out, i, j), want, allowed * std::max(1.0, std::abs(want)));
+            double want = 0.5 * ElementAt(view, i, j);
+            for (int64_t k = 0; k < 7; ++k) want += 2 * ElementAt(a, i, k) * ElementAt(b, k, j);
+            EXPECT_NEAR(ElementAt(out, i, j), want, allowed * std::max(1.0, std::abs(want)));
           }
         }
       }
@@ -76,7 +76,7 @@ TEST(Linear, WeightsAheadAndAtTheRun) {
           double want =
               static_cast<float*>(b.tensor.data)[j] + static_cast<float*>(add.tensor.data)[i * 17 + j];
           for (int64_t k = 0; k < 9; ++k)
-            want += static_cast<float*>(x.tensor.data)[i * 9 + k] * Value(w, j, k);
+            want += static_cast<float*>(x.tensor.data)[i * 9 + k] * ElementAt(w, j, k);
           EXPECT_NEAR(static_cast<float*>(y.tensor.data)[i * 17 + j], std::max(want, 0.0), 1e-4);
         }
       }
@@ -101,9 +101,9 @@ TEST(Linear, OneRow) {
   Sample bias = b.Copied();
   bias.tensor.shape = {1, 21}, bias.tensor.strides = {21, 1};
   for (int64_t j = 0; j < 21; ++j) {
-    double want = Value(bias, 0, j);
-    for (int64_t k = 0; k < 37; ++k) want += Value(x, 0, k) * Value(w, j, k);
-    EXPECT_NEAR(Value(y, 0, j), want, 1e-4);
+    double want = ElementAt(bias, 0, j);
+    for (int64_t k = 0; k < 37; ++k) want += ElementAt(x, 0, k) * ElementAt(w, j, k);
+    EXPECT_NEAR(ElementAt(y, 0, j), want, 1e-4);
   }
 }
 

@@ -54,7 +54,7 @@ void SetSteps(const Shape& shape, int batch_rank, int64_t matrix, int64_t* steps
 }
 
 template <class T>
-void PlanFor(Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
+void PlanExact(Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
   const Shape left = a.shape(), right = b.shape(), shape = out.shape();
   ExactBody<T> body{};
   body.a = a.binding, body.b = b.binding, body.out = out.binding;
@@ -78,9 +78,9 @@ void PlanFor(Plan& plan, const Operand& a, const Operand& b, const Operand& out)
 void PlanExactProduct(Plan& plan, const Operand& a, const Operand& b, const Operand& out) {
   if (out.tensor->empty()) return;
   // Unsigned, so that sums wrap as the hardware's do.
-  if (out.dtype() == DType::kF64) return PlanFor<double>(plan, a, b, out);
-  if (BytesOf(out.dtype()) == sizeof(uint64_t)) return PlanFor<uint64_t>(plan, a, b, out);
-  PlanFor<uint32_t>(plan, a, b, out);
+  if (out.dtype() == DType::kF64) return PlanExact<double>(plan, a, b, out);
+  if (BytesOf(out.dtype()) == sizeof(uint64_t)) return PlanExact<uint64_t>(plan, a, b, out);
+  PlanExact<uint32_t>(plan, a, b, out);
 }
 
 }  // namespace belay::ops

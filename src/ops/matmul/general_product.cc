@@ -28,7 +28,7 @@ struct Complex {
 };
 
 template <class T>
-T FactorOf(const Scalar* scalar) {
+T NumberFor(const Scalar* scalar) {
   if constexpr (std::is_same_v<T, Complex>) {
     if (scalar == nullptr) return {1, 0};
     return {static_cast<float>(scalar->ToDouble()), static_cast<float>(scalar->Imaginary())};
@@ -53,13 +53,13 @@ bool IsZero(T value) {
 }
 
 // One operand: steps in elements; those of the batches innermost first.
-struct Side {
+struct Strided {
   int binding = -1;
   int64_t offset = 0, row = 0, column = 0;
   int64_t batch[tensor::kMaxRank] = {};
 
-  Side() = default;
-  Side(const Operand& operand, const MatrixView& view)
+  Strided() = default;
+  Strided(const Operand& operand, const MatrixView& view)
       : binding(operand.binding),
         offset(operand.tensor->offset),
         row(view.row_stride),
@@ -71,7 +71,7 @@ struct Side {
 
 template <class T>
 struct ProductBody {
-  Side a, b, self, out;
+  Strided a, b, self, out;
   int64_t m, n, k, batch_rank;
   int64_t sizes[tensor::kMaxRank];  // innermost first
   T beta, alpha;
@@ -83,7 +83,7 @@ struct ProductBody {
     });
   }
 
-  T* At(const Frame& frame, const Side& side, int64_t batch, int64_t row) const {
+  T* At(const Frame& frame, const Strided& side, int64_t batch, int64_t row) const {
     int64_t at = side.offset + row * side.row;
     for (int d = 0; d < batch_rank; ++d) {
       at += batch % sizes[d] * side.batch[d];
@@ -123,20 +123,20 @@ tensor::Tensor Expanded(const Operand& self, const Shape& shape) {
 }
 
 template <class T>
-void PlanFor(Plan& plan, const GeneralProductArgs& args) {
+void PlanGeneral(Plan& plan, const GeneralProductArgs& args) {
   const bool row_missing = args.mat1.shape().rank() == 1, column_missing = args.mat2.shape().rank() == 1;
   const MatrixView left = ViewOf(*args.mat1.tensor, VectorIs::kRow),
                    right = ViewOf(*args.mat2.tensor, VectorIs::kColumn),
                    result = ResultView(*args.out.tensor, row_missing, column_missing);
   ProductBody<T> body{};
-  body.a = Side(args.mat1, left), body.b = Side(args.mat2, right), body.out = Side(args.out, result);
+  body.a = Strided(args.mat1, left), body.b = Strided(args.mat2, right), body.out = Strided(args.out, result);
   body.m = result.rows, body.n = result.columns, body.k = left.columns;
   body.batch_rank = result.batch.rank();
   for (int d = 0; d < body.batch_rank; ++d) body.sizes[d] = result.batch.back(d);
-  body.alpha = FactorOf<T>(args.alpha), body.beta = FactorOf<T>(args.beta);
+  body.alpha = NumberFor<T>(args.alpha), body.beta = NumberFor<T>(args.beta);
   if (args.self.present() && !IsZero(body.beta)) {
     const tensor::Tensor view = Expanded(args.self, args.out.shape());
-    body.self = Side(args.self, ResultView(view, row_missing, column_missing));
+    body.self = Strided(args.self, ResultView(view, row_missing, column_missing));
   }
   const int64_t rows = CountOf(result.batch) * body.m, work = std::max<int64_t>(1, body.n * body.k);
   body.sums = PieceScratch<T>(plan, rows, std::max<int64_t>(1, 64 * 1024 / work), body.n);
@@ -163,9 +163,9 @@ void PlanGeneralProduct(Plan& plan, const GeneralProductArgs& args) {
   for (const Scalar* factor : {args.alpha, args.beta}) CheckFactor(factor, args.out.dtype());
   if (args.out.tensor->empty()) return;
   // Unsigned, so that sums wrap.
-  if (args.out.dtype() == DType::kC64) return PlanFor<Complex>(plan, args);
-  if (args.out.dtype() == DType::kI64) return PlanFor<uint64_t>(plan, args);
-  PlanFor<uint32_t>(plan, args);
+  if (args.out.dtype() == DType::kC64) return PlanGeneral<Complex>(plan, args);
+  if (args.out.dtype() == DType::kI64) return PlanGeneral<uint64_t>(plan, args);
+  PlanGeneral<uint32_t>(plan, args);
 }
 
 }  // namespace belay::ops

@@ -86,7 +86,7 @@ struct InferAttentionBody {
   }
 };
 
-[[noreturn]] void Refuse(std::string_view what) {
+[[noreturn]] void RefuseInfer(std::string_view what) {
   Fail(tensor::kInvalidArgument, "infer-attention", "aclnnFusedInferAttentionScoreV2: {}", what);
 }
 
@@ -95,22 +95,23 @@ Order OrderNamed(const char* name) {
   if (layout == "BSH") return Order::kBSH;
   if (layout == "BSND") return Order::kBSND;
   if (layout == "BNSD") return Order::kBNSD;
-  Refuse("inputLayout is none of BSH, BSND and BNSD");
+  RefuseInfer("inputLayout is none of BSH, BSND and BNSD");
 }
 
 // A packed tensor of this shape as [batch, heads, rows, size].
 Tensor HeadsOf(const Operand& operand, Order order, int64_t heads) {
   Shape shape = operand.shape();
   if (shape.rank() != (order == Order::kBSH ? 3 : 4))
-    Refuse("the tensors have other dimensions than inputLayout says");
+    RefuseInfer("the tensors have other dimensions than inputLayout says");
   if (order == Order::kBSH) {
-    if (heads == 0 || shape[2] % heads != 0) Refuse("the last size is no multiple of the number of heads");
+    if (heads == 0 || shape[2] % heads != 0)
+      RefuseInfer("the last size is no multiple of the number of heads");
     shape = Shape{shape[0], shape[1], heads, shape[2] / heads};
   }
   Tensor t = tensor::PackedOf(DType::kF32, shape);
   if (order != Order::kBNSD) std::swap(t.shape[1], t.shape[2]), std::swap(t.strides[1], t.strides[2]);
   if (t.shape[1] != heads)
-    Refuse("the tensors have another number of heads than numHeads or numKeyValueHeads");
+    RefuseInfer("the tensors have another number of heads than numHeads or numKeyValueHeads");
   return t;
 }
 
@@ -181,7 +182,7 @@ MaskBody MaskOf(const MaskArgs& args, const Shape& scores, Tensor* view) {
   mask.row_lengths.assign(args.lengths.begin(), args.lengths.end());
   if (mask.row_lengths.size() == 1) mask.row_lengths.resize(static_cast<size_t>(shape[0]), args.lengths[0]);
   if (!mask.row_lengths.empty() && mask.row_lengths.size() != static_cast<size_t>(shape[0])) {
-    Refuse("actualSeqLengthsKv has neither one number nor one for each batch");
+    RefuseInfer("actualSeqLengthsKv has neither one number nor one for each batch");
   }
   const tensor::Strides spread = BroadcastStrides(view->shape, view->strides, scores);
   view->shape = scores, view->strides = spread;
@@ -198,7 +199,7 @@ Heads HeadsOfAll(const Operand& query, const Operand& key, const Operand& value,
                  Order order, int64_t heads, int64_t key_heads) {
   if (key_heads == 0) key_heads = heads;
   if (heads < 1 || key_heads < 1 || heads % key_heads != 0)
-    Refuse("numHeads is no multiple of numKeyValueHeads");
+    RefuseInfer("numHeads is no multiple of numKeyValueHeads");
   Heads all{HeadsOf(query, order, heads),
             HeadsOf(key, order, key_heads),
             HeadsOf(value, order, key_heads),
@@ -209,7 +210,7 @@ Heads HeadsOfAll(const Operand& query, const Operand& key, const Operand& value,
   const Shape &q = all.query.shape, &k = all.key.shape, &v = all.value.shape, &o = all.out.shape;
   if (k != Shape{q[0], k[1], k[2], q[3]} || v != Shape{q[0], k[1], k[2], v[3]} ||
       o != Shape{q[0], q[1], q[2], v[3]}) {
-    Refuse("query, key, value and attentionOut do not fit together");
+    RefuseInfer("query, key, value and attentionOut do not fit together");
   }
   return all;
 }
@@ -263,16 +264,16 @@ void FusedInferAttentionScore(Plan& plan, DType, const Operand& query, const Ope
                               int64_t, int64_t, bool with_lse, int64_t, int64_t, const Operand& out,
                               const Operand&) {
   RefuseGiven({&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l, &m, &n, &o, &p});
-  if (!prefix.empty() || with_lse) Refuse("prefixes and softmaxLse are not there yet");
-  if (keys.size() != 1 || values.size() != 1) Refuse("key and value are lists of one tensor");
-  if (sparse < kMasked || sparse > kRightDown) Refuse("sparseMode is none of 0, 1, 2 and 3");
+  if (!prefix.empty() || with_lse) RefuseInfer("prefixes and softmaxLse are not there yet");
+  if (keys.size() != 1 || values.size() != 1) RefuseInfer("key and value are lists of one tensor");
+  if (sparse < kMasked || sparse > kRightDown) RefuseInfer("sparseMode is none of 0, 1, 2 and 3");
   Heads all = HeadsOfAll(query, keys[0], values[0], out, OrderNamed(layout), heads, key_heads);
   all.scale = static_cast<float>(scale);
   if (out.tensor->empty()) return;
   InferAttentionBody body;
   const Shape scores{all.query.shape[0], all.query.shape[1], all.query.shape[2], all.key.shape[2]};
   if (sparse == kMasked && (before < scores[2] || after < scores[3])) {
-    Refuse("preTokens and nextTokens that leave keys out are not there yet");
+    RefuseInfer("preTokens and nextTokens that leave keys out are not there yet");
   }
   body.mask = MaskOf({shift, mask, lengths, sparse}, scores, &all.mask);
   body.copies[kQuery] = FloatCopy(query), body.copies[kKey] = FloatCopy(keys[0]);

@@ -82,7 +82,7 @@ WeightLayout RowsOf(const LinearArgs& args) {
   return PlainWeightLayout(sizes);
 }
 
-std::shared_ptr<const float[]> Rows(const LinearArgs& args) {
+std::shared_ptr<const float[]> LinearRows(const LinearArgs& args) {
   if (args.packed_weight == nullptr) return ConstantFloats(args.weight, args.constant_weight);
   if (!ParseWeightLayout(args.packed_weight->layout).HasSizes(RowsOf(args).sizes)) {
     Fail(tensor::kInvalidArgument, "conv-shape", "the packed weights do not have the shape {}",
@@ -93,7 +93,7 @@ std::shared_ptr<const float[]> Rows(const LinearArgs& args) {
 }
 
 void PlanVector(Plan& plan, const LinearArgs& args) {
-  VectorBody body{Rows(args),
+  VectorBody body{LinearRows(args),
                   args.constant_bias == nullptr ? nullptr : ConstantFloats(args.bias, args.constant_bias),
                   args.x.binding,
                   args.bias.present() ? args.bias.binding : -1,
@@ -152,7 +152,7 @@ void PlanLinear(Plan& plan, const LinearArgs& args) {
 
 std::optional<PackedWeights> PackLinearWeights(const LinearArgs& args) {
   if (!IsVectorCase(args)) return PackConvWeights(AsConv(args).args());
-  const std::shared_ptr<const float[]> rows = Rows(args);
+  const std::shared_ptr<const float[]> rows = LinearRows(args);
   const WeightLayout layout = RowsOf(args);
   return PackedWeights{
       TextOf(layout), "any", {rows, reinterpret_cast<const char*>(rows.get())}, layout.count() * 4};

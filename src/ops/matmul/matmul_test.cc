@@ -20,7 +20,7 @@ struct Case {
   int math_type = 0;
 };
 
-double Error(const Case& c) {
+double ProductError(const Case& c) {
   std::mt19937 rng(3);
   Sample a(c.type_a, c.a, c.layout_a), b(c.type_b, c.b, c.layout_b);
   a.Randomise(rng, 2), b.Randomise(rng, 2);
@@ -55,7 +55,8 @@ TEST(Matmul, ShapesAndBatches) {
                                             {{0, 2, 3}, {0, 3, 4}},
                                             {{2, 1, 2, 2, 3, 2}, {2, 1, 2, 3}},
                                             {{1, 2, 3}, {4, 3, 2}}};
-  for (const auto& [a, b] : shapes) EXPECT_LE(Error({a, b}), 1e-5) << a.ToString() << " x " << b.ToString();
+  for (const auto& [a, b] : shapes)
+    EXPECT_LE(ProductError({a, b}), 1e-5) << a.ToString() << " x " << b.ToString();
 }
 
 TEST(Matmul, LayoutsAndTypes) {
@@ -69,7 +70,7 @@ TEST(Matmul, LayoutsAndTypes) {
     for (Layout la : layouts) {
       for (Layout lb : layouts) {
         for (Layout lc : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
-          EXPECT_LE(Error({{3, 9, 17}, {3, 17, 5}, a, b, out, la, lb, lc}), allowed)
+          EXPECT_LE(ProductError({{3, 9, 17}, {3, 17, 5}, a, b, out, la, lb, lc}), allowed)
               << NameOf(a) << " x " << NameOf(b) << " layouts " << int(la) << int(lb) << int(lc);
         }
       }
@@ -78,25 +79,25 @@ TEST(Matmul, LayoutsAndTypes) {
 }
 
 TEST(Matmul, MathTypeTwoRoundsToHalf) {
-  EXPECT_LE(Error({{8, 40},
-                   {40, 8},
-                   DType::kF32,
-                   DType::kF32,
-                   DType::kF32,
-                   Layout::kPacked,
-                   Layout::kPacked,
-                   Layout::kPacked,
-                   2}),
+  EXPECT_LE(ProductError({{8, 40},
+                          {40, 8},
+                          DType::kF32,
+                          DType::kF32,
+                          DType::kF32,
+                          Layout::kPacked,
+                          Layout::kPacked,
+                          Layout::kPacked,
+                          2}),
             1e-5);
-  EXPECT_THROW(Error({{2, 2},
-                      {2, 2},
-                      DType::kF32,
-                      DType::kF32,
-                      DType::kF32,
-                      Layout::kPacked,
-                      Layout::kPacked,
-                      Layout::kPacked,
-                      4}),
+  EXPECT_THROW(ProductError({{2, 2},
+                             {2, 2},
+                             DType::kF32,
+                             DType::kF32,
+                             DType::kF32,
+                             Layout::kPacked,
+                             Layout::kPacked,
+                             Layout::kPacked,
+                             4}),
                belay::Error);
 }
 

@@ -81,7 +81,7 @@ struct ChannelBody {
 };
 
 template <class T>
-void PlanAs(Plan& plan, double epsilon, DType compute, const ChannelOperands& o, int channel) {
+void PlanChannelsAs(Plan& plan, double epsilon, DType compute, const ChannelOperands& o, int channel) {
   Tensor x = *o.x.tensor, out = *o.out.tensor;
   ChannelBody<T> body;
   body.channels = x.shape[channel];
@@ -164,8 +164,9 @@ void PlanResponse(Plan& plan, const LocalResponse& how, const Operand& x, const 
 void PlanChannelNorm(Plan& plan, double epsilon, DType compute, const ChannelOperands& operands,
                      int channel) {
   if (operands.out.tensor->empty()) return;
-  if (ComputeType(compute) == DType::kF64) return PlanAs<double>(plan, epsilon, compute, operands, channel);
-  PlanAs<float>(plan, epsilon, compute, operands, channel);
+  if (ComputeType(compute) == DType::kF64)
+    return PlanChannelsAs<double>(plan, epsilon, compute, operands, channel);
+  PlanChannelsAs<float>(plan, epsilon, compute, operands, channel);
 }
 
 void PlanLocalResponse(Plan& plan, const LocalResponse& how, const Operand& x, const Operand& out) {

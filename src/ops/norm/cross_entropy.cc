@@ -13,13 +13,13 @@
 namespace belay::ops {
 namespace {
 
-struct Rows {
+struct ClassRows {
   int binding = -1;
   DType type = DType::kUndefined;
   int64_t offset = 0, row_step = 0, step = 0;  // bytes
 
-  Rows() = default;
-  explicit Rows(const Operand& operand) : binding(operand.binding), type(operand.dtype()) {
+  ClassRows() = default;
+  explicit ClassRows(const Operand& operand) : binding(operand.binding), type(operand.dtype()) {
     auto size = static_cast<int64_t>(BytesOf(type));
     const Tensor& t = *operand.tensor;
     offset = t.offset * size;
@@ -39,7 +39,7 @@ struct Rows {
 };
 
 struct CrossEntropyBody {
-  Rows features, labels, loss, backprop;
+  ClassRows features, labels, loss, backprop;
   int64_t classes;
   PieceScratch<float> rows;  // of the features and the labels
 
@@ -96,10 +96,10 @@ void SoftmaxCrossEntropy(Plan& plan, DType, const Operand& features, const Opera
   if (features.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(features.tensor->count()) * 2);
   const int64_t grain = std::max<int64_t>(1, 16 * 1024 / shape[1]);
-  plan.SetBody(CrossEntropyBody{Rows(features),
-                                Rows(labels),
-                                Rows(loss),
-                                Rows(backprop),
+  plan.SetBody(CrossEntropyBody{ClassRows(features),
+                                ClassRows(labels),
+                                ClassRows(loss),
+                                ClassRows(backprop),
                                 shape[1],
                                 {plan, shape[0], grain, 2 * shape[1]}});
 }

@@ -13,16 +13,15 @@
 namespace belay::ops {
 namespace {
 
+using testing::Floats;
 using testing::Sample;
 
-float* Floats(const Sample& sample) { return static_cast<float*>(sample.tensor.data); }
-
-struct Moments {
+struct FarMoments {
   double mean = 0, variance = 0;
 };
 
-Moments MomentsOf(const float* x, int64_t n) {
-  Moments m;
+FarMoments FarMomentsOf(const float* x, int64_t n) {
+  FarMoments m;
   for (int64_t i = 0; i < n; ++i) m.mean += static_cast<double>(x[i]) / static_cast<double>(n);
   for (int64_t i = 0; i < n; ++i) {
     const double d = static_cast<double>(x[i]) - m.mean;
@@ -53,7 +52,7 @@ TEST(FarMean, OfLayers) {
                          rstd.BoundTo(*plan, Access::kWrite, "rstd"));
       testing::RunPlan(*plan);
       for (int64_t r = 0; r < 2; ++r) {
-        const Moments want = MomentsOf(Floats(x) + r * n, n);
+        const FarMoments want = FarMomentsOf(Floats(x) + r * n, n);
         EXPECT_FLOAT_EQ(Floats(mean)[r], static_cast<float>(want.mean));
         const double root = std::sqrt(want.variance + 1e-5);
         EXPECT_NEAR(static_cast<double>(Floats(rstd)[r]) * root, 1, 2e-7);
@@ -106,7 +105,7 @@ TEST(FarMean, OfRunningStatistics) {
   kernels::BatchNorm(*plan, DType::kF32, in, {}, {}, m, v, true, 1, 1e-5,
                      out.BoundTo(*plan, Access::kWrite, "y"), {}, {});
   testing::RunPlan(*plan);
-  const Moments want = MomentsOf(Floats(x), 64);
+  const FarMoments want = FarMomentsOf(Floats(x), 64);
   EXPECT_NEAR(Floats(mean)[0] / want.mean, 1, 1e-7);
   EXPECT_NEAR(Floats(variance)[0] / (want.variance * 64 / 63), 1, 1e-6);
 }
@@ -120,7 +119,7 @@ TEST(FarMean, OfVariances) {
              DType::kF32, in, 2, out.BoundTo(*plan, Access::kWrite, "out"));
   testing::RunPlan(*plan);
   for (int64_t r = 0; r < 3; ++r)
-    EXPECT_NEAR(Floats(out)[r] / MomentsOf(Floats(x) + r * 1000, 1000).variance, 1, 1e-6);
+    EXPECT_NEAR(Floats(out)[r] / FarMomentsOf(Floats(x) + r * 1000, 1000).variance, 1, 1e-6);
 }
 
 }  // namespace

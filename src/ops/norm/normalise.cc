@@ -243,7 +243,7 @@ Tensor SliceOf(const Tensor& t, uint32_t mask) {
 }
 
 template <class T>
-void PlanAs(Plan& plan, const Normalisation& how, DType compute, const NormOperands& o, uint32_t mask) {
+void PlanNormAs(Plan& plan, const Normalisation& how, DType compute, const NormOperands& o, uint32_t mask) {
   const Operand* all[] = {&o.out, &o.x, &o.weight, &o.bias, &o.shift, &o.factor};
   NormBody<T> body;
   for (int k = 0; k < Slices::kMost; ++k) {
@@ -284,8 +284,8 @@ void PlanAs(Plan& plan, const Normalisation& how, DType compute, const NormOpera
 void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
                    uint32_t mask) {
   if (operands.out.tensor->empty()) return;
-  if (ComputeType(compute) == DType::kF64) return PlanAs<double>(plan, how, compute, operands, mask);
-  PlanAs<float>(plan, how, compute, operands, mask);
+  if (ComputeType(compute) == DType::kF64) return PlanNormAs<double>(plan, how, compute, operands, mask);
+  PlanNormAs<float>(plan, how, compute, operands, mask);
 }
 
 Tensor Spread(const Tensor& tensor, const Shape& like, int first) {

@@ -20,8 +20,8 @@ void RunSoftmax(Sample& in, int64_t dim, Sample& out) {
   testing::RunPlan(*plan);
 }
 
-double Error(DType type, const Shape& shape, Layout in_layout, Layout out_layout, int64_t dim,
-             std::mt19937& rng) {
+double SoftmaxError(DType type, const Shape& shape, Layout in_layout, Layout out_layout, int64_t dim,
+                    std::mt19937& rng) {
   Sample in(type, shape, in_layout), out(type, shape, out_layout);
   in.Randomise(rng, 20);
   Sample want = out.Copied();
@@ -46,7 +46,7 @@ TEST_P(Softmax, AllTypesDimsAndLayouts) {
     for (Layout in : {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated}) {
       for (Layout out : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
         for (int dim : {0, 1, -1}) {
-          EXPECT_LE(Error(type, {5, 33, 70}, in, out, dim, rng_), allowed)
+          EXPECT_LE(SoftmaxError(type, {5, 33, 70}, in, out, dim, rng_), allowed)
               << NameOf(type) << " dim " << dim << " layouts " << int(in) << int(out);
         }
       }
@@ -57,15 +57,15 @@ TEST_P(Softmax, AllTypesDimsAndLayouts) {
 TEST_P(Softmax, OddShapes) {
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}, Shape{3, 0}, Shape{1300},
                              Shape{2, 1, 2, 1, 3, 1, 2, 2}, Shape{300, 8}, Shape{41, 3}, Shape{19, 16}}) {
-    EXPECT_LE(Error(DType::kF32, shape, Layout::kPacked, Layout::kPacked, -1, rng_), 4e-7)
+    EXPECT_LE(SoftmaxError(DType::kF32, shape, Layout::kPacked, Layout::kPacked, -1, rng_), 4e-7)
         << shape.ToString();
   }
 }
 
 // So long that nothing is kept between the passes.
 TEST_P(Softmax, LongRows) {
-  EXPECT_LE(Error(DType::kF32, {2100, 260}, Layout::kPacked, Layout::kPacked, 0, rng_), 4e-7);
-  EXPECT_LE(Error(DType::kF16, {530'000}, Layout::kStepped, Layout::kPacked, 0, rng_), 5e-4);
+  EXPECT_LE(SoftmaxError(DType::kF32, {2100, 260}, Layout::kPacked, Layout::kPacked, 0, rng_), 4e-7);
+  EXPECT_LE(SoftmaxError(DType::kF16, {530'000}, Layout::kStepped, Layout::kPacked, 0, rng_), 5e-4);
 }
 
 TEST_P(Softmax, SmallResultsAreAccurateToo) {

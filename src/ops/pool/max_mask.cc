@@ -44,7 +44,7 @@ struct MaskGeometry {
   }
 };
 
-int64_t Pick(Numbers values, size_t i, int64_t missing) {
+int64_t NumberOr(Numbers values, size_t i, int64_t missing) {
   if (values.empty()) return missing;
   return values.size() == 1 ? values[0] : values[i];
 }
@@ -63,8 +63,8 @@ PoolDimension WindowOf(const Shape& shape, const MaskWindows& w, size_t i) {
   for (const Numbers& list : {w.kernel, w.stride, w.padding, w.dilation})
     if (list.size() > 2)
       Fail(kInvalidArgument, "pool-window", "a window has two dimensions, not {}", list.size());
-  const int64_t kernel = Pick(w.kernel, i, 0), stride = Pick(w.stride, i, kernel),
-                padding = Pick(w.padding, i, 0), dilation = Pick(w.dilation, i, 1);
+  const int64_t kernel = NumberOr(w.kernel, i, 0), stride = NumberOr(w.stride, i, kernel),
+                padding = NumberOr(w.padding, i, 0), dilation = NumberOr(w.dilation, i, 1);
   if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2 || dilation < 1) {
     Fail(
         kInvalidArgument, "pool-window",
@@ -173,7 +173,8 @@ struct MaxMaskGradBody {
 };
 
 template <class Body>
-void Finish(Plan& plan, const Operand& in, const Operand& out, const Operand& mask, const MaskGeometry& g) {
+void FinishMask(Plan& plan, const Operand& in, const Operand& out, const Operand& mask,
+                const MaskGeometry& g) {
   Body body{PackedFloats(in, Flow::kIn, plan), PackedFloats(out, Flow::kOut, plan), PackedBytes(mask, plan),
             g};
   plan.SetCost(200 + static_cast<uint64_t>(g.planes * g.out_plane() * g.taps()) * 2);
@@ -188,7 +189,7 @@ void MaxPool2dWithMask(Plan& plan, DType, const Operand& self, Numbers kernelSiz
   const MaskGeometry g = GeometryOf(self, out, indices, {kernelSize, stride, padding, dilation, ceilMode});
   CheckSameType(self, out);
   if (out.tensor->empty()) return;
-  Finish<MaxMaskBody>(plan, self, out, indices, g);
+  FinishMask<MaxMaskBody>(plan, self, out, indices, g);
 }
 
 void MaxPool2dWithMaskBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self,
@@ -199,7 +200,7 @@ void MaxPool2dWithMaskBackward(Plan& plan, DType, const Operand& gradOutput, con
   CheckShape(gradInput, self.shape());
   CheckSameType(gradOutput, self);
   if (gradInput.tensor->empty()) return;
-  Finish<MaxMaskGradBody>(plan, gradOutput, gradInput, indices, g);
+  FinishMask<MaxMaskGradBody>(plan, gradOutput, gradInput, indices, g);
 }
 
 }  // namespace belay::ops::kernels

@@ -178,8 +178,8 @@ std::vector<T> CountsAlong(const PoolShape& s) {
 }
 
 template <class T>
-bool PlanFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const PlaneLoops<T>& loops,
-             DType type) {
+bool PlanPlanesFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const PlaneLoops<T>& loops,
+                   DType type) {
   const PoolShape s = Flattened(given);
   std::vector<Run> runs = RunsOf(s.spans[2]);
   const Reach reach(s.in[2], runs);
@@ -205,8 +205,8 @@ bool PlanPlanePool(Plan& plan, const PoolArgs& args, const PoolShape& shape) {
   const Tensor& x = *args.input.tensor;
   if (!SameLayout(x.shape, x.strides, PackedStrides(x.shape))) return false;
   if (ComputeType(x.dtype) == DType::kF32)
-    return PlanFor(plan, args, shape, BestPlaneLoopsF32(), DType::kF32);
-  if (x.dtype == DType::kF64) return PlanFor(plan, args, shape, BestPlaneLoopsF64(), DType::kF64);
+    return PlanPlanesFor(plan, args, shape, BestPlaneLoopsF32(), DType::kF32);
+  if (x.dtype == DType::kF64) return PlanPlanesFor(plan, args, shape, BestPlaneLoopsF64(), DType::kF64);
   return false;
 }
 

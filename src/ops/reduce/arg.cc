@@ -126,8 +126,8 @@ struct ArgBody {
 };
 
 template <class T>
-void PlanAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, int dim, const Operand& values,
-            const Operand& indices) {
+void PlanPlaceAs(Plan& plan, DType computed, Extreme extreme, const Operand& self, int dim,
+                 const Operand& values, const Operand& indices) {
   const Tensor& in = *self.tensor;
   Tensor rest = WithoutDim(in, dim);
   auto part = [&](const Operand& out) {
@@ -172,13 +172,13 @@ void PlanArg(Plan& plan, Extreme extreme, const Operand& self, int dim, const Op
   DType type = self.dtype();
   switch (ComputeType(type)) {
     case DType::kF32:
-      return PlanAs<float>(plan, type, extreme, self, dim, values, indices);
+      return PlanPlaceAs<float>(plan, type, extreme, self, dim, values, indices);
     case DType::kF64:
-      return PlanAs<double>(plan, type, extreme, self, dim, values, indices);
+      return PlanPlaceAs<double>(plan, type, extreme, self, dim, values, indices);
     case DType::kI64:
-      return PlanAs<int64_t>(plan, type, extreme, self, dim, values, indices);
+      return PlanPlaceAs<int64_t>(plan, type, extreme, self, dim, values, indices);
     default:
-      return PlanAs<int32_t>(plan, type, extreme, self, dim, values, indices);
+      return PlanPlaceAs<int32_t>(plan, type, extreme, self, dim, values, indices);
   }
 }
 

@@ -35,8 +35,8 @@ struct RunningExtremeBody {
 };
 
 template <class T>
-void PlanAs(Plan& plan, bool largest, const Operand& x, int dim, const Operand& values,
-            const Operand& places) {
+void PlanRunningAs(Plan& plan, bool largest, const Operand& x, int dim, const Operand& values,
+                   const Operand& places) {
   RunningExtremeBody<T> body{x.binding, values.binding, places.binding, 1, 1, 1, largest};
   const Shape shape = x.shape();
   for (int i = 0; i < shape.rank(); ++i)
@@ -49,8 +49,8 @@ void PlanAs(Plan& plan, bool largest, const Operand& x, int dim, const Operand& 
 void PlanRunningExtreme(Plan& plan, bool largest, const Operand& x, int dim, const Operand& values,
                         const Operand& places) {
   if (x.tensor->empty()) return;
-  if (x.dtype() == DType::kF64) return PlanAs<double>(plan, largest, x, dim, values, places);
-  PlanAs<int64_t>(plan, largest, x, dim, values, places);
+  if (x.dtype() == DType::kF64) return PlanRunningAs<double>(plan, largest, x, dim, values, places);
+  PlanRunningAs<int64_t>(plan, largest, x, dim, values, places);
 }
 
 }  // namespace belay::ops

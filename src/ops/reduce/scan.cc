@@ -78,7 +78,7 @@ struct ScanBody {
 };
 
 template <class T, class Acc>
-void PlanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
+void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
   Tensor in_rest = WithoutDim(*self.tensor, dim), out_rest = WithoutDim(*out.tensor, dim);
   ScanBody<T, Acc> body;
   body.lines = LoopNest(in_rest.shape, {Operand{&out_rest}, Operand{&in_rest}});
@@ -101,15 +101,15 @@ void PlanScan(Plan& plan, Scan scan, DType type, const Operand& self, int dim, c
   if (out.tensor->empty()) return;
   switch (ComputeType(type)) {
     case DType::kF32:
-      return PlanAs<float, double>(plan, scan, type, self, dim, out);
+      return PlanScanAs<float, double>(plan, scan, type, self, dim, out);
     case DType::kF64:
-      return PlanAs<double, double>(plan, scan, type, self, dim, out);
+      return PlanScanAs<double, double>(plan, scan, type, self, dim, out);
     case DType::kC64:
-      return PlanAs<std::complex<float>, std::complex<double>>(plan, scan, type, self, dim, out);
+      return PlanScanAs<std::complex<float>, std::complex<double>>(plan, scan, type, self, dim, out);
     case DType::kI64:
-      return PlanAs<int64_t, uint64_t>(plan, scan, type, self, dim, out);
+      return PlanScanAs<int64_t, uint64_t>(plan, scan, type, self, dim, out);
     default:
-      return PlanAs<int32_t, uint32_t>(plan, scan, type, self, dim, out);
+      return PlanScanAs<int32_t, uint32_t>(plan, scan, type, self, dim, out);
   }
 }
 

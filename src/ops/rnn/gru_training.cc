@@ -14,7 +14,7 @@
 namespace belay::ops {
 namespace {
 
-struct Sizes {
+struct GruSizes {
   int64_t t, n, in, h;
   int64_t reset, update;  // where these gates begin; the new one is the last
 
@@ -25,7 +25,7 @@ struct Sizes {
 
 // What both directions of the computation share: the operands and where they lie.
 struct GruBase {
-  Sizes s;
+  GruSizes s;
   PackedFloats x, w_input, w_hidden, b_input, b_hidden, h0;
   PackedFloats update, reset, next, hidden, h;
   int64_t sums_at, moved_at;  // of the gates: from the inputs, and from the states
@@ -127,7 +127,7 @@ struct GruBackward : GruBase {
   }
 };
 
-Sizes SizesOf(const GruArgs& args) {
+GruSizes GruSizesOf(const GruArgs& args) {
   const Shape &x = args.x.shape(), &h = args.h0.shape();
   if (x.rank() != 3 || h.rank() != 2 || args.x.tensor->empty() || args.h0.tensor->empty()) {
     Fail(
@@ -137,7 +137,7 @@ Sizes SizesOf(const GruArgs& args) {
         x.ToString(), h.ToString());
   }
   const int64_t states = h[1];
-  Sizes s{x[0], x[1], x[2], states, args.update_first ? states : 0, args.update_first ? 0 : states};
+  GruSizes s{x[0], x[1], x[2], states, args.update_first ? states : 0, args.update_first ? 0 : states};
   CheckShape(args.h0, {s.n, s.h});
   CheckShape(args.w_input, {s.in, s.width()});
   CheckShape(args.w_hidden, {s.h, s.width()});
@@ -147,8 +147,9 @@ Sizes SizesOf(const GruArgs& args) {
   return s;
 }
 
-void FillBase(GruBase& base, const GruArgs& args, const GruKept& kept, Flow flow, int64_t moved, Plan& plan) {
-  const Sizes& s = base.s;
+void FillGruBase(GruBase& base, const GruArgs& args, const GruKept& kept, Flow flow, int64_t moved,
+                 Plan& plan) {
+  const GruSizes& s = base.s;
   base.x = PackedFloats(args.x, Flow::kIn, plan);
   base.w_input = PackedFloats(args.w_input, Flow::kIn, plan);
   base.w_hidden = PackedFloats(args.w_hidden, Flow::kIn, plan);
@@ -166,8 +167,8 @@ void FillBase(GruBase& base, const GruArgs& args, const GruKept& kept, Flow flow
 }
 
 template <class Body>
-void Finish(Plan& plan, std::shared_ptr<Body> body) {
-  const Sizes& s = body->s;
+void FinishGru(Plan& plan, std::shared_ptr<Body> body) {
+  const GruSizes& s = body->s;
   plan.SetCost(1000 + static_cast<uint64_t>(s.steps() * s.h) * static_cast<uint64_t>(s.h + s.in) / 5);
   plan.SetBody([body = std::shared_ptr<const Body>(std::move(body))](const Frame& frame) { (*body)(frame); });
 }
@@ -176,19 +177,19 @@ void Finish(Plan& plan, std::shared_ptr<Body> body) {
 
 void PlanGruTraining(Plan& plan, const GruArgs& args, const GruKept& kept, const Operand& y) {
   auto body = std::make_shared<GruForward>();
-  const Sizes s = body->s = SizesOf(args);
+  const GruSizes s = body->s = GruSizesOf(args);
   CheckShape(y, {s.t, s.n, s.h});
-  FillBase(*body, args, kept, Flow::kOut, s.n, plan);
+  FillGruBase(*body, args, kept, Flow::kOut, s.n, plan);
   body->y = PackedFloats(y, Flow::kOut, plan);
-  Finish(plan, std::move(body));
+  FinishGru(plan, std::move(body));
 }
 
 void PlanGruGradient(Plan& plan, const GruArgs& args, const GruKept& kept, const GruGradients& g) {
   auto body = std::make_shared<GruBackward>();
-  const Sizes s = body->s = SizesOf(args);
+  const GruSizes s = body->s = GruSizesOf(args);
   CheckShape(g.dy, {s.t, s.n, s.h});
   CheckShape(g.dh, {s.n, s.h});
-  FillBase(*body, args, kept, Flow::kIn, s.steps(), plan);
+  FillGruBase(*body, args, kept, Flow::kIn, s.steps(), plan);
   body->dy = PackedFloats(g.dy, Flow::kIn, plan);
   body->dh = PackedFloats(g.dh, Flow::kIn, plan);
   body->dw_input = PackedFloats(g.w_input, Flow::kOut, plan);
@@ -199,7 +200,7 @@ void PlanGruGradient(Plan& plan, const GruArgs& args, const GruKept& kept, const
   body->dh_prev = PackedFloats(g.h0, Flow::kOut, plan);
   body->before_at = plan.AddWorkspace((s.t + 1) * s.state() * 4);
   body->totals_at = plan.AddWorkspace(s.width() * 8);
-  Finish(plan, std::move(body));
+  FinishGru(plan, std::move(body));
 }
 
 }  // namespace belay::ops

@@ -17,7 +17,7 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-struct Sizes {
+struct StackSizes {
   int64_t t, n, in, h, layers, directions;
   bool biased, one_bias;
   int gate[4];  // where i, f, j and o stand
@@ -40,7 +40,7 @@ struct Kept {
 
 // What both directions of the computation share: the operands and where they lie.
 struct LstmBase {
-  Sizes s;
+  StackSizes s;
   PackedFloats input, h0, c0;
   std::vector<PackedFloats> params;
   std::vector<PackedFloats> kept[7];
@@ -246,19 +246,19 @@ struct GradientBody : LstmBase {
        wanted);
 }
 
-Sizes SizesOf(const LstmArgs& args) {
+StackSizes StackSizesOf(const LstmArgs& args) {
   const Shape &x = args.input.shape(), &h = args.h0.shape();
   if (x.rank() != 3) FailShape(args.input, "it has three dimensions: steps, sequences, features");
   if (h.rank() != 3) FailShape(args.h0, "it has three dimensions: layers and directions, sequences, states");
-  Sizes s{x[args.batch_first ? 1 : 0],
-          x[args.batch_first ? 0 : 1],
-          x[2],
-          h[2],
-          args.layers,
-          args.bidirectional ? 2 : 1,
-          args.biased,
-          args.one_bias,
-          {args.gates[0], args.gates[1], args.gates[2], args.gates[3]}};
+  StackSizes s{x[args.batch_first ? 1 : 0],
+               x[args.batch_first ? 0 : 1],
+               x[2],
+               h[2],
+               args.layers,
+               args.bidirectional ? 2 : 1,
+               args.biased,
+               args.one_bias,
+               {args.gates[0], args.gates[1], args.gates[2], args.gates[3]}};
   if (args.layers < 1 || args.input.tensor->empty() || args.h0.tensor->empty())
     FailShape(args.input, "it needs elements, and there is at least one layer and one state");
   const int64_t all = s.layers * s.directions;
@@ -290,9 +290,9 @@ std::vector<PackedFloats> All(const OperandList& list, Flow flow, Plan& plan) {
 }
 
 // `optional`: a list may be empty.
-void FillBase(LstmBase& base, const LstmArgs& args, const LstmKept& kept, Flow flow, bool optional,
-              Plan& plan) {
-  const Sizes& s = base.s;
+void FillLstmBase(LstmBase& base, const LstmArgs& args, const LstmKept& kept, Flow flow, bool optional,
+                  Plan& plan) {
+  const StackSizes& s = base.s;
   base.input = StepsFirst(args.input, args.batch_first, Flow::kIn, plan);
   base.h0 = PackedFloats(args.h0, Flow::kIn, plan);
   base.c0 = PackedFloats(args.c0, Flow::kIn, plan);
@@ -307,13 +307,13 @@ void FillBase(LstmBase& base, const LstmArgs& args, const LstmKept& kept, Flow f
   for (int64_t& at : base.inputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * s.width(1) * 4 : 0);
 }
 
-Shape StepShape(const Sizes& s, bool batch_first, int64_t width) {
+Shape StepShape(const StackSizes& s, bool batch_first, int64_t width) {
   return batch_first ? Shape{s.n, s.t, width} : Shape{s.t, s.n, width};
 }
 
 template <class Body>
-void Finish(Plan& plan, std::shared_ptr<Body> body) {
-  const Sizes& s = body->s;
+void FinishLstm(Plan& plan, std::shared_ptr<Body> body) {
+  const StackSizes& s = body->s;
   plan.SetCost(1000 + static_cast<uint64_t>(s.steps() * s.layers * s.directions * s.h) *
                           static_cast<uint64_t>(s.h + s.in) / 4);
   plan.SetBody([body = std::shared_ptr<const Body>(std::move(body))](const Frame& frame) { (*body)(frame); });
@@ -324,12 +324,12 @@ void Finish(Plan& plan, std::shared_ptr<Body> body) {
 void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, const Operand& output,
                       const Operand& h, const Operand& c) {
   auto body = std::make_shared<ForwardBody>();
-  const Sizes s = body->s = SizesOf(args);
+  const StackSizes s = body->s = StackSizesOf(args);
   CheckShape(output, StepShape(s, args.batch_first, s.directions * s.h));
   for (const Operand* o : {&h, &c}) {
     if (o->present()) CheckShape(*o, args.h0.shape());
   }
-  FillBase(*body, args, kept, Flow::kOut, true, plan);
+  FillLstmBase(*body, args, kept, Flow::kOut, true, plan);
   body->output = StepsFirst(output, args.batch_first, Flow::kOut, plan);
   body->h_out = PackedFloats(h, Flow::kOut, plan);
   body->c_out = PackedFloats(c, Flow::kOut, plan);
@@ -338,12 +338,12 @@ void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   const bool spares =
       std::any_of(std::begin(body->kept), std::end(body->kept), [](auto& l) { return l.empty(); });
   body->spare_at = plan.AddWorkspace(spares ? s.directions * 7 * s.t * s.state() * 4 : 0);
-  Finish(plan, std::move(body));
+  FinishLstm(plan, std::move(body));
 }
 
 void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, const LstmGradients& g) {
   auto body = std::make_shared<GradientBody>();
-  const Sizes s = body->s = SizesOf(args);
+  const StackSizes s = body->s = StackSizesOf(args);
   CheckShape(g.dy, StepShape(s, args.batch_first, s.directions * s.h));
   CheckShape(g.dx, args.input.shape());
   for (const Operand* o : {&g.dh, &g.dc, &g.dh_prev, &g.dc_prev}) {
@@ -351,7 +351,7 @@ void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   }
   CheckLength("dparams", static_cast<int64_t>(g.params.size()), static_cast<int64_t>(args.params.size()));
   for (size_t i = 0; i < g.params.size(); ++i) CheckShape(g.params[i], args.params[i].shape());
-  FillBase(*body, args, kept, Flow::kIn, false, plan);
+  FillLstmBase(*body, args, kept, Flow::kIn, false, plan);
   body->dy = StepsFirst(g.dy, args.batch_first, Flow::kIn, plan);
   body->dh = PackedFloats(g.dh, Flow::kIn, plan);
   body->dc = PackedFloats(g.dc, Flow::kIn, plan);
@@ -365,7 +365,7 @@ void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   body->sums_at = plan.AddWorkspace(s.biased ? 4 * s.h * 8 : 0);
   body->part_at = plan.AddWorkspace(s.steps() * width * 4);
   for (int64_t& at : body->outputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * width * 4 : 0);
-  Finish(plan, std::move(body));
+  FinishLstm(plan, std::move(body));
 }
 
 }  // namespace belay::ops

@@ -21,7 +21,7 @@ namespace {
 int64_t GatesOf(RnnCell cell) { return cell == RnnCell::kLstm ? 4 : cell == RnnCell::kGru ? 3 : 1; }
 
 // c = a x b^T (b is [n, k]).
-void Multiply(const float* a, int64_t m, int64_t k, const float* b, int64_t n, float* c, int64_t ldc) {
+void MultiplyInto(const float* a, int64_t m, int64_t k, const float* b, int64_t n, float* c, int64_t ldc) {
   constexpr int64_t kFewRows = 2;
   if (m <= kFewRows) {
     for (int64_t i = 0; i < m; ++i) BestGemv()(b, k, a + i * k, k, n, c + i * ldc);
@@ -68,7 +68,8 @@ class RnnDirection {
       SetBytes();
       MultiplyBytes(m_.x, a_.steps * a_.batch, w_bytes_, bytes_, from_x_);
     } else {
-      Multiply(m_.x, a_.steps * a_.batch, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_, width_);
+      MultiplyInto(m_.x, a_.steps * a_.batch, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_,
+                   width_);
     }
     if (TurnsWeights(a_)) TurnWeights();
     LoadState(m_.first_h, h_);
@@ -161,13 +162,13 @@ class RnnDirection {
       return Rows(t, reverse);
     }
     const bool late = a_.cell == RnnCell::kGru && !a_.reset_after;  // the last gate needs the reset one
-    Multiply(h_, a_.batch, a_.hidden, r, late ? 2 * a_.hidden : width_, from_h_, width_);
+    MultiplyInto(h_, a_.batch, a_.hidden, r, late ? 2 * a_.hidden : width_, from_h_, width_);
     if (late) {
       for (int64_t b = 0; b < a_.batch; ++b) {
         if (t < Length(b)) ResetRow(b, Position(b, t, reverse));
       }
-      Multiply(reset_, a_.batch, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden, from_h_ + 2 * a_.hidden,
-               width_);
+      MultiplyInto(reset_, a_.batch, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden,
+                   from_h_ + 2 * a_.hidden, width_);
     }
     Rows(t, reverse);
   }

@@ -10,8 +10,8 @@ namespace belay::ops {
 namespace {
 
 // NaN comes last.
-bool Before(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
-bool Before(int64_t a, int64_t b) { return a < b; }
+bool SearchedBefore(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
+bool SearchedBefore(int64_t a, int64_t b) { return a < b; }
 
 template <class T>
 struct SearchBody {
@@ -24,7 +24,7 @@ struct SearchBody {
     const auto* sorted = reinterpret_cast<const T*>(frame.at[bindings[0]] + offsets[0]);
     const auto* values = reinterpret_cast<const T*>(frame.at[bindings[1]] + offsets[1]);
     auto* out = reinterpret_cast<int64_t*>(frame.at[bindings[2]] + offsets[2]);
-    const auto before = [](T a, T b) { return Before(a, b); };
+    const auto before = [](T a, T b) { return SearchedBefore(a, b); };
     ParallelFor(count, 4096, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* row = sorted + i / each * length;

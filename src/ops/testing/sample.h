@@ -27,6 +27,8 @@ struct Sample {
   std::vector<char> storage;
 };
 
+inline float* Floats(const Sample& sample) { return static_cast<float*>(sample.tensor.data); }
+
 // Runs a plan on the addresses that it was made with, with its own workspace.
 void RunPlan(const Plan& plan);
 PlanRef NewPlan();

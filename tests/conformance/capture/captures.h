@@ -5,6 +5,8 @@
 
 namespace conformance {
 
+inline constexpr int kBadState = 107000;
+
 class Captures : public Started {
  protected:
   void SetUp() override {

@@ -5,8 +5,6 @@ namespace {
 
 using namespace conformance;
 
-constexpr int kBadState = 107000;
-
 class ExternalRecords : public Captures {
  protected:
   void SetUp() override {

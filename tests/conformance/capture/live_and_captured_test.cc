@@ -12,10 +12,10 @@ namespace conformance {
 namespace {
 
 constexpr int kBlocks = 8;
-constexpr size_t kBytes = 192;
+constexpr size_t kBlockBytes = 192;
 constexpr int kStreams = 4;
 constexpr int kRounds = 3;
-using Bytes = std::array<uint8_t, kBlocks * kBytes>;
+using Bytes = std::array<uint8_t, kBlocks * kBlockBytes>;
 
 struct Mix {
   uint8_t* block;
@@ -23,7 +23,7 @@ struct Mix {
 };
 void RunMix(void* argument) {
   auto* mix = static_cast<Mix*>(argument);
-  for (size_t i = 0; i < kBytes; ++i)
+  for (size_t i = 0; i < kBlockBytes; ++i)
     mix->block[i] = static_cast<uint8_t>(mix->block[i] * 3 + mix->value + i);
 }
 
@@ -34,9 +34,9 @@ class LiveAndCaptured : public RuntimeTest {
     for (aclrtStream& stream : streams_) stream = NewStream();
     for (aclrtEvent& event : events_) event = NewEvent(ACL_EVENT_SYNC);
     void* block = nullptr;
-    ASSERT_EQ(aclrtMalloc(&block, kBlocks * kBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMalloc(&block, kBlocks * kBlockBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
     device_ = static_cast<uint8_t*>(block);
-    ASSERT_EQ(aclrtMallocHost(&block, kBytes), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMallocHost(&block, kBlockBytes), ACL_SUCCESS);
     pinned_ = static_cast<uint8_t*>(block);
   }
   void TearDown() override {
@@ -47,10 +47,10 @@ class LiveAndCaptured : public RuntimeTest {
     RuntimeTest::TearDown();
   }
 
-  uint8_t* Block(int b) { return device_ + static_cast<size_t>(b) * kBytes; }
+  uint8_t* Block(int b) { return device_ + static_cast<size_t>(b) * kBlockBytes; }
   void Prepare() {
-    ASSERT_EQ(aclrtMemset(device_, kBlocks * kBytes, 7, kBlocks * kBytes), ACL_SUCCESS);
-    std::memset(pinned_, 9, kBytes);
+    ASSERT_EQ(aclrtMemset(device_, kBlocks * kBlockBytes, 7, kBlocks * kBlockBytes), ACL_SUCCESS);
+    std::memset(pinned_, 9, kBlockBytes);
   }
   Bytes Result() {
     Bytes bytes;
@@ -65,21 +65,21 @@ class LiveAndCaptured : public RuntimeTest {
     uint8_t* own = Block(s * 2);
     uint8_t* other = Block(s * 2 + 1);
     if (below(2) == 0) std::swap(own, other);
-    size_t bytes = 1 + static_cast<size_t>(below(kBytes));
+    size_t bytes = 1 + static_cast<size_t>(below(kBlockBytes));
     switch (below(5)) {
       case 0:
-        EXPECT_EQ(aclrtMemsetAsync(own, kBytes, below(256), bytes, streams_[s]), ACL_SUCCESS);
+        EXPECT_EQ(aclrtMemsetAsync(own, kBlockBytes, below(256), bytes, streams_[s]), ACL_SUCCESS);
         return;
       case 1:
         mixes_.push_back({own, static_cast<uint8_t>(below(256))});
         EXPECT_EQ(aclrtLaunchHostFunc(streams_[s], &RunMix, &mixes_.back()), ACL_SUCCESS);
         return;
       case 2:
-        EXPECT_EQ(aclrtMemcpyAsync(own, kBytes, pinned_, bytes, ACL_MEMCPY_HOST_TO_DEVICE, streams_[s]),
+        EXPECT_EQ(aclrtMemcpyAsync(own, kBlockBytes, pinned_, bytes, ACL_MEMCPY_HOST_TO_DEVICE, streams_[s]),
                   ACL_SUCCESS);
         return;
       default:
-        EXPECT_EQ(aclrtMemcpyAsync(own, kBytes, other, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, streams_[s]),
+        EXPECT_EQ(aclrtMemcpyAsync(own, kBlockBytes, other, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, streams_[s]),
                   ACL_SUCCESS);
     }
   }
@@ -98,8 +98,8 @@ class LiveAndCaptured : public RuntimeTest {
     for (int i = 0; i < tasks * kStreams; ++i) Task(random, static_cast<int>(random() % kStreams));
     for (int s = 1; s < kStreams; ++s) {
       After(0, s);
-      EXPECT_EQ(aclrtMemcpyAsync(Block(0), kBytes, Block(s * 2), kBytes / 2, ACL_MEMCPY_DEVICE_TO_DEVICE,
-                                 streams_[0]),
+      EXPECT_EQ(aclrtMemcpyAsync(Block(0), kBlockBytes, Block(s * 2), kBlockBytes / 2,
+                                 ACL_MEMCPY_DEVICE_TO_DEVICE, streams_[0]),
                 ACL_SUCCESS);
       Task(random, 0);
     }

@@ -7,7 +7,7 @@
 namespace conformance {
 namespace {
 
-class Replay : public CaptureTest {
+class Replays : public CaptureTest {
  protected:
   // words[1] = words[0]; words[0] = words[2]; words[2] = words[1]: 10 and 20 change places.
   aclmdlRI SwappingModel() {
@@ -21,7 +21,7 @@ class Replay : public CaptureTest {
   }
 };
 
-TEST_F(Replay, InTheOrderOfTheStream) {
+TEST_F(Replays, InTheOrderOfTheStream) {
   aclmdlRI model = SimpleModel();
   aclrtStream stream = NewStream();
   words_[0] = 1;
@@ -34,7 +34,7 @@ TEST_F(Replay, InTheOrderOfTheStream) {
   EXPECT_EQ(words_[2], 2u);
 }
 
-TEST_F(Replay, ManyTimesInARow) {
+TEST_F(Replays, ManyTimesInARow) {
   aclmdlRI model = SwappingModel();
   for (int i = 0; i < 1001; ++i) EXPECT_EQ(aclmdlRIExecuteAsync(model, main_), ACL_SUCCESS);
   EXPECT_EQ(aclrtSynchronizeStream(main_), ACL_SUCCESS);
@@ -42,7 +42,7 @@ TEST_F(Replay, ManyTimesInARow) {
   EXPECT_EQ(words_[2], 10u);
 }
 
-TEST_F(Replay, OfOneInstanceNeverOverlap) {
+TEST_F(Replays, OfOneInstanceNeverOverlap) {
   aclmdlRI model = SwappingModel();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -58,7 +58,7 @@ TEST_F(Replay, OfOneInstanceNeverOverlap) {
   EXPECT_EQ(words_[0], 10u) << "400 swaps";
 }
 
-TEST_F(Replay, ExecuteWaits) {
+TEST_F(Replays, ExecuteWaits) {
   aclmdlRI model = SimpleModel();
   words_[0] = 4;
   EXPECT_EQ(aclmdlRIExecute(model, -1), ACL_SUCCESS);
@@ -71,7 +71,7 @@ TEST_F(Replay, ExecuteWaits) {
   EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
 }
 
-TEST_F(Replay, QueuedOnesOutliveTheInstance) {
+TEST_F(Replays, QueuedOnesOutliveTheInstance) {
   aclmdlRI model = SimpleModel();
   Gate gate;
   words_[0] = 6;
@@ -83,7 +83,7 @@ TEST_F(Replay, QueuedOnesOutliveTheInstance) {
   EXPECT_EQ(words_[1], 6u);
 }
 
-TEST_F(Replay, NeedsItsMemory) {
+TEST_F(Replays, NeedsItsMemory) {
   void* block = nullptr;
   ASSERT_EQ(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
   Begin();
@@ -94,7 +94,7 @@ TEST_F(Replay, NeedsItsMemory) {
   EXPECT_THAT(LastMessage(), testing::HasSubstr("freed"));
 }
 
-TEST_F(Replay, NamesAndNumbers) {
+TEST_F(Replays, NamesAndNumbers) {
   aclmdlRI first = SimpleModel(), second = SimpleModel();
   uint32_t first_id = 0, second_id = 0;
   char name[600];
@@ -112,7 +112,7 @@ TEST_F(Replay, NamesAndNumbers) {
   EXPECT_NE(aclmdlRIGetName(first, 0, name), ACL_SUCCESS);
 }
 
-TEST_F(Replay, Pictures) {
+TEST_F(Replays, Pictures) {
   aclmdlRI model = SimpleModel();
   TempFile file;
   testing::internal::CaptureStdout();
@@ -124,7 +124,7 @@ TEST_F(Replay, Pictures) {
   EXPECT_NE(aclmdlRIDebugJsonPrint(model, file.path(), 7), ACL_SUCCESS);
 }
 
-TEST_F(Replay, TheEndIsReported) {
+TEST_F(Replays, TheEndIsReported) {
   static int calls;
   calls = 0;
   auto count = [](void* user) { calls += *static_cast<int*>(user); };

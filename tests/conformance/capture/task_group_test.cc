@@ -7,7 +7,6 @@ namespace {
 
 using namespace conformance;
 
-constexpr int kBadState = 107000;
 constexpr int kWrongKind = 507009;
 constexpr int64_t kElements = 4;
 

@@ -16,11 +16,12 @@
 
 #include "halves.h"
 #include "ranks.h"
+#include "stages.h"
 
 namespace conformance {
 namespace {
 
-constexpr int kNull = 161001, kInvalid = 161002, kTold = 507035;
+constexpr int kTold = 507035;
 constexpr int64_t kWidth = 10, kChosen = 2, kMost = 4;
 
 // A packed tensor in device memory, of any type.
@@ -144,10 +145,9 @@ aclnnStatus Combine(Member& m, uint64_t* bytes, aclOpExecutor** executor) {
       s.shared, s.shared_ranks, kMost * s.ranks, 0, 0, 0, nullptr, m.out.tensor, bytes, executor);
 }
 
-using Stage1 = aclnnStatus (*)(Member&, uint64_t*, aclOpExecutor**);
-using Stage2 = aclnnStatus (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
+using MemberStage1 = aclnnStatus (*)(Member&, uint64_t*, aclOpExecutor**);
 
-void Submit(Member& m, Stage1 prepare, Stage2 run) {
+void SubmitExperts(Member& m, MemberStage1 prepare, Stage2 run) {
   uint64_t bytes = 0;
   aclOpExecutor* executor = nullptr;
   ASSERT_OK(prepare(m, &bytes, &executor));
@@ -156,10 +156,10 @@ void Submit(Member& m, Stage1 prepare, Stage2 run) {
   EXPECT_OK(run(workspace, bytes, executor, m.stream));
 }
 void SubmitDispatch(Member& m) {
-  Submit(m, Dispatch, m.set.second ? aclnnMoeDistributeDispatchV2 : aclnnMoeDistributeDispatch);
+  SubmitExperts(m, Dispatch, m.set.second ? aclnnMoeDistributeDispatchV2 : aclnnMoeDistributeDispatch);
 }
 void SubmitCombine(Member& m) {
-  Submit(m, Combine, m.set.second ? aclnnMoeDistributeCombineV2 : aclnnMoeDistributeCombine);
+  SubmitExperts(m, Combine, m.set.second ? aclnnMoeDistributeCombineV2 : aclnnMoeDistributeCombine);
 }
 
 // A row that came to a rank.
@@ -465,7 +465,7 @@ TEST_F(Experts, TheFirstStageRefusesWhatDoesNotFit) {
   ASSERT_NO_FATAL_FAILURE(Meet({.ranks = 2, .experts = 4}));
   const Member good = members_[0];
   Use(good);
-  const auto refused = [&](int code, const char* words, Stage1 stage,
+  const auto refused = [&](int code, const char* words, MemberStage1 stage,
                            const std::function<void(Member&)>& change) {
     Member m = good;
     change(m);

@@ -14,13 +14,10 @@
 
 #include "halves.h"
 #include "ranks.h"
+#include "stages.h"
 
 namespace conformance {
 namespace {
-
-constexpr int kNull = 161001, kInvalid = 161002;
-
-using Floats = std::vector<float>;
 
 // rows x columns of bf16 in device memory.
 struct Matrix {
@@ -86,7 +83,6 @@ struct Rank {
 };
 
 using Stage1 = std::function<aclnnStatus(Rank&, uint64_t*, aclOpExecutor**)>;
-using Stage2 = aclnnStatus (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
 
 class Fused : public Started {
  protected:

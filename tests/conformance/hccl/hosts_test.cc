@@ -15,7 +15,7 @@
 namespace conformance {
 namespace {
 
-constexpr uint64_t kCount = 50'000;
+constexpr uint64_t kMuch = 50'000;
 
 struct Buffers {
   float* in = nullptr;
@@ -25,8 +25,8 @@ struct Buffers {
   explicit Buffers(uint32_t ranks) {
     EXPECT_OK(aclrtCreateStream(&stream));
     for (float** p : {&in, &out}) {
-      EXPECT_OK(aclrtMalloc(reinterpret_cast<void**>(p), ranks * kCount * sizeof(float),
-                            ACL_MEM_MALLOC_HUGE_FIRST));
+      EXPECT_OK(
+          aclrtMalloc(reinterpret_cast<void**>(p), ranks * kMuch * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST));
     }
   }
   ~Buffers() {
@@ -41,7 +41,7 @@ struct Buffers {
 // One of each sort, of little and of much, with what it should give.
 void UseGroup(HcclComm comm, uint32_t rank, uint32_t ranks) {
   const Buffers b(ranks);
-  for (uint64_t count : {uint64_t{1}, kCount}) {
+  for (uint64_t count : {uint64_t{1}, kMuch}) {
     for (uint64_t i = 0; i < ranks * count; ++i) b.in[i] = static_cast<float>(rank * 1000 + i % 997);
     EXPECT_OK(HcclAllReduce(b.in, b.out, count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, b.stream));
     EXPECT_OK(aclrtSynchronizeStream(b.stream));
@@ -99,7 +99,7 @@ TEST_F(Machines, AllSortsOfCalls) {
 TEST_F(Machines, TheAlgorithmsThatAreAskedFor) {
   constexpr const char* kAsked[] = {"", "level0:NA;level1:ring", "level0:NA;level1:H-D_R",
                                     "allreduce=level0:NA;level1:NHR/reduce=level0:NA;level1:NB"};
-  for (const uint64_t count : {uint64_t{5}, kCount}) {
+  for (const uint64_t count : {uint64_t{5}, kMuch}) {
     OnMachines({"a", "b", "b", "c"}, [count, &kAsked](HcclComm first, uint32_t rank) {
       const Buffers b(4);
       std::vector<float> wanted;

@@ -9,7 +9,7 @@ namespace conformance {
 namespace {
 
 constexpr uint32_t kRanks = 4;
-constexpr uint64_t kCount = 20'000;
+constexpr uint64_t kElements = 20'000;
 
 struct Said {
   char text[512] = {};
@@ -26,22 +26,22 @@ Work NewWork(HcclComm comm) {
   Work work = {comm, nullptr, nullptr, nullptr};
   EXPECT_OK(aclrtCreateStream(&work.stream));
   for (float** p : {&work.in, &work.out}) {
-    EXPECT_OK(
-        aclrtMalloc(reinterpret_cast<void**>(p), kRanks * kCount * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST));
-    std::fill_n(*p, kRanks * kCount, 1.f);
+    EXPECT_OK(aclrtMalloc(reinterpret_cast<void**>(p), kRanks * kElements * sizeof(float),
+                          ACL_MEM_MALLOC_HUGE_FIRST));
+    std::fill_n(*p, kRanks * kElements, 1.f);
   }
   return work;
 }
 
-HcclResult Submit(const Work& w, int turn) {
+HcclResult SubmitTurn(const Work& w, int turn) {
   switch (turn % 3) {
     case 0:
-      return HcclAllReduce(w.in, w.out, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, w.comm, w.stream);
+      return HcclAllReduce(w.in, w.out, kElements, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, w.comm, w.stream);
     case 1:
-      return HcclAlltoAll(w.in, kCount, HCCL_DATA_TYPE_FP32, w.out, kCount, HCCL_DATA_TYPE_FP32, w.comm,
+      return HcclAlltoAll(w.in, kElements, HCCL_DATA_TYPE_FP32, w.out, kElements, HCCL_DATA_TYPE_FP32, w.comm,
                           w.stream);
     default:
-      return HcclAllGather(w.in, w.out, kCount, HCCL_DATA_TYPE_FP32, w.comm, w.stream);
+      return HcclAllGather(w.in, w.out, kElements, HCCL_DATA_TYPE_FP32, w.comm, w.stream);
   }
 }
 
@@ -49,7 +49,7 @@ HcclResult Submit(const Work& w, int turn) {
 Said WorkUntilItFails(const Work& work, const std::function<void()>& after_some) {
   for (int turn = 0;; ++turn) {
     if (turn == 10) after_some();
-    const HcclResult submitted = Submit(work, turn);
+    const HcclResult submitted = SubmitTurn(work, turn);
     const aclError ended = aclrtSynchronizeStream(work.stream);
     if (submitted == HCCL_SUCCESS && ended == ACL_SUCCESS) continue;
     Said said;
@@ -62,9 +62,9 @@ Said WorkUntilItFails(const Work& work, const std::function<void()>& after_some)
 
 void SumOnce(HcclComm comm) {
   Work work = NewWork(comm);
-  EXPECT_OK(Submit(work, 0));
+  EXPECT_OK(SubmitTurn(work, 0));
   EXPECT_OK(aclrtSynchronizeStream(work.stream));
-  EXPECT_EQ(work.out[kCount - 1], float{kRanks - 1});
+  EXPECT_EQ(work.out[kElements - 1], float{kRanks - 1});
   EXPECT_OK(HcclCommDestroy(comm));
 }
 

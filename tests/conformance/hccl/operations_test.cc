@@ -60,7 +60,6 @@ class Operations : public Started {
   Rank ranks_[2];
 };
 
-using Floats = std::vector<float>;
 constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
 
 TEST_F(Operations, Reductions) {

@@ -17,6 +17,8 @@
 
 namespace conformance {
 
+using Floats = std::vector<float>;
+
 // A variable of the environment, for as long as this lives.
 class Setting {
  public:

@@ -13,7 +13,7 @@ constexpr uint32_t kShape = 145021;
 constexpr uint32_t kNoOperator = 200001;
 
 // The arguments of a call of Add on two tensors [2, 3], to be changed.
-struct Call {
+struct BadCall {
   const char* type = "Add";
   int inputs = 2, outputs = 1;
   aclTensorDesc* in_desc[2] = {};
@@ -55,8 +55,8 @@ class OpErrors : public RuntimeTest {
   }
 
  protected:
-  Call Good() {
-    Call call;
+  BadCall Good() {
+    BadCall call;
     for (auto& desc : call.in_desc) desc = desc_;
     for (auto& buffer : call.in) buffer = buffer_;
     call.out_desc[0] = desc_;
@@ -68,7 +68,7 @@ class OpErrors : public RuntimeTest {
   // The code of every function that runs an operator; they must agree.
   template <class Change>
   aclError Run(Change change) {
-    Call c = Good();
+    BadCall c = Good();
     change(c);
     aclError codes[] = {
         aclopExecute(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.out_buffers(), c.attr,
@@ -86,7 +86,7 @@ class OpErrors : public RuntimeTest {
   // The same of every function that only prepares one.
   template <class Change>
   aclError Prepare(Change change) {
-    Call c = Good();
+    BadCall c = Good();
     change(c);
     aclopHandle* handle = nullptr;
     aclError codes[] = {aclopCompile(c.type, c.inputs, c.ins(), c.outputs, c.outs(), c.attr, ACL_ENGINE_SYS,
@@ -98,7 +98,7 @@ class OpErrors : public RuntimeTest {
   }
   template <class Change>
   aclError Infer(Change change) {
-    Call c = Good();
+    BadCall c = Good();
     change(c);
     return aclopInferShape(c.type, c.inputs, c.ins(), c.in_buffers(), c.outputs, c.outs(), c.attr);
   }
@@ -116,23 +116,23 @@ class OpErrors : public RuntimeTest {
 };
 
 TEST_F(OpErrors, OfArrays) {
-  ExpectAll([](Call&) {}, ACL_SUCCESS, "nothing is wrong");
-  ExpectAll([](Call& c) { c.inputs = -1; }, ACL_ERROR_INVALID_PARAM, "a negative count");
-  ExpectAll([](Call& c) { c.outputs = -1; }, ACL_ERROR_INVALID_PARAM, "a negative count");
-  ExpectAll([](Call& c) { c.no_in_desc = true; }, ACL_ERROR_INVALID_PARAM, "no descriptions");
-  ExpectAll([](Call& c) { c.no_out_desc = true; }, ACL_ERROR_INVALID_PARAM, "no descriptions");
-  EXPECT_EQ(Run([](Call& c) { c.no_in = true; }), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(Run([](Call& c) { c.no_out = true; }), ACL_ERROR_INVALID_PARAM);
-  ExpectAll([](Call& c) { c.in_desc[1] = nullptr; }, ACL_ERROR_INVALID_PARAM, "a description is null");
-  ExpectAll([&](Call& c) { c.in_desc[1] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE,
+  ExpectAll([](BadCall&) {}, ACL_SUCCESS, "nothing is wrong");
+  ExpectAll([](BadCall& c) { c.inputs = -1; }, ACL_ERROR_INVALID_PARAM, "a negative count");
+  ExpectAll([](BadCall& c) { c.outputs = -1; }, ACL_ERROR_INVALID_PARAM, "a negative count");
+  ExpectAll([](BadCall& c) { c.no_in_desc = true; }, ACL_ERROR_INVALID_PARAM, "no descriptions");
+  ExpectAll([](BadCall& c) { c.no_out_desc = true; }, ACL_ERROR_INVALID_PARAM, "no descriptions");
+  EXPECT_EQ(Run([](BadCall& c) { c.no_in = true; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run([](BadCall& c) { c.no_out = true; }), ACL_ERROR_INVALID_PARAM);
+  ExpectAll([](BadCall& c) { c.in_desc[1] = nullptr; }, ACL_ERROR_INVALID_PARAM, "a description is null");
+  ExpectAll([&](BadCall& c) { c.in_desc[1] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE,
             "a description was destroyed");
-  ExpectAll([&](Call& c) { c.out_desc[0] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE,
+  ExpectAll([&](BadCall& c) { c.out_desc[0] = gone_desc_; }, ACL_ERROR_RT_INVALID_HANDLE,
             "a description was destroyed");
-  ExpectAll([&](Call& c) { c.out_desc[0] = reinterpret_cast<aclTensorDesc*>(buffer_); },
+  ExpectAll([&](BadCall& c) { c.out_desc[0] = reinterpret_cast<aclTensorDesc*>(buffer_); },
             ACL_ERROR_RT_INVALID_HANDLE, "no description");
-  EXPECT_EQ(Run([](Call& c) { c.in[0] = nullptr; }), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(Run([&](Call& c) { c.in[0] = gone_; }), ACL_ERROR_RT_INVALID_HANDLE);
-  EXPECT_EQ(Run([&](Call& c) { c.out[0] = reinterpret_cast<aclDataBuffer*>(desc_); }),
+  EXPECT_EQ(Run([](BadCall& c) { c.in[0] = nullptr; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run([&](BadCall& c) { c.in[0] = gone_; }), ACL_ERROR_RT_INVALID_HANDLE);
+  EXPECT_EQ(Run([&](BadCall& c) { c.out[0] = reinterpret_cast<aclDataBuffer*>(desc_); }),
             ACL_ERROR_RT_INVALID_HANDLE);
 }
 
@@ -141,43 +141,44 @@ TEST_F(OpErrors, OfConstants) {
   int64_t dims[] = {2, 3};
   aclTensorDesc* constant = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
   EXPECT_EQ(aclSetTensorConst(constant, const_cast<float*>(values), sizeof values), ACL_SUCCESS);
-  ExpectAll([&](Call& c) { c.in_desc[1] = constant; }, ACL_SUCCESS, "all elements");
+  ExpectAll([&](BadCall& c) { c.in_desc[1] = constant; }, ACL_SUCCESS, "all elements");
   EXPECT_EQ(aclSetTensorConst(constant, const_cast<float*>(values), 6), ACL_SUCCESS);
-  ExpectAll([&](Call& c) { c.in_desc[1] = constant; }, ACL_ERROR_INVALID_PARAM, "elements in place of bytes");
+  ExpectAll([&](BadCall& c) { c.in_desc[1] = constant; }, ACL_ERROR_INVALID_PARAM,
+            "elements in place of bytes");
   EXPECT_THAT(LastMessage(), testing::HasSubstr("24"));
   aclDestroyTensorDesc(constant);
 }
 
 TEST_F(OpErrors, OfBuffers) {
-  EXPECT_EQ(Run([&](Call& c) { c.in[1] = short_; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run([&](BadCall& c) { c.in[1] = short_; }), ACL_ERROR_INVALID_PARAM);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("24"));
-  EXPECT_EQ(Run([&](Call& c) { c.out[0] = short_; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run([&](BadCall& c) { c.out[0] = short_; }), ACL_ERROR_INVALID_PARAM);
   aclDataBuffer* empty = aclCreateDataBuffer(nullptr, 0);
-  EXPECT_EQ(Run([&](Call& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run([&](BadCall& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM);
   ASSERT_EQ(aclUpdateDataBuffer(empty, nullptr, 24), ACL_SUCCESS);
-  EXPECT_EQ(Run([&](Call& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
-  EXPECT_EQ(Run([&](Call& c) { c.out[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
+  EXPECT_EQ(Run([&](BadCall& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
+  EXPECT_EQ(Run([&](BadCall& c) { c.out[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "null, with 24 bytes";
   EXPECT_THAT(LastMessage(), testing::HasSubstr("null pointer"));
   void* freed = nullptr;
   ASSERT_EQ(aclrtMalloc(&freed, 24, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
   ASSERT_EQ(aclrtFree(freed), ACL_SUCCESS);
   ASSERT_EQ(aclUpdateDataBuffer(empty, freed, 24), ACL_SUCCESS);
-  EXPECT_EQ(Run([&](Call& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "memory that was freed";
+  EXPECT_EQ(Run([&](BadCall& c) { c.in[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "memory that was freed";
   ASSERT_EQ(aclUpdateDataBuffer(empty, memory_, 1 << 20), ACL_SUCCESS);
-  EXPECT_EQ(Run([&](Call& c) { c.out[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "beyond the block";
+  EXPECT_EQ(Run([&](BadCall& c) { c.out[0] = empty; }), ACL_ERROR_INVALID_PARAM) << "beyond the block";
   EXPECT_EQ(aclDestroyDataBuffer(empty), ACL_SUCCESS);
 }
 
 TEST_F(OpErrors, OfMemoryOnTheHost) {
   float values[6] = {1, 2, 3, 4, 5, 6};
   aclDataBuffer* host = aclCreateDataBuffer(values, 24);
-  EXPECT_EQ(Run([&](Call& c) { c.in[0] = host; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run([&](BadCall& c) { c.in[0] = host; }), ACL_ERROR_INVALID_PARAM);
   EXPECT_THAT(LastMessage(), testing::HasSubstr("copy to memory from aclrtMalloc first"));
-  EXPECT_EQ(Run([&](Call& c) { c.out[0] = host; }), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(Run([&](BadCall& c) { c.out[0] = host; }), ACL_ERROR_INVALID_PARAM);
   int64_t dims[] = {2, 3};
   aclTensorDesc* placed = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
   ASSERT_EQ(aclSetTensorPlaceMent(placed, ACL_MEMTYPE_HOST), ACL_SUCCESS);
-  EXPECT_EQ(Run([&](Call& c) { c.in[0] = host, c.in_desc[0] = placed; }), ACL_SUCCESS) << "it says so";
+  EXPECT_EQ(Run([&](BadCall& c) { c.in[0] = host, c.in_desc[0] = placed; }), ACL_SUCCESS) << "it says so";
   EXPECT_EQ(aclrtSynchronizeStream(nullptr), ACL_SUCCESS);
   aclTensorDesc* ints = aclCreateTensorDesc(ACL_INT32, 2, dims, ACL_FORMAT_ND);
   EXPECT_EQ(aclopCast(desc_, host, ints, buffer_, 0, nullptr), ACL_ERROR_INVALID_PARAM);
@@ -189,25 +190,25 @@ TEST_F(OpErrors, OfMemoryOnTheHost) {
 }
 
 TEST_F(OpErrors, OfWhatDoesNotFitTheOperator) {
-  ExpectAll([](Call& c) { c.type = "NoSuchOperator"; }, kNoOperator, "no such operator");
-  ExpectAll([](Call& c) { c.type = ""; }, kNoOperator, "no name");
-  ExpectAll([](Call& c) { c.type = nullptr; }, ACL_ERROR_INVALID_PARAM, "no name");
-  ExpectAll([](Call& c) { c.inputs = 1; }, kUnfit, "an input is missing");
+  ExpectAll([](BadCall& c) { c.type = "NoSuchOperator"; }, kNoOperator, "no such operator");
+  ExpectAll([](BadCall& c) { c.type = ""; }, kNoOperator, "no name");
+  ExpectAll([](BadCall& c) { c.type = nullptr; }, ACL_ERROR_INVALID_PARAM, "no name");
+  ExpectAll([](BadCall& c) { c.inputs = 1; }, kUnfit, "an input is missing");
   int64_t dims[] = {2, 2}, nine[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
   aclTensorDesc* other = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
-  ExpectAll([&](Call& c) { c.in_desc[1] = other; }, kUnfit, "the shapes do not broadcast");
+  ExpectAll([&](BadCall& c) { c.in_desc[1] = other; }, kUnfit, "the shapes do not broadcast");
   aclTensorDesc* deep = aclCreateTensorDesc(ACL_FLOAT, 9, nine, ACL_FORMAT_ND);
-  ExpectAll([&](Call& c) { c.in_desc[1] = deep; }, kShape, "nine dimensions");
+  ExpectAll([&](BadCall& c) { c.in_desc[1] = deep; }, kShape, "nine dimensions");
   aclTensorDesc* absent = aclCreateTensorDesc(ACL_DT_UNDEFINED, 0, nullptr, ACL_FORMAT_UNDEFINED);
-  ExpectAll([&](Call& c) { c.in_desc[1] = absent; }, kUnfit, "an input that is needed is absent");
+  ExpectAll([&](BadCall& c) { c.in_desc[1] = absent; }, kUnfit, "an input that is needed is absent");
   ASSERT_EQ(aclopSetAttrString(attr_, "adj_x1", "yes"), ACL_SUCCESS);
-  ExpectAll([&](Call& c) { c.type = "BatchMatMul"; }, kUnfit, "an attribute of another kind");
-  ExpectAll([&](Call& c) { c.type = "Cast", c.inputs = 1; }, kUnfit, "an attribute is missing");
+  ExpectAll([&](BadCall& c) { c.type = "BatchMatMul"; }, kUnfit, "an attribute of another kind");
+  ExpectAll([&](BadCall& c) { c.type = "Cast", c.inputs = 1; }, kUnfit, "an attribute is missing");
   for (aclTensorDesc* desc : {other, deep, absent}) aclDestroyTensorDesc(desc);
 }
 
 TEST_F(OpErrors, OfHandles) {
-  Call c = Good();
+  BadCall c = Good();
   aclopHandle* handle = nullptr;
   ASSERT_EQ(aclopCreateHandle("Add", 2, c.ins(), 1, c.outs(), nullptr, &handle), ACL_SUCCESS);
   auto run = [&](int inputs, aclDataBuffer** in, int outputs, aclDataBuffer** out) {
@@ -280,7 +281,7 @@ TEST_F(OpErrors, OperatorsOfGraphsAreRefused) {
        {"If", "Case", "While", "Loop", "Scan", "PartitionedCall", "StatefulPartitionedCall", "For",
         "StatelessIf", "StatelessWhile", "Data", "Const", "SequenceInsert", "SequenceEmpty"}) {
     for (int inputs = 0; inputs <= 2; ++inputs) {
-      Call call = Good();
+      BadCall call = Good();
       call.type = type;
       call.inputs = inputs;
       const aclError error =

@@ -15,11 +15,11 @@
 namespace conformance {
 namespace {
 
-using Dims = std::vector<int64_t>;
+using TileDims = std::vector<int64_t>;
 
 // A matrix of 17 x 20 halves: two tiles down and two across.
 constexpr int64_t kRows = 17, kColumns = 20, kTile = 16;
-const Dims kMatrix = {kRows, kColumns}, kTiles = {2, 2, kTile, kTile};
+const TileDims kMatrix = {kRows, kColumns}, kTiles = {2, 2, kTile, kTile};
 constexpr int64_t kTiled = 4 * kTile * kTile;
 
 constexpr size_t PlaceInTiles(int64_t row, int64_t column) {
@@ -42,8 +42,8 @@ class Tiles : public OperatorTest {
     for (int64_t i = 0; i < count; ++i) halves[i] = aclFloatToFloat16(rising ? static_cast<float>(i) : -1);
     return halves;
   }
-  aclTensor* Tensor(void* memory, const Dims& shape, aclFormat format, const Dims& storage,
-                    const Dims& strides = {}, int64_t offset = 0, aclDataType type = ACL_FLOAT16) {
+  aclTensor* Tensor(void* memory, const TileDims& shape, aclFormat format, const TileDims& storage,
+                    const TileDims& strides = {}, int64_t offset = 0, aclDataType type = ACL_FLOAT16) {
     aclTensor* tensor =
         aclCreateTensor(shape.data(), shape.size(), type, strides.empty() ? nullptr : strides.data(), offset,
                         format, storage.data(), storage.size(), memory);
@@ -51,7 +51,9 @@ class Tiles : public OperatorTest {
     tensors_.push_back(tensor);
     return tensor;
   }
-  aclTensor* Plain(void* memory, const Dims& shape) { return Tensor(memory, shape, ACL_FORMAT_ND, shape); }
+  aclTensor* Plain(void* memory, const TileDims& shape) {
+    return Tensor(memory, shape, ACL_FORMAT_ND, shape);
+  }
   aclTensor* Tiled(void* memory) { return Tensor(memory, kMatrix, ACL_FORMAT_FRACTAL_NZ, kTiles); }
   static aclnnStatus Cast(aclTensor* from, aclTensor* to) {
     return Call(
@@ -81,7 +83,7 @@ class Tiles : public OperatorTest {
       ASSERT_EQ(aclFloat16ToFloat(halves[i]), static_cast<float>(i)) << i;
   }
   // As torch_npu calls it: the matrix with its base format, then how it is stored.
-  aclError Identity(void* from, bool from_tiles, void* to, bool to_tiles, const Dims& tiles = kTiles) {
+  aclError Identity(void* from, bool from_tiles, void* to, bool to_tiles, const TileDims& tiles = kTiles) {
     aclTensorDesc* desc[2];
     aclDataBuffer* buffer[2];
     void* memory[] = {from, to};
@@ -164,7 +166,8 @@ TEST_F(Tiles, OfAViewOfAsManyDimensionsAreNoMatrix) {
 
 TEST_F(Tiles, AreTakenWhole) {
   uint16_t *tiles = Halves(kTiled, true), *x = Halves(64, true), *y = Halves(64, false);
-  const auto refused = [&](const Dims& shape, const Dims& storage, const Dims& strides, int64_t offset) {
+  const auto refused = [&](const TileDims& shape, const TileDims& storage, const TileDims& strides,
+                           int64_t offset) {
     aclTensor* part = Tensor(tiles, shape, ACL_FORMAT_FRACTAL_NZ, storage, strides, offset);
     const aclnnStatus code = Product(Plain(x, {1, shape[0]}), part, Plain(y, {1, shape[1]}));
     EXPECT_NE(LastMessage(), "");
@@ -185,7 +188,7 @@ TEST_F(Tiles, AreDescribedBeforeTheyAreMade) {
   uint16_t* memory = Halves(kTiled, true);
   const auto asked = [&](aclTensor* src, int to, int type) {
     const aclnnStatus code = aclnnNpuFormatCastCalculateSizeAndFormat(src, to, type, &dims, &count, &format);
-    Dims given;
+    TileDims given;
     if (code != 0) return std::pair(code, given);
     given.assign(dims, dims + count);
     delete[] dims;
@@ -193,10 +196,10 @@ TEST_F(Tiles, AreDescribedBeforeTheyAreMade) {
     return std::pair(code, given);
   };
   aclTensor *plain = Plain(memory, kMatrix), *batch = Plain(memory, {3, 17, 20});
-  const std::pair<aclnnStatus, Dims> bad = {161002, {}};
+  const std::pair<aclnnStatus, TileDims> bad = {161002, {}};
   EXPECT_EQ(asked(plain, ACL_FORMAT_FRACTAL_NZ, ACL_FLOAT16), std::pair(0, kTiles));
-  EXPECT_EQ(asked(batch, ACL_FORMAT_FRACTAL_NZ, ACL_INT8), std::pair(0, Dims{3, 1, 2, 16, 32}));
-  EXPECT_EQ(asked(plain, ACL_FORMAT_FRACTAL_NZ, ACL_FLOAT), std::pair(0, Dims{3, 2, 16, 8}));
+  EXPECT_EQ(asked(batch, ACL_FORMAT_FRACTAL_NZ, ACL_INT8), std::pair(0, TileDims{3, 1, 2, 16, 32}));
+  EXPECT_EQ(asked(plain, ACL_FORMAT_FRACTAL_NZ, ACL_FLOAT), std::pair(0, TileDims{3, 2, 16, 8}));
   EXPECT_EQ(asked(Tiled(memory), ACL_FORMAT_ND, ACL_FLOAT16), std::pair(0, kMatrix));
   EXPECT_EQ(asked(plain, ACL_FORMAT_ND, ACL_FLOAT16), bad) << "from ND to ND";
   EXPECT_EQ(asked(plain, ACL_FORMAT_NC1HWC0, ACL_FLOAT16), bad) << "a format that is not there";

@@ -9,9 +9,6 @@ namespace {
 
 using namespace conformance;
 
-constexpr int kBadArgument = 100000;
-constexpr int kStale = ACL_ERROR_RT_INVALID_HANDLE;
-
 constexpr int kTurns = kSanitized ? 50 : 1000;
 
 class MemoryKey : public Sharing {};

@@ -5,14 +5,12 @@ namespace {
 
 using namespace conformance;
 
-constexpr int kBadArgument = 100000;
-constexpr int kStale = ACL_ERROR_RT_INVALID_HANDLE;
-constexpr size_t kBytes = 2 << 20;
+constexpr size_t kPhysicalBytes = 2 << 20;
 
 int* MapSomewhere(aclrtDrvMemHandle handle) {
   void* range = nullptr;
-  EXPECT_OK(aclrtReserveMemAddress(&range, kBytes, 0, nullptr, 0));
-  EXPECT_OK(aclrtMapMem(range, kBytes, 0, handle, 0));
+  EXPECT_OK(aclrtReserveMemAddress(&range, kPhysicalBytes, 0, nullptr, 0));
+  EXPECT_OK(aclrtMapMem(range, kPhysicalBytes, 0, handle, 0));
   return static_cast<int*>(range);
 }
 
@@ -23,7 +21,7 @@ class PhysicalMemory : public Sharing {
     prop.location = {0, ACL_MEM_LOCATION_TYPE_DEVICE};
     prop.memAttr = ACL_HBM_MEM_HUGE;
     aclrtDrvMemHandle handle = nullptr;
-    EXPECT_OK(aclrtMallocPhysical(&handle, kBytes, &prop, 0));
+    EXPECT_OK(aclrtMallocPhysical(&handle, kPhysicalBytes, &prop, 0));
     return handle;
   }
   static uint64_t Export(aclrtDrvMemHandle handle, uint64_t flags) {

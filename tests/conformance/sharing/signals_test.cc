@@ -5,9 +5,7 @@ namespace {
 
 using namespace conformance;
 
-constexpr int kBadArgument = 100000;
 constexpr int kBadState = 107000;
-constexpr int kStale = ACL_ERROR_RT_INVALID_HANDLE;
 
 class SharedSignals : public Sharing {};
 

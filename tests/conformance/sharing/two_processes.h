@@ -22,6 +22,9 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
+inline constexpr int kBadArgument = 100000;
+inline constexpr int kStale = ACL_ERROR_RT_INVALID_HANDLE;
+
 // Bytes between the two processes, in both directions.
 class Channel {
  public:
