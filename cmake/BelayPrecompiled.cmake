@@ -78,11 +78,10 @@ endfunction()
 # The sources of a folder are compiled in batches, several as one: most of what the compiler does for one of ours is to
 # read headers and to make what they have templates for, and that is the same for its neighbours. Left out are those
 # with options of their own (CMake sees to that) and those that Highway compiles once for each instruction set. A name
-# in an anonymous namespace is seen by the neighbours so, and must not be theirs, too (`scripts/check-batches`). The
-# cross compiler takes each source alone, and tells who forgot an include.
-set(BELAY_BATCH 8)
+# in an anonymous namespace is seen by the neighbours so, and must not be theirs, too (`scripts/check-batches`).
+set(BELAY_BATCH 8 CACHE STRING "Sources that are compiled as one; 1 tells who forgot an include")
 function(belay_in_batches target)
-  if(CMAKE_CROSSCOMPILING)
+  if(BELAY_BATCH LESS 2)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
