@@ -34,6 +34,7 @@ import gradient
 import index
 import layout
 import linear
+import loss
 import normal
 import pixel
 import quant
@@ -45,7 +46,7 @@ import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, foreach, recurrent, experts, quant, serving)}
+                                   gradient, loss, foreach, recurrent, experts, quant, serving)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

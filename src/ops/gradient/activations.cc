@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/elementwise/gradients.h"
+#include "ops/gradient/checks.h"
 #include "ops/gradient/gradient_loops.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
@@ -114,12 +115,9 @@ void LogSigmoidBackward(Plan& plan, DType compute, const Operand& gradOutput, co
 
 void KlDivBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
                    const Operand& target, int64_t reduction, bool logTarget, const Operand& out) {
-  if (reduction < 0 || reduction > 2) {
-    Fail(tensor::kInvalidArgument, "op-loss-reduction",
-         "reduction is {}; it is 0 (none), 1 (mean) or 2 (sum)", reduction);
-  }
+  const bool mean = LossReductionOf(reduction) == LossReduction::kMean;
   const auto count = static_cast<double>(std::max<int64_t>(self.tensor->count(), 1));
-  const LoopAttributes share({reduction == 1 ? 1 / count : 1});
+  const LoopAttributes share({mean ? 1 / count : 1});
   PlanPointwise(plan, logTarget ? LogDivergenceGradLoops() : DivergenceGradLoops(), compute,
                 {gradOutput, target}, share, out);
 }

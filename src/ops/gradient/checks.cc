@@ -18,4 +18,13 @@ void SelectResults(std::span<const uint8_t> mask, std::span<Operand> results) {
   }
 }
 
+LossReduction LossReductionOf(int64_t reduction) {
+  constexpr LossReduction kByNumber[] = {LossReduction::kNone, LossReduction::kMean, LossReduction::kSum};
+  if (reduction < 0 || reduction > 2) {
+    Fail(tensor::kInvalidArgument, "op-loss-reduction",
+         "reduction is {}; it is 0 (none), 1 (mean) or 2 (sum)", reduction);
+  }
+  return kByNumber[reduction];
+}
+
 }  // namespace belay::ops

@@ -1,18 +1,24 @@
-// Gradients of losses, and of a slope that is learnt: operands as packed floats, broadcast before they are
-// read.
+// Losses of elements, gradients of losses, and that of a slope that is learnt: operands as packed floats,
+// broadcast before they are read.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ops/elementwise/gradients.h"
+#include "ops/gradient/checks.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/packed_floats.h"
 #include "ops/rules.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -20,20 +26,20 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-constexpr int kMostInputs = 5;
+constexpr int kMostOperands = 5;
 // Of elements [begin, end); an input that is not there is null.
 using Slopes = void (*)(const float* const* in, float* out, int64_t begin, int64_t end, float scale);
 
 struct ElementBody {
-  std::array<PackedFloats, kMostInputs> in;
+  std::array<PackedFloats, kMostOperands> in;
   PackedFloats out;
   int64_t count = 0;
   float scale = 1;
   Slopes slopes = nullptr;
 
   void operator()(const Frame& frame) const {
-    const float* from[kMostInputs];
-    for (size_t i = 0; i < kMostInputs; ++i) from[i] = in[i].Load(frame);
+    const float* from[kMostOperands];
+    for (size_t i = 0; i < kMostOperands; ++i) from[i] = in[i].Load(frame);
     float* to = out.Begin(frame);
     ParallelFor(count, 16 * 1024, [&](int64_t begin, int64_t end) { slopes(from, to, begin, end, scale); });
     out.Finish(frame);
@@ -51,22 +57,22 @@ tensor::Tensor Expanded(const Operand& operand, const Shape& shape) {
   return view;
 }
 
+PackedFloats PackedOver(const Operand& operand, const Operand& named, const Shape& shape, Plan& plan) {
+  if (!operand.present()) return {};
+  if (!BroadcastsTo(operand.shape(), shape)) {
+    Fail(kInvalidArgument, "op-broadcast", "{} has the shape {}, which does not broadcast to {} {}",
+         operand.name, operand.shape().ToString(), named.name, shape.ToString());
+  }
+  const tensor::Tensor view = Expanded(operand, shape);
+  return PackedFloats({&view, nullptr, operand.binding, operand.name}, Flow::kIn, plan);
+}
+
 // All broadcast to the result.
 void PlanElements(Plan& plan, std::initializer_list<const Operand*> inputs, const Operand& out, float scale,
                   Slopes slopes) {
   auto body = std::make_shared<ElementBody>();
   size_t next = 0;
-  for (const Operand* operand : inputs) {
-    if (operand->present()) {
-      if (!BroadcastsTo(operand->shape(), out.shape())) {
-        Fail(kInvalidArgument, "op-broadcast", "{} has the shape {}, which does not broadcast to {} {}",
-             operand->name, operand->shape().ToString(), out.name, out.shape().ToString());
-      }
-      const tensor::Tensor view = Expanded(*operand, out.shape());
-      body->in[next] = PackedFloats({&view, nullptr, operand->binding, operand->name}, Flow::kIn, plan);
-    }
-    ++next;
-  }
+  for (const Operand* operand : inputs) body->in[next++] = PackedOver(*operand, out, out.shape(), plan);
   if (out.tensor->empty()) return;
   body->out = PackedFloats(out, Flow::kOut, plan);
   body->count = out.tensor->count(), body->scale = scale, body->slopes = slopes;
@@ -75,13 +81,109 @@ void PlanElements(Plan& plan, std::initializer_list<const Operand*> inputs, cons
       [body = std::shared_ptr<const ElementBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
 }
 
-// What the gradient of one element is worth, by the reduction: 0 none, 1 mean, 2 sum.
+// What the gradient of one element is worth.
 float ShareOf(int64_t reduction, int64_t count) {
-  if (reduction < 0 || reduction > 2) {
-    Fail(kInvalidArgument, "op-loss-reduction", "reduction is {}; it is 0 (none), 1 (mean) or 2 (sum)",
-         reduction);
+  const bool mean = LossReductionOf(reduction) == LossReduction::kMean;
+  return mean ? 1 / static_cast<float>(std::max<int64_t>(count, 1)) : 1;
+}
+
+constexpr int64_t kLossBlock = 1024;             // elements whose losses are computed together
+constexpr int64_t kLossPiece = kLossBlock * 16;  // those that one core adds up, whatever the number of cores
+
+// The loss of each element, or the sum of all times a factor.
+struct LossBody {
+  std::array<PackedFloats, kMostInputs> in;
+  PackedFloats weight, out;
+  PointwiseLoop loop = nullptr;
+  LoopAttributes attributes;
+  int64_t count = 0;
+  bool summed = false;
+  double factor = 1;
+  Scratch<double> sums;
+
+  void operator()(const Frame& frame) const {
+    const float* from[kMostInputs];
+    for (size_t i = 0; i < kMostInputs; ++i) from[i] = in[i].Load(frame);
+    const float* weights = weight.Load(frame);
+    float* to = out.Begin(frame);
+    double* parts = sums.At(frame);
+    ParallelFor(Pieces(count), 1, [&](int64_t first, int64_t last) {
+      for (int64_t piece = first; piece < last; ++piece) {
+        const int64_t begin = piece * kLossPiece, end = std::min(count, begin + kLossPiece);
+        const double sum = Losses(from, weights, summed ? nullptr : to, begin, end);
+        if (summed) parts[piece] = sum;
+      }
+    });
+    if (summed) to[0] = static_cast<float>(std::accumulate(parts, parts + Pieces(count), 0.0) * factor);
+    out.Finish(frame);
   }
-  return reduction == 1 ? 1 / static_cast<float>(std::max<int64_t>(count, 1)) : 1;
+
+  static int64_t Pieces(int64_t count) { return (count + kLossPiece - 1) / kLossPiece; }
+
+  // An operand that is not there is one for all.
+  double Losses(const float* const* from, const float* weights, float* to, int64_t begin, int64_t end) const {
+    std::array<float, kLossBlock> ones, losses;
+    ones.fill(1);
+    double sum = 0;
+    for (int64_t i = begin; i < end; i += kLossBlock) {
+      const int64_t n = std::min(kLossBlock, end - i);
+      const void* at[kMostInputs];
+      for (size_t k = 0; k < kMostInputs; ++k) at[k] = from[k] == nullptr ? ones.data() : from[k] + i;
+      float* const loss = to == nullptr ? losses.data() : to + i;
+      loop(loss, at, attributes, n);
+      if (weights != nullptr) std::transform(loss, loss + n, weights + i, loss, std::multiplies<float>());
+      if (to == nullptr) sum = std::accumulate(loss, loss + n, sum);
+    }
+    return sum;
+  }
+};
+
+struct LossOperands {
+  const Operand &prediction, &target;
+  Operand third = {}, weight = {};
+};
+
+void PlanLoss(Plan& plan, const PointwiseLoops& loops, const LossOperands& given, int64_t reduction,
+              const Operand& out, std::initializer_list<double> attributes = {}) {
+  const LossReduction how = LossReductionOf(reduction);
+  const Shape shape = rules::Broadcast(given.prediction, given.target);
+  auto body = std::make_shared<LossBody>();
+  body->summed = how != LossReduction::kNone;
+  body->summed ? CheckOne(out) : CheckShape(out, shape);
+  body->count = tensor::CountOf(shape);
+  const Operand* const inputs[kMostInputs] = {&given.prediction, &given.target, &given.third};
+  for (size_t i = 0; i < kMostInputs; ++i)
+    body->in[i] = PackedOver(*inputs[i], given.prediction, shape, plan);
+  body->weight = PackedOver(given.weight, given.prediction, shape, plan);
+  if (out.tensor->empty()) return;
+  body->out = PackedFloats(out, Flow::kOut, plan);
+  body->sums = Scratch<double>(plan, body->summed ? LossBody::Pieces(body->count) : 0);
+  body->loop = loops.f32;
+  body->attributes = LoopAttributes(attributes);
+  if (how == LossReduction::kMean) body->factor = 1 / static_cast<double>(body->count);
+  plan.SetCost(100 + static_cast<uint64_t>(body->count) * 4);
+  plan.SetBody(
+      [body = std::shared_ptr<const LossBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
+}
+
+// The loops take what an element's gradient is worth as their first attribute.
+void PlanLossGradient(Plan& plan, const PointwiseLoops& loops, DType compute, const LossOperands& given,
+                      const Operand& gradient, int64_t reduction, const Operand& out, double attribute = 0) {
+  const LoopAttributes attributes({ShareOf(reduction, given.prediction.tensor->count()), attribute});
+  PlanPointwise(plan, loops, compute, {given.prediction, given.target, gradient}, attributes, out);
+}
+
+void CheckSigma(double sigma) {
+  if (sigma >= 0) return;
+  Fail(kInvalidArgument, "op-loss-sigma", "sigma is {}; the square ends at 0 or above", sigma);
+}
+
+void ProbabilitySlopes(const float* const* in, float* out, int64_t begin, int64_t end, float scale) {
+  const float *given = in[0], *x = in[1], *target = in[2], *weight = in[3];
+  for (int64_t i = begin; i < end; ++i) {
+    const float slope = (x[i] - target[i]) / std::max(x[i] * (1 - x[i]), 1e-12f);
+    out[i] = slope * (weight == nullptr ? 1 : weight[i]) * given[i] * scale;
+  }
 }
 
 void CrossEntropySlopes(const float* const* in, float* out, int64_t begin, int64_t end, float scale) {
@@ -148,6 +250,75 @@ struct PreluBody {
 }  // namespace
 
 namespace kernels {
+
+void MseLoss(Plan& plan, DType, const Operand& self, const Operand& target, int64_t reduction,
+             const Operand& out) {
+  PlanLoss(plan, SquaredErrorLoops(), {self, target}, reduction, out);
+}
+
+void MseLossBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                     const Operand& target, int64_t reduction, const Operand& out) {
+  PlanLossGradient(plan, SquaredErrorGradLoops(), compute, {self, target}, gradOutput, reduction, out);
+}
+
+void L1Loss(Plan& plan, DType, const Operand& self, const Operand& target, int64_t reduction,
+            const Operand& out) {
+  PlanLoss(plan, AbsoluteErrorLoops(), {self, target}, reduction, out);
+}
+
+void L1LossBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                    const Operand& target, int64_t reduction, const Operand& out) {
+  PlanLossGradient(plan, AbsoluteErrorGradLoops(), compute, {self, target}, gradOutput, reduction, out);
+}
+
+void SmoothL1Loss(Plan& plan, DType, const Operand& self, const Operand& target, int64_t reduction,
+                  double sigma, const Operand& out) {
+  CheckSigma(sigma);
+  PlanLoss(plan, SmoothErrorLoops(), {self, target}, reduction, out, {sigma});
+}
+
+void SmoothL1LossBackward(Plan& plan, DType compute, const Operand& gradOut, const Operand& self,
+                          const Operand& target, int64_t reduction, double sigma, const Operand& out) {
+  CheckSigma(sigma);
+  PlanLossGradient(plan, SmoothErrorGradLoops(), compute, {self, target}, gradOut, reduction, out, sigma);
+}
+
+void SoftMarginLoss(Plan& plan, DType, const Operand& self, const Operand& target, int64_t reduction,
+                    const Operand& out) {
+  PlanLoss(plan, SoftMarginLoops(), {self, target}, reduction, out);
+}
+
+void SoftMarginLossBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                            const Operand& target, int64_t reduction, const Operand& out) {
+  PlanLossGradient(plan, SoftMarginGradLoops(), compute, {self, target}, gradOutput, reduction, out);
+}
+
+void KlDiv(Plan& plan, DType, const Operand& self, const Operand& target, int64_t reduction, bool logTarget,
+           const Operand& out) {
+  PlanLoss(plan, logTarget ? LogDivergenceLoops() : DivergenceLoops(), {self, target}, reduction, out);
+}
+
+void BinaryCrossEntropy(Plan& plan, DType, const Operand& self, const Operand& target, const Operand& weight,
+                        int64_t reduction, const Operand& out) {
+  CheckShape(target, self.shape());
+  PlanLoss(plan, CrossEntropyLoops(), {self, target, {}, weight}, reduction, out);
+}
+
+void BinaryCrossEntropyBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self,
+                                const Operand& target, const Operand& weight, int64_t reduction,
+                                const Operand& out) {
+  CheckShape(target, self.shape());
+  CheckShape(out, self.shape());
+  PlanElements(plan, {&gradOutput, &self, &target, &weight}, out, ShareOf(reduction, self.tensor->count()),
+               &ProbabilitySlopes);
+}
+
+void BinaryCrossEntropyWithLogits(Plan& plan, DType, const Operand& self, const Operand& target,
+                                  const Operand& weight, const Operand& posWeight, int64_t reduction,
+                                  const Operand& out) {
+  CheckShape(target, self.shape());
+  PlanLoss(plan, LogitsCrossEntropyLoops(), {self, target, posWeight, weight}, reduction, out);
+}
 
 void BinaryCrossEntropyWithLogitsBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self,
                                           const Operand& target, const Operand& weight,

@@ -1,5 +1,6 @@
 // aclnn's forms of the negative log likelihood and its gradient.
 #include "ops/norm/nll.h"
+#include "ops/gradient/checks.h"
 
 #include "base/error.h"
 #include "ops/kernels.h"
@@ -11,14 +12,6 @@ namespace belay::ops::kernels {
 namespace {
 
 using tensor::kInvalidArgument;
-
-LossReduction ReductionOf(int64_t reduction) {
-  constexpr LossReduction kByNumber[] = {LossReduction::kNone, LossReduction::kMean, LossReduction::kSum};
-  if (reduction < 0 || reduction > 2)
-    Fail(kInvalidArgument, "op-loss-reduction", "reduction is {}; it is 0 (none), 1 (mean) or 2 (sum)",
-         reduction);
-  return kByNumber[reduction];
-}
 
 // self [n, classes, height, width] with target [n, height, width].
 void CheckImageLoss(const Operand& self, const Operand& target, const Operand& weight) {
@@ -68,7 +61,7 @@ void PlanGradient(Plan& plan, const NllGradientArgs& args) {
 
 void NLLLoss(Plan& plan, DType, const Operand& self, const Operand& target, const Operand& weight,
              int64_t reduction, int64_t ignoreIndex, const Operand& out, const Operand& totalWeight) {
-  const LossReduction how = ReductionOf(reduction);
+  const LossReduction how = LossReductionOf(reduction);
   CheckLoss(self, target, weight);
   CheckLossResult(out, self, how);
   CheckOne(totalWeight);
@@ -78,7 +71,7 @@ void NLLLoss(Plan& plan, DType, const Operand& self, const Operand& target, cons
 void NLLLossBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self, const Operand& target,
                      const Operand& weight, int64_t reduction, int64_t ignoreIndex,
                      const Operand& totalWeight, const Operand& out) {
-  const LossReduction how = ReductionOf(reduction);
+  const LossReduction how = LossReductionOf(reduction);
   CheckLoss(self, target, weight);
   CheckLossResult(gradOutput, self, how);
   CheckOne(totalWeight);
@@ -87,7 +80,7 @@ void NLLLossBackward(Plan& plan, DType, const Operand& gradOutput, const Operand
 
 void NLLLoss2d(Plan& plan, DType, const Operand& self, const Operand& target, const Operand& weight,
                int64_t reduction, int64_t ignoreIndex, const Operand& out, const Operand& totalWeight) {
-  const LossReduction how = ReductionOf(reduction);
+  const LossReduction how = LossReductionOf(reduction);
   CheckImageLoss(self, target, weight);
   CheckImageLossResult(out, target, how);
   CheckOne(totalWeight);
@@ -97,7 +90,7 @@ void NLLLoss2d(Plan& plan, DType, const Operand& self, const Operand& target, co
 void NLLLoss2dBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self,
                        const Operand& target, const Operand& weight, int64_t reduction, int64_t ignoreIndex,
                        const Operand& totalWeight, const Operand& out) {
-  const LossReduction how = ReductionOf(reduction);
+  const LossReduction how = LossReductionOf(reduction);
   CheckImageLoss(self, target, weight);
   CheckImageLossResult(gradOutput, target, how);
   CheckOne(totalWeight);

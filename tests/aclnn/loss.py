@@ -1,0 +1,128 @@
+"""Losses of elements: each, their mean or their sum."""
+from __future__ import annotations
+
+import numpy as np
+
+from cases import Case, Table, Want
+from gradient import reduced, sigmoid
+from reduce import wide
+from values import Random, Tensor, given
+
+TABLE = Table('loss')
+
+
+def folded(each: np.ndarray, reduction: int, dtype: str) -> tuple[Tensor, Want]:
+    """The result and what it must hold; the numbers are added up in any order."""
+    if reduction == 0:
+        return Tensor(dtype, each.shape), Want(each, 1 + np.abs(each), loose=4)
+    sizes = np.sum(np.abs(each) + 1)
+    if reduction == 2:
+        return Tensor(dtype, ()), Want(np.asarray(np.sum(each)), sizes, loose=4)
+    with np.errstate(invalid='ignore', divide='ignore'):
+        return Tensor(dtype, ()), Want(np.asarray(np.sum(each) / np.float64(each.size)), sizes / max(each.size, 1), loose=4)
+
+
+def pair(r: Random, form, low: float = -4, high: float = 4) -> tuple[Tensor, Tensor]:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    return r.tensor(dtype, shape, low, high), r.tensor(dtype, r.part(shape), low, high)
+
+
+def smooth(d: np.ndarray, sigma: float) -> np.ndarray:
+    return np.where(np.abs(d) < sigma, d * d / (2 * sigma or 1), np.abs(d) - sigma / 2)
+
+
+LOSSES = {
+    'MseLoss': lambda a, t: (a - t) ** 2,
+    'L1Loss': lambda a, t: np.abs(a - t),
+    'SoftMarginLoss': lambda a, t: np.logaddexp(0, -a * t),
+}
+SLOPES = {
+    'MseLossBackward': lambda a, t: 2 * (a - t),
+    'L1LossBackward': lambda a, t: np.sign(a - t),
+    'SoftMarginLossBackward': lambda a, t: -t * sigmoid(-a * t),
+}
+
+
+@TABLE.case(' '.join(LOSSES), broadcasts=True)
+def plain(r: Random, form) -> Case:
+    (x, target), reduction = pair(r, form), r.int(0, 2)
+    out, want = folded(LOSSES[form.name](wide(x.data), wide(target.data)), reduction, x.dtype)
+    return Case([x, target, reduction, out], {3: want})
+
+
+@TABLE.case(' '.join(SLOPES), broadcasts=True)
+def plain_back(r: Random, form) -> Case:
+    (x, target), reduction = pair(r, form), r.int(0, 2)
+    grad = r.tensor(x.dtype, x.shape if reduction == 0 else ())
+    value = np.broadcast_to(wide(grad.data) * SLOPES[form.name](wide(x.data), wide(target.data)), x.shape)
+    value = reduced(value, reduction) if value.size else value
+    return Case([grad, x, target, reduction, Tensor(x.dtype, x.shape)], {4: Want(value, 1 + np.abs(value), loose=4)})
+
+
+@TABLE.case('SmoothL1Loss', broadcasts=True)
+def smooth_loss(r: Random, form) -> Case:
+    (x, target), reduction, sigma = pair(r, form), r.int(0, 2), r.pick([0.0, 0.5, 1.0, 3.0])
+    out, want = folded(smooth(wide(x.data) - wide(target.data), sigma), reduction, x.dtype)
+    return Case([x, target, reduction, sigma, out], {4: want})
+
+
+@TABLE.case('SmoothL1LossBackward', broadcasts=True)
+def smooth_back(r: Random, form) -> Case:
+    (x, target), reduction, sigma = pair(r, form), r.int(0, 2), r.pick([0.0, 0.5, 1.0, 3.0])
+    grad = r.tensor(x.dtype, x.shape if reduction == 0 else ())
+    d = wide(x.data) - wide(target.data)
+    slope = np.where(np.abs(d) < sigma, d / (sigma or 1), np.sign(d))
+    value = np.broadcast_to(wide(grad.data) * slope, x.shape)
+    value = reduced(value, reduction) if value.size else value
+    return Case([grad, x, target, reduction, sigma, Tensor(x.dtype, x.shape)], {5: Want(value, 1 + np.abs(value), loose=4)})
+
+
+@TABLE.case('KlDiv', broadcasts=True)
+def divergence(r: Random, form) -> Case:
+    (x, target), reduction, log = pair(r, form, -3, 1), r.int(0, 2), r.chance()
+    a, t = wide(x.data), wide(target.data)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        each = np.exp(t) * (t - a) if log else np.where(t > 0, t * (np.log(t) - a), 0)
+    out, want = folded(each, reduction, x.dtype)
+    return Case([x, target, reduction, log, out], {4: want})
+
+
+def weights(r: Random, dtype: str, shape) -> tuple[Tensor | None, np.ndarray | float]:
+    weight = r.tensor(dtype, r.part(shape), 0.2, 3) if r.chance() else None
+    return weight, wide(weight.data) if weight else 1.0
+
+
+@TABLE.case('BinaryCrossEntropy')
+def cross_entropy(r: Random, form) -> Case:
+    dtype, shape, reduction = r.pick(form.types['self']), r.shape(), r.int(0, 2)
+    x, target = r.tensor(dtype, shape, 0.1, 0.9), r.tensor(dtype, shape, 0, 1)
+    if r.chance():
+        x = given(np.where(r.rng.random(shape) < 0.2, np.round(x.data.astype(np.float64)), x.data), dtype)
+    weight, w = weights(r, dtype, shape)
+    a, t = wide(x.data), wide(target.data)
+    with np.errstate(divide='ignore'):
+        each = -w * (t * np.maximum(np.log(a), -100) + (1 - t) * np.maximum(np.log1p(-a), -100))
+    out, want = folded(np.broadcast_to(each, shape), reduction, dtype)
+    return Case([x, target, weight, reduction, out], {4: want})
+
+
+@TABLE.case('BinaryCrossEntropyBackward')
+def cross_entropy_back(r: Random, form) -> Case:
+    dtype, shape, reduction = r.pick(form.types['self']), r.shape(), r.int(0, 2)
+    x, target = r.tensor(dtype, shape, 0.1, 0.9), r.tensor(dtype, shape, 0, 1)
+    grad, (weight, w) = r.tensor(dtype, shape if reduction == 0 else ()), weights(r, dtype, shape)
+    a, t = wide(x.data), wide(target.data)
+    value = np.broadcast_to(wide(grad.data) * w * (a - t) / (a * (1 - a)), shape)
+    value = reduced(value, reduction) if value.size else value
+    return Case([grad, x, target, weight, reduction, Tensor(dtype, shape)], {5: Want(value, 1 + np.abs(value), loose=8)})
+
+
+@TABLE.case('BinaryCrossEntropyWithLogits')
+def cross_entropy_with_logits(r: Random, form) -> Case:
+    dtype, shape, reduction = r.pick(form.types['self']), r.shape(), r.int(0, 2)
+    x, target = r.tensor(dtype, shape, -6, 6), r.tensor(dtype, shape, 0, 1)
+    (weight, w), (positive, p) = weights(r, dtype, shape), weights(r, dtype, shape)
+    a, t = wide(x.data), wide(target.data)
+    each = w * ((1 - t) * a + (1 + (p - 1) * t) * np.logaddexp(0, -a))
+    out, want = folded(np.broadcast_to(each, shape), reduction, dtype)
+    return Case([x, target, weight, positive, reduction, out], {5: want})
