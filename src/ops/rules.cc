@@ -211,6 +211,10 @@ DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alph
 
 DType OfSelf(const Operand& self) { return self.dtype(); }
 
+DType SumOf(const Operand& self) {
+  return IsFloat(self.dtype()) || IsComplex(self.dtype()) ? self.dtype() : DType::kI64;
+}
+
 DType SizeOf(const Operand& self) { return self.dtype() == DType::kC64 ? DType::kF32 : self.dtype(); }
 
 DType AngleOf(const Operand& self, const Operand& out) { return FloatFor(SizeOf(self), out); }

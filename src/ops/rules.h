@@ -50,6 +50,8 @@ DType PromoteDiv(const Operand& self, const Operand& other, int64_t mode, const 
 DType Truth(const Operand& self);
 DType Truth(const Operand& self, const Operand& other);
 DType OfSelf(const Operand& self);
+// In which its elements are added up by themselves: floats and complex numbers in their own, others in INT64.
+DType SumOf(const Operand& self);
 // That of the parts of a complex operand, else its own; the second one for functions that are no integer.
 DType SizeOf(const Operand& self);
 DType AngleOf(const Operand& self, const Operand& out);

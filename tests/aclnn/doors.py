@@ -19,11 +19,21 @@ _SETTERS = {'float': ('Float', ctypes.c_float), 'int': ('Int', ctypes.c_int64), 
             'type': ('DataType', ctypes.c_int)}
 
 
-_SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
-# Nodes of which no function of aclnn has a case: of what they are, with the attributes' defaults.
+_SCALE, _ALPHA, _VALUE = 1.0507009873554805, 1.6732632423543772, 2.5
+
+
+def with_diagonal(matrix: np.ndarray, value: float) -> np.ndarray:
+    filled = np.array(matrix)
+    np.fill_diagonal(filled, value)
+    return filled
+
+
+# Nodes of which no function of aclnn has a case: of what they are, with the attributes' defaults, or these.
+ATTRIBUTES = {'FillDiagonal': [('fill_value', 'float', _VALUE)]}
 FORMULAS = {
     'Sub': lambda a, b: a - b,
-    'FastGelu': lambda x: x / (1 + np.exp(-1.702 * x)),
+    'LogAddExp': np.logaddexp,
+    'FillDiagonal': lambda x: with_diagonal(x, _VALUE),
     'Softplus': lambda x: np.log1p(np.exp(x)),
     'HardSigmoid': lambda x: np.clip(x / 6 + 0.5, 0, 1),
     'Selu': lambda x: _SCALE * np.where(x > 0, x, _ALPHA * np.expm1(x)),
@@ -131,7 +141,8 @@ def node_of(op, door, arguments: dict):
             if isinstance(value, Tensor) or given is None or float(given) != source.number:
                 return None
     same = {t.dtype for t in inputs if t is not None and t.dtype != 'bool'}
-    return (inputs, attributes) if len(same) <= 1 and None not in inputs else None
+    needed = [i for i, port in zip(inputs, door.inputs) if port.kind != 'optional' or i is not None]
+    return (needed, attributes) if len(same) <= 1 and None not in needed else None
 
 
 def draw(op, door, form, row, known, rng):
@@ -149,7 +160,7 @@ def draw(op, door, form, row, known, rng):
 def draw_formula(op, door, rng):
     """A case of FORMULAS: floats and what is none, or for shifts whole numbers."""
     r = Random(rng, empty=0)
-    shape = r.shape(low=1)
+    shape = r.full(2, 2) if door.type == 'FillDiagonal' else r.shape(low=1)
     if 'f32' in op.params[0].types:
         inputs = [r.tensor('f32', shape, -9, 9) for _ in door.inputs]
         if op.dtype.startswith('Truth'):
@@ -160,7 +171,7 @@ def draw_formula(op, door, rng):
         data = [t.data.astype(np.float64) if t.dtype == 'f32' else t.data for t in inputs]
         value = np.asarray(FORMULAS[door.type](*data))
     dtype = 'bool' if op.dtype.startswith('Truth') else inputs[0].dtype
-    return inputs, [], Tensor(dtype, value.shape), cases.Want(value)
+    return inputs, ATTRIBUTES.get(door.type, []), Tensor(dtype, value.shape), cases.Want(value)
 
 
 def check(device: binding.Device, tables: dict, generator, times: int) -> tuple[list[str], int, list[str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 
@@ -221,6 +222,41 @@ add(pair('NanToNum'), 'same', lambda self, nan, posinf, neginf: np.nan_to_num(
     self, nan=nan, posinf=posinf, neginf=neginf), special=True,
     domain={'nan': (0.0, 1.5), 'posinf': (7.0, 9.5), 'neginf': (-7.0, -9.5)})
 
+
+
+def inverse_erf(value: float) -> float:
+    """A normal quantile, with a step of Newton's method for the digits that it loses near 0."""
+    if not abs(value) < 1:
+        return value * math.inf if abs(value) == 1 else math.nan
+    x = NormalDist().inv_cdf((value + 1) / 2) / math.sqrt(2)
+    return x - (math.erf(x) - value) * math.sqrt(math.pi) / 2 * math.exp(x * x)
+
+
+add(pair('Erfinv'), 'float', lambda self: each(inverse_erf)(self), -0.999, 0.999, special=True)
+add(pair('Sinc'), 'float', lambda self: np.sinc(self), special=True)
+
+
+def log_odds(input, eps):
+    x = input if eps < 0 else np.clip(input, eps, 1 - eps)
+    return np.log(x / (1 - x))
+
+
+add('Logit', 'float', log_odds, -0.2, 1.2, domain={'eps': (-1.0, 0.0625, 0.25)}, special=True, loose=2)
+
+
+@TABLE.case(pair('RoundDecimals'))
+def round_decimals(r: Random, form) -> Case:
+    dtype = r.pick(form.types['self'])
+    x, floats = r.tensor(dtype, r.shape(), 0 if dtype[0] == 'u' else -90, 90), DTYPES[dtype].is_float
+    places = r.pick((-1, 0, 1, 2) if floats else (0, 1))
+    value = x.data.astype(np.float64 if dtype == 'f64' else np.float32) if floats else x.data
+    factor = value.dtype.type(10) ** abs(places)
+    if floats:
+        value = np.rint(value * factor) / factor if places >= 0 else np.rint(value / factor) * factor
+    return Case([x, places] if form.in_place else [x, places, Tensor(dtype, x.shape)],
+                {0 if form.in_place else 2: Want(value)})
+
+
 # --- activations
 add(pair('Relu'), 'same', lambda self: np.maximum(self, self.dtype.type(0)), special=True)
 add('LogSigmoid', 'same', lambda self: -softplus(-self))
@@ -246,6 +282,8 @@ add('Softshrink', 'same', lambda self, lambd: np.sign(self) * np.maximum(np.abs(
     domain={'lambd': (0, 2)})
 add('Hardshrink', 'same', lambda self, lambd: np.where(np.abs(self) > lambd, self, 0), domain={'lambd': (0, 2)})
 add(pair('Threshold'), 'same', lambda self, threshold, value: np.where(self > threshold, self, value))
+
+add('FastGelu', 'same', lambda self: self * sigmoid(1.702 * self))
 
 # --- arithmetic of two
 WHOLE = dict(low=-100, high=100)
@@ -285,7 +323,16 @@ add(pair('Atan2'), 'float', lambda self, other: np.arctan2(self, other), special
 add(f'{pair("PowTensorScalar")} {pair("PowTensorTensor")} PowScalarTensor', 'promote',
     lambda self, exponent: np.power(self, exponent), domain={'self': (1, 4), 'exponent': (0, 3)},
     without=('bool',), loose=4)
+def times_log(self, other):
+    return np.where((self == 0) & ~np.isnan(other), 0, self * np.log(other))
+
+
+add(f'{pair("XLogYTensor")} {pair("XLogYScalarOther")} XLogYScalarSelf', 'float', times_log, domain={'other': (0, 4)},
+    special=True)
+add('LogAddExp', 'promote', lambda self, other: np.logaddexp(self, other), -30, 30, special=True)
+add('LogAddExp2', 'promote', lambda self, other: np.logaddexp2(self, other), -30, 30, special=True)
 INTEGRAL = dict(low=-100, high=100)
+add('Gcd', 'promote', lambda self, other: np.gcd(self, other), **INTEGRAL)
 add(f'{pair("BitwiseAndTensor")} {pair("BitwiseAndScalar")}', 'promote', lambda self, other: self & other, **INTEGRAL)
 add('BitwiseOrTensor BitwiseOrScalar', 'promote', lambda self, other: self | other, **INTEGRAL)
 add(f'{pair("BitwiseXorTensor")} {pair("BitwiseXorScalar")}', 'promote', lambda self, other: self ^ other, **INTEGRAL)
@@ -295,6 +342,15 @@ for name, of in {'Eq': np.equal, 'Ne': np.not_equal, 'Gt': np.greater, 'Ge': np.
                  'Lt': np.less, 'Le': np.less_equal}.items():
     add(f'{pair(name + "Tensor")} {pair(name + "Scalar")}', 'truth', lambda self, other, of=of: of(self, other),
         special=True)
+
+
+def close(self, other, rtol, atol, equalNan):
+    near = np.abs(self - other) <= atol + rtol * np.abs(other)
+    return (self == other) | (near & np.isfinite(self) & np.isfinite(other)) | (equalNan & np.isnan(self) & np.isnan(other))
+
+
+add('IsClose', 'truth', close, special=True,
+    domain={'rtol': (0.0, 0.25), 'atol': (0.0, 0.5), 'equalNan': (False, True)})
 add(pair('LogicalAnd'), 'truth', lambda self, other: np.logical_and(self, other))
 add(pair('LogicalOr'), 'truth', lambda self, other: np.logical_or(self, other))
 add('LogicalXor', 'truth', lambda self, other: np.logical_xor(self, other))
@@ -334,11 +390,12 @@ ALONE = {'Neg': np.negative, 'Sqrt': np.sqrt, 'Rsqrt': lambda x: 1 / np.sqrt(x),
          'Log10': np.log10, 'Log1p': np.log1p, 'Sin': np.sin, 'Cos': np.cos, 'Tan': np.tan, 'Asin': np.arcsin,
          'Acos': np.arccos, 'Atan': np.arctan, 'Sinh': np.sinh, 'Cosh': np.cosh, 'Tanh': np.tanh, 'Asinh': np.arcsinh,
          'Acosh': np.arccosh, 'Atanh': np.arctanh, 'Sigmoid': sigmoid, 'Silu': lambda x: x * sigmoid(x), 'Abs': np.abs, 'AngleV2': np.angle,
-         'Sign': lambda x: x / np.abs(x), 'LogicalNot': np.logical_not, 'IsFinite': np.isfinite}
+         'Sign': lambda x: x / np.abs(x), 'Sinc': np.sinc, 'LogicalNot': np.logical_not, 'IsFinite': np.isfinite}
 TWO = {'Add': lambda a, b, p: a + p * b, 'Sub': lambda a, b, p: a - p * b, 'Rsub': lambda a, b, p: b - p * a,
        'Mul': lambda a, b: a * b, 'Div': lambda a, b: a / b, 'PowTensorTensor': lambda a, b: a ** b,
        'EqTensor': np.equal, 'NeTensor': np.not_equal, 'LogicalAnd': np.logical_and, 'LogicalOr': np.logical_or,
-       'LogicalXor': np.logical_xor}
+       'LogicalXor': np.logical_xor, 'LogAddExp': lambda a, b: np.log(np.exp(a) + np.exp(b)),
+       'LogAddExp2': lambda a, b: np.log2(2 ** a + 2 ** b)}
 THREE = {'SWhere': lambda c, a, b: np.where(c, a, b), 'Lerp': lambda a, b, w: a + w * (b - a),
          'Addcmul': lambda a, b, c, p: a + p * b * c, 'Addcdiv': lambda a, b, c, p: a + p * b / c}
 
@@ -468,3 +525,28 @@ def fill(r: Random, form) -> Case:
 def constant(r: Random, form) -> Case:
     out = r.tensor(r.pick(form.types['self']), r.shape(), 0, 9)
     return Case([out], {0: np.full(out.shape, int(form.name == 'InplaceOne'))})
+
+
+@TABLE.case('InplaceFillDiagonal')
+def fill_diagonal(r: Random, form) -> Case:
+    dtype, wrap = r.pick(form.types['self']), r.chance()
+    shape = (r.int(1, 5),) * r.int(3, 4) if r.chance(0.3) else (r.int(0, 20), r.int(0, 4))
+    out = r.tensor(dtype, shape, 0, 9)
+    number = r.int(0, 1) if dtype == 'bool' else r.int(0, 9)
+    value = np.array(out.data)
+    if value.size:
+        np.fill_diagonal(value, number, wrap=wrap)
+    return Case([out, Scalar(number, 'i64'), wrap], {0: value})
+
+
+@TABLE.case('Equal', without='shape')
+def tensors_equal(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    a = r.tensor(dtype, shape)
+    other = np.array(a.data)
+    if other.size and r.chance(0.3):
+        other[tuple(r.int(0, n - 1) for n in shape)] = 1 if dtype == 'bool' else 9
+    b = given(other, dtype) if r.chance(0.8) else r.tensor(dtype, r.shape())
+    same = a.shape == b.shape and bool(np.all(a.data == b.data))
+    out = r.pick([(), (1,)])
+    return Case([a, b, Tensor('bool', out)], {2: np.full(out, same)})

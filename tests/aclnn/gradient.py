@@ -97,6 +97,35 @@ def hardsigmoid(r: Random, form) -> Case:
                 {2: Want(np.where(np.abs(wide(x.data)) < 3, wide(grad.data) / 6, 0), 1.0)})
 
 
+@TABLE.case('HardswishBackward')
+def hardswish(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), given(r.array('f32', shape, -10, 10) / 2, dtype)
+    a = wide(x.data)
+    slope = np.where(a <= -3, 0, np.where(a >= 3, 1, a / 3 + 0.5))
+    return Case([grad, x, Tensor(dtype, shape)], {2: Want(wide(grad.data) * slope, 4.0)})
+
+
+@TABLE.case('FastGeluBackward')
+def fast_gelu(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape, -8, 8)
+    a, gate = wide(x.data), sigmoid(1.702 * wide(x.data))
+    return Case([grad, x, Tensor(dtype, shape)],
+                {2: Want(wide(grad.data) * (gate + 1.702 * a * gate * (1 - gate)), 4.0)})
+
+
+@TABLE.case('LogitGrad')
+def log_odds(r: Random, form) -> Case:
+    dtype, shape, eps = r.pick(form.types['x']), r.shape(), r.pick([-1.0, 0.0, 0.125])
+    x, grad = r.tensor(dtype, shape, -0.25, 1.25), r.tensor(dtype, shape)
+    a, least = wide(x.data), max(eps, 0)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        slope = np.where((a < least) | (a > 1 - least), np.nan if eps < 0 else 0, 1 / (a * (1 - a)))
+        value = slope * wide(grad.data)
+    return Case([x, grad, eps, Tensor(dtype, shape)], {3: Want(value, 1 + np.abs(value))})
+
+
 @TABLE.case('HardtanhBackward')
 def hardtanh(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()

@@ -52,6 +52,16 @@ def mv(r: Random, form) -> Case:
     return product(r, form, r.tensor(dtype, (m, k)), r.tensor(dtype, (k,)))
 
 
+@TABLE.case('Dot')
+def dot(r: Random, form) -> Case:
+    dtype, n = r.pick(form.types['self']), r.int(0, 40)
+    a, b = r.tensor(dtype, (n,)), r.tensor(dtype, (n,))
+    left, right = (t.data.astype(np.complex128 if dtype == 'c64' else np.float64 if DTYPES[dtype].is_float else np.int64)
+                   for t in (a, b))
+    value = np.asarray(np.dot(left, right)).astype(DTYPES[dtype].logical)
+    return Case([a, b, Tensor(dtype, ())], {2: Want(value, np.dot(np.abs(left), np.abs(right)))})
+
+
 @TABLE.case('Ger')
 def outer(r: Random, form) -> Case:
     dtype, (m, n) = r.pick(form.types['self']), r.full(2, 2, 9)

@@ -137,6 +137,12 @@ def halves(r: Random, dtype: str):
     return x, dim, np.split(wide(x), 2, axis=dim)
 
 
+@TABLE.case('Glu')
+def glu(r: Random, form) -> Case:
+    x, dim, (a, b) = halves(r, r.pick(form.types['self']))
+    return Case([x, dim, Tensor(x.dtype, a.shape)], {2: Want(a * sigmoid(b), loose=2)})
+
+
 @TABLE.case('SwiGlu')
 def swi_glu(r: Random, form) -> Case:
     x, dim, (a, b) = halves(r, r.pick(form.types['x']))

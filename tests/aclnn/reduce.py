@@ -87,6 +87,14 @@ def whole(r: Random, value) -> np.ndarray:
     return np.asarray(value).reshape(r.pick([(), (1,)]))
 
 
+@TABLE.case('Trace')
+def trace(r: Random, form) -> Case:
+    dtype = r.pick([t for t in form.types['self'] if t[0] != 'c'])
+    x = r.tensor(dtype, r.full(2, 2, 20))
+    to, values = dtype if DTYPES[dtype].is_float else 'i64', wide(x.data)
+    return Case([x, Tensor(to, ())], {1: Want(np.asarray(np.trace(values)), np.trace(np.abs(values)))})
+
+
 @TABLE.case('Max Min')
 def extreme(r: Random, form) -> Case:
     x = with_nan(r, input_of(r, form, filled=True)[0])

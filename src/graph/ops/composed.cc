@@ -29,60 +29,6 @@ void AddMultiple(Translation& node, const char* name, const ops::PointwiseLoops&
 
 }  // namespace
 
-void Erfinv(Translation& node) {
-  const Tensor out = node.Out(0, node.dtype(0), node.shape(0));
-  RunLoops(node, "Erfinv", ops::ErfinvLoops(), out.dtype, {node.in(0)}, {}, out);
-}
-
-void GLU(Translation& node) {
-  const Tensor& x = node.in(0);
-  const int axis = node.Axis(node.Int("dim"), x.shape.rank());
-  const int64_t half = x.shape[axis] / 2;
-  if (half * 2 != x.shape[axis]) node.Refuse("the dimension has no halves");
-  const Tensor left = Part(x, axis, 0, half), right = Part(x, axis, half, half);
-  const Tensor out = node.Out(0, x.dtype, left.shape);
-  RunLoops(node, "GLU", ops::GatedLoops(), x.dtype, {left, right}, {}, out);
-}
-
-void Xlogy(Translation& node) {
-  const Tensor out = node.Out(0, node.dtype(0), BroadcastOf(node, {node.shape(0), node.shape(1)}));
-  RunLoops(node, "Xlogy", ops::XlogyLoops(), out.dtype, {node.in(0), node.in(1)}, {}, out);
-}
-
-void LogAddExp(Translation& node) {
-  if (node.Float("scale") != 1 || node.Float("shift") != 0) node.Refuse("scale is 1 and shift is 0");
-  const double base = node.Float("base");
-  const Tensor out = node.Out(0, node.dtype(0), BroadcastOf(node, {node.shape(0), node.shape(1)}));
-  RunLoops(node, "LogAddExp", With(ops::LogAddPowersLoops(), &ops::ComplexLogAddPowers), out.dtype,
-           {node.in(0), node.in(1)}, LoopAttributes({base > 0 ? std::log(base) : 1}), out);
-}
-
-void IsClose(Translation& node) {
-  DType type = DType::kC64;
-  if (node.dtype(0) != type || node.dtype(1) != type) {
-    type = CommonType(node, node.dtype(0), node.dtype(1));
-    type = IsFloat(type) ? SumType(type) : DType::kF64;
-  }
-  const Tensor out = node.Out(0, DType::kBool, BroadcastOf(node, {node.shape(0), node.shape(1)}));
-  const double nans = node.Bool("equal_nan") ? 1 : 0;
-  RunLoops(node, "IsClose", With(ops::IsCloseLoops(), &ops::ComplexIsClose), type, {node.in(0), node.in(1)},
-           LoopAttributes({node.Float("rtol"), node.Float("atol"), nans}), out);
-}
-
-void TensorEqual(Translation& node) {
-  if (node.shape(0) != node.shape(1)) {
-    auto no = std::make_shared<HostTensor>(DType::kBool, Shape{});
-    *no->as<bool>() = false;
-    return node.OutValue(0, no);
-  }
-  const Tensor equal = node.Temporary(DType::kBool, node.shape(0));
-  const bool complex = node.dtype(0) == DType::kC64 && node.dtype(1) == DType::kC64;
-  RunBinary(node, "TensorEqual", ops::kernels::Equal, complex ? DType::kC64 : DType::kBool, node.in(0),
-            node.in(1), equal);
-  RunReduce(node, {.fold = ops::Fold::kMin}, DType::kBool, (1u << equal.shape.rank()) - 1, equal,
-            node.Out(0, DType::kBool, {}));
-}
-
 void Lerp(Translation& node) {
   const Tensor weight = ScalarInput(node, 2);
   const Tensor out =
@@ -151,26 +97,6 @@ void Cross(Translation& node) {
     RunLoops(node, "Cross", With(ops::MinusProductLoops(), &ops::ComplexMinusProduct), wide,
              {product, Part(a, axis, last, 1), Part(b, axis, next, 1)}, {}, Part(out, axis, i, 1));
   }
-}
-
-// With `wrap` the diagonal of a tall matrix begins again below its end.
-void FillDiagonal(Translation& node) {
-  const Tensor& x = node.in(0);
-  if (x.shape.rank() < 2) node.Refuse("x has two dimensions or more");
-  const int64_t least = *std::min_element(x.shape.begin(), x.shape.end());
-  const bool cube = std::all_of(x.shape.begin(), x.shape.end(), [&](int64_t size) { return size == least; });
-  if (x.shape.rank() > 2 && !cube) node.Refuse("more than two dimensions are all of one size");
-  const Tensor out = node.Out(0, x.dtype, x.shape);
-  node.Copy(x, out);
-  int64_t step = 0;
-  for (int64_t stride : out.strides) step += stride;
-  const bool whole = x.shape.rank() == 2 && node.Bool("wrap");
-  const int64_t count = whole ? (x.count() + step - 1) / step : least;
-  const Tensor diagonal = Translation::View(out, {count}, {step});
-  const double value = node.Float("fill_value");
-  node.Step("FillDiagonal", [&](ops::Plan& plan) {
-    ops::kernels::Fill(plan, x.dtype, Scalar(&value, DType::kF64), Write(plan, diagonal, "y"));
-  });
 }
 
 }  // namespace belay::graph::translate

@@ -33,18 +33,6 @@ void Binary(Translation& node, const char* name, BinaryKernel kernel) {
 
 }  // namespace
 
-void Round(Translation& node) {
-  constexpr int64_t kMost = 38;  // ten to it is a float
-  const int64_t decimals = node.Int("decimals");
-  const bool whole = !IsFloat(node.dtype(0));
-  if (decimals == 0 || (whole && decimals > 0)) return Unary(node, "Round", kernels::Round);
-  if (whole) node.Refuse("whole numbers are not rounded to places before the point");
-  if (std::abs(decimals) > kMost) node.Refuse("decimals is " + std::to_string(decimals) + "; 38 is the most");
-  WithAttributes(node, "Round", [&](auto& plan, DType type, auto& x, const Operand& y) {
-    kernels::RoundTo(plan, type, x, static_cast<int>(decimals), y);
-  });
-}
-
 void RealDiv(Translation& node) { Binary(node, "RealDiv", kernels::RealDiv); }
 
 // Integers lose the remainder.

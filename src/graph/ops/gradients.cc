@@ -24,37 +24,14 @@ void RequireFloats(const Translation& node) {
 
 }  // namespace
 
-void ReluGrad(Translation& node) { Gradient(node, "ReluGrad", ops::BestThresholdGradLoops(), {0}); }
-void ThresholdGradV2D(Translation& node) {
-  Gradient(node, "ThresholdGradV2D", ops::BestThresholdGradLoops(), {node.Float("threshold")});
-}
-void SigmoidGrad(Translation& node) { Gradient(node, "SigmoidGrad", ops::SigmoidGradLoops()); }
-void TanhGrad(Translation& node) { Gradient(node, "TanhGrad", ops::TanhGradLoops()); }
-void HardSwishGrad(Translation& node) { Gradient(node, "HardSwishGrad", ops::HardSwishGradLoops()); }
 void HardSigmoidGrad(Translation& node) {
   Gradient(node, "HardSigmoidGrad", ops::HardSigmoidGradLoops(), {node.Float("alpha"), node.Float("beta")});
 }
-void HardtanhGrad(Translation& node) {
-  Gradient(node, "HardtanhGrad", ops::HardtanhGradLoops(), {node.Float("min_val"), node.Float("max_val")});
-}
-void SiluGrad(Translation& node) { Gradient(node, "SiluGrad", ops::SwishGradLoops(), {1}); }
 void SwishGrad(Translation& node) {
   Gradient(node, "SwishGrad", ops::SwishGradLoops(), {node.Float("scale")});
 }
-void FastGeluGrad(Translation& node) { Gradient(node, "FastGeluGrad", ops::SwishGradLoops(), {1.702}); }
-void LeakyReluGrad(Translation& node) {
-  Gradient(node, "LeakyReluGrad", ops::LeakyReluGradLoops(), {node.Float("negative_slope")});
-}
-void EluGradV2(Translation& node) {
-  Gradient(node, "EluGradV2", node.Bool("is_result") ? ops::EluGradOfResultLoops() : ops::EluGradLoops(),
-           {node.Float("alpha"), node.Float("scale"), node.Float("input_scale")});
-}
 void SeluGrad(Translation& node) {
   Gradient(node, "SeluGrad", ops::EluGradOfResultLoops(), {1.6732632423543772, 1.0507009873554805, 1});
-}
-void MishGrad(Translation& node) { Gradient(node, "MishGrad", ops::MishGradLoops()); }
-void HardShrinkGrad(Translation& node) {
-  Gradient(node, "HardShrinkGrad", ops::ShrinkGradLoops(), {node.Float("lambd")});
 }
 void LogSigmoidGrad(Translation& node) { Gradient(node, "LogSigmoidGrad", ops::LogSigmoidGradLoops()); }
 

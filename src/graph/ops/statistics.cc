@@ -161,25 +161,6 @@ void SumComplex(Translation& node, const Tensor& vector, const Tensor& out) {
 
 }  // namespace
 
-void Trace(Translation& node) {
-  const Shape& shape = node.shape(0);
-  if (shape.rank() != 2) node.Refuse("x is a matrix");
-  const Tensor diagonal = Translation::View(node.in(0), {std::min(shape[0], shape[1])}, {shape[1] + 1});
-  const DType type = node.dtype(0);
-  if (type == DType::kC64) return SumComplex(node, diagonal, node.Out(0, type, {}));
-  const DType sum = IsFloat(type) ? type : DType::kI64;
-  RunReduce(node, {}, sum, 1, diagonal, node.Out(0, sum, {}));
-}
-
-void Dot(Translation& node) {
-  const DType type = node.dtype(0), wide = WideType(type);
-  if (node.shape(0).rank() != 1 || node.shape(0) != node.shape(1))
-    node.Refuse("its inputs are vectors of one size");
-  const Tensor product = node.Temporary(wide, node.shape(0));
-  RunBinary(node, "Dot", ops::kernels::Mul, wide, node.in(0), node.in(1), product);
-  RunReduce(node, {}, wide, 1, product, node.Out(0, type, {}));
-}
-
 // The rows of both inputs have been repeated so that they have one shape.
 void Cdist(Translation& node) {
   const Shape shape = BroadcastOf(node, {node.shape(0), node.shape(1)});

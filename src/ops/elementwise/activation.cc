@@ -127,6 +127,10 @@ void Swish(Plan& plan, DType compute, const Operand& self, const Operand& beta, 
   PlanPointwise(plan, BELAY_SIMD_CALL(SwishLoops)(), compute, {self}, factor, out);
 }
 
+void FastGelu(Plan& plan, DType compute, const Operand& self, const Operand& out) {
+  PlanPointwise(plan, BELAY_SIMD_CALL(SwishLoops)(), compute, {self}, LoopAttributes({1.702}), out);
+}
+
 void Elu(Plan& plan, DType compute, const Operand& self, const Scalar& alpha, const Scalar& scale,
          const Scalar& input_scale, const Operand& out) {
   PlanPointwise(plan, BELAY_SIMD_CALL(EluLoops)(), compute, {self},

@@ -9,7 +9,7 @@
 #define BELAY_COMPLEX_UNARY(X)                                                                             \
   X(Abs) X(Neg) X(Square) X(Sign) X(Sqrt) X(Rsqrt) X(Reciprocal) X(LogicalNot) X(IsFinite) X(Exp) X(Exp2)  \
   X(Expm1) X(Log) X(Log2) X(Log10) X(Log1p) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh)   \
-  X(Tanh) X(Asinh) X(Acosh) X(Atanh) X(Sigmoid) X(Silu) X(Angle)
+  X(Tanh) X(Asinh) X(Acosh) X(Atanh) X(Sigmoid) X(Silu) X(Angle) X(Sinc)
 #define BELAY_COMPLEX_BINARY(X) \
   X(Add) X(Sub) X(Rsub) X(Mul) X(RealDiv) X(Pow) X(Equal) X(NotEqual) X(LogicalAnd) X(LogicalOr) X(LogicalXor) \
   X(IsClose) X(LogAddPowers)

@@ -1,4 +1,7 @@
 // Operators that are others in a row, or others on views.
+#include <algorithm>
+#include <numeric>
+
 #include "base/error.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
@@ -78,6 +81,34 @@ void OuterProduct(Plan& plan, DType compute, const Operand& self, const Operand&
   column.shape.push_back(1);
   column.strides.push_back(0);
   Mul(plan, compute, {&column, nullptr, self.binding, self.name}, vec2, out);
+}
+
+void FillDiagonal(Plan& plan, DType, const Operand& self, const Scalar& fillValue, bool wrap,
+                  const Operand& out) {
+  const Shape& shape = self.shape();
+  const bool cube = std::all_of(shape.begin(), shape.end(), [&](int64_t size) { return size == shape[0]; });
+  if (shape.rank() < 2 || (shape.rank() > 2 && !cube)) {
+    Fail(tensor::kInvalidArgument, "op-diagonal",
+         "{} has the shape {}; a diagonal is that of a matrix, or of more dimensions of one size", self.name,
+         shape.ToString());
+  }
+  // A matrix that goes on has a diagonal in each block of width + 1 rows.
+  const int64_t width = shape.back(0), block = width + 1;
+  const int64_t whole = wrap && shape.rank() == 2 ? shape[0] / block : 0;
+  const tensor::Strides& strides = out.tensor->strides;
+  const int64_t step = std::accumulate(strides.begin(), strides.end(), int64_t{0});
+  Tensor blocks = *out.tensor, rest = *out.tensor;
+  blocks.shape = Shape{whole, width}, blocks.strides = tensor::Strides{block * strides[0], step};
+  rest.shape = Shape{std::min(width, shape[0] - whole * block)}, rest.strides = tensor::Strides{step};
+  rest.offset += whole * block * strides[0];
+  Sequence parts(plan);
+  if (self.binding != out.binding) parts.Add([&](Plan& part) { Copy(part, out.dtype(), self, out); });
+  for (const Tensor* places : {&blocks, &rest}) {
+    parts.Add([&](Plan& part) {
+      Fill(part, out.dtype(), fillValue, {places, nullptr, out.binding, out.name});
+    });
+  }
+  parts.Finish();
 }
 
 void MaskedFill(Plan& plan, DType, const Operand& self, const Operand& mask, const Scalar& value,

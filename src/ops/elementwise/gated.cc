@@ -21,6 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
+BELAY_BINARY_LOOP(TimesSigmoid, a* Sigmoid(b))
+BELAY_LOOPS_OF_FLOATS(TimesSigmoid)
 BELAY_BINARY_LOOP(SiluTimes, a* Sigmoid(a) * b)
 BELAY_LOOPS_OF_FLOATS(SiluTimes)
 BELAY_BINARY_LOOP(GeluTimes, T(0.5) * a * (1 + Erf(a * T(0.70710678118654752))) * b)
@@ -35,6 +37,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace belay::ops {
 
+BELAY_SIMD_EXPORT(TimesSigmoidLoops);
 BELAY_SIMD_EXPORT(SiluTimesLoops);
 BELAY_SIMD_EXPORT(GeluTimesLoops);
 BELAY_SIMD_EXPORT(GeluTanhTimesLoops);
@@ -50,12 +53,21 @@ Tensor HalfOf(const Operand& x, int64_t dim, int64_t half) {
   return view;
 }
 
+void PlanOfHalves(Plan& plan, const PointwiseLoops& loops, DType compute, const Operand& x, int64_t dim,
+                  const Operand& out) {
+  const Tensor left = HalfOf(x, dim, 0), right = HalfOf(x, dim, 1);
+  PlanPointwise(plan, loops, compute,
+                {{&left, nullptr, x.binding, x.name}, {&right, nullptr, x.binding, x.name}}, {}, out);
+}
+
 }  // namespace
 
+void Glu(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& out) {
+  PlanOfHalves(plan, BELAY_SIMD_CALL(TimesSigmoidLoops)(), compute, self, dim, out);
+}
+
 void SwiGlu(Plan& plan, DType compute, const Operand& x, int64_t dim, const Operand& out) {
-  Tensor left = HalfOf(x, dim, 0), right = HalfOf(x, dim, 1);
-  PlanPointwise(plan, BELAY_SIMD_CALL(SiluTimesLoops)(), compute,
-                {{&left, nullptr, x.binding, x.name}, {&right, nullptr, x.binding, x.name}}, {}, out);
+  PlanOfHalves(plan, BELAY_SIMD_CALL(SiluTimesLoops)(), compute, x, dim, out);
 }
 
 void GeGlu(Plan& plan, DType compute, const Operand& self, int64_t dim, int64_t approximate,

@@ -23,24 +23,6 @@ T LogOnePlusExp(T x) {
   return std::max(x, T{0}) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-// A closed form that is good to three digits, then Newton's method on the tail, which keeps its digits
-// near 1.
-template <class T>
-T InverseErf(T value) {
-  constexpr double kShape = 0.147, kPi = 3.14159265358979323846;
-  const double y = std::fabs(static_cast<double>(value));
-  if (!(y < 1))
-    return y == 1 ? value * std::numeric_limits<T>::infinity() : std::numeric_limits<T>::quiet_NaN();
-  if (y == 0) return value;
-  const double log = std::log1p(-y * y), half = 2 / (kPi * kShape) + log / 2;
-  double x = std::sqrt(std::sqrt(half * half - log / kShape) - half);
-  for (int i = 0; i < 4; ++i) {
-    const double excess = y < 0.5 ? std::erf(x) - y : (1 - y) - std::erfc(x);
-    x -= excess * std::sqrt(kPi) / 2 * std::exp(x * x);
-  }
-  return static_cast<T>(value < 0 ? -x : x);
-}
-
 template <class T>
 T MishSlope(T x) {
   const T inner = std::tanh(LogOnePlusExp(x));
@@ -54,20 +36,10 @@ T SwishSlope(T x, T scale) {
 }
 
 template <class T>
-T Close(T a, T b, T relative, T absolute, bool nans) {
-  if (a == b || (nans && a != a && b != b)) return 1;
-  return std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= absolute + relative * std::fabs(b);
-}
-
-template <class T>
-T Xlogy(T a, T b) {
-  return a == 0 && b == b ? T{0} : a * std::log(b);
-}
-
-template <class T>
-T LogOfSum(T a, T b, T log_base) {
-  return a == b ? a + T(0.69314718055994531) / log_base
-                : std::max(a, b) + std::log1p(std::exp(-std::fabs(a - b) * log_base)) / log_base;
+T LogitSlope(T x, T eps) {
+  const T least = std::max(eps, T{0});
+  if (x >= least && x <= 1 - least) return 1 / (x * (1 - x));
+  return eps < 0 || x != x ? std::numeric_limits<T>::quiet_NaN() : T{0};
 }
 
 // Logarithms end at -100.
@@ -84,7 +56,6 @@ T CrossEntropy(T a, T b) {
 #define BELAY_TERNARY_OF_ALL(Name, value) BELAY_TERNARY_LOOP(Name, value) BELAY_LOOPS_OF_ALL(Name)
 
 // clang-format off
-BELAY_UNARY_FUNCTION(Erfinv, InverseErf(a))
 BELAY_UNARY_FUNCTION(Shortening, a > p ? p / (a + T(1e-7)) : T{1})
 BELAY_UNARY_FUNCTION(InverseDeviation, 1 / std::sqrt(a + p))
 
@@ -100,6 +71,7 @@ BELAY_BINARY_FUNCTION(EluGradOfResult, b > 0 ? a * q : a * r * (b + p * q))
 BELAY_BINARY_FUNCTION(MishGrad, a * MishSlope(b))
 BELAY_BINARY_FUNCTION(ShrinkGrad, std::fabs(b) <= p ? T{0} : a)
 BELAY_BINARY_FUNCTION(LogSigmoidGrad, a * Logistic(-b))
+BELAY_BINARY_FUNCTION(LogitGrad, a * LogitSlope(b, p))
 
 BELAY_BINARY_FUNCTION(SoftplusGrad, p * b > q ? a : a * Logistic(p * b))
 BELAY_TERNARY_FUNCTION(GatedGrad, a * b * Logistic(c) * Logistic(-c))
@@ -121,9 +93,6 @@ BELAY_TERNARY_FUNCTION(SmoothErrorGrad, p * c * (std::fabs(a - b) < q ? (a - b) 
 BELAY_TERNARY_FUNCTION(CrossEntropyGrad, p * c * (a - b) / std::max(a * (1 - a), T(1e-12)))
 BELAY_TERNARY_FUNCTION(SoftMarginGrad, -p * c * b * Logistic(-a * b))
 
-BELAY_BINARY_FUNCTION(Xlogy, Xlogy(a, b))
-BELAY_BINARY_FUNCTION(LogAddPowers, LogOfSum(a, b, p))
-BELAY_BINARY_FUNCTION(IsClose, Close(a, b, p, q, r != 0))
 BELAY_BINARY_FUNCTION(Gated, a * Logistic(b))
 BELAY_TERNARY_OF_ALL(PlusProduct, a + b * c)
 BELAY_TERNARY_OF_ALL(MinusProduct, a - b * c)

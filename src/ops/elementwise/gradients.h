@@ -8,7 +8,6 @@
 namespace belay::ops {
 
 // --- of one operand ---
-PointwiseLoops ErfinvLoops();
 PointwiseLoops ShorteningLoops();        // what takes a length a that exceeds p to p, 1 for shorter ones
 PointwiseLoops InverseDeviationLoops();  // 1 / sqrt(a + p)
 
@@ -25,6 +24,7 @@ PointwiseLoops EluGradOfResultLoops();  // the same with b the result
 PointwiseLoops MishGradLoops();
 PointwiseLoops ShrinkGradLoops();  // of what is 0 for sizes up to p
 PointwiseLoops LogSigmoidGradLoops();
+PointwiseLoops LogitGradLoops();       // of b between p and 1 - p; NaN beyond 0 and 1 where p is negative
 PointwiseLoops SoftplusGradLoops();    // p: beta, q: the threshold
 PointwiseLoops GatedGradLoops();       // of b * sigmoid(c) by c
 PointwiseLoops DivergenceGradLoops();  // of Divergence by its first operand; b: the target, p: a factor
@@ -48,9 +48,6 @@ PointwiseLoops CrossEntropyGradLoops();
 PointwiseLoops SoftMarginGradLoops();
 
 // --- others ---
-PointwiseLoops XlogyLoops();         // a * log(b), 0 where a is
-PointwiseLoops LogAddPowersLoops();  // log(p^a + p^b) to the base p, which is given by its logarithm
-PointwiseLoops IsCloseLoops();       // |a - b| <= q + p * |b|; r: NaNs are equal
 PointwiseLoops GatedLoops();         // a * sigmoid(b)
 PointwiseLoops PlusProductLoops();   // a + b * c, also of integers
 PointwiseLoops MinusProductLoops();  // a - b * c, also of integers

@@ -12,11 +12,13 @@
 #include <limits>
 #include <numbers>
 
+#include "base/error.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/loops.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "ops/rules.h"
+#include "tensor/codes.h"
 
 // clang-format off
 #define BELAY_UNARY_OPERATORS(X)                          \
@@ -163,7 +165,16 @@ void NanToNum(Plan& plan, DType compute, const Operand& self, double nan, double
                 LoopAttributes({nan, positive, negative}), out);
 }
 
-void RoundTo(Plan& plan, DType compute, const Operand& self, int decimals, const Operand& out) {
+void RoundDecimals(Plan& plan, DType compute, const Operand& self, int64_t decimals, const Operand& out) {
+  constexpr int64_t kMost = 38;  // ten to it is a float
+  const bool whole = !IsFloat(compute);
+  if (decimals == 0 || (whole && decimals > 0)) return Round(plan, compute, self, out);
+  if (whole || std::abs(decimals) > kMost) {
+    Fail(
+        tensor::kInvalidArgument, "op-round-decimals",
+        "decimals is {} for {}; whole numbers are not rounded to places before the point, others to 38 at most",
+        decimals, NameOf(compute));
+  }
   PlanPointwise(plan, BELAY_SIMD_CALL(RoundToLoops)(), compute, {self},
                 LoopAttributes({std::pow(10.0, std::abs(decimals)), decimals < 0 ? 1.0 : 0.0}), out);
 }

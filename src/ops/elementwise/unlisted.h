@@ -10,8 +10,6 @@ void GeluTanh(Plan& plan, DType compute, const Operand& self, const Operand& out
 void ExpOf(Plan& plan, DType compute, const Operand& self, double scale, double shift, const Operand& out);
 void LogOf(Plan& plan, DType compute, const Operand& self, double scale, double shift, double factor,
            const Operand& out);
-// Floats rounded to so many places behind the point, or before it.
-void RoundTo(Plan& plan, DType compute, const Operand& self, int decimals, const Operand& out);
 // self, or other * self where it is negative, with broadcasting
 void PreluOf(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out);
 // self + other, and self - other

@@ -81,6 +81,24 @@ void HardsigmoidBackward(Plan& plan, DType compute, const Operand& gradOutput, c
                 out);
 }
 
+void HardswishBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                       const Operand& out) {
+  CheckShape(gradOutput, self.shape());
+  PlanPointwise(plan, HardSwishGradLoops(), compute, {gradOutput, self}, {}, out);
+}
+
+void FastGeluBackward(Plan& plan, DType compute, const Operand& grad, const Operand& self,
+                      const Operand& out) {
+  CheckShape(grad, self.shape());
+  PlanPointwise(plan, SwishGradLoops(), compute, {grad, self}, LoopAttributes({1.702}), out);
+}
+
+void LogitGrad(Plan& plan, DType compute, const Operand& x, const Operand& dy, double eps,
+               const Operand& out) {
+  CheckShape(dy, x.shape());
+  PlanPointwise(plan, LogitGradLoops(), compute, {dy, x}, LoopAttributes({eps}), out);
+}
+
 void HardtanhBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
                       const Scalar& minVal, const Scalar& maxVal, const Operand& out) {
   CheckShape(gradOutput, self.shape());

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "ops/layout/checks.h"
-#include "ops/pipeline.h"
 #include "ops/reduce/reduce.h"
 #include "ops/rules.h"
 #include "ops/sequence.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -54,40 +54,16 @@ void Linear(Plan& plan, const Reduction& how, DType type, const Operand& self, D
   });
 }
 
-// A plan over complex numbers as one over others, of `type`, that convert(part, self, them) makes of them
-// first.
-struct ConvertedBody {
-  PlanRef convert, rest;
-  int self, out;
-  int64_t bytes;  // of what they become, before the parts' workspace
-
-  void operator()(const Frame& frame) const {
-    char* first[] = {frame.at[self], frame.workspace};
-    convert->Run({first, frame.workspace + bytes});
-    char* second[] = {frame.workspace, frame.at[out]};
-    rest->Run({second, frame.workspace + bytes});
-  }
-};
-
+// Of complex numbers by way of others, of `type`, that convert(part, self, them) makes of them first.
 template <class Convert>
 void OverConverted(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
                    const Operand& out, const Convert& convert) {
-  const Tensor between = PackedOf(type, self.shape());
-  auto body = std::make_shared<ConvertedBody>(
-      ConvertedBody{NewPlan(plan.function()), NewPlan(plan.function()), self.binding, out.binding,
-                    WorkspacePart(between.count() * static_cast<int64_t>(BytesOf(type)))});
-  const auto bound = [](PlanRef& to, const Tensor* tensor, Access access, int place) {
-    return Operand{tensor, nullptr, to->Bind(tensor, access, "self", place, 0), "self"};
-  };
-  const Operand from = bound(body->convert, self.tensor, Access::kRead, 0);
-  convert(*body->convert, from, bound(body->convert, &between, Access::kWrite, 1));
-  const Operand made = bound(body->rest, &between, Access::kRead, 0);
-  Over(*body->rest, how, type, made, dims, bound(body->rest, out.tensor, Access::kWrite, 1));
-  plan.SetWorkspace(static_cast<uint64_t>(body->bytes) +
-                    std::max(body->convert->workspace_bytes(), body->rest->workspace_bytes()));
-  plan.SetCost(body->convert->cost() + body->rest->cost());
-  plan.SetBody(
-      [body = std::shared_ptr<const ConvertedBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
+  PlanThrough(
+      plan, PackedOf(type, self.shape()), {&self}, out,
+      [&](Plan& part, const auto& in, const Operand& between) { convert(part, in[0], between); },
+      [&](Plan& part, const Operand& between, const Operand& to) {
+        Over(part, how, type, between, dims, to);
+      });
 }
 
 void OverSizes(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
@@ -133,6 +109,16 @@ Reduction SpreadOf(int64_t correction, bool root) {
 
 void ReduceSum(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
   Linear(plan, kSum, wanted, self, dims, out);
+}
+void Trace(Plan& plan, DType type, const Operand& self, const Operand& out) {
+  const Shape& shape = self.shape();
+  if (shape.rank() != 2)
+    Fail(tensor::kInvalidArgument, "op-matrix", "{} has the shape {}; it is a matrix", self.name,
+         shape.ToString());
+  Tensor diagonal = *self.tensor;
+  diagonal.shape = Shape{std::min(shape[0], shape[1])};
+  diagonal.strides = tensor::Strides{self.tensor->strides[0] + self.tensor->strides[1]};
+  Linear(plan, kSum, type, {&diagonal, nullptr, self.binding, self.name}, {}, out);
 }
 void Mean(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
   Linear(plan, kMean, wanted, self, dims, out);
