@@ -24,8 +24,8 @@ extern "C" {
 
 /**
  * out = the sum of self * tensor, both with one dimension and of one size. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32,
- * i64, u8 and c64.
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64
+ * and u8.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

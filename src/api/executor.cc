@@ -167,6 +167,17 @@ void RunExchange(PlanRef plan, std::vector<int> copied, void* workspace, aclOpEx
   if (!exchange.first()) exchange.Submit();
 }
 
+// A tensor handle says from now on what the execution will have told.
+void HandOutToldShapes(const ops::Plan& plan, std::span<const ops::Arg> args) {
+  for (const auto& [binding, told] : *plan.told_shapes()) {
+    for (const ops::Arg& arg : args) {
+      if (arg.kind == ops::ArgKind::kTensor && arg.binding == binding)
+        const_cast<tensor::Tensor*>(arg.tensor)->told =
+            told;  // a result, which the caller gave to be written
+    }
+  }
+}
+
 }  // namespace
 
 void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* workspace_size,
@@ -175,6 +186,8 @@ void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* wor
   PlanRef plan = ops::MakePlan(form, args);
   if (plan->exchange() != nullptr) [[unlikely]]
     CheckRanks(*plan);
+  if (plan->told_shapes() != nullptr) [[unlikely]]
+    HandOutToldShapes(*plan, args);
   *workspace_size = plan->workspace_bytes();
   *executor = reinterpret_cast<aclOpExecutor*>(ops::g_plans.HandleOf(plan.release()));
 }

@@ -62,6 +62,13 @@ void GiveOut(const int64_t* values, size_t count, int64_t** out, uint64_t* out_c
   *out_count = count;
 }
 
+// As its last execution has left it.
+tensor::Tensor Settled(const tensor::Tensor& tensor) {
+  tensor::Tensor settled = tensor;
+  settled.Settle();
+  return settled;
+}
+
 TensorSpec SpecOf(const int64_t* dims, uint64_t rank, aclDataType dtype, const int64_t* strides,
                   int64_t offset, aclFormat format, const int64_t* storage, uint64_t storage_rank,
                   void* data) {
@@ -92,10 +99,12 @@ void aclInitTensor(tensor::Tensor& tensor, const int64_t* viewDims, uint64_t vie
 void aclDestroyTensor(const aclTensor* tensor) { Destroy(tensor::g_tensors, tensor); }
 
 void aclGetViewShape(const tensor::Tensor& tensor, int64_t** viewDims, uint64_t* viewDimsNum) {
-  GiveOut(tensor.shape.data(), static_cast<size_t>(tensor.shape.rank()), viewDims, viewDimsNum);
+  const tensor::Shape shape = Settled(tensor).shape;
+  GiveOut(shape.data(), static_cast<size_t>(shape.rank()), viewDims, viewDimsNum);
 }
 void aclGetViewStrides(const tensor::Tensor& tensor, int64_t** stridesValue, uint64_t* stridesNum) {
-  GiveOut(tensor.strides.data(), static_cast<size_t>(tensor.strides.rank()), stridesValue, stridesNum);
+  const tensor::Strides strides = Settled(tensor).strides;
+  GiveOut(strides.data(), static_cast<size_t>(strides.rank()), stridesValue, stridesNum);
 }
 void aclGetStorageShape(const tensor::Tensor& tensor, int64_t** storageDims, uint64_t* storageDimsNum) {
   GiveOut(tensor.storage.data(), tensor.storage.size(), storageDims, storageDimsNum);

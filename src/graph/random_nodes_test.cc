@@ -10,12 +10,14 @@
 namespace belay::graph {
 namespace {
 
-// With BELAY_TEST_VERBOSE the last line before a crash names the operator and the seed.
+// With BELAY_TEST_VERBOSE the last line before a crash names the operator and the seed. BELAY_TEST_FIRST is
+// another number to begin behind, for a search that goes further.
 TEST(RandomNodes, AreComputedOrRefused) {
   const char* only = std::getenv("BELAY_TEST_SEED");
   const bool verbose = std::getenv("BELAY_TEST_VERBOSE") != nullptr;
   constexpr uint32_t kTries = 150;
-  uint32_t seed = 0;
+  const char* first = std::getenv("BELAY_TEST_FIRST");
+  auto seed = static_cast<uint32_t>(first == nullptr ? 0 : std::strtoul(first, nullptr, 10));
   for (const OpSchema& schema : AllOps()) {
     for (uint32_t i = 0; i < kTries; ++i) {
       if (++seed; only != nullptr && std::strtoul(only, nullptr, 10) != seed) continue;

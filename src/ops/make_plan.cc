@@ -31,7 +31,15 @@ bool IsReadable(const Tensor& tensor, const Op& op, int param) {
   return op.params[static_cast<size_t>(param)].is_weight;
 }
 
+// What an execution has told of a tensor holds for those that read it. Only a program's own tensors are told
+// of.
+void SettleRead(const Tensor& tensor, const FormParam& param) {
+  if (tensor.told != nullptr && param.access == Access::kRead) [[unlikely]]
+    const_cast<Tensor&>(tensor).Settle();
+}
+
 void CheckTensor(const Tensor& tensor, const FormParam& param, const Op& op) {
+  SettleRead(tensor, param);
   CheckType(tensor.dtype, param, op.params[param.param].types);
   if (!IsReadable(tensor, op, param.param)) [[unlikely]] {
     Fail(

@@ -41,6 +41,11 @@ int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, in
   return binding_count_++;
 }
 
+std::shared_ptr<tensor::ToldShape> Plan::TellsShapeOf(int i) {
+  if (told_ == nullptr) told_ = std::make_unique<ToldShapes>();
+  return told_->emplace_back(i, std::make_shared<tensor::ToldShape>()).second;
+}
+
 int64_t Plan::AddWorkspace(int64_t bytes) {
   const int64_t at = WorkspacePart(static_cast<int64_t>(workspace_bytes_));
   workspace_bytes_ = static_cast<uint64_t>(at + bytes);

@@ -99,6 +99,11 @@ class alignas(kCacheLine) Plan {
   bool reads_in_part() const { return reads_in_part_; }
   bool writes_in_part() const { return writes_in_part_; }
 
+  // What runs tells the shape of the result at binding i, which has room for the largest that it may be.
+  std::shared_ptr<tensor::ToldShape> TellsShapeOf(int i);
+  using ToldShapes = std::vector<std::pair<int, std::shared_ptr<tensor::ToldShape>>>;
+  const ToldShapes* told_shapes() const { return told_.get(); }
+
   // It is not done without the other ranks of a group.
   void SetExchange(Exchange exchange) { exchange_ = std::make_unique<Exchange>(std::move(exchange)); }
 
@@ -161,6 +166,7 @@ class alignas(kCacheLine) Plan {
   std::unique_ptr<std::vector<Binding>> more_;  // all of them, once there are more than fit inline
   std::unique_ptr<std::vector<View>> views_;
   std::unique_ptr<const Exchange> exchange_;
+  std::unique_ptr<ToldShapes> told_;
   Binding bindings_[kInlineBindings];
   alignas(16) std::byte body_[kInlineBody];
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "ops/plan.h"
 #include "ops/schema.h"
@@ -14,7 +14,8 @@
 namespace belay::ops {
 
 struct ThroughBody {
-  static constexpr int kMostInputs = 2;
+  static constexpr int kMostInputs = tensor::kMaxRank + 2;
+  using Inputs = std::array<Operand, kMostInputs>;
 
   PlanRef make, use;
   std::array<int, kMostInputs> inputs = {};  // bindings of the whole
@@ -23,33 +24,35 @@ struct ThroughBody {
 
   explicit ThroughBody(const char* function) : make(NewPlan(function)), use(NewPlan(function)) {}
 
+  // Both steps bind the inputs, then the tensor between, then the result.
   void operator()(const Frame& frame) const {
-    std::array<char*, kMostInputs + 1> first;
-    for (int i = 0; i < input_count; ++i) first[i] = frame.at[inputs[i]];
-    first[input_count] = frame.workspace;
-    make->Run({first.data(), frame.workspace + bytes});
-    char* second[] = {frame.workspace, frame.at[out]};
-    use->Run({second, frame.workspace + bytes});
+    std::array<char*, kMostInputs + 2> at;
+    for (int i = 0; i < input_count; ++i) at[i] = frame.at[inputs[i]];
+    at[input_count] = frame.workspace, at[input_count + 1] = frame.at[out];
+    make->Run({at.data(), frame.workspace + bytes});
+    use->Run({at.data(), frame.workspace + bytes});
   }
 };
 
-// make(part, operands, between) plans the first step from the inputs, which are tensors, and use(part,
-// between, out) the second; the operands that they are given are those of their own plan.
+// make(part, inputs, between) plans the first step, and use(part, inputs, between, out) the second; the
+// inputs are tensors, and all operands those of the step's own plan.
 template <class Make, class Use>
-void PlanThrough(Plan& plan, const tensor::Tensor& between, std::initializer_list<const Operand*> in,
+void PlanThrough(Plan& plan, const tensor::Tensor& between, const std::vector<const Operand*>& in,
                  const Operand& out, const Make& make, const Use& use) {
-  const auto bound = [](PlanRef& to, const Operand& of, const tensor::Tensor* tensor, Access access) {
-    return Operand{tensor, nullptr, to->Bind(tensor, access, of.name, to->binding_count(), 0), of.name};
+  const auto bound = [](PlanRef& to, const char* name, const tensor::Tensor* tensor, Access access) {
+    return Operand{tensor, nullptr, to->Bind(tensor, access, name, to->binding_count(), 0), name};
   };
   auto body = std::make_shared<ThroughBody>(plan.function());
-  std::array<Operand, ThroughBody::kMostInputs> operands;
+  std::array<ThroughBody::Inputs, 2> inputs;
   for (const Operand* operand : in) {
-    body->inputs[body->input_count] = operand->binding;
-    operands[body->input_count++] = bound(body->make, *operand, operand->tensor, Access::kRead);
+    const int i = body->input_count++;
+    body->inputs[i] = operand->binding;
+    inputs[0][i] = bound(body->make, operand->name, operand->tensor, Access::kRead);
+    inputs[1][i] = bound(body->use, operand->name, operand->tensor, Access::kRead);
   }
-  make(*body->make, operands, bound(body->make, out, &between, Access::kWrite));
-  const Operand made = bound(body->use, **in.begin(), &between, Access::kRead);
-  use(*body->use, made, bound(body->use, out, out.tensor, Access::kWrite));
+  make(*body->make, inputs[0], bound(body->make, out.name, &between, Access::kWrite));
+  const Operand made = bound(body->use, out.name, &between, Access::kRead);
+  use(*body->use, inputs[1], made, bound(body->use, out.name, out.tensor, Access::kWrite));
   body->out = out.binding;
   body->bytes = WorkspacePart(between.count() * static_cast<int64_t>(BytesOf(between.dtype)));
   plan.SetWorkspace(static_cast<uint64_t>(body->bytes) +

@@ -63,11 +63,12 @@ class Dims {
 using Shape = Dims;
 using Strides = Dims;
 
-// Product of the sizes; of a shape whose product was checked before (CheckedCount), or of part of one.
+// Product of the sizes; of a shape whose product was checked before (CheckedCount), or of part of one. Sizes
+// beside a zero may be of any size.
 inline int64_t CountOf(const Shape& shape) {
-  int64_t count = 1;
-  for (int64_t size : shape) count *= size;
-  return count;
+  uint64_t count = 1;
+  for (int64_t size : shape) count *= static_cast<uint64_t>(size);
+  return static_cast<int64_t>(count);
 }
 // The product, or nothing when it does not fit in 63 bits. A zero size gives zero whatever the others.
 std::optional<int64_t> CheckedCount(std::span<const int64_t> sizes);

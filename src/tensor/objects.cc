@@ -132,6 +132,13 @@ Tensor MakeTensor(const TensorSpec& spec) {
   return tensor;
 }
 
+void Tensor::Settle() {
+  const std::optional<Shape> last = told == nullptr ? std::nullopt : told->told();
+  if (!last) return;
+  shape = *last;
+  strides = PackedStrides(shape);
+}
+
 std::string Tensor::ToString() const { return fmt::format("{} {}", NameOf(dtype), shape.ToString()); }
 
 Scalar::Scalar(const void* value, DType dtype) : dtype_(dtype) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tensor/dims.h"
 #include "tensor/dtype.h"
 #include "tensor/format.h"
+#include "tensor/told_shape.h"
 
 namespace belay::tensor {
 
@@ -25,10 +27,13 @@ struct Tensor {
   int64_t offset = 0;
   int64_t storage_count = 0;  // elements of the storage: the product of its dims
   void* data = nullptr;
-  std::vector<int64_t> storage;  // may have another rank than the view, and more than eight dims
+  std::vector<int64_t> storage;     // may have another rank than the view, and more than eight dims
+  std::shared_ptr<ToldShape> told;  // null: the shape is what the program said
 
   int64_t count() const { return CountOf(shape); }
   bool empty() const { return count() == 0; }
+  // Takes the shape that an execution has told, packed.
+  void Settle();
   std::string ToString() const;  // "ACL_FLOAT [2, 3]"
 };
 

@@ -83,6 +83,14 @@ class Device:
             self._check(self._acl.aclrtMemcpy(ctypes.c_void_p(to), size, ctypes.c_void_p(source), size,
                                               kind), 'aclrtMemcpy')
 
+    def view_shape(self, tensor: int) -> tuple[int, ...]:
+        dims, rank = ctypes.POINTER(ctypes.c_int64)(), ctypes.c_uint64()
+        self._check(self._base.aclGetViewShape(ctypes.c_void_p(tensor), ctypes.byref(dims), ctypes.byref(rank)),
+                    'aclGetViewShape')
+        shape = tuple(dims[i] for i in range(rank.value))
+        ctypes.CDLL(None).free(dims)
+        return shape
+
     def create(self, kind: str, *arguments) -> int:
         """A handle of aclCreate<kind>."""
         function = getattr(self._base, f'aclCreate{kind}')

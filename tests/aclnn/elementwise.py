@@ -453,6 +453,14 @@ def masked_fill(r: Random, form) -> Case:
     return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), x.data.dtype.type(number), x.data)})
 
 
+@TABLE.case('InplaceMaskedFillTensor')
+def masked_fill_tensor(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), r.shape()
+    x, mask = r.tensor(dtype, shape), r.tensor('bool', r.part(shape))
+    value = r.tensor(dtype, r.pick([(), (1,)]))
+    return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), value.data.reshape(()), x.data)})
+
+
 @TABLE.case('Prelu')
 def prelu(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()

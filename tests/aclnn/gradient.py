@@ -467,31 +467,6 @@ def drop(r: Random, form) -> Case:
     return Case([x, mask, prob, Tensor(dtype, shape)], {3: Want(value)})
 
 
-PHILOX = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
-
-
-def philox(key: int, low: int, high: int) -> list[int]:
-    """Four words of Philox 4x32-10."""
-    (m0, m1), (w0, w1) = PHILOX
-    x, k = [low & 0xffffffff, low >> 32, high & 0xffffffff, high >> 32], [key & 0xffffffff, key >> 32]
-    for _ in range(10):
-        p, q = m0 * x[0], m1 * x[2]
-        x = [(q >> 32) ^ x[1] ^ k[0], q & 0xffffffff, (p >> 32) ^ x[3] ^ k[1], p & 0xffffffff]
-        k = [(k[0] + w0) & 0xffffffff, (k[1] + w1) & 0xffffffff]
-    return x
-
-
-@TABLE.case('DropoutGenMaskV2')
-def gen_mask(r: Random, form) -> Case:
-    shape, prob = r.full(1, 3, 9), r.pick([0.0, 0.25, 0.5, 1.0, r.real(0, 1)])
-    seed, offset = r.int(0, 2 ** 40), r.pick([0, 12, r.int(0, 2 ** 40)])
-    size = -(-int(np.prod(shape)) // 128) * 16
-    limit = int((1 - prob) * 2 ** 32)
-    words = [word < limit for block in range(2 * size) for word in philox(seed, block, offset)]
-    value = np.packbits(np.array(words, np.uint8), bitorder='little')
-    return Case([list(shape), prob, seed, offset, r.pick(['f32', 'f16', 'bf16']), Tensor('u8', (size,))], {5: value})
-
-
 @TABLE.case('SwiGluGrad')
 def swi_glu(r: Random, form) -> Case:
     x, dim, (a, b) = halves(r, r.pick(form.types['x']))

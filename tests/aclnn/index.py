@@ -84,7 +84,7 @@ def scattered(values, index, dim, source, reduction):
 
 
 def scatter_parts(r: Random, form, unique: bool):
-    dtype = r.pick([t for t in form.types['src'] if t != 'bool'])
+    dtype = r.pick([t for t in form.types.get('src', form.types['self']) if t != 'bool'])
     x = r.tensor(dtype, r.full(1, 4))
     dim = r.dim(len(x.shape))
     shape = smaller(r, x.shape)
@@ -108,6 +108,77 @@ def scatter(r: Random, form) -> Case:
     return Case([x, dim, index, source, reduction, Tensor(x.dtype, x.shape)], {5: want})
 
 
+@TABLE.case('ScatterValue InplaceScatterValue')
+def scatter_value(r: Random, form) -> Case:
+    reduction = r.int(0, 2)
+    x, dim, index, _ = scatter_parts(r, form, reduction == 0)
+    number = r.int(0, 1 if x.dtype == 'bool' else 3)
+    source = np.full(index.shape, number).astype(x.data.dtype)
+    with np.errstate(all='ignore'):
+        want = Want(scattered(x.data, index.data, dim, source, reduction), 16.0, loose=6)
+    value = Scalar(number, r.pick(['f32', 'i64']))
+    if form.in_place:
+        return Case([x, dim, index, value, reduction], {0: want})
+    return Case([x, dim, index, value, reduction, Tensor(x.dtype, x.shape)], {5: want})
+
+
+@TABLE.case('Take')
+def take(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.full(0, 4))
+    index = indices(r, form, 'index', r.shape(), x.data.size, -x.data.size)
+    value = np.take(x.data, index.data)
+    return Case([x, index, Tensor(x.dtype, value.shape)], {2: value})
+
+
+def advanced(r: Random, form, different: bool = False) -> tuple[Tensor, list[Tensor], tuple]:
+    """A tensor, the list of its indices with stand-ins for dimensions without one, and numpy's index."""
+    x, whole = r.tensor(r.pick(form.types['self']), r.full(1, 4)), r.full(0, 2)
+    count = r.int(1, len(x.shape))
+    named = [d < count and (d == count - 1 or r.chance()) for d in range(count)]
+    index_type = r.pick(['i32', 'i64'])
+    # A stand-in beside indices without elements could be taken for one where x has their type.
+    whole = tuple(max(n, 1) for n in whole)
+    given_, plain = [], []
+    for d, has_index in enumerate(named):
+        if has_index:
+            shape = whole if different else r.part(whole)
+            low = 0 if different else -x.shape[d]
+            given_.append(r.tensor(index_type, shape, low, x.shape[d] - 1))
+            plain.append(given_[-1].data)
+        else:
+            given_.append(Tensor(x.dtype, (0,), np.zeros(0, DTYPES[x.dtype].logical)))
+            plain.append(slice(None))
+    return x, given_, tuple(plain)
+
+
+@TABLE.case('Index', without='shape')
+def index_of(r: Random, form) -> Case:
+    x, given_, plain = advanced(r, form)
+    value = x.data[plain]
+    return Case([x, given_, Tensor(x.dtype, value.shape)], {2: value})
+
+
+@TABLE.case('IndexPutImpl')
+def index_put(r: Random, form) -> Case:
+    add = r.chance()
+    x, given_, plain = advanced(r, form, different=True)
+    if x.dtype == 'bool':
+        add = False
+    value, picked = x.data.copy(), x.data[plain].shape
+    if not add:  # which of two that go to one place is last is not said
+        places = np.arange(value.size).reshape(value.shape)[plain]
+        if len(np.unique(places)) != places.size:
+            return index_put(r, form)
+    updates = r.tensor(x.dtype, r.part(picked), 0, 2)
+    with np.errstate(all='ignore'):
+        if add:
+            wide_ = value.astype(np.float64) if DTYPES[x.dtype].is_float else value
+            np.add.at(wide_, plain, updates.data)
+            return Case([x, given_, updates, True, r.chance()], {0: Want(wide_, 16.0, loose=6)})
+        value[plain] = updates.data
+    return Case([x, given_, updates, False, r.chance()], {0: value})
+
+
 @TABLE.case('ScatterAdd')
 def scatter_add(r: Random, form) -> Case:
     x, dim, index, source = scatter_parts(r, form, False)
@@ -117,7 +188,11 @@ def scatter_add(r: Random, form) -> Case:
 
 @TABLE.case('ScatterNd')
 def scatter_nd(r: Random, form) -> Case:
-    x = r.tensor(r.pick(form.types['data']), r.full(1, 4))
+    return scatter_nd_of(r, form, form.types['data'])
+
+
+def scatter_nd_of(r: Random, form, types) -> Case:
+    x = r.tensor(r.pick(types), r.full(1, 4))
     depth = r.int(1, len(x.shape))
     every = r.rng.permutation(int(np.prod(x.shape[:depth])))[:r.int(1, 6)]
     index = given(np.stack(np.unravel_index(every, x.shape[:depth]), -1), r.pick(form.types['indices']))
@@ -125,6 +200,59 @@ def scatter_nd(r: Random, form) -> Case:
     value = x.data.copy()
     value[tuple(np.moveaxis(index.data, -1, 0))] = updates.data
     return Case([x, index, updates, Tensor(x.dtype, x.shape)], {3: value})
+
+
+@TABLE.case('Nonzero NonzeroV2')
+def nonzero(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.shape(), 0, r.pick([1, 9]))
+    if x.data.size and r.chance():
+        x = given(np.where(r.rng.random(x.shape) < 0.8, 0, x.data), x.dtype)
+    places = np.argwhere(x.data).reshape(np.count_nonzero(x.data), len(x.shape))
+    largest = (x.data.size, len(x.shape))
+    if form.name == 'NonzeroV2':
+        places, largest = places.T, largest[::-1]
+    return Case([x, Tensor('i64', largest)], {1: Want(places, told=True)})
+
+
+@TABLE.case('MaskedSelect', broadcasts=True)
+def masked_select(r: Random, form) -> Case:
+    shape = r.shape()
+    x, mask = r.tensor(r.pick(form.types['self']), r.part(shape)), r.tensor(r.pick(form.types['mask']), r.part(shape), 0, 1)
+    whole = np.broadcast_shapes(x.shape, mask.shape)
+    value = np.broadcast_to(x.data, whole)[np.broadcast_to(mask.data, whole) != 0]
+    return Case([x, mask, Tensor(x.dtype, (int(np.prod(whole, dtype=np.int64)),))], {2: Want(value, told=True)})
+
+
+@TABLE.case('Unique Unique2', without='shape')  # those of what is not asked for do not matter
+def unique(r: Random, form) -> Case:
+    dtype, inverse, counts = r.pick(form.types['self']), r.chance(), r.chance()
+    x = r.tensor(dtype, r.shape(), 0, r.pick([2, 30]))
+    if DTYPES[dtype].is_float and x.data.size and r.chance(0.3):
+        x = given(np.where(r.rng.random(x.shape) < 0.2, np.nan, x.data), dtype)
+    flat, n = x.data.ravel(), x.data.size
+    order = np.argsort(flat, kind='stable')
+    fresh = np.ones(n, bool)
+    fresh[1:] = flat[order][1:] != flat[order][:-1]  # each NaN, too
+    value, group = flat[order][fresh], np.zeros(n, np.int64)
+    group[order] = np.cumsum(fresh) - 1
+    times = np.bincount(group, minlength=len(value))
+    outs = [Tensor(dtype, (n,)), Tensor('i64', x.shape if inverse else (0,))]
+    wants = [Want(value, told=True), np.reshape(group, x.shape) if inverse else np.zeros(0, np.int64)]
+    flags = [r.chance(), inverse]
+    if form.name == 'Unique2':
+        outs.append(Tensor('i64', (n if counts else 0,)))
+        wants.append(Want(times, told=True) if counts else np.zeros(0, np.int64))
+        flags.append(counts)
+    if inverse:  # which must lie packed
+        wants[1] = Want(wants[1], told=True)
+    first = 1 + len(flags)
+    return Case([x, *flags, *outs], {first + i: w for i, w in enumerate(wants)})
+
+
+@TABLE.case('ScatterNdUpdate')
+def scatter_nd_update(r: Random, form) -> Case:
+    case = scatter_nd_of(r, form, form.types['self' if 'self' in form.types else 'var'])
+    return Case(case.arguments[:3], {0: case.wants[3]})
 
 
 def along(dim: int, index) -> tuple:
@@ -164,6 +292,19 @@ def index_copy(r: Random, form) -> Case:
     if form.in_place:
         return Case([x, dim, index, source], {0: value})
     return Case([x, dim, index, source, Tensor(x.dtype, x.shape)], {4: value})
+
+
+@TABLE.case('IndexFill InplaceIndexFill')
+def index_fill_at(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.full(1, 4))
+    dim, number = r.dim(len(x.shape)), r.int(0, 1 if x.dtype == 'bool' else 9)
+    index = indices(r, form, 'index', (r.int(1, 4),), x.shape[dim])
+    value = x.data.copy()
+    value[along(dim % len(x.shape), index.data)] = number
+    arguments = [x, dim, index, Scalar(number, r.pick(['f32', 'i64']))]
+    if form.in_place:
+        return Case(arguments, {0: value})
+    return Case([*arguments, Tensor(x.dtype, x.shape)], {4: value})
 
 
 @TABLE.case('IndexFillTensor InplaceIndexFillTensor')

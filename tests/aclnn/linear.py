@@ -62,6 +62,22 @@ def dot(r: Random, form) -> Case:
     return Case([a, b, Tensor(dtype, ())], {2: Want(value, np.dot(np.abs(left), np.abs(right)))})
 
 
+@TABLE.case('Addr InplaceAddr', without='shape')
+def add_outer(r: Random, form) -> Case:
+    dtype, (m, n) = r.pick(form.types['vec1']), r.full(2, 2, 9)
+    x = r.tensor(dtype, (m, n) if form.in_place else r.part((m, n)), 0, 3)
+    a, b = r.tensor(dtype, (m,), 0, 3), r.tensor(dtype, (n,), 0, 3)
+    beta, alpha = r.pick([0, 1, 2]), r.pick([1, 3])
+    wide = np.complex128 if dtype == 'c64' else np.float64 if DTYPES[dtype].is_float else np.int64
+    old, outer = x.data.astype(wide), np.multiply.outer(a.data.astype(wide), b.data.astype(wide))
+    value = np.broadcast_to(beta * old + alpha * outer, (m, n))
+    want = Want(value.astype(DTYPES[dtype].logical), 32.0, loose=2)
+    scalars = [Scalar(f, r.pick(['f32', 'i64'])) for f in (beta, alpha)]
+    if form.in_place:
+        return Case([x, a, b, *scalars], {0: want})
+    return Case([x, a, b, *scalars, Tensor(dtype, (m, n))], {5: want})
+
+
 @TABLE.case('Ger')
 def outer(r: Random, form) -> Case:
     dtype, (m, n) = r.pick(form.types['self']), r.full(2, 2, 9)

@@ -25,6 +25,7 @@ import attention
 import binding
 import cases
 import doors
+import draws
 import elementwise
 import errors
 import experts
@@ -46,7 +47,7 @@ import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, loss, foreach, recurrent, experts, quant, serving)}
+                                   gradient, loss, draws, foreach, recurrent, experts, quant, serving)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

@@ -154,7 +154,7 @@ def variance(r: Random, form) -> Case:
         count = int(np.prod([x.shape[a] for a in where], dtype=int)) - correction
         middle = np.mean(x.data.astype(np.float64), axis=where, keepdims=True)
         value = np.sum((x.data - middle) ** 2, axis=where, keepdims=keep) / np.float64(max(count, 0))
-        value = np.sqrt(value) if form.name == 'Std' else value
+        value = np.sqrt(value) if form.name.startswith('Std') else value
     return Case([x, dims, correction, keep, Tensor(x.dtype, value.shape)], {4: Want(value, loose=2)})
 
 
@@ -169,7 +169,7 @@ def sums_of_complex(r: Random, form) -> Case:
     return Case([x, dims, keep, x.dtype, Tensor(x.dtype, value.shape)], {4: Want(value, 4.0 * data.size)})
 
 
-@TABLE.case('VarMean')
+@TABLE.case('VarMean StdMeanCorrection')
 def variance_and_mean(r: Random, form) -> Case:
     case = variance(r, form)
     x, dims, correction, keep, out = case.arguments
@@ -265,3 +265,19 @@ for _name, _complex in [('LogSumExp', log_sums_of_complex)] + [(n, sums_of_compl
     def _either(r: Random, form, real=TABLE.rows[_name].make, complex=_complex) -> Case:
         return complex(r, form) if r.chance(0.15) else real(r, form)
     TABLE.rows[_name].make = _either
+
+
+@TABLE.case('Histc')
+def histogram(r: Random, form) -> Case:
+    dtype, bins = r.pick(form.types['self']), r.int(1, 8)
+    x = r.tensor(dtype, r.full(1, 2, 10), 0 if dtype[0] == 'u' else -8, 8)
+    low, high = r.pick([(0, 0), (0, 4), (-2, 6)])
+    least, most = (low, high) if low != high else (x.data.min(), x.data.max())
+    least, most = (least - 1, most + 1) if least == most else (least, most)
+    value, _ = np.histogram(wide(x.data), bins, (float(least), float(most)))
+    # A number on the border of two bins may fall to either by rounding.
+    edges = np.linspace(float(least), float(most), bins + 1)
+    if np.min(np.abs(np.subtract.outer(wide(x.data).ravel(), edges[1:-1])), initial=1) < 1e-6 and bins not in (1, 2, 4, 8):
+        return histogram(r, form)
+    scalar = 'i64' if not DTYPES[dtype].is_float else 'f32'
+    return Case([x, bins, Scalar(low, scalar), Scalar(high, scalar), Tensor(dtype, (bins,))], {4: value.astype(DTYPES[dtype].logical)})

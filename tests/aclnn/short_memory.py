@@ -78,7 +78,7 @@ def run(device: binding.Device, name: str, call: Call, first: int = EVERY, last:
 def check_wants(device, name: str, case: Case, call: Call):
     for place in case.wants:
         for i, bound in enumerate(call.bound(place)):
-            check_tensor(bound, case, place, i, device.signatures[name][place].name)
+            check_tensor(device, bound, case, place, i, device.signatures[name][place].name)
 
 
 def with_failing(device, name: str, case: Case, rng_for, first: int, last: int) -> int:

@@ -5,7 +5,7 @@
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/forms.h"
-#include "ops/index/gather.h"
+#include "ops/index/advanced.h"
 #include "ops/index/scatter.h"
 
 namespace belay::graph::translate {
@@ -13,86 +13,35 @@ namespace {
 
 using ops::Combination;
 
-// x[:, i, j, :]: the indices are broadcast to one another. They stand where the dimensions that they name
-// stood if those are neighbours, and in front otherwise.
-struct Places {
-  std::vector<int64_t> named, others;  // dimensions of x
-  int front = 0;                       // how many of the others stand in front of the indices
-  Shape indices;
-  Tensor names;  // [indices..., one for each named dimension]
-};
-
-Shape BroadcastIndices(const Translation& node, int first) {
-  Shape shape;
-  for (int i = first; i < node.input_count(); ++i) {
-    auto both = tensor::BroadcastShapes(shape, node.shape(i));
-    if (!both) node.Refuse("the indices do not broadcast to one another");
-    if (!IsInt(node.dtype(i))) node.Refuse("indices are integers");
-    shape = *both;
-  }
-  return shape;
-}
-
-// Input `mask` holds a number for each dimension of x, zero for those that have no index; the indices are
-// the inputs from `first` on.
-Places PlacesOf(Translation& node, int mask, int first) {
-  Places places;
+// The input of the index of each dimension of x, -1 for those without one. Input `mask` holds a number for
+// each dimension, zero where it has no index; the indices are the inputs from `first` on.
+std::vector<int> IndexInputs(const Translation& node, int mask, int first) {
   const std::vector<int64_t> named = node.ints(mask);
+  std::vector<int> inputs;
+  int next = first;
   for (int d = 0; d < node.shape(0).rank(); ++d) {
     const bool has_index = d < static_cast<int>(named.size()) && named[static_cast<size_t>(d)] != 0;
-    (has_index ? places.named : places.others).push_back(d);
+    inputs.push_back(has_index ? next++ : -1);
   }
-  const auto count = static_cast<int64_t>(places.named.size());
-  if (count == 0 || count != node.input_count() - first) {
-    node.Refuse("indexed_sizes names " + std::to_string(count) + " dimensions of x " +
+  if (next == first || next != node.input_count()) {
+    node.Refuse("indexed_sizes names " + std::to_string(next - first) + " dimensions of x " +
                 node.shape(0).ToString() + ", but there are " + std::to_string(node.input_count() - first) +
                 " indices");
   }
-  if (places.named.back() - places.named.front() + 1 == count)
-    places.front = static_cast<int>(places.named.front());
-  places.indices = BroadcastIndices(node, first);
-  const int rank = places.indices.rank();
-  places.names = node.Temporary(DType::kI64, WithDim(node, places.indices, rank, count));
-  for (int i = first; i < node.input_count(); ++i)
-    node.Copy(node.in(i), WithoutDim(places.names, rank, i - first));
-  return places;
+  return inputs;
 }
 
-// Of x[indices].
-Shape PickedShape(const Translation& node, const Places& places) {
-  const int rank = places.indices.rank() + static_cast<int>(places.others.size());
-  if (rank > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
-  Shape shape;
-  for (int i = 0; i < places.front; ++i)
-    shape.push_back(node.shape(0)[static_cast<int>(places.others[static_cast<size_t>(i)])]);
-  for (int64_t size : places.indices) shape.push_back(size);
-  for (size_t i = static_cast<size_t>(places.front); i < places.others.size(); ++i)
-    shape.push_back(node.shape(0)[static_cast<int>(places.others[i])]);
-  return shape;
+Shape PickedShape(const Translation& node, const std::vector<int>& inputs) {
+  ops::IndexShapes shapes;
+  for (const int input : inputs) shapes.push_back(input < 0 ? nullptr : &node.in(input).shape);
+  return ops::IndexedShape(node.shape(0), shapes);
 }
 
-// x with the named dimensions in front.
-Tensor NamedFirst(const Tensor& x, const Places& places) {
-  std::vector<int64_t> order = places.named;
-  order.insert(order.end(), places.others.begin(), places.others.end());
-  return Translation::Transposed(x, order);
-}
-
-// x[indices] with the dimensions of the indices in front.
-Tensor IndicesFirst(const Tensor& picked, const Places& places) {
-  std::vector<int64_t> order;
-  const int rank = picked.shape.rank(), behind = places.front + places.indices.rank();
-  for (int d = places.front; d < behind; ++d) order.push_back(d);
-  for (int d = 0; d < rank; ++d) {
-    if (d < places.front || d >= behind) order.push_back(d);
-  }
-  return Translation::Transposed(picked, order);
-}
-
-Tensor SpreadTo(const Translation& node, const Tensor& value, const Shape& shape) {
-  if (!tensor::BroadcastsTo(value.shape, shape))
-    node.Refuse("value " + value.shape.ToString() + " does not broadcast to " + shape.ToString());
-  return Translation::View(value, shape, tensor::BroadcastStrides(value.shape, value.strides, shape));
+ops::OperandList IndicesRead(ops::Plan& plan, const Translation& node, const std::vector<int>& inputs) {
+  ops::OperandList indices;
+  for (const int input : inputs)
+    indices.push_back(input < 0 ? ops::Operand{} : ReadFrom(plan, node.in(input), "indices"));
+  return indices;
 }
 
 void WriteBlocks(Translation& node, const Tensor& x, const Tensor& names, const Tensor& updates,
@@ -116,22 +65,24 @@ Tensor Counting(Translation& node, int64_t count) {
 
 void Index(Translation& node) {
   const Tensor& x = node.in(0);
-  const Places places = PlacesOf(node, 1, 3);
-  const Tensor out = node.Out(0, x.dtype, PickedShape(node, places));
-  const Tensor from = NamedFirst(x, places), to = IndicesFirst(out, places);
+  const std::vector<int> inputs = IndexInputs(node, 1, 3);
+  const Tensor out = node.Out(0, x.dtype, PickedShape(node, inputs));
   node.Step("Index", [&](ops::Plan& plan) {
-    ops::PlanGatherNd(plan, ReadFrom(plan, from, "x"), 0, ReadFrom(plan, places.names, "indices"),
-                      WrittenTo(plan, to, "y"));
+    const ops::Operand from = ReadFrom(plan, x, "x");
+    ops::PlanIndex(plan, from, IndicesRead(plan, node, inputs), WrittenTo(plan, out, "y"));
   });
 }
 
 void IndexPutV2(Translation& node) {
   const Tensor& x = node.in(0);
-  const Places places = PlacesOf(node, 2, 4);
-  const Tensor value = SpreadTo(node, node.Cast(node.in(1), x.dtype), PickedShape(node, places));
-  const Tensor out = node.Out(0, x.dtype, x.shape);
-  WriteBlocks(node, NamedFirst(x, places), places.names, IndicesFirst(value, places),
-              node.Bool("accumulate") ? Combination::kAdd : Combination::kReplace, NamedFirst(out, places));
+  const std::vector<int> inputs = IndexInputs(node, 2, 4);
+  const Tensor value = node.Cast(node.in(1), x.dtype), out = node.Out(0, x.dtype, x.shape);
+  node.Step("IndexPutV2", [&](ops::Plan& plan) {
+    const ops::Operand from = ReadFrom(plan, x, "x"), values = ReadFrom(plan, value, "value");
+    ops::PlanIndexPut(plan, from, IndicesRead(plan, node, inputs), values,
+                      node.Bool("accumulate") ? Combination::kAdd : Combination::kReplace,
+                      WrittenTo(plan, out, "x"));
+  });
 }
 
 // Row indices[i] of var becomes row i of updates.

@@ -154,6 +154,17 @@ TEST(ComposedNodes, MasksChooseElements) {
   EXPECT_THROW(Results("MaskedScatter", {x, mask, Row({7})}), Error);
 }
 
+// They would be read beyond their end.
+TEST(ComposedNodes, OperandsThatDoNotBroadcastAreRefused) {
+  const Constant x = Doubles({2, 2}, {0.1, 0.2, 0.3, 0.4}), mask = Mask({2}, {false, true}),
+                 three = Row({1, 2, 3});
+  EXPECT_THROW(Results("MaskedFill", {x, mask, three}), Error);
+  EXPECT_THROW(Results("BinaryCrossEntropy", {x, x, three}), Error);
+  EXPECT_THROW(Results("BinaryCrossEntropyGrad", {x, x, three}), Error);
+  EXPECT_THROW(Results("SigmoidCrossEntropyWithLogitsV2", {x, x, three}), Error);
+  EXPECT_THROW(Results("SmoothL1LossGradV2", {x, x, three}), Error);
+}
+
 TEST(ComposedNodes, CrossProductsAndDiagonals) {
   EXPECT_THAT(Results("Cross", {Row({1, 2, 3}), Row({4, 5, 7})}), ElementsAre(-1, 5, -3));
   EXPECT_THAT(Results("Cross", {Doubles({2, 3}, {1, 0, 0, 0, 1, 0}), Doubles({2, 3}, {0, 1, 0, 0, 0, 1})},

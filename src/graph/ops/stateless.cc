@@ -1,14 +1,13 @@
 // Random numbers that a seed and an offset in its sequence decide.
-#include <algorithm>
-#include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "graph/ops/bind.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/forms.h"
 #include "ops/random/drop_mask.h"
+#include "ops/random/multinomial.h"
+#include "ops/random/random.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -33,7 +32,7 @@ uint64_t WordAt(const Translation& node, int input, size_t i) {
 
 // Input `seed` is the seed and the one behind it the offset.
 Philox SourceAt(const Translation& node, int seed) {
-  return {WordAt(node, seed, 0), 0, WordAt(node, seed + 1, 0)};
+  return ops::SeededAt(WordAt(node, seed, 0), WordAt(node, seed + 1, 0));
 }
 
 void FillDrawn(Translation& node, ops::Distribution distribution, const Philox& source, const Tensor& out) {
@@ -91,45 +90,12 @@ void StatelessRandperm(Translation& node) {
   const int64_t n = node.ints(0).at(0);
   if (n < 0 || n > kMost) node.Refuse("n is from 0 to 2^32");
   const Philox source = SourceAt(node, 1);
-  std::vector<int64_t> numbers(static_cast<size_t>(n));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  for (size_t i = numbers.size(); i > 1; --i) {  // Fisher and Yates
-    const double place = source.Uniform(i - 1) * static_cast<double>(i);
-    std::swap(numbers[i - 1], numbers[static_cast<size_t>(place)]);
-  }
   const DType dtype = node.Type("dtype");
-  auto result = std::make_shared<HostTensor>(dtype, Shape{n});
   if (!tensor::CanConvert(dtype, DType::kI64)) node.Refuse("numbers cannot be of this dtype");
-  tensor::Convert(dtype, result->mutable_data(), DType::kI64, numbers.data(), n);
-  node.OutValue(0, result);
+  const Tensor out = node.Out(0, dtype, Shape{n});
+  node.Step("Randperm",
+            [&](ops::Plan& plan) { ops::PlanPermutation(plan, source, WrittenTo(plan, out, "y")); });
 }
-
-namespace {
-
-// Without replacement: the classes with the largest u^(1/weight) (Efraimidis and Spirakis).
-void DrawDifferent(const double* weights, int64_t classes, int64_t samples, const Philox& source,
-                   uint64_t first, int64_t* to) {
-  std::vector<std::pair<double, int64_t>> keys;
-  for (int64_t c = 0; c < classes; ++c) {
-    const double u = 1 - source.Uniform(first + static_cast<uint64_t>(c));
-    if (weights[c] > 0) keys.emplace_back(std::log(u) / weights[c], c);
-  }
-  std::sort(keys.rbegin(), keys.rend());
-  for (int64_t s = 0; s < samples; ++s) to[s] = keys[static_cast<size_t>(s)].second;
-}
-
-void DrawAgain(const double* weights, int64_t classes, int64_t samples, const Philox& source, uint64_t first,
-               int64_t* to) {
-  std::vector<double> sums(weights, weights + classes);
-  std::partial_sum(sums.begin(), sums.end(), sums.begin());
-  const auto last = std::lower_bound(sums.begin(), sums.end(), sums.back());
-  for (int64_t s = 0; s < samples; ++s) {
-    const double at = source.Uniform(first + static_cast<uint64_t>(s)) * sums.back();
-    to[s] = std::min(std::upper_bound(sums.begin(), sums.end(), at), last) - sums.begin();
-  }
-}
-
-}  // namespace
 
 // Inputs: weights of the classes, one row or several; seed, offset.
 void MultinomialWithReplacement(Translation& node) {
@@ -137,22 +103,17 @@ void MultinomialWithReplacement(Translation& node) {
   const int64_t samples = node.Int("numsamples");
   if (shape.rank() < 1 || shape.rank() > 2 || samples < 0)
     node.Refuse("x has one or two dimensions, and numsamples is at least 0");
-  const Philox source = SourceAt(node, 1);
-  const std::vector<double> weights = node.value(0).Reals();
   const bool again = node.Bool("replacement");
-  const int64_t classes = shape.back(0), rows = shape.rank() == 1 ? 1 : shape[0];
-  const auto most = static_cast<uint64_t>(std::max(classes, samples));
+  if (!again && samples > shape.back(0))
+    node.Refuse("a row has fewer classes that are possible than are to be drawn");
+  const Philox source = SourceAt(node, 1);
+  const Tensor weights = node.Cast(node.in(0), DType::kF64);
   shape[shape.rank() - 1] = samples;
-  auto result = std::make_shared<HostTensor>(DType::kI64, shape);
-  for (int64_t r = 0; r < rows; ++r) {
-    const double* row = weights.data() + r * classes;
-    const int64_t possible = std::count_if(row, row + classes, [](double w) { return w > 0; });
-    if (possible < (again ? std::min<int64_t>(samples, 1) : samples))
-      node.Refuse("a row has fewer classes that are possible than are to be drawn");
-    (again ? DrawAgain : DrawDifferent)(row, classes, samples, source, static_cast<uint64_t>(r) * most,
-                                        result->as<int64_t>() + r * samples);
-  }
-  node.OutValue(0, result);
+  const Tensor out = node.Out(0, DType::kI64, shape);
+  node.Step("MultinomialWithReplacement", [&](ops::Plan& plan) {
+    const ops::Operand from = ReadFrom(plan, weights, "x");
+    ops::PlanWeighted(plan, from, again, source, WrittenTo(plan, out, "y"));
+  });
 }
 
 namespace {
@@ -177,7 +138,8 @@ void OutMask(Translation& node, MaskUnit unit, const ops::RandomSource& source, 
 int64_t AlignedCount(const Translation& node) {
   constexpr int64_t kUnit = 128;
   const auto count = tensor::CheckedCount(node.ints(0));
-  if (!count) node.Refuse("shape has too many elements");
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (!count || *count > kMost) node.Refuse("shape has too many elements");
   return (*count + kUnit - 1) / kUnit * kUnit;
 }
 

@@ -150,17 +150,6 @@ void Renorm(Translation& node) {
            ops::LoopAttributes({node.Float("maxnorm")}), node.Out(0, node.dtype(0), left));
 }
 
-namespace {
-
-void SumComplex(Translation& node, const Tensor& vector, const Tensor& out) {
-  node.Step("Sum", [&](ops::Plan& plan) {
-    const Operand x = Read(plan, vector, "x");
-    ops::kernels::ReduceSum(plan, vector.dtype, x, {}, false, vector.dtype, Write(plan, out, "y"));
-  });
-}
-
-}  // namespace
-
 // The rows of both inputs have been repeated so that they have one shape.
 void Cdist(Translation& node) {
   const Shape shape = BroadcastOf(node, {node.shape(0), node.shape(1)});

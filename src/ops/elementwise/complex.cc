@@ -143,5 +143,9 @@ BELAY_COMPLEX_2(LogAddPowers, LogOfComplexSum(Wide(a) * attributes.real[0], Wide
                                   attributes.real[0])
 BELAY_COMPLEX_3(Interpolate, a + Times(c, b - a))
 BELAY_COMPLEX_3(MinusProduct, a - Times(b, c))
+BELAY_COMPLEX_3(ScaledSum, (Holds(p) ? Times(p, a) : Complex()) +
+                               Times(Complex(static_cast<float>(attributes.real[1]),
+                                             static_cast<float>(attributes.imaginary[1])),
+                                     Times(b, c)))
 
 }  // namespace belay::ops

@@ -13,7 +13,7 @@
 #define BELAY_COMPLEX_BINARY(X) \
   X(Add) X(Sub) X(Rsub) X(Mul) X(RealDiv) X(Pow) X(Equal) X(NotEqual) X(LogicalAnd) X(LogicalOr) X(LogicalXor) \
   X(IsClose) X(LogAddPowers)
-#define BELAY_COMPLEX_TERNARY(X) X(Select) X(AddScaledProduct) X(AddScaledQuotient) X(Interpolate) X(MinusProduct)
+#define BELAY_COMPLEX_TERNARY(X) X(Select) X(AddScaledProduct) X(AddScaledQuotient) X(Interpolate) X(MinusProduct) X(ScaledSum)
 // clang-format on
 
 namespace belay::ops {

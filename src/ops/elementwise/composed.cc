@@ -10,6 +10,7 @@
 #include "ops/sequence.h"
 #include "tensor/codes.h"
 #include "tensor/dims.h"
+#include "tensor/promote.h"
 #include "tensor/views.h"
 
 namespace belay::ops::kernels {
@@ -114,6 +115,18 @@ void FillDiagonal(Plan& plan, DType, const Operand& self, const Scalar& fillValu
 void MaskedFill(Plan& plan, DType, const Operand& self, const Operand& mask, const Scalar& value,
                 const Operand& out) {
   Where(plan, out.dtype(), mask, {nullptr, &value, -1, "value"}, self, out);
+}
+
+void MaskedFillTensor(Plan& plan, DType, const Operand& self, const Operand& mask, const Operand& value,
+                      const Operand& out) {
+  CheckOne(value);
+  if (!tensor::CanCast(value.dtype(), out.dtype())) {
+    Fail(tensor::kInvalidArgument, "op-promote", "{} ({}) does not become {} ({})", value.name,
+         NameOf(value.dtype()), out.name, NameOf(out.dtype()));
+  }
+  Tensor one = *value.tensor;
+  one.shape = one.strides = {};
+  Where(plan, out.dtype(), mask, {&one, nullptr, value.binding, value.name}, self, out);
 }
 
 }  // namespace belay::ops::kernels

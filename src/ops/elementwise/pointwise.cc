@@ -150,6 +150,14 @@ uint64_t Constant(const Scalar& scalar, DType compute) {
   return value;
 }
 
+void CheckFits(const Operand& operand, const Operand& out) {
+  if (operand.tensor == nullptr || BroadcastsTo(operand.tensor->shape, out.tensor->shape)) [[likely]]
+    return;
+  Fail(tensor::kInvalidArgument, "op-broadcast",
+       "{} has the shape {}, which does not broadcast to the result's, {}", operand.name,
+       operand.shape().ToString(), out.shape().ToString());
+}
+
 void SetOperand(PointwiseBody& body, int k, const Operand& operand, DType compute) {
   body.bindings[k] = static_cast<int16_t>(operand.binding);
   if (operand.tensor != nullptr) {
@@ -199,6 +207,7 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
   if (body.loop == nullptr) {
     Fail(tensor::kInvalidArgument, "op-dtype", "{} does not compute {}", plan.function(), NameOf(compute));
   }
+  for (const Operand& operand : in) CheckFits(operand, out);
   if (out.tensor->empty()) return;
   body.nest = NestOf(out, in);
   body.attributes = attributes;

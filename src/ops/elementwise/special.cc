@@ -5,13 +5,16 @@
 #include <limits>
 #include <numbers>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/loops.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
 #include "ops/rules.h"
 #include "tensor/codes.h"
+#include "tensor/promote.h"
 
 namespace belay::ops {
 namespace {
@@ -90,17 +93,21 @@ BELAY_BINARY_LOOP(LogAddPowers, LogOfSum(a, b, p)) BELAY_LOOPS_OF_FLOATS(LogAddP
 BELAY_BINARY_LOOP(IsClose, CloseNumbers(a, b, attributes.real[0], attributes.real[1], attributes.real[2] != 0))
 BELAY_LOOPS_OF_ALL(IsClose)
 BELAY_BINARY_LOOP(Gcd, GreatestDivisor(a, b)) BELAY_LOOPS_OF_INTS(Gcd)
-    // clang-format on
+BELAY_TERNARY_LOOP(ScaledSum, (p == 0 ? T{0} : p * a) + q * b * c) BELAY_LOOPS_OF_ALL(ScaledSum)
+// clang-format on
 
-    void LogAdd(Plan& plan, DType compute, const Operand& self, const Operand& other, double log_base,
-                const Operand& out) {
+}  // namespace
+
+namespace kernels {
+namespace {
+
+void LogAdd(Plan& plan, DType compute, const Operand& self, const Operand& other, double log_base,
+            const Operand& out) {
   PlanPointwise(plan, With(LogAddPowersLoops(), &ComplexLogAddPowers), compute, {self, other},
                 LoopAttributes({log_base}), out);
 }
 
 }  // namespace
-
-namespace kernels {
 
 void Erfinv(Plan& plan, DType compute, const Operand& self, const Operand& out) {
   PlanPointwise(plan, ErfinvLoops(), compute, {self}, {}, out);
@@ -143,6 +150,33 @@ void IsClose(Plan& plan, DType, const Operand& self, const Operand& other, doubl
 
 void Gcd(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) {
   PlanPointwise(plan, GcdLoops(), compute, {self, other}, {}, out);
+}
+
+// Where beta is 0 self does not matter, not even its NaNs.
+void Addr(Plan& plan, DType compute, const Operand& self, const Operand& vec1, const Operand& vec2,
+          const Scalar& beta, const Scalar& alpha, const Operand& out) {
+  if (vec1.shape().rank() != 1 || vec2.shape().rank() != 1) {
+    Fail(tensor::kInvalidArgument, "op-vector", "{} has shape {} and {} has {}; both need one dimension",
+         vec1.name, vec1.shape().ToString(), vec2.name, vec2.shape().ToString());
+  }
+  for (const Scalar* factor : {&beta, &alpha}) {
+    if (!tensor::CanCast(factor->dtype(), compute) && !factor->IsWhole()) {
+      Fail(tensor::kInvalidArgument, "op-alpha", "a factor is {}, which cannot be converted to {}",
+           factor->ToString(), NameOf(compute));
+    }
+  }
+  const Shape shape{vec1.shape()[0], vec2.shape()[0]};
+  CheckShape(out, shape);
+  if (!BroadcastsTo(self.shape(), shape)) {
+    Fail(tensor::kInvalidArgument, "op-broadcast", "{} has the shape {}, which does not broadcast to {}",
+         self.name, self.shape().ToString(), shape.ToString());
+  }
+  Tensor column = *vec1.tensor;
+  column.shape.push_back(1);
+  column.strides.push_back(0);
+  PlanPointwise(plan, With(ScaledSumLoops(), &ComplexScaledSum), compute,
+                {self, {&column, nullptr, vec1.binding, vec1.name}, vec2}, LoopAttributes({&beta, &alpha}),
+                out);
 }
 
 }  // namespace kernels

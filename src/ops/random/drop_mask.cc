@@ -1,6 +1,7 @@
 #include "ops/random/drop_mask.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/parallel.h"
 #include "ops/pipeline.h"
@@ -18,25 +19,33 @@ struct MakeBody {
   int64_t count, offset;
   int mask;
 
-  // Whether elements 4 * block + 0 to 3 are kept, as bits.
-  uint8_t Four(const Philox& philox, int64_t block) const {
-    const Philox::Words words = philox[static_cast<uint64_t>(block)];
-    unsigned kept = 0;
-    for (size_t i = 0; i < 4; ++i) kept |= (words[i] < limit ? 1u : 0u) << i;
-    return static_cast<uint8_t>(kept);
-  }
-
   void operator()(const Frame& frame) const {
+    const int64_t elements = unit == MaskUnit::kBit ? 8 * count : count, blocks = (elements + 3) / 4;
     auto* to = reinterpret_cast<uint8_t*>(frame.at[mask] + offset);
-    const Philox philox =
-        source.Take(static_cast<uint64_t>(unit == MaskUnit::kBit ? 2 * count : (count + 3) / 4));
-    ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        to[i] = unit == MaskUnit::kBit
-                    ? static_cast<uint8_t>(Four(philox, 2 * i) | Four(philox, 2 * i + 1) << 4)
-                    : static_cast<uint8_t>(Four(philox, i / 4) >> i % 4 & 1);
+    const Philox philox = source.Take(frame, static_cast<uint64_t>(blocks));
+    const DeviateLoops loops = BestDeviateLoops();
+    const int64_t pieces = (blocks + kBlocksTogether - 1) / kBlocksTogether;
+    ParallelFor(pieces, kGrain / kBlocksTogether, [&](int64_t begin, int64_t end) {
+      alignas(64) uint32_t words[kWordsTogether];
+      alignas(64) uint8_t kept[kWordsTogether];
+      for (int64_t piece = begin; piece < end; ++piece) {
+        const int64_t block = piece * kBlocksTogether, n = std::min(kBlocksTogether, blocks - block);
+        loops.words(philox, static_cast<uint64_t>(block), n, words);
+        loops.below(words, n, limit, kept);
+        if (unit == MaskUnit::kByte) {
+          std::copy_n(kept, std::min(4 * n, count - 4 * block), to + 4 * block);
+        } else {
+          for (int64_t i = 0; i < n / 2; ++i) to[block / 2 + i] = BitsOf(kept + 8 * i);
+        }
       }
     });
+  }
+
+  // Eight bytes of 0 and 1 as bits; the first is the lowest. The factor moves byte i to bit 56 + i.
+  static uint8_t BitsOf(const uint8_t* truths) {
+    uint64_t bytes;
+    std::memcpy(&bytes, truths, sizeof(bytes));
+    return static_cast<uint8_t>(bytes * 0x0102040810204080 >> 56);
   }
 };
 

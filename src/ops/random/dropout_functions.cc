@@ -1,6 +1,5 @@
 // The functions of the C interface that drop elements.
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "base/error.h"
@@ -8,7 +7,9 @@
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/packed_floats.h"
+#include "ops/random/checks.h"
 #include "ops/random/drop_mask.h"
+#include "ops/random/over_packed.h"
 #include "tensor/codes.h"
 
 namespace belay::ops::kernels {
@@ -20,28 +21,11 @@ using tensor::kInvalidArgument;
 constexpr int64_t kUnit = 128;
 int64_t MaskBytes(int64_t count) { return (count + kUnit - 1) / kUnit * (kUnit / 8); }
 
-void CheckProbability(double prob) {
-  if (prob >= 0 && prob <= 1) return;
-  Fail(kInvalidArgument, "op-probability", "the probability is {}; it lies between 0 and 1", prob);
-}
-
 void CheckMask(const Operand& mask, int64_t bytes) {
   if (mask.tensor->count() >= bytes) return;
   Fail(kInvalidArgument, "op-drop-mask", "{} {} needs {} bytes: a bit for each element, in units of 128",
        mask.name, mask.shape().ToString(), bytes);
 }
-
-// A mask that does not lie packed: made in the workspace.
-struct GenBody {
-  std::shared_ptr<const Plan> packed;
-  PackedBytes mask;
-
-  void operator()(const Frame& frame) const {
-    char* at[] = {reinterpret_cast<char*>(mask.Begin(frame))};
-    packed->Run({at, frame.workspace});
-    mask.Finish(frame);
-  }
-};
 
 struct DropBody {
   PackedFloats x, out;
@@ -66,26 +50,26 @@ struct DropBody {
 
 }  // namespace
 
-void DropoutGenMask(Plan& plan, DType, std::span<const int64_t> shape, double prob, int64_t seed,
-                    int64_t offset, DType type, const Operand& out) {
+void DropoutMask(Plan& plan, DType, std::span<const int64_t> shape, double prob, int64_t seed, int64_t offset,
+                 const Operand& out) {
   CheckProbability(prob);
   const std::optional<int64_t> count = tensor::CheckedCount(shape);
   if (!count || std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; }))
     Fail(kInvalidArgument, "op-drop-mask", "shape has a negative size, or too many elements");
+  CheckElements(out, MaskBytes(*count));
+  const Philox source = SeededAt(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset));
+  OverPacked(plan, {}, out, [&](Plan& part, const auto&, const Operand& packed) {
+    PlanDropMask(part, MaskUnit::kBit, source, 1 - prob, packed);
+  });
+}
+
+void DropoutGenMask(Plan& plan, DType compute, std::span<const int64_t> shape, double prob, int64_t seed,
+                    int64_t offset, DType type, const Operand& out) {
   if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16) {
     Fail(kInvalidArgument, "op-dtype", "probDataType is {}; it is ACL_FLOAT, ACL_FLOAT16 or ACL_BF16",
          NameOf(type));
   }
-  CheckElements(out, MaskBytes(*count));
-  const Philox source(static_cast<uint64_t>(seed), 0, static_cast<uint64_t>(offset));
-  if (IsPacked(out.shape(), out.tensor->strides))
-    return PlanDropMask(plan, MaskUnit::kBit, source, 1 - prob, out);
-  Tensor packed = PackedLike(out.shape(), out.dtype(), false);
-  auto inner = std::make_shared<Plan>(plan.function());
-  PlanDropMask(*inner, MaskUnit::kBit, source, 1 - prob, {&packed, nullptr, 0, out.name});
-  GenBody body{inner, PackedBytes(out, plan)};
-  plan.SetCost(inner->cost());
-  plan.SetBody(body);
+  DropoutMask(plan, compute, shape, prob, seed, offset, out);
 }
 
 void DropoutDoMask(Plan& plan, DType, const Operand& self, const Operand& mask, double prob,

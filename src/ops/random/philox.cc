@@ -3,23 +3,24 @@
 #include <cmath>
 
 namespace belay::ops {
-namespace {
 
-constexpr int kRounds = 10;
-
-}  // namespace
+std::array<uint32_t, 2 * Philox::kRounds> Philox::Keys() const {
+  std::array<uint32_t, 2 * kRounds> keys;
+  auto k0 = static_cast<uint32_t>(key_), k1 = static_cast<uint32_t>(key_ >> 32);
+  for (size_t round = 0; round < kRounds; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85)
+    keys[2 * round] = k0, keys[2 * round + 1] = k1;
+  return keys;
+}
 
 Philox::Words Philox::operator[](uint64_t block) const {
   const uint64_t low = low_ + block, high = high_ + (low < block ? 1 : 0);
   Words x = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
              static_cast<uint32_t>(high >> 32)};
-  auto k0 = static_cast<uint32_t>(key_), k1 = static_cast<uint32_t>(key_ >> 32);
-  for (int round = 0; round < kRounds; ++round) {
-    const uint64_t a = uint64_t{0xD2511F53} * x[0], b = uint64_t{0xCD9E8D57} * x[2];
-    x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(b),
-         static_cast<uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(a)};
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
+  const std::array<uint32_t, 2 * kRounds> keys = Keys();
+  for (size_t round = 0; round < kRounds; ++round) {
+    const uint64_t a = uint64_t{kFactors[0]} * x[0], b = uint64_t{kFactors[1]} * x[2];
+    x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ keys[2 * round], static_cast<uint32_t>(b),
+         static_cast<uint32_t>(a >> 32) ^ x[3] ^ keys[2 * round + 1], static_cast<uint32_t>(a)};
   }
   return x;
 }

@@ -10,12 +10,19 @@ namespace belay::ops {
 class Philox {
  public:
   using Words = std::array<uint32_t, 4>;
+  static constexpr int kRounds = 10;
+  static constexpr uint32_t kFactors[] = {0xD2511F53, 0xCD9E8D57};
   // The counter has 128 bits.
   Philox(uint64_t key, uint64_t low, uint64_t high) : key_(key), low_(low), high_(high) {}
 
   Words operator[](uint64_t block) const;
   // In [0, 1), with 53 bits.
   double Uniform(uint64_t i) const;
+
+  uint64_t low() const { return low_; }
+  uint64_t high() const { return high_; }
+  // Two for each round.
+  std::array<uint32_t, 2 * kRounds> Keys() const;
 
  private:
   uint64_t key_, low_, high_;

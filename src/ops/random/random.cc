@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
+#include <numeric>
 #include <span>
 
 #include "base/parallel.h"
@@ -27,25 +29,74 @@ int FractionBits(DType type) {
   }
 }
 
+// Where packed numbers go.
+struct Numbers {
+  DType type;
+  int64_t count, offset;
+  int binding;
+
+  explicit Numbers(const Operand& out)
+      : type(out.dtype()), count(out.tensor->count()), offset(OffsetOf(*out.tensor)), binding(out.binding) {}
+
+  // Those of `made`, kWidth a block, which make(words, blocks, numbers) makes of the generator's words.
+  template <DType made, int64_t kWidth, class T, class Make>
+  void Draw(const Frame& frame, const RandomSource& source, const Make& make) const {
+    const int64_t blocks = (count + kWidth - 1) / kWidth, bytes = static_cast<int64_t>(BytesOf(type));
+    char* to = frame.at[binding] + offset;
+    const Philox philox = source.Take(frame, static_cast<uint64_t>(blocks));
+    const DeviateLoops loops = BestDeviateLoops();
+    ParallelFor(blocks, kGrain, [&](int64_t begin, int64_t end) {
+      alignas(64) uint32_t words[kWordsTogether];
+      alignas(64) T numbers[kWidth * kBlocksTogether];
+      for (int64_t block = begin; block < end; block += kBlocksTogether) {
+        const int64_t n = std::min(kBlocksTogether, end - block), first = block * kWidth;
+        loops.words(philox, static_cast<uint64_t>(block), n, words);
+        make(loops, words, n, numbers);
+        tensor::Convert(type, to + first * bytes, made, numbers, std::min(n * kWidth, count - first));
+      }
+    });
+  }
+
+  static constexpr int64_t kGrain = 16 * 1024;
+};
+
+// Number i of those that take two words each.
+uint64_t TwoWords(const uint32_t* words, int64_t i) {
+  const uint32_t* low = words + i % 2 * 2 * kBlocksTogether + i / 2;
+  return uint64_t{low[kBlocksTogether]} << 32 | *low;
+}
+
+// Normal numbers are rounded at the end only, so that their tails are whole.
 struct RandomBody {
   RandomSource source;
   Distribution distribution;
-  DType type;
-  int64_t count, offset;
-  int out;
+  Spread<double> spread;
+  Numbers out;
 
-  // Normal numbers are rounded at the end only, so that their tails are whole.
-  void Fractions(const Philox& philox, uint64_t block, double* to) const {
-    const Philox::Words words = philox[block];
-    const int bits = type != DType::kF64 && distribution == Distribution::kNormal ? 24 : FractionBits(type);
-    if (type == DType::kF64) {
-      for (size_t i = 0; i < 2; ++i) {
-        const uint64_t both = uint64_t{words[2 * i + 1]} << 32 | words[2 * i];
-        to[i] = std::ldexp(static_cast<double>(both >> (64 - bits)), -bits);
-      }
-      return;
-    }
-    for (size_t i = 0; i < 4; ++i) to[i] = std::ldexp(static_cast<double>(words[i] >> (32 - bits)), -bits);
+  void operator()(const Frame& frame) const {
+    const bool narrow = out.type == DType::kF32 || out.type == DType::kF16 || out.type == DType::kBF16;
+    narrow ? Narrow(frame) : Wide(frame);
+  }
+
+  void Narrow(const Frame& frame) const {
+    const Spread<float> of{static_cast<float>(spread.scale), static_cast<float>(spread.shift),
+                           static_cast<float>(spread.most)};
+    const int bits = FractionBits(out.type);
+    out.Draw<DType::kF32, 4, float>(
+        frame, source, [&](const DeviateLoops& loops, const uint32_t* words, int64_t n, float* to) {
+          if (distribution == Distribution::kNormal) return loops.normals(words, n, of, to);
+          loops.fractions(words, n, bits, of, to);
+        });
+  }
+
+  void Wide(const Frame& frame) const {
+    out.Draw<DType::kF64, 2, double>(
+        frame, source, [&](const DeviateLoops&, const uint32_t* words, int64_t n, double* to) {
+          for (int64_t i = 0; i < 2 * n; ++i)
+            to[i] = std::ldexp(static_cast<double>(TwoWords(words, i) >> 11), -53);
+          for (int64_t i = 0; distribution == Distribution::kNormal && i < n; ++i) MakeNormal(to + 2 * i);
+          for (int64_t i = 0; i < 2 * n; ++i) to[i] = spread(to[i]);
+        });
   }
 
   // Two normal numbers from two fractions (Box and Muller).
@@ -54,23 +105,53 @@ struct RandomBody {
     pair[0] = length * std::cos(angle);
     pair[1] = length * std::sin(angle);
   }
+};
+
+struct WholeBody {
+  RandomSource source;
+  int64_t least;
+  uint64_t range;
+  Numbers out;
+
+  // The high half of a product spreads 64 bits over the range, with a bias that no sample shows.
+  void operator()(const Frame& frame) const {
+    out.Draw<DType::kI64, 2, int64_t>(
+        frame, source, [&](const DeviateLoops&, const uint32_t* words, int64_t n, int64_t* to) {
+          for (int64_t i = 0; i < 2 * n; ++i) {
+            const auto product = static_cast<unsigned __int128>(TwoWords(words, i)) * range;
+            to[i] = static_cast<int64_t>(static_cast<uint64_t>(least) + static_cast<uint64_t>(product >> 64));
+          }
+        });
+  }
+};
+
+struct ChanceBody {
+  RandomSource source;
+  uint64_t limit;  // what is below it is 1
+  Numbers out;
 
   void operator()(const Frame& frame) const {
-    const int64_t width = type == DType::kF64 ? 2 : 4;
-    const auto bytes = static_cast<int64_t>(BytesOf(type));
-    char* to = frame.at[out] + offset;
-    const int64_t blocks = (count + width - 1) / width;
-    const Philox philox = source.Take(static_cast<uint64_t>(blocks));
-    ParallelFor(blocks, 16 * 1024, [&](int64_t begin, int64_t end) {
-      for (int64_t block = begin; block < end; ++block) {
-        double values[4];
-        Fractions(philox, static_cast<uint64_t>(block), values);
-        for (int64_t i = 0; distribution == Distribution::kNormal && i < width; i += 2)
-          MakeNormal(values + i);
-        const int64_t n = std::min(width, count - block * width);
-        tensor::Convert(type, to + block * width * bytes, DType::kF64, values, n);
-      }
-    });
+    out.Draw<DType::kBool, 4, uint8_t>(
+        frame, source, [&](const DeviateLoops& loops, const uint32_t* words, int64_t n, uint8_t* to) {
+          loops.below(words, n, limit, to);
+        });
+  }
+};
+
+struct PermutationBody {
+  RandomSource source;
+  Numbers out;
+  Scratch<int64_t> numbers;
+
+  void operator()(const Frame& frame) const {
+    const Philox philox = source.Take(frame, (static_cast<uint64_t>(out.count) + 1) / 2);
+    int64_t* all = numbers.At(frame);
+    std::iota(all, all + out.count, int64_t{0});
+    for (int64_t i = out.count; i > 1; --i) {  // Fisher and Yates
+      const double place = philox.Uniform(static_cast<uint64_t>(i) - 1) * static_cast<double>(i);
+      std::swap(all[i - 1], all[static_cast<int64_t>(place)]);
+    }
+    tensor::Convert(out.type, frame.at[out.binding] + out.offset, DType::kI64, all, out.count);
   }
 };
 
@@ -81,7 +162,7 @@ struct MultinomialBody {
   Scratch<double> sums_of;
 
   void operator()(const Frame& frame) const {
-    const Philox philox = source.Take((static_cast<uint64_t>(rows * samples) + 1) / 2);
+    const Philox philox = source.Take(frame, (static_cast<uint64_t>(rows * samples) + 1) / 2);
     for (int64_t r = 0; r < rows; ++r)
       Row(frame, philox, r, {sums_of.At(frame), static_cast<size_t>(classes)});
   }
@@ -121,16 +202,52 @@ RandomSequence::Twister RandomSequence::TakeTwister() {
   return {std::move(lock), *twister_};
 }
 
-Philox RandomSource::Take(uint64_t blocks) const {
+Philox RandomSource::Take(const Frame& frame, uint64_t blocks) const {
   if (const auto* fixed = std::get_if<Philox>(&from_)) return *fixed;
-  return std::get<std::shared_ptr<RandomSequence>>(from_)->Take(blocks);
+  if (const auto* sequence = std::get_if<std::shared_ptr<RandomSequence>>(&from_))
+    return (*sequence)->Take(blocks);
+  const auto& tensors = std::get<SeedTensors>(from_);
+  const auto word = [&](int binding, int64_t at) {
+    uint64_t value;
+    std::memcpy(&value, frame.at[binding] + at, sizeof(value));
+    return value;
+  };
+  return SeededAt(word(tensors.seed, tensors.seed_at),
+                  word(tensors.offset, tensors.offset_at) + tensors.further);
 }
 
-void PlanRandom(Plan& plan, Distribution distribution, const RandomSource& source, const Operand& out) {
+namespace {
+
+void SetDrawCost(Plan& plan, const Operand& out, uint64_t each) {
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * each);
+}
+
+}  // namespace
+
+void PlanRandom(Plan& plan, Distribution distribution, const RandomSource& source, const Operand& out,
+                const Spread<double>& spread) {
   if (out.tensor->empty()) return;
-  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 10);
-  plan.SetBody(
-      RandomBody{source, distribution, out.dtype(), out.tensor->count(), OffsetOf(*out.tensor), out.binding});
+  SetDrawCost(plan, out, distribution == Distribution::kNormal ? 5 : 2);
+  plan.SetBody(RandomBody{source, distribution, spread, Numbers(out)});
+}
+
+void PlanRandomWhole(Plan& plan, const RandomSource& source, int64_t least, uint64_t range,
+                     const Operand& out) {
+  if (out.tensor->empty()) return;
+  SetDrawCost(plan, out, 3);
+  plan.SetBody(WholeBody{source, least, range, Numbers(out)});
+}
+
+void PlanChances(Plan& plan, const RandomSource& source, double chance, const Operand& out) {
+  if (out.tensor->empty()) return;
+  SetDrawCost(plan, out, 2);
+  plan.SetBody(ChanceBody{source, static_cast<uint64_t>(chance * 0x1p32), Numbers(out)});
+}
+
+void PlanPermutation(Plan& plan, const RandomSource& source, const Operand& out) {
+  if (out.tensor->empty()) return;
+  SetDrawCost(plan, out, 30);
+  plan.SetBody(PermutationBody{source, Numbers(out), Scratch<int64_t>(plan, out.tensor->count())});
 }
 
 void PlanMultinomial(Plan& plan, const Operand& logits, const RandomSource& source, const Operand& out) {

@@ -61,7 +61,7 @@ void OverConverted(Plan& plan, const Reduction& how, DType type, const Operand& 
   PlanThrough(
       plan, PackedOf(type, self.shape()), {&self}, out,
       [&](Plan& part, const auto& in, const Operand& between) { convert(part, in[0], between); },
-      [&](Plan& part, const Operand& between, const Operand& to) {
+      [&](Plan& part, const auto&, const Operand& between, const Operand& to) {
         Over(part, how, type, between, dims, to);
       });
 }
@@ -103,6 +103,16 @@ Reduction SpreadOf(int64_t correction, bool root) {
           .divisor = -static_cast<double>(correction),
           .around_mean = true,
           .root_of_quotient = root};
+}
+
+void SpreadAndMean(Plan& plan, DType type, const Operand& self, Dims dims, const Reduction& spread, bool keep,
+                   const Operand& out, const Operand& mean) {
+  CheckSameType(out, mean);
+  CheckShape(mean, rules::Reduced(self, dims, keep));
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { Over(part, spread, type, self, dims, out); });
+  parts.Add([&](Plan& part) { Over(part, kMean, type, self, dims, mean); });
+  parts.Finish();
 }
 
 }  // namespace
@@ -187,12 +197,11 @@ void Std(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correct
 
 void VarMean(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correction, bool keep,
              const Operand& out, const Operand& mean) {
-  CheckSameType(out, mean);
-  CheckShape(mean, rules::Reduced(self, dims, keep));
-  Sequence parts(plan);
-  parts.Add([&](Plan& part) { Over(part, SpreadOf(correction, false), type, self, dims, out); });
-  parts.Add([&](Plan& part) { Over(part, kMean, type, self, dims, mean); });
-  parts.Finish();
+  SpreadAndMean(plan, type, self, dims, SpreadOf(correction, false), keep, out, mean);
+}
+void StdMean(Plan& plan, DType type, const Operand& self, Dims dims, int64_t correction, bool keep,
+             const Operand& out, const Operand& mean) {
+  SpreadAndMean(plan, type, self, dims, SpreadOf(correction, true), keep, out, mean);
 }
 void Aminmax(Plan& plan, DType type, const Operand& self, Dims dims, bool keep, const Operand& out,
              const Operand& max) {

@@ -1,0 +1,234 @@
+// The functions of the C interface that draw random numbers.
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/pipeline.h"
+#include "ops/random/checks.h"
+#include "ops/random/over_packed.h"
+#include "ops/random/random.h"
+#include "tensor/codes.h"
+#include "tensor/convert.h"
+
+namespace belay::ops {
+namespace {
+
+using tensor::kInvalidArgument;
+using Inputs = ThroughBody::Inputs;
+
+RandomSource Fixed(int64_t seed, int64_t offset) {
+  return SeededAt(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset));
+}
+
+// Of the seed and the offset as the first two inputs.
+RandomSource InMemory(const Inputs& in, int64_t further) {
+  return SeedTensors{in[0].binding, in[1].binding, OffsetOf(*in[0].tensor), OffsetOf(*in[1].tensor),
+                     static_cast<uint64_t>(further)};
+}
+
+double ValueOf(DType type, uint64_t bits) {
+  double value = 0;
+  tensor::Convert(DType::kF64, &value, type, &bits, 1);
+  return value;
+}
+
+// The largest number of a type of floats that is less than the limit.
+double LargestBelow(DType type, double limit) {
+  uint64_t bits = 0;
+  tensor::Convert(type, &bits, DType::kF64, &limit, 1);
+  const double nearest = ValueOf(type, bits);
+  if (nearest < limit) return nearest;
+  const uint64_t sign = uint64_t{1} << (8 * BytesOf(type) - 1);
+  return ValueOf(type, nearest > 0 ? bits - 1 : nearest == 0 ? sign | 1 : bits + 1);
+}
+
+// Numbers from `from` on that stay below `to`, however they are rounded.
+Spread<double> Between(const Operand& out, double from, double to) {
+  const DType type = out.dtype();
+  CheckHolds(type, "from", from);
+  CheckHolds(type, "to", to);
+  if (!(from <= to))
+    Fail(kInvalidArgument, "op-random-range", "from is {} and to is {}; they are in order", from, to);
+  if (IsFloat(type)) CheckHolds(type, "to - from", to - from);
+  const bool open = IsFloat(type) && from < to;
+  return {to - from, from, open ? LargestBelow(type, to) : std::numeric_limits<double>::infinity()};
+}
+
+Spread<double> Around(double mean, double deviation) {
+  if (!(deviation >= 0))
+    Fail(kInvalidArgument, "op-random-range", "the standard deviation is {}; it is not negative", deviation);
+  return {deviation, mean};
+}
+
+// Normal complex numbers around 0: each part has half of the variance.
+void DrawPacked(Plan& plan, Distribution distribution, const RandomSource& source, Spread<double> spread,
+                const Operand& packed) {
+  if (packed.dtype() != DType::kC64) return PlanRandom(plan, distribution, source, packed, spread);
+  Tensor parts = *packed.tensor;
+  parts.dtype = DType::kF32, parts.offset *= 2;
+  parts.shape = Shape{2 * packed.tensor->count()}, parts.strides = tensor::Strides{1};
+  spread.scale /= std::numbers::sqrt2, spread.shift = 0;
+  PlanRandom(plan, distribution, source, {&parts, nullptr, packed.binding, packed.name}, spread);
+}
+
+// source(inputs) is where the numbers come from. Complex ones are drawn around 0, and then moved.
+template <class Source>
+void Draw(Plan& plan, Distribution distribution, const std::vector<const Operand*>& inputs,
+          const Source& source, const Spread<double>& spread, const Operand& out) {
+  const auto draw = [&](Plan& part, const Inputs& in, const Operand& packed) {
+    DrawPacked(part, distribution, source(in), spread, packed);
+  };
+  if (out.dtype() != DType::kC64 || spread.shift == 0) return OverPacked(plan, inputs, out, draw);
+  PlanThrough(plan, tensor::PackedOf(out.dtype(), out.shape()), inputs, out, draw,
+              [&](Plan& part, const auto&, const Operand& centred, const Operand& to) {
+                const double one = 1;
+                const Scalar mean(&spread.shift, DType::kF64), factor(&one, DType::kF64);
+                kernels::Add(part, out.dtype(), centred, {nullptr, &mean, -1, "mean"}, factor, to);
+              });
+}
+
+void DrawFixed(Plan& plan, Distribution distribution, const RandomSource& source,
+               const Spread<double>& spread, const Operand& out) {
+  Draw(
+      plan, distribution, {}, [&](const Inputs&) { return source; }, spread, out);
+}
+
+void DrawSeeded(Plan& plan, Distribution distribution, const Operand& seed, const Operand& offset,
+                int64_t further, const Spread<double>& spread, const Operand& out) {
+  CheckSeed(seed);
+  CheckSeed(offset);
+  Draw(
+      plan, distribution, {&seed, &offset}, [&](const Inputs& in) { return InMemory(in, further); }, spread,
+      out);
+}
+
+struct WholeRange {
+  int64_t least;
+  uint64_t count;
+  WholeRange(const Operand& out, int64_t from, int64_t to)
+      : least(from), count(static_cast<uint64_t>(to) - static_cast<uint64_t>(from)) {
+    if (from >= to) {
+      Fail(kInvalidArgument, "op-random-range",
+           "from is {} and to is {}; there is a whole number between them", from, to);
+    }
+    CheckHolds(out.dtype(), "from", static_cast<double>(from));
+    CheckHolds(out.dtype(), "to - 1", static_cast<double>(to - 1));
+  }
+};
+
+// The type in which normal numbers are drawn and stretched, before they are rounded once.
+DType WideOf(const Operand& out) { return out.dtype() == DType::kF64 ? DType::kF64 : DType::kF32; }
+
+// mean + deviation * a normal number; the two are tensors or numbers.
+void Stretched(Plan& plan, const std::vector<const Operand*>& tensors, int64_t seed, int64_t offset,
+               const Operand& out, const Scalar* mean, const Scalar* deviation) {
+  const DType wide = WideOf(out);
+  PlanThrough(
+      plan, tensor::PackedOf(wide, out.shape()), tensors, out,
+      [&](Plan& part, const auto&, const Operand& normals) {
+        PlanRandom(part, Distribution::kNormal, Fixed(seed, offset), normals);
+      },
+      [&](Plan& part, const Inputs& in, const Operand& normals, const Operand& to) {
+        const double factor = 1;
+        const Operand first = mean == nullptr ? in[0] : Operand{nullptr, mean, -1, "mean"};
+        const Operand second =
+            deviation == nullptr ? in[mean == nullptr ? 1 : 0] : Operand{nullptr, deviation, -1, "std"};
+        kernels::Addcmul(part, wide, first, second, normals, Scalar(&factor, DType::kF64), to);
+      });
+}
+
+}  // namespace
+
+namespace kernels {
+
+void Uniform(Plan& plan, DType, double from, double to, int64_t seed, int64_t offset, const Operand& out) {
+  DrawFixed(plan, Distribution::kUniform, Fixed(seed, offset), Between(out, from, to), out);
+}
+
+void UniformSeeded(Plan& plan, DType, double from, double to, const Operand& seedTensor,
+                   const Operand& offsetTensor, int64_t offset, const Operand& out) {
+  DrawSeeded(plan, Distribution::kUniform, seedTensor, offsetTensor, offset, Between(out, from, to), out);
+}
+
+void Normal(Plan& plan, DType, double mean, double std, int64_t seed, int64_t offset, const Operand& out) {
+  DrawFixed(plan, Distribution::kNormal, Fixed(seed, offset), Around(mean, std), out);
+}
+
+void NormalSeeded(Plan& plan, DType, double mean, double std, const Operand& seedTensor,
+                  const Operand& offsetTensor, int64_t offset, const Operand& out) {
+  DrawSeeded(plan, Distribution::kNormal, seedTensor, offsetTensor, offset, Around(mean, std), out);
+}
+
+void NormalTensors(Plan& plan, DType, const Operand& mean, const Operand& std, int64_t seed, int64_t offset,
+                   const Operand& out) {
+  Stretched(plan, {&mean, &std}, seed, offset, out, nullptr, nullptr);
+}
+
+void NormalAround(Plan& plan, DType, const Operand& mean, double std, int64_t seed, int64_t offset,
+                  const Operand& out) {
+  Around(0, std);
+  const Scalar deviation(&std, DType::kF64);
+  Stretched(plan, {&mean}, seed, offset, out, nullptr, &deviation);
+}
+
+void NormalAsWide(Plan& plan, DType, double mean, const Operand& std, int64_t seed, int64_t offset,
+                  const Operand& out) {
+  const Scalar middle(&mean, DType::kF64);
+  Stretched(plan, {&std}, seed, offset, out, &middle, nullptr);
+}
+
+void RandomWhole(Plan& plan, DType, int64_t from, int64_t to, int64_t seed, int64_t offset,
+                 const Operand& out) {
+  const WholeRange range(out, from, to);
+  OverPacked(plan, {}, out, [&](Plan& part, const auto&, const Operand& packed) {
+    PlanRandomWhole(part, Fixed(seed, offset), range.least, range.count, packed);
+  });
+}
+
+void RandomWholeSeeded(Plan& plan, DType, int64_t from, int64_t to, const Operand& seedTensor,
+                       const Operand& offsetTensor, int64_t offset, const Operand& out) {
+  const WholeRange range(out, from, to);
+  CheckSeed(seedTensor);
+  CheckSeed(offsetTensor);
+  OverPacked(plan, {&seedTensor, &offsetTensor}, out,
+             [&](Plan& part, const Inputs& in, const Operand& packed) {
+               PlanRandomWhole(part, InMemory(in, offset), range.least, range.count, packed);
+             });
+}
+
+void Bernoulli(Plan& plan, DType, const Operand&, const Scalar& prob, int64_t seed, int64_t offset,
+               const Operand& out) {
+  const double chance = prob.ToDouble();
+  CheckProbability(chance);
+  OverPacked(plan, {}, out, [&](Plan& part, const auto&, const Operand& packed) {
+    PlanChances(part, Fixed(seed, offset), chance, packed);
+  });
+}
+
+void BernoulliTensor(Plan& plan, DType, const Operand&, const Operand& prob, int64_t seed, int64_t offset,
+                     const Operand& out) {
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, out.shape()), {&prob}, out,
+      [&](Plan& part, const auto&, const Operand& fractions) {
+        PlanRandom(part, Distribution::kUniform, Fixed(seed, offset), fractions);
+      },
+      [&](Plan& part, const Inputs& in, const Operand& fractions, const Operand& to) {
+        Less(part, DType::kBool, fractions, in[0], to);
+      });
+}
+
+void Randperm(Plan& plan, DType, int64_t n, int64_t seed, int64_t offset, const Operand& out) {
+  if (n < 0) Fail(kInvalidArgument, "op-random-range", "n is {}; it is not negative", n);
+  CheckElements(out, n);
+  if (n > 0) CheckHolds(out.dtype(), "n - 1", static_cast<double>(n - 1));
+  OverPacked(plan, {}, out, [&](Plan& part, const auto&, const Operand& packed) {
+    PlanPermutation(part, Fixed(seed, offset), packed);
+  });
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
