@@ -167,13 +167,13 @@ void RunExchange(PlanRef plan, std::vector<int> copied, void* workspace, aclOpEx
   if (!exchange.first()) exchange.Submit();
 }
 
-// A tensor handle says from now on what the execution will have told.
+// A tensor handle says from now on what the execution will have told. It is a result: the caller gave it to
+// be written.
 void HandOutToldShapes(const ops::Plan& plan, std::span<const ops::Arg> args) {
   for (const auto& [binding, told] : *plan.told_shapes()) {
     for (const ops::Arg& arg : args) {
       if (arg.kind == ops::ArgKind::kTensor && arg.binding == binding)
-        const_cast<tensor::Tensor*>(arg.tensor)->told =
-            told;  // a result, which the caller gave to be written
+        const_cast<tensor::Tensor*>(arg.tensor)->told = told;
     }
   }
 }

@@ -33,6 +33,13 @@ Tensor WithoutDim(const Tensor& t, int dim) {
   return rest;
 }
 
+Tensor Expanded(const Tensor& t, const Shape& to) {
+  Tensor view = t;
+  view.strides = BroadcastStrides(t.shape, t.strides, to);
+  view.shape = to;
+  return view;
+}
+
 Tensor PartsOf(const Tensor& t, int part) {
   Tensor parts = t;
   parts.dtype = t.dtype == DType::kC128 ? DType::kF64 : DType::kF32;

@@ -14,6 +14,9 @@ Tensor DimsOf(const Tensor& t, int first, int end);
 // All dimensions but one, at the view's offset.
 Tensor WithoutDim(const Tensor& t, int dim);
 
+// The view over a larger shape that it broadcasts to.
+Tensor Expanded(const Tensor& t, const Shape& to);
+
 // The real parts (0) or the imaginary ones (1) of a tensor of ACL_COMPLEX64 or ACL_COMPLEX128.
 Tensor PartsOf(const Tensor& t, int part);
 

@@ -534,6 +534,8 @@ NULLS = [
     ('a result that the mask asks for', 'LayerNormBackward', t(3, 5), t(3, 5), [5], t(3, 1), t(3, 1), None, None, [False, True, False],
      None, None, None),
     ('no statistics', 'BatchNormBackward', t(3, 5), t(3, 5), None, None, None, t(5), t(5), False, 1e-5, [True] * 3, o(3, 5), o(5), o(5)),
+    ('places that are asked for', 'Unique2', t(2, 3), True, True, False, o(6), None, None),
+    ('counts that are asked for', 'Unique2', t(2, 3), True, False, True, o(6), None, None),
     ('no largest squares', 'ApplyAdamWV2', t(3), t(3), t(3), None, t(3), t(1), 0.1, 0.9, 0.9, 0.0, 1e-8, True, False),
 ]
 

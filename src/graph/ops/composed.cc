@@ -53,10 +53,7 @@ void Addcdiv(Translation& node) { AddMultiple(node, "Addcdiv", ops::PlusQuotient
 
 void MaskedFill(Translation& node) {
   const Tensor value = ScalarInput(node, 2);
-  const Shape shape = BroadcastOf(node, {node.shape(0), node.shape(1)});
-  if (!tensor::BroadcastsTo(value.shape, shape))
-    node.Refuse("value is one number, or broadcasts to the result");
-  const Tensor out = node.Out(0, node.dtype(0), shape);
+  const Tensor out = node.Out(0, node.dtype(0), BroadcastOf(node, {node.shape(0), node.shape(1)}));
   node.Step("MaskedFill", [&](ops::Plan& plan) {
     Operand x = Read(plan, node.in(0), "x"), mask = Read(plan, node.in(1), "mask");
     Operand filled = Read(plan, value, "value");

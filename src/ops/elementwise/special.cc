@@ -165,12 +165,7 @@ void Addr(Plan& plan, DType compute, const Operand& self, const Operand& vec1, c
            factor->ToString(), NameOf(compute));
     }
   }
-  const Shape shape{vec1.shape()[0], vec2.shape()[0]};
-  CheckShape(out, shape);
-  if (!BroadcastsTo(self.shape(), shape)) {
-    Fail(tensor::kInvalidArgument, "op-broadcast", "{} has the shape {}, which does not broadcast to {}",
-         self.name, self.shape().ToString(), shape.ToString());
-  }
+  CheckShape(out, Shape{vec1.shape()[0], vec2.shape()[0]});
   Tensor column = *vec1.tensor;
   column.shape.push_back(1);
   column.strides.push_back(0);

@@ -20,6 +20,7 @@
 #include "ops/rules.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -46,24 +47,13 @@ struct ElementBody {
   }
 };
 
-tensor::Tensor Expanded(const Operand& operand, const Shape& shape) {
-  tensor::Tensor view = *operand.tensor;
-  view.strides = Shape::Of(shape.data(), shape.rank());
-  for (int d = 0; d < shape.rank(); ++d) {
-    const bool repeats = d >= operand.shape().rank() || operand.shape().back(d) == 1;
-    view.strides.back(d) = repeats ? 0 : operand.tensor->strides.back(d);
-  }
-  view.shape = shape;
-  return view;
-}
-
 PackedFloats PackedOver(const Operand& operand, const Operand& named, const Shape& shape, Plan& plan) {
   if (!operand.present()) return {};
   if (!BroadcastsTo(operand.shape(), shape)) {
     Fail(kInvalidArgument, "op-broadcast", "{} has the shape {}, which does not broadcast to {} {}",
          operand.name, operand.shape().ToString(), named.name, shape.ToString());
   }
-  const tensor::Tensor view = Expanded(operand, shape);
+  const tensor::Tensor view = tensor::Expanded(*operand.tensor, shape);
   return PackedFloats({&view, nullptr, operand.binding, operand.name}, Flow::kIn, plan);
 }
 

@@ -164,9 +164,7 @@ void PlanIndexPut(Plan& plan, const Operand& x, const OperandList& indices, cons
   PlanThrough(plan, NamesFor(places), inputs, out, WriteNames,
               [&](Plan& part, const auto& in, const Operand& names, const Operand& result) {
                 const Operand& old = in_place ? result : in[count + 1];
-                Tensor spread = *in[count].tensor;
-                spread.strides = BroadcastStrides(spread.shape, spread.strides, places.picked);
-                spread.shape = places.picked;
+                const Tensor spread = tensor::Expanded(*in[count].tensor, places.picked);
                 const Tensor from = places.NamedFirst(*old.tensor), to = places.NamedFirst(*result.tensor),
                              updates = places.IndicesFirst(spread);
                 PlanScatterNd(part, Seen(old, from), names, Seen(in[count], updates), how, Seen(result, to));

@@ -23,9 +23,7 @@ void WithNumber(Plan& plan, const Operand& self, const Operand& index, const Sca
       plan, tensor::PackedOf(out.dtype(), Shape{}), {&index, &self}, out,
       [&](Plan& part, const auto&, const Operand& number) { Fill(part, out.dtype(), value, number); },
       [&](Plan& part, const auto& in, const Operand& number, const Operand& result) {
-        Tensor spread = *number.tensor;
-        spread.strides = BroadcastStrides(spread.shape, spread.strides, shape);
-        spread.shape = shape;
+        const Tensor spread = tensor::Expanded(*number.tensor, shape);
         scatter(part, self.binding == out.binding ? result : in[1], in[0],
                 Operand{&spread, nullptr, number.binding, "value"}, result);
       });

@@ -18,7 +18,7 @@ struct Spread {
   T scale = 1, shift = 0, most = std::numeric_limits<T>::infinity();
   T operator()(T v) const {
     const T value = v * scale + shift;
-    return value < most ? value : most;
+    return value > most ? most : value;
   }
 };
 

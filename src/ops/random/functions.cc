@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "ops/random/checks.h"
 #include "ops/random/over_packed.h"
 #include "ops/random/random.h"
+#include "ops/sequence.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
 
@@ -64,46 +66,42 @@ Spread<double> Around(double mean, double deviation) {
   return {deviation, mean};
 }
 
-// Normal complex numbers around 0: each part has half of the variance.
-void DrawPacked(Plan& plan, Distribution distribution, const RandomSource& source, Spread<double> spread,
-                const Operand& packed) {
+// Of normal complex numbers each part has half of the variance, and the mean is real.
+void Draw(Plan& plan, Distribution distribution, const RandomSource& source, Spread<double> spread,
+          const Operand& packed) {
   if (packed.dtype() != DType::kC64) return PlanRandom(plan, distribution, source, packed, spread);
   Tensor parts = *packed.tensor;
   parts.dtype = DType::kF32, parts.offset *= 2;
   parts.shape = Shape{2 * packed.tensor->count()}, parts.strides = tensor::Strides{1};
-  spread.scale /= std::numbers::sqrt2, spread.shift = 0;
-  PlanRandom(plan, distribution, source, {&parts, nullptr, packed.binding, packed.name}, spread);
-}
-
-// source(inputs) is where the numbers come from. Complex ones are drawn around 0, and then moved.
-template <class Source>
-void Draw(Plan& plan, Distribution distribution, const std::vector<const Operand*>& inputs,
-          const Source& source, const Spread<double>& spread, const Operand& out) {
-  const auto draw = [&](Plan& part, const Inputs& in, const Operand& packed) {
-    DrawPacked(part, distribution, source(in), spread, packed);
-  };
-  if (out.dtype() != DType::kC64 || spread.shift == 0) return OverPacked(plan, inputs, out, draw);
-  PlanThrough(plan, tensor::PackedOf(out.dtype(), out.shape()), inputs, out, draw,
-              [&](Plan& part, const auto&, const Operand& centred, const Operand& to) {
-                const double one = 1;
-                const Scalar mean(&spread.shift, DType::kF64), factor(&one, DType::kF64);
-                kernels::Add(part, out.dtype(), centred, {nullptr, &mean, -1, "mean"}, factor, to);
-              });
+  const double one = 1, middle = std::exchange(spread.shift, 0);
+  const Scalar mean(&middle, DType::kF64), factor(&one, DType::kF64);
+  spread.scale /= std::numbers::sqrt2;
+  Sequence steps(plan);
+  steps.Add([&](Plan& step) {
+    PlanRandom(step, distribution, source, {&parts, nullptr, packed.binding, packed.name}, spread);
+  });
+  if (middle != 0) {
+    steps.Add([&](Plan& step) {
+      kernels::Add(step, packed.dtype(), packed, {nullptr, &mean, -1, "mean"}, factor, packed);
+    });
+  }
+  steps.Finish();
 }
 
 void DrawFixed(Plan& plan, Distribution distribution, const RandomSource& source,
                const Spread<double>& spread, const Operand& out) {
-  Draw(
-      plan, distribution, {}, [&](const Inputs&) { return source; }, spread, out);
+  OverPacked(plan, {}, out, [&](Plan& part, const auto&, const Operand& packed) {
+    Draw(part, distribution, source, spread, packed);
+  });
 }
 
 void DrawSeeded(Plan& plan, Distribution distribution, const Operand& seed, const Operand& offset,
                 int64_t further, const Spread<double>& spread, const Operand& out) {
   CheckSeed(seed);
   CheckSeed(offset);
-  Draw(
-      plan, distribution, {&seed, &offset}, [&](const Inputs& in) { return InMemory(in, further); }, spread,
-      out);
+  OverPacked(plan, {&seed, &offset}, out, [&](Plan& part, const Inputs& in, const Operand& packed) {
+    Draw(part, distribution, InMemory(in, further), spread, packed);
+  });
 }
 
 struct WholeRange {

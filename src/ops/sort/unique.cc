@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/kernels.h"
@@ -76,6 +77,8 @@ struct UniqueBody {
 
 // As many numbers as there are elements at most, one after the other.
 void CheckRoom(const Operand& out, int64_t count) {
+  if (!out.present())
+    Fail(tensor::kNullArgument, "op-masked-result", "{} is asked for, but it is null", out.name);
   if (out.tensor->count() == count && tensor::IsPacked(out.shape(), out.tensor->strides)) return;
   Fail(tensor::kInvalidArgument, "op-packed-out", "{} {} has room for {} elements, one after the other",
        out.name, out.shape().ToString(), count);
@@ -89,8 +92,10 @@ void Unique2(Plan& plan, DType, const Operand& self, bool /*sorted*/, bool retur
   CheckSameType(self, out);
   CheckRoom(out, count);
   std::vector<const Operand*> given = {&self};
-  if (returnInverse) CheckRoom(inverseOut, count), given.push_back(&inverseOut);
-  if (returnCounts) CheckRoom(countsOut, count), given.push_back(&countsOut);
+  for (const auto& [asked, result] :
+       {std::pair(returnInverse, &inverseOut), std::pair(returnCounts, &countsOut)}) {
+    if (asked) CheckRoom(*result, count), given.push_back(result);
+  }
   const bool floats = IsFloat(self.dtype());
   const DType wide = floats ? DType::kF64 : DType::kI64;
   const Told values = plan.TellsShapeOf(out.binding),
