@@ -41,6 +41,25 @@ aclnnStatus aclnnAddRmsNormGetWorkspaceSize(
 aclnnStatus aclnnAddRmsNorm(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
+/**
+ * xOut = x1 + x2; out = xOut divided by the root of its mean square, times gamma; rstdOut = 1 /
+ * that root. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types:
+ * f32, f16, bf16 and f64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceAddRmsNormGetWorkspaceSize(
+    aclTensor *x1Ref, aclTensor *x2Ref, const aclTensor *gamma, double epsilon, aclTensor
+    *rstdOutRef, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceAddRmsNorm(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,7 @@
 #include "ops/rules.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "tensor/codes.h"
 #include "tensor/promote.h"
@@ -120,6 +122,29 @@ Shape Halved(const Operand& self, int64_t dim) {
   }
   shape[axis] /= 2;
   return shape;
+}
+
+Shape Rearranged(const Operand& self, std::span<const int64_t> perm, std::span<const int64_t> shape,
+                 bool permuted_first) {
+  if (shape.size() > tensor::kMaxRank || tensor::CheckedCount(shape) != self.tensor->count() ||
+      std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; })) {
+    Fail(kInvalidArgument, "op-reshape", "shape does not hold the {} elements of {} {}", self.tensor->count(),
+         self.name, self.shape().ToString());
+  }
+  const Shape wanted = Shape::Of(shape.data(), static_cast<int>(shape.size()));
+  const Shape permuted = permuted_first ? self.shape() : wanted;
+  Shape result;
+  uint32_t seen = 0;
+  for (const int64_t dim : perm) {
+    if (dim < 0 || dim >= permuted.rank() || (seen >> dim & 1) != 0) break;
+    seen |= 1u << dim;
+    result.push_back(permuted[static_cast<int>(dim)]);
+  }
+  if (static_cast<int>(perm.size()) != permuted.rank() || result.rank() != permuted.rank()) {
+    Fail(kInvalidArgument, "op-permutation", "perm does not name each of the {} dimensions once",
+         permuted.rank());
+  }
+  return permuted_first ? wanted : result;
 }
 
 uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims) {

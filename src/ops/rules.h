@@ -27,6 +27,11 @@ Shape ReducedOrOne(const Operand& self, std::span<const int64_t> dims, bool keep
 // Half of the size along dim, which must be even.
 Shape Halved(const Operand& self, int64_t dim);
 
+// Its dimensions in the order of perm and then in a shape, or, unless permuted first, the shape in that
+// order.
+Shape Rearranged(const Operand& self, std::span<const int64_t> perm, std::span<const int64_t> shape,
+                 bool permuted_first);
+
 // Bit i: dimension i is folded away. No dims at all mean every one.
 uint32_t ReducedDims(const Operand& self, std::span<const int64_t> dims);
 // A dimension counted from either end, as one counted from the front.

@@ -33,6 +33,13 @@ Tensor WithoutDim(const Tensor& t, int dim) {
   return rest;
 }
 
+Tensor HalfOf(const Tensor& t, int dim, int64_t half) {
+  Tensor view = t;
+  view.shape[dim] /= 2;
+  view.offset += half * view.shape[dim] * view.strides[dim];
+  return view;
+}
+
 Tensor Expanded(const Tensor& t, const Shape& to) {
   Tensor view = t;
   view.strides = BroadcastStrides(t.shape, t.strides, to);

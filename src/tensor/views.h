@@ -14,6 +14,9 @@ Tensor DimsOf(const Tensor& t, int first, int end);
 // All dimensions but one, at the view's offset.
 Tensor WithoutDim(const Tensor& t, int dim);
 
+// One half of a dimension of even size: the first (0) or the second (1).
+Tensor HalfOf(const Tensor& t, int dim, int64_t half);
+
 // The view over a larger shape that it broadcasts to.
 Tensor Expanded(const Tensor& t, const Shape& to);
 

@@ -339,3 +339,19 @@ def packed_gradient(r: Random, form) -> Case:
                  given(numbers_of([f.total for f in fs]), 'f32'), None, given(rows_of(ys), dtype), *attributes,
                  *[Tensor(dtype, w.value.shape) for w in wants], r.pick([None, Tensor(dtype, (0,))]) if r.empty else None]
     return Case(arguments, {23 + i: w for i, w in enumerate(wants)})
+
+
+@TABLE.case('AttentionUpdate')
+def merged(r: Random, form) -> Case:
+    dtype, count, rows, width = r.pick(form.types['out']), r.int(1, 16), r.size(1, 9), 8 * r.int(1, 64)
+    levels = [r.tensor('f32', (rows,)) for _ in range(count)]
+    parts = [r.tensor(dtype, (rows, width)) for _ in range(count)]
+    lse = np.array([t.data for t in levels], np.float64)
+    most = lse.max(0)
+    level = most + np.log(np.exp(lse - most).sum(0))
+    terms = np.array([t.data for t in parts], np.float64) * np.exp(lse - level)[..., None]
+    kind = r.int(0, 1)
+    wants = {3: Want(terms.sum(0), np.abs(terms).sum(0), loose=4)}
+    if kind == 1:
+        wants[4] = Want(level, 1.0, loose=4)
+    return Case([levels, parts, kind, Tensor(dtype, (rows, width)), Tensor('f32', (rows,)) if kind else None], wants)

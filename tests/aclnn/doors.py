@@ -16,7 +16,7 @@ import ops_model
 
 TRIES = 200  # draws for one case: few have the types and numbers that a node may have
 _SETTERS = {'float': ('Float', ctypes.c_float), 'int': ('Int', ctypes.c_int64), 'bool': ('Bool', ctypes.c_uint8),
-            'type': ('DataType', ctypes.c_int)}
+            'type': ('DataType', ctypes.c_int), 'ints': ('ListInt', None)}
 
 
 _SCALE, _ALPHA, _VALUE = 1.0507009873554805, 1.6732632423543772, 2.5
@@ -67,7 +67,11 @@ class SingleOperators:
         attr = ctypes.c_void_p(self._acl.aclopCreateAttr())
         for name, how, value in attributes:
             setter, ctype = _SETTERS[how]
-            getattr(self._acl, f'aclopSetAttr{setter}')(attr, name.encode(), ctype(value))
+            call = getattr(self._acl, f'aclopSetAttr{setter}')
+            if how == 'ints':
+                call(attr, name.encode(), ctypes.c_int(len(value)), (ctypes.c_int64 * len(value))(*value))
+            else:
+                call(attr, name.encode(), ctype(value))
         descs, buffers = ([ctypes.c_void_p(t[i]) for t in tensors] for i in (0, 1))
         count = len(inputs)
         code = self._compiler.aclopCompileAndExecute(

@@ -124,6 +124,9 @@ def make(formula: Formula):
             elif kinds[name] == 'aclScalar':
                 drawn[name] = draw_scalar(r, formula, name, computed, 'f32' in (form.types[name] or 'f32'))
                 values[name] = np.float64(drawn[name].value)
+                if formula.rule == 'truth' and computed in ('f16', 'bf16') and values['self'].size:
+                    near = float(values['self'].reshape(-1)[0]) * (1 + 1e-4)  # is that number again, once it is rounded
+                    drawn[name], values[name] = Scalar(near, 'f64'), np.float64(exact(near, computed))
             elif name not in form.outs:
                 drawn[name] = values[name] = r.pick(formula.domain[name])
         return finish(r, form, formula, drawn, values, computed)
@@ -313,7 +316,7 @@ TABLE.add(f'{pair("DivMod")} {pair("DivMods")}', make_div_mod, broadcasts=True)
 POSITIVE = {'other': (1, 4)}
 add(f'{pair("FloorDivide")} {pair("FloorDivides")}', 'promote', lambda self, other: np.floor_divide(self, other),
     domain=POSITIVE, without=('bool', 'f16', 'bf16'))
-add(f'{pair("RemainderTensorTensor")} {pair("RemainderTensorScalar")}', 'promote',
+add(f'{pair("RemainderTensorTensor")} {pair("RemainderTensorScalar")} RemainderScalarTensor', 'promote',
     lambda self, other: np.remainder(self, other), domain=POSITIVE, without=('bool',))
 add(f'{pair("FmodTensor")} {pair("FmodScalar")}', 'promote', lambda self, other: np.fmod(self, other),
     domain=POSITIVE, without=('bool',))
@@ -457,8 +460,9 @@ def masked_fill(r: Random, form) -> Case:
 def masked_fill_tensor(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()
     x, mask = r.tensor(dtype, shape), r.tensor('bool', r.part(shape))
-    value = r.tensor(dtype, r.pick([(), (1,)]))
-    return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), value.data.reshape(()), x.data)})
+    value = r.tensor('f32' if dtype in ('i8', 'i16', 'i32', 'i64') and r.chance() else dtype, r.pick([(), (1,)]))
+    of_type = exact(np.trunc(value.data), dtype) if value.dtype != dtype else value.data
+    return Case([x, mask, value], {0: np.where(np.broadcast_to(mask.data, shape), of_type.reshape(()), x.data)})
 
 
 @TABLE.case('Prelu')

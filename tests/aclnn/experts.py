@@ -621,3 +621,99 @@ def grouped_sum(r: Random, form) -> Case:
         y = given(y.data.reshape(groups * m, n), 'f32')
     want = Want(value.reshape(y.shape), size.reshape(y.shape), loose=2)
     return Case([x, weight, given(at[1:], 'i64'), y, True, False, 2], {3: want})
+
+
+def sent(r: Random, tokens: int, experts: int, top_k: int) -> np.ndarray:
+    """Who is sent where: top_k experts for each token."""
+    return np.argsort(r.rng.random((tokens, experts)), axis=1) < top_k
+
+
+def rows_of(chosen: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
+    """The token and the expert of each row."""
+    pairs = []
+    for expert in range(chosen.shape[1]):
+        first, others = np.flatnonzero(chosen[:, expert]), np.flatnonzero(~chosen[:, expert])
+        pairs += [(t, expert) for t in (np.concatenate([first, others])[:capacity] if capacity else first)]
+    return np.array(pairs, np.int64).reshape(-1, 2).T
+
+
+def mapped(r: Random, form, name: str):
+    dtype, (tokens, top_k, width) = r.pick(form.types[name]), tokens_of(r, 1)
+    experts = r.int(top_k, 6)
+    chosen, capacity = sent(r, tokens, experts, top_k), r.int(1, tokens) if r.chance() else 0
+    owner, expert = rows_of(chosen, capacity)
+    by_token = np.argsort(owner, kind='stable')
+    numbers = given(owner if capacity else by_token, 'i32')
+    return dtype, width, chosen, capacity, owner, expert, by_token, numbers
+
+
+@TABLE.case('MoeTokenPermuteWithRoutingMap')
+def permute_by_map(r: Random, form) -> Case:
+    dtype, width, chosen, capacity, owner, expert, _, numbers = mapped(r, form, 'tokens')
+    x, count = r.tensor(dtype, (chosen.shape[0], width)), owner.size
+    probs = r.tensor(r.pick(form.types['probs']), chosen.shape, 0, 1) if r.chance() else None
+    wants = {5: x.data[owner], 7: numbers.data}
+    if probs:
+        wants[6] = probs.data[owner, expert]
+    more = r.int(0, (chosen.shape[1] if capacity else chosen.shape[0]) - 1)  # is not enough for one row more each
+    return Case([x, given(chosen, r.pick(form.types['routingMap'])), probs, count + more, capacity > 0,
+                 Tensor(dtype, (count, width)), Tensor(probs.dtype, (count,)) if probs else None,
+                 Tensor('i32', (count,))], wants)
+
+
+@TABLE.case('MoeTokenPermuteWithRoutingMapGrad')
+def permute_by_map_back(r: Random, form) -> Case:
+    dtype, width, chosen, capacity, owner, expert, _, numbers = mapped(r, form, 'tokensGradOut')
+    grad = r.tensor(dtype, (owner.size, width))
+    probs = r.tensor(r.pick(form.types['probsGradOut']), (owner.size,)) if r.chance() else None
+    value, size = np.zeros((chosen.shape[0], width)), np.zeros((chosen.shape[0], width))
+    np.add.at(value, owner, wide(grad))
+    np.add.at(size, owner, np.abs(wide(grad)))
+    wants = {7: Want(value, size)}
+    if probs:
+        spread = np.zeros(chosen.shape)
+        spread[owner, expert] = wide(probs)
+        wants[8] = spread
+    return Case([grad, probs, numbers, given(chosen, r.pick(form.types['routingMap'])), chosen.shape[1], chosen.shape[0],
+                 capacity > 0, Tensor(dtype, value.shape), Tensor(probs.dtype, chosen.shape) if probs else None], wants)
+
+
+@TABLE.case('MoeTokenUnpermuteWithRoutingMap')
+def unpermute_by_map(r: Random, form) -> Case:
+    dtype, width, chosen, capacity, owner, expert, by_token, numbers = mapped(r, form, 'unpermutedTokens')
+    x = r.tensor(dtype, (owner.size, width))
+    probs = r.tensor(r.pick([dtype, 'f32']), chosen.shape, 0, 1) if r.chance() else None
+    factor = wide(probs)[owner, expert] if probs else np.ones(owner.size)
+    value, size = np.zeros((chosen.shape[0], width)), np.zeros((chosen.shape[0], width))
+    np.add.at(value, owner, wide(x) * factor[:, None])
+    np.add.at(size, owner, np.abs(wide(x) * factor[:, None]))
+    wants = {6: Want(value, size), 7: by_token, 8: owner[by_token]}
+    if probs:
+        wants[9] = factor if capacity else wide(probs)[chosen]
+    needed = probs or capacity or r.chance()
+    return Case([x, numbers, given(chosen, r.pick(form.types['routingMap'])) if needed else None, probs, capacity > 0,
+                 list(value.shape), Tensor(dtype, value.shape), Tensor('i32', owner.shape), Tensor('i32', owner.shape),
+                 Tensor(probs.dtype, owner.shape) if probs else None], wants)
+
+
+@TABLE.case('MoeTokenUnpermuteWithRoutingMapGrad')
+def unpermute_by_map_back(r: Random, form) -> Case:
+    dtype, width, chosen, capacity, owner, expert, by_token, _ = mapped(r, form, 'unpermutedTokensGrad')
+    if not capacity:  # the copies of a token may have changed places
+        by_token = r.rng.permutation(by_token)
+        owner, expert = owner.copy(), expert.copy()
+        owner[by_token], expert[by_token] = np.nonzero(chosen)
+    grad, x = r.tensor(dtype, (chosen.shape[0], width)), r.tensor(dtype, (owner.size, width))
+    probs = r.tensor(r.pick([dtype, 'f32']), chosen.shape, 0, 1) if r.chance() else None
+    value = wide(grad)[owner] * (wide(probs)[owner, expert][:, None] if probs else 1)
+    wants = {8: Want(value, np.abs(value))}
+    if probs:
+        spread, size = np.zeros(chosen.shape), np.ones(chosen.shape)
+        spread[owner, expert] = (wide(grad)[owner] * wide(x)).sum(1)
+        size[owner, expert] = np.abs(wide(grad)[owner] * wide(x)).sum(1)
+        wants[9] = Want(spread, size)
+    needed = probs or capacity or r.chance()
+    return Case([grad, given(by_token, 'i32'), given(owner[by_token], 'i32'),
+                 given(chosen, r.pick(form.types['routingMap'])) if needed else None, x if probs or r.chance() else None, probs,
+                 capacity > 0, list(grad.shape), Tensor(dtype, value.shape),
+                 Tensor(probs.dtype, chosen.shape) if probs else None], wants)

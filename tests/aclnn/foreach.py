@@ -146,6 +146,26 @@ def unscale(r: Random, form) -> Case:
                 {0: [Want(v, 0.1) for v in values], 1: np.full(shape, after, np.float32)})
 
 
+@TABLE.case('ApplyAdamW')
+def adam_w_of_tensors(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['var']), r.shape()
+    amsgrad, maximize, steps = r.chance(), r.chance(), r.int(0, 20)
+    var, m, grad = [r.tensor(dtype, shape, -1, 1) for _ in range(3)]
+    v, largest = r.tensor(dtype, shape, 0.1, 1), r.tensor(dtype, shape, 0.1, 1) if amsgrad else None
+    numbers = [given(np.full(r.pick([(), (1,)]), n), dtype) for n in
+               (0.9 ** steps, 0.75 ** steps, 0.125, 0.0625, 0.875, 0.75, 0.001)]
+    power1, power2, rate, decay, beta1, beta2, eps = [float(n.data.reshape(-1)[0]) for n in numbers]
+    g = -wide(grad.data) if maximize else wide(grad.data)
+    mean, square = beta1 * wide(m.data) + (1 - beta1) * g, beta2 * wide(v.data) + (1 - beta2) * g * g
+    top = np.maximum(wide(largest.data), square) if amsgrad else square
+    root = np.sqrt(top / (1 - power2 * beta2)) + eps
+    value = wide(var.data) * (1 - rate * decay) - rate * mean / (1 - power1 * beta1) / root
+    wants = {0: Want(value, 10.0), 1: Want(mean, 1.0), 2: Want(square, 1.0)}
+    if amsgrad:
+        wants[11] = Want(top, 1.0)
+    return Case([var, m, v, *numbers, grad, largest, amsgrad, maximize], wants)
+
+
 @TABLE.case('ApplyAdamWV2')
 def adam_w(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['var']), r.shape()

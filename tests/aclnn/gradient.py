@@ -106,6 +106,42 @@ def hardswish(r: Random, form) -> Case:
     return Case([grad, x, Tensor(dtype, shape)], {2: Want(wide(grad.data) * slope, 4.0)})
 
 
+def gelu_slope(a: np.ndarray, tanh: bool) -> np.ndarray:
+    if not tanh:
+        return 0.5 * (1 + erf(a / np.sqrt(2))) + a * np.exp(-a * a / 2) / np.sqrt(2 * np.pi)
+    inner = np.tanh(np.sqrt(2 / np.pi) * (a + 0.044715 * a ** 3))
+    return 0.5 * (1 + inner) + 0.5 * a * (1 - inner ** 2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * a * a)
+
+
+@TABLE.case('GeluBackwardV2', broadcasts=True)
+def gelu_of_either(r: Random, form) -> Case:
+    dtype, shape, name = r.pick(form.types['self']), r.shape(), r.pick([b'none', b'tanh'])
+    grad, x = r.tensor(dtype, r.part(shape)), r.tensor(dtype, shape, -6, 6)
+    value = wide(grad.data) * gelu_slope(wide(x.data), name == b'tanh')
+    return Case([grad, x, name, Tensor(dtype, shape)], {3: Want(value, 4.0)})
+
+
+@TABLE.case('GeGluV3Backward')
+def ge_glu(r: Random, form) -> Case:
+    x, dim, (a, b) = halves(r, r.pick(form.types['self']))
+    approximate, left = r.int(0, 1), r.chance()
+    grad, bent = r.tensor(x.dtype, a.shape), r.tensor(x.dtype, a.shape)
+    active, gate = (a, b) if left else (b, a)
+    parts = [wide(grad.data) * gate * gelu_slope(active, bool(approximate)), wide(grad.data) * wide(bent.data)]
+    value = np.concatenate(parts if left else parts[::-1], dim)
+    return Case([grad, x, bent, dim, approximate, left, Tensor(x.dtype, x.shape)], {6: Want(value, 16.0, loose=2)})
+
+
+@TABLE.case('ScaledMaskedSoftmaxBackward')
+def masked_softmax(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['y']), r.full(1, 4) if r.chance(0.8) else (2, r.int(500, 1100))
+    grad, y = r.tensor(dtype, shape), r.tensor(dtype, shape, 0, 1)
+    mask, scale = r.tensor('bool', r.part(shape)), r.pick([1.0, 0.25, -2.0])
+    g, p = wide(grad.data), wide(y.data)
+    value = np.where(mask.data, 0, scale * p * (g - (g * p).sum(-1, keepdims=True)))
+    return Case([grad, y, mask, scale, False, Tensor(dtype, shape)], {5: Want(value, 4.0 * shape[-1], loose=2)})
+
+
 @TABLE.case('FastGeluBackward')
 def fast_gelu(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()
@@ -276,6 +312,24 @@ def layer_norm(r: Random, form) -> Case:
     wants = {8: Want(value, size, loose=4), 9: Want(np.sum(slope, axis=lead), slope_size + 1, loose=4),
              10: Want(np.sum(wide(grad.data), axis=lead), slope_size + 4)}
     return masked(Case([grad, x, list(inner), mean, rstd, weight, None, mask, *outs], wants), 8, mask, r)
+
+
+@TABLE.case('AddLayerNormGrad')
+def add_layer_norm(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['x1']), r.full(1, 4) if r.chance(0.8) else (r.int(100, 300), r.int(60, 90))
+    count = r.int(1, len(shape))
+    inner, where = shape[-count:], tuple(range(-count, 0))
+    grad, x1, x2 = [r.tensor(dtype, shape) for _ in range(3)]
+    total = wide(x1.data) + wide(x2.data)
+    mean, rstd, m, s = statistics(total, where, 'f32', [*shape[:-count], *[1] * count])
+    gamma, more = r.tensor(dtype, inner), r.tensor(dtype, shape) if r.chance() else None
+    value, slope, size = norm_gradient(wide(grad.data), total, m, s, wide(gamma.data), where)
+    lead = tuple(range(len(shape) - count))
+    value, slope_size = value + (wide(more.data) if more else 0), np.sum(np.abs(slope), axis=lead)
+    outs = [Tensor(dtype, shape), Tensor('f32', inner), Tensor('f32', inner)]
+    return Case([grad, x1, x2, rstd, mean, gamma, more, *outs],
+                {7: Want(value, size + 4, loose=4), 8: Want(np.sum(slope, axis=lead), slope_size + 1, loose=4),
+                 9: Want(np.sum(wide(grad.data), axis=lead), slope_size + 4)})
 
 
 @TABLE.case('RmsNormGrad')
@@ -508,7 +562,7 @@ def resized(r: Random, form) -> Case:
     return Case(arguments, {len(arguments) - 1: turned(grad, maps)})
 
 
-@TABLE.case(' '.join(f'{kind}Pad{n}dBackward' for kind in ('Reflection', 'Replication') for n in (1, 2)))
+@TABLE.case(' '.join(f'{kind}Pad{n}dBackward' for kind in ('Reflection', 'Replication') for n in (1, 2, 3)))
 def padded(r: Random, form) -> Case:
     spatial, reflects, dtype = int(form.name[-10]), form.name.startswith('Reflection'), r.pick(form.types['self'])
     shape = tuple(r.int(1, 3) for _ in range(r.int(1, 2))) + tuple(r.size(2, 5) for _ in range(spatial))

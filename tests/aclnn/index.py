@@ -18,8 +18,10 @@ def gather_axis(r: Random, form) -> Case:
     x = r.tensor(r.pick(form.types['self']), r.full(1, 4))
     dim = r.dim(len(x.shape))
     shape = r.shape(1, 1) if form.name == 'IndexSelect' else r.shape(0, 2)
+    if form.name == 'IndexSelect' and r.chance(0.1):
+        shape = ()  # leaves a dimension of one element
     index = indices(r, form, 'index', shape, x.shape[dim])
-    value = np.take(x.data, index.data, axis=dim)
+    value = np.take(x.data, index.data if shape or form.name != 'IndexSelect' else index.data.reshape(1), axis=dim)
     return Case([x, dim, index, Tensor(x.dtype, value.shape)], {3: value})
 
 

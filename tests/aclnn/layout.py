@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from cases import Case, Table, Want
-from values import DTYPES, Random, Scalar, Tensor
+from values import DTYPES, Random, Scalar, Tensor, given
 
 TABLE = Table('layout')
 
@@ -72,6 +72,21 @@ def repeat_each(r: Random, form) -> Case:
     times = r.int(0, 3)
     value = np.repeat(x.data.reshape(-1), times)
     return moved(x, value, times, value.size)
+
+
+@TABLE.case('RepeatInterleaveWithDim RepeatInterleave')
+def repeat_by_tensor(r: Random, form) -> Case:
+    x = source(r, form, 1, 4)
+    flat = form.name == 'RepeatInterleave'
+    dim = r.dim(len(x.shape))
+    slices = x.data.size if flat else x.shape[dim]
+    one = slices == 1 or r.chance(0.2)
+    times = r.rng.integers(0, 4, r.pick([(), (1,)]) if one else (slices,))
+    value = np.repeat(x.data.reshape(-1) if flat else x.data, times.reshape(-1), axis=0 if flat else dim)
+    repeats = given(times, r.pick(form.types['repeats']))
+    if flat:
+        return moved(x, value, repeats, value.size)
+    return moved(x, value, repeats, dim, value.shape[dim])
 
 
 @TABLE.case('ConstantPadNd')
@@ -184,3 +199,14 @@ def im2col(r: Random, form) -> Case:
         places.append(cut[:, :, :ends[0]:stride[0], :ends[1]:stride[1]].reshape(batch, channels, -1))
     value = np.stack(places, 2).reshape(batch, channels * len(places), -1)
     return moved(x, value if len(x.shape) == 4 else value[0], kernel, dilation, padding, stride)
+
+
+@TABLE.case('ConfusionTranspose')
+def confusion_transpose(r: Random, form) -> Case:
+    dtype, shape, first = r.pick(form.types['self']), r.full(1, 4), r.chance()
+    x, count = r.tensor(dtype, shape), int(np.prod(shape))
+    divisor = r.pick([n for n in range(1, count + 1) if count % n == 0])
+    other = r.pick([[count], [divisor, count // divisor], [1, divisor, count // divisor], list(shape)])
+    order = r.rng.permutation(len(shape) if first else len(other)).tolist()
+    value = x.data.transpose(order).reshape(other) if first else x.data.reshape(other).transpose(order)
+    return Case([x, order, other, first, Tensor(dtype, value.shape)], {4: value})

@@ -38,6 +38,28 @@ def batch_matmul(r: Random, form) -> Case:
     return product(r, form, r.tensor(dtype, (first, m, k)), r.tensor(dtype, (second, k, n)))
 
 
+@TABLE.case('TransposeBatchMatMul')
+def product_beside_product(r: Random, form) -> Case:
+    dtype, (batch, m, k, n) = r.pick(form.types['x1']), r.full(4, 4, 9)
+    x, weight = r.tensor(dtype, (batch, m, k)), r.tensor(dtype, (batch, k, n))
+    order = r.pick([[0, 1, 2], [1, 0, 2]])
+    first = x if order[0] == 0 else given(x.data.transpose(1, 0, 2), dtype)
+    value = np.matmul(exact(x), exact(weight)).transpose(1, 0, 2)
+    size = np.matmul(np.abs(exact(x)), np.abs(exact(weight))).transpose(1, 0, 2)
+    arguments = [first, weight, None, None, order, [0, 1, 2], [1, 0, 2], 0]
+    if r.chance(0.3):
+        scale = r.pick([0.5, 1.0, 2.0])
+        packed = np.full(batch * n, np.array(scale, np.float32).view(np.uint32), np.uint64) | np.uint64(1 << 46)
+        arguments[3] = given(packed, r.pick(form.types['scale']))
+        least, most = [np.clip(np.rint((value + way * 1e-5 * (1 + size)) * scale), -128, 127) for way in (-1, 1)]
+        return Case([*arguments, 1, Tensor('i8', (m, 1, batch * n))],
+                    {9: Want(least.reshape(m, 1, -1), other=most.reshape(m, 1, -1))})
+    pieces = r.pick([p for p in range(1, batch * n + 1) if batch * n % p == 0]) if r.chance() else 1
+    if pieces > 1:
+        value, size = [a.reshape(m, pieces, -1).transpose(1, 0, 2) for a in (value, size)]
+    return Case([*arguments, pieces, Tensor(dtype, value.shape)], {9: Want(value, size)})
+
+
 @TABLE.case('Matmul')
 def matmul(r: Random, form) -> Case:
     dtype, (m, k, n), batch = r.pick(form.types['self']), r.full(3, 3, 9), r.full(0, 3, 3)

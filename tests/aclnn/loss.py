@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from cases import Case, Table, Want
-from gradient import reduced, sigmoid
+from gradient import classes_of, reduced, sigmoid
 from reduce import wide
 from values import Random, Tensor, given
 
@@ -126,3 +126,45 @@ def cross_entropy_with_logits(r: Random, form) -> Case:
     each = w * ((1 - t) * a + (1 + (p - 1) * t) * np.logaddexp(0, -a))
     out, want = folded(np.broadcast_to(each, shape), reduction, dtype)
     return Case([x, target, weight, positive, reduction, out], {5: want})
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    below = x - x.max(-1, keepdims=True)
+    return below - np.log(np.exp(below).sum(-1, keepdims=True))
+
+
+@TABLE.case('CrossEntropyLoss')
+def classes_loss(r: Random, form) -> Case:
+    rows, classes, dtype = r.int(1, 9), r.int(2, 30) if r.chance(0.8) else r.int(500, 1100), r.pick(form.types['input'])
+    x = r.tensor(dtype, (rows, classes))
+    target, ignored = classes_of(r, form, rows, classes)
+    weight = r.tensor('f32', (classes,), 0.5, 1) if r.chance() else None
+    name, smoothing = r.pick(['none', 'mean', 'sum']), r.pick([0.0, 0.25])
+    share, chosen, logs = wide(weight.data) if weight else np.ones(classes), target.data.astype(np.int64), log_softmax(wide(x.data))
+    counts = chosen != ignored
+    each = (1 - smoothing) * -share[chosen] * logs[np.arange(rows), chosen] - smoothing / classes * (share * logs).sum(-1)
+    each = each * counts
+    value = {'none': each, 'sum': each.sum()[None], 'mean': (each.sum() / (share[chosen] * counts).sum())[None]}[name]
+    empty = r.pick([None, Tensor(dtype, (0,))])
+    return Case([x, target, weight, name.encode(), ignored, smoothing, 0.0, False, Tensor(dtype, value.shape),
+                 Tensor(dtype, x.shape), empty, empty], {8: Want(value, 8.0 * rows), 9: Want(logs, 8.0)})
+
+
+@TABLE.case('CrossEntropyLossGrad')
+def classes_back(r: Random, form) -> Case:
+    rows, classes, dtype = r.int(1, 9), r.int(2, 30) if r.chance(0.8) else r.int(500, 1100), r.pick(form.types['logProb'])
+    x = r.tensor(dtype, (rows, classes))
+    logs = given(log_softmax(wide(x.data)), dtype)
+    target, ignored = classes_of(r, form, rows, classes)
+    weight = r.tensor('f32', (classes,), 0.5, 1) if r.chance() else None
+    name, smoothing = r.pick(['none', 'mean', 'sum']), r.pick([0.0, 0.25])
+    grad = r.tensor(dtype, (rows,) if name == 'none' else (1,))
+    share, chosen = wide(weight.data) if weight else np.ones(classes), target.data.astype(np.int64)
+    counted = np.where(chosen == ignored, 0, share[chosen])
+    of_target = (1 - smoothing) * share[chosen]
+    value = np.exp(wide(logs.data)) * (of_target + smoothing / classes * share.sum())[:, None] - smoothing / classes * share
+    value[np.arange(rows), chosen] -= of_target
+    g = wide(grad.data) / (counted.sum() if name == 'mean' else 1)
+    value = value * (g * (chosen != ignored))[:, None]
+    return Case([grad, logs, target, weight, None, None, name.encode(), ignored, smoothing, 0.0, Tensor(dtype, x.shape)],
+                {10: Want(value, 8.0, loose=2)})

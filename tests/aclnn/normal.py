@@ -5,7 +5,7 @@ import numpy as np
 
 from cases import Case, Table, Want
 from elementwise import gelu, gelu_tanh, sigmoid
-from values import NCHW, ND, Random, Tensor
+from values import NCHW, ND, Random, Tensor, given
 
 TABLE = Table('normal')
 
@@ -67,6 +67,55 @@ def rms_norm(r: Random, form) -> Case:
         wants.append(Want(total))
     arguments = [*inputs, gamma, 1e-6, *outs]
     return Case(arguments, {len(arguments) - len(outs) + i: w for i, w in enumerate(wants)})
+
+
+@TABLE.case('InplaceAddRmsNorm')
+def add_rms_norm_in_place(r: Random, form) -> Case:
+    shape, dtype = r.full(1, 4), r.pick([t for t in form.types['gamma'] if t != 'f64'])
+    x1, x2 = r.tensor(dtype, shape), r.tensor(dtype, shape)
+    count = r.int(1, len(shape))
+    gamma, where = r.tensor(dtype, shape[-count:]), tuple(range(-count, 0))
+    total = wide(x1) + wide(x2)
+    rstd = 1 / np.sqrt(np.mean(total ** 2, axis=where, keepdims=True) + 1e-6)
+    return Case([x1, x2, gamma, 1e-6, Tensor('f32', rstd.shape)],
+                {0: Want(total * rstd * wide(gamma), 1.0, loose=4), 1: Want(total), 4: Want(rstd, rstd, dtype)})
+
+
+@TABLE.case('AddLayerNorm')
+def add_layer_norm(r: Random, form) -> Case:
+    shape, dtype = r.full(1, 4), r.pick(form.types['x1'])
+    x1, x2 = r.tensor(dtype, shape), r.tensor(r.pick([dtype, dtype, *form.types['x2']]), shape)
+    count = r.int(1, len(shape))
+    gamma, beta = [r.tensor(r.pick([dtype, 'f32']), shape[-count:]) for _ in range(2)]
+    bias = r.tensor(dtype, r.part(shape)) if r.chance() else None
+    total = wide(x1) + wide(x2) + (wide(bias) if bias else 0)
+    where = tuple(range(-count, 0))
+    mean = total.mean(axis=where, keepdims=True)
+    rstd = 1 / np.sqrt(((total - mean) ** 2).mean(axis=where, keepdims=True) + 1e-5)
+    value, out = (total - mean) * rstd * wide(gamma) + wide(beta), dtype if x1.dtype == x2.dtype else 'f32'
+    wants = {7: Want(value, 8 + np.max(rstd), loose=4), 8: Want(mean, 8.0, loose=2), 9: Want(rstd, rstd * (1 + rstd), loose=8)}
+    more, last = r.chance(), Tensor(out, shape)
+    if more:
+        wants[10] = Want(total, 8.0)
+    elif r.chance():
+        last = None
+    return Case([x1, x2, gamma, beta, bias, 1e-5, more, Tensor(out, shape), Tensor('f32', mean.shape),
+                 Tensor('f32', mean.shape), last], wants)
+
+
+@TABLE.case('GroupNormSilu')
+def group_norm_silu(r: Random, form) -> Case:
+    group, n = r.int(1, 3), r.int(1, 3)
+    c, inner = group * r.int(1, 3), r.full(0, 3, 4)
+    x = r.tensor(r.pick(form.types['self']), (n, c, *inner), format=ND)
+    gamma, beta = [r.tensor(x.dtype, (c,)) if r.chance(0.7) else None for _ in range(2)]
+    value, mean, rstd = normalise(wide(x).reshape(n, group, -1), 2, 1e-5)
+    value, column = value.reshape(x.shape), (-1, *[1] * len(inner))
+    value = value * (wide(gamma).reshape(column) if gamma else 1) + (wide(beta).reshape(column) if beta else 0)
+    outs = [Tensor(x.dtype, x.shape)] + [Tensor(r.pick([x.dtype, 'f32']), (n, group)) for _ in range(2)]
+    return Case([x, gamma, beta, group, 1e-5, *outs],
+                {5: Want(value * sigmoid(value), 8 + np.max(rstd), loose=4), 6: Want(mean.reshape(n, group), 4.0, x.dtype),
+                 7: Want(rstd.reshape(n, group), rstd.reshape(n, group), x.dtype, loose=4)})
 
 
 @TABLE.case('GroupNorm')
@@ -147,6 +196,35 @@ def glu(r: Random, form) -> Case:
 def swi_glu(r: Random, form) -> Case:
     x, dim, (a, b) = halves(r, r.pick(form.types['x']))
     return Case([x, dim, Tensor(x.dtype, a.shape)], {2: Want(a * sigmoid(a) * b, loose=2)})
+
+
+@TABLE.case('ClippedSwiglu')
+def clipped_swi_glu(r: Random, form) -> Case:
+    shape = list(r.full(2, 4)) if r.chance(0.8) else [r.int(2, 4), r.int(500, 1100)]
+    dim, dtype = r.dim(len(shape)), r.pick(form.types['x'])
+    shape[dim] *= 2
+    x = r.tensor(dtype, shape)
+    half = [n // 2 if d == dim % len(shape) else n for d, n in enumerate(shape)]
+    rows = int(np.prod(shape[:dim % len(shape)], dtype=np.int64))
+    flat, turns = wide(x).reshape(rows, -1), r.chance()
+    width = flat.shape[1] // 2
+    a, b = (flat[:, ::2], flat[:, 1::2]) if turns else (flat[:, :width], flat[:, width:])
+    alpha, limit, bias = r.pick([1.0, 1.702]), r.pick([1.5, 7.0]), r.pick([0.0, 1.0])
+    a, b = np.minimum(a, limit), np.clip(b, -limit, limit)
+    value, before = a * sigmoid(alpha * a) * (b + bias), r.tensor(dtype, half)
+    groups = given(r.rng.integers(0, 4, 3), 'i64') if r.chance() else None
+    kept = min(int(groups.data.sum()), rows) if groups else rows
+    value[kept:] = wide(before).reshape(rows, -1)[kept:]
+    return Case([x, groups, dim, alpha, limit, bias, turns, before], {7: Want(value.reshape(half), loose=4)})
+
+
+@TABLE.case('ScaledMaskedSoftmax')
+def masked_softmax(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['x']), r.full(1, 4) if r.chance(0.8) else (2, r.int(500, 1100))
+    x, mask, scale = r.tensor(dtype, shape), r.tensor('bool', r.part(shape)), r.pick([1.0, 0.25, -2.0])
+    value = np.where(mask.data, -10000, wide(x) * scale)
+    value = np.exp(value - value.max(-1, keepdims=True))
+    return Case([x, mask, scale, False, Tensor(dtype, shape)], {4: Want(value / value.sum(-1, keepdims=True), loose=4)})
 
 
 @TABLE.case('GeGluV3')

@@ -31,6 +31,14 @@ def groups(**changes) -> tuple:
     return ('GroupedMatmulV4', *(arguments | changes).values())
 
 
+def class_loss(**changes) -> tuple:
+    """aclnnCrossEntropyLoss of three rows and five classes, but for these arguments."""
+    arguments = dict(input=t(3, 5), target=t(3, dtype='i64'), weight=None, reduction=b'mean', ignored=-100, smoothing=0.0, scale=0.0,
+                     returns=False, loss=o(1), log_prob=o(3, 5), zloss=None, lse=None)
+    assert changes.keys() <= arguments.keys()
+    return ('CrossEntropyLoss', *(arguments | changes).values())
+
+
 def bytes_in_groups(**changes) -> tuple:
     """The same of INT8 with scales of columns, and results of FLOAT16."""
     return groups(**dict(x=[t(5, 4, dtype='i8')], weight=[t(2, 4, 3, dtype='i8')], scale=[t(2, 3)], out=[o(5, 3, dtype='f16')]) | changes)
@@ -406,7 +414,6 @@ CALLS = [
     ('a mask', 'Index', t(3), [t(3, dtype='bool')], o(3)),
     ('values that do not broadcast', 'IndexPutImpl', t(3), [t(2, dtype='i64')], t(3), False, False),
     ('two values', 'InplaceMaskedFillTensor', t(3), t(3, dtype='bool'), t(2)),
-    ('a float among whole numbers', 'InplaceMaskedFillTensor', t(3, dtype='i32'), t(3, dtype='bool'), t(1)),
     ('products of matrices', 'Addr', t(3, 3), t(3, 3), t(3), ONE, ONE, o(3, 3)),
     ('an operand that does not broadcast', 'Addr', t(2), t(3), t(3), ONE, ONE, o(3, 3)),
     ('half of a whole number', 'Addr', t(3, 3, dtype='i32'), t(3, dtype='i32'), t(3, dtype='i32'), Scalar(0.5, 'f32'), ONE, o(3, 3, dtype='i32')),
@@ -528,9 +535,47 @@ CALLS = [
      o(1, 1, 1), o(1, 1, 1), *[[o(2, 1, 1)] for _ in range(7)]),
     ('dropout between layers', 'LSTM', t(2, 1, 3), STATES[:2], STATES[2:], None, False, 2, 0.5, True, False, False, o(2, 1, 1),
      o(1, 1, 1), o(1, 1, 1), *[[o(2, 1, 1)] for _ in range(7)]),
+    ('a fixed triangle', 'ScaledMaskedSoftmax', t(3, 5), t(5, dtype='bool'), 1.0, True, o(3, 5)),
+    ('a mask that does not broadcast', 'ScaledMaskedSoftmax', t(3, 5), t(2, 5, dtype='bool'), 1.0, False, o(3, 5)),
+    ('a softmax of nothing', 'ScaledMaskedSoftmax', t(), t(dtype='bool'), 1.0, False, o()),
+    ('a result of another shape', 'ScaledMaskedSoftmaxBackward', t(3, 5), t(3, 4), t(5, dtype='bool'), 1.0, False, o(3, 5)),
+    ('a dimension twice', 'ConfusionTranspose', t(2, 3), [0, 0], [3, 2], True, o(3, 2)),
+    ('another number of elements', 'ConfusionTranspose', t(2, 3), [1, 0], [3, 3], True, o(3, 3)),
+    ('more of some parts', 'AttentionUpdate', [t(2), t(2)], [t(2, 8)], 0, o(2, 8), None),
+    ('rows of 12 elements', 'AttentionUpdate', [t(2)], [t(2, 12)], 0, o(2, 12), None),
+    ('an unknown kind', 'AttentionUpdate', [t(2)], [t(2, 8)], 2, o(2, 8), o(2)),
+    ('the whole sum without a place', 'AttentionUpdate', [t(2)], [t(2, 8)], 1, o(2, 8), None),
+    ('an odd dimension', 'ClippedSwiglu', t(2, 5), None, -1, 1.0, 7.0, 1.0, True, o(2, 2)),
+    ('one dimension', 'ClippedSwiglu', t(4), None, -1, 1.0, 7.0, 1.0, True, o(2)),
+    ('weights in another order', 'TransposeBatchMatMul', t(2, 3, 4), t(2, 4, 5), None, None, [0, 1, 2], [0, 2, 1], [1, 0, 2], 0, 1, o(3, 2, 5)),
+    ('a bias', 'TransposeBatchMatMul', t(2, 3, 4), t(2, 4, 5), t(5), None, [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, 1, o(3, 2, 5)),
+    ('pieces that do not divide', 'TransposeBatchMatMul', t(2, 3, 4), t(2, 4, 5), None, None, [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, 3, o(3, 3, 3)),
+    ('other inner sizes', 'TransposeBatchMatMul', t(2, 3, 4), t(2, 3, 5), None, None, [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, 1, o(3, 2, 5)),
+    ('an unknown reduction', *class_loss(reduction=b'average')),
+    ('a class to ignore that is none', *class_loss(ignored=5)),
+    ('labels smoothed away', *class_loss(smoothing=1.0)),
+    ('an auxiliary loss', *class_loss(scale=0.5)),
+    ('an auxiliary result', *class_loss(returns=True)),
+    ('other targets', *class_loss(target=t(4, dtype='i64'))),
+    ('an unknown approximation', 'GeluBackwardV2', t(3), t(3), b'sigmoid', o(3)),
+    ('an unknown approximation', 'GeGluV3Backward', t(2, 2), t(2, 4), t(2, 2), -1, 2, True, o(2, 4)),
+    ('probabilities without a place', 'MoeTokenPermuteWithRoutingMap', t(2, 4), t(2, 3, dtype='bool'), t(2, 3), 6, False, o(6, 4), None, o(6, dtype='i32')),
+    ('more copies than places', 'MoeTokenPermuteWithRoutingMap', t(2, 4), t(2, 3, dtype='bool'), None, 8, False, o(8, 4), None, o(8, dtype='i32')),
+    ('a shape of other rows', 'MoeTokenUnpermuteWithRoutingMap', t(6, 4), t(6, dtype='i32'), t(2, 3, dtype='bool'), None, False, [2, 5], o(2, 4),
+     o(6, dtype='i32'), o(6, dtype='i32'), None),
+    ('no map', 'MoeTokenUnpermuteWithRoutingMap', t(6, 4), t(6, dtype='i32'), None, t(2, 3), False, [2, 4], o(2, 4), o(6, dtype='i32'),
+     o(6, dtype='i32'), o(6)),
+    ('copies that tokens do not share', 'MoeTokenUnpermuteWithRoutingMap', t(5, 4), t(5, dtype='i32'), t(2, 3, dtype='bool'), None, False, [2, 4],
+     o(2, 4), o(5, dtype='i32'), o(5, dtype='i32'), None),
+    ('a result of another type', 'AddLayerNorm', t(2, 4), t(2, 4, dtype='f16'), t(4), t(4), None, 1e-5, False, o(2, 4, dtype='f16'), o(2, 1), o(2, 1), None),
+    ('weights of other sizes', 'AddLayerNormGrad', t(2, 4), t(2, 4), t(2, 4), t(2, 1), t(2, 1), t(3), None, o(2, 4), o(3), o(3)),
+    ('times of another length', 'RepeatInterleaveWithDim', t(2, 4), t(3, dtype='i64'), 1, 4, o(2, 4)),
+    ('two steps', 'ApplyAdamW', t(3), t(3), t(3), t(2), t(1), t(1), t(1), t(1), t(1), t(1), t(3), None, False, False),
 ]
 
 NULLS = [
+    ('a sum that is asked for', 'AddLayerNorm', t(2, 4), t(2, 4), t(4), t(4), None, 1e-5, True, o(2, 4), o(2, 1), o(2, 1), None),
+    ('no largest squares', 'ApplyAdamW', t(3), t(3), t(3), t(1), t(1), t(1), t(1), t(1), t(1), t(1), t(3), None, True, False),
     ('a result that the mask asks for', 'LayerNormBackward', t(3, 5), t(3, 5), [5], t(3, 1), t(3, 1), None, None, [False, True, False],
      None, None, None),
     ('no statistics', 'BatchNormBackward', t(3, 5), t(3, 5), None, None, None, t(5), t(5), False, 1e-5, [True] * 3, o(3, 5), o(5), o(5)),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -56,6 +57,26 @@ Size SizeNow() {
   std::ifstream("/proc/self/statm") >> total >> resident;
   return {resident * (sysconf(_SC_PAGESIZE) / 1024), EntriesOf("/proc/self/fd"),
           EntriesOf("/proc/self/task")};
+}
+
+Size SizeWithin(size_t descriptors, size_t threads) {
+  const auto begin = Clock::now();
+  Size now = SizeNow();
+  while ((now.descriptors > descriptors || now.threads > threads) && Since(begin) < 10) {
+    usleep(1000);
+    now = SizeNow();
+  }
+  return now;
+}
+
+std::string NamesOfThreads() {
+  std::string names;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(entry.path() / "comm"), name);
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
 }
 
 Reporter::Reporter(const Stage& stage, double seconds)

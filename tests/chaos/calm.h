@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <thread>
 
 #include "scene.h"
@@ -27,6 +28,10 @@ struct Size {
   size_t descriptors, threads;
 };
 Size SizeNow();
+// The same once there are not more descriptors and threads than these, or ten seconds later: a thread that
+// has been joined stays in the kernel's list for as long as it takes it to die.
+Size SizeWithin(size_t descriptors, size_t threads);
+std::string NamesOfThreads();
 
 // For as long as it lives: tells every minute how large and how quick the process is, and ends the program
 // when it has grown since a quarter of the time was over.

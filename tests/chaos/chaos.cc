@@ -153,13 +153,14 @@ int Storms(Stage& stage, double seconds, uint64_t seed, int threads) {
   const auto begin = Clock::now();
   for (int rounds = 0; Since(begin) < seconds; ++rounds, ++seed) {
     Round(stage, seed, threads);
-    const Size now = SizeNow();
-    if (rounds == 2) early = now;
+    if (rounds == 2) early = SizeNow();
     if (rounds <= 2) continue;
-    if (now.descriptors > early.descriptors + kOpenedLate || now.threads > early.threads)
+    const size_t most_descriptors = early.descriptors + kOpenedLate;
+    const Size now = SizeWithin(most_descriptors, early.threads);
+    if (now.descriptors > most_descriptors || now.threads > early.threads)
       Die("round " + std::to_string(seed) + " left behind: descriptors " + std::to_string(early.descriptors) +
           " to " + std::to_string(now.descriptors) + ", threads " + std::to_string(early.threads) + " to " +
-          std::to_string(now.threads));
+          std::to_string(now.threads) + " (" + NamesOfThreads() + ")");
   }
   const Damage damage = DamageSoFar();
   std::printf(

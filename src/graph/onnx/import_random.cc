@@ -2,12 +2,11 @@
 #include <bit>
 
 #include "graph/onnx/importer.h"
+#include "graph/onnx/model.h"
 #include "graph/onnx/read_model.h"
 
 namespace belay::graph::onnx {
 namespace {
-
-constexpr int64_t kFloat = 1, kInt32 = 6;
 
 // The seed of ONNX is a float.
 Attributes Drawn(const OnnxNode& node, DType dtype) {

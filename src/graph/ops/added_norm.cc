@@ -1,6 +1,4 @@
 // Normalisations of what is summed, scaled or masked first.
-#include <limits>
-
 #include "graph/ops/pointwise.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
@@ -21,12 +19,6 @@ Tensor OutOrTemporary(Translation& node, int output, DType dtype, const Shape& s
   return output < node.output_count() ? node.Out(output, dtype, shape) : node.Temporary(dtype, shape);
 }
 
-void AddInto(Translation& node, const Tensor& a, const Tensor& b, const Tensor& sum) {
-  const int64_t one = 1;
-  const Scalar factor(&one, DType::kI64);
-  node.Run(ops::forms::Add, {Arg(&a), Arg(&b), Arg(&factor), Arg(&sum)});
-}
-
 }  // namespace
 
 void AddRmsNorm(Translation& node) {
@@ -42,44 +34,62 @@ void AddRmsNorm(Translation& node) {
 void AddLayerNorm(Translation& node) {
   const DType dtype = node.dtype(0) == node.dtype(1) ? node.dtype(0) : DType::kF32;
   const Shape& shape = node.shape(0);
+  const Tensor* bias = node.has(4) ? &node.in(4) : nullptr;
   const Tensor y = node.Out(0, dtype, shape);
   const Shape rows = RowShape(node, node.shape(2));
   const Tensor mean = OutOrTemporary(node, 1, DType::kF32, rows),
                rstd = OutOrTemporary(node, 2, DType::kF32, rows);
   const Tensor sum = OutOrTemporary(node, 3, dtype, shape);
-  AddInto(node, node.Cast(node.in(0), dtype), node.Cast(node.in(1), dtype), sum);
-  if (node.has(4)) AddInto(node, sum, node.Cast(node.in(4), dtype), sum);
-  const tensor::IntArray sizes(node.shape(2).data(), static_cast<size_t>(node.shape(2).rank()));
-  node.Run(ops::forms::LayerNorm, {Arg(&sum), Arg(&sizes), Arg(&node.in(2)), Arg(&node.in(3)),
-                                   Arg(node.Float("epsilon")), Arg(&y), Arg(&mean), Arg(&rstd)});
+  node.Run(ops::forms::AddLayerNorm,
+           {Arg(&node.in(0)), Arg(&node.in(1)), Arg(&node.in(2)), Arg(&node.in(3)), Arg(bias),
+            Arg(node.Float("epsilon")), Arg(true), Arg(&y), Arg(&mean), Arg(&rstd), Arg(&sum)});
 }
 
-// softmax(x * scale) over the last dimension, without what the mask names (or, fixed, what is above the
-// diagonal).
+void AddLayerNormGrad(Translation& node) {
+  const Tensor &dy = node.in(0), &gamma = node.in(5);
+  const Tensor* dsum = node.has(6) ? &node.in(6) : nullptr;
+  const Tensor dx = node.Out(0, dy.dtype, dy.shape), dgamma = node.Out(1, DType::kF32, gamma.shape),
+               dbeta = node.Out(2, DType::kF32, gamma.shape);
+  node.Run(ops::forms::AddLayerNormGrad,
+           {Arg(&dy), Arg(&node.in(1)), Arg(&node.in(2)), Arg(&node.in(3)), Arg(&node.in(4)), Arg(&gamma),
+            Arg(dsum), Arg(&dx), Arg(&dgamma), Arg(&dbeta)});
+}
+
+namespace {
+
+// What input i names; or, fixed, what is above the diagonal of the last two dimensions.
+Tensor HiddenIn(Translation& node, int i, const Tensor& x) {
+  if (!IsFloat(x.dtype) || x.shape.rank() == 0)
+    node.Refuse("what is masked has dimensions and is of a float type");
+  if (!node.Bool("fixed_triu_mask")) {
+    if (!node.has(i)) node.Refuse("there is no mask");
+    return node.Cast(node.in(i), DType::kBool);
+  }
+  if (x.shape.rank() < 2) node.Refuse("a triangle has two dimensions");
+  const int64_t one = 1;
+  const Scalar truth(&one, DType::kI64);
+  const Tensor all = node.Temporary(DType::kU8, {x.shape.back(1), x.shape.back(0)});
+  const Tensor above = node.Temporary(DType::kU8, all.shape);
+  node.Run(ops::forms::InplaceFillScalar, {Arg(&all), Arg(&truth)});
+  node.Run(ops::forms::Triu, {Arg(&all), Arg(int64_t{1}), Arg(&above)});
+  return node.Cast(above, DType::kBool);
+}
+
+}  // namespace
+
+// softmax(x * scale) over the last dimension, without what the mask names.
 void ScaledMaskedSoftmax(Translation& node) {
   const Tensor& x = node.in(0);
-  if (!IsFloat(x.dtype) || x.shape.rank() == 0) node.Refuse("x has dimensions and is of a float type");
-  const bool fixed = node.Bool("fixed_triu_mask");
-  if (!fixed && !node.has(1)) node.Refuse("there is no mask");
-  const double scale = node.Float("scale"), least = -10000;
-  const int64_t one = 1;
-  const Scalar factor(&scale, DType::kF64), hidden(&least, DType::kF64), truth(&one, DType::kI64);
-  const Tensor scaled = node.Temporary(DType::kF32, x.shape);
-  node.Run(ops::forms::Muls, {Arg(&x), Arg(&factor), Arg(&scaled)});
-  Tensor mask;
-  if (fixed) {
-    if (x.shape.rank() < 2) node.Refuse("a triangle has two dimensions");
-    const Tensor all = node.Temporary(DType::kU8, {x.shape.back(1), x.shape.back(0)});
-    const Tensor above = node.Temporary(DType::kU8, all.shape);
-    node.Run(ops::forms::InplaceFillScalar, {Arg(&all), Arg(&truth)});
-    node.Run(ops::forms::Triu, {Arg(&all), Arg(int64_t{1}), Arg(&above)});
-    mask = node.Cast(above, DType::kBool);
-  } else {
-    mask = node.Cast(node.in(1), DType::kBool);
-  }
-  node.Run(ops::forms::InplaceMaskedFillScalar, {Arg(&scaled), Arg(&mask), Arg(&hidden)});
-  const Tensor y = node.Out(0, x.dtype, x.shape);
-  node.Run(ops::forms::Softmax, {Arg(&scaled), Arg(int64_t{-1}), Arg(&y)});
+  const Tensor mask = HiddenIn(node, 1, x), y = node.Out(0, x.dtype, x.shape);
+  node.Run(ops::forms::ScaledMaskedSoftmax,
+           {Arg(&x), Arg(&mask), Arg(node.Float("scale")), Arg(false), Arg(&y)});
+}
+
+void ScaledMaskedSoftmaxGrad(Translation& node) {
+  const Tensor &gradient = node.in(0), &y = node.in(1);
+  const Tensor mask = HiddenIn(node, 2, y), x_grad = node.Out(0, gradient.dtype, gradient.shape);
+  node.Run(ops::forms::ScaledMaskedSoftmaxBackward,
+           {Arg(&gradient), Arg(&y), Arg(&mask), Arg(node.Float("scale")), Arg(false), Arg(&x_grad)});
 }
 
 }  // namespace belay::graph::translate

@@ -31,7 +31,7 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
   const Numbers one2{1, 1}, one4{1, 1, 1, 1}, one5{1, 1, 1, 1, 1}, none4{0, 0, 0, 0}, none6{0, 0, 0, 0, 0, 0};
   const std::string nchw = "NCHW", ncdhw = "NCDHW";
   const Constant image = Mixed({1, 2, 5, 5}), volume = Mixed({1, 2, 4, 4, 4});
-  const Constant each3 = Mixed({2, 3, 4});
+  const Constant each3 = Mixed({2, 3, 4}), matrix = Mixed({2, 3}), one = Reals({1}, {0.5});
   const Constant place = Ints({0, 2}), places = Ints({2, 1}, {0, 2});
   const Constant x = Mixed({3, 1, 4}), w = Mixed({1, 2, 4}), r = Mixed({1, 2, 2});
   const Constant steps = Mixed({3, 1, 4}), each = Mixed({3, 1, 2}), state = Mixed({1, 1, 2});
@@ -67,6 +67,13 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
       {"MirrorPad", {{Mixed({3, 3}), Ints({2, 2}, {1, 1, 0, 1})}, {{"mode", std::string("REFLECT")}}}},
       {"Col2Im", {{Mixed({1, 8, 9}), Ints({4, 4}), Ints({2, 2})}}},
       {"RotaryMul", {{Mixed({1, 2, 3, 4}), Mixed({1, 1, 3, 4}), Mixed({1, 1, 3, 4})}}},
+      {"AddLayerNormGrad", {{each3, each3, each3, Mixed({2, 3, 1}), Mixed({2, 3, 1}), Mixed({4}), each3}}},
+      {"SyncBatchNormGatherStats",
+       {{Mixed({2, 3}), Mixed({2, 3}), Ints({2}, {2, 4}), Mixed({3}), Mixed({3})}}},
+      {"SyncBatchNormGatherStatsWithCounts",
+       {{Mixed({2, 3}), Mixed({2, 3}), Mixed({2, 3}), Mixed({2, 3}), Mixed({1, 3}), Mixed({1, 3})}}},
+      {"ApplyAdamD", {{matrix, matrix, matrix, one, one, one, one, one, one, matrix}}},
+      {"ApplyAdamW", {{matrix, matrix, matrix, one, one, one, one, one, one, one, matrix, nullptr}}},
       {"GroupNorm", {{Mixed({2, 4, 3}), Mixed({4}), Mixed({4})}, {{"num_groups", int64_t{2}}}}},
       {"MaxPool3D",
        {{volume},

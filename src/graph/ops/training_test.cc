@@ -67,6 +67,93 @@ TEST(Training, MaskedSoftmax) {
   EXPECT_THAT(given->Reals(), ElementsAre(1, 0, DoubleNear(0.1, 1e-6), DoubleNear(0.9, 1e-6)));
 }
 
+TEST(Training, GradientOfMaskedSoftmax) {
+  const Constant y = Reals({1, 2}, {0.25, 0.75}), gradient = Reals({1, 2}, {4, 8});  // 7 in the mean
+  const Attributes half{{"scale", 0.5}};
+  const Constant none = Reals({1, 2}, {0, 0}, DType::kBool), first = Reals({1, 2}, {1, 0}, DType::kBool);
+  EXPECT_THAT(Apply("ScaledMaskedSoftmaxGrad", {gradient, y, none}, half)[0]->Reals(),
+              ElementsAre(-0.375, 0.375));
+  EXPECT_THAT(Apply("ScaledMaskedSoftmaxGrad", {gradient, y, first}, half)[0]->Reals(),
+              ElementsAre(0, 0.375));
+}
+
+TEST(Training, GradientOfNormalisedSums) {
+  const Constant dy = Reals({1, 2}, {1, 3}), x1 = Reals({1, 2}, {1, 5}), x2 = Reals({1, 2}, {2, -1}),
+                 gamma = Reals({2}, {1, 1});
+  const std::vector<Constant> gradients =
+      Apply("AddLayerNormGrad",
+            {dy, x1, x2, Reals({1, 1}, {2}), Reals({1, 1}, {3.5}), gamma, Reals({1, 2}, {10, 20})}, {}, 3);
+  EXPECT_THAT(gradients[0]->Reals(), ElementsAre(10, 20));  // two numbers always become -1 and 1
+  EXPECT_THAT(gradients[1]->Reals(), ElementsAre(-1, 3));
+  EXPECT_THAT(gradients[2]->Reals(), ElementsAre(1, 3));
+}
+
+// Two devices have told of 1, 3 and of 5, 7, 9, 11 in one channel: the mean of all is 6, the variance 35 / 3.
+TEST(Training, StatisticsOfAllDevices) {
+  const std::vector<Constant> told = Apply("BNTrainingReduce", {Reals({2, 1, 1}, {1, 3})}, {}, 2);
+  EXPECT_THAT(told[0]->Reals(), ElementsAre(4));
+  EXPECT_THAT(told[1]->Reals(), ElementsAre(10));
+  const Constant old = Reals({1}, {2});
+  const std::vector<Constant> all =
+      Apply("SyncBatchNormGatherStats",
+            {Reals({2, 1}, {4, 32}), Reals({2, 1}, {10, 276}), Ints({2}, {2, 4}), old, old},
+            {{"momentum", 0.5}, {"eps", 0.0}}, 4);
+  EXPECT_THAT(all[0]->Reals(), ElementsAre(6));
+  EXPECT_THAT(all[1]->Reals(), ElementsAre(DoubleNear(std::sqrt(3.0 / 35), 1e-6)));
+  EXPECT_THAT(all[2]->Reals(), ElementsAre(4));
+  EXPECT_THAT(all[3]->Reals(), ElementsAre(DoubleNear((2 + 35.0 / 3) / 2, 1e-5)));
+  const auto of_each = [](double a, double b) { return Reals({2, 1}, {a, b}); };
+  const std::vector<Constant> counted = Apply("SyncBatchNormGatherStatsWithCounts",
+                                              {of_each(2, 8), of_each(1, 1 / std::sqrt(5.0)), of_each(2, 4),
+                                               of_each(6, 6), Reals({1, 1}, {6}), Reals({1, 1}, {2})},
+                                              {{"momentum", 0.5}, {"epsilon", 0.0}}, 2);
+  EXPECT_THAT(counted[0]->Reals(), ElementsAre(DoubleNear(std::sqrt(3.0 / 35), 1e-6)));
+  EXPECT_THAT(counted[1]->Reals(), ElementsAre(DoubleNear((2 + 70.0 / 5) / 2, 1e-5)));
+  EXPECT_THAT(Apply("SyncBNTrainingUpdate", {Reals({1}, {6}), old}, {{"momentum", 0.25}})[0]->Reals(),
+              ElementsAre(3));
+}
+
+TEST(Training, GradientsOfSharedStatistics) {
+  const auto one = [](double value) { return Reals({1}, {value}); };
+  const std::vector<Constant> sums =
+      Apply("SyncBatchNormBackwardReduce", {one(2), one(10), one(3), one(0.5)}, {}, 2);
+  EXPECT_THAT(sums[0]->Reals(), ElementsAre(4));
+  EXPECT_THAT(sums[1]->Reals(), ElementsAre(2));
+  const auto channel = [](double value) { return Reals({1, 1, 1}, {value}); };
+  const Constant slope =
+      Apply("SyncBatchNormBackwardElemt", {Reals({1, 1, 2}, {5, 1}), Reals({1, 1, 2}, {4, 2}), channel(3),
+                                           channel(0.5), channel(8), channel(2), channel(4)})[0];
+  EXPECT_THAT(slope->Reals(), ElementsAre((3 - 1) * 4, (-1 + 1) * 4));
+}
+
+TEST(Training, StepsOfAdam) {
+  const auto one = [](double value) { return Reals({1}, {value}); };
+  const Constant var = Reals({2}, {1, 2}), zero = Reals({2}, {0, 0}), grad = Reals({2}, {2, -2});
+  // beta1 1/2, beta2 3/4, after one step: m = 1, v = 1.
+  const std::vector<Constant> plain =
+      Apply("ApplyAdamD",
+            {var, zero, zero, one(0.5), one(0.75), one(0.25), one(0.5), one(0.75), one(0), grad}, {}, 3);
+  EXPECT_THAT(plain[0]->Reals(), ElementsAre(0.75, 2.25));
+  EXPECT_THAT(plain[1]->Reals(), ElementsAre(1, -1));
+  EXPECT_THAT(plain[2]->Reals(), ElementsAre(1, 1));
+  // Another half of the gradient: 1 / 2 + 2 / 2.
+  EXPECT_THAT(Apply("ApplyAdamD",
+                    {var, zero, zero, one(0.5), one(0.75), one(0.25), one(0.5), one(0.75), one(0), grad},
+                    {{"use_nesterov", true}}, 3)[0]
+                  ->Reals(),
+              ElementsAre(0.625, 2.375));
+  const std::vector<Constant> decayed = Apply(
+      "ApplyAdamW",
+      {var, zero, zero, one(1), one(1), one(0.25), one(0.5), one(0.5), one(0.75), one(0), grad, nullptr}, {},
+      3);
+  EXPECT_THAT(decayed[0]->Reals(), ElementsAre(0.625, 2));  // an eighth less, and a quarter of 2 / 2
+  const std::vector<Constant> upward = Apply("ApplyAdamW",
+                                             {var, zero, zero, one(1), one(1), one(0.25), one(0), one(0.5),
+                                              one(0.75), one(0), grad, Reals({2}, {4, 1})},
+                                             {{"maximize", true}, {"amsgrad", true}}, 3);
+  EXPECT_THAT(upward[0]->Reals(), ElementsAre(1.125, 1.75));  // the larger square halves the first
+}
+
 TEST(Training, RotatesHalves) {
   const Constant x = Reals({1, 1, 1, 4}, {1, 2, 3, 4}), r1 = Reals({1, 1, 1, 4}, {1, 1, 2, 2}),
                  r2 = Reals({1, 1, 1, 4}, {10, 10, 10, 10});

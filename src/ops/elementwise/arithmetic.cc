@@ -138,18 +138,27 @@ BELAY_DEFINE_SCALED_KERNEL(Add)
 BELAY_DEFINE_SCALED_KERNEL(Sub)
 BELAY_DEFINE_SCALED_KERNEL(Rsub)
 
-// The result is a truth value, whatever the type in which the operands are compared.
+// The result is a truth value, whatever the type in which the operands are compared. A scalar is rounded to
+// that first.
+void PlanComparison(Plan& plan, const PointwiseLoops& loops, const Operand& self, const Operand& other,
+                    const Operand& out) {
+  const DType compared = rules::Common(self, other);
+  if (other.scalar == nullptr || (compared != DType::kF16 && compared != DType::kBF16))
+    return PlanPointwise(plan, loops, compared, {self, other}, {}, out);
+  uint16_t bits = 0;
+  Convert(compared, &bits, other.scalar->dtype(), other.scalar->data(), 1);
+  const Scalar rounded(&bits, compared);
+  PlanPointwise(plan, loops, compared, {self, {nullptr, &rounded, -1, other.name}}, {}, out);
+}
+
 #define BELAY_DEFINE_COMPARISON(Name, ...)                                                      \
   void Name(Plan& plan, DType, const Operand& self, const Operand& other, const Operand& out) { \
-    DType compared = rules::Common(self, other);                                                \
-    PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compared, {self, other}, {}, out);      \
+    PlanComparison(plan, BELAY_SIMD_CALL(Name##Loops)(), self, other, out);                     \
   }
 BELAY_ORDERINGS(BELAY_DEFINE_COMPARISON)
-#define BELAY_DEFINE_EQUALITY(Name, ...)                                                                   \
-  void Name(Plan& plan, DType, const Operand& self, const Operand& other, const Operand& out) {            \
-    DType compared = rules::Common(self, other);                                                           \
-    PlanPointwise(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), compared, {self, other}, {}, \
-                  out);                                                                                    \
+#define BELAY_DEFINE_EQUALITY(Name, ...)                                                          \
+  void Name(Plan& plan, DType, const Operand& self, const Operand& other, const Operand& out) {   \
+    PlanComparison(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), self, other, out); \
   }
 BELAY_TRUTHS(BELAY_DEFINE_EQUALITY)
 

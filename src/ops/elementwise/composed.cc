@@ -120,7 +120,7 @@ void MaskedFill(Plan& plan, DType, const Operand& self, const Operand& mask, con
 void MaskedFillTensor(Plan& plan, DType, const Operand& self, const Operand& mask, const Operand& value,
                       const Operand& out) {
   CheckOne(value);
-  if (!tensor::CanCast(value.dtype(), out.dtype())) {
+  if (!tensor::CanCast(value.dtype(), out.dtype()) && !tensor::CanConvert(out.dtype(), value.dtype())) {
     Fail(tensor::kInvalidArgument, "op-promote", "{} ({}) does not become {} ({})", value.name,
          NameOf(value.dtype()), out.name, NameOf(out.dtype()));
   }

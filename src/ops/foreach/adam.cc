@@ -1,4 +1,4 @@
-// A step of Adam with decoupled weight decay.
+// Steps of Adam, with decoupled weight decay and without.
 #include <algorithm>
 #include <cmath>
 
@@ -16,47 +16,149 @@ namespace {
 
 struct AdamW {
   double rate, beta1, beta2, decay, epsilon;
+  double first, second;  // 1 less the betas to the power of the steps, this one among them
   bool amsgrad, maximize;
+
+  void Step(float* x, float* mean, float* square, float* most, const float* g, int64_t n) const {
+    const auto size = static_cast<float>(rate / first), root = static_cast<float>(std::sqrt(second));
+    const float kept = static_cast<float>(1 - rate * decay), sign = maximize ? -1.0f : 1.0f;
+    const auto kept2 = static_cast<float>(beta2), rest1 = static_cast<float>(1 - beta1),
+               rest2 = static_cast<float>(1 - beta2), least = static_cast<float>(epsilon);
+    for (int64_t i = 0; i < n; ++i) {
+      const float gradient = sign * g[i];
+      mean[i] += rest1 * (gradient - mean[i]);
+      square[i] = kept2 * square[i] + rest2 * gradient * gradient;
+      float by = square[i];
+      if (most != nullptr) by = most[i] = std::max(most[i], square[i]);
+      x[i] = x[i] * kept - size * (mean[i] / (std::sqrt(by) / root + least));
+    }
+  }
 };
 
-struct AdamBody {
-  PackedFloats var, m, v, largest, grad;
-  AdamW how;
-  int step;
-  DType step_type;
-  int64_t step_offset, count;
+// A number in memory.
+struct Number {
+  int binding = -1;
+  DType type = DType::kUndefined;
+  int64_t offset = 0;
 
-  void operator()(const Frame& frame) const {
-    double steps;
-    tensor::Convert(DType::kF64, &steps, step_type, frame.at[step] + step_offset, 1);
-    // `step` counts the steps before this one.
-    const double first = 1 - std::pow(how.beta1, steps + 1), second = 1 - std::pow(how.beta2, steps + 1);
-    const auto size = static_cast<float>(how.rate / first), root = static_cast<float>(std::sqrt(second));
+  Number() = default;
+  explicit Number(const Operand& operand)
+      : binding(operand.binding), type(operand.dtype()), offset(OffsetOf(*operand.tensor)) {}
+
+  double Read(const Frame& frame) const {
+    double value;
+    tensor::Convert(DType::kF64, &value, type, frame.at[binding] + offset, 1);
+    return value;
+  }
+};
+
+struct AdamTensors {
+  PackedFloats var, m, v, largest, grad;
+  int64_t count = 0;
+
+  AdamTensors(Plan& plan, const Operand& x, const Operand& mean, const Operand& square, const Operand& most,
+              const Operand& gradient)
+      : var(x, Flow::kInOut, plan),
+        m(mean, Flow::kInOut, plan),
+        v(square, Flow::kInOut, plan),
+        largest(most, Flow::kInOut, plan),
+        grad(gradient, Flow::kIn, plan),
+        count(x.tensor->count()) {}
+
+  // step(x, mean, square, most or null, gradient, n)
+  template <class Step>
+  void Move(const Frame& frame, const Step& step) const {
     float *x = var.Begin(frame), *mean = m.Begin(frame), *square = v.Begin(frame),
           *most = largest.Begin(frame);
     const float* g = grad.Load(frame);
     ParallelFor(count, 32 * 1024, [&](int64_t begin, int64_t end) {
-      Step(x + begin, mean + begin, square + begin, how.amsgrad ? most + begin : nullptr, g + begin,
-           end - begin, size, root);
+      step(x + begin, mean + begin, square + begin, most == nullptr ? nullptr : most + begin, g + begin,
+           end - begin);
     });
     for (const PackedFloats* result : {&var, &m, &v, &largest}) result->Finish(frame);
   }
+};
 
-  void Step(float* x, float* mean, float* square, float* most, const float* g, int64_t n, float size,
-            float root) const {
-    const float kept = static_cast<float>(1 - how.rate * how.decay), sign = how.maximize ? -1.0f : 1.0f;
-    const auto beta2 = static_cast<float>(how.beta2), rest1 = static_cast<float>(1 - how.beta1),
-               rest2 = static_cast<float>(1 - how.beta2), epsilon = static_cast<float>(how.epsilon);
-    for (int64_t i = 0; i < n; ++i) {
-      const float gradient = sign * g[i];
-      mean[i] += rest1 * (gradient - mean[i]);
-      square[i] = beta2 * square[i] + rest2 * gradient * gradient;
-      float by = square[i];
-      if (most != nullptr) by = most[i] = std::max(most[i], square[i]);
-      x[i] = x[i] * kept - size * (mean[i] / (std::sqrt(by) / root + epsilon));
-    }
+struct AdamBody {
+  AdamTensors tensors;
+  AdamW how;
+  Number step;
+
+  void operator()(const Frame& frame) const {
+    AdamW now = how;
+    const double steps = step.Read(frame);  // before this one
+    now.first = 1 - std::pow(how.beta1, steps + 1), now.second = 1 - std::pow(how.beta2, steps + 1);
+    tensors.Move(frame, [&](auto... args) { now.Step(args...); });
   }
 };
+
+// What how[i] is of, in memory. The powers are those of the steps before this one.
+enum InMemory { kBeta1Power, kBeta2Power, kRate, kDecay, kBeta1, kBeta2, kEpsilon, kNumbers };
+
+struct AdamOfTensorsBody {
+  AdamTensors tensors;
+  Number numbers[kNumbers];
+  bool amsgrad, maximize;
+
+  void operator()(const Frame& frame) const {
+    double at[kNumbers];
+    for (int i = 0; i < kNumbers; ++i) at[i] = numbers[i].Read(frame);
+    const AdamW how{at[kRate],
+                    at[kBeta1],
+                    at[kBeta2],
+                    at[kDecay],
+                    at[kEpsilon],
+                    1 - at[kBeta1Power] * at[kBeta1],
+                    1 - at[kBeta2Power] * at[kBeta2],
+                    amsgrad,
+                    maximize};
+    tensors.Move(frame, [&](auto... args) { how.Step(args...); });
+  }
+};
+
+// Adam as it was first described, where the root of the second power is in the step's size.
+struct PlainAdamBody {
+  AdamTensors tensors;
+  Number numbers[kNumbers];  // no decay
+  bool nesterov;
+
+  void operator()(const Frame& frame) const {
+    double at[kNumbers] = {};
+    for (int i = 0; i < kNumbers; ++i) {
+      if (i != kDecay) at[i] = numbers[i].Read(frame);
+    }
+    const auto size = static_cast<float>(at[kRate] * std::sqrt(1 - at[kBeta2Power]) / (1 - at[kBeta1Power])),
+               beta1 = static_cast<float>(at[kBeta1]), rest1 = static_cast<float>(1 - at[kBeta1]),
+               rest2 = static_cast<float>(1 - at[kBeta2]), epsilon = static_cast<float>(at[kEpsilon]);
+    tensors.Move(frame, [&](float* x, float* mean, float* square, float*, const float* g, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        mean[i] += rest1 * (g[i] - mean[i]);
+        square[i] += rest2 * (g[i] * g[i] - square[i]);
+        const float by = nesterov ? mean[i] * beta1 + rest1 * g[i] : mean[i];
+        x[i] -= size * by / (std::sqrt(square[i]) + epsilon);
+      }
+    });
+  }
+};
+
+void CheckAdam(const Operand& var, const Operand& m, const Operand& v, const Operand& grad) {
+  for (const Operand* o : {&m, &v}) {
+    CheckShape(*o, var.shape());
+    CheckSameType(*o, var);
+  }
+  CheckShape(grad, var.shape());
+}
+
+// The largest squares so far; none where they are not asked for.
+Operand LargestOf(const Operand& largest, bool amsgrad, const Operand& var) {
+  if (!amsgrad) return {};
+  if (!largest.present())
+    Fail(tensor::kNullArgument, "op-masked-result", "{} is null; with amsgrad it is needed", largest.name);
+  CheckShape(largest, var.shape());
+  return largest;
+}
+
+uint64_t CostOfStep(const Operand& var) { return 200 + static_cast<uint64_t>(var.tensor->count()) * 2; }
 
 }  // namespace
 
@@ -64,32 +166,46 @@ void ApplyAdamWV2(Plan& plan, DType, const Operand& var, const Operand& m, const
                   const Operand& maxGradNorm, const Operand& grad, const Operand& step, double lr,
                   double beta1, double beta2, double weightDecay, double eps, bool amsgrad, bool maximize,
                   const Operand&, const Operand&, const Operand&, const Operand&) {
-  for (const Operand* o : {&m, &v}) {
-    CheckShape(*o, var.shape());
-    CheckSameType(*o, var);
-  }
-  CheckShape(grad, var.shape());
+  CheckAdam(var, m, v, grad);
   CheckOne(step);
-  if (amsgrad) {
-    if (!maxGradNorm.present()) {
-      Fail(tensor::kNullArgument, "op-masked-result", "{} is null; with amsgrad it is needed",
-           maxGradNorm.name);
-    }
-    CheckShape(maxGradNorm, var.shape());
+  const Operand largest = LargestOf(maxGradNorm, amsgrad, var);
+  if (var.tensor->empty()) return;
+  plan.SetCost(CostOfStep(var));
+  plan.SetBody(AdamBody{AdamTensors(plan, var, m, v, largest, grad),
+                        {lr, beta1, beta2, weightDecay, eps, 1, 1, amsgrad, maximize},
+                        Number(step)});
+}
+
+void ApplyAdamW(Plan& plan, DType, const Operand& var, const Operand& m, const Operand& v,
+                const Operand& beta1Power, const Operand& beta2Power, const Operand& lr,
+                const Operand& weightDecay, const Operand& beta1, const Operand& beta2,
+                const Operand& epsilon, const Operand& grad, const Operand& maxGradNorm, bool amsgrad,
+                bool maximize, const Operand&, const Operand&, const Operand&, const Operand&) {
+  CheckAdam(var, m, v, grad);
+  const Operand* numbers[kNumbers] = {&beta1Power, &beta2Power, &lr, &weightDecay, &beta1, &beta2, &epsilon};
+  for (const Operand* number : numbers) CheckOne(*number);
+  const Operand largest = LargestOf(maxGradNorm, amsgrad, var);
+  if (var.tensor->empty()) return;
+  AdamOfTensorsBody body{AdamTensors(plan, var, m, v, largest, grad), {}, amsgrad, maximize};
+  for (int i = 0; i < kNumbers; ++i) body.numbers[i] = Number(*numbers[i]);
+  plan.SetCost(CostOfStep(var));
+  plan.SetBody(body);
+}
+
+void ApplyAdam(Plan& plan, DType, const Operand& var, const Operand& m, const Operand& v,
+               const Operand& beta1Power, const Operand& beta2Power, const Operand& lr, const Operand& beta1,
+               const Operand& beta2, const Operand& epsilon, const Operand& grad, bool useNesterov,
+               const Operand&, const Operand&, const Operand&) {
+  CheckAdam(var, m, v, grad);
+  const Operand* numbers[kNumbers] = {&beta1Power, &beta2Power, &lr, nullptr, &beta1, &beta2, &epsilon};
+  PlainAdamBody body{AdamTensors(plan, var, m, v, {}, grad), {}, useNesterov};
+  for (int i = 0; i < kNumbers; ++i) {
+    if (numbers[i] == nullptr) continue;
+    CheckOne(*numbers[i]);
+    body.numbers[i] = Number(*numbers[i]);
   }
   if (var.tensor->empty()) return;
-  const auto in_out = [&](const Operand& o) { return PackedFloats(o, Flow::kInOut, plan); };
-  AdamBody body{in_out(var),
-                in_out(m),
-                in_out(v),
-                amsgrad ? in_out(maxGradNorm) : PackedFloats(),
-                PackedFloats(grad, Flow::kIn, plan),
-                {lr, beta1, beta2, weightDecay, eps, amsgrad, maximize},
-                step.binding,
-                step.dtype(),
-                OffsetOf(*step.tensor),
-                var.tensor->count()};
-  plan.SetCost(200 + static_cast<uint64_t>(var.tensor->count()) * 2);
+  plan.SetCost(CostOfStep(var));
   plan.SetBody(body);
 }
 

@@ -1,6 +1,7 @@
 // Gradients of functions of one element.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "base/error.h"
 #include "ops/elementwise/gradients.h"
@@ -12,6 +13,7 @@
 #include "ops/sequence.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
+#include "tensor/views.h"
 
 namespace belay::ops::kernels {
 
@@ -24,6 +26,15 @@ void SiluBackward(Plan& plan, DType compute, const Operand& gradOutput, const Op
 void GeluBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
                   const Operand& out) {
   PlanPointwise(plan, BestGeluGradLoops(), compute, {gradOutput, self}, {}, out);
+}
+
+void GeluBackwardV2(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                    const char* approximate, const Operand& out) {
+  const std::string_view name = approximate == nullptr ? "" : approximate;
+  if (name != "none" && name != "tanh")
+    Fail(tensor::kInvalidArgument, "op-approximate", "approximate is \"{}\"; it is none or tanh", name);
+  PlanPointwise(plan, name == "tanh" ? BestGeluTanhGradLoops() : BestGeluGradLoops(), compute,
+                {gradOutput, self}, {}, out);
 }
 
 void ThresholdBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
@@ -142,12 +153,16 @@ void KlDivBackward(Plan& plan, DType compute, const Operand& gradOutput, const O
 
 namespace {
 
-Tensor HalfOf(const Operand& x, int axis, int64_t half) {
-  Tensor view = *x.tensor;
-  view.shape[axis] /= 2;
-  view.offset += half * view.shape[axis] * view.strides[axis];
-  return view;
-}
+// A half of an operand as an operand, which may not be copied.
+struct HalfOperand {
+  Tensor view;
+  Operand operand;
+
+  HalfOperand(const Operand& whole, int axis, int64_t half)
+      : view(tensor::HalfOf(*whole.tensor, axis, half)), operand{&view, nullptr, whole.binding, whole.name} {}
+  HalfOperand(const HalfOperand&) = delete;
+  HalfOperand& operator=(const HalfOperand&) = delete;
+};
 
 }  // namespace
 
@@ -156,18 +171,39 @@ void SwiGluGrad(Plan& plan, DType compute, const Operand& yGrad, const Operand& 
   CheckShape(yGrad, rules::Halved(x, dim));
   CheckSameType(yGrad, x);
   const int axis = rules::WrapDim(x, dim);
-  const Tensor a = HalfOf(x, axis, 0), b = HalfOf(x, axis, 1), to_a = HalfOf(out, axis, 0),
-               to_b = HalfOf(out, axis, 1);
-  const auto part_of = [](const Tensor& half, const Operand& whole) {
-    return Operand{&half, nullptr, whole.binding, whole.name};
-  };
+  const HalfOperand active(x, axis, 0), gate(x, axis, 1), to_active(out, axis, 0), to_gate(out, axis, 1);
   Sequence parts(plan);
   parts.Add([&](Plan& part) {
-    PlanPointwise(part, BestGateGradLoops(), compute, {yGrad, part_of(a, x), part_of(b, x)}, {},
-                  part_of(to_a, out));
+    PlanPointwise(part, BestGateGradLoops(), compute, {yGrad, active.operand, gate.operand}, {},
+                  to_active.operand);
   });
   parts.Add([&](Plan& part) {
-    PlanPointwise(part, BestGatedGradLoops(), compute, {yGrad, part_of(a, x)}, {}, part_of(to_b, out));
+    PlanPointwise(part, BestGatedGradLoops(), compute, {yGrad, active.operand}, {}, to_gate.operand);
+  });
+  parts.Finish();
+}
+
+void GeGluBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                   const Operand& gelu, int64_t dim, int64_t approximate, bool activateLeft,
+                   const Operand& out) {
+  const Shape half = rules::Halved(self, dim);
+  for (const Operand* o : {&gradOutput, &gelu}) {
+    CheckShape(*o, half);
+    CheckSameType(*o, self);
+  }
+  if (approximate != 0 && approximate != 1)
+    Fail(tensor::kInvalidArgument, "op-approximate", "approximate is {}; it is 0 (none) or 1 (tanh)",
+         approximate);
+  const int axis = rules::WrapDim(self, dim), left = activateLeft ? 0 : 1;
+  const HalfOperand active(self, axis, left), gate(self, axis, 1 - left), to_active(out, axis, left),
+      to_gate(out, axis, 1 - left);
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) {
+    PlanPointwise(part, approximate == 1 ? BestGeluTanhGateGradLoops() : BestGeluGateGradLoops(), compute,
+                  {gradOutput, active.operand, gate.operand}, {}, to_active.operand);
+  });
+  parts.Add([&](Plan& part) {
+    PlanPointwise(part, BestProductLoops(), compute, {gradOutput, gelu}, {}, to_gate.operand);
   });
   parts.Finish();
 }
@@ -177,16 +213,14 @@ void GluBackward(Plan& plan, DType compute, const Operand& gradOut, const Operan
   CheckShape(gradOut, rules::Halved(self, dim));
   CheckSameType(gradOut, self);
   const int axis = rules::WrapDim(self, dim);
-  const Tensor a = HalfOf(self, axis, 0), b = HalfOf(self, axis, 1), to_a = HalfOf(out, axis, 0),
-               to_b = HalfOf(out, axis, 1);
-  const Operand gated{&a, nullptr, self.binding, self.name}, gate{&b, nullptr, self.binding, self.name};
+  const HalfOperand gated(self, axis, 0), gate(self, axis, 1), to_gated(out, axis, 0), to_gate(out, axis, 1);
   Sequence parts(plan);
   parts.Add([&](Plan& part) {
-    PlanPointwise(part, GatedLoops(), compute, {gradOut, gate}, {}, {&to_a, nullptr, out.binding, out.name});
+    PlanPointwise(part, GatedLoops(), compute, {gradOut, gate.operand}, {}, to_gated.operand);
   });
   parts.Add([&](Plan& part) {
-    PlanPointwise(part, GatedGradLoops(), compute, {gradOut, gated, gate}, {},
-                  {&to_b, nullptr, out.binding, out.name});
+    PlanPointwise(part, GatedGradLoops(), compute, {gradOut, gated.operand, gate.operand}, {},
+                  to_gate.operand);
   });
   parts.Finish();
 }

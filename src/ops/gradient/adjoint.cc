@@ -261,6 +261,10 @@ void ReflectionPad2dBackward(Plan& plan, DType, const Operand& gradient, const O
                              const Operand& out) {
   PadBackward(plan, gradient, self, 2, padding, PadMode::kReflect, out);
 }
+void ReflectionPad3dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self, Ints padding,
+                             const Operand& out) {
+  PadBackward(plan, gradient, self, 3, padding, PadMode::kReflect, out);
+}
 void ReplicationPad1dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self, Ints padding,
                               const Operand& out) {
   PadBackward(plan, gradient, self, 1, padding, PadMode::kEdge, out);
@@ -268,6 +272,11 @@ void ReplicationPad1dBackward(Plan& plan, DType, const Operand& gradient, const 
 void ReplicationPad2dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self, Ints padding,
                               const Operand& out) {
   PadBackward(plan, gradient, self, 2, padding, PadMode::kEdge, out);
+}
+
+void ReplicationPad3dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self, Ints padding,
+                              const Operand& out) {
+  PadBackward(plan, gradient, self, 3, padding, PadMode::kEdge, out);
 }
 
 void AvgPool2dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self, Ints kernel,

@@ -8,6 +8,10 @@ namespace belay::ops {
 // a is the gradient of the result.
 PointwiseLoops BestSiluGradLoops();  // b: the operand
 PointwiseLoops BestGeluGradLoops();  // likewise
+PointwiseLoops BestGeluTanhGradLoops();
+// Of gelu(b) * c by b.
+PointwiseLoops BestGeluGateGradLoops();
+PointwiseLoops BestGeluTanhGateGradLoops();
 // Of silu(b) * c by b; by c, whose factor is given.
 PointwiseLoops BestGateGradLoops();
 PointwiseLoops BestGatedGradLoops();

@@ -2,11 +2,14 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/elementwise/unlisted.h"
 #include "ops/gradient/checks.h"
 #include "ops/gradient/norm_gradient.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops::kernels {
 namespace {
@@ -56,6 +59,55 @@ void LayerNormBackward(Plan& plan, DType, const Operand& gradOut, const Operand&
   for (const Operand& o : {weight, results[1], results[2]}) CheckElements(o, length);
   PlanNormGradient(plan, {gradOut, input, mean, rstd, weight, results[0], results[1], results[2],
                           Rows(rows, length), NormWeight::kElement});
+}
+
+namespace {
+
+// Of x1 + x2, by both.
+void PlanAddNormGradient(Plan& plan, const Operand& dy, const Operand& x1, const Operand& x2,
+                         const Operand& rstd, const Operand& mean, const Operand& gamma,
+                         const NormSlices& slices, const Operand& dx, const Operand& dgamma,
+                         const Operand& dbeta) {
+  // The other results are results of the second step.
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, x1.shape()), {&x1, &x2, &dy, &mean, &rstd, &gamma, &dgamma, &dbeta},
+      dx, [&](Plan& part, const auto& in, const Operand& sum) { Plus(part, DType::kF32, in[0], in[1], sum); },
+      [&](Plan& part, const auto& in, const Operand& sum, const Operand& to) {
+        PlanNormGradient(part,
+                         {in[2], sum, in[3], in[4], in[5], to, in[6], in[7], slices, NormWeight::kElement});
+      });
+}
+
+}  // namespace
+
+void AddLayerNormGrad(Plan& plan, DType, const Operand& dy, const Operand& x1, const Operand& x2,
+                      const Operand& rstd, const Operand& mean, const Operand& gamma, const Operand& dsum,
+                      const Operand& dx, const Operand& dgamma, const Operand& dbeta) {
+  const Shape &shape = x1.shape(), &last = gamma.shape();
+  const int dims = last.rank();
+  if (dims == 0 || dims > shape.rank() || !std::equal(last.begin(), last.end(), shape.end() - dims)) {
+    Fail(kInvalidArgument, "op-norm-shape", "{} {} does not have the last sizes of {} {}", gamma.name,
+         last.ToString(), x1.name, shape.ToString());
+  }
+  if (x1.tensor->empty())
+    Fail(kInvalidArgument, "op-norm-shape", "{} has no elements; this gradient needs some", x1.name);
+  for (const Operand* o : {&dy, &x2, &dx}) CheckShape(*o, shape);
+  for (const Operand* o : {&dgamma, &dbeta}) CheckShape(*o, last);
+  const int64_t rows = CountOver(shape, 0, shape.rank() - dims), length = gamma.tensor->count();
+  for (const Operand* o : {&mean, &rstd}) CheckElements(*o, rows);
+  const NormSlices slices = Rows(rows, length);
+  if (!dsum.present())
+    return PlanAddNormGradient(plan, dy, x1, x2, rstd, mean, gamma, slices, dx, dgamma, dbeta);
+  CheckShape(dsum, shape);
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, shape),
+      {&dy, &x1, &x2, &rstd, &mean, &gamma, &dsum, &dgamma, &dbeta}, dx,
+      [&](Plan& part, const auto& in, const Operand& between) {
+        PlanAddNormGradient(part, in[0], in[1], in[2], in[3], in[4], in[5], slices, between, in[7], in[8]);
+      },
+      [&](Plan& part, const auto& in, const Operand& between, const Operand& to) {
+        Plus(part, DType::kF32, between, in[6], to);
+      });
 }
 
 void RmsNormGrad(Plan& plan, DType, const Operand& dy, const Operand& x, const Operand& rstd,

@@ -274,7 +274,11 @@ void IndexSelect(Plan& plan, DType compute, const Operand& self, int64_t dim, co
     Fail(kInvalidArgument, "op-rank", "{} has shape {}; it is a vector", index.name,
          index.shape().ToString());
   }
-  GatherAxis(plan, compute, self, dim, index, out);
+  if (index.shape().rank() > 0 || out.shape().rank() != self.shape().rank())
+    return GatherAxis(plan, compute, self, dim, index, out);
+  Tensor one = *index.tensor;  // an index without dimensions leaves one of size 1, where the result has it
+  one.shape = {1}, one.strides = {1};
+  GatherAxis(plan, compute, self, dim, {&one, nullptr, index.binding, index.name}, out);
 }
 
 void Embedding(Plan& plan, DType, const Operand& weight, const Operand& indices, const Operand& out) {

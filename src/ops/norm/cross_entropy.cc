@@ -1,9 +1,14 @@
-// Softmax and its distance from given distributions, a row at a time.
+// Softmax and its distance from given distributions, or from given classes, a row at a time.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "base/error.h"
+#include "ops/experts/rows.h"
+#include "ops/gradient/checks.h"
+#include "ops/index/indices.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/fold_loops.h"
@@ -79,6 +84,171 @@ struct CrossEntropyBody {
   }
 };
 
+// What losses of given classes and their gradients share: class `target[n]` of row n counts with its weight,
+// less what is spread over all classes.
+struct ClassTargets {
+  Indices target;
+  int target_at;
+  Rows weight;  // one for each class, or none
+  int64_t classes, ignored;
+  double smoothing;
+  LossReduction reduction;
+  Scratch<double> weights;  // of the classes, and behind them their sum
+
+  struct Known {
+    std::span<const int64_t> target;
+    const double* weights;
+    double all;      // of the weights
+    double counted;  // of those of the targets that count
+  };
+
+  bool Counts(int64_t target_class) const { return ignored < 0 || target_class != ignored; }
+
+  Known Read(const Frame& frame) const {
+    Known known{target.Read(frame, target_at), weights.At(frame), 0, 0};
+    double* to = weights.At(frame);
+    for (int64_t c = 0; c < classes; ++c) {
+      to[c] = weight.present() ? static_cast<double>(weight.At(frame, c, 0)) : 1;
+      known.all += to[c];
+    }
+    for (const int64_t c : known.target) {
+      if (!Counts(c)) continue;
+      if (c < 0 || c >= classes)
+        Fail(tensor::kRuntimeFailure, "nll-class", "a target is {}; there are {} classes", c, classes);
+      known.counted += to[c];
+    }
+    return known;
+  }
+};
+
+struct ClassLossBody {
+  ClassTargets targets;
+  Rows input, log_prob, loss;
+  PieceScratch<float> room;  // a row
+  Scratch<double> losses;
+
+  void operator()(const Frame& frame) const {
+    const ClassTargets::Known known = targets.Read(frame);
+    double* of_row = losses.At(frame);
+    room.For(frame, [&](int64_t begin, int64_t end, float* row) {
+      for (int64_t n = begin; n < end; ++n) of_row[n] = Row(frame, known, n, row);
+    });
+    double sum = 0;
+    for (int64_t n = 0; n < input.count(); ++n) {
+      if (targets.reduction == LossReduction::kNone) loss.Set(frame, n, 0, static_cast<float>(of_row[n]));
+      sum += of_row[n];
+    }
+    if (targets.reduction == LossReduction::kNone) return;
+    loss.Set(frame, 0, 0,
+             static_cast<float>(targets.reduction == LossReduction::kMean ? sum / known.counted : sum));
+  }
+
+  double Row(const Frame& frame, const ClassTargets::Known& known, int64_t n, float* row) const {
+    const int64_t classes = targets.classes;
+    const float* x = input.Load(frame, n, row);
+    const float most = BestFoldLoops<float>(Fold::kMax).fold(x, classes, 0);
+    double exponentials = 0;
+    for (int64_t i = 0; i < classes; i += kBlock) {
+      exponentials += static_cast<double>(
+          BestFoldLoops<float>(Fold::kSumOfExps).fold(x + i, std::min(kBlock, classes - i), most));
+    }
+    const double level = std::log(exponentials);
+    const int64_t target = known.target[static_cast<size_t>(n)];
+    double spread = 0, of_target = 0;
+    for (int64_t i = 0; i < classes; ++i) {
+      const double below = static_cast<double>(x[i] - most) - level;  // what all have in common goes first
+      if (targets.smoothing != 0) spread -= known.weights[i] * below;
+      if (i == target) of_target = -below;
+      row[i] = static_cast<float>(below);
+    }
+    log_prob.Store(frame, n, row);
+    if (!targets.Counts(target)) return 0;
+    return (1 - targets.smoothing) * known.weights[target] * of_target +
+           targets.smoothing * spread / static_cast<double>(classes);
+  }
+};
+
+struct ClassLossGradBody {
+  ClassTargets targets;
+  Rows grad_loss, log_prob, out;
+
+  void operator()(const Frame& frame) const {
+    const ClassTargets::Known known = targets.Read(frame);
+    const int64_t grain = std::max<int64_t>(1, 16 * 1024 / targets.classes);
+    ParallelFor(out.count(), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) Row(frame, known, n);
+    });
+  }
+
+  void Row(const Frame& frame, const ClassTargets::Known& known, int64_t n) const {
+    const int64_t target = known.target[static_cast<size_t>(n)];
+    if (!targets.Counts(target)) return out.Clear(frame, n);
+    const bool each = targets.reduction == LossReduction::kNone;
+    double gradient = static_cast<double>(grad_loss.At(frame, each ? n : 0, 0));
+    if (targets.reduction == LossReduction::kMean) gradient /= known.counted;
+    const double spread = targets.smoothing / static_cast<double>(targets.classes);
+    const double of_target = (1 - targets.smoothing) * known.weights[target];
+    const double whole = of_target + spread * known.all;
+    alignas(64) float block[kBlock], slope[kBlock];
+    for (int64_t first = 0; first < targets.classes; first += kBlock) {
+      const int64_t m = std::min(kBlock, targets.classes - first);
+      const float* logs = log_prob.Load(frame, n, first, m, block);
+      for (int64_t i = 0; i < m; ++i) {
+        double value = static_cast<double>(std::exp(logs[i])) * whole - spread * known.weights[first + i];
+        if (first + i == target) value -= of_target;
+        slope[i] = static_cast<float>(gradient * value);
+      }
+      out.Store(frame, n, first, m, slope);
+    }
+  }
+};
+
+struct ClassLossArgs {
+  const Operand &target, &weight;
+  const char* reduction;
+  int64_t ignored;
+  double smoothing;
+};
+
+LossReduction ReductionNamed(const char* reduction) {
+  const std::string_view name = reduction == nullptr ? "" : reduction;
+  if (name == "none") return LossReduction::kNone;
+  if (name == "mean") return LossReduction::kMean;
+  if (name == "sum") return LossReduction::kSum;
+  Fail(tensor::kInvalidArgument, "op-reduction", "reduction is \"{}\"; it is none, mean or sum", name);
+}
+
+// Of rows [n, classes].
+ClassTargets TargetsOf(Plan& plan, const Shape& rows, const ClassLossArgs& args) {
+  if (rows.rank() != 2 || rows[1] < 1 || args.target.shape() != Shape{rows[0]}) {
+    Fail(tensor::kInvalidArgument, "op-loss-shape", "rows {} and target {} do not fit together",
+         rows.ToString(), args.target.shape().ToString());
+  }
+  if (args.weight.present()) CheckShape(args.weight, {rows[1]});
+  if (args.ignored >= rows[1])
+    Fail(tensor::kInvalidArgument, "op-ignore-index", "ignoreIndex is {}; there are {} classes", args.ignored,
+         rows[1]);
+  if (!(args.smoothing >= 0 && args.smoothing < 1))
+    Fail(tensor::kInvalidArgument, "op-smoothing", "labelSmoothing is {}; it is at least 0 and below 1",
+         args.smoothing);
+  return {Indices(plan, *args.target.tensor),
+          args.target.binding,
+          Rows(args.weight, true),
+          rows[1],
+          args.ignored,
+          args.smoothing,
+          ReductionNamed(args.reduction),
+          Scratch<double>(plan, rows[1])};
+}
+
+void RefuseAuxiliaryLoss(double scale, bool asked) {
+  if (scale == 0 && !asked) return;
+  Fail(tensor::kInvalidArgument, "op-zloss",
+       "the auxiliary loss is reserved; pass lseSquareScaleForZloss 0 and no zloss");
+}
+
+bool HoldsSomething(const Operand& operand) { return operand.present() && !operand.tensor->empty(); }
+
 }  // namespace
 
 namespace kernels {
@@ -102,6 +272,42 @@ void SoftmaxCrossEntropy(Plan& plan, DType, const Operand& features, const Opera
                                 ClassRows(backprop),
                                 shape[1],
                                 {plan, shape[0], grain, 2 * shape[1]}});
+}
+
+void CrossEntropyLoss(Plan& plan, DType, const Operand& input, const Operand& target, const Operand& weight,
+                      const char* reduction, int64_t ignoreIndex, double labelSmoothing,
+                      double lseSquareScaleForZloss, bool returnZloss, const Operand& loss,
+                      const Operand& logProb, const Operand& zloss, const Operand& lseForZloss) {
+  RefuseAuxiliaryLoss(lseSquareScaleForZloss,
+                      returnZloss || HoldsSomething(zloss) || HoldsSomething(lseForZloss));
+  const Shape& shape = input.shape();
+  ClassTargets targets = TargetsOf(plan, shape, {target, weight, reduction, ignoreIndex, labelSmoothing});
+  CheckShape(logProb, shape);
+  for (const Operand* o : {&loss, &logProb}) CheckSameType(input, *o);
+  CheckElements(loss, targets.reduction == LossReduction::kNone ? shape[0] : 1);
+  plan.SetCost(100 + static_cast<uint64_t>(input.tensor->count()) * 2);
+  const int64_t grain = std::max<int64_t>(1, 16 * 1024 / shape[1]);
+  plan.SetBody(ClassLossBody{std::move(targets),
+                             Rows(input),
+                             Rows(logProb),
+                             Rows(loss, true),
+                             {plan, shape[0], grain, shape[1]},
+                             Scratch<double>(plan, shape[0])});
+}
+
+void CrossEntropyLossGrad(Plan& plan, DType, const Operand& gradLoss, const Operand& logProb,
+                          const Operand& target, const Operand& weight, const Operand& gradZloss,
+                          const Operand& lseForZloss, const char* reduction, int64_t ignoreIndex,
+                          double labelSmoothing, double lseSquareScaleForZloss, const Operand& out) {
+  RefuseAuxiliaryLoss(lseSquareScaleForZloss, HoldsSomething(gradZloss) || HoldsSomething(lseForZloss));
+  const Shape& shape = logProb.shape();
+  ClassTargets targets = TargetsOf(plan, shape, {target, weight, reduction, ignoreIndex, labelSmoothing});
+  CheckShape(out, shape);
+  CheckSameType(gradLoss, out);
+  CheckElements(gradLoss, targets.reduction == LossReduction::kNone ? shape[0] : 1);
+  if (out.tensor->empty()) return;
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
+  plan.SetBody(ClassLossGradBody{std::move(targets), Rows(gradLoss, true), Rows(logProb), Rows(out)});
 }
 
 }  // namespace kernels

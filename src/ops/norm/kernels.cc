@@ -10,7 +10,9 @@
 #include "ops/norm/normalise.h"
 #include "ops/rules.h"
 #include "ops/sequence.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace kernels {
@@ -94,6 +96,52 @@ void AddRmsNorm(Plan& plan, DType compute, const Operand& x1, const Operand& x2,
   parts.Finish();
 }
 
+void AddLayerNorm(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& gamma,
+                  const Operand& beta, const Operand& bias, double epsilon, bool additionalOut,
+                  const Operand& y, const Operand& mean, const Operand& rstd, const Operand& x) {
+  const Shape& shape = x1.shape();
+  CheckShape(x2, shape);
+  for (const Operand* o : {&y, &x}) {
+    if (!o->present()) continue;
+    CheckShape(*o, shape);
+    const DType wanted = x1.dtype() == x2.dtype() ? x1.dtype() : DType::kF32;
+    if (o->dtype() != wanted) {
+      Fail(tensor::kInvalidArgument, "op-out-dtype", "{} is {}; of {} and {} it is {}", o->name,
+           NameOf(o->dtype()), NameOf(x1.dtype()), NameOf(x2.dtype()), NameOf(wanted));
+    }
+  }
+  if (additionalOut && !x.present())
+    Fail(tensor::kNullArgument, "op-masked-result", "{} is null; additionalOut asks for it", x.name);
+  if (bias.present() && !tensor::BroadcastsTo(bias.shape(), shape)) {
+    Fail(tensor::kInvalidArgument, "op-broadcast", "{} {} does not broadcast to {}", bias.name,
+         bias.shape().ToString(), shape.ToString());
+  }
+  // The statistics and the sum are results of the second step.
+  std::vector<const Operand*> among = {&x1, &x2, &gamma, &beta, &mean, &rstd};
+  const size_t bias_at = among.size();
+  if (bias.present()) among.push_back(&bias);
+  const size_t x_at = among.size();
+  if (additionalOut) among.push_back(&x);
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, shape), among, y,
+      [&](Plan& part, const auto& in, const Operand& sum) {
+        Sequence steps(part);
+        steps.Add([&](Plan& step) { Plus(step, DType::kF32, in[0], in[1], sum); });
+        if (bias.present()) steps.Add([&](Plan& step) { Plus(step, DType::kF32, sum, in[bias_at], sum); });
+        steps.Finish();
+      },
+      [&](Plan& part, const auto& in, const Operand& sum, const Operand& to) {
+        const Shape last = gamma.shape();
+        Sequence steps(part);
+        steps.Add([&](Plan& step) {
+          LayerNorm(step, DType::kF32, sum, {last.data(), static_cast<size_t>(last.rank())}, in[2], in[3],
+                    epsilon, to, in[4], in[5]);
+        });
+        if (additionalOut) steps.Add([&](Plan& step) { Copy(step, DType::kF32, sum, in[x_at]); });
+        steps.Finish();
+      });
+}
+
 namespace {
 
 // Dimension 1 as two: groups, and the channels of one.
@@ -125,6 +173,28 @@ void GroupNorm(Plan& plan, DType compute, const Operand& self, const Operand& ga
                int64_t, int64_t, int64_t, int64_t group, double eps, const Operand& out, const Operand& mean,
                const Operand& rstd) {
   PlanGroupNorm(plan, eps, compute, {self, out, gamma, beta, mean, rstd}, group, false);
+}
+
+void GroupNormSilu(Plan& plan, DType, const Operand& self, const Operand& gamma, const Operand& beta,
+                   int64_t group, double eps, const Operand& out, const Operand& mean, const Operand& rstd) {
+  CheckShape(out, self.shape());
+  CheckSameType(self, out);
+  std::vector<const Operand*> among = {&self, &mean, &rstd};  // the statistics are results of the first step
+  const size_t gamma_at = among.size();
+  if (gamma.present()) among.push_back(&gamma);
+  const size_t beta_at = among.size();
+  if (beta.present()) among.push_back(&beta);
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, self.shape()), among, out,
+      [&](Plan& part, const auto& in, const Operand& between) {
+        PlanGroupNorm(part, eps, DType::kF32,
+                      {in[0], between, gamma.present() ? in[gamma_at] : Operand{},
+                       beta.present() ? in[beta_at] : Operand{}, in[1], in[2]},
+                      group, false);
+      },
+      [&](Plan& part, const auto&, const Operand& between, const Operand& to) {
+        Silu(part, DType::kF32, between, to);
+      });
 }
 
 namespace {

@@ -53,7 +53,7 @@ inline float FractionOf(uint32_t word, int shift, float unit) {
   return static_cast<float>(static_cast<int32_t>(word >> shift)) * unit;
 }
 
-inline void Fractions(const uint32_t* words, int64_t blocks, int bits, Spread<float> spread, float* out) {
+inline void Fractions(const uint32_t* words, int64_t blocks, int bits, Stretch<float> spread, float* out) {
   const float unit = std::ldexp(1.0f, -bits);
   const int shift = 32 - bits;
   _Pragma("GCC ivdep") for (int64_t i = 0; i < blocks; ++i) {
@@ -81,7 +81,7 @@ inline void Turn(float part, float* sine, float* cosine) {
   *cosine = ((nearest + 1) & 2) != 0 ? -second : second;
 }
 
-inline void Normals(const uint32_t* words, int64_t blocks, Spread<float> spread, float* out) {
+inline void Normals(const uint32_t* words, int64_t blocks, Stretch<float> spread, float* out) {
   constexpr int kShift = 8;
   const float unit = std::ldexp(1.0f, -24);
   for (int64_t pair = 0; pair < 2; ++pair) {

@@ -14,7 +14,7 @@ inline constexpr int64_t kWordsTogether = 4 * kBlocksTogether;
 
 // What is made of a number v: v * scale + shift, but no more than `most`.
 template <class T>
-struct Spread {
+struct Stretch {
   T scale = 1, shift = 0, most = std::numeric_limits<T>::infinity();
   T operator()(T v) const {
     const T value = v * scale + shift;
@@ -26,8 +26,8 @@ struct DeviateLoops {
   void (*words)(const Philox& philox, uint64_t first, int64_t blocks, uint32_t* words);
   // Four numbers a block, one after the other: fractions in [0, 1) of so many bits (at most 24), or normal
   // ones with deviation 1, of pairs of fractions (Box and Muller).
-  void (*fractions)(const uint32_t* words, int64_t blocks, int bits, Spread<float> spread, float* out);
-  void (*normals)(const uint32_t* words, int64_t blocks, Spread<float> spread, float* out);
+  void (*fractions)(const uint32_t* words, int64_t blocks, int bits, Stretch<float> spread, float* out);
+  void (*normals)(const uint32_t* words, int64_t blocks, Stretch<float> spread, float* out);
   // Likewise 1 for each word that is below the limit, which is at most 2^32, and 0 for others.
   void (*below)(const uint32_t* words, int64_t blocks, uint64_t limit, uint8_t* out);
 };

@@ -49,7 +49,7 @@ double LargestBelow(DType type, double limit) {
 }
 
 // Numbers from `from` on that stay below `to`, however they are rounded.
-Spread<double> Between(const Operand& out, double from, double to) {
+Stretch<double> Between(const Operand& out, double from, double to) {
   const DType type = out.dtype();
   CheckHolds(type, "from", from);
   CheckHolds(type, "to", to);
@@ -60,14 +60,14 @@ Spread<double> Between(const Operand& out, double from, double to) {
   return {to - from, from, open ? LargestBelow(type, to) : std::numeric_limits<double>::infinity()};
 }
 
-Spread<double> Around(double mean, double deviation) {
+Stretch<double> Around(double mean, double deviation) {
   if (!(deviation >= 0))
     Fail(kInvalidArgument, "op-random-range", "the standard deviation is {}; it is not negative", deviation);
   return {deviation, mean};
 }
 
 // Of normal complex numbers each part has half of the variance, and the mean is real.
-void Draw(Plan& plan, Distribution distribution, const RandomSource& source, Spread<double> spread,
+void Draw(Plan& plan, Distribution distribution, const RandomSource& source, Stretch<double> spread,
           const Operand& packed) {
   if (packed.dtype() != DType::kC64) return PlanRandom(plan, distribution, source, packed, spread);
   Tensor parts = *packed.tensor;
@@ -89,14 +89,14 @@ void Draw(Plan& plan, Distribution distribution, const RandomSource& source, Spr
 }
 
 void DrawFixed(Plan& plan, Distribution distribution, const RandomSource& source,
-               const Spread<double>& spread, const Operand& out) {
+               const Stretch<double>& spread, const Operand& out) {
   OverPacked(plan, {}, out, [&](Plan& part, const auto&, const Operand& packed) {
     Draw(part, distribution, source, spread, packed);
   });
 }
 
 void DrawSeeded(Plan& plan, Distribution distribution, const Operand& seed, const Operand& offset,
-                int64_t further, const Spread<double>& spread, const Operand& out) {
+                int64_t further, const Stretch<double>& spread, const Operand& out) {
   CheckSeed(seed);
   CheckSeed(offset);
   OverPacked(plan, {&seed, &offset}, out, [&](Plan& part, const Inputs& in, const Operand& packed) {

@@ -70,7 +70,7 @@ uint64_t TwoWords(const uint32_t* words, int64_t i) {
 struct RandomBody {
   RandomSource source;
   Distribution distribution;
-  Spread<double> spread;
+  Stretch<double> spread;
   Numbers out;
 
   void operator()(const Frame& frame) const {
@@ -79,8 +79,8 @@ struct RandomBody {
   }
 
   void Narrow(const Frame& frame) const {
-    const Spread<float> of{static_cast<float>(spread.scale), static_cast<float>(spread.shift),
-                           static_cast<float>(spread.most)};
+    const Stretch<float> of{static_cast<float>(spread.scale), static_cast<float>(spread.shift),
+                            static_cast<float>(spread.most)};
     const int bits = FractionBits(out.type);
     out.Draw<DType::kF32, 4, float>(
         frame, source, [&](const DeviateLoops& loops, const uint32_t* words, int64_t n, float* to) {
@@ -225,7 +225,7 @@ void SetDrawCost(Plan& plan, const Operand& out, uint64_t each) {
 }  // namespace
 
 void PlanRandom(Plan& plan, Distribution distribution, const RandomSource& source, const Operand& out,
-                const Spread<double>& spread) {
+                const Stretch<double>& spread) {
   if (out.tensor->empty()) return;
   SetDrawCost(plan, out, distribution == Distribution::kNormal ? 5 : 2);
   plan.SetBody(RandomBody{source, distribution, spread, Numbers(out)});

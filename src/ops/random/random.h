@@ -72,7 +72,7 @@ class RandomSource {
 // Each `out` is packed, and of any type that such numbers are converted to. Element i is made of words of
 // block i / 4; f64, whole numbers and what is converted to types of those of block i / 2.
 void PlanRandom(Plan& plan, Distribution distribution, const RandomSource& source, const Operand& out,
-                const Spread<double>& spread = {});
+                const Stretch<double>& spread = {});
 // Whole numbers from `least` on, `range` different ones.
 void PlanRandomWhole(Plan& plan, const RandomSource& source, int64_t least, uint64_t range,
                      const Operand& out);
