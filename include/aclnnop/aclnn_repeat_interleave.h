@@ -2,10 +2,11 @@
  * out = self with each element repeated along dim. outputSize is the size of that dimension in out.
  * out = the elements of self in a row, each so many times. out = self with each slice along dim as
  * often as repeats says, which has one number for all or one for each. outputSize is the size of
- * that dimension in out: another sum of repeats fails while it runs. aclnnRepeatInterleaveWithDim
- * of the elements of self in a row. Belay implements this interface on the CPU. A function follows
- * the page of its name in the public API reference; "Page:" gives that page's number where it is
- * known.
+ * that dimension in out: another sum of repeats fails while it runs. out = the number of each
+ * element of the vector repeats, as often as it says. outputSize is their sum: another one fails
+ * while it runs. aclnnRepeatInterleaveWithDim of the elements of self in a row. Belay implements
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -81,6 +82,25 @@ aclnnStatus aclnnRepeatInterleaveWithDimGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnRepeatInterleaveWithDim(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = the number of each element of the vector repeats, as often as it says. outputSize is their
+ * sum: another one fails while it runs. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides. Types: i32 and i64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnRepeatInterleaveTensorGetWorkspaceSize(
+    const aclTensor *repeats, int64_t outputSize, aclTensor *out, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnRepeatInterleaveTensor(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 /**

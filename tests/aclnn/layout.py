@@ -13,8 +13,8 @@ def source(r: Random, form, low: int = 1, high: int = 5, filled: bool = False, n
     return r.tensor(r.pick(form.types[name]), r.full(low, high) if filled else r.shape(low, high))
 
 
-def moved(x: Tensor, value: np.ndarray, *arguments) -> Case:
-    return Case([x, *arguments, Tensor(x.dtype, value.shape)], {1 + len(arguments): value})
+def moved(x: Tensor, value: np.ndarray, *arguments, kind: str = '') -> Case:
+    return Case([x, *arguments, Tensor(kind or x.dtype, value.shape)], {1 + len(arguments): value})
 
 
 @TABLE.case('Permute')
@@ -87,6 +87,13 @@ def repeat_by_tensor(r: Random, form) -> Case:
     if flat:
         return moved(x, value, repeats, value.size)
     return moved(x, value, repeats, dim, value.shape[dim])
+
+
+@TABLE.case('RepeatInterleaveTensor')
+def repeated_places(r: Random, form) -> Case:
+    times = r.rng.integers(0, 4, r.size(0, 9))
+    value = np.repeat(np.arange(times.size), times)
+    return moved(given(times, r.pick(form.types['repeats'])), value, value.size, kind=r.pick(form.types['out']))
 
 
 @TABLE.case('ConstantPadNd')

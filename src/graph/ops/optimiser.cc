@@ -22,10 +22,11 @@ void ApplyAdamD(Translation& node) {
   const Tensor var = Moved(node, 0), m = Moved(node, 1), v = Moved(node, 2);
   node.Step("ApplyAdam", [&](ops::Plan& plan) {
     const auto read = [&](int i, const char* name) { return Read(plan, node.in(i), name); };
-    const Operand x = ReadWrite(plan, var, "var"), mean = ReadWrite(plan, m, "m"), square = ReadWrite(plan, v, "v");
+    const Operand x = ReadWrite(plan, var, "var"), mean = ReadWrite(plan, m, "m"),
+                  square = ReadWrite(plan, v, "v");
     ops::kernels::ApplyAdam(plan, var.dtype, x, mean, square, read(3, "beta1_power"), read(4, "beta2_power"),
-                            read(5, "lr"), read(6, "beta1"), read(7, "beta2"), read(8, "epsilon"), read(9, "grad"),
-                            node.Bool("use_nesterov"), x, mean, square);
+                            read(5, "lr"), read(6, "beta1"), read(7, "beta2"), read(8, "epsilon"),
+                            read(9, "grad"), node.Bool("use_nesterov"), x, mean, square);
   });
 }
 
@@ -40,9 +41,9 @@ void ApplyAdamW(Translation& node) {
   }
   const Tensor* none = nullptr;
   node.Run(ops::forms::ApplyAdamW,
-           {Arg(&var), Arg(&m), Arg(&v), Arg(&node.in(3)), Arg(&node.in(4)), Arg(&node.in(5)), Arg(&node.in(6)),
-            Arg(&node.in(7)), Arg(&node.in(8)), Arg(&node.in(9)), Arg(&node.in(10)), Arg(amsgrad ? &largest : none),
-            Arg(amsgrad), Arg(node.Bool("maximize"))});
+           {Arg(&var), Arg(&m), Arg(&v), Arg(&node.in(3)), Arg(&node.in(4)), Arg(&node.in(5)),
+            Arg(&node.in(6)), Arg(&node.in(7)), Arg(&node.in(8)), Arg(&node.in(9)), Arg(&node.in(10)),
+            Arg(amsgrad ? &largest : none), Arg(amsgrad), Arg(node.Bool("maximize"))});
 }
 
 }  // namespace belay::graph::translate

@@ -1,4 +1,5 @@
-// Statistics of batch norms that several devices share: what one of them adds up, and what is made of all sums.
+// Statistics of batch norms that several devices share: what one of them adds up, and what is made of all
+// sums.
 #include "graph/ops/pointwise.h"
 #include "graph/ops/reduce.h"
 #include "graph/translation.h"
@@ -33,7 +34,8 @@ Tensor LessProduct(Translation& node, const Tensor& a, const Tensor& b, const Te
 }
 
 void InverseDeviation(Translation& node, const Tensor& variance, double epsilon, const Tensor& out) {
-  RunLoops(node, "SyncBatchNorm", ops::InverseDeviationLoops(), kWide, {variance}, ops::LoopAttributes({epsilon}), out);
+  RunLoops(node, "SyncBatchNorm", ops::InverseDeviationLoops(), kWide, {variance},
+           ops::LoopAttributes({epsilon}), out);
 }
 
 // Result `output` = (1 - momentum) * old + momentum * now
@@ -61,16 +63,19 @@ void SyncBatchNormBackwardReduce(Translation& node) {
   const Tensor moved = LessProduct(node, sum_dy_dx, mean, sum_dy);
   if (moved.shape != sum_dy_dx.shape) node.Refuse("mean has the shape of the sums");
   node.Copy(moved, node.Out(0, sum_dy.dtype, moved.shape));
-  RunBinary(node, "SyncBatchNorm", ops::kernels::Mul, kWide, moved, inverse, node.Out(1, inverse.dtype, moved.shape));
+  RunBinary(node, "SyncBatchNorm", ops::kernels::Mul, kWide, moved, inverse,
+            node.Out(1, inverse.dtype, moved.shape));
 }
 
 void SyncBatchNormBackwardElemt(Translation& node) {
-  const Tensor &dy = node.in(0), &x = node.in(1), &mean = node.in(2), &inverse = node.in(3), &weight = node.in(4),
-               &mean_dy = node.in(5), &mean_dy_xmu = node.in(6);
+  const Tensor &dy = node.in(0), &x = node.in(1), &mean = node.in(2), &inverse = node.in(3),
+               &weight = node.in(4), &mean_dy = node.in(5), &mean_dy_xmu = node.in(6);
   const Tensor square = Made(node, ops::kernels::Mul, inverse, inverse);
   const Tensor slope = Made(node, ops::kernels::Mul, square, mean_dy_xmu);
-  const Tensor away = Made(node, ops::kernels::Minus, x, mean), rest = Made(node, ops::kernels::Minus, dy, mean_dy);
-  const Tensor inner = LessProduct(node, rest, away, slope), scaled = Made(node, ops::kernels::Mul, inner, inverse);
+  const Tensor away = Made(node, ops::kernels::Minus, x, mean),
+               rest = Made(node, ops::kernels::Minus, dy, mean_dy);
+  const Tensor inner = LessProduct(node, rest, away, slope),
+               scaled = Made(node, ops::kernels::Mul, inner, inverse);
   const Tensor made = Made(node, ops::kernels::Mul, scaled, weight);
   if (made.shape != dy.shape) node.Refuse("statistics broadcast to grad_output");
   node.Copy(made, node.Out(0, dy.dtype, dy.shape));
@@ -99,18 +104,21 @@ void SyncBatchNormGatherStatsWithCounts(Translation& node) {
                &count = node.in(4), &running = node.in(5);
   const double epsilon = node.Float("epsilon"), whole = 1;
   if (means.shape.rank() != 2 || inverses.shape != means.shape || counts.shape != means.shape ||
-      mean.shape != means.shape || count.shape != Left(means.shape, kDevices, true) || running.shape != count.shape)
+      mean.shape != means.shape || count.shape != Left(means.shape, kDevices, true) ||
+      running.shape != count.shape)
     node.Refuse("what all have told has a row for each device, and sums have one");
   // The variances by themselves, and how far their means are from that of all.
   const Scalar one(&whole, DType::kF64), less(&epsilon, DType::kF64);
-  const Tensor variance = node.Temporary(kWide, means.shape), square = Made(node, ops::kernels::Mul, inverses, inverses);
+  const Tensor variance = node.Temporary(kWide, means.shape),
+               square = Made(node, ops::kernels::Mul, inverses, inverses);
   node.Run(ops::forms::Reciprocal, {Arg(&square), Arg(&variance)});
   node.Run(ops::forms::Subs, {Arg(&variance), Arg(&less), Arg(&one), Arg(&variance)});
   const Tensor away = Made(node, ops::kernels::SquaredDifference, means, mean);
   const Tensor each = Made(node, ops::kernels::Mul, Made(node, ops::kernels::Plus, variance, away), counts);
   const Tensor sum = Summed(node, each, kDevices, true);
   const Shape& shape = count.shape;
-  InverseDeviation(node, Made(node, ops::kernels::RealDiv, sum, count), epsilon, node.Out(0, means.dtype, shape));
+  InverseDeviation(node, Made(node, ops::kernels::RealDiv, sum, count), epsilon,
+                   node.Out(0, means.dtype, shape));
   const Tensor fewer = node.Temporary(kWide, shape);
   node.Run(ops::forms::Subs, {Arg(&count), Arg(&one), Arg(&one), Arg(&fewer)});
   Update(node, running, Made(node, ops::kernels::RealDiv, sum, fewer), 1);

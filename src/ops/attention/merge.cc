@@ -53,8 +53,8 @@ struct MergeBody {
 
 namespace kernels {
 
-void AttentionUpdate(Plan& plan, DType, const OperandList& lse, const OperandList& localOut, int64_t updateType,
-                     const Operand& out, const Operand& lseOut) {
+void AttentionUpdate(Plan& plan, DType, const OperandList& lse, const OperandList& localOut,
+                     int64_t updateType, const Operand& out, const Operand& lseOut) {
   const auto count = static_cast<int64_t>(lse.size());
   if (count < 1 || count > kMostParts || localOut.size() != lse.size())
     RefuseExperts(plan, "lse and localOut are lists of one length, between 1 and 16");

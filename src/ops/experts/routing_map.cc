@@ -24,7 +24,10 @@ struct RoutingMap {
 
   RoutingMap() = default;
   RoutingMap(Plan& plan, const Operand& operand)
-      : map(plan, *operand.tensor), binding(operand.binding), tokens(operand.shape()[0]), experts(operand.shape()[1]) {}
+      : map(plan, *operand.tensor),
+        binding(operand.binding),
+        tokens(operand.shape()[0]),
+        experts(operand.shape()[1]) {}
 
   bool present() const { return binding >= 0; }
   std::span<const int64_t> Read(const Frame& frame) const { return map.Read(frame, binding); }
@@ -36,10 +39,12 @@ struct Sent {
 };
 
 [[noreturn]] void FailCount(int64_t seen, int64_t wanted) {
-  Fail(kIndexFault, "op-routing-map", "the routing map sends {} copies, but there is room for {}", seen, wanted);
+  Fail(kIndexFault, "op-routing-map", "the routing map sends {} copies, but there is room for {}", seen,
+       wanted);
 }
 
-// copies[row], expert by expert. With a capacity those who are sent come first, then the others, each in order.
+// copies[row], expert by expert. With a capacity those who are sent come first, then the others, each in
+// order.
 void ListRows(std::span<const int64_t> sent, int64_t tokens, int64_t experts, int64_t capacity, int64_t count,
               Sent* copies) {
   int64_t row = 0;
@@ -109,8 +114,14 @@ struct RowsOfTokens {
   Scratch<int64_t> first;
 
   RowsOfTokens(Plan& plan, const Operand& sorted, int64_t token_count, int64_t top, int64_t rows_each)
-      : numbers(plan, *sorted.tensor), binding(sorted.binding), tokens(token_count), rows(numbers.count()), top_k(top),
-        capacity(rows_each), order(plan, rows), first(plan, token_count + 1) {}
+      : numbers(plan, *sorted.tensor),
+        binding(sorted.binding),
+        tokens(token_count),
+        rows(numbers.count()),
+        top_k(top),
+        capacity(rows_each),
+        order(plan, rows),
+        first(plan, token_count + 1) {}
 
   std::span<const Placed> Sort(const Frame& frame) const {
     const std::span<const int64_t> at = numbers.Read(frame, binding);
@@ -136,7 +147,8 @@ struct RowsOfTokens {
 };
 
 // out[token] = the sum of its rows, each times its factor.
-void SumRows(const Frame& frame, const RowsOfTokens& pairs, const Rows& rows, const float* factors, const Rows& out) {
+void SumRows(const Frame& frame, const RowsOfTokens& pairs, const Rows& rows, const float* factors,
+             const Rows& out) {
   ParallelFor(out.count(), RowGrain(out.width()), [&](int64_t begin, int64_t end) {
     alignas(64) float sum[kBlock], block[kBlock];
     for (int64_t token = begin; token < end; ++token) {
@@ -189,8 +201,10 @@ struct MapUnpermuteBody {
   void Factors(const Frame& frame, std::span<const Placed> all) const {
     float* factor = factors.At(frame);
     if (pairs.capacity != 0) {
-      for (const Placed& pair : all) factor[pair.place] = probs.At(frame, pair.value, pair.place / pairs.capacity);
-      for (int64_t row = 0; row < pairs.rows && probs_out.present(); ++row) probs_out.Set(frame, row, 0, factor[row]);
+      for (const Placed& pair : all)
+        factor[pair.place] = probs.At(frame, pair.value, pair.place / pairs.capacity);
+      for (int64_t row = 0; row < pairs.rows && probs_out.present(); ++row)
+        probs_out.Set(frame, row, 0, factor[row]);
       return;
     }
     std::fill_n(factor, pairs.rows, 0.0f);
@@ -329,14 +343,15 @@ void MoeTokenPermuteWithRoutingMap(Plan& plan, DType, const Operand& tokens, con
   const Dealt dealt = DealtBy(plan, count, rows[0], experts, dropAndPad);
   plan.SetCost(CostOfRows(permuteTokensOut));
   plan.SetBody(MapPermuteBody{Rows(tokens), Rows(probs), Rows(permuteTokensOut), Rows(permuteProbsOut, true),
-                              RoutingMap(plan, routingMap), WholeOut(sortedIndicesOut), Scratch<Sent>(plan, count),
-                              Scratch<int64_t>(plan, rows[0]), dealt.capacity});
+                              RoutingMap(plan, routingMap), WholeOut(sortedIndicesOut),
+                              Scratch<Sent>(plan, count), Scratch<int64_t>(plan, rows[0]), dealt.capacity});
 }
 
 void MoeTokenPermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& permutedTokenOutGrad,
                                        const Operand& probsGrad, const Operand& sortedIndices,
                                        const Operand& routingMap, int64_t experts, int64_t tokens,
-                                       bool dropAndPad, const Operand& tokensGradOut, const Operand& probsGradOut) {
+                                       bool dropAndPad, const Operand& tokensGradOut,
+                                       const Operand& probsGradOut) {
   CheckExpertRank(plan, permutedTokenOutGrad, 2, 2);
   CheckMap(plan, routingMap, tokens);
   CheckExpertShape(plan, routingMap, {tokens, experts});
@@ -345,7 +360,8 @@ void MoeTokenPermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& permute
   CheckSameType(permutedTokenOutGrad, tokensGradOut);
   CheckExpertShape(plan, tokensGradOut, {tokens, rows[1]});
   if (probsGrad.present() != probsGradOut.present())
-    RefuseExperts(plan, "permutedProbsOutGradOptional and probsGradOutOptional are given together, or neither is");
+    RefuseExperts(plan,
+                  "permutedProbsOutGradOptional and probsGradOutOptional are given together, or neither is");
   if (probsGrad.present()) {
     CheckExpertShape(plan, probsGrad, {rows[0]});
     CheckExpertShape(plan, probsGradOut, {tokens, experts});
@@ -359,8 +375,9 @@ void MoeTokenPermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& permute
                                   Scratch<Sent>(plan, rows[0])});
 }
 
-void MoeTokenUnpermuteWithRoutingMap(Plan& plan, DType, const Operand& permutedTokens, const Operand& sortedIndices,
-                                     const Operand& routingMap, const Operand& probs, bool dropAndPad,
+void MoeTokenUnpermuteWithRoutingMap(Plan& plan, DType, const Operand& permutedTokens,
+                                     const Operand& sortedIndices, const Operand& routingMap,
+                                     const Operand& probs, bool dropAndPad,
                                      std::span<const int64_t> restoreShape, const Operand& unpermutedTokens,
                                      const Operand& outIndex, const Operand& permuteTokenId,
                                      const Operand& permuteProbs) {
@@ -369,7 +386,8 @@ void MoeTokenUnpermuteWithRoutingMap(Plan& plan, DType, const Operand& permutedT
   CheckLength("restoreShape", static_cast<int64_t>(restoreShape.size()), 2);
   const int64_t tokens = restoreShape[0];
   CheckExpertShape(plan, unpermutedTokens, {tokens, rows[1]});
-  if (restoreShape[1] != rows[1]) RefuseExperts(plan, "restoreShape has rows of another length than permutedTokens");
+  if (restoreShape[1] != rows[1])
+    RefuseExperts(plan, "restoreShape has rows of another length than permutedTokens");
   CheckSameType(permutedTokens, unpermutedTokens);
   for (const Operand* o : {&sortedIndices, &outIndex, &permuteTokenId}) CheckExpertShape(plan, *o, {rows[0]});
   int64_t experts = 1;
@@ -388,7 +406,8 @@ void MoeTokenUnpermuteWithRoutingMap(Plan& plan, DType, const Operand& permutedT
   if (tokens == 0) return;
   const Dealt dealt = DealtBy(plan, rows[0], tokens, experts, dropAndPad);
   plan.SetCost(CostOfRows(permutedTokens));
-  plan.SetBody(MapUnpermuteBody{Rows(permutedTokens), Rows(probs), Rows(unpermutedTokens), Rows(permuteProbs, true),
+  plan.SetBody(MapUnpermuteBody{Rows(permutedTokens), Rows(probs), Rows(unpermutedTokens),
+                                Rows(permuteProbs, true),
                                 probs.present() && !dropAndPad ? RoutingMap(plan, routingMap) : RoutingMap(),
                                 RowsOfTokens(plan, sortedIndices, tokens, dealt.top_k, dealt.capacity),
                                 WholeOut(outIndex), WholeOut(permuteTokenId), Scratch<float>(plan, rows[0])});
@@ -398,8 +417,8 @@ void MoeTokenUnpermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& unper
                                          const Operand& outIndex, const Operand& permuteTokenId,
                                          const Operand& routingMap, const Operand& permutedTokens,
                                          const Operand& probs, bool dropAndPad,
-                                         std::span<const int64_t> restoreShape, const Operand& permutedTokensGradOut,
-                                         const Operand& probsGradOut) {
+                                         std::span<const int64_t> restoreShape,
+                                         const Operand& permutedTokensGradOut, const Operand& probsGradOut) {
   CheckExpertRank(plan, unpermutedTokensGrad, 2, 2);
   CheckExpertRank(plan, outIndex, 1, 1);
   const int64_t tokens = unpermutedTokensGrad.shape()[0], width = unpermutedTokensGrad.shape()[1],
@@ -430,12 +449,12 @@ void MoeTokenUnpermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& unper
   const Dealt dealt = DealtBy(plan, count, tokens, experts, dropAndPad);
   const bool weighted = probs.present();
   plan.SetCost(CostOfRows(permutedTokensGradOut));
-  plan.SetBody(MapUnpermuteGradBody{Rows(unpermutedTokensGrad), weighted ? Rows(permutedTokens) : Rows(), Rows(probs),
-                                    Rows(permutedTokensGradOut), Rows(probsGradOut),
+  plan.SetBody(MapUnpermuteGradBody{Rows(unpermutedTokensGrad), weighted ? Rows(permutedTokens) : Rows(),
+                                    Rows(probs), Rows(permutedTokensGradOut), Rows(probsGradOut),
                                     weighted && !dropAndPad ? RoutingMap(plan, routingMap) : RoutingMap(),
                                     Indices(plan, *outIndex.tensor), Indices(plan, *permuteTokenId.tensor),
-                                    outIndex.binding, permuteTokenId.binding, Scratch<Sent>(plan, count), dealt.top_k,
-                                    dealt.capacity});
+                                    outIndex.binding, permuteTokenId.binding, Scratch<Sent>(plan, count),
+                                    dealt.top_k, dealt.capacity});
 }
 
 }  // namespace kernels

@@ -48,9 +48,7 @@ void ReshapeFirst(Plan& plan, const Operand& self, std::span<const int64_t> perm
   }
   PlanThrough(
       plan, tensor::PackedOf(self.dtype(), self.shape()), {&self}, out,
-      [&](Plan& part, const auto& in, const Operand& between) {
-        Copy(part, out.dtype(), in[0], between);
-      },
+      [&](Plan& part, const auto& in, const Operand& between) { Copy(part, out.dtype(), in[0], between); },
       [&](Plan& part, const auto&, const Operand& between, const Operand& to) {
         const Tensor view = InShape(*between.tensor, shape);
         Permute(part, out.dtype(), Viewed(between, view), perm, to);

@@ -33,7 +33,8 @@ struct ScaledBytesBody {
           const float* from = rows.Load(frame, i, first, n, block);
           for (int64_t k = 0; k < n; ++k) {
             const auto scale = static_cast<uint64_t>(packed[static_cast<size_t>(first + k)]);
-            scaled[k] = std::clamp(std::nearbyint(from[k] * ScaleOf(scale)) + OffsetIn(scale), -128.0f, 127.0f);
+            scaled[k] =
+                std::clamp(std::nearbyint(from[k] * ScaleOf(scale)) + OffsetIn(scale), -128.0f, 127.0f);
           }
           bytes.Store(frame, i, first, n, scaled);
         }
@@ -60,7 +61,8 @@ void PlanBatches(Plan& plan, DType compute, const Operand& x, const Operand& wei
   kernels::Matmul(plan, compute, x, weight, cube, {&by_batch, nullptr, out.binding, out.name});
 }
 
-Tensor InPieces(const Tensor& packed, int64_t rows, int64_t pieces) {  // [rows, all] as [pieces, rows, all / pieces]
+Tensor InPieces(const Tensor& packed, int64_t rows,
+                int64_t pieces) {  // [rows, all] as [pieces, rows, all / pieces]
   const int64_t all = packed.count() / std::max<int64_t>(rows, 1), width = all / pieces;
   Tensor view = packed;
   view.shape = {pieces, rows, width};
@@ -74,8 +76,8 @@ namespace kernels {
 
 void TransposeBatchMatMul(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& bias,
                           const Operand& scale, std::span<const int64_t> permX1,
-                          std::span<const int64_t> permX2, std::span<const int64_t> permY, int64_t cubeMathType,
-                          int64_t batchSplitFactor, const Operand& out) {
+                          std::span<const int64_t> permX2, std::span<const int64_t> permY,
+                          int64_t cubeMathType, int64_t batchSplitFactor, const Operand& out) {
   if (bias.present()) RefuseExperts(plan, "biasOptional is not there yet; pass null");
   if (!IsOrder(permX1, {0, 1, 2}) && !IsOrder(permX1, {1, 0, 2}))
     RefuseExperts(plan, "permX1 is 0, 1, 2 or 1, 0, 2");

@@ -119,15 +119,14 @@ void ScaledMaskedSoftmax(Plan& plan, DType, const Operand& x, const Operand& mas
                                  {plan, rows.count(), MaskedGrain(rows.width()), rows.width()}});
 }
 
-void ScaledMaskedSoftmaxBackward(Plan& plan, DType, const Operand& yGrad, const Operand& y, const Operand& mask,
-                                 double scale, bool fixedTriuMask, const Operand& out) {
+void ScaledMaskedSoftmaxBackward(Plan& plan, DType, const Operand& yGrad, const Operand& y,
+                                 const Operand& mask, double scale, bool fixedTriuMask, const Operand& out) {
   CheckShape(y, yGrad.shape());
   CheckSameType(y, yGrad);
   const Rows named = MaskOver(y, mask, fixedTriuMask);
   if (out.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()));
-  plan.SetBody(
-      MaskedSoftmaxGradBody{Rows(yGrad), Rows(y), named, Rows(out), static_cast<float>(scale)});
+  plan.SetBody(MaskedSoftmaxGradBody{Rows(yGrad), Rows(y), named, Rows(out), static_cast<float>(scale)});
 }
 
 }  // namespace kernels
