@@ -120,10 +120,6 @@ Tensor AsRows(const Tensor& packed, int axis) {
   return view;
 }
 
-}  // namespace
-
-namespace {
-
 // Of packed tensors, which is what lies where in them is copied to. What is not written stays as it was.
 void ClipPacked(Plan& plan, const Operand& x, const Operand& groups, const Operand& out,
                 const std::function<void(Plan&, const Operand&, const Operand&, const Operand&)>& clip) {

@@ -314,6 +314,17 @@ void CheckMap(const Plan& plan, const Operand& map, int64_t tokens) {
   CheckExpertShape(plan, map, {tokens, map.shape()[1]});
 }
 
+// Of a map that may be left out where it is not needed: 1 then.
+int64_t ExpertsOf(const Plan& plan, const Operand& map, int64_t tokens, bool needed) {
+  if (!map.present()) {
+    if (needed)
+      RefuseExperts(plan, "routingMapOptional is null; with probsOptional or dropAndPad it is needed");
+    return 1;
+  }
+  CheckMap(plan, map, tokens);
+  return map.shape()[1];
+}
+
 }  // namespace
 
 namespace kernels {
@@ -390,13 +401,7 @@ void MoeTokenUnpermuteWithRoutingMap(Plan& plan, DType, const Operand& permutedT
     RefuseExperts(plan, "restoreShape has rows of another length than permutedTokens");
   CheckSameType(permutedTokens, unpermutedTokens);
   for (const Operand* o : {&sortedIndices, &outIndex, &permuteTokenId}) CheckExpertShape(plan, *o, {rows[0]});
-  int64_t experts = 1;
-  if (routingMap.present()) {
-    CheckMap(plan, routingMap, tokens);
-    experts = routingMap.shape()[1];
-  }
-  if ((probs.present() || dropAndPad) && !routingMap.present())
-    RefuseExperts(plan, "routingMapOptional is null; with probsOptional or dropAndPad it is needed");
+  const int64_t experts = ExpertsOf(plan, routingMap, tokens, probs.present() || dropAndPad);
   if (probs.present() != permuteProbs.present())
     RefuseExperts(plan, "probsOptional and permuteProbs are given together, or neither is");
   if (probs.present()) {
@@ -429,13 +434,7 @@ void MoeTokenUnpermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& unper
   CheckExpertShape(plan, permuteTokenId, {count});
   CheckExpertShape(plan, permutedTokensGradOut, {count, width});
   CheckSameType(unpermutedTokensGrad, permutedTokensGradOut);
-  int64_t experts = 1;
-  if (routingMap.present()) {
-    CheckMap(plan, routingMap, tokens);
-    experts = routingMap.shape()[1];
-  }
-  if ((probs.present() || dropAndPad) && !routingMap.present())
-    RefuseExperts(plan, "routingMapOptional is null; with probsOptional or dropAndPad it is needed");
+  const int64_t experts = ExpertsOf(plan, routingMap, tokens, probs.present() || dropAndPad);
   if (probs.present() != probsGradOut.present())
     RefuseExperts(plan, "probsOptional and probsGradOutOptional are given together, or neither is");
   if (probs.present()) {

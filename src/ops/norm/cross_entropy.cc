@@ -43,6 +43,17 @@ struct ClassRows {
   }
 };
 
+// In pieces, whose sums are added in f64.
+double SumOfExps(const float* x, int64_t count, float most) {
+  constexpr int64_t kPiece = 4096;
+  double sum = 0;
+  for (int64_t i = 0; i < count; i += kPiece) {
+    sum += static_cast<double>(
+        BestFoldLoops<float>(Fold::kSumOfExps).fold(x + i, std::min(kPiece, count - i), most));
+  }
+  return sum;
+}
+
 struct CrossEntropyBody {
   ClassRows features, labels, loss, backprop;
   int64_t classes;
@@ -54,22 +65,11 @@ struct CrossEntropyBody {
     });
   }
 
-  // In pieces, whose sums are added in f64.
-  double SumOfExps(const float* x, float most) const {
-    constexpr int64_t kPiece = 4096;
-    double sum = 0;
-    for (int64_t i = 0; i < classes; i += kPiece) {
-      sum += static_cast<double>(
-          BestFoldLoops<float>(Fold::kSumOfExps).fold(x + i, std::min(kPiece, classes - i), most));
-    }
-    return sum;
-  }
-
   void Row(const Frame& frame, int64_t r, float* x, float* y) const {
     features.Load(frame, r, x, classes);
     labels.Load(frame, r, y, classes);
     float most = BestFoldLoops<float>(Fold::kMax).fold(x, classes, 0);
-    const double level = std::log(SumOfExps(x, most));
+    const double level = std::log(SumOfExps(x, classes, most));
     double total = 0;
     for (int64_t i = 0; i < classes; ++i) {
       const double below = static_cast<double>(x[i] - most) - level;  // what all have in common goes first
@@ -147,12 +147,7 @@ struct ClassLossBody {
     const int64_t classes = targets.classes;
     const float* x = input.Load(frame, n, row);
     const float most = BestFoldLoops<float>(Fold::kMax).fold(x, classes, 0);
-    double exponentials = 0;
-    for (int64_t i = 0; i < classes; i += kBlock) {
-      exponentials += static_cast<double>(
-          BestFoldLoops<float>(Fold::kSumOfExps).fold(x + i, std::min(kBlock, classes - i), most));
-    }
-    const double level = std::log(exponentials);
+    const double level = std::log(SumOfExps(x, classes, most));
     const int64_t target = known.target[static_cast<size_t>(n)];
     double spread = 0, of_target = 0;
     for (int64_t i = 0; i < classes; ++i) {

@@ -112,10 +112,7 @@ void AddLayerNorm(Plan& plan, DType, const Operand& x1, const Operand& x2, const
   }
   if (additionalOut && !x.present())
     Fail(tensor::kNullArgument, "op-masked-result", "{} is null; additionalOut asks for it", x.name);
-  if (bias.present() && !tensor::BroadcastsTo(bias.shape(), shape)) {
-    Fail(tensor::kInvalidArgument, "op-broadcast", "{} {} does not broadcast to {}", bias.name,
-         bias.shape().ToString(), shape.ToString());
-  }
+  if (bias.present()) rules::BroadcastOnto(x1, bias);
   // The statistics and the sum are results of the second step.
   std::vector<const Operand*> among = {&x1, &x2, &gamma, &beta, &mean, &rstd};
   const size_t bias_at = among.size();

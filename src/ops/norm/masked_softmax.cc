@@ -6,6 +6,7 @@
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/norm/softmax_loops.h"
+#include "ops/rules.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -94,11 +95,7 @@ Rows MaskOver(const Operand& x, const Operand& mask, bool triangle) {
     Fail(tensor::kInvalidArgument, "op-dim", "{} has no dimension to go along", x.name);
   if (triangle)
     Fail(tensor::kInvalidArgument, "op-triangle", "fixedTriuMask is reserved; pass a mask and false");
-  if (!tensor::BroadcastsTo(mask.shape(), x.shape())) {
-    Fail(tensor::kInvalidArgument, "op-broadcast", "{} {} does not broadcast to {} {}", mask.name,
-         mask.shape().ToString(), x.name, x.shape().ToString());
-  }
-  const Tensor spread = tensor::Expanded(*mask.tensor, x.shape());
+  const Tensor spread = tensor::Expanded(*mask.tensor, rules::BroadcastOnto(x, mask));
   return Rows(Operand{&spread, nullptr, mask.binding, mask.name});
 }
 
