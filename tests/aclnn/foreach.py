@@ -98,6 +98,26 @@ def fused(r: Random, form) -> Case:
     return Case([x, y, z, scalar, outs(dtype, sizes)], {4: wanted(values, dtype, 40.0)})
 
 
+@TABLE.case('ForeachAddcmulScalarList ForeachAddcdivScalarList')
+def fused_of_tensor(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1']), shapes(r)
+    x, y, z = drawn(r, dtype, sizes), drawn(r, dtype, sizes), drawn(r, dtype, sizes, 1, 4)
+    scalars = r.tensor(r.pick([dtype, 'f32']), (len(sizes),), -2, 2)
+    of = np.multiply if 'mul' in form.name else np.divide
+    values = [wide(a.data) + s * of(wide(b.data), wide(c.data)) for a, b, c, s in zip(x, y, z, wide(scalars.data))]
+    return Case([x, y, z, scalars, outs(dtype, sizes)], {4: wanted(values, dtype, 40.0)})
+
+
+@TABLE.case('ForeachRoundOffNumberV2')
+def rounded(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x']), shapes(r)
+    x = [given(np.rint(r.array(dtype, s) * 2) / 2, dtype) if r.chance(0.3) else r.tensor(dtype, s) for s in sizes]
+    mode = r.pick([1, 2, 3, 5, 7])
+    of = {1: np.rint, 2: np.floor, 3: np.ceil, 5: np.trunc, 7: lambda a: a - np.trunc(a)}[mode]
+    values = [of(wide(t.data)) for t in x]
+    return Case([x, Scalar(mode, r.pick(form.types['roundMode'])), outs(dtype, sizes)], {2: wanted(values, dtype, 0.1)})
+
+
 @TABLE.case('ForeachLerpScalar ForeachLerpList')
 def lerp(r: Random, form) -> Case:
     dtype, sizes = r.pick(form.types['x1']), shapes(r)

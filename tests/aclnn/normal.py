@@ -198,6 +198,36 @@ def swi_glu(r: Random, form) -> Case:
     return Case([x, dim, Tensor(x.dtype, a.shape)], {2: Want(a * sigmoid(a) * b, loose=2)})
 
 
+@TABLE.case('GeluMul')
+def gelu_mul(r: Random, form) -> Case:
+    shape = list(r.full(1, 4))
+    shape[-1] *= 2
+    x, name = r.tensor(r.pick(form.types['self']), shape), r.pick([None, b'none', b'tanh'])
+    a, b = np.split(wide(x), 2, axis=-1)
+    return Case([x, name, Tensor(x.dtype, a.shape)], {2: Want((gelu_tanh if name == b'tanh' else gelu)(a) * b, loose=4)})
+
+
+@TABLE.case('GemmaRmsNorm')
+def gemma_rms_norm(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['x']), r.full(1, 4))
+    count = r.int(1, len(x.shape))
+    gamma, where = r.tensor(x.dtype, x.shape[-count:]), tuple(range(-count, 0))
+    rstd = 1 / np.sqrt(np.mean(wide(x) ** 2, axis=where, keepdims=True) + 1e-6)
+    return Case([x, gamma, 1e-6, Tensor(x.dtype, x.shape), Tensor('f32', rstd.shape)],
+                {3: Want(wide(x) * rstd * (1 + wide(gamma)), 1.0, loose=4), 4: Want(rstd, rstd)})
+
+
+@TABLE.case('MaskedSoftmaxWithRelPosBias')
+def biased_softmax(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['x']), r.full(1, 5, 4)
+    x, bias, scale = r.tensor(dtype, shape), r.tensor(dtype, r.part(shape)), r.pick([1.0, 0.25])
+    mask = r.tensor(dtype, r.part(shape)) if r.chance() else None
+    value = wide(x) * scale + wide(bias) + (wide(mask) if mask else 0)
+    value = np.exp(value - value.max(-1, keepdims=True))
+    return Case([x, mask, bias, scale, r.int(0, 1), Tensor(dtype, shape)],
+                {5: Want(value / value.sum(-1, keepdims=True), loose=8)})
+
+
 @TABLE.case('ClippedSwiglu')
 def clipped_swi_glu(r: Random, form) -> Case:
     shape = list(r.full(2, 4)) if r.chance(0.8) else [r.int(2, 4), r.int(500, 1100)]

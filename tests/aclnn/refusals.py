@@ -570,6 +570,12 @@ CALLS = [
     ('a result of another type', 'AddLayerNorm', t(2, 4), t(2, 4, dtype='f16'), t(4), t(4), None, 1e-5, False, o(2, 4, dtype='f16'), o(2, 1), o(2, 1), None),
     ('weights of other sizes', 'AddLayerNormGrad', t(2, 4), t(2, 4), t(2, 4), t(2, 1), t(2, 1), t(3), None, o(2, 4), o(3), o(3)),
     ('times of another length', 'RepeatInterleaveWithDim', t(2, 4), t(3, dtype='i64'), 1, 4, o(2, 4)),
+    ('an unknown approximation', 'GeluMul', t(2, 4), b'sigmoid', o(2, 2)),
+    ('an odd dimension', 'GeluMul', t(2, 5), None, o(2, 2)),
+    ('a bias that does not broadcast', 'MaskedSoftmaxWithRelPosBias', t(2, 4), None, t(2, 3), 1.0, 0, o(2, 4)),
+    ('an unknown precision', 'MaskedSoftmaxWithRelPosBias', t(2, 4), None, t(2, 4), 1.0, 2, o(2, 4)),
+    ('an unknown way to round', 'ForeachRoundOffNumberV2', [t(3)], Scalar(4, 'i32'), [o(3)]),
+    ('scalars of another list', 'ForeachAddcmulScalarList', [t(3)], [t(3)], [t(3)], t(2), [o(3)]),
     ('two steps', 'ApplyAdamW', t(3), t(3), t(3), t(2), t(1), t(1), t(1), t(1), t(1), t(1), t(3), None, False, False),
 ]
 

@@ -9,6 +9,7 @@
 #ifndef BELAY_OPS_GATED_ONCE
 #define BELAY_OPS_GATED_ONCE
 #include <functional>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -185,6 +186,17 @@ void Glu(Plan& plan, DType compute, const Operand& self, int64_t dim, const Oper
 
 void SwiGlu(Plan& plan, DType compute, const Operand& x, int64_t dim, const Operand& out) {
   PlanOfHalves(plan, BELAY_SIMD_CALL(SiluTimesLoops)(), compute, x, dim, out);
+}
+
+void GeluMul(Plan& plan, DType, const Operand& self, const char* approximate, const Operand& out) {
+  const std::string_view name = approximate == nullptr ? "none" : approximate;
+  if (name != "none" && name != "tanh")
+    Fail(tensor::kInvalidArgument, "op-approximate", "approximate is \"{}\"; it is none or tanh", name);
+  CheckShape(out, rules::Halved(self, -1));
+  CheckSameType(self, out);
+  PlanOfHalves(plan,
+               name == "tanh" ? BELAY_SIMD_CALL(GeluTanhTimesLoops)() : BELAY_SIMD_CALL(GeluTimesLoops)(),
+               self.dtype(), self, -1, out);
 }
 
 void GeGlu(Plan& plan, DType compute, const Operand& self, int64_t dim, int64_t approximate,

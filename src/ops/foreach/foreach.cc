@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ops/elementwise/gradients.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/reduce/reduce.h"
 #include "ops/sequence.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops::kernels {
 namespace {
@@ -173,6 +176,54 @@ void ForeachAddcmulScalar(Plan& plan, DType, const OperandList& x1, const Operan
 void ForeachAddcdivScalar(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
                           const OperandList& x3, const Scalar& scalar, const OperandList& out) {
   EachFused(plan, &Addcdiv, {&x1, &x2, &x3}, scalar, out);
+}
+
+namespace {
+
+// out = x1 + scalar * x2 * x3, or / x3, with the scalars in memory.
+void EachFusedOf(Plan& plan, const PointwiseLoops& last, const OperandList& x1, const OperandList& x2,
+                 const OperandList& x3, const Operand& scalars, const OperandList& out) {
+  if (scalars.shape() != Shape{static_cast<int64_t>(out.size())}) {
+    Fail(kInvalidArgument, "op-foreach-lists", "{} has shape {}; the lists have {} members", scalars.name,
+         scalars.shape().ToString(), out.size());
+  }
+  ForEach(plan, {&x1, &x2, &x3}, out, [&](Plan& part, size_t i) {
+    Tensor scalar = *scalars.tensor;
+    scalar.offset += static_cast<int64_t>(i) * scalar.strides[0];
+    scalar.shape = scalar.strides = {};
+    const Operand factor{&scalar, nullptr, scalars.binding, scalars.name};
+    PlanThrough(
+        part, tensor::PackedOf(DType::kF32, out[i].shape()), {&x1[i], &x2[i], &x3[i], &factor}, out[i],
+        [&](Plan& step, const auto& in, const Operand& between) {
+          Mul(step, DType::kF32, in[1], in[3], between);
+        },
+        [&](Plan& step, const auto& in, const Operand& between, const Operand& to) {
+          PlanPointwise(step, last, DType::kF32, {in[0], between, in[2]}, {}, to);
+        });
+  });
+}
+
+}  // namespace
+
+void ForeachAddcmulScalarList(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                              const OperandList& x3, const Operand& scalars, const OperandList& out) {
+  EachFusedOf(plan, PlusProductLoops(), x1, x2, x3, scalars, out);
+}
+void ForeachAddcdivScalarList(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                              const OperandList& x3, const Operand& scalars, const OperandList& out) {
+  EachFusedOf(plan, PlusQuotientLoops(), x1, x2, x3, scalars, out);
+}
+
+void ForeachRoundOffNumber(Plan& plan, DType, const OperandList& x, const Scalar& roundMode,
+                           const OperandList& out) {
+  enum : int64_t { kNearest = 1, kDown = 2, kUp = 3, kTowardsZero = 5, kRest = 7 };
+  const int64_t mode = roundMode.ToInt(), whole = 1;
+  if (mode == kNearest) return EachUnary(plan, &Round, x, out);
+  if (mode == kDown) return EachUnary(plan, &Floor, x, out);
+  if (mode == kUp) return EachUnary(plan, &Ceil, x, out);
+  if (mode == kTowardsZero) return EachUnary(plan, &Trunc, x, out);
+  if (mode != kRest) Fail(kInvalidArgument, "op-round-mode", "roundMode is {}; it is 1, 2, 3, 5 or 7", mode);
+  EachWith(plan, &Fmod, x, Scalar(&whole, DType::kI64), out);
 }
 
 void ForeachLerpScalar(Plan& plan, DType, const OperandList& x1, const OperandList& x2, const Scalar& weight,

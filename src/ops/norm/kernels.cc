@@ -96,6 +96,21 @@ void AddRmsNorm(Plan& plan, DType compute, const Operand& x1, const Operand& x2,
   parts.Finish();
 }
 
+void GemmaRmsNorm(Plan& plan, DType, const Operand& x, const Operand& gamma, double epsilon,
+                  const Operand& out, const Operand& rstd) {
+  const int64_t whole = 1;
+  const Scalar one(&whole, DType::kI64);
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, gamma.shape()), {&x, &gamma, &rstd},
+      out,  // rstd: a result of the second step
+      [&](Plan& part, const auto& in, const Operand& factor) {
+        Plus(part, DType::kF32, in[1], {nullptr, &one, -1, "one"}, factor);
+      },
+      [&](Plan& part, const auto& in, const Operand& factor, const Operand& to) {
+        RmsNorm(part, DType::kF32, in[0], factor, epsilon, to, in[2]);
+      });
+}
+
 void AddLayerNorm(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& gamma,
                   const Operand& beta, const Operand& bias, double epsilon, bool additionalOut,
                   const Operand& y, const Operand& mean, const Operand& rstd, const Operand& x) {

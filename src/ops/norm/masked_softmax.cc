@@ -2,12 +2,15 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/elementwise/unlisted.h"
 #include "ops/experts/rows.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/norm/softmax_loops.h"
 #include "ops/rules.h"
 #include "ops/scratch.h"
+#include "ops/sequence.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -124,6 +127,39 @@ void ScaledMaskedSoftmaxBackward(Plan& plan, DType, const Operand& yGrad, const 
   if (out.tensor->empty()) return;
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()));
   plan.SetBody(MaskedSoftmaxGradBody{Rows(yGrad), Rows(y), named, Rows(out), static_cast<float>(scale)});
+}
+
+void MaskedSoftmaxWithRelPosBias(Plan& plan, DType, const Operand& x, const Operand& mask,
+                                 const Operand& bias, double scale, int64_t innerPrecisionMode,
+                                 const Operand& out) {
+  if (x.shape().rank() == 0)
+    Fail(tensor::kInvalidArgument, "op-dim", "{} has no dimension to go along", x.name);
+  if (innerPrecisionMode != 0 && innerPrecisionMode != 1) {
+    Fail(tensor::kInvalidArgument, "op-inner-precise", "innerPrecisionMode is {}; it is 0 or 1",
+         innerPrecisionMode);
+  }
+  std::vector<const Operand*> in = {&x, &bias};
+  if (mask.present()) in.push_back(&mask);
+  for (size_t i = 1; i < in.size(); ++i) {
+    if (tensor::BroadcastsTo(in[i]->shape(), x.shape())) continue;
+    Fail(tensor::kInvalidArgument, "op-broadcast", "{} {} does not broadcast to {} {}", in[i]->name,
+         in[i]->shape().ToString(), x.name, x.shape().ToString());
+  }
+  const Scalar factor(&scale, DType::kF64);
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, x.shape()), in, out,
+      [&](Plan& part, const auto& from, const Operand& scores) {
+        Sequence steps(part);
+        steps.Add([&](Plan& step) {
+          Mul(step, DType::kF32, from[0], {nullptr, &factor, -1, "scale"}, scores);
+        });
+        for (size_t i = 1; i < in.size(); ++i)
+          steps.Add([&](Plan& step) { Plus(step, DType::kF32, scores, from[i], scores); });
+        steps.Finish();
+      },
+      [&](Plan& part, const auto&, const Operand& scores, const Operand& to) {
+        Softmax(part, DType::kF32, scores, -1, to);
+      });
 }
 
 }  // namespace kernels
