@@ -1,6 +1,8 @@
 """Functions over lists of tensors, and steps of optimisers."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from cases import Case, Table, Want
@@ -11,7 +13,12 @@ TABLE = Table('foreach')
 
 UNARY = {'Sqrt': np.sqrt, 'Exp': np.exp, 'Log': np.log, 'Abs': np.abs, 'Neg': np.negative, 'Reciprocal': lambda x: 1 / x,
          'Sigmoid': lambda x: 1 / (1 + np.exp(-x)), 'Tanh': np.tanh, 'Sin': np.sin, 'Cos': np.cos, 'Sign': np.sign,
-         'Copy': lambda x: x}
+         'Copy': lambda x: x, 'Tan': np.tan, 'Asin': np.arcsin, 'Acos': np.arccos, 'Atan': np.arctan, 'Sinh': np.sinh,
+         'Cosh': np.cosh, 'Erf': np.vectorize(math.erf, otypes='d'), 'Erfc': np.vectorize(math.erfc, otypes='d'),
+         'Expm1': np.expm1, 'Log2': np.log2, 'Log10': np.log10, 'Log1p': np.log1p}
+# Where they are defined, and well conditioned.
+DOMAINS = {**dict.fromkeys(['Sqrt', 'Log', 'Reciprocal', 'Log2', 'Log10', 'Log1p'], (0.5, 4)),
+           **dict.fromkeys(['Asin', 'Acos', 'Tan'], (-0.9, 0.9))}
 BINARY = {'Add': np.add, 'Sub': np.subtract, 'Mul': np.multiply, 'Div': np.divide, 'Maximum': np.maximum,
           'Minimum': np.minimum}
 
@@ -48,7 +55,7 @@ def wanted(values, dtype: str, scale=1.0, loose=1.0) -> list:
 def unary(r: Random, form) -> Case:
     dtype, sizes = r.pick(form.types['x']), shapes(r)
     name = form.name.removeprefix('Foreach')
-    x = drawn(r, dtype, sizes, *((0.5, 4) if name in ('Sqrt', 'Log', 'Reciprocal') else (-4, 4)))
+    x = drawn(r, dtype, sizes, *DOMAINS.get(name, (-4, 4)))
     values = [t.data if name == 'Copy' else UNARY[name](wide(t.data)) for t in x]
     return Case([x, outs(dtype, sizes)], {1: values if name == 'Copy' else wanted(values, dtype, loose=2)})
 
@@ -78,6 +85,24 @@ def lists(r: Random, form) -> Case:
     of = BINARY[form.name.removeprefix('Foreach').removesuffix('List')]
     values = [of(wide(a.data), wide(b.data)) for a, b in zip(x, y)]
     return Case([x, y, outs(dtype, sizes)], {2: wanted(values, dtype)})
+
+
+@TABLE.case('ForeachPowScalarV2 ForeachPowScalarList ForeachPowList ForeachPowScalarAndTensor')
+def powers(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1' if form.name == 'ForeachPowList' else 'x']), shapes(r)
+    low = 0 if DTYPES[dtype].eps == 0 else 0.5  # whole numbers to powers that are none below 0
+    bases = drawn(r, dtype, sizes, low, 4)
+    if form.name == 'ForeachPowList':
+        x, y = bases, drawn(r, dtype, sizes, 0, 3)
+        pairs = [(wide(a.data), wide(b.data)) for a, b in zip(x, y)]
+    elif form.name == 'ForeachPowScalarAndTensor':
+        x, y = scalar_for(r, dtype), drawn(r, dtype, sizes, 0, 3)
+        pairs = [(x.value, wide(b.data)) for b in y]
+    else:
+        x, y = bases, [scalar_for(r, dtype) for _ in sizes]
+        y = y[0] if form.name == 'ForeachPowScalarV2' else y
+        pairs = [(wide(a.data), (y if isinstance(y, Scalar) else y[i]).value) for i, a in enumerate(x)]
+    return Case([x, y, outs(dtype, sizes)], {2: wanted([np.power(a, b) for a, b in pairs], dtype, 100.0)})
 
 
 @TABLE.case('ForeachAddListV2 ForeachSubListV2')

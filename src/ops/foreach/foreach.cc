@@ -144,21 +144,43 @@ BELAY_FOREACH_UNARY(Sigmoid, Sigmoid)
 BELAY_FOREACH_UNARY(Tanh, Tanh)
 BELAY_FOREACH_UNARY(Sin, Sin)
 BELAY_FOREACH_UNARY(Cos, Cos)
+BELAY_FOREACH_UNARY(Tan, Tan)
+BELAY_FOREACH_UNARY(Asin, Asin)
+BELAY_FOREACH_UNARY(Acos, Acos)
+BELAY_FOREACH_UNARY(Atan, Atan)
+BELAY_FOREACH_UNARY(Sinh, Sinh)
+BELAY_FOREACH_UNARY(Cosh, Cosh)
+BELAY_FOREACH_UNARY(Erf, Erf)
+BELAY_FOREACH_UNARY(Erfc, Erfc)
+BELAY_FOREACH_UNARY(Expm1, Expm1)
+BELAY_FOREACH_UNARY(Log2, Log2)
+BELAY_FOREACH_UNARY(Log10, Log10)
+BELAY_FOREACH_UNARY(Log1p, Log1p)
 BELAY_FOREACH_UNARY(Sign, Sign)
 BELAY_FOREACH_UNARY(Copy, Copy)
 BELAY_FOREACH_BINARY(MulList, Mul)
 BELAY_FOREACH_BINARY(DivList, Over)
 BELAY_FOREACH_BINARY(MaximumList, Maximum)
 BELAY_FOREACH_BINARY(MinimumList, Minimum)
+BELAY_FOREACH_BINARY(PowList, Pow)
 BELAY_FOREACH_SCALAR(Add, Plus)
 BELAY_FOREACH_SCALAR(Sub, Minus)
 BELAY_FOREACH_SCALAR(Mul, Mul)
 BELAY_FOREACH_SCALAR(Div, Over)
 BELAY_FOREACH_SCALAR(Maximum, Maximum)
 BELAY_FOREACH_SCALAR(Minimum, Minimum)
+BELAY_FOREACH_SCALAR(Pow, Pow)
 #undef BELAY_FOREACH_UNARY
 #undef BELAY_FOREACH_BINARY
 #undef BELAY_FOREACH_SCALAR
+
+void ForeachPowScalarAndTensor(Plan& plan, DType, const Scalar& scalar, const OperandList& x,
+                               const OperandList& out) {
+  ForEach(plan, {&x}, out, [&](Plan& part, size_t i) {
+    CheckScalar(x[i], scalar);
+    Pow(part, x[i].dtype(), OperandOf(scalar, "scalar"), x[i], out[i]);
+  });
+}
 
 void ForeachAddList(Plan& plan, DType, const OperandList& x1, const OperandList& x2, const Scalar& alpha,
                     const OperandList& out) {

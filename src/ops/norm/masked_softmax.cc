@@ -155,10 +155,11 @@ void MaskedSoftmaxWithRelPosBias(Plan& plan, DType, const Operand& x, const Oper
         });
         for (size_t i = 1; i < in.size(); ++i)
           steps.Add([&](Plan& step) { Plus(step, DType::kF32, scores, from[i], scores); });
+        steps.Add([&](Plan& step) { Softmax(step, DType::kF32, scores, -1, scores); });
         steps.Finish();
       },
       [&](Plan& part, const auto&, const Operand& scores, const Operand& to) {
-        Softmax(part, DType::kF32, scores, -1, to);
+        Copy(part, DType::kF32, scores, to);
       });
 }
 
