@@ -101,27 +101,40 @@ TEST(Matmul, MathTypeTwoRoundsToHalf) {
                belay::Error);
 }
 
-TEST(Matmul, PlainLoopsAgreeWithTheBackend) {
+void ExpectPlainAgrees(int64_t m, int64_t k, int64_t n, bool ta, bool tb) {
   std::mt19937 rng(9);
-  Sample a(DType::kF32, {37, 150}), b(DType::kF32, {150, 300});
+  Sample a(DType::kF32, {m, k}), b(DType::kF32, {k, n});
   a.Randomise(rng, 1), b.Randomise(rng, 1);
+  std::vector<float> x(static_cast<size_t>(m * n)), y(x.size());
+  Gemm g{m,
+         n,
+         k,
+         {a.tensor.data, ta ? m : k, ta},
+         {b.tensor.data, tb ? k : n, tb},
+         x.data(),
+         n,
+         GemmType::kF32,
+         GemmType::kF32};
+  ASSERT_TRUE(PlainGemm().run(g));
+  g.c = y.data();
+  ASSERT_TRUE(BestGemm().run(g));
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(x[i], y[i], 1e-4) << m << " x " << k << " x " << n << " at " << i << ' ' << ta << tb;
+}
+
+TEST(Matmul, PlainLoopsAgreeWithTheBackend) {
   for (bool ta : {false, true}) {
-    for (bool tb : {false, true}) {
-      std::vector<float> x(37 * 300), y(37 * 300);
-      Gemm g{37,
-             300,
-             150,
-             {a.tensor.data, ta ? 37 : 150, ta},
-             {b.tensor.data, tb ? 150 : 300, tb},
-             x.data(),
-             300,
-             GemmType::kF32,
-             GemmType::kF32};
-      ASSERT_TRUE(PlainGemm().run(g));
-      g.c = y.data();
-      ASSERT_TRUE(BestGemm().run(g));
-      for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-4);
-    }
+    for (bool tb : {false, true}) ExpectPlainAgrees(37, 150, 300, ta, tb);
+  }
+}
+
+// Rows that lie a large power of two apart are copied in blocks, not all of which are whole here.
+TEST(Matmul, PlainLoopsAgreeWhereRowsMeetInTheCache) {
+  for (bool ta : {false, true}) {
+    ExpectPlainAgrees(64, 300, 512, ta, false);
+    ExpectPlainAgrees(130, 64, 1280, ta, false);
+    ExpectPlainAgrees(512, 520, 512, ta, false);
+    ExpectPlainAgrees(768, 64, 100, ta, ta);
   }
 }
 
