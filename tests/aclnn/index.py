@@ -311,6 +311,8 @@ def unique_slices(r: Random, form) -> Case:
     x = given(np.round(x.data), dtype)
     if DTYPES[dtype].is_float and x.data.size and r.chance(0.3):
         x = given(np.where(r.rng.random(x.shape) < 0.1, np.nan, x.data), dtype)
+    if dtype == 'u64':  # half of them larger than every INT64
+        x = given(np.where(r.rng.random(x.shape) < 0.5, x.data, x.data + np.uint64(1 << 63)), dtype)
     dim = r.dim(len(x.shape))
     if form.name == 'UniqueConsecutive' and r.chance():
         dim = 1000

@@ -40,8 +40,8 @@ void PutInto(Plan& plan, const Operand& updates, const Operand& index, bool accu
 }  // namespace
 
 // Its one form is in place: self is out.
-void Put(Plan& plan, DType, const Operand& self, const Operand& index, const Operand& source,
-         bool accumulate, const Operand& out) {
+void Put(Plan& plan, DType, const Operand& self, const Operand& index, const Operand& source, bool accumulate,
+         const Operand& out) {
   CheckSameType(self, source);
   CheckLength(source.name, source.tensor->count(), index.tensor->count());
   const DType type = self.dtype();
