@@ -1,7 +1,8 @@
 /**
- * out = the products of the elements up to each one along dim, each first converted to dtype. Belay
- * implements this interface on the CPU. A function follows the page of its name in the public API
- * reference; "Page:" gives that page's number where it is known.
+ * out = the products of the elements up to each one along dim, each first converted to dtype. out =
+ * the products of the elements up to each one along dim. Belay implements this interface on the
+ * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -39,6 +40,24 @@ aclnnStatus aclnnCumprodGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnCumprod(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = the products of the elements up to each one along dim. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8 and
+ * c64.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceCumprodGetWorkspaceSize(
+    aclTensor *inputRef, const aclScalar *dim, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceCumprod(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus

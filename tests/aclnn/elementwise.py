@@ -446,6 +446,19 @@ def sum_of_tensors(r: Random, form) -> Case:
     return Case([parts, Tensor(dtype, shape)], {1: Want(value, scale, loose=len(parts))})
 
 
+@TABLE.case('MaxN MinN')
+def extreme_of_tensors(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['tensors']), r.shape(1, 4)
+    parts = [r.tensor(dtype, shape if i == 0 else r.part(shape)) for i in range(r.int(1, 4))]
+    if DTYPES[dtype].is_float and r.chance(0.3):
+        parts[0] = given(np.where(r.rng.random(shape) < 0.1, np.nan, parts[0].data), dtype)
+    extreme = np.maximum if form.name == 'MaxN' else np.minimum
+    value = parts[0].data
+    for part in parts[1:]:
+        value = extreme(value, part.data)
+    return Case([parts, Tensor(dtype, shape)], {1: value})
+
+
 @TABLE.case('InplaceMaskedFillScalar')
 def masked_fill(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()
@@ -531,6 +544,16 @@ def fill(r: Random, form) -> Case:
     dtype = r.pick(form.types['self'])
     out, value = r.tensor(dtype, r.shape(), 0, 9), r.int(0, 1 if dtype == 'bool' else 100)
     return Case([out, Scalar(value, r.pick(['f32', 'i64']))], {0: np.full(out.shape, value)})
+
+
+@TABLE.case('InplaceFillTensor')
+def fill_tensor(r: Random, form) -> Case:
+    dtype = r.pick(form.types['self'])
+    out, own = r.tensor(dtype, r.shape(), 0, 9), r.chance(0.5) or dtype == 'bool'
+    value = r.tensor(dtype if own else r.pick(['f32', 'i64', 'u8']), r.pick([(), (1,)]), 0, 100)
+    if value.dtype == 'f32' and not own:
+        value = given(np.trunc(value.data), 'f32')
+    return Case([out, value], {0: np.full(out.shape, exact(value.data, dtype).reshape(()))})
 
 
 @TABLE.case('InplaceZero InplaceOne')

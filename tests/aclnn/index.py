@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from cases import Case, Table, Want
-from values import DTYPES, Random, Scalar, Tensor, given
+from values import DTYPES, Random, Scalar, Tensor, exact, given
 
 TABLE = Table('index')
 
@@ -188,6 +188,59 @@ def scatter_add(r: Random, form) -> Case:
     return Case([x, dim, index, source, Tensor(x.dtype, x.shape)], {4: want})
 
 
+def reduced(values, index, dim, source, reduction: int, with_self: bool):
+    """scattered() where the first that comes to a place replaces what is there, unless that counts too."""
+    result = values.astype(np.float64) if values.dtype.kind == 'f' else values.astype(np.int64)
+    seen = np.full(values.shape, int(with_self))
+    combine = {0: lambda a, b: b, 1: np.add, 2: np.multiply, 3: np.maximum, 4: np.minimum, 5: np.add}[reduction]
+    for place in np.ndindex(index.shape):
+        at = tuple(index[place] if d == dim % index.ndim else n for d, n in enumerate(place))
+        item = result.dtype.type(source[place])
+        result[at] = combine(result[at], item) if seen[at] else item
+        seen[at] += 1
+    if reduction == 5:
+        result = (np.floor_divide if result.dtype.kind == 'i' else np.divide)(result, np.maximum(seen, 1))
+    return result
+
+
+@TABLE.case('ScatterReduce')
+def scatter_reduce(r: Random, form) -> Case:
+    reduction, with_self = r.int(0, 5), r.chance()
+    x, dim, index, source = scatter_parts(r, form, reduction == 0)
+    with np.errstate(all='ignore'):
+        want = Want(reduced(x.data, index.data, dim, source.data, reduction, with_self), 16.0, loose=6)
+    return Case([x, dim, index, source, reduction, with_self, Tensor(x.dtype, x.shape)], {6: want})
+
+
+@TABLE.case('InplaceMaskedScatter')
+def masked_scatter(r: Random, form) -> Case:
+    shape = r.shape()
+    x, mask = r.tensor(r.pick(form.types['self']), shape), r.tensor(r.pick(form.types['mask']), r.part(shape), 0, 1)
+    chosen = np.broadcast_to(mask.data, shape) != 0
+    source = r.tensor(x.dtype, (int(chosen.sum()) + r.int(0, 3),))
+    if source.shape[0] % 2 == 0 and r.chance():
+        source = given(source.data.reshape(2, -1), x.dtype)
+    value = x.data.copy()
+    value[chosen] = source.data.ravel()[:chosen.sum()]
+    return Case([x, mask, source], {0: value})
+
+
+@TABLE.case('InplacePut')
+def put(r: Random, form) -> Case:
+    x, add = r.tensor(r.pick(form.types['self']), r.full(0, 4)), r.chance()
+    count = r.int(0, x.data.size)
+    places = r.rng.integers(0, x.data.size, count) if add else r.rng.permutation(x.data.size)[:count]
+    places = np.where(r.rng.random(count) < 0.3, places - x.data.size, places)
+    index = given(places.reshape(r.pick([(count,), (1, count)])), r.pick(form.types['index']))
+    source = r.tensor(x.dtype, r.pick([(count,), (count, 1)]))
+    flat = x.data.ravel().astype(np.float64 if add and DTYPES[x.dtype].is_float else x.data.dtype)
+    if add:
+        np.add.at(flat, places, source.data.ravel())
+        return Case([x, index, source, True], {0: Want(flat.reshape(x.shape), 16.0, loose=6)})
+    flat[places] = source.data.ravel()
+    return Case([x, index, source, False], {0: flat.reshape(x.shape)})
+
+
 @TABLE.case('ScatterNd')
 def scatter_nd(r: Random, form) -> Case:
     return scatter_nd_of(r, form, form.types['data'])
@@ -249,6 +302,48 @@ def unique(r: Random, form) -> Case:
         wants[1] = Want(wants[1], told=True)
     first = 1 + len(flags)
     return Case([x, *flags, *outs], {first + i: w for i, w in enumerate(wants)})
+
+
+@TABLE.case('UniqueDim UniqueConsecutive', without='shape')  # those of what is not asked for do not matter
+def unique_slices(r: Random, form) -> Case:
+    dtype, inverse, counts, flat = r.pick(form.types['self']), r.chance(), r.chance(), False
+    x = r.tensor(dtype, r.shape(0, 4, 4), 0, r.pick([1, 2]))
+    x = given(np.round(x.data), dtype)
+    if DTYPES[dtype].is_float and x.data.size and r.chance(0.3):
+        x = given(np.where(r.rng.random(x.shape) < 0.1, np.nan, x.data), dtype)
+    if dtype == 'u64':  # half of them larger than every INT64
+        x = given(np.where(r.rng.random(x.shape) < 0.5, x.data, x.data + np.uint64(1 << 63)), dtype)
+    dim = r.dim(len(x.shape))
+    if form.name == 'UniqueConsecutive' and r.chance():
+        dim = 1000
+    flat = dim == 1000 or not x.shape
+    whole = x.data.reshape(-1) if flat else x.data
+    axis = 0 if flat else dim
+    n = whole.shape[axis]
+    if n and not whole.size:  # slices without elements are refused
+        return unique_slices(r, form)
+    rows = np.moveaxis(whole, axis, 0).reshape(n, -1 if n else 0)
+    order = np.arange(n)
+    if form.name == 'UniqueDim' and n:
+        keys = np.where(np.isnan(rows), np.inf, rows) if rows.dtype.kind == 'f' else rows
+        order = np.lexsort(keys.T[::-1])  # the last key is the first one to look at
+    fresh = np.ones(n, bool)
+    fresh[1:] = (rows[order][1:] != rows[order][:-1]).any(1)
+    value, group = np.take(whole, order[fresh], axis), np.zeros(n, np.int64)
+    group[order] = np.cumsum(fresh) - 1
+    times = np.bincount(group, minlength=int(fresh.sum()))
+    group = group.reshape(x.shape) if dim == 1000 else group
+    outs = [Tensor(dtype, whole.shape), Tensor('i64', group.shape if inverse else (0,))]
+    wants = [Want(value, told=True), Want(group, told=True) if inverse else np.zeros(0, np.int64)]
+    if form.name == 'UniqueDim':
+        outs.append(Tensor('i64', (n,)))
+        wants.append(Want(times, told=True))
+        flags = [True, inverse, dim]
+    else:
+        outs.append(Tensor('i64', (n if counts else 0,)))
+        wants.append(Want(times, told=True) if counts else np.zeros(0, np.int64))
+        flags = [inverse, counts, dim]
+    return Case([x, *flags, *outs], {4 + i: w for i, w in enumerate(wants)})
 
 
 @TABLE.case('ScatterNdUpdate')
@@ -392,6 +487,63 @@ def kth(r: Random, form) -> Case:
         where, value = where.squeeze(dim), value.squeeze(dim)
     outs = [Tensor(x.dtype, value.shape), Tensor(r.pick(form.types['indices']), where.shape)]
     return Case([x, k, dim, keep, *outs], {4: value, 5: where})
+
+
+@TABLE.case('Median NanMedian MedianDim NanMedianDim')
+def median(r: Random, form) -> Case:
+    x, of_all = r.tensor(r.pick(form.types['self']), r.full(0, 4), -3, 3), not form.name.endswith('Dim')
+    if DTYPES[x.dtype].is_float and r.chance():
+        x = given(np.where(r.rng.random(x.shape) < r.pick([0.1, 0.5, 1]), np.nan, x.data), x.dtype)
+    dim, keep = r.dim(len(x.shape)), r.chance()
+    rows = x.data.reshape(1, -1) if of_all or not x.shape else np.moveaxis(x.data, dim, -1)
+    places = np.zeros(rows.shape[:-1], np.int64)
+    for at in np.ndindex(places.shape):
+        none = np.isnan(rows[at])
+        if none.any() and (none.all() or not form.name.startswith('Nan')):
+            places[at] = np.argmax(none)
+        else:  # of equal ones whichever comes there in a stable order
+            places[at] = ordered(rows[at], 0, False)[(np.count_nonzero(~none) - 1) // 2]
+    value = np.take_along_axis(rows, places[..., None], -1)
+    if of_all:
+        value = value.reshape(r.pick([(), (1,)]))
+        return Case([x, Tensor(x.dtype, value.shape)], {1: value})
+    places = places[..., None]
+    places, value = [a.reshape(()) if not x.shape else np.moveaxis(a, -1, dim) if keep else a.squeeze(-1) for a in (places, value)]
+    return Case([x, dim, keep, Tensor(x.dtype, value.shape), Tensor('i64', value.shape)], {3: value, 4: places})
+
+
+@TABLE.case('SearchSorted SearchSorteds')
+def search_sorted(r: Random, form) -> Case:
+    one = form.name == 'SearchSorteds'
+    rows = r.full(1, 1 if one else 3) if r.chance(0.9) else (0,)
+    dtype = r.pick(form.types['sortedSequence'])
+    sequence = r.tensor(dtype, rows, -3, 3)
+    sequence = given(np.round(sequence.data), dtype) if r.chance() else sequence
+    if DTYPES[dtype].is_float and r.chance(0.2):
+        sequence = given(np.where(r.rng.random(rows) < 0.2, np.nan, sequence.data), dtype)
+    sorter = given(np.argsort(sequence.data, -1, kind='stable'), 'i64') if r.chance(0.3) else None
+    in_order = np.sort(sequence.data, -1)
+    sequence = sequence if sorter else given(in_order, dtype)
+    short, right = r.chance(), r.chance()
+    if one:
+        number = r.pick([r.int(0, 3), 0.1, float(in_order.flat[0]) if in_order.size else 0.0])
+        # Beside a tensor of floats a number is of their type.
+        keys = exact(np.array([number]), dtype) if DTYPES[dtype].is_float else np.array([number])
+        values, shape = Scalar(number, 'i64' if isinstance(number, int) and r.chance() else 'f64'), r.pick([(), (1,)])
+    else:
+        shape = r.shape() if len(rows) == 1 else (*rows[:-1], r.int(0, 5))
+        values = r.tensor(r.pick([dtype, r.pick(form.types['self'])]), shape, -4, 4)
+        values = given(np.round(values.data), values.dtype) if values.dtype != dtype or r.chance() else values
+        keys = values.data
+    wide_ = [a.astype(np.float64) for a in (in_order, keys)]
+    side = 'right' if right else 'left'
+    if len(rows) == 1:
+        value = np.searchsorted(wide_[0], wide_[1], side)
+    else:
+        value = np.array([np.searchsorted(a, b, side) for a, b in zip(
+            wide_[0].reshape(-1, rows[-1]), wide_[1].reshape(-1, shape[-1] or 0))], np.int64) if 0 not in shape else np.zeros(shape)
+    value = np.reshape(value, shape)
+    return Case([sequence, values, short, right, sorter, Tensor('i32' if short else 'i64', shape)], {5: value})
 
 
 @TABLE.case('EmbeddingBag')

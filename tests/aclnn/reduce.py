@@ -187,6 +187,72 @@ def both_extremes(r: Random, form) -> Case:
     return Case([x, dims, keep, *outs], {3: least, 4: largest})
 
 
+@TABLE.case('AminmaxDim')
+def both_extremes_along(r: Random, form) -> Case:
+    x, dim, keep = with_nan(r, r.tensor(r.pick(form.types['self']), r.full(0))), 0, r.chance()
+    dim = r.dim(len(x.shape))
+    least, largest = [np.asarray(of(x.data, axis=dim, keepdims=keep)) if x.shape else x.data for of in (np.min, np.max)]
+    return Case([x, dim, keep, Tensor(x.dtype, least.shape), Tensor(x.dtype, least.shape)], {3: least, 4: largest})
+
+
+@TABLE.case('AminmaxAll')
+def both_extremes_of_all(r: Random, form) -> Case:
+    x = with_nan(r, input_of(r, form, filled=True)[0])
+    least, largest = whole(r, np.min(x.data)), whole(r, np.max(x.data))
+    return Case([x, Tensor(x.dtype, least.shape), Tensor(x.dtype, largest.shape)], {1: least, 2: largest})
+
+
+@TABLE.case('Bincount', without='shape')  # there may be more counts than are needed
+def bincount(r: Random, form) -> Case:
+    n, most = r.int(0, 12), r.int(0, 6)
+    x = r.tensor(r.pick(form.types['self']), (n,), 0, most)
+    weights = r.tensor(r.pick(form.types['weights']), (n,)) if r.chance() else None
+    length = r.int(0, 8)
+    size = max(length, int(x.data.max(initial=-1)) + 1) + r.int(0, 2)
+    of_each = np.ones(n) if weights is None else weights.data.astype(np.float64)
+    value, scale = [np.bincount(x.data.astype(np.int64), w, size) for w in (of_each, np.abs(of_each))]
+    return Case([x, weights, length, Tensor(r.pick(form.types['out']), (size,))], {3: Want(value, scale)})
+
+
+@TABLE.case('IsInScalarTensor IsInTensorScalar')
+def is_in(r: Random, form) -> Case:
+    inside = 'testElements' if form.name == 'IsInScalarTensor' else 'element'
+    x = r.tensor(r.pick(form.types[inside]), r.shape(), -2, 2)
+    x = given(np.round(x.data), x.dtype)
+    number, invert = r.int(0, 2), r.chance()
+    same = x.data == number
+    flags, scalar = [r.chance(), invert], Scalar(number, r.pick(['f32', 'f64', 'i32', 'i64']))
+    if form.name == 'IsInTensorScalar':
+        return Case([x, scalar, *flags, Tensor('bool', x.shape)], {4: same != invert})
+    value = whole(r, same.any() != invert)
+    return Case([scalar, x, *flags, Tensor('bool', value.shape)], {4: value})
+
+
+@TABLE.case('Cummax Cummin')
+def running_extreme(r: Random, form) -> Case:
+    x = with_nan(r, r.tensor(r.pick(form.types['self']), r.shape(), -2, 2))
+    if r.chance():  # so that some are equal
+        x = given(np.round(x.data), x.dtype)
+    dim = r.dim(len(x.shape))
+    lines = np.moveaxis(x.data, dim, 0) if x.shape else x.data.reshape(1)
+    value, where = np.array(lines), np.zeros(lines.shape, np.int64)
+    for k in range(1, len(lines)):
+        best, new = value[k - 1], lines[k]
+        better = np.isnan(new) | (~np.isnan(best) & (new >= best if form.name == 'Cummax' else new <= best))
+        value[k], where[k] = np.where(better, new, best), np.where(better, k, where[k - 1])
+    value, where = [np.moveaxis(a, 0, dim) if x.shape else a.reshape(()) for a in (value, where)]
+    outs = [Tensor(x.dtype, x.shape), Tensor(r.pick(form.types['indicesOut']), x.shape)]
+    return Case([x, dim, *outs], {2: value, 3: where})
+
+
+@TABLE.case('InplaceCumprod')
+def cumulative_in_place(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['input']), r.shape(1, 4, 5), -3, 3)
+    dim = r.dim(len(x.shape))
+    values = x.data.astype(np.complex128) if x.dtype == 'c64' else wide(x.data)
+    return Case([x, Scalar(dim, 'i64')], {0: Want(np.cumprod(values, axis=dim), loose=8)})
+
+
 @TABLE.case('ReduceNansum')
 def sum_of_numbers(r: Random, form) -> Case:
     x, dims, keep = input_of(r, form)

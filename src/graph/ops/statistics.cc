@@ -27,15 +27,11 @@ void WithValue(Translation& node, bool largest) {
 void SoFar(Translation& node, bool largest, int64_t dim, DType place_type) {
   const Shape& shape = node.shape(0);
   const int axis = node.Axis(dim, std::max(shape.rank(), 1));
-  const DType wide = IsFloat(node.dtype(0)) ? DType::kF64 : DType::kI64;
-  const Tensor x = node.Cast(node.in(0), wide);
-  const Tensor values = node.Temporary(wide, shape), places = node.Temporary(DType::kI64, shape);
+  const Tensor values = node.Out(0, node.dtype(0), shape), places = node.Out(1, place_type, shape);
   node.Step("RunningExtreme", [&](ops::Plan& plan) {
-    Operand from = Read(plan, x, "x"), value = Write(plan, values, "y");
+    Operand from = Read(plan, node.in(0), "x"), value = Write(plan, values, "y");
     ops::PlanRunningExtreme(plan, largest, from, axis, value, Write(plan, places, "indices"));
   });
-  node.Copy(values, node.Out(0, node.dtype(0), shape));
-  node.Copy(places, node.Out(1, place_type, shape));
 }
 
 void Norm(Translation& node, const Tensor& x, double p, const std::vector<int64_t>& dims, const Tensor& out) {

@@ -45,7 +45,11 @@ void Complex(Plan& plan, DType compute, const Operand& real, const Operand& imag
   parts.Finish();
 }
 
-void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
+namespace {
+
+// join(part, its type, a, b, to): of the first two, and then of that and each of the others.
+template <class Join>
+void Joined(Plan& plan, const OperandList& tensors, const Operand& out, const Join& join) {
   if (tensors.empty())
     Fail(tensor::kInvalidArgument, "op-empty-list", "tensors is empty; it needs one or more tensors");
   Shape shape = tensors[0].shape();
@@ -64,12 +68,26 @@ void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& 
   if (tensors.size() == 1) {
     parts.Add([&](Plan& part) { Copy(part, out.dtype(), tensors[0], out); });
   } else {
-    parts.Add([&](Plan& part) { Plus(part, out.dtype(), tensors[0], tensors[1], out); });
+    parts.Add([&](Plan& part) { join(part, out.dtype(), tensors[0], tensors[1], out); });
   }
   for (size_t i = 2; i < tensors.size(); ++i) {
-    parts.Add([&](Plan& part) { Plus(part, out.dtype(), out, tensors[i], out); });
+    parts.Add([&](Plan& part) { join(part, out.dtype(), out, tensors[i], out); });
   }
   parts.Finish();
+}
+
+}  // namespace
+
+void SumOfTensors(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
+  Joined(plan, tensors, out, Plus);
+}
+
+void MaxN(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
+  Joined(plan, tensors, out, Maximum);
+}
+
+void MinN(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
+  Joined(plan, tensors, out, Minimum);
 }
 
 void OuterProduct(Plan& plan, DType compute, const Operand& self, const Operand& vec2, const Operand& out) {
@@ -117,8 +135,10 @@ void MaskedFill(Plan& plan, DType, const Operand& self, const Operand& mask, con
   Where(plan, out.dtype(), mask, {nullptr, &value, -1, "value"}, self, out);
 }
 
-void MaskedFillTensor(Plan& plan, DType, const Operand& self, const Operand& mask, const Operand& value,
-                      const Operand& out) {
+namespace {
+
+// The one element of a tensor, without dimensions, where it can be written to `out`.
+Tensor OneFor(const Operand& value, const Operand& out) {
   CheckOne(value);
   if (!tensor::CanCast(value.dtype(), out.dtype()) && !tensor::CanConvert(out.dtype(), value.dtype())) {
     Fail(tensor::kInvalidArgument, "op-promote", "{} ({}) does not become {} ({})", value.name,
@@ -126,7 +146,21 @@ void MaskedFillTensor(Plan& plan, DType, const Operand& self, const Operand& mas
   }
   Tensor one = *value.tensor;
   one.shape = one.strides = {};
+  return one;
+}
+
+}  // namespace
+
+void MaskedFillTensor(Plan& plan, DType, const Operand& self, const Operand& mask, const Operand& value,
+                      const Operand& out) {
+  const Tensor one = OneFor(value, out);
   Where(plan, out.dtype(), mask, {&one, nullptr, value.binding, value.name}, self, out);
+}
+
+void FillTensor(Plan& plan, DType, const Operand& value, const Operand& out) {
+  if (value.shape().rank() > 1) CheckShape(value, Shape{1});
+  const Tensor one = OneFor(value, out);
+  Copy(plan, out.dtype(), {&one, nullptr, value.binding, value.name}, out);
 }
 
 }  // namespace belay::ops::kernels

@@ -3,7 +3,12 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/sequence.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -38,4 +43,48 @@ void PlanMaskedScatter(Plan& plan, const Operand& x, const Operand& mask, const 
                                  updates.tensor->count(), BytesOf(x.dtype())});
 }
 
+namespace kernels {
+namespace {
+
+// `out` holds self already.
+void ScatterMasked(Plan& plan, const Operand& mask, const Operand& updates, const Operand& out) {
+  if (tensor::IsPacked(out.shape(), out.tensor->strides)) {
+    // Bodies of packed tensors begin at their bindings.
+    if (out.tensor->offset == 0) return PlanMaskedScatter(plan, out, mask, updates, out);
+  }
+  PlanThrough(
+      plan, tensor::PackedOf(out.dtype(), out.shape()), {&out, &mask, &updates}, out,
+      [&](Plan& part, const auto& in, const Operand& packed) {
+        Sequence parts(part);
+        parts.Add([&](Plan& copy) { Copy(copy, out.dtype(), in[0], packed); });
+        parts.Add([&](Plan& scatter) { PlanMaskedScatter(scatter, packed, in[1], in[2], packed); });
+        parts.Finish();
+      },
+      [&](Plan& part, const auto&, const Operand& packed, const Operand& to) {
+        Copy(part, out.dtype(), packed, to);
+      });
+}
+
+}  // namespace
+
+// Its one form is in place: self is out.
+void MaskedScatter(Plan& plan, DType, const Operand& self, const Operand& mask, const Operand& source,
+                   const Operand& out) {
+  CheckSameType(self, source);
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kBool, out.shape()), {&mask, &source}, out,
+      [&](Plan& part, const auto& in, const Operand& chosen) { Copy(part, DType::kBool, in[0], chosen); },
+      [&](Plan& part, const auto& in, const Operand& chosen, const Operand& to) {
+        PlanThrough(
+            part, tensor::PackedOf(source.dtype(), source.shape()), {&chosen, &in[1]}, to,
+            [&](Plan& copy, const auto& from, const Operand& updates) {
+              Copy(copy, source.dtype(), from[1], updates);
+            },
+            [&](Plan& scatter, const auto& from, const Operand& updates, const Operand& end) {
+              ScatterMasked(scatter, from[0], updates, end);
+            });
+      });
+}
+
+}  // namespace kernels
 }  // namespace belay::ops

@@ -1,5 +1,6 @@
 #include "ops/index/scatter.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -9,6 +10,8 @@
 #include "ops/layout/checks.h"
 #include "ops/layout/moves.h"
 #include "ops/rules.h"
+#include "ops/sequence.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -151,14 +154,18 @@ Combination Reduction(int64_t number) {
   return static_cast<Combination>(number);
 }
 
-}  // namespace
+// The sides of a scatter along one dimension: walked together, places count along the dimension of `to`.
+struct ElementSides {
+  Tensor to, from, places;
+  int64_t size, step;
 
-void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Operand& index,
-                         const Operand& source, Combination how, const Operand& out) {
-  int axis = rules::WrapDim(out, dim);
-  CheckScatter(self, index, source, how, out);
+  ElementSides(const Operand& index, const Operand& source, int64_t dim, const Operand& out);
+};
+
+ElementSides::ElementSides(const Operand& index, const Operand& source, int64_t dim, const Operand& out)
+    : to(*out.tensor), from(*source.tensor) {
+  const int axis = rules::WrapDim(out, dim);
   const Shape& shape = index.tensor->shape;
-  Tensor to = *out.tensor, from = *source.tensor;
   CheckLength("the shape of index", shape.rank(), to.shape.rank());
   CheckLength("the shape of the source", from.shape.rank(), shape.rank());
   for (int d = 0; d < shape.rank(); ++d) {
@@ -167,24 +174,105 @@ void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Ope
            shape.ToString(), source.name, from.shape.ToString(), out.name, to.shape.ToString());
     }
   }
-  ScatterElementsBody body;
-  body.start = Start(out, self);
-  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
-  bool scalar = to.shape.rank() == 0;
-  body.size = scalar ? 1 : to.shape[axis];
-  body.step = scalar ? 0 : to.strides[axis] * bytes;
+  const bool scalar = to.shape.rank() == 0;
+  size = scalar ? 1 : to.shape[axis];
+  step = tensor::StepOf(to, axis);
   if (!scalar) to.strides[axis] = 0;
   to.shape = from.shape = shape;
-  Tensor places = PackedPlaces(shape);
+  places = PackedPlaces(shape);
+}
+
+}  // namespace
+
+void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Operand& index,
+                         const Operand& source, Combination how, const Operand& out) {
+  CheckScatter(self, index, source, how, out);
+  const ElementSides sides(index, source, dim, out);
+  ScatterElementsBody body;
+  body.start = Start(out, self);
+  auto bytes = static_cast<int64_t>(BytesOf(out.dtype()));
+  body.size = sides.size, body.step = sides.step;
   body.index = Indices(plan, *index.tensor);
-  body.nest = LoopNest(shape, {Operand{&places}, Operand{&to}, Operand{&from}});
-  body.combine = Combiner(to.dtype, how, bytes, bytes);
+  body.nest = LoopNest(index.shape(), {Operand{&sides.places}, Operand{&sides.to}, Operand{&sides.from}});
+  body.combine = Combiner(out.dtype(), how, bytes, bytes);
   body.bindings[0] = out.binding;
   body.bindings[1] = source.binding;
   body.bindings[2] = index.binding;
-  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() + places.count() * 4));
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() + sides.places.count() * 4));
   plan.SetBody(body);
 }
+
+namespace {
+
+// Of each place, what comes first replaces what is there, unless that counts too. All that comes is combined
+// with it, and may be divided by how many there are.
+struct ScatterGroupsBody {
+  Indices index;
+  LoopNest nest;  // places, out, source: out is packed, of f64 or i64
+  Combiner combine;
+  Scratch<int64_t> counts;  // for each element of out
+  int64_t size, step, start;
+  bool divides, floats;
+  int bindings[3];  // out, source, index
+
+  void operator()(const Frame& frame) const {
+    const std::span<int64_t> places = index.Places(frame, bindings[2], size);
+    int64_t* seen = counts.At(frame);
+    std::fill_n(seen, counts.count(), start);
+    char* out = frame.at[bindings[0]];
+    char* base[3] = {reinterpret_cast<char*>(places.data()), out + nest.offset(1),
+                     frame.at[bindings[1]] + nest.offset(2)};
+    nest.Walk(base, 0, nest.count(), [&](char** at, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        int64_t place;
+        std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
+        char* to = at[1] + i * nest.step(1) + place * step;
+        const char* from = at[2] + i * nest.step(2);
+        if (seen[(to - out) / kBytes]++ == 0) {
+          std::memcpy(to, from, kBytes);
+        } else {
+          combine(to, from, 1);
+        }
+      }
+    });
+    if (divides)
+      floats ? Divide(reinterpret_cast<double*>(out), seen) : Divide(reinterpret_cast<int64_t*>(out), seen);
+  }
+
+  static constexpr int64_t kBytes = 8;
+
+  void Divide(double* out, const int64_t* seen) const {
+    for (int64_t i = 0; i < counts.count(); ++i) {
+      if (seen[i] > 1) out[i] /= static_cast<double>(seen[i]);
+    }
+  }
+  // Towards minus infinity.
+  void Divide(int64_t* out, const int64_t* seen) const {
+    for (int64_t i = 0; i < counts.count(); ++i) {
+      if (seen[i] > 1) out[i] = out[i] / seen[i] - (out[i] % seen[i] < 0 ? 1 : 0);
+    }
+  }
+};
+
+void PlanScatterGroups(Plan& plan, const Operand& source, int64_t dim, const Operand& index, Combination how,
+                       bool with_self, bool divides, const Operand& out) {
+  const ElementSides sides(index, source, dim, out);
+  ScatterGroupsBody body;
+  body.index = Indices(plan, *index.tensor);
+  body.nest = LoopNest(index.shape(), {Operand{&sides.places}, Operand{&sides.to}, Operand{&sides.from}});
+  body.combine = Combiner(out.dtype(), how, ScatterGroupsBody::kBytes, ScatterGroupsBody::kBytes);
+  body.counts = Scratch<int64_t>(plan, out.tensor->count());
+  body.size = sides.size, body.step = sides.step;
+  body.start = with_self ? 1 : 0;
+  body.divides = divides, body.floats = IsFloat(out.dtype());
+  body.bindings[0] = out.binding;
+  body.bindings[1] = source.binding;
+  body.bindings[2] = index.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() + sides.places.count() * 8));
+  plan.SetBody(body);
+}
+
+}  // namespace
 
 void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const Operand& updates,
                    Combination how, const Operand& out) {
@@ -307,6 +395,35 @@ namespace kernels {
 void Scatter(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& src,
              int64_t reduction, const Operand& out) {
   PlanScatterElements(plan, self, dim, index, src, Reduction(reduction), out);
+}
+
+// Reduction 5 is the mean. What is not done in place at once is combined as DOUBLE or INT64 and rounded once.
+void ScatterReduce(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index,
+                   const Operand& src, int64_t reduction, bool includeSelf, const Operand& out) {
+  constexpr int64_t kMean = 5;
+  const bool mean = reduction == kMean;
+  const Combination how = mean ? Combination::kAdd : Reduction(reduction);
+  if (how == Combination::kReplace || (includeSelf && !mean))
+    return PlanScatterElements(plan, self, dim, index, src, how, out);
+  CheckScatter(self, index, src, how, out);
+  ElementSides(index, src, dim, out);  // so that what does not fit is told of
+  const DType wide = IsFloat(out.dtype()) ? DType::kF64 : DType::kI64;
+  PlanThrough(
+      plan, tensor::PackedOf(wide, self.shape()), {&self, &index, &src}, out,
+      [&](Plan& part, const auto& in, const Operand& sums) { Copy(part, wide, in[0], sums); },
+      [&](Plan& part, const auto& in, const Operand& sums, const Operand& to) {
+        PlanThrough(
+            part, tensor::PackedOf(wide, src.shape()), {&in[1], &in[2], &sums}, to,
+            [&](Plan& copy, const auto& from, const Operand& values) { Copy(copy, wide, from[1], values); },
+            [&](Plan& rest, const auto& from, const Operand& values, const Operand& end) {
+              Sequence parts(rest);
+              parts.Add([&](Plan& scatter) {
+                PlanScatterGroups(scatter, values, dim, from[0], how, includeSelf, mean, from[2]);
+              });
+              parts.Add([&](Plan& last) { Copy(last, wide, from[2], end); });
+              parts.Finish();
+            });
+      });
 }
 
 void ScatterAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& src,

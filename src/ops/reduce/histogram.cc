@@ -37,6 +37,7 @@ struct HistogramBody {
 struct BincountBody {
   int x, weights, out;  // weights: -1 where they are absent
   int64_t count, bins;
+  bool all_count;
 
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const int64_t*>(frame.at[x]);
@@ -44,7 +45,12 @@ struct BincountBody {
     auto* to = reinterpret_cast<double*>(frame.at[out]);
     std::fill_n(to, bins, 0.0);
     for (int64_t i = 0; i < count; ++i) {
-      if (from[i] >= 0 && from[i] < bins) to[from[i]] += weight == nullptr ? 1 : weight[i];
+      if (from[i] >= 0 && from[i] < bins) {
+        to[from[i]] += weight == nullptr ? 1 : weight[i];
+      } else if (all_count) {
+        Fail(tensor::kRuntimeFailure, "bincount-range", "{} has no place among {} counts, which begin at 0",
+             from[i], bins);
+      }
     }
   }
 };
@@ -55,9 +61,10 @@ void PlanHistogram(Plan& plan, const Operand& x, double low, double high, const 
   plan.SetBody(HistogramBody{x.binding, out.binding, x.tensor->count(), out.tensor->count(), low, high});
 }
 
-void PlanBincount(Plan& plan, const Operand& x, const Operand& weights, const Operand& out) {
+void PlanBincount(Plan& plan, const Operand& x, const Operand& weights, const Operand& out, bool all_count) {
+  plan.SetCost(100 + static_cast<uint64_t>(x.tensor->count()) * 2);
   plan.SetBody(BincountBody{x.binding, weights.present() ? weights.binding : -1, out.binding,
-                            x.tensor->count(), out.tensor->count()});
+                            x.tensor->count(), out.tensor->count(), all_count});
 }
 
 }  // namespace belay::ops

@@ -203,10 +203,12 @@ void StdMean(Plan& plan, DType type, const Operand& self, Dims dims, int64_t cor
              const Operand& out, const Operand& mean) {
   SpreadAndMean(plan, type, self, dims, SpreadOf(correction, true), keep, out, mean);
 }
-void Aminmax(Plan& plan, DType type, const Operand& self, Dims dims, bool keep, const Operand& out,
-             const Operand& max) {
+
+namespace {
+
+void BothExtremes(Plan& plan, DType type, const Operand& self, Dims dims, const Operand& out,
+                  const Operand& max) {
   CheckSameType(out, max);
-  CheckShape(max, rules::Reduced(self, dims, keep));
   for (int d = 0; d < self.shape().rank(); ++d) {
     if ((rules::ReducedDims(self, dims) >> d & 1) != 0 && self.shape()[d] == 0) CheckNotEmpty(self, "least");
   }
@@ -214,6 +216,22 @@ void Aminmax(Plan& plan, DType type, const Operand& self, Dims dims, bool keep, 
   parts.Add([&](Plan& part) { Over(part, kMin, type, self, dims, out); });
   parts.Add([&](Plan& part) { Over(part, kMax, type, self, dims, max); });
   parts.Finish();
+}
+
+}  // namespace
+
+void Aminmax(Plan& plan, DType type, const Operand& self, Dims dims, bool keep, const Operand& out,
+             const Operand& max) {
+  CheckShape(max, rules::Reduced(self, dims, keep));
+  BothExtremes(plan, type, self, dims, out, max);
+}
+void AminmaxDim(Plan& plan, DType type, const Operand& self, int64_t dim, bool keep, const Operand& out,
+                const Operand& max) {
+  Aminmax(plan, type, self, Dims(&dim, 1), keep, out, max);
+}
+void AminmaxAll(Plan& plan, DType type, const Operand& self, const Operand& out, const Operand& max) {
+  CheckShape(max, rules::ReducedAll(self, max));
+  BothExtremes(plan, type, self, {}, out, max);
 }
 void ReduceNansum(Plan& plan, DType wanted, const Operand& self, Dims dims, bool, DType, const Operand& out) {
   Over(plan, {.fold = Fold::kSumOfNumbers}, wanted, self, dims, out);
@@ -259,6 +277,9 @@ void Cumsum(Plan& plan, DType wanted, const Operand& self, int64_t dim, DType, c
 void Cumprod(Plan& plan, DType wanted, const Operand& self, const Scalar& dim, DType, const Operand& out) {
   if (IsComplex(wanted)) CheckSameType(self, out);
   PlanScan(plan, {.product = true}, wanted, self, rules::WrapDim(self, dim.ToInt()), out);
+}
+void CumprodOnto(Plan& plan, DType type, const Operand& self, const Scalar& dim, const Operand& out) {
+  Cumprod(plan, type, self, dim, type, out);
 }
 
 }  // namespace belay::ops::kernels

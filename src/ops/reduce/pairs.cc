@@ -1,4 +1,5 @@
-// Reductions by way of a tensor between: of what two operands give element by element, of numbers in bins.
+// Reductions by way of a tensor between: of what two operands give element by element, of numbers in
+// bins.
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
@@ -61,6 +62,66 @@ void Histc(Plan& plan, DType, const Operand& self, int64_t bins, const Scalar& m
               Copy(copy, DType::kF64, counts, end);
             });
       });
+}
+
+// Weights are added up in DOUBLE.
+void Bincount(Plan& plan, DType, const Operand& self, const Operand& weights, int64_t minlength,
+              const Operand& out) {
+  if (self.shape().rank() != 1 || out.shape().rank() != 1 || minlength < 0 || out.shape()[0] < minlength) {
+    Fail(tensor::kInvalidArgument, "op-bincount",
+         "{} and {} have the shapes {} and {}, minlength is {}; both have one dimension, the second of {} or "
+         "more",
+         self.name, out.name, self.shape().ToString(), out.shape().ToString(), minlength, minlength);
+  }
+  std::vector<const Operand*> given = {&self};
+  if (weights.present()) CheckShape(weights, self.shape()), given.push_back(&weights);
+  const auto count = [](Plan& part, const Operand& numbers, const Operand& of_each, const Operand& to) {
+    std::vector<const Operand*> both = {&numbers};
+    if (of_each.present()) both.push_back(&of_each);
+    PlanThrough(
+        part, tensor::PackedOf(DType::kF64, to.shape()), both, to,
+        [&](Plan& add, const auto& in, const Operand& counts) {
+          PlanBincount(add, in[0], of_each.present() ? in[1] : Operand{}, counts, true);
+        },
+        [&](Plan& copy, const auto&, const Operand& counts, const Operand& end) {
+          Copy(copy, DType::kF64, counts, end);
+        });
+  };
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kI64, self.shape()), given, out,
+      [&](Plan& part, const auto& in, const Operand& numbers) { Copy(part, DType::kI64, in[0], numbers); },
+      [&](Plan& part, const auto& in, const Operand& numbers, const Operand& to) {
+        if (!weights.present()) return count(part, numbers, {}, to);
+        PlanThrough(
+            part, tensor::PackedOf(DType::kF64, self.shape()), {&numbers, &in[1]}, to,
+            [&](Plan& copy, const auto& from, const Operand& wide) {
+              Copy(copy, DType::kF64, from[1], wide);
+            },
+            [&](Plan& last, const auto& from, const Operand& wide, const Operand& end) {
+              count(last, from[0], wide, end);
+            });
+      });
+}
+
+// Whether all differ, or whether one is equal.
+void IsInScalarTensor(Plan& plan, DType, const Operand& element, const Operand& testElements,
+                      bool /*assumeUnique*/, bool invert, const Operand& out) {
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kBool, testElements.shape()), {&testElements}, out,
+      [&](Plan& part, const auto& in, const Operand& truths) {
+        invert ? NotEqual(part, DType::kBool, in[0], element, truths)
+               : Equal(part, DType::kBool, in[0], element, truths);
+      },
+      [&](Plan& part, const auto&, const Operand& truths, const Operand& to) {
+        invert ? All(part, DType::kBool, truths, {}, false, to)
+               : Any(part, DType::kBool, truths, {}, false, to);
+      });
+}
+
+void IsInTensorScalar(Plan& plan, DType, const Operand& element, const Operand& testElement,
+                      bool /*assumeUnique*/, bool invert, const Operand& out) {
+  invert ? NotEqual(plan, DType::kBool, element, testElement, out)
+         : Equal(plan, DType::kBool, element, testElement, out);
 }
 
 }  // namespace belay::ops::kernels

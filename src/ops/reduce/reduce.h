@@ -45,8 +45,8 @@ struct Scan {
 };
 void PlanScan(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out);
 
-// The largest (or least) elements so far along a dimension, and where they are (i64), of equal ones the last.
-// x and values are packed, both f64 or both i64.
+// The largest (or least) elements so far along a dimension, and where they are, of equal ones the last.
+// values has the type of x.
 void PlanRunningExtreme(Plan& plan, bool largest, const Operand& x, int dim, const Operand& values,
                         const Operand& places);
 

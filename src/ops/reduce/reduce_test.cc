@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reference/reference.h"
@@ -340,6 +341,24 @@ TEST(Running, SumsOfAllTypesAndLayouts) {
         }
       }
     }
+  }
+}
+
+TEST(Counts, OfANumberThatHasNoPlace) {
+  for (const int64_t last : {2, 3, -1}) {
+    Sample x(DType::kI64, {3}), out(DType::kF64, {3});
+    for (int64_t i = 0; i < 3; ++i)
+      reference::Set(x.tensor, {i}, static_cast<reference::Real>(i < 2 ? 2 * i : last));
+    PlanRef plan = testing::NewPlan();
+    const Operand self = x.BoundTo(*plan, Access::kRead, "self");
+    kernels::Bincount(*plan, DType::kUndefined, self, {}, 0, out.BoundTo(*plan, Access::kWrite, "out"));
+    if (last != 2) {
+      EXPECT_THROW(testing::RunPlan(*plan), Error) << last;
+      continue;
+    }
+    testing::RunPlan(*plan);
+    EXPECT_EQ(reference::Get(out.tensor, {0}), 1);
+    EXPECT_EQ(reference::Get(out.tensor, {2}), 2);
   }
 }
 
