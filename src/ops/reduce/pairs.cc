@@ -1,5 +1,4 @@
-// Reductions by way of a tensor between: of what two operands give element by element, of numbers in
-// bins.
+// Reductions by way of a tensor between: of what two operands give element by element, of numbers in bins.
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
