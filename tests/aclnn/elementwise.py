@@ -512,6 +512,14 @@ def complex_of(r: Random, form) -> Case:
     return Case([real, imaginary, Tensor('c64' if part == 'f32' else 'c128', shape)], {2: value})
 
 
+@TABLE.case('Polar', broadcasts=True)
+def polar(r: Random, form) -> Case:
+    part, shape = r.pick(form.types['input']), r.shape()
+    size, angle = r.tensor(part, r.part(shape)), r.tensor(part, shape, -9, 9)
+    value = size.data.astype(np.float64) * np.exp(1j * angle.data.astype(np.float64))
+    return Case([size, angle, Tensor('c64' if part == 'f32' else 'c128', shape)], {2: Want(value, 9.0)})
+
+
 # --- conversion and filling
 @TABLE.case('Cast')
 def cast(r: Random, form) -> Case:

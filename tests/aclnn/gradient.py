@@ -541,7 +541,8 @@ def picks(places, n: int) -> np.ndarray:
     return np.eye(n)[places]
 
 
-RESIZES = {'Nearest1d': 1, 'Nearest2d': 2, 'Linear1d': 1, 'Bilinear2d': 2, 'Bicubic2d': 2, 'Trilinear3d': 3}
+RESIZES = {'Nearest1d': 1, 'Nearest2d': 2, 'Nearest3d': 3, 'NearestExact1d': 1, 'NearestExact2d': 2, 'NearestExact3d': 3,
+           'Linear1d': 1, 'Bilinear2d': 2, 'Bicubic2d': 2, 'Trilinear3d': 3}
 
 
 @TABLE.case(' '.join(f'Upsample{kind}Backward' + 'V2' * (kind == 'Bilinear2d') for kind in RESIZES))
@@ -550,7 +551,7 @@ def resized(r: Random, form) -> Case:
     spatial, dtype, corners = RESIZES[kind], r.pick(form.types['gradOutput']), r.chance()
     sizes, lead = [(r.size(1, 6), r.size(1, 8)) for _ in range(spatial)], (r.int(1, 2), r.int(1, 3))
     if kind.startswith('Nearest'):
-        maps, corner = [picks(nearest_places(n, m), n) for n, m in sizes], []
+        maps, corner = [picks(nearest_places(n, m, exact='Exact' in kind), n) for n, m in sizes], []
     else:
         weights = cubic_weights if kind == 'Bicubic2d' else linear_weights
         maps, corner = [weights(n, m, corners) for n, m in sizes], [corners]
@@ -601,10 +602,10 @@ def mean_pool(r: Random, form) -> Case:
     return Case(arguments, {len(arguments) - 1: turned(grad, maps)})
 
 
-@TABLE.case('AdaptiveAvgPool2dBackward')
+@TABLE.case('AdaptiveAvgPool2dBackward AdaptiveAvgPool3dBackward')
 def adaptive_mean(r: Random, form) -> Case:
     dtype, lead = r.pick(form.types['self']), tuple(r.int(1, 3) for _ in range(r.int(1, 2)))
-    sizes, maps = [(r.size(1, 7), r.size(1, 5)) for _ in range(2)], []
+    sizes, maps = [(r.size(1, 7), r.size(1, 5)) for _ in range(int(form.name[-10]))], []
     for n, m in sizes:
         rows = np.zeros((m, n))
         for i in range(m):

@@ -217,3 +217,59 @@ def confusion_transpose(r: Random, form) -> Case:
     order = r.rng.permutation(len(shape) if first else len(other)).tolist()
     value = x.data.transpose(order).reshape(other) if first else x.data.reshape(other).transpose(order)
     return Case([x, order, other, first, Tensor(dtype, value.shape)], {4: value})
+
+
+@TABLE.case('LogSpace')
+def log_space(r: Random, form) -> Case:
+    dtype, steps, base = r.pick(form.types['out']), r.int(0, 12), r.pick([2.0, 10.0, 0.5])
+    start, end, kind = r.int(-3, 3), r.int(-3, 3), r.pick(['f32', 'i64'])
+    if not DTYPES[dtype].is_float:  # whole results, so that nothing depends on the last digit
+        start, end, base = 0, r.pick([0, max(steps - 1, 0) % 7]), 2.0
+        steps = end + 1
+    value = base ** np.linspace(start, end, steps)
+    value = value != 0 if dtype == 'bool' else value
+    return Case([Scalar(start, kind), Scalar(end, kind), steps, base, Tensor(dtype, (steps,))], {4: Want(value, 0.1, loose=8)})
+
+
+@TABLE.case('ChannelShuffle')
+def dealt_channels(r: Random, form) -> Case:
+    groups, each = r.int(1, 4), r.int(1, 3)
+    x = r.tensor(r.pick(form.types['self']), (r.int(1, 3), groups * each, *r.full(1, 6, 3)))
+    value = x.data.reshape(x.shape[0], groups, each, -1).swapaxes(1, 2).reshape(x.shape)
+    return moved(x, value, groups)
+
+
+@TABLE.case('UnfoldGrad')
+def put_back_slices(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['gradOut']), r.full(0, 5, 6)
+    dim = r.dim(len(shape))
+    size = shape[dim] if shape else 1
+    length, step = r.int(1, size), r.int(1, 4)
+    starts = range(0, size - length + 1, step)
+    cut = [len(starts) if d == dim % len(shape) else n for d, n in enumerate(shape)]
+    grad = r.tensor(dtype, (*cut, length))
+    data, value = grad.data.astype(np.float64), np.zeros(shape or (1,))
+    rows = np.moveaxis(value, dim, 0)
+    parts = np.moveaxis(data, dim % len(shape), 0) if shape else data[None]
+    for start, part in zip(starts, parts):
+        for k in range(length):
+            rows[start + k] += part[..., k]
+    return Case([grad, list(shape), dim, length, step, Tensor(dtype, shape)], {5: value.reshape(shape)})
+
+
+@TABLE.case('Im2colBackward')
+def col2im(r: Random, form) -> Case:
+    dtype, batch, channels = r.pick(form.types['self']), r.int(1, 2), r.int(1, 3)
+    kernel, dilation, stride = [[r.int(1, 3), r.int(1, 3)] for _ in range(3)]
+    padding = [r.int(0, 2), r.int(0, 2)]
+    size = [r.size(d * (k - 1) + 1, 9) for k, d in zip(kernel, dilation)]
+    counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(size, padding, dilation, kernel, stride)]
+    columns = r.tensor(dtype, (batch, channels * kernel[0] * kernel[1], counts[0] * counts[1])[r.int(0, 1) if batch == 1 else 0:])
+    parts = columns.data.astype(np.float64).reshape(batch, channels, *kernel, *counts)
+    images = np.zeros((batch, channels, *[n + 2 * p for n, p in zip(size, padding)]))
+    for y, z in np.ndindex(*kernel):
+        ends = [start * d + (c - 1) * s + 1 for start, d, c, s in zip((y, z), dilation, counts, stride)]
+        images[:, :, y * dilation[0]:ends[0]:stride[0], z * dilation[1]:ends[1]:stride[1]] += parts[:, :, y, z]
+    value = images[:, :, padding[0]:padding[0] + size[0], padding[1]:padding[1] + size[1]]
+    value = value if len(columns.shape) == 3 else value[0]
+    return Case([columns, size, kernel, dilation, padding, stride, Tensor(dtype, value.shape)], {6: value})

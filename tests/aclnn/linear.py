@@ -231,6 +231,101 @@ def added(form, tensors: list, beta: Scalar, alpha: Scalar, order: list) -> Case
     return Case([*tensors, *order, Tensor(tensors[0].dtype, value.shape), 0], {5: want})
 
 
+@TABLE.case('Addbmm InplaceAddbmm')
+def add_batches(r: Random, form) -> Case:
+    dtype, (batch, m, k, n) = r.pick(form.types['self']), r.full(4, 4, 9)
+    result = (m, n)
+    own = r.tensor(dtype, result if form.in_place else r.part(result))
+    a, b = r.tensor(dtype, (batch, m, k)), r.tensor(dtype, (batch, k, n))
+    beta, alpha = scalars(r, dtype)
+    value = beta.value * exact(own) + alpha.value * np.matmul(exact(a), exact(b)).sum(0)
+    size = abs(beta.value) * np.abs(exact(own)) + abs(alpha.value) * np.matmul(np.abs(exact(a)), np.abs(exact(b))).sum(0)
+    math = r.pick([0, 1, 2]) if dtype == 'f32' else 0
+    want = Want(np.broadcast_to(value, result), np.broadcast_to(size, result), 'f16' if math == 2 else '')
+    if form.in_place:
+        return Case([own, a, b, beta, alpha, math], {0: want})
+    return Case([own, a, b, beta, alpha, Tensor(dtype, result), math], {5: want})
+
+
+@TABLE.case('LinalgCross', broadcasts=True)
+def cross(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), list(r.full(1, 4, 4))
+    dim = r.dim(len(shape))
+    shape[dim] = 3
+    other = r.part(tuple(shape))
+    a, b = r.tensor(dtype, shape), r.tensor(dtype, other)
+    wide = np.complex128 if dtype == 'c64' else np.float64 if DTYPES[dtype].is_float else np.int64
+    x, y = [np.moveaxis(np.broadcast_to(t.data, shape).astype(wide), dim, -1) for t in (a, b)]
+    value = np.moveaxis(np.cross(x, y), -1, dim).astype(DTYPES[dtype].logical if not DTYPES[dtype].is_float else wide)
+    want = Want(value, 64.0 if dtype in ('f32', 'f64', 'c64') else 0.5)
+    return Case([a, b, dim, Tensor(dtype, tuple(shape))], {3: want})
+
+
+def distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
+    """Of the last dimension."""
+    gaps = np.abs(a - b)
+    if gaps.shape[-1] == 0:
+        return np.zeros(gaps.shape[:-1])
+    if p == 0:
+        return (gaps != 0).sum(-1)
+    return gaps.max(-1) if np.isinf(p) else (gaps ** p).sum(-1) ** (1 / p)
+
+
+@TABLE.case('Cdist')
+def all_distances(r: Random, form) -> Case:
+    dtype, batch, width = r.pick(form.types['x1']), r.full(0, 2, 3), r.int(0, 5)
+    p = r.pick([0.0, 1.0, 2.0, 3.0, 0.5, float('inf')])
+    a, b = r.tensor(dtype, (*r.part(batch), r.size(1, 6), width)), r.tensor(dtype, (*batch, r.size(1, 6), width))
+    x, y = a.data.astype(np.float64), b.data.astype(np.float64)
+    value = distances(x[..., :, None, :], y[..., None, :, :], p)
+    value = np.broadcast_to(value, (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]))
+    return Case([a, b, p, r.pick([0, 1, 2]), Tensor(dtype, value.shape)], {4: value})
+
+
+@TABLE.case('Pdist')
+def pair_distances(r: Random, form) -> Case:
+    dtype, p = r.pick(form.types['self']), r.pick([0.0, 1.0, 2.0, 3.0, 0.5, float('inf')])
+    x = r.tensor(dtype, (r.size(1, 7), r.int(1, 5)))
+    first, second = np.triu_indices(x.shape[0], 1)
+    data = x.data.astype(np.float64)
+    value = distances(data[first], data[second], p)
+    return Case([x, p, Tensor(dtype, value.shape)], {2: value})
+
+
+def regular(r: Random, dtype: str, batch: tuple[int, ...] = ()) -> Tensor:
+    """Matrices far from singular."""
+    m = r.int(1, 6)
+    return given(r.rng.uniform(-1, 1, (*batch, m, m)) + 6 * np.eye(m)[r.rng.permutation(m)], dtype)
+
+
+@TABLE.case('Inverse')
+def inverse(r: Random, form) -> Case:
+    x = regular(r, r.pick(form.types['self']), r.shape(0, 2, 3))
+    return Case([x, Tensor(x.dtype, x.shape)], {1: Want(np.linalg.inv(x.data.astype(np.float64)), 1.0)})
+
+
+@TABLE.case('Slogdet')
+def log_determinant(r: Random, form) -> Case:
+    x = regular(r, r.pick(form.types['self']), r.shape(0, 2, 3))
+    if r.chance(0.2):
+        x = given(np.where(np.arange(x.shape[-1]) == 0, 0, x.data), x.dtype)  # a column of zeros
+    sign, size = np.linalg.slogdet(x.data.astype(np.float64))
+    outs = [Tensor(x.dtype, x.shape[:-2]), Tensor(x.dtype, x.shape[:-2])]
+    return Case([x, *outs], {1: np.asarray(sign), 2: Want(np.asarray(size), 1.0)})
+
+
+@TABLE.case('LinalgCholesky')
+def cholesky(r: Random, form) -> Case:
+    """The other triangle is not read."""
+    dtype, upper, base = r.pick(form.types['self']), r.chance(), regular(r, 'f64', r.shape(0, 2, 3)).data
+    x = exact(given(base @ np.swapaxes(base, -1, -2), dtype))
+    lower = np.linalg.cholesky(x)
+    rubbish = np.triu(np.full(x.shape[-2:], 7.5), 1)
+    x = np.triu(x) + rubbish.T if upper else np.tril(x) + rubbish
+    value = np.swapaxes(lower, -1, -2) if upper else lower
+    return Case([given(x, dtype), upper, Tensor(dtype, x.shape)], {2: Want(value, 8.0, loose=4)})
+
+
 @TABLE.case('Addmm InplaceAddmm Baddbmm InplaceBaddbmm Addmv')
 def addmm(r: Random, form) -> Case:
     dtype, (batch, m, k, n) = r.pick(form.types['self']), r.full(4, 4, 9)

@@ -5,7 +5,7 @@ import numpy as np
 
 from cases import Case, Table, Want
 from elementwise import gelu, gelu_tanh, sigmoid
-from values import NCHW, ND, Random, Tensor, given
+from values import NCHW, ND, Random, Scalar, Tensor, given
 
 TABLE = Table('normal')
 
@@ -36,7 +36,7 @@ def normalise(x, where, eps):
     return (x - mean) * rstd, mean, rstd
 
 
-@TABLE.case('LayerNorm')
+@TABLE.case('LayerNorm FastLayerNorm')
 def layer_norm(r: Random, form) -> Case:
     x = r.tensor(r.pick(form.types['input']), r.full(1, 4))
     count = r.int(1, len(x.shape))
@@ -265,3 +265,154 @@ def ge_glu(r: Random, form) -> Case:
     bent = (gelu_tanh if approximate else gelu)(active)
     outs = [Tensor(x.dtype, a.shape), Tensor(x.dtype, a.shape)]
     return Case([x, dim, approximate, left, *outs], {4: Want(bent * other, loose=4), 5: Want(bent, loose=2)})
+
+
+def channels(r: Random, dtype: str):
+    """An input, the dimensions that a channel has, and the shape of what there is one of for each channel."""
+    x = r.tensor(dtype, (r.int(1, 4), r.int(1, 4), *r.full(0, 3, 5)))
+    return x, (0, *range(2, len(x.shape))), (1, -1, *[1] * (len(x.shape) - 2))
+
+
+@TABLE.case('GroupNormSwish')
+def group_norm_swish(r: Random, form) -> Case:
+    group, n = r.int(1, 3), r.int(1, 3)
+    c, inner, kind = group * r.int(1, 3), r.full(0, 3, 4), r.pick(form.types['x'])
+    x = r.tensor(kind, (n, c, *inner))
+    own = r.pick([kind, 'f32'])
+    gamma, beta = [r.tensor(own, (c,)) for _ in range(2)]
+    value, mean, rstd = normalise(wide(x).reshape(n, group, -1), 2, 1e-5)
+    column = (-1, *[1] * len(inner))
+    value = value.reshape(x.shape) * wide(gamma).reshape(column) + wide(beta).reshape(column)
+    swishes, scale = r.chance(), r.pick([1.0, 1.702, -0.5])
+    value = value * sigmoid(scale * value) if swishes else value
+    outs = [Tensor(kind, x.shape)] + [Tensor(own, (n, group)) for _ in range(2)]
+    return Case([x, gamma, beta, group, r.pick([None, b'NCHW']), 1e-5, swishes, scale, *outs],
+                {8: Want(value, 8 + np.max(rstd), loose=4), 9: Want(mean.reshape(n, group), 4.0, kind),
+                 10: Want(rstd.reshape(n, group), rstd.reshape(n, group), kind, loose=4)})
+
+
+@TABLE.case('GroupNormSwishGrad')
+def group_norm_swish_grad(r: Random, form) -> Case:
+    group, n = r.int(1, 3), r.int(1, 3)
+    c, inner, kind = group * r.int(1, 3), r.full(0, 3, 4), r.pick(form.types['x'])
+    shape, parts, own = (n, c, *inner), (n, group, c // group, int(np.prod(inner, dtype=int))), r.pick([kind, 'f32'])
+    x, dy = r.tensor(kind, shape), r.tensor(kind, shape)
+    gamma, beta = [r.tensor(own, (c,)) for _ in range(2)]
+    data, where = wide(x).reshape(parts), (2, 3)
+    mean, rstd = [given(v.reshape(n, group), own) for v in
+                  (data.mean(where), 1 / np.sqrt(data.var(where) + 1e-3))]
+    flat = (data - wide(mean).reshape(n, group, 1, 1)) * wide(rstd).reshape(n, group, 1, 1)
+    weight, scale = wide(gamma).reshape(1, group, -1, 1), r.pick([1.0, 1.702, -0.5])
+    z = flat * weight + wide(beta).reshape(1, group, -1, 1)
+    gate = sigmoid(scale * z)
+    g = wide(dy).reshape(parts) * (gate + scale * z * gate * (1 - gate))
+    scaled = g * weight
+    common, slope = [v.mean(where, keepdims=True) for v in (scaled, scaled * flat)]
+    s = wide(rstd).reshape(n, group, 1, 1)
+    value, size = s * (scaled - common - flat * slope), s * (np.abs(scaled) + np.abs(common) + np.abs(flat * slope) + 4)
+    wanted, outs = [r.chance(0.8), r.chance(0.8)], [Tensor(own, (c,)), Tensor(own, (c,))]
+    wants = {11: Want(value.reshape(shape), size.reshape(shape), loose=4)}
+    for i, term in enumerate((g * flat, g)):
+        if wanted[i]:
+            wants[12 + i] = Want(term.sum((0, 3)).reshape(c), (np.abs(term) + 1).sum((0, 3)).reshape(c), kind, loose=4)
+        else:
+            outs[i] = None
+    return Case([dy, mean, rstd, x, gamma, beta, group, r.pick([None, b'NCHW']), scale, *wanted, Tensor(kind, shape), *outs], wants)
+
+
+@TABLE.case('BatchNormStats BatchNormReduce')
+def device_statistics(r: Random, form) -> Case:
+    x, where, _ = channels(r, r.pick(form.types['x' if 'Reduce' in form.name else 'input']))
+    data, outs = wide(x), [Tensor('f32', (x.shape[1],)) for _ in range(2)]
+    if form.name == 'BatchNormReduce':
+        return Case([x, *outs], {1: Want(data.sum(where), np.abs(data).sum(where)), 2: Want((data ** 2).sum(where), 1.0)})
+    spread = 1 / np.sqrt(data.var(where) + 1e-3)
+    return Case([x, 1e-3, *outs], {2: Want(data.mean(where), 4.0), 3: Want(spread, spread ** 3, loose=4)})
+
+
+@TABLE.case('BatchNormElemt')
+def normalised_by_device_statistics(r: Random, form) -> Case:
+    x, where, column = channels(r, r.pick(form.types['input']))
+    own, c = r.pick([x.dtype, 'f32']), (x.shape[1],)
+    mean, spread = r.tensor(own, c), r.tensor(own, c, 0.2, 4)
+    weight, bias = [r.tensor(own, c) if r.chance(0.7) else None for _ in range(2)]
+    value = (wide(x) - wide(mean).reshape(column)) * wide(spread).reshape(column)
+    value = value * (wide(weight).reshape(column) if weight else 1) + (wide(bias).reshape(column) if bias else 0)
+    return Case([x, weight, bias, mean, spread, 1e-5, Tensor(x.dtype, x.shape)], {6: Want(value, 64.0 if x.dtype == 'f32' else 0.1)})
+
+
+@TABLE.case('BatchNormReduceBackward')
+def device_gradient_sums(r: Random, form) -> Case:
+    x, where, column = channels(r, r.pick(form.types['input']))
+    own, c = r.pick([x.dtype, 'f32']), (x.shape[1],)
+    grad, mean, spread = r.tensor(x.dtype, x.shape), r.tensor(own, c), r.tensor(own, c, 0.2, 4)
+    away = wide(grad) * (wide(x) - wide(mean).reshape(column))
+    sums, sizes = [[v.sum(where) for v in pair] for pair in ((wide(grad), away), (np.abs(wide(grad)), np.abs(away)))]
+    asked = [r.chance(0.8) for _ in range(3)]
+    flags, outs = [asked[0], asked[0], asked[1], asked[2]], [Tensor(own, c) for _ in range(4)]
+    values = [(sums[0], sizes[0]), (sums[1], sizes[1]), (sums[1] * wide(spread), sizes[1] * 4), (sums[0], sizes[0])]
+    wants = {8 + i: Want(value, size + 0.1) for i, ((value, size), wanted) in enumerate(zip(values, flags)) if wanted}
+    outs = [out if wanted else None for out, wanted in zip(outs, flags)]
+    return Case([grad, x, mean, spread, r.tensor(own, c) if r.chance() else None, *asked, *outs], wants)
+
+
+@TABLE.case('BatchNormElemtBackward')
+def device_gradient(r: Random, form) -> Case:
+    x, where, column = channels(r, r.pick(form.types['input']))
+    own, c = r.pick([x.dtype, 'f32']), (x.shape[1],)
+    grad, mean, spread = r.tensor(x.dtype, x.shape), r.tensor(own, c), r.tensor(own, c, 0.2, 2)
+    sums, products = r.tensor(own, c), r.tensor(own, c)
+    weight, counts = r.tensor(own, c) if r.chance(0.7) else None, r.tensor(r.pick(form.types['counter']), (r.int(1, 4),), 1, 9)
+    n = wide(counts).sum()
+    m, s, a, b = [wide(t).reshape(column) for t in (mean, spread, sums, products)]
+    w = wide(weight).reshape(column) if weight else 1
+    slope = (wide(x) - m) * s ** 2 * b / n
+    value, size = (wide(grad) - a / n - slope) * s * w, (np.abs(wide(grad)) + np.abs(a / n) + np.abs(slope)) * s * np.abs(w)
+    want = Want(value, size if x.dtype == 'f32' else size / 100, loose=2)
+    return Case([grad, x, mean, spread, weight, sums, products, counts, Tensor(x.dtype, x.shape)], {8: want})
+
+
+@TABLE.case('BatchNormGatherStatsWithCounts')
+def gathered_statistics(r: Random, form) -> Case:
+    devices, c, kind = r.int(1, 4), r.int(1, 4), r.pick(form.types['mean'])
+    means, spreads = r.tensor(kind, (devices, c)), r.tensor(kind, (devices, c), 0.5, 2)
+    counts = given(r.rng.integers(2, 9, devices), r.pick(form.types['counts']))
+    n, m = wide(counts)[:, None], wide(means)
+    middle = (m * n).sum(0) / n.sum()
+    squares = ((1 / wide(spreads) ** 2 - 1e-3 + (m - middle) ** 2) * n).sum(0)
+    running = [r.tensor(kind, (c,)), r.tensor(kind, (c,), 0.5, 2)] if r.chance(0.8) else [None, None]
+    wants = {8: middle, 9: 1 / np.sqrt(squares / n.sum() + 1e-3)}
+    if running[0]:
+        wants |= {3: 0.75 * wide(running[0]) + 0.25 * middle, 4: 0.75 * wide(running[1]) + 0.25 * squares / (n.sum() - 1)}
+    outs = [Tensor(kind, (c,)), Tensor(kind, (c,))]
+    return Case([r.tensor(kind, (2, c, 3)), means, spreads, *running, 0.25, 1e-3, counts, *outs], wants)
+
+
+@TABLE.case('SyncBatchNormGatherStats')
+def gathered_sums(r: Random, form) -> Case:
+    devices, c, kind = r.int(1, 4), r.int(1, 4), r.pick(form.types['totalSum'])
+    counts = given(r.rng.integers(2, 9, devices), r.pick(form.types['sampleCount']))
+    n = wide(counts)[:, None]
+    sums = given(r.rng.uniform(-2, 2, (devices, c)) * n, kind)
+    squares = given(r.rng.uniform(5, 9, (devices, c)) * n, kind)
+    middle = wide(sums).sum(0) / n.sum()
+    spread = wide(squares).sum(0) / n.sum() - middle ** 2
+    running = [r.tensor(kind, (c,)), r.tensor(kind, (c,), 0.5, 2)]
+    wants = {3: 0.75 * wide(running[0]) + 0.25 * middle, 4: 0.75 * wide(running[1]) + 0.25 * spread * n.sum() / (n.sum() - 1),
+             7: middle, 8: 1 / np.sqrt(spread + np.float64(np.float32(1e-3)))}
+    return Case([sums, squares, counts, *running, 0.25, 1e-3, Tensor(kind, (c,)), Tensor(kind, (c,))], wants)
+
+
+@TABLE.case('Renorm InplaceRenorm')
+def renorm(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.shape(0, 4))
+    dim, p, most = r.dim(len(x.shape)), r.pick([1.0, 2.0, 3.0, 0.5, float('inf')]), r.pick([0.0, 2.5, 6.0])
+    data = wide(x)
+    sizes = np.abs(data)
+    others = tuple(d for d in range(len(x.shape)) if d != dim % len(x.shape)) if x.shape else ()
+    if others:
+        sizes = np.max(sizes, axis=others, keepdims=True, initial=0) if np.isinf(p) else np.sum(sizes ** p, axis=others, keepdims=True) ** (1 / p)
+    value = data * np.where(sizes > most, most / (sizes + 1e-7), 1)
+    scalars = [Scalar(p, 'f32'), dim, Scalar(most, 'f32')]
+    want = Want(value, 0.1, loose=4)
+    return Case([x, *scalars], {0: want}) if form.in_place else Case([x, *scalars, Tensor(x.dtype, x.shape)], {4: want})

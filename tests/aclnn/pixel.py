@@ -138,31 +138,82 @@ def adaptive_max_pool(r: Random, form) -> Case:
     return Case([x, size, out_of(x, value), out_of(x, where, r.pick(form.types['indices']))], {2: value, 3: where})
 
 
-@TABLE.case('AdaptiveAvgPool2d')
+def as_one(r: Random, x: Tensor, value: np.ndarray) -> tuple[Tensor, np.ndarray]:
+    """The same without the dimension of the batch, where there is one image, now and then."""
+    if x.shape[0] != 1 or r.chance():
+        return x, value
+    return Tensor(x.dtype, x.shape[1:], x.data[0], x.format), value[0]
+
+
+@TABLE.case('AdaptiveAvgPool2d AdaptiveAvgPool3d')
 def adaptive_avg_pool(r: Random, form) -> Case:
-    x, size = image(r, r.pick(form.types['self'])), [r.int(1, 5), r.int(1, 5)]
+    spatial = int(form.name[-2])
+    x, size = image(r, r.pick(form.types['self']), spatial, most=6), [r.int(1, 5) for _ in range(spatial)]
     value = np.zeros((*x.shape[:2], *size))
-    for place in np.ndindex(*size):
-        bounds = [(i * n // m, -(-(i + 1) * n // m)) for i, n, m in zip(place, x.shape[-2:], size)]
-        value[(..., *place)] = cut(x.data.astype(np.float64), bounds).mean((-1, -2))
+    for _, place, bounds in adaptive_bounds(x.shape[2:], size):
+        value[(..., *place)] = x.data.astype(np.float64)[(..., *[slice(*b) for b in bounds])].mean(tuple(range(2, 2 + spatial)))
+    x, value = as_one(r, x, value)
     return Case([x, size, out_of(x, value)], {2: Want(value, 4.0)})
 
 
-def nearest_places(n: int, m: int, scale: float = 0) -> list[int]:
+@TABLE.case('AvgPool3d')
+def avg_pool_3d(r: Random, form) -> Case:
+    x = image(r, r.pick(form.types['self']), 3, least=2, most=5)
+    kernel, stride = [r.int(1, min(3, n)) for n in x.shape[2:]], [r.int(1, 3) for _ in range(3)]
+    padding, ceil, counts, divisor = [r.int(0, k // 2) for k in kernel], r.chance(), r.chance(), r.pick([0, 0, 3])
+    if r.chance(0.3):
+        stride = kernel
+    sizes = [pooled_size(n, k, s, (p, p), ceil) for n, k, s, p in zip(x.shape[2:], kernel, stride, padding)]
+    value = np.zeros((*x.shape[:2], *sizes))
+    for place in np.ndindex(*sizes):
+        bounds = [(i * s - p, min(i * s - p + k, n + p)) for i, n, k, s, p in zip(place, x.shape[2:], kernel, stride, padding)]
+        part = x.data.astype(np.float64)[(..., *[slice(max(a, 0), max(b, 0)) for a, b in bounds])]
+        area = int(np.prod([b - a for a, b in bounds])) if counts else int(np.prod(part.shape[2:]))
+        value[(..., *place)] = part.sum((2, 3, 4)) / (divisor or area)
+    x, value = as_one(r, x, value)
+    given_stride = [] if stride == kernel and r.chance() else stride
+    return Case([x, kernel, given_stride, padding, ceil, counts, divisor, out_of(x, value)], {7: Want(value, 4.0)})
+
+
+@TABLE.case('MaxUnpool2d MaxUnpool3d')
+def max_unpool(r: Random, form) -> Case:
+    spatial = int(form.name[-2])
+    x = image(r, r.pick(form.types['self']), spatial, most=4)
+    size = [n + r.int(0, 4) for n in x.shape[2:]]
+    count, few = int(np.prod(size)), int(np.prod(x.shape[2:]))
+    planes = [r.rng.permutation(count)[:few] for _ in range(x.shape[0] * x.shape[1])]
+    if few > 1 and r.chance(0.3):
+        planes[0][0] = planes[0][-1]  # the last one counts
+    value = np.zeros((len(planes), count), x.data.dtype)
+    for row, places, elements in zip(value, planes, x.data.reshape(len(planes), few)):
+        for place, element in zip(places, elements):
+            row[place] = element
+    where = given(np.array(planes).reshape(x.shape), r.pick(form.types['indices']), x.format)
+    x, value = as_one(r, x, value.reshape(*x.shape[:2], *size))
+    where = Tensor(where.dtype, x.shape, where.data.reshape(x.shape), x.format)
+    windows = [[2] * 3, [0] * 3] if spatial == 3 else []
+    return Case([x, where, size, *windows, out_of(x, value)], {3 + len(windows): value})
+
+
+def nearest_places(n: int, m: int, scale: float = 0, exact: bool = False) -> list[int]:
     step = np.float32(1 / np.float64(scale) if scale > 0 else n / m)
+    if exact:
+        return [min(int(np.floor(np.float32((i + 0.5) * np.float64(step)))), n - 1) for i in range(m)]
     return [min(int(np.floor(np.float32(i) * step)), n - 1) for i in range(m)]
 
 
-@TABLE.case('UpsampleNearest1d UpsampleNearest1dV2 UpsampleNearest2d UpsampleNearest2dV2')
+@TABLE.case('UpsampleNearest1d UpsampleNearest1dV2 UpsampleNearest2d UpsampleNearest2dV2 UpsampleNearest3d '
+            'UpsampleNearestExact1d UpsampleNearestExact2d UpsampleNearestExact3d')
 def nearest(r: Random, form) -> Case:
-    spatial = 1 if '1d' in form.name else 2
+    spatial, exact = int(form.name.removesuffix('V2')[-2]), 'Exact' in form.name
     x = image(r, r.pick(form.types['self']), spatial)
     size = [r.size(1, 12) for _ in range(spatial)]
     value = x.data
-    scales = [r.pick([0.0, -1.0, m / n, m / n * 1.1]) for n, m in zip(x.shape[2:], size)] if form.name.endswith('V2') else []
+    scales = [r.pick([0.0, -1.0, m / n, m / n * 1.1]) for n, m in zip(x.shape[2:], size)]
+    scales = [] if form.name in ('UpsampleNearest1d', 'UpsampleNearest2d') else scales
     for axis, (n, m) in enumerate(zip(x.shape[2:], size), 2):
         scale = scales[axis - 2] if scales else 0
-        value = value.take(nearest_places(n, m, np.float32(scale)), axis)
+        value = value.take(nearest_places(n, m, np.float32(scale) if form.name.endswith('V2') else scale, exact), axis)
     return Case([x, size, *scales, out_of(x, value)], {2 + len(scales): value})
 
 

@@ -52,10 +52,10 @@ void Update(Translation& node, const Tensor& old, const Tensor& now, int output)
 void BNTrainingReduce(Translation& node) {
   const Tensor& x = node.in(0);
   if (x.shape.rank() < 2 || !IsFloat(x.dtype)) node.Refuse("x has floats in two dimensions or more");
-  const uint32_t mask = ((1u << x.shape.rank()) - 1) & ~2u;  // all but the channels
+  const Tensor from = x.dtype == DType::kF64 ? node.Cast(x, kWide) : x;
   const Shape channels{x.shape[1]};
-  RunReduce(node, {}, kWide, mask, x, node.Out(0, kWide, channels));
-  RunReduce(node, {}, kWide, mask, Made(node, ops::kernels::Mul, x, x), node.Out(1, kWide, channels));
+  const Tensor sum = node.Out(0, kWide, channels), squares = node.Out(1, kWide, channels);
+  node.Run(ops::forms::BatchNormReduce, {Arg(&from), Arg(&sum), Arg(&squares)});
 }
 
 void SyncBatchNormBackwardReduce(Translation& node) {
@@ -96,7 +96,12 @@ void SyncBatchNormGatherStats(Translation& node) {
   node.Copy(mean, node.Out(0, sums.dtype, channels));
   InverseDeviation(node, variance, node.Float("eps"), node.Out(1, sums.dtype, channels));
   Update(node, node.in(3), mean, 2);
-  Update(node, node.in(4), variance, 3);
+  const double whole = 1;
+  const Scalar one(&whole, DType::kF64);
+  const Tensor fewer = node.Temporary(kWide, count.shape);
+  node.Run(ops::forms::Subs, {Arg(&count), Arg(&one), Arg(&one), Arg(&fewer)});
+  const Tensor share = Made(node, ops::kernels::RealDiv, count, fewer);
+  Update(node, node.in(4), Made(node, ops::kernels::Mul, variance, share), 3);
 }
 
 void SyncBatchNormGatherStatsWithCounts(Translation& node) {

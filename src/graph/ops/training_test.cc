@@ -101,7 +101,7 @@ TEST(Training, StatisticsOfAllDevices) {
   EXPECT_THAT(all[0]->Reals(), ElementsAre(6));
   EXPECT_THAT(all[1]->Reals(), ElementsAre(DoubleNear(std::sqrt(3.0 / 35), 1e-6)));
   EXPECT_THAT(all[2]->Reals(), ElementsAre(4));
-  EXPECT_THAT(all[3]->Reals(), ElementsAre(DoubleNear((2 + 35.0 / 3) / 2, 1e-5)));
+  EXPECT_THAT(all[3]->Reals(), ElementsAre(DoubleNear((2 + 70.0 / 5) / 2, 1e-5)));
   const auto of_each = [](double a, double b) { return Reals({2, 1}, {a, b}); };
   const std::vector<Constant> counted = Apply("SyncBatchNormGatherStatsWithCounts",
                                               {of_each(2, 8), of_each(1, 1 / std::sqrt(5.0)), of_each(2, 4),

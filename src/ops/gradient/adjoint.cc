@@ -94,12 +94,12 @@ Shape CheckedResize(const Operand& gradient, Ints output_size, Ints input_size, 
   return wanted;
 }
 
-void NearestBackward(Plan& plan, const Operand& gradient, size_t rank, Ints output_size, Ints input_size,
-                     std::span<const double> scales, const Operand& out) {
-  CheckLength("outputSize", static_cast<int64_t>(output_size.size()), static_cast<int64_t>(rank));
+void NearestBackward(Plan& plan, const Operand& gradient, Ints output_size, Ints input_size,
+                     std::span<const double> scales, bool exact, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(output_size.size()), static_cast<int64_t>(scales.size()));
   const Shape to = CheckedResize(gradient, output_size, input_size, out);
   std::vector<AxisTaps> taps;
-  const std::vector<AxisMap> maps = NearestMaps(out.shape(), to, scales);
+  const std::vector<AxisMap> maps = NearestMaps(out.shape(), to, scales, exact);
   for (int d = 0; d < to.rank(); ++d) taps.push_back(Turned(out.shape()[d], maps[static_cast<size_t>(d)]));
   PlanResample(plan, gradient, out, std::move(taps), 0);
 }
@@ -225,12 +225,33 @@ namespace kernels {
 
 void UpsampleNearest1dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize, Ints inputSize,
                                double scales, const Operand& out) {
-  NearestBackward(plan, gradient, 1, outputSize, inputSize, {&scales, 1}, out);
+  NearestBackward(plan, gradient, outputSize, inputSize, {&scales, 1}, false, out);
 }
 void UpsampleNearest2dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize, Ints inputSize,
                                double scalesH, double scalesW, const Operand& out) {
   const double scales[] = {scalesH, scalesW};
-  NearestBackward(plan, gradient, 2, outputSize, inputSize, scales, out);
+  NearestBackward(plan, gradient, outputSize, inputSize, scales, false, out);
+}
+void UpsampleNearestExact1dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize,
+                                    Ints inputSize, double scales, const Operand& out) {
+  const double ratios[] = {scales};
+  NearestBackward(plan, gradient, outputSize, inputSize, ratios, true, out);
+}
+void UpsampleNearestExact2dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize,
+                                    Ints inputSize, double scalesH, double scalesW, const Operand& out) {
+  const double ratios[] = {scalesH, scalesW};
+  NearestBackward(plan, gradient, outputSize, inputSize, ratios, true, out);
+}
+void UpsampleNearest3dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize, Ints inputSize,
+                               double scalesD, double scalesH, double scalesW, const Operand& out) {
+  const double ratios[] = {scalesD, scalesH, scalesW};
+  NearestBackward(plan, gradient, outputSize, inputSize, ratios, false, out);
+}
+void UpsampleNearestExact3dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize,
+                                    Ints inputSize, double scalesD, double scalesH, double scalesW,
+                                    const Operand& out) {
+  const double ratios[] = {scalesD, scalesH, scalesW};
+  NearestBackward(plan, gradient, outputSize, inputSize, ratios, true, out);
 }
 void UpsampleLinear1dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize, Ints inputSize,
                               bool alignCorners, double scales, const Operand& out) {
@@ -292,6 +313,10 @@ void AvgPool3dBackward(Plan& plan, DType, const Operand& gradient, const Operand
 void AdaptiveAvgPool2dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
                                const Operand& out) {
   AdaptiveBackward(plan, gradient, self, 2, out);
+}
+void AdaptiveAvgPool3dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
+                               const Operand& out) {
+  AdaptiveBackward(plan, gradient, self, 3, out);
 }
 
 }  // namespace kernels

@@ -2,47 +2,44 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
+#include "ops/conv/channels_last.h"
 #include "ops/layout/checks.h"
-#include "ops/scratch.h"
-#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
 
 struct ColumnsBody {
-  std::vector<PatchAxis> axes;
   std::vector<int64_t> places;  // of block * patches: an element of the image, or -1
-  int64_t image_size, columns;
-  PieceScratch<double> images;  // an image in f64, as a large kernel adds very many to one; its columns
-  int64_t offsets[2];
-  DType type;
-  int bindings[2];
+  int64_t images, image_size, columns;
+  PackedOperand in, out;  // the images in f64, as a large kernel adds very many to one element
+  bool wide;              // the columns are f64, else f32
 
   template <class T>
-  void Add(DType compute, const Frame& frame, char* out, const char* in) const {
-    auto bytes = static_cast<int64_t>(BytesOf(type));
-    images.For(frame, [&](int64_t begin, int64_t end, double* image) {
-      auto* column = reinterpret_cast<T*>(image + image_size);
+  void Add(double* to, const T* from) const {
+    const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(columns, 1));
+    ParallelFor(images, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
+        double* image = to + i * image_size;
+        const T* column = from + i * columns;
         std::fill_n(image, image_size, 0.0);
-        tensor::Convert(compute, column, type, in + i * columns * bytes, columns);
         for (int64_t k = 0; k < columns; ++k) {
-          int64_t place = places[static_cast<size_t>(k)];
+          const int64_t place = places[static_cast<size_t>(k)];
           if (place >= 0) image[place] += static_cast<double>(column[k]);
         }
-        tensor::Convert(type, out + i * image_size * bytes, DType::kF64, image, image_size);
       }
     });
   }
 
   void operator()(const Frame& frame) const {
-    char* out = frame.at[bindings[0]] + offsets[0];
-    const char* in = frame.at[bindings[1]] + offsets[1];
-    if (type == DType::kF64) {
-      Add<double>(DType::kF64, frame, out, in);
+    auto* to = reinterpret_cast<double*>(out.Result(frame));
+    const char* from = in.Loaded(frame);
+    if (wide) {
+      Add(to, reinterpret_cast<const double*>(from));
     } else {
-      Add<float>(DType::kF32, frame, out, in);
+      Add(to, reinterpret_cast<const float*>(from));
     }
+    out.Store(frame);
   }
 };
 
@@ -68,7 +65,6 @@ void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
   CheckNumeric(out);
   if (out.tensor->empty()) return;
   ColumnsBody body;
-  body.axes = axes;
   int64_t blocks = 1, patches = 1;
   body.image_size = 1;
   for (const PatchAxis& axis : axes) {
@@ -80,14 +76,10 @@ void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
     for (int64_t p = 0; p < patches; ++p) body.places.push_back(PlaceOf(axes, b, p));
   }
   body.columns = blocks * patches;
-  body.type = out.dtype();
-  body.images = {plan, out.tensor->count() / body.image_size, 1,
-                 body.image_size + (body.type == DType::kF64 ? body.columns : (body.columns + 1) / 2)};
-  auto bytes = static_cast<int64_t>(BytesOf(body.type));
-  body.offsets[0] = out.tensor->offset * bytes;
-  body.offsets[1] = self.tensor->offset * bytes;
-  body.bindings[0] = out.binding;
-  body.bindings[1] = self.binding;
+  body.images = out.tensor->count() / body.image_size;
+  body.wide = out.dtype() == DType::kF64;
+  body.in = {plan, self, body.wide ? DType::kF64 : DType::kF32, false, true};
+  body.out = {plan, out, DType::kF64, false, false};
   plan.SetCost(100 + static_cast<uint64_t>(self.tensor->count()));
   plan.SetBody(body);
 }

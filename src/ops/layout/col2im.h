@@ -11,7 +11,7 @@ struct PatchAxis {
   int64_t image, block, dilation, stride, pad_before, patches;
 };
 
-// self: packed [n, channels * blocks, patches]; out: packed [n, channels, image...], which is added up in
+// self: [n, channels * blocks, patches]; out, of the same type: [n, channels, image...], which is added up in
 // the order of the patches. f32 and f64, other types by way of f32.
 void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
                         const std::vector<PatchAxis>& axes);

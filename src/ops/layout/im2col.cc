@@ -1,23 +1,25 @@
 // The patches that a kernel sees, moved as they are.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/layout/col2im.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
 
-struct PatchAxis {
+struct SeenAxis {
   int64_t image, kernel, dilation, padding, stride, patches;
 };
 
 struct Im2colBody {
-  PatchAxis y, x;
+  SeenAxis y, x;
   int64_t images, channels;
   int64_t in_steps[4], out_steps[3];  // bytes: image, channel, row, column; image, row, column
   int64_t in_offset, out_offset;
@@ -51,10 +53,10 @@ struct Im2colBody {
   }
 };
 
-PatchAxis PatchAxisOf(int64_t image, size_t i, std::span<const int64_t> kernel,
-                      std::span<const int64_t> dilation, std::span<const int64_t> padding,
-                      std::span<const int64_t> stride) {
-  PatchAxis axis{image, kernel[i], dilation[i], padding[i], stride[i], 0};
+SeenAxis SeenAxisOf(int64_t image, size_t i, std::span<const int64_t> kernel,
+                    std::span<const int64_t> dilation, std::span<const int64_t> padding,
+                    std::span<const int64_t> stride) {
+  SeenAxis axis{image, kernel[i], dilation[i], padding[i], stride[i], 0};
   if (axis.kernel < 1 || axis.dilation < 1 || axis.padding < 0 || axis.stride < 1) {
     Fail(
         tensor::kInvalidArgument, "im2col-window",
@@ -71,6 +73,14 @@ PatchAxis PatchAxisOf(int64_t image, size_t i, std::span<const int64_t> kernel,
   return axis;
 }
 
+void CheckWindow(std::span<const int64_t> kernel, std::span<const int64_t> dilation,
+                 std::span<const int64_t> padding, std::span<const int64_t> stride) {
+  CheckLength("kernelSize", static_cast<int64_t>(kernel.size()), 2);
+  CheckLength("dilation", static_cast<int64_t>(dilation.size()), 2);
+  CheckLength("padding", static_cast<int64_t>(padding.size()), 2);
+  CheckLength("stride", static_cast<int64_t>(stride.size()), 2);
+}
+
 }  // namespace
 
 namespace kernels {
@@ -84,14 +94,11 @@ void Im2col(Plan& plan, DType, const Operand& self, std::span<const int64_t> ker
     Fail(tensor::kInvalidArgument, "im2col-rank", "self has {} dimensions; images have 3, or 4 with a batch",
          rank);
   }
-  CheckLength("kernelSize", static_cast<int64_t>(kernel.size()), 2);
-  CheckLength("dilation", static_cast<int64_t>(dilation.size()), 2);
-  CheckLength("padding", static_cast<int64_t>(padding.size()), 2);
-  CheckLength("stride", static_cast<int64_t>(stride.size()), 2);
+  CheckWindow(kernel, dilation, padding, stride);
   CheckSameType(self, out);
   Im2colBody body{};
-  body.y = PatchAxisOf(image.shape.back(1), 0, kernel, dilation, padding, stride);
-  body.x = PatchAxisOf(image.shape.back(0), 1, kernel, dilation, padding, stride);
+  body.y = SeenAxisOf(image.shape.back(1), 0, kernel, dilation, padding, stride);
+  body.x = SeenAxisOf(image.shape.back(0), 1, kernel, dilation, padding, stride);
   body.channels = image.shape.back(2);
   body.images = rank == 4 ? image.shape[0] : 1;
   Shape wanted{body.channels * body.y.kernel * body.x.kernel, body.y.patches * body.x.patches};
@@ -105,6 +112,31 @@ void Im2col(Plan& plan, DType, const Operand& self, std::span<const int64_t> ker
   body.bytes = BytesOf(self.dtype());
   plan.SetCost(100 + static_cast<uint64_t>(columns.count()) * 2);
   plan.SetBody(body);
+}
+
+void Im2colBackward(Plan& plan, DType, const Operand& self, std::span<const int64_t> size,
+                    std::span<const int64_t> kernel, std::span<const int64_t> dilation,
+                    std::span<const int64_t> padding, std::span<const int64_t> stride, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(size.size()), 2);
+  CheckWindow(kernel, dilation, padding, stride);
+  CheckSameType(self, out);
+  std::vector<PatchAxis> axes;
+  for (size_t i = 0; i < 2; ++i) {
+    const SeenAxis axis = SeenAxisOf(size[i], i, kernel, dilation, padding, stride);
+    axes.push_back({axis.image, axis.kernel, axis.dilation, axis.stride, axis.padding, axis.patches});
+  }
+  const Shape& columns = self.tensor->shape;
+  const int rank = columns.rank();
+  const int64_t places = kernel[0] * kernel[1], patches = axes[0].patches * axes[1].patches;
+  if ((rank != 2 && rank != 3) || columns.back(1) % places != 0 || columns.back(0) != patches) {
+    Fail(tensor::kInvalidArgument, "im2col-columns",
+         "{} has shape {}; it has a multiple of {} rows and {} columns, and perhaps a batch before them",
+         self.name, columns.ToString(), places, patches);
+  }
+  Shape wanted{columns.back(1) / places, size[0], size[1]};
+  if (rank == 3) wanted = Shape{columns[0], wanted[0], wanted[1], wanted[2]};
+  CheckShape(out, wanted);
+  PlanColumnsToImage(plan, self, out, axes);
 }
 
 }  // namespace kernels

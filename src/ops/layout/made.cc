@@ -1,5 +1,6 @@
 // Tensors that are made from a rule (ranges, identity matrices), and triangles of others.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -51,6 +52,24 @@ void PlanRange(Plan& plan, T start, T step, const Operand& out) {
   plan.SetCost(20 + static_cast<uint64_t>(to.count()));
   plan.SetBody(RangeBodyOf<T>{start, step, to.count(), out_step, to.offset * bytes, to.dtype, out.binding});
 }
+
+// The base to the power of even steps, counted from the nearer end so that both are exact.
+struct PowersBody {
+  double start, end, base;
+  int64_t count, out_step, offset;
+  DType type;
+  int binding;
+
+  void operator()(const Frame& frame) const {
+    const double step = count > 1 ? (end - start) / static_cast<double>(count - 1) : 0.0;
+    for (int64_t i = 0; i < count; ++i) {
+      const double power = i < (count + 1) / 2 ? start + static_cast<double>(i) * step
+                                               : end - static_cast<double>(count - 1 - i) * step;
+      const double value = std::pow(base, power);
+      tensor::Convert(type, frame.at[binding] + offset + i * out_step, DType::kF64, &value, 1);
+    }
+  }
+};
 
 bool Whole(const Scalar& scalar) { return !IsFloat(scalar.dtype()); }
 
@@ -189,6 +208,18 @@ void Linspace(Plan& plan, DType, const Scalar& start, const Scalar& end, int64_t
     parts.Add([&](Plan& part) { range(part, of(start), of(end), {&to, nullptr, out.binding, out.name}); });
   }
   parts.Finish();
+}
+
+void LogSpace(Plan& plan, DType, const Scalar& start, const Scalar& end, int64_t steps, double base,
+              const Operand& out) {
+  CheckVector(out);
+  CheckLength("out", out.tensor->count(), steps);
+  if (out.tensor->empty()) return;
+  const Tensor& to = *out.tensor;
+  plan.SetCost(20 + static_cast<uint64_t>(to.count()) * 20);
+  plan.SetBody(PowersBody{start.ToDouble(), end.ToDouble(), base, steps,
+                          to.shape.rank() == 0 ? 0 : tensor::StepOf(to, to.shape.rank() - 1),
+                          tensor::OffsetOf(to), to.dtype, out.binding});
 }
 
 void Tril(Plan& plan, DType, const Operand& self, int64_t diagonal, const Operand& out) {

@@ -9,6 +9,7 @@
 #include "ops/layout/checks.h"
 #include "ops/layout/moves.h"
 #include "ops/layout/strided_copy.h"
+#include "ops/linalg/linalg.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -221,6 +222,45 @@ struct QrBody {
   }
 };
 
+// A = L * L's transpose, column after column. L is kept by rows; of A only the triangle below the diagonal is
+// read, or that above it, which is the transpose of the former.
+struct CholeskyBody {
+  Matrices a, l;
+  int64_t m;
+  bool upper;
+  PieceScratch<double> memory;
+
+  int64_t Room() const { return 2 * m * m; }
+
+  void operator()(const Frame& frame) const {
+    memory.For(frame, [&](int64_t begin, int64_t end, double* room) {
+      for (int64_t i = begin; i < end; ++i) One(frame, static_cast<size_t>(i), room);
+    });
+  }
+
+  void One(const Frame& frame, size_t at, double* room) const {
+    double *x = room, *lower = room + m * m;
+    a.Load(frame, at, x);
+    std::fill_n(lower, m * m, 0.0);
+    for (int64_t j = 0; j < m; ++j) {
+      for (int64_t i = j; i < m; ++i) {
+        const double rest = (upper ? x[j * m + i] : x[i * m + j]) - Dot(lower + i * m, lower + j * m, j);
+        if (i == j && !(rest > 0)) {
+          Fail(tensor::kRuntimeFailure, "not-positive-definite",
+               "matrix {} has no Cholesky factor: its leading minor of order {} is not positive", at, j + 1);
+        }
+        lower[i * m + j] = i == j ? std::sqrt(rest) : rest / lower[j * m + j];
+      }
+    }
+    if (upper) {
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < m; ++j) x[i * m + j] = lower[j * m + i];
+      }
+    }
+    l.Store(frame, at, upper ? x : lower);
+  }
+};
+
 Shape WithLast(const Operand& matrices, std::initializer_list<int64_t> last) {
   Shape shape = Shape::Of(matrices.tensor->shape.data(), matrices.shape().rank() - 2);
   for (int64_t size : last) shape.push_back(size);
@@ -285,6 +325,19 @@ void LinalgQr(Plan& plan, DType, const Operand& self, int64_t mode, const Operan
   if (mode != 2) body.q = Matrices(q, 2, false);
   body.memory = {plan, count, 1, body.Room()};
   plan.SetCost(1000 + static_cast<uint64_t>(count * body.rows * body.columns * body.kept) * 4);
+  plan.SetBody(body);
+}
+
+void LinalgCholesky(Plan& plan, DType, const Operand& self, bool upper, const Operand& out) {
+  CheckSquare(self);
+  CheckPart(self, out, self.shape());
+  if (out.tensor->empty()) return;
+  CholeskyBody body;
+  body.a = Matrices(self, 2, true), body.l = Matrices(out, 2, false);
+  body.m = self.shape().back(0), body.upper = upper;
+  const auto count = static_cast<int64_t>(body.a.at.size());
+  body.memory = {plan, count, 1, body.Room()};
+  plan.SetCost(1000 + static_cast<uint64_t>(count * body.m * body.m * body.m));
   plan.SetBody(body);
 }
 

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
+#include "ops/conv/channels_last.h"
+#include "ops/layout/moves.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -87,30 +92,39 @@ struct DeterminantBody {
   }
 };
 
+const double* Doubles(const PackedOperand& x, const Frame& frame) {
+  return reinterpret_cast<const double*>(x.Loaded(frame));
+}
+
+double* DoublesOf(const PackedOperand& out, const Frame& frame) {
+  return reinterpret_cast<double*>(out.Result(frame));
+}
+
 struct InverseBody {
-  int x, out;
+  PackedOperand x, out;
   int64_t count, m;
   Scratch<double> both;
 
   void operator()(const Frame& frame) const {
-    const auto* from = reinterpret_cast<const double*>(frame.at[x]);
-    auto* to = reinterpret_cast<double*>(frame.at[out]);
+    const double* from = Doubles(x, frame);
+    double* to = DoublesOf(out, frame);
     for (int64_t i = 0; i < count; ++i) Invert(from + i * m * m, to + i * m * m, both.At(frame), m);
+    out.Store(frame);
   }
 };
 
 struct LogDeterminantBody {
-  int x, sign, logarithm;
+  PackedOperand x, sign, logarithm;
   int64_t count, m;
   Scratch<double> matrix;
 
   void operator()(const Frame& frame) const {
-    const auto* from = reinterpret_cast<const double*>(frame.at[x]);
+    const double* from = Doubles(x, frame);
+    double *signs = DoublesOf(sign, frame), *sizes = DoublesOf(logarithm, frame);
     for (int64_t i = 0; i < count; ++i) {
       double* a = matrix.At(frame);
       std::copy_n(from + i * m * m, m * m, a);
-      double& of_sign = reinterpret_cast<double*>(frame.at[sign])[i];
-      double& of_size = reinterpret_cast<double*>(frame.at[logarithm])[i];
+      double &of_sign = signs[i], &of_size = sizes[i];
       of_sign = Triangulate(a, m), of_size = 0;
       for (int64_t k = 0; k < m; ++k) {
         const double pivot = a[k * m + k];
@@ -119,15 +133,21 @@ struct LogDeterminantBody {
         if (pivot == 0) break;
       }
     }
+    sign.Store(frame);
+    logarithm.Store(frame);
   }
 };
 
 double Distance(const double* a, const double* b, int64_t size, double p) {
   double sum = 0;
+  if (p == 2) {
+    for (int64_t i = 0; i < size; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return std::sqrt(sum);
+  }
   for (int64_t i = 0; i < size; ++i) {
     const double gap = std::fabs(a[i] - b[i]);
     if (std::isinf(p)) {
-      sum = std::max(sum, gap);
+      sum = std::isnan(gap) ? gap : std::max(sum, gap);  // NaN stays, whatever follows
     } else {
       sum += p == 0 ? static_cast<double>(gap != 0) : std::pow(gap, p);
     }
@@ -136,18 +156,48 @@ double Distance(const double* a, const double* b, int64_t size, double p) {
 }
 
 struct PairDistancesBody {
-  int x, out;
+  PackedOperand x, out;
   int64_t rows, size;
   double p;
 
   void operator()(const Frame& frame) const {
-    const auto* from = reinterpret_cast<const double*>(frame.at[x]);
-    auto* to = reinterpret_cast<double*>(frame.at[out]);
+    const double* from = Doubles(x, frame);
+    double* to = DoublesOf(out, frame);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = i + 1; j < rows; ++j) *to++ = Distance(from + i * size, from + j * size, size, p);
     }
+    out.Store(frame);
   }
 };
+
+struct DistancesBody {
+  PackedOperand x1, x2, out;
+  std::vector<int64_t> a, b;  // the matrices of each batch, by number
+  int64_t rows, others, size;
+  double p;
+
+  void operator()(const Frame& frame) const {
+    const double *first = Doubles(x1, frame), *second = Doubles(x2, frame);
+    double* to = DoublesOf(out, frame);
+    const int64_t grain = std::max<int64_t>(1, 16 * 1024 / (others * size + 1));
+    ParallelFor(static_cast<int64_t>(a.size()) * rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto batch = static_cast<size_t>(i / rows);
+        const double *row = first + (a[batch] * rows + i % rows) * size,
+                     *other = second + b[batch] * others * size;
+        for (int64_t j = 0; j < others; ++j) to[i * others + j] = Distance(row, other + j * size, size, p);
+      }
+    });
+    out.Store(frame);
+  }
+};
+
+// Which matrix of an operand each batch has, where batches broadcast.
+std::vector<int64_t> BatchNumbers(const Operand& x, const Shape& batches) {
+  const Tensor numbers =
+      tensor::PackedOf(DType::kI8, Shape::Of(x.tensor->shape.data(), x.shape().rank() - 2));
+  return OffsetsOf(tensor::Expanded(numbers, batches), 0, batches.rank());
+}
 
 int64_t MatricesIn(const Shape& shape) {
   int64_t count = 1;
@@ -166,18 +216,50 @@ void PlanDeterminant(Plan& plan, const Operand& x, const Operand& out) {
 void PlanInverse(Plan& plan, const Operand& x, const Operand& out) {
   if (out.tensor->empty()) return;
   const int64_t m = x.shape().back(0);
-  plan.SetBody(InverseBody{x.binding, out.binding, MatricesIn(x.shape()), m, {plan, 2 * m * m}});
+  const int64_t count = MatricesIn(x.shape());
+  plan.SetCost(100 + static_cast<uint64_t>(count * m * m * m));
+  plan.SetBody(InverseBody{{plan, x, DType::kF64, false, true},
+                           {plan, out, DType::kF64, false, false},
+                           count,
+                           m,
+                           {plan, 2 * m * m}});
 }
 
 void PlanLogDeterminant(Plan& plan, const Operand& x, const Operand& sign, const Operand& logarithm) {
   if (sign.tensor->empty()) return;
   const int64_t m = x.shape().back(0);
-  plan.SetBody(LogDeterminantBody{
-      x.binding, sign.binding, logarithm.binding, MatricesIn(x.shape()), m, {plan, m * m}});
+  plan.SetBody(LogDeterminantBody{{plan, x, DType::kF64, false, true},
+                                  {plan, sign, DType::kF64, false, false},
+                                  {plan, logarithm, DType::kF64, false, false},
+                                  MatricesIn(x.shape()),
+                                  m,
+                                  {plan, m * m}});
 }
 
 void PlanPairDistances(Plan& plan, const Operand& x, double p, const Operand& out) {
-  plan.SetBody(PairDistancesBody{x.binding, out.binding, x.shape()[0], x.shape()[1], p});
+  if (out.tensor->empty()) return;
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() * x.shape()[1]));
+  plan.SetBody(PairDistancesBody{{plan, x, DType::kF64, false, true},
+                                 {plan, out, DType::kF64, false, false},
+                                 x.shape()[0],
+                                 x.shape()[1],
+                                 p});
+}
+
+void PlanDistances(Plan& plan, const Operand& x1, const Operand& x2, double p, const Operand& out) {
+  if (out.tensor->empty()) return;
+  const Shape batches = Shape::Of(out.tensor->shape.data(), out.shape().rank() - 2);
+  DistancesBody body{{plan, x1, DType::kF64, false, true},
+                     {plan, x2, DType::kF64, false, true},
+                     {plan, out, DType::kF64, false, false},
+                     BatchNumbers(x1, batches),
+                     BatchNumbers(x2, batches),
+                     out.shape().back(1),
+                     out.shape().back(0),
+                     x1.shape().back(0),
+                     p};
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() * (body.size + 1)));
+  plan.SetBody(body);
 }
 
 }  // namespace belay::ops

@@ -1,11 +1,13 @@
-// Matrices and rows as wholes. Tensors are packed, and f64 unless said otherwise.
+// Matrices and rows as wholes, computed in f64.
 #pragma once
 
 #include "ops/schema.h"
 
 namespace belay::ops {
 
-// Determinants of [..., m, m], f32.
+// Throws Error 161002 unless there are matrices, as high as wide.
+void CheckSquare(const Operand& self);
+// Determinants of [..., m, m]; both are packed and f32.
 void PlanDeterminant(Plan& plan, const Operand& x, const Operand& out);
 // Inverses of [..., m, m]. Throws Error while it runs when a matrix has none.
 void PlanInverse(Plan& plan, const Operand& x, const Operand& out);
@@ -13,6 +15,8 @@ void PlanInverse(Plan& plan, const Operand& x, const Operand& out);
 void PlanLogDeterminant(Plan& plan, const Operand& x, const Operand& sign, const Operand& logarithm);
 // The p-norms of the differences of the rows of [n, size], each with those after it.
 void PlanPairDistances(Plan& plan, const Operand& x, double p, const Operand& out);
+// Of each row of x1 [.., rows, size] and each of x2 [.., others, size], whose batches broadcast.
+void PlanDistances(Plan& plan, const Operand& x1, const Operand& x2, double p, const Operand& out);
 
 // All [.., rows, others, width], repeated so that they have one shape, packed and f32; out [.., rows, width].
 struct DistanceGradientArgs {

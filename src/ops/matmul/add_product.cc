@@ -4,11 +4,13 @@
 
 #include "base/error.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
 #include "ops/loop_nest.h"
 #include "ops/matmul/general_product.h"
 #include "ops/matmul/linear.h"
 #include "ops/pipeline.h"
 #include "ops/rules.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -108,6 +110,38 @@ void Addmm(Plan& plan, DType, const Operand& self, const Operand& mat1, const Op
   if (IsGeneralProduct(mat1.dtype()) || IsGeneralProduct(mat2.dtype()))
     return PlanGeneralProduct(plan, {self, mat1, mat2, out, &beta, &alpha});
   PlanAddProduct(plan, {self, mat1, mat2, out, beta.ToDouble(), alpha.ToDouble(), math_type});
+}
+
+// The matrices of a batch side by side times those one below the other: one product has all of the sum.
+void Addbmm(Plan& plan, DType compute, const Operand& self, const Operand& batch1, const Operand& batch2,
+            const Scalar& beta, const Scalar& alpha, const Operand& out, int64_t math_type) {
+  const Shape &a = batch1.shape(), &b = batch2.shape();
+  if (a.rank() != 3 || b.rank() != 3 || a[0] != b[0] || a[2] != b[1]) {
+    Fail(tensor::kInvalidArgument, "op-matrix-shape",
+         "{} has shape {} and {} has {}; these are batches of as many matrices that can be multiplied",
+         batch1.name, a.ToString(), batch2.name, b.ToString());
+  }
+  CheckShape(out, {a[1], b[2]});
+  if (out.tensor->empty()) return;
+  Tensor turned = *batch1.tensor;
+  turned.shape = {a[1], a[0], a[2]};
+  turned.strides = {batch1.tensor->strides[1], batch1.tensor->strides[0], batch1.tensor->strides[2]};
+  const Tensor beside = PackedOf(batch1.dtype(), turned.shape), below = PackedOf(batch2.dtype(), b);
+  const Operand left{&turned, nullptr, batch1.binding, batch1.name};
+  PlanThrough(
+      plan, beside, {&left, &batch2, &self}, out,
+      [&](Plan& part, const auto& in, const Operand& to) { Copy(part, beside.dtype, in[0], to); },
+      [&](Plan& part, const auto& in, const Operand& first, const Operand& result) {
+        PlanThrough(
+            part, below, {&first, &in[1], &in[2]}, result,
+            [&](Plan& step, const auto& x, const Operand& to) { Copy(step, below.dtype, x[1], to); },
+            [&](Plan& step, const auto& x, const Operand& second, const Operand& to) {
+              const Tensor wide = PackedOf(beside.dtype, {a[1], a[0] * a[2]}),
+                           high = PackedOf(below.dtype, {a[0] * a[2], b[2]});
+              Addmm(step, compute, x[2], {&wide, nullptr, x[0].binding, batch1.name},
+                    {&high, nullptr, second.binding, batch2.name}, beta, alpha, to, math_type);
+            });
+      });
 }
 
 void Addmv(Plan& plan, DType, const Operand& self, const Operand& mat, const Operand& vec,

@@ -39,6 +39,7 @@ struct ChannelBody {
   Lane out, in;
   int64_t channels, out_step, in_step;  // bytes between channels
   Numbers weight, bias, mean, variance;
+  bool inverse;
   double epsilon;
   int bindings[2];
   const NormLoops<T>* loops;
@@ -51,7 +52,8 @@ struct ChannelBody {
   }
 
   void Channel(const Frame& frame, int64_t c) const {
-    const double factor = weight.At(frame, c, 1) / std::sqrt(variance.At(frame, c, 1) + epsilon),
+    const double spread = variance.At(frame, c, 1), scaled = weight.At(frame, c, 1),
+                 factor = inverse ? scaled * spread : scaled / std::sqrt(spread + epsilon),
                  middle = mean.At(frame, c, 0), base_line = bias.At(frame, c, 0);
     const T scale = static_cast<T>(factor), shift = static_cast<T>(base_line - middle * factor);
     // Where the two would take each other's digits away the mean goes first.
@@ -95,6 +97,7 @@ void PlanChannelsAs(Plan& plan, double epsilon, DType compute, const ChannelOper
   body.bias = Numbers(o.bias);
   body.mean = Numbers(o.mean);
   body.variance = Numbers(o.variance);
+  body.inverse = o.inverse;
   body.epsilon = epsilon;
   body.bindings[0] = o.out.binding;
   body.bindings[1] = o.x.binding;

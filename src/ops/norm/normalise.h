@@ -43,9 +43,10 @@ void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands
                    bool per_group);
 
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias for each index of dimension `channel`; the
-// four have one dimension, weight and bias may be absent.
+// four have one dimension, weight and bias may be absent. `inverse`: the variance's place has 1 / that root.
 struct ChannelOperands {
   Operand x, out, weight, bias, mean, variance;
+  bool inverse = false;
 };
 void PlanChannelNorm(Plan& plan, double epsilon, DType compute, const ChannelOperands& operands, int channel);
 

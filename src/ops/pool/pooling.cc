@@ -1,8 +1,11 @@
 // The functions of the C interface that pool.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/pool/pool.h"
+#include "ops/pool/unpool.h"
 #include "tensor/codes.h"
 
 namespace belay::ops::kernels {
@@ -63,16 +66,53 @@ std::vector<PoolSpans> SpansOf(const Operand& self, const Windows& w, const Oper
   return spans;
 }
 
+void MeanPool(Plan& plan, const Operand& self, int spatial, const Windows& windows, bool count_padding,
+              int64_t divisor, const Operand& out) {
+  Batched x(self, spatial), y(out, spatial);
+  PoolArgs args{.kind = PoolKind::kMean, .input = x.operand, .out = y.operand, .places = {}, .spans = {}};
+  args.spans = SpansOf(x.operand, windows, y.operand);
+  args.count_padding = count_padding, args.divisor = divisor;
+  PlanPool(plan, args);
+}
+
+// The last sizes of out are those that the program says.
+void CheckSizes(std::span<const int64_t> size, int spatial, const Operand& out) {
+  const Shape shape = out.shape();
+  if (shape.rank() >= spatial && std::equal(size.begin(), size.end(), shape.end() - spatial, shape.end()))
+    return;
+  Fail(tensor::kInvalidArgument, "pool-shape", "outputSize is the last {} sizes of {} {}", spatial, out.name,
+       shape.ToString());
+}
+
+void AdaptiveMeanPool(Plan& plan, const Operand& self, int spatial, std::span<const int64_t> size,
+                      const Operand& out) {
+  Batched x(self, spatial), y(out, spatial);
+  CheckSizes(size, spatial, y.operand);
+  PoolArgs args{.kind = PoolKind::kMean, .input = x.operand, .out = y.operand, .places = {}, .spans = {}};
+  for (int d = 2; d < spatial + 2; ++d)
+    args.spans.push_back(AdaptiveSpans(x.operand.shape()[d], y.operand.shape()[d]));
+  PlanPool(plan, args);
+}
+
+void MaxUnpool(Plan& plan, const Operand& self, const Operand& indices, int spatial,
+               std::span<const int64_t> size, const Operand& out) {
+  CheckShape(indices, self.shape());
+  CheckSameType(self, out);
+  Batched x(self, spatial), places(indices, spatial), y(out, spatial);
+  CheckSizes(size, spatial, y.operand);
+  if (x.operand.shape()[0] != y.operand.shape()[0] || x.operand.shape()[1] != y.operand.shape()[1]) {
+    Fail(tensor::kInvalidArgument, "pool-shape", "{} {} and {} {} have one batch and its channels", self.name,
+         self.shape().ToString(), out.name, out.shape().ToString());
+  }
+  PlanUnpoolPlanes(plan, x.operand, places.operand, spatial, y.operand);
+}
+
 }  // namespace
 
 void AvgPool2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> kernel,
                std::span<const int64_t> strides, std::span<const int64_t> paddings, bool ceil,
                bool count_padding, int64_t divisor, int64_t, const Operand& out) {
-  Batched x(self), y(out);
-  PoolArgs args{.kind = PoolKind::kMean, .input = x.operand, .out = y.operand, .places = {}, .spans = {}};
-  args.spans = SpansOf(x.operand, {kernel, strides, {}, paddings, paddings, ceil}, y.operand);
-  args.count_padding = count_padding, args.divisor = divisor;
-  PlanPool(plan, args);
+  MeanPool(plan, self, 2, {kernel, strides, {}, paddings, paddings, ceil}, count_padding, divisor, out);
 }
 
 // pads: top, left, bottom, right.
@@ -134,17 +174,35 @@ void AdaptiveMaxPool2d(Plan& plan, DType, const Operand& self, std::span<const i
   PlanPool(plan, args);
 }
 
+void AvgPool3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> kernel,
+               std::span<const int64_t> stride, std::span<const int64_t> padding, bool ceil,
+               bool count_padding, int64_t divisor, const Operand& out) {
+  MeanPool(plan, self, 3, {kernel, stride, {}, padding, padding, ceil}, count_padding, divisor, out);
+}
+
 void AdaptiveAvgPool2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> size,
                        const Operand& out) {
-  Batched x(self), y(out);
-  const Shape shape = y.operand.shape();
-  if (size.size() != 2 || shape[2] != size[0] || shape[3] != size[1]) {
-    Fail(tensor::kInvalidArgument, "pool-shape", "outputSize is the last two sizes of {} {}", out.name,
-         out.shape().ToString());
-  }
-  PoolArgs args{.kind = PoolKind::kMean, .input = x.operand, .out = y.operand, .places = {}, .spans = {}};
-  for (int d = 2; d < 4; ++d) args.spans.push_back(AdaptiveSpans(x.operand.shape()[d], shape[d]));
-  PlanPool(plan, args);
+  AdaptiveMeanPool(plan, self, 2, size, out);
+}
+
+void AdaptiveAvgPool3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> size,
+                       const Operand& out) {
+  AdaptiveMeanPool(plan, self, 3, size, out);
+}
+
+void MaxUnpool2d(Plan& plan, DType, const Operand& self, const Operand& indices,
+                 std::span<const int64_t> size, const Operand& out) {
+  MaxUnpool(plan, self, indices, 2, size, out);
+}
+
+void MaxUnpool3d(Plan& plan, DType, const Operand& self, const Operand& indices,
+                 std::span<const int64_t> size, std::span<const int64_t> stride,
+                 std::span<const int64_t> padding, const Operand& out) {
+  CheckLength("stride", static_cast<int64_t>(stride.size()), 3);
+  CheckLength("padding", static_cast<int64_t>(padding.size()), 3);
+  if (std::any_of(stride.begin(), stride.end(), [](int64_t step) { return step < 1; }))
+    Fail(tensor::kInvalidArgument, "pool-window", "stride has a number below 1");
+  MaxUnpool(plan, self, indices, 3, size, out);
 }
 
 }  // namespace belay::ops::kernels

@@ -1,6 +1,15 @@
 #include "ops/pool/unpool.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/layout/moves.h"
+#include "ops/layout/strided_copy.h"
+#include "ops/scratch.h"
+#include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -34,7 +43,64 @@ struct UnpoolBody {
   }
 };
 
+// A plane at a time: its places become one kind of integer first.
+struct PlanesBody {
+  enum { kOut, kX, kPlaces, kOperands };
+
+  std::vector<int64_t> planes[kOperands];  // where those of each operand begin, from its storage
+  int bindings[kOperands];
+  std::vector<int64_t> to, from;  // where the elements of a plane lie in it
+  StridedCopy load_places;
+  PieceScratch<int64_t> memory;
+  size_t element;
+
+  void operator()(const Frame& frame) const {
+    memory.For(frame, [&](int64_t begin, int64_t end, int64_t* places) {
+      for (int64_t i = begin; i < end; ++i) Plane(frame, static_cast<size_t>(i), places);
+    });
+  }
+
+  char* At(const Frame& frame, int k, size_t i) const { return frame.at[bindings[k]] + planes[k][i]; }
+
+  void Plane(const Frame& frame, size_t i, int64_t* places) const {
+    char* out = At(frame, kOut, i);
+    const char* x = At(frame, kX, i);
+    for (const int64_t at : to) std::memset(out + at, 0, element);
+    if (from.empty()) return;
+    load_places.RunHere(reinterpret_cast<char*>(places), At(frame, kPlaces, i));
+    for (size_t k = 0; k < from.size(); ++k) {
+      if (places[k] < 0 || places[k] >= static_cast<int64_t>(to.size())) {
+        Fail(tensor::kRuntimeFailure, "index-range", "place {} is none of a plane of {} elements", places[k],
+             to.size());
+      }
+      std::memcpy(out + to[static_cast<size_t>(places[k])], x + from[k], element);
+    }
+  }
+};
+
 }  // namespace
+
+void PlanUnpoolPlanes(Plan& plan, const Operand& x, const Operand& places, int spatial, const Operand& out) {
+  if (out.tensor->empty()) return;
+  PlanesBody body;
+  const Operand* operands[PlanesBody::kOperands] = {&out, &x, &places};
+  const int rank = out.shape().rank(), outer = rank - spatial;
+  for (int k = 0; k < PlanesBody::kOperands; ++k) {
+    const Tensor& t = *operands[k]->tensor;
+    body.bindings[k] = operands[k]->binding;
+    body.planes[k] = OffsetsOf(t, 0, outer);
+    for (int64_t& at : body.planes[k]) at += tensor::OffsetOf(t);
+  }
+  body.to = OffsetsOf(*out.tensor, outer, rank), body.from = OffsetsOf(*x.tensor, outer, rank);
+  const Tensor plane = tensor::DimsOf(*places.tensor, outer, rank);
+  body.load_places = StridedCopy(tensor::PackedOf(DType::kI64, plane.shape), plane);
+  body.element = BytesOf(out.dtype());
+  const auto each = static_cast<int64_t>(body.to.size() + body.from.size());
+  body.memory = {plan, static_cast<int64_t>(body.planes[0].size()),
+                 std::max<int64_t>(1, 16 * 1024 / (each + 1)), static_cast<int64_t>(body.from.size())};
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() + x.tensor->count()));
+  plan.SetBody(body);
+}
 
 void PlanUnpool(Plan& plan, const Operand& x, const Operand& places, const Shape& natural,
                 const Operand& out) {

@@ -10,4 +10,8 @@ namespace belay::ops {
 void PlanUnpool(Plan& plan, const Operand& x, const Operand& places, const Shape& natural,
                 const Operand& out);
 
+// out = 0, but x where `places` says: in each plane, the last `spatial` dimensions of all three, numbers of
+// elements of out's plane. Throws Error while it runs when there is no such element.
+void PlanUnpoolPlanes(Plan& plan, const Operand& x, const Operand& places, int spatial, const Operand& out);
+
 }  // namespace belay::ops

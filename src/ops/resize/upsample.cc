@@ -35,9 +35,9 @@ void CheckSize(const Operand& self, std::span<const int64_t> size, int rank, con
 }
 
 void Nearest(Plan& plan, const Operand& self, std::span<const int64_t> size, std::span<const double> scales,
-             const Operand& out) {
+             const Operand& out, bool exact = false) {
   CheckSize(self, size, static_cast<int>(size.size()), out);
-  PlanRearranged(plan, self, out, NearestMaps(self.shape(), out.shape(), scales), nullptr);
+  PlanRearranged(plan, self, out, NearestMaps(self.shape(), out.shape(), scales, exact), nullptr);
 }
 
 void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool align,
@@ -48,8 +48,9 @@ void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool
 
 }  // namespace
 
-// out[i] = self[floor(i * in / out)]
-std::vector<AxisMap> NearestMaps(const Shape& from, const Shape& to, std::span<const double> scales) {
+// out[i] = self[floor(i * in / out)]; exact: self[floor((i + 1/2) * in / out)]
+std::vector<AxisMap> NearestMaps(const Shape& from, const Shape& to, std::span<const double> scales,
+                                 bool exact) {
   std::vector<AxisMap> maps;
   for (int d = 0; d < to.rank(); ++d) {
     int64_t in = from[d], n = to[d];
@@ -57,7 +58,9 @@ std::vector<AxisMap> NearestMaps(const Shape& from, const Shape& to, std::span<c
     auto step = static_cast<float>(given > 0 ? 1 / given : static_cast<double>(in) / static_cast<double>(n));
     AxisMap map;
     for (int64_t i = 0; i < n; ++i) {
-      map.push_back(d < 2 ? i : std::min(tensor::ToInteger(static_cast<float>(i) * step), in - 1));
+      const double at = exact ? (static_cast<double>(i) + 0.5) * static_cast<double>(step)
+                              : static_cast<double>(static_cast<float>(i) * step);
+      map.push_back(d < 2 ? i : std::min(tensor::ToInteger(static_cast<float>(at)), in - 1));
     }
     maps.push_back(std::move(map));
   }
@@ -101,6 +104,30 @@ void UpsampleNearest2dV2(Plan& plan, DType, const Operand& self, std::span<const
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
   const double scales[] = {scaleH, scaleW};
   Nearest(plan, self, outputSize, scales, out);
+}
+void UpsampleNearestExact1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                            double scales, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 1);
+  const double ratios[] = {scales};
+  Nearest(plan, self, outputSize, ratios, out, true);
+}
+void UpsampleNearestExact2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                            double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
+  const double ratios[] = {scalesH, scalesW};
+  Nearest(plan, self, outputSize, ratios, out, true);
+}
+void UpsampleNearest3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                       double scalesD, double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 3);
+  const double ratios[] = {scalesD, scalesH, scalesW};
+  Nearest(plan, self, outputSize, ratios, out);
+}
+void UpsampleNearestExact3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                            double scalesD, double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 3);
+  const double ratios[] = {scalesD, scalesH, scalesW};
+  Nearest(plan, self, outputSize, ratios, out, true);
 }
 void UpsampleLinear1d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
                       bool alignCorners, double scales, const Operand& out) {

@@ -9,8 +9,10 @@
 
 namespace belay::ops {
 
-// For each dimension of shapes [n, c, sizes...]; a scale above 0 stands for the ratio of the sizes.
-std::vector<AxisMap> NearestMaps(const Shape& in, const Shape& out, std::span<const double> scales);
+// For each dimension of shapes [n, c, sizes...]; a scale above 0 stands for the ratio of the sizes. `exact`:
+// the nearest of the centres, not of the edges before them.
+std::vector<AxisMap> NearestMaps(const Shape& in, const Shape& out, std::span<const double> scales,
+                                 bool exact);
 std::vector<AxisTaps> SmoothTaps(const Shape& in, const Shape& out, bool align,
                                  std::span<const double> scales, const Filter& filter);
 

@@ -1,0 +1,164 @@
+// Group norms followed by a swish, and their gradients.
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ops/elementwise/gradients.h"
+#include "ops/gradient/norm_gradient.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+#include "ops/norm/normalise.h"
+#include "ops/packed_floats.h"
+#include "ops/through.h"
+#include "tensor/codes.h"
+#include "tensor/views.h"
+
+namespace belay::ops {
+namespace {
+
+// The gradient of what the swish was applied to, which is made again from the statistics.
+struct SwishSlopeBody {
+  PackedFloats dy, x, mean, rstd, gamma, beta, out;
+  int64_t rows, channels, groups, positions;  // a row: the positions of one channel of a member
+  LoopAttributes scale;
+
+  void operator()(const Frame& frame) const {
+    const float *g = dy.Load(frame), *from = x.Load(frame), *middle = mean.Load(frame),
+                *factor = rstd.Load(frame), *weight = gamma.Load(frame), *bias = beta.Load(frame);
+    float* to = out.Begin(frame);
+    const PointwiseLoop slope = SwishGradLoops().f32;
+    ParallelFor(rows, std::max<int64_t>(1, 16 * 1024 / std::max<int64_t>(positions, 1)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t r = begin; r < end; ++r) {
+                    const int64_t c = r % channels, at = r * positions;
+                    const int64_t group = r / channels * groups + c / (channels / groups);
+                    float* z = to + at;
+                    for (int64_t i = 0; i < positions; ++i)
+                      z[i] = (from[at + i] - middle[group]) * (factor[group] * weight[c]) + bias[c];
+                    const void* in[] = {g + at, z};
+                    slope(z, in, scale, positions);
+                  }
+                });
+    out.Finish(frame);
+  }
+};
+
+struct SwishGradientArgs {
+  Operand dy, mean, rstd, x, gamma, beta, dx;
+  Operand dgamma, dbeta;  // where they are wanted
+  int64_t groups;
+  double scale;
+};
+
+void PlanSwishGradient(Plan& plan, const SwishGradientArgs& args) {
+  const Shape& shape = args.x.shape();
+  int64_t positions = 1;
+  for (int d = 2; d < shape.rank(); ++d) positions *= shape[d];
+  const int64_t channels = shape[1], runs = channels / args.groups;
+  std::vector<const Operand*> among = {&args.dy, &args.mean, &args.rstd, &args.x, &args.gamma, &args.beta};
+  // These are results of the second step.
+  const size_t gamma_at = among.size();
+  if (args.dgamma.present()) among.push_back(&args.dgamma);
+  const size_t beta_at = among.size();
+  if (args.dbeta.present()) among.push_back(&args.dbeta);
+  const NormSlices slices{shape[0],         args.groups, runs, positions, channels * positions,
+                          runs * positions, positions};
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, shape), among, args.dx,
+      [&](Plan& part, const auto& in, const Operand& slope) {
+        const auto read = [&](size_t i) { return PackedFloats(in[i], Flow::kIn, part); };
+        SwishSlopeBody body{.dy = read(0),
+                            .x = read(3),
+                            .mean = read(1),
+                            .rstd = read(2),
+                            .gamma = read(4),
+                            .beta = read(5),
+                            .out = {slope, Flow::kOut, part},
+                            .rows = shape[0] * channels,
+                            .channels = channels,
+                            .groups = args.groups,
+                            .positions = positions,
+                            .scale = LoopAttributes({args.scale})};
+        part.SetCost(100 + static_cast<uint64_t>(args.x.tensor->count()) * 4);
+        part.SetBody(body);
+      },
+      [&](Plan& part, const auto& in, const Operand& slope, const Operand& to) {
+        NormGradientArgs gradient{slope, in[3], in[1], in[2], in[4], to, {}, {}, slices, NormWeight::kRun};
+        if (args.dgamma.present()) gradient.grad_weight = in[gamma_at];
+        if (args.dbeta.present()) gradient.grad_bias = in[beta_at];
+        PlanNormGradient(part, gradient);
+      });
+}
+
+// In which order the dimensions lie: there is but one.
+void CheckDataFormat(const char* format) {
+  if (format == nullptr || std::string_view(format) == "NCHW") return;
+  Fail(tensor::kInvalidArgument, "op-data-format", "dataFormatOptional is {}; only NCHW is supported",
+       format);
+}
+
+void CheckGroups(const Operand& x, const Operand& gamma, const Operand& beta, int64_t groups) {
+  const Shape& shape = x.shape();
+  if (shape.rank() < 2 || groups < 1 || shape[1] % groups != 0) {
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} cannot be cut into {} groups of channels", x.name,
+         shape.ToString(), groups);
+  }
+  for (const Operand* o : {&gamma, &beta}) CheckShape(*o, {shape[1]});
+}
+
+}  // namespace
+
+namespace kernels {
+
+void GroupNormSwish(Plan& plan, DType, const Operand& x, const Operand& gamma, const Operand& beta,
+                    int64_t groups, const char* format, double eps, bool activates, double swish_scale,
+                    const Operand& y, const Operand& mean, const Operand& rstd) {
+  CheckDataFormat(format);
+  CheckGroups(x, gamma, beta, groups);
+  CheckShape(y, x.shape());
+  CheckSameType(x, y);
+  for (const Operand* o : {&mean, &rstd}) CheckShape(*o, {x.shape()[0], groups});
+  if (!activates)
+    return PlanGroupNorm(plan, eps, DType::kF32, {x, y, gamma, beta, mean, rstd}, groups, false);
+  const Scalar scale(&swish_scale, DType::kF64);
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, x.shape()), {&x, &gamma, &beta, &mean, &rstd}, y,
+      [&](Plan& part, const auto& in, const Operand& between) {  // the statistics are results of this step
+        PlanGroupNorm(part, eps, DType::kF32, {in[0], between, in[1], in[2], in[3], in[4]}, groups, false);
+      },
+      [&](Plan& part, const auto&, const Operand& between, const Operand& to) {
+        Swish(part, DType::kF32, between, {nullptr, &scale, -1, "swishScale"}, to);
+      });
+}
+
+void GroupNormSwishGrad(Plan& plan, DType, const Operand& dy, const Operand& mean, const Operand& rstd,
+                        const Operand& x, const Operand& gamma, const Operand& beta, int64_t groups,
+                        const char* format, double swish_scale, bool wants_gamma, bool wants_beta,
+                        const Operand& dx, const Operand& dgamma, const Operand& dbeta) {
+  CheckDataFormat(format);
+  CheckGroups(x, gamma, beta, groups);
+  const Shape& shape = x.shape();
+  for (const Operand* o : {&dy, &dx}) {
+    CheckShape(*o, shape);
+    CheckSameType(x, *o);
+  }
+  for (const Operand* o : {&mean, &rstd}) CheckElements(*o, shape[0] * groups);
+  const bool wanted[] = {wants_gamma, wants_beta};
+  Operand results[] = {dgamma, dbeta};
+  for (int i = 0; i < 2; ++i) {
+    if (!wanted[i]) {
+      results[i] = {};
+      continue;
+    }
+    if (!results[i].present()) {
+      Fail(tensor::kNullArgument, "op-masked-result", "{} is null; the call asks for it", results[i].name);
+    }
+    CheckShape(results[i], {shape[1]});
+  }
+  PlanSwishGradient(plan, {dy, mean, rstd, x, gamma, beta, dx, results[0], results[1], groups, swish_scale});
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
