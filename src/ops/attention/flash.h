@@ -37,10 +37,12 @@ struct FlashBand {
     const int64_t first = prefix.empty() ? 0 : prefix[static_cast<size_t>(batch)];
     return std::clamp<int64_t>(std::max(row + right + 1, first), 0, columns);
   }
-  // Whether some row of the block sees some column of it, as far as the band says.
-  bool Sees(const FlashTile& tile) const {
-    return Begin(tile.row) < tile.column + tile.columns &&
-           End(tile.batch, tile.row + tile.rows - 1) > tile.column;
+  // Cuts a block to the columns that some row of it sees, as far as the band says; false: none does.
+  bool Cut(FlashTile& tile) const {
+    const int64_t begin = std::max(tile.column, Begin(tile.row)),
+                  end = std::min(tile.column + tile.columns, End(tile.batch, tile.row + tile.rows - 1));
+    tile.column = begin, tile.columns = end - begin;
+    return begin < end;
   }
 };
 

@@ -97,7 +97,7 @@ struct BackwardBody {
     }
     for (int64_t block = 0; block < flash.column_blocks(); ++block) {
       SetColumns(tile, block);
-      if (!flash.band.Sees(tile)) continue;
+      if (!flash.band.Cut(tile)) continue;
       ScoreGradients(frame, g, tile, room);
       AddToQuery(g, tile, room);
     }
@@ -135,7 +135,7 @@ struct BackwardBody {
       for (int64_t rows = 0; rows < flash.row_blocks(); ++rows) {
         FlashTile tile = RowsOf(b, h, rows);
         SetColumns(tile, block);
-        if (!flash.band.Sees(tile)) continue;
+        if (!flash.band.Cut(tile)) continue;
         ScoreGradients(frame, g, tile, room);
         if (!apart) AddToQuery(g, tile, room);
         AddToKey(g, tile, room);

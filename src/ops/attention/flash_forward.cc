@@ -60,20 +60,20 @@ struct ForwardBody {
     for (int64_t column = 0; column < flash.columns; column += flash.block_columns) {
       FlashTile tile = rows;
       tile.column = column, tile.columns = std::min(flash.block_columns, flash.columns - column);
-      if (!flash.band.Sees(tile)) continue;
+      if (!flash.band.Cut(tile)) continue;
       flash.Scores(in, tile, room.scores);
       for (int64_t r = 0; r < tile.rows; ++r) Softmax(in, tile, r, room);
       const int64_t wide = flash.value_size;
-      Flash::Multiply(
-          {tile.rows,
-           wide,
-           tile.columns,
-           {room.scores, tile.columns, false},
-           {in.value + flash.value.At(tile.batch, tile.head / flash.members, column), flash.value.row, false},
-           room.added,
-           wide,
-           GemmType::kF32,
-           GemmType::kF32});
+      Flash::Multiply({tile.rows,
+                       wide,
+                       tile.columns,
+                       {room.scores, tile.columns, false},
+                       {in.value + flash.value.At(tile.batch, tile.head / flash.members, tile.column),
+                        flash.value.row, false},
+                       room.added,
+                       wide,
+                       GemmType::kF32,
+                       GemmType::kF32});
       for (int64_t r = 0; r < tile.rows; ++r)
         ScaleAdd(room.sums + r * wide, room.factor[r], room.added + r * wide, wide);
     }

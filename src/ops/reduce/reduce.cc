@@ -67,6 +67,7 @@ struct ReduceBody {
   // Folded elements that one core folds before it hands on a partial result. A constant, so that the
   // order of operations does not depend on how many cores there are.
   static constexpr int64_t kChunk = 64 * 1024;
+  static constexpr int64_t kSide = 2 * kBlock;  // results side by side
 
   void operator()(const Frame& frame) const {
     char* out = frame.at[bindings[0]] + kept.offset(0);
@@ -77,17 +78,25 @@ struct ReduceBody {
       return kept.Walk(base, 0, kept.count(),
                        [this](char** at, int64_t n) { Results(at[0], at[1], n, true); });
     }
-    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(folded.count(), 1));
-    ParallelFor(kept.count(), grain, [&](int64_t begin, int64_t end) {
+    ParallelFor(kept.count(), Grain(), [&](int64_t begin, int64_t end) {
       kept.Walk(base, begin, end, [this](char** at, int64_t n) { Results(at[0], at[1], n, false); });
     });
+  }
+
+  // Of rows that are folded each core takes a part as long as it can: long parts of rows come from memory
+  // faster.
+  int64_t Grain() const {
+    const int64_t least = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(folded.count(), 1));
+    if (!side_by_side) return least;
+    const int64_t width = ParallelWidth();
+    return std::max(least, std::clamp<int64_t>((kept.count() + width - 1) / width, kBlock, kSide));
   }
 
   // n results, `kept.step` apart.
   void Results(char* out, const char* in_base, int64_t n, bool split) const {
     if (side_by_side) {
-      for (int64_t i = 0; i < n; i += kBlock) {
-        Block(out + i * kept.step(0), in_base + i * kept.step(1), std::min(kBlock, n - i));
+      for (int64_t i = 0; i < n; i += kSide) {
+        Columns(out + i * kept.step(0), in_base + i * kept.step(1), std::min(kSide, n - i));
       }
       return;
     }
@@ -202,12 +211,12 @@ struct ReduceBody {
     return cascade.Total();
   }
 
-  // n <= kBlock results side by side: whole rows are folded. Rows in groups, groups in supergroups, so
+  // n <= kSide results side by side: whole rows are folded. Rows in groups, groups in supergroups, so
   // that no running sum takes more than kGroup additions at a level.
-  void Block(char* out, const char* in_base, int64_t n) const {
+  void Columns(char* out, const char* in_base, int64_t n) const {
     constexpr int kLevels = 4;
     constexpr uint64_t kGroup = 64;
-    alignas(64) T sums[kLevels][kBlock];
+    alignas(64) T sums[kLevels][kSide];
     alignas(64) T buffer[kBlock];
     const int levels = static_cast<uint64_t>(folded.count()) < kGroup ? 1 : kLevels;
     for (int level = 0; level < levels; ++level) std::fill_n(sums[level], n, loops->start);
@@ -216,7 +225,11 @@ struct ReduceBody {
     char* start[1] = {const_cast<char*>(in_base)};
     folded.Walk(start, 0, folded.count(), [&](char** at, int64_t m) {
       for (int64_t j = 0; j < m; ++j) {
-        loops->fold_into(sums[0], Load(buffer, at[0] + j * folded.step(0), n), n, p);
+        const char* row = at[0] + j * folded.step(0);
+        for (int64_t i = 0; i < n; i += kBlock) {
+          const int64_t some = std::min(kBlock, n - i);
+          loops->fold_into(sums[0] + i, Load(buffer, row + i * kept.step(1), some), some, p);
+        }
         uint64_t done = ++rows;
         for (int level = 0; level + 1 < levels && done % kGroup == 0; ++level, done /= kGroup) {
           loops->merge_into(sums[level + 1], sums[level], n);
@@ -227,8 +240,9 @@ struct ReduceBody {
     for (int level = 0; level + 1 < levels; ++level) {
       loops->merge_into(sums[level + 1], sums[level], n);
     }
-    std::fill_n(buffer, n, p);
-    StoreAll(out, sums[levels - 1], buffer, n);
+    std::fill_n(buffer, std::min(kBlock, n), p);
+    for (int64_t i = 0; i < n; i += kBlock)
+      StoreAll(out + i * kept.step(0), sums[levels - 1] + i, buffer, std::min(kBlock, n - i));
   }
 
   // n <= kBlock elements as the accumulator's type.

@@ -73,6 +73,11 @@ TEST(Sum, OddShapes) {
   EXPECT_LE(SumError(DType::kF32, DType::kF32, {300000}, packed, {}, false, rng), 1e-6);
   EXPECT_LE(SumError(DType::kF16, DType::kF32, {9000, 3}, packed, {0}, false, rng), 1e-6);
   EXPECT_LE(SumError(DType::kF32, DType::kF32, {1000, 40}, packed, {0}, false, rng), 1e-6);
+  for (DType from :
+       {DType::kF32, DType::kF16, DType::kI32}) {  // more results side by side than are taken at once
+    for (Layout layout : {packed, Layout::kStepped})
+      EXPECT_LE(SumError(from, DType::kF32, {70, 2500}, layout, {0}, false, rng), 1e-6) << NameOf(from);
+  }
 }
 
 // A plain running sum in f32 is wrong from the eighth digit on and stops growing at 2^24.
