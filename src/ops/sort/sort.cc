@@ -165,13 +165,23 @@ struct SortBody {
 
   // The first element from k on that precedes `last`, or `size`.
   int64_t NextBetter(const T* row, int64_t k, T last) const {
+    // Beside a number, in comparisons that the compiler does many of at once.
+    if (last == last) {
+      return descending ? NextOf(row, k, [last](T x) { return !(x <= last); })
+                        : NextOf(row, k, [last](T x) { return x < last; });
+    }
+    return NextOf(row, k, [this, last](T x) { return Precedes(x, last); });
+  }
+
+  template <class Better>
+  int64_t NextOf(const T* row, int64_t k, const Better& better) const {
     constexpr int64_t kTogether = 16;
     for (; k + kTogether <= size; k += kTogether) {
       int some = 0;
-      for (int64_t j = 0; j < kTogether; ++j) some |= Precedes(row[k + j], last) ? 1 : 0;
+      for (int64_t j = 0; j < kTogether; ++j) some |= better(row[k + j]) ? 1 : 0;
       if (some != 0) break;
     }
-    while (k < size && !Precedes(row[k], last)) ++k;
+    while (k < size && !better(row[k])) ++k;
     return k;
   }
 
