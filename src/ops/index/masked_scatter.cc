@@ -39,6 +39,7 @@ struct MaskedScatterBody {
 
 void PlanMaskedScatter(Plan& plan, const Operand& x, const Operand& mask, const Operand& updates,
                        const Operand& out) {
+  if (out.tensor->empty()) return;
   plan.SetBody(MaskedScatterBody{x.binding, mask.binding, updates.binding, out.binding, x.tensor->count(),
                                  updates.tensor->count(), BytesOf(x.dtype())});
 }
