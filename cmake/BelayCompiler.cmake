@@ -59,7 +59,9 @@ endif()
 # Of loops that are there to be vectorised. A sanitizer looks at each access instead, and vectors take long to
 # compile with it; without one, what is built to be debugged is optimised nowhere.
 set(BELAY_LOOP_LEVEL -O3)
-if(BELAY_SANITIZE)
+if(BELAY_SANITIZE MATCHES "fuzzer")
+  set(BELAY_LOOP_LEVEL -O0)
+elseif(BELAY_SANITIZE)
   set(BELAY_LOOP_LEVEL -Og)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(BELAY_LOOP_LEVEL -O0)
