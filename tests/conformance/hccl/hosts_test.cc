@@ -1,6 +1,9 @@
 // Ranks on several machines: processes that only have a network between them, be it that a setting says so or
 // that they are in network namespaces of their own.
+#include <netinet/in.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -190,6 +193,27 @@ TEST_F(Machines, TimeLimits) {
   });
 }
 
+// The first of the 16 ports from HCCL_IF_BASE_PORT on, none of which a test that runs beside this one has.
+int PortsOfOurOwn() {
+  constexpr int kFirst = 20'000, kRanges = 625, kPorts = 16;
+  const auto is_free = [](int port) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET, at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.sin_port = htons(static_cast<uint16_t>(port));
+    const int tried = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    setsockopt(tried, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // who had it before may have ended just now
+    const bool bound = bind(tried, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    close(tried);
+    return bound;
+  };
+  for (int range = getpid();; range += 101) {  // not the next one: it is that of the next process
+    const int first = kFirst + range % kRanges * kPorts;
+    int free = 0;
+    while (free < kPorts && is_free(first + free)) ++free;
+    if (free == kPorts) return first;
+  }
+}
+
 // The table says where rank 0 is, and who shares a machine.
 TEST_F(Machines, ARankTableOfSeveralServers) {
   const std::string table =
@@ -198,7 +222,7 @@ TEST_F(Machines, ARankTableOfSeveralServers) {
       std::to_string(getpid()) +
       R"(","device":[{"device_id":"0","rank_id":"1"},{"device_id":"1","rank_id":"3"}]}]})";
   const TempFile file(table);
-  const Setting port("HCCL_IF_BASE_PORT", std::to_string(20'000 + getpid() % 10'000).c_str());
+  const Setting port("HCCL_IF_BASE_PORT", std::to_string(PortsOfOurOwn()).c_str());
   const auto be_rank = [&](uint32_t rank) {
     HcclComm comm = nullptr, part = nullptr;
     EXPECT_OK(HcclCommInitClusterInfo(file.path(), rank, &comm));
