@@ -18,6 +18,12 @@ void SelectResults(std::span<const uint8_t> mask, std::span<Operand> results) {
   }
 }
 
+Operand AskedFor(bool asked, const Operand& result) {
+  if (!asked) return {};
+  if (result.present()) return result;
+  Fail(tensor::kNullArgument, "op-masked-result", "{} is null; the call asks for it", result.name);
+}
+
 LossReduction LossReductionOf(int64_t reduction) {
   constexpr LossReduction kByNumber[] = {LossReduction::kNone, LossReduction::kMean, LossReduction::kSum};
   if (reduction < 0 || reduction > 2) {

@@ -15,6 +15,13 @@ struct GemmMatrix {
   bool transposed;
 };
 
+// The part of a matrix that begins at this row and column.
+inline GemmMatrix PartOf(const GemmMatrix& matrix, GemmType type, int64_t row, int64_t column) {
+  const int64_t at = matrix.transposed ? column * matrix.ld + row : row * matrix.ld + column;
+  return {static_cast<const char*>(matrix.data) + at * (type == GemmType::kF32 ? 4 : 2), matrix.ld,
+          matrix.transposed};
+}
+
 // The layout is shared with libbelay_dnnl.so, which is built from the same sources.
 struct Gemm {
   int64_t m, n, k;

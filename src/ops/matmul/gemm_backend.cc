@@ -19,13 +19,6 @@ const GemmBackend& Backend() {
   return backend;
 }
 
-// The part of a matrix that begins at this row and column.
-GemmMatrix PartOf(const GemmMatrix& matrix, GemmType type, int64_t row, int64_t column) {
-  const int64_t at = matrix.transposed ? column * matrix.ld + row : row * matrix.ld + column;
-  return {static_cast<const char*>(matrix.data) + at * (type == GemmType::kF32 ? 4 : 2), matrix.ld,
-          matrix.transposed};
-}
-
 // A backend adds up in f32 and in an order of its own. So many products that this would show are added in
 // pieces, whose sums are added in f64; a tile of the result at a time.
 class DeepGemm {

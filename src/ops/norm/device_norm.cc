@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "ops/conv/channels_last.h"
 #include "ops/elementwise/gradients.h"
+#include "ops/gradient/checks.h"
 #include "ops/gradient/norm_loops.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
@@ -259,14 +260,9 @@ void BatchNormReduceBackward(Plan& plan, DType, const Operand& grad, const Opera
                              const Operand& grad_weight, const Operand& grad_bias) {
   const int64_t channels = ChannelsOf(input);
   CheckShape(grad, input.shape());
-  const bool wanted[] = {input_g, input_g, weight_g, bias_g};
-  const Operand* results[] = {&sum_dy, &sum_dy_xmu, &grad_weight, &grad_bias};
-  for (int i = 0; i < BackwardSumsBody::kResults; ++i) {
-    if (wanted[i] && !results[i]->present()) {
-      Fail(tensor::kNullArgument, "op-masked-result", "{} is null; the call asks for it", results[i]->name);
-    }
-    if (wanted[i]) CheckPerChannel(*results[i], channels);
-  }
+  const Operand results[] = {AskedFor(input_g, sum_dy), AskedFor(input_g, sum_dy_xmu),
+                             AskedFor(weight_g, grad_weight), AskedFor(bias_g, grad_bias)};
+  for (const Operand& result : results) CheckPerChannel(result, channels);
   for (const Operand* o : {&mean, &invstd, &weight}) CheckPerChannel(*o, channels);
   if (channels == 0) return;
   BackwardSumsBody body{.layout = ChannelLayout(input.shape()),
@@ -275,9 +271,7 @@ void BatchNormReduceBackward(Plan& plan, DType, const Operand& grad, const Opera
                         .mean = {mean, Flow::kIn, plan},
                         .invstd = {invstd, Flow::kIn, plan},
                         .results = {}};
-  for (int i = 0; i < BackwardSumsBody::kResults; ++i) {
-    if (wanted[i]) body.results[i] = {*results[i], Flow::kOut, plan};
-  }
+  for (int i = 0; i < BackwardSumsBody::kResults; ++i) body.results[i] = {results[i], Flow::kOut, plan};
   plan.SetCost(100 + static_cast<uint64_t>(input.tensor->count()));
   plan.SetBody(body);
 }

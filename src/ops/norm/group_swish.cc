@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/elementwise/gradients.h"
+#include "ops/gradient/checks.h"
 #include "ops/gradient/norm_gradient.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
@@ -145,17 +146,9 @@ void GroupNormSwishGrad(Plan& plan, DType, const Operand& dy, const Operand& mea
     CheckSameType(x, *o);
   }
   for (const Operand* o : {&mean, &rstd}) CheckElements(*o, shape[0] * groups);
-  const bool wanted[] = {wants_gamma, wants_beta};
-  Operand results[] = {dgamma, dbeta};
-  for (int i = 0; i < 2; ++i) {
-    if (!wanted[i]) {
-      results[i] = {};
-      continue;
-    }
-    if (!results[i].present()) {
-      Fail(tensor::kNullArgument, "op-masked-result", "{} is null; the call asks for it", results[i].name);
-    }
-    CheckShape(results[i], {shape[1]});
+  const Operand results[] = {AskedFor(wants_gamma, dgamma), AskedFor(wants_beta, dbeta)};
+  for (const Operand& result : results) {
+    if (result.present()) CheckShape(result, {shape[1]});
   }
   PlanSwishGradient(plan, {dy, mean, rstd, x, gamma, beta, dx, results[0], results[1], groups, swish_scale});
 }

@@ -149,10 +149,10 @@ class BlockedProduct {
       const int64_t depth = std::min(kBlock, g.k - k);
       for (int64_t j = 0; j < g.n; j += wide) {
         const int64_t n = std::min(wide, g.n - j);
-        const GemmMatrix b = copies_b ? Copied(g.b, k, j, depth, n, b_) : From(g.b, k, j);
+        const GemmMatrix b = copies_b ? Copied(g.b, k, j, depth, n, b_) : PartOf(g.b, g.in, k, j);
         for (int64_t i = 0; i < g.m; i += high) {
           const int64_t m = std::min(high, g.m - i);
-          const GemmMatrix a = copies_a ? Copied(g.a, k, i, depth, m, a_) : From(g.a, i, k);
+          const GemmMatrix a = copies_a ? Copied(g.a, k, i, depth, m, a_) : PartOf(g.a, g.in, i, k);
           float* c = static_cast<float*>(g.c) + i * g.ldc + j;
           if (!RunAsItLies({m, n, depth, a, b, c, g.ldc, g.in, g.out}, k == 0 ? 0.0f : 1.0f)) return false;
         }
@@ -170,11 +170,6 @@ class BlockedProduct {
   }
   static bool CopiesA(const Gemm& g) { return g.a.transposed && g.m >= kBlock && IsAwkward(g.a); }
   static bool CopiesB(const Gemm& g) { return !g.b.transposed && IsAwkward(g.b); }
-
-  static GemmMatrix From(const GemmMatrix& matrix, int64_t row, int64_t column) {
-    const int64_t at = matrix.transposed ? column * matrix.ld + row : row * matrix.ld + column;
-    return {static_cast<const float*>(matrix.data) + at, matrix.ld, matrix.transposed};
-  }
 
   // The elements that lie at [line, line + lines) x [at, at + n).
   static GemmMatrix Copied(const GemmMatrix& matrix, int64_t line, int64_t at, int64_t lines, int64_t n,
