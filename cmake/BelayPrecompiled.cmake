@@ -79,7 +79,7 @@ endfunction()
 # read headers and to make what they have templates for, and that is the same for its neighbours. Left out are those
 # with options of their own (CMake sees to that) and those that Highway compiles once for each instruction set. A name
 # in an anonymous namespace is seen by the neighbours so, and must not be theirs, too (`scripts/check-batches`).
-set(BELAY_BATCH 8 CACHE STRING "Sources that are compiled as one; 1 tells who forgot an include")
+set(BELAY_BATCH 16 CACHE STRING "Sources that are compiled as one; 1 tells who forgot an include")
 function(belay_in_batches target)
   if(BELAY_BATCH LESS 2)
     return()
