@@ -225,6 +225,19 @@ def masked_scatter(r: Random, form) -> Case:
     return Case([x, mask, source], {0: value})
 
 
+@TABLE.case('InplaceScatterUpdate')
+def scatter_update(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.full(2, 4))
+    axis, members = r.int(1, len(x.shape) - 1), r.int(0, x.shape[0])
+    size = x.shape[axis]
+    length = r.int(0, size)
+    source = r.tensor(x.dtype, tuple(members if d == 0 else length if d == axis else n for d, n in enumerate(x.shape)))
+    places, value = r.rng.integers(0, size - length + 1, members), x.data.copy()
+    for i, place in enumerate(places):
+        np.moveaxis(value[i], axis - 1, 0)[place:place + length] = np.moveaxis(source.data[i], axis - 1, 0)
+    return Case([x, given(places, r.pick(form.types['indices'])), source, axis - r.pick([0, len(x.shape)])], {0: value})
+
+
 @TABLE.case('InplacePut')
 def put(r: Random, form) -> Case:
     x, add = r.tensor(r.pick(form.types['self']), r.full(0, 4)), r.chance()

@@ -50,6 +50,25 @@ def plain(r: Random, form) -> Case:
     return Case([x, target, reduction, out], {3: want})
 
 
+@TABLE.case('MultilabelMarginLoss')
+def multilabel_margin(r: Random, form) -> Case:
+    classes = r.int(1, 6)
+    shape, reduction = r.pick([(classes,), (r.int(1, 4), classes)]), r.int(0, 2)
+    x = r.tensor(r.pick(form.types['self']), shape, -2, 2)
+    target = r.rng.integers(-1 if r.chance() else 0, classes, shape)
+    mark, each = np.zeros(shape), np.zeros(shape[:-1])
+    for at in np.ndindex(shape[:-1]):
+        named = target[at][:np.argmax(np.append(target[at], -1) < 0)]
+        mark[at][named] = 1
+        gaps = 1 - wide(x.data)[at][named][:, None] + wide(x.data)[at][mark[at] == 0]
+        each[at] = np.sum(np.maximum(gaps, 0)) / classes
+    value = each if reduction == 0 else np.mean(each) if reduction == 1 else np.sum(each)
+    value = np.asarray(value)
+    marked = Tensor(r.pick(form.types['isTarget']), shape)
+    return Case([x, given(target, r.pick(form.types['target'])), reduction, Tensor(x.dtype, value.shape), marked],
+                {3: Want(value, 8.0, loose=2), 4: Want(mark, 0.0)})
+
+
 @TABLE.case(' '.join(SLOPES), broadcasts=True)
 def plain_back(r: Random, form) -> Case:
     (x, target), reduction = pair(r, form), r.int(0, 2)

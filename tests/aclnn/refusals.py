@@ -636,6 +636,11 @@ CALLS = [
     ('a format of another order', 'GroupNormSwish', t(2, 4, 3), t(4), t(4), 2, b'NHWC', 1e-5, True, 1.0, o(2, 4, 3), o(2, 2), o(2, 2)),
     ('groups that do not divide the channels', 'GroupNormSwishGrad', t(2, 4, 3), t(2, 3), t(2, 3), t(2, 4, 3), t(4), t(4), 3, None, 1.0,
      True, True, o(2, 4, 3), o(4), o(4)),
+    ('a loss of cubes', 'MultilabelMarginLoss', t(2, 2, 2), t(2, 2, 2, dtype='i64'), 0, o(2), o(2, 2, 2)),
+    ('a reduction that is none', 'MultilabelMarginLoss', t(2, 2), t(2, 2, dtype='i64'), 3, o(), o(2, 2)),
+    ('blocks larger than the cache', 'InplaceScatterUpdate', t(2, 3, 2), t(2, dtype='i64'), t(2, 4, 2), 1),
+    ('blocks along the first dimension', 'InplaceScatterUpdate', t(2, 3, 2), t(2, dtype='i64'), t(2, 3, 2), 0),
+    ('too few indices', 'InplaceScatterUpdate', t(2, 3, 2), t(1, dtype='i64'), t(2, 2, 2), 1),
     ('two steps', 'ApplyAdamW', t(3), t(3), t(3), t(2), t(1), t(1), t(1), t(1), t(1), t(1), t(3), None, False, False),
 ]
 

@@ -90,6 +90,14 @@ void MinN(Plan& plan, DType, const OperandList& tensors, const Operand& out) {
   Joined(plan, tensors, out, Minimum);
 }
 
+void AddRelu(Plan& plan, DType compute, const Operand& self, const Operand& other, const Scalar& alpha,
+             const Operand& out) {
+  Sequence parts(plan);
+  parts.Add([&](Plan& part) { Add(part, compute, self, other, alpha, out); });
+  parts.Add([&](Plan& part) { Relu(part, out.dtype(), out, out); });
+  parts.Finish();
+}
+
 void OuterProduct(Plan& plan, DType compute, const Operand& self, const Operand& vec2, const Operand& out) {
   if (self.shape().rank() != 1 || vec2.shape().rank() != 1) {
     Fail(tensor::kInvalidArgument, "op-vector", "{} has shape {} and {} has {}; both need one dimension",
