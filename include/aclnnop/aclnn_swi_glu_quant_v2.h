@@ -1,10 +1,10 @@
 /**
  * One half of each row of x (activateLeft: the first) times its sigmoid and the other half, times
- * smoothScales of its group ([groups, n] or [groups]), quantised as aclnnDynamicQuant does.
- * groupIndex holds running sums (groupListType 0) or counts (1); rows of no group are left as they
- * are. quantMode is dynamic, which takes no offsets; dstType is INT8. Belay implements this
- * interface on the CPU. A function follows the page of its name in the public API reference;
- * "Page:" gives that page's number where it is known.
+ * smoothScales of its group ([groups, n] or [groups]), quantised as aclnnDynamicQuant does, and
+ * scaleOut = 127 / the largest number of each. groupIndex holds running sums (groupListType 0) or
+ * counts (1); rows of no group are left as they are. quantMode is dynamic, which takes no offsets;
+ * dstType is INT8. Belay implements this interface on the CPU. A function follows the page of its
+ * name in the public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -27,10 +27,10 @@ extern "C" {
 
 /**
  * One half of each row of x (activateLeft: the first) times its sigmoid and the other half, times
- * smoothScales of its group ([groups, n] or [groups]), quantised as aclnnDynamicQuant does.
- * groupIndex holds running sums (groupListType 0) or counts (1); rows of no group are left as they
- * are. quantMode is dynamic, which takes no offsets; dstType is INT8. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides.
+ * smoothScales of its group ([groups, n] or [groups]), quantised as aclnnDynamicQuant does, and
+ * scaleOut = 127 / the largest number of each. groupIndex holds running sums (groupListType 0) or
+ * counts (1); rows of no group are left as they are. quantMode is dynamic, which takes no offsets;
+ * dstType is INT8. Checks the arguments and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -70,7 +70,8 @@ void SwiGluQuantV2(Plan& plan, DType, const Operand& x, const Operand& smoothSca
                         groupListType == 1,
                         {.left = activateLeft},
                         yOut,
-                        scaleOut});
+                        scaleOut,
+                        true});
 }
 
 }  // namespace belay::ops::kernels

@@ -21,7 +21,7 @@ struct SwigluBody {
   Indices groups;
   Scratch<int64_t> ends;  // of the groups
   int groups_at = -1;
-  bool counts = false;
+  bool counts = false, factors = false;
   SwigluForm form;
   PieceScratch<float> room;
 
@@ -86,7 +86,7 @@ struct SwigluBody {
     const float step = most / 127;
     for (int64_t i = 0; i < n; ++i) values[i] = step == 0 ? 0 : RoundedToByte(values[i] / step);
     y.Store(frame, row, values);
-    steps.Set(frame, row, 0, step);
+    steps.Set(frame, row, 0, factors ? 127 / most : step);
   }
 };
 
@@ -115,6 +115,7 @@ void PlanSwigluRows(Plan& plan, const SwigluRowsArgs& a) {
   const int64_t groups = a.groups.present() ? a.groups.shape()[0] : 1;
   SwigluBody body;
   body.x = Rows(a.x), body.y = Rows(a.y), body.steps = Rows(a.steps, true), body.form = a.form;
+  body.factors = a.factors;
   body.column_scale = RowsOfGroups(plan, a.column_scale, groups, n, false);
   body.smooth = RowsOfGroups(plan, a.smooth, groups, n / 2, true);
   if (a.row_scale.present()) {

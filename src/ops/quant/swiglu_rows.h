@@ -23,6 +23,7 @@ struct SwigluRowsArgs {
   bool counts;
   SwigluForm form;
   const Operand &y, &steps;  // [.., n] of INT8, and a FLOAT for each row
+  bool factors = false;      // steps hold what a row was multiplied by, not what makes it again
 };
 
 // Rows of no group are left as they are. Throws Error 161002 for shapes that do not fit.
