@@ -2,6 +2,11 @@
  * The recurrent gated delta rule: no function yet. Belay implements this interface on the CPU. A
  * function follows the page of its name in the public API reference; "Page:" gives that page's
  * number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it.
  * Generated from spec/ by gen/generate.py; edit there.
  */
 #ifndef BELAY_ACLNNOP_ACLNN_RECURRENT_GATED_DELTA_RULE_H_
@@ -16,6 +21,30 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * A linear attention for inference: each token of a sequence turns the state S [values, keys] of a
+ * head into S * exp(g + gk) and adds beta * (value - S x key) x key, and out = S x query * scale. A
+ * sequence begins with the state that ssmStateIndices has for its first token, or for that of
+ * numAcceptedTokens, and each token leaves its own in place. Heads of value share those of query
+ * and key in groups; beta is 1, g and gk are 0 where they are null. Checks the arguments and makes
+ * an executor; up to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnRecurrentGatedDeltaRuleGetWorkspaceSize(
+    const aclTensor *query, const aclTensor *key, const aclTensor *value, const aclTensor *beta,
+    aclTensor *stateRef, const aclTensor *actualSeqLengths, const aclTensor *ssmStateIndices, const
+    aclTensor *g, const aclTensor *gk, const aclTensor *numAcceptedTokens, float scale, aclTensor
+    *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnRecurrentGatedDeltaRule(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus
 }

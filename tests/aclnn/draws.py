@@ -183,12 +183,13 @@ def permutation(r: Random, form) -> Case:
     return Case([n, seed, offset, Tensor(dtype, (n,))], {3: exact(numbers, dtype)})
 
 
-@TABLE.case('DropoutGenMask DropoutGenMaskV2')
+@TABLE.case('DropoutGenMask DropoutGenMaskV2 DropoutGenMaskV2Tensor')
 def gen_mask(r: Random, form) -> Case:
     shape, prob, (seed, offset) = r.full(1, 3, 9), r.pick([0.0, 0.25, 0.5, 1.0, r.real(0, 1)]), seeds(r)
     size = -(-int(np.prod(shape)) // 128) * 16
     kept = words(seed, offset, 2 * size).ravel() < np.uint64(int((1 - prob) * 2 ** 32))
     value = np.packbits(kept, bitorder='little')
-    kind = [r.pick(['f32', 'f16', 'bf16'])] * form.name.endswith('V2')
-    arguments = [list(shape), prob, seed, offset, *kind, Tensor('u8', (size,))]
+    kind = [] if form.name == 'DropoutGenMask' else [r.pick(['f32', 'f16', 'bf16'])]
+    source = in_memory(r, seed, offset) if form.name.endswith('Tensor') else [seed, offset]
+    arguments = [list(shape), prob, *source, *kind, Tensor('u8', (size,))]
     return Case(arguments, {len(arguments) - 1: value})

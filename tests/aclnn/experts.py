@@ -166,6 +166,25 @@ def gate_by_groups(r: Random, form) -> Case:
                  Tensor('i32', (rows, k)), Tensor('f32', (rows, experts)) if whole or r.chance() else None], wants)
 
 
+@TABLE.case('MoeGatingTopKBackward')
+def gate_gradient(r: Random, form) -> Case:
+    rows, experts, sigmoid = r.size(0, 5), r.int(1, 9), r.chance()
+    k, factor, eps = r.int(1, experts), r.real(0.5, 3), r.pick([1e-20, 0.01])
+    logits = r.array('f32', (rows, experts)).astype(np.float64)
+    share = given(1 / (1 + np.exp(-logits)) if sigmoid else softmax(logits) if rows else logits, 'f32')
+    dtype = r.pick(form.types['gradY'])
+    dy, chosen = r.tensor(dtype, (rows, k)), np.array([r.rng.permutation(experts)[:k] for _ in range(rows)], int).reshape(rows, k)
+    p, d = wide(share), wide(dy)
+    mine = np.take_along_axis(p, chosen, 1)
+    total, met = mine.sum(1, keepdims=True) + eps, (mine * d).sum(1, keepdims=True)
+    parts = factor * mine * ((d - met / total) / total * (1 - mine) if sigmoid else d)
+    want = np.zeros((rows, experts)) if sigmoid else -factor * met * p
+    for row in range(rows):
+        want[row, chosen[row]] += parts[row]
+    return Case([share, dy, given(chosen, 'i32'), 0, int(sigmoid), factor, eps, Tensor(dtype, (rows, experts))],
+                {7: Want(want, 10.0 * factor)})
+
+
 def routed(r: Random, dtype: str):
     """x, the experts of its copies, and how many experts there are."""
     tokens, top_k, width = tokens_of(r, low=1)
@@ -231,6 +250,38 @@ def quantised(rows: np.ndarray, top: int = 127) -> tuple[np.ndarray, np.ndarray]
     rows = rows.astype(np.float32)
     step = np.abs(rows).max(-1, keepdims=True, initial=0) / np.float32(top)
     return np.rint(rows / np.where(step == 0, np.float32(1), step)), step[..., 0]
+
+
+@TABLE.case('MoeInitRoutingQuantV2')
+def init_routing_quantised(r: Random, form) -> Case:
+    x, experts, number = routed(r, r.pick(form.types['x']))
+    (tokens, top_k), count, flat = experts.shape, experts.data.size, experts.data.reshape(-1)
+    drop, flag, before, mode, capacity = r.chance(0.4), r.int(0, 2), r.chance(), r.int(0, 1), r.int(1, tokens)
+    found = np.bincount(flat, minlength=number)
+    if drop:
+        rows, places = with_capacity(experts.data, number, capacity)
+    else:
+        rows, places = np.argsort(flat, kind='stable'), copies_in_order(experts.data)
+    values, empty, scale, shift = wide(x)[np.maximum(rows, 0) // top_k].astype(np.float32), rows < 0, None, None
+    if mode == 0:
+        scale, shift = r.tensor('f32', (1,), -2, 2), r.tensor('f32', (1,), -3, 3)
+        values = np.clip(np.rint(values * scale.data + shift.data), -128, 127)
+    else:
+        scale = r.pick([None, r.tensor('f32', (1, x.shape[1]), 0.5, 2), r.tensor('f32', (number, x.shape[1]), 0.5, 2)])
+        if scale:
+            values = values * scale.data[np.zeros_like(rows) if len(scale.data) == 1 else flat[np.maximum(rows, 0)]]
+        values, step = quantised(values)
+    values = np.where(empty[:, None], 0, values).reshape(*((number, capacity) if drop else (count,)), -1)
+    wants = {11: values, 12: places.astype(np.int32)}
+    if flag and not drop:
+        wants[13] = np.cumsum(found) if flag == 1 else found
+    if before and drop:
+        wants[14] = found
+    if mode == 1:
+        wants[15] = Want(np.where(empty, 0, step))
+    return Case([x, experts, scale, shift, 0, capacity if drop else 0, number, int(drop), flag, before, mode,
+                 Tensor('i8', values.shape), Tensor('i32', (count,)), Tensor('i32', (number,)) if 13 in wants else None,
+                 Tensor('i32', (number,)) if 14 in wants else None, Tensor('f32', rows.shape) if mode else None], wants)
 
 
 @TABLE.case('MoeInitRoutingV3')

@@ -129,6 +129,53 @@ def attention(**changes) -> tuple:
     return ('FlashAttentionScore', *(arguments | changes).values())
 
 
+def sloped(**changes) -> tuple:
+    """aclnnFlashAttentionScoreV2 of the same with slopes of the heads, but for these arguments."""
+    arguments = dict(query=t(1, 2, 3, 4), key=t(1, 1, 5, 4), value=t(1, 1, 5, 4), shift=t(2), drop=None, padding=None, mask=None,
+                     prefix=None, rows=None, columns=None, scale=1.0, keep=1.0, before=9, after=9, heads=2, layout=b'BNSD', inner=0,
+                     sparse=0, kind=2, most=o(1, 2, 3, 8), sum=o(1, 2, 3, 8), unused=None, out=o(1, 2, 3, 4))
+    assert changes.keys() <= arguments.keys()
+    return ('FlashAttentionScoreV2', *(arguments | changes).values())
+
+
+def ring(**changes) -> tuple:
+    """aclnnRingAttentionUpdateV2 of five packed rows of two heads, but for these arguments."""
+    arguments = dict(before=t(5, 2, 4), most=t(5, 2, 8), sum=t(5, 2, 8), now=t(5, 2, 4), most2=t(5, 2, 8), sum2=t(5, 2, 8),
+                     ends=t(2, dtype='i64'), layout=b'TND', numbers=b'', out=o(5, 2, 4), largest=o(5, 2, 8), total=o(5, 2, 8))
+    assert changes.keys() <= arguments.keys()
+    return ('RingAttentionUpdateV2', *(arguments | changes).values())
+
+
+def blocks(**changes) -> tuple:
+    """aclnnBlockSparseAttention of two rows and 200 columns in blocks of 1 x 128, but for these arguments."""
+    arguments = dict(query=t(2, 2, 4, dtype='f16'), key=t(200, 1, 4, dtype='f16'), value=t(200, 1, 4, dtype='f16'),
+                     mask=t(1, 2, 2, 2, dtype='i8'), other=None, shape=[1, 128], rows=[2], columns=[200], pages=None, layout=b'TND',
+                     key_layout=b'TND', heads=1, kind=0, scale=1.0, inner=0, block=0, before=2**31 - 1, after=2**31 - 1, flag=0,
+                     out=o(2, 2, 4, dtype='f16'), levels=None)
+    assert changes.keys() <= arguments.keys()
+    return ('BlockSparseAttention', *(arguments | changes).values())
+
+
+def delta(**changes) -> tuple:
+    """aclnnRecurrentGatedDeltaRule of three tokens in five states, but for these arguments."""
+    of = dict(dtype='bf16')
+    arguments = dict(query=t(3, 1, 4, **of), key=t(3, 1, 4, **of), value=t(3, 2, 2, **of), beta=None, state=t(5, 2, 2, 4, **of),
+                     lengths=t(2, dtype='i32'), slots=t(3, dtype='i32'), g=None, gk=None, accepted=None, scale=1.0,
+                     out=o(3, 2, 2, **of))
+    assert changes.keys() <= arguments.keys()
+    return ('RecurrentGatedDeltaRule', *(arguments | changes).values())
+
+
+def layers(**changes) -> tuple:
+    """aclnnFFNV2 of five rows and two experts, but for these arguments."""
+    half = dict(dtype='f16')
+    arguments = dict(x=t(5, 3, **half), one=t(2, 3, 4, **half), two=t(2, 4, 3, **half), tokens=[2, 3], bias1=None, bias2=None,
+                     scale=None, offset=None, deq1=None, deq2=None, by1=None, by2=None, plus1=None, plus2=None, name=b'silu', inner=0,
+                     index=False, y=o(5, 3, **half))
+    assert changes.keys() <= arguments.keys()
+    return ('FFNV2', *(arguments | changes).values())
+
+
 def packed(**changes) -> tuple:
     """aclnnFlashAttentionVarLenScore of queries [2 + 3, 2, 4] and keys [4 + 3, 1, 4], but for these arguments."""
     arguments = dict(query=t(5, 2, 4), key=t(7, 1, 4), value=t(7, 1, 4), shift=None, drop=None, padding=None, mask=None,
@@ -187,7 +234,7 @@ ATTENTION = [
     ('a mode that is not there', packed(sparse=7, mask=mask(2048, 2048))),
     ('a mode that is not there', packed(sparse=8, mask=mask(2048, 2048))),
     ('a bias', packed(shift=t(1, 2, 5, 7))),
-    ('dropout', packed(keep=0.5, drop=t(16, dtype='u8'))),
+    ('dropout without a mask', packed(keep=0.5)),
     ('no prefix', packed(sparse=6, mask=mask(3072, 2048), prefix=[1])),
     ('a mask for all rows', packed(mask=mask(5, 7))),
     ('other heads', packed(heads=1, most=o(5, 1, 8), sum=o(5, 1, 8))),
@@ -641,6 +688,51 @@ CALLS = [
     ('blocks larger than the cache', 'InplaceScatterUpdate', t(2, 3, 2), t(2, dtype='i64'), t(2, 4, 2), 1),
     ('blocks along the first dimension', 'InplaceScatterUpdate', t(2, 3, 2), t(2, dtype='i64'), t(2, 3, 2), 0),
     ('too few indices', 'InplaceScatterUpdate', t(2, 3, 2), t(1, dtype='i64'), t(2, 2, 2), 1),
+    ('a bias that is none of four', *sloped(kind=4)),
+    ('slopes that are not there', *sloped(shift=None)),
+    ('slopes of half precision', *sloped(shift=t(2, dtype='f16'))),
+    ('slopes of other heads', *sloped(shift=t(3))),
+    ('two first rows', *sloped(rows=[1, 2])),
+    ('a first row beyond 32 bits', *sloped(columns=[2**40])),
+    ('a layout that is none', *ring(layout=b'BSH')),
+    ('an order of rows that is none', *ring(numbers=b'NTD')),
+    ('packed rows without ends', *ring(ends=None)),
+    ('numbers of other rows', *ring(sum2=t(4, 2, 8))),
+    ('heads that are no part', *ring(before=t(2, 1, 5), now=t(2, 1, 5), out=o(2, 1, 5), layout=b'SBH',
+                                     **{k: t(1, 2, 2, 8) for k in ('most', 'sum', 'most2', 'sum2', 'largest', 'total')})),
+    ('blocks of 64 columns', *blocks(shape=[1, 64])),
+    ('half a block', *blocks(shape=[1])),
+    ('fewer blocks', *blocks(mask=t(1, 2, 2, 1, dtype='i8'))),
+    ('lengths that leave a row', *blocks(rows=[1], mask=t(1, 2, 1, 2, dtype='i8'))),
+    ('lengths of one side', *blocks(columns=[])),
+    ('a mask beside the blocks', *blocks(other=t(2, 200, dtype='bool'))),
+    ('pages', *blocks(block=128)),
+    ('sums without a place', *blocks(flag=1)),
+    ('other heads of keys', *blocks(heads=2)),
+    ('no lengths', *delta(lengths=None)),
+    ('no states of tokens', *delta(slots=None)),
+    ('states of fewer tokens', *delta(slots=t(2, dtype='i32'))),
+    ('heads in no groups', *delta(query=t(3, 3, 4, dtype='bf16'), key=t(3, 3, 4, dtype='bf16'))),
+    ('other states', 'ChunkGatedDeltaRule', *[t(3, 1, 4, dtype='bf16')] * 3, None, t(3, 1, 4, 4, dtype='bf16'), t(2, dtype='i32'), 1.0,
+     None, o(3, 1, 4, dtype='bf16'), o(3, 1, 4, 4, dtype='bf16')),
+    ('blocks that stand still', 'NsaCompress', t(4, 1, 2, dtype='f16'), t(2, 1, dtype='f16'), [4], b'TND', 2, 0, 0, o(3, 1, 2, dtype='f16')),
+    ('ends before all tokens', 'NsaCompress', t(4, 1, 2, dtype='f16'), t(2, 1, dtype='f16'), [3], b'TND', 2, 1, 0, o(2, 1, 2, dtype='f16')),
+    ('an activation of two halves', *layers(name=b'swiglu')),
+    ('tokens that leave a row', *layers(tokens=[2, 2])),
+    ('running sums that fall', *layers(tokens=[5, 3], index=True)),
+    ('experts without tokens', *layers(tokens=None)),
+    ('a scale of floats', *layers(scale=t(2), offset=t(2))),
+    ('small weights without scales', *layers(one=t(2, 3, 4, dtype='i8'), two=t(2, 4, 3, dtype='i8'))),
+    ('inner sizes that differ', *layers(two=t(2, 3, 3, dtype='f16'))),
+    ('a renormalisation', 'MoeGatingTopKBackward', t(2, 4), t(2, 2), t(2, 2, dtype='i32'), 1, 1, 1.0, 0.0, o(2, 4)),
+    ('a way to quantise that is none', 'MoeInitRoutingQuantV2', t(2, 4), t(2, 2, dtype='i32'), None, None, 0, 0, 3, 0, 0, False, 2,
+     o(4, 4, dtype='i8'), o(4, dtype='i32'), None, None, o(4)),
+    ('scales of unknown experts', 'MoeInitRoutingQuantV2', t(2, 4), t(2, 2, dtype='i32'), t(3, 4), None, 0, 0, 0, 0, 0, False, 1,
+     o(4, 4, dtype='i8'), o(4, dtype='i32'), None, None, o(4)),
+    ('sections by turns that differ', 'RopeWithSinCosCacheV2', t(3, 2, dtype='i64'), t(2, 8), t(2, 8), t(5, 8), [1, 1, 2], 8, True, 1,
+     o(2, 8), o(2, 8)),
+    ('an order of sections that is none', 'RopeWithSinCosCacheV2', t(2, dtype='i64'), t(2, 8), t(2, 8), t(5, 8), None, 8, True, 2,
+     o(2, 8), o(2, 8)),
     ('two steps', 'ApplyAdamW', t(3), t(3), t(3), t(2), t(1), t(1), t(1), t(1), t(1), t(1), t(3), None, False, False),
 ]
 

@@ -1,6 +1,7 @@
 """What serving a language model calls besides: attention over pages, caches, rotary angles, quantisation, sampling."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -482,7 +483,7 @@ def rotary_apart(r: Random, form) -> Case:
     return Case([x, cos, sin, Tensor(dtype, x.shape)], {3: want})
 
 
-@TABLE.case('RopeWithSinCosCache')
+@TABLE.case('RopeWithSinCosCache RopeWithSinCosCacheV2')
 def rotary_by_table(r: Random, form) -> Case:
     dtype, tokens, heads = r.pick(form.types['queryIn']), r.size(0, 6), (r.int(1, 3), r.int(1, 3))
     angles, neox = r.int(1, 5), r.chance()
@@ -493,6 +494,11 @@ def rotary_by_table(r: Random, form) -> Case:
     at = np.sort(r.rng.integers(0, angles + 1, max(kinds, 1) - 1))
     sections = [int(n) for n in np.diff([0, *at, angles])] if kinds else r.pick([None, [], [0, 0, 0]])
     kind = np.repeat(np.arange(kinds), sections) if kinds else np.zeros(angles, int)
+    turns = form.name.endswith('V2') and kinds < 4 and r.chance()
+    if turns and kinds:
+        last = r.int(0, angles // 2)
+        sections = [angles - 2 * last, last, last]
+        kind = np.where(np.arange(angles) < 3 * last, np.arange(angles) % 3, 0)
     rows = wide(table)[positions.data.reshape(max(kinds, 1), tokens)]  # kind, token, angle
     cos = rows[kind, :, np.arange(angles)].T
     sin = rows[kind, :, angles + np.arange(angles)].T
@@ -505,8 +511,9 @@ def rotary_by_table(r: Random, form) -> Case:
         a[...], b[...] = first, second
         return Want(y.reshape(x.shape), 8.0)
     query, key = [r.tensor(dtype, (tokens, h * size)) for h in heads]
-    return Case([positions, query, key, table, sections, size, neox, Tensor(dtype, query.shape), Tensor(dtype, key.shape)],
-                {7: value(query), 8: value(key)})
+    arguments = [positions, query, key, table, sections, size, neox, *[int(turns)] * form.name.endswith('V2')]
+    at = len(arguments)
+    return Case([*arguments, Tensor(dtype, query.shape), Tensor(dtype, key.shape)], {at: value(query), at + 1: value(key)})
 
 
 def added_and_normalised(r: Random, form):
@@ -648,3 +655,87 @@ def quant_product(r: Random, form) -> Case:
     nothing = [r.pick([None, r.tensor('f16', (0,))]) for _ in range(2)]
     return Case([left, right, rows, scale, None, nothing[0], shift, nothing[1], bias, *turned, 0, Tensor(kind, value.shape)],
                 {12: value if to_bytes else Want(value, 20.0)})
+
+
+FUNCTIONS = {b'relu': lambda x: np.maximum(x, 0), b'silu': lambda x: x / (1 + np.exp(-x)),
+             b'fastgelu': lambda x: x / (1 + np.exp(-1.702 * x)),
+             b'gelu': lambda x: x * (1 + np.vectorize(math.erf, otypes=[float])(x / math.sqrt(2))) / 2}
+
+
+@dataclass
+class Feed:
+    """Two layers of one expert or of several, and what numpy makes of them."""
+    kind: str
+    dtype: str
+    experts: int  # 0: none
+    rows: list  # of each expert
+    name: bytes
+    sizes: tuple
+
+    def columns(self, r: Random, dtype: str, n: int, low=-2.0, high=2.0) -> Tensor:
+        return r.tensor(dtype, (self.experts, n) if self.experts else (n,), low, high)
+
+    def draw(self, r: Random):
+        width, inner, out = self.sizes
+        small = 'i8' if self.kind != 'float' else self.dtype
+        reach = 20 if small == 'i8' else 1
+        front = (self.experts,) if self.experts else ()
+        self.weights = [r.tensor(small, (*front, *shape), -reach, reach) for shape in ((width, inner), (inner, out))]
+        bias = 'i32' if self.kind == 'bytes' else r.pick(['f32', 'f16', 'bf16'])
+        self.biases = [r.pick([None, self.columns(r, bias, n)]) for n in (inner, out)]
+        self.deq, self.scales, self.shifts = [None] * 2, [None] * 2, [None] * 2
+        if self.kind == 'bytes':
+            self.deq = [self.columns(r, 'f32', n, 0.005, 0.01) for n in (inner, out)]
+        if self.kind == 'weights':
+            self.scales = [self.columns(r, self.dtype, n, 0.01, 0.1) for n in (inner, out)]
+            self.shifts = [r.pick([None, self.columns(r, self.dtype, n)]) for n in (inner, out)]
+
+    def weight(self, layer: int, expert: int) -> np.ndarray:
+        def of(t):
+            return wide(t)[expert] if self.experts else wide(t)
+        w = of(self.weights[layer])
+        if self.kind != 'weights':
+            return w
+        return (w + (of(self.shifts[layer]) if self.shifts[layer] else 0)) * of(self.scales[layer])
+
+    def layer(self, i: int, expert: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The result, and the size of its terms."""
+        w = self.weight(i, expert)
+        y, size = x @ w, np.abs(x) @ np.abs(w)
+        for t, add in ((self.biases[i], True), (self.deq[i], False)):
+            if t:
+                of = wide(t)[expert] if self.experts else wide(t)
+                y, size = (y + of, size + np.abs(of)) if add else (y * of, size * np.abs(of))
+        return y, size
+
+
+@TABLE.case('FFNV2')
+def feed_forward(r: Random, form) -> Case:
+    experts, kind = r.pick([0, 0, 1, 3]), r.pick(['float', 'weights', 'bytes'])
+    rows = [r.size(0, 9) if r.chance(0.8) else r.int(100, 300) for _ in range(experts or 1)]
+    f = Feed(kind, r.pick(['f16', 'bf16']), experts, rows, r.pick(list(FUNCTIONS)), tuple(r.int(1, 9) for _ in range(3)))
+    f.draw(r)
+    x = r.tensor('i8' if kind == 'bytes' else f.dtype, (sum(rows), f.sizes[0]), -9, 9)
+    # Halves and quarters are not rounded one way by floats and another by doubles.
+    scale = shift = None
+    if kind == 'bytes':
+        count = experts or 1
+        scale = r.pick([r.tensor('f32', (count,), 0.5, 2), f.columns(r, 'f32', f.sizes[1], 0.5, 2)])
+        shift = r.tensor('f32', (count,), -3, 3)
+    parts, first = [], 0
+    for e, n in enumerate(rows):
+        y, size = f.layer(0, e, wide(x)[first:first + n])
+        y = FUNCTIONS[f.name](y)
+        if kind == 'bytes':
+            by = wide(scale) if scale.shape == (experts or 1,) else wide(scale)[e] if experts else wide(scale)
+            y = np.clip(np.rint(y * (by[e] if scale.shape == (experts or 1,) else by) + wide(shift)[e]), -128, 127)
+            size = np.zeros(y.shape)
+        value, terms = f.layer(1, e, y)
+        parts.append((value, terms + np.abs(size) @ np.abs(f.weight(1, e))))
+        first += n
+    value, terms = [np.concatenate(p) for p in zip(*parts)]
+    tokens = None if not experts else [int(n) for n in np.cumsum(rows)] if (index := r.chance()) else rows
+    shape = (*r.pick([(), (1,)]), sum(rows))
+    return Case([Tensor(x.dtype, (*shape, f.sizes[0]), x.data.reshape(*shape, f.sizes[0])), *f.weights, tokens, *f.biases, scale, shift,
+                 *f.deq, *f.scales, *f.shifts, f.name, r.int(0, 1), bool(experts and index), Tensor(f.dtype, (*shape, f.sizes[2]))],
+                {17: Want(value.reshape(*shape, f.sizes[2]), terms.reshape(*shape, f.sizes[2]) * 1e-2 + 0.1)})

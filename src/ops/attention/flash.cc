@@ -77,6 +77,23 @@ void CheckFlashOperand(const FlashArgs& args, const Operand& operand, DType type
        operand.name, NameOf(operand.dtype()), operand.shape().ToString(), NameOf(type), shape.ToString());
 }
 
+void TakeShiftKind(int64_t kind, std::span<const int64_t> query_start, std::span<const int64_t> key_start,
+                   FlashArgs* args) {
+  if (kind < 0 || kind > 3) {
+    RefuseFlash(args->function,
+                "pseType is 0 (pse is added behind the scale), 1 (before), 2 or 3 (it holds slopes)");
+  }
+  args->shift_kind = static_cast<FlashShift>(kind);
+  const auto first = [&](std::span<const int64_t> start, const char* name) {
+    constexpr int64_t kFar = int64_t{1} << 31;
+    if (start.empty()) return int64_t{0};
+    if (start.size() == 1 && start[0] >= -kFar && start[0] < kFar) return start[0];
+    Fail(kInvalidArgument, "flash-attention", "{}: {} has {} numbers; it is one of 32 bits, or none",
+         args->function, name, start.size());
+  };
+  args->query_start = first(query_start, "qStartIdx"), args->key_start = first(key_start, "kvStartIdx");
+}
+
 Flash::Flash(const FlashArgs& args, Plan& plan) {
   if (IsGiven(args.padding)) {
     Fail(kInvalidArgument, "flash-attention", "{}: {} is given, but no version uses it; pass null",
@@ -86,6 +103,7 @@ Flash::Flash(const FlashArgs& args, Plan& plan) {
   TakeShift(args);
   TakeDrop(args, plan);
   TakeBand(args);
+  blocks_ = args.blocks;
   scale = static_cast<float>(args.scale);
   constexpr int64_t kRows = 64, kColumns = 512;
   block_rows = std::clamp<int64_t>(rows, 1, kRows);
@@ -123,6 +141,8 @@ void Flash::TakeHeads(const FlashArgs& args) {
 }
 
 void Flash::TakeShift(const FlashArgs& args) {
+  shift_kind_ = args.shift_kind;
+  if (args.sloped()) return TakeSlopes(args);
   if (!IsGiven(args.shift)) return;
   const Shape& s = args.shift.shape();
   if (s.rank() == 4 && s[2] == 1024 && rows > 1024) {
@@ -141,6 +161,21 @@ void Flash::TakeShift(const FlashArgs& args) {
   shift = {s[0] == 1 ? 0 : s[1] * s[2] * s[3], s[2] * s[3], s[2] == 1 ? 0 : s[3]};
 }
 
+// A slope for each head, or for each of each batch.
+void Flash::TakeSlopes(const FlashArgs& args) {
+  if (!args.shift.present())
+    RefuseFlash(args.function, "pseType 2 and 3 need the slopes of the heads as pse");
+  const Shape& s = args.shift.shape();
+  const bool fits = s == Shape{heads} || s == Shape{1, heads} || s == Shape{batches, heads};
+  if (!fits || args.shift.dtype() != DType::kF32) {
+    Fail(kInvalidArgument, "flash-attention-operand",
+         "{}: {} is {} {}; with pseType 2 and 3 it is ACL_FLOAT [{}] or [{}, {}], a slope for each head",
+         args.function, args.shift.name, NameOf(args.shift.dtype()), s.ToString(), heads, batches, heads);
+  }
+  shift = {s.rank() == 2 && s[0] > 1 ? heads : 0, 1, 0};
+  first_distance_ = args.key_start - args.query_start;
+}
+
 void Flash::TakeDrop(const FlashArgs& args, Plan& plan) {
   if (!(args.keep > 0 && args.keep <= 1)) RefuseFlash(args.function, "keepProb is above 0 and at most 1");
   if (!IsGiven(args.drop)) {
@@ -149,10 +184,11 @@ void Flash::TakeDrop(const FlashArgs& args, Plan& plan) {
     return;
   }
   const int64_t scores = batches * heads * rows * columns;
-  if (args.drop.tensor->count() < (scores + 7) / 8) {
+  first_bit_ = args.first_bit;
+  if (args.drop.tensor->count() < (first_bit_ + scores + 7) / 8) {
     Fail(kInvalidArgument, "flash-attention-operand",
          "{}: {} has {} bytes; a bit for each of {} scores is wanted", args.function, args.drop.name,
-         args.drop.tensor->count(), scores);
+         args.drop.tensor->count(), first_bit_ + scores);
   }
   drops_ = true;
   kept_factor_ = static_cast<float>(1 / args.keep);
@@ -217,11 +253,35 @@ void Flash::TakeForbidden(const FlashArgs& args) {
 }
 
 FlashInputs Flash::Load(const Frame& frame) const {
-  FlashInputs in{query_.Load(frame), key_.Load(frame), value_.Load(frame),
-                 shift_.Load(frame), nullptr,          nullptr};
+  FlashInputs in{query_.Load(frame),
+                 key_.Load(frame),
+                 value_.Load(frame),
+                 shift_.Load(frame),
+                 nullptr,
+                 nullptr,
+                 nullptr};
   if (drops_) in.drop = drop_.Load(frame);
+  if (blocks_.present()) in.blocks = reinterpret_cast<const uint8_t*>(frame.at[blocks_.binding]) + blocks_.at;
   if (forbidden_ >= 0) in.forbidden = reinterpret_cast<const uint8_t*>(frame.at[forbidden_]) + forbidden_at_;
   return in;
+}
+
+bool Flash::Sees(const FlashInputs& in, const FlashTile& tile) const {
+  if (in.blocks == nullptr) return true;
+  for (int64_t i = tile.row / blocks_.height; i <= (tile.row + tile.rows - 1) / blocks_.height; ++i) {
+    for (int64_t j = tile.column / blocks_.width; j <= (tile.column + tile.columns - 1) / blocks_.width; ++j)
+      if (Counts(in, tile, i, j)) return true;
+  }
+  return false;
+}
+
+void Flash::HideBlocks(const FlashInputs& in, const FlashTile& tile, int64_t row, float* scores) const {
+  const int64_t last = tile.column + tile.columns, width = blocks_.width;
+  for (int64_t c = tile.column, next; c < last; c = next) {
+    next = std::min(last, (c / width + 1) * width);
+    if (!Counts(in, tile, row / blocks_.height, c / width))
+      std::fill(scores + c - tile.column, scores + next - tile.column, kNothing);
+  }
 }
 
 void Flash::Scores(const FlashInputs& in, const FlashTile& tile, float* scores) const {
@@ -239,9 +299,8 @@ void Flash::Scores(const FlashInputs& in, const FlashTile& tile, float* scores) 
   for (int64_t r = 0; r < tile.rows; ++r) {
     const int64_t row = tile.row + r;
     float* to = scores + r * n;
-    const float* added =
-        in.shift == nullptr ? nullptr : in.shift + shift.At(tile.batch, tile.head, row) + tile.column;
-    ScaleScores(to, added, scale, n);
+    Shift(in, tile, row, to);
+    if (in.blocks != nullptr) HideBlocks(in, tile, row, to);
     if (in.forbidden != nullptr) {
       const int64_t* step = forbidden_step_;
       ForbidScores(
@@ -256,8 +315,25 @@ void Flash::Scores(const FlashInputs& in, const FlashTile& tile, float* scores) 
   }
 }
 
+// Scales a row of the tile and adds its bias.
+void Flash::Shift(const FlashInputs& in, const FlashTile& tile, int64_t row, float* scores) const {
+  const float* from = in.shift == nullptr ? nullptr : in.shift + shift.At(tile.batch, tile.head, row);
+  if (from == nullptr) return ScaleScores(scores, nullptr, scale, tile.columns);
+  switch (shift_kind_) {
+    case FlashShift::kAfterScale:
+      return ScaleAdd(scores, scale, from + tile.column, tile.columns);
+    case FlashShift::kBeforeScale:
+      return ScaleScores(scores, from + tile.column, scale, tile.columns);
+    case FlashShift::kDistance:
+    case FlashShift::kDistanceRoot:
+      SlopeScores(scores, scale, *from, first_distance_ + tile.column - row,
+                  shift_kind_ == FlashShift::kDistanceRoot, tile.columns);
+  }
+}
+
 void Flash::Drop(const FlashInputs& in, const FlashTile& tile, int64_t row, float* values) const {
-  const int64_t first = ((tile.batch * heads + tile.head) * rows + tile.row + row) * columns + tile.column;
+  const int64_t score = ((tile.batch * heads + tile.head) * rows + tile.row + row) * columns + tile.column;
+  const int64_t first = first_bit_ + score;
   DropScores(values, in.drop, first, kept_factor_, tile.columns);
 }
 

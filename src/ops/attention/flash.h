@@ -46,21 +46,39 @@ struct FlashBand {
   }
 };
 
-// A tensor [B, N, Sq, 8] of f32, whose last dimension repeats a row's number.
+// A tensor [B, N, Sq, 8] or [B, N, Sq, 1] of f32, whose last dimension repeats a row's number.
 struct FlashRowNumbers {
   int binding = -1;
-  int64_t at = 0, step[4] = {};
+  int64_t at = 0, step[4] = {}, repeats = 0;
 
   FlashRowNumbers() = default;
-  explicit FlashRowNumbers(const Operand& operand) : binding(operand.binding), at(operand.tensor->offset) {
+  explicit FlashRowNumbers(const Operand& operand)
+      : binding(operand.binding), at(operand.tensor->offset), repeats(operand.shape()[3]) {
     for (int d = 0; d < 4; ++d) step[d] = operand.tensor->strides[d];
   }
+  bool present() const { return binding >= 0; }
   float* Of(const Frame& frame, int64_t b, int64_t h, int64_t r) const {
     return reinterpret_cast<float*>(frame.at[binding]) + at + b * step[0] + h * step[1] + r * step[2];
   }
   void Set(float* to, float number) const {
-    for (int64_t i = 0; i < 8; ++i) to[i * step[3]] = number;
+    for (int64_t i = 0; i < repeats; ++i) to[i * step[3]] = number;
   }
+};
+
+// Which blocks of the scores count: [B, N, blocks of rows, blocks of columns], not 0 where they do.
+struct FlashBlocks {
+  int binding = -1;
+  int64_t at = 0, step[4] = {}, height = 1, width = 1;  // steps in bytes
+
+  bool present() const { return binding >= 0; }
+};
+
+// How the bias meets the scores.
+enum class FlashShift : int64_t {
+  kAfterScale,   // query x key * scale + bias
+  kBeforeScale,  // (query x key + bias) * scale
+  kDistance,     // the bias holds slopes of heads: query x key * scale - slope * |distance|
+  kDistanceRoot  // the same with the root of the distance
 };
 
 // The arguments that both functions have, as the caller gave them.
@@ -72,12 +90,36 @@ struct FlashArgs {
   int64_t before, after, heads;
   const char* layout;
   int64_t sparse;
+  FlashShift shift_kind = FlashShift::kBeforeScale;
+  int64_t query_start = 0, key_start = 0;  // the places of the first rows, for distances
+  int64_t first_bit = 0;                   // of the mask of dropout
+  FlashBlocks blocks = {};
+
+  bool sloped() const { return shift_kind >= FlashShift::kDistance; }
 };
+
+// The last arguments of the second versions. Throws Error 161002 where they say nothing.
+void TakeShiftKind(int64_t kind, std::span<const int64_t> query_start, std::span<const int64_t> key_start,
+                   FlashArgs* args);
+
+// What the gradient is made of and gives beside.
+struct FlashGradients {
+  const Operand &dy, &y, &most, &sum, &dq, &dk, &dv, &dshift;
+};
+
+// The work of the functions, for plans of their own or for parts of one.
+void PlanFlash(Plan& plan, const FlashArgs& args, const Operand& most, const Operand& sum,
+               const Operand& out);
+void PlanFlashGradient(Plan& plan, const FlashArgs& args, const FlashGradients& o);
+
+// The same with the logarithm of the sum of powers [B, N, Sq, 1] in place of the largest score and the sum;
+// it need not be there. The gradient takes it as `most`, and nothing as `sum`.
+void PlanFlashWithLevels(Plan& plan, const FlashArgs& args, const Operand& levels, const Operand& out);
 
 // Addresses of what the scores are made of, while a task runs.
 struct FlashInputs {
   const float *query, *key, *value, *shift;
-  const uint8_t *drop, *forbidden;
+  const uint8_t *drop, *forbidden, *blocks;
 };
 
 class Flash {
@@ -88,11 +130,15 @@ class Flash {
 
   FlashInputs Load(const Frame& frame) const;
 
+  // Some of the tile's blocks count.
+  bool Sees(const FlashInputs& in, const FlashTile& tile) const;
   // The tile's scores, forbidden ones -inf; `scores` has room for its rows * columns.
   void Scores(const FlashInputs& in, const FlashTile& tile, float* scores) const;
   // Drops from a packed row of the tile what the mask of dropout says, and divides the rest by what is kept.
   void Drop(const FlashInputs& in, const FlashTile& tile, int64_t row, float* values) const;
   bool drops() const { return drops_; }
+  // The bias comes after the scale, which its gradient therefore does not have.
+  bool scales_late() const { return shift_kind_ == FlashShift::kAfterScale; }
 
   static void Multiply(const Gemm& gemm);
 
@@ -116,13 +162,24 @@ class Flash {
   void TakeHeads(const FlashArgs& args);
   void TakeShift(const FlashArgs& args);
   void TakeDrop(const FlashArgs& args, Plan& plan);
+  void TakeSlopes(const FlashArgs& args);
   void TakeBand(const FlashArgs& args);
   void TakeForbidden(const FlashArgs& args);
+  void Shift(const FlashInputs& in, const FlashTile& tile, int64_t row, float* scores) const;
+  void HideBlocks(const FlashInputs& in, const FlashTile& tile, int64_t row, float* scores) const;
+  bool Counts(const FlashInputs& in, const FlashTile& tile, int64_t i, int64_t j) const {
+    const int64_t* step = blocks_.step;
+    return in.blocks[tile.batch * step[0] + tile.head * step[1] + i * step[2] + j * step[3]] != 0;
+  }
 
   PackedFloats query_, key_, value_, shift_;
   PackedBytes drop_;
   bool drops_ = false;
   float kept_factor_ = 1;
+  int64_t first_bit_ = 0;
+  FlashShift shift_kind_ = FlashShift::kBeforeScale;
+  int64_t first_distance_ = 0;  // from the first row to the first column
+  FlashBlocks blocks_;
   int forbidden_ = -1;                                 // the binding of the mask that forbids what is not 0
   int64_t forbidden_at_ = 0, forbidden_step_[4] = {};  // bytes: batch, head, row, column
 };
@@ -132,6 +189,11 @@ class Flash {
 
 // Throws Error 161002 unless the operand has the type and the shape.
 void CheckFlashOperand(const FlashArgs& args, const Operand& operand, DType type, const Shape& shape);
+
+// An operand over other elements of the same memory.
+inline Operand OverPart(const Operand& operand, const Tensor& part) {
+  return {operand.present() ? &part : nullptr, nullptr, operand.binding, operand.name};
+}
 
 // An optional tensor that was given and has elements.
 inline bool IsGiven(const Operand& operand) { return operand.present() && !operand.tensor->empty(); }

@@ -97,8 +97,9 @@ struct BackwardBody {
     }
     for (int64_t block = 0; block < flash.column_blocks(); ++block) {
       SetColumns(tile, block);
-      if (!flash.band.Cut(tile)) continue;
+      if (!flash.band.Cut(tile) || !flash.Sees(g.in, tile)) continue;
       ScoreGradients(frame, g, tile, room);
+      ScaleLate(tile, room);
       AddToQuery(g, tile, room);
     }
   }
@@ -135,11 +136,12 @@ struct BackwardBody {
       for (int64_t rows = 0; rows < flash.row_blocks(); ++rows) {
         FlashTile tile = RowsOf(b, h, rows);
         SetColumns(tile, block);
-        if (!flash.band.Cut(tile)) continue;
+        if (!flash.band.Cut(tile) || !flash.Sees(g.in, tile)) continue;
         ScoreGradients(frame, g, tile, room);
+        if (g.shift != nullptr) AddToShift(g, tile, room);
+        ScaleLate(tile, room);
         if (!apart) AddToQuery(g, tile, room);
         AddToKey(g, tile, room);
-        if (g.shift != nullptr) AddToShift(g, tile, room);
       }
     }
   }
@@ -153,7 +155,13 @@ struct BackwardBody {
     tile.columns = std::min(flash.block_columns, flash.columns - tile.column);
   }
 
-  // Leaves the weights as they meet the value, and the gradient of the products of query and key.
+  // The bias that comes after the scale has had its gradient.
+  void ScaleLate(const FlashTile& tile, const GradientRoom& room) const {
+    if (flash.scales_late()) loops->scale(room.scores, flash.scale, tile.rows * tile.columns);
+  }
+
+  // Leaves the weights as they meet the value, and the gradient of the products of query and key: of these
+  // times the scale where ScaleLate follows.
   void ScoreGradients(const Frame& frame, const Gradients& g, const FlashTile& tile,
                       const GradientRoom& room) const {
     const int64_t n = tile.columns;
@@ -171,15 +179,19 @@ struct BackwardBody {
     for (int64_t r = 0; r < tile.rows; ++r) {
       const int64_t row = tile.row + r;
       float *p = room.weights + r * n, *d = room.scores + r * n;
-      const float total = *sum.Of(frame, tile.batch, tile.head, row);
+      const float largest = *most.Of(frame, tile.batch, tile.head, row);
+      const float total = sum.present()         ? *sum.Of(frame, tile.batch, tile.head, row)
+                          : largest == kNothing ? 0
+                                                : 1;
       if (total == 0) {  // the row sees nothing
         std::fill_n(p, n, 0.0f), std::fill_n(d, n, 0.0f);
         continue;
       }
-      loops->exp_sum(p, p, *most.Of(frame, tile.batch, tile.head, row), n);
+      loops->exp_sum(p, p, largest, n);
       loops->scale(p, 1 / total, n);
       if (flash.drops()) flash.Drop(g.in, tile, r, d);
-      ScoreGradient(d, p, g.delta[(tile.batch * flash.heads + tile.head) * flash.rows + row], flash.scale, n);
+      ScoreGradient(d, p, g.delta[(tile.batch * flash.heads + tile.head) * flash.rows + row],
+                    flash.scales_late() ? 1 : flash.scale, n);
       if (flash.drops()) flash.Drop(g.in, tile, r, p);
     }
   }
@@ -211,23 +223,21 @@ struct BackwardBody {
   }
 };
 
-struct BackwardOperands {
-  const Operand &dy, &y, &most, &sum, &dq, &dk, &dv, &dshift;
-};
-
-void CheckBackward(const FlashArgs& args, const BackwardOperands& o, const Flash& flash) {
+void CheckBackward(const FlashArgs& args, const FlashGradients& o, const Flash& flash) {
   const DType type = args.query.dtype();
   const Shape out = flash.OutShape(args.query);
   CheckFlashOperand(args, o.dy, type, out);
   CheckFlashOperand(args, o.y, type, out);
-  CheckFlashOperand(args, o.most, DType::kF32, flash.RowShape());
-  CheckFlashOperand(args, o.sum, DType::kF32, flash.RowShape());
+  if (o.sum.present()) {
+    CheckFlashOperand(args, o.most, DType::kF32, flash.RowShape());
+    CheckFlashOperand(args, o.sum, DType::kF32, flash.RowShape());
+  }
   CheckFlashOperand(args, o.dq, type, args.query.shape());
   CheckFlashOperand(args, o.dk, type, args.key.shape());
   CheckFlashOperand(args, o.dv, type, args.value.shape());
   if (!IsGiven(o.dshift)) return;
   if (!IsGiven(args.shift)) RefuseFlash(args.function, "dpseOut is given without a pseShift");
-  CheckFlashOperand(args, o.dshift, type, args.shift.shape());
+  CheckFlashOperand(args, o.dshift, args.shift.dtype(), args.shift.shape());
 }
 
 // How the work is split over the cores.
@@ -250,6 +260,23 @@ void DivideWork(Plan& plan, BackwardBody& body) {
 
 }  // namespace
 
+void PlanFlashGradient(Plan& plan, const FlashArgs& args, const FlashGradients& o) {
+  BackwardBody body;
+  body.flash = Flash(args, plan);
+  CheckBackward(args, o, body.flash);
+  if (body.flash.batches == 0) return;
+  body.dy = PackedFloats(o.dy, Flow::kIn, plan), body.y = PackedFloats(o.y, Flow::kIn, plan);
+  body.query = PackedFloats(o.dq, Flow::kOut, plan), body.key = PackedFloats(o.dk, Flow::kOut, plan);
+  body.value = PackedFloats(o.dv, Flow::kOut, plan);
+  if (IsGiven(o.dshift) && !args.sloped()) body.shift = PackedFloats(o.dshift, Flow::kOut, plan);
+  body.most = FlashRowNumbers(o.most);
+  if (o.sum.present()) body.sum = FlashRowNumbers(o.sum);
+  body.loops = &BestSoftmaxLoopsF32();
+  body.delta = {plan, body.flash.batches * body.flash.heads * body.flash.rows};
+  DivideWork(plan, body);
+  plan.SetBody(body);
+}
+
 namespace kernels {
 
 void FlashAttentionScoreGrad(Plan& plan, DType, const Operand& query, const Operand& key,
@@ -261,19 +288,22 @@ void FlashAttentionScoreGrad(Plan& plan, DType, const Operand& query, const Oper
                              const Operand& dq, const Operand& dk, const Operand& dv, const Operand& dshift) {
   const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
                        prefix,          scale, keep, before, after, heads, layout,  sparse};
-  BackwardBody body;
-  body.flash = Flash(args, plan);
-  CheckBackward(args, {dy, y, most, sum, dq, dk, dv, dshift}, body.flash);
-  if (body.flash.batches == 0) return;
-  body.dy = PackedFloats(dy, Flow::kIn, plan), body.y = PackedFloats(y, Flow::kIn, plan);
-  body.query = PackedFloats(dq, Flow::kOut, plan), body.key = PackedFloats(dk, Flow::kOut, plan);
-  body.value = PackedFloats(dv, Flow::kOut, plan);
-  if (IsGiven(dshift)) body.shift = PackedFloats(dshift, Flow::kOut, plan);
-  body.most = FlashRowNumbers(most), body.sum = FlashRowNumbers(sum);
-  body.loops = &BestSoftmaxLoopsF32();
-  body.delta = {plan, body.flash.batches * body.flash.heads * body.flash.rows};
-  DivideWork(plan, body);
-  plan.SetBody(body);
+  PlanFlashGradient(plan, args, {dy, y, most, sum, dq, dk, dv, dshift});
+}
+
+void FlashAttentionScoreGradV2(Plan& plan, DType, const Operand& query, const Operand& key,
+                               const Operand& value, const Operand& dy, const Operand& shift,
+                               const Operand& drop, const Operand& padding, const Operand& mask,
+                               const Operand& most, const Operand& sum, const Operand&, const Operand& y,
+                               std::span<const int64_t> prefix, std::span<const int64_t> query_start,
+                               std::span<const int64_t> key_start, double scale, double keep, int64_t before,
+                               int64_t after, int64_t heads, const char* layout, int64_t, int64_t sparse,
+                               int64_t shift_kind, const Operand& dq, const Operand& dk, const Operand& dv,
+                               const Operand& dshift) {
+  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                 prefix,          scale, keep, before, after, heads, layout,  sparse};
+  TakeShiftKind(shift_kind, query_start, key_start, &args);
+  PlanFlashGradient(plan, args, {dy, y, most, sum, dq, dk, dv, dshift});
 }
 
 }  // namespace kernels

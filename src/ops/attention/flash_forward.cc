@@ -20,7 +20,7 @@ constexpr float kLowest = std::numeric_limits<float>::lowest();
 struct ForwardBody {
   Flash flash;
   PackedFloats out;
-  FlashRowNumbers most, sum;
+  FlashRowNumbers most, sum, levels;
   PieceScratch<float> parts;
   const SoftmaxLoops<float>* loops;
 
@@ -60,7 +60,7 @@ struct ForwardBody {
     for (int64_t column = 0; column < flash.columns; column += flash.block_columns) {
       FlashTile tile = rows;
       tile.column = column, tile.columns = std::min(flash.block_columns, flash.columns - column);
-      if (!flash.band.Cut(tile)) continue;
+      if (!flash.band.Cut(tile) || !flash.Sees(in, tile)) continue;
       flash.Scores(in, tile, room.scores);
       for (int64_t r = 0; r < tile.rows; ++r) Softmax(in, tile, r, room);
       const int64_t wide = flash.value_size;
@@ -108,13 +108,51 @@ struct ForwardBody {
       float* row = to + flash.out.At(rows.batch, rows.head, rows.row + r);
       const float factor = blind ? 0 : 1 / room.sum[r];
       for (int64_t i = 0; i < flash.value_size; ++i) row[i] = room.sums[r * flash.value_size + i] * factor;
-      most.Set(most.Of(frame, rows.batch, rows.head, rows.row + r), blind ? kLowest : room.most[r]);
-      sum.Set(sum.Of(frame, rows.batch, rows.head, rows.row + r), room.sum[r]);
+      const auto set = [&](const FlashRowNumbers& numbers, float number) {
+        if (numbers.present()) numbers.Set(numbers.Of(frame, rows.batch, rows.head, rows.row + r), number);
+      };
+      set(most, blind ? kLowest : room.most[r]);
+      set(sum, room.sum[r]);
+      set(levels, blind ? kNothing : room.most[r] + std::log(room.sum[r]));
     }
   }
 };
 
+// The parts that all versions have; false: there is nothing to do.
+bool TakeForward(Plan& plan, const FlashArgs& args, const Operand& out, ForwardBody* body) {
+  body->flash = Flash(args, plan);
+  const Flash& flash = body->flash;
+  CheckFlashOperand(args, out, args.query.dtype(), flash.OutShape(args.query));
+  const int64_t blocks = flash.batches * flash.heads * flash.row_blocks();
+  if (blocks == 0) return false;
+  body->out = PackedFloats(out, Flow::kOut, plan);
+  body->loops = &BestSoftmaxLoopsF32();
+  const int64_t each = flash.block_rows * flash.columns * (flash.size + flash.value_size);
+  constexpr int64_t kWorthSplitting = 2'000'000;  // multiplications
+  body->parts = {plan, blocks, std::max<int64_t>(1, kWorthSplitting / std::max<int64_t>(each, 1)),
+                 ForwardBody::RoomFor(flash)};
+  plan.SetCost(1000 + static_cast<uint64_t>(blocks * each) / 64);
+  return true;
+}
+
 }  // namespace
+
+void PlanFlash(Plan& plan, const FlashArgs& args, const Operand& most, const Operand& sum,
+               const Operand& out) {
+  ForwardBody body;
+  const bool any = TakeForward(plan, args, out, &body);
+  for (const Operand* o : {&most, &sum}) CheckFlashOperand(args, *o, DType::kF32, body.flash.RowShape());
+  if (!any) return;
+  body.most = FlashRowNumbers(most), body.sum = FlashRowNumbers(sum);
+  plan.SetBody(body);
+}
+
+void PlanFlashWithLevels(Plan& plan, const FlashArgs& args, const Operand& levels, const Operand& out) {
+  ForwardBody body;
+  if (!TakeForward(plan, args, out, &body)) return;
+  if (levels.present()) body.levels = FlashRowNumbers(levels);
+  plan.SetBody(body);
+}
 
 namespace kernels {
 
@@ -126,22 +164,20 @@ void FlashAttentionScore(Plan& plan, DType, const Operand& query, const Operand&
                          const Operand& out) {
   const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
                        prefix,          scale, keep, before, after, heads, layout,  sparse};
-  ForwardBody body;
-  body.flash = Flash(args, plan);
-  const Flash& flash = body.flash;
-  for (const Operand* o : {&most, &sum}) CheckFlashOperand(args, *o, DType::kF32, flash.RowShape());
-  CheckFlashOperand(args, out, query.dtype(), flash.OutShape(query));
-  const int64_t blocks = flash.batches * flash.heads * flash.row_blocks();
-  if (blocks == 0) return;
-  body.out = PackedFloats(out, Flow::kOut, plan);
-  body.most = FlashRowNumbers(most), body.sum = FlashRowNumbers(sum);
-  body.loops = &BestSoftmaxLoopsF32();
-  const int64_t each = flash.block_rows * flash.columns * (flash.size + flash.value_size);
-  constexpr int64_t kWorthSplitting = 2'000'000;  // multiplications
-  body.parts = {plan, blocks, std::max<int64_t>(1, kWorthSplitting / std::max<int64_t>(each, 1)),
-                ForwardBody::RoomFor(flash)};
-  plan.SetCost(1000 + static_cast<uint64_t>(blocks * each) / 64);
-  plan.SetBody(body);
+  PlanFlash(plan, args, most, sum, out);
+}
+
+void FlashAttentionScoreV2(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
+                           const Operand& shift, const Operand& drop, const Operand& padding,
+                           const Operand& mask, std::span<const int64_t> prefix,
+                           std::span<const int64_t> query_start, std::span<const int64_t> key_start,
+                           double scale, double keep, int64_t before, int64_t after, int64_t heads,
+                           const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
+                           const Operand& most, const Operand& sum, const Operand&, const Operand& out) {
+  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                 prefix,          scale, keep, before, after, heads, layout,  sparse};
+  TakeShiftKind(shift_kind, query_start, key_start, &args);
+  PlanFlash(plan, args, most, sum, out);
 }
 
 }  // namespace kernels

@@ -1,5 +1,6 @@
 #include "ops/attention/flash_loops.h"
 
+#include <cmath>
 #include <limits>
 
 namespace belay::ops {
@@ -10,6 +11,15 @@ void ScaleScores(float* row, const float* shift, float scale, int64_t n) {
     return;
   }
   for (int64_t i = 0; i < n; ++i) row[i] = (row[i] + shift[i]) * scale;
+}
+
+void SlopeScores(float* row, float scale, float slope, int64_t first, bool root, int64_t n) {
+  if (root) {
+    for (int64_t i = 0; i < n; ++i)
+      row[i] = row[i] * scale - slope * std::sqrt(std::abs(static_cast<float>(first + i)));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) row[i] = row[i] * scale - slope * std::abs(static_cast<float>(first + i));
 }
 
 void ForbidScores(float* row, const uint8_t* forbidden, int64_t step, int64_t n) {

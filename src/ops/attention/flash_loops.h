@@ -8,6 +8,9 @@ namespace belay::ops {
 // row = (row + shift) * scale; shift may be null.
 void ScaleScores(float* row, const float* shift, float scale, int64_t n);
 
+// row = row * scale - slope * the distance of each, or its root; that of the first is `first`.
+void SlopeScores(float* row, float scale, float slope, int64_t first, bool root, int64_t n);
+
 // Where forbidden is not 0: -inf. `step`: bytes between two of them.
 void ForbidScores(float* row, const uint8_t* forbidden, int64_t step, int64_t n);
 

@@ -68,6 +68,7 @@ Tensor CornerOf(const Tensor& t, int64_t rows, int64_t columns) {
 struct Packed {
   FlashArgs args;
   std::vector<Span> queries, keys;
+  std::vector<int64_t> first_bits;  // of the mask of dropout, whose sequences follow each other
 
   Packed(const FlashArgs& a, std::span<const int64_t> query_ends, std::span<const int64_t> key_ends)
       : args(a) {
@@ -83,8 +84,9 @@ struct Packed {
     if (a.sparse == 5 || a.sparse > 6) {
       RefuseFlash(a.function, "sparseMode 5 is not for packed sequences; 7 and 8 are not there yet");
     }
-    if (IsGiven(a.shift) || IsGiven(a.drop) || a.keep != 1) {
-      RefuseFlash(a.function, "packed sequences with a bias or with dropout are not there yet");
+    if (IsGiven(a.shift) && !a.sloped()) {
+      RefuseFlash(a.function,
+                  "packed sequences with a bias are not there yet, but for the slopes of pseType 2 and 3");
     }
     queries = SpansOf(a.function, "actualSeqQLen", query_ends, a.query.shape()[0]);
     keys = SpansOf(a.function, "actualSeqKvLen", key_ends, a.key.shape()[0]);
@@ -93,6 +95,23 @@ struct Packed {
     if (a.sparse == 6 && a.prefix.size() != queries.size())
       RefuseFlash(a.function, "sparseMode 6 needs prefix, with a number for each sequence");
     CheckMask();
+    CheckSlopes();
+    int64_t bit = 0;
+    for (size_t i = 0; i < queries.size(); ++i) {
+      first_bits.push_back(bit);
+      bit += a.heads * queries[i].count * keys[i].count;
+    }
+  }
+
+  // Slopes of the heads of each sequence, or of all.
+  void CheckSlopes() const {
+    if (!args.sloped() || !args.shift.present()) return;
+    const Shape& s = args.shift.shape();
+    const auto count = static_cast<int64_t>(queries.size());
+    if (s == Shape{args.heads} || s == Shape{1, args.heads} || s == Shape{count, args.heads}) return;
+    Fail(kInvalidArgument, "flash-attention-operand",
+         "{}: {} has shape {}; a slope for each head is [{}] or [{}, {}]", args.function, args.shift.name,
+         s.ToString(), args.heads, count, args.heads);
   }
 
   // A whole mask is one for all, as large as the longest sequences.
@@ -119,12 +138,15 @@ struct Packed {
     return WholeMask() ? CornerOf(*args.forbidden.tensor, queries[i].count, keys[i].count)
                        : *args.forbidden.tensor;
   }
+  Tensor SlopesOf(size_t i) const {
+    if (!args.shift.present()) return {};
+    Tensor part = *args.shift.tensor;
+    if (part.shape.rank() < 2) return part;
+    part.offset += part.shape[0] == 1 ? 0 : static_cast<int64_t>(i) * part.strides[0];
+    part.strides = tensor::Strides{part.strides[1]}, part.shape = Shape{args.heads};
+    return part;
+  }
 };
-
-// An operand over other elements of the same memory.
-Operand On(const Operand& operand, const Tensor& part) {
-  return {operand.present() ? &part : nullptr, nullptr, operand.binding, operand.name};
-}
 
 constexpr int kMostBindings = 24;
 
@@ -176,62 +198,144 @@ void PlanMembers(Plan& plan, const Packed& packed, const Operand& most, const Op
   plan.SetBody(body);
 }
 
+// What one sequence of them sees, as an attention of its own.
+struct PackedMember {
+  Tensor query_part, key_part, value_part, mask_part, slopes_part, row;
+  Operand query, key, value, mask, slopes;
+  FlashArgs args;
+
+  PackedMember(const Packed& p, size_t i)
+      : query_part(RowsOf(*p.args.query.tensor, p.queries[i])),
+        key_part(RowsOf(*p.args.key.tensor, p.keys[i])),
+        value_part(RowsOf(*p.args.value.tensor, p.keys[i])),
+        mask_part(p.MaskOf(i)),
+        slopes_part(p.SlopesOf(i)),
+        row(NumbersOf(p.args.heads, p.queries[i])),
+        query(OverPart(p.args.query, query_part)),
+        key(OverPart(p.args.key, key_part)),
+        value(OverPart(p.args.value, value_part)),
+        mask(OverPart(p.args.forbidden, mask_part)),
+        slopes(OverPart(p.args.shift, slopes_part)),
+        args{p.args.function,
+             query,
+             key,
+             value,
+             slopes,
+             p.args.drop,
+             p.args.padding,
+             mask,
+             p.PrefixOf(i),
+             p.args.scale,
+             p.args.keep,
+             p.args.before,
+             p.args.after,
+             p.args.heads,
+             "BSND",
+             p.args.sparse,
+             p.args.shift_kind,
+             p.args.query_start,
+             p.args.key_start,
+             p.first_bits[i]} {}
+  PackedMember(const PackedMember&) = delete;
+
+  Operand Numbers(int binding, const Operand& of) const { return {&row, nullptr, binding, of.name}; }
+};
+
+void PlanPacked(Plan& plan, const FlashArgs& args, std::span<const int64_t> query_ends,
+                std::span<const int64_t> key_ends, const Operand& most, const Operand& sum,
+                const Operand& out) {
+  const Packed packed(args, query_ends, key_ends);
+  CheckFlashOperand(args, out, args.query.dtype(),
+                    Shape{args.query.shape()[0], args.query.shape()[1], args.value.shape()[2]});
+  PlanMembers(plan, packed, most, sum, true, [&](size_t i, Plan& member, int numbers) {
+    const PackedMember m(packed, i);
+    const Tensor o = RowsOf(*out.tensor, packed.queries[i]);
+    PlanFlash(member, m.args, m.Numbers(numbers, most), m.Numbers(numbers + 1, sum), OverPart(out, o));
+  });
+}
+
+void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64_t> query_ends,
+                        std::span<const int64_t> key_ends, const FlashGradients& g) {
+  const Packed packed(args, query_ends, key_ends);
+  const Shape result{args.query.shape()[0], args.query.shape()[1], args.value.shape()[2]};
+  for (const Operand* o : {&g.dy, &g.y}) CheckFlashOperand(args, *o, args.query.dtype(), result);
+  for (auto [o, like] : {std::pair{&g.dq, &args.query}, {&g.dk, &args.key}, {&g.dv, &args.value}})
+    CheckFlashOperand(args, *o, args.query.dtype(), like->shape());
+  if (IsGiven(g.dshift)) {
+    if (!IsGiven(args.shift)) RefuseFlash(args.function, "dpseOut is given without a pseShift");
+    CheckFlashOperand(args, g.dshift, args.shift.dtype(), args.shift.shape());
+  }
+  const Operand none{nullptr, nullptr, -1, g.dshift.name};
+  PlanMembers(plan, packed, g.most, g.sum, false, [&](size_t i, Plan& member, int numbers) {
+    const PackedMember m(packed, i);
+    const Span &rows = packed.queries[i], &columns = packed.keys[i];
+    const Tensor gy = RowsOf(*g.dy.tensor, rows), was = RowsOf(*g.y.tensor, rows),
+                 gq = RowsOf(*g.dq.tensor, rows), gk = RowsOf(*g.dk.tensor, columns),
+                 gv = RowsOf(*g.dv.tensor, columns);
+    PlanFlashGradient(
+        member, m.args,
+        {OverPart(g.dy, gy), OverPart(g.y, was), m.Numbers(numbers, g.most), m.Numbers(numbers + 1, g.sum),
+         OverPart(g.dq, gq), OverPart(g.dk, gk), OverPart(g.dv, gv), none});
+  });
+}
+
 }  // namespace
 
 namespace kernels {
 
-void FlashAttentionVarLenScore(Plan& plan, DType type, const Operand& query, const Operand& key,
+void FlashAttentionVarLenScore(Plan& plan, DType, const Operand& query, const Operand& key,
                                const Operand& value, const Operand& shift, const Operand& drop,
                                const Operand& padding, const Operand& mask, std::span<const int64_t> prefix,
                                std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
                                double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                               const char* layout, int64_t precise, int64_t sparse, const Operand& most,
-                               const Operand& sum, const Operand& unused, const Operand& out) {
+                               const char* layout, int64_t, int64_t sparse, const Operand& most,
+                               const Operand& sum, const Operand&, const Operand& out) {
   const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
                        prefix,          scale, keep, before, after, heads, layout,  sparse};
-  const Packed packed(args, query_ends, key_ends);
-  CheckFlashOperand(args, out, query.dtype(), Shape{query.shape()[0], query.shape()[1], value.shape()[2]});
-  PlanMembers(plan, packed, most, sum, true, [&](size_t i, Plan& member, int numbers) {
-    const Span &rows = packed.queries[i], &columns = packed.keys[i];
-    const Tensor q = RowsOf(*query.tensor, rows), k = RowsOf(*key.tensor, columns),
-                 v = RowsOf(*value.tensor, columns), o = RowsOf(*out.tensor, rows), m = packed.MaskOf(i),
-                 row = NumbersOf(heads, rows);
-    FlashAttentionScore(member, type, On(query, q), On(key, k), On(value, v), shift, drop, padding,
-                        On(mask, m), packed.PrefixOf(i), scale, keep, before, after, heads, "BSND", precise,
-                        sparse, {&row, nullptr, numbers, most.name}, {&row, nullptr, numbers + 1, sum.name},
-                        unused, On(out, o));
-  });
+  PlanPacked(plan, args, query_ends, key_ends, most, sum, out);
 }
 
-void FlashAttentionUnpaddingScoreGrad(Plan& plan, DType type, const Operand& query, const Operand& key,
+void FlashAttentionVarLenScoreV2(Plan& plan, DType, const Operand& query, const Operand& key,
+                                 const Operand& value, const Operand& shift, const Operand& drop,
+                                 const Operand& padding, const Operand& mask, std::span<const int64_t> prefix,
+                                 std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
+                                 std::span<const int64_t> query_start, std::span<const int64_t> key_start,
+                                 double scale, double keep, int64_t before, int64_t after, int64_t heads,
+                                 const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
+                                 const Operand& most, const Operand& sum, const Operand&,
+                                 const Operand& out) {
+  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                 prefix,          scale, keep, before, after, heads, layout,  sparse};
+  TakeShiftKind(shift_kind, query_start, key_start, &args);
+  PlanPacked(plan, args, query_ends, key_ends, most, sum, out);
+}
+
+void FlashAttentionUnpaddingScoreGrad(Plan& plan, DType, const Operand& query, const Operand& key,
                                       const Operand& value, const Operand& dy, const Operand& shift,
                                       const Operand& drop, const Operand& padding, const Operand& mask,
-                                      const Operand& most, const Operand& sum, const Operand& unused,
+                                      const Operand& most, const Operand& sum, const Operand&,
                                       const Operand& y, std::span<const int64_t> prefix,
                                       std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
                                       double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                                      const char* layout, int64_t precise, int64_t sparse, const Operand& dq,
+                                      const char* layout, int64_t, int64_t sparse, const Operand& dq,
                                       const Operand& dk, const Operand& dv, const Operand& dshift) {
   const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
                        prefix,          scale, keep, before, after, heads, layout,  sparse};
-  const Packed packed(args, query_ends, key_ends);
-  const Shape result{query.shape()[0], query.shape()[1], value.shape()[2]};
-  for (const Operand* o : {&dy, &y}) CheckFlashOperand(args, *o, query.dtype(), result);
-  for (auto [o, like] : {std::pair{&dq, &query}, {&dk, &key}, {&dv, &value}})
-    CheckFlashOperand(args, *o, query.dtype(), like->shape());
-  PlanMembers(plan, packed, most, sum, false, [&](size_t i, Plan& member, int numbers) {
-    const Span &rows = packed.queries[i], &columns = packed.keys[i];
-    const Tensor q = RowsOf(*query.tensor, rows), k = RowsOf(*key.tensor, columns),
-                 v = RowsOf(*value.tensor, columns), gy = RowsOf(*dy.tensor, rows),
-                 was = RowsOf(*y.tensor, rows), gq = RowsOf(*dq.tensor, rows),
-                 gk = RowsOf(*dk.tensor, columns), gv = RowsOf(*dv.tensor, columns), m = packed.MaskOf(i),
-                 row = NumbersOf(heads, rows);
-    FlashAttentionScoreGrad(member, type, On(query, q), On(key, k), On(value, v), On(dy, gy), shift, drop,
-                            padding, On(mask, m), {&row, nullptr, numbers, most.name},
-                            {&row, nullptr, numbers + 1, sum.name}, unused, On(y, was), packed.PrefixOf(i),
-                            scale, keep, before, after, heads, "BSND", precise, sparse, On(dq, gq),
-                            On(dk, gk), On(dv, gv), dshift);
-  });
+  PlanPackedGradient(plan, args, query_ends, key_ends, {dy, y, most, sum, dq, dk, dv, dshift});
+}
+
+void FlashAttentionUnpaddingScoreGradV2(
+    Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value, const Operand& dy,
+    const Operand& shift, const Operand& drop, const Operand& padding, const Operand& mask,
+    const Operand& most, const Operand& sum, const Operand&, const Operand& y,
+    std::span<const int64_t> prefix, std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
+    std::span<const int64_t> query_start, std::span<const int64_t> key_start, double scale, double keep,
+    int64_t before, int64_t after, int64_t heads, const char* layout, int64_t, int64_t sparse,
+    int64_t shift_kind, const Operand& dq, const Operand& dk, const Operand& dv, const Operand& dshift) {
+  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                 prefix,          scale, keep, before, after, heads, layout,  sparse};
+  TakeShiftKind(shift_kind, query_start, key_start, &args);
+  PlanPackedGradient(plan, args, query_ends, key_ends, {dy, y, most, sum, dq, dk, dv, dshift});
 }
 
 }  // namespace kernels

@@ -98,6 +98,60 @@ std::vector<int64_t> KindsOf(const Plan& plan, std::span<const int64_t> sections
   return kind;
 }
 
+// Every third angle is one of the second or the third kind, as far as their sections reach.
+std::vector<int64_t> KindsByTurns(const Plan& plan, std::span<const int64_t> sections, int64_t kinds,
+                                  int64_t angles) {
+  std::vector<int64_t> kind = KindsOf(plan, sections, kinds, angles);
+  if (kinds == 1) return kind;
+  if (kinds != 3 || sections[1] != sections[2])
+    RefuseExperts(plan, "cacheMode 1 takes three sections, of which the last two are equal");
+  std::fill(kind.begin(), kind.end(), int64_t{0});
+  for (int64_t i = 0; i < std::min(angles, 3 * sections[1]); ++i) kind[static_cast<size_t>(i)] = i % 3;
+  return kind;
+}
+
+struct TableArgs {
+  const Operand &positions, &query, &key, &table;
+  std::span<const int64_t> sections;
+  int64_t size;
+  bool halves;
+  int64_t mode;  // 0: the sections follow each other, 1: by turns
+  const Operand &query_out, &key_out;
+};
+
+void CheckTable(const Plan& plan, const TableArgs& a) {
+  CheckExpertRank(plan, a.positions, 1, 2);
+  for (const Operand* o : {&a.query, &a.key, &a.table}) CheckExpertRank(plan, *o, 2, 2);
+  CheckExpertShape(plan, a.query_out, a.query.shape());
+  CheckExpertShape(plan, a.key_out, a.key.shape());
+  for (const Operand* o : {&a.key, &a.table, &a.query_out, &a.key_out}) CheckSameType(a.query, *o);
+  const int64_t tokens = a.positions.shape().back(0), turned = a.table.shape()[1];
+  if (a.query.shape()[0] != tokens || a.key.shape()[0] != tokens)
+    RefuseExperts(plan, "query and key have another number of tokens than positions");
+  if (a.size < 1 || a.query.shape()[1] % a.size != 0 || a.key.shape()[1] % a.size != 0)
+    RefuseExperts(plan, "the sizes of query and key are no multiples of headSize");
+  if (turned % 2 != 0 || turned > a.size)
+    RefuseExperts(plan, "the rows of cosSinCache are not cosines and sines of at most a head");
+  if (a.mode != 0 && a.mode != 1) RefuseExperts(plan, "cacheMode is 0 (one after another) or 1 (by turns)");
+}
+
+void PlanAngles(Plan& plan, const TableArgs& a) {
+  CheckTable(plan, a);
+  const Shape p = a.positions.shape();
+  const int64_t tokens = p.back(0), kinds = p.rank() == 2 ? p[0] : 1, turned = a.table.shape()[1];
+  const auto kinds_of = a.mode == 0 ? KindsOf : KindsByTurns;
+  TableBody body{Rows(a.table),   Rows(a.query), Rows(a.key), Rows(a.query_out),
+                 Rows(a.key_out), Indices(),     {},          a.positions.binding,
+                 tokens,          kinds,         a.size,      kinds_of(plan, a.sections, kinds, turned / 2),
+                 a.halves};
+  if (tokens == 0) return;
+  body.positions = Indices(plan, *a.positions.tensor);
+  const int64_t widest = std::max(a.query.shape()[1], a.key.shape()[1]);
+  body.room = {plan, tokens, RowGrain(widest), turned + 2 * widest};
+  plan.SetCost(500 + static_cast<uint64_t>(a.query.tensor->count() + a.key.tensor->count()) * 2);
+  plan.SetBody(body);
+}
+
 }  // namespace
 
 namespace kernels {
@@ -128,38 +182,16 @@ void RopeWithSinCosCache(Plan& plan, DType, const Operand& positions, const Oper
                          const Operand& keyIn, const Operand& cosSinCache,
                          std::span<const int64_t> mropeSection, int64_t headSize, bool isNeoxStyle,
                          const Operand& queryOut, const Operand& keyOut) {
-  CheckExpertRank(plan, positions, 1, 2);
-  for (const Operand* o : {&queryIn, &keyIn, &cosSinCache}) CheckExpertRank(plan, *o, 2, 2);
-  CheckExpertShape(plan, queryOut, queryIn.shape());
-  CheckExpertShape(plan, keyOut, keyIn.shape());
-  for (const Operand* o : {&keyIn, &cosSinCache, &queryOut, &keyOut}) CheckSameType(queryIn, *o);
-  const Shape p = positions.shape();
-  const int64_t tokens = p.back(0), kinds = p.rank() == 2 ? p[0] : 1, turned = cosSinCache.shape()[1];
-  if (queryIn.shape()[0] != tokens || keyIn.shape()[0] != tokens)
-    RefuseExperts(plan, "query and key have another number of tokens than positions");
-  if (headSize < 1 || queryIn.shape()[1] % headSize != 0 || keyIn.shape()[1] % headSize != 0)
-    RefuseExperts(plan, "the sizes of query and key are no multiples of headSize");
-  if (turned % 2 != 0 || turned > headSize)
-    RefuseExperts(plan, "the rows of cosSinCache are not cosines and sines of at most a head");
-  TableBody body{Rows(cosSinCache),
-                 Rows(queryIn),
-                 Rows(keyIn),
-                 Rows(queryOut),
-                 Rows(keyOut),
-                 Indices(),
-                 {},
-                 positions.binding,
-                 tokens,
-                 kinds,
-                 headSize,
-                 KindsOf(plan, mropeSection, kinds, turned / 2),
-                 isNeoxStyle};
-  if (tokens == 0) return;
-  body.positions = Indices(plan, *positions.tensor);
-  const int64_t widest = std::max(queryIn.shape()[1], keyIn.shape()[1]);
-  body.room = {plan, tokens, RowGrain(widest), turned + 2 * widest};
-  plan.SetCost(500 + static_cast<uint64_t>(queryIn.tensor->count() + keyIn.tensor->count()) * 2);
-  plan.SetBody(body);
+  PlanAngles(plan, {positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle, 0, queryOut,
+                    keyOut});
+}
+
+void RopeWithSinCosCacheV2(Plan& plan, DType, const Operand& positions, const Operand& queryIn,
+                           const Operand& keyIn, const Operand& cosSinCache,
+                           std::span<const int64_t> mropeSection, int64_t headSize, bool isNeoxStyle,
+                           int64_t cacheMode, const Operand& queryOut, const Operand& keyOut) {
+  PlanAngles(plan, {positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle, cacheMode,
+                    queryOut, keyOut});
 }
 
 }  // namespace kernels

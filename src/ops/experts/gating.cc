@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "ops/experts/experts.h"
 #include "ops/experts/rows.h"
+#include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/scratch.h"
@@ -137,6 +138,47 @@ struct RankedGroupsBody {
   }
 };
 
+// The gradient of the scores of the experts that a token was sent to; of all where these are a softmax.
+struct GatingGradientBody {
+  Rows p, dy, dx;
+  Indices experts;
+  int experts_at;
+  PieceScratch<float> room;
+  int64_t k;
+  bool sigmoid;
+  double factor, eps;
+
+  void operator()(const Frame& frame) const {
+    const std::span<const int64_t> chosen = experts.Places(frame, experts_at, p.width());
+    room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
+      for (int64_t row = begin; row < end; ++row) Row(frame, row, chosen.data() + row * k, mine);
+    });
+  }
+
+  void Row(const Frame& frame, int64_t row, const int64_t* chosen, float* mine) const {
+    const int64_t n = p.width();
+    float *shares = mine, *to = mine + n, *given = mine + 2 * n;
+    const float* from = p.Load(frame, row, shares);
+    if (from != shares) std::copy_n(from, n, shares);
+    const float* d = dy.Load(frame, row, given);
+    double sum = eps, met = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      const auto share = static_cast<double>(shares[chosen[i]]);
+      sum += share;
+      met += share * static_cast<double>(d[i]);
+    }
+    std::fill_n(to, n, 0.0f);
+    for (int64_t i = 0; i < k; ++i) {
+      const auto share = static_cast<double>(shares[chosen[i]]), of = static_cast<double>(d[i]);
+      const double slope = sigmoid ? (of - met / sum) / sum * (1 - share) : of;
+      to[chosen[i]] += static_cast<float>(factor * share * slope);
+    }
+    for (int64_t i = 0; !sigmoid && i < n; ++i)
+      to[i] -= static_cast<float>(factor * met * static_cast<double>(shares[i]));
+    dx.Store(frame, row, to);
+  }
+};
+
 Shape WithLast(Shape shape, int64_t last) {
   shape.back(0) = last;
   return shape;
@@ -240,6 +282,32 @@ void MoeGatingTopK(Plan& plan, DType, const Operand& x, const Operand& biasOptio
                                 normType == 1,
                                 static_cast<float>(routedScalingFactor),
                                 static_cast<float>(eps)});
+}
+
+void MoeGatingTopKBackward(Plan& plan, DType, const Operand& xNorm, const Operand& gradY,
+                           const Operand& expertIdx, int64_t renorm, int64_t normType,
+                           double routedScalingFactor, double eps, const Operand& out) {
+  if (renorm != 0) RefuseExperts(plan, "renorm 1 is not there yet; pass 0");
+  if (normType != 0 && normType != 1) RefuseExperts(plan, "normType is 0 (softmax) or 1 (sigmoid)");
+  for (const Operand* o : {&xNorm, &gradY}) CheckExpertRank(plan, *o, 2, 2);
+  const Shape shape = xNorm.shape();
+  const int64_t k = gradY.shape()[1];
+  if (k < 1 || k > shape[1]) RefuseExperts(plan, "gradY has another number of columns than 1 to the experts");
+  for (const Operand* o : {&gradY, &expertIdx}) CheckExpertShape(plan, *o, {shape[0], k});
+  CheckExpertShape(plan, out, shape);
+  CheckSameType(gradY, out);
+  if (shape[0] == 0) return;
+  plan.SetCost(500 + static_cast<uint64_t>(xNorm.tensor->count()) * 2);
+  plan.SetBody(GatingGradientBody{Rows(xNorm),
+                                  Rows(gradY),
+                                  Rows(out),
+                                  Indices(plan, *expertIdx.tensor),
+                                  expertIdx.binding,
+                                  {plan, shape[0], RowGrain(shape[1]), 3 * shape[1]},
+                                  k,
+                                  normType == 1,
+                                  routedScalingFactor,
+                                  eps});
 }
 
 }  // namespace kernels

@@ -208,6 +208,31 @@ RouteBody RouteParts(Plan& plan, const RouteArgs& a, int64_t first, int64_t last
   return body;
 }
 
+struct CountOperands {
+  int64_t drop_pad_mode, flag;
+  bool before_flag;
+  const Operand &counts, &before;
+};
+
+// The second version, with or without quantised rows. Without a number of experts all count.
+RouteBody CountedRoute(Plan& plan, const RouteArgs& a, const CountOperands& o, bool quantised) {
+  if (o.drop_pad_mode != 0 && !a.drop) RefuseExperts(plan, "dropPadMode is 0 or 1");
+  if (o.flag < 0 || o.flag > 2) RefuseExperts(plan, "expertTokensCountOrCumsumFlag is from 0 to 2");
+  if (a.active < 0 || a.expert_num < 0) RefuseExperts(plan, "activeNum or expertNum is negative");
+  const bool counts = o.flag != 0 && !a.drop, before = o.before_flag && a.drop;
+  if (counts && (a.expert_num < 1 || !o.counts.present()))
+    RefuseExperts(plan, "counts are asked for, but expertNum is 0 or expertTokensCountOrCumsumOut null");
+  if (before && !o.before.present())
+    RefuseExperts(plan, "expertTokensBeforeCapacityFlag is true, but its result is null");
+  RouteBody body = RouteParts(plan, a, 0, a.expert_num, quantised);
+  if (a.expert_num == 0) body.last = std::numeric_limits<int64_t>::max(), body.uncounted = true;
+  if (counts) CheckExpertShape(plan, o.counts, {a.expert_num});
+  if (counts) body.counts = WholeOut(o.counts), body.counted = o.flag == 1 ? kSums : kCounts;
+  if (before) CheckExpertShape(plan, o.before, {a.expert_num});
+  if (before) body.before = WholeOut(o.before);
+  return body;
+}
+
 struct QuantOperands {
   const Operand &scale, &shift, &scale_out;
   int64_t mode;
@@ -422,25 +447,32 @@ void MoeInitRoutingV2(Plan& plan, DType, const Operand& x, const Operand& expert
                       int64_t expertTokensCountOrCumsumFlag, bool expertTokensBeforeCapacityFlag,
                       const Operand& expandedXOut, const Operand& expandedRowIdxOut, const Operand& countsOut,
                       const Operand& beforeOut) {
-  const bool drop = dropPadMode == 1;
-  if (dropPadMode != 0 && !drop) RefuseExperts(plan, "dropPadMode is 0 or 1");
-  const int64_t flag = expertTokensCountOrCumsumFlag;
-  if (flag < 0 || flag > 2) RefuseExperts(plan, "expertTokensCountOrCumsumFlag is from 0 to 2");
-  if (activeNum < 0 || expertNum < 0) RefuseExperts(plan, "activeNum or expertNum is negative");
-  // Without a number all experts count.
-  const bool counts = flag != 0 && !drop, before = expertTokensBeforeCapacityFlag && drop;
-  if (counts && (expertNum < 1 || !countsOut.present()))
-    RefuseExperts(plan, "counts are asked for, but expertNum is 0 or expertTokensCountOrCumsumOut null");
-  if (before && !beforeOut.present())
-    RefuseExperts(plan, "expertTokensBeforeCapacityFlag is true, but its result is null");
-  const RouteArgs args{x,         expertIdx, activeNum,    expertCapacity,
-                       expertNum, drop,      expandedXOut, expandedRowIdxOut};
-  RouteBody body = RouteParts(plan, args, 0, expertNum, false);
-  if (expertNum == 0) body.last = std::numeric_limits<int64_t>::max(), body.uncounted = true;
-  if (counts) CheckExpertShape(plan, countsOut, {expertNum});
-  if (counts) body.counts = WholeOut(countsOut), body.counted = flag == 1 ? kSums : kCounts;
-  if (before) CheckExpertShape(plan, beforeOut, {expertNum});
-  if (before) body.before = WholeOut(beforeOut);
+  const RouteArgs args{x,         expertIdx,        activeNum,    expertCapacity,
+                       expertNum, dropPadMode == 1, expandedXOut, expandedRowIdxOut};
+  plan.SetBody(CountedRoute(
+      plan, args,
+      {dropPadMode, expertTokensCountOrCumsumFlag, expertTokensBeforeCapacityFlag, countsOut, beforeOut},
+      false));
+}
+
+void MoeInitRoutingQuantV2(Plan& plan, DType, const Operand& x, const Operand& expertIdx,
+                           const Operand& scaleOptional, const Operand& offsetOptional, int64_t activeNum,
+                           int64_t expertCapacity, int64_t expertNum, int64_t dropPadMode,
+                           int64_t expertTokensCountOrCumsumFlag, bool expertTokensBeforeCapacityFlag,
+                           int64_t quantMode, const Operand& expandedXOut, const Operand& expandedRowIdxOut,
+                           const Operand& countsOut, const Operand& beforeOut, const Operand& scaleOut) {
+  if (quantMode != kStatic && quantMode != kDynamicRows) RefuseExperts(plan, "quantMode is 0 or 1");
+  if (expertNum == 0 && quantMode == kDynamicRows && scaleOptional.present() &&
+      scaleOptional.shape() != Shape{1, x.shape().back(0)}) {
+    RefuseExperts(plan, "a scale for each expert needs expertNum");
+  }
+  const RouteArgs args{x,         expertIdx,        activeNum,    expertCapacity,
+                       expertNum, dropPadMode == 1, expandedXOut, expandedRowIdxOut};
+  RouteBody body = CountedRoute(
+      plan, args,
+      {dropPadMode, expertTokensCountOrCumsumFlag, expertTokensBeforeCapacityFlag, countsOut, beforeOut},
+      true);
+  TakeQuant(plan, args, {scaleOptional, offsetOptional, scaleOut, quantMode}, &body);
   plan.SetBody(body);
 }
 

@@ -7,6 +7,7 @@
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/packed_floats.h"
+#include "ops/pipeline.h"
 #include "ops/random/checks.h"
 #include "ops/random/drop_mask.h"
 #include "ops/random/over_packed.h"
@@ -25,6 +26,20 @@ void CheckMask(const Operand& mask, int64_t bytes) {
   if (mask.tensor->count() >= bytes) return;
   Fail(kInvalidArgument, "op-drop-mask", "{} {} needs {} bytes: a bit for each element, in units of 128",
        mask.name, mask.shape().ToString(), bytes);
+}
+
+void CheckProbabilityType(DType type) {
+  if (type == DType::kF32 || type == DType::kF16 || type == DType::kBF16) return;
+  Fail(kInvalidArgument, "op-dtype", "probDataType is {}; it is ACL_FLOAT, ACL_FLOAT16 or ACL_BF16",
+       NameOf(type));
+}
+
+void CheckDrawnMask(std::span<const int64_t> shape, double prob, const Operand& out) {
+  CheckProbability(prob);
+  const std::optional<int64_t> count = tensor::CheckedCount(shape);
+  if (!count || std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; }))
+    Fail(kInvalidArgument, "op-drop-mask", "shape has a negative size, or too many elements");
+  CheckElements(out, MaskBytes(*count));
 }
 
 struct DropBody {
@@ -52,11 +67,7 @@ struct DropBody {
 
 void DropoutMask(Plan& plan, DType, std::span<const int64_t> shape, double prob, int64_t seed, int64_t offset,
                  const Operand& out) {
-  CheckProbability(prob);
-  const std::optional<int64_t> count = tensor::CheckedCount(shape);
-  if (!count || std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; }))
-    Fail(kInvalidArgument, "op-drop-mask", "shape has a negative size, or too many elements");
-  CheckElements(out, MaskBytes(*count));
+  CheckDrawnMask(shape, prob, out);
   const Philox source = SeededAt(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset));
   OverPacked(plan, {}, out, [&](Plan& part, const auto&, const Operand& packed) {
     PlanDropMask(part, MaskUnit::kBit, source, 1 - prob, packed);
@@ -65,11 +76,22 @@ void DropoutMask(Plan& plan, DType, std::span<const int64_t> shape, double prob,
 
 void DropoutGenMask(Plan& plan, DType compute, std::span<const int64_t> shape, double prob, int64_t seed,
                     int64_t offset, DType type, const Operand& out) {
-  if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16) {
-    Fail(kInvalidArgument, "op-dtype", "probDataType is {}; it is ACL_FLOAT, ACL_FLOAT16 or ACL_BF16",
-         NameOf(type));
-  }
+  CheckProbabilityType(type);
   DropoutMask(plan, compute, shape, prob, seed, offset, out);
+}
+
+void DropoutGenMaskSeeded(Plan& plan, DType, std::span<const int64_t> shape, double prob,
+                          const Operand& seedTensor, const Operand& offsetTensor, int64_t offset, DType type,
+                          const Operand& out) {
+  CheckProbabilityType(type);
+  CheckDrawnMask(shape, prob, out);
+  CheckSeed(seedTensor);
+  CheckSeed(offsetTensor);
+  OverPacked(plan, {&seedTensor, &offsetTensor}, out, [&](Plan& part, const auto& in, const Operand& packed) {
+    const SeedTensors source{in[0].binding, in[1].binding, OffsetOf(*in[0].tensor), OffsetOf(*in[1].tensor),
+                             static_cast<uint64_t>(offset)};
+    PlanDropMask(part, MaskUnit::kBit, source, 1 - prob, packed);
+  });
 }
 
 void DropoutDoMask(Plan& plan, DType, const Operand& self, const Operand& mask, double prob,

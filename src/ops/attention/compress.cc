@@ -1,0 +1,165 @@
+// Blocks of tokens, which may overlap, summed to one by weights of their places.
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/parallel.h"
+#include "ops/experts/experts.h"
+#include "ops/experts/rows.h"
+#include "ops/kernels.h"
+#include "ops/layout/checks.h"
+
+namespace belay::ops {
+namespace {
+
+struct CompressArgs {
+  const Operand &input, &weight;
+  std::span<const int64_t> ends;  // running sums of the lengths of the sequences
+  int64_t block, stride, ends_kind;
+  const char* layout;
+  const Operand& blocks;  // [blocks, heads, size]
+};
+
+// The first token of each block. A sequence has as many as fit into it.
+std::vector<int64_t> BlockStarts(const Plan& plan, const CompressArgs& a) {
+  if (std::string_view(a.layout) != "TND" || a.ends_kind != 0)
+    RefuseExperts(plan, "layout is TND, and actualSeqLen holds running sums (its type is 0)");
+  if (a.block < 1 || a.stride < 1) RefuseExperts(plan, "compressBlockSize and compressStride are above 0");
+  CheckExpertRank(plan, a.input, 3, 3);
+  const Shape& s = a.input.shape();
+  CheckExpertShape(plan, a.weight, {a.block, s[1]});
+  CheckSameType(a.input, a.weight);
+  CheckSameType(a.input, a.blocks);
+  int64_t first = 0, count = 0;
+  for (const int64_t end : a.ends) {
+    if (end < first || end > s[0]) RefuseExperts(plan, "actualSeqLen falls, or goes beyond the tokens");
+    if (end - first >= a.block) count += (end - first - a.block) / a.stride + 1;
+    first = end;
+  }
+  if (first != s[0]) RefuseExperts(plan, "actualSeqLen does not end with all tokens");
+  CheckExpertShape(plan, a.blocks, {count, s[1], s[2]});
+  std::vector<int64_t> starts;
+  if (a.input.tensor->empty()) return starts;
+  first = 0;
+  for (const int64_t end : a.ends) {
+    for (int64_t at = first; end - at >= a.block; at += a.stride) starts.push_back(at);
+    first = end;
+  }
+  return starts;
+}
+
+// A place within a head's numbers.
+struct Stretch {
+  int64_t at, n;
+};
+
+// body(stretch) for pieces of a row that a buffer holds.
+template <class Body>
+void EachStretch(int64_t width, const Body& body) {
+  for (int64_t at = 0; at < width; at += kBlock) body(Stretch{at, std::min(kBlock, width - at)});
+}
+
+void AddScaled(float* to, const float* from, float by, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] += from[i] * by;
+}
+
+struct CompressBody {
+  Rows input, weight, out;
+  std::vector<int64_t> starts;
+  int64_t heads;
+
+  void operator()(const Frame& frame) const {
+    const int64_t block = weight.count();
+    ParallelFor(out.count(), RowGrain(out.width() * block), [&](int64_t begin, int64_t end) {
+      alignas(64) float sum[kBlock], buffer[kBlock];
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t first = starts[static_cast<size_t>(row / heads)], head = row % heads;
+        EachStretch(out.width(), [&](const Stretch& s) {
+          std::fill_n(sum, s.n, 0.0f);
+          for (int64_t w = 0; w < block; ++w)
+            AddScaled(sum, input.Load(frame, (first + w) * heads + head, s.at, s.n, buffer),
+                      weight.At(frame, w, head), s.n);
+          out.Store(frame, row, s.at, s.n, sum);
+        });
+      }
+    });
+  }
+};
+
+struct CompressGradientBody {
+  Rows dy, input, weight, dx, dw;
+  std::vector<int64_t> starts;
+  int64_t heads, block;
+
+  void operator()(const Frame& frame) const {
+    ParallelFor(dx.count(), RowGrain(dx.width() * 4), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) Input(frame, row);
+    });
+    const auto count = static_cast<int64_t>(starts.size());
+    ParallelFor(block * heads, RowGrain(input.width() * count), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) Weight(frame, i / heads, i % heads);
+    });
+  }
+
+  // The blocks that hold the token.
+  void Input(const Frame& frame, int64_t row) const {
+    const int64_t token = row / heads, head = row % heads;
+    const auto from = std::lower_bound(starts.begin(), starts.end(), token - block + 1);
+    alignas(64) float sum[kBlock], buffer[kBlock];
+    EachStretch(dx.width(), [&](const Stretch& s) {
+      std::fill_n(sum, s.n, 0.0f);
+      for (auto start = from; start != starts.end() && *start <= token; ++start)
+        AddScaled(sum, dy.Load(frame, (start - starts.begin()) * heads + head, s.at, s.n, buffer),
+                  weight.At(frame, token - *start, head), s.n);
+      dx.Store(frame, row, s.at, s.n, sum);
+    });
+  }
+
+  void Weight(const Frame& frame, int64_t place, int64_t head) const {
+    alignas(64) float left[kBlock], right[kBlock];
+    double sum = 0;
+    for (size_t c = 0; c < starts.size(); ++c) {
+      const int64_t token = starts[c] + place;
+      EachStretch(input.width(), [&](const Stretch& s) {
+        const float* a = dy.Load(frame, static_cast<int64_t>(c) * heads + head, s.at, s.n, left);
+        const float* b = input.Load(frame, token * heads + head, s.at, s.n, right);
+        for (int64_t i = 0; i < s.n; ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+      });
+    }
+    dw.Set(frame, place, head, static_cast<float>(sum));
+  }
+};
+
+}  // namespace
+
+namespace kernels {
+
+void NsaCompress(Plan& plan, DType, const Operand& input, const Operand& weight,
+                 std::span<const int64_t> ends, const char* layout, int64_t block, int64_t stride,
+                 int64_t ends_kind, const Operand& out) {
+  CompressBody body{Rows(input), Rows(weight), Rows(out), {}, 0};
+  body.starts = BlockStarts(plan, {input, weight, ends, block, stride, ends_kind, layout, out});
+  body.heads = input.shape()[1];
+  if (out.tensor->empty()) return;
+  plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count() * block) / 4);
+  plan.SetBody(body);
+}
+
+void NsaCompressGrad(Plan& plan, DType, const Operand& dy, const Operand& input, const Operand& weight,
+                     std::span<const int64_t> ends, int64_t block, int64_t stride, int64_t ends_kind,
+                     const char* layout, const Operand& dx, const Operand& dw) {
+  CompressGradientBody body{Rows(dy), Rows(input), Rows(weight), Rows(dx), Rows(dw), {}, 0, block};
+  body.starts = BlockStarts(plan, {input, weight, ends, block, stride, ends_kind, layout, dy});
+  body.heads = input.shape()[1];
+  CheckExpertShape(plan, dx, input.shape());
+  CheckExpertShape(plan, dw, weight.shape());
+  CheckSameType(input, dx);
+  CheckSameType(input, dw);
+  if (dx.tensor->empty() && dw.tensor->empty()) return;
+  plan.SetCost(200 + static_cast<uint64_t>(dy.tensor->count() * block) / 2);
+  plan.SetBody(body);
+}
+
+}  // namespace kernels
+}  // namespace belay::ops
