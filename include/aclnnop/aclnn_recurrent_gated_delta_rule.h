@@ -1,7 +1,11 @@
 /**
- * The recurrent gated delta rule: no function yet. Belay implements this interface on the CPU. A
- * function follows the page of its name in the public API reference; "Page:" gives that page's
- * number where it is known.
+ * A linear attention for inference: each token of a sequence turns the state S [values, keys] of a
+ * head into S * exp(g + gk) and adds beta * (value - S x key) x key, and out = S x query * scale. A
+ * sequence begins with the state that ssmStateIndices has for its first token, or for that of
+ * numAcceptedTokens, and each token leaves its own in place. Heads of value share those of query
+ * and key in groups; beta is 1, g and gk are 0 where they are null. Belay implements this interface
+ * on the CPU. A function follows the page of its name in the public API reference; "Page:" gives
+ * that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
