@@ -46,6 +46,15 @@ size_t OutputOf(const AttributeSchema& attribute, const OpSchema& schema) {
 // The output of ViewCopy is the tensor that it writes into; callers describe the view of it that they wrote.
 bool IsViewOfInput(const std::string& type) { return type == "ViewCopy"; }
 
+// A mask of bytes may be described as one row that is as long as a mask of bits for the same elements has
+// bits.
+bool IsRowOfMask(const std::string& type, const ValueType& described, const ValueType& computed) {
+  constexpr int64_t kUnit = 128;
+  if (type != "DropOutGenMaskV3" || !described.rank_known || described.shape.rank() != 1) return false;
+  const int64_t count = CountOf(computed.shape), units = count / kUnit + (count % kUnit != 0);
+  return IsType(described.dtype, computed.dtype) && described.shape[0] == units * kUnit;
+}
+
 const PortSchema* OutputAt(const OpSchema* schema, size_t output) {
   return schema != nullptr && output < schema->outputs.size() ? &schema->outputs[output] : nullptr;
 }
@@ -68,6 +77,7 @@ void NeedAsDescribed(const std::string& type, std::span<const ValueType> describ
   const bool known = computed.dtype != DType::kUndefined && computed.concrete();
   if (!known || IsAsDescribed(said, computed.dtype, computed.shape)) return;
   if (IsViewOfInput(type) && IsType(said.dtype, computed.dtype)) return;
+  if (IsRowOfMask(type, said, computed)) return;
   if (IsConverted(type, said.dtype, output) && IsShape(said, computed.shape)) return;
   const PortSchema* port = OutputAt(FindOp(type), output);
   Fail(kGraphInvalid, "op-results", "output {} ('{}') of {} is described as {}, but it is {}", output,

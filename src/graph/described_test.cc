@@ -243,6 +243,19 @@ TEST_F(EveryOperator, IsAsDescribedOrRefused) {
   EXPECT_LE(without, 13) << "operators without a node:" << names;
 }
 
+// A row of bytes as torch-npu describes it, which is longer than the mask.
+TEST(DescribedMask, IsARowOfWholeUnits) {
+  const ValueType mask = Typed(DType::kU8, {3, 50});
+  const auto need = [&](const char* type, const ValueType& said) {
+    NeedAsDescribed(type, std::span(&said, 1), 0, mask);
+  };
+  EXPECT_NO_THROW(need("DropOutGenMaskV3", Typed(DType::kU8, {256})));
+  EXPECT_THROW(need("DropOutGenMaskV3", Typed(DType::kU8, {150})), Error);
+  EXPECT_THROW(need("DropOutGenMaskV3", Typed(DType::kU8, {384})), Error);
+  EXPECT_THROW(need("DropOutGenMaskV3", Typed(DType::kF16, {256})), Error);
+  EXPECT_THROW(need("DropOutDoMaskV3", Typed(DType::kU8, {256})), Error);
+}
+
 TEST_F(Described, ATypeThatAnAttributeDecides) {
   const Constant x = samples::Reals({2, 3}, {1, 5, 2, 9, 3, 4}), axis = samples::Ints({1});
   EXPECT_THAT(Reals(OpOf("ArgMaxV2", {x, axis}, {Typed(DType::kI32, {2})}), {x, axis}), ElementsAre(1, 0));

@@ -194,7 +194,7 @@ def check_in_place(device, name, case, rng, written, operand, placing: str):
             raise Failure(f'gives {code}, and {wanted} with memory of their own: {message}')
         if code == binding.OK:
             got, intact = call.shared[written].read()
-            compare(got, Want(expected), apart.arguments[written[0]].dtype)
+            compare(got, Want(expected), tensor_at(apart, written).dtype)
             if not intact:
                 raise Failure('memory around the tensor was written')
     overlapped(device, name, case, rng, written, operand, placing, body)

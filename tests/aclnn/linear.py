@@ -409,3 +409,20 @@ def depthwise(r: Random, form) -> Case:
     value = value + (bias.data.astype(np.float64).reshape(-1, 1, 1) if bias else 0)
     out = Tensor(dtype, value.shape, format=NCHW)
     return Case([x, weight, kernel, bias, stride, padding, dilation, out, 0], {7: Want(value, scale + 1)})
+
+
+@TABLE.case('AddLora')
+def chosen_products(r: Random, form) -> Case:
+    rows, wide_, inputs, depth, columns = r.size(1, 6), r.int(1, 9), r.int(1, 9), r.int(1, 4), r.int(1, 9)
+    weights, layers, factor = r.int(1, 3), r.int(1, 3), r.pick([1.0, 0.5, -2.0])
+    offset, layer = r.int(0, wide_), r.int(0, layers - 1)
+    y = r.tensor('f16', (rows, offset + columns + wide_ - 1))
+    down = r.tensor('f16', (weights, layers, depth, inputs), -1, 1) if r.chance(0.7) else None
+    up = r.tensor('f16', (weights, layers, columns, depth if down else inputs), -1, 1)
+    x, which = r.tensor('f16', (rows, inputs)), r.tensor('i32', (rows,), -1, weights)
+    value = exact(y)
+    for row, i in enumerate(which.data):
+        if 0 <= i < weights:
+            small = exact(down)[i, layer] @ exact(x)[row] if down else exact(x)[row]
+            value[row, offset:offset + columns] += factor * (exact(up)[i, layer] @ small)
+    return Case([y, x, up, which, down, layer, factor, offset, columns, Tensor('f16', y.shape)], {9: Want(value, 8.0)})

@@ -187,3 +187,65 @@ def classes_back(r: Random, form) -> Case:
     value = value * (g * (chosen != ignored))[:, None]
     return Case([grad, logs, target, weight, None, None, name.encode(), ignored, smoothing, 0.0, Tensor(dtype, x.shape)],
                 {10: Want(value, 8.0, loose=2)})
+
+
+def row_bits(outside: np.ndarray) -> np.ndarray:
+    """The first row in the highest bit; behind the last one they are set."""
+    return np.packbits(np.concatenate([outside, np.ones(-len(outside) % 8, bool)]))
+
+
+@TABLE.case('FusedLinearOnlineMaxSum')
+def vocabulary_part(r: Random, form) -> Case:
+    dtype, rows, depth, classes = r.pick(form.types['input']), r.size(0, 20), r.int(1, 9), r.int(1, 12) if r.chance(0.8) else 700
+    x, weight = r.tensor(dtype, (rows, depth), -1, 1), r.tensor(dtype, (classes, depth), -1, 1)
+    first = r.int(0, 9)
+    last = first + r.int(0, classes - 1)
+    target = r.tensor(r.pick(form.types['target']), (rows,), 0, first + classes + 5)
+    logits = wide(x.data) @ wide(weight.data).T
+    most = logits.max(-1)
+    to = target.data.astype(np.int64)
+    outside = (to < first) | (to > last)
+    masked = np.where(outside, 0, to - first)
+    own = np.where(outside, 0, logits[np.arange(rows), masked] - most)
+    sums = np.exp(logits - most[:, None]).sum(-1)
+    kept = Tensor(dtype, logits.shape) if r.chance() else None
+    wants = {5: Want(most, 8.0, loose=4), 6: Want(sums, 8.0 * classes, loose=4), 7: Want(own, 8.0, loose=4), 8: row_bits(outside), 9: masked}
+    if kept:
+        wants[10] = Want(logits, 1.0)
+    outs = [*[Tensor('f32', (rows,)) for _ in range(3)], Tensor('u8', ((rows + 7) // 8,)), Tensor(target.dtype, (rows,)), kept]
+    return Case([x, weight, target, first, last, *outs], wants)
+
+
+@TABLE.case('FusedCrossEntropyLossWithMaxSum')
+def vocabulary_loss(r: Random, form) -> Case:
+    rows, classes = r.size(0, 20), r.int(1, 12) if r.chance(0.8) else 700
+    most, sums, own = r.tensor('f32', (rows,), 0, 4), r.tensor('f32', (rows,), 1, 9), r.tensor('f32', (rows,), -4, 0)
+    wants = {7: Want(np.log(wide(sums.data)) - wide(own.data), 8.0)}
+    logits = r.tensor(r.pick(form.types['vocabParallelLogitsOptional']), (rows, classes), -4, 1) if r.chance(0.7) else None
+    shares = r.pick([None, r.tensor('f32', (2,))])
+    if logits:
+        shares = Tensor('f32', logits.shape)
+        wants[8] = Want(np.exp(wide(logits.data) - wide(most.data)[:, None]) / wide(sums.data)[:, None], 1.0, loose=4)
+    return Case([most, sums, own, 0.0, None, None, logits, Tensor('f32', (rows,)), shares], wants)
+
+
+@TABLE.case('FusedLinearCrossEntropyLossGrad')
+def vocabulary_gradient(r: Random, form) -> Case:
+    dtype, rows, depth, classes = r.pick(form.types['input']), r.size(0, 20), r.int(1, 9), r.int(1, 12) if r.chance(0.8) else 700
+    x, weight, grad = r.tensor(dtype, (rows, depth), -1, 1), r.tensor(dtype, (classes, depth), -1, 1), r.tensor('f32', (rows,), -2, 2)
+    target, outside = r.tensor(r.pick(form.types['maskedTarget']), (rows,), 0, classes - 1), r.rng.random(rows) < 0.3
+    most, sums, shares = None, None, None
+    if r.chance():
+        shares = r.tensor('f32', (rows, classes), 0, 1)
+        part = wide(shares.data)
+    else:
+        logits = wide(x.data) @ wide(weight.data).T
+        most, sums = given(logits.max(-1), 'f32'), r.tensor('f32', (rows,), 1, 9)
+        part = np.exp(logits - wide(most.data)[:, None]) / wide(sums.data)[:, None]
+    part = np.array(part)
+    part[np.arange(rows), target.data.astype(np.int64)] -= ~outside
+    part = part * wide(grad.data)[:, None]
+    values = [part @ wide(weight.data), part.T @ wide(x.data)]
+    sizes = [np.abs(part).sum(1, keepdims=True) + 1, np.abs(part).sum(0)[:, None] + 1]
+    return Case([grad, x, weight, given(row_bits(outside), 'u8'), target, 0.0, most, sums, shares, *[Tensor(dtype, v.shape) for v in values]],
+                {9 + i: Want(v, s) for i, (v, s) in enumerate(zip(values, sizes))})

@@ -416,3 +416,55 @@ def renorm(r: Random, form) -> Case:
     scalars = [Scalar(p, 'f32'), dim, Scalar(most, 'f32')]
     want = Want(value, 0.1, loose=4)
     return Case([x, *scalars], {0: want}) if form.in_place else Case([x, *scalars, Tensor(x.dtype, x.shape)], {4: want})
+
+
+def with_last(r: Random, shape) -> tuple[tuple, tuple, tuple, tuple]:
+    """The sizes and the dimensions that are normalised, the others, and the shape of the statistics."""
+    count = r.int(1, len(shape))
+    return shape[-count:], tuple(range(-count, 0)), tuple(range(len(shape) - count)), (*shape[:-count], *[1] * count)
+
+
+@TABLE.case('AddRmsNormCast')
+def add_rms_norm_cast(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['x1']), r.full(1, 4)
+    inner, where, _, rows = with_last(r, shape)
+    x1, x2, gamma = r.tensor(dtype, shape), r.tensor(dtype, shape), r.tensor(dtype, inner)
+    total = given(x1.data.astype(np.float64) + wide(x2), dtype)  # what is stored is what is normalised
+    rstd = 1 / np.sqrt(np.mean(wide(total) ** 2, axis=where, keepdims=True) + 1e-6)
+    value = wide(total) * rstd * wide(gamma)
+    outs = [Tensor('f32', shape), Tensor(dtype, shape), Tensor('f32', rows), Tensor(dtype, shape)]
+    return Case([x1, x2, gamma, 1e-6, *outs], {4: Want(value, 4.0, loose=4), 5: Want(value, 1.0), 6: Want(rstd.reshape(rows), rstd.reshape(rows), loose=4),
+                                               7: Want(wide(total), 0)})
+
+
+@TABLE.case('DeepNorm')
+def deep_norm(r: Random, form) -> Case:
+    dtype, shape, alpha = r.pick(form.types['x']), r.full(1, 4), r.pick([0.25, 1.0, -0.5])
+    inner, where, _, rows = with_last(r, shape)
+    x, gx, beta, gamma = [r.tensor(dtype, s) for s in (shape, shape, inner, inner)]
+    value, mean, rstd = normalise(alpha * wide(x) + wide(gx), where, 1e-3)
+    value = value * wide(gamma) + wide(beta)
+    outs = [Tensor('f32', rows), Tensor('f32', rows), Tensor(dtype, shape)]
+    return Case([x, gx, beta, gamma, alpha, 1e-3, *outs],
+                {6: Want(mean, 8.0), 7: Want(rstd, rstd, loose=16), 8: Want(value, 8 + rstd, loose=4)})
+
+
+@TABLE.case('DeepNormGrad')
+def deep_norm_gradient(r: Random, form) -> Case:
+    dtype, alpha = r.pick(form.types['x']), r.pick([0.25, 1.0, -0.5])
+    shape = r.full(1, 4) if r.chance(0.8) else (r.int(100, 300), r.int(60, 90))
+    inner, where, lead, rows = with_last(r, shape)
+    dy, x, gx, gamma = [r.tensor(dtype, s) for s in (shape, shape, shape, inner)]
+    total = alpha * wide(x) + wide(gx)
+    mean = given(np.mean(total, axis=where, keepdims=True).reshape(rows), 'f32')
+    rstd = given((1 / np.sqrt(np.var(total, axis=where, keepdims=True) + 1e-2)).reshape(rows), 'f32')
+    flat, grad = (total - wide(mean)) * wide(rstd), wide(dy) * wide(gamma)
+    slope, level = np.mean(grad * flat, axis=where, keepdims=True), np.mean(grad, axis=where, keepdims=True)
+    value = wide(rstd) * (grad - level - flat * slope)
+    size = wide(rstd) * (np.abs(grad) + np.mean(np.abs(grad), axis=where, keepdims=True) + np.abs(flat * slope))
+    weight, bias = np.sum(wide(dy) * flat, axis=lead), np.sum(wide(dy), axis=lead)
+    sizes = [np.sum(np.abs(wide(dy) * flat), axis=lead) + 1, np.sum(np.abs(wide(dy)), axis=lead) + 4]
+    outs = [Tensor(dtype, shape), Tensor(dtype, shape), Tensor('f32', inner), Tensor('f32', inner)]
+    return Case([dy, x, gx, gamma, mean, rstd, alpha, *outs],
+                {7: Want(alpha * value, size + 4, loose=4), 8: Want(value, size + 4, loose=4), 9: Want(bias, sizes[1]),
+                 10: Want(weight, sizes[0], loose=4)})

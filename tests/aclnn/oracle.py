@@ -37,6 +37,7 @@ import layout
 import linear
 import loss
 import normal
+import optimiser
 import pixel
 import quant
 import recurrent
@@ -47,7 +48,7 @@ import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, loss, draws, foreach, recurrent, experts, quant, serving)}
+                                   gradient, loss, draws, foreach, recurrent, experts, quant, serving, optimiser)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from cases import Case, Table, Want
+from elementwise import gelu, gelu_tanh
 from experts import divided, in_steps, quantised, swiglu, wide
 from values import Random, Tensor, given
 
@@ -175,3 +176,69 @@ def swiglu_quant(r: Random, form) -> Case:
     kind = r.pick(form.types['groupIndexOptional'])
     index = given(sizes if listed else np.cumsum(sizes), kind) if grouped else None
     return Case([x, by, r.pick([None, by]), index, left, b'dynamic', listed, 2, *was], {8: outs[0], 9: outs[1]})
+
+
+@TABLE.case('GroupQuant')
+def group_quant(r: Random, form) -> Case:
+    top, groups, kind = r.pick([127, 127, 7]), r.int(1, 4), r.pick(form.types['scale'])
+    x = r.tensor(r.pick(form.types['x']), (r.size(0, 9), r.int(1, 9) if top == 127 else 8 * r.int(1, 3)))
+    rows, by = x.shape[0], r.tensor(kind, (groups, x.shape[1]), 0.5, 20)
+    ends = sorted(int(n) for n in r.rng.integers(0, rows + 1, groups - 1)) + [rows]
+    shift = r.tensor(kind, (1,), -9, 9) if r.chance() else None
+    of = np.searchsorted(ends, np.arange(rows), 'right')
+    values = x.data.astype(np.float32) * by.data.astype(np.float32)[of] + (shift.data.astype(np.float32)[0] if shift else np.float32(0))
+    y, values = small_numbers(np.rint(values), top)
+    return Case([x, by, given(ends, r.pick(form.types['groupIndex'])), shift, 2 if top == 127 else 3, y], {5: values})
+
+
+@TABLE.case('AscendAntiQuant')
+def anti_quant(r: Random, form) -> Case:
+    words, dtype, kind, squared = r.chance(0.4), r.pick(form.types['y']), r.pick(form.types['scale']), r.chance(0.3)
+    if words:
+        numbers = r.array('i8', (*r.full(0, 2, 4), 8 * r.int(1, 3)), -8, 7)
+        _, packed = small_numbers(numbers, 7)
+        x = given(packed, 'i32')
+    else:
+        x = r.tensor('i8', r.shape(1, 4, 6), -128, 127)
+        numbers = x.data
+    shape = r.pick([(1,), (numbers.shape[-1],)])
+    by, shift = r.tensor(kind, shape, 0.5, 2), r.tensor(kind, shape, -9, 9) if r.chance() else None
+    value = (numbers.astype(np.float64) + (wide(shift) if shift else 0)) * wide(by) ** (2 if squared else 1)
+    return Case([x, by, shift, {'f16': 1, 'bf16': 27}[dtype], squared, Tensor(dtype, value.shape)], {5: Want(value)})
+
+
+@TABLE.case('DequantBias')
+def dequant_bias(r: Random, form) -> Case:
+    m, n, dtype = r.size(0, 9), r.int(1, 9), r.pick(form.types['out'])
+    large = r.pick([500, 2 ** 30])
+    x, by = r.tensor('i32', (m, n), -large, large), r.tensor(r.pick(form.types['weightScale']), (n,), 0.5 / large, 4 / large)
+    token = r.tensor('f32', (m,), 0.1, 2) if r.chance(0.7) else None
+    kind = r.pick([None, *form.types['biasOptional']])
+    bias = r.tensor(kind, (n,), *((-large, large) if kind == 'i32' else (-4, 4))) if kind else None
+    value = wide(x) + (wide(bias) if kind == 'i32' else 0)
+    value = value * wide(by) * (wide(token)[:, None] if token else 1)
+    value = value + (wide(bias) if bias and kind != 'i32' else 0)
+    return Case([x, by, token, bias, {'f16': 1, 'bf16': 27}[dtype], Tensor(dtype, (m, n))], {5: Want(value, 1.0)})
+
+
+@TABLE.case('GeluQuant')
+def gelu_quant(r: Random, form) -> Case:
+    x, tanh, dynamic = r.tensor(r.pick(form.types['self']), r.shape(1, 4, 6)), r.chance(), r.chance()
+    value = (gelu_tanh if tanh else gelu)(wide(x))
+    kind, n = r.pick(form.types['inputScaleOptional']), x.shape[-1]
+    names = [b'tanh' if tanh else r.pick([b'none', None]), b'dynamic' if dynamic else b'static', r.pick([b'rint', None])]
+    if dynamic:
+        by = r.tensor(kind, (n,), 0.5, 2) if r.chance() else None
+        shift = r.tensor(kind, (n,)) if by and r.chance() else None  # is not read
+        rows = int(np.prod(x.shape[:-1]))
+        y, step = in_steps((value * (wide(by) if by else 1)).reshape(rows, n), np.zeros((rows, n)), np.zeros(rows))
+        step = Want(step.value.reshape(x.shape[:-1]), 1e-3, loose=8)
+        y.value, y.other = y.value.reshape(x.shape), y.other.reshape(x.shape)
+        return Case([x, by, shift, *names, 2, Tensor('i8', x.shape), Tensor('f32', x.shape[:-1])], {7: y, 8: step})
+    shape = r.pick([(1,), (n,)])
+    by, shift = r.tensor(kind, shape, 0.5, 20), r.tensor(kind, shape, -9, 9) if r.chance() else None
+    exactly = value * wide(by) + (wide(shift) if shift else 0)
+    near, low = np.rint(exactly), np.floor(exactly)
+    other = np.where(np.abs(exactly - low - 0.5) < 1e-3, 2 * low + 1 - near, near)
+    y = Want(np.clip(near, -128, 127), other=np.clip(other, -128, 127))
+    return Case([x, by, shift, *names, 2, Tensor('i8', x.shape), None], {7: y})

@@ -140,3 +140,35 @@ def lstm_backward(r: Random, form) -> Case:
     wants[24] = [Want(v, 4.0 + np.abs(v).max(), loose=8) for v in dparams]
     return Case([d.input(), d.hx, d.params, given(d.turned(dy.data), d.dtype, NCL), dh, dc, *kept, None, *d.flags(True), None,
                  *outs, [Tensor(d.dtype, p.shape) for p in d.params]], wants)
+
+
+@TABLE.case('ThnnFusedLstmCell')
+def cell(r: Random, form) -> Case:
+    dtype, n, h = r.pick(form.types['cx']), r.size(0, 6) if r.chance(0.9) else 300, r.width(1, 9)
+    gates = [r.tensor(dtype, (n, 4 * h), -2, 2) for _ in range(2)]
+    c = r.tensor(dtype, (n, h))
+    biases = [r.tensor(dtype, (4 * h,), -1, 1) if r.chance(0.6) else None for _ in range(2)]
+    i, f, g, o = np.split(sum(wide(t.data) for t in (*gates, *biases) if t), 4, axis=1)
+    i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)
+    memory = f * wide(c.data) + i * g
+    values = [o * np.tanh(memory), memory, np.concatenate([i, f, g, o], 1)]
+    return Case([*gates, c, *biases, *[Tensor(dtype, v.shape) for v in values]],
+                {5 + k: Want(v, 1.0, loose=4) for k, v in enumerate(values)})
+
+
+@TABLE.case('ThnnFusedLstmCellBackward')
+def cell_backward(r: Random, form) -> Case:
+    dtype, n, h = r.pick(form.types['cx']), r.size(0, 6) if r.chance(0.9) else 300, r.width(1, 9)
+    dh, dc = [r.tensor(dtype, (n, h), -2, 2) if r.chance(0.8) else None for _ in range(2)]
+    before, after = r.tensor(dtype, (n, h), -2, 2), r.tensor(dtype, (n, h), -2, 2)
+    kept = r.tensor(dtype, (n, 4 * h), -1, 1)
+    i, f, g, o = np.split(wide(kept.data), 4, axis=1)
+    up, state, bent = [wide(t.data) if t else np.zeros((n, h)) for t in (dh, dc)] + [np.tanh(wide(after.data))]
+    state = state + up * o * (1 - bent ** 2)
+    gates = np.concatenate([state * g * i * (1 - i), state * wide(before.data) * f * (1 - f), state * i * (1 - g ** 2),
+                            up * bent * o * (1 - o)], 1)
+    biased, wants = r.chance(0.7), {6: Want(gates, 8.0, loose=4), 7: Want(state * f, 8.0, loose=4)}
+    bias = r.tensor(dtype, (4 * h,)) if biased or r.chance() else None
+    if biased:
+        wants[8] = Want(gates.sum(0), 8.0 + np.abs(gates).sum(0), loose=4)
+    return Case([dh, dc, before, after, kept, biased, Tensor(dtype, gates.shape), Tensor(dtype, (n, h)), bias], wants)

@@ -117,6 +117,8 @@ PACKED = dict(query=t(5, 2, 4), key=[t(7, 1, 4)], value=[t(7, 1, 4)], layout=b'T
 
 ONE, NONE = Scalar(1, 'f32'), Scalar(0, 'f32')
 IMAGE = t(1, 3, 5, 5)
+HALF = t(3, 4, dtype='f16')
+LORA = t(3, 2, 2, 4, dtype='f16')
 STATES = [t(4, 3), t(4, 1), t(1, 1, 1), t(1, 1, 1)]  # parameters and first states of an LSTM
 
 
@@ -734,6 +736,61 @@ CALLS = [
     ('an order of sections that is none', 'RopeWithSinCosCacheV2', t(2, dtype='i64'), t(2, 8), t(2, 8), t(5, 8), None, 8, True, 2,
      o(2, 8), o(2, 8)),
     ('two steps', 'ApplyAdamW', t(3), t(3), t(3), t(2), t(1), t(1), t(1), t(1), t(1), t(1), t(3), None, False, False),
+    ('gates of other states', 'ThnnFusedLstmCell', t(2, 12), t(2, 12), t(2, 4), None, None, o(2, 4), o(2, 4), o(2, 12)),
+    ('gates of two types', 'ThnnFusedLstmCell', t(2, 12), t(2, 12, dtype='f16'), t(2, 3), None, None, o(2, 3), o(2, 3), o(2, 12)),
+    ('a bias of other gates', 'ThnnFusedLstmCell', t(2, 12), t(2, 12), t(2, 3), t(3), None, o(2, 3), o(2, 3), o(2, 12)),
+    ('states that differ', 'ThnnFusedLstmCellBackward', t(2, 3), None, t(2, 3), t(2, 2), t(2, 12), False, o(2, 12), o(2, 3), None),
+    ('weights of other sizes', 'DeepNorm', t(2, 4), t(2, 4), t(2), t(2), 0.5, 1e-5, o(2, 1), o(2, 1), o(2, 4)),
+    ('shapes that differ', 'DeepNorm', t(2, 4), t(1, 4), t(4), t(4), 0.5, 1e-5, o(2, 1), o(2, 1), o(2, 4)),
+    ('two types', 'DeepNorm', t(2, 4), t(2, 4, dtype='f16'), t(4), t(4), 0.5, 1e-5, o(2, 1), o(2, 1), o(2, 4)),
+    ('no elements', 'DeepNormGrad', t(0, 4), t(0, 4), t(0, 4), t(4), t(0, 1), t(0, 1), 0.5, o(0, 4), o(0, 4), o(4), o(4)),
+    ('statistics of other rows', 'DeepNormGrad', t(2, 4), t(2, 4), t(2, 4), t(4), t(3), t(3), 0.5, o(2, 4), o(2, 4), o(4), o(4)),
+    ('weights of other sizes', 'AddRmsNormCast', t(2, 4, dtype='f16'), t(2, 4, dtype='f16'), t(2, dtype='f16'), 1e-5, o(2, 4),
+     o(2, 4, dtype='f16'), o(2, 1), o(2, 4, dtype='f16')),
+    ('two types', 'AddRmsNormCast', t(2, 4, dtype='f16'), t(2, 4, dtype='f16'), t(4, dtype='bf16'), 1e-5, o(2, 4),
+     o(2, 4, dtype='f16'), o(2, 1), o(2, 4, dtype='f16')),
+    ('more classes than there are', 'FusedLinearOnlineMaxSum', HALF, HALF, t(3, dtype='i32'), 2, 5, o(3), o(3), o(3), o(1, dtype='u8'),
+     o(3, dtype='i32'), None),
+    ('a first class behind the last', 'FusedLinearOnlineMaxSum', HALF, HALF, t(3, dtype='i32'), 2, 1, o(3), o(3), o(3), o(1, dtype='u8'),
+     o(3, dtype='i32'), None),
+    ('targets of another type', 'FusedLinearOnlineMaxSum', HALF, HALF, t(3, dtype='i32'), 0, 1, o(3), o(3), o(3), o(1, dtype='u8'),
+     o(3, dtype='i64'), None),
+    ('rows of other lengths', 'FusedLinearOnlineMaxSum', HALF, t(3, 5, dtype='f16'), t(3, dtype='i32'), 0, 1, o(3), o(3), o(3),
+     o(1, dtype='u8'), o(3, dtype='i32'), None),
+    ('a smoothed loss', 'FusedCrossEntropyLossWithMaxSum', t(3), t(3), t(3), 0.5, None, None, None, o(3), None),
+    ('an input', 'FusedCrossEntropyLossWithMaxSum', t(3), t(3), t(3), 0.0, t(3, 4), None, None, o(3), None),
+    ('logits of other rows', 'FusedCrossEntropyLossWithMaxSum', t(3), t(3), t(3), 0.0, None, None, t(2, 4), o(3), o(2, 4)),
+    ('a smoothed loss', 'FusedLinearCrossEntropyLossGrad', t(3), HALF, HALF, t(1, dtype='u8'), t(3, dtype='i32'), 0.5, None, None, t(3, 3),
+     o(3, 4, dtype='f16'), o(3, 4, dtype='f16')),
+    ('a softmax of other classes', 'FusedLinearCrossEntropyLossGrad', t(3), HALF, HALF, t(1, dtype='u8'), t(3, dtype='i32'), 0.0, None, None,
+     t(3, 4), o(3, 4, dtype='f16'), o(3, 4, dtype='f16')),
+    ('a mask of other rows', 'FusedLinearCrossEntropyLossGrad', t(3), HALF, HALF, t(2, dtype='u8'), t(3, dtype='i32'), 0.0, None, None,
+     t(3, 3), o(3, 4, dtype='f16'), o(3, 4, dtype='f16')),
+    ('a scale of other columns', 'GroupQuant', t(3, 4), t(2, 3), t(2, dtype='i32'), None, 2, o(3, 4, dtype='i8')),
+    ('other groups than scales', 'GroupQuant', t(3, 4), t(2, 4), t(3, dtype='i32'), None, 2, o(3, 4, dtype='i8')),
+    ('an offset of another type', 'GroupQuant', t(3, 4), t(2, 4), t(2, dtype='i32'), t(1, dtype='f16'), 2, o(3, 4, dtype='i8')),
+    ('another type than asked for', 'GroupQuant', t(3, 4), t(2, 4), t(2, dtype='i32'), None, 3, o(3, 4, dtype='i8')),
+    ('another type than asked for', 'AscendAntiQuant', t(3, 4, dtype='i8'), t(4), None, 27, False, o(3, 4, dtype='f16')),
+    ('a scale of other columns', 'AscendAntiQuant', t(3, 4, dtype='i8'), t(3), None, 1, False, o(3, 4, dtype='f16')),
+    ('a matrix of scales', 'AscendAntiQuant', t(3, 4, dtype='i8'), t(1, 4), None, 1, False, o(3, 4, dtype='f16')),
+    ('an offset of another type', 'AscendAntiQuant', t(3, 4, dtype='i8'), t(4), t(4, dtype='bf16'), 1, False, o(3, 4, dtype='f16')),
+    ('another type than asked for', 'DequantBias', t(3, 4, dtype='i32'), t(4), None, None, 27, o(3, 4, dtype='f16')),
+    ('a scale of other columns', 'DequantBias', t(3, 4, dtype='i32'), t(3), None, None, 1, o(3, 4, dtype='f16')),
+    ('scales of other rows', 'DequantBias', t(3, 4, dtype='i32'), t(4), t(4), None, 1, o(3, 4, dtype='f16')),
+    ('a bias of other columns', 'DequantBias', t(3, 4, dtype='i32'), t(4), None, t(3), 1, o(3, 4, dtype='f16')),
+    ('a formula that is none', 'GeluQuant', t(3, 4), t(4), None, b'erf', b'static', b'rint', 2, o(3, 4, dtype='i8'), None),
+    ('a mode that is none', 'GeluQuant', t(3, 4), t(4), None, b'none', b'pertoken', b'rint', 2, o(3, 4, dtype='i8'), None),
+    ('rounding down', 'GeluQuant', t(3, 4), t(4), None, b'none', b'static', b'floor', 2, o(3, 4, dtype='i8'), None),
+    ('8-bit floats', 'GeluQuant', t(3, 4), t(4), None, b'none', b'static', b'rint', 36, o(3, 4, dtype='i8'), None),
+    ('a scale of other columns', 'GeluQuant', t(3, 4), t(3), None, b'none', b'static', b'rint', 2, o(3, 4, dtype='i8'), None),
+    ('no tensors', 'FusedSgd', [], [], [], None, 0.0, 0.5, 0.5, 0.0, False, False, False),
+    ('lists of other lengths', 'FusedSgd', [t(3)], [t(3)], [t(3), t(3)], None, 0.0, 0.5, 0.5, 0.0, False, False, False),
+    ('a gradient of another shape', 'FusedSgd', [t(3)], [t(2)], [t(3)], None, 0.0, 0.5, 0.5, 0.0, False, False, False),
+    ('two scales', 'FusedSgd', [t(3)], [t(3)], [t(3)], t(2), 0.0, 0.5, 0.5, 0.0, False, False, False),
+    *[(what, 'AddLora', t(2, 9, dtype='f16'), t(2, 4, dtype='f16'), t(3, 2, 5, 2, dtype='f16'), t(2, dtype='i32'), a, layer, 1.0, first, n,
+       o(2, 9, dtype='f16')) for what, a, layer, first, n in [
+           ('no such layer', LORA, 2, 0, 5), ('columns beyond the last', LORA, 0, 5, 5), ('other columns', LORA, 0, 0, 4),
+           ('a negative column', LORA, 0, -1, 5), ('rows of other lengths', None, 0, 0, 5), ('another depth', t(3, 2, 3, 4, dtype='f16'), 0, 0, 5)]],
 ]
 
 NULLS = [
@@ -750,6 +807,12 @@ NULLS = [
     ('places that are asked for', 'UniqueDim', t(2, 3), True, True, 0, o(2, 3), None, o(2, dtype='i64')),
     ('counts that are asked for', 'Unique2', t(2, 3), True, False, True, o(6), None, None),
     ('no largest squares', 'ApplyAdamWV2', t(3), t(3), t(3), None, t(3), t(1), 0.1, 0.9, 0.9, 0.0, 1e-8, True, False),
+    ('a bias that is asked for', 'ThnnFusedLstmCellBackward', t(2, 3), None, t(2, 3), t(2, 3), t(2, 12), True, o(2, 12), o(2, 3), None),
+    ('a softmax without its place', 'FusedCrossEntropyLossWithMaxSum', t(3), t(3), t(3), 0.0, None, None, t(3, 4), o(3), None),
+    ('no sums', 'FusedLinearCrossEntropyLossGrad', t(3), HALF, HALF, t(1, dtype='u8'), t(3, dtype='i32'), 0.0, t(3), None, None,
+     o(3, 4, dtype='f16'), o(3, 4, dtype='f16')),
+    ('no scale', 'GeluQuant', t(3, 4), None, None, b'none', b'static', b'rint', 2, o(3, 4, dtype='i8'), None),
+    ('no place for the steps', 'GeluQuant', t(3, 4), None, None, b'none', b'dynamic', b'rint', 2, o(3, 4, dtype='i8'), None),
 ]
 
 

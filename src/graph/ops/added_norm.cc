@@ -55,6 +55,27 @@ void AddLayerNormGrad(Translation& node) {
             Arg(dsum), Arg(&dx), Arg(&dgamma), Arg(&dbeta)});
 }
 
+// One statistic for each row: the first two results.
+void DeepNorm(Translation& node) {
+  const Tensor &x = node.in(0), &gamma = node.in(3);
+  const Shape rows = RowShape(node, gamma.shape);
+  const Tensor mean = node.Out(0, DType::kF32, rows), rstd = OutOrTemporary(node, 1, DType::kF32, rows),
+               y = OutOrTemporary(node, 2, x.dtype, x.shape);
+  node.Run(ops::forms::DeepNorm,
+           {Arg(&x), Arg(&node.in(1)), Arg(&node.in(2)), Arg(&gamma), Arg(node.Float("alpha")),
+            Arg(node.Float("epsilon")), Arg(&mean), Arg(&rstd), Arg(&y)});
+}
+
+void DeepNormGrad(Translation& node) {
+  const Tensor &x = node.in(1), &gamma = node.in(3);
+  const Tensor dx = node.Out(0, x.dtype, x.shape), dgx = OutOrTemporary(node, 1, x.dtype, x.shape),
+               dbeta = OutOrTemporary(node, 2, DType::kF32, gamma.shape),
+               dgamma = OutOrTemporary(node, 3, DType::kF32, gamma.shape);
+  node.Run(ops::forms::DeepNormGrad,
+           {Arg(&node.in(0)), Arg(&x), Arg(&node.in(2)), Arg(&gamma), Arg(&node.in(4)), Arg(&node.in(5)),
+            Arg(node.Float("alpha")), Arg(&dx), Arg(&dgx), Arg(&dbeta), Arg(&dgamma)});
+}
+
 namespace {
 
 // What input i names; or, fixed, what is above the diagonal of the last two dimensions.

@@ -54,8 +54,8 @@ Tensor FirstState(Translation& node, int input, int64_t n, int64_t states) {
 // Where the gates i, f, j and o stand.
 std::array<int, 4> GatesOf(const Translation& node) {
   const std::string order = node.String("gate_order");
-  if (order == "ifjo") return {0, 1, 2, 3};
-  if (order != "ijfo") node.Refuse("gate_order is ijfo or ifjo, not " + order);
+  if (order == "ifjo" || order == "ifco") return {0, 1, 2, 3};
+  if (order != "ijfo") node.Refuse("gate_order is ijfo, ifjo or ifco, not " + order);
   return {0, 2, 1, 3};
 }
 
@@ -78,11 +78,17 @@ LstmSizes LstmSizesOf(const Translation& node) {
   return {x[0], x[1], x[2], b[0] / 4};
 }
 
-// The parts of w [in + states, 4 * states] as an LSTM of several layers has them: turned.
+// Weights as an LSTM of several layers has them: turned. The parts of w [in + states, 4 * states], or the
+// matrices [in, 4 * states] and [states, 4 * states].
 std::array<Tensor, 2> PartsOf(const Tensor& w, const LstmSizes& s) {
   const int64_t width = 4 * s.states;
   return {Translation::View(w, {width, s.in}, {1, width}),
           Translation::View(w, {width, s.states}, {1, width}, s.in * width)};
+}
+std::array<Tensor, 2> PartsOf(const Tensor& w_x, const Tensor& w_h, const LstmSizes& s) {
+  const int64_t width = 4 * s.states;
+  return {Translation::View(w_x, {width, s.in}, {1, width}),
+          Translation::View(w_h, {width, s.states}, {1, width})};
 }
 
 // What holds of one layer and direction.
@@ -92,29 +98,96 @@ Tensor Stacked(const Tensor& state) {
 
 // Tensors that the operands of a plan point to.
 struct LstmTensors {
-  Tensor x, b, h0, c0;
+  Tensor x;
   std::array<Tensor, 2> w;
+  Tensor b;  // undefined: none
+  Tensor h0, c0;
 
-  LstmTensors(Translation& node, const LstmSizes& s, int first_h)
-      : x(node.in(0)),
-        b(node.in(2)),
+  LstmTensors(Translation& node, const LstmSizes& s, const std::array<Tensor, 2>& weights, const Tensor& bias,
+              int first_h)
+      : x(Translation::Reshaped(node.in(0), {s.steps, s.n, s.in})),
+        w(weights),
+        b(bias),
         h0(Stacked(FirstState(node, first_h, s.n, s.states))),
-        c0(Stacked(FirstState(node, first_h + 1, s.n, s.states))),
-        w(PartsOf(node.in(1), s)) {}
+        c0(Stacked(FirstState(node, first_h + 1, s.n, s.states))) {}
 
   ops::LstmArgs Bind(ops::Plan& plan, const std::array<int, 4>& gates) const {
-    return {.input = ReadFrom(plan, x, "x"),
-            .params = {ReadFrom(plan, w[0], "w"), ReadFrom(plan, w[1], "w"), ReadFrom(plan, b, "b")},
-            .h0 = ReadFrom(plan, h0, "init_h"),
-            .c0 = ReadFrom(plan, c0, "init_c"),
-            .layers = 1,
-            .biased = true,
-            .bidirectional = false,
-            .batch_first = false,
-            .one_bias = true,
-            .gates = gates};
+    const bool biased = IsKnown(b.dtype);
+    ops::LstmArgs args{.input = ReadFrom(plan, x, "x"),
+                       .params = {ReadFrom(plan, w[0], "w"), ReadFrom(plan, w[1], "w")},
+                       .h0 = ReadFrom(plan, h0, "init_h"),
+                       .c0 = ReadFrom(plan, c0, "init_c"),
+                       .layers = 1,
+                       .biased = biased,
+                       .bidirectional = false,
+                       .batch_first = false,
+                       .one_bias = biased,
+                       .gates = gates};
+    if (biased) args.params.push_back(ReadFrom(plan, b, "b"));
+    return args;
   }
 };
+
+// Results y, output_h, output_c, i, j, f, o, tanhc at all steps.
+void TrainLstm(Translation& node, const char* name, const LstmSizes& s, const LstmTensors& tensors) {
+  const std::array<int, 4> gates = GatesOf(node);
+  std::vector<Tensor> out;
+  for (int i = 0; i < node.output_count(); ++i)
+    out.push_back(node.Out(i, node.dtype(0), {s.steps, s.n, s.states}));
+  node.Step(name, [&](ops::Plan& plan) {
+    const ops::LstmArgs args = tensors.Bind(plan, gates);
+    const Operand y = WrittenTo(plan, out[0], "y");
+    ops::LstmKept kept;
+    ops::OperandList* const lists[] = {&kept.h, &kept.c, &kept.i, &kept.j, &kept.f, &kept.o, &kept.tanhc};
+    for (size_t i = 1; i < out.size(); ++i) *lists[i - 1] = {WrittenTo(plan, out[i], "a gate or state")};
+    ops::PlanLstmTraining(plan, args, kept, y, {}, {});
+  });
+}
+
+// What there is at all steps; a leading 1 may be left out.
+Tensor AtSteps(const Translation& node, int input, const LstmSizes& s) {
+  const int64_t count = node.in(input).count(), rows = s.in == 0 ? 0 : node.in(0).count() / s.in;
+  if (rows == 0) node.Refuse("x has no elements; this gradient needs some");
+  if (count % rows != 0 || count / rows != s.states)
+    node.Refuse("input " + std::to_string(input) + " is a state for each step and sequence");
+  return Translation::Reshaped(node.in(input), {s.steps, s.n, s.states});
+}
+
+// Results of a gradient.
+struct LstmSlopes {
+  std::array<Tensor, 2> w;
+  Tensor b, x, h, c;
+};
+
+// The inputs from `first` on: init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhc.
+void DeriveLstm(Translation& node, const char* name, int first, const LstmSizes& s,
+                const LstmTensors& tensors, const LstmSlopes& to) {
+  const std::array<int, 4> gates = GatesOf(node);
+  const Tensor given_h = Stacked(FirstState(node, first + 5, s.n, s.states)),
+               given_c = Stacked(FirstState(node, first + 6, s.n, s.states));
+  const Tensor to_x = Translation::Reshaped(to.x, {s.steps, s.n, s.in}),
+               to_h = Translation::Reshaped(to.h, {1, s.n, s.states}),
+               to_c = Translation::Reshaped(to.c, {1, s.n, s.states}), dy = AtSteps(node, first + 4, s);
+  constexpr int kKept[] = {7, 8, 9, 10, 2, 3, 11};  // i, j, f, o, h, c, tanhc
+  std::array<Tensor, 7> kept;
+  for (size_t i = 0; i < kept.size(); ++i) kept[i] = AtSteps(node, first + kKept[i], s);
+  node.Step(name, [&](ops::Plan& plan) {
+    const ops::LstmArgs args = tensors.Bind(plan, gates);
+    std::array<ops::OperandList, 7> lists;
+    for (size_t i = 0; i < kept.size(); ++i) lists[i] = {ReadFrom(plan, kept[i], "a gate or state")};
+    const ops::LstmKept all{lists[0], lists[1], lists[2], lists[3], lists[4], lists[5], lists[6]};
+    const ops::LstmGradients gradients{
+        .dy = ReadFrom(plan, dy, "dy"),
+        .dh = ReadFrom(plan, given_h, "dh"),
+        .dc = ReadFrom(plan, given_c, "dc"),
+        .dx = WrittenTo(plan, to_x, "dx"),
+        .dh_prev = WrittenTo(plan, to_h, "dh_prev"),
+        .dc_prev = WrittenTo(plan, to_c, "dc_prev"),
+        .params = {WrittenTo(plan, to.w[0], "dw"), WrittenTo(plan, to.w[1], "dw"),
+                   WrittenTo(plan, to.b, "db")}};
+    ops::PlanLstmGradient(plan, args, all, gradients);
+  });
+}
 
 }  // namespace
 
@@ -125,19 +198,7 @@ void DynamicRNN(Translation& node) {
     if (node.has(i)) node.Refuse("seq_length, peepholes and mask are not supported");
   }
   const LstmSizes s = LstmSizesOf(node);
-  const std::array<int, 4> gates = GatesOf(node);
-  std::vector<Tensor> out;
-  for (int i = 0; i < node.output_count(); ++i)
-    out.push_back(node.Out(i, node.dtype(0), {s.steps, s.n, s.states}));
-  const LstmTensors tensors(node, s, 4);
-  node.Step("DynamicRNN", [&](ops::Plan& plan) {
-    const ops::LstmArgs args = tensors.Bind(plan, gates);
-    const Operand y = WrittenTo(plan, out[0], "y");
-    ops::LstmKept kept;
-    ops::OperandList* const lists[] = {&kept.h, &kept.c, &kept.i, &kept.j, &kept.f, &kept.o, &kept.tanhc};
-    for (size_t i = 1; i < out.size(); ++i) *lists[i - 1] = {WrittenTo(plan, out[i], "a gate or state")};
-    ops::PlanLstmTraining(plan, args, kept, y, {}, {});
-  });
+  TrainLstm(node, "DynamicRNN", s, {node, s, PartsOf(node.in(1), s), node.in(2), 4});
 }
 
 // Inputs: x, w, b, y, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhc.
@@ -150,34 +211,57 @@ void DynamicRNNGrad(Translation& node) {
   RefuseGiven(node, {16, 17}, "a mask of sequences");
   RefuseGiven(node, {18, 19, 20}, "a peephole");
   const LstmSizes s = LstmSizesOf(node);
-  const std::array<int, 4> gates = GatesOf(node);
   const DType type = node.dtype(0);
-  const Tensor dw = node.Out(0, type, node.shape(1)), db = node.Out(1, type, node.shape(2)),
-               dx = node.Out(2, type, node.shape(0)), dh = node.Out(3, type, node.shape(4)),
-               dc = node.Out(4, type, node.shape(5));
-  const LstmTensors tensors(node, s, 4);
-  const std::array<Tensor, 2> to_w = PartsOf(dw, s);
-  const Tensor given_h = Stacked(FirstState(node, 9, s.n, s.states)),
-               given_c = Stacked(FirstState(node, 10, s.n, s.states));
-  const Tensor to_h = Translation::Reshaped(dh, {1, s.n, s.states}),
-               to_c = Translation::Reshaped(dc, {1, s.n, s.states});
-  node.Step("DynamicRNNGrad", [&](ops::Plan& plan) {
-    const ops::LstmArgs args = tensors.Bind(plan, gates);
-    const auto kept = [&](int i, const char* name) {
-      return ops::OperandList{ReadFrom(plan, node.in(i), name)};
-    };
-    const ops::LstmKept all{kept(11, "i"), kept(12, "j"), kept(13, "f"),    kept(14, "o"),
-                            kept(6, "h"),  kept(7, "c"),  kept(15, "tanhc")};
-    const ops::LstmGradients gradients{.dy = ReadFrom(plan, node.in(8), "dy"),
-                                       .dh = ReadFrom(plan, given_h, "dh"),
-                                       .dc = ReadFrom(plan, given_c, "dc"),
-                                       .dx = WrittenTo(plan, dx, "dx"),
-                                       .dh_prev = WrittenTo(plan, to_h, "dh_prev"),
-                                       .dc_prev = WrittenTo(plan, to_c, "dc_prev"),
-                                       .params = {WrittenTo(plan, to_w[0], "dw"),
-                                                  WrittenTo(plan, to_w[1], "dw"), WrittenTo(plan, db, "db")}};
-    ops::PlanLstmGradient(plan, args, all, gradients);
-  });
+  const Tensor dw = node.Out(0, type, node.shape(1));
+  const Tensor db = node.Out(1, type, node.shape(2)), dx = node.Out(2, type, node.shape(0)),
+               dh = node.Out(3, type, node.shape(4)), dc = node.Out(4, type, node.shape(5));
+  DeriveLstm(node, "DynamicRNNGrad", 4, s, {node, s, PartsOf(node.in(1), s), node.in(2), 4},
+             {PartsOf(dw, s), db, dx, dh, dc});
+}
+
+namespace {
+
+// Of weights that stand apart, inputs 1 and 2. torch-npu leaves out the one step of x.
+LstmSizes ApartSizesOf(const Translation& node) {
+  const Shape &w = node.shape(1), &u = node.shape(2);
+  Shape x = node.shape(0);
+  if (x.rank() == 2) x = {1, x[0], x[1]};
+  if (x.rank() != 3 || w.rank() != 2 || u.rank() != 2 || w[0] != x[2] || w[1] % 4 != 0 || u[0] != w[1] / 4 ||
+      u[1] != w[1])
+    node.Refuse(
+        "x is [steps, sequences, features] and the weights [features, 4 * states] and [states, 4 * states]");
+  return {x[0], x[1], x[2], u[0]};
+}
+
+}  // namespace
+
+// Inputs: x, weight_input, weight_hidden, b, seq_length, init_h, init_c.
+void DynamicRNNV2(Translation& node) {
+  CheckCell(node);
+  RequireOneType(node, {1, 2, 3, 5, 6});
+  for (int i : {4, 7, 8, 9, 10}) {
+    if (node.has(i)) node.Refuse("seq_length, peepholes and mask are not supported");
+  }
+  const LstmSizes s = ApartSizesOf(node);
+  TrainLstm(node, "DynamicRNNV2", s,
+            {node, s, PartsOf(node.in(1), node.in(2), s), node.has(3) ? node.in(3) : Tensor(), 5});
+}
+
+// Inputs: x, w_x, w_h, y, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhc.
+void DynamicRNNV2Grad(Translation& node) {
+  CheckCell(node);
+  RequireOneType(node, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
+  RefuseGiven(node, {16, 20}, "a mask of sequences");
+  RefuseGiven(node, {17, 18, 19}, "a peephole");
+  const LstmSizes s = ApartSizesOf(node);
+  const DType type = node.dtype(0);
+  const Tensor dw = node.Out(0, type, node.shape(1)), du = node.Out(1, type, node.shape(2)),
+               db = node.Out(2, type, {4 * s.states}), dx = node.Out(3, type, node.shape(0)),
+               dh = node.Out(4, type, node.shape(4)), dc = node.Out(5, type, node.shape(5));
+  const Tensor zeros = node.Temporary(type, db.shape);  // a gradient depends on no bias
+  node.Run(ops::forms::InplaceZero, {Arg(&zeros)});
+  DeriveLstm(node, "DynamicRNNV2Grad", 4, s, {node, s, PartsOf(node.in(1), node.in(2), s), zeros, 4},
+             {PartsOf(dw, du, s), db, dx, dh, dc});
 }
 
 namespace {

@@ -160,6 +160,62 @@ TEST_P(RecurrentTraining, Lstm) {
   }
 }
 
+// The same weights in two matrices.
+TEST_P(RecurrentTraining, LstmOfWeightsApart) {
+  const std::string order = GetParam() ? "ifjo" : "ijfo";
+  const std::vector<Values> in{RandomValues(kSteps * kN * kIn, engine_),
+                               RandomValues((kIn + kH) * 4 * kH, engine_), RandomValues(4 * kH, engine_),
+                               RandomValues(kN * kH, engine_), RandomValues(kN * kH, engine_)};
+  const Values first(in[1].begin(), in[1].begin() + kIn * 4 * kH),
+      second(in[1].begin() + kIn * 4 * kH, in[1].end());
+  const Constant x = Of({kSteps, kN, kIn}, in[0]), w = Of({kIn, 4 * kH}, first), u = Of({kH, 4 * kH}, second),
+                 b = Of({4 * kH}, in[2]), h = Of({1, kN, kH}, in[3]), c = Of({1, kN, kH}, in[4]);
+  const Attributes attributes{{"gate_order", std::string(GetParam() ? "ifco" : "ijfo")}};
+  const std::vector<Constant> got = Apply("DynamicRNNV2", {x, w, u, b, nullptr, h, c}, attributes, 8);
+  const std::vector<Values> wanted = Lstm(in, order);
+  for (size_t i = 0; i < 8; ++i) ExpectNear(got[i], wanted[i], 1e-5, "kept");
+  std::vector<Values> plain = in;
+  plain[2].assign(plain[2].size(), 0.0);
+  ExpectNear(Apply("DynamicRNNV2", {x, w, u, nullptr, nullptr, h, c}, attributes)[0], Lstm(plain, order)[0],
+             1e-5, "without a bias");
+
+  const Values dy = RandomValues(kSteps * kN * kH, engine_), dh = RandomValues(kN * kH, engine_),
+               dc = RandomValues(kN * kH, engine_);
+  const auto loss = [&](const std::vector<Values>& v) {
+    const std::vector<Values> out = Lstm(v, order);
+    return Sum(out[0], dy) + Sum(Last(out[1]), dh) + Sum(Last(out[2]), dc);
+  };
+  const Constant state_h = Of({kN, kH}, in[3]), state_c = Of({kN, kH}, in[4]), none = Reals({}, {0});
+  const std::vector<Constant> slopes = Apply("DynamicRNNV2Grad",
+                                             {x,
+                                              w,
+                                              u,
+                                              got[0],
+                                              state_h,
+                                              state_c,
+                                              got[1],
+                                              got[2],
+                                              Of(each_, dy),
+                                              Of({kN, kH}, dh),
+                                              Of({kN, kH}, dc),
+                                              got[3],
+                                              got[4],
+                                              got[5],
+                                              got[6],
+                                              got[7],
+                                              none,
+                                              none,
+                                              none,
+                                              none},
+                                             {{"gate_order", order}}, 6);
+  const Values weights = Differences(in, 1, loss);
+  ExpectNear(slopes[0], {weights.begin(), weights.begin() + kIn * 4 * kH}, 5e-5, "weights of the input");
+  ExpectNear(slopes[1], {weights.begin() + kIn * 4 * kH, weights.end()}, 5e-5, "weights of the states");
+  const size_t others[] = {2, 0, 3, 4};
+  for (size_t i = 0; i < 4; ++i)
+    ExpectNear(slopes[i + 2], Differences(in, others[i], loss), 5e-5, "gradient");
+}
+
 TEST_P(RecurrentTraining, Gru) {
   const std::string order = GetParam() ? "rzh" : "zrh";
   const std::vector<Values> in{RandomValues(kSteps * kN * kIn, engine_),
@@ -224,6 +280,36 @@ TEST(RecurrentCells, RefusesByName) {
   masked.push_back(Reals({kN}, {1, 1}));
   EXPECT_THROW(Apply("DynamicRNN", masked), Error);
   EXPECT_THROW(Apply("DynamicRNN", {in[0], in[2], in[2]}), Error);
+}
+
+// The one step of an LSTM's cell, as torch-npu passes it: without the dimension of steps.
+TEST(RecurrentCells, OneStepHasNoDimensionOfItsOwn) {
+  std::minstd_rand engine{11};
+  const Constant w = Of({kIn, 4 * kH}, RandomValues(kIn * 4 * kH, engine)),
+                 u = Of({kH, 4 * kH}, RandomValues(kH * 4 * kH, engine)),
+                 b = Of({4 * kH}, RandomValues(4 * kH, engine));
+  const Values x = RandomValues(kN * kIn, engine), h = RandomValues(kN * kH, engine),
+               c = RandomValues(kN * kH, engine), dh = RandomValues(kN * kH, engine), zero(kN * kH, 0.0);
+  const std::vector<Constant> got = Apply(
+      "DynamicRNNV2", {Of({1, kN, kIn}, x), w, u, b, nullptr, Of({1, kN, kH}, h), Of({1, kN, kH}, c)}, {}, 8);
+  const auto slopes = [&](const Shape& of_x, const Shape& state) {
+    std::vector<Constant> in{Of(of_x, x),
+                             w,
+                             u,
+                             got[0],
+                             Of({kN, kH}, h),
+                             Of({kN, kH}, c),
+                             Of(state, got[1]->Reals()),
+                             Of(state, got[2]->Reals()),
+                             Of({1, kN, kH}, zero),
+                             Of({kN, kH}, dh),
+                             Of({kN, kH}, zero)};
+    in.insert(in.end(), got.begin() + 3, got.end());
+    return Apply("DynamicRNNV2Grad", in, {}, 6);
+  };
+  const std::vector<Constant> with = slopes({1, kN, kIn}, {1, kN, kH}), without = slopes({kN, kIn}, {kN, kH});
+  EXPECT_EQ(without[3]->shape(), (Shape{kN, kIn}));
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(with[i]->Reals(), without[i]->Reals()) << i;
 }
 
 }  // namespace

@@ -105,10 +105,35 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
   return *nodes;
 }
 
+// The same of what only programs that train call.
+inline const std::map<std::string, ShapedNode, std::less<>>& ShapedTrainingNodes() {
+  const Constant each3 = Mixed({2, 3, 4}), matrix = Mixed({2, 3});
+  const Constant steps = Mixed({3, 1, 4}), each = Mixed({3, 1, 2}), state = Mixed({1, 1, 2});
+  const Constant kept = Reals({2, 3}, {1, 0, 1, 1, 0, 1}, DType::kU8);
+  const Attributes dropped{{"alpha", 0.5}, {"input_keep_prob", 0.5}};
+  static const auto* nodes = new std::map<std::string, ShapedNode, std::less<>>{
+      {"DeepNorm", {{each3, each3, Mixed({4}), Mixed({4})}}},
+      {"DeepNormGrad", {{each3, each3, each3, Mixed({4}), Mixed({2, 3, 1}), Mixed({2, 3, 1})}}},
+      {"CTCLossV2", {{Mixed({3, 2, 4}), Ints({2, 1}, {1, 2}), Ints({2}, {3, 2}), Ints({2}, {1, 1})}}},
+      {"CTCLossV2Grad",
+       {{Mixed({2}), Mixed({3, 2, 4}), Ints({2, 1}, {1, 2}), Ints({2}, {3, 2}), Ints({2}, {1, 1}), Mixed({2}),
+         Mixed({2, 3, 8})}}},
+      {"AxpyWithSoftmaxAndDropOutDoMask", {{matrix, matrix, kept}, dropped}},
+      {"DropoutWithMulsAndSoftmaxGrad", {{matrix, kept, matrix}, dropped}},
+      {"DynamicRNNV2", {{steps, Mixed({4, 8}), Mixed({2, 8}), Mixed({8}), nullptr, state, state}}},
+      {"DynamicRNNV2Grad",
+       {{steps, Mixed({4, 8}), Mixed({2, 8}), each, state, state, each, each, each, state, state, each, each,
+         each, each, each}}},
+  };
+  return *nodes;
+}
+
 // Null where there is none.
 inline const ShapedNode* FindShapedNode(std::string_view type) {
-  auto it = ShapedNodes().find(type);
-  return it == ShapedNodes().end() ? nullptr : &it->second;
+  for (const auto* nodes : {&ShapedNodes(), &ShapedTrainingNodes()}) {
+    if (const auto it = nodes->find(type); it != nodes->end()) return &it->second;
+  }
+  return nullptr;
 }
 
 }  // namespace belay::graph::samples

@@ -217,5 +217,55 @@ TEST(Training, GradientsOfDistancesByTheFirstRows) {
               ElementsAre(DoubleNear(-9 / cube / cube, 1e-6), DoubleNear(16 / cube / cube, 1e-6)));
 }
 
+TEST(Training, NormalisesScaledSums) {
+  const Constant x = Reals({1, 2}, {1, 5}), gx = Reals({1, 2}, {2, -1}), gamma = Reals({2}, {2, 1});
+  const std::vector<Constant> norm =
+      Apply("DeepNorm", {x, gx, Reals({2}, {10, 20}), gamma}, {{"alpha", 0.5}, {"epsilon", 0.0}}, 3);
+  EXPECT_THAT(norm[0]->Reals(), ElementsAre(2));
+  EXPECT_THAT(norm[1]->Reals(), ElementsAre(DoubleNear(2, 1e-5)));
+  EXPECT_THAT(norm[2]->Reals(), ElementsAre(DoubleNear(12, 1e-5), DoubleNear(19, 1e-5)));
+  const Constant dy = Reals({1, 2}, {1, 3}), ones = Reals({2}, {1, 1});
+  const std::vector<Constant> slopes =
+      Apply("DeepNormGrad", {dy, x, gx, ones, norm[0], norm[1]}, {{"alpha", 0.5}}, 4);
+  // Two numbers always become 1 and -1.
+  for (const size_t i : {0u, 1u})
+    EXPECT_THAT(slopes[i]->Reals(), ElementsAre(DoubleNear(0, 1e-5), DoubleNear(0, 1e-5)));
+  EXPECT_THAT(slopes[2]->Reals(), ElementsAre(1, 3));
+  EXPECT_THAT(slopes[3]->Reals(), ElementsAre(DoubleNear(1, 1e-5), DoubleNear(-3, 1e-5)));
+}
+
+TEST(Training, LossOfSequences) {
+  const Constant logs = Reals({1, 1, 2}, {std::log(0.25), std::log(0.75)}), one = Ints({1}, {1});
+  const Attributes attributes{{"blank", int64_t{2}}};  // class 0, and one label at most
+  const std::vector<Constant> loss = Apply("CTCLossV2", {logs, Ints({1, 1}, {1}), one, one}, attributes, 2);
+  EXPECT_THAT(loss[0]->Reals(), ElementsAre(DoubleNear(-std::log(0.75), 1e-6)));
+  EXPECT_EQ(loss[1]->shape(), (Shape{1, 1, 8}));
+  const Constant slope =
+      Apply("CTCLossV2Grad", {Reals({1}, {2}), logs, Ints({1, 1}, {1}), one, one, loss[0], loss[1]},
+            {{"blank", int64_t{0}}})[0];
+  EXPECT_THAT(slope->Reals(), ElementsAre(DoubleNear(0.5, 1e-6), DoubleNear(-0.5, 1e-6)));
+  EXPECT_THROW(Apply("CTCLossV2", {logs, Ints({1, 1}, {1}), one, one}, {{"blank", int64_t{4}}}, 2), Error);
+}
+
+TEST(Training, KeepsPartsOfSoftmax) {
+  const Constant kept = Reals({2}, {1, 0}, DType::kU8);
+  const Attributes attributes{{"alpha", 0.5}, {"input_keep_prob", 0.5}};
+  const std::vector<Constant> soft =
+      Apply("AxpyWithSoftmaxAndDropOutDoMask", {Reals({2}, {1, 1}), Reals({2}, {0, 2 * std::log(3.0)}), kept},
+            attributes, 2);
+  EXPECT_THAT(soft[0]->Reals(), ElementsAre(DoubleNear(0.25, 1e-6), DoubleNear(0.75, 1e-6)));
+  EXPECT_THAT(soft[1]->Reals(), ElementsAre(DoubleNear(0.5, 1e-6), 0));
+  const Constant slope = Apply("DropoutWithMulsAndSoftmaxGrad",
+                               {Reals({2}, {4, 8}), kept, Reals({2}, {0.25, 0.75})}, attributes)[0];
+  EXPECT_THAT(slope->Reals(), ElementsAre(0.75, -0.75));
+  const Constant half =
+      Apply("DropoutWithMulsAndSoftmaxGrad",
+            {Reals({2}, {4, 8}, DType::kF16), kept, Reals({2}, {0.25, 0.75}, DType::kF16)}, attributes)[0];
+  EXPECT_THAT(half->Reals(), ElementsAre(0.75, -0.75));
+  EXPECT_THROW(Apply("AxpyWithSoftmaxAndDropOutDoMask",
+                     {Reals({2}, {1, 1}), Reals({2}, {0, 0}), Reals({1}, {1}, DType::kU8)}, attributes, 2),
+               Error);
+}
+
 }  // namespace
 }  // namespace belay::graph

@@ -1,0 +1,60 @@
+/**
+ * What one device adds to a cross entropy whose classes, rows of weight, are dealt out over
+ * devices: of the logits input x weight transposed (vocabParallelLogits, where it is there) the
+ * largest of each row, the sum of their exponentials less that, and the target's, less that too. A
+ * target outside of vocabStartIndex to vocabEndIndex has a bit in targetMask, the first row's the
+ * highest of a byte, and is masked as class 0 with a logit of 0; others are counted from
+ * vocabStartIndex. Bits behind the last row are 1. Belay implements this interface on the CPU. A
+ * function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
+ * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
+ * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
+ * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
+ * context, 107003 when the stream is of another one, 107033 when a capture of it was spoiled, and
+ * the code of the failure that stopped it.
+ * Generated from spec/ by gen/generate.py; edit there.
+ */
+#ifndef BELAY_ACLNNOP_ACLNN_FUSED_LINEAR_ONLINE_MAX_SUM_H_
+#define BELAY_ACLNNOP_ACLNN_FUSED_LINEAR_ONLINE_MAX_SUM_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * What one device adds to a cross entropy whose classes, rows of weight, are dealt out over
+ * devices: of the logits input x weight transposed (vocabParallelLogits, where it is there) the
+ * largest of each row, the sum of their exponentials less that, and the target's, less that too. A
+ * target outside of vocabStartIndex to vocabEndIndex has a bit in targetMask, the first row's the
+ * highest of a byte, and is masked as class 0 with a logit of 0; others are counted from
+ * vocabStartIndex. Bits behind the last row are 1. Checks the arguments and makes an executor; up
+ * to 8 dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnFusedLinearOnlineMaxSumGetWorkspaceSize(
+    const aclTensor *input, const aclTensor *weight, const aclTensor *target, int64_t
+    vocabStartIndex, int64_t vocabEndIndex, aclTensor *logitsMaxLocalOut, aclTensor
+    *sumExpLogitsLocalOut, aclTensor *predictedLogitsLocalOut, aclTensor *targetMaskOut, aclTensor
+    *maskedTargetOut, aclTensor *vocabParallelLogitsOutOptional, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnFusedLinearOnlineMaxSum(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  /* BELAY_ACLNNOP_ACLNN_FUSED_LINEAR_ONLINE_MAX_SUM_H_ */
