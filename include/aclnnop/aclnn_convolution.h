@@ -1,8 +1,9 @@
 /**
  * output = the convolution of input [n, c, spatial...] with weight, or its transpose. out = the
- * convolution of each channel of self with its own kernels. Belay implements this interface on the
- * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
- * page's number where it is known.
+ * convolution of each channel of self with its own kernels. output [time, batch, to] = the
+ * convolution over time of self [time, batch, from], padded by pad at both ends, with weight [taps,
+ * from, to]. Belay implements this interface on the CPU. A function follows the page of its name in
+ * the public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -60,6 +61,25 @@ aclnnStatus aclnnConvDepthwise2dGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnConvDepthwise2d(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * output [time, batch, to] = the convolution over time of self [time, batch, from], padded by pad
+ * at both ends, with weight [taps, from, to]. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnConvTbcGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *weight, const aclTensor *bias, int64_t pad, aclTensor
+    *output, int8_t cubeMathType, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnConvTbc(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus

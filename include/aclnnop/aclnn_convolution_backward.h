@@ -1,7 +1,8 @@
 /**
- * The gradients of aclnnConvolution; outputMask says which of the three are wanted. Belay
- * implements this interface on the CPU. A function follows the page of its name in the public API
- * reference; "Page:" gives that page's number where it is known.
+ * The gradients of aclnnConvolution; outputMask says which of the three are wanted. The gradients
+ * of aclnnConvTbc's operands; self is that of its result. Belay implements this interface on the
+ * CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -41,6 +42,25 @@ aclnnStatus aclnnConvolutionBackwardGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnConvolutionBackward(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * The gradients of aclnnConvTbc's operands; self is that of its result. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnConvTbcBackwardGetWorkspaceSize(
+    const aclTensor *self, const aclTensor *input, const aclTensor *weight, const aclTensor *bias,
+    int64_t pad, int8_t cubeMathType, aclTensor *gradInput, aclTensor *gradWeight, aclTensor
+    *gradBias, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnConvTbcBackward(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus

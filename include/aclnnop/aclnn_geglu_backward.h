@@ -1,7 +1,8 @@
 /**
  * out = the gradient of aclnnGeGluV3's self, with gelu its second result; approximate 1 by tanh.
- * Belay implements this interface on the CPU. A function follows the page of its name in the public
- * API reference; "Page:" gives that page's number where it is known.
+ * out = aclnnGeGluV3Backward's result where the second half of self is the one that gelu was taken
+ * of; approximate is 1, by tanh. Belay implements this interface on the CPU. A function follows the
+ * page of its name in the public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -40,6 +41,25 @@ aclnnStatus aclnnGeGluV3BackwardGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnGeGluV3Backward(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * out = aclnnGeGluV3Backward's result where the second half of self is the one that gelu was taken
+ * of; approximate is 1, by tanh. Checks the arguments and makes an executor; up to 8 dimensions,
+ * any strides. Types: f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnGeGluBackwardGetWorkspaceSize(
+    const aclTensor *gradOutput, const aclTensor *self, const aclTensor *gelu, int64_t dim, int64_t
+    approximate, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnGeGluBackward(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus

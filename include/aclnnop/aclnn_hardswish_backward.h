@@ -41,6 +41,25 @@ aclnnStatus aclnnHardswishBackwardGetWorkspaceSize(
 aclnnStatus aclnnHardswishBackward(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
+/**
+ * out = gradOutput times 0 where self is at most -3, 1 where it is at least 3, self / 3 + 1 / 2
+ * between them. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types:
+ * f32, f16 and bf16.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnHardswishBackwardV2GetWorkspaceSize(
+    const aclTensor *gradOutput, const aclTensor *self, aclTensor *out, uint64_t *workspaceSize,
+    aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnHardswishBackwardV2(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
 #ifdef __cplusplus
 }
 #endif

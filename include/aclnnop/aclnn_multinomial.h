@@ -1,8 +1,9 @@
 /**
  * out = numsamples classes for each row of self, drawn as often as the weights in the row say;
- * without replacement each at most once. Belay implements this interface on the CPU. A function
- * follows the page of its name in the public API reference; "Page:" gives that page's number where
- * it is known.
+ * without replacement each at most once. As aclnnMultinomial with the seed and the offset that the
+ * two tensors of one element hold when it runs; offset is added to the latter. Belay implements
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -40,6 +41,26 @@ aclnnStatus aclnnMultinomialGetWorkspaceSize(
  * or the executor is another operator's; 561103: executor is null or spent.
  */
 aclnnStatus aclnnMultinomial(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+/**
+ * As aclnnMultinomial with the seed and the offset that the two tensors of one element hold when it
+ * runs; offset is added to the latter. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnMultinomialTensorGetWorkspaceSize(
+    const aclTensor *self, int64_t numsamples, bool replacement, const aclTensor *seedTensor, const
+    aclTensor *offsetTensor, uint64_t offset, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor
+    **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnMultinomialTensor(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
 #ifdef __cplusplus

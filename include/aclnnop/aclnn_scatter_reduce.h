@@ -44,6 +44,26 @@ aclnnStatus aclnnScatterReduceGetWorkspaceSize(
 aclnnStatus aclnnScatterReduce(
     void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
 
+/**
+ * out = self with the elements of src that index brings to one place of dim reduced there: 0 to the
+ * last of them, 1 their sum, 2 product, 3 largest, 4 least, 5 mean; with what self has in that
+ * place where includeSelf says so. Checks the arguments and makes an executor; up to 8 dimensions,
+ * any strides.
+ * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
+ * aclGetRecentErrMsg says which.
+ */
+aclnnStatus aclnnInplaceScatterReduceGetWorkspaceSize(
+    aclTensor *selfRef, int64_t dim, const aclTensor *index, const aclTensor *src, int64_t
+    reduction, bool includeSelf, uint64_t *workspaceSize, aclOpExecutor **executor);
+
+/**
+ * Enqueues the work and returns. An executor that is not repeatable is spent by it.
+ * Errors: 161002: memory of a tensor or the workspace is missing, freed, too short or on the host,
+ * or the executor is another operator's; 561103: executor is null or spent.
+ */
+aclnnStatus aclnnInplaceScatterReduce(
+    void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -154,7 +154,7 @@ def bernoulli_of(r: Random, form) -> Case:
     return chosen(r, form, drawn < wide(chance.data), chance, seed, offset)
 
 
-@TABLE.case('Multinomial')
+@TABLE.case('Multinomial MultinomialTensor')
 def multinomial(r: Random, form) -> Case:
     dtype, classes, (seed, offset) = r.pick(form.types['self']), r.int(1, 9), seeds(r)
     rows, again = r.pick([None, 1, 3]), r.chance()
@@ -169,7 +169,40 @@ def multinomial(r: Random, form) -> Case:
         else:
             drawn.append(np.argsort(-np.log(1 - v[:classes]) / row, kind='stable')[:samples])
     shape = (samples,) if rows is None else (rows, samples)
-    return Case([weights, samples, again, seed, offset, Tensor('i64', shape)], {5: np.array(drawn).reshape(shape)})
+    source = in_memory(r, seed, offset) if form.name.endswith('Tensor') else [seed, offset]
+    arguments = [weights, samples, again, *source, Tensor('i64', shape)]
+    return Case(arguments, {len(arguments) - 1: np.array(drawn).reshape(shape)})
+
+
+@TABLE.case('MaskedScale')
+def masked_scale(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), r.shape())
+    mask, scale = r.tensor(r.pick(form.types['mask']), x.shape, 0, 1), r.pick([0.0, 1.25, 2.0, -3.0])
+    return Case([x, mask, scale, Tensor(x.dtype, x.shape)], {3: Want(wide(x.data) * mask.data * scale, 0.0)})
+
+
+@TABLE.case('SimThreadExponential')
+def exponential(r: Random, form) -> Case:
+    dtype, (shape, count), (seed, offset), rate = r.pick(form.types['self']), counted(r), seeds(r), r.pick([0.25, 1.0, 3.0])
+    u = np.maximum(fractions('f32', seed, offset, count), 2.0 ** -25).reshape(shape)
+    return Case([r.tensor(dtype, shape), count, rate, seed, offset], {0: Want(-np.log1p(-u) / rate, 0.1)})
+
+
+@TABLE.case('RReluWithNoise InplaceRReluWithNoise')
+def noisy_relu(r: Random, form) -> Case:
+    dtype, (shape, count), (seed, offset) = r.pick(form.types['noise']), counted(r), seeds(r)
+    x, training = r.tensor(dtype, shape), r.chance(0.7)
+    low = r.pick([0.0, 0.125, -0.5])
+    high = low + r.pick([0.0, 0.25, 1.0])
+    drawn = exact(low + fractions(dtype, seed, offset, count).reshape(shape) * (high - low), dtype).astype(np.float64)
+    slopes = np.where(wide(x.data) <= 0, drawn if training else (low + high) / 2, 1.0)
+    noise = r.tensor(dtype, shape)
+    wants = {1: Want(slopes, 1.0) if training else noise.data}
+    value = Want(wide(x.data) * slopes, 4.0, loose=2)
+    arguments = [x, noise, Scalar(low, 'f32'), Scalar(high, 'f64'), training, seed, offset]
+    if form.in_place:
+        return Case(arguments, {0: value, **wants})
+    return Case([*arguments, Tensor(dtype, shape)], {7: value, **wants})
 
 
 @TABLE.case('Randperm')

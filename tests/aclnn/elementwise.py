@@ -294,6 +294,7 @@ TERMS = dict(WHOLE, scale=lambda self, other, alpha: self + other + alpha * np.m
 add(f'{pair("Add")} {pair("Adds")}', 'promote', lambda self, other, alpha: self + alpha * other, **TERMS)
 add(f'{pair("Sub")} {pair("Subs")}', 'promote', lambda self, other, alpha: self - alpha * other, **TERMS,
     without=('bool',))
+add('AddV3', 'promote', lambda self, other, alpha: self + alpha * other, **TERMS)
 add('Rsub Rsubs', 'promote', lambda self, other, alpha: other - alpha * self, **TERMS, without=('bool',))
 add(f'{pair("Mul")} {pair("Muls")}', 'promote', lambda self, other: self * other, **WHOLE)
 add(f'{pair("Div")} {pair("Divs")}', 'float', lambda self, other: self / other, special=True,

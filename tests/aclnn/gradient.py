@@ -95,7 +95,7 @@ def hardsigmoid(r: Random, form) -> Case:
                 {2: Want(np.where(np.abs(wide(x.data)) < 3, wide(grad.data) / 6, 0), 1.0)})
 
 
-@TABLE.case('HardswishBackward')
+@TABLE.case('HardswishBackward HardswishBackwardV2')
 def hardswish(r: Random, form) -> Case:
     dtype, shape = r.pick(form.types['self']), r.shape()
     grad, x = r.tensor(dtype, shape), given(r.array('f32', shape, -10, 10) / 2, dtype)
@@ -119,15 +119,16 @@ def gelu_of_either(r: Random, form) -> Case:
     return Case([grad, x, name, Tensor(dtype, shape)], {3: Want(value, 4.0)})
 
 
-@TABLE.case('GeGluV3Backward')
+@TABLE.case('GeGluV3Backward GeGluBackward')
 def ge_glu(r: Random, form) -> Case:
     x, dim, (a, b) = halves(r, r.pick(form.types['self']))
-    approximate, left = r.int(0, 1), r.chance()
+    approximate, left = (r.int(0, 1), r.chance()) if 'V3' in form.name else (1, False)
     grad, bent = r.tensor(x.dtype, a.shape), r.tensor(x.dtype, a.shape)
     active, gate = (a, b) if left else (b, a)
     parts = [wide(grad.data) * gate * gelu_slope(active, bool(approximate)), wide(grad.data) * wide(bent.data)]
     value = np.concatenate(parts if left else parts[::-1], dim)
-    return Case([grad, x, bent, dim, approximate, left, Tensor(x.dtype, x.shape)], {6: Want(value, 16.0, loose=2)})
+    arguments = [grad, x, bent, dim, approximate, *[left] * ('V3' in form.name), Tensor(x.dtype, x.shape)]
+    return Case(arguments, {len(arguments) - 1: Want(value, 16.0, loose=2)})
 
 
 @TABLE.case('ScaledMaskedSoftmaxBackward')
@@ -617,7 +618,7 @@ def adaptive_mean(r: Random, form) -> Case:
     return Case([grad, r.tensor(dtype, shape), Tensor(dtype, shape)], {2: turned(grad, maps)})
 
 
-@TABLE.case('MaxPool3dWithArgmaxBackward AdaptiveMaxPool2dBackward')
+@TABLE.case('MaxPool3dWithArgmaxBackward AdaptiveMaxPool2dBackward MaxPool2dWithIndicesBackward AdaptiveMaxPool3dBackward')
 def by_places(r: Random, form) -> Case:
     spatial, dtype = 3 if '3d' in form.name else 2, r.pick(form.types['self'])
     lead = tuple(r.int(1, 3) for _ in range(r.int(1, 2)))
@@ -629,7 +630,7 @@ def by_places(r: Random, form) -> Case:
     for i, (places, parts) in enumerate(zip(where.data.reshape(len(value), -1), wide(grad.data).reshape(len(value), -1))):
         np.add.at(value[i], places, parts)
         np.add.at(sizes[i], places, np.abs(parts))
-    windows = [[2] * 3, [1] * 3, [0] * 3, [1] * 3, False] if spatial == 3 else []
+    windows = [] if form.name.startswith('Adaptive') else [[2] * spatial, [1] * spatial, [0] * spatial, [1] * spatial, False]
     arguments = [grad, x, where, *windows, Tensor(dtype, x.shape)]
     return Case(arguments, {len(arguments) - 1: Want(value.reshape(x.shape), sizes.reshape(x.shape) + 1)})
 

@@ -203,12 +203,14 @@ def reduced(values, index, dim, source, reduction: int, with_self: bool):
     return result
 
 
-@TABLE.case('ScatterReduce')
+@TABLE.case('ScatterReduce InplaceScatterReduce')
 def scatter_reduce(r: Random, form) -> Case:
     reduction, with_self = r.int(0, 5), r.chance()
     x, dim, index, source = scatter_parts(r, form, reduction == 0)
     with np.errstate(all='ignore'):
         want = Want(reduced(x.data, index.data, dim, source.data, reduction, with_self), 16.0, loose=6)
+    if form.in_place:
+        return Case([x, dim, index, source, reduction, with_self], {0: want})
     return Case([x, dim, index, source, reduction, with_self, Tensor(x.dtype, x.shape)], {6: want})
 
 
@@ -369,20 +371,25 @@ def along(dim: int, index) -> tuple:
     return (*[slice(None)] * dim, index)
 
 
+def added(form, arguments: list, want: Want) -> Case:
+    arguments = [*arguments, *[0] * form.name.endswith('V2'), Tensor(arguments[0].dtype, arguments[0].shape)]
+    return Case(arguments, {len(arguments) - 1: want})
+
+
 def copied_onto_one(r: Random, form, x: Tensor) -> Case:
     """A tensor without dimensions is a vector of one element."""
     source, index = r.tensor(x.dtype, r.pick([(), (1,)])), given(np.zeros(r.pick([(), (1,)])), r.pick(form.types['index']))
     new = source.data.reshape(())
-    if form.name == 'IndexAdd':
+    if form.name.startswith('IndexAdd'):
         value = np.float64(x.data) + np.float64(new) * 2 if DTYPES[x.dtype].is_float else x.data + new * x.data.dtype.type(2)
-        return Case([x, 0, index, source, Scalar(2, 'i64'), Tensor(x.dtype, ())], {5: Want(np.asarray(value), 16.0)})
+        return added(form, [x, 0, index, source, Scalar(2, 'i64')], Want(np.asarray(value), 16.0))
     return Case([x, r.int(-1, 0), index, source], {0: new}) if form.in_place else Case(
         [x, r.int(-1, 0), index, source, Tensor(x.dtype, ())], {4: new})
 
 
-@TABLE.case('IndexCopy InplaceIndexCopy IndexAdd')
+@TABLE.case('IndexCopy InplaceIndexCopy IndexAdd IndexAddV2')
 def index_copy(r: Random, form) -> Case:
-    adds = form.name == 'IndexAdd'
+    adds = form.name.startswith('IndexAdd')
     x = r.tensor(r.pick([t for t in form.types['source'] if not adds or t != 'bool']), r.full(1, 4))
     if r.chance(0.1):
         return copied_onto_one(r, form, r.tensor(x.dtype, ()))
@@ -397,7 +404,10 @@ def index_copy(r: Random, form) -> Case:
         for i, at in enumerate(order):
             value[along(axis, at)] += (alpha * source.data[along(axis, i)]).astype(value.dtype)
         scalar = Scalar(alpha, r.pick(['f32', 'i64']))
-        return Case([x, dim, index, source, scalar, Tensor(x.dtype, x.shape)], {5: Want(value, 16.0, loose=4)})
+        if form.name.endswith('V2') and count % 2 == 0 and r.chance():  # an index of two dimensions
+            index = given(index.data.reshape(2, -1), index.dtype)
+            source = given(source.data.reshape(*x.shape[:axis], 2, -1, *x.shape[axis + 1:]), x.dtype)
+        return added(form, [x, dim, index, source, scalar], Want(value, 16.0, loose=4))
     value[along(axis, order)] = source.data
     if form.in_place:
         return Case([x, dim, index, source], {0: value})
@@ -584,3 +594,49 @@ def embedding_bag(r: Random, form) -> Case:
     if outs[1].shape[0]:
         wants[10] = bag_of
     return Case([weight, index, offsets, r.chance(), mode, False, factors, last, padding, *outs], wants)
+
+
+@TABLE.case('Bucketize')
+def bucketize(r: Random, form) -> Case:
+    dtype, short, right = r.pick(form.types['boundaries']), r.chance(), r.chance()
+    edges = given(np.sort(np.round(r.array(dtype, (r.int(0, 6),), -3, 3))), dtype)
+    x = r.tensor(r.pick([dtype, r.pick(form.types['self'])]), r.shape())
+    x = given(np.round(x.data), x.dtype) if r.chance() or x.dtype != dtype else x
+    value = np.searchsorted(edges.data.astype(np.float64), x.data.astype(np.float64), 'right' if right else 'left')
+    return Case([x, edges, short, right, Tensor('i32' if short else 'i64', x.shape)], {4: np.asarray(value)})
+
+
+@TABLE.case('EmbeddingRenorm')
+def embedding_renorm(r: Random, form) -> Case:
+    x = r.tensor(r.pick(form.types['self']), (r.int(1, 6), r.int(0 if r.chance(0.1) else 1, 5)))
+    index = indices(r, form, 'indices', r.shape(0, 2, 9), x.shape[0])
+    most, order = r.pick([0.0, 0.5, 2.0, 100.0]), r.pick([0.0, 0.5, 1.0, 2.0, 3.0, float('inf')])
+    value = x.data.astype(np.float64)
+    for row in set((index.data.ravel() % x.shape[0]).tolist()):
+        size = np.abs(value[row])
+        norm = np.count_nonzero(size) if order == 0 else size.max(initial=0) if np.isinf(order) else (size ** order).sum() ** (1 / order)
+        value[row] *= most / (norm + 1e-7) if norm > most else 1
+    return Case([x, index, most, order], {0: Want(value, 1.0)})
+
+
+@TABLE.case('InplaceQuantScatter')
+def quant_scatter(r: Random, form) -> Case:
+    rank = r.int(3, 5)
+    shape = [r.int(1, 4) for _ in range(rank)]
+    axis, count = r.int(1, rank - 2), r.int(1, shape[0])
+    part = [count, *shape[1:]]
+    part[axis] = r.int(1, shape[axis])
+    cache, updates = r.tensor('i8', shape, -100, 100), r.tensor(r.pick(form.types['updates']), part, -300, 300)
+    scales = given(2.0 ** r.rng.integers(-1, 3, shape[-1]), r.pick(form.types['quantScales']))
+    points = r.tensor(r.pick(form.types['quantZeroPoints']), (shape[-1],), -5, 5) if r.chance() else None
+    points = points and given(np.round(points.data), points.dtype)
+    starts = r.rng.integers(0, shape[axis] - part[axis] + 1, count)
+    batches = r.rng.permutation(shape[0])[:count] if r.chance() else None
+    index = given(starts if batches is None else np.stack([batches, starts], 1), r.pick(form.types['indices']))
+    value, scaled = cache.data.copy(), updates.data.astype(np.float64) / scales.data + (points.data if points else 0)
+    for i, start in enumerate(starts):
+        place = [slice(None)] * (rank - 1)
+        place[axis - 1] = slice(start, start + part[axis])
+        value[(i if batches is None else batches[i], *place)] = np.clip(np.rint(scaled[i]), -128, 127)
+    axis, last = [d - (rank if r.chance() else 0) for d in (axis, rank - 1)]
+    return Case([cache, index, updates, scales, points, axis, last, 1], {0: value})

@@ -273,3 +273,44 @@ def col2im(r: Random, form) -> Case:
     value = images[:, :, padding[0]:padding[0] + size[0], padding[1]:padding[1] + size[1]]
     value = value if len(columns.shape) == 3 else value[0]
     return Case([columns, size, kernel, dilation, padding, stride, Tensor(dtype, value.shape)], {6: value})
+
+
+@TABLE.case('RepeatInterleaveGrad')
+def repeat_gradient(r: Random, form) -> Case:
+    shape, dtype = r.full(1, 4), r.pick(form.types['grad'])
+    dim = r.dim(len(shape))
+    slices = shape[dim]
+    times = r.rng.integers(0, 4, 1 if r.chance(0.2) else slices)
+    each = np.broadcast_to(times, slices)
+    grad = r.tensor(dtype, tuple(int(each.sum()) if d == dim % len(shape) else n for d, n in enumerate(shape)))
+    parts = np.split(grad.data.astype(np.float64), np.cumsum(each)[:-1], dim)
+    value, size = [np.stack([f(p).sum(dim) for p in parts], dim) for f in (np.asarray, np.abs)]
+    times = times.reshape(()) if times.size == 1 and r.chance() else times
+    return Case([grad, given(times, r.pick(form.types['repeats'])), dim, Tensor(dtype, shape)], {3: Want(value, size + 0.1)})
+
+
+@TABLE.case('ChunkCat')
+def chunk_cat(r: Random, form) -> Case:
+    own, dtype = r.pick(form.types['tensors']), r.pick(form.types['out'])
+    axis, count, parts, columns = r.int(0, 2), r.int(1, 4), [], []
+    lead = tuple(r.int(1, 3) for _ in range(axis))
+    for _ in range(r.int(1, 4)):
+        x = r.tensor(own, (*lead, r.int(0 if parts else 1, 6), *[r.int(1, 3) for _ in range(r.int(0, 2))]))
+        each = -(-x.shape[axis] // count)
+        whole = np.zeros((*lead, each * count, *x.shape[axis + 1:]))
+        whole[(*[slice(None)] * axis, slice(x.shape[axis]))] = x.data
+        columns.append(whole.reshape(*lead, count, -1) if whole.size else np.zeros((*lead, count, 0)))
+        parts.append(x)
+    value = np.concatenate(columns, -1)
+    dim = axis - (len(parts[0].shape) if r.chance() else 0)
+    return Case([parts, dim, count, Tensor(dtype, value.shape)], {3: Want(value, 0.0)})
+
+
+@TABLE.case('TransformBiasRescaleQkv')
+def rescaled_heads(r: Random, form) -> Case:
+    batch, tokens, heads, size = [r.int(1, 4) for _ in range(4)]
+    x = r.tensor(r.pick(form.types['qkv']), (batch, tokens, 3 * heads * size))
+    bias = r.tensor(x.dtype, x.shape[2:])
+    parts = (x.data.astype(np.float64) + bias.data).reshape(batch, tokens, 3, heads, size).transpose(2, 0, 3, 1, 4)
+    outs = [Tensor(x.dtype, parts.shape[1:]) for _ in range(3)]
+    return Case([x, bias, heads, *outs], {3: Want(parts[0] / np.sqrt(size), 4.0), 4: Want(parts[1], 4.0), 5: Want(parts[2], 4.0)})

@@ -282,6 +282,29 @@ def all_distances(r: Random, form) -> Case:
     return Case([a, b, p, r.pick([0, 1, 2]), Tensor(dtype, value.shape)], {4: value})
 
 
+@TABLE.case('CdistBackward')
+def distance_gradient(r: Random, form) -> Case:
+    dtype, batch, width = r.pick(form.types['x1']), r.full(0, 2, 3), r.int(1, 5)
+    p = r.pick([0.0, 1.0, 2.0, 3.0, 0.5, 1.5, -1.0])
+    a, b = [r.tensor(dtype, (*batch, r.size(1, 6), width)) for _ in range(2)]
+    # Rows that are one have no slope.
+    if r.chance(0.3):
+        rows = min(a.shape[-2], b.shape[-2])
+        same = b.data.copy()
+        same[..., :rows, :] = a.data[..., :rows, :]
+        b = given(same, dtype)
+    x, y = a.data.astype(np.float32), b.data.astype(np.float32)
+    gaps = (x[..., :, None, :] - y[..., None, :, :]).astype(np.float64)
+    far = given(distances(gaps, np.zeros(1), np.inf if p < 0 else p), dtype)
+    grad, d = r.tensor(dtype, far.shape), far.data.astype(np.float64)[..., None]
+    size, sign = np.abs(gaps), np.sign(gaps)
+    with np.errstate(all='ignore'):
+        slope = {0.0: 0 * gaps, 1.0: sign, -1.0: sign * (size >= d)}.get(p, np.where((d == 0) | (size == 0), 0, sign * (size / d) ** (p - 1)))
+    value = (grad.data.astype(np.float64)[..., None] * slope).sum(-2)
+    scale = (np.abs(grad.data.astype(np.float64)[..., None]) * np.abs(slope)).sum(-2)
+    return Case([grad, a, b, far, p, Tensor(dtype, a.shape)], {5: Want(value, scale + 0.1, loose=4)})
+
+
 @TABLE.case('Pdist')
 def pair_distances(r: Random, form) -> Case:
     dtype, p = r.pick(form.types['self']), r.pick([0.0, 1.0, 2.0, 3.0, 0.5, float('inf')])

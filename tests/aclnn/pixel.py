@@ -131,9 +131,10 @@ def max_pool_3d(r: Random, form) -> Case:
     return Case([x, kernel, stride, [0, 0, 0], dilation, ceil, *outs], {6: value, 7: where})
 
 
-@TABLE.case('AdaptiveMaxPool2d')
+@TABLE.case('AdaptiveMaxPool2d AdaptiveMaxPool3d')
 def adaptive_max_pool(r: Random, form) -> Case:
-    x, size = image(r, r.pick(form.types['self'])), [r.int(1, 5), r.int(1, 5)]
+    spatial = int(form.name[-2])
+    x, size = image(r, r.pick(form.types['self']), spatial, most=6), [r.int(1, 5) for _ in range(spatial)]
     value, where = chosen(x, adaptive_bounds(x.shape[2:], size))
     return Case([x, size, out_of(x, value), out_of(x, where, r.pick(form.types['indices']))], {2: value, 3: where})
 
@@ -195,6 +196,18 @@ def max_unpool(r: Random, form) -> Case:
     return Case([x, where, size, *windows, out_of(x, value)], {3 + len(windows): value})
 
 
+@TABLE.case('MaxUnpool2dBackward MaxUnpool3dBackward')
+def max_unpool_gradient(r: Random, form) -> Case:
+    spatial, dtype = int(form.name[-10]), r.pick(form.types['self'])
+    lead = tuple(r.int(1, 3) for _ in range(r.int(1, 2)))
+    shape, size = [tuple(r.int(1, 5) for _ in range(spatial)) for _ in range(2)]
+    grad, x = r.tensor(dtype, (*lead, *size)), r.tensor(dtype, (*lead, *shape))
+    where = given(r.rng.integers(0, int(np.prod(size)), x.shape), r.pick(form.types['indices']))
+    value = np.take_along_axis(grad.data.reshape(*lead, -1), where.data.reshape(*lead, -1).astype(np.int64), -1).reshape(x.shape)
+    steps = [[2] * 3, [0] * 3] if spatial == 3 else []
+    return Case([grad, x, where, list(size), *steps, Tensor(dtype, x.shape)], {4 + len(steps): value})
+
+
 def nearest_places(n: int, m: int, scale: float = 0, exact: bool = False) -> list[int]:
     step = np.float32(1 / np.float64(scale) if scale > 0 else n / m)
     if exact:
@@ -250,6 +263,32 @@ def interpolated(r: Random, form) -> Case:
     for axis, m in enumerate(size, 2):
         value = np.moveaxis(np.tensordot(weights(value.shape[axis], m, corners), value, (1, axis)), 0, axis)
     return Case([x, size, corners, *[0.0] * spatial, out_of(x, value)], {3 + spatial: Want(value, 4.0, loose=4)})
+
+
+def wide_weights(n: int, m: int, corners: bool, scale: float, is_cubic: bool) -> np.ndarray:
+    """A filter as wide as the step from one element of the result to the next, as torch has it."""
+    step = 1.0 if n == m else (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else 1 / scale if scale > 0 else n / m
+    reach, weights = max(step, 1.0), np.zeros((m, n))
+    for i in range(m):
+        for j in range(n):
+            at = (j + 0.5 - step * (i + 0.5)) / reach
+            weights[i, j] = cubic(at, -0.5) if is_cubic else max(1 - abs(at), 0)
+        weights[i] /= weights[i].sum() or 1
+    return weights
+
+
+@TABLE.case('UpsampleBilinear2dAA UpsampleBicubic2dAA UpsampleBilinear2dAABackward UpsampleBicubic2dAAGrad')
+def antialiased(r: Random, form) -> Case:
+    back, corners = form.name.endswith(('Backward', 'Grad')), r.chance()
+    dtype = r.pick(form.types['gradOutput' if back else form.arguments[0]])
+    shape, size = (r.int(1, 2), r.int(1, 3), r.size(1, 9), r.size(1, 9)), [r.size(1, 6), r.size(1, 6)]
+    scales = [r.pick([0.0, m / n, (m + 0.4) / n]) for n, m in zip(shape[2:], size)]
+    maps = [wide_weights(n, m, corners, s, 'cubic' in form.name) for n, m, s in zip(shape[2:], size, scales)]
+    x = r.tensor(dtype, (*shape[:2], *size) if back else shape, format=NCHW)
+    value = np.einsum('ij,kl,ncik->ncjl' if back else 'ij,kl,ncjl->ncik', *maps, x.data.astype(np.float64))
+    sizes = [size, list(shape)] if back else [size]
+    arguments = [x, *sizes, corners, *scales, out_of(x, value)]
+    return Case(arguments, {len(arguments) - 1: Want(value, 8.0, loose=4)})
 
 
 def unnormalise(at, size: int, corners: bool):
@@ -366,3 +405,28 @@ def grid_sampler_gradient(r: Random, form) -> Case:
             wants.pop(7 + i)
             outs[i] = None
     return Case([grad, x, grid, mode, padding, corners, mask, *outs], wants)
+
+
+@TABLE.case('ConvTbc ConvTbcBackward')
+def over_time(r: Random, form) -> Case:
+    dtype, (batch, channels, outs) = r.pick(form.types['weight']), [r.int(1, 4) for _ in range(3)]
+    taps, pad = r.int(1, 3), r.int(0, 2)
+    time = r.int(taps, 9)
+    x, weight = r.tensor(dtype, (time, batch, channels)), r.tensor(dtype, (taps, channels, outs), -1, 1)
+    bias, grad = r.tensor(dtype, (outs,)), r.tensor(dtype, (time + 2 * pad - taps + 1, batch, outs))
+
+    def of(f):
+        a, w, b, g = [f(t.data.astype(np.float64)) for t in (x, weight, bias, grad)]
+        a = np.pad(a, ((pad, pad), (0, 0), (0, 0)))
+        value, to_a, to_w = b + np.zeros(grad.shape), np.zeros(a.shape), np.zeros(w.shape)
+        for k in range(taps):
+            part = slice(k, k + grad.shape[0])
+            value = value + a[part] @ w[k]
+            to_a[part] += g @ w[k].T
+            to_w[k] = np.einsum('tbi,tbo->io', a[part], g)
+        return value, to_a[pad:pad + time], to_w, g.sum((0, 1))
+    values, sizes = of(np.asarray), of(np.abs)
+    if form.name == 'ConvTbc':
+        return Case([x, weight, bias, pad, Tensor(dtype, grad.shape), r.int(0, 1)], {4: Want(values[0], sizes[0] + 1)})
+    outs_ = [Tensor(dtype, t.shape) for t in (x, weight, bias)]
+    return Case([grad, x, weight, bias, pad, r.int(0, 1), *outs_], {6 + i: Want(v, s + 1) for i, (v, s) in enumerate(zip(values[1:], sizes[1:]))})

@@ -153,4 +153,50 @@ void ConvolutionBackward(Plan& plan, DType, const Operand& gradOutput, const Ope
   parts.Finish();
 }
 
+namespace {
+
+// Three dimensions in another order, which may not be copied.
+struct Turned {
+  Tensor view;
+  Operand operand;
+
+  Turned(const Operand& whole, const int (&order)[3])
+      : view(*whole.tensor), operand{&view, nullptr, whole.binding, whole.name} {
+    if (whole.shape().rank() != 3) {
+      Fail(tensor::kInvalidArgument, "conv-shape", "{} {} has three dimensions", whole.name,
+           whole.shape().ToString());
+    }
+    for (int d = 0; d < 3; ++d) {
+      view.shape[d] = whole.tensor->shape[order[d]];
+      view.strides[d] = whole.tensor->strides[order[d]];
+    }
+  }
+  Turned(const Turned&) = delete;
+  Turned& operator=(const Turned&) = delete;
+};
+
+// Of [time, batch, channels], and of weights [taps, from, to], as Convolution has them.
+constexpr int kTimeLast[] = {1, 2, 0}, kTapsLast[] = {2, 1, 0};
+
+}  // namespace
+
+void ConvTbc(Plan& plan, DType compute, const Operand& self, const Operand& weight, const Operand& bias,
+             int64_t pad, const Operand& output, int64_t math_type) {
+  const Turned x(self, kTimeLast), w(weight, kTapsLast), y(output, kTimeLast);
+  const int64_t one[] = {1}, pads[] = {pad};
+  Convolution(plan, compute, x.operand, w.operand, bias, one, pads, one, false, {}, 1, y.operand, math_type);
+}
+
+void ConvTbcBackward(Plan& plan, DType compute, const Operand& self, const Operand& input,
+                     const Operand& weight, const Operand& bias, int64_t pad, int64_t math_type,
+                     const Operand& gradInput, const Operand& gradWeight, const Operand& gradBias) {
+  CheckShape(bias, {weight.shape().rank() == 0 ? 0 : weight.shape().back(0)});
+  const Turned g(self, kTimeLast), x(input, kTimeLast), w(weight, kTapsLast), to_x(gradInput, kTimeLast),
+      to_w(gradWeight, kTapsLast);
+  const int64_t one[] = {1}, pads[] = {pad};
+  const uint8_t all[] = {1, 1, 1};
+  ConvolutionBackward(plan, compute, g.operand, x.operand, w.operand, {}, one, pads, one, false, {}, 1, all,
+                      math_type, to_x.operand, to_w.operand, gradBias);
+}
+
 }  // namespace belay::ops::kernels

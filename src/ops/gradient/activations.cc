@@ -208,6 +208,13 @@ void GeGluBackward(Plan& plan, DType compute, const Operand& gradOutput, const O
   parts.Finish();
 }
 
+void RightGeGluBackward(Plan& plan, DType compute, const Operand& gradOutput, const Operand& self,
+                        const Operand& gelu, int64_t dim, int64_t approximate, const Operand& out) {
+  if (approximate != 1)
+    Fail(tensor::kInvalidArgument, "op-approximate", "approximate is {}; it is 1 (tanh)", approximate);
+  GeGluBackward(plan, compute, gradOutput, self, gelu, dim, approximate, false, out);
+}
+
 void GluBackward(Plan& plan, DType compute, const Operand& gradOut, const Operand& self, int64_t dim,
                  const Operand& out) {
   CheckShape(gradOut, rules::Halved(self, dim));

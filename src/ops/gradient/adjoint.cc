@@ -267,6 +267,16 @@ void UpsampleBicubic2dBackward(Plan& plan, DType, const Operand& gradient, Ints 
   const double scales[] = {scalesH, scalesW};
   SmoothBackward(plan, gradient, outputSize, inputSize, alignCorners, scales, {.cubic = true}, out);
 }
+void UpsampleBilinear2dAABackward(Plan& plan, DType, const Operand& gradient, Ints outputSize, Ints inputSize,
+                                  bool alignCorners, double scalesH, double scalesW, const Operand& out) {
+  const double scales[] = {scalesH, scalesW};
+  SmoothBackward(plan, gradient, outputSize, inputSize, alignCorners, scales, AntialiasFilter(false), out);
+}
+void UpsampleBicubic2dAAGrad(Plan& plan, DType, const Operand& gradient, Ints outputSize, Ints inputSize,
+                             bool alignCorners, double scalesH, double scalesW, const Operand& out) {
+  const double scales[] = {scalesH, scalesW};
+  SmoothBackward(plan, gradient, outputSize, inputSize, alignCorners, scales, AntialiasFilter(true), out);
+}
 void UpsampleTrilinear3dBackward(Plan& plan, DType, const Operand& gradient, Ints outputSize, Ints inputSize,
                                  bool alignCorners, double scalesD, double scalesH, double scalesW,
                                  const Operand& out) {

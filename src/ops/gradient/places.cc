@@ -101,5 +101,17 @@ void AdaptiveMaxPool2dBackward(Plan& plan, DType, const Operand& gradient, const
   PlacesBackward(plan, gradient, self, indices, 2, out);
 }
 
+void MaxPool2dWithIndicesBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
+                                  const Operand& indices, std::span<const int64_t>, std::span<const int64_t>,
+                                  std::span<const int64_t>, std::span<const int64_t>, bool,
+                                  const Operand& out) {
+  PlacesBackward(plan, gradient, self, indices, 2, out);
+}
+
+void AdaptiveMaxPool3dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
+                               const Operand& indices, const Operand& out) {
+  PlacesBackward(plan, gradient, self, indices, 3, out);
+}
+
 }  // namespace kernels
 }  // namespace belay::ops

@@ -450,6 +450,34 @@ void IndexAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand
   PlanScatterRows(plan, self, dim, index, source, Combination::kAdd, alpha.ToDouble(), out);
 }
 
+// The slices that an index of more dimensions names have these in the place of `dim`.
+void IndexAddInMode(Plan& plan, DType compute, const Operand& self, int64_t dim, const Operand& index,
+                    const Operand& source, const Scalar& alpha, int64_t mode, const Operand& out) {
+  if (mode != 0) Fail(kInvalidArgument, "op-index-mode", "mode is {}; only 0 is supported", mode);
+  const int more = index.shape().rank() - 1, axis = rules::WrapDim(self, dim);
+  if (more < 1) return IndexAdd(plan, compute, self, dim, index, source, alpha, out);
+  const int rank = self.shape().rank();
+  if (rank == 0 || rank + more > tensor::kMaxRank) {
+    Fail(kInvalidArgument, "op-rank", "{} has shape {} and {} has {}; the source has up to eight dimensions",
+         self.name, self.shape().ToString(), index.name, index.shape().ToString());
+  }
+  Shape wanted = Shape::Filled(rank + more, 0);
+  for (int d = 0; d < wanted.rank(); ++d) {
+    const bool behind = d > axis + more;
+    wanted[d] = d < axis ? self.shape()[d] : behind ? self.shape()[d - more] : index.shape()[d - axis];
+  }
+  CheckShape(source, wanted);
+  PlanThrough(
+      plan, tensor::PackedOf(source.dtype(), wanted), {&self, &index, &source}, out,
+      [&](Plan& part, const auto& in, const Operand& packed) { Copy(part, source.dtype(), in[2], packed); },
+      [&](Plan& part, const auto& in, const Operand& packed, const Operand& to) {
+        Shape rows = self.shape();
+        rows[axis] = index.tensor->count();
+        const Tensor flat = tensor::PackedOf(source.dtype(), rows);
+        IndexAdd(part, compute, in[0], axis, in[1], {&flat, nullptr, packed.binding, source.name}, alpha, to);
+      });
+}
+
 void OneHot(Plan& plan, DType, const Operand& self, int64_t depth, const Operand& onValue,
             const Operand& offValue, int64_t axis, const Operand& out) {
   if (axis < -1) {

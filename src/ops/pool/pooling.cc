@@ -94,17 +94,56 @@ void AdaptiveMeanPool(Plan& plan, const Operand& self, int spatial, std::span<co
   PlanPool(plan, args);
 }
 
+void AdaptiveLargest(Plan& plan, const Operand& self, int spatial, std::span<const int64_t> size,
+                     const Operand& out, const Operand& indices) {
+  CheckShape(indices, out.shape());
+  Batched x(self, spatial), y(out, spatial), places(indices, spatial);
+  CheckSizes(size, spatial, y.operand);
+  PoolArgs args{
+      .kind = PoolKind::kMax, .input = x.operand, .out = y.operand, .places = places.operand, .spans = {}};
+  for (int d = 2; d < spatial + 2; ++d)
+    args.spans.push_back(AdaptiveSpans(x.operand.shape()[d], y.operand.shape()[d]));
+  args.places_in_plane = true;
+  PlanPool(plan, args);
+}
+
+// The steps of a function in three dimensions, which change nothing.
+void CheckSteps(std::span<const int64_t> stride, std::span<const int64_t> padding) {
+  CheckLength("stride", static_cast<int64_t>(stride.size()), 3);
+  CheckLength("padding", static_cast<int64_t>(padding.size()), 3);
+  if (std::any_of(stride.begin(), stride.end(), [](int64_t step) { return step < 1; }))
+    Fail(tensor::kInvalidArgument, "pool-window", "stride has a number below 1");
+}
+
+void CheckPlanes(const Operand& few, const Operand& many, int outer) {
+  for (int d = 0; d < outer; ++d) {
+    if (few.shape()[d] == many.shape()[d]) continue;
+    Fail(tensor::kInvalidArgument, "pool-shape", "{} {} and {} {} have one batch and its channels", few.name,
+         few.shape().ToString(), many.name, many.shape().ToString());
+  }
+}
+
 void MaxUnpool(Plan& plan, const Operand& self, const Operand& indices, int spatial,
                std::span<const int64_t> size, const Operand& out) {
   CheckShape(indices, self.shape());
   CheckSameType(self, out);
   Batched x(self, spatial), places(indices, spatial), y(out, spatial);
   CheckSizes(size, spatial, y.operand);
-  if (x.operand.shape()[0] != y.operand.shape()[0] || x.operand.shape()[1] != y.operand.shape()[1]) {
-    Fail(tensor::kInvalidArgument, "pool-shape", "{} {} and {} {} have one batch and its channels", self.name,
-         self.shape().ToString(), out.name, out.shape().ToString());
-  }
+  CheckPlanes(x.operand, y.operand, 2);
   PlanUnpoolPlanes(plan, x.operand, places.operand, spatial, y.operand);
+}
+
+void MaxUnpoolBackward(Plan& plan, const Operand& gradient, const Operand& self, const Operand& indices,
+                       int spatial, std::span<const int64_t> size, const Operand& out) {
+  CheckShape(indices, self.shape());
+  CheckShape(out, self.shape());
+  CheckSameType(gradient, self);
+  CheckSameType(self, out);
+  CheckLength("the shape of gradOutput", gradient.shape().rank(), self.shape().rank());
+  Batched from(gradient, spatial), places(indices, spatial), to(out, spatial);
+  CheckSizes(size, spatial, from.operand);
+  CheckPlanes(to.operand, from.operand, 2);
+  PlanPickPlaces(plan, from.operand, places.operand, spatial, to.operand);
 }
 
 }  // namespace
@@ -160,18 +199,12 @@ void MaxPool3dWithArgmax(Plan& plan, DType, const Operand& self, std::span<const
 
 void AdaptiveMaxPool2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> size,
                        const Operand& out, const Operand& indices) {
-  CheckShape(indices, out.shape());
-  Batched x(self), y(out), places(indices);
-  const Shape shape = y.operand.shape();
-  if (size.size() != 2 || shape[2] != size[0] || shape[3] != size[1]) {
-    Fail(tensor::kInvalidArgument, "pool-shape", "outputSize is the last two sizes of {} {}", out.name,
-         out.shape().ToString());
-  }
-  PoolArgs args{
-      .kind = PoolKind::kMax, .input = x.operand, .out = y.operand, .places = places.operand, .spans = {}};
-  for (int d = 2; d < 4; ++d) args.spans.push_back(AdaptiveSpans(x.operand.shape()[d], shape[d]));
-  args.places_in_plane = true;
-  PlanPool(plan, args);
+  AdaptiveLargest(plan, self, 2, size, out, indices);
+}
+
+void AdaptiveMaxPool3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> size,
+                       const Operand& out, const Operand& indices) {
+  AdaptiveLargest(plan, self, 3, size, out, indices);
 }
 
 void AvgPool3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> kernel,
@@ -198,11 +231,21 @@ void MaxUnpool2d(Plan& plan, DType, const Operand& self, const Operand& indices,
 void MaxUnpool3d(Plan& plan, DType, const Operand& self, const Operand& indices,
                  std::span<const int64_t> size, std::span<const int64_t> stride,
                  std::span<const int64_t> padding, const Operand& out) {
-  CheckLength("stride", static_cast<int64_t>(stride.size()), 3);
-  CheckLength("padding", static_cast<int64_t>(padding.size()), 3);
-  if (std::any_of(stride.begin(), stride.end(), [](int64_t step) { return step < 1; }))
-    Fail(tensor::kInvalidArgument, "pool-window", "stride has a number below 1");
+  CheckSteps(stride, padding);
   MaxUnpool(plan, self, indices, 3, size, out);
+}
+
+void MaxUnpool2dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
+                         const Operand& indices, std::span<const int64_t> size, const Operand& out) {
+  MaxUnpoolBackward(plan, gradient, self, indices, 2, size, out);
+}
+
+void MaxUnpool3dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
+                         const Operand& indices, std::span<const int64_t> size,
+                         std::span<const int64_t> stride, std::span<const int64_t> padding,
+                         const Operand& out) {
+  CheckSteps(stride, padding);
+  MaxUnpoolBackward(plan, gradient, self, indices, 3, size, out);
 }
 
 }  // namespace belay::ops::kernels

@@ -43,16 +43,18 @@ struct UnpoolBody {
   }
 };
 
-// A plane at a time: its places become one kind of integer first.
+// A plane at a time: its places become one kind of integer first. Backwards, elements come from where they
+// went.
 struct PlanesBody {
-  enum { kOut, kX, kPlaces, kOperands };
+  enum { kMany, kFew, kPlaces, kOperands };
 
   std::vector<int64_t> planes[kOperands];  // where those of each operand begin, from its storage
   int bindings[kOperands];
-  std::vector<int64_t> to, from;  // where the elements of a plane lie in it
+  std::vector<int64_t> many, few;  // where the elements of a plane lie in it
   StridedCopy load_places;
   PieceScratch<int64_t> memory;
   size_t element;
+  bool back;
 
   void operator()(const Frame& frame) const {
     memory.For(frame, [&](int64_t begin, int64_t end, int64_t* places) {
@@ -63,43 +65,54 @@ struct PlanesBody {
   char* At(const Frame& frame, int k, size_t i) const { return frame.at[bindings[k]] + planes[k][i]; }
 
   void Plane(const Frame& frame, size_t i, int64_t* places) const {
-    char* out = At(frame, kOut, i);
-    const char* x = At(frame, kX, i);
-    for (const int64_t at : to) std::memset(out + at, 0, element);
-    if (from.empty()) return;
+    char* wide = At(frame, kMany, i);
+    char* narrow = At(frame, kFew, i);
+    if (!back) {
+      for (const int64_t at : many) std::memset(wide + at, 0, element);
+    }
+    if (few.empty()) return;
     load_places.RunHere(reinterpret_cast<char*>(places), At(frame, kPlaces, i));
-    for (size_t k = 0; k < from.size(); ++k) {
-      if (places[k] < 0 || places[k] >= static_cast<int64_t>(to.size())) {
+    for (size_t k = 0; k < few.size(); ++k) {
+      if (places[k] < 0 || places[k] >= static_cast<int64_t>(many.size())) {
         Fail(tensor::kRuntimeFailure, "index-range", "place {} is none of a plane of {} elements", places[k],
-             to.size());
+             many.size());
       }
-      std::memcpy(out + to[static_cast<size_t>(places[k])], x + from[k], element);
+      char *there = wide + many[static_cast<size_t>(places[k])], *here = narrow + few[k];
+      std::memcpy(back ? here : there, back ? there : here, element);
     }
   }
 };
 
-}  // namespace
-
-void PlanUnpoolPlanes(Plan& plan, const Operand& x, const Operand& places, int spatial, const Operand& out) {
-  if (out.tensor->empty()) return;
+void PlanPlanes(Plan& plan, const Operand& many, const Operand& few, const Operand& places, int spatial,
+                bool back) {
   PlanesBody body;
-  const Operand* operands[PlanesBody::kOperands] = {&out, &x, &places};
-  const int rank = out.shape().rank(), outer = rank - spatial;
+  const Operand* operands[PlanesBody::kOperands] = {&many, &few, &places};
+  const int rank = many.shape().rank(), outer = rank - spatial;
   for (int k = 0; k < PlanesBody::kOperands; ++k) {
     const Tensor& t = *operands[k]->tensor;
     body.bindings[k] = operands[k]->binding;
     body.planes[k] = OffsetsOf(t, 0, outer);
     for (int64_t& at : body.planes[k]) at += tensor::OffsetOf(t);
   }
-  body.to = OffsetsOf(*out.tensor, outer, rank), body.from = OffsetsOf(*x.tensor, outer, rank);
+  body.many = OffsetsOf(*many.tensor, outer, rank), body.few = OffsetsOf(*few.tensor, outer, rank);
   const Tensor plane = tensor::DimsOf(*places.tensor, outer, rank);
   body.load_places = StridedCopy(tensor::PackedOf(DType::kI64, plane.shape), plane);
-  body.element = BytesOf(out.dtype());
-  const auto each = static_cast<int64_t>(body.to.size() + body.from.size());
+  body.element = BytesOf(many.dtype()), body.back = back;
+  const auto each = static_cast<int64_t>(body.many.size() + body.few.size());
   body.memory = {plan, static_cast<int64_t>(body.planes[0].size()),
-                 std::max<int64_t>(1, 16 * 1024 / (each + 1)), static_cast<int64_t>(body.from.size())};
-  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count() + x.tensor->count()));
+                 std::max<int64_t>(1, 16 * 1024 / (each + 1)), static_cast<int64_t>(body.few.size())};
+  plan.SetCost(100 + static_cast<uint64_t>(many.tensor->count() + few.tensor->count()));
   plan.SetBody(body);
+}
+
+}  // namespace
+
+void PlanUnpoolPlanes(Plan& plan, const Operand& x, const Operand& places, int spatial, const Operand& out) {
+  if (!out.tensor->empty()) PlanPlanes(plan, out, x, places, spatial, false);
+}
+
+void PlanPickPlaces(Plan& plan, const Operand& x, const Operand& places, int spatial, const Operand& out) {
+  if (!out.tensor->empty()) PlanPlanes(plan, x, out, places, spatial, true);
 }
 
 void PlanUnpool(Plan& plan, const Operand& x, const Operand& places, const Shape& natural,

@@ -11,6 +11,7 @@
 #include "ops/random/checks.h"
 #include "ops/random/drop_mask.h"
 #include "ops/random/over_packed.h"
+#include "ops/sequence.h"
 #include "tensor/codes.h"
 
 namespace belay::ops::kernels {
@@ -105,6 +106,73 @@ void DropoutDoMask(Plan& plan, DType, const Operand& self, const Operand& mask, 
   if (IsSameView(self, out)) plan.MayLieOn(self.binding);
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()));
   plan.SetBody(body);
+}
+
+// The mask is multiplied first, so that what it drops is 0, however large the scale.
+void MaskedScale(Plan& plan, DType compute, const Operand& self, const Operand& mask, double scale,
+                 const Operand& out) {
+  CheckShape(mask, self.shape());
+  const double nothing = 0;
+  const Scalar zero(&nothing, DType::kF64), factor(&scale, DType::kF64);
+  Addcmul(plan, compute, {nullptr, &zero, -1, "zero"}, mask, self, factor, out);
+}
+
+namespace {
+
+// Slopes of what is not positive; the others have 1, which is what they are noted as.
+struct NoisyReluBody {
+  PackedFloats x, noise, to_noise, out;
+  int64_t count;
+  double slope;  // without training
+
+  void operator()(const Frame& frame) const {
+    const float* from = x.Load(frame);
+    const float* drawn = noise.present() ? noise.Load(frame) : nullptr;
+    float* noted = noise.present() ? to_noise.Begin(frame) : nullptr;
+    float* to = out.Begin(frame);
+    ParallelFor(count, 64 * 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const bool bent = from[i] <= 0;
+        const float by = !bent ? 1.0f : drawn == nullptr ? static_cast<float>(slope) : drawn[i];
+        if (noted != nullptr) noted[i] = by;
+        to[i] = from[i] * by;
+      }
+    });
+    if (noise.present()) to_noise.Finish(frame);
+    out.Finish(frame);
+  }
+};
+
+}  // namespace
+
+// The slopes are drawn where they are noted, as aclnnInplaceUniform draws.
+void RReluWithNoise(Plan& plan, DType compute, const Operand& self, const Operand& noise, const Scalar& lower,
+                    const Scalar& upper, bool training, int64_t seed, int64_t offset, const Operand& out) {
+  CheckShape(noise, self.shape());
+  CheckShape(out, self.shape());
+  for (const Operand* o : {&noise, &out}) CheckSameType(self, *o);
+  if (!(lower.ToDouble() <= upper.ToDouble())) {
+    Fail(kInvalidArgument, "op-random-range", "lower is {} and upper is {}; they are in order",
+         lower.ToDouble(), upper.ToDouble());
+  }
+  if (out.tensor->empty()) return;
+  Sequence parts(plan);
+  if (training) {
+    parts.Add(
+        [&](Plan& part) { Uniform(part, compute, lower.ToDouble(), upper.ToDouble(), seed, offset, noise); });
+  }
+  parts.Add([&](Plan& part) {
+    NoisyReluBody body;
+    body.x = PackedFloats(self, Flow::kIn, part), body.out = PackedFloats(out, Flow::kOut, part);
+    if (training) {
+      body.noise = PackedFloats(noise, Flow::kIn, part);
+      body.to_noise = PackedFloats(noise, Flow::kOut, part);
+    }
+    body.count = out.tensor->count(), body.slope = (lower.ToDouble() + upper.ToDouble()) / 2;
+    part.SetCost(100 + static_cast<uint64_t>(body.count));
+    part.SetBody(body);
+  });
+  parts.Finish();
 }
 
 }  // namespace belay::ops::kernels

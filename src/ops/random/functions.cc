@@ -1,4 +1,5 @@
 // The functions of the C interface that draw random numbers.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -6,8 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/packed_floats.h"
 #include "ops/pipeline.h"
 #include "ops/random/checks.h"
 #include "ops/random/over_packed.h"
@@ -139,9 +142,45 @@ void Stretched(Plan& plan, const std::vector<const Operand*>& tensors, int64_t s
       });
 }
 
+// -log(1 - u) / rate of u in [0, 1), where 0 counts as half of the least other u.
+struct ExponentialBody {
+  PackedFloats drawn, out;
+  int64_t count;
+  double rate;
+
+  void operator()(const Frame& frame) const {
+    const float* from = drawn.Load(frame);
+    float* to = out.Begin(frame);
+    ParallelFor(count, 16 * 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double u = std::max(static_cast<double>(from[i]), 0x1p-25);
+        to[i] = static_cast<float>(-std::log1p(-u) / rate);
+      }
+    });
+    out.Finish(frame);
+  }
+};
+
 }  // namespace
 
 namespace kernels {
+
+void Exponential(Plan& plan, DType, const Operand&, int64_t count, double lambd, int64_t seed, int64_t offset,
+                 const Operand& out) {
+  CheckElements(out, count);
+  if (!(lambd > 0)) Fail(kInvalidArgument, "op-random-range", "lambd is {}; it is above 0", lambd);
+  if (count == 0) return;
+  PlanThrough(
+      plan, tensor::PackedOf(DType::kF32, out.shape()), {}, out,
+      [&](Plan& part, const auto&, const Operand& drawn) {
+        PlanRandom(part, Distribution::kUniform, Fixed(seed, offset), drawn);
+      },
+      [&](Plan& part, const auto&, const Operand& drawn, const Operand& to) {
+        part.SetCost(100 + static_cast<uint64_t>(count) * 10);
+        part.SetBody(ExponentialBody{PackedFloats(drawn, Flow::kIn, part), PackedFloats(to, Flow::kOut, part),
+                                     count, lambd});
+      });
+}
 
 void Uniform(Plan& plan, DType, double from, double to, int64_t seed, int64_t offset, const Operand& out) {
   DrawFixed(plan, Distribution::kUniform, Fixed(seed, offset), Between(out, from, to), out);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/random/checks.h"
 #include "ops/random/over_packed.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
@@ -92,32 +93,66 @@ void PlanWeighted(Plan& plan, const Operand& weights, bool again, const RandomSo
 }
 
 namespace kernels {
+namespace {
 
-void Multinomial(Plan& plan, DType, const Operand& self, int64_t numsamples, bool replacement, int64_t seed,
-                 int64_t offset, const Operand& out) {
+void CheckDrawn(const Operand& self, int64_t samples, bool again, const Operand& out) {
   Shape wanted = self.shape();
-  if (wanted.rank() < 1 || wanted.rank() > 2 || wanted.back(0) == 0 || numsamples < 1) {
+  if (wanted.rank() < 1 || wanted.rank() > 2 || wanted.back(0) == 0 || samples < 1) {
     Fail(
         tensor::kInvalidArgument, "op-multinomial",
         "{} has the shape {}, and {} classes are to be drawn; it has one dimension or two, with classes, and one or "
         "more are drawn",
-        self.name, wanted.ToString(), numsamples);
+        self.name, wanted.ToString(), samples);
   }
-  if (!replacement && numsamples > wanted.back(0)) {
-    Fail(tensor::kInvalidArgument, "op-multinomial", "{} classes are to be drawn, each once, of {}",
-         numsamples, wanted.back(0));
+  if (!again && samples > wanted.back(0)) {
+    Fail(tensor::kInvalidArgument, "op-multinomial", "{} classes are to be drawn, each once, of {}", samples,
+         wanted.back(0));
   }
-  wanted[wanted.rank() - 1] = numsamples;
+  wanted[wanted.rank() - 1] = samples;
   CheckShape(out, wanted);
-  const RandomSource source = SeededAt(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset));
+}
+
+// make(part, inputs) is what is drawn from; the inputs are weights, and then `seeds`.
+template <class Make>
+void DrawWeighted(Plan& plan, const Operand& self, const std::vector<const Operand*>& seeds, bool again,
+                  const Make& source, const Operand& out) {
+  std::vector<const Operand*> given = {&self};
+  given.insert(given.end(), seeds.begin(), seeds.end());
   PlanThrough(
-      plan, tensor::PackedOf(DType::kF64, self.shape()), {&self}, out,
+      plan, tensor::PackedOf(DType::kF64, self.shape()), given, out,
       [&](Plan& part, const auto& in, const Operand& weights) { Copy(part, DType::kF64, in[0], weights); },
-      [&](Plan& part, const auto&, const Operand& weights, const Operand& to) {
-        OverPacked(part, {&weights}, to, [&](Plan& draw, const auto& in, const Operand& packed) {
-          PlanWeighted(draw, in[0], replacement, source, packed);
+      [&](Plan& part, const auto& in, const Operand& weights, const Operand& to) {
+        std::vector<const Operand*> further = {&weights};
+        for (size_t i = 0; i < seeds.size(); ++i) further.push_back(&in[i + 1]);
+        OverPacked(part, further, to, [&](Plan& draw, const auto& from, const Operand& packed) {
+          PlanWeighted(draw, from[0], again, source(from), packed);
         });
       });
+}
+
+}  // namespace
+
+void Multinomial(Plan& plan, DType, const Operand& self, int64_t numsamples, bool replacement, int64_t seed,
+                 int64_t offset, const Operand& out) {
+  CheckDrawn(self, numsamples, replacement, out);
+  const RandomSource source = SeededAt(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset));
+  DrawWeighted(
+      plan, self, {}, replacement, [&](const auto&) { return source; }, out);
+}
+
+void MultinomialSeeded(Plan& plan, DType, const Operand& self, int64_t numsamples, bool replacement,
+                       const Operand& seedTensor, const Operand& offsetTensor, int64_t offset,
+                       const Operand& out) {
+  CheckDrawn(self, numsamples, replacement, out);
+  CheckSeed(seedTensor);
+  CheckSeed(offsetTensor);
+  DrawWeighted(
+      plan, self, {&seedTensor, &offsetTensor}, replacement,
+      [&](const ThroughBody::Inputs& from) {
+        return RandomSource(SeedTensors{from[1].binding, from[2].binding, OffsetOf(*from[1].tensor),
+                                        OffsetOf(*from[2].tensor), static_cast<uint64_t>(offset)});
+      },
+      out);
 }
 
 }  // namespace kernels

@@ -1,5 +1,6 @@
 // The aclnn functions that resize the last dimensions of a tensor to a given size.
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "ops/kernels.h"
@@ -48,6 +49,21 @@ void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool
 
 }  // namespace
 
+namespace {
+
+// A filter that grows with the step from centre to centre stands on these even where corners are aligned,
+// which only decide the step, and a size that stays is not resized, whatever its scale: as in torch.
+void Widen(AxisResize& axis, bool align) {
+  axis.coordinates = Coordinates::kHalfPixel;
+  if (axis.in == axis.out) axis.scale = 1;
+  if (!align || axis.in == axis.out) return;
+  const bool still = axis.in == 1 || axis.out == 1;
+  axis.scale = still ? std::numeric_limits<double>::infinity()
+                     : static_cast<double>(axis.out - 1) / static_cast<double>(axis.in - 1);
+}
+
+}  // namespace
+
 // out[i] = self[floor(i * in / out)]; exact: self[floor((i + 1/2) * in / out)]
 std::vector<AxisMap> NearestMaps(const Shape& from, const Shape& to, std::span<const double> scales,
                                  bool exact) {
@@ -77,6 +93,7 @@ std::vector<AxisTaps> SmoothTaps(const Shape& in, const Shape& out, bool align,
       axis.scale = scales[static_cast<size_t>(d - 2)];
     axis.coordinates = align ? Coordinates::kAlignCorners : Coordinates::kHalfPixel;
     if (d < 2) axis.coordinates = Coordinates::kAsymmetric;
+    if (d >= 2 && filter.antialias) Widen(axis, align);
     taps.push_back(TapsOf(axis, filter));
   }
   return taps;
@@ -145,6 +162,18 @@ void UpsampleBicubic2d(Plan& plan, DType, const Operand& self, std::span<const i
   CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
   const double scales[] = {scalesH, scalesW};
   Smooth(plan, self, outputSize, alignCorners, scales, {.cubic = true}, out);
+}
+void UpsampleBilinear2dAA(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                          bool alignCorners, double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
+  const double scales[] = {scalesH, scalesW};
+  Smooth(plan, self, outputSize, alignCorners, scales, AntialiasFilter(false), out);
+}
+void UpsampleBicubic2dAA(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
+                         bool alignCorners, double scalesH, double scalesW, const Operand& out) {
+  CheckLength("outputSize", static_cast<int64_t>(outputSize.size()), 2);
+  const double scales[] = {scalesH, scalesW};
+  Smooth(plan, self, outputSize, alignCorners, scales, AntialiasFilter(true), out);
 }
 void UpsampleTrilinear3d(Plan& plan, DType, const Operand& self, std::span<const int64_t> outputSize,
                          bool alignCorners, double scalesD, double scalesH, double scalesW,

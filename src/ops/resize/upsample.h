@@ -15,5 +15,9 @@ std::vector<AxisMap> NearestMaps(const Shape& in, const Shape& out, std::span<co
                                  bool exact);
 std::vector<AxisTaps> SmoothTaps(const Shape& in, const Shape& out, bool align,
                                  std::span<const double> scales, const Filter& filter);
+// That of torch: nothing from beyond the edges, and a cubic of its own.
+inline Filter AntialiasFilter(bool cubic) {
+  return {.cubic = cubic, .antialias = true, .exclude_outside = true, .coefficient = -0.5};
+}
 
 }  // namespace belay::ops

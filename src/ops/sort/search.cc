@@ -153,5 +153,14 @@ void SearchSorted(Plan& plan, DType, const Operand& sortedSequence, const Operan
       });
 }
 
+void Bucketize(Plan& plan, DType compute, const Operand& self, const Operand& boundaries, bool outInt32,
+               bool right, const Operand& out) {
+  if (boundaries.shape().rank() != 1) {
+    Fail(tensor::kInvalidArgument, "op-vector", "{} has shape {}; it is a vector", boundaries.name,
+         boundaries.shape().ToString());
+  }
+  SearchSorted(plan, compute, boundaries, self, outInt32, right, {}, out);
+}
+
 }  // namespace kernels
 }  // namespace belay::ops
