@@ -314,3 +314,19 @@ def rescaled_heads(r: Random, form) -> Case:
     parts = (x.data.astype(np.float64) + bias.data).reshape(batch, tokens, 3, heads, size).transpose(2, 0, 3, 1, 4)
     outs = [Tensor(x.dtype, parts.shape[1:]) for _ in range(3)]
     return Case([x, bias, heads, *outs], {3: Want(parts[0] / np.sqrt(size), 4.0), 4: Want(parts[1], 4.0), 5: Want(parts[2], 4.0)})
+@TABLE.case('SignBitsPack')
+def pack_signs(r: Random, form) -> Case:
+    size = r.int(1, 4)
+    count = size * r.int(0, 5) * 8 - (r.int(0, 7) if size == 1 else 0)
+    x = r.tensor(r.pick(form.types['self']), (max(count, 0),), -2, 2)
+    x.data = np.where(r.rng.random(x.shape) < 0.2, np.array(r.pick([0.0, -0.0]), x.data.dtype), x.data)
+    value = np.packbits(~(x.data < 0), bitorder='little').reshape(size, -1)
+    return moved(x, value, size, kind='u8')
+
+
+@TABLE.case('SignBitsUnpack')
+def unpack_signs(r: Random, form) -> Case:
+    size, dtype = r.int(1, 4), r.pick(form.types['out'])
+    x = r.tensor('u8', (size * r.int(0, 6),), 0, 255)
+    value = np.unpackbits(x.data, bitorder='little').reshape(size, -1 if x.data.size else 0) * 2.0 - 1
+    return moved(x, value, size, dtype, kind=dtype)

@@ -430,3 +430,121 @@ def over_time(r: Random, form) -> Case:
         return Case([x, weight, bias, pad, Tensor(dtype, grad.shape), r.int(0, 1)], {4: Want(values[0], sizes[0] + 1)})
     outs_ = [Tensor(dtype, t.shape) for t in (x, weight, bias)]
     return Case([grad, x, weight, bias, pad, r.int(0, 1), *outs_], {6 + i: Want(v, s + 1) for i, (v, s) in enumerate(zip(values[1:], sizes[1:]))})
+def taps(y: float, x: float, height: int, width: int) -> list[tuple[int, int, float]]:
+    """The pixels around a place and their weights; none beyond a pixel's distance from the plane."""
+    if y < -1 or y > height or x < -1 or x > width:
+        return []
+    parts = []
+    for at, size in ((max(y, 0), height), (max(x, 0), width)):
+        low = min(int(at), size - 1)
+        share = at - low if low < size - 1 else 0
+        parts.append([(low, 1 - share), (min(low + 1, size - 1), share)])
+    return [(i, j, a * b) for i, a in parts[0] for j, b in parts[1]]
+
+
+def region_samples(roi, plane, bins, scale: float, samples: int, mode: int):
+    """For each bin: where its samples lie. None where rounding would decide about one."""
+    shift = 0.5 if mode == 3 else 0
+    low = [roi[2] * scale - shift, roi[1] * scale - shift]
+    sides = [(roi[i] + (mode == 1)) * scale - shift - a for i, a in zip((4, 3), low)]
+    if mode == 0:
+        sides = [max(side, 1) for side in sides]
+    steps = [side / n for side, n in zip(sides, bins)]
+    counts = [samples or max(math.ceil(step), 0) for step in steps]
+    doubtful = [abs(step - round(step)) for step in steps] if samples == 0 else [1]
+    places = {}
+    for place in np.ndindex(*bins):
+        axes = [[a + (i + (k + 0.5) / n) * step for k in range(n)] for a, i, step, n in zip(low, place, steps, counts)]
+        doubtful += [abs(at - end) for axis, size in zip(axes, plane) for at in axis for end in (-1, size)]
+        places[place] = list(itertools.product(*axes))
+    return places if min(doubtful) > 1e-3 else None
+
+
+def regions(r: Random, dtype: str, plane, images: int):
+    """Regions, their parameters, and the samples of their bins."""
+    while True:
+        count, bins, scale = r.int(1, 3), [r.int(1, 3), r.int(1, 3)], r.pick([0.25, 0.5, 1.0])
+        samples, mode = r.int(0, 2), r.pick([0, 1, 3])
+        corners = r.rng.uniform(-3, max(plane) / scale + 3, (count, 2, 2))
+        if r.chance(0.8):
+            corners.sort(1)
+        rois = given(np.concatenate([r.rng.integers(0, images, (count, 1)), corners.reshape(count, 4)], 1), dtype)
+        data = rois.data.astype(np.float64)
+        places = [region_samples(roi, plane, bins, scale, samples, mode) for roi in data]
+        if None not in places:
+            return rois, bins, scale, samples, mode, places
+
+
+@TABLE.case('ROIAlign')
+def roi_align(r: Random, form) -> Case:
+    dtype = r.pick(form.types['self'])
+    x = image(r, dtype, 2, least=2)
+    rois, bins, scale, samples, mode, places = regions(r, dtype, x.shape[2:], x.shape[0])
+    value = np.zeros((rois.shape[0], x.shape[1], *bins))
+    for n, of_bins in enumerate(places):
+        plane = x.data[int(rois.data[n, 0])].astype(np.float64)
+        for place, samples_of in of_bins.items():
+            for at in samples_of:
+                for i, j, weight in taps(*at, *x.shape[2:]):
+                    value[(n, slice(None), *place)] += weight * plane[:, i, j] / len(samples_of)
+    return Case([x, rois, scale, *bins, samples, mode, Tensor(dtype, value.shape)], {7: Want(value, 4.0)})
+
+
+@TABLE.case('ROIAlignBackward')
+def roi_align_backward(r: Random, form) -> Case:
+    dtype, shape = r.pick(form.types['self']), (r.int(1, 2), r.int(1, 3), r.int(2, 6), r.int(2, 6))
+    rois, bins, scale, samples, mode, places = regions(r, dtype, shape[2:], shape[0])
+    grad = r.tensor(dtype, (rois.shape[0], shape[1], *bins))
+    value = np.zeros(shape)
+    for n, of_bins in enumerate(places):
+        for place, samples_of in of_bins.items():
+            for at in samples_of:
+                for i, j, weight in taps(*at, *shape[2:]):
+                    value[int(rois.data[n, 0]), :, i, j] += weight * grad.data[(n, slice(None), *place)] / len(samples_of)
+    return Case([grad, rois, list(shape), *bins[::-1], scale, samples, mode, Tensor(dtype, shape)], {8: Want(value, 4.0)})
+
+
+def boxes(r: Random, dtype: str, count: int, centred: bool) -> Tensor:
+    """[4, count]"""
+    low, sides = r.rng.uniform(-4, 4, (2, count)), r.rng.uniform(0.5, 5, (2, count))
+    return given(np.concatenate([low, sides if centred else low + sides]), dtype)
+
+
+def corners_of(box: np.ndarray, centred: bool):
+    box = box.astype(np.float64)
+    low, high = (box[:2] - box[2:] / 2, box[:2] + box[2:] / 2) if centred else (box[:2], box[2:])
+    return low, high
+
+
+@TABLE.case('CIoU')
+def complete_overlap(r: Random, form) -> Case:
+    dtype, centred, cross, count = r.pick(form.types['self']), r.chance(), r.chance(), r.int(1, 6)
+    a, b = boxes(r, dtype, count, centred), boxes(r, dtype, r.int(1, 6) if cross else count, centred)
+    shape = (b.shape[1], count) if cross else (1, count)
+    (low_a, high_a), (low_b, high_b) = corners_of(a.data, centred), corners_of(b.data, centred)
+    if cross:
+        low_b, high_b = low_b[:, :, None], high_b[:, :, None]
+        low_a, high_a = low_a[:, None], high_a[:, None]
+    common = np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), 0).prod(0)
+    sides_a, sides_b = high_a - low_a, high_b - low_b
+    overlap = common / (sides_a.prod(0) + sides_b.prod(0) - common)
+    away = ((low_a + high_a - low_b - high_b) ** 2).sum(0) / 4
+    away = away / ((np.maximum(high_a, high_b) - np.minimum(low_a, low_b)) ** 2).sum(0)
+    angles = np.arctan(sides_b[0] / sides_b[1]) - np.arctan(sides_a[0] / sides_a[1])
+    apart = 4 / math.pi ** 2 * angles ** 2
+    value = overlap - away - apart * apart / (1 + 1e-9 - overlap + apart)
+    outs = [Tensor(dtype, shape), Tensor(dtype, shape)]
+    return Case([a, b, centred, cross, b'iou', *outs], {5: Want(value.reshape(shape), 1.0), 6: Want(angles.reshape(shape), 1.0)})
+
+
+@TABLE.case('Iou')
+def plain_overlap(r: Random, form) -> Case:
+    dtype, mode, more = r.pick(form.types['bboxes']), r.pick(['iou', 'iof']), r.pick([0.0, 0.5, 1.0])
+    a, b = boxes(r, dtype, r.int(1, 6), False), boxes(r, dtype, r.int(1, 6), False)
+    (low_a, high_a), (low_b, high_b) = corners_of(a.data, False), corners_of(b.data, False)
+    low_a, high_a, low_b, high_b = low_a[:, :, None], high_a[:, :, None], low_b[:, None], high_b[:, None]
+    common = np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b) + more, 0).prod(0)
+    area_a, area_b = (high_a - low_a + more).prod(0), (high_b - low_b + more).prod(0)
+    value = common / (area_b if mode == 'iof' else area_a + area_b - common)
+    rows = [Tensor(dtype, t.shape[::-1], np.ascontiguousarray(t.data.T)) for t in (a, b)]
+    return Case([*rows, mode.encode(), more, False, Tensor(dtype, value.shape)], {5: Want(value, 1.0)})

@@ -30,7 +30,98 @@ void CheckImages(const Translation& node, int64_t columns) {
   }
 }
 
+void CheckRegions(const Translation& node, int rois, int rank, int numbers) {
+  if (node.shape(rois).rank() != rank || node.shape(rois)[1] != numbers)
+    node.Refuse("a region is " + std::to_string(numbers) + " numbers, dimension 1 of " +
+                std::to_string(rank));
+  for (const int i : {0, rois}) {
+    if (!IsFloat(node.dtype(i))) node.Refuse("inputs are floats");
+  }
+}
+
+int64_t AtLeastOne(const Translation& node, const char* attribute) {
+  constexpr int64_t kMost = 1 << 20;  // so that products of three are right
+  const int64_t value = node.Int(attribute);
+  if (value < 1 || value > kMost) node.Refuse(std::string(attribute) + " is one or more, and not too many");
+  return value;
+}
+
+ops::RoiRule RuleOf(const Translation& node) {
+  if (node.has(2)) node.Refuse("rois_n is not read by this version");
+  return ops::RoiRuleOf(node.Int("roi_end_mode"), node.Float("spatial_scale"), node.Int("sample_num"));
+}
+
+Shape GivenImage(const Translation& node, const std::vector<int64_t>& sizes) {
+  for (const int64_t size : sizes) {
+    if (size < 0) node.Refuse("an image has no negative size");
+  }
+  return Shape::Of(sizes.data(), static_cast<int>(sizes.size()));
+}
+
 }  // namespace
+
+void ROIAlign(Translation& node) {
+  CheckImages(node, 5);
+  CheckRegions(node, 1, 2, 5);
+  const ops::RoiRule rule = RuleOf(node);
+  const Tensor out = node.Out(0, node.dtype(0),
+                              {node.shape(1)[0], node.shape(0)[1], AtLeastOne(node, "pooled_height"),
+                               AtLeastOne(node, "pooled_width")});
+  node.Step("ROIAlign", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    const Operand x = bind.Read(node.in(0), "features"), rois = bind.Read(node.in(1), "rois");
+    ops::PlanRoiAlign(plan, {.x = x, .rois = rois, .batches = {}, .out = bind.Write(out, "y"), .rule = rule});
+  });
+}
+
+void ROIAlignGrad(Translation& node) {
+  CheckRegions(node, 1, 2, 5);
+  const ops::RoiRule rule = RuleOf(node);
+  const std::vector<int64_t> sizes = node.Ints("xdiff_shape");
+  if (sizes.size() != 4) node.Refuse("xdiff_shape is four numbers");
+  const Shape image = GivenImage(node, sizes),
+              bins{node.shape(1)[0], image[1], AtLeastOne(node, "pooled_height"),
+                   AtLeastOne(node, "pooled_width")};
+  if (node.shape(0) != bins) node.Refuse("ydiff has the shape " + bins.ToString());
+  if (image[0] == 0 && bins[0] != 0) node.Refuse("regions need an image");
+  const Tensor out = node.Out(0, node.dtype(0), image);
+  node.Step("ROIAlignGrad", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    const Operand grad = bind.Read(node.in(0), "ydiff"), rois = bind.Read(node.in(1), "rois");
+    ops::PlanRoiAlignGradient(plan, grad, rois, rule, bind.Write(out, "xdiff"));
+  });
+}
+
+void PSROIPoolingV2(Translation& node) {
+  CheckRegions(node, 1, 3, 5);
+  const int64_t group = AtLeastOne(node, "group_size"), channels = AtLeastOne(node, "output_dim");
+  const Shape &x = node.shape(0), &rois = node.shape(1);
+  if (x.rank() != 4 || x[0] == 0 || group > x[1] || channels > x[1] || x[1] % (group * group) != 0 ||
+      x[1] / (group * group) != channels)
+    node.Refuse("x has output_dim times group_size times group_size channels, and an image");
+  const Tensor out = node.Out(0, node.dtype(0), {rois[0] * rois[2], channels, group, group});
+  node.Step("PSROIPoolingV2", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    const Operand from = bind.Read(node.in(0), "x"), boxes = bind.Read(node.in(1), "rois");
+    ops::PlanGroupPool(plan, from, boxes, node.Float("spatial_scale"), bind.Write(out, "y"));
+  });
+}
+
+void PSROIPoolingGradV2D(Translation& node) {
+  CheckRegions(node, 1, 3, 5);
+  const int64_t group = AtLeastOne(node, "group_size"), channels = AtLeastOne(node, "output_dim");
+  const Shape &rois = node.shape(1), bins{rois[0] * rois[2], channels, group, group};
+  const std::vector<int64_t> sizes = node.Ints("input_size");
+  if (sizes.size() != 2 || node.shape(0) != bins)
+    node.Refuse("input_size is two numbers, and x has the shape " + bins.ToString());
+  const Shape plane = GivenImage(node, sizes);
+  const Tensor out = node.Out(0, node.dtype(0), {rois[0], channels * group * group, plane[0], plane[1]});
+  node.Step("PSROIPoolingGradV2D", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    const Operand grad = bind.Read(node.in(0), "x"), boxes = bind.Read(node.in(1), "rois");
+    ops::PlanGroupPoolGradient(plan, grad, boxes, node.Float("spatial_scale"), bind.Write(out, "y"));
+  });
+}
 
 void RoiAlign(Translation& node) {
   CheckImages(node, 4);
@@ -45,11 +136,13 @@ void RoiAlign(Translation& node) {
       ops::RoiArgs args{.x = bind.Read(x, "x"),
                         .rois = bind.Read(rois, "rois"),
                         .batches = bind.Read(batches, "batch_indices"),
-                        .out = {}};
+                        .out = {},
+                        .rule = {}};
       args.out = bind.Write(out, "y");
       args.largest = mode == "max";
-      args.half_pixel = node.String("coordinate_transformation_mode") == "half_pixel";
-      args.sampling = node.Int("sampling_ratio"), args.scale = node.Float("spatial_scale");
+      const bool half_pixel = node.String("coordinate_transformation_mode") == "half_pixel";
+      args.rule.shift = half_pixel ? 0.5 : 0, args.rule.at_least_one = !half_pixel;
+      args.rule.sampling = node.Int("sampling_ratio"), args.rule.scale = node.Float("spatial_scale");
       ops::PlanRoiAlign(plan, args);
     });
   });

@@ -26,7 +26,9 @@ inline Constant Mixed(const Shape& shape) {
   return tensor;
 }
 
-inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
+using ShapedNodeMap = std::map<std::string, ShapedNode, std::less<>>;
+
+inline const ShapedNodeMap& ShapedNodes() {
   using Numbers = std::vector<int64_t>;
   const Numbers one2{1, 1}, one4{1, 1, 1, 1}, one5{1, 1, 1, 1, 1}, none4{0, 0, 0, 0}, none6{0, 0, 0, 0, 0, 0};
   const std::string nchw = "NCHW", ncdhw = "NCDHW";
@@ -40,13 +42,14 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedNodes() {
   sized["input_size"] = Numbers{1, 2, 5, 5};
   const Attributes windows3{{"strides", one5}, {"pads", none6}, {"dilations", one5}, {"data_format", ncdhw}};
   const Attributes hidden{{"hidden_size", int64_t{2}}};
-  static const auto* nodes = new std::map<std::string, ShapedNode, std::less<>>{
+  static const auto* nodes = new ShapedNodeMap{
       {"Conv2D", {{image, Mixed({3, 2, 3, 3}), Mixed({3})}, windows}},
       {"Conv3D", {{volume, Mixed({3, 2, 2, 2, 2})}, windows3}},
       {"ConvTranspose", {{image, Mixed({2, 3, 3, 3})}, {{"strides", one2}}}},
       {"Conv2DTransposeD", {{Mixed({1, 3, 3, 3}), Mixed({3, 2, 3, 3})}, sized}},
       {"Conv2DTranspose", {{Ints({1, 2, 5, 5}), Mixed({1, 3, 3, 3}), Mixed({3, 2, 3, 3})}, windows}},
       {"Conv2DBackpropInput", {{Ints({1, 2, 5, 5}), Mixed({3, 2, 3, 3}), Mixed({1, 3, 3, 3})}, windows}},
+      {"Conv2DBackpropFilter", {{image, Ints({3, 2, 3, 3}), Mixed({1, 3, 3, 3})}, windows}},
       {"Conv2DBackpropInputD", {{Mixed({3, 2, 3, 3}), Mixed({1, 3, 3, 3})}, sized}},
       {"Conv3DTranspose",
        {{Ints({1, 2, 4, 4, 4}), Mixed({1, 3, 3, 3, 3}), Mixed({3, 2, 2, 2, 2})}, windows3}},
@@ -124,6 +127,85 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedTrainingNodes
       {"DynamicRNNV2Grad",
        {{steps, Mixed({4, 8}), Mixed({2, 8}), each, state, state, each, each, each, state, state, each, each,
          each, each, each}}},
+// What boxes and regions have in common.
+inline const ShapedNodeMap& OverlapNodes() {
+  using Numbers = std::vector<int64_t>;
+  const Numbers one4{1, 1, 1, 1}, none4{0, 0, 0, 0};
+  const Constant image = Mixed({1, 2, 5, 5}), region = Reals({1, 5}, {0, 0, 0, 3, 3}), rows = Mixed({3, 4}),
+                 columns = Mixed({4, 3});
+  const Attributes bins{{"spatial_scale", 1.0}, {"pooled_height", int64_t{2}}, {"pooled_width", int64_t{2}}};
+  Attributes of_image = bins;
+  of_image["xdiff_shape"] = Numbers{1, 2, 5, 5};
+  const Attributes taps{{"strides", one4}, {"pads", none4}, {"ksize", Numbers{2, 2}}};
+  static const auto* nodes = new ShapedNodeMap{
+      {"ROIAlign", {{image, region}, bins}},
+      {"ROIAlignGrad", {{Mixed({1, 2, 2, 2}), region}, of_image}},
+      {"PSROIPoolingV2",
+       {{Mixed({1, 8, 5, 5}), Reals({1, 5, 1}, {0, 0, 0, 3, 3})},
+        {{"spatial_scale", 1.0}, {"output_dim", int64_t{2}}, {"group_size", int64_t{2}}}}},
+      {"PSROIPoolingGradV2D",
+       {{Mixed({1, 2, 2, 2}), Reals({1, 5, 1}, {0, 0, 0, 3, 3})},
+        {{"spatial_scale", 1.0},
+         {"output_dim", int64_t{2}},
+         {"group_size", int64_t{2}},
+         {"input_size", Numbers{5, 4}}}}},
+      {"DeformableOffsets", {{Mixed({1, 3, 3, 2}), Mixed({1, 2, 2, 12})}, taps}},
+      {"DeformableOffsetsGrad", {{Mixed({1, 4, 4, 2}), Mixed({1, 3, 3, 2}), Mixed({1, 2, 2, 12})}, taps}},
+      {"Iou", {{rows, rows}, {{"eps", 0.5}}}},
+      {"GIoU", {{columns, columns}, {{"trans", true}, {"is_cross", true}}}},
+      {"DIoU", {{columns, columns}, {{"trans", true}, {"is_cross", true}}}},
+      {"CIoU", {{columns, columns}, {{"trans", true}, {"is_cross", true}}}},
+      {"GIoUGrad", {{Mixed({3}), columns, columns}, {{"trans", true}}}},
+      {"DIoUGrad", {{Mixed({3}), columns, columns}, {{"trans", true}}}},
+      {"CIoUGrad", {{Mixed({3}), columns, columns}, {{"trans", true}}}},
+  };
+  return *nodes;
+}
+
+// Which boxes are chosen, what networks learn of them, and what torch_npu calls by name.
+inline const ShapedNodeMap& BoxNodes() {
+  using Numbers = std::vector<int64_t>;
+  const Constant matrix = Mixed({2, 3}), each3 = Mixed({2, 3, 4}), one = Reals({1}, {0.5}),
+                 rows = Mixed({3, 4}), turned = Mixed({1, 5, 2});
+  static const auto* nodes = new ShapedNodeMap{
+      {"RotatedIou", {{turned, Mixed({1, 5, 3})}}},
+      {"RotatedOverlaps", {{turned, Mixed({1, 5, 3})}}},
+      {"RotatedBoxEncode", {{turned, turned}}},
+      {"RotatedBoxDecode", {{turned, turned}}},
+      {"BoundingBoxEncode", {{rows, rows}}},
+      {"BoundingBoxDecode", {{rows, rows}}},
+      {"YoloBoxesEncode", {{rows, rows, Ints({1, 2, 1})}}},
+      {"AnchorResponseFlags",
+       {{rows},
+        {{"featmap_size", Numbers{3, 4}}, {"strides", Numbers{1, 1}}, {"num_base_anchors", int64_t{2}}}}},
+      {"GridAssignPositive",
+       {{Mixed({3}), Mixed({2, 3}), Ints({1, 0, 1}), Mixed({3}), Ints({0, 1, 1}), Mixed({2}), Ints({0, 2}),
+         Ints({2})},
+        {{"pos_iou_thr", 0.5}, {"min_pos_iou", 0.0}, {"gt_max_assign_all", true}}}},
+      {"NMSWithMask", {{Mixed({4, 5})}}},
+      {"NonMaxSuppressionV4", {{rows, Mixed({3}), Ints({2}), one, Reals({1}, {-9})}}},
+      {"BatchMultiClassNonMaxSuppression",
+       {{Mixed({2, 3, 1, 4}), Mixed({2, 3, 2})},
+        {{"score_threshold", 0.0},
+         {"iou_threshold", 0.5},
+         {"max_size_per_class", int64_t{2}},
+         {"max_total_size", int64_t{3}}}}},
+      {"RotatedNMS",
+       {{Mixed({3, 5}), Mixed({3}), Ints({0})}, {{"iou_threshold", 0.5}, {"score_threshold", -9.0}}}},
+      {"MaskedFillRange", {{matrix, Ints({1, 2}, {0, 1}), Ints({1, 2}, {2, 3}), one}}},
+      {"RandomChoiceWithMask", {{Reals({2, 2}, {1, 0, 1, 1}, DType::kBool)}, {{"count", int64_t{2}}}}},
+      {"StrideAdd",
+       {{each3, each3},
+        {{"x1_c1_offset", int64_t{0}}, {"x2_c1_offset", int64_t{0}}, {"c1_len", int64_t{1}}}}},
+      {"SignBitsUnpack",
+       {{Reals({4}, {1, 200, 3, 4}, DType::kU8)}, {{"size", int64_t{2}}, {"dtype", DType::kF32}}}},
+      {"IFMR",
+       {{each3, Reals({1}, {-1.25}), Reals({1}, {1.25}), Ints({9, 24})},
+        {{"min_percentile", 0.999},
+         {"max_percentile", 0.999},
+         {"search_range", std::vector<double>{0.7, 1.3}},
+         {"search_step", 0.01},
+         {"with_offset", true}}}},
   };
   return *nodes;
 }
@@ -132,6 +214,8 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedTrainingNodes
 inline const ShapedNode* FindShapedNode(std::string_view type) {
   for (const auto* nodes : {&ShapedNodes(), &ShapedTrainingNodes()}) {
     if (const auto it = nodes->find(type); it != nodes->end()) return &it->second;
+  for (const ShapedNodeMap* nodes : {&ShapedNodes(), &OverlapNodes(), &BoxNodes()}) {
+    if (auto it = nodes->find(type); it != nodes->end()) return &it->second;
   }
   return nullptr;
 }

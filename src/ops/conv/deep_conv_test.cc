@@ -209,7 +209,8 @@ TEST(DeepConv, MeansOfLargeRegions) {
   PlanRoiAlign(*plan, {.x = x.BoundTo(*plan, Access::kRead, "x"),
                        .rois = rois.BoundTo(*plan, Access::kRead, "rois"),
                        .batches = batches.BoundTo(*plan, Access::kRead, "batches"),
-                       .out = out.BoundTo(*plan, Access::kWrite, "y")});
+                       .out = out.BoundTo(*plan, Access::kWrite, "y"),
+                       .rule = {.shift = 0.5}});
   testing::RunPlan(*plan);
   EXPECT_NEAR(Floats(out)[0] / static_cast<double>(0.1f), 1, 1e-6);
 }

@@ -1,12 +1,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "ops/detect/detect.h"
+#include "ops/packed_floats.h"
+#include "tensor/codes.h"
 #include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
+
+constexpr int64_t kMostSamples = 1 << 12;
 
 // Boxes are data, so they may be anything: what lies beyond every image is as good as far beyond it.
 int64_t Bounded(float place) {
@@ -38,73 +43,125 @@ Corners Around(float y, float x, int64_t height, int64_t width) {
   return c;
 }
 
+// The samples of a bin: rows and columns of them, from its corner on.
+struct Grid {
+  float top, left, h, w;
+  int64_t rows, columns;
+
+  float y(int64_t row) const { return top + (static_cast<float>(row) + 0.5f) * h / static_cast<float>(rows); }
+  float x(int64_t column) const {
+    return left + (static_cast<float>(column) + 0.5f) * w / static_cast<float>(columns);
+  }
+  int64_t count() const { return std::max<int64_t>(rows, 0) * std::max<int64_t>(columns, 0); }
+};
+
+// Those samples along one side that may lie in a plane of `size` pixels, so that regions far beyond it take
+// no time.
+struct Span {
+  int64_t first, end;
+};
+Span InReach(float start, float length, int64_t samples, int64_t size) {
+  constexpr double kWide = 2;  // pixels beyond which roundings do not reach
+  if (samples <= 0 || !std::isfinite(start) || !std::isfinite(length)) return {0, 0};
+  const double step = static_cast<double>(length) / static_cast<double>(samples);
+  if (std::fabs(step) * static_cast<double>(samples) < 1e-30) return {0, samples};
+  const double a = (-kWide - static_cast<double>(start)) / step,
+               b = (static_cast<double>(size) + kWide - static_cast<double>(start)) / step;
+  const auto most = static_cast<double>(samples);
+  const auto place = [&](double x) { return static_cast<int64_t>(std::clamp(std::floor(x), 0.0, most)); };
+  return {place(std::min(a, b) - 1), std::min(samples, place(std::max(a, b) + 2))};
+}
+
+// A region with its bins.
+struct Region {
+  int64_t image;
+  float top, left, bin_h, bin_w;
+  int64_t rows, columns;
+
+  // box: the corners
+  Region(const RoiRule& rule, const float* box, int64_t image_, int64_t ph, int64_t pw) : image(image_) {
+    const auto scale = static_cast<float>(rule.scale), shift = static_cast<float>(rule.shift),
+               past = static_cast<float>(rule.past);
+    left = box[0] * scale - shift, top = box[1] * scale - shift;
+    float w = (box[2] + past) * scale - shift - left, h = (box[3] + past) * scale - shift - top;
+    if (rule.at_least_one) w = std::max(w, 1.0f), h = std::max(h, 1.0f);
+    bin_h = h / static_cast<float>(ph), bin_w = w / static_cast<float>(pw);
+    rows = rule.sampling > 0 ? rule.sampling : Bounded(std::ceil(bin_h));
+    columns = rule.sampling > 0 ? rule.sampling : Bounded(std::ceil(bin_w));
+  }
+
+  Grid Bin(int64_t i, int64_t j) const {
+    return {top + static_cast<float>(i) * bin_h,
+            left + static_cast<float>(j) * bin_w,
+            bin_h,
+            bin_w,
+            rows,
+            columns};
+  }
+};
+
+int64_t ImageOf(float number, int64_t images) { return std::clamp<int64_t>(Bounded(number), 0, images - 1); }
+
 struct RoiAlignBody {
-  int x, rois, batches, out;
-  int64_t images, channels, height, width, count, ph, pw, sampling;
-  bool largest, half_pixel;
-  float scale;
+  PackedFloats x, rois, out;
+  int batches;
+  int64_t images = 0, channels = 0, height = 0, width = 0, count = 0, ph = 0, pw = 0, box_numbers = 0;
+  bool largest = false;
+  RoiRule rule = {};
 
   void operator()(const Frame& frame) const {
+    const float *planes = x.Load(frame), *boxes = rois.Load(frame);
+    float* to = out.Begin(frame);
     ParallelFor(count, std::max<int64_t>(1, 64 / channels), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) Roi(frame, r);
+      for (int64_t r = begin; r < end; ++r)
+        Roi(planes, RegionAt(frame, boxes, r), to + r * channels * ph * pw);
     });
+    out.Finish(frame);
   }
 
-  void Roi(const Frame& frame, int64_t r) const {
-    const float* roi = reinterpret_cast<const float*>(frame.at[rois]) + r * 4;
-    const int64_t image =
-        std::clamp<int64_t>(reinterpret_cast<const int64_t*>(frame.at[batches])[r], 0, images - 1);
-    const float shift = half_pixel ? 0.5f : 0.0f;
-    const float x0 = roi[0] * scale - shift, y0 = roi[1] * scale - shift;
-    float w = roi[2] * scale - shift - x0, h = roi[3] * scale - shift - y0;
-    if (!half_pixel) w = std::max(w, 1.0f), h = std::max(h, 1.0f);
-    const float bin_h = h / static_cast<float>(ph), bin_w = w / static_cast<float>(pw);
-    const int64_t grid_h = sampling > 0 ? sampling : Bounded(std::ceil(bin_h));
-    const int64_t grid_w = sampling > 0 ? sampling : Bounded(std::ceil(bin_w));
-    const float* from = reinterpret_cast<const float*>(frame.at[x]) + image * channels * height * width;
-    float* to = reinterpret_cast<float*>(frame.at[out]) + r * channels * ph * pw;
+  Region RegionAt(const Frame& frame, const float* boxes, int64_t r) const {
+    const float* box = boxes + r * box_numbers;
+    if (batches < 0) return {rule, box + 1, ImageOf(box[0], images), ph, pw};
+    const int64_t image = reinterpret_cast<const int64_t*>(frame.at[batches])[r];
+    return {rule, box, std::clamp<int64_t>(image, 0, images - 1), ph, pw};
+  }
+
+  void Roi(const float* planes, const Region& region, float* to) const {
+    const float* from = planes + region.image * channels * height * width;
     for (int64_t i = 0; i < ph; ++i) {
-      for (int64_t j = 0; j < pw; ++j) {
-        const float top = y0 + static_cast<float>(i) * bin_h, left = x0 + static_cast<float>(j) * bin_w;
-        Bin(from, to + i * pw + j, {top, left, bin_h, bin_w, grid_h, grid_w});
-      }
+      for (int64_t j = 0; j < pw; ++j) Bin(from, to + i * pw + j, region.Bin(i, j));
     }
   }
-
-  struct Grid {
-    float top, left, h, w;
-    int64_t rows, columns;
-
-    float y(int64_t row) const {
-      return top + (static_cast<float>(row) + 0.5f) * h / static_cast<float>(rows);
-    }
-    float x(int64_t column) const {
-      return left + (static_cast<float>(column) + 0.5f) * w / static_cast<float>(columns);
-    }
-  };
 
   void Bin(const float* from, float* to, const Grid& g) const {
     constexpr int64_t kMany = 4096;
     if (!largest && g.rows > 0 && g.columns > kMany / g.rows) return ManyMean(from, to, g);
     for (int64_t c = 0; c < channels; ++c) to[c * ph * pw] = 0;
     bool first = true;
-    for (int64_t i = 0; i < g.rows; ++i) {
-      for (int64_t j = 0; j < g.columns; ++j) {
+    const Span rows = Samples(g.top, g.h, g.rows, height), columns = Samples(g.left, g.w, g.columns, width);
+    for (int64_t i = rows.first; i < rows.end; ++i) {
+      for (int64_t j = columns.first; j < columns.end; ++j) {
         Sample(from, to, Around(g.y(i), g.x(j), height, width), first);
         first = false;
       }
     }
     if (largest) return;
-    const auto samples = static_cast<float>(std::max<int64_t>(1, g.rows * g.columns));
+    const auto samples = static_cast<float>(std::max<int64_t>(1, g.count()));
     for (int64_t c = 0; c < channels; ++c) to[c * ph * pw] /= samples;
+  }
+
+  // Those beyond the plane are zeros, which count where the largest is wanted.
+  Span Samples(float start, float length, int64_t samples, int64_t size) const {
+    return largest ? Span{0, samples} : InReach(start, length, samples, size);
   }
 
   // The mean of very many samples, for which FLOAT would not do.
   void ManyMean(const float* from, float* to, const Grid& g) const {
+    const Span rows = InReach(g.top, g.h, g.rows, height), columns = InReach(g.left, g.w, g.columns, width);
     for (int64_t c = 0; c < channels; ++c, from += height * width) {
       double sum = 0;
-      for (int64_t i = 0; i < g.rows; ++i) {
-        for (int64_t j = 0; j < g.columns; ++j) {
+      for (int64_t i = rows.first; i < rows.end; ++i) {
+        for (int64_t j = columns.first; j < columns.end; ++j) {
           const Corners p = Around(g.y(i), g.x(j), height, width);
           for (int k = 0; p.inside && k < 4; ++k)
             sum += static_cast<double>(p.weight[k]) * static_cast<double>(from[p.at[k]]);
@@ -127,6 +184,45 @@ struct RoiAlignBody {
       } else {
         const float most = std::max(std::max(v[0], v[1]), std::max(v[2], v[3]));
         result = first ? most : std::max(result, most);
+      }
+    }
+  }
+};
+
+// Channels apart from each other: what a pixel gets is added up in the order of the regions.
+struct RoiGradientBody {
+  PackedFloats grad, rois, out;
+  int64_t images = 0, channels = 0, height = 0, width = 0, count = 0, ph = 0, pw = 0;
+  RoiRule rule = {};
+
+  void operator()(const Frame& frame) const {
+    const float *from = grad.Load(frame), *boxes = rois.Load(frame);
+    float* to = out.Begin(frame);
+    ParallelFor(channels, 1, [&](int64_t begin, int64_t end) {
+      const int64_t plane = height * width;
+      for (int64_t image = 0; image < images; ++image)
+        std::fill_n(to + (image * channels + begin) * plane, (end - begin) * plane, 0.0f);
+      for (int64_t r = 0; r < count; ++r) {
+        const Region region(rule, boxes + r * 5 + 1, ImageOf(boxes[r * 5], images), ph, pw);
+        for (int64_t i = 0; i < ph * pw; ++i) {
+          Bin(from + r * channels * ph * pw + i, to + region.image * channels * plane,
+              region.Bin(i / pw, i % pw), begin, end);
+        }
+      }
+    });
+    out.Finish(frame);
+  }
+
+  void Bin(const float* from, float* to, const Grid& g, int64_t begin, int64_t end) const {
+    const auto samples = static_cast<float>(std::max<int64_t>(1, g.count()));
+    const Span rows = InReach(g.top, g.h, g.rows, height), columns = InReach(g.left, g.w, g.columns, width);
+    for (int64_t i = rows.first; i < rows.end; ++i) {
+      for (int64_t j = columns.first; j < columns.end; ++j) {
+        const Corners p = Around(g.y(i), g.x(j), height, width);
+        for (int64_t c = begin; p.inside && c < end; ++c) {
+          const float share = from[c * ph * pw] / samples;
+          for (int k = 0; k < 4; ++k) to[c * height * width + p.at[k]] += p.weight[k] * share;
+        }
       }
     }
   }
@@ -175,13 +271,51 @@ struct RoiPoolBody {
 
 }  // namespace
 
+RoiRule RoiRuleOf(int64_t end_mode, double scale, int64_t sampling) {
+  constexpr int64_t kLegacy = 0, kFurther = 1, kHalfPixel = 3;
+  if (end_mode != kLegacy && end_mode != kFurther && end_mode != kHalfPixel) {
+    Fail(tensor::kInvalidArgument, "roi-end-mode", "the end mode of regions is {}; it is 0, 1 or 3",
+         end_mode);
+  }
+  if (sampling < 0 || sampling > kMostSamples) {
+    Fail(tensor::kInvalidArgument, "roi-samples", "a bin has {} samples along a side; it has 0 to {}",
+         sampling, kMostSamples);
+  }
+  return {.scale = scale,
+          .shift = end_mode == kHalfPixel ? 0.5 : 0,
+          .past = end_mode == kFurther ? 1.0 : 0,
+          .at_least_one = end_mode == kLegacy,
+          .sampling = sampling};
+}
+
 void PlanRoiAlign(Plan& plan, const RoiArgs& args) {
   if (args.out.tensor->empty()) return;
   const Shape x = args.x.shape(), out = args.out.shape();
+  if (args.x.tensor->empty()) {
+    Fail(tensor::kInvalidArgument, "roi-no-image", "{} has shape {}; regions need an image to lie in",
+         args.x.name, x.ToString());
+  }
   plan.SetCost(500 + static_cast<uint64_t>(args.out.tensor->count()) * 20);
-  plan.SetBody(RoiAlignBody{args.x.binding, args.rois.binding, args.batches.binding, args.out.binding, x[0],
-                            x[1], x[2], x[3], out[0], out[2], out[3], args.sampling, args.largest,
-                            args.half_pixel, static_cast<float>(args.scale)});
+  RoiAlignBody body{.x = {args.x, Flow::kIn, plan},
+                    .rois = {args.rois, Flow::kIn, plan},
+                    .out = {args.out, Flow::kOut, plan},
+                    .batches = args.batches.binding};
+  body.images = x[0], body.channels = x[1], body.height = x[2], body.width = x[3];
+  body.count = out[0], body.ph = out[2], body.pw = out[3], body.box_numbers = args.rois.shape()[1];
+  body.largest = args.largest, body.rule = args.rule;
+  plan.SetBody(body);
+}
+
+void PlanRoiAlignGradient(Plan& plan, const Operand& grad, const Operand& rois, const RoiRule& rule,
+                          const Operand& out) {
+  if (out.tensor->empty()) return;
+  const Shape x = out.shape(), from = grad.shape();
+  plan.SetCost(500 + static_cast<uint64_t>(grad.tensor->count()) * 40);
+  RoiGradientBody body{
+      .grad = {grad, Flow::kIn, plan}, .rois = {rois, Flow::kIn, plan}, .out = {out, Flow::kOut, plan}};
+  body.images = x[0], body.channels = x[1], body.height = x[2], body.width = x[3];
+  body.count = from[0], body.ph = from[2], body.pw = from[3], body.rule = rule;
+  plan.SetBody(body);
 }
 
 void PlanRoiPool(Plan& plan, const Operand& x, const Operand& rois, double scale, const Operand& out) {
