@@ -10,8 +10,8 @@
 
 namespace belay::ops {
 
-// `work` gets the operands as packed f64, in row-major order: themselves where they lie so already, else copies in
-// the workspace. It does not run where all results are empty.
+// `work` gets the operands as packed f64, in row-major order: themselves where they lie so already, else
+// copies in the workspace. It does not run where all results are empty.
 using DoubleWork = std::function<void(const double* const* in, double* const* out)>;
 void PlanDoubles(Plan& plan, const std::vector<const Operand*>& in, const std::vector<const Operand*>& out,
                  uint64_t cost, DoubleWork work);

@@ -123,11 +123,10 @@ void Iou(Translation& node) {
   node.Step("Iou", [&](ops::Plan& plan) {
     Binder bind(plan);
     ops::PlanOverlaps(
-        plan,
-        {.rule = {.of_others = mode == "iof", .more = node.Float("eps"), .common_has_more = false},
-         .boxes = bind.Read(node.in(0), "bboxes"),
-         .others = bind.Read(node.in(1), "gtboxes"),
-         .out = bind.Write(out, "overlap")});
+        plan, {.rule = {.of_others = mode == "iof", .more = node.Float("eps"), .common_has_more = false},
+               .boxes = bind.Read(node.in(0), "bboxes"),
+               .others = bind.Read(node.in(1), "gtboxes"),
+               .out = bind.Write(out, "overlap")});
   });
 }
 
@@ -179,8 +178,8 @@ void YoloBoxesEncode(Translation& node) {
   const Tensor out = node.Out(0, node.dtype(0), {n, 4});
   node.Step("YoloBoxesEncode", [&](ops::Plan& plan) {
     Binder bind(plan);
-    const Operand anchors = bind.Read(node.in(0), "anchor_boxes"), truths = bind.Read(node.in(1), "gt_bboxes"),
-                  strides = bind.Read(node.in(2), "stride");
+    const Operand anchors = bind.Read(node.in(0), "anchor_boxes"),
+                  truths = bind.Read(node.in(1), "gt_bboxes"), strides = bind.Read(node.in(2), "stride");
     ops::PlanYoloEncode(plan, anchors, truths, strides, bind.Write(out, "encoded_bboxes"));
   });
 }
@@ -222,11 +221,20 @@ void GridAssignPositive(Translation& node) {
   const Tensor out = node.Out(0, node.dtype(0), node.shape(0));
   node.Step("GridAssignPositive", [&](ops::Plan& plan) {
     Binder bind(plan);
-    const auto read = [&](int i) { return bind.Read(node.in(i), node.schema().inputs[static_cast<size_t>(i)].name); };
-    ops::GridAssignArgs args{.assigned = read(0), .overlaps = read(1), .flags = read(2), .most = read(3),
-                             .most_at = read(4), .most_of_truth = read(5), .most_of_truth_at = read(6),
-                             .truths = read(7), .out = bind.Write(out, "y"),
-                             .positive = node.Float("pos_iou_thr"), .least = node.Float("min_pos_iou"),
+    const auto read = [&](int i) {
+      return bind.Read(node.in(i), node.schema().inputs[static_cast<size_t>(i)].name);
+    };
+    ops::GridAssignArgs args{.assigned = read(0),
+                             .overlaps = read(1),
+                             .flags = read(2),
+                             .most = read(3),
+                             .most_at = read(4),
+                             .most_of_truth = read(5),
+                             .most_of_truth_at = read(6),
+                             .truths = read(7),
+                             .out = bind.Write(out, "y"),
+                             .positive = node.Float("pos_iou_thr"),
+                             .least = node.Float("min_pos_iou"),
                              .all = node.Bool("gt_max_assign_all")};
     ops::PlanGridAssign(plan, args);
   });

@@ -33,7 +33,7 @@ TEST(Boxes, ShareWhatTheyHaveInCommon) {
                  others = Reals({2, 4}, {0, 0, 10, 20, 5, 5, 15, 15});
   ExpectBoxes(Apply("Iou", {boxes, others}, {{"eps", 0.0}})[0], {0.5, 0, 25.0 / 175, 0});
   ExpectBoxes(Apply("Iou", {boxes, others}, {{"eps", 0.0}, {"mode", std::string("iof")}})[0],
-             {0.5, 0, 0.25, 0});
+              {0.5, 0, 0.25, 0});
   ExpectBoxes(Apply("Iou", {boxes, boxes}, {{"eps", 1.0}})[0], {100.0 / 142, 0, 0, 60.0 / 94});
 }
 
@@ -60,7 +60,8 @@ TEST(Boxes, ShareLessWhatIsBetweenThem) {
 TEST(Boxes, GradientsOfWhatTheyShare) {
   const std::vector<double> numbers{1, 1.25, 2, 1.5, 1.75, 0.5, 2.5, 1};
   const auto boxes = [](const std::vector<double>& x, size_t first) {
-    return samples::Doubles({4, 1}, {x.begin() + static_cast<ptrdiff_t>(first), x.begin() + static_cast<ptrdiff_t>(first) + 4});
+    return samples::Doubles(
+        {4, 1}, {x.begin() + static_cast<ptrdiff_t>(first), x.begin() + static_cast<ptrdiff_t>(first) + 4});
   };
   for (const std::string kind : {"GIoU", "DIoU"}) {
     const std::vector<Constant> gradients =
@@ -85,11 +86,12 @@ TEST(Boxes, WhatNetworksLearnOfThem) {
   ExpectBoxes(Apply("BoundingBoxEncode", {anchor, truth}, scaled)[0], {40.0 / 3, 40.0 / 3, 0, 0});
   const Constant back = Apply("BoundingBoxEncode", {anchor, truth})[0];
   ExpectBoxes(Apply("BoundingBoxDecode", {anchor, back})[0], {5, 6, 7, 8});
-  ExpectBoxes(Apply("BoundingBoxDecode", {anchor, truth}, {{"max_shape", Sizes{10, 20}}, {"wh_ratio_clip", 0.1}})[0],
-             {2.5, 6.5, 19, 9});
-  ExpectBoxes(Apply("YoloBoxesEncode",
-                   {Reals({1, 4}, {0, 0, 2, 2}), Reals({1, 4}, {1, 1, 2, 5}), Ints({4})})[0],
-             {0.625, 1 - 1e-6, std::log(0.5), std::log(2)});
+  ExpectBoxes(
+      Apply("BoundingBoxDecode", {anchor, truth}, {{"max_shape", Sizes{10, 20}}, {"wh_ratio_clip", 0.1}})[0],
+      {2.5, 6.5, 19, 9});
+  ExpectBoxes(
+      Apply("YoloBoxesEncode", {Reals({1, 4}, {0, 0, 2, 2}), Reals({1, 4}, {1, 1, 2, 5}), Ints({4})})[0],
+      {0.625, 1 - 1e-6, std::log(0.5), std::log(2)});
 }
 
 TEST(Boxes, AnchorsOfTheirCells) {
@@ -132,26 +134,27 @@ TEST(Boxes, ThoseToKeep) {
   EXPECT_EQ(masked[0]->Reals(), scored->Reals());
   EXPECT_THAT(masked[1]->Reals(), ElementsAre(0, 1, 2));
   EXPECT_THAT(masked[2]->Reals(), ElementsAre(1, 0, 1));
-  const Constant boxes = Reals({3, 4}, {0, 0, 4, 3, 0, 0, 4, 4, 9, 9, 11, 11}), scores = Reals({3}, {0.8, 0.9, 0.2});
-  const std::vector<Constant> padded = Apply(
-      "NonMaxSuppressionV4", {boxes, scores, Ints({4}), Reals({1}, {0.5}), Reals({1}, {0.1})}, {}, 2);
+  const Constant boxes = Reals({3, 4}, {0, 0, 4, 3, 0, 0, 4, 4, 9, 9, 11, 11}),
+                 scores = Reals({3}, {0.8, 0.9, 0.2});
+  const std::vector<Constant> padded =
+      Apply("NonMaxSuppressionV4", {boxes, scores, Ints({4}), Reals({1}, {0.5}), Reals({1}, {0.1})}, {}, 2);
   EXPECT_THAT(padded[0]->Reals(), ElementsAre(1, 2, 0, 0));
   EXPECT_THAT(padded[1]->Reals(), ElementsAre(2));
   const Attributes classes{{"score_threshold", 0.1},
                            {"iou_threshold", 0.5},
                            {"max_size_per_class", int64_t{2}},
                            {"max_total_size", int64_t{4}}};
-  const std::vector<Constant> best =
-      Apply("BatchMultiClassNonMaxSuppression",
-            {Reals({1, 3, 1, 4}, {0, 0, 4, 3, 0, 0, 4, 4, 9, 9, 11, 11}),
-             Reals({1, 3, 2}, {0.25, 0.5, 0.75, 0, 0, 0.125})},
-            classes, 4);
+  const std::vector<Constant> best = Apply("BatchMultiClassNonMaxSuppression",
+                                           {Reals({1, 3, 1, 4}, {0, 0, 4, 3, 0, 0, 4, 4, 9, 9, 11, 11}),
+                                            Reals({1, 3, 2}, {0.25, 0.5, 0.75, 0, 0, 0.125})},
+                                           classes, 4);
   EXPECT_THAT(best[0]->Reals(), ElementsAre(0, 0, 4, 4, 0, 0, 4, 3, 9, 9, 11, 11, 0, 0, 0, 0));
   EXPECT_THAT(best[1]->Reals(), ElementsAre(0.75, 0.5, 0.125, 0));
   EXPECT_THAT(best[2]->Reals(), ElementsAre(0, 1, 1, 0));
   EXPECT_THAT(best[3]->Reals(), ElementsAre(3));
   const Constant turned = Reals({3, 5}, {3, 3, 2, 2, 0, 3, 3, 2, 2, 45, 9, 9, 2, 2, 0});
-  EXPECT_THAT(Apply("RotatedNMS", {turned, Reals({3}, {1, 2, 3}), Ints({0})}, {{"iou_threshold", 0.5}}, 2)[1]->Reals(),
+  EXPECT_THAT(Apply("RotatedNMS", {turned, Reals({3}, {1, 2, 3}), Ints({0})}, {{"iou_threshold", 0.5}}, 2)[1]
+                  ->Reals(),
               ElementsAre(2, 1));
 }
 
@@ -161,7 +164,8 @@ TEST(Boxes, RegionsAndTheirGradients) {
                   {"pooled_height", int64_t{3}},
                   {"pooled_width", int64_t{3}},
                   {"roi_end_mode", int64_t{0}}};
-  ExpectBoxes(Apply("ROIAlign", {image, region}, bins)[0], {3.5, 5.5, 7.5, 15.5, 17.5, 19.5, 27.5, 29.5, 31.5});
+  ExpectBoxes(Apply("ROIAlign", {image, region}, bins)[0],
+              {3.5, 5.5, 7.5, 15.5, 17.5, 19.5, 27.5, 29.5, 31.5});
   bins["xdiff_shape"] = Sizes{1, 1, 6, 6};
   const std::vector<double> slopes = Results("ROIAlignGrad", {Counting({1, 1, 3, 3}), region}, bins);
   EXPECT_EQ(slopes[0], 0);
@@ -173,12 +177,11 @@ TEST(Boxes, RegionsAndTheirGradients) {
   ExpectBoxes(Apply("PSROIPoolingV2", {Counting({1, 4, 3, 3}), boxes}, groups)[0], {2, 12, 23, 33});
   Attributes back = groups;
   back["input_size"] = Sizes{3, 3};
-  ExpectBoxes(Apply("PSROIPoolingGradV2D", {Reals({1, 1, 2, 2}, {4, 0, 0, 0}), boxes}, back)[0],
-             [] {
-               Near expected(36);
-               expected[0] = expected[1] = expected[3] = expected[4] = 1;
-               return expected;
-             }());
+  ExpectBoxes(Apply("PSROIPoolingGradV2D", {Reals({1, 1, 2, 2}, {4, 0, 0, 0}), boxes}, back)[0], [] {
+    Near expected(36);
+    expected[0] = expected[1] = expected[3] = expected[4] = 1;
+    return expected;
+  }());
 }
 
 // One tap a position: a pixel to the right, twice as much, and half a pixel down, at the edge and beyond it.
@@ -186,7 +189,9 @@ TEST(Boxes, DisplacedTaps) {
   const Attributes taps{{"strides", Sizes{1, 1, 1, 1}}, {"pads", Sizes{0, 0, 0, 0}}, {"ksize", Sizes{1, 1}}};
   const Constant x = Counting({1, 2, 2, 1});
   const std::vector<double> offsets{1, 0, 2, 0, 0.5, 1, 0, 0.5, 1, 9, 0, 1};
-  const auto moved = [](const std::vector<double>& numbers) { return samples::Doubles({1, 2, 2, 3}, numbers); };
+  const auto moved = [](const std::vector<double>& numbers) {
+    return samples::Doubles({1, 2, 2, 3}, numbers);
+  };
   EXPECT_THAT(Results("DeformableOffsets", {x, moved(offsets)}, taps), ElementsAre(2, 2, 1, 0));
   const std::vector<double> inner{0.25, 0.25, 2, -0.5, 0.25, 1, 0.25, -0.5, 3, -0.25, -0.25, 0.5};
   const Constant dy = Reals({1, 2, 2, 1}, {1, 2, 3, 4});
@@ -204,7 +209,9 @@ TEST(Boxes, DisplacedTaps) {
   for (size_t i = 0; i < 4; ++i) {
     std::vector<double> pixels{0, 1, 2, 3};
     pixels[i] += 1;
-    EXPECT_NEAR(gradients[0]->Reals()[i], loss(samples::Doubles({1, 2, 2, 1}, pixels), inner) - loss(x, inner), 1e-4) << i;
+    EXPECT_NEAR(gradients[0]->Reals()[i],
+                loss(samples::Doubles({1, 2, 2, 1}, pixels), inner) - loss(x, inner), 1e-4)
+        << i;
   }
 }
 
@@ -212,13 +219,15 @@ TEST(Fallback, RangesPlacesAndSums) {
   const Constant x = Counting({2, 3}), value = Reals({1}, {9});
   EXPECT_THAT(Results("MaskedFillRange", {x, Ints({1, 2}, {0, 2}), Ints({1, 2}, {1, 9}), value}),
               ElementsAre(9, 1, 2, 3, 4, 9));
-  EXPECT_THAT(Results("MaskedFillRange", {x, Ints({1, 1}, {1}), Ints({1, 1}, {2}), value}, {{"axis", int64_t{0}}}),
-              ElementsAre(0, 1, 2, 9, 9, 9));
+  EXPECT_THAT(
+      Results("MaskedFillRange", {x, Ints({1, 1}, {1}), Ints({1, 1}, {2}), value}, {{"axis", int64_t{0}}}),
+      ElementsAre(0, 1, 2, 9, 9, 9));
   const Constant truths = Reals({2, 2}, {1, 0, 1, 1}, DType::kBool);
   const std::vector<Constant> places = Apply("RandomChoiceWithMask", {truths}, {{"count", int64_t{4}}}, 2);
   EXPECT_THAT(places[0]->Reals(), ElementsAre(0, 0, 1, 0, 1, 1, 0, 0));
   EXPECT_THAT(places[1]->Reals(), ElementsAre(1, 1, 1, 0));
-  const Attributes offsets{{"x1_c1_offset", int64_t{1}}, {"x2_c1_offset", int64_t{0}}, {"c1_len", int64_t{1}}};
+  const Attributes offsets{
+      {"x1_c1_offset", int64_t{1}}, {"x2_c1_offset", int64_t{0}}, {"c1_len", int64_t{1}}};
   const std::vector<double> sums = Results("StrideAdd", {Counting({1, 17}), Counting({1, 2})}, offsets);
   EXPECT_EQ(sums[0], 16);
   EXPECT_EQ(sums[1], 1);
@@ -227,9 +236,11 @@ TEST(Fallback, RangesPlacesAndSums) {
 }
 
 TEST(Fallback, TheGradientOfAFilter) {
-  const Attributes windows{{"strides", Sizes{1, 1, 1, 1}}, {"pads", Sizes{0, 0, 0, 0}}, {"data_format", std::string("NCHW")}};
+  const Attributes windows{
+      {"strides", Sizes{1, 1, 1, 1}}, {"pads", Sizes{0, 0, 0, 0}}, {"data_format", std::string("NCHW")}};
   const Constant x = Counting({1, 1, 3, 3}), dy = Reals({1, 1, 2, 2}, {1, 0, 0, 2});
-  EXPECT_THAT(Results("Conv2DBackpropFilter", {x, Ints({1, 1, 2, 2}), dy}, windows), ElementsAre(8, 11, 17, 20));
+  EXPECT_THAT(Results("Conv2DBackpropFilter", {x, Ints({1, 1, 2, 2}), dy}, windows),
+              ElementsAre(8, 11, 17, 20));
 }
 
 // Integers from -127 to 127 with a scale of one lose nothing.
@@ -237,10 +248,13 @@ TEST(Fallback, AScaleThatLosesLeast) {
   HostTensor numbers(DType::kF32, {255});
   for (int i = 0; i < 255; ++i) numbers.as<float>()[i] = static_cast<float>(i - 127);
   const Constant data = std::make_shared<HostTensor>(numbers);
-  const Attributes search{{"min_percentile", 0.999999}, {"max_percentile", 0.999999},
-                          {"search_range", Near{0.5, 1.5}}, {"search_step", 0.125}, {"with_offset", false}};
-  const std::vector<Constant> found = Apply(
-      "IFMR", {data, Reals({1}, {-127}), Reals({1}, {127}), Ints({127, 255})}, search, 2);
+  const Attributes search{{"min_percentile", 0.999999},
+                          {"max_percentile", 0.999999},
+                          {"search_range", Near{0.5, 1.5}},
+                          {"search_step", 0.125},
+                          {"with_offset", false}};
+  const std::vector<Constant> found =
+      Apply("IFMR", {data, Reals({1}, {-127}), Reals({1}, {127}), Ints({127, 255})}, search, 2);
   EXPECT_THAT(found[1]->Reals(), ElementsAre(0));
   EXPECT_THAT(found[0]->Reals(), ElementsAre(1));
 }

@@ -24,7 +24,8 @@ Constant WholeNumbers(const std::vector<int64_t>& numbers, const Shape& shape) {
 
 double OneNumber(const Translation& node, int i) {
   if (node.in(i).count() != 1)
-    node.Refuse("input '" + std::string(node.schema().inputs[static_cast<size_t>(i)].name) + "' is one number");
+    node.Refuse("input '" + std::string(node.schema().inputs[static_cast<size_t>(i)].name) +
+                "' is one number");
   return node.value(i).Reals()[0];
 }
 
@@ -34,8 +35,8 @@ void NMSWithMask(Translation& node) {
   const Shape& shape = node.shape(0);
   if (!IsFloat(node.dtype(0)) || shape.rank() != 2 || shape[1] < 5)
     node.Refuse("box_scores has two dimensions: rows of two corners and a score");
-  const Tensor kept = node.Out(0, node.dtype(0), {shape[0], 5}), places = node.Out(1, DType::kI32, {shape[0]}),
-               mask = node.Out(2, DType::kU8, {shape[0]});
+  const Tensor kept = node.Out(0, node.dtype(0), {shape[0], 5}),
+               places = node.Out(1, DType::kI32, {shape[0]}), mask = node.Out(2, DType::kU8, {shape[0]});
   node.Step("NMSWithMask", [&](ops::Plan& plan) {
     Binder bind(plan);
     const Operand scored = bind.Read(node.in(0), "box_scores"), boxes = bind.Write(kept, "selected_boxes"),
@@ -76,9 +77,10 @@ void BatchMultiClassNonMaxSuppression(Translation& node) {
   if (choice.most_of_class < 0 || choice.most < 0 || choice.most > kMostBoxes)
     node.Refuse("max_size_per_class and max_total_size are out of range");
   const int64_t batches = boxes[0];
-  const Tensor out[] = {
-      node.Out(0, node.dtype(0), {batches, choice.most, 4}), node.Out(1, node.dtype(0), {batches, choice.most}),
-      node.Out(2, node.dtype(0), {batches, choice.most}), node.Out(3, DType::kI32, {batches})};
+  const Tensor out[] = {node.Out(0, node.dtype(0), {batches, choice.most, 4}),
+                        node.Out(1, node.dtype(0), {batches, choice.most}),
+                        node.Out(2, node.dtype(0), {batches, choice.most}),
+                        node.Out(3, DType::kI32, {batches})};
   node.Step("BatchMultiClassNonMaxSuppression", [&](ops::Plan& plan) {
     Binder bind(plan);
     const Operand from = bind.Read(node.in(0), "boxes"), scored = bind.Read(node.in(1), "scores");

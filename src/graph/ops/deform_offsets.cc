@@ -40,7 +40,8 @@ GivenTaps TapsOf(const Translation& node, int x, int offsets) {
     node.Refuse("kernels and groups are small");
   if (image.rank() != 4 || moved.rank() != 4 || moved[0] != image[0] || image[3] % taps.groups != 0 ||
       moved[3] != 3 * taps.groups * kernel[0] * kernel[1])
-    node.Refuse("x is [n, h, w, c], and offsets [n, h', w', 3 * groups * kernel]; groups divide the channels");
+    node.Refuse(
+        "x is [n, h, w, c], and offsets [n, h', w', 3 * groups * kernel]; groups divide the channels");
   if (!IsFloat(node.dtype(x)) || !IsFloat(node.dtype(offsets))) node.Refuse("inputs are floats");
   if (CountOf(image) == 0 || CountOf(moved) == 0) node.Refuse("inputs have elements");
   return taps;

@@ -50,9 +50,13 @@ void MaskedFillRange(Translation& node) {
   const Tensor out = node.Out(0, x.dtype, x.shape);
   node.Step("MaskedFillRange", [&](ops::Plan& plan) {
     Binder bind(plan);
-    ops::FilledRangesArgs args{.x = bind.Read(x, "x"), .first = bind.Read(start, "start"),
-                               .end = bind.Read(end, "end"), .values = bind.Read(node.in(3), "value"),
-                               .out = bind.Write(out, "y"), .axis = axis, .of_row = of_row};
+    ops::FilledRangesArgs args{.x = bind.Read(x, "x"),
+                               .first = bind.Read(start, "start"),
+                               .end = bind.Read(end, "end"),
+                               .values = bind.Read(node.in(3), "value"),
+                               .out = bind.Write(out, "y"),
+                               .axis = axis,
+                               .of_row = of_row};
     ops::PlanFilledRanges(plan, args);
   });
 }
@@ -120,21 +124,29 @@ void IFMR(Translation& node) {
   if (range.size() != 2 || !(step > 0) || !(std::fabs(range[1] - range[0]) / step <= kMostTries))
     node.Refuse("search_range is two numbers, with no more than 4096 steps between");
   if (!(range[1] > range[0])) node.Refuse("search_range goes upwards");
-  if (node.in(1).count() != 1 || node.in(2).count() != 1 || node.in(3).count() == 0 || node.in(0).count() == 0)
+  if (node.in(1).count() != 1 || node.in(2).count() != 1 || node.in(3).count() == 0 ||
+      node.in(0).count() == 0)
     node.Refuse("data and cumsum have elements, and data_min and data_max are one number");
   for (const int i : {0, 1, 2}) {
     if (!IsFloat(node.dtype(i))) node.Refuse("data are floats");
   }
   if (!IsInt(node.dtype(3))) node.Refuse("cumsum has integers");
-  const Tensor scale = node.Out(0, DType::kF32, node.shape(1)), offset = node.Out(1, DType::kF32, node.shape(1));
+  const Tensor scale = node.Out(0, DType::kF32, node.shape(1)),
+               offset = node.Out(1, DType::kF32, node.shape(1));
   node.Step("IFMR", [&](ops::Plan& plan) {
     Binder bind(plan);
-    ops::PlanBestScale(plan, {.data = bind.Read(node.in(0), "data"), .least = bind.Read(node.in(1), "data_min"),
-                              .most = bind.Read(node.in(2), "data_max"), .counts = bind.Read(node.in(3), "cumsum"),
-                              .scale = bind.Write(scale, "scale"), .offset = bind.Write(offset, "offset"),
+    ops::PlanBestScale(plan, {.data = bind.Read(node.in(0), "data"),
+                              .least = bind.Read(node.in(1), "data_min"),
+                              .most = bind.Read(node.in(2), "data_max"),
+                              .counts = bind.Read(node.in(3), "cumsum"),
+                              .scale = bind.Write(scale, "scale"),
+                              .offset = bind.Write(offset, "offset"),
                               .low_share = node.Float("min_percentile"),
-                              .high_share = node.Float("max_percentile"), .first = range[0], .end = range[1],
-                              .step = step, .with_offset = node.Bool("with_offset")});
+                              .high_share = node.Float("max_percentile"),
+                              .first = range[0],
+                              .end = range[1],
+                              .step = step,
+                              .with_offset = node.Bool("with_offset")});
   });
 }
 

@@ -31,9 +31,10 @@ void Conv2DBackpropFilter(Translation& node) {
   const Tensor filter = node.Temporary(x.dtype, shape), out = node.Out(0, x.dtype, shape);
   const tensor::IntArray* no_sizes = nullptr;
   const Tensor* none = nullptr;
-  node.Run(ops::forms::ConvolutionBackward,
-           {Arg(&dy), Arg(&x), Arg(&filter), Arg(no_sizes), Arg(&strides), Arg(&pads), Arg(&dilations), Arg(false),
-            Arg(&more), Arg(node.Int("groups")), Arg(&mask), Arg(int64_t{0}), Arg(none), Arg(&out), Arg(none)});
+  node.Run(
+      ops::forms::ConvolutionBackward,
+      {Arg(&dy), Arg(&x), Arg(&filter), Arg(no_sizes), Arg(&strides), Arg(&pads), Arg(&dilations), Arg(false),
+       Arg(&more), Arg(node.Int("groups")), Arg(&mask), Arg(int64_t{0}), Arg(none), Arg(&out), Arg(none)});
 }
 
 }  // namespace belay::graph::translate

@@ -109,12 +109,12 @@ inline const ShapedNodeMap& ShapedNodes() {
 }
 
 // The same of what only programs that train call.
-inline const std::map<std::string, ShapedNode, std::less<>>& ShapedTrainingNodes() {
+inline const ShapedNodeMap& TrainingNodes() {
   const Constant each3 = Mixed({2, 3, 4}), matrix = Mixed({2, 3});
   const Constant steps = Mixed({3, 1, 4}), each = Mixed({3, 1, 2}), state = Mixed({1, 1, 2});
   const Constant kept = Reals({2, 3}, {1, 0, 1, 1, 0, 1}, DType::kU8);
   const Attributes dropped{{"alpha", 0.5}, {"input_keep_prob", 0.5}};
-  static const auto* nodes = new std::map<std::string, ShapedNode, std::less<>>{
+  static const auto* nodes = new ShapedNodeMap{
       {"DeepNorm", {{each3, each3, Mixed({4}), Mixed({4})}}},
       {"DeepNormGrad", {{each3, each3, each3, Mixed({4}), Mixed({2, 3, 1}), Mixed({2, 3, 1})}}},
       {"CTCLossV2", {{Mixed({3, 2, 4}), Ints({2, 1}, {1, 2}), Ints({2}, {3, 2}), Ints({2}, {1, 1})}}},
@@ -127,6 +127,10 @@ inline const std::map<std::string, ShapedNode, std::less<>>& ShapedTrainingNodes
       {"DynamicRNNV2Grad",
        {{steps, Mixed({4, 8}), Mixed({2, 8}), each, state, state, each, each, each, state, state, each, each,
          each, each, each}}},
+  };
+  return *nodes;
+}
+
 // What boxes and regions have in common.
 inline const ShapedNodeMap& OverlapNodes() {
   using Numbers = std::vector<int64_t>;
@@ -212,9 +216,7 @@ inline const ShapedNodeMap& BoxNodes() {
 
 // Null where there is none.
 inline const ShapedNode* FindShapedNode(std::string_view type) {
-  for (const auto* nodes : {&ShapedNodes(), &ShapedTrainingNodes()}) {
-    if (const auto it = nodes->find(type); it != nodes->end()) return &it->second;
-  for (const ShapedNodeMap* nodes : {&ShapedNodes(), &OverlapNodes(), &BoxNodes()}) {
+  for (const ShapedNodeMap* nodes : {&ShapedNodes(), &TrainingNodes(), &OverlapNodes(), &BoxNodes()}) {
     if (auto it = nodes->find(type); it != nodes->end()) return &it->second;
   }
   return nullptr;

@@ -99,8 +99,8 @@ void PlanAnchorFlags(Plan& plan, const Operand& boxes, const ResponseArgs& args,
 
 void PlanGridAssign(Plan& plan, const GridAssignArgs& a) {
   const int64_t n = a.out.tensor->count(), most = a.overlaps.shape()[0];
-  const auto work = [n, most, positive = a.positive, least = a.least,
-                     all = a.all](const double* const* in, double* const* to) {
+  const auto work = [n, most, positive = a.positive, least = a.least, all = a.all](const double* const* in,
+                                                                                   double* const* to) {
     enum { kAssigned, kOverlaps, kFlags, kMost, kMostAt, kMostOfTruth, kMostOfTruthAt, kTruths };
     const auto flagged = [&](int64_t i) { return in[kFlags][i] != 0; };
     for (int64_t i = 0; i < n; ++i)

@@ -1,5 +1,5 @@
-// Boxes of detection networks, as plans: how far they overlap, how far they are from others, and which of them
-// to keep. Operands may have any type of floats and any layout; all is computed in f64.
+// Boxes of detection networks, as plans: how far they overlap, how far they are from others, and which of
+// them to keep. Operands may have any type of floats and any layout; all is computed in f64.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 
 namespace belay::ops {
 
-// The part that both boxes have of what either has; the same less the share of the box around both that neither
-// has; less the squared distance of the centres by the diagonal; less also how far the ratios of the sides are
-// apart.
+// The part that both boxes have of what either has; the same less the share of the box around both that
+// neither has; less the squared distance of the centres by the diagonal; less also how far the ratios of the
+// sides are apart.
 enum class OverlapKind : uint8_t { kIou, kGiou, kDiou, kCiou };
 
 struct OverlapRule {
@@ -40,8 +40,8 @@ struct OverlapGradientArgs {
 };
 void PlanOverlapGradient(Plan& plan, const OverlapGradientArgs& args);
 
-// Boxes [n, 4] that are corners of pixels, each with the last that it has; what a network learns for each, and
-// back.
+// Boxes [n, 4] that are corners of pixels, each with the last that it has; what a network learns for each,
+// and back.
 using Four = std::array<double, 4>;
 void PlanBoxEncode(Plan& plan, const Operand& anchors, const Operand& truths, const Four& means,
                    const Four& deviations, const Operand& out);
@@ -90,8 +90,8 @@ std::vector<int64_t> ChooseTurned(const std::vector<double>& boxes, const std::v
                                   const TurnedChoice& choice);
 
 // scored [n, 5 or more], the best first: mask 1 for those to keep, places 0, 1, 2, ...
-void PlanBoxMask(Plan& plan, const Operand& scored, double overlap, const Operand& kept, const Operand& places,
-                 const Operand& mask);
+void PlanBoxMask(Plan& plan, const Operand& scored, double overlap, const Operand& kept,
+                 const Operand& places, const Operand& mask);
 
 struct ClassChoice {
   double least_score, overlap;

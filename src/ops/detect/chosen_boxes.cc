@@ -76,8 +76,8 @@ struct ClassBoxesWork {
 
 }  // namespace
 
-void PlanBoxMask(Plan& plan, const Operand& scored, double overlap, const Operand& kept, const Operand& places,
-                 const Operand& mask) {
+void PlanBoxMask(Plan& plan, const Operand& scored, double overlap, const Operand& kept,
+                 const Operand& places, const Operand& mask) {
   const int64_t n = scored.shape()[0], columns = scored.shape()[1];
   const auto work = [=](const double* const* in, double* const* out) {
     for (int64_t i = 0; i < n; ++i) {

@@ -16,12 +16,17 @@ struct TapPixels {
 };
 
 struct TapGrid {
-  int64_t height, width, channels;    // of x
-  int64_t rows, columns, groups;      // of offsets
+  int64_t height, width, channels;  // of x
+  int64_t rows, columns, groups;    // of offsets
   TapWindow window;
 
   TapGrid(const Shape& x, const Shape& offsets, int64_t groups_, const TapWindow& window_)
-      : height(x[1]), width(x[2]), channels(x[3]), rows(offsets[1]), columns(offsets[2]), groups(groups_),
+      : height(x[1]),
+        width(x[2]),
+        channels(x[3]),
+        rows(offsets[1]),
+        columns(offsets[2]),
+        groups(groups_),
         window(window_) {}
 
   int64_t taps() const { return window.kernel[0] * window.kernel[1]; }
@@ -33,8 +38,8 @@ struct TapGrid {
     for (int k = 0; k < 4; ++k) {
       const bool low = k >= 2, far = k % 2 != 0;
       const double row = top + (low ? 1 : 0), column = left + (far ? 1 : 0);
-      const bool inside = row >= 0 && row < static_cast<double>(height) && column >= 0 &&
-                          column < static_cast<double>(width);
+      const bool inside =
+          row >= 0 && row < static_cast<double>(height) && column >= 0 && column < static_cast<double>(width);
       result.pixel[k] = inside ? static_cast<int64_t>(row) * width + static_cast<int64_t>(column) : -1;
       const double of_y = low ? down : 1 - down, of_x = far ? right : 1 - right;
       result.share[k] = of_y * of_x;
@@ -43,8 +48,8 @@ struct TapGrid {
     return result;
   }
 
-  // visit(place of x's channels in y, offsets of x, of y and of the weight from the position's, first channel,
-  // pixels) for each tap and group of a position of an image.
+  // visit(place of x's channels in y, offsets of x, of y and of the weight from the position's, first
+  // channel, pixels) for each tap and group of a position of an image.
   template <class Visit>
   void ForTaps(const double* offsets, int64_t position, const Visit& visit) const {
     const int64_t row = position / columns, column = position % columns, block = groups * taps();
@@ -57,11 +62,13 @@ struct TapGrid {
                  static_cast<double>(window.before[d]);
         };
         // Places are those of FLOAT, as all who compute in it have them: next to a pixel that decides.
-        const auto moved = [](double at, double by) { return static_cast<double>(static_cast<float>(at + by)); };
-        const TapPixels pixels = PixelsAt(moved(base(row, i, 0), offsets[block + at]),
-                                          moved(base(column, j, 1), offsets[at]));
-        const int64_t place = (row * window.kernel[0] + i) * columns * window.kernel[1] +
-                              column * window.kernel[1] + j;
+        const auto moved = [](double at, double by) {
+          return static_cast<double>(static_cast<float>(at + by));
+        };
+        const TapPixels pixels =
+            PixelsAt(moved(base(row, i, 0), offsets[block + at]), moved(base(column, j, 1), offsets[at]));
+        const int64_t place =
+            (row * window.kernel[0] + i) * columns * window.kernel[1] + column * window.kernel[1] + j;
         visit(place * channels + g * (channels / groups), at, block, g * (channels / groups), pixels);
       }
     }
@@ -81,17 +88,18 @@ void PlanTaps(Plan& plan, const Operand& x, const Operand& offsets, int64_t grou
       for (int64_t k = begin; k < end; ++k) {
         const int64_t image = k / grid.positions(), position = k % grid.positions();
         const double* moved = in[1] + image * each + position * (each / grid.positions());
-        grid.ForTaps(moved, position, [&](int64_t place, int64_t at, int64_t block, int64_t c, const TapPixels& p) {
-          double* result = to[0] + image * made + place;
-          for (int64_t i = 0; i < grid.channels / groups; ++i) {
-            double sum = 0;
-            for (int n = 0; n < 4; ++n) {
-              if (p.pixel[n] >= 0)
-                sum += p.share[n] * in[0][image * plane + p.pixel[n] * grid.channels + c + i];
-            }
-            result[i] = sum * moved[2 * block + at];
-          }
-        });
+        grid.ForTaps(moved, position,
+                     [&](int64_t place, int64_t at, int64_t block, int64_t c, const TapPixels& p) {
+                       double* result = to[0] + image * made + place;
+                       for (int64_t i = 0; i < grid.channels / groups; ++i) {
+                         double sum = 0;
+                         for (int n = 0; n < 4; ++n) {
+                           if (p.pixel[n] >= 0)
+                             sum += p.share[n] * in[0][image * plane + p.pixel[n] * grid.channels + c + i];
+                         }
+                         result[i] = sum * moved[2 * block + at];
+                       }
+                     });
       }
     });
   };
@@ -113,22 +121,24 @@ void PlanTapsGradient(Plan& plan, const TapsGradientArgs& args) {
                       first = image * each + position * (each / grid.positions());
         const double* moved = in[2] + first;
         double* slopes = to[1] + first;
-        grid.ForTaps(moved, position, [&](int64_t place, int64_t at, int64_t block, int64_t c, const TapPixels& p) {
-          const double* dy = in[0] + image * made + place;
-          const double weight = moved[2 * block + at];
-          double by_x = 0, by_y = 0, by_weight = 0;
-          for (int n = 0; n < 4; ++n) {
-            if (p.pixel[n] < 0) continue;
-            const int64_t from = image * plane + p.pixel[n] * grid.channels + c;
-            double sum = 0;
-            for (int64_t i = 0; i < grid.channels / groups; ++i) {
-              sum += dy[i] * in[1][from + i];
-              to[0][from + i] += dy[i] * weight * p.share[n];
-            }
-            by_x += sum * p.by_x[n], by_y += sum * p.by_y[n], by_weight += sum * p.share[n];
-          }
-          slopes[at] = by_x * weight, slopes[block + at] = by_y * weight, slopes[2 * block + at] = by_weight;
-        });
+        grid.ForTaps(moved, position,
+                     [&](int64_t place, int64_t at, int64_t block, int64_t c, const TapPixels& p) {
+                       const double* dy = in[0] + image * made + place;
+                       const double weight = moved[2 * block + at];
+                       double by_x = 0, by_y = 0, by_weight = 0;
+                       for (int n = 0; n < 4; ++n) {
+                         if (p.pixel[n] < 0) continue;
+                         const int64_t from = image * plane + p.pixel[n] * grid.channels + c;
+                         double sum = 0;
+                         for (int64_t i = 0; i < grid.channels / groups; ++i) {
+                           sum += dy[i] * in[1][from + i];
+                           to[0][from + i] += dy[i] * weight * p.share[n];
+                         }
+                         by_x += sum * p.by_x[n], by_y += sum * p.by_y[n], by_weight += sum * p.share[n];
+                       }
+                       slopes[at] = by_x * weight, slopes[block + at] = by_y * weight,
+                       slopes[2 * block + at] = by_weight;
+                     });
       }
     });
   };

@@ -72,7 +72,8 @@ void ROIAlignBackward(Plan& plan, DType, const Operand& self, const Operand& roi
   CheckShape(out, image);
   CheckShape(self, {rois.shape()[0], image[1], pooledHeight, pooledWidth});
   if (image[0] == 0 && rois.shape()[0] != 0) {
-    Fail(kInvalidArgument, "roi-no-image", "xdiffShape is {}; regions need an image to lie in", image.ToString());
+    Fail(kInvalidArgument, "roi-no-image", "xdiffShape is {}; regions need an image to lie in",
+         image.ToString());
   }
   PlanRoiAlignGradient(plan, self, rois, RoiRuleOf(roiEndMode, spatialScale, sampleNum), out);
 }
@@ -81,8 +82,8 @@ void Iou(Plan& plan, DType, const Operand& bboxes, const Operand& gtboxes, const
          bool aligned, const Operand& overlap) {
   const std::string_view mode = modeStr;
   if ((mode != "iou" && mode != "iof") || aligned) {
-    Fail(kInvalidArgument, "iou-mode", "modeStr is {} and aligned {}; modes are iou and iof, of all boxes", mode,
-         aligned);
+    Fail(kInvalidArgument, "iou-mode", "modeStr is {} and aligned {}; modes are iou and iof, of all boxes",
+         mode, aligned);
   }
   CheckSameType(bboxes, gtboxes);
   CheckSameType(bboxes, overlap);

@@ -15,7 +15,12 @@ struct GroupPool {
   double scale;
 
   GroupPool(const Shape& x, const Shape& boxes, const Shape& out, double scale_)
-      : images(x[0]), height(x[2]), width(x[3]), rois(boxes[2]), channels(out[1]), group(out[2]),
+      : images(x[0]),
+        height(x[2]),
+        width(x[3]),
+        rois(boxes[2]),
+        channels(out[1]),
+        group(out[2]),
         scale(scale_) {}
 
   struct Bin {

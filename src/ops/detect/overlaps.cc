@@ -101,10 +101,8 @@ template <class T>
 T OverlapLessGap(const Edges<T>& a, const Edges<T>& b) {
   constexpr double kLittle = 1e-16;
   const T common = CommonOf(a, b, 0);
-  const T both =
-      (a.x2 - a.x1) * (a.y2 - a.y1) + (b.x2 - b.x1) * (b.y2 - b.y1) - common + T(kLittle);
-  const T around =
-      Size(Most(a.x2, b.x2) - Least(a.x1, b.x1)) * Size(Most(a.y2, b.y2) - Least(a.y1, b.y1));
+  const T both = (a.x2 - a.x1) * (a.y2 - a.y1) + (b.x2 - b.x1) * (b.y2 - b.y1) - common + T(kLittle);
+  const T around = Size(Most(a.x2, b.x2) - Least(a.x1, b.x1)) * Size(Most(a.y2, b.y2) - Least(a.y1, b.y1));
   return common / both - (around - both) / around;
 }
 
@@ -116,8 +114,8 @@ T OverlapLessDistance(const Edges<T>& a, const Edges<T>& b, T* angles) {
   const T wa = a.x2 - a.x1, ha = a.y2 - a.y1 + little, wb = b.x2 - b.x1, hb = b.y2 - b.y1 + little;
   const T common = CommonOf(a, b, 0);
   const T overlap = common / (wa * ha + wb * hb - common + little);
-  const T diagonal = Squared(Most(a.x2, b.x2) - Least(a.x1, b.x1)) +
-                     Squared(Most(a.y2, b.y2) - Least(a.y1, b.y1)) + little;
+  const T diagonal =
+      Squared(Most(a.x2, b.x2) - Least(a.x1, b.x1)) + Squared(Most(a.y2, b.y2) - Least(a.y1, b.y1)) + little;
   const T away = (Squared(b.x1 + b.x2 - a.x1 - a.x2) + Squared(b.y1 + b.y2 - a.y1 - a.y2)) / T(4);
   const T result = overlap - away / diagonal;
   if (angles == nullptr) return result;
@@ -163,7 +161,8 @@ void PlanOverlaps(Plan& plan, const OverlapArgs& args) {
   if (args.angles.present()) out.push_back(&args.angles);
   const bool has_angles = args.angles.present();
   const auto work = [=, rule = args.rule](const double* const* in, double* const* to) {
-    const Boxes boxes{in[0], columns ? 1 : 4, columns ? n : 1}, others{in[1], columns ? 1 : 4, columns ? m : 1};
+    const Boxes boxes{in[0], columns ? 1 : 4, columns ? n : 1},
+        others{in[1], columns ? 1 : 4, columns ? m : 1};
     ParallelFor(n, std::max<int64_t>(1, 256 / std::max<int64_t>(rows, 1)), [&](int64_t begin, int64_t end) {
       double box[4], other[4], angles = 0;
       for (int64_t i = begin; i < end; ++i) {

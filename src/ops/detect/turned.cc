@@ -153,8 +153,7 @@ void PlanTurnedEncode(Plan& plan, const Operand& anchors, const Operand& truths,
 void PlanTurnedDecode(Plan& plan, const Operand& anchors, const Operand& deltas, const Operand& out) {
   PlanEachTurned(plan, anchors, deltas, out, [](const double* box, const double* delta, double* result) {
     const double width = box[2] - box[0], height = box[3] - box[1];
-    const double x = (box[0] + box[2]) / 2 + delta[0] * width,
-                 y = (box[1] + box[3]) / 2 + delta[1] * height;
+    const double x = (box[0] + box[2]) / 2 + delta[0] * width, y = (box[1] + box[3]) / 2 + delta[1] * height;
     const double half_width = width * std::exp(delta[2]) / 2, half_height = height * std::exp(delta[3]) / 2;
     result[0] = x - half_width, result[1] = y - half_height;
     result[2] = x + half_width, result[3] = y + half_height;

@@ -59,15 +59,16 @@ struct EmbeddingRenormBody {
 
 namespace kernels {
 
-void EmbeddingRenorm(Plan& plan, DType, const Operand& self, const Operand& indices, double most, double order,
-                     const Operand& out) {
+void EmbeddingRenorm(Plan& plan, DType, const Operand& self, const Operand& indices, double most,
+                     double order, const Operand& out) {
   const Tensor& table = *out.tensor;
   if (table.shape.rank() != 2) {
     Fail(tensor::kInvalidArgument, "op-rank", "{} has shape {}; it needs two dimensions", self.name,
          table.shape.ToString());
   }
   if (!(order >= 0))
-    Fail(tensor::kInvalidArgument, "op-norm-order", "normType is {}; a norm has an order of 0 or more", order);
+    Fail(tensor::kInvalidArgument, "op-norm-order", "normType is {}; a norm has an order of 0 or more",
+         order);
   if (!(most >= 0)) Fail(tensor::kInvalidArgument, "op-renorm", "maxNorm is {}; it is not below 0", most);
   const int64_t count = indices.tensor->count(), width = table.shape[1];
   if (count == 0 || width == 0) return;

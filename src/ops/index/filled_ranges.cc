@@ -10,8 +10,9 @@ namespace {
 
 struct FilledRangesBody {
   int x, first, end, values, out;
-  int64_t rows = 0, columns = 0;                         // of first and end
-  int64_t outer = 1, size = 1, inner = 1, each = 0;  // before the axis, of it and behind it; of outer: one for each row, or 0
+  int64_t rows = 0, columns = 0;  // of first and end
+  int64_t outer = 1, size = 1, inner = 1,
+          each = 0;  // before the axis, of it and behind it; of outer: one for each row, or 0
   size_t element = 0;
 
   void operator()(const Frame& frame) const {

@@ -58,8 +58,8 @@ struct QuantScatterBody {
   }
 
   [[noreturn]] void FailStart(int64_t start) const {
-    Fail(kIndexFault, "op-index-range", "index {} leaves no room for the updates, which have {} places", start,
-         room);
+    Fail(kIndexFault, "op-index-range", "index {} leaves no room for the updates, which have {} places",
+         start, room);
   }
 };
 
@@ -75,11 +75,12 @@ int CheckedAxis(const Operand& self, const Operand& indices, const Operand& upda
                 int64_t quant_axis) {
   const Shape to = self.shape(), from = updates.shape(), names = indices.shape();
   const int rank = to.rank();
-  if (rank < 3 || from.rank() != rank) FailShapes(self, indices, updates, "three to eight dimensions of both");
+  if (rank < 3 || from.rank() != rank)
+    FailShapes(self, indices, updates, "three to eight dimensions of both");
   const int at = rules::WrapDim(self, axis);
   if (at == 0 || at == rank - 1) {
-    Fail(kInvalidArgument, "op-dim", "axis is {}; it is neither the first nor the last of {} dimensions", axis,
-         rank);
+    Fail(kInvalidArgument, "op-dim", "axis is {}; it is neither the first nor the last of {} dimensions",
+         axis, rank);
   }
   if (rules::WrapDim(self, quant_axis) != rank - 1) {
     Fail(kInvalidArgument, "op-dim", "quantAxis is {}; it is the last of {} dimensions", quant_axis, rank);

@@ -46,11 +46,12 @@ void ScatterUpdate(Plan& plan, DType, const Operand& self, const Operand& indice
   for (int d = 0; d < rank && fits; ++d)
     fits = d == 0 || d == along ? from.shape[d] <= to.shape[d] : from.shape[d] == to.shape[d];
   if (!fits) {
-    Fail(tensor::kInvalidArgument, "op-scatter-update",
-         "{} has the shape {}, {} has {}, {} has {}, and axis is {}; each member of the second fits the first along an "
-         "axis behind the first one, and has one index",
-         out.name, to.shape.ToString(), updates.name, from.shape.ToString(), indices.name,
-         indices.shape().ToString(), axis);
+    Fail(
+        tensor::kInvalidArgument, "op-scatter-update",
+        "{} has the shape {}, {} has {}, {} has {}, and axis is {}; each member of the second fits the first along an "
+        "axis behind the first one, and has one index",
+        out.name, to.shape.ToString(), updates.name, from.shape.ToString(), indices.name,
+        indices.shape().ToString(), axis);
   }
   if (from.empty()) return;
   Tensor window = tensor::WithoutDim(to, 0), block = tensor::WithoutDim(from, 0);

@@ -74,8 +74,8 @@ Shape JoinedShape(const OperandList& tensors, int axis, int64_t count) {
     for (int d = 0; d < axis && fits; ++d) fits = shape[d] == wanted[d];
     if (!fits || __builtin_add_overflow(columns, Cut(t, axis, count).columns, &columns)) {
       Fail(kInvalidArgument, "op-cat",
-           "{} {} does not fit beside the others: it has their first {} sizes, and up to seven dimensions", t.name,
-           shape.ToString(), axis);
+           "{} {} does not fit beside the others: it has their first {} sizes, and up to seven dimensions",
+           t.name, shape.ToString(), axis);
     }
   }
   wanted.push_back(count);
@@ -118,8 +118,7 @@ void ChunkCat(Plan& plan, DType, const OperandList& tensors, int64_t dim, int64_
     none[axis] = count - cut.full - rest.shape[axis];
     AddCopy(parts, t, whole, out, cut.In(*out.tensor, 0, column, whole.shape));
     AddCopy(parts, t, rest, out, cut.In(*out.tensor, cut.full, column, rest.shape));
-    AddZeros(parts, out,
-             cut.In(*out.tensor, cut.full, column + cut.columns / cut.each * cut.rest, short_of));
+    AddZeros(parts, out, cut.In(*out.tensor, cut.full, column + cut.columns / cut.each * cut.rest, short_of));
     AddZeros(parts, out, cut.In(*out.tensor, count - none[axis], column, none));
     column += cut.columns;
   }
@@ -128,7 +127,8 @@ void ChunkCat(Plan& plan, DType, const OperandList& tensors, int64_t dim, int64_
 
 namespace {
 
-// One of three parts of [batch, tokens, 3 * heads * size], each head on its own: [batch, heads, tokens, size].
+// One of three parts of [batch, tokens, 3 * heads * size], each head on its own: [batch, heads, tokens,
+// size].
 struct HeadsOf {
   Tensor view;
   Operand operand;
@@ -137,8 +137,8 @@ struct HeadsOf {
     const bool bias = whole.shape().rank() == 1;
     const int64_t step = whole.tensor->strides[bias ? 0 : 2], size = shape[3];
     view.shape = shape;
-    view.strides = Shape{bias ? 0 : whole.tensor->strides[0], size * step, bias ? 0 : whole.tensor->strides[1],
-                         step};
+    view.strides =
+        Shape{bias ? 0 : whole.tensor->strides[0], size * step, bias ? 0 : whole.tensor->strides[1], step};
     view.offset += part * shape[1] * size * step;
     operand = {&view, nullptr, whole.binding, whole.name};
   }
@@ -151,10 +151,11 @@ void TransformBiasRescaleQkv(Plan& plan, DType, const Operand& qkv, const Operan
                              const Operand& q, const Operand& k, const Operand& v) {
   const Shape x = qkv.shape();
   if (x.rank() != 3 || heads < 1 || x[2] % 3 != 0 || x[2] / 3 % heads != 0) {
-    Fail(kInvalidArgument, "op-qkv-shape",
-         "{} has shape {}, and there are {} heads; it has three dimensions, the last of which holds as much for each "
-         "head three times",
-         qkv.name, x.ToString(), heads);
+    Fail(
+        kInvalidArgument, "op-qkv-shape",
+        "{} has shape {}, and there are {} heads; it has three dimensions, the last of which holds as much for each "
+        "head three times",
+        qkv.name, x.ToString(), heads);
   }
   const Shape shape{x[0], heads, x[1], x[2] / 3 / heads};
   CheckShape(bias, {x[2]});

@@ -50,8 +50,8 @@ struct UnpackSignsBody {
 void CheckRows(const Operand& self, int64_t count, int64_t size) {
   if (self.shape().rank() == 1 && size > 0 && count % size == 0) return;
   Fail(tensor::kInvalidArgument, "sign-bits",
-       "{} has shape {}, which gives {} elements for {} rows of one length; it needs one dimension", self.name,
-       self.shape().ToString(), count, size);
+       "{} has shape {}, which gives {} elements for {} rows of one length; it needs one dimension",
+       self.name, self.shape().ToString(), count, size);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace belay::ops {
 
 struct BestScaleArgs {
-  // One element each but for data and counts: how many of the data lie in the bins from least to most up to each.
+  // One element each but for data and counts: how many of the data lie in the bins from least to most up to
+  // each.
   Operand data, least, most, counts, scale, offset;
   double low_share, high_share;  // of the data that the range holds
   double first, end, step;       // multiples of the range that are tried
