@@ -126,7 +126,7 @@ Buffer CheckedBuffer(const tensor::DataBuffer& buffer, bool on_host, const char*
       rt::CheckDeviceRange(buffer.data, buffer.bytes, what);
     }
   }
-  return {buffer.data, buffer.bytes};
+  return {buffer.data, buffer.bytes, on_host};
 }
 
 Buffer BufferOf(const aclDataBuffer* handle, bool on_host, const char* what) {

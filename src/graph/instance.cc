@@ -22,7 +22,8 @@ char* ViewOf(const Buffer& buffer) { return static_cast<char*>(rt::View(buffer.d
 
 // What the graph touches of a buffer.
 Buffer Used(const Buffer& buffer, const ModelPort& port) {
-  return {buffer.data, port.type.concrete() ? std::min(buffer.bytes, port.bytes) : buffer.bytes};
+  return {buffer.data, port.type.concrete() ? std::min(buffer.bytes, port.bytes) : buffer.bytes,
+          buffer.read_now};
 }
 
 // The bytes of the outputs in the order of their addresses. Models may have thousands.
@@ -83,15 +84,15 @@ class InstanceArguments final : public rt::LaunchArguments {
         result_(std::move(result)) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Buffer input = Used(inputs_[i], instance_->inputs()[i]);
-      if (!written.Overlap(input)) continue;
+      if (!input.read_now && !written.Overlap(input)) continue;
       copies_.push_back({i, input.bytes, std::make_unique_for_overwrite<char[]>(input.bytes)});
+      if (input.read_now) Read(copies_.back());
     }
   }
 
   void Bind() noexcept override {
     for (const Copy& copy : copies_) {
-      std::memcpy(copy.memory.get(), ViewOf(inputs_[copy.input]), copy.bytes);
-      inputs_[copy.input].data = copy.memory.get();
+      if (!inputs_[copy.input].read_now) Read(copy);
     }
     instance_->Bind(inputs_, outputs_, result_);
   }
@@ -100,7 +101,7 @@ class InstanceArguments final : public rt::LaunchArguments {
   void Ranges(rt::RangeVisitor& visit) const override {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Buffer used = Used(inputs_[i], instance_->inputs()[i]);
-      if (used.bytes != 0) visit.Reads(used.data, used.bytes);
+      if (used.bytes != 0 && !used.read_now) visit.Reads(used.data, used.bytes);
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Buffer used = Used(outputs_[i], instance_->outputs()[i]);
@@ -114,6 +115,11 @@ class InstanceArguments final : public rt::LaunchArguments {
     size_t bytes;
     std::unique_ptr<char[]> memory;
   };
+  void Read(const Copy& copy) noexcept {
+    Buffer& input = inputs_[copy.input];
+    if (copy.bytes != 0) std::memcpy(copy.memory.get(), ViewOf(input), copy.bytes);
+    input.data = copy.memory.get();
+  }
   std::shared_ptr<Instance> instance_;
   std::vector<Buffer> inputs_, outputs_;
   std::vector<Copy> copies_;

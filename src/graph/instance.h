@@ -15,6 +15,7 @@ namespace belay::graph {
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
+  bool read_now = false;  // the call reads it, so what it holds may change before the execution
 };
 
 // What an execution of a dynamic graph leaves: its outputs, when the task has run.

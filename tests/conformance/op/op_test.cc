@@ -123,6 +123,36 @@ TEST_F(Op, CompiledAndRunInOneCallHasRunWhenTheStreamIsFree) {
   ASSERT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
+// torch_npu gives host memory back when the call returns.
+TEST_F(Op, InputsOnTheHostAreReadByTheCall) {
+  Floats x({2}, {1, 2}), y({2});
+  float factor = 3;
+  aclTensorDesc* scalar = aclCreateTensorDesc(ACL_FLOAT, 0, nullptr, ACL_FORMAT_ND);
+  aclDataBuffer* lies_at = aclCreateDataBuffer(&factor, sizeof factor);
+  ASSERT_EQ(aclSetTensorPlaceMent(scalar, ACL_MEMTYPE_HOST), ACL_SUCCESS);
+  const aclTensorDesc *in_desc[] = {x.desc(), scalar}, *out_desc = y.desc();
+  const aclDataBuffer* in[] = {x.buffer(), lies_at};
+  aclDataBuffer* out = y.buffer();
+  aclrtStream stream;
+  aclrtEvent event;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtCreateEvent(&event), ACL_SUCCESS);
+  ASSERT_EQ(aclrtStreamWaitEvent(stream, event), ACL_SUCCESS);
+  ASSERT_EQ(aclopCompileAndExecute("Mul", 2, in_desc, in, 1, &out_desc, &out, nullptr, ACL_ENGINE_SYS,
+                                   ACL_COMPILE_SYS, nullptr, stream),
+            ACL_SUCCESS)
+      << aclGetRecentErrMsg();
+  factor = 100;
+  x.at()[1] = 5;
+  ASSERT_EQ(aclrtRecordEvent(event, nullptr), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_THAT(y.values(), testing::ElementsAre(3, 15)) << "the device's memory is read by the operator";
+  ASSERT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
+  ASSERT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+  aclDestroyTensorDesc(scalar);
+  ASSERT_EQ(aclDestroyDataBuffer(lies_at), ACL_SUCCESS);
+}
+
 // As samples of the vendor call it: the image's channels are last, the filter's are not.
 TEST_F(Op, AFilterLiesAsItIsDescribed) {
   Floats x({1, 1, 1, 2}, {10, 1}, ACL_FORMAT_NHWC), filter({3, 2, 1, 1}, {1, 2, 3, 4, 5, 6}, ACL_FORMAT_NCHW);
