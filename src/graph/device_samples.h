@@ -46,14 +46,15 @@ class Runtime {
     constexpr size_t kMost = 1 << 16;
     auto output = std::make_shared<HostTensor>(DType::kU8, Shape{kMost});
     std::memset(output->mutable_data(), 0, kMost);
-    std::vector<Buffer> out{BufferOf(output)};
+    std::vector<Buffer> out;
+    for (size_t i = 0; i < instance.outputs().size(); ++i) out.push_back(BufferOf(output));
     rt::Stream& stream = device().default_context()->default_stream();
     instance.Execute(stream, in, out);
     while (!stream.Idle()) std::this_thread::yield();
     const auto* first = static_cast<const std::byte*>(rt::View(out[0].data, kMost));
     Bytes bytes(first, first + kMost);
     for (const Buffer& buffer : in) rt::FreeDevice(buffer.data);
-    rt::FreeDevice(out[0].data);
+    for (const Buffer& buffer : out) rt::FreeDevice(buffer.data);
     return bytes;
   }
 };

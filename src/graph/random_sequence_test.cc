@@ -29,15 +29,28 @@ Constant SampleOf(std::string_view port) {
   if (port == "logits") return samples::Counting({5, 6});
   if (port == "num_samples") return Ints({100});
   if (port == "x") return samples::Counting({33, 40});
+  if (port == "truths") {
+    auto truths = std::make_shared<HostTensor>(DType::kBool, Shape{5, 60});
+    std::fill_n(truths->as<bool>(), 300, true);
+    return truths;
+  }
   if (port == "training") return Ints({1});
   ADD_FAILURE() << "this test has no value for an input called " << port;
   return nullptr;
 }
 
 std::vector<Constant> SamplesFor(const OpSchema& schema) {
+  const bool of_truths = schema.type == std::string_view("RandomChoiceWithMask");
   std::vector<Constant> samples;
-  for (const PortSchema& port : schema.inputs) samples.push_back(SampleOf(port.name));
+  for (const PortSchema& port : schema.inputs) samples.push_back(SampleOf(of_truths ? "truths" : port.name));
   return samples;
+}
+
+// The ones that it always has.
+int OutputsOf(const OpSchema& schema) {
+  return static_cast<int>(
+      std::count_if(schema.outputs.begin(), schema.outputs.end(),
+                    [](const PortSchema& port) { return port.kind == PortKind::kRequired; }));
 }
 
 Attributes SeededWith(int64_t seed) {
@@ -50,6 +63,7 @@ ValueType TypeOf(const Constant& value) { return {value->dtype(), Format::kND, t
 Graph GraphWith(const OpSchema& schema, int64_t seed, bool constant) {
   Graph graph;
   Node node{.name = "n", .type = schema.type, .attributes = SeededWith(seed)};
+  node.outputs = OutputsOf(schema);
   for (const Constant& sample : SamplesFor(schema)) {
     node.inputs.push_back(constant ? graph.AddConstant("c", sample)
                                    : Port{graph.AddInput("i", TypeOf(sample))});
@@ -99,7 +113,7 @@ Draws AsSingleOp(const OpSchema& schema, int64_t seed, bool mixed) {
   Draws draws;
   for (int i = 0; i < kRuns; ++i) {
     const bool constant = !mixed || i % 2 == 0;
-    SingleOp op{schema.type, {}, 1, SeededWith(seed)};
+    SingleOp op{schema.type, {}, OutputsOf(schema), SeededWith(seed)};
     for (const Constant& sample : SamplesFor(schema))
       op.inputs.push_back({true, TypeOf(sample), constant ? sample : nullptr});
     draws.push_back(Runtime::Execute(*InstanceOf(Runtime::device(), op), InputsOf(schema, constant)));

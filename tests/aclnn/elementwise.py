@@ -295,6 +295,7 @@ add(f'{pair("Add")} {pair("Adds")}', 'promote', lambda self, other, alpha: self 
 add(f'{pair("Sub")} {pair("Subs")}', 'promote', lambda self, other, alpha: self - alpha * other, **TERMS,
     without=('bool',))
 add('AddV3', 'promote', lambda self, other, alpha: self + alpha * other, **TERMS)
+add(pair('AddRelu'), 'promote', lambda self, other, alpha: np.maximum(self + alpha * other, 0), **TERMS)
 add('Rsub Rsubs', 'promote', lambda self, other, alpha: other - alpha * self, **TERMS, without=('bool',))
 add(f'{pair("Mul")} {pair("Muls")}', 'promote', lambda self, other: self * other, **WHOLE)
 add(f'{pair("Div")} {pair("Divs")}', 'float', lambda self, other: self / other, special=True,
@@ -492,7 +493,7 @@ def prelu(r: Random, form) -> Case:
 
 add('AngleV2', 'float', lambda self: np.angle(self))
 add('Signbit', 'truth', lambda self: self < 0, special=True)
-add('LeftShift', 'promote', lambda self, other: self << other, low=0, high=7, without=('bool', 'i8', 'u8', 'u16', 'u32', 'u64'))
+add('LeftShift LeftShifts', 'promote', lambda self, other: self << other, low=0, high=7, without=('bool', 'i8', 'u8', 'u16', 'u32', 'u64'))
 add('RightShift', 'promote', lambda self, other: self >> other, low=0, high=7, without=('bool', 'i8', 'u8', 'u16', 'u32', 'u64'))
 for name, of in {**ALONE, **TWO, **THREE}.items():
     with_complex(TABLE.rows[name], of)

@@ -546,7 +546,7 @@ RESIZES = {'Nearest1d': 1, 'Nearest2d': 2, 'Nearest3d': 3, 'NearestExact1d': 1, 
            'Linear1d': 1, 'Bilinear2d': 2, 'Bicubic2d': 2, 'Trilinear3d': 3}
 
 
-@TABLE.case(' '.join(f'Upsample{kind}Backward' + 'V2' * (kind == 'Bilinear2d') for kind in RESIZES))
+@TABLE.case('UpsampleBilinear2dBackwardV2 ' + ' '.join(f'Upsample{kind}Backward' for kind in RESIZES))
 def resized(r: Random, form) -> Case:
     kind = form.name.removeprefix('Upsample').removesuffix('V2').removesuffix('Backward')
     spatial, dtype, corners = RESIZES[kind], r.pick(form.types['gradOutput']), r.chance()
