@@ -13,7 +13,7 @@
 namespace belay::ops {
 namespace {
 
-constexpr int64_t kEverything = 2147483647, kColumns = 128;
+constexpr int64_t kEverything = 2147483647, kColumnUnit = 128;
 
 // What both directions are given.
 struct BlockArgs {
@@ -95,7 +95,7 @@ class BlockParts {
       RefuseExperts(plan,
                     "attenMask, maskType and tokens before and after are not there yet; pass null and 0");
     if (a_.block_shape.size() < 2 || a_.block_shape[0] < 1 || a_.block_shape[1] < 1 ||
-        a_.block_shape[1] % kColumns != 0)
+        a_.block_shape[1] % kColumnUnit != 0)
       RefuseExperts(plan, "blockShape has two numbers above 0, the second of them a multiple of 128");
     if (a_.key_heads != a_.key.shape()[1])
       RefuseExperts(plan, "numKeyValueHeads is not the number of heads of key");
