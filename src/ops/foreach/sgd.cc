@@ -1,6 +1,5 @@
 // A step of gradient descent with momentum over lists of tensors.
 #include <cstdint>
-#include <memory>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -83,15 +82,15 @@ void FusedSgd(Plan& plan, DType, const OperandList& params, const OperandList& g
   for (size_t i = 0; i < params.size(); ++i) {
     if (params[i].tensor->empty()) continue;
     parts.Add([&](Plan& part) {
-      auto body = std::make_shared<SgdBody>();
-      body->how = how, body->count = params[i].tensor->count();
-      body->param = PackedFloats(params[i], Flow::kInOut, part);
-      body->grad = PackedFloats(grads[i], Flow::kIn, part);
-      if (momentum != 0) body->buffer = PackedFloats(buffers[i], first ? Flow::kOut : Flow::kInOut, part);
+      SgdBody body{};
+      body.how = how, body.count = params[i].tensor->count();
+      body.param = PackedFloats(params[i], Flow::kInOut, part);
+      body.grad = PackedFloats(grads[i], Flow::kIn, part);
+      if (momentum != 0) body.buffer = PackedFloats(buffers[i], first ? Flow::kOut : Flow::kInOut, part);
       if (gradScale.present())
-        body->scale_at = gradScale.binding, body->scale_offset = tensor::OffsetOf(*gradScale.tensor);
-      part.SetCost(200 + static_cast<uint64_t>(body->count) * 2);
-      part.SetBody([body = std::shared_ptr<const SgdBody>(body)](const Frame& frame) { (*body)(frame); });
+        body.scale_at = gradScale.binding, body.scale_offset = tensor::OffsetOf(*gradScale.tensor);
+      part.SetCost(200 + static_cast<uint64_t>(body.count) * 2);
+      part.SetBody(body);
     });
   }
   parts.FinishApart();

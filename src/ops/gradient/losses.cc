@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <initializer_list>
-#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -60,15 +59,14 @@ PackedFloats PackedOver(const Operand& operand, const Operand& named, const Shap
 // All broadcast to the result.
 void PlanElements(Plan& plan, std::initializer_list<const Operand*> inputs, const Operand& out, float scale,
                   Slopes slopes) {
-  auto body = std::make_shared<ElementBody>();
+  ElementBody body{};
   size_t next = 0;
-  for (const Operand* operand : inputs) body->in[next++] = PackedOver(*operand, out, out.shape(), plan);
+  for (const Operand* operand : inputs) body.in[next++] = PackedOver(*operand, out, out.shape(), plan);
   if (out.tensor->empty()) return;
-  body->out = PackedFloats(out, Flow::kOut, plan);
-  body->count = out.tensor->count(), body->scale = scale, body->slopes = slopes;
-  plan.SetCost(100 + static_cast<uint64_t>(body->count) * 4);
-  plan.SetBody(
-      [body = std::shared_ptr<const ElementBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
+  body.out = PackedFloats(out, Flow::kOut, plan);
+  body.count = out.tensor->count(), body.scale = scale, body.slopes = slopes;
+  plan.SetCost(100 + static_cast<uint64_t>(body.count) * 4);
+  plan.SetBody(body);
 }
 
 // What the gradient of one element is worth.
@@ -137,23 +135,21 @@ void PlanLoss(Plan& plan, const PointwiseLoops& loops, const LossOperands& given
               const Operand& out, std::initializer_list<double> attributes = {}) {
   const LossReduction how = LossReductionOf(reduction);
   const Shape shape = rules::Broadcast(given.prediction, given.target);
-  auto body = std::make_shared<LossBody>();
-  body->summed = how != LossReduction::kNone;
-  body->summed ? CheckOne(out) : CheckShape(out, shape);
-  body->count = tensor::CountOf(shape);
+  LossBody body{};
+  body.summed = how != LossReduction::kNone;
+  body.summed ? CheckOne(out) : CheckShape(out, shape);
+  body.count = tensor::CountOf(shape);
   const Operand* const inputs[kMostInputs] = {&given.prediction, &given.target, &given.third};
-  for (size_t i = 0; i < kMostInputs; ++i)
-    body->in[i] = PackedOver(*inputs[i], given.prediction, shape, plan);
-  body->weight = PackedOver(given.weight, given.prediction, shape, plan);
+  for (size_t i = 0; i < kMostInputs; ++i) body.in[i] = PackedOver(*inputs[i], given.prediction, shape, plan);
+  body.weight = PackedOver(given.weight, given.prediction, shape, plan);
   if (out.tensor->empty()) return;
-  body->out = PackedFloats(out, Flow::kOut, plan);
-  body->sums = Scratch<double>(plan, body->summed ? LossBody::Pieces(body->count) : 0);
-  body->loop = loops.f32;
-  body->attributes = LoopAttributes(attributes);
-  if (how == LossReduction::kMean) body->factor = 1 / static_cast<double>(body->count);
-  plan.SetCost(100 + static_cast<uint64_t>(body->count) * 4);
-  plan.SetBody(
-      [body = std::shared_ptr<const LossBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
+  body.out = PackedFloats(out, Flow::kOut, plan);
+  body.sums = Scratch<double>(plan, body.summed ? LossBody::Pieces(body.count) : 0);
+  body.loop = loops.f32;
+  body.attributes = LoopAttributes(attributes);
+  if (how == LossReduction::kMean) body.factor = 1 / static_cast<double>(body.count);
+  plan.SetCost(100 + static_cast<uint64_t>(body.count) * 4);
+  plan.SetBody(body);
 }
 
 // The loops take what an element's gradient is worth as their first attribute.
@@ -329,31 +325,30 @@ void KlDivTargetBackward(Plan& plan, DType, const Operand& gradOutput, const Ope
 void PreluBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self, const Operand& weight,
                    const Operand& gradInput, const Operand& gradWeight) {
   const Shape& shape = self.shape();
-  auto body = std::make_shared<PreluBody>();
-  body->slopes = weight.tensor->count();
+  PreluBody body{};
+  body.slopes = weight.tensor->count();
   if (shape.rank() > 1) {
-    body->outer = shape[0], body->channels = shape[1];
-    for (int d = 2; d < shape.rank(); ++d) body->inner *= shape[d];
+    body.outer = shape[0], body.channels = shape[1];
+    for (int d = 2; d < shape.rank(); ++d) body.inner *= shape[d];
   } else {
-    body->inner = self.tensor->count();
+    body.inner = self.tensor->count();
   }
-  if (body->slopes != 1 && body->slopes != body->channels) {
+  if (body.slopes != 1 && body.slopes != body.channels) {
     Fail(kInvalidArgument, "op-prelu-weight",
-         "{} has {} elements; it has one, or one for each of the {} channels", weight.name, body->slopes,
-         body->channels);
+         "{} has {} elements; it has one, or one for each of the {} channels", weight.name, body.slopes,
+         body.channels);
   }
   CheckShape(gradOutput, shape);
   CheckShape(gradInput, shape);
   CheckShape(gradWeight, weight.shape());
-  body->given = PackedFloats(gradOutput, Flow::kIn, plan);
-  body->x = PackedFloats(self, Flow::kIn, plan);
-  body->slope = PackedFloats(weight, Flow::kIn, plan);
-  body->to_x = PackedFloats(gradInput, Flow::kOut, plan);
-  body->to_slope = PackedFloats(gradWeight, Flow::kOut, plan);
-  body->sums_at = plan.AddWorkspace(body->channels * 8);
+  body.given = PackedFloats(gradOutput, Flow::kIn, plan);
+  body.x = PackedFloats(self, Flow::kIn, plan);
+  body.slope = PackedFloats(weight, Flow::kIn, plan);
+  body.to_x = PackedFloats(gradInput, Flow::kOut, plan);
+  body.to_slope = PackedFloats(gradWeight, Flow::kOut, plan);
+  body.sums_at = plan.AddWorkspace(body.channels * 8);
   plan.SetCost(100 + static_cast<uint64_t>(self.tensor->count()) * 2);
-  plan.SetBody(
-      [body = std::shared_ptr<const PreluBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
+  plan.SetBody(body);
 }
 
 }  // namespace kernels

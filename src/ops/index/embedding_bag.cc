@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -139,31 +138,29 @@ void EmbeddingBag(Plan& plan, DType, const Operand& weight, const Operand& indic
                   int64_t paddingIdx, const Operand& output, const Operand& offset2bag,
                   const Operand& bagSize, const Operand& maxIndices) {
   CheckBags(weight, indices, offsets, includeLastOffset);
-  auto body = std::make_shared<EmbeddingBagBody>();
-  body->how = BagOf(mode, perSampleWeights.present());
-  body->rows = weight.shape()[0], body->width = weight.shape()[1];
-  body->count = indices.shape()[0], body->bags = offsets.shape()[0] - (includeLastOffset ? 1 : 0);
-  body->padding = paddingIdx;
+  EmbeddingBagBody body{};
+  body.how = BagOf(mode, perSampleWeights.present());
+  body.rows = weight.shape()[0], body.width = weight.shape()[1];
+  body.count = indices.shape()[0], body.bags = offsets.shape()[0] - (includeLastOffset ? 1 : 0);
+  body.padding = paddingIdx;
   if (perSampleWeights.present()) CheckShape(perSampleWeights, indices.shape());
-  CheckShape(output, {body->bags, body->width});
+  CheckShape(output, {body.bags, body.width});
   if (!offset2bag.tensor->empty()) CheckShape(offset2bag, indices.shape());
-  CheckShape(bagSize, {body->bags});
-  if (body->how == Bag::kMax) {
+  CheckShape(bagSize, {body.bags});
+  if (body.how == Bag::kMax) {
     CheckShape(maxIndices, output.shape());
   } else if (!maxIndices.tensor->empty()) {
-    CheckShape(maxIndices, {body->bags});
+    CheckShape(maxIndices, {body.bags});
   }
-  body->weight = PackedFloats(weight, Flow::kIn, plan);
-  body->factors = PackedFloats(perSampleWeights, Flow::kIn, plan);
-  body->out = PackedFloats(output, Flow::kOut, plan);
-  body->indices = Indices(plan, *indices.tensor), body->offsets = Indices(plan, *offsets.tensor);
-  body->index_binding = indices.binding, body->offset_binding = offsets.binding;
-  body->bag_of = Numbers(offset2bag, plan), body->sizes = Numbers(bagSize, plan);
-  body->largest = Numbers(maxIndices, plan);
-  plan.SetCost(200 + static_cast<uint64_t>(body->count * body->width));
-  plan.SetBody([body = std::shared_ptr<const EmbeddingBagBody>(std::move(body))](const Frame& frame) {
-    (*body)(frame);
-  });
+  body.weight = PackedFloats(weight, Flow::kIn, plan);
+  body.factors = PackedFloats(perSampleWeights, Flow::kIn, plan);
+  body.out = PackedFloats(output, Flow::kOut, plan);
+  body.indices = Indices(plan, *indices.tensor), body.offsets = Indices(plan, *offsets.tensor);
+  body.index_binding = indices.binding, body.offset_binding = offsets.binding;
+  body.bag_of = Numbers(offset2bag, plan), body.sizes = Numbers(bagSize, plan);
+  body.largest = Numbers(maxIndices, plan);
+  plan.SetCost(200 + static_cast<uint64_t>(body.count * body.width));
+  plan.SetBody(body);
 }
 
 }  // namespace kernels

@@ -1,7 +1,6 @@
 // Rows to which products with small matrices, each row's own choice of several, are added.
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "base/error.h"
@@ -88,17 +87,16 @@ void AddLora(Plan& plan, DType, const Operand& y, const Operand& x, const Operan
   if (yOffset < 0 || yOffset > rows[1] || ySliceSize > rows[1] - yOffset)
     FailLora(y, "the columns from yOffset on, ySliceSize of them, are not all among its own");
   if (y.tensor->empty()) return;
-  auto body = std::make_shared<LoraBody>();
-  body->y = Rows(y), body->x = Rows(x), body->out = Rows(out), body->up = Rows(weightB),
-  body->down = Rows(weightA);
-  body->which = Indices(plan, *indices.tensor), body->which_at = indices.binding;
-  body->weights = b[0], body->layers = b[1], body->layer = layerIdx, body->columns = b[2], body->depth = b[3];
-  body->offset = yOffset, body->scale = static_cast<float>(scale);
+  LoraBody body{};
+  body.y = Rows(y), body.x = Rows(x), body.out = Rows(out), body.up = Rows(weightB),
+  body.down = Rows(weightA);
+  body.which = Indices(plan, *indices.tensor), body.which_at = indices.binding;
+  body.weights = b[0], body.layers = b[1], body.layer = layerIdx, body.columns = b[2], body.depth = b[3];
+  body.offset = yOffset, body.scale = static_cast<float>(scale);
   const int64_t each = b[2] * b[3] + (weightA.present() ? b[3] * in[1] : 0);
-  body->room = {plan, rows[0], 1 + 16384 / (each + 1), rows[1] + in[1] + b[3] + std::max(in[1], b[3])};
+  body.room = {plan, rows[0], 1 + 16384 / (each + 1), rows[1] + in[1] + b[3] + std::max(in[1], b[3])};
   plan.SetCost(500 + static_cast<uint64_t>(rows[0] * each));
-  plan.SetBody(
-      [body = std::shared_ptr<const LoraBody>(std::move(body))](const Frame& frame) { (*body)(frame); });
+  plan.SetBody(body);
 }
 
 }  // namespace kernels

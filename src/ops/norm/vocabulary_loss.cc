@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -198,18 +197,17 @@ void FusedLinearOnlineMaxSum(Plan& plan, DType, const Operand& input, const Oper
       [&](Plan& part, const auto& in, const Operand& logits, const Operand& to) {
         Sequence steps(part);
         steps.Add([&](Plan& step) {
-          auto body = std::make_shared<MaxSumBody>();
-          body->logits = PackedFloats(logits, Flow::kIn, step);
-          body->target = Indices(step, *in[2].tensor), body->target_at = in[2].binding;
-          body->most = PackedFloats(in[3], Flow::kOut, step);
-          body->sum = PackedFloats(in[4], Flow::kOut, step);
-          body->predicted = PackedFloats(in[5], Flow::kOut, step);
-          body->mask = PackedBytes(in[6], step), body->masked = WholeOut(to);
-          body->rows = rows, body->classes = classes, body->first = first, body->last = last;
-          body->room = {step, BytesOfBits(rows), 1, classes};
+          MaxSumBody body{};
+          body.logits = PackedFloats(logits, Flow::kIn, step);
+          body.target = Indices(step, *in[2].tensor), body.target_at = in[2].binding;
+          body.most = PackedFloats(in[3], Flow::kOut, step);
+          body.sum = PackedFloats(in[4], Flow::kOut, step);
+          body.predicted = PackedFloats(in[5], Flow::kOut, step);
+          body.mask = PackedBytes(in[6], step), body.masked = WholeOut(to);
+          body.rows = rows, body.classes = classes, body.first = first, body.last = last;
+          body.room = {step, BytesOfBits(rows), 1, classes};
           step.SetCost(500 + static_cast<uint64_t>(rows * classes) * 2);
-          step.SetBody(
-              [body = std::shared_ptr<const MaxSumBody>(body)](const Frame& frame) { (*body)(frame); });
+          step.SetBody(body);
         });
         if (kept.present()) steps.Add([&](Plan& step) { Copy(step, kLogit, logits, in[kept_at]); });
         steps.Finish();
@@ -231,7 +229,7 @@ void FusedCrossEntropyLossWithMaxSum(Plan& plan, DType, const Operand& most, con
          most.shape().ToString());
   const int64_t rows = most.shape()[0];
   for (const Operand* o : {&sum, &predicted, &loss}) CheckShape(*o, {rows});
-  auto body = std::make_shared<VocabularyLossBody>();
+  VocabularyLossBody body{};
   if (logits.present()) {
     if (!shares.present())
       Fail(tensor::kNullArgument, "op-masked-result", "{} is null; with {} it is needed", shares.name,
@@ -240,18 +238,16 @@ void FusedCrossEntropyLossWithMaxSum(Plan& plan, DType, const Operand& most, con
       Fail(kInvalidArgument, "op-vocabulary", "{} has the shape {}; it has {} rows", logits.name,
            logits.shape().ToString(), rows);
     CheckShape(shares, logits.shape());
-    if (!logits.tensor->empty()) body->logits = Rows(logits), body->shares = Rows(shares);
+    if (!logits.tensor->empty()) body.logits = Rows(logits), body.shares = Rows(shares);
   }
   if (rows == 0) return;
-  body->rows = rows;
-  body->most = PackedFloats(most, Flow::kIn, plan), body->sum = PackedFloats(sum, Flow::kIn, plan);
-  body->predicted = PackedFloats(predicted, Flow::kIn, plan),
-  body->loss = PackedFloats(loss, Flow::kOut, plan);
-  const int64_t n = body->logits.width();
-  if (n > 0) body->room = {plan, rows, LogitGrain(n), 2 * n};
+  body.rows = rows;
+  body.most = PackedFloats(most, Flow::kIn, plan), body.sum = PackedFloats(sum, Flow::kIn, plan);
+  body.predicted = PackedFloats(predicted, Flow::kIn, plan), body.loss = PackedFloats(loss, Flow::kOut, plan);
+  const int64_t n = body.logits.width();
+  if (n > 0) body.room = {plan, rows, LogitGrain(n), 2 * n};
   plan.SetCost(500 + static_cast<uint64_t>(rows * (n + 8)));
-  plan.SetBody(
-      [body = std::shared_ptr<const VocabularyLossBody>(body)](const Frame& frame) { (*body)(frame); });
+  plan.SetBody(body);
 }
 
 namespace {
@@ -262,16 +258,15 @@ struct LogitGradientInputs {
 };
 
 void PlanLogitGradient(Plan& plan, const LogitGradientInputs& in, const Operand& out) {
-  auto body = std::make_shared<LogitGradientBody>();
-  body->rows = out.shape()[0], body->classes = out.shape()[1];
-  body->grad = PackedFloats(in.grad, Flow::kIn, plan), body->mask = PackedBytes(in.mask, plan);
-  body->target = Indices(plan, *in.target.tensor), body->target_at = in.target.binding;
-  body->most = PackedFloats(in.most, Flow::kIn, plan), body->sum = PackedFloats(in.sum, Flow::kIn, plan);
-  body->shares = PackedFloats(in.shares, Flow::kIn, plan);
-  body->out = PackedFloats(out, in.shares.present() ? Flow::kOut : Flow::kInOut, plan);
+  LogitGradientBody body{};
+  body.rows = out.shape()[0], body.classes = out.shape()[1];
+  body.grad = PackedFloats(in.grad, Flow::kIn, plan), body.mask = PackedBytes(in.mask, plan);
+  body.target = Indices(plan, *in.target.tensor), body.target_at = in.target.binding;
+  body.most = PackedFloats(in.most, Flow::kIn, plan), body.sum = PackedFloats(in.sum, Flow::kIn, plan);
+  body.shares = PackedFloats(in.shares, Flow::kIn, plan);
+  body.out = PackedFloats(out, in.shares.present() ? Flow::kOut : Flow::kInOut, plan);
   plan.SetCost(500 + static_cast<uint64_t>(out.tensor->count()) * 2);
-  plan.SetBody(
-      [body = std::shared_ptr<const LogitGradientBody>(body)](const Frame& frame) { (*body)(frame); });
+  plan.SetBody(body);
 }
 
 void CheckRowSums(const Operand& most, const Operand& sum, int64_t rows) {

@@ -1,7 +1,6 @@
 // The gradients of reading an image at the places of a grid: of the image and of the grid.
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -111,24 +110,22 @@ void GridSamplerBackward(Plan& plan, DType, const Operand& gradOutput, const Ope
   SelectResults(outputMask, results);
   if (results[0].present()) CheckShape(results[0], input.shape());
   if (results[1].present()) CheckShape(results[1], grid.shape());
-  auto body = std::make_shared<GridGradientBody>();
+  GridGradientBody body{};
   const Shape& image = input.shape();
-  body->batches = image[0], body->channels = image[1], body->dims = image.rank() - 2;
-  for (int d = 0; d < body->dims; ++d) {
-    body->sizes[d] = image[d + 2];
-    body->pixels *= image[d + 2], body->points *= grid.shape()[d + 1];
+  body.batches = image[0], body.channels = image[1], body.dims = image.rank() - 2;
+  for (int d = 0; d < body.dims; ++d) {
+    body.sizes[d] = image[d + 2];
+    body.pixels *= image[d + 2], body.points *= grid.shape()[d + 1];
   }
-  body->at = {static_cast<SampleMode>(interpolationMode), static_cast<SamplePadding>(paddingMode),
-              alignCorners};
-  body->given = PackedFloats(gradOutput, Flow::kIn, plan);
-  body->image = PackedFloats(input, Flow::kIn, plan);
-  body->grid = PackedFloats(grid, Flow::kIn, plan);
-  body->to_image = PackedFloats(results[0], Flow::kOut, plan);
-  body->to_grid = PackedFloats(results[1], Flow::kOut, plan);
+  body.at = {static_cast<SampleMode>(interpolationMode), static_cast<SamplePadding>(paddingMode),
+             alignCorners};
+  body.given = PackedFloats(gradOutput, Flow::kIn, plan);
+  body.image = PackedFloats(input, Flow::kIn, plan);
+  body.grid = PackedFloats(grid, Flow::kIn, plan);
+  body.to_image = PackedFloats(results[0], Flow::kOut, plan);
+  body.to_grid = PackedFloats(results[1], Flow::kOut, plan);
   plan.SetCost(200 + static_cast<uint64_t>(gradOutput.tensor->count() + input.tensor->count()) * 20);
-  plan.SetBody([body = std::shared_ptr<const GridGradientBody>(std::move(body))](const Frame& frame) {
-    (*body)(frame);
-  });
+  plan.SetBody(body);
 }
 
 }  // namespace kernels

@@ -1,7 +1,6 @@
 // One step of an LSTM from the products of its gates, which keeps them for the gradient, and the gradient.
 #include <cmath>
 #include <cstdint>
-#include <memory>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -95,9 +94,9 @@ struct CellGradientBody {
 };
 
 template <class Body>
-void FinishCell(Plan& plan, std::shared_ptr<Body> body) {
-  plan.SetCost(500 + static_cast<uint64_t>(body->s.n * body->s.h) * 40);
-  plan.SetBody([body = std::shared_ptr<const Body>(std::move(body))](const Frame& frame) { (*body)(frame); });
+void FinishCell(Plan& plan, const Body& body) {
+  plan.SetCost(500 + static_cast<uint64_t>(body.s.n * body.s.h) * 40);
+  plan.SetBody(body);
 }
 
 void CheckLike(const Operand& operand, const Shape& shape, const Operand& like) {
@@ -113,44 +112,44 @@ namespace kernels {
 void ThnnFusedLstmCell(Plan& plan, DType, const Operand& inputGates, const Operand& hiddenGates,
                        const Operand& cx, const Operand& inputBias, const Operand& hiddenBias,
                        const Operand& hy, const Operand& cy, const Operand& storage) {
-  auto body = std::make_shared<CellBody>();
-  const CellSizes s = body->s = CellSizesOf(cx, inputGates);
+  CellBody body{};
+  const CellSizes s = body.s = CellSizesOf(cx, inputGates);
   for (const Operand* o : {&hy, &cy}) CheckLike(*o, cx.shape(), cx);
   for (const Operand* o : {&inputGates, &hiddenGates, &storage}) CheckLike(*o, inputGates.shape(), cx);
   for (const Operand* o : {&inputBias, &hiddenBias}) CheckLike(*o, {s.gates()}, cx);
   if (cx.tensor->empty()) return;
-  body->from_x = PackedFloats(inputGates, Flow::kIn, plan);
-  body->from_h = PackedFloats(hiddenGates, Flow::kIn, plan);
-  body->cx = PackedFloats(cx, Flow::kIn, plan);
-  body->bias_x = PackedFloats(inputBias, Flow::kIn, plan);
-  body->bias_h = PackedFloats(hiddenBias, Flow::kIn, plan);
-  body->hy = PackedFloats(hy, Flow::kOut, plan);
-  body->cy = PackedFloats(cy, Flow::kOut, plan);
-  body->storage = PackedFloats(storage, Flow::kOut, plan);
-  FinishCell(plan, std::move(body));
+  body.from_x = PackedFloats(inputGates, Flow::kIn, plan);
+  body.from_h = PackedFloats(hiddenGates, Flow::kIn, plan);
+  body.cx = PackedFloats(cx, Flow::kIn, plan);
+  body.bias_x = PackedFloats(inputBias, Flow::kIn, plan);
+  body.bias_h = PackedFloats(hiddenBias, Flow::kIn, plan);
+  body.hy = PackedFloats(hy, Flow::kOut, plan);
+  body.cy = PackedFloats(cy, Flow::kOut, plan);
+  body.storage = PackedFloats(storage, Flow::kOut, plan);
+  FinishCell(plan, body);
 }
 
 void ThnnFusedLstmCellBackward(Plan& plan, DType, const Operand& gradHy, const Operand& gradCy,
                                const Operand& cx, const Operand& cy, const Operand& storage, bool hasBias,
                                const Operand& gradGates, const Operand& gradCx, const Operand& gradBias) {
-  auto body = std::make_shared<CellGradientBody>();
-  const CellSizes s = body->s = CellSizesOf(cx, storage);
+  CellGradientBody body{};
+  const CellSizes s = body.s = CellSizesOf(cx, storage);
   if (hasBias && !gradBias.present())
     Fail(tensor::kNullArgument, "op-masked-result", "{} is null; hasBias asks for it", gradBias.name);
   for (const Operand* o : {&gradHy, &gradCy, &cy, &gradCx}) CheckLike(*o, cx.shape(), cx);
   for (const Operand* o : {&storage, &gradGates}) CheckLike(*o, storage.shape(), cx);
   if (hasBias) CheckLike(gradBias, {s.gates()}, cx);
   if (s.h == 0) return;  // of no sequences the bias's gradient is 0
-  body->dh = PackedFloats(gradHy, Flow::kIn, plan);
-  body->dc = PackedFloats(gradCy, Flow::kIn, plan);
-  body->cx = PackedFloats(cx, Flow::kIn, plan);
-  body->cy = PackedFloats(cy, Flow::kIn, plan);
-  body->storage = PackedFloats(storage, Flow::kIn, plan);
-  body->gates = PackedFloats(gradGates, Flow::kOut, plan);
-  body->to_c = PackedFloats(gradCx, Flow::kOut, plan);
-  if (hasBias) body->bias = PackedFloats(gradBias, Flow::kOut, plan);
-  body->sums = {plan, hasBias ? s.gates() : 0};
-  FinishCell(plan, std::move(body));
+  body.dh = PackedFloats(gradHy, Flow::kIn, plan);
+  body.dc = PackedFloats(gradCy, Flow::kIn, plan);
+  body.cx = PackedFloats(cx, Flow::kIn, plan);
+  body.cy = PackedFloats(cy, Flow::kIn, plan);
+  body.storage = PackedFloats(storage, Flow::kIn, plan);
+  body.gates = PackedFloats(gradGates, Flow::kOut, plan);
+  body.to_c = PackedFloats(gradCx, Flow::kOut, plan);
+  if (hasBias) body.bias = PackedFloats(gradBias, Flow::kOut, plan);
+  body.sums = {plan, hasBias ? s.gates() : 0};
+  FinishCell(plan, body);
 }
 
 }  // namespace kernels

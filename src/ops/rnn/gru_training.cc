@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -167,40 +166,40 @@ void FillGruBase(GruBase& base, const GruArgs& args, const GruKept& kept, Flow f
 }
 
 template <class Body>
-void FinishGru(Plan& plan, std::shared_ptr<Body> body) {
-  const GruSizes& s = body->s;
+void FinishGru(Plan& plan, const Body& body) {
+  const GruSizes& s = body.s;
   plan.SetCost(1000 + static_cast<uint64_t>(s.steps() * s.h) * static_cast<uint64_t>(s.h + s.in) / 5);
-  plan.SetBody([body = std::shared_ptr<const Body>(std::move(body))](const Frame& frame) { (*body)(frame); });
+  plan.SetBody(body);
 }
 
 }  // namespace
 
 void PlanGruTraining(Plan& plan, const GruArgs& args, const GruKept& kept, const Operand& y) {
-  auto body = std::make_shared<GruForward>();
-  const GruSizes s = body->s = GruSizesOf(args);
+  GruForward body{};
+  const GruSizes s = body.s = GruSizesOf(args);
   CheckShape(y, {s.t, s.n, s.h});
-  FillGruBase(*body, args, kept, Flow::kOut, s.n, plan);
-  body->y = PackedFloats(y, Flow::kOut, plan);
-  FinishGru(plan, std::move(body));
+  FillGruBase(body, args, kept, Flow::kOut, s.n, plan);
+  body.y = PackedFloats(y, Flow::kOut, plan);
+  FinishGru(plan, body);
 }
 
 void PlanGruGradient(Plan& plan, const GruArgs& args, const GruKept& kept, const GruGradients& g) {
-  auto body = std::make_shared<GruBackward>();
-  const GruSizes s = body->s = GruSizesOf(args);
+  GruBackward body{};
+  const GruSizes s = body.s = GruSizesOf(args);
   CheckShape(g.dy, {s.t, s.n, s.h});
   CheckShape(g.dh, {s.n, s.h});
-  FillGruBase(*body, args, kept, Flow::kIn, s.steps(), plan);
-  body->dy = PackedFloats(g.dy, Flow::kIn, plan);
-  body->dh = PackedFloats(g.dh, Flow::kIn, plan);
-  body->dw_input = PackedFloats(g.w_input, Flow::kOut, plan);
-  body->dw_hidden = PackedFloats(g.w_hidden, Flow::kOut, plan);
-  body->db_input = PackedFloats(g.b_input, Flow::kOut, plan);
-  body->db_hidden = PackedFloats(g.b_hidden, Flow::kOut, plan);
-  body->dx = PackedFloats(g.x, Flow::kOut, plan);
-  body->dh_prev = PackedFloats(g.h0, Flow::kOut, plan);
-  body->before_at = plan.AddWorkspace((s.t + 1) * s.state() * 4);
-  body->totals_at = plan.AddWorkspace(s.width() * 8);
-  FinishGru(plan, std::move(body));
+  FillGruBase(body, args, kept, Flow::kIn, s.steps(), plan);
+  body.dy = PackedFloats(g.dy, Flow::kIn, plan);
+  body.dh = PackedFloats(g.dh, Flow::kIn, plan);
+  body.dw_input = PackedFloats(g.w_input, Flow::kOut, plan);
+  body.dw_hidden = PackedFloats(g.w_hidden, Flow::kOut, plan);
+  body.db_input = PackedFloats(g.b_input, Flow::kOut, plan);
+  body.db_hidden = PackedFloats(g.b_hidden, Flow::kOut, plan);
+  body.dx = PackedFloats(g.x, Flow::kOut, plan);
+  body.dh_prev = PackedFloats(g.h0, Flow::kOut, plan);
+  body.before_at = plan.AddWorkspace((s.t + 1) * s.state() * 4);
+  body.totals_at = plan.AddWorkspace(s.width() * 8);
+  FinishGru(plan, body);
 }
 
 }  // namespace belay::ops

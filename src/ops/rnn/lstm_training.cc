@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -312,38 +311,38 @@ Shape StepShape(const StackSizes& s, bool batch_first, int64_t width) {
 }
 
 template <class Body>
-void FinishLstm(Plan& plan, std::shared_ptr<Body> body) {
-  const StackSizes& s = body->s;
+void FinishLstm(Plan& plan, const Body& body) {
+  const StackSizes& s = body.s;
   plan.SetCost(1000 + static_cast<uint64_t>(s.steps() * s.layers * s.directions * s.h) *
                           static_cast<uint64_t>(s.h + s.in) / 4);
-  plan.SetBody([body = std::shared_ptr<const Body>(std::move(body))](const Frame& frame) { (*body)(frame); });
+  plan.SetBody(body);
 }
 
 }  // namespace
 
 void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, const Operand& output,
                       const Operand& h, const Operand& c) {
-  auto body = std::make_shared<ForwardBody>();
-  const StackSizes s = body->s = StackSizesOf(args);
+  ForwardBody body{};
+  const StackSizes s = body.s = StackSizesOf(args);
   CheckShape(output, StepShape(s, args.batch_first, s.directions * s.h));
   for (const Operand* o : {&h, &c}) {
     if (o->present()) CheckShape(*o, args.h0.shape());
   }
-  FillLstmBase(*body, args, kept, Flow::kOut, true, plan);
-  body->output = StepsFirst(output, args.batch_first, Flow::kOut, plan);
-  body->h_out = PackedFloats(h, Flow::kOut, plan);
-  body->c_out = PackedFloats(c, Flow::kOut, plan);
-  body->gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
-  body->moved_at = plan.AddWorkspace(s.n * 4 * s.h * 4);
+  FillLstmBase(body, args, kept, Flow::kOut, true, plan);
+  body.output = StepsFirst(output, args.batch_first, Flow::kOut, plan);
+  body.h_out = PackedFloats(h, Flow::kOut, plan);
+  body.c_out = PackedFloats(c, Flow::kOut, plan);
+  body.gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
+  body.moved_at = plan.AddWorkspace(s.n * 4 * s.h * 4);
   const bool spares =
-      std::any_of(std::begin(body->kept), std::end(body->kept), [](auto& l) { return l.empty(); });
-  body->spare_at = plan.AddWorkspace(spares ? s.directions * 7 * s.t * s.state() * 4 : 0);
-  FinishLstm(plan, std::move(body));
+      std::any_of(std::begin(body.kept), std::end(body.kept), [](auto& l) { return l.empty(); });
+  body.spare_at = plan.AddWorkspace(spares ? s.directions * 7 * s.t * s.state() * 4 : 0);
+  FinishLstm(plan, body);
 }
 
 void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, const LstmGradients& g) {
-  auto body = std::make_shared<GradientBody>();
-  const StackSizes s = body->s = StackSizesOf(args);
+  GradientBody body{};
+  const StackSizes s = body.s = StackSizesOf(args);
   CheckShape(g.dy, StepShape(s, args.batch_first, s.directions * s.h));
   CheckShape(g.dx, args.input.shape());
   for (const Operand* o : {&g.dh, &g.dc, &g.dh_prev, &g.dc_prev}) {
@@ -351,21 +350,21 @@ void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   }
   CheckLength("dparams", static_cast<int64_t>(g.params.size()), static_cast<int64_t>(args.params.size()));
   for (size_t i = 0; i < g.params.size(); ++i) CheckShape(g.params[i], args.params[i].shape());
-  FillLstmBase(*body, args, kept, Flow::kIn, false, plan);
-  body->dy = StepsFirst(g.dy, args.batch_first, Flow::kIn, plan);
-  body->dh = PackedFloats(g.dh, Flow::kIn, plan);
-  body->dc = PackedFloats(g.dc, Flow::kIn, plan);
-  body->dx = StepsFirst(g.dx, args.batch_first, Flow::kOut, plan);
-  body->dh_prev = PackedFloats(g.dh_prev, Flow::kOut, plan);
-  body->dc_prev = PackedFloats(g.dc_prev, Flow::kOut, plan);
-  body->dparams = All(g.params, Flow::kOut, plan);
+  FillLstmBase(body, args, kept, Flow::kIn, false, plan);
+  body.dy = StepsFirst(g.dy, args.batch_first, Flow::kIn, plan);
+  body.dh = PackedFloats(g.dh, Flow::kIn, plan);
+  body.dc = PackedFloats(g.dc, Flow::kIn, plan);
+  body.dx = StepsFirst(g.dx, args.batch_first, Flow::kOut, plan);
+  body.dh_prev = PackedFloats(g.dh_prev, Flow::kOut, plan);
+  body.dc_prev = PackedFloats(g.dc_prev, Flow::kOut, plan);
+  body.dparams = All(g.params, Flow::kOut, plan);
   const int64_t width = std::max(s.in, s.directions * s.h);
-  body->gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
-  body->before_at = plan.AddWorkspace(s.t * s.state() * 4);
-  body->sums_at = plan.AddWorkspace(s.biased ? 4 * s.h * 8 : 0);
-  body->part_at = plan.AddWorkspace(s.steps() * width * 4);
-  for (int64_t& at : body->outputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * width * 4 : 0);
-  FinishLstm(plan, std::move(body));
+  body.gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
+  body.before_at = plan.AddWorkspace(s.t * s.state() * 4);
+  body.sums_at = plan.AddWorkspace(s.biased ? 4 * s.h * 8 : 0);
+  body.part_at = plan.AddWorkspace(s.steps() * width * 4);
+  for (int64_t& at : body.outputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * width * 4 : 0);
+  FinishLstm(plan, body);
 }
 
 }  // namespace belay::ops
