@@ -16,7 +16,10 @@ help:             ## this list
 deps-%:
 	@scripts/install-deps $*
 
-run: toolkit      ## build the toolkit and run the cross-stream capture example
+run: deps-build   ## build the libraries and run the cross-stream capture example
+	@cmake --preset dev $(CMAKE_QUIET)
+	@cmake --build build -j $(JOBS) --target libraries
+	@cmake --install build --prefix "$(abspath $(PREFIX))" --component toolkit >/dev/null
 	@source $(PREFIX)/set_env.sh && \
 	  g++ examples/cross_stream_capture/main.cc -o build/cross_stream_capture \
 	    -I$$ASCEND_TOOLKIT_HOME/include -L$$ASCEND_TOOLKIT_HOME/lib64 -lascendcl -lnnopbase -lopapi && \
@@ -26,7 +29,7 @@ build: deps-build
 	@cmake --preset dev $(CMAKE_QUIET)
 	@cmake --build build -j $(JOBS) --target toolkit
 
-toolkit: build    ## fill build/toolkit (or PREFIX=dir) with what programs need
+toolkit: build    ## fill build/toolkit (or PREFIX=dir) with libraries, headers and commands
 	@cmake --install build --prefix "$(abspath $(PREFIX))" --component toolkit >/dev/null
 	@echo "Toolkit in $(PREFIX). To use it: source $(PREFIX)/set_env.sh"
 

@@ -45,9 +45,11 @@ endif()
 find_program(BELAY_CCACHE ccache)
 if(BELAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Without these two words it does not cache what uses a precompiled header; our sources do not tell the time of
-  # their compilation, nor does a macro that one defines before its first include change a header.
+  # their compilation, nor does a macro that one defines before its first include change a header. What a source
+  # includes it learns from the compiler, which Ninja has tell that, and not by preprocessing each source once more.
   set(CMAKE_C_COMPILER_LAUNCHER ${BELAY_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${BELAY_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+    ${BELAY_CCACHE})
 endif()
 
 if(BELAY_SANITIZE)

@@ -6,7 +6,7 @@ add_library(belay_entries OBJECT ${BELAY_ENTRIES})
 target_link_libraries(belay_entries PRIVATE belay_api)
 belay_precompiled_headers(belay_entries)
 # Their common headers take most of the time, and all of them change with the generator.
-set_target_properties(belay_entries PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 14)
+set_target_properties(belay_entries PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
 add_library(belay_core SHARED $<TARGET_OBJECTS:belay_entries>)
 foreach(room base tensor runtime ops graph collective api ge)
   target_sources(belay_core PRIVATE $<TARGET_OBJECTS:belay_${room}>)

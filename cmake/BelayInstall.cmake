@@ -1,10 +1,18 @@
-# belay_install(target [folder]): the toolkit holds this program (in bin, or in the folder) or library. `make
-# toolkit` builds what was named so, and nothing else (BelayToolkit.cmake).
-function(belay_install target)
+# belay_install(library): the toolkit holds this library, which programs link or load. `make run` builds and installs
+# what was named so, and nothing else (BelayToolkit.cmake).
+function(belay_install library)
+  install(TARGETS ${library} LIBRARY DESTINATION lib64 COMPONENT toolkit)
+  set_property(GLOBAL APPEND PROPERTY BELAY_TOOLKIT_LIBRARIES ${library})
+endfunction()
+
+# belay_install_tool(target [folder]): the toolkit holds this command (in bin, or in the folder), or a library that only
+# commands load. `make toolkit` builds these, too; an installation before that goes without.
+function(belay_install_tool target)
   set(folder bin)
   if(ARGC GREATER 1)
     set(folder ${ARGV1})
   endif()
-  install(TARGETS ${target} LIBRARY DESTINATION lib64 COMPONENT toolkit RUNTIME DESTINATION ${folder} COMPONENT toolkit)
-  set_property(GLOBAL APPEND PROPERTY BELAY_TOOLKIT_TARGETS ${target})
+  install(TARGETS ${target} LIBRARY DESTINATION lib64 COMPONENT toolkit OPTIONAL
+    RUNTIME DESTINATION ${folder} COMPONENT toolkit OPTIONAL)
+  set_property(GLOBAL APPEND PROPERTY BELAY_TOOLKIT_TOOLS ${target})
 endfunction()

@@ -11,6 +11,8 @@ set(BELAY_SET_ENV_TEMPLATE ${CMAKE_SOURCE_DIR}/cmake/toolkit/set_env.sh.in)
 configure_file(cmake/toolkit/install.cmake.in ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/toolkit-files/install.cmake COMPONENT toolkit)
 
-# Everything that is installed, without the tests.
-get_property(targets GLOBAL PROPERTY BELAY_TOOLKIT_TARGETS)
-add_custom_target(toolkit DEPENDS ${targets})
+# What programs need, and everything that is installed; both without the tests.
+get_property(libraries GLOBAL PROPERTY BELAY_TOOLKIT_LIBRARIES)
+get_property(tools GLOBAL PROPERTY BELAY_TOOLKIT_TOOLS)
+add_custom_target(libraries DEPENDS ${libraries})
+add_custom_target(toolkit DEPENDS ${libraries} ${tools})

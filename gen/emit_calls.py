@@ -38,7 +38,6 @@ typedef struct {
   bool gives_status;
   bool works;
   bool needs_init;
-  bool converts;      /* the entry checks nulls and handles */
   int not_running;    /* what it answers before aclInit */
   int bad_handle;
   const NullCase *null_cases;
@@ -85,8 +84,7 @@ def row(spec: Spec, function: Function, kinds: str) -> str:
     names = [p.name for p in function.proto.params]
     cases = ''.join(f'{{{names.index(p.name)}, {code}}}, ' for p, code in spec.null_checks(function))
     flags = ', '.join('true' if flag else 'false'
-                      for flag in (not function.returns_value, function.works, function.needs_init,
-                                   not function.custom_entry))
+                      for flag in (not function.returns_value, function.works, function.needs_init))
     codes = (f'{function.family.other or "ACL_ERROR_UNINITIALIZE"}, '
              f'{function.family.argument or "ACL_ERROR_RT_INVALID_HANDLE"}')
     return (f'  {{"{function.name}", "{kinds}", call_{function.name}, {flags}, {codes},\n'
@@ -98,5 +96,5 @@ def emit(spec: Spec) -> dict[str, str]:
     text = _TOP + ''.join(f'#include "{h.path}"\n' for h in spec.headers) + _TYPES + '\n'
     text += ''.join(call(f, kinds) for f, kinds in functions)
     rows = ''.join(row(spec, f, kinds) for f, kinds in functions)
-    end = '  {0, 0, 0, false, false, false, false, 0, 0, 0},\n};\n'
+    end = '  {0, 0, 0, false, false, false, 0, 0, 0},\n};\n'
     return {'abi/calls.h': text + '\nstatic const Call calls[] = {\n' + rows + end}

@@ -101,7 +101,7 @@ def emit(spec: Spec) -> dict[str, str]:
     files = {'api/entries.h': header}
     for subject in spec.subjects():
         entries = ''.join(entry(spec, f) for f in spec.of_subject(subject)
-                          if f.exported and not f.custom_entry)
+                          if f.exported and not f.form)
         if entries:
             files[f'entries/{subject}.cc'] = (
                 _SOURCE_TOP + 'extern "C" {\n\n' + entries

@@ -54,7 +54,7 @@ def emit(spec: Spec) -> dict[str, str]:
     includes = ''.join(f'#include "{h.path}"\n' for h in spec.headers)
     text = _TOP + includes + '\n' + forward_declarations(spec) + 'namespace belay::api {\n'
     for subject in spec.subjects():
-        wanted = [f for f in spec.of_subject(subject) if not f.same_as and not f.custom_entry]
+        wanted = [f for f in spec.of_subject(subject) if not f.same_as and not f.form]
         if wanted:
             text += f'\n// {subject}\n' + ''.join(declaration(spec, f) + '\n' for f in wanted)
     return {'api/handlers.h': text + '\n}  // namespace belay::api\n'}

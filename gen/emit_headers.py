@@ -115,7 +115,7 @@ def guard_of(path: str) -> str:
 
 def shared_errors(functions: list[Function]) -> str:
     """What functions whose entry is written from spec/api/ return before their handler runs."""
-    plain = [f for f in functions if f.works and not f.returns_value and not f.custom_entry]
+    plain = [f for f in functions if f.works and not f.returns_value]
     if not plain:
         return ''
     if plain[0].family.other:

@@ -3,7 +3,7 @@
   ops/kernels.h                   what hand-written kernels must look like
   ops/forms.h                     the forms by name, for every door
   ops/tables/<family>.cc          their tables
-  entries/operators_<family>.cc   the handlers of the C functions, which only name a form
+  entries/operators_<family>.cc   the entries of the C functions, which only name a form
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import ops_model
-from emit_handlers import param_type
+from emit_entries import entry_declaration
 from graph_model import GraphOp
 from model import Function, Header, Spec
 from ops_model import KINDS, Form, Operator
@@ -44,7 +44,7 @@ def stage_1(op: Operator, form: Form, spec: Spec, size: str = 'WorkspaceSize') -
         f'ops_{op.family}', op.header, 'libopapi.so', spec.families['aclnn'],
         f'{op.brief} Checks the arguments and makes an executor; up to 8 dimensions, any strides.{types}',
         op.page, 'done', _ERRORS | op.errors,
-        optional=frozenset(p.name for p in form.params if p.optional))
+        optional=frozenset(p.name for p in form.params if p.optional), form=form.name)
 
 
 def stage_2(op: Operator, form: Form, spec: Spec) -> Function:
@@ -55,7 +55,7 @@ def stage_2(op: Operator, form: Form, spec: Spec) -> Function:
         'libopapi.so', spec.families['aclnn'],
         'Enqueues the work and returns. An executor that is not repeatable is spent by it.', op.page,
         'done', _LAUNCH_ERRORS,
-        null={'executor': 561103}, optional=frozenset({'workspace'}), raw=frozenset({'executor'}))
+        null={'executor': 561103}, optional=frozenset({'workspace'}), raw=frozenset({'executor'}), form=form.name)
 
 
 def extend(spec: Spec, root: Path) -> None:
@@ -142,26 +142,16 @@ def door_table(op: Operator, door: GraphOp) -> str:
             f'k{door.type}DoorFormParams, {{{places}}}}};\n')
 
 
-def argument(param: ops_model.FormParam) -> str:
-    getter = KINDS[param.kind][2]
-    if getter == 'string' or param.optional:
-        return f'ops::Arg({param.name})'
-    if param.ctype.endswith('*'):
-        return f'ops::Arg(&{param.name})'
-    cast = {'integer': 'int64_t', 'real': 'double', 'boolean': 'bool', 'dtype': 'tensor::DType'}[getter]
-    return f'ops::Arg(static_cast<{cast}>({param.name}))'
-
-
-def handlers(spec: Spec, op: Operator, form: Form) -> str:
-    functions = {f.name: f for f in spec.functions}
-    plan, *largest, run = [f'void {name}({", ".join(param_type(spec, functions[name], p) for p in functions[name].proto.params)})'
-                           for name in (f'aclnn{form.name}GetWorkspaceSize', f'aclnn{form.name}GetMaxWorkspaceSize',
-                                        f'aclnn{form.name}') if name in functions]
-    args = ', '.join(argument(p) for p in form.params)
-    stages = ''.join(f'{head} {{\n  ops::Arg args[] = {{{args}}};\n'
-                     f'  MakeExecutor(ops::forms::{form.name}, args, workspaceSize, executor);\n}}\n'
-                     for head in (plan, *largest))
-    return (f'{stages}{run} {{\n  RunExecutor(ops::forms::{form.name}, workspace, workspaceSize, executor, stream);\n}}\n')
+def stage_entry(function: Function) -> str:
+    names = [p.name for p in function.proto.params]
+    given = f'Fn::{function.name}, ops::forms::{function.form}, '
+    if names[-1] == 'stream':
+        body = f'  return api::RunStage2({given}{", ".join(names)});\n'
+    else:
+        args = ', '.join(f'api::Given({name})' for name in names[:-2])
+        body = (f'  ops::Arg args[] = {{{args}}};\n'
+                f'  return api::RunStage1({given}args, {", ".join(names[-2:])});\n')
+    return f'{entry_declaration(function.proto)} {{\n{body}}}\n'
 
 
 def includes(*headers: str) -> str:
@@ -188,11 +178,11 @@ def tiles_file(operators: list[Operator]) -> str:
     return text + '  return 0;\n}\n\n}  // namespace belay::ops\n'
 
 
-def handler_file(spec: Spec, operators: list[Operator]) -> str:
-    text = includes('api/executor.h', 'api/handlers.h', 'ops/forms.h')
-    text += '\nnamespace belay::api {\n\n'
-    text += ''.join(handlers(spec, op, form) for op in operators for form in op.forms)
-    return text + '\n}  // namespace belay::api\n'
+def entry_file(spec: Spec, operators: list[Operator]) -> str:
+    forms = {form.name for op in operators for form in op.forms}
+    entries = ''.join(stage_entry(f) for f in spec.functions if f.form in forms)
+    return (includes('api/entries.h', 'api/executor.h', 'ops/forms.h') + '\nnamespace belay {\nusing api::Fn;\n\n'
+            'extern "C" {\n\n' + entries + '\n}  // extern "C"\n\n}  // namespace belay\n')
 
 
 def forms_header(operators: list[Operator]) -> str:
@@ -222,5 +212,5 @@ def emit(spec: Spec) -> dict[str, str]:
     for family in dict.fromkeys(op.family for op in _operators):
         mine = [op for op in _operators if op.family == family]
         files[f'ops/tables/{family}.cc'] = table_file(mine)
-        files[f'entries/operators_{family}.cc'] = handler_file(spec, mine)
+        files[f'entries/operators_{family}.cc'] = entry_file(spec, mine)
     return files

@@ -63,7 +63,7 @@ class Function:
     same_as: str = ''                                   # the function whose handler serves this one
     note: str = ''                                      # for docs/status.md
     also: str = ''                                      # another library that has the name
-    custom_entry: bool = False                          # another emitter writes the entry
+    form: str = ''                                      # of an operator: whose stage this is (emit_ops writes the entry)
     exported: bool = True
 
     @property

@@ -130,7 +130,9 @@ def read_form(op: Operator, text: str) -> Form:
         # A tensor that is written in place has that in its name.
         in_place = is_out and (len(names) > 1 or name.startswith('Inplace'))
         cname = ('self' if names[0] == 'out' else names[0]) + 'Ref' if in_place else names[0]
-        optional = all(op.params[i].optional for i in indices)
+        optional = op.params[indices[0]].optional
+        if any(op.params[i].optional != optional for i in indices):
+            raise read.SpecError(f'{op.name}, form {name}: {who} is optional for one parameter and not for another')
         params.append(FormParam(indices, kind, cname, is_out, optional))
     return Form(name, tuple(params))
 

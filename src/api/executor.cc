@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "aclnn/acl_meta.h"
+#include "api/call.h"
+#include "api/convert.h"
 #include "api/exchange.h"
 #include "api/handlers.h"
 #include "api/plan_task.h"
+#include "api/refuse.h"
 #include "base/error_about.h"
 #include "base/thread.h"
 #include "ops/overlap.h"
@@ -178,7 +181,48 @@ void HandOutToldShapes(const ops::Plan& plan, std::span<const ops::Arg> args) {
   }
 }
 
-}  // namespace
+void RefuseNulls(const ops::Form& form, std::span<const ops::Arg> args, int code) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ops::FormParam& param = form.params[i];
+    if (ops::IsAddress(args[i].kind) && args[i].integer == 0 && !form.op->params[param.param].optional)
+        [[unlikely]]
+      RefuseNull(param.name, code);
+  }
+}
+
+template <class T>
+const T* LookUp(const ops::Arg& arg, const char* name) {
+  return Optional<T>(static_cast<HandleBits>(arg.integer), name);
+}
+
+// The object in place of the handle that the program passed.
+void LookUp(ops::Arg& arg, const char* name) {
+  switch (arg.kind) {
+    case ops::ArgKind::kTensor:
+      arg.tensor = LookUp<tensor::Tensor>(arg, name);
+      break;
+    case ops::ArgKind::kScalar:
+      arg.scalar = LookUp<tensor::Scalar>(arg, name);
+      break;
+    case ops::ArgKind::kInts:
+      arg.ints = LookUp<tensor::IntArray>(arg, name);
+      break;
+    case ops::ArgKind::kFloats:
+      arg.floats = LookUp<tensor::FloatArray>(arg, name);
+      break;
+    case ops::ArgKind::kBools:
+      arg.bools = LookUp<tensor::BoolArray>(arg, name);
+      break;
+    case ops::ArgKind::kTensors:
+      arg.tensors = LookUp<tensor::TensorList>(arg, name);
+      break;
+    case ops::ArgKind::kScalars:
+      arg.scalars = LookUp<tensor::ScalarList>(arg, name);
+      break;
+    default:  // a number or a text stays as it is
+      break;
+  }
+}
 
 void MakeExecutor(const ops::Form& form, std::span<ops::Arg> args, uint64_t* workspace_size,
                   aclOpExecutor** executor) {
@@ -214,6 +258,31 @@ void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size
   } else {
     stream.Submit(rt::MakeTask(OverlappingPlanTask(std::move(task), std::move(copied)), cost));
   }
+}
+
+}  // namespace
+
+int RunStage1(Fn fn, const ops::Form& form, std::span<ops::Arg> args, uint64_t* workspace_size,
+              aclOpExecutor** executor) {
+  return Run(fn, [&] {
+    const int null_code = InfoOf(fn).null_code;
+    RefuseNulls(form, args, null_code);
+    if (workspace_size == nullptr) [[unlikely]]
+      RefuseNull("workspaceSize", null_code);
+    if (executor == nullptr) [[unlikely]]
+      RefuseNull("executor", null_code);
+    for (size_t i = 0; i < args.size(); ++i) LookUp(args[i], form.params[i].name);
+    MakeExecutor(form, args, workspace_size, executor);
+  });
+}
+
+int RunStage2(Fn fn, const ops::Form& form, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
+              aclrtStream stream) {
+  return Run(fn, [&] {
+    if (executor == nullptr) [[unlikely]]
+      RefuseNull("executor", kInnerNull);
+    RunExecutor(form, workspace, workspace_size, executor, StreamArg(stream, "stream"));
+  });
 }
 
 void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor)->SetRepeatable(); }

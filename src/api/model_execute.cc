@@ -148,15 +148,15 @@ void DeliverDynamic(Model& model, const graph::DynamicResult& result, Dataset& o
   }
 }
 
-struct Run {
+struct Enqueued {
   std::shared_ptr<Model> model;
   std::shared_ptr<Instance> instance;
   std::shared_ptr<graph::DynamicResult> result;
 };
 
-Run Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream,
-            bool waits) {
-  Run run{std::move(model), nullptr, nullptr};
+Enqueued Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream,
+                 bool waits) {
+  Enqueued run{std::move(model), nullptr, nullptr};
   run.instance = run.model->InstanceFor(TypesFor(*run.model, input));
   const size_t gear_inputs = run.model->file().gears.kind == Gears::kNone ? 0 : 1;
   std::vector<Buffer> inputs = BuffersOf(input, run.instance->inputs().size(), gear_inputs, "input");
@@ -170,7 +170,7 @@ Run Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output,
 void RunAndWait(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream,
                 int32_t limit_ms) {
   RefuseInCallback("aclmdlExecute");
-  Run run = Enqueue(std::move(model), input, output, stream, true);
+  Enqueued run = Enqueue(std::move(model), input, output, stream, true);
   WaitForStream(stream, DeadlineOf(limit_ms), codes::kRtTaskTimeout);
   if (run.result != nullptr) DeliverDynamic(*run.model, *run.result, output);
 }

@@ -36,6 +36,9 @@ enum class ArgKind : uint8_t {
   kString,
 };
 
+// Whether a program passes an address, which may be null.
+constexpr bool IsAddress(ArgKind kind) { return kind <= ArgKind::kScalars || kind == ArgKind::kString; }
+
 // One argument of a call. Objects may be null where the parameter is optional.
 struct Arg {
   Arg() = default;

@@ -40,13 +40,13 @@ static void refuse_uninitialised(const char *when) {
 
 static void refuse_nulls(uintptr_t object) {
   for (const Call *call = calls; call->name; ++call)
-    for (const NullCase *bad = call->null_cases; is_checked(call) && call->converts && bad->code; ++bad)
+    for (const NullCase *bad = call->null_cases; is_checked(call) && bad->code; ++bad)
       expect(call->name, "null", call_with(call, bad->parameter, object), bad->code);
 }
 
 static void refuse_handles(const char *what, uintptr_t object) {
   for (const Call *call = calls; call->name; ++call)
-    if (is_checked(call) && call->converts && strchr(call->kinds, OBJECT))
+    if (is_checked(call) && strchr(call->kinds, OBJECT))
       expect(call->name, what, call_with(call, NO_PARAMETER, object), call->bad_handle);
 }
 

@@ -1,4 +1,5 @@
-"""Each header compiles alone, in every standard it is meant for, without a warning."""
+"""Each header compiles alone, in C and in the oldest and newest C++ it is meant for, and all of them together in those
+between, without a warning."""
 import os
 import subprocess
 import sys
@@ -21,8 +22,15 @@ def compile_text(text, compiler, language, standard):
 
 
 class HeadersTest(unittest.TestCase):
-    def test_each_alone(self):
+    def test_together(self):
+        text = ''.join(f'#include "{header.path}"\n' for header in SPEC.headers)
         for compiler, language, standard in STANDARDS:
+            with self.subTest(standard=standard):
+                result = compile_text(text, compiler, language, standard)
+                self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_each_alone(self):
+        for compiler, language, standard in (STANDARDS[0], STANDARDS[1], STANDARDS[-1]):
             for header in SPEC.headers:
                 with self.subTest(header=header.path, standard=standard):
                     result = compile_text(f'#include "{header.path}"\n#include "{header.path}"\n',

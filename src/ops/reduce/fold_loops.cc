@@ -89,11 +89,16 @@ hn::TFromD<D> FoldVector([[maybe_unused]] D d, hn::Vec<D> v) {
   return hn::GetLane(v);
 }
 
-// body(0), body(1), ... without a loop, in which the compiler would keep vectors in memory.
+// body(0), body(1), ... without a loop, in which the compiler would keep vectors in memory. Vectors of one
+// lane may lie there.
 template <int kTimes, class Body>
 HWY_INLINE void Each(Body body) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int i = 0; i < kTimes; ++i) body(i);
+#else
   [&]<int... i>(std::integer_sequence<int, i...>) { (body(i), ...); }
   (std::make_integer_sequence<int, kTimes>());
+#endif
 }
 
 template <int kWidth, class F, class D>
@@ -130,11 +135,16 @@ T FoldLanes(const T* x, int64_t n, Elements<T> elements, T p) {
   return FoldVector<F>(d, lane[0]);
 }
 
+// Once for each fold, not once more in each of its callers: it takes long to compile.
+template <class T, class F>
+HWY_NOINLINE T FoldLong(const T* x, int64_t n, Elements<T> elements, T p) {
+  return FoldLanes<kManyLanes, T, F>(x, n, elements, p);
+}
+
 // Short rows do not fill the many lanes that long ones are fastest with.
 template <class T, class F>
-T FoldRow(const T* x, int64_t n, Elements<T> elements, T p) {
-  return n < kManyLanes ? FoldLanes<kFewLanes, T, F>(x, n, elements, p)
-                        : FoldLanes<kManyLanes, T, F>(x, n, elements, p);
+HWY_NOINLINE T FoldRow(const T* x, int64_t n, Elements<T> elements, T p) {
+  return n < kManyLanes ? FoldLanes<kFewLanes, T, F>(x, n, elements, p) : FoldLong<T, F>(x, n, elements, p);
 }
 
 template <class T, class F>
@@ -195,7 +205,7 @@ void FoldTurned(T* out, const T* turned, int64_t n) {
 }
 
 template <class T, class F>
-void FoldPlainRows(T* out, const T* x, int64_t rows, int64_t n) {
+HWY_NOINLINE void FoldPlainRows(T* out, const T* x, int64_t rows, int64_t n) {
   alignas(64) T turned[kShortRow * kSideBySide];
   int64_t r = 0;
   for (; n <= kShortRow && n % kFewLanes != 0 && r + kSideBySide <= rows; r += kSideBySide) {
@@ -205,7 +215,7 @@ void FoldPlainRows(T* out, const T* x, int64_t rows, int64_t n) {
   if (n < kManyLanes) {
     for (; r < rows; ++r) out[r] = FoldLanes<kFewLanes, T, F>(x + r * n, n, nullptr, T{0});
   }
-  for (; r < rows; ++r) out[r] = FoldLanes<kManyLanes, T, F>(x + r * n, n, nullptr, T{0});
+  for (; r < rows; ++r) out[r] = FoldLong<T, F>(x + r * n, n, nullptr, T{0});
 }
 
 template <class T, class F>
