@@ -1,10 +1,10 @@
 /**
  * out = the elements of self that the indices of its first dimensions name together; they broadcast
- * to one another, and a tensor of the shape [0] stands for a dimension without an index. The shape
- * of the indices stands where those dimensions stood if they are neighbours, else in front. Masks
- * are not taken (aclnnNonzero gives their indices). Belay implements this interface on the CPU. A
- * function follows the page of its name in the public API reference; "Page:" gives that page's
- * number where it is known.
+ * to one another, and a tensor of the shape [0] stands for a dimension without an index, or is the
+ * index of no element, as the result's shape says. The shape of the indices stands where those
+ * dimensions stood if they are neighbours, else in front. Masks are not taken (aclnnNonzero gives
+ * their indices). Belay implements this interface on the CPU. A function follows the page of its
+ * name in the public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -27,10 +27,11 @@ extern "C" {
 
 /**
  * out = the elements of self that the indices of its first dimensions name together; they broadcast
- * to one another, and a tensor of the shape [0] stands for a dimension without an index. The shape
- * of the indices stands where those dimensions stood if they are neighbours, else in front. Masks
- * are not taken (aclnnNonzero gives their indices). Checks the arguments and makes an executor; up
- * to 8 dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8, bool and c64.
+ * to one another, and a tensor of the shape [0] stands for a dimension without an index, or is the
+ * index of no element, as the result's shape says. The shape of the indices stands where those
+ * dimensions stood if they are neighbours, else in front. Masks are not taken (aclnnNonzero gives
+ * their indices). Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8, bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -1,8 +1,10 @@
 /**
  * Writes values to the elements that the indices name as aclnnIndex has it, or adds them
- * (accumulate); values broadcasts to them. An index beyond its dimension stops the stream with an
- * error, whatever unsafe says. Belay implements this interface on the CPU. A function follows the
- * page of its name in the public API reference; "Page:" gives that page's number where it is known.
+ * (accumulate); values broadcasts to them. A tensor of the shape [0] and of an index's type that
+ * self does not have is the index of no element. An index beyond its dimension stops the stream
+ * with an error, whatever unsafe says. Belay implements this interface on the CPU. A function
+ * follows the page of its name in the public API reference; "Page:" gives that page's number where
+ * it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -25,9 +27,10 @@ extern "C" {
 
 /**
  * Writes values to the elements that the indices name as aclnnIndex has it, or adds them
- * (accumulate); values broadcasts to them. An index beyond its dimension stops the stream with an
- * error, whatever unsafe says. Checks the arguments and makes an executor; up to 8 dimensions, any
- * strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8, bool and c64.
+ * (accumulate); values broadcasts to them. A tensor of the shape [0] and of an index's type that
+ * self does not have is the index of no element. An index beyond its dimension stops the stream
+ * with an error, whatever unsafe says. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides. Types: f32, f16, bf16, f64, i8, i16, i32, i64, u8, bool and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -138,12 +138,14 @@ def advanced(r: Random, form, different: bool = False) -> tuple[Tensor, list[Ten
     count = r.int(1, len(x.shape))
     named = [d < count and (d == count - 1 or r.chance()) for d in range(count)]
     index_type = r.pick(['i32', 'i64'])
-    # A stand-in beside indices without elements could be taken for one where x has their type.
-    whole = tuple(max(n, 1) for n in whole)
+    # A mask that selects nothing, beside others that broadcast to it; writing cannot tell it from a stand-in of its type.
+    none = r.chance(0.3) and not (different and x.dtype == index_type)
     given_, plain = [], []
     for d, has_index in enumerate(named):
         if has_index:
             shape = whole if different else r.part(whole)
+            if none:
+                shape = (0,) if d == count - 1 else r.pick([(1,), (0,)])
             low = 0 if different else -x.shape[d]
             given_.append(r.tensor(index_type, shape, low, x.shape[d] - 1))
             plain.append(given_[-1].data)

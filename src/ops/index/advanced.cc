@@ -174,16 +174,54 @@ void PlanIndexPut(Plan& plan, const Operand& x, const OperandList& indices, cons
 namespace kernels {
 namespace {
 
-// A dimension without an index has a tensor of the shape [0] in its place: of a type that no index has, or
-// beside others that have elements.
-OperandList WithoutStandIns(const OperandList& list) {
-  const auto stands_in = [](const Operand& index) { return index.tensor->shape == Shape{0}; };
-  const bool any = std::any_of(list.begin(), list.end(), [&](const Operand& index) {
+bool IsEmptyVector(const Operand& index) { return index.tensor->shape == Shape{0}; }
+
+bool HasIndex(const OperandList& indices) {
+  return std::any_of(indices.begin(), indices.end(), [](const Operand& index) { return index.present(); });
+}
+
+bool PicksShape(const Shape& x, const OperandList& indices, const Shape& picked) {
+  Shape together;
+  for (const Operand& index : indices) {
+    const std::optional<Shape> both =
+        index.present() ? BroadcastShapes(together, index.tensor->shape) : together;
+    if (!both) return false;
+    together = *both;
+  }
+  return HasIndex(indices) && IndexedShape(x, ShapesOf(indices)) == picked;
+}
+
+// A dimension without an index has a tensor of the shape [0] in its place. A mask that selects nothing is an
+// index of that shape, too; the result's shape tells which it is.
+OperandList IndicesOf(const Operand& self, const OperandList& list, const Shape& picked) {
+  OperandList indices = list;
+  std::vector<size_t> unsure;
+  for (size_t i = 0; i < list.size() && list.size() <= static_cast<size_t>(self.shape().rank()); ++i) {
+    if (!IsEmptyVector(list[i])) continue;
+    indices[i] = {};
+    if (IsInt(list[i].dtype())) unsure.push_back(i);
+  }
+  for (unsigned are_indices = 0; are_indices < 1u << unsure.size(); ++are_indices) {
+    OperandList reading = indices;
+    for (size_t i = 0; i < unsure.size(); ++i) {
+      if ((are_indices >> i & 1) != 0) reading[unsure[i]] = list[unsure[i]];
+    }
+    if (PicksShape(self.shape(), reading, picked)) return reading;
+  }
+  return HasIndex(indices) ? indices : list;
+}
+
+// Values tell no shape, for they broadcast. What stands in for an index has the tensor's own type in the only
+// client whose source is known; one of an index's type is a mask's that selects nothing, and nothing may be
+// written.
+OperandList IndicesToPut(const Operand& self, const OperandList& list) {
+  const bool any = std::any_of(list.begin(), list.end(), [](const Operand& index) {
     return IsInt(index.dtype()) && !index.tensor->empty();
   });
   OperandList indices = list;
   for (Operand& index : indices) {
-    if (stands_in(index) && (any || !IsInt(index.dtype()))) index = {};
+    const bool is_index = IsInt(index.dtype()) && (!any || index.dtype() != self.dtype());
+    if (IsEmptyVector(index) && !is_index) index = {};
   }
   return indices;
 }
@@ -191,13 +229,13 @@ OperandList WithoutStandIns(const OperandList& list) {
 }  // namespace
 
 void Index(Plan& plan, DType, const Operand& self, const OperandList& indices, const Operand& out) {
-  PlanIndex(plan, self, WithoutStandIns(indices), out);
+  PlanIndex(plan, self, IndicesOf(self, indices, out.shape()), out);
 }
 
 // Indices beyond their dimension stop the stream with an error, whatever `unsafe` says.
 void IndexPut(Plan& plan, DType, const Operand& self, const OperandList& indices, const Operand& values,
               bool accumulate, bool /*unsafe*/, const Operand& out) {
-  PlanIndexPut(plan, self, WithoutStandIns(indices), values,
+  PlanIndexPut(plan, self, IndicesToPut(self, indices), values,
                accumulate ? Combination::kAdd : Combination::kReplace, out);
 }
 
