@@ -671,6 +671,11 @@ class Feed:
     rows: list  # of each expert
     name: bytes
     sizes: tuple
+    packed: str = ''  # the type that scales of sums come in
+
+    def half(self, values: np.ndarray) -> np.ndarray:
+        """What is rounded to FLOAT16 on the way where the sums are scaled by packed numbers."""
+        return np.float16(np.clip(values, -65504, 65504)).astype(np.float32) if self.packed and self.dtype == 'f16' else values
 
     def columns(self, r: Random, dtype: str, n: int, low=-2.0, high=2.0) -> Tensor:
         return r.tensor(dtype, (self.experts, n) if self.experts else (n,), low, high)
@@ -686,6 +691,10 @@ class Feed:
         self.deq, self.scales, self.shifts = [None] * 2, [None] * 2, [None] * 2
         if self.kind == 'bytes':
             self.deq = [self.columns(r, 'f32', n, 0.005, 0.01) for n in (inner, out)]
+            if r.chance():
+                self.packed = r.pick(['u64', 'i64'])
+                for t in self.deq:
+                    t.data = (t.data.view(np.uint32) & np.uint32(0xffffe000)).view(np.float32)
         if self.kind == 'weights':
             self.scales = [self.columns(r, self.dtype, n, 0.01, 0.1) for n in (inner, out)]
             self.shifts = [r.pick([None, self.columns(r, self.dtype, n)]) for n in (inner, out)]
@@ -696,7 +705,11 @@ class Feed:
         w = of(self.weights[layer])
         if self.kind != 'weights':
             return w
-        return (w + (of(self.shifts[layer]) if self.shifts[layer] else 0)) * of(self.scales[layer])
+        step = (lambda x: np.float16(np.float32(x)).astype(np.float64)) if self.dtype == 'f16' else (lambda x: x)
+        return step(step(w + (of(self.shifts[layer]) if self.shifts[layer] else 0)) * of(self.scales[layer]))
+
+    def packed_deq(self) -> list:
+        return [given(packed_parameters(t.data, None).astype(np.int64), self.packed) for t in self.deq] if self.packed else self.deq
 
     def layer(self, i: int, expert: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The result, and the size of its terms."""
@@ -725,10 +738,12 @@ def feed_forward(r: Random, form) -> Case:
     parts, first = [], 0
     for e, n in enumerate(rows):
         y, size = f.layer(0, e, wide(x)[first:first + n])
-        y = FUNCTIONS[f.name](y)
+        y = FUNCTIONS[f.name](f.half(y))
         if kind == 'bytes':
             by = wide(scale) if scale.shape == (experts or 1,) else wide(scale)[e] if experts else wide(scale)
-            y = np.clip(np.rint(y * (by[e] if scale.shape == (experts or 1,) else by) + wide(shift)[e]), -128, 127)
+            by = by[e] if scale.shape == (experts or 1,) else by
+            y = f.half(f.half(f.half(y) * f.half(by)) + f.half(wide(shift)[e]))
+            y = np.clip(np.rint(y), -128, 127)
             size = np.zeros(y.shape)
         value, terms = f.layer(1, e, y)
         parts.append((value, terms + np.abs(size) @ np.abs(f.weight(1, e))))
@@ -737,5 +752,5 @@ def feed_forward(r: Random, form) -> Case:
     tokens = None if not experts else [int(n) for n in np.cumsum(rows)] if (index := r.chance()) else rows
     shape = (*r.pick([(), (1,)]), sum(rows))
     return Case([Tensor(x.dtype, (*shape, f.sizes[0]), x.data.reshape(*shape, f.sizes[0])), *f.weights, tokens, *f.biases, scale, shift,
-                 *f.deq, *f.scales, *f.shifts, f.name, r.int(0, 1), bool(experts and index), Tensor(f.dtype, (*shape, f.sizes[2]))],
+                 *f.packed_deq(), *f.scales, *f.shifts, f.name, r.int(0, 1), bool(experts and index), Tensor(f.dtype, (*shape, f.sizes[2]))],
                 {17: Want(value.reshape(*shape, f.sizes[2]), terms.reshape(*shape, f.sizes[2]) * 1e-2 + 0.1)})

@@ -23,6 +23,7 @@ namespace {
 constexpr int64_t kLayerRows = 128, kLayerColumns = 256;
 // So many products of two INT8 are summed exactly as floats: 2^10 * 2^7 * 2^7 is 2^24.
 constexpr int64_t kExactDepthOfLayer = 1024;
+constexpr float kLargestHalf = 65504;
 constexpr int64_t kMostInner = 65535, kMostFedExperts = 256;
 
 // One product of one expert.
@@ -50,6 +51,7 @@ struct FeedBody {
   std::vector<std::pair<int64_t, int64_t>> blocks;  // an expert, and the first row
   PieceScratch<float> room;
   Quantised quantised = Quantised::kNo;
+  bool in_half = false;  // all that leads from the first sums to INT8 is FLOAT16
   Activation activation;
   int64_t inner = 0;
 
@@ -81,8 +83,10 @@ struct FeedBody {
     }
     Through(frame, expert.layers[0], {r.in, width, false}, m, r,
             [&](float* values, int64_t i, int64_t c, int64_t n) {
+              if (in_half) Halve(values, n);
               for (int64_t k = 0; k < n; ++k)
                 values[k] = static_cast<float>(Activate(activation, static_cast<double>(values[k])));
+              if (in_half) Halve(values, n);
               if (quantised == Quantised::kBytes) ToBytes(frame, index, c, n, values);
               std::copy_n(values, n, r.between + i * inner + c);
             });
@@ -93,10 +97,25 @@ struct FeedBody {
   void ToBytes(const Frame& frame, int64_t expert, int64_t c, int64_t n, float* values) const {
     alignas(64) float buffer[kLayerColumns];
     const bool each = scale.width() > 1;
-    const float* by = each ? scale.Load(frame, expert, c, n, buffer) : nullptr;
-    const float one = each ? 1 : scale.At(frame, expert, 0), plus = shift.At(frame, expert, 0);
-    for (int64_t k = 0; k < n; ++k)
-      values[k] = RoundedToByte(values[k] * (by == nullptr ? one : by[k]) + plus);
+    if (each) {
+      const float* by = scale.Load(frame, expert, c, n, buffer);
+      if (by != buffer) std::copy_n(by, n, buffer);
+    } else {
+      std::fill_n(buffer, n, scale.At(frame, expert, 0));
+    }
+    float plus = shift.At(frame, expert, 0);
+    if (in_half) Halve(buffer, n), Halve(&plus, 1);
+    for (int64_t k = 0; k < n; ++k) values[k] *= buffer[k];
+    if (in_half) Halve(values, n);
+    for (int64_t k = 0; k < n; ++k) values[k] += plus;
+    if (in_half) Halve(values, n);
+    for (int64_t k = 0; k < n; ++k) values[k] = RoundedToByte(values[k]);
+  }
+
+  // What is larger than FLOAT16 has becomes its largest: INT8 ends long before, and infinities make NaN.
+  static void Halve(float* values, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) values[k] = std::clamp(values[k], -kLargestHalf, kLargestHalf);
+    RoundToHalf(values, n);
   }
 
   // take(values, row, column, n) gets each finished piece of a row.
@@ -257,6 +276,9 @@ class Feed {
   // One number for each expert, or for each of its columns.
   void TakeScales() {
     if (body_.quantised != Quantised::kBytes) return;
+    const DType dequantised = a_.layers[0].scale.dtype();
+    body_.in_half =
+        a_.out.dtype() == DType::kF16 && (dequantised == DType::kI64 || dequantised == DType::kU64);
     if (!a_.scale.present() || !a_.shift.present()) RefuseExperts(plan_, "x of INT8 needs scale and offset");
     CheckExpertShape(plan_, a_.shift, {count_});
     body_.shift = Rows(a_.shift, true);
@@ -294,6 +316,7 @@ class Feed {
     f.row = i, f.depth = std::max<int64_t>(layer.weight.rows, 1);
     if (a.bias.present() && a.bias.dtype() == DType::kI32) f.bias = WholeRow(a.bias, i);
     if (a.bias.present() && a.bias.dtype() != DType::kI32) layer.bias = Rows(a.bias);
+    f.in_half = a.weight_scale.present() && a.weight_scale.dtype() == DType::kF16;
     f.weight_scale = Rows(a.weight_scale), f.weight_shift = Rows(a.weight_shift);
     if (!a.scale.present()) return layer;
     const bool packed = a.scale.dtype() == DType::kI64 || a.scale.dtype() == DType::kU64;

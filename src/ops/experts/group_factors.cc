@@ -6,6 +6,7 @@
 
 #include "ops/matmul/packed_scale.h"
 #include "ops/quant/small_numbers.h"
+#include "tensor/convert.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -15,6 +16,12 @@ WholeRow::WholeRow(const Operand& operand, int64_t row) : binding(operand.bindin
   const int last = t.shape.rank() - 1;
   at = tensor::OffsetOf(t) + (last > 0 ? row * tensor::StepOf(t, 0) : 0);
   step = tensor::StepOf(t, last);
+}
+
+void RoundToHalf(float* values, int64_t n) {
+  uint16_t halves[kBlock];
+  tensor::Convert(DType::kF16, halves, DType::kF32, values, n);
+  tensor::Convert(DType::kF32, values, DType::kF16, halves, n);
 }
 
 void GroupFactors::Add(const Frame& frame, int64_t first, int64_t n, int32_t* sums) const {
@@ -50,8 +57,12 @@ void GroupFactors::Spread(const Frame& frame, int64_t r, int64_t c, int64_t rows
     const float* plus =
         weight_shift.present() ? weight_shift.Load(frame, group, c, columns, shift_buffer) : nullptr;
     float* at = values + i * down;
-    for (int64_t j = 0; j < columns; ++j)
-      at[j * across] = (at[j * across] + (plus == nullptr ? 0.0f : plus[j])) * by[j];
+    alignas(64) float spread[kBlock];
+    for (int64_t j = 0; j < columns; ++j) spread[j] = at[j * across] + (plus == nullptr ? 0.0f : plus[j]);
+    if (in_half && plus != nullptr) RoundToHalf(spread, columns);
+    for (int64_t j = 0; j < columns; ++j) spread[j] *= by[j];
+    if (in_half) RoundToHalf(spread, columns);
+    for (int64_t j = 0; j < columns; ++j) at[j * across] = spread[j];
   }
 }
 

@@ -32,6 +32,9 @@ struct WholeRow {
   }
 };
 
+// Up to kBlock floats, rounded to FLOAT16.
+void RoundToHalf(float* values, int64_t n);
+
 // Those of one product. Rows of what holds those of all groups are [groups, n].
 struct GroupFactors {
   Rows scale;                       // of columns
@@ -41,6 +44,7 @@ struct GroupFactors {
   Rows weight_scale, weight_shift;  // of columns, or of `depth` rows of each column
   int64_t row = 0;                  // of `scale`; the first one of weight_scale and weight_shift
   int64_t depth = 0;
+  bool in_half = false;  // weights are FLOAT16 once the shift is added, and scaled
 
   // Sums of INT8 as floats, or (to_bytes) as rounded ones within INT8.
   void Scale(const Frame& frame, const int32_t* sums, int64_t token_row, int64_t first, int64_t n,
