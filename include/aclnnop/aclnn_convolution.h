@@ -1,9 +1,10 @@
 /**
- * output = the convolution of input [n, c, spatial...] with weight, or its transpose. out = the
- * convolution of each channel of self with its own kernels. output [time, batch, to] = the
- * convolution over time of self [time, batch, from], padded by pad at both ends, with weight [taps,
- * from, to]. Belay implements this interface on the CPU. A function follows the page of its name in
- * the public API reference; "Page:" gives that page's number where it is known.
+ * output = the convolution of input [n, c, spatial...] with weight, or its transpose. padding has a
+ * number for each spatial dimension, or (images) two that are equal. out = the convolution of each
+ * channel of self with its own kernels. output [time, batch, to] = the convolution over time of
+ * self [time, batch, from], padded by pad at both ends, with weight [taps, from, to]. Belay
+ * implements this interface on the CPU. A function follows the page of its name in the public API
+ * reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -25,8 +26,9 @@ extern "C" {
 #endif
 
 /**
- * output = the convolution of input [n, c, spatial...] with weight, or its transpose. Checks the
- * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * output = the convolution of input [n, c, spatial...] with weight, or its transpose. padding has a
+ * number for each spatial dimension, or (images) two that are equal. Checks the arguments and makes
+ * an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

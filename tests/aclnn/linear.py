@@ -415,6 +415,8 @@ def convolution(r: Random, form) -> Case:
     shift = bias.data.astype(np.float64).reshape(-1, *[1] * spatial) if bias else 0
     want = Want(of(a, b) + shift, of(np.abs(a), np.abs(b)) + 1)
     out = Tensor(dtype, want.value.shape, format=format)
+    if spatial == 2 and not back and r.chance(0.3):
+        padding = [padding[0], padding[0], padding[1], padding[1]]
     return Case([x, weight, bias, stride, padding, dilation, back, extra, groups, out, 0], {9: want})
 
 

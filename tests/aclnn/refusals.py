@@ -359,6 +359,8 @@ CALLS = [
      o(1, 4, 3, 3), 0),
     ('a stride of 0', 'Convolution', IMAGE, t(4, 3, 3, 3), None, [0, 1], [0, 0], [1, 1], False, [0, 0], 1,
      o(1, 4, 3, 3), 0),
+    ('paddings that differ', 'Convolution', IMAGE, t(4, 3, 3, 3), None, [1, 1], [0, 1, 0, 0], [1, 1], False, [0, 0], 1,
+     o(1, 4, 4, 3), 0),
     ('a size of 0', 'UpsampleNearest2d', t(1, 1, 3, 5), [0, 2], o(1, 1, 0, 2)),
     ('three dimensions', 'UpsampleBilinear2d', t(1, 3, 5), [2, 2], True, 0.0, 0.0, o(1, 2, 2)),
     ('a cube of cubics', 'GridSampler3D', t(1, 1, 2, 2, 2), t(1, 2, 2, 2, 3), 2, 0, True, o(1, 1, 2, 2, 2)),

@@ -59,6 +59,18 @@ class Windows {
   std::vector<int64_t> strides_, dilations_, pads_, behind_;
 };
 
+// Two numbers for each of the two dimensions of an image stand for one where they are equal. Which of them is
+// meant for the side behind is not told.
+std::vector<int64_t> OneForEach(const Operand& input, std::span<const int64_t> padding, bool transposed) {
+  if (padding.size() != 4 || input.shape().rank() != 4 || transposed) return {padding.begin(), padding.end()};
+  if (padding[0] != padding[1] || padding[2] != padding[3]) {
+    Fail(tensor::kInvalidArgument, "conv-shape",
+         "padding is [{}, {}, {}, {}]; the two numbers of a dimension that differ are not supported",
+         padding[0], padding[1], padding[2], padding[3]);
+  }
+  return {padding[0], padding[2]};
+}
+
 void CheckMathType(int64_t type) {
   constexpr int64_t kUseHf32 = 3;
   if (type < 0 || type > kUseHf32) {
@@ -73,7 +85,7 @@ void Convolution(Plan& plan, DType, const Operand& input, const Operand& weight,
                  std::span<const int64_t> dilation, bool transposed, std::span<const int64_t> outputPadding,
                  int64_t groups, const Operand& output, int64_t math_type) {
   CheckMathType(math_type);
-  const Windows windows(input, stride, padding, dilation, outputPadding);
+  const Windows windows(input, stride, OneForEach(input, padding, transposed), dilation, outputPadding);
   PlanConv(plan, windows.Args(input, weight, bias, output, groups, transposed));
 }
 
