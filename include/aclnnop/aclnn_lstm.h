@@ -2,9 +2,10 @@
  * output = an LSTM of numLayers layers over input [steps, sequences, features], hOut and cOut its
  * last states. The lists keep what aclnnLstmBackward needs: [steps, sequences, states] for each
  * layer and direction. params hold weights [4 * states, ..] of the input and of the states, then
- * the biases, with the gates i, f, g, o in turn. Belay implements this interface on the CPU. A
- * function follows the page of its name in the public API reference; "Page:" gives that page's
- * number where it is known.
+ * the biases, with the gates i, f, g, o in turn. With batchSizesOptional, the number of sequences
+ * that have each step, input is [steps * sequences, features]; the others rest. Belay implements
+ * this interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -29,8 +30,9 @@ extern "C" {
  * output = an LSTM of numLayers layers over input [steps, sequences, features], hOut and cOut its
  * last states. The lists keep what aclnnLstmBackward needs: [steps, sequences, states] for each
  * layer and direction. params hold weights [4 * states, ..] of the input and of the states, then
- * the biases, with the gates i, f, g, o in turn. Checks the arguments and makes an executor; up to
- * 8 dimensions, any strides.
+ * the biases, with the gates i, f, g, o in turn. With batchSizesOptional, the number of sequences
+ * that have each step, input is [steps * sequences, features]; the others rest. Checks the
+ * arguments and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -17,7 +17,8 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 class Lstm:
     """[steps, sequences, features] through all layers, and back."""
 
-    def __init__(self, x, params, h0, c0, layers, directions, biased):
+    def __init__(self, x, params, h0, c0, layers, directions, biased, sizes=None):
+        self.sizes = [x.shape[1]] * len(x) if sizes is None else sizes  # how many sequences have each step
         self.params, self.h0, self.c0, self.directions, self.each = params, h0, c0, directions, 4 if biased else 2
         self.inputs, self.kept = [], []
         for layer in range(layers):
@@ -33,15 +34,20 @@ class Lstm:
         w, u, bias = self.of(k)
         h, c = self.h0[k], self.c0[k]
         kept = {name: np.zeros((*x.shape[:2], h.shape[-1])) for name in 'ijfohct'}
+        output = np.zeros_like(kept['h'])
         for step in range(len(x))[::-1 if d else 1]:
+            before, has = (h, c), np.arange(x.shape[1])[:, None] < self.sizes[step]
             i, f, j, o = np.split(x[step] @ w.T + h @ u.T + bias, 4, axis=1)
             i, f, j, o = sigmoid(i), sigmoid(f), np.tanh(j), sigmoid(o)
             c = f * c + i * j
             h = o * np.tanh(c)
-            for name, value in zip('ijfohct', (i, j, f, o, h, c, np.tanh(c))):
-                kept[name][step] = value
+            kept['t'][step] = np.where(has, np.tanh(c), 0)
+            output[step] = np.where(has, h, 0)
+            h, c = [np.where(has, new, old) for new, old in zip((h, c), before)]
+            for name, value in zip('ijfohc', (i, j, f, o, h, c)):
+                kept[name][step] = value if name in 'hc' else np.where(has, value, 0)
         self.kept.append(kept)
-        return kept['h']
+        return output
 
     def last(self, name: str):
         at = [0 if k % self.directions else -1 for k in range(len(self.kept))]
@@ -79,9 +85,14 @@ class Lstm:
 
 
 class Drawn:
-    def __init__(self, r: Random, dtype: str):
+    def __init__(self, r: Random, dtype: str, packed: bool = False):
         self.dtype, self.steps, self.n, self.into, self.h = dtype, r.int(1, 5), r.int(1, 3), r.int(1, 6), r.width(1, 6)
         self.layers, self.both, self.biased, self.batch_first = r.int(1, 3), r.chance(0.4), r.chance(0.7), r.chance()
+        self.sizes = None
+        if packed:
+            self.batch_first, rest = False, sorted((r.int(1, self.n) for _ in range(self.steps - 1)), reverse=True)
+            self.sizes = r.tensor('i64', (self.steps,))
+            self.sizes.data[...] = [self.n, *rest]
         self.directions = 2 if self.both else 1
         each = self.layers * self.directions
         widths = [self.into] * self.directions + [self.directions * self.h] * (each - self.directions)
@@ -93,12 +104,14 @@ class Drawn:
         self.state = (each, self.n, self.h)
         self.hx = [r.tensor(dtype, self.state, -1, 1, NCL) for _ in range(2)]
         self.lstm = Lstm(wide(self.x.data), [wide(p.data) for p in self.params], *[wide(t.data) for t in self.hx],
-                         self.layers, self.directions, self.biased)
+                         self.layers, self.directions, self.biased, None if self.sizes is None else self.sizes.data)
 
     def turned(self, array):
         return np.swapaxes(array, 0, 1) if self.batch_first else array
 
     def input(self) -> Tensor:
+        if self.sizes is not None:
+            return given(self.x.data.reshape(-1, self.into), self.dtype)
         return given(self.turned(self.x.data), self.dtype, NCL)
 
     def flags(self, train: bool) -> list:
@@ -107,7 +120,7 @@ class Drawn:
 
 @TABLE.case('LSTM')
 def lstm(r: Random, form) -> Case:
-    d, train = Drawn(r, r.pick(form.types['input'])), r.chance(0.7)
+    d, train = Drawn(r, r.pick(form.types['input']), r.chance(0.3)), r.chance(0.7)
     output = d.turned(d.lstm.output)
     wants = {10: Want(output, 1.0, loose=4), 11: Want(d.lstm.last('h'), 1.0, loose=4), 12: Want(d.lstm.last('c'), 1.0, loose=4)}
     outs = [Tensor(d.dtype, v.value.shape, format=NCL) for v in wants.values()]
@@ -119,7 +132,7 @@ def lstm(r: Random, form) -> Case:
         lists.append([Tensor(d.dtype, k[name].shape, format=NCL) for k in d.lstm.kept] if train or name in 'hc' else None)
         if lists[-1]:
             wants[place] = [Want(k[name], 1.0, loose=4) for k in d.lstm.kept]
-    return Case([d.input(), d.params, d.hx, None, *d.flags(train), *outs, *lists], wants)
+    return Case([d.input(), d.params, d.hx, d.sizes, *d.flags(train), *outs, *lists], wants)
 
 
 @TABLE.case('LstmBackward')

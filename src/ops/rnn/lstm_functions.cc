@@ -10,11 +10,7 @@
 namespace belay::ops::kernels {
 namespace {
 
-void CheckSupported(const Operand& batch_sizes, int64_t layers, double dropout, bool train) {
-  if (batch_sizes.present()) {
-    Fail(tensor::kInvalidArgument, "op-lstm-packed",
-         "{} is given; packed sequences are not supported by this version", batch_sizes.name);
-  }
+void CheckNoDropout(int64_t layers, double dropout, bool train) {
   if (train && dropout != 0 && layers > 1) {
     Fail(tensor::kInvalidArgument, "op-lstm-dropout",
          "dropout is {}; between layers it is not supported by this version: the function takes no seed",
@@ -42,9 +38,11 @@ void Lstm(Plan& plan, DType, const Operand& input, const OperandList& params, co
           bool bidirectional, bool batchFirst, const Operand& output, const Operand& hOut,
           const Operand& cOut, const OperandList& i, const OperandList& j, const OperandList& f,
           const OperandList& o, const OperandList& h, const OperandList& c, const OperandList& tanhc) {
-  CheckSupported(batchSizes, numLayers, dropout, train);
+  CheckNoDropout(numLayers, dropout, train);
+  LstmArgs args = ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst);
+  args.batch_sizes = batchSizes;
   PlanLstmTraining(
-      plan, ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst),
+      plan, args,
       {WhenTrained(i, train), WhenTrained(j, train), WhenTrained(f, train), WhenTrained(o, train),
        WhenTrained(h, train), WhenTrained(c, train), WhenTrained(tanhc, train)},
       output, hOut, cOut);
@@ -57,7 +55,11 @@ void LstmBackward(Plan& plan, DType, const Operand& input, const OperandList& hx
                   int64_t numLayers, double dropout, bool train, bool bidirectional, bool batchFirst,
                   std::span<const uint8_t>, const Operand& dx, const Operand& dhPrev, const Operand& dcPrev,
                   const OperandList& dparams) {
-  CheckSupported(batchSizes, numLayers, dropout, train);
+  if (batchSizes.present()) {
+    Fail(tensor::kInvalidArgument, "op-lstm-packed",
+         "{} is given; gradients of packed sequences are not supported by this version", batchSizes.name);
+  }
+  CheckNoDropout(numLayers, dropout, train);
   PlanLstmGradient(plan, ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst),
                    {i, j, f, o, h, c, tanhc}, {dy, dh, dc, dx, dhPrev, dcPrev, dparams});
 }

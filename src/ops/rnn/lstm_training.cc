@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ops/index/indices.h"
 #include "ops/layout/checks.h"
 #include "ops/packed_floats.h"
 #include "ops/rnn/products.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -35,6 +38,40 @@ struct Weights {
 // What is kept of a layer and direction at all steps.
 struct Kept {
   float *i, *j, *f, *o, *h, *c, *tanhc;
+};
+
+// How many sequences have each step.
+struct BatchSizes {
+  int binding = -1;  // -1: all have all
+  int64_t at = 0, step = 0, all = 0;
+
+  BatchSizes() = default;
+  BatchSizes(const Operand& operand, int64_t n) : all(n) {
+    if (!operand.present()) return;
+    binding = operand.binding;
+    at = tensor::OffsetOf(*operand.tensor), step = tensor::StepOf(*operand.tensor, 0);
+  }
+
+  int64_t Of(const Frame& frame, int64_t t) const {
+    if (binding < 0) return all;
+    int64_t count;
+    std::memcpy(&count, frame.at[binding] + at + t * step, sizeof(count));
+    return count;
+  }
+
+  void Check(const Frame& frame, int64_t steps) const {
+    int64_t before = all;
+    for (int64_t t = 0; t < steps; ++t) {
+      const int64_t count = Of(frame, t);
+      if (count < 1 || count > before || (t == 0 && count != all)) {
+        Fail(
+            kIndexFault, "op-lstm-batches",
+            "step {} has {} sequences, the one before it {}; all {} have the first step, and none begins later",
+            t, count, before, all);
+      }
+      before = count;
+    }
+  }
 };
 
 // What both directions of the computation share: the operands and where they lie.
@@ -67,9 +104,11 @@ struct LstmBase {
 
 struct ForwardBody : LstmBase {
   PackedFloats output, h_out, c_out;
+  BatchSizes sizes;
   int64_t gates_at, moved_at, spare_at;  // spare: what is kept where the caller does not want it
 
   void operator()(const Frame& frame) const {
+    sizes.Check(frame, s.t);
     const float *x = input.Load(frame), *first_h = h0.Load(frame), *first_c = c0.Load(frame);
     float *y = output.Begin(frame), *last_h = h_out.Begin(frame), *last_c = c_out.Begin(frame);
     for (int64_t layer = 0; layer < s.layers; ++layer) {
@@ -86,6 +125,7 @@ struct ForwardBody : LstmBase {
       float* next =
           layer + 1 == s.layers ? y : reinterpret_cast<float*>(frame.workspace + inputs_at[layer % 2]);
       Join(made, next);
+      ClearEnds(frame, next);
       x = next;
       for (const auto& list : kept) {
         for (int64_t d = 0; d < s.directions && !list.empty(); ++d)
@@ -93,6 +133,15 @@ struct ForwardBody : LstmBase {
       }
     }
     for (const PackedFloats* result : {&output, &h_out, &c_out}) result->Finish(frame);
+  }
+
+  // What lies behind the end of a sequence is 0.
+  void ClearEnds(const Frame& frame, float* y) const {
+    const int64_t width = s.directions * s.h;
+    for (int64_t t = 0; t < s.t; ++t) {
+      const int64_t count = sizes.Of(frame, t);
+      std::fill_n(y + (t * s.n + count) * width, (s.n - count) * width, 0.0f);
+    }
   }
 
   Kept Keep(const Frame& frame, int64_t k) const {
@@ -113,13 +162,24 @@ struct ForwardBody : LstmBase {
     const int64_t width = 4 * s.h;
     Multiply(x, {w.input, s.width(layer), true}, gates, s.steps(), width, s.width(layer));
     for (int64_t i = 0; i < s.t; ++i) {
-      const int64_t t = At(d, i);
-      Multiply(h, {w.state, s.h, true}, moved, s.n, width, s.h);
-      for (int64_t n = 0; n < s.n; ++n) {
+      const int64_t t = At(d, i), count = sizes.Of(frame, t);
+      Multiply(h, {w.state, s.h, true}, moved, count, width, s.h);
+      for (int64_t n = 0; n < count; ++n) {
         Cell(gates + (t * s.n + n) * width, moved + n * width, w, c + n * s.h, keep, (t * s.n + n) * s.h);
       }
+      PassOn(h, c, count, keep, t * s.state());
       h = keep.h + t * s.state(), c = keep.c + t * s.state();
     }
+  }
+
+  // Sequences that do not have the step go through it as they are.
+  void PassOn(const float* h, const float* c, int64_t from, const Kept& keep, int64_t at) const {
+    const int64_t skip = from * s.h, count = s.state() - skip;
+    if (count == 0) return;
+    std::copy_n(h + skip, count, keep.h + at + skip);
+    std::copy_n(c + skip, count, keep.c + at + skip);
+    for (float* gate : {keep.i, keep.j, keep.f, keep.o, keep.tanhc})
+      std::fill_n(gate + at + skip, count, 0.0f);
   }
 
   void Cell(const float* a, const float* b, const Weights& w, const float* c, const Kept& keep,
@@ -245,8 +305,22 @@ struct GradientBody : LstmBase {
        wanted);
 }
 
+// [t * n, in] as [t, n, in].
+Tensor StepsOf(const LstmArgs& args) {
+  const Tensor& x = *args.input.tensor;
+  const Shape& sizes = args.batch_sizes.shape();
+  if (sizes.rank() != 1 || sizes[0] < 1) FailShape(args.batch_sizes, "it has a number for each step");
+  if (x.shape.rank() != 2 || x.shape[0] % sizes[0] != 0)
+    FailShape(args.input, "with batch sizes it has two dimensions: steps times sequences, features");
+  if (args.batch_first) FailShape(args.input, "with batch sizes its steps come first");
+  Tensor steps = x;
+  steps.shape = {sizes[0], x.shape[0] / sizes[0], x.shape[1]};
+  steps.strides = {x.strides[0] * steps.shape[1], x.strides[0], x.strides[1]};
+  return steps;
+}
+
 StackSizes StackSizesOf(const LstmArgs& args) {
-  const Shape &x = args.input.shape(), &h = args.h0.shape();
+  const Shape x = args.batch_sizes.present() ? StepsOf(args).shape : args.input.shape(), h = args.h0.shape();
   if (x.rank() != 3) FailShape(args.input, "it has three dimensions: steps, sequences, features");
   if (h.rank() != 3) FailShape(args.h0, "it has three dimensions: layers and directions, sequences, states");
   StackSizes s{x[args.batch_first ? 1 : 0],
@@ -292,7 +366,12 @@ std::vector<PackedFloats> All(const OperandList& list, Flow flow, Plan& plan) {
 void FillLstmBase(LstmBase& base, const LstmArgs& args, const LstmKept& kept, Flow flow, bool optional,
                   Plan& plan) {
   const StackSizes& s = base.s;
-  base.input = StepsFirst(args.input, args.batch_first, Flow::kIn, plan);
+  if (args.batch_sizes.present()) {
+    const Tensor steps = StepsOf(args);
+    base.input = PackedFloats({&steps, nullptr, args.input.binding, args.input.name}, Flow::kIn, plan);
+  } else {
+    base.input = StepsFirst(args.input, args.batch_first, Flow::kIn, plan);
+  }
   base.h0 = PackedFloats(args.h0, Flow::kIn, plan);
   base.c0 = PackedFloats(args.c0, Flow::kIn, plan);
   base.params = All(args.params, Flow::kIn, plan);
@@ -328,6 +407,7 @@ void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   for (const Operand* o : {&h, &c}) {
     if (o->present()) CheckShape(*o, args.h0.shape());
   }
+  body.sizes = BatchSizes(args.batch_sizes, s.n);
   FillLstmBase(body, args, kept, Flow::kOut, true, plan);
   body.output = StepsFirst(output, args.batch_first, Flow::kOut, plan);
   body.h_out = PackedFloats(h, Flow::kOut, plan);

@@ -10,13 +10,16 @@ namespace belay::ops {
 
 // Members of lists stand for layer * directions + direction.
 struct LstmArgs {
-  Operand input;       // [t, n, in], or [n, t, in]
+  Operand input;       // [t, n, in], or [n, t, in]; [t * n, in] where there are batch sizes
   OperandList params;  // for each: weights [4h, in] and [4h, h], biases [4h] and [4h] where there are any
   Operand h0, c0;      // [layers * directions, n, h]
   int64_t layers;
   bool biased, bidirectional, batch_first;
   bool one_bias = false;                    // both in one [4h]
   std::array<int, 4> gates = {0, 1, 2, 3};  // where i, f, j and o stand in weights and biases
+  // [t]: how many sequences, from the first on, have each step. Absent: all have all; the gradient wants
+  // that.
+  Operand batch_sizes = {};
 };
 
 // Each list is empty or has a tensor [t, n, h] for each: gates after their functions, states and tanh(c).

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "ops/rnn/lstm_training.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -178,6 +179,29 @@ TEST(Rnn, SizesThatDoNotFitAreRefused) {
   args.x = x.BoundTo(*plan, Access::kRead, "x"), args.w = w.BoundTo(*plan, Access::kRead, "w");
   args.steps = args.batch = args.directions = 1, args.inputs = 3, args.hidden = 2;
   EXPECT_THROW(PlanRnn(*plan, args), belay::Error);
+}
+
+// All sequences have the first step, and none begins later.
+TEST(Rnn, NumbersOfSequencesThatGrowStopTheTask) {
+  for (const auto& [first, second] : {std::pair{2, 3}, {1, 1}, {2, 0}, {2, -1}}) {
+    Sample x(DType::kF32, {4, 1}), w(DType::kF32, {4, 1}), state(DType::kF32, {1, 2, 1});
+    Sample sizes(DType::kI64, {2}), y(DType::kF32, {2, 2, 1});
+    auto* numbers = static_cast<int64_t*>(sizes.tensor.data);
+    numbers[0] = first, numbers[1] = second;
+    PlanRef plan = testing::NewPlan();
+    const Operand weights = w.BoundTo(*plan, Access::kRead, "w");
+    const Operand before = state.BoundTo(*plan, Access::kRead, "state");
+    LstmArgs args{
+        x.BoundTo(*plan, Access::kRead, "x"), {weights, weights}, before, before, 1, false, false, false};
+    args.batch_sizes = sizes.BoundTo(*plan, Access::kRead, "sizes");
+    PlanLstmTraining(*plan, args, {}, y.BoundTo(*plan, Access::kWrite, "y"), {}, {});
+    try {
+      testing::RunPlan(*plan);
+      ADD_FAILURE() << first << ", " << second;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.id(), "op-lstm-batches");
+    }
+  }
 }
 
 }  // namespace
