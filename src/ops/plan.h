@@ -112,12 +112,15 @@ class alignas(kCacheLine) Plan {
   int64_t AddWorkspace(int64_t bytes);
   // Roughly how many nanoseconds a run takes.
   void SetCost(uint64_t ns) { cost_ = ns > 0xffffffff ? 0xffffffff : static_cast<uint32_t>(ns); }
+  // How many multiplications, each with an addition, its products need by their definition: for who measures.
+  void SetProducts(int64_t count) { products_ = count; }
 
   // --- afterwards
 
   const char* function() const { return function_; }
   uint64_t workspace_bytes() const { return workspace_bytes_; }
   uint32_t cost() const { return cost_; }
+  int64_t products() const { return products_; }
   bool may_lie_on(int i) const { return i < 16 && (may_lie_on_ >> i & 1u) != 0; }
   // Null where it was not kept.
   const View* view(int i) const { return views_ == nullptr ? nullptr : &(*views_)[static_cast<size_t>(i)]; }
@@ -157,6 +160,7 @@ class alignas(kCacheLine) Plan {
   void (*run_)(const std::byte* body, const Frame& frame) = nullptr;
   void (*destroy_)(std::byte* body) noexcept = nullptr;
   uint64_t workspace_bytes_ = 0;
+  int64_t products_ = 0;
   uint32_t cost_ = 500;
   std::atomic<bool> repeatable_{false};
   bool reads_in_part_ = false, writes_in_part_ = false;

@@ -83,7 +83,7 @@ std::string Draw(const Options& options) {
   graph::ModelFile file = Read(options);
   std::vector<graph::ValueType> types = InputTypes(file.graph, options);
   FillIn(file, types);
-  Picture picture = MakePicture(file.graph, types, {options.run ? options.runs : 0});
+  Picture picture = MakePicture(file.graph, types, {options.run ? options.runs : 0, RoofPath()});
   if (options.run && picture.runs == 0)
     throw std::invalid_argument("this model has no kernels to time: " + picture.note);
   if (picture.name.empty()) picture.name = std::filesystem::path(options.model).stem().string();

@@ -47,7 +47,7 @@ double Median(std::vector<double>& values) {
 Workers::Workers() { rt::Start(-1); }
 Workers::~Workers() { rt::Stop(); }
 
-std::vector<double> MeasureKernels(const graph::Program& program, int runs) {
+std::vector<double> MeasureKernels(const graph::Program& program, int runs, Told told) {
   std::vector<Memory> memory;
   memory.push_back(Allocate(program.work_bytes()));
   std::vector<char*> bases = {memory.back().get(), nullptr};  // constants have addresses
@@ -68,9 +68,10 @@ std::vector<double> MeasureKernels(const graph::Program& program, int runs) {
       if (run >= kWarmUps) times[k].push_back(time);
     }
   }
-  std::vector<double> medians;
-  for (std::vector<double>& values : times) medians.push_back(Median(values));
-  return medians;
+  std::vector<double> each;
+  for (std::vector<double>& values : times)
+    each.push_back(told == Told::kLeast ? *std::min_element(values.begin(), values.end()) : Median(values));
+  return each;
 }
 
 }  // namespace belay::graph_tool

@@ -1,6 +1,7 @@
 // How long each kernel of a program takes.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "graph/program.h"
@@ -15,8 +16,10 @@ class Workers {
   Workers(const Workers&) = delete;
 };
 
-// Microseconds of each kernel: the median of some runs, one kernel after another, each with all
+enum class Told : uint8_t { kMedian, kLeast };
+
+// Microseconds of each kernel: the median of some runs, or the least, one kernel after another, each with all
 // workers. Inputs are random numbers between 0 and 1, integers are 0.
-std::vector<double> MeasureKernels(const graph::Program& program, int runs);
+std::vector<double> MeasureKernels(const graph::Program& program, int runs, Told told = Told::kMedian);
 
 }  // namespace belay::graph_tool

@@ -134,6 +134,11 @@ class Drawer {
 
   static void AddKernel(const graph::Program& program, const graph::Kernel& kernel, Shown& shown) {
     ++shown.kernels;
+    shown.operations += 2.0 * static_cast<double>(kernel.plan->products());
+    for (int b = 0; b < kernel.plan->binding_count(); ++b) {
+      const ops::Binding& binding = kernel.plan->binding(b);
+      shown.moved_bytes += static_cast<uint64_t>(binding.end - binding.first);
+    }
     shown.workspace_bytes = std::max(shown.workspace_bytes, kernel.plan->workspace_bytes());
     for (size_t b = 0; b < kernel.bindings.size(); ++b) {
       const graph::Place& place = kernel.bindings[b];
@@ -171,8 +176,13 @@ Picture MakePicture(const Graph& graph, const std::vector<ValueType>& inputs, co
   if (options.runs > 0) workers.emplace();
   graph::Program program(specialised.graph);
   picture.runs = options.runs;
+  if (options.runs > 0) picture.roof = RoofOfThisMachine(options.roof_path);
   drawer.AddProgram(program,
                     options.runs > 0 ? MeasureKernels(program, options.runs) : std::vector<double>());
+  for (Shown& shown : picture.shown) {
+    const double least = picture.roof.SecondsFor(shown.operations, shown.moved_bytes);
+    if (shown.microseconds.value_or(0) > 0 && least > 0) shown.of_roof = least * 1e6 / *shown.microseconds;
+  }
   return picture;
 }
 
@@ -191,6 +201,11 @@ std::string TextOfBytes(uint64_t bytes) {
 std::string TextOfMicroseconds(double microseconds) {
   if (microseconds < 999.95) return fmt::format("{:.1f} us", microseconds);
   return fmt::format("{:.2f} ms", microseconds / 1000);
+}
+
+std::string TextOfTime(const Shown& shown) {
+  const std::string time = TextOfMicroseconds(shown.microseconds.value_or(0));
+  return shown.of_roof ? fmt::format("{}, {:.0f} % of the roof", time, 100 * *shown.of_roof) : time;
 }
 
 std::string Shortened(const std::string& text, size_t length) {

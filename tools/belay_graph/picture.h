@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "belay_graph/roof.h"
 #include "graph/ir.h"
 
 namespace belay::graph_tool {
@@ -23,6 +24,9 @@ struct Shown {
   uint64_t workspace_bytes = 0;
   int kernels = 0;                     // 0: only another view of its input
   std::optional<double> microseconds;  // of all its kernels, in a run
+  double operations = 0;               // multiplications and additions of its products
+  uint64_t moved_bytes = 0;            // that its kernels read and write
+  std::optional<double> of_roof;  // the least time that the machine would need for them, of the time taken
 };
 
 struct Flow {
@@ -43,10 +47,14 @@ struct Picture {
   std::string note;  // why something is not known
   int runs = 0;
   double microseconds = 0;  // of one run, all kernels
+  Roof roof;                // of the machine, where it was run
 };
 
+constexpr double kFarFromRoof = 1.0 / 3;  // a share of the roof below which a node is marked
+
 struct RunOptions {
-  int runs = 0;  // 0: do not run
+  int runs = 0;           // 0: do not run
+  std::string roof_path;  // where the machine's roof is kept; "": nowhere
 };
 
 // The graph as it is compiled for inputs of these types.
@@ -55,6 +63,7 @@ Picture MakePicture(const graph::Graph& graph, const std::vector<graph::ValueTyp
 
 std::string TextOfBytes(uint64_t bytes);              // "1.5 MiB"
 std::string TextOfMicroseconds(double microseconds);  // "12.3 us", "1.20 ms"
+std::string TextOfTime(const Shown& shown);           // "12.3 us, 45 % of the roof"
 std::string Shortened(const std::string& text,
                       size_t length);  // the end matters more than the beginning
 

@@ -31,7 +31,7 @@ Graph SmallGraph() {
   return graph;
 }
 
-Picture Small(int runs) { return MakePicture(SmallGraph(), {Floats({2, 3})}, {runs}); }
+Picture Small(int runs) { return MakePicture(SmallGraph(), {Floats({2, 3})}, {runs, ""}); }
 
 TEST(Picture, HoldsWhatRunsAndWhatFlows) {
   Picture picture = Small(0);
@@ -59,7 +59,13 @@ TEST(Picture, ARunGivesTimes) {
   ASSERT_TRUE(picture.shown[1].microseconds.has_value());
   EXPECT_GT(*picture.shown[1].microseconds, 0);
   EXPECT_FALSE(picture.shown[0].microseconds.has_value());
-  EXPECT_THAT(WriteText(picture), HasSubstr("in one run, node after node (medians of 3 runs)"));
+  std::string text = WriteText(picture);
+  EXPECT_THAT(text, HasSubstr("in one run, node after node (medians of 3 runs)"));
+  EXPECT_THAT(text, HasSubstr("GFLOP/s  GB/s"));
+  EXPECT_EQ(picture.shown[1].operations, 0);
+  EXPECT_EQ(picture.shown[1].moved_bytes, 24u + 24 + 4);
+  ASSERT_TRUE(picture.shown[1].of_roof.has_value());
+  EXPECT_THAT(text, HasSubstr("% <\n"));  // six numbers are far from it
 }
 
 TEST(Picture, TextHasALineForEachNode) {

@@ -24,7 +24,7 @@ std::string Label(const Shown& shown) {
   if (shown.result_bytes != 0)
     text += "\n" + TextOfBytes(shown.result_bytes) + (shown.place.empty() ? "" : " at " + shown.place);
   if (shown.constant_bytes != 0) text += "\nconstants " + TextOfBytes(shown.constant_bytes);
-  if (shown.microseconds) text += "\n" + TextOfMicroseconds(*shown.microseconds);
+  if (shown.microseconds) text += "\n" + TextOfTime(shown);
   return text;
 }
 

@@ -49,7 +49,7 @@ std::vector<std::string> Lines(const Shown& shown) {
   if (shown.constant_bytes != 0)
     sizes += (sizes.empty() ? "" : ", ") + ("constants " + TextOfBytes(shown.constant_bytes));
   if (!sizes.empty()) lines.push_back(sizes);
-  if (shown.microseconds) lines.push_back(TextOfMicroseconds(*shown.microseconds));
+  if (shown.microseconds) lines.push_back(TextOfTime(shown));
   return lines;
 }
 

@@ -26,6 +26,11 @@ std::string Summary(const Picture& picture) {
   if (picture.runs > 0) {
     text += fmt::format("{} in one run, node after node (medians of {} runs)\n",
                         TextOfMicroseconds(picture.microseconds), picture.runs);
+    const Roof& roof = picture.roof;
+    text += fmt::format(
+        "the machine's roof: {:.0f} GFLOP/s in products, {:.0f} GB/s from memory, {:.0f} from the nearest cache; nodes "
+        "below a third of it are marked <\n",
+        roof.flops / 1e9, roof.rates.back().second / 1e9, roof.rates.front().second / 1e9);
   }
   if (!picture.note.empty()) text += picture.note + "\n";
   return text;
@@ -57,13 +62,22 @@ std::string Sources(const Picture& picture, size_t number) {
   return text;
 }
 
+// What a node reaches: GFLOP/s, GB/s, and its share of the roof.
+std::vector<std::string> Rates(const Shown& shown) {
+  if (!shown.of_roof) return {"", "", ""};
+  const double nanoseconds = *shown.microseconds * 1e3;
+  return {shown.operations > 0 ? fmt::format("{:.1f}", shown.operations / nanoseconds) : "",
+          fmt::format("{:.1f}", static_cast<double>(shown.moved_bytes) / nanoseconds),
+          fmt::format("{:.0f} %{}", 100 * *shown.of_roof, *shown.of_roof < kFarFromRoof ? " <" : "")};
+}
+
 }  // namespace
 
 std::string WriteText(const Picture& picture) {
   constexpr size_t kNameWidth = 40;
   bool timed = picture.runs > 0;
   std::vector<Row> rows = {{"no", "reads", "node", "name", "result", "size", "memory", "constants"}};
-  if (timed) rows[0].insert(rows[0].end(), {"time", "share"});
+  if (timed) rows[0].insert(rows[0].end(), {"time", "share", "GFLOP/s", "GB/s", "of roof"});
   for (size_t i = 0; i < picture.shown.size(); ++i) {
     const Shown& shown = picture.shown[i];
     bool view = picture.planned && shown.kind == Shown::kNode && shown.kernels == 0;
@@ -78,6 +92,7 @@ std::string WriteText(const Picture& picture) {
     rows.back().push_back(shown.microseconds && picture.microseconds > 0
                               ? fmt::format("{:.1f} %", 100 * time / picture.microseconds)
                               : "");
+    for (const std::string& cell : Rates(shown)) rows.back().push_back(cell);
   }
   return Summary(picture) + "\n" + Table(rows);
 }

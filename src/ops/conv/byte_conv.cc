@@ -173,6 +173,7 @@ struct PlainBody {
 
 void SetCost(Plan& plan, const ConvGeometry& geometry) {
   plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(geometry) / 300));
+  plan.SetProducts(ConvProducts(geometry));
 }
 
 }  // namespace

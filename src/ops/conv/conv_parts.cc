@@ -56,12 +56,13 @@ std::vector<ConvPart> CutBatch(const ConvGeometry& whole, int64_t width) {
 
 }  // namespace
 
-double ConvFlops(const ConvGeometry& g) {
+int64_t ConvProducts(const ConvGeometry& g) {
   const int64_t* pixels = g.transposed ? g.in : g.out;
-  return 2.0 * static_cast<double>(g.batch * Pixels(pixels)) * static_cast<double>(g.out_channels) *
-         static_cast<double>(g.in_channels / g.groups) *
-         static_cast<double>(g.kernel[0] * g.kernel[1] * g.kernel[2]);
+  return g.batch * Pixels(pixels) * g.out_channels * (g.in_channels / g.groups) * g.kernel[0] * g.kernel[1] *
+         g.kernel[2];
 }
+
+double ConvFlops(const ConvGeometry& g) { return 2.0 * static_cast<double>(ConvProducts(g)); }
 
 int64_t ConvDepth(const ConvGeometry& g) {
   int64_t depth = g.in_channels / g.groups;

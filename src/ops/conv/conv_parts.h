@@ -19,6 +19,8 @@ std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width);
 // The same however little work there is.
 std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width);
 
+// Multiplications, each with an addition.
+int64_t ConvProducts(const ConvGeometry& geometry);
 double ConvFlops(const ConvGeometry& geometry);
 
 // The most products that an element of the result is the sum of.

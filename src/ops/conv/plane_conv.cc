@@ -320,6 +320,7 @@ void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {
                   std::max<int64_t>(1, 4 * LoopNest::kGrain / std::max<int64_t>(each, 1)),
                   layout->scratch_floats()};
   body.layout = std::move(layout);
+  plan.SetProducts(ConvProducts(g));
   plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(g) / 100));
   plan.SetBody(body);
 }

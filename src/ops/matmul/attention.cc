@@ -126,6 +126,7 @@ void PlanAttention(Plan& plan, const AttentionArgs& args) {
   body.loops = &BestSoftmaxLoopsF32();
   body.Divide(plan);
   const int64_t products = body.batches * body.m * body.n * (body.d + body.v);
+  plan.SetProducts(products);
   plan.SetCost(1000 + static_cast<uint64_t>(products) / 64);
   plan.SetBody(body);
 }

@@ -69,6 +69,7 @@ void PlanExact(Plan& plan, const Operand& a, const Operand& b, const Operand& ou
   }
   SetSteps(left, body.batch_rank, body.m * body.k, body.steps_a);
   SetSteps(right, body.batch_rank, body.k * body.n, body.steps_b);
+  plan.SetProducts(body.batches * body.m * body.n * body.k);
   plan.SetCost(500 + static_cast<uint64_t>(body.batches * body.m * body.n * body.k) / 4);
   plan.SetBody(body);
 }

@@ -140,6 +140,7 @@ void PlanGeneral(Plan& plan, const GeneralProductArgs& args) {
   }
   const int64_t rows = CountOf(result.batch) * body.m, work = std::max<int64_t>(1, body.n * body.k);
   body.sums = PieceScratch<T>(plan, rows, std::max<int64_t>(1, 64 * 1024 / work), body.n);
+  plan.SetProducts(rows * work);
   plan.SetCost(500 + static_cast<uint64_t>(rows * work));
   plan.SetBody(body);
 }

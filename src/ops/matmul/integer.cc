@@ -105,6 +105,7 @@ void PlanIntegerProduct(Plan& plan, const IntegerProductArgs& args) {
   body.zero_by_column = args.b_zero.present() && args.b_zero.tensor->count() > 1;
   plan.SetWorkspace(
       static_cast<uint64_t>((body.a_signed ? body.m * body.k : 0) + (body.b_signed ? 0 : body.k * body.n)));
+  plan.SetProducts(body.m * body.n * body.k);
   plan.SetCost(500 + static_cast<uint64_t>(body.m * body.n * body.k) / 100);
   plan.SetBody(body);
 }

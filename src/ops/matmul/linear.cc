@@ -103,6 +103,7 @@ void PlanVector(Plan& plan, const LinearArgs& args) {
                   args.weight.shape()[1],
                   args.activation,
                   BestGemv()};
+  plan.SetProducts(body.n * body.k);
   plan.SetCost(200 + static_cast<uint64_t>(body.n * body.k) / 8);
   plan.SetBody(body);
 }

@@ -312,6 +312,7 @@ void Matmul(Plan& plan, DType compute, const Operand& self, const Operand& mat2,
   builder.SetInput(body.a, self, VectorIs::kRow, rounded, must_convert(self));
   builder.SetInput(body.b, mat2, VectorIs::kColumn, rounded, must_convert(mat2));
   builder.SetResult(out, row_missing, column_missing, !bf16 && out.dtype() != DType::kF32);
+  plan.SetProducts(out.tensor->count() * body.k);
   builder.FoldBatches();
   builder.Split();
   plan.SetWorkspace(static_cast<uint64_t>(builder.workspace));

@@ -348,6 +348,7 @@ void PlanSums(Plan& plan, QuantProductBody& body) {
   body.bias_at = take(body.bias.present() ? static_cast<int64_t>(body.outs.size()) * body.n * 4 : 0);
   body.inner_at = at;
   plan.SetWorkspace(static_cast<uint64_t>(at) + (*body.product)->workspace_bytes());
+  plan.SetProducts((*body.product)->products() * static_cast<int64_t>(body.outs.size()));
   plan.SetCost((*body.product)->cost() * body.outs.size() + static_cast<uint64_t>(sums.count()));
 }
 

@@ -133,6 +133,7 @@ Plan& Untiled::inner() {
 void Untiled::Finish() {
   if (inner_ == nullptr || !(*inner_)->has_work()) return;
   outer_.SetWorkspace(static_cast<uint64_t>(bytes_) + (*inner_)->workspace_bytes());
+  outer_.SetProducts((*inner_)->products());
   outer_.SetCost((*inner_)->cost() + static_cast<uint64_t>(bytes_) / 8);
   outer_.SetBody(Body{inner_, weights_, outer_.binding_count(), bytes_});
 }

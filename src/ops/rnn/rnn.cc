@@ -342,8 +342,9 @@ void PlanRnn(Plan& plan, const RnnArgs& args) {
     operand->tensor = nullptr;
   }
   plan.SetWorkspace(static_cast<uint64_t>(d * RnnDirection::ScratchFloats(args)) * sizeof(float));
-  plan.SetCost(1000 +
-               static_cast<uint64_t>(d * args.steps * args.batch * width * (args.inputs + args.hidden)) / 40);
+  const int64_t products = d * args.steps * args.batch * width * (args.inputs + args.hidden);
+  plan.SetCost(1000 + static_cast<uint64_t>(products) / 40);
+  plan.SetProducts(products);
   plan.SetBody(RnnBody{kept});
 }
 
