@@ -10,6 +10,7 @@
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/deep_conv.h"
+#include "ops/conv/grouped_conv.h"
 #include "ops/conv/plane_conv.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
@@ -189,7 +190,8 @@ class Builder {
       rounded.type = ConvType::kBF16;
       if (auto packed = PackBy(OneDnnConv(), rounded)) return packed;
     }
-    return PackBy(ByWinograd(spec) ? &WinogradConv() : OneDnnConv(), spec);
+    const ConvBackend* own = OwnWay(spec);
+    return PackBy(own != nullptr ? own : OneDnnConv(), spec);
   }
 
   void Build(Plan& plan, const ConvGeometry& geometry) {
@@ -210,6 +212,7 @@ class Builder {
     const int64_t pack = body_.packed_weights == nullptr ? body_.ready->pack_scratch_bytes() : 0;
     body_.scratch_at = Reserve(std::max(body_.ready->scratch_bytes() * parts, pack));
     plan.SetWorkspace(static_cast<uint64_t>(workspace_));
+    plan.SetProducts(ConvProducts(spec.geometry));
     plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(spec.geometry) / 100));
     plan.SetBody(body_);
   }
@@ -229,16 +232,17 @@ class Builder {
     return PackedWeights{TextOf(*ready.layout()), backend->machine(), PackedFor(ready), ready.weight_bytes()};
   }
 
-  // Weights that change would have to be mixed at each run.
-  bool ByWinograd(const ConvSpec& spec) const {
-    return (args_.constant_weight != nullptr || args_.packed_weight != nullptr) && !args_.exact &&
-           WinogradPays(spec) && WeightsMix();
+  // What beats oneDNN; null: nothing. Weights that change would have to be laid anew at each run, and those
+  // that are no numbers would make some of a padding's zeros.
+  const ConvBackend* OwnWay(const ConvSpec& spec) const {
+    if (args_.constant_weight == nullptr && args_.packed_weight == nullptr) return nullptr;
+    if (!args_.exact && WinogradPays(spec) && WeightsMix(WinogradConv())) return &WinogradConv();
+    return GroupedPays(spec) && WeightsMix(GroupedConv()) ? &GroupedConv() : nullptr;
   }
 
-  bool WeightsMix() const {
+  bool WeightsMix(const ConvBackend& backend) const {
     const PackedWeights* packed = args_.packed_weight;
-    if (packed != nullptr && packed->machine == WinogradConv().machine())
-      return true;  // seen when it was packed
+    if (packed != nullptr && packed->machine == backend.machine()) return true;  // seen when it was packed
     return WinogradMixes(reinterpret_cast<const float*>(PlainWeights().get()), args_.weight.tensor->count());
   }
 
@@ -251,7 +255,7 @@ class Builder {
     if (best != nullptr && type_ == DType::kF32 && args_.bf16 && !args_.transposed &&
         ReadyRounded(*best, spec))
       return;
-    if (ByWinograd(spec)) best = &WinogradConv();
+    if (const ConvBackend* own = OwnWay(spec)) best = own;
     if (best != nullptr && type_ == DType::kF32) {
       for (int width : {ParallelWidth(), 1}) {
         body_.ready = ReadyBy(*best, spec, width);

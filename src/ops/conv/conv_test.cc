@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
 #include "base/simd_targets.h"
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_backend.h"
+#include "ops/conv/grouped_conv.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
 #include "ops/kernels.h"
@@ -33,8 +35,8 @@ struct Case {
   bool residual = false;
   bool constant = false;
   bool packed_ahead = false;
-  bool plainly = false;  // ... in an order that no kernel wants
-  bool mixed = false;    // ... as Winograd's method wants them
+  bool plainly = false;                    // ... in an order that no kernel wants
+  const ConvBackend* packed_by = nullptr;  // ... as this one wants them
   bool bf16 = false;
 };
 
@@ -145,7 +147,8 @@ double Error(const Case& c) {
   PlanConv(*plan, args);
   if (packed && !c.plainly) {
     EXPECT_GT(packed->data.use_count(), 1) << "the plan reads them where they lie";
-    EXPECT_EQ(ParseWeightLayout(packed->layout).mixed, c.mixed);
+    EXPECT_EQ(ParseWeightLayout(packed->layout).mixed, c.packed_by == &WinogradConv());
+    if (c.packed_by != nullptr) EXPECT_EQ(packed->machine, c.packed_by->machine());
   }
   testing::RunPlan(*plan);
 
@@ -392,9 +395,11 @@ TEST(Conv, PartsOfBothBackendsAgree) {
       }
     };
     run(PlainConv(), 1, &want);
-    for (const ConvBackend* backend : {&PlainConv(), OneDnnConv(), &WinogradConv()}) {
+    for (const ConvBackend* backend : {&PlainConv(), OneDnnConv(), &WinogradConv(), &GroupedConv()}) {
       for (int width : {1, 2, 3, 64}) {
-        const bool fits = backend != &WinogradConv() || WinogradFits({g, ConvType::kF32, false, false, {}});
+        const ConvSpec spec{g, ConvType::kF32, false, false, {}};
+        const bool fits = (backend != &WinogradConv() || WinogradFits(spec)) &&
+                          (backend != &GroupedConv() || GroupedFits(spec));
         if (backend == nullptr || !fits) continue;
         std::fill(got.begin(), got.end(), -1.0f);
         run(*backend, width, &got);
@@ -419,7 +424,7 @@ TEST(Conv, ByWinogradOnEveryProcessor) {
       Case c = kWinogradShapes[i];
       c.constant = true;
       EXPECT_LE(Error(c), 1e-5) << "case " << i;
-      c.channels_last = c.residual = c.packed_ahead = c.mixed = true;
+      c.channels_last = c.residual = c.packed_ahead = true, c.packed_by = &WinogradConv();
       EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
     }
     for (Activation a : {Activation{kRelu, 0.1f},
@@ -435,6 +440,62 @@ TEST(Conv, ByWinogradOnEveryProcessor) {
     }
   }
   simd::SetLevel(9);
+}
+
+// Groups of a few channels: several in a vector, one, parts of several vectors.
+const std::vector<Case> kGroupedShapes = {
+    {{2, 32, 9, 11}, {32, 4, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8},
+    {{1, 32, 9, 8}, {32, 2, 3, 3}, {2, 1}, {1, 1}, {1, 0}, {0, 2}, 16},
+    {{1, 80, 7, 7}, {64, 5, 3, 2}, {1, 1}, {1, 2}, {2, 1}, {1, 0}, 16},
+    {{2, 16, 7, 14}, {16, 8, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+    {{1, 48, 6, 5}, {72, 16, 1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 3},
+    {{1, 6, 8, 8}, {60, 2, 5, 3}, {2, 3}, {1, 1}, {2, 2}, {2, 0}, 3},
+    {{1, 16, 5, 6}, {80, 8, 3, 3}, {1, 1}, {2, 2}, {2, 2}, {2, 2}, 2},
+    {{1, 6, 4, 150}, {10, 3, 3, 9}, {1, 1}, {1, 1}, {1, 4}, {1, 4}, 2},
+    {{2, 96, 70}, {96, 32, 16}, {1}, {1}, {8}, {7}, 3},
+};
+
+TEST(Conv, OfSmallGroupsOnEveryProcessor) {
+  using enum ActivationKind;
+  for (int level : {0, 1, 2}) {
+    if (simd::SetLevel(level) != level) continue;
+    for (size_t i = 0; i < kGroupedShapes.size(); ++i) {
+      Case c = kGroupedShapes[i];
+      c.constant = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i;
+      c.channels_last = c.residual = c.packed_ahead = true;
+      c.activation = {i % 2 == 0 ? kRelu : kSwish, i % 2 == 0 ? 0.1f : 1.0f};
+      const bool whole_vectors = c.in[1] / c.groups % 16 == 0 && c.weight[0] / c.groups % 16 == 0;
+      if (level == 1 || (level == 2 && !whole_vectors)) c.packed_by = &GroupedConv();
+      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
+      c.plainly = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed by another";
+    }
+  }
+  simd::SetLevel(9);
+}
+
+// The zeros of its padding times infinity would be no numbers: another one computes it.
+TEST(Conv, WeightsOfSmallGroupsThatAreNotFinite) {
+  Sample w(DType::kF32, {16, 4, 3, 3}), x(DType::kF32, {1, 16, 5, 5}), y(DType::kF32, {1, 16, 5, 5});
+  const int64_t ones[] = {1, 1};
+  ConvArgs args{.input = {&x.tensor, nullptr, 0, "x"},
+                .weight = {&w.tensor, nullptr, -1, "w"},
+                .bias = {},
+                .residual = {},
+                .out = {&y.tensor, nullptr, 1, "y"},
+                .strides = ones,
+                .dilations = ones,
+                .before = ones,
+                .after = ones,
+                .groups = 4,
+                .constant_weight = w.tensor.data};
+  for (float odd : {1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    testing::Floats(w)[7] = odd;
+    const std::optional<PackedWeights> packed = PackConvWeights(args);
+    const bool grouped = packed && packed->machine.starts_with("grouped");
+    EXPECT_EQ(grouped, odd == 1 && GroupedConv().machine() != std::string("grouped")) << odd;
+  }
 }
 
 TEST(Conv, WeightsMixedForWinogradServeOthers) {

@@ -43,24 +43,69 @@ struct ChannelBody {
   double epsilon;
   int bindings[2];
   const NormLoops<T>* loops;
+  int64_t tables_at =
+      -1;  // in the workspace, where channels follow each other in memory: a factor and a summand of each
 
   void operator()(const Frame& frame) const {
+    if (tables_at >= 0 && MakeTables(frame)) return Rows(frame);
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(slice.count(), 1));
     ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) Channel(frame, c);
     });
   }
 
-  void Channel(const Frame& frame, int64_t c) const {
-    const double spread = variance.At(frame, c, 1), scaled = weight.At(frame, c, 1),
-                 factor = inverse ? scaled * spread : scaled / std::sqrt(spread + epsilon),
-                 middle = mean.At(frame, c, 0), base_line = bias.At(frame, c, 0);
-    const T scale = static_cast<T>(factor), shift = static_cast<T>(base_line - middle * factor);
+  struct Change {
+    double factor, middle, base_line;
     // Where the two would take each other's digits away the mean goes first.
-    constexpr double kFar = 8;
-    const bool far = std::abs(middle * factor) > kFar * std::max(1.0, std::abs(base_line));
-    const T near = static_cast<T>(middle),
-            after = static_cast<T>(base_line - (middle - static_cast<double>(near)) * factor);
+    bool far() const {
+      constexpr double kFar = 8;
+      return std::abs(middle * factor) > kFar * std::max(1.0, std::abs(base_line));
+    }
+    double shift() const { return base_line - middle * factor; }
+  };
+
+  Change ChangeOf(const Frame& frame, int64_t c) const {
+    const double spread = variance.At(frame, c, 1), scaled = weight.At(frame, c, 1);
+    return {inverse ? scaled * spread : scaled / std::sqrt(spread + epsilon), mean.At(frame, c, 0),
+            bias.At(frame, c, 0)};
+  }
+
+  T* Tables(const Frame& frame) const { return reinterpret_cast<T*>(frame.workspace + tables_at); }
+
+  // False: a channel needs its mean to go first.
+  bool MakeTables(const Frame& frame) const {
+    T *factors = Tables(frame), *shifts = factors + channels;
+    for (int64_t c = 0; c < channels; ++c) {
+      const Change change = ChangeOf(frame, c);
+      if (change.far()) return false;
+      factors[c] = static_cast<T>(change.factor), shifts[c] = static_cast<T>(change.shift());
+    }
+    return true;
+  }
+
+  // A position at a time.
+  void Rows(const Frame& frame) const {
+    const T *factors = Tables(frame), *shifts = factors + channels;
+    ParallelFor(
+        slice.count(), std::max<int64_t>(1, LoopNest::kGrain / channels), [&](int64_t begin, int64_t end) {
+          char* base[2] = {frame.at[bindings[0]] + slice.offset(0), frame.at[bindings[1]] + slice.offset(1)};
+          slice.Walk(base, begin, end - begin, [&](char** at, int64_t n) {
+            for (int64_t i = 0; i < n; ++i) {
+              loops->apply(reinterpret_cast<T*>(at[0] + i * slice.step(0)),
+                           reinterpret_cast<const T*>(at[1] + i * slice.step(1)), factors, shifts, T{0}, T{1},
+                           channels);
+            }
+          });
+        });
+  }
+
+  void Channel(const Frame& frame, int64_t c) const {
+    const Change change = ChangeOf(frame, c);
+    const T scale = static_cast<T>(change.factor), shift = static_cast<T>(change.shift());
+    const bool far = change.far();
+    const T near = static_cast<T>(change.middle),
+            after = static_cast<T>(change.base_line -
+                                   (change.middle - static_cast<double>(near)) * change.factor);
     char* base[2] = {frame.at[bindings[0]] + slice.offset(0) + c * out_step,
                      frame.at[bindings[1]] + slice.offset(1) + c * in_step};
     slice.Walk(base, 0, slice.count(), [&](char** at, int64_t n) {
@@ -89,6 +134,10 @@ void PlanChannelsAs(Plan& plan, double epsilon, DType compute, const ChannelOper
   body.channels = x.shape[channel];
   body.in_step = x.strides[channel] * static_cast<int64_t>(BytesOf(x.dtype));
   body.out_step = out.strides[channel] * static_cast<int64_t>(BytesOf(out.dtype));
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  if (x.dtype == compute && out.dtype == compute && BytesOf(compute) == sizeof(T) && body.in_step == kBytes &&
+      body.out_step == kBytes && body.channels > 1)
+    body.tables_at = plan.AddWorkspace(2 * body.channels * kBytes);
   x.shape[channel] = out.shape[channel] = 1;
   body.slice = LoopNest(x.shape, {Operand{&out}, Operand{&x}});
   body.out = Lane(out.dtype, compute, body.slice.step(0));

@@ -65,31 +65,67 @@ TEST(FarMean, OfLayers) {
   }
 }
 
+// In front of what they have one number for, and behind it.
 TEST(FarMean, OfChannels) {
-  Sample x(DType::kF32, {3, 2, 50}), out(DType::kF32, {3, 2, 50}), mean(DType::kF32, {2}),
-      variance(DType::kF32, {2}), bias(DType::kF32, {2});
-  FillAround(x, 100'000);
-  for (int64_t c = 0; c < 2; ++c) {
-    Floats(mean)[c] = 100'000.03125f;
-    Floats(variance)[c] = 4e-4f;
-    Floats(bias)[c] = static_cast<float>(c) / 2;
+  for (const int channel : {1, 2}) {
+    for (const float middle : {100'000.03125f, 0.5f}) {
+      const Shape shape = channel == 1 ? Shape{3, 2, 50} : Shape{3, 50, 2};
+      Sample x(DType::kF32, shape), out(DType::kF32, shape), mean(DType::kF32, {2}),
+          variance(DType::kF32, {2}), bias(DType::kF32, {2});
+      FillAround(x, std::floor(middle));
+      for (int64_t c = 0; c < 2; ++c) {
+        Floats(mean)[c] = middle;
+        Floats(variance)[c] = 4e-4f * static_cast<float>(c + 1);
+        Floats(bias)[c] =
+            static_cast<float>(c) * (middle > 1 ? 0.5f : 100.0f);  // near only beside a large bias
+      }
+      PlanRef plan = testing::NewPlan();
+      PlanChannelNorm(*plan, 0, DType::kF32,
+                      {x.BoundTo(*plan, Access::kRead, "x"),
+                       out.BoundTo(*plan, Access::kWrite, "y"),
+                       {},
+                       bias.BoundTo(*plan, Access::kRead, "b"),
+                       mean.BoundTo(*plan, Access::kRead, "m"),
+                       variance.BoundTo(*plan, Access::kRead, "v")},
+                      channel);
+      testing::RunPlan(*plan);
+      for (int64_t i = 0; i < x.tensor.count(); ++i) {
+        const int64_t c = channel == 1 ? i / 50 % 2 : i % 2;
+        const double want = (static_cast<double>(Floats(x)[i]) - static_cast<double>(Floats(mean)[c])) /
+                                std::sqrt(static_cast<double>(Floats(variance)[c])) +
+                            static_cast<double>(Floats(bias)[c]);
+        ASSERT_NEAR(Floats(out)[i], want, 2e-6 * std::max(1.0, std::abs(want)))
+            << channel << " around " << middle;
+      }
+    }
   }
-  PlanRef plan = testing::NewPlan();
-  PlanChannelNorm(*plan, 0, DType::kF32,
-                  {x.BoundTo(*plan, Access::kRead, "x"),
-                   out.BoundTo(*plan, Access::kWrite, "y"),
-                   {},
-                   bias.BoundTo(*plan, Access::kRead, "b"),
-                   mean.BoundTo(*plan, Access::kRead, "m"),
-                   variance.BoundTo(*plan, Access::kRead, "v")},
-                  1);
-  testing::RunPlan(*plan);
-  for (int64_t i = 0; i < x.tensor.count(); ++i) {
-    const int64_t c = i / 50 % 2;
-    const double want = (static_cast<double>(Floats(x)[i]) - static_cast<double>(Floats(mean)[c])) /
-                            std::sqrt(static_cast<double>(4e-4f)) +
-                        static_cast<double>(Floats(bias)[c]);
-    ASSERT_NEAR(Floats(out)[i], want, 2e-6);
+}
+
+TEST(FarMean, OfChannelsThatAreNear) {
+  for (const int channel : {1, 2}) {
+    const Shape shape = channel == 1 ? Shape{3, 7, 50} : Shape{3, 50, 7};
+    Sample x(DType::kF32, shape), out(DType::kF32, shape), mean(DType::kF32, {7}), variance(DType::kF32, {7}),
+        weight(DType::kF32, {7});
+    std::mt19937 random(7);
+    for (Sample* s : {&x, &mean, &variance, &weight}) s->Randomise(random, 1);
+    for (int64_t c = 0; c < 7; ++c) Floats(variance)[c] = 1 + std::abs(Floats(variance)[c]);
+    PlanRef plan = testing::NewPlan();
+    PlanChannelNorm(*plan, 1e-3, DType::kF32,
+                    {x.BoundTo(*plan, Access::kRead, "x"),
+                     out.BoundTo(*plan, Access::kWrite, "y"),
+                     weight.BoundTo(*plan, Access::kRead, "w"),
+                     {},
+                     mean.BoundTo(*plan, Access::kRead, "m"),
+                     variance.BoundTo(*plan, Access::kRead, "v")},
+                    channel);
+    testing::RunPlan(*plan);
+    for (int64_t i = 0; i < x.tensor.count(); ++i) {
+      const int64_t c = channel == 1 ? i / 50 % 7 : i % 7;
+      const auto at = [c](Sample& s) { return static_cast<double>(Floats(s)[c]); };
+      const double want =
+          (static_cast<double>(Floats(x)[i]) - at(mean)) / std::sqrt(at(variance) + 1e-3) * at(weight);
+      ASSERT_NEAR(Floats(out)[i], want, 1e-6) << channel;
+    }
   }
 }
 

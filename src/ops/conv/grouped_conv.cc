@@ -1,0 +1,248 @@
+#include "ops/conv/grouped_conv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "ops/conv/grouped_conv_loops.h"
+#include "ops/conv/ready_conv.h"
+#include "ops/conv/winograd_loops.h"
+
+namespace belay::ops {
+namespace {
+
+// How channels are dealt out to vectors.
+struct Panels {
+  int64_t depth, width;         // channels of a group: of the input, of the result
+  int64_t lanes, vectors;       // of a panel
+  int64_t together, per_group;  // groups in a panel; or panels of a group
+  bool spread() const { return together > 1; }
+  int64_t columns() const { return lanes * vectors; }
+
+  explicit Panels(const ConvGeometry& g)
+      : depth(g.in_channels / g.groups),
+        width(g.out_channels / g.groups),
+        lanes(BestGroupedConvLoops().lanes) {
+    together = width < lanes && lanes % width == 0 && g.groups % (lanes / width) == 0 ? lanes / width : 1;
+    const int64_t needed = (width + lanes - 1) / lanes;
+    vectors = needed % 3 == 0 ? 3 : needed % 2 == 0 ? 2 : 1;
+    per_group = needed / vectors;
+  }
+};
+
+int64_t Taps(const ConvGeometry& g) { return g.kernel[1] * g.kernel[2]; }
+
+// The part of the result that is computed at a time, so that what it sees of a group stays in the nearest
+// cache.
+struct Grouped {
+  explicit Grouped(const ConvSpec& of) : spec(of), panels(of.geometry) {
+    constexpr int64_t kMostColumns = 64, kFloats = 6 * 1024;
+    const ConvGeometry& g = spec.geometry;
+    columns = std::min(g.out[2], kMostColumns);
+    pixel = panels.spread() ? panels.depth * panels.lanes : panels.depth;
+    const int64_t rounded =
+        (columns + GroupedRow::kTogether - 1) / GroupedRow::kTogether * GroupedRow::kTogether;
+    wide = (rounded - 1) * g.stride[2] + (g.kernel[2] - 1) * g.dilation[2] + 1;
+    const int64_t fitting = kFloats / (wide * pixel) - (g.kernel[1] - 1) * g.dilation[1] - 1;
+    rows = std::clamp<int64_t>(fitting / g.stride[1] + 1, 1, g.out[1]);
+    for (int64_t y = 0; y < g.kernel[1]; ++y) {
+      for (int64_t x = 0; x < g.kernel[2]; ++x)
+        taps.push_back((y * g.dilation[1] * wide + x * g.dilation[2]) * pixel);
+    }
+  }
+
+  int64_t lines() const {
+    const ConvGeometry& g = spec.geometry;
+    return (rows - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1;
+  }
+  int64_t scratch_floats() const { return lines() * wide * pixel; }
+
+  ConvSpec spec;
+  Panels panels;
+  int64_t rows, columns;  // of the result
+  int64_t wide, pixel;    // pixels of a gathered line, floats of a pixel
+  std::vector<int64_t> taps;
+  GroupedConvLoops loops = BestGroupedConvLoops();
+  WinogradLoops behind = BestWinogradLoops();  // for the activation
+};
+
+const Grouped& GroupedOf(const ConvPrimitive& primitive) {
+  return reinterpret_cast<const Grouped&>(primitive);
+}
+
+class GroupedRun {
+ public:
+  GroupedRun(const Grouped& grouped, const ConvCall& call)
+      : c_(grouped), g_(grouped.spec.geometry), call_(call) {}
+
+  void All() const {
+    for (int64_t image = 0; image < g_.batch; ++image) {
+      for (int64_t row = 0; row < g_.out[1]; row += c_.rows) {
+        for (int64_t column = 0; column < g_.out[2]; column += c_.columns)
+          Part({image, row, column, std::min(c_.rows, g_.out[1] - row),
+                std::min(c_.columns, g_.out[2] - column)});
+      }
+    }
+  }
+
+ private:
+  struct Place {
+    int64_t image, row, column, rows, columns;  // of the result
+  };
+
+  void Part(const Place& place) const {
+    const Panels& p = c_.panels;
+    for (int64_t group = 0; group < g_.groups; group += p.together) {
+      Gather(place, group * p.depth);
+      for (int64_t panel = 0; panel < p.per_group; ++panel) Rows(place, group, panel);
+    }
+    for (int64_t r = 0; r < place.rows; ++r)
+      c_.behind.activate(c_.spec.activation, Result(place, r), place.columns * g_.out_channels);
+  }
+
+  float* Result(const Place& place, int64_t r) const {
+    const int64_t pixel = (place.image * g_.out[1] + place.row + r) * g_.out[2] + place.column;
+    return static_cast<float*>(call_.dst) + pixel * g_.out_channels;
+  }
+
+  // Lines of pixels of the groups from `channel` on, with zeros outside of the image.
+  void Gather(const Place& place, int64_t channel) const {
+    const auto* image =
+        static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
+    const int64_t top = place.row * g_.stride[1] - g_.before[1],
+                  left = place.column * g_.stride[2] - g_.before[2];
+    const int64_t begin = std::clamp<int64_t>(-left, 0, c_.wide),
+                  end = std::clamp(g_.in[2] - left, begin, c_.wide);
+    auto* to = static_cast<float*>(call_.scratch);
+    const int64_t lines = (place.rows - 1) * g_.stride[1] + (g_.kernel[1] - 1) * g_.dilation[1] + 1;
+    for (int64_t line = 0; line < lines; ++line, to += c_.wide * c_.pixel) {
+      const int64_t y = top + line;
+      if (y < 0 || y >= g_.in[1] || begin == end) {
+        std::fill_n(to, c_.wide * c_.pixel, 0.0f);
+        continue;
+      }
+      std::fill_n(to, begin * c_.pixel, 0.0f);
+      std::fill_n(to + end * c_.pixel, (c_.wide - end) * c_.pixel, 0.0f);
+      const float* from = image + (y * g_.in[2] + left + begin) * g_.in_channels + channel;
+      if (c_.panels.spread()) {
+        c_.loops.spread(from, g_.in_channels, c_.panels.depth, c_.panels.width, end - begin,
+                        to + begin * c_.pixel);
+      } else {
+        c_.loops.gather(from, g_.in_channels, c_.panels.depth, end - begin, to + begin * c_.pixel);
+      }
+    }
+  }
+
+  void Rows(const Place& place, int64_t group, int64_t panel) const {
+    const Panels& p = c_.panels;
+    const int64_t channel = group * p.width + panel * p.columns();
+    const auto tap_count = static_cast<int64_t>(c_.taps.size());
+    const int64_t number = group / p.together * p.per_group + panel;
+    GroupedRow row{};
+    row.from = static_cast<const float*>(call_.scratch), row.from_step = g_.stride[2] * c_.pixel;
+    row.taps = c_.taps.data(), row.tap_count = tap_count, row.depth = p.depth;
+    row.weights = static_cast<const float*>(call_.weights) + number * tap_count * p.depth * p.columns();
+    row.bias = c_.spec.bias ? static_cast<const float*>(call_.bias) + channel : nullptr;
+    row.to_step = g_.out_channels, row.pixels = place.columns, row.add = c_.spec.residual;
+    row.channels = std::min(p.columns(), p.width * p.together - panel * p.columns());
+    for (int64_t r = 0; r < place.rows; ++r, row.from += g_.stride[1] * c_.wide * c_.pixel) {
+      row.to = Result(place, r) + channel;
+      if (p.spread()) {
+        c_.loops.spread_row(row);
+      } else {
+        c_.loops.row(row, p.vectors);
+      }
+    }
+  }
+
+  const Grouped& c_;
+  const ConvGeometry& g_;
+  const ConvCall& call_;
+};
+
+// [panel][kernel row][kernel column][in][lanes of the panel]
+bool GroupedLayout(const ConvSpec& spec, WeightLayout* layout) {
+  if (!GroupedFits(spec)) return false;
+  const ConvGeometry& g = spec.geometry;
+  const Panels p(g);
+  const auto sizes = WeightSizes(g);
+  *layout = {};
+  std::copy(sizes.begin(), sizes.end(), layout->sizes);
+  std::copy(sizes.begin(), sizes.end(), layout->padded);
+  layout->padded[1] = p.spread() ? p.width : p.per_group * p.columns();
+  const int64_t tap = p.depth * p.columns(), panel = Taps(g) * tap;
+  const int64_t strides[] = {panel * p.per_group, panel, p.columns(), panel, g.kernel[2] * tap, tap};
+  std::copy(std::begin(strides), std::end(strides), layout->strides);
+  layout->block_count = p.spread() ? 2 : 1;
+  if (p.spread()) layout->block_dims[0] = 0, layout->block_sizes[0] = p.together;
+  const int last = layout->block_count - 1;
+  layout->block_dims[last] = 1, layout->block_sizes[last] = p.spread() ? p.width : p.columns();
+  return true;
+}
+
+bool GroupedTakes(const ConvSpec& spec, const WeightLayout& layout) {
+  WeightLayout only;
+  return GroupedLayout(spec, &only) && only == layout;
+}
+
+bool PackPanels(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
+  WeightLayout layout;
+  if (!GroupedLayout(GroupedOf(primitive).spec, &layout)) return false;
+  const auto* from = static_cast<const float*>(weights);
+  auto* to = static_cast<float*>(packed);
+  std::fill_n(to, layout.count(), 0.0f);
+  int64_t at[WeightLayout::kRank] = {};
+  for (;;) {
+    to[layout.OffsetOf(at)] = *from++;
+    int d = WeightLayout::kRank - 1;
+    while (d >= 0 && ++at[d] == layout.sizes[d]) at[d--] = 0;
+    if (d < 0) return true;
+  }
+}
+
+const ConvBackend kGrouped = {
+    [] {
+      return BestGroupedConvLoops().lanes == 16  ? "grouped16"
+             : BestGroupedConvLoops().lanes == 8 ? "grouped8"
+                                                 : "grouped";
+    },
+    &GroupedLayout,
+    &GroupedTakes,
+    [](const ConvSpec& spec, const WeightLayout& layout) {
+      return GroupedTakes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Grouped(spec)) : nullptr;
+    },
+    [](ConvPrimitive* p) { delete reinterpret_cast<Grouped*>(p); },
+    [](const ConvPrimitive& p) {
+      return GroupedOf(p).scratch_floats() * static_cast<int64_t>(sizeof(float));
+    },
+    &PackPanels,
+    [](const ConvPrimitive& p, const ConvCall& call) {
+      GroupedRun(GroupedOf(p), call).All();
+      return true;
+    },
+};
+
+}  // namespace
+
+bool GroupedFits(const ConvSpec& spec) {
+  const ConvGeometry& g = spec.geometry;
+  return spec.type == ConvType::kF32 && g.groups > 1 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 &&
+         g.kernel[0] == 1 && HasActivationLoop(spec.activation.kind);
+}
+
+bool GroupedPays(const ConvSpec& spec) {
+  constexpr int64_t kWidest = 48, kManyTaps = 81;
+  const ConvGeometry& g = spec.geometry;
+  const int64_t lanes = BestGroupedConvLoops().lanes;
+  if (!GroupedFits(spec) || lanes < 8) return false;
+  // oneDNN has kernels for groups of whole vectors with AVX-512.
+  if (lanes == 16 && g.in_channels / g.groups % lanes == 0 && g.out_channels / g.groups % lanes == 0)
+    return false;
+  const int64_t widest = std::max(g.in_channels, g.out_channels) / g.groups;
+  return widest == 1 ? Taps(g) >= kManyTaps : g.in_channels > g.groups && widest <= kWidest;
+}
+
+const ConvBackend& GroupedConv() { return kGrouped; }
+
+}  // namespace belay::ops

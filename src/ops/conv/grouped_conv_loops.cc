@@ -1,0 +1,164 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/conv/grouped_conv_loops.cc"
+#include "ops/conv/grouped_conv_loops.h"
+
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef BELAY_OPS_GROUPED_CONV_LOOPS_ONCE
+#define BELAY_OPS_GROUPED_CONV_LOOPS_ONCE
+#include <algorithm>
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace belay::ops {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+
+HWY_INLINE int64_t GroupedLanes() { return static_cast<int64_t>(hn::Lanes(D())); }
+
+// The first `count` elements; the others are 0.
+HWY_INLINE V LoadOfGroup(const float* from, int64_t count) {
+  const D d;
+  return count >= GroupedLanes()
+             ? hn::LoadU(d, from)
+             : hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(count, 0))), d, from);
+}
+
+HWY_INLINE void StoreOfGroup(V v, float* to, int64_t count) {
+  const D d;
+  if (count >= GroupedLanes()) {
+    hn::StoreU(v, d, to);
+  } else if (count > 0) {
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+  }
+}
+
+// The sums of kPixels pixels by kVectors vectors.
+template <int kPixels, int kVectors>
+struct GroupedSums {
+  V at[kPixels][kVectors];
+
+  HWY_INLINE explicit GroupedSums(const GroupedRow& r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const V start = r.bias == nullptr
+                          ? hn::Zero(D())
+                          : LoadOfGroup(r.bias + v * GroupedLanes(), r.channels - v * GroupedLanes());
+      for (int p = 0; p < kPixels; ++p) at[p][v] = start;
+    }
+  }
+
+  template <bool kSpread>
+  HWY_INLINE void Add(const GroupedRow& r, const float* from) {
+    const D d;
+    const int64_t lanes = GroupedLanes(), step = r.from_step;
+    const float* weights = r.weights;
+    for (int64_t t = 0; t < r.tap_count; ++t) {
+      const float* x = from + r.taps[t];
+      for (int64_t i = 0; i < r.depth; ++i, x += kSpread ? lanes : 1, weights += kVectors * lanes) {
+        V w[kVectors];
+        HWY_UNROLL(3)
+        for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weights + v * lanes);
+        HWY_UNROLL(8)
+        for (int p = 0; p < kPixels; ++p) {
+          const V pixel = kSpread ? hn::LoadU(d, x + p * step) : hn::Set(d, x[p * step]);
+          HWY_UNROLL(3)
+          for (int v = 0; v < kVectors; ++v) at[p][v] = hn::MulAdd(w[v], pixel, at[p][v]);
+        }
+      }
+    }
+  }
+
+  HWY_INLINE void Store(const GroupedRow& r, float* to, int64_t pixels) const {
+    for (int p = 0; p < kPixels && p < pixels; ++p, to += r.to_step) {
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t first = v * GroupedLanes(), left = r.channels - first;
+        V sum = at[p][v];
+        if (r.add) sum = hn::Add(sum, LoadOfGroup(to + first, left));
+        StoreOfGroup(sum, to + first, left);
+      }
+    }
+  }
+};
+
+template <int kPixels, int kVectors, bool kSpread>
+HWY_INLINE void GroupedBlock(const GroupedRow& r, int64_t first) {
+  GroupedSums<kPixels, kVectors> sums(r);
+  sums.template Add<kSpread>(r, r.from + first * r.from_step);
+  sums.Store(r, r.to + first * r.to_step, r.pixels - first);
+}
+
+// As many pixels together as registers hold sums; the last ones by four.
+template <int kPixels, int kVectors, bool kSpread>
+HWY_INLINE void GroupedBlocks(const GroupedRow& r) {
+  int64_t i = 0;
+  for (; r.pixels - i > 4; i += kPixels) GroupedBlock<kPixels, kVectors, kSpread>(r, i);
+  for (; i < r.pixels; i += 4) GroupedBlock<4, kVectors, kSpread>(r, i);
+}
+
+HWY_ATTR void RowOfGroup(const GroupedRow& r, int64_t vectors) {
+  switch (vectors) {
+    case 1:
+      return GroupedBlocks<8, 1, false>(r);
+    case 2:
+      return GroupedBlocks<4, 2, false>(r);
+    default:
+      return GroupedBlocks<4, 3, false>(r);
+  }
+}
+
+HWY_ATTR void RowOfGroups(const GroupedRow& r) { GroupedBlocks<8, 1, true>(r); }
+
+HWY_ATTR void GatherGroup(const float* from, int64_t step, int64_t depth, int64_t pixels, float* to) {
+  const D d;
+  const int64_t lanes = GroupedLanes(), whole = depth / lanes * lanes;
+  for (int64_t p = 0; p < pixels; ++p, from += step, to += depth) {
+    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    for (int64_t i = whole; i < depth; ++i) to[i] = from[i];
+  }
+}
+
+// Where the pixel is one vector, each of its groups' channels goes to all lanes of the group.
+HWY_INLINE void SpreadGroupVectors(const float* from, int64_t step, int64_t depth, int64_t pixels,
+                                   float* to) {
+  const D d;
+  const int64_t lanes = GroupedLanes();
+  HWY_ALIGN int32_t index[16] = {};
+  for (int64_t i = 0; i < depth; ++i, to += lanes) {
+    for (int64_t l = 0; l < lanes; ++l) index[l] = static_cast<int32_t>(l / depth * depth + i);
+    const auto lookup = hn::SetTableIndices(d, index);
+    for (int64_t p = 0; p < pixels; ++p)
+      hn::StoreU(hn::TableLookupLanes(hn::LoadU(d, from + p * step), lookup), d, to + p * depth * lanes);
+  }
+}
+
+HWY_ATTR void SpreadGroups(const float* from, int64_t step, int64_t depth, int64_t width, int64_t pixels,
+                           float* to) {
+  const int64_t lanes = GroupedLanes();
+  if (depth == width && lanes % depth == 0) return SpreadGroupVectors(from, step, depth, pixels, to);
+  for (int64_t p = 0; p < pixels; ++p, from += step) {
+    for (int64_t i = 0; i < depth; ++i, to += lanes) {
+      for (int64_t l = 0; l < lanes; ++l) to[l] = from[l / width * depth + i];
+    }
+  }
+}
+
+const GroupedConvLoops& GroupedLoops() {
+  static const GroupedConvLoops loops{GroupedLanes(), &RowOfGroup, &RowOfGroups, &GatherGroup, &SpreadGroups};
+  return loops;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace belay::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace belay::ops {
+BELAY_SIMD_EXPORT(GroupedLoops);
+const GroupedConvLoops& BestGroupedConvLoops() { return BELAY_SIMD_CALL(GroupedLoops)(); }
+}  // namespace belay::ops
+#endif
