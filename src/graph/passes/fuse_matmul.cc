@@ -99,15 +99,21 @@ class ProductFuser {
   void TakeActivation(int n) {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).inputs[0] != Port{n, 0}) return;
-    const std::string& type = edit_.at(user).type;
-    const char* name = type == "Relu"      ? "relu"
-                       : type == "Gelu"    ? "gelu"
-                       : type == "Tanh"    ? "tanh"
-                       : type == "Sigmoid" ? "sigmoid"
-                                           : nullptr;
+    const Node& node = edit_.at(user);
+    // Not tanh, nor the Gelu that is made of it: they cost oneDNN more than a pass of their own over the
+    // result.
+    const char* name = node.type == "Relu"      ? "relu"
+                       : node.type == "Gelu"    ? "gelu"
+                       : node.type == "Sigmoid" ? "sigmoid"
+                       : node.type == "Swish"   ? "swish"
+                                                : nullptr;
     if (name == nullptr) return;
     Attributes attributes = edit_.at(n).attributes;
     attributes["activation"] = std::string(name);
+    if (node.type == "Swish") {
+      const auto* scale = FindAttribute<double>(node, "scale");
+      attributes["alpha"] = scale == nullptr ? 1.0 : *scale;
+    }
     Take(n, user, edit_.at(n).inputs, std::move(attributes));
   }
 

@@ -78,6 +78,10 @@ class LayoutChooser {
       return AddQuantisation(n, node);
     if (node.type == "QLinearAdd" && AnyLastOnly(node) && SumsImages(node)) return AddSum(n, node);
     if (node.type == "Resize" && AnyLastOnly(node) && IsImage(node.types[0])) return AddResize(n, node);
+    if (node.type == "TransposeD" && IsAnotherName(n, node)) return;
+    if (!node.inputs.empty() && node.inputs[0].present() && last_.count(node.inputs[0]) != 0 &&
+        first_.count(node.inputs[0]) == 0 && WorksAlongAxes(n, node))
+      return;
     if ((node.type == "ConcatV2D" || node.type == "ConcatD") && AnyLastOnly(node)) {
       if (const auto* axis = FindAttribute<int64_t>(node, "concat_dim"); axis != nullptr && AllImages(node)) {
         return AddConcat(n, node, *axis);
@@ -247,6 +251,128 @@ class LayoutChooser {
     for (Port& port : copy.inputs) port = Last(port);
     copy.attributes["concat_dim"] = PlaceInLast(axis);
     AddLast(n, std::move(copy));
+  }
+
+  // Turning what exists turned already: nothing is moved.
+  bool IsAnotherName(int n, const Node& node) {
+    const auto* perm = FindAttribute<std::vector<int64_t>>(node, "perm");
+    if (perm == nullptr || !IsImage(node.types[0])) return false;
+    const auto is = [&](const Order& order) {
+      return std::equal(perm->begin(), perm->end(), order.begin(), order.end());
+    };
+    const auto last = last_.find(node.inputs[0]);
+    if (is(kToLast) && last != last_.end()) {
+      first_[{n, 0}] = last->second;
+      return true;
+    }
+    const auto first = first_.find(node.inputs[0]);
+    if (!is(kToFirst) || first == first_.end()) return false;
+    last_[{n, 0}] = first->second;
+    return true;
+  }
+
+  // Operators that name axes, on an image that exists only with its channels last. False: not on this one.
+  bool WorksAlongAxes(int n, const Node& node) {
+    if (node.type == "SplitD" || node.type == "SplitVD") return AddSplit(n, node, "split_dim");
+    if (node.type == "SplitV") return AddAlong(n, node, 2);
+    if (node.type == "StridedSliceV2") return AddAlong(n, node, 3);
+    if (node.type == "PadAxes") return AddPad(n, node);
+    if (node.type == "BatchNorm") return AddNorm(n, node);
+    static const auto& reductions = *new std::set<std::string, std::less<>>{
+        "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"};
+    return reductions.count(node.type) != 0 && AddReduce(n, node);
+  }
+
+  bool AddSplit(int n, const Node& node, const char* name) {
+    const auto* axis = FindAttribute<int64_t>(node, name);
+    if (axis == nullptr || !AllResultsAreImages(node)) return false;
+    Node copy = WithFirstTurned(node);
+    copy.attributes[name] = PlaceInLast(*axis);
+    AddLast(n, std::move(copy));
+    return true;
+  }
+
+  // Constant axes at one of the inputs.
+  bool AddAlong(int n, const Node& node, size_t at) {
+    const std::vector<int64_t> axes = AxesAt(node, at);
+    if (axes.empty() || !AllResultsAreImages(node)) return false;
+    Node copy = WithFirstTurned(node);
+    copy.inputs[at] =
+        AxesInLast(node, axes, ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[at].node)]));
+    AddLast(n, std::move(copy));
+    return true;
+  }
+
+  bool AddPad(int n, const Node& node) {
+    if (node.inputs.size() > 3 && node.inputs[3].present()) return AddAlong(n, node, 3);
+    if (!AllResultsAreImages(node)) return false;
+    Node copy = WithFirstTurned(node);
+    copy.inputs.resize(4);
+    copy.inputs[3] = AxesInLast(node, {0, 1, 2, 3}, nullptr);
+    AddLast(n, std::move(copy));
+    return true;
+  }
+
+  // What is left of the dimensions keeps its order, or all stay as ones.
+  bool AddReduce(int n, const Node& node) {
+    const std::vector<int64_t> axes = AxesAt(node, 1);
+    if (axes.empty()) return false;
+    const auto* keeps = FindAttribute<bool>(node, "keep_dims");
+    const bool kept = keeps != nullptr && *keeps;
+    std::array<bool, 4> left{true, true, true, true};
+    for (int64_t axis : axes) left[static_cast<size_t>(axis < 0 ? axis + 4 : axis)] = kept;
+    if (!kept && left[1] && (left[2] || left[3])) return false;
+    Node copy = WithFirstTurned(node);
+    copy.inputs[1] =
+        AxesInLast(node, axes, ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[1].node)]));
+    if (kept) {
+      AddLast(n, std::move(copy));
+    } else {
+      AddWith(first_, n, std::move(copy));
+    }
+    return true;
+  }
+
+  bool AddNorm(int n, const Node& node) {
+    const auto* format = FindAttribute<std::string>(node, "data_format");
+    if (format == nullptr || *format != "NCHW" || node.outputs != 1) return false;
+    Node copy = WithFirstTurned(node);
+    copy.attributes["data_format"] = std::string("NHWC");
+    AddLast(n, std::move(copy));
+    return true;
+  }
+
+  bool AllResultsAreImages(const Node& node) const {
+    return std::all_of(node.types.begin(), node.types.end(),
+                       [](const ValueType& type) { return IsImage(type); });
+  }
+
+  Node WithFirstTurned(const Node& node) {
+    Node copy = node;
+    for (size_t i = 0; i < copy.inputs.size(); ++i)
+      copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
+    return copy;
+  }
+
+  // Nothing where they are no constants of dimensions that there are.
+  std::vector<int64_t> AxesAt(const Node& node, size_t at) const {
+    if (node.inputs.size() <= at || !node.inputs[at].present()) return {};
+    const Constant constant = ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[at].node)]);
+    if (constant == nullptr) return {};
+    std::vector<int64_t> axes = constant->Ints();
+    const bool fit =
+        std::all_of(axes.begin(), axes.end(), [](int64_t axis) { return -4 <= axis && axis < 4; });
+    return fit ? axes : std::vector<int64_t>();
+  }
+
+  // Of the type and shape that they have.
+  Port AxesInLast(const Node& node, const std::vector<int64_t>& axes, const Constant& like) {
+    std::vector<int64_t> places;
+    for (int64_t axis : axes) places.push_back(PlaceInLast(axis));
+    const std::string name = node.name + "_axes";
+    if (like != nullptr && like->shape().rank() == 0)
+      return to_.AddConstant(name, IntConstant(places[0], like->dtype()));
+    return to_.AddConstant(name, IntsConstant(places));
   }
 
   void AddLast(int n, Node copy) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -199,6 +200,103 @@ TEST(Passes, ResizedImagesStayTurned) {
   }
 }
 
+TEST(Passes, WhatNamesAxesWorksOnTurnedImages) {
+  const auto ints = [](Builder& b, std::vector<int64_t> values) {
+    return b.graph.AddConstant("axes", IntsConstant(values));
+  };
+  using Make = std::function<Port(Builder&, Port)>;
+  const auto first_of = [](Builder& b, Node node) { return Port{b.graph.Add(std::move(node)), 1}; };
+  const std::pair<const char*, Make> makes[] = {
+      {"a piece of the channels",
+       [&](Builder& b, Port x) {
+         return first_of(b, {.name = "split",
+                             .type = "SplitD",
+                             .inputs = {x},
+                             .attributes = {{"num_split", int64_t{2}}, {"split_dim", int64_t{1}}},
+                             .outputs = 2});
+       }},
+      {"a piece of the channels, by an input",
+       [&](Builder& b, Port x) {
+         return first_of(b, {.name = "split",
+                             .type = "SplitV",
+                             .inputs = {x, ints(b, {1, 3}), b.graph.AddConstant("axis", IntConstant(-3))},
+                             .attributes = {{"num_split", int64_t{2}}},
+                             .outputs = 2});
+       }},
+      {"some columns",
+       [&](Builder& b, Port x) {
+         return b.Add("StridedSliceV2",
+                      {x, ints(b, {1, 0}), ints(b, {5, 3}), ints(b, {3, 1}), ints(b, {2, 1})});
+       }},
+      {"padded",
+       [&](Builder& b, Port x) {
+         return b.Add("PadAxes", {x, ints(b, {0, 0, 1, 2, 0, 0, 3, 0})}, {{"mode", std::string("reflect")}});
+       }},
+      {"padded along some axes",
+       [&](Builder& b, Port x) {
+         return b.Add("PadAxes", {x, ints(b, {1, 0, 2, 1}), b.Random({}), ints(b, {-1, 1})},
+                      {{"mode", std::string("constant")}});
+       }},
+      {"the mean of each channel",
+       [&](Builder& b, Port x) {
+         return b.Add("ReduceMean", {x, ints(b, {2, 3})}, {{"keep_dims", true}});
+       }},
+      {"the largest of all channels",
+       [&](Builder& b, Port x) {
+         return b.Add("ReduceMax", {x, ints(b, {1})}, {{"keep_dims", true}});
+       }},
+      {"normalised",
+       [&](Builder& b, Port x) {
+         return b.Add(
+             "BatchNorm",
+             {b.Add("Sigmoid", {x}), b.Random({4}), b.Random({4}), b.Random({4}), b.Random({4}, 1, 2)},
+             {{"epsilon", 1e-3}, {"data_format", std::string("NCHW")}});
+       }},
+  };
+  for (const auto& [what, make] : makes) {
+    SCOPED_TRACE(what);
+    Builder b;
+    Port y = make(b, b.Conv(b.Input({1, 3, 6, 7}), 3, 4, 3));
+    b.graph.outputs = {{y, "y"}};
+    std::vector<ValueType> types{{DType::kF32, Format::kND, true, {1, 3, 6, 7}}};
+    const Graph known = Specialise(b.graph, types).graph;
+    const int64_t channels = known.nodes[static_cast<size_t>(known.outputs[0].port.node)]
+                                 .types[static_cast<size_t>(known.outputs[0].port.output)]
+                                 .shape[1];
+    Graph graph = CheckPasses(b, b.Conv(y, channels, 2, 1), {1, 3, 6, 7});
+    EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
+  }
+}
+
+TEST(Passes, MeansWithoutTheirDimensions) {
+  for (const std::vector<int64_t>& axes :
+       std::vector<std::vector<int64_t>>{{2, 3}, {-1, -2}, {1}, {3}, {1, 2}, {0, 2, 3}}) {
+    Builder b;
+    Port x = b.Conv(b.Input({2, 3, 6, 7}), 3, 4, 3);
+    Port y =
+        b.Add("ReduceMean", {x, b.graph.AddConstant("axes", IntsConstant(axes))}, {{"keep_dims", false}});
+    Graph graph = CheckPasses(b, y, {2, 3, 6, 7});
+    EXPECT_EQ(Count(graph, "TransposeD"), axes == std::vector<int64_t>{3} ? 2 : 1)
+        << "the input, and what would change order";
+  }
+}
+
+TEST(Passes, ImagesThatAreTurnedAnywayAreNotTurnedTwice) {
+  Builder b;
+  Port y = b.Conv(b.Input({1, 3, 6, 7}), 3, 4, 3);
+  Port last = b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
+  last = b.Add("Mul", {last, b.Random({4})});
+  Port first = b.Add("TransposeD", {last}, {{"perm", std::vector<int64_t>{0, 3, 1, 2}}});
+  Graph graph = CheckPasses(b, b.Conv(b.Add("Add", {first, y}), 4, 5, 3), {1, 3, 6, 7});
+  EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
+
+  Builder out;  // what leaves the graph has its own shape
+  y = out.Conv(out.Input({1, 3, 6, 7}), 3, 4, 3);
+  graph = CheckPasses(out, out.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}}),
+                      {1, 3, 6, 7});
+  EXPECT_EQ(Count(graph, "TransposeD"), 1);
+}
+
 TEST(Passes, WhatOthersReadStays) {
   Builder b;
   Port x = b.Input({1, 4, 5, 5});
@@ -316,6 +414,61 @@ TEST(Passes, NormalisationByTheRootOfTheMeanSquare) {
   x = other_value.Input({2, 5, 7});
   Port y = parts(other_value, x, other_value.Add("Abs", {x}), "Div", -1);
   EXPECT_EQ(Count(CheckPasses(other_value, y, {2, 5, 7}), "RmsNorm"), 0);
+}
+
+TEST(Passes, GeluByTanhInItsParts) {
+  const auto number = [](Builder& b, double value) { return b.graph.AddConstant("n", RealConstant(value)); };
+  const auto end = [&](Builder& b, Port x, Port inner) {
+    Port sum = b.Add("Add", {number(b, 1), b.Add("Tanh", {inner})});
+    return b.Add("Mul", {b.Add("Mul", {number(b, 0.5), x}), sum});
+  };
+  Builder powers;  // sqrt(2 / pi) * (x + 0.044715 * x ^ 3)
+  Port x = powers.Input({4, 8});
+  Port cube = powers.Add("Mul", {number(powers, 0.044715), powers.Add("Pow", {x, number(powers, 3)})});
+  Port inner = powers.Add("Mul", {number(powers, 0.7978845608028654), powers.Add("Add", {x, cube})});
+  EXPECT_EQ(Count(CheckPasses(powers, end(powers, x, inner), {4, 8}), "GeluV2"), 1);
+
+  for (const double factor : {0.044715, 0.05}) {
+    Builder factors;  // sqrt(2 / pi) * x * (1 + 0.044715 * x * x)
+    x = factors.Input({4, 8});
+    Port square = factors.Add("Mul", {factors.Add("Mul", {number(factors, factor), x}), x});
+    inner = factors.Add("Mul", {factors.Add("Mul", {x, number(factors, 0.79788456)}),
+                                factors.Add("Add", {number(factors, 1), square})});
+    EXPECT_EQ(Count(CheckPasses(factors, end(factors, x, inner), {4, 8}), "GeluV2"), factor < 0.05 ? 1 : 0);
+  }
+
+  Builder other;  // of another value than what it is multiplied by
+  x = other.Input({4, 8});
+  cube = other.Add("Mul", {number(other, 0.044715), other.Add("Pow", {x, number(other, 3)})});
+  inner = other.Add("Mul", {number(other, 0.7978845608028654), other.Add("Add", {x, cube})});
+  EXPECT_EQ(Count(CheckPasses(other, end(other, other.Add("Abs", {x}), inner), {4, 8}), "GeluV2"), 0);
+}
+
+TEST(Passes, SwishAndMishInTheirParts) {
+  for (const double factor : {1.0, 1.702}) {
+    Builder b;
+    Port x = b.Conv(b.Input({1, 3, 5, 5}), 3, 4, 3);
+    Port of = factor == 1 ? x : b.Add("Mul", {b.graph.AddConstant("n", RealConstant(factor)), x});
+    Graph graph = CheckPasses(b, b.Add("Mul", {x, b.Add("Sigmoid", {of})}), {1, 3, 5, 5});
+    EXPECT_EQ(Count(graph, "FusedConv2D"), 1);
+    EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Sigmoid") + Count(graph, "Swish"), 0) << factor;
+
+    Builder product;
+    x = product.Add("BatchMatMul", {product.Input({2, 5, 8}), product.Random({8, 12})});
+    of = factor == 1 ? x : product.Add("Mul", {x, product.graph.AddConstant("n", RealConstant(factor))});
+    graph = CheckPasses(product, product.Add("Mul", {product.Add("Sigmoid", {of}), x}), {2, 5, 8});
+    EXPECT_EQ(Count(graph, "FusedMatMul"), 1);
+    EXPECT_EQ(Count(graph, "Mul") + Count(graph, "Sigmoid") + Count(graph, "Swish"), 0) << factor;
+  }
+  Builder mish;
+  Port x = mish.Input({4, 8});
+  Graph graph =
+      CheckPasses(mish, mish.Add("Mul", {x, mish.Add("Tanh", {mish.Add("Softplus", {x})})}), {4, 8});
+  EXPECT_EQ(Count(graph, "Mish"), 1);
+  Builder gate;  // the gate of another value stays
+  x = gate.Input({4, 8});
+  graph = CheckPasses(gate, gate.Add("Mul", {x, gate.Add("Sigmoid", {gate.Add("Neg", {x})})}), {4, 8});
+  EXPECT_EQ(Count(graph, "Swish"), 0);
 }
 
 // What stands for several operators has the shape that they gave: [1, 4, 8], not [4, 8].
