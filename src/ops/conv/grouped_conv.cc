@@ -31,7 +31,7 @@ struct Panels {
   }
 };
 
-int64_t Taps(const ConvGeometry& g) { return g.kernel[1] * g.kernel[2]; }
+int64_t TapsOfImage(const ConvGeometry& g) { return g.kernel[1] * g.kernel[2]; }
 
 // The part of the result that is computed at a time, so that what it sees of a group stays in the nearest
 // cache.
@@ -171,7 +171,7 @@ bool GroupedLayout(const ConvSpec& spec, WeightLayout* layout) {
   std::copy(sizes.begin(), sizes.end(), layout->sizes);
   std::copy(sizes.begin(), sizes.end(), layout->padded);
   layout->padded[1] = p.spread() ? p.width : p.per_group * p.columns();
-  const int64_t tap = p.depth * p.columns(), panel = Taps(g) * tap;
+  const int64_t tap = p.depth * p.columns(), panel = TapsOfImage(g) * tap;
   const int64_t strides[] = {panel * p.per_group, panel, p.columns(), panel, g.kernel[2] * tap, tap};
   std::copy(std::begin(strides), std::end(strides), layout->strides);
   layout->block_count = p.spread() ? 2 : 1;
@@ -240,7 +240,7 @@ bool GroupedPays(const ConvSpec& spec) {
   if (lanes == 16 && g.in_channels / g.groups % lanes == 0 && g.out_channels / g.groups % lanes == 0)
     return false;
   const int64_t widest = std::max(g.in_channels, g.out_channels) / g.groups;
-  return widest == 1 ? Taps(g) >= kManyTaps : g.in_channels > g.groups && widest <= kWidest;
+  return widest == 1 ? TapsOfImage(g) >= kManyTaps : g.in_channels > g.groups && widest <= kWidest;
 }
 
 const ConvBackend& GroupedConv() { return kGrouped; }
