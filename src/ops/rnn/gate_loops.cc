@@ -66,7 +66,16 @@ void ResetState(const GateSums& g, int64_t hidden, const float* state, float* le
   for (int64_t i = 0; i < hidden; ++i) left[i] *= state[i];
 }
 
-constexpr GateLoops kGateLoops{&LstmGates, &GruGates, &ResetState};
+void PlainGate(const GateSums& g, int64_t hidden, bool relu, float* __restrict__ state) {
+  Add(g, 0, hidden, state);
+  if (relu) {
+    for (int64_t i = 0; i < hidden; ++i) state[i] = state[i] < 0 ? 0 : state[i];  // NaN stays
+  } else {
+    for (int64_t i = 0; i < hidden; ++i) state[i] = Tanh(state[i]);
+  }
+}
+
+constexpr GateLoops kGateLoops{&LstmGates, &GruGates, &ResetState, &PlainGate};
 const GateLoops& GateLoopsHere() { return kGateLoops; }
 
 }  // namespace HWY_NAMESPACE

@@ -17,6 +17,8 @@ struct GateLoops {
   void (*gru)(const GateSums& sums, int64_t hidden, bool reset_after, float* state);
   // What the reset gate (the second one) leaves of the state.
   void (*reset)(const GateSums& sums, int64_t hidden, const float* state, float* left);
+  // The plain cell's only gate, with tanh or what cuts to 0.
+  void (*plain)(const GateSums& sums, int64_t hidden, bool relu, float* state);
 };
 
 const GateLoops& BestGateLoops();

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ops/conv/winograd_loops.h"
+#include "ops/layout/float_transpose.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/gemv.h"
 #include "ops/matmul/integer.h"
@@ -80,18 +82,29 @@ class RnnDirection {
   }
 
  private:
-  // Rows of few weights are summed faster side by side than each along itself.
+  // Where the weights of the states are laid anew for all steps.
   static bool TurnsWeights(const RnnArgs& a) {
-    constexpr int64_t kFewRows = 2, kShort = 128, kManySteps = 4;
-    return !HasBytes(a) && a.batch <= kFewRows && a.hidden <= kShort && a.steps >= kManySteps &&
-           (a.cell != RnnCell::kGru || a.reset_after);
+    constexpr int64_t kManySteps = 4;
+    return !HasBytes(a) && a.steps >= kManySteps && (a.cell != RnnCell::kGru || a.reset_after) &&
+           (SumsRows(a) || HasPanels(a));
+  }
+
+  // Rows of few weights are summed faster side by side than each along itself.
+  static bool SumsRows(const RnnArgs& a) {
+    constexpr int64_t kFewRows = 2, kShort = 128;
+    return a.batch <= kFewRows && a.hidden <= kShort;
+  }
+
+  // Panels of columns, which a product of matrices would make at each step.
+  static bool HasPanels(const RnnArgs& a) {
+    constexpr int64_t kFewRows = 2, kManyRows = 256;
+    return a.batch > kFewRows && a.batch <= kManyRows && GatesOf(a.cell) * a.hidden % kPanel == 0;
   }
 
   void TurnWeights() {
     const float* r = m_.r + d_ * width_ * a_.hidden;
-    for (int64_t i = 0; i < width_; ++i) {
-      for (int64_t k = 0; k < a_.hidden; ++k) turned_[k * width_ + i] = r[i * a_.hidden + k];
-    }
+    const int64_t rows = SumsRows(a_) ? width_ : kPanel;
+    TransposeFloats(r, turned_, width_ / rows, rows, a_.hidden);
   }
 
   static bool HasBytes(const RnnArgs& a) { return a.w_bytes.scale.binding >= 0; }
@@ -156,8 +169,11 @@ class RnnDirection {
       return Rows(t, reverse);
     }
     if (TurnsWeights(a_)) {
-      for (int64_t b = 0; b < a_.batch; ++b) {
-        BestTransposedGemv()(turned_, width_, h_ + b * a_.hidden, width_, a_.hidden, from_h_ + b * width_);
+      if (SumsRows(a_)) {
+        for (int64_t b = 0; b < a_.batch; ++b)
+          BestTransposedGemv()(turned_, width_, h_ + b * a_.hidden, width_, a_.hidden, from_h_ + b * width_);
+      } else {
+        multiply_panels_(h_, turned_, a_.batch, a_.hidden, width_, from_h_);
       }
       return Rows(t, reverse);
     }
@@ -213,10 +229,16 @@ class RnnDirection {
     return x[at] + h[at] + Bias(false, gate, i) + Bias(true, gate, i);
   }
 
-  // Whether the gates go through sigmoid and tanh and nothing else.
+  static bool CutsToZero(const RnnFunction& function) {
+    static const auto relu = FindRnnFunction("relu").apply;
+    return function.apply == relu;
+  }
+
+  // Whether the gates go through sigmoid and tanh and nothing else (a plain cell's through tanh or relu).
   static bool IsUsual(const RnnArgs& a, const RnnMemory& m, const RnnFunction* functions) {
     static const auto sigmoid = FindRnnFunction("sigmoid").apply, tanh = FindRnnFunction("tanh").apply;
-    if (a.cell == RnnCell::kPlain || a.clip > 0 || a.coupled_forget || m.peepholes != nullptr) return false;
+    if (a.clip > 0 || a.coupled_forget || m.peepholes != nullptr) return false;
+    if (a.cell == RnnCell::kPlain) return functions[0].apply == tanh || CutsToZero(functions[0]);
     return functions[0].apply == sigmoid && functions[1].apply == tanh &&
            (a.cell == RnnCell::kGru || functions[2].apply == tanh);
   }
@@ -228,6 +250,8 @@ class RnnDirection {
 
   void UsualRow(int64_t b, int64_t t) {
     float* state = h_ + b * a_.hidden;
+    if (a_.cell == RnnCell::kPlain)
+      return BestGateLoops().plain(Sums(b, t), a_.hidden, CutsToZero(functions_[0]), state);
     if (a_.cell == RnnCell::kGru) return BestGateLoops().gru(Sums(b, t), a_.hidden, a_.reset_after, state);
     BestGateLoops().lstm(Sums(b, t), a_.hidden, c_ + b * a_.hidden, state);
   }
@@ -279,6 +303,7 @@ class RnnDirection {
   const int64_t d_, gates_, width_;
   const RnnFunction* functions_;
   bool usual_;
+  decltype(WinogradLoops::multiply) multiply_panels_ = BestWinogradLoops().multiply;
   float *from_x_, *from_h_, *h_, *c_, *reset_, *turned_;
   uint8_t* bytes_;
   ByteWeights w_bytes_{}, r_bytes_{};

@@ -13,7 +13,7 @@ RnnFunction FindRnnFunction(std::string_view name) {
   static const std::pair<std::string_view, RnnFunction> kFunctions[] = {
       {"sigmoid", {[](float x, float, float) { return 1 / (1 + std::exp(-x)); }, 0, 0}},
       {"tanh", {[](float x, float, float) { return std::tanh(x); }, 0, 0}},
-      {"relu", {[](float x, float, float) { return std::max(x, 0.0f); }, 0, 0}},
+      {"relu", {[](float x, float, float) { return x < 0 ? 0 : x; }, 0, 0}},
       {"affine", {[](float x, float a, float b) { return a * x + b; }, 1, 0}},
       {"leakyrelu", {[](float x, float a, float) { return x < 0 ? a * x : x; }, 0.01f, 0}},
       {"thresholdedrelu", {[](float x, float a, float) { return x > a ? x : 0; }, 1, 0}},

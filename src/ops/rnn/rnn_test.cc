@@ -111,6 +111,60 @@ TEST(Rnn, UsualGatesInVectorsAreThoseOfTheirFunctions) {
   }
 }
 
+// Many steps lay the weights of the states anew: they give what the same steps give one at a time.
+void CheckStepsTogether(RnnCell cell, const char* first_function, int64_t batch, int64_t hidden) {
+  constexpr int64_t kSteps = 6, kIn = 5;
+  const int64_t width = (cell == RnnCell::kGru ? 3 : cell == RnnCell::kLstm ? 4 : 1) * hidden;
+  std::mt19937 rng(11);
+  Sample x(DType::kF32, {kSteps, batch, kIn}), w(DType::kF32, {1, width, kIn}),
+      r(DType::kF32, {1, width, hidden}), b(DType::kF32, {1, 2 * width}),
+      y(DType::kF32, {kSteps, 1, batch, hidden}), h(DType::kF32, {1, batch, hidden}), c = h.Copied();
+  for (Sample* s : {&x, &w, &r, &b}) s->Randomise(rng, 0.5);
+  const auto run = [&](int64_t from, int64_t steps, bool into_y) {
+    PlanRef plan = testing::NewPlan();
+    Tensor part = x.tensor;
+    part.shape[0] = steps, part.data = static_cast<float*>(part.data) + from * batch * kIn;
+    RnnArgs args{};
+    args.cell = cell, args.reset_after = true;
+    args.x = {&part, nullptr, plan->Bind(&part, Access::kRead, "x", 0, 0), "x"};
+    args.w = w.BoundTo(*plan, Access::kRead, "w"), args.r = r.BoundTo(*plan, Access::kRead, "r");
+    args.bias = b.BoundTo(*plan, Access::kRead, "b");
+    if (into_y) {
+      args.y = y.BoundTo(*plan, Access::kWrite, "y");
+    } else {
+      args.first_h = h.BoundTo(*plan, Access::kRead, "h"),
+      args.last_h = h.BoundTo(*plan, Access::kWrite, "h");
+      args.first_c = c.BoundTo(*plan, Access::kRead, "c"),
+      args.last_c = c.BoundTo(*plan, Access::kWrite, "c");
+    }
+    args.steps = steps, args.batch = batch, args.inputs = kIn, args.hidden = hidden, args.directions = 1;
+    for (const char* name : {first_function, "Tanh", "Tanh"}) args.functions.push_back(FindRnnFunction(name));
+    PlanRnn(*plan, args);
+    testing::RunPlan(*plan);
+  };
+  std::fill_n(testing::Floats(h), h.tensor.count(), 0.0f);
+  std::fill_n(testing::Floats(c), c.tensor.count(), 0.0f);
+  run(0, kSteps, true);
+  for (int64_t t = 0; t < kSteps; ++t) {
+    run(t, 1, false);
+    for (int64_t i = 0; i < batch * hidden; ++i)
+      ASSERT_NEAR(testing::Floats(y)[t * batch * hidden + i], testing::Floats(h)[i], 1e-5)
+          << t << " " << first_function;
+  }
+}
+
+TEST(Rnn, StepsTogetherAreStepsOneAtATime) {
+  for (const int64_t batch : {1, 3, 7, 40}) {
+    for (const int64_t hidden : {32, 33, 96}) {
+      CheckStepsTogether(RnnCell::kLstm, "Sigmoid", batch, hidden);
+      CheckStepsTogether(RnnCell::kGru, "Sigmoid", batch, hidden);
+      CheckStepsTogether(RnnCell::kPlain, "Tanh", batch, hidden);
+      CheckStepsTogether(RnnCell::kPlain, "Relu", batch, hidden);
+      CheckStepsTogether(RnnCell::kPlain, "Softsign", batch, hidden);
+    }
+  }
+}
+
 // Weights of bytes mean what they stand for, but for what is lost where x and the states are rounded.
 void CheckByteLstm(DType type, bool by_column) {
   constexpr int64_t kSteps = 5, kBatch = 2, kIn = 6, kHidden = 8, kDirs = 2, kWidth = 4 * kHidden;
