@@ -11,7 +11,9 @@
 namespace belay::graph {
 namespace {
 
-bool IsConvolution(const Node& node) { return node.type == "Conv2D" || node.type == "FusedConv2D"; }
+bool IsConvolution(const Node& node) {
+  return node.type == "Conv2D" || node.type == "Conv3D" || node.type == "FusedConv2D";
+}
 
 // An attribute with its default from the table.
 Attribute Get(const Node& node, std::string_view name) {
@@ -57,7 +59,9 @@ class ConvFuser {
     const ValueType& type = node.types[0];
     auto format = std::get<std::string>(Get(node, "data_format"));
     auto filter_format = std::get<std::string>(Get(node, "filter_format"));
-    return type.concrete() && type.dtype == DType::kF32 && type.shape.rank() == 4 && format == "NCHW" &&
+    const int rank = type.concrete() ? type.shape.rank() : 0;
+    const bool images = rank == 4 || (IsConvolution(node) && (rank == 3 || rank == 5));
+    return images && type.dtype == DType::kF32 && format == "NCHW" &&
            (filter_format.empty() || filter_format == "NCHW") &&
            std::get<std::string>(Get(node, "auto_pad")) != "";
   }
@@ -65,14 +69,15 @@ class ConvFuser {
   int64_t Channels(int n) { return edit_.at(n).types[0].shape[1]; }
 
   // The elements of a constant with one for each channel; also a single one for all.
-  std::vector<double> ChannelValues(const Port& port, int64_t channels, bool vector_only) {
+  std::vector<double> ChannelValues(const Port& port, int64_t channels, int rank, bool vector_only) {
     Constant constant = edit_.ConstantAt(port);
     if (constant == nullptr || !IsFloat(constant->dtype())) return {};
     const Shape& shape = constant->shape();
     std::vector<double> values = constant->Reals();
     if (values.size() == 1) return std::vector<double>(static_cast<size_t>(channels), values[0]);
     bool fits = static_cast<int64_t>(values.size()) == channels;
-    if (!vector_only) fits = fits && shape.rank() >= 3 && shape.rank() <= 4 && shape.back(2) == channels;
+    if (!vector_only)
+      fits = fits && shape.rank() >= rank - 1 && shape.rank() <= rank && shape.back(rank - 2) == channels;
     return fits ? values : std::vector<double>();
   }
 
@@ -94,7 +99,8 @@ class ConvFuser {
     bool first = node.inputs[0] == Port{n, 0};
     if (node.type == "Sub" && !first) return {};
     if (node.types[0].shape != edit_.at(n).types[0].shape) return {};
-    std::vector<double> values = ChannelValues(node.inputs[first ? 1 : 0], Channels(n), false);
+    std::vector<double> values =
+        ChannelValues(node.inputs[first ? 1 : 0], Channels(n), edit_.at(n).types[0].shape.rank(), false);
     if (values.empty()) return {};
     if (node.type == "Mul") return {values, std::vector<double>(channels, 0)};
     if (node.type == "Sub") {
@@ -105,12 +111,12 @@ class ConvFuser {
 
   PerChannel BatchNorm(const Node& node, size_t channels) {
     // Its other results are statistics that are computed in training only.
-    if (const auto* training = FindAttribute<bool>(node, "is_training"); training != nullptr && *training)
-      return {};
+    const Attribute training = Get(node, "is_training");
+    if (const auto* trains = std::get_if<bool>(&training); trains != nullptr && *trains) return {};
     if (node.inputs.size() < 5) return {};
     std::vector<double> values[4];
     for (size_t i = 0; i < 4; ++i) {
-      values[i] = ChannelValues(node.inputs[i + 1], static_cast<int64_t>(channels), true);
+      values[i] = ChannelValues(node.inputs[i + 1], static_cast<int64_t>(channels), 0, true);
       if (values[i].empty()) return {};
     }
     double epsilon = Real(node, "epsilon");
@@ -172,7 +178,7 @@ class ConvFuser {
     attributes["data_format"] = std::get<std::string>(Get(node, "data_format"));
     OrderPads(node, attributes);
     auto groups = std::get<int64_t>(Get(node, "groups"));
-    if (node.type == "Conv2D" && groups == 0) groups = std::get<int64_t>(Get(node, "group"));
+    if (node.type != "FusedConv2D" && groups == 0) groups = std::get<int64_t>(Get(node, "group"));
     attributes["groups"] = groups;
     return attributes;
   }
@@ -181,8 +187,10 @@ class ConvFuser {
   static void OrderPads(const Node& node, Attributes& attributes) {
     auto it = attributes.find("pads");
     auto* pads = it == attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&it->second);
-    if (pads == nullptr || pads->size() != 4 || node.attributes.count("group") == 0) return;
-    std::swap((*pads)[1], (*pads)[2]);
+    if (pads == nullptr || pads->size() % 2 != 0 || node.attributes.count("group") == 0) return;
+    const std::vector<int64_t> given = *pads;
+    const size_t half = given.size() / 2;
+    for (size_t i = 0; i < half; ++i) (*pads)[2 * i] = given[i], (*pads)[2 * i + 1] = given[half + i];
   }
 
   bool MakeFused(int n) {

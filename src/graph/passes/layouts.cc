@@ -2,7 +2,6 @@
 // where a run of such operators begins and back where it ends, and what lies between works on turned
 // images as well. Pooling and depthwise convolutions do so too within a run, and do not begin one.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -14,9 +13,22 @@
 namespace belay::graph {
 namespace {
 
-// Never destroyed: compiling may still be under way when the process exits.
-using Order = std::array<int64_t, 4>;
-constexpr Order kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
+using Order = std::vector<int64_t>;
+
+Order ToLast(int rank) {
+  Order order{0};
+  for (int64_t axis = 2; axis < rank; ++axis) order.push_back(axis);
+  order.push_back(1);
+  return order;
+}
+
+Order ToFirst(int rank) {
+  Order order{0, rank - 1};
+  for (int64_t axis = 1; axis < rank - 1; ++axis) order.push_back(axis);
+  return order;
+}
+
+// Sets are never destroyed: compiling may still be under way when the process exits.
 
 bool IsPointwise(const std::string& type) {
   const OpSchema* schema = FindOp(type);
@@ -38,7 +50,11 @@ bool IsQuantisation(const Node& node) {
   return types.count(node.type) != 0 && (block == nullptr || *block == 0);
 }
 
-bool IsImage(const ValueType& type) { return type.concrete() && type.shape.rank() == 4; }
+// A batch of channels of rows, planes or volumes.
+bool IsImage(const ValueType& type) {
+  return type.concrete() && type.shape.rank() >= 3 && type.shape.rank() <= 5;
+}
+bool IsPlane(const ValueType& type) { return IsImage(type) && type.shape.rank() == 4; }
 
 Shape Turned(const Shape& shape, const Order& order) {
   Shape turned;
@@ -73,11 +89,11 @@ class LayoutChooser {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
     if (IsImageOperator(node) && WantsLast(node) && !WorksAsItLies(node)) return AddImageOperator(n, node);
     if (IsPointwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
-    if (IsQuantisation(node) && IsImage(node.types[0]) &&
+    if (IsQuantisation(node) && IsPlane(node.types[0]) &&
         (last_.count(node.inputs[0]) != 0 || IsQuantisedFor(n, node)))
       return AddQuantisation(n, node);
     if (node.type == "QLinearAdd" && AnyLastOnly(node) && SumsImages(node)) return AddSum(n, node);
-    if (node.type == "Resize" && AnyLastOnly(node) && IsImage(node.types[0])) return AddResize(n, node);
+    if (node.type == "Resize" && AnyLastOnly(node) && IsPlane(node.types[0])) return AddResize(n, node);
     if (node.type == "TransposeD" && IsAnotherName(n, node)) return;
     if (!node.inputs.empty() && node.inputs[0].present() && last_.count(node.inputs[0]) != 0 &&
         first_.count(node.inputs[0]) == 0 && WorksAlongAxes(n, node))
@@ -97,7 +113,8 @@ class LayoutChooser {
     const auto* filter = FindAttribute<std::string>(node, "filter_format");
     bool plain = filter == nullptr || filter->empty() || *filter == "NCHW";
     bool first = format == nullptr ? node.type != "Conv2D" : *format == "NCHW";  // their defaults
-    return first && plain && IsImage(node.types[0]) && node.outputs == 1 &&
+    const bool plane = IsPlane(node.types[0]) || (node.type == "FusedConv2D" && IsImage(node.types[0]));
+    return first && plain && plane && node.outputs == 1 &&
            (node.types[0].dtype == DType::kF32 || node.type == "QLinearConv") &&
            IsImage(TypeOf(node.inputs[0]));
   }
@@ -114,7 +131,7 @@ class LayoutChooser {
   bool IsDepthwise(const Node& node) const {
     if (node.type != "FusedConv2D" && node.type != "Conv2D" && node.type != "ConvTranspose") return false;
     const Shape &filter = TypeOf(node.inputs[1]).shape, &in = TypeOf(node.inputs[0]).shape;
-    if (!IsImage(TypeOf(node.inputs[1])) || in[1] < 2) return false;
+    if (!IsImage(TypeOf(node.inputs[1])) || filter.rank() > 4 || in[1] < 2) return false;
     const auto* groups = FindAttribute<int64_t>(node, "groups");
     return node.type == "ConvTranspose" ? groups != nullptr && *groups == in[1] : filter[1] == 1;
   }
@@ -147,6 +164,9 @@ class LayoutChooser {
       return port.present() && last_.count(port) != 0 && first_.count(port) == 0;
     });
   }
+  static bool IsImageOf(const ValueType& type, int rank) {
+    return IsImage(type) && type.shape.rank() == rank;
+  }
   bool AllImages(const Node& node) const {
     return std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](const Port& port) { return port.present() && IsImage(TypeOf(port)); });
@@ -157,7 +177,8 @@ class LayoutChooser {
            std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Port& port) {
              if (!port.present()) return true;
              const ValueType& type = TypeOf(port);
-             return IsImage(type) || (type.concrete() && CountOf(type.shape) == 1) ||
+             return IsImageOf(type, node.types[0].shape.rank()) ||
+                    (type.concrete() && CountOf(type.shape) == 1) ||
                     ConstantOf(from_.nodes[static_cast<size_t>(port.node)]) != nullptr;
            });
   }
@@ -180,31 +201,32 @@ class LayoutChooser {
   static void TurnList(Node& node, const char* name) {
     auto it = node.attributes.find(name);
     auto* list = it == node.attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&it->second);
-    if (list == nullptr || list->size() != 4) return;
+    const int rank = node.types[0].shape.rank();
+    if (list == nullptr || static_cast<int>(list->size()) != rank) return;
     std::vector<int64_t> turned;
-    for (int64_t axis : kToLast) turned.push_back((*list)[static_cast<size_t>(axis)]);
+    for (int64_t axis : ToLast(rank)) turned.push_back((*list)[static_cast<size_t>(axis)]);
     *list = turned;
   }
 
   void AddElementwise(int n, const Node& node) {
     Node copy = node;
-    for (Port& port : copy.inputs) port = TurnedOperand(port);
+    for (Port& port : copy.inputs) port = TurnedOperand(port, node.types[0].shape.rank());
     AddLast(n, std::move(copy));
   }
 
-  Port TurnedOperand(const Port& port) {
+  Port TurnedOperand(const Port& port, int rank) {
     if (!port.present()) return {};
     const ValueType& type = TypeOf(port);
-    if (IsImage(type)) return Last(port);
+    if (IsImageOf(type, rank)) return Last(port);
     Constant constant = ConstantOf(from_.nodes[static_cast<size_t>(port.node)]);
     if (constant == nullptr || constant->count() == 1) return First(port);
     Shape shape = constant->shape();
-    Shape full = Shape::Filled(4, 1);
+    Shape full = Shape::Filled(rank, 1);
     for (int i = 0; i < shape.rank(); ++i) full.back(i) = shape.back(i);
     Port same =
         to_.AddConstant(from_.nodes[static_cast<size_t>(port.node)].name,
                         std::make_shared<HostTensor>(constant->dtype(), full, constant->data(), constant));
-    return AddTurn(same, {type.dtype, Format::kND, true, full}, kToLast);
+    return AddTurn(same, {type.dtype, Format::kND, true, full}, ToLast(rank));
   }
 
   bool SumsImages(const Node& node) const {
@@ -227,7 +249,7 @@ class LayoutChooser {
     const auto* given = FindAttribute<std::vector<int64_t>>(node, "axes");
     std::vector<int64_t> axes =
         given == nullptr || given->empty() ? std::vector<int64_t>{0, 1, 2, 3} : *given;
-    for (int64_t& axis : axes) axis = PlaceInLast(axis);
+    for (int64_t& axis : axes) axis = PlaceInLast(axis, 4);
     copy.attributes["axes"] = std::move(axes);
     AddLast(n, std::move(copy));
   }
@@ -237,38 +259,49 @@ class LayoutChooser {
     for (size_t i = 0; i < copy.inputs.size(); ++i)
       copy.inputs[i] = i == 0 ? Last(node.inputs[0]) : First(node.inputs[i]);
     const auto* axis = FindAttribute<int64_t>(node, "axis");
-    copy.attributes["axis"] = PlaceInLast(axis == nullptr ? 1 : *axis);
+    copy.attributes["axis"] = PlaceInLast(axis == nullptr ? 1 : *axis, 4);
     AddLast(n, std::move(copy));
   }
 
-  static int64_t PlaceInLast(int64_t axis) {
-    int64_t wrapped = axis < 0 ? axis + 4 : axis;
-    return std::find(kToLast.begin(), kToLast.end(), wrapped) - kToLast.begin();
+  static int64_t PlaceInLast(int64_t axis, int rank) {
+    const int64_t wrapped = axis < 0 ? axis + rank : axis;
+    return wrapped == 0 ? 0 : wrapped == 1 ? rank - 1 : wrapped - 1;
   }
 
   void AddConcat(int n, const Node& node, int64_t axis) {
     Node copy = node;
     for (Port& port : copy.inputs) port = Last(port);
-    copy.attributes["concat_dim"] = PlaceInLast(axis);
+    copy.attributes["concat_dim"] = PlaceInLast(axis, node.types[0].shape.rank());
     AddLast(n, std::move(copy));
   }
 
-  // Turning what exists turned already: nothing is moved.
+  // Turning what exists turned already, or what is wanted turned: nothing is moved.
   bool IsAnotherName(int n, const Node& node) {
     const auto* perm = FindAttribute<std::vector<int64_t>>(node, "perm");
     if (perm == nullptr || !IsImage(node.types[0])) return false;
-    const auto is = [&](const Order& order) {
-      return std::equal(perm->begin(), perm->end(), order.begin(), order.end());
-    };
+    const int rank = node.types[0].shape.rank();
     const auto last = last_.find(node.inputs[0]);
-    if (is(kToLast) && last != last_.end()) {
+    if (*perm == ToLast(rank) && last != last_.end()) {
       first_[{n, 0}] = last->second;
       return true;
     }
     const auto first = first_.find(node.inputs[0]);
-    if (!is(kToFirst) || first == first_.end()) return false;
+    if (*perm != ToFirst(rank) || first == first_.end() || !LeadsToImages(n, kFar)) return false;
     last_[{n, 0}] = first->second;
     return true;
+  }
+
+  // Whether a convolution reads the value, or what meets images, perhaps behind some pointwise operators.
+  static constexpr int kFar = 4;
+  bool LeadsToImages(int n, int far) const {
+    for (size_t u = static_cast<size_t>(n) + 1; far > 0 && u < from_.nodes.size(); ++u) {
+      const Node& user = from_.nodes[u];
+      if (std::find(user.inputs.begin(), user.inputs.end(), Port{n, 0}) == user.inputs.end()) continue;
+      if (IsImageOperator(user)) return true;
+      if (!IsPointwise(user.type)) continue;
+      if (AnyLastOnly(user) || LeadsToImages(static_cast<int>(u), far - 1)) return true;
+    }
+    return false;
   }
 
   // Operators that name axes, on an image that exists only with its channels last. False: not on this one.
@@ -287,7 +320,7 @@ class LayoutChooser {
     const auto* axis = FindAttribute<int64_t>(node, name);
     if (axis == nullptr || !AllResultsAreImages(node)) return false;
     Node copy = WithFirstTurned(node);
-    copy.attributes[name] = PlaceInLast(*axis);
+    copy.attributes[name] = PlaceInLast(*axis, node.types[0].shape.rank());
     AddLast(n, std::move(copy));
     return true;
   }
@@ -308,7 +341,9 @@ class LayoutChooser {
     if (!AllResultsAreImages(node)) return false;
     Node copy = WithFirstTurned(node);
     copy.inputs.resize(4);
-    copy.inputs[3] = AxesInLast(node, {0, 1, 2, 3}, nullptr);
+    std::vector<int64_t> all;
+    for (int axis = 0; axis < node.types[0].shape.rank(); ++axis) all.push_back(axis);
+    copy.inputs[3] = AxesInLast(node, all, nullptr);
     AddLast(n, std::move(copy));
     return true;
   }
@@ -319,9 +354,10 @@ class LayoutChooser {
     if (axes.empty()) return false;
     const auto* keeps = FindAttribute<bool>(node, "keep_dims");
     const bool kept = keeps != nullptr && *keeps;
-    std::array<bool, 4> left{true, true, true, true};
-    for (int64_t axis : axes) left[static_cast<size_t>(axis < 0 ? axis + 4 : axis)] = kept;
-    if (!kept && left[1] && (left[2] || left[3])) return false;
+    const int rank = TypeOf(node.inputs[0]).shape.rank();
+    std::vector<bool> left(static_cast<size_t>(rank), true);
+    for (int64_t axis : axes) left[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = kept;
+    if (!kept && left[1] && std::count(left.begin() + 2, left.end(), true) > 0) return false;
     Node copy = WithFirstTurned(node);
     copy.inputs[1] =
         AxesInLast(node, axes, ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[1].node)]));
@@ -368,7 +404,7 @@ class LayoutChooser {
   // Of the type and shape that they have.
   Port AxesInLast(const Node& node, const std::vector<int64_t>& axes, const Constant& like) {
     std::vector<int64_t> places;
-    for (int64_t axis : axes) places.push_back(PlaceInLast(axis));
+    for (int64_t axis : axes) places.push_back(PlaceInLast(axis, TypeOf(node.inputs[0]).shape.rank()));
     const std::string name = node.name + "_axes";
     if (like != nullptr && like->shape().rank() == 0)
       return to_.AddConstant(name, IntConstant(places[0], like->dtype()));
@@ -376,7 +412,7 @@ class LayoutChooser {
   }
 
   void AddLast(int n, Node copy) {
-    for (ValueType& type : copy.types) type.shape = Turned(type.shape, kToLast);
+    for (ValueType& type : copy.types) type.shape = Turned(type.shape, ToLast(type.shape.rank()));
     AddWith(last_, n, std::move(copy));
   }
 
@@ -392,14 +428,14 @@ class LayoutChooser {
     if (!port.present()) return {};
     auto it = first_.find(port);
     if (it != first_.end()) return it->second;
-    return first_[port] = AddTurn(last_.at(port), TypeOf(port), kToFirst, true);
+    return first_[port] = AddTurn(last_.at(port), TypeOf(port), ToFirst(TypeOf(port).shape.rank()), true);
   }
 
   Port Last(const Port& port) {
     if (!port.present()) return {};
     auto it = last_.find(port);
     if (it != last_.end()) return it->second;
-    return last_[port] = AddTurn(first_.at(port), TypeOf(port), kToLast);
+    return last_[port] = AddTurn(first_.at(port), TypeOf(port), ToLast(TypeOf(port).shape.rank()));
   }
 
   // `type` is that with the channels first.

@@ -268,6 +268,66 @@ TEST(Passes, WhatNamesAxesWorksOnTurnedImages) {
   }
 }
 
+TEST(Passes, ConvolutionsOfRowsAndVolumes) {
+  for (const Shape& shape : {Shape{2, 3, 20}, Shape{1, 3, 5, 6, 4}}) {
+    const int rank = shape.rank();
+    const auto spatial = static_cast<size_t>(rank - 2);
+    Builder b;
+    const auto conv = [&](Port x, int64_t in, int64_t out, int64_t kernel) {
+      Shape filter{out, in};
+      std::vector<int64_t> pads;
+      for (size_t d = 0; d < spatial; ++d)
+        filter.push_back(kernel), pads.push_back(kernel - 1), pads.push_back(0);
+      return b.Add(rank == 5 ? "Conv3D" : "Conv2D", {x, b.Random(filter)},
+                   {{"strides", std::vector<int64_t>(spatial, 1)},
+                    {"pads", pads},
+                    {"groups", int64_t{1}},
+                    {"data_format", std::string("NCHW")}});
+    };
+    Shape channels = Shape::Filled(rank - 1, 1);
+    channels[0] = 8;
+    Port x = conv(b.Input(shape), 3, 8, 3);
+    x = b.Add("BatchNorm", {x, b.Random({8}), b.Random({8}), b.Random({8}), b.Random({8}, 1, 2)},
+              {{"epsilon", 1e-3}, {"data_format", std::string("NCHW")}, {"is_training", false}});
+    x = b.Add("Relu", {b.Add("Add", {x, b.Random(channels)})});
+    x = b.Add("ConcatD", {x, conv(x, 8, 8, 1)}, {{"concat_dim", int64_t{1}}, {"N", int64_t{2}}});
+    Graph graph = CheckPasses(b, conv(b.Add("Sigmoid", {b.Add("Mul", {x, b.Random({1})})}), 16, 2, 3), shape);
+    EXPECT_EQ(Count(graph, "FusedConv2D"), 3);
+    EXPECT_EQ(Count(graph, "BatchNorm") + Count(graph, "Relu") + Count(graph, "Add"), 0);
+    EXPECT_EQ(Count(graph, "TransposeD"), 2) << "once in, once out";
+  }
+}
+
+// Which is what it does unless it is told not to.
+TEST(Passes, ABatchNormThatTrainsIsNotFolded) {
+  Builder b;
+  Port x = b.Conv(b.Input({2, 3, 4, 5}), 3, 4, 1);
+  x = b.Add("BatchNorm", {x, b.Random({4}), b.Random({4}), b.Random({4}), b.Random({4}, 1, 2)},
+            {{"data_format", std::string("NCHW")}});
+  EXPECT_EQ(Count(CheckPasses(b, x, {2, 3, 4, 5}), "BatchNorm"), 1);
+}
+
+TEST(Passes, RowsThatAreTurnedForSomethingElse) {
+  Builder b;  // a convolution over time in a network of tokens
+  Port x = b.Input({2, 20, 6});
+  Port first = b.Add("TransposeD", {x}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  Port y = b.Add("Conv2D", {first, b.Random({6, 6, 3})},
+                 {{"strides", std::vector<int64_t>{1}},
+                  {"pads", std::vector<int64_t>{1, 1}},
+                  {"groups", int64_t{1}},
+                  {"data_format", std::string("NCHW")}});
+  y = b.Add("TransposeD", {y}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  Graph graph = CheckPasses(b, b.Add("Add", {x, y}), {2, 20, 6});
+  EXPECT_EQ(Count(graph, "TransposeD"), 0) << "tokens have their channels last";
+
+  Builder attention;  // no convolution wants these keys
+  x = attention.Input({2, 20, 6});
+  Port keys =
+      attention.Add("Abs", {attention.Add("TransposeD", {x}, {{"perm", std::vector<int64_t>{0, 2, 1}}})});
+  graph = CheckPasses(attention, attention.Add("BatchMatMul", {x, keys}), {2, 20, 6});
+  EXPECT_LE(Count(graph, "TransposeD"), 1);
+}
+
 TEST(Passes, MeansWithoutTheirDimensions) {
   for (const std::vector<int64_t>& axes :
        std::vector<std::vector<int64_t>>{{2, 3}, {-1, -2}, {1}, {3}, {1, 2}, {0, 2, 3}}) {
