@@ -92,7 +92,7 @@ bench: deps-bench ## build and run the benchmarks (ARGS= goes to Google Benchmar
 	@cmake --build build-release -j $(JOBS)
 	@scripts/run-bench build-release $(ARGS)
 
-zoo: toolkit deps-clients  ## operators that nobody tuned beside onnxruntime, on one core (ARGS= a pattern, --json FILE, ...)
+zoo: toolkit deps-clients  ## what nobody tuned beside onnxruntime and OpenVINO (ARGS= [networks] [a pattern] [--cores 2] ...)
 	@scripts/zoo $(PREFIX) $(ARGS)
 
 clean:            ## remove what was built

@@ -227,12 +227,12 @@ const ConvBackend kGrouped = {
 
 bool GroupedFits(const ConvSpec& spec) {
   const ConvGeometry& g = spec.geometry;
-  return spec.type == ConvType::kF32 && g.groups > 1 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 &&
-         g.kernel[0] == 1 && HasActivationLoop(spec.activation.kind);
+  return spec.type == ConvType::kF32 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 &&
+         HasActivationLoop(spec.activation.kind);
 }
 
 bool GroupedPays(const ConvSpec& spec) {
-  constexpr int64_t kWidest = 48, kManyTaps = 81;
+  constexpr int64_t kWidest = 48, kLongKernel = 9, kManyTaps = 81;
   const ConvGeometry& g = spec.geometry;
   const int64_t lanes = BestGroupedConvLoops().lanes;
   if (!GroupedFits(spec) || lanes < 8) return false;
@@ -240,7 +240,9 @@ bool GroupedPays(const ConvSpec& spec) {
   if (lanes == 16 && g.in_channels / g.groups % lanes == 0 && g.out_channels / g.groups % lanes == 0)
     return false;
   const int64_t widest = std::max(g.in_channels, g.out_channels) / g.groups;
-  return widest == 1 ? TapsOfImage(g) >= kManyTaps : g.in_channels > g.groups && widest <= kWidest;
+  if (g.groups == 1) return TapsOfImage(g) >= kManyTaps && g.in_channels > 3 && widest <= kWidest;
+  if (widest == 1) return std::max(g.kernel[1], g.kernel[2]) >= kLongKernel;  // its own are for short ones
+  return g.in_channels > g.groups && widest <= kWidest;
 }
 
 const ConvBackend& GroupedConv() { return kGrouped; }

@@ -1,6 +1,6 @@
-// Convolutions of groups of a few channels: one group after the other, whose pixels are gathered from between
-// those of the others and padded, so that sums of a few vectors of channels run along rows of pixels,
-// whatever kernel, stride and dilation are.
+// Convolutions of groups of a few channels, or of a few channels by large kernels: one group after the other,
+// whose pixels are gathered from between those of the others and padded, so that sums of a few vectors of
+// channels run along rows of pixels, whatever kernel, stride and dilation are.
 #pragma once
 
 #include "ops/conv/conv_backend.h"
