@@ -1,6 +1,6 @@
-// Convolutions work on images whose channels come last. Models have them first, so images are turned
-// where a run of such operators begins and back where it ends, and what lies between works on turned
-// images as well. Pooling and depthwise convolutions do so too within a run, and do not begin one.
+// Convolutions work on images (rows, planes or volumes) whose channels come last. Models have them first, so
+// images are turned where a run of such operators begins and back where it ends, and what lies between works
+// on turned images as well. Pooling and depthwise convolutions do so too within a run, and do not begin one.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -28,14 +28,13 @@ Order ToFirst(int rank) {
   return order;
 }
 
-// Sets are never destroyed: compiling may still be under way when the process exits.
-
 bool IsPointwise(const std::string& type) {
   const OpSchema* schema = FindOp(type);
   return schema != nullptr && schema->Is(kTraitPointwise);
 }
 
-// Have a data_format of their own.
+// Have a data_format of their own. Sets are never destroyed: compiling may still be under way when the
+// process exits.
 bool IsImageOperator(const Node& node) {
   static const auto& types = *new std::set<std::string, std::less<>>{
       "FusedConv2D", "Conv2D", "ConvTranspose", "QLinearConv", "MaxPoolV3", "AvgPoolV2"};
@@ -396,8 +395,9 @@ class LayoutChooser {
     const Constant constant = ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[at].node)]);
     if (constant == nullptr) return {};
     std::vector<int64_t> axes = constant->Ints();
+    const int rank = TypeOf(node.inputs[0]).shape.rank();
     const bool fit =
-        std::all_of(axes.begin(), axes.end(), [](int64_t axis) { return -4 <= axis && axis < 4; });
+        std::all_of(axes.begin(), axes.end(), [=](int64_t axis) { return -rank <= axis && axis < rank; });
     return fit ? axes : std::vector<int64_t>();
   }
 
