@@ -142,7 +142,7 @@ def board(rows, before):
               f'{"  WRONG" if row["wrong"] else ""}{"  " + row["blame"] if "blame" in row else ""}')
     for name, row in rows.items():
         if 'error' in row:
-            print(f'not run: {name}: {(row["error"].splitlines() or [""])[0][:150]}')
+            print(f'not run: {name}: {(row["error"].splitlines() or [""])[-1][:150]}')
     print(f'\n{"class":14} {"cases":>6} {"x onnxruntime":>14} {"before":>8} {"above 1.15":>11} {"worst":>7} {"x OpenVINO":>11} '
           f'{"above 1.3":>10}')
     everything = [r for rs in classes.values() for r in rs]

@@ -14,8 +14,12 @@ check "sub" grep -Eq '^[0-9]+ +[0-9] [0-9] +Sub +node_y +f32 \[2, 3\] +24 B +out
 "$toolkit/bin/atc" --framework=5 --model=branches.onnx --output=branches >/dev/null || failed=1
 "$belay" graph branches.om >om.txt && check "the same from .om" cmp -s text.txt om.txt
 
+export XDG_CACHE_HOME=$PWD/cache  # where the machine's roof is kept
 "$belay" graph --run --runs 3 branches.om >timed.txt || failed=1
-check "times" grep -Eq 'Sub .* (us|ms) +[0-9.]+ %$' timed.txt
+check "times, rates and shares" grep -Eq 'Sub .* (us|ms) +[0-9.]+ % +[0-9.]+ +[0-9]+ %( <)?$' timed.txt
+check "the roof" grep -Eq "^the machine's roof: [0-9]+ GFLOP/s in products, [0-9]+ GB/s from memory" timed.txt
+cp cache/belay/roof.json roof.json || failed=1
+"$belay" graph --run --runs 1 branches.om >/dev/null && check "the kept roof is used" cmp -s roof.json cache/belay/roof.json
 "$belay" graph --format=dot branches.om >graph.dot && check "dot" grep -q '^digraph "test" {' graph.dot
 check "edges" test "$(grep -c -- '->' graph.dot)" = 7
 "$belay" graph --format=svg -o graph.svg branches.om && python3 - <<'PY' || failed=1
