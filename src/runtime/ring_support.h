@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/callback_pool.h"
 #include "runtime/capture.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
@@ -92,6 +93,9 @@ class WorkersTest : public testing::Test {
   }
   void TearDown() override {
     DestroyContext(*context_, true);
+    // A stream that was run beside the list can be done before the callback that made it ready has told the
+    // engine.
+    EndCallbackThreads();
     engine_->Stop();
     InstallThreadEngine(nullptr);
   }
