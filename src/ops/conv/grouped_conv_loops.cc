@@ -122,24 +122,46 @@ HWY_ATTR void GatherGroup(const float* from, int64_t step, int64_t depth, int64_
   }
 }
 
-// Where the pixel is one vector, each of its groups' channels goes to all lanes of the group.
-HWY_INLINE void SpreadGroupVectors(const float* from, int64_t step, int64_t depth, int64_t pixels,
-                                   float* to) {
+#if HWY_TARGET != HWY_SCALAR
+// Where the pixel is one vector and its groups do not cross blocks of four lanes, `spread(v, i)` gives
+// channel i of each.
+template <int64_t kDepth, class Spread>
+HWY_INLINE void SpreadGroupVectors(const float* from, int64_t step, int64_t pixels, float* to,
+                                   const Spread& spread) {
   const D d;
-  const int64_t lanes = GroupedLanes();
-  HWY_ALIGN int32_t index[16] = {};
-  for (int64_t i = 0; i < depth; ++i, to += lanes) {
-    for (int64_t l = 0; l < lanes; ++l) index[l] = static_cast<int32_t>(l / depth * depth + i);
-    const auto lookup = hn::SetTableIndices(d, index);
-    for (int64_t p = 0; p < pixels; ++p)
-      hn::StoreU(hn::TableLookupLanes(hn::LoadU(d, from + p * step), lookup), d, to + p * depth * lanes);
+  for (int64_t p = 0; p < pixels; ++p, from += step) {
+    const V pixel = hn::LoadU(d, from);
+    for (int64_t i = 0; i < kDepth; ++i, to += GroupedLanes()) hn::StoreU(spread(pixel, i), d, to);
   }
 }
+
+// False: not of so many channels.
+HWY_INLINE bool SpreadVectors(const float* from, int64_t step, int64_t depth, int64_t pixels, float* to) {
+  if (depth == 1) {
+    SpreadGroupVectors<1>(from, step, pixels, to, [](V v, int64_t) HWY_ATTR { return v; });
+  } else if (depth == 2) {
+    SpreadGroupVectors<2>(from, step, pixels, to,
+                          [](V v, int64_t i) HWY_ATTR { return i == 0 ? hn::DupEven(v) : hn::DupOdd(v); });
+  } else if (depth == 4) {
+    SpreadGroupVectors<4>(from, step, pixels, to, [](V v, int64_t i) HWY_ATTR {
+      return i == 0   ? hn::Broadcast<0>(v)
+             : i == 1 ? hn::Broadcast<1>(v)
+             : i == 2 ? hn::Broadcast<2>(v)
+                      : hn::Broadcast<3>(v);
+    });
+  } else {
+    return false;
+  }
+  return true;
+}
+#else
+HWY_INLINE bool SpreadVectors(const float*, int64_t, int64_t, int64_t, float*) { return false; }
+#endif
 
 HWY_ATTR void SpreadGroups(const float* from, int64_t step, int64_t depth, int64_t width, int64_t pixels,
                            float* to) {
   const int64_t lanes = GroupedLanes();
-  if (depth == width && lanes % depth == 0) return SpreadGroupVectors(from, step, depth, pixels, to);
+  if (depth == width && lanes >= 4 && SpreadVectors(from, step, depth, pixels, to)) return;
   for (int64_t p = 0; p < pixels; ++p, from += step) {
     for (int64_t i = 0; i < depth; ++i, to += lanes) {
       for (int64_t l = 0; l < lanes; ++l) to[l] = from[l / width * depth + i];

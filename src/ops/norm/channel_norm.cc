@@ -89,7 +89,7 @@ struct ChannelBody {
     ParallelFor(
         slice.count(), std::max<int64_t>(1, LoopNest::kGrain / channels), [&](int64_t begin, int64_t end) {
           char* base[2] = {frame.at[bindings[0]] + slice.offset(0), frame.at[bindings[1]] + slice.offset(1)};
-          slice.Walk(base, begin, end - begin, [&](char** at, int64_t n) {
+          slice.Walk(base, begin, end, [&](char** at, int64_t n) {
             for (int64_t i = 0; i < n; ++i) {
               loops->apply(reinterpret_cast<T*>(at[0] + i * slice.step(0)),
                            reinterpret_cast<const T*>(at[1] + i * slice.step(1)), factors, shifts, T{0}, T{1},

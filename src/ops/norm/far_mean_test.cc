@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/parallel.h"
 #include "ops/kernels.h"
 #include "ops/norm/normalise.h"
 #include "ops/reduce/reduce.h"
@@ -101,9 +102,17 @@ TEST(FarMean, OfChannels) {
   }
 }
 
+// Whatever is cut is cut into three, as on several cores.
+const ParallelBackend kInPieces{3, [](int64_t n, int64_t, RangeBody body) {
+                                  for (int64_t i = 0; i < 3; ++i) body(n * i / 3, n * (i + 1) / 3);
+                                }};
+
 TEST(FarMean, OfChannelsThatAreNear) {
-  for (const int channel : {1, 2}) {
-    const Shape shape = channel == 1 ? Shape{3, 7, 50} : Shape{3, 50, 7};
+  SetParallelBackend(&kInPieces);
+  for (const auto& [channel, shape] : {std::pair{1, Shape{3, 7, 50}},
+                                       {2, Shape{3, 50, 7}},
+                                       {2, Shape{2, 30'000, 7}},
+                                       {1, Shape{2, 7, 30'000}}}) {
     Sample x(DType::kF32, shape), out(DType::kF32, shape), mean(DType::kF32, {7}), variance(DType::kF32, {7}),
         weight(DType::kF32, {7});
     std::mt19937 random(7);
@@ -120,13 +129,14 @@ TEST(FarMean, OfChannelsThatAreNear) {
                     channel);
     testing::RunPlan(*plan);
     for (int64_t i = 0; i < x.tensor.count(); ++i) {
-      const int64_t c = channel == 1 ? i / 50 % 7 : i % 7;
+      const int64_t c = channel == 1 ? i / shape[2] % 7 : i % 7;
       const auto at = [c](Sample& s) { return static_cast<double>(Floats(s)[c]); };
       const double want =
           (static_cast<double>(Floats(x)[i]) - at(mean)) / std::sqrt(at(variance) + 1e-3) * at(weight);
       ASSERT_NEAR(Floats(out)[i], want, 1e-6) << channel;
     }
   }
+  SetParallelBackend(nullptr);
 }
 
 // The variance of the batch is not told from 1 / sqrt(variance + eps), and not only where that is asked for.
