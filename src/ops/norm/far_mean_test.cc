@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/parallel.h"
 #include "ops/kernels.h"
 #include "ops/norm/normalise.h"
 #include "ops/reduce/reduce.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -66,77 +66,89 @@ TEST(FarMean, OfLayers) {
   }
 }
 
+// A tensor [2, channels, positions] or [2, positions, channels] and what normalises it.
+struct Channels {
+  Channels(int at, int64_t count, int64_t positions)
+      : channel(at),
+        along(positions),
+        x(DType::kF32, at == 1 ? Shape{2, count, along} : Shape{2, along, count}),
+        out(x.Copied()),
+        weight(DType::kF32, {count}),
+        bias(weight.Copied()),
+        mean(weight.Copied()),
+        variance(weight.Copied()) {
+    for (int64_t c = 0; c < count; ++c) Floats(weight)[c] = 1, Floats(bias)[c] = 0;
+  }
+
+  // Each result is near the formula's, by what is larger: a distance, or a share of its size.
+  void Check(double epsilon, double distance, double share, bool weighted, bool shifted) {
+    PlanRef plan = testing::NewPlan();
+    PlanChannelNorm(*plan, epsilon, DType::kF32,
+                    {x.BoundTo(*plan, Access::kRead, "x"), out.BoundTo(*plan, Access::kWrite, "y"),
+                     weighted ? weight.BoundTo(*plan, Access::kRead, "w") : Operand{},
+                     shifted ? bias.BoundTo(*plan, Access::kRead, "b") : Operand{},
+                     mean.BoundTo(*plan, Access::kRead, "m"), variance.BoundTo(*plan, Access::kRead, "v")},
+                    channel);
+    testing::RunPlan(*plan);
+    const int64_t count = weight.tensor.count();
+    for (int64_t i = 0; i < x.tensor.count(); ++i) {
+      const int64_t c = channel == 1 ? i / along % count : i % count;
+      const auto at = [c](const Sample& s) { return static_cast<double>(Floats(s)[c]); };
+      const double want =
+          (static_cast<double>(Floats(x)[i]) - at(mean)) / std::sqrt(at(variance) + epsilon) * at(weight) +
+          at(bias);
+      ASSERT_NEAR(Floats(out)[i], want, std::max(distance, share * std::abs(want))) << "element " << i;
+    }
+  }
+
+  int channel;
+  int64_t along;
+  Sample x, out, weight, bias, mean, variance;
+};
+
 // In front of what they have one number for, and behind it.
 TEST(FarMean, OfChannels) {
-  for (const int channel : {1, 2}) {
-    for (const float middle : {100'000.03125f, 0.5f}) {
-      const Shape shape = channel == 1 ? Shape{3, 2, 50} : Shape{3, 50, 2};
-      Sample x(DType::kF32, shape), out(DType::kF32, shape), mean(DType::kF32, {2}),
-          variance(DType::kF32, {2}), bias(DType::kF32, {2});
-      FillAround(x, std::floor(middle));
-      for (int64_t c = 0; c < 2; ++c) {
-        Floats(mean)[c] = middle;
-        Floats(variance)[c] = 4e-4f * static_cast<float>(c + 1);
-        Floats(bias)[c] =
-            static_cast<float>(c) * (middle > 1 ? 0.5f : 100.0f);  // near only beside a large bias
-      }
-      PlanRef plan = testing::NewPlan();
-      PlanChannelNorm(*plan, 0, DType::kF32,
-                      {x.BoundTo(*plan, Access::kRead, "x"),
-                       out.BoundTo(*plan, Access::kWrite, "y"),
-                       {},
-                       bias.BoundTo(*plan, Access::kRead, "b"),
-                       mean.BoundTo(*plan, Access::kRead, "m"),
-                       variance.BoundTo(*plan, Access::kRead, "v")},
-                      channel);
-      testing::RunPlan(*plan);
-      for (int64_t i = 0; i < x.tensor.count(); ++i) {
-        const int64_t c = channel == 1 ? i / 50 % 2 : i % 2;
-        const double want = (static_cast<double>(Floats(x)[i]) - static_cast<double>(Floats(mean)[c])) /
-                                std::sqrt(static_cast<double>(Floats(variance)[c])) +
-                            static_cast<double>(Floats(bias)[c]);
-        ASSERT_NEAR(Floats(out)[i], want, 2e-6 * std::max(1.0, std::abs(want)))
-            << channel << " around " << middle;
-      }
+  for (const int at : {1, 2}) {
+    SCOPED_TRACE(at);
+    Channels channels(at, 2, 75);
+    FillAround(channels.x, 100'000);
+    for (int64_t c = 0; c < 2; ++c) {
+      Floats(channels.mean)[c] = 100'000.03125f;
+      Floats(channels.variance)[c] = 4e-4f * static_cast<float>(c + 1);
+      Floats(channels.bias)[c] = static_cast<float>(c) / 2;
     }
+    channels.Check(0, 2e-6, 0, false, true);
   }
 }
 
-// Whatever is cut is cut into three, as on several cores.
-const ParallelBackend kInPieces{3, [](int64_t n, int64_t, RangeBody body) {
-                                  for (int64_t i = 0; i < 3; ++i) body(n * i / 3, n * (i + 1) / 3);
-                                }};
+TEST(FarMean, OfChannelsBesideALargeBiasIsNear) {
+  for (const int at : {1, 2}) {
+    SCOPED_TRACE(at);
+    Channels channels(at, 2, 75);
+    FillAround(channels.x, 0);
+    for (int64_t c = 0; c < 2; ++c) {
+      Floats(channels.mean)[c] = 0.5f;
+      Floats(channels.variance)[c] = 4e-4f * static_cast<float>(c + 1);
+      Floats(channels.bias)[c] = static_cast<float>(c) * 100.0f;
+    }
+    channels.Check(0, 2e-6, 2e-6, false, true);
+  }
+}
 
 TEST(FarMean, OfChannelsThatAreNear) {
-  SetParallelBackend(&kInPieces);
-  for (const auto& [channel, shape] : {std::pair{1, Shape{3, 7, 50}},
-                                       {2, Shape{3, 50, 7}},
-                                       {2, Shape{2, 30'000, 7}},
-                                       {1, Shape{2, 7, 30'000}}}) {
-    Sample x(DType::kF32, shape), out(DType::kF32, shape), mean(DType::kF32, {7}), variance(DType::kF32, {7}),
-        weight(DType::kF32, {7});
-    std::mt19937 random(7);
-    for (Sample* s : {&x, &mean, &variance, &weight}) s->Randomise(random, 1);
-    for (int64_t c = 0; c < 7; ++c) Floats(variance)[c] = 1 + std::abs(Floats(variance)[c]);
-    PlanRef plan = testing::NewPlan();
-    PlanChannelNorm(*plan, 1e-3, DType::kF32,
-                    {x.BoundTo(*plan, Access::kRead, "x"),
-                     out.BoundTo(*plan, Access::kWrite, "y"),
-                     weight.BoundTo(*plan, Access::kRead, "w"),
-                     {},
-                     mean.BoundTo(*plan, Access::kRead, "m"),
-                     variance.BoundTo(*plan, Access::kRead, "v")},
-                    channel);
-    testing::RunPlan(*plan);
-    for (int64_t i = 0; i < x.tensor.count(); ++i) {
-      const int64_t c = channel == 1 ? i / shape[2] % 7 : i % 7;
-      const auto at = [c](Sample& s) { return static_cast<double>(Floats(s)[c]); };
-      const double want =
-          (static_cast<double>(Floats(x)[i]) - at(mean)) / std::sqrt(at(variance) + 1e-3) * at(weight);
-      ASSERT_NEAR(Floats(out)[i], want, 1e-6) << channel;
+  const testing::InPieces pieces;
+  for (const int at : {1, 2}) {
+    for (const int64_t positions : {75, 30'000}) {
+      SCOPED_TRACE(positions * at);
+      Channels channels(at, 7, positions);
+      std::mt19937 random(7);
+      for (Sample* s : {&channels.x, &channels.mean, &channels.variance, &channels.weight})
+        s->Randomise(random, 1);
+      for (int64_t c = 0; c < 7; ++c)
+        Floats(channels.variance)[c] = 1 + std::abs(Floats(channels.variance)[c]);
+      channels.Check(1e-3, 1e-6, 0, true, false);
     }
   }
-  SetParallelBackend(nullptr);
 }
 
 // The variance of the batch is not told from 1 / sqrt(variance + eps), and not only where that is asked for.

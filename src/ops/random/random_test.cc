@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/parallel.h"
 #include "ops/random/drop_mask.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -52,13 +52,6 @@ TEST(Random, ASeedGivesTheSameSequenceAndRunsGoOnInIt) {
   EXPECT_NE(Draw(Distribution::kUniform, std::nullopt), Draw(Distribution::kUniform, std::nullopt));
 }
 
-// Pieces in another order, as several workers would take them.
-const ParallelBackend kThree{3, [](int64_t n, int64_t, RangeBody body) {
-                               body(n / 2, n);
-                               body(n / 5, n / 2);
-                               body(0, n / 5);
-                             }};
-
 TEST(Random, WorkersDoNotMatter) {
   const auto draw = [] {
     Sample numbers(DType::kF32, {1000, 201}), bits(DType::kU8, {30001}), bytes(DType::kU8, {100, 1001});
@@ -78,9 +71,10 @@ TEST(Random, WorkersDoNotMatter) {
     return std::vector{numbers.storage, bits.storage, bytes.storage};
   };
   const auto alone = draw();
-  SetParallelBackend(&kThree);
-  const auto shared = draw();
-  SetParallelBackend(nullptr);
+  const auto shared = [&] {
+    const testing::InPieces pieces;
+    return draw();
+  }();
   EXPECT_EQ(alone, shared);
   EXPECT_NE(alone[1][0], alone[1][1]);
 }
