@@ -64,7 +64,14 @@ Shape Turned(const Shape& shape, const Order& order) {
 // Builds the graph anew; each value may exist in both layouts.
 class LayoutChooser {
  public:
-  explicit LayoutChooser(const Graph& from) : from_(from) { to_.name = from.name; }
+  explicit LayoutChooser(const Graph& from) : from_(from), users_(from.nodes.size()) {
+    to_.name = from.name;
+    for (size_t n = 0; n < from.nodes.size(); ++n) {
+      for (const Port& port : from.nodes[n].inputs) {
+        if (port.present()) users_[static_cast<size_t>(port.node)].push_back(static_cast<int>(n));
+      }
+    }
+  }
 
   Graph Run() {
     for (int input : from_.inputs) {
@@ -94,9 +101,7 @@ class LayoutChooser {
     if (node.type == "QLinearAdd" && AnyLastOnly(node) && SumsImages(node)) return AddSum(n, node);
     if (node.type == "Resize" && AnyLastOnly(node) && IsPlane(node.types[0])) return AddResize(n, node);
     if (node.type == "TransposeD" && IsAnotherName(n, node)) return;
-    if (!node.inputs.empty() && node.inputs[0].present() && last_.count(node.inputs[0]) != 0 &&
-        first_.count(node.inputs[0]) == 0 && WorksAlongAxes(n, node))
-      return;
+    if (!node.inputs.empty() && IsLastOnly(node.inputs[0]) && WorksAlongAxes(n, node)) return;
     if ((node.type == "ConcatV2D" || node.type == "ConcatD") && AnyLastOnly(node)) {
       if (const auto* axis = FindAttribute<int64_t>(node, "concat_dim"); axis != nullptr && AllImages(node)) {
         return AddConcat(n, node, *axis);
@@ -152,16 +157,20 @@ class LayoutChooser {
 
   // What convolutions of bytes read: floats are turned faster than bytes are.
   bool IsQuantisedFor(int n, const Node& node) const {
+    const std::vector<int>& users = users_[static_cast<size_t>(n)];
     return node.type == "QuantizeLinear" && IsImage(TypeOf(node.inputs[0])) &&
-           std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& user) {
+           std::any_of(users.begin(), users.end(), [&](int u) {
+             const Node& user = from_.nodes[static_cast<size_t>(u)];
              return user.type == "QLinearConv" && user.inputs[0] == Port{n, 0};
            });
   }
 
+  bool IsLastOnly(const Port& port) const {
+    return port.present() && last_.count(port) != 0 && first_.count(port) == 0;
+  }
   bool AnyLastOnly(const Node& node) const {
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Port& port) {
-      return port.present() && last_.count(port) != 0 && first_.count(port) == 0;
-    });
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](const Port& port) { return IsLastOnly(port); });
   }
   static bool IsImageOf(const ValueType& type, int rank) {
     return IsImage(type) && type.shape.rank() == rank;
@@ -293,14 +302,12 @@ class LayoutChooser {
   // Whether a convolution reads the value, or what meets images, perhaps behind some pointwise operators.
   static constexpr int kFar = 4;
   bool LeadsToImages(int n, int far) const {
-    for (size_t u = static_cast<size_t>(n) + 1; far > 0 && u < from_.nodes.size(); ++u) {
-      const Node& user = from_.nodes[u];
-      if (std::find(user.inputs.begin(), user.inputs.end(), Port{n, 0}) == user.inputs.end()) continue;
-      if (IsImageOperator(user)) return true;
-      if (!IsPointwise(user.type)) continue;
-      if (AnyLastOnly(user) || LeadsToImages(static_cast<int>(u), far - 1)) return true;
-    }
-    return false;
+    const std::vector<int>& users = users_[static_cast<size_t>(n)];
+    return far > 0 && std::any_of(users.begin(), users.end(), [&](int u) {
+             const Node& user = from_.nodes[static_cast<size_t>(u)];
+             return IsImageOperator(user) ||
+                    (IsPointwise(user.type) && (AnyLastOnly(user) || LeadsToImages(u, far - 1)));
+           });
   }
 
   // Operators that name axes, on an image that exists only with its channels last. False: not on this one.
@@ -329,8 +336,7 @@ class LayoutChooser {
     const std::vector<int64_t> axes = AxesAt(node, at);
     if (axes.empty() || !AllResultsAreImages(node)) return false;
     Node copy = WithFirstTurned(node);
-    copy.inputs[at] =
-        AxesInLast(node, axes, ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[at].node)]));
+    copy.inputs[at] = AxesInLast(node, axes, ConstantAt(node, at));
     AddLast(n, std::move(copy));
     return true;
   }
@@ -358,8 +364,7 @@ class LayoutChooser {
     for (int64_t axis : axes) left[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = kept;
     if (!kept && left[1] && std::count(left.begin() + 2, left.end(), true) > 0) return false;
     Node copy = WithFirstTurned(node);
-    copy.inputs[1] =
-        AxesInLast(node, axes, ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[1].node)]));
+    copy.inputs[1] = AxesInLast(node, axes, ConstantAt(node, 1));
     if (kept) {
       AddLast(n, std::move(copy));
     } else {
@@ -389,10 +394,14 @@ class LayoutChooser {
     return copy;
   }
 
+  Constant ConstantAt(const Node& node, size_t at) const {
+    if (node.inputs.size() <= at || !node.inputs[at].present()) return nullptr;
+    return ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[at].node)]);
+  }
+
   // Nothing where they are no constants of dimensions that there are.
   std::vector<int64_t> AxesAt(const Node& node, size_t at) const {
-    if (node.inputs.size() <= at || !node.inputs[at].present()) return {};
-    const Constant constant = ConstantOf(from_.nodes[static_cast<size_t>(node.inputs[at].node)]);
+    const Constant constant = ConstantAt(node, at);
     if (constant == nullptr) return {};
     std::vector<int64_t> axes = constant->Ints();
     const int rank = TypeOf(node.inputs[0]).shape.rank();
@@ -450,6 +459,7 @@ class LayoutChooser {
   }
 
   const Graph& from_;
+  std::vector<std::vector<int>> users_;  // of each node
   Graph to_;
   std::map<Port, Port> first_, last_;  // by old port
 };

@@ -74,6 +74,13 @@ struct ConvBackend {
   int64_t (*pack_scratch_bytes)(const ConvPrimitive& primitive) = nullptr;  // null: none
 };
 
+// What `takes` is where a backend wants its weights in one way only.
+template <bool (*kLayout)(const ConvSpec&, WeightLayout*)>
+bool TakesOnly(const ConvSpec& spec, const WeightLayout& layout) {
+  WeightLayout only;
+  return kLayout(spec, &only) && only == layout;
+}
+
 // oneDNN; null where its library is missing.
 const ConvBackend* OneDnnConv();
 const ConvBackend& PlainConv();

@@ -122,10 +122,7 @@ bool PlainLayout(const ConvSpec& spec, WeightLayout* layout) {
 const ConvBackend kPlain = {
     [] { return "any"; },
     &PlainLayout,
-    [](const ConvSpec& spec, const WeightLayout& layout) {
-      WeightLayout only;
-      return PlainLayout(spec, &only) && only == layout;
-    },
+    &TakesOnly<&PlainLayout>,
     [](const ConvSpec& spec, const WeightLayout&) { return new ConvPrimitive{spec}; },
     [](ConvPrimitive* primitive) { delete primitive; },
     [](const ConvPrimitive& p) {

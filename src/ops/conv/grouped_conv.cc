@@ -1,8 +1,6 @@
 #include "ops/conv/grouped_conv.h"
 
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <vector>
 
 #include "ops/conv/grouped_conv_loops.h"
@@ -181,24 +179,11 @@ bool GroupedLayout(const ConvSpec& spec, WeightLayout* layout) {
   return true;
 }
 
-bool GroupedTakes(const ConvSpec& spec, const WeightLayout& layout) {
-  WeightLayout only;
-  return GroupedLayout(spec, &only) && only == layout;
-}
-
 bool PackPanels(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
   WeightLayout layout;
   if (!GroupedLayout(GroupedOf(primitive).spec, &layout)) return false;
-  const auto* from = static_cast<const float*>(weights);
-  auto* to = static_cast<float*>(packed);
-  std::fill_n(to, layout.count(), 0.0f);
-  int64_t at[WeightLayout::kRank] = {};
-  for (;;) {
-    to[layout.OffsetOf(at)] = *from++;
-    int d = WeightLayout::kRank - 1;
-    while (d >= 0 && ++at[d] == layout.sizes[d]) at[d--] = 0;
-    if (d < 0) return true;
-  }
+  LayOut(static_cast<const float*>(weights), layout, static_cast<float*>(packed));
+  return true;
 }
 
 const ConvBackend kGrouped = {
@@ -208,9 +193,10 @@ const ConvBackend kGrouped = {
                                                  : "grouped";
     },
     &GroupedLayout,
-    &GroupedTakes,
+    &TakesOnly<&GroupedLayout>,
     [](const ConvSpec& spec, const WeightLayout& layout) {
-      return GroupedTakes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Grouped(spec)) : nullptr;
+      return TakesOnly<&GroupedLayout>(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Grouped(spec))
+                                                     : nullptr;
     },
     [](ConvPrimitive* p) { delete reinterpret_cast<Grouped*>(p); },
     [](const ConvPrimitive& p) {

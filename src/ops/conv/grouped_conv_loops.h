@@ -7,7 +7,6 @@ namespace belay::ops {
 
 // A row of pixels of the result, of the channels of one panel: `vectors` vectors of them.
 struct GroupedRow {
-  static constexpr int64_t kMostVectors = 3;
   // Pixels are summed up so many at a time; what is read has room for whole times.
   static constexpr int64_t kTogether = 8;
 

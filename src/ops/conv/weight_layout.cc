@@ -74,7 +74,8 @@ float WidenedAt(const char* data, int64_t offset) {
   return std::bit_cast<float>(static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(data)[offset]) << 16);
 }
 
-// Walks over all elements in the order of the dimensions.
+// Walks over all elements in the order of the dimensions. Each of these adds its part to the offset, whatever
+// the others are.
 class Offsets {
  public:
   explicit Offsets(const WeightLayout& layout) : layout_(layout) {
@@ -82,6 +83,12 @@ class Offsets {
       int64_t index[WeightLayout::kRank] = {};
       for (; index[d] < layout.laid(d); ++index[d]) parts_[d].push_back(layout.OffsetOf(index));
     }
+  }
+
+  int64_t count() const {
+    int64_t count = 1;
+    for (const auto& part : parts_) count *= static_cast<int64_t>(part.size());
+    return count;
   }
 
   // Moves `index` on to the next element, which lies at what is returned.
@@ -188,16 +195,24 @@ std::shared_ptr<const char[]> Unmixed(const char* mixed, int64_t kernels) {
 
 }  // namespace
 
+void LayOut(const float* plain, const WeightLayout& layout, float* to) {
+  std::fill_n(to, layout.count(), 0.0f);
+  const Offsets offsets(layout);
+  int64_t index[WeightLayout::kRank] = {}, offset = 0;
+  for (int64_t i = 0; i < offsets.count(); ++i) {
+    to[offset] = plain[i];
+    offset = offsets.Next(index, offset);
+  }
+}
+
 std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
   const WeightLayout layout = ParseWeightLayout(weights.layout);
   if (layout.bytes() > weights.bytes) FailText(weights.layout);
   if (layout == PlainWeightLayout(layout.sizes)) return weights.data;
-  int64_t count = 1;
-  for (int d = 0; d < WeightLayout::kRank; ++d) count *= layout.laid(d);
+  const Offsets offsets(layout);
+  const int64_t count = offsets.count();
   auto bytes = Floats(count);
   auto* to = reinterpret_cast<float*>(bytes.get());
-  // Each dimension adds its part to the offset, whatever the others are.
-  const Offsets offsets(layout);
   int64_t index[WeightLayout::kRank] = {}, offset = 0;
   for (int64_t i = 0; i < count; ++i) {
     to[i] = layout.bf16 ? WidenedAt(weights.data.get(), offset)

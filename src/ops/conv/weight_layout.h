@@ -47,6 +47,8 @@ std::string TextOf(const WeightLayout& layout);
 WeightLayout ParseWeightLayout(std::string_view text);
 // One element after the other, in the order of the dimensions.
 WeightLayout PlainWeightLayout(const int64_t* sizes);
+// f32 weights as PlainWeightLayout has them, laid out; 0 where the layout has more elements than they.
+void LayOut(const float* plain, const WeightLayout& layout, float* to);
 // The weights as PlainWeightLayout has them, in f32. Throws Error where data and layout do not fit together.
 std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights);
 

@@ -186,11 +186,6 @@ bool WinogradLayout(const ConvSpec& spec, WeightLayout* layout) {
   return true;
 }
 
-bool WinogradTakes(const ConvSpec& spec, const WeightLayout& layout) {
-  WeightLayout only;
-  return WinogradLayout(spec, &only) && only == layout;
-}
-
 bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
   const ConvSpec& spec = WinogradOf(primitive).spec;
   const ConvGeometry& g = spec.geometry;
@@ -212,9 +207,10 @@ bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed
 const ConvBackend kWinograd = {
     [] { return "winograd"; },  // every processor
     &WinogradLayout,
-    &WinogradTakes,
+    &TakesOnly<&WinogradLayout>,
     [](const ConvSpec& spec, const WeightLayout& layout) {
-      return WinogradTakes(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec)) : nullptr;
+      return TakesOnly<&WinogradLayout>(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec))
+                                                      : nullptr;
     },
     [](ConvPrimitive* p) { delete reinterpret_cast<Winograd*>(p); },
     [](const ConvPrimitive& p) {

@@ -43,8 +43,8 @@ struct ChannelBody {
   double epsilon;
   int bindings[2];
   const NormLoops<T>* loops;
-  int64_t tables_at =
-      -1;  // in the workspace, where channels follow each other in memory: a factor and a summand of each
+  // In the workspace, where channels follow each other in memory: a factor and a summand of each. -1: none.
+  int64_t tables_at = -1;
 
   void operator()(const Frame& frame) const {
     if (tables_at >= 0 && MakeTables(frame)) return Rows(frame);
