@@ -11,6 +11,8 @@
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/deep_conv.h"
 #include "ops/conv/grouped_conv.h"
+#include "ops/conv/narrow_conv.h"
+#include "ops/conv/near_taps.h"
 #include "ops/conv/plane_conv.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
@@ -232,11 +234,12 @@ class Builder {
     return PackedWeights{TextOf(*ready.layout()), backend->machine(), PackedFor(ready), ready.weight_bytes()};
   }
 
-  // What beats oneDNN; null: nothing. Weights that change would have to be laid anew at each run, and those
-  // that are no numbers would make some of a padding's zeros.
+  // What beats oneDNN; null: nothing. Weights that change would have to be laid anew at each run, and where a
+  // padding's zeros are multiplied, those that are no numbers would make some of them.
   const ConvBackend* OwnWay(const ConvSpec& spec) const {
     if (args_.constant_weight == nullptr && args_.packed_weight == nullptr) return nullptr;
     if (!args_.exact && WinogradPays(spec) && WeightsMix(WinogradConv())) return &WinogradConv();
+    if (NarrowPays(spec)) return &NarrowConv();
     return GroupedPays(spec) && WeightsMix(GroupedConv()) ? &GroupedConv() : nullptr;
   }
 
@@ -361,19 +364,24 @@ int64_t ConvOutputSize(int64_t in, int64_t kernel, int64_t stride, int64_t dilat
   return reach < 0 ? 0 : reach / stride + 1;
 }
 
-void PlanConv(Plan& plan, const ConvArgs& args) {
-  const ConvGeometry geometry = CheckedGeometry(args);
-  if (args.out.tensor->empty()) return;
-  if (args.input.tensor->empty() || args.weight.tensor->empty())
-    FailShape(args, "an input without elements has no result");
+void PlanConv(Plan& plan, const ConvArgs& all) {
+  const ConvGeometry whole = CheckedGeometry(all);
+  if (all.out.tensor->empty()) return;
+  if (all.input.tensor->empty() || all.weight.tensor->empty())
+    FailShape(all, "an input without elements has no result");
+  const NearTaps near(all, whole);
+  const ConvArgs& args = near.args();
+  const ConvGeometry geometry = GeometryOf(args);
   if (IsPlaneConv(args, geometry)) return PlanPlaneConv(plan, args, geometry);
   Builder(args, BackendType(args)).Build(plan, geometry);
 }
 
-std::optional<PackedWeights> PackConvWeights(const ConvArgs& args) {
-  const ConvGeometry geometry = CheckedGeometry(args);
-  if (args.out.tensor->empty() || args.input.tensor->empty() || args.weight.tensor->empty())
-    return std::nullopt;
+std::optional<PackedWeights> PackConvWeights(const ConvArgs& all) {
+  const ConvGeometry whole = CheckedGeometry(all);
+  if (all.out.tensor->empty() || all.input.tensor->empty() || all.weight.tensor->empty()) return std::nullopt;
+  const NearTaps near(all, whole);
+  const ConvArgs& args = near.args();
+  const ConvGeometry geometry = GeometryOf(args);
   if (IsPlaneConv(args, geometry)) return std::nullopt;
   return Builder(args, BackendType(args)).Pack(geometry);
 }

@@ -11,6 +11,7 @@
 #include "ops/conv/channels_last.h"
 #include "ops/conv/conv_backend.h"
 #include "ops/conv/grouped_conv.h"
+#include "ops/conv/narrow_conv.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
 #include "ops/kernels.h"
@@ -36,6 +37,7 @@ struct Case {
   bool constant = false;
   bool packed_ahead = false;
   bool plainly = false;                    // ... in an order that no kernel wants
+  bool all_taps = false;                   // ... of the whole kernel
   const ConvBackend* packed_by = nullptr;  // ... as this one wants them
   bool bf16 = false;
 };
@@ -136,8 +138,14 @@ double Error(const Case& c) {
   std::optional<PackedWeights> packed;
   if (c.packed_ahead) packed = PackConvWeights(args);
   if (packed && c.plainly) {
-    const std::string plain = TextOf(PlainWeightLayout(ParseWeightLayout(packed->layout).sizes));
-    packed = PackedWeights{plain, "another", Unpacked(*packed), w.tensor.count() * 4};
+    WeightLayout layout = PlainWeightLayout(ParseWeightLayout(packed->layout).sizes);
+    std::shared_ptr<const char[]> elements = Unpacked(*packed);
+    if (c.all_taps) {
+      const int64_t sizes[] = {c.groups, c.weight[0] / c.groups, c.weight[1], 1, c.weight[2], c.weight[3]};
+      layout = PlainWeightLayout(sizes);
+      elements = PackedConstant(args.weight, args.constant_weight, DType::kF32);
+    }
+    packed = PackedWeights{TextOf(layout), "another", elements, layout.bytes()};
   }
   if (packed) {
     args.packed_weight = &*packed;
@@ -395,11 +403,13 @@ TEST(Conv, PartsOfBothBackendsAgree) {
       }
     };
     run(PlainConv(), 1, &want);
-    for (const ConvBackend* backend : {&PlainConv(), OneDnnConv(), &WinogradConv(), &GroupedConv()}) {
+    for (const ConvBackend* backend :
+         {&PlainConv(), OneDnnConv(), &WinogradConv(), &GroupedConv(), &NarrowConv()}) {
       for (int width : {1, 2, 3, 64}) {
         const ConvSpec spec{g, ConvType::kF32, false, false, {}};
         const bool fits = (backend != &WinogradConv() || WinogradFits(spec)) &&
-                          (backend != &GroupedConv() || GroupedFits(spec));
+                          (backend != &GroupedConv() || GroupedFits(spec)) &&
+                          (backend != &NarrowConv() || NarrowFits(spec));
         if (backend == nullptr || !fits) continue;
         std::fill(got.begin(), got.end(), -1.0f);
         run(*backend, width, &got);
@@ -469,6 +479,37 @@ TEST(Conv, OfSmallGroupsOnEveryProcessor) {
       c.activation = {i % 2 == 0 ? kRelu : kSwish, i % 2 == 0 ? 0.1f : 1.0f};
       const bool whole_vectors = c.in[1] / c.groups % 16 == 0 && c.weight[0] / c.groups % 16 == 0;
       if (level == 1 || (level == 2 && !whole_vectors)) c.packed_by = &GroupedConv();
+      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
+      c.plainly = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed by another";
+    }
+  }
+  simd::SetLevel(9);
+}
+
+// To a few channels: columns of the kernel share vectors.
+const std::vector<Case> kNarrowShapes = {
+    {{2, 16, 9, 11}, {3, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {{1, 20, 12, 17}, {3, 20, 9, 9}, {1, 1}, {1, 1}, {4, 4}, {4, 4}},
+    {{1, 9, 8, 8}, {1, 9, 3, 7}, {2, 1}, {1, 1}, {0, 3}, {1, 5}},
+    {{2, 8, 5, 30}, {2, 8, 2, 5}, {1, 1}, {3, 2}, {4, 3}, {2, 9}},
+    {{1, 32, 700}, {1, 32, 7}, {1}, {1}, {3}, {3}},
+    {{1, 8, 530}, {4, 8, 3}, {1}, {100}, {100}, {100}},
+    {{1, 8, 8}, {2, 8, 4}, {1}, {2}, {20}, {1}},  // some positions see padding only
+    {{1, 8, 3, 9}, {1, 8, 2, 3}, {1, 1}, {1, 1}, {4, 0}, {3, 0}},
+};
+
+TEST(Conv, ToFewChannelsOnEveryProcessor) {
+  using enum ActivationKind;
+  for (int level : {0, 1, 2}) {
+    if (simd::SetLevel(level) != level) continue;
+    for (size_t i = 0; i < kNarrowShapes.size(); ++i) {
+      Case c = kNarrowShapes[i];
+      c.constant = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i;
+      c.channels_last = c.residual = c.packed_ahead = true;
+      c.activation = {i % 2 == 0 ? kRelu : kSwish, i % 2 == 0 ? 0.1f : 1.0f};
+      if (level > 0) c.packed_by = &NarrowConv();
       EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
       c.plainly = true;
       EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed by another";
@@ -556,6 +597,40 @@ TEST(Conv, WeightsPackedAhead) {
     c.plainly = true;
     EXPECT_LE(Error(c), 1e-5) << "case " << i << ", by another machine";
   }
+}
+
+// Taps that only meet padding go; of those that stay each meets the input somewhere.
+TEST(Conv, TapsThatOnlyMeetPadding) {
+  const std::vector<Case> cases = {
+      {{1, 8, 6, 7}, {16, 8, 3, 3}, {1, 1}, {9, 9}, {9, 9}, {9, 9}},
+      {{1, 8, 6, 7}, {16, 8, 3, 3}, {1, 1}, {6, 6}, {6, 6}, {6, 6}},    // in the one dimension, not in the
+                                                                        // other
+      {{1, 8, 6, 7}, {16, 8, 3, 5}, {1, 1}, {5, 4}, {5, 8}, {5, 8}},    // the outermost columns only
+      {{2, 4, 5, 5}, {6, 2, 3, 3}, {2, 3}, {5, 7}, {8, 7}, {5, 7}, 2},  // unlike paddings, groups
+      {{1, 4, 3, 4}, {4, 1, 5, 5}, {1, 1}, {3, 4}, {6, 8}, {6, 8}, 4},  // one filter a channel
+      {{1, 4, 3}, {4, 4, 4}, {1}, {4}, {7}, {8}},  // one tap may not go: less than no padding
+      {{1, 3, 2, 3, 2}, {4, 3, 3, 3, 3}, {1, 1, 1}, {2, 3, 1}, {2, 3, 1}, {2, 3, 1}},
+      {{1, 2, 2}, {3, 2, 2}, {1}, {9}, {4}, {4}},  // no tap meets anything
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    for (bool ahead : {false, true}) {
+      Case c = cases[i];
+      EXPECT_LE(Error(c), 1e-5) << "case " << i;
+      c.constant = c.channels_last = c.residual = true;
+      c.packed_ahead = ahead;
+      EXPECT_LE(Error(c), 1e-5) << "constant, case " << i;
+      c.plainly = ahead;
+      EXPECT_LE(Error(c), 1e-5) << "by another machine, case " << i;
+      c.dtype = DType::kF16, c.packed_ahead = false, c.layout = Layout::kTransposed;
+      EXPECT_LE(Error(c), 1e-3) << "transposed, case " << i;
+    }
+  }
+}
+
+TEST(Conv, WeightsPackedWithAllTapsKeepThem) {
+  Case c{{1, 8, 6, 7}, {16, 8, 3, 3}, {1, 1}, {9, 9}, {9, 9}, {9, 9}};
+  c.constant = c.packed_ahead = c.plainly = c.all_taps = true;
+  EXPECT_LE(Error(c), 1e-5);
 }
 
 // Rounded where the processor multiplies bf16; elsewhere the same in f32. passes_test.cc sees that it
