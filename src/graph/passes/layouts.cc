@@ -317,6 +317,7 @@ class LayoutChooser {
     if (node.type == "StridedSliceV2") return AddAlong(n, node, 3);
     if (node.type == "PadAxes") return AddPad(n, node);
     if (node.type == "BatchNorm") return AddNorm(n, node);
+    if (node.type == "GatherV2D") return AddPick(n, node);
     static const auto& reductions = *new std::set<std::string, std::less<>>{
         "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"};
     return reductions.count(node.type) != 0 && AddReduce(n, node);
@@ -369,6 +370,26 @@ class LayoutChooser {
       AddLast(n, std::move(copy));
     } else {
       AddWith(first_, n, std::move(copy));
+    }
+    return true;
+  }
+
+  // Some places along a dimension, or one, which leaves the dimension out.
+  bool AddPick(int n, const Node& node) {
+    const ValueType& index = TypeOf(node.inputs[1]);
+    const auto *named = FindAttribute<int64_t>(node, "axis"),
+               *batches = FindAttribute<int64_t>(node, "batch_dims");
+    if (!index.concrete() || index.shape.rank() > 1 || (batches != nullptr && *batches != 0)) return false;
+    const int rank = TypeOf(node.inputs[0]).shape.rank();
+    const int64_t axis = named == nullptr ? 0 : *named, place = PlaceInLast(axis, rank);
+    Node copy = WithFirstTurned(node);
+    copy.attributes["axis"] = place;
+    const bool one = index.shape.rank() == 0, channels = place == rank - 1;
+    if (one && (place == 0 || (!channels && rank > 3 && !IsImage(node.types[0])))) return false;
+    if (one && (channels || rank == 3)) {
+      AddWith(first_, n, std::move(copy));  // what is left keeps its order
+    } else {
+      AddLast(n, std::move(copy));
     }
     return true;
   }

@@ -237,6 +237,10 @@ TEST(Passes, WhatNamesAxesWorksOnTurnedImages) {
          return b.Add("PadAxes", {x, ints(b, {1, 0, 2, 1}), b.Random({}), ints(b, {-1, 1})},
                       {{"mode", std::string("constant")}});
        }},
+      {"some rows, in another order",
+       [&](Builder& b, Port x) {
+         return b.Add("GatherV2D", {x, ints(b, {4, 0, -1})}, {{"axis", int64_t{-2}}});
+       }},
       {"the mean of each channel",
        [&](Builder& b, Port x) {
          return b.Add("ReduceMean", {x, ints(b, {2, 3})}, {{"keep_dims", true}});
@@ -338,6 +342,27 @@ TEST(Passes, MeansWithoutTheirDimensions) {
     Graph graph = CheckPasses(b, y, {2, 3, 6, 7});
     EXPECT_EQ(Count(graph, "TransposeD"), axes == std::vector<int64_t>{3} ? 2 : 1)
         << "the input, and what would change order";
+  }
+}
+
+TEST(Passes, OnePlaceOfATurnedImage) {
+  for (const Shape& shape : {Shape{2, 3, 9}, Shape{2, 3, 6, 7}, Shape{1, 3, 4, 5, 6}}) {
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      Builder b;
+      const auto spatial = static_cast<size_t>(shape.rank() - 2);
+      Shape filter = Shape::Filled(shape.rank(), 1);
+      filter[0] = 4, filter[1] = 3;
+      Port x = b.Add(spatial == 3 ? "Conv3D" : "Conv2D", {b.Input(shape), b.Random(filter)},
+                     {{"strides", std::vector<int64_t>(spatial, 1)},
+                      {"pads", std::vector<int64_t>(2 * spatial, 0)},
+                      {"groups", int64_t{1}},
+                      {"data_format", std::string("NCHW")}});
+      Port y =
+          b.Add("GatherV2D", {x, b.graph.AddConstant("place", IntConstant(-1))}, {{"axis", int64_t{axis}}});
+      Graph graph = CheckPasses(b, b.Add("Neg", {y}), shape);
+      const bool batch = axis == 0, in_order = axis == 1 || shape.rank() == 3;
+      EXPECT_EQ(Count(graph, "TransposeD"), !batch && in_order ? 1 : 2) << axis;
+    }
   }
 }
 

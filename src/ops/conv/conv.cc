@@ -329,7 +329,7 @@ class Builder {
 
   std::shared_ptr<const char[]> PlainWeights() const {
     if (args_.packed_weight == nullptr) return PackedConstant(args_.weight, args_.constant_weight, type_);
-    if (!ParseWeightLayout(args_.packed_weight->layout).HasSizes(WeightSizes(GeometryOf(args_)).data())) {
+    if (!IsOfWeights(ParseWeightLayout(args_.packed_weight->layout), GeometryOf(args_))) {
       FailShape(args_, "the packed weights have other sizes");
     }
     return Unpacked(*args_.packed_weight);

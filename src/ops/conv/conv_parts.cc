@@ -1,6 +1,7 @@
 #include "ops/conv/conv_parts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace belay::ops {
 namespace {
@@ -81,15 +82,23 @@ bool IsDeep(const ConvGeometry& g) {
 }
 
 ConvGeometry Flattened(const ConvGeometry& g) {
-  for (int d = 0; d < 3; ++d) {
-    if (g.kernel[d] != 1 || g.stride[d] != 1 || g.before[d] != 0 || g.after[d] != 0) return g;
-  }
+  const auto is_apart = [&g](int d) {
+    return g.kernel[d] == 1 && g.stride[d] == 1 && g.before[d] == 0 && g.after[d] == 0;
+  };
   if (g.transposed) return g;
   ConvGeometry flat = g;
-  const int64_t rows = g.batch * Pixels(g.in);
-  flat.batch = 1;
-  std::fill(flat.in, flat.in + 2, 1), std::fill(flat.out, flat.out + 2, 1);
-  flat.in[2] = flat.out[2] = rows;
+  if (is_apart(0) && is_apart(1) && is_apart(2)) {  // a product of matrices
+    flat.batch = flat.in[0] = flat.out[0] = flat.in[1] = flat.out[1] = 1;
+    flat.in[2] = flat.out[2] = g.batch * Pixels(g.in);
+  } else if (is_apart(0)) {
+    flat.batch = g.batch * g.in[0];
+    flat.in[0] = flat.out[0] = 1;
+  } else if (is_apart(1) && is_apart(2)) {
+    for (int64_t* sizes : {flat.in, flat.out}) sizes[2] *= std::exchange(sizes[1], 1);
+    for (int64_t* numbers :
+         {flat.in, flat.out, flat.kernel, flat.stride, flat.dilation, flat.before, flat.after})
+      std::swap(numbers[0], numbers[1]);
+  }
   return flat;
 }
 

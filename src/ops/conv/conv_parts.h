@@ -28,7 +28,8 @@ int64_t ConvDepth(const ConvGeometry& geometry);
 // So many that a sum in FLOAT one after the other would show it.
 bool IsDeep(const ConvGeometry& geometry);
 
-// Where one dimension does not need to be three: a product of matrices.
+// With fewer dimensions where that is the same: those of which every position stands for itself become one,
+// or images of the batch. The weights lie as before.
 ConvGeometry Flattened(const ConvGeometry& geometry);
 
 }  // namespace belay::ops

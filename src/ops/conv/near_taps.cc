@@ -46,8 +46,7 @@ NearTaps::NearTaps(const ConvArgs& args, const ConvGeometry& geometry) : args_(a
     after_[k] = args.after[k] - (kernel - taps.end) * args.dilations[k];
   }
   if (weight_.shape == args.weight.tensor->shape) return;
-  if (args.packed_weight != nullptr &&
-      ParseWeightLayout(args.packed_weight->layout).HasSizes(WeightSizes(geometry).data()))
+  if (args.packed_weight != nullptr && IsOfWeights(ParseWeightLayout(args.packed_weight->layout), geometry))
     return;
   args_.weight.tensor = &weight_;
   args_.before = {before_.data(), static_cast<size_t>(spatial)};

@@ -40,6 +40,11 @@ std::array<int64_t, WeightLayout::kRank> WeightSizes(const ConvGeometry& g) {
           g.kernel[2]};
 }
 
+bool IsOfWeights(const WeightLayout& layout, const ConvGeometry& geometry) {
+  return layout.HasSizes(WeightSizes(geometry).data()) ||
+         layout.HasSizes(WeightSizes(Flattened(geometry)).data());
+}
+
 bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, WeightLayout* layout) {
   for (int most = 16; most >= 1; most /= 2) {
     std::vector<ConvPart> parts;

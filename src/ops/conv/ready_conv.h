@@ -62,6 +62,8 @@ class ReadyConv {
 
 // The sizes of the weights as WeightLayout has them.
 std::array<int64_t, WeightLayout::kRank> WeightSizes(const ConvGeometry& geometry);
+// Whether these are its weights, flattened or not.
+bool IsOfWeights(const WeightLayout& layout, const ConvGeometry& geometry);
 
 // A layout that the parts for many numbers of cores take: whoever loads packed weights may have another
 // number. False: there is none, not even for one.

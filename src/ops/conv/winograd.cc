@@ -14,14 +14,17 @@ int64_t Columns(const ConvGeometry& g) { return (g.out_channels + kPanel - 1) / 
 
 int64_t TilesAlong(const ConvGeometry& g, int d) { return (g.out[d] + kResult - 1) / kResult; }
 
-int64_t TileCount(const ConvGeometry& g) { return g.batch * TilesAlong(g, 1) * TilesAlong(g, 2); }
+int64_t TileCount(const ConvGeometry& g) { return g.batch * g.out[0] * TilesAlong(g, 1) * TilesAlong(g, 2); }
+
+// Of a product: the channels of all planes that a kernel sees.
+int64_t DepthOf(const ConvGeometry& g) { return g.kernel[0] * g.in_channels; }
 
 // Tiles at a time: what is made of them stays in the second cache while there are few channels, and
 // the weights are read seldom while there are many.
 int64_t TilesTogether(const ConvGeometry& g) {
   constexpr int64_t kBytes = 768 * 1024, kFewest = 48;
   const int64_t tiles = TileCount(g),
-                one = kTilePixels * (g.in_channels + Columns(g)) * static_cast<int64_t>(sizeof(float));
+                one = kTilePixels * (DepthOf(g) + Columns(g)) * static_cast<int64_t>(sizeof(float));
   const int64_t most = std::max(kFewest, kBytes / one), blocks = (tiles + most - 1) / most;
   return (tiles + blocks - 1) / blocks;
 }
@@ -31,7 +34,7 @@ struct Winograd {
       : spec(of), together(TilesTogether(of.geometry)), columns(Columns(of.geometry)) {}
 
   int64_t scratch_floats() const {
-    return spec.geometry.in_channels * (1 + kTilePixels * together) + kTilePixels * together * columns;
+    return spec.geometry.in_channels + kTilePixels * together * (DepthOf(spec.geometry) + columns);
   }
 
   ConvSpec spec;
@@ -52,7 +55,8 @@ class WinogradRun {
         call_(call),
         nothing_(static_cast<float*>(call.scratch)),
         gathered_(nothing_ + g_.in_channels),
-        products_(gathered_ + kTilePixels * winograd.together * g_.in_channels) {
+        depth_(DepthOf(g_)),
+        products_(gathered_ + kTilePixels * winograd.together * depth_) {
     std::fill_n(nothing_, g_.in_channels, 0.0f);
   }
 
@@ -64,37 +68,40 @@ class WinogradRun {
 
  private:
   struct Place {
-    int64_t image, row, column;  // of the first pixel of the result
+    int64_t image, plane, row, column;  // of the first pixel of the result
   };
 
   Place PlaceOf(int64_t tile) const {
-    const int64_t across = TilesAlong(g_, 2), down = TilesAlong(g_, 1);
-    return {tile / across / down, tile / across % down * kResult, tile % across * kResult};
+    const int64_t across = TilesAlong(g_, 2), down = TilesAlong(g_, 1), plane = tile / across / down;
+    return {plane / g_.out[0], plane % g_.out[0], tile / across % down * kResult, tile % across * kResult};
   }
 
   void Block(int64_t begin, int64_t end) {
-    const int64_t rows = end - begin, gathered = rows * g_.in_channels, products = rows * winograd_.columns;
-    for (int64_t t = begin; t < end; ++t)
-      Gather(PlaceOf(t), gathered_ + (t - begin) * g_.in_channels, gathered);
+    const int64_t rows = end - begin, gathered = rows * depth_, products = rows * winograd_.columns;
+    for (int64_t t = begin; t < end; ++t) Gather(PlaceOf(t), gathered_ + (t - begin) * depth_, gathered);
     const auto* weights = static_cast<const float*>(call_.weights);
     for (int p = 0; p < kTilePixels; ++p) {
-      winograd_.loops.multiply(gathered_ + p * gathered, weights + p * g_.in_channels * winograd_.columns,
-                               rows, g_.in_channels, winograd_.columns, products_ + p * products);
+      winograd_.loops.multiply(gathered_ + p * gathered, weights + p * depth_ * winograd_.columns, rows,
+                               depth_, winograd_.columns, products_ + p * products);
     }
     for (int64_t t = begin; t < end; ++t)
       Scatter(PlaceOf(t), products_ + (t - begin) * winograd_.columns, products);
   }
 
   void Gather(const Place& place, float* to, int64_t step) const {
-    const float* pixels[kTilePixels];
-    Find(place, pixels);
-    winograd_.loops.gather(pixels, g_.in_channels, to, step);
+    for (int64_t through = 0; through < g_.kernel[0]; ++through, to += g_.in_channels) {
+      const float* pixels[kTilePixels];
+      Find(place, through, pixels);
+      winograd_.loops.gather(pixels, g_.in_channels, to, step);
+    }
   }
 
-  // The pixels of the input that a tile is made of.
-  void Find(const Place& place, const float** pixels) const {
-    const auto* image =
-        static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
+  // The pixels of the input that a tile is made of, in the plane that this one of the kernel meets.
+  void Find(const Place& place, int64_t through, const float** pixels) const {
+    const int64_t z = place.plane - g_.before[0] + through;
+    if (z < 0 || z >= g_.in[0]) return static_cast<void>(std::fill_n(pixels, kTilePixels, nothing_));
+    const auto* image = static_cast<const float*>(call_.src) +
+                        (place.image * g_.in[0] + z) * g_.in[1] * g_.in[2] * g_.in_channels;
     for (int64_t i = 0; i < kTilePixels; ++i) {
       const int64_t y = place.row - g_.before[1] + i / kTile, x = place.column - g_.before[2] + i % kTile;
       const bool inside = y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
@@ -109,19 +116,14 @@ class WinogradRun {
 
   // By the definition: a value that is not finite reaches only the pixels that it is part of.
   void Define(const Place& place, int64_t channel, int64_t count, float* sums) const {
-    const float* pixels[kTilePixels];
-    Find(place, pixels);
     double totals[kResultPixels][Redo::kMost] = {};
-    for (int64_t i = 0; i < g_.in_channels; ++i) {
-      double kernels[9][Redo::kMost];
-      Kernels(channel, count, i, kernels);
-      for (int p = 0; p < kResultPixels; ++p) {
-        for (int tap = 0; tap < 9; ++tap) {
-          const float* pixel = pixels[(p / kResult + tap / 3) * kTile + p % kResult + tap % 3];
-          if (pixel == nothing_) continue;
-          const auto x = static_cast<double>(pixel[i]);
-          for (int64_t o = 0; o < count; ++o) totals[p][o] += x * kernels[tap][o];
-        }
+    for (int64_t through = 0; through < g_.kernel[0]; ++through) {
+      const float* pixels[kTilePixels];
+      Find(place, through, pixels);
+      for (int64_t i = 0; i < g_.in_channels; ++i) {
+        double kernels[9][Redo::kMost];
+        Kernels(channel, count, through * g_.in_channels + i, kernels);
+        Define(pixels, i, count, kernels, totals);
       }
     }
     for (int p = 0; p < kResultPixels; ++p) {
@@ -129,13 +131,26 @@ class WinogradRun {
     }
   }
 
-  // What input channel i adds to `count` channels: their kernels, not mixed.
-  void Kernels(int64_t channel, int64_t count, int64_t i, double (*kernels)[Redo::kMost]) const {
-    const int64_t matrix = winograd_.columns * g_.in_channels;
+  // What channel i of a plane adds.
+  void Define(const float* const* pixels, int64_t i, int64_t count, const double (*kernels)[Redo::kMost],
+              double (*totals)[Redo::kMost]) const {
+    for (int p = 0; p < kResultPixels; ++p) {
+      for (int tap = 0; tap < 9; ++tap) {
+        const float* pixel = pixels[(p / kResult + tap / 3) * kTile + p % kResult + tap % 3];
+        if (pixel == nothing_) continue;
+        const auto x = static_cast<double>(pixel[i]);
+        for (int64_t o = 0; o < count; ++o) totals[p][o] += x * kernels[tap][o];
+      }
+    }
+  }
+
+  // The kernels of `count` channels, not mixed, at one row of a product's weights.
+  void Kernels(int64_t channel, int64_t count, int64_t row, double (*kernels)[Redo::kMost]) const {
+    const int64_t matrix = winograd_.columns * depth_;
     for (int64_t o = 0; o < count; ++o) {
       const int64_t c = channel + o;
       const float* at =
-          static_cast<const float*>(call_.weights) + (c / kPanel * g_.in_channels + i) * kPanel + c % kPanel;
+          static_cast<const float*>(call_.weights) + (c / kPanel * depth_ + row) * kPanel + c % kPanel;
       float mixed[kTilePixels], kernel[9];
       for (int p = 0; p < kTilePixels; ++p) mixed[p] = at[p * matrix];
       UnmixKernel(mixed, kernel);
@@ -145,7 +160,8 @@ class WinogradRun {
 
   void Scatter(const Place& place, const float* from, int64_t step) const {
     float* pixels[kResultPixels];
-    auto* image = static_cast<float*>(call_.dst) + place.image * g_.out[1] * g_.out[2] * g_.out_channels;
+    auto* image = static_cast<float*>(call_.dst) +
+                  (place.image * g_.out[0] + place.plane) * g_.out[1] * g_.out[2] * g_.out_channels;
     for (int64_t i = 0; i < kResultPixels; ++i) {
       const int64_t y = place.row + i / kResult, x = place.column + i % kResult;
       pixels[i] = y < g_.out[1] && x < g_.out[2] ? image + (y * g_.out[2] + x) * g_.out_channels : nullptr;
@@ -166,19 +182,21 @@ class WinogradRun {
   const Winograd& winograd_;
   const ConvGeometry& g_;
   const ConvCall& call_;
-  float *nothing_, *gathered_, *products_;
+  float *nothing_, *gathered_;
+  const int64_t depth_;
+  float* products_;
 };
 
-// [tile row][tile column][out / kPanel][in][kPanel]
+// [tile row][tile column][out / kPanel][kernel plane][in][kPanel]
 bool WinogradLayout(const ConvSpec& spec, WeightLayout* layout) {
   if (!WinogradFits(spec)) return false;
   const ConvGeometry& g = spec.geometry;
-  const int64_t matrix = Columns(g) * g.in_channels;
+  const int64_t matrix = Columns(g) * DepthOf(g);
   *layout = {.bf16 = false,
              .mixed = true,
-             .sizes = {1, g.out_channels, g.in_channels, 1, 3, 3},
-             .padded = {1, Columns(g), g.in_channels, 1, kTile, kTile},
-             .strides = {kTilePixels * matrix, kPanel * g.in_channels, kPanel, kTilePixels * matrix,
+             .sizes = {1, g.out_channels, g.in_channels, g.kernel[0], 3, 3},
+             .padded = {1, Columns(g), g.in_channels, g.kernel[0], kTile, kTile},
+             .strides = {kTilePixels * matrix, kPanel * DepthOf(g), kPanel, kPanel * g.in_channels,
                          kTile * matrix, matrix},
              .block_count = 1,
              .block_dims = {1},
@@ -189,15 +207,16 @@ bool WinogradLayout(const ConvSpec& spec, WeightLayout* layout) {
 bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
   const ConvSpec& spec = WinogradOf(primitive).spec;
   const ConvGeometry& g = spec.geometry;
-  const int64_t matrix = Columns(g) * g.in_channels;
+  const int64_t depth = DepthOf(g), matrix = Columns(g) * depth;
   const auto* from = static_cast<const float*>(weights);
   auto* to = static_cast<float*>(packed);
   std::fill_n(to, kTilePixels * matrix, 0.0f);
   for (int64_t o = 0; o < g.out_channels; ++o) {
-    for (int64_t i = 0; i < g.in_channels; ++i, from += 9) {
+    for (int64_t i = 0; i < depth; ++i, from += 9) {
       float mixed[kTilePixels];
       MixKernel(from, mixed);
-      float* at = to + (o / kPanel * g.in_channels + i) * kPanel + o % kPanel;
+      const int64_t row = i % g.kernel[0] * g.in_channels + i / g.kernel[0];  // they lie by channels
+      float* at = to + (o / kPanel * depth + row) * kPanel + o % kPanel;
       for (int p = 0; p < kTilePixels; ++p) at[p * matrix] = mixed[p];
     }
   }
@@ -243,9 +262,9 @@ void Unmix(const float* from, int64_t from_step, float* to, int64_t to_step) {
 bool WinogradFits(const ConvSpec& spec) {
   const ConvGeometry& g = spec.geometry;
   for (int d = 0; d < 3; ++d) {
-    if (g.kernel[d] != (d == 0 ? 1 : 3) || g.stride[d] != 1 || g.dilation[d] != 1) return false;
+    if ((d > 0 && g.kernel[d] != 3) || g.stride[d] != 1 || g.dilation[d] != 1) return false;
   }
-  return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 &&
+  return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.kernel[0] <= 3 &&
          HasActivationLoop(spec.activation.kind);
 }
 

@@ -1,7 +1,7 @@
-// Convolutions with a kernel of 3 x 3 by Winograd's F(2 x 2, 3 x 3): for each two by two pixels of
-// the result, four by four of the input and the kernels are mixed so that sixteen products of
-// matrices give what takes thirty-six otherwise. It only adds, subtracts and halves, so that it is
-// about as exact as the definition.
+// Convolutions with a kernel of 3 x 3, or up to three planes of that, by Winograd's F(2 x 2, 3 x 3): for each
+// two by two pixels of the result, four by four of the input and the kernels are mixed so that sixteen
+// products of matrices give what takes thirty-six otherwise. It only adds, subtracts and halves, so that it
+// is about as exact as the definition.
 #pragma once
 
 #include "ops/conv/conv_backend.h"

@@ -23,21 +23,25 @@ constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numer
                 kMost = std::numeric_limits<float>::max();
 constexpr int64_t kIn = 21, kOut = 38, kRows = 9, kColumns = 10;
 
+// Of images, or of volumes with a kernel through three planes.
 struct Network {
-  Network() {
+  explicit Network(int64_t some_planes = 1) : planes(some_planes), through(some_planes > 1 ? 3 : 1) {
     for (int64_t i = 0; i < x.tensor.count(); ++i) Floats(x)[i] = static_cast<float>(i * 7 % 11 - 5) / 4;
     for (int64_t i = 0; i < w.tensor.count(); ++i) Floats(w)[i] = static_cast<float>(i * 5 % 13 - 6) / 8;
     for (int64_t i = 0; i < added.tensor.count(); ++i) Floats(added)[i] = static_cast<float>(i % 5);
   }
-  Sample x{DType::kF32, {1, kIn, kRows, kColumns}}, w{DType::kF32, {kOut, kIn, 3, 3}},
-      added{DType::kF32, {1, kOut, kRows, kColumns}}, y{DType::kF32, {1, kOut, kRows, kColumns}};
+  const int64_t planes, through;
+  Sample x{DType::kF32, {1, kIn, planes, kRows, kColumns}}, w{DType::kF32, {kOut, kIn, through, 3, 3}},
+      added{DType::kF32, {1, kOut, planes, kRows, kColumns}},
+      y{DType::kF32, {1, kOut, planes, kRows, kColumns}};
 
-  float& X(int64_t c, int64_t row, int64_t column) {
-    return Floats(x)[(c * kRows + row) * kColumns + column];
+  float& X(int64_t c, int64_t row, int64_t column, int64_t plane = 0) {
+    return Floats(x)[((c * planes + plane) * kRows + row) * kColumns + column];
   }
 
   void Run(bool packed_ahead) {
-    static constexpr int64_t kOnes[] = {1, 1};
+    static constexpr int64_t kOnes[] = {1, 1, 1};
+    const int64_t around[] = {through / 2, 1, 1};
     PlanRef plan = testing::NewPlan();
     ConvArgs args{.input = x.BoundTo(*plan, Access::kRead, "x"),
                   .weight = {&w.tensor, nullptr, -1, "w"},
@@ -46,8 +50,8 @@ struct Network {
                   .out = y.BoundTo(*plan, Access::kWrite, "y"),
                   .strides = kOnes,
                   .dilations = kOnes,
-                  .before = kOnes,
-                  .after = kOnes,
+                  .before = around,
+                  .after = around,
                   .constant_weight = w.tensor.data};
     std::optional<PackedWeights> packed;
     if (packed_ahead) {
@@ -58,13 +62,14 @@ struct Network {
     testing::RunPlan(*plan);
   }
 
-  double Defined(int64_t o, int64_t row, int64_t column) {
+  double Defined(int64_t o, int64_t plane, int64_t row, int64_t column) {
     double sum = 0;
     for (int64_t c = 0; c < kIn; ++c) {
-      for (int64_t tap = 0; tap < 9; ++tap) {
-        const int64_t r = row + tap / 3 - 1, k = column + tap % 3 - 1;
-        if (r < 0 || r >= kRows || k < 0 || k >= kColumns) continue;
-        sum += static_cast<double>(X(c, r, k)) * static_cast<double>(Floats(w)[(o * kIn + c) * 9 + tap]);
+      for (int64_t tap = 0; tap < 9 * through; ++tap) {
+        const int64_t z = plane + tap / 9 - through / 2, r = row + tap / 3 % 3 - 1, k = column + tap % 3 - 1;
+        if (z < 0 || z >= planes || r < 0 || r >= kRows || k < 0 || k >= kColumns) continue;
+        sum += static_cast<double>(X(c, r, k, z)) *
+               static_cast<double>(Floats(w)[(o * kIn + c) * 9 * through + tap]);
       }
     }
     return sum;
@@ -75,7 +80,8 @@ struct Network {
     for (bool packed_ahead : {false, true}) {
       Run(packed_ahead);
       for (int64_t i = 0; i < y.tensor.count(); ++i) {
-        const double sum = Defined(i / kColumns / kRows, i / kColumns % kRows, i % kColumns);
+        const int64_t line = i / kColumns, plane = line / kRows;
+        const double sum = Defined(plane / planes, plane % planes, line % kRows, i % kColumns);
         const auto want = static_cast<float>(sum + static_cast<double>(Floats(added)[i])), got = Floats(y)[i];
         if (std::isfinite(want)) {
           const double scale = static_cast<double>(std::max(largest, std::abs(want)));
@@ -103,6 +109,9 @@ TEST(Winograd, WhatIsNotFiniteStaysWhereItIs) {
     Network network;
     network.X(0, 2, 2) = kInf, network.X(5, 3, 3) = -kInf, network.X(7, 8, 8) = kNan;
     network.Check();
+    Network volume(4);
+    volume.X(3, 2, 2, 0) = kInf, volume.X(20, 3, 9, 3) = kNan;
+    volume.Check();
   }
   simd::SetLevel(9);
 }
