@@ -209,6 +209,14 @@ const ConvBackend kGrouped = {
     },
 };
 
+// Taps far from each other, where oneDNN falls to a third of its speed.
+bool ReachesFar(const ConvGeometry& g) {
+  constexpr int64_t kFewChannels = 16, kFar = 16;
+  const auto reach = [&g](int d) { return g.dilation[d] > 1 ? (g.kernel[d] - 1) * g.dilation[d] : 0; };
+  const int64_t far = std::max(reach(1), reach(2));
+  return far >= kFar || (far > 0 && g.in_channels >= kFewChannels);
+}
+
 }  // namespace
 
 bool GroupedFits(const ConvSpec& spec) {
@@ -226,7 +234,8 @@ bool GroupedPays(const ConvSpec& spec) {
   if (lanes == 16 && g.in_channels / g.groups % lanes == 0 && g.out_channels / g.groups % lanes == 0)
     return false;
   const int64_t widest = std::max(g.in_channels, g.out_channels) / g.groups;
-  if (g.groups == 1) return TapsOfImage(g) >= kManyTaps && g.in_channels > 3 && widest <= kWidest;
+  if (g.groups == 1)
+    return ReachesFar(g) || (TapsOfImage(g) >= kManyTaps && g.in_channels > 3 && widest <= kWidest);
   if (widest == 1) return std::max(g.kernel[1], g.kernel[2]) >= kLongKernel;  // its own are for short ones
   return g.in_channels > g.groups && widest <= kWidest;
 }

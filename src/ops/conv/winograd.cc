@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ops/conv/winograd_loops.h"
 
@@ -10,9 +11,26 @@ namespace {
 
 constexpr int64_t kTile = 4, kResult = 2;  // pixels along each dimension
 
-int64_t Columns(const ConvGeometry& g) { return (g.out_channels + kPanel - 1) / kPanel * kPanel; }
+int64_t Columns(const ConvGeometry& g) {
+  return (g.out_channels + kSmallPanel - 1) / kSmallPanel * kSmallPanel;
+}
 
-int64_t TilesAlong(const ConvGeometry& g, int d) { return (g.out[d] + kResult - 1) / kResult; }
+// A dilated kernel sees every so many pixels: there are as many images between each other as the dilation
+// says.
+int64_t TilesAlong(const ConvGeometry& g, int d) {
+  const int64_t images = std::min(g.dilation[d], g.out[d]), few = g.out[d] / images,
+                larger = g.out[d] % images;  // of the images have one pixel more
+  return larger * ((few + kResult) / kResult) + (images - larger) * ((few + kResult - 1) / kResult);
+}
+
+// Where tiles begin.
+std::vector<int64_t> Beginnings(const ConvGeometry& g, int d) {
+  std::vector<int64_t> at;
+  for (int64_t image = 0; image < std::min(g.dilation[d], g.out[d]); ++image) {
+    for (int64_t pixel = image; pixel < g.out[d]; pixel += kResult * g.dilation[d]) at.push_back(pixel);
+  }
+  return at;
+}
 
 int64_t TileCount(const ConvGeometry& g) { return g.batch * g.out[0] * TilesAlong(g, 1) * TilesAlong(g, 2); }
 
@@ -31,7 +49,11 @@ int64_t TilesTogether(const ConvGeometry& g) {
 
 struct Winograd {
   explicit Winograd(const ConvSpec& of)
-      : spec(of), together(TilesTogether(of.geometry)), columns(Columns(of.geometry)) {}
+      : spec(of),
+        together(TilesTogether(of.geometry)),
+        columns(Columns(of.geometry)),
+        down(Beginnings(of.geometry, 1)),
+        across(Beginnings(of.geometry, 2)) {}
 
   int64_t scratch_floats() const {
     return spec.geometry.in_channels + kTilePixels * together * (DepthOf(spec.geometry) + columns);
@@ -39,6 +61,7 @@ struct Winograd {
 
   ConvSpec spec;
   int64_t together, columns;
+  std::vector<int64_t> down, across;  // the first pixels of tiles
   WinogradLoops loops = BestWinogradLoops();
 };
 
@@ -72,8 +95,11 @@ class WinogradRun {
   };
 
   Place PlaceOf(int64_t tile) const {
-    const int64_t across = TilesAlong(g_, 2), down = TilesAlong(g_, 1), plane = tile / across / down;
-    return {plane / g_.out[0], plane % g_.out[0], tile / across % down * kResult, tile % across * kResult};
+    const size_t across = winograd_.across.size(), down = winograd_.down.size(),
+                 number = static_cast<size_t>(tile);
+    const auto plane = static_cast<int64_t>(number / across / down);
+    return {plane / g_.out[0], plane % g_.out[0], winograd_.down[number / across % down],
+            winograd_.across[number % across]};
   }
 
   void Block(int64_t begin, int64_t end) {
@@ -103,7 +129,8 @@ class WinogradRun {
     const auto* image = static_cast<const float*>(call_.src) +
                         (place.image * g_.in[0] + z) * g_.in[1] * g_.in[2] * g_.in_channels;
     for (int64_t i = 0; i < kTilePixels; ++i) {
-      const int64_t y = place.row - g_.before[1] + i / kTile, x = place.column - g_.before[2] + i % kTile;
+      const int64_t y = place.row - g_.before[1] + i / kTile * g_.dilation[1],
+                    x = place.column - g_.before[2] + i % kTile * g_.dilation[2];
       const bool inside = y >= 0 && y < g_.in[1] && x >= 0 && x < g_.in[2];
       pixels[i] = inside ? image + (y * g_.in[2] + x) * g_.in_channels : nothing_;
     }
@@ -146,11 +173,11 @@ class WinogradRun {
 
   // The kernels of `count` channels, not mixed, at one row of a product's weights.
   void Kernels(int64_t channel, int64_t count, int64_t row, double (*kernels)[Redo::kMost]) const {
-    const int64_t matrix = winograd_.columns * depth_;
+    const int64_t matrix = winograd_.columns * depth_, panel = PanelOf(winograd_.columns);
     for (int64_t o = 0; o < count; ++o) {
       const int64_t c = channel + o;
       const float* at =
-          static_cast<const float*>(call_.weights) + (c / kPanel * depth_ + row) * kPanel + c % kPanel;
+          static_cast<const float*>(call_.weights) + (c / panel * depth_ + row) * panel + c % panel;
       float mixed[kTilePixels], kernel[9];
       for (int p = 0; p < kTilePixels; ++p) mixed[p] = at[p * matrix];
       UnmixKernel(mixed, kernel);
@@ -163,7 +190,8 @@ class WinogradRun {
     auto* image = static_cast<float*>(call_.dst) +
                   (place.image * g_.out[0] + place.plane) * g_.out[1] * g_.out[2] * g_.out_channels;
     for (int64_t i = 0; i < kResultPixels; ++i) {
-      const int64_t y = place.row + i / kResult, x = place.column + i % kResult;
+      const int64_t y = place.row + i / kResult * g_.dilation[1],
+                    x = place.column + i % kResult * g_.dilation[2];
       pixels[i] = y < g_.out[1] && x < g_.out[2] ? image + (y * g_.out[2] + x) * g_.out_channels : nullptr;
     }
     const ConvSpec& spec = winograd_.spec;
@@ -187,27 +215,27 @@ class WinogradRun {
   float* products_;
 };
 
-// [tile row][tile column][out / kPanel][kernel plane][in][kPanel]
+// [tile row][tile column][out / panel][kernel plane][in][panel]
 bool WinogradLayout(const ConvSpec& spec, WeightLayout* layout) {
   if (!WinogradFits(spec)) return false;
   const ConvGeometry& g = spec.geometry;
-  const int64_t matrix = Columns(g) * DepthOf(g);
+  const int64_t matrix = Columns(g) * DepthOf(g), panel = PanelOf(Columns(g));
   *layout = {.bf16 = false,
              .mixed = true,
              .sizes = {1, g.out_channels, g.in_channels, g.kernel[0], 3, 3},
              .padded = {1, Columns(g), g.in_channels, g.kernel[0], kTile, kTile},
-             .strides = {kTilePixels * matrix, kPanel * DepthOf(g), kPanel, kPanel * g.in_channels,
+             .strides = {kTilePixels * matrix, panel * DepthOf(g), panel, panel * g.in_channels,
                          kTile * matrix, matrix},
              .block_count = 1,
              .block_dims = {1},
-             .block_sizes = {kPanel}};
+             .block_sizes = {panel}};
   return true;
 }
 
 bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
   const ConvSpec& spec = WinogradOf(primitive).spec;
   const ConvGeometry& g = spec.geometry;
-  const int64_t depth = DepthOf(g), matrix = Columns(g) * depth;
+  const int64_t depth = DepthOf(g), matrix = Columns(g) * depth, panel = PanelOf(Columns(g));
   const auto* from = static_cast<const float*>(weights);
   auto* to = static_cast<float*>(packed);
   std::fill_n(to, kTilePixels * matrix, 0.0f);
@@ -216,7 +244,7 @@ bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed
       float mixed[kTilePixels];
       MixKernel(from, mixed);
       const int64_t row = i % g.kernel[0] * g.in_channels + i / g.kernel[0];  // they lie by channels
-      float* at = to + (o / kPanel * depth + row) * kPanel + o % kPanel;
+      float* at = to + (o / panel * depth + row) * panel + o % panel;
       for (int p = 0; p < kTilePixels; ++p) at[p * matrix] = mixed[p];
     }
   }
@@ -262,7 +290,7 @@ void Unmix(const float* from, int64_t from_step, float* to, int64_t to_step) {
 bool WinogradFits(const ConvSpec& spec) {
   const ConvGeometry& g = spec.geometry;
   for (int d = 0; d < 3; ++d) {
-    if ((d > 0 && g.kernel[d] != 3) || g.stride[d] != 1 || g.dilation[d] != 1) return false;
+    if ((d > 0 && g.kernel[d] != 3) || g.stride[d] != 1 || (d == 0 && g.dilation[d] != 1)) return false;
   }
   return spec.type == ConvType::kF32 && g.groups == 1 && !g.transposed && g.kernel[0] <= 3 &&
          HasActivationLoop(spec.activation.kind);
@@ -271,8 +299,8 @@ bool WinogradFits(const ConvSpec& spec) {
 bool WinogradPays(const ConvSpec& spec) {
   constexpr int64_t kFewestChannels = 16, kFewestTiles = 16;
   const ConvGeometry& g = spec.geometry;
-  return WinogradFits(spec) && std::min(g.in_channels, g.out_channels) >= kFewestChannels &&
-         TileCount(g) >= kFewestTiles;
+  const bool filled = 9 * g.out_channels >= 5 * Columns(g);  // the rest of the panels is computed in vain
+  return WinogradFits(spec) && g.in_channels >= kFewestChannels && filled && TileCount(g) >= kFewestTiles;
 }
 
 bool WinogradMixes(const float* weights, int64_t count) {

@@ -53,26 +53,38 @@ void GatherTile(const float* const* pixels, int64_t channels, float* to, int64_t
 // So many rows at a time that their sums stay in registers.
 constexpr int64_t kMostRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
-template <int kRows>
-void MultiplyRows(const float* tiles, const float* weights, int64_t depth, float* products, int64_t columns) {
+template <int kRows, int kVectors>
+HWY_INLINE void MultiplyVectors(const float* tiles, const float* weights, int64_t panel, int64_t depth,
+                                float* products, int64_t columns) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t j = 0; j < kPanel; j += 2 * lanes) {
-    hn::Vec<Floats> left[kRows], right[kRows];
-    for (int r = 0; r < kRows; ++r) left[r] = right[r] = hn::Zero(d);
-    const float* w = weights + j;
-    for (int64_t k = 0; k < depth; ++k, w += kPanel) {
-      const auto w0 = hn::LoadU(d, w), w1 = hn::LoadU(d, w + lanes);
-      for (int r = 0; r < kRows; ++r) {
-        const auto x = hn::Set(d, tiles[r * depth + k]);
-        left[r] = hn::MulAdd(x, w0, left[r]);
-        right[r] = hn::MulAdd(x, w1, right[r]);
-      }
-    }
+  hn::Vec<Floats> sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  for (int64_t k = 0; k < depth; ++k, weights += panel) {
+    hn::Vec<Floats> w[kVectors];
+    for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weights + v * lanes);
     for (int r = 0; r < kRows; ++r) {
-      hn::StoreU(left[r], d, products + r * columns + j);
-      hn::StoreU(right[r], d, products + r * columns + j + lanes);
+      const auto x = hn::Set(d, tiles[r * depth + k]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, w[v], sums[r][v]);
     }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, products + r * columns + v * lanes);
+  }
+}
+
+template <int kRows>
+void MultiplyRows(const float* tiles, const float* weights, int64_t panel, int64_t depth, float* products,
+                  int64_t columns) {
+  constexpr int64_t kMostLanes = 2 * HWY_MAX_BYTES / sizeof(float);
+  const auto together = 2 * static_cast<int64_t>(hn::Lanes(Floats()));
+  int64_t j = 0;
+  for (; j + together <= panel; j += together)
+    MultiplyVectors<kRows, 2>(tiles, weights + j, panel, depth, products + j, columns);
+  if constexpr (kMostLanes > kSmallPanel) {
+    if (j < panel) MultiplyVectors<kRows, 1>(tiles, weights + j, panel, depth, products + j, columns);
   }
 }
 
@@ -85,12 +97,12 @@ constexpr auto MultiplyByRows(std::index_sequence<kRows...>) {
 void MultiplyTiles(const float* tiles, const float* weights, int64_t rows, int64_t depth, int64_t columns,
                    float* products) {
   static constexpr auto kMultiply = MultiplyByRows(std::make_index_sequence<kMostRows>());
-  const int64_t groups = (rows + kMostRows - 1) / kMostRows;
-  for (int64_t j = 0; j < columns; j += kPanel) {
+  const int64_t groups = (rows + kMostRows - 1) / kMostRows, panel = PanelOf(columns);
+  for (int64_t j = 0; j < columns; j += panel) {
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t begin = rows * g / groups, end = rows * (g + 1) / groups;
-      kMultiply[static_cast<size_t>(end - begin - 1)](tiles + begin * depth, weights + j * depth, depth,
-                                                      products + begin * columns + j, columns);
+      kMultiply[static_cast<size_t>(end - begin - 1)](tiles + begin * depth, weights + j * depth, panel,
+                                                      depth, products + begin * columns + j, columns);
     }
   }
 }

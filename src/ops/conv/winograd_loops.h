@@ -9,7 +9,9 @@
 namespace belay::ops {
 
 constexpr int kTilePixels = 16, kResultPixels = 4;
-constexpr int64_t kPanel = 32;  // columns of a packed matrix that lie together
+// Columns of a packed matrix that lie together; less where that would leave more of them empty.
+constexpr int64_t kPanel = 32, kSmallPanel = 16;
+constexpr int64_t PanelOf(int64_t columns) { return columns % kPanel == 0 ? kPanel : kSmallPanel; }
 
 // What is computed otherwise where mixing has made more of an infinity or NaN than there is.
 struct Redo {
@@ -23,7 +25,8 @@ struct Redo {
 struct WinogradLoops {
   // Mixes the pixels of a tile; element p of a channel goes to to[p * step + channel].
   void (*gather)(const float* const* pixels, int64_t channels, float* to, int64_t step);
-  // products = tiles x weights: [rows][depth] times [columns / kPanel][depth][kPanel].
+  // products = tiles x weights: [rows][depth] times [columns / panel][depth][panel], where the panel is that
+  // of `columns`, which are whole small ones.
   void (*multiply)(const float* tiles, const float* weights, int64_t rows, int64_t depth, int64_t columns,
                    float* products);
   // The result from sixteen products: added to the bias, which may be null, and, if `add`, to what
