@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "graph/codes.h"
-#include "graph/interpreter.h"
 #include "graph/op_schema.h"
 #include "graph/sequence.h"
 
@@ -55,10 +54,10 @@ bool Holds(const Constant& condition) {
 }
 
 // cond, then what the bodies read.
-std::vector<Constant> If(const Node& node, std::span<const Constant> inputs) {
+std::vector<Constant> If(const Node& node, std::span<const Constant> inputs, BodyRunner& bodies) {
   if (inputs.empty()) Refuse(node, "it has no condition");
   NeedInputs(node, inputs, 0);
-  return Evaluate(Body(node, Holds(inputs[0]) ? "then_branch" : "else_branch"), inputs.subspan(1));
+  return bodies.RunBody(Body(node, Holds(inputs[0]) ? "then_branch" : "else_branch"), inputs.subspan(1));
 }
 
 // One tensor of what a loop gathered: stacked along a new first axis.
@@ -89,7 +88,7 @@ std::vector<Constant> StackAll(const std::vector<std::vector<Constant>>& gathere
 // trip count (or absent), condition (or absent), carried values, captured values. The body takes the
 // iteration, the condition, the carried values and the captured ones, and gives the condition, the
 // carried values and what is gathered.
-std::vector<Constant> Loop(const Node& node, std::span<const Constant> inputs) {
+std::vector<Constant> Loop(const Node& node, std::span<const Constant> inputs, BodyRunner& bodies) {
   const Graph& body = Body(node, "body");
   if (inputs.size() < 2) Refuse(node, "it has no place for the trips and the condition");
   NeedInputs(node, inputs, 2);
@@ -106,7 +105,7 @@ std::vector<Constant> Loop(const Node& node, std::span<const Constant> inputs) {
     std::vector<Constant> arguments{IntConstant(trip), IntConstant(going, DType::kBool)};
     arguments.insert(arguments.end(), values.begin(), values.end());
     arguments.insert(arguments.end(), inputs.begin() + 2 + static_cast<ptrdiff_t>(carried), inputs.end());
-    std::vector<Constant> results = Evaluate(body, arguments);
+    std::vector<Constant> results = bodies.RunBody(body, arguments);
     going = Holds(results[0]);
     values.assign(results.begin() + 1, results.begin() + 1 + static_cast<ptrdiff_t>(carried));
     for (size_t i = 0; i < gathered.size(); ++i) gathered[i].push_back(results[1 + carried + i]);
@@ -181,7 +180,7 @@ Constant StackedAlong(const std::vector<Constant>& items, int axis) {
 
 // states, what is scanned, captured values. The body takes the states and a slice of each scanned tensor,
 // and gives the states and what is gathered.
-std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
+std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs, BodyRunner& bodies) {
   const Graph& body = Body(node, "body");
   NeedInputs(node, inputs, 0);
   const size_t states = CountAt(node, "states", inputs.size());
@@ -206,7 +205,7 @@ std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs) {
       arguments.push_back(SliceOf(*sequences[i], axes[i], backwards ? length - 1 - step : step));
     }
     arguments.insert(arguments.end(), captured.begin(), captured.end());
-    std::vector<Constant> results = Evaluate(body, arguments);
+    std::vector<Constant> results = bodies.RunBody(body, arguments);
     values.assign(results.begin(), results.begin() + static_cast<ptrdiff_t>(states));
     for (size_t i = 0; i < gathered.size(); ++i) {
       auto place = NumberAt(node, "output_directions", i) != 0 ? gathered[i].begin() : gathered[i].end();

@@ -9,7 +9,15 @@
 
 namespace belay::graph {
 
-using ControlFunction = std::vector<Constant> (*)(const Node& node, std::span<const Constant> inputs);
+// Who runs the graphs that a node has.
+class BodyRunner {
+ public:
+  virtual ~BodyRunner() = default;
+  virtual std::vector<Constant> RunBody(const Graph& body, std::span<const Constant> inputs) = 0;
+};
+
+using ControlFunction = std::vector<Constant> (*)(const Node& node, std::span<const Constant> inputs,
+                                                  BodyRunner& bodies);
 
 // Refuses a node that lacks inputs or bodies, or whose bodies take or give another number of values, in
 // bodies too; before anything runs. Nodes that compute pass.

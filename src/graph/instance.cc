@@ -211,7 +211,10 @@ class StaticInstance final : public Instance {
 class DynamicInstance final : public Instance {
  public:
   DynamicInstance(rt::Device& device, Graph graph, std::span<const ValueType> described)
-      : Instance(device), graph_(std::move(graph)), described_(described.begin(), described.end()) {
+      : Instance(device),
+        graph_(std::move(graph)),
+        interpreter_(graph_),
+        described_(described.begin(), described.end()) {
     inputs_ = InputPorts(graph_);
     outputs_ = OutputPorts(graph_);
     weights_ = ConstantBytes(graph_);
@@ -248,7 +251,7 @@ class DynamicInstance final : public Instance {
       inputs.push_back(
           std::make_shared<HostTensor>(type.dtype, type.shape, ViewOf(bound_inputs_[i]), nullptr));
     }
-    std::vector<Constant> outputs = Evaluate(graph_, inputs);
+    std::vector<Constant> outputs = interpreter_.Run(inputs);
     for (size_t i = 0; i < described_.size(); ++i)
       NeedAsDescribed(graph_.name, described_, i,
                       {outputs[i]->dtype(), Format::kND, true, outputs[i]->shape()});
@@ -293,7 +296,8 @@ class DynamicInstance final : public Instance {
     return outputs;
   }
 
-  Graph graph_;
+  const Graph graph_;
+  Interpreter interpreter_;
   std::vector<ValueType> described_;  // then the graph is one operator, and called as its type
   uint64_t weights_ = 0;
   std::vector<Buffer> bound_inputs_, bound_outputs_;

@@ -1,5 +1,6 @@
 #include "graph/interpreter.h"
 
+#include <cstring>
 #include <optional>
 
 #include "base/error.h"
@@ -9,18 +10,6 @@
 
 namespace belay::graph {
 namespace {
-
-std::vector<KnownInput> Known(std::span<const Constant> inputs) {
-  std::vector<KnownInput> known;
-  for (const Constant& input : inputs) {
-    if (input == nullptr) {
-      known.emplace_back();
-    } else {
-      known.push_back({true, input->dtype(), input->shape(), input, false});
-    }
-  }
-  return known;
-}
 
 // The memory behind the values of one node.
 class Frames {
@@ -87,68 +76,159 @@ std::vector<int> CountUses(const Graph& graph) {
   return uses;
 }
 
-class GraphRun {
+std::vector<Constant> RunSteps(const Translated& node, std::span<const Constant> inputs) {
+  Frames frames(node, inputs);
+  for (const Step& step : node.steps) frames.Run(step);
+  return frames.Outputs();
+}
+
+std::vector<Constant> RunControl(ControlFunction control, const Node& node, std::span<const Constant> inputs,
+                                 BodyRunner& bodies) {
+  std::vector<Constant> outputs = control(node, inputs, bodies);
+  if (outputs.size() >= static_cast<size_t>(node.outputs)) return outputs;
+  Fail(kGraphInvalid, "graph-body", "node '{}' ({}) has {} outputs, but gave {}", node.name, node.type,
+       node.outputs, outputs.size());
+}
+
+// Bodies that are run once.
+class OneRun final : public BodyRunner {
  public:
-  explicit GraphRun(const Graph& graph)
-      : graph_(graph), uses_(CountUses(graph)), results_(graph.nodes.size()) {}
-
-  std::vector<Constant> Run(std::span<const Constant> inputs) {
-    if (inputs.size() != graph_.inputs.size()) {
-      Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph_.name,
-           graph_.inputs.size(), inputs.size());
-    }
-    for (size_t i = 0; i < inputs.size(); ++i) ResultsOf(graph_.inputs[i]) = {inputs[i]};
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) RunNode(n);
-    std::vector<Constant> outputs;
-    for (const GraphOutput& output : graph_.outputs) outputs.push_back(Value(output.port));
-    return outputs;
+  std::vector<Constant> RunBody(const Graph& body, std::span<const Constant> inputs) override {
+    return Evaluate(body, inputs);
   }
-
- private:
-  std::vector<Constant>& ResultsOf(int node) { return results_[static_cast<size_t>(node)]; }
-
-  Constant Value(const Port& port) {
-    if (!port.present()) return nullptr;
-    return ResultsOf(port.node)[static_cast<size_t>(port.output)];
-  }
-
-  void RunNode(size_t n) {
-    const Node& node = graph_.nodes[n];
-    if (node.type == kDataType || uses_[n] == 0) return;
-    if (Constant constant = ConstantOf(node)) {
-      results_[n] = {constant};
-      return;
-    }
-    std::vector<Constant> inputs;
-    for (const Port& port : node.inputs) inputs.push_back(Value(port));
-    results_[n] = EvaluateNode(node, inputs);
-    for (const Port& port : node.inputs) {
-      if (port.present() && --uses_[static_cast<size_t>(port.node)] == 0) ResultsOf(port.node).clear();
-    }
-  }
-
-  const Graph& graph_;
-  std::vector<int> uses_;
-  std::vector<std::vector<Constant>> results_;
 };
 
 }  // namespace
 
+// What was made of a node for inputs like some that it had.
+class PreparedNode {
+ public:
+  std::vector<Constant> Run(const Graph& graph, const Node& node, std::span<const Constant> inputs) {
+    if (!Fits(inputs)) Prepare(graph, node, inputs);
+    return RunSteps(translated_, inputs);
+  }
+
+ private:
+  static constexpr size_t kFewBytes = 256;
+
+  struct Input {
+    bool present = false, fixed = false;  // fixed: a constant of the graph
+    DType dtype = DType::kUndefined;
+    Shape shape = {};
+    Constant few = {};  // a copy, where there are few elements
+  };
+
+  bool Fits(std::span<const Constant> inputs) const {
+    if (!ready_) return false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Input& had = inputs_[i];
+      const Constant& now = inputs[i];
+      if (had.present != (now != nullptr)) return false;
+      if (!had.present || had.fixed) continue;
+      if (had.dtype != now->dtype() || had.shape != now->shape()) return false;
+      if (translated_.looked_at[i] && (had.few == nullptr || now->members() != nullptr ||
+                                       std::memcmp(had.few->data(), now->data(), now->bytes()) != 0))
+        return false;
+    }
+    return true;
+  }
+
+  void Prepare(const Graph& graph, const Node& node, std::span<const Constant> inputs) {
+    ready_ = false;
+    inputs_.clear();
+    std::vector<KnownInput> known;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Constant& input = inputs[i];
+      if (input == nullptr) {
+        inputs_.emplace_back();
+        known.emplace_back();
+        continue;
+      }
+      const bool fixed = ConstantOf(graph.nodes[static_cast<size_t>(node.inputs[i].node)]) != nullptr;
+      inputs_.push_back({true, fixed, input->dtype(), input->shape(), fixed ? nullptr : FewOf(*input)});
+      // What is kept must not lie in memory of the caller.
+      const Constant& elements = inputs_.back().few != nullptr ? inputs_.back().few : input;
+      known.push_back({true, input->dtype(), input->shape(), elements, fixed});
+    }
+    translated_ = TranslateNode(node, known);
+    ready_ = true;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      ready_ = ready_ && (!translated_.looked_at[i] || inputs_[i].fixed || inputs_[i].few != nullptr);
+  }
+
+  static Constant FewOf(const HostTensor& tensor) {
+    if (tensor.members() != nullptr || tensor.bytes() > kFewBytes) return nullptr;
+    auto copy = std::make_shared<HostTensor>(tensor.dtype(), tensor.shape());
+    std::memcpy(copy->mutable_data(), tensor.data(), tensor.bytes());
+    return copy;
+  }
+
+  bool ready_ = false;
+  std::vector<Input> inputs_;
+  Translated translated_;
+};
+
+Interpreter::Interpreter(const Graph& graph)
+    : graph_(graph), uses_(CountUses(graph)), prepared_(graph.nodes.size()) {}
+
+Interpreter::~Interpreter() = default;
+
+std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs) {
+  if (inputs.size() != graph_.inputs.size()) {
+    Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph_.name,
+         graph_.inputs.size(), inputs.size());
+  }
+  std::vector<int> left = uses_;
+  std::vector<std::vector<Constant>> results(graph_.nodes.size());
+  const auto value = [&results](const Port& port) -> Constant {
+    return port.present() ? results[static_cast<size_t>(port.node)][static_cast<size_t>(port.output)]
+                          : nullptr;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) results[static_cast<size_t>(graph_.inputs[i])] = {inputs[i]};
+  std::vector<Constant> arguments;
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const Node& node = graph_.nodes[n];
+    if (node.type == kDataType || uses_[n] == 0) continue;
+    if (Constant constant = ConstantOf(node)) {
+      results[n] = {std::move(constant)};
+      continue;
+    }
+    arguments.clear();
+    for (const Port& port : node.inputs) arguments.push_back(value(port));
+    const ControlFunction control = FindControl(node.type);
+    results[n] = control != nullptr ? RunControl(control, node, arguments, *this)
+                                    : prepared_[n].Run(graph_, node, arguments);
+    for (const Port& port : node.inputs) {
+      if (port.present() && --left[static_cast<size_t>(port.node)] == 0)
+        results[static_cast<size_t>(port.node)].clear();
+    }
+  }
+  std::vector<Constant> outputs;
+  for (const GraphOutput& output : graph_.outputs) outputs.push_back(value(output.port));
+  return outputs;
+}
+
+std::vector<Constant> Interpreter::RunBody(const Graph& body, std::span<const Constant> inputs) {
+  std::unique_ptr<Interpreter>& interpreter = bodies_[&body];
+  if (interpreter == nullptr) interpreter = std::make_unique<Interpreter>(body);
+  return interpreter->Run(inputs);
+}
+
 std::vector<Constant> EvaluateNode(const Node& node, std::span<const Constant> inputs) {
   if (ControlFunction control = FindControl(node.type)) {
-    std::vector<Constant> outputs = control(node, inputs);
-    if (outputs.size() >= static_cast<size_t>(node.outputs)) return outputs;
-    Fail(kGraphInvalid, "graph-body", "node '{}' ({}) has {} outputs, but gave {}", node.name, node.type,
-         node.outputs, outputs.size());
+    OneRun bodies;
+    return RunControl(control, node, inputs, bodies);
   }
-  Translated translated = TranslateNode(node, Known(inputs));
-  Frames frames(translated, inputs);
-  for (const Step& step : translated.steps) frames.Run(step);
-  return frames.Outputs();
+  std::vector<KnownInput> known;
+  for (const Constant& input : inputs) {
+    known.push_back(input == nullptr ? KnownInput{}
+                                     : KnownInput{true, input->dtype(), input->shape(), input, false});
+  }
+  return RunSteps(TranslateNode(node, known), inputs);
 }
 
 std::vector<Constant> Evaluate(const Graph& graph, std::span<const Constant> inputs) {
-  return GraphRun(graph).Run(inputs);
+  return Interpreter(graph).Run(inputs);
 }
 
 }  // namespace belay::graph

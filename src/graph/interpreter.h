@@ -2,9 +2,12 @@
 // run whose shapes only the data decides (and their loops and branches).
 #pragma once
 
+#include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "graph/control_flow.h"
 #include "graph/ir.h"
 
 namespace belay::graph {
@@ -14,5 +17,24 @@ std::vector<Constant> EvaluateNode(const Node& node, std::span<const Constant> i
 
 // The outputs of a graph whose nodes are sorted. Throws Error that names the node.
 std::vector<Constant> Evaluate(const Graph& graph, std::span<const Constant> inputs);
+
+class PreparedNode;
+
+// The same for a graph that runs again and again, as a loop's body does: what was made ready for a node
+// serves as long as its inputs keep their types, and their elements where those decided.
+class Interpreter final : public BodyRunner {
+ public:
+  explicit Interpreter(const Graph& graph);  // which lives as long
+  ~Interpreter() override;
+  // One at a time.
+  std::vector<Constant> Run(std::span<const Constant> inputs);
+  std::vector<Constant> RunBody(const Graph& body, std::span<const Constant> inputs) override;
+
+ private:
+  const Graph& graph_;
+  const std::vector<int> uses_;         // how often each node's outputs are wanted
+  std::vector<PreparedNode> prepared_;  // of each node
+  std::unordered_map<const Graph*, std::unique_ptr<Interpreter>> bodies_;
+};
 
 }  // namespace belay::graph

@@ -60,6 +60,60 @@ TEST(Interpreter, BranchesByTheValue) {
   EXPECT_EQ(Evaluate(graph, std::vector{IntConstant(0, DType::kBool)})[0]->Reals()[0], 2);
 }
 
+// What was made ready for a node is right for later inputs, or made anew.
+TEST(Interpreter, RunsAgainWithOtherInputs) {
+  Graph graph;
+  Port x{graph.AddInput("x", F32({-1}))};
+  Port begin{graph.AddInput("begin", {DType::kI64, Format::kND, true, {1}})};
+  Port end = graph.AddConstant("end", IntsConstant(std::vector<int64_t>{100}));
+  Port cut{graph.Add({.name = "cut", .type = "StridedSliceV2", .inputs = {x, begin, end}})};
+  graph.outputs = {{{graph.Add({.name = "add", .type = "Add", .inputs = {cut, cut}})}, "y"}};
+  Interpreter interpreter(graph);
+  int64_t from = 1;  // in memory of the caller, who changes it
+  const auto run = [&](std::initializer_list<float> values) {
+    const Constant x_value = Floats({static_cast<int64_t>(values.size())}, values);
+    const auto begin_value = std::make_shared<HostTensor>(DType::kI64, Shape{1}, &from, nullptr);
+    return interpreter.Run(std::vector<Constant>{x_value, begin_value}).at(0)->Reals();
+  };
+  EXPECT_THAT(run({1, 2, 3}), testing::ElementsAre(4, 6));
+  EXPECT_THAT(run({4, 5, 6}), testing::ElementsAre(10, 12)) << "the same types";
+  from = 2;
+  EXPECT_THAT(run({4, 5, 6}), testing::ElementsAre(12)) << "elements that decide";
+  EXPECT_THAT(run({4, 5, 6, 7}), testing::ElementsAre(12, 14)) << "another shape";
+  from = 0;
+  EXPECT_THAT(run({4, 5, 6, 7}), testing::ElementsAre(8, 10, 12, 14));
+}
+
+// More elements that decide than are kept.
+TEST(Interpreter, ManyElementsThatDecide) {
+  Graph graph;
+  Port x{graph.AddInput("x", F32({100}))};
+  graph.outputs = {{{graph.Add({.name = "n", .type = "NonZero", .inputs = {x}})}, "y"}};
+  Interpreter interpreter(graph);
+  for (int64_t place : {3, 97}) {
+    const auto values = std::make_shared<HostTensor>(DType::kF32, Shape{100});
+    values->as<float>()[place] = 1;
+    EXPECT_THAT(interpreter.Run(std::vector<Constant>{values}).at(0)->Ints(), testing::ElementsAre(place));
+  }
+}
+
+// A loop whose body's shapes change from trip to trip: 1 + ... of a vector that grows.
+TEST(Interpreter, BodiesRunAgain) {
+  auto body = std::make_shared<Graph>();
+  body->AddInput("trip", {DType::kI64, Format::kND, true, {}});
+  Port going{body->AddInput("going", {DType::kBool, Format::kND, true, {}})};
+  Port carried{body->AddInput("carried", F32({-1}))};
+  Node join{.name = "join", .type = "ConcatD", .inputs = {carried, carried}};
+  join.attributes["concat_dim"] = int64_t{0};
+  Port one = body->AddConstant("one", RealConstant(1));
+  Port grown{body->Add({.name = "add", .type = "Add", .inputs = {{body->Add(join)}, one}})};
+  body->outputs = {{going, "going"}, {grown, "grown"}};
+  Node loop{.name = "loop", .type = "Loop"};
+  loop.attributes["body"] = body;
+  const std::vector<Constant> inputs{IntConstant(3), IntConstant(1, DType::kBool), Floats({1}, {0})};
+  EXPECT_THAT(EvaluateNode(loop, inputs).at(0)->Reals(), testing::ElementsAre(3, 3, 3, 3, 3, 3, 3, 3));
+}
+
 // What it says of a node that runs a body with these inputs.
 std::string RefusalOf(const char* type, const std::vector<Constant>& inputs, Attributes attributes) {
   auto body = std::make_shared<Graph>();

@@ -46,13 +46,13 @@ void NeedTensor(const Node& node, const Constant& member) {
        "node '{}' ({}) is to put something into a sequence that is no tensor", node.name, node.type);
 }
 
-std::vector<Constant> Construct(const Node& node, Inputs inputs) {
+std::vector<Constant> Construct(const Node& node, Inputs inputs, BodyRunner&) {
   for (const Constant& member : inputs) NeedTensor(node, member);
   return Sequence({inputs.begin(), inputs.end()});
 }
-std::vector<Constant> Empty(const Node&, Inputs) { return Sequence({}); }
+std::vector<Constant> Empty(const Node&, Inputs, BodyRunner&) { return Sequence({}); }
 
-std::vector<Constant> Insert(const Node& node, Inputs inputs) {
+std::vector<Constant> Insert(const Node& node, Inputs inputs, BodyRunner&) {
   Need(node, inputs, 2);
   NeedTensor(node, inputs[1]);
   Members members = MembersOf(node, inputs[0]);
@@ -65,7 +65,7 @@ std::vector<Constant> Insert(const Node& node, Inputs inputs) {
   return Sequence(std::move(members));
 }
 
-std::vector<Constant> Erase(const Node& node, Inputs inputs) {
+std::vector<Constant> Erase(const Node& node, Inputs inputs, BodyRunner&) {
   Need(node, inputs, 1);
   Members members = MembersOf(node, inputs[0]);
   Constant last = IntConstant(-1);
@@ -74,13 +74,13 @@ std::vector<Constant> Erase(const Node& node, Inputs inputs) {
   return Sequence(std::move(members));
 }
 
-std::vector<Constant> ElementAt(const Node& node, Inputs inputs) {
+std::vector<Constant> ElementAt(const Node& node, Inputs inputs, BodyRunner&) {
   Need(node, inputs, 2);
   const Members& members = MembersOf(node, inputs[0]);
   return {members[PlaceOf(node, inputs[1], members.size())]};
 }
 
-std::vector<Constant> Length(const Node& node, Inputs inputs) {
+std::vector<Constant> Length(const Node& node, Inputs inputs, BodyRunner&) {
   Need(node, inputs, 1);
   return {IntConstant(static_cast<int64_t>(MembersOf(node, inputs[0]).size()))};
 }
@@ -101,7 +101,7 @@ std::vector<int64_t> PieceSizes(const Node& node, int64_t whole, const Constant&
   return sizes;
 }
 
-std::vector<Constant> SplitApart(const Node& node, Inputs inputs) {
+std::vector<Constant> SplitApart(const Node& node, Inputs inputs, BodyRunner&) {
   Need(node, inputs, 1);
   const Shape& shape = inputs[0]->shape();
   int64_t axis = IntOf(node, "axis", 0);
@@ -124,7 +124,7 @@ std::vector<Constant> SplitApart(const Node& node, Inputs inputs) {
   return Sequence(std::move(pieces));
 }
 
-std::vector<Constant> Concat(const Node& node, Inputs inputs) {
+std::vector<Constant> Concat(const Node& node, Inputs inputs, BodyRunner&) {
   Need(node, inputs, 1);
   const Members& members = MembersOf(node, inputs[0]);
   bool stack = IntOf(node, "new_axis", 0) != 0;

@@ -42,6 +42,7 @@ Translation::Translation(const Node& node, const OpSchema& schema, std::span<con
   CheckAttributes(node, schema);
   result_.inputs = static_cast<int>(inputs.size());
   result_.outputs = node.outputs;
+  result_.looked_at.resize(inputs.size());
   result_.values.resize(inputs.size() + static_cast<size_t>(node.outputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     result_.values[i].dtype = inputs[i].dtype;
@@ -70,12 +71,15 @@ const HostTensor& Translation::value(int i) const {
   in(i);
   const Constant& known = inputs_[static_cast<size_t>(i)].value;
   if (known == nullptr) throw NeedsValue{i};
+  result_.looked_at[static_cast<size_t>(i)] = true;
   return *known;
 }
 
 Constant Translation::constant(int i) const {
   const KnownInput& input = inputs_[static_cast<size_t>(i)];
-  return input.constant ? input.value : nullptr;
+  if (!input.constant) return nullptr;
+  result_.looked_at[static_cast<size_t>(i)] = true;
+  return input.value;
 }
 
 std::optional<ops::PackedWeights> Translation::PackedInput(int i) const {

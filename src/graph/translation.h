@@ -57,6 +57,7 @@ struct Translated {
   int outputs = 0;
   std::vector<Step> steps;
   std::optional<ops::PackedWeights> packed;
+  std::vector<bool> looked_at;  // the inputs whose elements decided
 };
 
 // Thrown where the elements of an input decide and are not known yet: the node can only be translated
@@ -164,7 +165,7 @@ class Translation {
   const Purpose purpose_;
   std::vector<KnownInput> inputs_;
   std::vector<Tensor> tensors_;  // of the inputs
-  Translated result_;
+  mutable Translated result_;    // reading notes what was looked at
 };
 
 // Translates a node with inputs of these types. Errors name the node.
