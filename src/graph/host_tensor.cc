@@ -14,13 +14,14 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-std::shared_ptr<void> Allocate(size_t bytes) {
+std::shared_ptr<void> Allocate(size_t bytes, HostTensor::Fill fill) {
   size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
   void* memory = bytes > MemoryLimit() ? nullptr : std::aligned_alloc(kAlignment, rounded);
   if (memory == nullptr) {
     Fail(kMemoryExhausted, "graph-memory", "a tensor of {} bytes does not fit in memory", bytes);
   }
-  std::memset(memory, 0, rounded);
+  const size_t from = fill == HostTensor::Fill::kZeros ? 0 : bytes;
+  std::memset(static_cast<std::byte*>(memory) + from, 0, rounded - from);
   return {memory, &std::free};
 }
 
@@ -41,12 +42,12 @@ size_t PackedBytes(DType dtype, int64_t count) {
   return (static_cast<size_t>(count) * tensor::InfoOf(dtype).bits + 7) / 8;
 }
 
-HostTensor::HostTensor(DType dtype, const Shape& shape) : dtype_(dtype), shape_(shape) {
+HostTensor::HostTensor(DType dtype, const Shape& shape, Fill fill) : dtype_(dtype), shape_(shape) {
   if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; })) {
     Fail(kShapeInvalid, "graph-shape-open",
          "a tensor of shape {} cannot hold elements: each of its sizes must be known", shape.ToString());
   }
-  auto memory = Allocate(bytes());
+  auto memory = Allocate(bytes(), fill);
   data_ = static_cast<const std::byte*>(memory.get());
   owner_ = std::move(memory);
 }

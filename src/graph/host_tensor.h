@@ -19,8 +19,9 @@ using tensor::Shape;
 
 class HostTensor {
  public:
-  // Zeroed. Throws Error when the size is beyond reason.
-  HostTensor(DType dtype, const Shape& shape);
+  enum class Fill : uint8_t { kZeros, kNothing };
+  // Throws Error when the size is beyond reason.
+  HostTensor(DType dtype, const Shape& shape, Fill fill = Fill::kZeros);
   // Somebody else's bytes, which `owner` keeps alive.
   HostTensor(DType dtype, const Shape& shape, const void* data, std::shared_ptr<const void> owner);
   // The bytes of another one, which need not live on.

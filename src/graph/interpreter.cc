@@ -26,7 +26,7 @@ class Frames {
     for (int value : step.values) at.push_back(value < 0 ? nullptr : DataOf(value));
     std::optional<HostTensor> workspace;
     if (uint64_t bytes = step.plan->workspace_bytes(); bytes != 0) {
-      workspace.emplace(DType::kU8, Shape{static_cast<int64_t>(bytes)});
+      workspace.emplace(DType::kU8, Shape{static_cast<int64_t>(bytes)}, HostTensor::Fill::kNothing);
     }
     step.plan->Run({at.data(), workspace ? reinterpret_cast<char*>(workspace->mutable_data()) : nullptr});
   }
@@ -41,7 +41,8 @@ class Frames {
     const LocalValue& value = node_.values[i];
     if (i < inputs.size()) return inputs[i];
     if (value.given != nullptr) return value.given;
-    if (value.same_memory_as < 0) return std::make_shared<HostTensor>(value.dtype, value.shape);
+    if (value.same_memory_as < 0)
+      return std::make_shared<HostTensor>(value.dtype, value.shape, HostTensor::Fill::kNothing);
     // An output may be an alias of what comes after it: an intermediate.
     const Constant& source = SourceOf(value.same_memory_as, inputs);
     return std::make_shared<HostTensor>(value.dtype, value.shape, *source);
@@ -103,8 +104,10 @@ class OneRun final : public BodyRunner {
 // What was made of a node for inputs like some that it had.
 class PreparedNode {
  public:
-  std::vector<Constant> Run(const Graph& graph, const Node& node, std::span<const Constant> inputs) {
-    if (!Fits(inputs)) Prepare(graph, node, inputs);
+  // `constants`: of the graph's nodes.
+  std::vector<Constant> Run(const Node& node, std::span<const Constant> constants,
+                            std::span<const Constant> inputs) {
+    if (!Fits(inputs)) Prepare(node, constants, inputs);
     return RunSteps(translated_, inputs);
   }
 
@@ -133,7 +136,7 @@ class PreparedNode {
     return true;
   }
 
-  void Prepare(const Graph& graph, const Node& node, std::span<const Constant> inputs) {
+  void Prepare(const Node& node, std::span<const Constant> constants, std::span<const Constant> inputs) {
     ready_ = false;
     inputs_.clear();
     std::vector<KnownInput> known;
@@ -144,7 +147,7 @@ class PreparedNode {
         known.emplace_back();
         continue;
       }
-      const bool fixed = ConstantOf(graph.nodes[static_cast<size_t>(node.inputs[i].node)]) != nullptr;
+      const bool fixed = constants[static_cast<size_t>(node.inputs[i].node)] != nullptr;
       inputs_.push_back({true, fixed, input->dtype(), input->shape(), fixed ? nullptr : FewOf(*input)});
       // What is kept must not lie in memory of the caller.
       const Constant& elements = inputs_.back().few != nullptr ? inputs_.back().few : input;
@@ -169,7 +172,12 @@ class PreparedNode {
 };
 
 Interpreter::Interpreter(const Graph& graph)
-    : graph_(graph), uses_(CountUses(graph)), prepared_(graph.nodes.size()) {}
+    : graph_(graph), uses_(CountUses(graph)), prepared_(graph.nodes.size()) {
+  for (const Node& node : graph.nodes) {
+    constants_.push_back(ConstantOf(node));
+    controls_.push_back(FindControl(node.type));
+  }
+}
 
 Interpreter::~Interpreter() = default;
 
@@ -189,15 +197,14 @@ std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs) {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     if (node.type == kDataType || uses_[n] == 0) continue;
-    if (Constant constant = ConstantOf(node)) {
-      results[n] = {std::move(constant)};
+    if (constants_[n] != nullptr) {
+      results[n] = {constants_[n]};
       continue;
     }
     arguments.clear();
     for (const Port& port : node.inputs) arguments.push_back(value(port));
-    const ControlFunction control = FindControl(node.type);
-    results[n] = control != nullptr ? RunControl(control, node, arguments, *this)
-                                    : prepared_[n].Run(graph_, node, arguments);
+    results[n] = controls_[n] != nullptr ? RunControl(controls_[n], node, arguments, *this)
+                                         : prepared_[n].Run(node, constants_, arguments);
     for (const Port& port : node.inputs) {
       if (port.present() && --left[static_cast<size_t>(port.node)] == 0)
         results[static_cast<size_t>(port.node)].clear();

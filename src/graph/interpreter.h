@@ -32,8 +32,10 @@ class Interpreter final : public BodyRunner {
 
  private:
   const Graph& graph_;
-  const std::vector<int> uses_;         // how often each node's outputs are wanted
-  std::vector<PreparedNode> prepared_;  // of each node
+  const std::vector<int> uses_;            // how often each node's outputs are wanted
+  std::vector<Constant> constants_;        // of each node, as are
+  std::vector<ControlFunction> controls_;  // null for those that compute, and
+  std::vector<PreparedNode> prepared_;
   std::unordered_map<const Graph*, std::unique_ptr<Interpreter>> bodies_;
 };
 
