@@ -1,10 +1,6 @@
 #include "collective/carrier.h"
 
-#include <linux/sockios.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,15 +34,6 @@ constexpr int64_t kEndNs = int64_t{5} * 1'000'000'000;
 
 int MillisecondsTo(int64_t deadline_ns) {
   return static_cast<int>(std::clamp<int64_t>((deadline_ns - NowNs()) / 1'000'000 + 1, 0, 1 << 30));
-}
-
-// By the system of the other side, or there is nobody any more to take it.
-bool AllWasTaken(const Descriptor& socket) {
-  int bytes = 0;
-  tcp_info info{};
-  socklen_t length = sizeof info;
-  if (!socket || ioctl(socket.get(), SIOCOUTQ, &bytes) != 0 || bytes == 0) return true;
-  return getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_state == TCP_CLOSE;
 }
 
 // Those of this process; a forked child has none.
@@ -105,6 +92,7 @@ Carrier::Carrier(CarrierPlan plan, std::vector<Descriptor> connected)
 Carrier::~Carrier() {
   if (maker_ != getpid()) return;  // a forked child, which has neither its threads nor the memory
   End();
+  for (Link& link : links_) link.transport.reset();  // which may still write to the board
   if (plan_.owned) munmap(plan_.shared.memory, plan_.shared.bytes);
 }
 
@@ -156,7 +144,8 @@ bool Carrier::Flush(int64_t deadline_ns) noexcept {
     bool done = true;
     {
       std::lock_guard guard(lock_);
-      for (const Link& link : links_) done &= link.has_sent && AllWasTaken(link.socket);
+      for (const Link& link : links_)
+        done &= link.has_sent && (link.transport == nullptr || link.transport->AllWasTaken());
     }
     if (done || NowNs() >= deadline_ns) return done;
     poll(nullptr, 0, 1);
@@ -198,13 +187,23 @@ bool Carrier::Accept(Descriptor socket) {
   }
   if (!SameSecret(hello.secret, plan_.secret) || hello.group != plan_.group) return false;
   if (hello.host <= hosts_.own || hello.host >= hosts_.count()) return false;
+  const bool same_engine = hello.engine == plan_.engine->number();
   Link& link = *std::next(links_.begin(), hello.host);
   {
     std::lock_guard guard(lock_);
     if (link.socket || stop_) return false;
     link.socket = std::move(socket);
   }
-  Run(&Carrier::Meet, &link);
+  if (same_engine) {
+    Run(&Carrier::Meet, &link);
+    return true;
+  }
+  link.has_sent = true;
+  Refuse(
+      &link,
+      fmt::format("rank {} and rank {} of communicator \"{}\" go between machines by different "
+                  "engines, of which one is {}: BELAY_COLLECTIVE_ENGINE has to be the same for both",
+                  hosts_.leaders[hosts_.own], hosts_.leaders[hello.host], plan_.name, plan_.engine->name()));
   return true;
 }
 
@@ -232,13 +231,68 @@ Descriptor Carrier::Connect(uint32_t host) {
     socket = ConnectTcp(address, place.port, std::min(plan_.deadline_ns, NowNs() + kConnectNs));
     if (!socket && errno != ETIMEDOUT) break;
   }
-  const LinkHello hello{plan_.secret, plan_.group, hosts_.own, 0};
+  const LinkHello hello{plan_.secret, plan_.group, hosts_.own, plan_.engine->number()};
   if (socket && coll::Send(socket, Encode(hello))) return socket;
   FailLink(host,
            fmt::format("cannot be reached at {} port {} ({}); HCCL_IF_IP and HCCL_SOCKET_IFNAME say there "
                        "where it listens",
                        TextOf(address), place.port, ExplainRefusal(errno)));
   return {};
+}
+
+// Here and there.
+void Carrier::Refuse(Link* link, const std::string& sentence) {
+  const uint32_t rank = hosts_.leaders[link->host];
+  if (!stop_) board_.MarkFailed(rank, FailureKind::kOther, sentence);
+  const auto bytes = static_cast<uint32_t>(std::min(sentence.size(), kMostFailure));
+  const Frame frame{FrameKind::kFailed, bytes, hosts_.leaders[hosts_.own],
+                    static_cast<uint64_t>(FailureKind::kOther)};
+  if (coll::Send(link->socket, std::as_bytes(std::span(&frame, 1))))
+    coll::Send(link->socket, std::as_bytes(std::span(sentence)).first(bytes));
+  shutdown(link->socket.get(), SHUT_WR);
+}
+
+// What engines tell each other over the socket, before anything else goes over it.
+bool Carrier::Exchange(Link* link, Transport* transport) {
+  const std::span<const std::byte> own = transport->address();
+  if (own.empty()) return true;
+  Frame frame{FrameKind::kAddress, static_cast<uint32_t>(own.size()), 0, 0};
+  if (coll::Send(link->socket, std::as_bytes(std::span(&frame, 1)))) coll::Send(link->socket, own);
+  // Whoever did not take that may have said why.
+  bool got = ReceiveAll(link->socket, std::as_writable_bytes(std::span(&frame, 1)), plan_.deadline_ns);
+  const size_t most = frame.kind == FrameKind::kFailed ? kMostFailure : kMostAddress;
+  std::vector<std::byte> other(got ? std::min<size_t>(frame.bytes, most) : 0);
+  got = got && ReceiveAll(link->socket, other, plan_.deadline_ns);
+  std::string why = "the address of the other side did not come";
+  if (got && frame.kind == FrameKind::kFailed && frame.at <= hosts_.ranks()) {
+    board_.MarkFailed(static_cast<uint32_t>(frame.at), FailureKind::kOther,
+                      {reinterpret_cast<const char*>(other.data()), other.size()});
+    return false;
+  }
+  if (got && frame.kind == FrameKind::kAddress && frame.bytes == other.size() &&
+      transport->Connect(other, &why))
+    return true;
+  if (!stop_ && !board_.failed()) {
+    Refuse(link,
+           fmt::format("rank {} of communicator \"{}\", on another machine, cannot be reached by {} ({})",
+                       hosts_.leaders[link->host], plan_.name, plan_.engine->name(), why));
+  }
+  return false;
+}
+
+// The transport of a link, when its socket is there.
+bool Carrier::Open(Link* link) {
+  std::string why = "there is no memory";
+  std::unique_ptr<Transport> made = plan_.engine->Open(link->socket.get(), &why);
+  if (made == nullptr) {
+    Refuse(link, fmt::format("rank {} of communicator \"{}\" cannot go between machines: {}",
+                             hosts_.leaders[hosts_.own], plan_.name, why));
+    return false;
+  }
+  if (!Exchange(link, made.get())) return false;
+  std::lock_guard guard(lock_);
+  link->transport = std::move(made);
+  return true;
 }
 
 // Both directions have a thread each, so that neither holds up the other.
@@ -248,11 +302,11 @@ void Carrier::Meet(Link* link) {
     std::lock_guard guard(lock_);
     link->socket = std::move(made);
   }
-  if (!link->socket || stop_) {
+  if (link->socket) TuneTcp(link->socket);
+  if (!link->socket || stop_ || !Open(link)) {
     link->has_sent = true;
     return;
   }
-  TuneTcp(link->socket);
   link->PrepareToWait();
   link->ready.store(true, std::memory_order_release);
   Run(&Carrier::Send, link);
@@ -271,19 +325,29 @@ bool Carrier::AllLeft(uint32_t host) const {
 // False when the connection has ended.
 bool Carrier::SendSome(Link* link, bool* any) {
   std::lock_guard guard(link->send_lock);
-  const Outgoing::Result result = link->out.Send(board_, hosts_, link->host, link->socket, any);
+  const Outgoing::Result result = link->out.Send(board_, hosts_, link->host, *link->transport, any);
   link->unsent.store(result == Outgoing::Result::kBlocked, std::memory_order_seq_cst);
   return result != Outgoing::Result::kBroken;
 }
 
+// After what a rank may have begun to send.
 void Carrier::SendFailure(Link* link) {
   const Error error = board_.Failure();
   const std::string sentence = error.sentence().substr(0, kMostFailure);
-  std::lock_guard guard(link->send_lock);
-  SendFrame(link->socket,
-            {FrameKind::kFailed, static_cast<uint32_t>(sentence.size()), board_.failed_rank(),
-             static_cast<uint64_t>(board_.failure_kind())},
-            sentence);
+  const Frame frame{FrameKind::kFailed, static_cast<uint32_t>(sentence.size()), board_.failed_rank(),
+                    static_cast<uint64_t>(board_.failure_kind())};
+  for (bool put = false, any = false;;) {
+    {
+      std::lock_guard guard(link->send_lock);
+      if (!put) put = link->out.Put(frame, sentence);
+    }
+    if (!SendSome(link, &any)) return;
+    if (link->unsent.load(std::memory_order_seq_cst)) {
+      link->transport->AwaitRoom();
+    } else if (put) {
+      return;
+    }
+  }
 }
 
 void Carrier::Send(Link* link) {
@@ -303,7 +367,7 @@ void Carrier::Send(Link* link) {
     board_.outbox().Sleep(link->host, rings);
   }
   std::lock_guard guard(link->send_lock);
-  shutdown(link->socket.get(), SHUT_WR);
+  link->transport->EndSending();
   link->closed = true;
   link->has_sent = true;
 }
@@ -314,15 +378,14 @@ void Carrier::AwaitRoom(Link* link, uint32_t rings) {
     board_.outbox().Sleep(link->host, rings);
     return;
   }
-  pollfd wait{link->socket.get(), POLLOUT, 0};
-  poll(&wait, 1, -1);
+  link->transport->AwaitRoom();
 }
 
 // --- and back
 
 // Under its lock. False when there is nothing, or nothing any more.
 bool Carrier::ReceiveSome(Link* link) {
-  switch (link->in.Receive(board_, hosts_, link->host, link->socket)) {
+  switch (link->in.Receive(board_, hosts_, link->host, *link->transport)) {
     case Incoming::Result::kSome:
       return true;
     case Incoming::Result::kNothing:
@@ -401,7 +464,7 @@ bool Carrier::Push(uint32_t host) noexcept {
   bool any = false;
   std::unique_lock guard(link.send_lock, std::defer_lock);
   if (link.ready.load(std::memory_order_acquire) && guard.try_lock() && !link.closed) {
-    const Outgoing::Result result = link.out.Send(board_, hosts_, host, link.socket, &any);
+    const Outgoing::Result result = link.out.Send(board_, hosts_, host, *link.transport, &any);
     link.unsent.store(result == Outgoing::Result::kBlocked, std::memory_order_seq_cst);
     if (result == Outgoing::Result::kAll) return any;
     if (result == Outgoing::Result::kBlocked && lookers_.load(std::memory_order_seq_cst) > 0) return any;
@@ -435,7 +498,9 @@ bool Carrier::Sleep(int64_t ns) noexcept {
   for (const Link& link : links_) {
     if (!link.ready.load(std::memory_order_acquire)) continue;
     const bool unsent = link.unsent.load(std::memory_order_relaxed);
-    sockets[count++] = {link.socket.get(), static_cast<int16_t>(unsent ? POLLIN | POLLOUT : POLLIN), 0};
+    link.transport->Arm();
+    sockets[count++] = {link.transport->descriptor(),
+                        static_cast<int16_t>(unsent ? POLLIN | POLLOUT : POLLIN), 0};
   }
   const timespec time{0, ns};
   ppoll(sockets.data(), count, &time, nullptr);
@@ -463,6 +528,7 @@ std::shared_ptr<Carrier> Carrier::Start(Membership& membership, const std::strin
   plan.deadline_ns = membership.deadline_ns;
   plan.listener = std::move(membership.listener);
   plan.memory = std::move(membership.memory);
+  plan.engine = &EngineOfEnvironment();
   std::lock_guard guard(All().lock);
   All().all.remove_if([](const auto& carrier) { return carrier->ended(); });
   return All().all.emplace_back(std::make_shared<Carrier>(std::move(plan)));

@@ -23,6 +23,7 @@
 #include "collective/board.h"
 #include "collective/communicator.h"
 #include "collective/link.h"
+#include "collective/transport.h"
 #include "collective/wire.h"
 
 namespace belay::coll {
@@ -41,6 +42,7 @@ struct CarrierPlan {
   int64_t deadline_ns = 0;
   Descriptor listener;
   Descriptor memory;  // kept for the other ranks of the host, which may not have opened it yet
+  const Engine* engine = &TcpEngine();
 };
 
 // Where carriers of other hosts come: where a setting says, else on this address. Throws as ListenTcp does.
@@ -86,6 +88,9 @@ class Carrier final : public Courier {
   void Receive(Link* link);
   bool Accept(Descriptor socket);
   Descriptor Connect(uint32_t host);
+  bool Open(Link* link);
+  bool Exchange(Link* link, Transport* transport);
+  void Refuse(Link* link, const std::string& sentence);
   bool SendSome(Link* link, bool* any);
   void SendFailure(Link* link);
   void AwaitRoom(Link* link, uint32_t rings);

@@ -101,14 +101,15 @@ TEST_P(StrangeFrames, EndTheGroup) {
       {FrameKind::kLeft, 2, 0, 0},
       {FrameKind::kFailed, 5000, 0, 0},
       {FrameKind::kFailed, 0, 3, 0},
+      {FrameKind::kAddress, 0, 0, 0},
   };
-  ASSERT_EQ(std::size(frames), 14u);
+  ASSERT_EQ(std::size(frames), 15u);
   Connect();
   Say(frames[GetParam()]);
   EXPECT_THAT(Failure(), ::testing::HasSubstr("rank 1 of communicator \"g\", on another machine, sent what"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, StrangeFrames, ::testing::Range(0, 14));
+INSTANTIATE_TEST_SUITE_P(Each, StrangeFrames, ::testing::Range(0, 15));
 
 // Whatever comes, nothing is written but what the ranks there own.
 TEST_F(CarrierTest, RandomFrames) {

@@ -1,15 +1,13 @@
 #include "collective/link.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
@@ -21,45 +19,19 @@ namespace {
 
 constexpr int64_t kTickNs = 1'000'000;
 
-#if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer takes what is sent as read after the call, when the other side may have answered long ago.
-// So it is told itself what a message orders.
-std::atomic<int> g_messages;
-ssize_t SendOrdered(const Descriptor& socket, const msghdr& message) {
-  g_messages.fetch_add(1, std::memory_order_release);
-  return syscall(SYS_sendmsg, socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-ssize_t ReceiveOrdered(const Descriptor& socket, msghdr* message) {
-  const ssize_t count = recvmsg(socket.get(), message, MSG_DONTWAIT);
-  g_messages.load(std::memory_order_acquire);
-  return count;
-}
-#else
-ssize_t SendOrdered(const Descriptor& socket, const msghdr& message) {
-  return sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-ssize_t ReceiveOrdered(const Descriptor& socket, msghdr* message) {
-  return recvmsg(socket.get(), message, MSG_DONTWAIT);
-}
-#endif
-
 // What there is of the parts goes, as far as the connection takes it: `begin` becomes the first that has not
 // gone.
-Outgoing::Result SendParts(const Descriptor& socket, iovec* parts, size_t* begin, size_t end, bool* any) {
+Outgoing::Result SendParts(Transport& over, iovec* parts, size_t* begin, size_t end, bool* any) {
   while (*begin < end) {
-    msghdr message{};
-    message.msg_iov = parts + *begin;
-    message.msg_iovlen = end - *begin;
-    ssize_t sent = SendOrdered(socket, message);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0)
-      return errno == EAGAIN || errno == EWOULDBLOCK ? Outgoing::Result::kBlocked : Outgoing::Result::kBroken;
-    *any = true;
-    for (; *begin < end && static_cast<size_t>(sent) >= parts[*begin].iov_len; ++*begin)
-      sent -= static_cast<ssize_t>(parts[*begin].iov_len);
+    size_t sent = 0;
+    const Transport::Result result = over.Send(parts + *begin, end - *begin, &sent);
+    if (result == Transport::Result::kNothing) return Outgoing::Result::kBlocked;
+    if (result == Transport::Result::kEnd) return Outgoing::Result::kBroken;
+    *any |= sent > 0;
+    for (; *begin < end && sent >= parts[*begin].iov_len; ++*begin) sent -= parts[*begin].iov_len;
     if (*begin == end) break;
     parts[*begin].iov_base = static_cast<std::byte*>(parts[*begin].iov_base) + sent;
-    parts[*begin].iov_len -= static_cast<size_t>(sent);
+    parts[*begin].iov_len -= sent;
   }
   return Outgoing::Result::kAll;
 }
@@ -84,24 +56,23 @@ bool Outgoing::Fill(Board& board, const Hosts& hosts, uint32_t host) {
   return count > 0;
 }
 
-Outgoing::Result Outgoing::Send(Board& board, const Hosts& hosts, uint32_t host, const Descriptor& socket,
-                                bool* any) {
+Outgoing::Result Outgoing::Send(Board& board, const Hosts& hosts, uint32_t host, Transport& over, bool* any) {
   while (begin_ < end_ || Fill(board, hosts, host)) {
-    const Result result = SendParts(socket, parts_.data(), &begin_, end_, any);
+    const Result result = SendParts(over, parts_.data(), &begin_, end_, any);
     if (result != Result::kAll) return result;
   }
   return Result::kAll;
 }
 
-bool SendFrame(const Descriptor& socket, Frame frame, std::string_view text) {
-  std::array<iovec, 2> parts{{{&frame, sizeof frame}, {const_cast<char*>(text.data()), text.size()}}};
-  size_t begin = 0;
-  for (bool any = false;;) {
-    const Outgoing::Result result = SendParts(socket, parts.data(), &begin, parts.size(), &any);
-    if (result != Outgoing::Result::kBlocked) return result == Outgoing::Result::kAll;
-    pollfd wait{socket.get(), POLLOUT, 0};
-    poll(&wait, 1, -1);
-  }
+bool Outgoing::Put(const Frame& frame, std::string text) {
+  if (begin_ < end_) return false;
+  frames_[0] = frame;
+  text_ = std::move(text);
+  parts_[0] = {frames_.data(), sizeof frame};
+  parts_[1] = {text_.data(), text_.size()};
+  begin_ = 0;
+  end_ = text_.empty() ? 1 : 2;
+  return true;
 }
 
 // --- and back
@@ -136,6 +107,8 @@ Incoming::Applied Incoming::Apply(Board& board, const Hosts& hosts, uint32_t hos
       begin_ += frame_.bytes;
       return Applied::kYes;
     }
+    case FrameKind::kAddress:  // comes before, or not at all
+      return Applied::kNo;
   }
   return Applied::kNo;
 }
@@ -156,20 +129,17 @@ bool Incoming::TakeAll(Board& board, const Hosts& hosts, uint32_t host) {
   return true;
 }
 
-Incoming::Result Incoming::Receive(Board& board, const Hosts& hosts, uint32_t host,
-                                   const Descriptor& socket) {
+Incoming::Result Incoming::Receive(Board& board, const Hosts& hosts, uint32_t host, Transport& over) {
   std::array<iovec, 2> parts{{{to_, left_}, {&buffer_[end_], buffer_.size() - end_}}};
-  msghdr message{};
-  message.msg_iov = left_ > 0 ? &parts[0] : &parts[1];
-  message.msg_iovlen = left_ > 0 ? 2 : 1;
-  ssize_t came = ReceiveOrdered(socket, &message);
-  if (came < 0 && errno == EINTR) return Result::kSome;
-  if (came < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Result::kNothing : Result::kEnd;
-  if (came == 0) return Result::kEnd;
-  const size_t straight = std::min(left_, static_cast<size_t>(came));
+  const size_t first = left_ > 0 ? 0 : 1;
+  size_t came = 0;
+  const Transport::Result result = over.Receive(&parts[first], parts.size() - first, &came);
+  if (result != Transport::Result::kSome)
+    return result == Transport::Result::kNothing ? Result::kNothing : Result::kEnd;
+  const size_t straight = std::min(left_, came);
   to_ += straight;
   left_ -= straight;
-  end_ += static_cast<size_t>(came) - straight;
+  end_ += came - straight;
   return TakeAll(board, hosts, host) ? Result::kSome : Result::kStrange;
 }
 
@@ -179,7 +149,7 @@ void Link::PrepareToWait() {
   waits = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   timer = Descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   epoll_event socket_event{EPOLLIN, {.u32 = 0}}, timer_event{EPOLLIN, {.u32 = 1}};
-  if (waits && timer && epoll_ctl(waits.get(), EPOLL_CTL_ADD, socket.get(), &socket_event) == 0 &&
+  if (waits && timer && epoll_ctl(waits.get(), EPOLL_CTL_ADD, transport->descriptor(), &socket_event) == 0 &&
       epoll_ctl(waits.get(), EPOLL_CTL_ADD, timer.get(), &timer_event) == 0)
     return;
   Fail(codes::kHcclESyscall, "collective-system", "the system gave nothing to wait for other hosts with ({})",
@@ -189,14 +159,15 @@ void Link::PrepareToWait() {
 void Link::Arm() {
   armed = true;
   epoll_event event{EPOLLIN, {.u32 = 0}};
-  epoll_ctl(waits.get(), EPOLL_CTL_MOD, socket.get(), &event);
+  epoll_ctl(waits.get(), EPOLL_CTL_MOD, transport->descriptor(), &event);
+  transport->Arm();
 }
 
 // The end of the whole connection is told all the same.
 void Link::Disarm() {
   armed = false;
   epoll_event event{0, {.u32 = 0}};
-  epoll_ctl(waits.get(), EPOLL_CTL_MOD, socket.get(), &event);
+  epoll_ctl(waits.get(), EPOLL_CTL_MOD, transport->descriptor(), &event);
 }
 
 void Link::SetTimer() {
@@ -205,6 +176,7 @@ void Link::SetTimer() {
 }
 
 bool Link::AwaitTimer() {
+  transport->Arm();
   std::array<epoll_event, 2> events;
   const int count = epoll_wait(waits.get(), events.data(), events.size(), -1);
   uint64_t ticks = 0;

@@ -8,11 +8,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <string_view>
+#include <string>
 
 #include "base/descriptor.h"
 #include "collective/outbox.h"
+#include "collective/transport.h"
 #include "collective/wire.h"
 
 namespace belay::coll {
@@ -25,15 +27,18 @@ class Outgoing {
   enum class Result { kAll, kBlocked, kBroken };
 
   // What the ranks here have put for the host, as far as the connection takes it. `any`: some of it went.
-  Result Send(Board& board, const Hosts& hosts, uint32_t host, const Descriptor& socket, bool* any);
+  Result Send(Board& board, const Hosts& hosts, uint32_t host, Transport& over, bool* any);
+  // The next thing that goes, where nothing is on its way; false otherwise.
+  bool Put(const Frame& frame, std::string text);
 
  private:
-  static constexpr size_t kMostAtOnce = 64;  // parcels of one system call
+  static constexpr size_t kMostAtOnce = 64;  // parcels of one call
   bool Fill(Board& board, const Hosts& hosts, uint32_t host);
 
   std::array<Frame, kMostAtOnce> frames_;
   std::array<iovec, 2 * kMostAtOnce> parts_;
   size_t begin_ = 0, end_ = 0;  // of the parts that have not gone
+  std::string text_;
 };
 
 // Frames as they come. Bytes for the board go straight there.
@@ -41,8 +46,8 @@ class Incoming {
  public:
   enum class Result { kSome, kNothing, kEnd, kStrange };
 
-  // By one system call.
-  Result Receive(Board& board, const Hosts& hosts, uint32_t host, const Descriptor& socket);
+  // By one call.
+  Result Receive(Board& board, const Hosts& hosts, uint32_t host, Transport& over);
   const Frame& strange() const { return frame_; }
 
  private:
@@ -58,9 +63,6 @@ class Incoming {
   Frame frame_;
 };
 
-// All of it, waiting where the other side does not take it.
-bool SendFrame(const Descriptor& socket, Frame frame, std::string_view text);
-
 struct Link {
   uint32_t host = 0;
   Descriptor socket;                  // written before the first thread of the link starts
@@ -75,6 +77,9 @@ struct Link {
   std::mutex receive_lock;
   Incoming in;
   bool over = false;  // nothing comes any more
+
+  // Written once, before `ready`. Goes before what it may still read and write.
+  std::unique_ptr<Transport> transport;
 
   // Its receiver sleeps on these, unless it is disarmed: then ranks look themselves.
   Descriptor waits, timer;

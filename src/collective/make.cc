@@ -18,6 +18,7 @@
 #include "collective/environment.h"
 #include "collective/rank_table.h"
 #include "collective/root.h"
+#include "collective/transport.h"
 #include "runtime/process.h"
 
 namespace belay::coll {
@@ -83,6 +84,7 @@ CommunicatorConfig DefaultConfig() {
   config.deterministic = DeterministicNow();
   config.exec_timeout_ns = ExecTimeoutNs();
   config.algorithms = AlgorithmsOfEnvironment();
+  EngineOfEnvironment();  // refuses what cannot be, before anybody has met
   return config;
 }
 

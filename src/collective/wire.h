@@ -83,18 +83,19 @@ struct LinkHello {
   Secret secret{};
   Id group{};
   uint32_t host = 0;
-  uint32_t zero = 0;
+  uint32_t engine = 0;  // its number
 };
 
 // Between hosts, after that: what is to be done at the same place there.
-enum class FrameKind : uint32_t { kBytes = 1, kWord, kLeft, kFailed };
+enum class FrameKind : uint32_t { kBytes = 1, kWord, kLeft, kFailed, kAddress };
 struct Frame {
   FrameKind kind = FrameKind::kBytes;
-  uint32_t bytes = 0;  // that follow; kLeft: the rank
+  uint32_t bytes = 0;  // that follow; kLeft: the rank; kAddress: of the engine's, before all others
   uint64_t at = 0;     // kFailed: who
   uint64_t value = 0;  // kFailed: how
 };
 constexpr size_t kMostFailure = 1024;  // bytes of the sentence that follows a kFailed
+constexpr size_t kMostAddress = 64 << 10;
 
 using Bytes = std::vector<std::byte>;
 Bytes Encode(const Hello& hello);

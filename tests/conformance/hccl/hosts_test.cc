@@ -1,12 +1,15 @@
 // Ranks on several machines: processes that only have a network between them, be it that a setting says so or
 // that they are in network namespaces of their own.
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -70,13 +73,15 @@ void UseGroup(HcclComm comm, uint32_t rank, uint32_t ranks) {
   }
 }
 
-// Runs `body` as each rank, on the machine that `on` names.
+// Runs `body` as each rank, on the machine that `on` names; one that has the name of an engine uses it.
 void OnMachines(const std::vector<const char*>& on, const std::function<void(HcclComm, uint32_t)>& body) {
   const auto ranks = static_cast<uint32_t>(on.size());
   std::vector<std::unique_ptr<OtherProcess>> all;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     all.push_back(std::make_unique<OtherProcess>([&, rank](Channel& channel) {
       const Setting machine("BELAY_COLLECTIVE_HOST", on[rank]);
+      const bool names_engine = std::string(on[rank]) == "tcp" || std::string(on[rank]) == "ucx";
+      if (names_engine) setenv("BELAY_COLLECTIVE_ENGINE", on[rank], 1);
       if (rank == 0) channel.Send(NewRoot());
       body(Join(channel.Receive<HcclRootInfo>(), ranks, rank), rank);
     }));
@@ -87,7 +92,17 @@ void OnMachines(const std::vector<const char*>& on, const std::function<void(Hcc
 
 class Machines : public testing::Test {};
 
-TEST_F(Machines, AllSortsOfCalls) {
+class MachinesBy : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!IsThere(GetParam())) GTEST_SKIP() << kNoEngine;
+  }
+  const Setting engine_{"BELAY_COLLECTIVE_ENGINE", GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Engine, MachinesBy, testing::Values("tcp", "ucx"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(MachinesBy, AllSortsOfCalls) {
   for (const std::vector<const char*>& on :
        {std::vector{"a", "b"}, std::vector{"a", "a", "b"}, std::vector{"a", "b", "c", "b"}}) {
     OnMachines(on, [&](HcclComm comm, uint32_t rank) {
@@ -141,7 +156,7 @@ TEST_F(Machines, TheAlgorithmsThatAreAskedFor) {
 }
 
 // Across machines, and on one that is not the meeting point's.
-TEST_F(Machines, PartsOfAGroup) {
+TEST_P(MachinesBy, PartsOfAGroup) {
   OnMachines({"a", "b", "b"}, [](HcclComm comm, uint32_t rank) {
     uint32_t across[] = {1, 0}, there[] = {2, 1};
     HcclComm part = nullptr;
@@ -160,7 +175,7 @@ TEST_F(Machines, PartsOfAGroup) {
   });
 }
 
-TEST_F(Machines, DifferentCallsAreToldToBoth) {
+TEST_P(MachinesBy, DifferentCallsAreToldToBoth) {
   OnMachines({"a", "b", "b"}, [](HcclComm comm, uint32_t rank) {
     const Buffers b(3);
     if (rank == 2) {
@@ -177,7 +192,7 @@ TEST_F(Machines, DifferentCallsAreToldToBoth) {
 }
 
 // The one that does not come is named after the time that was set, on the other machine.
-TEST_F(Machines, TimeLimits) {
+TEST_P(MachinesBy, TimeLimits) {
   const Setting limit("HCCL_EXEC_TIMEOUT", "1");
   OnMachines({"a", "b"}, [](HcclComm comm, uint32_t rank) {
     const Buffers b(2);
@@ -190,6 +205,62 @@ TEST_F(Machines, TimeLimits) {
       EXPECT_REFUSED(HCCL_E_REMOTE, HcclBarrier(comm, b.stream), "rank 1 has not made it");
     }
     EXPECT_OK(HcclCommDestroy(comm));
+  });
+}
+
+// One that is stopped in the middle does not hold up the other for longer than was set.
+TEST_P(MachinesBy, AStoppedRankIsNamed) {
+  const Setting limit("HCCL_EXEC_TIMEOUT", "1");
+  const auto be_rank = [](Channel& channel, uint32_t rank) {
+    const Setting machine("BELAY_COLLECTIVE_HOST", rank == 0 ? "a" : "b");
+    if (rank == 0) channel.Send(NewRoot());
+    HcclComm comm = Join(channel.Receive<HcclRootInfo>(), 2, rank);
+    const Buffers b(2);
+    for (int turn = 0;; ++turn) {
+      if (turn == 10) channel.Send(1);
+      EXPECT_OK(HcclAllGather(b.in, b.out, kMuch, HCCL_DATA_TYPE_FP32, comm, b.stream));
+      if (aclrtSynchronizeStream(b.stream) != ACL_SUCCESS) break;
+    }
+    EXPECT_THAT(TakeMessage(), testing::HasSubstr("waited 1 s in HcclAllGather"));
+    channel.Send(1);
+    channel.Receive<int>();
+    EXPECT_OK(HcclCommDestroy(comm));
+  };
+  OtherProcess goes_on([&](Channel& channel) { be_rank(channel, 0); });
+  OtherProcess stopped([&](Channel& channel) { be_rank(channel, 1); });
+  const auto root = goes_on.channel.Receive<HcclRootInfo>();
+  goes_on.channel.Send(root);
+  stopped.channel.Send(root);
+  goes_on.channel.Receive<int>();
+  stopped.channel.Receive<int>();
+  kill(stopped.pid(), SIGSTOP);
+  EXPECT_EQ(goes_on.channel.Receive<int>(), 1);
+  stopped.Kill();
+  goes_on.channel.Send(1);
+}
+
+// Both are told, whichever of them has which.
+TEST_F(Machines, DifferentEngines) {
+  if (!IsThere("ucx")) GTEST_SKIP() << kNoEngine;
+  for (const bool first_has_ucx : {true, false}) {
+    OnMachines({first_has_ucx ? "ucx" : "tcp", first_has_ucx ? "tcp" : "ucx"}, [](HcclComm comm, uint32_t) {
+      const Buffers b(2);
+      while (AsyncErrorOf(comm) == HCCL_SUCCESS) std::this_thread::yield();
+      EXPECT_REFUSED(HCCL_E_REMOTE, HcclBarrier(comm, b.stream), "go between machines by different engines");
+      EXPECT_OK(HcclCommDestroy(comm));
+    });
+  }
+}
+
+TEST_F(Machines, EnginesThatAreNotThere) {
+  OtherProcess one([](Channel&) {
+    HcclComm comm = nullptr;
+    int32_t device = 0;
+    const HcclRootInfo root = NewRoot();
+    const Setting setting("BELAY_COLLECTIVE_ENGINE", "pigeon");
+    constexpr const char* kWhy = "BELAY_COLLECTIVE_ENGINE = 'pigeon' cannot be used; set it to tcp or ucx";
+    EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(1, &root, 0, &comm), kWhy);
+    EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitAll(1, &device, &comm), kWhy);
   });
 }
 
@@ -215,7 +286,7 @@ int PortsOfOurOwn() {
 }
 
 // The table says where rank 0 is, and who shares a machine.
-TEST_F(Machines, ARankTableOfSeveralServers) {
+TEST_P(MachinesBy, ARankTableOfSeveralServers) {
   const std::string table =
       R"({"version":"1.0","status":"completed","server_list":[{"server_id":"127.0.0.1","device":[)"
       R"({"device_id":"0","rank_id":"0"},{"device_id":"1","rank_id":"2"}]},{"server_id":"b_)" +
@@ -247,11 +318,25 @@ TEST_F(Machines, ARankTableOfSeveralServers) {
 
 bool Shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
-// The process's own one, in which nothing is there yet but loopback.
-bool NewNetwork() { return unshare(CLONE_NEWNET) == 0 && Shell("ip link set lo up"); }
+// The process's own one, in which nothing is there yet but loopback. UCX asks /sys what there is.
+bool NewNetwork() {
+  return unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 && Shell("mount --make-rprivate /") &&
+         Shell("mount -t sysfs sysfs /sys") && Shell("ip link set lo up");
+}
 
-TEST_F(Machines, InNetworksOfTheirOwn) {
-  OtherProcess one([](Channel& channel) {
+// What it goes to is up as well, and the system has taken note of that, which UCX wants.
+void AwaitRunning(const char* interface) {
+  const int asked = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, sizeof request.ifr_name - 1);
+  while (ioctl(asked, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_RUNNING) == 0)
+    std::this_thread::yield();
+  close(asked);
+}
+
+TEST_P(MachinesBy, InNetworksOfTheirOwn) {
+  const bool ucx = std::string(GetParam()) == "ucx";
+  OtherProcess one([ucx](Channel& channel) {
     const bool made = NewNetwork();
     channel.Send(made);
     const int other = channel.Receive<int>();
@@ -261,6 +346,7 @@ TEST_F(Machines, InNetworksOfTheirOwn) {
         Shell("ip addr add 10.77.0.1/24 dev belay0") && Shell("ip link set belay0 up");
     channel.Send(linked);
     if (!channel.Receive<bool>()) return;
+    if (ucx) AwaitRunning("belay0");
     const Setting interface("HCCL_SOCKET_IFNAME", "belay0");
     const HcclRootInfo root = NewRoot();
     channel.Send(root);
@@ -268,11 +354,12 @@ TEST_F(Machines, InNetworksOfTheirOwn) {
     UseGroup(comm, 0, 2);
     EXPECT_OK(HcclCommDestroy(comm));
   });
-  OtherProcess two([](Channel& channel) {
+  OtherProcess two([ucx](Channel& channel) {
     const bool made = NewNetwork();
     channel.Send(made);
     if (!channel.Receive<bool>()) return;
     EXPECT_TRUE(Shell("ip addr add 10.77.0.2/24 dev belay1") && Shell("ip link set belay1 up"));
+    if (ucx) AwaitRunning("belay1");
     channel.Send(true);
     HcclComm comm = Join(channel.Receive<HcclRootInfo>(), 2, 1);
     UseGroup(comm, 1, 2);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <ostream>
 
 #include "ranks.h"
 
@@ -112,13 +113,20 @@ TEST_F(RanksThatAreLeft, NameTheKilledOneAndNotThoseThatLeft) {
 struct Killed {
   uint32_t rank;
   bool on_two_machines;  // two ranks each
+  const char* engine;    // between these
 };
+void PrintTo(const Killed& killed, std::ostream* to) {
+  *to << "rank " << killed.rank;
+  if (killed.on_two_machines) *to << " of two machines by " << killed.engine;
+}
 class KilledRanks : public Sharing, public testing::WithParamInterface<Killed> {
  protected:
   static const char* MachineOf(uint32_t rank) { return GetParam().on_two_machines && rank >= 2 ? "b" : "a"; }
 };
 
 TEST_P(KilledRanks, IsNamedByTheOthersWhoGoOn) {
+  if (!IsThere(GetParam().engine)) GTEST_SKIP() << kNoEngine;
+  const Setting engine("BELAY_COLLECTIVE_ENGINE", GetParam().engine);
   const uint32_t killed = GetParam().rank;
   std::vector<std::unique_ptr<OtherProcess>> others;
   for (uint32_t rank = 0; rank + 1 < kRanks; ++rank) {
@@ -157,8 +165,11 @@ TEST_P(KilledRanks, IsNamedByTheOthersWhoGoOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, KilledRanks,
-                         testing::Values(Killed{0, false}, Killed{1, false}, Killed{2, false},
-                                         Killed{0, true}, Killed{1, true}, Killed{2, true}));
+                         testing::Values(Killed{0, false, "tcp"}, Killed{1, false, "tcp"},
+                                         Killed{2, false, "tcp"}, Killed{0, true, "tcp"},
+                                         Killed{1, true, "tcp"}, Killed{2, true, "tcp"},
+                                         Killed{0, true, "ucx"}, Killed{1, true, "ucx"},
+                                         Killed{2, true, "ucx"}));
 
 }  // namespace
 }  // namespace conformance

@@ -31,6 +31,21 @@ class Setting {
   const char* name_;
 };
 
+// Whether an engine between machines is: UCX may be left out. Only another process loads it for that.
+inline bool IsThere(const char* engine) {
+  if (std::string(engine) == "tcp") return true;
+  OtherProcess tries([engine](Channel& channel) {
+    const Setting setting("BELAY_COLLECTIVE_ENGINE", engine);
+    HcclComm comm[1] = {};
+    int32_t device = 0;
+    const HcclResult made = HcclCommInitAll(1, &device, comm);
+    if (made == HCCL_SUCCESS) EXPECT_OK(HcclCommDestroy(comm[0]));
+    channel.Send(made);
+  });
+  return tries.channel.Receive<HcclResult>() != HCCL_E_NOT_SUPPORT;
+}
+constexpr const char* kNoEngine = "libbelay_link_ucx.so is not built, or libucx0 not installed";
+
 inline HcclRootInfo NewRoot() {
   HcclRootInfo root = {};
   EXPECT_OK(HcclGetRootInfo(&root));
