@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <new>
 #include <string>
 #include <system_error>
@@ -60,11 +61,32 @@ std::string DevicesFor(int socket) {
   return interface.empty() ? "" : interface + PortsForRdma();
 }
 
+// Links of the process that are open. UCX has a thread then, which a forked child lacks.
+struct Open {
+  std::mutex lock;
+  pid_t process = 0;
+  int links = 0;
+};
+Open g_open;
+
+// False in a child that was forked while links were open.
+bool CountLink() {
+  if (g_open.links > 0 && g_open.process != getpid()) return false;  // nor may its lock be free
+  std::lock_guard guard(g_open.lock);
+  g_open.process = getpid();
+  ++g_open.links;
+  return true;
+}
+
 class UcxEngine final : public Engine {
  public:
   const char* name() const noexcept override { return "ucx"; }
   uint32_t number() const noexcept override { return 1; }
   std::unique_ptr<Transport> Open(int socket, std::string* why) const noexcept override try {
+    if (!CountLink()) {
+      *why = "UCX was at work in the process that forked this one, and would have no thread here";
+      return nullptr;
+    }
     auto link = std::make_unique<UcxLink>(socket);
     if (!link->Open(why)) link.reset();
     return link;
@@ -75,6 +97,11 @@ class UcxEngine final : public Engine {
 constinit const UcxEngine g_engine;
 
 }  // namespace
+
+void UcxLink::Uncount() {
+  std::lock_guard guard(g_open.lock);
+  --g_open.links;
+}
 
 bool UcxLink::OpenContext(std::string* why) {
   ucp_config_t* config = nullptr;

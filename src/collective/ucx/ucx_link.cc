@@ -71,6 +71,7 @@ UcxLink::~UcxLink() {
   if (address_ != nullptr) ucp_worker_release_address(worker_, address_);
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
+  Uncount();
 }
 
 bool UcxLink::OpenWorker(std::string* why) {

@@ -53,6 +53,7 @@ class UcxLink final : public Transport {
   static void OnReceived(void* request, ucs_status_t status, size_t bytes, void* self);
   static void OnError(void* self, ucp_ep_h endpoint, ucs_status_t status);
 
+  static void Uncount();  // of those that are open
   bool OpenContext(std::string* why);
   bool OpenWorker(std::string* why);
   // All under lock_.
