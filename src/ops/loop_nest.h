@@ -38,6 +38,8 @@ class LoopNest {
   bool rows_follow(int operand) const {
     return dims_[1].stride[operand] == dims_[0].stride[operand] * dims_[0].size;
   }
+  // Bytes from one row to the next, where there are rows of rows.
+  int64_t row_step(int operand) const { return dims_[1].stride[operand]; }
   // Byte offset of the first element from the binding's address.
   int64_t offset(int operand) const { return offset_[operand]; }
 

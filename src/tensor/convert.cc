@@ -10,6 +10,9 @@
 
 #ifndef BELAY_TENSOR_CONVERT_ONCE
 #define BELAY_TENSOR_CONVERT_ONCE
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -58,6 +61,11 @@ inline To ConvertOne(From x) {
     constexpr From kPastHigh = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
     // Without branches, and by way of i32 where that is wide enough: so it becomes vectors.
     using Wide = std::conditional_t<(sizeof(To) < 4), int32_t, To>;
+    if constexpr (sizeof(To) < 4) {  // both ends are numbers of either type
+      constexpr From kHigh = static_cast<From>(std::numeric_limits<To>::max());
+      const From least = x > kLow ? x : kLow, clamped = least < kHigh ? least : kHigh;  // of NaN kLow
+      return static_cast<To>(static_cast<int32_t>(x != x ? From{0} : clamped));
+    }
     const bool high = x >= kPastHigh, low = x < kLow;
     const From inside = high || low || x != x ? From{0} : x;
     const To value = static_cast<To>(static_cast<Wide>(inside));
@@ -67,10 +75,45 @@ inline To ConvertOne(From x) {
   }
 }
 
+#if HWY_ARCH_X86
+// Without AVX-512 there are vectors of f64 and i64, but no way from one to the other. The halves of a number
+// come as f64 2^52 + low and 2^84 + 2^63 + high 2^32, whose sum is rounded once.
+inline double DoubleOfWhole(int64_t x) {
+  const auto bits = static_cast<uint64_t>(x);
+  const auto low = std::bit_cast<double>((bits & 0xffffffff) | 0x4330000000000000);
+  const auto high = std::bit_cast<double>((bits >> 32) ^ 0x4530000080000000);
+  return (high - std::bit_cast<double>(uint64_t{0x4530000080100000})) + low;
+}
+
+// By way of i32, where all of a few numbers are of that size.
+template <class From>
+void ToWhole(int64_t* to, const From* from, int64_t n) {
+  constexpr int64_t kFew = 64;
+  constexpr From kSize = From{1 << 30} * 2 - 128;
+  for (int64_t i = 0; i < n; i += kFew) {
+    const int64_t m = std::min(kFew, n - i);
+    int beyond = 0;
+    for (int64_t k = i; k < i + m; ++k) beyond |= std::fabs(from[k]) < kSize ? 0 : 1;
+    if (beyond == 0) {
+      for (int64_t k = i; k < i + m; ++k) to[k] = static_cast<int32_t>(from[k]);
+    } else {
+      for (int64_t k = i; k < i + m; ++k) to[k] = ConvertOne<int64_t>(from[k]);
+    }
+  }
+}
+#endif
+
 template <class To, class From>
 void Loop(void* dst, const void* src, int64_t n) {
   auto* to = static_cast<To*>(dst);
   const auto* from = static_cast<const From*>(src);
+#if HWY_ARCH_X86
+  if constexpr (std::is_same_v<To, double> && std::is_same_v<From, int64_t>) {
+    for (int64_t i = 0; i < n; ++i) to[i] = DoubleOfWhole(from[i]);
+    return;
+  }
+  if constexpr (std::is_same_v<To, int64_t> && std::is_floating_point_v<From>) return ToWhole(to, from, n);
+#endif
   for (int64_t i = 0; i < n; ++i) to[i] = ConvertOne<To, From>(from[i]);
 }
 

@@ -111,6 +111,30 @@ TEST_P(EachLevel, ConvertFloatToIntSaturatesAndNanIsZero) {
   EXPECT_EQ(One<uint64_t>(DType::kU64, DType::kF64, 1.8e19), 18000000000000000000u);
 }
 
+// What does not fit into 32 bits among what does.
+TEST_P(EachLevel, ConvertLargeNumbers) {
+  const int64_t whole[] = {0,
+                           1,
+                           -1,
+                           1 << 30,
+                           -(int64_t{1} << 31),
+                           int64_t{1} << 31,
+                           (int64_t{1} << 53) + 1,
+                           std::numeric_limits<int64_t>::max(),
+                           std::numeric_limits<int64_t>::min(),
+                           -(int64_t{1} << 32) - 5,
+                           4294967295};
+  for (int64_t x : whole) EXPECT_EQ(One<double>(DType::kF64, DType::kI64, x), static_cast<double>(x));
+  std::vector<float> floats(201);
+  for (size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i) * (i % 2 == 0 ? 1.5f : -1.5f);
+  for (float special : {2147483520.0f, 2147483648.0f, -2147483648.0f, -3e9f, 1e30f, -1e30f, INFINITY, NAN}) {
+    floats[150] = special;
+    std::vector<int64_t> got(floats.size());
+    Convert(DType::kI64, got.data(), DType::kF32, floats.data(), static_cast<int64_t>(floats.size()));
+    for (size_t i = 0; i < floats.size(); ++i) EXPECT_EQ(got[i], ToInteger(floats[i])) << floats[i];
+  }
+}
+
 TEST_P(EachLevel, ConvertIntsWrapAndBoolsAreTests) {
   EXPECT_EQ(One<int8_t>(DType::kI8, DType::kI32, 300), 44);
   EXPECT_EQ(One<uint8_t>(DType::kBool, DType::kF32, NAN), 1);

@@ -1,5 +1,7 @@
 // Operators that pick and place elements by index.
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "graph/codes.h"
@@ -70,36 +72,27 @@ std::vector<uint8_t> TruthOf(const HostTensor& x) {
   return truth;
 }
 
-// The multi-indices of elements that are not zero, in order.
-std::vector<Shape> PlacesOfNonZero(const HostTensor& x) {
-  std::vector<uint8_t> truth = TruthOf(x);
-  std::vector<Shape> places;
-  Shape strides = tensor::PackedStrides(x.shape());
-  for (size_t i = 0; i < truth.size(); ++i) {
-    if (truth[i] == 0) continue;
-    Shape place;
-    auto rest = static_cast<int64_t>(i);
-    for (int64_t stride : strides) {
-      place.push_back(rest / stride);
-      rest %= stride;
-    }
-    places.push_back(place);
-  }
-  return places;
-}
-
-// [count, rank], or the reverse.
+// The multi-indices of elements that are not zero, in order: [count, rank], or the reverse.
 Constant PlaceTable(const HostTensor& x, bool dims_first, DType dtype) {
-  std::vector<Shape> places = PlacesOfNonZero(x);
-  auto count = static_cast<int64_t>(places.size());
-  int rank = x.shape().rank();
+  const std::vector<uint8_t> truth = TruthOf(x);
+  const auto count = static_cast<int64_t>(truth.size()) - std::count(truth.begin(), truth.end(), 0);
+  const int rank = x.shape().rank();
   HostTensor table(DType::kI64, dims_first ? Shape{rank, count} : Shape{count, rank});
-  for (int64_t i = 0; i < count; ++i) {
-    for (int d = 0; d < rank; ++d) {
-      table.as<int64_t>()[dims_first ? d * count + i : i * rank + d] = places[static_cast<size_t>(i)][d];
+  const int64_t along = dims_first ? 1 : rank, across = dims_first ? count : 1;
+  int64_t* place = table.as<int64_t>();
+  const int64_t row = rank == 0 ? 1 : x.shape().back(0);
+  Shape at = Shape::Filled(rank, 0);  // where the row begins
+  for (auto first = truth.begin(); first != truth.end(); first += row) {
+    for (int64_t i = 0; i < row; ++i) {
+      if (first[i] == 0) continue;
+      for (int d = 0; d + 1 < rank; ++d) place[d * across] = at[d];
+      if (rank > 0) place[(rank - 1) * across] = i;
+      place += along;
     }
+    for (int d = rank - 2; d >= 0 && ++at[d] == x.shape()[d]; --d) at[d] = 0;
   }
   if (!IsInt(dtype)) Fail(kTypeInvalid, "graph-constant-type", "places cannot be given as {}", NameOf(dtype));
+  if (dtype == DType::kI64) return std::make_shared<HostTensor>(std::move(table));
   auto result = std::make_shared<HostTensor>(dtype, table.shape());
   tensor::Convert(dtype, result->mutable_data(), DType::kI64, table.data(), table.count());
   return result;

@@ -212,7 +212,18 @@ void LogSoftmaxV2(Translation& node) {
 }
 
 void HardMax(Translation& node) {
-  Plain(node, {.statistic = Statistic::kFirstMax}, SoftmaxMask(node, node.Int("axis")));
+  RequireFloat(node);
+  const Shape& shape = node.shape(0);
+  const int rank = shape.rank(), axis = rank == 0 ? 0 : node.Axis(node.Int("axis"), rank);
+  Shape lines = shape;
+  int dim = axis;
+  if (rank == 0 || node.Bool("flatten"))
+    lines = {CountFrom(shape, 0, axis), CountFrom(shape, axis, rank)}, dim = 1;
+  const Tensor x = Translation::Reshaped(node.in(0), lines);
+  const Tensor out = Translation::Reshaped(node.Out(0, node.dtype(0), shape), lines);
+  node.Step("HardMax", [&](ops::Plan& plan) {
+    ops::PlanFirstMax(plan, Read(plan, x, "x"), dim, Write(plan, out, "y"));
+  });
 }
 
 void BatchNorm(Translation& node) {

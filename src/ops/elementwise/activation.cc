@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/math-inl.h"
+#include "ops/elementwise/vectors-inl.h"
 
 #ifndef BELAY_OPS_ACTIVATION_ONCE
 #define BELAY_OPS_ACTIVATION_ONCE
@@ -19,23 +20,28 @@
 #include "tensor/codes.h"
 
 // clang-format off
-#define BELAY_COMPLEX_FUNCTIONS(X)                                                  \
+// Those of vectors-inl.h come in lists of their own.
+#define BELAY_COMPLEX_VECTOR_FUNCTIONS(X)                                           \
   X(Exp, Exp(a))                                                                    \
-  X(Expm1, Expm1(a))                                                                \
-  X(Log, Log(a))                                                                    \
-  X(Log1p, Log1p(a))                                                                \
   X(Tanh, Tanh(a))                                                                  \
   X(Sigmoid, Sigmoid(a))                                                            \
   X(Silu, a* Sigmoid(a))
-#define BELAY_FLOAT_FUNCTIONS(X)                                                    \
+#define BELAY_COMPLEX_SCALAR_FUNCTIONS(X)                                           \
+  X(Expm1, Expm1(a))                                                                \
+  X(Log, Log(a))                                                                    \
+  X(Log1p, Log1p(a))
+#define BELAY_COMPLEX_FUNCTIONS(X) BELAY_COMPLEX_VECTOR_FUNCTIONS(X) BELAY_COMPLEX_SCALAR_FUNCTIONS(X)
+#define BELAY_FLOAT_VECTOR_FUNCTIONS(X)                                             \
   X(Erf, Erf(a))                                                                    \
-  X(LogSigmoid, (a < 0 ? a : T{0}) - Log1p(Exp(-std::fabs(a))))                     \
   X(Gelu, T(0.5) * a * (1 + Erf(a * T(0.70710678118654752))))                       \
-  X(GeluTanh, a* Sigmoid(T(1.5957691216057308) * (a + T(0.044715) * a * a * a)))    \
+  X(GeluTanh, a* Sigmoid(T(1.5957691216057308) * (a + T(0.044715) * a * a * a)))
+#define BELAY_FLOAT_SCALAR_FUNCTIONS(X)                                             \
+  X(LogSigmoid, (a < 0 ? a : T{0}) - Log1p(Exp(-std::fabs(a))))                     \
   X(Mish, a > 20 ? a : Ratio(Exp(a > 20 ? T{20} : a), a))                           \
   X(Softsign, a / (1 + std::fabs(a)))
+#define BELAY_FLOAT_FUNCTIONS(X) BELAY_FLOAT_VECTOR_FUNCTIONS(X) BELAY_FLOAT_SCALAR_FUNCTIONS(X)
+#define BELAY_VECTOR_FUNCTIONS_WITH_ATTRIBUTES(X) X(Swish, a* Sigmoid(p* a))
 #define BELAY_FUNCTIONS_WITH_ATTRIBUTES(X)                                          \
-  X(Swish, a* Sigmoid(p* a))                                                        \
   X(ExpOf, Exp(p * a + q))                                                          \
   X(LogOf, Log(p * a + q) * r)                                                      \
   X(Elu, q * (a > 0 ? a : p * Expm1(r * a)))                                        \
@@ -61,8 +67,19 @@ inline T Ratio(T e, T a) {
 }
 
 #define BELAY_DEFINE_FLOAT(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
-BELAY_COMPLEX_FUNCTIONS(BELAY_DEFINE_FLOAT)
-BELAY_FLOAT_FUNCTIONS(BELAY_DEFINE_FLOAT)
+#if HWY_TARGET == HWY_SCALAR
+#define BELAY_DEFINE_VECTOR(Name, value) BELAY_DEFINE_FLOAT(Name, value)
+#else
+#define BELAY_DEFINE_VECTOR(Name, value) \
+  BELAY_UNARY_LOOP(Name, value)          \
+  PointwiseLoops Name##Loops() { return {.f32 = &Name##Vectors, .f64 = &Name##Loop<double>}; }
+#endif
+BELAY_COMPLEX_VECTOR_FUNCTIONS(BELAY_DEFINE_VECTOR)
+BELAY_FLOAT_VECTOR_FUNCTIONS(BELAY_DEFINE_VECTOR)
+BELAY_VECTOR_FUNCTIONS_WITH_ATTRIBUTES(BELAY_DEFINE_VECTOR)
+#undef BELAY_DEFINE_VECTOR
+BELAY_COMPLEX_SCALAR_FUNCTIONS(BELAY_DEFINE_FLOAT)
+BELAY_FLOAT_SCALAR_FUNCTIONS(BELAY_DEFINE_FLOAT)
 BELAY_FUNCTIONS_WITH_ATTRIBUTES(BELAY_DEFINE_FLOAT)
 
 }  // namespace HWY_NAMESPACE
@@ -75,6 +92,7 @@ namespace belay::ops {
 #define BELAY_EXPORT_LOOPS(Name, value) BELAY_SIMD_EXPORT(Name##Loops);
 BELAY_COMPLEX_FUNCTIONS(BELAY_EXPORT_LOOPS)
 BELAY_FLOAT_FUNCTIONS(BELAY_EXPORT_LOOPS)
+BELAY_VECTOR_FUNCTIONS_WITH_ATTRIBUTES(BELAY_EXPORT_LOOPS)
 BELAY_FUNCTIONS_WITH_ATTRIBUTES(BELAY_EXPORT_LOOPS)
 
 namespace kernels {

@@ -16,16 +16,16 @@
 #include "tensor/codes.h"
 
 // clang-format off
-// a NaN in either operand is the result
+// a NaN in either operand is the result; behind it whether bytes need no sign
 #define BELAY_BINARY_OPERATORS(X)              \
-  X(Add, a + p * b)                            \
-  X(Sub, a - p * b)                            \
-  X(Rsub, b - p * a)                           \
-  X(Mul, a* b)                                 \
-  X(Maximum, (a > b) | (a != a) ? a : b)       \
-  X(Minimum, (a < b) | (a != a) ? a : b)       \
-  X(SquaredDifference, (a - b) * (a - b))      \
-  X(PreluOf, a < 0 ? a * b : a)
+  X(Add, a + p * b, true)                      \
+  X(Sub, a - p * b, true)                      \
+  X(Rsub, b - p * a, true)                     \
+  X(Mul, a* b, true)                           \
+  X(Maximum, (a > b) | (a != a) ? a : b, false) \
+  X(Minimum, (a < b) | (a != a) ? a : b, false) \
+  X(SquaredDifference, (a - b) * (a - b), true) \
+  X(PreluOf, a < 0 ? a * b : a, false)
 #define BELAY_COMPARISONS(X)                   \
   BELAY_ORDERINGS(X)                           \
   BELAY_TRUTHS(X)
@@ -52,29 +52,33 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
-#define BELAY_DEFINE_BINARY(Name, value) \
-  BELAY_BINARY_LOOP(Name, value)         \
-  BELAY_LOOPS_OF_ALL(Name)
 #define BELAY_DEFINE_TERNARY(Name, value) \
   BELAY_TERNARY_LOOP(Name, value)         \
   BELAY_LOOPS_OF_ALL(Name)
-#define BELAY_DEFINE_OF_BYTES(Name, value) \
-  BELAY_BINARY_LOOP(Name, value)           \
-  BELAY_LOOPS_OF_ALL_AND_BYTES(Name)
+#define BELAY_DEFINE_OF_BYTES(Name, value, wraps) \
+  BELAY_BINARY_LOOP(Name, value)                  \
+  BELAY_LOOPS_OF_ONE(Name, value)                 \
+  BELAY_LOOPS_OF_ALL_AND_BYTES(Name, wraps)
 BELAY_BINARY_OPERATORS(BELAY_DEFINE_OF_BYTES)
-#define BELAY_DEFINE_ORDERING(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_TRUTHS(Name, nullptr)
+#define BELAY_DEFINE_ORDERING(Name, value) BELAY_TRUTH_LOOP(Name, value) BELAY_LOOPS_OF_TRUTHS(Name, nullptr)
 BELAY_ORDERINGS(BELAY_DEFINE_ORDERING)
 
 // Any byte but 0 is true.
-BELAY_BINARY_LOOP(SameTruth, (a != 0) == (b != 0))
+BELAY_TRUTH_LOOP(SameTruth, (a != 0) == (b != 0))
 #define BELAY_DEFINE_TRUTH(Name, value, on_truths) \
-  BELAY_BINARY_LOOP(Name, value)                   \
+  BELAY_TRUTH_LOOP(Name, value)                    \
   BELAY_LOOPS_OF_TRUTHS(Name, &on_truths##Loop<uint8_t>)
 BELAY_TRUTHS(BELAY_DEFINE_TRUTH)
 BELAY_TERNARY_OPERATORS(BELAY_DEFINE_TERNARY)
 
 BELAY_BINARY_LOOP(RealDiv, a / b)
-BELAY_LOOPS_OF_FLOATS(RealDiv)
+BELAY_LOOPS_OF_ONE(RealDiv, a / b)
+PointwiseLoops RealDivLoops() {
+  return {.f32 = &RealDivLoop<float>,
+          .f64 = &RealDivLoop<double>,
+          .f32_of_first = &RealDivOfFirst,
+          .f32_of_second = &RealDivOfSecond};
+}
 BELAY_TERNARY_LOOP(AddScaledQuotient, a + p * b / c)
 BELAY_LOOPS_OF_FLOATS(AddScaledQuotient)
 
@@ -94,7 +98,7 @@ BELAY_SIMD_EXPORT(AddScaledQuotientLoops);
 
 namespace kernels {
 
-#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                                         \
+#define BELAY_DEFINE_BINARY_KERNEL(Name)                                                                \
   void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) { \
     PlanPointwise(plan, BELAY_SIMD_CALL(Name##Loops)(), compute, {self, other}, {}, out);               \
   }
@@ -105,10 +109,10 @@ namespace kernels {
   }
 BELAY_DEFINE_COMPLEX_BINARY_KERNEL(Mul)
 BELAY_DEFINE_COMPLEX_BINARY_KERNEL(RealDiv)
-BELAY_DEFINE_BINARY_KERNEL(Maximum, )
-BELAY_DEFINE_BINARY_KERNEL(Minimum, )
-BELAY_DEFINE_BINARY_KERNEL(SquaredDifference, )
-BELAY_DEFINE_BINARY_KERNEL(PreluOf, )
+BELAY_DEFINE_BINARY_KERNEL(Maximum)
+BELAY_DEFINE_BINARY_KERNEL(Minimum)
+BELAY_DEFINE_BINARY_KERNEL(SquaredDifference)
+BELAY_DEFINE_BINARY_KERNEL(PreluOf)
 
 // A weight for each channel: for each index of the second dimension.
 void Prelu(Plan& plan, DType compute, const Operand& self, const Operand& weight, const Operand& out) {

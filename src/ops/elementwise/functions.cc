@@ -253,6 +253,50 @@ void PowLoop(void* out, const void* const* in, const LoopAttributes&, int64_t n)
   }
 }
 
+// A negative power of an integer is what is left of the fraction.
+template <class T>
+T IntegerPower(T a, T b) {
+  if (b < 0) return a == 1 ? 1 : a + 1 == 0 ? (b % 2 != 0 ? a : T{1}) : T{0};
+  T result = 1;
+  for (; b != 0; b /= 2, a = a * a) {
+    if (b % 2 != 0) result = result * a;
+  }
+  return result;
+}
+
+// All to one small power, which squares and products of vectors make.
+template <class T>
+void SamePower(T* result, const T* x, int64_t power, int64_t m) {
+  T base[kPiece];
+  std::copy_n(x, m, base);
+  if (power % 2 != 0) std::copy_n(x, m, result);
+  for (bool first = power % 2 == 0; (power /= 2) != 0;) {
+    for (int64_t k = 0; k < m; ++k) base[k] *= base[k];
+    if (power % 2 == 0) continue;
+    for (int64_t k = 0; !first && k < m; ++k) result[k] *= base[k];
+    if (first) std::copy_n(base, m, result), first = false;
+  }
+}
+
+template <class T>
+void IntegerPowers(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+  auto* o = static_cast<T*>(out);
+  const auto* x = static_cast<const T*>(in[0]);
+  const auto* y = static_cast<const T*>(in[1]);
+  constexpr T kMost = 63;
+  for (int64_t i = 0; i < n; i += kPiece, o += kPiece, x += kPiece, y += kPiece) {
+    const int64_t m = std::min(kPiece, n - i);
+    const T power = y[0];
+    T differ = 0;
+    for (int64_t k = 0; k < m; ++k) differ |= y[k] ^ power;
+    if (differ == 0 && power > 0 && power <= kMost) {
+      SamePower(o, x, static_cast<int64_t>(power), m);
+    } else {
+      for (int64_t k = 0; k < m; ++k) o[k] = IntegerPower(x[k], y[k]);
+    }
+  }
+}
+
 // a by b without traps: by 0 it is 0 with nothing left, by -1 the least number wraps.
 struct Division {
   int32_t whole, rest;
@@ -293,12 +337,69 @@ void Divisions(void* out, const void* const* in, const LoopAttributes&, int64_t 
   _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) o[i] = F::Of(x[i], y[i]);
 }
 
+// What is left of x by y is exact in f64 where the quotient has no more digits than f32 has.
+struct FloatFmod {
+  static double Of(double x, double y) {
+    const double a = std::fabs(x), b = std::fabs(y), quotient = a / b;
+    const double nearest = quotient + kRounder - kRounder;
+    return std::copysign(a - (nearest > quotient ? nearest - 1 : nearest) * b, x);
+  }
+  static float Far(float x, float y) { return std::fmod(x, y); }
+};
+// With the sign of y
+struct FloatRemainder {
+  static double Of(double x, double y) {
+    const double rest = FloatFmod::Of(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  }
+  static float Far(float x, float y) {
+    const float rest = std::fmod(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  }
+};
+
+inline bool IsPlainDivision(float x, float y) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  return std::fabs(y) <= kMost && std::fabs(x) < 16777216.0f * std::fabs(y) && std::fabs(x) <= kMost;
+}
+
+template <class F>
+void Rests(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+  auto* o = static_cast<float*>(out);
+  const auto* x = static_cast<const float*>(in[0]);
+  const auto* y = static_cast<const float*>(in[1]);
+  alignas(64) float a[kPiece], b[kPiece];  // the result may lie on an operand
+  for (int64_t i = 0; i < n; i += kPiece, o += kPiece) {
+    const int64_t m = std::min(kPiece, n - i);
+    std::copy_n(x + i, m, a);
+    std::copy_n(y + i, m, b);
+    int special = 0;
+    for (int64_t k = 0; k < m; ++k) special |= IsPlainDivision(a[k], b[k]) ? 0 : 1;
+    for (int64_t k = 0; k < m; ++k) o[k] = static_cast<float>(F::Of(a[k], b[k]));
+    for (int64_t k = 0; special != 0 && k < m; ++k) {
+      if (!IsPlainDivision(a[k], b[k])) o[k] = F::Far(a[k], b[k]);
+    }
+  }
+}
+
 // By Function.
 const PointwiseLoop* FunctionLoops() {
-  static constexpr PointwiseLoop loops[] = {
-      &Unary<Sin>,          &Unary<Cos>,           &Unary<Tan>,     &Unary<Asin>,
-      &Unary<Acos>,         &Unary<Atan>,          &PowLoop,        &Divisions<TruncDiv>,
-      &Divisions<FloorDiv>, &Divisions<Remainder>, &Divisions<Fmod>};
+  static constexpr PointwiseLoop loops[] = {&Unary<Sin>,
+                                            &Unary<Cos>,
+                                            &Unary<Tan>,
+                                            &Unary<Asin>,
+                                            &Unary<Acos>,
+                                            &Unary<Atan>,
+                                            &PowLoop,
+                                            &Divisions<TruncDiv>,
+                                            &Divisions<FloorDiv>,
+                                            &Divisions<Remainder>,
+                                            &Divisions<Fmod>,
+                                            &Rests<FloatRemainder>,
+                                            &Rests<FloatFmod>,
+                                            &IntegerPowers<int32_t>,
+                                            &IntegerPowers<int64_t>,
+                                            &IntegerPowers<uint64_t>};
   return loops;
 }
 

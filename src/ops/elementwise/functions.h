@@ -19,11 +19,16 @@ enum class Function : uint8_t {
   kTruncDiv,
   kFloorDiv,
   kRemainder,
-  kFmod
+  kFmod,
+  kFloatRemainder,
+  kFloatFmod,
+  kPowI32,
+  kPowI64,
+  kPowU64
 };
 
-// The loop over f32, from kTruncDiv on over i32. What is too far from 0 to be reduced, and what is special,
-// goes to the C library.
+// The loop over f32; from kTruncDiv to kFmod over i32, and of the types that the names tell. What is too far
+// from 0 to be reduced, and what is special, goes to the C library.
 PointwiseLoop BestFunctionLoop(Function function);
 
 }  // namespace belay::ops

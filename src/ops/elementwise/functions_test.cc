@@ -180,5 +180,32 @@ TEST_P(Functions, QuotientsOfI32AreExact) {
   }
 }
 
+TEST_P(Functions, RestsOfAllKinds) {
+  std::vector<float> some = {0.0f,   -0.0f,       1.0f, -1.0f, 3.5f, 1e-40f, 1e30f,
+                             -1e30f, 16777215.0f, kInf, -kInf, NAN,  1e-3f};
+  std::mt19937 rng(8);
+  std::normal_distribution<float> any(0, 100);
+  for (int i = 0; i < 280; ++i) some.push_back(i % 3 == 0 ? std::round(any(rng)) : any(rng));
+  const auto n = static_cast<int64_t>(some.size());
+  Sample a(DType::kF32, {n, 1}), b(DType::kF32, {n}), out(DType::kF32, {n, n});
+  std::copy(some.begin(), some.end(), static_cast<float*>(a.tensor.data));
+  std::copy(some.begin(), some.end(), static_cast<float*>(b.tensor.data));
+  for (bool floored : {false, true}) {
+    PlanRef plan = testing::NewPlan();
+    Operand self = a.BoundTo(*plan, Access::kRead, "self"), other = b.BoundTo(*plan, Access::kRead, "other");
+    (floored ? kernels::Remainder : kernels::Fmod)(*plan, DType::kF32, self, other,
+                                                   out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    const auto* got = static_cast<const float*>(out.tensor.data);
+    for (int64_t i = 0; i < n * n; ++i) {
+      const float x = some[static_cast<size_t>(i / n)], y = some[static_cast<size_t>(i % n)];
+      float want = std::fmod(x, y);
+      if (floored && want != 0 && (want < 0) != (y < 0)) want += y;
+      EXPECT_TRUE(got[i] == want || (got[i] != got[i] && want != want)) << x << " by " << y << ": " << got[i];
+      EXPECT_TRUE(want != 0 || std::signbit(got[i]) == std::signbit(want)) << x << " by " << y;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace belay::ops

@@ -50,21 +50,6 @@ T FloorQuotient(T a, T b) {
   }
 }
 
-// A negative power of an integer is what is left of the fraction.
-template <class T>
-T Power(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return std::pow(a, b);
-  } else {
-    if (b < 0) return a == 1 ? 1 : a + 1 == 0 ? (b % 2 != 0 ? a : T{1}) : T{0};
-    T result = 1;
-    for (; b != 0; b /= 2, a = a * a) {
-      if (b % 2 != 0) result = result * a;
-    }
-    return result;
-  }
-}
-
 template <class T>
 T ShiftedLeft(T a, T b) {  // by a negative number: all is shifted out, as by too large a one
   using Bits = std::make_unsigned_t<T>;
@@ -94,10 +79,10 @@ T ShiftedRight(T a, T b) {
   X(Acos, std::acos(a))           \
   X(Atan, std::atan(a))
 #define BELAY_OPERATORS_OF_ALL(X) \
-  X(TruncDiv, Quotient(a, b))     \
-  X(FloorDiv, FloorQuotient(a, b)) \
-  X(Remainder, Modulo(a, b))      \
-  X(Fmod, Remainder(a, b))
+  X(TruncDiv, Quotient(a, b), &TruncDivLoop<float>)      \
+  X(FloorDiv, FloorQuotient(a, b), &FloorDivLoop<float>) \
+  X(Remainder, Modulo(a, b), BestFunctionLoop(Function::kFloatRemainder)) \
+  X(Fmod, Remainder(a, b), BestFunctionLoop(Function::kFloatFmod))
 #define BELAY_OPERATORS_OF_INTS(X) \
   X(BitwiseAnd, a& b)              \
   X(BitwiseOr, a | b)              \
@@ -108,11 +93,14 @@ T ShiftedRight(T a, T b) {
 
 #define BELAY_DEFINE_FUNCTION(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
 // Of i32 by vectors.
-#define BELAY_DEFINE_OF_ALL(Name, value)                                                  \
-  BELAY_BINARY_LOOP(Name, value)                                                          \
-  PointwiseLoops Name##Loops() {                                                          \
-    return {&Name##Loop<float>, &Name##Loop<double>, BestFunctionLoop(Function::k##Name), \
-            &Name##Loop<int64_t>, &Name##Loop<uint64_t>};                                 \
+#define BELAY_DEFINE_OF_ALL(Name, value, of_floats)     \
+  BELAY_BINARY_LOOP(Name, value)                        \
+  PointwiseLoops Name##Loops() {                        \
+    return {.f32 = of_floats,                           \
+            .f64 = &Name##Loop<double>,                 \
+            .i32 = BestFunctionLoop(Function::k##Name), \
+            .i64 = &Name##Loop<int64_t>,                \
+            .u64 = &Name##Loop<uint64_t>};              \
   }
 #define BELAY_DEFINE_OF_INTS(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_INTS(Name)
 BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_FUNCTION)
@@ -125,10 +113,13 @@ BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_FUNCTION)
   }
 BELAY_VECTOR_FUNCTIONS(BELAY_DEFINE_VECTOR_FUNCTION)
 
-BELAY_BINARY_LOOP(Pow, Power(a, b))
+BELAY_BINARY_LOOP(Pow, std::pow(a, b))
 PointwiseLoops PowLoops() {
-  return {BestFunctionLoop(Function::kPow), &PowLoop<double>, &PowLoop<int32_t>, &PowLoop<int64_t>,
-          &PowLoop<uint64_t>};
+  return {.f32 = BestFunctionLoop(Function::kPow),
+          .f64 = &PowLoop<double>,
+          .i32 = BestFunctionLoop(Function::kPowI32),
+          .i64 = BestFunctionLoop(Function::kPowI64),
+          .u64 = BestFunctionLoop(Function::kPowU64)};
 }
 
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_OF_ALL)
@@ -148,7 +139,7 @@ namespace kernels {
   void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) { \
     PlanPointwise(plan, Name##Loops(), compute, {self}, {}, out);                 \
   }
-#define BELAY_DEFINE_BINARY_KERNEL(Name, value)                                                         \
+#define BELAY_DEFINE_BINARY_KERNEL(Name, ...)                                                           \
   void Name(Plan& plan, DType compute, const Operand& self, const Operand& other, const Operand& out) { \
     PlanPointwise(plan, Name##Loops(), compute, {self, other}, {}, out);                                \
   }

@@ -31,12 +31,10 @@ inline float MulAdd(float a, float b, float c) {
 #endif
 }
 
-// (e^r - 1 - r) / r^2 for |r| <= (ln 2) / 2
-inline float ExpTail(float r) {
-  float t = MulAdd(1.392692661e-3f, r, 8.363773874e-3f);
-  t = MulAdd(t, r, 4.166655011e-2f);
-  t = MulAdd(t, r, 1.666657338e-1f);
-  return MulAdd(t, r, 0.5f);
+// (e^r - 1 - r) / r^2 for |r| <= (ln 2) / 2, and z = r^2. Two halves, which the processor computes at a time.
+inline float ExpTail(float r, float z) {
+  const float high = MulAdd(1.392692661e-3f, z, MulAdd(8.363773874e-3f, r, 4.166655011e-2f));
+  return MulAdd(high, z, MulAdd(1.666657338e-1f, r, 0.5f));
 }
 
 // x = n ln 2 + r. Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits of the
@@ -49,9 +47,14 @@ struct Reduced {
     r = MulAdd(n, -1.42860682e-6f, MulAdd(n, -0.693145751953125f, x));
   }
   // e^r - 1
-  float Rest() const { return MulAdd(ExpTail(r), r * r, r); }
+  float Rest() const {
+    const float z = r * r;
+    return MulAdd(ExpTail(r, z), z, r);
+  }
   // 2^n, for exponents that a normal number has
   float Power() const { return FloatOf((BitsOf(shifted) << 23) + 0x3f800000u); }
+  // e^x, where it is a normal number
+  float Normal() const { return FloatOf(BitsOf(Rest() + 1.0f) + (BitsOf(shifted) << 23)); }
 };
 
 // 2^n is two factors, as it can lie beyond either end of the exponents. NaN goes through.
@@ -59,16 +62,13 @@ inline float Exp(float x) {
   x = x > 89.5f ? 89.5f : x;
   x = x < -105.0f ? -105.0f : x;
   const Reduced reduced(x);
-  const int32_t whole = static_cast<int32_t>(BitsOf(reduced.shifted) - 0x4b400000u);
-  const int32_t half = whole >> 1;
-  const float a = FloatOf(static_cast<uint32_t>(half + 127) << 23);
-  const float b = FloatOf(static_cast<uint32_t>(whole - half + 127) << 23);
-  return (reduced.Rest() + 1.0f) * a * b;
+  const uint32_t whole = BitsOf(reduced.shifted) << 23, half = (BitsOf(reduced.shifted) >> 1) << 23;
+  return FloatOf(BitsOf(reduced.Rest() + 1.0f) + half) * FloatOf(whole - half + 0x3f800000u);
 }
 
 inline float Expm1(float x) {
   const float near = x < -0.34f ? 0.0f : x > 0.34f ? 0.0f : x;
-  const float small = MulAdd(ExpTail(near), near * near, near);
+  const float square = near * near, small = MulAdd(ExpTail(near, square), square, near);
   const float large = Exp(x) - 1.0f;
   return std::fabs(x) < 0.34f ? small : large;
 }
@@ -145,9 +145,15 @@ inline double Log1p(double x) { return std::log1p(x); }
 inline double Tanh(double x) { return std::tanh(x); }
 inline double Erf(double x) { return std::erf(x); }
 
-template <class T>
-inline T Sigmoid(T x) {
-  return 1 / (1 + Exp(-x));
+inline double Sigmoid(double x) { return 1 / (1 + Exp(-x)); }
+
+// From e^-88.3 on e^-x is a normal number or nothing beside 1; below, the result is none.
+inline float Sigmoid(float x) {
+  constexpr float kLeast = -88.3f;
+  float t = x < kLeast ? kLeast : x;
+  t = t > 87.0f ? 87.0f : t;
+  const float value = 1 / (1 + Reduced(-t).Normal());
+  return x < kLeast ? 0.0f : value;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -31,9 +31,8 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
 // The loop over bytes, where operands and result are rows of them; else null.
 PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const LoopNest& nest,
                           const Operand& out, std::initializer_list<Operand> in) {
-  const PointwiseLoop loop = compute == DType::kBool ? loops.truth
-                             : compute == DType::kU8 ? loops.u8
-                                                     : nullptr;
+  const bool as_u8 = compute == DType::kU8 || (compute == DType::kI8 && loops.wraps);
+  const PointwiseLoop loop = compute == DType::kBool ? loops.truth : as_u8 ? loops.u8 : nullptr;
   const bool fits = out.dtype() == compute || (loops.gives_truths && out.dtype() == DType::kBool);
   if (loop == nullptr || nest.step(0) != 1 || !fits) return nullptr;
   int k = 0;
@@ -43,8 +42,30 @@ PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const Loop
   return loop;
 }
 
+// How an operand lies beside short rows of results.
+enum class Beside : uint8_t {
+  kFollows,  // its rows follow each other
+  kShared,   // one row serves all
+  kOneEach,  // one value for each row
+};
+
+// v, v, v, ... of n elements for each of `rows` values that lie `step` bytes apart. A few bytes behind them
+// are written, too.
+template <class T>
+void SpreadOut(char* to, const char* from, int64_t step, int64_t rows, int64_t n) {
+  constexpr int64_t kEach = 16 / sizeof(T);
+  for (int64_t r = 0; r < rows; ++r) {
+    T value, some[kEach];
+    std::memcpy(&value, from + r * step, sizeof(T));
+    std::fill_n(some, kEach, value);
+    for (int64_t i = 0; i < n; i += kEach) {
+      std::memcpy(to + (r * n + i) * static_cast<int64_t>(sizeof(T)), some, sizeof(some));
+    }
+  }
+}
+
 struct PointwiseBody {
-  static constexpr int64_t kTogether = 1024;  // elements
+  static constexpr int64_t kTogether = 1024, kSlack = 16;  // elements, bytes
 
   Lane lanes[1 + kMostInputs];  // of out, then of the operands
   PointwiseLoop loop;
@@ -52,10 +73,15 @@ struct PointwiseBody {
   int16_t bindings[1 + kMostInputs];  // -1: the constant
   uint64_t constants[kMostInputs];    // scalar operands in the compute type
   int8_t inputs;
-  bool stream;
-  bool direct;
-  uint8_t repeated = 0;  // operands whose one short row serves all rows; a bit each
-  LoopNest nest;         // the same; last, because most of it is mostly empty
+  bool stream = false;
+  bool direct = false;         // the loop takes all operands as they lie in memory
+  bool truths = false;         // the loop gives bytes
+  bool result_direct = false;  // the loop writes the result's memory
+  DType result;
+  bool short_rows = false;
+  Beside beside[kMostInputs] = {};    // where rows are short
+  uint8_t element[kMostInputs] = {};  // bytes
+  LoopNest nest;                      // last, because most of it is mostly empty
 
   void operator()(const Frame& frame) const {
     char* base[1 + kMostInputs];
@@ -63,7 +89,7 @@ struct PointwiseBody {
       base[k] = bindings[k] >= 0 ? frame.at[bindings[k]] + nest.offset(k)
                                  : reinterpret_cast<char*>(const_cast<uint64_t*>(&constants[k - 1]));
     }
-    if (repeated != 0) {
+    if (short_rows) {
       RowsTogether(base);
     } else if (direct) {
       nest.WalkAll(
@@ -83,42 +109,65 @@ struct PointwiseBody {
     }
   }
 
-  // Rows of a few channels would cost a call each: what repeats is written out for many rows at a time.
+  // Rows of a few elements would cost a call each: what repeats is written out for many rows at a time.
   void RowsTogether(char* const* base) const {
     const int64_t row = nest.row(), rows = nest.count() / row, together = kTogether / row;
     ParallelFor(rows, std::max<int64_t>(1, LoopNest::kGrain / row), [&](int64_t begin, int64_t end) {
-      alignas(64) char written[kMostInputs][kTogether * 8];
+      alignas(64) char written[kMostInputs][kTogether * 8 + kSlack];
       const void* in[kMostInputs] = {};
       for (int k = 0; k < inputs; ++k) {
         const int64_t bytes = row * nest.step(k + 1);
-        for (int64_t r = 0; Repeats(k) && r < std::min(together, end - begin); ++r) {
+        for (int64_t r = 0; beside[k] == Beside::kShared && r < std::min(together, end - begin); ++r) {
           std::memcpy(written[k] + r * bytes, base[k + 1], static_cast<size_t>(bytes));
         }
-        if (Repeats(k)) in[k] = written[k];
+        in[k] = written[k];
       }
       for (int64_t r = begin; r < end; r += together) {
+        const int64_t some = std::min(together, end - r);
         for (int k = 0; k < inputs; ++k) {
-          if (!Repeats(k)) in[k] = base[k + 1] + r * row * nest.step(k + 1);
+          const char* from = base[k + 1] + r * nest.row_step(k + 1);
+          if (beside[k] == Beside::kFollows) in[k] = from;
+          if (beside[k] == Beside::kOneEach) WriteOut(written[k], from, k, some);
         }
-        loop(base[0] + r * row * nest.step(0), in, attributes, std::min(together, end - r) * row);
+        loop(base[0] + r * row * nest.step(0), in, attributes, some * row);
       }
     });
   }
 
-  bool Repeats(int k) const { return (repeated >> k & 1) != 0; }
+  void WriteOut(char* to, const char* from, int k, int64_t rows) const {
+    const int64_t step = nest.row_step(k + 1), row = nest.row();
+    element[k] == 4 ? SpreadOut<uint32_t>(to, from, step, rows, row)
+                    : SpreadOut<uint64_t>(to, from, step, rows, row);
+  }
 
-  // Sets `repeated` where that helps.
-  void FindRepeatedRows() {
-    if (!direct || !nest.has_two_levels() || nest.row() > kTogether / 4 || !nest.rows_follow(0)) return;
-    uint8_t found = 0;
+  // What the operand's memory holds is what the loop computes.
+  bool IsOne(int k, DType memory, DType compute) const {
+    return nest.step(k + 1) == 0 && memory == compute && compute == ComputeType(compute);
+  }
+
+  // Sets `short_rows` where that helps. Operands of one value along a row, and those that the loop takes as
+  // they lie; a bit each.
+  void FindShortRows(unsigned ones, unsigned packed) {
+    constexpr int64_t kShort = 64;
+    if (!result_direct || !nest.has_two_levels() || nest.row() > kTogether / 4 || !nest.rows_follow(0))
+      return;
+    bool some = false;
     for (int k = 0; k < inputs; ++k) {
-      if (nest.repeats_row(k + 1)) {
-        found = static_cast<uint8_t>(found | 1u << k);
-      } else if (!nest.rows_follow(k + 1)) {
-        return;
-      }
+      const bool one = (ones >> k & 1) != 0;
+      if (one ? nest.row() > kShort : (packed >> k & 1) == 0) return;
+      if (!one && !nest.repeats_row(k + 1) && !nest.rows_follow(k + 1)) return;
+      beside[k] = one ? Beside::kOneEach : nest.repeats_row(k + 1) ? Beside::kShared : Beside::kFollows;
+      some = some || beside[k] != Beside::kFollows;
     }
-    repeated = found;
+    short_rows = some;
+  }
+
+  // Takes the loop of one value where all other operands lie as it takes them.
+  void FindLoopOfOne(const PointwiseLoops& loops, DType compute, unsigned ones, unsigned packed) {
+    if (direct || short_rows || !result_direct || compute != DType::kF32 || inputs != 2) return;
+    if ((ones ^ packed) != 3) return;
+    const PointwiseLoop of_one = ones == 1 ? loops.f32_of_first : ones == 2 ? loops.f32_of_second : nullptr;
+    if (of_one != nullptr) loop = of_one, direct = true;
   }
 
   void Row(char** at, int64_t n) const {
@@ -132,13 +181,25 @@ struct PointwiseBody {
         in[k] = lane.Load(buffers[k], at[k + 1] + i * lane.step(), m);
       }
       char* dst = at[0] + i * lanes[0].step();
-      if (lanes[0].direct() && !stream) {
+      if (result_direct && !stream) {
         loop(dst, in, attributes, m);
+      } else if (truths) {
+        loop(buffers[kMostInputs], in, attributes, m);
+        StoreTruths(dst, buffers[kMostInputs], m);
       } else {
         loop(buffers[kMostInputs], in, attributes, m);
         lanes[0].Store(dst, buffers[kMostInputs], m, stream);
       }
     }
+  }
+
+  void StoreTruths(char* to, const void* bytes, int64_t m) const {
+    alignas(64) char converted[kBlock * 16];
+    const size_t size = BytesOf(result);
+    if (nest.step(0) == static_cast<int64_t>(size))
+      return tensor::Convert(result, to, DType::kBool, bytes, m);
+    tensor::Convert(result, converted, DType::kBool, bytes, m);
+    tensor::Scatter(to, nest.step(0), converted, m, size);
   }
 };
 
@@ -213,26 +274,35 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
   body.attributes = attributes;
   body.inputs = static_cast<int8_t>(in.size());
   SetOperand(body, 0, out, compute);
-  body.direct = body.lanes[0].direct();
+  const auto result_bytes = static_cast<int64_t>(BytesOf(out.dtype()));
+  body.result = out.dtype();
+  body.truths = loops.gives_truths && ComputeType(compute) != DType::kC64;
+  body.result_direct = body.truths ? result_bytes == 1 && body.nest.step(0) == 1 : body.lanes[0].direct();
   bool in_place = false;
+  unsigned ones = 0, packed = 0, all = (1u << in.size()) - 1;
   int k = 0;
   for (const Operand& operand : in) {
     SetOperand(body, ++k, operand, compute);
-    body.direct = body.direct && body.lanes[k].direct();
+    if (body.lanes[k].direct()) packed |= 1u << (k - 1);
+    const DType memory = operand.tensor != nullptr ? operand.dtype() : ComputeType(compute);
+    if (body.IsOne(k - 1, memory, compute)) ones |= 1u << (k - 1);
+    body.element[k - 1] = static_cast<uint8_t>(BytesOf(memory));
     if (IsSameView(operand, out)) plan.MayLieOn(operand.binding);
     in_place = in_place || (operand.tensor != nullptr &&
                             (out.binding == operand.binding || out.tensor->data == operand.tensor->data));
   }
-  auto bytes = body.nest.count() * static_cast<int64_t>(BytesOf(out.dtype()));
-  body.stream = !in_place && bytes >= kStreamBytes &&
-                body.lanes[0].step() == static_cast<int64_t>(BytesOf(out.dtype()));
+  body.stream = !in_place && !body.truths && body.nest.count() * result_bytes >= kStreamBytes &&
+                body.nest.step(0) == result_bytes;
   if (const PointwiseLoop bytes_loop = LoopOfBytes(loops, compute, body.nest, out, in);
       bytes_loop != nullptr && !body.stream) {
     body.loop = bytes_loop;
-    body.direct = true;
+    body.result_direct = true;
+    packed = all;
   }
-  body.direct = body.direct && !body.stream;
-  body.FindRepeatedRows();
+  body.result_direct = body.result_direct && !body.stream;
+  body.direct = body.result_direct && packed == all;
+  body.FindShortRows(ones, packed);
+  body.FindLoopOfOne(loops, compute, ones, packed);
   plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
   plan.SetBody(body);
 }

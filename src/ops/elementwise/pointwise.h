@@ -40,8 +40,13 @@ struct PointwiseLoops {
   PointwiseLoop f32 = nullptr, f64 = nullptr, i32 = nullptr, i64 = nullptr, u64 = nullptr;
   // For u8 and for truth values, where all operands are such; otherwise they go by way of i32.
   PointwiseLoop u8 = nullptr, truth = nullptr;
-  bool gives_truths = false;  // whatever is computed, the results are 0 and 1
+  // The results are bytes 0 and 1, whatever is computed (but of c64, whose results are of that type).
+  bool gives_truths = false;
   PointwiseLoop c64 = nullptr;
+  // The loop over u8 is right for i8, too: the result is that modulo 2^8.
+  bool wraps = false;
+  // Of f32 where the first or the second of two operands is one value for all elements.
+  PointwiseLoop f32_of_first = nullptr, f32_of_second = nullptr;
 };
 
 // Operands broadcast to `out`; they are converted to `compute`, and so is the result before it is

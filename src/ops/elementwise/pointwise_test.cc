@@ -7,6 +7,7 @@
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "ops/reference/reference.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -222,11 +223,16 @@ TEST_P(Pointwise, BytesAreComputedAsBytes) {
   const Bytes least = OfBytes(kernels::Minimum, DType::kU8, DType::kU8, a, b);
   const Bytes less = OfBytes(kernels::Less, DType::kU8, DType::kBool, a, b);
   const Bytes is_product = OfBytes(kernels::Mul, DType::kU8, DType::kBool, a, b);
+  const Bytes signed_product = OfBytes(kernels::Mul, DType::kI8, DType::kI8, a, b);
+  const Bytes signed_least = OfBytes(kernels::Minimum, DType::kI8, DType::kI8, a, b);
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(product[i], static_cast<uint8_t>(a[i] * b[i]));
     EXPECT_EQ(least[i], std::min(a[i], b[i]));
     EXPECT_EQ(less[i], a[i] < b[i] ? 1 : 0);
     EXPECT_EQ(is_product[i], static_cast<uint8_t>(a[i] * b[i]) != 0 ? 1 : 0);
+    EXPECT_EQ(signed_product[i], static_cast<uint8_t>(a[i] * b[i]));
+    EXPECT_EQ(signed_least[i],
+              static_cast<uint8_t>(std::min(static_cast<int8_t>(a[i]), static_cast<int8_t>(b[i]))));
   }
 }
 
@@ -266,6 +272,107 @@ TEST_P(Pointwise, WhereTakesOneSideOrTheOther) {
                       : reference::Get(b.tensor, Shape{i[1]});
       ASSERT_EQ(reference::Get(out.tensor, i), want);
     });
+  }
+}
+
+// One value for all, one for each row, one row for all rows, and all at once; short rows and long ones.
+TEST_P(Pointwise, BroadcastsAlongAndAcrossRows) {
+  const std::pair<Shape, Shape> shapes[] = {
+      {{7, 49}, {7, 1}},      {{7, 49}, {1, 49}},     {{3, 300}, {3, 1}}, {{1, 300}, {3, 1}},
+      {{3, 5, 7}, {3, 1, 7}}, {{3, 5, 7}, {3, 5, 1}}, {{300}, {1}},       {{2, 401, 3}, {401, 1}},
+      {{3, 64}, {3, 1}},      {{3, 65}, {3, 1}}};
+  const Operator operators[] = {
+      {"Minimum", kernels::Minimum, [](Real a, Real b) { return std::min(a, b); }},
+      {"SquaredDifference", kernels::SquaredDifference, [](Real a, Real b) { return (a - b) * (a - b); }},
+      {"Less", kernels::Less, [](Real a, Real b) { return Real(a < b); }, true}};
+  for (const Operator& op : operators) {
+    for (DType type : {DType::kF32, DType::kF64, DType::kF16, DType::kI64, DType::kI8}) {
+      for (const auto& [wide, narrow] : shapes) {
+        for (bool first : {false, true}) {
+          const Shape shape = *BroadcastShapes(wide, narrow);
+          Sample a(type, wide), b(type, narrow), out(op.truth ? DType::kBool : type, shape);
+          a.Randomise(rng_), b.Randomise(rng_);
+          if (first) std::swap(a, b);
+          PlanRef plan = testing::NewPlan();
+          Operand self = a.BoundTo(*plan, Access::kRead, "self"),
+                  other = b.BoundTo(*plan, Access::kRead, "other");
+          op.kernel(*plan, type, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+          testing::RunPlan(*plan);
+          Sample want = out.Copied();
+          const auto at = [](const Sample& x, const Shape& i) {
+            Shape place = Shape::Filled(x.tensor.shape.rank(), 0);
+            for (int d = 0; d < place.rank(); ++d)
+              place.back(d) = x.tensor.shape.back(d) == 1 ? 0 : i.back(d);
+            return reference::Get(x.tensor, place);
+          };
+          reference::ForEach(
+              shape, [&](const Shape& i) { reference::Set(want.tensor, i, op.exact(at(a, i), at(b, i))); });
+          EXPECT_EQ(testing::Distance(out.tensor, want.tensor), 0)
+              << op.name << " of " << NameOf(type) << ' ' << wide.ToString() << narrow.ToString() << first;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Pointwise, ShortRowsForSeveralCores) {
+  const testing::InPieces pieces;
+  const int64_t rows = 90001, row = 3;
+  for (const Shape& narrow : {Shape{rows, 1}, Shape{1, row}}) {
+    Sample a(DType::kF32, {rows, row}), b(DType::kF32, narrow), out(DType::kF32, {rows, row});
+    for (int64_t i = 0; i < rows * row; ++i) testing::Floats(a)[i] = static_cast<float>(i % 1013);
+    for (int64_t i = 0; i < b.tensor.count(); ++i) testing::Floats(b)[i] = static_cast<float>(i % 1009);
+    PlanRef plan = testing::NewPlan();
+    Operand self = a.BoundTo(*plan, Access::kRead, "self"), other = b.BoundTo(*plan, Access::kRead, "other");
+    kernels::SquaredDifference(*plan, DType::kF32, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    for (int64_t i = 0; i < rows * row; ++i) {
+      const float d = testing::Floats(a)[i] - testing::Floats(b)[narrow[0] == 1 ? i % row : i / row];
+      ASSERT_EQ(testing::Floats(out)[i], d * d) << i;
+    }
+  }
+}
+
+TEST_P(Pointwise, TruthsOfOtherTypesAndLayouts) {
+  for (DType type : {DType::kF32, DType::kI64, DType::kU8}) {
+    for (DType result : {DType::kBool, DType::kU8, DType::kF32, DType::kI64, DType::kF16}) {
+      for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+        Sample a(type, {5, 601}), b(type, {601}), out(result, {5, 601}, layout);
+        a.Randomise(rng_, 2), b.Randomise(rng_, 2);
+        PlanRef plan = testing::NewPlan();
+        Operand self = a.BoundTo(*plan, Access::kRead, "self"),
+                other = b.BoundTo(*plan, Access::kRead, "other");
+        kernels::Equal(*plan, type, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+        testing::RunPlan(*plan);
+        reference::ForEach(out.tensor.shape, [&](const Shape& i) {
+          const bool want = reference::Get(a.tensor, i) == reference::Get(b.tensor, Shape{i[1]});
+          ASSERT_EQ(reference::Get(out.tensor, i), want ? 1 : 0) << NameOf(type) << NameOf(result);
+        });
+      }
+    }
+  }
+}
+
+TEST_P(Pointwise, PowersOfIntegers) {
+  for (DType type : {DType::kI32, DType::kI64}) {
+    for (int64_t power : {0, 1, 2, 3, 7, 10, -1, 99}) {  // 99: not all are the same
+      Sample a(type, {700}), b(type, {700}), out(type, {700});
+      a.Randomise(rng_, 3);
+      reference::ForEach(a.tensor.shape, [&](const Shape& i) {
+        reference::Set(b.tensor, i, power == 99 ? Real(i[0] % 5) : Real(power));
+      });
+      PlanRef plan = testing::NewPlan();
+      Operand self = a.BoundTo(*plan, Access::kRead, "self"),
+              other = b.BoundTo(*plan, Access::kRead, "other");
+      kernels::Pow(*plan, type, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+      testing::RunPlan(*plan);
+      reference::ForEach(a.tensor.shape, [&](const Shape& i) {
+        const Real x = reference::Get(a.tensor, i);
+        if (x == 0 && power < 0) return;
+        ASSERT_EQ(reference::Get(out.tensor, i), std::trunc(std::pow(x, reference::Get(b.tensor, i))))
+            << x << " to " << power;
+      });
+    }
   }
 }
 

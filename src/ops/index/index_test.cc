@@ -72,6 +72,15 @@ TEST(Index, AnIndexBeyondTheEndIsAnErrorOfTheTask) {
   }
 }
 
+TEST(Index, AnElementBeyondTheEndIsAnErrorOfTheTask) {
+  Sample in(DType::kF32, {2, 5}), out(DType::kF32, {2, 700}), index(DType::kI64, {2, 700});
+  for (int64_t bad : {5, -6, 1000000000}) {
+    Set(index.tensor, {1, 600}, static_cast<reference::Real>(bad));
+    EXPECT_THROW(
+        Call(forms::Gather, {Arg(&in.tensor), Arg(int64_t{1}), Arg(&index.tensor), Arg(&out.tensor)}), Error);
+  }
+}
+
 TEST(Index, GathersElements) {
   std::mt19937 rng(2);
   for (Layout layout : kLayouts) {

@@ -52,6 +52,8 @@ struct ScatterElementsBody {
   Indices index;
   LoopNest nest;  // places, out, source
   Combiner combine;
+  Combination how;
+  DType type;
   int64_t size, step;
   int bindings[3];
 
@@ -60,11 +62,29 @@ struct ScatterElementsBody {
     start.Run(frame);
     char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
                      frame.at[bindings[1]] + nest.offset(2)};
-    nest.Walk(base, 0, nest.count(), [this](char** at, int64_t n) {
+    if (how == Combination::kAdd && type == DType::kF32) {
+      return Scatter(base, [](char* to, const char* from) {
+        float a, b;
+        std::memcpy(&a, to, sizeof(a)), std::memcpy(&b, from, sizeof(b));
+        a += b;
+        std::memcpy(to, &a, sizeof(a));
+      });
+    }
+    if (how == Combination::kReplace && BytesOf(type) == 4)
+      return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 4); });
+    if (how == Combination::kReplace && BytesOf(type) == 8)
+      return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 8); });
+    Scatter(base, [this](char* to, const char* from) { combine(to, from, 1); });
+  }
+
+  template <class One>
+  void Scatter(char* const* base, const One& one) const {
+    nest.Walk(base, 0, nest.count(), [&](char** at, int64_t n) {
+      const int64_t steps[3] = {nest.step(0), nest.step(1), nest.step(2)}, along = step;
       for (int64_t i = 0; i < n; ++i) {
         int64_t place;
-        std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
-        combine(at[1] + i * nest.step(1) + place * step, at[2] + i * nest.step(2), 1);
+        std::memcpy(&place, at[0] + i * steps[0], sizeof(place));
+        one(at[1] + i * steps[1] + place * along, at[2] + i * steps[2]);
       }
     });
   }
@@ -195,6 +215,7 @@ void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Ope
   body.index = Indices(plan, *index.tensor);
   body.nest = LoopNest(index.shape(), {Operand{&sides.places}, Operand{&sides.to}, Operand{&sides.from}});
   body.combine = Combiner(out.dtype(), how, bytes, bytes);
+  body.how = how, body.type = out.dtype();
   body.bindings[0] = out.binding;
   body.bindings[1] = source.binding;
   body.bindings[2] = index.binding;

@@ -9,8 +9,14 @@
 namespace belay::ops {
 namespace {
 
+// Elements of a column that lie in the image, one after the other along its last axis.
+struct LineRun {
+  int64_t column, place, count;
+};
+
 struct ColumnsBody {
-  std::vector<int64_t> places;  // of block * patches: an element of the image, or -1
+  std::vector<LineRun> runs;
+  int64_t step;  // in the image, from one element of a run to the next
   int64_t images, image_size, columns;
   PackedOperand in, out;  // the images in f64, as a large kernel adds very many to one element
   bool wide;              // the columns are f64, else f32
@@ -23,9 +29,14 @@ struct ColumnsBody {
         double* image = to + i * image_size;
         const T* column = from + i * columns;
         std::fill_n(image, image_size, 0.0);
-        for (int64_t k = 0; k < columns; ++k) {
-          const int64_t place = places[static_cast<size_t>(k)];
-          if (place >= 0) image[place] += static_cast<double>(column[k]);
+        for (const LineRun& run : runs) {
+          double* place = image + run.place;
+          const T* x = column + run.column;
+          if (step == 1) {
+            for (int64_t k = 0; k < run.count; ++k) place[k] += static_cast<double>(x[k]);
+          } else {
+            for (int64_t k = 0; k < run.count; ++k) place[k * step] += static_cast<double>(x[k]);
+          }
         }
       }
     });
@@ -72,8 +83,16 @@ void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
     patches *= axis.patches;
     body.image_size *= axis.image;
   }
+  body.step = axes.back().stride;
+  const int64_t line = axes.back().patches;
   for (int64_t b = 0; b < blocks; ++b) {
-    for (int64_t p = 0; p < patches; ++p) body.places.push_back(PlaceOf(axes, b, p));
+    for (int64_t p = 0; p < patches; ++p) {
+      const int64_t place = PlaceOf(axes, b, p);
+      if (place < 0) continue;
+      const bool goes_on = p % line != 0 && PlaceOf(axes, b, p - 1) >= 0;
+      if (!goes_on) body.runs.push_back({b * patches + p, place, 0});
+      ++body.runs.back().count;
+    }
   }
   body.columns = blocks * patches;
   body.images = out.tensor->count() / body.image_size;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "ops/layout/square.h"
 
 namespace belay::ops {
 namespace {
@@ -15,10 +16,13 @@ constexpr int64_t kSide = 16;
 void TransposeBlock(const float* from, float* to, int64_t from_ld, int64_t to_ld) {
   alignas(64) float block[kSide][kSide];
   for (int64_t r = 0; r < kSide; ++r) std::memcpy(block[r], from + r * from_ld, sizeof block[r]);
-  for (int64_t c = 0; c < kSide; ++c) {
-    alignas(64) float column[kSide];
-    for (int64_t r = 0; r < kSide; ++r) column[r] = block[r][c];
-    std::memcpy(to + c * to_ld, column, sizeof column);
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
+  constexpr int64_t kFew = Square<float>::kSide;
+  for (int64_t c = 0; c < kSide; c += kFew) {
+    for (int64_t r = 0; r < kSide; r += kFew) {
+      Square<float>::Turn(reinterpret_cast<const char*>(&block[r][c]), kSide * kBytes,
+                          reinterpret_cast<char*>(to + c * to_ld + r), to_ld * kBytes);
+    }
   }
 }
 

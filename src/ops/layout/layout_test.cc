@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/forms.h"
 #include "ops/reference/reference.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -77,6 +78,45 @@ TEST(Layout, CopiesTransposedViewsOfOddSizes) {
       in.Randomise(rng);
       Call(forms::InplaceCopy, {Arg(&out.tensor), Arg(&in.tensor)});
       EXPECT_EQ(testing::Distance(out.tensor, in.tensor), 0) << rows << " x " << columns;
+    }
+  }
+}
+
+TEST(Layout, SeparatesManyPixels) {
+  const testing::InPieces pieces;
+  constexpr int64_t kPixels = 70000, kChannels = 3;
+  Sample in(DType::kU8, {kPixels, kChannels}), planes(DType::kU8, {kChannels, kPixels});
+  auto* from = static_cast<uint8_t*>(in.tensor.data);
+  auto* to = static_cast<uint8_t*>(planes.tensor.data);
+  for (int64_t i = 0; i < kPixels * kChannels; ++i) from[i] = static_cast<uint8_t>(i % 251);
+  Tensor turned = in.tensor;
+  turned.shape = planes.tensor.shape, turned.strides = Shape{1, kChannels};
+  Call(forms::InplaceCopy, {Arg(&planes.tensor), Arg(&turned)});
+  for (int64_t i = 0; i < kPixels * kChannels; ++i)
+    ASSERT_EQ(to[i % kChannels * kPixels + i / kChannels], from[i]) << i;
+  std::vector<uint8_t> kept(from, from + kPixels * kChannels);
+  std::fill_n(from, kPixels * kChannels, uint8_t{0});
+  Call(forms::InplaceCopy, {Arg(&turned), Arg(&planes.tensor)});
+  EXPECT_TRUE(std::equal(kept.begin(), kept.end(), from));
+}
+
+// In squares, and by pixels where there are few channels.
+TEST(Layout, TransposesElementsOfEverySize) {
+  const testing::InPieces pieces;
+  std::mt19937 rng(5);
+  for (DType type : {DType::kU8, DType::kI8, DType::kF16, DType::kF32, DType::kF64, DType::kC64}) {
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{3, 70},
+                                 {70, 3},
+                                 {2, 131},
+                                 {130, 4},
+                                 {1, 300},
+                                 {65, 66},
+                                 {70, 17},
+                                 {5, 100}}) {
+      Sample in(type, {3, rows, columns}, Layout::kTransposed), out(type, {3, rows, columns});
+      in.Randomise(rng);
+      Call(forms::InplaceCopy, {Arg(&out.tensor), Arg(&in.tensor)});
+      EXPECT_EQ(testing::Distance(out.tensor, in.tensor), 0) << NameOf(type) << rows << " x " << columns;
     }
   }
 }

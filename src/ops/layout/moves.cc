@@ -55,6 +55,10 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
     return;
   }
   WithSize(bytes, [=](auto element) {
+    if (dst_step == element.size() && src_step == 2 * element.size()) {  // as vectors
+      for (int64_t i = 0; i < n; ++i) Move(dst + i * element.size(), src + 2 * i * element.size(), element);
+      return;
+    }
     if (dst_step == element.size()) {
       for (int64_t i = 0; i < n; ++i) Move(dst + i * element.size(), src + i * src_step, element);
       return;

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "ops/layout/channel_loops.h"
 #include "ops/layout/float_transpose.h"
+#include "ops/layout/square.h"
 
 namespace belay::ops {
 namespace {
@@ -50,16 +52,20 @@ void Block(char* dst, int64_t dst_row, const char* src, int64_t src_row, int64_t
 // dst[r][c] = src[c][r]
 template <class T>
 void Tiles(char* dst, int64_t dst_row, const char* src, int64_t src_row, int64_t rows, int64_t columns) {
-  constexpr int64_t kSide = 16;
+  constexpr int64_t kSide = Square<T>::kSide;
   constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
-  for (int64_t c = 0; c < columns; c += kSide) {
+  constexpr int64_t kLine = std::max(kSide, 64 / kBytes);  // whole lines of the cache on both sides
+  for (int64_t c0 = 0; c0 < columns; c0 += kLine) {
     for (int64_t r = 0; r < rows; r += kSide) {
-      char* to = dst + r * dst_row + c * kBytes;
-      const char* from = src + c * src_row + r * kBytes;
-      if (rows - r >= kSide && columns - c >= kSide) {
-        Block<T>(to, dst_row, from, src_row, kSide, kSide);
-      } else {
-        Block<T>(to, dst_row, from, src_row, std::min(kSide, rows - r), std::min(kSide, columns - c));
+      const int64_t high = std::min(kSide, rows - r);
+      for (int64_t c = c0; c < std::min(c0 + kLine, columns); c += kSide) {
+        char* to = dst + r * dst_row + c * kBytes;
+        const char* from = src + c * src_row + r * kBytes;
+        if (high == kSide && columns - c >= kSide) {
+          Square<T>::Turn(from, src_row, to, dst_row);
+        } else {
+          Block<T>(to, dst_row, from, src_row, high, std::min(kSide, columns - c));
+        }
       }
     }
   }
@@ -113,24 +119,54 @@ struct WholeBody {
   }
 };
 
+// Pixels of a few small elements.
+struct ChannelsBody {
+  ChannelLoop loop;
+  bool joins;
+  int64_t batch, pixels, channels, bytes;
+  int64_t offsets[2];
+  int bindings[2];
+
+  void operator()(const Frame& frame) const {
+    constexpr int64_t kPiece = 4096;
+    const int64_t pieces = (pixels + kPiece - 1) / kPiece;
+    char* to = frame.at[bindings[0]] + offsets[0];
+    const char* from = frame.at[bindings[1]] + offsets[1];
+    ParallelFor(batch * pieces, 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t image = i / pieces * pixels * channels, first = i % pieces * kPiece;
+        const int64_t in_planes = (image + first) * bytes, in_pixels = (image + first * channels) * bytes;
+        loop(from + (joins ? in_planes : in_pixels), to + (joins ? in_pixels : in_planes),
+             std::min(kPiece, pixels - first), pixels);
+      }
+    });
+  }
+};
+
 // The dimensions are those of [batch][rows][columns] with the last two exchanged. False: they are not.
 bool PlanWhole(Plan& plan, const Nest& nest, const Operand& src, const Operand& out) {
-  constexpr int64_t kFloat = 4;
-  if (nest.rank < 2 || nest.rank > 3 || BytesOf(out.dtype()) != kFloat) return false;
+  const auto bytes = static_cast<int64_t>(BytesOf(out.dtype()));
+  if (nest.rank < 2 || nest.rank > 3) return false;
   const Dim &row = nest.dims[0], &column = nest.dims[1];
   const Dim batch = nest.rank == 3 ? nest.dims[2] : Dim{1, 0, 0};
-  const int64_t image = row.size * column.size * kFloat;
-  if (row.out != kFloat || column.in != kFloat || row.in != column.size * kFloat ||
-      column.out != row.size * kFloat)
+  const int64_t image = row.size * column.size * bytes;
+  if (row.out != bytes || column.in != bytes || row.in != column.size * bytes ||
+      column.out != row.size * bytes)
     return false;
   if (batch.size != 1 && (batch.out != image || batch.in != image)) return false;
-  WholeBody body{batch.size,
-                 row.size,
-                 column.size,
-                 {out.tensor->offset * kFloat, src.tensor->offset * kFloat},
-                 {out.binding, src.binding}};
+  const int64_t offsets[2] = {out.tensor->offset * bytes, src.tensor->offset * bytes};
+  const bool joins = row.size <= column.size;
+  const int64_t few = std::min(row.size, column.size), many = std::max(row.size, column.size);
+  const ChannelLoops loops = BestChannelLoops(bytes, few);
   plan.SetCost(20 + static_cast<uint64_t>(out.tensor->count()) / 4);
-  plan.SetBody(body);
+  if (const ChannelLoop loop = joins ? loops.join : loops.separate; loop != nullptr) {
+    plan.SetBody(ChannelsBody{
+        loop, joins, batch.size, many, few, bytes, {offsets[0], offsets[1]}, {out.binding, src.binding}});
+    return true;
+  }
+  if (bytes != sizeof(float)) return false;
+  plan.SetBody(
+      WholeBody{batch.size, row.size, column.size, {offsets[0], offsets[1]}, {out.binding, src.binding}});
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "ops/matmul/gemv.h"
 #include "ops/matmul/general_product.h"
 #include "ops/matmul/matrix_view.h"
+#include "ops/matmul/tiny_loops.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
 
@@ -58,12 +59,20 @@ struct MatmulBody {
   GemmType in, out;
   const GemmBackend* backend;
   bool split;
+  TinyLoop tiny;  // null: not tiny
+  TinyProduct tiny_shape;
 
   void operator()(const Frame& frame) const {
     if (a.converted) LoadSide(a, frame);
     if (b.converted) LoadSide(b, frame);
     char *pa = a.Base(frame), *pb = b.Base(frame), *pc = c.Base(frame);
     int64_t parts = batches * row_parts * column_parts;
+    if (tiny != nullptr) {
+      ParallelFor(batches, split ? 1 : batches,
+                  [&](int64_t begin, int64_t end) { RunTiny(begin, end, pa, pb, pc); });
+      if (c.converted) StoreResult(frame);
+      return;
+    }
     ParallelFor(parts, split ? 1 : parts, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) RunPart(part, pa, pb, pc);
     });
@@ -114,6 +123,28 @@ struct MatmulBody {
     auto* c = static_cast<float*>(g.c);
     if (g.b.transposed) return BestGemv()(b, g.b.ld, a, g.k, g.n, c);
     BestTransposedGemv()(b, g.b.ld, a, g.n, g.k, c);
+  }
+
+  // Batches of tiny products: one after the other, without a division for each.
+  void RunTiny(int64_t begin, int64_t end, const char* pa, const char* pb, char* pc) const {
+    int64_t index[tensor::kMaxRank];
+    for (int64_t d = 0, rest = begin; d < batch_rank; ++d) {
+      index[d] = rest % batch_sizes[d];
+      rest /= batch_sizes[d];
+      pa += index[d] * a.batch_strides[d], pb += index[d] * b.batch_strides[d];
+      pc += index[d] * c.batch_strides[d];
+    }
+    for (int64_t batch = begin; batch < end; ++batch) {
+      tiny(tiny_shape, reinterpret_cast<const float*>(pa), reinterpret_cast<const float*>(pb),
+           reinterpret_cast<float*>(pc));
+      for (int d = 0; d < batch_rank; ++d) {
+        pa += a.batch_strides[d], pb += b.batch_strides[d], pc += c.batch_strides[d];
+        if (++index[d] < batch_sizes[d]) break;
+        index[d] = 0;
+        pa -= batch_sizes[d] * a.batch_strides[d], pb -= batch_sizes[d] * b.batch_strides[d];
+        pc -= batch_sizes[d] * c.batch_strides[d];
+      }
+    }
   }
 
   // One block of the result of one batch.
@@ -258,6 +289,22 @@ struct Builder {
   }
 };
 
+// Takes the loops of tiny products where the whole is some. Vectors have loops of their own.
+void ChooseTiny(MatmulBody& body) {
+  const Layout &a = body.a.layout, &b = body.b.layout;
+  body.tiny_shape = {body.m,
+                     body.n,
+                     body.k,
+                     a.transposed ? 1 : a.ld,
+                     a.transposed ? a.ld : 1,
+                     b.transposed ? 1 : b.ld,
+                     b.transposed ? b.ld : 1,
+                     body.c.layout.ld};
+  const bool floats = body.in == GemmType::kF32 && body.out == GemmType::kF32;
+  const bool whole = body.row_parts * body.column_parts == 1 && (body.m > 1 || body.batches > 1);
+  body.tiny = floats && whole && body.tiny_shape.IsTiny() ? BestTinyLoop() : nullptr;
+}
+
 bool IsBFloat16(const Operand& operand, VectorIs vector) {
   return operand.dtype() == DType::kBF16 && LayoutOf(ViewOf(*operand.tensor, vector)).usable;
 }
@@ -315,6 +362,7 @@ void Matmul(Plan& plan, DType compute, const Operand& self, const Operand& mat2,
   plan.SetProducts(out.tensor->count() * body.k);
   builder.FoldBatches();
   builder.Split();
+  ChooseTiny(body);
   plan.SetWorkspace(static_cast<uint64_t>(builder.workspace));
   plan.SetCost(1000 + static_cast<uint64_t>(body.m * body.n) / 8 * static_cast<uint64_t>(body.k) / 8);
   plan.SetBody(body);

@@ -5,6 +5,7 @@
 #include "ops/matmul/gemm.h"
 #include "ops/reference/reference.h"
 #include "ops/rules.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -57,6 +58,43 @@ TEST(Matmul, ShapesAndBatches) {
                                             {{1, 2, 3}, {4, 3, 2}}};
   for (const auto& [a, b] : shapes)
     EXPECT_LE(ProductError({a, b}), 1e-5) << a.ToString() << " x " << b.ToString();
+}
+
+// Around the sizes that have loops of their own.
+TEST(Matmul, TinyOnesOfAllSizes) {
+  const testing::InPieces pieces;
+  for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+    for (int64_t n = 1; n <= 34; ++n) {
+      const int64_t m = n * 7 % 9 + 1, k = n * 5 % 11 + 1;
+      EXPECT_LE(ProductError({.a = {3, 2, m, k}, .b = {2, k, n}, .layout_a = layout, .layout_b = layout}),
+                1e-5)
+          << m << " x " << k << " x " << n;
+    }
+    for (int64_t k : {63, 64, 65})
+      EXPECT_LE(ProductError({.a = {2, 5, k}, .b = {2, k, 3}, .layout_a = layout, .layout_b = layout}), 1e-5);
+  }
+}
+
+TEST(Matmul, TinyOnesForSeveralCores) {
+  const testing::InPieces pieces;
+  constexpr int64_t kBatches = 1100, kSide = 16;
+  Sample a(DType::kF32, {kBatches, kSide, kSide}), b(DType::kF32, {kBatches, kSide, kSide}),
+      out(DType::kF32, {kBatches, kSide, kSide});
+  for (int64_t i = 0; i < a.tensor.count(); ++i) {
+    testing::Floats(a)[i] = static_cast<float>(i % 13 - 6);
+    testing::Floats(b)[i] = static_cast<float>(i % 17 - 8);
+  }
+  PlanRef plan = testing::NewPlan();
+  Operand self = a.BoundTo(*plan, Access::kRead, "self"), mat2 = b.BoundTo(*plan, Access::kRead, "mat2");
+  kernels::Matmul(*plan, DType::kF32, self, mat2, 0, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  for (int64_t i = 0; i < out.tensor.count(); ++i) {
+    const int64_t row = i / kSide * kSide, batch = i / (kSide * kSide) * kSide * kSide;
+    float want = 0;
+    for (int64_t k = 0; k < kSide; ++k)
+      want += testing::Floats(a)[row + k] * testing::Floats(b)[batch + k * kSide + i % kSide];
+    ASSERT_EQ(testing::Floats(out)[i], want) << i;
+  }
 }
 
 TEST(Matmul, LayoutsAndTypes) {

@@ -93,9 +93,7 @@ struct NormBody {
     share = Inverse(static_cast<double>(inner.count()));
   }
 
-  bool Direct() const {
-    return how.statistic != Statistic::kFirstMax && lanes[kX].direct() && inner.row() == inner.count();
-  }
+  bool Direct() const { return lanes[kX].direct() && inner.row() == inner.count(); }
 
   // All that a slice needs lies as it is computed.
   bool AllDirect() const {
@@ -105,7 +103,6 @@ struct NormBody {
 
   SliceMoments Slice(char** at, T* buffer) const {
     const T* x = Direct() ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
-    if (how.statistic == Statistic::kFirstMax) KeepFirstMax(buffer);
     Statistics found = StatisticsOf(x, inner.count());
     if (all_direct && found.rest == 0) {
       loops->apply(
@@ -163,14 +160,6 @@ struct NormBody {
       }
     });
     return buffer;
-  }
-
-  void KeepFirstMax(T* x) const {
-    const int64_t n = inner.count();
-    const T most = BestFoldLoops<T>(Fold::kMax).fold(x, n, 0);  // a NaN where there is one
-    const int64_t first = (most == most ? std::find(x, x + n, most) : std::max_element(x, x + n)) - x;
-    std::fill(x, x + n, T{0});
-    x[first] = 1;
   }
 
   // In pieces, whose results are added in f64.

@@ -12,7 +12,6 @@ enum class Statistic : uint8_t {
   kMeanSquare,  // factor: 1 / sqrt(mean of squares + epsilon)
   kSizes,       // factor: 1 / sum of sizes
   kLength,      // factor: 1 / sqrt(sum of squares)
-  kFirstMax,    // the first of the largest elements becomes 1, all others 0
 };
 
 struct Normalisation {

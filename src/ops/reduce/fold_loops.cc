@@ -109,6 +109,21 @@ HWY_INLINE void FoldHalves(D d, hn::Vec<D>* lane) {
   }
 }
 
+// n elements, and what folding starts with behind them.
+template <class F, class D>
+HWY_INLINE hn::Vec<D> LoadSome(D d, const hn::TFromD<D>* x, int64_t n) {
+  using T = hn::TFromD<D>;
+  if (n >= static_cast<int64_t>(hn::MaxLanes(d))) return hn::LoadU(d, x);
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  const auto some = hn::FirstN(d, static_cast<size_t>(n));
+  return hn::IfThenElse(some, hn::MaskedLoad(some, d, x), hn::Set(d, F::template kStart<T>));
+#else  // there a masked load reads all the same
+  alignas(64) T some[hn::MaxLanes(D())];
+  std::fill(std::copy_n(x, n, some), some + hn::MaxLanes(D()), F::template kStart<T>);
+  return hn::Load(d, some);
+#endif
+}
+
 // In so many lanes, whatever a vector has of them, so that every processor gives the same number.
 template <int kLanes, class T, class F>
 T FoldLanes(const T* x, int64_t n, Elements<T> elements, T p) {
@@ -126,10 +141,10 @@ T FoldLanes(const T* x, int64_t n, Elements<T> elements, T p) {
     if (elements != nullptr) elements(buffer, from, m, p), from = buffer;
     int64_t i = 0;
     for (; i + kLanes <= m; i += kLanes) add(from + i);
-    if (i == m) continue;
-    alignas(64) T rest[kLanes];
-    std::fill(std::copy_n(from + i, m - i, rest), rest + kLanes, F::template kStart<T>);
-    add(rest);
+    Each<kVectors>([&](int v) {
+      const int64_t first = i + v * kEach;
+      if (first < m) lane[v] = F::Merge(d, lane[v], LoadSome<F>(d, from + first, m - first));
+    });
   }
   FoldHalves<kVectors / 2, F>(d, lane);
   return FoldVector<F>(d, lane[0]);
@@ -164,6 +179,28 @@ void MergeInto(T* acc, const T* x, int64_t n) {
   for (; i < n; ++i) hn::StoreU(F::Merge(one, hn::LoadU(one, acc + i), hn::LoadU(one, x + i)), one, acc + i);
 }
 
+// What many rows are folded to stays in registers.
+template <class T, class F>
+void MergeRows(T* acc, const T* x, int64_t step, int64_t rows, int64_t n) {
+  constexpr int kVectors = 4;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + kVectors * lanes <= n; i += kVectors * lanes) {
+    T* to = acc + i;
+    const T* from = x + i;
+    auto a = hn::LoadU(d, to), b = hn::LoadU(d, to + lanes);
+    auto c = hn::LoadU(d, to + 2 * lanes), e = hn::LoadU(d, to + 3 * lanes);
+    for (int64_t r = 0; r < rows; ++r, from += step) {
+      a = F::Merge(d, a, hn::LoadU(d, from)), b = F::Merge(d, b, hn::LoadU(d, from + lanes));
+      c = F::Merge(d, c, hn::LoadU(d, from + 2 * lanes)), e = F::Merge(d, e, hn::LoadU(d, from + 3 * lanes));
+    }
+    hn::StoreU(a, d, to), hn::StoreU(b, d, to + lanes);
+    hn::StoreU(c, d, to + 2 * lanes), hn::StoreU(e, d, to + 3 * lanes);
+  }
+  for (int64_t r = 0; i < n && r < rows; ++r) MergeInto<T, F>(acc + i, x + r * step + i, n - i);
+}
+
 template <class T, class F>
 void FoldInto(T* acc, const T* x, int64_t n, Elements<T> elements, T p) {
   if (elements == nullptr) return MergeInto<T, F>(acc, x, n);
@@ -186,6 +223,7 @@ void TurnOf(T* turned, const T* x) {
 template <class T>
 void Turn(T* turned, const T* x, int64_t n) {
   if (n == 2) return TurnOf<T, 2>(turned, x);
+  if (n == 3) return TurnOf<T, 3>(turned, x);
   if (n == 4) return TurnOf<T, 4>(turned, x);
   for (int64_t r = 0; r < kSideBySide; ++r) {
     for (int64_t k = 0; k < n; ++k) turned[k * kSideBySide + r] = x[r * n + k];
@@ -204,6 +242,39 @@ void FoldTurned(T* out, const T* turned, int64_t n) {
   std::copy_n(lane[0], kSideBySide, out);
 }
 
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+// Eight rows of a multiple of eight f32, whose eight lanes are folded side by side: halves with each other,
+// as FoldVector does.
+template <class F>
+HWY_INLINE void FoldEightRows(float* out, const float* x, int64_t n) {
+  const hn::FixedTag<float, 8> d;
+  const hn::Repartition<uint64_t, decltype(d)> pairs;
+  const auto lanes_of = [&](int64_t r) {
+    const float* row = x + r * n;
+    auto lane = F::Merge(d, hn::Set(d, F::template kStart<float>), hn::LoadU(d, row));
+    for (int64_t k = 8; k < n; k += 8) lane = F::Merge(d, lane, hn::LoadU(d, row + k));
+    return lane;
+  };
+  // Two rows, whose four halves of halves lie in a block each
+  const auto two = [&](int64_t r) {
+    const auto a = lanes_of(r), b = lanes_of(r + 1);
+    return F::Merge(d, hn::ConcatLowerLower(d, b, a), hn::ConcatUpperUpper(d, b, a));
+  };
+  // Four rows: of r and r + 2 two lanes each in the first block, of r + 1 and r + 3 in the second
+  const auto four = [&](int64_t r) {
+    const auto a = hn::BitCast(pairs, two(r)), b = hn::BitCast(pairs, two(r + 2));
+    return F::Merge(d, hn::BitCast(d, hn::InterleaveLower(pairs, a, b)),
+                    hn::BitCast(d, hn::InterleaveUpper(pairs, a, b)));
+  };
+  const auto a = four(0), b = four(4);
+  alignas(32) float all[8];
+  hn::Store(F::Merge(d, hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a)), d, all);
+  // a is rows 0, 2, 1, 3, b is 4, 6, 5, 7
+  static constexpr int kRow[8] = {0, 2, 1, 3, 4, 6, 5, 7};
+  for (int i = 0; i < 8; ++i) out[kRow[i]] = all[i];
+}
+#endif
+
 template <class T, class F>
 HWY_NOINLINE void FoldPlainRows(T* out, const T* x, int64_t rows, int64_t n) {
   alignas(64) T turned[kShortRow * kSideBySide];
@@ -212,6 +283,13 @@ HWY_NOINLINE void FoldPlainRows(T* out, const T* x, int64_t rows, int64_t n) {
     Turn(turned, x + r * n, n);
     FoldTurned<T, F>(out + r, turned, n);
   }
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<T, float>) {
+    for (; n > 0 && n < kManyLanes && n % kFewLanes == 0 && r + 8 <= rows; r += 8) {
+      FoldEightRows<F>(out + r, x + r * n, n);
+    }
+  }
+#endif
   if (n < kManyLanes) {
     for (; r < rows; ++r) out[r] = FoldLanes<kFewLanes, T, F>(x + r * n, n, nullptr, T{0});
   }
@@ -259,8 +337,8 @@ BELAY_DEFINE_ELEMENT(Number, x != x ? T{0} : x)
 
 template <class F, class T>
 constexpr FoldLoops<T> Of(Elements<T> elements = nullptr, T start = F::template kStart<T>) {
-  return {start,           elements,         &FoldRow<T, F>, &FoldRows<T, F>,
-          &FoldInto<T, F>, &MergeInto<T, F>, &MergeTwo<T, F>};
+  return {start,           elements,         &FoldRow<T, F>,   &FoldRows<T, F>,
+          &FoldInto<T, F>, &MergeInto<T, F>, &MergeRows<T, F>, &MergeTwo<T, F>};
 }
 
 template <class T>

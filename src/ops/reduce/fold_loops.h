@@ -36,6 +36,8 @@ struct FoldLoops {
   void (*into)(T* acc, const T* x, int64_t n, Elements<T> elements, T p);
   // Of what is folded already.
   void (*merge_into)(T* acc, const T* x, int64_t n);
+  // Rows one after the other, `step` elements apart.
+  void (*merge_rows)(T* acc, const T* x, int64_t step, int64_t rows, int64_t n);
   T (*merge)(T a, T b);
 
   T fold(const T* x, int64_t n, T p) const { return n == 0 ? start : row(x, n, elements, p); }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
+#include "ops/reduce/byte_loops.h"
 
 namespace belay::ops {
 namespace {
@@ -201,13 +203,23 @@ struct ReduceBody {
   T Range(const FoldLoops<T>& l, const char* base, int64_t begin, int64_t end, T p) const {
     Cascade<T> cascade(l);
     char* start[1] = {const_cast<char*>(base)};
+    alignas(64) T buffer[kBlock], together[kBlock];
+    int64_t held = 0;
+    const bool some = folded.row() <= kBlock / 4;  // short rows are folded several at a time
     folded.Walk(start, begin, end, [&](char** at, int64_t n) {
-      alignas(64) T buffer[kBlock];
       for (int64_t i = 0; i < n; i += kBlock) {
-        int64_t m = std::min(kBlock, n - i);
-        cascade.Add(l.fold(Load(buffer, at[0] + i * folded.step(0), m), m, p));
+        const int64_t m = std::min(kBlock, n - i);
+        const T* x = Load(buffer, at[0] + i * folded.step(0), m);
+        if (!some) {
+          cascade.Add(l.fold(x, m, p));
+          continue;
+        }
+        if (held + m > kBlock) cascade.Add(l.fold(together, held, p)), held = 0;
+        std::copy_n(x, m, together + held);
+        held += m;
       }
     });
+    if (held != 0) cascade.Add(l.fold(together, held, p));
     return cascade.Total();
   }
 
@@ -223,14 +235,21 @@ struct ReduceBody {
     uint64_t rows = 0;
     T p = static_cast<T>(how.power);
     char* start[1] = {const_cast<char*>(in_base)};
+    const bool as_they_are = loops->elements == nullptr && in.direct() && computed == kTypeOf<T>;
     folded.Walk(start, 0, folded.count(), [&](char** at, int64_t m) {
-      for (int64_t j = 0; j < m; ++j) {
+      for (int64_t j = 0; j < m;) {
         const char* row = at[0] + j * folded.step(0);
-        for (int64_t i = 0; i < n; i += kBlock) {
+        const int64_t group = as_they_are ? std::min<int64_t>(m - j, kGroup - rows % kGroup) : 1;
+        if (as_they_are) {
+          loops->merge_rows(sums[0], reinterpret_cast<const T*>(row), folded.step(0) / int64_t{sizeof(T)},
+                            group, n);
+        }
+        for (int64_t i = 0; !as_they_are && i < n; i += kBlock) {
           const int64_t some = std::min(kBlock, n - i);
           loops->fold_into(sums[0] + i, Load(buffer, row + i * kept.step(1), some), some, p);
         }
-        uint64_t done = ++rows;
+        j += group;
+        uint64_t done = rows += static_cast<uint64_t>(group);
         for (int level = 0; level + 1 < levels && done % kGroup == 0; ++level, done /= kGroup) {
           loops->merge_into(sums[level + 1], sums[level], n);
           std::fill(sums[level], sums[level] + n, loops->start);
@@ -255,6 +274,12 @@ struct ReduceBody {
 
   void FinishAll(T* totals, const T* p, int64_t n) const {
     if (how.finish == Finish::kDivide) return DivideAll(totals, n);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (how.finish == Finish::kRoot && how.power == 0) {
+        for (int64_t i = 0; i < n; ++i) totals[i] = std::sqrt(totals[i]);
+        return;
+      }
+    }
     for (int64_t i = 0; how.finish != Finish::kNone && i < n; ++i) totals[i] = Finished(totals[i], p[i]);
   }
 
@@ -307,8 +332,8 @@ Tensor Part(const Tensor& t, const Shape& shape, const Shape& strides) {
 
 // Splits self (and out, whose folded dimensions have size one or are gone) into what is kept and
 // what is folded.
-template <class T>
-void SplitDims(ReduceBody<T>& body, const Operand& self, const Operand& out, uint32_t mask) {
+template <class Body>
+void SplitDims(Body& body, const Operand& self, const Operand& out, uint32_t mask) {
   const Tensor& in = *self.tensor;
   const Tensor& result = *out.tensor;
   Shape kept, folded;
@@ -391,11 +416,75 @@ void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self,
   plan.SetBody(body);
 }
 
+// The largest or least of bytes: as they lie, where rows of them are folded, or columns beside each other.
+struct BytesBody {
+  LoopNest kept, folded;  // out, in; in
+  const ByteFold* fold;
+  int bindings[2];
+  bool side_by_side = false;
+
+  void operator()(const Frame& frame) const {
+    char* base[2] = {frame.at[bindings[0]] + kept.offset(0), frame.at[bindings[1]] + folded.offset(0)};
+    const int64_t grain = std::max<int64_t>(1, 8 * LoopNest::kGrain / folded.count());
+    ParallelFor(kept.count(), grain, [&](int64_t begin, int64_t end) {
+      kept.Walk(base, begin, end,
+                [this](char** at, int64_t n) { side_by_side ? Columns(at, n) : Rows(at, n); });
+    });
+  }
+
+  void Rows(char** at, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) {
+      at[0][i * kept.step(0)] = static_cast<char>(fold->row(at[1] + i * kept.step(1), folded.count()));
+    }
+  }
+
+  void Columns(char** at, int64_t n) const {
+    constexpr int64_t kTogether = 1024;
+    for (int64_t i = 0; i < n; i += kTogether) {
+      const int64_t m = std::min(kTogether, n - i);
+      char best[kTogether];
+      std::memcpy(best, at[1] + i, static_cast<size_t>(m));
+      char* start[1] = {at[1] + i};
+      folded.Walk(start, 0, folded.count(), [&](char** row, int64_t rows) {
+        for (int64_t r = 0; r < rows; ++r) fold->into(best, row[0] + r * folded.step(0), m);
+      });
+      if (kept.step(0) == 1) {
+        std::memcpy(at[0] + i, best, static_cast<size_t>(m));
+      } else {
+        tensor::Scatter(at[0] + i * kept.step(0), kept.step(0), best, m, 1);
+      }
+    }
+  }
+};
+
+// False: it is something else, or so much for one result that the cores should share it.
+bool PlanBytes(Plan& plan, const Reduction& how, DType type, const Operand& self, uint32_t mask,
+               const Operand& out) {
+  constexpr int64_t kMostOfOne = 1 << 22;
+  const bool extreme = how.fold == Fold::kMax || how.fold == Fold::kMin;
+  const bool bytes =
+      (type == DType::kU8 || type == DType::kI8) && self.dtype() == type && out.dtype() == type;
+  if (!extreme || !bytes || how.finish != Finish::kNone) return false;
+  BytesBody body;
+  SplitDims(body, self, out, mask);
+  const int64_t folded = body.folded.count();
+  if (folded == 0 || folded > kMostOfOne) return false;
+  body.side_by_side = body.kept.row() > 1 && body.kept.step(1) == 1;
+  if (!body.side_by_side && !(body.folded.has_one_level() && (folded == 1 || body.folded.step(0) == 1)))
+    return false;
+  body.fold = &BestByteFold(type == DType::kI8, how.fold == Fold::kMax);
+  body.bindings[0] = out.binding;
+  body.bindings[1] = self.binding;
+  plan.SetCost(30 + static_cast<uint64_t>(self.tensor->count()) / 32);
+  plan.SetBody(body);
+  return true;
+}
+
 }  // namespace
 
 void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self, uint32_t mask,
                 const Operand& out) {
-  if (out.tensor->empty()) return;
+  if (out.tensor->empty() || PlanBytes(plan, reduction, type, self, mask, out)) return;
   switch (ComputeType(type)) {
     case DType::kF32:
       return PlanAs<float>(plan, reduction, type, self, mask, out);

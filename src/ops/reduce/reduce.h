@@ -37,6 +37,9 @@ struct Extreme {
 void PlanArg(Plan& plan, Extreme extreme, const Operand& self, int dim, const Operand& values,
              const Operand& indices);
 
+// The first of the largest elements along a dimension becomes 1, all others 0. out is packed.
+void PlanFirstMax(Plan& plan, const Operand& x, int dim, const Operand& out);
+
 // Running sums or products along a dimension.
 struct Scan {
   bool product = false;

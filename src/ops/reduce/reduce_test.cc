@@ -8,6 +8,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/reference/reference.h"
 #include "ops/rules.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -213,6 +214,16 @@ TEST(Folds, AgreeWithPlainOnes) {
     for (int k : {1, 2})
       EXPECT_EQ(FoldError(kFoldCases[k], type, Layout::kPacked, {1}, rng), 0) << NameOf(type);
   }
+  const testing::InPieces pieces;
+  for (DType type : {DType::kI8, DType::kU8}) {  // bytes are folded as bytes
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped, Layout::kRepeated}) {
+      for (const std::vector<int64_t>& dims :
+           std::vector<std::vector<int64_t>>{{0}, {-1}, {0, 2}, {0, 1}, {}}) {
+        for (int k : {1, 2})
+          EXPECT_EQ(FoldError(kFoldCases[k], type, layout, dims, rng), 0) << NameOf(type) << dims.size();
+      }
+    }
+  }
 }
 
 void FoldLast(const FoldCase& fold, Tensor& in, Sample& out) {
@@ -227,7 +238,7 @@ void FoldLast(const FoldCase& fold, Tensor& in, Sample& out) {
 TEST(Folds, RowsTogetherAreAsAlone) {
   std::mt19937 rng(13);
   for (const FoldCase& fold : kFoldCases) {
-    for (int64_t size : {1, 2, 3, 4, 7, 8, 9, 16, 17, 63, 64, 65, 511}) {
+    for (int64_t size : {1, 2, 3, 4, 7, 8, 9, 16, 17, 24, 56, 63, 64, 65, 511}) {
       const Layout layout = size % 3 == 0 ? Layout::kStepped : Layout::kPacked;
       Sample in(DType::kF32, {37, size}, layout);
       in.Randomise(rng);
@@ -241,6 +252,46 @@ TEST(Folds, RowsTogetherAreAsAlone) {
         const Real a = reference::Get(together.tensor, {row}), b = reference::Get(alone.tensor, {0});
         EXPECT_TRUE(a == b || (a != a && b != b)) << fold.name << " of " << size << ": " << a << ", " << b;
       }
+    }
+  }
+}
+
+// Of rows that do not follow each other, and more rows than are folded in one group.
+TEST(Folds, OuterAndLastDimensions) {
+  const testing::InPieces pieces;
+  std::mt19937 rng(14);
+  for (DType type : {DType::kF32, DType::kI64}) {
+    for (const Shape& shape : {Shape{70, 3, 33}, Shape{40, 5, 7}, Shape{66, 1, 130}}) {
+      EXPECT_LE(SumError(type, type, shape, Layout::kPacked, {0, 2}, false, rng), Allowed(type));
+      EXPECT_LE(SumError(type, type, shape, Layout::kPacked, {0}, false, rng), Allowed(type));
+      EXPECT_LE(SumError(type, type, shape, Layout::kStepped, {0}, false, rng), Allowed(type));
+      EXPECT_LE(SumError(type, type, {5, shape[0], shape[2]}, Layout::kPacked, {1}, false, rng),
+                Allowed(type));
+    }
+  }
+}
+
+TEST(Folds, OneForTheFirstOfTheLargest) {
+  const testing::InPieces pieces;
+  std::mt19937 rng(15);
+  for (DType type : {DType::kF32, DType::kF64, DType::kF16}) {
+    for (int dim : {0, 1, 2}) {
+      Sample in(type, {3, 7, 37}, Layout::kTransposed), out(type, {3, 7, 37});
+      in.Randomise(rng, 3);
+      PlanRef plan = testing::NewPlan();
+      Operand self = in.BoundTo(*plan, Access::kRead, "self");
+      PlanFirstMax(*plan, self, dim, out.BoundTo(*plan, Access::kWrite, "out"));
+      testing::RunPlan(*plan);
+      reference::ForEach(in.tensor.shape, [&](const Shape& i) {
+        bool first = true;
+        for (int64_t k = 0; k < in.tensor.shape[dim]; ++k) {
+          Shape at = i;
+          at[dim] = k;
+          const Real x = reference::Get(in.tensor, at), own = reference::Get(in.tensor, i);
+          if (k < i[dim] ? x >= own : x > own) first = false;
+        }
+        ASSERT_EQ(reference::Get(out.tensor, i), first ? 1 : 0) << NameOf(type) << " dim " << dim;
+      });
     }
   }
 }

@@ -1,13 +1,25 @@
 // Running sums and products. They are kept in f64 for floats, so that a long one loses nothing.
 #include <algorithm>
 #include <complex>
+#include <type_traits>
 
 #include "ops/pipeline.h"
 #include "ops/reduce/along_axis.h"
 #include "ops/reduce/reduce.h"
+#include "ops/reduce/scan_loops.h"
 
 namespace belay::ops {
 namespace {
+
+template <bool kProduct, bool kExclusive>
+void ComplexStep(std::complex<float>* results, const std::complex<float>* x, std::complex<double>* acc,
+                 int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const std::complex<double> before = acc[i], each = static_cast<std::complex<double>>(x[i]);
+    acc[i] = kProduct ? before * each : before + each;
+    results[i] = static_cast<std::complex<float>>(kExclusive ? before : acc[i]);
+  }
+}
 
 template <class T, class Acc>
 struct ScanBody {
@@ -17,6 +29,7 @@ struct ScanBody {
   int bindings[2];
   bool side_by_side;
   Scan how;
+  ScanStep<T, Acc> step;  // of what lies side by side
 
   void operator()(const Frame& frame) const {
     char* base[2];
@@ -44,10 +57,6 @@ struct ScanBody {
     return static_cast<T>(how.exclusive ? before : acc);
   }
 
-  static void Copied(T* to, const Acc* from, int64_t m) {
-    for (int64_t i = 0; i < m; ++i) to[i] = static_cast<T>(from[i]);
-  }
-
   void Along(char* dst, const char* src) const {
     alignas(64) T buffer[kBlock], results[kBlock];
     Acc acc = how.product ? 1 : 0;
@@ -65,17 +74,23 @@ struct ScanBody {
     std::fill(acc, acc + m, Acc(how.product ? 1 : 0));
     for (int64_t k = 0; k < axis.size; ++k) {
       const auto* x = static_cast<const T*>(in.Load(buffer, src + k * axis.in_step, m));
-      if (how.exclusive) Copied(results, acc, m);
-      if (how.product) {
-        for (int64_t i = 0; i < m; ++i) acc[i] = acc[i] * static_cast<Acc>(x[i]);
-      } else {
-        for (int64_t i = 0; i < m; ++i) acc[i] = acc[i] + static_cast<Acc>(x[i]);
-      }
-      if (!how.exclusive) Copied(results, acc, m);
-      out.Store(dst + k * axis.out_step, results, m, false);
+      char* to = dst + k * axis.out_step;
+      step(out.direct() ? reinterpret_cast<T*>(to) : results, x, acc, m);
+      if (!out.direct()) out.Store(to, results, m, false);
     }
   }
 };
+
+template <class T, class Acc>
+ScanStep<T, Acc> ChosenStep(Scan scan) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return BestScanStep<T, Acc>(scan.product, scan.exclusive);
+  } else {
+    return scan.product     ? scan.exclusive ? &ComplexStep<true, true> : &ComplexStep<true, false>
+               : scan.exclusive ? &ComplexStep<false, true>
+                            : &ComplexStep<false, false>;
+  }
+}
 
 template <class T, class Acc>
 void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
@@ -91,6 +106,7 @@ void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim,
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.how = scan;
+  body.step = ChosenStep<T, Acc>(scan);
   plan.SetCost(50 + static_cast<uint64_t>(self.tensor->count()));
   plan.SetBody(body);
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ops/conv/channels_last.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/strided_copy.h"
@@ -22,16 +23,14 @@ template <class T>
 struct SampleBody {
   Shape in_shape, out_shape;
   int64_t batches, channels, points, dims;
-  StridedCopy load, load_grid, store;
+  PackedOperand image_of, grid_of, out_of;
   GridTaps<T> at;
-  int bindings[3];
-  Scratch<T> image_of, grid_of, out_of;
 
   void operator()(const Frame& frame) const {
-    T *image = image_of.At(frame), *grid = grid_of.At(frame), *out = out_of.At(frame);
-    load.Run(reinterpret_cast<char*>(image), frame.at[bindings[1]]);
-    load_grid.Run(reinterpret_cast<char*>(grid), frame.at[bindings[2]]);
-    int64_t pixels = image_of.count() == 0 ? 0 : CountOf(in_shape) / (batches * channels);
+    const T* image = reinterpret_cast<const T*>(image_of.Loaded(frame));
+    const T* grid = reinterpret_cast<const T*>(grid_of.Loaded(frame));
+    T* out = reinterpret_cast<T*>(out_of.Result(frame));
+    const int64_t planes = batches * channels, pixels = planes == 0 ? 0 : CountOf(in_shape) / planes;
     ParallelFor(batches * points, 256, [&](int64_t begin, int64_t end) {
       Terms terms;
       for (int64_t i = begin; i < end;) {
@@ -39,13 +38,14 @@ struct SampleBody {
         const int64_t batch = i / points, count = std::min({end - i, (batch + 1) * points - i, kTogether});
         terms.sums = 0;
         for (int64_t k = 0; k < count; ++k) AddPlace(terms, grid + (i + k) * dims);
+        terms.four = std::all_of(terms.count, terms.count + count, [](int each) { return each == 4; });
         for (int64_t c = batch * channels; c < (batch + 1) * channels; ++c) {
           Sum(terms, image + c * pixels, out + c * points + i % points);
         }
         i += count;
       }
     });
-    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(out));
+    out_of.Store(frame);
   }
 
   static constexpr int64_t kTogether = 64;
@@ -54,6 +54,7 @@ struct SampleBody {
   // What the places of a piece are sums of.
   struct Terms {
     int64_t sums;
+    bool four;  // terms each, as in the middle of a picture
     int count[kTogether];
     int64_t pixel[kTogether][kMostTerms];
     T weight[kTogether][kMostTerms];
@@ -83,6 +84,15 @@ struct SampleBody {
   }
 
   static void Sum(const Terms& terms, const T* plane, T* out) {
+    for (int64_t i = 0; terms.four && i < terms.sums; ++i) {
+      const int64_t* pixel = terms.pixel[i];
+      const T* weight = terms.weight[i];
+      T sum = T{0} + weight[0] * plane[pixel[0]];
+      sum += weight[1] * plane[pixel[1]];
+      sum += weight[2] * plane[pixel[2]];
+      out[i] = sum + weight[3] * plane[pixel[3]];
+    }
+    if (terms.four) return;
     for (int64_t i = 0; i < terms.sums; ++i) {
       const int64_t* pixel = terms.pixel[i];
       const T* weight = terms.weight[i];
@@ -104,16 +114,10 @@ void PlanSampleIn(Plan& plan, DType compute, const Operand& self, const Operand&
   body.dims = body.in_shape.rank() - 2;
   body.points = 1;
   for (int d = 2; d < body.out_shape.rank(); ++d) body.points *= body.out_shape[d];
-  body.load = StridedCopy(PackedOf(compute, body.in_shape), *self.tensor);
-  body.load_grid = StridedCopy(PackedOf(compute, grid.tensor->shape), *grid.tensor);
-  body.store = StridedCopy(*out.tensor, PackedOf(compute, body.out_shape));
   body.at = {mode, padding, align};
-  body.bindings[0] = out.binding;
-  body.bindings[1] = self.binding;
-  body.bindings[2] = grid.binding;
-  body.image_of = {plan, self.tensor->count()};
-  body.grid_of = {plan, grid.tensor->count()};
-  body.out_of = {plan, out.tensor->count()};
+  body.image_of = {plan, self, compute, false, true};
+  body.grid_of = {plan, grid, compute, false, true};
+  body.out_of = {plan, out, compute, false, false};
   plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 20);
   plan.SetBody(body);
 }
