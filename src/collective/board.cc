@@ -148,6 +148,17 @@ bool Board::AllAreHere() const {
   return true;
 }
 
+bool Board::ReadsPeers() const {
+  if (hosts_ != nullptr || !reads_peers_.load(std::memory_order_relaxed)) return false;
+  bool others = false;
+  for (uint32_t r = 0; r < ranks_; ++r) {
+    const uint64_t process = bell(r).process.load(std::memory_order_acquire);
+    if (process == 0) return false;  // has not come yet
+    others |= process != process_;
+  }
+  return others;
+}
+
 void Board::EndTurn(Turns& turns, uint64_t number) {
   turns.ended.store(number, std::memory_order_seq_cst);
   if (turns.last.load(std::memory_order_seq_cst) != number) rt::TheEngine().Wrote(key());

@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "base/spin_lock.h"
 #include "collective/outbox.h"
+#include "collective/peer_memory.h"
 
 namespace belay::coll {
 
@@ -45,7 +46,9 @@ struct alignas(64) Announcement {
   static constexpr size_t kPayload = 1048;
   static constexpr uint8_t kSmall = 1;     // the data is in the payload
   static constexpr uint8_t kOverlaps = 2;  // the buffers overlap: others must not read them while they change
-  std::atomic<uint64_t> number;            // of the call; written last
+  static constexpr uint8_t kInFile = 4;  // others can read the buffers in place; unless small, Places lie in
+                                         // the payload
+  std::atomic<uint64_t> number;          // of the call; written last
   uint64_t count;
   uint32_t root;
   uint8_t kind, type, op, flags;
@@ -177,8 +180,11 @@ class Board {
   uint64_t* expects(uint32_t rank, uint64_t number) const { return counts(rank, number) + 2 * ranks_; }
   struct alignas(64) Counters {
     std::atomic<uint64_t> laid_out, reduced, taken;
+    // Whether the rank reaches all memory that the call wants to read in place: see Agreed.
+    std::atomic<uint64_t> agreed;
   };
   Counters& counters(uint32_t rank) const { return counters_[rank]; }
+  static constexpr uint64_t Agreed(uint64_t number, bool reaches_all) { return number << 1 | reaches_all; }
   std::byte* staging(uint32_t rank, uint64_t half) const {
     return staging_ + (size_t{rank} * 2 + half) * half_bytes_;
   }
@@ -210,6 +216,15 @@ class Board {
   bool AllAreHere() const;
   // For tests: as if each rank were a process. To be said before the first call.
   void PretendApart();
+  // Whether large data may be read in place in other processes of this host (peer_memory.h). Ranks need not
+  // say the same.
+  void SetReadsPeers(bool reads) { reads_peers_.store(reads, std::memory_order_relaxed); }
+  // Whether it is worth it: all ranks are on this host, not all in this process.
+  bool ReadsPeers() const;
+  // For tests: how many calls have read the others' memory in place.
+  uint64_t calls_in_place() const { return calls_in_place_.load(std::memory_order_relaxed); }
+  void CountInPlace() { calls_in_place_.fetch_add(1, std::memory_order_relaxed); }
+  PeerMemory& peer_memory() { return peer_memory_; }  // of whose turn it is
   // More ranks than cores.
   bool crowded() const { return crowded_; }
 
@@ -281,6 +296,9 @@ class Board {
   const int32_t opener_;
   const bool crowded_;
   std::atomic<int64_t> limit_ns_{int64_t{1836} * 1'000'000'000};
+  std::atomic<bool> reads_peers_{true};
+  std::atomic<uint64_t> calls_in_place_{0};
+  PeerMemory peer_memory_;
   Turns calls_;
   uint64_t rounds_before_ = 0;  // of whose turn it is
   std::unique_ptr<Turns[]> turns_;

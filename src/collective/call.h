@@ -71,6 +71,9 @@ struct Extents {
 };
 Extents ExtentsOf(const Operation& operation, uint32_t rank, uint32_t ranks);
 
+// Whether ranks of other processes read the buffers where they lie, if they can.
+bool IsReadInPlace(Kind kind);
+
 std::unique_ptr<Call> MakeCollective(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation);
 std::unique_ptr<Call> MakeMessages(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation);
 

@@ -1,6 +1,7 @@
 // Collectives. Every rank announces its call and waits until all have; what is small comes
 // with the announcement. Then, where all ranks are in one process, they read and write each other's buffers;
-// else data goes through the staging areas, in rounds that fill one half after the other.
+// where they are processes of one host that can, they read them (collective_in_place.cc); else data goes
+// through the staging areas, in rounds that fill one half after the other.
 //
 // Each rank reduces its slice of the elements, or all of them for itself (ReducesInSlices), reading all
 // ranks' data in the order of the ranks.
@@ -10,144 +11,19 @@
 #include <vector>
 
 #include "base/codes.h"
-#include "collective/call.h"
+#include "collective/collective_call.h"
 #include "collective/reduce.h"
 #include "runtime/memory.h"
 
 namespace belay::coll {
 namespace {
 
-bool IsSum(Kind kind) {
-  return kind == Kind::kAllReduce || kind == Kind::kReduce || kind == Kind::kReduceScatter ||
-         kind == Kind::kReduceScatterV;
-}
-// Whether each rank is given data of its own, or all the same.
-bool IsSeparate(Kind kind) {
-  return kind == Kind::kReduceScatter || kind == Kind::kReduceScatterV || kind == Kind::kScatter ||
-         kind == Kind::kAllToAll || kind == Kind::kAllToAllV || kind == Kind::kAllToAllVC;
-}
-bool HasRoot(Kind kind) {
-  return kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kScatter;
-}
-// Whether the calls of all ranks have the same count.
-bool HasOneCount(Kind kind) {
-  return kind != Kind::kAllGatherV && kind != Kind::kReduceScatterV && kind != Kind::kAllToAllV &&
-         kind != Kind::kAllToAllVC;
-}
-bool HasTable(Kind kind) {
-  return kind == Kind::kReduceScatterV || kind == Kind::kAllToAllV || kind == Kind::kAllToAllVC;
-}
-
 // Bytes that a rank may reduce for itself though others do so as well, to wait once less for each other.
 constexpr size_t kReducedTwice = size_t{64} << 10;
 // Of the staging area that a round fills, so that it is still in the cache of who filled it.
 constexpr size_t kRoundBytes = size_t{256} << 10;
 
-// Elements, and where they begin.
-struct Extent {
-  uint64_t count = 0;
-  uint64_t offset = 0;
-};
-
-class CollectiveCall final : public Call {
- public:
-  CollectiveCall(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation)
-      : Call(board, std::move(hooks), operation),
-        n_(board.ranks()),
-        me_(board.rank()),
-        kind_(operation.kind),
-        element_(tensor::BytesOf(operation.type)),
-        in_slices_(ReducesInSlices()) {
-    if (!IsSum(kind_)) return;
-    ins_.reserve(n_);
-    outs_.reserve(n_ + 1);
-  }
-
- private:
-  enum class Step : uint8_t { kTurn, kArrive, kLayOut, kReduce, kTake, kLeave, kOver };
-
-  bool ReducesInSlices() const;
-  Step AfterLayOut() const { return in_slices_ ? Step::kReduce : Step::kTake; }
-  void Start() override;
-  bool Over() const override { return step_ == Step::kOver; }
-  bool CanMove() const override;
-  void Move() override;
-  bool Needs(uint32_t rank) const override {
-    return step_ == Step::kArrive && Of(rank).number.load(std::memory_order_acquire) < number_;
-  }
-  void End() override { board().EndTurn(board().calls(), number_); }
-  std::string WaitsFor(uint32_t* who) const override;
-
-  void Announce();
-  uint8_t Flags() const;
-  void PutPayload(Announcement& own) const;
-  void ShareAnnouncement(const Announcement& own) const;
-  void Arrived();
-  void Compare(uint32_t peer) const;
-  void CompareParts(uint32_t from, uint32_t to) const;
-  [[noreturn]] void FailMismatch(uint32_t peer, const std::string& what) const;
-  std::string SaidBy(uint32_t rank) const;
-  void PlanRounds();
-  uint64_t RoundsNeeded() const;
-
-  bool Contributes(uint32_t rank) const {
-    return (kind_ != Kind::kBroadcast && kind_ != Kind::kScatter) || rank == operation().root;
-  }
-  Extent Sent(uint32_t from, uint32_t to) const;
-  Extent Received(uint32_t from) const;
-  Extent Within(Extent part) const;  // of this round
-  Extent Slice(uint32_t rank, uint64_t count) const;
-  const Announcement& Of(uint32_t rank) const { return board().announcement(rank, number_); }
-
-  void RunSmall();
-  void RunDirect();
-  void LayOut();
-  void ReduceSlice();
-  void Take();
-  // Of ins_, into outs_.
-  void Reduce(uint64_t count) const;
-  void BeginParts() {
-    ins_.clear();
-    outs_.clear();
-  }
-  void Copy(std::byte* to, const std::byte* from, uint64_t count) const;
-  // Puts it there for a rank (n_: all).
-  void Stage(std::byte* staged, const std::byte* from, uint64_t count, uint32_t to) const {
-    Copy(staged, from, count);
-    board().Share(staged, count * element_, to);
-  }
-  std::byte* Staged(uint32_t rank, uint32_t piece) const {
-    return board().staging(rank, (before_ + round_) % 2) + piece * piece_bytes_;
-  }
-  const std::byte* send() const { return send_; }
-  std::byte* receive(uint64_t offset = 0) const { return receive_ + offset * element_; }
-
-  // Who this waits for, and what is to be at least how large.
-  const std::atomic<uint64_t>& Word(uint32_t rank) const;
-  uint64_t Goal() const;
-  bool AllThere() const;
-
-  const uint32_t n_;
-  const uint32_t me_;
-  const Kind kind_;
-  const size_t element_;
-  const bool in_slices_;
-  const std::byte* send_ = nullptr;
-  std::byte* receive_ = nullptr;
-  uint64_t number_ = 0;
-  uint64_t round_ = 0;
-  uint64_t rounds_ = 0;
-  uint64_t before_ = 0;       // rounds of earlier calls
-  uint64_t round_count_ = 0;  // elements of a part (of all slices) in a round
-  size_t piece_bytes_ = 0;
-  bool laid_out_ = false;  // the first round, before the others came
-  Step step_ = Step::kTurn;
-  mutable uint32_t there_ = 0;  // ranks that are known to be there
-  // What is reduced and where it goes. A call that is under way takes no memory.
-  std::vector<const std::byte*> ins_;
-  std::vector<std::byte*> outs_;
-};
-
+}  // namespace
 // Between processes, what is reduced to one result: each rank its slice, for all, or each the whole for
 // itself, which is one wait for the others fewer and more to read; where two ranks reduce, no more than
 // slices are. All must decide the same, so only by what they share and compare.
@@ -179,6 +55,10 @@ const std::atomic<uint64_t>& CollectiveCall::Word(uint32_t rank) const {
       return board().counters(rank).taken;
     case Step::kReduce:
       return board().counters(rank).laid_out;
+    case Step::kAgree:
+      return board().counters(rank).agreed;
+    case Step::kCollect:
+      return board().counters(rank).reduced;
     case Step::kTake:
       return in_slices_ ? board().counters(rank).reduced : board().counters(rank).laid_out;
     default:
@@ -186,7 +66,7 @@ const std::atomic<uint64_t>& CollectiveCall::Word(uint32_t rank) const {
   }
 }
 
-uint64_t CollectiveCall::Goal() const {
+uint64_t CollectiveCall::Goal(uint32_t rank) const {
   switch (step_) {
     case Step::kLayOut:
       return Mark(number_, round_ - 1);  // that half was used two rounds ago
@@ -195,20 +75,25 @@ uint64_t CollectiveCall::Goal() const {
       return Mark(number_, round_ + 1);
     case Step::kLeave:
       return Mark(number_, kAllSteps);
+    case Step::kAgree:
+      return Board::Agreed(number_, false);
+    case Step::kCollect:
+      return Mark(number_, Pieces(rank));
     default:
       return number_;
   }
 }
 
 bool CollectiveCall::AllThere() const {
-  const uint64_t goal = Goal();
-  while (there_ < n_ && Word(there_).load(std::memory_order_seq_cst) >= goal) ++there_;
+  while (there_ < n_ && Word(there_).load(std::memory_order_seq_cst) >= Goal(there_)) ++there_;
   return there_ == n_;
 }
 
 bool CollectiveCall::CanMove() const {
   if (step_ == Step::kTurn) return board().calls().IsTurnOf(number_);
   if (step_ == Step::kLayOut && round_ < 2) return true;
+  if (step_ == Step::kFold || step_ == Step::kRead) return true;
+  if (step_ == Step::kCollect) return AnyPieceReady();
   return AllThere();
 }
 
@@ -216,7 +101,7 @@ std::string CollectiveCall::WaitsFor(uint32_t* who) const {
   if (step_ == Step::kTurn) return "an earlier call of this communicator on another stream has not ended";
   std::string missing;
   for (uint32_t r = 0; r < n_; ++r) {
-    if (Word(r).load() >= Goal()) continue;
+    if (Word(r).load() >= Goal(r)) continue;
     if (missing.empty()) *who = r;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", r);
   }
@@ -256,6 +141,9 @@ void CollectiveCall::Move() {
     case Step::kOver:
       step_ = Step::kOver;
       break;
+    default:
+      MoveInPlace();
+      break;
   }
 }
 
@@ -271,7 +159,10 @@ uint8_t CollectiveCall::Flags() const {
   if (!Contributes(me_) || count * element_ <= Announcement::kPayload) flags |= Announcement::kSmall;
   bool moves = !IsSum(kind_) || IsSeparate(kind_);
   Extents extents = ExtentsOf(operation(), me_, n_);
-  bool same = send_ == receive_ && extents.send > 0 && extents.receive > 0;
+  // A rank whose own part comes first gives it from where it shall be.
+  const uint64_t own_part = IsSeparate(kind_) ? Sent(me_, me_).offset : Received(me_).offset;
+  const bool own_first = own_part == 0 && kind_ != Kind::kAllToAll;
+  bool same = send_ == receive_ && extents.send > 0 && extents.receive > 0 && !own_first;
   if (moves && same && kind_ != Kind::kBroadcast) flags |= Announcement::kOverlaps;
   return flags;
 }
@@ -304,7 +195,9 @@ void CollectiveCall::Announce() {
   own.flags = Flags();
   PlanRounds();
   laid_out_ = false;
-  if ((own.flags & Announcement::kSmall) != 0) {
+  if (PutPlaces(own)) {
+    own.flags |= Announcement::kInFile;
+  } else if ((own.flags & Announcement::kSmall) != 0) {
     PutPayload(own);
   } else if (!board().AllAreHere()) {
     // Others may still read the last round of the call before, which lies in the other half.
@@ -380,11 +273,12 @@ void CollectiveCall::CompareParts(uint32_t from, uint32_t to) const {
 }
 
 void CollectiveCall::Arrived() {
-  bool small = true, overlaps = false;
+  bool small = true, overlaps = false, in_files = true;
   for (uint32_t r = 0; r < n_; ++r) {
     Compare(r);
     small &= (Of(r).flags & Announcement::kSmall) != 0;
     overlaps |= (Of(r).flags & Announcement::kOverlaps) != 0;
+    in_files &= (Of(r).flags & Announcement::kInFile) != 0;
   }
   if (small) {
     RunSmall();
@@ -393,11 +287,18 @@ void CollectiveCall::Arrived() {
     RunDirect();
     board().PublishToAll(board().counters(me_).taken, Mark(number_, kAllSteps));
     step_ = Step::kLeave;
+  } else if (!overlaps && in_files) {
+    board().PublishToAll(board().counters(me_).agreed, Board::Agreed(number_, ReachesAll()));
+    step_ = Step::kAgree;
   } else {
-    rounds_ = RoundsNeeded();
-    board().AddRounds(rounds_);
-    step_ = laid_out_ ? AfterLayOut() : Step::kLayOut;
+    BeginRounds();
   }
+}
+
+void CollectiveCall::BeginRounds() {
+  rounds_ = RoundsNeeded();
+  board().AddRounds(rounds_);
+  step_ = laid_out_ ? AfterLayOut() : Step::kLayOut;
 }
 
 // --- who has what
@@ -584,8 +485,6 @@ void CollectiveCall::Take() {
     Copy(receive(Within(Received(from)).offset), Staged(from, piece), Within(Sent(from, me_)).count);
   }
 }
-
-}  // namespace
 
 std::unique_ptr<Call> MakeCollective(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation) {
   return std::make_unique<CollectiveCall>(board, std::move(hooks), operation);

@@ -6,6 +6,7 @@
 #include "base/codes.h"
 #include "collective/call.h"
 #include "runtime/memory.h"
+#include "runtime/memory_sharing.h"
 #include "runtime/progress.h"
 #include "runtime/stream.h"
 
@@ -179,6 +180,13 @@ void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, cons
         "the buffers of {} overlap in part: give it two that lie apart, or the same one where the call may work in "
         "place",
         NameOf(o.kind));
+  }
+  if (IsReadInPlace(o.kind) && board.ReadsPeers()) {
+    auto show = [](const void* p, uint64_t size) {
+      if (size >= rt::SharedMemory::kLeastShown) rt::SharedMemory::Get().Show(p, size);
+    };
+    show(o.send, extents.send);
+    if (o.kind == Kind::kAllReduce && o.receive != o.send) show(o.receive, extents.receive);
   }
   std::unique_ptr<Call> call = o.messages.empty() && o.kind != Kind::kBatch
                                    ? MakeCollective(board, std::move(hooks), o)

@@ -66,7 +66,16 @@ NoDeviceWrites::NoDeviceWrites() {
   }
 }
 
-NoDeviceWrites::~NoDeviceWrites() { Allow(); }
+NoDeviceWrites::NoDeviceWrites(int64_t patience_ns) {
+  NoCancellation no_cancellation;
+  Refuse();
+  held_ = AllHaveLeft(NowNs() + patience_ns);
+  if (!held_) Allow();
+}
+
+NoDeviceWrites::~NoDeviceWrites() {
+  if (held_) Allow();
+}
 
 void NoDeviceWrites::Refuse() {
   g_moving.lock();

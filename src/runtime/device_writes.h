@@ -70,9 +70,13 @@ class DeviceWrites {
 class NoDeviceWrites {
  public:
   NoDeviceWrites();
+  // Waits for so long at most, without letting others go on: see held().
+  explicit NoDeviceWrites(int64_t patience_ns);
   ~NoDeviceWrites();
   NoDeviceWrites(const NoDeviceWrites&) = delete;
   NoDeviceWrites& operator=(const NoDeviceWrites&) = delete;
+  // False: some task did not end in time, and tasks go on.
+  bool held() const { return held_; }
 
  private:
   void Refuse();
@@ -80,6 +84,7 @@ class NoDeviceWrites {
   static bool AllHaveLeft(int64_t deadline_ns);
 
   bool ran_at_once_ = false;
+  bool held_ = true;
 };
 
 }  // namespace belay::rt

@@ -1,6 +1,8 @@
 #include "runtime/memory_sharing.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,10 +36,10 @@ struct Pages {
 };
 
 // By the system call itself: what lies between blocks is poisoned, and a checked write would stumble over it.
-bool WriteUnchecked(int file, const std::byte* from, size_t bytes) {
+bool WriteUnchecked(int file, size_t offset, const std::byte* from, size_t bytes) {
   QuietWrites quiet;
   for (size_t done = 0; done < bytes;) {
-    long n = syscall(SYS_pwrite64, file, from + done, bytes - done, done);
+    long n = syscall(SYS_pwrite64, file, from + done, bytes - done, offset + done);
     if (n <= 0) return false;
     done += static_cast<size_t>(n);
   }
@@ -45,24 +47,40 @@ bool WriteUnchecked(int file, const std::byte* from, size_t bytes) {
 }
 
 // ThreadSanitizer takes a mapping for a write to all of its bytes; here they stay what they are.
-void* MapUnchecked(void* at, size_t bytes, int flags, int file) {
+void* MapUnchecked(void* at, size_t bytes, int flags, int file, size_t offset) {
 #ifdef BELAY_TSAN
-  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, flags, file, 0));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, flags, file, offset));
 #else
-  return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(offset));
 #endif
 }
 
 // `file` (-1: fresh anonymous memory) on these addresses, and on their second view if there is one.
-bool MapAt(uintptr_t address, size_t bytes, int file) {
+bool MapAt(uintptr_t address, size_t bytes, int file, size_t file_offset = 0) {
   ptrdiff_t alias = Memory().space.alias_offset();
   int flags = MAP_FIXED | MAP_NORESERVE | (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
   for (ptrdiff_t offset : {ptrdiff_t{0}, alias}) {
     void* at = reinterpret_cast<void*>(address + static_cast<uintptr_t>(offset));
-    if (MapUnchecked(at, bytes, flags, file) == MAP_FAILED) return false;
+    if (MapUnchecked(at, bytes, flags, file, file_offset) == MAP_FAILED) return false;
     madvise(at, bytes, MADV_DONTFORK);
     if (file < 0) madvise(at, bytes, MADV_HUGEPAGE);
     if (alias == 0) break;
+  }
+  return true;
+}
+
+// Piece by piece, so that memory for one piece more is enough. What was moved before a refusal stays so.
+bool MoveBytes(uintptr_t first, size_t bytes, int file) {
+  constexpr size_t kPiece = size_t{32} << 20;
+  const auto* now = static_cast<const std::byte*>(View(reinterpret_cast<const void*>(first), bytes));
+  for (size_t done = 0; done < bytes; done += kPiece) {
+    const size_t piece = std::min(kPiece, bytes - done);
+    if (!WriteUnchecked(file, done, now + done, piece) || !MapAt(first + done, piece, file, done))
+      return false;
+#ifdef MADV_POPULATE_WRITE
+    // The pages are there; found one by one, each costs a fault. Where that is refused they are.
+    madvise(reinterpret_cast<void*>(first + done), piece, MADV_POPULATE_WRITE);
+#endif
   }
   return true;
 }
@@ -93,6 +111,7 @@ void SharedMemory::ForgetStale(uintptr_t first, size_t bytes) {
   if (range != moved_.begin() && std::prev(range)->first + std::prev(range)->second.bytes > first) --range;
   while (range != moved_.end() && range->first < first + bytes) {
     if (range->second.file >= 0) close(range->second.file);
+    if (range->second.shown) --shown_count_;
     range = moved_.erase(range);
     moved_count_.fetch_sub(1, std::memory_order_release);
   }
@@ -108,17 +127,17 @@ SharedMemory::MovedRanges::iterator SharedMemory::Known(const MemoryRange& block
 SharedMemory::MovedRanges::iterator SharedMemory::Move(const MemoryRange& block) {
   const auto [first, bytes] = Pages(block);
   MovedRanges made;  // while nothing has changed yet
-  made.emplace(first, Moved{bytes, -1, block.device});
+  made.emplace(first, Moved{.bytes = bytes, .file = -1, .device = block.device});
   int file = memfd_create("belay-shared-memory", MFD_CLOEXEC);
-  const auto* now = static_cast<const std::byte*>(View(reinterpret_cast<const void*>(first), bytes));
-  if (file < 0 || !SizeToMap(file, bytes) || !WriteUnchecked(file, now, bytes) ||
-      !MapAt(first, bytes, file)) {
-    FailMove(file, bytes);
-  }
+  struct stat about {};
+  if (file < 0 || !SizeToMap(file, bytes) || fstat(file, &about) != 0) FailMove(file, bytes);
   ForgetStale(first, bytes);
   moved_count_.fetch_add(1, std::memory_order_release);
   auto range = moved_.insert(made.extract(made.begin())).position;
+  if (!MoveBytes(first, bytes, file)) FailMove(file, bytes);
   range->second.file = file;
+  range->second.file_device = about.st_dev;
+  range->second.inode = about.st_ino;
   return range;
 }
 
@@ -156,6 +175,7 @@ OfferName SharedMemory::Offer(const void* p, size_t bytes, bool anybody, const M
                               MovedRanges::iterator range) {
   try {
     MakeRoomFor(exported_, exported_.size() + 1);
+    range->second.offered = true;
     OfferName name = Offers::Get().Add({OfferKind::kBlock, range->second.file, NumberAmongAll(block.device),
                                         anybody, reinterpret_cast<uintptr_t>(p) - range->first, bytes});
     exported_.push_back({block.base, range->first, block.device, name});
@@ -164,6 +184,72 @@ OfferName SharedMemory::Offer(const void* p, size_t bytes, bool anybody, const M
     CloseFile(range->first);
     throw;
   }
+}
+
+// --- showing
+
+// From the third time on, for the sake of programs that make a block for every call; and when that failed,
+// less and less often.
+bool SharedMemory::IsToBeShown(const MemoryRange& block) {
+  constexpr uint32_t kUses = 3;
+  Use& use = uses_[block.base / kPageBytes % std::size(uses_)];
+  if (use.block != block.base || use.serial != block.serial) use = {block.base, block.serial, 0};
+  const uint32_t times = ++use.times;
+  return times == kUses || (times > kUses && (times & (times - 1)) == 0);
+}
+
+// Under lock_, while no task runs.
+void SharedMemory::MoveToShow(const MemoryRange& block) {
+  constexpr size_t kMostShown = 128;  // each is an open file
+  if (shown_count_ >= kMostShown) return;
+  auto range = Known(block);
+  if (range == moved_.end()) range = Move(block);
+  if (!range->second.shown) ++shown_count_;
+  range->second.shown = true;
+}
+
+void SharedMemory::Show(const void* p, size_t bytes) noexcept {
+  constexpr int64_t kPatienceNs = 2'000'000;
+  try {
+    auto wanted = [&]() -> std::optional<MemoryRange> {
+      const MemoryRange block = Lookup(p, bytes);
+      const auto address = reinterpret_cast<uintptr_t>(p);
+      const bool fits = block.live && block.kind == MemoryKind::kDevice && block.bytes >= kLeastShown &&
+                        block.Remaining(p) >= bytes && Memory().ArenaOf(address) != nullptr &&
+                        Memory().space.alias_offset() == 0 && HasAllPages(block.base, Pages(block).bytes);
+      return fits ? std::optional(block) : std::nullopt;
+    };
+    {
+      std::lock_guard guard(lock_);
+      const auto block = wanted();
+      if (!block) return;
+      auto range = Known(*block);
+      if ((range != moved_.end() && range->second.shown) || !IsToBeShown(*block)) return;
+    }
+    NoDeviceWrites no_writes(kPatienceNs);
+    if (!no_writes.held()) return;
+    std::lock_guard guard(lock_);
+    if (const auto block = wanted()) MoveToShow(*block);
+  } catch (const std::exception&) {  // there is another way for the data
+  }
+}
+
+SharedMemory::MovedRanges::iterator SharedMemory::RangeAround(uintptr_t address) {
+  auto range = moved_.upper_bound(address);
+  if (range == moved_.begin()) return moved_.end();
+  --range;
+  return address - range->first < range->second.bytes ? range : moved_.end();
+}
+
+std::optional<FilePlace> SharedMemory::PlaceOf(const void* p, size_t bytes) noexcept {
+  if (moved_count_.load(std::memory_order_acquire) == 0) return std::nullopt;
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  std::lock_guard guard(lock_);
+  const auto range = RangeAround(address);
+  if (range == moved_.end() || !range->second.shown || range->second.file < 0) return std::nullopt;
+  const Moved& moved = range->second;
+  if (bytes > moved.bytes - (address - range->first)) return std::nullopt;
+  return FilePlace{getpid(), moved.file, moved.file_device, moved.inode, moved.bytes, address - range->first};
 }
 
 // Fresh memory that nobody else sees; where a device has two views of its memory, a file again.
@@ -180,7 +266,14 @@ bool SharedMemory::MoveBack(MovedRanges::iterator range) {
   bool moved = MapAt(range->first, range->second.bytes, file);
   if (file >= 0) close(file);
   if (!moved) return false;
-  if (range->second.file >= 0) close(range->second.file);
+  if (range->second.file >= 0) {
+    // Ranks of a group may have it mapped, and would keep memory that nobody looks at.
+    if (!range->second.offered)
+      fallocate(range->second.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                static_cast<off_t>(range->second.bytes));
+    close(range->second.file);
+  }
+  if (range->second.shown) --shown_count_;
   moved_.erase(range);
   moved_count_.fetch_sub(1, std::memory_order_release);
   return true;
@@ -216,7 +309,7 @@ void SharedMemory::Sweep() {
 void SharedMemory::CloseFile(uintptr_t range) {
   auto needs = [&](const Exported& e) { return e.range == range; };
   auto moved = moved_.find(range);
-  if (moved == moved_.end() || moved->second.file < 0 ||
+  if (moved == moved_.end() || moved->second.file < 0 || moved->second.shown ||
       std::any_of(exported_.begin(), exported_.end(), needs) ||
       std::any_of(withdrawn_.begin(), withdrawn_.end(), needs)) {
     return;
