@@ -246,14 +246,17 @@ bool RunOne(ProcessRank& me, Case& c) {
   const uint32_t r = me.board().rank();
   Submit(me.board(), nullptr, me.stream(), c.calls[r]);
   const std::string failure = me.Finish();
-  if (!failure.empty()) std::fprintf(stderr, "%s\n", failure.c_str());
-  return failure.empty() && HasWhatItShould(c, r);
+  const bool well = failure.empty() && HasWhatItShould(c, r);
+  if (!well) std::fprintf(stderr, "rank %u: %s %s\n", r, NameOf(c.calls[r].kind), failure.c_str());
+  return well;
 }
 
 TEST(InPlaceProcesses, ReadEachOther) {
   EXPECT_TRUE(InProcesses(3, 65536, [](ProcessRank& me) {
     rt::RestartMemoryInChild(kMemory);
-    bool well = true;
+    Submit(me.board(), nullptr, me.stream(),
+           Operation());  // a barrier: before all have come, calls are staged
+    bool well = me.Finish().empty();
     uint64_t seed = 1;
     for (Kind kind : kMoving) {
       if (kind != Kind::kAllReduce && kind != Kind::kBroadcast && kind != Kind::kReduceScatter) continue;
@@ -262,7 +265,9 @@ TEST(InPlaceProcesses, ReadEachOther) {
       OnDevice buffers(c, me.board().rank());
       well &= RunOne(me, c);
     }
-    return well && me.board().calls_in_place() == 3;
+    const auto in_place = static_cast<unsigned>(me.board().calls_in_place());
+    if (in_place != 3) std::fprintf(stderr, "rank %u: %u in place\n", me.board().rank(), in_place);
+    return well && in_place == 3;
   }));
 }
 

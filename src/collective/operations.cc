@@ -181,12 +181,10 @@ void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, cons
         "place",
         NameOf(o.kind));
   }
-  if (IsReadInPlace(o.kind) && board.ReadsPeers()) {
-    auto show = [](const void* p, uint64_t size) {
-      if (size >= rt::SharedMemory::kLeastShown) rt::SharedMemory::Get().Show(p, size);
-    };
-    show(o.send, extents.send);
-    if (o.kind == Kind::kAllReduce && o.receive != o.send) show(o.receive, extents.receive);
+  if (extents.send >= rt::SharedMemory::kLeastShown && IsReadInPlace(o.kind) && board.ReadsPeers()) {
+    rt::SharedMemory::Get().Show(o.send, extents.send);
+    if (o.kind == Kind::kAllReduce && o.receive != o.send)
+      rt::SharedMemory::Get().Show(o.receive, extents.receive);
   }
   std::unique_ptr<Call> call = o.messages.empty() && o.kind != Kind::kBatch
                                    ? MakeCollective(board, std::move(hooks), o)
