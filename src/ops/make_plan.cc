@@ -98,9 +98,26 @@ View ViewOf(const Tensor* tensor) {
   return {tensor->shape, tensor->strides, tensor->offset, InfoOf(tensor->dtype).bits};
 }
 
+// Whether the bytes from its first to its last are its own, each.
+bool IsWithoutGaps(const Tensor* tensor) {
+  return tensor == nullptr || LiesInTiles(*tensor) || tensor::IsPacked(tensor->shape, tensor->strides);
+}
+
+bool AreWithoutGaps(std::span<const Arg> args) {
+  for (const Arg& arg : args) {
+    if (arg.kind == ArgKind::kTensor && !IsWithoutGaps(arg.tensor)) return false;
+    if (arg.kind != ArgKind::kTensors || arg.tensors == nullptr) continue;
+    for (HandleBits item : arg.tensors->items) {
+      if (!IsWithoutGaps(tensor::g_tensors.Find(item))) return false;
+    }
+  }
+  return true;
+}
+
 // In the order in which the arguments were bound.
 std::vector<View> ViewsOf(std::span<const Arg> args) {
   std::vector<View> views;
+  views.reserve(args.size());
   for (const Arg& arg : args) {
     if (arg.kind == ArgKind::kTensor) views.push_back(ViewOf(arg.tensor));
     if (arg.kind != ArgKind::kTensors || arg.tensors == nullptr) continue;
@@ -162,7 +179,9 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
   const Op& op = *form.op;
   try {
     for (size_t i = 0; i < args.size(); ++i) CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
-    if (HasOverlap(*plan) || g_keep_views.load(std::memory_order_relaxed)) [[unlikely]]
+    // Of what has no gaps the first byte and the last say all.
+    if (HasOverlap(*plan) || (g_keep_views.load(std::memory_order_relaxed) && !AreWithoutGaps(args)))
+      [[unlikely]]
       plan->KeepViews(ViewsOf(args));
     plan->SetInPart(op.in_part != InPart::kNo, op.in_part == InPart::kAll);
     Args in_op_order(form, args.data());

@@ -56,7 +56,13 @@ void AnswerQuit() {
   sigaction(SIGQUIT, &now, nullptr);
 }
 
-int ThisThread() { return static_cast<int>(syscall(SYS_gettid)); }
+// Asked of the system once: every wait of the host wants to know.
+thread_local int t_thread = 0;
+int ThisThread() {
+  static const int kept = pthread_atfork(nullptr, nullptr, [] { t_thread = 0; });
+  if (t_thread == 0 || kept != 0) t_thread = static_cast<int>(syscall(SYS_gettid));
+  return t_thread;
+}
 
 // The words that a task waits for, or writes for those who wait.
 struct Words final : rt::RangeVisitor {
@@ -152,16 +158,19 @@ void Hang::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   if (line.id != stream.id()) line = {stream.id(), {}};
   while (!line.marks.empty() && stream.Reached(line.marks.front().position)) line.marks.pop_front();
   if (!marked) return;
-  std::string what =
-      task.type->name + (", stream " + std::to_string(stream.id()) + ", by ") + core_.call_name(task.call);
-  line.marks.push_back({position, std::move(what), stack, words.read, words.signalled});
+  line.marks.push_back({position, task.type->name, line.id, task.call, stack, words.read, words.signalled});
+}
+
+// As "event wait, stream 3, by aclrtStreamWaitEvent".
+std::string Hang::WordsOf(const Mark& mark) const {
+  return mark.name + (", stream " + std::to_string(mark.stream) + ", by ") + core_.call_name(mark.call);
 }
 
 void Hang::HostWaits(const rt::Stream& stream, uint64_t /*position*/, int64_t deadline_ns) noexcept {
   Moved();
-  Host host{&stream, core_.call_name(core_.current_call()), layers::ThisStack(), deadline_ns >= 0};
+  const Host host{&stream, core_.current_call(), layers::ThisStack(), deadline_ns >= 0};
   std::lock_guard guard(lock_);
-  hosts_.insert_or_assign(ThisThread(), std::move(host));
+  hosts_[ThisThread()] = host;
 }
 
 void Hang::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) noexcept {
@@ -277,7 +286,7 @@ void Hang::AddHosts(const rt::Stream* stream, std::vector<layers::Place>* places
   for (const auto& [thread, host] : hosts_) {
     if (host.stream != stream) continue;
     places->push_back({"waits   the host for stream " + std::to_string(stream->id()) + ", thread " +
-                           std::to_string(thread) + ", by " + host.call,
+                           std::to_string(thread) + ", by " + core_.call_name(host.call),
                        host.stack});
   }
 }
@@ -288,11 +297,11 @@ std::vector<layers::Place> Hang::PlacesOf(const Scene& scene, const Knot& knot) 
   for (size_t i = 0; i < knot.chain.size(); ++i) {
     const size_t at = knot.chain[i];
     const Mark* wait = MarkAt(scene.streams[at], scene.standings[at].completed + 1);
-    if (wait != nullptr) places.push_back({"waits   " + wait->what, wait->stack});
+    if (wait != nullptr) places.push_back({"waits   " + WordsOf(*wait), wait->stack});
     const bool last = i + 1 == knot.chain.size();
     if (last && !knot.cycle) break;
     const Mark* goal = MarkAt(scene.streams[knot.chain[last ? 0 : i + 1]], knot.awaited[i]);
-    if (goal != nullptr) places.push_back({"for     " + goal->what, goal->stack});
+    if (goal != nullptr) places.push_back({"for     " + WordsOf(*goal), goal->stack});
   }
   for (size_t at : knot.chain) AddHosts(scene.streams[at], &places);
   return places;
@@ -317,11 +326,11 @@ void Hang::TellAll() {
     const auto* source = static_cast<const rt::Stream*>(standing.source);
     text += "stream " + std::to_string(stream->id()) + " " + core_.wait_words(scene.places[i]) +
             (source == nullptr ? "" : "stream " + std::to_string(source->id())) + "\n";
-    if (wait != nullptr) text += TextOf({{wait->what, wait->stack}});
+    if (wait != nullptr) text += TextOf({{WordsOf(*wait), wait->stack}});
   }
   for (const auto& [thread, host] : hosts_) {
     text += "thread " + std::to_string(thread) + " waits for stream " + std::to_string(host.stream->id()) +
-            "\n" + TextOf({{"by " + host.call, host.stack}});
+            "\n" + TextOf({{std::string("by ") + core_.call_name(host.call), host.stack}});
   }
   Say(text);
 }

@@ -55,7 +55,9 @@ class Hang final : public rt::Observer {
   // A task that waits for something, or that others wait for.
   struct Mark {
     uint64_t position;
-    std::string what;  // "event wait, stream 3, by aclrtStreamWaitEvent"
+    const char* name;  // of the task
+    uint32_t stream;
+    uint32_t call;  // that submitted it
     layers::Stack stack;
     uintptr_t awaits = 0;   // the word
     uintptr_t signals = 0;  // the word
@@ -66,7 +68,7 @@ class Hang final : public rt::Observer {
   };
   struct Host {
     const rt::Stream* stream;
-    std::string call;
+    uint32_t call;
     layers::Stack stack;
     bool limited;
   };
@@ -83,6 +85,7 @@ class Hang final : public rt::Observer {
   void Moved() { moves_.fetch_add(1, std::memory_order_relaxed); }
   Scene LookAround();  // takes lock_
   void Add(const rt::Stream& stream, Line& line, Scene* scene) const;
+  std::string WordsOf(const Mark& mark) const;
   const Mark* MarkAt(const rt::Stream* stream, uint64_t position) const;  // under lock_
   void Judge(const Scene& scene, int64_t quiet_ns);
   void Note(const Scene& scene, const Knot& knot, const Awake& awake, int64_t quiet_ns);

@@ -9,6 +9,7 @@
 #include "layers/support/report.h"
 #include "layers/support/report_file.h"
 #include "layers/support/tally.h"
+#include "layers/support/thread_cache.h"
 #include "runtime/stream.h"
 #include "runtime/task_graph.h"
 
@@ -41,7 +42,18 @@ Race::Race(const rt::CoreFacts& core)
 
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
-  explicit Touches(const Race& r) : race(r) {}
+  Touches(const Race& r, const rt::Task& task) : race(r), accesses(std::move(*RoomOfThread())) {
+    if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
+    collective = task.type->task_class == rt::TaskClass::kProgress;
+    if (open && !collective) ForgetAccesses();  // words that order others, not data
+  }
+  ~Touches() {
+    if (accesses.capacity() > kMostRoom) return;
+    accesses.clear();
+    *RoomOfThread() = std::move(accesses);
+  }
+  Touches(const Touches&) = delete;
+  Touches& operator=(const Touches&) = delete;
 
   void Reads(const void* begin, size_t bytes) override { Add(begin, bytes, false); }
   void Writes(void* begin, size_t bytes) override { Add(begin, bytes, true); }
@@ -84,14 +96,6 @@ struct Race::Touches final : rt::RangeVisitor {
     accesses.push_back({{block, at, at + bytes}, writes});
   }
 
-  static Touches Of(const Race& race, const rt::Task& task) {
-    Touches touches(race);
-    if (task.type->ranges != nullptr) task.type->ranges(task.payload, touches);
-    touches.collective = task.type->task_class == rt::TaskClass::kProgress;
-    if (touches.open && !touches.collective) touches.ForgetAccesses();  // words that order others, not data
-    return touches;
-  }
-
   void ForgetAccesses() {
     for (const Access& access : accesses) {
       if (access.writes) maybe_written.push_back(access.bytes);
@@ -99,8 +103,11 @@ struct Race::Touches final : rt::RangeVisitor {
     accesses.clear();
   }
 
+  static constexpr size_t kMostRoom = 4096;
+  static std::vector<Access>* RoomOfThread() { return layers::ThreadCache<std::vector<Access>>(); }
+
   const Race& race;
-  std::vector<Access> accesses;
+  std::vector<Access> accesses;  // in room that the thread keeps
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   std::vector<std::pair<const rt::Stream*, uint64_t>> waits;
@@ -200,7 +207,7 @@ void Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const Sh
 }
 
 void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
-  const Touches touches = Touches::Of(*this, task);
+  const Touches touches(*this, task);
   std::lock_guard guard(lock_);
   layers::Tally& tally = layers::TheTally();
   ++tally.tasks;
@@ -230,7 +237,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
 void Race::HostDoes(const rt::Task& task) noexcept {
   const bool in_callback = core_.in_callback();
   if (in_callback && !follows_writes_ && !sources_.any()) return;
-  const Touches touches = Touches::Of(*this, task);
+  const Touches touches(*this, task);
   std::lock_guard guard(lock_);
   Follow(task, touches, !in_callback, Site::kHost);
   FollowSources(task, touches, {});
@@ -430,7 +437,7 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
         if (before[d][i]) before[n][i] = true;
       }
     }
-    const Touches touches = Touches::Of(*this, graph.nodes()[n].task);
+    const Touches touches(*this, graph.nodes()[n].task);
     const bool known = !open[n] && (!touches.open || touches.collective);
     if (touches.open) open[n] = true;
     if (touches.unknown || touches.partly || !known) ++layers::TheTally().not_judged;

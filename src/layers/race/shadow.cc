@@ -5,25 +5,21 @@
 
 namespace belay::race {
 
-Shadow::Ranges* Shadow::Find(uint64_t block) {
-  if (latest_ != nullptr && latest_block_ == block) return latest_;
-  auto found = blocks_.find(block);
+Shadow::Block* Shadow::Find(uint64_t number) {
+  Found& known = found_[number / 2 % found_.size()];  // those of live blocks are odd
+  if (known.block != nullptr && known.number == number) return known.block;
+  auto found = blocks_.find(number);
   if (found == blocks_.end()) return nullptr;
-  latest_block_ = block;
-  return latest_ = &found->second;
-}
-
-void Shadow::ForgetPlaces() {
-  checked_ = {};
-  noted_ = {};
+  known = {number, &found->second};
+  return known.block;
 }
 
 void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) {
-  Ranges* found = Find(bytes.block);
-  if (found == nullptr) return;
-  Ranges& ranges = *found;
-  auto at = checked_.at;
-  if (!checked_.Is(ranges, bytes.begin)) {
+  Block* block = Find(bytes.block);
+  if (block == nullptr) return;
+  Ranges& ranges = block->ranges;
+  auto at = block->checked;
+  if (!block->IsAt(at, bytes.begin)) {
     at = ranges.upper_bound(bytes.begin);
     if (at != ranges.begin()) --at;
   }
@@ -37,7 +33,7 @@ void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, cons
       if (!ordered(read)) tell({read, false, writes, both});
     }
   }
-  checked_ = {&ranges, at};
+  block->checked = at;
 }
 
 // Lets a range begin at this byte if one reaches over it.
@@ -53,11 +49,11 @@ void Shadow::Split(Ranges& ranges, uintptr_t at) {
 }
 
 // As far as these very bytes have been noted before, as in a loop.
-bool Shadow::NoteAgain(Ranges& ranges, const Bytes& bytes, bool writes, const Mark& mark,
+bool Shadow::NoteAgain(Block& block, const Bytes& bytes, bool writes, const Mark& mark,
                        const Ordered& ordered) {
-  auto at = noted_.Is(ranges, bytes.begin) ? noted_.at : ranges.find(bytes.begin);
-  if (at == ranges.end() || at->second.end != bytes.end) return false;
-  noted_ = {&ranges, std::next(at)};
+  auto at = block.IsAt(block.noted, bytes.begin) ? block.noted : block.ranges.find(bytes.begin);
+  if (at == block.ranges.end() || at->second.end != bytes.end) return false;
+  block.noted = std::next(at);
   Range& range = at->second;
   if (writes) {
     range.written = true;
@@ -104,10 +100,11 @@ void Shadow::NoteRead(Ranges& ranges, const Bytes& bytes, const Mark& mark, cons
 
 void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered,
                   const Ordered& over) {
-  Ranges* known = Find(bytes.block);
-  Ranges& ranges = known != nullptr ? *known : blocks_[bytes.block];
-  if (NoteAgain(ranges, bytes, writes, mark, ordered)) return;
-  ForgetPlaces();
+  Block* known = Find(bytes.block);
+  Block& block = known != nullptr ? *known : blocks_[bytes.block];
+  if (NoteAgain(block, bytes, writes, mark, ordered)) return;
+  block.ForgetPlaces();
+  Ranges& ranges = block.ranges;
   Split(ranges, bytes.begin);
   Split(ranges, bytes.end);
   if (!writes) return NoteRead(ranges, bytes, mark, ordered, over);
@@ -122,11 +119,11 @@ void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Order
 
 void Shadow::Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
                     const std::function<bool(const Mark&)>& over) {
-  ForgetPlaces();
-  latest_ = nullptr;
+  found_ = {};
   ranges_ = 0;
   for (auto block = blocks_.begin(); block != blocks_.end();) {
-    Ranges& ranges = block->second;
+    block->second.ForgetPlaces();
+    Ranges& ranges = block->second.ranges;
     for (auto at = ranges.begin(); at != ranges.end();) {
       Range& range = at->second;
       if (range.written && over(range.write)) range.written = false;

@@ -2,6 +2,7 @@
 // since.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -56,26 +57,32 @@ class Shadow {
     std::vector<Mark> reads;
   };
   using Ranges = std::map<uintptr_t, Range>;  // by their first byte; they do not overlap
-  // Where accesses that follow each other, as those of a model do at each launch, find their ranges without a
-  // search. Gone as soon as a range is.
-  struct Place {
-    const Ranges* of = nullptr;
-    Ranges::iterator at;
-    bool Is(const Ranges& ranges, uintptr_t begin) const {
-      return of == &ranges && at != ranges.end() && at->first == begin;
+  // A block's, and behind the latest range that was checked and the latest that was noted: where accesses that
+  // follow each other, as those of a model do at each launch, go on without a search.
+  struct Block {
+    Ranges ranges;
+    Ranges::iterator checked = ranges.end(), noted = ranges.end();
+    Block() = default;
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    bool IsAt(Ranges::iterator place, uintptr_t begin) const {
+      return place != ranges.end() && place->first == begin;
     }
+    void ForgetPlaces() { checked = noted = ranges.end(); }  // as soon as a range goes
   };
-  Ranges* Find(uint64_t block);
-  void ForgetPlaces();
+  Block* Find(uint64_t block);
   void Split(Ranges& ranges, uintptr_t at);
   void NoteRead(Ranges& ranges, const Bytes& bytes, const Mark& mark, const Ordered& ordered,
                 const Ordered& over);
-  bool NoteAgain(Ranges& ranges, const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered);
+  bool NoteAgain(Block& block, const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered);
 
-  std::unordered_map<uint64_t, Ranges> blocks_;
-  uint64_t latest_block_ = 0;
-  Ranges* latest_ = nullptr;  // that block's; null: not known
-  Place checked_, noted_;     // behind the latest
+  std::unordered_map<uint64_t, Block> blocks_;
+  struct Found {
+    uint64_t number = 0;
+    Block* block = nullptr;  // null: not known
+  };
+  std::array<Found, 16> found_;  // lately, by number
   size_t ranges_ = 0;
 };
 

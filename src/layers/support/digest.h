@@ -1,48 +1,72 @@
 // A number that stands for bytes: the same for the same bytes, given in the same pieces.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace belay::layers {
 
+// Lanes stand beside each other, so that none waits for another's product.
 class Digest {
  public:
   void Add(const void* begin, size_t bytes) {
     const auto* at = static_cast<const std::byte*>(begin);
-    uint64_t lanes[kLanes];
-    std::memcpy(lanes, lanes_, sizeof lanes);
-    for (; bytes >= sizeof lanes; at += sizeof lanes, bytes -= sizeof lanes) {
-      uint64_t words[kLanes];
-      std::memcpy(words, at, sizeof words);
-#pragma GCC unroll 4
-      for (size_t i = 0; i < kLanes; ++i) lanes[i] = Mixed(lanes[i] ^ words[i]);
-    }
-    std::memcpy(lanes_, lanes, sizeof lanes);
-    for (size_t i = 0; bytes != 0; ++i) {
-      uint64_t word = bytes;
-      const size_t taken = std::min<size_t>(bytes, 8);
-      std::memcpy(&word, at, taken);
-      lanes_[i] = Mixed(lanes_[i] ^ word);
-      at += taken;
-      bytes -= taken;
-    }
+    for (; bytes >= kBlock; at += kBlock, bytes -= kBlock) Take(at);
+    if (bytes == 0) return;
+    std::byte rest[kBlock] = {};
+    std::memcpy(rest, at, bytes);
+    Take(rest);
+    lanes_[0] ^= bytes;
   }
   uint64_t value() const {
-    uint64_t all = 0;
+    uint64_t all = key_[0];
     for (uint64_t lane : lanes_) all = Mixed(all ^ lane);
     return all;
   }
 
  private:
-  static constexpr size_t kLanes = 4;  // none waits for another's product
+  static constexpr size_t kLanes = 8;
+  static constexpr size_t kBlock = kLanes * 8;
+
+  // Each word is hidden by a key that changes from block to block, so that words that change places count. The
+  // halves are multiplied with each other, which loses words of which one half is the key's: the neighbour's
+  // lane takes the word as it is.
+  void Take(const std::byte* block) {
+#ifdef __SSE2__
+    const __m128i step = _mm_set1_epi64x(static_cast<int64_t>(kStep));
+    for (size_t i = 0; i < kLanes; i += 2) {
+      auto* key = reinterpret_cast<__m128i*>(key_ + i);
+      auto* lane = reinterpret_cast<__m128i*>(lanes_ + i);
+      const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 8 * i));
+      const __m128i hidden = _mm_xor_si128(words, _mm_load_si128(key));
+      const __m128i product = _mm_mul_epu32(hidden, _mm_srli_epi64(hidden, 32));
+      const __m128i turned = _mm_shuffle_epi32(words, _MM_SHUFFLE(1, 0, 3, 2));
+      _mm_store_si128(lane, _mm_add_epi64(_mm_load_si128(lane), _mm_add_epi64(product, turned)));
+      _mm_store_si128(key, _mm_add_epi64(_mm_load_si128(key), step));
+    }
+#else
+    uint64_t words[kLanes];
+    std::memcpy(words, block, kBlock);
+    for (size_t i = 0; i < kLanes; ++i) {
+      const uint64_t hidden = words[i] ^ key_[i];
+      lanes_[i] += (hidden & 0xffffffff) * (hidden >> 32) + words[i ^ 1];
+      key_[i] += kStep;
+    }
+#endif
+  }
   static uint64_t Mixed(uint64_t x) {
     x *= 0xff51afd7ed558ccdu;
     return x ^ x >> 32;
   }
-  uint64_t lanes_[kLanes] = {0x9e3779b97f4a7c15u, 1, 2, 3};
+
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
+  alignas(16) uint64_t lanes_[kLanes] = {};
+  alignas(16) uint64_t key_[kLanes] = {0x40b2d002cc92d33du, 0x32833106536e95dfu, 0x3170fab23d90fbadu, 0xf08db22fd293056bu, 0x4ad5cfbc1d74bd1du, 0xf3faa8e879eaa723u, 0xffec3fee8ed2305du, 0x3ce1268c9c8052e3u};
 };
 
 }  // namespace belay::layers
