@@ -239,103 +239,101 @@ void aclprofDestroyStepInfo(aclprofStepInfo *stepinfo);
 aclError aclprofGetStepTimestamp(aclprofStepInfo *stepInfo, aclprofStepTag tag, aclrtStream stream);
 
 /**
- * What to send of a model's operators, and the pipe to send it through.
- * Not implemented: returns 0.
+ * What to send of a model's operators: with timeInfoSwitch 1 a record of each that runs, with 0
+ * nothing. fd leads to the number of the pipe's end that is written to. It is closed once all
+ * models that use it are unsubscribed from and all has been sent. aicoreMetrics has no effect. NULL
+ * when a value is unknown or nothing can be written there.
  * Page: aclcppdevg_03_1612
  */
 aclprofSubscribeConfig *aclprofCreateSubscribeConfig(
     int8_t timeInfoSwitch, aclprofAicoreMetrics aicoreMetrics, void *fd);
 
 /**
- * Frees it.
- * Not implemented: returns 200007.
+ * Frees it. Subscriptions go on.
+ * Page: aclcppdevg_03_1613
  */
 aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig *profSubscribeConfig);
 
 /**
- * Sends a record of each operator of a model that runs.
- * Not implemented: returns 200007.
+ * From now on a record of each operator of a loaded model that runs is sent. Of 1,048,576 that
+ * nobody has read the next are dropped, which the log says.
+ * Errors: 145003: there is no such model; 148046: it is subscribed to already; 148047: profiling is
+ * on (aclprofInit); 500005: no thread can be started.
+ * Page: aclcppdevg_03_1277
  */
 aclError aclprofModelSubscribe(uint32_t modelId, const aclprofSubscribeConfig *profSubscribeConfig);
 
 /**
- * Ends aclprofModelSubscribe.
- * Not implemented: returns 200007.
+ * Ends aclprofModelSubscribe. What has run is still sent, then the pipe is closed.
+ * Errors: 100000: nobody has subscribed to it.
+ * Page: aclcppdevg_03_1277
  */
 aclError aclprofModelUnSubscribe(uint32_t modelId);
 
-/**
- * The size of a record.
- * Not implemented: returns 200007.
- */
+/** The size of a record in bytes. */
 aclError aclprofGetOpDescSize(size_t *opDescSize);
 
 /**
  * How many records there are.
- * Not implemented: returns 200007.
+ * Errors: 100000: these are no whole records.
  */
 aclError aclprofGetOpNum(const void *opInfo, size_t opInfoLen, uint32_t *opNumber);
 
 /**
- * The length of a record's type of operator.
- * Not implemented: returns 200007.
+ * The room that a record's type of operator takes, with the 0 at its end.
+ * Errors: 100000: there is no such record.
  */
 aclError aclprofGetOpTypeLen(
     const void *opInfo, size_t opInfoLen, uint32_t index, size_t *opTypeLen);
 
 /**
  * A record's type of operator.
- * Not implemented: returns 200007.
+ * Errors: 100000: there is no such record; or it does not fit.
  */
 aclError aclprofGetOpType(
     const void *opInfo, size_t opInfoLen, uint32_t index, char *opType, size_t opTypeLen);
 
 /**
- * The length of a record's name.
- * Not implemented: returns 200007.
+ * The room that a record's name takes, with the 0 at its end.
+ * Errors: 100000: there is no such record.
  */
 aclError aclprofGetOpNameLen(
     const void *opInfo, size_t opInfoLen, uint32_t index, size_t *opNameLen);
 
 /**
  * A record's name.
- * Not implemented: returns 200007.
+ * Errors: 100000: there is no such record; or it does not fit.
  */
 aclError aclprofGetOpName(
     const void *opInfo, size_t opInfoLen, uint32_t index, char *opName, size_t opNameLen);
 
 /**
- * When the operator began.
- * Not implemented: returns 0.
+ * When the operator began, in nanoseconds of a clock that only goes on. 0 when there is no such
+ * record.
+ * Page: aclcppdevg_03_1287
  */
 uint64_t aclprofGetOpStart(const void *opInfo, size_t opInfoLen, uint32_t index);
 
-/**
- * When the operator ended.
- * Not implemented: returns 0.
- */
+/** When the operator ended. */
 uint64_t aclprofGetOpEnd(const void *opInfo, size_t opInfoLen, uint32_t index);
 
 /**
- * How long the operator took.
- * Not implemented: returns 0.
+ * How long the operator took, in nanoseconds.
+ * Page: aclcppdevg_03_1289
  */
 uint64_t aclprofGetOpDuration(const void *opInfo, size_t opInfoLen, uint32_t index);
 
-/**
- * The model of a record.
- * Not implemented: returns 0.
- */
+/** The model of a record. */
 size_t aclprofGetModelId(const void *opInfo, size_t opInfoLen, uint32_t index);
 
 /**
- * What kind of record it is.
+ * What kind of record it is. No page tells what else there may be.
  * Not implemented: returns ACL_SUBSCRIBE_NONE.
  */
 aclprofSubscribeOpFlag aclprofGetOpFlag(const void *opInfo, size_t opInfoLen, uint32_t index);
 
 /**
- * An attribute of a record.
+ * An attribute of a record, whose form no page tells.
  * Not implemented: returns 0.
  */
 const char *aclprofGetOpAttriValue(

@@ -61,6 +61,7 @@ void aclFinalize() {
   NoCancellation no_cancellation;
   RefuseInCallback("aclFinalize");
   EndProfiling();
+  EndSubscriptions();
   rt::Stop();
   coll::Communicator::DestroyAll();
   ForgetModels();
@@ -73,6 +74,7 @@ void aclFinalizeReference(uint64_t* refCount) {
   uint64_t left = rt::StopOne();
   if (left == 0) {
     EndProfiling();
+    EndSubscriptions();
     coll::Communicator::DestroyAll();
     ForgetModels();
   }

@@ -153,8 +153,18 @@ void EndProfiling() {
   if (profiling.on) profiling.EndAll();
 }
 
+bool IsProfiling() {
+  Profiling& profiling = TheProfiling();
+  std::lock_guard guard(profiling.lock);
+  return profiling.on;
+}
+
 void aclprofInit(const char* profilerResultPath, size_t length) {
   const std::string path = TextOf(profilerResultPath, length, kLongestPath, "profilerResultPath");
+  if (AnySubscriptions()) {
+    Fail(codes::kProfApiConflict, "prof-mixed",
+         "the operators of a model are being sent; call aclprofModelUnSubscribe before aclprofInit");
+  }
   Profiling& profiling = TheProfiling();
   std::lock_guard guard(profiling.lock);
   if (profiling.on) {

@@ -14,7 +14,12 @@
 namespace belay::api {
 
 // Kinds of handles, beside those of HandleKind.
-enum class RegistryKind : uint8_t { kProfConfig = 0x51, kStamp = 0x52, kStepInfo = 0x53 };
+enum class RegistryKind : uint8_t {
+  kProfConfig = 0x51,
+  kStamp = 0x52,
+  kStepInfo = 0x53,
+  kSubscribeConfig = 0x54
+};
 
 template <class T, RegistryKind kKind>
 class Registry {

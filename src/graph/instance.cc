@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/clock.h"
 #include "base/codes.h"
 #include "base/error.h"
 #include "graph/codes.h"
@@ -190,11 +191,22 @@ class StaticInstance final : public Instance {
     static constexpr const char* kName = "operator";
     StaticInstance* instance;
     const Kernel* kernel;
-    void Run() const { Program::Run(*kernel, instance->bases_.data()); }
+    void Run() const {
+      if (instance->has_listener()) [[unlikely]]
+        return instance->RunListened(*kernel);
+      Program::Run(*kernel, instance->bases_.data());
+    }
     // Within the instance; the launch says what it touches of the program's memory.
     void Ranges(rt::RangeVisitor& visit) const { visit.TouchesUnknown(); }
     void Describe(std::string& out) const { out = kernel->type + " " + kernel->name; }
   };
+
+  void RunListened(const Kernel& kernel) {
+    const std::shared_ptr<OpListener> told = listener();
+    const int64_t begin = NowNs();
+    Program::Run(kernel, bases_.data());
+    if (told != nullptr) told->Ran(kernel.name, kernel.type, begin, NowNs());
+  }
 
   void Bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
             const std::shared_ptr<DynamicResult>&) override {
@@ -251,7 +263,8 @@ class DynamicInstance final : public Instance {
       inputs.push_back(
           std::make_shared<HostTensor>(type.dtype, type.shape, ViewOf(bound_inputs_[i]), nullptr));
     }
-    std::vector<Constant> outputs = interpreter_.Run(inputs);
+    const std::shared_ptr<OpListener> told = has_listener() ? listener() : nullptr;
+    std::vector<Constant> outputs = interpreter_.Run(inputs, told.get());
     for (size_t i = 0; i < described_.size(); ++i)
       NeedAsDescribed(graph_.name, described_, i,
                       {outputs[i]->dtype(), Format::kND, true, outputs[i]->shape()});
@@ -341,6 +354,17 @@ void Instance::Finish(std::vector<rt::CaptureNode> nodes) {
   rt::ThreadEngine* engine = rt::TheThreadEngine();
   model_->Finish(
       std::make_unique<rt::TaskGraph>(std::move(nodes), engine == nullptr ? 1 : engine->workers()));
+}
+
+void Instance::Listen(std::shared_ptr<OpListener> listener) {
+  std::lock_guard guard(listener_lock_);
+  has_listener_.store(listener != nullptr, std::memory_order_relaxed);
+  listener_ = std::move(listener);
+}
+
+std::shared_ptr<OpListener> Instance::listener() {
+  std::lock_guard guard(listener_lock_);
+  return listener_;
 }
 
 void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,

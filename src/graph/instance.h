@@ -2,11 +2,14 @@
 // replay engine, or, where only the data decides shapes, the graph and the interpreter.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "graph/build_model.h"
+#include "graph/op_listener.h"
 #include "graph/program.h"
 #include "runtime/model_ri.h"
 
@@ -44,6 +47,9 @@ class Instance : public std::enable_shared_from_this<Instance> {
   void Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                std::shared_ptr<DynamicResult> result = nullptr);
 
+  // Is told of each operator that runs from now on; null: nobody.
+  void Listen(std::shared_ptr<OpListener> listener);
+
  protected:
   friend class InstanceArguments;
   explicit Instance(rt::Device& device);
@@ -52,12 +58,20 @@ class Instance : public std::enable_shared_from_this<Instance> {
   virtual void Bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                     const std::shared_ptr<DynamicResult>& result) = 0;
 
+  bool has_listener() const { return has_listener_.load(std::memory_order_relaxed); }
+  std::shared_ptr<OpListener> listener();
+
   struct ModelDeleter {
     void operator()(rt::ModelRI* model) const { rt::ModelRI::Destroy(*model); }
   };
   rt::Device& device_;
   std::vector<ModelPort> inputs_, outputs_;
   std::unique_ptr<rt::ModelRI, ModelDeleter> model_;
+
+ private:
+  std::atomic<bool> has_listener_{false};
+  std::mutex listener_lock_;
+  std::shared_ptr<OpListener> listener_;  // under that lock
 };
 
 struct InstanceOptions {

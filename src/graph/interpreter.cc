@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "graph/codes.h"
 #include "graph/control_flow.h"
@@ -181,7 +182,7 @@ Interpreter::Interpreter(const Graph& graph)
 
 Interpreter::~Interpreter() = default;
 
-std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs) {
+std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs, OpListener* listener) {
   if (inputs.size() != graph_.inputs.size()) {
     Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph_.name,
          graph_.inputs.size(), inputs.size());
@@ -203,8 +204,10 @@ std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs) {
     }
     arguments.clear();
     for (const Port& port : node.inputs) arguments.push_back(value(port));
+    const int64_t begin = listener == nullptr ? 0 : NowNs();
     results[n] = controls_[n] != nullptr ? RunControl(controls_[n], node, arguments, *this)
                                          : prepared_[n].Run(node, constants_, arguments);
+    if (listener != nullptr) listener->Ran(node.name, node.type, begin, NowNs());
     for (const Port& port : node.inputs) {
       if (port.present() && --left[static_cast<size_t>(port.node)] == 0)
         results[static_cast<size_t>(port.node)].clear();

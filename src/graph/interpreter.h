@@ -9,6 +9,7 @@
 
 #include "graph/control_flow.h"
 #include "graph/ir.h"
+#include "graph/op_listener.h"
 
 namespace belay::graph {
 
@@ -26,8 +27,8 @@ class Interpreter final : public BodyRunner {
  public:
   explicit Interpreter(const Graph& graph);  // which lives as long
   ~Interpreter() override;
-  // One at a time.
-  std::vector<Constant> Run(std::span<const Constant> inputs);
+  // One at a time. The listener is told of the graph's nodes, not of those of graphs within them.
+  std::vector<Constant> Run(std::span<const Constant> inputs, OpListener* listener = nullptr);
   std::vector<Constant> RunBody(const Graph& body, std::span<const Constant> inputs) override;
 
  private:

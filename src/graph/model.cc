@@ -202,6 +202,7 @@ std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& input
   if (instances_.empty()) options.work = work_;  // one block cannot serve two at once
   options.optimise = LateOptions(file_);
   instances_.push_front({inputs, MakeInstance(device_, file_.graph, inputs, options)});
+  instances_.front().instance->Listen(listener_);
   if (instances_.size() > kMostInstances) instances_.pop_back();
   return instances_.front().instance;
 }
@@ -209,6 +210,12 @@ std::shared_ptr<Instance> Model::InstanceFor(const std::vector<ValueType>& input
 std::shared_ptr<Instance> Model::MainInstance() {
   std::optional<std::vector<ValueType>> types = MainTypes(file_);
   return types ? InstanceFor(*types) : nullptr;
+}
+
+void Model::Listen(std::shared_ptr<OpListener> listener) {
+  std::lock_guard guard(lock_);
+  listener_ = std::move(listener);
+  for (const Entry& entry : instances_) entry.instance->Listen(listener_);
 }
 
 void Model::Choose(std::vector<int64_t> gear) {

@@ -88,6 +88,9 @@ class Model {
   uint64_t work_bytes();
   uint64_t weight_bytes();
 
+  // Is told of each operator that runs from now on, whatever the sizes; null: nobody.
+  void Listen(std::shared_ptr<OpListener> listener);
+
   // A stream of the model's own for synchronous executions.
   rt::Stream& OwnStream(rt::Context& context);
   // Device memory for an output whose size only the data decided. It lives until the model has been run a
@@ -112,6 +115,7 @@ class Model {
   std::list<Entry> instances_;  // the latest first
   std::optional<ModelDescription> description_;
   std::vector<int64_t> chosen_gear_;
+  std::shared_ptr<OpListener> listener_;
   HandleBits stream_ = 0;
   std::deque<KeptMemory> kept_;
 };

@@ -181,7 +181,7 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
     for (size_t i = 0; i < args.size(); ++i) CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
     // Of what has no gaps the first byte and the last say all.
     if (HasOverlap(*plan) || (g_keep_views.load(std::memory_order_relaxed) && !AreWithoutGaps(args)))
-      [[unlikely]]
+        [[unlikely]]
       plan->KeepViews(ViewsOf(args));
     plan->SetInPart(op.in_part != InPart::kNo, op.in_part == InPart::kAll);
     Args in_op_order(form, args.data());

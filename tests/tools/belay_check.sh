@@ -42,7 +42,7 @@ printf 'race other.cc:*\nuse-after-free *\n' >known.txt
 check --suppress known.txt --error-exitcode 7 -- ./missing_wait
 expect 7 'belay check: 1 race in '
 check --json /dev/full -- ./missing_wait
-expect 0 'belay check: cannot write /dev/full'
+expect 0 'belay check: cannot write /dev/full: No space left on device'
 
 # Memory that was freed: the use, the free and the allocation, by file and line.
 cat >misuse.cc <<'END'

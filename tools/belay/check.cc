@@ -96,9 +96,11 @@ void Summarise(const layers::Tally& tally, const std::vector<CheckReport>& repor
 // Says it when the file cannot be written; what was found was told all the same.
 void WriteFile(const std::string& path, const std::string& text) {
   if (path.empty()) return;
+  errno = 0;
   std::ofstream file(path, std::ios::trunc);
   file << text;
-  if (file.close(); file.fail()) std::fprintf(stderr, "belay check: cannot write %s\n", path.c_str());
+  if (file.close(); file.fail())
+    std::fprintf(stderr, "belay check: cannot write %s: %s\n", path.c_str(), std::strerror(errno));
 }
 
 // What belongs together in version control: the folder above this one that holds .git, or this one.

@@ -107,7 +107,7 @@ struct Race::Touches final : rt::RangeVisitor {
   static std::vector<Access>* RoomOfThread() { return layers::ThreadCache<std::vector<Access>>(); }
 
   const Race& race;
-  std::vector<Access> accesses;  // in room that the thread keeps
+  std::vector<Access> accesses;                            // in room that the thread keeps
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   std::vector<std::pair<const rt::Stream*, uint64_t>> waits;

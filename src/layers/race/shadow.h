@@ -57,8 +57,8 @@ class Shadow {
     std::vector<Mark> reads;
   };
   using Ranges = std::map<uintptr_t, Range>;  // by their first byte; they do not overlap
-  // A block's, and behind the latest range that was checked and the latest that was noted: where accesses that
-  // follow each other, as those of a model do at each launch, go on without a search.
+  // A block's, and behind the latest range that was checked and the latest that was noted: where accesses
+  // that follow each other, as those of a model do at each launch, go on without a search.
   struct Block {
     Ranges ranges;
     Ranges::iterator checked = ranges.end(), noted = ranges.end();

@@ -33,9 +33,9 @@ class Digest {
   static constexpr size_t kLanes = 8;
   static constexpr size_t kBlock = kLanes * 8;
 
-  // Each word is hidden by a key that changes from block to block, so that words that change places count. The
-  // halves are multiplied with each other, which loses words of which one half is the key's: the neighbour's
-  // lane takes the word as it is.
+  // Each word is hidden by a key that changes from block to block, so that words that change places count.
+  // The halves are multiplied with each other, which loses words of which one half is the key's: the
+  // neighbour's lane takes the word as it is.
   void Take(const std::byte* block) {
 #ifdef __SSE2__
     const __m128i step = _mm_set1_epi64x(static_cast<int64_t>(kStep));
@@ -66,7 +66,9 @@ class Digest {
 
   static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
   alignas(16) uint64_t lanes_[kLanes] = {};
-  alignas(16) uint64_t key_[kLanes] = {0x40b2d002cc92d33du, 0x32833106536e95dfu, 0x3170fab23d90fbadu, 0xf08db22fd293056bu, 0x4ad5cfbc1d74bd1du, 0xf3faa8e879eaa723u, 0xffec3fee8ed2305du, 0x3ce1268c9c8052e3u};
+  alignas(16) uint64_t key_[kLanes] = {0x40b2d002cc92d33du, 0x32833106536e95dfu, 0x3170fab23d90fbadu,
+                                       0xf08db22fd293056bu, 0x4ad5cfbc1d74bd1du, 0xf3faa8e879eaa723u,
+                                       0xffec3fee8ed2305du, 0x3ce1268c9c8052e3u};
 };
 
 }  // namespace belay::layers
