@@ -123,6 +123,7 @@ class RecordPipe {
         Break(taken.size());
     }
     close(file_);
+    std::lock_guard guard(lock_);  // an operator may still run that began before the end
     if (lost_ != 0) {
       LogWarning(LogPlace::Here(), "aclprofModelSubscribe: {} records of operators were lost: {}", lost_,
                  broken_ ? "the pipe is closed" : "nobody has read them in time");

@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/whole_file.h"
+#include "belay_graph/capture.h"
 #include "belay_graph/picture.h"
 #include "graph/build_model.h"
 #include "graph/onnx/importer.h"
@@ -79,7 +82,23 @@ void FillIn(graph::ModelFile& file, const std::vector<graph::ValueType>& types) 
   graph::OptimiseFor(file.options, file.graph);
 }
 
+std::string Written(const Picture& picture, const std::string& format) {
+  if (format == "dot") return WriteDot(picture);
+  return format == "svg" ? WriteSvg(picture) : WriteText(picture);
+}
+
+std::string DrawCapture(const Options& options, const std::string& text) {
+  if (options.run || !options.input_shape.empty())
+    throw std::invalid_argument(
+        "a captured graph has no sizes to fill in, and is not run: what it works on was the program's");
+  return Written(PictureOfCapture(text), options.format);
+}
+
 std::string Draw(const Options& options) {
+  if (std::filesystem::path(options.model).extension() == ".json") {
+    std::ifstream file(options.model, std::ios::binary);
+    return DrawCapture(options, {std::istreambuf_iterator<char>(file), {}});
+  }
   graph::ModelFile file = Read(options);
   std::vector<graph::ValueType> types = InputTypes(file.graph, options);
   FillIn(file, types);
@@ -87,18 +106,19 @@ std::string Draw(const Options& options) {
   if (options.run && picture.runs == 0)
     throw std::invalid_argument("this model has no kernels to time: " + picture.note);
   if (picture.name.empty()) picture.name = std::filesystem::path(options.model).stem().string();
-  if (options.format == "dot") return WriteDot(picture);
-  return options.format == "svg" ? WriteSvg(picture) : WriteText(picture);
+  return Written(picture, options.format);
 }
 
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Draws a compiled model: its fused nodes, the sizes of what flows between them, where the "
+      "Draws a compiled model or a captured graph: its fused nodes, the sizes of what flows between them, where the "
       "memory plan puts it, and "
       "how long each takes.",
       "belay graph");
-  app.add_option("model", options.model, "A .om file of Belay, or an .onnx file, which is compiled first")
+  app.add_option(
+         "model", options.model,
+         "A .om file of Belay, an .onnx file, which is compiled first, or a .json file of aclmdlRIDebugJsonPrint")
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("--format", options.format, "text, dot (for graphviz) or svg")

@@ -203,6 +203,10 @@ std::string TextOfMicroseconds(double microseconds) {
   return fmt::format("{:.2f} ms", microseconds / 1000);
 }
 
+std::string TextOfFlow(const Flow& flow) {
+  return flow.bytes == 0 ? flow.type : flow.type + ", " + TextOfBytes(flow.bytes);
+}
+
 std::string TextOfTime(const Shown& shown) {
   const std::string time = TextOfMicroseconds(shown.microseconds.value_or(0));
   return shown.of_roof ? fmt::format("{}, {:.0f} % of the roof", time, 100 * *shown.of_roof) : time;

@@ -32,7 +32,7 @@ struct Shown {
 struct Flow {
   int from = 0;  // numbers of what is shown
   int to = 0;
-  std::string type;  // "f32 [1, 64, 56, 56]"
+  std::string type;  // "f32 [1, 64, 56, 56]"; of a capture "stream 3 to stream 5"
   uint64_t bytes = 0;
 };
 
@@ -40,6 +40,7 @@ struct Picture {
   std::string name;
   std::vector<Shown> shown;  // what is needed comes before what needs it
   std::vector<Flow> flows;
+  int streams = 0;       // of a capture, which has tasks and neither inputs nor outputs
   bool planned = false;  // there is a plan of the memory
   uint64_t work_bytes = 0;
   uint64_t least_work_bytes = 0;  // the most that is alive at once
@@ -63,6 +64,7 @@ Picture MakePicture(const graph::Graph& graph, const std::vector<graph::ValueTyp
 
 std::string TextOfBytes(uint64_t bytes);              // "1.5 MiB"
 std::string TextOfMicroseconds(double microseconds);  // "12.3 us", "1.20 ms"
+std::string TextOfFlow(const Flow& flow);             // "f32 [2, 3], 24 B"
 std::string TextOfTime(const Shown& shown);           // "12.3 us, 45 % of the roof"
 std::string Shortened(const std::string& text,
                       size_t length);  // the end matters more than the beginning

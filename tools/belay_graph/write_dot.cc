@@ -41,8 +41,7 @@ std::string WriteDot(const Picture& picture) {
     text += fmt::format("  n{} [label={}, fillcolor={}];\n", i, Quoted(Label(shown)), colour);
   }
   for (const Flow& flow : picture.flows) {
-    text += fmt::format("  n{} -> n{} [tooltip={}];\n", flow.from, flow.to,
-                        Quoted(flow.type + ", " + TextOfBytes(flow.bytes)));
+    text += fmt::format("  n{} -> n{} [tooltip={}];\n", flow.from, flow.to, Quoted(TextOfFlow(flow)));
   }
   return text + "}\n";
 }

@@ -59,7 +59,7 @@ std::string Tooltip(const Shown& shown) {
   if (!shown.place.empty()) text += "\nin memory: " + shown.place;
   if (shown.workspace_bytes != 0) text += "\nworkspace: " + TextOfBytes(shown.workspace_bytes);
   if (shown.constant_bytes != 0) text += "\nconstants: " + TextOfBytes(shown.constant_bytes);
-  if (shown.kind == Shown::kNode) text += fmt::format("\nkernels: {}", shown.kernels);
+  if (shown.kernels != 0) text += fmt::format("\nkernels: {}", shown.kernels);
   return text;
 }
 
@@ -94,7 +94,7 @@ std::string Drawn(const Flow& flow, const std::vector<Point>& points) {
   double width =
       flow.bytes == 0 ? 1 : std::clamp(std::log10(static_cast<double>(flow.bytes)) / 2.5, 0.8, 3.2);
   return fmt::format("<path class=\"flow\" stroke-width=\"{:.1f}\" d=\"{}\">{}</path>\n", width,
-                     Curve(points), Title(flow.type + ", " + TextOfBytes(flow.bytes)));
+                     Curve(points), Title(TextOfFlow(flow)));
 }
 
 std::string Drawn(const Shown& shown, const Box& box, const Point& at, double longest) {
@@ -116,7 +116,9 @@ std::string Drawn(const Shown& shown, const Box& box, const Point& at, double lo
 std::string Heading(const Picture& picture) {
   std::string second;
   if (picture.planned) second = "work memory " + TextOfBytes(picture.work_bytes) + ", ";
-  second += "constants " + TextOfBytes(picture.constant_bytes);
+  second += picture.streams == 0 ? "constants " + TextOfBytes(picture.constant_bytes)
+                                 : fmt::format("{} tasks on {} stream{}", picture.shown.size(),
+                                               picture.streams, picture.streams == 1 ? "" : "s");
   if (picture.runs > 0)
     second += fmt::format(", {} in one run (medians of {})", TextOfMicroseconds(picture.microseconds),
                           picture.runs);

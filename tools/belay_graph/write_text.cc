@@ -9,6 +9,9 @@ namespace belay::graph_tool {
 namespace {
 
 std::string Summary(const Picture& picture) {
+  if (picture.streams != 0)
+    return fmt::format("{}: {} tasks on {} stream{}\n", picture.name, picture.shown.size(), picture.streams,
+                       picture.streams == 1 ? "" : "s");
   auto count = [&](Shown::Kind kind) {
     return std::count_if(picture.shown.begin(), picture.shown.end(),
                          [&](const Shown& s) { return s.kind == kind; });
