@@ -209,7 +209,8 @@ ModelSubscriptions& AllModelSubscriptions() { return PerProcess<ModelSubscriptio
 // --- records
 
 OpRecord OpRecordAt(const void* records, size_t bytes, uint32_t index) {
-  if (bytes % sizeof(OpRecord) != 0 || index >= bytes / sizeof(OpRecord)) {
+  constexpr size_t kMostBytes = size_t{1} << 30;  // no program has read that much; it is an error of its
+  if (bytes > kMostBytes || bytes % sizeof(OpRecord) != 0 || index >= bytes / sizeof(OpRecord)) {
     Fail(
         codes::kInvalidParam, "prof-record",
         "there is no record {} in {} bytes; aclprofGetOpDescSize tells the size of one: read whole ones, and give "
@@ -321,7 +322,7 @@ void aclprofGetOpDescSize(size_t* opDescSize) { *opDescSize = sizeof(OpRecord); 
 
 void aclprofGetOpNum(const void* opInfo, size_t opInfoLen, uint32_t* opNumber) {
   const size_t count = opInfoLen / sizeof(OpRecord);
-  if (count != 0) OpRecordAt(opInfo, opInfoLen, static_cast<uint32_t>(count - 1));
+  if (count != 0) OpRecordAt(opInfo, opInfoLen, 0);
   *opNumber = static_cast<uint32_t>(count);
 }
 void aclprofGetOpTypeLen(const void* opInfo, size_t opInfoLen, uint32_t index, size_t* opTypeLen) {
