@@ -2,6 +2,7 @@
 // from such records.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -217,8 +218,12 @@ OpRecord OpRecordAt(const void* records, size_t bytes, uint32_t index) {
         "opInfoLen of them all",
         index, bytes);
   }
-  OpRecord record;
-  std::memcpy(&record, static_cast<const char*>(records) + index * sizeof(OpRecord), sizeof record);
+  OpRecord record{};
+  const char* at = static_cast<const char*>(records) + index * sizeof(OpRecord);
+  // By the system, which refuses what is not mapped; where that is not allowed, without.
+  const iovec to{&record, sizeof record}, from{const_cast<char*>(at), sizeof record};
+  if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) < 0 && errno != EFAULT)
+    std::memcpy(&record, at, sizeof record);
   if (record.mark != kOpRecordMark || TheOpNames().At(record.name) == nullptr ||
       TheOpNames().At(record.type) == nullptr) {
     Fail(codes::kInvalidParam, "prof-record",
