@@ -16,3 +16,16 @@ function(belay_install_tool target)
     RUNTIME DESTINATION ${folder} COMPONENT toolkit OPTIONAL)
   set_property(GLOBAL APPEND PROPERTY BELAY_TOOLKIT_TOOLS ${target})
 endfunction()
+
+# belay_loaded_library(library test): one that Belay loads itself, when it is first needed, so that the symbols of what
+# it is linked with do not meet a program's: only its entry is seen. It never goes, and the test runs with it.
+function(belay_loaded_library library test)
+  target_include_directories(${library} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_options(${library} PRIVATE -Wl,-z,nodelete ${BELAY_NO_UNDEFINED}
+    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/libs/libbelay_core/exports.map)
+  set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  belay_install(${library})
+  if(TARGET ${test})
+    add_dependencies(${test} ${library})
+  endif()
+endfunction()

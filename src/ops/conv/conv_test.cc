@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -461,6 +462,27 @@ TEST(Conv, ByWinogradOnEveryProcessor) {
   simd::SetLevel(9);
 }
 
+// `ahead`: who packs the weights of a case at a level of vectors, and computes it; null: it does not matter.
+void CheckOnEveryProcessor(const std::vector<Case>& cases,
+                           const std::function<const ConvBackend*(int, const Case&)>& ahead) {
+  using enum ActivationKind;
+  for (int level : {0, 1, 2}) {
+    if (simd::SetLevel(level) != level) continue;
+    for (size_t i = 0; i < cases.size(); ++i) {
+      Case c = cases[i];
+      c.constant = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i;
+      c.channels_last = c.residual = c.packed_ahead = true;
+      c.activation = {i % 2 == 0 ? kRelu : kSwish, i % 2 == 0 ? 0.1f : 1.0f};
+      c.packed_by = ahead(level, c);
+      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
+      c.plainly = true;
+      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed by another";
+    }
+  }
+  simd::SetLevel(9);
+}
+
 // Groups of a few channels: several in a vector, one, parts of several vectors.
 const std::vector<Case> kGroupedShapes = {
     {{2, 32, 9, 11}, {32, 4, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8},
@@ -479,23 +501,10 @@ const std::vector<Case> kGroupedShapes = {
 };
 
 TEST(Conv, OfSmallGroupsOnEveryProcessor) {
-  using enum ActivationKind;
-  for (int level : {0, 1, 2}) {
-    if (simd::SetLevel(level) != level) continue;
-    for (size_t i = 0; i < kGroupedShapes.size(); ++i) {
-      Case c = kGroupedShapes[i];
-      c.constant = true;
-      EXPECT_LE(Error(c), 1e-5) << "case " << i;
-      c.channels_last = c.residual = c.packed_ahead = true;
-      c.activation = {i % 2 == 0 ? kRelu : kSwish, i % 2 == 0 ? 0.1f : 1.0f};
-      const bool whole_vectors = c.in[1] / c.groups % 16 == 0 && c.weight[0] / c.groups % 16 == 0;
-      if (level == 1 || (level == 2 && !whole_vectors)) c.packed_by = &GroupedConv();
-      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
-      c.plainly = true;
-      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed by another";
-    }
-  }
-  simd::SetLevel(9);
+  CheckOnEveryProcessor(kGroupedShapes, [](int level, const Case& c) {
+    const bool whole_vectors = c.in[1] / c.groups % 16 == 0 && c.weight[0] / c.groups % 16 == 0;
+    return level == 1 || (level == 2 && !whole_vectors) ? &GroupedConv() : nullptr;
+  });
 }
 
 // To a few channels: columns of the kernel share vectors.
@@ -511,22 +520,8 @@ const std::vector<Case> kNarrowShapes = {
 };
 
 TEST(Conv, ToFewChannelsOnEveryProcessor) {
-  using enum ActivationKind;
-  for (int level : {0, 1, 2}) {
-    if (simd::SetLevel(level) != level) continue;
-    for (size_t i = 0; i < kNarrowShapes.size(); ++i) {
-      Case c = kNarrowShapes[i];
-      c.constant = true;
-      EXPECT_LE(Error(c), 1e-5) << "case " << i;
-      c.channels_last = c.residual = c.packed_ahead = true;
-      c.activation = {i % 2 == 0 ? kRelu : kSwish, i % 2 == 0 ? 0.1f : 1.0f};
-      if (level > 0) c.packed_by = &NarrowConv();
-      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed ahead";
-      c.plainly = true;
-      EXPECT_LE(Error(c), 1e-5) << "case " << i << ", packed by another";
-    }
-  }
-  simd::SetLevel(9);
+  CheckOnEveryProcessor(kNarrowShapes,
+                        [](int level, const Case&) { return level > 0 ? &NarrowConv() : nullptr; });
 }
 
 // The zeros of its padding times infinity would be no numbers: another one computes it.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/conv/grouped_conv_loops.h"
+#include "ops/conv/own_backend.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd_loops.h"
 
@@ -64,10 +65,6 @@ struct Grouped {
   GroupedConvLoops loops = BestGroupedConvLoops();
   WinogradLoops behind = BestWinogradLoops();  // for the activation
 };
-
-const Grouped& GroupedOf(const ConvPrimitive& primitive) {
-  return reinterpret_cast<const Grouped&>(primitive);
-}
 
 class GroupedRun {
  public:
@@ -179,35 +176,11 @@ bool GroupedLayout(const ConvSpec& spec, WeightLayout* layout) {
   return true;
 }
 
-bool PackPanels(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
-  WeightLayout layout;
-  if (!GroupedLayout(GroupedOf(primitive).spec, &layout)) return false;
-  LayOut(static_cast<const float*>(weights), layout, static_cast<float*>(packed));
-  return true;
-}
-
-const ConvBackend kGrouped = {
-    [] {
-      return BestGroupedConvLoops().lanes == 16  ? "grouped16"
-             : BestGroupedConvLoops().lanes == 8 ? "grouped8"
-                                                 : "grouped";
-    },
-    &GroupedLayout,
-    &TakesOnly<&GroupedLayout>,
-    [](const ConvSpec& spec, const WeightLayout& layout) {
-      return TakesOnly<&GroupedLayout>(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Grouped(spec))
-                                                     : nullptr;
-    },
-    [](ConvPrimitive* p) { delete reinterpret_cast<Grouped*>(p); },
-    [](const ConvPrimitive& p) {
-      return GroupedOf(p).scratch_floats() * static_cast<int64_t>(sizeof(float));
-    },
-    &PackPanels,
-    [](const ConvPrimitive& p, const ConvCall& call) {
-      GroupedRun(GroupedOf(p), call).All();
-      return true;
-    },
-};
+constexpr ConvBackend kGrouped = OwnBackend<Grouped, GroupedRun, &GroupedLayout>::With([] {
+  return BestGroupedConvLoops().lanes == 16  ? "grouped16"
+         : BestGroupedConvLoops().lanes == 8 ? "grouped8"
+                                             : "grouped";
+});
 
 // Taps far from each other, where oneDNN falls to a third of its speed.
 bool ReachesFar(const ConvGeometry& g) {

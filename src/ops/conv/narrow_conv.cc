@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/conv/grouped_conv_loops.h"
+#include "ops/conv/own_backend.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd_loops.h"
 
@@ -56,8 +57,6 @@ struct Narrow {
   GroupedConvLoops loops = BestGroupedConvLoops();
   WinogradLoops behind = BestWinogradLoops();  // for the activation
 };
-
-const Narrow& NarrowOf(const ConvPrimitive& primitive) { return reinterpret_cast<const Narrow&>(primitive); }
 
 struct Span {
   int64_t begin, end;
@@ -192,31 +191,9 @@ bool NarrowLayout(const ConvSpec& spec, WeightLayout* layout) {
   return true;
 }
 
-bool PackColumns(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
-  WeightLayout layout;
-  if (!NarrowLayout(NarrowOf(primitive).spec, &layout)) return false;
-  LayOut(static_cast<const float*>(weights), layout, static_cast<float*>(packed));
-  return true;
-}
-
-const ConvBackend kNarrow = {
-    [] { return Lanes() == 16  ? "narrow16"
-                : Lanes() == 8 ? "narrow8"
-                               : "narrow"; },
-    &NarrowLayout,
-    &TakesOnly<&NarrowLayout>,
-    [](const ConvSpec& spec, const WeightLayout& layout) {
-      return TakesOnly<&NarrowLayout>(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Narrow(spec))
-                                                    : nullptr;
-    },
-    [](ConvPrimitive* p) { delete reinterpret_cast<Narrow*>(p); },
-    [](const ConvPrimitive& p) { return NarrowOf(p).scratch_floats() * static_cast<int64_t>(sizeof(float)); },
-    &PackColumns,
-    [](const ConvPrimitive& p, const ConvCall& call) {
-      NarrowRun(NarrowOf(p), call).All();
-      return true;
-    },
-};
+constexpr ConvBackend kNarrow = OwnBackend<Narrow, NarrowRun, &NarrowLayout>::With([] {
+  return Lanes() == 16 ? "narrow16" : Lanes() == 8 ? "narrow8" : "narrow";
+});
 
 }  // namespace
 

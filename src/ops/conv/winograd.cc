@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/conv/own_backend.h"
 #include "ops/conv/winograd_loops.h"
 
 namespace belay::ops {
@@ -64,10 +65,6 @@ struct Winograd {
   std::vector<int64_t> down, across;  // the first pixels of tiles
   WinogradLoops loops = BestWinogradLoops();
 };
-
-const Winograd& WinogradOf(const ConvPrimitive& primitive) {
-  return reinterpret_cast<const Winograd&>(primitive);
-}
 
 // One call: the tiles of all images in order, block by block.
 class WinogradRun {
@@ -232,9 +229,10 @@ bool WinogradLayout(const ConvSpec& spec, WeightLayout* layout) {
   return true;
 }
 
+using WinogradBackend = OwnBackend<Winograd, WinogradRun, &WinogradLayout>;
+
 bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed, void*) {
-  const ConvSpec& spec = WinogradOf(primitive).spec;
-  const ConvGeometry& g = spec.geometry;
+  const ConvGeometry& g = WinogradBackend::Of(primitive).spec.geometry;
   const int64_t depth = DepthOf(g), matrix = Columns(g) * depth, panel = PanelOf(Columns(g));
   const auto* from = static_cast<const float*>(weights);
   auto* to = static_cast<float*>(packed);
@@ -251,24 +249,8 @@ bool PackTiles(const ConvPrimitive& primitive, const void* weights, void* packed
   return true;
 }
 
-const ConvBackend kWinograd = {
-    [] { return "winograd"; },  // every processor
-    &WinogradLayout,
-    &TakesOnly<&WinogradLayout>,
-    [](const ConvSpec& spec, const WeightLayout& layout) {
-      return TakesOnly<&WinogradLayout>(spec, layout) ? reinterpret_cast<ConvPrimitive*>(new Winograd(spec))
-                                                      : nullptr;
-    },
-    [](ConvPrimitive* p) { delete reinterpret_cast<Winograd*>(p); },
-    [](const ConvPrimitive& p) {
-      return WinogradOf(p).scratch_floats() * static_cast<int64_t>(sizeof(float));
-    },
-    &PackTiles,
-    [](const ConvPrimitive& p, const ConvCall& call) {
-      WinogradRun(WinogradOf(p), call).All();
-      return true;
-    },
-};
+// On every processor
+constexpr ConvBackend kWinograd = WinogradBackend::With([] { return "winograd"; }, &PackTiles);
 
 // Three become four.
 void Mix(const float* from, int64_t from_step, float* to, int64_t to_step) {

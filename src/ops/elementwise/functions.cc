@@ -230,26 +230,32 @@ inline void Fourths(float* o, const float* a, int64_t m) {
   }
 }
 
-void PowLoop(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+// Pieces of both operands beside each other: the result may lie on one.
+template <void (*kOfPiece)(float* o, const float* a, const float* b, int64_t m)>
+void PairsInPieces(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
   auto* o = static_cast<float*>(out);
   const auto* x = static_cast<const float*>(in[0]);
   const auto* y = static_cast<const float*>(in[1]);
-  alignas(64) float a[kPiece], b[kPiece];  // the result may lie on an operand
+  alignas(64) float a[kPiece], b[kPiece];
   for (int64_t i = 0; i < n; i += kPiece, o += kPiece) {
     const int64_t m = std::min(kPiece, n - i);
     std::copy_n(x + i, m, a);
     std::copy_n(y + i, m, b);
-    int differ = 0;
-    for (int64_t k = 0; k < m; ++k) differ |= b[k] == b[0] ? 0 : 1;
-    if (differ == 0 && b[0] == 2) {
-      Squares(o, a, m);
-    } else if (differ == 0 && b[0] == 3) {
-      Cubes(o, a, m);
-    } else if (differ == 0 && b[0] == 4) {
-      Fourths(o, a, m);
-    } else {
-      Powers(o, a, b, m);
-    }
+    kOfPiece(o, a, b, m);
+  }
+}
+
+inline void PowPiece(float* o, const float* a, const float* b, int64_t m) {
+  int differ = 0;
+  for (int64_t k = 0; k < m; ++k) differ |= b[k] == b[0] ? 0 : 1;
+  if (differ == 0 && b[0] == 2) {
+    Squares(o, a, m);
+  } else if (differ == 0 && b[0] == 3) {
+    Cubes(o, a, m);
+  } else if (differ == 0 && b[0] == 4) {
+    Fourths(o, a, m);
+  } else {
+    Powers(o, a, b, m);
   }
 }
 
@@ -364,21 +370,12 @@ inline bool IsPlainDivision(float x, float y) {
 }
 
 template <class F>
-void Rests(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
-  auto* o = static_cast<float*>(out);
-  const auto* x = static_cast<const float*>(in[0]);
-  const auto* y = static_cast<const float*>(in[1]);
-  alignas(64) float a[kPiece], b[kPiece];  // the result may lie on an operand
-  for (int64_t i = 0; i < n; i += kPiece, o += kPiece) {
-    const int64_t m = std::min(kPiece, n - i);
-    std::copy_n(x + i, m, a);
-    std::copy_n(y + i, m, b);
-    int special = 0;
-    for (int64_t k = 0; k < m; ++k) special |= IsPlainDivision(a[k], b[k]) ? 0 : 1;
-    for (int64_t k = 0; k < m; ++k) o[k] = static_cast<float>(F::Of(a[k], b[k]));
-    for (int64_t k = 0; special != 0 && k < m; ++k) {
-      if (!IsPlainDivision(a[k], b[k])) o[k] = F::Far(a[k], b[k]);
-    }
+void RestPiece(float* o, const float* a, const float* b, int64_t m) {
+  int special = 0;
+  for (int64_t k = 0; k < m; ++k) special |= IsPlainDivision(a[k], b[k]) ? 0 : 1;
+  for (int64_t k = 0; k < m; ++k) o[k] = static_cast<float>(F::Of(a[k], b[k]));
+  for (int64_t k = 0; special != 0 && k < m; ++k) {
+    if (!IsPlainDivision(a[k], b[k])) o[k] = F::Far(a[k], b[k]);
   }
 }
 
@@ -390,13 +387,13 @@ const PointwiseLoop* FunctionLoops() {
                                             &Unary<Asin>,
                                             &Unary<Acos>,
                                             &Unary<Atan>,
-                                            &PowLoop,
+                                            &PairsInPieces<&PowPiece>,
                                             &Divisions<TruncDiv>,
                                             &Divisions<FloorDiv>,
                                             &Divisions<Remainder>,
                                             &Divisions<Fmod>,
-                                            &Rests<FloatRemainder>,
-                                            &Rests<FloatFmod>,
+                                            &PairsInPieces<&RestPiece<FloatRemainder>>,
+                                            &PairsInPieces<&RestPiece<FloatFmod>>,
                                             &IntegerPowers<int32_t>,
                                             &IntegerPowers<int64_t>,
                                             &IntegerPowers<uint64_t>};
