@@ -3,8 +3,9 @@
     run.py [PATTERN] [--networks] [--cores N] [--json FILE] [--against FILE] [--rounds N]
 
 Without --networks the models are single operators (cases.py), with it whole networks (networks/). On one core, times are
-seconds of the processor (of all threads of the process), on several those of the clock; the least of several rounds in which
-the engines take turns, so that other work on the machine hardly shows. Results are compared with onnxruntime's. Each model has
+seconds of the processor (of all threads of the process), on several those of the clock, where an engine's turn begins when the
+threads of the one before sleep; the least of several rounds in which the engines take turns, so that other work on the machine
+hardly shows. Results are compared with onnxruntime's. Each model has
 a process of its own. The board is sorted by ratio; for a network that is slower than a peer it names the node that takes most.
 """
 from __future__ import annotations
@@ -28,6 +29,7 @@ import networks
 
 ROUND = 1.5e-3  # seconds of processor time that a round takes at least
 SLOW = 1.15     # times a peer's time
+QUIET = 0.02    # seconds after which the threads of a pool that has nothing to do have stopped looking for work
 
 
 def seconds(run, times, clock):
@@ -35,6 +37,14 @@ def seconds(run, times, clock):
     for _ in range(times):
         run()
     return (clock() - begin) / times
+
+
+def turn(run, times, clock, cores):
+    """Seconds of a run, in a turn of its own: the peers' threads go on looking for work for a while, on cores that it needs."""
+    if cores > 1:
+        time.sleep(QUIET)
+        run()
+    return seconds(run, times, clock)
 
 
 def repeats(run, clock):
@@ -79,7 +89,7 @@ def measure(home, case, options):
         taken = defaultdict(list)
         for _ in range(options.rounds):
             for name, run in runs.items():
-                taken[name].append(seconds(run, times[name], clock))
+                taken[name].append(turn(run, times[name], clock, options.cores))
         network.close()
         row |= {name: min(values) * 1e6 for name, values in taken.items()}
         row |= {'difference': worst, 'wrong': bool(worst > case.tolerance)}

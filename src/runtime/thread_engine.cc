@@ -194,7 +194,7 @@ Stream* ThreadEngine::NextStream() {
       return stream;
     }
     has_urgent_.store(false, std::memory_order_relaxed);
-    if (searching_ == 0 && !Crowded()) {
+    if (searching_ == 0 && FreeCores() + 1 > 0) {  // its own core is free as well
       ++searching_;
       lock.unlock();
       SearchForAWhile();
@@ -231,7 +231,7 @@ void ThreadEngine::SearchForAWhile() {
     if (shared) sched_yield();
     now = NowNs();
     std::lock_guard guard(lock_);
-    if (ready_.empty() ? Crowded() : WorthTaking(sight, now)) return;
+    if (ready_.empty() ? FreeCores() <= 0 : WorthTaking(sight, now)) return;
     sight = {made_ready_, taken_, ready_.empty() || taken_ != sight.taken ? now : sight.since};
   }
 }
@@ -252,12 +252,10 @@ bool ThreadEngine::WorthTaking(const Sight& before, int64_t now) const {
   return made_ready_ == before.made_ready && !OthersAtSmallWork();
 }
 
-// Under lock_: whether workers and waiting hosts keep all cores busy, so that a worker that spins would
-// take one of them away.
-bool ThreadEngine::Crowded() const {
-  int running = workers() - sleeping_ - searching_;
-  if (t_is_worker && searching_ == 0) --running;  // the caller, which has nothing to run
-  return running + hosts_.load(std::memory_order_relaxed) >= workers();
+// Under lock_: cores that workers at work and waiting hosts leave. One more thread that is awake would take
+// its core from one of them, who may hold what the others wait for.
+int ThreadEngine::FreeCores() const {
+  return sleeping_ + searching_ - hosts_.load(std::memory_order_relaxed);
 }
 
 // Under lock_: whether some worker is running streams and comes back to the list soon.
@@ -320,7 +318,8 @@ void ThreadEngine::Publish(Offer& offer, int seats, bool wake) {
     offer.next_ = offers_;
     offers_ = &offer;
     has_urgent_.store(true, std::memory_order_release);
-    if (wake && !Crowded()) wakes = std::min(seats - searching_, sleeping_ - waking_);
+    // Hosts that wait take seats as well.
+    if (wake) wakes = std::min({seats - searching_, sleeping_ - waking_, FreeCores()});
     if (wakes > 0) {
       waking_ += wakes;
       epoch_.fetch_add(1, std::memory_order_release);

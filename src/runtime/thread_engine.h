@@ -99,7 +99,7 @@ class ThreadEngine final : public TimedEngine {
   bool HelpWithOffer();
   bool SharesItsCore() const;
   bool SpinFor(Stream& stream, uint64_t position, bool help);
-  bool Crowded() const;
+  int FreeCores() const;
   bool OthersAtSmallWork() const;
   // What a searching worker saw at its last look at the list.
   struct Sight {

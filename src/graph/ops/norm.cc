@@ -26,14 +26,6 @@ int64_t CountFrom(const Shape& shape, int begin, int end) {
   return count;
 }
 
-// The dimensions of a softmax: one, or all from it on.
-uint32_t SoftmaxMask(const Translation& node, int64_t axis) {
-  int rank = node.shape(0).rank();
-  if (rank == 0) return 0;
-  int at = node.Axis(axis, rank);
-  return node.Bool("flatten") ? From(at, rank) : 1u << at;
-}
-
 int64_t OneAxis(const Translation& node) {
   std::vector<int64_t> axes = node.Ints("axes");
   if (axes.size() != 1) node.Refuse("one axis is supported");

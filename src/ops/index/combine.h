@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "ops/index/place_loops.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 
@@ -44,6 +45,10 @@ class BlockCombiner {
  private:
   LoopNest nest_;
   Combiner row_;
+  // Of packed blocks:
+  size_t moved_bytes_ = 0;           // that replace what is there
+  AddRowLoop add_floats_ = nullptr;  // null: they are not that
+  float factor_ = 1;
 };
 
 }  // namespace belay::ops

@@ -28,6 +28,9 @@ struct BlockMove {
   BlockMove() = default;
   BlockMove(const Tensor& to, const Tensor& from) : copy(to, from), packed_bytes(copy.packed_bytes()) {}
 
+  // So many at least that it is worth to share them.
+  int64_t grain() const { return std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, copy.count())); }
+
   void operator()(char* to, const char* from) const {
     if (packed_bytes == 4) {
       std::memcpy(to, from, 4);
@@ -57,21 +60,21 @@ struct GatherBody {
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
     auto each = static_cast<int64_t>(index_out.size());
-    int64_t grain = std::max<int64_t>(1, 64 * 1024 / std::max<int64_t>(1, block.copy.count()));
-    ParallelFor(static_cast<int64_t>(outer_out.size()) * each, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end;) {
-        const int64_t outer = i / each, first = i % each, last = std::min(each, first + end - i);
-        char* to = out + outer_out[static_cast<size_t>(outer)];
-        const char* from = in + outer_in[static_cast<size_t>(outer)];
-        const int64_t* named = places.data() + outer / shared * each;
-        constexpr int64_t kAhead = 8;  // indices name places that the processor does not foresee
-        for (int64_t k = first; k < last; ++k) {
-          if (k + kAhead < last) __builtin_prefetch(from + named[k + kAhead] * step);
-          block(to + index_out[static_cast<size_t>(k)], from + named[k] * step);
-        }
-        i += last - first;
-      }
-    });
+    ParallelFor(static_cast<int64_t>(outer_out.size()) * each, block.grain(),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end;) {
+                    const int64_t outer = i / each, first = i % each, last = std::min(each, first + end - i);
+                    char* to = out + outer_out[static_cast<size_t>(outer)];
+                    const char* from = in + outer_in[static_cast<size_t>(outer)];
+                    const int64_t* named = places.data() + outer / shared * each;
+                    constexpr int64_t kAhead = 8;  // indices name places that the processor does not foresee
+                    for (int64_t k = first; k < last; ++k) {
+                      if (k + kAhead < last) __builtin_prefetch(from + named[k + kAhead] * step);
+                      block(to + index_out[static_cast<size_t>(k)], from + named[k] * step);
+                    }
+                    i += last - first;
+                  }
+                });
   }
 };
 
@@ -113,25 +116,23 @@ struct GatherElementsBody {
 };
 
 struct GatherNdBody {
-  Indices index;
-  int64_t rows_a_batch, depth;
-  std::vector<int64_t> sizes, steps;  // of the indexed dimensions
+  NamedBlocks named;
+  int64_t rows_a_batch;
   std::vector<int64_t> batch_in, row_out;
   BlockMove block;
   int64_t offsets[2];
-  int bindings[3];
+  int bindings[2];  // out, self
 
   void operator()(const Frame& frame) const {
-    const std::span<int64_t> numbers = index.Read(frame, bindings[2]);
+    const std::span<const int64_t> places = named.Offsets(frame);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
-    for (size_t row = 0; row < row_out.size(); ++row) {
-      const char* from = in + batch_in[row / static_cast<size_t>(rows_a_batch)];
-      for (size_t k = 0; k < static_cast<size_t>(depth); ++k) {
-        from += CheckedPlace(numbers[row * static_cast<size_t>(depth) + k], sizes[k]) * steps[k];
+    ParallelFor(static_cast<int64_t>(row_out.size()), block.grain(), [&](int64_t begin, int64_t end) {
+      for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
+        const char* from = in + batch_in[row / static_cast<size_t>(rows_a_batch)];
+        block(out + row_out[row], from + places[row]);
       }
-      block(out + row_out[row], from);
-    }
+    });
   }
 };
 
@@ -227,23 +228,16 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
   CheckShape(out, wanted);
   if (to.empty()) return;
   GatherNdBody body;
-  body.index = Indices(plan, *index.tensor);
-  body.depth = depth;
+  body.named = NamedBlocks(plan, index, from, batch_dims);
   body.batch_in = OffsetsOf(from, 0, batch_dims);
   body.row_out = OffsetsOf(to, 0, names.rank() - 1);
   body.rows_a_batch = static_cast<int64_t>(body.row_out.size() / body.batch_in.size());
-  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
-  for (int d = batch_dims; d < behind; ++d) {
-    body.sizes.push_back(from.shape[d]);
-    body.steps.push_back(from.strides[d] * bytes);
-  }
   body.block =
       BlockMove(DimsOf(to, names.rank() - 1, to.shape.rank()), DimsOf(from, behind, from.shape.rank()));
   body.offsets[0] = OffsetOf(to);
   body.offsets[1] = OffsetOf(from);
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
-  body.bindings[2] = index.binding;
   plan.SetCost(100 + static_cast<uint64_t>(to.count()));
   plan.SetBody(body);
 }

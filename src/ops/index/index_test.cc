@@ -157,6 +157,90 @@ TEST(Index, ScattersBlocks) {
   EXPECT_EQ(testing::Distance(out.tensor, in.tensor), 0);
 }
 
+// Rows of as many indices as there are dimensions named, of one element each behind them or of many.
+struct Named {
+  static constexpr int64_t kRows = 40;
+  Shape shape, names, rows;
+
+  Named(int depth, int64_t width) : shape(Shape::Filled(depth, 3)), names{kRows, depth}, rows{kRows} {
+    shape[0] = 5;
+    if (width > 0) shape.push_back(width), rows.push_back(width);
+  }
+
+  Sample Indices(DType type, Layout layout, std::mt19937& rng) const {
+    Sample places(type, names, layout);
+    ForEach(names, [&](const Shape& i) {
+      std::uniform_int_distribution<int64_t> pick(-shape[static_cast<int>(i[1])],
+                                                  shape[static_cast<int>(i[1])] - 1);
+      Set(places.tensor, i, static_cast<reference::Real>(pick(rng)));
+    });
+    return places;
+  }
+
+  // Where element i of the rows belongs.
+  Shape At(const Sample& index, const Shape& i) const {
+    Shape at;
+    for (int k = 0; k < static_cast<int>(names[1]); ++k) at.push_back(PlaceAt(index, {i[0], k}, shape[k]));
+    if (i.rank() > 1) at.push_back(i[1]);
+    return at;
+  }
+};
+
+TEST(Index, GathersAndScattersWhatRowsName) {
+  std::mt19937 rng(4);
+  for (int depth : {1, 2, 3, 4, 5}) {
+    for (int64_t width : {0, 1, 2, 7, 16, 37}) {
+      for (Layout layout : {Layout::kPacked, Layout::kStepped, Layout::kOffset}) {
+        const Named named(depth, width);
+        Sample in(DType::kF32, named.shape, layout), rows(DType::kF32, named.rows, layout);
+        in.Randomise(rng);
+        Sample index = named.Indices(width % 2 == 0 ? DType::kI64 : DType::kI32, layout, rng);
+        Call(forms::GatherNd, {Arg(&in.tensor), Arg(&index.tensor), Arg(true), Arg(&rows.tensor)});
+        ForEach(named.rows, [&](const Shape& i) {
+          ASSERT_EQ(Get(rows.tensor, i), Get(in.tensor, named.At(index, i))) << depth << " " << width;
+        });
+        rows.Randomise(rng);
+        for (Combination how : kCombinations) {
+          Sample out(DType::kF32, named.shape, layout), want(DType::kF32, named.shape);
+          PlanRef plan = testing::NewPlan();
+          Operand self = in.BoundTo(*plan, Access::kRead, "self"),
+                  places = index.BoundTo(*plan, Access::kRead, "index"),
+                  from = rows.BoundTo(*plan, Access::kRead, "updates");
+          PlanScatterNd(*plan, self, places, from, how, out.BoundTo(*plan, Access::kWrite, "out"));
+          testing::RunPlan(*plan);
+          reference::Copy(in.tensor, want.tensor);
+          ForEach(named.rows, [&](const Shape& i) {
+            const Shape at = named.At(index, i);
+            Set(want.tensor, at, Combined(how, Get(want.tensor, at), Get(rows.tensor, i)));
+          });
+          ASSERT_LE(testing::Distance(out.tensor, want.tensor), 1e-5)
+              << depth << " " << width << " " << int(how);
+        }
+      }
+    }
+  }
+}
+
+TEST(Index, RowsThatNameNothingChangeNothing) {
+  std::mt19937 rng(4);
+  for (Layout layout : {Layout::kPacked, Layout::kStepped}) {
+    for (int wrong : {3, -4}) {
+      const Named named(2, 4);
+      Sample out(DType::kF32, named.shape), rows(DType::kF32, named.rows), before(DType::kF32, named.shape);
+      out.Randomise(rng);
+      reference::Copy(out.tensor, before.tensor);
+      Sample index = named.Indices(DType::kI64, layout, rng);
+      Set(index.tensor, {Named::kRows - 1, 1}, wrong);
+      EXPECT_THROW(
+          Call(forms::ScatterNd, {Arg(&out.tensor), Arg(&index.tensor), Arg(&rows.tensor), Arg(&out.tensor)}),
+          Error);
+      EXPECT_THROW(
+          Call(forms::GatherNd, {Arg(&out.tensor), Arg(&index.tensor), Arg(true), Arg(&rows.tensor)}), Error);
+      EXPECT_EQ(testing::Distance(out.tensor, before.tensor), 0);
+    }
+  }
+}
+
 TEST(Index, FillsAScalar) {
   Sample self(DType::kF32, {}), out(DType::kF32, {});
   float two = 2;

@@ -33,6 +33,27 @@ class Indices {
   Scratch<int64_t> values_;
 };
 
+// Blocks that rows of indices name, by an index for each of some dimensions.
+class NamedBlocks {
+ public:
+  NamedBlocks() = default;
+  // The last dimension of `index` is a row, of indices of the dimensions of `named` from `first` on.
+  NamedBlocks(Plan& plan, const Operand& index, const Tensor& named, int first);
+
+  // Where they begin, in bytes. Throws Error where any lies beyond.
+  std::span<const int64_t> Offsets(const Frame& frame) const;
+
+ private:
+  [[noreturn]] void FailBeyond(const int64_t* given) const;
+
+  StridedCopy copy_;
+  bool in_place_ = false;  // they are read where they lie
+  int binding_ = -1;
+  int64_t rows_ = 0, offset_ = 0;
+  std::vector<int64_t> sizes_, steps_;  // of the named dimensions; bytes
+  Scratch<int64_t> values_;
+};
+
 // A packed tensor of i64, to be walked together with others in row-major order.
 Tensor PackedPlaces(const Shape& shape);
 

@@ -10,6 +10,8 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 // Each index is read once, as somebody may change it meanwhile. Without a sign, so that nothing overflows:
 // the highest bit of `beyond` tells.
 struct Place {
@@ -41,6 +43,55 @@ bool PlacesOf(const int64_t* given, int64_t n, int64_t size, int64_t begin, int6
   return beyond >> 63 == 0;
 }
 
+// kDepth 0: any.
+template <int kDepth>
+bool PlacesOfDeepRows(const int64_t* given, int64_t rows, int64_t depth, const int64_t* sizes,
+                      const int64_t* steps, int64_t* offsets) {
+  const int64_t each = kDepth == 0 ? depth : kDepth;
+  uint64_t beyond = 0;
+  for (int64_t r = 0; r < rows; ++r, given += each) {
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < each; ++k) {
+      const Place place(given[k], sizes[k]);
+      beyond |= place.beyond;
+      sum += place.place * static_cast<uint64_t>(steps[k]);
+    }
+    offsets[r] = static_cast<int64_t>(sum);
+  }
+  return beyond >> 63 == 0;
+}
+
+bool PlacesOfRows(const int64_t* given, int64_t rows, int64_t depth, const int64_t* sizes,
+                  const int64_t* steps, int64_t* offsets) {
+  switch (depth) {
+    case 1:
+      return PlacesOf(given, rows, sizes[0], 0, 0, steps[0], offsets);
+    case 2:
+      return PlacesOfDeepRows<2>(given, rows, depth, sizes, steps, offsets);
+    case 3:
+      return PlacesOfDeepRows<3>(given, rows, depth, sizes, steps, offsets);
+    case 4:
+      return PlacesOfDeepRows<4>(given, rows, depth, sizes, steps, offsets);
+    default:
+      return PlacesOfDeepRows<0>(given, rows, depth, sizes, steps, offsets);
+  }
+}
+
+template <class D>
+int64_t AddFrom(D d, const float* from, int64_t begin, int64_t n, float factor, float* to) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto by = hn::Set(d, factor);
+  int64_t i = begin;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::Mul(hn::LoadU(d, from + i), by)), d, to + i);
+  return i;
+}
+
+void AddRow(const float* from, int64_t n, float factor, float* to) {
+  const int64_t rest = AddFrom(hn::CappedTag<float, 16>(), from, 0, n, factor, to);
+  AddFrom(hn::CappedTag<float, 1>(), from, rest, n, factor, to);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace belay::ops
 HWY_AFTER_NAMESPACE();
@@ -48,6 +99,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace belay::ops {
 BELAY_SIMD_EXPORT(PlacesOf);
+BELAY_SIMD_EXPORT(PlacesOfRows);
+BELAY_SIMD_EXPORT(AddRow);
 PlaceLoop BestPlaceLoop() { return BELAY_SIMD_CALL(PlacesOf); }
+RowPlaceLoop BestRowPlaceLoop() { return BELAY_SIMD_CALL(PlacesOfRows); }
+AddRowLoop BestAddRowLoop() { return BELAY_SIMD_CALL(AddRow); }
 }  // namespace belay::ops
 #endif

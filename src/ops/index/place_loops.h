@@ -11,4 +11,14 @@ using PlaceLoop = bool (*)(const int64_t* given, int64_t n, int64_t size, int64_
                            int64_t across, int64_t* offsets);
 PlaceLoop BestPlaceLoop();
 
+// Rows of `depth` indices, each of a dimension of its own: offsets[r] is the sum of place * steps[k] over a
+// row, which may lie where the row's indices or earlier ones did. False as above.
+using RowPlaceLoop = bool (*)(const int64_t* given, int64_t rows, int64_t depth, const int64_t* sizes,
+                              const int64_t* steps, int64_t* offsets);
+RowPlaceLoop BestRowPlaceLoop();
+
+// to[i] += from[i] * factor
+using AddRowLoop = void (*)(const float* from, int64_t n, float factor, float* to);
+AddRowLoop BestAddRowLoop();
+
 }  // namespace belay::ops

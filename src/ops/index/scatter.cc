@@ -62,19 +62,27 @@ struct ScatterElementsBody {
     start.Run(frame);
     char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
                      frame.at[bindings[1]] + nest.offset(2)};
-    if (how == Combination::kAdd && type == DType::kF32) {
-      return Scatter(base, [](char* to, const char* from) {
-        float a, b;
-        std::memcpy(&a, to, sizeof(a)), std::memcpy(&b, from, sizeof(b));
-        a += b;
-        std::memcpy(to, &a, sizeof(a));
-      });
-    }
+    if (type == DType::kF32 && how == Combination::kAdd)
+      return ScatterFloats(base, [](float a, float b) { return a + b; });
+    if (type == DType::kF32 && how == Combination::kMax)
+      return ScatterFloats(base, [](float a, float b) { return a < b || b != b ? b : a; });
+    if (type == DType::kF32 && how == Combination::kMin)
+      return ScatterFloats(base, [](float a, float b) { return b < a || b != b ? b : a; });
     if (how == Combination::kReplace && BytesOf(type) == 4)
       return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 4); });
     if (how == Combination::kReplace && BytesOf(type) == 8)
       return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 8); });
     Scatter(base, [this](char* to, const char* from) { combine(to, from, 1); });
+  }
+
+  template <class Combined>
+  void ScatterFloats(char* const* base, const Combined& combined) const {
+    Scatter(base, [&combined](char* to, const char* from) {
+      float a, b;
+      std::memcpy(&a, to, sizeof(a)), std::memcpy(&b, from, sizeof(b));
+      a = combined(a, b);
+      std::memcpy(to, &a, sizeof(a));
+    });
   }
 
   template <class One>
@@ -92,24 +100,21 @@ struct ScatterElementsBody {
 
 struct ScatterNdBody {
   Start start;
-  Indices index;
-  int64_t depth;
-  std::vector<int64_t> sizes, steps, row_in;
+  NamedBlocks named;
+  std::vector<int64_t> row_in;
   BlockCombiner combine;
   int64_t offsets[2];
-  int bindings[3];
+  int bindings[2];  // out, updates
 
   void operator()(const Frame& frame) const {
-    const std::span<int64_t> numbers = index.Read(frame, bindings[2]);
-    auto each = static_cast<size_t>(depth);
-    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = CheckedPlace(numbers[i], sizes[i % each]);
+    const std::span<const int64_t> places = named.Offsets(frame);
     start.Run(frame);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
+    constexpr size_t kAhead = 8;  // indices name places that the processor does not foresee
     for (size_t row = 0; row < row_in.size(); ++row) {
-      char* to = out;
-      for (size_t k = 0; k < each; ++k) to += numbers[row * each + k] * steps[k];
-      combine(to, in + row_in[row]);
+      if (row + kAhead < row_in.size()) __builtin_prefetch(out + places[row + kAhead], 1);
+      combine(out + places[row], in + row_in[row]);
     }
   }
 };
@@ -312,13 +317,7 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
   CheckShape(updates, wanted);
   ScatterNdBody body;
   body.start = Start(out, self);
-  body.index = Indices(plan, *index.tensor);
-  body.depth = depth;
-  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
-  for (int d = 0; d < behind; ++d) {
-    body.sizes.push_back(to.shape[d]);
-    body.steps.push_back(to.strides[d] * bytes);
-  }
+  body.named = NamedBlocks(plan, index, to, 0);
   body.row_in = OffsetsOf(from, 0, rows);
   body.combine =
       BlockCombiner(DimsOf(to, behind, to.shape.rank()), DimsOf(from, rows, from.shape.rank()), how);
@@ -326,7 +325,6 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
   body.offsets[1] = OffsetOf(from);
   body.bindings[0] = out.binding;
   body.bindings[1] = updates.binding;
-  body.bindings[2] = index.binding;
   plan.SetCost(100 + static_cast<uint64_t>(to.count() + from.count()));
   plan.SetBody(body);
 }
