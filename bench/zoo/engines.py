@@ -26,11 +26,11 @@ class Belay:
         if code:
             raise RuntimeError((self.lib.aclGetRecentErrMsg() or str(code).encode()).decode())
 
-    def compiled(self, onnx_bytes, folder):
+    def compiled(self, onnx_bytes, folder, precision_mode='must_keep_origin_dtype'):
         source, target = Path(folder) / 'case.onnx', Path(folder) / 'case'
         source.write_bytes(onnx_bytes)
         done = subprocess.run([self.atc, '--framework=5', f'--model={source}', f'--output={target}',
-                               '--soc_version=Ascend910B3'], capture_output=True, text=True)
+                               f'--precision_mode={precision_mode}', '--soc_version=Ascend910B3'], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError((done.stderr or done.stdout).strip())
         return target.with_suffix('.om').read_bytes()
@@ -108,11 +108,11 @@ def onnxruntime_of(case, cores):
     return results, lambda: session.run_with_iobinding(binding)
 
 
-def openvino_of(case, cores):
+def openvino_of(case, cores, precision='f32'):
     import openvino
     core = openvino.Core()
     settings = {'INFERENCE_NUM_THREADS': cores, 'NUM_STREAMS': 1, 'PERFORMANCE_HINT': 'LATENCY',
-                'INFERENCE_PRECISION_HINT': 'f32', 'ENABLE_CPU_PINNING': False}
+                'INFERENCE_PRECISION_HINT': precision, 'ENABLE_CPU_PINNING': False}
     request = core.compile_model(core.read_model(case.model), 'CPU', settings).create_infer_request()
     for name, array in case.feeds.items():
         request.set_tensor(name, openvino.Tensor(np.ascontiguousarray(array)))

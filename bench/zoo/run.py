@@ -28,6 +28,7 @@ import engines
 import networks
 
 ROUND = 1.5e-3  # seconds of processor time that a round takes at least
+MIXED = 0.1     # how far results may differ, of the largest element, where products are of bf16
 SLOW = 1.15     # times a peer's time
 QUIET = 0.02    # seconds after which the threads of a pool that has nothing to do have stopped looking for work
 
@@ -74,12 +75,12 @@ def measure(home, case, options):
     row = {}
     if options.openvino:
         try:
-            runs['openvino'] = engines.openvino_of(case, options.cores)
+            runs['openvino'] = engines.openvino_of(case, options.cores, 'bf16' if options.mixed else 'f32')
         except RuntimeError as error:  # a peer may lack what the others have
             row['openvino_error'] = str(error).strip().splitlines()[-1][:200]
     belay = engines.Belay(home / 'lib64', home / 'bin' / 'atc')
     with tempfile.TemporaryDirectory() as folder:
-        om = belay.compiled(case.model, folder)
+        om = belay.compiled(case.model, folder, 'allow_mix_precision' if options.mixed else 'must_keep_origin_dtype')
         network = engines.Network(belay, om, results)
         network.feed(case.feeds)
         network.run()
@@ -92,7 +93,7 @@ def measure(home, case, options):
                 taken[name].append(turn(run, times[name], clock, options.cores))
         network.close()
         row |= {name: min(values) * 1e6 for name, values in taken.items()}
-        row |= {'difference': worst, 'wrong': bool(worst > case.tolerance)}
+        row |= {'difference': worst, 'wrong': bool(worst > (MIXED if options.mixed else case.tolerance))}
         row['ratio'] = row['us'] / row['onnxruntime']
         if 'openvino' in row:
             row['ratio_openvino'] = row['us'] / row['openvino']
@@ -168,6 +169,7 @@ def main():
     parser.add_argument('pattern', nargs='?', default='')
     parser.add_argument('--networks', metavar='FOLDER', help='whole networks, exported into this folder once')
     parser.add_argument('--cores', type=int, default=1)
+    parser.add_argument('--mixed', action='store_true', help='precision_mode=allow_mix_precision, beside OpenVINO in bf16')
     parser.add_argument('--openvino', action='store_true', help='OpenVINO beside')
     parser.add_argument('--json', help='where to keep the rows; rows of the file stay where the pattern leaves them out')
     parser.add_argument('--against', help='rows of an earlier run, shown beside')

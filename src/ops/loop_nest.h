@@ -32,8 +32,10 @@ class LoopNest {
   int64_t row() const { return dims_[0].size; }                         // elements of a whole row
   int64_t step(int operand) const { return dims_[0].stride[operand]; }  // bytes along a row
   bool has_one_level() const { return rank_ == 1; }
-  // There are rows of rows, and the operand repeats one row (else: its rows follow each other in memory).
+  // There are rows of rows, and how many of them; the operand repeats one row (else: its rows follow each
+  // other in memory).
   bool has_two_levels() const { return rank_ == 2; }
+  int64_t rows() const { return rank_ < 2 ? 1 : dims_[1].size; }
   bool repeats_row(int operand) const { return dims_[1].stride[operand] == 0; }
   bool rows_follow(int operand) const {
     return dims_[1].stride[operand] == dims_[0].stride[operand] * dims_[0].size;
@@ -42,6 +44,9 @@ class LoopNest {
   int64_t row_step(int operand) const { return dims_[1].stride[operand]; }
   // Byte offset of the first element from the binding's address.
   int64_t offset(int operand) const { return offset_[operand]; }
+
+  // A walk over the rows: each is an element of it. There are rows of rows.
+  LoopNest OfRows() const;
 
   // Calls row(pointers, n) for pieces of rows that together are elements [begin, end) of the walk.
   // `base` holds a pointer to the first element of each operand.
@@ -85,6 +90,16 @@ inline LoopNest& LoopNest::operator=(const LoopNest& other) {
   std::copy_n(other.offset_, kMaxOperands, offset_);
   std::copy_n(other.dims_, other.rank_, dims_);
   return *this;
+}
+
+inline LoopNest LoopNest::OfRows() const {
+  LoopNest rows;
+  rows.rank_ = rank_ - 1;
+  rows.operands_ = operands_;
+  rows.count_ = count_ / row();
+  std::copy_n(offset_, kMaxOperands, rows.offset_);
+  std::copy_n(dims_ + 1, rows.rank_, rows.dims_);
+  return rows;
 }
 
 template <class Row>

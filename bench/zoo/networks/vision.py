@@ -28,18 +28,24 @@ ATTENTION = '''
     twins_svt_small 0, visformer_tiny 0, vit_tiny_patch16_224 0, vit_small_patch32_224 0, vit_tiny_r_s16_p8_224 0,
     vit_relpos_small_patch16_224 0, volo_d1_224 0, xcit_nano_12_p16_224 0, shvit_s1 224, mobilenetv4_hybrid_medium 192
 '''
+# Of 32 pictures at once.
+BATCHES = '''
+    resnet18 96, resnet26d 64, densenet121 64, efficientnet_b0 96, mobilenetv2_100 96, mobilenetv3_small_100 128, regnetx_004 96,
+    convnext_atto 96, vgg11 64, ghostnet_100 96, repvgg_a0 96, deit_tiny_patch16_224 0, mixer_s32_224 0,
+    poolformer_s12 96, levit_128s 0
+'''
 
 
-def _network(name, side):
+def _network(name, side, batch):
     import timm
     import torch
     module = timm.create_model(name, pretrained=False, exportable=True)
     side = side or module.pretrained_cfg['input_size'][-1]
-    return module, (torch.randn(1, 3, side, side),)
+    return module, (torch.randn(batch, 3, side, side),)
 
 
 def networks():
-    for group, names in (('convolutions', CONVOLUTIONS), ('attention', ATTENTION)):
+    for group, names, batch in (('convolutions', CONVOLUTIONS, 1), ('attention', ATTENTION, 1), ('batches', BATCHES, 32)):
         for entry in names.split(','):
             name, side = entry.split()
-            yield f'{group}/{name}', functools.partial(_network, name, int(side))
+            yield f'{group}/{name}', functools.partial(_network, name, int(side), batch)

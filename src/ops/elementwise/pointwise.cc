@@ -111,27 +111,33 @@ struct PointwiseBody {
 
   // Rows of a few elements would cost a call each: what repeats is written out for many rows at a time.
   void RowsTogether(char* const* base) const {
-    const int64_t row = nest.row(), rows = nest.count() / row, together = kTogether / row;
-    ParallelFor(rows, std::max<int64_t>(1, LoopNest::kGrain / row), [&](int64_t begin, int64_t end) {
-      alignas(64) char written[kMostInputs][kTogether * 8 + kSlack];
-      const void* in[kMostInputs] = {};
-      for (int k = 0; k < inputs; ++k) {
-        const int64_t bytes = row * nest.step(k + 1);
-        for (int64_t r = 0; beside[k] == Beside::kShared && r < std::min(together, end - begin); ++r) {
-          std::memcpy(written[k] + r * bytes, base[k + 1], static_cast<size_t>(bytes));
-        }
-        in[k] = written[k];
-      }
-      for (int64_t r = begin; r < end; r += together) {
-        const int64_t some = std::min(together, end - r);
-        for (int k = 0; k < inputs; ++k) {
-          const char* from = base[k + 1] + r * nest.row_step(k + 1);
-          if (beside[k] == Beside::kFollows) in[k] = from;
-          if (beside[k] == Beside::kOneEach) WriteOut(written[k], from, k, some);
-        }
-        loop(base[0] + r * row * nest.step(0), in, attributes, some * row);
-      }
+    const int64_t row = nest.row();
+    const LoopNest rows = nest.OfRows();
+    ParallelFor(rows.count(), std::max<int64_t>(1, LoopNest::kGrain / row), [&](int64_t begin, int64_t end) {
+      rows.Walk(base, begin, end, [this](char** at, int64_t n) { TheseTogether(at, n); });
     });
+  }
+
+  void TheseTogether(char* const* at, int64_t rows) const {
+    alignas(64) char written[kMostInputs][kTogether * 8 + kSlack];
+    const void* in[kMostInputs] = {};
+    const int64_t row = nest.row(), together = std::min(kTogether / row, rows);
+    for (int k = 0; k < inputs; ++k) {
+      const int64_t bytes = row * nest.step(k + 1);
+      for (int64_t r = 0; beside[k] == Beside::kShared && r < together; ++r) {
+        std::memcpy(written[k] + r * bytes, at[k + 1], static_cast<size_t>(bytes));
+      }
+      in[k] = written[k];
+    }
+    for (int64_t r = 0; r < rows; r += together) {
+      const int64_t some = std::min(together, rows - r);
+      for (int k = 0; k < inputs; ++k) {
+        const char* from = at[k + 1] + r * nest.row_step(k + 1);
+        if (beside[k] == Beside::kFollows) in[k] = from;
+        if (beside[k] == Beside::kOneEach) WriteOut(written[k], from, k, some);
+      }
+      loop(at[0] + r * row * nest.step(0), in, attributes, some * row);
+    }
   }
 
   void WriteOut(char* to, const char* from, int k, int64_t rows) const {
@@ -148,9 +154,9 @@ struct PointwiseBody {
   // Sets `short_rows` where that helps. Operands of one value along a row, and those that the loop takes as
   // they lie; a bit each.
   void FindShortRows(unsigned ones, unsigned packed) {
-    constexpr int64_t kShort = 64;
-    if (!result_direct || !nest.has_two_levels() || nest.row() > kTogether / 4 || !nest.rows_follow(0))
-      return;
+    constexpr int64_t kShort = 64, kMany = 4;
+    const int64_t most = nest.has_two_levels() ? kTogether / 4 : kShort;
+    if (!result_direct || nest.rows() < kMany || nest.row() > most || !nest.rows_follow(0)) return;
     bool some = false;
     for (int k = 0; k < inputs; ++k) {
       const bool one = (ones >> k & 1) != 0;

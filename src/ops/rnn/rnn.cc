@@ -1,5 +1,7 @@
 // The products with the inputs of all steps are one product of matrices, done first; then the steps
-// follow one another. The two directions do not depend on each other and share the cores.
+// follow one another. Neither the two directions nor the sequences of a batch depend on each other: they
+// share the cores, each with all that it needs made by itself, since what another core has written is far
+// away.
 #include "ops/rnn/rnn.h"
 
 #include <algorithm>
@@ -42,26 +44,47 @@ struct RnnMemory {
   const uint8_t *w_zero, *r_zero;
 };
 
-// One direction of one run.
+// One direction of one run, of sequences [first, last) of the batch. Where a sequence is named by b, it is
+// counted from the first.
 class RnnDirection {
  public:
-  RnnDirection(const RnnArgs& args, const RnnMemory& memory, int64_t direction, float* scratch)
-      : a_(args), m_(memory), d_(direction), gates_(GatesOf(args.cell)), width_(gates_ * args.hidden) {
+  RnnDirection(const RnnArgs& args, const RnnMemory& memory, int64_t direction, int64_t first, int64_t last,
+               float* scratch)
+      : a_(args),
+        m_(memory),
+        d_(direction),
+        first_(first),
+        batch_(last - first),
+        gates_(GatesOf(args.cell)),
+        width_(gates_ * args.hidden) {
     from_x_ = scratch;
-    from_h_ = from_x_ + a_.steps * a_.batch * width_;
-    h_ = from_h_ + a_.batch * width_;
-    c_ = h_ + a_.batch * a_.hidden;
-    reset_ = c_ + a_.batch * a_.hidden;
-    turned_ = reset_ + a_.batch * a_.hidden;
-    bytes_ = reinterpret_cast<uint8_t*>(turned_ + (TurnsWeights(a_) ? width_ * a_.hidden : 0));
+    from_h_ = from_x_ + a_.steps * batch_ * width_;
+    h_ = from_h_ + batch_ * width_;
+    c_ = h_ + batch_ * a_.hidden;
+    reset_ = c_ + batch_ * a_.hidden;
+    turned_ = reset_ + batch_ * a_.hidden;
+    picked_ = turned_ + (TurnsWeights(a_) ? width_ * a_.hidden : 0);
+    bytes_ = reinterpret_cast<uint8_t*>(picked_);
     functions_ = a_.functions.data() + d_ * static_cast<int64_t>(a_.functions.size()) / a_.directions;
     usual_ = IsUsual(a_, m_, functions_);
   }
 
-  static int64_t ScratchFloats(const RnnArgs& a) {
+  // Of so many sequences.
+  static int64_t ScratchFloats(const RnnArgs& a, int64_t batch) {
+    constexpr int64_t kLine = 16;
     const int64_t width = GatesOf(a.cell) * a.hidden;
-    return (a.steps + 1) * a.batch * width + 3 * a.batch * a.hidden +
-           (TurnsWeights(a) ? width * a.hidden : 0) + (ScratchBytes(a) + 3) / 4;
+    const int64_t floats =
+        (a.steps + 1) * batch * width + 3 * batch * a.hidden + (TurnsWeights(a) ? width * a.hidden : 0) +
+        (PicksInputs(a, batch) ? a.steps * batch * a.inputs : 0) + (ScratchBytes(a) + 3) / 4;
+    return (floats + kLine - 1) / kLine * kLine;
+  }
+
+  // How many parts a direction is cut into.
+  static int64_t Parts(const RnnArgs& a) {
+    constexpr int64_t kWorthCutting = 2'000'000;  // about 40 us
+    const int64_t products = a.steps * a.batch * GatesOf(a.cell) * a.hidden * (a.hidden + a.inputs);
+    if (HasBytes(a) || products < kWorthCutting) return 1;  // bytes are rounded by the whole batch
+    return std::clamp<int64_t>((ParallelWidth() + a.directions - 1) / a.directions, 1, a.batch);
   }
 
   void Run() {
@@ -70,7 +93,7 @@ class RnnDirection {
       SetBytes();
       MultiplyBytes(m_.x, a_.steps * a_.batch, w_bytes_, bytes_, from_x_);
     } else {
-      MultiplyInto(m_.x, a_.steps * a_.batch, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_,
+      MultiplyInto(Inputs(), a_.steps * batch_, a_.inputs, m_.w + d_ * width_ * a_.inputs, width_, from_x_,
                    width_);
     }
     if (TurnsWeights(a_)) TurnWeights();
@@ -82,6 +105,18 @@ class RnnDirection {
   }
 
  private:
+  // Whether the inputs of so many sequences do not lie together.
+  static bool PicksInputs(const RnnArgs& a, int64_t batch) { return batch < a.batch && !a.batch_first; }
+
+  // Of these sequences, one row behind the other.
+  const float* Inputs() const {
+    if (!PicksInputs(a_, batch_)) return m_.x + first_ * a_.steps * a_.inputs;
+    const int64_t row = batch_ * a_.inputs;
+    for (int64_t t = 0; t < a_.steps; ++t)
+      std::copy_n(m_.x + (t * a_.batch + first_) * a_.inputs, row, picked_ + t * row);
+    return picked_;
+  }
+
   // Where the weights of the states are laid anew for all steps.
   static bool TurnsWeights(const RnnArgs& a) {
     constexpr int64_t kManySteps = 4;
@@ -143,10 +178,10 @@ class RnnDirection {
 
   // Where a state of the batch lies in [directions, batch, hidden] or [batch, directions, hidden].
   int64_t StateAt(int64_t b) const {
-    return (a_.batch_first ? b * a_.directions + d_ : d_ * a_.batch + b) * a_.hidden;
+    return (a_.batch_first ? (first_ + b) * a_.directions + d_ : d_ * a_.batch + first_ + b) * a_.hidden;
   }
   void LoadState(const float* from, float* to) const {
-    for (int64_t b = 0; b < a_.batch; ++b) {
+    for (int64_t b = 0; b < batch_; ++b) {
       float* row = to + b * a_.hidden;
       if (from == nullptr) {
         std::fill(row, row + a_.hidden, 0.0f);
@@ -156,11 +191,11 @@ class RnnDirection {
     }
   }
   void StoreState(const float* from, float* to) const {
-    for (int64_t b = 0; to != nullptr && b < a_.batch; ++b)
+    for (int64_t b = 0; to != nullptr && b < batch_; ++b)
       std::copy_n(from + b * a_.hidden, a_.hidden, to + StateAt(b));
   }
 
-  int64_t Length(int64_t b) const { return m_.lengths == nullptr ? a_.steps : m_.lengths[b]; }
+  int64_t Length(int64_t b) const { return m_.lengths == nullptr ? a_.steps : m_.lengths[first_ + b]; }
 
   void Step(int64_t t, bool reverse) {
     const float* r = m_.r + d_ * width_ * a_.hidden;
@@ -170,27 +205,27 @@ class RnnDirection {
     }
     if (TurnsWeights(a_)) {
       if (SumsRows(a_)) {
-        for (int64_t b = 0; b < a_.batch; ++b)
+        for (int64_t b = 0; b < batch_; ++b)
           BestTransposedGemv()(turned_, width_, h_ + b * a_.hidden, width_, a_.hidden, from_h_ + b * width_);
       } else {
-        multiply_panels_(h_, turned_, a_.batch, a_.hidden, width_, from_h_);
+        multiply_panels_(h_, turned_, batch_, a_.hidden, width_, from_h_);
       }
       return Rows(t, reverse);
     }
     const bool late = a_.cell == RnnCell::kGru && !a_.reset_after;  // the last gate needs the reset one
-    MultiplyInto(h_, a_.batch, a_.hidden, r, late ? 2 * a_.hidden : width_, from_h_, width_);
+    MultiplyInto(h_, batch_, a_.hidden, r, late ? 2 * a_.hidden : width_, from_h_, width_);
     if (late) {
-      for (int64_t b = 0; b < a_.batch; ++b) {
+      for (int64_t b = 0; b < batch_; ++b) {
         if (t < Length(b)) ResetRow(b, Position(b, t, reverse));
       }
-      MultiplyInto(reset_, a_.batch, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden,
+      MultiplyInto(reset_, batch_, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden,
                    from_h_ + 2 * a_.hidden, width_);
     }
     Rows(t, reverse);
   }
 
   void Rows(int64_t t, bool reverse) {
-    for (int64_t b = 0; b < a_.batch; ++b) {
+    for (int64_t b = 0; b < batch_; ++b) {
       const bool runs = t < Length(b);
       const int64_t at = runs ? Position(b, t, reverse) : t;
       if (runs) Row(b, at);
@@ -201,8 +236,8 @@ class RnnDirection {
   int64_t Position(int64_t b, int64_t t, bool reverse) const { return reverse ? Length(b) - 1 - t : t; }
 
   void WriteY(int64_t b, int64_t t, bool runs) const {
-    const int64_t row =
-        a_.batch_first ? (b * a_.steps + t) * a_.directions + d_ : (t * a_.directions + d_) * a_.batch + b;
+    const int64_t row = a_.batch_first ? ((first_ + b) * a_.steps + t) * a_.directions + d_
+                                       : (t * a_.directions + d_) * a_.batch + first_ + b;
     float* to = m_.y + row * a_.hidden;
     if (runs) {
       std::copy_n(h_ + b * a_.hidden, a_.hidden, to);
@@ -212,7 +247,7 @@ class RnnDirection {
   }
 
   const float* FromX(int64_t b, int64_t t) const {
-    return from_x_ + (a_.batch_first ? b * a_.steps + t : t * a_.batch + b) * width_;
+    return from_x_ + (a_.batch_first ? b * a_.steps + t : t * batch_ + b) * width_;
   }
   // The bias of a gate, of the inputs' product or the states'.
   float Bias(bool recurrent, int64_t gate, int64_t i) const {
@@ -300,17 +335,19 @@ class RnnDirection {
 
   const RnnArgs& a_;
   const RnnMemory& m_;
-  const int64_t d_, gates_, width_;
+  const int64_t d_, first_, batch_, gates_, width_;
   const RnnFunction* functions_;
   bool usual_;
   decltype(WinogradLoops::multiply) multiply_panels_ = BestWinogradLoops().multiply;
-  float *from_x_, *from_h_, *h_, *c_, *reset_, *turned_;
+  float *from_x_, *from_h_, *h_, *c_, *reset_, *turned_, *picked_;
   uint8_t* bytes_;
   ByteWeights w_bytes_{}, r_bytes_{};
 };
 
 struct RnnBody {
   std::shared_ptr<const RnnArgs> args;
+  int64_t parts;           // of each direction
+  int64_t scratch_floats;  // of one
 
   void operator()(const Frame& frame) const {
     const RnnArgs& a = *args;
@@ -332,10 +369,11 @@ struct RnnBody {
                            at(a.r_bytes.scale),
                            reinterpret_cast<const uint8_t*>(at(a.w_bytes.zero)),
                            reinterpret_cast<const uint8_t*>(at(a.r_bytes.zero))};
-    const int64_t floats = RnnDirection::ScratchFloats(a);
-    ParallelFor(a.directions, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t d = begin; d < end; ++d) {
-        RnnDirection(a, memory, d, reinterpret_cast<float*>(frame.workspace) + d * floats).Run();
+    ParallelFor(a.directions * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t part = i % parts, first = a.batch * part / parts, last = a.batch * (part + 1) / parts;
+        float* scratch = reinterpret_cast<float*>(frame.workspace) + i * scratch_floats;
+        RnnDirection(a, memory, i / parts, first, last, scratch).Run();
       }
     });
   }
@@ -366,11 +404,13 @@ void PlanRnn(Plan& plan, const RnnArgs& args) {
         &kept->r_bytes.scale, &kept->r_bytes.zero}) {
     operand->tensor = nullptr;
   }
-  plan.SetWorkspace(static_cast<uint64_t>(d * RnnDirection::ScratchFloats(args)) * sizeof(float));
+  const int64_t parts = RnnDirection::Parts(args),
+                floats = RnnDirection::ScratchFloats(args, (args.batch + parts - 1) / parts);
+  plan.SetWorkspace(static_cast<uint64_t>(d * parts * floats) * sizeof(float));
   const int64_t products = d * args.steps * args.batch * width * (args.inputs + args.hidden);
   plan.SetCost(1000 + static_cast<uint64_t>(products) / 40);
   plan.SetProducts(products);
-  plan.SetBody(RnnBody{kept});
+  plan.SetBody(RnnBody{kept, parts, floats});
 }
 
 }  // namespace belay::ops

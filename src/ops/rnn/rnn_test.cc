@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/rnn/lstm_training.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -163,6 +164,58 @@ TEST(Rnn, StepsTogetherAreStepsOneAtATime) {
       CheckStepsTogether(RnnCell::kPlain, "Tanh", batch, hidden);
       CheckStepsTogether(RnnCell::kPlain, "Relu", batch, hidden);
       CheckStepsTogether(RnnCell::kPlain, "Softsign", batch, hidden);
+    }
+  }
+}
+
+// The sequences of a batch that several cores share, of different lengths, with states that come in and go
+// out.
+void CheckSharedSequences(RnnCell cell, bool batch_first, int64_t directions) {
+  constexpr int64_t kSteps = 20, kBatch = 7, kIn = 30, kHidden = 128;
+  const int64_t width = (cell == RnnCell::kGru ? 3 : cell == RnnCell::kLstm ? 4 : 1) * kHidden;
+  std::mt19937 rng(12);
+  Sample x(DType::kF32, {kBatch, kSteps, kIn}), w(DType::kF32, {directions, width, kIn}),
+      r(DType::kF32, {directions, width, kHidden}), lengths(DType::kI32, {kBatch}),
+      first_h(DType::kF32, {directions, kBatch, kHidden}), first_c = first_h.Copied();
+  for (Sample* s : {&x, &w, &r, &first_h, &first_c}) s->Randomise(rng, 1);
+  for (int64_t i = 0; i < r.tensor.count(); ++i) testing::Floats(r)[i] /= 16;
+  for (int64_t n = 0; n < kBatch; ++n)
+    static_cast<int32_t*>(lengths.tensor.data)[n] = static_cast<int32_t>(kSteps - n);
+  const auto run = [&] {
+    Sample y(DType::kF32, {kSteps, directions, kBatch, kHidden}), h = first_h.Copied(), c = first_h.Copied();
+    PlanRef plan = testing::NewPlan();
+    RnnArgs args{};
+    args.cell = cell, args.reset_after = cell == RnnCell::kGru && batch_first, args.batch_first = batch_first;
+    args.x = x.BoundTo(*plan, Access::kRead, "x"), args.w = w.BoundTo(*plan, Access::kRead, "w");
+    args.r = r.BoundTo(*plan, Access::kRead, "r");
+    args.lengths = lengths.BoundTo(*plan, Access::kRead, "lengths");
+    args.first_h = first_h.BoundTo(*plan, Access::kRead, "h0");
+    args.first_c = first_c.BoundTo(*plan, Access::kRead, "c0");
+    args.y = y.BoundTo(*plan, Access::kWrite, "y");
+    args.last_h = h.BoundTo(*plan, Access::kWrite, "h"), args.last_c = c.BoundTo(*plan, Access::kWrite, "c");
+    args.steps = kSteps, args.batch = kBatch, args.inputs = kIn, args.hidden = kHidden;
+    args.directions = directions;
+    for (int64_t d = 0; d < directions; ++d) {
+      for (const char* name : {"Sigmoid", "Tanh", "Tanh"}) args.functions.push_back(FindRnnFunction(name));
+    }
+    PlanRnn(*plan, args);
+    testing::RunPlan(*plan);
+    return std::tuple{std::move(y), std::move(h), std::move(c)};
+  };
+  const auto [y, h, c] = run();
+  const testing::InPieces pieces;
+  const auto [shared_y, shared_h, shared_c] = run();
+  EXPECT_LT(testing::Distance(shared_y.tensor, y.tensor), 2e-6);
+  EXPECT_LT(testing::Distance(shared_h.tensor, h.tensor), 2e-6);
+  if (cell == RnnCell::kLstm) {
+    EXPECT_LT(testing::Distance(shared_c.tensor, c.tensor), 2e-6);
+  }
+}
+
+TEST(Rnn, SequencesThatCoresShareAreThoseOfOne) {
+  for (RnnCell cell : {RnnCell::kPlain, RnnCell::kGru, RnnCell::kLstm}) {
+    for (bool batch_first : {true, false}) {
+      for (int64_t directions : {1, 2}) CheckSharedSequences(cell, batch_first, directions);
     }
   }
 }
