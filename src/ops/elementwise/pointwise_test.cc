@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include <cmath>
 
 #include "base/simd_targets.h"
@@ -329,6 +331,33 @@ TEST_P(Pointwise, ShortRowsForSeveralCores) {
     for (int64_t i = 0; i < rows * row; ++i) {
       const float d = testing::Floats(a)[i] - testing::Floats(b)[narrow[0] == 1 ? i % row : i / row];
       ASSERT_EQ(testing::Floats(out)[i], d * d) << i;
+    }
+  }
+}
+
+// Operands that repeat in the middle, at the front and along rows, for one core and several.
+TEST_P(Pointwise, ShortRowsAmongSeveralDimensions) {
+  const Shape whole{40, 30, 20, 16};
+  for (const auto& [left, right] : {std::pair{Shape{40, 30, 1, 16}, Shape{40, 1, 20, 16}},
+                                    std::pair{Shape{1, 30, 20, 1}, Shape{40, 30, 1, 16}},
+                                    std::pair{Shape{40, 1, 1, 16}, Shape{40, 30, 20, 1}}}) {
+    for (bool several : {false, true}) {
+      std::optional<testing::InPieces> pieces;
+      if (several) pieces.emplace();
+      Sample a(DType::kF32, left), b(DType::kF32, right), out(DType::kF32, whole);
+      a.Randomise(rng_, 2), b.Randomise(rng_, 2);
+      PlanRef plan = testing::NewPlan();
+      Operand self = a.BoundTo(*plan, Access::kRead, "self"),
+              other = b.BoundTo(*plan, Access::kRead, "other");
+      kernels::Mul(*plan, DType::kF32, self, other, out.BoundTo(*plan, Access::kWrite, "out"));
+      testing::RunPlan(*plan);
+      const auto at = [](const Sample& s, Shape i) {
+        for (int d = 0; d < i.rank(); ++d) i[d] = s.tensor.shape[d] == 1 ? 0 : i[d];
+        return static_cast<float>(reference::Get(s.tensor, i));
+      };
+      reference::ForEach(whole, [&](const Shape& i) {
+        ASSERT_EQ(static_cast<float>(reference::Get(out.tensor, i)), at(a, i) * at(b, i)) << i.ToString();
+      });
     }
   }
 }
