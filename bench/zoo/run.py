@@ -30,7 +30,8 @@ import networks
 ROUND = 1.5e-3  # seconds of processor time that a round takes at least
 MIXED = 0.1     # how far results may differ, of the largest element, where products are of bf16
 SLOW = 1.15     # times a peer's time
-QUIET = 0.02    # seconds after which the threads of a pool that has nothing to do have stopped looking for work
+QUIET = 0.06    # seconds after which the threads of a pool that has nothing to do have stopped looking for work
+WARM = 8e-3     # seconds after which a core that slept is as fast as it gets
 
 
 def seconds(run, times, clock):
@@ -44,7 +45,9 @@ def turn(run, times, clock, cores):
     """Seconds of a run, in a turn of its own: the peers' threads go on looking for work for a while, on cores that it needs."""
     if cores > 1:
         time.sleep(QUIET)
-        run()
+        warm = time.perf_counter() + WARM
+        while time.perf_counter() < warm:
+            run()
     return seconds(run, times, clock)
 
 
