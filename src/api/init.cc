@@ -46,7 +46,7 @@ void aclInit(const char* configPath) {
     rt::LoadLayers();
     UseFaults(config.faults);
   }
-  if (rt::Observers::any()) ops::KeepViewsOfAllPlans();
+  if (rt::Observers::watch_bytes()) ops::KeepViewsOfAllPlans();
   rt::SetCallReleaser(&CloseReports);
   rt::Start(config.default_device);
   if (config.errors_per_process) KeepErrorsPerProcess(*config.errors_per_process);

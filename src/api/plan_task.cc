@@ -103,14 +103,15 @@ void PlanTask::RunBefore() const {
 }
 
 void PlanTask::Ranges(rt::RangeVisitor& visit) const {
+  void* const* const at = addresses();
   for (int i = 0; i < plan_->binding_count(); ++i) {
     const ops::Binding& binding = plan_->binding(i);
     auto bytes = static_cast<size_t>(binding.end - binding.first);
     if (bytes == 0) continue;
-    char* begin = static_cast<char*>(addresses()[i]) + binding.first;
+    char* begin = static_cast<char*>(at[i]) + binding.first;
     auto touch = [&](bool in_part, const auto& exactly, const auto& within) {
       if (in_part) return within(begin, bytes);
-      ForEachRow(plan_->view(i), addresses()[i], begin, bytes, exactly, [&] { within(begin, bytes); });
+      ForEachRow(plan_->view(i), at[i], begin, bytes, exactly, [&] { within(begin, bytes); });
     };
     if (ops::Reads(binding.access)) {
       touch(

@@ -7,12 +7,14 @@ namespace belay::rt {
 constinit std::atomic<Observer*> Observers::first_{nullptr};
 constinit std::atomic<bool> Observers::watch_runs_{false};
 constinit std::atomic<bool> Observers::watch_waits_{false};
+constinit std::atomic<bool> Observers::watch_bytes_{false};
 
 void Observers::Add(Observer& observer) {
   observer.next_ = first_.load(std::memory_order_relaxed);
   first_.store(&observer, std::memory_order_release);
   if (observer.watches_runs()) watch_runs_.store(true, std::memory_order_release);
   if (observer.watches_waits()) watch_waits_.store(true, std::memory_order_release);
+  if (observer.watches_bytes()) watch_bytes_.store(true, std::memory_order_release);
 }
 
 void TellHostLearned(const Stream& stream, uint64_t position) noexcept {

@@ -108,6 +108,10 @@ class Observer {
   virtual void NodeEnded(const Stream& /*stream*/, uint32_t /*lane*/, uint32_t /*model*/, uint32_t /*node*/,
                          const Task& /*task*/, const TaskFailure* /*failure*/) noexcept {}
 
+  // Whether it looks at the very bytes that tasks touch: what lies between the rows of a view is known then,
+  // too. Asked once.
+  virtual bool watches_bytes() const { return false; }
+
   // Whether it wants to know when threads of the program wait. Asked once.
   virtual bool watches_waits() const { return watches_runs(); }
   // The calling thread begins to wait for the stream, until the deadline (NowNs; negative: none), and goes on
@@ -125,6 +129,7 @@ class Observers {
   static bool any() { return first_.load(std::memory_order_relaxed) != nullptr; }
   static bool watch_runs() { return watch_runs_.load(std::memory_order_relaxed); }
   static bool watch_waits() { return watch_waits_.load(std::memory_order_relaxed); }
+  static bool watch_bytes() { return watch_bytes_.load(std::memory_order_relaxed); }
   // Stays for the life of the process; told first.
   static void Add(Observer& observer);
   // In the child of fork, whose first aclInit may add others.
@@ -132,6 +137,7 @@ class Observers {
     first_.store(nullptr);
     watch_runs_.store(false);
     watch_waits_.store(false);
+    watch_bytes_.store(false);
   }
 
   template <class F>
@@ -143,6 +149,7 @@ class Observers {
   static constinit std::atomic<Observer*> first_;
   static constinit std::atomic<bool> watch_runs_;
   static constinit std::atomic<bool> watch_waits_;
+  static constinit std::atomic<bool> watch_bytes_;
 };
 
 [[gnu::cold, gnu::noinline]] void TellHostLearned(const Stream& stream, uint64_t position) noexcept;

@@ -147,15 +147,18 @@ Options ReadOptions() {
 
 // --- what the program does
 
+// That the stream's tail moves is seen.
 void Hang::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
-  Moved();
   const Words words = WordsOfTask(task);
   const bool marked =
       task.type->run == nullptr || task.type->task_class == rt::TaskClass::kRecord || words.signalled != 0;
+  std::atomic<uint32_t>& known = known_[stream.id() % known_.size()];
+  if (!marked && known.load(std::memory_order_relaxed) == stream.id() + 1) return;
   const layers::Stack stack = marked ? layers::ThisStack() : layers::Stack{};
   std::lock_guard guard(lock_);
   Line& line = lines_[&stream];
   if (line.id != stream.id()) line = {stream.id(), {}};
+  known.store(stream.id() + 1, std::memory_order_relaxed);
   while (!line.marks.empty() && stream.Reached(line.marks.front().position)) line.marks.pop_front();
   if (!marked) return;
   line.marks.push_back({position, task.type->name, line.id, task.call, stack, words.read, words.signalled});

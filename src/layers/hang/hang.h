@@ -3,6 +3,7 @@
 // that no thread is left which could do what is waited for. All else may be merely slow.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -99,6 +100,7 @@ class Hang final : public rt::Observer {
   std::atomic<uint64_t> moves_{0};
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, Line> lines_;
+  std::array<std::atomic<uint32_t>, 256> known_{};  // of some of them the stream's id, and one
   std::map<int, Host> hosts_;
 
   // The looking thread's.

@@ -8,7 +8,6 @@
 
 #include "layers/support/report.h"
 #include "layers/support/report_file.h"
-#include "layers/support/tally.h"
 #include "layers/support/thread_cache.h"
 #include "runtime/stream.h"
 #include "runtime/task_graph.h"
@@ -33,24 +32,34 @@ layers::Place Told(const char* verb, const Site& site) {
 
 }  // namespace
 
+constinit std::atomic<uint64_t> Race::frees_{0};
+
 // A program that runs on the device itself writes there as it likes.
 Race::Race(const rt::CoreFacts& core)
     : core_(core),
+      tally_(layers::TheTally()),
       follows_writes_(std::getenv(layers::kUndefinedVariable) != nullptr &&
                       std::string_view(RunMode()) != "device"),
-      follows_sources_(std::string_view(RunMode()) != "device") {}
+      follows_sources_(std::string_view(RunMode()) != "device") {
+  ++frees_;
+}
+
+struct Race::Room {
+  std::vector<Access> accesses;
+  std::array<Holder, 16> holders{};  // by an address that was looked for
+};
 
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
-  Touches(const Race& r, const rt::Task& task) : race(r), accesses(std::move(*RoomOfThread())) {
+  Touches(const Race& r, const rt::Task& task)
+      : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses) {
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
     collective = task.type->task_class == rt::TaskClass::kProgress;
     if (open && !collective) ForgetAccesses();  // words that order others, not data
   }
   ~Touches() {
-    if (accesses.capacity() > kMostRoom) return;
     accesses.clear();
-    *RoomOfThread() = std::move(accesses);
+    if (accesses.capacity() > kMostRoom) accesses = {};
   }
   Touches(const Touches&) = delete;
   Touches& operator=(const Touches&) = delete;
@@ -85,7 +94,7 @@ struct Race::Touches final : rt::RangeVisitor {
         return;
       }
     }
-    const uint64_t block = race.SerialOf(begin);
+    const auto [block, of_host] = race.HolderOf(begin, &room);
     if (block == 0) return;
     if (latest < accesses.size() && accesses[latest].bytes.block == block &&
         accesses[latest].bytes.end == at) {
@@ -93,7 +102,7 @@ struct Race::Touches final : rt::RangeVisitor {
       return;
     }
     latest = accesses.size();
-    accesses.push_back({{block, at, at + bytes}, writes});
+    accesses.push_back({{block, at, at + bytes}, writes, of_host});
   }
 
   void ForgetAccesses() {
@@ -104,10 +113,10 @@ struct Race::Touches final : rt::RangeVisitor {
   }
 
   static constexpr size_t kMostRoom = 4096;
-  static std::vector<Access>* RoomOfThread() { return layers::ThreadCache<std::vector<Access>>(); }
 
   const Race& race;
-  std::vector<Access> accesses;                            // in room that the thread keeps
+  Room& room;
+  std::vector<Access>& accesses;                           // in that room
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   std::vector<std::pair<const rt::Stream*, uint64_t>> waits;
@@ -122,13 +131,16 @@ struct Race::Touches final : rt::RangeVisitor {
 
 // --- what comes before what
 
-Race::Line& Race::LineOf(const rt::Stream& stream) {
+Race::Line& Race::FindLine(const rt::Stream& stream) {
   auto [found, fresh] = index_.try_emplace(&stream, static_cast<uint32_t>(lines_.size()));
   if (fresh) {
-    lines_.emplace_back().index = found->second;
-    layers::TheTally().streams++;
+    Line& line = lines_.emplace_back();
+    line.stream = &stream;
+    line.index = found->second;
+    tally_.streams++;
   }
   Line& line = lines_[found->second];
+  latest_lines_[stream.id() % latest_lines_.size()] = &line;
   if (line.id != stream.id()) {  // the slot has another stream: its positions go on where the last one ended
     line.id = stream.id();
     line.now = {};
@@ -150,8 +162,10 @@ Knowledge Race::At(const Line& line, uint64_t position) const {
 // The stream takes a task. True when all that comes before it is known.
 bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
   Knowledge& now = line.now;
-  now.clock.Join(host_);
-  std::erase_if(now.open, [&](const Epoch& wait) { return host_.Knows(wait); });
+  if (now.host != host_changes_) {
+    now.clock.Join(host_);
+    std::erase_if(now.open, [&](const Epoch& wait) { return host_.Knows(wait); });
+  }
   for (const auto& [source, at] : touches.waits) now.Join(At(LineOf(*source), at));
   const bool known = now.open.empty();
   if (touches.open) now.Open({line.index, position});
@@ -195,27 +209,36 @@ void Race::Tidy() {
 
 // --- what is touched
 
-void Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const Shadow::Ordered& ordered,
+// What a task touches orders nothing within the task: it comes before itself.
+template <class IsOrdered>
+void Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const IsOrdered& ordered,
                  Shadow* shadow) {
+  anew_.clear();
   for (const Access& access : accesses) {
+    if (!shadow->Again(access.bytes, access.writes, mark, ordered)) anew_.push_back(access);
+  }
+  if (!anew_.empty()) JudgeAnew(mark, ordered, shadow);
+}
+
+void Race::JudgeAnew(const Mark& mark, const Shadow::Ordered& ordered, Shadow* shadow) {
+  for (const Access& access : anew_) {
     shadow->Check(access.bytes, access.writes, ordered,
                   [&](const Conflict& conflict) { Tell(conflict, mark.site); });
   }
   // Of a captured graph nothing is over: its marks are nodes.
   const Shadow::Ordered over = [&](const Mark& m) { return shadow == &shadow_ && host_.Knows(m.by); };
-  for (const Access& access : accesses) shadow->Note(access.bytes, access.writes, mark, ordered, over);
+  for (const Access& access : anew_) shadow->Note(access.bytes, access.writes, mark, ordered, over);
 }
 
 void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
   const Touches touches(*this, task);
   std::lock_guard guard(lock_);
-  layers::Tally& tally = layers::TheTally();
-  ++tally.tasks;
-  if (task.type->task_class == rt::TaskClass::kLaunch) ++tally.launches;
+  ++tally_.tasks;
+  if (task.type->task_class == rt::TaskClass::kLaunch) ++tally_.launches;
   Line& line = LineOf(stream);
   const bool known = Update(line, position, touches);
-  Follow(task, touches, known, stream.id());
-  FollowSources(task, touches, {line.index, position});
+  if (follows_writes_) Follow(task, touches, known, stream.id());
+  if (touches.unknown || sources_.any()) FollowSources(task, touches, {line.index, position});
   const Clock& clock = line.now.clock;
   if (host_pages_.any()) host_pages_.CloseAgain();
   // The host may see a word in memory, or hear of it from another process.
@@ -224,7 +247,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     host_pages_.Open([&](const HostPages::Closed& closed) { return clock.Knows(closed.by.by); });
   if (seen && sources_.any())
     sources_.Forget([&](const Sources::Source& source) { return clock.Knows(source.by.by); });
-  if (!known || touches.unknown || touches.partly) ++tally.not_judged;
+  if (!known || touches.unknown || touches.partly) ++tally_.not_judged;
   if (!known || touches.unknown || touches.accesses.empty()) return;
   const Mark mark{{line.index, position}, SiteOf(task, stream.id())};
   if (follows_sources_ && !seen && task.type->kind != rt::TaskKind::kOperator)
@@ -239,10 +262,10 @@ void Race::HostDoes(const rt::Task& task) noexcept {
   if (in_callback && !follows_writes_ && !sources_.any()) return;
   const Touches touches(*this, task);
   std::lock_guard guard(lock_);
-  Follow(task, touches, !in_callback, Site::kHost);
+  if (follows_writes_) Follow(task, touches, !in_callback, Site::kHost);
   FollowSources(task, touches, {});
   if (in_callback) return;  // its stream waits for it, and nobody says for what it was called
-  ++layers::TheTally().host_accesses;
+  ++tally_.host_accesses;
   std::optional<uint32_t> site;
   for (const Access& access : touches.accesses) {
     shadow_.Check(
@@ -256,15 +279,29 @@ void Race::HostDoes(const rt::Task& task) noexcept {
 
 // --- blocks
 
-// Of the block or the registered memory that holds the address; 0: neither.
-uint64_t Race::SerialOf(const void* p) const {
-  const uint64_t serial = core_.block_serial(p);
-  if (serial != 0 || registered_count_.load(std::memory_order_acquire) == 0) return serial;
+// A block is dead before anybody is told that it goes: after that it is not found.
+Race::Holder Race::FindHolder(const void* p) const {
+  const uint64_t frees = frees_.load(std::memory_order_acquire);
+  const rt::MemoryRange block = core_.lookup(p, 1);
+  if (block.serial != 0 && block.live && block.Remaining(p) != 0) {
+    const bool pinned = block.kind == rt::MemoryKind::kPinned;
+    return {{block.serial, pinned}, block.base, block.base + block.bytes, frees};
+  }
+  if (registered_count_.load(std::memory_order_acquire) == 0) return {};
   const auto at = reinterpret_cast<uintptr_t>(p);
   std::lock_guard guard(registered_lock_);
   auto after = registered_.upper_bound(at);
-  if (after == registered_.begin() || at >= std::prev(after)->second.end) return 0;
-  return std::prev(after)->second.serial;
+  if (after == registered_.begin() || at >= std::prev(after)->second.end) return {};
+  return {{std::prev(after)->second.serial, true}};
+}
+
+Race::Held Race::HolderOf(const void* p, Room* room) const {
+  constexpr uint64_t kTurn = 0x9e3779b97f4a7c15;
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  Holder& known = room->holders[at * kTurn >> 60];
+  if (at < known.begin || at >= known.end || known.frees != frees_.load(std::memory_order_acquire))
+    known = FindHolder(p);
+  return known.held;
 }
 
 void Race::Allocated(const rt::Block& block) noexcept {
@@ -282,6 +319,7 @@ void Race::Allocated(const rt::Block& block) noexcept {
 
 // A free waits for nothing, so that it comes before what the host does not know to be over.
 void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
+  frees_.fetch_add(1, std::memory_order_acq_rel);
   const bool registered = block.kind == rt::BlockKind::kRegistered;
   const uint64_t serial = registered ? SerialOf(reinterpret_cast<const void*>(block.base)) : block.serial;
   const std::string_view call = core_.call_name(block.call);
@@ -355,7 +393,6 @@ const Undefined::Block* Race::UndefinedOf(const rt::Task& task, const Touches& t
 
 // Tells where it reads what was never written, and notes what it writes.
 void Race::Follow(const rt::Task& task, const Touches& touches, bool judge, uint32_t stream) {
-  if (!follows_writes_) return;
   if (touches.unknown) return undefined_.WrittenAnywhere();
   size_t bytes = 0;
   if (const Undefined::Block* block = judge ? UndefinedOf(task, touches, &bytes) : nullptr) {
@@ -397,7 +434,7 @@ void Race::FollowSources(const rt::Task& task, const Touches& touches, const Epo
 // Not where what is pending may write, too: bytes that change are right then.
 void Race::BeginSources(const std::vector<Access>& accesses, const Mark& mark) {
   for (const Access& access : accesses) {
-    if (access.writes || !IsOfHost(access.bytes)) continue;
+    if (access.writes || !access.of_host) continue;
     if (!host_.Knows(unknown_)) return;
     bool changes = false;
     shadow_.Check(
@@ -421,15 +458,16 @@ void Race::Captured(const rt::Stream& stream, uint32_t model, uint32_t node, con
 void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
   constexpr size_t kMostNodes = 8192;  // a bit for each pair
   std::lock_guard guard(lock_);
-  ++layers::TheTally().graphs;
+  ++tally_.graphs;
   const std::vector<uint32_t>& order = graph.order();
-  if (order.size() > kMostNodes) layers::TheTally().not_judged += order.size();
+  if (order.size() > kMostNodes) tally_.not_judged += order.size();
   Shadow shadow;
   std::vector<std::vector<bool>> before(graph.nodes().size());
   std::vector<bool> open(graph.nodes().size());  // comes after a wait for what no edge says
   for (uint32_t n : order) {
     if (order.size() > kMostNodes) break;
     before[n].resize(graph.nodes().size());
+    before[n][n] = true;
     for (uint32_t d : graph.needs()[n]) {
       if (open[d]) open[n] = true;
       before[n][d] = true;
@@ -440,7 +478,7 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
     const Touches touches(*this, graph.nodes()[n].task);
     const bool known = !open[n] && (!touches.open || touches.collective);
     if (touches.open) open[n] = true;
-    if (touches.unknown || touches.partly || !known) ++layers::TheTally().not_judged;
+    if (touches.unknown || touches.partly || !known) ++tally_.not_judged;
     if (touches.unknown || !known) continue;
     auto site = captured_.find({model, n});
     if (site == captured_.end()) continue;
@@ -454,15 +492,20 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
 // --- reports
 
 uint32_t Race::SiteOf(const rt::Task& task, uint32_t stream) {
-  const layers::Stack stack = layers::ThisStack();
-  auto [known, fresh] =
-      site_of_.try_emplace({stack.number, stream, task.call}, static_cast<uint32_t>(sites_.size()));
+  const SiteKey key{layers::ThisStack().number, stream, task.call};
+  LatestSite& latest = latest_sites_[SiteKey::Hash()(key) >> 42];
+  if (!(latest.key == key)) latest = {key, FindSite(task, key)};
+  return latest.site;
+}
+
+uint32_t Race::FindSite(const rt::Task& task, const SiteKey& key) {
+  auto [known, fresh] = site_of_.try_emplace(key, static_cast<uint32_t>(sites_.size()));
   if (!fresh) return known->second;
   std::string name = task.type->name;
   // What copies say of themselves are addresses, which differ from one call of a place to the next.
   const bool named = task.type->kind == rt::TaskKind::kOperator && task.type->describe != nullptr;
   if (named) task.type->describe(task.payload, name);
-  sites_.push_back({std::move(name), core_.call_name(task.call), stream, stack});
+  sites_.push_back({std::move(name), core_.call_name(task.call), key.stream, {key.stack}});
   return known->second;
 }
 

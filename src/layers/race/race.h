@@ -3,6 +3,7 @@
 // promises, and says nothing where it does not know.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "layers/race/sources.h"
 #include "layers/race/undefined.h"
 #include "layers/support/stack.h"
+#include "layers/support/tally.h"
 #include "runtime/layer.h"
 #include "runtime/task.h"
 
@@ -41,7 +43,8 @@ struct SiteKey {
   bool operator==(const SiteKey&) const = default;
   struct Hash {
     size_t operator()(const SiteKey& key) const noexcept {
-      return (size_t{key.stack} << 32 ^ size_t{key.stream} << 16 ^ key.call) * 0x9e3779b97f4a7c15 >> 16;
+      return (size_t{key.stack} << 32 ^ size_t{key.stream} << 16 ^ key.call) * 0x9e3779b97f4a7c15 >>
+             16;  // 48 bits
     }
   };
 };
@@ -49,12 +52,14 @@ struct SiteKey {
 struct Access {
   Bytes bytes;
   bool writes;
+  bool of_host;  // pinned, or registered
 };
 
 class Race final : public rt::Observer {
  public:
   explicit Race(const rt::CoreFacts& core);
 
+  bool watches_bytes() const override { return true; }
   void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
   void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
                 const rt::Task& task) noexcept override;
@@ -78,6 +83,7 @@ class Race final : public rt::Observer {
  private:
   // What a stream's next task knows, and what it knew at earlier positions.
   struct Line {
+    const rt::Stream* stream = nullptr;
     uint32_t index = 0;
     uint32_t id = 0;  // of the stream that has the slot now
     uint64_t last = 0;
@@ -89,26 +95,45 @@ class Race final : public rt::Observer {
     std::deque<Change> changes;  // each holds from its position on
   };
   struct Touches;  // what a task says
+  struct Room;     // what a thread keeps from task to task
 
-  uint64_t SerialOf(const void* p) const;
+  // What holds an address: a block, or registered memory.
+  struct Held {
+    uint64_t serial = 0;  // 0: neither
+    bool of_host = false;
+  };
+  struct Holder {
+    Held held;
+    uintptr_t begin = 0, end = 0;  // of a block
+    uint64_t frees = 0;            // that there had been when it was found
+  };
+  Holder FindHolder(const void* p) const;
+  Held HolderOf(const void* p, Room* room) const;
+  uint64_t SerialOf(const void* p) const { return FindHolder(p).held.serial; }
   void TellUsersOf(const rt::Block& block, uint64_t serial);
-  Line& LineOf(const rt::Stream& stream);
+  Line& LineOf(const rt::Stream& stream) {
+    Line* known = latest_lines_[stream.id() % latest_lines_.size()];
+    const bool same = known != nullptr && known->stream == &stream && known->id == stream.id();
+    return same ? *known : FindLine(stream);
+  }
+  Line& FindLine(const rt::Stream& stream);
   Knowledge At(const Line& line, uint64_t position) const;
   bool Update(Line& line, uint64_t position, const Touches& touches);
-  void Judge(const std::vector<Access>& accesses, const Mark& mark, const Shadow::Ordered& ordered,
-             Shadow* shadow);
+  template <class IsOrdered>
+  void Judge(const std::vector<Access>& accesses, const Mark& mark, const IsOrdered& ordered, Shadow* shadow);
+  void JudgeAnew(const Mark& mark, const Shadow::Ordered& ordered, Shadow* shadow);
   void Follow(const rt::Task& task, const Touches& touches, bool judge, uint32_t stream);
   const Undefined::Block* UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const;
   void Tell(const Conflict& conflict, uint32_t second);
   void Report(const Conflict& conflict, const Site& first, const Site& second);
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
+  uint32_t FindSite(const rt::Task& task, const SiteKey& key);
   uint32_t SiteOfHost(const char* what);
   // By digests of what copies read of the host's memory.
   void FollowSources(const rt::Task& task, const Touches& touches, const Epoch& at);
   void BeginSources(const std::vector<Access>& accesses, const Mark& mark);
   void EndSources();
   void TellSource(const Sources::Source& source);
-  bool IsOfHost(const Bytes& bytes) const;
   void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
   void TellHost(const Bytes& bytes, bool writes, const char* what);
   bool IsJudgedThread() const;
@@ -123,6 +148,10 @@ class Race final : public rt::Observer {
   static bool IsRegistered(uint64_t serial) { return (serial & kRegistered) != 0; }
 
   const rt::CoreFacts core_;
+  layers::Tally& tally_;
+  // How many blocks went: what a thread has found before may be among them. Of all observers that a process
+  // and its parents had, as their threads may go on.
+  static constinit std::atomic<uint64_t> frees_;
   mutable std::mutex registered_lock_;
   std::map<uintptr_t, Registered> registered_;  // under that lock: by their first byte
   std::atomic<size_t> registered_count_{0};
@@ -130,12 +159,19 @@ class Race final : public rt::Observer {
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, uint32_t> index_;
   std::deque<Line> lines_;
+  std::array<Line*, 16> latest_lines_{};  // by the stream's id
   Clock host_;
   uint64_t host_changes_ = 0;
   Shadow shadow_;
+  std::vector<Access> anew_;  // room for what Judge has to look for
   size_t tidy_at_ = 1 << 14;
   std::vector<Site> sites_;
   std::unordered_map<SiteKey, uint32_t, SiteKey::Hash> site_of_;
+  struct LatestSite {
+    SiteKey key{};
+    uint32_t site = 0;
+  };
+  std::array<LatestSite, 64> latest_sites_{};  // by 6 bits of the key's hash; all stacks have a number
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> captured_;  // model and node: its site
   std::set<std::pair<uint32_t, uint32_t>> told_;
   std::set<uint32_t> told_sources_;  // by the site of the task that reads

@@ -17,8 +17,7 @@ void Race::WatchHost() { watches_host_ = BeginHostWatch(*this, core_); }
 // Under lock_, as all here.
 void Race::CloseToHost(const std::vector<Access>& accesses, const Mark& mark) {
   for (const Access& access : accesses) {
-    const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(access.bytes.begin), 1);
-    if (block.kind != rt::MemoryKind::kPinned || block.serial != access.bytes.block) continue;
+    if (!access.of_host || IsRegistered(access.bytes.block)) continue;
     host_pages_.Close(access.bytes.begin, access.bytes.end, access.writes, mark);
   }
 }
@@ -90,12 +89,6 @@ void Race::SystemTouches(const Bytes& bytes, bool writes, const char* call) noex
 }
 
 // --- digests
-
-bool Race::IsOfHost(const Bytes& bytes) const {
-  if (IsRegistered(bytes.block)) return true;
-  const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(bytes.begin), 1);
-  return block.kind == rt::MemoryKind::kPinned && block.live && block.serial == bytes.block;
-}
 
 // The host has just learned something, and has not gone on.
 void Race::EndSources() {

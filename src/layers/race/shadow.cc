@@ -5,24 +5,19 @@
 
 namespace belay::race {
 
-Shadow::Block* Shadow::Find(uint64_t number) {
-  Found& known = found_[number / 2 % found_.size()];  // those of live blocks are odd
-  if (known.block != nullptr && known.number == number) return known.block;
+Shadow::Block* Shadow::Search(uint64_t number) {
   auto found = blocks_.find(number);
   if (found == blocks_.end()) return nullptr;
-  known = {number, &found->second};
-  return known.block;
+  found_[number / 2 % found_.size()] = {number, &found->second};
+  return &found->second;
 }
 
 void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) {
   Block* block = Find(bytes.block);
   if (block == nullptr) return;
   Ranges& ranges = block->ranges;
-  auto at = block->checked;
-  if (!block->IsAt(at, bytes.begin)) {
-    at = ranges.upper_bound(bytes.begin);
-    if (at != ranges.begin()) --at;
-  }
+  auto at = ranges.upper_bound(bytes.begin);
+  if (at != ranges.begin()) --at;
   for (; at != ranges.end() && at->first < bytes.end; ++at) {
     const Range& range = at->second;
     if (range.end <= bytes.begin) continue;
@@ -33,7 +28,6 @@ void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, cons
       if (!ordered(read)) tell({read, false, writes, both});
     }
   }
-  block->checked = at;
 }
 
 // Lets a range begin at this byte if one reaches over it.
@@ -46,24 +40,6 @@ void Shadow::Split(Ranges& ranges, uintptr_t at) {
   before->second.end = at;
   ranges.emplace_hint(next, at, std::move(rest));
   ++ranges_;
-}
-
-// As far as these very bytes have been noted before, as in a loop.
-bool Shadow::NoteAgain(Block& block, const Bytes& bytes, bool writes, const Mark& mark,
-                       const Ordered& ordered) {
-  auto at = block.IsAt(block.noted, bytes.begin) ? block.noted : block.ranges.find(bytes.begin);
-  if (at == block.ranges.end() || at->second.end != bytes.end) return false;
-  block.noted = std::next(at);
-  Range& range = at->second;
-  if (writes) {
-    range.written = true;
-    range.write = mark;
-    range.reads.clear();
-  } else {
-    std::erase_if(range.reads, ordered);
-    range.reads.push_back(mark);
-  }
-  return true;
 }
 
 // Ranges of which nothing else is left to say become one: what was written in pieces is read as a whole.
@@ -102,8 +78,8 @@ void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Order
                   const Ordered& over) {
   Block* known = Find(bytes.block);
   Block& block = known != nullptr ? *known : blocks_[bytes.block];
-  if (NoteAgain(block, bytes, writes, mark, ordered)) return;
-  block.ForgetPlaces();
+  if (Range* again = block.At(bytes)) return writes ? again->Write(mark) : again->Read(mark, ordered);
+  block.ForgetLatest();
   Ranges& ranges = block.ranges;
   Split(ranges, bytes.begin);
   Split(ranges, bytes.end);
@@ -122,7 +98,7 @@ void Shadow::Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gon
   found_ = {};
   ranges_ = 0;
   for (auto block = blocks_.begin(); block != blocks_.end();) {
-    block->second.ForgetPlaces();
+    block->second.ForgetLatest();
     Ranges& ranges = block->second.ranges;
     for (auto at = ranges.begin(); at != ranges.end();) {
       Range& range = at->second;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -44,6 +45,11 @@ class Shadow {
   // over: it comes before all that is to come.
   void Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered, const Ordered& over);
 
+  // Check and Note in one, for bytes that were noted before as they are, as in a loop. False, and nothing has
+  // happened, where they were not, and where there is something to tell.
+  template <class IsOrdered>
+  bool Again(const Bytes& bytes, bool writes, const Mark& mark, const IsOrdered& ordered);
+
   // Forgets what is over, and blocks that are gone.
   void Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
               const std::function<bool(const Mark&)>& over);
@@ -55,27 +61,44 @@ class Shadow {
     bool written = false;
     Mark write;
     std::vector<Mark> reads;
+
+    void Write(const Mark& mark) {
+      written = true;
+      write = mark;
+      reads.clear();
+    }
+    template <class IsOrdered>
+    void Read(const Mark& mark, const IsOrdered& ordered) {
+      std::erase_if(reads, ordered);
+      reads.push_back(mark);
+    }
   };
   using Ranges = std::map<uintptr_t, Range>;  // by their first byte; they do not overlap
-  // A block's, and behind the latest range that was checked and the latest that was noted: where accesses
-  // that follow each other, as those of a model do at each launch, go on without a search.
+  // A block's, and the latest that was noted as it is: it is found again without a search, and so is the
+  // next, as accesses follow each other that a model has at each launch.
   struct Block {
     Ranges ranges;
-    Ranges::iterator checked = ranges.end(), noted = ranges.end();
+    Ranges::iterator latest = ranges.end();
     Block() = default;
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 
-    bool IsAt(Ranges::iterator place, uintptr_t begin) const {
-      return place != ranges.end() && place->first == begin;
+    void ForgetLatest() { latest = ranges.end(); }  // as soon as a range goes
+    // The range of just these bytes; null: there is none.
+    Range* At(const Bytes& bytes) {
+      if (latest != ranges.end() && latest->first != bytes.begin) ++latest;
+      if (latest == ranges.end() || latest->first != bytes.begin) latest = ranges.find(bytes.begin);
+      return latest != ranges.end() && latest->second.end == bytes.end ? &latest->second : nullptr;
     }
-    void ForgetPlaces() { checked = noted = ranges.end(); }  // as soon as a range goes
   };
-  Block* Find(uint64_t block);
+  Block* Find(uint64_t number) {
+    Found& known = found_[number / 2 % found_.size()];  // those of live blocks are odd
+    return known.block != nullptr && known.number == number ? known.block : Search(number);
+  }
+  Block* Search(uint64_t number);
   void Split(Ranges& ranges, uintptr_t at);
   void NoteRead(Ranges& ranges, const Bytes& bytes, const Mark& mark, const Ordered& ordered,
                 const Ordered& over);
-  bool NoteAgain(Block& block, const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered);
 
   std::unordered_map<uint64_t, Block> blocks_;
   struct Found {
@@ -85,5 +108,21 @@ class Shadow {
   std::array<Found, 16> found_;  // lately, by number
   size_t ranges_ = 0;
 };
+
+template <class IsOrdered>
+bool Shadow::Again(const Bytes& bytes, bool writes, const Mark& mark, const IsOrdered& ordered) {
+  Block* block = Find(bytes.block);
+  Range* range = block == nullptr ? nullptr : block->At(bytes);
+  if (range == nullptr || (range->written && !ordered(range->write))) return false;
+  if (!writes) {
+    range->Read(mark, ordered);
+    return true;
+  }
+  for (const Mark& read : range->reads) {
+    if (!ordered(read)) return false;
+  }
+  range->Write(mark);
+  return true;
+}
 
 }  // namespace belay::race

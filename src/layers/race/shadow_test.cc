@@ -86,6 +86,44 @@ TEST(Shadow, IsACellForEachByte) {
   }
 }
 
+// Two that take the same accesses, of which one takes the short way where there is one.
+TEST(Shadow, AgainIsCheckAndNote) {
+  std::mt19937 random(11);
+  auto upto = [&](uint64_t n) { return std::uniform_int_distribution<uint64_t>(0, n)(random); };
+  size_t again = 0;
+  for (int round = 0; round < 100; ++round) {
+    Shadow plain, quick;
+    uint64_t positions[3] = {}, learned[3] = {};
+    for (uint32_t step = 1; step <= 100; ++step) {
+      const auto stream = static_cast<uint32_t>(upto(2));
+      const uintptr_t begin = 8 * upto(7);
+      const Bytes bytes{1, begin, begin + (upto(9) == 0 ? 12 : 8)};
+      const bool writes = upto(2) == 0;
+      if (const uint64_t s = upto(2); upto(3) == 0) learned[s] = positions[s];
+      const Mark mark{{stream, ++positions[stream]}, step};
+      const auto over = [&](const Mark& m) { return m.by.position <= learned[m.by.stream]; };
+      const auto ordered = [&](const Mark& before) { return before.by.stream == stream || over(before); };
+      std::vector<std::tuple<uintptr_t, uint32_t, bool>> told[2];
+      auto tell = [&](int which) {
+        return [&, which](const Conflict& c) {
+          told[which].emplace_back(c.bytes.begin, c.first.site, c.first_writes);
+        };
+      };
+      plain.Check(bytes, writes, ordered, tell(0));
+      plain.Note(bytes, writes, mark, ordered, over);
+      if (quick.Again(bytes, writes, mark, ordered)) {
+        ++again;
+      } else {
+        quick.Check(bytes, writes, ordered, tell(1));
+        quick.Note(bytes, writes, mark, ordered, over);
+      }
+      ASSERT_EQ(told[0], told[1]) << "round " << round << ", step " << step;
+      ASSERT_EQ(plain.ranges(), quick.ranges());
+    }
+  }
+  EXPECT_GT(again, 1000u);
+}
+
 TEST(Shadow, ForgetsBlocksThatAreGone) {
   Shadow shadow;
   const Shadow::Ordered never = [](const Mark&) { return false; };

@@ -16,12 +16,13 @@ class Digest {
  public:
   void Add(const void* begin, size_t bytes) {
     const auto* at = static_cast<const std::byte*>(begin);
-    for (; bytes >= kBlock; at += kBlock, bytes -= kBlock) Take(at);
-    if (bytes == 0) return;
+    if (const size_t blocks = bytes / kBlock; blocks != 0) Take(at, blocks);
+    const size_t over = bytes % kBlock;
+    if (over == 0) return;
     std::byte rest[kBlock] = {};
-    std::memcpy(rest, at, bytes);
-    Take(rest);
-    lanes_[0] ^= bytes;
+    std::memcpy(rest, at + bytes - over, over);
+    Take(rest, 1);
+    lanes_[0] ^= over;
   }
   uint64_t value() const {
     uint64_t all = key_[0];
@@ -36,29 +37,49 @@ class Digest {
   // Each word is hidden by a key that changes from block to block, so that words that change places count.
   // The halves are multiplied with each other, which loses words of which one half is the key's: the
   // neighbour's lane takes the word as it is.
-  void Take(const std::byte* block) {
 #ifdef __SSE2__
+  // The lanes and keys are in registers meanwhile.
+  void Take(const std::byte* at, size_t blocks) {
+    constexpr size_t kPairs = kLanes / 2;
     const __m128i step = _mm_set1_epi64x(static_cast<int64_t>(kStep));
-    for (size_t i = 0; i < kLanes; i += 2) {
-      auto* key = reinterpret_cast<__m128i*>(key_ + i);
-      auto* lane = reinterpret_cast<__m128i*>(lanes_ + i);
-      const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 8 * i));
-      const __m128i hidden = _mm_xor_si128(words, _mm_load_si128(key));
-      const __m128i product = _mm_mul_epu32(hidden, _mm_srli_epi64(hidden, 32));
-      const __m128i turned = _mm_shuffle_epi32(words, _MM_SHUFFLE(1, 0, 3, 2));
-      _mm_store_si128(lane, _mm_add_epi64(_mm_load_si128(lane), _mm_add_epi64(product, turned)));
-      _mm_store_si128(key, _mm_add_epi64(_mm_load_si128(key), step));
+    auto* const lanes = reinterpret_cast<__m128i*>(lanes_);
+    auto* const keys = reinterpret_cast<__m128i*>(key_);
+    __m128i lane[kPairs], key[kPairs];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kPairs; ++i) {
+      lane[i] = _mm_load_si128(lanes + i);
+      key[i] = _mm_load_si128(keys + i);
     }
-#else
-    uint64_t words[kLanes];
-    std::memcpy(words, block, kBlock);
-    for (size_t i = 0; i < kLanes; ++i) {
-      const uint64_t hidden = words[i] ^ key_[i];
-      lanes_[i] += (hidden & 0xffffffff) * (hidden >> 32) + words[i ^ 1];
-      key_[i] += kStep;
+    for (; blocks != 0; --blocks, at += kBlock) {
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kPairs; ++i) {
+        const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at) + i);
+        const __m128i hidden = _mm_xor_si128(words, key[i]);
+        const __m128i product = _mm_mul_epu32(hidden, _mm_srli_epi64(hidden, 32));
+        const __m128i turned = _mm_shuffle_epi32(words, _MM_SHUFFLE(1, 0, 3, 2));
+        lane[i] = _mm_add_epi64(lane[i], _mm_add_epi64(product, turned));
+        key[i] = _mm_add_epi64(key[i], step);
+      }
     }
-#endif
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kPairs; ++i) {
+      _mm_store_si128(lanes + i, lane[i]);
+      _mm_store_si128(keys + i, key[i]);
+    }
   }
+#else
+  void Take(const std::byte* at, size_t blocks) {
+    for (; blocks != 0; --blocks, at += kBlock) {
+      uint64_t words[kLanes];
+      std::memcpy(words, at, kBlock);
+      for (size_t i = 0; i < kLanes; ++i) {
+        const uint64_t hidden = words[i] ^ key_[i];
+        lanes_[i] += (hidden & 0xffffffff) * (hidden >> 32) + words[i ^ 1];
+        key_[i] += kStep;
+      }
+    }
+  }
+#endif
   static uint64_t Mixed(uint64_t x) {
     x *= 0xff51afd7ed558ccdu;
     return x ^ x >> 32;

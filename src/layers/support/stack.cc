@@ -144,7 +144,8 @@ Stack ThisStack() {
   const PythonFrames python;
   if (python.any_own()) return Keep(true, python.places());
   const Unwound unwound;
-  return Keep(false, unwound.frames());
+  if (unwound.number() == 0) unwound.number() = Keep(false, unwound.frames()).number;
+  return {unwound.number()};
 }
 
 std::string Frame::Words() const {

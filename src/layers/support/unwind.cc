@@ -23,7 +23,8 @@ struct Memo {
   };
   uintptr_t pointer = 0;  // of the stack
   uint64_t age = 0;
-  bool whole = false;  // all that decides is in slots
+  bool whole = false;   // all that decides is in slots
+  uint32_t number = 0;  // that its frames were given
   std::vector<Slot> slots;
   std::vector<uint64_t> frames;
 
@@ -83,6 +84,7 @@ _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
 [[gnu::noinline]] void Unwind(Memo* memo) {
   memo->frames.clear();
   memo->slots.clear();
+  memo->number = 0;
 #ifdef __x86_64__
   memo->whole = true;
 #endif
@@ -98,7 +100,9 @@ _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
   auto& set = memos->sets[(pointer >> 4) % kSets];
   Memo* memo = nullptr;
   for (Memo& known : set) {
-    if (known.pointer == pointer && known.whole && known.Holds()) memo = &known;
+    if (known.pointer != pointer || !known.whole || !known.Holds()) continue;
+    memo = &known;
+    break;
   }
   if (memo == nullptr) {
     memo = &*std::min_element(set.begin(), set.end(),
@@ -109,6 +113,7 @@ _Unwind_Reason_Code Take(_Unwind_Context* context, void* argument) {
   memo->age = ++memos->clock;
   frames_ = memo->frames.data();
   count_ = memo->frames.size();
+  number_ = &memo->number;
 }
 
 }  // namespace belay::layers

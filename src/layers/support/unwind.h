@@ -14,10 +14,13 @@ class Unwound {
   Unwound();
   // Where each call returns to, innermost first.
   std::span<const uint64_t> frames() const { return {frames_, count_}; }
+  // Room for the number that whoever asks gives these frames; 0 where they were unwound just now.
+  uint32_t& number() const { return *number_; }
 
  private:
   const uint64_t* frames_;  // the thread's: until it unwinds again
   size_t count_;
+  uint32_t* number_;  // the thread's, too
 };
 
 }  // namespace belay::layers

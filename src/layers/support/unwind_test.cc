@@ -18,8 +18,16 @@ using Frames = std::vector<uint64_t>;
 
 // Without the frames of who unwinds, and of who asks.
 [[gnu::noinline]] Frames ByMemo() {
+  static std::vector<Frames> numbered;
   const Unwound unwound;
-  return {unwound.frames().begin() + 4, unwound.frames().end()};
+  Frames frames(unwound.frames().begin() + 4, unwound.frames().end());
+  if (uint32_t& number = unwound.number(); number == 0) {
+    numbered.push_back(frames);
+    number = static_cast<uint32_t>(numbered.size());
+  } else {
+    EXPECT_EQ(frames, numbered[number - 1]) << "a number that others were given";
+  }
+  return frames;
 }
 [[gnu::noinline]] Frames ByTheLibrary() {
   void* found[Unwound::kMost];
@@ -81,12 +89,14 @@ __asm__(
     "pop %rbp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size UnwindTestCallWithWord, .-UnwindTestCallWithWord\n");
 
 const uint64_t* g_frames;
+uint32_t g_number;
 // It aligns its stack, for which it has a frame pointer.
 [[gnu::noinline]] void LookAligned() {
   alignas(64) volatile char room[64];
   room[0] = 0;
   const Unwound unwound;
   g_frames = unwound.frames().data();
+  g_number = unwound.number()++;
   room[1] = room[0];
 }
 
@@ -96,6 +106,7 @@ TEST(Unwound, AVariableInALoopIsNoOtherStack) {
     UnwindTestCallWithWord(i * 64, &LookAligned);
     if (i == 0) first = g_frames;
     EXPECT_EQ(g_frames, first) << "unwound again";
+    EXPECT_EQ(g_number, i) << "what was kept with it";
   }
 }
 #endif

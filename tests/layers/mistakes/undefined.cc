@@ -38,6 +38,20 @@ MISTAKE(AnOperandWasNotUploaded, "undefined-bytes") {
   Free(block);
 }
 
+// The new block lies where the old one lay.
+MISTAKE(WhatWasWrittenWasTheBlockBefore, "undefined-bytes") {
+  void* before = Raw();
+  Fill(before, a);
+  Copy(pinned, before, a);
+  Wait(a);
+  Free(before);
+  void* block = Raw();  // [2]
+  if (mended) Fill(block, a);
+  Copy(pinned, block, a);  // [1]
+  Wait(a);
+  Free(block);
+}
+
 // The upload went to the first half.
 MISTAKE(AnOperandLiesElsewhere, "undefined-bytes") {
   void* block = Raw();  // [2]
