@@ -52,14 +52,14 @@ void Begin(uint32_t call, const uint64_t* arguments) {
     }
   }
   writer.ShowCall();  // a call within another
-  if (++writer.depth <= Writer::kMostCalls) writer.calls[writer.depth - 1] = {call, false, Now()};
+  if (++writer.depth <= Writer::kMostCalls) writer.calls[writer.depth - 1] = {call, false, writer.Now()};
 }
 
 void End(uint32_t call, uint64_t result, const uint64_t* arguments) {
   Writer& writer = g_timeline->ThisWriter();
   if (writer.depth == 0) return;
   if (const Writer::Call* own = writer.call(); own != nullptr) {
-    const uint64_t begun = own->begun, now = Now();
+    const uint64_t begun = own->begun, now = writer.Now();
     writer.ShowCall();
     const BelayCall& facts = g_calls->calls[call];
     if (facts.result[0] == 'r' && static_cast<int>(result) != 0) {

@@ -12,30 +12,13 @@
 #include <utility>
 
 #include "base/quiet_write.h"
+#include "base/thread.h"
 
 namespace belay::trace {
 namespace {
 
 constexpr size_t kWord = 8;
-constexpr char kPacket = 1 << 3 | 2;  // a packet of the trace
-
-void Header(char* at, size_t payload) {
-  at[0] = kPacket;
-  at[1] = static_cast<char>(0x80 | (payload & 0x7f));
-  at[2] = static_cast<char>(0x80 | (payload >> 7 & 0x7f));
-  at[3] = static_cast<char>(payload >> 14);
-}
-
-// The first word of a packet that says nothing, `bytes` long.
-uint64_t Filler(size_t bytes) {
-  char word[kWord];
-  Header(word, bytes - 4);
-  Header(word + 4, bytes - 8);
-  word[4] = fields::kNothing << 3 | 2;
-  uint64_t whole;
-  std::memcpy(&whole, word, sizeof whole);
-  return whole;
-}
+constexpr size_t kPage = 4096;
 
 }  // namespace
 
@@ -49,6 +32,16 @@ File::File(std::string path) : path_(std::move(path)) {
 }
 
 File::~File() {
+  if (maker_ == Maker::kWorks) {
+    {
+      std::lock_guard guard(lock_);
+      maker_ = Maker::kEnds;
+    }
+    changed_.notify_all();
+    pthread_join(maker_thread_, nullptr);
+  }
+  for (const Piece& piece : ready_) Drop(piece.begin);
+  for (char* piece : full_) Drop(piece);
   if (file_ >= 0) close(file_);
 }
 
@@ -59,26 +52,17 @@ void File::Stop(const char* why) {
                path_.c_str(), why);
 }
 
-char* File::AddPiece(uint64_t* number) {
-  std::lock_guard guard(lock_);
-  if (stopped()) return nullptr;
-  errno = 0;
-  char* piece = Extend(number);
-  if (piece == nullptr) Stop(errno == 0 ? "it has 4 GB, more than readers take" : std::strerror(errno));
-  return piece;
-}
-
 // Other processes extend it, too.
-char* File::Extend(uint64_t* number) {
+File::Piece File::Extend() {
   static const auto* const kEmpty = [] {
     static char empty[kPiece];
-    const uint64_t word = Filler(kPiece);
+    const uint64_t word = FillerWord(kPiece);
     std::memcpy(empty, &word, sizeof word);
     return empty;
   }();
   QuietWrites quiet;
   struct stat facts {};
-  if (flock(file_, LOCK_EX) != 0 || fstat(file_, &facts) != 0) return nullptr;
+  if (flock(file_, LOCK_EX) != 0 || fstat(file_, &facts) != 0) return {};
   const auto end = static_cast<uint64_t>(facts.st_size) / kPiece * kPiece;
   const auto at = static_cast<off_t>(end);
   ssize_t written = 0;
@@ -99,11 +83,67 @@ char* File::Extend(uint64_t* number) {
   }
   flock(file_, LOCK_UN);
   errno = error;
-  *number = end / kPiece;
-  return piece == MAP_FAILED ? nullptr : static_cast<char*>(piece);
+  if (piece == MAP_FAILED) return {};
+  return {static_cast<char*>(piece), end / kPiece};
 }
 
 void File::Drop(char* piece) { munmap(piece, kPiece); }
+
+// --- pieces before they are wanted
+
+// Nothing is added once the file has stopped.
+File::Piece File::Add() {
+  if (stopped()) return {};
+  errno = 0;
+  const Piece piece = Extend();
+  if (piece.begin == nullptr) Stop(errno == 0 ? "it has 4 GB, more than readers take" : std::strerror(errno));
+  return piece;
+}
+
+// A sequence's pieces have to come one after another in the file: whoever wants one takes the first that was
+// made.
+File::Piece File::TakePiece(char* full) {
+  const NoCancellation whole;
+  std::unique_lock guard(lock_);
+  if (full != nullptr && maker_ == Maker::kNone && !stopped() &&
+      StartThread(&maker_thread_, "belay-trace", &File::MakeReady, this))
+    maker_ = Maker::kWorks;
+  if (maker_ == Maker::kNone) {
+    if (full != nullptr) Drop(full);
+    return Add();
+  }
+  if (full != nullptr) full_.push_back(full);
+  while (ready_.empty() && !stopped()) {
+    changed_.notify_all();
+    changed_.wait(guard);
+  }
+  if (ready_.empty()) return {};
+  const Piece piece = ready_.front();
+  ready_.pop_front();
+  if (ready_.size() <= kReady / 2) changed_.notify_all();
+  return piece;
+}
+
+void* File::MakeReady(void* raw) {
+  auto& file = *static_cast<File*>(raw);
+  std::unique_lock guard(file.lock_);
+  while (file.maker_ == Maker::kWorks) {
+    if (file.ready_.size() >= kReady || file.stopped()) {
+      file.changed_.wait(guard);
+      continue;
+    }
+    const std::vector<char*> full = std::exchange(file.full_, {});
+    guard.unlock();
+    for (char* piece : full) Drop(piece);
+    const Piece piece = file.Add();
+    // A page costs most when it is first stored to.
+    for (size_t at = kPage; piece.begin != nullptr && at < kPiece; at += kPage) piece.begin[at] = 0;
+    guard.lock();
+    if (piece.begin != nullptr) file.ready_.push_back(piece);
+    file.changed_.notify_all();
+  }
+  return nullptr;
+}
 
 Sequence::~Sequence() {
   if (piece_ != nullptr) File::Drop(piece_);
@@ -113,35 +153,27 @@ void Sequence::Begin(File& file) {
   if (piece_ != nullptr) File::Drop(piece_);
   file_ = &file;
   used_ = 0;
-  piece_ = file.AddPiece(&number_);
-  ++number_;  // 0 stands for none
+  const File::Piece piece = file.TakePiece(nullptr);
+  piece_ = piece.begin;
+  number_ = piece.number + 1;  // 0 stands for none
+  number_bytes_ = static_cast<unsigned>(Packet::BytesOf(number_));
+}
+
+void Sequence::GoOn() {
+  if (piece_ != nullptr) piece_ = file_->TakePiece(piece_).begin;
+  used_ = 0;
 }
 
 void Sequence::Write(Packet& packet) {
-  const size_t least = Packet::BytesOf(number_);
-  const size_t bytes = 4 + packet.size() + 1 + least;
+  const size_t bytes = 4 + packet.size() + 1 + number_bytes_;
   const size_t whole = (bytes + kWord - 1) / kWord * kWord;
-  if (piece_ != nullptr && used_ + whole > File::kPiece) {
-    File::Drop(piece_);
-    uint64_t next = 0;
-    piece_ = file_->AddPiece(&next);
-    used_ = 0;
-  }
-  if (piece_ == nullptr) return;
-  packet.Padded(fields::kSequence, number_, least + whole - bytes);
-  char* at = piece_ + used_;
-  used_ += whole;
-  if (used_ < File::kPiece) {
-    const uint64_t rest = Filler(File::kPiece - used_);
-    std::memcpy(piece_ + used_, &rest, sizeof rest);
-  }
+  char* at = Room(whole);
+  if (at == nullptr) return;
+  packet.Padded(fields::kSequence, number_, number_bytes_ + whole - bytes);
   std::memcpy(at + kWord, packet.data() + 4, whole - kWord);
-  char first[kWord];
-  Header(first, whole - 4);
-  std::memcpy(first + 4, packet.data(), 4);
-  uint64_t word;
-  std::memcpy(&word, first, sizeof word);
-  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at)).store(word, std::memory_order_release);
+  uint32_t second;
+  std::memcpy(&second, packet.data(), sizeof second);
+  Publish(whole, HeaderWord(whole - 4) | uint64_t{second} << 32);
 }
 
 }  // namespace belay::trace

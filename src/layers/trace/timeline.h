@@ -9,9 +9,11 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "layers/trace/file.h"
+#include "layers/trace/thread_clock.h"
 
 namespace belay::trace {
 
@@ -24,8 +26,6 @@ struct Track {
 
 // Makes the ids of tracks and arrows.
 uint64_t Mix(uint64_t a, uint64_t b);
-// In nanoseconds, as the system's own events have it, so that they can be shown together.
-uint64_t Now();
 
 enum Of : uint64_t {
   kProcess = 1,
@@ -51,6 +51,7 @@ class Writer {
   };
   static constexpr size_t kMostCalls = 8;  // one within another, by way of callbacks
 
+  uint64_t Now() { return clock_.Now(); }
   uint64_t NumberOf(const std::string& text);
   // Times of a track only grow. The name is a number; 0: none.
   void Event(EventType type, Track* where, uint64_t time, uint64_t name,
@@ -68,8 +69,9 @@ class Writer {
   pid_t thread = 0;
   std::string name;         // room for one
   uint64_t submitting = 0;  // when
+  uint32_t submitting_call = 0;
   uint64_t node_begun = 0;  // the node that the thread runs
-  std::string submitter;
+  std::string submitter;    // where that is no call
   std::array<Call, kMostCalls> calls;
   size_t depth = 0;
   std::shared_ptr<const std::string> operands;  // of the operator that the call submits (profile.h)
@@ -82,8 +84,14 @@ class Writer {
 
  private:
   friend class Timeline;
+  using Name = std::pair<const std::string, uint64_t>;
+  static size_t PlaceOf(const std::string& text);
+  const Name& Intern(const std::string& text);
+
+  ThreadClock clock_;
   Sequence sequence_;
   std::unordered_map<std::string, uint64_t> names_;
+  std::array<const Name*, 64> latest_names_{};
 };
 
 class Timeline {

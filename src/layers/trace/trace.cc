@@ -70,6 +70,7 @@ Trace::Line& Trace::LineOf(Writer& writer, const rt::Stream& stream) {
   if (line->id != stream.id()) {
     const uint64_t parent = DeviceTrack(writer, core_.device_of(stream));
     line->track = {Mix(Mix(process_, kStream), stream.id()), 0};
+    line->submission = Mix(line->track.id, kSubmission);
     line->lanes.clear();
     line->id = stream.id();
     writer.Announce(line->track.id, parent, "stream " + std::to_string(stream.id()));
@@ -129,13 +130,13 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   LineOf(writer, stream);  // before another thread may run the task
-  writer.submitting = Now();
-  if (task.call == 0) {
-    SetName(writer, task);
-    writer.submitter = writer.name;
-  } else {
-    writer.submitter = core_.call_name(task.call);
-  }
+  // A call that is not shown yet is where the task comes from.
+  const Writer::Call* call = writer.call();
+  const bool by_call = call != nullptr && !call->shown;
+  writer.submitting = by_call && !Profiles::any() ? call->begun : writer.Now();
+  writer.submitting_call = task.call;
+  if (task.call == 0) SetName(writer, task);
+  if (task.call == 0) writer.submitter = writer.name;
   if (task.type->task_class == rt::TaskClass::kWait) NoteWaits(writer, stream, position, task);
   if (!Profiles::any()) return;
   Line& line = LineOf(writer, stream);
@@ -150,11 +151,12 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
 void Trace::Queued(const rt::Stream& stream, uint64_t position) noexcept {
   if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
-  const uint64_t flow = Mix(Mix(LineOf(writer, stream).track.id, kSubmission), position);
+  const uint64_t flow = Mix(LineOf(writer, stream).submission, position);
   if (writer.ShowCall(flow)) return;
+  if (writer.submitting_call != 0) writer.submitter = core_.call_name(writer.submitting_call);
   const uint64_t name = writer.NumberOf(writer.submitter);
   writer.Event(EventType::kBegin, &writer.track, writer.submitting, name, {flow});
-  writer.Event(EventType::kEnd, &writer.track, Now(), 0);
+  writer.Event(EventType::kEnd, &writer.track, writer.Now(), 0);
 }
 
 void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) noexcept {
@@ -163,13 +165,13 @@ void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64
   writer.ShowCall();
   const uint32_t call = core_.current_call();
   const std::string name = call == 0 || writer.call() != nullptr ? "wait" : core_.call_name(call);
-  writer.Event(EventType::kBegin, &writer.track, Now(), writer.NumberOf(name));
+  writer.Event(EventType::kBegin, &writer.track, writer.Now(), writer.NumberOf(name));
 }
 
 void Trace::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) noexcept {
   if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
-  writer.Event(EventType::kEnd, &writer.track, Now(), 0);
+  writer.Event(EventType::kEnd, &writer.track, writer.Now(), 0);
 }
 
 // What other processes and the program itself allocated is theirs.
@@ -188,7 +190,7 @@ void Trace::NoteMemory(const rt::Block& block, bool comes) noexcept {
   }
   memory.bytes += comes ? block.bytes : 0;
   memory.bytes -= comes ? 0 : std::min<uint64_t>(memory.bytes, block.bytes);
-  writer.Count(&memory.track, Now(), memory.bytes);
+  writer.Count(&memory.track, writer.Now(), memory.bytes);
 }
 
 // --- streams
@@ -197,23 +199,23 @@ void Trace::Started(const rt::Stream& stream, uint64_t position, const rt::Task&
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   Line& line = LineOf(writer, stream);
-  const uint64_t flow = Mix(Mix(line.track.id, kSubmission), position);
+  const uint64_t flow = Mix(line.submission, position);
   SetName(writer, task);
-  line.track.begun = Now();
+  line.track.begun = writer.Now();
   line.started = position;
   const bool record = task.type->task_class == rt::TaskClass::kRecord;
   auto arrow = [&](int which) { return ArrowOf(line, position, which); };
   if (record) {
-    writer.Event(EventType::kBegin, &line.track, Now(), writer.NumberOf(writer.name),
+    writer.Event(EventType::kBegin, &line.track, line.track.begun, writer.NumberOf(writer.name),
                  {arrow(0), arrow(1), arrow(2), arrow(3)}, flow);
   } else {
-    writer.Event(EventType::kBegin, &line.track, Now(), writer.NumberOf(writer.name), {}, flow);
+    writer.Event(EventType::kBegin, &line.track, line.track.begun, writer.NumberOf(writer.name), {}, flow);
   }
 }
 
 void Trace::TellFailure(Writer& writer, Track* track, const rt::TaskFailure& failure) {
   const std::string text = "failed: " + std::to_string(failure.code) + " " + failure.id;
-  writer.Event(EventType::kInstant, track, Now(), writer.NumberOf(text));
+  writer.Event(EventType::kInstant, track, writer.Now(), writer.NumberOf(text));
 }
 
 void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& task,
@@ -234,9 +236,9 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
     // Of its own: the wait itself may have begun before the record.
     static const std::string kGoesOn = "goes on";
     if (arrow != 0)
-      writer.Event(EventType::kInstant, &line.track, Now(), writer.NumberOf(kGoesOn), {}, arrow);
+      writer.Event(EventType::kInstant, &line.track, writer.Now(), writer.NumberOf(kGoesOn), {}, arrow);
   }
-  writer.Event(EventType::kEnd, &line.track, Now(), 0);
+  writer.Event(EventType::kEnd, &line.track, writer.Now(), 0);
   if (!Profiles::any()) return;
   Submission submission;
   {
@@ -248,7 +250,7 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
   }
   if (line.started != position) return;  // it began before anybody wanted to know
   AddToProfile(stream, line.track, task, Profile::kNoModel, position, std::move(submission));
-  line.track.ended = Now();
+  line.track.ended = writer.Now();
 }
 
 // --- the profile
@@ -266,7 +268,7 @@ void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt:
                          uint64_t place, Submission submission) {
   Writer& writer = timeline_.ThisWriter();
   SetName(writer, task);
-  const uint64_t now = Now();
+  const uint64_t now = std::max(writer.Now(), track.begun);  // which another thread may have told
   const uint64_t waited = track.ended == 0 ? 0 : track.begun - std::min(track.begun, track.ended);
   const Profile::Row row{core_.device_of(stream),
                          stream.id(),
@@ -315,7 +317,7 @@ Track& Trace::RangeLane(Writer& writer, const rt::Mark& mark) {
 void Trace::Marked(const rt::Mark& mark) noexcept {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
-  const uint64_t now = Now();
+  const uint64_t now = writer.Now();
   const auto begun = now - static_cast<uint64_t>(mark.at_ns - mark.begun_ns);
   const bool begins = mark.kind == rt::MarkKind::kPush || mark.kind == rt::MarkKind::kRangeStart;
   const bool range = mark.kind == rt::MarkKind::kRangeStart || mark.kind == rt::MarkKind::kRangeStop;
@@ -345,7 +347,7 @@ void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*mode
   Writer& writer = timeline_.ThisWriter();
   SetName(writer, task);
   Track& track = LaneOf(writer, stream, lane);
-  writer.Event(EventType::kBegin, &track, Now(), writer.NumberOf(writer.name));
+  writer.Event(EventType::kBegin, &track, writer.Now(), writer.NumberOf(writer.name));
   if (Profiles::any()) writer.node_begun = track.last;
 }
 
@@ -355,7 +357,7 @@ void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, u
   Writer& writer = timeline_.ThisWriter();
   Track& track = LaneOf(writer, stream, lane);
   if (failure != nullptr) TellFailure(writer, &track, *failure);
-  writer.Event(EventType::kEnd, &track, Now(), 0);
+  writer.Event(EventType::kEnd, &track, writer.Now(), 0);
   if (!Profiles::any()) return;
   const uint64_t begun = std::exchange(writer.node_begun, 0);
   if (begun == 0) return;  // the same

@@ -56,9 +56,11 @@ class Trace final : public rt::Observer {
 
   struct Line {
     Relaxed<uint32_t> id = ~0u;  // of the stream that has the slot now
-    uint64_t started = 0;        // the position that track.begun is of
+    uint64_t submission = 0;     // what the ids of its arrows are made from
+    // By who runs the stream, while others submit to it.
+    alignas(64) uint64_t started = 0;  // the position that track.begun is of
     Track track;
-    std::map<uint32_t, Track> lanes;
+    alignas(64) std::map<uint32_t, Track> lanes;
     std::unordered_map<uint64_t, int> waits;               // for a position: how many there were
     std::unordered_map<uint64_t, uint64_t> arrows;         // to a wait at a position
     std::unordered_map<uint64_t, Submission> submissions;  // for profiles
