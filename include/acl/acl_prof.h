@@ -274,7 +274,7 @@ aclError aclprofModelUnSubscribe(uint32_t modelId);
 aclError aclprofGetOpDescSize(size_t *opDescSize);
 
 /**
- * How many records there are.
+ * How many records there are; 0 in no bytes.
  * Errors: 100000: these are no whole records.
  */
 aclError aclprofGetOpNum(const void *opInfo, size_t opInfoLen, uint32_t *opNumber);

@@ -326,9 +326,8 @@ void aclprofModelUnSubscribe(uint32_t modelId) {
 void aclprofGetOpDescSize(size_t* opDescSize) { *opDescSize = sizeof(OpRecord); }
 
 void aclprofGetOpNum(const void* opInfo, size_t opInfoLen, uint32_t* opNumber) {
-  const size_t count = opInfoLen / sizeof(OpRecord);
-  if (count != 0) OpRecordAt(opInfo, opInfoLen, 0);
-  *opNumber = static_cast<uint32_t>(count);
+  if (opInfoLen != 0) OpRecordAt(opInfo, opInfoLen, 0);
+  *opNumber = static_cast<uint32_t>(opInfoLen / sizeof(OpRecord));
 }
 void aclprofGetOpTypeLen(const void* opInfo, size_t opInfoLen, uint32_t index, size_t* opTypeLen) {
   *opTypeLen = RoomOfText(*TheOpNames().At(OpRecordAt(opInfo, opInfoLen, index).type));

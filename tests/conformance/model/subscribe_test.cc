@@ -194,7 +194,11 @@ TEST_F(Subscribe, RefusesWhatItDoesNotKnow) {
   std::string bytes = Bytes();
   uint32_t count = 0;
   ASSERT_EQ(aclprofGetOpNum(bytes.data(), bytes.size(), &count), ACL_SUCCESS);
-  EXPECT_EQ(aclprofGetOpNum(bytes.data(), bytes.size() - 1, &count), ACL_ERROR_INVALID_PARAM);
+  for (size_t part : {bytes.size() - 1, bytes.size() / count - 1, size_t{1}})
+    EXPECT_EQ(aclprofGetOpNum(bytes.data(), part, &count), ACL_ERROR_INVALID_PARAM);
+  uint32_t none = 1;
+  EXPECT_EQ(aclprofGetOpNum(bytes.data(), 0, &none), ACL_SUCCESS);
+  EXPECT_EQ(none, 0u);
   char name[1];
   EXPECT_EQ(aclprofGetOpName(bytes.data(), bytes.size(), 0, name, 1), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclprofGetOpName(bytes.data(), bytes.size(), count, name, 1), ACL_ERROR_INVALID_PARAM);
