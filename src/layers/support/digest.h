@@ -25,9 +25,9 @@ class Digest {
     lanes_[0] ^= over;
   }
   uint64_t value() const {
-    uint64_t all = key_[0];
-    for (uint64_t lane : lanes_) all = Mixed(all ^ lane);
-    return all;
+    uint64_t all = 0;
+    for (size_t i = 0; i < kLanes; ++i) all += Mixed(lanes_[i] ^ key_[i]);
+    return Mixed(all);
   }
 
  private:

@@ -113,14 +113,11 @@ File::Piece File::TakePiece(char* full) {
     return Add();
   }
   if (full != nullptr) full_.push_back(full);
-  while (ready_.empty() && !stopped()) {
-    changed_.notify_all();
-    changed_.wait(guard);
-  }
-  if (ready_.empty()) return {};
+  while (ready_.empty() && making_) changed_.wait(guard);
+  if (ready_.size() <= kReady / 2) changed_.notify_all();
+  if (ready_.empty()) return Add();  // the other thread has no processor yet
   const Piece piece = ready_.front();
   ready_.pop_front();
-  if (ready_.size() <= kReady / 2) changed_.notify_all();
   return piece;
 }
 
@@ -133,12 +130,14 @@ void* File::MakeReady(void* raw) {
       continue;
     }
     const std::vector<char*> full = std::exchange(file.full_, {});
+    file.making_ = true;
     guard.unlock();
     for (char* piece : full) Drop(piece);
     const Piece piece = file.Add();
     // A page costs most when it is first stored to.
     for (size_t at = kPage; piece.begin != nullptr && at < kPiece; at += kPage) piece.begin[at] = 0;
     guard.lock();
+    file.making_ = false;
     if (piece.begin != nullptr) file.ready_.push_back(piece);
     file.changed_.notify_all();
   }

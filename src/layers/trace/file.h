@@ -46,7 +46,7 @@ class File {
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kReady = 4;
+  static constexpr size_t kReady = 16;
 
   Piece Add();
   Piece Extend();
@@ -60,6 +60,7 @@ class File {
   std::condition_variable changed_;
   std::deque<Piece> ready_;
   std::vector<char*> full_;  // to be dropped
+  bool making_ = false;      // one that is not ready yet comes before all others
   enum class Maker { kNone, kWorks, kEnds } maker_ = Maker::kNone;
   pthread_t maker_thread_{};
 };
