@@ -31,8 +31,11 @@ class CallScope {
   }
   ~CallScope() {
     rt::t_current_call = outer_;
-    if (outer_ == 0) [[likely]]
-      record_.Leave();
+    if (outer_ != 0) [[unlikely]]
+      return;
+    record_.Leave();
+    if (rt::t_call_record == nullptr) [[unlikely]]
+      rt::TellCallLeft();
   }
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;

@@ -27,9 +27,14 @@ constexpr size_t kUsualStreams = 4096;
 
 constinit std::atomic<ExploreEngine*> g_explorer{nullptr};
 
-void TellOfCall() {
-  if (ExploreEngine* explorer = TheExploreEngine()) explorer->HostCalls();
-}
+constexpr CallHook kCallHook = {
+    [] {
+      if (ExploreEngine* explorer = TheExploreEngine()) explorer->HostCalls();
+    },
+    [] {
+      if (ExploreEngine* explorer = TheExploreEngine()) explorer->HostReturns();
+    },
+};
 
 uint64_t Mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -46,7 +51,7 @@ uint64_t SeededNumbers::Next() { return Mixed(state_ += 0x9e3779b97f4a7c15u); }
 ExploreStyle ExploreStyle::Of(uint64_t seed) {
   if (seed == 0) return {100, false, Next::kOldest};
   SeededNumbers numbers(seed);
-  constexpr uint32_t kAtCall[] = {0, 0, 25, 70};
+  constexpr uint32_t kAtCall[] = {0, 0, 15, 55};
   constexpr Next kNext[] = {Next::kAny, Next::kPriorities, Next::kPriorities, Next::kSame};
   const uint32_t at_call = kAtCall[numbers.Below(4)];
   const bool only_needed = numbers.Chance(50);
@@ -57,7 +62,7 @@ ExploreEngine* TheExploreEngine() { return g_explorer.load(std::memory_order_acq
 
 void InstallExploreEngine(ExploreEngine* engine) {
   g_explorer.store(engine, std::memory_order_release);
-  SetCallHook(engine == nullptr ? nullptr : &TellOfCall);
+  SetCallHook(engine == nullptr ? nullptr : &kCallHook);
   InstallThreadEngine(nullptr);
   if (engine != nullptr) InstallEngine(engine);
 }
@@ -247,8 +252,22 @@ void ExploreEngine::AskedInVain() { asked_.store(true, std::memory_order_relaxed
 // Who asks again and again sees the work go on.
 void ExploreEngine::HostCalls() {
   epoch_.fetch_add(1, std::memory_order_release);
-  if (Runner::Current() != nullptr || InCallback() || StackLeft() < kTaskStack) return;
+  if (!MayRunTasks()) return;
   if (asked_.exchange(false, std::memory_order_relaxed)) Step(nullptr);
+  RunSome();
+}
+
+// What runs now has run before the program's next load or store; what runs at its next call comes after it.
+void ExploreEngine::HostReturns() {
+  epoch_.fetch_add(1, std::memory_order_release);
+  if (MayRunTasks()) RunSome();
+}
+
+bool ExploreEngine::MayRunTasks() {
+  return Runner::Current() == nullptr && !InCallback() && StackLeft() >= kTaskStack;
+}
+
+void ExploreEngine::RunSome() {
   for (;;) {
     {
       std::lock_guard guard(lock_);
@@ -282,19 +301,27 @@ void* ExploreEngine::SilenceMain(void* self) {
 }
 
 // Counts looks and not time: where the machine stood still, the host did not get to its next call either.
+//
+// One task first, then two, four: who looks at memory for the end of the first sees that not all is done.
 void ExploreEngine::WatchSilence() {
   uint32_t seen = epoch_.load();
   int looks = 0;
+  uint64_t most = 1;
   while (stop_.load() == 0) {
     FutexWait(stop_, 0, patience_.silence_ns / kSilentLooks);
     const uint32_t now = epoch_.load(std::memory_order_acquire);
     looks = now == seen && waiting_.load() == 0 ? looks + 1 : 0;
     seen = now;
+    if (looks == 0) most = 1;
     if (looks < kSilentLooks) continue;
-    while (stop_.load() == 0 && epoch_.load(std::memory_order_acquire) == seen && Step(nullptr)) {
+    uint64_t run = 0;
+    while (run < most && stop_.load() == 0 && epoch_.load(std::memory_order_acquire) == seen &&
+           Step(nullptr)) {
       Observers::Tell([](Observer& o) { o.HostWasSilent(); });
       seen = epoch_.load();
+      ++run;
     }
+    if (run == most) most *= 2;
     seen = epoch_.load();
   }
 }

@@ -6,6 +6,9 @@
 // Any other seed has a style (ExploreStyle): how much runs before the program waits, whether a wait runs more
 // than it must, and which of the ready streams is next.
 //
+// Work runs as a call begins and as it ends. So a copy runs before what the program loads and stores next, or
+// after it: memory that host and device share shows what they do there unordered, too.
+//
 // A host that makes no calls for long (it computes, or looks at memory again and again) sees the work go on
 // all the same. Time decides then, so observers are told.
 #pragma once
@@ -43,7 +46,7 @@ struct ExploreStyle {
     kPriorities,  // the stream with the highest of random priorities, which loses it now and then
     kSame,        // the stream of the last task while it can go on
   };
-  uint32_t at_call;  // chance in percent that a call runs a task, and then another
+  uint32_t at_call;  // chance in percent that a task runs as a call begins, and as it ends, and then another
   bool only_needed;  // a wait runs nothing else while it can
   Next next;
 
@@ -67,6 +70,8 @@ class ExploreEngine final : public TimedEngine {
 
   // The program makes a call: no thread holds a lock for it yet.
   void HostCalls();
+  // It comes back from it: no lock is held any more.
+  void HostReturns();
 
   void Stop() override;
   bool StopForExit() override;
@@ -75,6 +80,8 @@ class ExploreEngine final : public TimedEngine {
 
  private:
   bool Await(Stream& stream, uint64_t position, int64_t deadline_ns) override;
+  static bool MayRunTasks();
+  void RunSome();
   bool Step(Stream* goal, int64_t deadline_ns = -1);
   bool CallbackComesBack(Stream& stream);
   void LetCallbackEnd(Stream& stream, int64_t deadline_ns);

@@ -70,6 +70,27 @@ TEST_F(Explore, ThePlainOrderRunsAtCallsWhatWasSubmitted) {
   EXPECT_EQ(text, "bac");
 }
 
+// What shares memory with the device sees a copy before its next access, in the plain order, and after it in
+// others.
+TEST_F(Explore, WorkRunsAsACallEndsOrLater) {
+  int before = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const std::string text = Under(seed, [&] {
+      Stream& a = NewStream();
+      TheExploreEngine()->HostCalls();
+      Letter(a, 'a');
+      TheExploreEngine()->HostReturns();
+      text_.push_back('h');
+      TheExploreEngine()->HostCalls();
+      Wait(a);
+    });
+    if (seed == 0) EXPECT_EQ(text, "ah");
+    before += text == "ah" ? 1 : 0;
+  }
+  EXPECT_GT(before, 10);
+  EXPECT_LT(before, 60);
+}
+
 TEST_F(Explore, SeedsWalkAllOrdersOfTwoStreams) {
   std::set<std::string> seen;
   for (uint64_t seed = 0; seed < 400; ++seed) {
@@ -177,6 +198,22 @@ TEST_F(Explore, ASilentHostSeesTheWorkGoOn) {
   };
   Under(1, program, ExplorePatience{});
   EXPECT_GT(silence.told, before);
+}
+
+// Who looks at memory for the end of a task sees that the next one is not done.
+TEST_F(Explore, ASilentHostSeesOneTaskFirst) {
+  const std::string text = Under(
+      1,
+      [&] {
+        Stream& a = NewStream();
+        const uint64_t first = a.tail() + 1;
+        for (int i = 0; i < 8; ++i) Letter(a, 'a');
+        while (!a.Reached(first)) std::this_thread::yield();
+        EXPECT_FALSE(a.Reached(a.tail()));
+        while (!a.Reached(a.tail())) std::this_thread::yield();
+      },
+      ExplorePatience{});
+  EXPECT_EQ(text, "aaaaaaaa");
 }
 
 TEST_F(Explore, CallbacksEndBeforeTheNextChoice) {

@@ -26,7 +26,7 @@ struct ListedRecord {
 constinit std::atomic<ListedRecord*> g_records{nullptr};
 constinit thread_local CallRecord t_unlisted;
 constinit thread_local ListedRecord* t_listed = nullptr;
-constinit std::atomic<void (*)()> g_call_hook{nullptr};
+constinit std::atomic<const CallHook*> g_call_hook{nullptr};
 
 // The parent's threads do not exist in the child; nor may their calls be waited for.
 [[maybe_unused]] const bool g_in_flight_at_fork = AtForkInChild([] {
@@ -91,15 +91,19 @@ ListedRecord* ListThisThread() noexcept {
 
 CallRecord& EnlistThread() noexcept {
   if (t_listed == nullptr) t_listed = ListThisThread();
-  if (void (*hook)() = g_call_hook.load(std::memory_order_acquire)) {
-    if (t_current_call == 0) hook();
+  if (const CallHook* hook = g_call_hook.load(std::memory_order_acquire)) {
+    if (t_current_call == 0) hook->entered();
   } else if (t_listed != nullptr) {
     t_call_record = &t_listed->calls;
   }
   return t_listed != nullptr ? t_listed->calls : t_unlisted;
 }
 
-void SetCallHook(void (*hook)()) {
+void TellCallLeft() noexcept {
+  if (const CallHook* hook = g_call_hook.load(std::memory_order_acquire)) hook->left();
+}
+
+void SetCallHook(const CallHook* hook) {
   g_call_hook.store(hook, std::memory_order_release);
   t_call_record = nullptr;  // of the caller, which is inside of a call
 }

@@ -25,9 +25,15 @@ inline constinit thread_local CallRecord* t_call_record = nullptr;
 [[gnu::cold, gnu::noinline]] CallRecord& EnlistThread() noexcept;
 inline CallRecord& ThisThreadsCalls() { return t_call_record != nullptr ? *t_call_record : EnlistThread(); }
 
-// Called each time a thread enters a call of the interface, before it holds anything; null: nobody. It costs
-// nothing to have none: with one, threads look for their records at each call.
-void SetCallHook(void (*hook)());
+// Told each time a thread enters a call of the interface, before it holds anything, and when it has left it.
+struct CallHook {
+  void (*entered)();
+  void (*left)();
+};
+// Null: nobody. To have none costs next to nothing: with one, threads look for their records at each call.
+void SetCallHook(const CallHook* hook);
+// The thread has left a call and has no record at hand.
+[[gnu::cold, gnu::noinline]] void TellCallLeft() noexcept;
 
 // While in scope, the thread's call does not count as in flight: it runs code of the program, or waits for
 // a lock that aclFinalize holds. Afterwards it may touch only objects that are never destroyed.

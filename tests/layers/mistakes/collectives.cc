@@ -23,6 +23,7 @@ struct Ranks {
       void* block = NewBlock();
       OK(call(comms[1], block, stream));
       Wait(stream);
+      Read(block);
       Free(block);
     });
   }

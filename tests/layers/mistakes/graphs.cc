@@ -11,7 +11,7 @@ MISTAKE(BranchesOfAGraphMeet, "race") {
   if (mended) Link(a, b);
   Copy(y, x, b);  // [2]
   Link(b, a);
-  OK(aclmdlRIDestroy(Finish(a)));
+  Replay(Finish(a), a);
 }
 
 MISTAKE(TwoBranchesWriteOneResult, "race") {
@@ -23,7 +23,7 @@ MISTAKE(TwoBranchesWriteOneResult, "race") {
   Fill(x, c);  // [2]
   Link(b, a);
   Link(c, a);
-  OK(aclmdlRIDestroy(Finish(a)));
+  Replay(Finish(a), a);
 }
 
 MISTAKE(BranchesShareARow, "race") {
@@ -32,7 +32,7 @@ MISTAKE(BranchesShareARow, "race") {
   Sum(Vector(y, 64), Vector(y, 64), {x, {64}, {1}, 0}, a);                 // [1]
   Sum(Vector(z, 64), Vector(z, 64), {x, {64}, {1}, mended ? 64 : 48}, b);  // [2]
   Link(b, a);
-  OK(aclmdlRIDestroy(Finish(a)));
+  Replay(Finish(a), a);
 }
 
 // The branch joins before its last task is captured, and once more at the end.
@@ -44,7 +44,7 @@ MISTAKE(ABranchJoinsTooEarly, "race") {
   if (mended) Link(b, a);
   Copy(y, x, a);  // [2]
   Link(b, a);
-  OK(aclmdlRIDestroy(Finish(a)));
+  Replay(Finish(a), a);
 }
 
 MISTAKE(AReplayIsNotWaitedFor, "race") {

@@ -27,6 +27,7 @@ void Check(bool good, const char* what) {
 void* Pinned(size_t bytes) {
   void* block = nullptr;
   OK(aclrtMallocHost(&block, bytes));
+  std::memset(block, 0, bytes);
   return block;
 }
 
@@ -139,15 +140,18 @@ MISTAKE(ADownloadIsWrittenTooEarly, "race") {
   if (mended) Wait(a);
   const iovec piece{pinned, 16};
   Check(writev(ends[1], &piece, 1) == 16, "writev");  // [2]
+  Check(read(ends[0], host, 16) == 16, "read");
   close(ends[0]);
   close(ends[1]);
 }
 
 MISTAKE(ADownloadIsWrittenByTheLibrary, "race") {
-  std::FILE* file = std::fopen("/dev/null", "w");
+  std::FILE* file = std::tmpfile();
   Copy(pinned, x, a);  // [1]
   if (mended) Wait(a);
   Check(std::fwrite(pinned, 1, kBytes, file) == kBytes, "fwrite");  // [2]
+  std::rewind(file);
+  Check(std::fread(host, 1, kBytes, file) == kBytes, "fread");
   std::fclose(file);
 }
 

@@ -1,5 +1,7 @@
 // mistakes list: names, kinds and places. mistakes run NAME...: these, or all, each twin in a process of its
-// own, and a line for each with the number of the process and its exit code.
+// own, and a line for each with the number of the process and its exit code. mistakes compile FOLDER: the
+// file of the model that some take. mistakes once NAME wrong|mended MODEL: this twin in this process, and
+// what it has left is copied to the host and printed.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +12,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_sort.h"
@@ -45,8 +50,10 @@ void Differ(int code, const char* call, const char* file, int line) {
   _exit(4);
 }
 
+// Each fills with another value, so that the last of two can be told.
 void Fill(void* block, aclrtStream stream, size_t bytes) {
-  OK(aclrtMemsetAsync(block, bytes, 1, bytes, stream));
+  static int fills = 0;
+  OK(aclrtMemsetAsync(block, bytes, ++fills, bytes, stream));
 }
 void Copy(void* to, const void* from, aclrtStream stream, size_t bytes) {
   OK(aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_DEFAULT, stream));
@@ -102,6 +109,10 @@ void End(aclmdlRI model, aclrtStream stream) {
   Wait(stream);
   OK(aclmdlRIDestroy(model));
 }
+void Replay(aclmdlRI model, aclrtStream stream) {
+  Launch(model, stream);
+  End(model, stream);
+}
 
 aclTensor* Tensor(const View& view) {
   const int64_t storage = kBytes / 4;
@@ -147,14 +158,44 @@ std::string CompileModel(const std::string& folder) {
   return base + ".om";
 }
 
-void RunOne(const Mistake& mistake) {
+// Floats, of whose bytes no other block has the same at the same place.
+void FillHost(uint32_t number) {
+  auto* words = static_cast<uint32_t*>(pinned);
+  for (uint32_t i = 0; i < kBytes / 4; ++i) words[i] = 0x4000'0000 + number * 0x0101'0203 + i * 0x0101;
+}
+
+void Prepare() {
+  a = NewStream(), b = NewStream(), c = NewStream();
+  pinned = NewPinned();
+  uint32_t number = 0;
+  for (void** block : {&x, &y, &z}) {
+    *block = NewBlock();
+    FillHost(++number);
+    OK(aclrtMemcpy(*block, kBytes, pinned, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));
+  }
+  FillHost(++number);
+}
+
+// What is in the host's memory, and on the device.
+void PrintWhatIsLeft() {
+  const auto print = [](const void* block) {
+    std::printf("%016zx\n", std::hash<std::string_view>{}({static_cast<const char*>(block), kBytes}));
+  };
+  print(host);
+  print(pinned);
+  for (void* block : {x, y, z}) {
+    Read(block);
+    print(host);
+  }
+}
+
+void RunOne(const Mistake& mistake, bool print = false) {
   OK(aclInit(nullptr));
   OK(aclrtSetDevice(0));
-  a = NewStream(), b = NewStream(), c = NewStream();
-  for (void** block : {&x, &y, &z}) *block = NewBlock();
-  pinned = NewPinned();
+  Prepare();
   mistake.run();
   OK(aclrtSynchronizeDevice());
+  if (print) PrintWhatIsLeft();
   for (void* block : {x, y, z}) Free(block);
   OK(aclrtFreeHost(pinned));
   OK(aclrtResetDevice(0));
@@ -188,6 +229,15 @@ void RunTwin(const Mistake& mistake) {
   std::fflush(stdout);
 }
 
+int RunOnce(const std::string& name, const std::string& twin, const char* model) {
+  mended = twin == "mended";
+  model_file = model;
+  for (const Mistake& mistake : All()) {
+    if (mistake.name == name) return RunOne(mistake, true), 0;
+  }
+  return 2;
+}
+
 bool Wanted(const char* name, int count, char** names) {
   for (int i = 0; i < count; ++i) {
     if (std::strcmp(names[i], name) == 0) return true;
@@ -200,6 +250,9 @@ bool Wanted(const char* name, int count, char** names) {
 
 int main(int count, char** arguments) {
   using namespace mistakes;
+  const std::vector<std::string> words(arguments + 1, arguments + count);
+  if (words.size() == 2 && words[0] == "compile") return std::puts(CompileModel(words[1]).c_str()) < 0;
+  if (words.size() == 4 && words[0] == "once") return RunOnce(words[1], words[2], arguments[4]);
   const bool list = count > 1 && std::strcmp(arguments[1], "list") == 0;
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("mistakes-" + std::to_string(getpid()));

@@ -9,6 +9,8 @@
 // Each twin runs in a process of its own, under `belay check` (run.py): the wrong one must be told of once,
 // as this kind, with the marked lines as the first places of the report in this order; of the other nothing
 // may be told. A second kind is one that the wrong twin is told of besides.
+//
+// Under `belay explore` (explore.py) each runs alone, and what the blocks hold at the end is compared.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +78,8 @@ void InThread(const std::function<void()>& body);
 void Begin(aclrtStream stream);  // a capture
 aclmdlRI Finish(aclrtStream stream);
 void Launch(aclmdlRI model, aclrtStream stream);
-void End(aclmdlRI model, aclrtStream stream);  // when the stream is done
+void End(aclmdlRI model, aclrtStream stream);     // when the stream is done
+void Replay(aclmdlRI model, aclrtStream stream);  // once, and ends it
 
 // --- operators on floats
 
