@@ -101,7 +101,7 @@ void SplitBytes(size_t bytes, size_t grain, const Piece& piece) {
 }  // namespace
 
 void CopyBytes(void* dst, const void* src, size_t bytes) {
-  if (PinnedHasDoor() && CopyByDoor(dst, src, bytes)) [[unlikely]]
+  if (PinnedIsClosed() && CopyByDoor(dst, src, bytes)) [[unlikely]]
     return;
   if (bytes < kSplitFrom) [[likely]] {
     std::memmove(dst, src, bytes);
@@ -111,7 +111,7 @@ void CopyBytes(void* dst, const void* src, size_t bytes) {
 }
 
 void FillBytes(void* dst, int value, size_t bytes) {
-  if (PinnedHasDoor() && FillByDoor(dst, value, bytes)) [[unlikely]]
+  if (PinnedIsClosed() && FillByDoor(dst, value, bytes)) [[unlikely]]
     return;
   if (bytes < kSplitFrom) [[likely]] {
     std::memset(dst, value, bytes);

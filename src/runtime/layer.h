@@ -7,6 +7,7 @@
 
 #include "runtime/memory.h"
 #include "runtime/observer.h"
+#include "runtime/pinned_door.h"
 #include "runtime/stream.h"
 
 namespace belay::rt {
@@ -25,7 +26,8 @@ struct CoreFacts {
   // says of which kind: t a tensor, l a list of them, c a scalar, n an array of integers. T and L give a line
   // of "2,3|FLOAT|ND" for each.
   std::string (*object_words)(char letter, uint64_t handle);
-  void (*use_pinned_door)(int file) noexcept;  // pinned_door.h
+  void (*use_pinned_door)(int file) noexcept;               // pinned_door.h
+  void (*set_pinned_closed)(PinnedClosed closed) noexcept;  // the same
   // The number of the model that the task launches; -1: it launches none.
   int64_t (*model_of_launch)(const Task& task) noexcept;
 };

@@ -11,9 +11,11 @@
 
 namespace belay::rt {
 
-constinit std::atomic<int> g_pinned_door{-1};
+constinit std::atomic<PinnedClosed> g_pinned_closed{PinnedClosed::kToNothing};
 
 namespace {
+
+constinit std::atomic<int> g_pinned_door{-1};  // the open file; below 0: there is none
 
 // Which file it was: a program that closes what it does not know may get the same number for one of its own.
 constinit std::atomic<uint64_t> g_inode{0};
@@ -75,6 +77,8 @@ bool CopyInPieces(int file, void* dst, const void* src, size_t bytes) noexcept {
 
 }  // namespace
 
+void SetPinnedClosed(PinnedClosed closed) noexcept { g_pinned_closed.store(closed); }
+
 void UsePinnedDoor(int file) noexcept {
   struct stat now {};
   if (file < 0 || fstat(file, &now) != 0) return g_pinned_door.store(-1);
@@ -84,7 +88,8 @@ void UsePinnedDoor(int file) noexcept {
 }
 
 bool CopyByDoor(void* dst, const void* src, size_t bytes) noexcept {
-  const bool to = IsPinned(dst), from = IsPinned(src);
+  const bool loads = g_pinned_closed.load(std::memory_order_acquire) == PinnedClosed::kToAll;
+  const bool to = IsPinned(dst), from = loads && IsPinned(src);
   if (!to && !from) return false;
   const int file = Door();
   if (file < 0) return false;

@@ -144,6 +144,43 @@ if ./refuse true; then
 else
   echo 'not tried: the system refuses a filter of system calls'
 fi
+# Programs with a sanitizer start, and see to their own accesses.
+for sanitizer in address thread; do
+  "$CXX" -g -fsanitize=$sanitizer "$BELAY_SOURCE/examples/missing_wait/main.cc" -o sanitized -I"$toolkit/include" \
+    -L"$toolkit/lib64" -lascendcl || continue
+  TSAN_OPTIONS=exitcode=0 check --error-exitcode 7 -- ./sanitized
+  expect 7 'belay check: 1 race in ' 'loads and stores of the host were not looked at$'
+done
+# A program that does little but copy: after the first copies of a place only some are watched, and it is said.
+cat >uploads.cc <<'END'
+#include <acl/acl.h>
+int main(int count, char**) {
+  void *pinned = nullptr, *block = nullptr;
+  aclrtStream stream = nullptr;
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  aclrtCreateStream(&stream);
+  aclrtMallocHost(&pinned, 4096);
+  aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+  for (int i = 0; i < 20000; ++i) {
+    aclrtMemcpyAsync(block, 4096, pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE, stream);
+    if (i == 200 && count > 1) static_cast<volatile char*>(pinned)[9] = 1;
+    aclrtSynchronizeStream(stream);
+  }
+  aclFinalize();
+}
+END
+"$CXX" -g uploads.cc -o uploads -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+if ! "$toolkit/bin/belay" check --host-accesses -- ./uploads 2>&1 | grep -q 'not seen: '; then
+  check --error-exitcode 7 -- ./uploads
+  expect 0 'during [0-9]* copies loads and stores of the host were not looked at, for want of time$'
+  check --error-exitcode 7 -- ./uploads early
+  expect 7 '  writes  store, the host' 'uploads.cc:12 main'
+  check --error-exitcode 7 --host-accesses -- ./uploads
+  expect 0 ' decide$'
+  check --error-exitcode 7 --no-host-accesses -- ./uploads early
+  expect 7 'a store before aclrtSynchronizeStream, the host' ' decide$'
+fi
 # A layer that is not there is told, and the program goes on.
 BELAY_LAYERS=nonsense "$toolkit/bin/belay" run -- ./missing_wait >out.txt 2>err.txt
 expect 0 "the layer 'nonsense' of BELAY_LAYERS cannot be loaded"

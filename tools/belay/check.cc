@@ -80,6 +80,9 @@ void Summarise(const layers::Tally& tally, const std::vector<CheckReport>& repor
   if (not_seen != 0) host = "; loads and stores of the host were not looked at";
   if (not_seen != 0 && not_seen < processes)
     host += " in " + std::to_string(not_seen) + " of " + std::to_string(processes) + " processes";
+  if (const uint64_t copies = tally.host_not_watched; copies != 0)
+    host += "; during " + std::to_string(copies) +
+            " copies loads and stores of the host were not looked at, for want of time";
   std::fprintf(
       stderr,
       "belay check: %s%s in %llu tasks on %u streams, %llu replays, %u captured graphs, %llu copies and "
@@ -134,10 +137,12 @@ int Check(const CheckOptions& options) {
   }
   if (options.leaks) setenv(layers::kLeaksVariable, "1", 1);
   if (options.undefined) setenv(layers::kUndefinedVariable, "1", 1);
-  if (options.host_accesses) {
-    setenv(layers::kHostVariable, "1", 1);
+  if (!options.no_host_accesses) {
+    setenv(layers::kHostVariable, options.host_accesses ? layers::kHostAll : layers::kHostSome, 1);
 #if !defined(BELAY_ASAN) && \
     !defined(BELAY_TSAN)  // which want to be the first; the layer says that it does not look
+    // A program with AddressSanitizer would refuse to start behind another library.
+    AddToList("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
     AddToList("LD_PRELOAD", ToolkitHome() + "/lib64/libbelay_host.so", ':');
 #endif
   }

@@ -15,10 +15,12 @@ struct CheckOptions {
   std::string sarif;
   std::string html;
   std::string suppress;
-  bool leaks = false;          // are told, too
-  bool undefined = false;      // bytes that are used are told, too
-  bool host_accesses = false;  // plain loads and stores are looked at, too
-  std::string hang_after;      // seconds without progress; empty: as the layer does
+  bool leaks = false;      // are told, too
+  bool undefined = false;  // bytes that are used are told, too
+  // Plain loads and stores are looked at while that takes little of the time.
+  bool host_accesses = false;     // whatever it takes
+  bool no_host_accesses = false;  // they are not
+  std::string hang_after;         // seconds without progress; empty: as the layer does
 };
 
 // Returns the program's exit code, or the one for mistakes.

@@ -70,8 +70,11 @@ CLI::App* AddCheck(CLI::App& app, CheckOptions& options) {
   check->add_option("--json", options.json, "Write the reports to this file, as JSON");
   check->add_option("--sarif", options.sarif, "Write them as SARIF, which code scanning takes");
   check->add_option("--html", options.html, "Write them as one page that needs nothing but itself");
-  check->add_flag("--host-accesses", options.host_accesses,
-                  "Also tell loads and stores of pinned blocks that a pending copy touches");
+  CLI::Option* all =
+      check->add_flag("--host-accesses", options.host_accesses,
+                      "See all loads and stores of pinned blocks that a pending copy touches; by "
+                      "default those that take a twentieth of the time at most to see");
+  check->add_flag("--no-host-accesses", options.no_host_accesses, "See none of them")->excludes(all);
   check->add_flag("--leaks", options.leaks, "Also tell what is not freed when the program ends its device");
   check->add_flag("--undefined", options.undefined,
                   "Also tell what is read of device memory that nothing has written");

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+
 namespace belay::race {
 namespace {
+
+constexpr int64_t kPageByDoorNs = 600;  // that a copy takes longer to bring by /proc/self/mem
 
 uintptr_t PageBytes() {
   static const auto bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -19,36 +23,79 @@ bool Set(uintptr_t begin, uintptr_t end, int protection) {
 
 }  // namespace
 
+// Counts the time of a scope, under the lock.
+class HostPages::Spending {
+ public:
+  explicit Spending(HostPages& pages) : pages_(pages), began_(NowNs()) {}
+  ~Spending() { pages_.Spend(NowNs() - began_); }
+  Spending(const Spending&) = delete;
+  Spending& operator=(const Spending&) = delete;
+
+ private:
+  HostPages& pages_;
+  const int64_t began_;
+};
+
+// Where what is closed to loads lies in these bytes.
+void HostPages::CloseWriters(uintptr_t begin, uintptr_t end) const {
+  for (const Closed& closed : closed_) {
+    const uintptr_t from = std::max(begin, closed.begin), to = std::min(end, closed.end);
+    if (closed.writes && from < to) Set(from, to, PROT_NONE);
+  }
+}
+
 // As what is closed wants it.
 void HostPages::Protect(uintptr_t begin, uintptr_t end) const {
   Set(begin, end, PROT_READ | PROT_WRITE);
-  for (bool writes : {false, true}) {
-    for (const Closed& closed : closed_) {
-      const uintptr_t from = std::max(begin, closed.begin), to = std::min(end, closed.end);
-      if (closed.writes == writes && from < to) Set(from, to, writes ? PROT_NONE : PROT_READ);
-    }
+  for (const Closed& closed : closed_) {
+    const uintptr_t from = std::max(begin, closed.begin), to = std::min(end, closed.end);
+    if (!closed.writes && from < to) Set(from, to, PROT_READ);
   }
+  CloseWriters(begin, end);
+}
+
+void HostPages::Count() {
+  using enum rt::PinnedClosed;
+  count_.store(closed_.size(), std::memory_order_release);
+  const bool to_loads =
+      std::any_of(closed_.begin(), closed_.end(), [](const Closed& closed) { return closed.writes; });
+  const rt::PinnedClosed now = closed_.empty() ? kToNothing : to_loads ? kToAll : kToStores;
+  if (now != told_) tell_(now);
+  told_ = now;
+}
+
+bool HostPages::HasPage(uintptr_t begin, uintptr_t end) {
+  const uintptr_t page = PageBytes();
+  return (begin + page - 1) / page < end / page;
 }
 
 void HostPages::Close(uintptr_t begin, uintptr_t end, bool writes, const Mark& by) {
   const uintptr_t page = PageBytes();
+  if (!HasPage(begin, end)) return;
   begin = (begin + page - 1) / page * page;
   end = end / page * page;
   std::lock_guard guard(lock_);
-  if (begin >= end || closed_.size() >= kMost) return;
+  if (closed_.size() >= kMost) return;
+  const Spending spending(*this);
   closed_.push_back({begin, end, writes, by});
-  count_.store(closed_.size(), std::memory_order_release);
-  Protect(begin, end);
+  Count();
+  Set(begin, end, writes ? PROT_NONE : PROT_READ);
+  if (writes) {
+    Spend(static_cast<int64_t>((end - begin) / page) * kPageByDoorNs);
+  } else {
+    CloseWriters(begin, end);
+  }
 }
 
 void HostPages::Open(const std::function<bool(const Closed&)>& over) {
   std::lock_guard guard(lock_);
+  const Spending spending(*this);
   const auto gone = std::stable_partition(closed_.begin(), closed_.end(),
                                           [&](const Closed& closed) { return !over(closed); });
   const std::vector<Closed> opened(gone, closed_.end());
   closed_.erase(gone, closed_.end());
-  count_.store(closed_.size(), std::memory_order_release);
   for (const Closed& range : opened) Protect(range.begin, range.end);
+  Count();
 }
 
 bool HostPages::Pass(uintptr_t address) {
@@ -62,6 +109,8 @@ bool HostPages::Pass(uintptr_t address) {
 
 void HostPages::CloseAgain() {
   std::lock_guard guard(lock_);
+  if (passed_.empty()) return;
+  const Spending spending(*this);
   for (uintptr_t page : passed_) {
     const auto on_it = [&](const Closed& closed) { return closed.begin <= page && page < closed.end; };
     if (std::any_of(closed_.begin(), closed_.end(), on_it)) Protect(page, page + PageBytes());
@@ -85,7 +134,7 @@ void HostPages::Leave(uintptr_t begin, uintptr_t end) {
     if (from < to) Set(from, to, PROT_READ | PROT_WRITE);
   }
   closed_ = std::move(left);
-  count_.store(closed_.size(), std::memory_order_release);
+  Count();
 }
 
 std::optional<HostPages::Closed> HostPages::Find(uintptr_t begin, uintptr_t end, bool writes) const {
@@ -102,7 +151,10 @@ void HostPages::AfterFork(bool child) {
   for (const Closed& closed : closed_) {
     if (child) Set(closed.begin, closed.end, PROT_READ | PROT_WRITE);
   }
-  if (child) count_.store(0, std::memory_order_release);
+  if (child) {
+    closed_.clear();
+    Count();
+  }
   lock_.unlock();
 }
 

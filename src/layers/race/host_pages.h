@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "layers/race/shadow.h"
+#include "runtime/pinned_door.h"
 
 namespace belay::race {
 
@@ -26,6 +27,12 @@ class HostPages {
     Mark by;
   };
 
+  // Who is told when pages are closed to more, or to less.
+  using Tell = void (*)(rt::PinnedClosed closed) noexcept;
+  void SetTell(Tell tell) { tell_ = tell; }
+
+  // Whether there is a page of which all these bytes are.
+  static bool HasPage(uintptr_t begin, uintptr_t end);
   void Close(uintptr_t begin, uintptr_t end, bool writes, const Mark& by);
   // What those tasks alone have closed can be touched again.
   void Open(const std::function<bool(const Closed&)>& over);
@@ -42,15 +49,24 @@ class HostPages {
   void AfterFork(bool child);
 
   bool any() const { return count_.load(std::memory_order_acquire) != 0; }
+  // What closing and opening has taken, and what a copy to closed pages takes longer.
+  int64_t spent_ns() const { return spent_ns_.load(std::memory_order_relaxed); }
 
  private:
+  class Spending;
+  void Spend(int64_t ns) { spent_ns_.store(spent_ns() + ns, std::memory_order_relaxed); }
+  void CloseWriters(uintptr_t begin, uintptr_t end) const;
   void Protect(uintptr_t begin, uintptr_t end) const;
+  void Count();
   static constexpr size_t kMost = 4096;  // more are not closed: each may split a mapping of the system's
 
   mutable std::mutex lock_;  // whoever has it takes no other
   std::vector<Closed> closed_;
   std::vector<uintptr_t> passed_;  // pages, each once
   std::atomic<size_t> count_{0};
+  std::atomic<int64_t> spent_ns_{0};
+  Tell tell_ = [](rt::PinnedClosed) noexcept {};
+  rt::PinnedClosed told_ = rt::PinnedClosed::kToNothing;
 };
 
 }  // namespace belay::race

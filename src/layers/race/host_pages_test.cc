@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <random>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -88,6 +89,47 @@ TEST_F(Pages, AChildIsNotWatched) {
   pages_.AfterFork(true);
   EXPECT_EQ(Open(1), 2);
   EXPECT_FALSE(pages_.any());
+}
+
+// Who copies there by another way is told when that is needed, and only then.
+TEST_F(Pages, ItIsToldToWhatTheyAreClosed) {
+  using enum rt::PinnedClosed;
+  static std::vector<rt::PinnedClosed> told;
+  told.clear();
+  pages_.SetTell([](rt::PinnedClosed closed) noexcept { told.push_back(closed); });
+  const auto open = [&](uint64_t position) {
+    pages_.Open([&](const HostPages::Closed& c) { return c.by.by.position == position; });
+  };
+  pages_.Close(At(0), At(1), false, By(1));
+  pages_.Close(At(2), At(3), false, By(2));
+  pages_.Close(At(4), At(5), true, By(3));
+  open(1);
+  open(3);
+  open(2);
+  EXPECT_EQ(told, (std::vector{kToStores, kToAll, kToStores, kToNothing}));
+  told.clear();
+  pages_.Close(At(0), At(1), true, By(4));
+  pages_.Leave(At(0), At(1));
+  EXPECT_EQ(told, (std::vector{kToAll, kToNothing}));
+}
+
+TEST_F(Pages, WhatItTakesIsCounted) {
+  pages_.Close(At(0, 1), At(1, 1), true, By(1));
+  EXPECT_EQ(pages_.spent_ns(), 0);
+  pages_.Close(At(0), At(1), false, By(1));
+  const int64_t closing = pages_.spent_ns();
+  EXPECT_GT(closing, 0);
+  pages_.Open([](const HostPages::Closed&) { return true; });
+  EXPECT_GT(pages_.spent_ns(), closing);
+}
+
+// A page that is closed to loads stays so when another task reads from it.
+TEST_F(Pages, AReaderOpensNothing) {
+  pages_.Close(At(1), At(2), true, By(1));
+  pages_.Close(At(0), At(3), false, By(2));
+  EXPECT_EQ(Open(0), 1);
+  EXPECT_EQ(Open(1), 0);
+  EXPECT_EQ(Open(2), 1);
 }
 
 // Against a list of what is closed on each page.

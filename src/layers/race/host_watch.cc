@@ -104,6 +104,10 @@ std::string Begin(const rt::CoreFacts& core) {
 #if defined(BELAY_ASAN) || defined(BELAY_TSAN)
   return "Belay is built with a sanitizer, which does not see accesses by a file";
 #endif
+  for (const char* name : {"__asan_init", "__hwasan_init", "__msan_init", "__tsan_init"}) {
+    if (dlsym(RTLD_DEFAULT, name) != nullptr)
+      return "the program has a sanitizer, which takes what happens in a handler for the program's doing";
+  }
   static const BelayHostWatch watch{&OnFault, &OnSystem};
   const auto begin = reinterpret_cast<BelayWatchHost>(dlsym(RTLD_DEFAULT, "belay_watch_host"));
   if (begin == nullptr) return "libbelay_host.so was not loaded before the program";
@@ -119,10 +123,10 @@ std::string Begin(const rt::CoreFacts& core) {
 
 }  // namespace
 
-bool BeginHostWatch(Race& race, const rt::CoreFacts& core) {
+bool BeginHostWatch(Race& race, const rt::CoreFacts& core, bool says) {
   if (const std::string why = Begin(core); !why.empty()) {
     // Of all processes of the program the first says it.
-    if (layers::TheTally().host_not_seen++ == 0)
+    if (layers::TheTally().host_not_seen++ == 0 && says)
       std::fprintf(stderr, "belay check: loads and stores of the host are not seen: %s\n", why.c_str());
     return false;
   }

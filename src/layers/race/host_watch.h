@@ -6,8 +6,8 @@
 
 namespace belay::race {
 
-// False, with a word on the standard error, where that cannot be: libbelay_host.so was not loaded before the
-// program, or the system does not let a process reach its own closed pages.
-bool BeginHostWatch(Race& race, const rt::CoreFacts& core);
+// False where that cannot be: libbelay_host.so was not loaded before the program, or the system does not let
+// a process reach its own closed pages. `says`: why, on the standard error.
+bool BeginHostWatch(Race& race, const rt::CoreFacts& core, bool says);
 
 }  // namespace belay::race

@@ -1,5 +1,6 @@
 // The library's only name.
 #include <cstdlib>
+#include <string_view>
 
 #include "layers/race/race.h"
 #include "layers/support/report_file.h"
@@ -9,6 +10,7 @@ extern "C" [[gnu::visibility("default")]] belay::rt::Observer* belay_make_layer(
     const belay::rt::CoreFacts& core) {
   ++belay::layers::TheTally().processes;
   auto* race = new belay::race::Race(core);
-  if (std::getenv(belay::layers::kHostVariable) != nullptr) race->WatchHost();
+  if (const char* host = std::getenv(belay::layers::kHostVariable))
+    race->WatchHost(std::string_view(host) == belay::layers::kHostAll);
   return race;
 }

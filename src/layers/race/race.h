@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "layers/race/clock.h"
+#include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
 #include "layers/race/shadow.h"
 #include "layers/race/sources.h"
@@ -71,7 +72,8 @@ class Race final : public rt::Observer {
   void WrittenUnseen(const void* p) noexcept override;
 
   // From now on pages of pinned blocks are closed to the program while a task that touches them is pending.
-  void WatchHost();
+  // `all`: whatever that costs.
+  void WatchHost(bool all);
   // The program touches a byte and may not. False: it is none that was closed.
   bool HostFaults(uintptr_t address, bool writes) noexcept;
   // The system is about to touch these bytes for the program.
@@ -179,6 +181,7 @@ class Race final : public rt::Observer {
   Undefined undefined_;
   bool watches_host_ = false;
   HostPages host_pages_;
+  HostBudget host_budget_;
   const bool follows_sources_;
   Sources sources_;
   Clock unknown_;  // tasks that may write anywhere

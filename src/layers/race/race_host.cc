@@ -1,23 +1,36 @@
-// What the race layer does about plain loads and stores of the host: by closed pages, which is asked for, and
-// by digests.
+// What the race layer does about plain loads and stores of the host: by closed pages and by
+// digests.
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "layers/race/host_watch.h"
 #include "layers/race/race.h"
+#include "layers/support/tally.h"
 
 namespace belay::race {
 
-void Race::WatchHost() { watches_host_ = BeginHostWatch(*this, core_); }
+void Race::WatchHost(bool all) {
+  watches_host_ = BeginHostWatch(*this, core_, all);
+  host_pages_.SetTell(core_.set_pinned_closed);
+  if (!all) host_budget_.Limit(NowNs());
+}
 
 // Under lock_, as all here.
 void Race::CloseToHost(const std::vector<Access>& accesses, const Mark& mark) {
+  bool asked = false;
   for (const Access& access : accesses) {
     if (!access.of_host || IsRegistered(access.bytes.block)) continue;
+    if (!HostPages::HasPage(access.bytes.begin, access.bytes.end)) continue;
+    if (!asked && !host_budget_.Allows(mark.site, host_pages_.spent_ns(), NowNs())) {
+      ++tally_.host_not_watched;
+      return;
+    }
+    asked = true;
     host_pages_.Close(access.bytes.begin, access.bytes.end, access.writes, mark);
   }
 }

@@ -17,7 +17,10 @@ namespace belay::layers {
 inline constexpr const char* kSuppressVariable = "BELAY_CHECK_SUPPRESS";    // what is not told
 inline constexpr const char* kLeaksVariable = "BELAY_CHECK_LEAKS";          // set: leaks are told
 inline constexpr const char* kUndefinedVariable = "BELAY_CHECK_UNDEFINED";  // set: undefined bytes are told
-inline constexpr const char* kHostVariable = "BELAY_CHECK_HOST";  // set: loads and stores are looked at
+// Set: loads and stores are looked at; as long as that takes a small part of the time, or whatever it takes.
+inline constexpr const char* kHostVariable = "BELAY_CHECK_HOST";
+inline constexpr const char* kHostSome = "some";
+inline constexpr const char* kHostAll = "all";
 inline constexpr const char* kHangAfterVariable = "BELAY_CHECK_HANG_AFTER";  // seconds without progress
 inline constexpr const char* kHangExitVariable = "BELAY_CHECK_HANG_EXIT";  // the code of a process that hangs
 

@@ -22,6 +22,7 @@ struct Tally {
   std::atomic<uint32_t> not_recorded{0};  // reports, for want of room
   std::atomic<uint32_t> host_not_seen{
       0};  // processes whose plain loads and stores were to be seen and are not
+  std::atomic<uint64_t> host_not_watched{0};  // tasks for whose pages there was no time
 };
 
 // What the processes of the program share with `belay check`, or one of this process alone.

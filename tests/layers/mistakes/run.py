@@ -56,7 +56,7 @@ def run(belay, program, mistakes, names, one_core):
         found = pathlib.Path(folder, "found.json")
         cores = {min(os.sched_getaffinity(0))} if one_core else os.sched_getaffinity(0)
         done = subprocess.run(
-            [belay, "check", "--leaks", "--undefined", "--host-accesses", "--hang-after", "0.1",
+            [belay, "check", "--leaks", "--undefined", "--hang-after", "0.1",
              "--error-exitcode", str(HANG), "--devices", "2", "--json",
              found, "--", *program, "run", *names], text=True, capture_output=True, timeout=280,
             preexec_fn=lambda: os.sched_setaffinity(0, cores))
