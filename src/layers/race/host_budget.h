@@ -19,6 +19,8 @@ class HostBudget {
     began_ns_ = now_ns;
   }
 
+  bool limited() const { return limited_; }
+
   // Whether the task of this place may, when so much was spent.
   bool Allows(uint32_t site, int64_t spent_ns, int64_t now_ns) {
     if (!limited_) return true;

@@ -254,7 +254,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     BeginSources(touches.accesses, mark);
   Judge(
       touches.accesses, mark, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
-  if (watches_host_ && !seen) CloseToHost(touches.accesses, mark);
+  if (host_watch_ != HostWatch::kOff && !seen) CloseToHost(touches.accesses, mark);
 }
 
 void Race::HostDoes(const rt::Task& task) noexcept {

@@ -136,6 +136,7 @@ class Race final : public rt::Observer {
   void BeginSources(const std::vector<Access>& accesses, const Mark& mark);
   void EndSources();
   void TellSource(const Sources::Source& source);
+  bool WatchesHost();
   void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
   void TellHost(const Bytes& bytes, bool writes, const char* what);
   bool IsJudgedThread() const;
@@ -179,7 +180,8 @@ class Race final : public rt::Observer {
   std::set<uint32_t> told_sources_;  // by the site of the task that reads
   const bool follows_writes_;        // for undefined bytes, which are told where that is wanted
   Undefined undefined_;
-  bool watches_host_ = false;
+  enum class HostWatch : uint8_t { kOff, kWanted, kOn };
+  HostWatch host_watch_ = HostWatch::kOff;
   HostPages host_pages_;
   HostBudget host_budget_;
   const bool follows_sources_;

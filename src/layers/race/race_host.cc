@@ -15,17 +15,24 @@
 namespace belay::race {
 
 void Race::WatchHost(bool all) {
-  watches_host_ = BeginHostWatch(*this, core_, all);
+  host_watch_ = HostWatch::kWanted;
   host_pages_.SetTell(core_.set_pinned_closed);
   if (!all) host_budget_.Limit(NowNs());
 }
 
-// Under lock_, as all here.
+// Under lock_, as all here. What a program does that has no pinned memory is left alone.
+bool Race::WatchesHost() {
+  if (host_watch_ == HostWatch::kWanted)
+    host_watch_ = BeginHostWatch(*this, core_, !host_budget_.limited()) ? HostWatch::kOn : HostWatch::kOff;
+  return host_watch_ == HostWatch::kOn;
+}
+
 void Race::CloseToHost(const std::vector<Access>& accesses, const Mark& mark) {
   bool asked = false;
   for (const Access& access : accesses) {
     if (!access.of_host || IsRegistered(access.bytes.block)) continue;
     if (!HostPages::HasPage(access.bytes.begin, access.bytes.end)) continue;
+    if (!WatchesHost()) return;
     if (!asked && !host_budget_.Allows(mark.site, host_pages_.spent_ns(), NowNs())) {
       ++tally_.host_not_watched;
       return;
@@ -118,7 +125,7 @@ void Race::TellSource(const Sources::Source& source) {
 }
 
 void Race::AfterFork(bool child) {
-  if (child) watches_host_ = false;
+  if (child) host_watch_ = HostWatch::kOff;
   host_pages_.AfterFork(child);
 }
 

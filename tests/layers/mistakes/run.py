@@ -112,9 +112,10 @@ def main():
     if not sees_what_threads_do():
         names = [name for name in names or mistakes if mistakes[name]["kind"] != "hang"]
         print("without hangs: /proc/self/syscall cannot be read")
-    if why := why_host_is_not_seen(asked.belay, program, next(iter(names or mistakes))):
-        by_call = [name for name in names or mistakes
-                   if not HOST_ACCESSES & {name, os.path.basename(mistakes[name]["file"])}]
+    of_host = [name for name in names or mistakes
+               if HOST_ACCESSES & {name, os.path.basename(mistakes[name]["file"])}]
+    if of_host and (why := why_host_is_not_seen(asked.belay, program, of_host[0])):
+        by_call = [name for name in names or mistakes if name not in of_host]
         print(f"without {len(names or mistakes) - len(by_call)} of plain loads and stores: {why}")
         names = by_call
     good = all([run(asked.belay, program, mistakes, names, asked.cores == "one") for _ in range(asked.times)])
