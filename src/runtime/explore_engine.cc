@@ -91,6 +91,7 @@ void ExploreEngine::Begin(uint64_t seed) {
     last_ = nullptr;
   }
   asked_.store(false);
+  runs_at_end_.store(true);
   stop_.store(0);
   watched_ = StartThread(&silence_, "belay-explore", &ExploreEngine::SilenceMain, this);
   if (!watched_) {
@@ -242,7 +243,11 @@ void ExploreEngine::LetCallbackEnd(Stream& stream, int64_t deadline_ns) {
   while (CallbackComesBack(stream)) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
     const int64_t left = end - NowNs();
-    if (left <= 0 || InCallback()) return;
+    if (InCallback()) return;
+    if (left <= 0) {
+      callbacks_left_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
     if (CallbackComesBack(stream)) FutexWait(epoch_, epoch, std::min(left, kLookNs));
   }
 }
@@ -258,9 +263,16 @@ void ExploreEngine::HostCalls() {
 }
 
 // What runs now has run before the program's next load or store; what runs at its next call comes after it.
+//
+// Who calls may hold a lock that a callback needs: after the first callback that did not end nothing is run
+// here any more, so that the program does not stand still at each call.
 void ExploreEngine::HostReturns() {
   epoch_.fetch_add(1, std::memory_order_release);
-  if (MayRunTasks()) RunSome();
+  if (!runs_at_end_.load(std::memory_order_relaxed) || !MayRunTasks()) return;
+  const uint32_t before = callbacks_left_.load(std::memory_order_relaxed);
+  RunSome();
+  if (callbacks_left_.load(std::memory_order_relaxed) != before)
+    runs_at_end_.store(false, std::memory_order_relaxed);
 }
 
 bool ExploreEngine::MayRunTasks() {

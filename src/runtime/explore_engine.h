@@ -105,10 +105,12 @@ class ExploreEngine final : public TimedEngine {
   std::unordered_map<uint32_t, uint64_t> priorities_;  // by the id of the stream; the highest is next
   uint64_t lowest_ = 0;                                // that a stream was given
   std::atomic<bool> asked_{false};
-  std::atomic<uint32_t> waiting_{0};  // hosts that wait on stacks large enough to run tasks
-  std::atomic<uint32_t> epoch_{0};    // something became ready, ended or was called
-  std::atomic<uint32_t> stop_{0};     // a word to sleep on
-  bool watched_ = false;              // the thread that looks for silence runs
+  std::atomic<bool> runs_at_end_{true};      // of calls
+  std::atomic<uint32_t> callbacks_left_{0};  // that did not end while a step waited for them
+  std::atomic<uint32_t> waiting_{0};         // hosts that wait on stacks large enough to run tasks
+  std::atomic<uint32_t> epoch_{0};           // something became ready, ended or was called
+  std::atomic<uint32_t> stop_{0};            // a word to sleep on
+  bool watched_ = false;                     // the thread that looks for silence runs
   pthread_t silence_{};
 };
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -236,6 +237,26 @@ TEST_F(Explore, CallbacksEndBeforeTheNextChoice) {
     EXPECT_EQ(both[0], both[1]) << seed;
     EXPECT_EQ(both[0].size(), 12u);
   }
+}
+
+// A callback that needs a lock of the caller holds up the end of one call, and no more.
+TEST_F(Explore, ACallerMayHoldWhatACallbackNeeds) {
+  Under(
+      0,
+      [&] {
+        Stream& a = NewStream();
+        std::mutex held;
+        for (int call = 0; call < 3; ++call) {
+          std::unique_lock lock(held);
+          a.Submit(MakeTask(
+              HostCallTask([](void* m) { std::lock_guard guard(*static_cast<std::mutex*>(m)); }, &held)));
+          TheExploreEngine()->HostReturns();
+          EXPECT_EQ(a.parked_at().reason == ParkReason::kCallback, call == 0);
+          lock.unlock();
+          Wait(a);
+        }
+      },
+      ExplorePatience{.silence_ns = 3'600'000'000'000, .callback_ns = 10'000'000});
 }
 
 TEST_F(Explore, ThreadsThatWaitForOneAnothersWork) {
