@@ -67,6 +67,11 @@ void InstallExploreEngine(ExploreEngine* engine) {
   if (engine != nullptr) InstallEngine(engine);
 }
 
+void AbandonExploreEngineInChild() {
+  g_explorer.store(nullptr, std::memory_order_release);
+  SetCallHook(nullptr);
+}
+
 // --- life
 
 ExploreEngine::ExploreEngine(uint64_t seed, ExplorePatience patience) : patience_(patience) {

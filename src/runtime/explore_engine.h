@@ -118,5 +118,7 @@ class ExploreEngine final : public TimedEngine {
 ExploreEngine* TheExploreEngine();
 // Threads that enter calls tell it; null: nobody any more.
 void InstallExploreEngine(ExploreEngine* engine);
+// Its streams are the parent's.
+void AbandonExploreEngineInChild();
 
 }  // namespace belay::rt

@@ -48,6 +48,7 @@ void SetState(ProcessState state) {
 // state, in the middle of aclInit too.
 void OnForkInChild() {
   Observers::AbandonInChild();
+  AbandonExploreEngineInChild();  // before a call, which would run tasks
   SetState(ProcessState::kForked);
   new (&g_lock) std::mutex;
 }

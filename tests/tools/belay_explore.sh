@@ -38,6 +38,35 @@ END
 explore --runs 8 -- ./fresh
 expect 1 'copy 1 to the host brings other bytes'
 
+# A child has nothing to do with the work that its parent has left undone.
+cat >fork.cc <<'END'
+#include <acl/acl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void *block = nullptr;
+void Work() {
+  aclrtStream stream = nullptr;
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  aclrtCreateStream(&stream);
+  aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+  for (int i = 0; i < 5; ++i) aclrtMemsetAsync(block, 4096, i, 4096, stream);
+}
+int main() {
+  Work();
+  const pid_t child = fork();
+  if (child == 0) {
+    Work();
+    _exit(aclFinalize());
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && status == 0 && aclFinalize() == 0 ? 0 : 3;
+}
+END
+"$CXX" fork.cc -o fork -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+explore --runs 40 -- ./fork
+expect 0 'no difference in 40 runs'
+
 # What the program does otherwise is its own.
 explore -- bash -c 'exit 5'
 expect 5 'fails in the plain order already (exit code 5)'
