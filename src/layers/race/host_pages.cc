@@ -98,13 +98,25 @@ void HostPages::Open(const std::function<bool(const Closed&)>& over) {
   Count();
 }
 
-bool HostPages::Pass(uintptr_t address) {
+// Of what is closed around the page; the page's own if nothing is.
+uintptr_t HostPages::EndOfClosed(uintptr_t page) const {
+  uintptr_t end = page + PageBytes();
+  for (const Closed& closed : closed_) {
+    if (closed.begin <= page && page < closed.end) end = std::max(end, closed.end);
+  }
+  return end;
+}
+
+bool HostPages::Pass(uintptr_t address, size_t pages) {
   constexpr size_t kMostPassed = 1024;  // more stay open
-  const uintptr_t page = address / PageBytes() * PageBytes();
+  const uintptr_t begin = address / PageBytes() * PageBytes();
   std::lock_guard guard(lock_);
-  if (std::find(passed_.begin(), passed_.end(), page) == passed_.end() && passed_.size() < kMostPassed)
-    passed_.push_back(page);
-  return Set(page, page + PageBytes(), PROT_READ | PROT_WRITE);
+  const Spending spending(*this);
+  const uintptr_t end = std::min(begin + pages * PageBytes(), EndOfClosed(begin));
+  for (uintptr_t page = begin; page < end && passed_.size() < kMostPassed; page += PageBytes()) {
+    if (std::find(passed_.begin(), passed_.end(), page) == passed_.end()) passed_.push_back(page);
+  }
+  return Set(begin, end, PROT_READ | PROT_WRITE);
 }
 
 void HostPages::CloseAgain() {

@@ -36,8 +36,9 @@ class HostPages {
   void Close(uintptr_t begin, uintptr_t end, bool writes, const Mark& by);
   // What those tasks alone have closed can be touched again.
   void Open(const std::function<bool(const Closed&)>& over);
-  // The page can be touched until CloseAgain. False: the system refuses.
-  bool Pass(uintptr_t address);
+  // The page, and closed ones behind it up to so many in all, can be touched until CloseAgain. False: the
+  // system refuses.
+  bool Pass(uintptr_t address, size_t pages = 1);
   void CloseAgain();
   // The pages around these bytes can be touched from now on: a system call may be at them for long.
   void Leave(uintptr_t begin, uintptr_t end);
@@ -57,6 +58,7 @@ class HostPages {
   void Spend(int64_t ns) { spent_ns_.store(spent_ns() + ns, std::memory_order_relaxed); }
   void CloseWriters(uintptr_t begin, uintptr_t end) const;
   void Protect(uintptr_t begin, uintptr_t end) const;
+  uintptr_t EndOfClosed(uintptr_t page) const;
   void Count();
   static constexpr size_t kMost = 4096;  // more are not closed: each may split a mapping of the system's
 

@@ -74,6 +74,18 @@ TEST_F(Pages, WhatWasPassedIsClosedAgain) {
   EXPECT_EQ(Open(1), 0);
 }
 
+TEST_F(Pages, MoreThanOneIsPassedAsFarAsTheyAreClosed) {
+  pages_.Close(At(0), At(5), true, By(1));
+  EXPECT_TRUE(pages_.Pass(At(1, 9), 2));
+  for (int page = 0; page < 5; ++page) EXPECT_EQ(Open(page), page == 1 || page == 2 ? 2 : 0) << page;
+  pages_.Close(At(6), At(7), true, By(2));
+  EXPECT_TRUE(pages_.Pass(At(3), 64));
+  EXPECT_EQ(Open(4), 2);
+  EXPECT_EQ(Open(6), 0);
+  pages_.CloseAgain();
+  for (int page = 0; page < 5; ++page) EXPECT_EQ(Open(page), 0) << page;
+}
+
 TEST_F(Pages, WhatWasPassedAndIsOverStaysOpen) {
   pages_.Close(At(0), At(3), true, By(1));
   EXPECT_TRUE(pages_.Pass(At(1)));

@@ -33,7 +33,8 @@ void Race::CloseToHost(const std::vector<Access>& accesses, const Mark& mark) {
     if (!access.of_host || IsRegistered(access.bytes.block)) continue;
     if (!HostPages::HasPage(access.bytes.begin, access.bytes.end)) continue;
     if (!WatchesHost()) return;
-    if (!asked && !host_budget_.Allows(mark.site, host_pages_.spent_ns(), NowNs())) {
+    const uint64_t bytes = access.bytes.end - access.bytes.begin;
+    if (!asked && !host_budget_.Allows(mark.site, bytes, host_pages_.spent_ns(), NowNs())) {
       ++tally_.host_not_watched;
       return;
     }
@@ -94,7 +95,9 @@ bool Race::HostFaults(uintptr_t address, bool writes) noexcept {
   TellHost({block.serial, address, address + 1}, writes, writes ? "store" : "load");
   constexpr uintptr_t kPage = 4096;  // what else is stored there is not seen, and need not be told twice
   if (writes) sources_.Forget({block.serial, address / kPage * kPage, (address / kPage + 1) * kPage});
-  return host_pages_.Pass(address);
+  // A copy that began before its pages were closed goes on over them.
+  constexpr size_t kPagesOfCopy = 64;
+  return host_pages_.Pass(address, IsJudgedThread() ? 1 : kPagesOfCopy);
 }
 
 void Race::SystemTouches(const Bytes& bytes, bool writes, const char* call) noexcept {
