@@ -27,6 +27,50 @@ check --html sub/out.html -- ./missing_wait '<&>'
 if browser=$(command -v chromium); then
   "${PYTHON:-python3}" "$BELAY_SOURCE/tests/tools/browse_page.py" "$browser" sub/out.html || failed=1
 fi
+# The timeline of a long program holds what lies around each report, and a captured graph of its own.
+cat >long.cc <<'END'
+#include <initializer_list>
+
+#include "acl/acl.h"
+int main() {
+  char *x = nullptr, *y = nullptr, *z = nullptr;
+  aclrtStream a, b, c;
+  aclrtEvent event;
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  for (char** block : {&x, &y, &z}) aclrtMalloc((void**)block, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+  for (aclrtStream* stream : {&a, &b, &c}) aclrtCreateStream(stream);
+  aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC);
+  aclrtMemsetAsync(x, 64, 0, 64, a);
+  for (int i = 0; i < 3000; ++i) aclrtMemsetAsync(z, 64, 0, 64, c);
+  aclrtMemsetAsync(x, 64, 1, 64, b);
+  for (int i = 0; i < 4000; ++i) aclrtMemsetAsync(z, 64, 0, 64, c);
+  aclrtMemsetAsync(y, 64, 0, 64, a);
+  aclrtRecordEvent(event, c);
+  aclrtStreamWaitEvent(b, event);
+  aclrtMemsetAsync(y, 64, 1, 64, b);
+  aclrtSynchronizeStream(a);
+  aclrtSynchronizeStream(b);
+  aclrtMemsetAsync(y, 64, 2, 64, b);
+  aclrtFree(y);
+  aclrtSynchronizeDevice();
+  aclmdlRI graph;
+  aclmdlRICaptureBegin(a, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL);
+  aclrtRecordEvent(event, a);
+  aclrtStreamWaitEvent(b, event);
+  aclrtMemsetAsync(x, 64, 0, 64, a);
+  aclrtMemsetAsync(x, 64, 0, 64, b);
+  aclrtRecordEvent(event, b);
+  aclrtStreamWaitEvent(a, event);
+  aclrtMemsetAsync(z, 64, 0, 64, a);
+  aclmdlRICaptureEnd(a, &graph);
+  aclFinalize();
+}
+END
+"$CXX" -g long.cc -o long -I"$toolkit/include" -L"$toolkit/lib64" -lascendcl || exit 1
+check --html long.html -- ./long
+expect 0 'belay check: 3 races, 1 free-while-used in '
+"${PYTHON:-python3}" "$BELAY_SOURCE/tests/tools/check_timeline.py" long.html || failed=1
 (cd sub && "$toolkit/bin/belay" check --sarif deep.sarif -- ../missing_wait 2>/dev/null) >out.txt
 cmp sub/out.sarif sub/deep.sarif || failed=1
 # A program that is killed leaves what was found.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Looks at the page that belay check wrote of examples/missing_wait: check_page.py PAGE SOURCE."""
 import html.parser
+import json
 import pathlib
 import sys
 
@@ -30,6 +31,24 @@ class Page(html.parser.HTMLParser):
             self.texts.append((self.open[-1] if self.open else "", data.strip()))
 
 
+def check_history(text, line_of):
+    """The timeline holds what the program did, in order, with the waits of the host and both accesses."""
+    held = json.loads(text)
+    group, = held["groups"]
+    names = [(held["sites"][event["site"]]["name"], event["spot"].split(":")[0][0]) for event in group["events"]]
+    assert names == [("memset", "s"), ("event record", "s"), ("memcpy", "s"), ("work is over", "t"),
+                     ("work is over", "t"), ("memcpy", "t")], names
+    assert [event["number"] for event in group["events"]] == list(range(6))
+    fill, record, copy, *learned = group["events"]
+    assert [event["after"] for event in learned] == [[record["spot"]], [copy["spot"]], []], learned
+    assert len({event["thread"] for event in group["events"]}) == 1
+    report, = group["reports"]
+    assert [place["spot"] for place in report["places"]] == [fill["spot"], copy["spot"]], report
+    for event, call in ((fill, "aclrtMemsetAsync"), (copy, "aclrtMemcpyAsync")):
+        site = held["sites"][event["site"]]
+        assert site["call"] == call and site["frames"][0].endswith(f"main.cc:{line_of(call)[0]} Run"), site
+
+
 path, source = map(pathlib.Path, sys.argv[1:])
 text = path.read_text()
 page = Page()
@@ -38,15 +57,21 @@ page.close()
 assert not page.open, page.open
 assert "http" not in text and not any({"src", "href"} & set(attributes) for _, attributes in page.tags), "not alone"
 tags = [tag for tag, _ in page.tags]
-assert tags.count("article") == 1 and tags.count("svg") == 1 and tags.count("script") == 1
+assert tags.count("article") == 1 and tags.count("svg") == 2 and tags.count("script") == 2  # history, and what draws it
 assert ("b", "RACE") in page.texts
 lanes = [data for tag, data in page.texts if tag == "text"]
 assert "stream 1" in lanes and "stream 2" in lanes and "nothing orders these" in lanes, lanes
-missing, = [attributes for tag, attributes in page.tags if attributes.get("class") == "missing"]
-assert missing["stroke-dasharray"]
+assert sum(attributes.get("class") == "missing" for _, attributes in page.tags) == 1
 marked = [data for tag, data in page.texts if tag == "mark"]
-for call in ("aclrtMemsetAsync(", "aclrtMemcpyAsync("):
-    number, line = next((i, line) for i, line in enumerate(source.read_text().splitlines(), 1) if call in line)
+
+
+def line_of(call):
+    return next((i, line) for i, line in enumerate(source.read_text().splitlines(), 1) if call + "(" in line)
+
+
+for call in ("aclrtMemsetAsync", "aclrtMemcpyAsync"):
+    number, line = line_of(call)
     assert any(data.startswith(str(number)) and data.endswith(line.strip()) for data in marked), marked
 assert any(data.startswith("To mend it: record an event on stream 1") for _, data in page.texts)
 assert any(data.endswith("missing_wait <&>") for tag, data in page.texts if tag == "code"), page.texts[:6]
+check_history(next(data for tag, data in page.texts if tag == "script"), line_of)

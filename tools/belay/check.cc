@@ -20,6 +20,7 @@
 #include "belay/check_reports.h"
 #include "belay/exit_code.h"
 #include "belay/toolkit.h"
+#include "layers/support/history.h"
 #include "layers/support/report_file.h"
 #include "layers/support/tally.h"
 
@@ -131,6 +132,11 @@ int Check(const CheckOptions& options) {
         "counted nor written to files\n",
         std::strerror(errno));
   }
+  if (!options.html.empty() && tally != nullptr && !layers::MakeHistory()) {
+    std::fprintf(stderr,
+                 "belay check: there is no memory to share for a timeline (%s): the page goes without\n",
+                 std::strerror(errno));
+  }
   setenv("BELAY_LAYERS", "race,memory,hang", 1);
   if (!options.suppress.empty()) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
@@ -160,7 +166,8 @@ int Check(const CheckOptions& options) {
     const std::vector<CheckReport> reports = ReadReports(layers::RecordsOf(*tally));
     Summarise(*tally, reports);
     if (!options.json.empty()) WriteFile(options.json, ReportsAsJson(reports, options.run.command, code));
-    if (!options.html.empty()) WriteFile(options.html, ReportsAsPage(reports, options.run.command, code));
+    if (!options.html.empty())
+      WriteFile(options.html, ReportsAsPage(reports, options.run.command, code, layers::History()));
     if (!options.sarif.empty()) WriteFile(options.sarif, ReportsAsSarif(reports, Checkout()));
   }
   if (WIFSIGNALED(status)) {

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "belay/check_history.h"
 #include "belay/check_reports.h"
+#include "check_page_files.h"
 #include "layers/support/kinds.h"
 
 namespace belay::tool {
@@ -18,45 +20,6 @@ constexpr int kAround = 3;                      // lines of source on each side 
 constexpr size_t kFramesWithSource = 2;         // of each place
 constexpr size_t kLettersInBox = 52;            // of the picture
 constexpr size_t kMostPicturesAndFiles = 2000;  // reports that have more than words
-
-constexpr const char* kHead = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>belay check</title>
-<style>
-body { font: 15px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222; background: #fff; }
-code, pre, svg { font-family: ui-monospace, monospace; font-size: 13px; }
-article { border: 1px solid #ccc; border-radius: 6px; margin: 1em 0; padding: .6em 1em; }
-summary { cursor: pointer; }
-b.kind { color: #b00020; }
-h3 { font-size: 15px; margin: 1em 0 .2em; }
-ol { margin: 0; padding-left: 2em; }
-pre { background: #f5f5f5; margin: .2em 0 .6em; overflow-x: auto; padding: .4em; }
-mark { background: #ffe08a; display: inline-block; min-width: 100%; }
-input { font: inherit; width: 30em; max-width: 100%; }
-.where { color: #666; }
-.mend { border-left: 3px solid #2e7d32; padding-left: .6em; }
-svg { max-width: 100%; }
-</style>
-</head>
-<body>
-)";
-
-constexpr const char* kTail = R"(<script>
-const find = document.getElementById('find'), articles = [...document.querySelectorAll('article')];
-find.addEventListener('input', () => {
-  const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const article of articles) {
-    const text = article.textContent.toLowerCase();
-    article.hidden = !words.every(word => text.includes(word));
-  }
-  document.getElementById('shown').textContent = articles.filter(article => !article.hidden).length;
-});
-</script>
-</body>
-</html>
-)";
 
 std::string Escaped(std::string_view text) {
   std::string out;
@@ -153,17 +116,16 @@ std::string Picture(const CheckReport& report) {
     const int y = 40 + 70 * i, x = i == 0 ? 110 : 500;
     const std::string top = std::to_string(y);
     text += "<text x=\"0\" y=\"" + std::to_string(y + 5) + "\">" + Escaped(LaneOf(roles[i])) + "</text>\n";
-    text += "<line x1=\"100\" y1=\"" + top + "\" x2=\"950\" y2=\"" + top + "\" stroke=\"#999\"/>\n";
-    text += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y - 16) +
-            "\" width=\"440\" height=\"32\" rx=\"4\" fill=\"#e3edfb\" stroke=\"#336\"/>\n";
+    text += "<line class=\"lane\" x1=\"100\" y1=\"" + top + "\" x2=\"950\" y2=\"" + top + "\"/>\n";
+    text += "<rect class=\"box\" x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y - 16) +
+            "\" width=\"440\" height=\"32\" rx=\"4\"/>\n";
     text += "<text x=\"" + std::to_string(x + 10) + "\" y=\"" + std::to_string(y + 5) + "\">" +
             Escaped(Fitted(roles[i])) + "</text>\n";
   }
   return text +
-         "<line class=\"missing\" x1=\"440\" y1=\"56\" x2=\"552\" y2=\"90\" stroke=\"#b00020\" stroke-width=\"2\" "
-         "stroke-dasharray=\"6 4\"/>\n"
-         "<path d=\"M562 94 l-13 0 l4 -9 z\" fill=\"#b00020\"/>\n"
-         "<text x=\"570\" y=\"74\" fill=\"#b00020\">nothing orders these</text>\n</svg>\n";
+         "<line class=\"missing\" x1=\"440\" y1=\"56\" x2=\"552\" y2=\"90\"/>\n"
+         "<path class=\"head\" d=\"M562 94 l-13 0 l4 -9 z\"/>\n"
+         "<text class=\"bad\" x=\"570\" y=\"74\">nothing orders these</text>\n</svg>\n";
 }
 
 // "main.cc:31, main.cc:34": where the first two places are.
@@ -194,14 +156,48 @@ std::string PlaceAsHtml(const ReportPlace& place, Sources* sources) {
   return text + "</ol>\n";
 }
 
+// Its lanes are drawn by the page's script (page/timeline.js) from what the element `history` holds.
+std::string TimelineAsHtml(const std::string& history) {
+  if (history.empty()) return "";
+  return "<section id=\"timeline\">\n<h2>What the program did around the reports</h2>\n"
+         "<p><select id=\"group\" aria-label=\"which process or graph\"></select>\n"
+         "<button id=\"farther\" aria-label=\"zoom out\">\u2212</button>\n"
+         "<button id=\"nearer\" aria-label=\"zoom in\">+</button>\n<button id=\"all\">all</button>\n"
+         "<button id=\"previous\" aria-label=\"previous task found\">\u25c0</button>\n"
+         "<button id=\"next\" aria-label=\"next task found\">\u25b6</button>\n"
+         "<span id=\"found\" role=\"status\"></span></p>\n"
+         "<svg id=\"view\" tabindex=\"0\" role=\"application\" aria-label=\"timeline; arrows go from task to task, plus "
+         "and minus zoom, 0 shows all\"></svg>\n<div id=\"chosen\" aria-live=\"polite\"></div>\n"
+         "<p class=\"where\">In the order of the calls, not in time. The wheel, + and \u2212 zoom, 0 shows all; drag to "
+         "move; arrows go from task to task. Arrows are waits and what the host has learned, dashed lines the edges that "
+         "are missing.</p>\n</section>\n<script type=\"application/json\" id=\"history\">" +
+         history + "</script>\n";
+}
+
+std::string ArticleOf(const CheckReport& report, size_t number, bool open, Sources* sources) {
+  std::string text = "<article id=\"report-" + std::to_string(number) + "\">\n<details" +
+                     std::string(open ? " open" : "") + "><summary><b class=\"kind\">" +
+                     Escaped(Heading(report.kind)) + "</b> " + Escaped(report.message) +
+                     " <span class=\"where\">" + Escaped(WhereOf(report)) + "</span></summary>\n";
+  text += "<p>" + Escaped(MeaningOf(report.kind)) + "</p>\n";
+  if (sources != nullptr) text += Picture(report);
+  for (const ReportPlace& place : report.places) text += PlaceAsHtml(place, sources);
+  text += "<p class=\"mend\">To mend it: " + Escaped(report.mend) + "</p>\n";
+  return text + "<p>Report " + std::to_string(number + 1) + ", process " + std::to_string(report.process) +
+         " <button class=\"show\" data-report=\"" + std::to_string(number) +
+         "\" hidden>show in the timeline</button></p>\n</details>\n</article>\n";
+}
+
 }  // namespace
 
 std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::vector<std::string>& command,
-                          int exit_code) {
+                          int exit_code, const std::string& history) {
   std::string line;
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
   const std::string count = std::to_string(reports.size());
-  std::string page = kHead;
+  std::string page =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>belay check</title>\n<style>\n" +
+      std::string(kPageStyle) + "</style>\n</head>\n<body>\n";
   page += "<h1>belay check: " + count + (reports.size() == 1 ? " report" : " reports") + "</h1>\n";
   if (!reports.empty()) page += "<p>" + Escaped(CountByKind(reports)) + "</p>\n";
   page += "<p><code>" + Escaped(line) + "</code> ended with " + std::to_string(exit_code) + ".</p>\n";
@@ -209,21 +205,12 @@ std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::ve
       "<p><input id=\"find\" type=\"search\" placeholder=\"words of a kind, function, file or call\" "
       "aria-label=\"find\"> <span id=\"shown\">" +
       count + "</span> of " + count + " shown</p>\n";
+  page += TimelineAsHtml(HistoryAsJson(history, reports));
   Sources sources;
   for (size_t i = 0; i < reports.size(); ++i) {
-    const CheckReport& report = reports[i];
-    const bool whole = i < kMostPicturesAndFiles;
-    page += "<article>\n<details" + std::string(reports.size() <= 20 ? " open" : "") +
-            "><summary><b class=\"kind\">" + Escaped(Heading(report.kind)) + "</b> " +
-            Escaped(report.message) + " <span class=\"where\">" + Escaped(WhereOf(report)) +
-            "</span></summary>\n";
-    page += "<p>" + Escaped(MeaningOf(report.kind)) + "</p>\n";
-    if (whole) page += Picture(report);
-    for (const ReportPlace& place : report.places) page += PlaceAsHtml(place, whole ? &sources : nullptr);
-    page += "<p class=\"mend\">To mend it: " + Escaped(report.mend) + "</p>\n";
-    page += "<p>Process " + std::to_string(report.process) + "</p>\n</details>\n</article>\n";
+    page += ArticleOf(reports[i], i, reports.size() <= 20, i < kMostPicturesAndFiles ? &sources : nullptr);
   }
-  return page + kTail;
+  return page + "<script>\n'use strict';\n" + kPageScript + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace belay::tool

@@ -34,8 +34,8 @@ std::vector<CheckReport> ReadReports(const std::string& records) {
     const std::vector<std::string> words = layers::SplitRecord(line);
     if (words[0] == "report" && words.size() == 5) {
       report = {words[1], words[2], words[3], std::atoll(words[4].c_str()), {}};
-    } else if (words[0] == "place" && words.size() == 2) {
-      report.places.push_back({words[1], {}});
+    } else if (words[0] == "place" && (words.size() == 2 || words.size() == 3)) {
+      report.places.push_back({words[1], {}, words.size() == 3 ? words[2] : ""});
     } else if (words[0] == "frame" && words.size() == 4 && !report.places.empty()) {
       report.places.back().frames.push_back({words[1], std::atoi(words[2].c_str()), words[3]});
     } else if (words[0] == "end" && !report.kind.empty()) {

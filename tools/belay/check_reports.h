@@ -16,6 +16,7 @@ struct ReportFrame {
 struct ReportPlace {
   std::string role;
   std::vector<ReportFrame> frames;  // innermost first
+  std::string spot;                 // in the history of the program (layers/support/history.h)
 };
 
 struct CheckReport {
@@ -37,8 +38,9 @@ std::string ReportsAsJson(const std::vector<CheckReport>& reports, const std::ve
                           int exit_code);
 // For code scanning. Files below `root` are named as seen from there.
 std::string ReportsAsSarif(const std::vector<CheckReport>& reports, const std::string& root);
-// For people: a page that needs no other file, with the lines of source that frames name.
+// For people: a page that needs no other file, with the lines of source that frames name, and a timeline of
+// what the program did around the reports (layers/support/history.h).
 std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::vector<std::string>& command,
-                          int exit_code);
+                          int exit_code, const std::string& history);
 
 }  // namespace belay::tool

@@ -25,9 +25,9 @@ const char* RunMode() {
   return mode == nullptr ? "" : mode;
 }
 
-layers::Place Told(const char* verb, const Site& site) {
+layers::Place Told(const char* verb, const Site& site, const Spot& spot) {
   const std::string by = site.call.empty() ? "" : ", by " + site.call;
-  return {std::string(verb) + "  " + site.name + ", " + Who(site) + by, site.stack};
+  return {std::string(verb) + "  " + site.name + ", " + Who(site) + by, site.stack, spot.Words()};
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ struct Race::Touches final : rt::RangeVisitor {
   std::vector<Access>& accesses;                           // in that room
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
-  std::vector<std::pair<const rt::Stream*, uint64_t>> waits;
+  Waits waits;
   bool partly = false;   // some accesses are decided by data
   bool open = false;     // it waits for what has no position
   bool unknown = false;  // nothing is known of what it touches
@@ -191,6 +191,7 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
     for (const Line& other : lines_) host_.Learn({other.index, other.last});
   }
   ++host_changes_;
+  if (window_.wanted()) RememberLearned(stream, position);
   if (sources_.any()) EndSources();
   if (host_pages_.any()) {
     host_pages_.CloseAgain();
@@ -211,23 +212,25 @@ void Race::Tidy() {
 
 // What a task touches orders nothing within the task: it comes before itself.
 template <class IsOrdered>
-void Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const IsOrdered& ordered,
-                 Shadow* shadow) {
+bool Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const Spot& spot,
+                 const IsOrdered& ordered, Shadow* shadow) {
   anew_.clear();
   for (const Access& access : accesses) {
     if (!shadow->Again(access.bytes, access.writes, mark, ordered)) anew_.push_back(access);
   }
-  if (!anew_.empty()) JudgeAnew(mark, ordered, shadow);
+  return !anew_.empty() && JudgeAnew(mark, spot, ordered, shadow);
 }
 
-void Race::JudgeAnew(const Mark& mark, const Shadow::Ordered& ordered, Shadow* shadow) {
+bool Race::JudgeAnew(const Mark& mark, const Spot& spot, const Shadow::Ordered& ordered, Shadow* shadow) {
+  bool told = false;
   for (const Access& access : anew_) {
     shadow->Check(access.bytes, access.writes, ordered,
-                  [&](const Conflict& conflict) { Tell(conflict, mark.site); });
+                  [&](const Conflict& conflict) { told |= Tell(conflict, mark.site, spot); });
   }
   // Of a captured graph nothing is over: its marks are nodes.
   const Shadow::Ordered over = [&](const Mark& m) { return shadow == &shadow_ && host_.Knows(m.by); };
   for (const Access& access : anew_) shadow->Note(access.bytes, access.writes, mark, ordered, over);
+  return told;
 }
 
 void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
@@ -237,7 +240,10 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   if (task.type->task_class == rt::TaskClass::kLaunch) ++tally_.launches;
   Line& line = LineOf(stream);
   const bool known = Update(line, position, touches);
-  if (follows_writes_) Follow(task, touches, known, stream.id());
+  const Spot spot{'s', stream.id(), position};
+  std::optional<uint32_t> site;
+  if (window_.wanted()) site = Remember(task, touches.waits, spot);
+  if (follows_writes_) Follow(task, touches, known, spot);
   if (touches.unknown || sources_.any()) FollowSources(task, touches, {line.index, position});
   const Clock& clock = line.now.clock;
   if (host_pages_.any()) host_pages_.CloseAgain();
@@ -249,11 +255,11 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     sources_.Forget([&](const Sources::Source& source) { return clock.Knows(source.by.by); });
   if (!known || touches.unknown || touches.partly) ++tally_.not_judged;
   if (!known || touches.unknown || touches.accesses.empty()) return;
-  const Mark mark{{line.index, position}, SiteOf(task, stream.id())};
+  const Mark mark{{line.index, position}, site ? *site : SiteOf(task, stream.id())};
   if (follows_sources_ && !seen && task.type->kind != rt::TaskKind::kOperator)
     BeginSources(touches.accesses, mark);
   Judge(
-      touches.accesses, mark, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
+      touches.accesses, mark, spot, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
   if (host_watch_ != HostWatch::kOff && !seen) CloseToHost(touches.accesses, mark);
 }
 
@@ -262,17 +268,19 @@ void Race::HostDoes(const rt::Task& task) noexcept {
   if (in_callback && !follows_writes_ && !sources_.any()) return;
   const Touches touches(*this, task);
   std::lock_guard guard(lock_);
-  if (follows_writes_) Follow(task, touches, !in_callback, Site::kHost);
+  std::optional<uint32_t> site;
+  if (window_.wanted() && !in_callback) site = SiteOf(task, Site::kHost);
+  const Spot spot = site ? SpotOfHost(*site) : Spot();
+  if (follows_writes_) Follow(task, touches, !in_callback, spot);
   FollowSources(task, touches, {});
   if (in_callback) return;  // its stream waits for it, and nobody says for what it was called
   ++tally_.host_accesses;
-  std::optional<uint32_t> site;
   for (const Access& access : touches.accesses) {
     shadow_.Check(
         access.bytes, access.writes, [&](const Mark& before) { return host_.Knows(before.by); },
         [&](const Conflict& conflict) {
           if (!site) site = SiteOf(task, Site::kHost);
-          Tell(conflict, *site);
+          Tell(conflict, *site, spot);
         });
   }
 }
@@ -345,16 +353,21 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
 void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
   const std::string call = core_.call_name(block.call);
   std::lock_guard guard(lock_);
+  Spot spot;
   shadow_.Check(
       {serial, block.base, block.base + block.bytes}, true,
       [&](const Mark& before) { return host_.Knows(before.by); },
       [&](const Conflict& conflict) {
+        if (spot.lane == 0) spot = SpotOfHost(SiteOfHost(call));
         const Site& user = sites_[conflict.first.site];
-        layers::Tell({"free-while-used",
-                      call + " of a block of " + std::to_string(block.bytes) + " bytes that stream " +
-                          std::to_string(user.stream) + (conflict.first_writes ? " writes" : " reads"),
-                      {{"freed by " + call, layers::ThisStack()}, Told("used by", user)},
-                      "wait for stream " + std::to_string(user.stream) + " before the block is freed"});
+        const bool told =
+            layers::Tell({"free-while-used",
+                          call + " of a block of " + std::to_string(block.bytes) + " bytes that stream " +
+                              std::to_string(user.stream) + (conflict.first_writes ? " writes" : " reads"),
+                          {{"freed by " + call, layers::ThisStack(), spot.Words()},
+                           Told("used by", user, {'s', user.stream, conflict.first.by.position})},
+                          "wait for stream " + std::to_string(user.stream) + " before the block is freed"});
+        if (told) window_.Write();
       });
 }
 
@@ -392,17 +405,18 @@ const Undefined::Block* Race::UndefinedOf(const rt::Task& task, const Touches& t
 }
 
 // Tells where it reads what was never written, and notes what it writes.
-void Race::Follow(const rt::Task& task, const Touches& touches, bool judge, uint32_t stream) {
+void Race::Follow(const rt::Task& task, const Touches& touches, bool judge, const Spot& spot) {
   if (touches.unknown) return undefined_.WrittenAnywhere();
   size_t bytes = 0;
   if (const Undefined::Block* block = judge ? UndefinedOf(task, touches, &bytes) : nullptr) {
-    const Site& site = sites_[SiteOf(task, stream)];
+    const Site& site = sites_[SiteOf(task, spot.lane == 's' ? spot.number : Site::kHost)];
     layers::Tell(
         {"undefined-bytes",
          site.name + " reads " + std::to_string(bytes) + " bytes of a block of " +
              std::to_string(block->end - block->begin) + " that nothing has written",
-         {Told("reads ", site), {"allocated by " + block->call, block->allocated}},
+         {Told("reads ", site, spot), {"allocated by " + block->call, block->allocated}},
          "write them before (aclrtMemcpy, aclrtMemset, an operator), and look at the code of what should have"});
+    window_.Write();
   }
   // What a copy takes from where nothing was written is not written where it goes, either.
   const auto& all = touches.accesses;
@@ -463,6 +477,7 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
   if (order.size() > kMostNodes) tally_.not_judged += order.size();
   Shadow shadow;
   std::vector<std::vector<bool>> before(graph.nodes().size());
+  bool told = false;
   std::vector<bool> open(graph.nodes().size());  // comes after a wait for what no edge says
   for (uint32_t n : order) {
     if (order.size() > kMostNodes) break;
@@ -482,10 +497,11 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
     if (touches.unknown || !known) continue;
     auto site = captured_.find({model, n});
     if (site == captured_.end()) continue;
-    Judge(
-        touches.accesses, {{n, 1}, site->second},
+    told |= Judge(
+        touches.accesses, {{n, 1}, site->second}, {'s', sites_[site->second].stream, n, model},
         [&](const Mark& mark) { return bool{before[n][mark.by.stream]}; }, &shadow);
   }
+  if (told) WriteGraph(model, graph);
   captured_.erase(captured_.lower_bound({model, 0}), captured_.lower_bound({model + 1, 0}));
 }
 
@@ -509,9 +525,9 @@ uint32_t Race::FindSite(const rt::Task& task, const SiteKey& key) {
   return known->second;
 }
 
-void Race::Tell(const Conflict& conflict, uint32_t second) {
-  if (!told_.emplace(conflict.first.site, second).second) return;
-  Report(conflict, sites_[conflict.first.site], sites_[second]);
+bool Race::Tell(const Conflict& conflict, uint32_t second, const Spot& spot) {
+  if (!told_.emplace(conflict.first.site, second).second) return false;
+  return Report(conflict, sites_[conflict.first.site], sites_[second], spot);
 }
 
 namespace {
@@ -528,7 +544,10 @@ std::string Mend(const Site& first, const Site& second) {
 
 }  // namespace
 
-void Race::Report(const Conflict& conflict, const Site& first, const Site& second) {
+// In a graph an epoch's stream is a node.
+bool Race::Report(const Conflict& conflict, const Site& first, const Site& second, const Spot& spot) {
+  const Epoch& before = conflict.first.by;
+  const Spot first_spot{'s', first.stream, spot.model < 0 ? before.position : before.stream, spot.model};
   const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);
   std::string what = Who(second) + (conflict.second_writes ? " writes" : " reads") + " what " + Who(first) +
                      (conflict.first_writes ? " writes" : " reads");
@@ -538,11 +557,13 @@ void Race::Report(const Conflict& conflict, const Site& first, const Site& secon
     what += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
             std::to_string(block.bytes);
   }
-  layers::Tell({"race",
-                what,
-                {Told(conflict.first_writes ? "writes" : "reads ", first),
-                 Told(conflict.second_writes ? "writes" : "reads ", second)},
-                Mend(first, second)});
+  const bool told = layers::Tell({"race",
+                                  what,
+                                  {Told(conflict.first_writes ? "writes" : "reads ", first, first_spot),
+                                   Told(conflict.second_writes ? "writes" : "reads ", second, spot)},
+                                  Mend(first, second)});
+  if (told && spot.model < 0) window_.Write();
+  return told;
 }
 
 }  // namespace belay::race

@@ -11,44 +11,27 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "layers/race/clock.h"
 #include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
 #include "layers/race/shadow.h"
+#include "layers/race/site.h"
 #include "layers/race/sources.h"
 #include "layers/race/undefined.h"
+#include "layers/race/window.h"
 #include "layers/support/stack.h"
 #include "layers/support/tally.h"
 #include "runtime/layer.h"
 #include "runtime/task.h"
 
 namespace belay::race {
-
-// Where a task came from.
-struct Site {
-  std::string name;  // of the task
-  std::string call;  // that submitted it
-  uint32_t stream;   // its number; kHost: the calling thread
-  layers::Stack stack;
-  static constexpr uint32_t kHost = ~0u;
-};
-
-// What tells sites apart.
-struct SiteKey {
-  uint32_t stack, stream, call;
-  bool operator==(const SiteKey&) const = default;
-  struct Hash {
-    size_t operator()(const SiteKey& key) const noexcept {
-      return (size_t{key.stack} << 32 ^ size_t{key.stream} << 16 ^ key.call) * 0x9e3779b97f4a7c15 >>
-             16;  // 48 bits
-    }
-  };
-};
 
 struct Access {
   Bytes bytes;
@@ -98,6 +81,7 @@ class Race final : public rt::Observer {
   };
   struct Touches;  // what a task says
   struct Room;     // what a thread keeps from task to task
+  using Waits = std::vector<std::pair<const rt::Stream*, uint64_t>>;
 
   // What holds an address: a block, or registered memory.
   struct Held {
@@ -121,16 +105,23 @@ class Race final : public rt::Observer {
   Line& FindLine(const rt::Stream& stream);
   Knowledge At(const Line& line, uint64_t position) const;
   bool Update(Line& line, uint64_t position, const Touches& touches);
+  // True when something was told.
   template <class IsOrdered>
-  void Judge(const std::vector<Access>& accesses, const Mark& mark, const IsOrdered& ordered, Shadow* shadow);
-  void JudgeAnew(const Mark& mark, const Shadow::Ordered& ordered, Shadow* shadow);
-  void Follow(const rt::Task& task, const Touches& touches, bool judge, uint32_t stream);
+  bool Judge(const std::vector<Access>& accesses, const Mark& mark, const Spot& spot,
+             const IsOrdered& ordered, Shadow* shadow);
+  bool JudgeAnew(const Mark& mark, const Spot& spot, const Shadow::Ordered& ordered, Shadow* shadow);
+  void Follow(const rt::Task& task, const Touches& touches, bool judge, const Spot& spot);
   const Undefined::Block* UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const;
-  void Tell(const Conflict& conflict, uint32_t second);
-  void Report(const Conflict& conflict, const Site& first, const Site& second);
+  bool Tell(const Conflict& conflict, uint32_t second, const Spot& spot);
+  bool Report(const Conflict& conflict, const Site& first, const Site& second, const Spot& spot);
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
   uint32_t FindSite(const rt::Task& task, const SiteKey& key);
-  uint32_t SiteOfHost(const char* what);
+  uint32_t SiteOfHost(const std::string& what);
+  // For the page, where one is asked for.
+  [[gnu::cold]] uint32_t Remember(const rt::Task& task, const Waits& waits, const Spot& spot);  // its site
+  [[gnu::cold]] void RememberLearned(const rt::Stream& stream, uint64_t position);
+  Spot SpotOfHost(uint32_t site);
+  void WriteGraph(uint32_t model, const rt::TaskGraph& graph);
   // By digests of what copies read of the host's memory.
   void FollowSources(const rt::Task& task, const Touches& touches, const Epoch& at);
   void BeginSources(const std::vector<Access>& accesses, const Mark& mark);
@@ -176,6 +167,7 @@ class Race final : public rt::Observer {
   };
   std::array<LatestSite, 64> latest_sites_{};  // by 6 bits of the key's hash; all stacks have a number
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> captured_;  // model and node: its site
+  Window window_{sites_};
   std::set<std::pair<uint32_t, uint32_t>> told_;
   std::set<uint32_t> told_sources_;  // by the site of the task that reads
   const bool follows_writes_;        // for undefined bytes, which are told where that is wanted

@@ -51,7 +51,7 @@ bool Race::IsJudgedThread() const {
   return prctl(PR_GET_NAME, name) != 0 || std::strncmp(name, "belay-", 6) != 0;
 }
 
-uint32_t Race::SiteOfHost(const char* what) {
+uint32_t Race::SiteOfHost(const std::string& what) {
   const layers::Stack stack = layers::ThisStack();
   for (uint32_t i = 0; i < sites_.size(); ++i) {
     if (sites_[i].stack == stack && sites_[i].call.empty() && sites_[i].name == what) return i;
@@ -69,15 +69,18 @@ void Race::TellHost(const Bytes& bytes, bool writes, const char* what) {
     Race* race;
     Conflict conflict;
     uint32_t site;
+    Spot spot;
   } telling{this,
             {met->by,
              met->writes,
              writes,
              {bytes.block, std::max(bytes.begin, met->begin), std::min(bytes.end, met->end)}},
-            SiteOfHost(what)};
+            SiteOfHost(what),
+            {}};
+  telling.spot = SpotOfHost(telling.site);
   const auto tell = [](void* raw) -> void* {
     auto& telling = *static_cast<Telling*>(raw);
-    telling.race->Tell(telling.conflict, telling.site);
+    telling.race->Tell(telling.conflict, telling.site, telling.spot);
     return nullptr;
   };
   pthread_t thread;
@@ -123,8 +126,8 @@ void Race::TellSource(const Sources::Source& source) {
   if (!told_sources_.insert(source.by.site).second) return;
   const uint32_t call = core_.current_call();
   const std::string told = call == 0 ? "a callback" : core_.call_name(call);
-  const Site store{"a store before " + told, "", Site::kHost, layers::ThisStack()};
-  Report({source.by, false, true, source.bytes}, sites_[source.by.site], store);
+  const uint32_t store = SiteOfHost("a store before " + told);
+  Report({source.by, false, true, source.bytes}, sites_[source.by.site], sites_[store], SpotOfHost(store));
 }
 
 void Race::AfterFork(bool child) {

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <initializer_list>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -84,16 +83,13 @@ std::string TextOfReport(const Report& report, const Frames& frames) {
   return text + "  mend: " + report.mend + "\n";
 }
 
-void AddLine(std::string* text, std::initializer_list<std::string_view> words) {
-  for (std::string_view word : words) AddWord(text, word);
-  *text += '\n';
-}
-
 std::string RecordOf(const Report& report, const Frames& frames) {
   std::string text;
   AddLine(&text, {"report", report.kind, report.message, report.mend, std::to_string(getpid())});
   for (size_t i = 0; i < report.places.size(); ++i) {
-    AddLine(&text, {"place", report.places[i].role});
+    AddWords(&text, {"place", report.places[i].role});
+    if (!report.places[i].spot.empty()) AddWord(&text, report.places[i].spot);
+    text += '\n';
     for (const Frame& frame : frames[i]) {
       AddLine(&text, {"frame", frame.file, std::to_string(frame.line), frame.function});
     }

@@ -13,6 +13,7 @@ namespace belay::layers {
 struct Place {
   std::string role;  // "writes  memset, stream 1, by aclrtMemsetAsync"
   Stack stack;
+  std::string spot = {};  // in the history (history.h), where that has it
 };
 
 struct Report {

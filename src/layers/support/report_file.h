@@ -2,12 +2,13 @@
 // words with tabs between them.
 //
 //   report <kind> <message> <mend> <process>
-//   place <role>               the one to look at first comes first
+//   place <role> [<spot>]      the one to look at first comes first; its spot in the history (history.h)
 //   frame <file> <line> <function>
 //   end
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,15 @@ inline constexpr const char* kHangExitVariable = "BELAY_CHECK_HANG_EXIT";  // th
 inline void AddWord(std::string* record, std::string_view word) {
   if (!record->empty() && record->back() != '\n') *record += '\t';
   for (char c : word) *record += c == '\t' || c == '\n' ? ' ' : c;
+}
+
+inline void AddWords(std::string* record, std::initializer_list<std::string_view> words) {
+  for (std::string_view word : words) AddWord(record, word);
+}
+
+inline void AddLine(std::string* text, std::initializer_list<std::string_view> words) {
+  AddWords(text, words);
+  *text += '\n';
 }
 
 inline std::vector<std::string> SplitRecord(std::string_view line) {

@@ -1,19 +1,16 @@
 #include "layers/support/tally.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 #include "layers/support/shared_block.h"
+#include "layers/support/shared_text.h"
 
 namespace belay::layers {
 namespace {
 
 struct Shared {
-  static constexpr size_t kMostText = size_t{8} << 20;
   Tally tally;
-  std::atomic<uint64_t> used;
-  char text[kMostText];
+  SharedText<size_t{8} << 20> records;
 };
 
 Shared* TheShared() {
@@ -31,12 +28,7 @@ Tally& TheTally() {
 void AddRecord(std::string_view record) {
   Shared* shared = TheShared();
   if (shared == nullptr) return;
-  const uint64_t at = shared->used.fetch_add(record.size());
-  if (at > Shared::kMostText || record.size() > Shared::kMostText - at) {
-    ++shared->tally.not_recorded;
-    return;
-  }
-  std::memcpy(shared->text + at, record.data(), record.size());
+  if (!shared->records.Add(record)) ++shared->tally.not_recorded;
 }
 
 Tally* MakeTally() {
@@ -44,11 +36,6 @@ Tally* MakeTally() {
   return shared == nullptr ? nullptr : &shared->tally;
 }
 
-std::string RecordsOf(const Tally& made) {
-  const auto& shared = reinterpret_cast<const Shared&>(made);
-  std::string records(shared.text, std::min<uint64_t>(shared.used, Shared::kMostText));
-  std::replace(records.begin(), records.end(), '\0', '\n');
-  return records;
-}
+std::string RecordsOf(const Tally& made) { return reinterpret_cast<const Shared&>(made).records.All(); }
 
 }  // namespace belay::layers
