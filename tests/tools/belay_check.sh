@@ -10,6 +10,13 @@ check -- ./missing_wait
 expect 0 'RACE  stream 2 reads what stream 1 writes, 1048576 bytes' 'memset, stream 1, by aclrtMemsetAsync' \
   'memcpy, stream 2, by aclrtMemcpyAsync' 'mend: record an event on stream 1' 'belay check: 1 race in '
 [[ $(cat out.txt) == done ]] || { echo "the program's output changed"; failed=1; }
+grep -q 'how it is mended: belay explain race$' err.txt || { echo 'no word of belay explain'; failed=1; }
+"$toolkit/bin/belay" explain race leak >out.txt 2>err.txt
+expect 0
+[[ $(grep -c '^RACE$\|^LEAK$\|^\*\*Meaning\|^\*\*Mend' out.txt) -eq 6 ]] || { cat out.txt; failed=1; }
+"$toolkit/bin/belay" explain nonsense >out.txt 2>err.txt
+expect 1 'there is no kind nonsense'
+"$toolkit/bin/belay" explain >out.txt && grep -q '^hang  *Work waits' out.txt || failed=1
 check --error-exitcode 7 --devices 1 -- ./missing_wait
 expect 7 'RACE'
 check --error-exitcode 7 -- ./missing_wait mended

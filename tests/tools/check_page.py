@@ -55,7 +55,11 @@ page = Page()
 page.feed(text)
 page.close()
 assert not page.open, page.open
-assert "http" not in text and not any({"src", "href"} & set(attributes) for _, attributes in page.tags), "not alone"
+places = {attributes.get("id") for _, attributes in page.tags}
+links = [attributes["href"] for _, attributes in page.tags if "href" in attributes]
+assert "http" not in text and not any("src" in attributes for _, attributes in page.tags), "not alone"
+assert links == ["#kind-race"] and {link[1:] for link in links} <= places, links
+assert ("b", "Meaning.") in page.texts and ("b", "Mend.") in page.texts and "**" not in text.replace("** (", ""), "explained"
 tags = [tag for tag, _ in page.tags]
 assert tags.count("article") == 1 and tags.count("svg") == 2 and tags.count("script") == 2  # history, and what draws it
 assert ("b", "RACE") in page.texts

@@ -13,6 +13,7 @@ line_of = {name: 1 + next(i for i, line in enumerate(lines) if name + "(" in lin
 
 report, = json.loads(pathlib.Path(json_file).read_text())["reports"]
 assert report["kind"] == "race" and report["mend"] and report["process"] > 0, report
+assert report["page"] == "docs/check.md#race", report
 for place, role, call in zip(report["places"], ("writes", "reads"), line_of, strict=True):
     assert place["role"].startswith(role) and place["role"].endswith(call), place
     frame = place["frames"][0]
@@ -49,6 +50,10 @@ assert run["tool"]["driver"]["name"] and len(rules) > 5
 for rule in rules.values():
     for text in ("shortDescription", "fullDescription", "help"):
         assert 0 < len(rule[text]["text"]) <= 1024, rule
+for name, rule in rules.items():
+    assert f"docs/check.md#{name} " in rule["help"]["text"] and f"belay explain {name}" in rule["help"]["text"], rule
+    for part in ("**Meaning.** ", "\n```\n", "**Mend.** "):
+        assert part in rule["help"]["markdown"] and "\n## " not in rule["help"]["markdown"], (name, part)
 headings = {line[3:].strip().lower().replace(" ", "-") for line in pages.read_text().splitlines() if line[:3] == "## "}
 assert set(rules) <= headings, set(rules) - headings
 result, = run["results"]

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -69,11 +70,23 @@ int AwaitProgram(pid_t child) {
   return status;
 }
 
+// " race hang": of these reports.
+std::string KindsOf(const std::vector<CheckReport>& reports) {
+  std::set<std::string> kinds;
+  for (const CheckReport& report : reports) kinds.insert(report.kind);
+  std::string text;
+  for (const std::string& kind : kinds) text += " " + kind;
+  return text;
+}
+
 void Summarise(const layers::Tally& tally, const std::vector<CheckReport>& reports) {
   if (tally.processes == 0) {
     std::fputs("belay check: nothing was looked at: the program did not call aclInit\n", stderr);
     return;
   }
+  if (!reports.empty())
+    std::fprintf(stderr, "belay check: what is meant, and how it is mended: belay explain%s\n",
+                 KindsOf(reports).c_str());
   const std::string suppressed =
       tally.suppressed == 0 ? "" : ", " + std::to_string(tally.suppressed.load()) + " suppressed,";
   const uint32_t not_seen = tally.host_not_seen, processes = tally.processes;

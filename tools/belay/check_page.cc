@@ -1,14 +1,16 @@
 // One page of all reports, for people: it needs nothing but itself, so it can be sent to others or kept by
 // CI.
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "belay/check_explain.h"
 #include "belay/check_history.h"
+#include "belay/check_html.h"
 #include "belay/check_reports.h"
 #include "check_page_files.h"
 #include "layers/support/kinds.h"
@@ -20,35 +22,6 @@ constexpr int kAround = 3;                      // lines of source on each side 
 constexpr size_t kFramesWithSource = 2;         // of each place
 constexpr size_t kLettersInBox = 52;            // of the picture
 constexpr size_t kMostPicturesAndFiles = 2000;  // reports that have more than words
-
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return out;
-}
-
-std::string Heading(std::string_view kind) {
-  std::string text(kind);
-  for (char& c : text) c = c == '-' ? ' ' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::string_view MeaningOf(std::string_view kind) {
   for (const layers::Kind& known : layers::kKinds) {
@@ -177,15 +150,28 @@ std::string TimelineAsHtml(const std::string& history) {
 std::string ArticleOf(const CheckReport& report, size_t number, bool open, Sources* sources) {
   std::string text = "<article id=\"report-" + std::to_string(number) + "\">\n<details" +
                      std::string(open ? " open" : "") + "><summary><b class=\"kind\">" +
-                     Escaped(Heading(report.kind)) + "</b> " + Escaped(report.message) +
+                     Escaped(layers::HeadingOf(report.kind)) + "</b> " + Escaped(report.message) +
                      " <span class=\"where\">" + Escaped(WhereOf(report)) + "</span></summary>\n";
-  text += "<p>" + Escaped(MeaningOf(report.kind)) + "</p>\n";
+  text += "<p>" + Escaped(MeaningOf(report.kind)) + " <a href=\"#kind-" + Escaped(report.kind) +
+          "\">More, and how it is mended</a></p>\n";
   if (sources != nullptr) text += Picture(report);
   for (const ReportPlace& place : report.places) text += PlaceAsHtml(place, sources);
   text += "<p class=\"mend\">To mend it: " + Escaped(report.mend) + "</p>\n";
   return text + "<p>Report " + std::to_string(number + 1) + ", process " + std::to_string(report.process) +
          " <button class=\"show\" data-report=\"" + std::to_string(number) +
          "\" hidden>show in the timeline</button></p>\n</details>\n</article>\n";
+}
+
+// What docs/check.md says of the kinds that were found.
+std::string ExplanationsAsHtml(const std::vector<CheckReport>& reports) {
+  std::set<std::string> kinds;
+  for (const CheckReport& report : reports) kinds.insert(report.kind);
+  std::string text;
+  for (const std::string& kind : kinds) {
+    text += "<section id=\"kind-" + Escaped(kind) + "\">\n<h2>" + Escaped(layers::HeadingOf(kind)) +
+            "</h2>\n" + ExplanationAsHtml(kind) + "</section>\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -210,6 +196,7 @@ std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::ve
   for (size_t i = 0; i < reports.size(); ++i) {
     page += ArticleOf(reports[i], i, reports.size() <= 20, i < kMostPicturesAndFiles ? &sources : nullptr);
   }
+  page += ExplanationsAsHtml(reports);
   return page + "<script>\n'use strict';\n" + kPageScript + "</script>\n</body>\n</html>\n";
 }
 

@@ -73,6 +73,7 @@ std::string ReportsAsJson(const std::vector<CheckReport>& reports, const std::ve
       places.emplace_back(Members{{"role", place.role}, {"frames", std::move(frames)}});
     }
     list.emplace_back(Members{{"kind", report.kind},
+                              {"page", "docs/check.md#" + report.kind},
                               {"message", report.message},
                               {"mend", report.mend},
                               {"process", report.process},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "belay/check_explain.h"
 #include "belay/check_reports.h"
 #include "layers/support/kinds.h"
 
@@ -102,11 +103,14 @@ class Sarif {
 Json Rules() {
   Array rules;
   for (const layers::Kind& kind : layers::kKinds) {
-    const std::string meaning(kind.meaning);
-    rules.emplace_back(Object{{"id", std::string(kind.id)},
-                              {"shortDescription", Text(std::string(kind.title))},
-                              {"fullDescription", Text(meaning)},
-                              {"help", Text(meaning + " See docs/check.md of Belay.")}});
+    const std::string meaning(kind.meaning), id(kind.id);
+    const std::string more =
+        meaning + " More: `belay explain " + id + "`, or docs/check.md#" + id + " of Belay.";
+    rules.emplace_back(
+        Object{{"id", id},
+               {"shortDescription", Text(std::string(kind.title))},
+               {"fullDescription", Text(meaning)},
+               {"help", Object{{"text", more}, {"markdown", std::string(ExplanationOf(id))}}}});
   }
   return rules;
 }

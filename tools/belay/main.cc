@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "belay/check.h"
+#include "belay/check_explain.h"
 #include "belay/doctor.h"
 #include "belay/explore.h"
 #include "belay/info.h"
@@ -184,6 +185,10 @@ int Main(int argc, char** argv) {
   CLI::App* trace = AddTrace(app, trace_options);
   LaunchOptions launch_options;
   CLI::App* launch = AddLaunch(app, launch_options);
+  CLI::App* explain =
+      app.add_subcommand("explain", "Say what a report of belay check means, and how it is mended");
+  std::vector<std::string> explained;
+  explain->add_option("kind", explained, "Kinds of reports, such as race; without any they are listed");
   CLI::App* doctor =
       app.add_subcommand("doctor", "Find what would keep a program from running here, without running it");
   std::vector<std::string> examined;
@@ -207,6 +212,7 @@ int Main(int argc, char** argv) {
   if (doctor->parsed()) return Doctor(examined);
   if (run->parsed()) return Run(options);
   if (check->parsed()) return Check(check_options);
+  if (explain->parsed()) return ExplainKinds(explained);
   if (explore->parsed()) return Explore(explore_options);
   if (launch->parsed()) return Launch(launch_options);
   if (trace->parsed()) return Trace(trace_options);

@@ -1,6 +1,8 @@
 // The kinds of mistakes that layers tell of. Each has a section in docs/check.md, whose anchor is the id.
 #pragma once
 
+#include <cctype>
+#include <string>
 #include <string_view>
 
 namespace belay::layers {
@@ -46,6 +48,13 @@ inline constexpr Kind kKinds[] = {
      "A copy to the host or an operator reads device memory of which not one byte was written since it was allocated."},
     {"leak", "Memory is not freed", "A block was still allocated when the program ended its device."},
 };
+
+// "USE AFTER FREE": how a kind is called where it is told, and its section.
+inline std::string HeadingOf(std::string_view kind) {
+  std::string text(kind);
+  for (char& c : text) c = c == '-' ? ' ' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
 
 // The id of a kind that there is: another one does not compile.
 struct KindId {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <cstdlib>
 #include <fstream>
@@ -23,13 +22,6 @@ namespace belay::layers {
 namespace {
 
 constexpr size_t kIndent = 12;
-
-std::string Heading(std::string_view kind) {
-  std::string text(kind);
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return c == '-' ? ' ' : static_cast<char>(std::toupper(c)); });
-  return text;
-}
 
 // The kind and the places.
 bool IsNew(const Report& report) {
@@ -75,7 +67,7 @@ class Suppressions {
 };
 
 std::string TextOfReport(const Report& report, const Frames& frames) {
-  std::string text = "belay check: " + Heading(report.kind) + "  " + report.message + "\n";
+  std::string text = "belay check: " + HeadingOf(report.kind) + "  " + report.message + "\n";
   for (size_t i = 0; i < report.places.size(); ++i) {
     text += "  " + report.places[i].role + "\n";
     for (const Frame& frame : frames[i]) text += std::string(kIndent, ' ') + frame.Words() + "\n";
